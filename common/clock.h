@@ -1,0 +1,25 @@
+// Time as a seam: code that waits takes a Clock, tests give it one they move by hand.
+#ifndef WHETSTONE_COMMON_CLOCK_H_
+#define WHETSTONE_COMMON_CLOCK_H_
+
+#include <chrono>
+
+namespace whetstone {
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  // Monotonic; only differences mean anything. Thread-safe.
+  virtual std::chrono::nanoseconds Now() const = 0;
+};
+
+class SteadyClock final : public Clock {
+ public:
+  std::chrono::nanoseconds Now() const override {
+    return std::chrono::steady_clock::now().time_since_epoch();
+  }
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COMMON_CLOCK_H_

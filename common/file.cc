@@ -1,0 +1,106 @@
+#include "common/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+
+namespace whetstone {
+namespace {
+
+absl::Status ErrnoStatus(absl::string_view what, const std::string& path) {
+  const int error = errno;
+  if (error == ENOSPC || error == EDQUOT) {
+    return absl::ResourceExhaustedError(absl::StrCat(what, " ", path, ": the disk is full (",
+                                                     std::strerror(error),
+                                                     "); free some space and try again"));
+  }
+  return absl::ErrnoToStatus(error, absl::StrCat(what, " ", path));
+}
+
+absl::Status WriteAll(int fd, absl::string_view content, const std::string& path) {
+  while (!content.empty()) {
+    const ssize_t n = write(fd, content.data(), content.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus("cannot write", path);
+    content.remove_prefix(static_cast<size_t>(n));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus("cannot read", path);
+  absl::Cleanup close_fd = [fd] { close(fd); };
+  std::string content;
+  char buffer[1 << 16];
+  while (true) {
+    const ssize_t n = read(fd, buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus("cannot read", path);
+    if (n == 0) return content;
+    content.append(buffer, static_cast<size_t>(n));
+  }
+}
+
+absl::Status WriteFileAtomically(const std::string& path, absl::string_view content) {
+  const std::string temp = path + ".tmp";
+  const int fd = open(temp.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) return ErrnoStatus("cannot create", temp);
+  absl::Status status = WriteAll(fd, content, temp);
+  if (status.ok() && fsync(fd) != 0) status = ErrnoStatus("cannot fsync", temp);
+  if (close(fd) != 0 && status.ok()) status = ErrnoStatus("cannot close", temp);
+  if (status.ok() && rename(temp.c_str(), path.c_str()) != 0) {
+    status = ErrnoStatus("cannot rename to", path);
+  }
+  if (!status.ok()) {
+    unlink(temp.c_str());
+    return status;
+  }
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  const int dir = open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (dir < 0) return ErrnoStatus("cannot open", parent);
+  absl::Cleanup close_dir = [dir] { close(dir); };
+  if (fsync(dir) != 0) return ErrnoStatus("cannot fsync", parent);
+  return absl::OkStatus();
+}
+
+absl::Status MakeDirectories(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot create ", path));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TempDir> TempDir::Make(absl::string_view prefix) {
+  const char* base = std::getenv("TMPDIR");
+  if (base == nullptr || *base == '\0' || absl::string_view(base).size() > 40) base = "/tmp";
+  std::string path = absl::StrCat(base, "/", prefix, "-XXXXXX");
+  if (mkdtemp(path.data()) == nullptr) return ErrnoStatus("cannot create", path);
+  return TempDir(std::move(path));
+}
+
+TempDir& TempDir::operator=(TempDir&& other) noexcept {
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+TempDir::~TempDir() {
+  if (path_.empty()) return;
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace whetstone

@@ -1,0 +1,16 @@
+// A service started by `whet run` dies with it, however it dies: the kernel signals the child when
+// its parent thread goes (PDEATHSIG), and a pipe whose write end only the parent holds closes when
+// the parent process goes, which also covers a parent that died before PDEATHSIG was set.
+#ifndef WHETSTONE_COMMON_LIFE_LINE_H_
+#define WHETSTONE_COMMON_LIFE_LINE_H_
+
+namespace whetstone {
+
+// Call at the start of main. `fd` is the pipe's read end, inherited; -1: no life line, does
+// nothing. When the pipe closes the process ends at once with exit code 0 (its state is the
+// journal's and the checkpoints', never its own). Starts one detached thread.
+void HoldLifeLine(int fd);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COMMON_LIFE_LINE_H_

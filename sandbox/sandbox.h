@@ -1,0 +1,130 @@
+// Runs one untrusted program in namespaces of its own and says, in one typed result, how it ended.
+//
+// Isolation: user, mount, pid, net, ipc and uts namespaces; pivot_root into an empty tmpfs with
+// read-only binds; a seccomp allow-list; Landlock; rlimits; cgroups where the host has them. Works
+// as root and, through user namespaces, without. What is in force is reported, never assumed.
+//
+//   SandboxSpec spec;
+//   spec.argv = {"/usr/bin/g++", "-c", "candidate.cc"};
+//   spec.profile = Profile::kCompile;
+//   spec.files = {{"candidate.cc", source}};
+//   spec.collect = {"candidate.o"};
+//   absl::StatusOr<SandboxResult> result = Sandbox::Run(spec);
+//
+// Errors (absl::Status) are ours: the sandbox could not be set up, and the message names the step.
+// Whatever the program does is a SandboxResult. All functions are thread-safe; a SandboxProcess
+// belongs to one thread at a time.
+#ifndef WHETSTONE_SANDBOX_SANDBOX_H_
+#define WHETSTONE_SANDBOX_SANDBOX_H_
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace whetstone {
+
+// Which system calls and file system view the program gets.
+enum class Profile {
+  kCompile,  // compiler tool chain: fork, exec, files under /work; reads /usr and the given binds
+  kRun,      // a kernel process: compute, futex, and nothing else that reaches outside
+};
+
+struct SandboxLimits {
+  std::chrono::milliseconds wall{10'000};
+  std::chrono::milliseconds cpu{10'000};
+  int64_t memory_bytes_max = int64_t{512} << 20;  // address space of each process
+  int64_t file_bytes_max = int64_t{64} << 20;     // each file, and the whole of /work and /tmp
+  int64_t output_bytes_max = int64_t{64} << 10;   // each of stdout and stderr; the rest is dropped
+  int processes_max = 64;                         // threads count too
+  int files_max = 256;                            // descriptors; inodes of /work are 16 times that
+};
+
+struct BindMount {
+  std::string source;  // absolute, on the host
+  std::string target;  // absolute, inside; always read-only
+};
+
+// Descriptor `host_fd` becomes descriptor `child_fd` (3 or above) of the program. Borrowed.
+struct PassedFd {
+  int host_fd = -1;
+  int child_fd = -1;
+};
+
+struct SandboxSpec {
+  std::vector<std::string> argv;  // argv[0]: absolute path inside
+  std::vector<std::string> env;   // "NAME=value"; nothing is inherited
+  Profile profile = Profile::kRun;
+  SandboxLimits limits;
+  std::vector<BindMount> binds;  // beside the profile's own
+  std::map<std::string, std::string>
+      files;                         // name in /work (no '/') → content, written before start
+  std::vector<std::string> collect;  // names in /work copied out after a clean exit
+  std::vector<PassedFd> fds;         // everything else is closed
+  std::vector<int> cores;            // CPU affinity; empty: inherited
+  std::string stdin_text;
+};
+
+enum class SandboxExit {
+  kExited,    // `exit_code`
+  kSignaled,  // `signal`: a crash, or SIGSYS for a forbidden system call
+  kWallLimit,
+  kCpuLimit,
+  kMemoryLimit,  // the cgroup killed it; without cgroups an allocation fails and the program exits
+  kOutputLimit,  // files grew beyond file_bytes_max (SIGXFSZ)
+};
+
+struct SandboxResult {
+  SandboxExit exit = SandboxExit::kExited;
+  int exit_code = 0;
+  int signal = 0;
+  std::string stdout_text;  // truncated at output_bytes_max
+  std::string stderr_text;
+  bool output_truncated = false;
+  std::map<std::string, std::string> files;  // `collect`ed regular files; links are never followed
+  std::chrono::nanoseconds wall{0};
+  std::chrono::nanoseconds cpu{0};
+  int64_t memory_bytes_peak = 0;
+};
+
+// What protects the host on this machine. `summary` is the string of Verdict.isolation, for example
+// "userns,mount,pid,net,ipc,uts,seccomp,landlock:7,rlimits,cgroup:none".
+struct Isolation {
+  std::string summary;
+  std::vector<std::string> missing;  // one line each: what, and the command that would add it
+};
+
+// A running program. Destruction kills its whole process tree and waits for it.
+class SandboxProcess {
+ public:
+  virtual ~SandboxProcess() = default;
+  // The program's pid as the host sees it: for /proc/PID/{stat,schedstat,task}.
+  virtual pid_t pid() const = 0;
+  // True until it ended; never blocks.
+  virtual bool Running() = 0;
+  // Kills the whole tree; Wait then reports kSignaled/SIGKILL unless it had ended before.
+  virtual void Kill() = 0;
+  // Blocks until the program ends or a limit ends it. May be called once.
+  virtual absl::StatusOr<SandboxResult> Wait() = 0;
+};
+
+class Sandbox {
+ public:
+  // Starts and returns once the program is about to be executed. Limits count from here.
+  static absl::StatusOr<std::unique_ptr<SandboxProcess>> Start(const SandboxSpec& spec);
+  // Start, then Wait.
+  static absl::StatusOr<SandboxResult> Run(const SandboxSpec& spec);
+  // Tries every mechanism once and caches the answer.
+  static absl::StatusOr<Isolation> Probe();
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_SANDBOX_SANDBOX_H_
