@@ -1,0 +1,95 @@
+// The services a campaign talks to, wherever they are: started on this machine, or reached through
+// SSH. The rest of the coordinator sees gRPC targets and events, never a process or a tunnel.
+//
+//   ClusterOptions options;
+//   options.campaign = campaign;                    // parsed, worker host ranges expanded
+//   options.log_dir = run_dir + "/logs";
+//   options.on_event = [&](const ServiceEvent& e) { queue.Push(e); };
+//   ASSIGN_OR_RETURN(std::unique_ptr<Cluster> cluster, OpenCluster(std::move(options)));
+//   auto channel = grpc::CreateCustomChannel(cluster->trainer().target,
+//                                            grpc::InsecureChannelCredentials(), ChannelArgs());
+//
+// A target stays valid for the cluster's life: a service that is restarted and a tunnel that
+// reconnects keep their socket path, so a gRPC channel made once heals by itself. What is lost is
+// the service's memory (the trainer's policy, the worker's problems): on kReady with `restarted`,
+// load the checkpoint and put the problems again.
+#ifndef WHETSTONE_COORDINATOR_SERVICES_CLUSTER_H_
+#define WHETSTONE_COORDINATOR_SERVICES_CLUSTER_H_
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "whetstone/v1/campaign.pb.h"
+
+namespace whetstone {
+
+struct Endpoint {
+  // "trainer" or "worker" locally, "trainer gpu01" or "worker cpu03" through SSH. Unique.
+  std::string name;
+  // A gRPC target: "unix:/tmp/whet-Xy12/trainer.sock".
+  std::string target;
+};
+
+// What happened to one service's connection.
+struct ServiceEvent {
+  enum class State {
+    kConnecting,  // being started or connected; `detail` says what is waited for
+    kReady,       // healthy: calls can be made
+    kLost,        // it died or the connection broke; restart or reconnect is under way
+    kFailed,      // given up for good; `detail` says why and what to do
+  };
+  std::string service;  // Endpoint::name
+  State state = State::kConnecting;
+  // One line for people.
+  std::string detail;
+  // kReady only: not the process that was there before (or that can't be ruled out).
+  bool restarted = false;
+};
+
+// Called from the cluster's own threads, one call at a time. Must return quickly and must not call
+// back into the cluster.
+using ServiceListener = std::function<void(const ServiceEvent&)>;
+
+// Thread-safe. Destruction stops what it started: local services (SIGTERM, SIGKILL 5 s later) or
+// tunnels.
+class Cluster {
+ public:
+  virtual ~Cluster() = default;
+  virtual const Endpoint& trainer() const = 0;
+  virtual const std::vector<Endpoint>& workers() const = 0;
+  // True: the services are children of this process and share its filesystem.
+  virtual bool is_local() const = 0;
+  // OK, or why one of the services (named) can't be had any more.
+  virtual absl::Status status() const = 0;
+};
+
+struct ClusterOptions {
+  v1::Campaign campaign;
+  // Where local services write trainer.log and worker.log. Made if missing.
+  std::string log_dir;
+  // May be empty.
+  ServiceListener on_event;
+  // Polled while opening: true gives up with CANCELLED. May be empty.
+  std::function<bool()> cancelled;
+  // How long every service together may take to become healthy.
+  std::chrono::seconds deadline{120};
+  // False: only a worker (`whet measure`, `whet problem check`); trainer().target is empty.
+  bool with_trainer = true;
+  // Local services' binaries; empty: the folder this program lies in.
+  std::string bin_dir;
+};
+
+// Local services if the campaign names no cluster, SSH tunnels otherwise. Returns when every
+// service is healthy. Errors name the service: UNAVAILABLE (dead host, service not running, died
+// at once), UNAUTHENTICATED (key refused), PERMISSION_DENIED (host key unknown or changed),
+// NOT_FOUND (binary missing), DEADLINE_EXCEEDED, CANCELLED.
+absl::StatusOr<std::unique_ptr<Cluster>> OpenCluster(ClusterOptions options);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_SERVICES_CLUSTER_H_
