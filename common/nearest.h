@@ -1,0 +1,22 @@
+// "Did you mean": the known word closest to a misspelt one.
+#ifndef WHETSTONE_COMMON_NEAREST_H_
+#define WHETSTONE_COMMON_NEAREST_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace whetstone {
+
+// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b` (optimal
+// string alignment). Only the first 64 characters count.
+size_t EditDistance(absl::string_view a, absl::string_view b);
+
+// The closest of `words`, the first of equals; empty only if `words` is empty.
+std::string Nearest(absl::string_view word, const std::vector<std::string>& words);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COMMON_NEAREST_H_

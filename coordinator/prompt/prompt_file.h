@@ -1,0 +1,35 @@
+// A prompt file (prompts/README.md teaches the format) becomes a v1::Problem, or an error that
+// names file and line.
+//
+//   ASSIGN_OR_RETURN(v1::Problem problem, ParsePromptFile("prompts/matmul_f32.md"));
+//   std::string hash = ProblemHash(problem);                     // common/problem_hash.h, whetstone_service
+//   std::vector<v1::Message> messages = RenderMessages(problem); // coordinator/prompt/render.h
+//
+// Parsing is strict: unknown keys, missing sections, disagreement between `signature` and `args`, a
+// size that is not positive or does not fit into memory are all errors. Everything left out is
+// filled in, so two files that mean the same give the same Problem. CRLF and a byte order mark are
+// accepted. Input is bounded (kPromptBytesMax) and may be hostile.
+#ifndef WHETSTONE_COORDINATOR_PROMPT_PROMPT_FILE_H_
+#define WHETSTONE_COORDINATOR_PROMPT_PROMPT_FILE_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "whetstone/v1/problem.pb.h"
+
+namespace whetstone {
+
+// Larger files are refused.
+inline constexpr size_t kPromptBytesMax = 1 << 20;
+
+// NOT_FOUND and the like: the file cannot be read. INVALID_ARGUMENT: "PATH:LINE: what is wrong".
+absl::StatusOr<v1::Problem> ParsePromptFile(const std::string& path);
+
+// The same for text in memory; `name` stands for the path in messages.
+absl::StatusOr<v1::Problem> ParsePrompt(absl::string_view text, absl::string_view name);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_PROMPT_PROMPT_FILE_H_

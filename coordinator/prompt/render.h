@@ -1,0 +1,27 @@
+// What the model is asked. One wording for GRPO and for the supervised warm-up: a policy warmed up
+// on other words answers worse. Short on purpose: every prompt token is encoded at every step.
+#ifndef WHETSTONE_COORDINATOR_PROMPT_RENDER_H_
+#define WHETSTONE_COORDINATOR_PROMPT_RENDER_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "whetstone/v1/problem.pb.h"
+#include "whetstone/v1/trainer.pb.h"
+
+namespace whetstone {
+
+// One user message: the prose, the request, the reference in a ```cpp block. The trainer renders
+// the model's chat template around it.
+std::vector<v1::Message> RenderMessages(const v1::Problem& problem);
+
+// The same from its parts; `prose` may be empty.
+std::vector<v1::Message> RenderMessages(absl::string_view prose, absl::string_view code);
+
+// The answer a worked example teaches: `code` in a ```cpp block and nothing else.
+std::string RenderAnswer(absl::string_view code);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_PROMPT_RENDER_H_

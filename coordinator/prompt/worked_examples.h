@@ -1,0 +1,60 @@
+// Worked examples for the supervised warm-up: a function and a faster rewrite of it.
+//
+//   ASSIGN_OR_RETURN(auto examples, ReadWorkedExamples("prompts/warmup.jsonl"));
+//   for (const auto& batch : PlanWarmup(examples, {.epochs = 1, .batch_size = 8, .seed = 17}))
+//     Update(batch);
+//
+// A file is JSON lines: {"id": "dot/1", "prompt_code": "…", "rewrite": "…"}; "prose" may be added.
+// Pure functions of their arguments, thread-safe.
+#ifndef WHETSTONE_COORDINATOR_PROMPT_WORKED_EXAMPLES_H_
+#define WHETSTONE_COORDINATOR_PROMPT_WORKED_EXAMPLES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "whetstone/v1/trainer.pb.h"
+
+namespace whetstone {
+
+struct WorkedExample {
+  std::string id;
+  std::string prose;  // usually empty
+  std::string prompt_code;
+  std::string rewrite;
+};
+
+// INVALID_ARGUMENT: "PATH:LINE: what is wrong"; an empty file is an error too.
+absl::StatusOr<std::vector<WorkedExample>> ReadWorkedExamples(const std::string& path);
+absl::StatusOr<std::vector<WorkedExample>> ParseWorkedExamples(absl::string_view text,
+                                                               absl::string_view name);
+
+// The chat that teaches one example. `response_prefix` is what the campaign puts in front of every
+// answer; the answer must begin with it (it is cut off), or it is left out of this example.
+v1::SftExample ToSftExample(const WorkedExample& example, absl::string_view response_prefix);
+
+// One consistent renaming of the identifiers of both texts, drawn from (seed, draw): a, b, i, j, n
+// and the function's name get other usual names, so that the policy learns the rewrite and not the
+// letters. The example comes back unchanged where new names would clash.
+WorkedExample RenameIdentifiers(const WorkedExample& example, uint64_t seed, uint64_t draw);
+
+struct WarmupOptions {
+  double epochs = 1;  // passes over the examples; 0.5 is the first half of one
+  int batch_size = 8;
+  uint64_t seed = 17;
+  size_t max_response_chars = 1200;  // longer rewrites are skipped
+  std::string response_prefix;
+};
+
+// Every update's examples, in order. Each epoch is a fresh shuffle; half of the draws have renamed
+// identifiers; the examples of one batch are of similar length where that costs no randomness
+// between batches (padding and packing are cheaper). Empty if no example is short enough.
+std::vector<std::vector<v1::SftExample>> PlanWarmup(const std::vector<WorkedExample>& examples,
+                                                    const WarmupOptions& options);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_PROMPT_WORKED_EXAMPLES_H_
