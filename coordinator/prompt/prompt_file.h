@@ -2,8 +2,9 @@
 // names file and line.
 //
 //   ASSIGN_OR_RETURN(v1::Problem problem, ParsePromptFile("prompts/matmul_f32.md"));
-//   std::string hash = ProblemHash(problem);                     // common/problem_hash.h, whetstone_service
-//   std::vector<v1::Message> messages = RenderMessages(problem); // coordinator/prompt/render.h
+//   std::string hash = ProblemHash(problem);                     // common/problem_hash.h,
+//   whetstone_service std::vector<v1::Message> messages = RenderMessages(problem); //
+//   coordinator/prompt/render.h
 //
 // Parsing is strict: unknown keys, missing sections, disagreement between `signature` and `args`, a
 // size that is not positive or does not fit into memory are all errors. Everything left out is

@@ -1,0 +1,17 @@
+// How an input is filled: "uniform(-1, 1)", "permutation" …
+#ifndef WHETSTONE_COORDINATOR_PROMPT_FILL_H_
+#define WHETSTONE_COORDINATOR_PROMPT_FILL_H_
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "whetstone/v1/problem.pb.h"
+
+namespace whetstone {
+
+// INVALID_ARGUMENT: unknown fill (with the nearest), wrong number of parameters, an empty range, or
+// parameters that `type` cannot hold. The message has no place in it: the caller knows the line.
+absl::StatusOr<v1::Fill> ParseFill(absl::string_view text, v1::ElementType type);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_PROMPT_FILL_H_

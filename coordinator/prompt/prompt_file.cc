@@ -1,0 +1,99 @@
+#include "coordinator/prompt/prompt_file.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/file.h"
+#include "common/status_macros.h"
+#include "coordinator/prompt/front_matter.h"
+#include "coordinator/prompt/prompt_sections.h"
+#include "coordinator/prompt/signature.h"
+#include "coordinator/prompt/sizes.h"
+#include "coordinator/prompt/yaml_map.h"
+
+namespace whetstone {
+namespace {
+
+constexpr size_t kFrontMatterBytesMax = 64 << 10;
+
+absl::Status CheckSections(const PromptParts& parts, absl::string_view name) {
+  if (parts.prose.empty()) {
+    return PromptError(name, parts.prose_line,
+                       "there is no prose: say below the front matter what to compute");
+  }
+  for (const char* required : {"reference", "expert"}) {
+    if (parts.sections.count(required) > 0) continue;
+    return PromptError(name, parts.last_line,
+                       absl::StrCat("section '## ", required, "' is missing"));
+  }
+  return absl::OkStatus();
+}
+
+// A quick look; the worker compiles. The name must stand before a parenthesis somewhere.
+bool Mentions(const std::string& code, const std::string& function) {
+  for (size_t at = code.find(function); at != std::string::npos; at = code.find(function, at + 1)) {
+    const auto is_word = [](char c) {
+      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    };
+    if (at > 0 && is_word(code[at - 1])) continue;
+    const size_t end = code.find_first_not_of(" \t\n", at + function.size());
+    if (end != std::string::npos && code[end] == '(') return true;
+  }
+  return false;
+}
+
+absl::Status CheckDefinitions(const PromptParts& parts, const std::string& function,
+                              absl::string_view name) {
+  for (const auto& [section, source] : parts.sections) {
+    const std::string wanted = section == "generator" ? "generate"
+                               : section == "checker" ? "check"
+                                                      : function;
+    if (Mentions(source.code, wanted)) continue;
+    return PromptError(
+        name, source.line,
+        absl::StrCat("section '", section, "' must define the function '", wanted, "'"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Problem> ParsePromptFile(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  return ParsePrompt(text, path);
+}
+
+absl::StatusOr<v1::Problem> ParsePrompt(absl::string_view text, absl::string_view name) {
+  if (text.size() > kPromptBytesMax) {
+    return PromptError(name, 1,
+                       absl::StrCat("the file has ", text.size(), " bytes, more than ",
+                                    kPromptBytesMax, ": not a prompt file"));
+  }
+  ASSIGN_OR_RETURN(const PromptParts parts, SplitPrompt(text, name));
+  if (parts.front_matter.size() > kFrontMatterBytesMax) {
+    return PromptError(name, 1,
+                       absl::StrCat("the front matter has ", parts.front_matter.size(),
+                                    " bytes, more than ", kFrontMatterBytesMax));
+  }
+  const auto code = [&](const char* section) {
+    const auto it = parts.sections.find(section);
+    return it == parts.sections.end() ? std::string() : it->second.code;
+  };
+  v1::Problem problem;
+  problem.set_generator(code("generator"));
+  problem.set_checker(code("checker"));
+  ASSIGN_OR_RETURN(const YamlMap top,
+                   YamlMap::Parse(parts.front_matter, name, parts.front_matter_line));
+  RETURN_IF_ERROR(ReadFrontMatter(top, &problem));
+  RETURN_IF_ERROR(ReadSizes(top, &problem));
+  RETURN_IF_ERROR(CheckSections(parts, name));
+  ASSIGN_OR_RETURN(const Signature signature, ParseSignature(problem.signature()));
+  RETURN_IF_ERROR(CheckDefinitions(parts, signature.name, name));
+  problem.set_prose(parts.prose);
+  problem.set_reference(code("reference"));
+  problem.set_expert(code("expert"));
+  problem.set_oracle(code("oracle"));
+  return problem;
+}
+
+}  // namespace whetstone

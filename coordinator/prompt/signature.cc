@@ -1,0 +1,339 @@
+#include "coordinator/prompt/signature.h"
+
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/status_macros.h"
+
+namespace whetstone {
+namespace {
+
+enum class Kind { kFloating, kSigned, kUnsigned, kChar };
+struct CppScalar {
+  Kind kind;
+  int bytes;
+};
+
+// Canonical names after normalization. LP64, as on every supported host.
+const std::map<std::string, CppScalar>& CppScalars() {
+  static const auto* const kTypes = new std::map<std::string, CppScalar>{
+      {"float", {Kind::kFloating, 4}},
+      {"double", {Kind::kFloating, 8}},
+      {"char", {Kind::kChar, 1}},
+      {"signed char", {Kind::kSigned, 1}},
+      {"unsigned char", {Kind::kUnsigned, 1}},
+      {"short", {Kind::kSigned, 2}},
+      {"unsigned short", {Kind::kUnsigned, 2}},
+      {"int", {Kind::kSigned, 4}},
+      {"unsigned int", {Kind::kUnsigned, 4}},
+      {"long", {Kind::kSigned, 8}},
+      {"unsigned long", {Kind::kUnsigned, 8}},
+      {"long long", {Kind::kSigned, 8}},
+      {"unsigned long long", {Kind::kUnsigned, 8}},
+      {"int8_t", {Kind::kSigned, 1}},
+      {"uint8_t", {Kind::kUnsigned, 1}},
+      {"int16_t", {Kind::kSigned, 2}},
+      {"uint16_t", {Kind::kUnsigned, 2}},
+      {"int32_t", {Kind::kSigned, 4}},
+      {"uint32_t", {Kind::kUnsigned, 4}},
+      {"int64_t", {Kind::kSigned, 8}},
+      {"uint64_t", {Kind::kUnsigned, 8}},
+      {"ptrdiff_t", {Kind::kSigned, 8}},
+      {"size_t", {Kind::kUnsigned, 8}},
+  };
+  return *kTypes;
+}
+
+struct ElementInfo {
+  const char* name;
+  const char* cpp;
+  bool floating;
+  bool is_signed;
+  int bytes;
+};
+
+const ElementInfo& Info(v1::ElementType type) {
+  static const std::map<v1::ElementType, ElementInfo>* const kInfo =
+      new std::map<v1::ElementType, ElementInfo>{
+          {v1::F32, {"f32", "float", true, true, 4}},
+          {v1::F64, {"f64", "double", true, true, 8}},
+          {v1::BF16, {"bf16", "unsigned short", true, true, 2}},
+          {v1::I8, {"i8", "signed char", false, true, 1}},
+          {v1::I16, {"i16", "short", false, true, 2}},
+          {v1::I32, {"i32", "int", false, true, 4}},
+          {v1::I64, {"i64", "long long", false, true, 8}},
+          {v1::U8, {"u8", "unsigned char", false, false, 1}},
+          {v1::U16, {"u16", "unsigned short", false, false, 2}},
+          {v1::U32, {"u32", "unsigned int", false, false, 4}},
+          {v1::U64, {"u64", "unsigned long long", false, false, 8}},
+      };
+  const auto it = kInfo->find(type);
+  CHECK(it != kInfo->end());
+  return it->second;
+}
+
+struct Word {
+  std::string text;
+  size_t column;  // from 1
+};
+
+absl::Status ErrorAt(size_t column, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("column ", column, ": ", what));
+}
+
+absl::StatusOr<std::vector<Word>> Tokenize(absl::string_view text) {
+  std::vector<Word> words;
+  size_t at = 0;
+  while (at < text.size()) {
+    const unsigned char c = text[at];
+    if (absl::ascii_isspace(c)) {
+      ++at;
+      continue;
+    }
+    const size_t begin = at;
+    if (absl::ascii_isalpha(c) || c == '_') {
+      while (at < text.size() &&
+             (absl::ascii_isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_')) {
+        ++at;
+      }
+    } else if (text.substr(at, 2) == "::") {
+      at += 2;
+    } else if (c == '(' || c == ')' || c == ',' || c == '*') {
+      ++at;
+    } else if (c == ';') {
+      return ErrorAt(at + 1, "leave out the trailing ';'");
+    } else {
+      return ErrorAt(at + 1, absl::StrCat("unexpected '", text.substr(at, 1),
+                                          "': parameters are scalars or single pointers"));
+    }
+    words.push_back({std::string(text.substr(begin, at - begin)), begin + 1});
+  }
+  words.push_back({"", text.size() + 1});
+  return words;
+}
+
+// Reads one declaration "const unsigned int* name" at a time.
+class Reader {
+ public:
+  explicit Reader(std::vector<Word> words) : words_(std::move(words)) {}
+
+  const Word& Peek() const { return words_[at_]; }
+  bool Take(absl::string_view text) {
+    if (Peek().text != text) return false;
+    ++at_;
+    return true;
+  }
+  absl::Status Expect(absl::string_view text) {
+    if (Take(text)) return absl::OkStatus();
+    return ErrorAt(Peek().column, absl::StrCat("expected '", text, "'", Found()));
+  }
+
+  absl::StatusOr<Parameter> Declaration(bool allow_void) {
+    Parameter result;
+    const size_t column = Peek().column;
+    std::vector<std::string> type;
+    while (true) {
+      if (Take("const")) {
+        result.is_const = true;
+      } else if (Take("std")) {
+        RETURN_IF_ERROR(Expect("::"));
+      } else if (IsTypeWord(Peek().text)) {
+        type.push_back(Peek().text);
+        ++at_;
+      } else {
+        break;
+      }
+    }
+    if (type.empty()) return ErrorAt(column, absl::StrCat("expected a type", Found()));
+    ASSIGN_OR_RETURN(result.type, Normalize(type, column, allow_void));
+    if (Take("*")) result.pointer = true;
+    if (Peek().text == "*")
+      return ErrorAt(Peek().column, "a pointer to a pointer is not supported");
+    if (result.type == "void" && result.pointer) {
+      return ErrorAt(column, "void* is not supported: name the element's type");
+    }
+    if (!IsIdentifier(Peek().text)) {
+      return ErrorAt(Peek().column, absl::StrCat("expected a name", Found()));
+    }
+    result.name = Peek().text;
+    ++at_;
+    return result;
+  }
+
+ private:
+  std::string Found() const {
+    return Peek().text.empty() ? " before the end" : absl::StrCat(", found '", Peek().text, "'");
+  }
+
+  static bool IsTypeWord(const std::string& word) {
+    static const auto* const kWords = new std::set<std::string>{
+        "signed", "unsigned", "char", "short", "int", "long", "float", "double", "void"};
+    return kWords->count(word) > 0 || CppScalars().count(word) > 0;
+  }
+
+  static absl::StatusOr<std::string> Normalize(const std::vector<std::string>& words, size_t column,
+                                               bool allow_void) {
+    std::map<std::string, int> count;
+    for (const std::string& word : words) ++count[word];
+    std::string name;
+    if (words.size() == 1 && words[0] != "signed" && words[0] != "unsigned") {
+      name = words[0];
+    } else {
+      const bool is_unsigned = count["unsigned"] > 0;
+      const bool is_signed = count["signed"] > 0;
+      std::string base = "int";
+      if (count["char"] > 0) base = "char";
+      if (count["short"] > 0) base = "short";
+      if (count["long"] == 1) base = "long";
+      if (count["long"] == 2) base = "long long";
+      name = is_unsigned                   ? absl::StrCat("unsigned ", base)
+             : is_signed && base == "char" ? "signed char"
+                                           : base;
+      // What was recognised must be all there was.
+      size_t known = count["char"] + count["short"] + count["long"] + count["int"] +
+                     count["unsigned"] + count["signed"];
+      const bool clash = is_unsigned && is_signed;
+      const bool char_clash = count["char"] > 0 && words.size() > 2;
+      if (known != words.size() || clash || char_clash) name.clear();
+    }
+    if (name == "void" && allow_void) return name;
+    if (CppScalars().count(name) == 0) {
+      return ErrorAt(column,
+                     absl::StrCat("'", absl::StrJoin(words, " "), "' is not a supported type"));
+    }
+    return name;
+  }
+
+  std::vector<Word> words_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<Signature> ParseSignature(absl::string_view text) {
+  ASSIGN_OR_RETURN(std::vector<Word> words, Tokenize(text));
+  Reader reader(std::move(words));
+  Signature result;
+  ASSIGN_OR_RETURN(Parameter head, reader.Declaration(/*allow_void=*/true));
+  if (head.pointer || head.is_const) {
+    return ErrorAt(1, "the function returns void or a plain scalar");
+  }
+  result.return_type = head.type;
+  result.name = head.name;
+  RETURN_IF_ERROR(reader.Expect("("));
+  if (!reader.Take(")")) {
+    std::set<std::string> names;
+    do {
+      const size_t column = reader.Peek().column;
+      ASSIGN_OR_RETURN(Parameter parameter, reader.Declaration(/*allow_void=*/false));
+      if (!names.insert(parameter.name).second) {
+        return ErrorAt(column, absl::StrCat("two parameters are named '", parameter.name, "'"));
+      }
+      result.parameters.push_back(std::move(parameter));
+    } while (reader.Take(","));
+    RETURN_IF_ERROR(reader.Expect(")"));
+  }
+  if (!reader.Peek().text.empty()) {
+    return ErrorAt(reader.Peek().column,
+                   absl::StrCat("unexpected '", reader.Peek().text, "' after ')'"));
+  }
+  if (result.parameters.empty()) return ErrorAt(1, "the function has no parameters");
+  return result;
+}
+
+bool TypeHolds(absl::string_view cpp_type, v1::ElementType type) {
+  const auto it = CppScalars().find(std::string(cpp_type));
+  if (it == CppScalars().end()) return false;
+  const CppScalar& cpp = it->second;
+  const ElementInfo& info = Info(type);
+  if (cpp.bytes != info.bytes) return false;
+  if (type == v1::BF16) return cpp.kind == Kind::kUnsigned;
+  if (info.floating) return cpp.kind == Kind::kFloating;
+  if (cpp.kind == Kind::kChar) return true;
+  return cpp.kind == (info.is_signed ? Kind::kSigned : Kind::kUnsigned);
+}
+
+std::string CppType(v1::ElementType type) { return Info(type).cpp; }
+std::string ElementTypeName(v1::ElementType type) { return Info(type).name; }
+bool IsFloating(v1::ElementType type) { return Info(type).floating; }
+int ElementBytes(v1::ElementType type) { return Info(type).bytes; }
+
+v1::ElementType ParseElementType(absl::string_view name) {
+  for (int i = v1::ElementType_MIN + 1; i <= v1::ElementType_MAX; ++i) {
+    const auto type = static_cast<v1::ElementType>(i);
+    if (name == Info(type).name) return type;
+  }
+  return v1::ELEMENT_TYPE_UNSPECIFIED;
+}
+
+const std::vector<std::string>& ElementTypeNames() {
+  static const auto* const kNames = [] {
+    auto* names = new std::vector<std::string>;
+    for (int i = v1::ElementType_MIN + 1; i <= v1::ElementType_MAX; ++i) {
+      names->push_back(Info(static_cast<v1::ElementType>(i)).name);
+    }
+    return names;
+  }();
+  return *kNames;
+}
+
+double IntegerMin(v1::ElementType type) {
+  const ElementInfo& info = Info(type);
+  return info.is_signed ? -static_cast<double>(uint64_t{1} << (8 * info.bytes - 1)) : 0.0;
+}
+
+double IntegerMax(v1::ElementType type) {
+  const ElementInfo& info = Info(type);
+  if (info.is_signed) return static_cast<double>((uint64_t{1} << (8 * info.bytes - 1)) - 1);
+  return static_cast<double>(std::numeric_limits<uint64_t>::max() >> (64 - 8 * info.bytes));
+}
+
+int64_t CppIntegerMax(absl::string_view cpp_type) {
+  const auto it = CppScalars().find(std::string(cpp_type));
+  if (it == CppScalars().end() || it->second.kind == Kind::kFloating) return 0;
+  const int bits = 8 * it->second.bytes;
+  const bool is_unsigned = it->second.kind == Kind::kUnsigned;
+  if (bits == 64) return std::numeric_limits<int64_t>::max();
+  return (int64_t{1} << (is_unsigned ? bits : bits - 1)) - 1;
+}
+
+bool IsIdentifier(absl::string_view word) {
+  static const auto* const kKeywords = new std::set<absl::string_view>{
+      "alignas",      "alignof",      "and",           "and_eq",
+      "asm",          "auto",         "bitand",        "bitor",
+      "bool",         "break",        "case",          "catch",
+      "char",         "char8_t",      "char16_t",      "char32_t",
+      "class",        "co_await",     "co_return",     "co_yield",
+      "compl",        "concept",      "const",         "const_cast",
+      "consteval",    "constexpr",    "constinit",     "continue",
+      "decltype",     "default",      "delete",        "do",
+      "double",       "dynamic_cast", "else",          "enum",
+      "explicit",     "export",       "extern",        "false",
+      "float",        "for",          "friend",        "goto",
+      "if",           "inline",       "int",           "long",
+      "main",         "mutable",      "namespace",     "new",
+      "noexcept",     "not",          "not_eq",        "nullptr",
+      "operator",     "or",           "or_eq",         "private",
+      "protected",    "public",       "register",      "reinterpret_cast",
+      "requires",     "return",       "short",         "signed",
+      "sizeof",       "static",       "static_assert", "static_cast",
+      "struct",       "switch",       "template",      "this",
+      "thread_local", "throw",        "true",          "try",
+      "typedef",      "typeid",       "typename",      "union",
+      "unsigned",     "using",        "virtual",       "void",
+      "volatile",     "wchar_t",      "while",         "xor",
+      "xor_eq"};
+  if (word.empty() || word.size() > 64) return false;
+  if (!absl::ascii_isalpha(static_cast<unsigned char>(word[0])) && word[0] != '_') return false;
+  for (const char c : word) {
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '_') return false;
+  }
+  return kKeywords->count(word) == 0;
+}
+
+}  // namespace whetstone

@@ -1,0 +1,63 @@
+// The C++ declaration a candidate must define, read into its parts.
+//
+//   auto s = ParseSignature("void matmul(const float* a, const float* b, float* c, int n)");
+//   s->name;                  // "matmul"
+//   s->parameters[0].pointer; // true
+//
+// Only what a problem needs: one function of scalars and single pointers to scalars, by their
+// built-in or <cstdint> names. Pure functions, thread-safe.
+#ifndef WHETSTONE_COORDINATOR_PROMPT_SIGNATURE_H_
+#define WHETSTONE_COORDINATOR_PROMPT_SIGNATURE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "whetstone/v1/problem.pb.h"
+
+namespace whetstone {
+
+struct Parameter {
+  std::string type;  // without const and '*', as normalized by ParseSignature: "unsigned int"
+  bool is_const = false;
+  bool pointer = false;
+  std::string name;
+};
+
+struct Signature {
+  std::string return_type;  // "void" or as Parameter.type
+  std::string name;
+  std::vector<Parameter> parameters;
+};
+
+// INVALID_ARGUMENT says what is wrong and at which column.
+absl::StatusOr<Signature> ParseSignature(absl::string_view text);
+
+// Whether a C++ type (as in Parameter.type) holds elements of `type`. bf16 travels as 16-bit
+// unsigned integers; char holds i8 and u8.
+bool TypeHolds(absl::string_view cpp_type, v1::ElementType type);
+
+// The C++ type to suggest for `type`: "float", "unsigned char" …
+std::string CppType(v1::ElementType type);
+
+// "f32" ↔ F32. Parsing gives ELEMENT_TYPE_UNSPECIFIED for an unknown name.
+std::string ElementTypeName(v1::ElementType type);
+v1::ElementType ParseElementType(absl::string_view name);
+const std::vector<std::string>& ElementTypeNames();
+
+bool IsFloating(v1::ElementType type);
+int ElementBytes(v1::ElementType type);
+// Inclusive range of an integer type, as doubles. Meaningless for floating types.
+double IntegerMin(v1::ElementType type);
+double IntegerMax(v1::ElementType type);
+// Largest value a C++ integer type can hold; 0 for a type that is no integer.
+int64_t CppIntegerMax(absl::string_view cpp_type);
+
+// [A-Za-z_][A-Za-z0-9_]* and not a keyword of C++20.
+bool IsIdentifier(absl::string_view word);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_PROMPT_SIGNATURE_H_

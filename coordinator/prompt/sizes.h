@@ -1,0 +1,26 @@
+// The sizes of a problem: complete, positive, and within memory.
+#ifndef WHETSTONE_COORDINATOR_PROMPT_SIZES_H_
+#define WHETSTONE_COORDINATOR_PROMPT_SIZES_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "coordinator/prompt/yaml_map.h"
+#include "whetstone/v1/problem.pb.h"
+
+namespace whetstone {
+
+// Fills `problem->sizes` and checks every expression of the problem at every size point. Expects
+// what ReadFrontMatter fills.
+absl::Status ReadSizes(const YamlMap& top, v1::Problem* problem);
+
+// Elements of `array` at `size`. INVALID_ARGUMENT: an extent below 1, or more than 64 bits.
+absl::StatusOr<int64_t> ElementCount(const v1::Array& array, const v1::SizePoint& size);
+
+// The largest ElementCount over all size points; 0 if there is none.
+int64_t MaxElementCount(const v1::Problem& problem, const v1::Array& array);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_PROMPT_SIZES_H_
