@@ -1,0 +1,59 @@
+// Plain sockets with deadlines: the local end of a tunnel and the TCP connection under SSH.
+#ifndef WHETSTONE_COORDINATOR_TUNNEL_SOCKETS_H_
+#define WHETSTONE_COORDINATOR_TUNNEL_SOCKETS_H_
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace whetstone {
+
+// Owns a file descriptor.
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  explicit UniqueFd(int fd) : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept;
+  ~UniqueFd();
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+// A listening, non-blocking unix socket of mode 0600. ALREADY_EXISTS: something is there.
+absl::StatusOr<UniqueFd> ListenUnix(const std::string& path);
+
+// A connected, blocking unix stream. UNAVAILABLE: nothing listens there.
+absl::StatusOr<UniqueFd> ConnectUnix(const std::string& path);
+
+// A TCP connection to the first address of `host` that answers; TCP_NODELAY set, and the kernel
+// gives up on data that stays unacknowledged for `dead_after`. `stop` is polled every 50 ms; true
+// ends with CANCELLED. UNAVAILABLE: unknown host or refused. DEADLINE_EXCEEDED: no answer.
+absl::StatusOr<UniqueFd> ConnectTcp(const std::string& host, int port,
+                                    std::chrono::steady_clock::time_point deadline,
+                                    std::chrono::milliseconds dead_after,
+                                    const std::function<bool()>& stop);
+
+// An eventfd: Wake makes fd() readable, Drain makes it quiet again. Thread-safe.
+class WakeFd {
+ public:
+  WakeFd();
+  void Wake();
+  void Drain();
+  int fd() const { return fd_.get(); }
+
+ private:
+  UniqueFd fd_;
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_TUNNEL_SOCKETS_H_

@@ -1,0 +1,86 @@
+// A tunnel: connections to a local unix socket come out of a unix socket on another host, through
+// SSH. Two implementations, held to one conformance test (tunnel_conformance_test.cc):
+// OpenLibsshTunnel (the one campaigns use) and OpenSshProgramTunnel (runs `ssh -L`).
+//
+//   TunnelOptions options;
+//   options.host = "cpu03";
+//   options.remote_socket = "/run/whetstone/worker.sock";
+//   options.local_socket = dir.path() + "/worker0.sock";
+//   ASSIGN_OR_RETURN(std::unique_ptr<Tunnel> tunnel, OpenLibsshTunnel(options));
+//   … connect to options.local_socket …
+//
+// When the connection breaks, open streams are closed, new ones are refused at once (a caller sees
+// an error, not a hang), and the tunnel reconnects with back-off up to 2 s.
+#ifndef WHETSTONE_COORDINATOR_TUNNEL_TUNNEL_H_
+#define WHETSTONE_COORDINATOR_TUNNEL_TUNNEL_H_
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace whetstone {
+
+struct TunnelEvent {
+  enum class State {
+    kConnected,
+    kLost,    // reconnecting; `detail` says why
+    kFailed,  // will not be tried again: the host's key changed, or the account's was refused
+  };
+  State state = State::kConnected;
+  std::string detail;
+};
+
+struct TunnelOptions {
+  // A host alias of the ssh_config, or [user@]host[:port].
+  std::string host;
+  // Absolute path of a unix socket on that host.
+  std::string remote_socket;
+  // Where to listen here; at most 107 bytes, in a private directory. Must not exist.
+  std::string local_socket;
+  // OpenSSH client configuration. Empty: ~/.ssh/config and /etc/ssh/ssh_config.
+  std::string ssh_config;
+  // Called from the tunnel's thread after opening has succeeded. May be empty; must be quick.
+  std::function<void(const TunnelEvent&)> on_event;
+  // Polled while opening; true gives up with CANCELLED. May be empty. Called from the caller's
+  // thread.
+  std::function<bool()> cancelled;
+
+  // Reaching the host, its key, our key: all together.
+  std::chrono::milliseconds connect_deadline{10000};
+  // The host's answer to one new stream.
+  std::chrono::milliseconds stream_deadline{10000};
+  // A silent peer is asked for a sign of life this often …
+  std::chrono::milliseconds keepalive_interval{5000};
+  // … and given up after this long.
+  std::chrono::milliseconds dead_after{15000};
+};
+
+// Thread-safe. Destruction closes every stream and the connection, and removes the local socket.
+class Tunnel {
+ public:
+  virtual ~Tunnel() = default;
+  // OK while connected, UNAVAILABLE while reconnecting, otherwise why it was given up.
+  virtual absl::Status status() const = 0;
+};
+
+// Returns once a stream to the remote socket could be opened. Errors, each saying what to do:
+//   INVALID_ARGUMENT   no such ssh_config, or it is not understood; bad host
+//   UNAVAILABLE        host unknown, dead or refusing; or nothing listens on the remote socket
+//   DEADLINE_EXCEEDED  host silent for connect_deadline
+//   PERMISSION_DENIED  host key unknown or changed; or the server forbids socket forwarding
+//   UNAUTHENTICATED    the host refused every key
+//   ALREADY_EXISTS     local_socket is in use
+//   CANCELLED
+absl::StatusOr<std::unique_ptr<Tunnel>> OpenLibsshTunnel(const TunnelOptions& options);
+
+// The same by running the `ssh` program, which must be installed. Useful where a site's ssh_config
+// uses what libssh does not know (Match exec, GSSAPI, certificates, hardware keys).
+absl::StatusOr<std::unique_ptr<Tunnel>> OpenSshProgramTunnel(const TunnelOptions& options);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_TUNNEL_TUNNEL_H_
