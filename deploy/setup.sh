@@ -19,6 +19,7 @@ readonly CACHE="${WHETSTONE_CACHE:-${HOME:?HOME is not set}/.cache/whetstone}"
 readonly VENV="$CACHE/venv"
 readonly MODEL_NAME=SmolLM2-135M-Instruct
 readonly MODEL_DIR="$CACHE/models/$MODEL_NAME"
+readonly BUILD_LIMIT_S=2700
 readonly GGUF_SHA256=b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
 
 say() { printf '[%(%H:%M:%S)T] %s\n' -1 "$*"; }
@@ -200,18 +201,17 @@ build_jobs() {
 
 # build_preset PRESET [TARGET...]: configures and builds build/PRESET; all targets unless named.
 build_preset() {
-  local preset="$1" jobs; shift
+  local preset="$1" jobs log="$WHETSTONE_ROOT/build/$1/build.log"; shift
   jobs=$(build_jobs)
-  (cd "$WHETSTONE_ROOT" && cmake --preset "$preset" -DWHETSTONE_VENV="$VENV" >"$CACHE/cmake.log") || {
-    tail -n 30 "$CACHE/cmake.log" >&2
-    return 1
-  }
+  mkdir -p "$WHETSTONE_ROOT/build/$preset"
   say "building preset $preset with $jobs jobs"
-  (cd "$WHETSTONE_ROOT" && cmake --build --preset "$preset" -j "$jobs" ${1:+--target "$@"}) \
-    </dev/null >"$CACHE/build-$preset.log" 2>&1 || {
-    grep -A 15 -m 5 -E '^FAILED|error:' "$CACHE/build-$preset.log" >&2 ||
-      tail -n 40 "$CACHE/build-$preset.log" >&2
-    say "the whole log: $CACHE/build-$preset.log"
+  (
+    cd "$WHETSTONE_ROOT" && cmake --preset "$preset" -DWHETSTONE_VENV="$VENV" &&
+      timeout --kill-after=30 "$BUILD_LIMIT_S" \
+        cmake --build --preset "$preset" -j "$jobs" ${1:+--target "$@"}
+  ) </dev/null >"$log" 2>&1 || {
+    grep -A 15 -m 5 -E '^FAILED|error:|CMake Error' "$log" >&2 || tail -n 40 "$log" >&2
+    say "the whole log: $log"
     return 1
   }
 }
