@@ -1,0 +1,186 @@
+#!/usr/bin/env bash
+# From a fresh Debian 12 machine to a trained model, in one command:
+#
+#   deploy/quickstart.sh                  set up, build, run the campaign of deploy/quickstart.yaml
+#   deploy/quickstart.sh --ssh            the same through a private SSH server on loopback
+#   deploy/quickstart.sh --seed 5         another seed
+#   deploy/quickstart.sh --problem FILE   another prompt file
+#   deploy/quickstart.sh --set KEY=VALUE  any other key of the campaign; may be repeated
+#   deploy/quickstart.sh --fresh          train again even if this campaign is finished
+#
+# Results are in runs/quickstart. Run again, it skips what is done: a finished campaign is shown
+# again, an interrupted one goes on, and where the options, the problem or the campaign file have
+# changed the old directory is kept as runs/quickstart.1 (2, 3 …) and a new run begins.
+
+# shellcheck source=deploy/setup.sh
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+
+readonly CAMPAIGN="$DEPLOY/quickstart.yaml"
+readonly BIN="$WHETSTONE_ROOT/build/release/bin"
+readonly RUN="$WHETSTONE_ROOT/runs/quickstart"
+readonly STATE="$WHETSTONE_ROOT/runs/.quickstart"  # What RUN was made from; "finished" when done.
+
+SSH=false
+FRESH=false
+PROBLEM=""
+SETS=()
+
+parse_options() {
+  while (($#)); do
+    case "$1" in
+      --ssh) SSH=true ;;
+      --fresh) FRESH=true ;;
+      --seed) SETS+=(--set "seed=${2:?--seed needs a number}"); shift ;;
+      --problem)
+        PROBLEM="$(realpath -e "${2:?--problem needs a prompt file}")" || die "no such file: $2"
+        SETS+=(--set "problems=[\"$PROBLEM\"]"); shift ;;
+      --set) SETS+=(--set "${2:?--set needs KEY=VALUE}"); shift ;;
+      -h | --help) sed -n '2,/^$/s/^# \{0,1\}//p' "$DEPLOY/quickstart.sh"; exit ;;
+      *) die "unknown option $1; deploy/quickstart.sh --help lists them" ;;
+    esac
+    shift
+  done
+}
+
+# --- A cluster of one machine, reached through SSH ------------------------------------------------
+
+CLUSTER_DIR=""
+SERVICES=()
+
+# service NAME COMMAND...: starts it in the background; it dies with this script, but not by Ctrl-C:
+# that is for `whet run` alone, which needs its services to stop cleanly.
+service() {
+  local name="$1"; shift
+  setsid setpriv --pdeathsig TERM "$@" </dev/null >"$CLUSTER_DIR/$name.log" 2>&1 &
+  SERVICES+=($!)
+}
+
+wait_for_socket() {
+  local path="$1" tries
+  for ((tries = 0; tries < 300; ++tries)); do
+    [[ -S "$path" ]] && return
+    sleep 0.2
+  done
+  tail -n 20 "$CLUSTER_DIR"/*.log >&2
+  die "no service listens on $path after 60 s"
+}
+
+start_cluster() {
+  # The same place every time, so that an interrupted campaign finds its sockets again, and a short
+  # one: a unix socket's path holds 108 bytes.
+  CLUSTER_DIR="$CACHE/cluster-$(sha256sum <<<"$RUN" | cut -c1-8)"
+  mkdir -p -m 700 "$CLUSTER_DIR"
+  trap stop_cluster EXIT
+  bash "$DEPLOY/private_sshd.sh" start "$CLUSTER_DIR/sshd"
+  service trainer "$BIN/whet-trainer" serve --listen "unix:$CLUSTER_DIR/trainer.sock"
+  service worker "$BIN/whet-worker" serve --listen "unix:$CLUSTER_DIR/worker.sock"
+  wait_for_socket "$CLUSTER_DIR/trainer.sock"
+  wait_for_socket "$CLUSTER_DIR/worker.sock"
+  say "private sshd, trainer and worker are up; their logs are in $CLUSTER_DIR"
+}
+
+stop_cluster() {
+  local pid
+  for pid in "${SERVICES[@]}"; do kill "$pid" 2>/dev/null || true; done
+  for pid in "${SERVICES[@]}"; do wait "$pid" 2>/dev/null || true; done
+  bash "$DEPLOY/private_sshd.sh" stop "$CLUSTER_DIR/sshd" || true
+}
+
+# The hosts' names are made up: the private ssh_config sends every name to the private server.
+cluster_settings() {
+  echo "cluster={trainer: {ssh: gpu-host, socket: $CLUSTER_DIR/trainer.sock}," \
+    "workers: [{ssh: cpu-host, socket: $CLUSTER_DIR/worker.sock}]," \
+    "ssh_config: $CLUSTER_DIR/sshd/ssh_config}"
+}
+
+# --- The campaign ---------------------------------------------------------------------------------
+
+# One line that changes with whatever would change the run.
+run_identity() {
+  local problem="${PROBLEM:-$WHETSTONE_ROOT/prompts/matmul_f32.md}"
+  { cat "$CAMPAIGN" "$problem"; printf '%s\n' "$SSH" "${SETS[@]}"; } | sha256sum | cut -d' ' -f1
+}
+
+move_aside() {
+  local n=1
+  while [[ -e "$RUN.$n" ]]; do n=$((n + 1)); done
+  mv "$RUN" "$RUN.$n"
+  say "$1: the run that was there is now runs/quickstart.$n"
+}
+
+run_campaign() {
+  local identity recorded=""
+  identity="$(run_identity)"
+  [[ ! -f "$STATE" ]] || recorded="$(<"$STATE")"
+  mkdir -p "$(dirname "$RUN")"
+  if [[ -e "$RUN" ]]; then
+    if $FRESH; then
+      move_aside "--fresh"
+    elif [[ "$recorded" == "$identity finished" ]]; then
+      say "this campaign is finished; --fresh trains again"
+      return
+    elif [[ "$recorded" != "$identity" ]]; then
+      move_aside "the options, the problem or the campaign differ"
+    fi
+  fi
+
+  local start=$SECONDS
+  if $SSH; then start_cluster; fi
+  if [[ -f "$RUN/campaign.yaml" ]]; then
+    say "going on with the interrupted campaign in runs/quickstart"
+    "$BIN/whet" resume "$RUN"
+  else
+    rm -rf "$RUN"
+    echo "$identity" >"$STATE"
+    local sets=(--set "model=$MODEL_DIR" "${SETS[@]}")
+    if $SSH; then
+      sets+=(--set "$(cluster_settings)" --set "checkpoint.dir=$RUN/checkpoints")
+    fi
+    "$BIN/whet" run "$CAMPAIGN" --run-dir "$RUN" "${sets[@]}"
+  fi
+  echo "$identity finished" >"$STATE"
+  say "campaign: done in $((SECONDS - start)) s"
+}
+
+# --- What came of it ------------------------------------------------------------------------------
+
+# The mean reward of every GRPO step as a bar; from -1 (no code) to 1.5 (faster than the expert).
+show_curve() {
+  echo
+  echo "mean reward by step"
+  grep -v '"phase":"warmup"' "$RUN/metrics.jsonl" | awk '
+    match($0, /"reward": ?-?[0-9.e+-]+/) {
+      reward = substr($0, RSTART + 9, RLENGTH - 9) + 0
+      match($0, /"step": ?[0-9]+/)
+      step = substr($0, RSTART + 7, RLENGTH - 7) + 0
+      bar = ""
+      for (i = 0; i < (reward + 1) * 20; ++i) bar = bar "#"
+      printf "%4d %6.2f %s\n", step, reward, bar
+    }'
+}
+
+show_best() {
+  local program
+  for program in "$RUN"/best/*/; do
+    [[ -d "$program" ]] || continue
+    echo
+    echo "fastest verified program: $program"
+    bash "$program/run.sh" || die "the benchmark in $program failed"
+  done
+}
+
+quickstart() {
+  parse_options "$@"
+  local start=$SECONDS groups=()
+  if $SSH; then groups+=(ssh); fi
+  set_up "${groups[@]}"
+  step "build release" build_preset release
+  run_campaign
+  show_best
+  show_curve
+  echo
+  "$BIN/whet" report "$RUN"
+  say "all of it took $((SECONDS - start)) s"
+}
+
+quickstart "$@"
