@@ -49,9 +49,9 @@ struct WarmupOptions {
   std::string response_prefix;
 };
 
-// Every update's examples, in order. Each epoch is a fresh shuffle; half of the draws have renamed
-// identifiers; the examples of one batch are of similar length where that costs no randomness
-// between batches (padding and packing are cheaper). Empty if no example is short enough.
+// Every update's examples, in order. Each epoch is a fresh shuffle, and half of its draws have
+// renamed identifiers, drawn anew. The last batch may be smaller. Empty if no example is short
+// enough. One seed gives one plan: a resumed campaign asks again and goes on where it was.
 std::vector<std::vector<v1::SftExample>> PlanWarmup(const std::vector<WorkedExample>& examples,
                                                     const WarmupOptions& options);
 

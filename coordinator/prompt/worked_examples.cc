@@ -1,0 +1,219 @@
+#include "coordinator/prompt/worked_examples.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "common/file.h"
+#include "common/philox.h"
+#include "common/status_macros.h"
+#include "coordinator/prompt/identifiers.h"
+#include "coordinator/prompt/prompt_sections.h"
+#include "coordinator/prompt/render.h"
+#include "coordinator/prompt/signature.h"
+
+namespace whetstone {
+namespace {
+
+// The upper part of every random stream's key says what the numbers are for.
+enum Purpose : uint64_t { kShuffle = 1, kRename = 2 };
+
+absl::StatusOr<WorkedExample> ParseLine(const std::string& line, absl::string_view name,
+                                        int number) {
+  const nlohmann::json json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) return PromptError(name, number, "not valid JSON");
+  if (!json.is_object()) return PromptError(name, number, "must be a JSON object");
+  WorkedExample example;
+  const std::map<std::string, std::string*> fields = {{"id", &example.id},
+                                                      {"prose", &example.prose},
+                                                      {"prompt_code", &example.prompt_code},
+                                                      {"rewrite", &example.rewrite}};
+  for (const auto& [key, value] : json.items()) {
+    const auto field = fields.find(key);
+    if (field == fields.end()) {
+      return PromptError(
+          name, number,
+          absl::StrCat("unknown key '", key, "': valid keys are id, prose, prompt_code, rewrite"));
+    }
+    if (!value.is_string()) {
+      return PromptError(name, number, absl::StrCat("'", key, "' must be a string"));
+    }
+    *field->second = value.get<std::string>();
+  }
+  for (const char* required : {"id", "prompt_code", "rewrite"}) {
+    if (fields.at(required)->empty()) {
+      return PromptError(name, number, absl::StrCat("'", required, "' is missing or empty"));
+    }
+  }
+  return example;
+}
+
+bool IsWordChar(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// Usual other names of the letters that worked examples use; the first is the letter itself.
+const std::map<std::string, std::vector<std::string>>& LetterNames() {
+  static const auto* const kNames = new std::map<std::string, std::vector<std::string>>{
+      {"n", {"n", "n", "m", "len", "size", "count", "num"}},
+      {"a", {"a", "a", "x", "src", "in", "p", "u", "data"}},
+      {"b", {"b", "b", "y", "v", "other", "rhs"}},
+      {"c", {"c", "c", "out", "dst", "z", "res"}},
+      {"i", {"i", "i", "i", "r", "row"}},
+      {"j", {"j", "j", "j", "col", "q"}},
+      {"k", {"k", "k", "t", "l"}},
+      {"s", {"s", "s", "acc", "sum", "total"}},
+      {"x", {"x", "x", "vec", "in"}},
+      {"y", {"y", "y", "out", "dst"}},
+  };
+  return *kNames;
+}
+
+const std::vector<std::string>& FunctionSuffixes() {
+  static const auto* const kSuffixes =
+      new std::vector<std::string>{"_f32", "2", "_n", "_ref", "_simple"};
+  return *kSuffixes;
+}
+
+const std::vector<std::string>& FunctionNames() {
+  static const auto* const kNames = new std::vector<std::string>{
+      "kernel", "f", "func", "apply", "compute", "process", "run", "op", "task"};
+  return *kNames;
+}
+
+// "s1" is the letter "s" and the tail "1"; two words with one letter are renamed alike.
+bool SplitLetter(const std::string& word, std::string* letter, std::string* tail) {
+  *letter = word.substr(0, 1);
+  *tail = word.substr(1);
+  return LetterNames().count(*letter) > 0 &&
+         tail->find_first_not_of("0123456789") == std::string::npos;
+}
+
+template <typename T>
+const T& Pick(const std::vector<T>& list, Philox& rng) {
+  return list[rng.Below(list.size())];
+}
+
+// The function's name is the word before the first parenthesis.
+std::string FunctionName(const std::string& code) {
+  size_t end = code.find('(');
+  if (end == std::string::npos) return "";
+  while (end > 0 && code[end - 1] == ' ') --end;
+  size_t begin = end;
+  while (begin > 0 && IsWordChar(code[begin - 1])) --begin;
+  return code.substr(begin, end - begin);
+}
+
+void Shuffle(std::vector<size_t>& order, Philox rng) {
+  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[rng.Below(i)]);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<WorkedExample>> ReadWorkedExamples(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  return ParseWorkedExamples(text, path);
+}
+
+absl::StatusOr<std::vector<WorkedExample>> ParseWorkedExamples(absl::string_view text,
+                                                               absl::string_view name) {
+  std::vector<WorkedExample> examples;
+  int number = 0;
+  for (const absl::string_view piece : absl::StrSplit(text, '\n')) {
+    ++number;
+    const std::string line(absl::StripAsciiWhitespace(piece));
+    if (line.empty()) continue;
+    ASSIGN_OR_RETURN(WorkedExample example, ParseLine(line, name, number));
+    examples.push_back(std::move(example));
+  }
+  if (examples.empty()) return PromptError(name, 1, "the file holds no worked example");
+  return examples;
+}
+
+v1::SftExample ToSftExample(const WorkedExample& example, absl::string_view response_prefix) {
+  v1::SftExample result;
+  for (v1::Message& message : RenderMessages(example.prose, example.prompt_code)) {
+    *result.add_messages() = std::move(message);
+  }
+  const std::string answer = RenderAnswer(example.rewrite);
+  const bool prefixed = absl::StartsWith(answer, response_prefix);
+  if (prefixed) result.set_response_prefix(std::string(response_prefix));
+  result.set_response(prefixed ? answer.substr(response_prefix.size()) : answer);
+  return result;
+}
+
+WorkedExample RenameIdentifiers(const WorkedExample& example, uint64_t seed, uint64_t draw) {
+  Philox rng(seed, {kRename, draw, 0, 0});
+  std::set<std::string> words;
+  const auto collect = [&](const std::string& word) {
+    words.insert(word);
+    return word;
+  };
+  MapIdentifiers(example.prompt_code, collect);
+  MapIdentifiers(example.rewrite, collect);
+
+  std::map<std::string, std::string> letters;
+  std::map<std::string, std::string> names;
+  for (const std::string& word : words) {
+    std::string letter;
+    std::string tail;
+    if (!SplitLetter(word, &letter, &tail)) continue;
+    if (letters.count(letter) == 0) letters[letter] = Pick(LetterNames().at(letter), rng);
+    names[word] = letters[letter] + tail;
+  }
+  const std::string function = FunctionName(example.prompt_code);
+  if (rng.Uniform() < 0.7) {
+    const uint64_t pick = rng.Below(FunctionSuffixes().size() + FunctionNames().size());
+    names[function] = pick < FunctionSuffixes().size()
+                          ? function + FunctionSuffixes()[pick]
+                          : FunctionNames()[pick - FunctionSuffixes().size()];
+  }
+  const auto renamed = [&](const std::string& word) {
+    const auto it = names.find(word);
+    return it == names.end() ? word : it->second;
+  };
+  std::set<std::string> after;
+  for (const std::string& word : words) after.insert(renamed(word));
+  if (after.size() != words.size()) return example;
+  WorkedExample result = example;
+  result.prompt_code = MapIdentifiers(example.prompt_code, renamed);
+  result.rewrite = MapIdentifiers(example.rewrite, renamed);
+  return result;
+}
+
+std::vector<std::vector<v1::SftExample>> PlanWarmup(const std::vector<WorkedExample>& examples,
+                                                    const WarmupOptions& options) {
+  std::vector<const WorkedExample*> usable;
+  for (const WorkedExample& example : examples) {
+    if (example.rewrite.size() <= options.max_response_chars) usable.push_back(&example);
+  }
+  const auto draws_total =
+      static_cast<uint64_t>(std::llround(options.epochs * static_cast<double>(usable.size())));
+  const auto batch_size = static_cast<size_t>(std::max(1, options.batch_size));
+  std::vector<std::vector<v1::SftExample>> batches;
+  uint64_t draw = 0;
+  for (uint64_t epoch = 0; draw < draws_total && !usable.empty(); ++epoch) {
+    std::vector<size_t> order(usable.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+    Shuffle(order, Philox(options.seed, {kShuffle, epoch, 0, 0}));
+    for (const size_t index : order) {
+      if (draw == draws_total) break;
+      if (draw % batch_size == 0) batches.emplace_back();
+      Philox rng(options.seed, {kRename, draw, 1, 0});
+      const bool rename = rng.Uniform() < 0.5;
+      batches.back().push_back(ToSftExample(
+          rename ? RenameIdentifiers(*usable[index], options.seed, draw) : *usable[index],
+          options.response_prefix));
+      ++draw;
+    }
+  }
+  return batches;
+}
+
+}  // namespace whetstone
