@@ -1,0 +1,28 @@
+// Takes rights away: first from the init program, then, step by step, from the process that becomes
+// the program.
+#ifndef WHETSTONE_SANDBOX_INIT_CONFINE_H_
+#define WHETSTONE_SANDBOX_INIT_CONFINE_H_
+
+#include <sys/types.h>
+
+#include "sandbox/plan.h"
+
+namespace whetstone {
+
+// For good: no capability, none regained by exec, no new privileges, the program's own user id,
+// not dumpable.
+void DropPrivileges(const Plan& plan);
+
+struct ProgramPipes {
+  int stdin_read = -1;
+  int stdout_write = -1;
+  int stderr_write = -1;
+};
+
+// Starts the program; returns its pid in this namespace once it has executed. Any failure ends the
+// process with a report.
+pid_t StartProgram(const Plan& plan, const ProgramPipes& pipes);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_SANDBOX_INIT_CONFINE_H_

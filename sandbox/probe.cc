@@ -1,0 +1,50 @@
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "sandbox/init/landlock.h"
+#include "sandbox/sandbox.h"
+
+namespace whetstone {
+namespace {
+
+absl::StatusOr<Isolation> TryEverything() {
+  // Every mechanism but Landlock is mandatory: one that fails is the error of this run.
+  SandboxSpec spec;
+  spec.argv = {"/usr/bin/true"};
+  spec.profile = Profile::kCompile;
+  ASSIGN_OR_RETURN(const SandboxResult result, Sandbox::Run(spec));
+  if (result.exit != SandboxExit::kExited || result.exit_code != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("sandbox: /usr/bin/true did not run inside (exit code ", result.exit_code,
+                     ", signal ", result.signal, "): ", result.stderr_text));
+  }
+  Isolation isolation;
+  const int abi = LandlockAbi();
+  isolation.summary = absl::StrCat("userns,mount,pid,net,ipc,uts,seccomp,landlock:",
+                                   abi > 0 ? absl::StrCat(abi) : "none", ",rlimits,cgroup:none");
+  if (abi == 0) {
+    isolation.missing.push_back(
+        "Landlock: boot a kernel with CONFIG_SECURITY_LANDLOCK and landlock in the lsm= parameter");
+  }
+  isolation.missing.push_back(
+      "cgroups are not used: memory and process counts are limited by rlimits per user namespace "
+      "and a watchdog over the tree's resident memory; no command adds more in this version");
+  return isolation;
+}
+
+}  // namespace
+
+absl::StatusOr<Isolation> Sandbox::Probe() {
+  static std::mutex mutex;
+  static Isolation* known = nullptr;
+  const std::lock_guard<std::mutex> lock(mutex);
+  // A failure is not cached: the operator may repair the host while the service runs.
+  if (known == nullptr) {
+    ASSIGN_OR_RETURN(Isolation isolation, TryEverything());
+    known = new Isolation(std::move(isolation));
+  }
+  return *known;
+}
+
+}  // namespace whetstone
