@@ -49,13 +49,13 @@ const std::map<std::string, std::vector<std::string>>& AllowedIncludes() {
       {"gpu_trainer/model/", {"gpu_trainer/model/", "gpu_trainer/ops/", "common/"}},
       {"gpu_trainer/engine/",
        {"gpu_trainer/engine/", "gpu_trainer/model/", "gpu_trainer/ops/", "gpu_trainer/tokenizer/",
-        "common/"}},
+        "common/", "whetstone/"}},
       {"gpu_trainer/grpo/",
        {"gpu_trainer/grpo/", "gpu_trainer/model/", "gpu_trainer/ops/", "gpu_trainer/tokenizer/",
-        "common/"}},
+        "common/", "whetstone/"}},
       {"gpu_trainer/state/",
        {"gpu_trainer/state/", "gpu_trainer/grpo/", "gpu_trainer/engine/", "gpu_trainer/model/",
-        "gpu_trainer/ops/", "gpu_trainer/tokenizer/", "common/"}},
+        "gpu_trainer/ops/", "gpu_trainer/tokenizer/", "common/", "whetstone/"}},
   };
   return *rules;
 }
@@ -95,16 +95,25 @@ bool HasExtension(const std::string& path, const std::vector<std::string>& exten
 
 bool IsCpp(const std::string& path) { return HasExtension(path, {".cc", ".h", ".cu", ".cuh"}); }
 
+SourceFile ReadSource(const std::filesystem::path& root, const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::filesystem::relative(path, root).string(),
+          std::string(std::istreambuf_iterator<char>(in), {})};
+}
+
 std::vector<SourceFile> ReadTree() {
   const std::filesystem::path root = WHETSTONE_SOURCE_DIR;
   std::vector<SourceFile> files;
+  for (const auto& entry : std::filesystem::directory_iterator(root)) {
+    if (entry.path().extension() == ".md") files.push_back(ReadSource(root, entry.path()));
+  }
   for (const char* folder : kFolders) {
     if (!std::filesystem::exists(root / folder)) continue;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
-      const std::string path = std::filesystem::relative(entry.path(), root).string();
-      if (!entry.is_regular_file() || absl::StrContains(path, "__pycache__")) continue;
-      std::ifstream in(entry.path(), std::ios::binary);
-      files.push_back({path, std::string(std::istreambuf_iterator<char>(in), {})});
+      if (!entry.is_regular_file() || absl::StrContains(entry.path().string(), "__pycache__")) {
+        continue;
+      }
+      files.push_back(ReadSource(root, entry.path()));
     }
   }
   std::sort(files.begin(), files.end(),
@@ -277,6 +286,28 @@ std::vector<std::string> CheckListed(const SourceFile& file,
   return {At(file, 1, "is listed in no CMakeLists.txt")};
 }
 
+// Relative links of a page lead somewhere.
+std::vector<std::string> CheckLinks(const SourceFile& file, const std::filesystem::path& root) {
+  std::vector<std::string> problems;
+  if (!HasExtension(file.path, {".md"})) return problems;
+  const std::vector<std::string> lines = Lines(file.text);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    for (size_t at = lines[i].find("]("); at != std::string::npos;
+         at = lines[i].find("](", at + 1)) {
+      const size_t end = lines[i].find(')', at);
+      if (end == std::string::npos) continue;
+      const std::string link = lines[i].substr(at + 2, end - at - 2);
+      const std::string path = link.substr(0, link.find('#'));
+      if (path.empty() || absl::StrContains(path, "://")) continue;
+      const auto target = root / std::filesystem::path(file.path).parent_path() / path;
+      if (!std::filesystem::exists(target)) {
+        problems.push_back(At(file, i + 1, absl::StrCat("the link leads nowhere: ", link)));
+      }
+    }
+  }
+  return problems;
+}
+
 template <typename Check>
 std::vector<std::string> CheckTree(Check check) {
   std::vector<std::string> problems;
@@ -345,6 +376,13 @@ TEST(WordsTest, NothingIsSwitchedOffOrLeftUndone) {
               SizeIs(1));
   EXPECT_THAT(CheckWords({"a.cc", absl::StrCat("// ", BannedWords()[1], ": later\n")}), SizeIs(1));
   EXPECT_THAT(CheckWords({"a.cc", "mkdtemp(\"/tmp/whet.XXXXXX\")\n"}), IsEmpty());
+}
+
+TEST(LinksTest, LeadSomewhere) {
+  const std::filesystem::path root = WHETSTONE_SOURCE_DIR;
+  EXPECT_THAT(CheckTree([&](const SourceFile& file) { return CheckLinks(file, root); }), IsEmpty());
+  EXPECT_THAT(CheckLinks({"docs/a.md", "see [b](no_such_page.md#x)\n"}, root), SizeIs(1));
+  EXPECT_THAT(CheckLinks({"docs/a.md", "[x](../tests/tidy_test.cc) [y](#z)\n"}, root), IsEmpty());
 }
 
 TEST(ListedTest, EverySourceIsBuilt) {
