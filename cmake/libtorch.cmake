@@ -15,7 +15,8 @@ add_library(whetstone::torch ALIAS whetstone_torch)
 target_compile_options(whetstone_torch INTERFACE
   "SHELL:-idirafter ${TORCH_DIR}/include"
   "SHELL:-idirafter ${TORCH_DIR}/include/torch/csrc/api/include")
-target_compile_definitions(whetstone_torch INTERFACE USE_DISTRIBUTED USE_C10D_GLOO)
+# NOMINMAX: gRPC's pkg-config file defines it, and the precompiled header must match.
+target_compile_definitions(whetstone_torch INTERFACE USE_DISTRIBUTED USE_C10D_GLOO NOMINMAX)
 target_link_libraries(whetstone_torch INTERFACE
   ${TORCH_DIR}/lib/libtorch_cpu.so ${TORCH_DIR}/lib/libc10.so)
 # libtorch_cpu.so needs libcudart and libcupti from the nvidia packages beside it.
