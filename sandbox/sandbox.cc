@@ -48,6 +48,7 @@ absl::Status SetupError(SetupStep step, int error, const std::string& detail) {
     case SetupStep::kAffinity:
       return absl::InvalidArgumentError(text);
     default:
+      if (error == EBADF) return absl::InvalidArgumentError(text);  // a passed descriptor
       return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE
                  ? absl::ResourceExhaustedError(text)
                  : absl::FailedPreconditionError(text);

@@ -31,20 +31,29 @@
 
 namespace whetstone {
 
-// Which system calls and file system view the program gets.
+// Which system calls and file system view the program gets. Neither has a /proc (so a loader finds
+// no $ORIGIN), a network, or a device but kCompile's /dev/null.
 enum class Profile {
-  kCompile,  // compiler tool chain: fork, exec, files under /work; reads /usr and the given binds
-  kRun,      // a kernel process: compute, futex, and nothing else that reaches outside
+  // Compiler tool chain: fork, exec, files under /work and /tmp, poll, sendmsg and recvmsg on
+  // passed
+  // descriptors; reads /usr and the given binds. An attacker's calls kill (SIGSYS), unknown ones
+  // answer EPERM. Memory and CPU time are limited for the whole tree.
+  kCompile,
+  // One kernel process: compute, futex, read and write on passed descriptors, reads /usr/lib, /work
+  // and the given binds; writes no file. Every other call kills the process with SIGSYS. Threads
+  // only if processes_max > 1, never processes.
+  kRun,
 };
 
 struct SandboxLimits {
   std::chrono::milliseconds wall{10'000};
-  std::chrono::milliseconds cpu{10'000};
-  int64_t memory_bytes_max = int64_t{512} << 20;  // address space of each process
-  int64_t file_bytes_max = int64_t{64} << 20;     // each file, and the whole of /work and /tmp
-  int64_t output_bytes_max = int64_t{64} << 10;   // each of stdout and stderr; the rest is dropped
-  int processes_max = 64;                         // threads count too
-  int files_max = 256;                            // descriptors; inodes of /work are 16 times that
+  std::chrono::milliseconds cpu{10'000};  // of all threads and processes together
+  // Address space of each process; kCompile: resident memory of the whole tree too.
+  int64_t memory_bytes_max = int64_t{512} << 20;
+  int64_t file_bytes_max = int64_t{64} << 20;    // each file, and the whole of /work and /tmp
+  int64_t output_bytes_max = int64_t{64} << 10;  // each of stdout and stderr; the rest is dropped
+  int processes_max = 64;                        // threads count too
+  int files_max = 256;                           // descriptors; inodes of /work are 16 times that
 };
 
 struct BindMount {
@@ -77,7 +86,9 @@ enum class SandboxExit {
   kSignaled,  // `signal`: a crash, or SIGSYS for a forbidden system call
   kWallLimit,
   kCpuLimit,
-  kMemoryLimit,  // the cgroup killed it; without cgroups an allocation fails and the program exits
+  // The tree's sum passed the limit, or it crashed with its memory all but used up. A program whose
+  // allocation fails and that copes or exits is kExited.
+  kMemoryLimit,
   kOutputLimit,  // files grew beyond file_bytes_max (SIGXFSZ)
 };
 
@@ -117,7 +128,10 @@ class SandboxProcess {
 
 class Sandbox {
  public:
-  // Starts and returns once the program is about to be executed. Limits count from here.
+  // Returns once the program has been executed; limits count from here. INVALID_ARGUMENT: the
+  // specification (a missing program, bind or descriptor); FAILED_PRECONDITION: this host forbids a
+  // step; RESOURCE_EXHAUSTED: worth trying again. The program dies with this process, however it
+  // ends, but not with the calling thread.
   static absl::StatusOr<std::unique_ptr<SandboxProcess>> Start(const SandboxSpec& spec);
   // Start, then Wait.
   static absl::StatusOr<SandboxResult> Run(const SandboxSpec& spec);

@@ -20,7 +20,8 @@ constexpr StepText kSteps[] = {
     {SetupStep::kMapUsers, "map user ids",
      "root needs CAP_SETUID, CAP_SETGID and CAP_SETFCAP; in a container grant them or run as a "
      "plain user"},
-    {SetupStep::kMoveDescriptors, "move descriptors", "raise the limit of open files (ulimit -n)"},
+    {SetupStep::kMoveDescriptors, "move descriptors",
+     "is a passed descriptor open? else raise the limit of open files (ulimit -n)"},
     {SetupStep::kExecInit, "execute whet-sandbox", "build or install whet-sandbox again"},
     {SetupStep::kReadPlan, "read the plan", "whet-sandbox and the library must be of one build"},
     {SetupStep::kMakeMountsPrivate, "make mounts private",
