@@ -18,9 +18,8 @@ class GrpcTrainerClient final : public TrainerClient {
   absl::StatusOr<v1::LoadCheckpointResponse> LoadCheckpoint(
       const v1::LoadCheckpointRequest& request, const CallOptions& options) override {
     return Unary<v1::LoadCheckpointResponse>(
-        "Trainer.LoadCheckpoint", options, [&](auto* context, auto* reply) {
-          return stub_->LoadCheckpoint(context, request, reply);
-        });
+        "Trainer.LoadCheckpoint", options,
+        [&](auto* context, auto* reply) { return stub_->LoadCheckpoint(context, request, reply); });
   }
   absl::Status Generate(const v1::GenerateRequest& request,
                         const std::function<void(const v1::GenerateEvent&)>& on_event,
@@ -40,9 +39,8 @@ class GrpcTrainerClient final : public TrainerClient {
   absl::StatusOr<v1::SaveCheckpointResponse> SaveCheckpoint(
       const v1::SaveCheckpointRequest& request, const CallOptions& options) override {
     return Unary<v1::SaveCheckpointResponse>(
-        "Trainer.SaveCheckpoint", options, [&](auto* context, auto* reply) {
-          return stub_->SaveCheckpoint(context, request, reply);
-        });
+        "Trainer.SaveCheckpoint", options,
+        [&](auto* context, auto* reply) { return stub_->SaveCheckpoint(context, request, reply); });
   }
 
  private:

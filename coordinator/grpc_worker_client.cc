@@ -28,9 +28,9 @@ class GrpcWorkerClient final : public WorkerClient {
     });
   }
   absl::Status Cancel(const v1::CancelRequest& request, const CallOptions& options) override {
-    return Unary<v1::CancelResponse>("Worker.Cancel", options, [&](auto* context, auto* reply) {
-             return stub_->Cancel(context, request, reply);
-           })
+    return Unary<v1::CancelResponse>(
+               "Worker.Cancel", options,
+               [&](auto* context, auto* reply) { return stub_->Cancel(context, request, reply); })
         .status();
   }
 

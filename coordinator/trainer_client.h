@@ -1,8 +1,9 @@
 // The coordinator's seam to a trainer: the RPCs of proto/whetstone/v1/trainer.proto as blocking
 // calls.
 //
-//   std::unique_ptr<TrainerClient> trainer = MakeGrpcTrainerClient("unix:/tmp/whet.x/trainer.sock");
-//   ASSIGN_OR_RETURN(v1::TrainerInfo info, trainer->GetInfo({std::chrono::seconds(5)}));
+//   std::unique_ptr<TrainerClient> trainer =
+//   MakeGrpcTrainerClient("unix:/tmp/whet.x/trainer.sock"); ASSIGN_OR_RETURN(v1::TrainerInfo info,
+//   trainer->GetInfo({std::chrono::seconds(5)}));
 //
 // Thread-safe. An error is the server's own status, or UNAVAILABLE (no connection, or it broke),
 // DEADLINE_EXCEEDED or CANCELLED. Calls do not wait for a connection beyond their deadline.
@@ -26,7 +27,8 @@ class TrainerClient {
   virtual absl::StatusOr<v1::TrainerInfo> GetInfo(const CallOptions& options) = 0;
   virtual absl::StatusOr<v1::LoadCheckpointResponse> LoadCheckpoint(
       const v1::LoadCheckpointRequest& request, const CallOptions& options) = 0;
-  // Calls `on_event` for every event, in order, on the calling thread; returns when the stream ends.
+  // Calls `on_event` for every event, in order, on the calling thread; returns when the stream
+  // ends.
   virtual absl::Status Generate(const v1::GenerateRequest& request,
                                 const std::function<void(const v1::GenerateEvent&)>& on_event,
                                 const CallOptions& options) = 0;

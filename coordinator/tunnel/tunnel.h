@@ -1,5 +1,5 @@
 // A tunnel: connections to a local unix socket come out of a unix socket on another host, through
-// SSH. Two implementations, held to one conformance test (tunnel_conformance_test.cc):
+// SSH. Two implementations, held to one conformance test (tests/system/tunnel_conformance_test.cc):
 // OpenLibsshTunnel (the one campaigns use) and OpenSshProgramTunnel (runs `ssh -L`).
 //
 //   TunnelOptions options;

@@ -1,0 +1,20 @@
+// What a campaign may say beyond its keys' types: ranges, known words, combinations that can't
+// work, and values of keys that this version does not run.
+#ifndef WHETSTONE_COORDINATOR_CAMPAIGN_RULES_H_
+#define WHETSTONE_COORDINATOR_CAMPAIGN_RULES_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "whetstone/v1/campaign.pb.h"
+
+namespace whetstone {
+
+// The first broken rule as INVALID_ARGUMENT "PLACE: 'key' …"; `where` gives a key's place.
+absl::Status CheckCampaignRules(const v1::Campaign& campaign,
+                                const std::function<std::string(const std::string& key)>& where);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_CAMPAIGN_RULES_H_

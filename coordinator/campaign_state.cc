@@ -1,0 +1,285 @@
+#include "coordinator/campaign_state.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/status_macros.h"
+#include "coordinator/deadlines.h"
+
+namespace whetstone {
+
+CampaignState::CampaignState(const CampaignPlan* plan, int workers)
+    : plan_(plan), ledger_(plan), dispatcher_(workers), workers_(static_cast<size_t>(workers)) {
+  CHECK(workers > 0);
+}
+
+std::vector<Action> CampaignState::Handle(const Event& event, Seconds now) {
+  actions_.clear();
+  if (finished_) return {};
+  if (!started_) {
+    started_ = true;
+    now_ = step_since_ = trainer_.down_since = now;
+    OpenJobs();
+  }
+  Spend(now);
+  std::visit([this](const auto& e) { On(e); }, event);
+  Pump();
+  return std::move(actions_);
+}
+
+void CampaignState::Pump() {
+  if (finished_) return;
+  CheckDeadlines();
+  if (finished_) return;
+  // Workers first: timing that can run now runs before the trainer makes the machine loud again.
+  PumpWorkers();
+  if (finished_) return;
+  PumpTrainer();
+}
+
+void CampaignState::Record(Fact fact) {
+  ledger_.Apply(fact);
+  Emit(action::Record{std::move(fact)});
+}
+
+void CampaignState::Finish(absl::Status status) {
+  if (finished_) return;
+  if (trainer_.op != TrainerOp::kNone) Emit(action::CancelCall{trainer_.call});
+  for (const WorkerState& worker : workers_) {
+    if (worker.put != 0) Emit(action::CancelCall{worker.put});
+    if (worker.probe != 0) Emit(action::CancelCall{worker.probe});
+  }
+  for (const Job& job : jobs_) {
+    if (job.call != 0) Emit(action::CancelCall{job.call});
+  }
+  finished_ = true;
+  Emit(action::Finish{std::move(status)});
+}
+
+// Books the time since the last event on what was going on meanwhile.
+void CampaignState::Spend(Seconds now) {
+  const Seconds spent = std::max(now - now_, 0.0);
+  now_ = std::max(now, now_);
+  const bool measuring =
+      std::any_of(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.call != 0; });
+  if (measuring) times_.measure += spent;
+  switch (trainer_.op) {
+    case TrainerOp::kGenerate:
+      times_.generate += spent;
+      break;
+    case TrainerOp::kUpdate:
+    case TrainerOp::kReplay:
+      times_.update += spent;
+      break;
+    case TrainerOp::kLoad:
+    case TrainerOp::kSave:
+      times_.checkpoint += spent;
+      break;
+    case TrainerOp::kProbe:
+    case TrainerOp::kNone:
+      (measuring ? times_.wait_verdicts : times_.wait_services) += spent;
+  }
+}
+
+void CampaignState::On(const event::ServiceReady& e) {
+  if (e.service == kTrainer) {
+    // Also when it never looked lost: the process may be another one.
+    if (trainer_.op != TrainerOp::kNone) {
+      Emit(action::CancelCall{trainer_.call});
+      EndTrainer();
+    }
+    trainer_.up = true;
+    trainer_.probed = false;
+    trainer_.retry_at = 0;
+    if (trainer_.down_since < 0) trainer_.down_since = now_;
+    return;
+  }
+  WorkerState& worker = workers_[static_cast<size_t>(e.service)];
+  WorkerTrouble(e.service, absl::UnavailableError("the worker was started again"));
+  worker.up = true;
+  worker.retry_at = 0;
+}
+
+void CampaignState::On(const event::ServiceLost& e) {
+  if (e.service == kTrainer) {
+    Emit(action::Notice{absl::StrCat("lost the trainer: ", e.detail)});
+    if (trainer_.op != TrainerOp::kNone) {
+      Emit(action::CancelCall{trainer_.call});
+      EndTrainer();
+    }
+    trainer_.up = trainer_.probed = false;
+    trainer_.position.reset();
+    trainer_.last_error = e.detail;
+    if (trainer_.down_since < 0) trainer_.down_since = now_;
+    return;
+  }
+  Emit(action::Notice{absl::StrCat("lost worker ", e.service, ": ", e.detail)});
+  WorkerTrouble(e.service, absl::UnavailableError(e.detail));
+  workers_[static_cast<size_t>(e.service)].up = false;
+}
+
+void CampaignState::On(const event::ServiceFailed& e) {
+  if (e.service == kTrainer) {
+    Finish(absl::UnavailableError(absl::StrCat("the trainer is gone: ", e.detail)));
+    return;
+  }
+  Emit(action::Notice{absl::StrCat("worker ", e.service, " is gone: ", e.detail)});
+  WorkerTrouble(e.service, absl::UnavailableError(e.detail));
+  workers_[static_cast<size_t>(e.service)].up = false;
+  dispatcher_.SetGone(e.service);
+  if (dispatcher_.all_gone()) {
+    Finish(absl::UnavailableError(absl::StrCat("no worker is left: ", e.detail)));
+  }
+}
+
+void CampaignState::On(const event::CallFailed& e) {
+  if (trainer_.op != TrainerOp::kNone && e.call == trainer_.call) {
+    TrainerTrouble(e.status);
+    return;
+  }
+  for (size_t w = 0; w < workers_.size(); ++w) {
+    WorkerState& worker = workers_[w];
+    if (e.call != worker.probe && e.call != worker.put) continue;
+    if (e.call == worker.put && e.status.code() == absl::StatusCode::kInvalidArgument) {
+      Finish(absl::InvalidArgumentError(
+          absl::StrCat("problem ", plan_->problems[worker.put_problem].problem.id(),
+                       " is not sound: ", e.status.message(), "; try: whet problem check FILE")));
+      return;
+    }
+    if (e.call == worker.put && ++worker.put_failures >= kMeasureAttemptsMax) {
+      On(event::ServiceFailed{
+          static_cast<int>(w),
+          absl::StrCat("it can't take problem ", plan_->problems[worker.put_problem].problem.id(),
+                       ": ", e.status.message())});
+      return;
+    }
+    WorkerTrouble(static_cast<int>(w), e.status);
+    return;
+  }
+  if (Job* job = FindJob(e.call)) JobFailed(job, e.status);
+}
+
+void CampaignState::On(const event::Tick&) {}
+
+void CampaignState::On(const event::Stop&) {
+  Finish(absl::CancelledError(
+      absl::StrCat("stopped ", ledger_.position() == 0
+                                   ? "before the first update"
+                                   : "after " + PhaseStep(plan_->NameOf(ledger_.position())))));
+}
+
+void CampaignState::CheckDeadlines() {
+  if (trainer_.op != TrainerOp::kNone && now_ >= trainer_.deadline) {
+    Emit(action::CancelCall{trainer_.call});
+    TrainerTrouble(absl::DeadlineExceededError(
+        absl::StrFormat("%s: no answer in %.0f s", trainer_.op_name, now_ - trainer_.since)));
+  }
+  if (finished_) return;
+  if (trainer_.down_since >= 0 && now_ >= trainer_.down_since + kReturnDeadline) {
+    Finish(absl::UnavailableError(
+        absl::StrFormat("the trainer has not answered for %.0f s: %s", now_ - trainer_.down_since,
+                        trainer_.last_error.empty() ? "no answer" : trainer_.last_error)));
+    return;
+  }
+  for (size_t w = 0; w < workers_.size(); ++w) {
+    WorkerState& worker = workers_[w];
+    const bool probe_late = worker.probe != 0 && now_ >= worker.probe_deadline;
+    const bool put_late = worker.put != 0 && now_ >= worker.put_deadline;
+    if (!probe_late && !put_late) continue;
+    WorkerTrouble(static_cast<int>(w),
+                  absl::DeadlineExceededError(
+                      absl::StrCat("worker ", w, " did not answer ",
+                                   put_late ? "Worker.PutProblem" : "Worker.GetInfo", " in time")));
+  }
+  for (Job& job : jobs_) {
+    if (job.call == 0 || now_ < job.deadline) continue;
+    Emit(action::CancelCall{job.call});
+    JobFailed(&job, absl::DeadlineExceededError(absl::StrFormat(
+                        "worker %d gave no verdict in %.0f s", job.worker, now_ - job.since)));
+  }
+  // Candidates, but nobody to measure them.
+  const bool open =
+      std::any_of(jobs_.begin(), jobs_.end(), [](const Job& job) { return !job.done; });
+  bool worker_up = false;
+  for (int w = 0; w < dispatcher_.size(); ++w) {
+    const WorkerState& worker = workers_[static_cast<size_t>(w)];
+    worker_up = worker_up || worker.put != 0 || dispatcher_.in_flight(w) > 0 ||
+                (dispatcher_.up(w) && !worker.known.empty() && !dispatcher_.resting(w, now_));
+  }
+  if (!open || worker_up) {
+    no_worker_since_ = -1;
+  } else if (no_worker_since_ < 0) {
+    no_worker_since_ = now_;
+  } else if (now_ >= no_worker_since_ + kReturnDeadline) {
+    std::string why = "no answer";
+    for (const WorkerState& worker : workers_) {
+      if (!worker.last_error.empty()) why = worker.last_error;
+    }
+    Finish(absl::UnavailableError(absl::StrFormat("no worker has been reachable for %.0f s: %s",
+                                                  now_ - no_worker_since_, why)));
+  }
+}
+
+std::vector<Wait> CampaignState::Waits() const {
+  std::vector<Wait> waits;
+  if (finished_) return waits;
+  if (trainer_.op != TrainerOp::kNone) {
+    waits.push_back({trainer_.op_name, trainer_.since, trainer_.deadline});
+  } else if (trainer_.down_since >= 0) {
+    waits.push_back(
+        {"the trainer to come back", trainer_.down_since, trainer_.down_since + kReturnDeadline});
+  }
+  for (size_t w = 0; w < workers_.size(); ++w) {
+    const WorkerState& worker = workers_[w];
+    if (worker.probe != 0) {
+      waits.push_back({absl::StrCat("worker ", w, " to say what it is"),
+                       worker.probe_deadline - kProbeDeadline, worker.probe_deadline});
+    }
+    if (worker.put != 0) {
+      waits.push_back({absl::StrCat("worker ", w, " to prepare problem ",
+                                    plan_->problems[worker.put_problem].problem.id()),
+                       worker.put_since, worker.put_deadline});
+    }
+  }
+  for (const Job& job : jobs_) {
+    if (job.call == 0) continue;
+    waits.push_back({absl::StrCat("verdict of ", ledger_.step(), "/", job.group, "/",
+                                  job.samples.front(), " from worker ", job.worker),
+                     job.since, job.deadline});
+  }
+  if (no_worker_since_ >= 0) {
+    waits.push_back({"a worker", no_worker_since_, no_worker_since_ + kReturnDeadline});
+  }
+  return waits;
+}
+
+std::string CampaignState::StatusLine(Seconds now) const {
+  std::string line =
+      ledger_.done() ? "all updates done" : PhaseStep(plan_->NameOf(ledger_.position() + 1));
+  if (ledger_.step() > 0) {
+    size_t rollouts = 0;
+    size_t verdicts = 0;
+    size_t all = 0;
+    for (const GroupRecord& group : ledger_.groups()) {
+      all += group.samples.size();
+      for (const CandidateRecord& record : group.samples) {
+        rollouts += record.completion ? 1 : 0;
+        verdicts += record.verdict ? 1 : 0;
+      }
+    }
+    absl::StrAppend(&line, ": ", rollouts, "/", all, " completions, ", verdicts, " verdicts");
+    if (trainer_.op == TrainerOp::kGenerate && trainer_.progress.tokens() > 0) {
+      absl::StrAppend(&line, ", ", trainer_.progress.tokens(), " tokens");
+    }
+  }
+  const std::vector<Wait> waits = Waits();
+  if (!waits.empty()) {
+    absl::StrAppend(
+        &line, absl::StrFormat("; %.0f s waiting for %s", now - waits[0].since, waits[0].name));
+    if (waits.size() > 1) absl::StrAppend(&line, " and ", waits.size() - 1, " more");
+  }
+  return line;
+}
+
+}  // namespace whetstone

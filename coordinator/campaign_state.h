@@ -1,0 +1,204 @@
+// The campaign itself, as a pure function: an event and the time go in, actions come out. No I/O,
+// no clock, no threads, so a hundred steps run in milliseconds under test and a whole cluster can
+// be simulated from a seed.
+//
+//   CampaignState state(&plan, workers);
+//   for (const Fact& fact : journal) state.Restore(fact);        // resume; nothing for a new run
+//   for (const Action& a : state.Handle(event, now)) Perform(a);
+//
+// Two things go on side by side, and each event is followed by one look at both (`Pump`):
+//
+// * the trainer does one thing at a time: load the policy and catch up with the journal, generate,
+//   update, save;
+// * every rollout with code becomes a job (rollouts of one text and problem share it) that goes to
+//   the workers: check and time at once, or, where the worker shares cores with the trainer, check
+//   while the trainer computes and time once it is quiet.
+//
+// What must survive is recorded as a fact (ledger.h) before anything is built on it; everything
+// else here can be lost at any moment. Whatever is waited for has a name and a deadline (Waits). A
+// service that is lost is waited for, probed, given back what it forgot, and asked again for what
+// is still missing.
+//
+// Not thread-safe.
+#ifndef WHETSTONE_COORDINATOR_CAMPAIGN_STATE_H_
+#define WHETSTONE_COORDINATOR_CAMPAIGN_STATE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coordinator/campaign_events.h"
+#include "coordinator/campaign_plan.h"
+#include "coordinator/dispatcher.h"
+#include "coordinator/ledger.h"
+#include "coordinator/step_row.h"
+
+namespace whetstone {
+
+// Something the campaign can't go on without.
+struct Wait {
+  std::string name;  // "Trainer.Update step 12", "verdict of 12/0/3 from worker 1"
+  Seconds since = 0;
+  Seconds deadline = 0;
+};
+
+class CampaignState {
+ public:
+  // How often a candidate is tried before it is given up as INFRASTRUCTURE_ERROR.
+  static constexpr int kMeasureAttemptsMax = 4;
+  // Failures of the trainer in a row before the campaign ends.
+  static constexpr int kTrainerFailuresMax = 6;
+
+  // `plan` is borrowed. Services count as down until ServiceReady.
+  CampaignState(const CampaignPlan* plan, int workers);
+
+  // Facts of the journal, in order, before the first Handle.
+  void Restore(const Fact& fact) { ledger_.Apply(fact); }
+
+  // `now` never goes backwards.
+  std::vector<Action> Handle(const Event& event, Seconds now);
+
+  bool finished() const { return finished_; }
+  const Ledger& ledger() const { return ledger_; }
+  // While not finished: at least one.
+  std::vector<Wait> Waits() const;
+  // What is going on, in one line.
+  std::string StatusLine(Seconds now) const;
+
+ private:
+  enum class TrainerOp { kNone, kProbe, kLoad, kGenerate, kUpdate, kReplay, kSave };
+  struct Trainer {
+    bool up = false;
+    bool probed = false;  // `info` is of the process that is there now
+    v1::TrainerInfo info;
+    // Updates in the policy it holds; unknown: load one.
+    std::optional<int64_t> position;
+    TrainerOp op = TrainerOp::kNone;
+    uint64_t call = 0;
+    std::string op_name;
+    Seconds since = 0;
+    Seconds deadline = 0;
+    Seconds down_since = 0;
+    Seconds retry_at = 0;  // probe again not before this
+    int failures = 0;
+    std::string last_error;
+    size_t load_choice = 0;    // 0: the newest checkpoint …
+    int64_t target = 0;        // position after the running load, update or replay
+    v1::UpdateRequest update;  // the running one
+    v1::GenerateProgress progress;
+  };
+  struct WorkerState {
+    bool up = false;
+    uint64_t probe = 0;
+    Seconds probe_deadline = 0;
+    Seconds retry_at = 0;
+    v1::WorkerInfo info;
+    // Whether timing here would run on cores the trainer computes on.
+    bool SharesCoresWith(const v1::TrainerInfo& trainer) const;
+    std::set<std::string> known;  // problem hashes
+    uint64_t put = 0;             // the PutProblem in flight
+    size_t put_problem = 0;
+    bool put_timed = false;
+    Seconds put_since = 0;
+    Seconds put_deadline = 0;
+    int put_failures = 0;
+    std::string last_error;
+  };
+  // One program to measure, for every rollout that wrote it.
+  struct Job {
+    bool leader = false;  // measured again because it may be the problem's best
+    int group = 0;
+    std::vector<int> samples;
+    std::string source;
+    bool checked = false;  // passed without timing
+    int worker = -1;       // where it is, or was last
+    int failed_worker = -1;
+    int attempts = 0;
+    int renames = 0;    // a new id after each INFRASTRUCTURE_ERROR verdict
+    uint64_t call = 0;  // 0: waiting
+    bool timed = false;
+    Seconds since = 0;
+    Seconds deadline = 0;
+    bool done = false;
+  };
+
+  // One handler per event.
+  void On(const event::ServiceReady& e);
+  void On(const event::ServiceLost& e);
+  void On(const event::ServiceFailed& e);
+  void On(const event::CallFailed& e);
+  void On(const event::TrainerProbed& e);
+  void On(const event::WorkerProbed& e);
+  void On(const event::PolicyLoaded& e);
+  void On(const event::Prompt& e);
+  void On(const event::Completion& e);
+  void On(const event::Progress& e);
+  void On(const event::GenerateEnded& e);
+  void On(const event::UpdateDone& e);
+  void On(const event::CheckpointSaved& e);
+  void On(const event::ProblemKnown& e);
+  void On(const event::VerdictArrived& e);
+  void On(const event::Tick& e);
+  void On(const event::Stop& e);
+
+  // campaign_state.cc: the frame.
+  void Pump();
+  void Record(Fact fact);
+  void Emit(Action action) { actions_.push_back(std::move(action)); }
+  void Finish(absl::Status status);
+  void Spend(Seconds now);
+  void CheckDeadlines();
+  void UpdateTraits();
+
+  // campaign_trainer.cc: the trainer's side.
+  void PumpTrainer();
+  uint64_t StartTrainer(TrainerOp op, std::string name, Seconds allowed);
+  void EndTrainer();
+  void TrainerTrouble(const absl::Status& status);
+  void StartLoad();
+  void StartUpdate();
+  void SetTrainerPosition();
+  bool TrainerComputes() const;
+
+  // campaign_workers.cc: the workers' side.
+  void OpenJobs();
+  void AddCandidate(int group, int sample);
+  void AddLeaderJobs();
+  bool LeadersChecked() const;
+  void PumpWorkers();
+  void PumpProblems(int worker);
+  bool TryDispatch(Job* job);
+  Job* FindJob(uint64_t call);
+  void JobFailed(Job* job, const absl::Status& status);
+  void Settle(Job* job, const v1::Verdict& verdict);
+  void SettleLeader(Job* job, const v1::Verdict& verdict);
+  void RecordVerdict(int group, int sample, v1::Verdict verdict);
+  void WorkerTrouble(int worker, const absl::Status& status);
+  bool SharedTimingInFlight() const;
+  const v1::Calibration* CalibrationOf(int worker, const std::string& hash) const;
+
+  const CampaignPlan* const plan_;
+  Ledger ledger_;
+  Dispatcher dispatcher_;
+  Trainer trainer_;
+  std::vector<WorkerState> workers_;
+  std::vector<Job> jobs_;             // of the step under way
+  std::map<uint64_t, size_t> calls_;  // measurements in flight or abandoned, to their job
+  bool leaders_added_ = false;
+  Seconds no_worker_since_ = -1;
+  uint64_t next_call_ = 1;
+  Seconds now_ = 0;
+  bool started_ = false;
+  Seconds step_since_ = 0;
+  StepTimes times_;
+  bool finished_ = false;
+  std::vector<Action> actions_;
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_CAMPAIGN_STATE_H_

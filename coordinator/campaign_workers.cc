@@ -1,0 +1,411 @@
+// The workers' side of CampaignState: problems made known, candidates measured.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "coordinator/campaign_state.h"
+#include "coordinator/deadlines.h"
+#include "coordinator/reward.h"
+
+namespace whetstone {
+namespace {
+
+constexpr Seconds kRetryDelay = 1;
+// A candidate must beat the best so far by more than this to be worth measuring again.
+constexpr double kLeaderMarginMin = 0.01;
+
+}  // namespace
+
+// Jobs of the step under way, from the ledger: nothing at a step's start, the open ones on resume.
+void CampaignState::OpenJobs() {
+  jobs_.clear();
+  calls_.clear();
+  leaders_added_ = false;
+  for (size_t g = 0; g < ledger_.groups().size(); ++g) {
+    const std::vector<CandidateRecord>& samples = ledger_.groups()[g].samples;
+    for (size_t s = 0; s < samples.size(); ++s) {
+      if (samples[s].completion && !samples[s].verdict) {
+        AddCandidate(static_cast<int>(g), static_cast<int>(s));
+      }
+    }
+  }
+}
+
+void CampaignState::AddCandidate(int group, int sample) {
+  const std::vector<CandidateRecord>& samples =
+      ledger_.groups()[static_cast<size_t>(group)].samples;
+  const CandidateRecord& record = samples[static_cast<size_t>(sample)];
+  if (!record.source) {
+    v1::Verdict verdict;
+    verdict.set_outcome(v1::NO_CODE);
+    verdict.set_detail("the completion holds no ```cpp block");
+    verdict.set_worker("coordinator");
+    RecordVerdict(group, sample, std::move(verdict));
+    return;
+  }
+  // The same text in the same group: one measurement, a verdict for each. (Groups do not share:
+  // each has its CPU model.)
+  for (const CandidateRecord& twin : samples) {
+    if (!twin.verdict || twin.source != record.source) continue;
+    v1::Verdict verdict = twin.verdict->verdict;
+    verdict.set_cached(true);
+    RecordVerdict(group, sample, std::move(verdict));
+    return;
+  }
+  for (Job& job : jobs_) {
+    if (!job.done && !job.leader && job.group == group && job.source == *record.source) {
+      job.samples.push_back(sample);
+      return;
+    }
+  }
+  Job job;
+  job.group = group;
+  job.samples = {sample};
+  job.source = *record.source;
+  jobs_.push_back(std::move(job));
+}
+
+// Once every verdict is in: the fastest candidate of each group, if it may be its problem's best.
+void CampaignState::AddLeaderJobs() {
+  leaders_added_ = true;
+  std::map<std::string, std::pair<int, int>> fastest;  // problem id → group, sample
+  for (size_t g = 0; g < ledger_.groups().size(); ++g) {
+    const GroupRecord& group = ledger_.groups()[g];
+    if (group.leader_checked) continue;
+    const std::string& id = plan_->ProblemOf(ledger_.step(), static_cast<int>(g)).problem.id();
+    const auto leader = ledger_.leaders().find(id);
+    double bar = leader == ledger_.leaders().end() ? 1 : leader->second.verdict.speedup();
+    if (const auto found = fastest.find(id); found != fastest.end()) {
+      const auto& [fg, fs] = found->second;
+      bar = std::max(bar, ledger_.groups()[static_cast<size_t>(fg)]
+                              .samples[static_cast<size_t>(fs)]
+                              .verdict->verdict.speedup());
+    }
+    for (size_t s = 0; s < group.samples.size(); ++s) {
+      const v1::Verdict& verdict = group.samples[s].verdict->verdict;
+      if (verdict.outcome() != v1::CORRECT || !group.samples[s].source) continue;
+      if (std::log(verdict.speedup() / bar) <= std::max(verdict.noise_band(), kLeaderMarginMin)) {
+        continue;
+      }
+      bar = verdict.speedup();
+      fastest[id] = {static_cast<int>(g), static_cast<int>(s)};
+    }
+  }
+  for (const auto& [id, at] : fastest) {
+    Job job;
+    job.leader = true;
+    job.group = at.first;
+    job.samples = {at.second};
+    job.source = *ledger_.groups()[static_cast<size_t>(at.first)]
+                      .samples[static_cast<size_t>(at.second)]
+                      .source;
+    jobs_.push_back(std::move(job));
+  }
+}
+
+bool CampaignState::LeadersChecked() const {
+  return leaders_added_ &&
+         std::all_of(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.done; });
+}
+
+const v1::Calibration* CampaignState::CalibrationOf(int worker, const std::string& hash) const {
+  if (worker < 0) return nullptr;
+  return ledger_.FindCalibration(dispatcher_.traits(worker).host_id, hash);
+}
+
+bool CampaignState::SharedTimingInFlight() const {
+  for (int w = 0; w < dispatcher_.size(); ++w) {
+    const WorkerState& worker = workers_[static_cast<size_t>(w)];
+    if (dispatcher_.traits(w).shares_cores && worker.put != 0 && worker.put_timed) return true;
+  }
+  return std::any_of(jobs_.begin(), jobs_.end(), [this](const Job& job) {
+    return job.call != 0 && job.timed && dispatcher_.traits(job.worker).shares_cores;
+  });
+}
+
+// Which workers share cores with the trainer follows from what both say of themselves.
+void CampaignState::UpdateTraits() {
+  for (int w = 0; w < dispatcher_.size(); ++w) {
+    if (!dispatcher_.up(w)) continue;
+    WorkerTraits traits = dispatcher_.traits(w);
+    traits.shares_cores = workers_[static_cast<size_t>(w)].SharesCoresWith(trainer_.info);
+    dispatcher_.SetUp(w, std::move(traits));
+  }
+}
+
+bool CampaignState::WorkerState::SharesCoresWith(const v1::TrainerInfo& trainer) const {
+  // Nothing known of the trainer yet: be careful.
+  if (trainer.host_id().empty()) return true;
+  if (trainer.host_id() != info.host_id()) return false;
+  // A GPU's policy still needs a core or two to drive it.
+  const int trainer_cores =
+      trainer.device().rfind("cuda", 0) == 0 ? 2 : std::max(trainer.threads(), 1);
+  return trainer_cores + std::max(info.slot_cores_size(), 2 * info.slots()) > info.cores();
+}
+
+void CampaignState::PumpWorkers() {
+  for (int w = 0; w < dispatcher_.size(); ++w) PumpProblems(w);
+  if (ledger_.step() == 0) return;
+  for (Job& job : jobs_) {
+    if (!job.done && job.call == 0) TryDispatch(&job);
+  }
+  if (!leaders_added_ && ledger_.HasAllRollouts() && ledger_.HasAllVerdicts()) {
+    AddLeaderJobs();
+    for (Job& job : jobs_) {
+      if (!job.done && job.call == 0) TryDispatch(&job);
+    }
+  }
+}
+
+// Probes a worker that is up and makes the next problem known to it.
+void CampaignState::PumpProblems(int w) {
+  WorkerState& worker = workers_[static_cast<size_t>(w)];
+  if (!worker.up || worker.probe != 0 || worker.put != 0 || now_ < worker.retry_at) return;
+  if (!dispatcher_.up(w)) {
+    worker.probe = next_call_++;
+    worker.probe_deadline = now_ + kProbeDeadline;
+    Emit(action::Probe{worker.probe, w});
+    return;
+  }
+  for (size_t p = 0; p < plan_->problems.size(); ++p) {
+    const PlannedProblem& problem = plan_->problems[p];
+    if (worker.known.count(problem.hash) > 0) continue;
+    const v1::Calibration* calibration = CalibrationOf(w, problem.hash);
+    worker.put_timed = calibration == nullptr;
+    if (worker.put_timed && dispatcher_.traits(w).shares_cores && TrainerComputes()) return;
+    worker.put = next_call_++;
+    worker.put_problem = p;
+    worker.put_since = now_;
+    worker.put_deadline = now_ + PutProblemDeadline(problem.problem);
+    action::PutProblem put{worker.put, w, p, calibration != nullptr, {}};
+    if (calibration != nullptr) put.calibration = *calibration;
+    Emit(std::move(put));
+    return;
+  }
+}
+
+bool CampaignState::TryDispatch(Job* job) {
+  const PlannedProblem& problem = plan_->ProblemOf(ledger_.step(), job->group);
+  WorkNeed need;
+  need.trainer_computes = TrainerComputes();
+  need.prefer = job->checked ? job->worker : -1;
+  need.avoid = job->failed_worker;
+  // Timing of one group stays on one CPU model: an advantage compares within the group.
+  for (const Job& other : jobs_) {
+    if (other.group == job->group && other.timed && other.worker >= 0) {
+      need.cpu_model = dispatcher_.traits(other.worker).cpu_model;
+      break;
+    }
+  }
+  const auto knows = [&](int w) {
+    return workers_[static_cast<size_t>(w)].known.count(problem.hash) > 0;
+  };
+  need.timed = true;
+  std::optional<int> worker = dispatcher_.Pick(need, now_, knows);
+  bool timed = worker.has_value();
+  if (!worker && !job->checked && !job->leader && need.trainer_computes) {
+    need.timed = false;
+    worker = dispatcher_.Pick(need, now_, knows);
+  }
+  if (!worker) return false;
+  job->worker = *worker;
+  job->timed = timed;
+  job->call = next_call_++;
+  job->since = now_;
+  job->deadline = now_ + MeasureDeadline(problem.problem);
+  ++job->attempts;
+  calls_[job->call] = static_cast<size_t>(job - jobs_.data());
+  dispatcher_.Started(*worker);
+  action::Measure measure{job->call, *worker, {}};
+  v1::MeasureRequest& request = measure.request;
+  request.set_problem_hash(problem.hash);
+  std::string id = plan_->CandidateId(ledger_.step(), job->group, job->samples.front());
+  if (job->leader) absl::StrAppend(&id, "/fresh");
+  if (job->renames > 0) absl::StrAppend(&id, "/again-", job->renames);
+  request.set_candidate_id(std::move(id));
+  request.set_source(job->source);
+  request.set_time(timed);
+  request.set_fresh(job->leader);
+  request.set_seed(plan_->campaign.seed());
+  Emit(std::move(measure));
+  return true;
+}
+
+CampaignState::Job* CampaignState::FindJob(uint64_t call) {
+  for (Job& job : jobs_) {
+    if (job.call == call && call != 0) return &job;
+  }
+  return nullptr;
+}
+
+void CampaignState::On(const event::WorkerProbed& e) {
+  for (size_t w = 0; w < workers_.size(); ++w) {
+    WorkerState& worker = workers_[w];
+    if (worker.probe == 0 || worker.probe != e.call) continue;
+    worker.probe = 0;
+    worker.info = e.info;
+    worker.known.clear();
+    dispatcher_.SetUp(static_cast<int>(w), {.slots = e.info.slots(),
+                                            .cpu_model = e.info.cpu_model(),
+                                            .host_id = e.info.host_id(),
+                                            .shares_cores = worker.SharesCoresWith(trainer_.info)});
+    return;
+  }
+}
+
+void CampaignState::On(const event::ProblemKnown& e) {
+  for (size_t w = 0; w < workers_.size(); ++w) {
+    WorkerState& worker = workers_[w];
+    if (worker.put == 0 || worker.put != e.call) continue;
+    worker.put = 0;
+    worker.put_failures = 0;
+    const std::string& hash = plan_->problems[worker.put_problem].hash;
+    worker.known.insert(hash);
+    if (CalibrationOf(static_cast<int>(w), hash) == nullptr) {
+      Record(CalibrationFact{worker.info.host_id(), hash, e.calibration});
+    }
+    return;
+  }
+}
+
+void CampaignState::On(const event::VerdictArrived& e) {
+  const auto it = calls_.find(e.call);
+  if (it == calls_.end()) return;
+  Job& job = jobs_[it->second];
+  const bool current = job.call == e.call;
+  const bool usable = e.verdict.outcome() != v1::INFRASTRUCTURE_ERROR &&
+                      e.verdict.outcome() != v1::OUTCOME_UNSPECIFIED;
+  if (!current) {
+    // The answer to an attempt that was given up. A full verdict is still a verdict.
+    calls_.erase(it);
+    const bool full = usable && (e.verdict.outcome() != v1::CORRECT || e.verdict.timed());
+    if (job.done || !full) return;
+    if (job.call != 0) {
+      Emit(action::CancelCall{job.call});
+      dispatcher_.Ended(job.worker, true, now_);
+      calls_.erase(job.call);
+      job.call = 0;
+    }
+    job.leader ? SettleLeader(&job, e.verdict) : Settle(&job, e.verdict);
+    return;
+  }
+  if (!usable) {
+    ++job.renames;
+    JobFailed(&job, absl::InternalError(e.verdict.detail()));
+    return;
+  }
+  const bool provisional = e.verdict.outcome() == v1::CORRECT && !e.verdict.timed();
+  if (provisional && job.timed) {
+    ++job.renames;
+    JobFailed(&job, absl::InternalError("the worker answered without the timing asked for"));
+    return;
+  }
+  dispatcher_.Ended(job.worker, true, now_);
+  calls_.erase(it);
+  job.call = 0;
+  job.attempts = 0;
+  if (provisional) {
+    job.checked = true;
+    return;
+  }
+  job.leader ? SettleLeader(&job, e.verdict) : Settle(&job, e.verdict);
+}
+
+// An attempt ended without a verdict.
+void CampaignState::JobFailed(Job* job, const absl::Status& status) {
+  const int worker = job->worker;
+  const bool unknown_problem = status.code() == absl::StatusCode::kFailedPrecondition;
+  dispatcher_.Ended(worker, unknown_problem, now_);
+  job->call = 0;  // calls_ keeps the number: its verdict may still come
+  job->checked = false;
+  job->failed_worker = unknown_problem ? -1 : worker;
+  WorkerState& state = workers_[static_cast<size_t>(worker)];
+  state.last_error = std::string(status.message());
+  if (unknown_problem) {
+    state.known.erase(plan_->ProblemOf(ledger_.step(), job->group).hash);
+  } else if (status.code() == absl::StatusCode::kUnavailable && state.up &&
+             dispatcher_.up(worker)) {
+    WorkerTrouble(worker, status);
+  }
+  if (job->done || job->attempts < kMeasureAttemptsMax) return;
+  v1::Verdict verdict;
+  verdict.set_outcome(v1::INFRASTRUCTURE_ERROR);
+  verdict.set_detail(
+      absl::StrCat("given up after ", job->attempts, " attempts; the last: ", status.message()));
+  verdict.set_worker(state.info.hostname());
+  Emit(action::Notice{absl::StrCat("candidate ", ledger_.step(), "/", job->group, "/",
+                                   job->samples.front(), " dropped: ", verdict.detail())});
+  job->leader ? SettleLeader(job, verdict) : Settle(job, verdict);
+}
+
+// The worker may be gone: whatever it was doing for us is asked for again, and it is probed.
+void CampaignState::WorkerTrouble(int w, const absl::Status& status) {
+  WorkerState& worker = workers_[static_cast<size_t>(w)];
+  worker.last_error = std::string(status.message());
+  for (uint64_t* call : {&worker.probe, &worker.put}) {
+    if (*call != 0) Emit(action::CancelCall{*call});
+    *call = 0;
+  }
+  worker.known.clear();
+  worker.retry_at = now_ + kRetryDelay;
+  dispatcher_.SetDown(w);
+  for (Job& job : jobs_) {
+    if (job.call == 0 || job.worker != w) continue;
+    Emit(action::CancelCall{job.call});
+    JobFailed(&job, status);
+  }
+}
+
+void CampaignState::Settle(Job* job, const v1::Verdict& verdict) {
+  job->done = true;
+  for (size_t i = 0; i < job->samples.size(); ++i) {
+    v1::Verdict copy = verdict;
+    if (i > 0) copy.set_cached(true);
+    RecordVerdict(job->group, job->samples[i], std::move(copy));
+  }
+}
+
+void CampaignState::RecordVerdict(int group, int sample, v1::Verdict verdict) {
+  const PlannedProblem& problem = plan_->ProblemOf(ledger_.step(), group);
+  verdict.set_candidate_id(plan_->CandidateId(ledger_.step(), group, sample));
+  verdict.set_problem_hash(problem.hash);
+  // The calibration of the host that measured, or of any other if that one is not known any more.
+  const v1::Calibration* calibration = nullptr;
+  for (int w = 0; w < dispatcher_.size() && calibration == nullptr; ++w) {
+    if (workers_[static_cast<size_t>(w)].info.hostname() == verdict.worker()) {
+      calibration = CalibrationOf(w, problem.hash);
+    }
+  }
+  for (int w = 0; w < dispatcher_.size() && calibration == nullptr; ++w) {
+    calibration = CalibrationOf(w, problem.hash);
+  }
+  const Reward reward = RewardOf(verdict, plan_->campaign.reward(),
+                                 calibration == nullptr ? 0 : calibration->expert().speedup(),
+                                 calibration == nullptr ? 0 : calibration->noise_band());
+  if (verdict.outcome() == v1::SUSPECT) {
+    Emit(action::Notice{absl::StrCat("suspect: ", verdict.candidate_id(), ": ", verdict.detail())});
+  }
+  Record(
+      VerdictFact{ledger_.step(), group, sample, std::move(verdict), reward.value, reward.dropped});
+}
+
+void CampaignState::SettleLeader(Job* job, const v1::Verdict& verdict) {
+  job->done = true;
+  LeaderFact fact;
+  fact.step = ledger_.step();
+  fact.group = job->group;
+  fact.sample = job->samples.front();
+  fact.problem_id = plan_->ProblemOf(ledger_.step(), job->group).problem.id();
+  fact.source = job->source;
+  fact.verdict = verdict;
+  const auto leader = ledger_.leaders().find(fact.problem_id);
+  const double bar = leader == ledger_.leaders().end() ? 1 : leader->second.verdict.speedup();
+  fact.accepted =
+      verdict.outcome() == v1::CORRECT && verdict.speedup() > bar && verdict.speedup_low() > 1;
+  Record(fact);
+  if (fact.accepted) Emit(action::NewLeader{std::move(fact)});
+}
+
+}  // namespace whetstone

@@ -1,0 +1,85 @@
+// The campaign's memory: every fact (facts.h), in order, in one SQLite file.
+//
+//   ASSIGN_OR_RETURN(auto journal, Journal::Open(paths.journal(), campaign_id));
+//   RETURN_IF_ERROR(journal->Append(facts));       // one transaction, on disk when it returns
+//   RETURN_IF_ERROR(journal->ForEach([&](const Fact& fact) { state.Restore(fact); }));
+//
+// Schema (version 1; `proto` columns are serialized messages of proto/whetstone/v1, the plain
+// columns beside them are copies for people with an sqlite3 prompt; `seq` orders facts over all
+// tables):
+//
+//   meta(key, value)                                    schema_version, campaign_id
+//   prompts(seq, step, grp, proto)                      PromptTokens
+//   rollouts(seq, step, grp, sample, tokens, text, proto)   Completion
+//   verdicts(seq, step, grp, sample, outcome, reward, dropped, speedup, detail, proto)   Verdict
+//   leaders(seq, step, grp, sample, problem, accepted, speedup, source, proto)   Verdict
+//   updates(seq, phase, step, applied, row, request, response)   JSON, UpdateRequest,
+//   UpdateResponse checkpoints(seq, phase, step, path, checksum, bytes) calibrations(seq, host_id,
+//   problem_hash, expert_speedup, noise_band, proto)   Calibration
+//
+// Write-ahead log with synchronous=FULL: a commit costs an fsync (milliseconds, a few dozen times a
+// step), and what the trainer is asked to do is never built on a fact that a power cut could take
+// back. A full disk fails the Append as RESOURCE_EXHAUSTED and leaves the journal as it was before.
+//
+// Not thread-safe. One process writes; readers (`whet status`) open it read-only beside it.
+#ifndef WHETSTONE_COORDINATOR_JOURNAL_H_
+#define WHETSTONE_COORDINATOR_JOURNAL_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "coordinator/facts.h"
+
+struct sqlite3;
+
+namespace whetstone {
+
+class Journal {
+ public:
+  // A new journal; ALREADY_EXISTS if there is one.
+  static absl::StatusOr<std::unique_ptr<Journal>> Create(const std::string& path,
+                                                         const std::string& campaign_id);
+  // An existing one. DATA_LOSS: not a journal, or a damaged one. FAILED_PRECONDITION: written by
+  // another version.
+  static absl::StatusOr<std::unique_ptr<Journal>> Open(const std::string& path,
+                                                       bool read_only = false);
+  ~Journal();
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
+
+  const std::string& campaign_id() const { return campaign_id_; }
+
+  // All or nothing.
+  absl::Status Append(const std::vector<Fact>& facts);
+  absl::Status ForEach(const std::function<void(const Fact&)>& visit) const;
+  // NOT_FOUND: no such update.
+  absl::StatusOr<v1::UpdateRequest> FindUpdateRequest(const v1::UpdateName& name) const;
+  // Only updates, without their requests: enough for metrics and reports.
+  absl::Status ForEachRow(
+      const std::function<void(const v1::UpdateName&, const std::map<std::string, double>&)>& visit)
+      const;
+
+  // For tests of a full disk: the file may not grow beyond `pages` pages from here on.
+  absl::Status TEST_LimitPages(int pages);
+
+ private:
+  explicit Journal(std::string path) : path_(std::move(path)) {}
+  absl::Status OpenDatabase(int flags);
+  absl::Status Execute(const char* sql);
+  absl::Status Error(int code, absl::string_view what) const;
+  absl::Status AppendOne(const Fact& fact);
+  absl::Status ReadNextSeq();
+
+  const std::string path_;
+  std::string campaign_id_;
+  sqlite3* db_ = nullptr;
+  int64_t next_seq_ = 1;
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_JOURNAL_H_

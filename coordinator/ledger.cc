@@ -1,0 +1,227 @@
+#include "coordinator/ledger.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/sha256.h"
+#include "common/status_macros.h"
+#include "coordinator/code_extractor.h"
+
+namespace whetstone {
+
+Ledger::Ledger(const CampaignPlan* plan) : plan_(plan) { OpenStep(); }
+
+void Ledger::Apply(const Fact& fact) {
+  std::visit([this](const auto& f) { Set(f); }, fact);
+}
+
+int64_t Ledger::step() const {
+  return position_ < plan_->warmup_updates() || done() ? 0
+                                                       : position_ - plan_->warmup_updates() + 1;
+}
+
+void Ledger::OpenStep() {
+  groups_.clear();
+  if (step() == 0) return;
+  groups_.resize(static_cast<size_t>(plan_->campaign.train().prompts_per_step()));
+  for (GroupRecord& group : groups_) {
+    group.samples.resize(static_cast<size_t>(plan_->campaign.train().group_size()));
+  }
+}
+
+CandidateRecord& Ledger::At(int64_t step, int group, int sample) {
+  CHECK(step == this->step());
+  CHECK(group >= 0 && static_cast<size_t>(group) < groups_.size());
+  std::vector<CandidateRecord>& samples = groups_[static_cast<size_t>(group)].samples;
+  CHECK(sample >= 0 && static_cast<size_t>(sample) < samples.size());
+  return samples[static_cast<size_t>(sample)];
+}
+
+void Ledger::Set(const PromptFact& fact) {
+  At(fact.step, fact.prompt.problem(), 0);
+  groups_[static_cast<size_t>(fact.prompt.problem())].prompt = fact.prompt;
+}
+
+void Ledger::Set(const RolloutFact& fact) {
+  CandidateRecord& record = At(fact.step, fact.completion.problem(), fact.completion.sample());
+  CHECK(!record.completion);
+  record.completion = fact.completion;
+  record.source = ExtractCode(fact.completion.text(), plan_->campaign.generate().response_prefix());
+}
+
+void Ledger::Set(const VerdictFact& fact) {
+  CandidateRecord& record = At(fact.step, fact.group, fact.sample);
+  CHECK(record.completion && !record.verdict);
+  record.verdict = fact;
+}
+
+void Ledger::Set(const LeaderFact& fact) {
+  At(fact.step, fact.group, fact.sample);
+  groups_[static_cast<size_t>(fact.group)].leader_checked = true;
+  if (fact.accepted) leaders_[fact.problem_id] = fact;
+}
+
+void Ledger::Set(const UpdateFact& fact) {
+  CHECK(plan_->PositionOf(fact.request.name()) == position_ + 1);
+  ++position_;
+  OpenStep();
+}
+
+void Ledger::Set(const CheckpointFact& fact) { checkpoints_.push_back(fact); }
+
+void Ledger::Set(const CalibrationFact& fact) {
+  calibrations_[{fact.host_id, fact.problem_hash}] = fact.calibration;
+}
+
+bool Ledger::HasAllRollouts() const {
+  for (const GroupRecord& group : groups_) {
+    if (!group.prompt) return false;
+    for (const CandidateRecord& record : group.samples) {
+      if (!record.completion) return false;
+    }
+  }
+  return !groups_.empty();
+}
+
+bool Ledger::HasAllVerdicts() const {
+  for (const GroupRecord& group : groups_) {
+    for (const CandidateRecord& record : group.samples) {
+      if (!record.verdict) return false;
+    }
+  }
+  return !groups_.empty();
+}
+
+bool Ledger::CheckpointSaved(int64_t position) const {
+  return std::any_of(checkpoints_.begin(), checkpoints_.end(), [&](const CheckpointFact& fact) {
+    return plan_->PositionOf(fact.name) == position;
+  });
+}
+
+const v1::Calibration* Ledger::FindCalibration(const std::string& host_id,
+                                               const std::string& problem_hash) const {
+  const auto it = calibrations_.find({host_id, problem_hash});
+  return it == calibrations_.end() ? nullptr : &it->second;
+}
+
+std::string Ledger::Fingerprint() const {
+  std::string text = absl::StrCat("position ", position_, "\n");
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    const GroupRecord& group = groups_[g];
+    absl::StrAppend(&text, "group ", g, " leader_checked ", group.leader_checked, " prompt ",
+                    group.prompt ? group.prompt->ShortDebugString() : "none", "\n");
+    for (size_t s = 0; s < group.samples.size(); ++s) {
+      const CandidateRecord& record = group.samples[s];
+      absl::StrAppend(&text, "  ", s, ": ",
+                      record.completion ? record.completion->ShortDebugString() : "none");
+      if (record.verdict) {
+        absl::StrAppend(&text, " → ", record.verdict->verdict.ShortDebugString(), " reward ",
+                        record.verdict->reward, record.verdict->dropped ? " dropped" : "");
+      }
+      text += "\n";
+    }
+  }
+  for (const CheckpointFact& fact : checkpoints_) {
+    absl::StrAppend(&text, "checkpoint ", PhaseStep(fact.name), " ", fact.path, " ", fact.checksum,
+                    "\n");
+  }
+  for (const auto& [id, fact] : leaders_) {
+    absl::StrAppend(&text, "leader ", id, " step ", fact.step, " sample ", fact.group, "/",
+                    fact.sample, " ", Sha256Hex(fact.source), " speedup ", fact.verdict.speedup(),
+                    "\n");
+  }
+  for (const auto& [key, calibration] : calibrations_) {
+    absl::StrAppend(&text, "calibration ", key.first, " ", key.second, " ",
+                    calibration.ShortDebugString(), "\n");
+  }
+  return text;
+}
+
+namespace {
+
+v1::GrpoSettings SettingsOf(const v1::Campaign& campaign) {
+  const v1::TrainConfig& train = campaign.train();
+  v1::GrpoSettings settings;
+  settings.set_loss(train.loss() == "grpo"      ? v1::GrpoSettings::GRPO
+                    : train.loss() == "dr_grpo" ? v1::GrpoSettings::DR_GRPO
+                                                : v1::GrpoSettings::DAPO);
+  settings.set_clip_low(train.clip_low());
+  settings.set_clip_high(train.clip_high());
+  settings.set_advantage_scale(train.advantage_scale() == "none" ? v1::GrpoSettings::NONE
+                                                                 : v1::GrpoSettings::GROUP);
+  settings.set_minibatches(train.minibatches());
+  settings.set_max_new_tokens(campaign.generate().max_new_tokens());
+  settings.set_importance_cap(train.importance_cap());
+  settings.set_temperature(campaign.generate().temperature());
+  return settings;
+}
+
+}  // namespace
+
+v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const Ledger& ledger) {
+  const int64_t position = ledger.position() + 1;
+  const v1::TrainConfig& train = plan.campaign.train();
+  v1::UpdateRequest request;
+  *request.mutable_name() = plan.NameOf(position);
+  v1::OptimizerSettings* optimizer = request.mutable_optimizer();
+  optimizer->set_lr(plan.LearningRateAt(position));
+  optimizer->set_beta1(train.beta1());
+  optimizer->set_beta2(train.beta2());
+  optimizer->set_eps(train.eps());
+  optimizer->set_weight_decay(train.weight_decay());
+  optimizer->set_max_grad_norm(train.max_grad_norm());
+  if (request.name().phase() == v1::UpdateName::WARMUP) {
+    for (const v1::SftExample& example : plan.warmup[static_cast<size_t>(position - 1)]) {
+      *request.mutable_sft()->add_examples() = example;
+    }
+    return request;
+  }
+  CHECK(ledger.HasAllVerdicts());
+  v1::GrpoBatch* batch = request.mutable_grpo();
+  *batch->mutable_settings() = SettingsOf(plan.campaign);
+  for (size_t g = 0; g < ledger.groups().size(); ++g) {
+    const GroupRecord& record = ledger.groups()[g];
+    v1::RolloutGroup* group = batch->add_groups();
+    group->set_problem(static_cast<int>(g));
+    *group->mutable_prompt_ids() = record.prompt->ids();
+    for (const CandidateRecord& candidate : record.samples) {
+      v1::Rollout* rollout = group->add_rollouts();
+      rollout->set_sample(candidate.completion->sample());
+      *rollout->mutable_ids() = candidate.completion->ids();
+      *rollout->mutable_sampling_logprobs() = candidate.completion->sampling_logprobs();
+      rollout->set_reward(candidate.verdict->reward);
+      rollout->set_dropped(candidate.verdict->dropped);
+    }
+  }
+  return request;
+}
+
+v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const Ledger& ledger) {
+  const v1::GenerateConfig& generate = plan.campaign.generate();
+  v1::GenerateRequest request;
+  request.set_seed(plan.campaign.seed());
+  request.set_step(ledger.step());
+  v1::SamplingParams* sampling = request.mutable_sampling();
+  sampling->set_max_new_tokens(generate.max_new_tokens());
+  sampling->set_temperature(generate.temperature());
+  sampling->set_top_p(generate.top_p());
+  sampling->set_top_k(generate.top_k());
+  *sampling->mutable_stop() = generate.stop();
+  for (size_t g = 0; g < ledger.groups().size(); ++g) {
+    v1::PromptGroup group;
+    const GroupRecord& record = ledger.groups()[g];
+    for (size_t s = 0; s < record.samples.size(); ++s) {
+      if (!record.samples[s].completion) group.add_samples(static_cast<int>(s));
+    }
+    if (group.samples().empty()) continue;
+    group.set_problem(static_cast<int>(g));
+    for (const v1::Message& message : plan.ProblemOf(ledger.step(), static_cast<int>(g)).messages) {
+      *group.add_messages() = message;
+    }
+    group.set_response_prefix(generate.response_prefix());
+    *request.add_groups() = group;
+  }
+  return request;
+}
+
+}  // namespace whetstone

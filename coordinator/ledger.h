@@ -1,0 +1,95 @@
+// The durable state of a campaign: a fold over its facts. Living through a campaign and replaying
+// its journal are the same calls of Apply, so they reach the same ledger.
+//
+// Pure; not thread-safe. Holds the rollouts of the step under way only: memory does not grow with
+// the campaign.
+#ifndef WHETSTONE_COORDINATOR_LEDGER_H_
+#define WHETSTONE_COORDINATOR_LEDGER_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coordinator/campaign_plan.h"
+#include "coordinator/facts.h"
+
+namespace whetstone {
+
+// One rollout of the step under way.
+struct CandidateRecord {
+  std::optional<v1::Completion> completion;
+  // Extracted from the completion; nothing where there is no code.
+  std::optional<std::string> source;
+  std::optional<VerdictFact> verdict;
+};
+
+struct GroupRecord {
+  std::optional<v1::PromptTokens> prompt;
+  std::vector<CandidateRecord> samples;  // group_size
+  bool leader_checked = false;
+};
+
+class Ledger {
+ public:
+  // `plan` is borrowed for the ledger's life.
+  explicit Ledger(const CampaignPlan* plan);
+
+  // Facts of other steps than the one under way, a second verdict of a candidate or an update out
+  // of order are programmer errors (CHECK): the caller filters what comes from outside.
+  void Apply(const Fact& fact);
+
+  // Updates done so far, both phases (see campaign_plan.h).
+  int64_t position() const { return position_; }
+  bool done() const { return position_ == plan_->updates(); }
+  // The GRPO step under way, from 1; 0 during warm-up or when done.
+  int64_t step() const;
+  const std::vector<GroupRecord>& groups() const { return groups_; }
+  bool HasAllRollouts() const;
+  bool HasAllVerdicts() const;
+  // Oldest first.
+  const std::vector<CheckpointFact>& checkpoints() const { return checkpoints_; }
+  bool CheckpointSaved(int64_t position) const;
+  // The accepted leader of each problem, by problem id.
+  const std::map<std::string, LeaderFact>& leaders() const { return leaders_; }
+  // Null if that host never measured the problem.
+  const v1::Calibration* FindCalibration(const std::string& host_id,
+                                         const std::string& problem_hash) const;
+  const std::map<std::pair<std::string, std::string>, v1::Calibration>& calibrations() const {
+    return calibrations_;
+  }
+
+  // All of the above as text: equal ledgers, equal fingerprints.
+  std::string Fingerprint() const;
+
+ private:
+  void Set(const PromptFact& fact);
+  void Set(const RolloutFact& fact);
+  void Set(const VerdictFact& fact);
+  void Set(const LeaderFact& fact);
+  void Set(const UpdateFact& fact);
+  void Set(const CheckpointFact& fact);
+  void Set(const CalibrationFact& fact);
+  void OpenStep();
+  CandidateRecord& At(int64_t step, int group, int sample);
+
+  const CampaignPlan* const plan_;
+  int64_t position_ = 0;
+  std::vector<GroupRecord> groups_;
+  std::vector<CheckpointFact> checkpoints_;
+  std::map<std::string, LeaderFact> leaders_;
+  std::map<std::pair<std::string, std::string>, v1::Calibration> calibrations_;
+};
+
+// The update that ends the step (or warm-up batch) under way; a pure function of plan and ledger.
+// For GRPO every rollout must have its verdict.
+v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const Ledger& ledger);
+
+// What is still to be sampled for the step under way; no groups if nothing.
+v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const Ledger& ledger);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_LEDGER_H_

@@ -1,0 +1,71 @@
+// A program started by this process that may not outlive it.
+//
+//   ChildOptions options;
+//   options.argv = {"/opt/whetstone/bin/whet-worker", "--listen", "unix:/tmp/w.sock"};
+//   options.log_path = run_dir + "/logs/worker.log";
+//   options.life_line = true;                         // appends --life-line-fd N
+//   ASSIGN_OR_RETURN(std::unique_ptr<ChildProcess> child, ChildProcess::Start(options));
+//
+// Two things end the child when this process ends, however it ends: the kernel's parent-death
+// signal, and (for programs that know --life-line-fd) a pipe that closes. The parent-death signal
+// fires when the *thread* that forked ends, so all children are forked by one thread that lives as
+// long as the process.
+#ifndef WHETSTONE_COORDINATOR_PROCESS_CHILD_PROCESS_H_
+#define WHETSTONE_COORDINATOR_PROCESS_CHILD_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace whetstone {
+
+struct ChildOptions {
+  // argv[0] is a path, or a name looked up in PATH.
+  std::vector<std::string> argv;
+  // stdout and stderr are appended here (made if missing; its folder must exist). Empty: /dev/null.
+  std::string log_path;
+  // Pass a pipe's read end as `--life-line-fd N`; see common/life_line.h.
+  bool life_line = false;
+};
+
+// Thread-safe.
+class ChildProcess {
+ public:
+  // In a process group of its own (Ctrl-C on the terminal reaches this process, which decides what
+  // happens to its children), with default signals, no inherited descriptors and stdin from
+  // /dev/null. NOT_FOUND: no such program. Other errors: why it could not be started.
+  static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const ChildOptions& options);
+  // Stops it: SIGTERM, and SIGKILL 5 s later.
+  ~ChildProcess();
+
+  pid_t pid() const { return pid_; }
+  // How it ended ("exit code 1", "killed by signal 9 (Killed)"), or nothing while it runs.
+  std::optional<std::string> Ended();
+  // SIGTERM; SIGKILL if it has not ended after `grace`. Returns when it has ended.
+  void Stop(std::chrono::milliseconds grace);
+
+ private:
+  ChildProcess(pid_t pid, int life_line) : pid_(pid), life_line_(life_line) {}
+
+  const pid_t pid_;
+  const int life_line_;  // write end, -1: none
+  std::mutex mutex_;
+  std::optional<std::string> ended_;  // protected by mutex_
+};
+
+// The last `lines` lines of a log, for a message; empty if it can't be read.
+std::string LastLines(const std::string& path, int lines);
+
+// The folder this program lies in.
+std::string ProgramDirectory();
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_PROCESS_CHILD_PROCESS_H_

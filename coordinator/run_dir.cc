@@ -1,0 +1,129 @@
+#include "coordinator/run_dir.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/file.h"
+#include "common/status_macros.h"
+
+namespace whetstone {
+namespace {
+
+constexpr auto kLockPoll = std::chrono::milliseconds(50);
+
+absl::StatusOr<int> OpenLock(const RunPaths& paths) {
+  // No O_CLOEXEC: see run_dir.h.
+  const int fd = open(paths.lock().c_str(), O_RDWR | O_CREAT, 0644);
+  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", paths.lock()));
+  return fd;
+}
+
+// The pid the owner wrote; 0 if there is none.
+int ReadOwner(const RunPaths& paths) {
+  const absl::StatusOr<std::string> text = ReadFile(paths.lock());
+  int pid = 0;
+  if (!text.ok() || !absl::SimpleAtoi(*text, &pid)) return 0;
+  return pid;
+}
+
+// A pid may have been given to another program since.
+bool IsLivingWhet(int pid) {
+  if (pid <= 0 || (kill(pid, 0) != 0 && errno == ESRCH)) return false;
+  const absl::StatusOr<std::string> name = ReadFile(absl::StrCat("/proc/", pid, "/comm"));
+  return name.ok() && name->rfind("whet", 0) == 0 && *name != "whet-trainer\n" &&
+         *name != "whet-worker\n";
+}
+
+absl::Status WriteOwner(int fd, const RunPaths& paths) {
+  const std::string text = absl::StrCat(getpid(), "\n");
+  if (ftruncate(fd, 0) != 0 ||
+      pwrite(fd, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", paths.lock()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<RunDir> RunDir::Create(const std::string& root) {
+  std::error_code error;
+  if (std::filesystem::exists(root, error) && !std::filesystem::is_empty(root, error)) {
+    return absl::AlreadyExistsError(
+        absl::StrCat(root, " is already there; go on with it by: whet resume ", root,
+                     "  or start another by: whet run … --run-dir OTHER"));
+  }
+  RETURN_IF_ERROR(MakeDirectories(root));
+  const RunPaths paths(std::filesystem::absolute(root).lexically_normal().string());
+  ASSIGN_OR_RETURN(const int fd, OpenLock(paths));
+  RunDir dir(paths, fd);
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(root, " is in use by process ", ReadOwner(paths)));
+  }
+  RETURN_IF_ERROR(WriteOwner(fd, paths));
+  return dir;
+}
+
+absl::StatusOr<RunDir> RunDir::Open(const std::string& root, std::chrono::seconds patience,
+                                    const std::function<void(const std::string&)>& waiting) {
+  ASSIGN_OR_RETURN(const RunPaths paths, Find(root));
+  ASSIGN_OR_RETURN(const int fd, OpenLock(paths));
+  RunDir dir(paths, fd);
+  const auto until = std::chrono::steady_clock::now() + patience;
+  bool told = false;
+  while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("cannot lock ", paths.lock()));
+    }
+    const int owner = ReadOwner(paths);
+    if (IsLivingWhet(owner)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(root, " belongs to process ", owner,
+                       ", which is still running; see: whet status ", root));
+    }
+    if (std::chrono::steady_clock::now() >= until) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(root, " is still held by services that process ", owner,
+                       " left behind; find them with: fuser ", paths.lock()));
+    }
+    if (!told && waiting) {
+      waiting(absl::StrCat("waiting for the services of process ", owner, " to go"));
+    }
+    told = true;
+    std::this_thread::sleep_for(kLockPoll);
+  }
+  RETURN_IF_ERROR(WriteOwner(fd, paths));
+  return dir;
+}
+
+absl::StatusOr<RunPaths> RunDir::Find(const std::string& root) {
+  const RunPaths paths(std::filesystem::absolute(root).lexically_normal().string());
+  std::error_code error;
+  if (!std::filesystem::exists(paths.campaign(), error) ||
+      !std::filesystem::exists(paths.journal(), error)) {
+    return absl::NotFoundError(
+        absl::StrCat(root, " is not a run directory: it has no campaign.yaml and journal.db"));
+  }
+  return paths;
+}
+
+bool RunDir::InUse(const RunPaths& paths, int* pid) {
+  *pid = ReadOwner(paths);
+  return IsLivingWhet(*pid);
+}
+
+RunDir::~RunDir() {
+  if (lock_fd_ >= 0) close(lock_fd_);
+}
+
+}  // namespace whetstone

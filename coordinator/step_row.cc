@@ -1,0 +1,191 @@
+#include "coordinator/step_row.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace whetstone {
+namespace {
+
+struct Spread {
+  double mean = 0;
+  double deviation = 0;  // of the sample (n - 1), as TRL reports it
+};
+
+Spread SpreadOf(const std::vector<double>& values) {
+  Spread spread;
+  if (values.empty()) return spread;
+  for (const double v : values) spread.mean += v;
+  spread.mean /= static_cast<double>(values.size());
+  if (values.size() < 2) return spread;
+  for (const double v : values) spread.deviation += (v - spread.mean) * (v - spread.mean);
+  spread.deviation = std::sqrt(spread.deviation / static_cast<double>(values.size() - 1));
+  return spread;
+}
+
+void AddRewards(const CampaignPlan& plan, const Ledger& ledger,
+                std::map<std::string, double>* row) {
+  std::vector<double> all;
+  std::map<std::string, std::vector<double>> by_problem;
+  double deviations = 0;
+  int flat_groups = 0;
+  for (size_t g = 0; g < ledger.groups().size(); ++g) {
+    std::vector<double> group;
+    for (const CandidateRecord& record : ledger.groups()[g].samples) {
+      if (!record.verdict->dropped) group.push_back(record.verdict->reward);
+    }
+    const Spread spread = SpreadOf(group);
+    deviations += spread.deviation;
+    flat_groups += spread.deviation == 0 ? 1 : 0;
+    all.insert(all.end(), group.begin(), group.end());
+    std::vector<double>& rewards =
+        by_problem[plan.ProblemOf(ledger.step(), static_cast<int>(g)).problem.id()];
+    rewards.insert(rewards.end(), group.begin(), group.end());
+  }
+  const double groups = static_cast<double>(ledger.groups().size());
+  (*row)["reward"] = SpreadOf(all).mean;
+  // As in TRL: the mean over groups of the deviation within the group.
+  (*row)["reward_std"] = deviations / groups;
+  (*row)["frac_reward_zero_std"] = flat_groups / groups;
+  for (const auto& [id, rewards] : by_problem) {
+    (*row)[absl::StrCat("problem/", id, "/reward")] = SpreadOf(rewards).mean;
+  }
+}
+
+void AddOutcomes(const Ledger& ledger, std::map<std::string, double>* row) {
+  std::map<int, int> outcomes;
+  std::set<std::string> distinct;
+  std::vector<double> log_speedups;
+  double tokens = 0;
+  double longest = 0;
+  int cut = 0;
+  int dropped = 0;
+  int reused = 0;
+  int count = 0;
+  for (const GroupRecord& group : ledger.groups()) {
+    for (const CandidateRecord& record : group.samples) {
+      const v1::Verdict& verdict = record.verdict->verdict;
+      ++count;
+      ++outcomes[verdict.outcome()];
+      dropped += record.verdict->dropped ? 1 : 0;
+      reused += verdict.cached() ? 1 : 0;
+      tokens += record.completion->ids_size();
+      longest = std::max(longest, static_cast<double>(record.completion->ids_size()));
+      cut += record.completion->finish() == v1::Completion::LENGTH ? 1 : 0;
+      distinct.insert(verdict.canonical_hash().empty() ? record.completion->text()
+                                                       : verdict.canonical_hash());
+      if (verdict.outcome() == v1::CORRECT) log_speedups.push_back(std::log(verdict.speedup()));
+    }
+  }
+  const double n = count;
+  for (int o = v1::Outcome_MIN + 1; o <= v1::Outcome_MAX; ++o) {
+    const std::string name = absl::AsciiStrToLower(v1::Outcome_Name(static_cast<v1::Outcome>(o)));
+    (*row)["outcome/" + name] = outcomes[o] / n;
+  }
+  (*row)["outcome/dropped"] = dropped / n;
+  (*row)["completions/mean_length"] = tokens / n;
+  (*row)["completions/max_length"] = longest;
+  (*row)["completions/clipped_ratio"] = cut / n;
+  (*row)["completions/distinct"] = static_cast<double>(distinct.size()) / n;
+  (*row)["completions/verdicts_reused"] = reused / n;
+  (*row)["num_completions"] = n;
+  if (!log_speedups.empty()) {
+    (*row)["speedup/mean"] = std::exp(SpreadOf(log_speedups).mean);
+    (*row)["speedup/max"] = std::exp(*std::max_element(log_speedups.begin(), log_speedups.end()));
+  }
+  for (const auto& [id, leader] : ledger.leaders()) {
+    (*row)[absl::StrCat("speedup/best/", id)] = leader.verdict.speedup();
+  }
+}
+
+double Get(const std::map<std::string, double>& row, const std::string& key) {
+  const auto it = row.find(key);
+  return it == row.end() ? 0 : it->second;
+}
+
+// What the step waited for most, and which setting would help.
+std::string Bottleneck(const std::map<std::string, double>& row) {
+  const double step = Get(row, "time/step");
+  const std::pair<const char*, const char*> parts[] = {
+      {"time/generate", "generation; fewer max_new_tokens or a smaller group would help"},
+      {"time/wait_verdicts", "verdicts; more workers or slots would help"},
+      {"time/update", "the update; fewer rollouts or shorter completions would help"},
+      {"time/checkpoint", "checkpoints; a larger checkpoint.every would help"},
+      {"time/wait_services", "a service that was down; see its log"}};
+  const auto* longest = &parts[0];
+  for (const auto& part : parts) {
+    if (Get(row, part.first) > Get(row, longest->first)) longest = &part;
+  }
+  const double share = step > 0 ? Get(row, longest->first) / step : 0;
+  return absl::StrFormat("%.0f%% %s", 100 * share, longest->second);
+}
+
+}  // namespace
+
+std::map<std::string, double> BuildRow(const CampaignPlan& plan, const Ledger& ledger,
+                                       const v1::UpdateRequest& request,
+                                       const v1::UpdateResponse& response, const StepTimes& times) {
+  std::map<std::string, double> row(response.metrics().begin(), response.metrics().end());
+  row["lr"] = request.optimizer().lr();
+  row["applied"] = response.applied() ? 1 : 0;
+  row["time/update"] = times.update;
+  row["time/checkpoint"] = times.checkpoint;
+  row["time/wait_services"] = times.wait_services;
+  row["time/step"] = times.step;
+  if (request.name().phase() == v1::UpdateName::WARMUP) return row;
+  row["time/generate"] = times.generate;
+  row["time/measure"] = times.measure;
+  row["time/wait_verdicts"] = times.wait_verdicts;
+  AddRewards(plan, ledger, &row);
+  AddOutcomes(ledger, &row);
+  if (times.generate > 0) {
+    row["perf/generate_tokens_per_s"] =
+        row["completions/mean_length"] * row["num_completions"] / times.generate;
+  }
+  return row;
+}
+
+std::string RowLine(const CampaignPlan& plan, const v1::UpdateName& name,
+                    const std::map<std::string, double>& row) {
+  if (name.phase() == v1::UpdateName::WARMUP) {
+    return absl::StrFormat("warm-up %d/%d  loss %.3f  %.1f s", name.step(), plan.warmup_updates(),
+                           Get(row, "loss"), Get(row, "time/step"));
+  }
+  double best = 0;
+  for (const auto& [key, value] : row) {
+    if (key.rfind("speedup/best/", 0) == 0) best = std::max(best, value);
+  }
+  best = std::max(best, Get(row, "speedup/max"));
+  std::string line = absl::StrFormat("step %d/%d  reward %6.3f (std %.2f)  correct %3.0f%%",
+                                     name.step(), plan.campaign.train().steps(), Get(row, "reward"),
+                                     Get(row, "reward_std"), 100 * Get(row, "outcome/correct"));
+  if (best > 0) absl::StrAppend(&line, absl::StrFormat("  best %.2fx", best));
+  absl::StrAppend(
+      &line,
+      absl::StrFormat("  %.1f s: generate %.1f, verdicts %.1f, update %.1f  [%s]",
+                      Get(row, "time/step"), Get(row, "time/generate"),
+                      Get(row, "time/wait_verdicts"), Get(row, "time/update"), Bottleneck(row)));
+  return line;
+}
+
+std::string RowJson(const v1::UpdateName& name, const std::map<std::string, double>& row) {
+  nlohmann::ordered_json json;
+  json["step"] = name.step();
+  json["phase"] = name.phase() == v1::UpdateName::WARMUP ? "warmup" : "grpo";
+  for (const auto& [key, value] : row) {
+    if (std::isfinite(value)) {
+      json[key] = value;
+    } else {
+      json[key] = nullptr;  // JSON knows no infinity
+    }
+  }
+  return json.dump();
+}
+
+}  // namespace whetstone

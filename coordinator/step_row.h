@@ -1,0 +1,42 @@
+// One row of metrics.jsonl, and the console's line for it. Names follow TRL where TRL has one.
+#ifndef WHETSTONE_COORDINATOR_STEP_ROW_H_
+#define WHETSTONE_COORDINATOR_STEP_ROW_H_
+
+#include <map>
+#include <string>
+
+#include "coordinator/campaign_events.h"
+#include "coordinator/campaign_plan.h"
+#include "coordinator/ledger.h"
+#include "whetstone/v1/trainer.pb.h"
+
+namespace whetstone {
+
+// Wall seconds of the step under way, by what the campaign was doing. Overlaps count in each.
+struct StepTimes {
+  Seconds generate = 0;
+  Seconds measure = 0;        // at least one measurement in flight
+  Seconds wait_verdicts = 0;  // nothing but measurements in flight: the trainer idles
+  Seconds update = 0;
+  Seconds checkpoint = 0;     // saving and loading the policy
+  Seconds wait_services = 0;  // nothing in flight: a service is down
+  Seconds step = 0;
+};
+
+// The row of the update that `request` asked for; `ledger` still holds its step. Keys: lr, time/*,
+// perf/* and whatever the trainer reports; for GRPO reward, reward_std, frac_reward_zero_std,
+// completions/*, outcome/* (shares), speedup/*, problem/ID/reward.
+std::map<std::string, double> BuildRow(const CampaignPlan& plan, const Ledger& ledger,
+                                       const v1::UpdateRequest& request,
+                                       const v1::UpdateResponse& response, const StepTimes& times);
+
+// "step 12/40  reward  0.43 ±0.81  correct 56 %  best 5.6x  31.2 s (generate 18.0, …)".
+std::string RowLine(const CampaignPlan& plan, const v1::UpdateName& name,
+                    const std::map<std::string, double>& row);
+
+// {"step": 12, "phase": "grpo", …}: one line, no newline.
+std::string RowJson(const v1::UpdateName& name, const std::map<std::string, double>& row);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_STEP_ROW_H_
