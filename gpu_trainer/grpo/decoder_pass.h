@@ -1,0 +1,72 @@
+// The decoder's training pass: forward over packed trees, and a hand-written backward.
+//
+//   DecoderPass pass(config, weights);
+//   torch::Tensor hidden = pass.Forward(batch, /*for_backward=*/true);
+//   … HeadLoss(hidden, weights.lm_head, …, &gradient) …
+//   pass.Backward(gradient.hidden, gradients);
+//
+// No autograd: a layer keeps its input, qkv, attention output, middle residual and gate_up (12 KB a
+// token for SmolLM2-135M) and recomputes norms and SwiGLU, and gradients go straight into fp32
+// accumulators. Values are rounded to the compute type wherever transformers rounds them.
+// Not thread-safe. Borrows config and weights. Throws c10::Error.
+#ifndef WHETSTONE_GPU_TRAINER_GRPO_DECODER_PASS_H_
+#define WHETSTONE_GPU_TRAINER_GRPO_DECODER_PASS_H_
+
+#include <torch/torch.h>
+
+#include <vector>
+
+#include "gpu_trainer/grpo/attention.h"
+#include "gpu_trainer/grpo/packing.h"
+#include "gpu_trainer/model/config.h"
+#include "gpu_trainer/model/rope.h"
+#include "gpu_trainer/model/weights.h"
+
+namespace whetstone {
+
+class DecoderPass {
+ public:
+  DecoderPass(const ModelConfig& config, const Weights& weights);
+
+  // The last hidden state after the final norm, [T, C] for the batch's T tokens. `for_backward`
+  // keeps what Backward needs until then.
+  torch::Tensor Forward(const PackedBatch& batch, bool for_backward);
+
+  // dhidden [T, C] of any dtype, the gradient of Forward's result. Adds to `gradients` (fp32,
+  // shaped like the weights) and frees what was kept.
+  void Backward(const torch::Tensor& dhidden, Weights& gradients);
+
+  // Bytes that Forward keeps for each token.
+  static int64_t KeptBytesPerToken(const ModelConfig& config, torch::ScalarType dtype);
+
+ private:
+  struct Kept {
+    torch::Tensor input;  // [T, C]
+    torch::Tensor input_rstd;
+    torch::Tensor qkv;  // [T, (H + 2K) D], rotated
+    AttentionResult attention;
+    torch::Tensor middle;  // [T, C], after attention
+    torch::Tensor middle_rstd;
+    torch::Tensor gate_up;  // [T, 2I]
+  };
+
+  torch::Tensor LayerForward(const LayerWeights& w, const torch::Tensor& x, Kept* kept) const;
+  torch::Tensor LayerBackward(const LayerWeights& w, Kept kept, torch::Tensor dy,
+                              LayerWeights& gradients) const;
+
+  const ModelConfig& config_;
+  const Weights& weights_;
+  const AttentionShape shape_;
+  RopeTable rope_;  // grows with the longest sequence seen
+  // Of the batch in work.
+  std::vector<Block> blocks_;
+  torch::Tensor ids_;        // [T] i64
+  torch::Tensor positions_;  // [T] i32
+  std::vector<Kept> kept_;
+  torch::Tensor last_;  // [T, C], before the final norm
+  torch::Tensor last_rstd_;
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_GRPO_DECODER_PASS_H_

@@ -1,0 +1,46 @@
+// The language-model head, a few hundred rows at a time: log-probability and entropy of the learned
+// tokens and, in the same sweep, the gradients. Logits exist for one chunk only, so memory does not
+// grow with vocabulary × tokens.
+//
+// A loss that is a sum over tokens needs no second pass: as soon as a chunk's log-probabilities are
+// known the objective says how much each counts, and the chunk's logits turn into their own
+// gradient in place. (Liger kernel, arXiv 2410.10989, does the same for cross entropy.)
+#ifndef WHETSTONE_GPU_TRAINER_GRPO_HEAD_LOSS_H_
+#define WHETSTONE_GPU_TRAINER_GRPO_HEAD_LOSS_H_
+
+#include <torch/torch.h>
+
+#include <functional>
+#include <vector>
+
+#include "gpu_trainer/grpo/packing.h"
+
+namespace whetstone {
+
+// Natural logarithms; one entry per target, in the targets' order.
+struct HeadOutput {
+  std::vector<float> logprobs;   // log softmax(logits / temperature)[target]
+  std::vector<float> entropies;  // of softmax(logits / temperature)
+};
+
+// Given log-probability and entropy of target `i`, the loss's derivative by that log-probability.
+// Called once per target, in order, from one thread.
+using TokenObjective = std::function<double(size_t i, float logprob, float entropy)>;
+
+struct HeadGradient {
+  torch::Tensor hidden;  // [T, C] f32, made by HeadLoss
+  torch::Tensor weight;  // [V, C] f32, added to; undefined: not wanted
+};
+
+inline constexpr int64_t kHeadChunkRows = 512;
+
+// hidden [T, C] after the final norm, weight [V, C], of one dtype. With an objective `gradient`
+// must be given too.
+HeadOutput HeadLoss(const torch::Tensor& hidden, const torch::Tensor& weight,
+                    const std::vector<Target>& targets, double temperature,
+                    const TokenObjective& objective = nullptr, HeadGradient* gradient = nullptr,
+                    int64_t chunk_rows = kHeadChunkRows);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_GRPO_HEAD_LOSS_H_

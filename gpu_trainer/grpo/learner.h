@@ -1,0 +1,98 @@
+// One update of the policy: GRPO from graded rollouts, or supervised from worked examples.
+//
+//   Learner learner(config, weights, {});
+//   ASSIGN_OR_RETURN(UpdateResult result, learner.Grpo(batch, optimizer_settings));
+//
+// Both go the same way: trees of sequences → packed micro-batches → DecoderPass → HeadLoss → fp32
+// gradients summed over the step → norm, clip, AdamW. The result does not depend on how the step
+// was cut into micro-batches, but for rounding. With a fixed number of threads it is bitwise
+// reproducible.
+//
+// Not thread-safe, and nothing may generate from `weights` meanwhile. Throws c10::Error when memory
+// runs out; weights and optimizer state are then unchanged unless an earlier minibatch was applied.
+#ifndef WHETSTONE_GPU_TRAINER_GRPO_LEARNER_H_
+#define WHETSTONE_GPU_TRAINER_GRPO_LEARNER_H_
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "gpu_trainer/grpo/adamw.h"
+#include "gpu_trainer/grpo/advantage.h"
+#include "gpu_trainer/grpo/decoder_pass.h"
+#include "gpu_trainer/grpo/head_loss.h"
+#include "gpu_trainer/grpo/loss.h"
+#include "gpu_trainer/grpo/packing.h"
+#include "whetstone/v1/trainer.pb.h"
+
+namespace whetstone {
+
+struct LearnerOptions {
+  // Packed tokens of one micro-batch. 0: as many as keep about 1.5 GiB of activations, a function
+  // of the model's shape alone.
+  int64_t token_budget = 0;
+};
+
+struct StepSettings {
+  AdamWSettings adamw;
+  double max_grad_norm = 0;  // 0: no clipping
+};
+
+struct UpdateResult {
+  // False: a number was not finite, and `skip_reason` names the tensor; weights and moments are as
+  // before. With several minibatches: true if at least one was applied; `skip_reason` then tells
+  // which was the first that was not, and it and all later ones were left out.
+  bool applied = true;
+  std::string skip_reason;
+  // TRL's names; see the .cc. Means over the step's learned tokens unless said.
+  std::map<std::string, double> metrics;
+};
+
+class Learner {
+ public:
+  // Borrows both; `weights` are updated in place.
+  Learner(const ModelConfig& config, Weights& weights, const LearnerOptions& options);
+
+  // INVALID_ARGUMENT: settings out of range, an id outside the vocabulary, a sequence longer than
+  // the context, a reward that is not finite, logprobs missing; nothing was changed.
+  // A group without spread has no part in the step; a step without any learnable group leaves
+  // weights and moments untouched (applied, gradient norm 0).
+  absl::StatusOr<UpdateResult> Grpo(const v1::GrpoBatch& batch, const StepSettings& settings);
+
+  // Mean cross entropy over the learned tokens of the batch.
+  absl::StatusOr<UpdateResult> Supervised(const std::vector<LearnedSequence>& sequences,
+                                          const StepSettings& settings);
+
+  // Natural log-probability of every token after the first, at temperature 1.
+  absl::StatusOr<std::vector<std::vector<float>>> Score(
+      const std::vector<std::vector<int32_t>>& sequences);
+
+  AdamW& optimizer() { return optimizer_; }
+  const AdamW& optimizer() const { return optimizer_; }
+  int64_t token_budget() const { return token_budget_; }
+
+ private:
+  absl::Status CheckIds(absl::Span<const int32_t> ids, const std::string& where) const;
+  absl::Status CheckLength(int64_t tokens, const std::string& where) const;
+  absl::Status CheckGroup(const v1::RolloutGroup& group, const std::string& where) const;
+  // Forward and backward of one micro-batch into gradients_; without an objective only forward.
+  HeadOutput RunBatch(const PackedBatch& batch, double temperature,
+                      const TokenObjective& objective);
+  // Norm, clipping, AdamW. False: not finite, the reason in `skip_reason`.
+  bool ApplyGradients(const StepSettings& settings, double loss, UpdateResult* result);
+
+  const ModelConfig& config_;
+  Weights& weights_;
+  int64_t token_budget_;
+  DecoderPass pass_;
+  Weights gradients_;  // fp32, zero between updates
+  AdamW optimizer_;
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_GRPO_LEARNER_H_

@@ -1,0 +1,72 @@
+// The element-wise work of training as hand loops over rows of memory: no tensors, no threads.
+// Callers (train_ops.cc, head_loss.cc, adamw.cc) split the rows over threads.
+//
+//   kernels::Row<uint16_t>().swiglu_forward(gate_up, n, c, y);
+//
+// T is float or bf16 (as uint16_t). All arithmetic is in float; a value that transformers rounds
+// to the compute type in between is rounded here too. Rows are contiguous; `n` counts rows, `c`
+// numbers of one row. Sums run in an order that depends only on `c`. Compiled for several
+// instruction sets; the best one for this machine is picked at first use. Thread-safe.
+#ifndef WHETSTONE_GPU_TRAINER_GRPO_ROW_KERNELS_H_
+#define WHETSTONE_GPU_TRAINER_GRPO_ROW_KERNELS_H_
+
+#include <cstdint>
+
+namespace whetstone::kernels {
+
+// Of one row of logits under softmax(scale * logits).
+struct SoftmaxRow {
+  float log_sum = 0;  // log sum exp(scale * logit)
+  float entropy = 0;  // nats
+};
+
+// One step of AdamW (Loshchilov and Hutter, arXiv 1711.05101; PyTorch's form).
+struct AdamWStep {
+  float gradient_scale = 1;  // clipping
+  float lr = 0;
+  float beta1 = 0.9f;
+  float beta2 = 0.999f;
+  float eps = 1e-8f;
+  float decay = 0;             // lr * weight_decay
+  float correction1 = 1;       // 1 - beta1^t
+  float sqrt_correction2 = 1;  // sqrt(1 - beta2^t)
+};
+
+template <typename T>
+struct RowKernels {
+  // y = round(x * rstd) * weight, rstd[row] = 1 / sqrt(mean(x^2) + eps).
+  void (*rms_norm_forward)(const T* x, const T* weight, int64_t n, int64_t c, float eps, T* y,
+                           float* rstd);
+  // dx += the gradient of x; dweight [c] += that of the weight.
+  void (*rms_norm_backward)(const T* dy, const T* x, const T* weight, const float* rstd, int64_t n,
+                            int64_t c, T* dx, float* dweight);
+  // Rotates `heads` heads of `d` numbers at the start of each row (rows `stride` apart) by the
+  // angles of positions[row]; cos and sin [length, d/2]. `direction` -1 rotates back, which is the
+  // gradient.
+  void (*rope)(T* x, int64_t n, int64_t stride, int64_t heads, int64_t d, const int32_t* positions,
+               const float* cos, const float* sin, float direction);
+  // gate_up rows hold c gates, then c ups. y = silu(gate) * up.
+  void (*swiglu_forward)(const T* gate_up, int64_t n, int64_t c, T* y);
+  // Replaces gate_up by its gradient.
+  void (*swiglu_backward)(const T* dy, int64_t n, int64_t c, T* gate_up);
+  SoftmaxRow (*softmax_statistics)(const T* logits, int64_t c, float scale);
+  // Replaces one row of logits by the gradient of
+  // coefficient * log softmax(scale * logits)[target].
+  void (*softmax_gradient)(T* logits, int64_t c, float scale, float log_sum, float coefficient,
+                           int64_t target);
+  // sum[i] += x[i].
+  void (*accumulate)(const T* x, int64_t n, float* sum);
+  // Updates moments and master in place and writes `weight`, the rounded copy that computes.
+  void (*adamw)(const AdamWStep& step, const float* gradient, int64_t n, float* moment1,
+                float* moment2, float* master, T* weight);
+};
+
+template <typename T>
+const RowKernels<T>& Row();
+
+// In double; NaN or infinite if an entry is.
+double SumOfSquares(const float* x, int64_t n);
+
+}  // namespace whetstone::kernels
+
+#endif  // WHETSTONE_GPU_TRAINER_GRPO_ROW_KERNELS_H_

@@ -1,0 +1,3 @@
+// The row kernels for avx512; compiled with that instruction set (CMakeLists.txt).
+#define WHETSTONE_ISA avx512
+#include "gpu_trainer/grpo/row_kernels_body.h"

@@ -1,0 +1,278 @@
+// The loops of row_kernels.h, compiled once per instruction set: row_kernels_avx512.cc and its
+// siblings define WHETSTONE_ISA (a namespace) and include this; nothing else may.
+#include <cmath>
+
+#include "gpu_trainer/grpo/row_kernels.h"
+#include "gpu_trainer/grpo/simd.h"
+
+namespace whetstone::kernels::WHETSTONE_ISA {
+namespace {
+
+using simd::Exp;
+using simd::kLanes;
+using simd::Load;
+using simd::LoadPart;
+using simd::RoundTo;
+using simd::Splat;
+using simd::Store;
+using simd::StorePart;
+using simd::Sum;
+using simd::V;
+
+// Calls full(i) for each whole vector of [0, n) and part(i, rest) for what is left.
+template <typename Full, typename Part>
+WHETSTONE_INLINE void ForEachVector(int64_t n, const Full& full, const Part& part) {
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) full(i);
+  if (i < n) part(i, n - i);
+}
+
+template <typename T>
+void RmsNormForwardOf(const T* x, const T* weight, int64_t n, int64_t c, float eps, T* y,
+                      float* rstd) {
+  for (int64_t row = 0; row < n; ++row, x += c, y += c) {
+    V squares{};
+    ForEachVector(
+        c, [&](int64_t i) { squares += Load(x + i) * Load(x + i); },
+        [&](int64_t i, int64_t rest) {
+          const V a = LoadPart(x + i, rest);
+          squares += a * a;
+        });
+    const float r = 1.0f / std::sqrt(Sum(squares) / static_cast<float>(c) + eps);
+    rstd[row] = r;
+    ForEachVector(
+        c, [&](int64_t i) { Store(y + i, RoundTo<T>(Load(x + i) * r) * Load(weight + i)); },
+        [&](int64_t i, int64_t rest) {
+          StorePart(y + i, RoundTo<T>(LoadPart(x + i, rest) * r) * LoadPart(weight + i, rest),
+                    rest);
+        });
+  }
+}
+
+// With h = x * rstd and g = dy * weight: dx = rstd * (g - h * mean(g * h)), dweight = dy * h.
+template <typename T>
+void RmsNormBackwardOf(const T* dy, const T* x, const T* weight, const float* rstd, int64_t n,
+                       int64_t c, T* dx, float* dweight) {
+  for (int64_t row = 0; row < n; ++row, dy += c, x += c, dx += c) {
+    const float r = rstd[row];
+    V dot{};
+    ForEachVector(
+        c,
+        [&](int64_t i) {
+          const V dyh = Load(dy + i) * (Load(x + i) * r);
+          dot += dyh * Load(weight + i);
+          Store(dweight + i, Load(dweight + i) + dyh);
+        },
+        [&](int64_t i, int64_t rest) {
+          const V dyh = LoadPart(dy + i, rest) * (LoadPart(x + i, rest) * r);
+          dot += dyh * LoadPart(weight + i, rest);
+          StorePart(dweight + i, LoadPart(dweight + i, rest) + dyh, rest);
+        });
+    const float mean = Sum(dot) / static_cast<float>(c);
+    const auto gradient = [&](V g, V h) { return (g - h * mean) * r; };
+    ForEachVector(
+        c,
+        [&](int64_t i) {
+          Store(dx + i, Load(dx + i) + gradient(Load(dy + i) * Load(weight + i), Load(x + i) * r));
+        },
+        [&](int64_t i, int64_t rest) {
+          StorePart(
+              dx + i,
+              LoadPart(dx + i, rest) + gradient(LoadPart(dy + i, rest) * LoadPart(weight + i, rest),
+                                                LoadPart(x + i, rest) * r),
+              rest);
+        });
+  }
+}
+
+template <typename T>
+void RopeOf(T* x, int64_t n, int64_t stride, int64_t heads, int64_t d, const int32_t* positions,
+            const float* cos, const float* sin, float direction) {
+  const int64_t half = d / 2;
+  for (int64_t row = 0; row < n; ++row, x += stride) {
+    const float* cosines = cos + positions[row] * half;
+    const float* sines = sin + positions[row] * half;
+    for (int64_t head = 0; head < heads; ++head) {
+      T* first = x + head * d;
+      T* second = first + half;
+      ForEachVector(
+          half,
+          [&](int64_t i) {
+            const V a = Load(first + i), b = Load(second + i);
+            const V co = Load(cosines + i), si = Load(sines + i) * direction;
+            Store(first + i, a * co - b * si);
+            Store(second + i, b * co + a * si);
+          },
+          [&](int64_t i, int64_t rest) {
+            const V a = LoadPart(first + i, rest), b = LoadPart(second + i, rest);
+            const V co = LoadPart(cosines + i, rest), si = LoadPart(sines + i, rest) * direction;
+            StorePart(first + i, a * co - b * si, rest);
+            StorePart(second + i, b * co + a * si, rest);
+          });
+    }
+  }
+}
+
+WHETSTONE_INLINE V Sigmoid(V x) { return 1.0f / (1.0f + Exp(-x)); }
+
+template <typename T>
+void SwigluForwardOf(const T* gate_up, int64_t n, int64_t c, T* y) {
+  for (int64_t row = 0; row < n; ++row, gate_up += 2 * c, y += c) {
+    ForEachVector(
+        c,
+        [&](int64_t i) {
+          const V g = Load(gate_up + i);
+          Store(y + i, RoundTo<T>(g * Sigmoid(g)) * Load(gate_up + c + i));
+        },
+        [&](int64_t i, int64_t rest) {
+          const V g = LoadPart(gate_up + i, rest);
+          StorePart(y + i, RoundTo<T>(g * Sigmoid(g)) * LoadPart(gate_up + c + i, rest), rest);
+        });
+  }
+}
+
+template <typename T>
+void SwigluBackwardOf(const T* dy, int64_t n, int64_t c, T* gate_up) {
+  const auto gradient = [](V dy_i, V g, V u, V* dg, V* du) {
+    const V s = Sigmoid(g);
+    *du = dy_i * g * s;
+    *dg = dy_i * u * s * (1.0f + g * (1.0f - s));
+  };
+  for (int64_t row = 0; row < n; ++row, gate_up += 2 * c, dy += c) {
+    ForEachVector(
+        c,
+        [&](int64_t i) {
+          V dg, du;
+          gradient(Load(dy + i), Load(gate_up + i), Load(gate_up + c + i), &dg, &du);
+          Store(gate_up + i, dg);
+          Store(gate_up + c + i, du);
+        },
+        [&](int64_t i, int64_t rest) {
+          V dg, du;
+          gradient(LoadPart(dy + i, rest), LoadPart(gate_up + i, rest),
+                   LoadPart(gate_up + c + i, rest), &dg, &du);
+          StorePart(gate_up + i, dg, rest);
+          StorePart(gate_up + c + i, du, rest);
+        });
+  }
+}
+
+template <typename T>
+SoftmaxRow SoftmaxStatisticsOf(const T* logits, int64_t c, float scale) {
+  constexpr float kLowest = -3.4e38f;
+  V most = Splat(kLowest);
+  ForEachVector(
+      c, [&](int64_t i) { most = simd::Max(most, Load(logits + i) * scale); },
+      [&](int64_t i, int64_t rest) {
+        for (int64_t j = 0; j < rest; ++j) {
+          const float x = simd::ToFloat(logits[i + j]) * scale;
+          if (x > most[j]) most[j] = x;
+        }
+      });
+  const float top = simd::MaxLane(most);
+  V sum{}, weighted{};  // of e^(x - top), and of (x - top) e^(x - top)
+  ForEachVector(
+      c,
+      [&](int64_t i) {
+        const V x = Load(logits + i) * scale - top;
+        const V e = Exp(x);
+        sum += e;
+        weighted += x * e;
+      },
+      [&](int64_t i, int64_t rest) {
+        for (int64_t j = 0; j < rest; ++j) {
+          const float x = simd::ToFloat(logits[i + j]) * scale - top;
+          const float e = std::exp(x);
+          sum[j] += e;
+          weighted[j] += x * e;
+        }
+      });
+  const float total = Sum(sum);
+  const float log_total = std::log(total);
+  return {top + log_total, log_total - Sum(weighted) / total};
+}
+
+template <typename T>
+void SoftmaxGradientOf(T* logits, int64_t c, float scale, float log_sum, float coefficient,
+                       int64_t target) {
+  // A large negative probability would need no exponential; a zero coefficient needs none at all.
+  if (coefficient == 0) {
+    ForEachVector(
+        c, [&](int64_t i) { Store(logits + i, V{}); },
+        [&](int64_t i, int64_t rest) { StorePart(logits + i, V{}, rest); });
+    return;
+  }
+  const float factor = coefficient * scale;
+  const float at_target =
+      factor * (1.0f - std::exp(simd::ToFloat(logits[target]) * scale - log_sum));
+  ForEachVector(
+      c, [&](int64_t i) { Store(logits + i, Exp(Load(logits + i) * scale - log_sum) * -factor); },
+      [&](int64_t i, int64_t rest) {
+        StorePart(logits + i, Exp(LoadPart(logits + i, rest) * scale - log_sum) * -factor, rest);
+      });
+  StorePart(logits + target, Splat(at_target), 1);
+}
+
+template <typename T>
+void AccumulateOf(const T* x, int64_t n, float* sum) {
+  ForEachVector(
+      n, [&](int64_t i) { Store(sum + i, Load(sum + i) + Load(x + i)); },
+      [&](int64_t i, int64_t rest) {
+        StorePart(sum + i, LoadPart(sum + i, rest) + LoadPart(x + i, rest), rest);
+      });
+}
+
+template <typename T>
+void AdamWOf(const AdamWStep& step, const float* gradient, int64_t n, float* moment1,
+             float* moment2, float* master, T* weight) {
+  const float keep = 1.0f - step.decay;
+  const float rate = step.lr / step.correction1;
+  const float inverse = 1.0f / step.sqrt_correction2;
+  const auto one = [&](V g, V* m, V* v, V* w) {
+    g *= step.gradient_scale;
+    *m = *m * step.beta1 + g * (1.0f - step.beta1);
+    *v = *v * step.beta2 + g * g * (1.0f - step.beta2);
+    V root;
+    for (int64_t j = 0; j < kLanes; ++j) root[j] = std::sqrt((*v)[j]);
+    *w = *w * keep - *m * rate / (root * inverse + step.eps);
+  };
+  ForEachVector(
+      n,
+      [&](int64_t i) {
+        V m = Load(moment1 + i), v = Load(moment2 + i), w = Load(master + i);
+        one(Load(gradient + i), &m, &v, &w);
+        Store(moment1 + i, m);
+        Store(moment2 + i, v);
+        Store(master + i, w);
+        Store(weight + i, w);
+      },
+      [&](int64_t i, int64_t rest) {
+        V m = LoadPart(moment1 + i, rest), v = LoadPart(moment2 + i, rest);
+        V w = LoadPart(master + i, rest);
+        one(LoadPart(gradient + i, rest), &m, &v, &w);
+        StorePart(moment1 + i, m, rest);
+        StorePart(moment2 + i, v, rest);
+        StorePart(master + i, w, rest);
+        StorePart(weight + i, w, rest);
+      });
+}
+
+}  // namespace
+
+template <typename T>
+void Fill(RowKernels<T>* out) {
+  out->rms_norm_forward = RmsNormForwardOf<T>;
+  out->rms_norm_backward = RmsNormBackwardOf<T>;
+  out->rope = RopeOf<T>;
+  out->swiglu_forward = SwigluForwardOf<T>;
+  out->swiglu_backward = SwigluBackwardOf<T>;
+  out->softmax_statistics = SoftmaxStatisticsOf<T>;
+  out->softmax_gradient = SoftmaxGradientOf<T>;
+  out->accumulate = AccumulateOf<T>;
+  out->adamw = AdamWOf<T>;
+}
+
+template void Fill(RowKernels<float>* out);
+template void Fill(RowKernels<uint16_t>* out);
+
+}  // namespace whetstone::kernels::WHETSTONE_ISA

@@ -1,0 +1,3 @@
+// The row kernels for every machine; compiled with that instruction set (CMakeLists.txt).
+#define WHETSTONE_ISA generic
+#include "gpu_trainer/grpo/row_kernels_body.h"

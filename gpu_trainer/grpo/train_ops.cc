@@ -1,0 +1,130 @@
+#include "gpu_trainer/grpo/train_ops.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+
+#include "gpu_trainer/grpo/raw.h"
+#include "gpu_trainer/grpo/row_kernels.h"
+
+namespace whetstone {
+namespace {
+
+// Rows per thread below which splitting costs more than it gains.
+int64_t RowGrain(int64_t columns) { return std::max<int64_t>(1, 16384 / columns); }
+
+}  // namespace
+
+RmsNormResult RmsNormForward(const torch::Tensor& x, const torch::Tensor& weight, double eps) {
+  if (!x.is_cpu()) {
+    const torch::Tensor wide = x.to(torch::kFloat);
+    const torch::Tensor rstd = (wide.square().mean(-1) + eps).rsqrt();
+    return {(wide * rstd.unsqueeze(-1)).to(x.scalar_type()) * weight, rstd};
+  }
+  const int64_t c = x.size(1);
+  RmsNormResult result{torch::empty_like(x),
+                       torch::empty({x.size(0)}, x.options().dtype(torch::kFloat))};
+  DispatchCompute(x, [&]<typename T>() {
+    at::parallel_for(0, x.size(0), RowGrain(c), [&](int64_t begin, int64_t end) {
+      kernels::Row<T>().rms_norm_forward(Raw<T>(x) + begin * c, Raw<T>(weight), end - begin, c,
+                                         static_cast<float>(eps), Raw<T>(result.y) + begin * c,
+                                         Raw<float>(result.rstd) + begin);
+    });
+  });
+  return result;
+}
+
+void RmsNormBackward(const torch::Tensor& dy, const torch::Tensor& x, const torch::Tensor& weight,
+                     const torch::Tensor& rstd, torch::Tensor dx, torch::Tensor dweight) {
+  const int64_t rows = x.size(0), c = x.size(1);
+  if (!x.is_cpu()) {
+    const torch::Tensor h = x.to(torch::kFloat) * rstd.unsqueeze(-1);
+    const torch::Tensor dyf = dy.to(torch::kFloat);
+    const torch::Tensor g = dyf * weight.to(torch::kFloat);
+    dweight.add_((dyf * h).sum(0));
+    dx.add_(((g - h * (g * h).mean(-1, true)) * rstd.unsqueeze(-1)).to(dx.scalar_type()));
+    return;
+  }
+  // A fixed number of partial sums, so that the result does not depend on the number of threads.
+  constexpr int64_t kParts = 16;
+  torch::Tensor partial = torch::zeros({kParts, c}, dweight.options());
+  DispatchCompute(x, [&]<typename T>() {
+    at::parallel_for(0, kParts, 1, [&](int64_t first, int64_t last) {
+      for (int64_t part = first; part < last; ++part) {
+        const int64_t begin = rows * part / kParts, end = rows * (part + 1) / kParts;
+        kernels::Row<T>().rms_norm_backward(
+            Raw<T>(dy) + begin * c, Raw<T>(x) + begin * c, Raw<T>(weight), Raw<float>(rstd) + begin,
+            end - begin, c, Raw<T>(dx) + begin * c, Raw<float>(partial) + part * c);
+      }
+    });
+  });
+  dweight.add_(partial.sum(0));
+}
+
+void RopeInPlace(torch::Tensor qkv, int64_t heads, int64_t head_dim, const torch::Tensor& positions,
+                 const RopeTable& table, bool backward) {
+  const int64_t stride = qkv.size(1), half = head_dim / 2;
+  if (!qkv.is_cpu()) {
+    torch::Tensor rotated = qkv.narrow(1, 0, heads * head_dim).view({qkv.size(0), heads, head_dim});
+    const torch::Tensor cos = table.cos.index_select(0, positions);
+    const torch::Tensor sin = table.sin.index_select(0, positions);
+    rotated.copy_(ApplyRope(rotated, cos, backward ? -sin : sin));
+    return;
+  }
+  TORCH_CHECK(table.cos.size(1) == half, "rope table of another head_dim");
+  DispatchCompute(qkv, [&]<typename T>() {
+    at::parallel_for(0, qkv.size(0), RowGrain(stride), [&](int64_t begin, int64_t end) {
+      kernels::Row<T>().rope(Raw<T>(qkv) + begin * stride, end - begin, stride, heads, head_dim,
+                             positions.data_ptr<int32_t>() + begin, Raw<float>(table.cos),
+                             Raw<float>(table.sin), backward ? -1.0f : 1.0f);
+    });
+  });
+}
+
+torch::Tensor SwigluForward(const torch::Tensor& gate_up) {
+  const int64_t c = gate_up.size(1) / 2;
+  if (!gate_up.is_cpu()) {
+    return torch::silu(gate_up.narrow(1, 0, c)) * gate_up.narrow(1, c, c);
+  }
+  torch::Tensor y = torch::empty({gate_up.size(0), c}, gate_up.options());
+  DispatchCompute(y, [&]<typename T>() {
+    at::parallel_for(0, y.size(0), RowGrain(c), [&](int64_t begin, int64_t end) {
+      kernels::Row<T>().swiglu_forward(Raw<T>(gate_up) + begin * 2 * c, end - begin, c,
+                                       Raw<T>(y) + begin * c);
+    });
+  });
+  return y;
+}
+
+void SwigluBackwardInPlace(const torch::Tensor& dy, torch::Tensor gate_up) {
+  const int64_t c = gate_up.size(1) / 2;
+  if (!gate_up.is_cpu()) {
+    const torch::Tensor g = gate_up.narrow(1, 0, c).to(torch::kFloat);
+    const torch::Tensor u = gate_up.narrow(1, c, c).to(torch::kFloat);
+    const torch::Tensor s = g.sigmoid();
+    gate_up.copy_(torch::cat({dy * u * s * (1 + g * (1 - s)), dy * g * s}, 1));
+    return;
+  }
+  DispatchCompute(dy, [&]<typename T>() {
+    at::parallel_for(0, dy.size(0), RowGrain(c), [&](int64_t begin, int64_t end) {
+      kernels::Row<T>().swiglu_backward(Raw<T>(dy) + begin * c, end - begin, c,
+                                        Raw<T>(gate_up) + begin * 2 * c);
+    });
+  });
+}
+
+void AccumulateInto(torch::Tensor sum, const torch::Tensor& x) {
+  if (!sum.is_cpu()) {
+    sum.add_(x);
+    return;
+  }
+  TORCH_CHECK(sum.is_contiguous() && x.is_contiguous() && sum.numel() == x.numel(),
+              "AccumulateInto: sizes differ");
+  DispatchCompute(x, [&]<typename T>() {
+    at::parallel_for(0, x.numel(), 1 << 15, [&](int64_t begin, int64_t end) {
+      kernels::Row<T>().accumulate(Raw<T>(x) + begin, end - begin, Raw<float>(sum) + begin);
+    });
+  });
+}
+
+}  // namespace whetstone

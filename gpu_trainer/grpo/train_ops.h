@@ -1,0 +1,38 @@
+// The element-wise layers of a decoder with hand-written gradients, over whole tensors: hand loops
+// (row_kernels.h) spread over the threads on the CPU, LibTorch's own operations elsewhere.
+// Nothing here is recorded by autograd. Dtypes: float or bf16, all tensors of one call alike unless
+// said; every tensor contiguous. T rows.
+#ifndef WHETSTONE_GPU_TRAINER_GRPO_TRAIN_OPS_H_
+#define WHETSTONE_GPU_TRAINER_GRPO_TRAIN_OPS_H_
+
+#include <torch/torch.h>
+
+#include "gpu_trainer/model/rope.h"
+
+namespace whetstone {
+
+struct RmsNormResult {
+  torch::Tensor y;     // [T, C]
+  torch::Tensor rstd;  // [T] f32
+};
+RmsNormResult RmsNormForward(const torch::Tensor& x, const torch::Tensor& weight, double eps);
+// dx [T, C] += the gradient of x; dweight [C] f32 += that of the weight.
+void RmsNormBackward(const torch::Tensor& dy, const torch::Tensor& x, const torch::Tensor& weight,
+                     const torch::Tensor& rstd, torch::Tensor dx, torch::Tensor dweight);
+
+// Rotates the first `heads` heads of every row of qkv in place by positions [T] i32; `backward`
+// turns gradients back.
+void RopeInPlace(torch::Tensor qkv, int64_t heads, int64_t head_dim, const torch::Tensor& positions,
+                 const RopeTable& table, bool backward);
+
+// gate_up [T, 2I] → [T, I].
+torch::Tensor SwigluForward(const torch::Tensor& gate_up);
+// dy [T, I]; replaces gate_up by its gradient.
+void SwigluBackwardInPlace(const torch::Tensor& dy, torch::Tensor gate_up);
+
+// sum (f32) += x (any dtype), of one size.
+void AccumulateInto(torch::Tensor sum, const torch::Tensor& x);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_GRPO_TRAIN_OPS_H_
