@@ -1,0 +1,117 @@
+// Generation of whole groups: one prefill per prompt, then all samples decode together over the
+// shared prefix, each completion delivered when it ends.
+//
+//   Engine engine(config, weights, tokenizer);
+//   GenerateSpec spec{.seed = 17, .step = 3, .groups = {{.problem = 0, .ids = prompt,
+//                                                        .samples = {0, 1, 2, 3}}}};
+//   spec.sampling.max_new_tokens = 128;
+//   RETURN_IF_ERROR(engine.Generate(spec, {.on_completion = [&](Completion c) { … }}));
+//
+// How it decodes: sequences wait in order and are admitted while there is a free slot and memory
+// for its keys and values (continuous batching); one step draws the next token of every admitted
+// sequence. Keys and values of a prompt are kept once per group; attention reads them once for the
+// whole group and merges with the sequence's own suffix by log-sum-exp.
+//
+// Randomness: the token at `position` of a sample is decided by Philox(seed, {step, problem,
+// sample, position}), position counted from 0 after the prompt. On a CPU with AVX-512 a sequence's
+// tokens do not depend at all on what else is in the batch; elsewhere only up to rounding.
+//
+// No call may run beside another on one Engine, nor beside an update of the weights.
+#ifndef WHETSTONE_GPU_TRAINER_ENGINE_ENGINE_H_
+#define WHETSTONE_GPU_TRAINER_ENGINE_ENGINE_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "gpu_trainer/model/config.h"
+#include "gpu_trainer/model/rope.h"
+#include "gpu_trainer/model/weights.h"
+#include "gpu_trainer/tokenizer/tokenizer.h"
+
+namespace whetstone {
+
+struct SamplingSpec {
+  int32_t max_new_tokens = 256;   // >= 1
+  double temperature = 1;         // 0: greedy
+  double top_p = 1;               // (0, 1]; 1: off
+  int32_t top_k = 0;              // 0: off
+  std::vector<std::string> stop;  // a completion's text ends before the first of these
+  bool ignore_eos = false;
+};
+
+// All samples of one prompt.
+struct PromptGroupSpec {
+  int32_t problem = 0;
+  std::vector<int32_t> ids;      // the prompt, at least one token
+  std::vector<int32_t> samples;  // which to draw
+};
+
+struct GenerateSpec {
+  uint64_t seed = 0;
+  int64_t step = 0;
+  SamplingSpec sampling;
+  std::vector<PromptGroupSpec> groups;
+  // Tokens that end a completion besides the config's eos ids (the chat format's end of turn).
+  std::vector<int32_t> stop_ids;
+};
+
+struct Completion {
+  enum class Finish { kStop, kLength };
+  int32_t problem = 0;
+  int32_t sample = 0;
+  std::vector<int32_t> ids;  // sampled tokens, the end-of-sequence token included
+  std::vector<float>
+      logprobs;      // of each, under the distribution it was sampled from (ops/sample.h)
+  std::string text;  // without special tokens and without the stop string; valid UTF-8
+  Finish finish = Finish::kLength;
+};
+
+struct GenerateStatus {
+  int64_t tokens = 0;       // sampled so far
+  int32_t completions = 0;  // ended so far
+  int32_t active = 0;       // decoding now
+};
+
+// Called on the thread that called Generate. Empty functions are not called.
+struct GenerateSink {
+  std::function<void(Completion)> on_completion;
+  std::function<void(const GenerateStatus&)> on_progress;  // after every token step
+  std::function<bool()> cancelled;                         // asked before every token step
+};
+
+struct EngineOptions {
+  // Most sequences decoded at once.
+  int32_t sequences_max = 128;
+  // Most memory for keys and values; at least one sequence is always admitted.
+  int64_t kv_bytes_max = int64_t{4} << 30;
+};
+
+class Engine {
+ public:
+  // Borrows all three: they must outlive the engine. Weights may change between calls.
+  Engine(const ModelConfig& config, const Weights& weights, const Tokenizer& tokenizer,
+         const EngineOptions& options = {});
+
+  // INVALID_ARGUMENT: an empty or too long prompt, a token id out of range, impossible sampling
+  // settings. CANCELLED: `cancelled` said so. INTERNAL: the logits were not finite.
+  absl::Status Generate(const GenerateSpec& spec, const GenerateSink& sink);
+
+  // Log-probability of every token after the first, at temperature 1. Logits exist for a few rows
+  // at a time. INVALID_ARGUMENT: longer than the context, or a token id out of range.
+  absl::StatusOr<std::vector<float>> Score(const std::vector<int32_t>& ids);
+
+ private:
+  const ModelConfig& config_;
+  const Weights& weights_;
+  const Tokenizer& tokenizer_;
+  EngineOptions options_;
+  RopeTable rope_;
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_ENGINE_ENGINE_H_

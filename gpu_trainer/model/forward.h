@@ -1,0 +1,32 @@
+// The decoder's forward pass for inference: no gradients, no dropout. One function serves prefill,
+// decoding and scoring, which differ only in where keys and values come from: `attend`.
+//
+//   torch::Tensor hidden = Forward(config, weights, ids, cos, sin,
+//       [&](int64_t layer, const torch::Tensor& qkv) { return CausalAttention(config, qkv); });
+//   torch::Tensor logits = LinearToFloat(hidden, weights.lm_head);    // ops/linear.h
+#ifndef WHETSTONE_GPU_TRAINER_MODEL_FORWARD_H_
+#define WHETSTONE_GPU_TRAINER_MODEL_FORWARD_H_
+
+#include <torch/torch.h>
+
+#include <functional>
+
+#include "gpu_trainer/model/config.h"
+#include "gpu_trainer/model/weights.h"
+
+namespace whetstone {
+
+// (layer, qkv [n, H + 2K, D], rotated, contiguous) → [n, H * D] of the same dtype.
+using AttendFn = std::function<torch::Tensor(int64_t layer, const torch::Tensor& qkv)>;
+
+// ids [n] int64 on the weights' device; cos and sin [n, D/2] f32: each token's own rotation (rows
+// of a RopeTable). Returns the hidden states after the final norm, [n, C] in the weights' dtype.
+torch::Tensor Forward(const ModelConfig& config, const Weights& weights, const torch::Tensor& ids,
+                      const torch::Tensor& cos, const torch::Tensor& sin, const AttendFn& attend);
+
+// Attention among the n tokens of one sequence from position 0. qkv as in AttendFn.
+torch::Tensor CausalAttention(const ModelConfig& config, const torch::Tensor& qkv);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_MODEL_FORWARD_H_

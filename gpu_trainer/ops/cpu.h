@@ -1,0 +1,19 @@
+// What this machine's processor can do, asked once.
+#ifndef WHETSTONE_GPU_TRAINER_OPS_CPU_H_
+#define WHETSTONE_GPU_TRAINER_OPS_CPU_H_
+
+namespace whetstone {
+
+// The hand-written kernels for few rows: AVX-512 F, BW, VL, DQ and BF16. Elsewhere the same work is
+// done by LibTorch's operators.
+inline bool HasAvx512Kernels() {
+  static const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                          __builtin_cpu_supports("avx512vl") &&
+                          __builtin_cpu_supports("avx512dq") &&
+                          __builtin_cpu_supports("avx512bf16");
+  return has;
+}
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_OPS_CPU_H_

@@ -1,0 +1,30 @@
+// Plain loops behind ops/elementwise.h, compiled for several processor generations and chosen at
+// load time. Internal to ops/. T is Bf16 or float; everything contiguous.
+#ifndef WHETSTONE_GPU_TRAINER_OPS_ELEMENTWISE_CPU_H_
+#define WHETSTONE_GPU_TRAINER_OPS_ELEMENTWISE_CPU_H_
+
+#include <cstdint>
+
+#include "gpu_trainer/ops/bf16.h"
+
+namespace whetstone {
+
+// One row of `n`. `delta` may be null; otherwise x += delta first (stored, rounded).
+void RmsNormRow(Bf16* x, const Bf16* delta, const Bf16* weight, float eps, int64_t n, Bf16* y);
+void RmsNormRow(float* x, const float* delta, const float* weight, float eps, int64_t n, float* y);
+
+// y[i] = silu(gate[i]) * up[i].
+void SiluMulRow(const Bf16* gate, const Bf16* up, int64_t n, Bf16* y);
+void SiluMulRow(const float* gate, const float* up, int64_t n, float* y);
+
+// One head of 2 * half numbers.
+void RopeHead(Bf16* x, const float* cos, const float* sin, int64_t half);
+void RopeHead(float* x, const float* cos, const float* sin, int64_t half);
+
+float MaxOf(const float* x, int64_t n);
+// sum of exp((x[i] - shift) * scale).
+double SumExp(const float* x, int64_t n, float shift, float scale);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_OPS_ELEMENTWISE_CPU_H_

@@ -1,0 +1,33 @@
+// y = x W^T (+ bias) for the few rows that decoding has, by AVX-512 (BF16). Internal to ops/.
+//
+// Both operands are read as they lie in memory, along k, so weights need no packing and an update
+// of them is seen at once; the price, a horizontal sum per output, is small beside k >= 500. One
+// output's additions always happen in the same order, whatever the number of rows, so a row's bits
+// do not depend on the batch it is computed in.
+#ifndef WHETSTONE_GPU_TRAINER_OPS_LINEAR_AVX512_H_
+#define WHETSTONE_GPU_TRAINER_OPS_LINEAR_AVX512_H_
+
+#include <cstdint>
+
+#include "gpu_trainer/ops/bf16.h"
+
+namespace whetstone {
+
+// In is Bf16 or float; Out is In or float. All row-major and contiguous.
+template <typename In, typename Out>
+struct LinearArgs {
+  const In* x;     // [rows, k]
+  const In* w;     // [n, k]
+  const In* bias;  // [n] or null
+  Out* y;          // [rows, n]
+  int64_t rows, n, k;
+};
+
+// Computes columns [n_begin, n_end) of y. Needs avx512f, bw, vl, dq, and for Bf16 avx512bf16.
+void LinearColumns(const LinearArgs<Bf16, Bf16>& args, int64_t n_begin, int64_t n_end);
+void LinearColumns(const LinearArgs<Bf16, float>& args, int64_t n_begin, int64_t n_end);
+void LinearColumns(const LinearArgs<float, float>& args, int64_t n_begin, int64_t n_end);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_OPS_LINEAR_AVX512_H_

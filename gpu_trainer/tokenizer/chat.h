@@ -1,0 +1,51 @@
+// Chat messages as the text a model was trained on.
+//
+//   ASSIGN_OR_RETURN(ChatFormat chat, ChatFormat::Load(directory));
+//   ASSIGN_OR_RETURN(std::string text, chat.Render({{"user", "Hello"}}, ChatFormat::kGenerate));
+//   tokenizer.Encode(text + response_prefix);
+//
+// A model's template is a Jinja program (chat_template.jinja, or chat_template in
+// tokenizer_config.json). Render gives the same text as transformers' apply_chat_template.
+// Immutable and thread-safe.
+#ifndef WHETSTONE_GPU_TRAINER_TOKENIZER_CHAT_H_
+#define WHETSTONE_GPU_TRAINER_TOKENIZER_CHAT_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace whetstone {
+
+struct ChatMessage {
+  std::string role;  // "system", "user" or "assistant"
+  std::string content;
+};
+
+class ChatFormat {
+ public:
+  // kGenerate appends what comes before an assistant's answer.
+  enum Ending { kClosed, kGenerate };
+
+  // NOT_FOUND: the directory has no chat template (a base model).
+  // INVALID_ARGUMENT: a template this version can not follow (says what is supported).
+  static absl::StatusOr<ChatFormat> Load(const std::string& directory);
+
+  // INVALID_ARGUMENT: no messages, or a role or order that the template refuses.
+  absl::StatusOr<std::string> Render(const std::vector<ChatMessage>& messages, Ending ending) const;
+
+  // The token that ends an assistant's turn, as text ("<|im_end|>"). Appended to learned answers,
+  // and ends a completion besides the config's eos ids.
+  const std::string& end_of_turn() const { return end_of_turn_; }
+
+ private:
+  struct Format;
+  std::shared_ptr<const Format> format_;
+  std::string end_of_turn_;
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_TOKENIZER_CHAT_H_

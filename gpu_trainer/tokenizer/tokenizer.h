@@ -1,0 +1,61 @@
+// Byte-level BPE as tokenizer.json of a Hugging Face directory describes it; the same ids as the
+// `tokenizers` library gives.
+//
+//   ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, Tokenizer::Load(directory));
+//   std::vector<int32_t> ids = tokenizer->Encode("<|im_start|>user\nHello");
+//   std::string text = tokenizer->Decode(ids, Tokenizer::kKeepSpecial);
+//
+// Supported: normalizer NFC; pre-tokenizers ByteLevel, Digits, Split and Sequence; model BPE with
+// merges as strings or pairs and ignore_merges; added tokens matched in the text. Anything else in
+// the file is an error, because ignoring it would give other ids. The post-processor, which adds
+// special tokens, is not applied: Encode adds none. Immutable and thread-safe.
+#ifndef WHETSTONE_GPU_TRAINER_TOKENIZER_TOKENIZER_H_
+#define WHETSTONE_GPU_TRAINER_TOKENIZER_TOKENIZER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace whetstone {
+
+class Tokenizer {
+ public:
+  enum Special { kKeepSpecial, kSkipSpecial };
+
+  // Reads DIRECTORY/tokenizer.json. NOT_FOUND: no such file. INVALID_ARGUMENT: damaged, or
+  // something this tokenizer does not support (named).
+  static absl::StatusOr<std::unique_ptr<Tokenizer>> Load(const std::string& directory);
+  // `where` names the source in errors.
+  static absl::StatusOr<std::unique_ptr<Tokenizer>> Parse(absl::string_view json,
+                                                          const std::string& where);
+  ~Tokenizer();
+
+  // Special and other added tokens in the text become their ids. Bytes that are not UTF-8 count as
+  // U+FFFD.
+  std::vector<int32_t> Encode(absl::string_view text) const;
+
+  // Valid UTF-8 whatever the ids: broken sequences become U+FFFD, unknown ids nothing.
+  std::string Decode(const std::vector<int32_t>& ids, Special special) const;
+
+  // A token's bytes, which may be part of a character; empty for an unknown id.
+  absl::string_view TokenBytes(int32_t id) const;
+  bool IsSpecial(int32_t id) const;
+  // The id of a token as tokenizer.json spells it ("<|im_end|>").
+  std::optional<int32_t> IdOf(absl::string_view token) const;
+  // One more than the highest id.
+  int32_t size() const;
+
+ private:
+  struct Impl;
+  explicit Tokenizer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_TOKENIZER_TOKENIZER_H_
