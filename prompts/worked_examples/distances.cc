@@ -1,0 +1,19 @@
+// reference
+void distances(const float* x, const float* y, float* c, int n) {
+    for (int j = 0; j < n; j++) {
+        for (int i = 0; i < n; i++) {
+            float d = x[i] - y[j];
+            c[i * n + j] = d * d;
+        }
+    }
+}
+// rewrite: along rows
+void distances(const float* __restrict x, const float* __restrict y, float* __restrict c, int n) {
+    for (int i = 0; i < n; i++) {
+        float t = x[i];
+        for (int j = 0; j < n; j++) {
+            float d = t - y[j];
+            c[i * n + j] = d * d;
+        }
+    }
+}

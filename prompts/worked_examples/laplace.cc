@@ -1,0 +1,28 @@
+// reference
+void laplace(const float* a, float* c, int n) {
+    for (int j = 1; j < n - 1; j++) {
+        for (int i = 1; i < n - 1; i++) {
+            c[i * n + j] = a[(i - 1) * n + j] + a[(i + 1) * n + j] + a[i * n + j - 1] + a[i * n + j + 1] - 4.0f * a[i * n + j];
+        }
+    }
+}
+// rewrite: along rows
+void laplace(const float* a, float* c, int n) {
+    for (int i = 1; i < n - 1; i++) {
+        for (int j = 1; j < n - 1; j++) {
+            c[i * n + j] = a[(i - 1) * n + j] + a[(i + 1) * n + j] + a[i * n + j - 1] + a[i * n + j + 1] - 4.0f * a[i * n + j];
+        }
+    }
+}
+// rewrite: row pointers, restrict
+void laplace(const float* __restrict a, float* __restrict c, int n) {
+    for (int i = 1; i < n - 1; i++) {
+        const float* p = a + i * n;
+        const float* u = p - n;
+        const float* v = p + n;
+        float* r = c + i * n;
+        for (int j = 1; j < n - 1; j++) {
+            r[j] = u[j] + v[j] + p[j - 1] + p[j + 1] - 4.0f * p[j];
+        }
+    }
+}
