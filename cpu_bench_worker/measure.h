@@ -6,7 +6,7 @@
 //   ASSIGN_OR_RETURN(auto measurer, Measurer::Create(options));
 //   ASSIGN_OR_RETURN(v1::Calibration calibration, measurer->PutProblem(problem, nullptr));
 //   v1::MeasureRequest request;
-//   request.set_problem_hash(ProblemHash(problem));
+//   request.set_problem_hash(ProblemHash(problem));     // common/problem_hash.h
 //   request.set_candidate_id("run7/step3/matmul/5");
 //   request.set_source(source);
 //   request.set_time(true);

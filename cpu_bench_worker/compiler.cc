@@ -1,0 +1,211 @@
+#include "cpu_bench_worker/compiler.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "common/file.h"
+#include "common/sha256.h"
+#include "common/status_macros.h"
+#include "cpu_bench_worker/object_hash.h"
+
+namespace whetstone {
+namespace {
+
+constexpr char kCompilerPath[] = "/usr/bin/g++";
+constexpr char kHeaderMount[] = "/headers";
+constexpr std::chrono::seconds kOwnLimit{120};  // for what is not the candidate's
+constexpr int64_t kMemoryBytes = int64_t{2} << 30;
+constexpr int64_t kHeaderBytesMax = int64_t{512} << 20;
+constexpr size_t kErrorsMax = 3;
+constexpr size_t kDiagnosticBytesMax = 700;
+
+std::string HowItEnded(const SandboxResult& result) {
+  switch (result.exit) {
+    case SandboxExit::kExited:
+      return absl::StrCat("g++ ended with code ", result.exit_code);
+    case SandboxExit::kSignaled:
+      return absl::StrCat("the compiler crashed (signal ", result.signal, ")");
+    case SandboxExit::kWallLimit:
+    case SandboxExit::kCpuLimit:
+      return "compiling took longer than the problem allows";
+    case SandboxExit::kMemoryLimit:
+      return "compiling took more memory than allowed";
+    case SandboxExit::kOutputLimit:
+      return "the compiled program is larger than allowed";
+  }
+  return "";
+}
+
+bool Succeeded(const SandboxResult& result) {
+  return result.exit == SandboxExit::kExited && result.exit_code == 0;
+}
+
+}  // namespace
+
+std::string AllowedHeaderText(const v1::CompileRules& rules) {
+  std::string text = "#include <cstddef>\n#include <cstdint>\n";
+  for (const std::string& header : rules.headers())
+    absl::StrAppend(&text, "#include <", header, ">\n");
+  return text;
+}
+
+std::string TrimDiagnostics(const std::string& text) {
+  std::vector<std::string> kept;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (!absl::StrContains(line, "error: ") && !absl::StrContains(line, "undefined reference"))
+      continue;
+    std::string clean(line);
+    // "/work/candidate.cc:3:9: error: …" → "line 3: error: …"
+    if (const size_t at = clean.find("candidate.cc:"); at != std::string::npos) {
+      clean = clean.substr(at + sizeof("candidate.cc:") - 1);
+      const size_t line_end = clean.find(':');
+      const size_t column_end = clean.find(": error", line_end == std::string::npos ? 0 : line_end);
+      if (line_end != std::string::npos && column_end != std::string::npos)
+        clean = absl::StrCat("line ", clean.substr(0, line_end), clean.substr(column_end));
+    } else if (const size_t error = clean.find("undefined reference"); error != std::string::npos) {
+      clean = clean.substr(error);
+    } else if (const size_t message = clean.find("error: "); message != std::string::npos) {
+      clean = clean.substr(message);
+    }
+    if (std::find(kept.begin(), kept.end(), clean) != kept.end()) continue;
+    kept.push_back(std::move(clean));
+    if (kept.size() == kErrorsMax) break;
+  }
+  std::string joined = absl::StrJoin(kept, "\n");
+  if (joined.size() > kDiagnosticBytesMax) joined = joined.substr(0, kDiagnosticBytesMax) + "…";
+  return joined;
+}
+
+SandboxSpec Compiler::BaseSpec(std::chrono::milliseconds limit) const {
+  SandboxSpec spec;
+  spec.profile = Profile::kCompile;
+  spec.env = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "TMPDIR=/tmp"};
+  spec.cores = cores_;
+  spec.limits.wall = limit;
+  spec.limits.cpu = limit;
+  spec.limits.memory_bytes_max = kMemoryBytes;
+  return spec;
+}
+
+absl::StatusOr<std::unique_ptr<Compiler>> Compiler::Create(const std::string& work_dir,
+                                                           const std::vector<int>& cores) {
+  if (access(kCompilerPath, X_OK) != 0)
+    return absl::FailedPreconditionError(
+        absl::StrCat("no compiler at ", kCompilerPath, "; install the package g++"));
+  std::unique_ptr<Compiler> compiler(new Compiler(work_dir, cores));
+  SandboxSpec spec = compiler->BaseSpec(kOwnLimit);
+  spec.argv = {kCompilerPath, "--version"};
+  ASSIGN_OR_RETURN(const SandboxResult result, Sandbox::Run(spec));
+  if (!Succeeded(result))
+    return absl::FailedPreconditionError(absl::StrCat(
+        "'g++ --version' fails in the sandbox: ", HowItEnded(result), "; ", result.stderr_text));
+  compiler->version_ = result.stdout_text.substr(0, result.stdout_text.find('\n'));
+  return compiler;
+}
+
+absl::StatusOr<CompileKit> Compiler::Prepare(const v1::CompileRules& rules, double compile_s) {
+  CompileKit kit;
+  kit.flags = {absl::StrCat("-std=", rules.std().empty() ? "c++20" : rules.std())};
+  kit.flags.insert(kit.flags.end(), rules.flags().begin(), rules.flags().end());
+  kit.flags.insert(kit.flags.end(), {"-fPIC", "-fvisibility=hidden", "-w"});
+  kit.limit = std::chrono::milliseconds(static_cast<int64_t>(compile_s * 1000));
+
+  const std::string header = AllowedHeaderText(rules);
+  const std::string key =
+      Sha256Hex(absl::StrCat(version_, "\n", absl::StrJoin(kit.flags, "\n"), "\n", header));
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::string& dir = header_dirs_[key];
+  if (dir.empty()) {
+    SandboxSpec spec = BaseSpec(kOwnLimit);
+    spec.limits.file_bytes_max = kHeaderBytesMax;
+    spec.argv = {kCompilerPath, "-x", "c++-header"};
+    spec.argv.insert(spec.argv.end(), kit.flags.begin(), kit.flags.end());
+    spec.argv.insert(spec.argv.end(), {"/work/allowed.h", "-o", "/work/allowed.h.gch"});
+    spec.files = {{"allowed.h", header}};
+    spec.collect = {"allowed.h.gch"};
+    ASSIGN_OR_RETURN(const SandboxResult result, Sandbox::Run(spec));
+    if (!Succeeded(result) || result.files.count("allowed.h.gch") == 0)
+      return absl::InvalidArgumentError(
+          absl::StrCat("compile: g++ refuses the allowed headers or flags: ", HowItEnded(result),
+                       "\n", TrimDiagnostics(result.stderr_text)));
+    const std::string path = absl::StrCat(work_dir_, "/headers-", key.substr(0, 16));
+    RETURN_IF_ERROR(MakeDirectories(path));
+    RETURN_IF_ERROR(WriteFileAtomically(path + "/allowed.h", header));
+    RETURN_IF_ERROR(WriteFileAtomically(path + "/allowed.h.gch", result.files.at("allowed.h.gch")));
+    for (const char* name : {"/allowed.h", "/allowed.h.gch"}) chmod((path + name).c_str(), 0644);
+    dir = path;
+  }
+  kit.header_dir = dir;
+  return kit;
+}
+
+absl::StatusOr<std::string> Compiler::CompileShim(const CompileKit& kit,
+                                                  const std::string& source) {
+  SandboxSpec spec = BaseSpec(kOwnLimit);
+  spec.argv = {kCompilerPath, "-pipe", "-c"};
+  spec.argv.insert(spec.argv.end(), kit.flags.begin(), kit.flags.end());
+  // A precompiled header that doesn't fit is silently ignored otherwise, and every candidate slow.
+  spec.argv.insert(spec.argv.end(), {"-Winvalid-pch", "-Werror=invalid-pch", "-include",
+                                     absl::StrCat(kHeaderMount, "/allowed.h"), "/work/shim.cc",
+                                     "-o", "/work/shim.o"});
+  spec.argv.erase(std::remove(spec.argv.begin(), spec.argv.end(), "-w"), spec.argv.end());
+  spec.binds = {{kit.header_dir, kHeaderMount}};
+  spec.files = {{"shim.cc", source}};
+  spec.collect = {"shim.o"};
+  ASSIGN_OR_RETURN(SandboxResult result, Sandbox::Run(spec));
+  if (!Succeeded(result) || result.files.count("shim.o") == 0)
+    return absl::InvalidArgumentError(absl::StrCat("signature or args: ", HowItEnded(result), "\n",
+                                                   TrimDiagnostics(result.stderr_text)));
+  return std::move(result.files.at("shim.o"));
+}
+
+CompileResult Compiler::Compile(const CompileKit& kit, const std::string& shim_object,
+                                const std::string& source, const std::string& function) const {
+  CompileResult out;
+  SandboxSpec spec = BaseSpec(kit.limit);
+  spec.argv = {kCompilerPath, "-pipe"};
+  spec.argv.insert(spec.argv.end(), kit.flags.begin(), kit.flags.end());
+  spec.argv.insert(spec.argv.end(),
+                   {"-fmax-errors=8", "-fdiagnostics-color=never", "-fno-diagnostics-show-caret",
+                    "-frandom-seed=0", "-include", absl::StrCat(kHeaderMount, "/allowed.h"),
+                    "/work/candidate.cc", "/work/shim.o", "-shared", "-s",
+                    "-Wl,-z,defs,-z,now,--build-id=none,--version-script=/work/exports", "-o",
+                    "/work/kernel.so"});
+  spec.binds = {{kit.header_dir, kHeaderMount}};
+  spec.files = {{"candidate.cc", source},
+                {"shim.o", shim_object},
+                {"exports", "{ global: whet_entry; local: *; };\n"}};
+  spec.collect = {"kernel.so"};
+  absl::StatusOr<SandboxResult> result = Sandbox::Run(spec);
+  if (!result.ok()) {
+    out.status = result.status();
+    return out;
+  }
+  const auto object = result->files.find("kernel.so");
+  if (!Succeeded(*result) || object == result->files.end()) {
+    out.diagnostics = TrimDiagnostics(result->stderr_text);
+    const std::string wanted = absl::StrCat("undefined reference to `", function, "(");
+    out.entry_missing = absl::StrContains(result->stderr_text, wanted);
+    if (out.diagnostics.empty()) out.diagnostics = HowItEnded(*result);
+    return out;
+  }
+  const std::string context = absl::StrCat(version_, "\n", absl::StrJoin(kit.flags, "\n"));
+  absl::StatusOr<std::string> hash = ObjectHash(object->second, context);
+  if (!hash.ok()) {
+    out.diagnostics = std::string(hash.status().message());
+    return out;
+  }
+  out.compiled = true;
+  out.object = std::move(object->second);
+  out.object_hash = std::move(*hash);
+  return out;
+}
+
+}  // namespace whetstone

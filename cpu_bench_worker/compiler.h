@@ -1,0 +1,82 @@
+// Compiles sources into shared objects that a kernel process can load: g++ in the sandbox, with the
+// problem's allowed headers precompiled.
+//
+//   ASSIGN_OR_RETURN(Compiler compiler, Compiler::Create(work_dir, {}));
+//   ASSIGN_OR_RETURN(CompileKit kit, compiler.Prepare(problem.compile(), 10));
+//   ASSIGN_OR_RETURN(std::string shim, compiler.CompileShim(kit, shim_source));
+//   CompileResult result = compiler.Compile(kit, shim, source);
+//
+// Thread-safe: const after Create, except the table of precompiled headers, which has a lock.
+#ifndef WHETSTONE_CPU_BENCH_WORKER_COMPILER_H_
+#define WHETSTONE_CPU_BENCH_WORKER_COMPILER_H_
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sandbox/sandbox.h"
+#include "whetstone/v1/problem.pb.h"
+
+namespace whetstone {
+
+// How one problem's sources are compiled.
+struct CompileKit {
+  std::vector<std::string> flags;  // code generation: the same for headers, shim and candidates
+  std::string header_dir;          // host folder with allowed.h and allowed.h.gch
+  std::chrono::milliseconds limit{10'000};
+};
+
+struct CompileResult {
+  absl::Status status;  // not OK: our fault
+  bool compiled = false;
+  bool entry_missing = false;  // all compiled, but the problem's function isn't defined
+  std::string object;          // bytes of the shared object
+  std::string object_hash;     // see object_hash.h
+  std::string diagnostics;     // first errors, without paths: "line 3: error: …"
+};
+
+class Compiler {
+ public:
+  // `work_dir` (on the host) keeps the precompiled headers; `cores` pins the compilers (empty:
+  // any). FAILED_PRECONDITION: no g++.
+  static absl::StatusOr<std::unique_ptr<Compiler>> Create(const std::string& work_dir,
+                                                          const std::vector<int>& cores);
+
+  // Precompiles the allowed headers of `rules` (once per set of flags and headers).
+  // INVALID_ARGUMENT: a header or a flag that g++ refuses.
+  absl::StatusOr<CompileKit> Prepare(const v1::CompileRules& rules, double compile_s);
+  // Compiles the trusted entry to an object file. INVALID_ARGUMENT with g++'s message: signature
+  // and arguments disagree.
+  absl::StatusOr<std::string> CompileShim(const CompileKit& kit, const std::string& source);
+  // Compiles `source` and links it with the shim object.
+  CompileResult Compile(const CompileKit& kit, const std::string& shim_object,
+                        const std::string& source, const std::string& function) const;
+
+  // "g++ (Debian 12.2.0-14) 12.2.0".
+  const std::string& version() const { return version_; }
+
+ private:
+  Compiler(std::string work_dir, std::vector<int> cores)
+      : work_dir_(std::move(work_dir)), cores_(std::move(cores)) {}
+  SandboxSpec BaseSpec(std::chrono::milliseconds limit) const;
+
+  const std::string work_dir_;
+  const std::vector<int> cores_;
+  std::string version_;
+  std::mutex mutex_;
+  std::map<std::string, std::string> header_dirs_;  // by hash of flags and headers
+};
+
+// The text of allowed.h: the problem's headers, and <cstddef> and <cstdint> always.
+std::string AllowedHeaderText(const v1::CompileRules& rules);
+
+// First three errors of a compiler's output, paths removed, at most 700 bytes.
+std::string TrimDiagnostics(const std::string& text);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_CPU_BENCH_WORKER_COMPILER_H_

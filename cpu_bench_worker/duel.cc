@@ -1,0 +1,151 @@
+#include "cpu_bench_worker/duel.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "common/philox.h"
+#include "cpu_bench_worker/arguments.h"
+
+namespace whetstone {
+namespace {
+
+constexpr std::chrono::seconds kLoadDeadline{10};
+// A child that is still awake this long after its answer isn't waiting for a core any more.
+constexpr double kSleepDeadlineNs = 500e6;
+// An honest child needs about 2 µs from its answer into the futex; the first look takes longer.
+constexpr double kGraceNs = 3'000;
+// Waiting for a core longer than this, or than a fiftieth of the turn, spoils a turn.
+constexpr double kWaitedNsMin = 20'000;
+
+void SpinNs(double ns) {
+  const uint64_t end = RawNowNs() + static_cast<uint64_t>(ns);
+  while (RawNowNs() < end) {
+  }
+}
+
+std::string Doing(const CallBatch* batch) {
+  return batch == nullptr ? "being loaded"
+                          : absl::StrCat("computing ", SizeText(batch->shape().size));
+}
+
+}  // namespace
+
+std::optional<Failure> Duel::Start(const DuelSpec& spec, std::unique_ptr<Duel>* duel) {
+  std::unique_ptr<Duel> self(new Duel(spec));
+  absl::StatusOr<SharedRegion> inputs =
+      SharedRegion::Make("inputs", spec.input_bytes, SharedRegion::Access::kReadOnly);
+  if (!inputs.ok()) return OurFault(inputs.status());
+  self->inputs_ = std::move(*inputs);
+  for (const Side side : {Side::kReference, Side::kCandidate})
+    if (auto failure = self->StartOne(side)) return failure;
+  for (const Side side : {Side::kReference, Side::kCandidate}) {
+    const Answer answer = self->process(side).AwaitReady(kLoadDeadline);
+    if (answer != Answer::kAnswered)
+      return self->Ended(side, answer, Doing(nullptr),
+                         std::chrono::duration<double>(kLoadDeadline).count());
+  }
+  *duel = std::move(self);
+  return std::nullopt;
+}
+
+std::optional<Failure> Duel::StartOne(Side side) {
+  const BenchProblem& problem = *spec_.context.problem;
+  KernelSpec kernel;
+  kernel.kernel_binary = spec_.context.kernel_binary;
+  kernel.object = side == Side::kReference ? problem.reference_object : spec_.candidate_object;
+  kernel.slots_per_call =
+      SlotsOf(problem.arguments, problem.check.empty() ? problem.timed[0] : problem.check[0],
+              CallRole::kKernel)
+          .size();
+  kernel.calls_max = spec_.calls_max;
+  kernel.inputs = &inputs_;
+  kernel.output_bytes = spec_.output_bytes;
+  kernel.address_shift = 4096 * Philox(spec_.seed, {0xADD2, 0, 0, 0}).Below(1 << 16);
+  kernel.cores = spec_.context.cores.kernel;
+  kernel.threads = problem.problem.compile().threads();
+  kernel.memory_bytes = problem.problem.limits().memory_mb() << 20;
+  kernel.life = std::chrono::milliseconds(
+      static_cast<int64_t>(1000 * (2 * problem.problem.limits().total_s() + 30)));
+  kernel.spin = spec_.context.cores.apart;
+  auto process = KernelProcess::Start(kernel);
+  if (!process.ok()) return OurFault(process.status());
+  processes_[static_cast<size_t>(side)] = std::move(*process);
+  return std::nullopt;
+}
+
+std::optional<Failure> Duel::Ended(Side side, Answer answer, const std::string& doing,
+                                   double deadline_s) {
+  Failure failure{v1::TIMEOUT, absl::StrCat("took over ", deadline_s, " s ", doing)};
+  if (answer == Answer::kEnded) {
+    absl::StatusOr<SandboxResult> result = process(side).End();
+    if (!result.ok()) return OurFault(result.status());
+    failure = FailureOfEnd(*result, doing);
+  }
+  if (side == Side::kReference)
+    return OurFault(absl::InternalError(absl::StrCat("the problem's reference ", failure.detail)));
+  return failure;
+}
+
+std::optional<Failure> Duel::AwaitAsleep(Side side, const CallBatch* batch, ProcessView* view) {
+  const uint64_t begin = RawNowNs();
+  for (;;) {
+    *view = process(side).watch().Look();
+    if (!view->alive) return Ended(side, Answer::kEnded, Doing(batch), 0);
+    const int threads_max = std::max(1, spec_.context.problem->problem.compile().threads());
+    if (side == Side::kCandidate && threads_max == 1 && view->threads > 1)
+      return Failure{v1::FORBIDDEN, absl::StrCat("started ", view->threads - 1,
+                                                 " extra threads; the problem allows none")};
+    if (view->asleep) return std::nullopt;
+    if (static_cast<double>(RawNowNs() - begin) > kSleepDeadlineNs) break;
+  }
+  if (side == Side::kReference)
+    return OurFault(absl::InternalError("the reference did not go to sleep after its answer"));
+  return Failure{v1::FORBIDDEN,
+                 absl::StrCat("kept computing after it had returned from ", Doing(batch))};
+}
+
+std::optional<Failure> Duel::Take(Side side, const CallBatch& batch, bool empty, Turn* turn,
+                                  std::string* outputs) {
+  const Side other = side == Side::kReference ? Side::kCandidate : Side::kReference;
+  const Failure ran_between{v1::FORBIDDEN, "ran between calls, when it should have slept"};
+  const auto blame = [&](Side who) -> Failure {
+    if (who == Side::kCandidate) return ran_between;
+    return OurFault(absl::InternalError("the reference ran between calls"));
+  };
+
+  ProcessView mine, others, now;
+  if (auto failure = AwaitAsleep(side, &batch, &mine)) return failure;
+  if (auto failure = AwaitAsleep(other, &batch, &others)) return failure;
+  if (!batch.inputs().empty())
+    std::memcpy(inputs_.data(), batch.inputs().data(), batch.inputs().size());
+  process(side).Load(batch);
+  if (process(side).watch().Look().runs != mine.runs) return blame(side);
+  if (process(other).watch().Look().runs != others.runs) return blame(other);
+
+  const double deadline_s = spec_.context.problem->problem.limits().run_s() *
+                                (side == Side::kReference ? 4 : 1) * batch.calls() +
+                            0.05;
+  const OwnRuns own_runs;
+  const uint64_t own_before = own_runs.Count();
+  const Answer answer = process(side).Ring(
+      empty ? 0 : batch.calls(), std::chrono::nanoseconds(static_cast<int64_t>(deadline_s * 1e9)),
+      &turn->ns);
+  const bool timer_preempted = spec_.context.cores.apart && own_runs.Count() != own_before;
+  if (answer != Answer::kAnswered) return Ended(side, answer, Doing(&batch), deadline_s);
+
+  SpinNs(kGraceNs);
+  now = process(side).watch().Look();
+  if (!now.asleep) {  // late: the time until it sleeps is its own
+    if (auto failure = AwaitAsleep(side, &batch, &now)) return failure;
+    turn->ns = process(side).SinceBellNs();
+  }
+  const double waited_ns = static_cast<double>(now.waited_ns - mine.waited_ns);
+  turn->disturbed = timer_preempted || waited_ns > std::max(kWaitedNsMin, turn->ns / 50);
+  if (process(other).watch().Look().runs != others.runs) return blame(other);
+  if (outputs != nullptr) outputs->assign(process(side).outputs(), batch.outputs().size());
+  if (process(side).watch().Look().runs != now.runs) return blame(side);
+  return std::nullopt;
+}
+
+}  // namespace whetstone

@@ -1,0 +1,75 @@
+// Reference and candidate, each in its own process on the same kernel cores, called in turns on the
+// same inputs. The smallest unit of measuring: one Take is one member's turn.
+//
+// A turn, and what each step defeats:
+//   1. both children asleep                     a child that computes while inputs are being
+//   written
+//   2. inputs, outputs and slots written
+//   3. neither ran since 1                      … or starts early
+//   4. bell, clock until the answer
+//   5. the member asleep (charged if late)      an answer given before the work is done
+//   6. the other one never ran                  slowing down the reference
+//   7. outputs copied once, member never ran    outputs finished while they are read
+//
+// One thread at a time, pinned by the caller to the slot's timer core.
+#ifndef WHETSTONE_CPU_BENCH_WORKER_DUEL_H_
+#define WHETSTONE_CPU_BENCH_WORKER_DUEL_H_
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "cpu_bench_worker/bench_context.h"
+#include "cpu_bench_worker/call_batch.h"
+#include "cpu_bench_worker/failure.h"
+#include "cpu_bench_worker/kernel_process.h"
+
+namespace whetstone {
+
+enum class Side { kReference = 0, kCandidate = 1 };
+
+struct DuelSpec {
+  BenchContext context;
+  std::string candidate_object;
+  size_t input_bytes = 0;  // of the largest batch
+  size_t output_bytes = 0;
+  int calls_max = 1;
+  uint64_t seed = 0;  // address space placement
+};
+
+struct Turn {
+  double ns = 0;           // from the bell to the answer, harness floor included
+  bool disturbed = false;  // something else ran on one of the slot's cores meanwhile
+};
+
+class Duel {
+ public:
+  // Starts both processes and waits until they are loaded. A Failure of the candidate is its own;
+  // everything else is INFRASTRUCTURE_ERROR.
+  static std::optional<Failure> Start(const DuelSpec& spec, std::unique_ptr<Duel>* duel);
+
+  // One turn of `side` on all calls of `batch`, or, with `empty`, a bell without calls (the harness
+  // floor: waking, answering). `outputs` (may be null) gets the output region afterwards.
+  std::optional<Failure> Take(Side side, const CallBatch& batch, bool empty, Turn* turn,
+                              std::string* outputs);
+
+ private:
+  explicit Duel(const DuelSpec& spec) : spec_(spec) {}
+  std::optional<Failure> StartOne(Side side);
+  // Looks until `side` sleeps. Charges the wait to *ns and sets *disturbed where it had to wait for
+  // a core.
+  std::optional<Failure> AwaitAsleep(Side side, const CallBatch* batch, ProcessView* view);
+  std::optional<Failure> Ended(Side side, Answer answer, const std::string& doing,
+                               double deadline_s);
+  KernelProcess& process(Side side) { return *processes_[static_cast<size_t>(side)]; }
+
+  DuelSpec spec_;
+  SharedRegion inputs_;
+  std::array<std::unique_ptr<KernelProcess>, 2> processes_;
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_CPU_BENCH_WORKER_DUEL_H_

@@ -1,0 +1,35 @@
+// How much to measure: calls per bell and rounds per process pair.
+#ifndef WHETSTONE_CPU_BENCH_WORKER_PLAN_H_
+#define WHETSTONE_CPU_BENCH_WORKER_PLAN_H_
+
+#include <cstdint>
+
+#include "cpu_bench_worker/check_stage.h"
+
+namespace whetstone {
+
+// Many process pairs matter more than many rounds: a single pair is off by 1–4 % (placement), the
+// pooled median of six by less than 0.7 %.
+inline constexpr int kProcessPairs = 6;
+inline constexpr int kRoundsMax = 15;
+inline constexpr int kRoundsMin = 3;
+// A bell's work lasts at least this long, so that waking a child (20–37 µs on an idle virtual core)
+// and its jitter stay small beside it.
+inline constexpr double kBatchNsMin = 300'000;
+// … but a candidate far faster than the reference doesn't make the reference's turn longer than
+// this.
+inline constexpr double kReferenceBatchNsMax = 3'000'000;
+inline constexpr int kCallsMax = 1024;
+inline constexpr int64_t kBatchBytesMax = int64_t{32} << 20;
+
+// Calls per bell at a size whose calls take `estimate` (with a `floor_ns` of waking in it) and
+// touch `bytes_per_call`.
+int CallsPerBell(const CallEstimate& estimate, double floor_ns, int64_t bytes_per_call);
+
+// Rounds per process pair, so that kProcessPairs of `round_ns` (all sizes, both members, filling
+// and checking) fit into `budget_ns`.
+int RoundsPerPair(double round_ns, double budget_ns);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_CPU_BENCH_WORKER_PLAN_H_

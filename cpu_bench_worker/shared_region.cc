@@ -1,0 +1,61 @@
+#include "cpu_bench_worker/shared_region.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace whetstone {
+namespace {
+
+absl::Status Failed(const char* step, const char* name, size_t bytes) {
+  return absl::ResourceExhaustedError(absl::StrCat(step, " of shared memory '", name, "' (", bytes,
+                                                   " bytes): ", std::strerror(errno)));
+}
+
+}  // namespace
+
+absl::StatusOr<SharedRegion> SharedRegion::Make(const char* name, size_t bytes, Access access) {
+  SharedRegion region;
+  if (bytes == 0) return region;
+  region.size_ = bytes;
+  region.fd_ = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (region.fd_ < 0) return Failed("memfd_create", name, bytes);
+  if (ftruncate(region.fd_, static_cast<off_t>(bytes)) != 0) return Failed("sizing", name, bytes);
+  void* data =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, region.fd_, 0);
+  if (data == MAP_FAILED) return Failed("mapping", name, bytes);
+  region.data_ = static_cast<char*>(data);
+  int seals = F_SEAL_SHRINK | F_SEAL_GROW;
+  if (access == Access::kReadOnly) seals |= F_SEAL_FUTURE_WRITE;
+  if (fcntl(region.fd_, F_ADD_SEALS, seals | F_SEAL_SEAL) != 0)
+    return Failed("sealing", name, bytes);
+  if (access == Access::kReadOnly) {
+    const std::string path = absl::StrCat("/proc/self/fd/", region.fd_);
+    const int read_only = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (read_only < 0) return Failed("opening read-only", name, bytes);
+    close(region.fd_);
+    region.fd_ = read_only;
+  }
+  return region;
+}
+
+SharedRegion& SharedRegion::operator=(SharedRegion&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+SharedRegion::~SharedRegion() {
+  if (data_ != nullptr) munmap(data_, size_);
+  if (fd_ >= 0) close(fd_);
+}
+
+}  // namespace whetstone

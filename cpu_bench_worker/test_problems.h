@@ -1,0 +1,28 @@
+// Problems written by hand, for tests.
+#ifndef WHETSTONE_CPU_BENCH_WORKER_TEST_PROBLEMS_H_
+#define WHETSTONE_CPU_BENCH_WORKER_TEST_PROBLEMS_H_
+
+#include <string>
+
+#include "whetstone/v1/problem.pb.h"
+
+namespace whetstone {
+
+// c = a * b for n×n floats; check 1, 2, 3, 17; timed 64 and 96; hidden 65. The expert swaps loops.
+v1::Problem MatmulProblem();
+
+// out[j][i] = in[i][j] for r×c ints; exact; one timed size. The expert goes in 16×16 blocks.
+v1::Problem TransposeProblem();
+
+// Moves the values below `pivot` of an array to the front, in any order, and returns how many there
+// are. In-out, a scalar, a returned value, a generator and a checker.
+v1::Problem PartitionProblem();
+
+// The three-loop matrix product, the reference of MatmulProblem.
+extern const char kMatmulIjk[];
+// The same with the two inner loops swapped: several times faster.
+extern const char kMatmulIkj[];
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_CPU_BENCH_WORKER_TEST_PROBLEMS_H_

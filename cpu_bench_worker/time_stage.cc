@@ -1,0 +1,184 @@
+#include "cpu_bench_worker/time_stage.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "common/philox.h"
+#include "cpu_bench_worker/plan.h"
+
+namespace whetstone {
+namespace {
+
+constexpr int kFloorBells = 4;
+// A rough floor for planning, before it is measured.
+constexpr double kFloorGuessNs = 15'000;
+// Slower than this in every round of two pairs: no more rounds will make it fast.
+constexpr double kClearlySlow = 0.6;
+constexpr int kPairsBeforeStop = 2;
+
+struct SizeData {
+  int calls = 1;
+  PairedRatios ratios;
+  std::vector<double> reference_ns;
+  std::vector<double> candidate_ns;
+  int redone = 0;
+};
+
+class Stage {
+ public:
+  Stage(Trial* trial, const std::vector<CallShape>& sizes,
+        const std::vector<CallEstimate>& estimates, double budget_s, TimeReport* report)
+      : trial_(trial),
+        sizes_(sizes),
+        budget_ns_(budget_s * 1e9),
+        report_(report),
+        rng_(trial->seed(), {0x71ED, 0, 0, 0}),
+        begin_ns_(RawNowNs()),
+        data_(sizes.size()) {
+    for (size_t i = 0; i < sizes.size(); ++i)
+      data_[i].calls = CallsPerBell(estimates[i], kFloorGuessNs, sizes[i].bytes);
+  }
+
+  std::optional<Failure> Run() {
+    for (int pair = 0; pair < kProcessPairs; ++pair) {
+      if (auto failure = RunPair(pair)) return failure;
+      if (!report_->first_bad.empty()) return std::nullopt;
+      if (pair + 1 < kProcessPairs && EnoughSeen(pair + 1)) {
+        report_->stopped_early = true;
+        break;
+      }
+    }
+    Summarize();
+    return std::nullopt;
+  }
+
+ private:
+  double ElapsedNs() const { return static_cast<double>(RawNowNs() - begin_ns_); }
+
+  std::optional<Failure> RunPair(int pair) {
+    // Fresh placement for every pair; one batch a size, refilled for every round.
+    std::vector<CallBatch> batches;
+    batches.reserve(sizes_.size());
+    std::vector<const CallBatch*> borrowed;
+    for (size_t i = 0; i < sizes_.size(); ++i) {
+      batches.emplace_back(&trial_->problem().arguments, sizes_[i], data_[i].calls,
+                           Placement{.seed = rng_.Next64()});
+      borrowed.push_back(&batches.back());
+      data_[i].ratios.emplace_back();
+    }
+    if (auto failure = trial_->FreshPair(borrowed)) return failure;
+
+    // Warm-up: code, page tables and branch predictors; and the harness floor of these processes.
+    double round_ns = 0;
+    std::vector<double> floors[2];
+    for (CallBatch& batch : batches) {
+      const uint64_t begin = RawNowNs();
+      Round round;
+      if (auto failure = JudgedRound(&batch, /*oracle=*/true, &round)) return failure;
+      if (!report_->first_bad.empty()) return std::nullopt;
+      round_ns += static_cast<double>(RawNowNs() - begin);
+    }
+    for (int i = 0; i < kFloorBells; ++i) {
+      for (const Side side : {Side::kReference, Side::kCandidate}) {
+        Turn turn;
+        if (auto failure = trial_->Floor(batches[0], side, &turn)) return failure;
+        floors[static_cast<size_t>(side)].push_back(turn.ns);
+      }
+    }
+    floor_[0] = Median(floors[0]);
+    floor_[1] = Median(floors[1]);
+    if (pair == 0) rounds_ = RoundsPerPair(round_ns, budget_ns_ - ElapsedNs());
+
+    for (int r = 0; r < rounds_; ++r)
+      for (size_t i = 0; i < batches.size(); ++i)
+        if (auto failure = TimedRound(pair, i, &batches[i]); failure || !report_->first_bad.empty())
+          return failure;
+    return std::nullopt;
+  }
+
+  // Plays one round on fresh inputs and judges it.
+  std::optional<Failure> JudgedRound(CallBatch* batch, bool oracle, Round* round) {
+    if (auto failure = trial_->Fill(rng_.Next64(), FillStyle::kPlain, batch)) return failure;
+    const RoundOptions options{.candidate_first = rng_.Below(2) == 0, .oracle = oracle};
+    if (auto failure = trial_->Play(*batch, options, round)) return failure;
+    ++report_->rounds;
+    if (round->right_calls == batch->calls())
+      ++report_->rounds_right;
+    else
+      report_->first_bad = round->first_bad;
+    return std::nullopt;
+  }
+
+  std::optional<Failure> TimedRound(int pair, size_t size, CallBatch* batch) {
+    SizeData& data = data_[size];
+    for (;;) {
+      Round round;
+      if (auto failure = JudgedRound(batch, /*oracle=*/false, &round)) return failure;
+      if (!report_->first_bad.empty()) return std::nullopt;
+      const bool disturbed = round.reference.disturbed || round.candidate.disturbed;
+      // On a machine that is never quiet, a disturbed round is better than none.
+      if (disturbed && data.redone < kProcessPairs * kRoundsMax && ElapsedNs() < budget_ns_) {
+        ++data.redone;
+        continue;
+      }
+      // What is left of a call shorter than the clock's own steps is not nothing.
+      const double calls = data.calls;
+      const double r = std::max(1.0, round.reference.ns - floor_[0]) / calls;
+      const double c = std::max(1.0, round.candidate.ns - floor_[1]) / calls;
+      data.ratios[static_cast<size_t>(pair)].push_back(r / c);
+      data.reference_ns.push_back(r);
+      data.candidate_ns.push_back(c);
+      return std::nullopt;
+    }
+  }
+
+  bool EnoughSeen(int pairs) const {
+    if (ElapsedNs() >= budget_ns_) return true;
+    if (pairs < kPairsBeforeStop) return false;
+    for (const SizeData& data : data_)
+      for (const std::vector<double>& rounds : data.ratios)
+        for (const double ratio : rounds)
+          if (ratio > kClearlySlow) return false;
+    return true;
+  }
+
+  void Summarize() {
+    std::vector<PairedRatios> all;
+    for (SizeData& data : data_) {
+      TimedSize size;
+      std::vector<double> ratios;
+      for (const auto& rounds : data.ratios)
+        ratios.insert(ratios.end(), rounds.begin(), rounds.end());
+      size.pairs = static_cast<int>(ratios.size());
+      size.speedup = Median(std::move(ratios));
+      size.reference_ns = Median(data.reference_ns);
+      size.candidate_ns = Median(data.candidate_ns);
+      size.calls_per_bell = data.calls;
+      size.rounds_redone = data.redone;
+      report_->sizes.push_back(size);
+      all.push_back(std::move(data.ratios));
+    }
+    report_->score = ScoreOf(all, trial_->seed());
+  }
+
+  Trial* trial_;
+  const std::vector<CallShape>& sizes_;
+  double budget_ns_;
+  TimeReport* report_;
+  Philox rng_;
+  uint64_t begin_ns_;
+  std::vector<SizeData> data_;
+  double floor_[2] = {0, 0};
+  int rounds_ = kRoundsMax;
+};
+
+}  // namespace
+
+std::optional<Failure> TimeCandidate(Trial* trial, const std::vector<CallShape>& sizes,
+                                     const std::vector<CallEstimate>& estimates, double budget_s,
+                                     TimeReport* report) {
+  *report = TimeReport{};
+  return Stage(trial, sizes, estimates, budget_s, report).Run();
+}
+
+}  // namespace whetstone
