@@ -1,0 +1,18 @@
+// The standard gRPC health check (grpc.health.v1), from the client's side.
+#ifndef WHETSTONE_COORDINATOR_SERVICES_HEALTH_H_
+#define WHETSTONE_COORDINATOR_SERVICES_HEALTH_H_
+
+#include <chrono>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace whetstone {
+
+// OK once the server at `target` (a gRPC target) says it is SERVING; waits at most `deadline` for
+// that, reconnecting as needed. UNAVAILABLE: nobody answers. FAILED_PRECONDITION: not serving.
+absl::Status CheckServing(const std::string& target, std::chrono::milliseconds deadline);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_SERVICES_HEALTH_H_

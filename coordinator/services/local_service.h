@@ -1,0 +1,69 @@
+// One service of this project as a child of this process: started, watched, restarted when it dies
+// alone, stopped with us.
+#ifndef WHETSTONE_COORDINATOR_SERVICES_LOCAL_SERVICE_H_
+#define WHETSTONE_COORDINATOR_SERVICES_LOCAL_SERVICE_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "coordinator/process/child_process.h"
+#include "coordinator/services/cluster.h"
+
+namespace whetstone {
+
+struct LocalServiceOptions {
+  std::string name;               // "trainer"
+  std::vector<std::string> argv;  // without --life-line-fd, which is added
+  std::string target;             // the gRPC target it will listen on
+  std::string log_path;
+  // Called from this service's thread. May be empty.
+  ServiceListener on_event;
+  // Starting until healthy.
+  std::chrono::milliseconds start_deadline{120000};
+  int restarts_max = 3;
+};
+
+// Thread-safe.
+class LocalService {
+ public:
+  // Starts the service in the background.
+  explicit LocalService(LocalServiceOptions options);
+  // Stops it: SIGTERM, SIGKILL 5 s later.
+  ~LocalService();
+
+  // Until the service is healthy (OK), has failed (why), or `cancelled` returns true (CANCELLED).
+  absl::Status WaitReady(const std::function<bool()>& cancelled);
+  // OK while it runs or is being restarted; otherwise why it was given up.
+  absl::Status status() const;
+
+ private:
+  void Run();
+  // Until healthy; the error says how it went wrong.
+  absl::Status StartOnce();
+  // What to say about a child that ended.
+  absl::Status Ended(const std::string& how) const;
+  bool Stopping() const;
+  // Sleeps; true if the service is being stopped.
+  bool SleepUnlessStopping(std::chrono::milliseconds time);
+  void Report(ServiceEvent::State state, const std::string& detail, bool restarted = false);
+
+  const LocalServiceOptions options_;
+  std::unique_ptr<ChildProcess> child_;  // only the thread's
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false;  // these three protected by mutex_
+  bool ready_ = false;
+  absl::Status failed_;
+  std::thread thread_;
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_SERVICES_LOCAL_SERVICE_H_

@@ -1,0 +1,34 @@
+// A cluster behind SSH: one tunnel per host, all opened at once.
+#ifndef WHETSTONE_COORDINATOR_SERVICES_SSH_CLUSTER_H_
+#define WHETSTONE_COORDINATOR_SERVICES_SSH_CLUSTER_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "coordinator/services/cluster.h"
+#include "coordinator/tunnel/tunnel.h"
+
+namespace whetstone {
+
+// One remote service of a campaign.
+struct RemoteService {
+  std::string name;    // as Endpoint::name
+  std::string host;    // as TunnelOptions::host
+  std::string socket;  // on that host
+};
+
+// The services a campaign's `cluster` names, the trainer first.
+std::vector<RemoteService> RemoteServices(const v1::ClusterConfig& cluster);
+
+// Tunnel options for `service` under the campaign's ssh_config, listening on `local_socket`.
+TunnelOptions TunnelTo(const RemoteService& service, const v1::ClusterConfig& cluster,
+                       const std::string& local_socket);
+
+// As OpenCluster, for a campaign with `cluster`.
+absl::StatusOr<std::unique_ptr<Cluster>> ConnectSshCluster(const ClusterOptions& options);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_SERVICES_SSH_CLUSTER_H_
