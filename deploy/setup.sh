@@ -79,7 +79,9 @@ install_packages() {
   say "installing ${#missing[@]} packages: ${missing[*]}"
   local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300
              -o Dpkg::Use-Pty=0 -o Acquire::Retries=3)
-  retry 3 as_root "${apt[@]}" update </dev/null >"$CACHE/apt.log" 2>&1 &&
+  # An installation that was cut off has left packages to configure.
+  as_root env DEBIAN_FRONTEND=noninteractive dpkg --configure -a </dev/null >"$CACHE/apt.log" 2>&1 &&
+    retry 3 as_root "${apt[@]}" update </dev/null >>"$CACHE/apt.log" 2>&1 &&
     retry 2 as_root "${apt[@]}" install -y --no-install-recommends "${missing[@]}" \
       </dev/null >>"$CACHE/apt.log" 2>&1 && return 0
   tail -n 20 "$CACHE/apt.log" >&2
@@ -170,7 +172,7 @@ model_origin() { echo "$GGUF_SHA256 $(sha256sum <"$DEPLOY/gguf_to_hf.py")"; }
 
 install_model() {
   if [[ -f "$MODEL_DIR/ORIGIN" && "$(<"$MODEL_DIR/ORIGIN")" == "$(model_origin)" ]] &&
-     (cd "$MODEL_DIR" && sha256sum --check --status SHA256SUMS); then
+     (cd "$MODEL_DIR" && sha256sum --check --status SHA256SUMS 2>/dev/null); then
     return 10
   fi
   local work="$CACHE/models/.$MODEL_NAME.new"
