@@ -271,7 +271,10 @@ std::vector<std::string> CheckWords(const SourceFile& file) {
 std::vector<std::string> CheckListed(const SourceFile& file,
                                      const std::map<std::string, std::string>& cmake_lists) {
   if (!HasExtension(file.path, {".cc", ".cu"})) return {};
-  if (absl::StartsWith(file.path, "prompts/")) return {};  // Texts for the model to learn from.
+  // Texts for the model to learn from, and hostile candidates: read, never built into anything.
+  for (const char* folder : {"prompts/", "tests/abuse/programs/"}) {
+    if (absl::StartsWith(file.path, folder)) return {};
+  }
   const std::filesystem::path path = file.path;
   for (auto folder = path.parent_path(); !folder.empty(); folder = folder.parent_path()) {
     const auto found = cmake_lists.find((folder / "CMakeLists.txt").string());
