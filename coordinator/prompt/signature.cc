@@ -1,5 +1,6 @@
 #include "coordinator/prompt/signature.h"
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <set>
@@ -199,7 +200,10 @@ class Reader {
                      count["unsigned"] + count["signed"];
       const bool clash = is_unsigned && is_signed;
       const bool char_clash = count["char"] > 0 && words.size() > 2;
-      if (known != words.size() || clash || char_clash) name.clear();
+      const bool repeats = std::any_of(count.begin(), count.end(), [](const auto& entry) {
+        return entry.second > (entry.first == "long" ? 2 : 1);
+      });
+      if (known != words.size() || clash || char_clash || repeats) name.clear();
     }
     if (name == "void" && allow_void) return name;
     if (CppScalars().count(name) == 0) {

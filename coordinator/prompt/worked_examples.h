@@ -46,7 +46,7 @@ struct WarmupOptions {
   int batch_size = 8;
   uint64_t seed = 17;
   size_t max_response_chars = 1200;  // longer rewrites are skipped
-  std::string response_prefix;
+  std::string response_prefix = {};
 };
 
 // Every update's examples, in order. Each epoch is a fresh shuffle, and half of its draws have

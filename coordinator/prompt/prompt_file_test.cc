@@ -1,0 +1,312 @@
+#include "coordinator/prompt/prompt_file.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/file.h"
+#include "common/philox.h"
+#include "common/problem_hash.h"
+
+namespace whetstone {
+namespace {
+
+constexpr char kGood[] = R"md(---
+id: scale
+signature: void scale(float s, const float* a, float* b, int n)
+args:
+  s: {type: f32, fill: uniform(1, 2)}
+  a: {type: f32, shape: [n], fill: "normal(0, 1)"}
+  b: {type: f32, shape: [n], out: true}
+  n: {size: n}
+sizes: {check: [1, 7], timed: [1000]}
+---
+Scale a vector.
+
+## reference
+
+```cpp
+void scale(float s, const float* a, float* b, int n) {
+    for (int i = 0; i < n; i++) b[i] = s * a[i];
+}
+```
+
+## expert
+
+Vector code.
+
+```cpp
+void scale(float s, const float* __restrict a, float* __restrict b, int n) {
+    for (int i = 0; i < n; i++) b[i] = s * a[i];
+}
+```
+)md";
+
+std::string Message(absl::string_view text) {
+  const auto problem = ParsePrompt(text, "p.md");
+  return problem.ok() ? "OK" : std::string(problem.status().message());
+}
+
+std::string Edited(absl::string_view from, absl::string_view to) {
+  EXPECT_TRUE(absl::StrContains(kGood, from)) << from;
+  return absl::StrReplaceAll(kGood, {{from, to}});
+}
+
+TEST(PromptFileTest, ReadsEverything) {
+  const auto problem = ParsePrompt(kGood, "p.md");
+  ASSERT_TRUE(problem.ok()) << problem.status();
+  EXPECT_EQ(problem->id(), "scale");
+  ASSERT_EQ(problem->args_size(), 4);
+  EXPECT_EQ(problem->args(0).scalar().type(), v1::F32);
+  EXPECT_EQ(problem->args(0).scalar().fill().kind(), v1::Fill::UNIFORM);
+  EXPECT_EQ(problem->args(0).scalar().fill().parameters(1), 2);
+  EXPECT_EQ(problem->args(1).array().fill().kind(), v1::Fill::NORMAL);
+  EXPECT_EQ(problem->args(1).array().shape(0), "n");
+  EXPECT_EQ(problem->args(2).array().direction(), v1::Array::OUT);
+  EXPECT_EQ(problem->args(3).size(), "n");
+  ASSERT_EQ(problem->sizes().check_size(), 2);
+  EXPECT_EQ(problem->sizes().check(1).values().at("n"), 7);
+  EXPECT_EQ(problem->prose(), "Scale a vector.");
+  EXPECT_TRUE(absl::StartsWith(problem->reference(), "void scale(float s"));
+  EXPECT_TRUE(absl::EndsWith(problem->expert(), "}"));
+}
+
+TEST(PromptFileTest, FillsInDefaults) {
+  const auto problem = ParsePrompt(kGood, "p.md");
+  ASSERT_TRUE(problem.ok());
+  EXPECT_EQ(problem->compare().rule(), v1::Compare::SCALED);
+  EXPECT_EQ(problem->compare().rtol(), 1e-5);
+  EXPECT_EQ(problem->compile().std(), "c++20");
+  EXPECT_EQ(problem->compile().flags(0), "-O3");
+  EXPECT_EQ(problem->compile().allow_size(), 3);
+  EXPECT_EQ(problem->compile().threads(), 1);
+  EXPECT_EQ(problem->limits().compile_s(), 10);
+  EXPECT_EQ(problem->limits().run_s(), 5);
+  EXPECT_EQ(problem->limits().memory_mb(), 512);
+  EXPECT_EQ(problem->limits().total_s(), 30);
+}
+
+TEST(PromptFileTest, ArgumentsComeInTheSignaturesOrder) {
+  const std::string reordered = absl::StrReplaceAll(
+      kGood, {{"  n: {size: n}\n", ""}, {"args:\n", "args:\n  n: {size: n}\n"}});
+  const auto problem = ParsePrompt(reordered, "p.md");
+  ASSERT_TRUE(problem.ok()) << problem.status();
+  EXPECT_EQ(ProblemHash(*problem), ProblemHash(*ParsePrompt(kGood, "p.md")));
+}
+
+TEST(PromptFileTest, AcceptsWindowsLineEndsAndByteOrderMark) {
+  const std::string windows =
+      absl::StrCat("\xef\xbb\xbf", absl::StrReplaceAll(kGood, {{"\n", "\r\n"}}));
+  const auto problem = ParsePrompt(windows, "p.md");
+  ASSERT_TRUE(problem.ok()) << problem.status();
+  EXPECT_EQ(ProblemHash(*problem), ProblemHash(*ParsePrompt(kGood, "p.md")));
+}
+
+TEST(PromptFileTest, SeveralSizeVariables) {
+  const std::string text = absl::StrReplaceAll(kGood, {{"shape: [n]", "shape: [r, max(c, 2)]"},
+                                                       {"{size: n}", "{size: r*max(c, 2)}"},
+                                                       {"[1, 7]", "[{r: 1, c: 3}]"},
+                                                       {"[1000]", "[{c: 9, r: 2}]"}});
+  const auto problem = ParsePrompt(text, "p.md");
+  ASSERT_TRUE(problem.ok()) << problem.status();
+  EXPECT_EQ(problem->args(1).array().shape(1), "max(c, 2)") << "a comma within parentheses";
+  EXPECT_EQ(problem->sizes().timed(0).values().at("c"), 9);
+}
+
+// Whole messages: file, line, key, what to do.
+TEST(PromptFileTest, SaysWhatIsWrongAndWhere) {
+  const struct {
+    const char* from;
+    const char* to;
+    const char* message;
+  } kCases[] = {
+      {"id: scale", "id: Scale",
+       "p.md:2: id 'Scale' must be lower-case letters, digits and '_', begin with a letter and "
+       "have at most 64 characters"},
+      {"id: scale\n", "", "p.md:2: key 'id' is missing"},
+      {"sizes:", "sises:",
+       "p.md:9: unknown key 'sises'; did you mean 'sizes'? Valid keys: id, signature, args, "
+       "returns, sizes, compare, cost, compile, limits"},
+      {"id: scale", "id: scale\nid: scale", "p.md:3: key 'id' stands here a second time"},
+      {"args:", "args: [", "p.md:4: a '{' or '[' opened here is never closed"},
+      {"id: scale", "id: [scale]", "p.md:2: 'id' must be a plain value, not a list"},
+      {"signature: void scale(float s,", "signature: void scale(floot s,",
+       "p.md:3: signature \"void scale(floot s, const float* a, float* b, int n)\", column 12: "
+       "expected a type, found 'floot'"},
+      {"  s: {", "  t: {", "p.md:5: 't' is no parameter of the signature; did you mean 's'?"},
+      {"  n: {size: n}\n", "", "p.md:5: parameter 'n' of the signature has no entry in args"},
+      {"{type: f32, fill: uniform(1, 2)}", "{type: f64, fill: uniform(1, 2)}",
+       "p.md:5: 's' is f64, but the signature says float: write double there, or another type "
+       "here"},
+      {"{type: f32, fill: uniform(1, 2)}", "{type: f16, fill: uniform(1, 2)}",
+       "p.md:5: unknown type 'f16'; did you mean 'bf16'? Valid: f32, f64, bf16, i8, i16, i32, "
+       "i64, u8, u16, u32, u64"},
+      {"uniform(1, 2)", "unifrom(1, 2)",
+       "p.md:5: 'args.s.fill': unknown fill 'unifrom'; did you mean 'zero'? Fills are uniform(lo, "
+       "hi), normal(mean, sd), zero, iota, permutation, sorted(lo, hi)"},
+      {"uniform(1, 2)", "uniform(2, 1)", "p.md:5: 'args.s.fill': the range is empty: 2 > 1"},
+      {"uniform(1, 2)", "uniform(1)",
+       "p.md:5: 'args.s.fill': 'uniform(1)' has 1 parameters: write uniform(lo, hi)"},
+      {"shape: [n], fill", "shpe: [n], fill",
+       "p.md:6: unknown key 'args.a.shpe'; did you mean 'shape'? Valid keys: type, shape, fill, "
+       "out, inout"},
+      {"shape: [n], fill", "shape: n, fill",
+       "p.md:6: 'args.a.shape' must be a list [a, b], not a plain value"},
+      {"shape: [n], fill", "shape: [2*], fill",
+       "p.md:6: 'args.a.shape': expression \"2*\", column 3: ends too early"},
+      {"shape: [n], fill", "shape: [m], fill",
+       "p.md:9: plain integers need exactly one size variable, but the arguments use m, n: write "
+       "every size as a map, as in {r: 3, c: 5}"},
+      {", fill: \"normal(0, 1)\"", "",
+       "p.md:6: 'a' is an input: give it a fill, as in fill: uniform(-1, 1), or write a generator "
+       "section"},
+      {", fill: \"normal(0, 1)\"", ", out: true",
+       "p.md:6: 'a' is an output, but the signature has const float* a"},
+      {", out: true", "",
+       "p.md:7: 'b' is not const in the signature: say 'out: true' or 'inout: true', or make it "
+       "const float*"},
+      {", out: true", ", out: yes", "p.md:7: 'args.b.out' must be true or false, not 'yes'"},
+      {", out: true", ", out: true, fill: zero",
+       "p.md:7: 'b' is an output: it is poisoned, not filled (inout: true for an array changed in "
+       "place)"},
+      {"{size: n}", "{type: i32}", "p.md:8: key 'args.n.fill' is missing"},
+      {"[1, 7]", "[1, 0]", "p.md:9: size n=0 in 'sizes.check' must be at least 1"},
+      {"[1, 7]", "[1, x]", "p.md:9: 'sizes.check[1].n' must be an integer, not 'x'"},
+      {"[1, 7]", "[1, 1]", "p.md:9: size n=1 stands in 'sizes.check' twice"},
+      {"[1, 7]", "[]", "p.md:9: 'sizes.check' needs at least one size"},
+      {", timed: [1000]", "", "p.md:9: 'sizes.timed' needs at least one size"},
+      {"[1000]", "[3000000000]",
+       "p.md:9: at size n=3000000000 of 'sizes.timed': 'n' is 3000000000, beyond the signature's "
+       "int"},
+      {"[1000]", "[100000000]",
+       "p.md:9: at size n=100000000 of 'sizes.timed': the arguments need 763 MiB, more than "
+       "limits.memory_mb (512)"},
+      {"shape: [n], out", "shape: [n - 1], out",
+       "p.md:9: at size n=1 of 'sizes.check': 'b': extent n - 1 is 0, must be at least 1"},
+      {"sizes: {", "returns: {type: f32}\nsizes: {",
+       "p.md:9: the signature returns void: leave out 'returns'"},
+      {"signature: void", "signature: float",
+       "p.md:3: the signature returns float: add 'returns: {type: …}'"},
+      {"sizes: {", "compare: {rule: close}\nsizes: {",
+       "p.md:9: unknown rule 'close'; did you mean 'exact'? Valid: exact, scaled, elementwise"},
+      {"sizes: {", "compare: {rule: scaled}\nsizes: {", "p.md:9: key 'compare.rtol' is missing"},
+      {"sizes: {", "compare: {rule: scaled, rtol: 2}\nsizes: {",
+       "p.md:9: 'compare.rtol' must be at least 0 and below 1, not 2"},
+      {"sizes: {", "cost: {flops: 2*m}\nsizes: {",
+       "p.md:9: 'cost.flops': 'm' is not a size variable; did you mean 'n'? Variables are n"},
+      {"sizes: {", "compile: {flags: [-fplugin=x.so]}\nsizes: {",
+       "p.md:9: flag '-fplugin=x.so' is not allowed: only -O…, -m…, -f…, -D… and -W… that tune "
+       "the code are"},
+      {"sizes: {", "compile: {headers: [<vector>]}\nsizes: {",
+       "p.md:9: '<vector>' is not a header's name: write immintrin.h, not <immintrin.h>"},
+      {"sizes: {", "compile: {allow: [pragmas]}\nsizes: {",
+       "p.md:9: unknown allow 'pragmas'; did you mean 'pragma'? Valid: target, pragma, static, "
+       "asm, threads"},
+      {"sizes: {", "compile: {threads: 2}\nsizes: {",
+       "p.md:9: 2 threads, but 'threads' is not in compile.allow"},
+      {"sizes: {", "limits: {run_s: 0}\nsizes: {",
+       "p.md:9: 'limits.run_s' must be above 0 and at most 3600 s, not 0"},
+      {"sizes: {", "limits: {run_s: 60}\nsizes: {",
+       "p.md:9: 'limits.run_s' (60) is above 'limits.total_s' (30), which bounds the whole "
+       "verdict"},
+      {"---\nid", "id", "p.md:1: a prompt file begins with '---' and YAML front matter"},
+      {"[1000]}\n---", "[1000]}", "p.md:1: the front matter is never closed by '---'"},
+      {"Scale a vector.", "",
+       "p.md:11: there is no prose: say below the front matter what to compute"},
+      {"## reference", "## refernce",
+       "p.md:13: unknown section 'refernce'; did you mean 'reference'? Sections are reference, "
+       "expert, oracle, generator, checker"},
+      {"## expert", "## reference",
+       "p.md:21: section 'reference' stands here a second time (first on line 13)"},
+      {"## reference", "Reference:", "p.md:30: section '## reference' is missing"},
+      {"\nVector code.\n", "\n```\nx\n```\n",
+       "p.md:27: section 'expert' has a second fenced block: join them into one"},
+      {"\nVector code.\n\n```cpp", "\nVector code.\n\n```cpp\n```\n\n## oracle\n\n```cpp",
+       "p.md:21: section 'expert' has an empty block"},
+      {"void scale(float s, const float* __restrict a", "void skale(float s, const float* a",
+       "p.md:21: section 'expert' must define the function 'scale'"},
+      {"Vector code.", "Vector \x01 code.", "p.md:23: control character 1 at column 8: remove it"},
+      {"Vector code.", "Vector \xff code.", "p.md:23: not valid UTF-8: save the file as UTF-8"},
+  };
+  for (const auto& c : kCases) EXPECT_EQ(Message(Edited(c.from, c.to)), c.message) << c.to;
+}
+
+TEST(PromptFileTest, AnUnclosedFenceNamesItsFirstLine) {
+  std::string text = kGood;
+  text.resize(text.size() - 4);  // the last ```
+  EXPECT_EQ(Message(text), "p.md:25: this fenced block is never closed");
+}
+
+TEST(PromptFileTest, AGeneratorReplacesFillsAndACheckerReplacesCompare) {
+  std::string text = Edited(", fill: \"normal(0, 1)\"", "");
+  absl::StrAppend(&text,
+                  "\n## generator\n\n```cpp\nvoid generate(float s, float* a, float* b, int ",
+                  "n, unsigned long long seed) {}\n```\n");
+  EXPECT_EQ(Message(text), "OK");
+  absl::StrAppend(&text,
+                  "\n## checker\n\n```cpp\nbool check(float s, const float* a, const float* ",
+                  "b, int n) { return true; }\n```\n");
+  EXPECT_EQ(Message(text), "OK");
+  EXPECT_EQ(Message(absl::StrReplaceAll(text, {{"sizes:", "compare: {rule: exact}\nsizes:"}})),
+            "p.md:9: the checker section decides: leave out 'compare'");
+}
+
+TEST(PromptFileTest, HeadingsInsideFencesAreText) {
+  const std::string text = Edited("Scale a vector.", "Scale.\n\n```\n## reference\n```");
+  const auto problem = ParsePrompt(text, "p.md");
+  ASSERT_TRUE(problem.ok()) << problem.status();
+  EXPECT_EQ(problem->prose(), "Scale.\n\n```\n## reference\n```");
+}
+
+TEST(PromptFileTest, HugeAndHostileInputIsRefused) {
+  const std::string huge(kPromptBytesMax + 1, 'x');
+  EXPECT_EQ(Message(huge),
+            "p.md:1: the file has 1048577 bytes, more than 1048576: not a prompt file");
+  EXPECT_EQ(Message(std::string(30000, '\n')),
+            "p.md:20001: more than 20000 lines: not a prompt "
+            "file");
+  for (const char* nest : {"[", "{a: ", "- ", "{? "}) {
+    std::string deep = "---\nid: ";
+    for (int i = 0; i < 10000; ++i) deep += nest;
+    EXPECT_TRUE(absl::StartsWith(Message(deep + "\n---\n"), "p.md:2: ")) << nest;
+  }
+  const std::string anchors = "---\nid: &a [x, x]\nargs: &b [*a, *a]\nsizes: [*b, *b]\n---\n";
+  EXPECT_EQ(Message(anchors), "p.md:2: 'id' must be a plain value, not a list");
+}
+
+// Every single-byte change either parses or is refused with a place: never a crash.
+TEST(PromptFileTest, SurvivesEveryMutation) {
+  Philox rng(1, {0, 0, 0, 0});
+  const std::string alphabet = "{}[]:,-#'\"&*!|>%@`()\n\t \x80\xff?0a";
+  for (size_t at = 0; at < sizeof(kGood) - 1; ++at) {
+    std::string text = kGood;
+    text[at] = alphabet[rng.Below(alphabet.size())];
+    const std::string message = Message(text);
+    EXPECT_TRUE(message == "OK" || absl::StartsWith(message, "p.md:")) << message;
+  }
+}
+
+TEST(PromptFileTest, EveryProblemOfTheRepositoryParses) {
+  int problems = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(WHETSTONE_SOURCE_DIR "/prompts")) {
+    if (entry.path().extension() != ".md" || entry.path().filename() == "README.md") continue;
+    const auto problem = ParsePromptFile(entry.path());
+    ASSERT_TRUE(problem.ok()) << problem.status();
+    EXPECT_EQ(problem->id(), entry.path().stem()) << "a file is named after its problem";
+    ++problems;
+  }
+  EXPECT_GE(problems, 8);
+}
+
+TEST(PromptFileTest, AMissingFileIsNamed) {
+  const auto problem = ParsePromptFile("/nonexistent/p.md");
+  EXPECT_EQ(problem.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_TRUE(absl::StrContains(problem.status().message(), "/nonexistent/p.md"));
+}
+
+}  // namespace
+}  // namespace whetstone

@@ -1,0 +1,166 @@
+#include "coordinator/prompt/worked_examples.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "coordinator/prompt/render.h"
+
+namespace whetstone {
+namespace {
+
+std::vector<WorkedExample> Numbered(int count) {
+  std::vector<WorkedExample> examples;
+  for (int i = 0; i < count; ++i) {
+    examples.push_back({absl::StrCat("e/", i), "", absl::StrCat("int zz", i, "(int qq) {}"),
+                        absl::StrCat("int zz", i, "(int qq) { return ", i, "; }")});
+  }
+  return examples;
+}
+
+TEST(WorkedExamplesTest, ReadsJsonLines) {
+  const auto examples = ParseWorkedExamples(
+      "{\"id\": \"a/0\", \"prompt_code\": \"x\", \"rewrite\": \"y\"}\n\n"
+      "{\"id\": \"b/0\", \"prose\": \"p\", \"prompt_code\": \"x\", \"rewrite\": \"y\"}\r\n",
+      "w.jsonl");
+  ASSERT_TRUE(examples.ok()) << examples.status();
+  ASSERT_EQ(examples->size(), 2u);
+  EXPECT_EQ((*examples)[1].prose, "p");
+}
+
+TEST(WorkedExamplesTest, NamesTheBrokenLine) {
+  const std::string good = "{\"id\": \"a/0\", \"prompt_code\": \"x\", \"rewrite\": \"y\"}\n";
+  const struct {
+    std::string line;
+    const char* message;
+  } kCases[] = {
+      {"{\"id\": ", "w.jsonl:2: not valid JSON"},
+      {"[1]", "w.jsonl:2: must be a JSON object"},
+      {"{\"id\": 1}", "w.jsonl:2: 'id' must be a string"},
+      {"{\"id\": \"a\", \"prompt_code\": \"x\"}", "w.jsonl:2: 'rewrite' is missing or empty"},
+      {"{\"idd\": \"a\"}",
+       "w.jsonl:2: unknown key 'idd': valid keys are id, prose, prompt_code, rewrite"},
+  };
+  for (const auto& c : kCases) {
+    EXPECT_EQ(ParseWorkedExamples(good + c.line, "w.jsonl").status().message(), c.message);
+  }
+  EXPECT_EQ(ParseWorkedExamples("\n", "w.jsonl").status().message(),
+            "w.jsonl:1: the file holds no worked example");
+}
+
+TEST(WorkedExamplesTest, TeachesTheWordsThatTheCampaignAsks) {
+  const WorkedExample example = {"a/0", "Add.", "int f(int a);", "int f(int b);"};
+  const v1::SftExample sft = ToSftExample(example, "```cpp");
+  ASSERT_EQ(sft.messages_size(), 1);
+  EXPECT_EQ(sft.messages(0).role(), "user");
+  EXPECT_EQ(sft.messages(0).content(), RenderMessages("Add.", "int f(int a);")[0].content());
+  EXPECT_EQ(sft.messages(0).content(),
+            "Add.\n\nRewrite this function so that it runs faster. Keep its name and signature.\n"
+            "```cpp\nint f(int a);\n```");
+  EXPECT_EQ(sft.response_prefix(), "```cpp");
+  EXPECT_EQ(sft.response(), "\nint f(int b);\n```");
+  EXPECT_EQ(ToSftExample(example, "Sure").response(), "```cpp\nint f(int b);\n```");
+}
+
+TEST(WorkedExamplesTest, RenamesBothTextsAlike) {
+  const WorkedExample example = {
+      "dot/0", "", "float dot(const float* a, int n) { float s = 1.0f; return s + a[0] * n; }",
+      "float dot(const float* a, int n) { float s0 = 1.0f; return s0 + a[0] * n; }"};
+  std::set<std::string> seen;
+  for (uint64_t draw = 0; draw < 50; ++draw) {
+    const WorkedExample renamed = RenameIdentifiers(example, 17, draw);
+    seen.insert(renamed.prompt_code);
+    // The reference and the rewrite differ by "s" and "s0" alone, whatever s is called now.
+    for (const char* name : {"s", "acc", "sum", "total"}) {
+      const std::string declaration = absl::StrCat("{ float ", name, " = ");
+      if (!absl::StrContains(renamed.prompt_code, declaration)) continue;
+      const std::string numbered = absl::StrCat("{ float ", name, "0 = 1.0f; return ", name, "0 ");
+      EXPECT_TRUE(absl::StrContains(renamed.rewrite, numbered)) << renamed.rewrite;
+    }
+    EXPECT_TRUE(absl::StrContains(renamed.prompt_code, "1.0f")) << "numbers stay";
+    EXPECT_EQ(renamed.prompt_code, RenameIdentifiers(example, 17, draw).prompt_code);
+  }
+  EXPECT_GT(seen.size(), 20u);
+}
+
+TEST(WorkedExamplesTest, ARenamingNeverJoinsTwoNames) {
+  // "x" may become "in", which is taken: then nothing changes.
+  const WorkedExample example = {"f/0", "", "void f(int* x, int* in, int* vec) { }", "void f();"};
+  for (uint64_t draw = 0; draw < 200; ++draw) {
+    const std::string code = RenameIdentifiers(example, 1, draw).prompt_code;
+    EXPECT_TRUE(absl::StrContains(code, "int* in, int* vec")) << code;
+    EXPECT_FALSE(absl::StrContains(code, "int* in, int* in")) << code;
+    EXPECT_FALSE(absl::StrContains(code, "int* vec, int* in, int* vec")) << code;
+  }
+}
+
+TEST(WarmupPlanTest, EveryEpochShowsEveryExampleOnce) {
+  const auto batches = PlanWarmup(Numbered(20), {.epochs = 2, .batch_size = 8, .seed = 1});
+  ASSERT_EQ(batches.size(), 5u);
+  std::vector<std::string> epoch_one;
+  std::map<std::string, int> count;
+  int drawn = 0;
+  for (const auto& batch : batches) {
+    EXPECT_EQ(batch.size(), 8u);
+    for (const v1::SftExample& example : batch) {
+      const size_t at = example.response().find("return ");
+      const std::string number = example.response().substr(at);
+      ++count[number];
+      if (++drawn == 20) {
+        EXPECT_EQ(count.size(), 20u) << "the first epoch is a whole one";
+      }
+    }
+  }
+  for (const auto& [number, times] : count) EXPECT_EQ(times, 2) << number;
+}
+
+TEST(WarmupPlanTest, IsAFunctionOfTheSeed) {
+  const auto text = [](uint64_t seed) {
+    std::string all;
+    for (const auto& batch : PlanWarmup(Numbered(20), {.epochs = 1, .batch_size = 3, .seed = seed}))
+      for (const auto& example : batch) all += example.SerializeAsString();
+    return all;
+  };
+  EXPECT_EQ(text(1), text(1));
+  EXPECT_NE(text(1), text(2));
+}
+
+TEST(WarmupPlanTest, FractionsSkippingAndTheLastBatch) {
+  EXPECT_EQ(PlanWarmup(Numbered(20), {.epochs = 0.5, .batch_size = 8}).size(), 2u);
+  EXPECT_EQ(PlanWarmup(Numbered(20), {.epochs = 0.5, .batch_size = 8})[1].size(), 2u);
+  EXPECT_TRUE(PlanWarmup(Numbered(20), {.epochs = 0}).empty());
+  EXPECT_TRUE(PlanWarmup(Numbered(20), {.max_response_chars = 3}).empty());
+  EXPECT_TRUE(PlanWarmup({}, {}).empty());
+  std::vector<WorkedExample> examples = Numbered(3);
+  examples[1].rewrite = std::string(2000, 'x');
+  const auto batches = PlanWarmup(examples, {.epochs = 1});
+  ASSERT_EQ(batches.size(), 1u);
+  EXPECT_EQ(batches[0].size(), 2u) << "the long one is skipped";
+}
+
+TEST(WarmupPlanTest, HalfOfTheDrawsAreRenamed) {
+  std::vector<WorkedExample> examples(
+      400, {"f/0", "", "void f(float* a, int n) {}", "void f(float* a, int n) { }"});
+  int same = 0;
+  for (const auto& batch : PlanWarmup(examples, {.epochs = 1}))
+    for (const auto& example : batch)
+      same += absl::StrContains(example.response(), "void f(float* a, int n)");
+  EXPECT_GT(same, 180);
+  EXPECT_LT(same, 260);
+}
+
+TEST(WarmupCorpusTest, TheRepositorysCorpusIsReadable) {
+  const auto examples = ReadWorkedExamples(WHETSTONE_SOURCE_DIR "/prompts/warmup.jsonl");
+  ASSERT_TRUE(examples.ok()) << examples.status();
+  EXPECT_GE(examples->size(), 300u);
+  std::set<std::string> ids;
+  for (const WorkedExample& example : *examples) EXPECT_TRUE(ids.insert(example.id).second);
+}
+
+}  // namespace
+}  // namespace whetstone
