@@ -37,6 +37,7 @@ stop() {
   rm -f "$dir/sshd.pid"
 }
 
+# "AllowTcpForwarding no" would make sshd refuse unix sockets as well.
 write_config() {
   local port=$1
   cat > "$dir/sshd_config" <<END
@@ -51,7 +52,7 @@ PermitRootLogin prohibit-password
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 AllowStreamLocalForwarding yes
-AllowTcpForwarding no
+AllowTcpForwarding local
 X11Forwarding no
 MaxStartups 100
 END

@@ -46,7 +46,7 @@ absl::StatusOr<bool> LibsshChannel::TryOpen() {
   return absl::UnavailableError(absl::StrCat(
       "nothing answers on ", remote_socket_, " at ", session_->where(), " (", why,
       "): start the service there, or correct `socket` in the campaign; the account needs read and "
-      "write permission on the socket"));
+      "write permission on the socket, and its sshd AllowTcpForwarding, which covers sockets too"));
 }
 
 ssize_t LibsshChannel::Write(const char* data, size_t size) {

@@ -1,0 +1,42 @@
+// A real sshd of the test's own on loopback (deploy/private_sshd.sh), with generated keys.
+#ifndef WHETSTONE_TESTS_SYSTEM_SSHD_FIXTURE_H_
+#define WHETSTONE_TESTS_SYSTEM_SSHD_FIXTURE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/file.h"
+
+namespace whetstone {
+
+class PrivateSshd {
+ public:
+  static absl::StatusOr<std::unique_ptr<PrivateSshd>> Start();
+  ~PrivateSshd();
+
+  // Ends the server and all its connections / starts it again with the same keys and port.
+  absl::Status Stop();
+  absl::Status Restart();
+
+  int port() const { return port_; }
+  // Holds host_key, user_key, authorized_keys, known_hosts, sshd_config, ssh_config.
+  const std::string& dir() const { return dir_.path(); }
+  // Sends every host alias here.
+  std::string ssh_config() const { return dir() + "/ssh_config"; }
+  // Writes a changed copy of ssh_config: every line that begins with `keyword` replaced by `line`.
+  std::string SshConfigWith(const std::string& name, const std::string& keyword,
+                            const std::string& line) const;
+
+ private:
+  explicit PrivateSshd(TempDir dir) : dir_(std::move(dir)) {}
+  absl::Status Run(const std::string& arguments) const;
+
+  const TempDir dir_;
+  int port_ = 0;
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_TESTS_SYSTEM_SSHD_FIXTURE_H_
