@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Writes prompts/warmup.jsonl, the worked examples of the supervised warm-up.
 
-    python3 prompts/make_warmup.py --check            # compile and compare every example
-    python3 prompts/make_warmup.py --out prompts/warmup.jsonl [--seed 1] [--generated 400]
+    python3 prompts/make_warmup.py --check                        # is every example right?
+    python3 prompts/make_warmup.py --check --out prompts/warmup.jsonl [--seed 1] [--generated 383]
+    python3 prompts/make_warmup.py --same-as prompts/warmup.jsonl    # is the file up to date?
 
-Two sources. Hand-written examples (worked_examples/*.cc) show many kinds of kernels and techniques,
+Two sources. Hand-written examples (worked_examples/*.cpp) show many kinds of kernels and techniques,
 but alone they are memorised: a small model then answers an unseen function with one it has seen. So
 most examples are generated: loop nests over random expressions, each with a correct rewrite. What
 is learned from them is the relation between a function and its rewrite.
@@ -22,8 +23,8 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-VERBS = ("scale mix fold blend gather merge score weigh accumulate reduce combine update smooth energy "
-         "weighted signed shifted biased cross mean").split()
+VERBS = ("scale mix fold blend gather merge score weigh accumulate reduce combine update smooth "
+         "energy weighted signed shifted biased cross mean").split()
 NOUNS = ("rows cols cube grid table field signal block layer state line pairs image panel mass "
          "norm").split()
 PROSE = ["The arrays do not overlap.",
@@ -35,7 +36,7 @@ PROSE = ["The arrays do not overlap.",
 # --- C++ text -----------------------------------------------------------------------------------
 
 def block(head, *body):
-    """`head {`, the indented lines of the body, `}`. A body element is a line or a list of lines."""
+    """`head {`, the indented body, `}`. An element of the body is a line or a list of lines."""
     lines = []
     for part in body:
         lines += [part] if isinstance(part, str) else part
@@ -249,8 +250,8 @@ def generate(rng):
 # --- hand-written examples ----------------------------------------------------------------------
 
 def hand_written():
-    """worked_examples/NAME.cc: the reference, then rewrites, each below a `// rewrite: …` line."""
-    for path in sorted(HERE.glob("worked_examples/*.cc")):
+    """worked_examples/NAME.cpp: the reference, then each rewrite below a `// rewrite: …` line."""
+    for path in sorted(HERE.glob("worked_examples/*.cpp")):
         reference, *rewrites = re.split(r"^// rewrite: .*\n", path.read_text(), flags=re.M)
         reference = re.sub(r"^// .*\n", "", reference, flags=re.M).strip()
         for number, rewrite in enumerate(rewrites):
@@ -378,10 +379,12 @@ def multiplies_matrices(code):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--out", help="file to write")
+    parser.add_argument("--same-as", help="fail unless this file holds these examples")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--generated", type=int, default=400)
+    parser.add_argument("--generated", type=int, default=383)
     parser.add_argument("--check", action="store_true", help="compile and compare every example")
     options = parser.parse_args()
     examples = corpus(options.seed, options.generated)
@@ -390,9 +393,11 @@ def main():
             sys.exit(f"{example['id']} is a matrix product, which must stay unseen")
     if options.check and not check(examples):
         sys.exit("some rewrites are wrong (see above)")
+    lines = "".join(json.dumps(example) + "\n" for example in examples)
     if options.out:
-        lines = [json.dumps(example) + "\n" for example in examples]
-        pathlib.Path(options.out).write_text("".join(lines))
+        pathlib.Path(options.out).write_text(lines)
+    if options.same_as and pathlib.Path(options.same_as).read_text() != lines:
+        sys.exit(f"{options.same_as} is out of date: run {sys.argv[0]} --out {options.same_as}")
     print(f"{len(examples)} examples" + (", all correct" if options.check else ""))
 
 
