@@ -5,7 +5,7 @@
     python3 prompts/make_warmup.py --check --out prompts/warmup.jsonl [--seed 1] [--generated 383]
     python3 prompts/make_warmup.py --same-as prompts/warmup.jsonl    # is the file up to date?
 
-Two sources. Hand-written examples (worked_examples/*.cpp) show many kinds of kernels and techniques,
+Two sources. Hand-written examples (worked_examples/*.cpp) show many kinds of kernels and methods,
 but alone they are memorised: a small model then answers an unseen function with one it has seen. So
 most examples are generated: loop nests over random expressions, each with a correct rewrite. What
 is learned from them is the relation between a function and its rewrite.
