@@ -10,7 +10,7 @@
 #
 # Results are in runs/quickstart. Run again, it skips what is done: a finished campaign is shown
 # again, an interrupted one goes on, and where the options, the problem or the campaign file have
-# changed the old directory is kept as runs/quickstart.1 (2, 3 …) and a new run begins.
+# changed, the old directory is kept as runs/quickstart.1 (2, 3 …) and a new run begins.
 
 # shellcheck source=deploy/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
@@ -69,7 +69,7 @@ start_cluster() {
   # The same place every time, so that an interrupted campaign finds its sockets again, and a short
   # one: a unix socket's path holds 108 bytes.
   CLUSTER_DIR="$CACHE/cluster-$(sha256sum <<<"$RUN" | cut -c1-8)"
-  mkdir -p -m 700 "$CLUSTER_DIR"
+  [[ -d "$CLUSTER_DIR" ]] || mkdir -m 700 "$CLUSTER_DIR"
   trap stop_cluster EXIT
   bash "$DEPLOY/private_sshd.sh" start "$CLUSTER_DIR/sshd"
   service trainer "$BIN/whet-trainer" serve --listen "unix:$CLUSTER_DIR/trainer.sock"
@@ -98,7 +98,7 @@ cluster_settings() {
 # One line that changes with whatever would change the run.
 run_identity() {
   local problem="${PROBLEM:-$WHETSTONE_ROOT/prompts/matmul_f32.md}"
-  { cat "$CAMPAIGN" "$problem"; printf '%s\n' "$SSH" "${SETS[@]}"; } | sha256sum | cut -d' ' -f1
+  { cat "$CAMPAIGN" "$problem" "$WHETSTONE_ROOT/prompts/warmup.jsonl"; printf '%s\n' "$SSH" "${SETS[@]}"; } | sha256sum | cut -d' ' -f1
 }
 
 move_aside() {
