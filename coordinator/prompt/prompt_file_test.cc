@@ -302,6 +302,16 @@ TEST(PromptFileTest, EveryProblemOfTheRepositoryParses) {
   EXPECT_GE(problems, 8);
 }
 
+TEST(PromptFileTest, TheExampleThatTeachesTheFormatParses) {
+  const auto readme = ReadFile(WHETSTONE_SOURCE_DIR "/prompts/README.md");
+  ASSERT_TRUE(readme.ok());
+  const std::string fence = "````markdown\n";
+  const size_t begin = readme->find(fence) + fence.size();
+  const size_t end = readme->find("````\n", begin);
+  ASSERT_NE(end, std::string::npos);
+  EXPECT_EQ(Message(readme->substr(begin, end - begin)), "OK");
+}
+
 TEST(PromptFileTest, AMissingFileIsNamed) {
   const auto problem = ParsePromptFile("/nonexistent/p.md");
   EXPECT_EQ(problem.status().code(), absl::StatusCode::kNotFound);
