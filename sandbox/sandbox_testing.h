@@ -1,0 +1,76 @@
+// What the sandbox's tests share: an inmate that does as it is told, and a fixture that looks for
+// leftovers after each test.
+#ifndef WHETSTONE_SANDBOX_SANDBOX_TESTING_H_
+#define WHETSTONE_SANDBOX_SANDBOX_TESTING_H_
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <limits.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "common/file.h"
+#include "sandbox/sandbox.h"
+
+namespace whetstone {
+
+// Where this test's helper programs lie.
+inline std::string OwnFolder() {
+  char self[PATH_MAX] = {};
+  const ssize_t size = readlink("/proc/self/exe", self, sizeof(self) - 1);
+  EXPECT_GT(size, 0);
+  return std::filesystem::path(self).parent_path();
+}
+
+// A sandbox for sandbox_test_program with these arguments.
+inline SandboxSpec Inmate(std::vector<std::string> args, Profile profile = Profile::kRun) {
+  SandboxSpec spec;
+  spec.profile = profile;
+  spec.argv = {"/opt/inmate"};
+  spec.argv.insert(spec.argv.end(), args.begin(), args.end());
+  spec.binds = {{OwnFolder() + "/sandbox_test_program", "/opt/inmate"}};
+  spec.limits.wall = std::chrono::milliseconds(20'000);
+  if (profile == Profile::kRun) spec.limits.processes_max = 1;
+  return spec;
+}
+
+inline SandboxResult MustRun(const SandboxSpec& spec) {
+  absl::StatusOr<SandboxResult> result = Sandbox::Run(spec);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? *std::move(result) : SandboxResult{};
+}
+
+inline std::string HostMounts() { return ReadFile("/proc/self/mountinfo").value_or("?"); }
+
+// Direct children of this process, of any exit signal.
+inline std::string Children() {
+  std::string all;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    all += ReadFile(task.path() / "children").value_or("");
+  }
+  return all;
+}
+
+class SandboxTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    mounts_ = HostMounts();
+    children_ = Children();
+  }
+  // Nothing may be left, whatever the test did: no process, no mount.
+  void TearDown() override {
+    EXPECT_EQ(HostMounts(), mounts_);
+    EXPECT_EQ(Children(), children_);
+  }
+
+ private:
+  std::string mounts_;
+  std::string children_;
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_SANDBOX_SANDBOX_TESTING_H_
