@@ -305,67 +305,93 @@ bool IsTuningFlag(absl::string_view flag) {
          absl::StartsWith(flag, "-W");
 }
 
+bool IsHeaderName(absl::string_view header) {
+  if (header.empty() || header.size() > 64 || header[0] == '/') return false;
+  if (absl::StrContains(header, "..")) return false;
+  return std::all_of(header.begin(), header.end(), [](unsigned char c) {
+    return absl::ascii_isalnum(c) || absl::StrContains("_+-./", std::string(1, c));
+  });
+}
+
+absl::Status ReadStandard(const YamlMap& map, v1::CompileRules* rules) {
+  if (!map.Has("std")) return absl::OkStatus();
+  const std::vector<std::string> known = {"c++17", "c++20", "c++23"};
+  ASSIGN_OR_RETURN(const std::string name, map.String("std"));
+  if (!Contains(known, name)) return NotOneOf(map, "std", name, known);
+  rules->set_std(name);
+  return absl::OkStatus();
+}
+
+absl::Status ReadFlags(const YamlMap& map, v1::CompileRules* rules) {
+  if (!map.Has("flags")) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<std::string> flags, map.Strings("flags"));
+  rules->clear_flags();
+  for (const std::string& flag : flags) {
+    if (!IsTuningFlag(flag)) {
+      return map.Error("flags", absl::StrCat("flag '", flag, "' is not allowed: only -O…, -m…, ",
+                                             "-f…, -D… and -W… that tune the code are"));
+    }
+    rules->add_flags(flag);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadHeaders(const YamlMap& map, v1::CompileRules* rules) {
+  if (!map.Has("headers")) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<std::string> headers, map.Strings("headers"));
+  for (const std::string& header : headers) {
+    if (!IsHeaderName(header)) {
+      return map.Error("headers", absl::StrCat("'", header, "' is not a header's name: write ",
+                                               "immintrin.h, not <immintrin.h>"));
+    }
+    rules->add_headers(header);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadAllow(const YamlMap& map, v1::CompileRules* rules) {
+  if (!map.Has("allow")) return absl::OkStatus();
+  const std::vector<std::string> known = {"target", "pragma", "static", "asm", "threads"};
+  ASSIGN_OR_RETURN(const std::vector<std::string> allow, map.Strings("allow"));
+  rules->clear_allow();
+  for (const std::string& word : allow) {
+    if (!Contains(known, word)) return NotOneOf(map, "allow", word, known);
+    rules->add_allow(word);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadThreads(const YamlMap& map, v1::CompileRules* rules) {
+  if (!map.Has("threads")) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const int64_t threads, map.Integer("threads"));
+  if (threads < 1 || threads > kThreadsMax) {
+    return map.Error("threads",
+                     absl::StrCat("threads must be 1 to ", kThreadsMax, ", not ", threads));
+  }
+  const bool allowed =
+      std::find(rules->allow().begin(), rules->allow().end(), "threads") != rules->allow().end();
+  if (threads > 1 && !allowed) {
+    return map.Error("threads",
+                     absl::StrCat(threads, " threads, but 'threads' is not in compile.allow"));
+  }
+  rules->set_threads(static_cast<int32_t>(threads));
+  return absl::OkStatus();
+}
+
 absl::Status ReadCompile(const YamlMap& top, v1::Problem* problem) {
   v1::CompileRules* rules = problem->mutable_compile();
   rules->set_std("c++20");
   rules->set_threads(1);
-  std::vector<std::string> flags = {"-O3", "-march=native"};
-  std::vector<std::string> headers;
-  std::vector<std::string> allow = {"target", "pragma", "static"};
-  if (top.Has("compile")) {
-    ASSIGN_OR_RETURN(const YamlMap map, top.Map("compile"));
-    RETURN_IF_ERROR(map.AllowOnly({"std", "flags", "headers", "allow", "threads"}));
-    if (map.Has("std")) {
-      ASSIGN_OR_RETURN(const std::string std_name, map.String("std"));
-      const std::vector<std::string> known = {"c++17", "c++20", "c++23"};
-      if (!Contains(known, std_name)) return NotOneOf(map, "std", std_name, known);
-      rules->set_std(std_name);
-    }
-    if (map.Has("flags")) {
-      ASSIGN_OR_RETURN(flags, map.Strings("flags"));
-      for (const std::string& flag : flags) {
-        if (IsTuningFlag(flag)) continue;
-        return map.Error("flags", absl::StrCat("flag '", flag, "' is not allowed: only -O…, -m…, ",
-                                               "-f…, -D… and -W… that tune the code are"));
-      }
-    }
-    if (map.Has("headers")) {
-      ASSIGN_OR_RETURN(headers, map.Strings("headers"));
-      for (const std::string& header : headers) {
-        const bool valid = !header.empty() && header.size() <= 64 && header[0] != '/' &&
-                           !absl::StrContains(header, "..") &&
-                           header.find_first_not_of(
-                               "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRST"
-                               "UVWXYZ0123456789_+-./") == std::string::npos;
-        if (valid) continue;
-        return map.Error("headers", absl::StrCat("'", header, "' is not a header's name: write ",
-                                                 "immintrin.h, not <immintrin.h>"));
-      }
-    }
-    if (map.Has("allow")) {
-      ASSIGN_OR_RETURN(allow, map.Strings("allow"));
-      const std::vector<std::string> known = {"target", "pragma", "static", "asm", "threads"};
-      for (const std::string& word : allow) {
-        if (!Contains(known, word)) return NotOneOf(map, "allow", word, known);
-      }
-    }
-    if (map.Has("threads")) {
-      ASSIGN_OR_RETURN(const int64_t threads, map.Integer("threads"));
-      if (threads < 1 || threads > kThreadsMax) {
-        return map.Error("threads",
-                         absl::StrCat("threads must be 1 to ", kThreadsMax, ", not ", threads));
-      }
-      if (threads > 1 && !Contains(allow, "threads")) {
-        return map.Error("threads",
-                         absl::StrCat(threads, " threads, but 'threads' is not in compile.allow"));
-      }
-      rules->set_threads(static_cast<int32_t>(threads));
-    }
-  }
-  for (std::string& flag : flags) rules->add_flags(std::move(flag));
-  for (std::string& header : headers) rules->add_headers(std::move(header));
-  for (std::string& word : allow) rules->add_allow(std::move(word));
-  return absl::OkStatus();
+  for (const char* flag : {"-O3", "-march=native"}) rules->add_flags(flag);
+  for (const char* word : {"target", "pragma", "static"}) rules->add_allow(word);
+  if (!top.Has("compile")) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const YamlMap map, top.Map("compile"));
+  RETURN_IF_ERROR(map.AllowOnly({"std", "flags", "headers", "allow", "threads"}));
+  RETURN_IF_ERROR(ReadStandard(map, rules));
+  RETURN_IF_ERROR(ReadFlags(map, rules));
+  RETURN_IF_ERROR(ReadHeaders(map, rules));
+  RETURN_IF_ERROR(ReadAllow(map, rules));
+  return ReadThreads(map, rules);
 }
 
 absl::Status ReadLimits(const YamlMap& top, v1::Problem* problem) {

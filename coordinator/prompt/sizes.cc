@@ -19,6 +19,9 @@ namespace {
 
 constexpr size_t kPointsMax = 64;
 const char* const kLists[] = {"check", "timed", "hidden"};
+// Stands for the variable of a size written as a plain integer until that variable is known; no
+// file can hold this key.
+constexpr char kPlainInteger[] = " ";
 
 // One expression of the front matter and how messages call it.
 struct Use {
@@ -77,9 +80,9 @@ absl::StatusOr<std::vector<std::string>> FindVariables(const YamlMap& sizes,
   }
   for (const char* list : kLists) {
     if (!sizes.Has(list)) continue;
-    ASSIGN_OR_RETURN(const std::vector<YamlMap> points, sizes.Maps(list, " "));
+    ASSIGN_OR_RETURN(const std::vector<YamlMap> points, sizes.Maps(list, kPlainInteger));
     if (points.empty()) continue;
-    if (!points[0].Has(" ")) return points[0].keys();
+    if (!points[0].Has(kPlainInteger)) return points[0].keys();
     if (used.size() == 1) return std::vector<std::string>(used.begin(), used.end());
     return sizes.Error(
         list, absl::StrCat("plain integers need exactly one size variable, but the ",
@@ -89,7 +92,7 @@ absl::StatusOr<std::vector<std::string>> FindVariables(const YamlMap& sizes,
   return std::vector<std::string>(used.begin(), used.end());
 }
 
-absl::Status CheckNames(const YamlMap& top, const YamlMap& sizes, const std::vector<Use>& uses,
+absl::Status CheckNames(const YamlMap& top, const std::vector<Use>& uses,
                         const std::vector<std::string>& variables) {
   std::set<std::string> used;
   for (const Use& use : uses) {
@@ -106,7 +109,6 @@ absl::Status CheckNames(const YamlMap& top, const YamlMap& sizes, const std::vec
     if (used.count(name) > 0) continue;
     return top.Error("sizes", absl::StrCat("size variable '", name, "' is used by no argument"));
   }
-  (void)sizes;
   return absl::OkStatus();
 }
 
@@ -229,7 +231,7 @@ absl::Status ReadSizes(const YamlMap& top, v1::Problem* problem) {
   if (variables.empty()) {
     return top.Error("sizes", "no argument uses a size variable: nothing to measure by size");
   }
-  RETURN_IF_ERROR(CheckNames(top, sizes, uses, variables));
+  RETURN_IF_ERROR(CheckNames(top, uses, variables));
   ASSIGN_OR_RETURN(const Signature signature, ParseSignature(problem->signature()));
   v1::Sizes* out = problem->mutable_sizes();
   for (const std::string list : kLists) {
