@@ -44,6 +44,8 @@ class AdamW {
   Weights& moments1() { return moments1_; }
   Weights& moments2() { return moments2_; }
   const Weights& masters() const { return masters_; }
+  const Weights& moments1() const { return moments1_; }
+  const Weights& moments2() const { return moments2_; }
   int64_t steps() const { return steps_; }
   void set_steps(int64_t steps) { steps_ = steps; }
   void CopyMastersTo(Weights& weights) const;

@@ -349,25 +349,4 @@ absl::StatusOr<UpdateResult> Learner::Supervised(const std::vector<LearnedSequen
   return result;
 }
 
-absl::StatusOr<std::vector<std::vector<float>>> Learner::Score(
-    const std::vector<std::vector<int32_t>>& sequences) {
-  std::vector<std::vector<float>> logprobs(sequences.size());
-  std::vector<Tree> trees(sequences.size());
-  for (size_t s = 0; s < sequences.size(); ++s) {
-    const std::string where = absl::StrCat("sequence ", s);
-    RETURN_IF_ERROR(CheckIds(sequences[s], where));
-    RETURN_IF_ERROR(CheckLength(static_cast<int64_t>(sequences[s].size()), where));
-    if (sequences[s].size() < 2) continue;
-    trees[s].prefix = {sequences[s][0]};
-    trees[s].branches = {{.ids = {sequences[s].begin() + 1, sequences[s].end()}, .learn_from = 0}};
-  }
-  for (const PackedBatch& packed : Pack(trees, token_budget_)) {
-    const HeadOutput out = RunBatch(packed, 1.0, nullptr);
-    for (size_t i = 0; i < packed.targets.size(); ++i) {
-      logprobs[packed.targets[i].tree].push_back(out.logprobs[i]);
-    }
-  }
-  return logprobs;
-}
-
 }  // namespace whetstone

@@ -67,10 +67,6 @@ class Learner {
   absl::StatusOr<UpdateResult> Supervised(const std::vector<LearnedSequence>& sequences,
                                           const StepSettings& settings);
 
-  // Natural log-probability of every token after the first, at temperature 1.
-  absl::StatusOr<std::vector<std::vector<float>>> Score(
-      const std::vector<std::vector<int32_t>>& sequences);
-
   AdamW& optimizer() { return optimizer_; }
   const AdamW& optimizer() const { return optimizer_; }
   int64_t token_budget() const { return token_budget_; }

@@ -1,0 +1,251 @@
+#include "gpu_trainer/state/checkpoint.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/file.h"
+#include "common/status_macros.h"
+#include "gpu_trainer/model/safetensors.h"
+#include "gpu_trainer/state/manifest.h"
+
+namespace whetstone {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr char kResume[] = "resume";
+constexpr char kState[] = "resume/state.json";
+constexpr char kOptimizer[] = "resume/optimizer.safetensors";
+constexpr char kLastUpdate[] = "resume/last_update.pb";
+constexpr char kManifest[] = "resume/manifest.json";
+
+std::string Join(const std::string& directory, absl::string_view name) {
+  return absl::StrCat(directory, "/", name);
+}
+
+// Written by SaveWeights, or weights in a format that is not ours to copy.
+bool IsCopied(const std::string& name) {
+  if (name == "config.json" || name == "model.safetensors.index.json") return false;
+  for (const char* suffix : {".safetensors", ".bin", ".pt", ".pth", ".gguf", ".h5", ".msgpack"}) {
+    if (absl::EndsWith(name, suffix)) return false;
+  }
+  return true;
+}
+
+absl::Status CopySmallFiles(const std::string& from, const std::string& to) {
+  std::error_code error;
+  for (fs::directory_iterator it(from, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (!it->is_regular_file(error) || !IsCopied(name)) continue;
+    ASSIGN_OR_RETURN(const std::string content, ReadFile(it->path().string()));
+    RETURN_IF_ERROR(WriteFileAtomically(Join(to, name), content));
+  }
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot list ", from));
+  return absl::OkStatus();
+}
+
+// The optimizer's three sets of tensors under their names in the file.
+std::vector<std::pair<std::string, torch::Tensor>> OptimizerTensors(const AdamW& optimizer) {
+  std::vector<std::pair<std::string, torch::Tensor>> all;
+  const auto add = [&all](const std::string& kind, const Weights& weights) {
+    for (const auto& [name, tensor] : weights.Named()) {
+      all.emplace_back(absl::StrCat(kind, ".", name), tensor);
+    }
+  };
+  add("master", optimizer.masters());
+  add("moment1", optimizer.moments1());
+  add("moment2", optimizer.moments2());
+  return all;
+}
+
+absl::Status WriteOptimizer(const AdamW& optimizer, const std::string& path) {
+  std::vector<torch::Tensor> kept;  // owns the bytes until they are written
+  std::vector<SafetensorsTensor> tensors;
+  for (const auto& [name, tensor] : OptimizerTensors(optimizer)) {
+    kept.push_back(tensor.to(torch::kCPU).contiguous());
+    tensors.push_back({.name = name,
+                       .dtype = "F32",
+                       .shape = kept.back().sizes().vec(),
+                       .bytes = absl::string_view(static_cast<const char*>(kept.back().data_ptr()),
+                                                  static_cast<size_t>(kept.back().nbytes()))});
+  }
+  return WriteSafetensors(path, tensors);
+}
+
+absl::Status ReadOptimizer(const std::string& path, AdamW& optimizer) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<SafetensorsFile> file, SafetensorsFile::Open(path));
+  const auto wanted = OptimizerTensors(optimizer);
+  if (file->entries().size() != wanted.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", file->entries().size(),
+                                                   " tensors instead of ", wanted.size(),
+                                                   "; it belongs to another model"));
+  }
+  for (const auto& [name, tensor] : wanted) {
+    const auto it = file->entries().find(name);
+    if (it == file->entries().end() || it->second.dtype != "F32" ||
+        it->second.shape != tensor.sizes().vec()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          path, ": tensor ", name, " is missing or of another shape; it belongs to another model"));
+    }
+    const absl::string_view bytes = file->Bytes(it->second);
+    torch::Tensor host = torch::empty(tensor.sizes(), torch::kFloat);
+    std::memcpy(host.data_ptr(), bytes.data(), bytes.size());
+    tensor.detach().copy_(host);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SyncDirectory(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  absl::Cleanup close_fd = [fd] { close(fd); };
+  if (fsync(fd) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot fsync ", path));
+  return absl::OkStatus();
+}
+
+// Puts `temp` in `directory`'s place; an older one ends up at `temp`.
+absl::Status Publish(const std::string& temp, const std::string& directory) {
+  const bool exists = fs::exists(directory);
+  if (renameat2(AT_FDCWD, temp.c_str(), AT_FDCWD, directory.c_str(),
+                exists ? RENAME_EXCHANGE : RENAME_NOREPLACE) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot rename ", temp, " to ", directory));
+  }
+  return SyncDirectory(fs::path(directory).parent_path().string());
+}
+
+// What a trainer that was killed while it saved here left behind.
+void RemoveLeftovers(const fs::path& directory) {
+  std::error_code ignored;
+  const std::string prefix = directory.filename().string() + ".tmp-";
+  std::vector<fs::path> old;
+  for (const auto& entry : fs::directory_iterator(directory.parent_path(), ignored)) {
+    if (absl::StartsWith(entry.path().filename().string(), prefix)) old.push_back(entry.path());
+  }
+  for (const fs::path& path : old) fs::remove_all(path, ignored);
+}
+
+absl::Status WriteAll(const Policy& policy, const std::string& temp, const CheckpointFault& fault,
+                      Manifest* manifest) {
+  const auto stage = [&fault](absl::string_view name) {
+    return fault ? fault(name) : absl::OkStatus();
+  };
+  RETURN_IF_ERROR(MakeDirectories(Join(temp, kResume)));
+  RETURN_IF_ERROR(stage("weights"));
+  RETURN_IF_ERROR(SaveWeights(temp, policy.config, policy.weights, policy.weights.dtype()));
+  RETURN_IF_ERROR(stage("files"));
+  RETURN_IF_ERROR(CopySmallFiles(policy.directory, temp));
+  RETURN_IF_ERROR(stage("optimizer"));
+  json state = {{"format", 1}, {"adam_steps", 0}};
+  if (const Learner* learner = policy.learner_if_any()) {
+    state["adam_steps"] = learner->optimizer().steps();
+    RETURN_IF_ERROR(WriteOptimizer(learner->optimizer(), Join(temp, kOptimizer)));
+  }
+  RETURN_IF_ERROR(WriteFileAtomically(Join(temp, kState), state.dump() + "\n"));
+  if (policy.last_update.has_value()) {
+    RETURN_IF_ERROR(
+        WriteFileAtomically(Join(temp, kLastUpdate), policy.last_update->SerializeAsString()));
+  }
+  RETURN_IF_ERROR(stage("manifest"));
+  ASSIGN_OR_RETURN(*manifest, DigestDirectory(temp));
+  RETURN_IF_ERROR(WriteFileAtomically(Join(temp, kManifest), ManifestToJson(*manifest)));
+  return SyncDirectory(temp);
+}
+
+absl::Status ReadResume(const std::string& directory, Policy& policy) {
+  const std::string manifest_path = Join(directory, kManifest);
+  absl::StatusOr<std::string> text = ReadFile(manifest_path);
+  if (!text.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(directory, " has a resume folder but no readable manifest (",
+                     text.status().message(), "); the checkpoint is damaged, use an older one"));
+  }
+  ASSIGN_OR_RETURN(const Manifest manifest, ParseManifest(*text, manifest_path));
+  RETURN_IF_ERROR(VerifyDirectory(directory, manifest));
+
+  const std::string state_path = Join(directory, kState);
+  ASSIGN_OR_RETURN(const std::string state_text, ReadFile(state_path));
+  const json state = json::parse(state_text, nullptr, /*allow_exceptions=*/false);
+  if (!state.is_object() || state.value("format", json()) != 1 || !state.contains("adam_steps") ||
+      !state["adam_steps"].is_number_unsigned()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(state_path, ": not a state of format 1; another version wrote it"));
+  }
+  if (manifest.contains(kOptimizer)) {
+    AdamW& optimizer = policy.learner().optimizer();
+    RETURN_IF_ERROR(ReadOptimizer(Join(directory, kOptimizer), optimizer));
+    optimizer.set_steps(state["adam_steps"].get<int64_t>());
+    optimizer.CopyMastersTo(policy.weights);
+  }
+  if (manifest.contains(kLastUpdate)) {
+    ASSIGN_OR_RETURN(const std::string bytes, ReadFile(Join(directory, kLastUpdate)));
+    v1::UpdateResponse last;
+    if (!last.ParseFromString(bytes)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(Join(directory, kLastUpdate), ": not an UpdateResponse"));
+    }
+    policy.last_update = std::move(last);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<SavedCheckpoint> SaveCheckpoint(const Policy& policy, const std::string& path,
+                                               const CheckpointFault& fault) {
+  std::error_code error;
+  fs::path absolute = fs::absolute(path, error).lexically_normal();
+  if (error || path.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("'", path, "' is no path for a checkpoint"));
+  }
+  if (!absolute.has_filename()) absolute = absolute.parent_path();
+  const std::string directory = absolute.string();
+  if (fs::exists(directory) && !fs::exists(Join(directory, kManifest))) {
+    return absl::AlreadyExistsError(
+        absl::StrCat(directory, " exists and is no checkpoint; it will not be replaced"));
+  }
+  RETURN_IF_ERROR(MakeDirectories(absolute.parent_path().string()));
+  RemoveLeftovers(absolute);
+  const std::string temp = absl::StrCat(directory, ".tmp-", getpid());
+  absl::Cleanup remove_temp = [&temp] {
+    std::error_code ignored;
+    fs::remove_all(temp, ignored);
+  };
+  Manifest manifest;
+  RETURN_IF_ERROR(WriteAll(policy, temp, fault, &manifest));
+  if (fault) RETURN_IF_ERROR(fault("rename"));
+  RETURN_IF_ERROR(Publish(temp, directory));
+  return SavedCheckpoint{.checksum = ChecksumOf(manifest), .bytes = BytesOf(manifest)};
+}
+
+absl::StatusOr<std::unique_ptr<Policy>> LoadPolicy(const std::string& directory,
+                                                   torch::ScalarType dtype, torch::Device device,
+                                                   const LearnerOptions& options) {
+  if (!fs::is_directory(directory)) {
+    return absl::NotFoundError(
+        absl::StrCat(directory,
+                     ": no such directory on the trainer's machine; a model is a "
+                     "directory with config.json, model.safetensors and tokenizer.json"));
+  }
+  auto policy = std::make_unique<Policy>();
+  policy->directory = directory;
+  policy->learner_options = options;
+  ASSIGN_OR_RETURN(policy->config, LoadModelConfig(directory));
+  ASSIGN_OR_RETURN(policy->weights, LoadWeights(directory, policy->config, dtype, device));
+  if (fs::exists(Join(directory, kResume))) RETURN_IF_ERROR(ReadResume(directory, *policy));
+  return policy;
+}
+
+}  // namespace whetstone

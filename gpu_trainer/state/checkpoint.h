@@ -1,0 +1,56 @@
+// Checkpoints: a Hugging Face directory that transformers and vLLM load unchanged, plus resume/.
+//
+//   DIR/config.json, model.safetensors      weights in the compute type
+//   DIR/tokenizer.json, …                   the other small files of the policy's origin, copied
+//   DIR/resume/state.json                   {"format": 1, "adam_steps": n}
+//   DIR/resume/optimizer.safetensors        F32: master.NAME, moment1.NAME, moment2.NAME
+//   DIR/resume/last_update.pb               whetstone.v1.UpdateResponse
+//   DIR/resume/manifest.json                {"format": 1, "files": {NAME: {"bytes", "sha256"}}}
+//
+// A policy that never learned has no optimizer.safetensors. All or nothing: everything is written
+// to DIR.tmp-PID, fsynced, and renamed at the end; replacing an older DIR is atomic too. Loading
+// verifies every byte against the manifest. 2 steps = 1 step + save + load + 1 step, bit for bit.
+#ifndef WHETSTONE_GPU_TRAINER_STATE_CHECKPOINT_H_
+#define WHETSTONE_GPU_TRAINER_STATE_CHECKPOINT_H_
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "gpu_trainer/state/policy.h"
+
+namespace whetstone {
+
+struct SavedCheckpoint {
+  // SHA-256 (hex) over the sorted lines "NAME SHA256\n" of all files but the manifest.
+  std::string checksum;
+  int64_t bytes = 0;
+};
+
+// For tests: called before each stage ("weights", "files", "optimizer", "manifest", "rename"); an
+// error makes the save fail there.
+using CheckpointFault = std::function<absl::Status(absl::string_view stage)>;
+
+// `directory`: absolute, or relative to the working directory; its parent is made if missing.
+// RESOURCE_EXHAUSTED: disk full. After any failure nothing is left behind, an older checkpoint of
+// that name included unharmed.
+absl::StatusOr<SavedCheckpoint> SaveCheckpoint(const Policy& policy, const std::string& directory,
+                                               const CheckpointFault& fault = nullptr);
+
+// Reads a checkpoint, or any Hugging Face directory as a policy that has not learned yet. Masters
+// of the latter start from the weights in the compute type.
+// NOT_FOUND: no such directory. INVALID_ARGUMENT: unsupported model, or a missing, truncated,
+// changed or foreign file, named.
+absl::StatusOr<std::unique_ptr<Policy>> LoadPolicy(const std::string& directory,
+                                                   torch::ScalarType dtype, torch::Device device,
+                                                   const LearnerOptions& options);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_STATE_CHECKPOINT_H_

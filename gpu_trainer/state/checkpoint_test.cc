@@ -1,0 +1,214 @@
+#include "gpu_trainer/state/checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "common/file.h"
+#include "gpu_trainer/grpo/reference.h"
+#include "gpu_trainer/state/manifest.h"
+
+namespace whetstone {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+constexpr char kConfig[] = R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama",
+  "hidden_act": "silu", "hidden_size": 36, "intermediate_size": 52, "num_hidden_layers": 2,
+  "num_attention_heads": 6, "num_key_value_heads": 2, "head_dim": 8, "vocab_size": 97,
+  "max_position_embeddings": 256, "rms_norm_eps": 1e-6, "rope_theta": 10000.0,
+  "tie_word_embeddings": true, "torch_dtype": "bfloat16"})";
+
+class CheckpointTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    absl::StatusOr<TempDir> dir = TempDir::Make("ckpt");
+    ASSERT_TRUE(dir.ok());
+    dir_ = std::make_unique<TempDir>(*std::move(dir));
+    // A model as an operator would bring it, with a small file that must travel along.
+    absl::StatusOr<ModelConfig> config = ParseModelConfig(kConfig, "test");
+    ASSERT_TRUE(config.ok()) << config.status();
+    ASSERT_TRUE(SaveWeights(Path("origin"), *config, reference::TinyWeights(*config, torch::kFloat),
+                            torch::kBFloat16)
+                    .ok());
+    ASSERT_TRUE(WriteFileAtomically(Path("origin/tokenizer.json"), "{}").ok());
+    ASSERT_TRUE(WriteFileAtomically(Path("origin/pytorch_model.bin"), "not to be copied").ok());
+  }
+
+  std::string Path(const std::string& name) const { return dir_->path() + "/" + name; }
+
+  std::unique_ptr<Policy> Load(const std::string& name) {
+    absl::StatusOr<std::unique_ptr<Policy>> policy =
+        LoadPolicy(Path(name), torch::kBFloat16, torch::kCPU, {});
+    EXPECT_TRUE(policy.ok()) << policy.status();
+    return policy.ok() ? *std::move(policy) : nullptr;
+  }
+
+  static void Step(Policy& policy, int step) {
+    std::vector<LearnedSequence> batch;
+    for (int32_t i = 0; i < 3; ++i) {
+      batch.push_back(
+          {.ids = {1, 2, 3 + i, static_cast<int32_t>(10 + step), 40, 41 + i}, .learn_from = 3});
+    }
+    StepSettings settings;
+    settings.adamw.lr = 1e-3;
+    absl::StatusOr<UpdateResult> result = policy.learner().Supervised(batch, settings);
+    ASSERT_TRUE(result.ok()) << result.status();
+    v1::UpdateResponse response;
+    response.mutable_name()->set_phase(v1::UpdateName::WARMUP);
+    response.mutable_name()->set_step(step);
+    response.set_applied(true);
+    (*response.mutable_metrics())["loss"] = result->metrics["loss"];
+    policy.last_update = response;
+  }
+
+  static void ExpectSameBits(const Weights& a, const Weights& b) {
+    const auto x = a.Named(), y = b.Named();
+    ASSERT_EQ(x.size(), y.size());
+    for (size_t i = 0; i < x.size(); ++i) {
+      EXPECT_TRUE(torch::equal(x[i].second, y[i].second)) << x[i].first;
+    }
+  }
+
+  std::vector<std::string> Names(const std::string& of) const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(of)) {
+      names.push_back(entry.path().filename().string());
+    }
+    return names;
+  }
+
+  std::unique_ptr<TempDir> dir_;
+};
+
+TEST_F(CheckpointTest, TwoStepsEqualStepSaveLoadStep) {
+  const std::unique_ptr<Policy> straight = Load("origin");
+  Step(*straight, 1);
+  Step(*straight, 2);
+
+  const std::unique_ptr<Policy> first = Load("origin");
+  Step(*first, 1);
+  const absl::StatusOr<SavedCheckpoint> saved = SaveCheckpoint(*first, Path("deep/er/step-1"));
+  ASSERT_TRUE(saved.ok()) << saved.status();
+  EXPECT_EQ(saved->checksum.size(), 64u);
+  const std::unique_ptr<Policy> second = Load("deep/er/step-1");
+  ASSERT_TRUE(second->last_update.has_value());
+  EXPECT_EQ(second->last_update->SerializeAsString(), first->last_update->SerializeAsString());
+  ExpectSameBits(second->weights, first->weights);
+  Step(*second, 2);
+
+  ExpectSameBits(second->weights, straight->weights);
+  ExpectSameBits(second->learner().optimizer().masters(),
+                 straight->learner().optimizer().masters());
+  ExpectSameBits(second->learner().optimizer().moments2(),
+                 straight->learner().optimizer().moments2());
+}
+
+TEST_F(CheckpointTest, CarriesTheOriginsSmallFilesButNoForeignWeights) {
+  const std::unique_ptr<Policy> policy = Load("origin");
+  ASSERT_TRUE(SaveCheckpoint(*policy, Path("saved")).ok());
+  EXPECT_THAT(Names(Path("saved")),
+              testing::UnorderedElementsAre("config.json", "model.safetensors", "tokenizer.json",
+                                            "resume"));
+  // And once more from the copy, replacing itself.
+  const std::unique_ptr<Policy> copy = Load("saved");
+  ASSERT_TRUE(SaveCheckpoint(*copy, Path("saved")).ok());
+  EXPECT_EQ(*ReadFile(Path("saved/tokenizer.json")), "{}");
+}
+
+TEST_F(CheckpointTest, EveryDamageIsRefusedByName) {
+  const std::unique_ptr<Policy> policy = Load("origin");
+  Step(*policy, 1);
+  const auto damaged = [&](const std::string& file, const std::function<void(std::string)>& harm) {
+    const std::string name = "damaged";
+    fs::remove_all(Path(name));
+    EXPECT_TRUE(SaveCheckpoint(*policy, Path(name)).ok());
+    harm(Path(name) + "/" + file);
+    const auto loaded = LoadPolicy(Path(name), torch::kBFloat16, torch::kCPU, {});
+    EXPECT_EQ(loaded.status().code(), absl::StatusCode::kInvalidArgument) << file;
+    EXPECT_THAT(std::string(loaded.status().message()), HasSubstr(file));
+  };
+  const auto truncate = [](const std::string& path) {
+    fs::resize_file(path, fs::file_size(path) - 1);
+  };
+  const auto flip = [](const std::string& path) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(-1, std::ios::end);
+    const char last = static_cast<char>(file.get());
+    file.seekp(-1, std::ios::end);
+    file.put(static_cast<char>(last ^ 1));
+  };
+  damaged("resume/optimizer.safetensors", truncate);
+  damaged("resume/optimizer.safetensors", flip);
+  damaged("resume/optimizer.safetensors", [](const std::string& p) { fs::remove(p); });
+  damaged("model.safetensors", flip);
+  damaged("tokenizer.json", flip);
+  damaged("resume/last_update.pb", flip);
+  damaged("resume/manifest.json",
+          [](const std::string& p) { fs::resize_file(p, fs::file_size(p) / 2); });
+}
+
+TEST_F(CheckpointTest, AnotherModelsStateIsRefused) {
+  const std::unique_ptr<Policy> policy = Load("origin");
+  Step(*policy, 1);
+  ASSERT_TRUE(SaveCheckpoint(*policy, Path("saved")).ok());
+  // The optimizer file of a model with other tensors, with a manifest that is in order.
+  ASSERT_TRUE(fs::copy_file(Path("saved/model.safetensors"),
+                            Path("saved/resume/optimizer.safetensors"),
+                            fs::copy_options::overwrite_existing));
+  fs::remove(Path("saved/resume/manifest.json"));
+  const absl::StatusOr<Manifest> manifest = DigestDirectory(Path("saved"));
+  ASSERT_TRUE(manifest.ok());
+  ASSERT_TRUE(
+      WriteFileAtomically(Path("saved/resume/manifest.json"), ManifestToJson(*manifest)).ok());
+  const auto loaded = LoadPolicy(Path("saved"), torch::kBFloat16, torch::kCPU, {});
+  EXPECT_THAT(std::string(loaded.status().message()), HasSubstr("belongs to another model"));
+}
+
+TEST_F(CheckpointTest, AFailureAtAnyStageLeavesTheOldCheckpointAndNothingElse) {
+  const std::unique_ptr<Policy> policy = Load("origin");
+  Step(*policy, 1);
+  fs::create_directory(Path("all"));
+  ASSERT_TRUE(SaveCheckpoint(*policy, Path("all/step")).ok());
+  const std::string before = *ReadFile(Path("all/step/resume/manifest.json"));
+  Step(*policy, 2);
+  for (const std::string stage : {"weights", "files", "optimizer", "manifest", "rename"}) {
+    bool reached = false;
+    const auto saved = SaveCheckpoint(*policy, Path("all/step"), [&](absl::string_view at) {
+      if (at != stage) return absl::OkStatus();
+      reached = true;
+      return absl::ResourceExhaustedError("the disk is full");
+    });
+    EXPECT_TRUE(reached) << stage;
+    EXPECT_EQ(saved.status().code(), absl::StatusCode::kResourceExhausted) << stage;
+    EXPECT_THAT(Names(Path("all")), testing::ElementsAre("step")) << stage;
+    EXPECT_EQ(*ReadFile(Path("all/step/resume/manifest.json")), before) << stage;
+  }
+}
+
+TEST_F(CheckpointTest, WhatAKilledSaveLeftBehindIsRemovedByTheNext) {
+  const std::unique_ptr<Policy> policy = Load("origin");
+  fs::create_directories(Path("all/step.tmp-1/resume"));
+  ASSERT_TRUE(SaveCheckpoint(*policy, Path("all/step")).ok());
+  EXPECT_THAT(Names(Path("all")), testing::ElementsAre("step"));
+}
+
+TEST_F(CheckpointTest, ADirectoryThatIsNoCheckpointIsNotReplaced) {
+  const std::unique_ptr<Policy> policy = Load("origin");
+  fs::create_directory(Path("home"));
+  EXPECT_EQ(SaveCheckpoint(*policy, Path("home")).status().code(),
+            absl::StatusCode::kAlreadyExists);
+}
+
+TEST_F(CheckpointTest, AMissingDirectoryIsNotFound) {
+  const auto loaded = LoadPolicy(Path("nowhere"), torch::kBFloat16, torch::kCPU, {});
+  EXPECT_EQ(loaded.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(loaded.status().message()), HasSubstr("nowhere"));
+}
+
+}  // namespace
+}  // namespace whetstone

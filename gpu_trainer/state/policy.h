@@ -1,0 +1,50 @@
+// The policy a trainer process holds: the model and, once it has learned, the optimizer's state and
+// the name of the last update.
+//
+//   ASSIGN_OR_RETURN(std::unique_ptr<Policy> policy, LoadPolicy(directory, options));  //
+//   checkpoint.h policy->learner().Grpo(…);
+//
+// Not thread-safe.
+#ifndef WHETSTONE_GPU_TRAINER_STATE_POLICY_H_
+#define WHETSTONE_GPU_TRAINER_STATE_POLICY_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "gpu_trainer/grpo/learner.h"
+#include "gpu_trainer/model/config.h"
+#include "gpu_trainer/model/weights.h"
+#include "whetstone/v1/trainer.pb.h"
+
+namespace whetstone {
+
+// Neither copied nor moved: the learner borrows config and weights.
+struct Policy {
+  Policy() = default;
+  Policy(const Policy&) = delete;
+  Policy& operator=(const Policy&) = delete;
+
+  // Made at first use: a policy that only generates needs no optimizer (16 bytes a parameter).
+  Learner& learner() {
+    if (learner_ == nullptr) learner_ = std::make_unique<Learner>(config, weights, learner_options);
+    return *learner_;
+  }
+  const Learner* learner_if_any() const { return learner_.get(); }
+
+  // Where it was loaded from; tokenizer and other small files are copied from here into
+  // checkpoints.
+  std::string directory;
+  ModelConfig config;
+  Weights weights;
+  LearnerOptions learner_options;
+  // The last update applied since LoadPolicy or before the checkpoint, and what it answered.
+  std::optional<v1::UpdateResponse> last_update;
+
+ private:
+  std::unique_ptr<Learner> learner_;
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_STATE_POLICY_H_
