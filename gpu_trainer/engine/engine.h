@@ -105,11 +105,13 @@ class Engine {
   absl::StatusOr<std::vector<float>> Score(const std::vector<int32_t>& ids);
 
  private:
+  void EnsureRope(int64_t positions);
+
   const ModelConfig& config_;
   const Weights& weights_;
   const Tokenizer& tokenizer_;
   EngineOptions options_;
-  RopeTable rope_;
+  RopeTable rope_;  // grows with the longest sequence seen
 };
 
 }  // namespace whetstone

@@ -1,0 +1,23 @@
+#include "gpu_trainer/engine/kv_cache.h"
+
+#include "gpu_trainer/ops/attention_avx512.h"
+#include "gpu_trainer/ops/cpu.h"
+
+namespace whetstone {
+
+std::unique_ptr<KvCache> MakeKvCache(const ModelConfig& config, torch::ScalarType dtype,
+                                     torch::Device device, int64_t slots, int64_t suffix_tokens) {
+  if (device.is_cpu() && HasAvx512Kernels()) {
+    return MakePackedKvCache(config, dtype, slots, suffix_tokens);
+  }
+  return MakePlainKvCache(config, dtype, device, slots, suffix_tokens);
+}
+
+int64_t KvBytes(const ModelConfig& config, torch::ScalarType dtype, int64_t tokens) {
+  const int64_t block = (tokens + kPackedBlock - 1) / kPackedBlock * kPackedBlock;
+  const int64_t dp = (config.head_dim + 15) / 16 * 16;
+  return 2 * config.layers * config.kv_heads * dp * block *
+         static_cast<int64_t>(c10::elementSize(dtype));
+}
+
+}  // namespace whetstone

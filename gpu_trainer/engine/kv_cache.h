@@ -1,0 +1,63 @@
+// Keys and values of sequences that decode, in two parts: a prefix, stored once per group, and each
+// sequence's own suffix, in a slot. Attention runs over both at once.
+//
+//   auto cache = MakeKvCache(config, dtype, device, /*slots=*/16, /*suffix_tokens=*/128);
+//   Forward(…, [&](int64_t layer, const torch::Tensor& qkv) {              // prefill
+//     cache->StorePrefix(group, layer, qkv); return CausalAttention(config, qkv); });
+//   Forward(…, [&](int64_t layer, const torch::Tensor& qkv) {              // one token each
+//     return cache->Attend(layer, qkv, rows); });
+//
+// Two implementations, one contract and one test: packed for hand-written kernels on CPUs with
+// AVX-512, and plain LibTorch operators for any device. Not thread-safe.
+#ifndef WHETSTONE_GPU_TRAINER_ENGINE_KV_CACHE_H_
+#define WHETSTONE_GPU_TRAINER_ENGINE_KV_CACHE_H_
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "gpu_trainer/model/config.h"
+
+namespace whetstone {
+
+// One sequence in a decoding step.
+struct DecodeRow {
+  int32_t prefix = 0;
+  int32_t slot = 0;
+  int64_t suffix = 0;  // tokens its slot holds before this step
+};
+
+class KvCache {
+ public:
+  virtual ~KvCache() = default;
+
+  // qkv [n, H + 2K, D], rotated: keeps the keys and values as layer `layer` of `prefix`.
+  virtual void StorePrefix(int32_t prefix, int64_t layer, const torch::Tensor& qkv) = 0;
+  virtual void DropPrefix(int32_t prefix) = 0;
+
+  // qkv [rows, H + 2K, D], one token per row, rotated. Appends each row's key and value to its slot
+  // and returns its attention over prefix and suffix, itself included: [rows, H * D]. Rows of one
+  // prefix must be neighbours; no two rows share a slot.
+  virtual torch::Tensor Attend(int64_t layer, const torch::Tensor& qkv,
+                               const std::vector<DecodeRow>& rows) = 0;
+};
+
+// Every slot holds up to `suffix_tokens`. Memory for the slots is taken at once.
+std::unique_ptr<KvCache> MakeKvCache(const ModelConfig& config, torch::ScalarType dtype,
+                                     torch::Device device, int64_t slots, int64_t suffix_tokens);
+
+// The two, for tests. Packed: only where HasAvx512Kernels (ops/cpu.h), bf16 or f32 on a CPU.
+std::unique_ptr<KvCache> MakePackedKvCache(const ModelConfig& config, torch::ScalarType dtype,
+                                           int64_t slots, int64_t suffix_tokens);
+std::unique_ptr<KvCache> MakePlainKvCache(const ModelConfig& config, torch::ScalarType dtype,
+                                          torch::Device device, int64_t slots,
+                                          int64_t suffix_tokens);
+
+// What `tokens` cached tokens of one sequence take, all layers.
+int64_t KvBytes(const ModelConfig& config, torch::ScalarType dtype, int64_t tokens);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_ENGINE_KV_CACHE_H_

@@ -1,0 +1,116 @@
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "gpu_trainer/engine/kv_cache.h"
+
+namespace whetstone {
+namespace {
+
+using torch::indexing::Slice;
+
+class PlainKvCache final : public KvCache {
+ public:
+  PlainKvCache(const ModelConfig& config, torch::ScalarType dtype, torch::Device device,
+               int64_t slots, int64_t suffix_tokens)
+      : config_(config) {
+    const auto options = torch::dtype(dtype).device(device);
+    const std::vector<int64_t> shape = {slots, config.kv_heads, suffix_tokens, config.head_dim};
+    for (int64_t i = 0; i < config.layers; ++i) {
+      suffixes_.push_back({torch::zeros(shape, options), torch::zeros(shape, options)});
+    }
+  }
+
+  void StorePrefix(int32_t prefix, int64_t layer, const torch::Tensor& qkv) override {
+    // [K, n, D] each.
+    const torch::Tensor k = qkv.narrow(1, config_.heads, config_.kv_heads);
+    const torch::Tensor v = qkv.narrow(1, config_.heads + config_.kv_heads, config_.kv_heads);
+    std::vector<Part>& layers = prefixes_[prefix];
+    layers.resize(static_cast<size_t>(config_.layers));
+    layers[static_cast<size_t>(layer)] = {k.transpose(0, 1).contiguous(),
+                                          v.transpose(0, 1).contiguous()};
+  }
+
+  void DropPrefix(int32_t prefix) override { prefixes_.erase(prefix); }
+
+  torch::Tensor Attend(int64_t layer, const torch::Tensor& qkv,
+                       const std::vector<DecodeRow>& rows) override {
+    torch::NoGradGuard no_grad;
+    std::vector<int64_t> slots, lengths;
+    for (const DecodeRow& row : rows) {
+      slots.push_back(row.slot);
+      lengths.push_back(row.suffix);
+    }
+    const torch::Tensor slot = torch::tensor(slots).to(qkv.device());
+    const torch::Tensor length = torch::tensor(lengths).to(qkv.device());
+    Part& suffix = suffixes_[static_cast<size_t>(layer)];
+    suffix.k.index_put_({slot, Slice(), length}, qkv.narrow(1, config_.heads, config_.kv_heads));
+    suffix.v.index_put_({slot, Slice(), length},
+                        qkv.narrow(1, config_.heads + config_.kv_heads, config_.kv_heads));
+
+    std::vector<torch::Tensor> outs;
+    for (size_t begin = 0; begin < rows.size();) {
+      size_t end = begin + 1;
+      while (end < rows.size() && rows[end].prefix == rows[begin].prefix) ++end;
+      int64_t longest = 0;
+      for (size_t i = begin; i < end; ++i) longest = std::max(longest, rows[i].suffix + 1);
+      const int64_t at = static_cast<int64_t>(begin), n = static_cast<int64_t>(end - begin);
+      outs.push_back(AttendRun(prefixes_.at(rows[begin].prefix)[static_cast<size_t>(layer)], suffix,
+                               qkv.narrow(0, at, n).narrow(1, 0, config_.heads),
+                               slot.narrow(0, at, n), length.narrow(0, at, n), longest));
+      begin = end;
+    }
+    return torch::cat(outs, 0);
+  }
+
+ private:
+  struct Part {
+    torch::Tensor k, v;
+  };
+
+  // Rows of one prefix: q [n, H, D]. Query heads and rows that read the same keys are folded into
+  // rows of one matrix, so the prefix is read once.
+  torch::Tensor AttendRun(const Part& prefix, const Part& suffix, const torch::Tensor& q,
+                          const torch::Tensor& slot, const torch::Tensor& length, int64_t longest) {
+    const int64_t n = q.size(0), kv = config_.kv_heads, per = config_.heads / kv,
+                  d = config_.head_dim, p = prefix.k.size(1);
+    const double scale = 1 / std::sqrt(static_cast<double>(d));
+    const torch::Tensor grouped = q.reshape({n, kv, per, d});
+    const torch::Tensor folded = grouped.transpose(0, 1).reshape({kv, n * per, d});
+    const torch::Tensor k = suffix.k.index_select(0, slot).narrow(2, 0, longest);
+    const torch::Tensor v = suffix.v.index_select(0, slot).narrow(2, 0, longest);
+
+    const torch::Tensor to_prefix = at::matmul(folded, prefix.k.transpose(1, 2))
+                                        .to(torch::kFloat)
+                                        .view({kv, n, per, p})
+                                        .transpose(0, 1);  // [n, K, per, p]
+    const torch::Tensor beyond =
+        torch::arange(longest, length.options()).unsqueeze(0) > length.unsqueeze(1);
+    const torch::Tensor to_suffix =
+        at::matmul(grouped, k.transpose(2, 3))
+            .to(torch::kFloat)
+            .masked_fill(beyond.view({n, 1, 1, longest}), -std::numeric_limits<float>::infinity());
+    const torch::Tensor weights =
+        torch::softmax(torch::cat({to_prefix, to_suffix}, 3) * scale, 3).to(q.scalar_type());
+    const torch::Tensor prefix_weights =
+        weights.narrow(3, 0, p).transpose(0, 1).reshape({kv, n * per, p});
+    const torch::Tensor out =
+        at::matmul(prefix_weights, prefix.v).view({kv, n, per, d}).transpose(0, 1) +
+        at::matmul(weights.narrow(3, p, longest), v);
+    return out.reshape({n, config_.heads * d});
+  }
+
+  const ModelConfig config_;
+  std::map<int32_t, std::vector<Part>> prefixes_;  // per layer: [K, n, D]
+  std::vector<Part> suffixes_;                     // per layer: [slots, K, suffix_tokens, D]
+};
+
+}  // namespace
+
+std::unique_ptr<KvCache> MakePlainKvCache(const ModelConfig& config, torch::ScalarType dtype,
+                                          torch::Device device, int64_t slots,
+                                          int64_t suffix_tokens) {
+  return std::make_unique<PlainKvCache>(config, dtype, device, slots, suffix_tokens);
+}
+
+}  // namespace whetstone

@@ -1,0 +1,23 @@
+// GPT-2's reversible alphabet: every byte has a printable character, so that tokens can be written
+// as text in a JSON file. Printable Latin-1 stands for itself, the other bytes for U+0100 and up.
+#ifndef WHETSTONE_GPU_TRAINER_TOKENIZER_BYTE_LEVEL_H_
+#define WHETSTONE_GPU_TRAINER_TOKENIZER_BYTE_LEVEL_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace whetstone {
+
+// The character of each byte.
+const std::array<char32_t, 256>& ByteAlphabet();
+
+// The bytes a token stands for. A token with a character outside the alphabet (an added token with
+// a blank, say) stands for its own UTF-8.
+std::string BytesOfToken(absl::string_view token);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_TOKENIZER_BYTE_LEVEL_H_

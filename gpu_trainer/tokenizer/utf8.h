@@ -1,0 +1,31 @@
+// UTF-8 as the tokenizer needs it.
+#ifndef WHETSTONE_GPU_TRAINER_TOKENIZER_UTF8_H_
+#define WHETSTONE_GPU_TRAINER_TOKENIZER_UTF8_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace whetstone {
+
+// One step through possibly broken UTF-8.
+struct Utf8Step {
+  char32_t code = 0;  // U+FFFD when broken
+  size_t bytes = 0;   // consumed, >= 1
+  bool valid = false;
+};
+
+// Decodes at the start of `text` (not empty). A broken sequence consumes its longest valid
+// beginning, at least one byte, as the Unicode standard (3.9, table 3-8) recommends.
+Utf8Step DecodeUtf8(absl::string_view text);
+
+void AppendUtf8(char32_t code, std::string* to);
+
+// Every broken sequence becomes U+FFFD.
+std::string ToValidUtf8(absl::string_view text);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_TOKENIZER_UTF8_H_
