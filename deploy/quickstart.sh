@@ -144,21 +144,6 @@ run_campaign() {
 
 # --- What came of it ------------------------------------------------------------------------------
 
-# The mean reward of every GRPO step as a bar; from -1 (no code) to 1.5 (faster than the expert).
-show_curve() {
-  echo
-  echo "mean reward by step"
-  grep -v '"phase":"warmup"' "$RUN/metrics.jsonl" | awk '
-    match($0, /"reward": ?-?[0-9.e+-]+/) {
-      reward = substr($0, RSTART + 9, RLENGTH - 9) + 0
-      match($0, /"step": ?[0-9]+/)
-      step = substr($0, RSTART + 7, RLENGTH - 7) + 0
-      bar = ""
-      for (i = 0; i < (reward + 1) * 20; ++i) bar = bar "#"
-      printf "%4d %6.2f %s\n", step, reward, bar
-    }'
-}
-
 show_best() {
   local program
   for program in "$RUN"/best/*/; do
@@ -177,7 +162,6 @@ quickstart() {
   step "build release" build_preset release
   run_campaign
   show_best
-  show_curve
   echo
   "$BIN/whet" report "$RUN"
   say "all of it took $((SECONDS - start)) s"
