@@ -41,6 +41,7 @@ const std::map<std::string, std::vector<std::string>>& AllowedIncludes() {
       {"sandbox/", {"sandbox/", "common/"}},
       {"cpu_bench_worker/", {"cpu_bench_worker/", "sandbox/", "common/", "whetstone/"}},
       {"coordinator/", {"coordinator/", "common/", "whetstone/"}},
+      {"coordinator/process/", {"coordinator/process/", "common/"}},
       {"coordinator/prompt/", {"coordinator/prompt/", "common/", "whetstone/"}},
       {"coordinator/tunnel/", {"coordinator/tunnel/", "common/", "whetstone/"}},
       {"gpu_trainer/", {"gpu_trainer/", "common/", "whetstone/"}},
