@@ -1,5 +1,8 @@
 // The loops of row_kernels.h, compiled once per instruction set: row_kernels_avx512.cc and its
 // siblings define WHETSTONE_ISA (a namespace) and include this; nothing else may.
+#ifndef WHETSTONE_GPU_TRAINER_GRPO_ROW_KERNELS_BODY_H_
+#define WHETSTONE_GPU_TRAINER_GRPO_ROW_KERNELS_BODY_H_
+
 #include <cmath>
 
 #include "gpu_trainer/grpo/row_kernels.h"
@@ -276,3 +279,5 @@ template void Fill(RowKernels<float>* out);
 template void Fill(RowKernels<uint16_t>* out);
 
 }  // namespace whetstone::kernels::WHETSTONE_ISA
+
+#endif  // WHETSTONE_GPU_TRAINER_GRPO_ROW_KERNELS_BODY_H_
