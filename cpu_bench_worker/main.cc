@@ -1,0 +1,83 @@
+// whet-worker: serves the Worker service (proto/whetstone/v1/worker.proto) on one CPU host.
+//
+//   whet-worker serve --socket /run/whetstone/worker.sock
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/life_line.h"
+#include "common/server.h"
+#include "common/status_macros.h"
+#include "cpu_bench_worker/measure.h"
+#include "cpu_bench_worker/worker_service.h"
+
+namespace whetstone {
+namespace {
+
+// Long enough for a candidate that is being timed to end.
+constexpr double kStopGraceSeconds = 5;
+
+absl::Status Serve(const ListenOptions& listen, const MeasurerOptions& options) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Measurer> measurer, Measurer::Create(options));
+  WorkerService service(measurer.get(), WHETSTONE_VERSION);
+  ASSIGN_OR_RETURN(const std::unique_ptr<RpcServer> server, RpcServer::Start(listen, &service));
+  const v1::WorkerInfo info = measurer->Info();
+  spdlog::info("whet-worker {} on {} ({}, {} cores): {} slots, {}", WHETSTONE_VERSION,
+               server->port() == 0 ? listen.address : absl::StrCat("port ", server->port()),
+               info.cpu_model(), info.cores(), info.slots(), info.isolation());
+  if (info.slot_cores_size() == 1)
+    spdlog::warn("only one core: timer and kernel share it, so speedups are coarse");
+  server->ServeUntilSignal(kStopGraceSeconds);
+  spdlog::info("whet-worker stopped");
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace whetstone
+
+int main(int argc, char** argv) {
+  whetstone::BlockStopSignals();
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("worker"));
+  CLI::App app(
+      "Whetstone's measuring service: compiles, checks and times candidates in a sandbox.");
+  app.set_version_flag("--version", WHETSTONE_VERSION);
+  app.require_subcommand(1);
+  CLI::App* serve = app.add_subcommand("serve", "Serve until SIGINT or SIGTERM");
+  whetstone::ListenOptions listen;
+  whetstone::MeasurerOptions options;
+  std::string socket;
+  int life_line_fd = -1;
+  auto* socket_option =
+      serve->add_option("--socket", socket, "Unix socket to serve on (mode 0600)");
+  auto* listen_option = serve->add_option("--listen", listen.address,
+                                          "Loopback address and port instead, with --token-file");
+  socket_option->excludes(listen_option);
+  serve->add_option("--token-file", listen.token_file, "File with the bearer token of --listen");
+  serve->add_option("--group", listen.group, "Group that may use the socket too (mode 0660)");
+  serve->add_option("--slots", options.slots,
+                    "Candidates timed at once; default: as many as the cores allow");
+  serve->add_option("--cores", options.cores, "Cores to use, as 0,1,4; default: all allowed ones")
+      ->delimiter(',');
+  serve->add_option("--life-line-fd", life_line_fd,
+                    "Inherited pipe; the service ends when its other end closes");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (socket.empty() && listen.address.empty()) {
+    std::cerr << "whet-worker serve: give --socket PATH or --listen 127.0.0.1:PORT\n";
+    return 2;
+  }
+  if (!socket.empty()) listen.address = absl::StrCat("unix:", socket);
+  whetstone::HoldLifeLine(life_line_fd);
+  const absl::Status status = whetstone::Serve(listen, options);
+  if (status.ok()) return 0;
+  std::cerr << "whet-worker: " << status.message() << "\n";
+  return status.code() == absl::StatusCode::kInvalidArgument ? 2 : 3;
+}

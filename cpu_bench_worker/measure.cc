@@ -1,0 +1,330 @@
+#include "cpu_bench_worker/measure.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/file.h"
+#include "common/host.h"
+#include "common/problem_hash.h"
+#include "common/sha256.h"
+#include "common/status_macros.h"
+#include "cpu_bench_worker/isa.h"
+#include "cpu_bench_worker/pipeline.h"
+#include "sandbox/sandbox.h"
+
+namespace whetstone {
+namespace {
+
+// The expert calibrates the reward; a problem without headroom teaches nothing.
+constexpr double kExpertSpeedupMin = 1.2;
+// Finished candidates remembered for repeated calls, and verdicts for equal machine code.
+constexpr size_t kRememberedMax = 8192;
+
+// One candidate id. Guarded by the registry's mutex, except while `running`, when the one thread
+// that runs it owns `artefact`.
+struct Entry {
+  std::string problem_hash;
+  std::string source_hash;
+  bool running = false;
+  bool built = false;
+  Artefact artefact;
+  std::atomic<bool> cancelled{false};
+};
+
+class MeasurerImpl final : public Measurer {
+ public:
+  explicit MeasurerImpl(TempDir dir) : dir_(std::move(dir)) {}
+
+  absl::Status Start(const MeasurerOptions& options);
+  absl::StatusOr<v1::Calibration> PutProblem(const v1::Problem& problem,
+                                             const v1::Calibration* known) override;
+  absl::StatusOr<v1::Verdict> Measure(const v1::MeasureRequest& request) override;
+  void Cancel(const std::vector<std::string>& candidate_ids) override;
+  v1::WorkerInfo Info() override;
+
+ private:
+  absl::StatusOr<v1::Calibration> Calibrate(PreparedProblem* problem);
+  // Runs the stages that are missing; on return the entry's artefact is as far as asked.
+  absl::Status Run(const PreparedProblem& problem, const v1::MeasureRequest& request, Entry* entry);
+  bool FromCache(const v1::MeasureRequest& request, Artefact* artefact);
+  void ToCache(const Artefact& artefact);
+  void Forget(const std::string& candidate_id);  // with mutex_ held
+
+  TempDir dir_;
+  Isolation isolation_;
+  std::unique_ptr<SlotPool> slots_;
+  std::unique_ptr<Compiler> compiler_;
+  std::unique_ptr<ScreenClient> screen_;
+  std::unique_ptr<HostPeak> peak_;
+  std::unique_ptr<Pipeline> pipeline_;
+  std::atomic<double> noise_band_{0};
+
+  std::mutex put_mutex_;  // one problem is prepared at a time
+  std::mutex mutex_;
+  std::condition_variable finished_;
+  std::map<std::string, std::shared_ptr<PreparedProblem>> problems_;  // by hash
+  std::map<std::string, std::shared_ptr<Entry>> entries_;             // by candidate id
+  std::deque<std::string> finished_order_;
+  std::map<std::string, v1::Verdict> cache_;  // by problem and object hash
+};
+
+absl::Status MeasurerImpl::Start(const MeasurerOptions& options) {
+  std::string bin = options.bin_dir;
+  if (bin.empty()) {
+    char self[4096];
+    const ssize_t n = readlink("/proc/self/exe", self, sizeof self);
+    if (n <= 0) return absl::FailedPreconditionError("cannot read /proc/self/exe; is /proc there?");
+    bin.assign(self, static_cast<size_t>(n));
+    bin.resize(bin.rfind('/'));
+  }
+  const std::string kernel = bin + "/whet-kernel";
+  if (access(kernel.c_str(), X_OK) != 0)
+    return absl::FailedPreconditionError(
+        absl::StrCat(kernel, " is missing; install it beside whet-worker"));
+  ASSIGN_OR_RETURN(isolation_, Sandbox::Probe());
+  ASSIGN_OR_RETURN(CorePlan plan, PlanCores(options.cores.empty() ? AllowedCores() : options.cores,
+                                            options.slots));
+  const std::vector<int> build = plan.build;
+  slots_ = std::make_unique<SlotPool>(std::move(plan));
+  ASSIGN_OR_RETURN(compiler_, Compiler::Create(dir_.path(), build));
+  if (options.screen) {
+    ASSIGN_OR_RETURN(screen_, ScreenClient::Create(bin, build));
+  }
+  ASSIGN_OR_RETURN(peak_, HostPeak::Create(compiler_.get(), kernel, dir_.path()));
+  pipeline_ = std::make_unique<Pipeline>(compiler_.get(), screen_.get(), slots_.get(), peak_.get(),
+                                         kernel, dir_.path());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Calibration> MeasurerImpl::PutProblem(const v1::Problem& problem,
+                                                         const v1::Calibration* known) {
+  const std::string hash = ProblemHash(problem);
+  const std::lock_guard<std::mutex> put_lock(put_mutex_);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (const auto it = problems_.find(hash); it != problems_.end()) return it->second->calibration;
+  }
+  std::unique_ptr<PreparedProblem> prepared;
+  {
+    const SlotPool::BuildTurn turn(slots_.get());
+    ASSIGN_OR_RETURN(prepared,
+                     PrepareProblem(problem, hash, compiler_.get(), screen_.get(), dir_.path()));
+  }
+  if (known != nullptr && known->expert().outcome() == v1::CORRECT) {
+    prepared->calibration = *known;
+  } else {
+    ASSIGN_OR_RETURN(prepared->calibration, Calibrate(prepared.get()));
+  }
+  noise_band_ = prepared->calibration.noise_band();
+  const v1::Calibration calibration = prepared->calibration;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  problems_[hash] = std::move(prepared);
+  return calibration;
+}
+
+absl::StatusOr<v1::Calibration> MeasurerImpl::Calibrate(PreparedProblem* problem) {
+  const int threads = std::max(1, problem->bench.problem.compile().threads());
+  {
+    ASSIGN_OR_RETURN(SlotPool::Lease lease, slots_->Acquire(threads, nullptr));
+    ASSIGN_OR_RETURN(const double band, pipeline_->NoiseBand(*problem, &lease));
+    problem->calibration.set_noise_band(band);
+  }
+  // Both pass the screen that candidates pass: rules the authors can't keep are wrong.
+  if (screen_ != nullptr) {
+    const SlotPool::BuildTurn turn(slots_.get());
+    const ScreenReport report =
+        screen_->Screen(problem->screen, problem->bench.problem.reference());
+    RETURN_IF_ERROR(report.status);
+    if (report.outcome != v1::OUTCOME_UNSPECIFIED)
+      return absl::InvalidArgumentError(
+          absl::StrCat("the reference does not pass the screen: ", report.detail));
+  }
+  Artefact artefact = pipeline_->Build(*problem, problem->bench.problem.expert());
+  if (!artefact.final) {
+    ASSIGN_OR_RETURN(SlotPool::Lease lease, slots_->Acquire(threads, nullptr));
+    pipeline_->Check(*problem, &lease, 0xE4BE, nullptr, &artefact);
+    if (!artefact.final) pipeline_->Time(*problem, &lease, 0xE4BE, nullptr, &artefact);
+  }
+  v1::Verdict& expert = artefact.verdict;
+  if (expert.outcome() == v1::INFRASTRUCTURE_ERROR) return absl::UnavailableError(expert.detail());
+  if (expert.outcome() != v1::CORRECT)
+    return absl::InvalidArgumentError(absl::StrCat("the expert is not CORRECT but ",
+                                                   v1::Outcome_Name(expert.outcome()), ": ",
+                                                   expert.detail()));
+  if (expert.speedup_high() < kExpertSpeedupMin)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the expert is only ", expert.speedup(), "x the reference; it must be at least ",
+        kExpertSpeedupMin, "x, or there is nothing to learn"));
+  expert.set_isolation(isolation_.summary);
+  expert.set_worker(Hostname());
+  *problem->calibration.mutable_expert() = expert;
+  return problem->calibration;
+}
+
+absl::StatusOr<v1::Verdict> MeasurerImpl::Measure(const v1::MeasureRequest& request) {
+  if (request.candidate_id().empty())
+    return absl::InvalidArgumentError("candidate_id is empty; give every candidate a unique name");
+  std::shared_ptr<PreparedProblem> problem;
+  std::shared_ptr<Entry> entry;
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const auto it = problems_.find(request.problem_hash());
+    if (it == problems_.end())
+      return absl::FailedPreconditionError(absl::StrCat(
+          "problem ", request.problem_hash(), " is not known here; call PutProblem first"));
+    problem = it->second;
+    std::shared_ptr<Entry>& slot = entries_[request.candidate_id()];
+    if (slot == nullptr) {
+      slot = std::make_shared<Entry>();
+      slot->problem_hash = request.problem_hash();
+      slot->source_hash = Sha256Hex(request.source());
+    }
+    entry = slot;
+    if (entry->problem_hash != request.problem_hash() ||
+        entry->source_hash != Sha256Hex(request.source()))
+      return absl::InvalidArgumentError(absl::StrCat("candidate_id '", request.candidate_id(),
+                                                     "' names another program already"));
+    finished_.wait(lock, [&] { return !entry->running; });
+    if (entry->cancelled)
+      return absl::CancelledError(absl::StrCat(request.candidate_id(), " was cancelled"));
+    const bool done = entry->artefact.final ||
+                      (entry->artefact.verdict.outcome() == v1::CORRECT && !request.time());
+    if (done) return entry->artefact.verdict;
+    entry->running = true;
+  }
+  const absl::Status status = Run(*problem, request, entry.get());
+  std::unique_lock<std::mutex> lock(mutex_);
+  entry->running = false;
+  finished_.notify_all();
+  if (entry->cancelled || entry->artefact.cancelled || absl::IsCancelled(status)) {
+    entry->cancelled = true;
+    Forget(request.candidate_id());
+    return absl::CancelledError(absl::StrCat(request.candidate_id(), " was cancelled"));
+  }
+  v1::Verdict& verdict = entry->artefact.verdict;
+  if (!status.ok()) {
+    verdict.set_outcome(v1::INFRASTRUCTURE_ERROR);
+    verdict.set_detail(std::string(status.message()));
+  }
+  verdict.set_candidate_id(request.candidate_id());
+  verdict.set_problem_hash(request.problem_hash());
+  verdict.set_isolation(isolation_.summary);
+  verdict.set_worker(Hostname());
+  const v1::Verdict answer = verdict;
+  if (answer.outcome() == v1::INFRASTRUCTURE_ERROR) {
+    Forget(request.candidate_id());  // a retry measures again
+  } else if (entry->artefact.final) {
+    entry->artefact.object.clear();
+    finished_order_.push_back(request.candidate_id());
+    while (finished_order_.size() > kRememberedMax) {
+      Forget(finished_order_.front());
+      finished_order_.pop_front();
+    }
+  }
+  return answer;
+}
+
+absl::Status MeasurerImpl::Run(const PreparedProblem& problem, const v1::MeasureRequest& request,
+                               Entry* entry) {
+  Artefact& artefact = entry->artefact;
+  if (!entry->built) {
+    artefact = pipeline_->Build(problem, request.source());
+    entry->built = artefact.verdict.outcome() != v1::INFRASTRUCTURE_ERROR;
+    if (artefact.final || FromCache(request, &artefact)) return absl::OkStatus();
+  }
+  const uint64_t id = std::stoull(Sha256Hex(request.candidate_id()).substr(0, 16), nullptr, 16);
+  const uint64_t seed = request.seed() ^ id;
+  const int threads = std::max(1, problem.bench.problem.compile().threads());
+  ASSIGN_OR_RETURN(SlotPool::Lease lease, slots_->Acquire(threads, &entry->cancelled));
+  if (artefact.verdict.outcome() != v1::CORRECT)
+    pipeline_->Check(problem, &lease, seed, &entry->cancelled, &artefact);
+  if (!artefact.final && request.time())
+    pipeline_->Time(problem, &lease, seed, &entry->cancelled, &artefact);
+  if (artefact.final && !artefact.cancelled) ToCache(artefact);
+  return absl::OkStatus();
+}
+
+bool MeasurerImpl::FromCache(const v1::MeasureRequest& request, Artefact* artefact) {
+  if (request.fresh()) return false;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto it =
+      cache_.find(absl::StrCat(request.problem_hash(), "/", artefact->verdict.object_hash()));
+  if (it == cache_.end()) return false;
+  const v1::Verdict mine = artefact->verdict;
+  v1::Verdict& verdict = artefact->verdict;
+  verdict = it->second;
+  // What belongs to this source, not to its machine code.
+  verdict.set_canonical_hash(mine.canonical_hash());
+  *verdict.mutable_techniques() = mine.techniques();
+  verdict.set_screen_s(mine.screen_s());
+  verdict.set_compile_s(mine.compile_s());
+  verdict.set_check_s(0);
+  verdict.set_time_s(0);
+  verdict.set_cached(true);
+  artefact->final = true;
+  return true;
+}
+
+void MeasurerImpl::ToCache(const Artefact& artefact) {
+  // Only what the machine code alone decides: a limit can be hit by a disturbed machine too.
+  const v1::Outcome outcome = artefact.verdict.outcome();
+  if (outcome != v1::CORRECT && outcome != v1::WRONG_ANSWER && outcome != v1::CRASH) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (cache_.size() >= kRememberedMax) cache_.erase(cache_.begin());
+  cache_[absl::StrCat(artefact.verdict.problem_hash(), "/", artefact.verdict.object_hash())] =
+      artefact.verdict;
+}
+
+void MeasurerImpl::Forget(const std::string& candidate_id) { entries_.erase(candidate_id); }
+
+void MeasurerImpl::Cancel(const std::vector<std::string>& candidate_ids) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const std::string& id : candidate_ids) {
+      const auto it = entries_.find(id);
+      if (it == entries_.end()) continue;
+      if (it->second->running)
+        it->second->cancelled = true;
+      else if (!it->second->artefact.final)
+        entries_.erase(it);
+    }
+  }
+  slots_->Notify();
+}
+
+v1::WorkerInfo MeasurerImpl::Info() {
+  v1::WorkerInfo info;
+  info.set_host_id(HostId());
+  info.set_hostname(Hostname());
+  info.set_cpu_model(CpuModel());
+  info.set_cores(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+  for (const std::string& name : IsaExtensions()) info.add_isa(name);
+  info.set_compiler(compiler_->version());
+  info.set_isolation(isolation_.summary);
+  info.set_slots(static_cast<int>(slots_->plan().slots.size()));
+  for (const SlotCores& slot : slots_->plan().slots) {
+    info.add_slot_cores(slot.timer);
+    for (const int core : slot.kernel)
+      if (core != slot.timer) info.add_slot_cores(core);
+  }
+  info.set_noise_band(noise_band_);
+  return info;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Measurer>> Measurer::Create(const MeasurerOptions& options) {
+  ASSIGN_OR_RETURN(TempDir dir, TempDir::Make("whet-worker-"));
+  auto measurer = std::make_unique<MeasurerImpl>(std::move(dir));
+  RETURN_IF_ERROR(measurer->Start(options));
+  return measurer;
+}
+
+}  // namespace whetstone

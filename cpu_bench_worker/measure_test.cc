@@ -1,0 +1,293 @@
+#include "cpu_bench_worker/measure.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/problem_hash.h"
+#include "cpu_bench_worker/test_problems.h"
+
+namespace whetstone {
+namespace {
+
+// One measurer for all tests: setting up and calibrating costs a second or two.
+class MeasureTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    MeasurerOptions options;
+    options.bin_dir = WHETSTONE_BIN_DIR;
+    auto measurer = Measurer::Create(options);
+    ASSERT_TRUE(measurer.ok()) << measurer.status();
+    measurer_ = std::move(*measurer).release();
+    problem_ = new v1::Problem(MatmulProblem());
+    auto calibration = measurer_->PutProblem(*problem_, nullptr);
+    ASSERT_TRUE(calibration.ok()) << calibration.status();
+    calibration_ = new v1::Calibration(*calibration);
+  }
+  static void TearDownTestSuite() {
+    delete calibration_;
+    delete problem_;
+    delete measurer_;
+  }
+  void SetUp() override { ASSERT_NE(calibration_, nullptr); }
+
+  static v1::MeasureRequest Request(const std::string& id, const std::string& source, bool time) {
+    v1::MeasureRequest request;
+    request.set_problem_hash(ProblemHash(*problem_));
+    request.set_candidate_id(id);
+    request.set_source(source);
+    request.set_time(time);
+    request.set_seed(11);
+    return request;
+  }
+  static v1::Verdict Measure(const std::string& id, const std::string& source, bool time = false) {
+    auto verdict = measurer_->Measure(Request(id, source, time));
+    EXPECT_TRUE(verdict.ok()) << verdict.status();
+    return verdict.ok() ? *verdict : v1::Verdict();
+  }
+  // A matmul with `body`.
+  static std::string Matmul(const std::string& body) {
+    return absl::StrCat("void matmul(const float* a, const float* b, float* c, int n) {", body,
+                        "}\n");
+  }
+
+  static Measurer* measurer_;
+  static v1::Problem* problem_;
+  static v1::Calibration* calibration_;
+};
+Measurer* MeasureTest::measurer_ = nullptr;
+v1::Problem* MeasureTest::problem_ = nullptr;
+v1::Calibration* MeasureTest::calibration_ = nullptr;
+
+TEST_F(MeasureTest, CalibrationKnowsTheExpertAndTheNoise) {
+  EXPECT_EQ(calibration_->expert().outcome(), v1::CORRECT);
+  EXPECT_GT(calibration_->expert().speedup(), 2.0);
+  EXPECT_GT(calibration_->noise_band(), 0);
+  EXPECT_LT(calibration_->noise_band(), 0.2);
+}
+
+TEST_F(MeasureTest, TheReferenceScoresOne) {
+  const v1::Verdict verdict = Measure("equal", kMatmulIjk, true);
+  EXPECT_EQ(verdict.outcome(), v1::CORRECT) << verdict.detail();
+  EXPECT_TRUE(verdict.timed());
+  EXPECT_NEAR(verdict.speedup(), 1.0, 0.05);
+  EXPECT_EQ(verdict.sizes_size(), 2);
+  EXPECT_EQ(verdict.sizes(1).size().at("n"), 96);
+  EXPECT_EQ(verdict.pass_fraction(), 1);
+  EXPECT_NE(verdict.isolation(), "");
+  EXPECT_NE(verdict.worker(), "");
+  EXPECT_EQ(verdict.canonical_hash().size(), 64u);
+  EXPECT_EQ(verdict.object_hash().size(), 64u);
+}
+
+TEST_F(MeasureTest, AFasterProgramIsFasterAndEqualMachineCodeIsCached) {
+  const v1::Verdict verdict = Measure("fast", kMatmulIkj, true);
+  EXPECT_EQ(verdict.outcome(), v1::CORRECT) << verdict.detail();
+  EXPECT_GT(verdict.speedup(), 2.0);
+  EXPECT_FALSE(verdict.cached());
+  EXPECT_TRUE(std::find(verdict.techniques().begin(), verdict.techniques().end(), "restrict") !=
+                  verdict.techniques().end() ||
+              verdict.techniques_size() == 0);
+  // Other names and a comment: the same machine code.
+  std::string renamed = kMatmulIkj;
+  for (size_t at; (at = renamed.find("float x")) != std::string::npos;)
+    renamed.replace(at, 7, "float weight");
+  for (size_t at; (at = renamed.find("+= x")) != std::string::npos;)
+    renamed.replace(at, 4, "+= weight");
+  renamed = "// another program\n" + renamed;
+  const v1::Verdict again = Measure("renamed", renamed, true);
+  EXPECT_TRUE(again.cached());
+  EXPECT_EQ(again.candidate_id(), "renamed");
+  EXPECT_EQ(again.speedup(), verdict.speedup());
+  EXPECT_EQ(again.canonical_hash(), verdict.canonical_hash());
+  // Leaders are measured again all the same.
+  v1::MeasureRequest fresh = Request("leader", renamed, true);
+  fresh.set_fresh(true);
+  const auto leader = measurer_->Measure(fresh);
+  ASSERT_TRUE(leader.ok()) << leader.status();
+  EXPECT_FALSE(leader->cached());
+}
+
+TEST_F(MeasureTest, CheckingFirstAndTimingLaterIsOneCandidate) {
+  const std::string source = Matmul(
+      "for (int i = 0; i < n; ++i) for (int j = 0; j < n; ++j) { float s = 0;"
+      " for (int k = 0; k < n; ++k) s += a[i * n + k] * b[k * n + j]; c[i * n + j] = s + 0.0f; }");
+  const v1::Verdict checked = Measure("two_steps", source, false);
+  EXPECT_EQ(checked.outcome(), v1::CORRECT) << checked.detail();
+  EXPECT_FALSE(checked.timed());
+  const v1::Verdict timed = Measure("two_steps", source, true);
+  EXPECT_EQ(timed.outcome(), v1::CORRECT) << timed.detail();
+  EXPECT_TRUE(timed.timed());
+  EXPECT_EQ(timed.compile_s(), checked.compile_s()) << "compiled once";
+  // And once more: the verdict already reached, to the last bit.
+  EXPECT_EQ(Measure("two_steps", source, true).SerializeAsString(), timed.SerializeAsString());
+}
+
+TEST_F(MeasureTest, AnIdNamesOneProgram) {
+  Measure("taken", Matmul(""));
+  const auto other = measurer_->Measure(Request("taken", Matmul("c[0] = 0;"), false));
+  EXPECT_EQ(other.status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+struct BadCase {
+  const char* name;
+  std::string source;
+  v1::Outcome outcome;
+  const char* detail;  // a part of it
+};
+
+TEST_F(MeasureTest, EveryFailureIsAVerdict) {
+  const std::vector<BadCase> cases = {
+      {"empty", Matmul(""), v1::WRONG_ANSWER, "n=1: c[0] is"},
+      {"nan", Matmul("for (int i = 0; i < n * n; ++i) c[i] = __builtin_nanf(\"\");"),
+       v1::WRONG_ANSWER, "nan"},
+      {"crash", Matmul("*(volatile int*)8 = 1;"), v1::CRASH, "SIGSEGV"},
+      {"input", Matmul("const_cast<float*>(a)[0] = 1;"), v1::CRASH, "SIGSEGV"},
+      {"hang", Matmul("for (volatile int i = 0;; i = 1) {}"), v1::TIMEOUT, "0.5"},
+      {"hog", Matmul("std::vector<double> v(1u << 30, 1.0); c[0] = v[n];"), v1::MEMORY_LIMIT,
+       "memory"},
+      {"asm", Matmul("__asm__ volatile(\"nop\");"), v1::FORBIDDEN, "line 1: inline assembly"},
+      {"header", "#include <thread>\n" + Matmul(""), v1::FORBIDDEN, "line 1: #include of 'thread'"},
+      {"global", "static float* p = new float[9];\n" + Matmul("c[0] = p[0];"), v1::FORBIDDEN,
+       "line 1: the variable p"},
+      {"signature", "void matmul(const float* a, float* c, int n) {}\n", v1::NO_CODE,
+       "must define exactly: void matmul(const float* a, const float* b, float* c, int n)"},
+      {"static", "static " + Matmul(""), v1::NO_CODE, "static"},
+      {"nothing", "int x;\n", v1::NO_CODE, "must define exactly"},
+      {"error", Matmul("c[0] = y;"), v1::COMPILE_ERROR,
+       "line 1: error: use of undeclared identifier 'y'"},
+      {"text", "I am sorry, I cannot write this.", v1::COMPILE_ERROR, "line 1: error:"},
+  };
+  for (const BadCase& c : cases) {
+    const v1::Verdict verdict = Measure(absl::StrCat("bad/", c.name), c.source, true);
+    EXPECT_EQ(verdict.outcome(), c.outcome) << c.name << ": " << verdict.detail();
+    EXPECT_TRUE(absl::StrContains(verdict.detail(), c.detail))
+        << c.name << ": " << verdict.detail();
+    EXPECT_FALSE(verdict.timed());
+  }
+  // And the worker is as well as before.
+  EXPECT_EQ(Measure("after", kMatmulIkj).outcome(), v1::CORRECT);
+}
+
+TEST_F(MeasureTest, HonestWhenCheckedWrongWhenTimed) {
+  const v1::Verdict verdict = Measure(
+      "call_counter",
+      Matmul("static int calls = 0; if (++calls > 40) return;"
+             "for (int i = 0; i < n; ++i) for (int j = 0; j < n; ++j) { float s = 0;"
+             " for (int k = 0; k < n; ++k) s += a[i * n + k] * b[k * n + j]; c[i * n + j] = s; }"),
+      true);
+  EXPECT_EQ(verdict.outcome(), v1::WRONG_ANSWER) << verdict.detail();
+}
+
+TEST_F(MeasureTest, UnknownProblemsAreToldToPutThem) {
+  v1::MeasureRequest request = Request("lost", kMatmulIjk, false);
+  request.set_problem_hash("0123");
+  EXPECT_EQ(measurer_->Measure(request).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(MeasureTest, CancelEndsWhatRuns) {
+  std::vector<absl::Status> ends(4);
+  std::vector<std::thread> threads;
+  std::vector<std::string> ids;
+  for (size_t i = 0; i < ends.size(); ++i) {
+    ids.push_back(absl::StrCat("cancel/", i));
+    threads.emplace_back([&, i] {
+      // Different machine code each, or the cache would answer.
+      const std::string source = absl::StrCat(
+          "static int unused", i, ";\n",
+          Matmul(absl::StrCat(
+              "if (n == 12345) unused", i, " = ", i,
+              "; for (int i = 0; i < n; ++i) for (int j = 0; j < n; ++j) {"
+              "float s = 0; for (int k = 0; k < n; ++k) s += a[i * n + k] * b[k * n + j];"
+              "c[i * n + j] = s + ",
+              i, " * 0.0f; }")));
+      ends[i] = measurer_->Measure(Request(ids[i], source, true)).status();
+    });
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  measurer_->Cancel(ids);
+  measurer_->Cancel({"never heard of"});
+  for (std::thread& thread : threads) thread.join();
+  int cancelled = 0;
+  for (const absl::Status& status : ends) cancelled += absl::IsCancelled(status) ? 1 : 0;
+  EXPECT_GE(cancelled, 2) << "one slot: at most the first could have ended in time";
+}
+
+TEST_F(MeasureTest, ManyCallersShareOneMeasurement) {
+  std::vector<std::thread> threads;
+  std::vector<std::string> answers(3);
+  for (size_t i = 0; i < answers.size(); ++i)
+    threads.emplace_back([&, i] {
+      answers[i] = Measure("shared", Matmul("for (int i = 0; i < n; ++i) c[i] = 3;"), true)
+                       .SerializeAsString();
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_NE(answers[0], "");
+  EXPECT_EQ(answers[0], answers[1]);
+  EXPECT_EQ(answers[0], answers[2]);
+}
+
+TEST_F(MeasureTest, UnsoundProblemsAreRefusedWithAReason) {
+  struct Case {
+    std::string part;
+    void (*spoil)(v1::Problem*);
+  };
+  const std::vector<Case> cases = {
+      {"does not compile", [](v1::Problem* p) { p->set_reference("void matmul( {"); }},
+      {"does not define 'matmul'", [](v1::Problem* p) { p->set_reference("void other() {}"); }},
+      {"WRONG_ANSWER",
+       [](v1::Problem* p) {
+         p->set_expert("void matmul(const float*, const float*, float*, int) {}");
+       }},
+      {"sizes.timed is empty", [](v1::Problem* p) { p->mutable_sizes()->clear_timed(); }},
+      {"argument 'n'",
+       [](v1::Problem* p) {
+         p->set_signature("void matmul(const float* a, const float* b, float* c, float n)");
+       }},
+      {"limits.run_s", [](v1::Problem* p) { p->mutable_limits()->set_run_s(0); }},
+      {"nohdr", [](v1::Problem* p) { p->mutable_compile()->add_headers("nohdr.h"); }},
+  };
+  for (const Case& c : cases) {
+    v1::Problem problem = MatmulProblem();
+    c.spoil(&problem);
+    const auto calibration = measurer_->PutProblem(problem, nullptr);
+    EXPECT_EQ(calibration.status().code(), absl::StatusCode::kInvalidArgument) << c.part;
+    EXPECT_TRUE(absl::StrContains(calibration.status().message(), c.part))
+        << c.part << ": " << calibration.status();
+  }
+}
+
+TEST_F(MeasureTest, AKnownCalibrationIsTaken) {
+  v1::Problem problem = TransposeProblem();
+  v1::Calibration known;
+  known.set_noise_band(0.0125);
+  known.mutable_expert()->set_outcome(v1::CORRECT);
+  known.mutable_expert()->set_speedup(3);
+  const auto calibration = measurer_->PutProblem(problem, &known);
+  ASSERT_TRUE(calibration.ok()) << calibration.status();
+  EXPECT_EQ(calibration->noise_band(), 0.0125);
+  EXPECT_EQ(calibration->expert().speedup(), 3);
+}
+
+TEST_F(MeasureTest, GeneratorAndCheckerProblemsWork) {
+  const auto calibration = measurer_->PutProblem(PartitionProblem(), nullptr);
+  ASSERT_TRUE(calibration.ok()) << calibration.status();
+  EXPECT_EQ(calibration->expert().outcome(), v1::CORRECT);
+}
+
+TEST_F(MeasureTest, InfoTellsTheHost) {
+  const v1::WorkerInfo info = measurer_->Info();
+  EXPECT_NE(info.host_id(), "");
+  EXPECT_GE(info.cores(), 1);
+  EXPECT_GE(info.slots(), 1);
+  EXPECT_GE(info.slot_cores_size(), 1);
+  EXPECT_TRUE(absl::StrContains(info.compiler(), "g++")) << info.compiler();
+  EXPECT_GT(info.noise_band(), 0);
+}
+
+}  // namespace
+}  // namespace whetstone

@@ -1,0 +1,87 @@
+// The stages one candidate goes through, without queues, caches or identities (measure.cc has
+// those).
+//
+//   Artefact artefact = pipeline.Build(problem, source);
+//   if (!artefact.final) pipeline.Check(problem, lease, seed, &cancelled, &artefact);
+//   if (!artefact.final) pipeline.Time(problem, lease, seed, &cancelled, &artefact);
+//   artefact.verdict …
+//
+// Thread-safe; an Artefact belongs to one thread at a time.
+#ifndef WHETSTONE_CPU_BENCH_WORKER_PIPELINE_H_
+#define WHETSTONE_CPU_BENCH_WORKER_PIPELINE_H_
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "cpu_bench_worker/check_stage.h"
+#include "cpu_bench_worker/host_peak.h"
+#include "cpu_bench_worker/prepared_problem.h"
+#include "cpu_bench_worker/slot_pool.h"
+#include "cpu_bench_worker/time_stage.h"
+
+namespace whetstone {
+
+// A candidate on its way: its verdict so far and what later stages need.
+struct Artefact {
+  v1::Verdict verdict;
+  bool final = false;      // no later stage may change the verdict
+  bool cancelled = false;  // ended by the flag; the verdict means nothing
+  std::string object;      // bytes of the shared object, once built
+  std::vector<CallEstimate> estimates;
+  double spent_s = 0;  // wall time of all stages, without queueing
+};
+
+class Pipeline {
+ public:
+  // All borrowed, except the folder's name. `screen` null: no screen (tests).
+  Pipeline(Compiler* compiler, ScreenClient* screen, SlotPool* slots, HostPeak* peak,
+           std::string kernel_binary, std::string dir)
+      : compiler_(compiler),
+        screen_(screen),
+        slots_(slots),
+        peak_(peak),
+        kernel_binary_(std::move(kernel_binary)),
+        dir_(std::move(dir)) {}
+
+  // Screens and compiles.
+  Artefact Build(const PreparedProblem& problem, const std::string& source);
+  // CORRECT and not final when every case is right.
+  void Check(const PreparedProblem& problem, SlotPool::Lease* lease, uint64_t seed,
+             const std::atomic<bool>* cancelled, Artefact* artefact);
+  // Times, and doubts what looks too good. Always final.
+  void Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint64_t seed,
+            const std::atomic<bool>* cancelled, Artefact* artefact);
+
+  // The reference against itself: right by its own rule and how far apart equal code measures.
+  // INVALID_ARGUMENT: the reference isn't deterministic, or disagrees with the oracle or checker.
+  absl::StatusOr<double> NoiseBand(const PreparedProblem& problem, SlotPool::Lease* lease);
+
+ private:
+  // Writes the object to a file for the time of a stage.
+  absl::StatusOr<std::string> Materialize(const Artefact& artefact);
+  void End(const Failure& failure, Artefact* artefact);
+  void EndWrong(int right, int cases, const std::string& first_bad, Artefact* artefact);
+  // Why the timed result is doubtful; empty when it is not.
+  absl::StatusOr<std::string> Doubt(const PreparedProblem& problem, const TimeReport& report,
+                                    const SlotCores& cores, bool* below_floor);
+  void TimeAgain(const PreparedProblem& problem, const BenchContext& context,
+                 const std::string& object, uint64_t seed, const std::string& reason,
+                 Artefact* artefact);
+
+  Compiler* compiler_;
+  ScreenClient* screen_;
+  SlotPool* slots_;
+  HostPeak* peak_;
+  std::mutex peak_mutex_;
+  const std::string kernel_binary_;
+  const std::string dir_;
+  std::atomic<uint64_t> objects_{0};
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_CPU_BENCH_WORKER_PIPELINE_H_

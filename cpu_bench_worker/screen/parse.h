@@ -1,0 +1,26 @@
+// Reads one program with clang and holds it to the rules. Not thread-safe; made for one process per
+// program.
+#ifndef WHETSTONE_CPU_BENCH_WORKER_SCREEN_PARSE_H_
+#define WHETSTONE_CPU_BENCH_WORKER_SCREEN_PARSE_H_
+
+#include <string>
+#include <vector>
+
+#include "cpu_bench_worker/screen/findings.h"
+
+namespace whetstone {
+
+// Precompiles `header_path` to `header_path`.pch. Returns clang's errors; empty on success.
+std::string PrecompileHeader(const std::vector<std::string>& flags, const std::string& header_path);
+
+// The canonical type that `signature` declares; *error is set when it does not parse.
+std::string SignatureType(const std::vector<std::string>& flags, const std::string& pch,
+                          const std::string& signature, const std::string& function,
+                          std::string* error);
+
+ScreenFindings ParseProgram(const std::vector<std::string>& flags, const std::string& pch,
+                            const ScreenRules& rules, const std::string& source);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_CPU_BENCH_WORKER_SCREEN_PARSE_H_

@@ -1,0 +1,245 @@
+#include "cpu_bench_worker/screen/rules.h"
+
+#include "clang/AST/ASTContext.h"
+#include "clang/AST/Attr.h"
+#include "clang/AST/DeclCXX.h"
+#include "clang/AST/ExprCXX.h"
+#include "clang/AST/RecursiveASTVisitor.h"
+#include "clang/Basic/SourceManager.h"
+#include "cpu_bench_worker/screen/forbidden_calls.h"
+
+namespace whetstone {
+namespace {
+
+using clang::dyn_cast;
+using clang::isa;
+
+// Attributes that only steer how code is made. Everything else is refused: section, alias, ifunc,
+// constructor, weak, used, naked, cleanup, symver …
+bool HarmlessAttribute(clang::attr::Kind kind) {
+  switch (kind) {
+    case clang::attr::AlwaysInline:
+    case clang::attr::NoInline:
+    case clang::attr::Flatten:
+    case clang::attr::Hot:
+    case clang::attr::Cold:
+    case clang::attr::Const:
+    case clang::attr::Pure:
+    case clang::attr::NoThrow:
+    case clang::attr::Leaf:
+    case clang::attr::Restrict:
+    case clang::attr::NoAlias:
+    case clang::attr::NonNull:
+    case clang::attr::ReturnsNonNull:
+    case clang::attr::AssumeAligned:
+    case clang::attr::AllocAlign:
+    case clang::attr::AllocSize:
+    case clang::attr::Aligned:
+    case clang::attr::AlignValue:
+    case clang::attr::Packed:
+    case clang::attr::MaxFieldAlignment:
+    case clang::attr::MayAlias:
+    case clang::attr::Unused:
+    case clang::attr::Deprecated:
+    case clang::attr::WarnUnusedResult:
+    case clang::attr::WarnUnused:
+    case clang::attr::NoReturn:
+    case clang::attr::CXX11NoReturn:
+    case clang::attr::NoUniqueAddress:
+    case clang::attr::Final:
+    case clang::attr::Override:
+    case clang::attr::MinVectorWidth:
+    case clang::attr::OptimizeNone:
+    case clang::attr::MinSize:
+    case clang::attr::LoopHint:
+    case clang::attr::OMPDeclareSimdDecl:
+    case clang::attr::Uninitialized:
+    case clang::attr::NoStackProtector:
+    case clang::attr::NoSplitStack:
+    case clang::attr::ConstInit:
+    case clang::attr::Assumption:
+    case clang::attr::TrivialABI:
+    case clang::attr::Annotate:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool IsTarget(clang::attr::Kind kind) {
+  return kind == clang::attr::Target || kind == clang::attr::TargetClones ||
+         kind == clang::attr::TargetVersion;
+}
+
+class Visitor : public clang::RecursiveASTVisitor<Visitor> {
+ public:
+  Visitor(clang::ASTContext* context, const ScreenRules& rules, ScreenFindings* findings)
+      : context_(*context),
+        sources_(context->getSourceManager()),
+        rules_(rules),
+        findings_(findings) {}
+
+  bool shouldVisitTemplateInstantiations() const { return true; }
+
+  bool VisitDecl(clang::Decl* decl) {
+    for (const clang::Attr* attribute : decl->attrs()) {
+      if (attribute->isImplicit() || attribute->isInherited()) continue;
+      if (!attribute->getLocation().isValid()) continue;
+      const std::string name = attribute->getSpelling();
+      if (IsTarget(attribute->getKind())) {
+        if (!rules_.allows("target"))
+          Forbid(attribute->getLocation(), "attribute " + name + " is not allowed in this problem");
+      } else if (!HarmlessAttribute(attribute->getKind())) {
+        Forbid(attribute->getLocation(), "attribute " + name + " is not allowed");
+      }
+    }
+    return true;
+  }
+
+  bool VisitNamedDecl(clang::NamedDecl* decl) {
+    if (decl->getIdentifier() != nullptr) findings_->declared.insert(decl->getName().str());
+    return true;
+  }
+
+  bool VisitLinkageSpecDecl(clang::LinkageSpecDecl* decl) {
+    Forbid(decl->getLocation(), "extern \"C\" is not allowed");
+    return true;
+  }
+
+  bool VisitFileScopeAsmDecl(clang::FileScopeAsmDecl* decl) {
+    Forbid(decl->getLocation(), "assembly outside a function is not allowed");
+    return true;
+  }
+
+  bool VisitAsmStmt(clang::AsmStmt* statement) {
+    if (!rules_.allows("asm")) Forbid(statement->getBeginLoc(), "inline assembly is not allowed");
+    return true;
+  }
+
+  bool VisitFunctionDecl(clang::FunctionDecl* function) {
+    if (function->isImplicit()) return true;
+    const std::string name = function->getNameAsString();
+    if (function->isMain()) {
+      Forbid(function->getLocation(), "main is not allowed; define only " + rules_.signature);
+    } else if (function->isReplaceableGlobalAllocationFunction()) {
+      Forbid(function->getLocation(), "replacing operator new or delete is not allowed");
+    } else if (function->isThisDeclarationADefinition() && function->isExternC()) {
+      Forbid(function->getLocation(), "defining the C function " + name + " is not allowed");
+    } else if (!function->isDefined() && !function->isDeleted() && !function->isDefaulted() &&
+               !function->isPure() &&
+               function->getTemplatedKind() == clang::FunctionDecl::TK_NonTemplate &&
+               !function->isDependentContext()) {
+      Forbid(function->getLocation(), "the function " + name + " is declared but not defined");
+    }
+    return true;
+  }
+
+  bool VisitVarDecl(clang::VarDecl* variable) {
+    if (isa<clang::ParmVarDecl>(variable) || !variable->hasGlobalStorage()) return true;
+    const std::string name = variable->getNameAsString();
+    if (variable->hasDefinition() == clang::VarDecl::DeclarationOnly) {
+      Forbid(variable->getLocation(), "the variable " + name + " is declared but not defined");
+      return true;
+    }
+    const clang::QualType type = variable->getType();
+    if (type->isDependentType()) return true;
+    if (!rules_.allows("static") && !type.isConstQualified())
+      Forbid(variable->getLocation(),
+             "static data that can change (" + name + ") is not allowed in this problem");
+    if (variable->isStaticLocal()) return true;  // initialised inside a call, where it counts
+    const clang::Expr* init = variable->getInit();
+    if (init != nullptr && !init->isValueDependent() && !variable->hasConstantInitialization())
+      Forbid(variable->getLocation(), "the variable " + name +
+                                          " is initialised before the function is called; use a "
+                                          "constant or a static local");
+    else if (variable->needsDestruction(context_) != clang::QualType::DK_none)
+      Forbid(variable->getLocation(), "the variable " + name + " runs code when the program ends");
+    return true;
+  }
+
+  bool VisitDeclRefExpr(clang::DeclRefExpr* reference) {
+    const auto* function = dyn_cast<clang::FunctionDecl>(reference->getDecl());
+    if (function == nullptr || DefinedHere(*function)) return true;
+    const std::string name = function->getQualifiedNameAsString();
+    const std::string why = ForbiddenCall(name, rules_);
+    if (!why.empty()) Forbid(reference->getLocation(), name + " is not allowed: it " + why);
+    return true;
+  }
+
+  bool VisitCXXConstructExpr(clang::CXXConstructExpr* construct) {
+    const std::string name = construct->getConstructor()->getParent()->getQualifiedNameAsString();
+    const std::string why = ForbiddenClass(name, rules_);
+    if (!why.empty()) Forbid(construct->getLocation(), name + " is not allowed: it " + why);
+    return true;
+  }
+
+ private:
+  bool DefinedHere(const clang::FunctionDecl& function) const {
+    const clang::FunctionDecl* definition = nullptr;
+    return function.isDefined(definition) &&
+           sources_.isInMainFile(sources_.getExpansionLoc(definition->getLocation()));
+  }
+
+  void Forbid(clang::SourceLocation location, const std::string& what) {
+    const clang::SourceLocation at = sources_.getExpansionLoc(location);
+    if (!sources_.isInMainFile(at)) return;  // an instantiation of the library's own code
+    std::string line = "line " + std::to_string(sources_.getExpansionLineNumber(at)) + ": " + what;
+    for (const std::string& known : findings_->forbidden)
+      if (known == line) return;
+    findings_->forbidden.push_back(std::move(line));
+  }
+
+  clang::ASTContext& context_;
+  const clang::SourceManager& sources_;
+  const ScreenRules& rules_;
+  ScreenFindings* findings_;
+};
+
+// The asked function: at global scope, C++ linkage, visible to the linker, with a body.
+void FindFunction(clang::ASTContext* context, const std::vector<clang::Decl*>& declarations,
+                  const ScreenRules& rules, ScreenFindings* findings) {
+  for (const clang::Decl* decl : declarations) {
+    const auto* function = dyn_cast<clang::FunctionDecl>(decl);
+    if (function == nullptr || !function->getDeclName().isIdentifier() ||
+        function->getName() != rules.function || !function->isThisDeclarationADefinition())
+      continue;
+    const std::string type = FunctionType(*context, *function);
+    if (type == rules.type && function->isExternallyVisible() && !function->isInlined()) {
+      findings->function_defined = true;
+    } else if (findings->near_miss.empty()) {
+      findings->near_miss = function->getStorageClass() == clang::SC_Static ? "static " : "";
+      if (function->isInlined()) findings->near_miss += "inline ";
+      findings->near_miss += type;
+    }
+  }
+}
+
+}  // namespace
+
+std::string FunctionType(const clang::ASTContext& context, const clang::FunctionDecl& function) {
+  clang::PrintingPolicy policy(context.getLangOpts());
+  clang::QualType type = function.getType();
+  const auto* prototype = type->getAs<clang::FunctionProtoType>();
+  if (prototype != nullptr && prototype->hasExceptionSpec()) {
+    clang::FunctionProtoType::ExtProtoInfo info = prototype->getExtProtoInfo();
+    info.ExceptionSpec = {};
+    type = const_cast<clang::ASTContext&>(context).getFunctionType(
+        prototype->getReturnType(), prototype->getParamTypes(), info);
+  }
+  return type.getCanonicalType().getAsString(policy);
+}
+
+void CheckRules(clang::ASTContext* context, const std::vector<clang::Decl*>& declarations,
+                const ScreenRules& rules, ScreenFindings* findings) {
+  FindFunction(context, declarations, rules, findings);
+  Visitor visitor(context, rules, findings);
+  for (clang::Decl* decl : declarations) visitor.TraverseDecl(decl);
+}
+
+std::string UnknownAttributeProblem(const std::string& name) {
+  for (const char* harmless : {"optimize", "noipa", "noclone", "no_icf", "artificial"})
+    if (name == harmless) return "";
+  return "attribute " + name + " is not allowed";
+}
+
+}  // namespace whetstone

@@ -1,0 +1,186 @@
+#include "cpu_bench_worker/screen/screen_client.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/sha256.h"
+#include "common/status_macros.h"
+#include "cpu_bench_worker/screen/screen_protocol.h"
+#include "cpu_bench_worker/shim.h"
+#include "sandbox/sandbox.h"
+
+namespace whetstone {
+namespace {
+
+using nlohmann::json;
+
+constexpr char kProgramInside[] = "/whetstone/whet-screener";
+constexpr std::chrono::seconds kPrepareDeadline{120};
+constexpr std::chrono::seconds kAnswerDeadline{2 * kScreenSeconds + 5};
+// As long as a worker may live; each request has a limit of its own.
+constexpr std::chrono::hours kLife{24 * 365};
+
+// g++ flags that mean the same to clang's parser; the others only steer code generation.
+std::vector<std::string> ParserFlags(const v1::CompileRules& rules) {
+  std::vector<std::string> flags = {
+      absl::StrCat("-std=", rules.std().empty() ? "c++20" : rules.std())};
+  for (const std::string& flag : rules.flags())
+    if (absl::StartsWith(flag, "-m") || absl::StartsWith(flag, "-D") ||
+        absl::StartsWith(flag, "-U") || flag == "-fopenmp" || flag == "-ffast-math")
+      if (!absl::StartsWith(flag, "-mprefer") && !absl::StartsWith(flag, "-mtune"))
+        flags.push_back(flag);
+  return flags;
+}
+
+json KitJson(const ScreenKit& kit) {
+  return {{"flags", kit.flags},         {"header_dir", kit.header_dir}, {"headers", kit.headers},
+          {"allow", kit.allow},         {"function", kit.function},     {"type", kit.type},
+          {"signature", kit.signature}, {"threads", kit.threads}};
+}
+
+class Client final : public ScreenClient {
+ public:
+  Client(std::string program, std::vector<int> cores)
+      : program_(std::move(program)), cores_(std::move(cores)) {}
+  ~Client() override { Stop(); }
+
+  absl::Status Start() {
+    Stop();
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+      return absl::ResourceExhaustedError("screener: socketpair failed");
+    fd_ = ends[0];
+    SandboxSpec spec;
+    spec.profile = Profile::kCompile;
+    spec.argv = {kProgramInside};
+    spec.env = {"LC_ALL=C.UTF-8", "TMPDIR=/tmp"};
+    spec.binds = {{program_, kProgramInside}};
+    spec.fds = {{ends[1], kScreenerFd}};
+    spec.cores = cores_;
+    spec.limits.wall = kLife;
+    spec.limits.cpu = kLife;
+    spec.limits.memory_bytes_max = int64_t{4} << 30;
+    spec.limits.file_bytes_max = int64_t{1} << 30;
+    absl::StatusOr<std::unique_ptr<SandboxProcess>> process = Sandbox::Start(spec);
+    close(ends[1]);
+    if (!process.ok()) return process.status();
+    process_ = std::move(*process);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<ScreenKit> Prepare(const v1::Problem& problem) override {
+    ScreenKit kit;
+    kit.flags = ParserFlags(problem.compile());
+    kit.headers.assign(problem.compile().headers().begin(), problem.compile().headers().end());
+    kit.allow.assign(problem.compile().allow().begin(), problem.compile().allow().end());
+    kit.threads = problem.compile().threads();
+    kit.signature = problem.signature();
+    ASSIGN_OR_RETURN(kit.function, FunctionName(problem.signature()));
+    kit.header_dir = absl::StrCat(
+        "/work/", Sha256Hex(json(std::pair(kit.flags, kit.headers)).dump()).substr(0, 16));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    RETURN_IF_ERROR(PrepareLocked(&kit));
+    return kit;
+  }
+
+  ScreenReport Screen(const ScreenKit& kit, const std::string& source) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ScreenReport report;
+    if (source.size() > kScreenMessageBytesMax / 4) {
+      report.outcome = v1::FORBIDDEN;
+      report.detail = "the program is longer than a megabyte";
+      return report;
+    }
+    if (prepared_.count(kit.header_dir) == 0) {  // a screener started since
+      ScreenKit again = kit;
+      report.status = PrepareLocked(&again);
+      if (!report.status.ok()) return report;
+    }
+    // Candidates come as whatever bytes the model wrote.
+    const json request = {{"kit", KitJson(kit)}, {"source", source}};
+    absl::StatusOr<json> answer =
+        Ask(request.dump(-1, ' ', false, json::error_handler_t::replace), kAnswerDeadline);
+    if (!answer.ok()) {
+      // The parent of the parsing child is ours and plain; that it went is the candidate's doing as
+      // far as anyone can tell. A second death on an empty program would be ours.
+      report.status = Restarted(&report);
+      return report;
+    }
+    report.outcome = static_cast<v1::Outcome>(answer->value("outcome", 0));
+    report.detail = answer->value("detail", "");
+    report.canonical_hash = answer->value("canonical_hash", "");
+    report.techniques = answer->value("techniques", std::vector<std::string>());
+    if (report.outcome != v1::OUTCOME_UNSPECIFIED && report.outcome != v1::NO_CODE &&
+        report.outcome != v1::FORBIDDEN && report.outcome != v1::COMPILE_ERROR)
+      report.status = absl::InternalError("screener: an answer outside the protocol");
+    return report;
+  }
+
+ private:
+  absl::Status Restarted(ScreenReport* report) {
+    prepared_.clear();
+    RETURN_IF_ERROR(Start());
+    report->outcome = v1::COMPILE_ERROR;
+    report->detail = "the program brought the parser down";
+    return absl::OkStatus();
+  }
+
+  absl::Status PrepareLocked(ScreenKit* kit) {
+    absl::StatusOr<json> answer = Ask(json{{"prepare", KitJson(*kit)}}.dump(), kPrepareDeadline);
+    if (!answer.ok()) {  // perhaps it died on the last candidate: once more with a fresh one
+      prepared_.clear();
+      RETURN_IF_ERROR(Start());
+      answer = Ask(json{{"prepare", KitJson(*kit)}}.dump(), kPrepareDeadline);
+    }
+    if (!answer.ok()) return answer.status();
+    if (const std::string error = answer->value("error", ""); !error.empty())
+      return absl::InvalidArgumentError(error);
+    kit->type = answer->value("type", "");
+    prepared_.insert(kit->header_dir);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<json> Ask(const std::string& request, std::chrono::milliseconds deadline) {
+    std::string text;
+    if (!SendFrame(fd_, request) || !ReceiveFrame(fd_, deadline, &text))
+      return absl::UnavailableError("screener: the process ended or did not answer in time");
+    json answer = json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (!answer.is_object()) return absl::InternalError("screener: an answer that is not JSON");
+    return answer;
+  }
+
+  void Stop() {
+    process_.reset();
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
+  }
+
+  const std::string program_;
+  const std::vector<int> cores_;
+  std::mutex mutex_;
+  int fd_ = -1;
+  std::unique_ptr<SandboxProcess> process_;
+  std::set<std::string> prepared_;  // header folders the running screener has
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ScreenClient>> ScreenClient::Create(const std::string& bin_dir,
+                                                                   const std::vector<int>& cores) {
+  const std::string program = bin_dir + "/whet-screener";
+  if (access(program.c_str(), X_OK) != 0)
+    return absl::FailedPreconditionError(
+        absl::StrCat(program, " is missing; install it beside whet-worker"));
+  auto client = std::make_unique<Client>(program, cores);
+  RETURN_IF_ERROR(client->Start());
+  return client;
+}
+
+}  // namespace whetstone
