@@ -5,14 +5,18 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <thread>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/file.h"
 #include "common/status_macros.h"
 
@@ -20,10 +24,11 @@ namespace whetstone {
 namespace {
 
 constexpr auto kLockPoll = std::chrono::milliseconds(50);
+// A process that was killed lets go of its lock once the kernel has torn it down.
+constexpr auto kDyingPatience = std::chrono::seconds(3);
 
 absl::StatusOr<int> OpenLock(const RunPaths& paths) {
-  // No O_CLOEXEC: see run_dir.h.
-  const int fd = open(paths.lock().c_str(), O_RDWR | O_CREAT, 0644);
+  const int fd = open(paths.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", paths.lock()));
   return fd;
 }
@@ -42,6 +47,25 @@ bool IsLivingWhet(int pid) {
   const absl::StatusOr<std::string> name = ReadFile(absl::StrCat("/proc/", pid, "/comm"));
   return name.ok() && name->rfind("whet", 0) == 0 && *name != "whet-trainer\n" &&
          *name != "whet-worker\n";
+}
+
+// Processes other than this one that have a file below `folder` open. Only what this user may see.
+std::vector<int> HoldersOf(const std::string& folder) {
+  std::vector<int> holders;
+  std::error_code error;
+  for (const auto& process : std::filesystem::directory_iterator("/proc", error)) {
+    int pid = 0;
+    if (!absl::SimpleAtoi(process.path().filename().string(), &pid) || pid == getpid()) continue;
+    std::error_code denied;
+    for (const auto& fd : std::filesystem::directory_iterator(process.path() / "fd", denied)) {
+      const std::filesystem::path target = std::filesystem::read_symlink(fd.path(), denied);
+      if (!denied && absl::StartsWith(target.string(), folder + "/")) {
+        holders.push_back(pid);
+        break;
+      }
+    }
+  }
+  return holders;
 }
 
 absl::Status WriteOwner(int fd, const RunPaths& paths) {
@@ -79,28 +103,35 @@ absl::StatusOr<RunDir> RunDir::Open(const std::string& root, std::chrono::second
   ASSIGN_OR_RETURN(const RunPaths paths, Find(root));
   ASSIGN_OR_RETURN(const int fd, OpenLock(paths));
   RunDir dir(paths, fd);
-  const auto until = std::chrono::steady_clock::now() + patience;
+  const auto start = std::chrono::steady_clock::now();
+  const auto waited = [&] { return std::chrono::steady_clock::now() - start; };
   bool told = false;
+  const auto tell = [&](const std::string& what) {
+    if (!told && waiting) waiting(what);
+    told = true;
+    std::this_thread::sleep_for(kLockPoll);
+  };
   while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) {
       return absl::ErrnoToStatus(errno, absl::StrCat("cannot lock ", paths.lock()));
     }
     const int owner = ReadOwner(paths);
-    if (IsLivingWhet(owner)) {
+    if (waited() >= std::min<std::chrono::nanoseconds>(patience, kDyingPatience)) {
       return absl::FailedPreconditionError(
           absl::StrCat(root, " belongs to process ", owner,
                        ", which is still running; see: whet status ", root));
     }
-    if (std::chrono::steady_clock::now() >= until) {
+    tell(absl::StrCat("waiting for process ", owner, " to end"));
+  }
+  for (std::vector<int> left = HoldersOf(paths.logs()); !left.empty();
+       left = HoldersOf(paths.logs())) {
+    if (waited() >= patience) {
       return absl::FailedPreconditionError(
-          absl::StrCat(root, " is still held by services that process ", owner,
-                       " left behind; find them with: fuser ", paths.lock()));
+          absl::StrCat(root, " still has services of its predecessor running (process ",
+                       absl::StrJoin(left, ", "), "); stop them and try again"));
     }
-    if (!told && waiting) {
-      waiting(absl::StrCat("waiting for the services of process ", owner, " to go"));
-    }
-    told = true;
-    std::this_thread::sleep_for(kLockPoll);
+    tell(absl::StrCat("waiting for the predecessor's services to end (process ",
+                      absl::StrJoin(left, ", "), ")"));
   }
   RETURN_IF_ERROR(WriteOwner(fd, paths));
   return dir;

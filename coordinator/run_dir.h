@@ -9,10 +9,7 @@
 //   RUN/best/<problem>/        the fastest verified programs
 //   RUN/report.html            `whet report`
 //   RUN/logs/                  whet.log, trainer.log, worker.log
-//   RUN/lock                   held by the owning process and the services it started
-//
-// The lock's descriptor is inherited by local services on purpose: it is free once the last of them
-// is gone, so a resume after `kill -9` waits for the orphans without having to know them.
+//   RUN/lock                   held by the owning process (flock), holds its pid
 #ifndef WHETSTONE_COORDINATOR_RUN_DIR_H_
 #define WHETSTONE_COORDINATOR_RUN_DIR_H_
 
@@ -52,9 +49,10 @@ class RunDir {
  public:
   // Makes a new directory (parents too) and locks it. ALREADY_EXISTS: it is there and not empty.
   static absl::StatusOr<RunDir> Create(const std::string& root);
-  // Locks an existing one. Waits up to `patience` for services a killed predecessor left behind;
-  // `waiting` is called once if there is something to wait for. NOT_FOUND: no run there.
-  // FAILED_PRECONDITION: a living process owns it (its pid is named).
+  // Locks an existing one. A predecessor that was killed a moment ago may still be dying, and its
+  // services with it: waits up to `patience` for them (they are recognised by the log files they
+  // hold open); `waiting` is called once if there is something to wait for. NOT_FOUND: no run
+  // there. FAILED_PRECONDITION: a living process owns it (its pid is named).
   static absl::StatusOr<RunDir> Open(const std::string& root, std::chrono::seconds patience,
                                      const std::function<void(const std::string&)>& waiting);
   // Read-only use by status, report, best: checks that a run is there, takes no lock.

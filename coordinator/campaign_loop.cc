@@ -1,0 +1,246 @@
+#include "coordinator/campaign_loop.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "coordinator/deadlines.h"
+
+namespace whetstone {
+namespace {
+
+constexpr auto kTick = std::chrono::seconds(1);
+
+// The core ends a call that takes too long and says so by name. This is only the net below it, for
+// the time the core's cancellation takes.
+CallOptions Net(Seconds deadline, CallControl* control) {
+  return {std::chrono::milliseconds(static_cast<int64_t>((deadline + 30) * 1000)), control};
+}
+
+// A generation may take as long as it shows signs of life.
+constexpr Seconds kGenerateNet = 24 * 3600;
+
+}  // namespace
+
+CampaignLoop::CampaignLoop(const CampaignPlan* plan, LoopSeams seams)
+    : plan_(plan), seams_(std::move(seams)) {}
+
+CampaignLoop::~CampaignLoop() {
+  for (Call& call : calls_) call.control.Cancel();
+  for (Call& call : calls_) call.thread.join();
+}
+
+void CampaignLoop::Post(Event event) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    events_.push_back(std::move(event));
+  }
+  arrived_.notify_one();
+}
+
+Event CampaignLoop::Next() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (!arrived_.wait_for(lock, kTick, [this] { return !events_.empty(); })) return event::Tick{};
+  Event event = std::move(events_.front());
+  events_.pop_front();
+  return event;
+}
+
+Seconds CampaignLoop::Now() const {
+  return std::chrono::duration<double>(seams_.clock->Now()).count();
+}
+
+absl::Status CampaignLoop::Run(CampaignState* state) {
+  Seconds last_tick = Now();
+  while (!state->finished()) {
+    const Event event = Next();
+    RETURN_IF_ERROR(Perform(state->Handle(event, Now())));
+    // A steady stream of events must not keep deadlines from being looked at.
+    if (Now() - last_tick >= 1 && !state->finished()) {
+      last_tick = Now();
+      RETURN_IF_ERROR(Perform(state->Handle(event::Tick{}, last_tick)));
+      if (seams_.on_status) seams_.on_status(state->StatusLine(last_tick));
+    }
+    Reap();
+  }
+  return result_;
+}
+
+absl::Status CampaignLoop::Perform(const std::vector<Action>& actions) {
+  std::vector<Fact> facts;
+  for (const Action& action : actions) {
+    if (const auto* record = std::get_if<action::Record>(&action)) facts.push_back(record->fact);
+  }
+  const absl::Status written = seams_.journal->Append(facts);
+  if (!written.ok()) return written;
+  for (const Action& action : actions) {
+    RETURN_IF_ERROR(std::visit([this](const auto& a) { return Do(a); }, action));
+  }
+  return absl::OkStatus();
+}
+
+void CampaignLoop::Start(uint64_t number, std::function<Event(CallControl*)> body) {
+  Call& call = calls_.emplace_back();
+  call.number = number;
+  call.thread = std::thread([this, &call, body = std::move(body)] {
+    Post(body(&call.control));
+    call.ended = true;
+  });
+}
+
+void CampaignLoop::Reap() {
+  for (auto call = calls_.begin(); call != calls_.end();) {
+    if (!call->ended) {
+      ++call;
+      continue;
+    }
+    call->thread.join();
+    call = calls_.erase(call);
+  }
+}
+
+absl::Status CampaignLoop::Do(const action::Record& a) {
+  const auto* checkpoint = std::get_if<CheckpointFact>(&a.fact);
+  if (checkpoint != nullptr && seams_.on_checkpoint) seams_.on_checkpoint(*checkpoint);
+  return absl::OkStatus();
+}
+
+absl::Status CampaignLoop::Do(const action::Probe& a) {
+  Start(a.call, [this, a](CallControl* control) -> Event {
+    if (a.service == kTrainer) {
+      const auto info = seams_.trainer->GetInfo(Net(kProbeDeadline, control));
+      if (!info.ok()) return event::CallFailed{a.call, info.status()};
+      return event::TrainerProbed{a.call, *info};
+    }
+    const auto info =
+        seams_.workers[static_cast<size_t>(a.service)]->GetInfo(Net(kProbeDeadline, control));
+    if (!info.ok()) return event::CallFailed{a.call, info.status()};
+    return event::WorkerProbed{a.call, *info};
+  });
+  return absl::OkStatus();
+}
+
+absl::Status CampaignLoop::Do(const action::LoadPolicy& a) {
+  v1::LoadCheckpointRequest request;
+  request.set_path(a.path);
+  request.set_campaign_id(plan_->campaign_id);
+  Start(a.call, [this, call = a.call, request](CallControl* control) -> Event {
+    const auto reply = seams_.trainer->LoadCheckpoint(request, Net(kLoadDeadline, control));
+    if (!reply.ok()) return event::CallFailed{call, reply.status()};
+    return event::PolicyLoaded{call};
+  });
+  return absl::OkStatus();
+}
+
+absl::Status CampaignLoop::Do(const action::Generate& a) {
+  Start(a.call, [this, a](CallControl* control) -> Event {
+    const absl::Status status = seams_.trainer->Generate(
+        a.request,
+        [&](const v1::GenerateEvent& e) {
+          switch (e.event_case()) {
+            case v1::GenerateEvent::kPrompt:
+              return Post(event::Prompt{a.call, e.prompt()});
+            case v1::GenerateEvent::kCompletion:
+              return Post(event::Completion{a.call, e.completion()});
+            case v1::GenerateEvent::kProgress:
+              return Post(event::Progress{a.call, e.progress()});
+            default:
+              return;
+          }
+        },
+        Net(kGenerateNet, control));
+    if (!status.ok()) return event::CallFailed{a.call, status};
+    return event::GenerateEnded{a.call};
+  });
+  return absl::OkStatus();
+}
+
+void CampaignLoop::SendUpdate(uint64_t call, v1::UpdateRequest request) {
+  Start(call, [this, call, request = std::move(request)](CallControl* control) -> Event {
+    auto reply = seams_.trainer->Update(request, Net(kUpdateDeadline, control));
+    if (!reply.ok()) return event::CallFailed{call, reply.status()};
+    return event::UpdateDone{call, *std::move(reply)};
+  });
+}
+
+absl::Status CampaignLoop::Do(const action::Update& a) {
+  SendUpdate(a.call, a.request);
+  return absl::OkStatus();
+}
+
+absl::Status CampaignLoop::Do(const action::ReplayUpdate& a) {
+  ASSIGN_OR_RETURN(v1::UpdateRequest request, seams_.journal->FindUpdateRequest(a.name));
+  SendUpdate(a.call, std::move(request));
+  return absl::OkStatus();
+}
+
+absl::Status CampaignLoop::Do(const action::SaveCheckpoint& a) {
+  v1::SaveCheckpointRequest request;
+  request.set_path(a.path);
+  Start(a.call, [this, call = a.call, request](CallControl* control) -> Event {
+    auto reply = seams_.trainer->SaveCheckpoint(request, Net(kSaveDeadline, control));
+    if (!reply.ok()) return event::CallFailed{call, reply.status()};
+    return event::CheckpointSaved{call, *std::move(reply)};
+  });
+  return absl::OkStatus();
+}
+
+absl::Status CampaignLoop::Do(const action::PutProblem& a) {
+  const PlannedProblem& problem = plan_->problems[a.problem];
+  v1::PutProblemRequest request;
+  *request.mutable_problem() = problem.problem;
+  request.set_problem_hash(problem.hash);
+  if (a.has_calibration) *request.mutable_calibration() = a.calibration;
+  const Seconds deadline = PutProblemDeadline(problem.problem);
+  WorkerClient* const worker = seams_.workers[static_cast<size_t>(a.worker)];
+  Start(a.call, [call = a.call, request, deadline, worker](CallControl* control) -> Event {
+    auto reply = worker->PutProblem(request, Net(deadline, control));
+    if (!reply.ok()) return event::CallFailed{call, reply.status()};
+    return event::ProblemKnown{call, std::move(*reply->mutable_calibration())};
+  });
+  return absl::OkStatus();
+}
+
+absl::Status CampaignLoop::Do(const action::Measure& a) {
+  WorkerClient* const worker = seams_.workers[static_cast<size_t>(a.worker)];
+  Start(a.call, [a, worker](CallControl* control) -> Event {
+    // The core's deadline is per problem; the net only has to be longer than any.
+    auto reply = worker->Measure(a.request, Net(3600, control));
+    if (control->cancelled()) {
+      // The connection's end does not stop the worker: free its slot. Best effort.
+      v1::CancelRequest cancel;
+      cancel.add_candidate_ids(a.request.candidate_id());
+      worker->Cancel(cancel, {std::chrono::seconds(2), nullptr}).IgnoreError();
+    }
+    if (!reply.ok()) return event::CallFailed{a.call, reply.status()};
+    return event::VerdictArrived{a.call, std::move(*reply->mutable_verdict())};
+  });
+  return absl::OkStatus();
+}
+
+absl::Status CampaignLoop::Do(const action::CancelCall& a) {
+  for (Call& call : calls_) {
+    if (call.number == a.call) call.control.Cancel();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CampaignLoop::Do(const action::StepDone& a) {
+  return seams_.on_step ? seams_.on_step(a) : absl::OkStatus();
+}
+
+absl::Status CampaignLoop::Do(const action::NewLeader& a) {
+  return seams_.on_leader ? seams_.on_leader(a.fact) : absl::OkStatus();
+}
+
+absl::Status CampaignLoop::Do(const action::Notice& a) {
+  if (seams_.on_notice) seams_.on_notice(a.text);
+  return absl::OkStatus();
+}
+
+absl::Status CampaignLoop::Do(const action::Finish& a) {
+  result_ = a.status;
+  return absl::OkStatus();
+}
+
+}  // namespace whetstone

@@ -1,0 +1,107 @@
+// The shell around the pure core: threads, calls, journal. Main loop of a campaign:
+//
+//   wait for an event  →  core: actions  →  journal the facts  →  start calls, tell people
+//
+// Every call runs on a thread of its own (a campaign has a handful in flight) and answers with one
+// event; all state is touched by the thread in Run alone.
+//
+//   CampaignLoop loop(&plan, {.trainer = t, .workers = w, .journal = j, .clock = &clock, …});
+//   loop.Post(event::ServiceReady{kTrainer});       // from any thread
+//   absl::Status status = loop.Run(&state);         // until the core has finished
+#ifndef WHETSTONE_COORDINATOR_CAMPAIGN_LOOP_H_
+#define WHETSTONE_COORDINATOR_CAMPAIGN_LOOP_H_
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/clock.h"
+#include "coordinator/call_options.h"
+#include "coordinator/campaign_events.h"
+#include "coordinator/campaign_plan.h"
+#include "coordinator/campaign_state.h"
+#include "coordinator/journal.h"
+#include "coordinator/trainer_client.h"
+#include "coordinator/worker_client.h"
+
+namespace whetstone {
+
+// Borrowed for the loop's life. The functions are called on Run's thread; an error of on_step or
+// on_leader ends the campaign (the journal has the facts: nothing is lost).
+struct LoopSeams {
+  TrainerClient* trainer = nullptr;
+  std::vector<WorkerClient*> workers;
+  Journal* journal = nullptr;
+  const Clock* clock = nullptr;
+  std::function<absl::Status(const action::StepDone&)> on_step;
+  std::function<absl::Status(const LeaderFact&)> on_leader;
+  std::function<void(const CheckpointFact&)> on_checkpoint;
+  std::function<void(const std::string&)> on_notice;
+  // About once a second: what is going on.
+  std::function<void(const std::string& line)> on_status;
+};
+
+class CampaignLoop {
+ public:
+  CampaignLoop(const CampaignPlan* plan, LoopSeams seams);
+  // Cancels what is in flight and waits for its threads.
+  ~CampaignLoop();
+
+  // Thread-safe.
+  void Post(Event event);
+  // The core's last word: OK when the campaign is done, CANCELLED when stopped, else why it ended.
+  absl::Status Run(CampaignState* state);
+
+ private:
+  struct Call {
+    uint64_t number = 0;
+    CallControl control;
+    std::atomic<bool> ended{false};
+    std::thread thread;
+  };
+
+  Event Next();
+  Seconds Now() const;
+  absl::Status Perform(const std::vector<Action>& actions);
+  // Runs `body` on a thread; what it returns is posted.
+  void Start(uint64_t number, std::function<Event(CallControl*)> body);
+  void Reap();
+
+  absl::Status Do(const action::Record& a);
+  absl::Status Do(const action::Probe& a);
+  absl::Status Do(const action::LoadPolicy& a);
+  absl::Status Do(const action::Generate& a);
+  absl::Status Do(const action::Update& a);
+  absl::Status Do(const action::ReplayUpdate& a);
+  absl::Status Do(const action::SaveCheckpoint& a);
+  absl::Status Do(const action::PutProblem& a);
+  absl::Status Do(const action::Measure& a);
+  absl::Status Do(const action::CancelCall& a);
+  absl::Status Do(const action::StepDone& a);
+  absl::Status Do(const action::NewLeader& a);
+  absl::Status Do(const action::Notice& a);
+  absl::Status Do(const action::Finish& a);
+  void SendUpdate(uint64_t call, v1::UpdateRequest request);
+
+  const CampaignPlan* const plan_;
+  const LoopSeams seams_;
+  std::list<Call> calls_;
+  absl::Status result_;
+
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::deque<Event> events_;  // protected by mutex_
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_CAMPAIGN_LOOP_H_

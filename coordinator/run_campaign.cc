@@ -1,0 +1,120 @@
+#include "coordinator/run_campaign.h"
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/clock.h"
+#include "common/file.h"
+#include "common/status_macros.h"
+#include "coordinator/best.h"
+#include "coordinator/campaign_loop.h"
+#include "coordinator/campaign_state.h"
+#include "coordinator/metrics.h"
+#include "coordinator/service_relay.h"
+#include "coordinator/services/cluster.h"
+
+namespace whetstone {
+namespace {
+
+// Keeps the newest `keep` checkpoints of a trainer on this machine; a remote trainer's disk is its
+// operator's.
+void PruneCheckpoints(const Ledger& ledger, int keep, Console* console) {
+  const std::vector<CheckpointFact>& saved = ledger.checkpoints();
+  for (size_t i = 0; i + static_cast<size_t>(keep) < saved.size(); ++i) {
+    std::error_code error;
+    std::filesystem::remove_all(saved[i].path, error);
+    if (error) {
+      console->Notice(
+          absl::StrCat("cannot remove the old checkpoint ", saved[i].path, ": ", error.message()));
+    }
+  }
+}
+
+const PlannedProblem& FindProblem(const CampaignPlan& plan, const std::string& id) {
+  for (const PlannedProblem& problem : plan.problems) {
+    if (problem.problem.id() == id) return problem;
+  }
+  CHECK(false && "a leader of a problem the campaign does not have");
+}
+
+}  // namespace
+
+absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journal* journal,
+                         StopSignals* signals, Console* console) {
+  std::vector<Fact> facts;
+  Ledger before(&plan);
+  RETURN_IF_ERROR(journal->ForEach([&](const Fact& fact) {
+    before.Apply(fact);
+    facts.push_back(fact);
+  }));
+  RETURN_IF_ERROR(MakeDirectories(paths.logs()));
+  RETURN_IF_ERROR(console->LogTo(paths.logs() + "/whet.log"));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Metrics> metrics, Metrics::Open(paths, *journal));
+  // A crash may have come between a leader's fact and its files.
+  for (const auto& [id, leader] : before.leaders()) {
+    RETURN_IF_ERROR(PublishBest(paths, FindProblem(plan, id).problem, leader));
+  }
+  if (before.position() > 0) {
+    console->Line(absl::StrCat("going on after ", PhaseStep(plan.NameOf(before.position()))));
+  }
+
+  ServiceRelay relay([console](const std::string& detail) { console->Status(detail); });
+  ClusterOptions options;
+  options.campaign = plan.campaign;
+  options.log_dir = paths.logs();
+  options.on_event = [&relay](const ServiceEvent& event) { relay.Hear(event); };
+  options.cancelled = [signals] { return signals->stopped(); };
+  ASSIGN_OR_RETURN(const std::unique_ptr<Cluster> cluster, OpenCluster(std::move(options)));
+
+  const std::unique_ptr<TrainerClient> trainer = MakeGrpcTrainerClient(cluster->trainer().target);
+  std::vector<std::unique_ptr<WorkerClient>> workers;
+  LoopSeams seams;
+  seams.trainer = trainer.get();
+  for (const Endpoint& endpoint : cluster->workers()) {
+    workers.push_back(MakeGrpcWorkerClient(endpoint.target));
+    seams.workers.push_back(workers.back().get());
+  }
+  const SteadyClock clock;
+  seams.journal = journal;
+  seams.clock = &clock;
+  CampaignState state(&plan, static_cast<int>(workers.size()));
+  for (const Fact& fact : facts) state.Restore(fact);
+  facts.clear();
+
+  seams.on_step = [&](const action::StepDone& done) {
+    console->Line(done.line);
+    return metrics->Add(done.name, done.row);
+  };
+  seams.on_leader = [&](const LeaderFact& leader) {
+    console->Line(absl::StrFormat("new best for %s: %.2fx (%.2f to %.2f)", leader.problem_id,
+                                  leader.verdict.speedup(), leader.verdict.speedup_low(),
+                                  leader.verdict.speedup_high()));
+    return PublishBest(paths, FindProblem(plan, leader.problem_id).problem, leader);
+  };
+  seams.on_checkpoint = [&](const CheckpointFact& checkpoint) {
+    console->Line(absl::StrCat("saved ", checkpoint.path));
+    if (cluster->is_local()) {
+      PruneCheckpoints(state.ledger(), plan.campaign.checkpoint().keep(), console);
+    }
+  };
+  seams.on_notice = [console](const std::string& text) { console->Notice(text); };
+  seams.on_status = [console](const std::string& line) { console->Status(line); };
+
+  absl::Status result;
+  {
+    CampaignLoop loop(&plan, seams);
+    relay.Attach(*cluster, [&loop](Event event) { loop.Post(std::move(event)); });
+    signals->OnStop([&loop] { loop.Post(event::Stop{}); });
+    result = loop.Run(&state);
+    signals->OnStop(nullptr);
+    relay.Detach();
+  }
+  // Why a service is gone for good is the cluster's to tell.
+  if (absl::IsUnavailable(result) && !cluster->status().ok()) return cluster->status();
+  return result;
+}
+
+}  // namespace whetstone

@@ -1,0 +1,59 @@
+#include "coordinator/service_relay.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace whetstone {
+
+void ServiceRelay::Hear(const ServiceEvent& event) {
+  if (on_detail_) on_detail_(absl::StrCat(event.service, ": ", event.detail));
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto before = latest_.find(event.service);
+  const bool was_ready =
+      before != latest_.end() && before->second.state == ServiceEvent::State::kReady;
+  latest_[event.service] = event;
+  if (!post_) return;
+  // "Ready" again without anything lost in between says nothing new.
+  if (event.state == ServiceEvent::State::kReady && was_ready && !event.restarted) return;
+  Pass(event);
+}
+
+void ServiceRelay::Pass(const ServiceEvent& event) {
+  const auto index = indices_.find(event.service);
+  if (index == indices_.end()) return;
+  switch (event.state) {
+    case ServiceEvent::State::kConnecting:
+      return;
+    case ServiceEvent::State::kReady:
+      return post_(event::ServiceReady{index->second});
+    case ServiceEvent::State::kLost:
+      return post_(event::ServiceLost{index->second, event.detail});
+    case ServiceEvent::State::kFailed:
+      return post_(event::ServiceFailed{index->second, event.detail});
+  }
+}
+
+void ServiceRelay::Attach(const Cluster& cluster, std::function<void(Event)> post) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  indices_[cluster.trainer().name] = kTrainer;
+  for (size_t w = 0; w < cluster.workers().size(); ++w) {
+    indices_[cluster.workers()[w].name] = static_cast<ServiceIndex>(w);
+  }
+  post_ = std::move(post);
+  for (const auto& [name, index] : indices_) {
+    ServiceEvent& event = latest_[name];
+    // An open cluster's services are healthy unless it said otherwise since.
+    if (event.service.empty() || event.state == ServiceEvent::State::kConnecting) {
+      event = {name, ServiceEvent::State::kReady, "", false};
+    }
+    Pass(event);
+  }
+}
+
+void ServiceRelay::Detach() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  post_ = nullptr;
+}
+
+}  // namespace whetstone
