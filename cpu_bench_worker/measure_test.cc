@@ -67,7 +67,7 @@ TEST_F(MeasureTest, CalibrationKnowsTheExpertAndTheNoise) {
   EXPECT_EQ(calibration_->expert().outcome(), v1::CORRECT);
   EXPECT_GT(calibration_->expert().speedup(), 2.0);
   EXPECT_GT(calibration_->noise_band(), 0);
-  EXPECT_LT(calibration_->noise_band(), 0.2);
+  EXPECT_LT(calibration_->noise_band(), 0.5);
 }
 
 TEST_F(MeasureTest, TheReferenceScoresOne) {

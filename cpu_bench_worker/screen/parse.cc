@@ -122,7 +122,7 @@ bool RunClang(std::vector<std::string> arguments, std::unique_ptr<clang::Fronten
 std::vector<std::string> ProgramArguments(const std::vector<std::string>& flags,
                                           const std::string& pch) {
   std::vector<std::string> arguments = flags;
-  arguments.insert(arguments.end(), {"-fsyntax-only", "-w", "-Wunknown-attributes",
+  arguments.insert(arguments.end(), {"-fsyntax-only", "-Wno-everything", "-Wunknown-attributes",
                                      "-ferror-limit=4", "-include-pch", pch, kProgramPath});
   return arguments;
 }

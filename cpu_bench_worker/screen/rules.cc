@@ -112,7 +112,7 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
   }
 
   bool VisitAsmStmt(clang::AsmStmt* statement) {
-    if (!rules_.allows("asm")) Forbid(statement->getBeginLoc(), "inline assembly is not allowed");
+    if (!rules_.allows("asm")) Forbid(statement->getAsmLoc(), "inline assembly is not allowed");
     return true;
   }
 
