@@ -101,9 +101,9 @@ class CanaryWriter {
       call = absl::StrCat("made.whet_returned = ", call);
     }
     return absl::StrCat(
-        RenamedReference(), "struct WhetSaved {\n", fields, "};\nstatic WhetSaved whet_saved[",
-        points_.size(), "];\nstatic int whet_count;\n",
+        RenamedReference(), "struct WhetSaved {\n", fields, "};\n",
         Function(absl::StrCat(
+            "    static WhetSaved whet_saved[", points_.size(), "];\n    static int whet_count;\n",
             "    for (int whet_k = 0; whet_k < whet_count; ++whet_k) {\n",
             "        const WhetSaved& old = whet_saved[whet_k];\n        if (!(", match,
             ")) continue;\n", copy,
