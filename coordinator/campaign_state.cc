@@ -36,6 +36,7 @@ void CampaignState::Pump() {
   PumpWorkers();
   if (finished_) return;
   PumpTrainer();
+  WatchWorkers();
 }
 
 void CampaignState::Record(Fact fact) {
@@ -198,7 +199,18 @@ void CampaignState::CheckDeadlines() {
     JobFailed(&job, absl::DeadlineExceededError(absl::StrFormat(
                         "worker %d gave no verdict in %.0f s", job.worker, now_ - job.since)));
   }
-  // Candidates, but nobody to measure them.
+  if (no_worker_since_ >= 0 && now_ >= no_worker_since_ + kReturnDeadline) {
+    std::string why = "no answer";
+    for (const WorkerState& worker : workers_) {
+      if (!worker.last_error.empty()) why = worker.last_error;
+    }
+    Finish(absl::UnavailableError(absl::StrFormat("no worker has been reachable for %.0f s: %s",
+                                                  now_ - no_worker_since_, why)));
+  }
+}
+
+// Are there candidates, but nobody to measure them?
+void CampaignState::WatchWorkers() {
   const bool open =
       std::any_of(jobs_.begin(), jobs_.end(), [](const Job& job) { return !job.done; });
   bool worker_up = false;
@@ -211,13 +223,6 @@ void CampaignState::CheckDeadlines() {
     no_worker_since_ = -1;
   } else if (no_worker_since_ < 0) {
     no_worker_since_ = now_;
-  } else if (now_ >= no_worker_since_ + kReturnDeadline) {
-    std::string why = "no answer";
-    for (const WorkerState& worker : workers_) {
-      if (!worker.last_error.empty()) why = worker.last_error;
-    }
-    Finish(absl::UnavailableError(absl::StrFormat("no worker has been reachable for %.0f s: %s",
-                                                  now_ - no_worker_since_, why)));
   }
 }
 

@@ -152,6 +152,7 @@ class CampaignState {
   void Finish(absl::Status status);
   void Spend(Seconds now);
   void CheckDeadlines();
+  void WatchWorkers();
   void UpdateTraits();
 
   // campaign_trainer.cc: the trainer's side.

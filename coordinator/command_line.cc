@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <vector>
 
@@ -49,6 +50,8 @@ std::string Suggestion(const CLI::App* app, const std::string& stray, int argc, 
   for (const CLI::Option* option : app->get_options()) {
     for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
   }
+  // The first of equals is suggested: the command's own options before --help.
+  std::reverse(options.begin(), options.end());
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const std::string name = word.substr(0, word.find('='));
@@ -86,7 +89,9 @@ int RunCommandLine(int argc, char** argv) {
     std::string stray;
     const CLI::App* deepest = Deepest(&app, argc, argv, &stray);
     const std::string suggestion = Suggestion(deepest, stray, argc, argv);
-    std::fprintf(stderr, "whet: %s\n", error.what());
+    const bool unknown = !stray.empty() && deepest->get_require_subcommand_min() > 0;
+    std::fprintf(stderr, "whet: %s\n",
+                 unknown ? absl::StrCat("unknown command '", stray, "'").c_str() : error.what());
     if (!suggestion.empty()) std::fprintf(stderr, "%s\n", suggestion.c_str());
     std::fprintf(stderr, "whet %s--help says more.\n",
                  deepest->get_parent() ? (deepest->get_name() + " ").c_str() : "");

@@ -1,0 +1,398 @@
+#include "coordinator/campaign_fakes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "coordinator/campaign_parser.h"
+
+namespace whetstone {
+namespace {
+
+constexpr Seconds kPatience = 7 * 24 * 3600;  // a campaign that takes longer hangs
+
+CampaignPlan MakePlan(const WorldOptions& options) {
+  CampaignPlan plan;
+  plan.campaign = *ParseCampaign("name: sim\nmodel: /model\nproblems: [a.md, b.md]\n", "sim", "/",
+                                 {"checkpoint.every=2", "train.lr_schedule=cosine"});
+  plan.campaign.mutable_train()->set_steps(options.steps);
+  plan.campaign.mutable_train()->set_group_size(options.group_size);
+  plan.campaign.mutable_train()->set_prompts_per_step(options.prompts_per_step);
+  plan.campaign_id = "sim-1";
+  plan.checkpoint_dir = "/ckpt";
+  for (const char* id : {"a", "b"}) {
+    PlannedProblem planned;
+    planned.problem.set_id(id);
+    planned.problem.mutable_limits()->set_total_s(30);
+    planned.hash = absl::StrCat("hash-", id);
+    v1::Message message;
+    message.set_role("user");
+    message.set_content(id);
+    planned.messages = {message};
+    plan.problems.push_back(planned);
+  }
+  for (int64_t i = 0; i < options.warmup; ++i) {
+    v1::SftExample example;
+    example.set_response(absl::StrCat("answer ", i));
+    plan.warmup.push_back({example});
+  }
+  return plan;
+}
+
+}  // namespace
+
+World::World(const WorldOptions& options)
+    : options_(options),
+      random_(options.seed),
+      plan_(MakePlan(options)),
+      faults_left_(options.faults),
+      workers_(static_cast<size_t>(options.workers)) {}
+
+bool World::Fault(double probability) {
+  if (faults_left_ == 0 || Draw() >= probability) return false;
+  --faults_left_;
+  return true;
+}
+
+void World::After(Seconds delay, Event event) {
+  queue_.push_back({now_ + delay, ++order_, std::move(event)});
+  std::push_heap(queue_.begin(), queue_.end(), std::greater<>());
+}
+
+void World::Break(const std::string& promise) {
+  if (broken_.empty()) broken_ = absl::StrCat("at ", now_ - 1000, " s: ", promise);
+}
+
+// A coordinator starts: fresh, or from what the journal holds.
+void World::Start() {
+  queue_.clear();  // answers to the one before reach nobody
+  computing_.clear();
+  timing_.clear();
+  state_ = std::make_unique<CampaignState>(&plan_, options_.workers);
+  for (const Fact& fact : journal_) state_->Restore(fact);
+  if (Draw() < 0.5) policy_ = {};  // services of its own die with it, remote ones live on
+  if (trainer_up_) After(0.1 * Draw(), event::ServiceReady{kTrainer});
+  for (int w = 0; w < options_.workers; ++w) {
+    if (workers_[static_cast<size_t>(w)].up) After(0.1 * Draw(), event::ServiceReady{w});
+  }
+  After(1, event::Tick{});
+}
+
+std::string World::Live() {
+  const Seconds begin = now_;
+  Start();
+  while (!done_ && broken_.empty()) {
+    if (queue_.empty()) return "nothing happens any more";
+    std::pop_heap(queue_.begin(), queue_.end(), std::greater<>());
+    const Later next = std::move(queue_.back());
+    queue_.pop_back();
+    now_ = next.at;
+    if (now_ - begin > kPatience) return "the campaign hangs: " + state_->StatusLine(now_);
+    if (std::holds_alternative<event::Tick>(next.event)) {
+      After(1, event::Tick{});
+      if (Fault(0.01)) LoseTrainer();
+      if (Fault(0.02)) LoseWorker(static_cast<int>(random_() % workers_.size()));
+    }
+    Step(next.event);
+    if (!broken_.empty()) break;
+    if (crash_ || Fault(0.004)) {
+      crash_ = false;
+      ++crashes_;
+      Start();
+    }
+  }
+  if (!broken_.empty()) return broken_;
+  // The policy saw every update exactly once and in order.
+  std::vector<std::string> want;
+  for (const Fact& fact : journal_) {
+    if (const auto* update = std::get_if<UpdateFact>(&fact)) {
+      want.push_back(update->request.SerializeAsString());
+    }
+  }
+  if (static_cast<int64_t>(want.size()) != plan_.updates()) return "not every update was journaled";
+  if (checkpoints_[plan_.CheckpointPath(plan_.updates())].updates != want) {
+    return "the final checkpoint does not hold every update exactly once";
+  }
+  return "";
+}
+
+void World::Step(const Event& event) {
+  // What ends a call also ends its place in the books below, before the core can react.
+  const auto over = [&](uint64_t call) {
+    computing_.erase(call);
+    timing_.erase(call);
+  };
+  if (const auto* e = std::get_if<event::CallFailed>(&event)) over(e->call);
+  if (const auto* e = std::get_if<event::PolicyLoaded>(&event)) over(e->call);
+  if (const auto* e = std::get_if<event::GenerateEnded>(&event)) over(e->call);
+  if (const auto* e = std::get_if<event::UpdateDone>(&event)) over(e->call);
+  if (const auto* e = std::get_if<event::CheckpointSaved>(&event)) over(e->call);
+  if (const auto* e = std::get_if<event::VerdictArrived>(&event)) over(e->call);
+  if (const auto* e = std::get_if<event::ProblemKnown>(&event)) over(e->call);
+  const std::vector<Action> actions = state_->Handle(event, now_);
+  // The shell journals the facts of one event together, then acts; a crash falls between.
+  for (const Action& action : actions) {
+    if (const auto* record = std::get_if<action::Record>(&action)) Do(*record);
+  }
+  if (Fault(0.003)) {
+    crash_ = true;
+    return;
+  }
+  for (const Action& action : actions) {
+    if (std::holds_alternative<action::Record>(action)) continue;
+    std::visit([this](const auto& a) { Do(a); }, action);
+  }
+  CheckPromises();
+}
+
+void World::CheckPromises() {
+  if (!state_->finished()) {
+    const std::vector<Wait> waits = state_->Waits();
+    if (waits.empty()) Break("waiting for nothing: " + state_->StatusLine(now_));
+    for (const Wait& wait : waits) {
+      if (wait.name.empty() || !std::isfinite(wait.deadline) || wait.deadline <= now_ - 1.5) {
+        Break("a wait without a living deadline: " + wait.name);
+      }
+    }
+  }
+  if (options_.shared && !computing_.empty() && !timing_.empty()) {
+    Break("timing beside a computing trainer");
+  }
+  if (order_ % 7 != 0) return;  // the costly one, now and then
+  Ledger replayed(&plan_);
+  for (const Fact& fact : journal_) replayed.Apply(fact);
+  if (replayed.Fingerprint() != state_->ledger().Fingerprint()) {
+    Break("the journal's replay differs from the living state");
+  }
+}
+
+void World::Do(const action::Record& a) {
+  if (const auto* verdict = std::get_if<VerdictFact>(&a.fact)) {
+    if (!judged_.insert(verdict->verdict.candidate_id()).second) {
+      Break("a second verdict for " + verdict->verdict.candidate_id());
+    }
+  }
+  journal_.push_back(a.fact);
+}
+
+void World::Do(const action::Probe& a) {
+  if (Fault(0.05)) return;  // no answer: its deadline must end it
+  if (a.service == kTrainer) {
+    if (!trainer_up_) {
+      return After(0.1, event::CallFailed{a.call, absl::UnavailableError("no trainer")});
+    }
+    v1::TrainerInfo info;
+    info.set_host_id("trainer-host");
+    info.set_device("cpu");
+    info.set_threads(2);
+    info.set_campaign_id(policy_.campaign_id);
+    info.set_model(policy_.model);
+    if (policy_.last) *info.mutable_last_update() = *policy_.last;
+    return After(0.1 * Draw(), event::TrainerProbed{a.call, info});
+  }
+  if (!workers_[static_cast<size_t>(a.service)].up) {
+    return After(0.1, event::CallFailed{a.call, absl::UnavailableError("no worker")});
+  }
+  v1::WorkerInfo info;
+  info.set_host_id(options_.shared ? "trainer-host" : absl::StrCat("host-", a.service));
+  info.set_hostname(absl::StrCat("w", a.service));
+  info.set_cpu_model(a.service % 3 == 2 ? "old" : "new");
+  info.set_cores(2);
+  info.set_slots(options_.shared ? 1 : 2);
+  After(0.1 * Draw(), event::WorkerProbed{a.call, info});
+}
+
+void World::Do(const action::LoadPolicy& a) {
+  computing_.insert(a.call);
+  if (Fault(0.05)) {
+    return After(1, event::CallFailed{a.call, absl::UnavailableError("connection reset")});
+  }
+  Policy loaded;
+  if (a.path != plan_.campaign.model()) {
+    const auto found = checkpoints_.find(a.path);
+    if (found == checkpoints_.end()) {
+      return After(1, event::CallFailed{a.call, absl::NotFoundError(a.path)});
+    }
+    loaded = found->second;
+  }
+  loaded.campaign_id = plan_.campaign_id;
+  loaded.model = a.path;
+  policy_ = std::move(loaded);
+  After(2 * Draw(), event::PolicyLoaded{a.call});
+}
+
+void World::Do(const action::Generate& a) {
+  computing_.insert(a.call);
+  Seconds at = 0;
+  for (const v1::PromptGroup& group : a.request.groups()) {
+    v1::PromptTokens prompt;
+    prompt.set_problem(group.problem());
+    prompt.add_ids(group.problem() + 7);
+    After(at, event::Prompt{a.call, prompt});
+    for (const int sample : group.samples()) {
+      v1::Completion completion;
+      completion.set_problem(group.problem());
+      completion.set_sample(sample);
+      // A function of the key alone, as the trainer promises; few different programs.
+      std::mt19937_64 key(
+          plan_.campaign.seed() * 1000003 +
+          static_cast<uint64_t>(a.request.step() * 8191 + group.problem() * 127 + sample));
+      const uint64_t kind = key() % 8;
+      completion.add_ids(static_cast<int>(kind));
+      completion.add_sampling_logprobs(-1);
+      completion.set_text(kind == 0 ? "no code here"
+                                    : absl::StrCat("```cpp\nint program_", kind, "();\n```"));
+      completion.set_finish(v1::Completion::STOP);
+      at += Draw();
+      After(at, event::Completion{a.call, completion});
+      if (Fault(0.02)) After(at + Draw(), event::Completion{a.call, completion});  // twice
+      if (Fault(0.01)) {
+        return After(at + 0.1, event::CallFailed{a.call, absl::UnavailableError("stream broke")});
+      }
+    }
+  }
+  if (Fault(0.02)) return;  // falls silent: its deadline must end it
+  After(at + 0.2, event::GenerateEnded{a.call});
+  if (Fault(0.02)) After(at + 0.3, event::GenerateEnded{a.call});
+}
+
+void World::Apply(uint64_t call, const v1::UpdateRequest& request) {
+  computing_.insert(call);
+  const int64_t position = plan_.PositionOf(request.name());
+  const auto done = static_cast<int64_t>(policy_.updates.size());
+  if (policy_.model.empty() || (position != done + 1 && position != done)) {
+    return After(0.1, event::CallFailed{call, absl::FailedPreconditionError("not the successor")});
+  }
+  if (Fault(0.03)) {  // lost on the way there
+    return After(1, event::CallFailed{call, absl::UnavailableError("connection reset")});
+  }
+  if (position == done + 1) {
+    policy_.updates.push_back(request.SerializeAsString());
+    policy_.last = request.name();
+  }
+  if (Fault(0.03)) {  // lost on the way back
+    return After(1, event::CallFailed{call, absl::UnavailableError("connection reset")});
+  }
+  v1::UpdateResponse response;
+  *response.mutable_name() = request.name();
+  response.set_applied(true);
+  (*response.mutable_metrics())["loss"] = 0.5;
+  const Seconds delay = 3 * Draw();
+  After(delay, event::UpdateDone{call, response});
+  if (Fault(0.02)) After(delay + Draw(), event::UpdateDone{call, response});
+}
+
+void World::Do(const action::Update& a) { Apply(a.call, a.request); }
+
+void World::Do(const action::ReplayUpdate& a) {
+  for (const Fact& fact : journal_) {
+    const auto* update = std::get_if<UpdateFact>(&fact);
+    if (update != nullptr && plan_.PositionOf(update->request.name()) == plan_.PositionOf(a.name)) {
+      return Apply(a.call, update->request);
+    }
+  }
+  Break("asked to replay an update the journal does not hold");
+}
+
+void World::Do(const action::SaveCheckpoint& a) {
+  computing_.insert(a.call);
+  if (Fault(0.05)) {
+    return After(1, event::CallFailed{a.call, absl::UnavailableError("connection reset")});
+  }
+  checkpoints_[a.path] = policy_;
+  v1::SaveCheckpointResponse response;
+  response.set_path(a.path);
+  response.set_checksum(absl::StrCat(policy_.updates.size()));
+  After(Draw(), event::CheckpointSaved{a.call, response});
+}
+
+void World::Do(const action::PutProblem& a) {
+  if (!a.has_calibration) timing_.insert(a.call);
+  Worker& worker = workers_[static_cast<size_t>(a.worker)];
+  if (!worker.up || Fault(0.03)) {
+    return After(0.1, event::CallFailed{a.call, absl::UnavailableError("connection reset")});
+  }
+  worker.known.insert(plan_.problems[a.problem].hash);
+  v1::Calibration calibration;
+  calibration.mutable_expert()->set_outcome(v1::CORRECT);
+  calibration.mutable_expert()->set_speedup(4);
+  calibration.set_noise_band(0.01);
+  After(Draw(), event::ProblemKnown{a.call, calibration});
+}
+
+v1::Verdict World::VerdictOf(const v1::MeasureRequest& request) {
+  v1::Verdict verdict;
+  verdict.set_candidate_id(request.candidate_id());
+  const size_t kind = std::hash<std::string>()(request.source()) % 5;
+  const v1::Outcome outcomes[] = {v1::CORRECT, v1::CORRECT, v1::WRONG_ANSWER, v1::COMPILE_ERROR,
+                                  v1::CRASH};
+  verdict.set_outcome(outcomes[kind]);
+  if (verdict.outcome() == v1::CORRECT) {
+    verdict.set_timed(request.time());
+    const double speedup = 1 + static_cast<double>(kind) + 0.2 * Draw();
+    verdict.set_speedup(speedup);
+    verdict.set_speedup_low(speedup * 0.99);
+    verdict.set_speedup_high(speedup * 1.01);
+  }
+  if (Fault(0.03)) verdict.set_outcome(v1::INFRASTRUCTURE_ERROR);
+  if (verdict.outcome() == v1::CORRECT && Fault(0.02)) verdict.set_outcome(v1::SUSPECT);
+  return verdict;
+}
+
+void World::Do(const action::Measure& a) {
+  if (a.request.time()) timing_.insert(a.call);
+  ++measured_;
+  if (judged_.count(a.request.candidate_id()) > 0) {
+    Break("measured again: " + a.request.candidate_id());
+  }
+  Worker& worker = workers_[static_cast<size_t>(a.worker)];
+  if (!worker.up) {
+    return After(0.1, event::CallFailed{a.call, absl::UnavailableError("no worker")});
+  }
+  if (worker.known.count(a.request.problem_hash()) == 0) {
+    return After(0.1, event::CallFailed{a.call, absl::FailedPreconditionError("unknown problem")});
+  }
+  const v1::Verdict verdict = VerdictOf(a.request);
+  if (Fault(0.03)) {  // very late: after its deadline and another attempt
+    return After(400 * Draw(), event::VerdictArrived{a.call, verdict});
+  }
+  if (Fault(0.03)) {
+    return After(Draw(), event::CallFailed{a.call, absl::UnavailableError("connection reset")});
+  }
+  const Seconds delay = 2 * Draw();
+  After(delay, event::VerdictArrived{a.call, verdict});
+  if (Fault(0.03)) After(delay + Draw(), event::VerdictArrived{a.call, verdict});  // twice
+}
+
+// The answer already under way still arrives: CancelCall is a wish.
+void World::Do(const action::CancelCall& a) {
+  computing_.erase(a.call);
+  timing_.erase(a.call);
+}
+
+void World::Do(const action::Finish& a) {
+  if (a.status.ok()) {
+    done_ = true;
+  } else {
+    crash_ = true;  // the operator resumes
+  }
+}
+
+void World::LoseTrainer() {
+  ++losses_;
+  if (Draw() < 0.7) policy_ = {};  // the process, or only the connection
+  trainer_up_ = true;              // back by the time anybody is told
+  After(0, event::ServiceLost{kTrainer, "killed by the simulation"});
+  After(5 * Draw() + 0.01, event::ServiceReady{kTrainer});
+}
+
+void World::LoseWorker(int w) {
+  workers_[static_cast<size_t>(w)].known.clear();
+  After(0, event::ServiceLost{w, "killed by the simulation"});
+  After(20 * Draw() + 0.01, event::ServiceReady{w});
+}
+
+}  // namespace whetstone

@@ -1,0 +1,125 @@
+// A trainer, workers and a journal that live in one thread and one seed: what a CampaignState talks
+// to in tests. Time is virtual; replies come after random delays, and, with faults left to spend,
+// also twice, late, wrong or not at all.
+#ifndef WHETSTONE_COORDINATOR_CAMPAIGN_FAKES_H_
+#define WHETSTONE_COORDINATOR_CAMPAIGN_FAKES_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "coordinator/campaign_state.h"
+
+namespace whetstone {
+
+struct WorldOptions {
+  uint64_t seed = 1;
+  int workers = 1;
+  // The workers share cores with the trainer.
+  bool shared = true;
+  // Faults to spend; 0: everything works.
+  int faults = 0;
+  int64_t steps = 6;
+  int64_t warmup = 3;
+  int group_size = 4;
+  int prompts_per_step = 2;
+};
+
+class World {
+ public:
+  explicit World(const WorldOptions& options);
+  // Lives through the whole campaign, resuming after every crash. Empty, or the first broken
+  // promise.
+  std::string Live();
+
+  // What happened.
+  const std::vector<Fact>& journal() const { return journal_; }
+  int crashes() const { return crashes_; }
+  int measured() const { return measured_; }
+  int trainer_losses() const { return losses_; }
+  const CampaignPlan& plan() const { return plan_; }
+
+ private:
+  struct Later {
+    Seconds at = 0;
+    uint64_t order = 0;
+    Event event;
+    bool operator>(const Later& other) const {
+      return std::tie(at, order) > std::tie(other.at, other.order);
+    }
+  };
+  struct Policy {
+    std::string campaign_id;
+    std::string model;
+    // Serialized requests of the updates applied, in order.
+    std::vector<std::string> updates;
+    std::optional<v1::UpdateName> last;
+  };
+  struct Worker {
+    bool up = true;
+    std::set<std::string> known;
+  };
+
+  void Start();
+  void Step(const Event& event);
+  void Do(const action::Record& a);
+  void Do(const action::Probe& a);
+  void Do(const action::LoadPolicy& a);
+  void Do(const action::Generate& a);
+  void Do(const action::Update& a);
+  void Do(const action::ReplayUpdate& a);
+  void Do(const action::SaveCheckpoint& a);
+  void Do(const action::PutProblem& a);
+  void Do(const action::Measure& a);
+  void Do(const action::CancelCall& a);
+  void Do(const action::StepDone&) {}
+  void Do(const action::NewLeader&) {}
+  void Do(const action::Notice&) {}
+  void Do(const action::Finish& a);
+  void Apply(uint64_t call, const v1::UpdateRequest& request);
+  void LoseTrainer();
+  void LoseWorker(int w);
+  void CheckPromises();
+  void Break(const std::string& promise);
+
+  double Draw() { return std::uniform_real_distribution<double>(0, 1)(random_); }
+  // Spends a fault with this probability.
+  bool Fault(double probability);
+  void After(Seconds delay, Event event);
+  v1::Verdict VerdictOf(const v1::MeasureRequest& request);
+
+  const WorldOptions options_;
+  std::mt19937_64 random_;
+  CampaignPlan plan_;
+  std::unique_ptr<CampaignState> state_;
+  Seconds now_ = 1000;
+  uint64_t order_ = 0;
+  std::vector<Later> queue_;  // a heap
+  std::vector<Fact> journal_;
+  int faults_left_ = 0;
+  int crashes_ = 0;
+  int losses_ = 0;
+  int measured_ = 0;
+  bool done_ = false;
+  bool crash_ = false;
+  std::string broken_;
+
+  bool trainer_up_ = true;
+  Policy policy_;
+  std::map<std::string, Policy> checkpoints_;  // by path
+  std::vector<Worker> workers_;
+  // In flight, for the promise about the stopwatch: the trainer's computing calls, timed measures.
+  std::set<uint64_t> computing_;
+  std::set<uint64_t> timing_;
+  std::set<std::string> judged_;  // candidate ids with a recorded verdict
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_CAMPAIGN_FAKES_H_

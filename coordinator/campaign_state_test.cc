@@ -1,0 +1,237 @@
+#include "coordinator/campaign_state.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "coordinator/campaign_fakes.h"
+#include "coordinator/deadlines.h"
+
+namespace whetstone {
+namespace {
+
+template <typename T>
+int Count(const std::vector<Fact>& journal) {
+  int count = 0;
+  for (const Fact& fact : journal) count += std::holds_alternative<T>(fact) ? 1 : 0;
+  return count;
+}
+
+TEST(CampaignStateTest, AHundredStepsWithoutTrouble) {
+  World world({.seed = 3, .workers = 2, .shared = true, .faults = 0, .steps = 100, .warmup = 5});
+  EXPECT_EQ(world.Live(), "");
+  EXPECT_EQ(world.crashes(), 0);
+  EXPECT_EQ(Count<UpdateFact>(world.journal()), 105);
+  EXPECT_EQ(Count<RolloutFact>(world.journal()), 100 * 2 * 4);
+  EXPECT_EQ(Count<VerdictFact>(world.journal()), 100 * 2 * 4);
+  EXPECT_EQ(Count<CheckpointFact>(world.journal()), 1 + 50) << "warm-up's end and every second";
+  EXPECT_LT(world.measured(), 2 * 800) << "equal texts of a group share a measurement";
+}
+
+TEST(CampaignStateTest, CheckpointsAtTheEndOfWarmupEveryNAndTheEnd) {
+  World world({.seed = 1, .faults = 0, .steps = 5, .warmup = 2});
+  EXPECT_EQ(world.Live(), "");
+  std::vector<std::string> paths;
+  for (const Fact& fact : world.journal()) {
+    if (const auto* f = std::get_if<CheckpointFact>(&fact)) paths.push_back(f->path);
+  }
+  EXPECT_EQ(paths, (std::vector<std::string>{"/ckpt/warmup", "/ckpt/step-2", "/ckpt/step-4",
+                                             "/ckpt/step-5"}));
+}
+
+TEST(CampaignStateTest, WarmupAloneAndGrpoAloneBothEnd) {
+  EXPECT_EQ(World({.seed = 1, .faults = 0, .steps = 0, .warmup = 3}).Live(), "");
+  EXPECT_EQ(World({.seed = 1, .faults = 0, .steps = 2, .warmup = 0}).Live(), "");
+}
+
+TEST(CampaignStateTest, RowsHaveTheNamesPeopleLookFor) {
+  World world({.seed = 5, .faults = 0, .steps = 3, .warmup = 1});
+  ASSERT_EQ(world.Live(), "");
+  for (const Fact& fact : world.journal()) {
+    const auto* update = std::get_if<UpdateFact>(&fact);
+    if (update == nullptr) continue;
+    const bool warm = update->request.name().phase() == v1::UpdateName::WARMUP;
+    EXPECT_EQ(update->row.count("reward"), warm ? 0u : 1u);
+    EXPECT_EQ(update->row.count("lr"), 1u);
+    EXPECT_EQ(update->row.count("loss"), 1u) << "what the trainer reports is passed on";
+    if (warm) continue;
+    for (const char* key : {"reward_std", "frac_reward_zero_std", "completions/mean_length",
+                            "outcome/correct", "outcome/no_code", "time/generate", "time/measure",
+                            "time/update", "time/wait_verdicts"}) {
+      EXPECT_EQ(update->row.count(key), 1u) << key;
+    }
+    double shares = 0;
+    for (const auto& [key, value] : update->row) {
+      if (key.rfind("outcome/", 0) == 0 && key != "outcome/dropped") shares += value;
+    }
+    EXPECT_NEAR(shares, 1, 1e-9);
+  }
+}
+
+// 300 campaigns under lost connections, lost processes, duplicate and late answers, infrastructure
+// errors and crashes of the coordinator at any event. One that fails is repeated by its seed alone.
+TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
+  int crashes = 0;
+  int losses = 0;
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    WorldOptions options;
+    options.seed = seed;
+    options.workers = 1 + static_cast<int>(seed % 4);
+    options.shared = seed % 2 == 0;
+    options.faults = 40;
+    World world(options);
+    ASSERT_EQ(world.Live(), "") << "seed " << seed;
+    crashes += world.crashes();
+    losses += world.trainer_losses();
+  }
+  EXPECT_GT(crashes, 300) << "the simulation must do what it says";
+  EXPECT_GT(losses, 300);
+}
+
+// ---- single situations, driven by hand ----------------------------------------------------------
+
+class Driven : public testing::Test {
+ protected:
+  Driven() : world_({.seed = 1, .faults = 0, .steps = 2, .warmup = 0, .prompts_per_step = 1}) {}
+
+  std::vector<Action> Send(Event event, Seconds now) {
+    std::vector<Action> actions = state_.Handle(event, now);
+    for (const Action& action : actions) {
+      if (const auto* m = std::get_if<action::Measure>(&action)) measures_.push_back(*m);
+      if (const auto* p = std::get_if<action::Probe>(&action)) probe_ = *p;
+      if (const auto* f = std::get_if<action::Finish>(&action)) finish_ = f->status;
+    }
+    return actions;
+  }
+  template <typename T>
+  static const T* Find(const std::vector<Action>& actions) {
+    for (const Action& action : actions) {
+      if (const T* found = std::get_if<T>(&action)) return found;
+    }
+    return nullptr;
+  }
+  // Trainer and one worker on hosts of their own, problems known, policy loaded: generating.
+  action::Generate Begin(bool shared) {
+    Send(event::ServiceReady{kTrainer}, 0);
+    v1::TrainerInfo trainer;
+    trainer.set_host_id("t");
+    trainer.set_threads(2);
+    const auto load =
+        *Find<action::LoadPolicy>(Send(event::TrainerProbed{probe_.call, trainer}, 0));
+    Send(event::ServiceReady{0}, 0);
+    v1::WorkerInfo worker;
+    worker.set_host_id(shared ? "t" : "w");
+    worker.set_hostname("w");
+    worker.set_cores(2);
+    worker.set_slots(1);
+    const uint64_t worker_probe = probe_.call;
+    Send(event::PolicyLoaded{load.call}, 0);
+    std::vector<Action> actions = Send(event::WorkerProbed{worker_probe, worker}, 0);
+    // A shared worker calibrates once the trainer is quiet; here it still generates.
+    v1::Calibration calibration;
+    calibration.mutable_expert()->set_speedup(4);
+    while (const auto* put = Find<action::PutProblem>(actions)) {
+      actions = Send(event::ProblemKnown{put->call, calibration}, 0);
+    }
+    action::Generate generate;
+    generate.call = 0;
+    return generate;
+  }
+
+  World world_;
+  CampaignState state_{&world_.plan(), 1};
+  std::vector<action::Measure> measures_;
+  action::Probe probe_;
+  absl::Status finish_;
+};
+
+TEST_F(Driven, ATrainerThatNeverComesEndsTheCampaignByName) {
+  Send(event::Tick{}, 0);
+  ASSERT_EQ(state_.Waits().size(), 1u);
+  EXPECT_EQ(state_.Waits()[0].name, "the trainer to come back");
+  Send(event::Tick{}, kReturnDeadline - 1);
+  EXPECT_FALSE(state_.finished());
+  Send(event::Tick{}, kReturnDeadline);
+  EXPECT_TRUE(state_.finished());
+  EXPECT_EQ(finish_.message(), "the trainer has not answered for 180 s: no answer");
+}
+
+TEST_F(Driven, AnUnsoundProblemEndsTheCampaign) {
+  Send(event::ServiceReady{0}, 0);
+  v1::WorkerInfo info;
+  info.set_slots(1);
+  const std::vector<Action> actions = Send(event::WorkerProbed{probe_.call, info}, 0);
+  const auto* put = Find<action::PutProblem>(actions);
+  ASSERT_NE(put, nullptr);
+  Send(event::CallFailed{put->call, absl::InvalidArgumentError("the expert is wrong")}, 1);
+  EXPECT_EQ(finish_.message(),
+            "problem a is not sound: the expert is wrong; try: whet problem check FILE");
+}
+
+TEST_F(Driven, StopEndsEverythingAndSaysWhere) {
+  Send(event::ServiceReady{kTrainer}, 0);
+  const std::vector<Action> actions = Send(event::Stop{}, 1);
+  EXPECT_NE(Find<action::CancelCall>(actions), nullptr) << "the probe in flight";
+  EXPECT_TRUE(absl::IsCancelled(finish_));
+  EXPECT_EQ(finish_.message(), "stopped before the first update");
+  EXPECT_TRUE(Send(event::Tick{}, 2).empty());
+}
+
+TEST_F(Driven, AFullDiskAtACheckpointIsNotTriedAgain) {
+  World world({.seed = 1, .faults = 0, .steps = 1, .warmup = 1});
+  CampaignState state(&world.plan(), 1);
+  v1::UpdateRequest request;
+  *request.mutable_name() = world.plan().NameOf(1);
+  state.Restore(UpdateFact{request, {}, {}});
+  const auto probe = *Find<action::Probe>(state.Handle(event::ServiceReady{kTrainer}, 0));
+  v1::TrainerInfo info;
+  info.set_campaign_id(world.plan().campaign_id);
+  info.set_model("/model");
+  *info.mutable_last_update() = request.name();
+  const auto save =
+      *Find<action::SaveCheckpoint>(state.Handle(event::TrainerProbed{probe.call, info}, 0));
+  const std::vector<Action> actions = state.Handle(
+      event::CallFailed{save.call, absl::ResourceExhaustedError("the disk is full")}, 1);
+  const auto* finish = Find<action::Finish>(actions);
+  ASSERT_NE(finish, nullptr);
+  EXPECT_EQ(finish->status.message(), "Trainer.SaveCheckpoint warm-up 1: the disk is full");
+}
+
+TEST_F(Driven, ADeadWorkersCandidateGoesOnceMoreThenIsDropped) {
+  Begin(/*shared=*/false);
+  EXPECT_FALSE(state_.finished());
+  const std::vector<Wait> waits = state_.Waits();
+  ASSERT_FALSE(waits.empty());
+  EXPECT_EQ(waits[0].name, "Trainer.Generate step 1");
+  // One rollout arrives; the worker fails it as often as it is asked.
+  v1::PromptTokens prompt;
+  const uint64_t call = 0;
+  (void)call;
+  v1::Completion completion;
+  completion.set_text("```cpp\nint f();\n```");
+  // The generate call's number is the newest trainer call: find it through the wait's events.
+  for (uint64_t guess = 1; guess < 20; ++guess) {
+    Send(event::Completion{guess, completion}, 1);
+    if (!measures_.empty()) break;
+  }
+  ASSERT_EQ(measures_.size(), 1u);
+  EXPECT_TRUE(measures_[0].request.time()) << "a host of its own may time at once";
+  Seconds now = 1;
+  for (int i = 0; i < 200 && measures_.size() < 5; ++i) {
+    now += 5;
+    Send(event::Progress{0, {}}, now);
+    v1::Verdict verdict;
+    verdict.set_outcome(v1::INFRASTRUCTURE_ERROR);
+    verdict.set_detail("no memory");
+    Send(event::VerdictArrived{measures_.back().call, verdict}, now);
+  }
+  EXPECT_EQ(measures_.size(), static_cast<size_t>(CampaignState::kMeasureAttemptsMax));
+  EXPECT_NE(measures_[0].request.candidate_id(), measures_[1].request.candidate_id())
+      << "a verdict of the same id would be repeated";
+  const CandidateRecord& record = state_.ledger().groups()[0].samples[0];
+  ASSERT_TRUE(record.verdict.has_value());
+  EXPECT_EQ(record.verdict->verdict.outcome(), v1::INFRASTRUCTURE_ERROR);
+  EXPECT_TRUE(record.verdict->dropped);
+}
+
+}  // namespace
+}  // namespace whetstone

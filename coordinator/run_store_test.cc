@@ -1,0 +1,235 @@
+// Run directory, metrics, TensorBoard events, stand-alone benchmark, report.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/file.h"
+#include "coordinator/best.h"
+#include "coordinator/metrics.h"
+#include "coordinator/prompt/prompt_file.h"
+#include "coordinator/report.h"
+#include "coordinator/run_dir.h"
+#include "coordinator/standalone_benchmark.h"
+#include "coordinator/step_row.h"
+#include "coordinator/tensorboard.h"
+
+namespace whetstone {
+namespace {
+
+using std::chrono::seconds;
+
+// ---- run directory ------------------------------------------------------------------------------
+
+class RunDirTest : public testing::Test {
+ protected:
+  void MakeRun(const std::string& root) {
+    ASSERT_TRUE(MakeDirectories(root + "/logs").ok());
+    std::ofstream(root + "/campaign.yaml") << "name: x\n";
+    std::ofstream(root + "/journal.db") << "";
+  }
+  TempDir folder_ = *TempDir::Make("rundir");
+  const std::string root_ = folder_.path() + "/run";
+};
+
+TEST_F(RunDirTest, CreatesOnceAndNamesTheWayOn) {
+  ASSERT_TRUE(RunDir::Create(root_).ok());
+  const absl::StatusOr<RunDir> again = RunDir::Create(root_);
+  EXPECT_EQ(again.status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_NE(again.status().message().find("whet resume " + root_), std::string::npos);
+}
+
+TEST_F(RunDirTest, ResumeNeedsARun) {
+  EXPECT_EQ(RunDir::Open(root_, seconds(0), nullptr).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(RunDirTest, BelongsToOneProcess) {
+  MakeRun(root_);
+  const absl::StatusOr<RunDir> first = RunDir::Open(root_, seconds(0), nullptr);
+  ASSERT_TRUE(first.ok()) << first.status();
+  const absl::StatusOr<RunDir> second = RunDir::Open(root_, seconds(0), nullptr);
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(second.status().message().find(absl::StrCat("process ", getpid())), std::string::npos)
+      << second.status();
+}
+
+TEST_F(RunDirTest, WaitsForAKilledPredecessorsServices) {
+  MakeRun(root_);
+  // An orphan: holds a log open, as a service does, for as long as a pipe is open.
+  int gate[2];
+  ASSERT_EQ(pipe(gate), 0);
+  const std::string log = root_ + "/logs/trainer.log";
+  std::ofstream(log) << "";
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    close(gate[1]);
+    FILE* held = std::fopen(log.c_str(), "a");
+    char byte;
+    (void)!read(gate[0], &byte, 1);
+    std::fclose(held);
+    _exit(0);
+  }
+  close(gate[0]);
+  // Until it has opened the file.
+  const std::string fds = absl::StrCat("/proc/", child, "/fd");
+  for (bool open = false; !open;) {
+    std::error_code error;
+    for (const auto& fd : std::filesystem::directory_iterator(fds, error)) {
+      open = open || std::filesystem::read_symlink(fd.path(), error) == log;
+    }
+  }
+  EXPECT_EQ(RunDir::Open(root_, seconds(0), nullptr).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  std::string waited_for;
+  const absl::StatusOr<RunDir> dir = RunDir::Open(root_, seconds(60), [&](const std::string& what) {
+    waited_for = what;
+    close(gate[1]);  // the orphan may go now
+  });
+  EXPECT_TRUE(dir.ok()) << dir.status();
+  EXPECT_NE(waited_for.find(absl::StrCat(child)), std::string::npos) << waited_for;
+  waitpid(child, nullptr, 0);
+}
+
+// ---- metrics ------------------------------------------------------------------------------------
+
+TEST(MetricsTest, FilesAreRebuiltFromTheJournal) {
+  const TempDir folder = *TempDir::Make("metrics");
+  const RunPaths paths(folder.path());
+  auto journal = *Journal::Create(paths.journal(), "c");
+  UpdateFact update;
+  update.request.mutable_name()->set_phase(v1::UpdateName::WARMUP);
+  update.request.mutable_name()->set_step(1);
+  update.row = {{"loss", 2.5}};
+  ASSERT_TRUE(journal->Append({update}).ok());
+  {
+    auto metrics = *Metrics::Open(paths, *journal);
+    update.request.mutable_name()->set_phase(v1::UpdateName::GRPO);
+    update.row = {{"reward", 0.25}, {"kl", std::nan("")}};
+    ASSERT_TRUE(journal->Append({update}).ok());
+    ASSERT_TRUE(metrics->Add(update.request.name(), update.row).ok());
+  }
+  const std::string want =
+      "{\"step\":1,\"phase\":\"warmup\",\"loss\":2.5}\n"
+      "{\"step\":1,\"phase\":\"grpo\",\"reward\":0.25,\"kl\":null}\n";
+  // Keys are sorted but for the first two.
+  const std::string got = *ReadFile(paths.metrics());
+  const auto lines = [](const std::string& text) {
+    std::vector<nlohmann::json> rows;
+    const std::vector<std::string> parts = absl::StrSplit(text, '\n', absl::SkipEmpty());
+    for (const std::string& line : parts) rows.push_back(nlohmann::json::parse(line));
+    return rows;
+  };
+  EXPECT_EQ(lines(got), lines(want));
+  // A crash lost the second line, or wrote it twice: the next start puts it right.
+  std::ofstream(paths.metrics()) << "{\"step\":1,\"phase\":\"warmup\"}\n{\"half a li";
+  ASSERT_TRUE(Metrics::Open(paths, *journal).ok());
+  const std::vector<nlohmann::json> rebuilt = lines(*ReadFile(paths.metrics()));
+  ASSERT_EQ(rebuilt.size(), 2u);
+  EXPECT_EQ(rebuilt[1]["reward"], 0.25);
+}
+
+TEST(TensorBoardTest, ChecksumIsTheStandardsOwnExample) {
+  // RFC 3720, B.4: CRC-32C of 32 zero bytes is 0x8a9136aa.
+  const uint32_t crc = 0x8a9136aau;
+  const uint32_t masked = ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
+  EXPECT_EQ(MaskedCrc32c(std::string(32, '\0')), masked);
+}
+
+// The event file as TensorBoard's own reader sees it; needs the Python of the build's environment.
+TEST(TensorBoardTest, TensorBoardReadsIt) {
+  const std::string python = absl::StrCat(WHETSTONE_VENV_DIR, "/bin/python");
+  if (std::system(absl::StrCat(python, " -c 'import tensorboard' 2>/dev/null").c_str()) != 0) {
+    GTEST_SKIP() << "no tensorboard package in " << WHETSTONE_VENV_DIR;
+  }
+  const TempDir folder = *TempDir::Make("tb");
+  {
+    auto writer = *TensorBoardWriter::Create(folder.path());
+    ASSERT_TRUE(writer->Add(1, {{"reward", 0.5}, {"loss", 2}}).ok());
+    ASSERT_TRUE(writer->Add(2, {{"reward", -0.25}, {"kl", std::nan("")}}).ok());
+  }
+  std::ofstream(folder.path() + "/read.py") << R"(
+import sys
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+events = EventAccumulator(sys.argv[1])
+events.Reload()
+assert sorted(events.Tags()["scalars"]) == ["loss", "reward"], events.Tags()
+assert [(e.step, e.value) for e in events.Scalars("reward")] == [(1, 0.5), (2, -0.25)]
+)";
+  EXPECT_EQ(
+      std::system(absl::StrCat(python, " ", folder.path(), "/read.py ", folder.path()).c_str()), 0);
+}
+
+// ---- best programs ------------------------------------------------------------------------------
+
+// Every shipped problem's stand-alone benchmark compiles, finds its expert right and faster, and an
+// empty body wrong.
+class StandaloneTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(StandaloneTest, ProvesTheExpertAndRefusesAnEmptyBody) {
+  const absl::StatusOr<v1::Problem> problem =
+      ParsePromptFile(absl::StrCat(WHETSTONE_SOURCE_DIR, "/prompts/", GetParam()));
+  ASSERT_TRUE(problem.ok()) << problem.status();
+  const TempDir folder = *TempDir::Make("best");
+  const RunPaths paths(folder.path());
+  LeaderFact leader;
+  leader.step = 3;
+  leader.source = problem->expert();
+  leader.verdict.set_outcome(v1::CORRECT);
+  leader.verdict.set_timed(true);
+  leader.verdict.set_speedup(2);
+  ASSERT_TRUE(PublishBest(paths, *problem, leader).ok());
+  const std::string run =
+      absl::StrCat("sh ", paths.best(problem->id()), "/run.sh --benchmark_min_time=0.001 > ",
+                   folder.path(), "/out 2>&1");
+  EXPECT_EQ(std::system(run.c_str()), 0) << *ReadFile(folder.path() + "/out");
+
+  leader.source =
+      absl::StrCat(problem->signature(), problem->has_returns() ? " { return {}; }\n" : " {}\n");
+  ASSERT_TRUE(PublishBest(paths, *problem, leader).ok());
+  EXPECT_NE(std::system(run.c_str()), 0) << "an empty body must be found wrong";
+  EXPECT_NE(ReadFile(folder.path() + "/out")->find("WRONG at"), std::string::npos)
+      << *ReadFile(folder.path() + "/out");
+}
+
+INSTANTIATE_TEST_SUITE_P(Prompts, StandaloneTest,
+                         testing::Values("matmul_f32.md", "histogram_u8.md", "partition_i32.md",
+                                         "spmm_csr_f32.md", "sqdist_f32.md", "sort_u32.md"),
+                         [](const auto& info) {
+                           return info.param.substr(0, info.param.find('.'));
+                         });
+
+TEST(ReportTest, IsOnePageAndHarmless) {
+  CampaignPlan plan;
+  plan.campaign.set_name("x");
+  PlannedProblem planned;
+  planned.problem.set_id("p");
+  planned.problem.set_reference("if (a < b && c > d) {}");
+  plan.problems.push_back(planned);
+  RunSummary summary;
+  summary.name = "<script>alert(1)</script>";
+  summary.steps_total = 3;
+  for (int i = 0; i < 3; ++i) {
+    summary.rows.push_back({{"reward", 0.1 * i}, {"reward_std", 0.2}, {"outcome/correct", 0.5}});
+  }
+  LeaderFact leader;
+  leader.source = "a[i] < b && \"</pre><script>\"";
+  leader.verdict.set_speedup(3.25);
+  summary.leaders["p"] = leader;
+  const std::string html = ReportHtml(plan, summary);
+  EXPECT_EQ(html.find("<script"), std::string::npos);
+  EXPECT_EQ(html.find("http"), std::string::npos) << "nothing from outside";
+  EXPECT_NE(html.find("<svg"), std::string::npos);
+  EXPECT_NE(html.find("3.25×"), std::string::npos);
+  EXPECT_NE(html.find("a[i] &lt; b &amp;&amp;"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace whetstone
