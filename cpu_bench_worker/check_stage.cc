@@ -39,7 +39,7 @@ std::optional<Failure> CheckCandidate(Trial* trial, const std::vector<CallShape>
                          Placement{.seed = trial->seed(), .unaligned = c.unaligned});
     borrowed.push_back(&batches.back());
   }
-  if (auto failure = trial->FreshPair(borrowed)) return failure;
+  if (auto failure = trial->FreshPair(borrowed, /*urgent=*/false)) return failure;
 
   for (size_t i = 0; i < cases.size(); ++i) {
     if (auto failure = trial->Fill(i, cases[i].style, &batches[i])) return failure;

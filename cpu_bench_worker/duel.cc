@@ -17,6 +17,7 @@ constexpr double kSleepDeadlineNs = 500e6;
 constexpr double kGraceNs = 3'000;
 // Waiting for a core longer than this, or than a fiftieth of the turn, spoils a turn.
 constexpr double kWaitedNsMin = 20'000;
+constexpr double kBatchSlackSeconds = 2;
 
 void SpinNs(double ns) {
   const uint64_t end = RawNowNs() + static_cast<uint64_t>(ns);
@@ -45,6 +46,8 @@ std::optional<Failure> Duel::Start(const DuelSpec& spec, std::unique_ptr<Duel>* 
       return self->Ended(side, answer, Doing(nullptr),
                          std::chrono::duration<double>(kLoadDeadline).count());
   }
+  if (spec.urgent)
+    for (const auto& process : self->processes_) process->Hurry();
   *duel = std::move(self);
   return std::nullopt;
 }
@@ -123,9 +126,10 @@ std::optional<Failure> Duel::Take(Side side, const CallBatch& batch, bool empty,
   if (process(side).watch().Look().runs != mine.runs) return blame(side);
   if (process(other).watch().Look().runs != others.runs) return blame(other);
 
-  const double deadline_s = spec_.context.problem->problem.limits().run_s() *
-                                (side == Side::kReference ? 4 : 1) * batch.calls() +
-                            0.05;
+  // Batches of several calls are made of short ones: a hang needn't cost a limit for each.
+  const double run_s = spec_.context.problem->problem.limits().run_s();
+  const double deadline_s = (side == Side::kReference ? 4 : 1) *
+                            std::min(run_s * batch.calls() + 0.05, run_s + kBatchSlackSeconds);
   const OwnRuns own_runs;
   const uint64_t own_before = own_runs.Count();
   const Answer answer = process(side).Ring(

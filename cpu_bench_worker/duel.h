@@ -36,7 +36,8 @@ struct DuelSpec {
   size_t input_bytes = 0;  // of the largest batch
   size_t output_bytes = 0;
   int calls_max = 1;
-  uint64_t seed = 0;  // address space placement
+  uint64_t seed = 0;    // address space placement
+  bool urgent = false;  // real-time priority for both, once loaded
 };
 
 struct Turn {

@@ -1,7 +1,7 @@
 #include "cpu_bench_worker/kernel_process.h"
 
 #include <linux/futex.h>
-#include <sys/resource.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -81,8 +81,6 @@ absl::StatusOr<std::unique_ptr<KernelProcess>> KernelProcess::Start(const Kernel
       kOwnBytes + spec.memory_bytes + static_cast<int64_t>(door->input_bytes + spec.output_bytes);
   box.limits.processes_max = spec.threads > 1 ? 4 * spec.threads : 1;
   ASSIGN_OR_RETURN(self->process_, Sandbox::Start(box));
-  // Root only, and only a help: everyday processes then disturb the kernel less.
-  setpriority(PRIO_PROCESS, static_cast<id_t>(self->process_->pid()), -20);
   ASSIGN_OR_RETURN(SleepWatch watch, SleepWatch::Open(self->process_->pid()));
   self->watch_ = std::make_unique<SleepWatch>(std::move(watch));
   return self;
@@ -92,6 +90,11 @@ Answer KernelProcess::AwaitReady(std::chrono::nanoseconds deadline) {
   uint64_t at = 0;
   rung_at_ns_ = RawNowNs();
   return Await(&door()->ready, 1, deadline, /*spin=*/false, &at);
+}
+
+void KernelProcess::Hurry() {
+  const sched_param lowest{.sched_priority = 1};
+  sched_setscheduler(process_->pid(), SCHED_RR, &lowest);
 }
 
 void KernelProcess::Load(const CallBatch& batch) {

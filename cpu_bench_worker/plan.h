@@ -19,6 +19,10 @@ inline constexpr double kBatchNsMin = 300'000;
 // … but a candidate far faster than the reference doesn't make the reference's turn longer than
 // this.
 inline constexpr double kReferenceBatchNsMax = 3'000'000;
+// Disturbed rounds of one size that are thrown away before the rest is taken as it comes.
+inline constexpr int kRedoneMax = 40;
+// However generous limits.total_s is: fewer rounds instead of longer ones.
+inline constexpr double kTimeBudgetSeconds = 8;
 inline constexpr int kCallsMax = 1024;
 inline constexpr int64_t kBatchBytesMax = int64_t{32} << 20;
 

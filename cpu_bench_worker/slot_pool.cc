@@ -1,9 +1,6 @@
 #include "cpu_bench_worker/slot_pool.h"
 
 #include <sched.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -19,8 +16,6 @@ void SetAffinity(const std::vector<int>& cores) {
   for (const int core : cores) CPU_SET(static_cast<size_t>(core), &set);
   sched_setaffinity(0, sizeof set, &set);
 }
-
-id_t ThreadId() { return static_cast<id_t>(syscall(SYS_gettid)); }
 
 }  // namespace
 
@@ -144,15 +139,8 @@ void SlotPool::Notify() {
   changed_.notify_all();
 }
 
-PinnedThread::PinnedThread(int core) : before_(AllowedCores()) {
-  SetAffinity({core});
-  priority_before_ = getpriority(PRIO_PROCESS, ThreadId());
-  setpriority(PRIO_PROCESS, ThreadId(), -20);  // root only; a help, not a need
-}
+PinnedThread::PinnedThread(int core) : before_(AllowedCores()) { SetAffinity({core}); }
 
-PinnedThread::~PinnedThread() {
-  setpriority(PRIO_PROCESS, ThreadId(), priority_before_);
-  SetAffinity(before_);
-}
+PinnedThread::~PinnedThread() { SetAffinity(before_); }
 
 }  // namespace whetstone

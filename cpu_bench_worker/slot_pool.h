@@ -89,7 +89,6 @@ class PinnedThread {
 
  private:
   std::vector<int> before_;
-  int priority_before_ = 0;
 };
 
 }  // namespace whetstone

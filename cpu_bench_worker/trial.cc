@@ -11,11 +11,12 @@ namespace whetstone {
 Trial::Trial(const BenchContext& context, std::string candidate_object, uint64_t seed)
     : context_(context), candidate_object_(std::move(candidate_object)), seed_(seed) {}
 
-std::optional<Failure> Trial::FreshPair(const std::vector<const CallBatch*>& batches) {
+std::optional<Failure> Trial::FreshPair(const std::vector<const CallBatch*>& batches, bool urgent) {
   duel_.reset();
   DuelSpec spec;
   spec.context = context_;
   spec.candidate_object = candidate_object_;
+  spec.urgent = urgent;
   spec.seed = Philox(seed_, {0xFA12, pairs_started_++, 0, 0}).Next64();
   for (const CallBatch* batch : batches) {
     spec.input_bytes = std::max(spec.input_bytes, batch->inputs().size());
