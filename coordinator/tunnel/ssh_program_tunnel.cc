@@ -1,0 +1,257 @@
+// A tunnel made by the `ssh` program: everything a site's ssh_config can say works, at the price of
+// a process per host and twice the round trip time. Errors are told apart by what ssh prints.
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/file.h"
+#include "common/status_macros.h"
+#include "coordinator/process/child_process.h"
+#include "coordinator/tunnel/sockets.h"
+#include "coordinator/tunnel/ssh_target.h"
+#include "coordinator/tunnel/tunnel.h"
+
+namespace whetstone {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kBackoffMin{100};
+constexpr milliseconds kBackoffMax{2000};
+constexpr milliseconds kPoll{20};
+// A stream that the far side refuses is closed within a round trip; ssh says nothing on success.
+constexpr milliseconds kRefusalMax{1000};
+
+bool IsFinal(const absl::Status& status) {
+  return status.code() == absl::StatusCode::kPermissionDenied ||
+         status.code() == absl::StatusCode::kUnauthenticated ||
+         status.code() == absl::StatusCode::kInvalidArgument;
+}
+
+int64_t Seconds(milliseconds time) { return std::max<int64_t>(1, (time.count() + 999) / 1000); }
+
+std::vector<std::string> Command(const TunnelOptions& options, const SshTarget& target) {
+  std::vector<std::string> argv = {"ssh", "-N", "-T"};
+  if (!options.ssh_config.empty()) {
+    argv.insert(argv.end(), {"-F", ExpandHome(options.ssh_config)});
+  }
+  if (!target.user.empty()) argv.insert(argv.end(), {"-l", target.user});
+  if (target.port != 0) argv.insert(argv.end(), {"-p", absl::StrCat(target.port)});
+  for (const std::string& option : {
+           std::string("BatchMode=yes"),
+           std::string("StrictHostKeyChecking=yes"),
+           std::string("UpdateHostKeys=no"),
+           std::string("ExitOnForwardFailure=yes"),
+           std::string("StreamLocalBindUnlink=yes"),
+           std::string("StreamLocalBindMask=0177"),
+           std::string("ControlMaster=no"),
+           std::string("ControlPath=none"),
+           absl::StrCat("ConnectTimeout=", Seconds(options.connect_deadline)),
+           absl::StrCat("ServerAliveInterval=", Seconds(options.keepalive_interval)),
+           absl::StrCat("ServerAliveCountMax=",
+                        std::max<int64_t>(1, options.dead_after / options.keepalive_interval)),
+       }) {
+    argv.insert(argv.end(), {"-o", option});
+  }
+  argv.insert(argv.end(), {"-L", absl::StrCat(options.local_socket, ":", options.remote_socket),
+                           "--", target.host});
+  return argv;
+}
+
+// What ssh's last words mean.
+absl::Status StatusFromProgram(const std::string& said, const TunnelOptions& options) {
+  const std::string config =
+      options.ssh_config.empty() ? "" : absl::StrCat("-F ", options.ssh_config, " ");
+  const std::string check =
+      absl::StrCat("; check with: ssh ", config, options.host, " true. ssh said: ", said);
+  if (absl::StrContains(said, "Host key verification failed") ||
+      absl::StrContains(said, "HOST IDENTIFICATION HAS CHANGED")) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        "the host key of ", options.host,
+        " is unknown or not the one in the known_hosts file (UserKnownHostsFile of ",
+        options.ssh_config.empty() ? "~/.ssh/config" : options.ssh_config,
+        "). Compare its fingerprint with the host's own; a key that rightly changed is removed "
+        "with ssh-keygen -R",
+        check));
+  }
+  if (absl::StrContains(said, "Permission denied (") ||
+      absl::StrContains(said, "Too many authentication failures")) {
+    return absl::UnauthenticatedError(
+        absl::StrCat(options.host,
+                     " refused every key. Add the public key to "
+                     "~/.ssh/authorized_keys there or set IdentityFile in ssh_config",
+                     check));
+  }
+  if (absl::StrContains(said, "timed out")) {
+    return absl::DeadlineExceededError(absl::StrCat("no answer from ", options.host, check));
+  }
+  if (absl::StrContains(said, "Bad configuration option")) {
+    return absl::InvalidArgumentError(absl::StrCat("ssh does not understand its config", check));
+  }
+  return absl::UnavailableError(absl::StrCat("no SSH connection to ", options.host, check));
+}
+
+class SshProgramTunnel final : public Tunnel {
+ public:
+  SshProgramTunnel(TunnelOptions options, SshTarget target, TempDir dir)
+      : options_(std::move(options)), argv_(Command(options_, target)), dir_(std::move(dir)) {}
+
+  ~SshProgramTunnel() override {
+    stop_ = true;
+    if (thread_.joinable()) thread_.join();
+    unlink(options_.local_socket.c_str());
+  }
+
+  std::future<absl::Status> Start() {
+    std::future<absl::Status> opened = opened_.get_future();
+    thread_ = std::thread([this] { Run(); });
+    return opened;
+  }
+
+  absl::Status status() const override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return status_;
+  }
+
+ private:
+  void Run() {
+    absl::Status first = Connect();
+    if (first.ok()) first = Probe();
+    const bool opened = first.ok();
+    SetStatus(first);
+    if (!opened) child_.reset();
+    opened_.set_value(std::move(first));
+    if (!opened) return;
+    milliseconds backoff = kBackoffMin;
+    while (!stop_) {
+      if (child_ != nullptr) {
+        backoff = kBackoffMin;
+        while (!stop_ && !child_->Ended().has_value()) std::this_thread::sleep_for(kPoll);
+        const absl::Status lost = StatusFromProgram(LastLines(Log(), 3), options_);
+        child_.reset();
+        if (stop_) return;
+        Report(TunnelEvent::State::kLost, absl::UnavailableError(lost.message()));
+      }
+      SleepUnlessStopped(backoff);
+      backoff = std::min(backoff * 2, kBackoffMax);
+      if (stop_) return;
+      const absl::Status status = Connect();
+      if (status.ok()) {
+        Report(TunnelEvent::State::kConnected, absl::OkStatus());
+      } else if (IsFinal(status)) {
+        child_.reset();
+        Report(TunnelEvent::State::kFailed, status);
+        return;
+      } else {
+        child_.reset();
+        SetStatus(absl::UnavailableError(status.message()));
+      }
+    }
+    child_.reset();
+  }
+
+  // Starts ssh; it makes the local socket once it is connected and authenticated.
+  absl::Status Connect() {
+    unlink(Log().c_str());
+    unlink(options_.local_socket.c_str());
+    ChildOptions child;
+    child.argv = argv_;
+    child.log_path = Log();
+    ASSIGN_OR_RETURN(child_, ChildProcess::Start(child));
+    const Clock::time_point deadline = Clock::now() + options_.connect_deadline;
+    while (access(options_.local_socket.c_str(), F_OK) != 0) {
+      if (child_->Ended().has_value()) return StatusFromProgram(LastLines(Log(), 20), options_);
+      if (stop_) return absl::CancelledError("stopped");
+      if (Clock::now() > deadline) {
+        return absl::DeadlineExceededError(
+            absl::StrCat("no answer from ", options_.host, " within ",
+                         Seconds(options_.connect_deadline), " s: the host is down or hangs"));
+      }
+      std::this_thread::sleep_for(kPoll);
+    }
+    return absl::OkStatus();
+  }
+
+  // One stream, to tell a missing service from a missing host.
+  absl::Status Probe() {
+    ASSIGN_OR_RETURN(const UniqueFd fd, ConnectUnix(options_.local_socket));
+    pollfd p = {fd.get(), POLLIN, 0};
+    char byte;
+    if (poll(&p, 1, static_cast<int>(kRefusalMax.count())) == 1 &&
+        recv(fd.get(), &byte, 1, 0) <= 0) {
+      return absl::UnavailableError(absl::StrCat(
+          "nothing answers on ", options_.remote_socket, " at ", options_.host,
+          ": start the service there, or correct `socket` in the campaign; the account needs read "
+          "and write permission on the socket, and its sshd AllowStreamLocalForwarding. ssh said: ",
+          LastLines(Log(), 3)));
+    }
+    return absl::OkStatus();
+  }
+
+  std::string Log() const { return dir_.path() + "/ssh.log"; }
+
+  void SleepUnlessStopped(milliseconds time) {
+    const Clock::time_point end = Clock::now() + time;
+    while (!stop_ && Clock::now() < end) std::this_thread::sleep_for(kPoll);
+  }
+
+  void SetStatus(const absl::Status& status) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    status_ = status;
+  }
+
+  void Report(TunnelEvent::State state, const absl::Status& status) {
+    SetStatus(status);
+    if (options_.on_event) options_.on_event({state, std::string(status.message())});
+  }
+
+  const TunnelOptions options_;
+  const std::vector<std::string> argv_;
+  const TempDir dir_;
+  std::atomic<bool> stop_{false};
+  std::promise<absl::Status> opened_;
+  std::thread thread_;
+  std::unique_ptr<ChildProcess> child_;  // only the thread's
+  mutable std::mutex mutex_;
+  absl::Status status_;  // protected by mutex_
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Tunnel>> OpenSshProgramTunnel(const TunnelOptions& options) {
+  ASSIGN_OR_RETURN(SshTarget target, ParseSshTarget(options.host));
+  const std::string config = ExpandHome(options.ssh_config);
+  if (!config.empty() && access(config.c_str(), R_OK) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot read the ssh_config ", config,
+                                                   ": correct cluster.ssh_config in the campaign"));
+  }
+  if (access(options.local_socket.c_str(), F_OK) == 0) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("cannot listen on ", options.local_socket, ": it is in use or left over"));
+  }
+  ASSIGN_OR_RETURN(TempDir dir, TempDir::Make("whet"));
+  auto tunnel = std::make_unique<SshProgramTunnel>(options, std::move(target), std::move(dir));
+  std::future<absl::Status> opened = tunnel->Start();
+  while (opened.wait_for(milliseconds(50)) != std::future_status::ready) {
+    if (options.cancelled && options.cancelled()) {
+      return absl::CancelledError(absl::StrCat("stopped connecting to ", options.host));
+    }
+  }
+  RETURN_IF_ERROR(opened.get());
+  return std::unique_ptr<Tunnel>(std::move(tunnel));
+}
+
+}  // namespace whetstone
