@@ -1,0 +1,21 @@
+// whet-trainer: the learning service, and the same model code for people and tests.
+#include <CLI/CLI.hpp>
+
+#include "gpu_trainer/cli.h"
+#include "gpu_trainer/serve.h"
+
+int main(int argc, char** argv) {
+  CLI::App app{"Whetstone's trainer: generates candidates and learns from their verdicts"};
+  app.set_version_flag("--version", WHETSTONE_VERSION);
+  app.require_subcommand(1);
+  int exit_code = 0;
+  whetstone::AddServeCommand(app, &exit_code);
+  whetstone::AddModelCommands(app, &exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    // --help and --version come here too, with exit code 0.
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  return exit_code;
+}

@@ -1,0 +1,73 @@
+// The one thread that computes. LibTorch keeps an OpenMP team for every thread that starts parallel
+// work, and the policy must not be used by two calls at once: so every call's work runs here, in
+// order of arrival, while the call's own thread waits (and answers the client meanwhile).
+//
+//   ComputeThread compute(threads);
+//   ComputeThread::Ticket ticket = compute.Submit("Update", [&] { return …; });
+//   while (!ticket.WaitFor(std::chrono::seconds(1))) … tell the client …;
+//   return ticket.status();
+//
+// Thread-safe.
+#ifndef WHETSTONE_GPU_TRAINER_RPC_COMPUTE_THREAD_H_
+#define WHETSTONE_GPU_TRAINER_RPC_COMPUTE_THREAD_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+
+namespace whetstone {
+
+class ComputeThread {
+  struct Task;
+
+ public:
+  // The promise of one piece of work. Copies share it.
+  class Ticket {
+   public:
+    // True once the work is done.
+    bool WaitFor(std::chrono::milliseconds timeout) const;
+    // After WaitFor returned true.
+    absl::Status status() const;
+
+   private:
+    friend class ComputeThread;
+    explicit Ticket(std::shared_ptr<Task> task) : task_(std::move(task)) {}
+    std::shared_ptr<Task> task_;
+  };
+
+  // `threads`: how many CPU threads LibTorch uses for the work; 0: as many as there are cores.
+  explicit ComputeThread(int threads);
+  // Waits for the work in progress; what is still queued ends with UNAVAILABLE.
+  ~ComputeThread();
+
+  // Exceptions end at the boundary (rpc_boundary.h); `name` goes into their message. What `work`
+  // borrows must live until the ticket is done.
+  Ticket Submit(std::string name, std::function<absl::Status()> work);
+
+  // The threads in use.
+  int threads() const { return threads_; }
+  // The name of the work in progress; empty: idle.
+  std::string Busy() const;
+
+ private:
+  void Loop(int threads);
+
+  mutable std::mutex mutex_;
+  std::condition_variable work_arrived_;
+  std::deque<std::shared_ptr<Task>> queue_;  // guarded by mutex_
+  std::string busy_;                         // guarded by mutex_
+  bool stopping_ = false;                    // guarded by mutex_
+  int threads_ = 0;                          // constant after construction
+  std::thread thread_;
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_RPC_COMPUTE_THREAD_H_

@@ -1,0 +1,43 @@
+// Between the engine, which computes on one thread, and the client's stream, which another thread
+// writes: a slow client never holds up the decoder, and a lost one stops it.
+#ifndef WHETSTONE_GPU_TRAINER_RPC_GENERATE_STREAM_H_
+#define WHETSTONE_GPU_TRAINER_RPC_GENERATE_STREAM_H_
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+
+#include "gpu_trainer/engine/engine.h"
+#include "whetstone/v1/trainer.pb.h"
+
+namespace whetstone {
+
+// Thread-safe: one producer, one consumer.
+class GenerateStream {
+ public:
+  // Producer.
+  void Push(v1::GenerateEvent event);
+  void SetStatus(const GenerateStatus& status);
+  bool cancelled() const { return cancelled_; }
+
+  // Consumer. The next event; nothing after `timeout`.
+  std::optional<v1::GenerateEvent> Next(std::chrono::milliseconds timeout);
+  v1::GenerateEvent Progress() const;
+  void Cancel() { cancelled_ = true; }
+
+  static v1::GenerateEvent EventOf(Completion completion);
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::deque<v1::GenerateEvent> events_;  // guarded by mutex_
+  GenerateStatus status_;                 // guarded by mutex_
+  std::atomic<bool> cancelled_ = false;
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_RPC_GENERATE_STREAM_H_
