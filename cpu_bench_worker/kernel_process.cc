@@ -81,15 +81,20 @@ absl::StatusOr<std::unique_ptr<KernelProcess>> KernelProcess::Start(const Kernel
       kOwnBytes + spec.memory_bytes + static_cast<int64_t>(door->input_bytes + spec.output_bytes);
   box.limits.processes_max = spec.threads > 1 ? 4 * spec.threads : 1;
   ASSIGN_OR_RETURN(self->process_, Sandbox::Start(box));
-  ASSIGN_OR_RETURN(SleepWatch watch, SleepWatch::Open(self->process_->pid()));
-  self->watch_ = std::make_unique<SleepWatch>(std::move(watch));
+  absl::StatusOr<SleepWatch> watch = SleepWatch::Open(self->process_->pid());
+  if (watch.ok()) {
+    self->watch_ = std::make_unique<SleepWatch>(*std::move(watch));
+  } else if (access("/proc/self/schedstat", R_OK) != 0) {
+    return watch.status();
+  }  // else it has ended already, by its own doing: AwaitReady says so
   return self;
 }
 
 Answer KernelProcess::AwaitReady(std::chrono::nanoseconds deadline) {
   uint64_t at = 0;
   rung_at_ns_ = RawNowNs();
-  return Await(&door()->ready, 1, deadline, /*spin=*/false, &at);
+  const Answer answer = Await(&door()->ready, 1, deadline, /*spin=*/false, &at);
+  return answer == Answer::kAnswered && watch_ == nullptr ? Answer::kEnded : answer;
 }
 
 void KernelProcess::Hurry() {
