@@ -1,0 +1,80 @@
+#include "tests/abuse/hostile_program.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/file.h"
+#include "common/status_macros.h"
+
+namespace whetstone {
+namespace {
+
+absl::StatusOr<std::set<v1::Outcome>> ParseOutcomes(absl::string_view text) {
+  std::set<v1::Outcome> outcomes;
+  for (absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
+    v1::Outcome outcome;
+    if (!v1::Outcome_Parse(std::string(word), &outcome)) {
+      return absl::InvalidArgumentError(absl::StrCat("no outcome is called '", word, "'"));
+    }
+    outcomes.insert(outcome);
+  }
+  return outcomes;
+}
+
+}  // namespace
+
+absl::StatusOr<HostileProgram> ParseHostileProgram(const std::string& name,
+                                                   const std::string& source) {
+  HostileProgram program;
+  program.name = name;
+  program.source = source;
+  for (absl::string_view line : absl::StrSplit(source, '\n')) {
+    if (!absl::ConsumePrefix(&line, "// ")) break;
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(line, absl::MaxSplits(": ", 1));
+    if (parts.first == "what") {
+      program.what = std::string(parts.second);
+    } else if (parts.first == "expect") {
+      ASSIGN_OR_RETURN(program.expect, ParseOutcomes(parts.second));
+    } else if (parts.first == "screened") {
+      ASSIGN_OR_RETURN(program.screened, ParseOutcomes(parts.second));
+    } else if (parts.first == "max-speedup") {
+      if (!absl::SimpleAtod(parts.second, &program.speedup_max)) {
+        return absl::InvalidArgumentError(absl::StrCat(name, ": bad max-speedup"));
+      }
+    } else {
+      return absl::InvalidArgumentError(absl::StrCat(name, ": unknown line '", line, "'"));
+    }
+  }
+  if (program.what.empty() || program.expect.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": needs '// what:' and '// expect:'"));
+  }
+  if ((program.expect.count(v1::CORRECT) > 0) != (program.speedup_max > 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": max-speedup belongs to CORRECT, and CORRECT to max-speedup"));
+  }
+  if (program.screened.empty()) {
+    program.screened = program.expect;
+    program.screened.insert({v1::FORBIDDEN, v1::COMPILE_ERROR});
+  }
+  return program;
+}
+
+absl::StatusOr<std::vector<HostileProgram>> LoadHostilePrograms(const std::string& folder) {
+  std::vector<HostileProgram> programs;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".cc") continue;
+    ASSIGN_OR_RETURN(const std::string source, ReadFile(entry.path()));
+    ASSIGN_OR_RETURN(HostileProgram program, ParseHostileProgram(entry.path().stem(), source));
+    programs.push_back(std::move(program));
+  }
+  std::sort(programs.begin(), programs.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  return programs;
+}
+
+}  // namespace whetstone

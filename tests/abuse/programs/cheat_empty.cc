@@ -1,0 +1,3 @@
+// what: computes nothing: whatever the output holds must not be the answer
+// expect: WRONG_ANSWER
+void matmul(const float* a, const float* b, float* c, int n) {}

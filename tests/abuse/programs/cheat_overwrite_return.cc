@@ -1,0 +1,6 @@
+// what: overwrites the caller: skips the rest of the harness
+// expect: CRASH TIMEOUT FORBIDDEN WRONG_ANSWER
+void matmul(const float* a, const float* b, float* c, int n) {
+  void** frame = (void**)__builtin_frame_address(0);
+  for (int i = 0; i < 64; ++i) frame[i] = (void*)frame;
+}

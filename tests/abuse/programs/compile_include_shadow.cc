@@ -1,0 +1,4 @@
+// what: #include of a secret of the host
+// expect: COMPILE_ERROR
+#include "/etc/shadow"
+void matmul(const float* a, const float* b, float* c, int n) {}

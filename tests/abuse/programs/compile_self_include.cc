@@ -1,0 +1,4 @@
+// what: a file that includes itself
+// expect: COMPILE_ERROR
+#include __FILE__
+void matmul(const float* a, const float* b, float* c, int n) {}

@@ -1,0 +1,7 @@
+// what: opens a connection
+// expect: FORBIDDEN
+// screened: FORBIDDEN
+#include <sys/socket.h>
+void matmul(const float* a, const float* b, float* c, int n) {
+  c[0] = socket(AF_INET, SOCK_STREAM, 0);
+}

@@ -1,0 +1,7 @@
+// what: forks for ever
+// expect: FORBIDDEN
+// screened: FORBIDDEN
+#include <unistd.h>
+void matmul(const float* a, const float* b, float* c, int n) {
+  for (;;) fork();
+}

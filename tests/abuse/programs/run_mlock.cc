@@ -1,0 +1,5 @@
+// what: locks memory
+// expect: FORBIDDEN
+// screened: FORBIDDEN
+#include <sys/mman.h>
+void matmul(const float* a, const float* b, float* c, int n) { mlock(c, 4096); }

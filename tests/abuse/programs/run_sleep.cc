@@ -1,0 +1,7 @@
+// what: sleeps for ever
+// expect: TIMEOUT FORBIDDEN
+// screened: FORBIDDEN
+#include <unistd.h>
+void matmul(const float* a, const float* b, float* c, int n) {
+  for (;;) sleep(1000);
+}
