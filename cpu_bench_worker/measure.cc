@@ -1,15 +1,37 @@
+// How a candidate becomes a verdict, and where each step is:
+//
+//   Measure            idempotence by candidate id, verdict cache by machine code     this file
+//   └ Pipeline         the stages in order, and the doubt at their end                pipeline.cc
+//     ├ ScreenClient   clang reads the source in a sandboxed, forked child            screen/
+//     ├ Compiler       g++ in the sandbox, precompiled headers, trusted entry         compiler.cc
+//     ├ check_stage    all check sizes: plain, unaligned, edge values
+//     ├ time_stage     6 fresh process pairs × 15 rounds, every output judged
+//     │ └ Trial        fills inputs, plays rounds, compares with reference or oracle  trial.cc
+//     │   └ Duel       one turn: who may run when, and what is timed                  duel.cc
+//     │     └ KernelProcess   one sandboxed child behind a doorbell                   doorbell.h
+//     └ HostPeak       what no honest program can beat                                host_peak.cc
+//
+// Cores are handed out by SlotPool: a slot is a timer core, where this process writes inputs and
+// spins, and kernel cores, where both children of a Duel take turns. On a host without cores to
+// spare, nobody compiles while somebody times.
 #include "cpu_bench_worker/measure.h"
 
+#include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <condition_variable>
+#include <cstdlib>
 #include <deque>
+#include <filesystem>
 #include <map>
 #include <mutex>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/file.h"
 #include "common/host.h"
 #include "common/problem_hash.h"
@@ -26,6 +48,7 @@ namespace {
 constexpr double kExpertSpeedupMin = 1.2;
 // Finished candidates remembered for repeated calls, and verdicts for equal machine code.
 constexpr size_t kRememberedMax = 8192;
+constexpr char kFolderPrefix[] = "whet-worker-";
 
 // One candidate id. Guarded by the registry's mutex, except while `running`, when the one thread
 // that runs it owns `artefact`.
@@ -318,10 +341,26 @@ v1::WorkerInfo MeasurerImpl::Info() {
   return info;
 }
 
+// Workers die with their parent, without clean-up; whoever starts next removes what they left. A
+// folder's name holds its owner's pid.
+void SweepAbandonedFolders() {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(
+           std::filesystem::temp_directory_path(ignored), ignored)) {
+    const std::string name = entry.path().filename();
+    if (!absl::StartsWith(name, kFolderPrefix)) continue;
+    const int pid = std::atoi(name.c_str() + sizeof(kFolderPrefix) - 1);
+    struct stat info;
+    if (pid <= 0 || lstat(entry.path().c_str(), &info) != 0 || info.st_uid != geteuid()) continue;
+    if (kill(pid, 0) != 0 && errno == ESRCH) std::filesystem::remove_all(entry.path(), ignored);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Measurer>> Measurer::Create(const MeasurerOptions& options) {
-  ASSIGN_OR_RETURN(TempDir dir, TempDir::Make("whet-worker-"));
+  SweepAbandonedFolders();
+  ASSIGN_OR_RETURN(TempDir dir, TempDir::Make(absl::StrCat(kFolderPrefix, getpid(), "-")));
   auto measurer = std::make_unique<MeasurerImpl>(std::move(dir));
   RETURN_IF_ERROR(measurer->Start(options));
   return measurer;

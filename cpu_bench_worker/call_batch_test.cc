@@ -1,0 +1,107 @@
+#include "cpu_bench_worker/call_batch.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "cpu_bench_worker/test_problems.h"
+
+namespace whetstone {
+namespace {
+
+class CallBatchTest : public ::testing::Test {
+ protected:
+  void Use(const v1::Problem& problem) {
+    auto arguments = Arguments::Parse(problem);
+    ASSERT_TRUE(arguments.ok()) << arguments.status();
+    arguments_ = *arguments;
+    auto shape = arguments_.At(problem.sizes().check(2));
+    ASSERT_TRUE(shape.ok()) << shape.status();
+    shape_ = *shape;
+  }
+  Arguments arguments_;
+  CallShape shape_;
+};
+
+TEST_F(CallBatchTest, ArraysAreApartAlignedAndInside) {
+  Use(MatmulProblem());  // n = 3
+  for (const bool unaligned : {false, true}) {
+    CallBatch batch(&arguments_, shape_, 5, {.seed = 3, .unaligned = unaligned});
+    ASSERT_EQ(batch.slots().size(), 4u);
+    for (int call = 0; call < 5; ++call) {
+      for (const size_t s : {0u, 1u, 2u}) {
+        const size_t offset = batch.offset(call, s);
+        EXPECT_EQ(offset % 64, unaligned ? 4u : 0u);
+        EXPECT_LE(offset + 36 + kGuardBytes,
+                  s == 2 ? batch.outputs().size() : batch.inputs().size());
+      }
+      EXPECT_GE(batch.offset(call, 1), batch.offset(call, 0) + 36 + kGuardBytes);
+    }
+    EXPECT_LE(batch.inputs().size(), InputBytesMax(arguments_, shape_, 5));
+    EXPECT_LE(batch.outputs().size(), OutputBytesMax(arguments_, shape_, 5));
+  }
+}
+
+TEST_F(CallBatchTest, FillIsRepeatableAndCallsDiffer) {
+  Use(MatmulProblem());
+  CallBatch a(&arguments_, shape_, 2, {}), b(&arguments_, shape_, 2, {});
+  a.Fill(1, FillStyle::kPlain);
+  b.Fill(1, FillStyle::kPlain);
+  EXPECT_EQ(a.inputs(), b.inputs());
+  EXPECT_NE(std::memcmp(a.inputs().data() + a.offset(0, 0), a.inputs().data() + a.offset(1, 0), 36),
+            0);
+  b.Fill(2, FillStyle::kPlain);
+  EXPECT_NE(a.inputs(), b.inputs());
+  EXPECT_EQ(a.scalar(1, 3), 3u);
+  for (size_t i = 0; i < 36; ++i)
+    EXPECT_EQ(static_cast<uint8_t>(a.outputs()[a.offset(1, 2) + i]), 0xFF) << "poison";
+}
+
+TEST_F(CallBatchTest, TheTableHoldsAddressesAndScalars) {
+  Use(MatmulProblem());
+  CallBatch batch(&arguments_, shape_, 2, {});
+  batch.Fill(1, FillStyle::kPlain);
+  std::vector<uint64_t> table(CallBatch::TableWords(4, 2));
+  batch.WriteTable(0x1000000, 0x2000000, table.data());
+  EXPECT_EQ(table[0], 0x1000000 + batch.offset(0, 0));
+  EXPECT_EQ(table[4 + 2], 0x2000000 + batch.offset(1, 2));
+  EXPECT_EQ(table[4 + 3], 3u);
+}
+
+TEST_F(CallBatchTest, GuardsNoticeAStrayByte) {
+  Use(MatmulProblem());
+  CallBatch batch(&arguments_, shape_, 2, {});
+  batch.Fill(1, FillStyle::kPlain);
+  std::string got = batch.outputs();
+  EXPECT_TRUE(batch.GuardsIntact(got.data()));
+  got[batch.offset(0, 2)] = 1;
+  got[batch.offset(1, 2) + 35] = 1;
+  EXPECT_TRUE(batch.GuardsIntact(got.data())) << "the arrays themselves may change";
+  for (const size_t at : {batch.offset(0, 2) - 1, batch.offset(1, 2) + 36, got.size() - 1}) {
+    std::string stray = got;
+    stray[at] = 1;
+    EXPECT_FALSE(batch.GuardsIntact(stray.data())) << at;
+  }
+}
+
+TEST_F(CallBatchTest, RolesSeeTheArgumentsTheyNeed) {
+  Use(PartitionProblem());  // data: in-out, n, pivot, returns
+  const auto kernel = SlotsOf(arguments_, shape_, CallRole::kKernel);
+  ASSERT_EQ(kernel.size(), 4u);
+  EXPECT_EQ(kernel[3].arg, kReturnSlot);
+  EXPECT_EQ(kernel[3].place, SlotPlace::kOutput);
+  const auto generator = SlotsOf(arguments_, shape_, CallRole::kGenerator);
+  ASSERT_EQ(generator.size(), 4u);
+  EXPECT_EQ(generator[3].arg, kSeedSlot);
+  const auto checker = SlotsOf(arguments_, shape_, CallRole::kChecker);
+  ASSERT_EQ(checker.size(), 6u);
+  EXPECT_TRUE(checker[0].before);
+  EXPECT_FALSE(checker[1].before);
+  EXPECT_EQ(checker[4].arg, kReturnSlot);
+  EXPECT_EQ(checker[4].place, SlotPlace::kScalar);
+  EXPECT_EQ(checker[5].arg, kVerdictSlot);
+}
+
+}  // namespace
+}  // namespace whetstone

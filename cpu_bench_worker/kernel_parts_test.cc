@@ -1,0 +1,130 @@
+// The small parts around a kernel process: shared memory, what /proc says, messages.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "cpu_bench_worker/compiler.h"
+#include "cpu_bench_worker/doorbell.h"
+#include "cpu_bench_worker/failure.h"
+#include "cpu_bench_worker/shared_region.h"
+#include "cpu_bench_worker/sleep_watch.h"
+
+namespace whetstone {
+namespace {
+
+TEST(SharedRegionTest, ReadOnlyStaysReadOnly) {
+  auto region = SharedRegion::Make("test", 8192, SharedRegion::Access::kReadOnly);
+  ASSERT_TRUE(region.ok()) << region.status();
+  region->data()[0] = 7;  // ours is writable
+  EXPECT_EQ(mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, region->fd(), 0), MAP_FAILED);
+  void* view = mmap(nullptr, 8192, PROT_READ, MAP_SHARED, region->fd(), 0);
+  ASSERT_NE(view, MAP_FAILED);
+  EXPECT_EQ(static_cast<char*>(view)[0], 7);
+  EXPECT_NE(mprotect(view, 8192, PROT_READ | PROT_WRITE), 0);
+  munmap(view, 8192);
+  // Not even by opening the file again for writing.
+  const int again = open(absl::StrCat("/proc/self/fd/", region->fd()).c_str(), O_RDWR | O_CLOEXEC);
+  if (again >= 0) {
+    EXPECT_EQ(mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, again, 0), MAP_FAILED);
+    EXPECT_LT(pwrite(again, "x", 1, 0), 0);
+    close(again);
+  }
+}
+
+TEST(SharedRegionTest, TheSizeIsSealed) {
+  auto region = SharedRegion::Make("test", 4096, SharedRegion::Access::kReadWrite);
+  ASSERT_TRUE(region.ok()) << region.status();
+  EXPECT_NE(ftruncate(region->fd(), 0), 0);
+  EXPECT_NE(ftruncate(region->fd(), 8192), 0);
+  auto empty = SharedRegion::Make("test", 0, SharedRegion::Access::kReadOnly);
+  ASSERT_TRUE(empty.ok());
+  EXPECT_EQ(empty->fd(), -1);
+}
+
+TEST(SleepWatchTest, SeesSleepAndWork) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    char byte;
+    while (read(ends[0], &byte, 1) == 1 && byte == 'n') {
+    }
+    for (;;) {  // works for ever
+    }
+  }
+  auto watch = SleepWatch::Open(child);
+  ASSERT_TRUE(watch.ok()) << watch.status();
+  ProcessView view;
+  while (!(view = watch->Look()).asleep) ASSERT_TRUE(view.alive);
+  EXPECT_EQ(view.threads, 1);
+  EXPECT_EQ(watch->Look().runs, view.runs) << "asleep: does not run";
+  ASSERT_EQ(write(ends[1], "n", 1), 1);  // wakes it; it sleeps again
+  ProcessView later;
+  do {
+    later = watch->Look();
+  } while (!later.asleep || later.runs == view.runs);
+  EXPECT_GT(later.runs, view.runs) << "the nap between was seen";
+  ASSERT_EQ(write(ends[1], "w", 1), 1);
+  while (watch->Look().asleep) {
+  }
+  EXPECT_TRUE(watch->Look().alive);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_FALSE(watch->Look().alive);
+  EXPECT_FALSE(SleepWatch::Open(child).ok());
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST(FailureTest, EveryEndHasItsOutcome) {
+  SandboxResult result;
+  const auto outcome = [&] { return FailureOfEnd(result, "computing n=3").outcome; };
+  result.exit = SandboxExit::kSignaled;
+  result.signal = SIGSEGV;
+  EXPECT_EQ(outcome(), v1::CRASH);
+  EXPECT_TRUE(absl::StrContains(FailureOfEnd(result, "computing n=3").detail,
+                                "SIGSEGV (memory that is not its own, or writing to an input) "
+                                "while computing n=3"));
+  result.signal = SIGSYS;
+  EXPECT_EQ(outcome(), v1::FORBIDDEN);
+  result.signal = SIGABRT;
+  EXPECT_EQ(outcome(), v1::CRASH);
+  result.stderr_text = "terminate called after throwing an instance of 'std::bad_alloc'";
+  EXPECT_EQ(outcome(), v1::MEMORY_LIMIT);
+  result.stderr_text.clear();
+  result.exit = SandboxExit::kMemoryLimit;
+  EXPECT_EQ(outcome(), v1::MEMORY_LIMIT);
+  result.exit = SandboxExit::kCpuLimit;
+  EXPECT_EQ(outcome(), v1::TIMEOUT);
+  result.exit = SandboxExit::kExited;
+  result.exit_code = 0;
+  EXPECT_EQ(outcome(), v1::CRASH) << "leaving with 0 is no success";
+}
+
+TEST(TrimDiagnosticsTest, KeepsTheFirstErrorsWithoutPaths) {
+  EXPECT_EQ(TrimDiagnostics("/work/candidate.cc: In function 'void f()':\n"
+                            "/work/candidate.cc:3:5: error: 'x' was not declared\n"
+                            "/work/candidate.cc:4:5: warning: unused\n"
+                            "/work/candidate.cc:3:5: error: 'x' was not declared\n"
+                            "cc1plus: error: too big\n"
+                            "/usr/bin/ld: /tmp/cc1.o: in function `g':\n"
+                            "c.cc:(.text+0x5): undefined reference to `h()'\n"
+                            "/work/candidate.cc:9:5: error: never shown\n"),
+            "line 3: error: 'x' was not declared\n"
+            "error: too big\n"
+            "undefined reference to `h()'");
+  EXPECT_EQ(TrimDiagnostics("no such thing"), "");
+  EXPECT_LT(TrimDiagnostics("candidate.cc:1:1: error: " + std::string(5000, 'x')).size(), 800u);
+}
+
+}  // namespace
+}  // namespace whetstone

@@ -1,0 +1,32 @@
+#include "cpu_bench_worker/plan.h"
+
+#include <gtest/gtest.h>
+
+namespace whetstone {
+namespace {
+
+TEST(PlanTest, ABellLastsLongEnough) {
+  EXPECT_EQ(CallsPerBell({1e6, 1e6}, 0, 1000), 1) << "long kernels: one call";
+  EXPECT_EQ(CallsPerBell({100e3, 100e3}, 0, 1000), 3);
+  EXPECT_EQ(CallsPerBell({115e3, 115e3}, 15e3, 1000), 3) << "waking is not work";
+}
+
+TEST(PlanTest, AFastCandidateGetsMoreCallsUpToALimit) {
+  EXPECT_EQ(CallsPerBell({300e3, 60e3}, 0, 1000), 5);
+  EXPECT_EQ(CallsPerBell({300e3, 1e3}, 0, 1000), 10) << "the reference's turn stays under 3 ms";
+}
+
+TEST(PlanTest, MemoryAndCallsAreBounded) {
+  EXPECT_EQ(CallsPerBell({100, 100}, 1e6, 8), kCallsMax);
+  EXPECT_EQ(CallsPerBell({10e3, 10e3}, 0, kBatchBytesMax / 4), 4);
+  EXPECT_EQ(CallsPerBell({10e3, 10e3}, 0, kBatchBytesMax * 2), 1);
+}
+
+TEST(PlanTest, RoundsFitTheBudget) {
+  EXPECT_EQ(RoundsPerPair(1e6, 20e9), kRoundsMax);
+  EXPECT_EQ(RoundsPerPair(100e6, 6e9), 10);
+  EXPECT_EQ(RoundsPerPair(1e9, 1e9), kRoundsMin);
+}
+
+}  // namespace
+}  // namespace whetstone
