@@ -43,7 +43,8 @@ const std::map<std::string, std::vector<std::string>>& AllowedIncludes() {
       {"coordinator/", {"coordinator/", "common/", "whetstone/"}},
       {"coordinator/process/", {"coordinator/process/", "common/"}},
       {"coordinator/prompt/", {"coordinator/prompt/", "common/", "whetstone/"}},
-      {"coordinator/tunnel/", {"coordinator/tunnel/", "common/", "whetstone/"}},
+      {"coordinator/tunnel/",
+       {"coordinator/tunnel/", "coordinator/process/", "common/", "whetstone/"}},
       {"gpu_trainer/", {"gpu_trainer/", "common/", "whetstone/"}},
       {"gpu_trainer/tokenizer/", {"gpu_trainer/tokenizer/", "common/"}},
       {"gpu_trainer/ops/", {"gpu_trainer/ops/", "common/"}},
@@ -68,14 +69,14 @@ struct Home {
 };
 const std::vector<Home>& Homes() {
   static const auto* homes = new std::vector<Home>{
-      {"torch/", {"gpu_trainer/", "benchmarks/"}},
+      {"torch/", {"gpu_trainer/", "benchmarks/", "tests/conformance/"}},
       {"ATen/", {"gpu_trainer/", "benchmarks/"}},
       {"c10/", {"gpu_trainer/", "benchmarks/"}},
       {"cuda", {"gpu_trainer/"}},
       {"libssh/", {"coordinator/tunnel/"}},
       {"clang/", {"cpu_bench_worker/screen/"}},
       {"llvm/", {"cpu_bench_worker/screen/"}},
-      {"sqlite3.h", {"coordinator/"}},
+      {"sqlite3.h", {"coordinator/", "tests/system/"}},
       {"seccomp.h", {"sandbox/"}},
       {"grpcpp/",
        {"benchmarks/", "common/", "coordinator/", "cpu_bench_worker/", "gpu_trainer/rpc/",
