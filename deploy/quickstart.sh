@@ -70,6 +70,7 @@ start_cluster() {
   # one: a unix socket's path holds 108 bytes.
   CLUSTER_DIR="$CACHE/cluster-$(sha256sum <<<"$RUN" | cut -c1-8)"
   [[ -d "$CLUSTER_DIR" ]] || mkdir -m 700 "$CLUSTER_DIR"
+  rm -f "$CLUSTER_DIR"/*.sock  # Left by a run that was killed.
   trap stop_cluster EXIT
   bash "$DEPLOY/private_sshd.sh" start "$CLUSTER_DIR/sshd"
   service trainer "$BIN/whet-trainer" serve --listen "unix:$CLUSTER_DIR/trainer.sock"
