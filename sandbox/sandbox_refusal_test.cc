@@ -13,6 +13,7 @@ namespace whetstone {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // ---- Forbidden things ------------------------------------------------------------------------
 
@@ -38,7 +39,7 @@ TEST_F(SandboxTest, CompileProfileRefusesForbiddenCalls) {
   for (const int family : {AF_INET, AF_INET6, AF_UNIX, AF_NETLINK}) {
     EXPECT_EQ(MustRun(Inmate({"socket", absl::StrCat(family)}, Profile::kCompile)).signal, SIGSYS);
   }
-  for (const char* act : {"memfd", "shmget", "setuid", "fifo", "mlock"}) {
+  for (const char* act : {"memfd", "shmget", "setuid", "fifo", "mlock", "setaffinity"}) {
     const SandboxResult result = MustRun(Inmate({act, "x"}, Profile::kCompile));
     EXPECT_EQ(result.exit, SandboxExit::kExited) << act;
     EXPECT_EQ(result.exit_code, 1) << act << " was possible";
@@ -105,6 +106,9 @@ TEST_F(SandboxTest, TheKernelConfirmsTheConfinement) {
   const std::string status = ReadFile(absl::StrCat("/proc/", (*process)->pid(), "/status")).value();
   EXPECT_THAT(status, HasSubstr("NoNewPrivs:\t1"));
   EXPECT_THAT(status, HasSubstr("Seccomp:\t2"));
+  // What is timed must not be slowed by mitigations that only a filter switches on.
+  EXPECT_THAT(status, Not(HasSubstr("thread force mitigated")));
+  EXPECT_THAT(status, Not(HasSubstr("conditional force disabled")));
   for (const char* set : {"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"}) {
     EXPECT_THAT(status, HasSubstr(absl::StrCat(set, ":\t0000000000000000"))) << set;
   }
@@ -138,6 +142,9 @@ TEST_F(SandboxTest, AReadOnlyDescriptorStaysReadOnly) {
   EXPECT_EQ(MustRun(spec).exit_code, 1);
   spec.fds = {{fd, 5}};
   EXPECT_EQ(MustRun(spec).exit_code, 0) << "the control: a writable one can be mapped so";
+  spec = Inmate({"pageout", "5"});
+  spec.fds = {{read_only, 5}};
+  EXPECT_EQ(MustRun(spec).exit_code, 1) << "it could evict what another process reads";
   close(fd);
   close(read_only);
 }

@@ -337,6 +337,13 @@ const std::map<std::string, std::function<int(const Args&)>> kActs = {
        execl(args[1].c_str(), args[1].c_str(), nullptr);
        return Report(false);
      }},
+    {"pageout",
+     [](const Args& args) {
+       void* page =
+           mmap(nullptr, 4096, PROT_READ, MAP_SHARED, static_cast<int>(Number(args, 1)), 0);
+       if (page == MAP_FAILED) return 2;
+       return Report(madvise(page, 4096, MADV_PAGEOUT) == 0);
+     }},
     {"mlock",
      [](const Args&) {
        static char page[8192];

@@ -37,7 +37,6 @@ constexpr const char* kCommon[] = {"read",
                                    "munmap",
                                    "mremap",
                                    "brk",
-                                   "madvise",
                                    "futex",
                                    "exit",
                                    "exit_group",
@@ -84,8 +83,7 @@ constexpr const char* kCompileOnly[] = {
     "getpgid", "setpgid", "getsid", "setsid", "getuid", "geteuid", "getgid", "getegid", "getgroups",
     "getresuid", "getresgid", "getrlimit", "setrlimit", "prlimit64", "getrusage", "times",
     "getpriority", "setpriority", "uname", "alarm", "setitimer", "get_robust_list",
-    "rt_sigtimedwait", "rt_sigsuspend", "rt_sigpending", "pause", "sched_setaffinity",
-    "membarrier"};
+    "rt_sigtimedwait", "rt_sigsuspend", "rt_sigpending", "pause", "membarrier"};
 
 // In kCompile these are attacks, not a tool chain looking for a feature.
 constexpr const char* kAttacks[] = {"ptrace",
@@ -213,6 +211,14 @@ absl::StatusOr<std::string> BuildRun(bool threads) {
                        uint64_t{O_APPEND}}) {
     builder.Add(SCMP_ACT_ERRNO(EACCES), "openat", {Masked(2, bit, bit)});
   }
+  // Advice about one's own memory; not what would evict, empty or poison shared pages.
+  for (uint64_t advice : {MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_DONTNEED,
+                          MADV_FREE, MADV_HUGEPAGE, MADV_NOHUGEPAGE, MADV_DONTDUMP}) {
+    builder.Add(SCMP_ACT_ALLOW, "madvise", {Equals(2, advice)});
+  }
+  for (uint64_t advice : {MADV_REMOVE, MADV_COLD, MADV_PAGEOUT, MADV_MERGEABLE}) {
+    builder.Add(SCMP_ACT_ERRNO(EPERM), "madvise", {Equals(2, advice)});
+  }
   // Asking for limits, not setting them.
   builder.Add(SCMP_ACT_ALLOW, "prlimit64", {Equals(2, 0)});
   builder.Add(SCMP_ACT_ALLOW, "execveat", {Equals(0, kExecFd), Equals(4, AT_EMPTY_PATH)});
@@ -234,6 +240,7 @@ absl::StatusOr<std::string> BuildCompile() {
   builder.AddAll(SCMP_ACT_ALLOW, kCommon);
   builder.AddAll(SCMP_ACT_ALLOW, kCompileOnly);
   builder.AddAll(SCMP_ACT_KILL_PROCESS, kAttacks);
+  builder.Add(SCMP_ACT_ALLOW, "madvise", {});
   builder.Add(SCMP_ACT_ALLOW, "clone", {Masked(0, kNewNamespaceFlags, 0)});
   builder.Add(SCMP_ACT_ERRNO(ENOSYS), "clone3", {});
   builder.Add(SCMP_ACT_ERRNO(ENOSYS), "openat2", {});
