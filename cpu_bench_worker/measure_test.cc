@@ -273,6 +273,39 @@ TEST_F(MeasureTest, AKnownCalibrationIsTaken) {
   EXPECT_EQ(calibration->expert().speedup(), 3);
 }
 
+TEST_F(MeasureTest, FasterThanTheHostCanBeIsSuspect) {
+  v1::Problem problem = MatmulProblem();
+  problem.mutable_cost()->set_flops("2000*n*n*n");  // a thousand times the truth
+  v1::Calibration known;
+  known.mutable_expert()->set_outcome(v1::CORRECT);
+  known.mutable_expert()->set_speedup(100);
+  ASSERT_TRUE(measurer_->PutProblem(problem, &known).ok());
+  v1::MeasureRequest request = Request("too_fast", kMatmulIkj, true);
+  request.set_problem_hash(ProblemHash(problem));
+  const auto verdict = measurer_->Measure(request);
+  ASSERT_TRUE(verdict.ok()) << verdict.status();
+  EXPECT_EQ(verdict->outcome(), v1::SUSPECT) << verdict->detail();
+  EXPECT_TRUE(verdict->doubted());
+  EXPECT_TRUE(absl::StrContains(verdict->detail(), "than this host can be")) << verdict->detail();
+}
+
+TEST_F(MeasureTest, FarPastTheExpertIsMeasuredTwiceAndBelieved) {
+  v1::Problem problem = MatmulProblem();
+  problem.mutable_limits()->set_total_s(29);  // another problem by its hash
+  v1::Calibration known;
+  known.mutable_expert()->set_outcome(v1::CORRECT);
+  known.mutable_expert()->set_speedup(1.2);
+  ASSERT_TRUE(measurer_->PutProblem(problem, &known).ok());
+  v1::MeasureRequest request = Request("past_expert", kMatmulIkj, true);
+  request.set_problem_hash(ProblemHash(problem));
+  const auto verdict = measurer_->Measure(request);
+  ASSERT_TRUE(verdict.ok()) << verdict.status();
+  EXPECT_EQ(verdict->outcome(), v1::CORRECT) << verdict->detail();
+  EXPECT_TRUE(verdict->doubted());
+  EXPECT_GT(verdict->speedup(), 2.0);
+  EXPECT_TRUE(absl::StrContains(verdict->detail(), "far past the expert")) << verdict->detail();
+}
+
 TEST_F(MeasureTest, GeneratorAndCheckerProblemsWork) {
   const auto calibration = measurer_->PutProblem(PartitionProblem(), nullptr);
   ASSERT_TRUE(calibration.ok()) << calibration.status();

@@ -227,6 +227,10 @@ void Pipeline::TimeAgain(const PreparedProblem& problem, const BenchContext& con
   SetTimed(problem.bench.timed, report, &artefact->verdict);
   artefact->verdict.set_doubted(true);
   bool below_floor = false;
+  {
+    const std::lock_guard<std::mutex> lock(peak_mutex_);
+    peak_->MeasureAgain();
+  }
   const absl::StatusOr<std::string> again = Doubt(problem, report, context.cores, &below_floor);
   if (!again.ok()) return End(OurFault(again.status()), artefact);
   if (!below_floor) return;

@@ -10,7 +10,7 @@
 namespace whetstone {
 namespace {
 
-constexpr int kFloorBells = 4;
+constexpr int kFloorBells = 7;
 // A rough floor for planning, before it is measured.
 constexpr double kFloorGuessNs = 15'000;
 // Slower than this in every round of two pairs: no more rounds will make it fast.
@@ -79,8 +79,9 @@ class Stage {
       if (!report_->first_bad.empty()) return std::nullopt;
       round_ns += static_cast<double>(RawNowNs() - begin);
     }
-    // The reference's floor for both: both run the same whet-kernel, and a candidate that took over
-    // its loop could answer empty bells late, to have more subtracted from its time.
+    // The reference's floor for both: both run the same whet-kernel, equal code then has equal
+    // floors, and a candidate that took over its loop could answer empty bells late, to have more
+    // subtracted from its time.
     for (int i = 0; i < kFloorBells; ++i) {
       Turn turn;
       if (auto failure = trial_->Floor(batches[0], Side::kReference, &turn)) return failure;
@@ -121,10 +122,12 @@ class Stage {
         ++data.redone;
         continue;
       }
-      // What is left of a call shorter than the clock's own steps is not nothing.
+      // What is left of a batch is never less than half of it: a floor that large was a hiccup.
+      const double floor =
+          std::min(floor_ns_, std::min(round.reference.ns, round.candidate.ns) / 2);
       const double calls = data.calls;
-      const double r = std::max(1.0, round.reference.ns - floor_ns_) / calls;
-      const double c = std::max(1.0, round.candidate.ns - floor_ns_) / calls;
+      const double r = (round.reference.ns - floor) / calls;
+      const double c = (round.candidate.ns - floor) / calls;
       data.ratios[static_cast<size_t>(pair)].push_back(r / c);
       data.reference_ns.push_back(r);
       data.candidate_ns.push_back(c);
