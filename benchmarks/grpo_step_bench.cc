@@ -25,6 +25,7 @@
 #include "gpu_trainer/grpo/learner.h"
 #include "gpu_trainer/model/config.h"
 #include "gpu_trainer/model/weights.h"
+#include "gpu_trainer/passive_threads.h"
 #include "gpu_trainer/tokenizer/tokenizer.h"
 #include "whetstone/v1/trainer.pb.h"
 
@@ -72,6 +73,16 @@ double Reward(const std::string& text) {
   return std::stoi(Sha256Hex(text).substr(0, 4), nullptr, 16) / 65535.0;
 }
 
+// Of all threads of this process: on a busy machine it tells more than wall time.
+double ProcessorSeconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
 struct StepTimes {
   double generate_s = 0;
   double update_s = 0;
@@ -101,7 +112,7 @@ absl::StatusOr<StepTimes> RunStep(const Flags& flags, int step, const Tokenizer&
     spec.groups.push_back(std::move(group));
   }
   StepTimes times;
-  double t = Now();
+  double t = Now(), processor = ProcessorSeconds();
   GenerateSink sink;
   sink.on_completion = [&batch](Completion c) {
     v1::Rollout& rollout = *batch.mutable_groups(c.problem)->add_rollouts();
@@ -112,7 +123,8 @@ absl::StatusOr<StepTimes> RunStep(const Flags& flags, int step, const Tokenizer&
   };
   RETURN_IF_ERROR(engine.Generate(spec, sink));
   times.generate_s = Now() - t;
-  t = Now();
+  const double generate_processor_s = ProcessorSeconds() - processor;
+  t = Now(), processor = ProcessorSeconds();
   StepSettings settings;
   settings.adamw.lr = flags.lr;
   settings.max_grad_norm = 1;
@@ -120,9 +132,10 @@ absl::StatusOr<StepTimes> RunStep(const Flags& flags, int step, const Tokenizer&
   times.update_s = Now() - t;
   if (!result.applied) return absl::InternalError(result.skip_reason);
   std::fprintf(stderr,
-               "step %d: generate %.2f s, update %.2f s, entropy %.3f, grad_norm %.3f, "
-               "importance ratio %.4f\n",
-               step + 1, times.generate_s, times.update_s, result.metrics["entropy"],
+               "step %d: generate %.2f s (processor %.2f), update %.2f s (processor %.2f), entropy "
+               "%.3f, grad_norm %.3f, importance ratio %.4f\n",
+               step + 1, times.generate_s, generate_processor_s, times.update_s,
+               ProcessorSeconds() - processor, result.metrics["entropy"],
                result.metrics["grad_norm"],
                result.metrics["sampling/importance_sampling_ratio/mean"]);
   return times;
@@ -171,6 +184,7 @@ absl::Status Run(const Flags& flags) {
 }  // namespace whetstone
 
 int main(int argc, char** argv) {
+  whetstone::WaitPassively(argv);
   whetstone::Flags flags;
   CLI::App app{"Time of a GRPO step"};
   app.add_option("--model", flags.model, "Hugging Face directory")->required();

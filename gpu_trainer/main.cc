@@ -2,9 +2,11 @@
 #include <CLI/CLI.hpp>
 
 #include "gpu_trainer/cli.h"
+#include "gpu_trainer/passive_threads.h"
 #include "gpu_trainer/serve.h"
 
 int main(int argc, char** argv) {
+  whetstone::WaitPassively(argv);
   CLI::App app{"Whetstone's trainer: generates candidates and learns from their verdicts"};
   app.set_version_flag("--version", WHETSTONE_VERSION);
   app.require_subcommand(1);

@@ -1,0 +1,334 @@
+#include "gpu_trainer/rpc/trainer_service.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "common/file.h"
+#include "gpu_trainer/model/weights.h"
+
+namespace whetstone {
+namespace {
+
+namespace fs = std::filesystem;
+using grpc::StatusCode;
+using ::testing::HasSubstr;
+
+// The service on an in-process channel, over a random model of three layers that talks with the
+// tokenizer and chat template of the real one.
+class TrainerServiceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string real =
+        std::string(getenv("HOME")) + "/.cache/whetstone/models/SmolLM2-135M-Instruct";
+    ASSERT_TRUE(fs::exists(real + "/tokenizer.json"))
+        << real << " is missing: run deploy/setup.sh, which provides the model";
+    absl::StatusOr<TempDir> dir = TempDir::Make("rpc");
+    ASSERT_TRUE(dir.ok()) << dir.status();
+    dir_ = std::make_unique<TempDir>(*std::move(dir));
+    absl::StatusOr<ModelConfig> config = ParseModelConfig(R"({
+      "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu",
+      "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 3,
+      "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "vocab_size": 49152,
+      "max_position_embeddings": 2048, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+      "eos_token_id": 2, "tie_word_embeddings": true, "torch_dtype": "bfloat16"})",
+                                                          "test");
+    ASSERT_TRUE(config.ok()) << config.status();
+    ASSERT_TRUE(
+        SaveWeights(Model(), *config, RandomWeights(*config, torch::kFloat, 3), torch::kBFloat16)
+            .ok());
+    for (const auto& entry : fs::directory_iterator(real)) {
+      const std::string name = entry.path().filename();
+      if (name.find("token") != std::string::npos || name.find("chat") != std::string::npos) {
+        fs::copy(entry.path(), Model() + "/" + name);
+      }
+    }
+    Restart();
+  }
+
+  // A fresh process, as far as the client can tell.
+  void Restart() {
+    stub_.reset();
+    if (server_) server_->Shutdown();
+    server_.reset();
+    service_ = std::make_unique<TrainerService>(
+        TrainerOptions{.device = torch::kCPU, .dtype = torch::kFloat, .threads = 2, .learner = {}});
+    grpc::ServerBuilder builder;
+    builder.RegisterService(service_.get());
+    server_ = builder.BuildAndStart();
+    stub_ = v1::Trainer::NewStub(server_->InProcessChannel({}));
+  }
+
+  std::string Model() const { return dir_->path() + "/model"; }
+  std::string Path(const std::string& name) const { return dir_->path() + "/" + name; }
+
+  grpc::Status Load(const std::string& path, v1::TrainerInfo* info = nullptr) {
+    grpc::ClientContext context;
+    v1::LoadCheckpointRequest request;
+    request.set_path(path);
+    request.set_campaign_id("campaign-1");
+    v1::LoadCheckpointResponse response;
+    const grpc::Status status = stub_->LoadCheckpoint(&context, request, &response);
+    if (info != nullptr) *info = response.info();
+    return status;
+  }
+
+  v1::TrainerInfo Info() {
+    grpc::ClientContext context;
+    v1::TrainerInfo info;
+    EXPECT_TRUE(stub_->GetInfo(&context, {}, &info).ok());
+    return info;
+  }
+
+  static v1::GenerateRequest Prompt(int samples, int tokens) {
+    v1::GenerateRequest request;
+    request.set_seed(17);
+    request.set_step(1);
+    request.mutable_sampling()->set_max_new_tokens(tokens);
+    request.mutable_sampling()->set_temperature(1);
+    request.mutable_sampling()->set_top_p(1);
+    request.mutable_sampling()->set_ignore_eos(true);
+    v1::PromptGroup& group = *request.add_groups();
+    group.set_problem(4);
+    v1::Message& message = *group.add_messages();
+    message.set_role("user");
+    message.set_content("Make it faster.");
+    group.set_response_prefix("```cpp");
+    for (int i = 0; i < samples; ++i) group.add_samples(i);
+    return request;
+  }
+
+  struct Generated {
+    grpc::Status status;
+    std::vector<int32_t> prompt;
+    std::map<int, v1::Completion> completions;
+  };
+  Generated Generate(const v1::GenerateRequest& request) {
+    grpc::ClientContext context;
+    Generated result;
+    const auto reader = stub_->Generate(&context, request);
+    v1::GenerateEvent event;
+    while (reader->Read(&event)) {
+      if (event.has_prompt()) {
+        EXPECT_TRUE(result.completions.empty()) << "the prompt comes before its completions";
+        result.prompt.assign(event.prompt().ids().begin(), event.prompt().ids().end());
+      }
+      if (event.has_completion()) {
+        result.completions[event.completion().sample()] = event.completion();
+      }
+    }
+    result.status = reader->Finish();
+    return result;
+  }
+
+  static v1::UpdateRequest Named(v1::UpdateName::Phase phase, int64_t step) {
+    v1::UpdateRequest request;
+    request.mutable_name()->set_phase(phase);
+    request.mutable_name()->set_step(step);
+    v1::OptimizerSettings& o = *request.mutable_optimizer();
+    o.set_lr(1e-3);
+    o.set_beta1(0.9);
+    o.set_beta2(0.99);
+    o.set_eps(1e-8);
+    o.set_max_grad_norm(1);
+    return request;
+  }
+
+  static v1::UpdateRequest Warmup(int64_t step) {
+    v1::UpdateRequest request = Named(v1::UpdateName::WARMUP, step);
+    for (const char* answer : {"int a = 1;", "float b = 2;"}) {
+      v1::SftExample& example = *request.mutable_sft()->add_examples();
+      v1::Message& message = *example.add_messages();
+      message.set_role("user");
+      message.set_content("Make it faster.");
+      example.set_response_prefix("```cpp");
+      example.set_response(answer);
+    }
+    return request;
+  }
+
+  static v1::UpdateRequest Grpo(int64_t step, const Generated& from) {
+    v1::UpdateRequest request = Named(v1::UpdateName::GRPO, step);
+    v1::GrpoSettings& s = *request.mutable_grpo()->mutable_settings();
+    s.set_loss(v1::GrpoSettings::DAPO);
+    s.set_clip_low(0.2);
+    s.set_clip_high(0.28);
+    s.set_advantage_scale(v1::GrpoSettings::GROUP);
+    s.set_minibatches(1);
+    s.set_importance_cap(2);
+    s.set_temperature(1);
+    v1::RolloutGroup& group = *request.mutable_grpo()->add_groups();
+    group.mutable_prompt_ids()->Assign(from.prompt.begin(), from.prompt.end());
+    for (const auto& [sample, completion] : from.completions) {
+      v1::Rollout& rollout = *group.add_rollouts();
+      rollout.set_sample(sample);
+      *rollout.mutable_ids() = completion.ids();
+      *rollout.mutable_sampling_logprobs() = completion.sampling_logprobs();
+      rollout.set_reward(sample);
+    }
+    return request;
+  }
+
+  grpc::Status Update(const v1::UpdateRequest& request, v1::UpdateResponse* response) {
+    grpc::ClientContext context;
+    return stub_->Update(&context, request, response);
+  }
+
+  grpc::Status Save(const std::string& path, v1::SaveCheckpointResponse* response) {
+    grpc::ClientContext context;
+    v1::SaveCheckpointRequest request;
+    request.set_path(path);
+    return stub_->SaveCheckpoint(&context, request, response);
+  }
+
+  std::unique_ptr<TempDir> dir_;
+  std::unique_ptr<TrainerService> service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<v1::Trainer::Stub> stub_;
+};
+
+TEST_F(TrainerServiceTest, WithoutAPolicyCallsSayWhatToDo) {
+  EXPECT_EQ(Info().model(), "");
+  v1::UpdateResponse response;
+  const grpc::Status update = Update(Warmup(1), &response);
+  EXPECT_EQ(update.error_code(), StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(update.error_message(), HasSubstr("LoadCheckpoint"));
+  EXPECT_EQ(Generate(Prompt(1, 2)).status.error_code(), StatusCode::FAILED_PRECONDITION);
+  const grpc::Status missing = Load(Path("nowhere"));
+  EXPECT_EQ(missing.error_code(), StatusCode::NOT_FOUND);
+  EXPECT_THAT(missing.error_message(), HasSubstr("nowhere"));
+}
+
+TEST_F(TrainerServiceTest, AFailedLoadKeepsThePolicyHeld) {
+  ASSERT_TRUE(Load(Model()).ok());
+  fs::copy(Model(), Path("broken"), fs::copy_options::recursive);
+  fs::resize_file(Path("broken/model.safetensors"), 1000);
+  EXPECT_EQ(Load(Path("broken")).error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Info().model(), Model());
+  EXPECT_TRUE(Generate(Prompt(1, 2)).status.ok());
+}
+
+TEST_F(TrainerServiceTest, GeneratesAsScored) {
+  v1::TrainerInfo info;
+  ASSERT_TRUE(Load(Model(), &info).ok());
+  EXPECT_EQ(info.campaign_id(), "campaign-1");
+  EXPECT_GT(info.parameters(), 49152 * 32);
+  EXPECT_EQ(info.context_length(), 2048);
+  EXPECT_EQ(info.dtype(), "fp32");
+  EXPECT_FALSE(info.has_last_update());
+
+  const Generated first = Generate(Prompt(3, 6));
+  ASSERT_TRUE(first.status.ok()) << first.status.error_message();
+  ASSERT_EQ(first.completions.size(), 3u);
+  EXPECT_EQ(first.completions.at(0).problem(), 4);
+  const Generated again = Generate(Prompt(3, 6));
+  grpc::ClientContext context;
+  v1::ScoreRequest request;
+  for (const auto& [sample, completion] : first.completions) {
+    EXPECT_EQ(completion.ids_size(), 6);
+    EXPECT_EQ(completion.SerializeAsString(), again.completions.at(sample).SerializeAsString());
+    v1::TokenSequence& sequence = *request.add_sequences();
+    sequence.mutable_ids()->Assign(first.prompt.begin(), first.prompt.end());
+    sequence.mutable_ids()->MergeFrom(completion.ids());
+  }
+  v1::ScoreResponse response;
+  ASSERT_TRUE(stub_->Score(&context, request, &response).ok());
+  for (const auto& [sample, completion] : first.completions) {
+    const auto& scored = response.sequences(sample).logprobs();
+    for (int i = 0; i < 6; ++i) {
+      EXPECT_NEAR(scored[static_cast<int>(first.prompt.size()) - 1 + i],
+                  completion.sampling_logprobs(i), 1e-4);
+    }
+  }
+}
+
+TEST_F(TrainerServiceTest, UpdatesAreIdempotentByNameAndInOrder) {
+  ASSERT_TRUE(Load(Model()).ok());
+  v1::UpdateResponse first, again, other;
+  ASSERT_TRUE(Update(Warmup(1), &first).ok());
+  EXPECT_TRUE(first.applied());
+  EXPECT_GT(first.metrics().at("loss"), 1);
+  ASSERT_TRUE(Update(Warmup(1), &again).ok());
+  EXPECT_EQ(again.metrics().at("loss"), first.metrics().at("loss"));
+  EXPECT_EQ(again.metrics().at("perf/tokens_per_s"), first.metrics().at("perf/tokens_per_s"))
+      << "the recorded answer, not a second computation";
+  const grpc::Status gap = Update(Warmup(3), &other);
+  EXPECT_EQ(gap.error_code(), StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(gap.error_message(), HasSubstr("warm-up step 1"));
+  ASSERT_TRUE(Update(Warmup(2), &other).ok());
+  EXPECT_LT(other.metrics().at("loss"), first.metrics().at("loss"));
+
+  // The next phase counts from 1, and what it learns from is on policy: no ratio moves.
+  const Generated rollouts = Generate(Prompt(4, 5));
+  v1::UpdateResponse grpo;
+  ASSERT_TRUE(Update(Grpo(1, rollouts), &grpo).ok());
+  EXPECT_NEAR(grpo.metrics().at("sampling/importance_sampling_ratio/mean"), 1, 1e-4);
+  EXPECT_GT(grpo.metrics().at("grad_norm"), 0);
+  EXPECT_EQ(Info().last_update().phase(), v1::UpdateName::GRPO);
+  // New weights are used at once.
+  EXPECT_NE(Generate(Prompt(4, 5)).completions.at(0).sampling_logprobs(0),
+            rollouts.completions.at(0).sampling_logprobs(0));
+}
+
+TEST_F(TrainerServiceTest, ASavedPolicyGoesOnInAnotherProcess) {
+  ASSERT_TRUE(Load(Model()).ok());
+  v1::UpdateResponse first, second, repeated, resumed;
+  ASSERT_TRUE(Update(Warmup(1), &first).ok());
+  v1::SaveCheckpointResponse saved;
+  ASSERT_TRUE(Save(Path("step-1"), &saved).ok());
+  EXPECT_EQ(saved.checksum().size(), 64u);
+  ASSERT_TRUE(Update(Warmup(2), &second).ok());
+
+  Restart();
+  v1::TrainerInfo info;
+  ASSERT_TRUE(Load(Path("step-1"), &info).ok());
+  EXPECT_EQ(info.last_update().step(), 1);
+  ASSERT_TRUE(Update(Warmup(1), &repeated).ok());
+  EXPECT_EQ(repeated.metrics().at("loss"), first.metrics().at("loss"));
+  ASSERT_TRUE(Update(Warmup(2), &resumed).ok());
+  EXPECT_EQ(resumed.metrics().at("loss"), second.metrics().at("loss"));
+  EXPECT_EQ(resumed.metrics().at("grad_norm"), second.metrics().at("grad_norm"));
+}
+
+TEST_F(TrainerServiceTest, InfoAnswersDuringGenerationAndCancellingStopsIt) {
+  ASSERT_TRUE(Load(Model()).ok());
+  grpc::ClientContext context;
+  const auto reader = stub_->Generate(&context, Prompt(64, 1900));
+  v1::GenerateEvent event;
+  ASSERT_TRUE(reader->Read(&event));
+  EXPECT_TRUE(event.has_prompt());
+  while (service_->Busy() != "Generate") std::this_thread::yield();
+  EXPECT_EQ(Info().model(), Model());
+  EXPECT_EQ(service_->Busy(), "Generate") << "GetInfo waited for the generation";
+  context.TryCancel();
+  while (reader->Read(&event)) {
+  }
+  EXPECT_EQ(reader->Finish().error_code(), StatusCode::CANCELLED);
+  // Another call gets its turn, which an uncancelled decoder would not give for minutes.
+  EXPECT_TRUE(Generate(Prompt(1, 2)).status.ok());
+}
+
+TEST_F(TrainerServiceTest, BadRequestsAreNamed) {
+  ASSERT_TRUE(Load(Model()).ok());
+  v1::UpdateResponse response;
+  const grpc::Status empty = Update(Named(v1::UpdateName::GRPO, 1), &response);
+  EXPECT_EQ(empty.error_code(), StatusCode::INVALID_ARGUMENT);
+  v1::UpdateRequest long_one = Warmup(1);
+  std::string text;
+  for (int i = 0; i < 3000; ++i) text += " word";
+  long_one.mutable_sft()->mutable_examples(1)->set_response(text);
+  const grpc::Status too_long = Update(long_one, &response);
+  EXPECT_EQ(too_long.error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(too_long.error_message(), HasSubstr("example 1"));
+  v1::SaveCheckpointResponse saved;
+  EXPECT_FALSE(Save("/proc/nothing/here", &saved).ok());
+  // And the trainer goes on.
+  EXPECT_TRUE(Update(Warmup(1), &response).ok());
+}
+
+}  // namespace
+}  // namespace whetstone
