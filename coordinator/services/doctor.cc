@@ -38,7 +38,7 @@ constexpr seconds kCalibrationDeadline{180};
 constexpr double kQuietBand = 0.01;
 constexpr double kNoisyBand = 0.05;
 // Everything a run should be protected by; see Verdict.isolation.
-const char* const kProtections[] = {"namespaces", "seccomp", "landlock", "rlimits"};
+const char* const kProtections[] = {"mount", "pid", "net", "ipc", "seccomp", "landlock", "rlimits"};
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
@@ -67,7 +67,7 @@ void CheckIsolation(const std::string& name, const v1::WorkerInfo& info, const F
     found({Level::kOk, check, info.isolation(), ""});
     return;
   }
-  const bool no_namespaces = !absl::StrContains(info.isolation(), "namespaces");
+  const bool no_namespaces = !absl::StrContains(info.isolation(), "pid");
   found({no_namespaces ? Level::kFail : Level::kWarn, check,
          absl::StrCat("in force: ", info.isolation(), "; missing: ", absl::StrJoin(missing, ", ")),
          no_namespaces
@@ -239,6 +239,18 @@ void Print(const Finding& finding, bool json, std::ostream& out) {
   out.flush();
 }
 
+// Counts of ok, warn and fail; returns the exit code.
+int Conclude(const int (&counts)[3], bool json, std::ostream& out) {
+  if (json) {
+    out << nlohmann::json{{"ok", counts[0]}, {"warn", counts[1]}, {"fail", counts[2]}}.dump()
+        << std::endl;
+  } else {
+    out << counts[0] << " ok, " << counts[1] << " to look at, " << counts[2] << " failed"
+        << std::endl;
+  }
+  return counts[2] == 0 ? 0 : 2;
+}
+
 }  // namespace
 
 void CheckModelDirectory(const std::string& path, const FindingSink& found) {
@@ -315,6 +327,11 @@ int RunDoctor(const DoctorOptions& options, std::ostream& out) {
     ++counts[static_cast<int>(finding.level)];
     Print(finding, options.json, out);
   };
+  if (options.campaign_path.empty()) {
+    // Without a campaign: what this machine can do.
+    CheckServices(v1::Campaign(), options, found);
+    return Conclude(counts, options.json, out);
+  }
   const auto campaign = LoadCampaign(options.campaign_path, options.sets);
   if (!campaign.ok()) {
     found({Level::kFail, "campaign", Text(campaign.status()), "edit " + options.campaign_path});
@@ -330,14 +347,7 @@ int RunDoctor(const DoctorOptions& options, std::ostream& out) {
     }
     CheckServices(*campaign, options, found);
   }
-  if (options.json) {
-    out << nlohmann::json{{"ok", counts[0]}, {"warn", counts[1]}, {"fail", counts[2]}}.dump()
-        << std::endl;
-  } else {
-    out << counts[0] << " ok, " << counts[1] << " to look at, " << counts[2] << " failed"
-        << std::endl;
-  }
-  return counts[2] == 0 ? 0 : 2;
+  return Conclude(counts, options.json, out);
 }
 
 }  // namespace whetstone

@@ -22,7 +22,7 @@ struct Finding {
 };
 
 struct DoctorOptions {
-  std::string campaign_path;
+  std::string campaign_path;      // empty: only what this machine can do
   std::vector<std::string> sets;  // --set key=value
   bool json = false;              // one object a line, then one with the totals
   // True ends it early. May be empty.
