@@ -116,6 +116,18 @@ absl::StatusOr<std::vector<int32_t>> IdsField(const json& line, const char* key)
   return ids;
 }
 
+absl::StatusOr<std::vector<ChatMessage>> MessagesField(const json& line) {
+  std::vector<ChatMessage> messages;
+  if (!line["messages"].is_array()) return absl::InvalidArgumentError("\"messages\" is no list");
+  for (const json& message : line["messages"]) {
+    if (!message.is_object()) return absl::InvalidArgumentError("a message is no object");
+    ASSIGN_OR_RETURN(std::string role, StringField(message, "role"));
+    ASSIGN_OR_RETURN(std::string content, StringField(message, "content"));
+    messages.push_back({std::move(role), std::move(content)});
+  }
+  return messages;
+}
+
 void PrintLine(const nlohmann::ordered_json& value) {
   const std::string text =
       value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "gpu_trainer/model/config.h"
 #include "gpu_trainer/model/weights.h"
+#include "gpu_trainer/tokenizer/chat.h"
 #include "gpu_trainer/tokenizer/tokenizer.h"
 
 namespace whetstone {
@@ -50,6 +51,9 @@ absl::Status ForEachJsonLine(const std::string& path,
 // line[key] as a string, or as a list of token ids. INVALID_ARGUMENT: missing or of another type.
 absl::StatusOr<std::string> StringField(const nlohmann::json& line, const char* key);
 absl::StatusOr<std::vector<int32_t>> IdsField(const nlohmann::json& line, const char* key);
+
+// line["messages"], which must be there: [{"role": "…", "content": "…"}, …].
+absl::StatusOr<std::vector<ChatMessage>> MessagesField(const nlohmann::json& line);
 
 // One line on stdout, flushed.
 void PrintLine(const nlohmann::ordered_json& value);

@@ -23,18 +23,6 @@ struct Options {
   ComputeOptions compute;
 };
 
-absl::StatusOr<std::vector<ChatMessage>> MessagesField(const json& line) {
-  std::vector<ChatMessage> messages;
-  if (!line["messages"].is_array()) return absl::InvalidArgumentError("\"messages\" is no list");
-  for (const json& message : line["messages"]) {
-    if (!message.is_object()) return absl::InvalidArgumentError("a message is no object");
-    ASSIGN_OR_RETURN(std::string role, StringField(message, "role"));
-    ASSIGN_OR_RETURN(std::string content, StringField(message, "content"));
-    messages.push_back({std::move(role), std::move(content)});
-  }
-  return messages;
-}
-
 // A prompt is taken as it is; messages go through the model's chat template.
 absl::StatusOr<std::vector<PromptGroupSpec>> ReadPrompts(const Options& options,
                                                          const LoadedModel& model,

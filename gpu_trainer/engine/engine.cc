@@ -12,6 +12,7 @@
 #include "gpu_trainer/engine/kv_cache.h"
 #include "gpu_trainer/engine/sequence.h"
 #include "gpu_trainer/model/forward.h"
+#include "gpu_trainer/ops/attention_avx512.h"
 #include "gpu_trainer/ops/linear.h"
 #include "gpu_trainer/ops/parallel.h"
 #include "gpu_trainer/ops/sample.h"
@@ -134,7 +135,8 @@ class Run {
                             std::max<int64_t>(1, groups_[g].unfinished);
       bytes_per_sequence = std::max(bytes_per_sequence, share);
     }
-    bytes_per_sequence += KvBytes(config_, weights_.dtype(), suffix);
+    // A slot may hold a block of the prompt besides.
+    bytes_per_sequence += KvBytes(config_, weights_.dtype(), suffix + kPackedBlock - 1);
     const int64_t fitting = std::max<int64_t>(1, options.kv_bytes_max / bytes_per_sequence);
     const int64_t slots =
         std::min({fitting, int64_t{options.sequences_max}, static_cast<int64_t>(waiting_.size())});
@@ -178,10 +180,9 @@ class Run {
         Forward(config_, weights_, IdTensor({ids.begin(), ids.end()}, weights_.device()),
                 rope_.cos.narrow(0, 0, n), rope_.sin.narrow(0, 0, n),
                 [&](int64_t layer, const torch::Tensor& qkv) {
-                  cache_->StorePrefix(static_cast<int32_t>(group), layer, qkv);
-                  return CausalAttention(config_, qkv);
+                  return cache_->Prefill(static_cast<int32_t>(group), layer, qkv);
                 });
-    return LinearToFloat(hidden.narrow(0, n - 1, 1), weights_.lm_head).cpu();
+    return Linear(hidden.narrow(0, n - 1, 1), weights_.lm_head).cpu();
   }
 
   // One token for every active sequence. Its newest token enters the cache here, not when sampled.
@@ -203,8 +204,7 @@ class Run {
     const int64_t n = static_cast<int64_t>(active_.size());
     for (int64_t begin = 0; begin < n; begin += kLogitRows) {
       const int64_t count = std::min(kLogitRows, n - begin);
-      const torch::Tensor logits =
-          LinearToFloat(hidden.narrow(0, begin, count), weights_.lm_head).cpu();
+      const torch::Tensor logits = Linear(hidden.narrow(0, begin, count), weights_.lm_head).cpu();
       const float* data = logits.const_data_ptr<float>();
       ParallelFor(count, [&](int64_t i) {
         const size_t row = static_cast<size_t>(begin + i);
@@ -304,15 +304,17 @@ absl::StatusOr<std::vector<float>> Engine::Score(const std::vector<int32_t>& ids
   }
   torch::NoGradGuard no_grad;
   EnsureRope(n);
+  // Only the attention is wanted: every layer may overwrite the last one's keys and values.
+  const auto cache = MakeKvCache(config_, weights_.dtype(), weights_.device(), /*slots=*/0,
+                                 /*suffix_tokens=*/1);
   const torch::Tensor hidden =
       Forward(config_, weights_, IdTensor({ids.begin(), ids.end()}, weights_.device()),
               rope_.cos.narrow(0, 0, n), rope_.sin.narrow(0, 0, n),
-              [&](int64_t, const torch::Tensor& qkv) { return CausalAttention(config_, qkv); });
+              [&](int64_t, const torch::Tensor& qkv) { return cache->Prefill(0, 0, qkv); });
   std::vector<float> logprobs(static_cast<size_t>(n - 1));
   for (int64_t begin = 0; begin < n - 1; begin += kLogitRows) {
     const int64_t count = std::min(kLogitRows, n - 1 - begin);
-    const torch::Tensor logits =
-        LinearToFloat(hidden.narrow(0, begin, count), weights_.lm_head).cpu();
+    const torch::Tensor logits = Linear(hidden.narrow(0, begin, count), weights_.lm_head).cpu();
     const float* data = logits.const_data_ptr<float>();
     ParallelFor(count, [&](int64_t i) {
       const size_t at = static_cast<size_t>(begin + i);

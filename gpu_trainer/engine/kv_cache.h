@@ -2,8 +2,8 @@
 // sequence's own suffix, in a slot. Attention runs over both at once.
 //
 //   auto cache = MakeKvCache(config, dtype, device, /*slots=*/16, /*suffix_tokens=*/128);
-//   Forward(…, [&](int64_t layer, const torch::Tensor& qkv) {              // prefill
-//     cache->StorePrefix(group, layer, qkv); return CausalAttention(config, qkv); });
+//   Forward(…, [&](int64_t layer, const torch::Tensor& qkv) {              // the prompt
+//     return cache->Prefill(group, layer, qkv); });
 //   Forward(…, [&](int64_t layer, const torch::Tensor& qkv) {              // one token each
 //     return cache->Attend(layer, qkv, rows); });
 //
@@ -33,13 +33,15 @@ class KvCache {
  public:
   virtual ~KvCache() = default;
 
-  // qkv [n, H + 2K, D], rotated: keeps the keys and values as layer `layer` of `prefix`.
-  virtual void StorePrefix(int32_t prefix, int64_t layer, const torch::Tensor& qkv) = 0;
+  // qkv [n, H + 2K, D] f32, rotated: all tokens of a new prefix. Keeps their keys and values as
+  // layer `layer` of `prefix` and returns the causal attention among them: [n, H * D] in the
+  // cache's dtype.
+  virtual torch::Tensor Prefill(int32_t prefix, int64_t layer, const torch::Tensor& qkv) = 0;
   virtual void DropPrefix(int32_t prefix) = 0;
 
-  // qkv [rows, H + 2K, D], one token per row, rotated. Appends each row's key and value to its slot
-  // and returns its attention over prefix and suffix, itself included: [rows, H * D]. Rows of one
-  // prefix must be neighbours; no two rows share a slot.
+  // qkv [rows, H + 2K, D] f32, one token per row, rotated. Appends each row's key and value to its
+  // slot and returns its attention over prefix and suffix, itself included: [rows, H * D] in the
+  // cache's dtype. Rows of one prefix must be neighbours; no two rows share a slot.
   virtual torch::Tensor Attend(int64_t layer, const torch::Tensor& qkv,
                                const std::vector<DecodeRow>& rows) = 0;
 };

@@ -17,7 +17,15 @@ int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 // Samples that one task takes through a prefix. A task is such a run of samples times one key/value
 // head: few enough that there are tasks for every thread, enough to share what is read.
 constexpr size_t kSamplesPerTask = 8;
+// Tokens of a prompt that one task takes; divides kPackedBlock, so that they share all whole
+// blocks.
+constexpr int64_t kQueriesPerTask = 16;
 
+// A sequence's tokens are cut into blocks where its positions are multiples of kPackedBlock,
+// whether they come from the prompt or were sampled: a group shares the whole blocks of its prompt,
+// and each slot starts with a copy of the rest. So a token attends in the same blocks, and the same
+// order of additions, when it is decoded and when it is part of a prompt: the results are bitwise
+// equal.
 template <typename T>
 class PackedKvCache final : public KvCache {
  public:
@@ -26,14 +34,15 @@ class PackedKvCache final : public KvCache {
       : config_(config),
         dtype_(dtype),
         dp_(RoundUp(config.head_dim, 16)),
-        suffix_capacity_(RoundUp(suffix_tokens, kPackedBlock)) {
+        // A slot also holds the prompt's last, incomplete block.
+        slot_capacity_(RoundUp(suffix_tokens + kPackedBlock - 1, kPackedBlock)) {
     for (int64_t i = 0; i < config.layers; ++i) {
-      suffixes_.push_back(MakePart(slots * config.kv_heads, suffix_capacity_));
+      suffixes_.push_back(MakePart(slots * config.kv_heads, slot_capacity_));
     }
   }
 
-  void StorePrefix(int32_t prefix, int64_t layer, const torch::Tensor& qkv) override {
-    CHECK(qkv.is_contiguous() && qkv.scalar_type() == dtype_);
+  torch::Tensor Prefill(int32_t prefix, int64_t layer, const torch::Tensor& qkv) override {
+    CHECK(qkv.is_contiguous() && qkv.scalar_type() == torch::kFloat);
     const int64_t tokens = qkv.size(0);
     Prefix& stored = prefixes_[prefix];
     stored.tokens = tokens;
@@ -45,23 +54,32 @@ class PackedKvCache final : public KvCache {
       const PackedKv<T> kv = View(part, head, stored.capacity);
       for (int64_t t = 0; t < tokens; ++t) Pack(qkv, t, head, t, kv);
     });
+    torch::Tensor out = MakeOut(tokens);
+    const int64_t chunks = (tokens + kQueriesPerTask - 1) / kQueriesPerTask;
+    ParallelFor(chunks * config_.kv_heads, [&](int64_t task) {
+      // Long chunks first, so that the last tasks to be taken are short.
+      const int64_t begin = (chunks - 1 - task / config_.kv_heads) * kQueriesPerTask;
+      const int64_t head = task % config_.kv_heads;
+      AttendCausally(qkv, head, begin, std::min(tokens, begin + kQueriesPerTask),
+                     View(part, head, stored.capacity), out);
+    });
+    return out;
   }
 
   void DropPrefix(int32_t prefix) override { prefixes_.erase(prefix); }
 
   torch::Tensor Attend(int64_t layer, const torch::Tensor& qkv,
                        const std::vector<DecodeRow>& rows) override {
-    CHECK(qkv.is_contiguous() && qkv.scalar_type() == dtype_);
-    torch::Tensor out =
-        torch::empty({qkv.size(0), config_.heads * config_.head_dim}, qkv.options());
-    std::vector<std::pair<size_t, size_t>> runs;
+    CHECK(qkv.is_contiguous() && qkv.scalar_type() == torch::kFloat);
+    torch::Tensor out = MakeOut(qkv.size(0));
+    std::vector<std::pair<int64_t, int64_t>> runs;
     for (size_t begin = 0; begin < rows.size();) {
       size_t end = begin + 1;
       while (end < rows.size() && end - begin < kSamplesPerTask &&
              rows[end].prefix == rows[begin].prefix) {
         ++end;
       }
-      runs.emplace_back(begin, end);
+      runs.emplace_back(static_cast<int64_t>(begin), static_cast<int64_t>(end));
       begin = end;
     }
     ParallelFor(static_cast<int64_t>(runs.size()) * config_.kv_heads, [&](int64_t task) {
@@ -80,6 +98,62 @@ class PackedKvCache final : public KvCache {
     std::vector<Part> layers;
   };
 
+  // Query rows [begin, end) of the query heads that read key/value head `head`, and their running
+  // softmax. Row (i - begin) * per + h is query head h of token i.
+  class Queries {
+   public:
+    Queries(const PackedKvCache& cache, const torch::Tensor& qkv, int64_t head, int64_t begin,
+            int64_t end)
+        : cache_(cache),
+          per_(cache.config_.heads / cache.config_.kv_heads),
+          head_(head),
+          begin_(begin),
+          q_(static_cast<size_t>((end - begin) * per_ * cache.dp_), T{}),
+          max_(static_cast<size_t>((end - begin) * per_), -std::numeric_limits<float>::infinity()),
+          sum_(max_.size()),
+          out_(q_.size()) {
+      const int64_t d = cache.config_.head_dim;
+      for (int64_t i = begin; i < end; ++i) {
+        for (int64_t h = 0; h < per_; ++h) {
+          const float* from = cache.Head(qkv, i, head * per_ + h);
+          T* to = q_.data() + ((i - begin) * per_ + h) * cache.dp_;
+          for (int64_t j = 0; j < d; ++j) StoreFloat(from[j], to + j);
+        }
+      }
+    }
+
+    // Tokens [begin, end) attend to the first `length` tokens of `kv`.
+    void Attend(int64_t begin, int64_t end, const PackedKv<T>& kv, int64_t length) {
+      const int64_t row = (begin - begin_) * per_, dp = cache_.dp_;
+      const float scale = 1 / std::sqrt(static_cast<float>(cache_.config_.head_dim));
+      AttendPacked({q_.data() + row * dp, max_.data() + row, sum_.data() + row,
+                    out_.data() + row * dp, (end - begin) * per_, dp, scale},
+                   kv, length);
+    }
+
+    // Writes token `i`'s result.
+    void Finish(int64_t i, const torch::Tensor& out) const {
+      const int64_t d = cache_.config_.head_dim;
+      T* to = static_cast<T*>(out.data_ptr()) + (i * cache_.config_.heads + head_ * per_) * d;
+      for (int64_t h = 0; h < per_; ++h) {
+        const int64_t row = (i - begin_) * per_ + h;
+        const float inverse = 1 / sum_[static_cast<size_t>(row)];
+        const float* from = out_.data() + row * cache_.dp_;
+        for (int64_t j = 0; j < d; ++j) StoreFloat(from[j] * inverse, to + h * d + j);
+      }
+    }
+
+   private:
+    const PackedKvCache& cache_;
+    const int64_t per_, head_, begin_;
+    std::vector<T> q_;
+    std::vector<float> max_, sum_, out_;
+  };
+
+  torch::Tensor MakeOut(int64_t rows) const {
+    return torch::empty({rows, config_.heads * config_.head_dim}, torch::dtype(dtype_));
+  }
+
   // Zeros: what lies past a sequence's end is multiplied by weight 0 and must be finite.
   Part MakePart(int64_t heads, int64_t capacity) const {
     const auto options = torch::dtype(dtype_);
@@ -94,8 +168,8 @@ class PackedKvCache final : public KvCache {
   }
 
   // Head `h` (of H + 2K) of row `row`.
-  const T* Head(const torch::Tensor& qkv, int64_t row, int64_t h) const {
-    return static_cast<const T*>(qkv.const_data_ptr()) + (row * qkv.size(1) + h) * config_.head_dim;
+  const float* Head(const torch::Tensor& qkv, int64_t row, int64_t h) const {
+    return qkv.const_data_ptr<float>() + (row * qkv.size(1) + h) * config_.head_dim;
   }
 
   void Pack(const torch::Tensor& qkv, int64_t row, int64_t head, int64_t token,
@@ -106,45 +180,54 @@ class PackedKvCache final : public KvCache {
   }
 
   void AttendRun(int64_t layer, int64_t head, const torch::Tensor& qkv,
-                 const std::vector<DecodeRow>& rows, size_t begin, size_t end,
+                 const std::vector<DecodeRow>& rows, int64_t begin, int64_t end,
                  const torch::Tensor& out) const {
-    const int64_t per = config_.heads / config_.kv_heads, d = config_.head_dim;
-    const int64_t n = static_cast<int64_t>(end - begin) * per;
-    std::vector<T> q(static_cast<size_t>(n * dp_), T{});
-    std::vector<float> most(static_cast<size_t>(n), -std::numeric_limits<float>::infinity());
-    std::vector<float> sum(static_cast<size_t>(n)), sums(static_cast<size_t>(n * dp_));
-    for (size_t i = begin; i < end; ++i) {
-      for (int64_t h = 0; h < per; ++h) {
-        const T* from = Head(qkv, static_cast<int64_t>(i), head * per + h);
-        std::copy(from, from + d, q.data() + (static_cast<int64_t>(i - begin) * per + h) * dp_);
-      }
-    }
-    const float scale = 1 / std::sqrt(static_cast<float>(d));
-    const AttentionState<T> all = {q.data(), most.data(), sum.data(), sums.data(), n, dp_, scale};
-    const Prefix& prefix = prefixes_.at(rows[begin].prefix);
-    AttendPacked(all, View(prefix.layers[static_cast<size_t>(layer)], head, prefix.capacity),
-                 prefix.tokens);
-    for (size_t i = begin; i < end; ++i) {
-      const int64_t at = static_cast<int64_t>(i - begin) * per;
+    Queries queries(*this, qkv, head, begin, end);
+    const Prefix& prefix = prefixes_.at(rows[static_cast<size_t>(begin)].prefix);
+    const PackedKv<T> shared =
+        View(prefix.layers[static_cast<size_t>(layer)], head, prefix.capacity);
+    const int64_t tail = prefix.tokens % kPackedBlock, whole = prefix.tokens - tail;
+    if (whole > 0) queries.Attend(begin, end, shared, whole);
+    for (int64_t i = begin; i < end; ++i) {
+      const DecodeRow& row = rows[static_cast<size_t>(i)];
       const PackedKv<T> kv = View(suffixes_[static_cast<size_t>(layer)],
-                                  rows[i].slot * config_.kv_heads + head, suffix_capacity_);
-      Pack(qkv, static_cast<int64_t>(i), head, rows[i].suffix, kv);
-      AttendPacked({q.data() + at * dp_, most.data() + at, sum.data() + at, sums.data() + at * dp_,
-                    per, dp_, scale},
-                   kv, rows[i].suffix + 1);
-      T* to = static_cast<T*>(out.data_ptr()) +
-              (static_cast<int64_t>(i) * config_.heads + head * per) * d;
-      for (int64_t h = 0; h < per; ++h) {
-        const float inverse = 1 / sum[static_cast<size_t>(at + h)];
-        const float* from = sums.data() + (at + h) * dp_;
-        for (int64_t j = 0; j < d; ++j) StoreFloat(from[j] * inverse, to + h * d + j);
-      }
+                                  row.slot * config_.kv_heads + head, slot_capacity_);
+      if (row.suffix == 0) CopyTail(shared, whole, tail, kv);
+      Pack(qkv, i, head, tail + row.suffix, kv);
+      queries.Attend(i, i + 1, kv, tail + row.suffix + 1);
+      queries.Finish(i, out);
+    }
+  }
+
+  // Tokens [whole, whole + tail) of a prefix become the first of a slot.
+  void CopyTail(const PackedKv<T>& prefix, int64_t whole, int64_t tail,
+                const PackedKv<T>& slot) const {
+    constexpr int64_t p = kPair<T>;
+    for (int64_t i = 0; i < dp_ / p; ++i) {
+      const T* from = prefix.k + (i * prefix.capacity + whole) * p;
+      std::copy(from, from + tail * p, slot.k + i * slot.capacity * p);
+    }
+    const T* from = prefix.v + whole * dp_;
+    std::copy(from, from + RoundUp(tail, p) * dp_, slot.v);
+  }
+
+  // Tokens [begin, end) of a prompt, each over itself and all before it: whole blocks before the
+  // first of them together, the rest one by one.
+  void AttendCausally(const torch::Tensor& qkv, int64_t head, int64_t begin, int64_t end,
+                      const PackedKv<T>& kv, const torch::Tensor& out) const {
+    Queries queries(*this, qkv, head, begin, end);
+    const int64_t shared = begin / kPackedBlock * kPackedBlock;
+    if (shared > 0) queries.Attend(begin, end, kv, shared);
+    const PackedKv<T> rest = {kv.k + shared * kPair<T>, kv.v + shared * dp_, kv.capacity};
+    for (int64_t i = begin; i < end; ++i) {
+      queries.Attend(i, i + 1, rest, i + 1 - shared);
+      queries.Finish(i, out);
     }
   }
 
   const ModelConfig config_;
   const torch::ScalarType dtype_;
-  const int64_t dp_, suffix_capacity_;
+  const int64_t dp_, slot_capacity_;
   std::map<int32_t, Prefix> prefixes_;
   std::vector<Part> suffixes_;  // per layer, heads: slots * K
 };

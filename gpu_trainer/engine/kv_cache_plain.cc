@@ -13,7 +13,7 @@ class PlainKvCache final : public KvCache {
  public:
   PlainKvCache(const ModelConfig& config, torch::ScalarType dtype, torch::Device device,
                int64_t slots, int64_t suffix_tokens)
-      : config_(config) {
+      : config_(config), dtype_(dtype) {
     const auto options = torch::dtype(dtype).device(device);
     const std::vector<int64_t> shape = {slots, config.kv_heads, suffix_tokens, config.head_dim};
     for (int64_t i = 0; i < config.layers; ++i) {
@@ -21,21 +21,29 @@ class PlainKvCache final : public KvCache {
     }
   }
 
-  void StorePrefix(int32_t prefix, int64_t layer, const torch::Tensor& qkv) override {
-    // [K, n, D] each.
+  torch::Tensor Prefill(int32_t prefix, int64_t layer, const torch::Tensor& wide) override {
+    torch::NoGradGuard no_grad;
+    const torch::Tensor qkv = wide.to(dtype_);
+    const torch::Tensor q = qkv.narrow(1, 0, config_.heads);
     const torch::Tensor k = qkv.narrow(1, config_.heads, config_.kv_heads);
     const torch::Tensor v = qkv.narrow(1, config_.heads + config_.kv_heads, config_.kv_heads);
     std::vector<Part>& layers = prefixes_[prefix];
     layers.resize(static_cast<size_t>(config_.layers));
-    layers[static_cast<size_t>(layer)] = {k.transpose(0, 1).contiguous(),
-                                          v.transpose(0, 1).contiguous()};
+    Part& part = layers[static_cast<size_t>(layer)];
+    part = {k.transpose(0, 1).contiguous(), v.transpose(0, 1).contiguous()};
+    const torch::Tensor out = at::scaled_dot_product_attention(
+        q.transpose(0, 1).unsqueeze(0), part.k.unsqueeze(0), part.v.unsqueeze(0),
+        /*attn_mask=*/{}, /*dropout_p=*/0.0, /*is_causal=*/true, /*scale=*/std::nullopt,
+        /*enable_gqa=*/config_.heads != config_.kv_heads);
+    return out.squeeze(0).transpose(0, 1).reshape({qkv.size(0), config_.heads * config_.head_dim});
   }
 
   void DropPrefix(int32_t prefix) override { prefixes_.erase(prefix); }
 
-  torch::Tensor Attend(int64_t layer, const torch::Tensor& qkv,
+  torch::Tensor Attend(int64_t layer, const torch::Tensor& wide,
                        const std::vector<DecodeRow>& rows) override {
     torch::NoGradGuard no_grad;
+    const torch::Tensor qkv = wide.to(dtype_);
     std::vector<int64_t> slots, lengths;
     for (const DecodeRow& row : rows) {
       slots.push_back(row.slot);
@@ -101,6 +109,7 @@ class PlainKvCache final : public KvCache {
   }
 
   const ModelConfig config_;
+  const torch::ScalarType dtype_;
   std::map<int32_t, std::vector<Part>> prefixes_;  // per layer: [K, n, D]
   std::vector<Part> suffixes_;                     // per layer: [slots, K, suffix_tokens, D]
 };

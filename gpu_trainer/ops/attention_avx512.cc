@@ -36,10 +36,16 @@ inline __m512bh LoadPairs(const Bf16* p) { return (__m512bh)_mm512_loadu_si512(p
 inline __m512 LoadPairs(const float* p) { return _mm512_loadu_ps(p); }
 inline __m512 MulAdd(__m512 sum, __m512bh a, __m512bh b) { return _mm512_dpbf16_ps(sum, a, b); }
 inline __m512 MulAdd(__m512 sum, __m512 a, __m512 b) { return _mm512_fmadd_ps(a, b, sum); }
-inline void StoreLanes(__m512 x, Bf16* to) {
-  _mm256_storeu_si256((__m256i*)to, (__m256i)_mm512_cvtneps_pbh(x));
+// Stores x; returns what the type could not hold.
+inline __m512 StoreLanes(__m512 x, Bf16* to) {
+  const __m256i bits = (__m256i)_mm512_cvtneps_pbh(x);
+  _mm256_storeu_si256((__m256i*)to, bits);
+  return _mm512_sub_ps(x, _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16)));
 }
-inline void StoreLanes(__m512 x, float* to) { _mm512_storeu_ps(to, x); }
+inline __m512 StoreLanes(__m512 x, float* to) {
+  _mm512_storeu_ps(to, x);
+  return _mm512_setzero_ps();
+}
 
 // out[r][0 … 16 * kN) (+)= sum over i of a[r][i] * b[i][·], both in pairs.
 template <int kRows, int kN, typename T>
@@ -59,6 +65,14 @@ inline void Multiply(const T* a, int64_t a_stride, const T* b, int64_t b_stride,
   }
 }
 
+// Softmax weights as a sum of kParts numbers of type T. One bf16 would round each weight by up to
+// 1/512, differently for every way to cut the tokens into blocks; two hold 16 bits, so that
+// decoding and prefill agree.
+template <typename T>
+inline constexpr int kParts = 1;
+template <>
+inline constexpr int kParts<Bf16> = 2;
+
 // out += probabilities x v for 16 * kN dimensions.
 template <int kRows, int kN, typename T>
 inline void AddValues(const T* probabilities, const T* v, int64_t dp, int64_t tokens, float* out) {
@@ -67,7 +81,10 @@ inline void AddValues(const T* probabilities, const T* v, int64_t dp, int64_t to
   for (int r = 0; r < kRows; ++r) {
     for (int n = 0; n < kN; ++n) sum[r][n] = _mm512_loadu_ps(out + r * dp + n * 16);
   }
-  Multiply<kRows, kN>(probabilities, kPackedBlock, v, dp * p, tokens / p, sum);
+  for (int part = 0; part < kParts<T>; ++part) {
+    Multiply<kRows, kN>(probabilities + part * kRows * kPackedBlock, kPackedBlock, v, dp * p,
+                        tokens / p, sum);
+  }
   for (int r = 0; r < kRows; ++r) {
     for (int n = 0; n < kN; ++n) _mm512_storeu_ps(out + r * dp + n * 16, sum[r][n]);
   }
@@ -85,7 +102,7 @@ inline void Block(const AttentionState<T>& state, int64_t row, const T* k, const
   }
   Multiply<kRows, kVectors>(state.q + row * dp, dp, k, capacity * p, dp / p, score);
 
-  alignas(64) T probabilities[kRows * kPackedBlock];
+  alignas(64) T probabilities[kParts<T> * kRows * kPackedBlock];
   const __m512 scale = _mm512_set1_ps(state.scale), minus = _mm512_set1_ps(-__builtin_inff());
   for (int r = 0; r < kRows; ++r) {
     __m512 most = minus;
@@ -105,7 +122,9 @@ inline void Block(const AttentionState<T>& state, int64_t row, const T* k, const
       const __m512 e =
           _mm512_maskz_mov_ps(valid, Exp(_mm512_sub_ps(score[r][n], _mm512_set1_ps(now))));
       sum = _mm512_add_ps(sum, e);
-      StoreLanes(e, probabilities + r * kPackedBlock + n * 16);
+      T* to = probabilities + r * kPackedBlock + n * 16;
+      const __m512 rest = StoreLanes(e, to);
+      if (kParts<T> == 2) StoreLanes(rest, to + kRows * kPackedBlock);
     }
     float* out = state.out + (row + r) * dp;
     if (now > before) {

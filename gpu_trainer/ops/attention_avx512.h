@@ -48,14 +48,14 @@ struct AttentionState {
 void AttendPacked(const AttentionState<Bf16>& state, const PackedKv<Bf16>& kv, int64_t length);
 void AttendPacked(const AttentionState<float>& state, const PackedKv<float>& kv, int64_t length);
 
-// Stores token `t` (k and v [d] each).
+// Stores token `t` (k and v [d] each), rounded to T.
 template <typename T>
-inline void PackToken(const T* k, const T* v, int64_t d, int64_t dp, int64_t t,
+inline void PackToken(const float* k, const float* v, int64_t d, int64_t dp, int64_t t,
                       const PackedKv<T>& kv) {
   constexpr int64_t p = kPair<T>;
   for (int64_t i = 0; i < d; ++i) {
-    kv.k[((i / p) * kv.capacity + t) * p + i % p] = k[i];
-    kv.v[((t / p) * dp + i) * p + t % p] = v[i];
+    StoreFloat(k[i], kv.k + ((i / p) * kv.capacity + t) * p + i % p);
+    StoreFloat(v[i], kv.v + ((t / p) * dp + i) * p + t % p);
   }
 }
 

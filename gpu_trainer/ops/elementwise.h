@@ -1,5 +1,5 @@
-// The small steps between a decoder's matrix products, for inference: no gradients. Each rounds
-// where transformers rounds, so that bf16 results stay close to its own.
+// The small steps between a decoder's matrix products, for inference: no gradients. They compute in
+// f32 and round once, to the dtype of the weights that read the result.
 #ifndef WHETSTONE_GPU_TRAINER_OPS_ELEMENTWISE_H_
 #define WHETSTONE_GPU_TRAINER_OPS_ELEMENTWISE_H_
 
@@ -8,18 +8,16 @@
 namespace whetstone {
 
 // Root mean square normalisation (Zhang and Sennrich, arXiv 1910.07467): x / sqrt(mean(x^2) + eps)
-// in f32, rounded, times weight. x [rows, C], weight [C] → [rows, C], dtype kept.
-torch::Tensor RmsNorm(const torch::Tensor& x, const torch::Tensor& weight, double eps);
+// * weight. x [rows, C] f32 contiguous, weight [C] → [rows, C] in the weight's dtype. With `delta`
+// [rows, C] f32 contiguous, x += delta in place first.
+torch::Tensor RmsNorm(const torch::Tensor& x, const torch::Tensor& delta,
+                      const torch::Tensor& weight, double eps);
 
-// x += delta in place (both [rows, C], contiguous), then RmsNorm(x).
-torch::Tensor AddRmsNorm(const torch::Tensor& x, const torch::Tensor& delta,
-                         const torch::Tensor& weight, double eps);
+// gate_up [rows, 2I] f32, gate first → silu(gate) * up [rows, I] in `dtype`.
+torch::Tensor SiluMul(const torch::Tensor& gate_up, torch::ScalarType dtype);
 
-// gate_up [rows, 2I], gate first → silu(gate) * up [rows, I].
-torch::Tensor SiluMul(const torch::Tensor& gate_up);
-
-// Rotates the first `heads` heads of each row in place. x [rows, heads_total, D] contiguous; cos
-// and sin [rows, D/2] f32 hold each row's own angles (model/rope.h).
+// Rotates the first `heads` heads of each row in place. x [rows, heads_total, D] f32 contiguous;
+// cos and sin [rows, D/2] f32 contiguous hold each row's own angles (model/rope.h).
 void RopeInPlace(const torch::Tensor& x, int64_t heads, const torch::Tensor& cos,
                  const torch::Tensor& sin);
 

@@ -33,16 +33,6 @@ inline __attribute__((always_inline)) float FastExp(float x) {
   return p * scale;
 }
 
-// Branch-free rounding; finite inputs only, which is all that a forward pass may hold.
-inline __attribute__((always_inline)) float Rounded(float x, const Bf16*) {
-  uint32_t bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  bits = (bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u;
-  std::memcpy(&x, &bits, sizeof x);
-  return x;
-}
-inline __attribute__((always_inline)) float Rounded(float x, const float*) { return x; }
-
 inline __attribute__((always_inline)) void Put(float x, Bf16* to) {
   uint32_t bits;
   std::memcpy(&bits, &x, sizeof bits);
@@ -53,45 +43,35 @@ inline __attribute__((always_inline)) void Put(float x, Bf16* to) {
 inline __attribute__((always_inline)) void Put(float x, float* to) { *to = x; }
 
 template <typename T>
-inline __attribute__((always_inline)) void RmsNormImpl(T* x, const T* delta, const T* weight,
-                                                       float eps, int64_t n, T* y) {
+inline __attribute__((always_inline)) void RmsNormImpl(float* x, const float* delta,
+                                                       const T* weight, float eps, int64_t n,
+                                                       T* y) {
   if (delta != nullptr) {
-    for (int64_t i = 0; i < n; ++i) Put(ToFloat(x[i]) + ToFloat(delta[i]), x + i);
+    for (int64_t i = 0; i < n; ++i) x[i] += delta[i];
   }
   float lanes[kLanes] = {};
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
-    for (int64_t j = 0; j < kLanes; ++j) lanes[j] += ToFloat(x[i + j]) * ToFloat(x[i + j]);
+    for (int64_t j = 0; j < kLanes; ++j) lanes[j] += x[i + j] * x[i + j];
   }
   float sum = 0;
-  for (; i < n; ++i) sum += ToFloat(x[i]) * ToFloat(x[i]);
+  for (; i < n; ++i) sum += x[i] * x[i];
   for (const float lane : lanes) sum += lane;
   const float scale = 1.0f / std::sqrt(sum / static_cast<float>(n) + eps);
-  for (i = 0; i < n; ++i) Put(Rounded(ToFloat(x[i]) * scale, y) * ToFloat(weight[i]), y + i);
+  for (i = 0; i < n; ++i) Put(x[i] * scale * ToFloat(weight[i]), y + i);
 }
 
 template <typename T>
-inline __attribute__((always_inline)) void SiluMulImpl(const T* gate, const T* up, int64_t n,
-                                                       T* y) {
+inline __attribute__((always_inline)) void SiluMulImpl(const float* gate, const float* up,
+                                                       int64_t n, T* y) {
   for (int64_t i = 0; i < n; ++i) {
-    const float g = ToFloat(gate[i]);
-    Put(Rounded(g / (1.0f + FastExp(-g)), y) * ToFloat(up[i]), y + i);
-  }
-}
-
-template <typename T>
-inline __attribute__((always_inline)) void RopeImpl(T* x, const float* cos, const float* sin,
-                                                    int64_t half) {
-  for (int64_t i = 0; i < half; ++i) {
-    const float a = ToFloat(x[i]), b = ToFloat(x[i + half]);
-    Put(a * cos[i] - b * sin[i], x + i);
-    Put(b * cos[i] + a * sin[i], x + i + half);
+    Put(gate[i] / (1.0f + FastExp(-gate[i])) * up[i], y + i);
   }
 }
 
 }  // namespace
 
-WHETSTONE_VECTOR void RmsNormRow(Bf16* x, const Bf16* delta, const Bf16* weight, float eps,
+WHETSTONE_VECTOR void RmsNormRow(float* x, const float* delta, const Bf16* weight, float eps,
                                  int64_t n, Bf16* y) {
   RmsNormImpl(x, delta, weight, eps, n, y);
 }
@@ -99,17 +79,19 @@ WHETSTONE_VECTOR void RmsNormRow(float* x, const float* delta, const float* weig
                                  int64_t n, float* y) {
   RmsNormImpl(x, delta, weight, eps, n, y);
 }
-WHETSTONE_VECTOR void SiluMulRow(const Bf16* gate, const Bf16* up, int64_t n, Bf16* y) {
+WHETSTONE_VECTOR void SiluMulRow(const float* gate, const float* up, int64_t n, Bf16* y) {
   SiluMulImpl(gate, up, n, y);
 }
 WHETSTONE_VECTOR void SiluMulRow(const float* gate, const float* up, int64_t n, float* y) {
   SiluMulImpl(gate, up, n, y);
 }
-WHETSTONE_VECTOR void RopeHead(Bf16* x, const float* cos, const float* sin, int64_t half) {
-  RopeImpl(x, cos, sin, half);
-}
+
 WHETSTONE_VECTOR void RopeHead(float* x, const float* cos, const float* sin, int64_t half) {
-  RopeImpl(x, cos, sin, half);
+  for (int64_t i = 0; i < half; ++i) {
+    const float a = x[i], b = x[i + half];
+    x[i] = a * cos[i] - b * sin[i];
+    x[i + half] = b * cos[i] + a * sin[i];
+  }
 }
 
 WHETSTONE_VECTOR float MaxOf(const float* x, int64_t n) {

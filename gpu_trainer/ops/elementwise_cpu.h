@@ -1,5 +1,6 @@
 // Plain loops behind ops/elementwise.h, compiled for several processor generations and chosen at
-// load time. Internal to ops/. T is Bf16 or float; everything contiguous.
+// load time. Internal to ops/. Inputs and sums are f32; results are rounded once, where a matrix
+// product reads them. Everything contiguous.
 #ifndef WHETSTONE_GPU_TRAINER_OPS_ELEMENTWISE_CPU_H_
 #define WHETSTONE_GPU_TRAINER_OPS_ELEMENTWISE_CPU_H_
 
@@ -9,16 +10,15 @@
 
 namespace whetstone {
 
-// One row of `n`. `delta` may be null; otherwise x += delta first (stored, rounded).
-void RmsNormRow(Bf16* x, const Bf16* delta, const Bf16* weight, float eps, int64_t n, Bf16* y);
+// One row of `n`. `delta` may be null; otherwise x += delta first (stored).
+void RmsNormRow(float* x, const float* delta, const Bf16* weight, float eps, int64_t n, Bf16* y);
 void RmsNormRow(float* x, const float* delta, const float* weight, float eps, int64_t n, float* y);
 
 // y[i] = silu(gate[i]) * up[i].
-void SiluMulRow(const Bf16* gate, const Bf16* up, int64_t n, Bf16* y);
+void SiluMulRow(const float* gate, const float* up, int64_t n, Bf16* y);
 void SiluMulRow(const float* gate, const float* up, int64_t n, float* y);
 
-// One head of 2 * half numbers.
-void RopeHead(Bf16* x, const float* cos, const float* sin, int64_t half);
+// One head of 2 * half numbers, in place.
 void RopeHead(float* x, const float* cos, const float* sin, int64_t half);
 
 float MaxOf(const float* x, int64_t n);

@@ -9,14 +9,14 @@
 namespace whetstone {
 namespace {
 
-template <typename In, typename Out>
+template <typename In>
 void RunKernel(const torch::Tensor& x, const torch::Tensor& w, const torch::Tensor& bias,
                const torch::Tensor& y) {
-  const LinearArgs<In, Out> args = {
+  const LinearArgs<In, float> args = {
       static_cast<const In*>(x.const_data_ptr()),
       static_cast<const In*>(w.const_data_ptr()),
       bias.defined() ? static_cast<const In*>(bias.const_data_ptr()) : nullptr,
-      static_cast<Out*>(y.data_ptr()),
+      y.data_ptr<float>(),
       x.size(0),
       w.size(0),
       x.size(1)};
@@ -35,42 +35,37 @@ bool KernelServes(const torch::Tensor& x, const torch::Tensor& w) {
          w.is_contiguous();
 }
 
-}  // namespace
-
-torch::Tensor Linear(const torch::Tensor& x, const torch::Tensor& w, const torch::Tensor& bias) {
-  if (x.size(0) > kFewRows || !KernelServes(x, w)) return at::linear(x, w, bias);
-  const torch::Tensor rows = x.contiguous();
-  torch::Tensor y = torch::empty({x.size(0), w.size(0)}, x.options());
-  if (x.scalar_type() == torch::kBFloat16) {
-    RunKernel<Bf16, Bf16>(rows, w, bias, y);
-  } else {
-    RunKernel<float, float>(rows, w, bias, y);
-  }
-  return y;
-}
-
-torch::Tensor LinearToFloat(const torch::Tensor& x, const torch::Tensor& w) {
-  if (x.scalar_type() == torch::kFloat && x.size(0) > kFewRows) return at::linear(x, w);
-  if (KernelServes(x, w)) {
-    const torch::Tensor rows = x.contiguous();
-    torch::Tensor y = torch::empty({x.size(0), w.size(0)}, x.options().dtype(torch::kFloat));
-    if (x.scalar_type() == torch::kBFloat16) {
-      RunKernel<Bf16, float>(rows, w, {}, y);
-    } else {
-      RunKernel<float, float>(rows, w, {}, y);
-    }
-    return y;
-  }
-  if (x.scalar_type() == torch::kFloat) return at::linear(x, w);
+// bf16 factors, f32 sums, without the kernel.
+torch::Tensor WideProduct(const torch::Tensor& x, const torch::Tensor& w) {
   if (x.is_cuda()) return at::mm(x, w.t(), torch::kFloat);
-  // A wide copy of the whole head would be twice its size: widen a few rows of it at a time.
+  // A wide copy of a whole head would be twice its size: widen a few rows of it at a time.
   constexpr int64_t kRowsAtOnce = 8192;
   const torch::Tensor wide = x.to(torch::kFloat);
+  if (w.size(0) <= kRowsAtOnce) return at::linear(wide, w.to(torch::kFloat));
   torch::Tensor y = torch::empty({x.size(0), w.size(0)}, wide.options());
   for (int64_t i = 0; i < w.size(0); i += kRowsAtOnce) {
     const int64_t n = std::min(kRowsAtOnce, w.size(0) - i);
     y.narrow(1, i, n).copy_(at::linear(wide, w.narrow(0, i, n).to(torch::kFloat)));
   }
+  return y;
+}
+
+}  // namespace
+
+torch::Tensor Linear(const torch::Tensor& x, const torch::Tensor& w, const torch::Tensor& bias) {
+  if (KernelServes(x, w)) {
+    const torch::Tensor rows = x.contiguous();
+    torch::Tensor y = torch::empty({x.size(0), w.size(0)}, x.options().dtype(torch::kFloat));
+    if (x.scalar_type() == torch::kBFloat16) {
+      RunKernel<Bf16>(rows, w, bias, y);
+    } else {
+      RunKernel<float>(rows, w, bias, y);
+    }
+    return y;
+  }
+  if (x.scalar_type() == torch::kFloat) return at::linear(x, w, bias);
+  torch::Tensor y = WideProduct(x, w);
+  if (bias.defined()) y.add_(bias);
   return y;
 }
 

@@ -70,9 +70,6 @@ inline __m256 SumEight(const __m512* v) {
 inline void StoreEight(__m256 sums, float* to, int64_t n) {
   _mm256_mask_storeu_ps(to, (__mmask8)((1u << n) - 1), sums);
 }
-inline void StoreEight(__m256 sums, Bf16* to, int64_t n) {
-  _mm_mask_storeu_epi16(to, (__mmask8)((1u << n) - 1), (__m128i)_mm256_cvtneps_pbh(sums));
-}
 inline __m256 LoadEight(const float* from, int64_t n) {
   return _mm256_maskz_loadu_ps((__mmask8)((1u << n) - 1), from);
 }
@@ -153,9 +150,6 @@ void Columns(const LinearArgs<In, Out>& args, int64_t n_begin, int64_t n_end) {
 
 }  // namespace
 
-void LinearColumns(const LinearArgs<Bf16, Bf16>& args, int64_t n_begin, int64_t n_end) {
-  Columns(args, n_begin, n_end);
-}
 void LinearColumns(const LinearArgs<Bf16, float>& args, int64_t n_begin, int64_t n_end) {
   Columns(args, n_begin, n_end);
 }

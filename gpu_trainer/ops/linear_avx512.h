@@ -13,7 +13,7 @@
 
 namespace whetstone {
 
-// In is Bf16 or float; Out is In or float. All row-major and contiguous.
+// All row-major and contiguous.
 template <typename In, typename Out>
 struct LinearArgs {
   const In* x;     // [rows, k]
@@ -24,7 +24,6 @@ struct LinearArgs {
 };
 
 // Computes columns [n_begin, n_end) of y. Needs avx512f, bw, vl, dq, and for Bf16 avx512bf16.
-void LinearColumns(const LinearArgs<Bf16, Bf16>& args, int64_t n_begin, int64_t n_end);
 void LinearColumns(const LinearArgs<Bf16, float>& args, int64_t n_begin, int64_t n_end);
 void LinearColumns(const LinearArgs<float, float>& args, int64_t n_begin, int64_t n_end);
 

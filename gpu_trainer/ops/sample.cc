@@ -124,7 +124,11 @@ SampledToken SampleToken(const float* logits, int64_t vocab, const SampleSetting
 float TokenLogprob(const float* logits, int64_t vocab, int32_t id, double temperature) {
   const float scale = static_cast<float>(1.0 / temperature);
   const float most = MaxOf(logits, vocab);
-  const double total = SumExp(logits, vocab, most, scale);
+  // The same additions as while sampling, so that scoring a sampled token gives the same bits.
+  double total = 0;
+  for (int64_t i = 0; i < vocab; i += kStretch) {
+    total += SumExp(logits + i, std::min(kStretch, vocab - i), most, scale);
+  }
   return static_cast<float>(static_cast<double>(logits[id] - most) * scale - std::log(total));
 }
 
