@@ -17,9 +17,7 @@
 #include "coordinator/yaml_message.h"
 
 namespace whetstone {
-namespace {
-
-absl::Status CheckLocalModel(const v1::Campaign& campaign) {
+absl::Status CheckModel(const v1::Campaign& campaign) {
   if (campaign.has_cluster()) return absl::OkStatus();  // the trainer's filesystem is elsewhere
   std::error_code error;
   if (!std::filesystem::is_directory(campaign.model(), error)) {
@@ -32,10 +30,14 @@ absl::Status CheckLocalModel(const v1::Campaign& campaign) {
       return absl::NotFoundError(absl::StrCat("'model': ", campaign.model(), " has no ", file));
     }
   }
+  if (std::filesystem::exists(campaign.model() + "/resume", error)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'model': ", campaign.model(),
+        " is a checkpoint in the middle of another run, with that run's optimizer; to start from "
+        "its weights alone, copy it without its resume/ folder"));
+  }
   return absl::OkStatus();
 }
-
-}  // namespace
 
 absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::string& campaign_id,
                                        const std::string& checkpoint_dir) {
@@ -43,7 +45,6 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
   plan.campaign = campaign;
   plan.campaign_id = campaign_id;
   plan.checkpoint_dir = checkpoint_dir;
-  RETURN_IF_ERROR(CheckLocalModel(campaign));
   std::map<std::string, std::string> files;  // problem id → file
   for (const std::string& file : campaign.problems()) {
     PlannedProblem planned;

@@ -11,8 +11,12 @@
 
 namespace whetstone {
 
-// Reads the prompt files and worked examples; checks that a local model directory is there.
-// Errors name file and line. `campaign_id` and `checkpoint_dir` stay as given.
+// That a model on this machine looks like a Hugging Face directory, before anything is started. The
+// trainer says what is wrong inside.
+absl::Status CheckModel(const v1::Campaign& campaign);
+
+// Reads the prompt files and worked examples. Errors name file and line. `campaign_id` and
+// `checkpoint_dir` stay as given.
 absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::string& campaign_id,
                                        const std::string& checkpoint_dir);
 

@@ -99,6 +99,7 @@ void CampaignState::On(const event::ServiceReady& e) {
   WorkerState& worker = workers_[static_cast<size_t>(e.service)];
   WorkerTrouble(e.service, absl::UnavailableError("the worker was started again"));
   worker.up = true;
+  worker.last_error.clear();
   worker.retry_at = 0;
 }
 

@@ -56,6 +56,7 @@ std::string PlanText(const CampaignPlan& plan, const std::string& run_dir) {
 
 absl::Status DryRun(const v1::Campaign& campaign, const std::string& run_dir, Console* console) {
   const RunPaths paths(std::filesystem::absolute(run_dir).string());
+  RETURN_IF_ERROR(CheckModel(campaign));
   ASSIGN_OR_RETURN(const CampaignPlan plan,
                    BuildPlan(campaign, "dry-run", CheckpointDir(campaign, paths)));
   console->Line(MessageToYaml(campaign) + PlanText(plan, run_dir));
@@ -87,7 +88,10 @@ int Conclude(const CampaignPlan& plan, const RunPaths& paths, Journal* journal,
              StopSignals* signals, Console* console) {
   const absl::Status status = RunCampaign(plan, paths, journal, signals, console);
   if (!status.ok()) {
-    console->Line(absl::StrCat("go on with: whet resume ", paths.root()));
+    const absl::StatusOr<bool> progress = journal->HasProgress();
+    if (progress.ok() && *progress) {
+      console->Line(absl::StrCat("nothing is lost; go on with: whet resume ", paths.root()));
+    }
     return console->Fail(status);
   }
   absl::StatusOr<RunSummary> summary = SummarizeRun(plan, paths, *journal);
@@ -111,6 +115,8 @@ int Run(const RunOptions& options) {
   }
   // Everything that can be wrong with the input is found before anything is made.
   const RunPaths paths(std::filesystem::absolute(root).lexically_normal().string());
+  const absl::Status model = CheckModel(*campaign);
+  if (!model.ok()) return console.Fail(model);
   absl::StatusOr<CampaignPlan> plan =
       BuildPlan(*campaign, NewCampaignId(campaign->name()), CheckpointDir(*campaign, paths));
   if (!plan.ok()) return console.Fail(plan.status());
@@ -126,7 +132,14 @@ int Run(const RunOptions& options) {
     return console.Fail(status);
   }
   console.Line(absl::StrCat("run directory ", paths.root()));
-  return Conclude(*plan, paths, journal->get(), signals, &console);
+  const int exit_code = Conclude(*plan, paths, journal->get(), signals, &console);
+  const absl::StatusOr<bool> progress = (*journal)->HasProgress();
+  if (exit_code == kExitWrongInput && progress.ok() && !*progress) {
+    // The input was wrong after all (a corrupt model, an unsound problem): nothing half-written.
+    std::error_code ignored;
+    std::filesystem::remove_all(paths.root(), ignored);
+  }
+  return exit_code;
 }
 
 int Resume(const std::string& root, bool json) {

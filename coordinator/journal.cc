@@ -405,6 +405,12 @@ absl::Status Journal::ForEachRow(
   }
 }
 
+absl::StatusOr<bool> Journal::HasProgress() const {
+  Statement read(db_, "SELECT EXISTS(SELECT 1 FROM rollouts) OR EXISTS(SELECT 1 FROM updates)");
+  ASSIGN_OR_RETURN(const bool row, read.Step());
+  return row && read.Int(0) != 0;
+}
+
 absl::Status Journal::TEST_LimitPages(int pages) {
   return Execute(absl::StrCat("PRAGMA max_page_count=", pages).c_str());
 }

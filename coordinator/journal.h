@@ -63,7 +63,11 @@ class Journal {
       const std::function<void(const v1::UpdateName&, const std::map<std::string, double>&)>& visit)
       const;
 
-  // For tests of a full disk: the file may not grow beyond `pages` pages from here on.
+  // Whether any rollout or update is in it: something that would be lost with it.
+  absl::StatusOr<bool> HasProgress() const;
+
+  // For tests of a full disk: the file may not grow beyond `pages` pages from here on (nor beyond
+  // its present size, if that is more).
   absl::Status TEST_LimitPages(int pages);
 
  private:

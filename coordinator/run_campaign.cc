@@ -57,6 +57,7 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
   for (const auto& [id, leader] : before.leaders()) {
     RETURN_IF_ERROR(PublishBest(paths, FindProblem(plan, id).problem, leader));
   }
+  if (before.done() && before.CheckpointSaved(before.position())) return absl::OkStatus();
   if (before.position() > 0) {
     console->Line(absl::StrCat("going on after ", PhaseStep(plan.NameOf(before.position()))));
   }

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "absl/strings/str_join.h"
 #include "common/file.h"
 #include "common/status_macros.h"
+#include "coordinator/journal.h"
 
 namespace whetstone {
 namespace {
@@ -49,13 +51,15 @@ bool IsLivingWhet(int pid) {
          *name != "whet-worker\n";
 }
 
-// Processes other than this one that have a file below `folder` open. Only what this user may see.
+// Services (not this process, nor somebody's `tail -f`) that have a file below `folder` open.
 std::vector<int> HoldersOf(const std::string& folder) {
   std::vector<int> holders;
   std::error_code error;
   for (const auto& process : std::filesystem::directory_iterator("/proc", error)) {
     int pid = 0;
     if (!absl::SimpleAtoi(process.path().filename().string(), &pid) || pid == getpid()) continue;
+    const absl::StatusOr<std::string> name = ReadFile(process.path().string() + "/comm");
+    if (!name.ok() || !absl::StartsWith(*name, "whet-")) continue;
     std::error_code denied;
     for (const auto& fd : std::filesystem::directory_iterator(process.path() / "fd", denied)) {
       const std::filesystem::path target = std::filesystem::read_symlink(fd.path(), denied);
@@ -79,20 +83,40 @@ absl::Status WriteOwner(int fd, const RunPaths& paths) {
 
 }  // namespace
 
+namespace {
+
+bool HoldsARunWithoutProgress(const RunPaths& paths) {
+  const absl::StatusOr<std::unique_ptr<Journal>> journal =
+      Journal::Open(paths.journal(), /*read_only=*/true);
+  if (!journal.ok()) return false;
+  const absl::StatusOr<bool> progress = (*journal)->HasProgress();
+  return progress.ok() && !*progress;
+}
+
+}  // namespace
+
 absl::StatusOr<RunDir> RunDir::Create(const std::string& root) {
-  std::error_code error;
-  if (std::filesystem::exists(root, error) && !std::filesystem::is_empty(root, error)) {
-    return absl::AlreadyExistsError(
-        absl::StrCat(root, " is already there; go on with it by: whet resume ", root,
-                     "  or start another by: whet run … --run-dir OTHER"));
-  }
-  RETURN_IF_ERROR(MakeDirectories(root));
   const RunPaths paths(std::filesystem::absolute(root).lexically_normal().string());
+  const absl::Status taken = absl::AlreadyExistsError(
+      absl::StrCat(root, " is already there; go on with it by: whet resume ", root,
+                   "  or start another by: whet run … --run-dir OTHER"));
+  std::error_code error;
+  const bool used = std::filesystem::exists(root, error) && !std::filesystem::is_empty(root, error);
+  if (used && !std::filesystem::exists(paths.journal(), error)) return taken;
+  RETURN_IF_ERROR(MakeDirectories(root));
   ASSIGN_OR_RETURN(const int fd, OpenLock(paths));
   RunDir dir(paths, fd);
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     return absl::FailedPreconditionError(
         absl::StrCat(root, " is in use by process ", ReadOwner(paths)));
+  }
+  if (used) {
+    if (!HoldsARunWithoutProgress(paths)) return taken;
+    std::vector<std::filesystem::path> old;
+    for (const auto& entry : std::filesystem::directory_iterator(root, error)) {
+      if (entry.path().filename() != "lock") old.push_back(entry.path());
+    }
+    for (const std::filesystem::path& path : old) std::filesystem::remove_all(path, error);
   }
   RETURN_IF_ERROR(WriteOwner(fd, paths));
   return dir;

@@ -1,6 +1,7 @@
 // Run directory, metrics, TensorBoard events, stand-alone benchmark, report.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,6 +47,29 @@ TEST_F(RunDirTest, CreatesOnceAndNamesTheWayOn) {
   EXPECT_NE(again.status().message().find("whet resume " + root_), std::string::npos);
 }
 
+TEST_F(RunDirTest, ARunThatNeverGotAnywhereIsStartedAfresh) {
+  const RunPaths paths(root_);
+  {
+    const RunDir dir = *RunDir::Create(root_);
+    ASSERT_TRUE(Journal::Create(paths.journal(), "c").ok());
+    EXPECT_EQ(RunDir::Create(root_).status().code(), absl::StatusCode::kFailedPrecondition)
+        << "not under a living owner";
+  }
+  EXPECT_TRUE(RunDir::Create(root_).ok());
+  EXPECT_FALSE(std::filesystem::exists(paths.journal()));
+}
+
+TEST_F(RunDirTest, ARunWithProgressIsKept) {
+  const RunPaths paths(root_);
+  {
+    const RunDir dir = *RunDir::Create(root_);
+    auto journal = *Journal::Create(paths.journal(), "c");
+    ASSERT_TRUE(journal->Append({RolloutFact{1, {}}}).ok());
+  }
+  EXPECT_EQ(RunDir::Create(root_).status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_TRUE(std::filesystem::exists(paths.journal()));
+}
+
 TEST_F(RunDirTest, ResumeNeedsARun) {
   EXPECT_EQ(RunDir::Open(root_, seconds(0), nullptr).status().code(), absl::StatusCode::kNotFound);
 }
@@ -71,6 +95,7 @@ TEST_F(RunDirTest, WaitsForAKilledPredecessorsServices) {
   ASSERT_GE(child, 0);
   if (child == 0) {
     close(gate[1]);
+    prctl(PR_SET_NAME, "whet-trainer");
     FILE* held = std::fopen(log.c_str(), "a");
     char byte;
     (void)!read(gate[0], &byte, 1);
@@ -143,12 +168,10 @@ TEST(TensorBoardTest, ChecksumIsTheStandardsOwnExample) {
   EXPECT_EQ(MaskedCrc32c(std::string(32, '\0')), masked);
 }
 
-// The event file as TensorBoard's own reader sees it; needs the Python of the build's environment.
+// The event file as TensorBoard's own reader sees it; the Python environment is the one that
+// deploy/setup.sh --tests makes.
 TEST(TensorBoardTest, TensorBoardReadsIt) {
   const std::string python = absl::StrCat(WHETSTONE_VENV_DIR, "/bin/python");
-  if (std::system(absl::StrCat(python, " -c 'import tensorboard' 2>/dev/null").c_str()) != 0) {
-    GTEST_SKIP() << "no tensorboard package in " << WHETSTONE_VENV_DIR;
-  }
   const TempDir folder = *TempDir::Make("tb");
   {
     auto writer = *TensorBoardWriter::Create(folder.path());
@@ -169,8 +192,8 @@ assert [(e.step, e.value) for e in events.Scalars("reward")] == [(1, 0.5), (2, -
 
 // ---- best programs ------------------------------------------------------------------------------
 
-// Every shipped problem's stand-alone benchmark compiles, finds its expert right and faster, and an
-// empty body wrong.
+// A problem's stand-alone benchmark compiles, finds its expert right and faster, and an empty body
+// wrong.
 class StandaloneTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(StandaloneTest, ProvesTheExpertAndRefusesAnEmptyBody) {
@@ -186,9 +209,9 @@ TEST_P(StandaloneTest, ProvesTheExpertAndRefusesAnEmptyBody) {
   leader.verdict.set_timed(true);
   leader.verdict.set_speedup(2);
   ASSERT_TRUE(PublishBest(paths, *problem, leader).ok());
-  const std::string run =
-      absl::StrCat("sh ", paths.best(problem->id()), "/run.sh --benchmark_min_time=0.001 > ",
-                   folder.path(), "/out 2>&1");
+  const std::string run = absl::StrCat(
+      "sh ", paths.best(problem->id()),
+      "/run.sh --benchmark_min_time=0.01 --benchmark_repetitions=5 > ", folder.path(), "/out 2>&1");
   EXPECT_EQ(std::system(run.c_str()), 0) << *ReadFile(folder.path() + "/out");
 
   leader.source =
@@ -200,8 +223,8 @@ TEST_P(StandaloneTest, ProvesTheExpertAndRefusesAnEmptyBody) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Prompts, StandaloneTest,
-                         testing::Values("matmul_f32.md", "histogram_u8.md", "partition_i32.md",
-                                         "spmm_csr_f32.md", "sqdist_f32.md", "sort_u32.md"),
+                         // A plain one; in place, with checker and result; with a generator.
+                         testing::Values("matmul_f32.md", "partition_i32.md", "spmm_csr_f32.md"),
                          [](const auto& info) {
                            return info.param.substr(0, info.param.find('.'));
                          });

@@ -1,0 +1,195 @@
+// The shell with real threads and a real journal, and clients that answer at once.
+#include "coordinator/campaign_loop.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+
+#include "absl/strings/str_cat.h"
+#include "common/file.h"
+#include "coordinator/campaign_fakes.h"
+#include "coordinator/ledger.h"
+
+namespace whetstone {
+namespace {
+
+class EchoTrainer : public TrainerClient {
+ public:
+  absl::StatusOr<v1::TrainerInfo> GetInfo(const CallOptions&) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return info_;
+  }
+  absl::StatusOr<v1::LoadCheckpointResponse> LoadCheckpoint(
+      const v1::LoadCheckpointRequest& request, const CallOptions&) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    info_.set_campaign_id(request.campaign_id());
+    info_.set_model(request.path());
+    return v1::LoadCheckpointResponse();
+  }
+  absl::Status Generate(const v1::GenerateRequest& request,
+                        const std::function<void(const v1::GenerateEvent&)>& on_event,
+                        const CallOptions& options) override {
+    if (hang_) {
+      std::mutex mutex;
+      std::condition_variable cancelled;
+      bool stop = false;
+      options.control->Bind([&] {
+        const std::lock_guard<std::mutex> lock(mutex);
+        stop = true;
+        cancelled.notify_one();
+      });
+      hanging_ = true;
+      std::unique_lock<std::mutex> lock(mutex);
+      cancelled.wait(lock, [&] { return stop; });
+      lock.unlock();
+      options.control->Unbind();
+      return absl::CancelledError("cancelled");
+    }
+    for (const v1::PromptGroup& group : request.groups()) {
+      v1::GenerateEvent prompt;
+      prompt.mutable_prompt()->set_problem(group.problem());
+      on_event(prompt);
+      for (const int sample : group.samples()) {
+        v1::GenerateEvent event;
+        event.mutable_completion()->set_problem(group.problem());
+        event.mutable_completion()->set_sample(sample);
+        event.mutable_completion()->set_text(absl::StrCat("```cpp\nint f", sample, "();\n```"));
+        event.mutable_completion()->add_ids(sample);
+        on_event(event);
+      }
+    }
+    return absl::OkStatus();
+  }
+  absl::StatusOr<v1::UpdateResponse> Update(const v1::UpdateRequest& request,
+                                            const CallOptions&) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    *info_.mutable_last_update() = request.name();
+    v1::UpdateResponse response;
+    *response.mutable_name() = request.name();
+    response.set_applied(true);
+    return response;
+  }
+  absl::StatusOr<v1::SaveCheckpointResponse> SaveCheckpoint(
+      const v1::SaveCheckpointRequest& request, const CallOptions&) override {
+    v1::SaveCheckpointResponse response;
+    response.set_path(request.path());
+    return response;
+  }
+
+  bool hang_ = false;
+  std::atomic<bool> hanging_{false};
+
+ private:
+  std::mutex mutex_;
+  v1::TrainerInfo info_;
+};
+
+class EchoWorker final : public WorkerClient {
+ public:
+  absl::StatusOr<v1::WorkerInfo> GetInfo(const CallOptions&) override {
+    v1::WorkerInfo info;
+    info.set_host_id("elsewhere");
+    info.set_slots(4);
+    info.set_cores(64);
+    return info;
+  }
+  absl::StatusOr<v1::PutProblemResponse> PutProblem(const v1::PutProblemRequest&,
+                                                    const CallOptions&) override {
+    v1::PutProblemResponse response;
+    response.mutable_calibration()->mutable_expert()->set_speedup(4);
+    return response;
+  }
+  absl::StatusOr<v1::MeasureResponse> Measure(const v1::MeasureRequest& request,
+                                              const CallOptions&) override {
+    v1::MeasureResponse response;
+    response.mutable_verdict()->set_candidate_id(request.candidate_id());
+    response.mutable_verdict()->set_outcome(v1::CORRECT);
+    response.mutable_verdict()->set_timed(request.time());
+    response.mutable_verdict()->set_speedup(2);
+    response.mutable_verdict()->set_speedup_low(1.9);
+    return response;
+  }
+  absl::Status Cancel(const v1::CancelRequest&, const CallOptions&) override {
+    return absl::OkStatus();
+  }
+};
+
+class CampaignLoopTest : public testing::Test {
+ protected:
+  CampaignLoopTest() : world_({.seed = 1, .faults = 0, .steps = 5, .warmup = 2}) {
+    journal_ = *Journal::Create(folder_.path() + "/journal.db", world_.plan().campaign_id);
+    seams_.trainer = &trainer_;
+    seams_.workers = {&worker_};
+    seams_.journal = journal_.get();
+    seams_.clock = &clock_;
+    seams_.on_step = [this](const action::StepDone& done) {
+      lines_.push_back(done.line);
+      return absl::OkStatus();
+    };
+    seams_.on_leader = [this](const LeaderFact& leader) {
+      leaders_.push_back(leader.problem_id);
+      return absl::OkStatus();
+    };
+  }
+  absl::Status Run(CampaignState* state) {
+    CampaignLoop loop(&world_.plan(), seams_);
+    loop.Post(event::ServiceReady{kTrainer});
+    loop.Post(event::ServiceReady{0});
+    loop_ = &loop;
+    return loop.Run(state);
+  }
+
+  TempDir folder_ = *TempDir::Make("loop");
+  World world_;  // for its plan
+  EchoTrainer trainer_;
+  EchoWorker worker_;
+  SteadyClock clock_;
+  std::unique_ptr<Journal> journal_;
+  LoopSeams seams_;
+  CampaignLoop* loop_ = nullptr;
+  std::vector<std::string> lines_;
+  std::vector<std::string> leaders_;
+};
+
+TEST_F(CampaignLoopTest, RunsACampaignAndJournalsIt) {
+  CampaignState state(&world_.plan(), 1);
+  const absl::Status status = Run(&state);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(lines_.size(), 7u);
+  EXPECT_EQ(leaders_, (std::vector<std::string>{"a", "b"})) << "2x once each, then never faster";
+  Ledger replayed(&world_.plan());
+  ASSERT_TRUE(journal_->ForEach([&](const Fact& fact) { replayed.Apply(fact); }).ok());
+  EXPECT_EQ(replayed.Fingerprint(), state.ledger().Fingerprint());
+  EXPECT_TRUE(replayed.done());
+}
+
+TEST_F(CampaignLoopTest, AFullDiskEndsItAndResumeGoesOn) {
+  ASSERT_TRUE(journal_->TEST_LimitPages(1).ok());
+  {
+    CampaignState state(&world_.plan(), 1);
+    EXPECT_EQ(Run(&state).code(), absl::StatusCode::kResourceExhausted);
+  }
+  EXPECT_LT(lines_.size(), 7u);
+  ASSERT_TRUE(journal_->TEST_LimitPages(1 << 20).ok());
+  CampaignState state(&world_.plan(), 1);
+  ASSERT_TRUE(journal_->ForEach([&](const Fact& fact) { state.Restore(fact); }).ok());
+  const absl::Status status = Run(&state);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(state.ledger().done());
+}
+
+TEST_F(CampaignLoopTest, StopCancelsWhatIsInFlight) {
+  trainer_.hang_ = true;
+  CampaignState state(&world_.plan(), 1);
+  std::thread operator_thread([this] {
+    while (!trainer_.hanging_) std::this_thread::yield();
+    loop_->Post(event::Stop{});
+  });
+  const absl::Status status = Run(&state);
+  operator_thread.join();
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(status.message(), "stopped after warm-up 2");
+}
+
+}  // namespace
+}  // namespace whetstone

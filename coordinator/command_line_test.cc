@@ -1,0 +1,142 @@
+// The whet program from outside: exit codes and messages for wrong usage and wrong input.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/file.h"
+
+namespace whetstone {
+namespace {
+
+struct Outcome {
+  int exit_code = -1;
+  std::string out;
+  std::string error;
+};
+
+class CommandLineTest : public testing::Test {
+ protected:
+  Outcome Whet(const std::string& arguments) {
+    const std::string command = absl::StrCat("cd ", folder_.path(), " && ", WHETSTONE_BIN_DIR,
+                                             "/whet ", arguments, " >out 2>error </dev/null");
+    const int status = std::system(command.c_str());
+    return {WEXITSTATUS(status), *ReadFile(folder_.path() + "/out"),
+            *ReadFile(folder_.path() + "/error")};
+  }
+  void Write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_.path() + "/" + name) << text;
+  }
+  // A campaign that parses; its model is an empty shell.
+  void WriteCampaign(const std::string& extra = "") {
+    ASSERT_TRUE(MakeDirectories(folder_.path() + "/model").ok());
+    Write("model/config.json", "{}");
+    Write("model/tokenizer.json", "{}");
+    Write("c.yaml", absl::StrCat("name: tiny\nmodel: model\nproblems: [", WHETSTONE_SOURCE_DIR,
+                                 "/prompts/matmul_f32.md]\n", extra));
+  }
+  static nlohmann::json LastLine(const std::string& text) {
+    const std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
+    return lines.empty() ? nlohmann::json() : nlohmann::json::parse(lines.back(), nullptr, false);
+  }
+
+  TempDir folder_ = *TempDir::Make("cli");
+};
+
+TEST_F(CommandLineTest, HelpIsNoError) {
+  EXPECT_EQ(Whet("--help").exit_code, 0);
+  EXPECT_NE(Whet("--help").out.find("whet resume"), std::string::npos);
+  for (const char* command : {"run", "resume", "status", "report", "best", "measure", "doctor",
+                              "problem", "problem check", "problem new"}) {
+    const Outcome help = Whet(absl::StrCat(command, " --help"));
+    EXPECT_EQ(help.exit_code, 0) << command;
+    EXPECT_GT(help.out.size(), 100u) << command;
+  }
+}
+
+TEST_F(CommandLineTest, WrongWordsGetTheNearestRightOne) {
+  const Outcome command = Whet("resum runs/x");
+  EXPECT_EQ(command.exit_code, 2);
+  EXPECT_EQ(command.error,
+            "whet: unknown command 'resum'\ndid you mean 'whet resume'?\nwhet --help says more.\n");
+  const Outcome option = Whet("run c.yaml --dryrun");
+  EXPECT_EQ(option.exit_code, 2);
+  EXPECT_NE(option.error.find("did you mean '--dry-run' in place of '--dryrun'?"),
+            std::string::npos)
+      << option.error;
+  EXPECT_EQ(Whet("").exit_code, 2);
+  EXPECT_EQ(Whet("run").exit_code, 2);
+}
+
+TEST_F(CommandLineTest, DryRunShowsTheResolvedCampaign) {
+  WriteCampaign("train: {steps: 3}\n");
+  const Outcome dry = Whet("run c.yaml --dry-run --json --set train.lr=3.0e-5");
+  ASSERT_EQ(dry.exit_code, 0) << dry.error;
+  const nlohmann::json json = LastLine(dry.out);
+  EXPECT_EQ(json["campaign"]["train"]["lr"], 3e-5);
+  EXPECT_EQ(json["campaign"]["train"]["group_size"], 16);
+  EXPECT_EQ(json["plan"]["steps"], 3);
+  EXPECT_EQ(json["plan"]["problems"][0]["id"], "matmul_f32");
+  EXPECT_NE(dry.error.find("group_size: 16"), std::string::npos) << "for people, as YAML";
+  EXPECT_FALSE(ReadFile(folder_.path() + "/runs/tiny/campaign.yaml").ok()) << "nothing is made";
+}
+
+TEST_F(CommandLineTest, WrongCampaignsSayFileLineAndKey) {
+  WriteCampaign("train: {stepz: 3}\n");
+  const Outcome wrong = Whet("run c.yaml --json");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_EQ(wrong.error.rfind("whet: c.yaml:4: unknown key 'train.stepz'; did you mean "
+                              "'train.steps'?",
+                              0),
+            0u)
+      << wrong.error;
+  EXPECT_EQ(LastLine(wrong.out)["code"], "INVALID_ARGUMENT");
+  EXPECT_EQ(Whet("run nowhere.yaml").error,
+            "whet: cannot read nowhere.yaml: No such file or directory\n");
+
+  Write("c.yaml", "name: tiny\nmodel: nowhere\nproblems: [x.md]\n");
+  EXPECT_NE(Whet("run c.yaml").error.find("/nowhere; name a Hugging Face directory"),
+            std::string::npos);
+  WriteCampaign();
+  Write("model/tokenizer.json", "");
+  std::remove((folder_.path() + "/model/tokenizer.json").c_str());
+  EXPECT_NE(Whet("run c.yaml").error.find("has no tokenizer.json"), std::string::npos);
+  EXPECT_FALSE(ReadFile(folder_.path() + "/runs/tiny/lock").ok()) << "nothing half-written";
+}
+
+TEST_F(CommandLineTest, BrokenPromptFilesSayFileAndLine) {
+  Write("p.md", "---\nid: p\nsignatur: void f(int n)\n---\n");
+  const Outcome check = Whet("problem check p.md");
+  EXPECT_EQ(check.exit_code, 2);
+  EXPECT_NE(check.error.find("p.md:3"), std::string::npos) << check.error;
+  Write("x.cc", "void f(int) {}");
+  EXPECT_EQ(Whet("measure p.md x.cc --json").exit_code, 2);
+  EXPECT_EQ(Whet("measure nowhere.md x.cc").exit_code, 2);
+}
+
+TEST_F(CommandLineTest, ProblemNewWritesASkeletonOnce) {
+  EXPECT_EQ(Whet("problem new my_kernel").exit_code, 0);
+  EXPECT_TRUE(ReadFile(folder_.path() + "/my_kernel.md").ok());
+  const Outcome again = Whet("problem new my_kernel --json");
+  EXPECT_EQ(again.exit_code, 2);
+  EXPECT_EQ(LastLine(again.out)["code"], "ALREADY_EXISTS");
+  EXPECT_EQ(Whet("problem new 9lives").exit_code, 2);
+}
+
+TEST_F(CommandLineTest, CommandsOnARunNeedARun) {
+  for (const char* command : {"status", "report", "best", "resume"}) {
+    const Outcome outcome = Whet(absl::StrCat(command, " nowhere --json"));
+    EXPECT_EQ(outcome.exit_code, 2) << command;
+    EXPECT_EQ(outcome.error,
+              "whet: nowhere is not a run directory: it has no campaign.yaml and journal.db\n");
+    EXPECT_EQ(LastLine(outcome.out)["code"], "NOT_FOUND");
+  }
+}
+
+}  // namespace
+}  // namespace whetstone
