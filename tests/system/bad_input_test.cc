@@ -1,0 +1,236 @@
+// Bad input: a clear message that says what to do, an exit code that is not 0, nothing
+// half-written.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/file.h"
+#include "tests/system/sshd_fixture.h"
+#include "tests/system/whet_fixture.h"
+
+namespace whetstone {
+namespace {
+
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::AnyOf;
+using testing::HasSubstr;
+
+class BadInputTest : public WhetTest {
+ protected:
+  // `whet run` on `campaign` fails before it makes anything; the message has every one of `words`.
+  void ExpectRefused(const std::string& campaign, const std::vector<std::string>& words,
+                     const std::vector<std::string>& more = {}) {
+    std::vector<std::string> command = {"run", campaign, "--run-dir", RunDirectory()};
+    command.insert(command.end(), more.begin(), more.end());
+    const WhetResult run = Whet(command);
+    EXPECT_EQ(run.exit_code, 2) << run.out << run.err;
+    for (const std::string& word : words) EXPECT_THAT(run.err, HasSubstr(word));
+    EXPECT_NE(access(RunDirectory().c_str(), F_OK), 0) << "left a run directory behind";
+  }
+
+  std::string CampaignWith(const std::string& from, const std::string& to) {
+    const std::string path = WriteCampaign(2);
+    const std::string text = absl::StrReplaceAll(*ReadFile(path), {{from, to}});
+    EXPECT_TRUE(WriteFileAtomically(path, text).ok());
+    return path;
+  }
+
+  // A copy of the tiny model that may be damaged.
+  std::string ModelCopy() {
+    const std::string copy = Path("model");
+    std::filesystem::copy(TinyModel(), copy);
+    return copy;
+  }
+
+  // The campaign names `model`: doctor and run both say what is wrong with it.
+  void ExpectBadModel(const std::string& model, const std::vector<std::string>& words) {
+    const std::string campaign = WriteCampaign(2);
+    const WhetResult run =
+        Whet({"run", campaign, "--run-dir", RunDirectory(), "--set", "model=" + model});
+    EXPECT_NE(run.exit_code, 0) << run.out;
+    for (const std::string& word : words) EXPECT_THAT(run.err, HasSubstr(word));
+    EXPECT_TRUE(Metrics().empty());
+    EXPECT_NE(access((RunDirectory() + "/checkpoints").c_str(), F_OK), 0);
+  }
+};
+
+TEST_F(BadInputTest, MisspeltKeyNamesFileLineAndTheNearestKey) {
+  ExpectRefused(CampaignWith("group_size", "gruop_size"),
+                {"campaign.yaml", "gruop_size", "group_size"});
+}
+
+TEST_F(BadInputTest, WrongTypeAndImpossibleValueAreNamed) {
+  ExpectRefused(CampaignWith("group_size: 4", "group_size: many"), {"group_size", "many"});
+  ExpectRefused(CampaignWith("group_size: 4", "group_size: 0"), {"group_size"});
+  ExpectRefused(WriteCampaign(2), {"train.losss"}, {"--set", "train.losss=dapo"});
+}
+
+TEST_F(BadInputTest, MissingCampaignAndBrokenYaml) {
+  ExpectRefused(Path("nowhere.yaml"), {"nowhere.yaml"});
+  ASSERT_TRUE(WriteFileAtomically(Path("broken.yaml"), "name: [unclosed\n").ok());
+  ExpectRefused(Path("broken.yaml"), {"broken.yaml"});
+}
+
+TEST_F(BadInputTest, BrokenPromptFileNamesFileAndLine) {
+  const std::string prompt = *ReadFile(WHETSTONE_SOURCE_DIR "/tests/system/multiply.md");
+  ASSERT_TRUE(
+      WriteFileAtomically(Path("broken.md"), absl::StrReplaceAll(prompt, {{"timed:", "timmed:"}}))
+          .ok());
+  ExpectRefused(CampaignWith(WHETSTONE_SOURCE_DIR "/tests/system/multiply.md", Path("broken.md")),
+                {"broken.md:", "timmed", "timed"});
+  ExpectRefused(CampaignWith(WHETSTONE_SOURCE_DIR "/tests/system/multiply.md", Path("none.md")),
+                {"none.md"});
+}
+
+TEST_F(BadInputTest, MissingModelDirectory) { ExpectBadModel(Path("no-model"), {"no-model"}); }
+
+TEST_F(BadInputTest, ModelWithAMissingFile) {
+  const std::string model = ModelCopy();
+  std::filesystem::remove(model + "/tokenizer.json");
+  ExpectBadModel(model, {"tokenizer.json"});
+}
+
+TEST_F(BadInputTest, ModelCutShort) {
+  const std::string model = ModelCopy();
+  std::filesystem::resize_file(model + "/model.safetensors", 1000000);
+  ExpectBadModel(model, {"model.safetensors"});
+}
+
+TEST_F(BadInputTest, UnsupportedArchitecture) {
+  const std::string model = ModelCopy();
+  const std::string config = *ReadFile(model + "/config.json");
+  ASSERT_TRUE(WriteFileAtomically(model + "/config.json",
+                                  absl::StrReplaceAll(config, {{"\"llama\"", "\"mamba\""},
+                                                               {"LlamaFor", "MambaFor"}}))
+                  .ok());
+  ExpectBadModel(model, {"mamba", "llama"});
+}
+
+TEST_F(BadInputTest, SocketInUse) {
+  const std::string address = "unix:" + Path("worker.sock");
+  const BackgroundProgram first({Binary("whet-worker"), "serve", "--listen", address},
+                                dir_->path());
+  ASSERT_TRUE(Eventually([&] { return access(Path("worker.sock").c_str(), F_OK) == 0; }));
+  BackgroundProgram second({Binary("whet-worker"), "serve", "--listen", address}, dir_->path());
+  const WhetResult result = second.Wait(seconds(30));
+  EXPECT_GT(result.exit_code, 0);
+  EXPECT_THAT(result.err + result.out, HasSubstr("another server listens"));
+  EXPECT_FALSE(first.Ended()) << "the first must not suffer";
+}
+
+TEST_F(BadInputTest, ServicesListenNowhereButOnSocketsAndLoopback) {
+  for (const char* binary : {"whet-worker", "whet-trainer"}) {
+    BackgroundProgram service({Binary(binary), "serve", "--listen", "0.0.0.0:7070"}, dir_->path());
+    const WhetResult result = service.Wait(seconds(30));
+    EXPECT_GT(result.exit_code, 0) << binary;
+    EXPECT_THAT(result.err + result.out, HasSubstr("0.0.0.0:7070")) << binary;
+  }
+}
+
+TEST_F(BadInputTest, WrongCommandLine) {
+  const WhetResult typo = Whet({"rnu", "x.yaml"});
+  EXPECT_EQ(typo.exit_code, 2);
+  EXPECT_THAT(typo.err, HasSubstr("whet run"));
+  EXPECT_EQ(Whet({"status", Path("no-run")}).exit_code, 2);
+  EXPECT_EQ(Whet({"resume", Path("no-run")}).exit_code, 2);
+}
+
+// A cluster that can't be reached: the campaign must not start.
+class BadHostTest : public BadInputTest {
+ protected:
+  void SetUp() override {
+    WhetTest::SetUp();
+    auto sshd = PrivateSshd::Start();
+    ASSERT_TRUE(sshd.ok()) << sshd.status();
+    sshd_ = *std::move(sshd);
+  }
+  void ExpectUnreachable(const std::string& host, const std::string& ssh_config,
+                         const std::vector<std::string>& words) {
+    const std::string campaign = WriteCampaign(
+        2, absl::StrCat("cluster:\n  trainer: {ssh: \"", host, "\", socket: ", Path("t.sock"),
+                        "}\n  workers: [{ssh: \"", host, "\", socket: ", Path("w.sock"),
+                        "}]\n  ssh_config: ", ssh_config, "\n"));
+    const WhetResult run = Whet({"run", campaign, "--run-dir", RunDirectory()}, seconds(60));
+    EXPECT_GT(run.exit_code, 0) << run.out << run.err;
+    for (const std::string& word : words) EXPECT_THAT(run.err, HasSubstr(word));
+    EXPECT_TRUE(Metrics().empty());
+    const WhetResult doctor = Whet({"doctor", campaign}, seconds(60));
+    EXPECT_EQ(doctor.exit_code, 2) << doctor.out;
+    for (const std::string& word : words) EXPECT_THAT(doctor.out, HasSubstr(word));
+    EXPECT_THAT(doctor.out, HasSubstr("fix:"));
+  }
+  std::unique_ptr<PrivateSshd> sshd_;
+};
+
+TEST_F(BadHostTest, WrongHostKey) {
+  const std::string other = *ReadFile(sshd_->dir() + "/user_key.pub");
+  const std::string known = Path("known_hosts");
+  ASSERT_TRUE(WriteFileAtomically(known, absl::StrCat("[127.0.0.1]:", sshd_->port(), " ",
+                                                      other.substr(0, other.rfind(' ')), "\n"))
+                  .ok());
+  ExpectUnreachable(
+      "gpu01",
+      sshd_->SshConfigWith("changed", "UserKnownHostsFile", "  UserKnownHostsFile " + known),
+      {"host key", known});
+}
+
+TEST_F(BadHostTest, RefusedKey) {
+  ExpectUnreachable(
+      "gpu01",
+      sshd_->SshConfigWith("refused", "IdentityFile",
+                           absl::StrCat("  IdentityFile ", sshd_->dir(), "/host_key")),
+      {"refused every key", "authorized_keys"});
+}
+
+TEST_F(BadHostTest, DeadHost) {
+  ExpectUnreachable("127.0.0.1:1", sshd_->ssh_config(), {"127.0.0.1 port 1", "sshd"});
+}
+
+TEST_F(BadHostTest, ServiceNotRunning) {
+  ExpectUnreachable("gpu01", sshd_->ssh_config(), {Path("t.sock"), "start the service"});
+}
+
+// A disk that fills up: the run stops with a message, keeps what it had, and goes on once there is
+// room.
+class FullDiskTest : public WhetTest {
+ protected:
+  // A file system of its own for the run directory, where this process may mount one.
+  bool Mount(const std::string& options) {
+    mkdir(Path("disk").c_str(), 0755);
+    return mount("tmpfs", Path("disk").c_str(), "tmpfs", 0, options.c_str()) == 0;
+  }
+  void TearDown() override { umount2(Path("disk").c_str(), MNT_DETACH); }
+};
+
+TEST_F(FullDiskTest, StopsWithAMessageAndResumesWithRoom) {
+  // The tiny model's checkpoints need some 50 MB each.
+  ASSERT_TRUE(Mount("size=24m")) << "mounting a small tmpfs needs root";
+  std::filesystem::create_directory_symlink(Path("disk") + "/run", RunDirectory());
+  const std::string campaign = WriteCampaign(4);
+  const WhetResult run = Whet({"run", campaign, "--run-dir", Path("disk") + "/run"});
+  EXPECT_GT(run.exit_code, 0) << run.out << run.err;
+  EXPECT_THAT(run.err, AnyOf(HasSubstr("No space left"), HasSubstr("disk"), HasSubstr("full")));
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(Path("disk") + "/run/checkpoints")) {
+    ADD_FAILURE() << "left behind: " << entry.path();
+  }
+  ASSERT_EQ(mount("tmpfs", Path("disk").c_str(), "tmpfs", MS_REMOUNT, "size=1g"), 0);
+  const Rows rollouts = Rollouts();
+  const WhetResult resumed = Whet({"resume", Path("disk") + "/run"});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.out << resumed.err;
+  ExpectComplete(4);
+  for (const auto& [key, row] : rollouts) EXPECT_EQ(Rollouts()[key], row);
+}
+
+}  // namespace
+}  // namespace whetstone

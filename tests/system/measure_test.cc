@@ -1,0 +1,78 @@
+// `whet measure`: one program by hand, one JSON object, exit codes that tell whose fault it was.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/file.h"
+#include "tests/system/whet_fixture.h"
+
+namespace whetstone {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kProblem[] = WHETSTONE_SOURCE_DIR "/tests/system/multiply.md";
+
+class MeasureTest : public WhetTest {
+ protected:
+  WhetResult Measure(const std::string& source) {
+    EXPECT_TRUE(WriteFileAtomically(Path("candidate.cc"), source).ok());
+    return Whet({"measure", kProblem, Path("candidate.cc"), "--json"});
+  }
+};
+
+TEST_F(MeasureTest, FastProgramIsCorrectAndHasEveryKey) {
+  const WhetResult result = Measure(R"(
+    void multiply(const float* a, const float* b, float* c, int n) {
+      for (int i = 0; i < n; ++i) {
+        for (int j = 0; j < n; ++j) c[i * n + j] = 0;
+        for (int k = 0; k < n; ++k)
+          for (int j = 0; j < n; ++j) c[i * n + j] += a[i * n + k] * b[k * n + j];
+      }
+    })");
+  ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  const nlohmann::json verdict = result.json();
+  ASSERT_TRUE(verdict.is_object()) << result.out;
+  for (const char* key : {"outcome", "reward", "speedup", "speedup_low", "speedup_high", "sizes",
+                          "detail", "isolation"}) {
+    EXPECT_TRUE(verdict.contains(key)) << key;
+  }
+  EXPECT_EQ(verdict["outcome"], "CORRECT");
+  EXPECT_GT(verdict["speedup"].get<double>(), 1.2);
+  EXPECT_LE(verdict["speedup_low"].get<double>(), verdict["speedup"].get<double>());
+  EXPECT_GE(verdict["speedup_high"].get<double>(), verdict["speedup"].get<double>());
+  EXPECT_GT(verdict["reward"].get<double>(), 0.3);
+}
+
+TEST_F(MeasureTest, BadProgramsAreVerdictsNotErrors) {
+  const struct {
+    const char* source;
+    const char* outcome;
+  } kCases[] = {
+      {"int other(int n) { return n; }", "NO_CODE"},
+      {"void multiply(const float* a, const float* b, float* c, int n) { oops }", "COMPILE_ERROR"},
+      {"void multiply(const float*, const float*, float* c, int n) { *(volatile int*)8 = n; }",
+       "CRASH"},
+      {"void multiply(const float*, const float*, float* c, int n) { c[0] = 1; (void)n; }",
+       "WRONG_ANSWER"},
+  };
+  for (const auto& c : kCases) {
+    const WhetResult result = Measure(c.source);
+    EXPECT_EQ(result.exit_code, 0) << c.source << "\n" << result.err;
+    EXPECT_EQ(result.json()["outcome"], c.outcome) << result.out;
+    EXPECT_LT(result.json()["reward"].get<double>(), 0) << result.out;
+  }
+}
+
+TEST_F(MeasureTest, WrongInputIsExitCodeTwo) {
+  const WhetResult missing = Whet({"measure", kProblem, Path("none.cc"), "--json"});
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_THAT(missing.err, HasSubstr("none.cc"));
+  EXPECT_EQ(Whet({"measure", Path("none.md"), Path("none.cc")}).exit_code, 2);
+  EXPECT_EQ(Whet({"measure", kProblem}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace whetstone
