@@ -40,7 +40,7 @@ def trainer(*arguments, lines=None, expect=0):
     assert done.returncode == expect, f"exit code {done.returncode}: {done.stderr}"
     if expect != 0:
         return done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return [json.loads(line) for line in done.stdout.split("\n") if line]
 
 
 def generate(model, prompts, n=1, tokens=16, temperature=1.0, seed=1, options=()):
