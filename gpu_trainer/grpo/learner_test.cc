@@ -1,9 +1,8 @@
 #include "gpu_trainer/grpo/learner.h"
 
+#include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <cmath>

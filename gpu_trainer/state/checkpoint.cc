@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
@@ -45,16 +46,16 @@ bool IsCopied(const std::string& name) {
   return true;
 }
 
-absl::Status CopySmallFiles(const std::string& from, const std::string& to) {
+absl::StatusOr<std::map<std::string, std::string>> ReadSmallFiles(const std::string& from) {
+  std::map<std::string, std::string> files;
   std::error_code error;
   for (fs::directory_iterator it(from, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
     if (!it->is_regular_file(error) || !IsCopied(name)) continue;
-    ASSIGN_OR_RETURN(const std::string content, ReadFile(it->path().string()));
-    RETURN_IF_ERROR(WriteFileAtomically(Join(to, name), content));
+    ASSIGN_OR_RETURN(files[name], ReadFile(it->path().string()));
   }
   if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot list ", from));
-  return absl::OkStatus();
+  return files;
 }
 
 // The optimizer's three sets of tensors under their names in the file.
@@ -146,7 +147,9 @@ absl::Status WriteAll(const Policy& policy, const std::string& temp, const Check
   RETURN_IF_ERROR(stage("weights"));
   RETURN_IF_ERROR(SaveWeights(temp, policy.config, policy.weights, policy.weights.dtype()));
   RETURN_IF_ERROR(stage("files"));
-  RETURN_IF_ERROR(CopySmallFiles(policy.directory, temp));
+  for (const auto& [name, content] : policy.companions) {
+    RETURN_IF_ERROR(WriteFileAtomically(Join(temp, name), content));
+  }
   RETURN_IF_ERROR(stage("optimizer"));
   json state = {{"format", 1}, {"adam_steps", 0}};
   if (const Learner* learner = policy.learner_if_any()) {
@@ -240,7 +243,7 @@ absl::StatusOr<std::unique_ptr<Policy>> LoadPolicy(const std::string& directory,
                      "directory with config.json, model.safetensors and tokenizer.json"));
   }
   auto policy = std::make_unique<Policy>();
-  policy->directory = directory;
+  ASSIGN_OR_RETURN(policy->companions, ReadSmallFiles(directory));
   policy->learner_options = options;
   ASSIGN_OR_RETURN(policy->config, LoadModelConfig(directory));
   ASSIGN_OR_RETURN(policy->weights, LoadWeights(directory, policy->config, dtype, device));

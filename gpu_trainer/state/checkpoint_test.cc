@@ -120,6 +120,14 @@ TEST_F(CheckpointTest, CarriesTheOriginsSmallFilesButNoForeignWeights) {
   EXPECT_EQ(*ReadFile(Path("saved/tokenizer.json")), "{}");
 }
 
+TEST_F(CheckpointTest, SavesAfterItsOriginIsGone) {
+  // As after a resume: the coordinator removes the old checkpoint the policy came from.
+  const std::unique_ptr<Policy> policy = Load("origin");
+  fs::remove_all(Path("origin"));
+  ASSERT_TRUE(SaveCheckpoint(*policy, Path("saved")).ok());
+  EXPECT_EQ(*ReadFile(Path("saved/tokenizer.json")), "{}");
+}
+
 TEST_F(CheckpointTest, EveryDamageIsRefusedByName) {
   const std::unique_ptr<Policy> policy = Load("origin");
   Step(*policy, 1);

@@ -8,6 +8,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_STATE_POLICY_H_
 #define WHETSTONE_GPU_TRAINER_STATE_POLICY_H_
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,9 +33,9 @@ struct Policy {
   }
   const Learner* learner_if_any() const { return learner_.get(); }
 
-  // Where it was loaded from; tokenizer and other small files are copied from here into
-  // checkpoints.
-  std::string directory;
+  // Tokenizer and other small files of the directory it was loaded from, by name: every checkpoint
+  // gets them. Kept in memory because that directory may be an old checkpoint, removed since.
+  std::map<std::string, std::string> companions;
   ModelConfig config;
   Weights weights;
   LearnerOptions learner_options;
