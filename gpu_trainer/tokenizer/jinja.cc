@@ -45,6 +45,10 @@ class Interpreter {
       const auto it = scope->find(name);
       if (it != scope->end()) return it->second;
     }
+    // Functions can only be called, but templates ask whether they are defined.
+    for (const char* function : {"namespace", "dict", "range", "raise_exception", "strftime_now"}) {
+      if (name == function) return Value::Of(absl::StrCat("<function ", name, ">"));
+    }
     return Value();
   }
 
