@@ -1,0 +1,142 @@
+// Campaigns from start to end: on one machine, and through a real sshd.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/file.h"
+#include "tests/system/sshd_fixture.h"
+#include "tests/system/whet_fixture.h"
+
+namespace whetstone {
+namespace {
+
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+using CampaignTest = WhetTest;
+
+TEST_F(CampaignTest, LocalCampaignReachesItsEnd) {
+  const WhetResult run = Whet({"run", WriteCampaign(2), "--run-dir", RunDirectory(), "--json"});
+  ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
+  EXPECT_TRUE(run.json().is_object()) << run.out;
+  ExpectComplete(2);
+  // The prefix gives a correct program away: measured, rewarded, and the best one is kept.
+  for (const auto& [key, verdict] : Verdicts()) {
+    EXPECT_THAT(verdict, HasSubstr("CORRECT")) << key;
+  }
+  EXPECT_GT(Metrics()[1]["reward"].get<double>(), 0.3);
+  EXPECT_TRUE(ReadFile(RunDirectory() + "/logs/trainer.log").ok());
+  EXPECT_TRUE(ReadFile(RunDirectory() + "/logs/worker.log").ok());
+  EXPECT_TRUE(ServicesOf("whet-trainer").empty());
+  EXPECT_TRUE(ServicesOf("whet-worker").empty());
+
+  const WhetResult status = Whet({"status", RunDirectory(), "--json"});
+  EXPECT_EQ(status.exit_code, 0) << status.err;
+  const WhetResult report = Whet({"report", RunDirectory()});
+  EXPECT_EQ(report.exit_code, 0) << report.err;
+  EXPECT_TRUE(ReadFile(RunDirectory() + "/report.html").ok());
+  const WhetResult best = Whet({"best", RunDirectory(), "--json"});
+  EXPECT_EQ(best.exit_code, 0) << best.err;
+  EXPECT_THAT(best.out, HasSubstr("multiply"));
+
+  // A run directory is never overwritten, and a finished run has nothing left to do.
+  const WhetResult again = Whet({"run", Path("campaign.yaml"), "--run-dir", RunDirectory()});
+  EXPECT_NE(again.exit_code, 0);
+  EXPECT_THAT(again.err, HasSubstr("resume"));
+  const WhetResult resumed = Whet({"resume", RunDirectory()});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  ExpectComplete(2);
+}
+
+TEST_F(CampaignTest, WarmupComesFirstAndIsJournaledLikeEverythingElse) {
+  const std::string campaign = WriteCampaign(
+      2, absl::StrCat("warmup: {examples: ", WHETSTONE_SOURCE_DIR,
+                      "/prompts/warmup.jsonl, epochs: 0.05, batch_size: 8, lr: 1.0e-2, "
+                      "lr_warmup_steps: 1}\n"));
+  const WhetResult run = Whet({"run", campaign, "--run-dir", RunDirectory()});
+  ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
+  const Rows warmup = Journal("SELECT step, applied FROM updates WHERE phase = 1");
+  ASSERT_GE(warmup.size(), 2u);
+  const std::vector<nlohmann::json> metrics = Metrics();
+  ASSERT_EQ(metrics.size(), warmup.size() + 2);
+  for (size_t i = 0; i < warmup.size(); ++i) {
+    EXPECT_EQ(metrics[i]["phase"], "warmup");
+    EXPECT_FALSE(metrics[i].contains("reward"));
+  }
+  EXPECT_LT(metrics[warmup.size() - 1]["loss"].get<double>(), metrics[0]["loss"].get<double>());
+  EXPECT_EQ(Verdicts().size(), 8u);
+}
+
+TEST_F(CampaignTest, TheSmallRealModelInHalfPrecision) {
+  const std::string campaign = WriteCampaign(1, "local: {dtype: bf16, device: cpu}\n");
+  const WhetResult run = Whet({"run", campaign, "--run-dir", RunDirectory(), "--set",
+                               "model=" + SmallModel(), "--set", "generate.max_new_tokens=48"},
+                              seconds(240));
+  ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
+  ExpectComplete(1);
+}
+
+// Services as an operator runs them, and the cluster's hosts played by one private sshd.
+class SshCampaignTest : public WhetTest {
+ protected:
+  void SetUp() override {
+    WhetTest::SetUp();
+    auto sshd = PrivateSshd::Start();
+    ASSERT_TRUE(sshd.ok()) << sshd.status();
+    sshd_ = *std::move(sshd);
+    trainer_ = std::make_unique<BackgroundProgram>(
+        std::vector<std::string>{Binary("whet-trainer"), "serve", "--listen",
+                                 "unix:" + Path("trainer.sock"), "--threads", "1", "--dtype",
+                                 "fp32", "--device", "cpu"},
+        dir_->path());
+    worker_ = std::make_unique<BackgroundProgram>(
+        std::vector<std::string>{Binary("whet-worker"), "serve", "--listen",
+                                 "unix:" + Path("worker.sock")},
+        dir_->path());
+    ASSERT_TRUE(Eventually([&] {
+      return access(Path("trainer.sock").c_str(), F_OK) == 0 &&
+             access(Path("worker.sock").c_str(), F_OK) == 0;
+    })) << trainer_->err()
+        << worker_->err();
+  }
+
+  std::string Cluster(const std::string& ssh_config) const {
+    return absl::StrCat("cluster:\n  trainer: {ssh: gpu01, socket: ", Path("trainer.sock"),
+                        "}\n  workers: [{ssh: \"cpu[01-01]\", socket: ", Path("worker.sock"),
+                        "}]\n  ssh_config: ", ssh_config, "\n");
+  }
+
+  std::unique_ptr<PrivateSshd> sshd_;
+  std::unique_ptr<BackgroundProgram> trainer_;
+  std::unique_ptr<BackgroundProgram> worker_;
+};
+
+TEST_F(SshCampaignTest, RunsThroughSshAndSurvivesALostConnection) {
+  const std::string campaign = WriteCampaign(12, Cluster(sshd_->ssh_config()));
+  const auto run = StartWhet({"run", campaign, "--run-dir", RunDirectory()});
+  ASSERT_TRUE(Eventually([&] { return Metrics().size() >= 2 || run->Ended(); }))
+      << run->out() << run->err();
+  ASSERT_TRUE(sshd_->Stop().ok());
+  ASSERT_TRUE(sshd_->Restart().ok());
+  const WhetResult result = run->Wait(seconds(120));
+  ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  ExpectComplete(12);
+  EXPECT_FALSE(trainer_->Ended()) << "a campaign must leave remote services alone";
+  EXPECT_FALSE(worker_->Ended());
+}
+
+TEST_F(SshCampaignTest, DoctorFindsEverythingInOrder) {
+  const std::string campaign = WriteCampaign(2, Cluster(sshd_->ssh_config()));
+  const WhetResult doctor = Whet({"doctor", campaign, "--json"});
+  for (const char* check : {"campaign", "problem", "trainer gpu01: ssh", "worker cpu01: ssh",
+                            "worker cpu01: sandbox", "worker cpu01: noise"}) {
+    EXPECT_THAT(doctor.out, HasSubstr(check));
+  }
+  ASSERT_TRUE(doctor.json().is_object()) << doctor.out;
+  EXPECT_THAT(doctor.out, HasSubstr("host key, key and"));
+}
+
+}  // namespace
+}  // namespace whetstone

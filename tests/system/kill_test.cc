@@ -1,0 +1,124 @@
+// Whatever is killed, whenever: nothing is generated or measured twice, nothing is lost, nothing
+// outlives its owner.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tests/system/whet_fixture.h"
+
+namespace whetstone {
+namespace {
+
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+constexpr int kSteps = 10;
+
+class KillTest : public WhetTest {
+ protected:
+  // A run that has done `steps` steps and goes on.
+  std::unique_ptr<BackgroundProgram> RunUntil(size_t steps) {
+    auto run = StartWhet({"run", WriteCampaign(kSteps), "--run-dir", RunDirectory()});
+    EXPECT_TRUE(Eventually([&] { return Metrics().size() >= steps || run->Ended(); }));
+    EXPECT_FALSE(run->Ended()) << run->out() << run->err();
+    return run;
+  }
+  // `before` must still be there, word for word.
+  static void ExpectKept(const Rows& before, const Rows& after, const char* what) {
+    for (const auto& [key, row] : before) {
+      const auto it = after.find(key);
+      ASSERT_NE(it, after.end()) << what << " " << key << " is lost";
+      EXPECT_EQ(it->second, row) << what << " " << key << " was made anew";
+    }
+  }
+  void ResumeToTheEnd() {
+    const Rows rollouts = Rollouts();
+    const Rows verdicts = Verdicts();
+    const WhetResult resumed = Whet({"resume", RunDirectory()});
+    ASSERT_EQ(resumed.exit_code, 0) << resumed.out << resumed.err;
+    ExpectComplete(kSteps);
+    ExpectKept(rollouts, Rollouts(), "rollout");
+    ExpectKept(verdicts, Verdicts(), "verdict");
+  }
+};
+
+TEST_F(KillTest, WhetKilledTakesItsServicesAlongAndResumes) {
+  const auto run = RunUntil(3);
+  ASSERT_EQ(ServicesOf("whet-trainer").size(), 1u);
+  ASSERT_EQ(ServicesOf("whet-worker").size(), 1u);
+  run->Signal(SIGKILL);
+  const auto killed = std::chrono::steady_clock::now();
+  EXPECT_TRUE(Eventually(
+      [&] { return ServicesOf("whet-trainer").empty() && ServicesOf("whet-worker").empty(); }));
+  EXPECT_LT(std::chrono::steady_clock::now() - killed, seconds(2));
+  ResumeToTheEnd();
+}
+
+TEST_F(KillTest, ResumeAtOnceCopesWithADyingPredecessor) {
+  const auto run = RunUntil(1);
+  run->Signal(SIGKILL);
+  ResumeToTheEnd();
+}
+
+TEST_F(KillTest, WhetKilledAgainAndAgainStillReachesTheEnd) {
+  RunUntil(1)->Signal(SIGKILL);
+  for (size_t steps = 3; steps <= 7; steps += 2) {
+    const auto resumed = StartWhet({"resume", RunDirectory()});
+    ASSERT_TRUE(Eventually([&] { return Metrics().size() >= steps || resumed->Ended(); }))
+        << resumed->out() << resumed->err();
+    resumed->Signal(SIGKILL);
+    resumed->Wait(seconds(5));
+  }
+  ResumeToTheEnd();
+}
+
+TEST_F(KillTest, KilledTrainerIsRestartedAndCaughtUp) {
+  const auto run = RunUntil(3);
+  const Rows rollouts = Rollouts();
+  const auto trainers = ServicesOf("whet-trainer");
+  ASSERT_EQ(trainers.size(), 1u);
+  kill(trainers[0], SIGKILL);
+  const WhetResult result = run->Wait(seconds(120));
+  ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  ExpectComplete(kSteps);
+  ExpectKept(rollouts, Rollouts(), "rollout");
+  EXPECT_THAT(result.out + result.err, HasSubstr("trainer"));
+}
+
+TEST_F(KillTest, KilledWorkerIsRestarted) {
+  const auto run = RunUntil(2);
+  const Rows verdicts = Verdicts();
+  const auto workers = ServicesOf("whet-worker");
+  ASSERT_EQ(workers.size(), 1u);
+  kill(workers[0], SIGKILL);
+  const WhetResult result = run->Wait(seconds(120));
+  ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  ExpectComplete(kSteps);
+  ExpectKept(verdicts, Verdicts(), "verdict");
+}
+
+TEST_F(KillTest, InterruptEndsCleanlyAndResumeGoesOn) {
+  const auto run = RunUntil(2);
+  run->Signal(SIGINT);
+  const WhetResult stopped = run->Wait(seconds(60));
+  EXPECT_EQ(stopped.exit_code, 130) << stopped.out << stopped.err;
+  EXPECT_THAT(stopped.out + stopped.err, HasSubstr("whet resume"));
+  EXPECT_TRUE(ServicesOf("whet-trainer").empty());
+  EXPECT_TRUE(ServicesOf("whet-worker").empty());
+  ResumeToTheEnd();
+}
+
+TEST_F(KillTest, ARunThatIsAliveCanNotBeResumed) {
+  const auto run = RunUntil(1);
+  const WhetResult second = Whet({"resume", RunDirectory()});
+  EXPECT_NE(second.exit_code, 0);
+  EXPECT_THAT(second.err, HasSubstr(absl::StrCat(run->pid()))) << "say who owns it";
+  run->Signal(SIGKILL);
+}
+
+}  // namespace
+}  // namespace whetstone
