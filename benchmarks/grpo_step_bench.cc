@@ -133,11 +133,12 @@ absl::StatusOr<StepTimes> RunStep(const Flags& flags, int step, const Tokenizer&
   if (!result.applied) return absl::InternalError(result.skip_reason);
   std::fprintf(stderr,
                "step %d: generate %.2f s (processor %.2f), update %.2f s (processor %.2f), entropy "
-               "%.3f, grad_norm %.3f, importance ratio %.4f\n",
+               "%.3f, grad_norm %.3f, importance ratio %.4f, |old - sampling| %.5f\n",
                step + 1, times.generate_s, generate_processor_s, times.update_s,
                ProcessorSeconds() - processor, result.metrics["entropy"],
                result.metrics["grad_norm"],
-               result.metrics["sampling/importance_sampling_ratio/mean"]);
+               result.metrics["sampling/importance_sampling_ratio/mean"],
+               result.metrics["sampling/sampling_logp_difference/mean"]);
   return times;
 }
 

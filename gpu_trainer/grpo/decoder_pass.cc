@@ -27,8 +27,8 @@ DecoderPass::DecoderPass(const ModelConfig& config, const Weights& weights)
       shape_{.heads = config.heads, .kv_heads = config.kv_heads, .head_dim = config.head_dim} {}
 
 int64_t DecoderPass::KeptBytesPerToken(const ModelConfig& c, torch::ScalarType dtype) {
-  const int64_t numbers = 2 * c.hidden + c.qkv_rows() + c.heads * c.head_dim + 2 * c.intermediate;
-  const int64_t f32 = 2 + c.heads;
+  const int64_t numbers = c.qkv_rows() + c.heads * c.head_dim + 2 * c.intermediate;
+  const int64_t f32 = 2 * c.hidden + 2 + c.heads;
   return c.layers * (numbers * static_cast<int64_t>(torch::elementSize(dtype)) + 4 * f32);
 }
 
@@ -50,7 +50,7 @@ torch::Tensor DecoderPass::Forward(const PackedBatch& batch, bool for_backward) 
 
   kept_.clear();
   kept_.resize(for_backward ? weights_.layers.size() : 0);
-  torch::Tensor x = weights_.embed.index_select(0, ids_);
+  torch::Tensor x = weights_.embed.index_select(0, ids_).to(torch::kFloat);
   for (size_t l = 0; l < weights_.layers.size(); ++l) {
     x = LayerForward(weights_.layers[l], x, for_backward ? &kept_[l] : nullptr);
   }
@@ -69,11 +69,11 @@ torch::Tensor DecoderPass::LayerForward(const LayerWeights& w, const torch::Tens
   RopeInPlace(qkv, config_.heads + config_.kv_heads, config_.head_dim, positions_, rope_,
               /*backward=*/false);
   AttentionResult attention = AttentionForward(shape_, blocks_, qkv);
-  torch::Tensor middle = Linear(attention.out, w.o).add_(x);
+  torch::Tensor middle = ResidualAdd(x, Linear(attention.out, w.o));
 
   auto [normed2, middle_rstd] = RmsNormForward(middle, w.post_norm, config_.rms_eps);
   torch::Tensor gate_up = Linear(normed2, w.gate_up);
-  torch::Tensor y = Linear(SwigluForward(gate_up), w.down).add_(middle);
+  torch::Tensor y = ResidualAdd(middle, Linear(SwigluForward(gate_up), w.down));
   if (kept != nullptr) {
     *kept = {.input = x,
              .input_rstd = input_rstd,
@@ -89,11 +89,12 @@ torch::Tensor DecoderPass::LayerForward(const LayerWeights& w, const torch::Tens
 torch::Tensor DecoderPass::LayerBackward(const LayerWeights& w, Kept kept, torch::Tensor dy,
                                          LayerWeights& g) const {
   // MLP. dy, the gradient of the layer's result, is also that of the residual past it.
+  const torch::ScalarType compute = w.down.scalar_type();
   {
-    const torch::Tensor swiglu = SwigluForward(kept.gate_up);
-    AddWeightGradient(dy, swiglu, g.down);
+    const torch::Tensor dy_rounded = dy.to(compute);
+    AddWeightGradient(dy_rounded, SwigluForward(kept.gate_up), g.down);
+    SwigluBackwardInPlace(torch::mm(dy_rounded, w.down), kept.gate_up);
   }
-  SwigluBackwardInPlace(torch::mm(dy, w.down), kept.gate_up);
   const torch::Tensor& dgate_up = kept.gate_up;
   AddWeightGradient(dgate_up, RmsNormForward(kept.middle, w.post_norm, config_.rms_eps).y,
                     g.gate_up);
@@ -102,9 +103,12 @@ torch::Tensor DecoderPass::LayerBackward(const LayerWeights& w, Kept kept, torch
   kept.gate_up = torch::Tensor();
 
   // Attention.
-  AddWeightGradient(dy, kept.attention.out, g.o);
-  torch::Tensor dqkv =
-      AttentionBackward(shape_, blocks_, kept.qkv, kept.attention, torch::mm(dy, w.o));
+  torch::Tensor dqkv;
+  {
+    const torch::Tensor dy_rounded = dy.to(compute);
+    AddWeightGradient(dy_rounded, kept.attention.out, g.o);
+    dqkv = AttentionBackward(shape_, blocks_, kept.qkv, kept.attention, torch::mm(dy_rounded, w.o));
+  }
   RopeInPlace(dqkv, config_.heads + config_.kv_heads, config_.head_dim, positions_, rope_,
               /*backward=*/true);
   AddWeightGradient(dqkv, RmsNormForward(kept.input, w.input_norm, config_.rms_eps).y, g.qkv);
@@ -118,12 +122,12 @@ void DecoderPass::Backward(const torch::Tensor& dhidden, Weights& gradients) {
   torch::NoGradGuard no_grad;
   TORCH_CHECK(!kept_.empty(), "Backward without Forward(for_backward)");
   torch::Tensor dx = torch::zeros_like(last_);
-  RmsNormBackward(dhidden.to(last_.scalar_type()), last_, weights_.final_norm, last_rstd_, dx,
+  RmsNormBackward(dhidden.to(weights_.dtype()), last_, weights_.final_norm, last_rstd_, dx,
                   gradients.final_norm);
   for (size_t l = weights_.layers.size(); l-- > 0;) {
     dx = LayerBackward(weights_.layers[l], std::move(kept_[l]), dx, gradients.layers[l]);
   }
-  gradients.embed.index_add_(0, ids_, dx.to(torch::kFloat));
+  gradients.embed.index_add_(0, ids_, dx);
   kept_.clear();
   last_ = torch::Tensor();
 }

@@ -5,9 +5,10 @@
 //   … HeadLoss(hidden, weights.lm_head, …, &gradient) …
 //   pass.Backward(gradient.hidden, gradients);
 //
-// No autograd: a layer keeps its input, qkv, attention output, middle residual and gate_up (12 KB a
-// token for SmolLM2-135M) and recomputes norms and SwiGLU, and gradients go straight into fp32
-// accumulators. Values are rounded to the compute type wherever transformers rounds them.
+// No autograd: a layer keeps its input, qkv, attention output, middle residual and gate_up (14 KB a
+// token and layer for SmolLM2-135M) and recomputes norms and SwiGLU, and gradients go straight into
+// fp32 accumulators. As in generation the residual stream is fp32; what enters a matrix product is
+// rounded to the compute type.
 // Not thread-safe. Borrows config and weights. Throws c10::Error.
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_DECODER_PASS_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_DECODER_PASS_H_
@@ -41,15 +42,16 @@ class DecoderPass {
 
  private:
   struct Kept {
-    torch::Tensor input;  // [T, C]
+    torch::Tensor input;  // [T, C] f32
     torch::Tensor input_rstd;
     torch::Tensor qkv;  // [T, (H + 2K) D], rotated
     AttentionResult attention;
-    torch::Tensor middle;  // [T, C], after attention
+    torch::Tensor middle;  // [T, C] f32, after attention
     torch::Tensor middle_rstd;
     torch::Tensor gate_up;  // [T, 2I]
   };
 
+  // x, dy and both results are the residual stream and its gradient, [T, C] f32.
   torch::Tensor LayerForward(const LayerWeights& w, const torch::Tensor& x, Kept* kept) const;
   torch::Tensor LayerBackward(const LayerWeights& w, Kept kept, torch::Tensor dy,
                               LayerWeights& gradients) const;
@@ -63,7 +65,7 @@ class DecoderPass {
   torch::Tensor ids_;        // [T] i64
   torch::Tensor positions_;  // [T] i32
   std::vector<Kept> kept_;
-  torch::Tensor last_;  // [T, C], before the final norm
+  torch::Tensor last_;  // [T, C] f32, before the final norm
   torch::Tensor last_rstd_;
 };
 

@@ -3,9 +3,9 @@
 //
 //   kernels::Row<uint16_t>().swiglu_forward(gate_up, n, c, y);
 //
-// T is float or bf16 (as uint16_t). All arithmetic is in float; a value that transformers rounds
-// to the compute type in between is rounded here too. Rows are contiguous; `n` counts rows, `c`
-// numbers of one row. Sums run in an order that depends only on `c`. Compiled for several
+// T, the compute type, is float or bf16 (as uint16_t). All arithmetic is in float, and the residual
+// stream with its gradient is kept in float, as in generation. Rows are contiguous; `n` counts
+// rows, `c` numbers of one row. Sums run in an order that depends only on `c`. Compiled for several
 // instruction sets; the best one for this machine is picked at first use. Thread-safe.
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_ROW_KERNELS_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_ROW_KERNELS_H_
@@ -34,12 +34,14 @@ struct AdamWStep {
 
 template <typename T>
 struct RowKernels {
-  // y = round(x * rstd) * weight, rstd[row] = 1 / sqrt(mean(x^2) + eps).
-  void (*rms_norm_forward)(const T* x, const T* weight, int64_t n, int64_t c, float eps, T* y,
+  // y[i] = x[i] + delta[i].
+  void (*residual_add)(const float* x, const T* delta, int64_t n, float* y);
+  // y = x * rstd * weight, rstd[row] = 1 / sqrt(mean(x^2) + eps).
+  void (*rms_norm_forward)(const float* x, const T* weight, int64_t n, int64_t c, float eps, T* y,
                            float* rstd);
   // dx += the gradient of x; dweight [c] += that of the weight.
-  void (*rms_norm_backward)(const T* dy, const T* x, const T* weight, const float* rstd, int64_t n,
-                            int64_t c, T* dx, float* dweight);
+  void (*rms_norm_backward)(const T* dy, const float* x, const T* weight, const float* rstd,
+                            int64_t n, int64_t c, float* dx, float* dweight);
   // Rotates `heads` heads of `d` numbers at the start of each row (rows `stride` apart) by the
   // angles of positions[row]; cos and sin [length, d/2]. `direction` -1 rotates back, which is the
   // gradient.

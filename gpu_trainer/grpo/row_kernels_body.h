@@ -15,7 +15,6 @@ using simd::Exp;
 using simd::kLanes;
 using simd::Load;
 using simd::LoadPart;
-using simd::RoundTo;
 using simd::Splat;
 using simd::Store;
 using simd::StorePart;
@@ -31,7 +30,16 @@ WHETSTONE_INLINE void ForEachVector(int64_t n, const Full& full, const Part& par
 }
 
 template <typename T>
-void RmsNormForwardOf(const T* x, const T* weight, int64_t n, int64_t c, float eps, T* y,
+void ResidualAddOf(const float* x, const T* delta, int64_t n, float* y) {
+  ForEachVector(
+      n, [&](int64_t i) { Store(y + i, Load(x + i) + Load(delta + i)); },
+      [&](int64_t i, int64_t rest) {
+        StorePart(y + i, LoadPart(x + i, rest) + LoadPart(delta + i, rest), rest);
+      });
+}
+
+template <typename T>
+void RmsNormForwardOf(const float* x, const T* weight, int64_t n, int64_t c, float eps, T* y,
                       float* rstd) {
   for (int64_t row = 0; row < n; ++row, x += c, y += c) {
     V squares{};
@@ -44,18 +52,17 @@ void RmsNormForwardOf(const T* x, const T* weight, int64_t n, int64_t c, float e
     const float r = 1.0f / std::sqrt(Sum(squares) / static_cast<float>(c) + eps);
     rstd[row] = r;
     ForEachVector(
-        c, [&](int64_t i) { Store(y + i, RoundTo<T>(Load(x + i) * r) * Load(weight + i)); },
+        c, [&](int64_t i) { Store(y + i, Load(x + i) * r * Load(weight + i)); },
         [&](int64_t i, int64_t rest) {
-          StorePart(y + i, RoundTo<T>(LoadPart(x + i, rest) * r) * LoadPart(weight + i, rest),
-                    rest);
+          StorePart(y + i, LoadPart(x + i, rest) * r * LoadPart(weight + i, rest), rest);
         });
   }
 }
 
 // With h = x * rstd and g = dy * weight: dx = rstd * (g - h * mean(g * h)), dweight = dy * h.
 template <typename T>
-void RmsNormBackwardOf(const T* dy, const T* x, const T* weight, const float* rstd, int64_t n,
-                       int64_t c, T* dx, float* dweight) {
+void RmsNormBackwardOf(const T* dy, const float* x, const T* weight, const float* rstd, int64_t n,
+                       int64_t c, float* dx, float* dweight) {
   for (int64_t row = 0; row < n; ++row, dy += c, x += c, dx += c) {
     const float r = rstd[row];
     V dot{};
@@ -125,11 +132,11 @@ void SwigluForwardOf(const T* gate_up, int64_t n, int64_t c, T* y) {
         c,
         [&](int64_t i) {
           const V g = Load(gate_up + i);
-          Store(y + i, RoundTo<T>(g * Sigmoid(g)) * Load(gate_up + c + i));
+          Store(y + i, g * Sigmoid(g) * Load(gate_up + c + i));
         },
         [&](int64_t i, int64_t rest) {
           const V g = LoadPart(gate_up + i, rest);
-          StorePart(y + i, RoundTo<T>(g * Sigmoid(g)) * LoadPart(gate_up + c + i, rest), rest);
+          StorePart(y + i, g * Sigmoid(g) * LoadPart(gate_up + c + i, rest), rest);
         });
   }
 }
@@ -264,6 +271,7 @@ void AdamWOf(const AdamWStep& step, const float* gradient, int64_t n, float* mom
 
 template <typename T>
 void Fill(RowKernels<T>* out) {
+  out->residual_add = ResidualAddOf<T>;
   out->rms_norm_forward = RmsNormForwardOf<T>;
   out->rms_norm_backward = RmsNormBackwardOf<T>;
   out->rope = RopeOf<T>;

@@ -71,21 +71,6 @@ WHETSTONE_INLINE void StorePart(T* p, V x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) p[i] = all[i];
 }
 
-// What a value becomes when stored as T and read again.
-template <typename T>
-WHETSTONE_INLINE V RoundTo(V x);
-template <>
-WHETSTONE_INLINE V RoundTo<float>(V x) {
-  return x;
-}
-template <>
-WHETSTONE_INLINE V RoundTo<uint16_t>(V x) {
-  const VI wide = __builtin_convertvector(ToBf16(x), VI) << 16;
-  V y;
-  std::memcpy(&y, &wide, sizeof(y));
-  return y;
-}
-
 // The order of additions is fixed, so a sum has the same bits wherever it is computed.
 WHETSTONE_INLINE float Sum(V x) {
   float lanes[kLanes];

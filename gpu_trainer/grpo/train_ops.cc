@@ -15,18 +15,29 @@ int64_t RowGrain(int64_t columns) { return std::max<int64_t>(1, 16384 / columns)
 
 }  // namespace
 
+torch::Tensor ResidualAdd(const torch::Tensor& x, const torch::Tensor& delta) {
+  if (!x.is_cpu()) return x + delta;
+  torch::Tensor y = torch::empty_like(x);
+  DispatchCompute(delta, [&]<typename T>() {
+    at::parallel_for(0, x.numel(), 1 << 15, [&](int64_t begin, int64_t end) {
+      kernels::Row<T>().residual_add(Raw<float>(x) + begin, Raw<T>(delta) + begin, end - begin,
+                                     Raw<float>(y) + begin);
+    });
+  });
+  return y;
+}
+
 RmsNormResult RmsNormForward(const torch::Tensor& x, const torch::Tensor& weight, double eps) {
   if (!x.is_cpu()) {
-    const torch::Tensor wide = x.to(torch::kFloat);
-    const torch::Tensor rstd = (wide.square().mean(-1) + eps).rsqrt();
-    return {(wide * rstd.unsqueeze(-1)).to(x.scalar_type()) * weight, rstd};
+    const torch::Tensor rstd = (x.square().mean(-1) + eps).rsqrt();
+    return {(x * rstd.unsqueeze(-1) * weight).to(weight.scalar_type()), rstd};
   }
   const int64_t c = x.size(1);
-  RmsNormResult result{torch::empty_like(x),
-                       torch::empty({x.size(0)}, x.options().dtype(torch::kFloat))};
-  DispatchCompute(x, [&]<typename T>() {
+  RmsNormResult result{torch::empty(x.sizes(), weight.options()),
+                       torch::empty({x.size(0)}, x.options())};
+  DispatchCompute(weight, [&]<typename T>() {
     at::parallel_for(0, x.size(0), RowGrain(c), [&](int64_t begin, int64_t end) {
-      kernels::Row<T>().rms_norm_forward(Raw<T>(x) + begin * c, Raw<T>(weight), end - begin, c,
+      kernels::Row<T>().rms_norm_forward(Raw<float>(x) + begin * c, Raw<T>(weight), end - begin, c,
                                          static_cast<float>(eps), Raw<T>(result.y) + begin * c,
                                          Raw<float>(result.rstd) + begin);
     });
@@ -38,23 +49,23 @@ void RmsNormBackward(const torch::Tensor& dy, const torch::Tensor& x, const torc
                      const torch::Tensor& rstd, torch::Tensor dx, torch::Tensor dweight) {
   const int64_t rows = x.size(0), c = x.size(1);
   if (!x.is_cpu()) {
-    const torch::Tensor h = x.to(torch::kFloat) * rstd.unsqueeze(-1);
-    const torch::Tensor dyf = dy.to(torch::kFloat);
-    const torch::Tensor g = dyf * weight.to(torch::kFloat);
-    dweight.add_((dyf * h).sum(0));
-    dx.add_(((g - h * (g * h).mean(-1, true)) * rstd.unsqueeze(-1)).to(dx.scalar_type()));
+    const torch::Tensor h = x * rstd.unsqueeze(-1);
+    const torch::Tensor g = dy * weight.to(torch::kFloat);
+    dweight.add_((dy * h).sum(0));
+    dx.add_((g - h * (g * h).mean(-1, true)) * rstd.unsqueeze(-1));
     return;
   }
   // A fixed number of partial sums, so that the result does not depend on the number of threads.
   constexpr int64_t kParts = 16;
   torch::Tensor partial = torch::zeros({kParts, c}, dweight.options());
-  DispatchCompute(x, [&]<typename T>() {
+  DispatchCompute(weight, [&]<typename T>() {
     at::parallel_for(0, kParts, 1, [&](int64_t first, int64_t last) {
       for (int64_t part = first; part < last; ++part) {
         const int64_t begin = rows * part / kParts, end = rows * (part + 1) / kParts;
-        kernels::Row<T>().rms_norm_backward(
-            Raw<T>(dy) + begin * c, Raw<T>(x) + begin * c, Raw<T>(weight), Raw<float>(rstd) + begin,
-            end - begin, c, Raw<T>(dx) + begin * c, Raw<float>(partial) + part * c);
+        kernels::Row<T>().rms_norm_backward(Raw<T>(dy) + begin * c, Raw<float>(x) + begin * c,
+                                            Raw<T>(weight), Raw<float>(rstd) + begin, end - begin,
+                                            c, Raw<float>(dx) + begin * c,
+                                            Raw<float>(partial) + part * c);
       }
     });
   });

@@ -1,7 +1,7 @@
 // The element-wise layers of a decoder with hand-written gradients, over whole tensors: hand loops
 // (row_kernels.h) spread over the threads on the CPU, LibTorch's own operations elsewhere.
-// Nothing here is recorded by autograd. Dtypes: float or bf16, all tensors of one call alike unless
-// said; every tensor contiguous. T rows.
+// Nothing here is recorded by autograd. The residual stream and its gradient are f32, everything
+// else is of the compute type, float or bf16. Every tensor is contiguous. T rows.
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_TRAIN_OPS_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_TRAIN_OPS_H_
 
@@ -11,12 +11,16 @@
 
 namespace whetstone {
 
+// x [T, C] f32 + delta [T, C] → f32.
+torch::Tensor ResidualAdd(const torch::Tensor& x, const torch::Tensor& delta);
+
 struct RmsNormResult {
-  torch::Tensor y;     // [T, C]
+  torch::Tensor y;     // [T, C], the weight's dtype
   torch::Tensor rstd;  // [T] f32
 };
+// x [T, C] f32, weight [C].
 RmsNormResult RmsNormForward(const torch::Tensor& x, const torch::Tensor& weight, double eps);
-// dx [T, C] += the gradient of x; dweight [C] f32 += that of the weight.
+// dx [T, C] f32 += the gradient of x; dweight [C] f32 += that of the weight.
 void RmsNormBackward(const torch::Tensor& dy, const torch::Tensor& x, const torch::Tensor& weight,
                      const torch::Tensor& rstd, torch::Tensor dx, torch::Tensor dweight);
 
