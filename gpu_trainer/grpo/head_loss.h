@@ -3,8 +3,8 @@
 // grow with vocabulary × tokens.
 //
 // A loss that is a sum over tokens needs no second pass: as soon as a chunk's log-probabilities are
-// known the objective says how much each counts, and the chunk's logits turn into their own
-// gradient in place. (Liger kernel, arXiv 2410.10989, does the same for cross entropy.)
+// known the objective says how much each counts, and the gradient follows from the same logits.
+// (Liger kernel, arXiv 2410.10989, does the same for cross entropy.)
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_HEAD_LOSS_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_HEAD_LOSS_H_
 

@@ -31,10 +31,6 @@ T* Raw(const torch::Tensor& tensor) {
   }
 }
 
-// One such number.
-inline float RawToFloat(float x) { return x; }
-inline float RawToFloat(uint16_t bits) { return at::BFloat16(bits, at::BFloat16::from_bits()); }
-
 }  // namespace whetstone
 
 #endif  // WHETSTONE_GPU_TRAINER_GRPO_RAW_H_

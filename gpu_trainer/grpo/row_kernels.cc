@@ -2,10 +2,11 @@
 
 namespace whetstone::kernels {
 
-#define WHETSTONE_DECLARE_ISA(isa) \
-  namespace isa {                  \
-  template <typename T>            \
-  void Fill(RowKernels<T>* out);   \
+#define WHETSTONE_DECLARE_ISA(isa)                                           \
+  namespace isa {                                                            \
+  template <typename T>                                                      \
+  void Fill(RowKernels<T>* out);                                             \
+  SoftmaxRow SoftmaxStatistics(const float* logits, int64_t c, float scale); \
   }
 WHETSTONE_DECLARE_ISA(generic)
 #if defined(__x86_64__)
@@ -14,17 +15,31 @@ WHETSTONE_DECLARE_ISA(avx512)
 #endif
 #undef WHETSTONE_DECLARE_ISA
 
+namespace {
+
+enum class Isa { kGeneric, kAvx2, kAvx512 };
+
+Isa BestIsa() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+    return Isa::kAvx512;
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Isa::kAvx2;
+#endif
+  return Isa::kGeneric;
+}
+
+}  // namespace
+
 template <typename T>
 const RowKernels<T>& Row() {
   static const RowKernels<T> best = [] {
     RowKernels<T> table;
     generic::Fill(&table);
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) avx2::Fill(&table);
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-      avx512::Fill(&table);
-    }
+    if (BestIsa() == Isa::kAvx2) avx2::Fill(&table);
+    if (BestIsa() == Isa::kAvx512) avx512::Fill(&table);
 #endif
     return table;
   }();
@@ -32,6 +47,15 @@ const RowKernels<T>& Row() {
 }
 template const RowKernels<float>& Row();
 template const RowKernels<uint16_t>& Row();
+
+SoftmaxRow SoftmaxStatistics(const float* logits, int64_t c, float scale) {
+  static const Isa isa = BestIsa();
+#if defined(__x86_64__)
+  if (isa == Isa::kAvx512) return avx512::SoftmaxStatistics(logits, c, scale);
+  if (isa == Isa::kAvx2) return avx2::SoftmaxStatistics(logits, c, scale);
+#endif
+  return generic::SoftmaxStatistics(logits, c, scale);
+}
 
 double SumOfSquares(const float* x, int64_t n) {
   constexpr int64_t kLanes = 16;

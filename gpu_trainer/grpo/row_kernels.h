@@ -51,11 +51,9 @@ struct RowKernels {
   void (*swiglu_forward)(const T* gate_up, int64_t n, int64_t c, T* y);
   // Replaces gate_up by its gradient.
   void (*swiglu_backward)(const T* dy, int64_t n, int64_t c, T* gate_up);
-  SoftmaxRow (*softmax_statistics)(const T* logits, int64_t c, float scale);
-  // Replaces one row of logits by the gradient of
-  // coefficient * log softmax(scale * logits)[target].
-  void (*softmax_gradient)(T* logits, int64_t c, float scale, float log_sum, float coefficient,
-                           int64_t target);
+  // The gradient of coefficient * log softmax(scale * logits)[target] by one row of logits.
+  void (*softmax_gradient)(const float* logits, int64_t c, float scale, float log_sum,
+                           float coefficient, int64_t target, T* gradient);
   // sum[i] += x[i].
   void (*accumulate)(const T* x, int64_t n, float* sum);
   // Updates moments and master in place and writes `weight`, the rounded copy that computes.
@@ -65,6 +63,9 @@ struct RowKernels {
 
 template <typename T>
 const RowKernels<T>& Row();
+
+// Of one row of logits, compiled the same way.
+SoftmaxRow SoftmaxStatistics(const float* logits, int64_t c, float scale);
 
 // In double; NaN or infinite if an entry is.
 double SumOfSquares(const float* x, int64_t n);

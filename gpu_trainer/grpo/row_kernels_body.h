@@ -167,15 +167,14 @@ void SwigluBackwardOf(const T* dy, int64_t n, int64_t c, T* gate_up) {
   }
 }
 
-template <typename T>
-SoftmaxRow SoftmaxStatisticsOf(const T* logits, int64_t c, float scale) {
+SoftmaxRow SoftmaxStatisticsOf(const float* logits, int64_t c, float scale) {
   constexpr float kLowest = -3.4e38f;
   V most = Splat(kLowest);
   ForEachVector(
       c, [&](int64_t i) { most = simd::Max(most, Load(logits + i) * scale); },
       [&](int64_t i, int64_t rest) {
         for (int64_t j = 0; j < rest; ++j) {
-          const float x = simd::ToFloat(logits[i + j]) * scale;
+          const float x = logits[i + j] * scale;
           if (x > most[j]) most[j] = x;
         }
       });
@@ -191,7 +190,7 @@ SoftmaxRow SoftmaxStatisticsOf(const T* logits, int64_t c, float scale) {
       },
       [&](int64_t i, int64_t rest) {
         for (int64_t j = 0; j < rest; ++j) {
-          const float x = simd::ToFloat(logits[i + j]) * scale - top;
+          const float x = logits[i + j] * scale - top;
           const float e = std::exp(x);
           sum[j] += e;
           weighted[j] += x * e;
@@ -203,24 +202,22 @@ SoftmaxRow SoftmaxStatisticsOf(const T* logits, int64_t c, float scale) {
 }
 
 template <typename T>
-void SoftmaxGradientOf(T* logits, int64_t c, float scale, float log_sum, float coefficient,
-                       int64_t target) {
-  // A large negative probability would need no exponential; a zero coefficient needs none at all.
-  if (coefficient == 0) {
+void SoftmaxGradientOf(const float* logits, int64_t c, float scale, float log_sum,
+                       float coefficient, int64_t target, T* gradient) {
+  if (coefficient == 0) {  // no exponentials needed
     ForEachVector(
-        c, [&](int64_t i) { Store(logits + i, V{}); },
-        [&](int64_t i, int64_t rest) { StorePart(logits + i, V{}, rest); });
+        c, [&](int64_t i) { Store(gradient + i, V{}); },
+        [&](int64_t i, int64_t rest) { StorePart(gradient + i, V{}, rest); });
     return;
   }
   const float factor = coefficient * scale;
-  const float at_target =
-      factor * (1.0f - std::exp(simd::ToFloat(logits[target]) * scale - log_sum));
   ForEachVector(
-      c, [&](int64_t i) { Store(logits + i, Exp(Load(logits + i) * scale - log_sum) * -factor); },
+      c, [&](int64_t i) { Store(gradient + i, Exp(Load(logits + i) * scale - log_sum) * -factor); },
       [&](int64_t i, int64_t rest) {
-        StorePart(logits + i, Exp(LoadPart(logits + i, rest) * scale - log_sum) * -factor, rest);
+        StorePart(gradient + i, Exp(LoadPart(logits + i, rest) * scale - log_sum) * -factor, rest);
       });
-  StorePart(logits + target, Splat(at_target), 1);
+  const float p = std::exp(logits[target] * scale - log_sum);
+  StorePart(gradient + target, Splat(factor * (1.0f - p)), 1);
 }
 
 template <typename T>
@@ -277,10 +274,13 @@ void Fill(RowKernels<T>* out) {
   out->rope = RopeOf<T>;
   out->swiglu_forward = SwigluForwardOf<T>;
   out->swiglu_backward = SwigluBackwardOf<T>;
-  out->softmax_statistics = SoftmaxStatisticsOf<T>;
   out->softmax_gradient = SoftmaxGradientOf<T>;
   out->accumulate = AccumulateOf<T>;
   out->adamw = AdamWOf<T>;
+}
+
+SoftmaxRow SoftmaxStatistics(const float* logits, int64_t c, float scale) {
+  return SoftmaxStatisticsOf(logits, c, scale);
 }
 
 template void Fill(RowKernels<float>* out);
