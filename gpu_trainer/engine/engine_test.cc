@@ -1,0 +1,284 @@
+#include "gpu_trainer/engine/engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "gpu_trainer/engine/kv_cache.h"
+#include "gpu_trainer/ops/cpu.h"
+#include "gpu_trainer/tokenizer/byte_level.h"
+#include "gpu_trainer/tokenizer/utf8.h"
+
+namespace whetstone {
+namespace {
+
+using ::testing::HasSubstr;
+
+// 256 bytes, <eos> = 256 and padding to 260.
+std::string ByteTokenizerJson() {
+  std::string vocab;
+  for (size_t byte = 0; byte < 256; ++byte) {
+    std::string symbol;
+    AppendUtf8(ByteAlphabet()[byte], &symbol);
+    if (symbol == "\"" || symbol == "\\") symbol.insert(0, "\\");
+    vocab += "\"" + symbol + "\":" + std::to_string(byte) + ",";
+  }
+  return R"({"model":{"type":"BPE","merges":[],"vocab":{)" + vocab +
+         R"("<eos>":256}},"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false},)"
+         R"("added_tokens":[{"id":256,"content":"<eos>","special":true,"normalized":false}]})";
+}
+
+class EngineTest : public ::testing::TestWithParam<torch::ScalarType> {
+ protected:
+  EngineTest()
+      : config_(*ParseModelConfig(
+            R"({"model_type": "qwen2", "hidden_size": 48, "num_hidden_layers": 2,
+                "num_attention_heads": 6, "num_key_value_heads": 2, "intermediate_size": 64,
+                "vocab_size": 260, "max_position_embeddings": 300, "eos_token_id": 256})",
+            "test")),
+        weights_(RandomWeights(config_, GetParam(), 5)),
+        tokenizer_(*Tokenizer::Parse(ByteTokenizerJson(), "test")) {
+    torch::NoGradGuard no_grad;
+    // Wide enough that distributions are far from uniform.
+    for (auto& [name, tensor] : weights_.Named()) {
+      if (!absl::EndsWith(name, "norm")) tensor.mul_(8);
+    }
+  }
+
+  GenerateSpec Spec(int groups, int samples, int tokens) {
+    GenerateSpec spec;
+    spec.seed = 3;
+    spec.sampling.max_new_tokens = tokens;
+    spec.sampling.ignore_eos = true;
+    for (int g = 0; g < groups; ++g) {
+      PromptGroupSpec group;
+      group.problem = g;
+      group.ids = tokenizer_->Encode(std::string(static_cast<size_t>(3 + 61 * g), 'a') + "bc");
+      for (int s = 0; s < samples; ++s) group.samples.push_back(s);
+      spec.groups.push_back(group);
+    }
+    return spec;
+  }
+
+  using Completions = std::map<std::pair<int, int>, Completion>;
+  Completions Run(const GenerateSpec& spec, const EngineOptions& options = {}) {
+    Engine engine(config_, weights_, *tokenizer_, options);
+    Completions all;
+    const absl::Status status =
+        engine.Generate(spec, {.on_completion =
+                                   [&](Completion c) {
+                                     all[{c.problem, c.sample}] = std::move(c);
+                                   },
+                               .on_progress = {},
+                               .cancelled = {}});
+    EXPECT_TRUE(status.ok()) << status;
+    return all;
+  }
+
+  absl::Status Error(const GenerateSpec& spec) {
+    return Engine(config_, weights_, *tokenizer_).Generate(spec, {});
+  }
+
+  ModelConfig config_;
+  Weights weights_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Types, EngineTest, ::testing::Values(torch::kFloat, torch::kBFloat16),
+                         [](const auto& info) {
+                           return info.param == torch::kFloat ? "Float32" : "BFloat16";
+                         });
+
+TEST_P(EngineTest, DecodeEqualsPrefill) {
+  const GenerateSpec spec = Spec(3, 4, 90);
+  const Completions all = Run(spec);
+  ASSERT_EQ(all.size(), 12u);
+  Engine engine(config_, weights_, *tokenizer_);
+  for (const auto& [key, completion] : all) {
+    const std::vector<int32_t>& prompt = spec.groups[static_cast<size_t>(key.first)].ids;
+    std::vector<int32_t> ids = prompt;
+    ids.insert(ids.end(), completion.ids.begin(), completion.ids.end());
+    ASSERT_EQ(completion.ids.size(), 90u);
+    const auto scored = engine.Score(ids);
+    ASSERT_TRUE(scored.ok()) << scored.status();
+    double ratio = 0;
+    for (size_t i = 0; i < completion.ids.size(); ++i) {
+      const float again = (*scored)[prompt.size() - 1 + i];
+      if (HasAvx512Kernels()) {
+        ASSERT_EQ(completion.logprobs[i], again) << "token " << i;
+      } else if (GetParam() == torch::kFloat) {
+        ASSERT_NEAR(completion.logprobs[i], again, 1e-4) << "token " << i;
+      }
+      ratio += std::exp(std::abs(completion.logprobs[i] - again));
+    }
+    EXPECT_LE(ratio / static_cast<double>(completion.ids.size()), 1.05);
+  }
+}
+
+TEST_P(EngineTest, TokensDoNotDependOnTheBatch) {
+  if (!HasAvx512Kernels()) GTEST_SKIP() << "equal only up to rounding without AVX-512";
+  const Completions all = Run(Spec(3, 5, 40));
+  // Two at a time, so that sequences wait, slots are used again and prompts come and go.
+  const Completions few = Run(Spec(3, 5, 40), {.sequences_max = 2, .kv_bytes_max = 1 << 30});
+  const Completions one = Run(Spec(3, 5, 40), {.sequences_max = 128, .kv_bytes_max = 1});
+  for (const auto& [key, completion] : all) {
+    EXPECT_EQ(completion.ids, few.at(key).ids);
+    EXPECT_EQ(completion.logprobs, few.at(key).logprobs);
+    EXPECT_EQ(completion.ids, one.at(key).ids);
+  }
+  GenerateSpec alone = Spec(3, 5, 40);
+  alone.groups = {alone.groups[1]};
+  alone.groups[0].samples = {3};
+  EXPECT_EQ(Run(alone).at({1, 3}).ids, all.at({1, 3}).ids);
+  // Samples differ from each other.
+  EXPECT_NE(all.at({1, 3}).ids, all.at({1, 4}).ids);
+}
+
+TEST_P(EngineTest, AnUpdateIsSeenAtOnce) {
+  const GenerateSpec spec = Spec(1, 2, 20);
+  Engine engine(config_, weights_, *tokenizer_);
+  Completions before, after;
+  auto collect = [](Completions* to) {
+    return GenerateSink{.on_completion =
+                            [to](Completion c) {
+                              (*to)[{c.problem, c.sample}] = std::move(c);
+                            },
+                        .on_progress = {},
+                        .cancelled = {}};
+  };
+  ASSERT_TRUE(engine.Generate(spec, collect(&before)).ok());
+  {
+    torch::NoGradGuard no_grad;
+    weights_.layers[1].down.neg_();
+  }
+  ASSERT_TRUE(engine.Generate(spec, collect(&after)).ok());
+  EXPECT_NE(before.at({0, 0}).ids, after.at({0, 0}).ids);
+  EXPECT_EQ(after.at({0, 0}).ids, Run(spec).at({0, 0}).ids);
+}
+
+TEST_P(EngineTest, Endings) {
+  GenerateSpec spec = Spec(1, 60, 40);
+  spec.sampling.ignore_eos = false;
+  spec.stop_ids = {'e', 'q'};
+  int stopped = 0;
+  for (const auto& [key, c] : Run(spec)) {
+    const int32_t last = c.ids.back();
+    const bool ends = last == 256 || last == 'e' || last == 'q';
+    EXPECT_EQ(c.finish == Completion::Finish::kStop, ends);
+    EXPECT_TRUE(ends || c.ids.size() == 40u);
+    stopped += ends;
+  }
+  EXPECT_GT(stopped, 0);
+
+  // The context ends first: 300 positions, a prompt of 127.
+  spec = Spec(3, 1, 1000);
+  for (const auto& [key, c] : Run(spec)) {
+    const size_t prompt = spec.groups[static_cast<size_t>(key.first)].ids.size();
+    EXPECT_EQ(c.ids.size(), 300 - prompt);
+    EXPECT_EQ(c.finish, Completion::Finish::kLength);
+    EXPECT_EQ(c.text, ToValidUtf8(c.text));
+  }
+}
+
+TEST_P(EngineTest, StopStringsCutTheText) {
+  GenerateSpec spec = Spec(1, 8, 60);
+  const Completions free = Run(spec);
+  // Two neighbouring tokens of a completion whose text is plain ASCII there.
+  const Completion& model = free.at({0, 0});
+  std::string stop;
+  for (size_t i = 5; i + 1 < model.ids.size() && stop.empty(); ++i) {
+    if (model.ids[i] < 128 && model.ids[i + 1] < 128) {
+      stop = {static_cast<char>(model.ids[i]), static_cast<char>(model.ids[i + 1])};
+    }
+  }
+  ASSERT_FALSE(stop.empty());
+  spec.sampling.stop = {"never in there", stop};
+  const Completion cut = Run(spec).at({0, 0});
+  EXPECT_EQ(cut.finish, Completion::Finish::kStop);
+  EXPECT_THAT(cut.text, ::testing::Not(HasSubstr(stop)));
+  EXPECT_EQ(model.text.substr(0, cut.text.size()), cut.text);
+  EXPECT_EQ(cut.ids, std::vector<int32_t>(model.ids.begin(),
+                                          model.ids.begin() + static_cast<long>(cut.ids.size())));
+}
+
+TEST_P(EngineTest, ProgressAndCancelling) {
+  const GenerateSpec spec = Spec(2, 3, 30);
+  Engine engine(config_, weights_, *tokenizer_);
+  GenerateStatus last;
+  int completions = 0, asked = 0;
+  ASSERT_TRUE(engine
+                  .Generate(spec, {.on_completion = [&](const Completion&) { ++completions; },
+                                   .on_progress = [&](const GenerateStatus& s) { last = s; },
+                                   .cancelled = {}})
+                  .ok());
+  EXPECT_EQ(last.tokens, 2 * 3 * 30);
+  EXPECT_EQ(last.completions, 6);
+  EXPECT_EQ(last.active, 0);
+  EXPECT_EQ(completions, 6);
+
+  const absl::Status status =
+      engine.Generate(spec, {.on_completion = {},
+                             .on_progress = [&](const GenerateStatus& s) { last = s; },
+                             .cancelled = [&] { return ++asked == 5; }});
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(last.tokens, 5 * 6 - 6);
+}
+
+TEST_P(EngineTest, BadRequestsAreRefused) {
+  auto message = [&](const std::function<void(GenerateSpec*)>& change) {
+    GenerateSpec spec = Spec(1, 1, 4);
+    change(&spec);
+    const absl::Status status = Error(spec);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    return std::string(status.message());
+  };
+  EXPECT_THAT(message([](auto* s) { s->groups[0].ids = {}; }), HasSubstr("without tokens"));
+  EXPECT_THAT(message([](auto* s) { s->groups[0].ids = {1, 260}; }), HasSubstr("260"));
+  EXPECT_THAT(message([](auto* s) { s->groups[0].ids = {-1}; }), HasSubstr("-1"));
+  EXPECT_THAT(message([](auto* s) { s->groups[0].ids.assign(300, 1); }), HasSubstr("context"));
+  EXPECT_THAT(message([](auto* s) { s->sampling.max_new_tokens = 0; }), HasSubstr("max_new"));
+  EXPECT_THAT(message([](auto* s) { s->sampling.temperature = -1; }), HasSubstr("temperature"));
+  EXPECT_THAT(message([](auto* s) { s->sampling.temperature = NAN; }), HasSubstr("temperature"));
+  EXPECT_THAT(message([](auto* s) { s->sampling.top_p = 0; }), HasSubstr("top_p"));
+  EXPECT_THAT(message([](auto* s) { s->sampling.top_k = -1; }), HasSubstr("top_k"));
+  EXPECT_TRUE(Error(GenerateSpec{}).ok());  // nothing asked, nothing done
+
+  torch::NoGradGuard no_grad;
+  weights_.final_norm.fill_(NAN);
+  EXPECT_EQ(Error(Spec(1, 1, 4)).code(), absl::StatusCode::kInternal);
+}
+
+TEST_P(EngineTest, PackedAndPlainCachesAgree) {
+  if (!HasAvx512Kernels()) GTEST_SKIP() << "the packed cache needs AVX-512";
+  torch::manual_seed(6);
+  const double tolerance = GetParam() == torch::kFloat ? 1e-5 : 3e-2;
+  for (const int64_t prompt : {1, 63, 64, 65, 200}) {
+    auto packed = MakePackedKvCache(config_, GetParam(), 5, 70);
+    auto plain = MakePlainKvCache(config_, GetParam(), torch::kCPU, 5, 70);
+    const auto random = [&](int64_t n) { return torch::randn({n, 10, 8}); };
+    for (const int32_t prefix : {0, 1}) {
+      const torch::Tensor qkv = random(prompt + prefix);
+      const torch::Tensor a = packed->Prefill(prefix, 0, qkv).to(torch::kFloat);
+      const torch::Tensor b = plain->Prefill(prefix, 0, qkv).to(torch::kFloat);
+      EXPECT_LT((a - b).abs().max().item<double>(), tolerance) << prompt;
+    }
+    for (int64_t t = 0; t < 70; ++t) {
+      // Prefix 0 in slots 4 and 0, prefix 1 in slot 2, which starts later.
+      std::vector<DecodeRow> rows = {{0, 4, t}, {0, 0, t}};
+      if (t >= 10) rows.push_back({1, 2, t - 10});
+      const torch::Tensor qkv = random(static_cast<int64_t>(rows.size()));
+      const torch::Tensor a = packed->Attend(0, qkv, rows).to(torch::kFloat);
+      const torch::Tensor b = plain->Attend(0, qkv, rows).to(torch::kFloat);
+      ASSERT_LT((a - b).abs().max().item<double>(), tolerance) << prompt << " " << t;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace whetstone
