@@ -13,9 +13,9 @@ namespace jinja {
 namespace {
 
 // A template that runs away is stopped rather than followed.
-constexpr int64_t kStepsMax = 10'000'000;
+constexpr int64_t kStepsMax = 1'000'000;
 constexpr size_t kOutputBytesMax = size_t{64} << 20;
-constexpr int64_t kRangeMax = 100'000;
+constexpr int64_t kRangeMax = 10'000;
 constexpr int kMacroDepthMax = 50;
 
 // One rendering. Names live in scopes: a loop's body and a macro have their own, `if` has not.
@@ -149,6 +149,7 @@ class Interpreter {
     }
     if (items.empty()) return All(node.otherwise);
     for (size_t i = 0; i < items.size(); ++i) {
+      if (++steps_ > kStepsMax) return Fail(node.line, "the template runs away");
       scopes_.emplace_back();
       RETURN_IF_ERROR(Bind(node, items[i], &scopes_.back()));
       const int64_t index = static_cast<int64_t>(i), n = static_cast<int64_t>(items.size());
