@@ -1,9 +1,12 @@
-// Causal attention over packed trees (packing.h), forward and backward, without padding and with
-// each prefix attended to in place: no token's keys are copied to the branches that share them.
+// Causal attention over packed trees (packing.h), forward and backward, without padding.
 //
-// A branch's queries see two sets of keys, the prefix and their own branch. The two are attended to
-// apart and merged exactly by their log-sum-exps; the backward pass runs once per part with the
-// merged output and log-sum-exp (Dao et al., FlashAttention, arXiv 2205.14135, for both).
+// The work is cut into runs (a prefix over itself; a branch over its prefix and itself) times kv
+// heads; each is a task of its own. A task gathers its keys and values, the prefix's included (some
+// 30 KB: copying them costs far less than a second pass over the queries would), and takes the
+// queries 128 positions at a time, all query heads of the kv head together. Scores and their sums
+// are f32, probabilities are rounded to the compute type for the next product, as in
+// FlashAttention (Dao et al., arXiv 2205.14135), whose backward formulas these are. The order of
+// all additions is fixed, whatever the number of threads.
 //
 //   AttentionResult a = AttentionForward(shape, blocks, qkv);
 //   torch::Tensor dqkv = AttentionBackward(shape, blocks, qkv, a, dout);
