@@ -71,8 +71,10 @@ torch::Tensor Products(const torch::Tensor& a, const torch::Tensor& b) {
 // One run and kv head.
 class Task {
  public:
-  Task(const AttentionShape& shape, const Run& run, int64_t kv_head, const torch::Tensor& qkv)
-      : shape_(shape),
+  Task(const AttentionShape& shape, const Run& run, int64_t kv_head, const torch::Tensor& qkv,
+       bool plain)
+      : plain_(plain),
+        shape_(shape),
         run_(run),
         kv_head_(kv_head),
         r_(shape.heads / shape.kv_heads),
@@ -85,13 +87,7 @@ class Task {
     ForEachTile([&](int64_t first, int64_t end) {
       const int64_t n = run_.prefix + end;
       const torch::Tensor scores = Products(Queries(qkv_, first, end), keys_.narrow(0, 0, n));
-      torch::Tensor p = torch::empty(scores.sizes(), qkv_.options());
-      DispatchCompute(p, [&]<typename T>() {
-        for (int64_t i = 0; i < scores.size(0); ++i) {
-          LogSum(result, first, i) = kernels::Row<T>().attention_softmax(
-              Raw<float>(scores) + i * n, n, Valid(first, i), scale_, Raw<T>(p) + i * n);
-        }
-      });
+      const torch::Tensor p = Probabilities(scores, first, end, result);
       PutQueries(torch::mm(p, values_.narrow(0, 0, n)), result.out, first, end);
     });
   }
@@ -107,15 +103,7 @@ class Task {
       const torch::Tensor keys = keys_.narrow(0, 0, n), values = values_.narrow(0, 0, n);
       const torch::Tensor queries = Queries(qkv_, first, end), dy = Queries(dout, first, end);
       const torch::Tensor scores = Products(queries, keys), dp = Products(dy, values);
-      torch::Tensor p = torch::empty(scores.sizes(), qkv_.options());
-      torch::Tensor ds = torch::empty(scores.sizes(), qkv_.options());
-      DispatchCompute(p, [&]<typename T>() {
-        for (int64_t i = 0; i < scores.size(0); ++i) {
-          kernels::Row<T>().attention_gradient(
-              Raw<float>(scores) + i * n, Raw<float>(dp) + i * n, n, Valid(first, i), scale_,
-              LogSum(forward, first, i), Raw<T>(p) + i * n, Raw<T>(ds) + i * n);
-        }
-      });
+      const auto [p, ds] = Gradients(scores, dp, first, end, forward);
       PutQueries(torch::mm(ds, keys), dqkv, first, end);
       sums.narrow(0, 0, n).narrow(1, 0, d).add_(torch::mm(ds.t(), queries));
       sums.narrow(0, 0, n).narrow(1, d, d).add_(torch::mm(p.t(), dy));
@@ -124,6 +112,64 @@ class Task {
   }
 
  private:
+  // The probabilities [M, n] of a tile's scores, in the compute type; stores their log sums.
+  torch::Tensor Probabilities(const torch::Tensor& scores, int64_t first, int64_t end,
+                              const AttentionResult& result) const {
+    const int64_t n = scores.size(1);
+    if (plain_) {
+      const torch::Tensor visible = Visible(scores, first);
+      const torch::Tensor log_sum = visible.logsumexp(-1);
+      LogSums(result, first, end).copy_(log_sum.view({end - first, r_}).t());
+      return (visible - log_sum.unsqueeze(1)).exp().to(qkv_.scalar_type());
+    }
+    torch::Tensor p = torch::empty(scores.sizes(), qkv_.options());
+    DispatchCompute(p, [&]<typename T>() {
+      for (int64_t i = 0; i < scores.size(0); ++i) {
+        LogSum(result, first, i) = kernels::Row<T>().attention_softmax(
+            Raw<float>(scores) + i * n, n, Valid(first, i), scale_, Raw<T>(p) + i * n);
+      }
+    });
+    return p;
+  }
+
+  // The probabilities again, and the gradient of the scores, given that of the probabilities.
+  std::pair<torch::Tensor, torch::Tensor> Gradients(const torch::Tensor& scores,
+                                                    const torch::Tensor& dp, int64_t first,
+                                                    int64_t end,
+                                                    const AttentionResult& forward) const {
+    const int64_t n = scores.size(1);
+    if (plain_) {
+      const torch::Tensor log_sum = LogSums(forward, first, end).t().reshape({-1, 1});
+      const torch::Tensor p = (Visible(scores, first) - log_sum).exp();
+      const torch::Tensor ds = p * (dp - (p * dp).sum(-1, /*keepdim=*/true)) * scale_;
+      return {p.to(qkv_.scalar_type()), ds.to(qkv_.scalar_type())};
+    }
+    torch::Tensor p = torch::empty(scores.sizes(), qkv_.options());
+    torch::Tensor ds = torch::empty(scores.sizes(), qkv_.options());
+    DispatchCompute(p, [&]<typename T>() {
+      for (int64_t i = 0; i < scores.size(0); ++i) {
+        kernels::Row<T>().attention_gradient(Raw<float>(scores) + i * n, Raw<float>(dp) + i * n, n,
+                                             Valid(first, i), scale_, LogSum(forward, first, i),
+                                             Raw<T>(p) + i * n, Raw<T>(ds) + i * n);
+      }
+    });
+    return {p, ds};
+  }
+
+  // The scaled scores, minus infinity where a row may not look.
+  torch::Tensor Visible(const torch::Tensor& scores, int64_t first) const {
+    const torch::Tensor position = torch::arange(scores.size(0), scores.device())
+                                       .div(r_, /*rounding_mode=*/"floor")
+                                       .add(run_.prefix + first)
+                                       .unsqueeze(1);
+    const torch::Tensor key = torch::arange(scores.size(1), scores.device()).unsqueeze(0);
+    return (scores * scale_).masked_fill(key > position, -INFINITY);
+  }
+  // The tile's part of log_sum, [R, positions].
+  torch::Tensor LogSums(const AttentionResult& result, int64_t first, int64_t end) const {
+    return result.log_sum.narrow(0, kv_head_ * r_, r_).narrow(1, run_.begin + first, end - first);
+  }
+
   template <typename F>
   void ForEachTile(const F& f) const {
     for (int64_t first = 0; first < run_.rows; first += kTilePositions) {
@@ -160,6 +206,7 @@ class Task {
                                             run_.begin + first + i / r_];
   }
 
+  const bool plain_;
   const AttentionShape& shape_;
   const Run run_;
   const int64_t kv_head_;
@@ -169,11 +216,12 @@ class Task {
   const torch::Tensor keys_, values_;
 };
 
-// body(task, run, kv_head) for all of them, over the threads.
+// body(task, run, kv_head) for all of them, over the threads; in turn where a device computes.
 template <typename F>
-void ForEachTask(const AttentionShape& shape, const std::vector<Run>& runs, const F& body) {
+void ForEachTask(const AttentionShape& shape, const std::vector<Run>& runs, bool on_cpu,
+                 const F& body) {
   const int64_t tasks = static_cast<int64_t>(runs.size()) * shape.kv_heads;
-  at::parallel_for(0, tasks, 1, [&](int64_t begin, int64_t end) {
+  at::parallel_for(0, tasks, on_cpu ? 1 : tasks, [&](int64_t begin, int64_t end) {
     torch::NoGradGuard no_grad;
     for (int64_t task = begin; task < end; ++task) {
       body(task, runs[task / shape.kv_heads], task % shape.kv_heads);
@@ -184,19 +232,21 @@ void ForEachTask(const AttentionShape& shape, const std::vector<Run>& runs, cons
 }  // namespace
 
 AttentionResult AttentionForward(const AttentionShape& shape, const std::vector<Block>& blocks,
-                                 const torch::Tensor& qkv) {
+                                 const torch::Tensor& qkv, bool plain) {
   AttentionResult result;
   result.out = torch::empty({qkv.size(0), shape.heads * shape.head_dim}, qkv.options());
   result.log_sum = torch::empty({shape.heads, qkv.size(0)}, qkv.options().dtype(torch::kFloat));
-  ForEachTask(shape, RunsOf(blocks), [&](int64_t, const Run& run, int64_t kv_head) {
-    Task(shape, run, kv_head, qkv).Forward(result);
+  plain = plain || !qkv.is_cpu();
+  ForEachTask(shape, RunsOf(blocks), qkv.is_cpu(), [&](int64_t, const Run& run, int64_t kv_head) {
+    Task(shape, run, kv_head, qkv, plain).Forward(result);
   });
   return result;
 }
 
 torch::Tensor AttentionBackward(const AttentionShape& shape, const std::vector<Block>& blocks,
                                 const torch::Tensor& qkv, const AttentionResult& forward,
-                                const torch::Tensor& dout) {
+                                const torch::Tensor& dout, bool plain) {
+  plain = plain || !qkv.is_cpu();
   const int64_t d = shape.head_dim;
   const std::vector<Run> runs = RunsOf(blocks);
   torch::Tensor dqkv = torch::empty_like(qkv);
@@ -204,9 +254,9 @@ torch::Tensor AttentionBackward(const AttentionShape& shape, const std::vector<B
   torch::Tensor dkv =
       torch::zeros({qkv.size(0), 2, shape.kv_heads, d}, qkv.options().dtype(torch::kFloat));
   std::vector<torch::Tensor> of_prefix(runs.size() * shape.kv_heads);
-  ForEachTask(shape, runs, [&](int64_t task, const Run& run, int64_t kv_head) {
+  ForEachTask(shape, runs, qkv.is_cpu(), [&](int64_t task, const Run& run, int64_t kv_head) {
     const torch::Tensor sums =
-        Task(shape, run, kv_head, qkv).Backward(forward, dout, dqkv).view({-1, 2, d});
+        Task(shape, run, kv_head, qkv, plain).Backward(forward, dout, dqkv).view({-1, 2, d});
     // A prefix's own run comes first; its rows are touched by nobody else until all are done.
     dkv.narrow(0, run.begin, run.rows)
         .select(2, kv_head)

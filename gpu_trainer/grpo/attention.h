@@ -34,14 +34,17 @@ struct AttentionResult {
   torch::Tensor log_sum;  // [H, T] f32: log sum exp of the scaled scores
 };
 
+// `plain`, below: LibTorch's operators in place of the hand loops, as on other devices than the
+// CPU.
+
 // qkv [T, (H + 2K) * D]: rotated queries, rotated keys, values. Scores are scaled by 1 / sqrt(D).
 AttentionResult AttentionForward(const AttentionShape& shape, const std::vector<Block>& blocks,
-                                 const torch::Tensor& qkv);
+                                 const torch::Tensor& qkv, bool plain = false);
 
 // The gradient of qkv [T, (H + 2K) * D], given that of out.
 torch::Tensor AttentionBackward(const AttentionShape& shape, const std::vector<Block>& blocks,
                                 const torch::Tensor& qkv, const AttentionResult& forward,
-                                const torch::Tensor& dout);
+                                const torch::Tensor& dout, bool plain = false);
 
 }  // namespace whetstone
 

@@ -149,6 +149,26 @@ TEST(DecoderPass, PackingAndChunkingDoNotMatter) {
   }
 }
 
+// What a CUDA device runs, held to the hand loops; longer than a tile.
+TEST(Attention, PlainOperatorsEqualTheHandLoops) {
+  torch::manual_seed(2);
+  const AttentionShape shape{.heads = 6, .kv_heads = 2, .head_dim = 10};
+  const std::vector<Block> blocks = {{.start = 0, .prefix = 5, .branches = {3, 0, 140}},
+                                     {.start = 148, .prefix = 20, .branches = {290}}};
+  for (const auto dtype : {torch::kFloat, torch::kBFloat16}) {
+    const double tolerance = dtype == torch::kFloat ? kFp32 : 1e-2;
+    const torch::Tensor qkv = torch::randn({458, 100}).to(dtype);
+    const torch::Tensor dout = torch::randn({458, 60}).to(dtype);
+    const AttentionResult hand = AttentionForward(shape, blocks, qkv);
+    const AttentionResult plain = AttentionForward(shape, blocks, qkv, /*plain=*/true);
+    EXPECT_LT(RelativeError(hand.out, plain.out), tolerance);
+    EXPECT_LT(RelativeError(hand.log_sum, plain.log_sum), kFp32);
+    EXPECT_LT(RelativeError(AttentionBackward(shape, blocks, qkv, hand, dout),
+                            AttentionBackward(shape, blocks, qkv, plain, dout, /*plain=*/true)),
+              tolerance);
+  }
+}
+
 TEST(HeadLoss, EntropyEqualsThePlainFormula) {
   torch::manual_seed(5);
   const torch::Tensor hidden = torch::randn({9, 12}), weight = torch::randn({101, 12});

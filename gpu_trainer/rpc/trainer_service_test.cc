@@ -23,8 +23,7 @@ using ::testing::HasSubstr;
 class TrainerServiceTest : public testing::Test {
  protected:
   void SetUp() override {
-    const std::string real =
-        std::string(getenv("HOME")) + "/.cache/whetstone/models/SmolLM2-135M-Instruct";
+    const std::string real = Real();
     ASSERT_TRUE(fs::exists(real + "/tokenizer.json"))
         << real << " is missing: run deploy/setup.sh, which provides the model";
     absl::StatusOr<TempDir> dir = TempDir::Make("rpc");
@@ -51,18 +50,21 @@ class TrainerServiceTest : public testing::Test {
   }
 
   // A fresh process, as far as the client can tell.
-  void Restart() {
+  void Restart(torch::ScalarType dtype = torch::kFloat) {
     stub_.reset();
     if (server_) server_->Shutdown();
     server_.reset();
     service_ = std::make_unique<TrainerService>(
-        TrainerOptions{.device = torch::kCPU, .dtype = torch::kFloat, .threads = 2, .learner = {}});
+        TrainerOptions{.device = torch::kCPU, .dtype = dtype, .threads = 2, .learner = {}});
     grpc::ServerBuilder builder;
     builder.RegisterService(service_.get());
     server_ = builder.BuildAndStart();
     stub_ = v1::Trainer::NewStub(server_->InProcessChannel({}));
   }
 
+  static std::string Real() {
+    return std::string(getenv("HOME")) + "/.cache/whetstone/models/SmolLM2-135M-Instruct";
+  }
   std::string Model() const { return dir_->path() + "/model"; }
   std::string Path(const std::string& name) const { return dir_->path() + "/" + name; }
 
@@ -310,6 +312,30 @@ TEST_F(TrainerServiceTest, InfoAnswersDuringGenerationAndCancellingStopsIt) {
   EXPECT_EQ(reader->Finish().error_code(), StatusCode::CANCELLED);
   // Another call gets its turn, which an uncancelled decoder would not give for minutes.
   EXPECT_TRUE(Generate(Prompt(1, 2)).status.ok());
+}
+
+// The model of the quickstart, in the type it trains in: it must have been set up.
+TEST_F(TrainerServiceTest, TheRealModelLearnsAnAnswer) {
+  Restart(torch::kBFloat16);
+  v1::TrainerInfo info;
+  const grpc::Status loaded = Load(Real(), &info);
+  ASSERT_TRUE(loaded.ok()) << loaded.error_message();
+  EXPECT_EQ(info.parameters(), 134515008);
+  const Generated rollouts = Generate(Prompt(2, 8));
+  ASSERT_TRUE(rollouts.status.ok()) << rollouts.status.error_message();
+  v1::UpdateResponse grpo, first, second;
+  v1::UpdateRequest step = Grpo(1, rollouts);
+  step.mutable_optimizer()->set_lr(0);
+  ASSERT_TRUE(Update(step, &grpo).ok());
+  EXPECT_TRUE(grpo.applied()) << grpo.skip_reason();
+  // Learning and sampling see the same distribution, but for bf16 rounding.
+  EXPECT_LT(grpo.metrics().at("sampling/sampling_logp_difference/mean"), 0.05);
+  v1::UpdateRequest warmup = Warmup(1);
+  warmup.mutable_optimizer()->set_lr(1e-4);
+  ASSERT_TRUE(Update(warmup, &first).ok());
+  warmup.mutable_name()->set_step(2);
+  ASSERT_TRUE(Update(warmup, &second).ok());
+  EXPECT_LT(second.metrics().at("loss"), 0.8 * first.metrics().at("loss"));
 }
 
 TEST_F(TrainerServiceTest, BadRequestsAreNamed) {
