@@ -21,8 +21,8 @@ constexpr int kSteps = 10;
 class KillTest : public WhetTest {
  protected:
   // A run that has done `steps` steps and goes on.
-  std::unique_ptr<BackgroundProgram> RunUntil(size_t steps) {
-    auto run = StartWhet({"run", WriteCampaign(kSteps), "--run-dir", RunDirectory()});
+  std::unique_ptr<BackgroundProgram> RunUntil(size_t steps, int steps_in_all = kSteps) {
+    auto run = StartWhet({"run", WriteCampaign(steps_in_all), "--run-dir", RunDirectory()});
     EXPECT_TRUE(Eventually([&] { return Metrics().size() >= steps || run->Ended(); }));
     EXPECT_FALSE(run->Ended()) << run->out() << run->err();
     return run;
@@ -113,7 +113,8 @@ TEST_F(KillTest, InterruptEndsCleanlyAndResumeGoesOn) {
 }
 
 TEST_F(KillTest, ARunThatIsAliveCanNotBeResumed) {
-  const auto run = RunUntil(1);
+  // So long that it lives on while the second one waits for the lock.
+  const auto run = RunUntil(1, 10'000);
   const WhetResult second = Whet({"resume", RunDirectory()});
   EXPECT_NE(second.exit_code, 0);
   EXPECT_THAT(second.err, HasSubstr(absl::StrCat(run->pid()))) << "say who owns it";
