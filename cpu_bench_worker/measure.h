@@ -29,6 +29,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/problem_hash.h"
 #include "whetstone/v1/problem.pb.h"
 #include "whetstone/v1/verdict.pb.h"
 #include "whetstone/v1/worker.pb.h"
@@ -47,10 +48,6 @@ struct MeasurerOptions {
   // tested on their own. The canonical hash and the technique tags are then empty.
   bool screen = true;
 };
-
-// SHA-256 (hex) over the deterministic serialization of `problem`: the key of PutProblem and
-// Measure.
-std::string ProblemHash(const v1::Problem& problem);
 
 class Measurer {
  public:
