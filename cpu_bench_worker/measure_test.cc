@@ -196,15 +196,8 @@ TEST_F(MeasureTest, CancelEndsWhatRuns) {
   for (size_t i = 0; i < ends.size(); ++i) {
     ids.push_back(absl::StrCat("cancel/", i));
     threads.emplace_back([&, i] {
-      // Different machine code each, or the cache would answer.
-      const std::string source = absl::StrCat(
-          "static int unused", i, ";\n",
-          Matmul(absl::StrCat(
-              "if (n == 12345) unused", i, " = ", i,
-              "; for (int i = 0; i < n; ++i) for (int j = 0; j < n; ++j) {"
-              "float s = 0; for (int k = 0; k < n; ++k) s += a[i * n + k] * b[k * n + j];"
-              "c[i * n + j] = s + ",
-              i, " * 0.0f; }")));
+      // Each runs until its limit, half a second, and is other machine code: none can have ended.
+      const std::string source = Matmul(absl::StrCat("for (volatile int i = 0;; i = ", i, ") {}"));
       ends[i] = measurer_->Measure(Request(ids[i], source, true)).status();
     });
   }
@@ -214,7 +207,7 @@ TEST_F(MeasureTest, CancelEndsWhatRuns) {
   for (std::thread& thread : threads) thread.join();
   int cancelled = 0;
   for (const absl::Status& status : ends) cancelled += absl::IsCancelled(status) ? 1 : 0;
-  EXPECT_GE(cancelled, 2) << "one slot: at most the first could have ended in time";
+  EXPECT_GE(cancelled, 3) << "at most one could have ended before a late Cancel";
 }
 
 TEST_F(MeasureTest, ManyCallersShareOneMeasurement) {

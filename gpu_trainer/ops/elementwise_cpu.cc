@@ -2,9 +2,10 @@
 
 #include <cmath>
 
-// GCC makes one version of a function per listed processor and picks at load time.
+// GCC makes one version of a function per listed feature level and picks at load time. (Levels, not
+// models: "arch=skylake-avx512" would be chosen on that very processor only.)
 #define WHETSTONE_VECTOR \
-  __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 
 namespace whetstone {
 namespace {
@@ -62,8 +63,9 @@ inline __attribute__((always_inline)) void RmsNormImpl(float* x, const float* de
 }
 
 template <typename T>
-inline __attribute__((always_inline)) void SiluMulImpl(const float* gate, const float* up,
-                                                       int64_t n, T* y) {
+inline __attribute__((always_inline)) void SiluMulImpl(const float* __restrict gate,
+                                                       const float* __restrict up, int64_t n,
+                                                       T* __restrict y) {
   for (int64_t i = 0; i < n; ++i) {
     Put(gate[i] / (1.0f + FastExp(-gate[i])) * up[i], y + i);
   }
