@@ -3,7 +3,6 @@
 #include <ATen/Parallel.h>
 
 #include <cmath>
-#include <vector>
 
 #include "gpu_trainer/grpo/raw.h"
 #include "gpu_trainer/grpo/row_kernels.h"
@@ -79,35 +78,6 @@ void AdamW::Step(const AdamWSettings& settings, double gradient_scale, const Wei
       });
     });
   }
-}
-
-double GradientNorm(const Weights& gradients, std::string* culprit) {
-  double total = 0;
-  for (const auto& [name, tensor] : gradients.Named()) {
-    double squares = 0;
-    if (tensor.is_cpu()) {
-      // Fixed parts, so that the sum does not depend on the number of threads.
-      const int64_t parts = (tensor.numel() + kGrain - 1) / kGrain;
-      std::vector<double> partial(parts);
-      const float* data = Raw<float>(tensor);
-      at::parallel_for(0, parts, 1, [&](int64_t first, int64_t last) {
-        for (int64_t p = first; p < last; ++p) {
-          const int64_t begin = p * kGrain;
-          partial[p] = kernels::SumOfSquares(data + begin,
-                                             std::min<int64_t>(kGrain, tensor.numel() - begin));
-        }
-      });
-      for (const double p : partial) squares += p;
-    } else {
-      squares = tensor.square().sum(torch::kDouble).item<double>();
-    }
-    if (!std::isfinite(squares)) {
-      *culprit = name;
-      return squares;
-    }
-    total += squares;
-  }
-  return std::sqrt(total);
 }
 
 void Clear(Weights& tensors) {

@@ -4,7 +4,6 @@
 // lose most updates: a step of 2e-5 changes 4 % of a 135M model's bf16 weights.
 //
 //   AdamW optimizer(config, weights);              // masters = weights, moments = 0
-//   double norm = GradientNorm(gradients);
 //   optimizer.Step(settings, scale, gradients, weights);
 //
 // Not thread-safe. Memory: 12 bytes a parameter.
@@ -12,8 +11,6 @@
 #define WHETSTONE_GPU_TRAINER_GRPO_ADAMW_H_
 
 #include <torch/torch.h>
-
-#include <string>
 
 #include "gpu_trainer/model/weights.h"
 
@@ -54,9 +51,6 @@ class AdamW {
   Weights masters_, moments1_, moments2_;
   int64_t steps_ = 0;
 };
-
-// The 2-norm over all gradients. Not finite: `culprit` names the first tensor that is not.
-double GradientNorm(const Weights& gradients, std::string* culprit);
 
 // Sets all to zero.
 void Clear(Weights& tensors);

@@ -15,17 +15,17 @@
 
 #include <torch/torch.h>
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gpu_trainer/grpo/adamw.h"
-#include "gpu_trainer/grpo/advantage.h"
 #include "gpu_trainer/grpo/decoder_pass.h"
 #include "gpu_trainer/grpo/head_loss.h"
-#include "gpu_trainer/grpo/loss.h"
 #include "gpu_trainer/grpo/packing.h"
 #include "whetstone/v1/trainer.pb.h"
 
@@ -72,14 +72,26 @@ class Learner {
   int64_t token_budget() const { return token_budget_; }
 
  private:
-  absl::Status CheckIds(absl::Span<const int32_t> ids, const std::string& where) const;
-  absl::Status CheckLength(int64_t tokens, const std::string& where) const;
-  absl::Status CheckGroup(const v1::RolloutGroup& group, const std::string& where) const;
+  class Stopwatch {
+   public:
+    double Seconds() const {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    }
+
+   private:
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  };
+
+  static absl::Status CheckSettings(const StepSettings& settings);
   // Forward and backward of one micro-batch into gradients_; without an objective only forward.
   HeadOutput RunBatch(const PackedBatch& batch, double temperature,
                       const TokenObjective& objective);
   // Norm, clipping, AdamW. False: not finite, the reason in `skip_reason`.
   bool ApplyGradients(const StepSettings& settings, double loss, UpdateResult* result);
+  // lr; num_tokens: learned; perf/packed_tokens: encoded, a shared prefix once; perf/tokens_per_s:
+  // encoded a second.
+  static void WriteSpeed(const StepSettings& settings, int64_t packed, int64_t learned,
+                         double seconds, UpdateResult* result);
 
   const ModelConfig& config_;
   Weights& weights_;
