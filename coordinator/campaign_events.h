@@ -81,6 +81,10 @@ struct CheckpointSaved {
   uint64_t call = 0;
   v1::SaveCheckpointResponse response;
 };
+struct CheckpointsRemoved {
+  uint64_t call = 0;
+  v1::RemoveCheckpointsResponse response;
+};
 struct ProblemKnown {
   uint64_t call = 0;
   v1::Calibration calibration;
@@ -96,11 +100,12 @@ struct Stop {};
 
 }  // namespace event
 
-using Event = std::variant<event::ServiceReady, event::ServiceLost, event::ServiceFailed,
-                           event::CallFailed, event::TrainerProbed, event::WorkerProbed,
-                           event::PolicyLoaded, event::Prompt, event::Completion, event::Progress,
-                           event::GenerateEnded, event::UpdateDone, event::CheckpointSaved,
-                           event::ProblemKnown, event::VerdictArrived, event::Tick, event::Stop>;
+using Event =
+    std::variant<event::ServiceReady, event::ServiceLost, event::ServiceFailed, event::CallFailed,
+                 event::TrainerProbed, event::WorkerProbed, event::PolicyLoaded, event::Prompt,
+                 event::Completion, event::Progress, event::GenerateEnded, event::UpdateDone,
+                 event::CheckpointSaved, event::CheckpointsRemoved, event::ProblemKnown,
+                 event::VerdictArrived, event::Tick, event::Stop>;
 
 // ---- actions ------------------------------------------------------------------------------------
 namespace action {
@@ -134,6 +139,10 @@ struct ReplayUpdate {
 struct SaveCheckpoint {
   uint64_t call = 0;
   std::string path;
+};
+struct RemoveCheckpoints {
+  uint64_t call = 0;
+  std::vector<std::string> paths;
 };
 struct PutProblem {
   uint64_t call = 0;
@@ -174,10 +183,11 @@ struct Finish {
 
 }  // namespace action
 
-using Action = std::variant<action::Record, action::Probe, action::LoadPolicy, action::Generate,
-                            action::Update, action::ReplayUpdate, action::SaveCheckpoint,
-                            action::PutProblem, action::Measure, action::CancelCall,
-                            action::StepDone, action::NewLeader, action::Notice, action::Finish>;
+using Action =
+    std::variant<action::Record, action::Probe, action::LoadPolicy, action::Generate,
+                 action::Update, action::ReplayUpdate, action::SaveCheckpoint,
+                 action::RemoveCheckpoints, action::PutProblem, action::Measure, action::CancelCall,
+                 action::StepDone, action::NewLeader, action::Notice, action::Finish>;
 
 }  // namespace whetstone
 

@@ -130,6 +130,7 @@ void World::Step(const Event& event) {
   if (const auto* e = std::get_if<event::GenerateEnded>(&event)) over(e->call);
   if (const auto* e = std::get_if<event::UpdateDone>(&event)) over(e->call);
   if (const auto* e = std::get_if<event::CheckpointSaved>(&event)) over(e->call);
+  if (const auto* e = std::get_if<event::CheckpointsRemoved>(&event)) over(e->call);
   if (const auto* e = std::get_if<event::VerdictArrived>(&event)) over(e->call);
   if (const auto* e = std::get_if<event::ProblemKnown>(&event)) over(e->call);
   const std::vector<Action> actions = state_->Handle(event, now_);
@@ -307,6 +308,22 @@ void World::Do(const action::SaveCheckpoint& a) {
   response.set_path(a.path);
   response.set_checksum(absl::StrCat(policy_.updates.size()));
   After(Draw(), event::CheckpointSaved{a.call, response});
+}
+
+void World::Do(const action::RemoveCheckpoints& a) {
+  computing_.insert(a.call);
+  v1::RemoveCheckpointsResponse response;
+  for (const std::string& path : a.paths) {
+    if (Fault(0.05)) {
+      response.add_failures(absl::StrCat("cannot remove ", path));
+    } else {
+      checkpoints_.erase(path);
+    }
+  }
+  if (Fault(0.05)) {
+    return After(1, event::CallFailed{a.call, absl::UnavailableError("connection reset")});
+  }
+  After(Draw(), event::CheckpointsRemoved{a.call, response});
 }
 
 void World::Do(const action::PutProblem& a) {

@@ -75,6 +75,7 @@ class World {
   void Do(const action::Update& a);
   void Do(const action::ReplayUpdate& a);
   void Do(const action::SaveCheckpoint& a);
+  void Do(const action::RemoveCheckpoints& a);
   void Do(const action::PutProblem& a);
   void Do(const action::Measure& a);
   void Do(const action::CancelCall& a);

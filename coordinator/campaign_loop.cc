@@ -185,6 +185,17 @@ absl::Status CampaignLoop::Do(const action::SaveCheckpoint& a) {
   return absl::OkStatus();
 }
 
+absl::Status CampaignLoop::Do(const action::RemoveCheckpoints& a) {
+  v1::RemoveCheckpointsRequest request;
+  request.mutable_paths()->Assign(a.paths.begin(), a.paths.end());
+  Start(a.call, [this, call = a.call, request](CallControl* control) -> Event {
+    auto reply = seams_.trainer->RemoveCheckpoints(request, Net(kRemoveDeadline, control));
+    if (!reply.ok()) return event::CallFailed{call, reply.status()};
+    return event::CheckpointsRemoved{call, *std::move(reply)};
+  });
+  return absl::OkStatus();
+}
+
 absl::Status CampaignLoop::Do(const action::PutProblem& a) {
   const PlannedProblem& problem = plan_->problems[a.problem];
   v1::PutProblemRequest request;

@@ -76,6 +76,11 @@ class EchoTrainer : public TrainerClient {
     return response;
   }
 
+  absl::StatusOr<v1::RemoveCheckpointsResponse> RemoveCheckpoints(
+      const v1::RemoveCheckpointsRequest&, const CallOptions&) override {
+    return v1::RemoveCheckpointsResponse();
+  }
+
   bool hang_ = false;
   std::atomic<bool> hanging_{false};
 

@@ -75,6 +75,7 @@ void CampaignState::Spend(Seconds now) {
       break;
     case TrainerOp::kLoad:
     case TrainerOp::kSave:
+    case TrainerOp::kRemove:
       times_.checkpoint += spent;
       break;
     case TrainerOp::kProbe:

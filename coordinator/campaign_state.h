@@ -70,7 +70,7 @@ class CampaignState {
   std::string StatusLine(Seconds now) const;
 
  private:
-  enum class TrainerOp { kNone, kProbe, kLoad, kGenerate, kUpdate, kReplay, kSave };
+  enum class TrainerOp { kNone, kProbe, kLoad, kGenerate, kUpdate, kReplay, kSave, kRemove };
   struct Trainer {
     bool up = false;
     bool probed = false;  // `info` is of the process that is there now
@@ -86,9 +86,10 @@ class CampaignState {
     Seconds retry_at = 0;  // probe again not before this
     int failures = 0;
     std::string last_error;
-    size_t load_choice = 0;    // 0: the newest checkpoint …
-    int64_t target = 0;        // position after the running load, update or replay
-    v1::UpdateRequest update;  // the running one
+    size_t load_choice = 0;             // 0: the newest checkpoint …
+    int64_t target = 0;                 // position after the running load, update or replay
+    std::vector<std::string> obsolete;  // checkpoints to remove
+    v1::UpdateRequest update;           // the running one
     v1::GenerateProgress progress;
   };
   struct WorkerState {
@@ -140,6 +141,7 @@ class CampaignState {
   void On(const event::GenerateEnded& e);
   void On(const event::UpdateDone& e);
   void On(const event::CheckpointSaved& e);
+  void On(const event::CheckpointsRemoved& e);
   void On(const event::ProblemKnown& e);
   void On(const event::VerdictArrived& e);
   void On(const event::Tick& e);

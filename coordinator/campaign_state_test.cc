@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "coordinator/campaign_fakes.h"
 #include "coordinator/deadlines.h"
@@ -36,6 +38,41 @@ TEST(CampaignStateTest, CheckpointsAtTheEndOfWarmupEveryNAndTheEnd) {
   }
   EXPECT_EQ(paths, (std::vector<std::string>{"/ckpt/warmup", "/ckpt/step-2", "/ckpt/step-4",
                                              "/ckpt/step-5"}));
+}
+
+TEST(CampaignStateTest, KeepsTheNewestCheckpointsAndTheBest) {
+  World world({.seed = 1, .faults = 0, .steps = 12, .warmup = 1});
+  CampaignPlan plan = world.plan();  // saves after warm-up and every second step
+  plan.campaign.mutable_checkpoint()->set_keep(2);
+  Ledger ledger(&plan);
+  const auto learn = [&](double reward) {
+    UpdateFact update;
+    *update.request.mutable_name() = plan.NameOf(ledger.position() + 1);
+    update.row["reward"] = reward;
+    ledger.Apply(update);
+  };
+  const auto save = [&] {
+    ledger.Apply(CheckpointFact{plan.NameOf(ledger.position()),
+                                plan.CheckpointPath(ledger.position()), "", 0});
+    return ObsoleteCheckpoints(plan, ledger);
+  };
+  learn(std::nan(""));  // warm-up has no reward
+  EXPECT_TRUE(save().empty());
+  learn(0.9);
+  learn(0.7);
+  EXPECT_TRUE(save().empty());
+  learn(0.1);
+  learn(0.2);
+  EXPECT_EQ(save(), std::vector<std::string>{"/ckpt/warmup"});
+  learn(0.8);
+  learn(0.5);
+  EXPECT_EQ(save(), std::vector<std::string>{"/ckpt/warmup"}) << "step-2 is the best";
+  learn(0.9);
+  learn(0.8);
+  EXPECT_EQ(save(), (std::vector<std::string>{"/ckpt/warmup", "/ckpt/step-2", "/ckpt/step-4"}));
+  plan.campaign.mutable_checkpoint()->set_keep_best(false);
+  learn(0.1);
+  EXPECT_EQ(ObsoleteCheckpoints(plan, ledger).size(), 3u);
 }
 
 TEST(CampaignStateTest, WarmupAloneAndGrpoAloneBothEnd) {

@@ -67,7 +67,13 @@ void CampaignState::TrainerTrouble(const absl::Status& status) {
     Finish(absl::Status(status.code(), absl::StrCat("can't load the model: ", status.message())));
     return;
   }
-  if (Hopeless(status) || ++trainer_.failures >= kTrainerFailuresMax) {
+  if (op == TrainerOp::kRemove)
+    trainer_.obsolete.clear();  // the next save asks for all of it again
+  if (op != TrainerOp::kRemove && Hopeless(status)) {
+    Finish(absl::Status(status.code(), absl::StrCat(name, ": ", status.message())));
+    return;
+  }
+  if (++trainer_.failures >= kTrainerFailuresMax) {
     Finish(absl::Status(status.code(), absl::StrCat(name, ": ", status.message())));
     return;
   }
@@ -112,6 +118,12 @@ void CampaignState::PumpTrainer() {
         TrainerOp::kSave,
         absl::StrCat("Trainer.SaveCheckpoint ", PhaseStep(plan_->NameOf(position))), kSaveDeadline);
     Emit(action::SaveCheckpoint{call, plan_->CheckpointPath(position)});
+    return;
+  }
+  if (!t.obsolete.empty()) {
+    const uint64_t call =
+        StartTrainer(TrainerOp::kRemove, "Trainer.RemoveCheckpoints", kRemoveDeadline);
+    Emit(action::RemoveCheckpoints{call, t.obsolete});
     return;
   }
   if (ledger_.done()) {
@@ -266,6 +278,17 @@ void CampaignState::On(const event::CheckpointSaved& e) {
   trainer_.failures = 0;
   Record(CheckpointFact{plan_->NameOf(ledger_.position()), e.response.path(), e.response.checksum(),
                         e.response.bytes()});
+  trainer_.obsolete = ObsoleteCheckpoints(*plan_, ledger_);
+}
+
+void CampaignState::On(const event::CheckpointsRemoved& e) {
+  if (trainer_.op != TrainerOp::kRemove || e.call != trainer_.call) return;
+  EndTrainer();
+  trainer_.failures = 0;
+  trainer_.obsolete.clear();
+  for (const std::string& failure : e.response.failures()) {
+    Emit(action::Notice{absl::StrCat("an old checkpoint stays: ", failure)});
+  }
 }
 
 }  // namespace whetstone

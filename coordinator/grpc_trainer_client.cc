@@ -42,6 +42,13 @@ class GrpcTrainerClient final : public TrainerClient {
         "Trainer.SaveCheckpoint", options,
         [&](auto* context, auto* reply) { return stub_->SaveCheckpoint(context, request, reply); });
   }
+  absl::StatusOr<v1::RemoveCheckpointsResponse> RemoveCheckpoints(
+      const v1::RemoveCheckpointsRequest& request, const CallOptions& options) override {
+    return Unary<v1::RemoveCheckpointsResponse>(
+        "Trainer.RemoveCheckpoints", options, [&](auto* context, auto* reply) {
+          return stub_->RemoveCheckpoints(context, request, reply);
+        });
+  }
 
  private:
   template <typename Reply, typename Call>

@@ -1,6 +1,7 @@
 #include "coordinator/ledger.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "common/sha256.h"
@@ -64,10 +65,23 @@ void Ledger::Set(const LeaderFact& fact) {
 void Ledger::Set(const UpdateFact& fact) {
   CHECK(plan_->PositionOf(fact.request.name()) == position_ + 1);
   ++position_;
+  const auto reward = fact.row.find("reward");
+  if (reward != fact.row.end() && std::isfinite(reward->second)) {
+    reward_sum_ += reward->second;
+    ++rewarded_steps_;
+  }
   OpenStep();
 }
 
-void Ledger::Set(const CheckpointFact& fact) { checkpoints_.push_back(fact); }
+void Ledger::Set(const CheckpointFact& fact) {
+  checkpoints_.push_back(fact);
+  checkpoint_rewards_.push_back(std::nullopt);
+  if (rewarded_steps_ > 0) {
+    checkpoint_rewards_.back() = reward_sum_ / static_cast<double>(rewarded_steps_);
+  }
+  reward_sum_ = 0;
+  rewarded_steps_ = 0;
+}
 
 void Ledger::Set(const CalibrationFact& fact) {
   calibrations_[{fact.host_id, fact.problem_hash}] = fact.calibration;
@@ -222,6 +236,22 @@ v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const Ledger& ledger
     *request.add_groups() = group;
   }
   return request;
+}
+
+std::vector<std::string> ObsoleteCheckpoints(const CampaignPlan& plan, const Ledger& ledger) {
+  const std::vector<CheckpointFact>& saved = ledger.checkpoints();
+  const size_t keep = static_cast<size_t>(plan.campaign.checkpoint().keep());
+  if (saved.size() <= keep) return {};
+  std::optional<size_t> best;
+  for (size_t i = 0; plan.campaign.checkpoint().keep_best() && i < saved.size(); ++i) {
+    const std::optional<double> reward = ledger.CheckpointReward(i);
+    if (reward && (!best || *reward >= *ledger.CheckpointReward(*best))) best = i;
+  }
+  std::vector<std::string> obsolete;
+  for (size_t i = 0; i + keep < saved.size(); ++i) {
+    if (i != best) obsolete.push_back(saved[i].path);
+  }
+  return obsolete;
 }
 
 }  // namespace whetstone

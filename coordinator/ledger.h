@@ -52,6 +52,9 @@ class Ledger {
   // Oldest first.
   const std::vector<CheckpointFact>& checkpoints() const { return checkpoints_; }
   bool CheckpointSaved(int64_t position) const;
+  // Of checkpoints()[i]: the mean of the GRPO steps' mean rewards since the checkpoint before it;
+  // nothing for one without such steps.
+  std::optional<double> CheckpointReward(size_t i) const { return checkpoint_rewards_[i]; }
   // The accepted leader of each problem, by problem id.
   const std::map<std::string, LeaderFact>& leaders() const { return leaders_; }
   // Null if that host never measured the problem.
@@ -79,6 +82,10 @@ class Ledger {
   int64_t position_ = 0;
   std::vector<GroupRecord> groups_;
   std::vector<CheckpointFact> checkpoints_;
+  std::vector<std::optional<double>> checkpoint_rewards_;  // one for each
+  // Of the steps since the last checkpoint.
+  double reward_sum_ = 0;
+  int64_t rewarded_steps_ = 0;
   std::map<std::string, LeaderFact> leaders_;
   std::map<std::pair<std::string, std::string>, v1::Calibration> calibrations_;
 };
@@ -89,6 +96,10 @@ v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const Ledger& ledger);
 
 // What is still to be sampled for the step under way; no groups if nothing.
 v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const Ledger& ledger);
+
+// Which checkpoints are not to be kept: all but the newest checkpoint.keep and, with
+// checkpoint.keep_best, the best.
+std::vector<std::string> ObsoleteCheckpoints(const CampaignPlan& plan, const Ledger& ledger);
 
 }  // namespace whetstone
 

@@ -1,6 +1,5 @@
 #include "coordinator/run_campaign.h"
 
-#include <filesystem>
 #include <memory>
 #include <vector>
 
@@ -18,20 +17,6 @@
 
 namespace whetstone {
 namespace {
-
-// Keeps the newest `keep` checkpoints of a trainer on this machine; a remote trainer's disk is its
-// operator's.
-void PruneCheckpoints(const Ledger& ledger, int keep, Console* console) {
-  const std::vector<CheckpointFact>& saved = ledger.checkpoints();
-  for (size_t i = 0; i + static_cast<size_t>(keep) < saved.size(); ++i) {
-    std::error_code error;
-    std::filesystem::remove_all(saved[i].path, error);
-    if (error) {
-      console->Notice(
-          absl::StrCat("cannot remove the old checkpoint ", saved[i].path, ": ", error.message()));
-    }
-  }
-}
 
 const PlannedProblem& FindProblem(const CampaignPlan& plan, const std::string& id) {
   for (const PlannedProblem& problem : plan.problems) {
@@ -97,9 +82,6 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
   };
   seams.on_checkpoint = [&](const CheckpointFact& checkpoint) {
     console->Line(absl::StrCat("saved ", checkpoint.path));
-    if (cluster->is_local()) {
-      PruneCheckpoints(state.ledger(), plan.campaign.checkpoint().keep(), console);
-    }
   };
   seams.on_notice = [console](const std::string& text) { console->Notice(text); };
   seams.on_status = [console](const std::string& line) { console->Status(line); };

@@ -303,6 +303,16 @@ grpc::Status TrainerService::SaveCheckpoint(grpc::ServerContext*,
   return grpc::Status::OK;
 }
 
+grpc::Status TrainerService::RemoveCheckpoints(grpc::ServerContext*,
+                                               const v1::RemoveCheckpointsRequest* request,
+                                               v1::RemoveCheckpointsResponse* response) {
+  for (const std::string& path : request->paths()) {
+    const absl::Status status = RemoveCheckpoint(path);
+    if (!status.ok()) response->add_failures(std::string(status.message()));
+  }
+  return grpc::Status::OK;
+}
+
 grpc::Status TrainerService::Score(grpc::ServerContext* context, const v1::ScoreRequest* request,
                                    v1::ScoreResponse* response) {
   auto copy = std::make_shared<v1::ScoreRequest>(*request);

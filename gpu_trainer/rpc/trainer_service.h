@@ -52,6 +52,9 @@ class TrainerService final : public v1::Trainer::Service {
   grpc::Status SaveCheckpoint(grpc::ServerContext* context,
                               const v1::SaveCheckpointRequest* request,
                               v1::SaveCheckpointResponse* response) override;
+  grpc::Status RemoveCheckpoints(grpc::ServerContext* context,
+                                 const v1::RemoveCheckpointsRequest* request,
+                                 v1::RemoveCheckpointsResponse* response) override;
   grpc::Status Score(grpc::ServerContext* context, const v1::ScoreRequest* request,
                      v1::ScoreResponse* response) override;
 

@@ -233,6 +233,24 @@ absl::StatusOr<SavedCheckpoint> SaveCheckpoint(const Policy& policy, const std::
   return SavedCheckpoint{.checksum = ChecksumOf(manifest), .bytes = BytesOf(manifest)};
 }
 
+absl::Status RemoveCheckpoint(const std::string& directory) {
+  std::error_code error;
+  // Renamed first: half a checkpoint must not look like one. This one's removal was cut off.
+  const std::string doomed = absl::StrCat(directory, ".tmp-removed");
+  fs::remove_all(doomed, error);
+  if (!fs::exists(directory, error)) return absl::OkStatus();
+  if (!fs::exists(Join(directory, kManifest), error)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(directory, " is no checkpoint; it will not be removed"));
+  }
+  fs::rename(directory, doomed, error);
+  if (!error) fs::remove_all(doomed, error);
+  if (error) {
+    return absl::InternalError(absl::StrCat("cannot remove ", directory, ": ", error.message()));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<Policy>> LoadPolicy(const std::string& directory,
                                                    torch::ScalarType dtype, torch::Device device,
                                                    const LearnerOptions& options) {

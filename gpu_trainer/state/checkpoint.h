@@ -43,6 +43,10 @@ using CheckpointFault = std::function<absl::Status(absl::string_view stage)>;
 absl::StatusOr<SavedCheckpoint> SaveCheckpoint(const Policy& policy, const std::string& directory,
                                                const CheckpointFault& fault = nullptr);
 
+// Removes a checkpoint that SaveCheckpoint wrote; one that is not there is no error.
+// FAILED_PRECONDITION: the directory holds no checkpoint; nothing was removed.
+absl::Status RemoveCheckpoint(const std::string& directory);
+
 // Reads a checkpoint, or any Hugging Face directory as a policy that has not learned yet. Masters
 // of the latter start from the weights in the compute type.
 // NOT_FOUND: no such directory. INVALID_ARGUMENT: unsupported model, or a missing, truncated,

@@ -212,6 +212,20 @@ TEST_F(CheckpointTest, ADirectoryThatIsNoCheckpointIsNotReplaced) {
             absl::StatusCode::kAlreadyExists);
 }
 
+TEST_F(CheckpointTest, RemovesCheckpointsAndNothingElse) {
+  const std::unique_ptr<Policy> policy = Load("origin");
+  ASSERT_TRUE(SaveCheckpoint(*policy, Path("old")).ok());
+  EXPECT_TRUE(RemoveCheckpoint(Path("old")).ok());
+  EXPECT_FALSE(fs::exists(Path("old")));
+  EXPECT_TRUE(RemoveCheckpoint(Path("old")).ok()) << "gone already";
+  EXPECT_EQ(RemoveCheckpoint(Path("origin")).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(fs::exists(Path("origin/config.json")));
+  // The removal before was cut off after its rename.
+  fs::create_directories(Path("older.tmp-removed/resume"));
+  EXPECT_TRUE(RemoveCheckpoint(Path("older")).ok());
+  EXPECT_FALSE(fs::exists(Path("older.tmp-removed")));
+}
+
 TEST_F(CheckpointTest, AMissingDirectoryIsNotFound) {
   const auto loaded = LoadPolicy(Path("nowhere"), torch::kBFloat16, torch::kCPU, {});
   EXPECT_EQ(loaded.status().code(), absl::StatusCode::kNotFound);
