@@ -161,9 +161,11 @@ install_libtorch() {
 }
 
 install_test_libraries() {
-  ! has_requirements --deps "$DEPLOY/requirements-tests.txt" || return 10
+  ! { has_requirements --deps "$DEPLOY/requirements-tests.txt" &&
+    has_requirements "$DEPLOY/requirements-templates.txt"; } || return 10
   say "installing LibTorch with its Python side, transformers and tensorboard (5 GB)"
   pip_install -r "$DEPLOY/requirements-tests.txt"
+  pip_install --no-deps -r "$DEPLOY/requirements-templates.txt"
 }
 
 # --- The small model ------------------------------------------------------------------------------

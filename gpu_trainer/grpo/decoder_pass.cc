@@ -24,7 +24,9 @@ void AddWeightGradient(const torch::Tensor& dy, const torch::Tensor& x, torch::T
 DecoderPass::DecoderPass(const ModelConfig& config, const Weights& weights)
     : config_(config),
       weights_(weights),
-      shape_{.heads = config.heads, .kv_heads = config.kv_heads, .head_dim = config.head_dim} {}
+      shape_{.heads = config.heads, .kv_heads = config.kv_heads, .head_dim = config.head_dim},
+      query_heads_{.first = 0, .count = config.heads, .head_dim = config.head_dim},
+      key_heads_{.first = config.heads, .count = config.kv_heads, .head_dim = config.head_dim} {}
 
 int64_t DecoderPass::KeptBytesPerToken(const ModelConfig& c, torch::ScalarType dtype) {
   const int64_t numbers = c.qkv_rows() + c.heads * c.head_dim + 2 * c.intermediate;
@@ -62,12 +64,21 @@ torch::Tensor DecoderPass::Forward(const PackedBatch& batch, bool for_backward) 
   return y;
 }
 
+void DecoderPass::NormAndRotate(const LayerWeights& w, torch::Tensor qkv) const {
+  if (config_.qk_norm) {
+    HeadNormInPlace(qkv, query_heads_, w.q_norm, config_.rms_eps);
+    HeadNormInPlace(qkv, key_heads_, w.k_norm, config_.rms_eps);
+  }
+  RopeInPlace(qkv, config_.heads + config_.kv_heads, config_.head_dim, positions_, rope_,
+              /*backward=*/false);
+}
+
 torch::Tensor DecoderPass::LayerForward(const LayerWeights& w, const torch::Tensor& x,
                                         Kept* kept) const {
   auto [normed, input_rstd] = RmsNormForward(x, w.input_norm, config_.rms_eps);
   torch::Tensor qkv = Linear(normed, w.qkv, w.qkv_bias);
-  RopeInPlace(qkv, config_.heads + config_.kv_heads, config_.head_dim, positions_, rope_,
-              /*backward=*/false);
+  const torch::Tensor raw = kept != nullptr && config_.qk_norm ? qkv.clone() : qkv;
+  NormAndRotate(w, qkv);
   AttentionResult attention = AttentionForward(shape_, blocks_, qkv);
   torch::Tensor middle = ResidualAdd(x, Linear(attention.out, w.o));
 
@@ -77,7 +88,7 @@ torch::Tensor DecoderPass::LayerForward(const LayerWeights& w, const torch::Tens
   if (kept != nullptr) {
     *kept = {.input = x,
              .input_rstd = input_rstd,
-             .qkv = qkv,
+             .qkv = raw,
              .attention = attention,
              .middle = middle,
              .middle_rstd = middle_rstd,
@@ -107,10 +118,16 @@ torch::Tensor DecoderPass::LayerBackward(const LayerWeights& w, Kept kept, torch
   {
     const torch::Tensor dy_rounded = dy.to(compute);
     AddWeightGradient(dy_rounded, kept.attention.out, g.o);
-    dqkv = AttentionBackward(shape_, blocks_, kept.qkv, kept.attention, torch::mm(dy_rounded, w.o));
+    const torch::Tensor qkv = config_.qk_norm ? kept.qkv.clone() : kept.qkv;
+    if (config_.qk_norm) NormAndRotate(w, qkv);
+    dqkv = AttentionBackward(shape_, blocks_, qkv, kept.attention, torch::mm(dy_rounded, w.o));
   }
   RopeInPlace(dqkv, config_.heads + config_.kv_heads, config_.head_dim, positions_, rope_,
               /*backward=*/true);
+  if (config_.qk_norm) {
+    HeadNormBackwardInPlace(dqkv, kept.qkv, query_heads_, w.q_norm, config_.rms_eps, g.q_norm);
+    HeadNormBackwardInPlace(dqkv, kept.qkv, key_heads_, w.k_norm, config_.rms_eps, g.k_norm);
+  }
   AddWeightGradient(dqkv, RmsNormForward(kept.input, w.input_norm, config_.rms_eps).y, g.qkv);
   if (w.qkv_bias.defined()) g.qkv_bias.add_(dqkv.sum(0, /*keepdim=*/false, torch::kFloat));
   RmsNormBackward(torch::mm(dqkv, w.qkv), kept.input, w.input_norm, kept.input_rstd, dy,

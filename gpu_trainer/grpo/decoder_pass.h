@@ -19,6 +19,7 @@
 
 #include "gpu_trainer/grpo/attention.h"
 #include "gpu_trainer/grpo/packing.h"
+#include "gpu_trainer/grpo/train_ops.h"
 #include "gpu_trainer/model/config.h"
 #include "gpu_trainer/model/rope.h"
 #include "gpu_trainer/model/weights.h"
@@ -44,13 +45,16 @@ class DecoderPass {
   struct Kept {
     torch::Tensor input;  // [T, C] f32
     torch::Tensor input_rstd;
-    torch::Tensor qkv;  // [T, (H + 2K) D], rotated
+    // [T, (H + 2K) D], rotated; with q/k norm as before it, and Backward norms and rotates again.
+    torch::Tensor qkv;
     AttentionResult attention;
     torch::Tensor middle;  // [T, C] f32, after attention
     torch::Tensor middle_rstd;
     torch::Tensor gate_up;  // [T, 2I]
   };
 
+  // What attention reads: q and k normed (where the family does) and rotated, in place.
+  void NormAndRotate(const LayerWeights& w, torch::Tensor qkv) const;
   // x, dy and both results are the residual stream and its gradient, [T, C] f32.
   torch::Tensor LayerForward(const LayerWeights& w, const torch::Tensor& x, Kept* kept) const;
   torch::Tensor LayerBackward(const LayerWeights& w, Kept kept, torch::Tensor dy,
@@ -59,6 +63,7 @@ class DecoderPass {
   const ModelConfig& config_;
   const Weights& weights_;
   const AttentionShape shape_;
+  const HeadRange query_heads_, key_heads_;
   RopeTable rope_;  // grows with the longest sequence seen
   // Of the batch in work.
   std::vector<Block> blocks_;

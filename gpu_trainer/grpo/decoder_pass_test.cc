@@ -128,8 +128,16 @@ TEST(DecoderPass, LlamaEqualsTheFp64Reference) {
 }
 
 TEST(DecoderPass, QwenWithBiasAndUntiedHeadEqualsTheFp64Reference) {
-  CompareWithReference(reference::TinyConfig(/*qkv_bias=*/true, /*tied=*/false), torch::kFloat,
+  CompareWithReference(reference::TinyConfig(ModelFamily::kQwen2, /*tied=*/false), torch::kFloat,
                        1 << 20, 1, 512, kFp32);
+}
+
+TEST(DecoderPass, QwenWithHeadNormsEqualsTheFp64Reference) {
+  ModelConfig config = reference::TinyConfig(ModelFamily::kQwen3);
+  CompareWithReference(config, torch::kFloat, 1 << 20, 1, 512, kFp32);
+  config.head_dim = 22;  // apart from hidden / heads, and no multiple of a vector's width
+  CompareWithReference(config, torch::kFloat, 60, 1, 512, kFp32);
+  CompareWithReference(config, torch::kBFloat16, 1 << 20, 1, 512, kBf16);
 }
 
 TEST(DecoderPass, TemperatureEqualsTheFp64Reference) {

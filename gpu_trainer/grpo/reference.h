@@ -17,9 +17,9 @@ namespace whetstone::reference {
 
 // A decoder that computes in microseconds: grouped-query attention, odd head counts, widths that
 // are no multiple of a vector's.
-inline ModelConfig TinyConfig(bool qkv_bias = false, bool tied = true) {
+inline ModelConfig TinyConfig(ModelFamily family = ModelFamily::kLlama, bool tied = true) {
   ModelConfig config;
-  config.family = qkv_bias ? ModelFamily::kQwen2 : ModelFamily::kLlama;
+  config.family = family;
   config.layers = 2;
   config.hidden = 36;
   config.heads = 6;
@@ -29,7 +29,8 @@ inline ModelConfig TinyConfig(bool qkv_bias = false, bool tied = true) {
   config.vocab = 97;
   config.context = 256;
   config.tied = tied;
-  config.qkv_bias = qkv_bias;
+  config.qkv_bias = family == ModelFamily::kQwen2;
+  config.qk_norm = family == ModelFamily::kQwen3;
   return config;
 }
 
@@ -44,6 +45,13 @@ inline Weights TinyWeights(const ModelConfig& config, torch::ScalarType dtype, u
     torch::Tensor copy = to[i].second;
     copy.copy_(from[i].second.dim() > 1 ? from[i].second * 8 : from[i].second);
     if (to[i].first.find("bias") != std::string::npos) copy.fill_(0.1);
+    // All ones would hide a mistake in where the weights of a head's norm go.
+    if (to[i].first.find("k_norm") != std::string::npos) {
+      copy.copy_(torch::linspace(0.5, 1.5, copy.numel()));
+    }
+    if (to[i].first.find("q_norm") != std::string::npos) {
+      copy.copy_(torch::linspace(2, 1, copy.numel()));
+    }
   }
   return out;
 }
@@ -85,9 +93,13 @@ inline torch::Tensor Logits(const ModelConfig& c, const Weights& w,
     if (l.qkv_bias.defined()) qkv = qkv + l.qkv_bias;
     qkv = qkv.view({n, c.heads + 2 * c.kv_heads, d});
     const int64_t r = c.heads / c.kv_heads;
-    const torch::Tensor q = rotate(qkv.narrow(1, 0, c.heads)).transpose(0, 1);
-    const torch::Tensor k =
-        rotate(qkv.narrow(1, c.heads, c.kv_heads)).repeat_interleave(r, 1).transpose(0, 1);
+    torch::Tensor q = qkv.narrow(1, 0, c.heads), k = qkv.narrow(1, c.heads, c.kv_heads);
+    if (l.q_norm.defined()) {
+      q = Norm(q, l.q_norm, c.rms_eps);
+      k = Norm(k, l.k_norm, c.rms_eps);
+    }
+    q = rotate(q).transpose(0, 1);
+    k = rotate(k).repeat_interleave(r, 1).transpose(0, 1);
     const torch::Tensor v =
         qkv.narrow(1, c.heads + c.kv_heads, c.kv_heads).repeat_interleave(r, 1).transpose(0, 1);
     const torch::Tensor scores =

@@ -42,6 +42,13 @@ struct RowKernels {
   // dx += the gradient of x; dweight [c] += that of the weight.
   void (*rms_norm_backward)(const T* dy, const float* x, const T* weight, const float* rstd,
                             int64_t n, int64_t c, float* dx, float* dweight);
+  // Replaces every one of `heads` heads of `d` numbers at the start of each row (rows `stride`
+  // apart) by x * rstd * weight [d], rstd being the head's own.
+  void (*head_norm)(T* x, const T* weight, int64_t n, int64_t stride, int64_t heads, int64_t d,
+                    float eps);
+  // dx, strided alike, holds the result's gradient and gets that of x; dweight [d] += the weight's.
+  void (*head_norm_backward)(T* dx, const T* x, const T* weight, int64_t n, int64_t stride,
+                             int64_t heads, int64_t d, float eps, float* dweight);
   // Rotates `heads` heads of `d` numbers at the start of each row (rows `stride` apart) by the
   // angles of positions[row]; cos and sin [length, d/2]. `direction` -1 rotates back, which is the
   // gradient.

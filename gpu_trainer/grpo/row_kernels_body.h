@@ -38,19 +38,24 @@ void ResidualAddOf(const float* x, const T* delta, int64_t n, float* y) {
       });
 }
 
+// 1 / sqrt(mean(x^2) + eps) of d numbers.
+template <typename T>
+WHETSTONE_INLINE float InverseRms(const T* x, int64_t d, float eps) {
+  V squares{};
+  ForEachVector(
+      d, [&](int64_t i) { squares += Load(x + i) * Load(x + i); },
+      [&](int64_t i, int64_t rest) {
+        const V a = LoadPart(x + i, rest);
+        squares += a * a;
+      });
+  return 1.0f / std::sqrt(Sum(squares) / static_cast<float>(d) + eps);
+}
+
 template <typename T>
 void RmsNormForwardOf(const float* x, const T* weight, int64_t n, int64_t c, float eps, T* y,
                       float* rstd) {
   for (int64_t row = 0; row < n; ++row, x += c, y += c) {
-    V squares{};
-    ForEachVector(
-        c, [&](int64_t i) { squares += Load(x + i) * Load(x + i); },
-        [&](int64_t i, int64_t rest) {
-          const V a = LoadPart(x + i, rest);
-          squares += a * a;
-        });
-    const float r = 1.0f / std::sqrt(Sum(squares) / static_cast<float>(c) + eps);
-    rstd[row] = r;
+    const float r = rstd[row] = InverseRms(x, c, eps);
     ForEachVector(
         c, [&](int64_t i) { Store(y + i, Load(x + i) * r * Load(weight + i)); },
         [&](int64_t i, int64_t rest) {
@@ -92,6 +97,58 @@ void RmsNormBackwardOf(const T* dy, const float* x, const T* weight, const float
                                                 LoadPart(x + i, rest) * r),
               rest);
         });
+  }
+}
+
+template <typename T>
+void HeadNormOf(T* x, const T* weight, int64_t n, int64_t stride, int64_t heads, int64_t d,
+                float eps) {
+  for (int64_t row = 0; row < n; ++row, x += stride) {
+    for (int64_t head = 0; head < heads; ++head) {
+      T* h = x + head * d;
+      const float r = InverseRms(h, d, eps);
+      ForEachVector(
+          d, [&](int64_t i) { Store(h + i, Load(h + i) * r * Load(weight + i)); },
+          [&](int64_t i, int64_t rest) {
+            StorePart(h + i, LoadPart(h + i, rest) * r * LoadPart(weight + i, rest), rest);
+          });
+    }
+  }
+}
+
+// As RmsNormBackwardOf, head by head.
+template <typename T>
+void HeadNormBackwardOf(T* dx, const T* x, const T* weight, int64_t n, int64_t stride,
+                        int64_t heads, int64_t d, float eps, float* dweight) {
+  for (int64_t row = 0; row < n; ++row, dx += stride, x += stride) {
+    for (int64_t head = 0; head < heads; ++head) {
+      T* dy = dx + head * d;
+      const T* in = x + head * d;
+      const float r = InverseRms(in, d, eps);
+      V dot{};
+      ForEachVector(
+          d,
+          [&](int64_t i) {
+            const V dyh = Load(dy + i) * (Load(in + i) * r);
+            dot += dyh * Load(weight + i);
+            Store(dweight + i, Load(dweight + i) + dyh);
+          },
+          [&](int64_t i, int64_t rest) {
+            const V dyh = LoadPart(dy + i, rest) * (LoadPart(in + i, rest) * r);
+            dot += dyh * LoadPart(weight + i, rest);
+            StorePart(dweight + i, LoadPart(dweight + i, rest) + dyh, rest);
+          });
+      const float mean = Sum(dot) / static_cast<float>(d);
+      ForEachVector(
+          d,
+          [&](int64_t i) {
+            Store(dy + i, (Load(dy + i) * Load(weight + i) - Load(in + i) * r * mean) * r);
+          },
+          [&](int64_t i, int64_t rest) {
+            const V g = LoadPart(dy + i, rest) * LoadPart(weight + i, rest);
+            StorePart(dy + i, (g - LoadPart(in + i, rest) * r * mean) * r, rest);
+          });
+    }
   }
 }
 
@@ -328,6 +385,8 @@ void Fill(RowKernels<T>* out) {
   out->residual_add = ResidualAddOf<T>;
   out->rms_norm_forward = RmsNormForwardOf<T>;
   out->rms_norm_backward = RmsNormBackwardOf<T>;
+  out->head_norm = HeadNormOf<T>;
+  out->head_norm_backward = HeadNormBackwardOf<T>;
   out->rope = RopeOf<T>;
   out->swiglu_forward = SwigluForwardOf<T>;
   out->swiglu_backward = SwigluBackwardOf<T>;

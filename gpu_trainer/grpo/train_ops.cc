@@ -13,6 +13,10 @@ namespace {
 // Rows per thread below which splitting costs more than it gains.
 int64_t RowGrain(int64_t columns) { return std::max<int64_t>(1, 16384 / columns); }
 
+// Weight gradients are sums over all rows, made of a fixed number of partial sums so that they do
+// not depend on the number of threads.
+constexpr int64_t kParts = 16;
+
 }  // namespace
 
 torch::Tensor ResidualAdd(const torch::Tensor& x, const torch::Tensor& delta) {
@@ -55,8 +59,6 @@ void RmsNormBackward(const torch::Tensor& dy, const torch::Tensor& x, const torc
     dx.add_((g - h * (g * h).mean(-1, true)) * rstd.unsqueeze(-1));
     return;
   }
-  // A fixed number of partial sums, so that the result does not depend on the number of threads.
-  constexpr int64_t kParts = 16;
   torch::Tensor partial = torch::zeros({kParts, c}, dweight.options());
   DispatchCompute(weight, [&]<typename T>() {
     at::parallel_for(0, kParts, 1, [&](int64_t first, int64_t last) {
@@ -66,6 +68,53 @@ void RmsNormBackward(const torch::Tensor& dy, const torch::Tensor& x, const torc
                                             Raw<T>(weight), Raw<float>(rstd) + begin, end - begin,
                                             c, Raw<float>(dx) + begin * c,
                                             Raw<float>(partial) + part * c);
+      }
+    });
+  });
+  dweight.add_(partial.sum(0));
+}
+
+void HeadNormInPlace(torch::Tensor qkv, const HeadRange& heads, const torch::Tensor& weight,
+                     double eps) {
+  const int64_t stride = qkv.size(1), d = heads.head_dim, first = heads.first * d;
+  if (!qkv.is_cpu()) {
+    torch::Tensor x = qkv.narrow(1, first, heads.count * d).view({qkv.size(0), heads.count, d});
+    const torch::Tensor wide = x.to(torch::kFloat);
+    x.copy_(wide * (wide.square().mean(-1, true) + eps).rsqrt() * weight);
+    return;
+  }
+  DispatchCompute(qkv, [&]<typename T>() {
+    at::parallel_for(0, qkv.size(0), RowGrain(heads.count * d), [&](int64_t begin, int64_t end) {
+      kernels::Row<T>().head_norm(Raw<T>(qkv) + begin * stride + first, Raw<T>(weight), end - begin,
+                                  stride, heads.count, d, static_cast<float>(eps));
+    });
+  });
+}
+
+void HeadNormBackwardInPlace(torch::Tensor dqkv, const torch::Tensor& qkv, const HeadRange& heads,
+                             const torch::Tensor& weight, double eps, torch::Tensor dweight) {
+  const int64_t rows = qkv.size(0), stride = qkv.size(1), d = heads.head_dim;
+  const int64_t first = heads.first * d;
+  if (!qkv.is_cpu()) {
+    const auto of = [&](const torch::Tensor& x) {
+      return x.narrow(1, first, heads.count * d).view({rows, heads.count, d});
+    };
+    const torch::Tensor x = of(qkv).to(torch::kFloat), dy = of(dqkv).to(torch::kFloat);
+    const torch::Tensor rstd = (x.square().mean(-1, true) + eps).rsqrt();
+    const torch::Tensor h = x * rstd, g = dy * weight.to(torch::kFloat);
+    dweight.add_((dy * h).flatten(0, 1).sum(0));
+    of(dqkv).copy_((g - h * (g * h).mean(-1, true)) * rstd);
+    return;
+  }
+  torch::Tensor partial = torch::zeros({kParts, d}, dweight.options());
+  DispatchCompute(qkv, [&]<typename T>() {
+    at::parallel_for(0, kParts, 1, [&](int64_t begin_part, int64_t end_part) {
+      for (int64_t part = begin_part; part < end_part; ++part) {
+        const int64_t begin = rows * part / kParts, end = rows * (part + 1) / kParts;
+        const int64_t at = begin * stride + first;
+        kernels::Row<T>().head_norm_backward(
+            Raw<T>(dqkv) + at, Raw<T>(qkv) + at, Raw<T>(weight), end - begin, stride, heads.count,
+            d, static_cast<float>(eps), Raw<float>(partial) + part * d);
       }
     });
   });

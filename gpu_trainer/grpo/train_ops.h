@@ -24,6 +24,20 @@ RmsNormResult RmsNormForward(const torch::Tensor& x, const torch::Tensor& weight
 void RmsNormBackward(const torch::Tensor& dy, const torch::Tensor& x, const torch::Tensor& weight,
                      const torch::Tensor& rstd, torch::Tensor dx, torch::Tensor dweight);
 
+// Which heads of a row of qkv share one norm: `count` from `first` on, of head_dim numbers each.
+struct HeadRange {
+  int64_t first;
+  int64_t count;
+  int64_t head_dim;
+};
+// RMS norm of every such head by itself, in place; weight [D].
+void HeadNormInPlace(torch::Tensor qkv, const HeadRange& heads, const torch::Tensor& weight,
+                     double eps);
+// dqkv holds the gradient of the normed heads, `qkv` what HeadNormInPlace was given. Replaces the
+// gradient by that of its input; dweight [D] f32 += the weight's.
+void HeadNormBackwardInPlace(torch::Tensor dqkv, const torch::Tensor& qkv, const HeadRange& heads,
+                             const torch::Tensor& weight, double eps, torch::Tensor dweight);
+
 // Rotates the first `heads` heads of every row of qkv in place by positions [T] i32; `backward`
 // turns gradients back.
 void RopeInPlace(torch::Tensor qkv, int64_t heads, int64_t head_dim, const torch::Tensor& positions,

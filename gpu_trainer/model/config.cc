@@ -108,6 +108,14 @@ absl::Status ParseRope(const json& root, const std::string& where, ModelConfig* 
     return absl::InvalidArgumentError(absl::StrCat(where, ": ", key, " is not an object"));
   }
   Reader rope(root[key], absl::StrCat(where, ": ", key));
+  for (const auto& [name, value] : root[key].items()) {
+    if (value.is_object()) {
+      rope.Fail(absl::StrCat("own parameters for ", name, " layers are not supported"));
+    }
+  }
+  if (rope.NumberOr("partial_rotary_factor", 1) != 1) {
+    rope.Fail("partial_rotary_factor other than 1 is not supported");
+  }
   config->rope_theta = rope.NumberOr("rope_theta", config->rope_theta);
   const std::string type = rope.TextOr("rope_type", rope.TextOr("type", "default"));
   if (type == "llama3") {
@@ -134,9 +142,41 @@ absl::StatusOr<ModelFamily> ParseFamily(const json& root, const std::string& whe
   RETURN_IF_ERROR(reader.status());
   if (type == "llama") return ModelFamily::kLlama;
   if (type == "qwen2") return ModelFamily::kQwen2;
+  if (type == "qwen3") return ModelFamily::kQwen3;
   return absl::InvalidArgumentError(
       absl::StrCat(where, ": model_type \"", type,
-                   "\" is not supported; supported architectures: llama, qwen2"));
+                   "\" is not supported; supported architectures: llama, qwen2, qwen3"));
+}
+
+// Where config.json does not say.
+int64_t DefaultHeadDim(const ModelConfig& config, Reader* reader) {
+  if (config.family == ModelFamily::kQwen3) return 128;  // as transformers has it
+  if (!reader->Has("head_dim") && config.hidden % config.heads != 0) {
+    reader->Fail(absl::StrCat("hidden_size ", config.hidden,
+                              " is not a multiple of num_attention_heads ", config.heads));
+  }
+  return std::max<int64_t>(1, config.hidden / config.heads);
+}
+
+// Windows that never hide a position of the model's own context do not matter, and neither do those
+// that `use_sliding_window: false` (Qwen2.5 as shipped) leaves unused.
+void RefuseSlidingWindows(const json& root, const ModelConfig& config, Reader* reader) {
+  if (!reader->FlagOr("use_sliding_window", false)) return;
+  const int64_t window = reader->PositiveOr("sliding_window", 4096);
+  const int64_t first = reader->Has("max_window_layers") && root["max_window_layers"] == 0
+                            ? 0
+                            : reader->PositiveOr("max_window_layers", 28);
+  bool slides = first < config.layers;
+  if (reader->Has("layer_types") && root["layer_types"].is_array()) {  // transformers 5 lists them
+    slides = std::any_of(root["layer_types"].begin(), root["layer_types"].end(),
+                         [](const json& type) { return type != "full_attention"; });
+  }
+  if (slides && window < config.context) {
+    reader->Fail(absl::StrCat("attention over a sliding window of ", window,
+                              " positions is not supported; a model whose layers all see the whole "
+                              "context of ",
+                              config.context, " is needed"));
+  }
 }
 
 // What this trainer would compute wrongly if it went unnoticed.
@@ -145,11 +185,11 @@ void RefuseUnsupported(const ModelConfig& config, Reader* reader) {
   if (act != "silu") {
     reader->Fail(absl::StrCat("hidden_act \"", act, "\" is not supported; supported: silu"));
   }
-  if (reader->FlagOr("use_sliding_window", false)) {
-    reader->Fail("use_sliding_window is true, which is not supported");
+  if (reader->FlagOr("attention_bias", false) && config.family != ModelFamily::kQwen2) {
+    reader->Fail("attention_bias is true, which is not supported");
   }
-  if (reader->FlagOr("attention_bias", false) && config.family == ModelFamily::kLlama) {
-    reader->Fail("attention_bias is true, which is not supported for llama");
+  if (reader->NumberOr("partial_rotary_factor", 1) != 1) {
+    reader->Fail("partial_rotary_factor other than 1 is not supported");
   }
   if (reader->FlagOr("mlp_bias", false)) {
     reader->Fail("mlp_bias is true, which is not supported");
@@ -170,7 +210,8 @@ void RefuseUnsupported(const ModelConfig& config, Reader* reader) {
 
 int64_t ModelConfig::parameters() const {
   const int64_t layer = 2 * hidden + qkv_rows() * hidden + (qkv_bias ? qkv_rows() : 0) +
-                        hidden * heads * head_dim + 3 * hidden * intermediate;
+                        (qk_norm ? 2 * head_dim : 0) + hidden * heads * head_dim +
+                        3 * hidden * intermediate;
   return layers * layer + hidden + vocab * hidden * (tied ? 1 : 2);
 }
 
@@ -188,22 +229,19 @@ absl::StatusOr<ModelConfig> ParseModelConfig(absl::string_view text, const std::
   config.hidden = reader.Positive("hidden_size");
   config.heads = reader.Positive("num_attention_heads");
   config.kv_heads = reader.PositiveOr("num_key_value_heads", config.heads);
-  if (!reader.Has("head_dim") && config.hidden % config.heads != 0) {
-    reader.Fail(absl::StrCat("hidden_size ", config.hidden,
-                             " is not a multiple of num_attention_heads ", config.heads));
-  }
-  config.head_dim =
-      reader.PositiveOr("head_dim", std::max<int64_t>(1, config.hidden / config.heads));
+  config.head_dim = reader.PositiveOr("head_dim", DefaultHeadDim(config, &reader));
   config.intermediate = reader.Positive("intermediate_size");
   config.vocab = reader.Positive("vocab_size");
   config.context = reader.Positive("max_position_embeddings");
   config.rms_eps = reader.NumberOr("rms_norm_eps", 1e-6);
   config.tied = reader.FlagOr("tie_word_embeddings", false);
   config.qkv_bias = config.family == ModelFamily::kQwen2;
+  config.qk_norm = config.family == ModelFamily::kQwen3;
   config.bos_id = FirstOf(reader.Ids("bos_token_id"));
   config.pad_id = FirstOf(reader.Ids("pad_token_id"));
   AddIds(reader.Ids("eos_token_id"), &config.eos_ids);
   RefuseUnsupported(config, &reader);
+  RefuseSlidingWindows(root, config, &reader);
   RETURN_IF_ERROR(reader.status());
   RETURN_IF_ERROR(ParseRope(root, where, &config));
   return config;

@@ -2,10 +2,11 @@
 //
 //   ASSIGN_OR_RETURN(ModelConfig config, LoadModelConfig("models/SmolLM2-135M-Instruct"));
 //
-// Families: Llama and Qwen2 (a Llama with a bias on q, k and v). Written by transformers 4
-// (`rope_theta`, `rope_scaling`, `torch_dtype`) or 5 (`rope_parameters`, `dtype`). A field whose
-// value this trainer can not compute (another activation, sliding windows, other biases) is an
-// error, never ignored.
+// Families: Llama (SmolLM2 too), Qwen2 and 2.5 (a Llama with a bias on q, k and v) and Qwen3 (a
+// Llama whose query and key heads are normalised). Written by transformers 4 (`rope_theta`,
+// `rope_scaling`, `torch_dtype`) or 5 (`rope_parameters`, `dtype`). A field whose value this
+// trainer can not compute (another activation, sliding windows, other biases) is an error, never
+// ignored.
 #ifndef WHETSTONE_GPU_TRAINER_MODEL_CONFIG_H_
 #define WHETSTONE_GPU_TRAINER_MODEL_CONFIG_H_
 
@@ -19,7 +20,7 @@
 
 namespace whetstone {
 
-enum class ModelFamily { kLlama, kQwen2 };
+enum class ModelFamily { kLlama, kQwen2, kQwen3 };
 
 // Llama 3.1's stretched rotary frequencies (transformers: rope_type "llama3").
 struct RopeScaling {
@@ -46,6 +47,7 @@ struct ModelConfig {
   std::optional<RopeScaling> rope_scaling;
   bool tied = false;      // lm_head is the embedding
   bool qkv_bias = false;  // Qwen2
+  bool qk_norm = false;   // Qwen3: every query and key head has its own RMS norm before rotation
   std::optional<int32_t> bos_id;
   std::optional<int32_t> pad_id;
   // Tokens that end a completion: config.json's and generation_config.json's, without duplicates.

@@ -61,9 +61,45 @@ TEST(ModelConfigTest, Transformers5) {
   EXPECT_EQ(config->rope_scaling->original_context, 64);
 }
 
+TEST(ModelConfigTest, Qwen3HasItsOwnHeadDim) {
+  json root = Llama();
+  root["model_type"] = "qwen3";
+  auto config = ParseModelConfig(root.dump(), "config.json");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_TRUE(config->qk_norm);
+  EXPECT_FALSE(config->qkv_bias);
+  EXPECT_EQ(config->head_dim, 128);
+  EXPECT_EQ(config->parameters(),
+            2 * (128 + 2 * 128 + 1024 * 64 + 64 * 512 + 3 * 64 * 96) + 64 + 6400);
+  root["head_dim"] = 24;
+  EXPECT_EQ(ParseModelConfig(root.dump(), "config.json")->head_dim, 24);
+  root["attention_bias"] = true;
+  EXPECT_THAT(std::string(ParseModelConfig(root.dump(), "config.json").status().message()),
+              HasSubstr("attention_bias"));
+}
+
+// Qwen2.5's files mention a window that is off; only one that would hide something is refused.
+TEST(ModelConfigTest, SlidingWindowsThatMatterAreRefused) {
+  json root = Llama();  // 2 layers, context 128
+  root["model_type"] = "qwen2";
+  root["sliding_window"] = 64;
+  root["use_sliding_window"] = false;
+  root["max_window_layers"] = 0;
+  EXPECT_TRUE(ParseModelConfig(root.dump(), "config.json").ok());
+  root["use_sliding_window"] = true;
+  EXPECT_THAT(std::string(ParseModelConfig(root.dump(), "config.json").status().message()),
+              HasSubstr("sliding window of 64 positions"));
+  root["max_window_layers"] = 2;
+  EXPECT_TRUE(ParseModelConfig(root.dump(), "config.json").ok());
+  root["layer_types"] = {"full_attention", "sliding_attention"};
+  EXPECT_FALSE(ParseModelConfig(root.dump(), "config.json").ok());
+  root["sliding_window"] = 128;
+  EXPECT_TRUE(ParseModelConfig(root.dump(), "config.json").ok());
+}
+
 TEST(ModelConfigTest, ErrorsNameFileAndKey) {
   const std::vector<std::tuple<std::string, json, std::string>> cases = {
-      {"model_type", "mamba", "supported architectures: llama, qwen2"},
+      {"model_type", "mamba", "supported architectures: llama, qwen2, qwen3"},
       {"hidden_size", nullptr, "\"hidden_size\" is missing"},
       {"num_hidden_layers", -1, "num_hidden_layers is -1"},
       {"vocab_size", "many", "vocab_size is \"many\""},
@@ -71,9 +107,15 @@ TEST(ModelConfigTest, ErrorsNameFileAndKey) {
       {"hidden_act", "gelu", "hidden_act \"gelu\""},
       {"attention_bias", true, "attention_bias"},
       {"mlp_bias", true, "mlp_bias"},
-      {"use_sliding_window", true, "use_sliding_window"},
+      {"model_type", "qwen3_moe", "\"qwen3_moe\" is not supported"},
       {"quantization_config", json::object(), "unquantized"},
       {"rope_scaling", {{"type", "yarn"}}, "rope_type \"yarn\""},
+      {"rope_parameters",
+       {{"full_attention", json::object()}},
+       "own parameters for full_attention"},
+      {"rope_parameters", {{"partial_rotary_factor", 0.5}}, "partial_rotary_factor"},
+      {"partial_rotary_factor", 0.25, "partial_rotary_factor"},
+      {"rope_scaling", {{"rope_type", "llama3"}}, "original_max_position_embeddings"},
       {"head_dim", 15, "odd"},
       {"eos_token_id", "x", "no token id"},
   };

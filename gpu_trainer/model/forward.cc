@@ -17,6 +17,10 @@ torch::Tensor Forward(const ModelConfig& config, const Weights& weights, const t
     const torch::Tensor normed = RmsNorm(x, delta, layer.input_norm, config.rms_eps);
     const torch::Tensor qkv = Linear(normed, layer.qkv, layer.qkv_bias)
                                   .view({n, config.heads + 2 * config.kv_heads, config.head_dim});
+    if (config.qk_norm) {
+      RmsNormHeadsInPlace(qkv, 0, config.heads, layer.q_norm, config.rms_eps);
+      RmsNormHeadsInPlace(qkv, config.heads, config.kv_heads, layer.k_norm, config.rms_eps);
+    }
     RopeInPlace(qkv, config.heads + config.kv_heads, cos, sin);
     delta = Linear(attend(static_cast<int64_t>(i), qkv), layer.o);
     const torch::Tensor gate_up =

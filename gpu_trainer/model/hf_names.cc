@@ -24,6 +24,10 @@ std::vector<HfTensor> HfTensors(const ModelConfig& config, const Weights& weight
       add("self_attn.k_proj.bias", layer.qkv_bias.narrow(0, q_rows, kv_rows));
       add("self_attn.v_proj.bias", layer.qkv_bias.narrow(0, q_rows + kv_rows, kv_rows));
     }
+    if (config.qk_norm) {
+      add("self_attn.q_norm.weight", layer.q_norm);
+      add("self_attn.k_norm.weight", layer.k_norm);
+    }
     add("self_attn.o_proj.weight", layer.o);
     add("post_attention_layernorm.weight", layer.post_norm);
     add("mlp.gate_proj.weight", layer.gate_up.narrow(0, 0, config.intermediate));

@@ -76,6 +76,13 @@ TEST_F(SafetensorsTest, MalformedHeadersAreRefused) {
        "do not match"},
       {R"({"a":{"shape":[2],"data_offsets":[0,8]}})", 8, "dtype is missing"},
       {R"({"a":7})", 0, "not an object"},
+      {R"({"a":{"dtype":"F32","dtype":"I8","shape":[2],"data_offsets":[0,8]}})", 8,
+       "appears twice"},
+      {R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,18446744073709551624]}})", 8,
+       "non-negative"},
+      {R"({"a":{"dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,8]}})", 8, "shape"},
+      {std::string(100000, '['), 0, "not a JSON object"},
+      {R"({"__metadata__":7})", 0, "__metadata__"},
       {"{\"a\":{" + ok + ",\"extra\":1}}", 8, "unknown key"},
   };
   for (const auto& [header, data_bytes, message] : cases) {
@@ -103,6 +110,26 @@ TEST_F(SafetensorsTest, EveryTruncationIsRefused) {
     EXPECT_FALSE(OpenBytes(whole.substr(0, n)).ok()) << n;
   }
   EXPECT_TRUE(OpenBytes(whole).ok());
+}
+
+// Whatever one damaged byte makes of a header: an error or a table that fits the data.
+TEST_F(SafetensorsTest, DamagedHeadersNeverCrash) {
+  const std::string header =
+      R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},)"
+      R"("b":{"dtype":"BF16","shape":[3],"data_offsets":[8,14]}})";
+  ASSERT_TRUE(ParseSafetensorsHeader(header, 14).ok());
+  size_t refused = 0;
+  for (size_t at = 0; at < header.size(); ++at) {
+    for (const char c : {'0', '9', '-', '"', '{', ']', ',', '\0', '\x80'}) {
+      std::string damaged = header;
+      damaged[at] = c;
+      const auto entries = ParseSafetensorsHeader(damaged, 14);
+      refused += !entries.ok();
+      if (!entries.ok()) continue;
+      for (const auto& [name, entry] : *entries) EXPECT_LE(entry.end, 14u) << damaged;
+    }
+  }
+  EXPECT_GT(refused, header.size() * 6);
 }
 
 TEST_F(SafetensorsTest, FailedWriteLeavesNothing) {

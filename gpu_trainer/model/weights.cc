@@ -129,6 +129,10 @@ std::vector<std::pair<std::string, torch::Tensor>> Weights::Named() const {
     named.emplace_back(prefix + "input_norm", layer.input_norm);
     named.emplace_back(prefix + "qkv", layer.qkv);
     if (layer.qkv_bias.defined()) named.emplace_back(prefix + "qkv_bias", layer.qkv_bias);
+    if (layer.q_norm.defined()) {
+      named.emplace_back(prefix + "q_norm", layer.q_norm);
+      named.emplace_back(prefix + "k_norm", layer.k_norm);
+    }
     named.emplace_back(prefix + "o", layer.o);
     named.emplace_back(prefix + "post_norm", layer.post_norm);
     named.emplace_back(prefix + "gate_up", layer.gate_up);
@@ -148,6 +152,10 @@ Weights EmptyWeights(const ModelConfig& config, torch::ScalarType dtype, torch::
     layer.input_norm = torch::empty({config.hidden}, options);
     layer.qkv = torch::empty({config.qkv_rows(), config.hidden}, options);
     if (config.qkv_bias) layer.qkv_bias = torch::empty({config.qkv_rows()}, options);
+    if (config.qk_norm) {
+      layer.q_norm = torch::empty({config.head_dim}, options);
+      layer.k_norm = torch::empty({config.head_dim}, options);
+    }
     layer.o = torch::empty({config.hidden, config.heads * config.head_dim}, options);
     layer.post_norm = torch::empty({config.hidden}, options);
     layer.gate_up = torch::empty({2 * config.intermediate, config.hidden}, options);

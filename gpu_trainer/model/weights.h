@@ -30,6 +30,8 @@ struct LayerWeights {
   torch::Tensor input_norm;  // [C]
   torch::Tensor qkv;         // [(H + 2K) * D, C]: all query heads, then key heads, then value heads
   torch::Tensor qkv_bias;    // [(H + 2K) * D]; undefined where the family has none
+  torch::Tensor q_norm;      // [D], shared by the query heads; undefined where there is none
+  torch::Tensor k_norm;      // [D], likewise
   torch::Tensor o;           // [C, H * D]
   torch::Tensor post_norm;   // [C]
   torch::Tensor gate_up;     // [2I, C]: gate, then up

@@ -61,6 +61,23 @@ torch::Tensor RmsNorm(const torch::Tensor& x, const torch::Tensor& delta,
   return (x * scale * weight).to(weight.scalar_type());
 }
 
+void RmsNormHeadsInPlace(const torch::Tensor& x, int64_t first, int64_t count,
+                         const torch::Tensor& weight, double eps) {
+  if (!x.is_cpu()) {
+    const torch::Tensor heads = x.narrow(1, first, count);
+    heads.mul_(torch::rsqrt(heads.square().mean(-1, true) + eps)).mul_(weight);
+    return;
+  }
+  const torch::Tensor w = weight.to(torch::kFloat);  // D numbers
+  const int64_t total = x.size(1), d = x.size(2);
+  ForRows(x.size(0), count * d, [&](int64_t row) {
+    for (int64_t head = first; head < first + count; ++head) {
+      float* numbers = Data<float>(x) + (row * total + head) * d;
+      RmsNormRow(numbers, nullptr, Data<float>(w), static_cast<float>(eps), d, numbers);
+    }
+  });
+}
+
 torch::Tensor SiluMul(const torch::Tensor& gate_up, torch::ScalarType dtype) {
   if (gate_up.is_cpu() && dtype == torch::kFloat) return SiluMulCpu<float>(gate_up, dtype);
   if (gate_up.is_cpu() && dtype == torch::kBFloat16) return SiluMulCpu<Bf16>(gate_up, dtype);

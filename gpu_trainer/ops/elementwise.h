@@ -13,6 +13,11 @@ namespace whetstone {
 torch::Tensor RmsNorm(const torch::Tensor& x, const torch::Tensor& delta,
                       const torch::Tensor& weight, double eps);
 
+// Normalises `count` heads of each row, from head `first` on, in place: every head of D numbers by
+// itself, all with the same weight [D] (any dtype). x [rows, heads_total, D] f32 contiguous.
+void RmsNormHeadsInPlace(const torch::Tensor& x, int64_t first, int64_t count,
+                         const torch::Tensor& weight, double eps);
+
 // gate_up [rows, 2I] f32, gate first → silu(gate) * up [rows, I] in `dtype`.
 torch::Tensor SiluMul(const torch::Tensor& gate_up, torch::ScalarType dtype);
 

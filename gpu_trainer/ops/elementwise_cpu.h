@@ -10,7 +10,7 @@
 
 namespace whetstone {
 
-// One row of `n`. `delta` may be null; otherwise x += delta first (stored).
+// One row of `n`. `delta` may be null; otherwise x += delta first (stored). y may be x.
 void RmsNormRow(float* x, const float* delta, const Bf16* weight, float eps, int64_t n, Bf16* y);
 void RmsNormRow(float* x, const float* delta, const float* weight, float eps, int64_t n, float* y);
 

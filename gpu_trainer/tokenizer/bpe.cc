@@ -1,5 +1,6 @@
 #include "gpu_trainer/tokenizer/bpe.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <queue>
 #include <utility>
@@ -91,9 +92,16 @@ absl::StatusOr<BytePairEncoder> BytePairEncoder::Parse(const json& model) {
     const auto it = vocabulary.find(model["unk_token"].get<std::string>());
     if (it == vocabulary.end()) return Fail("unk_token is not in vocab");
     encoder.unknown_id_ = it->second;
+    const bool whole = *std::min_element(encoder.byte_ids_.begin(), encoder.byte_ids_.end()) >= 0;
+    if (!whole && model.value("fuse_unk", false)) {
+      return Fail("fuse_unk with a vocab that lacks bytes is not supported");
+    }
   }
   if (model.value("ignore_merges", false)) {
-    for (const auto& [token, id] : vocabulary) encoder.whole_.emplace(BytesOfToken(token), id);
+    for (const auto& [token, id] : vocabulary) {
+      const auto bytes = BytesOfAlphabet(token);
+      if (bytes) encoder.whole_.emplace(*bytes, id);
+    }
   }
   return encoder;
 }

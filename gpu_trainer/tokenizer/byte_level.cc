@@ -26,7 +26,7 @@ const std::array<char32_t, 256>& ByteAlphabet() {
   return kAlphabet;
 }
 
-std::string BytesOfToken(absl::string_view token) {
+std::optional<std::string> BytesOfAlphabet(absl::string_view text) {
   static const std::array<int, 512> kByteOf = [] {
     std::array<int, 512> bytes;
     bytes.fill(-1);
@@ -34,13 +34,17 @@ std::string BytesOfToken(absl::string_view token) {
     return bytes;
   }();
   std::string bytes;
-  for (absl::string_view rest = token; !rest.empty();) {
+  for (absl::string_view rest = text; !rest.empty();) {
     const Utf8Step step = DecodeUtf8(rest);
-    if (step.code >= kByteOf.size() || kByteOf[step.code] < 0) return std::string(token);
+    if (step.code >= kByteOf.size() || kByteOf[step.code] < 0) return std::nullopt;
     bytes.push_back(static_cast<char>(kByteOf[step.code]));
     rest.remove_prefix(step.bytes);
   }
   return bytes;
+}
+
+std::string BytesOfToken(absl::string_view token) {
+  return BytesOfAlphabet(token).value_or(std::string(token));
 }
 
 }  // namespace whetstone

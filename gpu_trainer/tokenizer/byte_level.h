@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -13,6 +14,9 @@ namespace whetstone {
 
 // The character of each byte.
 const std::array<char32_t, 256>& ByteAlphabet();
+
+// The bytes that a text of this alphabet spells; nothing if a character is outside it.
+std::optional<std::string> BytesOfAlphabet(absl::string_view text);
 
 // The bytes a token stands for. A token with a character outside the alphabet (an added token with
 // a blank, say) stands for its own UTF-8.

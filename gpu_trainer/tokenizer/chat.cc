@@ -111,7 +111,7 @@ absl::StatusOr<ChatFormat> ChatFormat::Load(const std::string& directory) {
 }
 
 absl::StatusOr<std::string> ChatFormat::Render(const std::vector<ChatMessage>& messages,
-                                               Ending ending) const {
+                                               Ending ending, const ChatOptions& options) const {
   if (messages.empty()) return absl::InvalidArgumentError("a chat without messages");
   Value::List list;
   for (const ChatMessage& message : messages) {
@@ -121,6 +121,8 @@ absl::StatusOr<std::string> ChatFormat::Render(const std::vector<ChatMessage>& m
   std::map<std::string, Value> variables = format_->variables;
   variables["messages"] = Value::OfList(std::move(list));
   variables["add_generation_prompt"] = Value::Of(ending == kGenerate);
+  if (options.thinking) variables["enable_thinking"] = Value::Of(*options.thinking);
+  if (!options.date.empty()) variables["date_string"] = Value::Of(options.date);
   variables["tools"] = Value::None();
   variables["documents"] = Value::None();
   auto text = format_->program.Render(variables);

@@ -11,6 +11,7 @@
 #define WHETSTONE_GPU_TRAINER_TOKENIZER_CHAT_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,16 @@ struct ChatMessage {
   std::string content;
 };
 
+// What some templates let the caller choose; the others ignore it.
+struct ChatOptions {
+  // Qwen3's enable_thinking: false closes the block of thoughts before the answer begins. Nothing:
+  // as the template does by itself.
+  std::optional<bool> thinking;
+  // Llama 3's date_string, the day that the system message tells ("26 Jul 2024"). Empty: the
+  // template's own choice, which may be today.
+  std::string date;
+};
+
 class ChatFormat {
  public:
   // kGenerate appends what comes before an assistant's answer.
@@ -34,7 +45,8 @@ class ChatFormat {
   static absl::StatusOr<ChatFormat> Load(const std::string& directory);
 
   // INVALID_ARGUMENT: no messages, or a role or order that the template refuses.
-  absl::StatusOr<std::string> Render(const std::vector<ChatMessage>& messages, Ending ending) const;
+  absl::StatusOr<std::string> Render(const std::vector<ChatMessage>& messages, Ending ending,
+                                     const ChatOptions& options = {}) const;
 
   // The token that ends an assistant's turn, as text ("<|im_end|>"). Appended to learned answers,
   // and ends a completion besides the config's eos ids.

@@ -114,6 +114,17 @@ TEST(ChatFormatTest, RendersAndFindsTheEndOfTurn) {
             "<b><|user|>a<|end|>\n<|assistant|>b<|end|>\n");
   EXPECT_FALSE(chat->Render({}, ChatFormat::kGenerate).ok());
 
+  ASSERT_TRUE(WriteFileAtomically(dir->path() + "/chat_template.jinja",
+                                  "{{ date_string | default('today') }}|{% if enable_thinking is "
+                                  "defined and enable_thinking is false %}quiet{% endif %}")
+                  .ok());
+  chat = ChatFormat::Load(dir->path());
+  ASSERT_TRUE(chat.ok()) << chat.status();
+  EXPECT_EQ(*chat->Render({{"user", "x"}}, ChatFormat::kGenerate), "today|");
+  EXPECT_EQ(*chat->Render({{"user", "x"}}, ChatFormat::kGenerate,
+                          {.thinking = false, .date = "1 Jan 2025"}),
+            "1 Jan 2025|quiet");
+
   ASSERT_TRUE(
       WriteFileAtomically(dir->path() + "/chat_template.jinja", "{{ messages[-1].content }}").ok());
   EXPECT_EQ(ChatFormat::Load(dir->path())->end_of_turn(), "<e>");

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/status_macros.h"
+#include "gpu_trainer/tokenizer/added_tokens.h"
 #include "gpu_trainer/tokenizer/bpe.h"
 #include "gpu_trainer/tokenizer/byte_level.h"
 #include "gpu_trainer/tokenizer/pre_tokenizer.h"
@@ -20,37 +21,6 @@ namespace whetstone {
 namespace {
 
 using nlohmann::json;
-
-struct AddedToken {
-  std::string content;
-  int32_t id;
-  bool special;
-  bool normalized;  // matched in the normalised text, not in the raw one
-};
-
-// A stretch of text that is either still text or already a token.
-struct Segment {
-  std::string text;
-  int32_t id;  // -1: text
-};
-
-absl::StatusOr<std::vector<AddedToken>> ParseAddedTokens(const json& list) {
-  std::vector<AddedToken> tokens;
-  for (const json& entry : list) {
-    for (const char* key : {"single_word", "lstrip", "rstrip"}) {
-      if (entry.value(key, false)) {
-        return absl::InvalidArgumentError(absl::StrCat("added token ", entry.value("content", ""),
-                                                       ": ", key, " is not supported"));
-      }
-    }
-    tokens.push_back({entry.at("content").get<std::string>(), entry.at("id").get<int32_t>(),
-                      entry.value("special", false), entry.value("normalized", true)});
-    if (tokens.back().content.empty() || tokens.back().id < 0) {
-      return absl::InvalidArgumentError(absl::StrCat("bad added token ", entry.dump()));
-    }
-  }
-  return tokens;
-}
 
 // Whether the text is normalised to NFC.
 absl::StatusOr<bool> ParseNormalizer(const json& value) {
@@ -69,6 +39,13 @@ absl::StatusOr<bool> ParseNormalizer(const json& value) {
       absl::StrCat("normalizer ", type, " is not supported; supported: NFC or none"));
 }
 
+// Decode joins the bytes of tokens, whatever the file says; so it must say just that.
+absl::Status CheckDecoder(const json& value) {
+  if (value.is_null() || value.value("type", "") == "ByteLevel") return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("decoder ", value.value("type", value.dump()),
+                                                 " is not supported; supported: ByteLevel"));
+}
+
 std::string Nfc(const std::string& text) {
   const bool ascii = std::all_of(text.begin(), text.end(), [](char c) { return c >= 0; });
   if (ascii) return text;
@@ -82,59 +59,6 @@ std::string Nfc(const std::string& text) {
   std::free(out);
   return result;
 }
-
-// Finds added tokens in text: leftmost first, the longest of those that start there.
-class AddedTokenMatcher {
- public:
-  void Add(const std::string& content, int32_t id) {
-    by_first_byte_[static_cast<unsigned char>(content[0])].push_back({content, id});
-  }
-  void Finish() {
-    for (auto& [first, tokens] : by_first_byte_) {
-      std::stable_sort(tokens.begin(), tokens.end(), [](const auto& a, const auto& b) {
-        return a.first.size() > b.first.size();
-      });
-    }
-  }
-  // Cuts every text segment of `segments`.
-  void Cut(std::vector<Segment>* segments) const {
-    if (by_first_byte_.empty()) return;
-    std::vector<Segment> cut;
-    for (Segment& segment : *segments) {
-      if (segment.id >= 0) {
-        cut.push_back(std::move(segment));
-      } else {
-        CutText(segment.text, &cut);
-      }
-    }
-    *segments = std::move(cut);
-  }
-
- private:
-  void CutText(const std::string& text, std::vector<Segment>* out) const {
-    size_t done = 0;
-    for (size_t i = 0; i < text.size();) {
-      const auto* token = MatchAt(text, i);
-      if (token == nullptr) {
-        ++i;
-        continue;
-      }
-      if (i > done) out->push_back({text.substr(done, i - done), -1});
-      out->push_back({"", token->second});
-      done = i = i + token->first.size();
-    }
-    if (done < text.size()) out->push_back({text.substr(done), -1});
-  }
-  const std::pair<std::string, int32_t>* MatchAt(const std::string& text, size_t at) const {
-    const auto it = by_first_byte_.find(static_cast<unsigned char>(text[at]));
-    if (it == by_first_byte_.end()) return nullptr;
-    for (const auto& token : it->second) {
-      if (text.compare(at, token.first.size(), token.first) == 0) return &token;
-    }
-    return nullptr;
-  }
-  std::unordered_map<unsigned char, std::vector<std::pair<std::string, int32_t>>> by_first_byte_;
-};
 
 }  // namespace
 
@@ -155,6 +79,7 @@ absl::Status Tokenizer::Impl::Fill(const json& root) {
   ASSIGN_OR_RETURN(bpe, BytePairEncoder::Parse(root["model"]));
   ASSIGN_OR_RETURN(pre_tokenizer, MakePreTokenizer(root.value("pre_tokenizer", json())));
   ASSIGN_OR_RETURN(nfc, ParseNormalizer(root.value("normalizer", json())));
+  RETURN_IF_ERROR(CheckDecoder(root.value("decoder", json())));
   ASSIGN_OR_RETURN(const std::vector<AddedToken> added,
                    ParseAddedTokens(root.value("added_tokens", json::array())));
   int32_t highest = -1;
@@ -169,19 +94,22 @@ absl::Status Tokenizer::Impl::Fill(const json& root) {
     bytes[static_cast<size_t>(id)] = BytesOfToken(token);
   }
   for (const AddedToken& token : added) {
+    const auto known = bpe.vocabulary().find(token.content);
+    if (known != bpe.vocabulary().end() && known->second != token.id) {
+      return absl::InvalidArgumentError(absl::StrCat("added token ", json(token.content).dump(),
+                                                     " has the id ", token.id, ", but ",
+                                                     known->second, " in vocab"));
+    }
     const size_t id = static_cast<size_t>(token.id);
     bytes[id] = BytesOfToken(token.content);
     special[id] = token.special;
     added_ids[token.content] = token.id;
-    // Without a normalizer both texts are the same, and all tokens are matched together.
-    if (token.normalized && nfc) {
-      normalized_added.Add(Nfc(token.content), token.id);
+    if (token.normalized) {
+      normalized_added.Add(nfc ? Nfc(token.content) : token.content, token);
     } else {
-      raw_added.Add(token.content, token.id);
+      raw_added.Add(token.content, token);
     }
   }
-  raw_added.Finish();
-  normalized_added.Finish();
   return absl::OkStatus();
 }
 
@@ -221,8 +149,8 @@ std::vector<int32_t> Tokenizer::Encode(absl::string_view text) const {
   impl_->raw_added.Cut(&segments);
   if (impl_->nfc) {
     for (Segment& segment : segments) segment.text = Nfc(segment.text);
-    impl_->normalized_added.Cut(&segments);
   }
+  impl_->normalized_added.Cut(&segments);
   for (Segment& segment : segments) {
     if (segment.id >= 0) {
       ids.push_back(segment.id);

@@ -6,9 +6,10 @@
 //   std::string text = tokenizer->Decode(ids, Tokenizer::kKeepSpecial);
 //
 // Supported: normalizer NFC; pre-tokenizers ByteLevel, Digits, Split and Sequence; model BPE with
-// merges as strings or pairs and ignore_merges; added tokens matched in the text. Anything else in
-// the file is an error, because ignoring it would give other ids. The post-processor, which adds
-// special tokens, is not applied: Encode adds none. Immutable and thread-safe.
+// merges as strings or pairs and ignore_merges; added tokens with all their flags; decoder
+// ByteLevel. Anything else in the file is an error, because ignoring it would give other ids. The
+// post-processor, which adds special tokens, is not applied: Encode adds none. Immutable and
+// thread-safe.
 #ifndef WHETSTONE_GPU_TRAINER_TOKENIZER_TOKENIZER_H_
 #define WHETSTONE_GPU_TRAINER_TOKENIZER_TOKENIZER_H_
 

@@ -80,6 +80,29 @@ TEST(TokenizerTest, AddedTokensAreMatchedInTextLongestFirst) {
   EXPECT_EQ(tokenizer->Decode({'a', 300, 'b'}, Tokenizer::kKeepSpecial), "a<s>b");
 }
 
+// What the reference does with each flag; compared with it on thousands of texts in
+// tests/conformance/tokenizer_conformance.py.
+TEST(TokenizerTest, FlagsOfAddedTokens) {
+  json description = Description();
+  const auto add = [&](int id, const char* content, const char* flag, bool normalized) {
+    description["added_tokens"].push_back(
+        {{"id", id}, {"content", content}, {flag, true}, {"normalized", normalized}});
+  };
+  add(310, "<l>", "lstrip", false);
+  add(311, "<r>", "rstrip", false);
+  add(312, "one", "single_word", false);
+  add(313, "<s>y", "special", true);
+  const auto tokenizer = Make(description);
+  EXPECT_THAT(tokenizer->Encode("a \u2003<l> b"), ElementsAre('a', 310, ' ', 'b'));
+  EXPECT_THAT(tokenizer->Encode("a <r> \n b"), ElementsAre('a', ' ', 311, 'b'));
+  EXPECT_THAT(tokenizer->Encode("<r>  <l>"), ElementsAre(311, 310));
+  EXPECT_THAT(tokenizer->Encode("(one)"), ElementsAre('(', 312, ')'));
+  EXPECT_THAT(tokenizer->Encode("ones"), ElementsAre('o', 'n', 'e', 's'));
+  EXPECT_THAT(tokenizer->Encode("_one"), ElementsAre('_', 'o', 'n', 'e'));
+  // Tokens of the raw text come first, even where a longer one of the normalised text starts.
+  EXPECT_THAT(tokenizer->Encode("<s>y"), ElementsAre(300, 'y'));
+}
+
 TEST(TokenizerTest, DecodingNeverFails) {
   const auto tokenizer = Make(Description());
   EXPECT_EQ(tokenizer->Decode({-5, 299, 1 << 30, 'o', 'k'}, Tokenizer::kKeepSpecial), "ok");
@@ -89,6 +112,15 @@ TEST(TokenizerTest, DecodingNeverFails) {
     for (int j = 0; j < 20; ++j) ids.push_back(static_cast<int32_t>(rng.Below(310)));
     const std::string text = tokenizer->Decode(ids, Tokenizer::kKeepSpecial);
     EXPECT_EQ(ToValidUtf8(text), text);
+    // Token by token: the same text, valid at every step.
+    Utf8Stream stream;
+    std::string streamed;
+    for (const int32_t id : ids) {
+      stream.Take(tokenizer->TokenBytes(id), &streamed);
+      EXPECT_EQ(ToValidUtf8(streamed), streamed);
+    }
+    stream.Finish(&streamed);
+    EXPECT_EQ(streamed, text);
   }
 }
 
@@ -123,8 +155,11 @@ TEST(TokenizerTest, WhatWouldChangeIdsIsRefused) {
   description["pre_tokenizer"]["behavior"] = "Removed";
   EXPECT_THAT(Message(description), HasSubstr("not supported"));
   description = Description();
-  description["added_tokens"][0]["lstrip"] = true;
-  EXPECT_THAT(Message(description), HasSubstr("lstrip"));
+  description["added_tokens"].push_back({{"id", 302}, {"content", "ab"}});
+  EXPECT_THAT(Message(description), HasSubstr("has the id 302, but 256 in vocab"));
+  description = Description();
+  description["decoder"] = {{"type", "WordPiece"}};
+  EXPECT_THAT(Message(description), HasSubstr("decoder WordPiece is not supported"));
   description = Description();
   description["model"]["merges"].push_back("q z");
   EXPECT_THAT(Message(description), HasSubstr("vocab lacks"));
@@ -145,6 +180,25 @@ TEST(Utf8Test, BrokenSequencesBecomeReplacements) {
   EXPECT_EQ(ToValidUtf8("\xF0\x9F\xA4"), "\uFFFD");              // cut short: one
   EXPECT_EQ(ToValidUtf8("\xF4\x90\x80\x80").size(), 12u);        // beyond U+10FFFF
   EXPECT_EQ(ToValidUtf8("é日🤦"), "é日🤦");
+}
+
+TEST(Utf8Test, AStreamDoesNotDependOnWhereItIsCut) {
+  const std::string bytes = "é日🤦\xF0\x9F\xA4z\xED\xA0\x80\xC3\xC3\xA9\xFF\xE3\x81";
+  for (size_t step = 1; step <= bytes.size(); ++step) {
+    Utf8Stream stream;
+    std::string text;
+    for (size_t at = 0; at < bytes.size(); at += step) {
+      stream.Take(absl::string_view(bytes).substr(at, step), &text);
+    }
+    stream.Finish(&text);
+    EXPECT_EQ(text, ToValidUtf8(bytes)) << step;
+  }
+  Utf8Stream stream;
+  std::string text;
+  stream.Take("\xF0\x9F", &text);
+  EXPECT_EQ(text, "");  // waits: it may become a character
+  stream.Take("\xA4\xA6", &text);
+  EXPECT_EQ(text, "🤦");
 }
 
 }  // namespace

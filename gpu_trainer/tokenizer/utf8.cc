@@ -24,7 +24,8 @@ Utf8Step DecodeUtf8(absl::string_view text) {
     return broken;
   }
   for (size_t i = 1; i < length; ++i) {
-    if (i >= text.size() || byte(i) < low || byte(i) > high) return {0xFFFD, i, false};
+    if (i >= text.size()) return {0xFFFD, i, false, /*cut_short=*/true};
+    if (byte(i) < low || byte(i) > high) return {0xFFFD, i, false};
     code = code << 6 | (byte(i) & 0x3F);
     low = 0x80, high = 0xBF;
   }
@@ -49,18 +50,33 @@ void AppendUtf8(char32_t code, std::string* to) {
   }
 }
 
+void Utf8Stream::Take(absl::string_view bytes, std::string* text) {
+  waiting_.append(bytes.data(), bytes.size());
+  absl::string_view rest = waiting_;
+  while (!rest.empty()) {
+    const Utf8Step step = DecodeUtf8(rest);
+    if (step.cut_short) break;
+    if (step.valid) {
+      text->append(rest.data(), step.bytes);
+    } else {
+      AppendUtf8(step.code, text);
+    }
+    rest.remove_prefix(step.bytes);
+  }
+  waiting_.erase(0, waiting_.size() - rest.size());
+}
+
+void Utf8Stream::Finish(std::string* text) {
+  if (!waiting_.empty()) AppendUtf8(0xFFFD, text);
+  waiting_.clear();
+}
+
 std::string ToValidUtf8(absl::string_view text) {
   std::string valid;
   valid.reserve(text.size());
-  while (!text.empty()) {
-    const Utf8Step step = DecodeUtf8(text);
-    if (step.valid) {
-      valid.append(text.data(), step.bytes);
-    } else {
-      AppendUtf8(0xFFFD, &valid);
-    }
-    text.remove_prefix(step.bytes);
-  }
+  Utf8Stream stream;
+  stream.Take(text, &valid);
+  stream.Finish(&valid);
   return valid;
 }
 

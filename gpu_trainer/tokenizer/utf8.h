@@ -15,6 +15,7 @@ struct Utf8Step {
   char32_t code = 0;  // U+FFFD when broken
   size_t bytes = 0;   // consumed, >= 1
   bool valid = false;
+  bool cut_short = false;  // not valid, but more bytes could make it so
 };
 
 // Decodes at the start of `text` (not empty). A broken sequence consumes its longest valid
@@ -22,6 +23,19 @@ struct Utf8Step {
 Utf8Step DecodeUtf8(absl::string_view text);
 
 void AppendUtf8(char32_t code, std::string* to);
+
+// Bytes that arrive in parts, as those of tokens do, as valid UTF-8. The text does not depend on
+// where the bytes were cut. Not thread-safe.
+class Utf8Stream {
+ public:
+  // Appends the text that is certain by now. The beginning of a character waits for its rest.
+  void Take(absl::string_view bytes, std::string* text);
+  // After the last bytes: the beginning of a character becomes U+FFFD.
+  void Finish(std::string* text);
+
+ private:
+  std::string waiting_;  // fewer than 4 bytes
+};
 
 // Every broken sequence becomes U+FFFD.
 std::string ToValidUtf8(absl::string_view text);

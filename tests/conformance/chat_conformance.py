@@ -1,22 +1,13 @@
 """Chat rendering against transformers' apply_chat_template."""
+import importlib.util
+import itertools
 import json
+import pathlib
 
+import fixtures
 import harness
 from harness import case, trainer
 
-# The formats of the families supported, as their models ship them.
-QWEN2 = (
-    "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}"
-    "{{ '<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n' }}{% endif %}"
-    "{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}"
-    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}")
-LLAMA3 = (
-    "{% set loop_messages = messages %}{% for message in loop_messages %}"
-    "{% set content = '<|start_header_id|>' + message['role'] + '<|end_header_id|>\n\n'"
-    "+ message['content'] | trim + '<|eot_id|>' %}"
-    "{% if loop.index0 == 0 %}{% set content = bos_token + content %}{% endif %}{{ content }}"
-    "{% endfor %}{% if add_generation_prompt %}"
-    "{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{% endif %}")
 CHATS = [
     [("user", "Hello")],
     [("system", "Be brief."), ("user", "Hi  "), ("assistant", " Yes?\n"), ("user", "\n1 < 2 && 'x'")],
@@ -31,54 +22,87 @@ ODD = [
 ]
 
 
-def directory_with(template, name, **tokens):
+THOUGHTS = [
+    [("user", "a"), ("assistant", "<think>\nhm\n</think>\n\nyes"), ("user", "b")],
+    [("user", "a"), ("assistant", "<think>\n\nhm, </think>no</think>\n\n\nyes\n"), ("user", "b"),
+     ("assistant", "plain"), ("user", "</think>")],
+    [("system", "s"), ("user", "<tool_response>x</tool_response>"), ("assistant", "<think>"),
+     ("user", "<tool_response>\ny</tool_response>")],
+    [("user", "q"), ("assistant", "<think>\nlast\n</think>\n\nanswer")],
+]
+
+
+def shipped_template(name):
+    """The template of a family as its maker ships it: TRL keeps byte-identical copies, which are read
+    here as data (nothing of it is imported)."""
+    package = importlib.util.find_spec("trl")
+    assert package, "TRL's templates are missing; deploy/setup.sh --tests installs them"
+    folder = pathlib.Path(package.submodule_search_locations[0]) / "chat_templates"
+    return (folder / f"{name}.jinja").read_text()
+
+
+def directory_with(template, name, family="qwen3", **tokens):
     directory = harness.SCRATCH / name
     directory.mkdir()
-    harness.byte_tokenizer(directory, 300)
+    fixtures.write_family_tokenizer(directory, family, vocab=600)
     (directory / "tokenizer_config.json").write_text(json.dumps(
         {"tokenizer_class": "PreTrainedTokenizerFast", "chat_template": template, **tokens}))
     return directory
 
 
-def compare(directory, chats=CHATS, may_refuse=False):
-    """Both render alike, or (with may_refuse) both refuse."""
+def compare(directory, chats=CHATS, may_refuse=False, options=({},)):
+    """Both render alike, or (with may_refuse) both refuse. `options` are what the caller may choose,
+    in our names."""
     from jinja2.exceptions import TemplateError
     from tokenizers import Tokenizer
     from transformers import AutoTokenizer
     tokenizer = AutoTokenizer.from_pretrained(directory)
     plain = Tokenizer.from_file(str(directory / "tokenizer.json"))
-    expected = []  # (messages, text)
-    for chat in chats:
+    theirs_of = {"thinking": "enable_thinking", "date": "date_string"}
+    expected = []  # (line, text)
+    for chat, option in itertools.product(chats, options):
         messages = [{"role": role, "content": content} for role, content in chat]
         try:
-            expected.append((messages, tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=True)))
+            expected.append(({"messages": messages, **option}, tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True,
+                **{theirs_of[key]: value for key, value in option.items()})))
         except TemplateError:
             assert may_refuse
             trainer("tokenize", "--model", directory, "--texts", "-",
-                    lines=[{"messages": messages}], expect=2)
+                    lines=[{"messages": messages, **option}], expect=2)
     lines = trainer("tokenize", "--model", directory, "--texts", "-",
-                    lines=[{"messages": messages} for messages, _ in expected])
+                    lines=[line for line, _ in expected])
     assert len(lines) == len(expected) > 0
-    for ours, (_, theirs) in zip(lines, expected):
-        assert ours["text"] == theirs, f"{ours['text']!r} instead of {theirs!r}"
+    for ours, (line, theirs) in zip(lines, expected):
+        assert ours["text"] == theirs, f"{line}: {ours['text']!r} instead of {theirs!r}"
         assert ours["ids"] == plain.encode(theirs, add_special_tokens=False).ids
 
 
 @case
 def smollm2():
-    compare(harness.MODEL, CHATS + ODD)
+    compare(harness.MODEL, CHATS + ODD + THOUGHTS)
 
 
 @case
-def qwen2():
-    compare(directory_with(QWEN2, "qwen2", eos_token="<|im_end|>"), CHATS + ODD)
+def qwen2_5():
+    compare(directory_with(shipped_template("qwen2_5"), "qwen2_5", "qwen2", eos_token="<|im_end|>"),
+            CHATS + ODD + THOUGHTS)
+
+
+@case
+def qwen3():
+    for name in ("qwen3", "qwen3_instruct_2507"):
+        compare(directory_with(shipped_template(name), name, eos_token="<|im_end|>"),
+                CHATS + ODD + THOUGHTS, options=({}, {"thinking": True}, {"thinking": False}))
 
 
 @case
 def llama3():
-    compare(directory_with(LLAMA3, "llama3", bos_token="<|begin_of_text|>",
-                           eos_token="<|eot_id|>"), CHATS + ODD)
+    for name in ("llama3", "llama3_1", "llama3_2"):
+        # 3.2 asks for today's date: given here, so that midnight is no trap.
+        options = ({"date": "9 May 2025"},) if name == "llama3_2" else ({}, {"date": "9 May 2025"})
+        compare(directory_with(shipped_template(name), name, "llama3", bos_token="<|begin_of_text|>",
+                               eos_token="<|eot_id|>"), CHATS + ODD + THOUGHTS, options=options)
 
 
 @case

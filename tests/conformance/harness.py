@@ -14,6 +14,8 @@ import time
 import traceback
 import xml.sax.saxutils as sax
 
+import fixtures
+
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
@@ -68,35 +70,17 @@ def reference_logprobs(model, ids):
 
 
 def byte_tokenizer(directory, vocab):
-    """A real byte-level tokenizer of `vocab` tokens, trained on this folder's sources."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    texts = [p.read_text() for p in sorted(pathlib.Path(__file__).parent.glob("*.py"))]
-    tokenizer.train_from_iterator(texts, trainers.BpeTrainer(
-        vocab_size=vocab, special_tokens=["<|endoftext|>", "<|im_start|>", "<|im_end|>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
-    tokenizer.save(str(directory / "tokenizer.json"))
+    """A real byte-level tokenizer of `vocab` tokens."""
+    from tokenizers import pre_tokenizers
+    fixtures.write_tokenizer(directory, pre_tokenizers.ByteLevel(add_prefix_space=False), vocab,
+                             initial=["<|endoftext|>", "<|im_start|>", "<|im_end|>"])
 
 
-def tiny_model(name, family, seed=0, vocab=400, scale=1.0, shard=None, **settings):
-    """A seeded random model directory, and the same model in transformers (float32)."""
-    import torch
-    from transformers import (LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM)
+def tiny_model(name, family, vocab=400, **settings):
+    """A seeded random model directory (fixtures.write_model), and the same model in transformers."""
     directory = SCRATCH / name
     directory.mkdir()
-    torch.manual_seed(seed)
-    config_class, model_class = {"llama": (LlamaConfig, LlamaForCausalLM),
-                                 "qwen2": (Qwen2Config, Qwen2ForCausalLM)}[family]
-    config = config_class(vocab_size=vocab, max_position_embeddings=512, bos_token_id=1,
-                          eos_token_id=2, pad_token_id=2, **settings)
-    model = model_class(config).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            # transformers starts norms at 1 and biases at 0, which would hide a mistake in them.
-            parameter.add_(torch.randn_like(parameter) * 0.05 * scale)
-    model.save_pretrained(directory, **({"max_shard_size": shard} if shard else {}))
+    model = fixtures.write_model(directory, family, vocab=vocab, **settings)
     byte_tokenizer(directory, vocab)
     return directory, model
 
