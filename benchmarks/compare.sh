@@ -13,7 +13,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../deploy/setup.sh"
 
 install_peers() {
   local peers="$CACHE/peers"
-  "$peers/bin/python" -c 'import trl' 2>/dev/null && return 10
+  "$peers/bin/python" -c 'import datasets; from trl import GRPOTrainer' 2>/dev/null && return 10
   rm -rf "$peers"
   "$VENV/bin/python" -m venv "$peers" || return
   echo "$VENV/lib/python3.11/site-packages" >"$peers/lib/python3.11/site-packages/tests.pth"
