@@ -314,6 +314,45 @@ std::vector<std::string> CheckLinks(const SourceFile& file, const std::filesyste
   return problems;
 }
 
+// The tests of one source by the names that pages give them: "Suite.Name" of GoogleTest's, and
+// "program.function" of a conformance script's cases.
+std::set<std::string> TestNames(const SourceFile& file) {
+  std::set<std::string> names;
+  const bool script = absl::StartsWith(file.path, "tests/conformance/");
+  const std::string stem = std::filesystem::path(file.path).stem().string();
+  const std::vector<std::string> lines = Lines(file.text);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    absl::string_view line = lines[i];
+    if (script && i > 0 && lines[i - 1] == "@case" && absl::ConsumePrefix(&line, "def ")) {
+      names.insert(absl::StrCat(stem, ".", line.substr(0, line.find('('))));
+    }
+    for (const char* macro : {"TEST(", "TEST_F(", "TEST_P("}) {
+      if (!absl::ConsumePrefix(&line, macro)) continue;
+      const std::vector<std::string> parts =
+          absl::StrSplit(line.substr(0, line.find(')')), absl::ByAnyChar(", "), absl::SkipEmpty());
+      if (parts.size() == 2) names.insert(absl::StrCat(parts[0], ".", parts[1]));
+    }
+  }
+  return names;
+}
+
+// Every test that the table of docs/conformance.md names (in backticks, with a dot) is there.
+std::vector<std::string> CheckNamedTests(const SourceFile& page,
+                                         const std::set<std::string>& tests) {
+  std::vector<std::string> problems;
+  const std::vector<std::string> lines = Lines(page.text);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (!absl::StartsWith(lines[i], "|")) continue;
+    const std::vector<std::string> parts = absl::StrSplit(lines[i], '`');
+    for (size_t p = 1; p < parts.size(); p += 2) {  // what stands between two backticks
+      if (absl::StrContains(parts[p], '.') && tests.count(parts[p]) == 0) {
+        problems.push_back(At(page, i + 1, absl::StrCat("names no test: ", parts[p])));
+      }
+    }
+  }
+  return problems;
+}
+
 template <typename Check>
 std::vector<std::string> CheckTree(Check check) {
   std::vector<std::string> problems;
@@ -389,6 +428,22 @@ TEST(LinksTest, LeadSomewhere) {
   EXPECT_THAT(CheckTree([&](const SourceFile& file) { return CheckLinks(file, root); }), IsEmpty());
   EXPECT_THAT(CheckLinks({"docs/a.md", "see [b](no_such_page.md#x)\n"}, root), SizeIs(1));
   EXPECT_THAT(CheckLinks({"docs/a.md", "[x](../tests/tidy_test.cc) [y](#z)\n"}, root), IsEmpty());
+}
+
+TEST(ConformanceTest, ThePageNamesTestsThatExist) {
+  std::set<std::string> tests;
+  SourceFile page;
+  for (const SourceFile& file : Tree()) {
+    if (file.path == "docs/conformance.md") page = file;
+    const std::set<std::string> names = TestNames(file);
+    tests.insert(names.begin(), names.end());
+  }
+  ASSERT_FALSE(page.text.empty());
+  EXPECT_THAT(CheckNamedTests(page, tests), IsEmpty());
+  EXPECT_THAT(TestNames({"a_test.cc", "TEST_P(A, B) {\nTEST(C,\n"}), ElementsAre("A.B"));
+  EXPECT_THAT(TestNames({"tests/conformance/x.py", "@case\ndef y():\ndef z():\n"}),
+              ElementsAre("x.y"));
+  EXPECT_THAT(CheckNamedTests({"docs/a.md", "| a line | `A.B`, `A.C` |\n"}, {"A.B"}), SizeIs(1));
 }
 
 TEST(ListedTest, EverySourceIsBuilt) {

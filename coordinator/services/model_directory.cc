@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 // As gpu_trainer/model/config.cc accepts them.
-const char* const kArchitectures[] = {"llama", "qwen2"};
+const char* const kArchitectures[] = {"llama", "qwen2", "qwen3"};
 
 // A safetensors header is JSON; the format's own reader refuses more than this.
 constexpr uint64_t kHeaderBytesMax = 100 << 20;

@@ -1,8 +1,6 @@
 """Generation against transformers and against itself."""
 import collections
 import math
-import shutil
-import subprocess
 
 import harness
 from harness import case, generate, reference_logprobs, score, tiny_model
@@ -185,29 +183,6 @@ def same_seed_same_tokens():
     assert {k: c["ids"] for k, c in one.items()} == {k: c["ids"] for k, c in two.items()}
     three, _ = generate(directory, PROMPTS, n=3, tokens=20, seed=10)
     assert {k: c["ids"] for k, c in one.items()} != {k: c["ids"] for k, c in three.items()}
-
-
-@case
-def saved_directory_loads_in_transformers():
-    import torch
-    from transformers import AutoModelForCausalLM
-    for name, family, tied in (("g", "llama", True), ("h", "qwen2", False)):
-        directory, model = model_of(name, family, tie_word_embeddings=tied)
-        out = harness.SCRATCH / (name + "-saved")
-        subprocess.run([harness.BIN / "resave_model", directory, out, "float32"], check=True)
-        shutil.copy(directory / "tokenizer.json", out)
-        again = AutoModelForCausalLM.from_pretrained(out, dtype=torch.float32)
-        ids = torch.arange(30)[None]
-        with torch.no_grad():
-            difference = (model(ids).logits - again(ids).logits).abs().max().item()
-        assert difference == 0, difference
-        rounded = harness.SCRATCH / (name + "-bf16")
-        subprocess.run([harness.BIN / "resave_model", directory, rounded, "bfloat16"], check=True)
-        again = AutoModelForCausalLM.from_pretrained(rounded, dtype="auto")
-        assert again.dtype == torch.bfloat16
-        ours = dict(again.named_parameters())
-        for key, parameter in model.named_parameters():
-            assert torch.equal(parameter.to(torch.bfloat16), ours[key]), key
 
 
 @case
