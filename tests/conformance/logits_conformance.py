@@ -226,8 +226,9 @@ def the_real_model():
         worst = max(abs(a - b) for a, b in zip(ours, theirs))
         assert worst <= TOLERANCE, f"max difference {worst}"
         ratios += [math.exp(abs(a - b)) for a, b in zip(bf16, theirs)]
-    # bf16 weights are exact here; what differs is the rounding of activations.
-    assert sum(ratios) / len(ratios) <= 1.05, sum(ratios) / len(ratios)
+    # bf16 weights are exact here; what differs is the rounding of activations. (transformers' own bf16
+    # pass is 1.012 away from its fp32 one on these texts, ours 1.003.)
+    assert sum(ratios) / len(ratios) <= 1.01, sum(ratios) / len(ratios)
 
 
 harness.main()
