@@ -94,6 +94,21 @@ TEST(ElementwiseTest, EqualsLibTorch) {
   EXPECT_LT(SiluMul(extreme, torch::kFloat)[0][0].abs().item<float>(), 1e-30);
 }
 
+TEST(ElementwiseTest, HeadsAreNormalizedOneByOne) {
+  torch::manual_seed(4);
+  for (const auto dtype : {torch::kFloat, torch::kBFloat16}) {
+    const torch::Tensor x = torch::randn({5, 6, 22});
+    const torch::Tensor weight = torch::randn({22}).to(dtype);
+    torch::Tensor want = x.clone();
+    const torch::Tensor part = want.narrow(1, 2, 3);
+    part.copy_(part * torch::rsqrt(part.square().mean(-1, true) + 1e-6) * weight.to(torch::kFloat));
+    RmsNormHeadsInPlace(x, 2, 3, weight, 1e-6);
+    EXPECT_LT((x - want).abs().max().item<float>(), 1e-5);
+    EXPECT_TRUE(x.narrow(1, 0, 2).equal(want.narrow(1, 0, 2)));
+    EXPECT_TRUE(x.narrow(1, 5, 1).equal(want.narrow(1, 5, 1)));
+  }
+}
+
 TEST(ElementwiseTest, RopeRotatesTheNamedHeadsOnly) {
   torch::manual_seed(4);
   const torch::Tensor x = torch::randn({5, 3, 8});

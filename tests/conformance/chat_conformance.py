@@ -135,8 +135,9 @@ def template_language():
         "{% generation %}in{% endgeneration %}{% for i in range(9) %}{% if i == 2 %}{% continue %}"
         "{% endif %}{% if i == 5 %}{% break %}{% endif %}{{ i }}{% endfor %}",
     ]
-    for i, piece in enumerate(pieces):
-        compare(directory_with("<|im_start|>" + piece + "end", f"piece{i}"), CHATS[:3])
+    for i in range(4):
+        template = "<|im_start|>" + "|end\n".join(pieces[i::4]) + "end"
+        compare(directory_with(template, f"pieces{i}"), CHATS[:3])
 
 
 @case
