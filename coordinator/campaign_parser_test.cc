@@ -166,6 +166,10 @@ TEST(CampaignParserTest, RefusesWhatCannotWork) {
       {"generate.temperature=0", "teach nothing"},
       {"generate.top_p=1.5", "at most 1"},
       {"generate.top_p=0", "greater than 0"},
+      {"generate.min_p=1", "below 1"},
+      {"generate.repetition_penalty=0", "greater than 0"},
+      {"generate.stop_ids=[5, -1]", "stop_ids[1]"},
+      {"generate.deadline_s=-1", "at least 0"},
       {"generate.response_prefix=\"```cpp\\n\"", "token boundary"},
       {"checkpoint.every=0", "at least 1"},
       {"problems=[a, a]", "a second time"},
@@ -181,6 +185,14 @@ TEST(CampaignParserTest, RefusesWhatCannotWork) {
   for (const auto& [set, want] : table) {
     EXPECT_NE(Error(kMinimal, {set}).find(want), std::string::npos)
         << set << " → " << Error(kMinimal, {set});
+  }
+  // Rollouts of another distribution need the importance weights.
+  for (const char* set : {"generate.top_p=0.9", "generate.top_k=5", "generate.min_p=0.1",
+                          "generate.repetition_penalty=1.1", "generate.frequency_penalty=1"}) {
+    EXPECT_EQ(Error(kMinimal, {set}), "(accepted)");
+    EXPECT_NE(Error(kMinimal, {set, "train.importance_cap=0"}).find("samples from another"),
+              std::string::npos)
+        << set;
   }
 }
 

@@ -182,6 +182,39 @@ class Rules {
     for (int i = 0; i < g.stop_size(); ++i) {
       if (g.stop(i).empty()) return Wrong(absl::StrCat("generate.stop[", i, "]"), "is empty");
     }
+    if (g.min_p() < 0 || g.min_p() >= 1) {
+      return Wrong("generate.min_p",
+                   absl::StrCat("must be at least 0 and below 1, not ", g.min_p(),
+                                ": with 1 all rollouts of a group would be equal"));
+    }
+    RETURN_IF_ERROR(Positive("generate.repetition_penalty", g.repetition_penalty()));
+    for (int i = 0; i < g.stop_ids_size(); ++i) {
+      RETURN_IF_ERROR(AtLeast(absl::StrCat("generate.stop_ids[", i, "]"), g.stop_ids(i), 0));
+    }
+    RETURN_IF_ERROR(AtLeast("generate.deadline_s", g.deadline_s(), 0));
+    return OtherDistribution();
+  }
+
+  // The loss is about the policy's own distribution at `temperature`. Where rollouts come from
+  // another one, the importance weights tell them apart, and without them it would learn that
+  // cutting off is its own doing.
+  absl::Status OtherDistribution() const {
+    const v1::GenerateConfig& g = c_.generate();
+    if (c_.train().steps() == 0 || c_.train().importance_cap() > 0) return absl::OkStatus();
+    const std::pair<const char*, bool> settings[] = {
+        {"generate.top_p", g.top_p() < 1},
+        {"generate.top_k", g.top_k() > 0},
+        {"generate.min_p", g.min_p() > 0},
+        {"generate.repetition_penalty", g.repetition_penalty() != 1},
+        {"generate.presence_penalty", g.presence_penalty() != 0},
+        {"generate.frequency_penalty", g.frequency_penalty() != 0}};
+    for (const auto& [key, on] : settings) {
+      if (!on) continue;
+      return Wrong(key,
+                   "samples from another distribution than the policy's own, which only the "
+                   "importance weights make up for, and 'train.importance_cap' is 0 (off): set it "
+                   "(2 is usual), or leave this key out");
+    }
     return absl::OkStatus();
   }
 

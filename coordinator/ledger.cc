@@ -221,6 +221,12 @@ v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const Ledger& ledger
   sampling->set_top_p(generate.top_p());
   sampling->set_top_k(generate.top_k());
   *sampling->mutable_stop() = generate.stop();
+  sampling->set_min_p(generate.min_p());
+  sampling->set_repetition_penalty(generate.repetition_penalty());
+  sampling->set_presence_penalty(generate.presence_penalty());
+  sampling->set_frequency_penalty(generate.frequency_penalty());
+  *sampling->mutable_stop_ids() = generate.stop_ids();
+  sampling->set_deadline_s(generate.deadline_s());
   for (size_t g = 0; g < ledger.groups().size(); ++g) {
     v1::PromptGroup group;
     const GroupRecord& record = ledger.groups()[g];

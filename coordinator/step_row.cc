@@ -77,7 +77,7 @@ void AddOutcomes(const Ledger& ledger, std::map<std::string, double>* row) {
       reused += verdict.cached() ? 1 : 0;
       tokens += record.completion->ids_size();
       longest = std::max(longest, static_cast<double>(record.completion->ids_size()));
-      cut += record.completion->finish() == v1::Completion::LENGTH ? 1 : 0;
+      cut += record.completion->finish() != v1::Completion::STOP ? 1 : 0;
       distinct.insert(verdict.canonical_hash().empty() ? record.completion->text()
                                                        : verdict.canonical_hash());
       if (verdict.outcome() == v1::CORRECT) log_speedups.push_back(std::log(verdict.speedup()));

@@ -19,7 +19,10 @@ struct Options {
   int samples = 1;
   SamplingSpec sampling;
   uint64_t seed = 0;
+  bool deterministic = false;
+  bool prompt_lookup = true;
   bool as_json = false;
+  double kv_mib = 4096;
   ComputeOptions compute;
 };
 
@@ -52,7 +55,9 @@ absl::StatusOr<std::vector<PromptGroupSpec>> ReadPrompts(const Options& options,
 }
 
 void PrintCompletion(const Completion& completion, bool as_json) {
-  const char* finish = completion.finish == Completion::Finish::kStop ? "stop" : "length";
+  const char* finish = completion.finish == Completion::Finish::kStop     ? "stop"
+                       : completion.finish == Completion::Finish::kLength ? "length"
+                                                                          : "deadline";
   if (as_json) {
     PrintLine({{"prompt", completion.problem},
                {"sample", completion.sample},
@@ -74,27 +79,35 @@ absl::Status Generate(const Options& options) {
   GenerateSpec spec;
   spec.seed = options.seed;
   spec.sampling = options.sampling;
+  spec.deterministic = options.deterministic;
   ASSIGN_OR_RETURN(spec.groups, ReadPrompts(options, *model, chat));
   if (chat.ok()) {
     const std::optional<int32_t> id = model->tokenizer->IdOf(chat->end_of_turn());
-    if (id) spec.stop_ids.push_back(*id);
+    if (id) spec.end_ids.push_back(*id);
   }
-  Engine engine(model->config, model->weights, *model->tokenizer);
-  int64_t tokens = 0;
+  EngineOptions engine_options;
+  engine_options.kv_bytes_max = static_cast<int64_t>(options.kv_mib * (1 << 20));
+  engine_options.prompt_lookup = options.prompt_lookup;
+  Engine engine(model->config, model->weights, *model->tokenizer, engine_options);
+  GenerateStatus last;
   const auto begin = std::chrono::steady_clock::now();
   RETURN_IF_ERROR(engine.Generate(
       spec, {.on_completion = [&](const Completion& c) { PrintCompletion(c, options.as_json); },
-             .on_progress = [&](const GenerateStatus& status) { tokens = status.tokens; },
+             .on_progress = [&](const GenerateStatus& status) { last = status; },
              .cancelled = {}}));
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  const double rate = seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
+  const double rate = seconds > 0 ? static_cast<double>(last.tokens) / seconds : 0;
   if (options.as_json) {
-    PrintLine({{"summary",
-                ordered_json{{"tokens", tokens}, {"seconds", seconds}, {"tokens_per_s", rate}}}});
+    PrintLine({{"summary", ordered_json{{"tokens", last.tokens},
+                                        {"seconds", seconds},
+                                        {"tokens_per_s", rate},
+                                        {"steps", last.steps},
+                                        {"drafted", last.drafted},
+                                        {"accepted", last.accepted}}}});
   } else {
-    std::printf("--- %ld tokens in %.2f s: %.1f tokens/s\n", static_cast<long>(tokens), seconds,
-                rate);
+    std::printf("--- %ld tokens in %.2f s: %.1f tokens/s\n", static_cast<long>(last.tokens),
+                seconds, rate);
   }
   return absl::OkStatus();
 }
@@ -124,9 +137,35 @@ void AddGenerateCommand(CLI::App& app, int* exit_code) {
   command->add_option("--top-k", sampling.top_k, "tokens kept; 0: all")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  command
+      ->add_option("--min-p", sampling.min_p,
+                   "tokens less likely than this share of the likeliest go; 0: off")
+      ->capture_default_str();
+  command
+      ->add_option("--repetition-penalty", sampling.penalties.repetition,
+                   "as in transformers; 1: off")
+      ->capture_default_str();
+  command
+      ->add_option("--presence-penalty", sampling.penalties.presence,
+                   "taken from logits of sampled tokens")
+      ->capture_default_str();
+  command->add_option("--frequency-penalty", sampling.penalties.frequency, "the same for each time")
+      ->capture_default_str();
   command->add_option("--stop", sampling.stop, "a completion ends before this text; repeatable");
+  command->add_option("--stop-id", sampling.stop_ids, "a token that ends a completion; repeatable");
+  command
+      ->add_option("--deadline", sampling.deadline_s,
+                   "seconds a completion may decode; 0: no limit")
+      ->capture_default_str();
   command->add_option("--seed", options->seed, "of the random numbers")->capture_default_str();
   command->add_flag("--ignore-eos", sampling.ignore_eos, "go on after an end-of-sequence token");
+  command->add_flag("--deterministic", options->deterministic,
+                    "results do not depend on the batch, bit for bit, on every device");
+  command->add_flag("--prompt-lookup,!--no-prompt-lookup", options->prompt_lookup,
+                    "guess tokens ahead where that pays (on; changes no result)");
+  command->add_option("--kv-mib", options->kv_mib, "most memory for keys and values")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   command->add_flag("--json", options->as_json, "one JSON object a line");
   AddComputeOptions(command, &options->compute);
   command->callback([options, exit_code] { *exit_code = ExitCode(Generate(*options)); });

@@ -9,12 +9,15 @@
 //
 // How it decodes: sequences wait in order and are admitted while there is a free slot and memory
 // for its keys and values (continuous batching); one step draws the next token of every admitted
-// sequence. Keys and values of a prompt are kept once per group; attention reads them once for the
-// whole group and merges with the sequence's own suffix by log-sum-exp.
+// sequence, or several tokens where guessing them pays (prompt_lookup.h). Keys and values of a
+// prompt are kept once per group; attention reads them once for the whole group and merges with the
+// sequence's own suffix by log-sum-exp.
 //
 // Randomness: the token at `position` of a sample is decided by Philox(seed, {step, problem,
 // sample, position}), position counted from 0 after the prompt. On a CPU with AVX-512 a sequence's
-// tokens do not depend at all on what else is in the batch; elsewhere only up to rounding.
+// tokens do not depend at all on what else is in the batch; elsewhere only up to rounding, unless
+// `deterministic` asks for more: then every step computes kDecodeRows rows, real ones or not, and
+// attends row by row, so that no result depends on who else decodes.
 //
 // No call may run beside another on one Engine, nor beside an update of the weights.
 #ifndef WHETSTONE_GPU_TRAINER_ENGINE_ENGINE_H_
@@ -27,6 +30,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/clock.h"
+#include "gpu_trainer/engine/token_history.h"
 #include "gpu_trainer/model/config.h"
 #include "gpu_trainer/model/rope.h"
 #include "gpu_trainer/model/weights.h"
@@ -39,8 +44,13 @@ struct SamplingSpec {
   double temperature = 1;         // 0: greedy
   double top_p = 1;               // (0, 1]; 1: off
   int32_t top_k = 0;              // 0: off
+  double min_p = 0;               // [0, 1]; 0: off (ops/sample.h)
+  PenaltySettings penalties;      // token_history.h
   std::vector<std::string> stop;  // a completion's text ends before the first of these
+  std::vector<int32_t> stop_ids;  // tokens that end a completion, also with ignore_eos
   bool ignore_eos = false;
+  // A sequence that has decoded for so long ends with the token it has just got; 0: no limit.
+  double deadline_s = 0;
 };
 
 // All samples of one prompt.
@@ -55,12 +65,14 @@ struct GenerateSpec {
   int64_t step = 0;
   SamplingSpec sampling;
   std::vector<PromptGroupSpec> groups;
-  // Tokens that end a completion besides the config's eos ids (the chat format's end of turn).
-  std::vector<int32_t> stop_ids;
+  // Tokens that end a turn besides the config's eos ids (the chat format's); not with ignore_eos.
+  std::vector<int32_t> end_ids;
+  // A sequence's tokens are bit for bit the same whatever decodes beside it, on every device.
+  bool deterministic = false;
 };
 
 struct Completion {
-  enum class Finish { kStop, kLength };
+  enum class Finish { kStop, kLength, kDeadline };
   int32_t problem = 0;
   int32_t sample = 0;
   std::vector<int32_t> ids;  // sampled tokens, the end-of-sequence token included
@@ -74,6 +86,9 @@ struct GenerateStatus {
   int64_t tokens = 0;       // sampled so far
   int32_t completions = 0;  // ended so far
   int32_t active = 0;       // decoding now
+  int64_t steps = 0;        // forward passes that decoded
+  int64_t drafted = 0;      // tokens guessed ahead …
+  int64_t accepted = 0;     // … and found right
 };
 
 // Called on the thread that called Generate. Empty functions are not called.
@@ -86,9 +101,17 @@ struct GenerateSink {
 struct EngineOptions {
   // Most sequences decoded at once.
   int32_t sequences_max = 128;
-  // Most memory for keys and values; at least one sequence is always admitted.
+  // Most memory for keys and values.
   int64_t kv_bytes_max = int64_t{4} << 30;
+  // Guess tokens ahead where that pays. Changes no result, and is left out where it could: where a
+  // row's bits depend on the rows beside it.
+  bool prompt_lookup = true;
+  // Of deadlines, and of what a guessed token costs. Borrowed; null: a SteadyClock.
+  const Clock* clock = nullptr;
 };
+
+// Rows of every decoding step of a deterministic run where their number changes a row's bits.
+inline constexpr int64_t kDecodeRows = 32;
 
 class Engine {
  public:
@@ -97,7 +120,8 @@ class Engine {
          const EngineOptions& options = {});
 
   // INVALID_ARGUMENT: an empty or too long prompt, a token id out of range, impossible sampling
-  // settings. CANCELLED: `cancelled` said so. INTERNAL: the logits were not finite.
+  // settings. RESOURCE_EXHAUSTED: kv_bytes_max does not hold one sequence. CANCELLED: `cancelled`
+  // said so. INTERNAL: the logits were not finite.
   absl::Status Generate(const GenerateSpec& spec, const GenerateSink& sink);
 
   // Log-probability of every token after the first, at temperature 1. Logits exist for a few rows

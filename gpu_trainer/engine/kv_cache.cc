@@ -6,11 +6,12 @@
 namespace whetstone {
 
 std::unique_ptr<KvCache> MakeKvCache(const ModelConfig& config, torch::ScalarType dtype,
-                                     torch::Device device, int64_t slots, int64_t suffix_tokens) {
+                                     torch::Device device, int64_t slots, int64_t suffix_tokens,
+                                     bool row_by_row) {
   if (device.is_cpu() && HasAvx512Kernels()) {
     return MakePackedKvCache(config, dtype, slots, suffix_tokens);
   }
-  return MakePlainKvCache(config, dtype, device, slots, suffix_tokens);
+  return MakePlainKvCache(config, dtype, device, slots, suffix_tokens, row_by_row);
 }
 
 int64_t KvBytes(const ModelConfig& config, torch::ScalarType dtype, int64_t tokens) {

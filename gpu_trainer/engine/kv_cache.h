@@ -26,7 +26,7 @@ namespace whetstone {
 struct DecodeRow {
   int32_t prefix = 0;
   int32_t slot = 0;
-  int64_t suffix = 0;  // tokens its slot holds before this step
+  int64_t suffix = 0;  // tokens of its slot before this one
 };
 
 class KvCache {
@@ -39,23 +39,27 @@ class KvCache {
   virtual torch::Tensor Prefill(int32_t prefix, int64_t layer, const torch::Tensor& qkv) = 0;
   virtual void DropPrefix(int32_t prefix) = 0;
 
-  // qkv [rows, H + 2K, D] f32, one token per row, rotated. Appends each row's key and value to its
-  // slot and returns its attention over prefix and suffix, itself included: [rows, H * D] in the
-  // cache's dtype. Rows of one prefix must be neighbours; no two rows share a slot.
+  // qkv [rows, H + 2K, D] f32, one token per row, rotated. Puts each row's key and value at
+  // `suffix` in its slot, over what may be there, and returns its attention over prefix and suffix,
+  // itself included: [rows, H * D] in the cache's dtype. Rows of one prefix must be neighbours, and
+  // among them those of one slot, in the order of their tokens.
   virtual torch::Tensor Attend(int64_t layer, const torch::Tensor& qkv,
                                const std::vector<DecodeRow>& rows) = 0;
 };
 
-// Every slot holds up to `suffix_tokens`. Memory for the slots is taken at once.
+// Every slot holds up to `suffix_tokens`. Memory for the slots is taken at once. `row_by_row`:
+// Attend computes every row alone, so that its bits do not depend on the others, at the price of
+// speed where LibTorch's operators run; with the hand-written kernels they never do.
 std::unique_ptr<KvCache> MakeKvCache(const ModelConfig& config, torch::ScalarType dtype,
-                                     torch::Device device, int64_t slots, int64_t suffix_tokens);
+                                     torch::Device device, int64_t slots, int64_t suffix_tokens,
+                                     bool row_by_row);
 
 // The two, for tests. Packed: only where HasAvx512Kernels (ops/cpu.h), bf16 or f32 on a CPU.
 std::unique_ptr<KvCache> MakePackedKvCache(const ModelConfig& config, torch::ScalarType dtype,
                                            int64_t slots, int64_t suffix_tokens);
 std::unique_ptr<KvCache> MakePlainKvCache(const ModelConfig& config, torch::ScalarType dtype,
                                           torch::Device device, int64_t slots,
-                                          int64_t suffix_tokens);
+                                          int64_t suffix_tokens, bool row_by_row);
 
 // What `tokens` cached tokens of one sequence take, all layers.
 int64_t KvBytes(const ModelConfig& config, torch::ScalarType dtype, int64_t tokens);

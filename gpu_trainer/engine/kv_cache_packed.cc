@@ -75,8 +75,9 @@ class PackedKvCache final : public KvCache {
     std::vector<std::pair<int64_t, int64_t>> runs;
     for (size_t begin = 0; begin < rows.size();) {
       size_t end = begin + 1;
-      while (end < rows.size() && end - begin < kSamplesPerTask &&
-             rows[end].prefix == rows[begin].prefix) {
+      // A slot's rows stay in one task: later ones read what earlier ones put there.
+      while (end < rows.size() && rows[end].prefix == rows[begin].prefix &&
+             (end - begin < kSamplesPerTask || rows[end].slot == rows[end - 1].slot)) {
         ++end;
       }
       runs.emplace_back(static_cast<int64_t>(begin), static_cast<int64_t>(end));

@@ -12,8 +12,8 @@ using torch::indexing::Slice;
 class PlainKvCache final : public KvCache {
  public:
   PlainKvCache(const ModelConfig& config, torch::ScalarType dtype, torch::Device device,
-               int64_t slots, int64_t suffix_tokens)
-      : config_(config), dtype_(dtype) {
+               int64_t slots, int64_t suffix_tokens, bool row_by_row)
+      : config_(config), dtype_(dtype), row_by_row_(row_by_row) {
     const auto options = torch::dtype(dtype).device(device);
     const std::vector<int64_t> shape = {slots, config.kv_heads, suffix_tokens, config.head_dim};
     for (int64_t i = 0; i < config.layers; ++i) {
@@ -59,7 +59,7 @@ class PlainKvCache final : public KvCache {
     std::vector<torch::Tensor> outs;
     for (size_t begin = 0; begin < rows.size();) {
       size_t end = begin + 1;
-      while (end < rows.size() && rows[end].prefix == rows[begin].prefix) ++end;
+      while (!row_by_row_ && end < rows.size() && rows[end].prefix == rows[begin].prefix) ++end;
       int64_t longest = 0;
       for (size_t i = begin; i < end; ++i) longest = std::max(longest, rows[i].suffix + 1);
       const int64_t at = static_cast<int64_t>(begin), n = static_cast<int64_t>(end - begin);
@@ -110,6 +110,7 @@ class PlainKvCache final : public KvCache {
 
   const ModelConfig config_;
   const torch::ScalarType dtype_;
+  const bool row_by_row_;
   std::map<int32_t, std::vector<Part>> prefixes_;  // per layer: [K, n, D]
   std::vector<Part> suffixes_;                     // per layer: [slots, K, suffix_tokens, D]
 };
@@ -118,8 +119,8 @@ class PlainKvCache final : public KvCache {
 
 std::unique_ptr<KvCache> MakePlainKvCache(const ModelConfig& config, torch::ScalarType dtype,
                                           torch::Device device, int64_t slots,
-                                          int64_t suffix_tokens) {
-  return std::make_unique<PlainKvCache>(config, dtype, device, slots, suffix_tokens);
+                                          int64_t suffix_tokens, bool row_by_row) {
+  return std::make_unique<PlainKvCache>(config, dtype, device, slots, suffix_tokens, row_by_row);
 }
 
 }  // namespace whetstone

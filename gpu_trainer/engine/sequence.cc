@@ -34,8 +34,18 @@ bool Sequence::Take(const SampledToken& token, const StopRules& rules) {
       stopped = true;
     }
   }
-  if (!stopped && static_cast<int64_t>(result.ids.size()) < tokens_max) return false;
-  result.finish = stopped ? Completion::Finish::kStop : Completion::Finish::kLength;
+  using Finish = Completion::Finish;
+  if (stopped) {
+    result.finish = Finish::kStop;
+  } else if (static_cast<int64_t>(result.ids.size()) >= tokens_max) {
+    result.finish = Finish::kLength;
+  } else if (rules.sampling.deadline_s > 0 &&
+             std::chrono::duration<double>(rules.clock.Now() - begin).count() >=
+                 rules.sampling.deadline_s) {
+    result.finish = Finish::kDeadline;
+  } else {
+    return false;
+  }
   result.text = ToValidUtf8(bytes);
   return true;
 }

@@ -2,15 +2,18 @@
 #ifndef WHETSTONE_GPU_TRAINER_OPS_CPU_H_
 #define WHETSTONE_GPU_TRAINER_OPS_CPU_H_
 
+#include <cstdlib>
+
 namespace whetstone {
 
-// The hand-written kernels for few rows: AVX-512 F, BW, VL, DQ and BF16. Elsewhere the same work is
+// The hand-written kernels for few rows: AVX-512 F, BW, VL, DQ and BF16. Elsewhere, and where the
+// environment has WHETSTONE_PLAIN_KERNELS (to compare the two, or to doubt one), the same work is
 // done by LibTorch's operators.
 inline bool HasAvx512Kernels() {
-  static const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                          __builtin_cpu_supports("avx512vl") &&
-                          __builtin_cpu_supports("avx512dq") &&
-                          __builtin_cpu_supports("avx512bf16");
+  static const bool has =
+      std::getenv("WHETSTONE_PLAIN_KERNELS") == nullptr && __builtin_cpu_supports("avx512f") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bf16");
   return has;
 }
 

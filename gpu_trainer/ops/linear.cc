@@ -52,6 +52,8 @@ torch::Tensor WideProduct(const torch::Tensor& x, const torch::Tensor& w) {
 
 }  // namespace
 
+bool RowsAreIndependent(torch::Device device) { return device.is_cpu() && HasAvx512Kernels(); }
+
 torch::Tensor Linear(const torch::Tensor& x, const torch::Tensor& w, const torch::Tensor& bias) {
   if (KernelServes(x, w)) {
     const torch::Tensor rows = x.contiguous();

@@ -20,6 +20,9 @@ namespace whetstone {
 torch::Tensor Linear(const torch::Tensor& x, const torch::Tensor& w,
                      const torch::Tensor& bias = {});
 
+// Whether results on `device` do not depend on the rows computed beside: in Linear as in attention.
+bool RowsAreIndependent(torch::Device device);
+
 }  // namespace whetstone
 
 #endif  // WHETSTONE_GPU_TRAINER_OPS_LINEAR_H_

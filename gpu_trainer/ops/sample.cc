@@ -50,14 +50,17 @@ SampledToken SampleWhole(const float* logits, int64_t vocab, float scale, double
   return {static_cast<int32_t>(id), static_cast<float>(logprob)};
 }
 
-// The `count` likeliest tokens, likeliest first.
-std::vector<Candidate> Likeliest(const float* logits, int64_t vocab, int64_t count) {
-  std::vector<Candidate> all(static_cast<size_t>(vocab));
+// The `count` likeliest of the tokens whose logit is at least `least`, likeliest first. NaN, which
+// has no order, is all there is where there is one.
+std::vector<Candidate> Likeliest(const float* logits, int64_t vocab, int64_t count, float least) {
+  std::vector<Candidate> all;
   for (int64_t i = 0; i < vocab; ++i) {
-    all[static_cast<size_t>(i)] = {logits[i], static_cast<int32_t>(i)};
+    if (std::isnan(logits[i])) return {{logits[i], static_cast<int32_t>(i)}};
+    if (logits[i] >= least) all.push_back({logits[i], static_cast<int32_t>(i)});
   }
-  const auto end = all.begin() + std::min(count, vocab);
-  if (count < vocab) std::nth_element(all.begin(), end, all.end(), Likelier);
+  const int64_t left = static_cast<int64_t>(all.size());
+  const auto end = all.begin() + std::min(count, left);
+  if (count < left) std::nth_element(all.begin(), end, all.end(), Likelier);
   std::sort(all.begin(), end, Likelier);
   all.erase(end, all.end());
   return all;
@@ -67,22 +70,20 @@ double Weight(const Candidate& candidate, float most, float scale) {
   return std::exp(static_cast<double>((candidate.logit - most) * scale));
 }
 
-// Tokens left by top-k and top-p: the shortest run of likeliest tokens whose mass reaches top_p of
-// what top-k left.
-std::vector<Candidate> Truncate(const float* logits, int64_t vocab, const SampleSettings& settings,
-                                float most, float scale) {
+// Tokens left by top-k and top-p, likeliest first: the shortest run of likeliest tokens whose mass
+// reaches top_p of what top-k left. Both cuts, and min-p's, leave a run of likeliest tokens, so
+// where top-p, which needs the whole mass, is off, tokens below min-p's `least` need no sorting.
+std::vector<Candidate> Nucleus(const float* logits, int64_t vocab, const SampleSettings& settings,
+                               float most, float scale, float least) {
   const int64_t k = settings.top_k > 0 ? std::min<int64_t>(settings.top_k, vocab) : vocab;
-  if (settings.top_p >= 1) return Likeliest(logits, vocab, k);
+  if (settings.top_p >= 1) return Likeliest(logits, vocab, k, least);
   const bool all = k == vocab;
   double total = all ? SumExp(logits, vocab, most, scale) : 0;
   // Usually a few tokens hold the mass: sort more only when they do not.
-  for (int64_t count = std::min<int64_t>(k, 256);; count = std::min(k, count * 16)) {
-    std::vector<Candidate> top = Likeliest(logits, vocab, count);
-    if (!all && count == k) {
-      total = 0;
+  for (int64_t count = all ? std::min<int64_t>(k, 256) : k;; count = std::min(k, count * 16)) {
+    std::vector<Candidate> top = Likeliest(logits, vocab, count, -INFINITY);
+    if (!all) {
       for (const Candidate& c : top) total += Weight(c, most, scale);
-    } else if (!all) {
-      continue;  // top-p is a share of top-k's mass: all k are needed
     }
     double mass = 0;
     for (size_t i = 0; i < top.size(); ++i) {
@@ -96,6 +97,16 @@ std::vector<Candidate> Truncate(const float* logits, int64_t vocab, const Sample
   }
 }
 
+std::vector<Candidate> Truncate(const float* logits, int64_t vocab, const SampleSettings& settings,
+                                float most, float scale) {
+  // p >= min_p * p_max in logits.
+  const float least =
+      settings.min_p > 0 ? most + static_cast<float>(std::log(settings.min_p)) / scale : -INFINITY;
+  std::vector<Candidate> left = Nucleus(logits, vocab, settings, most, scale, least);
+  while (left.size() > 1 && left.back().logit < least) left.pop_back();
+  return left;
+}
+
 }  // namespace
 
 SampledToken SampleToken(const float* logits, int64_t vocab, const SampleSettings& settings,
@@ -105,7 +116,8 @@ SampledToken SampleToken(const float* logits, int64_t vocab, const SampleSetting
     return {id, TokenLogprob(logits, vocab, id)};
   }
   const float scale = static_cast<float>(1.0 / settings.temperature);
-  const bool truncated = settings.top_p < 1 || (settings.top_k > 0 && settings.top_k < vocab);
+  const bool truncated =
+      settings.top_p < 1 || settings.min_p > 0 || (settings.top_k > 0 && settings.top_k < vocab);
   if (!truncated) return SampleWhole(logits, vocab, scale, uniform);
 
   const float most = MaxOf(logits, vocab);

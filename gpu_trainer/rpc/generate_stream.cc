@@ -40,8 +40,17 @@ v1::GenerateEvent GenerateStream::EventOf(Completion completion) {
   out.mutable_ids()->Assign(completion.ids.begin(), completion.ids.end());
   out.mutable_sampling_logprobs()->Assign(completion.logprobs.begin(), completion.logprobs.end());
   out.set_text(std::move(completion.text));
-  out.set_finish(completion.finish == Completion::Finish::kStop ? v1::Completion::STOP
-                                                                : v1::Completion::LENGTH);
+  switch (completion.finish) {
+    case Completion::Finish::kStop:
+      out.set_finish(v1::Completion::STOP);
+      break;
+    case Completion::Finish::kLength:
+      out.set_finish(v1::Completion::LENGTH);
+      break;
+    case Completion::Finish::kDeadline:
+      out.set_finish(v1::Completion::DEADLINE);
+      break;
+  }
   return event;
 }
 

@@ -61,12 +61,20 @@ GenerateSpec SpecOf(const v1::GenerateRequest& request) {
   spec.seed = request.seed();
   spec.step = request.step();
   const v1::SamplingParams& s = request.sampling();
-  spec.sampling = {.max_new_tokens = s.max_new_tokens(),
-                   .temperature = s.temperature(),
-                   .top_p = s.top_p(),
-                   .top_k = s.top_k(),
-                   .stop = {s.stop().begin(), s.stop().end()},
-                   .ignore_eos = s.ignore_eos()};
+  spec.sampling = {
+      .max_new_tokens = s.max_new_tokens(),
+      .temperature = s.temperature(),
+      .top_p = s.top_p(),
+      .top_k = s.top_k(),
+      .min_p = s.min_p(),
+      .penalties = {.repetition = s.repetition_penalty() == 0 ? 1 : s.repetition_penalty(),
+                    .presence = s.presence_penalty(),
+                    .frequency = s.frequency_penalty()},
+      .stop = {s.stop().begin(), s.stop().end()},
+      .stop_ids = {s.stop_ids().begin(), s.stop_ids().end()},
+      .ignore_eos = s.ignore_eos(),
+      .deadline_s = s.deadline_s()};
+  spec.deterministic = request.deterministic();
   return spec;
 }
 
@@ -173,7 +181,7 @@ grpc::Status TrainerService::Generate(grpc::ServerContext* context,
         GenerateSpec spec = SpecOf(*request);
         if (model->chat.ok()) {
           const std::optional<int32_t> end = model->tokenizer->IdOf(model->chat->end_of_turn());
-          if (end.has_value()) spec.stop_ids.push_back(*end);
+          if (end.has_value()) spec.end_ids.push_back(*end);
         }
         for (const v1::PromptGroup& group : request->groups()) {
           ASSIGN_OR_RETURN(std::vector<int32_t> ids,
