@@ -7,7 +7,7 @@
 // bytes / read_gb_s (every matrix once, the prompt's keys and values once, each sequence's own) and
 // flops / matmul_gflop_s, both speeds measured in the same run between the decoding runs; the best
 // of --repeats counts for each. matmul_ms is the time of the step's matrix products alone.
-#include <sys/resource.h>
+#include <time.h>
 #include <torch/torch.h>
 
 #include <CLI/CLI.hpp>
@@ -44,18 +44,16 @@ struct Flags {
   bool prompt_lookup = false;
 };
 
-double Now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+// With --processor-time, so that what else runs on the machine counts little.
+bool by_processor = false;
 
-// Of all threads of this process: on a busy machine it tells more than wall time.
-double ProcessorSeconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+double Now() {
+  if (by_processor) {
+    timespec time{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  }
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 double Rounded(double x, int digits) {
@@ -157,7 +155,6 @@ double MatrixParameters(const Weights& weights) {
 
 struct Measured {
   double step_s = std::numeric_limits<double>::infinity();
-  double processor_s = std::numeric_limits<double>::infinity();  // of a step, all threads
   double tokens_per_s = 0;
 };
 
@@ -176,21 +173,17 @@ absl::StatusOr<Measured> Decode(const Flags& flags, Engine& engine, const ModelC
   }
   for (int i = 0; i < batch; ++i) group.samples.push_back(i);
   spec.groups.push_back(group);
-  double begin = 0, end = 0, processor = 0;
+  double begin = 0, end = 0;
   GenerateStatus first, last;
   GenerateSink sink;
   sink.on_progress = [&](const GenerateStatus& status) {
     end = Now();
-    if (begin == 0) {
-      begin = end;
-      first = status;
-      processor = ProcessorSeconds();
-    }
+    if (begin == 0) begin = end, first = status;
     last = status;
   };
   RETURN_IF_ERROR(engine.Generate(spec, sink));
   const double steps = static_cast<double>(last.steps);
-  return Measured{(end - begin) / steps, (ProcessorSeconds() - processor) / steps,
+  return Measured{(end - begin) / steps,
                   static_cast<double>(last.tokens - first.tokens) / (end - begin)};
 }
 
@@ -220,7 +213,6 @@ absl::Status Run(const Flags& flags) {
       }
       ASSIGN_OR_RETURN(const Measured measured, Decode(flags, engine, config, batch));
       best.step_s = std::min(best.step_s, measured.step_s);
-      best.processor_s = std::min(best.processor_s, measured.processor_s);
       best.tokens_per_s = std::max(best.tokens_per_s, measured.tokens_per_s);
     }
     const double parameters = MatrixParameters(weights),
@@ -242,7 +234,6 @@ absl::Status Run(const Flags& flags) {
                                          {"new_tokens", flags.new_tokens},
                                          {"decode_tok_s", Rounded(best.tokens_per_s, 1)},
                                          {"step_ms", Rounded(best.step_s * 1e3, 2)},
-                                         {"step_processor_ms", Rounded(best.processor_s * 1e3, 2)},
                                          {"matmul_ms", Rounded(products_s * 1e3, 2)},
                                          {"roofline_ms", Rounded(roofline_s * 1e3, 2)},
                                          {"roofline_share", Rounded(roofline_s / best.step_s, 3)},
@@ -273,6 +264,8 @@ int main(int argc, char** argv) {
   app.add_option("--threads", flags.threads, "0: one for each core")->check(CLI::Range(0, 4096));
   app.add_option("--temperature", flags.temperature)->check(CLI::NonNegativeNumber);
   app.add_flag("--prompt-lookup", flags.prompt_lookup, "guess tokens ahead where that pays");
+  app.add_flag("--processor-time", whetstone::by_processor,
+               "by the processor's clock, for --threads 1 on a machine that is busy besides");
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = whetstone::Run(flags);
   if (status.ok()) return 0;

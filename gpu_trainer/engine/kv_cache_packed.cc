@@ -7,6 +7,7 @@
 #include "gpu_trainer/engine/kv_cache.h"
 #include "gpu_trainer/ops/attention_avx512.h"
 #include "gpu_trainer/ops/cpu.h"
+#include "gpu_trainer/ops/elementwise_cpu.h"
 #include "gpu_trainer/ops/parallel.h"
 
 namespace whetstone {
@@ -14,9 +15,11 @@ namespace {
 
 int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-// Samples that one task takes through a prefix. A task is such a run of samples times one key/value
-// head: few enough that there are tasks for every thread, enough to share what is read.
-constexpr size_t kSamplesPerTask = 8;
+// A task is a run of samples that goes through a prefix together, times one key/value head: short
+// enough that every thread has kTasksPerThread of them, and no longer than shares well what is
+// read.
+constexpr int64_t kSamplesPerTask = 8;
+constexpr int64_t kTasksPerThread = 3;
 // Tokens of a prompt that one task takes; divides kPackedBlock, so that they share all whole
 // blocks.
 constexpr int64_t kQueriesPerTask = 16;
@@ -72,12 +75,15 @@ class PackedKvCache final : public KvCache {
                        const std::vector<DecodeRow>& rows) override {
     CHECK(qkv.is_contiguous() && qkv.scalar_type() == torch::kFloat);
     torch::Tensor out = MakeOut(qkv.size(0));
+    const size_t run_max = static_cast<size_t>(
+        std::clamp(qkv.size(0) * config_.kv_heads / (kTasksPerThread * ParallelThreads()),
+                   int64_t{1}, kSamplesPerTask));
     std::vector<std::pair<int64_t, int64_t>> runs;
     for (size_t begin = 0; begin < rows.size();) {
       size_t end = begin + 1;
       // A slot's rows stay in one task: later ones read what earlier ones put there.
       while (end < rows.size() && rows[end].prefix == rows[begin].prefix &&
-             (end - begin < kSamplesPerTask || rows[end].slot == rows[end - 1].slot)) {
+             (end - begin < run_max || rows[end].slot == rows[end - 1].slot)) {
         ++end;
       }
       runs.emplace_back(static_cast<int64_t>(begin), static_cast<int64_t>(end));
@@ -118,7 +124,7 @@ class PackedKvCache final : public KvCache {
         for (int64_t h = 0; h < per_; ++h) {
           const float* from = cache.Head(qkv, i, head * per_ + h);
           T* to = q_.data() + ((i - begin) * per_ + h) * cache.dp_;
-          for (int64_t j = 0; j < d; ++j) StoreFloat(from[j], to + j);
+          RoundRow(from, 1, d, to);
         }
       }
     }
@@ -140,7 +146,7 @@ class PackedKvCache final : public KvCache {
         const int64_t row = (i - begin_) * per_ + h;
         const float inverse = 1 / sum_[static_cast<size_t>(row)];
         const float* from = out_.data() + row * cache_.dp_;
-        for (int64_t j = 0; j < d; ++j) StoreFloat(from[j] * inverse, to + h * d + j);
+        RoundRow(from, inverse, d, to + h * d);
       }
     }
 

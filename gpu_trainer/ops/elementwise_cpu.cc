@@ -88,6 +88,15 @@ WHETSTONE_VECTOR void SiluMulRow(const float* gate, const float* up, int64_t n, 
   SiluMulImpl(gate, up, n, y);
 }
 
+WHETSTONE_VECTOR void RoundRow(const float* __restrict x, float scale, int64_t n,
+                               Bf16* __restrict y) {
+  for (int64_t i = 0; i < n; ++i) Put(x[i] * scale, y + i);
+}
+WHETSTONE_VECTOR void RoundRow(const float* __restrict x, float scale, int64_t n,
+                               float* __restrict y) {
+  for (int64_t i = 0; i < n; ++i) Put(x[i] * scale, y + i);
+}
+
 WHETSTONE_VECTOR void RopeHead(float* x, const float* cos, const float* sin, int64_t half) {
   for (int64_t i = 0; i < half; ++i) {
     const float a = x[i], b = x[i + half];

@@ -21,6 +21,10 @@ void SiluMulRow(const float* gate, const float* up, int64_t n, float* y);
 // One head of 2 * half numbers, in place.
 void RopeHead(float* x, const float* cos, const float* sin, int64_t half);
 
+// y[i] = x[i] * scale.
+void RoundRow(const float* x, float scale, int64_t n, Bf16* y);
+void RoundRow(const float* x, float scale, int64_t n, float* y);
+
 float MaxOf(const float* x, int64_t n);
 // sum of exp((x[i] - shift) * scale).
 double SumExp(const float* x, int64_t n, float shift, float scale);

@@ -4,8 +4,10 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <thread>
 
 #include "common/file.h"
@@ -245,6 +247,51 @@ TEST_F(TrainerServiceTest, GeneratesAsScored) {
       EXPECT_NEAR(scored[static_cast<int>(first.prompt.size()) - 1 + i],
                   completion.sampling_logprobs(i), 1e-4);
     }
+  }
+}
+
+TEST_F(TrainerServiceTest, SamplingSettingsReachTheEngine) {
+  ASSERT_TRUE(Load(Model()).ok());
+  const Generated free = Generate(Prompt(2, 12));
+  ASSERT_TRUE(free.status.ok()) << free.status.error_message();
+  const v1::Completion& whole = free.completions.at(0);
+  EXPECT_EQ(whole.finish(), v1::Completion::LENGTH);
+
+  v1::GenerateRequest request = Prompt(2, 12);
+  request.set_deterministic(true);
+  request.mutable_sampling()->add_stop_ids(whole.ids(5));
+  const v1::Completion stopped = Generate(request).completions.at(0);
+  EXPECT_EQ(stopped.finish(), v1::Completion::STOP);
+  EXPECT_LE(stopped.ids_size(), 6);
+  EXPECT_EQ(*stopped.ids().rbegin(), whole.ids(5));
+
+  request.mutable_sampling()->set_deadline_s(1e-9);
+  EXPECT_EQ(Generate(request).status.error_code(), StatusCode::INVALID_ARGUMENT);
+  request.set_deterministic(false);
+  request.mutable_sampling()->clear_stop_ids();
+  const v1::Completion late = Generate(request).completions.at(0);
+  EXPECT_EQ(late.finish(), v1::Completion::DEADLINE);
+  EXPECT_EQ(late.ids_size(), 1);
+
+  // Only the likeliest token is left: all samples are equal, and certain.
+  request = Prompt(2, 12);
+  request.mutable_sampling()->set_min_p(1);
+  const Generated greedy = Generate(request);
+  EXPECT_EQ(greedy.completions.at(0).ids(0), greedy.completions.at(1).ids(0));
+  EXPECT_EQ(greedy.completions.at(0).sampling_logprobs(3), 0);
+  // A "penalty" that makes whatever was seen overwhelmingly likely.
+  for (const auto set :
+       {&v1::SamplingParams::set_presence_penalty, &v1::SamplingParams::set_frequency_penalty}) {
+    request = Prompt(1, 12);
+    (request.mutable_sampling()->*set)(-1e6);
+    const v1::Completion same = Generate(request).completions.at(0);
+    EXPECT_EQ(std::set<int>(same.ids().begin(), same.ids().end()).size(), 1u);
+  }
+  request = Prompt(1, 12);
+  request.mutable_sampling()->set_repetition_penalty(1e-6);
+  const Generated seen = Generate(request);
+  for (const int32_t id : seen.completions.at(0).ids()) {
+    EXPECT_EQ(std::count(seen.prompt.begin(), seen.prompt.end(), id) > 0, true) << id;
   }
 }
 

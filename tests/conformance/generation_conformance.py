@@ -43,6 +43,35 @@ def greedy_equals_transformers():
 
 
 @case
+def repetition_penalty_equals_transformers():
+    import torch
+    directory, model = model_of("r")
+    completions, _ = generate(directory, PROMPTS, tokens=40, temperature=0,
+                              options=("--dtype", "float32", "--repetition-penalty", 1.3))
+    free, _ = generate(directory, PROMPTS, tokens=40, temperature=0,
+                       options=("--dtype", "float32"))
+    for i, ids in enumerate(encode(directory, PROMPTS)):
+        out = model.generate(torch.tensor([ids]), max_new_tokens=40, do_sample=False,
+                             repetition_penalty=1.3)[0].tolist()
+        assert completions[i, 0]["ids"] == out[len(ids):], f"prompt {i}"
+    assert any(completions[key]["ids"] != free[key]["ids"] for key in free)
+
+
+@case
+def guessed_tokens_change_nothing():
+    """Greedy decoding of code that repeats itself: the same tokens in fewer steps."""
+    prompt = [{"prompt": "int a0 = f(0);\nint a1 = f(1);\nint a2 = f(2);\nint a3 = f(3);\nint a4 ="}]
+    for temperature in (0, 0.7):
+        guessed, with_guesses = generate(harness.MODEL, prompt, tokens=80, temperature=temperature)
+        plain, without = generate(harness.MODEL, prompt, tokens=80, temperature=temperature,
+                                  options=("--no-prompt-lookup",))
+        assert guessed[0, 0]["ids"] == plain[0, 0]["ids"]
+        assert guessed[0, 0]["logprobs"] == plain[0, 0]["logprobs"]
+        assert without["drafted"] == 0
+        assert with_guesses["steps"] + with_guesses["accepted"] == without["steps"]
+
+
+@case
 def decode_equals_prefill_float32():
     directory, model = model_of("c")
     prompts = encode(directory, PROMPTS)
@@ -102,17 +131,23 @@ def chi_square(counts, probabilities):
     return (statistic - (cells - 1)) / math.sqrt(2 * (cells - 1))
 
 
-def distribution(model, ids, temperature=1.0, top_k=0, top_p=1.0):
-    """transformers' own warpers applied to its logits."""
+def distribution(model, ids, temperature=1.0, top_k=0, top_p=1.0, min_p=0.0,
+                 repetition_penalty=1.0):
+    """transformers' own processors and warpers applied to its logits, in its order."""
     import torch
-    from transformers import (TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper)
+    from transformers import (MinPLogitsWarper, RepetitionPenaltyLogitsProcessor,
+                              TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper)
     with torch.no_grad():
         logits = model(torch.tensor([ids])).logits[:, -1].float()
+    if repetition_penalty != 1:
+        logits = RepetitionPenaltyLogitsProcessor(repetition_penalty)(torch.tensor([ids]), logits)
     logits = TemperatureLogitsWarper(temperature)(None, logits)
     if top_k:
         logits = TopKLogitsWarper(top_k)(None, logits)
     if top_p < 1:
         logits = TopPLogitsWarper(top_p)(None, logits)
+    if min_p > 0:
+        logits = MinPLogitsWarper(min_p)(None, logits)
     return torch.log_softmax(logits, -1)[0].tolist()
 
 
@@ -121,19 +156,21 @@ def sampled_frequencies_and_logprobs():
     directory, model = model_of("d")
     ids = encode(directory, PROMPTS[:1])[0]
     settings = [dict(), dict(temperature=0.6), dict(temperature=1.3, top_k=7),
-                dict(temperature=1.0, top_p=0.6), dict(temperature=0.8, top_k=20, top_p=0.8)]
+                dict(temperature=1.0, top_p=0.6), dict(temperature=0.8, top_k=20, top_p=0.8),
+                dict(min_p=0.15), dict(repetition_penalty=1.5),
+                dict(temperature=1.2, top_k=30, top_p=0.95, min_p=0.05, repetition_penalty=0.8)]
     for k, setting in enumerate(settings):
         options = ["--dtype", "float32", "--ignore-eos"]
-        if "top_k" in setting:
-            options += ["--top-k", setting["top_k"]]
-        if "top_p" in setting:
-            options += ["--top-p", setting["top_p"]]
+        for key, value in setting.items():
+            if key != "temperature":
+                options += ["--" + key.replace("_", "-"), value]
         completions, _ = generate(directory, PROMPTS[:1], n=6000, tokens=2, seed=k,
                                   temperature=setting.get("temperature", 1.0), options=options)
         first = distribution(model, ids, **setting)
         counts = collections.Counter(c["ids"][0] for c in completions.values())
         deviation = chi_square(counts, [math.exp(l) for l in first])
         assert deviation < 4.5, f"{setting}: first token {deviation}"
+        assert all(first[token] > -math.inf for token in counts), f"{setting}: beyond the set"
         # The second token comes from the decoding path: condition on the commonest first.
         common = counts.most_common(1)[0][0]
         second = distribution(model, ids + [common], **setting)
@@ -173,6 +210,16 @@ def end_of_sequence_and_stop_strings():
         assert c["text"] == (whole["text"] if cut < 0 else whole["text"][:cut])
         hits += cut >= 0
     assert hits > 0
+    # A token of its own choosing, and a deadline that has passed when the first token is there.
+    key, whole = next(iter(free.items()))
+    token = whole["ids"][7]
+    stopped, _ = generate(directory, PROMPTS[:1], n=64, tokens=60, seed=3,
+                          options=("--dtype", "float32", "--ignore-eos", "--stop-id", token))
+    cut = whole["ids"].index(token) + 1
+    assert stopped[key]["ids"] == whole["ids"][:cut] and stopped[key]["finish"] == "stop"
+    late, _ = generate(directory, PROMPTS[:1], n=2, tokens=60, seed=3,
+                       options=("--dtype", "float32", "--ignore-eos", "--deadline", 1e-9))
+    assert all(c["finish"] == "deadline" and len(c["ids"]) == 1 for c in late.values())
 
 
 @case
@@ -202,6 +249,13 @@ def bad_input_is_refused():
                                    expect=2)
     assert "chat template" in run("generate", "--model", directory, "--prompts", "-", expect=2,
                                   lines=[{"messages": [{"role": "user", "content": "x"}]}])
+    assert "lower max_new_tokens" in run("generate", "--model", directory, "--prompts", "-",
+                                         "--kv-mib", 0.01, lines=[{"prompt": "x"}], expect=3)
+    assert "min_p is 2" in run("generate", "--model", directory, "--prompts", "-", "--min-p", 2,
+                               lines=[{"prompt": "x"}], expect=2)
+    assert "exclude each other" in run("generate", "--model", directory, "--prompts", "-",
+                                       "--deterministic", "--deadline", 1, expect=2,
+                                       lines=[{"prompt": "x"}])
     assert "top_p" in run("generate", "--model", directory, "--prompts", "-", "--top-p", 0,
                           lines=[{"prompt": "x"}], expect=2)
     assert "config.json" in run("score", "--model", harness.SCRATCH / "none", "--tokens", "-",
