@@ -1,0 +1,71 @@
+// Memory of an update: the head's logits are the one thing of size vocabulary × tokens, and never
+// exist as a whole. Every allocation of LibTorch's is watched, forward, backward and optimizer
+// step.
+#include <ATen/Parallel.h>
+#include <c10/core/Allocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "common/philox.h"
+#include "gpu_trainer/grpo/learner.h"
+#include "gpu_trainer/grpo/reference.h"
+
+namespace whetstone {
+namespace {
+
+// What the calling thread allocates while a guard holds it.
+class AllocationMeter : public c10::MemoryReportingInfoBase {
+ public:
+  // alloc_size: bytes, negative when they are freed.
+  void reportMemoryUsage(void*, int64_t alloc_size, size_t, size_t, c10::Device) override {
+    live_ += alloc_size;
+    peak_ = std::max(peak_, live_);
+    largest_ = std::max(largest_, alloc_size);
+  }
+  bool memoryProfilingEnabled() const override { return true; }
+
+  int64_t peak_bytes() const { return peak_; }
+  int64_t largest_bytes() const { return largest_; }
+
+ private:
+  int64_t live_ = 0, peak_ = 0, largest_ = 0;
+};
+
+constexpr int64_t kVocabulary = 20000;
+
+std::shared_ptr<AllocationMeter> MeterOfUpdate(int64_t sequences, int64_t length) {
+  at::set_num_threads(1);  // so that this thread allocates everything
+  ModelConfig config = reference::TinyConfig();
+  config.vocab = kVocabulary;
+  Weights weights = reference::TinyWeights(config, torch::kFloat);
+  Learner learner(config, weights, {.token_budget = 1 << 20});
+  Philox rng(9, {0, 0, 0, 0});
+  std::vector<LearnedSequence> batch(static_cast<size_t>(sequences));
+  for (LearnedSequence& sequence : batch) {
+    for (int64_t i = 0; i < length; ++i) {
+      sequence.ids.push_back(static_cast<int32_t>(rng.Below(kVocabulary)));
+    }
+    sequence.learn_from = 1;
+  }
+  auto meter = std::make_shared<AllocationMeter>();
+  const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, meter);
+  const auto result = learner.Supervised(batch, StepSettings{});
+  EXPECT_TRUE(result.ok()) << result.status();
+  return meter;
+}
+
+TEST(LearnerMemory, DoesNotGrowWithVocabularyTimesTokens) {
+  constexpr int64_t kFew = 4 * 250, kMany = 16 * 250;
+  const auto few = MeterOfUpdate(4, 250), many = MeterOfUpdate(16, 250);
+  const int64_t logits_bytes = kVocabulary * kMany * 4;
+  const int64_t more_logits_bytes = kVocabulary * (kMany - kFew) * 4;
+  EXPECT_GT(few->peak_bytes(), kVocabulary * 36 * 4);  // the meter sees the gradients at least
+  EXPECT_LT(many->largest_bytes(), logits_bytes / 4);
+  EXPECT_LT(many->peak_bytes() - few->peak_bytes(), more_logits_bytes / 8);
+}
+
+}  // namespace
+}  // namespace whetstone
