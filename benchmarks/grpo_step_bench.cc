@@ -102,7 +102,8 @@ absl::StatusOr<StepTimes> RunStep(const Flags& flags, int step, const Tokenizer&
   s.set_clip_high(0.2);
   s.set_advantage_scale(v1::GrpoSettings::GROUP);
   s.set_minibatches(1);
-  s.set_importance_cap(2);
+  s.set_importance(v1::GrpoSettings::TOKEN_TRUNCATE);
+  s.set_importance_clip_max(2);
   s.set_temperature(1);
   for (int p = 0; p < flags.prompts; ++p) {
     PromptGroupSpec group{.problem = p, .ids = {}, .samples = {}};

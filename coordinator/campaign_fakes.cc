@@ -16,8 +16,10 @@ constexpr Seconds kPatience = 7 * 24 * 3600;  // a campaign that takes longer ha
 
 CampaignPlan MakePlan(const WorldOptions& options) {
   CampaignPlan plan;
-  plan.campaign = *ParseCampaign("name: sim\nmodel: /model\nproblems: [a.md, b.md]\n", "sim", "/",
-                                 {"checkpoint.every=2", "train.lr_schedule=cosine"});
+  std::vector<std::string> sets = {"checkpoint.every=2", "train.lr_schedule=cosine"};
+  sets.insert(sets.end(), options.sets.begin(), options.sets.end());
+  plan.campaign =
+      *ParseCampaign("name: sim\nmodel: /model\nproblems: [a.md, b.md]\n", "sim", "/", sets);
   plan.campaign.mutable_train()->set_steps(options.steps);
   plan.campaign.mutable_train()->set_group_size(options.group_size);
   plan.campaign.mutable_train()->set_prompts_per_step(options.prompts_per_step);
@@ -246,7 +248,7 @@ void World::Do(const action::Generate& a) {
       completion.add_sampling_logprobs(-1);
       completion.set_text(kind == 0 ? "no code here"
                                     : absl::StrCat("```cpp\nint program_", kind, "();\n```"));
-      completion.set_finish(v1::Completion::STOP);
+      completion.set_finish(kind == 1 ? v1::Completion::LENGTH : v1::Completion::STOP);
       at += Draw();
       After(at, event::Completion{a.call, completion});
       if (Fault(0.02)) After(at + Draw(), event::Completion{a.call, completion});  // twice

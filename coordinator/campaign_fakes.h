@@ -29,6 +29,7 @@ struct WorldOptions {
   int64_t warmup = 3;
   int group_size = 4;
   int prompts_per_step = 2;
+  std::vector<std::string> sets = {};  // as --set
 };
 
 class World {

@@ -97,6 +97,8 @@ absl::StatusOr<v1::Campaign> ParseCampaign(absl::string_view yaml, const std::st
     RETURN_IF_ERROR(ExpandWorkers(source, cluster));
   } else {
     campaign.set_model(paths.Resolve("model", campaign.model()));
+    campaign.mutable_train()->set_kl_reference(
+        paths.Resolve("train.kl_reference", campaign.train().kl_reference()));
     campaign.mutable_checkpoint()->set_dir(
         paths.Resolve("checkpoint.dir", campaign.checkpoint().dir()));
   }

@@ -48,9 +48,9 @@ TEST(CampaignParserTest, EveryNumberHasADefault) {
   // A key that is added to the schema without a default would silently mean 0.
   const std::string yaml =
       MessageToYaml(*Parse(absl::StrCat(kMinimal, "warmup: {examples: w.jsonl}\n")));
-  for (const char* key :
-       {"epochs: 1\n", "batch_size: 8\n", "max_response_chars: 1200\n", "beta2: 0.99\n",
-        "importance_cap: 2\n", "lr_min_ratio: 0.1\n", "every: 10\n", "keep: 3\n"}) {
+  for (const char* key : {"epochs: 1\n", "batch_size: 8\n", "max_response_chars: 1200\n",
+                          "beta2: 0.99\n", "clip_max: 2\n", "overlong_penalty: 1\n",
+                          "lr_min_ratio: 0.1\n", "every: 10\n", "keep: 3\n"}) {
     EXPECT_NE(yaml.find(key), std::string::npos) << key << yaml;
   }
 }
@@ -123,8 +123,10 @@ TEST(CampaignParserTest, MessagesNamePlaceKeyAndRemedy) {
   EXPECT_EQ(Error("name: x\nmodel: m\nproblems: [a]\ntrain:\n  stepz: 4\n"),
             "c.yaml:5: unknown key 'train.stepz'; did you mean 'train.steps'? Keys here: steps, "
             "prompts_per_step, group_size, lr, loss, clip_low, clip_high, kl_beta, "
-            "advantage_scale, max_grad_norm, max_staleness, lora, minibatches, importance_cap, "
-            "lr_warmup_steps, lr_schedule, lr_min_ratio, beta1, beta2, eps, weight_decay");
+            "advantage_scale, max_grad_norm, max_staleness, lora, minibatches, importance, "
+            "lr_warmup_steps, lr_schedule, lr_min_ratio, beta1, beta2, eps, weight_decay, "
+            "dual_clip, kl_estimator, kl_reference, entropy_bonus, mask_truncated, spike_factor, "
+            "grad_norm_per_layer");
   EXPECT_EQ(Error(kMinimal, {"train.lora.rnk=0"}),
             "--set train.lora.rnk=0: unknown key 'train.lora.rnk'; did you mean "
             "'train.lora.rank'? Keys here: rank");
@@ -146,14 +148,29 @@ TEST(CampaignParserTest, MessagesNamePlaceKeyAndRemedy) {
   EXPECT_EQ(Error("model: m\nproblems: [a]\n"),
             "c.yaml: 'name' is missing: it names the campaign and its run directory");
   EXPECT_EQ(Error(kMinimal, {"train.loss=dappo"}),
-            "--set train.loss=dappo: 'train.loss' must be one of dapo, grpo, dr_grpo, not "
-            "'dappo'; did you mean 'dapo'?");
+            "--set train.loss=dappo: 'train.loss' must be one of dapo, grpo, dr_grpo, "
+            "gspo, cispo, not 'dappo'; did you mean 'dapo'?");
+  EXPECT_EQ(Error("name: x\nmodel: m\nproblems: [a]\ntrain:\n  importance:\n    mod: off\n"),
+            "c.yaml:6: unknown key 'train.importance.mod'; did you mean 'train.importance.mode'? "
+            "Keys here: mode, clip_min, clip_max");
 }
 
 TEST(CampaignParserTest, RefusesWhatCannotWork) {
   const std::pair<const char*, const char*> table[] = {
       {"deterministic=true", "bit-exact replay is not in this version"},
-      {"train.kl_beta=0.1", "a KL penalty is not in this version"},
+      {"train.kl_beta=-0.1", "must be at least 0"},
+      {"train.kl_estimator=k4", "must be one of k1, k2, k3"},
+      {"train.kl_reference=/m", "has no effect while train.kl_beta is 0"},
+      {"train.advantage_scale=loo", "must be one of group, batch, none, leave_one_out"},
+      {"train.dual_clip=1.2", "above 1 + clip_high = 1.28"},
+      {"train={loss: cispo, dual_clip: 3}", "must be 0 with cispo"},
+      {"train.importance.mode=token_clip", "did you mean 'token_mask'?"},
+      {"train.importance={clip_min: 0.5, clip_max: 0.2}", "below clip_min, 0.5"},
+      {"train.entropy_bonus=-1", "must be at least 0"},
+      {"train.spike_factor=0.5", "must be 0 (off) or above 1"},
+      {"train.clip_high=0", "must be greater than 0"},
+      {"reward.overlong_buffer=257", "more than the 256 a completion may have"},
+      {"reward.overlong_penalty=-1", "must be at least 0"},
       {"train.max_staleness=1", "generating ahead of the updates is not in this version"},
       {"train.lora.rank=8", "adapters are not in this version"},
       {"train.group_size=1", "nothing to compare"},
@@ -162,7 +179,7 @@ TEST(CampaignParserTest, RefusesWhatCannotWork) {
       {"train.lr=.nan", "must be a number"},
       {"train.steps=0", "nothing to do"},
       {"train.steps=-1", "must be at least 0"},
-      {"train.clip_low=1.5", "must be at least 0 and below 1"},
+      {"train.clip_low=1.5", "greater than 0 and at most 1"},
       {"generate.temperature=0", "teach nothing"},
       {"generate.top_p=1.5", "at most 1"},
       {"generate.top_p=0", "greater than 0"},
@@ -190,7 +207,7 @@ TEST(CampaignParserTest, RefusesWhatCannotWork) {
   for (const char* set : {"generate.top_p=0.9", "generate.top_k=5", "generate.min_p=0.1",
                           "generate.repetition_penalty=1.1", "generate.frequency_penalty=1"}) {
     EXPECT_EQ(Error(kMinimal, {set}), "(accepted)");
-    EXPECT_NE(Error(kMinimal, {set, "train.importance_cap=0"}).find("samples from another"),
+    EXPECT_NE(Error(kMinimal, {set, "train.importance.mode=off"}).find("samples from another"),
               std::string::npos)
         << set;
   }

@@ -44,6 +44,13 @@ std::string CampaignPlan::CheckpointPath(int64_t position) const {
   return absl::StrCat(checkpoint_dir, "/step-", name.step());
 }
 
+std::string CampaignPlan::ReferencePath() const {
+  const v1::TrainConfig& train = campaign.train();
+  if (train.kl_beta() == 0) return "";
+  if (!train.kl_reference().empty()) return train.kl_reference();
+  return warmup_updates() > 0 ? CheckpointPath(warmup_updates()) : campaign.model();
+}
+
 std::string CampaignPlan::CandidateId(int64_t step, int group, int sample) const {
   return absl::StrCat(campaign_id, "/", step, "/", group, "/", sample);
 }

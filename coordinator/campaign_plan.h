@@ -40,6 +40,9 @@ struct CampaignPlan {
   bool CheckpointDue(int64_t position) const;
   // DIR/warmup or DIR/step-12.
   std::string CheckpointPath(int64_t position) const;
+  // The directory of the KL penalty's reference model; empty without a penalty. Unless the campaign
+  // names one: the policy GRPO begins with.
+  std::string ReferencePath() const;
   std::string CandidateId(int64_t step, int group, int sample) const;
   // Learning rate of update `position`.
   double LearningRateAt(int64_t position) const;

@@ -25,6 +25,7 @@ class Rules {
     RETURN_IF_ERROR(NotYet());
     RETURN_IF_ERROR(Warmup());
     RETURN_IF_ERROR(Train());
+    RETURN_IF_ERROR(Loss());
     RETURN_IF_ERROR(Generate());
     RETURN_IF_ERROR(Reward());
     return Places();
@@ -90,9 +91,6 @@ class Rules {
     if (c_.deterministic()) {
       return Wrong("deterministic", "must be false: bit-exact replay is not in this version");
     }
-    if (c_.train().kl_beta() != 0) {
-      return Wrong("train.kl_beta", "must be 0: a KL penalty is not in this version");
-    }
     if (c_.train().max_staleness() != 0) {
       return Wrong("train.max_staleness",
                    "must be 0: generating ahead of the updates is not in this version");
@@ -131,10 +129,6 @@ class Rules {
                                 t.group_size(), " leaves nothing to compare"));
     }
     RETURN_IF_ERROR(Positive("train.lr", t.lr()));
-    RETURN_IF_ERROR(OneOf("train.loss", t.loss(), {"dapo", "grpo", "dr_grpo"}));
-    RETURN_IF_ERROR(Within("train.clip_low", t.clip_low(), 0, 1));
-    RETURN_IF_ERROR(AtLeast("train.clip_high", t.clip_high(), 0));
-    RETURN_IF_ERROR(OneOf("train.advantage_scale", t.advantage_scale(), {"group", "none"}));
     RETURN_IF_ERROR(AtLeast("train.max_grad_norm", t.max_grad_norm(), 0));
     RETURN_IF_ERROR(AtLeast("train.minibatches", t.minibatches(), 1));
     const int64_t rollouts = int64_t{t.prompts_per_step()} * t.group_size();
@@ -143,7 +137,6 @@ class Rules {
                    absl::StrCat("is ", t.minibatches(), ", more than the ", rollouts,
                                 " rollouts of a step (prompts_per_step x group_size)"));
     }
-    RETURN_IF_ERROR(AtLeast("train.importance_cap", t.importance_cap(), 0));
     RETURN_IF_ERROR(AtLeast("train.lr_warmup_steps", t.lr_warmup_steps(), 0));
     RETURN_IF_ERROR(OneOf("train.lr_schedule", t.lr_schedule(), {"constant", "cosine"}));
     if (t.lr_min_ratio() < 0 || t.lr_min_ratio() > 1) {
@@ -153,7 +146,54 @@ class Rules {
     RETURN_IF_ERROR(Within("train.beta1", t.beta1(), 0, 1));
     RETURN_IF_ERROR(Within("train.beta2", t.beta2(), 0, 1));
     RETURN_IF_ERROR(Positive("train.eps", t.eps()));
+    if (t.spike_factor() != 0 && t.spike_factor() <= 1) {
+      return Wrong("train.spike_factor",
+                   absl::StrCat("must be 0 (off) or above 1, not ", t.spike_factor(),
+                                ": half of all updates are above their median"));
+    }
     return AtLeast("train.weight_decay", t.weight_decay(), 0);
+  }
+
+  absl::Status Loss() const {
+    const v1::TrainConfig& t = c_.train();
+    RETURN_IF_ERROR(OneOf("train.loss", t.loss(), {"dapo", "grpo", "dr_grpo", "gspo", "cispo"}));
+    if (t.clip_low() <= 0 || t.clip_low() > 1) {
+      return Wrong("train.clip_low", absl::StrCat("must be greater than 0 and at most 1, not ",
+                                                  t.clip_low(), "; 1 means no lower bound"));
+    }
+    RETURN_IF_ERROR(Positive("train.clip_high", t.clip_high()));
+    if (t.dual_clip() != 0) {
+      if (t.loss() == "cispo") {
+        return Wrong("train.dual_clip", "must be 0 with cispo, which bounds every ratio already");
+      }
+      if (t.dual_clip() <= 1 + t.clip_high()) {
+        return Wrong("train.dual_clip", absl::StrCat("must be 0 (off) or above 1 + clip_high = ",
+                                                     1 + t.clip_high(), ", not ", t.dual_clip()));
+      }
+    }
+    RETURN_IF_ERROR(OneOf("train.advantage_scale", t.advantage_scale(),
+                          {"group", "batch", "none", "leave_one_out"}));
+    RETURN_IF_ERROR(AtLeast("train.kl_beta", t.kl_beta(), 0));
+    RETURN_IF_ERROR(OneOf("train.kl_estimator", t.kl_estimator(), {"k1", "k2", "k3"}));
+    if (!t.kl_reference().empty() && t.kl_beta() == 0) {
+      return Wrong("train.kl_reference", "has no effect while train.kl_beta is 0: set kl_beta too");
+    }
+    if (!t.kl_reference().empty() && c_.has_cluster()) {
+      RETURN_IF_ERROR(
+          AbsolutePath("train.kl_reference", t.kl_reference(), "on the trainer's host"));
+    }
+    const v1::ImportanceConfig& i = t.importance();
+    RETURN_IF_ERROR(OneOf("train.importance.mode", i.mode(),
+                          {"off", "token_truncate", "token_mask", "sequence_truncate",
+                           "sequence_mask", "geometric_truncate", "geometric_mask"}));
+    RETURN_IF_ERROR(AtLeast("train.importance.clip_min", i.clip_min(), 0));
+    RETURN_IF_ERROR(AtLeast("train.importance.clip_max", i.clip_max(), 0));
+    if (i.clip_max() != 0 && i.clip_max() < i.clip_min()) {
+      return Wrong("train.importance.clip_max",
+                   absl::StrCat("is ", i.clip_max(), ", below clip_min, ", i.clip_min(),
+                                "; 0 means no upper bound"));
+    }
+    return AtLeast("train.entropy_bonus", t.entropy_bonus(), 0);
   }
 
   absl::Status Generate() const {
@@ -200,7 +240,7 @@ class Rules {
   // cutting off is its own doing.
   absl::Status OtherDistribution() const {
     const v1::GenerateConfig& g = c_.generate();
-    if (c_.train().steps() == 0 || c_.train().importance_cap() > 0) return absl::OkStatus();
+    if (c_.train().steps() == 0 || c_.train().importance().mode() != "off") return absl::OkStatus();
     const std::pair<const char*, bool> settings[] = {
         {"generate.top_p", g.top_p() < 1},
         {"generate.top_k", g.top_k() > 0},
@@ -212,8 +252,8 @@ class Rules {
       if (!on) continue;
       return Wrong(key,
                    "samples from another distribution than the policy's own, which only the "
-                   "importance weights make up for, and 'train.importance_cap' is 0 (off): set it "
-                   "(2 is usual), or leave this key out");
+                   "importance weights make up for, and 'train.importance.mode' is off: set it "
+                   "(token_truncate is usual), or leave this key out");
     }
     return absl::OkStatus();
   }
@@ -226,7 +266,14 @@ class Rules {
                                 "clip_low ",
                                 r.clip_low(), ", clip_high ", r.clip_high()));
     }
-    return absl::OkStatus();
+    RETURN_IF_ERROR(AtLeast("reward.overlong_buffer", r.overlong_buffer(), 0));
+    if (r.overlong_buffer() > c_.generate().max_new_tokens()) {
+      return Wrong("reward.overlong_buffer",
+                   absl::StrCat("is ", r.overlong_buffer(), " tokens, more than the ",
+                                c_.generate().max_new_tokens(),
+                                " a completion may have (generate.max_new_tokens)"));
+    }
+    return AtLeast("reward.overlong_penalty", r.overlong_penalty(), 0);
   }
 
   absl::Status Places() const {

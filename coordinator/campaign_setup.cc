@@ -20,6 +20,13 @@ namespace whetstone {
 absl::Status CheckModel(const v1::Campaign& campaign) {
   if (campaign.has_cluster()) return absl::OkStatus();  // the trainer's filesystem is elsewhere
   std::error_code error;
+  const std::string& reference = campaign.train().kl_reference();
+  if (!reference.empty() && !std::filesystem::exists(reference + "/config.json", error)) {
+    return absl::NotFoundError(
+        absl::StrCat("'train.kl_reference': there is no model in ", reference,
+                     "; name a Hugging Face directory, or leave the key out for the policy that "
+                     "GRPO begins with"));
+  }
   if (!std::filesystem::is_directory(campaign.model(), error)) {
     return absl::NotFoundError(absl::StrCat(
         "'model': there is no directory ", campaign.model(),

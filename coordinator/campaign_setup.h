@@ -11,8 +11,8 @@
 
 namespace whetstone {
 
-// That a model on this machine looks like a Hugging Face directory, before anything is started. The
-// trainer says what is wrong inside.
+// That a model on this machine, and the reference of a KL penalty, look like Hugging Face
+// directories, before anything is started. The trainer says what is wrong inside.
 absl::Status CheckModel(const v1::Campaign& campaign);
 
 // Reads the prompt files and worked examples. Errors name file and line. `campaign_id` and

@@ -73,6 +73,10 @@ TEST(CampaignStateTest, KeepsTheNewestCheckpointsAndTheBest) {
   plan.campaign.mutable_checkpoint()->set_keep_best(false);
   learn(0.1);
   EXPECT_EQ(ObsoleteCheckpoints(plan, ledger).size(), 3u);
+  plan.campaign.mutable_train()->set_kl_beta(0.1);
+  EXPECT_EQ(ObsoleteCheckpoints(plan, ledger),
+            (std::vector<std::string>{"/ckpt/step-2", "/ckpt/step-4"}))
+      << "warm-up's is the reference of the KL penalty";
 }
 
 TEST(CampaignStateTest, WarmupAloneAndGrpoAloneBothEnd) {
@@ -101,6 +105,78 @@ TEST(CampaignStateTest, RowsHaveTheNamesPeopleLookFor) {
       if (key.rfind("outcome/", 0) == 0 && key != "outcome/dropped") shares += value;
     }
     EXPECT_NEAR(shares, 1, 1e-9);
+  }
+}
+
+TEST(CampaignStateTest, UpdatesCarryWhatTheCampaignSays) {
+  World world({.seed = 5,
+               .faults = 0,
+               .steps = 8,
+               .warmup = 1,
+               .sets = {"train.loss=gspo", "train.clip_high=0.5", "train.dual_clip=3",
+                        "train.advantage_scale=leave_one_out", "train.kl_beta=0.1",
+                        "train.kl_estimator=k2", "train.entropy_bonus=0.01",
+                        "train.importance={mode: sequence_mask, clip_min: 0.5, clip_max: 3}",
+                        "train.mask_truncated=true", "train.spike_factor=5",
+                        "train.grad_norm_per_layer=true"}});
+  ASSERT_EQ(world.Live(), "");
+  std::map<std::pair<int64_t, std::pair<int, int>>, bool> cut;
+  int truncated = 0;
+  for (const Fact& fact : world.journal()) {
+    if (const auto* rollout = std::get_if<RolloutFact>(&fact)) {
+      cut[{rollout->step, {rollout->completion.problem(), rollout->completion.sample()}}] =
+          rollout->completion.finish() == v1::Completion::LENGTH;
+    }
+    const auto* update = std::get_if<UpdateFact>(&fact);
+    if (update == nullptr) continue;
+    EXPECT_EQ(update->request.optimizer().spike_factor(), 5);
+    EXPECT_TRUE(update->request.optimizer().grad_norm_per_layer());
+    if (!update->request.has_grpo()) continue;
+    const v1::GrpoSettings& s = update->request.grpo().settings();
+    EXPECT_EQ(s.ShortDebugString(),
+              "loss: GSPO clip_low: 0.2 clip_high: 0.5 advantage_scale: LEAVE_ONE_OUT "
+              "minibatches: 1 max_new_tokens: 256 temperature: 1 dual_clip: 3 kl_beta: 0.1 "
+              "kl_estimator: K2 kl_reference: \"/ckpt/warmup\" importance: SEQUENCE_MASK "
+              "importance_clip_min: 0.5 importance_clip_max: 3 entropy_bonus: 0.01 "
+              "mask_truncated: true");
+    for (const v1::RolloutGroup& group : update->request.grpo().groups()) {
+      for (const v1::Rollout& r : group.rollouts()) {
+        EXPECT_EQ(r.truncated(),
+                  (cut[{update->request.name().step(), {group.problem(), r.sample()}}]));
+        truncated += r.truncated() ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(truncated, 0);
+}
+
+TEST(CampaignStateTest, TheReferenceIsThePolicyGrpoBeganWith) {
+  const auto reference = [](int64_t warmup, std::vector<std::string> sets) {
+    return World({.seed = 1, .warmup = warmup, .sets = std::move(sets)}).plan().ReferencePath();
+  };
+  EXPECT_EQ(reference(3, {}), "") << "none without a penalty";
+  EXPECT_EQ(reference(3, {"train.kl_beta=0.1"}), "/ckpt/warmup");
+  EXPECT_EQ(reference(0, {"train.kl_beta=0.1"}), "/model");
+  EXPECT_EQ(reference(3, {"train.kl_beta=0.1", "train.kl_reference=/other"}), "/other");
+}
+
+TEST(CampaignStateTest, LengthIsTakenOffTheReward) {
+  const auto rewards = [](std::vector<std::string> sets) {
+    World world({.seed = 9, .faults = 0, .steps = 2, .warmup = 0, .sets = std::move(sets)});
+    EXPECT_EQ(world.Live(), "");
+    std::map<std::string, double> all;
+    for (const Fact& fact : world.journal()) {
+      const auto* verdict = std::get_if<VerdictFact>(&fact);
+      if (verdict != nullptr && !verdict->dropped) {
+        all[verdict->verdict.candidate_id()] = verdict->reward;
+      }
+    }
+    return all;
+  };
+  const auto plain = rewards({}), shaped = rewards({"reward.overlong_buffer=256"});
+  ASSERT_EQ(plain.size(), shaped.size());
+  for (const auto& [id, reward] : plain) {  // the fake's completions have one token
+    EXPECT_NEAR(shaped.at(id), reward - 1.0 / 256, 1e-12) << id;
   }
 }
 

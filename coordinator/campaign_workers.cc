@@ -381,9 +381,15 @@ void CampaignState::RecordVerdict(int group, int sample, v1::Verdict verdict) {
   for (int w = 0; w < dispatcher_.size() && calibration == nullptr; ++w) {
     calibration = CalibrationOf(w, problem.hash);
   }
-  const Reward reward = RewardOf(verdict, plan_->campaign.reward(),
-                                 calibration == nullptr ? 0 : calibration->expert().speedup(),
-                                 calibration == nullptr ? 0 : calibration->noise_band());
+  Reward reward = RewardOf(verdict, plan_->campaign.reward(),
+                           calibration == nullptr ? 0 : calibration->expert().speedup(),
+                           calibration == nullptr ? 0 : calibration->noise_band());
+  if (!reward.dropped) {
+    const CandidateRecord& record =
+        ledger_.groups()[static_cast<size_t>(group)].samples[static_cast<size_t>(sample)];
+    reward.value -= OverlongPenalty(plan_->campaign.reward(), record.completion->ids_size(),
+                                    plan_->campaign.generate().max_new_tokens());
+  }
   if (verdict.outcome() == v1::SUSPECT) {
     Emit(action::Notice{absl::StrCat("suspect: ", verdict.candidate_id(), ": ", verdict.detail())});
   }

@@ -102,6 +102,11 @@ TEST_F(CommandLineTest, WrongCampaignsSayFileLineAndKey) {
   Write("c.yaml", "name: tiny\nmodel: nowhere\nproblems: [x.md]\n");
   EXPECT_NE(Whet("run c.yaml").error.find("/nowhere; name a Hugging Face directory"),
             std::string::npos);
+  WriteCampaign("train: {kl_beta: 0.1, kl_reference: elsewhere}\n");
+  EXPECT_NE(Whet("run c.yaml")
+                .error.find("'train.kl_reference': there is no model in " + folder_.path() +
+                            "/elsewhere;"),
+            std::string::npos);
   WriteCampaign();
   Write("model/tokenizer.json", "");
   std::remove((folder_.path() + "/model/tokenizer.json").c_str());

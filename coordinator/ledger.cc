@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/sha256.h"
 #include "common/status_macros.h"
@@ -153,20 +154,39 @@ std::string Ledger::Fingerprint() const {
 
 namespace {
 
-v1::GrpoSettings SettingsOf(const v1::Campaign& campaign) {
-  const v1::TrainConfig& train = campaign.train();
+// A campaign's word is the name of the enum's value in small letters.
+template <typename Enum>
+Enum Named(const std::string& word, bool (*parse)(google::protobuf::ConstStringParam, Enum*)) {
+  Enum value;
+  CHECK(parse(absl::AsciiStrToUpper(word), &value));
+  return value;
+}
+
+v1::GrpoSettings SettingsOf(const CampaignPlan& plan) {
+  using S = v1::GrpoSettings;
+  const v1::TrainConfig& train = plan.campaign.train();
   v1::GrpoSettings settings;
-  settings.set_loss(train.loss() == "grpo"      ? v1::GrpoSettings::GRPO
-                    : train.loss() == "dr_grpo" ? v1::GrpoSettings::DR_GRPO
-                                                : v1::GrpoSettings::DAPO);
+  settings.set_loss(Named(train.loss(), &S::Loss_Parse));
   settings.set_clip_low(train.clip_low());
   settings.set_clip_high(train.clip_high());
-  settings.set_advantage_scale(train.advantage_scale() == "none" ? v1::GrpoSettings::NONE
-                                                                 : v1::GrpoSettings::GROUP);
+  settings.set_dual_clip(train.dual_clip());
+  settings.set_advantage_scale(Named(train.advantage_scale(), &S::AdvantageScale_Parse));
   settings.set_minibatches(train.minibatches());
-  settings.set_max_new_tokens(campaign.generate().max_new_tokens());
-  settings.set_importance_cap(train.importance_cap());
-  settings.set_temperature(campaign.generate().temperature());
+  settings.set_max_new_tokens(plan.campaign.generate().max_new_tokens());
+  settings.set_temperature(plan.campaign.generate().temperature());
+  if (train.kl_beta() > 0) {
+    settings.set_kl_beta(train.kl_beta());
+    settings.set_kl_estimator(Named(train.kl_estimator(), &S::KlEstimator_Parse));
+    settings.set_kl_reference(plan.ReferencePath());
+  }
+  const v1::ImportanceConfig& importance = train.importance();
+  if (importance.mode() != "off") {
+    settings.set_importance(Named(importance.mode(), &S::Importance_Parse));
+    settings.set_importance_clip_min(importance.clip_min());
+    settings.set_importance_clip_max(importance.clip_max());
+  }
+  settings.set_entropy_bonus(train.entropy_bonus());
+  settings.set_mask_truncated(train.mask_truncated());
   return settings;
 }
 
@@ -184,6 +204,8 @@ v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const Ledger& ledger) {
   optimizer->set_eps(train.eps());
   optimizer->set_weight_decay(train.weight_decay());
   optimizer->set_max_grad_norm(train.max_grad_norm());
+  optimizer->set_spike_factor(train.spike_factor());
+  optimizer->set_grad_norm_per_layer(train.grad_norm_per_layer());
   if (request.name().phase() == v1::UpdateName::WARMUP) {
     for (const v1::SftExample& example : plan.warmup[static_cast<size_t>(position - 1)]) {
       *request.mutable_sft()->add_examples() = example;
@@ -192,7 +214,7 @@ v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const Ledger& ledger) {
   }
   CHECK(ledger.HasAllVerdicts());
   v1::GrpoBatch* batch = request.mutable_grpo();
-  *batch->mutable_settings() = SettingsOf(plan.campaign);
+  *batch->mutable_settings() = SettingsOf(plan);
   for (size_t g = 0; g < ledger.groups().size(); ++g) {
     const GroupRecord& record = ledger.groups()[g];
     v1::RolloutGroup* group = batch->add_groups();
@@ -205,6 +227,7 @@ v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const Ledger& ledger) {
       *rollout->mutable_sampling_logprobs() = candidate.completion->sampling_logprobs();
       rollout->set_reward(candidate.verdict->reward);
       rollout->set_dropped(candidate.verdict->dropped);
+      rollout->set_truncated(candidate.completion->finish() == v1::Completion::LENGTH);
     }
   }
   return request;
@@ -255,7 +278,8 @@ std::vector<std::string> ObsoleteCheckpoints(const CampaignPlan& plan, const Led
   }
   std::vector<std::string> obsolete;
   for (size_t i = 0; i + keep < saved.size(); ++i) {
-    if (i != best) obsolete.push_back(saved[i].path);
+    // The reference of a KL penalty is read again after a restart.
+    if (i != best && saved[i].path != plan.ReferencePath()) obsolete.push_back(saved[i].path);
   }
   return obsolete;
 }

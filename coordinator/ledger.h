@@ -98,7 +98,7 @@ v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const Ledger& ledger);
 v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const Ledger& ledger);
 
 // Which checkpoints are not to be kept: all but the newest checkpoint.keep and, with
-// checkpoint.keep_best, the best.
+// checkpoint.keep_best, the best; and the reference of the KL penalty.
 std::vector<std::string> ObsoleteCheckpoints(const CampaignPlan& plan, const Ledger& ledger);
 
 }  // namespace whetstone

@@ -39,4 +39,10 @@ Reward RewardOf(const v1::Verdict& verdict, const v1::RewardConfig& config, doub
   }
 }
 
+double OverlongPenalty(const v1::RewardConfig& config, int tokens, int max_new_tokens) {
+  if (config.overlong_buffer() == 0) return 0;
+  const double over = tokens - (max_new_tokens - config.overlong_buffer());
+  return config.overlong_penalty() * std::clamp(over / config.overlong_buffer(), 0.0, 1.0);
+}
+
 }  // namespace whetstone

@@ -66,6 +66,19 @@ TEST(RewardTest, SpeedInsideTheNoiseBandIsNoSpeed) {
   EXPECT_DOUBLE_EQ(RewardOf(own_band, Defaults(), 8, 0.02).value, 0.3);
 }
 
+TEST(RewardTest, LengthCostsOnlyInTheBuffer) {
+  v1::RewardConfig config = Defaults();
+  EXPECT_EQ(OverlongPenalty(config, 256, 256), 0) << "off by default";
+  config.set_overlong_buffer(100);
+  const std::pair<int, double> table[] = {{0, 0},     {156, 0}, {157, 0.01},
+                                          {206, 0.5}, {256, 1}, {300, 1}};
+  for (const auto& [tokens, want] : table) {
+    EXPECT_DOUBLE_EQ(OverlongPenalty(config, tokens, 256), want) << tokens;
+  }
+  config.set_overlong_penalty(0.3);
+  EXPECT_DOUBLE_EQ(OverlongPenalty(config, 206, 256), 0.15);
+}
+
 TEST(RewardTest, DoubtAndOurOwnFailuresAreDropped) {
   for (const v1::Outcome outcome : {v1::SUSPECT, v1::INFRASTRUCTURE_ERROR}) {
     const Reward reward = RewardOf(Of(outcome), Defaults(), 8, 0);

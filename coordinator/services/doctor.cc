@@ -253,13 +253,15 @@ int Conclude(const int (&counts)[3], bool json, std::ostream& out) {
 
 }  // namespace
 
-void CheckModelDirectory(const std::string& path, const FindingSink& found) {
+void CheckModelDirectory(const std::string& key, const std::string& path,
+                         const FindingSink& found) {
   const auto summary = InspectModelDirectory(path);
   if (!summary.ok()) {
-    found({Level::kFail, "model", Text(summary.status()), "correct `model` in the campaign"});
+    found({Level::kFail, key, Text(summary.status()),
+           absl::StrCat("correct `", key, "` in the campaign")});
     return;
   }
-  found({Level::kOk, "model",
+  found({Level::kOk, key,
          absl::StrFormat("%s: %s, %.1f M parameters, %.2f GB", path, summary->architecture,
                          static_cast<double>(summary->parameters) / 1e6,
                          Gigabytes(static_cast<double>(summary->weight_bytes))),
@@ -340,7 +342,9 @@ int RunDoctor(const DoctorOptions& options, std::ostream& out) {
     CheckProblems(*campaign, found);
     // With a cluster the model and the checkpoints are on the trainer's host.
     if (!campaign->has_cluster()) {
-      CheckModelDirectory(campaign->model(), found);
+      CheckModelDirectory("model", campaign->model(), found);
+      const std::string& reference = campaign->train().kl_reference();
+      if (!reference.empty()) CheckModelDirectory("train.kl_reference", reference, found);
       CheckDisk(*campaign,
                 campaign->checkpoint().dir().empty() ? "./runs" : campaign->checkpoint().dir(),
                 found);

@@ -34,8 +34,9 @@ struct DoctorOptions {
 // Takes findings one by one, as they are made.
 using FindingSink = std::function<void(const Finding&)>;
 
-// The checks. `Model` and `Disk` look at this machine's filesystem only.
-void CheckModelDirectory(const std::string& path, const FindingSink& found);
+// The checks. `ModelDirectory` and `Disk` look at this machine's filesystem only; `key`: the
+// campaign's, which names the directory.
+void CheckModelDirectory(const std::string& key, const std::string& path, const FindingSink& found);
 void CheckProblems(const v1::Campaign& campaign, const FindingSink& found);
 void CheckDisk(const v1::Campaign& campaign, const std::string& directory,
                const FindingSink& found);

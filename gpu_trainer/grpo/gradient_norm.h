@@ -1,19 +1,34 @@
 // The size of a step's gradients, and which of them is not a number.
 //
-//   std::string culprit;
-//   double norm = GradientNorm(gradients, &culprit);   // not finite: culprit = "layers.3.down"
+//   GradientSize size = MeasureGradients(gradients, /*by_layer=*/true);
+//   if (!size.culprit.empty()) … "the gradient of layers.3.down is not finite" …
+//   size.total; size.layers["layers.3"]
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_GRADIENT_NORM_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_GRADIENT_NORM_H_
 
+#include <map>
 #include <string>
 
 #include "gpu_trainer/model/weights.h"
 
 namespace whetstone {
 
-// The 2-norm over all gradients (fp32), summed in double and in an order that does not depend on
-// the number of threads. Not finite: `culprit` names the first tensor that is not.
-double GradientNorm(const Weights& gradients, std::string* culprit);
+struct GradientSize {
+  double total = 0;  // 2-norm over all gradients
+  // The first tensor that holds a number which is not finite; empty: none. `total` is then not
+  // finite either, and later tensors were not looked at.
+  std::string culprit;
+  // 2-norm of each layer ("layers.3") and of what is in no layer ("embed", "final_norm",
+  // "lm_head"), if asked for.
+  std::map<std::string, double> layers;
+};
+
+// gradients: fp32. Summed in double and in an order that does not depend on the number of threads.
+GradientSize MeasureGradients(const Weights& gradients, bool by_layer);
+
+// The first of `weights` that holds a number which is not finite; empty: none. Slow; for telling
+// why, once something is wrong.
+std::string FirstNotFinite(const Weights& weights);
 
 }  // namespace whetstone
 

@@ -25,6 +25,12 @@ absl::Status CheckGroup(const v1::RolloutGroup& group, const ModelConfig& config
                                                      rollout.sampling_logprobs_size(),
                                                      " sampling_logprobs"));
     }
+    for (int i = 0; i < rollout.sampling_logprobs_size(); ++i) {
+      if (!std::isfinite(rollout.sampling_logprobs(i))) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(here, ": sampling_logprobs[", i, "] is ", rollout.sampling_logprobs(i)));
+      }
+    }
     if (!rollout.dropped() && !std::isfinite(rollout.reward())) {
       return absl::InvalidArgumentError(absl::StrCat(here, ": the reward is ", rollout.reward()));
     }
@@ -56,14 +62,19 @@ absl::StatusOr<DealtBatch> DealBatch(const v1::GrpoBatch& batch, const GrpoPlan&
   DealtBatch dealt;
   const size_t steps = static_cast<size_t>(plan.minibatches);
   dealt.minibatches.resize(steps);
+  std::vector<std::vector<Graded>> graded;
   for (int g = 0; g < batch.groups_size(); ++g) {
     const v1::RolloutGroup& group = batch.groups(g);
     RETURN_IF_ERROR(CheckGroup(group, config, absl::StrCat("groups[", g, "]")));
-    std::vector<Graded> graded;
+    graded.emplace_back();
     for (const v1::Rollout& rollout : group.rollouts()) {
-      graded.push_back({.reward = rollout.reward(), .dropped = rollout.dropped()});
+      graded.back().push_back({.reward = rollout.reward(), .dropped = rollout.dropped()});
     }
-    const GroupAdvantage advantage = ComputeAdvantage(graded, plan.scale);
+  }
+  const std::vector<GroupAdvantage> advantages = ComputeAdvantages(graded, plan.scale);
+  for (int g = 0; g < batch.groups_size(); ++g) {
+    const v1::RolloutGroup& group = batch.groups(g);
+    const GroupAdvantage& advantage = advantages[g];
     if (!advantage.learnable) continue;
     ++dealt.learnable_groups;
     for (Minibatch& m : dealt.minibatches) {
@@ -75,10 +86,12 @@ absl::StatusOr<DealtBatch> DealBatch(const v1::GrpoBatch& batch, const GrpoPlan&
     for (int r = 0; r < group.rollouts_size(); ++r) {
       const v1::Rollout& rollout = group.rollouts(r);
       if (rollout.dropped() || rollout.ids().empty()) continue;
+      if (plan.mask_truncated && rollout.truncated()) continue;
       Minibatch& m = dealt.minibatches[next++ % steps];
       m.trees.back().branches.push_back(
           {.ids = {rollout.ids().begin(), rollout.ids().end()}, .learn_from = 0});
-      m.sources.back().push_back({.rollout = &rollout, .advantage = advantage.values[r]});
+      m.sources.back().push_back(
+          {.rollout = &rollout, .problem = group.problem(), .advantage = advantage.values[r]});
       ++m.counts.sequences;
       m.counts.tokens += rollout.ids_size();
     }

@@ -24,11 +24,13 @@ namespace whetstone {
 // Where the numbers of a branch come from.
 struct Source {
   const v1::Rollout* rollout;  // borrowed from the batch
+  int32_t problem;
   double advantage;
 };
 
 // One optimizer step's share of an Update: a tree for each group that has spread, a branch for each
-// of its rollouts that falls to this step.
+// of its rollouts that falls to this step. Left out: what was dropped or is empty, and what was cut
+// off, if the plan masks that.
 struct Minibatch {
   std::vector<Tree> trees;
   std::vector<std::vector<Source>> sources;  // for each tree and branch
@@ -42,7 +44,8 @@ struct DealtBatch {
 
 // Deals the learnable rollouts of each group out to the minibatches in turn, so that each sees all
 // groups. INVALID_ARGUMENT: an id outside the vocabulary, a sequence longer than the context, a
-// reward that is not finite, logprobs missing. `batch` must outlive the result.
+// reward or a sampling logprob that is not finite, logprobs missing. `batch` must outlive the
+// result.
 absl::StatusOr<DealtBatch> DealBatch(const v1::GrpoBatch& batch, const GrpoPlan& plan,
                                      const ModelConfig& config);
 

@@ -42,7 +42,9 @@ void GrpoMetrics::AddToken(const TokenLoss& loss, const PolicyToken& token, doub
   entropy_ += entropy;
   clipped_low_ += loss.clipped_low;
   clipped_high_ += loss.clipped_high;
-  kl_ += token.old - token.policy;
+  clipped_dual_ += loss.clipped_dual;
+  ppo_kl_ += token.old - token.policy;
+  kl_ += loss.kl;
   const double difference = std::abs(token.old - token.sampling);
   difference_ += difference;
   difference_max_ = std::max(difference_max_, difference);
@@ -58,8 +60,10 @@ void GrpoMetrics::WriteTo(std::map<std::string, double>* metrics) const {
   (*metrics)["entropy"] = entropy_ / n;
   (*metrics)["clip_ratio/low_mean"] = clipped_low_ / n;
   (*metrics)["clip_ratio/high_mean"] = clipped_high_ / n;
-  (*metrics)["clip_ratio/region_mean"] = (clipped_low_ + clipped_high_) / n;
-  (*metrics)["ppo_kl"] = kl_ / n;
+  (*metrics)["clip_ratio/region_mean"] = (clipped_low_ + clipped_high_ + clipped_dual_) / n;
+  if (settings_.dual_clip > 0) (*metrics)["clip_ratio/dual_mean"] = clipped_dual_ / n;
+  (*metrics)["ppo_kl"] = ppo_kl_ / n;
+  if (settings_.kl_beta > 0) (*metrics)["kl"] = kl_ / n;
   (*metrics)["sampling/sampling_logp_difference/mean"] = difference_ / n;
   (*metrics)["sampling/sampling_logp_difference/max"] = difference_max_;
   (*metrics)["sampling/importance_sampling_ratio/mean"] = importance_ / n;

@@ -14,6 +14,8 @@ namespace whetstone {
 // Adds up tokens as they are learned. A plain value.
 class GrpoMetrics {
  public:
+  explicit GrpoMetrics(const LossSettings& settings) : settings_(settings) {}
+
   // `learnable`: groups with spread.
   void AddBatch(const v1::GrpoBatch& batch, int64_t learnable_groups);
   void AddToken(const TokenLoss& loss, const PolicyToken& token, double entropy);
@@ -22,13 +24,16 @@ class GrpoMetrics {
   // completions/{mean,min,max}_length of all kept rollouts; over learned tokens: entropy,
   // clip_ratio/{low,high,region}_mean, ppo_kl (mean of old - policy),
   // sampling/sampling_logp_difference/{mean,max},
-  // sampling/importance_sampling_ratio/{mean,min,max}.
+  // sampling/importance_sampling_ratio/{mean,min,max} (after its bounds); kl with kl_beta above 0;
+  // clip_ratio/dual_mean with dual_clip.
   void WriteTo(std::map<std::string, double>* metrics) const;
 
  private:
+  LossSettings settings_;
   std::map<std::string, double> batch_;
   int64_t tokens_ = 0;
-  double entropy_ = 0, clipped_low_ = 0, clipped_high_ = 0, kl_ = 0;
+  double entropy_ = 0, clipped_low_ = 0, clipped_high_ = 0, clipped_dual_ = 0;
+  double ppo_kl_ = 0, kl_ = 0;
   double difference_ = 0, difference_max_ = 0;
   double importance_ = 0, importance_min_ = 0, importance_max_ = 0;
 };

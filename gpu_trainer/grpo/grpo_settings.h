@@ -16,6 +16,7 @@ struct GrpoPlan {
   AdvantageScale scale = AdvantageScale::kGroup;
   int minibatches = 1;  // optimizer steps
   double temperature = 1;
+  bool mask_truncated = false;
 };
 
 // INVALID_ARGUMENT: the setting that is out of range, with its bounds.

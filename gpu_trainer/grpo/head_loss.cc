@@ -26,10 +26,10 @@ torch::Tensor Column(const std::vector<Target>& targets, Span span, M Target::*m
 
 // Statistics of every row of logits [n, V] f32.
 void Statistics(const torch::Tensor& logits, const std::vector<Target>& targets, Span span,
-                float scale, std::vector<float>* log_sums, HeadOutput* out) {
+                float scale, bool plain, std::vector<kernels::SoftmaxRow>* rows, HeadOutput* out) {
   const int64_t n = logits.size(0), v = logits.size(1);
-  log_sums->resize(n);
-  if (!logits.is_cpu()) {
+  rows->resize(n);
+  if (plain) {
     const torch::Tensor log_p = torch::log_softmax(logits * scale, -1);
     const torch::Tensor entropy = -(log_p.exp() * log_p).sum(-1).cpu();
     const torch::Tensor ids = Column(targets, span, &Target::id).unsqueeze(1).to(logits.device());
@@ -37,7 +37,7 @@ void Statistics(const torch::Tensor& logits, const std::vector<Target>& targets,
     const torch::Tensor sums = (logits.gather(1, ids) * scale - chosen).cpu();
     const torch::Tensor chosen_host = chosen.cpu();
     for (int64_t i = 0; i < n; ++i) {
-      (*log_sums)[i] = sums.data_ptr<float>()[i];
+      (*rows)[i] = {.log_sum = sums.data_ptr<float>()[i], .entropy = entropy.data_ptr<float>()[i]};
       out->logprobs[span.first + i] = chosen_host.data_ptr<float>()[i];
       out->entropies[span.first + i] = entropy.data_ptr<float>()[i];
     }
@@ -48,33 +48,42 @@ void Statistics(const torch::Tensor& logits, const std::vector<Target>& targets,
       const float* row = Raw<float>(logits) + i * v;
       const kernels::SoftmaxRow row_statistics = kernels::SoftmaxStatistics(row, v, scale);
       const size_t target = span.first + i;
-      (*log_sums)[i] = row_statistics.log_sum;
+      (*rows)[i] = row_statistics;
       out->logprobs[target] = row[targets[target].id] * scale - row_statistics.log_sum;
       out->entropies[target] = row_statistics.entropy;
     }
   });
 }
 
-// The gradient of every row of logits, [n, V] in `dtype`.
+// The gradient of every row of logits, [n, V] in `dtype`. With p = softmax(scale * logits), c and h
+// the slopes by log-probability and entropy H: scale * (c * (1{target} - p) - h * p * (log p + H)).
 torch::Tensor LogitGradient(const torch::Tensor& logits, torch::ScalarType dtype,
-                            const std::vector<Target>& targets, Span span, float scale,
-                            const std::vector<float>& log_sums, const std::vector<float>& slopes) {
+                            const std::vector<Target>& targets, Span span, float scale, bool plain,
+                            const std::vector<kernels::SoftmaxRow>& rows,
+                            const std::vector<kernels::SoftmaxSlopes>& slopes) {
   const int64_t n = logits.size(0), v = logits.size(1);
-  if (!logits.is_cpu()) {
-    torch::Tensor p = torch::softmax(logits * scale, -1).neg_();
-    const torch::Tensor ids = Column(targets, span, &Target::id).unsqueeze(1).to(p.device());
-    p.scatter_add_(1, ids, torch::ones({n, 1}, p.options()));
-    const torch::Tensor factor =
-        torch::from_blob(const_cast<float*>(slopes.data()), {n, 1}).to(p.device()) * scale;
-    return p.mul_(factor).to(dtype);
+  if (plain) {
+    torch::Tensor host = torch::empty({3, n, 1});
+    float* numbers = host.data_ptr<float>();
+    for (int64_t i = 0; i < n; ++i) {
+      numbers[i] = slopes[i].logprob;
+      numbers[n + i] = slopes[i].entropy;
+      numbers[2 * n + i] = rows[i].entropy;
+    }
+    const torch::Tensor columns = host.to(logits.device());
+    const torch::Tensor c = columns[0], h = columns[1], entropy = columns[2];
+    const torch::Tensor log_p = torch::log_softmax(logits * scale, -1);
+    torch::Tensor gradient = log_p.exp().mul_((log_p + entropy).mul_(h).add_(c)).neg_();
+    const torch::Tensor ids = Column(targets, span, &Target::id).unsqueeze(1).to(logits.device());
+    gradient.scatter_add_(1, ids, c);
+    return gradient.mul_(scale).to(dtype);
   }
   torch::Tensor gradient = torch::empty({n, v}, dtype);
   DispatchCompute(gradient, [&]<typename T>() {
     at::parallel_for(0, n, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        kernels::Row<T>().softmax_gradient(Raw<float>(logits) + i * v, v, scale, log_sums[i],
-                                           slopes[i], targets[span.first + i].id,
-                                           Raw<T>(gradient) + i * v);
+        kernels::Row<T>().softmax_gradient(Raw<float>(logits) + i * v, v, scale, rows[i], slopes[i],
+                                           targets[span.first + i].id, Raw<T>(gradient) + i * v);
       }
     });
   });
@@ -85,9 +94,11 @@ torch::Tensor LogitGradient(const torch::Tensor& logits, torch::ScalarType dtype
 
 HeadOutput HeadLoss(const torch::Tensor& hidden, const torch::Tensor& weight,
                     const std::vector<Target>& targets, double temperature,
-                    const TokenObjective& objective, HeadGradient* gradient, int64_t chunk_rows) {
+                    const TokenObjective& objective, HeadGradient* gradient, int64_t chunk_rows,
+                    bool plain) {
   TORCH_CHECK((objective == nullptr) == (gradient == nullptr),
               "HeadLoss: an objective and a place for its gradient go together");
+  plain = plain || !hidden.is_cpu();
   const float scale = static_cast<float>(1.0 / temperature);
   HeadOutput out;
   out.logprobs.resize(targets.size());
@@ -95,7 +106,8 @@ HeadOutput HeadLoss(const torch::Tensor& hidden, const torch::Tensor& weight,
   if (gradient != nullptr) {
     gradient->hidden = torch::zeros(hidden.sizes(), hidden.options().dtype(torch::kFloat));
   }
-  std::vector<float> log_sums, slopes;
+  std::vector<kernels::SoftmaxRow> row_statistics;
+  std::vector<kernels::SoftmaxSlopes> slopes;
   for (size_t first = 0; first < targets.size(); first += chunk_rows) {
     const Span span{first, std::min(targets.size(), first + static_cast<size_t>(chunk_rows))};
     const torch::Tensor rows = Column(targets, span, &Target::row).to(hidden.device());
@@ -103,18 +115,20 @@ HeadOutput HeadLoss(const torch::Tensor& hidden, const torch::Tensor& weight,
     // Sums as they are, f32: rounded to bf16 a log-probability would be off by up to 0.06, and no
     // longer that of the distribution which generation sampled from.
     const torch::Tensor logits = Linear(h, weight);
-    Statistics(logits, targets, span, scale, &log_sums, &out);
+    Statistics(logits, targets, span, scale, plain, &row_statistics, &out);
     if (objective == nullptr) continue;
 
     slopes.resize(span.second - span.first);
     bool any = false;
     for (size_t i = span.first; i < span.second; ++i) {
-      slopes[i - span.first] = static_cast<float>(objective(i, out.logprobs[i], out.entropies[i]));
-      any = any || slopes[i - span.first] != 0;
+      const TokenSlopes slope = objective(i, out.logprobs[i], out.entropies[i]);
+      slopes[i - span.first] = {.logprob = static_cast<float>(slope.logprob),
+                                .entropy = static_cast<float>(slope.entropy)};
+      any = any || slope.logprob != 0 || slope.entropy != 0;
     }
     if (!any) continue;
-    const torch::Tensor dlogits =
-        LogitGradient(logits, weight.scalar_type(), targets, span, scale, log_sums, slopes);
+    const torch::Tensor dlogits = LogitGradient(logits, weight.scalar_type(), targets, span, scale,
+                                                plain, row_statistics, slopes);
     gradient->hidden.index_add_(0, rows, torch::mm(dlogits, weight).to(torch::kFloat));
     if (gradient->weight.defined()) {
       AccumulateInto(gradient->weight, torch::mm(dlogits.t(), h).contiguous());

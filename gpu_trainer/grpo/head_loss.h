@@ -4,7 +4,9 @@
 //
 // A loss that is a sum over tokens needs no second pass: as soon as a chunk's log-probabilities are
 // known the objective says how much each counts, and the gradient follows from the same logits.
-// (Liger kernel, arXiv 2410.10989, does the same for cross entropy.)
+// (Liger kernel, arXiv 2410.10989, does the same for cross entropy.) A loss that must see a whole
+// sequence first takes one sweep without objective before, over the same hidden states: the same
+// numbers bit for bit, at the price of one more product with the head.
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_HEAD_LOSS_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_HEAD_LOSS_H_
 
@@ -23,9 +25,15 @@ struct HeadOutput {
   std::vector<float> entropies;  // of softmax(logits / temperature)
 };
 
-// Given log-probability and entropy of target `i`, the loss's derivative by that log-probability.
-// Called once per target, in order, from one thread.
-using TokenObjective = std::function<double(size_t i, float logprob, float entropy)>;
+// The loss's derivatives by one target's log-probability and by the entropy of its distribution.
+struct TokenSlopes {
+  double logprob = 0;
+  double entropy = 0;
+};
+
+// Given log-probability and entropy of target `i`, the slopes there. Called once per target, in
+// order, from one thread.
+using TokenObjective = std::function<TokenSlopes(size_t i, float logprob, float entropy)>;
 
 struct HeadGradient {
   torch::Tensor hidden;  // [T, C] f32, made by HeadLoss
@@ -35,11 +43,11 @@ struct HeadGradient {
 inline constexpr int64_t kHeadChunkRows = 512;
 
 // hidden [T, C] after the final norm, weight [V, C], of one dtype. With an objective `gradient`
-// must be given too.
+// must be given too. `plain`: LibTorch's operators, which other devices than the CPU run anyway.
 HeadOutput HeadLoss(const torch::Tensor& hidden, const torch::Tensor& weight,
                     const std::vector<Target>& targets, double temperature,
                     const TokenObjective& objective = nullptr, HeadGradient* gradient = nullptr,
-                    int64_t chunk_rows = kHeadChunkRows);
+                    int64_t chunk_rows = kHeadChunkRows, bool plain = false);
 
 }  // namespace whetstone
 

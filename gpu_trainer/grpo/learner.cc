@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
-#include "gpu_trainer/grpo/gradient_norm.h"
 #include "gpu_trainer/grpo/grpo_batch.h"
 
 namespace whetstone {
@@ -46,14 +46,25 @@ absl::Status Learner::CheckSettings(const StepSettings& s) {
                                                    " must be in [0, 1) and eps ", a.eps,
                                                    " above 0"));
   }
+  if (s.spike_factor != 0 && !(s.spike_factor > 1 && std::isfinite(s.spike_factor))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("optimizer: spike_factor ", s.spike_factor, " must be 0 (off) or above 1"));
+  }
   return absl::OkStatus();
 }
 
+void Learner::BeginPhase() {
+  optimizer_.Reset();
+  spike_guard_ = SpikeGuard();
+}
+
 HeadOutput Learner::RunBatch(const PackedBatch& batch, double temperature,
-                             const TokenObjective& objective) {
+                             const TokenObjective& objective,
+                             const std::function<void(const HeadOutput&)>& before) {
   torch::NoGradGuard no_grad;
   const bool learn = objective != nullptr;
   const torch::Tensor hidden = pass_.Forward(batch, learn);
+  if (before) before(HeadLoss(hidden, weights_.lm_head, batch.targets, temperature));
   HeadGradient gradient{.hidden = {}, .weight = gradients_.lm_head};
   HeadOutput out = HeadLoss(hidden, weights_.lm_head, batch.targets, temperature, objective,
                             learn ? &gradient : nullptr);
@@ -61,23 +72,37 @@ HeadOutput Learner::RunBatch(const PackedBatch& batch, double temperature,
   return out;
 }
 
-bool Learner::ApplyGradients(const StepSettings& settings, double loss, UpdateResult* result) {
-  std::string culprit;
-  const double norm = GradientNorm(gradients_, &culprit);
-  if (!std::isfinite(loss)) {
-    result->skip_reason = absl::StrCat("the loss is ", loss);
-    return false;
+std::string Learner::ApplyGradients(const StepSettings& settings, double loss, bool supervised,
+                                    GradientSize* size) {
+  *size = MeasureGradients(gradients_, settings.grad_norm_per_layer);
+  if (!std::isfinite(loss) || !size->culprit.empty()) {
+    const std::string weight = FirstNotFinite(weights_);
+    return absl::StrCat(std::isfinite(loss) ? "" : absl::StrCat("the loss is ", loss, "; "),
+                        size->culprit.empty()
+                            ? ""
+                            : absl::StrCat("the gradient of ", size->culprit, " is not finite; "),
+                        weight.empty() ? "all weights are finite"
+                                       : absl::StrCat("the weight ", weight, " is not finite"));
   }
-  if (!std::isfinite(norm)) {
-    result->skip_reason = absl::StrCat("the gradient of ", culprit, " is not finite");
-    return false;
+  if (settings.spike_factor > 0) {
+    const std::string why =
+        spike_guard_.Judge(settings.spike_factor, size->total,
+                           supervised ? std::optional<double>(loss) : std::nullopt);
+    if (!why.empty()) return why;
   }
-  const double scale = settings.max_grad_norm > 0 && norm > settings.max_grad_norm
-                           ? settings.max_grad_norm / norm
+  const double scale = settings.max_grad_norm > 0 && size->total > settings.max_grad_norm
+                           ? settings.max_grad_norm / size->total
                            : 1.0;
   optimizer_.Step(settings.adamw, scale, gradients_, weights_);
-  result->metrics["grad_norm"] = norm;
-  return true;
+  return "";
+}
+
+void Learner::WriteNorms(const GradientSize& sum, size_t steps, UpdateResult* result) {
+  const double n = static_cast<double>(std::max<size_t>(1, steps));
+  result->metrics["grad_norm"] = sum.total / n;
+  for (const auto& [layer, norm] : sum.layers) {
+    result->metrics[absl::StrCat("grad_norm/", layer)] = norm / n;
+  }
 }
 
 void Learner::WriteSpeed(const StepSettings& settings, int64_t packed, int64_t learned,
@@ -118,10 +143,13 @@ absl::StatusOr<UpdateResult> Learner::Supervised(const std::vector<LearnedSequen
     RunBatch(packed, /*temperature=*/1.0, [&](size_t, float logprob, float entropy) {
       loss -= weight * logprob;
       entropy_sum += entropy;
-      return -weight;
+      return TokenSlopes{.logprob = -weight};
     });
   }
-  result.applied = ApplyGradients(settings, loss, &result);
+  GradientSize size;
+  result.skip_reason = ApplyGradients(settings, loss, /*supervised=*/true, &size);
+  result.applied = result.skip_reason.empty();
+  WriteNorms(size, 1, &result);
   result.metrics["loss"] = loss;
   result.metrics["entropy"] = entropy_sum * weight;
   WriteSpeed(settings, packed_tokens, learned, watch.Seconds(), &result);

@@ -17,6 +17,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -25,8 +26,10 @@
 #include "absl/status/statusor.h"
 #include "gpu_trainer/grpo/adamw.h"
 #include "gpu_trainer/grpo/decoder_pass.h"
+#include "gpu_trainer/grpo/gradient_norm.h"
 #include "gpu_trainer/grpo/head_loss.h"
 #include "gpu_trainer/grpo/packing.h"
+#include "gpu_trainer/grpo/spike_guard.h"
 #include "whetstone/v1/trainer.pb.h"
 
 namespace whetstone {
@@ -40,12 +43,21 @@ struct LearnerOptions {
 struct StepSettings {
   AdamWSettings adamw;
   double max_grad_norm = 0;  // 0: no clipping
+  double spike_factor = 0;   // see spike_guard.h; 0: off
+  bool grad_norm_per_layer = false;
+};
+
+// The frozen model of a KL penalty: any of the policy's vocabulary.
+struct ReferenceModel {
+  ModelConfig config;
+  Weights weights;
 };
 
 struct UpdateResult {
-  // False: a number was not finite, and `skip_reason` names the tensor; weights and moments are as
-  // before. With several minibatches: true if at least one was applied; `skip_reason` then tells
-  // which was the first that was not, and it and all later ones were left out.
+  // False: a number was not finite, and `skip_reason` names the tensor, or the update was a spike;
+  // weights and moments are as before. With several minibatches: true if at least one was applied;
+  // `skip_reason` then tells which was the first that was not, and it and all later ones were left
+  // out.
   bool applied = true;
   std::string skip_reason;
   // TRL's names; see the .cc. Means over the step's learned tokens unless said.
@@ -59,14 +71,22 @@ class Learner {
 
   // INVALID_ARGUMENT: settings out of range, an id outside the vocabulary, a sequence longer than
   // the context, a reward that is not finite, logprobs missing; nothing was changed.
-  // A group without spread has no part in the step; a step without any learnable group leaves
-  // weights and moments untouched (applied, gradient norm 0).
-  absl::StatusOr<UpdateResult> Grpo(const v1::GrpoBatch& batch, const StepSettings& settings);
+  // A group without spread has no part in the step, KL penalty and entropy bonus included; a step
+  // without any learnable group leaves weights and moments untouched (applied, gradient norm 0).
+  // `reference` is needed with kl_beta above 0, and else not looked at.
+  absl::StatusOr<UpdateResult> Grpo(const v1::GrpoBatch& batch, const StepSettings& settings,
+                                    const ReferenceModel* reference = nullptr);
 
   // Mean cross entropy over the learned tokens of the batch.
   absl::StatusOr<UpdateResult> Supervised(const std::vector<LearnedSequence>& sequences,
                                           const StepSettings& settings);
 
+  // Forgets what belongs to the loss learned so far: the optimizer's moments, the usual size of
+  // gradients.
+  void BeginPhase();
+
+  SpikeGuard& spike_guard() { return spike_guard_; }
+  const SpikeGuard& spike_guard() const { return spike_guard_; }
   AdamW& optimizer() { return optimizer_; }
   const AdamW& optimizer() const { return optimizer_; }
   int64_t token_budget() const { return token_budget_; }
@@ -84,10 +104,15 @@ class Learner {
 
   static absl::Status CheckSettings(const StepSettings& settings);
   // Forward and backward of one micro-batch into gradients_; without an objective only forward.
-  HeadOutput RunBatch(const PackedBatch& batch, double temperature,
-                      const TokenObjective& objective);
-  // Norm, clipping, AdamW. False: not finite, the reason in `skip_reason`.
-  bool ApplyGradients(const StepSettings& settings, double loss, UpdateResult* result);
+  // `before`, if any, gets the whole batch's log-probabilities before the objective is first asked.
+  HeadOutput RunBatch(const PackedBatch& batch, double temperature, const TokenObjective& objective,
+                      const std::function<void(const HeadOutput&)>& before = nullptr);
+  // Norm, spike guard, clipping, AdamW. Empty, or why the step was skipped. `supervised`: the loss
+  // has a scale of its own, so that it can spike.
+  std::string ApplyGradients(const StepSettings& settings, double loss, bool supervised,
+                             GradientSize* size);
+  // grad_norm, and grad_norm/LAYER if measured: `sum` over `steps` optimizer steps, averaged.
+  static void WriteNorms(const GradientSize& sum, size_t steps, UpdateResult* result);
   // lr; num_tokens: learned; perf/packed_tokens: encoded, a shared prefix once; perf/tokens_per_s:
   // encoded a second.
   static void WriteSpeed(const StepSettings& settings, int64_t packed, int64_t learned,
@@ -99,6 +124,7 @@ class Learner {
   DecoderPass pass_;
   Weights gradients_;  // fp32, zero between updates
   AdamW optimizer_;
+  SpikeGuard spike_guard_;
 };
 
 }  // namespace whetstone

@@ -1,7 +1,11 @@
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "common/status_macros.h"
 #include "gpu_trainer/grpo/grpo_batch.h"
 #include "gpu_trainer/grpo/grpo_metrics.h"
@@ -12,26 +16,58 @@
 namespace whetstone {
 namespace {
 
-// A minibatch as it is computed.
+// A minibatch as it is computed. Log-probabilities: a vector for each packed batch, in the order of
+// its targets.
 struct PackedStep {
   std::vector<PackedBatch> packed;
-  // The log-probabilities at the start of the Update, a vector for each packed batch; empty: the
-  // policy has not changed since, old = policy.
+  // At the start of the Update; empty: the policy has not changed since, old = policy.
   std::vector<std::vector<float>> old;
+  // Of the reference model; empty: no KL penalty.
+  std::vector<std::vector<float>> reference;
 };
+
+// The terms of each target's sequence, for every target of the batch.
+std::vector<SequenceTerms> SequencesOf(const LossSettings& settings, const PackedBatch& packed,
+                                       const Minibatch& minibatch, const std::vector<float>& policy,
+                                       const std::vector<float>& old) {
+  std::vector<SequenceTerms> terms(packed.targets.size());
+  // A sequence's targets follow each other, and all of its tokens are targets.
+  for (size_t first = 0; first < packed.targets.size();) {
+    const Target& target = packed.targets[first];
+    const v1::Rollout& rollout = *minibatch.sources[target.tree][target.branch].rollout;
+    const size_t n = static_cast<size_t>(rollout.ids_size());
+    const SequenceTerms sequence = ComputeSequenceTerms(
+        settings, absl::MakeConstSpan(policy).subspan(first, n),
+        absl::MakeConstSpan(old).subspan(first, n), rollout.sampling_logprobs());
+    std::fill_n(terms.begin() + static_cast<std::ptrdiff_t>(first), n, sequence);
+    first += n;
+  }
+  return terms;
+}
 
 }  // namespace
 
-absl::StatusOr<UpdateResult> Learner::Grpo(const v1::GrpoBatch& batch,
-                                           const StepSettings& settings) {
+absl::StatusOr<UpdateResult> Learner::Grpo(const v1::GrpoBatch& batch, const StepSettings& settings,
+                                           const ReferenceModel* reference) {
   const Stopwatch watch;
   RETURN_IF_ERROR(CheckSettings(settings));
   ASSIGN_OR_RETURN(const GrpoPlan plan, ParseGrpoSettings(batch.settings()));
+  if (plan.loss.kl_beta > 0 && (reference == nullptr || reference->config.vocab != config_.vocab)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "settings.kl_beta is ", plan.loss.kl_beta, " but ",
+        reference == nullptr
+            ? std::string("there is no reference model")
+            : absl::StrCat("the reference model's vocabulary has ", reference->config.vocab,
+                           " tokens, the policy's ", config_.vocab)));
+  }
   ASSIGN_OR_RETURN(const DealtBatch dealt, DealBatch(batch, plan, config_));
   const size_t steps = dealt.minibatches.size();
 
+  // Everything that must be known before the first optimizer step moves the policy.
   int64_t packed_tokens = 0, learned_tokens = 0;
   std::vector<PackedStep> packed_steps(steps);
+  std::optional<DecoderPass> reference_pass;
+  if (plan.loss.kl_beta > 0) reference_pass.emplace(reference->config, reference->weights);
   for (size_t m = 0; m < steps; ++m) {
     PackedStep& step = packed_steps[m];
     step.packed = Pack(dealt.minibatches[m].trees, token_budget_);
@@ -39,55 +75,85 @@ absl::StatusOr<UpdateResult> Learner::Grpo(const v1::GrpoBatch& batch,
       packed_tokens += static_cast<int64_t>(packed.ids.size());
       learned_tokens += static_cast<int64_t>(packed.targets.size());
       if (m > 0) step.old.push_back(RunBatch(packed, plan.temperature, nullptr).logprobs);
+      if (reference_pass.has_value()) {
+        torch::NoGradGuard no_grad;
+        step.reference.push_back(HeadLoss(reference_pass->Forward(packed, /*for_backward=*/false),
+                                          reference->weights.lm_head, packed.targets,
+                                          plan.temperature)
+                                     .logprobs);
+      }
     }
   }
 
   UpdateResult result;
-  GrpoMetrics metrics;
+  GrpoMetrics metrics(plan.loss);
   metrics.AddBatch(batch, dealt.learnable_groups);
-  double loss_sum = 0, norm_sum = 0;
+  double loss_sum = 0;
+  GradientSize size_sum;
   size_t applied = 0;
-  result.metrics["grad_norm"] = 0;
   for (size_t m = 0; m < steps; ++m) {
     const Minibatch& minibatch = dealt.minibatches[m];
     const PackedStep& step = packed_steps[m];
     if (step.packed.empty()) continue;
     Clear(gradients_);
+    const bool on_policy = step.old.empty();
+    const double entropy_weight =
+        plan.loss.entropy_bonus / static_cast<double>(minibatch.counts.tokens);
     double loss = 0;
+    std::string first_bad;
     for (size_t p = 0; p < step.packed.size(); ++p) {
       const PackedBatch& packed = step.packed[p];
-      RunBatch(packed, plan.temperature, [&](size_t i, float logprob, float entropy) {
+      std::vector<SequenceTerms> sequences;
+      std::function<void(const HeadOutput&)> before;
+      if (NeedsSequence(plan.loss, on_policy)) {
+        before = [&](const HeadOutput& all) {
+          sequences = SequencesOf(plan.loss, packed, minibatch, all.logprobs,
+                                  on_policy ? all.logprobs : step.old[p]);
+        };
+      }
+      const auto objective = [&](size_t i, float logprob, float entropy) {
         const Target& target = packed.targets[i];
         const Source& source = minibatch.sources[target.tree][target.branch];
         const PolicyToken token{.policy = logprob,
-                                .old = step.old.empty() ? logprob : step.old[p][i],
+                                .old = on_policy ? logprob : step.old[p][i],
                                 .sampling = source.rollout->sampling_logprobs(target.token),
+                                .reference = step.reference.empty() ? 0 : step.reference[p][i],
                                 .advantage = source.advantage};
-        const TokenLoss t = PolicyTokenLoss(plan.loss, token);
+        const TokenLoss t =
+            PolicyTokenLoss(plan.loss, token, sequences.empty() ? SequenceTerms() : sequences[i]);
         const double weight = TokenWeight(plan.loss, minibatch.counts, source.rollout->ids_size());
-        loss += weight * t.value;
+        loss += weight * t.value - entropy_weight * entropy;
+        if (first_bad.empty() && !std::isfinite(loss)) {
+          first_bad = absl::StrCat("; first at token ", target.token, " of sample ",
+                                   source.rollout->sample(), " of problem ", source.problem,
+                                   ", whose log-probability is ", logprob, " (", token.sampling,
+                                   " while sampling)");
+        }
         metrics.AddToken(t, token, entropy);
-        return weight * t.slope;
-      });
+        return TokenSlopes{.logprob = weight * t.slope, .entropy = -entropy_weight};
+      };
+      RunBatch(packed, plan.temperature, objective, before);
     }
-    if (!ApplyGradients(settings, loss, &result)) {
+    GradientSize size;
+    result.skip_reason = ApplyGradients(settings, loss, /*supervised=*/false, &size);
+    if (!result.skip_reason.empty()) {
+      result.skip_reason += first_bad;
       if (steps > 1) {
         result.skip_reason =
             absl::StrCat("minibatch ", m + 1, " of ", steps, ": ", result.skip_reason);
       }
+      // What was skipped, where nothing else was done.
+      if (applied == 0 && size.culprit.empty()) size_sum = size;
       break;
     }
     ++applied;
     loss_sum += loss;
-    norm_sum += result.metrics["grad_norm"];
+    size_sum.total += size.total;
+    for (const auto& [layer, norm] : size.layers) size_sum.layers[layer] += norm;
   }
   result.applied = result.skip_reason.empty() || applied > 0;
-  if (applied > 0) {
-    result.metrics["loss"] = loss_sum / static_cast<double>(applied);
-    result.metrics["grad_norm"] = norm_sum / static_cast<double>(applied);
-  } else {
-    result.metrics["loss"] = 0;
-  }
+  result.metrics["loss"] = applied > 0 ? loss_sum / static_cast<double>(applied) : 0;
+  WriteNorms(size_sum, applied, &result);
   metrics.WriteTo(&result.metrics);
   WriteSpeed(settings, packed_tokens, learned_tokens, watch.Seconds(), &result);
   return result;

@@ -1,5 +1,5 @@
-// For tests: the decoder and the losses in a few plain lines of fp64 autograd, one sequence at a
-// time. The judge of decoder_pass, head_loss, attention and loss.
+// For tests: the decoder in a few plain lines of fp64 autograd, one sequence at a time. The judge
+// of decoder_pass, head_loss and attention.
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_REFERENCE_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_REFERENCE_H_
 
@@ -8,7 +8,6 @@
 #include <cmath>
 #include <vector>
 
-#include "gpu_trainer/grpo/loss.h"
 #include "gpu_trainer/model/config.h"
 #include "gpu_trainer/model/rope.h"
 #include "gpu_trainer/model/weights.h"
@@ -122,19 +121,6 @@ inline torch::Tensor Logprobs(const ModelConfig& c, const Weights& w,
   const torch::Tensor next =
       torch::tensor(std::vector<int64_t>(ids.begin() + 1, ids.end()), torch::kLong);
   return log_p.narrow(0, 0, n - 1).gather(1, next.unsqueeze(1)).squeeze(1);
-}
-
-// Per-token losses, all arguments [n] f64; the papers' formula, literally.
-inline torch::Tensor TokenLosses(const LossSettings& s, const torch::Tensor& policy,
-                                 const torch::Tensor& old, const torch::Tensor& sampling,
-                                 const torch::Tensor& advantage) {
-  const torch::Tensor ratio = torch::exp(policy - old.detach());
-  const torch::Tensor clipped = torch::clamp(ratio, 1 - s.clip_low, 1 + s.clip_high);
-  torch::Tensor loss = -torch::minimum(ratio * advantage, clipped * advantage);
-  if (s.importance_cap > 0) {
-    loss = loss * torch::exp(old - sampling).clamp_max(s.importance_cap).detach();
-  }
-  return loss;
 }
 
 }  // namespace whetstone::reference

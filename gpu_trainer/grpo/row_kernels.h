@@ -20,6 +20,12 @@ struct SoftmaxRow {
   float entropy = 0;  // nats
 };
 
+// What one row of logits counts: the derivatives by its target's log-probability and its entropy.
+struct SoftmaxSlopes {
+  float logprob = 0;
+  float entropy = 0;
+};
+
 // One step of AdamW (Loshchilov and Hutter, arXiv 1711.05101; PyTorch's form).
 struct AdamWStep {
   float gradient_scale = 1;  // clipping
@@ -58,9 +64,10 @@ struct RowKernels {
   void (*swiglu_forward)(const T* gate_up, int64_t n, int64_t c, T* y);
   // Replaces gate_up by its gradient.
   void (*swiglu_backward)(const T* dy, int64_t n, int64_t c, T* gate_up);
-  // The gradient of coefficient * log softmax(scale * logits)[target] by one row of logits.
-  void (*softmax_gradient)(const float* logits, int64_t c, float scale, float log_sum,
-                           float coefficient, int64_t target, T* gradient);
+  // The gradient of slopes.logprob * log p[target] + slopes.entropy * entropy(p) by one row of
+  // logits, p = softmax(scale * logits); `row` is that of SoftmaxStatistics.
+  void (*softmax_gradient)(const float* logits, int64_t c, float scale, const SoftmaxRow& row,
+                           const SoftmaxSlopes& slopes, int64_t target, T* gradient);
   // One row of attention: p = softmax(scale * scores) over the first `valid` of n scores, 0 past
   // them. Returns log sum exp(scale * score).
   float (*attention_softmax)(const float* scores, int64_t n, int64_t valid, float scale, T* p);

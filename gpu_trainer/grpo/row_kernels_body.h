@@ -259,22 +259,30 @@ SoftmaxRow SoftmaxStatisticsOf(const float* logits, int64_t c, float scale) {
 }
 
 template <typename T>
-void SoftmaxGradientOf(const float* logits, int64_t c, float scale, float log_sum,
-                       float coefficient, int64_t target, T* gradient) {
-  if (coefficient == 0) {  // no exponentials needed
+void SoftmaxGradientOf(const float* logits, int64_t c, float scale, const SoftmaxRow& row,
+                       const SoftmaxSlopes& slopes, int64_t target, T* gradient) {
+  if (slopes.logprob == 0 && slopes.entropy == 0) {  // no exponentials needed
     ForEachVector(
         c, [&](int64_t i) { Store(gradient + i, V{}); },
         [&](int64_t i, int64_t rest) { StorePart(gradient + i, V{}, rest); });
     return;
   }
-  const float factor = coefficient * scale;
+  const float by_logprob = slopes.logprob * scale, by_entropy = slopes.entropy * scale;
+  // p_j * (by_logprob + by_entropy * (log p_j + H)), all constants gathered.
+  const float base = by_logprob + by_entropy * row.entropy;
+  const auto at = [&](V logit) {
+    const V log_p = logit * scale - row.log_sum;
+    return Exp(log_p) * (log_p * -by_entropy - base);
+  };
   ForEachVector(
-      c, [&](int64_t i) { Store(gradient + i, Exp(Load(logits + i) * scale - log_sum) * -factor); },
+      c, [&](int64_t i) { Store(gradient + i, at(Load(logits + i))); },
       [&](int64_t i, int64_t rest) {
-        StorePart(gradient + i, Exp(LoadPart(logits + i, rest) * scale - log_sum) * -factor, rest);
+        StorePart(gradient + i, at(LoadPart(logits + i, rest)), rest);
       });
-  const float p = std::exp(logits[target] * scale - log_sum);
-  StorePart(gradient + target, Splat(factor * (1.0f - p)), 1);
+  const float log_p = logits[target] * scale - row.log_sum;
+  const float p = std::exp(log_p);
+  StorePart(gradient + target,
+            Splat(by_logprob * (1.0f - p) - p * by_entropy * (log_p + row.entropy)), 1);
 }
 
 template <typename T>

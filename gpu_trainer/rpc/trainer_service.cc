@@ -14,6 +14,7 @@
 #include "gpu_trainer/rpc/generate_stream.h"
 #include "gpu_trainer/rpc/rpc_boundary.h"
 #include "gpu_trainer/state/checkpoint.h"
+#include "gpu_trainer/state/reference.h"
 
 namespace whetstone {
 namespace {
@@ -53,7 +54,9 @@ StepSettings SettingsOf(const v1::OptimizerSettings& o) {
                     .beta2 = o.beta2(),
                     .eps = o.eps(),
                     .weight_decay = o.weight_decay()},
-          .max_grad_norm = o.max_grad_norm()};
+          .max_grad_norm = o.max_grad_norm(),
+          .spike_factor = o.spike_factor(),
+          .grad_norm_per_layer = o.grad_norm_per_layer()};
 }
 
 GenerateSpec SpecOf(const v1::GenerateRequest& request) {
@@ -247,7 +250,7 @@ absl::Status TrainerService::UpdateNow(const v1::UpdateRequest& request,
   }
   RETURN_IF_ERROR(CheckSuccessor(policy.last_update, request.name()));
   // A new phase begins with fresh moments: those of the other loss say nothing about this one.
-  if (request.name().step() == 1) policy.learner().optimizer().Reset();
+  if (request.name().step() == 1) policy.learner().BeginPhase();
   ASSIGN_OR_RETURN(const UpdateResult result, Learn(request));
 
   *response->mutable_name() = request.name();
@@ -265,9 +268,14 @@ absl::Status TrainerService::UpdateNow(const v1::UpdateRequest& request,
 }
 
 absl::StatusOr<UpdateResult> TrainerService::Learn(const v1::UpdateRequest& request) {
-  Learner& learner = model_->policy->learner();
+  Policy& policy = *model_->policy;
+  Learner& learner = policy.learner();
   const StepSettings settings = SettingsOf(request.optimizer());
-  if (request.has_grpo()) return learner.Grpo(request.grpo(), settings);
+  if (request.has_grpo()) {
+    const v1::GrpoSettings& grpo = request.grpo().settings();
+    RETURN_IF_ERROR(HoldReference(grpo.kl_beta() > 0 ? grpo.kl_reference() : "", policy));
+    return learner.Grpo(request.grpo(), settings, policy.reference.get());
+  }
   if (request.has_sft()) {
     ASSIGN_OR_RETURN(const std::vector<LearnedSequence> sequences, Tokenize(request.sft()));
     return learner.Supervised(sequences, settings);

@@ -163,7 +163,8 @@ class TrainerServiceTest : public testing::Test {
     s.set_clip_high(0.28);
     s.set_advantage_scale(v1::GrpoSettings::GROUP);
     s.set_minibatches(1);
-    s.set_importance_cap(2);
+    s.set_importance(v1::GrpoSettings::TOKEN_TRUNCATE);
+    s.set_importance_clip_max(2);
     s.set_temperature(1);
     v1::RolloutGroup& group = *request.mutable_grpo()->add_groups();
     group.mutable_prompt_ids()->Assign(from.prompt.begin(), from.prompt.end());
@@ -321,6 +322,23 @@ TEST_F(TrainerServiceTest, UpdatesAreIdempotentByNameAndInOrder) {
   // New weights are used at once.
   EXPECT_NE(Generate(Prompt(4, 5)).completions.at(0).sampling_logprobs(0),
             rollouts.completions.at(0).sampling_logprobs(0));
+}
+
+TEST_F(TrainerServiceTest, AKlPenaltyLoadsTheReferenceItNames) {
+  ASSERT_TRUE(Load(Model()).ok());
+  const Generated rollouts = Generate(Prompt(4, 5));
+  v1::UpdateRequest request = Grpo(1, rollouts);
+  v1::GrpoSettings& s = *request.mutable_grpo()->mutable_settings();
+  s.set_kl_reference(Path("nowhere"));
+  v1::UpdateResponse response;
+  ASSERT_TRUE(Update(request, &response).ok()) << "without a penalty no reference is loaded";
+  EXPECT_EQ(response.metrics().count("kl"), 0u);
+  request.mutable_name()->set_step(2);
+  s.set_kl_beta(0.1);
+  EXPECT_EQ(Update(request, &response).error_code(), StatusCode::NOT_FOUND);
+  s.set_kl_reference(Model());
+  ASSERT_TRUE(Update(request, &response).ok());
+  EXPECT_GT(response.metrics().at("kl"), 0) << "k3 of a policy that has moved once";
 }
 
 TEST_F(TrainerServiceTest, ASavedPolicyGoesOnInAnotherProcess) {

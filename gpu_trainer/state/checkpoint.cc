@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -56,6 +57,30 @@ absl::StatusOr<std::map<std::string, std::string>> ReadSmallFiles(const std::str
   }
   if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot list ", from));
   return files;
+}
+
+json SpikeGuardToJson(const SpikeGuard::State& state) {
+  return {{"norms", state.norms}, {"losses", state.losses}};
+}
+
+// Missing: a checkpoint written before there was a guard, or one that never judged.
+absl::Status ReadSpikeGuard(const json& state, const std::string& path, SpikeGuard& guard) {
+  const json guarded = state.value("spike_guard", json::object());
+  SpikeGuard::State out;
+  for (const auto& [name, into] :
+       {std::pair("norms", &out.norms), std::pair("losses", &out.losses)}) {
+    const json values = guarded.is_object() ? guarded.value(name, json::array()) : json();
+    const bool numbers =
+        values.is_array() &&
+        std::all_of(values.begin(), values.end(), [](const json& v) { return v.is_number(); });
+    if (!numbers) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": spike_guard.", name, " is no list of numbers"));
+    }
+    *into = values.get<std::vector<double>>();
+  }
+  guard.set_state(std::move(out));
+  return absl::OkStatus();
 }
 
 // The optimizer's three sets of tensors under their names in the file.
@@ -154,6 +179,7 @@ absl::Status WriteAll(const Policy& policy, const std::string& temp, const Check
   json state = {{"format", 1}, {"adam_steps", 0}};
   if (const Learner* learner = policy.learner_if_any()) {
     state["adam_steps"] = learner->optimizer().steps();
+    state["spike_guard"] = SpikeGuardToJson(learner->spike_guard().state());
     RETURN_IF_ERROR(WriteOptimizer(learner->optimizer(), Join(temp, kOptimizer)));
   }
   RETURN_IF_ERROR(WriteFileAtomically(Join(temp, kState), state.dump() + "\n"));
@@ -191,6 +217,7 @@ absl::Status ReadResume(const std::string& directory, Policy& policy) {
     RETURN_IF_ERROR(ReadOptimizer(Join(directory, kOptimizer), optimizer));
     optimizer.set_steps(state["adam_steps"].get<int64_t>());
     optimizer.CopyMastersTo(policy.weights);
+    RETURN_IF_ERROR(ReadSpikeGuard(state, state_path, policy.learner().spike_guard()));
   }
   if (manifest.contains(kLastUpdate)) {
     ASSIGN_OR_RETURN(const std::string bytes, ReadFile(Join(directory, kLastUpdate)));

@@ -2,7 +2,7 @@
 //
 //   DIR/config.json, model.safetensors      weights in the compute type
 //   DIR/tokenizer.json, …                   the other small files of the policy's origin, copied
-//   DIR/resume/state.json                   {"format": 1, "adam_steps": n}
+//   DIR/resume/state.json                   {"format": 1, "adam_steps": n, "spike_guard": {…}}
 //   DIR/resume/optimizer.safetensors        F32: master.NAME, moment1.NAME, moment2.NAME
 //   DIR/resume/last_update.pb               whetstone.v1.UpdateResponse
 //   DIR/resume/manifest.json                {"format": 1, "files": {NAME: {"bytes", "sha256"}}}

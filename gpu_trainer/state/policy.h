@@ -39,6 +39,9 @@ struct Policy {
   ModelConfig config;
   Weights weights;
   LearnerOptions learner_options;
+  // The model a KL penalty pulls towards, and the directory it came from; see reference.h.
+  std::string reference_path;
+  std::unique_ptr<const ReferenceModel> reference;
   // The last update applied since LoadPolicy or before the checkpoint, and what it answered.
   std::optional<v1::UpdateResponse> last_update;
 
