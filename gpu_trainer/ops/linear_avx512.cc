@@ -79,10 +79,11 @@ inline __m256 LoadEight(const Bf16* from, int64_t n) {
 }
 
 // y[row … row + kRows) x [column … column + columns), 1 <= columns <= 8.
-// kPrefetch: asks for the next tile's weights meanwhile; the hardware alone follows eight streams
-// of one row each too late (10 against 17 GB/s on one core).
-template <int kRows, bool kPrefetch, typename In, typename Out>
-inline void Tile(const LinearArgs<In, Out>& args, int64_t row, int64_t column, int64_t columns) {
+// Meanwhile asks for weights: of kPrefetch (0, 1, 2) columns from `ahead`, or of the eight next
+// (8). The hardware alone follows eight streams too late (10 against 17 GB/s on one core).
+template <int kRows, int kPrefetch, typename In, typename Out>
+inline void Tile(const LinearArgs<In, Out>& args, int64_t row, int64_t column, int64_t columns,
+                 const In* ahead = nullptr) {
   using Lanes = typename LanesOf<In>::Type;
   const int64_t k = args.k;
   const In* x = args.x + row * k;
@@ -98,12 +99,14 @@ inline void Tile(const LinearArgs<In, Out>& args, int64_t row, int64_t column, i
   int64_t i = 0;
   for (; i + Lanes::kStep <= k; i += Lanes::kStep) {
     typename Lanes::Vector a[kRows];
+    if (kPrefetch == 1 || kPrefetch == 2) _mm_prefetch((const char*)(ahead + i), _MM_HINT_T0);
+    if (kPrefetch == 2) _mm_prefetch((const char*)(ahead + k + i), _MM_HINT_T0);
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) a[r] = Lanes::Load(x + r * k + i);
 #pragma GCC unroll 8
     for (int c = 0; c < kTileColumns; ++c) {
       const typename Lanes::Vector weight = Lanes::Load(w[c] + i);
-      if (kPrefetch) _mm_prefetch((const char*)(w[c] + kTileColumns * k + i), _MM_HINT_T0);
+      if (kPrefetch == 8) _mm_prefetch((const char*)(w[c] + kTileColumns * k + i), _MM_HINT_T0);
 #pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) sum[r][c] = Lanes::Add(sum[r][c], a[r], weight);
     }
@@ -128,22 +131,48 @@ inline void Tile(const LinearArgs<In, Out>& args, int64_t row, int64_t column, i
   }
 }
 
+// Rows [row, end) of one run of columns, few: the first tile asks for all of the next weights.
+template <typename In, typename Out>
+inline void FirstPrefetches(const LinearArgs<In, Out>& args, int64_t row, int64_t end,
+                            int64_t column, int64_t columns) {
+  if (end - row >= kTileRows) {
+    Tile<kTileRows, 8>(args, row, column, columns);
+    row += kTileRows;
+  }
+  for (; end - row >= kTileRows; row += kTileRows) {
+    Tile<kTileRows, 0>(args, row, column, columns);
+  }
+  if (end - row == 2) Tile<2, 8>(args, row, column, columns);
+  if (end - row == 1) Tile<1, 8>(args, row, column, columns);
+}
+
+// The same for at least 8 / kPrefetch tiles, each of which asks for its share, so that memory is
+// busy all the time and not only during the first one.
+template <int kPrefetch, typename In, typename Out>
+inline void SharedPrefetch(const LinearArgs<In, Out>& args, int64_t row, int64_t end,
+                           int64_t column, int64_t columns) {
+  const In* ahead = args.w + (column + kTileColumns) * args.k;
+  for (; end - row >= kTileRows; row += kTileRows, ahead += kPrefetch * args.k) {
+    Tile<kTileRows, kPrefetch>(args, row, column, columns, ahead);
+  }
+  if (end - row == 2) Tile<2, 0>(args, row, column, columns);
+  if (end - row == 1) Tile<1, 0>(args, row, column, columns);
+}
+
 template <typename In, typename Out>
 void Columns(const LinearArgs<In, Out>& args, int64_t n_begin, int64_t n_end) {
   for (int64_t block = 0; block < args.rows; block += kBlockRows) {
     const int64_t end = block + kBlockRows < args.rows ? block + kBlockRows : args.rows;
     for (int64_t column = n_begin; column < n_end; column += kTileColumns) {
       const int64_t columns = n_end - column < kTileColumns ? n_end - column : kTileColumns;
-      int64_t row = block;
-      if (row + kTileRows <= end) {
-        Tile<kTileRows, true>(args, row, column, columns);
-        row += kTileRows;
+      const int64_t tiles = (end - block) / kTileRows;
+      if (tiles >= 8) {
+        SharedPrefetch<1>(args, block, end, column, columns);
+      } else if (tiles >= 4) {
+        SharedPrefetch<2>(args, block, end, column, columns);
+      } else {
+        FirstPrefetches(args, block, end, column, columns);
       }
-      for (; row + kTileRows <= end; row += kTileRows) {
-        Tile<kTileRows, false>(args, row, column, columns);
-      }
-      if (end - row == 2) Tile<2, true>(args, row, column, columns);
-      if (end - row == 1) Tile<1, true>(args, row, column, columns);
     }
   }
 }

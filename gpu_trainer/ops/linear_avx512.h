@@ -1,7 +1,9 @@
 // y = x W^T (+ bias) for the few rows that decoding has, by AVX-512 (BF16). Internal to ops/.
 //
 // Both operands are read as they lie in memory, along k, so weights need no packing and an update
-// of them is seen at once; the price, a horizontal sum per output, is small beside k >= 500. One
+// of them is seen at once; the price, a horizontal sum per output, is small beside k >= 500 (a copy
+// packed for broadcasts was tried: no faster from 12 rows on, and two cores fill the memory either
+// way with few). What counts is that weights are asked for ahead and evenly. One
 // output's additions always happen in the same order, whatever the number of rows, so a row's bits
 // do not depend on the batch it is computed in.
 #ifndef WHETSTONE_GPU_TRAINER_OPS_LINEAR_AVX512_H_
