@@ -45,7 +45,7 @@ class Table:
         return "\n".join([line(head), rule, *map(line, self.rows)])
 
 
-def compare_step(a, table, name, model, prompts, speed_bar, memory_bar, share_bar, small_state_bar):
+def compare_step(a, table, name, model, prompts, speed_bar, memory_bar):
     work = ["--model", model, "--prompts", prompts, "--group", 8, "--prompt-tokens", 256,
             "--new-tokens", 128, "--steps", 4]
     [ours] = lines_of([a.bin / "grpo_step_bench", *work])
@@ -55,13 +55,6 @@ def compare_step(a, table, name, model, prompts, speed_bar, memory_bar, share_ba
     table.add(f"its peak memory, {name}", f"{ours['peak_rss_gib']} GiB",
               f"TRL {peer['peak_rss_gib']} GiB", ours["peak_rss_gib"] / peer["peak_rss_gib"],
               memory_bar, at_most=True)
-    if small_state_bar:
-        [small] = lines_of([a.bin / "grpo_step_bench", *work, "--optimizer-state", "8bit"])
-        table.add(f"its peak memory, {name}, 8-bit moments", f"{small['peak_rss_gib']} GiB",
-                  f"TRL {peer['peak_rss_gib']} GiB", small["peak_rss_gib"] / peer["peak_rss_gib"],
-                  small_state_bar, at_most=True)
-    table.add(f"update alone, {name}", f"{ours['update_gflops']:.0f} GFLOP/s",
-              f"matmul {ours['matmul_bf16_gflops']:.0f}", ours["update_matmul_share"], share_bar)
 
 
 def compare_decode(a, table, name, model):
@@ -118,9 +111,9 @@ def main():
                   "--out", a.random_model])
     table = Table()
     if "step" in parts:
-        compare_step(a, table, "135M", a.model, 2, 6, 1 / 3, 0.5, None)
+        compare_step(a, table, "135M", a.model, 2, 6, 0.33)
     if "step-0.5b" in parts:
-        compare_step(a, table, "0.5B", a.random_model, 1, 4, 0.8, 0.6, 0.6)
+        compare_step(a, table, "0.5B", a.random_model, 1, 4, 0.8)
     if "decode" in parts:
         compare_decode(a, table, "135M", a.model)
     if "decode-0.5b" in parts:
