@@ -111,12 +111,13 @@ class Process final : public SandboxProcess {
   // its death shows as the end of the stream.
   absl::Status LetGo(UniqueFd child_control, bool privileged) {
     child_control.reset();
-    RETURN_IF_ERROR(MapIds(init_pid_, privileged));
-    if (send(control_.get(), &kGoByte, 1, MSG_NOSIGNAL) != 1) {
-      // The clone failed before this byte and has said why.
-      return AwaitStart();
+    const absl::Status mapped = MapIds(init_pid_, privileged);
+    if (mapped.ok() && send(control_.get(), &kGoByte, 1, MSG_NOSIGNAL) == 1) {
+      return absl::OkStatus();
     }
-    return absl::OkStatus();
+    // A clone that failed before this byte has said why; once it is gone, its ids can't be mapped.
+    if (mapped.ok() || WaitReadable(control_.get(), Clock::now())) return AwaitStart();
+    return mapped;
   }
 
   // Reads reports until the program has executed.
