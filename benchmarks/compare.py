@@ -23,7 +23,7 @@ def lines_of(command):
     command = [str(word) for word in command]
     print("…", " ".join(command), file=sys.stderr, flush=True)
     run = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=RUN_LIMIT_S, check=True)
-    return [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
+    return [json.loads(line) for line in run.stdout.splitlines() if line.startswith('{"')]
 
 
 class Table:
