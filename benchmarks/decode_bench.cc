@@ -128,12 +128,18 @@ double MatmulSpeed() {
   return best;
 }
 
-// Seconds of one step's matrix products of `rows` rows.
-double MatmulSeconds(const Weights& weights, int64_t rows) {
+// What every step multiplies by.
+std::vector<torch::Tensor> Matrices(const Weights& weights) {
   std::vector<torch::Tensor> matrices = {weights.lm_head};
   for (const LayerWeights& layer : weights.layers) {
     matrices.insert(matrices.end(), {layer.qkv, layer.o, layer.gate_up, layer.down});
   }
+  return matrices;
+}
+
+// Seconds of one step's matrix products of `rows` rows.
+double MatmulSeconds(const Weights& weights, int64_t rows) {
+  const std::vector<torch::Tensor> matrices = Matrices(weights);
   std::map<int64_t, torch::Tensor> inputs;
   for (const torch::Tensor& w : matrices) {
     inputs[w.size(1)] = torch::randn({rows, w.size(1)}).to(w.scalar_type());
@@ -144,12 +150,8 @@ double MatmulSeconds(const Weights& weights, int64_t rows) {
 }
 
 double MatrixParameters(const Weights& weights) {
-  double n = static_cast<double>(weights.lm_head.numel());
-  for (const LayerWeights& layer : weights.layers) {
-    for (const torch::Tensor& w : {layer.qkv, layer.o, layer.gate_up, layer.down}) {
-      n += static_cast<double>(w.numel());
-    }
-  }
+  double n = 0;
+  for (const torch::Tensor& w : Matrices(weights)) n += static_cast<double>(w.numel());
   return n;
 }
 

@@ -67,13 +67,10 @@ void CampaignState::TrainerTrouble(const absl::Status& status) {
     Finish(absl::Status(status.code(), absl::StrCat("can't load the model: ", status.message())));
     return;
   }
-  if (op == TrainerOp::kRemove)
-    trainer_.obsolete.clear();  // the next save asks for all of it again
-  if (op != TrainerOp::kRemove && Hopeless(status)) {
-    Finish(absl::Status(status.code(), absl::StrCat(name, ": ", status.message())));
-    return;
-  }
-  if (++trainer_.failures >= kTrainerFailuresMax) {
+  // A removal that is hopeless does not make the campaign so: the next save asks for it again.
+  const bool removing = op == TrainerOp::kRemove;
+  if (removing) trainer_.obsolete.clear();
+  if ((!removing && Hopeless(status)) || ++trainer_.failures >= kTrainerFailuresMax) {
     Finish(absl::Status(status.code(), absl::StrCat(name, ": ", status.message())));
     return;
   }

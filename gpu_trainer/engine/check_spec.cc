@@ -59,8 +59,7 @@ absl::Status CheckSpec(const GenerateSpec& spec, const ModelConfig& config) {
   if (spec.deterministic && spec.sampling.deadline_s > 0) {
     return absl::InvalidArgumentError(
         "deterministic and deadline_s exclude each other: where a deadline cuts depends on how "
-        "fast "
-        "this machine is; use max_new_tokens");
+        "fast this machine is; use max_new_tokens");
   }
   for (const PromptGroupSpec& group : spec.groups) {
     absl::Status status = CheckIds(group.ids, config);
