@@ -26,6 +26,8 @@
 #include "gpu_trainer/model/config.h"
 #include "gpu_trainer/model/weights.h"
 #include "gpu_trainer/passive_threads.h"
+#include "gpu_trainer/profile/step_profile.h"
+#include "gpu_trainer/reuse_memory.h"
 #include "gpu_trainer/tokenizer/tokenizer.h"
 #include "whetstone/v1/trainer.pb.h"
 
@@ -128,7 +130,17 @@ absl::StatusOr<StepTimes> RunStep(const Flags& flags, int step, const Tokenizer&
   StepSettings settings;
   settings.adamw.lr = flags.lr;
   settings.max_grad_norm = 1;
+  StepProfile profile;
+  std::optional<ProfileCollection> collecting(&profile);
   ASSIGN_OR_RETURN(UpdateResult result, learner.Grpo(batch, settings));
+  collecting.reset();
+  for (int i = 0; i < kParts; ++i) {
+    const PartUse& use = profile.of(static_cast<Part>(i));
+    if (use.seconds > 0) std::fprintf(stderr, "  %-20s %6.3f s %8.1f GFLOP %8.1f GFLOP/s\n", NameOf(static_cast<Part>(i)), use.seconds, use.flops * 1e-9, use.flops * 1e-9 / use.seconds);
+  }
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  std::fprintf(stderr, "  faults %ld  rss max %.2f GiB  total %.1f GFLOP\n", usage.ru_minflt, static_cast<double>(usage.ru_maxrss) / (1 << 20), profile.flops() * 1e-9);
   times.update_s = Now() - t;
   if (!result.applied) return absl::InternalError(result.skip_reason);
   std::fprintf(stderr,
@@ -186,6 +198,7 @@ absl::Status Run(const Flags& flags) {
 
 int main(int argc, char** argv) {
   whetstone::WaitPassively(argv);
+  if (std::getenv("NO_REUSE") == nullptr) whetstone::ReuseTensorMemory();
   whetstone::Flags flags;
   CLI::App app{"Time of a GRPO step"};
   app.add_option("--model", flags.model, "Hugging Face directory")->required();

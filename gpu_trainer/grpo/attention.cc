@@ -11,6 +11,7 @@
 #include "gpu_trainer/ops/bf16.h"
 #include "gpu_trainer/ops/cpu.h"
 #include "gpu_trainer/ops/linear_avx512.h"
+#include "gpu_trainer/profile/step_profile.h"
 
 namespace whetstone {
 namespace {
@@ -41,6 +42,16 @@ std::vector<Run> RunsOf(const std::vector<Block>& blocks) {
     }
   }
   return runs;
+}
+
+// Of one product of queries with the keys they may see.
+double ProductFlops(const AttentionShape& shape, const std::vector<Run>& runs) {
+  double pairs = 0;
+  for (const Run& run : runs) {
+    const double rows = static_cast<double>(run.rows);
+    pairs += rows * static_cast<double>(run.prefix) + rows * (rows + 1) / 2;
+  }
+  return 2 * pairs * static_cast<double>(shape.heads * shape.head_dim);
 }
 
 // a [m, k] times b [n, k] transposed, f32 sums. Runs on the calling thread when that is one of
@@ -233,11 +244,13 @@ void ForEachTask(const AttentionShape& shape, const std::vector<Run>& runs, bool
 
 AttentionResult AttentionForward(const AttentionShape& shape, const std::vector<Block>& blocks,
                                  const torch::Tensor& qkv, bool plain) {
+  const std::vector<Run> runs = RunsOf(blocks);
+  const PartScope scope(Part::kAttention, 2 * ProductFlops(shape, runs));
   AttentionResult result;
   result.out = torch::empty({qkv.size(0), shape.heads * shape.head_dim}, qkv.options());
   result.log_sum = torch::empty({shape.heads, qkv.size(0)}, qkv.options().dtype(torch::kFloat));
   plain = plain || !qkv.is_cpu();
-  ForEachTask(shape, RunsOf(blocks), qkv.is_cpu(), [&](int64_t, const Run& run, int64_t kv_head) {
+  ForEachTask(shape, runs, qkv.is_cpu(), [&](int64_t, const Run& run, int64_t kv_head) {
     Task(shape, run, kv_head, qkv, plain).Forward(result);
   });
   return result;
@@ -249,6 +262,8 @@ torch::Tensor AttentionBackward(const AttentionShape& shape, const std::vector<B
   plain = plain || !qkv.is_cpu();
   const int64_t d = shape.head_dim;
   const std::vector<Run> runs = RunsOf(blocks);
+  // The gradients of queries, keys, values and probabilities; the scores again is no useful work.
+  const PartScope scope(Part::kAttentionBackward, 4 * ProductFlops(shape, runs));
   torch::Tensor dqkv = torch::empty_like(qkv);
   // In f32: a prefix's keys and values collect gradients from every branch.
   torch::Tensor dkv =

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <vector>
 
+#include "gpu_trainer/grpo/optimizer_kernels.h"
 #include "gpu_trainer/grpo/raw.h"
-#include "gpu_trainer/grpo/row_kernels.h"
 
 namespace whetstone {
 namespace {
@@ -16,9 +16,9 @@ constexpr int64_t kGrain = 1 << 16;
 
 }  // namespace
 
-double GradientNorm(const Weights& gradients, std::string* culprit) {
+double GradientNorm(const NamedTensors& gradients, std::string* culprit) {
   double total = 0;
-  for (const auto& [name, tensor] : gradients.Named()) {
+  for (const auto& [name, tensor] : gradients) {
     double squares = 0;
     if (tensor.is_cpu()) {
       // Fixed parts, so that the sum does not depend on the number of threads.

@@ -8,28 +8,44 @@
 #include "common/status_macros.h"
 #include "gpu_trainer/grpo/gradient_norm.h"
 #include "gpu_trainer/grpo/grpo_batch.h"
+#include "gpu_trainer/profile/memory.h"
+#include "gpu_trainer/profile/step_profile.h"
 
 namespace whetstone {
-namespace {
-
-constexpr int64_t kActivationBytes = int64_t{3} << 29;  // 1.5 GiB
-
-int64_t DefaultBudget(const ModelConfig& config, torch::ScalarType dtype) {
-  return std::clamp<int64_t>(kActivationBytes / DecoderPass::KeptBytesPerToken(config, dtype), 256,
-                             16384);
-}
-
-}  // namespace
 
 Learner::Learner(const ModelConfig& config, Weights& weights, const LearnerOptions& options)
     : config_(config),
       weights_(weights),
-      token_budget_(options.token_budget > 0 ? options.token_budget
-                                             : DefaultBudget(config, weights.dtype())),
       pass_(config, weights),
-      gradients_(EmptyWeights(config, torch::kFloat, weights.device())),
-      optimizer_(config, weights) {
-  Clear(gradients_);
+      lora_(options.lora.rank > 0 ? std::make_unique<Lora>(config, weights, options.lora)
+                                  : nullptr),
+      gradients_(lora_ == nullptr ? EmptyWeights(config, torch::kFloat, weights.device())
+                                  : Weights()),
+      optimizer_(lora_ == nullptr ? weights.Named() : lora_->parameters(), options.optimizer_state),
+      budget_(config, weights.dtype(), options.token_budget, options.activation_checkpointing,
+              FreeMemoryBytes()) {
+  gradients_.layers.resize(weights.layers.size());
+  Clear(Gradients());
+}
+
+NamedTensors Learner::Gradients() const {
+  return lora_ == nullptr ? gradients_.Named() : lora_->gradients();
+}
+
+NamedTensors Learner::State() const {
+  NamedTensors state = optimizer_.State();
+  if (lora_ == nullptr) return state;
+  for (auto& entry : lora_->State()) state.push_back(std::move(entry));
+  return state;
+}
+
+void Learner::StateWasRestored() {
+  if (lora_ != nullptr) lora_->Merge();
+}
+
+void Learner::StartStep() {
+  if (!gradients_are_zero_) Clear(Gradients());
+  gradients_are_zero_ = false;
 }
 
 absl::Status Learner::CheckSettings(const StepSettings& s) {
@@ -53,17 +69,19 @@ HeadOutput Learner::RunBatch(const PackedBatch& batch, double temperature,
                              const TokenObjective& objective) {
   torch::NoGradGuard no_grad;
   const bool learn = objective != nullptr;
-  const torch::Tensor hidden = pass_.Forward(batch, learn);
+  const torch::Tensor hidden =
+      pass_.Forward(batch, learn ? budget_.keep() : DecoderPass::Keep::kNothing);
   HeadGradient gradient{.hidden = {}, .weight = gradients_.lm_head};
   HeadOutput out = HeadLoss(hidden, weights_.lm_head, batch.targets, temperature, objective,
                             learn ? &gradient : nullptr);
-  if (learn) pass_.Backward(gradient.hidden, gradients_);
+  if (learn) pass_.Backward(gradient.hidden, gradients_, lora_.get());
   return out;
 }
 
 bool Learner::ApplyGradients(const StepSettings& settings, double loss, UpdateResult* result) {
+  const PartScope scope(Part::kOptimizer);
   std::string culprit;
-  const double norm = GradientNorm(gradients_, &culprit);
+  const double norm = GradientNorm(Gradients(), &culprit);
   if (!std::isfinite(loss)) {
     result->skip_reason = absl::StrCat("the loss is ", loss);
     return false;
@@ -75,7 +93,9 @@ bool Learner::ApplyGradients(const StepSettings& settings, double loss, UpdateRe
   const double scale = settings.max_grad_norm > 0 && norm > settings.max_grad_norm
                            ? settings.max_grad_norm / norm
                            : 1.0;
-  optimizer_.Step(settings.adamw, scale, gradients_, weights_);
+  optimizer_.Step(settings.adamw, scale, Gradients());
+  gradients_are_zero_ = true;
+  if (lora_ != nullptr) lora_->Merge();
   result->metrics["grad_norm"] = norm;
   return true;
 }
@@ -109,11 +129,11 @@ absl::StatusOr<UpdateResult> Learner::Supervised(const std::vector<LearnedSequen
   if (sequences.empty()) return absl::InvalidArgumentError("a supervised batch without examples");
 
   UpdateResult result;
-  Clear(gradients_);
+  StartStep();
   double loss = 0, entropy_sum = 0;
   int64_t packed_tokens = 0;
   const double weight = 1.0 / static_cast<double>(learned);
-  for (const PackedBatch& packed : Pack(ShareCommonPrefix(sequences), token_budget_)) {
+  for (const PackedBatch& packed : budget_.PackTrees(ShareCommonPrefix(sequences))) {
     packed_tokens += static_cast<int64_t>(packed.ids.size());
     RunBatch(packed, /*temperature=*/1.0, [&](size_t, float logprob, float entropy) {
       loss -= weight * logprob;

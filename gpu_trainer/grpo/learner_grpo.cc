@@ -34,7 +34,7 @@ absl::StatusOr<UpdateResult> Learner::Grpo(const v1::GrpoBatch& batch,
   std::vector<PackedStep> packed_steps(steps);
   for (size_t m = 0; m < steps; ++m) {
     PackedStep& step = packed_steps[m];
-    step.packed = Pack(dealt.minibatches[m].trees, token_budget_);
+    step.packed = budget_.PackTrees(dealt.minibatches[m].trees);
     for (const PackedBatch& packed : step.packed) {
       packed_tokens += static_cast<int64_t>(packed.ids.size());
       learned_tokens += static_cast<int64_t>(packed.targets.size());
@@ -52,7 +52,7 @@ absl::StatusOr<UpdateResult> Learner::Grpo(const v1::GrpoBatch& batch,
     const Minibatch& minibatch = dealt.minibatches[m];
     const PackedStep& step = packed_steps[m];
     if (step.packed.empty()) continue;
-    Clear(gradients_);
+    StartStep();
     double loss = 0;
     for (size_t p = 0; p < step.packed.size(); ++p) {
       const PackedBatch& packed = step.packed[p];

@@ -29,14 +29,16 @@ struct Fixture {
   Learner learner;
 };
 
-std::vector<float> Flat(const Weights& weights) {
+std::vector<float> Flat(const NamedTensors& tensors) {
   std::vector<float> all;
-  for (const auto& [name, tensor] : weights.Named()) {
+  for (const auto& [name, tensor] : tensors) {
     const torch::Tensor t = tensor.to(torch::kFloat).contiguous();
     all.insert(all.end(), t.data_ptr<float>(), t.data_ptr<float>() + t.numel());
   }
   return all;
 }
+
+std::vector<float> Flat(const Weights& weights) { return Flat(weights.Named()); }
 
 double Distance(const std::vector<float>& a, const std::vector<float>& b) {
   double sum = 0;
@@ -216,7 +218,7 @@ TEST(Learner, TheSameUpdateTwiceIsTheSameBitForBit) {
     Must(a.learner.Grpo(batch, settings));
     Must(b.learner.Grpo(batch, settings));
   }
-  EXPECT_EQ(Flat(a.learner.optimizer().masters()), Flat(b.learner.optimizer().masters()));
+  EXPECT_EQ(Flat(a.learner.optimizer().Masters()), Flat(b.learner.optimizer().Masters()));
 }
 
 TEST(Learner, AGroupWithoutSpreadContributesExactlyNothing) {
@@ -333,7 +335,7 @@ void SampleToken(const ModelConfig& config, const Weights& weights, Philox& rng,
   DecoderPass pass(config, weights);
   torch::NoGradGuard no_grad;
   const torch::Tensor logits =
-      torch::mm(pass.Forward(packed, /*for_backward=*/false), weights.lm_head.t());
+      torch::mm(pass.Forward(packed, DecoderPass::Keep::kNothing), weights.lm_head.t());
   for (const Target& target : packed.targets) {
     v1::Rollout& rollout = *group.mutable_rollouts(target.branch);
     if (target.token != rollout.ids_size()) continue;
