@@ -14,7 +14,7 @@
 //   fp32         8      4        2
 //
 // bf16 moments are rounded stochastically, else a second moment with beta2 = 0.999 would stand
-// still. In 8 bits (block-wise dynamic, arXiv 2110.02861) so are they, and of the second moment the
+// still; so is the second moment in 8 bits (block-wise dynamic, arXiv 2110.02861), of which the
 // root is stored: one that is small beside its block's largest does not vanish under eps.
 // Everything is a function of the state alone: a resumed optimizer goes on bit for bit.
 //

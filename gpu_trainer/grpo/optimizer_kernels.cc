@@ -109,7 +109,9 @@ float ToEightBits(const float* x, int64_t n, bool is_signed, uint32_t seed, int6
       const float below = code.map[static_cast<size_t>(c)];
       const float above = code.map[static_cast<size_t>(c + 1)];
       const float random =
-          static_cast<float>(Hash(seed + static_cast<uint32_t>(first + i)) >> 8) * 0x1p-24f;
+          is_signed
+              ? 0.5f
+              : static_cast<float>(Hash(seed + static_cast<uint32_t>(first + i)) >> 8) * 0x1p-24f;
       if (random * (above - below) < magnitude - below) ++c;
     }
     // A negative code mirrors that of its magnitude; that of 1 has no mirror, its neighbour serves.
