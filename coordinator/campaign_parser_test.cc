@@ -124,10 +124,11 @@ TEST(CampaignParserTest, MessagesNamePlaceKeyAndRemedy) {
             "c.yaml:5: unknown key 'train.stepz'; did you mean 'train.steps'? Keys here: steps, "
             "prompts_per_step, group_size, lr, loss, clip_low, clip_high, kl_beta, "
             "advantage_scale, max_grad_norm, max_staleness, lora, minibatches, importance_cap, "
-            "lr_warmup_steps, lr_schedule, lr_min_ratio, beta1, beta2, eps, weight_decay");
+            "lr_warmup_steps, lr_schedule, lr_min_ratio, beta1, beta2, eps, weight_decay, "
+            "optimizer_state, activation_checkpointing, token_budget");
   EXPECT_EQ(Error(kMinimal, {"train.lora.rnk=0"}),
             "--set train.lora.rnk=0: unknown key 'train.lora.rnk'; did you mean "
-            "'train.lora.rank'? Keys here: rank");
+            "'train.lora.rank'? Keys here: rank, alpha, targets");
   EXPECT_EQ(Error("name: x\nmodel: m\nproblems: [a]\ntrain: {steps: many}\n"),
             "c.yaml:4: 'train.steps' must be a whole number, not 'many'");
   EXPECT_EQ(Error("name: x\nmodel: m\nproblems: [a]\ntrain: {steps: 4.5}\n"),
@@ -155,7 +156,11 @@ TEST(CampaignParserTest, RefusesWhatCannotWork) {
       {"deterministic=true", "bit-exact replay is not in this version"},
       {"train.kl_beta=0.1", "a KL penalty is not in this version"},
       {"train.max_staleness=1", "generating ahead of the updates is not in this version"},
-      {"train.lora.rank=8", "adapters are not in this version"},
+      {"train.lora.rank=-1", "must be at least 0"},
+      {"train.lora.targets=[q_proj, c_attn]", "must be one of q_proj, k_proj"},
+      {"train.lora={rank: 4, targets: []}", "adapters need a matrix"},
+      {"train.optimizer_state=int8", "must be one of fp32, bf16, 8bit"},
+      {"train.activation_checkpointing=some", "must be one of auto, none, full"},
       {"train.group_size=1", "nothing to compare"},
       {"train.minibatches=17", "more than the 16 rollouts"},
       {"train.lr=0", "must be greater than 0"},

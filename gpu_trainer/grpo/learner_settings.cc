@@ -3,12 +3,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/status_macros.h"
 
 namespace whetstone {
 
 absl::StatusOr<LearnerOptions> ParseLearnerSettings(const v1::LearnerSettings& settings,
-                                                    const ModelConfig& config,
                                                     torch::Device device) {
   LearnerOptions options;
   const std::string& state = settings.optimizer_state();
@@ -42,7 +40,6 @@ absl::StatusOr<LearnerOptions> ParseLearnerSettings(const v1::LearnerSettings& s
   options.lora = {.rank = settings.lora().rank(),
                   .alpha = settings.lora().alpha(),
                   .targets = {settings.lora().targets().begin(), settings.lora().targets().end()}};
-  RETURN_IF_ERROR(CheckLora(config, options.lora));
   return options;
 }
 

@@ -4,15 +4,13 @@
 
 #include "absl/status/statusor.h"
 #include "gpu_trainer/grpo/learner.h"
-#include "gpu_trainer/model/config.h"
 #include "whetstone/v1/trainer.pb.h"
 
 namespace whetstone {
 
-// INVALID_ARGUMENT: an unknown value (the valid ones are listed), a LoRA target that the model does
-// not have, low-precision optimizer state off the CPU. Empty settings are the defaults.
+// INVALID_ARGUMENT: an unknown value (the valid ones are listed), low-precision optimizer state off
+// the CPU. Empty settings are the defaults. CheckLora is the caller's, who knows the model.
 absl::StatusOr<LearnerOptions> ParseLearnerSettings(const v1::LearnerSettings& settings,
-                                                    const ModelConfig& config,
                                                     torch::Device device);
 
 }  // namespace whetstone

@@ -16,7 +16,7 @@ int64_t RowGrain(int64_t columns) { return std::max<int64_t>(1, 16384 / columns)
 
 // Weight gradients are sums over all rows, made of a fixed number of partial sums so that they do
 // not depend on the number of threads.
-constexpr int64_t kParts = 16;
+constexpr int64_t kPartialSums = 16;
 
 }  // namespace
 
@@ -63,11 +63,11 @@ void RmsNormBackward(const torch::Tensor& dy, const torch::Tensor& x, const torc
     dx.add_((g - h * (g * h).mean(-1, true)) * rstd.unsqueeze(-1));
     return;
   }
-  torch::Tensor partial = torch::zeros({kParts, c}, x.options());
+  torch::Tensor partial = torch::zeros({kPartialSums, c}, x.options());
   DispatchCompute(weight, [&]<typename T>() {
-    at::parallel_for(0, kParts, 1, [&](int64_t first, int64_t last) {
+    at::parallel_for(0, kPartialSums, 1, [&](int64_t first, int64_t last) {
       for (int64_t part = first; part < last; ++part) {
-        const int64_t begin = rows * part / kParts, end = rows * (part + 1) / kParts;
+        const int64_t begin = rows * part / kPartialSums, end = rows * (part + 1) / kPartialSums;
         kernels::Row<T>().rms_norm_backward(Raw<T>(dy) + begin * c, Raw<float>(x) + begin * c,
                                             Raw<T>(weight), Raw<float>(rstd) + begin, end - begin,
                                             c, Raw<float>(dx) + begin * c,
@@ -112,11 +112,11 @@ void HeadNormBackwardInPlace(torch::Tensor dqkv, const torch::Tensor& qkv, const
     of(dqkv).copy_((g - h * (g * h).mean(-1, true)) * rstd);
     return;
   }
-  torch::Tensor partial = torch::zeros({kParts, d}, torch::kFloat);
+  torch::Tensor partial = torch::zeros({kPartialSums, d}, torch::kFloat);
   DispatchCompute(qkv, [&]<typename T>() {
-    at::parallel_for(0, kParts, 1, [&](int64_t begin_part, int64_t end_part) {
+    at::parallel_for(0, kPartialSums, 1, [&](int64_t begin_part, int64_t end_part) {
       for (int64_t part = begin_part; part < end_part; ++part) {
-        const int64_t begin = rows * part / kParts, end = rows * (part + 1) / kParts;
+        const int64_t begin = rows * part / kPartialSums, end = rows * (part + 1) / kPartialSums;
         const int64_t at = begin * stride + first;
         kernels::Row<T>().head_norm_backward(
             Raw<T>(dqkv) + at, Raw<T>(qkv) + at, Raw<T>(weight), end - begin, stride, heads.count,

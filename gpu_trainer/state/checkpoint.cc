@@ -19,6 +19,7 @@
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "gpu_trainer/model/safetensors.h"
+#include "gpu_trainer/state/adapter_file.h"
 #include "gpu_trainer/state/manifest.h"
 
 namespace whetstone {
@@ -27,6 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+constexpr char kAdapter[] = "adapter";
 constexpr char kResume[] = "resume";
 constexpr char kState[] = "resume/state.json";
 constexpr char kOptimizer[] = "resume/optimizer.safetensors";
@@ -113,10 +115,15 @@ absl::Status ReadState(const std::string& path, Learner& learner) {
   return absl::OkStatus();
 }
 
-// What must be the same for a checkpoint to go on: {"dtype", "optimizer_state"}.
+// What must be the same for a checkpoint to go on: {"dtype", "optimizer_state", "lora"}.
 json LearnerKind(const Policy& policy) {
+  json lora;
+  if (const LoraSettings& l = policy.learner_options.lora; l.rank > 0) {
+    lora = {{"rank", l.rank}, {"alpha", l.alpha}, {"targets", l.targets}};
+  }
   return {{"dtype", policy.weights.dtype() == torch::kBFloat16 ? "bf16" : "fp32"},
-          {"optimizer_state", NameOf(policy.learner_options.optimizer_state)}};
+          {"optimizer_state", NameOf(policy.learner_options.optimizer_state)},
+          {"lora", lora}};
 }
 
 absl::Status SyncDirectory(const std::string& path) {
@@ -161,10 +168,16 @@ absl::Status WriteAll(const Policy& policy, const std::string& temp, const Check
     RETURN_IF_ERROR(WriteFileAtomically(Join(temp, name), content));
   }
   RETURN_IF_ERROR(stage("optimizer"));
-  json state = {{"format", 2}, {"adam_steps", 0}, {"learner", LearnerKind(policy)}};
+  json state = {{"format", 2},
+                {"adam_steps", 0},
+                {"learner", LearnerKind(policy)},
+                {"base_model", policy.base_model}};
   if (const Learner* learner = policy.learner_if_any()) {
     state["adam_steps"] = learner->optimizer().steps();
     RETURN_IF_ERROR(WriteState(*learner, Join(temp, kOptimizer)));
+    if (learner->lora() != nullptr) {
+      RETURN_IF_ERROR(SaveAdapter(Join(temp, kAdapter), *learner->lora(), policy.base_model));
+    }
   }
   RETURN_IF_ERROR(WriteFileAtomically(Join(temp, kState), state.dump() + "\n"));
   if (policy.last_update.has_value()) {
@@ -197,6 +210,7 @@ absl::Status ReadResume(const std::string& directory, Policy& policy) {
         absl::StrCat(state_path, ": not a state of format 2; another version wrote it"));
   }
   if (manifest.contains(kOptimizer)) {
+    policy.base_model = state.value("base_model", "");
     const json wanted = LearnerKind(policy), found = state.value("learner", json());
     if (found != wanted) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -277,7 +291,9 @@ absl::StatusOr<std::unique_ptr<Policy>> LoadPolicy(const std::string& directory,
   auto policy = std::make_unique<Policy>();
   ASSIGN_OR_RETURN(policy->companions, ReadSmallFiles(directory));
   policy->learner_options = options;
+  policy->base_model = fs::absolute(directory).lexically_normal().string();
   ASSIGN_OR_RETURN(policy->config, LoadModelConfig(directory));
+  RETURN_IF_ERROR(CheckLora(policy->config, options.lora));
   ASSIGN_OR_RETURN(policy->weights, LoadWeights(directory, policy->config, dtype, device));
   if (fs::exists(Join(directory, kResume))) RETURN_IF_ERROR(ReadResume(directory, *policy));
   return policy;

@@ -2,9 +2,12 @@
 //
 //   DIR/config.json, model.safetensors      weights in the compute type
 //   DIR/tokenizer.json, …                   the other small files of the policy's origin, copied
-//   DIR/resume/state.json                   {"format": 2, "adam_steps": n, "learner": {…}}
-//   DIR/resume/optimizer.safetensors        AdamW::State: the master's lower bits and the moments
-//   DIR/resume/last_update.pb               whetstone.v1.UpdateResponse
+//   DIR/adapter/                            with LoRA: the adapters, as PEFT loads them; the
+//   weights
+//                                           above have them merged
+//   DIR/resume/state.json                   {"format": 2, "adam_steps", "learner", "base_model"}
+//   DIR/resume/optimizer.safetensors        Learner::State: the masters' lower bits, moments,
+//   adapters DIR/resume/last_update.pb               whetstone.v1.UpdateResponse
 //   DIR/resume/manifest.json                {"format": 1, "files": {NAME: {"bytes", "sha256"}}}
 //
 // A policy that never learned has no optimizer.safetensors. All or nothing: everything is written
@@ -49,7 +52,7 @@ absl::Status RemoveCheckpoint(const std::string& directory);
 
 // Reads a checkpoint, or any Hugging Face directory as a policy that has not learned yet. Masters
 // of the latter start from the weights in the compute type. A checkpoint that has learned goes on
-// only with the compute type and the optimizer_state it was saved with.
+// only with the compute type, optimizer_state and adapters it was saved with.
 // NOT_FOUND: no such directory. INVALID_ARGUMENT: unsupported model, or a missing, truncated,
 // changed or foreign file, named.
 absl::StatusOr<std::unique_ptr<Policy>> LoadPolicy(const std::string& directory,

@@ -85,8 +85,12 @@ class CheckpointTest : public testing::Test {
 };
 
 TEST_F(CheckpointTest, TwoStepsEqualStepSaveLoadStep) {
-  for (const MomentType type : {MomentType::kFp32, MomentType::kBf16, MomentType::kEightBit}) {
-    const LearnerOptions options{.optimizer_state = type};
+  const LearnerOptions all[] = {
+      {},
+      {.optimizer_state = MomentType::kBf16},
+      {.optimizer_state = MomentType::kEightBit},
+      {.lora = {.rank = 2, .alpha = 4, .targets = {"k_proj", "down_proj"}}}};
+  for (const LearnerOptions& options : all) {
     const std::unique_ptr<Policy> straight = Load("origin", options);
     Step(*straight, 1);
     Step(*straight, 2);
@@ -107,6 +111,13 @@ TEST_F(CheckpointTest, TwoStepsEqualStepSaveLoadStep) {
                    straight->learner().optimizer().Masters());
     ExpectSameBits(second->learner().optimizer().State(), straight->learner().optimizer().State());
   }
+}
+
+TEST_F(CheckpointTest, ALoraTargetThatTheModelLacksIsRefused) {
+  const auto loaded = LoadPolicy(Path("origin"), torch::kBFloat16, torch::kCPU,
+                                 {.lora = {.rank = 2, .alpha = 4, .targets = {"c_attn"}}});
+  EXPECT_EQ(loaded.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(loaded.status().message()), HasSubstr("no target 'c_attn'"));
 }
 
 TEST_F(CheckpointTest, AnotherLearnersStateIsRefused) {
