@@ -161,7 +161,7 @@ TEST(DecoderPass, PackingAndChunkingDoNotMatter) {
 // A layer that is computed twice gives the same bits as one that kept everything.
 TEST(DecoderPass, ActivationCheckpointingChangesNoBit) {
   for (const auto dtype : {torch::kFloat, torch::kBFloat16}) {
-    const ModelConfig config = reference::TinyConfig(/*qkv_bias=*/true);
+    const ModelConfig config = reference::TinyConfig(ModelFamily::kQwen3);
     const Weights weights = reference::TinyWeights(config, dtype);
     const std::vector<Tree> trees = MakeTrees(config.vocab);
     const Outcome all = RunPass(config, weights, trees, 100, 1, 512);

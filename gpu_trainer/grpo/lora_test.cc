@@ -34,7 +34,7 @@ UpdateResult Learn(Learner& learner, double lr) {
 // The merged pass and its formulas against autograd in fp64 through the unmerged ones.
 TEST(Lora, GradientsEqualTheFp64Reference) {
   at::set_num_threads(1);
-  const ModelConfig config = reference::TinyConfig(/*qkv_bias=*/true, /*tied=*/false);
+  const ModelConfig config = reference::TinyConfig(ModelFamily::kQwen2, /*tied=*/false);
   Weights weights = reference::TinyWeights(config, torch::kFloat);
   const Weights base = reference::DoubleLeaves(config, weights);
   Learner learner(config, weights, {.lora = kAll});
