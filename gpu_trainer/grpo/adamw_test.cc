@@ -145,7 +145,7 @@ TEST(AdamW, SmallMovesOfMomentsAreNotLost) {
     const auto ordinary = [](const torch::Tensor& x) {
       return x.to(torch::kDouble).view({-1, kernels::kBlock}).narrow(1, 8, 200).mean();
     };
-    EXPECT_NEAR(ordinary(m).item<double>(), want1, 0.01) << NameOf(type);
+    EXPECT_NEAR(ordinary(m).item<double>(), want1, 0.02) << NameOf(type);
     EXPECT_NEAR(ordinary(v).item<double>(), want2, 0.03 * want2) << NameOf(type);
   }
 }
