@@ -109,7 +109,7 @@ float ToEightBits(const float* x, int64_t n, bool is_signed, uint32_t seed, int6
       const float below = code.map[static_cast<size_t>(c)];
       const float above = code.map[static_cast<size_t>(c + 1)];
       const float random =
-          is_signed
+          is_signed && c == code.zero
               ? 0.5f
               : static_cast<float>(Hash(seed + static_cast<uint32_t>(first + i)) >> 8) * 0x1p-24f;
       if (random * (above - below) < magnitude - below) ++c;

@@ -62,9 +62,9 @@ const OptimizerKernels& Optimizer();
 const float* DynamicMap(bool is_signed);
 // One block, n <= kBlock: y[i] = map[x[i]] * scale.
 void FromEightBits(const uint8_t* x, float scale, int64_t n, bool is_signed, float* y);
-// Signed numbers are rounded to the nearest: a first moment moves by a tenth of itself each step,
-// and a tiny one that chance rounds up to the map's first value would be a step of many times the
-// learning rate. Unsigned ones stochastically, as in to_bf16. Returns the scale, the entry of the
+// Stochastic, as to_bf16; but a signed number below the map's first value goes to the nearest of it
+// and 0: a tiny first moment that chance rounds up would be a step of many times the learning rate.
+// Returns the scale, the entry of the
 // largest magnitude; 0 if all are 0.
 float ToEightBits(const float* x, int64_t n, bool is_signed, uint32_t seed, int64_t first,
                   uint8_t* y);
