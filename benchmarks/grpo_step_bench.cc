@@ -3,9 +3,11 @@
 //
 //   grpo_step_bench --model DIR [--prompts 2] [--group 8] [--new-tokens 128] [--steps 4]
 //
-// Every completion is forced to --new-tokens tokens. Weights compute in --dtype; masters and
-// moments are fp32. Details of each step go to stderr, one JSON line to stdout: s_per_step is wall
-// time over all steps, generation figures leave the first step out.
+// Every completion is forced to --new-tokens tokens. Weights compute in --dtype; masters are fp32,
+// moments --optimizer-state. Details of each step go to stderr, one JSON line to stdout: s_per_step
+// is wall time over all steps, generation and update figures leave the first step out.
+// update_matmul_share: the update's useful floating-point operations (a prompt once per group, no
+// recomputation) a second, as a share of the best bf16 matmul measured in the same run.
 #include <sys/resource.h>
 #include <torch/torch.h>
 
@@ -15,33 +17,32 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
-#include "common/sha256.h"
 #include "common/status_macros.h"
 #include "gpu_trainer/engine/engine.h"
-#include "gpu_trainer/grpo/learner.h"
+#include "gpu_trainer/grpo/learner_settings.h"
 #include "gpu_trainer/model/config.h"
 #include "gpu_trainer/model/weights.h"
 #include "gpu_trainer/passive_threads.h"
+#include "gpu_trainer/profile/machine.h"
+#include "gpu_trainer/profile/memory.h"
+#include "gpu_trainer/profile/step_profile.h"
+#include "gpu_trainer/reuse_memory.h"
+#include "gpu_trainer/synthetic_step.h"
 #include "gpu_trainer/tokenizer/tokenizer.h"
-#include "whetstone/v1/trainer.pb.h"
 
 namespace whetstone {
 namespace {
 
 struct Flags {
   std::string model;
-  int prompts = 2;
-  int group = 8;
-  int prompt_tokens = 256;
-  int new_tokens = 128;
+  SyntheticWork work;
   int steps = 4;
   std::string dtype = "bfloat16";
+  std::string optimizer_state = "fp32";
+  std::string activation_checkpointing = "auto";
   int threads = 0;
-  double lr = 1e-6;
 };
 
 double Now() {
@@ -51,26 +52,6 @@ double Now() {
 double Rounded(double x, int digits) {
   const double scale = std::pow(10.0, digits);
   return std::round(x * scale) / scale;
-}
-
-// The i-th prompt: words until it has --prompt-tokens tokens.
-std::vector<int32_t> PromptIds(const Tokenizer& tokenizer, int i, int tokens) {
-  static constexpr const char* kWords[] = {"for",    "int", "float", "sum", "n",
-                                           "return", "if",  "while", "x",   "y"};
-  std::string text;
-  int k = i % 10;
-  std::vector<int32_t> ids;
-  while (static_cast<int>(ids.size()) < tokens) {
-    absl::StrAppend(&text, " ", kWords[k]);
-    k = (k * 7 + 3) % 10;
-    ids = tokenizer.Encode(text);
-  }
-  ids.resize(tokens);
-  return tokenizer.Encode(tokenizer.Decode(ids, Tokenizer::kKeepSpecial));
-}
-
-double Reward(const std::string& text) {
-  return std::stoi(Sha256Hex(text).substr(0, 4), nullptr, 16) / 65535.0;
 }
 
 // Of all threads of this process: on a busy machine it tells more than wall time.
@@ -84,54 +65,27 @@ double ProcessorSeconds() {
 }
 
 struct StepTimes {
-  double generate_s = 0;
-  double update_s = 0;
+  double generate_s = 0, update_s = 0;
+  double update_flops = 0;
 };
 
 absl::StatusOr<StepTimes> RunStep(const Flags& flags, int step, const Tokenizer& tokenizer,
                                   Engine& engine, Learner& learner) {
-  GenerateSpec spec;
-  spec.seed = 17;
-  spec.step = step;
-  spec.sampling.max_new_tokens = flags.new_tokens;
-  spec.sampling.ignore_eos = true;
-  v1::GrpoBatch batch;
-  v1::GrpoSettings& s = *batch.mutable_settings();
-  s.set_loss(v1::GrpoSettings::DAPO);
-  s.set_clip_low(0.2);
-  s.set_clip_high(0.2);
-  s.set_advantage_scale(v1::GrpoSettings::GROUP);
-  s.set_minibatches(1);
-  s.set_importance(v1::GrpoSettings::TOKEN_TRUNCATE);
-  s.set_importance_clip_max(2);
-  s.set_temperature(1);
-  for (int p = 0; p < flags.prompts; ++p) {
-    PromptGroupSpec group{.problem = p, .ids = {}, .samples = {}};
-    group.ids = PromptIds(tokenizer, (step * flags.prompts + p) % 64, flags.prompt_tokens);
-    for (int i = 0; i < flags.group; ++i) group.samples.push_back(i);
-    batch.add_groups()->mutable_prompt_ids()->Assign(group.ids.begin(), group.ids.end());
-    spec.groups.push_back(std::move(group));
-  }
   StepTimes times;
   double t = Now(), processor = ProcessorSeconds();
-  GenerateSink sink;
-  sink.on_completion = [&batch](Completion c) {
-    v1::Rollout& rollout = *batch.mutable_groups(c.problem)->add_rollouts();
-    rollout.set_sample(c.sample);
-    rollout.mutable_ids()->Assign(c.ids.begin(), c.ids.end());
-    rollout.mutable_sampling_logprobs()->Assign(c.logprobs.begin(), c.logprobs.end());
-    rollout.set_reward(Reward(c.text));
-  };
-  RETURN_IF_ERROR(engine.Generate(spec, sink));
+  ASSIGN_OR_RETURN(const v1::GrpoBatch batch,
+                   GenerateSyntheticBatch(flags.work, step, tokenizer, engine));
   times.generate_s = Now() - t;
   const double generate_processor_s = ProcessorSeconds() - processor;
   t = Now(), processor = ProcessorSeconds();
-  StepSettings settings;
-  settings.adamw.lr = flags.lr;
-  settings.max_grad_norm = 1;
-  ASSIGN_OR_RETURN(UpdateResult result, learner.Grpo(batch, settings));
+  StepProfile profile;
+  UpdateResult result;
+  {
+    const ProfileCollection collecting(&profile);
+    ASSIGN_OR_RETURN(result, UpdateSynthetically(flags.work, batch, learner));
+  }
   times.update_s = Now() - t;
-  if (!result.applied) return absl::InternalError(result.skip_reason);
+  times.update_flops = profile.flops();
   std::fprintf(stderr,
                "step %d: generate %.2f s (processor %.2f), update %.2f s (processor %.2f), entropy "
                "%.3f, grad_norm %.3f, importance ratio %.4f, |old - sampling| %.5f\n",
@@ -140,6 +94,12 @@ absl::StatusOr<StepTimes> RunStep(const Flags& flags, int step, const Tokenizer&
                result.metrics["grad_norm"],
                result.metrics["sampling/importance_sampling_ratio/mean"],
                result.metrics["sampling/sampling_logp_difference/mean"]);
+  for (int i = 0; i < kParts; ++i) {
+    const PartUse& use = profile.of(static_cast<Part>(i));
+    if (use.calls == 0 && use.seconds == 0) continue;
+    std::fprintf(stderr, "  %-18s %7.3f s %7.0f GFLOP/s\n", NameOf(static_cast<Part>(i)),
+                 use.seconds, 1e-9 * use.flops / use.seconds);
+  }
   return times;
 }
 
@@ -150,21 +110,29 @@ absl::Status Run(const Flags& flags) {
   ASSIGN_OR_RETURN(Weights weights, LoadWeights(flags.model, config, dtype));
   ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, Tokenizer::Load(flags.model));
   Engine engine(config, weights, *tokenizer);
-  Learner learner(config, weights, {});
+  v1::LearnerSettings settings;
+  settings.set_optimizer_state(flags.optimizer_state);
+  settings.set_activation_checkpointing(flags.activation_checkpointing);
+  ASSIGN_OR_RETURN(const LearnerOptions options, ParseLearnerSettings(settings, torch::kCPU));
+  Learner learner(config, weights, options);
 
   const double start = Now();
-  std::vector<double> generate_s;
+  StepTimes sum;
+  int counted = 0;
   for (int step = 0; step < flags.steps; ++step) {
     ASSIGN_OR_RETURN(const StepTimes times, RunStep(flags, step, *tokenizer, engine, learner));
-    generate_s.push_back(times.generate_s);
+    if (step == 0 && flags.steps > 1) continue;
+    sum.generate_s += times.generate_s;
+    sum.update_s += times.update_s;
+    sum.update_flops += times.update_flops;
+    ++counted;
   }
   const double wall = Now() - start;
-  if (generate_s.size() > 1) generate_s.erase(generate_s.begin());
-  double generate = 0;
-  for (const double s : generate_s) generate += s / static_cast<double>(generate_s.size());
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const int sequences = flags.prompts * flags.group;
+  const double generate = sum.generate_s / counted, update = sum.update_s / counted;
+  const double peak_gib = static_cast<double>(PeakMemoryBytes()) / (1 << 30);
+  const double matmul = MeasureMachine(torch::kCPU, /*seconds=*/8).BestGflops("bf16");
+  const double update_gflops = 1e-9 * sum.update_flops / sum.update_s;
+  const int sequences = flags.work.prompts * flags.work.group;
   const nlohmann::ordered_json line = {
       {"peer", "whetstone"},
       {"model", flags.model},
@@ -172,12 +140,18 @@ absl::Status Run(const Flags& flags) {
       {"dtype", flags.dtype},
       {"threads", at::get_num_threads()},
       {"sequences", sequences},
-      {"prompt_tokens", flags.prompt_tokens},
-      {"new_tokens", flags.new_tokens},
+      {"prompt_tokens", flags.work.prompt_tokens},
+      {"new_tokens", flags.work.new_tokens},
       {"s_per_step", Rounded(wall / flags.steps, 3)},
       {"generate_s", Rounded(generate, 3)},
-      {"generate_tok_s", Rounded(sequences * flags.new_tokens / generate, 1)},
-      {"peak_rss_gib", Rounded(static_cast<double>(usage.ru_maxrss) / (1 << 20), 2)}};
+      {"generate_tok_s", Rounded(sequences * flags.work.new_tokens / generate, 1)},
+      {"peak_rss_gib", Rounded(peak_gib, 2)},
+      {"optimizer_state", flags.optimizer_state},
+      {"update_s", Rounded(update, 3)},
+      {"update_tflop", Rounded(1e-12 * sum.update_flops / counted, 3)},
+      {"update_gflops", Rounded(update_gflops, 1)},
+      {"matmul_bf16_gflops", Rounded(matmul, 1)},
+      {"update_matmul_share", Rounded(update_gflops / matmul, 3)}};
   std::printf("%s\n", line.dump().c_str());
   return absl::OkStatus();
 }
@@ -187,17 +161,21 @@ absl::Status Run(const Flags& flags) {
 
 int main(int argc, char** argv) {
   whetstone::WaitPassively(argv);
+  whetstone::ReuseTensorMemory();
   whetstone::Flags flags;
   CLI::App app{"Time of a GRPO step"};
   app.add_option("--model", flags.model, "Hugging Face directory")->required();
-  app.add_option("--prompts", flags.prompts, "Groups of one step")->check(CLI::PositiveNumber);
-  app.add_option("--group", flags.group, "Completions of a group")->check(CLI::PositiveNumber);
-  app.add_option("--prompt-tokens", flags.prompt_tokens)->check(CLI::PositiveNumber);
-  app.add_option("--new-tokens", flags.new_tokens)->check(CLI::PositiveNumber);
+  app.add_option("--prompts", flags.work.prompts, "Groups of one step")->check(CLI::PositiveNumber);
+  app.add_option("--group", flags.work.group, "Completions of a group")->check(CLI::PositiveNumber);
+  app.add_option("--prompt-tokens", flags.work.prompt_tokens)->check(CLI::PositiveNumber);
+  app.add_option("--new-tokens", flags.work.new_tokens)->check(CLI::PositiveNumber);
   app.add_option("--steps", flags.steps)->check(CLI::PositiveNumber);
   app.add_option("--dtype", flags.dtype)->check(CLI::IsMember({"bfloat16", "float32"}));
+  app.add_option("--optimizer-state", flags.optimizer_state, "fp32, bf16 or 8bit");
+  app.add_option("--activation-checkpointing", flags.activation_checkpointing,
+                 "auto, none or full");
   app.add_option("--threads", flags.threads, "0: one for each core")->check(CLI::Range(0, 4096));
-  app.add_option("--lr", flags.lr)->check(CLI::NonNegativeNumber);
+  app.add_option("--lr", flags.work.lr)->check(CLI::NonNegativeNumber);
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = whetstone::Run(flags);
   if (status.ok()) return 0;

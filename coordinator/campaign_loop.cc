@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "coordinator/deadlines.h"
+#include "coordinator/ledger.h"
 
 namespace whetstone {
 namespace {
@@ -121,9 +122,7 @@ absl::Status CampaignLoop::Do(const action::Probe& a) {
 }
 
 absl::Status CampaignLoop::Do(const action::LoadPolicy& a) {
-  v1::LoadCheckpointRequest request;
-  request.set_path(a.path);
-  request.set_campaign_id(plan_->campaign_id);
+  const v1::LoadCheckpointRequest request = BuildLoad(*plan_, a.path);
   Start(a.call, [this, call = a.call, request](CallControl* control) -> Event {
     const auto reply = seams_.trainer->LoadCheckpoint(request, Net(kLoadDeadline, control));
     if (!reply.ok()) return event::CallFailed{call, reply.status()};

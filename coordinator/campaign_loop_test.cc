@@ -157,6 +157,27 @@ class CampaignLoopTest : public testing::Test {
   std::vector<std::string> leaders_;
 };
 
+TEST(BuildLoad, TellsTheTrainerHowToLearn) {
+  CampaignPlan plan;
+  plan.campaign_id = "c";
+  v1::TrainConfig& train = *plan.campaign.mutable_train();
+  train.set_optimizer_state("8bit");
+  train.set_activation_checkpointing("full");
+  train.set_token_budget(700);
+  train.mutable_lora()->set_rank(4);
+  train.mutable_lora()->set_alpha(8);
+  train.mutable_lora()->add_targets("v_proj");
+  const v1::LoadCheckpointRequest request = BuildLoad(plan, "dir");
+  EXPECT_EQ(request.path(), "dir");
+  EXPECT_EQ(request.campaign_id(), "c");
+  EXPECT_EQ(request.learner().optimizer_state(), "8bit");
+  EXPECT_EQ(request.learner().activation_checkpointing(), "full");
+  EXPECT_EQ(request.learner().token_budget(), 700);
+  EXPECT_EQ(request.learner().lora().rank(), 4);
+  EXPECT_EQ(request.learner().lora().alpha(), 8);
+  EXPECT_EQ(request.learner().lora().targets(0), "v_proj");
+}
+
 TEST_F(CampaignLoopTest, RunsACampaignAndJournalsIt) {
   CampaignState state(&world_.plan(), 1);
   const absl::Status status = Run(&state);

@@ -126,10 +126,10 @@ TEST(CampaignParserTest, MessagesNamePlaceKeyAndRemedy) {
             "advantage_scale, max_grad_norm, max_staleness, lora, minibatches, importance, "
             "lr_warmup_steps, lr_schedule, lr_min_ratio, beta1, beta2, eps, weight_decay, "
             "dual_clip, kl_estimator, kl_reference, entropy_bonus, mask_truncated, spike_factor, "
-            "grad_norm_per_layer");
+            "grad_norm_per_layer, optimizer_state, activation_checkpointing, token_budget");
   EXPECT_EQ(Error(kMinimal, {"train.lora.rnk=0"}),
             "--set train.lora.rnk=0: unknown key 'train.lora.rnk'; did you mean "
-            "'train.lora.rank'? Keys here: rank");
+            "'train.lora.rank'? Keys here: rank, alpha, targets");
   EXPECT_EQ(Error("name: x\nmodel: m\nproblems: [a]\ntrain: {steps: many}\n"),
             "c.yaml:4: 'train.steps' must be a whole number, not 'many'");
   EXPECT_EQ(Error("name: x\nmodel: m\nproblems: [a]\ntrain: {steps: 4.5}\n"),
@@ -172,7 +172,11 @@ TEST(CampaignParserTest, RefusesWhatCannotWork) {
       {"reward.overlong_buffer=257", "more than the 256 a completion may have"},
       {"reward.overlong_penalty=-1", "must be at least 0"},
       {"train.max_staleness=1", "generating ahead of the updates is not in this version"},
-      {"train.lora.rank=8", "adapters are not in this version"},
+      {"train.lora.rank=-1", "must be at least 0"},
+      {"train.lora.targets=[q_proj, c_attn]", "must be one of q_proj, k_proj"},
+      {"train.lora={rank: 4, targets: []}", "adapters need a matrix"},
+      {"train.optimizer_state=int8", "must be one of fp32, bf16, 8bit"},
+      {"train.activation_checkpointing=some", "must be one of auto, none, full"},
       {"train.group_size=1", "nothing to compare"},
       {"train.minibatches=17", "more than the 16 rollouts"},
       {"train.lr=0", "must be greater than 0"},

@@ -95,9 +95,6 @@ class Rules {
       return Wrong("train.max_staleness",
                    "must be 0: generating ahead of the updates is not in this version");
     }
-    if (c_.train().lora().rank() != 0) {
-      return Wrong("train.lora.rank", "must be 0: adapters are not in this version");
-    }
     return absl::OkStatus();
   }
 
@@ -151,7 +148,27 @@ class Rules {
                    absl::StrCat("must be 0 (off) or above 1, not ", t.spike_factor(),
                                 ": half of all updates are above their median"));
     }
-    return AtLeast("train.weight_decay", t.weight_decay(), 0);
+    RETURN_IF_ERROR(AtLeast("train.weight_decay", t.weight_decay(), 0));
+    RETURN_IF_ERROR(OneOf("train.optimizer_state", t.optimizer_state(), {"fp32", "bf16", "8bit"}));
+    RETURN_IF_ERROR(OneOf("train.activation_checkpointing", t.activation_checkpointing(),
+                          {"auto", "none", "full"}));
+    RETURN_IF_ERROR(AtLeast("train.token_budget", static_cast<double>(t.token_budget()), 0));
+    return Lora();
+  }
+
+  absl::Status Lora() const {
+    const v1::LoraConfig& lora = c_.train().lora();
+    RETURN_IF_ERROR(AtLeast("train.lora.rank", lora.rank(), 0));
+    RETURN_IF_ERROR(Positive("train.lora.alpha", lora.alpha()));
+    for (const std::string& target : lora.targets()) {
+      RETURN_IF_ERROR(
+          OneOf("train.lora.targets", target,
+                {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}));
+    }
+    if (lora.rank() > 0 && lora.targets().empty()) {
+      return Wrong("train.lora.targets", "is empty: adapters need a matrix to adapt");
+    }
+    return absl::OkStatus();
   }
 
   absl::Status Loss() const {

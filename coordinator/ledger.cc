@@ -192,6 +192,21 @@ v1::GrpoSettings SettingsOf(const CampaignPlan& plan) {
 
 }  // namespace
 
+v1::LoadCheckpointRequest BuildLoad(const CampaignPlan& plan, const std::string& path) {
+  const v1::TrainConfig& train = plan.campaign.train();
+  v1::LoadCheckpointRequest request;
+  request.set_path(path);
+  request.set_campaign_id(plan.campaign_id);
+  v1::LearnerSettings* learner = request.mutable_learner();
+  learner->set_optimizer_state(train.optimizer_state());
+  learner->set_activation_checkpointing(train.activation_checkpointing());
+  learner->set_token_budget(train.token_budget());
+  learner->mutable_lora()->set_rank(train.lora().rank());
+  learner->mutable_lora()->set_alpha(train.lora().alpha());
+  *learner->mutable_lora()->mutable_targets() = train.lora().targets();
+  return request;
+}
+
 v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const Ledger& ledger) {
   const int64_t position = ledger.position() + 1;
   const v1::TrainConfig& train = plan.campaign.train();

@@ -90,6 +90,9 @@ class Ledger {
   std::map<std::pair<std::string, std::string>, v1::Calibration> calibrations_;
 };
 
+// Loads `path` as the policy of this campaign, to learn as it says.
+v1::LoadCheckpointRequest BuildLoad(const CampaignPlan& plan, const std::string& path);
+
 // The update that ends the step (or warm-up batch) under way; a pure function of plan and ledger.
 // For GRPO every rollout must have its verdict.
 v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const Ledger& ledger);

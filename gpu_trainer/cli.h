@@ -1,4 +1,5 @@
-// The sub-commands of whet-trainer that need no server: tokenize, score, generate.
+// The sub-commands of whet-trainer that need no server: tokenize, score, generate, benchmark,
+// profile.
 #ifndef WHETSTONE_GPU_TRAINER_CLI_H_
 #define WHETSTONE_GPU_TRAINER_CLI_H_
 

@@ -52,10 +52,14 @@ void AddComputeOptions(CLI::App* command, ComputeOptions* options) {
       ->capture_default_str();
 }
 
+absl::StatusOr<torch::Device> ApplyComputeOptions(const ComputeOptions& options) {
+  if (options.threads > 0) torch::set_num_threads(options.threads);
+  return ParseDevice(options.device);
+}
+
 absl::StatusOr<std::unique_ptr<LoadedModel>> LoadModel(const std::string& directory,
                                                        const ComputeOptions& options) {
-  if (options.threads > 0) torch::set_num_threads(options.threads);
-  ASSIGN_OR_RETURN(const torch::Device device, ParseDevice(options.device));
+  ASSIGN_OR_RETURN(const torch::Device device, ApplyComputeOptions(options));
   auto model = std::make_unique<LoadedModel>();
   ASSIGN_OR_RETURN(model->config, LoadModelConfig(directory));
   ASSIGN_OR_RETURN(model->tokenizer, Tokenizer::Load(directory));
@@ -139,6 +143,8 @@ void AddModelCommands(CLI::App& app, int* exit_code) {
   AddTokenizeCommand(app, exit_code);
   AddScoreCommand(app, exit_code);
   AddGenerateCommand(app, exit_code);
+  AddBenchmarkCommand(app, exit_code);
+  AddProfileCommand(app, exit_code);
 }
 
 }  // namespace whetstone

@@ -32,6 +32,9 @@ struct ComputeOptions {
 // Adds --dtype, --device and --threads.
 void AddComputeOptions(CLI::App* command, ComputeOptions* options);
 
+// Sets the number of threads; returns where to compute.
+absl::StatusOr<torch::Device> ApplyComputeOptions(const ComputeOptions& options);
+
 // A model in memory. Not movable: other objects borrow its parts.
 struct LoadedModel {
   ModelConfig config;
@@ -60,6 +63,8 @@ void PrintLine(const nlohmann::ordered_json& value);
 
 void AddTokenizeCommand(CLI::App& app, int* exit_code);
 void AddScoreCommand(CLI::App& app, int* exit_code);
+void AddBenchmarkCommand(CLI::App& app, int* exit_code);
+void AddProfileCommand(CLI::App& app, int* exit_code);
 void AddGenerateCommand(CLI::App& app, int* exit_code);
 
 }  // namespace whetstone

@@ -3,10 +3,12 @@
 
 #include "gpu_trainer/cli.h"
 #include "gpu_trainer/passive_threads.h"
+#include "gpu_trainer/reuse_memory.h"
 #include "gpu_trainer/serve.h"
 
 int main(int argc, char** argv) {
   whetstone::WaitPassively(argv);
+  whetstone::ReuseTensorMemory();
   CLI::App app{"Whetstone's trainer: generates candidates and learns from their verdicts"};
   app.set_version_flag("--version", WHETSTONE_VERSION);
   app.require_subcommand(1);

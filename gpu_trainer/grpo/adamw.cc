@@ -4,50 +4,210 @@
 
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
+#include "gpu_trainer/grpo/optimizer_kernels.h"
 #include "gpu_trainer/grpo/raw.h"
-#include "gpu_trainer/grpo/row_kernels.h"
 
 namespace whetstone {
 namespace {
 
 constexpr int64_t kGrain = 1 << 16;
+// Numbers that are unpacked at a time, in whole blocks of 8 bits; three such buffers fit the cache.
+constexpr int64_t kRun = 4 * kernels::kBlock;
 
-void StepOnDevice(const kernels::AdamWStep& step, const torch::Tensor& gradient,
-                  torch::Tensor moment1, torch::Tensor moment2, torch::Tensor master) {
-  const torch::Tensor g = gradient * step.gradient_scale;
-  moment1.mul_(step.beta1).add_(g, 1 - step.beta1);
-  moment2.mul_(step.beta2).addcmul_(g, g, 1 - step.beta2);
+torch::Tensor JoinMaster(const torch::Tensor& weight, const torch::Tensor& low) {
+  const torch::Tensor high = weight.view(torch::kShort).to(torch::kInt);
+  return high.bitwise_left_shift(16).add_(low.to(torch::kInt)).view(torch::kFloat);
+}
+
+void SplitMaster(const torch::Tensor& master, torch::Tensor weight, torch::Tensor low) {
+  const torch::Tensor bits = master.view(torch::kInt);
+  // Arithmetic shift; what wraps around in the top bit is cut off with it.
+  const torch::Tensor high = bits.add(0x8000).bitwise_right_shift(16);
+  weight.view(torch::kShort).copy_(high);
+  low.copy_(bits - high.bitwise_left_shift(16));
+}
+
+void StepOnDevice(const kernels::AdamWStep& step, torch::Tensor gradient, torch::Tensor moment1,
+                  torch::Tensor moment2, torch::Tensor weight, torch::Tensor low) {
+  torch::Tensor master = low.defined() ? JoinMaster(weight, low) : weight;
+  gradient.mul_(step.gradient_scale);
+  moment1.mul_(step.beta1).add_(gradient, 1 - step.beta1);
+  moment2.mul_(step.beta2).addcmul_(gradient, gradient, 1 - step.beta2);
   master.mul_(1 - step.decay)
       .addcdiv_(moment1, moment2.sqrt().div_(step.sqrt_correction2).add_(step.eps),
                 -step.lr / step.correction1);
+  if (low.defined()) SplitMaster(master, weight, low);
+  gradient.zero_();
+}
+
+// Another for each tensor, moment and step.
+uint32_t RoundingSeed(int64_t step, size_t parameter, int moment) {
+  return kernels::Hash(kernels::Hash(static_cast<uint32_t>(step)) +
+                       2 * static_cast<uint32_t>(parameter) + static_cast<uint32_t>(moment));
 }
 
 }  // namespace
 
-AdamW::AdamW(const ModelConfig& config, const Weights& weights)
-    : masters_(EmptyWeights(config, torch::kFloat, weights.device())),
-      moments1_(EmptyWeights(config, torch::kFloat, weights.device())),
-      moments2_(EmptyWeights(config, torch::kFloat, weights.device())) {
-  const auto from = weights.Named();
-  const auto to = masters_.Named();
-  for (size_t i = 0; i < to.size(); ++i) to[i].second.detach().copy_(from[i].second);
+const char* NameOf(MomentType type) {
+  switch (type) {
+    case MomentType::kFp32:
+      return "fp32";
+    case MomentType::kBf16:
+      return "bf16";
+    case MomentType::kEightBit:
+      return "8bit";
+  }
+  return "?";
+}
+
+// Unpacks a run of one parameter's state, steps, packs it again. For one thread.
+class AdamW::BlockStep {
+ public:
+  BlockStep(const kernels::AdamWStep& step, const Parameter& p, MomentType type, int64_t steps,
+            size_t index)
+      : step_(step),
+        p_(p),
+        type_(type),
+        seed1_(RoundingSeed(steps, index, 0)),
+        seed2_(RoundingSeed(steps, index, 1)) {}
+
+  // [begin, begin + n), begin a multiple of kernels::kBlock, n <= kRun.
+  void operator()(float* gradient, int64_t begin, int64_t n) {
+    float* const m = Unpack(p_.moment1, /*is_signed=*/true, begin, n, m_);
+    float* const v = Unpack(p_.moment2, /*is_signed=*/false, begin, n, v_);
+    float* master = master_;
+    if (p_.low.defined()) {
+      kernels::Optimizer().join_master(Raw<uint16_t>(p_.weight) + begin, Low() + begin, n, master);
+    } else {
+      master = Raw<float>(p_.weight) + begin;
+    }
+    kernels::Optimizer().adamw(step_, n, gradient + begin, m, v, master);
+    if (p_.low.defined()) {
+      kernels::Optimizer().split_master(master, n, Raw<uint16_t>(p_.weight) + begin, Low() + begin);
+    }
+    Pack(m, p_.moment1, /*is_signed=*/true, begin, n, seed1_);
+    Pack(v, p_.moment2, /*is_signed=*/false, begin, n, seed2_);
+  }
+
+ private:
+  int16_t* Low() const { return p_.low.data_ptr<int16_t>(); }
+
+  float* Unpack(const Moment& moment, bool is_signed, int64_t begin, int64_t n,
+                float* buffer) const {
+    switch (type_) {
+      case MomentType::kFp32:
+        return Raw<float>(moment.values) + begin;
+      case MomentType::kBf16:
+        kernels::Optimizer().from_bf16(Raw<uint16_t>(moment.values) + begin, n, buffer);
+        return buffer;
+      case MomentType::kEightBit:
+        for (int64_t i = 0; i < n; i += kernels::kBlock) {
+          const int64_t count = std::min(kernels::kBlock, n - i);
+          kernels::FromEightBits(moment.values.data_ptr<uint8_t>() + begin + i,
+                                 Raw<float>(moment.scales)[(begin + i) / kernels::kBlock], count,
+                                 is_signed, buffer + i);
+        }
+        if (!is_signed) {
+          for (int64_t i = 0; i < n; ++i) buffer[i] *= buffer[i];
+        }
+        return buffer;
+    }
+    return buffer;
+  }
+
+  void Pack(float* x, const Moment& moment, bool is_signed, int64_t begin, int64_t n,
+            uint32_t seed) const {
+    if (type_ == MomentType::kBf16) {
+      kernels::Optimizer().to_bf16(x, n, seed, begin, Raw<uint16_t>(moment.values) + begin);
+    }
+    if (type_ != MomentType::kEightBit) return;
+    if (!is_signed) {
+      for (int64_t i = 0; i < n; ++i) x[i] = std::sqrt(x[i]);
+    }
+    for (int64_t i = 0; i < n; i += kernels::kBlock) {
+      Raw<float>(moment.scales)[(begin + i) / kernels::kBlock] =
+          kernels::ToEightBits(x + i, std::min(kernels::kBlock, n - i), is_signed, seed, begin + i,
+                               moment.values.data_ptr<uint8_t>() + begin + i);
+    }
+  }
+
+  const kernels::AdamWStep& step_;
+  const Parameter& p_;
+  const MomentType type_;
+  const uint32_t seed1_, seed2_;
+  float m_[kRun], v_[kRun], master_[kRun];
+};
+
+AdamW::Moment AdamW::MakeMoment(const torch::Tensor& weight) const {
+  const auto make = [&](torch::ScalarType dtype) {
+    return torch::empty(weight.sizes(), weight.options().dtype(dtype));
+  };
+  switch (type_) {
+    case MomentType::kFp32:
+      return {make(torch::kFloat), {}};
+    case MomentType::kBf16:
+      return {make(torch::kBFloat16), {}};
+    case MomentType::kEightBit:
+      return {make(torch::kByte),
+              torch::empty({(weight.numel() + kernels::kBlock - 1) / kernels::kBlock})};
+  }
+  return {};
+}
+
+AdamW::AdamW(NamedTensors parameters, MomentType type) : type_(type) {
+  for (auto& [name, weight] : parameters) {
+    TORCH_CHECK(weight.is_cpu() || type == MomentType::kFp32, "optimizer state ", NameOf(type),
+                " is for weights on the CPU");
+    Parameter p{.name = std::move(name),
+                .weight = weight,
+                .low = {},
+                .moment1 = MakeMoment(weight),
+                .moment2 = MakeMoment(weight)};
+    if (weight.scalar_type() == torch::kBFloat16) {
+      p.low = torch::zeros(weight.sizes(), weight.options().dtype(torch::kShort));
+    }
+    parameters_.push_back(std::move(p));
+  }
   Reset();
 }
 
 void AdamW::Reset() {
-  Clear(moments1_);
-  Clear(moments2_);
+  torch::NoGradGuard no_grad;
+  for (Parameter& p : parameters_) {
+    for (Moment* moment : {&p.moment1, &p.moment2}) {
+      moment->values.zero_();
+      // In 8 bits a scale of 0 makes every code 0.
+      if (moment->scales.defined()) moment->scales.zero_();
+    }
+  }
   steps_ = 0;
 }
 
-void AdamW::CopyMastersTo(Weights& weights) const {
-  const auto from = masters_.Named();
-  const auto to = weights.Named();
-  for (size_t i = 0; i < to.size(); ++i) to[i].second.detach().copy_(from[i].second);
+NamedTensors AdamW::State() const {
+  NamedTensors state;
+  for (const Parameter& p : parameters_) {
+    if (p.low.defined()) state.emplace_back(absl::StrCat("low.", p.name), p.low);
+    state.emplace_back(absl::StrCat("moment1.", p.name), p.moment1.values);
+    state.emplace_back(absl::StrCat("moment2.", p.name), p.moment2.values);
+    if (type_ != MomentType::kEightBit) continue;
+    state.emplace_back(absl::StrCat("scale1.", p.name), p.moment1.scales);
+    state.emplace_back(absl::StrCat("scale2.", p.name), p.moment2.scales);
+  }
+  return state;
 }
 
-void AdamW::Step(const AdamWSettings& settings, double gradient_scale, const Weights& gradients,
-                 Weights& weights) {
+NamedTensors AdamW::Masters() const {
+  NamedTensors masters;
+  for (const Parameter& p : parameters_) {
+    masters.emplace_back(p.name, p.low.defined() ? JoinMaster(p.weight, p.low) : p.weight.clone());
+  }
+  return masters;
+}
+
+void AdamW::Step(const AdamWSettings& settings, double gradient_scale,
+                 const NamedTensors& gradients) {
+  torch::NoGradGuard no_grad;
   ++steps_;
   const double t = static_cast<double>(steps_);
   kernels::AdamWStep step{
@@ -59,29 +219,28 @@ void AdamW::Step(const AdamWSettings& settings, double gradient_scale, const Wei
       .decay = 0,
       .correction1 = static_cast<float>(1 - std::pow(settings.beta1, t)),
       .sqrt_correction2 = static_cast<float>(std::sqrt(1 - std::pow(settings.beta2, t)))};
-  const auto named = weights.Named();
-  const auto g = gradients.Named(), m = moments1_.Named(), v = moments2_.Named(),
-             w = masters_.Named();
-  for (size_t i = 0; i < named.size(); ++i) {
-    torch::Tensor weight = named[i].second;
-    step.decay = weight.dim() > 1 ? static_cast<float>(settings.lr * settings.weight_decay) : 0.0f;
-    if (!weight.is_cpu()) {
-      StepOnDevice(step, g[i].second, m[i].second, v[i].second, w[i].second);
-      weight.copy_(w[i].second);
+  TORCH_CHECK(gradients.size() == parameters_.size(), "AdamW: a gradient for each parameter");
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const Parameter& p = parameters_[i];
+    const torch::Tensor gradient = gradients[i].second;
+    step.decay =
+        p.weight.dim() > 1 ? static_cast<float>(settings.lr * settings.weight_decay) : 0.0f;
+    if (!p.weight.is_cpu()) {
+      StepOnDevice(step, gradient, p.moment1.values, p.moment2.values, p.weight, p.low);
       continue;
     }
-    DispatchCompute(weight, [&]<typename T>() {
-      at::parallel_for(0, weight.numel(), kGrain, [&](int64_t begin, int64_t end) {
-        kernels::Row<T>().adamw(step, Raw<float>(g[i].second) + begin, end - begin,
-                                Raw<float>(m[i].second) + begin, Raw<float>(v[i].second) + begin,
-                                Raw<float>(w[i].second) + begin, Raw<T>(weight) + begin);
-      });
+    const int64_t n = p.weight.numel(), runs = (n + kRun - 1) / kRun;
+    at::parallel_for(0, runs, kGrain / kRun, [&](int64_t first, int64_t end) {
+      BlockStep block(step, p, type_, steps_, i);
+      for (int64_t run = first; run < end; ++run) {
+        block(Raw<float>(gradient), run * kRun, std::min(kRun, n - run * kRun));
+      }
     });
   }
 }
 
-void Clear(Weights& tensors) {
-  for (const auto& [name, tensor] : tensors.Named()) tensor.detach().zero_();
+void Clear(const NamedTensors& tensors) {
+  for (const auto& [name, tensor] : tensors) tensor.detach().zero_();
 }
 
 }  // namespace whetstone

@@ -1,20 +1,37 @@
-// AdamW with fp32 state over weights of any compute type.
+// AdamW with fp32 masters over weights of any compute type, and moments in fp32, bf16 or 8 bits.
 //
 // The fp32 master is the truth; the weights that compute are its rounded copy. bf16 alone would
-// lose most updates: a step of 2e-5 changes 4 % of a 135M model's bf16 weights.
+// lose most updates: a step of 2e-5 changes 4 % of a 135M model's bf16 weights. The master is not
+// stored beside a bf16 weight: the weight and 16 more bits are the master (optimizer_kernels.h).
 //
-//   AdamW optimizer(config, weights);              // masters = weights, moments = 0
-//   optimizer.Step(settings, scale, gradients, weights);
+//   AdamW optimizer(weights.Named(), MomentType::kFp32);   // masters = weights, moments = 0
+//   optimizer.Step(settings, scale, gradients.Named());
 //
-// Not thread-safe. Memory: 12 bytes a parameter.
+// Bytes a parameter besides the weight itself (2 in bf16) and its gradient (4):
+//
+//   moments   fp32   bf16   8 bits
+//   bf16        10      6        4
+//   fp32         8      4        2
+//
+// bf16 moments are rounded stochastically, else a second moment with beta2 = 0.999 would stand
+// still; so is the second moment in 8 bits (block-wise dynamic, arXiv 2110.02861), of which the
+// root is stored: one that is small beside its block's largest does not vanish under eps.
+// Everything is a function of the state alone: a resumed optimizer goes on bit for bit.
+//
+// Not thread-safe.
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_ADAMW_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_ADAMW_H_
 
 #include <torch/torch.h>
 
-#include "gpu_trainer/model/weights.h"
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace whetstone {
+
+// Handles: they share storage with what they name.
+using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
 
 struct AdamWSettings {
   double lr = 1e-5;
@@ -24,36 +41,55 @@ struct AdamWSettings {
   double weight_decay = 0;  // matrices only, never norms and biases
 };
 
+enum class MomentType { kFp32, kBf16, kEightBit };
+// "fp32", "bf16", "8bit": train.optimizer_state.
+const char* NameOf(MomentType type);
+
 class AdamW {
  public:
-  AdamW(const ModelConfig& config, const Weights& weights);
+  // `parameters`, contiguous, float or bf16, are updated in place; never replace their tensors.
+  // kBf16 and kEightBit: on the CPU only.
+  AdamW(NamedTensors parameters, MomentType type);
 
-  // gradients: fp32, like EmptyWeights(config, kFloat); each is multiplied by `gradient_scale`
-  // first. Writes the new weights into `weights` in place.
-  void Step(const AdamWSettings& settings, double gradient_scale, const Weights& gradients,
-            Weights& weights);
+  // gradients: fp32, in the order of the parameters; each is multiplied by `gradient_scale` first,
+  // and set to zero afterwards.
+  void Step(const AdamWSettings& settings, double gradient_scale, const NamedTensors& gradients);
 
   // Forgets moments and step count (a new phase begins), keeps the masters.
   void Reset();
 
-  // The state, for checkpoints. After writing into masters call CopyMastersTo.
-  Weights& masters() { return masters_; }
-  Weights& moments1() { return moments1_; }
-  Weights& moments2() { return moments2_; }
-  const Weights& masters() const { return masters_; }
-  const Weights& moments1() const { return moments1_; }
-  const Weights& moments2() const { return moments2_; }
+  // All that must be saved besides the parameters themselves, as it is stored: "low.NAME" i16 (of
+  // bf16 parameters), "moment1.NAME", "moment2.NAME", and in 8 bits "scale1.NAME", "scale2.NAME".
+  // Writing into them restores it.
+  NamedTensors State() const;
   int64_t steps() const { return steps_; }
   void set_steps(int64_t steps) { steps_ = steps; }
-  void CopyMastersTo(Weights& weights) const;
+
+  // fp32 copies of all masters, by parameter.
+  NamedTensors Masters() const;
 
  private:
-  Weights masters_, moments1_, moments2_;
+  struct Moment {
+    torch::Tensor values;  // like the parameter: f32, bf16 or u8
+    torch::Tensor scales;  // 8 bits: f32, one for each block
+  };
+  struct Parameter {
+    std::string name;
+    torch::Tensor weight;
+    torch::Tensor low;  // i16, of a bf16 weight
+    Moment moment1, moment2;
+  };
+  class BlockStep;
+
+  Moment MakeMoment(const torch::Tensor& weight) const;
+
+  const MomentType type_;
+  std::vector<Parameter> parameters_;
   int64_t steps_ = 0;
 };
 
 // Sets all to zero.
-void Clear(Weights& tensors);
+void Clear(const NamedTensors& tensors);
 
 }  // namespace whetstone
 

@@ -6,25 +6,18 @@
 #include <cmath>
 #include <utility>
 
+#include "gpu_trainer/grpo/attention_packed.h"
 #include "gpu_trainer/grpo/raw.h"
-#include "gpu_trainer/grpo/row_kernels.h"
-#include "gpu_trainer/ops/bf16.h"
 #include "gpu_trainer/ops/cpu.h"
-#include "gpu_trainer/ops/linear_avx512.h"
+#include "gpu_trainer/profile/step_profile.h"
 
 namespace whetstone {
 namespace {
 
-// Positions of one tile: its scores, 128 * R rows of f32, stay in the cache.
+// Positions of one tile.
 constexpr int64_t kTilePositions = 128;
 
-// Rows [begin, begin + rows) attend to the prefix's rows and causally to themselves.
-struct Run {
-  int64_t prefix_begin = 0;
-  int64_t prefix = 0;
-  int64_t begin = 0;
-  int64_t rows = 0;
-};
+using Run = AttentionRun;
 
 std::vector<Run> RunsOf(const std::vector<Block>& blocks) {
   std::vector<Run> runs;
@@ -43,38 +36,26 @@ std::vector<Run> RunsOf(const std::vector<Block>& blocks) {
   return runs;
 }
 
-// a [m, k] times b [n, k] transposed, f32 sums. Runs on the calling thread when that is one of
-// at::parallel_for's.
-torch::Tensor Products(const torch::Tensor& a, const torch::Tensor& b) {
-  if (!a.is_cpu() || !HasAvx512Kernels()) {
-    return torch::mm(a.to(torch::kFloat), b.to(torch::kFloat).t());
+// Of one product of queries with the keys they may see.
+double ProductFlops(const AttentionShape& shape, const std::vector<Run>& runs) {
+  double pairs = 0;
+  for (const Run& run : runs) {
+    const double rows = static_cast<double>(run.rows);
+    pairs += rows * static_cast<double>(run.prefix) + rows * (rows + 1) / 2;
   }
-  torch::Tensor y = torch::empty({a.size(0), b.size(0)}, a.options().dtype(torch::kFloat));
-  const auto run = [&]<typename T>(const T* /*tag*/) {
-    const LinearArgs<T, float> args = {static_cast<const T*>(a.const_data_ptr()),
-                                       static_cast<const T*>(b.const_data_ptr()),
-                                       nullptr,
-                                       y.data_ptr<float>(),
-                                       a.size(0),
-                                       b.size(0),
-                                       a.size(1)};
-    LinearColumns(args, 0, args.n);
-  };
-  if (a.scalar_type() == torch::kBFloat16) {
-    run(static_cast<const Bf16*>(nullptr));
-  } else {
-    run(static_cast<const float*>(nullptr));
-  }
-  return y;
+  return 2 * pairs * static_cast<double>(shape.heads * shape.head_dim);
 }
 
-// One run and kv head.
+// a [m, k] times b [n, k] transposed, f32 sums.
+torch::Tensor Products(const torch::Tensor& a, const torch::Tensor& b) {
+  return torch::mm(a.to(torch::kFloat), b.to(torch::kFloat).t());
+}
+
+// One run and kv head, by LibTorch's operators.
 class Task {
  public:
-  Task(const AttentionShape& shape, const Run& run, int64_t kv_head, const torch::Tensor& qkv,
-       bool plain)
-      : plain_(plain),
-        shape_(shape),
+  Task(const AttentionShape& shape, const Run& run, int64_t kv_head, const torch::Tensor& qkv)
+      : shape_(shape),
         run_(run),
         kv_head_(kv_head),
         r_(shape.heads / shape.kv_heads),
@@ -115,21 +96,10 @@ class Task {
   // The probabilities [M, n] of a tile's scores, in the compute type; stores their log sums.
   torch::Tensor Probabilities(const torch::Tensor& scores, int64_t first, int64_t end,
                               const AttentionResult& result) const {
-    const int64_t n = scores.size(1);
-    if (plain_) {
-      const torch::Tensor visible = Visible(scores, first);
-      const torch::Tensor log_sum = visible.logsumexp(-1);
-      LogSums(result, first, end).copy_(log_sum.view({end - first, r_}).t());
-      return (visible - log_sum.unsqueeze(1)).exp().to(qkv_.scalar_type());
-    }
-    torch::Tensor p = torch::empty(scores.sizes(), qkv_.options());
-    DispatchCompute(p, [&]<typename T>() {
-      for (int64_t i = 0; i < scores.size(0); ++i) {
-        LogSum(result, first, i) = kernels::Row<T>().attention_softmax(
-            Raw<float>(scores) + i * n, n, Valid(first, i), scale_, Raw<T>(p) + i * n);
-      }
-    });
-    return p;
+    const torch::Tensor visible = Visible(scores, first);
+    const torch::Tensor log_sum = visible.logsumexp(-1);
+    LogSums(result, first, end).copy_(log_sum.view({end - first, r_}).t());
+    return (visible - log_sum.unsqueeze(1)).exp().to(qkv_.scalar_type());
   }
 
   // The probabilities again, and the gradient of the scores, given that of the probabilities.
@@ -137,23 +107,10 @@ class Task {
                                                     const torch::Tensor& dp, int64_t first,
                                                     int64_t end,
                                                     const AttentionResult& forward) const {
-    const int64_t n = scores.size(1);
-    if (plain_) {
-      const torch::Tensor log_sum = LogSums(forward, first, end).t().reshape({-1, 1});
-      const torch::Tensor p = (Visible(scores, first) - log_sum).exp();
-      const torch::Tensor ds = p * (dp - (p * dp).sum(-1, /*keepdim=*/true)) * scale_;
-      return {p.to(qkv_.scalar_type()), ds.to(qkv_.scalar_type())};
-    }
-    torch::Tensor p = torch::empty(scores.sizes(), qkv_.options());
-    torch::Tensor ds = torch::empty(scores.sizes(), qkv_.options());
-    DispatchCompute(p, [&]<typename T>() {
-      for (int64_t i = 0; i < scores.size(0); ++i) {
-        kernels::Row<T>().attention_gradient(Raw<float>(scores) + i * n, Raw<float>(dp) + i * n, n,
-                                             Valid(first, i), scale_, LogSum(forward, first, i),
-                                             Raw<T>(p) + i * n, Raw<T>(ds) + i * n);
-      }
-    });
-    return {p, ds};
+    const torch::Tensor log_sum = LogSums(forward, first, end).t().reshape({-1, 1});
+    const torch::Tensor p = (Visible(scores, first) - log_sum).exp();
+    const torch::Tensor ds = p * (dp - (p * dp).sum(-1, /*keepdim=*/true)) * scale_;
+    return {p.to(qkv_.scalar_type()), ds.to(qkv_.scalar_type())};
   }
 
   // The scaled scores, minus infinity where a row may not look.
@@ -199,14 +156,6 @@ class Task {
     QueryColumns(x, first, end).copy_(rows.view({end - first, r_ * shape_.head_dim}));
   }
 
-  // Keys that row i of the tile may see.
-  int64_t Valid(int64_t first, int64_t i) const { return run_.prefix + first + i / r_ + 1; }
-  float& LogSum(const AttentionResult& result, int64_t first, int64_t i) const {
-    return result.log_sum.data_ptr<float>()[(kv_head_ * r_ + i % r_) * result.log_sum.size(1) +
-                                            run_.begin + first + i / r_];
-  }
-
-  const bool plain_;
   const AttentionShape& shape_;
   const Run run_;
   const int64_t kv_head_;
@@ -215,6 +164,27 @@ class Task {
   const torch::Tensor qkv_;
   const torch::Tensor keys_, values_;
 };
+
+// The same on plain memory, for a CPU with AVX-512.
+template <typename T>
+PackedAttention<T> PackedArgs(const AttentionShape& shape, const Run& run, int64_t kv_head,
+                              const torch::Tensor& qkv, const AttentionResult& result) {
+  PackedAttention<T> args;
+  args.run = run;
+  args.kv_head = kv_head;
+  args.heads = shape.heads;
+  args.kv_heads = shape.kv_heads;
+  args.head_dim = shape.head_dim;
+  args.total_rows = qkv.size(0);
+  args.qkv = Raw<T>(qkv);
+  args.out = Raw<T>(result.out);
+  args.log_sum = Raw<float>(result.log_sum);
+  return args;
+}
+
+bool UsePacked(const torch::Tensor& qkv, bool plain) {
+  return !plain && qkv.is_cpu() && HasAvx512Kernels();
+}
 
 // body(task, run, kv_head) for all of them, over the threads; in turn where a device computes.
 template <typename F>
@@ -233,12 +203,17 @@ void ForEachTask(const AttentionShape& shape, const std::vector<Run>& runs, bool
 
 AttentionResult AttentionForward(const AttentionShape& shape, const std::vector<Block>& blocks,
                                  const torch::Tensor& qkv, bool plain) {
+  const std::vector<Run> runs = RunsOf(blocks);
+  const PartScope scope(Part::kAttention, 2 * ProductFlops(shape, runs));
   AttentionResult result;
   result.out = torch::empty({qkv.size(0), shape.heads * shape.head_dim}, qkv.options());
   result.log_sum = torch::empty({shape.heads, qkv.size(0)}, qkv.options().dtype(torch::kFloat));
-  plain = plain || !qkv.is_cpu();
-  ForEachTask(shape, RunsOf(blocks), qkv.is_cpu(), [&](int64_t, const Run& run, int64_t kv_head) {
-    Task(shape, run, kv_head, qkv, plain).Forward(result);
+  const bool packed = UsePacked(qkv, plain);
+  ForEachTask(shape, runs, qkv.is_cpu(), [&](int64_t, const Run& run, int64_t kv_head) {
+    if (!packed) return Task(shape, run, kv_head, qkv).Forward(result);
+    DispatchCompute(qkv, [&]<typename T>() {
+      PackedAttentionForward(PackedArgs<T>(shape, run, kv_head, qkv, result));
+    });
   });
   return result;
 }
@@ -246,17 +221,30 @@ AttentionResult AttentionForward(const AttentionShape& shape, const std::vector<
 torch::Tensor AttentionBackward(const AttentionShape& shape, const std::vector<Block>& blocks,
                                 const torch::Tensor& qkv, const AttentionResult& forward,
                                 const torch::Tensor& dout, bool plain) {
-  plain = plain || !qkv.is_cpu();
+  const bool packed = UsePacked(qkv, plain);
   const int64_t d = shape.head_dim;
   const std::vector<Run> runs = RunsOf(blocks);
+  // The gradients of queries, keys, values and probabilities; the scores again is no useful work.
+  const PartScope scope(Part::kAttentionBackward, 4 * ProductFlops(shape, runs));
   torch::Tensor dqkv = torch::empty_like(qkv);
   // In f32: a prefix's keys and values collect gradients from every branch.
   torch::Tensor dkv =
       torch::zeros({qkv.size(0), 2, shape.kv_heads, d}, qkv.options().dtype(torch::kFloat));
   std::vector<torch::Tensor> of_prefix(runs.size() * shape.kv_heads);
   ForEachTask(shape, runs, qkv.is_cpu(), [&](int64_t task, const Run& run, int64_t kv_head) {
-    const torch::Tensor sums =
-        Task(shape, run, kv_head, qkv, plain).Backward(forward, dout, dqkv).view({-1, 2, d});
+    torch::Tensor sums;  // [prefix + rows, 2, D]
+    if (packed) {
+      sums = torch::empty({run.prefix + run.rows, 2, d}, torch::kFloat);
+      DispatchCompute(qkv, [&]<typename T>() {
+        PackedAttention<T> args = PackedArgs<T>(shape, run, kv_head, qkv, forward);
+        args.dout = Raw<T>(dout);
+        args.dqkv = Raw<T>(dqkv);
+        args.dkv = Raw<float>(sums);
+        PackedAttentionBackward(args);
+      });
+    } else {
+      sums = Task(shape, run, kv_head, qkv).Backward(forward, dout, dqkv).view({-1, 2, d});
+    }
     // A prefix's own run comes first; its rows are touched by nobody else until all are done.
     dkv.narrow(0, run.begin, run.rows)
         .select(2, kv_head)

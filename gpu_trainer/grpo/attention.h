@@ -2,11 +2,11 @@
 //
 // The work is cut into runs (a prefix over itself; a branch over its prefix and itself) times kv
 // heads; each is a task of its own. A task gathers its keys and values, the prefix's included (some
-// 30 KB: copying them costs far less than a second pass over the queries would), and takes the
-// queries 128 positions at a time, all query heads of the kv head together. Scores and their sums
-// are f32, probabilities are rounded to the compute type for the next product, as in
-// FlashAttention (Dao et al., arXiv 2205.14135), whose backward formulas these are. The order of
-// all additions is fixed, whatever the number of threads.
+// 30 KB: copying them costs far less than a second pass over the queries would), and takes a tile
+// of queries at a time, all query heads of the kv head together. Scores and their sums are f32,
+// probabilities are rounded to the compute type for the next product, as in FlashAttention (Dao et
+// al., arXiv 2205.14135), whose backward formulas these are. The order of all additions is fixed,
+// whatever the number of threads.
 //
 //   AttentionResult a = AttentionForward(shape, blocks, qkv);
 //   torch::Tensor dqkv = AttentionBackward(shape, blocks, qkv, a, dout);
@@ -34,8 +34,8 @@ struct AttentionResult {
   torch::Tensor log_sum;  // [H, T] f32: log sum exp of the scaled scores
 };
 
-// `plain`, below: LibTorch's operators in place of the hand loops, as on other devices than the
-// CPU.
+// `plain`, below: LibTorch's operators in place of own kernels (attention_packed.h), as on anything
+// but a CPU with AVX-512.
 
 // qkv [T, (H + 2K) * D]: rotated queries, rotated keys, values. Scores are scaled by 1 / sqrt(D).
 AttentionResult AttentionForward(const AttentionShape& shape, const std::vector<Block>& blocks,

@@ -1,13 +1,15 @@
 // The decoder's training pass: forward over packed trees, and a hand-written backward.
 //
 //   DecoderPass pass(config, weights);
-//   torch::Tensor hidden = pass.Forward(batch, /*for_backward=*/true);
+//   torch::Tensor hidden = pass.Forward(batch, DecoderPass::Keep::kAll);
 //   … HeadLoss(hidden, weights.lm_head, …, &gradient) …
 //   pass.Backward(gradient.hidden, gradients);
 //
 // No autograd: a layer keeps its input, qkv, attention output, middle residual and gate_up (14 KB a
 // token and layer for SmolLM2-135M) and recomputes norms and SwiGLU, and gradients go straight into
-// fp32 accumulators. As in generation the residual stream is fp32; what enters a matrix product is
+// fp32 accumulators. With Keep::kInputs a layer keeps its input alone (2 KB) and is computed once
+// more on the way back: a third more work, the same bits (activation checkpointing; Chen et al.,
+// arXiv 1604.06174). As in generation the residual stream is fp32; what enters a matrix product is
 // rounded to the compute type.
 // Not thread-safe. Borrows config and weights. Throws c10::Error.
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_DECODER_PASS_H_
@@ -18,6 +20,7 @@
 #include <vector>
 
 #include "gpu_trainer/grpo/attention.h"
+#include "gpu_trainer/grpo/lora.h"
 #include "gpu_trainer/grpo/packing.h"
 #include "gpu_trainer/grpo/train_ops.h"
 #include "gpu_trainer/model/config.h"
@@ -30,16 +33,19 @@ class DecoderPass {
  public:
   DecoderPass(const ModelConfig& config, const Weights& weights);
 
-  // The last hidden state after the final norm, [T, C] for the batch's T tokens. `for_backward`
-  // keeps what Backward needs until then.
-  torch::Tensor Forward(const PackedBatch& batch, bool for_backward);
+  // What is kept for Backward.
+  enum class Keep { kNothing, kInputs, kAll };
+
+  // The last hidden state after the final norm, [T, C] for the batch's T tokens.
+  torch::Tensor Forward(const PackedBatch& batch, Keep keep);
 
   // dhidden [T, C] of any dtype, the gradient of Forward's result. Adds to `gradients` (fp32,
-  // shaped like the weights) and frees what was kept.
-  void Backward(const torch::Tensor& dhidden, Weights& gradients);
+  // shaped like the weights; an undefined tensor: not wanted) and to those of `lora`, if any, and
+  // frees what was kept.
+  void Backward(const torch::Tensor& dhidden, Weights& gradients, Lora* lora = nullptr);
 
   // Bytes that Forward keeps for each token.
-  static int64_t KeptBytesPerToken(const ModelConfig& config, torch::ScalarType dtype);
+  static int64_t KeptBytesPerToken(const ModelConfig& config, torch::ScalarType dtype, Keep keep);
 
  private:
   struct Kept {
@@ -57,8 +63,8 @@ class DecoderPass {
   void NormAndRotate(const LayerWeights& w, torch::Tensor qkv) const;
   // x, dy and both results are the residual stream and its gradient, [T, C] f32.
   torch::Tensor LayerForward(const LayerWeights& w, const torch::Tensor& x, Kept* kept) const;
-  torch::Tensor LayerBackward(const LayerWeights& w, Kept kept, torch::Tensor dy,
-                              LayerWeights& gradients) const;
+  torch::Tensor LayerBackward(size_t l, Kept kept, torch::Tensor dy, LayerWeights& gradients,
+                              Lora* lora) const;
 
   const ModelConfig& config_;
   const Weights& weights_;

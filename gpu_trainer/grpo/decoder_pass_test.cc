@@ -43,14 +43,15 @@ struct Outcome {
   Weights gradients;
 };
 
-Outcome Run(const ModelConfig& config, const Weights& weights, const std::vector<Tree>& trees,
-            int64_t budget, double temperature, int64_t chunk_rows) {
+Outcome RunPass(const ModelConfig& config, const Weights& weights, const std::vector<Tree>& trees,
+                int64_t budget, double temperature, int64_t chunk_rows,
+                DecoderPass::Keep keep = DecoderPass::Keep::kAll) {
   Outcome outcome;
   outcome.gradients = EmptyWeights(config, torch::kFloat, torch::kCPU);
-  Clear(outcome.gradients);
+  Clear(outcome.gradients.Named());
   DecoderPass pass(config, weights);
   for (const PackedBatch& batch : Pack(trees, budget)) {
-    const torch::Tensor hidden = pass.Forward(batch, /*for_backward=*/true);
+    const torch::Tensor hidden = pass.Forward(batch, keep);
     HeadGradient gradient{.hidden = {}, .weight = outcome.gradients.lm_head};
     const HeadOutput out = HeadLoss(
         hidden, weights.lm_head, batch.targets, temperature,
@@ -104,7 +105,7 @@ void CompareWithReference(const ModelConfig& config, torch::ScalarType dtype, in
                           double temperature, int64_t chunk_rows, double tolerance) {
   const Weights weights = reference::TinyWeights(config, dtype);
   const std::vector<Tree> trees = MakeTrees(config.vocab);
-  const Outcome got = Run(config, weights, trees, budget, temperature, chunk_rows);
+  const Outcome got = RunPass(config, weights, trees, budget, temperature, chunk_rows);
   const Outcome want = RunReference(config, weights, trees, temperature);
   ASSERT_EQ(got.logprobs.size(), want.logprobs.size());
   double worst = 0;
@@ -153,6 +154,22 @@ TEST(DecoderPass, PackingAndChunkingDoNotMatter) {
   for (const int64_t budget : {1, 60, 100}) {
     for (const int64_t chunk_rows : {1, 7}) {
       CompareWithReference(reference::TinyConfig(), torch::kFloat, budget, 1, chunk_rows, kFp32);
+    }
+  }
+}
+
+// A layer that is computed twice gives the same bits as one that kept everything.
+TEST(DecoderPass, ActivationCheckpointingChangesNoBit) {
+  for (const auto dtype : {torch::kFloat, torch::kBFloat16}) {
+    const ModelConfig config = reference::TinyConfig(ModelFamily::kQwen3);
+    const Weights weights = reference::TinyWeights(config, dtype);
+    const std::vector<Tree> trees = MakeTrees(config.vocab);
+    const Outcome all = RunPass(config, weights, trees, 100, 1, 512);
+    const Outcome inputs = RunPass(config, weights, trees, 100, 1, 512, DecoderPass::Keep::kInputs);
+    EXPECT_EQ(all.logprobs, inputs.logprobs);
+    const auto want = all.gradients.Named(), got = inputs.gradients.Named();
+    for (size_t i = 0; i < want.size(); ++i) {
+      EXPECT_TRUE(torch::equal(got[i].second, want[i].second)) << want[i].first;
     }
   }
 }

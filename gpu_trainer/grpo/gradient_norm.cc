@@ -6,8 +6,8 @@
 #include <cmath>
 #include <vector>
 
+#include "gpu_trainer/grpo/optimizer_kernels.h"
 #include "gpu_trainer/grpo/raw.h"
-#include "gpu_trainer/grpo/row_kernels.h"
 
 namespace whetstone {
 namespace {
@@ -40,10 +40,10 @@ std::string LayerOf(const std::string& name) {
 
 }  // namespace
 
-GradientSize MeasureGradients(const Weights& gradients, bool by_layer) {
+GradientSize MeasureGradients(const NamedTensors& gradients, bool by_layer) {
   GradientSize size;
   double total = 0;
-  for (const auto& [name, tensor] : gradients.Named()) {
+  for (const auto& [name, tensor] : gradients) {
     const double squares = SumOfSquares(tensor);
     total += squares;
     if (by_layer) size.layers[LayerOf(name)] += squares;

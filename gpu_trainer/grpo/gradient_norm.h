@@ -1,6 +1,6 @@
 // The size of a step's gradients, and which of them is not a number.
 //
-//   GradientSize size = MeasureGradients(gradients, /*by_layer=*/true);
+//   GradientSize size = MeasureGradients(gradients.Named(), /*by_layer=*/true);
 //   if (!size.culprit.empty()) … "the gradient of layers.3.down is not finite" …
 //   size.total; size.layers["layers.3"]
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_GRADIENT_NORM_H_
@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 
+#include "gpu_trainer/grpo/adamw.h"
 #include "gpu_trainer/model/weights.h"
 
 namespace whetstone {
@@ -24,7 +25,7 @@ struct GradientSize {
 };
 
 // gradients: fp32. Summed in double and in an order that does not depend on the number of threads.
-GradientSize MeasureGradients(const Weights& gradients, bool by_layer);
+GradientSize MeasureGradients(const NamedTensors& gradients, bool by_layer);
 
 // The first of `weights` that holds a number which is not finite; empty: none. Slow; for telling
 // why, once something is wrong.

@@ -8,28 +8,44 @@
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "gpu_trainer/grpo/grpo_batch.h"
+#include "gpu_trainer/profile/memory.h"
+#include "gpu_trainer/profile/step_profile.h"
 
 namespace whetstone {
-namespace {
-
-constexpr int64_t kActivationBytes = int64_t{3} << 29;  // 1.5 GiB
-
-int64_t DefaultBudget(const ModelConfig& config, torch::ScalarType dtype) {
-  return std::clamp<int64_t>(kActivationBytes / DecoderPass::KeptBytesPerToken(config, dtype), 256,
-                             16384);
-}
-
-}  // namespace
 
 Learner::Learner(const ModelConfig& config, Weights& weights, const LearnerOptions& options)
     : config_(config),
       weights_(weights),
-      token_budget_(options.token_budget > 0 ? options.token_budget
-                                             : DefaultBudget(config, weights.dtype())),
       pass_(config, weights),
-      gradients_(EmptyWeights(config, torch::kFloat, weights.device())),
-      optimizer_(config, weights) {
-  Clear(gradients_);
+      lora_(options.lora.rank > 0 ? std::make_unique<Lora>(config, weights, options.lora)
+                                  : nullptr),
+      gradients_(lora_ == nullptr ? EmptyWeights(config, torch::kFloat, weights.device())
+                                  : Weights()),
+      optimizer_(lora_ == nullptr ? weights.Named() : lora_->parameters(), options.optimizer_state),
+      budget_(config, weights.dtype(), options.token_budget, options.activation_checkpointing,
+              FreeMemoryBytes()) {
+  gradients_.layers.resize(weights.layers.size());
+  Clear(Gradients());
+}
+
+NamedTensors Learner::Gradients() const {
+  return lora_ == nullptr ? gradients_.Named() : lora_->gradients();
+}
+
+NamedTensors Learner::State() const {
+  NamedTensors state = optimizer_.State();
+  if (lora_ == nullptr) return state;
+  for (auto& entry : lora_->State()) state.push_back(std::move(entry));
+  return state;
+}
+
+void Learner::StateWasRestored() {
+  if (lora_ != nullptr) lora_->Merge();
+}
+
+void Learner::StartStep() {
+  if (!gradients_are_zero_) Clear(Gradients());
+  gradients_are_zero_ = false;
 }
 
 absl::Status Learner::CheckSettings(const StepSettings& s) {
@@ -63,18 +79,20 @@ HeadOutput Learner::RunBatch(const PackedBatch& batch, double temperature,
                              const std::function<void(const HeadOutput&)>& before) {
   torch::NoGradGuard no_grad;
   const bool learn = objective != nullptr;
-  const torch::Tensor hidden = pass_.Forward(batch, learn);
+  const torch::Tensor hidden =
+      pass_.Forward(batch, learn ? budget_.keep() : DecoderPass::Keep::kNothing);
   if (before) before(HeadLoss(hidden, weights_.lm_head, batch.targets, temperature));
   HeadGradient gradient{.hidden = {}, .weight = gradients_.lm_head};
   HeadOutput out = HeadLoss(hidden, weights_.lm_head, batch.targets, temperature, objective,
                             learn ? &gradient : nullptr);
-  if (learn) pass_.Backward(gradient.hidden, gradients_);
+  if (learn) pass_.Backward(gradient.hidden, gradients_, lora_.get());
   return out;
 }
 
 std::string Learner::ApplyGradients(const StepSettings& settings, double loss, bool supervised,
                                     GradientSize* size) {
-  *size = MeasureGradients(gradients_, settings.grad_norm_per_layer);
+  const PartScope scope(Part::kOptimizer);
+  *size = MeasureGradients(Gradients(), settings.grad_norm_per_layer);
   if (!std::isfinite(loss) || !size->culprit.empty()) {
     const std::string weight = FirstNotFinite(weights_);
     return absl::StrCat(std::isfinite(loss) ? "" : absl::StrCat("the loss is ", loss, "; "),
@@ -93,7 +111,9 @@ std::string Learner::ApplyGradients(const StepSettings& settings, double loss, b
   const double scale = settings.max_grad_norm > 0 && size->total > settings.max_grad_norm
                            ? settings.max_grad_norm / size->total
                            : 1.0;
-  optimizer_.Step(settings.adamw, scale, gradients_, weights_);
+  optimizer_.Step(settings.adamw, scale, Gradients());
+  gradients_are_zero_ = true;
+  if (lora_ != nullptr) lora_->Merge();
   return "";
 }
 
@@ -134,11 +154,11 @@ absl::StatusOr<UpdateResult> Learner::Supervised(const std::vector<LearnedSequen
   if (sequences.empty()) return absl::InvalidArgumentError("a supervised batch without examples");
 
   UpdateResult result;
-  Clear(gradients_);
+  StartStep();
   double loss = 0, entropy_sum = 0;
   int64_t packed_tokens = 0;
   const double weight = 1.0 / static_cast<double>(learned);
-  for (const PackedBatch& packed : Pack(ShareCommonPrefix(sequences), token_budget_)) {
+  for (const PackedBatch& packed : budget_.PackTrees(ShareCommonPrefix(sequences))) {
     packed_tokens += static_cast<int64_t>(packed.ids.size());
     RunBatch(packed, /*temperature=*/1.0, [&](size_t, float logprob, float entropy) {
       loss -= weight * logprob;

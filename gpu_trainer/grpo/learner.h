@@ -19,15 +19,18 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "gpu_trainer/grpo/activation_budget.h"
 #include "gpu_trainer/grpo/adamw.h"
 #include "gpu_trainer/grpo/decoder_pass.h"
 #include "gpu_trainer/grpo/gradient_norm.h"
 #include "gpu_trainer/grpo/head_loss.h"
+#include "gpu_trainer/grpo/lora.h"
 #include "gpu_trainer/grpo/packing.h"
 #include "gpu_trainer/grpo/spike_guard.h"
 #include "whetstone/v1/trainer.pb.h"
@@ -35,9 +38,11 @@
 namespace whetstone {
 
 struct LearnerOptions {
-  // Packed tokens of one micro-batch. 0: as many as keep about 1.5 GiB of activations, a function
-  // of the model's shape alone.
+  // Packed tokens of one micro-batch; 0: see ActivationBudget.
   int64_t token_budget = 0;
+  ActivationCheckpointing activation_checkpointing = ActivationCheckpointing::kAuto;
+  MomentType optimizer_state = MomentType::kFp32;
+  LoraSettings lora = {};  // must pass CheckLora; rank 0: all weights learn
 };
 
 struct StepSettings {
@@ -89,7 +94,12 @@ class Learner {
   const SpikeGuard& spike_guard() const { return spike_guard_; }
   AdamW& optimizer() { return optimizer_; }
   const AdamW& optimizer() const { return optimizer_; }
-  int64_t token_budget() const { return token_budget_; }
+  // The adapters, if only they learn.
+  const Lora* lora() const { return lora_.get(); }
+
+  // All that must be saved besides the weights, and how to go on after writing into it.
+  NamedTensors State() const;
+  void StateWasRestored();
 
  private:
   class Stopwatch {
@@ -107,6 +117,10 @@ class Learner {
   // `before`, if any, gets the whole batch's log-probabilities before the objective is first asked.
   HeadOutput RunBatch(const PackedBatch& batch, double temperature, const TokenObjective& objective,
                       const std::function<void(const HeadOutput&)>& before = nullptr);
+  // Those of all that learns.
+  NamedTensors Gradients() const;
+  // Gradients may be summed from here on. They are zero: the last step left them so, or it failed.
+  void StartStep();
   // Norm, spike guard, clipping, AdamW. Empty, or why the step was skipped. `supervised`: the loss
   // has a scale of its own, so that it can spike.
   std::string ApplyGradients(const StepSettings& settings, double loss, bool supervised,
@@ -120,11 +134,13 @@ class Learner {
 
   const ModelConfig& config_;
   Weights& weights_;
-  int64_t token_budget_;
   DecoderPass pass_;
-  Weights gradients_;  // fp32, zero between updates
+  std::unique_ptr<Lora> lora_;
+  Weights gradients_;  // fp32; undefined tensors where only adapters learn
+  bool gradients_are_zero_ = true;
   AdamW optimizer_;
   SpikeGuard spike_guard_;
+  const ActivationBudget budget_;  // last: it looks at the memory that all the others left
 };
 
 }  // namespace whetstone

@@ -70,17 +70,17 @@ absl::StatusOr<UpdateResult> Learner::Grpo(const v1::GrpoBatch& batch, const Ste
   if (plan.loss.kl_beta > 0) reference_pass.emplace(reference->config, reference->weights);
   for (size_t m = 0; m < steps; ++m) {
     PackedStep& step = packed_steps[m];
-    step.packed = Pack(dealt.minibatches[m].trees, token_budget_);
+    step.packed = budget_.PackTrees(dealt.minibatches[m].trees);
     for (const PackedBatch& packed : step.packed) {
       packed_tokens += static_cast<int64_t>(packed.ids.size());
       learned_tokens += static_cast<int64_t>(packed.targets.size());
       if (m > 0) step.old.push_back(RunBatch(packed, plan.temperature, nullptr).logprobs);
       if (reference_pass.has_value()) {
         torch::NoGradGuard no_grad;
-        step.reference.push_back(HeadLoss(reference_pass->Forward(packed, /*for_backward=*/false),
-                                          reference->weights.lm_head, packed.targets,
-                                          plan.temperature)
-                                     .logprobs);
+        step.reference.push_back(
+            HeadLoss(reference_pass->Forward(packed, DecoderPass::Keep::kNothing),
+                     reference->weights.lm_head, packed.targets, plan.temperature)
+                .logprobs);
       }
     }
   }
@@ -95,7 +95,7 @@ absl::StatusOr<UpdateResult> Learner::Grpo(const v1::GrpoBatch& batch, const Ste
     const Minibatch& minibatch = dealt.minibatches[m];
     const PackedStep& step = packed_steps[m];
     if (step.packed.empty()) continue;
-    Clear(gradients_);
+    StartStep();
     const bool on_policy = step.old.empty();
     const double entropy_weight =
         plan.loss.entropy_bonus / static_cast<double>(minibatch.counts.tokens);

@@ -48,7 +48,7 @@ TEST(Learner, TheSameUpdateTwiceIsTheSameBitForBit) {
     Must(a.learner.Grpo(batch, settings));
     Must(b.learner.Grpo(batch, settings));
   }
-  EXPECT_EQ(Flat(a.learner.optimizer().masters()), Flat(b.learner.optimizer().masters()));
+  EXPECT_EQ(Flat(a.learner.optimizer().Masters()), Flat(b.learner.optimizer().Masters()));
 }
 
 TEST(Learner, NothingToLearnMovesNothing) {

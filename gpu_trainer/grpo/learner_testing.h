@@ -33,14 +33,16 @@ struct Fixture {
   Learner learner;
 };
 
-inline std::vector<float> Flat(const Weights& weights) {
+inline std::vector<float> Flat(const NamedTensors& tensors) {
   std::vector<float> all;
-  for (const auto& [name, tensor] : weights.Named()) {
+  for (const auto& [name, tensor] : tensors) {
     const torch::Tensor t = tensor.to(torch::kFloat).contiguous();
     all.insert(all.end(), t.data_ptr<float>(), t.data_ptr<float>() + t.numel());
   }
   return all;
 }
+
+inline std::vector<float> Flat(const Weights& weights) { return Flat(weights.Named()); }
 
 inline double Distance(const std::vector<float>& a, const std::vector<float>& b) {
   double sum = 0;
@@ -120,7 +122,7 @@ inline void SampleToken(const ModelConfig& config, const Weights& weights, Philo
   DecoderPass pass(config, weights);
   torch::NoGradGuard no_grad;
   const torch::Tensor logits =
-      torch::mm(pass.Forward(packed, /*for_backward=*/false), weights.lm_head.t());
+      torch::mm(pass.Forward(packed, DecoderPass::Keep::kNothing), weights.lm_head.t());
   for (const Target& target : packed.targets) {
     v1::Rollout& rollout = *group.mutable_rollouts(target.branch);
     if (target.token != rollout.ids_size()) continue;

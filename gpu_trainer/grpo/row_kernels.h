@@ -1,5 +1,5 @@
 // The element-wise work of training as hand loops over rows of memory: no tensors, no threads.
-// Callers (train_ops.cc, head_loss.cc, adamw.cc) split the rows over threads.
+// Callers (train_ops.cc, head_loss.cc, attention.cc) split the rows over threads.
 //
 //   kernels::Row<uint16_t>().swiglu_forward(gate_up, n, c, y);
 //
@@ -24,18 +24,6 @@ struct SoftmaxRow {
 struct SoftmaxSlopes {
   float logprob = 0;
   float entropy = 0;
-};
-
-// One step of AdamW (Loshchilov and Hutter, arXiv 1711.05101; PyTorch's form).
-struct AdamWStep {
-  float gradient_scale = 1;  // clipping
-  float lr = 0;
-  float beta1 = 0.9f;
-  float beta2 = 0.999f;
-  float eps = 1e-8f;
-  float decay = 0;             // lr * weight_decay
-  float correction1 = 1;       // 1 - beta1^t
-  float sqrt_correction2 = 1;  // sqrt(1 - beta2^t)
 };
 
 template <typename T>
@@ -77,9 +65,6 @@ struct RowKernels {
                              float scale, float log_sum, T* p, T* ds);
   // sum[i] += x[i].
   void (*accumulate)(const T* x, int64_t n, float* sum);
-  // Updates moments and master in place and writes `weight`, the rounded copy that computes.
-  void (*adamw)(const AdamWStep& step, const float* gradient, int64_t n, float* moment1,
-                float* moment2, float* master, T* weight);
 };
 
 template <typename T>
@@ -87,9 +72,6 @@ const RowKernels<T>& Row();
 
 // Of one row of logits, compiled the same way.
 SoftmaxRow SoftmaxStatistics(const float* logits, int64_t c, float scale);
-
-// In double; NaN or infinite if an entry is.
-double SumOfSquares(const float* x, int64_t n);
 
 }  // namespace whetstone::kernels
 

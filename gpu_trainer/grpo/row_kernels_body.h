@@ -351,41 +351,6 @@ void AccumulateOf(const T* x, int64_t n, float* sum) {
       });
 }
 
-template <typename T>
-void AdamWOf(const AdamWStep& step, const float* gradient, int64_t n, float* moment1,
-             float* moment2, float* master, T* weight) {
-  const float keep = 1.0f - step.decay;
-  const float rate = step.lr / step.correction1;
-  const float inverse = 1.0f / step.sqrt_correction2;
-  const auto one = [&](V g, V* m, V* v, V* w) {
-    g *= step.gradient_scale;
-    *m = *m * step.beta1 + g * (1.0f - step.beta1);
-    *v = *v * step.beta2 + g * g * (1.0f - step.beta2);
-    V root;
-    for (int64_t j = 0; j < kLanes; ++j) root[j] = std::sqrt((*v)[j]);
-    *w = *w * keep - *m * rate / (root * inverse + step.eps);
-  };
-  ForEachVector(
-      n,
-      [&](int64_t i) {
-        V m = Load(moment1 + i), v = Load(moment2 + i), w = Load(master + i);
-        one(Load(gradient + i), &m, &v, &w);
-        Store(moment1 + i, m);
-        Store(moment2 + i, v);
-        Store(master + i, w);
-        Store(weight + i, w);
-      },
-      [&](int64_t i, int64_t rest) {
-        V m = LoadPart(moment1 + i, rest), v = LoadPart(moment2 + i, rest);
-        V w = LoadPart(master + i, rest);
-        one(LoadPart(gradient + i, rest), &m, &v, &w);
-        StorePart(moment1 + i, m, rest);
-        StorePart(moment2 + i, v, rest);
-        StorePart(master + i, w, rest);
-        StorePart(weight + i, w, rest);
-      });
-}
-
 }  // namespace
 
 template <typename T>
@@ -402,7 +367,6 @@ void Fill(RowKernels<T>* out) {
   out->attention_softmax = AttentionSoftmaxOf<T>;
   out->attention_gradient = AttentionGradientOf<T>;
   out->accumulate = AccumulateOf<T>;
-  out->adamw = AdamWOf<T>;
 }
 
 SoftmaxRow SoftmaxStatistics(const float* logits, int64_t c, float scale) {

@@ -1,3 +1,5 @@
-// The row kernels for every machine; compiled with that instruction set (CMakeLists.txt).
+// The row and optimizer kernels for every machine; compiled with that instruction set
+// (CMakeLists.txt).
 #define WHETSTONE_ISA generic
+#include "gpu_trainer/grpo/optimizer_kernels_body.h"
 #include "gpu_trainer/grpo/row_kernels_body.h"

@@ -6,6 +6,7 @@
 
 #include "gpu_trainer/grpo/raw.h"
 #include "gpu_trainer/grpo/row_kernels.h"
+#include "gpu_trainer/profile/step_profile.h"
 
 namespace whetstone {
 namespace {
@@ -15,11 +16,12 @@ int64_t RowGrain(int64_t columns) { return std::max<int64_t>(1, 16384 / columns)
 
 // Weight gradients are sums over all rows, made of a fixed number of partial sums so that they do
 // not depend on the number of threads.
-constexpr int64_t kParts = 16;
+constexpr int64_t kPartialSums = 16;
 
 }  // namespace
 
 torch::Tensor ResidualAdd(const torch::Tensor& x, const torch::Tensor& delta) {
+  const PartScope scope(Part::kElementwise);
   if (!x.is_cpu()) return x + delta;
   torch::Tensor y = torch::empty_like(x);
   DispatchCompute(delta, [&]<typename T>() {
@@ -32,6 +34,7 @@ torch::Tensor ResidualAdd(const torch::Tensor& x, const torch::Tensor& delta) {
 }
 
 RmsNormResult RmsNormForward(const torch::Tensor& x, const torch::Tensor& weight, double eps) {
+  const PartScope scope(Part::kElementwise);
   if (!x.is_cpu()) {
     const torch::Tensor rstd = (x.square().mean(-1) + eps).rsqrt();
     return {(x * rstd.unsqueeze(-1) * weight).to(weight.scalar_type()), rstd};
@@ -51,19 +54,20 @@ RmsNormResult RmsNormForward(const torch::Tensor& x, const torch::Tensor& weight
 
 void RmsNormBackward(const torch::Tensor& dy, const torch::Tensor& x, const torch::Tensor& weight,
                      const torch::Tensor& rstd, torch::Tensor dx, torch::Tensor dweight) {
+  const PartScope scope(Part::kElementwise);
   const int64_t rows = x.size(0), c = x.size(1);
   if (!x.is_cpu()) {
     const torch::Tensor h = x * rstd.unsqueeze(-1);
     const torch::Tensor g = dy * weight.to(torch::kFloat);
-    dweight.add_((dy * h).sum(0));
+    if (dweight.defined()) dweight.add_((dy * h).sum(0));
     dx.add_((g - h * (g * h).mean(-1, true)) * rstd.unsqueeze(-1));
     return;
   }
-  torch::Tensor partial = torch::zeros({kParts, c}, dweight.options());
+  torch::Tensor partial = torch::zeros({kPartialSums, c}, x.options());
   DispatchCompute(weight, [&]<typename T>() {
-    at::parallel_for(0, kParts, 1, [&](int64_t first, int64_t last) {
+    at::parallel_for(0, kPartialSums, 1, [&](int64_t first, int64_t last) {
       for (int64_t part = first; part < last; ++part) {
-        const int64_t begin = rows * part / kParts, end = rows * (part + 1) / kParts;
+        const int64_t begin = rows * part / kPartialSums, end = rows * (part + 1) / kPartialSums;
         kernels::Row<T>().rms_norm_backward(Raw<T>(dy) + begin * c, Raw<float>(x) + begin * c,
                                             Raw<T>(weight), Raw<float>(rstd) + begin, end - begin,
                                             c, Raw<float>(dx) + begin * c,
@@ -71,11 +75,12 @@ void RmsNormBackward(const torch::Tensor& dy, const torch::Tensor& x, const torc
       }
     });
   });
-  dweight.add_(partial.sum(0));
+  if (dweight.defined()) dweight.add_(partial.sum(0));
 }
 
 void HeadNormInPlace(torch::Tensor qkv, const HeadRange& heads, const torch::Tensor& weight,
                      double eps) {
+  const PartScope scope(Part::kElementwise);
   const int64_t stride = qkv.size(1), d = heads.head_dim, first = heads.first * d;
   if (!qkv.is_cpu()) {
     torch::Tensor x = qkv.narrow(1, first, heads.count * d).view({qkv.size(0), heads.count, d});
@@ -93,6 +98,7 @@ void HeadNormInPlace(torch::Tensor qkv, const HeadRange& heads, const torch::Ten
 
 void HeadNormBackwardInPlace(torch::Tensor dqkv, const torch::Tensor& qkv, const HeadRange& heads,
                              const torch::Tensor& weight, double eps, torch::Tensor dweight) {
+  const PartScope scope(Part::kElementwise);
   const int64_t rows = qkv.size(0), stride = qkv.size(1), d = heads.head_dim;
   const int64_t first = heads.first * d;
   if (!qkv.is_cpu()) {
@@ -102,15 +108,15 @@ void HeadNormBackwardInPlace(torch::Tensor dqkv, const torch::Tensor& qkv, const
     const torch::Tensor x = of(qkv).to(torch::kFloat), dy = of(dqkv).to(torch::kFloat);
     const torch::Tensor rstd = (x.square().mean(-1, true) + eps).rsqrt();
     const torch::Tensor h = x * rstd, g = dy * weight.to(torch::kFloat);
-    dweight.add_((dy * h).flatten(0, 1).sum(0));
+    if (dweight.defined()) dweight.add_((dy * h).flatten(0, 1).sum(0));
     of(dqkv).copy_((g - h * (g * h).mean(-1, true)) * rstd);
     return;
   }
-  torch::Tensor partial = torch::zeros({kParts, d}, dweight.options());
+  torch::Tensor partial = torch::zeros({kPartialSums, d}, torch::kFloat);
   DispatchCompute(qkv, [&]<typename T>() {
-    at::parallel_for(0, kParts, 1, [&](int64_t begin_part, int64_t end_part) {
+    at::parallel_for(0, kPartialSums, 1, [&](int64_t begin_part, int64_t end_part) {
       for (int64_t part = begin_part; part < end_part; ++part) {
-        const int64_t begin = rows * part / kParts, end = rows * (part + 1) / kParts;
+        const int64_t begin = rows * part / kPartialSums, end = rows * (part + 1) / kPartialSums;
         const int64_t at = begin * stride + first;
         kernels::Row<T>().head_norm_backward(
             Raw<T>(dqkv) + at, Raw<T>(qkv) + at, Raw<T>(weight), end - begin, stride, heads.count,
@@ -118,11 +124,12 @@ void HeadNormBackwardInPlace(torch::Tensor dqkv, const torch::Tensor& qkv, const
       }
     });
   });
-  dweight.add_(partial.sum(0));
+  if (dweight.defined()) dweight.add_(partial.sum(0));
 }
 
 void RopeInPlace(torch::Tensor qkv, int64_t heads, int64_t head_dim, const torch::Tensor& positions,
                  const RopeTable& table, bool backward) {
+  const PartScope scope(Part::kElementwise);
   const int64_t stride = qkv.size(1), half = head_dim / 2;
   if (!qkv.is_cpu()) {
     torch::Tensor rotated = qkv.narrow(1, 0, heads * head_dim).view({qkv.size(0), heads, head_dim});
@@ -142,6 +149,7 @@ void RopeInPlace(torch::Tensor qkv, int64_t heads, int64_t head_dim, const torch
 }
 
 torch::Tensor SwigluForward(const torch::Tensor& gate_up) {
+  const PartScope scope(Part::kElementwise);
   const int64_t c = gate_up.size(1) / 2;
   if (!gate_up.is_cpu()) {
     return torch::silu(gate_up.narrow(1, 0, c)) * gate_up.narrow(1, c, c);
@@ -157,6 +165,7 @@ torch::Tensor SwigluForward(const torch::Tensor& gate_up) {
 }
 
 void SwigluBackwardInPlace(const torch::Tensor& dy, torch::Tensor gate_up) {
+  const PartScope scope(Part::kElementwise);
   const int64_t c = gate_up.size(1) / 2;
   if (!gate_up.is_cpu()) {
     const torch::Tensor g = gate_up.narrow(1, 0, c).to(torch::kFloat);

@@ -20,7 +20,8 @@ struct RmsNormResult {
 };
 // x [T, C] f32, weight [C].
 RmsNormResult RmsNormForward(const torch::Tensor& x, const torch::Tensor& weight, double eps);
-// dx [T, C] f32 += the gradient of x; dweight [C] f32 += that of the weight.
+// dx [T, C] f32 += the gradient of x; dweight [C] f32 += that of the weight (undefined: not
+// wanted).
 void RmsNormBackward(const torch::Tensor& dy, const torch::Tensor& x, const torch::Tensor& weight,
                      const torch::Tensor& rstd, torch::Tensor dx, torch::Tensor dweight);
 

@@ -11,6 +11,7 @@
 #include "common/grpc_status.h"
 #include "common/host.h"
 #include "common/status_macros.h"
+#include "gpu_trainer/grpo/learner_settings.h"
 #include "gpu_trainer/rpc/generate_stream.h"
 #include "gpu_trainer/rpc/rpc_boundary.h"
 #include "gpu_trainer/state/checkpoint.h"
@@ -117,25 +118,30 @@ grpc::Status TrainerService::GetInfo(grpc::ServerContext*, const v1::TrainerInfo
   return grpc::Status::OK;
 }
 
-absl::Status TrainerService::Load(const std::string& directory, const std::string& campaign_id) {
-  return Run(/*context=*/nullptr, "LoadCheckpoint",
-             [this, directory, campaign_id] { return LoadNow(directory, campaign_id); });
+absl::Status TrainerService::Load(const std::string& directory, const std::string& campaign_id,
+                                  const v1::LearnerSettings& learner) {
+  return Run(/*context=*/nullptr, "LoadCheckpoint", [this, directory, campaign_id, learner] {
+    return LoadNow(directory, campaign_id, learner);
+  });
 }
 
 grpc::Status TrainerService::LoadCheckpoint(grpc::ServerContext*,
                                             const v1::LoadCheckpointRequest* request,
                                             v1::LoadCheckpointResponse* response) {
-  const absl::Status status = Load(request->path(), request->campaign_id());
+  const absl::Status status = Load(request->path(), request->campaign_id(), request->learner());
   if (!status.ok()) return ToGrpcStatus(status);
   const std::lock_guard lock(info_mutex_);
   *response->mutable_info() = info_;
   return grpc::Status::OK;
 }
 
-absl::Status TrainerService::LoadNow(const std::string& directory, const std::string& campaign_id) {
+absl::Status TrainerService::LoadNow(const std::string& directory, const std::string& campaign_id,
+                                     const v1::LearnerSettings& learner) {
   auto model = std::make_unique<Model>();
+  ASSIGN_OR_RETURN(const LearnerOptions learner_options,
+                   ParseLearnerSettings(learner, options_.device));
   ASSIGN_OR_RETURN(model->policy,
-                   LoadPolicy(directory, options_.dtype, options_.device, options_.learner));
+                   LoadPolicy(directory, options_.dtype, options_.device, learner_options));
   ASSIGN_OR_RETURN(model->tokenizer, Tokenizer::Load(directory));
   model->chat = ChatFormat::Load(directory);
   if (!model->chat.ok() && !absl::IsNotFound(model->chat.status())) return model->chat.status();

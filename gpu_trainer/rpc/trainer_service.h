@@ -27,7 +27,6 @@ struct TrainerOptions {
   torch::Device device = torch::kCPU;
   torch::ScalarType dtype = torch::kBFloat16;
   int threads = 0;  // 0: one for each core
-  LearnerOptions learner;
 };
 
 class TrainerService final : public v1::Trainer::Service {
@@ -35,7 +34,8 @@ class TrainerService final : public v1::Trainer::Service {
   explicit TrainerService(const TrainerOptions& options);
 
   // LoadCheckpoint without a call, for a model named on the command line.
-  absl::Status Load(const std::string& directory, const std::string& campaign_id);
+  absl::Status Load(const std::string& directory, const std::string& campaign_id,
+                    const v1::LearnerSettings& learner = {});
 
   // The work in progress; empty: idle.
   std::string Busy() const { return compute_.Busy(); }
@@ -68,7 +68,8 @@ class TrainerService final : public v1::Trainer::Service {
   };
 
   // These run on the compute thread.
-  absl::Status LoadNow(const std::string& directory, const std::string& campaign_id);
+  absl::Status LoadNow(const std::string& directory, const std::string& campaign_id,
+                       const v1::LearnerSettings& learner);
   absl::Status UpdateNow(const v1::UpdateRequest& request, v1::UpdateResponse* response);
   absl::StatusOr<UpdateResult> Learn(const v1::UpdateRequest& request);
   absl::StatusOr<std::vector<LearnedSequence>> Tokenize(const v1::SftBatch& batch) const;

@@ -57,7 +57,7 @@ class TrainerServiceTest : public testing::Test {
     if (server_) server_->Shutdown();
     server_.reset();
     service_ = std::make_unique<TrainerService>(
-        TrainerOptions{.device = torch::kCPU, .dtype = dtype, .threads = 2, .learner = {}});
+        TrainerOptions{.device = torch::kCPU, .dtype = dtype, .threads = 2});
     grpc::ServerBuilder builder;
     builder.RegisterService(service_.get());
     server_ = builder.BuildAndStart();

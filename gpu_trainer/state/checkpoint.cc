@@ -20,6 +20,7 @@
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "gpu_trainer/model/safetensors.h"
+#include "gpu_trainer/state/adapter_file.h"
 #include "gpu_trainer/state/manifest.h"
 
 namespace whetstone {
@@ -28,6 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+constexpr char kAdapter[] = "adapter";
 constexpr char kResume[] = "resume";
 constexpr char kState[] = "resume/state.json";
 constexpr char kOptimizer[] = "resume/optimizer.safetensors";
@@ -63,7 +65,7 @@ json SpikeGuardToJson(const SpikeGuard::State& state) {
   return {{"norms", state.norms}, {"losses", state.losses}};
 }
 
-// Missing: a checkpoint written before there was a guard, or one that never judged.
+// Missing: one that never judged.
 absl::Status ReadSpikeGuard(const json& state, const std::string& path, SpikeGuard& guard) {
   const json guarded = state.value("spike_guard", json::object());
   SpikeGuard::State out;
@@ -83,27 +85,28 @@ absl::Status ReadSpikeGuard(const json& state, const std::string& path, SpikeGua
   return absl::OkStatus();
 }
 
-// The optimizer's three sets of tensors under their names in the file.
-std::vector<std::pair<std::string, torch::Tensor>> OptimizerTensors(const AdamW& optimizer) {
-  std::vector<std::pair<std::string, torch::Tensor>> all;
-  const auto add = [&all](const std::string& kind, const Weights& weights) {
-    for (const auto& [name, tensor] : weights.Named()) {
-      all.emplace_back(absl::StrCat(kind, ".", name), tensor);
-    }
-  };
-  add("master", optimizer.masters());
-  add("moment1", optimizer.moments1());
-  add("moment2", optimizer.moments2());
-  return all;
+// safetensors' name of a dtype of Learner::State.
+const char* StoredDtype(torch::ScalarType dtype) {
+  switch (dtype) {
+    case torch::kFloat:
+      return "F32";
+    case torch::kBFloat16:
+      return "BF16";
+    case torch::kShort:
+      return "I16";
+    default:
+      CHECK(dtype == torch::kByte);
+      return "U8";
+  }
 }
 
-absl::Status WriteOptimizer(const AdamW& optimizer, const std::string& path) {
+absl::Status WriteState(const Learner& learner, const std::string& path) {
   std::vector<torch::Tensor> kept;  // owns the bytes until they are written
   std::vector<SafetensorsTensor> tensors;
-  for (const auto& [name, tensor] : OptimizerTensors(optimizer)) {
+  for (const auto& [name, tensor] : learner.State()) {
     kept.push_back(tensor.to(torch::kCPU).contiguous());
     tensors.push_back({.name = name,
-                       .dtype = "F32",
+                       .dtype = StoredDtype(tensor.scalar_type()),
                        .shape = kept.back().sizes().vec(),
                        .bytes = absl::string_view(static_cast<const char*>(kept.back().data_ptr()),
                                                   static_cast<size_t>(kept.back().nbytes()))});
@@ -111,27 +114,41 @@ absl::Status WriteOptimizer(const AdamW& optimizer, const std::string& path) {
   return WriteSafetensors(path, tensors);
 }
 
-absl::Status ReadOptimizer(const std::string& path, AdamW& optimizer) {
+absl::Status ReadState(const std::string& path, Learner& learner) {
   ASSIGN_OR_RETURN(const std::unique_ptr<SafetensorsFile> file, SafetensorsFile::Open(path));
-  const auto wanted = OptimizerTensors(optimizer);
+  const NamedTensors wanted = learner.State();
   if (file->entries().size() != wanted.size()) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": ", file->entries().size(),
                                                    " tensors instead of ", wanted.size(),
                                                    "; it belongs to another model"));
   }
+  torch::NoGradGuard no_grad;
   for (const auto& [name, tensor] : wanted) {
     const auto it = file->entries().find(name);
-    if (it == file->entries().end() || it->second.dtype != "F32" ||
+    if (it == file->entries().end() || it->second.dtype != StoredDtype(tensor.scalar_type()) ||
         it->second.shape != tensor.sizes().vec()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          path, ": tensor ", name, " is missing or of another shape; it belongs to another model"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": tensor ", name,
+                       " is missing or of another kind or shape; it belongs to another model"));
     }
     const absl::string_view bytes = file->Bytes(it->second);
-    torch::Tensor host = torch::empty(tensor.sizes(), torch::kFloat);
+    torch::Tensor host = torch::empty(tensor.sizes(), tensor.scalar_type());
     std::memcpy(host.data_ptr(), bytes.data(), bytes.size());
     tensor.detach().copy_(host);
   }
+  learner.StateWasRestored();
   return absl::OkStatus();
+}
+
+// What must be the same for a checkpoint to go on: {"dtype", "optimizer_state", "lora"}.
+json LearnerKind(const Policy& policy) {
+  json lora;
+  if (const LoraSettings& l = policy.learner_options.lora; l.rank > 0) {
+    lora = {{"rank", l.rank}, {"alpha", l.alpha}, {"targets", l.targets}};
+  }
+  return {{"dtype", policy.weights.dtype() == torch::kBFloat16 ? "bf16" : "fp32"},
+          {"optimizer_state", NameOf(policy.learner_options.optimizer_state)},
+          {"lora", lora}};
 }
 
 absl::Status SyncDirectory(const std::string& path) {
@@ -176,11 +193,17 @@ absl::Status WriteAll(const Policy& policy, const std::string& temp, const Check
     RETURN_IF_ERROR(WriteFileAtomically(Join(temp, name), content));
   }
   RETURN_IF_ERROR(stage("optimizer"));
-  json state = {{"format", 1}, {"adam_steps", 0}};
+  json state = {{"format", 2},
+                {"adam_steps", 0},
+                {"learner", LearnerKind(policy)},
+                {"base_model", policy.base_model}};
   if (const Learner* learner = policy.learner_if_any()) {
     state["adam_steps"] = learner->optimizer().steps();
     state["spike_guard"] = SpikeGuardToJson(learner->spike_guard().state());
-    RETURN_IF_ERROR(WriteOptimizer(learner->optimizer(), Join(temp, kOptimizer)));
+    RETURN_IF_ERROR(WriteState(*learner, Join(temp, kOptimizer)));
+    if (learner->lora() != nullptr) {
+      RETURN_IF_ERROR(SaveAdapter(Join(temp, kAdapter), *learner->lora(), policy.base_model));
+    }
   }
   RETURN_IF_ERROR(WriteFileAtomically(Join(temp, kState), state.dump() + "\n"));
   if (policy.last_update.has_value()) {
@@ -207,16 +230,21 @@ absl::Status ReadResume(const std::string& directory, Policy& policy) {
   const std::string state_path = Join(directory, kState);
   ASSIGN_OR_RETURN(const std::string state_text, ReadFile(state_path));
   const json state = json::parse(state_text, nullptr, /*allow_exceptions=*/false);
-  if (!state.is_object() || state.value("format", json()) != 1 || !state.contains("adam_steps") ||
+  if (!state.is_object() || state.value("format", json()) != 2 || !state.contains("adam_steps") ||
       !state["adam_steps"].is_number_unsigned()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(state_path, ": not a state of format 1; another version wrote it"));
+        absl::StrCat(state_path, ": not a state of format 2; another version wrote it"));
   }
   if (manifest.contains(kOptimizer)) {
-    AdamW& optimizer = policy.learner().optimizer();
-    RETURN_IF_ERROR(ReadOptimizer(Join(directory, kOptimizer), optimizer));
-    optimizer.set_steps(state["adam_steps"].get<int64_t>());
-    optimizer.CopyMastersTo(policy.weights);
+    policy.base_model = state.value("base_model", "");
+    const json wanted = LearnerKind(policy), found = state.value("learner", json());
+    if (found != wanted) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          state_path, ": it was saved by a learner of ", found.dump(), " and this one is ",
+          wanted.dump(), "; go on with the settings it was saved with"));
+    }
+    RETURN_IF_ERROR(ReadState(Join(directory, kOptimizer), policy.learner()));
+    policy.learner().optimizer().set_steps(state["adam_steps"].get<int64_t>());
     RETURN_IF_ERROR(ReadSpikeGuard(state, state_path, policy.learner().spike_guard()));
   }
   if (manifest.contains(kLastUpdate)) {
@@ -290,7 +318,9 @@ absl::StatusOr<std::unique_ptr<Policy>> LoadPolicy(const std::string& directory,
   auto policy = std::make_unique<Policy>();
   ASSIGN_OR_RETURN(policy->companions, ReadSmallFiles(directory));
   policy->learner_options = options;
+  policy->base_model = fs::absolute(directory).lexically_normal().string();
   ASSIGN_OR_RETURN(policy->config, LoadModelConfig(directory));
+  RETURN_IF_ERROR(CheckLora(policy->config, options.lora));
   ASSIGN_OR_RETURN(policy->weights, LoadWeights(directory, policy->config, dtype, device));
   if (fs::exists(Join(directory, kResume))) RETURN_IF_ERROR(ReadResume(directory, *policy));
   return policy;

@@ -2,8 +2,12 @@
 //
 //   DIR/config.json, model.safetensors      weights in the compute type
 //   DIR/tokenizer.json, …                   the other small files of the policy's origin, copied
-//   DIR/resume/state.json                   {"format": 1, "adam_steps": n, "spike_guard": {…}}
-//   DIR/resume/optimizer.safetensors        F32: master.NAME, moment1.NAME, moment2.NAME
+//   DIR/adapter/                            with LoRA: the adapters, as PEFT loads them; they are
+//                                           merged into the weights above
+//   DIR/resume/state.json                   {"format": 2, "adam_steps": n, "learner": {…},
+//                                           "base_model": PATH, "spike_guard": {…}}
+//   DIR/resume/optimizer.safetensors        Learner::State: the masters' lower bits, moments,
+//                                           adapters
 //   DIR/resume/last_update.pb               whetstone.v1.UpdateResponse
 //   DIR/resume/manifest.json                {"format": 1, "files": {NAME: {"bytes", "sha256"}}}
 //
@@ -48,7 +52,8 @@ absl::StatusOr<SavedCheckpoint> SaveCheckpoint(const Policy& policy, const std::
 absl::Status RemoveCheckpoint(const std::string& directory);
 
 // Reads a checkpoint, or any Hugging Face directory as a policy that has not learned yet. Masters
-// of the latter start from the weights in the compute type.
+// of the latter start from the weights in the compute type. A checkpoint that has learned goes on
+// only with the compute type, optimizer_state and adapters it was saved with.
 // NOT_FOUND: no such directory. INVALID_ARGUMENT: unsupported model, or a missing, truncated,
 // changed or foreign file, named.
 absl::StatusOr<std::unique_ptr<Policy>> LoadPolicy(const std::string& directory,

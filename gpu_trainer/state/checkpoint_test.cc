@@ -41,9 +41,9 @@ class CheckpointTest : public testing::Test {
 
   std::string Path(const std::string& name) const { return dir_->path() + "/" + name; }
 
-  std::unique_ptr<Policy> Load(const std::string& name) {
+  std::unique_ptr<Policy> Load(const std::string& name, const LearnerOptions& options = {}) {
     absl::StatusOr<std::unique_ptr<Policy>> policy =
-        LoadPolicy(Path(name), torch::kBFloat16, torch::kCPU, {});
+        LoadPolicy(Path(name), torch::kBFloat16, torch::kCPU, options);
     EXPECT_TRUE(policy.ok()) << policy.status();
     return policy.ok() ? *std::move(policy) : nullptr;
   }
@@ -66,8 +66,7 @@ class CheckpointTest : public testing::Test {
     policy.last_update = response;
   }
 
-  static void ExpectSameBits(const Weights& a, const Weights& b) {
-    const auto x = a.Named(), y = b.Named();
+  static void ExpectSameBits(const NamedTensors& x, const NamedTensors& y) {
     ASSERT_EQ(x.size(), y.size());
     for (size_t i = 0; i < x.size(); ++i) {
       EXPECT_TRUE(torch::equal(x[i].second, y[i].second)) << x[i].first;
@@ -86,26 +85,48 @@ class CheckpointTest : public testing::Test {
 };
 
 TEST_F(CheckpointTest, TwoStepsEqualStepSaveLoadStep) {
-  const std::unique_ptr<Policy> straight = Load("origin");
-  Step(*straight, 1);
-  Step(*straight, 2);
+  const LearnerOptions all[] = {
+      {},
+      {.optimizer_state = MomentType::kBf16},
+      {.optimizer_state = MomentType::kEightBit},
+      {.lora = {.rank = 2, .alpha = 4, .targets = {"k_proj", "down_proj"}}}};
+  for (const LearnerOptions& options : all) {
+    const std::unique_ptr<Policy> straight = Load("origin", options);
+    Step(*straight, 1);
+    Step(*straight, 2);
 
-  const std::unique_ptr<Policy> first = Load("origin");
-  Step(*first, 1);
-  const absl::StatusOr<SavedCheckpoint> saved = SaveCheckpoint(*first, Path("deep/er/step-1"));
-  ASSERT_TRUE(saved.ok()) << saved.status();
-  EXPECT_EQ(saved->checksum.size(), 64u);
-  const std::unique_ptr<Policy> second = Load("deep/er/step-1");
-  ASSERT_TRUE(second->last_update.has_value());
-  EXPECT_EQ(second->last_update->SerializeAsString(), first->last_update->SerializeAsString());
-  ExpectSameBits(second->weights, first->weights);
-  Step(*second, 2);
+    const std::unique_ptr<Policy> first = Load("origin", options);
+    Step(*first, 1);
+    const absl::StatusOr<SavedCheckpoint> saved = SaveCheckpoint(*first, Path("deep/er/step-1"));
+    ASSERT_TRUE(saved.ok()) << saved.status();
+    EXPECT_EQ(saved->checksum.size(), 64u);
+    const std::unique_ptr<Policy> second = Load("deep/er/step-1", options);
+    ASSERT_TRUE(second->last_update.has_value());
+    EXPECT_EQ(second->last_update->SerializeAsString(), first->last_update->SerializeAsString());
+    ExpectSameBits(second->weights.Named(), first->weights.Named());
+    Step(*second, 2);
 
-  ExpectSameBits(second->weights, straight->weights);
-  ExpectSameBits(second->learner().optimizer().masters(),
-                 straight->learner().optimizer().masters());
-  ExpectSameBits(second->learner().optimizer().moments2(),
-                 straight->learner().optimizer().moments2());
+    ExpectSameBits(second->weights.Named(), straight->weights.Named());
+    ExpectSameBits(second->learner().optimizer().Masters(),
+                   straight->learner().optimizer().Masters());
+    ExpectSameBits(second->learner().optimizer().State(), straight->learner().optimizer().State());
+  }
+}
+
+TEST_F(CheckpointTest, ALoraTargetThatTheModelLacksIsRefused) {
+  const auto loaded = LoadPolicy(Path("origin"), torch::kBFloat16, torch::kCPU,
+                                 {.lora = {.rank = 2, .alpha = 4, .targets = {"c_attn"}}});
+  EXPECT_EQ(loaded.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(loaded.status().message()), HasSubstr("no target 'c_attn'"));
+}
+
+TEST_F(CheckpointTest, AnotherLearnersStateIsRefused) {
+  const std::unique_ptr<Policy> policy = Load("origin", {.optimizer_state = MomentType::kBf16});
+  Step(*policy, 1);
+  ASSERT_TRUE(SaveCheckpoint(*policy, Path("saved")).ok());
+  const auto loaded = LoadPolicy(Path("saved"), torch::kBFloat16, torch::kCPU, {});
+  EXPECT_EQ(loaded.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(loaded.status().message()), HasSubstr("go on with the settings"));
 }
 
 TEST_F(CheckpointTest, CarriesTheOriginsSmallFilesButNoForeignWeights) {

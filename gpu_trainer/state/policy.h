@@ -26,7 +26,7 @@ struct Policy {
   Policy(const Policy&) = delete;
   Policy& operator=(const Policy&) = delete;
 
-  // Made at first use: a policy that only generates needs no optimizer (16 bytes a parameter).
+  // Made at first use: a policy that only generates needs no gradients and optimizer.
   Learner& learner() {
     if (learner_ == nullptr) learner_ = std::make_unique<Learner>(config, weights, learner_options);
     return *learner_;
@@ -36,6 +36,8 @@ struct Policy {
   // Tokenizer and other small files of the directory it was loaded from, by name: every checkpoint
   // gets them. Kept in memory because that directory may be an old checkpoint, removed since.
   std::map<std::string, std::string> companions;
+  // Where the weights came from before anything was learned: what adapters belong to.
+  std::string base_model;
   ModelConfig config;
   Weights weights;
   LearnerOptions learner_options;

@@ -114,8 +114,8 @@ TEST_F(ResumeTest, ResumingIsExactWithEveryKindOfState) {
     return policy;
   };
   const std::unique_ptr<Policy> straight = run(false), resumed = run(true);
-  EXPECT_EQ(Flat(straight->learner().optimizer().masters()),
-            Flat(resumed->learner().optimizer().masters()));
+  EXPECT_EQ(Flat(straight->learner().optimizer().Masters()),
+            Flat(resumed->learner().optimizer().Masters()));
   EXPECT_EQ(straight->learner().spike_guard().state(), resumed->learner().spike_guard().state());
   EXPECT_EQ(straight->learner().spike_guard().state().norms.size(), 12u);
   EXPECT_EQ(resumed->reference_path, Path("origin"));

@@ -1,0 +1,39 @@
+// How many tokens a micro-batch may have, and what its layers keep for the way back.
+#ifndef WHETSTONE_GPU_TRAINER_GRPO_ACTIVATION_BUDGET_H_
+#define WHETSTONE_GPU_TRAINER_GRPO_ACTIVATION_BUDGET_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "gpu_trainer/grpo/decoder_pass.h"
+#include "gpu_trainer/grpo/packing.h"
+#include "gpu_trainer/model/config.h"
+
+namespace whetstone {
+
+// Whether layers are computed twice to save memory (DecoderPass::Keep::kInputs). kAuto: where less
+// than 1024 tokens of a micro-batch would fit otherwise.
+enum class ActivationCheckpointing { kAuto, kOff, kOn };
+
+// Constant after construction.
+class ActivationBudget {
+ public:
+  // `tokens` > 0: that many. 0: as many as keep 512 MiB of activations, or a whole tree (whose
+  // prefix would else be computed twice) where that keeps at most 1.5 GiB. Neither more than a
+  // quarter of `free_bytes`. More tokens gain no speed.
+  ActivationBudget(const ModelConfig& config, torch::ScalarType dtype, int64_t tokens,
+                   ActivationCheckpointing checkpointing, int64_t free_bytes);
+
+  std::vector<PackedBatch> PackTrees(const std::vector<Tree>& trees) const;
+  DecoderPass::Keep keep() const { return keep_; }
+  int64_t tokens() const { return tokens_; }
+
+ private:
+  DecoderPass::Keep keep_ = DecoderPass::Keep::kAll;
+  int64_t tokens_ = 0;
+  int64_t tokens_max_ = 0;  // for the sake of a whole tree
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_GRPO_ACTIVATION_BUDGET_H_

@@ -1,0 +1,34 @@
+// What this machine can do: the denominators of every share that a profile gives.
+#ifndef WHETSTONE_GPU_TRAINER_PROFILE_MACHINE_H_
+#define WHETSTONE_GPU_TRAINER_PROFILE_MACHINE_H_
+
+#include <torch/torch.h>
+
+#include <string>
+#include <vector>
+
+namespace whetstone {
+
+struct MatmulSpeed {
+  std::string dtype;  // "fp32", "tf32", "fp16" (both on a GPU only), "bf16"
+  int64_t size = 0;   // of square matrices
+  double gflops = 0;  // 1e9 floating-point operations a second, the best of several runs
+};
+
+struct MachineSpeed {
+  std::string device;
+  int threads = 0;
+  std::vector<MatmulSpeed> matmul;
+  double read_gb_s = 0;             // a sum over memory larger than any cache
+  double operator_overhead_us = 0;  // one operation on a tensor of one number
+
+  // The best over the sizes; 0: not measured.
+  double BestGflops(const std::string& dtype) const;
+};
+
+// Takes some `seconds` in all. Uses the threads that LibTorch is set to.
+MachineSpeed MeasureMachine(torch::Device device, double seconds = 10);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_PROFILE_MACHINE_H_

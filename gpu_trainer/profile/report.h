@@ -1,0 +1,40 @@
+// A step's profile beside what the machine can do.
+#ifndef WHETSTONE_GPU_TRAINER_PROFILE_REPORT_H_
+#define WHETSTONE_GPU_TRAINER_PROFILE_REPORT_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "gpu_trainer/profile/machine.h"
+#include "gpu_trainer/profile/step_profile.h"
+
+namespace whetstone {
+
+// What was profiled, as far as advice depends on it.
+struct ProfiledStep {
+  StepProfile profile;
+  std::string dtype;           // "bf16" or "fp32"
+  int64_t sequences = 0;       // decoded together
+  bool adapters_only = false;  // LoRA
+  int64_t peak_bytes = 0;      // of the process
+  int64_t headroom_bytes = 0;  // what is free beside it
+};
+
+// The time a part would take if nothing but its floating-point operations or its bytes bounded it,
+// as a share of the time it took; 0: neither was counted.
+double RooflineShare(const PartUse& use, const MachineSpeed& machine, const std::string& dtype);
+
+// One sentence: what bounds the step, and the setting that would move it.
+std::string Bottleneck(const ProfiledStep& step, const MachineSpeed& machine);
+
+nlohmann::ordered_json MachineJson(const MachineSpeed& machine);
+// {"machine", "step_s", "mfu", "parts": [{"part", "s", "share", "calls", "gflop", "gflop_per_s",
+// "roofline_share"}], "peak_gib", "headroom_gib", "bottleneck"}.
+nlohmann::ordered_json ReportJson(const ProfiledStep& step, const MachineSpeed& machine);
+// The same as a table for people.
+std::string ReportText(const ProfiledStep& step, const MachineSpeed& machine);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_PROFILE_REPORT_H_

@@ -1,0 +1,96 @@
+#include "gpu_trainer/profile/step_profile.h"
+
+#include <chrono>
+
+namespace whetstone {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Collecting {
+  StepProfile* profile = nullptr;
+  Part part = Part::kOther;  // whose time runs
+  Clock::time_point since;
+};
+thread_local Collecting collecting;
+
+// Books the time since the last call on the part that ran, and lets `next` run.
+void Switch(Part next) {
+  const Clock::time_point now = Clock::now();
+  collecting.profile->of(collecting.part).seconds +=
+      std::chrono::duration<double>(now - collecting.since).count();
+  collecting.part = next;
+  collecting.since = now;
+}
+
+}  // namespace
+
+const char* NameOf(Part part) {
+  switch (part) {
+    case Part::kPrefill:
+      return "prefill";
+    case Part::kDecodeMatmul:
+      return "decode matmul";
+    case Part::kDecodeAttention:
+      return "decode attention";
+    case Part::kSampling:
+      return "sampling";
+    case Part::kForwardMatmul:
+      return "forward matmul";
+    case Part::kAttention:
+      return "attention";
+    case Part::kElementwise:
+      return "elementwise";
+    case Part::kHead:
+      return "head";
+    case Part::kBackwardMatmul:
+      return "backward matmul";
+    case Part::kAttentionBackward:
+      return "attention backward";
+    case Part::kWeightGradient:
+      return "weight gradient";
+    case Part::kRecompute:
+      return "recompute";
+    case Part::kOptimizer:
+      return "optimizer";
+    case Part::kOther:
+      return "other";
+  }
+  return "?";
+}
+
+double StepProfile::seconds() const {
+  double sum = 0;
+  for (const PartUse& part : parts_) sum += part.seconds;
+  return sum;
+}
+
+double StepProfile::flops() const {
+  double sum = 0;
+  for (const PartUse& part : parts_) sum += part.flops;
+  return sum;
+}
+
+ProfileCollection::ProfileCollection(StepProfile* profile) {
+  collecting = {profile, Part::kOther, Clock::now()};
+}
+
+ProfileCollection::~ProfileCollection() {
+  Switch(Part::kOther);
+  collecting.profile = nullptr;
+}
+
+PartScope::PartScope(Part part, double flops, double bytes) : outer_(collecting.part) {
+  if (collecting.profile == nullptr || outer_ == Part::kRecompute) return;
+  Switch(part);
+  PartUse& use = collecting.profile->of(part);
+  use.flops += flops;
+  use.bytes += bytes;
+  ++use.calls;
+}
+
+PartScope::~PartScope() {
+  if (collecting.profile != nullptr && collecting.part != outer_) Switch(outer_);
+}
+
+}  // namespace whetstone

@@ -1,0 +1,85 @@
+// Where the time of a step goes, by part, with the work that each part did.
+//
+//   StepProfile profile;
+//   { const ProfileCollection collecting(&profile);  learner.Grpo(…); }
+//   profile.of(Part::kAttention).seconds …
+//
+//   const PartScope scope(Part::kAttention, flops, bytes);    // in the code that is measured
+//
+// Scopes nest: an inner one's time is not also the outer one's, so the parts add up to the whole.
+// Costs two clock readings a scope while a collection is in progress on this thread, nothing
+// otherwise. Only the thread that opened the collection is measured: its helpers work while it
+// waits.
+#ifndef WHETSTONE_GPU_TRAINER_PROFILE_STEP_PROFILE_H_
+#define WHETSTONE_GPU_TRAINER_PROFILE_STEP_PROFILE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace whetstone {
+
+enum class Part {
+  kPrefill,            // the prompts' encoding before decoding begins
+  kDecodeMatmul,       // the linear layers and the head, one token a sequence
+  kDecodeAttention,    // over the cached keys and values
+  kSampling,           // the choice of the next token
+  kForwardMatmul,      // the linear layers of the training pass
+  kAttention,          // its attention
+  kElementwise,        // norms, rotations, SwiGLU, residuals, both ways
+  kHead,               // logits, log-probabilities and their gradients
+  kBackwardMatmul,     // gradients of activations
+  kAttentionBackward,  // gradients of attention
+  kWeightGradient,     // gradients of weights
+  kRecompute,          // the forward pass again, of layers that kept only their input; what is
+                       // inside counts here, and does no useful work
+  kOptimizer,          // gradient norm and AdamW
+  kOther,              // everything else between start and end
+};
+inline constexpr int kParts = static_cast<int>(Part::kOther) + 1;
+
+// "decode attention"
+const char* NameOf(Part part);
+
+struct PartUse {
+  double seconds = 0;
+  double flops = 0;  // useful ones: no padding, no recomputation
+  double bytes = 0;  // least traffic with memory; 0: not counted
+  int64_t calls = 0;
+};
+
+class StepProfile {
+ public:
+  PartUse& of(Part part) { return parts_[static_cast<size_t>(part)]; }
+  const PartUse& of(Part part) const { return parts_[static_cast<size_t>(part)]; }
+  double seconds() const;
+  double flops() const;
+
+ private:
+  std::array<PartUse, kParts> parts_;
+};
+
+// Adds what happens on this thread until the end of its life to *profile (borrowed). One at a time
+// on a thread.
+class ProfileCollection {
+ public:
+  explicit ProfileCollection(StepProfile* profile);
+  ~ProfileCollection();
+  ProfileCollection(const ProfileCollection&) = delete;
+  ProfileCollection& operator=(const ProfileCollection&) = delete;
+};
+
+class PartScope {
+ public:
+  explicit PartScope(Part part, double flops = 0, double bytes = 0);
+  ~PartScope();
+  PartScope(const PartScope&) = delete;
+  PartScope& operator=(const PartScope&) = delete;
+
+ private:
+  Part outer_;
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_PROFILE_STEP_PROFILE_H_
