@@ -28,18 +28,8 @@ ActivationBudget::ActivationBudget(const ModelConfig& config, torch::ScalarType 
        std::max(tokens, kTokensWanted) > fitting(kBytesMax, Keep::kAll))) {
     keep_ = Keep::kInputs;
   }
-  tokens_ = tokens > 0 ? tokens : fitting(kBytes, keep_);
-  tokens_max_ = tokens > 0 ? tokens : fitting(kBytesMax, keep_);
-}
-
-std::vector<PackedBatch> ActivationBudget::PackTrees(const std::vector<Tree>& trees) const {
-  int64_t largest = 0;
-  for (const Tree& tree : trees) {
-    int64_t rows = static_cast<int64_t>(tree.prefix.size());
-    for (const Branch& branch : tree.branches) rows += static_cast<int64_t>(branch.ids.size()) - 1;
-    largest = std::max(largest, rows);
-  }
-  return Pack(trees, largest <= tokens_max_ ? std::max(tokens_, largest) : tokens_);
+  limits_.tokens = tokens > 0 ? tokens : fitting(kBytes, keep_);
+  limits_.tokens_max = tokens > 0 ? tokens : fitting(kBytesMax, keep_);
 }
 
 }  // namespace whetstone

@@ -18,20 +18,18 @@ enum class ActivationCheckpointing { kAuto, kOff, kOn };
 // Constant after construction.
 class ActivationBudget {
  public:
-  // `tokens` > 0: that many. 0: as many as keep 512 MiB of activations, or a whole tree (whose
-  // prefix would else be computed twice) where that keeps at most 1.5 GiB. Neither more than a
+  // `tokens` > 0: that many. 0: as many as keep 512 MiB of activations, or a whole group (what it
+  // shares would else be computed twice) where that keeps at most 1.5 GiB. Neither more than a
   // quarter of `free_bytes`. More tokens gain no speed.
   ActivationBudget(const ModelConfig& config, torch::ScalarType dtype, int64_t tokens,
                    ActivationCheckpointing checkpointing, int64_t free_bytes);
 
-  std::vector<PackedBatch> PackTrees(const std::vector<Tree>& trees) const;
+  const PackLimits& limits() const { return limits_; }
   DecoderPass::Keep keep() const { return keep_; }
-  int64_t tokens() const { return tokens_; }
 
  private:
   DecoderPass::Keep keep_ = DecoderPass::Keep::kAll;
-  int64_t tokens_ = 0;
-  int64_t tokens_max_ = 0;  // for the sake of a whole tree
+  PackLimits limits_;
 };
 
 }  // namespace whetstone

@@ -19,29 +19,12 @@ constexpr int64_t kTilePositions = 128;
 
 using Run = AttentionRun;
 
-std::vector<Run> RunsOf(const std::vector<Block>& blocks) {
-  std::vector<Run> runs;
-  for (const Block& block : blocks) {
-    if (block.branches.size() == 1) {  // it simply continues its prefix
-      runs.push_back({block.start, 0, block.start, block.prefix + block.branches[0]});
-      continue;
-    }
-    runs.push_back({block.start, 0, block.start, block.prefix});
-    int64_t begin = block.start + block.prefix;
-    for (const int64_t rows : block.branches) {
-      if (rows > 0) runs.push_back({block.start, block.prefix, begin, rows});
-      begin += rows;
-    }
-  }
-  return runs;
-}
-
 // Of one product of queries with the keys they may see.
 double ProductFlops(const AttentionShape& shape, const std::vector<Run>& runs) {
   double pairs = 0;
   for (const Run& run : runs) {
     const double rows = static_cast<double>(run.rows);
-    pairs += rows * static_cast<double>(run.prefix) + rows * (rows + 1) / 2;
+    pairs += rows * static_cast<double>(run.context.size()) + rows * (rows + 1) / 2;
   }
   return 2 * pairs * static_cast<double>(shape.heads * shape.head_dim);
 }
@@ -57,6 +40,7 @@ class Task {
   Task(const AttentionShape& shape, const Run& run, int64_t kv_head, const torch::Tensor& qkv)
       : shape_(shape),
         run_(run),
+        context_(static_cast<int64_t>(run.context.size())),
         kv_head_(kv_head),
         r_(shape.heads / shape.kv_heads),
         scale_(static_cast<float>(1 / std::sqrt(static_cast<double>(shape.head_dim)))),
@@ -66,7 +50,7 @@ class Task {
 
   void Forward(const AttentionResult& result) const {
     ForEachTile([&](int64_t first, int64_t end) {
-      const int64_t n = run_.prefix + end;
+      const int64_t n = context_ + end;
       const torch::Tensor scores = Products(Queries(qkv_, first, end), keys_.narrow(0, 0, n));
       const torch::Tensor p = Probabilities(scores, first, end, result);
       PutQueries(torch::mm(p, values_.narrow(0, 0, n)), result.out, first, end);
@@ -74,13 +58,13 @@ class Task {
   }
 
   // Writes the queries' gradients into dqkv and returns those of keys and values,
-  // [prefix + rows, 2 * D] f32.
+  // [context + rows, 2 * D] f32.
   torch::Tensor Backward(const AttentionResult& forward, const torch::Tensor& dout,
                          const torch::Tensor& dqkv) const {
     const int64_t d = shape_.head_dim;
     torch::Tensor sums = torch::zeros({keys_.size(0), 2 * d}, qkv_.options().dtype(torch::kFloat));
     ForEachTile([&](int64_t first, int64_t end) {
-      const int64_t n = run_.prefix + end;
+      const int64_t n = context_ + end;
       const torch::Tensor keys = keys_.narrow(0, 0, n), values = values_.narrow(0, 0, n);
       const torch::Tensor queries = Queries(qkv_, first, end), dy = Queries(dout, first, end);
       const torch::Tensor scores = Products(queries, keys), dp = Products(dy, values);
@@ -117,7 +101,7 @@ class Task {
   torch::Tensor Visible(const torch::Tensor& scores, int64_t first) const {
     const torch::Tensor position = torch::arange(scores.size(0), scores.device())
                                        .div(r_, /*rounding_mode=*/"floor")
-                                       .add(run_.prefix + first)
+                                       .add(context_ + first)
                                        .unsqueeze(1);
     const torch::Tensor key = torch::arange(scores.size(1), scores.device()).unsqueeze(0);
     return (scores * scale_).masked_fill(key > position, -INFINITY);
@@ -134,11 +118,12 @@ class Task {
     }
   }
 
-  // One head's rows of the prefix, then of the run: [prefix + rows, D].
+  // One head's rows of the context, then of the run: [context + rows, D].
   torch::Tensor Gather(int64_t head) const {
     const torch::Tensor column = qkv_.narrow(1, head * shape_.head_dim, shape_.head_dim);
     return torch::cat(
-        {column.narrow(0, run_.prefix_begin, run_.prefix), column.narrow(0, run_.begin, run_.rows)},
+        {column.index_select(0, torch::tensor(run_.context, torch::kLong).to(column.device())),
+         column.narrow(0, run_.begin, run_.rows)},
         0);
   }
 
@@ -157,7 +142,8 @@ class Task {
   }
 
   const AttentionShape& shape_;
-  const Run run_;
+  const Run& run_;
+  const int64_t context_;
   const int64_t kv_head_;
   const int64_t r_;
   const float scale_;
@@ -170,7 +156,7 @@ template <typename T>
 PackedAttention<T> PackedArgs(const AttentionShape& shape, const Run& run, int64_t kv_head,
                               const torch::Tensor& qkv, const AttentionResult& result) {
   PackedAttention<T> args;
-  args.run = run;
+  args.run = &run;
   args.kv_head = kv_head;
   args.heads = shape.heads;
   args.kv_heads = shape.kv_heads;
@@ -199,11 +185,56 @@ void ForEachTask(const AttentionShape& shape, const std::vector<Run>& runs, bool
   });
 }
 
+// Adds the gradients that each task has for its context's keys and values and its own, [context +
+// rows, 2, D], to those of the rows, dkv [T, 2, K, D]. In the order of the runs.
+void AddToRows(const std::vector<Run>& runs, const std::vector<torch::Tensor>& of_task,
+               const torch::Tensor& dkv) {
+  const int64_t kv_heads = dkv.size(2), d = dkv.size(3);
+  const auto add = [&](size_t run, int64_t kv_head) {
+    const std::vector<int64_t>& context = runs[run].context;
+    const int64_t n = static_cast<int64_t>(context.size());
+    const torch::Tensor& sums = of_task[run * kv_heads + kv_head];
+    const torch::Tensor to = dkv.select(2, kv_head);
+    to.narrow(0, runs[run].begin, runs[run].rows).add_(sums.narrow(0, n, runs[run].rows));
+    if (n == 0) return;
+    if (!dkv.is_cpu()) {
+      to.index_add_(0, torch::tensor(context, torch::kLong).to(dkv.device()), sums.narrow(0, 0, n));
+      return;
+    }
+    const float* from = Raw<float>(sums);
+    for (int64_t i = 0; i < n; ++i) {
+      for (int64_t part = 0; part < 2; ++part, from += d) {
+        float* row = Raw<float>(dkv) + ((context[i] * 2 + part) * kv_heads + kv_head) * d;
+        for (int64_t j = 0; j < d; ++j) row[j] += from[j];
+      }
+    }
+  };
+  at::parallel_for(0, kv_heads, dkv.is_cpu() ? 1 : kv_heads, [&](int64_t begin, int64_t end) {
+    torch::NoGradGuard no_grad;
+    for (int64_t kv_head = begin; kv_head < end; ++kv_head) {
+      for (size_t run = 0; run < runs.size(); ++run) add(run, kv_head);
+    }
+  });
+}
+
 }  // namespace
 
-AttentionResult AttentionForward(const AttentionShape& shape, const std::vector<Block>& blocks,
+std::vector<AttentionRun> AttentionRuns(const std::vector<Node>& nodes) {
+  std::vector<AttentionRun> runs;
+  for (const Node& node : nodes) {
+    AttentionRun run{.context = {}, .begin = node.begin, .rows = node.rows};
+    if (node.parent >= 0) {
+      const AttentionRun& parent = runs[node.parent];
+      run.context = parent.context;
+      for (int64_t i = 0; i < parent.rows; ++i) run.context.push_back(parent.begin + i);
+    }
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+AttentionResult AttentionForward(const AttentionShape& shape, const std::vector<Run>& runs,
                                  const torch::Tensor& qkv, bool plain) {
-  const std::vector<Run> runs = RunsOf(blocks);
   const PartScope scope(Part::kAttention, 2 * ProductFlops(shape, runs));
   AttentionResult result;
   result.out = torch::empty({qkv.size(0), shape.heads * shape.head_dim}, qkv.options());
@@ -218,23 +249,23 @@ AttentionResult AttentionForward(const AttentionShape& shape, const std::vector<
   return result;
 }
 
-torch::Tensor AttentionBackward(const AttentionShape& shape, const std::vector<Block>& blocks,
+torch::Tensor AttentionBackward(const AttentionShape& shape, const std::vector<Run>& runs,
                                 const torch::Tensor& qkv, const AttentionResult& forward,
                                 const torch::Tensor& dout, bool plain) {
   const bool packed = UsePacked(qkv, plain);
   const int64_t d = shape.head_dim;
-  const std::vector<Run> runs = RunsOf(blocks);
   // The gradients of queries, keys, values and probabilities; the scores again is no useful work.
   const PartScope scope(Part::kAttentionBackward, 4 * ProductFlops(shape, runs));
   torch::Tensor dqkv = torch::empty_like(qkv);
-  // In f32: a prefix's keys and values collect gradients from every branch.
+  // In f32: keys and values collect gradients from all that come after them.
   torch::Tensor dkv =
       torch::zeros({qkv.size(0), 2, shape.kv_heads, d}, qkv.options().dtype(torch::kFloat));
-  std::vector<torch::Tensor> of_prefix(runs.size() * shape.kv_heads);
+  std::vector<torch::Tensor> of_task(runs.size() * shape.kv_heads);  // [context + rows, 2, D]
   ForEachTask(shape, runs, qkv.is_cpu(), [&](int64_t task, const Run& run, int64_t kv_head) {
-    torch::Tensor sums;  // [prefix + rows, 2, D]
+    torch::Tensor& sums = of_task[task];
     if (packed) {
-      sums = torch::empty({run.prefix + run.rows, 2, d}, torch::kFloat);
+      sums =
+          torch::empty({static_cast<int64_t>(run.context.size()) + run.rows, 2, d}, torch::kFloat);
       DispatchCompute(qkv, [&]<typename T>() {
         PackedAttention<T> args = PackedArgs<T>(shape, run, kv_head, qkv, forward);
         args.dout = Raw<T>(dout);
@@ -245,19 +276,8 @@ torch::Tensor AttentionBackward(const AttentionShape& shape, const std::vector<B
     } else {
       sums = Task(shape, run, kv_head, qkv).Backward(forward, dout, dqkv).view({-1, 2, d});
     }
-    // A prefix's own run comes first; its rows are touched by nobody else until all are done.
-    dkv.narrow(0, run.begin, run.rows)
-        .select(2, kv_head)
-        .copy_(sums.narrow(0, run.prefix, run.rows));
-    if (run.prefix > 0) of_prefix[task] = sums.narrow(0, 0, run.prefix);
   });
-  for (size_t task = 0; task < of_prefix.size(); ++task) {
-    if (!of_prefix[task].defined()) continue;
-    const Run& run = runs[task / shape.kv_heads];
-    dkv.narrow(0, run.prefix_begin, run.prefix)
-        .select(2, static_cast<int64_t>(task) % shape.kv_heads)
-        .add_(of_prefix[task]);
-  }
+  AddToRows(runs, of_task, dkv);
   dqkv.narrow(1, shape.heads * d, 2 * shape.kv_heads * d)
       .copy_(dkv.view({qkv.size(0), 2 * shape.kv_heads * d}));
   return dqkv;

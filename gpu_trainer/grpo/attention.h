@@ -1,15 +1,16 @@
-// Causal attention over packed trees (packing.h), forward and backward, without padding.
+// Causal attention over packed sequences (packing.h), forward and backward, without padding.
 //
-// The work is cut into runs (a prefix over itself; a branch over its prefix and itself) times kv
-// heads; each is a task of its own. A task gathers its keys and values, the prefix's included (some
-// 30 KB: copying them costs far less than a second pass over the queries would), and takes a tile
-// of queries at a time, all query heads of the kv head together. Scores and their sums are f32,
+// The work is cut into runs (a node over all before it and itself) times kv heads; each is a task
+// of its own. A task gathers its keys and values, its ancestors' included (some 30 KB: copying them
+// costs far less than a second pass over the queries would), and takes a tile of queries at a time,
+// all query heads of the kv head together. Scores and their sums are f32,
 // probabilities are rounded to the compute type for the next product, as in FlashAttention (Dao et
 // al., arXiv 2205.14135), whose backward formulas these are. The order of all additions is fixed,
 // whatever the number of threads.
 //
-//   AttentionResult a = AttentionForward(shape, blocks, qkv);
-//   torch::Tensor dqkv = AttentionBackward(shape, blocks, qkv, a, dout);
+//   const std::vector<AttentionRun> runs = AttentionRuns(batch.nodes);
+//   AttentionResult a = AttentionForward(shape, runs, qkv);
+//   torch::Tensor dqkv = AttentionBackward(shape, runs, qkv, a, dout);
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_ATTENTION_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_ATTENTION_H_
 
@@ -17,6 +18,7 @@
 
 #include <vector>
 
+#include "gpu_trainer/grpo/attention_packed.h"
 #include "gpu_trainer/grpo/packing.h"
 
 namespace whetstone {
@@ -34,15 +36,18 @@ struct AttentionResult {
   torch::Tensor log_sum;  // [H, T] f32: log sum exp of the scaled scores
 };
 
+// A run for each node, in the nodes' order.
+std::vector<AttentionRun> AttentionRuns(const std::vector<Node>& nodes);
+
 // `plain`, below: LibTorch's operators in place of own kernels (attention_packed.h), as on anything
 // but a CPU with AVX-512.
 
 // qkv [T, (H + 2K) * D]: rotated queries, rotated keys, values. Scores are scaled by 1 / sqrt(D).
-AttentionResult AttentionForward(const AttentionShape& shape, const std::vector<Block>& blocks,
+AttentionResult AttentionForward(const AttentionShape& shape, const std::vector<AttentionRun>& runs,
                                  const torch::Tensor& qkv, bool plain = false);
 
 // The gradient of qkv [T, (H + 2K) * D], given that of out.
-torch::Tensor AttentionBackward(const AttentionShape& shape, const std::vector<Block>& blocks,
+torch::Tensor AttentionBackward(const AttentionShape& shape, const std::vector<AttentionRun>& runs,
                                 const torch::Tensor& qkv, const AttentionResult& forward,
                                 const torch::Tensor& dout, bool plain = false);
 

@@ -57,7 +57,8 @@ class Task {
         d_(args.head_dim),
         r_(args.heads / args.kv_heads),
         stride_((args.heads + 2 * args.kv_heads) * args.head_dim),
-        n_(args.run.prefix + args.run.rows),
+        context_(static_cast<int64_t>(args.run->context.size())),
+        n_(context_ + args.run->rows),
         columns_(RoundUp(n_, 16)),
         tile_positions_(std::max<int64_t>(1, kTileRows / r_)),
         scale_(static_cast<float>(1 / std::sqrt(static_cast<double>(args.head_dim)))),
@@ -67,7 +68,7 @@ class Task {
     PackAcross(a_.heads + a_.kv_head, s_.keys_across);
     PackDown(a_.heads + a_.kv_heads + a_.kv_head, s_.values_down);
     ForEachTile([&](int64_t first, int64_t end) {
-      const int64_t m = (end - first) * r_, n = a_.run.prefix + end, even = RoundUp(n, kPair);
+      const int64_t m = (end - first) * r_, n = context_ + end, even = RoundUp(n, kPair);
       const T* q = Queries(a_.qkv, stride_, first, end, s_.q);
       const float* scores = TimesAcross(q, m, s_.keys_across, n, s_.scores);
       T* p = Room(s_.p, m * columns_);
@@ -88,7 +89,7 @@ class Task {
     std::fill(dkeys, dkeys + d_ * columns_, 0.0f);
     std::fill(dvalues, dvalues + d_ * columns_, 0.0f);
     ForEachTile([&](int64_t first, int64_t end) {
-      const int64_t m = (end - first) * r_, n = a_.run.prefix + end, even = RoundUp(n, kPair);
+      const int64_t m = (end - first) * r_, n = context_ + end, even = RoundUp(n, kPair);
       const T* q = Queries(a_.qkv, stride_, first, end, s_.q);
       const T* dy = Queries(a_.dout, a_.heads * d_, first, end, s_.dy);
       const float* scores = TimesAcross(q, m, s_.keys_across, n, s_.scores);
@@ -112,10 +113,9 @@ class Task {
   }
 
  private:
-  // The prefix's rows, then the run's.
+  // The context's rows, then the run's.
   const T* Token(int64_t t, int64_t head) const {
-    const int64_t row =
-        t < a_.run.prefix ? a_.run.prefix_begin + t : a_.run.begin + t - a_.run.prefix;
+    const int64_t row = t < context_ ? a_.run->context[t] : a_.run->begin + t - context_;
     return a_.qkv + row * stride_ + head * d_;
   }
 
@@ -188,8 +188,8 @@ class Task {
 
   template <typename F>
   void ForEachTile(const F& f) const {
-    for (int64_t first = 0; first < a_.run.rows; first += tile_positions_) {
-      f(first, std::min(a_.run.rows, first + tile_positions_));
+    for (int64_t first = 0; first < a_.run->rows; first += tile_positions_) {
+      f(first, std::min(a_.run->rows, first + tile_positions_));
     }
   }
 
@@ -199,7 +199,7 @@ class Task {
     const int64_t width = r_ * d_;
     T* q = Room(to, (end - first) * width);
     for (int64_t i = first; i < end; ++i) {
-      std::memcpy(q + (i - first) * width, x + (a_.run.begin + i) * stride + a_.kv_head * width,
+      std::memcpy(q + (i - first) * width, x + (a_.run->begin + i) * stride + a_.kv_head * width,
                   sizeof(T) * static_cast<size_t>(width));
     }
     return q;
@@ -208,18 +208,18 @@ class Task {
     const int64_t width = r_ * d_;
     for (int64_t i = first; i < end; ++i) {
       Round(rows + (i - first) * width, width,
-            x + (a_.run.begin + i) * stride + a_.kv_head * width);
+            x + (a_.run->begin + i) * stride + a_.kv_head * width);
     }
   }
 
   // Keys that row i of the tile may see.
-  int64_t Valid(int64_t first, int64_t i) const { return a_.run.prefix + first + i / r_ + 1; }
+  int64_t Valid(int64_t first, int64_t i) const { return context_ + first + i / r_ + 1; }
   float& LogSum(int64_t first, int64_t i) const {
-    return a_.log_sum[(a_.kv_head * r_ + i % r_) * a_.total_rows + a_.run.begin + first + i / r_];
+    return a_.log_sum[(a_.kv_head * r_ + i % r_) * a_.total_rows + a_.run->begin + first + i / r_];
   }
 
   const PackedAttention<T>& a_;
-  const int64_t d_, r_, stride_, n_, columns_, tile_positions_;
+  const int64_t d_, r_, stride_, context_, n_, columns_, tile_positions_;
   const float scale_;
   Scratch<T>& s_;
 };

@@ -7,13 +7,13 @@
 #define WHETSTONE_GPU_TRAINER_GRPO_ATTENTION_PACKED_H_
 
 #include <cstdint>
+#include <vector>
 
 namespace whetstone {
 
-// Rows [begin, begin + rows) attend to the prefix's rows and causally to themselves.
+// Rows [begin, begin + rows) attend to the rows of `context` and causally to themselves.
 struct AttentionRun {
-  int64_t prefix_begin = 0;
-  int64_t prefix = 0;
+  std::vector<int64_t> context;
   int64_t begin = 0;
   int64_t rows = 0;
 };
@@ -21,7 +21,7 @@ struct AttentionRun {
 // T: uint16_t (bf16) or float. Letters as in attention.h.
 template <typename T>
 struct PackedAttention {
-  AttentionRun run;
+  const AttentionRun* run = nullptr;
   int64_t kv_head = 0;
   int64_t heads = 0, kv_heads = 0, head_dim = 0;
   int64_t total_rows = 0;    // T
@@ -30,7 +30,7 @@ struct PackedAttention {
   float* log_sum = nullptr;  // [H, T]: written by Forward, read by Backward
   const T* dout = nullptr;   // [T, H D]
   T* dqkv = nullptr;         // [T, (H + 2K) D]: Backward writes the queries' part
-  float* dkv = nullptr;  // [prefix + rows, 2, D]: Backward writes the keys' and values' gradients
+  float* dkv = nullptr;  // [context + rows, 2, D]: Backward writes the keys' and values' gradients
 };
 
 // Need what PanelProduct needs.

@@ -66,7 +66,7 @@ torch::Tensor DecoderPass::Forward(const PackedBatch& batch, Keep keep) {
   torch::NoGradGuard no_grad;
   const torch::Device device = weights_.device();
   const int64_t t = static_cast<int64_t>(batch.ids.size());
-  blocks_ = batch.blocks;
+  runs_ = AttentionRuns(batch.nodes);
   ids_ = torch::from_blob(const_cast<int32_t*>(batch.ids.data()), {t}, torch::kInt)
              .to(torch::kLong)
              .to(device);
@@ -109,7 +109,7 @@ torch::Tensor DecoderPass::LayerForward(const LayerWeights& w, const torch::Tens
   torch::Tensor qkv = Linear(normed, w.qkv, w.qkv_bias);
   const torch::Tensor raw = kept != nullptr && config_.qk_norm ? qkv.clone() : qkv;
   NormAndRotate(w, qkv);
-  AttentionResult attention = AttentionForward(shape_, blocks_, qkv);
+  AttentionResult attention = AttentionForward(shape_, runs_, qkv);
   torch::Tensor middle = ResidualAdd(x, Linear(attention.out, w.o));
 
   auto [normed2, middle_rstd] = RmsNormForward(middle, w.post_norm, config_.rms_eps);
@@ -152,7 +152,7 @@ torch::Tensor DecoderPass::LayerBackward(size_t l, Kept kept, torch::Tensor dy, 
     weight_gradients.Add(FusedMatrix::kO, dy_rounded, kept.attention.out, g.o);
     const torch::Tensor qkv = config_.qk_norm ? kept.qkv.clone() : kept.qkv;
     if (config_.qk_norm) NormAndRotate(w, qkv);
-    dqkv = AttentionBackward(shape_, blocks_, qkv, kept.attention, InputGradient(dy_rounded, w.o));
+    dqkv = AttentionBackward(shape_, runs_, qkv, kept.attention, InputGradient(dy_rounded, w.o));
   }
   RopeInPlace(dqkv, config_.heads + config_.kv_heads, config_.head_dim, positions_, rope_,
               /*backward=*/true);

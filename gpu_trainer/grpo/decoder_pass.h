@@ -1,4 +1,4 @@
-// The decoder's training pass: forward over packed trees, and a hand-written backward.
+// The decoder's training pass: forward over packed sequences, and a hand-written backward.
 //
 //   DecoderPass pass(config, weights);
 //   torch::Tensor hidden = pass.Forward(batch, DecoderPass::Keep::kAll);
@@ -72,7 +72,7 @@ class DecoderPass {
   const HeadRange query_heads_, key_heads_;
   RopeTable rope_;  // grows with the longest sequence seen
   // Of the batch in work.
-  std::vector<Block> blocks_;
+  std::vector<AttentionRun> runs_;
   torch::Tensor ids_;        // [T] i64
   torch::Tensor positions_;  // [T] i32
   std::vector<Kept> kept_;

@@ -16,51 +16,69 @@ std::vector<int32_t> RandomIds(Philox& rng, int64_t n, int64_t vocab) {
   return ids;
 }
 
-// Two groups of branches of very different lengths (one of a single token: no row of its own), and
-// a single sequence.
-std::vector<Tree> MakeTrees(int64_t vocab) {
+// A group of sequences that part after their prompt, some later, one of which is another one's
+// beginning and two of which are equal (one learned from elsewhere on); a group of two; a single
+// one.
+std::vector<LearnedSequence> MakeSequences(int64_t vocab) {
   Philox rng(3, {0, 0, 0, 0});
-  std::vector<Tree> trees(3);
-  const std::vector<std::vector<int64_t>> lengths = {{5, 1, 70, 12}, {3, 9}, {20}};
-  for (size_t t = 0; t < trees.size(); ++t) {
-    trees[t].prefix = RandomIds(rng, 7 + 40 * static_cast<int64_t>(t), vocab);
-    for (const int64_t n : lengths[t]) {
-      trees[t].branches.push_back({.ids = RandomIds(rng, n, vocab), .learn_from = 0});
-    }
-  }
-  trees[1].branches[1].learn_from = 4;
-  return trees;
+  std::vector<LearnedSequence> sequences;
+  const auto add = [&](std::vector<int32_t> ids, int64_t more, int64_t learn_from, int32_t group) {
+    for (const int32_t id : RandomIds(rng, more, vocab)) ids.push_back(id);
+    sequences.push_back({.ids = ids, .learn_from = learn_from, .group = group});
+    return ids;
+  };
+  const std::vector<int32_t> prompt = RandomIds(rng, 7, vocab);
+  std::vector<int32_t> first = add(prompt, 5, 7, 0);
+  add(first, 70, 7, 0);
+  add(first, 12, 7, 0);
+  add(first, 0, 9, 0);
+  add(prompt, 1, 7, 0);
+  add(prompt, 30, 7, 0);
+  const std::vector<int32_t> other = RandomIds(rng, 47, vocab);
+  add(other, 3, 47, 1);
+  add(other, 9, 51, 1);
+  add({}, 107, 87, 2);
+  return sequences;
 }
 
 // Any number that differs from token to token.
-double Coefficient(const Target& target) {
-  return 0.3 + 0.1 * target.tree - 0.2 * target.branch + 0.01 * target.token;
+double Coefficient(int32_t sequence, int64_t token) {
+  return 0.3 - 0.2 * sequence + 0.01 * static_cast<double>(token);
 }
 
 struct Outcome {
   double loss = 0;
-  std::vector<double> logprobs;
+  std::vector<std::vector<double>> logprobs;  // by sequence and learned token
   Weights gradients;
 };
 
-Outcome RunPass(const ModelConfig& config, const Weights& weights, const std::vector<Tree>& trees,
-                int64_t budget, double temperature, int64_t chunk_rows,
-                DecoderPass::Keep keep = DecoderPass::Keep::kAll) {
+Outcome RunPass(const ModelConfig& config, const Weights& weights,
+                const std::vector<LearnedSequence>& sequences, int64_t budget, double temperature,
+                int64_t chunk_rows, DecoderPass::Keep keep = DecoderPass::Keep::kAll) {
   Outcome outcome;
+  outcome.logprobs.resize(sequences.size());
   outcome.gradients = EmptyWeights(config, torch::kFloat, torch::kCPU);
   Clear(outcome.gradients.Named());
   DecoderPass pass(config, weights);
-  for (const PackedBatch& batch : Pack(trees, budget)) {
+  for (const PackedBatch& batch : Pack(sequences, {.tokens = budget, .tokens_max = budget})) {
     const torch::Tensor hidden = pass.Forward(batch, keep);
     HeadGradient gradient{.hidden = {}, .weight = outcome.gradients.lm_head};
     const HeadOutput out = HeadLoss(
         hidden, weights.lm_head, batch.targets, temperature,
         [&](size_t i, float logprob, float) {
-          outcome.loss += Coefficient(batch.targets[i]) * logprob;
-          return TokenSlopes{.logprob = Coefficient(batch.targets[i])};
+          double slope = 0;
+          for (const Use& use : batch.uses[i]) {
+            slope += Coefficient(batch.paths[use.path].sequence, use.token);
+          }
+          outcome.loss += slope * logprob;
+          return TokenSlopes{.logprob = slope};
         },
         &gradient, chunk_rows);
-    outcome.logprobs.insert(outcome.logprobs.end(), out.logprobs.begin(), out.logprobs.end());
+    for (const Path& path : batch.paths) {
+      for (const int32_t target : path.targets) {
+        outcome.logprobs[path.sequence].push_back(out.logprobs[target]);
+      }
+    }
     pass.Backward(gradient.hidden, outcome.gradients);
   }
   return outcome;
@@ -68,26 +86,19 @@ Outcome RunPass(const ModelConfig& config, const Weights& weights, const std::ve
 
 // The same by the plain reference, one sequence at a time.
 Outcome RunReference(const ModelConfig& config, const Weights& weights,
-                     const std::vector<Tree>& trees, double temperature) {
+                     const std::vector<LearnedSequence>& sequences, double temperature) {
   Outcome outcome;
+  outcome.logprobs.resize(sequences.size());
   Weights leaves = reference::DoubleLeaves(config, weights);
   torch::Tensor loss = torch::zeros({}, torch::kDouble);
-  for (size_t t = 0; t < trees.size(); ++t) {
-    for (size_t b = 0; b < trees[t].branches.size(); ++b) {
-      const Branch& branch = trees[t].branches[b];
-      std::vector<int32_t> ids = trees[t].prefix;
-      ids.insert(ids.end(), branch.ids.begin(), branch.ids.end());
-      const torch::Tensor logprobs = reference::Logprobs(config, leaves, ids, temperature);
-      for (int64_t i = branch.learn_from; i < static_cast<int64_t>(branch.ids.size()); ++i) {
-        const torch::Tensor logprob =
-            logprobs[static_cast<int64_t>(trees[t].prefix.size()) + i - 1];
-        outcome.logprobs.push_back(logprob.item<double>());
-        loss = loss + logprob * Coefficient({.row = 0,
-                                             .id = 0,
-                                             .tree = static_cast<int32_t>(t),
-                                             .branch = static_cast<int32_t>(b),
-                                             .token = static_cast<int32_t>(i)});
-      }
+  for (size_t s = 0; s < sequences.size(); ++s) {
+    const int64_t length = static_cast<int64_t>(sequences[s].ids.size());
+    const torch::Tensor logprobs =
+        reference::Logprobs(config, leaves, sequences[s].ids, temperature);
+    for (int64_t i = sequences[s].learn_from; i < length; ++i) {
+      const torch::Tensor logprob = logprobs[i - 1];
+      outcome.logprobs[s].push_back(logprob.item<double>());
+      loss = loss + logprob * Coefficient(static_cast<int32_t>(s), i - sequences[s].learn_from);
     }
   }
   loss.backward();
@@ -104,13 +115,15 @@ double RelativeError(const torch::Tensor& got, const torch::Tensor& want) {
 void CompareWithReference(const ModelConfig& config, torch::ScalarType dtype, int64_t budget,
                           double temperature, int64_t chunk_rows, double tolerance) {
   const Weights weights = reference::TinyWeights(config, dtype);
-  const std::vector<Tree> trees = MakeTrees(config.vocab);
-  const Outcome got = RunPass(config, weights, trees, budget, temperature, chunk_rows);
-  const Outcome want = RunReference(config, weights, trees, temperature);
-  ASSERT_EQ(got.logprobs.size(), want.logprobs.size());
+  const std::vector<LearnedSequence> sequences = MakeSequences(config.vocab);
+  const Outcome got = RunPass(config, weights, sequences, budget, temperature, chunk_rows);
+  const Outcome want = RunReference(config, weights, sequences, temperature);
   double worst = 0;
-  for (size_t i = 0; i < got.logprobs.size(); ++i) {
-    worst = std::max(worst, std::abs(got.logprobs[i] - want.logprobs[i]));
+  for (size_t i = 0; i < want.logprobs.size(); ++i) {
+    ASSERT_EQ(got.logprobs[i].size(), want.logprobs[i].size());
+    for (size_t k = 0; k < want.logprobs[i].size(); ++k) {
+      worst = std::max(worst, std::abs(got.logprobs[i][k] - want.logprobs[i][k]));
+    }
   }
   EXPECT_LT(worst, 20 * tolerance);
   EXPECT_NEAR(got.loss, want.loss, 20 * tolerance);
@@ -149,7 +162,8 @@ TEST(DecoderPass, Bf16IsClose) {
   CompareWithReference(reference::TinyConfig(), torch::kBFloat16, 1 << 20, 1, 512, kBf16);
 }
 
-// Every packing must give the same numbers: all at once, a branch at a time, heads in small chunks.
+// Every packing must give the same numbers: all at once, a sequence at a time, heads in small
+// chunks.
 TEST(DecoderPass, PackingAndChunkingDoNotMatter) {
   for (const int64_t budget : {1, 60, 100}) {
     for (const int64_t chunk_rows : {1, 7}) {
@@ -163,9 +177,10 @@ TEST(DecoderPass, ActivationCheckpointingChangesNoBit) {
   for (const auto dtype : {torch::kFloat, torch::kBFloat16}) {
     const ModelConfig config = reference::TinyConfig(ModelFamily::kQwen3);
     const Weights weights = reference::TinyWeights(config, dtype);
-    const std::vector<Tree> trees = MakeTrees(config.vocab);
-    const Outcome all = RunPass(config, weights, trees, 100, 1, 512);
-    const Outcome inputs = RunPass(config, weights, trees, 100, 1, 512, DecoderPass::Keep::kInputs);
+    const std::vector<LearnedSequence> sequences = MakeSequences(config.vocab);
+    const Outcome all = RunPass(config, weights, sequences, 100, 1, 512);
+    const Outcome inputs =
+        RunPass(config, weights, sequences, 100, 1, 512, DecoderPass::Keep::kInputs);
     EXPECT_EQ(all.logprobs, inputs.logprobs);
     const auto want = all.gradients.Named(), got = inputs.gradients.Named();
     for (size_t i = 0; i < want.size(); ++i) {
@@ -178,18 +193,21 @@ TEST(DecoderPass, ActivationCheckpointingChangesNoBit) {
 TEST(Attention, PlainOperatorsEqualTheHandLoops) {
   torch::manual_seed(2);
   const AttentionShape shape{.heads = 6, .kv_heads = 2, .head_dim = 10};
-  const std::vector<Block> blocks = {{.start = 0, .prefix = 5, .branches = {3, 0, 140}},
-                                     {.start = 148, .prefix = 20, .branches = {290}}};
+  const std::vector<AttentionRun> runs = AttentionRuns({{.begin = 0, .rows = 5},
+                                                        {.begin = 5, .rows = 3, .parent = 0},
+                                                        {.begin = 8, .rows = 140, .parent = 1},
+                                                        {.begin = 148, .rows = 1, .parent = 1},
+                                                        {.begin = 149, .rows = 309}});
   for (const auto dtype : {torch::kFloat, torch::kBFloat16}) {
     const double tolerance = dtype == torch::kFloat ? kFp32 : 1e-2;
     const torch::Tensor qkv = torch::randn({458, 100}).to(dtype);
     const torch::Tensor dout = torch::randn({458, 60}).to(dtype);
-    const AttentionResult hand = AttentionForward(shape, blocks, qkv);
-    const AttentionResult plain = AttentionForward(shape, blocks, qkv, /*plain=*/true);
+    const AttentionResult hand = AttentionForward(shape, runs, qkv);
+    const AttentionResult plain = AttentionForward(shape, runs, qkv, /*plain=*/true);
     EXPECT_LT(RelativeError(hand.out, plain.out), tolerance);
     EXPECT_LT(RelativeError(hand.log_sum, plain.log_sum), kFp32);
-    EXPECT_LT(RelativeError(AttentionBackward(shape, blocks, qkv, hand, dout),
-                            AttentionBackward(shape, blocks, qkv, plain, dout, /*plain=*/true)),
+    EXPECT_LT(RelativeError(AttentionBackward(shape, runs, qkv, hand, dout),
+                            AttentionBackward(shape, runs, qkv, plain, dout, /*plain=*/true)),
               tolerance);
   }
 }

@@ -77,20 +77,18 @@ absl::StatusOr<DealtBatch> DealBatch(const v1::GrpoBatch& batch, const GrpoPlan&
     const GroupAdvantage& advantage = advantages[g];
     if (!advantage.learnable) continue;
     ++dealt.learnable_groups;
-    for (Minibatch& m : dealt.minibatches) {
-      m.trees.push_back(
-          {.prefix = {group.prompt_ids().begin(), group.prompt_ids().end()}, .branches = {}});
-      m.sources.emplace_back();
-    }
     size_t next = 0;
     for (int r = 0; r < group.rollouts_size(); ++r) {
       const v1::Rollout& rollout = group.rollouts(r);
       if (rollout.dropped() || rollout.ids().empty()) continue;
       if (plan.mask_truncated && rollout.truncated()) continue;
       Minibatch& m = dealt.minibatches[next++ % steps];
-      m.trees.back().branches.push_back(
-          {.ids = {rollout.ids().begin(), rollout.ids().end()}, .learn_from = 0});
-      m.sources.back().push_back(
+      LearnedSequence& sequence = m.sequences.emplace_back();
+      sequence.ids.assign(group.prompt_ids().begin(), group.prompt_ids().end());
+      sequence.ids.insert(sequence.ids.end(), rollout.ids().begin(), rollout.ids().end());
+      sequence.learn_from = group.prompt_ids_size();
+      sequence.group = g;
+      m.sources.push_back(
           {.rollout = &rollout, .problem = group.problem(), .advantage = advantage.values[r]});
       ++m.counts.sequences;
       m.counts.tokens += rollout.ids_size();

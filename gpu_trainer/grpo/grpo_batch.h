@@ -2,7 +2,7 @@
 //
 //   ASSIGN_OR_RETURN(const DealtBatch dealt, DealBatch(batch, plan, config));
 //   for (const Minibatch& minibatch : dealt.minibatches) …
-//     Pack(minibatch.trees, …); minibatch.sources[target.tree][target.branch].advantage …
+//     Pack(minibatch.sequences, …); minibatch.sources[path.sequence].advantage …
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_GRPO_BATCH_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_GRPO_BATCH_H_
 
@@ -21,19 +21,19 @@
 
 namespace whetstone {
 
-// Where the numbers of a branch come from.
+// Where the numbers of a sequence come from.
 struct Source {
   const v1::Rollout* rollout;  // borrowed from the batch
   int32_t problem;
   double advantage;
 };
 
-// One optimizer step's share of an Update: a tree for each group that has spread, a branch for each
-// of its rollouts that falls to this step. Left out: what was dropped or is empty, and what was cut
+// One optimizer step's share of an Update: the rollouts that fall to it, of the groups that have
+// spread, each with its prompt before it. Left out: what was dropped or is empty, and what was cut
 // off, if the plan masks that.
 struct Minibatch {
-  std::vector<Tree> trees;
-  std::vector<std::vector<Source>> sources;  // for each tree and branch
+  std::vector<LearnedSequence> sequences;
+  std::vector<Source> sources;  // one for each
   StepCounts counts;
 };
 

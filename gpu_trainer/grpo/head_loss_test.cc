@@ -45,11 +45,7 @@ TEST(HeadLoss, LogprobsEntropiesAndGradientsEqualFp64Autograd) {
       const torch::Tensor weight = torch::randn({101, 12}).to(dtype);
       std::vector<Target> targets;
       for (int64_t i = 0; i < 10; ++i) {
-        targets.push_back({.row = i == 7 ? 6 : i,
-                           .id = static_cast<int32_t>(i * 11),
-                           .tree = 0,
-                           .branch = 0,
-                           .token = 0});
+        targets.push_back({.row = i == 7 ? 6 : i, .id = static_cast<int32_t>(i * 11)});
       }
       const auto by_logprob = [](size_t i) { return i % 4 < 2 ? 0.4 - 0.1 * i : 0.0; };
       const auto by_entropy = [](size_t i) { return i % 2 == 0 ? 0.7 - 0.2 * i : 0.0; };

@@ -158,12 +158,13 @@ absl::StatusOr<UpdateResult> Learner::Supervised(const std::vector<LearnedSequen
   double loss = 0, entropy_sum = 0;
   int64_t packed_tokens = 0;
   const double weight = 1.0 / static_cast<double>(learned);
-  for (const PackedBatch& packed : budget_.PackTrees(ShareCommonPrefix(sequences))) {
+  for (const PackedBatch& packed : Pack(sequences, budget_.limits())) {
     packed_tokens += static_cast<int64_t>(packed.ids.size());
-    RunBatch(packed, /*temperature=*/1.0, [&](size_t, float logprob, float entropy) {
-      loss -= weight * logprob;
-      entropy_sum += entropy;
-      return TokenSlopes{.logprob = -weight};
+    RunBatch(packed, /*temperature=*/1.0, [&](size_t i, float logprob, float entropy) {
+      const double uses = static_cast<double>(packed.uses[i].size());
+      loss -= uses * weight * logprob;
+      entropy_sum += uses * entropy;
+      return TokenSlopes{.logprob = -uses * weight};
     });
   }
   GradientSize size;

@@ -3,7 +3,7 @@
 //   Learner learner(config, weights, {});
 //   ASSIGN_OR_RETURN(UpdateResult result, learner.Grpo(batch, optimizer_settings));
 //
-// Both go the same way: trees of sequences → packed micro-batches → DecoderPass → HeadLoss → fp32
+// Both go the same way: sequences → packed micro-batches → DecoderPass → HeadLoss → fp32
 // gradients summed over the step → norm, clip, AdamW. The result does not depend on how the step
 // was cut into micro-batches, but for rounding. With a fixed number of threads it is bitwise
 // reproducible.

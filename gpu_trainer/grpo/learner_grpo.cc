@@ -16,8 +16,7 @@
 namespace whetstone {
 namespace {
 
-// A minibatch as it is computed. Log-probabilities: a vector for each packed batch, in the order of
-// its targets.
+// A minibatch as it is computed. Log-probabilities: a vector for each packed batch, by target.
 struct PackedStep {
   std::vector<PackedBatch> packed;
   // At the start of the Update; empty: the policy has not changed since, old = policy.
@@ -26,21 +25,21 @@ struct PackedStep {
   std::vector<std::vector<float>> reference;
 };
 
-// The terms of each target's sequence, for every target of the batch.
+// The terms of every path's sequence.
 std::vector<SequenceTerms> SequencesOf(const LossSettings& settings, const PackedBatch& packed,
                                        const Minibatch& minibatch, const std::vector<float>& policy,
                                        const std::vector<float>& old) {
-  std::vector<SequenceTerms> terms(packed.targets.size());
-  // A sequence's targets follow each other, and all of its tokens are targets.
-  for (size_t first = 0; first < packed.targets.size();) {
-    const Target& target = packed.targets[first];
-    const v1::Rollout& rollout = *minibatch.sources[target.tree][target.branch].rollout;
-    const size_t n = static_cast<size_t>(rollout.ids_size());
-    const SequenceTerms sequence = ComputeSequenceTerms(
-        settings, absl::MakeConstSpan(policy).subspan(first, n),
-        absl::MakeConstSpan(old).subspan(first, n), rollout.sampling_logprobs());
-    std::fill_n(terms.begin() + static_cast<std::ptrdiff_t>(first), n, sequence);
-    first += n;
+  std::vector<SequenceTerms> terms;
+  std::vector<float> path_policy, path_old;
+  for (const Path& path : packed.paths) {
+    path_policy.clear(), path_old.clear();
+    for (const int32_t target : path.targets) {
+      path_policy.push_back(policy[target]);
+      path_old.push_back(old[target]);
+    }
+    terms.push_back(
+        ComputeSequenceTerms(settings, path_policy, path_old,
+                             minibatch.sources[path.sequence].rollout->sampling_logprobs()));
   }
   return terms;
 }
@@ -70,10 +69,10 @@ absl::StatusOr<UpdateResult> Learner::Grpo(const v1::GrpoBatch& batch, const Ste
   if (plan.loss.kl_beta > 0) reference_pass.emplace(reference->config, reference->weights);
   for (size_t m = 0; m < steps; ++m) {
     PackedStep& step = packed_steps[m];
-    step.packed = budget_.PackTrees(dealt.minibatches[m].trees);
+    learned_tokens += dealt.minibatches[m].counts.tokens;
+    step.packed = Pack(dealt.minibatches[m].sequences, budget_.limits());
     for (const PackedBatch& packed : step.packed) {
       packed_tokens += static_cast<int64_t>(packed.ids.size());
-      learned_tokens += static_cast<int64_t>(packed.targets.size());
       if (m > 0) step.old.push_back(RunBatch(packed, plan.temperature, nullptr).logprobs);
       if (reference_pass.has_value()) {
         torch::NoGradGuard no_grad;
@@ -112,25 +111,30 @@ absl::StatusOr<UpdateResult> Learner::Grpo(const v1::GrpoBatch& batch, const Ste
         };
       }
       const auto objective = [&](size_t i, float logprob, float entropy) {
-        const Target& target = packed.targets[i];
-        const Source& source = minibatch.sources[target.tree][target.branch];
-        const PolicyToken token{.policy = logprob,
-                                .old = on_policy ? logprob : step.old[p][i],
-                                .sampling = source.rollout->sampling_logprobs(target.token),
-                                .reference = step.reference.empty() ? 0 : step.reference[p][i],
-                                .advantage = source.advantage};
-        const TokenLoss t =
-            PolicyTokenLoss(plan.loss, token, sequences.empty() ? SequenceTerms() : sequences[i]);
-        const double weight = TokenWeight(plan.loss, minibatch.counts, source.rollout->ids_size());
-        loss += weight * t.value - entropy_weight * entropy;
-        if (first_bad.empty() && !std::isfinite(loss)) {
-          first_bad = absl::StrCat("; first at token ", target.token, " of sample ",
-                                   source.rollout->sample(), " of problem ", source.problem,
-                                   ", whose log-probability is ", logprob, " (", token.sampling,
-                                   " while sampling)");
+        TokenSlopes slopes;
+        for (const Use& use : packed.uses[i]) {
+          const Source& source = minibatch.sources[packed.paths[use.path].sequence];
+          const PolicyToken token{.policy = logprob,
+                                  .old = on_policy ? logprob : step.old[p][i],
+                                  .sampling = source.rollout->sampling_logprobs(use.token),
+                                  .reference = step.reference.empty() ? 0 : step.reference[p][i],
+                                  .advantage = source.advantage};
+          const TokenLoss t = PolicyTokenLoss(
+              plan.loss, token, sequences.empty() ? SequenceTerms() : sequences[use.path]);
+          const double weight =
+              TokenWeight(plan.loss, minibatch.counts, source.rollout->ids_size());
+          loss += weight * t.value - entropy_weight * entropy;
+          if (first_bad.empty() && !std::isfinite(loss)) {
+            first_bad = absl::StrCat("; first at token ", use.token, " of sample ",
+                                     source.rollout->sample(), " of problem ", source.problem,
+                                     ", whose log-probability is ", logprob, " (", token.sampling,
+                                     " while sampling)");
+          }
+          metrics.AddToken(t, token, entropy);
+          slopes.logprob += weight * t.slope;
+          slopes.entropy -= entropy_weight;
         }
-        metrics.AddToken(t, token, entropy);
-        return TokenSlopes{.logprob = weight * t.slope, .entropy = -entropy_weight};
+        return slopes;
       };
       RunBatch(packed, plan.temperature, objective, before);
     }

@@ -113,20 +113,24 @@ inline UpdateResult Must(absl::StatusOr<UpdateResult> result) {
 // One more token for every rollout of the group, drawn from the policy.
 inline void SampleToken(const ModelConfig& config, const Weights& weights, Philox& rng,
                         v1::RolloutGroup& group) {
-  Tree tree{.prefix = {group.prompt_ids().begin(), group.prompt_ids().end()}, .branches = {}};
+  std::vector<LearnedSequence> sequences;
   for (const v1::Rollout& rollout : group.rollouts()) {
-    tree.branches.push_back({.ids = {rollout.ids().begin(), rollout.ids().end()}, .learn_from = 0});
-    tree.branches.back().ids.push_back(0);  // the place of the next token
+    std::vector<int32_t> ids = SequenceOf(group, rollout);
+    ids.push_back(0);  // the place of the next token
+    sequences.push_back({.ids = ids, .learn_from = static_cast<int64_t>(ids.size()) - 1});
   }
-  const PackedBatch packed = Pack({tree}, 1 << 20)[0];
+  const PackedBatch packed = Pack(sequences, {.tokens = 1 << 20, .tokens_max = 1 << 20})[0];
   DecoderPass pass(config, weights);
   torch::NoGradGuard no_grad;
   const torch::Tensor logits =
       torch::mm(pass.Forward(packed, DecoderPass::Keep::kNothing), weights.lm_head.t());
-  for (const Target& target : packed.targets) {
-    v1::Rollout& rollout = *group.mutable_rollouts(target.branch);
-    if (target.token != rollout.ids_size()) continue;
-    const torch::Tensor p = torch::softmax(logits[target.row].to(torch::kDouble), -1);
+  std::vector<int64_t> rows(sequences.size());
+  for (const Path& path : packed.paths) {
+    rows[path.sequence] = packed.targets[path.targets[0]].row;
+  }
+  for (size_t r = 0; r < rows.size(); ++r) {
+    v1::Rollout& rollout = *group.mutable_rollouts(static_cast<int>(r));
+    const torch::Tensor p = torch::softmax(logits[rows[r]].to(torch::kDouble), -1);
     double left = rng.Uniform();
     int32_t id = 0;
     for (; id < 96; ++id) {

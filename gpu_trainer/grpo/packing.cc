@@ -1,97 +1,124 @@
 #include "gpu_trainer/grpo/packing.h"
 
 #include <algorithm>
+#include <numeric>
+#include <unordered_map>
+#include <utility>
 
 #include "common/status_macros.h"
 
 namespace whetstone {
 namespace {
 
-void AppendBlock(const Tree& tree, int32_t tree_index, size_t first, size_t end,
-                 PackedBatch* batch) {
-  Block block{.start = static_cast<int64_t>(batch->ids.size()),
-              .prefix = static_cast<int64_t>(tree.prefix.size()),
-              .branches = {}};
-  const auto append = [batch](int32_t id, int64_t position) {
-    batch->ids.push_back(id);
-    batch->positions.push_back(static_cast<int32_t>(position));
-  };
-  for (int64_t i = 0; i < block.prefix; ++i) append(tree.prefix[i], i);
-  const int64_t prefix_last = block.start + block.prefix - 1;
-  for (size_t b = first; b < end; ++b) {
-    const Branch& branch = tree.branches[b];
-    const int64_t start = static_cast<int64_t>(batch->ids.size());
-    const int64_t rows = static_cast<int64_t>(branch.ids.size()) - 1;
-    for (int64_t i = 0; i < rows; ++i) append(branch.ids[i], block.prefix + i);
-    block.branches.push_back(rows);
-    for (int64_t i = branch.learn_from; i <= rows; ++i) {
-      batch->targets.push_back({.row = i == 0 ? prefix_last : start + i - 1,
-                                .id = branch.ids[i],
-                                .tree = tree_index,
-                                .branch = static_cast<int32_t>(b),
-                                .token = static_cast<int32_t>(i)});
-    }
-  }
-  batch->blocks.push_back(std::move(block));
+// A sequence's last token is learned but never read.
+int64_t Rows(const LearnedSequence& sequence) {
+  return static_cast<int64_t>(sequence.ids.size()) - 1;
 }
+
+// The rows that both read first.
+int64_t SharedRows(const LearnedSequence& a, const LearnedSequence& b) {
+  const int64_t most = std::min(Rows(a), Rows(b));
+  return std::mismatch(a.ids.begin(), a.ids.begin() + most, b.ids.begin()).first - a.ids.begin();
+}
+
+// One batch, from sequences in lexicographic order: each shares most with the one before it.
+class Builder {
+ public:
+  bool empty() const { return last_ == nullptr; }
+  int64_t rows() const { return static_cast<int64_t>(batch_.ids.size()); }
+  int64_t NewRows(const LearnedSequence& sequence) const {
+    return Rows(sequence) - (empty() ? 0 : SharedRows(*last_, sequence));
+  }
+
+  void Add(const LearnedSequence& sequence, int32_t index) {
+    CHECK(sequence.learn_from >= 1 && sequence.learn_from <= Rows(sequence));
+    way_.resize(static_cast<size_t>(Rows(sequence) - NewRows(sequence)));
+    for (int64_t i = static_cast<int64_t>(way_.size()); i < Rows(sequence); ++i) {
+      parents_.push_back(way_.empty() ? -1 : way_.back());
+      way_.push_back(rows());
+      batch_.ids.push_back(sequence.ids[i]);
+      batch_.positions.push_back(static_cast<int32_t>(i));
+    }
+    Path path{.sequence = index, .targets = {}};
+    for (int64_t i = sequence.learn_from; i <= Rows(sequence); ++i) {
+      const int32_t target = TargetOf(way_[i - 1], sequence.ids[i]);
+      batch_.uses[target].push_back({.path = static_cast<int32_t>(batch_.paths.size()),
+                                     .token = static_cast<int32_t>(path.targets.size())});
+      path.targets.push_back(target);
+    }
+    batch_.paths.push_back(std::move(path));
+    last_ = &sequence;
+  }
+
+  PackedBatch Finish() {
+    std::vector<int32_t> children(parents_.size(), 0), node_of(parents_.size(), -1);
+    for (const int64_t parent : parents_) {
+      if (parent >= 0) ++children[parent];
+    }
+    for (int64_t row = 0; row < rows(); ++row) {
+      const int64_t parent = parents_[row];
+      if (parent < 0 || parent != row - 1 || children[parent] > 1) {
+        batch_.nodes.push_back(
+            {.begin = row, .rows = 0, .parent = parent < 0 ? -1 : node_of[parent]});
+      }
+      ++batch_.nodes.back().rows;
+      node_of[row] = static_cast<int32_t>(batch_.nodes.size()) - 1;
+    }
+    return std::move(batch_);
+  }
+
+ private:
+  int32_t TargetOf(int64_t row, int32_t id) {
+    const auto [it, is_new] = targets_.try_emplace((row << 32) | static_cast<uint32_t>(id),
+                                                   static_cast<int32_t>(batch_.targets.size()));
+    if (is_new) {
+      batch_.targets.push_back({.row = row, .id = id});
+      batch_.uses.emplace_back();
+    }
+    return it->second;
+  }
+
+  PackedBatch batch_;
+  const LearnedSequence* last_ = nullptr;
+  std::vector<int64_t> way_;                      // the rows of *last_
+  std::vector<int64_t> parents_;                  // of each row the one before it; -1: none
+  std::unordered_map<int64_t, int32_t> targets_;  // by row and id
+};
 
 }  // namespace
 
-std::vector<PackedBatch> Pack(const std::vector<Tree>& trees, int64_t token_budget) {
-  std::vector<PackedBatch> batches;
-  PackedBatch batch;
-  for (size_t t = 0; t < trees.size(); ++t) {
-    const Tree& tree = trees[t];
-    CHECK(!tree.prefix.empty());
-    for (size_t first = 0; first < tree.branches.size();) {
-      int64_t tokens = static_cast<int64_t>(batch.ids.size() + tree.prefix.size());
-      size_t end = first;
-      for (; end < tree.branches.size(); ++end) {
-        CHECK(!tree.branches[end].ids.empty());
-        const int64_t more = static_cast<int64_t>(tree.branches[end].ids.size()) - 1;
-        if (tokens + more > token_budget && (end > first || !batch.ids.empty())) break;
-        tokens += more;
-      }
-      if (end > first) {
-        AppendBlock(tree, static_cast<int32_t>(t), first, end, &batch);
-        first = end;
-      }
-      if (first < tree.branches.size()) {
-        batches.push_back(std::move(batch));
-        batch = PackedBatch();
-      }
-    }
-  }
-  if (!batch.ids.empty()) batches.push_back(std::move(batch));
-  return batches;
-}
+std::vector<PackedBatch> Pack(const std::vector<LearnedSequence>& sequences,
+                              const PackLimits& limits) {
+  std::vector<size_t> order(sequences.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return sequences[a].ids < sequences[b].ids; });
 
-std::vector<Tree> ShareCommonPrefix(const std::vector<LearnedSequence>& sequences) {
-  std::vector<Tree> trees;
-  for (size_t first = 0; first < sequences.size();) {
-    const std::vector<int32_t>& head = sequences[first].ids;
-    int64_t common = sequences[first].learn_from;
-    CHECK(common >= 1 && common < static_cast<int64_t>(head.size()));
-    size_t end = first + 1;
-    for (; end < sequences.size(); ++end) {
-      const LearnedSequence& other = sequences[end];
-      CHECK(other.learn_from >= 1 && other.learn_from < static_cast<int64_t>(other.ids.size()));
-      const int64_t limit = std::min(common, other.learn_from);
-      const int64_t same =
-          std::mismatch(head.begin(), head.begin() + limit, other.ids.begin()).first - head.begin();
-      if (same == 0) break;
-      common = same;
+  std::vector<PackedBatch> batches;
+  Builder builder;
+  const auto flush = [&] {
+    if (builder.empty()) return;
+    batches.push_back(builder.Finish());
+    builder = Builder();
+  };
+  for (size_t first = 0, end = 0; first < order.size(); first = end) {
+    const int32_t group = sequences[order[first]].group;
+    int64_t group_rows = Rows(sequences[order[first]]);
+    for (end = first + 1; end < order.size() && sequences[order[end]].group == group; ++end) {
+      const LearnedSequence& sequence = sequences[order[end]];
+      group_rows += Rows(sequence) - SharedRows(sequences[order[end - 1]], sequence);
     }
-    Tree tree{.prefix = {head.begin(), head.begin() + common}, .branches = {}};
-    for (size_t s = first; s < end; ++s) {
-      const LearnedSequence& sequence = sequences[s];
-      tree.branches.push_back({.ids = {sequence.ids.begin() + common, sequence.ids.end()},
-                               .learn_from = sequence.learn_from - common});
+    if (builder.rows() + group_rows > limits.tokens) flush();
+    const int64_t limit =
+        group_rows <= limits.tokens_max ? std::max(limits.tokens, group_rows) : limits.tokens;
+    for (size_t i = first; i < end; ++i) {
+      const LearnedSequence& sequence = sequences[order[i]];
+      if (builder.rows() + builder.NewRows(sequence) > limit) flush();
+      builder.Add(sequence, static_cast<int32_t>(order[i]));
     }
-    trees.push_back(std::move(tree));
-    first = end;
   }
-  return trees;
+  flush();
+  return batches;
 }
 
 }  // namespace whetstone

@@ -1,15 +1,15 @@
-// Sequences laid end to end without padding, what they have in common only once.
+// Sequences laid end to end without padding, what they have in common computed only once.
 //
-// A Tree is a prefix and the branches that continue it: a GRPO group is its prompt and G
-// completions, a batch of worked examples is the text they all start with and what follows it. The
-// tokens of a tree's block are packed as
+// The sequences of a micro-batch form a trie: a GRPO group shares its prompt, completions that
+// begin alike share that too, equal ones are one, and worked examples share the text they all start
+// with. A row is one token at one place of the trie, and sees the rows on the way to it. Shared
+// rows get the sum of the gradients of all that continue them, so loss and gradient are those of
+// the sequences one by one.
 //
-//   prefix | branch 0 without its last token | branch 1 without its last token | …
+//   std::vector<PackedBatch> batches = Pack(sequences, {.tokens = 2048, .tokens_max = 4096});
 //
-// (a branch's last token is learned but never read). A branch's token sees the prefix and its own
-// branch up to itself; its position counts on from the prefix.
-//
-//   std::vector<PackedBatch> batches = Pack(trees, /*token_budget=*/4096);
+// A policy that has become sure of itself writes the same beginnings again and again: late in a
+// campaign a group of 16 takes an eighth of the rows it would take otherwise.
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_PACKING_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_PACKING_H_
 
@@ -18,53 +18,59 @@
 
 namespace whetstone {
 
-struct Branch {
-  std::vector<int32_t> ids;  // at least one
-  int64_t learn_from = 0;    // the first of them that is learned
+// Tokens from `learn_from` on are learned.
+struct LearnedSequence {
+  std::vector<int32_t> ids;
+  int64_t learn_from = 1;  // in [1, ids.size()): a first token is not predicted by anything
+  int32_t group = 0;       // sequences of one group are cut apart only where they must be
 };
 
-struct Tree {
-  std::vector<int32_t> prefix;  // at least one
-  std::vector<Branch> branches;
+// Rows [begin, begin + rows) that follow each other, after the last row of node `parent` (-1: they
+// are the first). Parents come before their children.
+struct Node {
+  int64_t begin = 0;
+  int64_t rows = 0;
+  int32_t parent = -1;
 };
 
-// One tree's rows [start, start + prefix + sum(branches)) of a packed batch.
-struct Block {
-  int64_t start = 0;
-  int64_t prefix = 0;
-  std::vector<int64_t> branches;  // rows of each; may be 0
-};
-
-// A learned token: row `row` of the last hidden state predicts `id`.
+// Row `row` of the last hidden state predicts `id`.
 struct Target {
   int64_t row = 0;
   int32_t id = 0;
-  // Where it came from.
-  int32_t tree = 0;
-  int32_t branch = 0;
-  int32_t token = 0;  // index within the branch
+};
+
+// A sequence's way through the batch: the target of each of its learned tokens.
+struct Path {
+  int32_t sequence = 0;  // index in what was packed
+  std::vector<int32_t> targets;
+};
+
+// Learned token number `token` of path `path`: one of those that a target stands for.
+struct Use {
+  int32_t path = 0;
+  int32_t token = 0;
 };
 
 struct PackedBatch {
-  std::vector<int32_t> ids;
-  std::vector<int32_t> positions;  // one per id
-  std::vector<Block> blocks;
-  std::vector<Target> targets;
+  std::vector<int32_t> ids;            // by row
+  std::vector<int32_t> positions;      // by row, in its sequences
+  std::vector<Node> nodes;             // in the order of their rows
+  std::vector<Target> targets;         // no two alike
+  std::vector<std::vector<Use>> uses;  // of each target, at least one
+  std::vector<Path> paths;
 };
 
-// Splits the trees into batches of at most `token_budget` packed tokens, in order; a tree that is
-// larger is split between branches, its prefix repeated. A single branch over the budget gets a
-// batch of its own. Trees without branches are left out.
-std::vector<PackedBatch> Pack(const std::vector<Tree>& trees, int64_t token_budget);
-
-// The sequences as one tree, prefix = what all have in common, but no learned token (so at least
-// one token of each is left to its branch). Tokens from `learn_from` on are learned.
-struct LearnedSequence {
-  std::vector<int32_t> ids;
-  int64_t learn_from = 1;  // >= 1: a first token is not predicted by anything
+struct PackLimits {
+  // Rows of a batch.
+  int64_t tokens = 0;
+  // For the sake of a group that would else be cut apart, and what it shares computed twice.
+  int64_t tokens_max = 0;
 };
-// Sequences that do not even share their first token end up in several trees.
-std::vector<Tree> ShareCommonPrefix(const std::vector<LearnedSequence>& sequences);
+
+// Every sequence is in one batch, whole; one over the limits gets a batch of its own. The result
+// depends on the sequences alone, not on their order (but for the numbers in `Path::sequence`).
+std::vector<PackedBatch> Pack(const std::vector<LearnedSequence>& sequences,
+                              const PackLimits& limits);
 
 }  // namespace whetstone
 
