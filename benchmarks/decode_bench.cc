@@ -29,6 +29,7 @@
 #include "gpu_trainer/ops/linear.h"
 #include "gpu_trainer/ops/parallel.h"
 #include "gpu_trainer/passive_threads.h"
+#include "gpu_trainer/reuse_memory.h"
 
 namespace whetstone {
 namespace {
@@ -254,6 +255,7 @@ absl::Status Run(const Flags& flags) {
 
 int main(int argc, char** argv) {
   whetstone::WaitPassively(argv);
+  whetstone::ReuseTensorMemory();  // as whet-trainer does
   whetstone::Flags flags;
   CLI::App app{"Decoding speed"};
   app.add_option("--model", flags.model, "Hugging Face directory");

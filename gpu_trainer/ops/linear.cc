@@ -21,8 +21,9 @@ void RunKernel(const torch::Tensor& x, const torch::Tensor& w, const torch::Tens
       w.size(0),
       x.size(1)};
   // Several runs of columns for each thread, so that one that was interrupted delays little; a run
-  // has some 64 KiB of weights, so that its start-up does not count.
-  const int64_t run = std::max<int64_t>(1, (64 << 10) / (args.k * x.element_size() * 8)) * 8;
+  // has some 64 KiB of weights, and at least four times the eight columns that are asked for ahead,
+  // so that its start does not count.
+  const int64_t run = std::max<int64_t>(4, (64 << 10) / (args.k * x.element_size() * 8)) * 8;
   const int64_t step = std::min(run, (args.n / ParallelThreads() + 7) / 8 * 8 + 8);
   ParallelFor((args.n + step - 1) / step, [&](int64_t task) {
     LinearColumns(args, task * step, std::min(args.n, (task + 1) * step));

@@ -12,6 +12,8 @@ constexpr int kTileRows = 3;
 constexpr int kTileColumns = 8;
 // Rows of x that stay in the first-level cache while the weights stream past.
 constexpr int64_t kBlockRows = 48;
+// Of each of eight columns, that stay in the first-level cache while all rows pass.
+constexpr int64_t kStretchBytes = 2048;
 
 struct Bf16Lanes {
   static constexpr int64_t kStep = 32;
@@ -78,26 +80,42 @@ inline __m256 LoadEight(const Bf16* from, int64_t n) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
 }
 
-// y[row … row + kRows) x [column … column + columns), 1 <= columns <= 8.
+// Where a tile is: rows [row, row + kRows), columns [column, column + columns), 1 <= columns <= 8,
+// and its stretch [begin, end) of k.
+struct Place {
+  int64_t row, column, columns;
+  int64_t begin, end;
+};
+
+// Adds a stretch of k to the tile's sums. They start at zero with k's first stretch, wait in
+// `carry` ([kTileRows][kTileColumns]) between two, and go to y after the last.
 // Meanwhile asks for weights: of kPrefetch (0, 1, 2) columns from `ahead`, or of the eight next
 // (8). The hardware alone follows eight streams too late (10 against 17 GB/s on one core).
-template <int kRows, int kPrefetch, typename In, typename Out>
-inline void Tile(const LinearArgs<In, Out>& args, int64_t row, int64_t column, int64_t columns,
+template <int kRows, int kPrefetch, bool kStretches, typename In, typename Out>
+inline void Tile(const LinearArgs<In, Out>& args, const Place& at, __m512* carry,
                  const In* ahead = nullptr) {
   using Lanes = typename LanesOf<In>::Type;
   const int64_t k = args.k;
-  const In* x = args.x + row * k;
+  const In* x = args.x + at.row * k;
   const In* w[kTileColumns];
   // Past the last column its neighbour is computed again and not stored.
   for (int64_t c = 0; c < kTileColumns; ++c) {
-    w[c] = args.w + (column + (c < columns ? c : columns - 1)) * k;
+    w[c] = args.w + (at.column + (c < at.columns ? c : at.columns - 1)) * k;
   }
   __m512 sum[kRows][kTileColumns];
-  for (int r = 0; r < kRows; ++r) {
-    for (int c = 0; c < kTileColumns; ++c) sum[r][c] = _mm512_setzero_ps();
+  if (!kStretches || at.begin == 0) {
+    for (int r = 0; r < kRows; ++r) {
+      for (int c = 0; c < kTileColumns; ++c) sum[r][c] = _mm512_setzero_ps();
+    }
+  } else {
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+      for (int c = 0; c < kTileColumns; ++c) sum[r][c] = carry[r * kTileColumns + c];
+    }
   }
-  int64_t i = 0;
-  for (; i + Lanes::kStep <= k; i += Lanes::kStep) {
+  int64_t i = at.begin;
+  for (; i + Lanes::kStep <= at.end; i += Lanes::kStep) {
     typename Lanes::Vector a[kRows];
     if (kPrefetch == 1 || kPrefetch == 2) _mm_prefetch((const char*)(ahead + i), _MM_HINT_T0);
     if (kPrefetch == 2) _mm_prefetch((const char*)(ahead + k + i), _MM_HINT_T0);
@@ -111,6 +129,14 @@ inline void Tile(const LinearArgs<In, Out>& args, int64_t row, int64_t column, i
       for (int r = 0; r < kRows; ++r) sum[r][c] = Lanes::Add(sum[r][c], a[r], weight);
     }
   }
+  if (kStretches && at.end < k) {
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 8
+      for (int c = 0; c < kTileColumns; ++c) carry[r * kTileColumns + c] = sum[r][c];
+    }
+    return;
+  }
   if (i < k) {
     typename Lanes::Vector a[kRows];
 #pragma GCC unroll 8
@@ -123,55 +149,75 @@ inline void Tile(const LinearArgs<In, Out>& args, int64_t row, int64_t column, i
     }
   }
   const __m256 bias =
-      args.bias == nullptr ? _mm256_setzero_ps() : LoadEight(args.bias + column, columns);
+      args.bias == nullptr ? _mm256_setzero_ps() : LoadEight(args.bias + at.column, at.columns);
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
-    StoreEight(_mm256_add_ps(SumEight(sum[r]), bias), args.y + (row + r) * args.n + column,
-               columns);
+    StoreEight(_mm256_add_ps(SumEight(sum[r]), bias), args.y + (at.row + r) * args.n + at.column,
+               at.columns);
   }
 }
 
-// Rows [row, end) of one run of columns, few: the first tile asks for all of the next weights.
-template <typename In, typename Out>
-inline void FirstPrefetches(const LinearArgs<In, Out>& args, int64_t row, int64_t end,
-                            int64_t column, int64_t columns) {
-  if (end - row >= kTileRows) {
-    Tile<kTileRows, 8>(args, row, column, columns);
-    row += kTileRows;
+// Rows [at.row, end), few: the first tile asks for all of the next columns' weights.
+template <bool kStretches, typename In, typename Out>
+inline void FirstPrefetches(const LinearArgs<In, Out>& args, Place at, int64_t end, __m512* carry) {
+  constexpr int kSums = kTileRows * kTileColumns;
+  if (end - at.row >= kTileRows) {
+    Tile<kTileRows, 8, kStretches>(args, at, carry);
+    at.row += kTileRows, carry += kSums;
   }
-  for (; end - row >= kTileRows; row += kTileRows) {
-    Tile<kTileRows, 0>(args, row, column, columns);
+  for (; end - at.row >= kTileRows; at.row += kTileRows, carry += kSums) {
+    Tile<kTileRows, 0, kStretches>(args, at, carry);
   }
-  if (end - row == 2) Tile<2, 8>(args, row, column, columns);
-  if (end - row == 1) Tile<1, 8>(args, row, column, columns);
+  if (end - at.row == 2) Tile<2, 8, kStretches>(args, at, carry);
+  if (end - at.row == 1) Tile<1, 8, kStretches>(args, at, carry);
 }
 
 // The same for at least 8 / kPrefetch tiles, each of which asks for its share, so that memory is
 // busy all the time and not only during the first one.
-template <int kPrefetch, typename In, typename Out>
-inline void SharedPrefetch(const LinearArgs<In, Out>& args, int64_t row, int64_t end,
-                           int64_t column, int64_t columns) {
-  const In* ahead = args.w + (column + kTileColumns) * args.k;
-  for (; end - row >= kTileRows; row += kTileRows, ahead += kPrefetch * args.k) {
-    Tile<kTileRows, kPrefetch>(args, row, column, columns, ahead);
+template <int kPrefetch, bool kStretches, typename In, typename Out>
+inline void SharedPrefetch(const LinearArgs<In, Out>& args, Place at, int64_t end, __m512* carry) {
+  constexpr int kSums = kTileRows * kTileColumns;
+  const In* ahead = args.w + (at.column + kTileColumns) * args.k;
+  for (; end - at.row >= kTileRows; at.row += kTileRows, carry += kSums) {
+    Tile<kTileRows, kPrefetch, kStretches>(args, at, carry, ahead);
+    ahead += kPrefetch * args.k;
   }
-  if (end - row == 2) Tile<2, 0>(args, row, column, columns);
-  if (end - row == 1) Tile<1, 0>(args, row, column, columns);
+  if (end - at.row == 2) Tile<2, 0, kStretches>(args, at, carry);
+  if (end - at.row == 1) Tile<1, 0, kStretches>(args, at, carry);
+}
+
+// The tiles of eight columns over one stretch.
+template <bool kStretches, typename In, typename Out>
+inline void Rows(const LinearArgs<In, Out>& args, const Place& at, int64_t end, __m512* carry) {
+  const int64_t tiles = (end - at.row) / kTileRows;
+  if (tiles >= 8) {
+    SharedPrefetch<1, kStretches>(args, at, end, carry);
+  } else if (tiles >= 4) {
+    SharedPrefetch<2, kStretches>(args, at, end, carry);
+  } else {
+    FirstPrefetches<kStretches>(args, at, end, carry);
+  }
 }
 
 template <typename In, typename Out>
 void Columns(const LinearArgs<In, Out>& args, int64_t n_begin, int64_t n_end) {
+  constexpr int64_t kStretch = kStretchBytes / (int64_t)sizeof(In);
+  alignas(64) __m512 carry[kBlockRows * kTileColumns];
   for (int64_t block = 0; block < args.rows; block += kBlockRows) {
     const int64_t end = block + kBlockRows < args.rows ? block + kBlockRows : args.rows;
     for (int64_t column = n_begin; column < n_end; column += kTileColumns) {
-      const int64_t columns = n_end - column < kTileColumns ? n_end - column : kTileColumns;
-      const int64_t tiles = (end - block) / kTileRows;
-      if (tiles >= 8) {
-        SharedPrefetch<1>(args, block, end, column, columns);
-      } else if (tiles >= 4) {
-        SharedPrefetch<2>(args, block, end, column, columns);
-      } else {
-        FirstPrefetches(args, block, end, column, columns);
+      Place at = {block, column, n_end - column < kTileColumns ? n_end - column : kTileColumns, 0,
+                  args.k};
+      // Up to two stretches in one, and few rows, which read the weights once or twice: nothing to
+      // gain.
+      if (args.k < 2 * kStretch || end - block <= kTileRows) {
+        Rows<false>(args, at, end, carry);
+        continue;
+      }
+      for (; at.begin < args.k; at.begin = at.end) {
+        // A short rest goes with the last stretch.
+        at.end = args.k - at.begin < 2 * kStretch ? args.k : at.begin + kStretch;
+        Rows<true>(args, at, end, carry);
       }
     }
   }
