@@ -4,6 +4,8 @@
 #include <malloc.h>
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -55,15 +57,6 @@ class CachingAllocator final : public at::Allocator {
     std::memcpy(to, from, bytes);
   }
 
-  void ReleaseUnused() {
-    const std::lock_guard lock(mutex_);
-    Unmap(unused_bytes_);
-  }
-  TensorMemory Current() const {
-    const std::lock_guard lock(mutex_);
-    return {static_cast<int64_t>(used_bytes_), static_cast<int64_t>(unused_bytes_), mapped_};
-  }
-
  private:
   CachingAllocator() : small_(c10::GetDefaultCPUAllocator()) {}
 
@@ -71,22 +64,26 @@ class CachingAllocator final : public at::Allocator {
 
   void* Take(size_t bytes) {
     const std::lock_guard lock(mutex_);
-    auto it = unused_.lower_bound(bytes);
-    if (it == unused_.end() || it->first > bytes + bytes / 8) {
-      Unmap(bytes);
+    const auto fit = unused_.lower_bound(bytes);
+    if (fit == unused_.end() || fit->first > bytes + bytes / 8) {
+      most_used_bytes_ = std::max(most_used_bytes_, used_bytes_ + bytes);
+      UnmapDownTo(most_used_bytes_ - used_bytes_ - bytes);
       void* const block = Map(bytes);
-      if (block == nullptr) return nullptr;
-      ++mapped_;
-      used_[block] = bytes;
-      used_bytes_ += bytes;
+      if (block != nullptr) Use(block, bytes);
       return block;
     }
-    const auto [size, block] = *it;
-    unused_.erase(it);
+    const size_t size = fit->first;
+    const auto last_given = std::prev(unused_.upper_bound(size));  // most likely still in a cache
+    void* const block = last_given->second.memory;
+    unused_.erase(last_given);
     unused_bytes_ -= size;
-    used_[block] = size;
-    used_bytes_ += size;
+    Use(block, size);
     return block;
+  }
+
+  void Use(void* block, size_t bytes) {
+    used_[block] = bytes;
+    used_bytes_ += bytes;
   }
 
   void Give(void* block) {
@@ -97,7 +94,7 @@ class CachingAllocator final : public at::Allocator {
         const size_t bytes = it->second;
         used_.erase(it);
         used_bytes_ -= bytes;
-        unused_.emplace(bytes, block);
+        unused_.emplace(bytes, Unused{block, ++given_});
         unused_bytes_ += bytes;
         return;
       }
@@ -105,23 +102,30 @@ class CachingAllocator final : public at::Allocator {
     small_->raw_deleter()(block);
   }
 
-  // At least `bytes` of unused blocks, or all, the largest first. Under mutex_.
-  void Unmap(size_t bytes) {
-    for (size_t freed = 0; freed < bytes && !unused_.empty();) {
-      const auto largest = std::prev(unused_.end());
-      munmap(largest->second, largest->first);
-      freed += largest->first;
-      unused_bytes_ -= largest->first;
-      unused_.erase(largest);
+  // Unused blocks, those longest unused first, until at most `bytes` of them are left.
+  void UnmapDownTo(size_t bytes) {
+    while (unused_bytes_ > bytes) {
+      const auto oldest = std::min_element(
+          unused_.begin(), unused_.end(),
+          [](const auto& a, const auto& b) { return a.second.given < b.second.given; });
+      munmap(oldest->second.memory, oldest->first);
+      unused_bytes_ -= oldest->first;
+      unused_.erase(oldest);
     }
   }
 
+  struct Unused {
+    void* memory;
+    uint64_t given;  // the count of blocks given back when this one was
+  };
+
   at::Allocator* const small_;
-  mutable std::mutex mutex_;  // guards all below
-  std::multimap<size_t, void*> unused_;
+  std::mutex mutex_;                      // guards all below
+  std::multimap<size_t, Unused> unused_;  // by bytes
   std::unordered_map<void*, size_t> used_;
   size_t used_bytes_ = 0, unused_bytes_ = 0;
-  int64_t mapped_ = 0;
+  size_t most_used_bytes_ = 0;  // ever
+  uint64_t given_ = 0;
 };
 
 }  // namespace
@@ -132,9 +136,5 @@ void ReuseTensorMemory() {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
 }
-
-void ReleaseUnusedTensorMemory() { CachingAllocator::Get().ReleaseUnused(); }
-
-TensorMemory CurrentTensorMemory() { return CachingAllocator::Get().Current(); }
 
 }  // namespace whetstone

@@ -3,7 +3,9 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "gpu_trainer/grpo/attention_packed.h"
@@ -172,16 +174,13 @@ bool UsePacked(const torch::Tensor& qkv, bool plain) {
   return !plain && qkv.is_cpu() && HasAvx512Kernels();
 }
 
-// body(task, run, kv_head) for all of them, over the threads; in turn where a device computes.
-template <typename F>
-void ForEachTask(const AttentionShape& shape, const std::vector<Run>& runs, bool on_cpu,
-                 const F& body) {
-  const int64_t tasks = static_cast<int64_t>(runs.size()) * shape.kv_heads;
-  at::parallel_for(0, tasks, on_cpu ? 1 : tasks, [&](int64_t begin, int64_t end) {
+// body(task) for all of them: each thread takes the next one when it is done, so that neither runs
+// of different lengths nor a busy core leave the others waiting. In turn where a device computes.
+void ForEachTask(size_t tasks, bool on_cpu, const std::function<void(size_t)>& body) {
+  std::atomic<size_t> next = 0;
+  at::parallel_for(0, on_cpu ? at::get_num_threads() : 1, 1, [&](int64_t, int64_t) {
     torch::NoGradGuard no_grad;
-    for (int64_t task = begin; task < end; ++task) {
-      body(task, runs[task / shape.kv_heads], task % shape.kv_heads);
-    }
+    for (size_t task = next++; task < tasks; task = next++) body(task);
   });
 }
 
@@ -190,29 +189,27 @@ void ForEachTask(const AttentionShape& shape, const std::vector<Run>& runs, bool
 void AddToRows(const std::vector<Run>& runs, const std::vector<torch::Tensor>& of_task,
                const torch::Tensor& dkv) {
   const int64_t kv_heads = dkv.size(2), d = dkv.size(3);
-  const auto add = [&](size_t run, int64_t kv_head) {
-    const std::vector<int64_t>& context = runs[run].context;
-    const int64_t n = static_cast<int64_t>(context.size());
-    const torch::Tensor& sums = of_task[run * kv_heads + kv_head];
-    const torch::Tensor to = dkv.select(2, kv_head);
-    to.narrow(0, runs[run].begin, runs[run].rows).add_(sums.narrow(0, n, runs[run].rows));
+  // Keys (0) or values (1) of one head.
+  const auto add = [&](const Run& run, const torch::Tensor& sums, int64_t kv_head, int64_t part) {
+    const int64_t n = static_cast<int64_t>(run.context.size());
+    const torch::Tensor from = sums.select(1, part), to = dkv.select(2, kv_head).select(1, part);
+    to.narrow(0, run.begin, run.rows).add_(from.narrow(0, n, run.rows));
     if (n == 0) return;
     if (!dkv.is_cpu()) {
-      to.index_add_(0, torch::tensor(context, torch::kLong).to(dkv.device()), sums.narrow(0, 0, n));
+      const torch::Tensor context = torch::tensor(run.context, torch::kLong).to(dkv.device());
+      to.index_add_(0, context, from.narrow(0, 0, n));
       return;
     }
-    const float* from = Raw<float>(sums);
     for (int64_t i = 0; i < n; ++i) {
-      for (int64_t part = 0; part < 2; ++part, from += d) {
-        float* row = Raw<float>(dkv) + ((context[i] * 2 + part) * kv_heads + kv_head) * d;
-        for (int64_t j = 0; j < d; ++j) row[j] += from[j];
-      }
+      const float* x = Raw<float>(sums) + (i * 2 + part) * d;
+      float* row = Raw<float>(dkv) + ((run.context[i] * 2 + part) * kv_heads + kv_head) * d;
+      for (int64_t j = 0; j < d; ++j) row[j] += x[j];
     }
   };
-  at::parallel_for(0, kv_heads, dkv.is_cpu() ? 1 : kv_heads, [&](int64_t begin, int64_t end) {
-    torch::NoGradGuard no_grad;
-    for (int64_t kv_head = begin; kv_head < end; ++kv_head) {
-      for (size_t run = 0; run < runs.size(); ++run) add(run, kv_head);
+  ForEachTask(2 * kv_heads, dkv.is_cpu(), [&](size_t task) {
+    const int64_t kv_head = static_cast<int64_t>(task) / 2, part = static_cast<int64_t>(task) % 2;
+    for (size_t run = 0; run < runs.size(); ++run) {
+      add(runs[run], of_task[run * kv_heads + kv_head], kv_head, part);
     }
   });
 }
@@ -240,7 +237,9 @@ AttentionResult AttentionForward(const AttentionShape& shape, const std::vector<
   result.out = torch::empty({qkv.size(0), shape.heads * shape.head_dim}, qkv.options());
   result.log_sum = torch::empty({shape.heads, qkv.size(0)}, qkv.options().dtype(torch::kFloat));
   const bool packed = UsePacked(qkv, plain);
-  ForEachTask(shape, runs, qkv.is_cpu(), [&](int64_t, const Run& run, int64_t kv_head) {
+  ForEachTask(runs.size() * shape.kv_heads, qkv.is_cpu(), [&](size_t task) {
+    const Run& run = runs[task / shape.kv_heads];
+    const int64_t kv_head = static_cast<int64_t>(task) % shape.kv_heads;
     if (!packed) return Task(shape, run, kv_head, qkv).Forward(result);
     DispatchCompute(qkv, [&]<typename T>() {
       PackedAttentionForward(PackedArgs<T>(shape, run, kv_head, qkv, result));
@@ -261,7 +260,9 @@ torch::Tensor AttentionBackward(const AttentionShape& shape, const std::vector<R
   torch::Tensor dkv =
       torch::zeros({qkv.size(0), 2, shape.kv_heads, d}, qkv.options().dtype(torch::kFloat));
   std::vector<torch::Tensor> of_task(runs.size() * shape.kv_heads);  // [context + rows, 2, D]
-  ForEachTask(shape, runs, qkv.is_cpu(), [&](int64_t task, const Run& run, int64_t kv_head) {
+  ForEachTask(of_task.size(), qkv.is_cpu(), [&](size_t task) {
+    const Run& run = runs[task / shape.kv_heads];
+    const int64_t kv_head = static_cast<int64_t>(task) % shape.kv_heads;
     torch::Tensor& sums = of_task[task];
     if (packed) {
       sums =

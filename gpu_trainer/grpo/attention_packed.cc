@@ -5,8 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "gpu_trainer/grpo/attention_rows.h"
 #include "gpu_trainer/grpo/panel_product.h"
-#include "gpu_trainer/grpo/row_kernels.h"
 
 namespace whetstone {
 namespace {
@@ -21,9 +21,9 @@ template <typename T>
 struct Scratch {
   std::vector<T> keys_across, values_across;  // [D / pair, columns, pair]: for products with K^T
   std::vector<T> keys_down, values_down;      // [columns / pair, D, pair]: for products with K
-  std::vector<T> q, dy, q_across, dy_across;
+  std::vector<T> q, dy, y, q_pairs, dy_pairs;
   std::vector<T> p, ds, p_pairs, ds_pairs;
-  std::vector<float> scores, dp, sums, dkeys, dvalues;
+  std::vector<float> scores, dp, sums, factors;
 
   static Scratch& Get() {
     thread_local Scratch scratch;
@@ -35,16 +35,6 @@ template <typename V>
 V* Room(std::vector<V>& v, int64_t n) {
   if (v.size() < static_cast<size_t>(n)) v.resize(static_cast<size_t>(n));
   return v.data();
-}
-
-void Round(const float* x, int64_t n, float* y) { std::memcpy(y, x, sizeof(float) * n); }
-void Round(const float* x, int64_t n, uint16_t* y) {
-  for (int64_t i = 0; i < n; ++i) {
-    uint32_t bits;
-    std::memcpy(&bits, x + i, sizeof(bits));
-    const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-    y[i] = static_cast<uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u : rounded);
-  }
 }
 
 template <typename T>
@@ -72,11 +62,14 @@ class Task {
       const T* q = Queries(a_.qkv, stride_, first, end, s_.q);
       const float* scores = TimesAcross(q, m, s_.keys_across, n, s_.scores);
       T* p = Room(s_.p, m * columns_);
+      float* factors = Room(s_.factors, m);
       for (int64_t i = 0; i < m; ++i) {
-        LogSum(first, i) = kernels::Row<T>().attention_softmax(
+        const attention_rows::Softmax row = attention_rows::Exponentials(
             scores + i * columns_, even, Valid(first, i), scale_, p + i * columns_);
+        LogSum(first, i) = row.log_sum;
+        factors[i] = row.inverse_sum;
       }
-      PutQueries(TimesDown(p, m, s_.values_down, even), a_.out, a_.heads * d_, first, end);
+      PutQueries(TimesDown(p, m, s_.values_down, even), factors, a_.out, a_.heads * d_, first, end);
     });
   }
 
@@ -84,32 +77,34 @@ class Task {
     PackAcross(a_.heads + a_.kv_head, s_.keys_across);
     PackAcross(a_.heads + a_.kv_heads + a_.kv_head, s_.values_across);
     PackDown(a_.heads + a_.kv_head, s_.keys_down);
-    float* dkeys = Room(s_.dkeys, d_ * columns_);
-    float* dvalues = Room(s_.dvalues, d_ * columns_);
-    std::fill(dkeys, dkeys + d_ * columns_, 0.0f);
-    std::fill(dvalues, dvalues + d_ * columns_, 0.0f);
+    std::fill(a_.dkv, a_.dkv + n_ * 2 * d_, 0.0f);
     ForEachTile([&](int64_t first, int64_t end) {
       const int64_t m = (end - first) * r_, n = context_ + end, even = RoundUp(n, kPair);
       const T* q = Queries(a_.qkv, stride_, first, end, s_.q);
       const T* dy = Queries(a_.dout, a_.heads * d_, first, end, s_.dy);
+      const T* y = Queries(a_.out, a_.heads * d_, first, end, s_.y);
       const float* scores = TimesAcross(q, m, s_.keys_across, n, s_.scores);
       const float* dp = TimesAcross(dy, m, s_.values_across, n, s_.dp);
-      T* p = Room(s_.p, m * columns_);
       T* ds = Room(s_.ds, m * columns_);
-      for (int64_t i = 0; i < m; ++i) {
-        const int64_t at = i * columns_;
-        kernels::Row<T>().attention_gradient(scores + at, dp + at, even, Valid(first, i), scale_,
-                                             LogSum(first, i), p + at, ds + at);
+      T* p_pairs = Room(s_.p_pairs, RoundUp(m, kPair) * columns_);
+      T* ds_pairs = Room(s_.ds_pairs, RoundUp(m, kPair) * columns_);
+      for (int64_t i = 0; i < m; i += kPair) {
+        attention_rows::ScoreRow rows[kPair];
+        const int64_t count = std::min(m - i, kPair), at = i * columns_;
+        for (int64_t j = 0; j < count; ++j) {
+          rows[j] = {.scores = scores + at + j * columns_,
+                     .dp = dp + at + j * columns_,
+                     .valid = Valid(first, i + j),
+                     .log_sum = LogSum(first, i + j),
+                     .dot = attention_rows::Dot(y + (i + j) * d_, dy + (i + j) * d_, d_)};
+        }
+        attention_rows::Gradients(rows, count, even, scale_, ds + at, columns_, ds_pairs + at,
+                                  p_pairs + at);
       }
-      PutQueries(TimesDown(ds, m, s_.keys_down, even), a_.dqkv, stride_, first, end);
-      AddAcross(q, s_.q_across, ds, s_.ds_pairs, m, n, dkeys);
-      AddAcross(dy, s_.dy_across, p, s_.p_pairs, m, n, dvalues);
+      PutQueries(TimesDown(ds, m, s_.keys_down, even), nullptr, a_.dqkv, stride_, first, end);
+      AddTransposed(ds_pairs, PackRows(q, m, s_.q_pairs), m, n, a_.dkv);
+      AddTransposed(p_pairs, PackRows(dy, m, s_.dy_pairs), m, n, a_.dkv + d_);
     });
-    for (int64_t t = 0; t < n_; ++t) {
-      float* row = a_.dkv + t * 2 * d_;
-      for (int64_t i = 0; i < d_; ++i) row[i] = dkeys[i * columns_ + t];
-      for (int64_t i = 0; i < d_; ++i) row[d_ + i] = dvalues[i * columns_ + t];
-    }
   }
 
  private:
@@ -132,58 +127,45 @@ class Task {
   void PackDown(int64_t head, std::vector<T>& to) const {
     T* packed = Room(to, columns_ * d_);
     for (int64_t t = 0; t < n_; t += kPair) {
-      T* row = packed + t * d_;
-      for (int64_t j = 0; j < kPair; ++j) {
-        const T* token = t + j < n_ ? Token(t + j, head) : nullptr;
-        for (int64_t i = 0; i < d_; ++i) row[i * kPair + j] = token != nullptr ? token[i] : T{};
-      }
+      const T* tokens[kPair];
+      const int64_t count = std::min(n_ - t, kPair);
+      for (int64_t j = 0; j < count; ++j) tokens[j] = Token(t + j, head);
+      attention_rows::PackPair(tokens, count, d_, packed + t * d_);
     }
+  }
+
+  // x [m, D], packed down.
+  const T* PackRows(const T* x, int64_t m, std::vector<T>& to) const {
+    T* packed = Room(to, RoundUp(m, kPair) * d_);
+    for (int64_t i = 0; i < m; i += kPair) {
+      const T* rows[kPair];
+      const int64_t count = std::min(m - i, kPair);
+      for (int64_t j = 0; j < count; ++j) rows[j] = x + (i + j) * d_;
+      attention_rows::PackPair(rows, count, d_, packed + i * d_);
+    }
+    return packed;
   }
 
   // x [m, D] times a matrix packed across: [m, n] in rows of columns_.
   const float* TimesAcross(const T* x, int64_t m, const std::vector<T>& packed, int64_t n,
                            std::vector<float>& to) const {
     float* y = Room(to, m * columns_);
-    PanelProduct({x, d_, packed.data(), columns_, y, columns_, m, n, d_});
+    PanelProduct({x, d_, kPair, packed.data(), columns_, y, columns_, m, n, d_});
     return y;
   }
 
   // x [m, n] in rows of columns_ times a matrix packed down: [m, D].
   const float* TimesDown(const T* x, int64_t m, const std::vector<T>& packed, int64_t n) const {
     float* y = Room(s_.sums, m * d_);
-    PanelProduct({x, columns_, packed.data(), d_, y, d_, m, d_, n});
+    PanelProduct({x, columns_, kPair, packed.data(), d_, y, d_, m, d_, n});
     return y;
   }
 
-  // sum [D, n] in rows of columns_ += x^T y, with x [m, D] and y [m, n] in rows of columns_.
-  void AddAcross(const T* x, std::vector<T>& x_room, const T* y, std::vector<T>& y_room, int64_t m,
-                 int64_t n, float* sum) const {
-    const int64_t even = RoundUp(m, kPair);
-    T* across = Room(x_room, d_ * even);
-    for (int64_t i = 0; i < even; ++i) {
-      for (int64_t j = 0; j < d_; ++j) across[j * even + i] = i < m ? x[i * d_ + j] : T{};
-    }
-    if constexpr (kPair == 2) {
-      T* pairs = Room(y_room, even * columns_);
-      for (int64_t i = 0; i < m; i += 2) {
-        const T* first = y + i * columns_;
-        T* to = pairs + i * columns_;
-        if (i + 1 < m) {
-          const T* second = first + columns_;
-          for (int64_t j = 0; j < n; ++j) {
-            to[2 * j] = first[j];
-            to[2 * j + 1] = second[j];
-          }
-        } else {
-          for (int64_t j = 0; j < n; ++j) {
-            to[2 * j] = first[j];
-            to[2 * j + 1] = T{};
-          }
-        }
-      }
-      y = pairs;
-    }
-    PanelProduct({across, even, y, columns_, sum, columns_, d_, n, even, /*add=*/true});
+  // sum [n, D] in rows of 2 D += x^T y, with x [m, n], packed in pairs of rows of columns_, and
+  // y [m, D] packed down.
+  void AddTransposed(const T* x, const T* y, int64_t m, int64_t n, float* sum) const {
+    PanelProduct({x, kPair, columns_ * kPair, y, d_, sum, 2 * d_, n, d_, RoundUp(m, kPair),
+                  /*add=*/true});
   }
 
   template <typename F>
@@ -204,11 +186,13 @@ class Task {
     }
     return q;
   }
-  void PutQueries(const float* rows, T* x, int64_t stride, int64_t first, int64_t end) const {
-    const int64_t width = r_ * d_;
-    for (int64_t i = first; i < end; ++i) {
-      Round(rows + (i - first) * width, width,
-            x + (a_.run->begin + i) * stride + a_.kv_head * width);
+  // Back to where they were, each row times its factor, if any.
+  void PutQueries(const float* rows, const float* factors, T* x, int64_t stride, int64_t first,
+                  int64_t end) const {
+    for (int64_t i = 0; i < (end - first) * r_; ++i) {
+      attention_rows::Round(
+          rows + i * d_, d_, factors != nullptr ? factors[i] : 1.0f,
+          x + (a_.run->begin + first + i / r_) * stride + (a_.kv_head * r_ + i % r_) * d_);
     }
   }
 

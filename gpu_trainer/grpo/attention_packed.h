@@ -26,7 +26,7 @@ struct PackedAttention {
   int64_t heads = 0, kv_heads = 0, head_dim = 0;
   int64_t total_rows = 0;    // T
   const T* qkv = nullptr;    // [T, (H + 2K) D]
-  T* out = nullptr;          // [T, H D]: written by Forward
+  T* out = nullptr;          // [T, H D]: written by Forward, read by Backward
   float* log_sum = nullptr;  // [H, T]: written by Forward, read by Backward
   const T* dout = nullptr;   // [T, H D]
   T* dqkv = nullptr;         // [T, (H + 2K) D]: Backward writes the queries' part

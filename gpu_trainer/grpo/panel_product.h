@@ -1,8 +1,10 @@
 // c = a b for the small matrices of attention, by AVX-512 (BF16), with b packed.
 //
 // Bf16 is multiplied in pairs along k, so b holds two rows interleaved: packed row i has, for each
-// column, b[2i] and b[2i + 1]. (float: b as it is.) a's rows hold their pairs as they lie. Sums are
-// f32, in an order that depends on k alone.
+// column, b[2i] and b[2i + 1]. (float: b as it is.) a's pairs lie `a_step` apart: kPanelPair in a
+// plain matrix, more in one packed like b, which is multiplied transposed by giving its columns as
+// rows (a_stride kPanelPair, a_step a packed row). Sums are f32, in an order that depends on k
+// alone.
 //
 // LibTorch's products give bf16 sums, one call for each small matrix costs more than its work, and
 // the kernel for few rows (ops/linear_avx512.h) spends k = 64 in horizontal sums.
@@ -19,8 +21,9 @@ inline constexpr int64_t kPanelPair = sizeof(T) == 2 ? 2 : 1;
 
 template <typename T>
 struct PanelArgs {
-  const T* a;  // [m, k], rows `a_stride` apart
+  const T* a;  // [m, k], rows `a_stride` apart, the pairs of a row `a_step`
   int64_t a_stride;
+  int64_t a_step;
   const T* b;  // packed [k, n], packed rows of `b_columns` columns
   int64_t b_columns;
   float* c;  // [m, n], rows `c_stride` apart

@@ -56,13 +56,13 @@ inline void Tile(const PanelArgs<T>& args, int64_t row, int64_t column, const __
   }
   const T* a = args.a + row * args.a_stride;
   const T* b = args.b + column * pair;
-  for (int64_t i = 0; i < args.k; i += pair, b += args.b_columns * pair) {
+  for (int64_t i = 0; i < args.k; i += pair, a += args.a_step, b += args.b_columns * pair) {
     typename Step::Vector columns[vectors];
 #pragma GCC unroll 8
     for (int v = 0; v < vectors; ++v) columns[v] = Step::Load(b + 16 * v * pair, masks[v]);
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r) {
-      const typename Step::Vector x = Step::Broadcast(a + r * args.a_stride + i);
+      const typename Step::Vector x = Step::Broadcast(a + r * args.a_stride);
 #pragma GCC unroll 8
       for (int v = 0; v < vectors; ++v) sum[r][v] = Step::Add(sum[r][v], x, columns[v]);
     }

@@ -56,13 +56,6 @@ struct RowKernels {
   // logits, p = softmax(scale * logits); `row` is that of SoftmaxStatistics.
   void (*softmax_gradient)(const float* logits, int64_t c, float scale, const SoftmaxRow& row,
                            const SoftmaxSlopes& slopes, int64_t target, T* gradient);
-  // One row of attention: p = softmax(scale * scores) over the first `valid` of n scores, 0 past
-  // them. Returns log sum exp(scale * score).
-  float (*attention_softmax)(const float* scores, int64_t n, int64_t valid, float scale, T* p);
-  // And back, given that log sum and dp, the gradient of p: p again, and ds, the scores' gradient
-  // scale * p * (dp - sum(p * dp)).
-  void (*attention_gradient)(const float* scores, const float* dp, int64_t n, int64_t valid,
-                             float scale, float log_sum, T* p, T* ds);
   // sum[i] += x[i].
   void (*accumulate)(const T* x, int64_t n, float* sum);
 };

@@ -286,63 +286,6 @@ void SoftmaxGradientOf(const float* logits, int64_t c, float scale, const Softma
 }
 
 template <typename T>
-float AttentionSoftmaxOf(const float* scores, int64_t n, int64_t valid, float scale, T* p) {
-  constexpr float kLowest = -3.4e38f;
-  V most = Splat(kLowest);
-  ForEachVector(
-      valid, [&](int64_t i) { most = simd::Max(most, Load(scores + i)); },
-      [&](int64_t i, int64_t rest) {
-        most = simd::Max(most, LoadPart(scores + i, rest, kLowest));
-      });
-  const float top = simd::MaxLane(most) * scale;
-  V sum{};
-  ForEachVector(
-      valid, [&](int64_t i) { sum += Exp(Load(scores + i) * scale - top); },
-      [&](int64_t i, int64_t rest) {
-        // The lanes past the end: e^-infinity.
-        sum += Exp(LoadPart(scores + i, rest, kLowest) * scale - top);
-      });
-  const float log_sum = top + std::log(Sum(sum));
-  ForEachVector(
-      valid, [&](int64_t i) { Store(p + i, Exp(Load(scores + i) * scale - log_sum)); },
-      [&](int64_t i, int64_t rest) {
-        StorePart(p + i, Exp(LoadPart(scores + i, rest) * scale - log_sum), rest);
-      });
-  for (int64_t i = valid; i < n; ++i) p[i] = T{};
-  return log_sum;
-}
-
-template <typename T>
-void AttentionGradientOf(const float* scores, const float* dp, int64_t n, int64_t valid,
-                         float scale, float log_sum, T* p, T* ds) {
-  V dot{};
-  ForEachVector(
-      valid,
-      [&](int64_t i) {
-        const V probability = Exp(Load(scores + i) * scale - log_sum);
-        dot += probability * Load(dp + i);
-        Store(p + i, probability);
-      },
-      [&](int64_t i, int64_t rest) {
-        const V probability = Exp(LoadPart(scores + i, rest) * scale - log_sum);
-        dot += probability * LoadPart(dp + i, rest);
-        StorePart(p + i, probability, rest);
-      });
-  const float mean = Sum(dot);
-  ForEachVector(
-      valid,
-      [&](int64_t i) {
-        const V probability = Exp(Load(scores + i) * scale - log_sum);
-        Store(ds + i, probability * (Load(dp + i) - mean) * scale);
-      },
-      [&](int64_t i, int64_t rest) {
-        const V probability = Exp(LoadPart(scores + i, rest) * scale - log_sum);
-        StorePart(ds + i, probability * (LoadPart(dp + i, rest) - mean) * scale, rest);
-      });
-  for (int64_t i = valid; i < n; ++i) p[i] = ds[i] = T{};
-}
-
-template <typename T>
 void AccumulateOf(const T* x, int64_t n, float* sum) {
   ForEachVector(
       n, [&](int64_t i) { Store(sum + i, Load(sum + i) + Load(x + i)); },
@@ -364,8 +307,6 @@ void Fill(RowKernels<T>* out) {
   out->swiglu_forward = SwigluForwardOf<T>;
   out->swiglu_backward = SwigluBackwardOf<T>;
   out->softmax_gradient = SoftmaxGradientOf<T>;
-  out->attention_softmax = AttentionSoftmaxOf<T>;
-  out->attention_gradient = AttentionGradientOf<T>;
   out->accumulate = AccumulateOf<T>;
 }
 
