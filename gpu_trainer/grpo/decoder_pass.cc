@@ -135,8 +135,10 @@ torch::Tensor DecoderPass::LayerBackward(size_t l, Kept kept, torch::Tensor dy, 
   const torch::ScalarType compute = w.down.scalar_type();
   {
     const torch::Tensor dy_rounded = dy.to(compute);
-    weight_gradients.Add(FusedMatrix::kDown, dy_rounded, SwigluForward(kept.gate_up), g.down);
-    SwigluBackwardInPlace(InputGradient(dy_rounded, w.down), kept.gate_up);
+    // First the gradient of what the MLP activates, then that itself.
+    const torch::Tensor activated = InputGradient(dy_rounded, w.down);
+    SwigluBackwardInPlace(activated, kept.gate_up);
+    weight_gradients.Add(FusedMatrix::kDown, dy_rounded, activated, g.down);
   }
   const torch::Tensor& dgate_up = kept.gate_up;
   weight_gradients.Add(FusedMatrix::kGateUp, dgate_up,

@@ -50,8 +50,8 @@ struct RowKernels {
                const float* cos, const float* sin, float direction);
   // gate_up rows hold c gates, then c ups. y = silu(gate) * up.
   void (*swiglu_forward)(const T* gate_up, int64_t n, int64_t c, T* y);
-  // Replaces gate_up by its gradient.
-  void (*swiglu_backward)(const T* dy, int64_t n, int64_t c, T* gate_up);
+  // Replaces gate_up by its gradient, and dy, that of y, by y.
+  void (*swiglu_backward)(T* dy, int64_t n, int64_t c, T* gate_up);
   // The gradient of slopes.logprob * log p[target] + slopes.entropy * entropy(p) by one row of
   // logits, p = softmax(scale * logits); `row` is that of SoftmaxStatistics.
   void (*softmax_gradient)(const float* logits, int64_t c, float scale, const SoftmaxRow& row,

@@ -199,27 +199,31 @@ void SwigluForwardOf(const T* gate_up, int64_t n, int64_t c, T* y) {
 }
 
 template <typename T>
-void SwigluBackwardOf(const T* dy, int64_t n, int64_t c, T* gate_up) {
-  const auto gradient = [](V dy_i, V g, V u, V* dg, V* du) {
+void SwigluBackwardOf(T* dy, int64_t n, int64_t c, T* gate_up) {
+  const auto gradient = [](V dy_i, V g, V u, V* y, V* dg, V* du) {
     const V s = Sigmoid(g);
-    *du = dy_i * g * s;
+    const V gs = g * s;
+    *y = gs * u;
+    *du = dy_i * gs;
     *dg = dy_i * u * s * (1.0f + g * (1.0f - s));
   };
   for (int64_t row = 0; row < n; ++row, gate_up += 2 * c, dy += c) {
     ForEachVector(
         c,
         [&](int64_t i) {
-          V dg, du;
-          gradient(Load(dy + i), Load(gate_up + i), Load(gate_up + c + i), &dg, &du);
+          V y, dg, du;
+          gradient(Load(dy + i), Load(gate_up + i), Load(gate_up + c + i), &y, &dg, &du);
           Store(gate_up + i, dg);
           Store(gate_up + c + i, du);
+          Store(dy + i, y);
         },
         [&](int64_t i, int64_t rest) {
-          V dg, du;
+          V y, dg, du;
           gradient(LoadPart(dy + i, rest), LoadPart(gate_up + i, rest),
-                   LoadPart(gate_up + c + i, rest), &dg, &du);
+                   LoadPart(gate_up + c + i, rest), &y, &dg, &du);
           StorePart(gate_up + i, dg, rest);
           StorePart(gate_up + c + i, du, rest);
+          StorePart(dy + i, y, rest);
         });
   }
 }

@@ -164,7 +164,7 @@ torch::Tensor SwigluForward(const torch::Tensor& gate_up) {
   return y;
 }
 
-void SwigluBackwardInPlace(const torch::Tensor& dy, torch::Tensor gate_up) {
+void SwigluBackwardInPlace(torch::Tensor dy, torch::Tensor gate_up) {
   const PartScope scope(Part::kElementwise);
   const int64_t c = gate_up.size(1) / 2;
   if (!gate_up.is_cpu()) {
@@ -172,6 +172,7 @@ void SwigluBackwardInPlace(const torch::Tensor& dy, torch::Tensor gate_up) {
     const torch::Tensor u = gate_up.narrow(1, c, c).to(torch::kFloat);
     const torch::Tensor s = g.sigmoid();
     gate_up.copy_(torch::cat({dy * u * s * (1 + g * (1 - s)), dy * g * s}, 1));
+    dy.copy_(g * s * u);
     return;
   }
   DispatchCompute(dy, [&]<typename T>() {

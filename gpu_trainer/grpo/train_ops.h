@@ -46,8 +46,9 @@ void RopeInPlace(torch::Tensor qkv, int64_t heads, int64_t head_dim, const torch
 
 // gate_up [T, 2I] → [T, I].
 torch::Tensor SwigluForward(const torch::Tensor& gate_up);
-// dy [T, I]; replaces gate_up by its gradient.
-void SwigluBackwardInPlace(const torch::Tensor& dy, torch::Tensor gate_up);
+// dy [T, I] is the gradient of SwigluForward(gate_up), which replaces it; gate_up is replaced by
+// its own gradient.
+void SwigluBackwardInPlace(torch::Tensor dy, torch::Tensor gate_up);
 
 // sum (f32) += x (any dtype), of one size.
 void AccumulateInto(torch::Tensor sum, const torch::Tensor& x);
