@@ -8,8 +8,8 @@ namespace whetstone {
 // early in main; tensors made before keep their own memory. Thread-safe afterwards.
 //
 // Why: malloc maps a large tensor anew and unmaps it when it is freed, and the kernel clears every
-// page again at first touch. An update allocates some 40 GB of temporaries: a third of its
-// processor time went into that.
+// page again at first touch. Measured on a virtual machine with two busy cores: an update of
+// SmolLM2-135M (2 prompts x 8 x (256 + 128) tokens) took 8.6 s of processor time, 7.4 s with this.
 //
 // A freed block serves the next tensor of its size, or up to an eighth smaller. The process never
 // holds more than the most it ever had in use (and that eighth): where a new block would exceed it,
