@@ -45,16 +45,24 @@ class Table:
         return "\n".join([line(head), rule, *map(line, self.rows)])
 
 
-def compare_step(a, table, name, model, prompts, speed_bar, memory_bar):
+def compare_step(a, table, name, model, prompts, speed_bar, memory_bar, share_bar,
+                 eight_bit_bar=None):
     work = ["--model", model, "--prompts", prompts, "--group", 8, "--prompt-tokens", 256,
             "--new-tokens", 128, "--steps", 4]
     [ours] = lines_of([a.bin / "grpo_step_bench", *work])
     [peer] = lines_of([sys.executable, PEERS / "trl_grpo.py", *work])
     table.add(f"GRPO step {name}, {prompts} × 8 × (256 + 128)", f"{ours['s_per_step']} s",
               f"TRL {peer['s_per_step']} s", peer["s_per_step"] / ours["s_per_step"], speed_bar)
-    table.add(f"its peak memory, {name}", f"{ours['peak_rss_gib']} GiB",
-              f"TRL {peer['peak_rss_gib']} GiB", ours["peak_rss_gib"] / peer["peak_rss_gib"],
-              memory_bar, at_most=True)
+    memory_row = lambda what, run, bar: table.add(
+        f"{what}, {name}", f"{run['peak_rss_gib']} GiB", f"TRL {peer['peak_rss_gib']} GiB",
+        run["peak_rss_gib"] / peer["peak_rss_gib"], bar, at_most=True)
+    memory_row("its peak memory", ours, memory_bar)
+    if eight_bit_bar is not None:
+        [lean] = lines_of([a.bin / "grpo_step_bench", *work, "--optimizer-state", "8bit"])
+        memory_row("the same, optimizer state in 8 bits", lean, eight_bit_bar)
+    table.add(f"its update, useful FLOPs, {name}", f"{ours['update_gflops']:.0f} GFLOP/s",
+              f"bf16 matmul {ours['matmul_bf16_gflops']:.0f} GFLOP/s",
+              ours["update_matmul_share"], share_bar)
 
 
 def compare_decode(a, table, name, model):
@@ -111,9 +119,9 @@ def main():
                   "--out", a.random_model])
     table = Table()
     if "step" in parts:
-        compare_step(a, table, "135M", a.model, 2, 6, 0.33)
+        compare_step(a, table, "135M", a.model, 2, 6, 0.33, 0.5)
     if "step-0.5b" in parts:
-        compare_step(a, table, "0.5B", a.random_model, 1, 4, 0.8)
+        compare_step(a, table, "0.5B", a.random_model, 1, 4, 0.8, 0.6, eight_bit_bar=0.6)
     if "decode" in parts:
         compare_decode(a, table, "135M", a.model)
     if "decode-0.5b" in parts:
