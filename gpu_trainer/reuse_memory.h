@@ -9,7 +9,7 @@ namespace whetstone {
 //
 // Why: malloc maps a large tensor anew and unmaps it when it is freed, and the kernel clears every
 // page again at first touch. Measured on a virtual machine with two busy cores: an update of
-// SmolLM2-135M (2 prompts x 8 x (256 + 128) tokens) took 8.6 s of processor time, 7.4 s with this.
+// SmolLM2-135M (2 prompts x 8 x (256 + 128) tokens) took 8.4 s of processor time, 7.4 s with this.
 //
 // A freed block serves the next tensor of its size, or up to an eighth smaller. The process never
 // holds more than the most it ever had in use (and that eighth): where a new block would exceed it,
