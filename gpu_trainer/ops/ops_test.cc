@@ -58,6 +58,22 @@ TEST(LinearTest, ARowsBitsDoNotDependOnTheRowsBeside) {
   }
 }
 
+// So wide that the kernel cuts k into stretches, except for few rows.
+TEST(LinearTest, WideRows) {
+  torch::manual_seed(4);
+  for (const auto dtype : {torch::kFloat, torch::kBFloat16}) {
+    for (const int64_t k : {1024, 2047, 2048, 3131}) {
+      const torch::Tensor x = torch::randn({35, k}).to(dtype), w = torch::randn({21, k}).to(dtype);
+      const torch::Tensor y = Linear(x, w);
+      EXPECT_LT(MaxDifference(y, at::linear(x.to(torch::kDouble), w.to(torch::kDouble))), 1e-3);
+      if (!HasAvx512Kernels()) continue;
+      for (const int64_t rows : {1, 3, 7, 20}) {
+        EXPECT_TRUE(torch::equal(y.narrow(0, 9, rows), Linear(x.narrow(0, 9, rows), w))) << rows;
+      }
+    }
+  }
+}
+
 TEST(LinearTest, UpdatesInPlaceAreSeen) {
   const torch::Tensor x = torch::ones({2, 40}, torch::kBFloat16);
   const torch::Tensor w = torch::ones({9, 40}, torch::kBFloat16);
