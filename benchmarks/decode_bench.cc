@@ -29,7 +29,7 @@
 #include "gpu_trainer/ops/linear.h"
 #include "gpu_trainer/ops/parallel.h"
 #include "gpu_trainer/passive_threads.h"
-#include "gpu_trainer/reuse_memory.h"
+#include "gpu_trainer/profile/reuse_memory.h"
 
 namespace whetstone {
 namespace {

@@ -28,7 +28,7 @@
 #include "gpu_trainer/profile/machine.h"
 #include "gpu_trainer/profile/memory.h"
 #include "gpu_trainer/profile/step_profile.h"
-#include "gpu_trainer/reuse_memory.h"
+#include "gpu_trainer/profile/reuse_memory.h"
 #include "gpu_trainer/synthetic_step.h"
 #include "gpu_trainer/tokenizer/tokenizer.h"
 

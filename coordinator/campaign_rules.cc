@@ -297,7 +297,7 @@ class Rules {
     RETURN_IF_ERROR(AtLeast("checkpoint.every", static_cast<double>(c_.checkpoint().every()), 1));
     RETURN_IF_ERROR(AtLeast("checkpoint.keep", c_.checkpoint().keep(), 1));
     RETURN_IF_ERROR(AtLeast("local.threads", c_.local().threads(), 0));
-    RETURN_IF_ERROR(OneOf("local.dtype", c_.local().dtype(), {"bf16", "fp32"}));
+    RETURN_IF_ERROR(OneOf("local.dtype", c_.local().dtype(), {"bf16", "fp32", "fp16"}));
     RETURN_IF_ERROR(OneOf("local.device", c_.local().device(), {"auto", "cpu", "cuda"}));
     if (!c_.has_cluster()) return absl::OkStatus();
     const v1::ClusterConfig& cluster = c_.cluster();

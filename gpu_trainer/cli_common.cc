@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "gpu_trainer/cli.h"
+#include "gpu_trainer/model/compute_type.h"
 
 namespace whetstone {
 namespace {
@@ -41,8 +42,10 @@ int ExitCode(const absl::Status& status) {
 }
 
 void AddComputeOptions(CLI::App* command, ComputeOptions* options) {
-  command->add_option("--dtype", options->dtype, "compute type")
-      ->check(CLI::IsMember({"float32", "bfloat16"}))
+  command
+      ->add_option("--dtype", options->dtype,
+                   "compute type; float16 is for GPUs, and slow on a CPU")
+      ->check(CLI::IsMember({"float32", "bfloat16", "float16"}))
       ->capture_default_str();
   command->add_option("--device", options->device, "where to compute")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
@@ -63,7 +66,7 @@ absl::StatusOr<std::unique_ptr<LoadedModel>> LoadModel(const std::string& direct
   auto model = std::make_unique<LoadedModel>();
   ASSIGN_OR_RETURN(model->config, LoadModelConfig(directory));
   ASSIGN_OR_RETURN(model->tokenizer, Tokenizer::Load(directory));
-  const auto dtype = options.dtype == "float32" ? torch::kFloat : torch::kBFloat16;
+  ASSIGN_OR_RETURN(const torch::ScalarType dtype, ParseComputeType(options.dtype));
   ASSIGN_OR_RETURN(model->weights, LoadWeights(directory, model->config, dtype, device));
   return model;
 }

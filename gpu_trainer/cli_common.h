@@ -24,7 +24,7 @@ int ExitCode(const absl::Status& status);
 
 // What decides where and how a model computes.
 struct ComputeOptions {
-  std::string dtype = "bfloat16";  // or float32
+  std::string dtype = "bfloat16";  // float32, or float16
   std::string device = "auto";     // cpu, cuda, or auto: cuda where there is one
   int threads = 0;                 // 0: all cores
 };

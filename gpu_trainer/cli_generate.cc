@@ -22,7 +22,8 @@ struct Options {
   bool deterministic = false;
   bool prompt_lookup = true;
   bool as_json = false;
-  double kv_mib = 4096;
+  int sequences = 0;
+  double kv_mib = 0;
   ComputeOptions compute;
 };
 
@@ -80,13 +81,14 @@ absl::Status Generate(const Options& options) {
   spec.seed = options.seed;
   spec.sampling = options.sampling;
   spec.deterministic = options.deterministic;
+  spec.memory = {.kv_bytes_max = static_cast<int64_t>(options.kv_mib * (1 << 20)),
+                 .sequences_max = options.sequences};
   ASSIGN_OR_RETURN(spec.groups, ReadPrompts(options, *model, chat));
   if (chat.ok()) {
     const std::optional<int32_t> id = model->tokenizer->IdOf(chat->end_of_turn());
     if (id) spec.end_ids.push_back(*id);
   }
   EngineOptions engine_options;
-  engine_options.kv_bytes_max = static_cast<int64_t>(options.kv_mib * (1 << 20));
   engine_options.prompt_lookup = options.prompt_lookup;
   Engine engine(model->config, model->weights, *model->tokenizer, engine_options);
   GenerateStatus last;
@@ -163,8 +165,15 @@ void AddGenerateCommand(CLI::App& app, int* exit_code) {
                     "results do not depend on the batch, bit for bit, on every device");
   command->add_flag("--prompt-lookup,!--no-prompt-lookup", options->prompt_lookup,
                     "guess tokens ahead where that pays (on; changes no result)");
-  command->add_option("--kv-mib", options->kv_mib, "most memory for keys and values")
-      ->check(CLI::PositiveNumber)
+  command
+      ->add_option("--kv-mib", options->kv_mib,
+                   "most memory for keys and values; 0: half of what is free")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--sequences", options->sequences,
+                   "completions decoded together; 0: as many as there is memory for")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->add_flag("--json", options->as_json, "one JSON object a line");
   AddComputeOptions(command, &options->compute);

@@ -4,6 +4,7 @@
 #include "gpu_trainer/cli_common.h"
 #include "gpu_trainer/engine/engine.h"
 #include "gpu_trainer/grpo/learner_settings.h"
+#include "gpu_trainer/model/compute_type.h"
 #include "gpu_trainer/profile/machine.h"
 #include "gpu_trainer/profile/memory.h"
 #include "gpu_trainer/profile/report.h"
@@ -38,7 +39,7 @@ absl::Status Profile(const Options& options) {
   }
   step.peak_bytes = PeakMemoryBytes();
   step.headroom_bytes = FreeMemoryBytes();
-  step.dtype = options.compute.dtype == "float32" ? "fp32" : "bf16";
+  step.dtype = ComputeTypeName(model->weights.dtype());
   step.sequences = int64_t{options.work.prompts} * options.work.group;
   step.adapters_only = learner.lora() != nullptr;
   const MachineSpeed machine = MeasureMachine(model->weights.device());

@@ -3,7 +3,7 @@
 
 #include "gpu_trainer/cli.h"
 #include "gpu_trainer/passive_threads.h"
-#include "gpu_trainer/reuse_memory.h"
+#include "gpu_trainer/profile/reuse_memory.h"
 #include "gpu_trainer/serve.h"
 
 int main(int argc, char** argv) {

@@ -14,6 +14,7 @@
 #include "common/life_line.h"
 #include "common/server.h"
 #include "common/status_macros.h"
+#include "gpu_trainer/model/compute_type.h"
 #include "gpu_trainer/rpc/rpc_boundary.h"
 #include "gpu_trainer/rpc/trainer_service.h"
 
@@ -37,14 +38,11 @@ struct ServeFlags {
 absl::StatusOr<TrainerOptions> ParseOptions(const ServeFlags& flags) {
   TrainerOptions options;
   options.threads = flags.threads;
-  if (flags.dtype == "bf16" || flags.dtype == "bfloat16") {
-    options.dtype = torch::kBFloat16;
-  } else if (flags.dtype == "fp32" || flags.dtype == "float32") {
-    options.dtype = torch::kFloat;
-  } else {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--dtype is '", flags.dtype, "'; valid: bf16, fp32"));
+  const absl::StatusOr<torch::ScalarType> dtype = ParseComputeType(flags.dtype);
+  if (!dtype.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("--dtype: ", dtype.status().message()));
   }
+  options.dtype = *dtype;
   const bool has_cuda = torch::cuda::is_available();
   if (flags.device == "cuda" && !has_cuda) {
     return absl::InvalidArgumentError(
@@ -94,7 +92,10 @@ void AddServeCommand(CLI::App& app, int* exit_code) {
   serve->add_option("--group", flags->listen.group, "Group that may use the socket (mode 0660)");
   serve->add_option("--model", flags->model, "Hugging Face directory to load at once");
   serve->add_option("--device", flags->device, "auto, cpu or cuda")->capture_default_str();
-  serve->add_option("--dtype", flags->dtype, "Compute type: bf16 or fp32")->capture_default_str();
+  serve
+      ->add_option("--dtype", flags->dtype,
+                   "Compute type: bf16, fp32, or fp16, which is for GPUs and slow on a CPU")
+      ->capture_default_str();
   serve->add_option("--threads", flags->threads, "CPU threads; 0: one for each core")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();

@@ -60,6 +60,19 @@ struct PromptGroupSpec {
   std::vector<int32_t> samples;  // which to draw
 };
 
+// What a generation may hold at once. It changes no token where rows are independent or the run is
+// deterministic, elsewhere rounding.
+struct GenerateMemory {
+  // Most memory for keys and values; 0: half of what is free when the generation begins, less
+  // `reserved_bytes`: free memory that others will need (the state of an update still to come).
+  int64_t kv_bytes_max = 0;
+  int64_t reserved_bytes = 0;
+  // Most sequences decoded together; 0: as many as there is memory for. More are never slower: a
+  // 135M model on two AVX-512 cores makes 29, 171, 295, 310 and 305 tokens/s with 1, 8, 32, 64 and
+  // 128 of them, so from 32 on it matters no more.
+  int32_t sequences_max = 0;
+};
+
 struct GenerateSpec {
   uint64_t seed = 0;
   int64_t step = 0;
@@ -67,6 +80,7 @@ struct GenerateSpec {
   std::vector<PromptGroupSpec> groups;
   // Tokens that end a turn besides the config's eos ids (the chat format's); not with ignore_eos.
   std::vector<int32_t> end_ids;
+  GenerateMemory memory;
   // A sequence's tokens are bit for bit the same whatever decodes beside it, on every device.
   bool deterministic = false;
 };
@@ -99,10 +113,6 @@ struct GenerateSink {
 };
 
 struct EngineOptions {
-  // Most sequences decoded at once.
-  int32_t sequences_max = 128;
-  // Most memory for keys and values.
-  int64_t kv_bytes_max = int64_t{4} << 30;
   // Guess tokens ahead where that pays. Changes no result, and is left out where it could: where a
   // row's bits depend on the rows beside it.
   bool prompt_lookup = true;
@@ -120,8 +130,8 @@ class Engine {
          const EngineOptions& options = {});
 
   // INVALID_ARGUMENT: an empty or too long prompt, a token id out of range, impossible sampling
-  // settings. RESOURCE_EXHAUSTED: kv_bytes_max does not hold one sequence. CANCELLED: `cancelled`
-  // said so. INTERNAL: the logits were not finite.
+  // settings. RESOURCE_EXHAUSTED: memory for keys and values does not hold one sequence. CANCELLED:
+  // `cancelled` said so. INTERNAL: the logits were not finite.
   absl::Status Generate(const GenerateSpec& spec, const GenerateSink& sink);
 
   // Log-probability of every token after the first, at temperature 1. Logits exist for a few rows

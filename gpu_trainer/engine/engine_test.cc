@@ -14,7 +14,7 @@
 
 #include "absl/strings/match.h"
 #include "gpu_trainer/engine/kv_cache.h"
-#include "gpu_trainer/ops/cpu.h"
+#include "gpu_trainer/ops/linear.h"
 #include "gpu_trainer/tokenizer/byte_level.h"
 #include "gpu_trainer/tokenizer/utf8.h"
 
@@ -88,6 +88,8 @@ class EngineTest : public ::testing::TestWithParam<torch::ScalarType> {
     return all;
   }
 
+  static bool Independent() { return RowsAreIndependent(torch::kCPU, GetParam()); }
+
   absl::Status Error(const GenerateSpec& spec) {
     return Engine(config_, weights_, *tokenizer_).Generate(spec, {});
   }
@@ -97,9 +99,13 @@ class EngineTest : public ::testing::TestWithParam<torch::ScalarType> {
   std::unique_ptr<Tokenizer> tokenizer_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Types, EngineTest, ::testing::Values(torch::kFloat, torch::kBFloat16),
+// fp16 runs what runs on a GPU.
+INSTANTIATE_TEST_SUITE_P(Types, EngineTest,
+                         ::testing::Values(torch::kFloat, torch::kBFloat16, torch::kHalf),
                          [](const auto& info) {
-                           return info.param == torch::kFloat ? "Float32" : "BFloat16";
+                           return info.param == torch::kFloat  ? "Float32"
+                                  : info.param == torch::kHalf ? "Float16"
+                                                               : "BFloat16";
                          });
 
 TEST_P(EngineTest, DecodeEqualsPrefill) {
@@ -117,14 +123,16 @@ TEST_P(EngineTest, DecodeEqualsPrefill) {
     double ratio = 0;
     for (size_t i = 0; i < completion.ids.size(); ++i) {
       const float again = (*scored)[prompt.size() - 1 + i];
-      if (HasAvx512Kernels()) {
+      if (Independent()) {
         ASSERT_EQ(completion.logprobs[i], again) << "token " << i;
       } else if (GetParam() == torch::kFloat) {
         ASSERT_NEAR(completion.logprobs[i], again, 1e-5) << "token " << i;
       }
       ratio += std::exp(std::abs(completion.logprobs[i] - again));
     }
-    EXPECT_LE(ratio / static_cast<double>(completion.ids.size()), 1.05);
+    // fp16 has eight times the digits of bf16, whose bound holds without hand-written kernels.
+    EXPECT_LE(ratio / static_cast<double>(completion.ids.size()),
+              GetParam() == torch::kHalf ? 1.002 : 1.05);
   }
 }
 
@@ -139,9 +147,12 @@ TEST_P(EngineTest, TokensDoNotDependOnTheBatch) {
     }
   };
   // Two at a time, so that sequences wait, slots are used again and prompts come and go.
-  expect_equal(Run(spec, {.sequences_max = 2}), "two at a time");
+  spec.memory = {.sequences_max = 2};
+  expect_equal(Run(spec), "two at a time");
   const int64_t one = KvBytes(config_, GetParam(), 127) + KvBytes(config_, GetParam(), 40 + 63);
-  expect_equal(Run(spec, {.kv_bytes_max = one}), "memory for one");
+  spec.memory = {.kv_bytes_max = one};
+  expect_equal(Run(spec), "memory for one");
+  spec.memory = {};
   // Another order of arrival.
   GenerateSpec backwards = spec;
   std::reverse(backwards.groups.begin(), backwards.groups.end());
@@ -156,7 +167,7 @@ TEST_P(EngineTest, TokensDoNotDependOnTheBatch) {
     if (samples.size() == 1) part.groups = {part.groups[1]};
     expect_equal(Run(part), "split");
   }
-  if (HasAvx512Kernels()) {
+  if (Independent()) {
     spec.deterministic = false;
     expect_equal(Run(spec), "without being asked to");
   }
@@ -188,12 +199,12 @@ TEST_P(EngineTest, PromptLookupChangesNothing) {
       const Completions plain = Run(spec, {.prompt_lookup = false}, &without);
       EXPECT_EQ(without.drafted, 0);
       EXPECT_EQ(with.tokens, without.tokens);
-      if (temperature == 0 && samples == 1 && HasAvx512Kernels()) {
+      if (temperature == 0 && samples == 1 && Independent()) {
         EXPECT_GT(with.accepted, 30);
         EXPECT_EQ(with.steps + with.accepted, without.steps);
       }
       // Where it could change bits there is none.
-      EXPECT_TRUE(HasAvx512Kernels() || with.drafted == 0);
+      EXPECT_TRUE(Independent() || with.drafted == 0);
       for (const auto& [key, completion] : guessed) {
         EXPECT_EQ(completion.ids, plain.at(key).ids) << temperature;
         EXPECT_EQ(completion.logprobs, plain.at(key).logprobs) << temperature;
@@ -207,7 +218,8 @@ TEST_P(EngineTest, DeadlinesEndSequencesOneByOne) {
   spec.sampling.deadline_s = 8;
   const TickingClock clock;
   // One at a time: the second one's wait does not count.
-  const EngineOptions options = {.sequences_max = 1, .clock = &clock};
+  spec.memory.sequences_max = 1;
+  const EngineOptions options = {.clock = &clock};
   const Completions cut = Run(spec, options);
   spec.sampling.deadline_s = 0;
   const Completions whole = Run(spec, options);
@@ -355,22 +367,47 @@ TEST_P(EngineTest, BadRequestsAreRefused) {
   EXPECT_TRUE(Error(GenerateSpec{}).ok());  // nothing asked, nothing done
 
   // One byte less than one sequence needs.
-  const GenerateSpec small = Spec(1, 1, 4);
+  GenerateSpec small = Spec(1, 1, 4);
   const int64_t needed = KvBytes(config_, GetParam(), 5) + KvBytes(config_, GetParam(), 4 + 63);
-  const absl::Status full =
-      Engine(config_, weights_, *tokenizer_, {.kv_bytes_max = needed - 1}).Generate(small, {});
+  small.memory.kv_bytes_max = needed - 1;
+  const absl::Status full = Error(small);
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(full.message()), HasSubstr("lower max_new_tokens"));
-  EXPECT_TRUE(
-      Engine(config_, weights_, *tokenizer_, {.kv_bytes_max = needed}).Generate(small, {}).ok());
+  small.memory.kv_bytes_max = needed;
+  EXPECT_TRUE(Error(small).ok());
 
   torch::NoGradGuard no_grad;
   weights_.final_norm.fill_(NAN);
   EXPECT_EQ(Error(Spec(1, 1, 4)).code(), absl::StatusCode::kInternal);
 }
 
+// By default memory is half of what is free beside what is reserved.
+TEST_P(EngineTest, MemoryFollowsWhatIsFree) {
+  GenerateSpec spec = Spec(1, 3, 4);
+  GenerateStatus last;
+  int32_t most = 0;
+  const auto active = [&](const GenerateMemory& memory) {
+    spec.memory = memory;
+    most = 0;
+    const absl::Status status =
+        Engine(config_, weights_, *tokenizer_)
+            .Generate(spec, {.on_completion = {},
+                             .on_progress =
+                                 [&](const GenerateStatus& s) { most = std::max(most, s.active); },
+                             .cancelled = {}});
+    EXPECT_TRUE(status.ok()) << status;
+    return most;
+  };
+  EXPECT_EQ(active({}), 3);
+  EXPECT_EQ(active({.sequences_max = 2}), 2);
+  spec.memory = {.reserved_bytes = int64_t{1} << 60};
+  const absl::Status none = Engine(config_, weights_, *tokenizer_).Generate(spec, {});
+  EXPECT_EQ(none.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(none.message()), HasSubstr("0.0 MiB are half of what is free now"));
+}
+
 TEST_P(EngineTest, PackedAndPlainCachesAgree) {
-  if (!HasAvx512Kernels()) return;  // the packed cache needs AVX-512
+  if (!Independent()) return;  // the packed cache is hand-written
   torch::manual_seed(6);
   const double tolerance = GetParam() == torch::kFloat ? 1e-5 : 3e-2;
   for (const int64_t prompt : {1, 63, 64, 65, 200}) {

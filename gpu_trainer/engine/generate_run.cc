@@ -17,6 +17,7 @@
 #include "gpu_trainer/ops/linear.h"
 #include "gpu_trainer/ops/parallel.h"
 #include "gpu_trainer/ops/sample.h"
+#include "gpu_trainer/profile/device_memory.h"
 
 namespace whetstone {
 namespace {
@@ -41,7 +42,7 @@ class Run {
                {spec.sampling.stop_ids.begin(), spec.sampling.stop_ids.end()}},
         settings_{spec.sampling.temperature, spec.sampling.top_k, spec.sampling.top_p,
                   spec.sampling.min_p},
-        independent_rows_(RowsAreIndependent(engine.weights.device())),
+        independent_rows_(RowsAreIndependent(engine.weights.device(), engine.weights.dtype())),
         padded_(spec.deterministic && !independent_rows_),
         groups_(spec.groups.size()) {
     if (!spec.sampling.ignore_eos) {
@@ -103,20 +104,26 @@ class Run {
                                   std::max<int64_t>(1, groups_[g].unfinished));
     }
     if (waiting_.empty()) return absl::OkStatus();
-    const EngineOptions& options = engine_.options;
+    const GenerateMemory& memory = spec_.memory;
+    const int64_t bytes =
+        memory.kv_bytes_max > 0
+            ? memory.kv_bytes_max
+            : std::max<int64_t>(0, FreeTensorBytes(weights_.device()) - memory.reserved_bytes) / 2;
     // A slot may hold a block of the prompt besides.
     const int64_t slot = KvBytes(config_, weights_.dtype(), suffix + kPackedBlock - 1);
     const int64_t one = slot + KvBytes(config_, weights_.dtype(), prompt);
-    if (one > options.kv_bytes_max) {
+    if (one > bytes) {
       return absl::ResourceExhaustedError(absl::StrFormat(
           "keys and values of one sequence (a prompt of %d tokens and %d new ones) take %.1f MiB, "
-          "and %.1f MiB are allowed; lower max_new_tokens, shorten the prompt, or allow more",
+          "and %.1f MiB are %s; lower max_new_tokens, shorten the prompt, or %s",
           prompt, suffix, static_cast<double>(one) / (1 << 20),
-          static_cast<double>(options.kv_bytes_max) / (1 << 20)));
+          static_cast<double>(bytes) / (1 << 20),
+          memory.kv_bytes_max > 0 ? "allowed" : "half of what is free now",
+          memory.kv_bytes_max > 0 ? "allow more" : "free memory"));
     }
-    const int64_t slots = std::min({std::max<int64_t>(1, options.kv_bytes_max / (slot + share)),
-                                    static_cast<int64_t>(options.sequences_max),
-                                    static_cast<int64_t>(waiting_.size())});
+    const int64_t asked = static_cast<int64_t>(waiting_.size());
+    const int64_t slots = std::min({std::max<int64_t>(1, bytes / (slot + share)), asked,
+                                    memory.sequences_max > 0 ? memory.sequences_max : asked});
     for (int64_t i = slots; i-- > 0;) free_slots_.push_back(static_cast<int32_t>(i));
     cache_ = MakeKvCache(config_, weights_.dtype(), weights_.device(), slots, suffix,
                          /*row_by_row=*/padded_);

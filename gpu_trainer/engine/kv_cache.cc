@@ -1,14 +1,14 @@
 #include "gpu_trainer/engine/kv_cache.h"
 
 #include "gpu_trainer/ops/attention_avx512.h"
-#include "gpu_trainer/ops/cpu.h"
+#include "gpu_trainer/ops/linear.h"
 
 namespace whetstone {
 
 std::unique_ptr<KvCache> MakeKvCache(const ModelConfig& config, torch::ScalarType dtype,
                                      torch::Device device, int64_t slots, int64_t suffix_tokens,
                                      bool row_by_row) {
-  if (device.is_cpu() && HasAvx512Kernels()) {
+  if (RowsAreIndependent(device, dtype)) {
     return MakePackedKvCache(config, dtype, slots, suffix_tokens);
   }
   return MakePlainKvCache(config, dtype, device, slots, suffix_tokens, row_by_row);

@@ -44,6 +44,10 @@ class PlainKvCache final : public KvCache {
                        const std::vector<DecodeRow>& rows) override {
     torch::NoGradGuard no_grad;
     const torch::Tensor qkv = wide.to(dtype_);
+    // Scaled before it is rounded: in fp16 a product of whole queries and keys may overflow.
+    const torch::Tensor q =
+        (wide.narrow(1, 0, config_.heads) * (1 / std::sqrt(static_cast<double>(config_.head_dim))))
+            .to(dtype_);
     std::vector<int64_t> slots, lengths;
     for (const DecodeRow& row : rows) {
       slots.push_back(row.slot);
@@ -64,8 +68,8 @@ class PlainKvCache final : public KvCache {
       for (size_t i = begin; i < end; ++i) longest = std::max(longest, rows[i].suffix + 1);
       const int64_t at = static_cast<int64_t>(begin), n = static_cast<int64_t>(end - begin);
       outs.push_back(AttendRun(prefixes_.at(rows[begin].prefix)[static_cast<size_t>(layer)], suffix,
-                               qkv.narrow(0, at, n).narrow(1, 0, config_.heads),
-                               slot.narrow(0, at, n), length.narrow(0, at, n), longest));
+                               q.narrow(0, at, n), slot.narrow(0, at, n), length.narrow(0, at, n),
+                               longest));
       begin = end;
     }
     return torch::cat(outs, 0);
@@ -76,13 +80,12 @@ class PlainKvCache final : public KvCache {
     torch::Tensor k, v;
   };
 
-  // Rows of one prefix: q [n, H, D]. Query heads and rows that read the same keys are folded into
-  // rows of one matrix, so the prefix is read once.
+  // Rows of one prefix: q [n, H, D], scaled. Query heads and rows that read the same keys are
+  // folded into rows of one matrix, so the prefix is read once.
   torch::Tensor AttendRun(const Part& prefix, const Part& suffix, const torch::Tensor& q,
                           const torch::Tensor& slot, const torch::Tensor& length, int64_t longest) {
     const int64_t n = q.size(0), kv = config_.kv_heads, per = config_.heads / kv,
                   d = config_.head_dim, p = prefix.k.size(1);
-    const double scale = 1 / std::sqrt(static_cast<double>(d));
     const torch::Tensor grouped = q.reshape({n, kv, per, d});
     const torch::Tensor folded = grouped.transpose(0, 1).reshape({kv, n * per, d});
     const torch::Tensor k = suffix.k.index_select(0, slot).narrow(2, 0, longest);
@@ -99,7 +102,7 @@ class PlainKvCache final : public KvCache {
             .to(torch::kFloat)
             .masked_fill(beyond.view({n, 1, 1, longest}), -std::numeric_limits<float>::infinity());
     const torch::Tensor weights =
-        torch::softmax(torch::cat({to_prefix, to_suffix}, 3) * scale, 3).to(q.scalar_type());
+        torch::softmax(torch::cat({to_prefix, to_suffix}, 3), 3).to(q.scalar_type());
     const torch::Tensor prefix_weights =
         weights.narrow(3, 0, p).transpose(0, 1).reshape({kv, n * per, p});
     const torch::Tensor out =

@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -29,15 +30,20 @@ void SplitMaster(const torch::Tensor& master, torch::Tensor weight, torch::Tenso
 }
 
 void StepOnDevice(const kernels::AdamWStep& step, torch::Tensor gradient, torch::Tensor moment1,
-                  torch::Tensor moment2, torch::Tensor weight, torch::Tensor low) {
-  torch::Tensor master = low.defined() ? JoinMaster(weight, low) : weight;
+                  torch::Tensor moment2, torch::Tensor weight, torch::Tensor low,
+                  torch::Tensor master) {
+  if (low.defined()) master = JoinMaster(weight, low);
   gradient.mul_(step.gradient_scale);
   moment1.mul_(step.beta1).add_(gradient, 1 - step.beta1);
   moment2.mul_(step.beta2).addcmul_(gradient, gradient, 1 - step.beta2);
   master.mul_(1 - step.decay)
       .addcdiv_(moment1, moment2.sqrt().div_(step.sqrt_correction2).add_(step.eps),
                 -step.lr / step.correction1);
-  if (low.defined()) SplitMaster(master, weight, low);
+  if (low.defined()) {
+    SplitMaster(master, weight, low);
+  } else if (!master.is_same(weight)) {
+    weight.copy_(master);
+  }
   gradient.zero_();
 }
 
@@ -80,11 +86,13 @@ class AdamW::BlockStep {
     if (p_.low.defined()) {
       kernels::Optimizer().join_master(Raw<uint16_t>(p_.weight) + begin, Low() + begin, n, master);
     } else {
-      master = Raw<float>(p_.weight) + begin;
+      master = Raw<float>(p_.master) + begin;
     }
     kernels::Optimizer().adamw(step_, n, gradient + begin, m, v, master);
     if (p_.low.defined()) {
       kernels::Optimizer().split_master(master, n, Raw<uint16_t>(p_.weight) + begin, Low() + begin);
+    } else if (p_.weight.scalar_type() == torch::kHalf) {
+      std::copy_n(master, n, p_.weight.data_ptr<at::Half>() + begin);
     }
     Pack(m, p_.moment1, /*is_signed=*/true, begin, n, seed1_);
     Pack(v, p_.moment2, /*is_signed=*/false, begin, n, seed2_);
@@ -162,10 +170,13 @@ AdamW::AdamW(NamedTensors parameters, MomentType type) : type_(type) {
     Parameter p{.name = std::move(name),
                 .weight = weight,
                 .low = {},
+                .master = {},
                 .moment1 = MakeMoment(weight),
                 .moment2 = MakeMoment(weight)};
     if (weight.scalar_type() == torch::kBFloat16) {
       p.low = torch::zeros(weight.sizes(), weight.options().dtype(torch::kShort));
+    } else {
+      p.master = weight.to(torch::kFloat);  // of a float weight the same tensor
     }
     parameters_.push_back(std::move(p));
   }
@@ -188,6 +199,9 @@ NamedTensors AdamW::State() const {
   NamedTensors state;
   for (const Parameter& p : parameters_) {
     if (p.low.defined()) state.emplace_back(absl::StrCat("low.", p.name), p.low);
+    if (p.weight.scalar_type() == torch::kHalf) {
+      state.emplace_back(absl::StrCat("master.", p.name), p.master);
+    }
     state.emplace_back(absl::StrCat("moment1.", p.name), p.moment1.values);
     state.emplace_back(absl::StrCat("moment2.", p.name), p.moment2.values);
     if (type_ != MomentType::kEightBit) continue;
@@ -200,7 +214,7 @@ NamedTensors AdamW::State() const {
 NamedTensors AdamW::Masters() const {
   NamedTensors masters;
   for (const Parameter& p : parameters_) {
-    masters.emplace_back(p.name, p.low.defined() ? JoinMaster(p.weight, p.low) : p.weight.clone());
+    masters.emplace_back(p.name, p.low.defined() ? JoinMaster(p.weight, p.low) : p.master.clone());
   }
   return masters;
 }
@@ -226,7 +240,7 @@ void AdamW::Step(const AdamWSettings& settings, double gradient_scale,
     step.decay =
         p.weight.dim() > 1 ? static_cast<float>(settings.lr * settings.weight_decay) : 0.0f;
     if (!p.weight.is_cpu()) {
-      StepOnDevice(step, gradient, p.moment1.values, p.moment2.values, p.weight, p.low);
+      StepOnDevice(step, gradient, p.moment1.values, p.moment2.values, p.weight, p.low, p.master);
       continue;
     }
     const int64_t n = p.weight.numel(), runs = (n + kRun - 1) / kRun;

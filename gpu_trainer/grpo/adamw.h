@@ -3,6 +3,7 @@
 // The fp32 master is the truth; the weights that compute are its rounded copy. bf16 alone would
 // lose most updates: a step of 2e-5 changes 4 % of a 135M model's bf16 weights. The master is not
 // stored beside a bf16 weight: the weight and 16 more bits are the master (optimizer_kernels.h).
+// fp16 has other exponents than fp32, so that there a whole master stands beside the weight.
 //
 //   AdamW optimizer(weights.Named(), MomentType::kFp32);   // masters = weights, moments = 0
 //   optimizer.Step(settings, scale, gradients.Named());
@@ -47,7 +48,7 @@ const char* NameOf(MomentType type);
 
 class AdamW {
  public:
-  // `parameters`, contiguous, float or bf16, are updated in place; never replace their tensors.
+  // `parameters`, contiguous, of a compute type, are updated in place; never replace their tensors.
   // kBf16 and kEightBit: on the CPU only.
   AdamW(NamedTensors parameters, MomentType type);
 
@@ -59,8 +60,8 @@ class AdamW {
   void Reset();
 
   // All that must be saved besides the parameters themselves, as it is stored: "low.NAME" i16 (of
-  // bf16 parameters), "moment1.NAME", "moment2.NAME", and in 8 bits "scale1.NAME", "scale2.NAME".
-  // Writing into them restores it.
+  // bf16 parameters), "master.NAME" f32 (of fp16 ones), "moment1.NAME", "moment2.NAME", and in 8
+  // bits "scale1.NAME", "scale2.NAME". Writing into them restores it.
   NamedTensors State() const;
   int64_t steps() const { return steps_; }
   void set_steps(int64_t steps) { steps_ = steps; }
@@ -76,7 +77,8 @@ class AdamW {
   struct Parameter {
     std::string name;
     torch::Tensor weight;
-    torch::Tensor low;  // i16, of a bf16 weight
+    torch::Tensor low;     // i16, of a bf16 weight
+    torch::Tensor master;  // f32: a float weight itself, an fp16 one's own; undefined with `low`
     Moment moment1, moment2;
   };
   class BlockStep;

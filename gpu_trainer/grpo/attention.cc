@@ -11,6 +11,7 @@
 #include "gpu_trainer/grpo/attention_packed.h"
 #include "gpu_trainer/grpo/raw.h"
 #include "gpu_trainer/ops/cpu.h"
+#include "gpu_trainer/ops/hand_kernels.h"
 #include "gpu_trainer/profile/step_profile.h"
 
 namespace whetstone {
@@ -171,7 +172,7 @@ PackedAttention<T> PackedArgs(const AttentionShape& shape, const Run& run, int64
 }
 
 bool UsePacked(const torch::Tensor& qkv, bool plain) {
-  return !plain && qkv.is_cpu() && HasAvx512Kernels();
+  return !plain && HandKernelsServe(qkv) && HasAvx512Kernels();
 }
 
 // body(task) for all of them: each thread takes the next one when it is done, so that neither runs

@@ -135,7 +135,7 @@ void CompareWithReference(const ModelConfig& config, torch::ScalarType dtype, in
   }
 }
 
-constexpr double kFp32 = 1e-5, kBf16 = 4e-2;
+constexpr double kFp32 = 1e-5, kFp16 = 5e-3, kBf16 = 4e-2;
 
 TEST(DecoderPass, LlamaEqualsTheFp64Reference) {
   CompareWithReference(reference::TinyConfig(), torch::kFloat, 1 << 20, 1, 512, kFp32);
@@ -162,6 +162,14 @@ TEST(DecoderPass, Bf16IsClose) {
   CompareWithReference(reference::TinyConfig(), torch::kBFloat16, 1 << 20, 1, 512, kBf16);
 }
 
+// By LibTorch's operators, which run on a GPU in every compute type.
+TEST(DecoderPass, Fp16IsClose) {
+  CompareWithReference(reference::TinyConfig(), torch::kHalf, 1 << 20, 1, 512, kFp16);
+  CompareWithReference(reference::TinyConfig(ModelFamily::kQwen2, /*tied=*/false), torch::kHalf, 60,
+                       0.7, 7, kFp16);
+  CompareWithReference(reference::TinyConfig(ModelFamily::kQwen3), torch::kHalf, 60, 1, 512, kFp16);
+}
+
 // Every packing must give the same numbers: all at once, a sequence at a time, heads in small
 // chunks.
 TEST(DecoderPass, PackingAndChunkingDoNotMatter) {
@@ -174,7 +182,7 @@ TEST(DecoderPass, PackingAndChunkingDoNotMatter) {
 
 // A layer that is computed twice gives the same bits as one that kept everything.
 TEST(DecoderPass, ActivationCheckpointingChangesNoBit) {
-  for (const auto dtype : {torch::kFloat, torch::kBFloat16}) {
+  for (const auto dtype : {torch::kFloat, torch::kBFloat16, torch::kHalf}) {
     const ModelConfig config = reference::TinyConfig(ModelFamily::kQwen3);
     const Weights weights = reference::TinyWeights(config, dtype);
     const std::vector<LearnedSequence> sequences = MakeSequences(config.vocab);

@@ -40,7 +40,7 @@ std::string LayerOf(const std::string& name) {
 
 }  // namespace
 
-GradientSize MeasureGradients(const NamedTensors& gradients, bool by_layer) {
+GradientSize MeasureGradients(const NamedTensors& gradients, bool by_layer, double scale) {
   GradientSize size;
   double total = 0;
   for (const auto& [name, tensor] : gradients) {
@@ -52,8 +52,8 @@ GradientSize MeasureGradients(const NamedTensors& gradients, bool by_layer) {
       break;
     }
   }
-  size.total = std::sqrt(total);
-  for (auto& [layer, squares] : size.layers) squares = std::sqrt(squares);
+  size.total = scale * std::sqrt(total);
+  for (auto& [layer, squares] : size.layers) squares = scale * std::sqrt(squares);
   return size;
 }
 

@@ -24,8 +24,9 @@ struct GradientSize {
   std::map<std::string, double> layers;
 };
 
-// gradients: fp32. Summed in double and in an order that does not depend on the number of threads.
-GradientSize MeasureGradients(const NamedTensors& gradients, bool by_layer);
+// gradients: fp32, each times `scale` > 0. Summed in double and in an order that does not depend on
+// the number of threads.
+GradientSize MeasureGradients(const NamedTensors& gradients, bool by_layer, double scale = 1);
 
 // The first of `weights` that holds a number which is not finite; empty: none. Slow; for telling
 // why, once something is wrong.

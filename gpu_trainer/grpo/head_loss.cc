@@ -7,6 +7,7 @@
 #include "gpu_trainer/grpo/raw.h"
 #include "gpu_trainer/grpo/row_kernels.h"
 #include "gpu_trainer/grpo/train_ops.h"
+#include "gpu_trainer/ops/hand_kernels.h"
 #include "gpu_trainer/ops/linear.h"
 #include "gpu_trainer/profile/step_profile.h"
 
@@ -99,7 +100,7 @@ HeadOutput HeadLoss(const torch::Tensor& hidden, const torch::Tensor& weight,
                     bool plain) {
   TORCH_CHECK((objective == nullptr) == (gradient == nullptr),
               "HeadLoss: an objective and a place for its gradient go together");
-  plain = plain || !hidden.is_cpu();
+  plain = plain || !HandKernelsServe(hidden);
   const double product_flops =
       2.0 * static_cast<double>(targets.size()) * static_cast<double>(weight.numel());
   const PartScope scope(Part::kHead, (gradient == nullptr ? 1 : 3) * product_flops);

@@ -43,7 +43,7 @@ struct HeadGradient {
 inline constexpr int64_t kHeadChunkRows = 512;
 
 // hidden [T, C] after the final norm, weight [V, C], of one dtype. With an objective `gradient`
-// must be given too. `plain`: LibTorch's operators, which other devices than the CPU run anyway.
+// must be given too. `plain`: LibTorch's operators also where hand kernels serve.
 HeadOutput HeadLoss(const torch::Tensor& hidden, const torch::Tensor& weight,
                     const std::vector<Target>& targets, double temperature,
                     const TokenObjective& objective = nullptr, HeadGradient* gradient = nullptr,

@@ -6,9 +6,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/status_macros.h"
 #include "gpu_trainer/grpo/grpo_batch.h"
-#include "gpu_trainer/profile/memory.h"
+#include "gpu_trainer/profile/device_memory.h"
 #include "gpu_trainer/profile/step_profile.h"
 
 namespace whetstone {
@@ -22,8 +23,9 @@ Learner::Learner(const ModelConfig& config, Weights& weights, const LearnerOptio
       gradients_(lora_ == nullptr ? EmptyWeights(config, torch::kFloat, weights.device())
                                   : Weights()),
       optimizer_(lora_ == nullptr ? weights.Named() : lora_->parameters(), options.optimizer_state),
+      loss_scale_(weights.dtype() == torch::kHalf ? std::make_optional<LossScale>() : std::nullopt),
       budget_(config, weights.dtype(), options.token_budget, options.activation_checkpointing,
-              FreeMemoryBytes()) {
+              FreeTensorBytes(weights.device())) {
   gradients_.layers.resize(weights.layers.size());
   Clear(Gradients());
 }
@@ -83,25 +85,43 @@ HeadOutput Learner::RunBatch(const PackedBatch& batch, double temperature,
       pass_.Forward(batch, learn ? budget_.keep() : DecoderPass::Keep::kNothing);
   if (before) before(HeadLoss(hidden, weights_.lm_head, batch.targets, temperature));
   HeadGradient gradient{.hidden = {}, .weight = gradients_.lm_head};
-  HeadOutput out = HeadLoss(hidden, weights_.lm_head, batch.targets, temperature, objective,
+  TokenObjective scaled;
+  if (learn) {
+    scaled = [&objective, scale = BackwardScale()](size_t i, float logprob, float entropy) {
+      const TokenSlopes slopes = objective(i, logprob, entropy);
+      return TokenSlopes{.logprob = scale * slopes.logprob, .entropy = scale * slopes.entropy};
+    };
+  }
+  HeadOutput out = HeadLoss(hidden, weights_.lm_head, batch.targets, temperature, scaled,
                             learn ? &gradient : nullptr);
   if (learn) pass_.Backward(gradient.hidden, gradients_, lora_.get());
   return out;
 }
 
+std::string Learner::NotFinite(double loss, const std::string& culprit) {
+  const std::string weight = FirstNotFinite(weights_);
+  if (std::isfinite(loss) && weight.empty() && BackwardScale() > LossScale::kLeast) {
+    const double scale = BackwardScale();
+    loss_scale_->Overflowed();
+    return absl::StrFormat(
+        "the gradient of %s overflows fp16 at a loss scale of %.0f; the next update has %.0f",
+        culprit, scale, BackwardScale());
+  }
+  return absl::StrCat(
+      std::isfinite(loss) ? "" : absl::StrCat("the loss is ", loss, "; "),
+      culprit.empty() ? "" : absl::StrCat("the gradient of ", culprit, " is not finite; "),
+      weight.empty() ? "all weights are finite"
+                     : absl::StrCat("the weight ", weight, " is not finite"));
+}
+
 std::string Learner::ApplyGradients(const StepSettings& settings, double loss, bool supervised,
                                     GradientSize* size) {
   const PartScope scope(Part::kOptimizer);
-  *size = MeasureGradients(Gradients(), settings.grad_norm_per_layer);
-  if (!std::isfinite(loss) || !size->culprit.empty()) {
-    const std::string weight = FirstNotFinite(weights_);
-    return absl::StrCat(std::isfinite(loss) ? "" : absl::StrCat("the loss is ", loss, "; "),
-                        size->culprit.empty()
-                            ? ""
-                            : absl::StrCat("the gradient of ", size->culprit, " is not finite; "),
-                        weight.empty() ? "all weights are finite"
-                                       : absl::StrCat("the weight ", weight, " is not finite"));
-  }
+  // Dividing by a power of two while measuring and stepping is the same as doing it before.
+  const double unscale = 1 / BackwardScale();
+  *size = MeasureGradients(Gradients(), settings.grad_norm_per_layer, unscale);
+  if (!std::isfinite(loss) || !size->culprit.empty()) return NotFinite(loss, size->culprit);
+  if (loss_scale_.has_value()) loss_scale_->StepWasFinite();
   if (settings.spike_factor > 0) {
     const std::string why =
         spike_guard_.Judge(settings.spike_factor, size->total,
@@ -111,7 +131,7 @@ std::string Learner::ApplyGradients(const StepSettings& settings, double loss, b
   const double scale = settings.max_grad_norm > 0 && size->total > settings.max_grad_norm
                            ? settings.max_grad_norm / size->total
                            : 1.0;
-  optimizer_.Step(settings.adamw, scale, Gradients());
+  optimizer_.Step(settings.adamw, scale * unscale, Gradients());
   gradients_are_zero_ = true;
   if (lora_ != nullptr) lora_->Merge();
   return "";
@@ -126,8 +146,9 @@ void Learner::WriteNorms(const GradientSize& sum, size_t steps, UpdateResult* re
 }
 
 void Learner::WriteSpeed(const StepSettings& settings, int64_t packed, int64_t learned,
-                         double seconds, UpdateResult* result) {
+                         double seconds, UpdateResult* result) const {
   result->metrics["lr"] = settings.adamw.lr;
+  if (loss_scale_.has_value()) result->metrics["loss_scale"] = loss_scale_->value();
   result->metrics["num_tokens"] = static_cast<double>(learned);
   result->metrics["perf/packed_tokens"] = static_cast<double>(packed);
   result->metrics["perf/tokens_per_s"] = static_cast<double>(packed) / seconds;

@@ -20,6 +20,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@
 #include "gpu_trainer/grpo/gradient_norm.h"
 #include "gpu_trainer/grpo/head_loss.h"
 #include "gpu_trainer/grpo/lora.h"
+#include "gpu_trainer/grpo/loss_scale.h"
 #include "gpu_trainer/grpo/packing.h"
 #include "gpu_trainer/grpo/spike_guard.h"
 #include "whetstone/v1/trainer.pb.h"
@@ -59,7 +61,8 @@ struct ReferenceModel {
 };
 
 struct UpdateResult {
-  // False: a number was not finite, and `skip_reason` names the tensor, or the update was a spike;
+  // False: a number was not finite, and `skip_reason` names the tensor, or the update was a spike,
+  // or in fp16 a gradient overflowed under the loss scale, which is then smaller for the next;
   // weights and moments are as before. With several minibatches: true if at least one was applied;
   // `skip_reason` then tells which was the first that was not, and it and all later ones were left
   // out.
@@ -92,6 +95,9 @@ class Learner {
 
   SpikeGuard& spike_guard() { return spike_guard_; }
   const SpikeGuard& spike_guard() const { return spike_guard_; }
+  // Of a learner in fp16; else empty.
+  std::optional<LossScale>& loss_scale() { return loss_scale_; }
+  const std::optional<LossScale>& loss_scale() const { return loss_scale_; }
   AdamW& optimizer() { return optimizer_; }
   const AdamW& optimizer() const { return optimizer_; }
   // The adapters, if only they learn.
@@ -113,24 +119,30 @@ class Learner {
   };
 
   static absl::Status CheckSettings(const StepSettings& settings);
-  // Forward and backward of one micro-batch into gradients_; without an objective only forward.
+  // Forward and backward of one micro-batch into gradients_, times the loss scale; without an
+  // objective only forward.
   // `before`, if any, gets the whole batch's log-probabilities before the objective is first asked.
   HeadOutput RunBatch(const PackedBatch& batch, double temperature, const TokenObjective& objective,
                       const std::function<void(const HeadOutput&)>& before = nullptr);
   // Those of all that learns.
   NamedTensors Gradients() const;
+  // What the loss is multiplied by on the way back.
+  double BackwardScale() const { return loss_scale_.has_value() ? loss_scale_->value() : 1; }
   // Gradients may be summed from here on. They are zero: the last step left them so, or it failed.
   void StartStep();
-  // Norm, spike guard, clipping, AdamW. Empty, or why the step was skipped. `supervised`: the loss
-  // has a scale of its own, so that it can spike.
+  // Norm, spike guard, clipping, AdamW, of gradients free of the loss scale; and the next step's
+  // loss scale. Empty, or why the step was skipped. `supervised`: the loss has a scale of its own,
+  // so that it can spike.
   std::string ApplyGradients(const StepSettings& settings, double loss, bool supervised,
                              GradientSize* size);
+  // Why a step whose loss, or whose gradient of `culprit`, is not finite was skipped.
+  std::string NotFinite(double loss, const std::string& culprit);
   // grad_norm, and grad_norm/LAYER if measured: `sum` over `steps` optimizer steps, averaged.
   static void WriteNorms(const GradientSize& sum, size_t steps, UpdateResult* result);
-  // lr; num_tokens: learned; perf/packed_tokens: encoded, a shared prefix once; perf/tokens_per_s:
-  // encoded a second.
-  static void WriteSpeed(const StepSettings& settings, int64_t packed, int64_t learned,
-                         double seconds, UpdateResult* result);
+  // lr; loss_scale, in fp16, of the next step; num_tokens: learned; perf/packed_tokens: encoded, a
+  // shared prefix once; perf/tokens_per_s: encoded a second.
+  void WriteSpeed(const StepSettings& settings, int64_t packed, int64_t learned, double seconds,
+                  UpdateResult* result) const;
 
   const ModelConfig& config_;
   Weights& weights_;
@@ -140,6 +152,7 @@ class Learner {
   bool gradients_are_zero_ = true;
   AdamW optimizer_;
   SpikeGuard spike_guard_;
+  std::optional<LossScale> loss_scale_;
   const ActivationBudget budget_;  // last: it looks at the memory that all the others left
 };
 

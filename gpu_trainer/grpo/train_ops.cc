@@ -6,6 +6,7 @@
 
 #include "gpu_trainer/grpo/raw.h"
 #include "gpu_trainer/grpo/row_kernels.h"
+#include "gpu_trainer/ops/hand_kernels.h"
 #include "gpu_trainer/profile/step_profile.h"
 
 namespace whetstone {
@@ -22,7 +23,7 @@ constexpr int64_t kPartialSums = 16;
 
 torch::Tensor ResidualAdd(const torch::Tensor& x, const torch::Tensor& delta) {
   const PartScope scope(Part::kElementwise);
-  if (!x.is_cpu()) return x + delta;
+  if (!HandKernelsServe(delta)) return x + delta;
   torch::Tensor y = torch::empty_like(x);
   DispatchCompute(delta, [&]<typename T>() {
     at::parallel_for(0, x.numel(), 1 << 15, [&](int64_t begin, int64_t end) {
@@ -35,7 +36,7 @@ torch::Tensor ResidualAdd(const torch::Tensor& x, const torch::Tensor& delta) {
 
 RmsNormResult RmsNormForward(const torch::Tensor& x, const torch::Tensor& weight, double eps) {
   const PartScope scope(Part::kElementwise);
-  if (!x.is_cpu()) {
+  if (!HandKernelsServe(weight)) {
     const torch::Tensor rstd = (x.square().mean(-1) + eps).rsqrt();
     return {(x * rstd.unsqueeze(-1) * weight).to(weight.scalar_type()), rstd};
   }
@@ -56,7 +57,7 @@ void RmsNormBackward(const torch::Tensor& dy, const torch::Tensor& x, const torc
                      const torch::Tensor& rstd, torch::Tensor dx, torch::Tensor dweight) {
   const PartScope scope(Part::kElementwise);
   const int64_t rows = x.size(0), c = x.size(1);
-  if (!x.is_cpu()) {
+  if (!HandKernelsServe(weight)) {
     const torch::Tensor h = x * rstd.unsqueeze(-1);
     const torch::Tensor g = dy * weight.to(torch::kFloat);
     if (dweight.defined()) dweight.add_((dy * h).sum(0));
@@ -82,7 +83,7 @@ void HeadNormInPlace(torch::Tensor qkv, const HeadRange& heads, const torch::Ten
                      double eps) {
   const PartScope scope(Part::kElementwise);
   const int64_t stride = qkv.size(1), d = heads.head_dim, first = heads.first * d;
-  if (!qkv.is_cpu()) {
+  if (!HandKernelsServe(qkv)) {
     torch::Tensor x = qkv.narrow(1, first, heads.count * d).view({qkv.size(0), heads.count, d});
     const torch::Tensor wide = x.to(torch::kFloat);
     x.copy_(wide * (wide.square().mean(-1, true) + eps).rsqrt() * weight);
@@ -101,7 +102,7 @@ void HeadNormBackwardInPlace(torch::Tensor dqkv, const torch::Tensor& qkv, const
   const PartScope scope(Part::kElementwise);
   const int64_t rows = qkv.size(0), stride = qkv.size(1), d = heads.head_dim;
   const int64_t first = heads.first * d;
-  if (!qkv.is_cpu()) {
+  if (!HandKernelsServe(qkv)) {
     const auto of = [&](const torch::Tensor& x) {
       return x.narrow(1, first, heads.count * d).view({rows, heads.count, d});
     };
@@ -131,7 +132,7 @@ void RopeInPlace(torch::Tensor qkv, int64_t heads, int64_t head_dim, const torch
                  const RopeTable& table, bool backward) {
   const PartScope scope(Part::kElementwise);
   const int64_t stride = qkv.size(1), half = head_dim / 2;
-  if (!qkv.is_cpu()) {
+  if (!HandKernelsServe(qkv)) {
     torch::Tensor rotated = qkv.narrow(1, 0, heads * head_dim).view({qkv.size(0), heads, head_dim});
     const torch::Tensor cos = table.cos.index_select(0, positions);
     const torch::Tensor sin = table.sin.index_select(0, positions);
@@ -151,8 +152,9 @@ void RopeInPlace(torch::Tensor qkv, int64_t heads, int64_t head_dim, const torch
 torch::Tensor SwigluForward(const torch::Tensor& gate_up) {
   const PartScope scope(Part::kElementwise);
   const int64_t c = gate_up.size(1) / 2;
-  if (!gate_up.is_cpu()) {
-    return torch::silu(gate_up.narrow(1, 0, c)) * gate_up.narrow(1, c, c);
+  if (!HandKernelsServe(gate_up)) {
+    const torch::Tensor gate = gate_up.narrow(1, 0, c).to(torch::kFloat);
+    return (torch::silu(gate) * gate_up.narrow(1, c, c)).to(gate_up.scalar_type());
   }
   torch::Tensor y = torch::empty({gate_up.size(0), c}, gate_up.options());
   DispatchCompute(y, [&]<typename T>() {
@@ -167,7 +169,7 @@ torch::Tensor SwigluForward(const torch::Tensor& gate_up) {
 void SwigluBackwardInPlace(torch::Tensor dy, torch::Tensor gate_up) {
   const PartScope scope(Part::kElementwise);
   const int64_t c = gate_up.size(1) / 2;
-  if (!gate_up.is_cpu()) {
+  if (!HandKernelsServe(gate_up)) {
     const torch::Tensor g = gate_up.narrow(1, 0, c).to(torch::kFloat);
     const torch::Tensor u = gate_up.narrow(1, c, c).to(torch::kFloat);
     const torch::Tensor s = g.sigmoid();
@@ -184,7 +186,7 @@ void SwigluBackwardInPlace(torch::Tensor dy, torch::Tensor gate_up) {
 }
 
 void AccumulateInto(torch::Tensor sum, const torch::Tensor& x) {
-  if (!sum.is_cpu()) {
+  if (!HandKernelsServe(x)) {
     sum.add_(x);
     return;
   }

@@ -1,7 +1,8 @@
 // The element-wise layers of a decoder with hand-written gradients, over whole tensors: hand loops
-// (row_kernels.h) spread over the threads on the CPU, LibTorch's own operations elsewhere.
+// (row_kernels.h) spread over the threads where they serve (ops/hand_kernels.h), LibTorch's own
+// operations elsewhere.
 // Nothing here is recorded by autograd. The residual stream and its gradient are f32, everything
-// else is of the compute type, float or bf16. Every tensor is contiguous. T rows.
+// else is of the compute type. Every tensor is contiguous. T rows.
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_TRAIN_OPS_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_TRAIN_OPS_H_
 

@@ -109,6 +109,18 @@ bool MayBeIgnored(const std::string& name, const ModelConfig& config) {
   return absl::EndsWith(name, "rotary_emb.inv_freq") || (config.tied && name == "lm_head.weight");
 }
 
+// What files call a compute type.
+struct StoredType {
+  const char* safetensors;
+  const char* transformers;
+};
+StoredType StoredTypeOf(torch::ScalarType dtype) {
+  if (dtype == torch::kBFloat16) return {"BF16", "bfloat16"};
+  if (dtype == torch::kHalf) return {"F16", "float16"};
+  TORCH_CHECK(dtype == torch::kFloat, "weights are saved in a compute type, not ", dtype);
+  return {"F32", "float32"};
+}
+
 absl::StatusOr<std::string> ConfigJsonWithDtype(const ModelConfig& config, const char* dtype) {
   nlohmann::ordered_json root = nlohmann::ordered_json::parse(config.json, nullptr, false);
   if (root.is_discarded()) return absl::InternalError("ModelConfig::json is not JSON");
@@ -208,23 +220,19 @@ absl::StatusOr<Weights> LoadWeights(const std::string& directory, const ModelCon
 
 absl::Status SaveWeights(const std::string& directory, const ModelConfig& config,
                          const Weights& weights, torch::ScalarType dtype) {
-  const bool bf16 = dtype == torch::kBFloat16;
-  if (!bf16 && dtype != torch::kFloat) {
-    return absl::InvalidArgumentError("weights are saved in bfloat16 or float32");
-  }
+  const StoredType stored = StoredTypeOf(dtype);
   RETURN_IF_ERROR(MakeDirectories(directory));
   std::vector<torch::Tensor> kept;  // owns the bytes until they are written
   std::vector<SafetensorsTensor> tensors;
   for (const HfTensor& tensor : HfTensors(config, weights)) {
     kept.push_back(tensor.view.detach().to(torch::kCPU, dtype).contiguous());
     const torch::Tensor& t = kept.back();
-    tensors.push_back({tensor.name, bf16 ? "BF16" : "F32", t.sizes().vec(),
+    tensors.push_back({tensor.name, stored.safetensors, t.sizes().vec(),
                        absl::string_view(static_cast<const char*>(t.data_ptr()),
                                          static_cast<size_t>(t.nbytes()))});
   }
   RETURN_IF_ERROR(WriteSafetensors(absl::StrCat(directory, "/", kSingleFile), tensors));
-  ASSIGN_OR_RETURN(const std::string json_text,
-                   ConfigJsonWithDtype(config, bf16 ? "bfloat16" : "float32"));
+  ASSIGN_OR_RETURN(const std::string json_text, ConfigJsonWithDtype(config, stored.transformers));
   return WriteFileAtomically(directory + "/config.json", json_text);
 }
 

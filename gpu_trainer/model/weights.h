@@ -58,8 +58,8 @@ Weights EmptyWeights(const ModelConfig& config, torch::ScalarType dtype, torch::
 Weights RandomWeights(const ModelConfig& config, torch::ScalarType dtype, uint64_t seed);
 
 // Reads model.safetensors, or model.safetensors.index.json and its shards, and converts to `dtype`
-// (kBFloat16 or kFloat). Stored dtypes: F32, BF16, F16. Every tensor of the config must be there
-// with the exact shape; unknown tensors are an error, except buffers that old exports carry
+// (kBFloat16, kHalf or kFloat). Stored dtypes: F32, BF16, F16. Every tensor of the config must be
+// there with the exact shape; unknown tensors are an error, except buffers that old exports carry
 // (rotary_emb.inv_freq) and a stored lm_head equal by name to a tied embedding.
 // NOT_FOUND: no weights file. INVALID_ARGUMENT: corrupt file or wrong tensor, both named.
 absl::StatusOr<Weights> LoadWeights(const std::string& directory, const ModelConfig& config,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gpu_trainer/ops/cpu.h"
+#include "gpu_trainer/ops/hand_kernels.h"
 #include "gpu_trainer/ops/linear_avx512.h"
 #include "gpu_trainer/ops/parallel.h"
 
@@ -31,12 +32,11 @@ void RunKernel(const torch::Tensor& x, const torch::Tensor& w, const torch::Tens
 }
 
 bool KernelServes(const torch::Tensor& x, const torch::Tensor& w) {
-  return x.is_cpu() && HasAvx512Kernels() && x.scalar_type() == w.scalar_type() &&
-         (x.scalar_type() == torch::kBFloat16 || x.scalar_type() == torch::kFloat) &&
+  return HandKernelsServe(x) && HasAvx512Kernels() && x.scalar_type() == w.scalar_type() &&
          w.is_contiguous();
 }
 
-// bf16 factors, f32 sums, without the kernel.
+// bf16 or fp16 factors, f32 sums, without the kernel.
 torch::Tensor WideProduct(const torch::Tensor& x, const torch::Tensor& w) {
   if (x.is_cuda()) return at::mm(x, w.t(), torch::kFloat);
   // A wide copy of a whole head would be twice its size: widen a few rows of it at a time.
@@ -53,7 +53,9 @@ torch::Tensor WideProduct(const torch::Tensor& x, const torch::Tensor& w) {
 
 }  // namespace
 
-bool RowsAreIndependent(torch::Device device) { return device.is_cpu() && HasAvx512Kernels(); }
+bool RowsAreIndependent(torch::Device device, torch::ScalarType compute) {
+  return HandKernelsServe(device, compute) && HasAvx512Kernels();
+}
 
 torch::Tensor Linear(const torch::Tensor& x, const torch::Tensor& w, const torch::Tensor& bias) {
   if (KernelServes(x, w)) {

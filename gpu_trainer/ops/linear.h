@@ -16,12 +16,13 @@
 
 namespace whetstone {
 
-// x [rows, k], w [n, k], bias [n] or undefined, all bf16 or all f32 → [rows, n] f32.
+// x [rows, k], w [n, k], bias [n] or undefined, all of one compute type → [rows, n] f32.
 torch::Tensor Linear(const torch::Tensor& x, const torch::Tensor& w,
                      const torch::Tensor& bias = {});
 
-// Whether results on `device` do not depend on the rows computed beside: in Linear as in attention.
-bool RowsAreIndependent(torch::Device device);
+// Whether results on `device` in that compute type do not depend on the rows computed beside: in
+// Linear as in attention.
+bool RowsAreIndependent(torch::Device device, torch::ScalarType compute);
 
 }  // namespace whetstone
 

@@ -83,11 +83,10 @@ MachineSpeed MeasureMachine(torch::Device device, double seconds) {
     torch::ScalarType dtype;
     bool tf32;
   };
-  std::vector<Kind> kinds = {{"fp32", torch::kFloat, false}, {"bf16", torch::kBFloat16, false}};
-  if (device.is_cuda()) {
-    kinds.push_back({"tf32", torch::kFloat, true});
-    kinds.push_back({"fp16", torch::kHalf, false});
-  }
+  std::vector<Kind> kinds = {{"fp32", torch::kFloat, false},
+                             {"bf16", torch::kBFloat16, false},
+                             {"fp16", torch::kHalf, false}};
+  if (device.is_cuda()) kinds.push_back({"tf32", torch::kFloat, true});
   const double share = seconds / static_cast<double>(kinds.size() * sizes.size() + 1);
   for (const Kind& kind : kinds) {
     at::globalContext().setAllowTF32CuBLAS(kind.tf32);

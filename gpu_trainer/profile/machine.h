@@ -10,7 +10,7 @@
 namespace whetstone {
 
 struct MatmulSpeed {
-  std::string dtype;  // "fp32", "tf32", "fp16" (both on a GPU only), "bf16"
+  std::string dtype;  // "fp32", "tf32" (on a GPU only), "fp16", "bf16"
   int64_t size = 0;   // of square matrices
   double gflops = 0;  // 1e9 floating-point operations a second, the best of several runs
 };

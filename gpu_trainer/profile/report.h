@@ -14,7 +14,7 @@ namespace whetstone {
 // What was profiled, as far as advice depends on it.
 struct ProfiledStep {
   StepProfile profile;
-  std::string dtype;           // "bf16" or "fp32"
+  std::string dtype;           // "bf16", "fp16" or "fp32"
   int64_t sequences = 0;       // decoded together
   bool adapters_only = false;  // LoRA
   int64_t peak_bytes = 0;      // of the process

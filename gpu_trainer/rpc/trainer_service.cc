@@ -12,6 +12,7 @@
 #include "common/host.h"
 #include "common/status_macros.h"
 #include "gpu_trainer/grpo/learner_settings.h"
+#include "gpu_trainer/model/compute_type.h"
 #include "gpu_trainer/rpc/generate_stream.h"
 #include "gpu_trainer/rpc/rpc_boundary.h"
 #include "gpu_trainer/state/checkpoint.h"
@@ -60,6 +61,12 @@ StepSettings SettingsOf(const v1::OptimizerSettings& o) {
           .grad_norm_per_layer = o.grad_norm_per_layer()};
 }
 
+// What the first update will take at most besides activations: gradients, moments and masters in
+// fp32, 16 bytes a parameter. Later ones have it already.
+int64_t UpdateBytesToCome(const Policy& policy) {
+  return policy.learner_if_any() == nullptr ? 16 * policy.config.parameters() : 0;
+}
+
 GenerateSpec SpecOf(const v1::GenerateRequest& request) {
   GenerateSpec spec;
   spec.seed = request.seed();
@@ -90,7 +97,7 @@ TrainerService::TrainerService(const TrainerOptions& options)
   info_.set_host_id(HostId());
   info_.set_hostname(Hostname());
   info_.set_device(options.device.str());
-  info_.set_dtype(options.dtype == torch::kBFloat16 ? "bf16" : "fp32");
+  info_.set_dtype(ComputeTypeName(options.dtype));
   info_.set_threads(compute_.threads());
   info_.set_world_size(1);
 }
@@ -188,6 +195,7 @@ grpc::Status TrainerService::Generate(grpc::ServerContext* context,
         if (stream.cancelled()) return absl::CancelledError("cancelled before it began");
         ASSIGN_OR_RETURN(Model* const model, Loaded());
         GenerateSpec spec = SpecOf(*request);
+        spec.memory.reserved_bytes = UpdateBytesToCome(*model->policy);
         if (model->chat.ok()) {
           const std::optional<int32_t> end = model->tokenizer->IdOf(model->chat->end_of_turn());
           if (end.has_value()) spec.end_ids.push_back(*end);

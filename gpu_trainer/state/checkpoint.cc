@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/status_macros.h"
+#include "gpu_trainer/model/compute_type.h"
 #include "gpu_trainer/model/safetensors.h"
 #include "gpu_trainer/state/adapter_file.h"
 #include "gpu_trainer/state/manifest.h"
@@ -85,6 +87,25 @@ absl::Status ReadSpikeGuard(const json& state, const std::string& path, SpikeGua
   return absl::OkStatus();
 }
 
+json LossScaleToJson(const LossScale::State& state) {
+  return {{"value", state.value}, {"finite_steps", state.finite_steps}};
+}
+
+absl::Status ReadLossScale(const json& state, const std::string& path, LossScale& scale) {
+  const json found = state.value("loss_scale", json());
+  LossScale::State out;
+  if (found.is_object() && found.contains("value") && found["value"].is_number() &&
+      found.contains("finite_steps") && found["finite_steps"].is_number_integer()) {
+    out = {.value = found["value"], .finite_steps = found["finite_steps"]};
+    if (LossScale::IsValid(out)) {
+      scale.set_state(out);
+      return absl::OkStatus();
+    }
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": loss_scale is ", found.dump(), ", which no learner in fp16 wrote"));
+}
+
 // safetensors' name of a dtype of Learner::State.
 const char* StoredDtype(torch::ScalarType dtype) {
   switch (dtype) {
@@ -92,6 +113,8 @@ const char* StoredDtype(torch::ScalarType dtype) {
       return "F32";
     case torch::kBFloat16:
       return "BF16";
+    case torch::kHalf:
+      return "F16";
     case torch::kShort:
       return "I16";
     default:
@@ -146,7 +169,7 @@ json LearnerKind(const Policy& policy) {
   if (const LoraSettings& l = policy.learner_options.lora; l.rank > 0) {
     lora = {{"rank", l.rank}, {"alpha", l.alpha}, {"targets", l.targets}};
   }
-  return {{"dtype", policy.weights.dtype() == torch::kBFloat16 ? "bf16" : "fp32"},
+  return {{"dtype", ComputeTypeName(policy.weights.dtype())},
           {"optimizer_state", NameOf(policy.learner_options.optimizer_state)},
           {"lora", lora}};
 }
@@ -200,6 +223,9 @@ absl::Status WriteAll(const Policy& policy, const std::string& temp, const Check
   if (const Learner* learner = policy.learner_if_any()) {
     state["adam_steps"] = learner->optimizer().steps();
     state["spike_guard"] = SpikeGuardToJson(learner->spike_guard().state());
+    if (learner->loss_scale().has_value()) {
+      state["loss_scale"] = LossScaleToJson(learner->loss_scale()->state());
+    }
     RETURN_IF_ERROR(WriteState(*learner, Join(temp, kOptimizer)));
     if (learner->lora() != nullptr) {
       RETURN_IF_ERROR(SaveAdapter(Join(temp, kAdapter), *learner->lora(), policy.base_model));
@@ -246,6 +272,9 @@ absl::Status ReadResume(const std::string& directory, Policy& policy) {
     RETURN_IF_ERROR(ReadState(Join(directory, kOptimizer), policy.learner()));
     policy.learner().optimizer().set_steps(state["adam_steps"].get<int64_t>());
     RETURN_IF_ERROR(ReadSpikeGuard(state, state_path, policy.learner().spike_guard()));
+    if (std::optional<LossScale>& scale = policy.learner().loss_scale(); scale.has_value()) {
+      RETURN_IF_ERROR(ReadLossScale(state, state_path, *scale));
+    }
   }
   if (manifest.contains(kLastUpdate)) {
     ASSIGN_OR_RETURN(const std::string bytes, ReadFile(Join(directory, kLastUpdate)));

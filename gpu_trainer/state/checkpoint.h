@@ -5,9 +5,10 @@
 //   DIR/adapter/                            with LoRA: the adapters, as PEFT loads them; they are
 //                                           merged into the weights above
 //   DIR/resume/state.json                   {"format": 2, "adam_steps": n, "learner": {…},
-//                                           "base_model": PATH, "spike_guard": {…}}
-//   DIR/resume/optimizer.safetensors        Learner::State: the masters' lower bits, moments,
-//                                           adapters
+//                                           "base_model": PATH, "spike_guard": {…},
+//                                           "loss_scale": {…} in fp16}
+//   DIR/resume/optimizer.safetensors        Learner::State: the masters or their lower bits,
+//                                           moments, adapters
 //   DIR/resume/last_update.pb               whetstone.v1.UpdateResponse
 //   DIR/resume/manifest.json                {"format": 1, "files": {NAME: {"bytes", "sha256"}}}
 //

@@ -9,6 +9,7 @@
 
 #include "common/file.h"
 #include "gpu_trainer/grpo/reference.h"
+#include "gpu_trainer/model/compute_type.h"
 #include "gpu_trainer/state/manifest.h"
 
 namespace whetstone {
@@ -41,9 +42,10 @@ class CheckpointTest : public testing::Test {
 
   std::string Path(const std::string& name) const { return dir_->path() + "/" + name; }
 
-  std::unique_ptr<Policy> Load(const std::string& name, const LearnerOptions& options = {}) {
+  std::unique_ptr<Policy> Load(const std::string& name, const LearnerOptions& options = {},
+                               torch::ScalarType dtype = torch::kBFloat16) {
     absl::StatusOr<std::unique_ptr<Policy>> policy =
-        LoadPolicy(Path(name), torch::kBFloat16, torch::kCPU, options);
+        LoadPolicy(Path(name), dtype, torch::kCPU, options);
     EXPECT_TRUE(policy.ok()) << policy.status();
     return policy.ok() ? *std::move(policy) : nullptr;
   }
@@ -90,17 +92,22 @@ TEST_F(CheckpointTest, TwoStepsEqualStepSaveLoadStep) {
       {.optimizer_state = MomentType::kBf16},
       {.optimizer_state = MomentType::kEightBit},
       {.lora = {.rank = 2, .alpha = 4, .targets = {"k_proj", "down_proj"}}}};
+  std::vector<std::pair<LearnerOptions, torch::ScalarType>> kinds;
   for (const LearnerOptions& options : all) {
-    const std::unique_ptr<Policy> straight = Load("origin", options);
+    for (const auto dtype : {torch::kBFloat16, torch::kHalf}) kinds.emplace_back(options, dtype);
+  }
+  for (const auto& [options, dtype] : kinds) {
+    SCOPED_TRACE(ComputeTypeName(dtype));
+    const std::unique_ptr<Policy> straight = Load("origin", options, dtype);
     Step(*straight, 1);
     Step(*straight, 2);
 
-    const std::unique_ptr<Policy> first = Load("origin", options);
+    const std::unique_ptr<Policy> first = Load("origin", options, dtype);
     Step(*first, 1);
     const absl::StatusOr<SavedCheckpoint> saved = SaveCheckpoint(*first, Path("deep/er/step-1"));
     ASSERT_TRUE(saved.ok()) << saved.status();
     EXPECT_EQ(saved->checksum.size(), 64u);
-    const std::unique_ptr<Policy> second = Load("deep/er/step-1", options);
+    const std::unique_ptr<Policy> second = Load("deep/er/step-1", options, dtype);
     ASSERT_TRUE(second->last_update.has_value());
     EXPECT_EQ(second->last_update->SerializeAsString(), first->last_update->SerializeAsString());
     ExpectSameBits(second->weights.Named(), first->weights.Named());
@@ -110,6 +117,11 @@ TEST_F(CheckpointTest, TwoStepsEqualStepSaveLoadStep) {
     ExpectSameBits(second->learner().optimizer().Masters(),
                    straight->learner().optimizer().Masters());
     ExpectSameBits(second->learner().optimizer().State(), straight->learner().optimizer().State());
+    ASSERT_EQ(second->learner().loss_scale().has_value(), dtype == torch::kHalf);
+    if (dtype == torch::kHalf) {
+      EXPECT_EQ(second->learner().loss_scale()->state(), straight->learner().loss_scale()->state());
+      EXPECT_EQ(second->learner().loss_scale()->state().finite_steps, 2);
+    }
   }
 }
 
@@ -127,6 +139,14 @@ TEST_F(CheckpointTest, AnotherLearnersStateIsRefused) {
   const auto loaded = LoadPolicy(Path("saved"), torch::kBFloat16, torch::kCPU, {});
   EXPECT_EQ(loaded.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(loaded.status().message()), HasSubstr("go on with the settings"));
+
+  // A compute type has its own masters, and fp16 a loss scale.
+  const std::unique_ptr<Policy> half = Load("origin", {}, torch::kHalf);
+  Step(*half, 1);
+  ASSERT_TRUE(SaveCheckpoint(*half, Path("half")).ok());
+  EXPECT_THAT(
+      std::string(LoadPolicy(Path("half"), torch::kBFloat16, torch::kCPU, {}).status().message()),
+      HasSubstr("\"dtype\":\"fp16\""));
 }
 
 TEST_F(CheckpointTest, CarriesTheOriginsSmallFilesButNoForeignWeights) {

@@ -200,13 +200,30 @@ def saved_checkpoints_load_in_transformers():
         with torch.no_grad():
             difference = (model(ids).logits - again(ids).logits).abs().max().item()
         assert difference == 0, f"{name}: {difference}"
-        rounded = harness.SCRATCH / (name + "-out-bf16")
-        subprocess.run([harness.BIN / "resave_model", directory, rounded, "bfloat16"], check=True)
-        again = AutoModelForCausalLM.from_pretrained(rounded, dtype="auto")
-        assert again.dtype == torch.bfloat16
-        ours = dict(again.named_parameters())
-        for key, parameter in model.named_parameters():
-            assert torch.equal(parameter.to(torch.bfloat16), ours[key]), key
+        for dtype in (torch.bfloat16, torch.float16):
+            kind = str(dtype).removeprefix("torch.")
+            rounded = harness.SCRATCH / f"{name}-out-{kind}"
+            subprocess.run([harness.BIN / "resave_model", directory, rounded, kind], check=True)
+            again = AutoModelForCausalLM.from_pretrained(rounded, dtype="auto")
+            assert again.dtype == dtype
+            ours = dict(again.named_parameters())
+            for key, parameter in model.named_parameters():
+                assert torch.equal(parameter.to(dtype), ours[key]), key
+
+
+@case
+def float16_of_every_family():
+    import torch
+    rng = random.Random(13)
+    for name in FAMILIES:
+        directory, model = family_model(name, "-fp16", scale=2.0)
+        model.to(torch.float16).save_pretrained(directory)  # so that both hold the same numbers
+        model.float()
+        sequences = [random_ids(rng, model, n) for n in (17, 200)]
+        for ids, ours in zip(sequences, score(directory, sequences, dtype="float16")):
+            theirs = reference_logprobs(model, ids)
+            mean = sum(math.exp(abs(a - b)) for a, b in zip(ours, theirs)) / len(ours)
+            assert mean <= 1.002, f"{name}: {mean}"
 
 
 @case

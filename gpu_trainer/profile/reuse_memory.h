@@ -1,6 +1,8 @@
 // Keeps the memory of large tensors for the next ones instead of giving it back to the kernel.
-#ifndef WHETSTONE_GPU_TRAINER_REUSE_MEMORY_H_
-#define WHETSTONE_GPU_TRAINER_REUSE_MEMORY_H_
+#ifndef WHETSTONE_GPU_TRAINER_PROFILE_REUSE_MEMORY_H_
+#define WHETSTONE_GPU_TRAINER_PROFILE_REUSE_MEMORY_H_
+
+#include <cstdint>
 
 namespace whetstone {
 
@@ -16,6 +18,9 @@ namespace whetstone {
 // those longest unused are unmapped first. Blocks are asked to lie in huge pages.
 void ReuseTensorMemory();
 
+// What the cache keeps for the next tensors; 0 where memory is not reused.
+int64_t UnusedTensorBytes();
+
 }  // namespace whetstone
 
-#endif  // WHETSTONE_GPU_TRAINER_REUSE_MEMORY_H_
+#endif  // WHETSTONE_GPU_TRAINER_PROFILE_REUSE_MEMORY_H_

@@ -1,4 +1,4 @@
-#include "gpu_trainer/reuse_memory.h"
+#include "gpu_trainer/profile/reuse_memory.h"
 
 #include <c10/core/CPUAllocator.h>
 #include <malloc.h>
@@ -53,6 +53,10 @@ class CachingAllocator final : public at::Allocator {
     return {block, block, &Free, at::Device(at::kCPU)};
   }
   at::DeleterFnPtr raw_deleter() const override { return &Free; }
+  int64_t unused_bytes() {
+    const std::lock_guard lock(mutex_);
+    return static_cast<int64_t>(unused_bytes_);
+  }
   void copy_data(void* to, const void* from, size_t bytes) const override {
     std::memcpy(to, from, bytes);
   }
@@ -129,6 +133,8 @@ class CachingAllocator final : public at::Allocator {
 };
 
 }  // namespace
+
+int64_t UnusedTensorBytes() { return CachingAllocator::Get().unused_bytes(); }
 
 void ReuseTensorMemory() {
   c10::SetCPUAllocator(&CachingAllocator::Get(), /*priority=*/255);

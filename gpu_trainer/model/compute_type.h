@@ -1,0 +1,21 @@
+// The compute types by name: what weights are held in and matrix products read.
+#ifndef WHETSTONE_GPU_TRAINER_MODEL_COMPUTE_TYPE_H_
+#define WHETSTONE_GPU_TRAINER_MODEL_COMPUTE_TYPE_H_
+
+#include <torch/torch.h>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace whetstone {
+
+// "bf16", "fp16", "fp32", or transformers' "bfloat16", "float16", "float32". INVALID_ARGUMENT:
+// another name.
+absl::StatusOr<torch::ScalarType> ParseComputeType(absl::string_view name);
+
+// "bf16", "fp16" or "fp32". `type` is one of the three.
+const char* ComputeTypeName(torch::ScalarType type);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_MODEL_COMPUTE_TYPE_H_

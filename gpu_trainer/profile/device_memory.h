@@ -1,0 +1,17 @@
+// Memory that tensors on a device may still take.
+#ifndef WHETSTONE_GPU_TRAINER_PROFILE_DEVICE_MEMORY_H_
+#define WHETSTONE_GPU_TRAINER_PROFILE_DEVICE_MEMORY_H_
+
+#include <torch/torch.h>
+
+#include <cstdint>
+
+namespace whetstone {
+
+// What nobody uses, and what this process only keeps for its next tensors: LibTorch's cache on a
+// GPU, that of reuse_memory.h on the CPU.
+int64_t FreeTensorBytes(torch::Device device);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_PROFILE_DEVICE_MEMORY_H_
