@@ -91,8 +91,11 @@ HeadOutput Learner::RunBatch(const PackedBatch& batch, double temperature,
 
 std::string Learner::ApplyGradients(const StepSettings& settings, double loss, bool supervised,
                                     GradientSize* size) {
-  const PartScope scope(Part::kOptimizer);
-  *size = MeasureGradients(Gradients(), settings.grad_norm_per_layer);
+  const NamedTensors gradients = Gradients();
+  double bytes = optimizer_.StepBytes();
+  for (const auto& [name, gradient] : gradients) bytes += static_cast<double>(gradient.nbytes());
+  const PartScope scope(Part::kOptimizer, 0, bytes);
+  *size = MeasureGradients(gradients, settings.grad_norm_per_layer);
   if (!std::isfinite(loss) || !size->culprit.empty()) {
     const std::string weight = FirstNotFinite(weights_);
     return absl::StrCat(std::isfinite(loss) ? "" : absl::StrCat("the loss is ", loss, "; "),
@@ -111,7 +114,7 @@ std::string Learner::ApplyGradients(const StepSettings& settings, double loss, b
   const double scale = settings.max_grad_norm > 0 && size->total > settings.max_grad_norm
                            ? settings.max_grad_norm / size->total
                            : 1.0;
-  optimizer_.Step(settings.adamw, scale, Gradients());
+  optimizer_.Step(settings.adamw, scale, gradients);
   gradients_are_zero_ = true;
   if (lora_ != nullptr) lora_->Merge();
   return "";

@@ -10,7 +10,7 @@
 namespace whetstone {
 
 struct MatmulSpeed {
-  std::string dtype;  // "fp32", "tf32", "fp16" (both on a GPU only), "bf16"
+  std::string dtype;  // "fp32", "tf32" (on a GPU only), "fp16", "bf16"
   int64_t size = 0;   // of square matrices
   double gflops = 0;  // 1e9 floating-point operations a second, the best of several runs
 };
@@ -26,8 +26,10 @@ struct MachineSpeed {
   double BestGflops(const std::string& dtype) const;
 };
 
-// Takes some `seconds` in all. Uses the threads that LibTorch is set to.
-MachineSpeed MeasureMachine(torch::Device device, double seconds = 10);
+// Takes some `seconds` in all. Uses the threads that LibTorch is set to. `dtypes`: of the matrix
+// products; none named: all. Sizes that would take too long for a type are left out.
+MachineSpeed MeasureMachine(torch::Device device, double seconds = 10,
+                            const std::vector<std::string>& dtypes = {});
 
 }  // namespace whetstone
 
