@@ -27,8 +27,8 @@
 #include "gpu_trainer/passive_threads.h"
 #include "gpu_trainer/profile/machine.h"
 #include "gpu_trainer/profile/memory.h"
-#include "gpu_trainer/profile/step_profile.h"
 #include "gpu_trainer/profile/reuse_memory.h"
+#include "gpu_trainer/profile/step_profile.h"
 #include "gpu_trainer/synthetic_step.h"
 #include "gpu_trainer/tokenizer/tokenizer.h"
 

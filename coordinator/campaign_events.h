@@ -165,7 +165,7 @@ struct CancelCall {
 struct StepDone {
   v1::UpdateName name;
   std::map<std::string, double> row;
-  // "step 12  reward 0.43 …": the console's line.
+  // "step 12  reward 0.43 …": the console's line; with a profile a second one, its bottleneck.
   std::string line;
 };
 // `fact` is the problem's new best program.

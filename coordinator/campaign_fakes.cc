@@ -283,6 +283,11 @@ void World::Apply(uint64_t call, const v1::UpdateRequest& request) {
   *response.mutable_name() = request.name();
   response.set_applied(true);
   (*response.mutable_metrics())["loss"] = 0.5;
+  if (request.profile()) {
+    (*response.mutable_metrics())["profile/head_s"] = 0.5;
+    (*response.mutable_metrics())["profile/computed_s"] = 0.75;
+    response.set_bottleneck("The longest part is head.");
+  }
   const Seconds delay = 3 * Draw();
   After(delay, event::UpdateDone{call, response});
   if (Fault(0.02)) After(delay + Draw(), event::UpdateDone{call, response});

@@ -41,6 +41,8 @@ class World {
 
   // What happened.
   const std::vector<Fact>& journal() const { return journal_; }
+  // Of the console, one for each update done.
+  const std::vector<std::string>& lines() const { return lines_; }
   int crashes() const { return crashes_; }
   int measured() const { return measured_; }
   int trainer_losses() const { return losses_; }
@@ -80,7 +82,7 @@ class World {
   void Do(const action::PutProblem& a);
   void Do(const action::Measure& a);
   void Do(const action::CancelCall& a);
-  void Do(const action::StepDone&) {}
+  void Do(const action::StepDone& a) { lines_.push_back(a.line); }
   void Do(const action::NewLeader&) {}
   void Do(const action::Notice&) {}
   void Do(const action::Finish& a);
@@ -104,6 +106,7 @@ class World {
   uint64_t order_ = 0;
   std::vector<Later> queue_;  // a heap
   std::vector<Fact> journal_;
+  std::vector<std::string> lines_;
   int faults_left_ = 0;
   int crashes_ = 0;
   int losses_ = 0;

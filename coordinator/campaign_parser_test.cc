@@ -40,6 +40,7 @@ TEST(CampaignParserTest, FillsInTheDefaultsTheSchemaDocuments) {
   EXPECT_DOUBLE_EQ(c.reward().wrong_slope(), 0.2);
   EXPECT_DOUBLE_EQ(c.generate().temperature(), 1);
   EXPECT_EQ(c.local().dtype(), "bf16");
+  EXPECT_FALSE(c.profile());
   EXPECT_FALSE(c.has_warmup()) << "an optional section appears only when asked for";
   EXPECT_FALSE(c.has_cluster());
 }

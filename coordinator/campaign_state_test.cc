@@ -1,15 +1,20 @@
 #include "coordinator/campaign_state.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "coordinator/campaign_fakes.h"
 #include "coordinator/deadlines.h"
 
 namespace whetstone {
 namespace {
+
+using ::testing::HasSubstr;
 
 template <typename T>
 int Count(const std::vector<Fact>& journal) {
@@ -106,6 +111,54 @@ TEST(CampaignStateTest, RowsHaveTheNamesPeopleLookFor) {
     }
     EXPECT_NEAR(shares, 1, 1e-9);
   }
+}
+
+TEST(CampaignStateTest, AProfiledStepSaysWhatTookLongest) {
+  for (const bool profile : {false, true}) {
+    World world({.seed = 5,
+                 .faults = 0,
+                 .steps = 3,
+                 .warmup = 1,
+                 .sets = {absl::StrCat("profile=", profile ? "true" : "false")}});
+    ASSERT_EQ(world.Live(), "");
+    size_t updates = 0;
+    for (const Fact& fact : world.journal()) {
+      const auto* update = std::get_if<UpdateFact>(&fact);
+      if (update == nullptr) continue;
+      ++updates;
+      EXPECT_EQ(update->request.profile(), profile);
+      for (const char* key :
+           {"profile/head_s", "profile/wait_rewards_s", "profile/communication_s"}) {
+        EXPECT_EQ(update->row.count(key), profile ? 1u : 0u) << key;
+      }
+      if (!profile) continue;
+      EXPECT_EQ(update->row.at("profile/wait_rewards_s"),
+                update->request.has_grpo() ? update->row.at("time/wait_verdicts") : 0);
+    }
+    ASSERT_EQ(updates, 4u);
+    const auto sentences = std::count_if(
+        world.lines().begin(), world.lines().end(),
+        [](const std::string& n) { return absl::StrContains(n, "The longest part is "); });
+    EXPECT_EQ(static_cast<size_t>(sentences), profile ? updates : 0u);
+  }
+}
+
+TEST(StepRowTest, TheBottleneckIsAPartComputedOrAWaitThatTookLonger) {
+  std::map<std::string, double> row = {{"time/step", 10},
+                                       {"profile/head_s", 3},
+                                       {"profile/sampling_s", 1},
+                                       {"profile/computed_s", 4},
+                                       {"profile/measure_machine_s", 9},
+                                       {"profile/wait_rewards_s", 2},
+                                       {"profile/communication_s", 1}};
+  EXPECT_EQ(StepBottleneck(row, "The head."), "The head.");
+  row["profile/wait_rewards_s"] = 3.5;
+  const std::string rewards = StepBottleneck(row, "The head.");
+  EXPECT_THAT(rewards, HasSubstr("waiting for rewards (35 % of the step)"));
+  EXPECT_THAT(rewards, HasSubstr("--slots"));
+  row["profile/communication_s"] = 4;
+  EXPECT_THAT(StepBottleneck(row, "The head."),
+              HasSubstr("communication with the trainer (40 % of the step)"));
 }
 
 TEST(CampaignStateTest, UpdatesCarryWhatTheCampaignSays) {

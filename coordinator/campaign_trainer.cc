@@ -256,6 +256,9 @@ void CampaignState::On(const event::UpdateDone& e) {
   std::map<std::string, double> row =
       BuildRow(*plan_, ledger_, trainer_.update, e.response, times_);
   action::StepDone done{trainer_.update.name(), row, RowLine(*plan_, trainer_.update.name(), row)};
+  if (trainer_.update.profile()) {
+    absl::StrAppend(&done.line, "\n  ", StepBottleneck(row, e.response.bottleneck()));
+  }
   if (!e.response.applied()) {
     Emit(action::Notice{
         absl::StrCat(PhaseStep(trainer_.update.name()),

@@ -221,6 +221,7 @@ v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const Ledger& ledger) {
   optimizer->set_max_grad_norm(train.max_grad_norm());
   optimizer->set_spike_factor(train.spike_factor());
   optimizer->set_grad_norm_per_layer(train.grad_norm_per_layer());
+  request.set_profile(plan.campaign.profile());
   if (request.name().phase() == v1::UpdateName::WARMUP) {
     for (const v1::SftExample& example : plan.warmup[static_cast<size_t>(position - 1)]) {
       *request.mutable_sft()->add_examples() = example;
@@ -253,6 +254,7 @@ v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const Ledger& ledger
   v1::GenerateRequest request;
   request.set_seed(plan.campaign.seed());
   request.set_step(ledger.step());
+  request.set_profile(plan.campaign.profile());
   v1::SamplingParams* sampling = request.mutable_sampling();
   sampling->set_max_new_tokens(generate.max_new_tokens());
   sampling->set_temperature(generate.temperature());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -138,6 +139,12 @@ std::map<std::string, double> BuildRow(const CampaignPlan& plan, const Ledger& l
   row["time/checkpoint"] = times.checkpoint;
   row["time/wait_services"] = times.wait_services;
   row["time/step"] = times.step;
+  if (request.profile()) {
+    row["profile/wait_rewards_s"] = times.wait_verdicts;
+    const double idle_s = times.generate + times.update - Get(row, "profile/computed_s") -
+                          Get(row, "profile/measure_machine_s");
+    row["profile/communication_s"] = std::max(0.0, idle_s);
+  }
   if (request.name().phase() == v1::UpdateName::WARMUP) return row;
   row["time/generate"] = times.generate;
   row["time/measure"] = times.measure;
@@ -172,6 +179,37 @@ std::string RowLine(const CampaignPlan& plan, const v1::UpdateName& name,
                       Get(row, "time/step"), Get(row, "time/generate"),
                       Get(row, "time/wait_verdicts"), Get(row, "time/update"), Bottleneck(row)));
   return line;
+}
+
+std::string StepBottleneck(const std::map<std::string, double>& row, const std::string& computing) {
+  struct WaitKind {
+    const char* key;
+    const char* name;
+    const char* setting;
+  };
+  static constexpr WaitKind kWaits[] = {
+      {"profile/wait_rewards_s", "waiting for rewards",
+       "more hosts in cluster.workers, or more slots of a worker (whet-worker --slots), measure "
+       "more candidates at a time"},
+      {"profile/communication_s", "communication with the trainer",
+       "a nearer host in cluster.trainer, or a smaller train.prompts_per_step, moves fewer bytes "
+       "for a shorter way"}};
+  const WaitKind* longest_wait = &kWaits[0];
+  for (const WaitKind& wait : kWaits) {
+    if (Get(row, wait.key) > Get(row, longest_wait->key)) longest_wait = &wait;
+  }
+  const double wait_s = Get(row, longest_wait->key);
+  // What is no part of the trainer's work.
+  const std::set<std::string> others = {"profile/computed_s", "profile/measure_machine_s",
+                                        kWaits[0].key, kWaits[1].key};
+  for (const auto& [key, value] : row) {
+    const bool part =
+        absl::StartsWith(key, "profile/") && absl::EndsWith(key, "_s") && others.count(key) == 0;
+    if (part && value >= wait_s) return computing;
+  }
+  return absl::StrFormat("The longest part is %s (%.0f %% of the step): %s.", longest_wait->name,
+                         100 * wait_s / std::max(Get(row, "time/step"), wait_s),
+                         longest_wait->setting);
 }
 
 std::string RowJson(const v1::UpdateName& name, const std::map<std::string, double>& row) {

@@ -25,7 +25,9 @@ struct StepTimes {
 
 // The row of the update that `request` asked for; `ledger` still holds its step. Keys: lr, time/*,
 // perf/* and whatever the trainer reports; for GRPO reward, reward_std, frac_reward_zero_std,
-// completions/*, outcome/* (shares), speedup/*, problem/ID/reward.
+// completions/*, outcome/* (shares), speedup/*, problem/ID/reward. With a profile of the trainer's
+// also profile/wait_rewards_s, and profile/communication_s: calls to the trainer in which it did
+// not compute.
 std::map<std::string, double> BuildRow(const CampaignPlan& plan, const Ledger& ledger,
                                        const v1::UpdateRequest& request,
                                        const v1::UpdateResponse& response, const StepTimes& times);
@@ -33,6 +35,11 @@ std::map<std::string, double> BuildRow(const CampaignPlan& plan, const Ledger& l
 // "step 12/40  reward  0.43 ±0.81  correct 56 %  best 5.6x  31.2 s (generate 18.0, …)".
 std::string RowLine(const CampaignPlan& plan, const v1::UpdateName& name,
                     const std::map<std::string, double>& row);
+
+// What took longest in a profiled step, in one sentence for people: `computing`, which is the
+// trainer's own (UpdateResponse.bottleneck), or what kept the trainer waiting if that took longer
+// than any part that it computed.
+std::string StepBottleneck(const std::map<std::string, double>& row, const std::string& computing);
 
 // {"step": 12, "phase": "grpo", …}: one line, no newline.
 std::string RowJson(const v1::UpdateName& name, const std::map<std::string, double>& row);

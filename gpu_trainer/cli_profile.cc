@@ -42,7 +42,7 @@ absl::Status Profile(const Options& options) {
   step.dtype = ComputeTypeName(model->weights.dtype());
   step.sequences = int64_t{options.work.prompts} * options.work.group;
   step.adapters_only = learner.lora() != nullptr;
-  const MachineSpeed machine = MeasureMachine(model->weights.device());
+  const MachineSpeed machine = MeasureMachine(model->weights.device(), /*seconds=*/3, {step.dtype});
   if (options.as_json) {
     PrintLine(ReportJson(step, machine));
   } else {

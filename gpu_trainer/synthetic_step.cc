@@ -7,12 +7,14 @@
 #include "absl/strings/str_cat.h"
 #include "common/sha256.h"
 #include "common/status_macros.h"
+#include "gpu_trainer/profile/step_profile.h"
 
 namespace whetstone {
 namespace {
 
 // The i-th prompt: words until it has `tokens` tokens.
 std::vector<int32_t> PromptIds(const Tokenizer& tokenizer, int i, int tokens) {
+  const PartScope scope(Part::kInput);
   static constexpr const char* kWords[] = {"for",    "int", "float", "sum", "n",
                                            "return", "if",  "while", "x",   "y"};
   std::string text;

@@ -13,8 +13,10 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "gpu_trainer/engine/generation_work.h"
 #include "gpu_trainer/engine/kv_cache.h"
 #include "gpu_trainer/ops/linear.h"
+#include "gpu_trainer/profile/step_profile.h"
 #include "gpu_trainer/tokenizer/byte_level.h"
 #include "gpu_trainer/tokenizer/utf8.h"
 
@@ -333,6 +335,45 @@ TEST_P(EngineTest, ProgressAndCancelling) {
                              .cancelled = [&] { return ++asked == 5; }});
   EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(last.tokens, 5 * 6 - 6);
+}
+
+TEST_P(EngineTest, AProfileCountsEveryPartsWork) {
+  const GenerateSpec spec = Spec(2, 3, 9);
+  StepProfile profile;
+  {
+    const ProfileCollection collecting(&profile);
+    Run(spec, {.prompt_lookup = false});
+  }
+  const GenerationWork work(config_, static_cast<int64_t>(torch::elementSize(GetParam())));
+  Work prefill, matmul, attention;
+  const auto add = [](Work* sum, const Work& w) {
+    sum->flops += w.flops;
+    sum->bytes += w.bytes;
+  };
+  int64_t prompts = 0;
+  for (const PromptGroupSpec& group : spec.groups) {
+    add(&prefill, work.Prefill(static_cast<int64_t>(group.ids.size())));
+    prompts += static_cast<int64_t>(group.ids.size());
+  }
+  // The first token of a sequence comes from its prompt's logits: 8 steps of 6 sequences.
+  for (int64_t step = 1; step <= 8; ++step) {
+    add(&matmul, work.DecodeMatmul(6));
+    for (int layer = 0; layer < 2; ++layer) {
+      add(&attention, work.LayerAttention(3 * prompts + 6 * step, prompts + 6 * step));
+    }
+  }
+  const auto expect = [&](Part part, const Work& w, int64_t calls) {
+    EXPECT_DOUBLE_EQ(profile.of(part).flops, w.flops) << NameOf(part);
+    EXPECT_DOUBLE_EQ(profile.of(part).bytes, w.bytes) << NameOf(part);
+    EXPECT_EQ(profile.of(part).calls, calls) << NameOf(part);
+    EXPECT_GT(profile.of(part).seconds, 0) << NameOf(part);
+  };
+  expect(Part::kPrefill, prefill, 2);
+  expect(Part::kDecodeMatmul, matmul, 8);
+  expect(Part::kDecodeAttention, attention, 8 * 2);
+  // Six first tokens, then six a step; every logit is read.
+  expect(Part::kSampling, {0, 4.0 * 260 * 6 * 9}, 6 + 8);
+  EXPECT_GT(profile.of(Part::kDecodeElementwise).seconds, 0);
 }
 
 TEST_P(EngineTest, BadRequestsAreRefused) {

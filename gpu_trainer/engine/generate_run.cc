@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "common/philox.h"
 #include "common/status_macros.h"
+#include "gpu_trainer/engine/generation_work.h"
 #include "gpu_trainer/engine/kv_cache.h"
 #include "gpu_trainer/engine/prompt_lookup.h"
 #include "gpu_trainer/engine/sequence.h"
@@ -18,6 +19,7 @@
 #include "gpu_trainer/ops/parallel.h"
 #include "gpu_trainer/ops/sample.h"
 #include "gpu_trainer/profile/device_memory.h"
+#include "gpu_trainer/profile/step_profile.h"
 
 namespace whetstone {
 namespace {
@@ -44,6 +46,7 @@ class Run {
                   spec.sampling.min_p},
         independent_rows_(RowsAreIndependent(engine.weights.device(), engine.weights.dtype())),
         padded_(spec.deterministic && !independent_rows_),
+        work_(engine.config, static_cast<int64_t>(torch::elementSize(engine.weights.dtype()))),
         groups_(spec.groups.size()) {
     if (!spec.sampling.ignore_eos) {
       rules_.stop_ids.insert(config_.eos_ids.begin(), config_.eos_ids.end());
@@ -146,7 +149,10 @@ class Run {
       sequence.result.problem = spec.problem;
       sequence.result.sample = next.sample;
       free_slots_.pop_back();
-      const SampledToken token = Draw(group.logits.const_data_ptr<float>(), 0, &sequence);
+      const SampledToken token = [&] {
+        const PartScope scope(Part::kSampling, 0, LogitBytes(1));
+        return Draw(group.logits.const_data_ptr<float>(), 0, &sequence);
+      }();
       RETURN_IF_ERROR(CheckFinite(token));
       if (sequence.Take(token, rules_)) {
         Finish(&sequence);
@@ -162,6 +168,8 @@ class Run {
   torch::Tensor Prefill(size_t group) {
     const std::vector<int32_t>& ids = spec_.groups[group].ids;
     const int64_t n = PromptTokens(group);
+    const Work work = work_.Prefill(n);
+    const PartScope scope(Part::kPrefill, work.flops, work.bytes);
     const torch::Tensor hidden =
         Forward(config_, weights_, IdTensor({ids.begin(), ids.end()}, weights_.device()),
                 engine_.rope.cos.narrow(0, 0, n), engine_.rope.sin.narrow(0, 0, n),
@@ -216,18 +224,27 @@ class Run {
   void Decode(size_t begin, size_t end) {
     std::vector<int64_t> ids, positions;
     std::vector<DecodeRow> rows;
+    int64_t pairs = 0, tokens_read = 0;  // of one layer's attention
     for (size_t i = begin; i < end; ++i) {
       const Sequence& sequence = active_[i];
       const int64_t suffix = static_cast<int64_t>(sequence.result.ids.size()) - 1;
       lanes_[i].row = rows.size();
       ids.push_back(sequence.result.ids.back());
       ids.insert(ids.end(), lanes_[i].draft.begin(), lanes_[i].draft.end());
+      tokens_read += suffix + lanes_[i].rows();
+      if (i == begin || active_[i - 1].group != sequence.group) {
+        tokens_read += PromptTokens(sequence.group);
+      }
       for (int64_t j = 0; j < lanes_[i].rows(); ++j) {
         positions.push_back(PromptTokens(sequence.group) + suffix + j);
+        pairs += positions.back() + 1;
         rows.push_back({static_cast<int32_t>(sequence.group), sequence.slot, suffix + j});
       }
     }
     const int64_t real = static_cast<int64_t>(rows.size());
+    const Work attention = work_.LayerAttention(pairs, tokens_read);
+    const Work matmul = work_.DecodeMatmul(real);
+    const PartScope scope(Part::kDecodeMatmul, matmul.flops, matmul.bytes);
     const int64_t padding = padded_ ? kDecodeRows - real : 0;
     ids.resize(static_cast<size_t>(real + padding), 0);
     positions.resize(ids.size(), 0);
@@ -236,6 +253,7 @@ class Run {
         config_, weights_, IdTensor(ids, weights_.device()),
         engine_.rope.cos.index_select(0, position), engine_.rope.sin.index_select(0, position),
         [&](int64_t layer, const torch::Tensor& qkv) {
+          const PartScope attending(Part::kDecodeAttention, attention.flops, attention.bytes);
           const torch::Tensor out = cache_->Attend(layer, qkv.narrow(0, 0, real), rows);
           return padding > 0 ? at::constant_pad_nd(out, {0, 0, 0, padding}) : out;
         });
@@ -250,6 +268,7 @@ class Run {
       const torch::Tensor logits =
           Linear(hidden.narrow(0, row, count + padding), weights_.lm_head).cpu();
       const float* data = logits.const_data_ptr<float>();
+      const PartScope sampling(Part::kSampling, 0, LogitBytes(count));
       ParallelFor(static_cast<int64_t>(i - first), [&](int64_t k) {
         const size_t lane = first + static_cast<size_t>(k);
         DrawLane(data + (static_cast<int64_t>(lanes_[lane].row) - row) * config_.vocab, lane);
@@ -266,6 +285,8 @@ class Run {
       if (j < lane.draft.size() && lane.drawn.back().id != lane.draft[j]) return;
     }
   }
+
+  double LogitBytes(int64_t rows) const { return 4.0 * static_cast<double>(rows * config_.vocab); }
 
   // The token `ahead` of the sequence's next one.
   SampledToken Draw(const float* logits, size_t ahead, Sequence* sequence) const {
@@ -334,6 +355,7 @@ class Run {
   const SampleSettings settings_;
   const bool independent_rows_;
   const bool padded_;
+  const GenerationWork work_;
   std::vector<Group> groups_;
   std::deque<Waiting> waiting_;
   std::vector<Sequence> active_;  // samples of one group are neighbours: they are queued so

@@ -183,6 +183,20 @@ AdamW::AdamW(NamedTensors parameters, MomentType type) : type_(type) {
   Reset();
 }
 
+double AdamW::StepBytes() const {
+  const auto bytes = [](const torch::Tensor& t) {
+    return t.defined() ? static_cast<double>(t.nbytes()) : 0.0;
+  };
+  double once = 0;
+  for (const Parameter& p : parameters_) {
+    once += bytes(p.weight) + bytes(p.low) + 4.0 * static_cast<double>(p.weight.numel());
+    for (const Moment* moment : {&p.moment1, &p.moment2}) {
+      once += bytes(moment->values) + bytes(moment->scales);
+    }
+  }
+  return 2 * once;
+}
+
 void AdamW::Reset() {
   torch::NoGradGuard no_grad;
   for (Parameter& p : parameters_) {

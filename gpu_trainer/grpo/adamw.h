@@ -56,6 +56,9 @@ class AdamW {
   // and set to zero afterwards.
   void Step(const AdamWSettings& settings, double gradient_scale, const NamedTensors& gradients);
 
+  // What a step reads and writes at least: for profiles.
+  double StepBytes() const;
+
   // Forgets moments and step count (a new phase begins), keeps the masters.
   void Reset();
 

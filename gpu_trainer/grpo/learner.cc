@@ -116,10 +116,13 @@ std::string Learner::NotFinite(double loss, const std::string& culprit) {
 
 std::string Learner::ApplyGradients(const StepSettings& settings, double loss, bool supervised,
                                     GradientSize* size) {
-  const PartScope scope(Part::kOptimizer);
+  const NamedTensors gradients = Gradients();
+  double bytes = optimizer_.StepBytes();
+  for (const auto& [name, gradient] : gradients) bytes += static_cast<double>(gradient.nbytes());
+  const PartScope scope(Part::kOptimizer, 0, bytes);
   // Dividing by a power of two while measuring and stepping is the same as doing it before.
   const double unscale = 1 / BackwardScale();
-  *size = MeasureGradients(Gradients(), settings.grad_norm_per_layer, unscale);
+  *size = MeasureGradients(gradients, settings.grad_norm_per_layer, unscale);
   if (!std::isfinite(loss) || !size->culprit.empty()) return NotFinite(loss, size->culprit);
   if (loss_scale_.has_value()) loss_scale_->StepWasFinite();
   if (settings.spike_factor > 0) {
@@ -131,7 +134,7 @@ std::string Learner::ApplyGradients(const StepSettings& settings, double loss, b
   const double scale = settings.max_grad_norm > 0 && size->total > settings.max_grad_norm
                            ? settings.max_grad_norm / size->total
                            : 1.0;
-  optimizer_.Step(settings.adamw, scale * unscale, Gradients());
+  optimizer_.Step(settings.adamw, scale * unscale, gradients);
   gradients_are_zero_ = true;
   if (lora_ != nullptr) lora_->Merge();
   return "";

@@ -29,8 +29,7 @@ v1::GrpoBatch TinyRewards(const Fixture& f) {
 TEST(LearnerFp16, SmallGradientsSurviveByTheLossScale) {
   Fixture scaled(torch::kHalf), unscaled(torch::kHalf);
   const v1::GrpoBatch batch = TinyRewards(scaled);
-  const double want =
-      GrpoInFp64(scaled.config, scaled.weights, batch, /*lr=*/0, nullptr).grad_norm;
+  const double want = GrpoInFp64(scaled.config, scaled.weights, batch, /*lr=*/0, nullptr).grad_norm;
   const UpdateResult with = Must(scaled.learner.Grpo(batch, Adam()));
   EXPECT_TRUE(with.applied);
   EXPECT_EQ(with.metrics.at("loss_scale"), 65536);

@@ -19,10 +19,18 @@ int64_t RowGrain(int64_t columns) { return std::max<int64_t>(1, 16384 / columns)
 // not depend on the number of threads.
 constexpr int64_t kPartialSums = 16;
 
+// Of tensors read or written, for the profile; one that is both comes twice.
+double Bytes(const auto&... tensors) { return (0.0 + ... + static_cast<double>(tensors.nbytes())); }
+
+// Of some columns of qkv.
+double HeadBytes(const torch::Tensor& qkv, int64_t columns) {
+  return static_cast<double>(qkv.size(0) * columns) * static_cast<double>(qkv.itemsize());
+}
+
 }  // namespace
 
 torch::Tensor ResidualAdd(const torch::Tensor& x, const torch::Tensor& delta) {
-  const PartScope scope(Part::kElementwise);
+  const PartScope scope(Part::kElementwise, 0, Bytes(x, x, delta));
   if (!HandKernelsServe(delta)) return x + delta;
   torch::Tensor y = torch::empty_like(x);
   DispatchCompute(delta, [&]<typename T>() {
@@ -35,7 +43,8 @@ torch::Tensor ResidualAdd(const torch::Tensor& x, const torch::Tensor& delta) {
 }
 
 RmsNormResult RmsNormForward(const torch::Tensor& x, const torch::Tensor& weight, double eps) {
-  const PartScope scope(Part::kElementwise);
+  const double y_bytes = static_cast<double>(x.numel()) * static_cast<double>(weight.itemsize());
+  const PartScope scope(Part::kElementwise, 0, Bytes(x) + y_bytes);
   if (!HandKernelsServe(weight)) {
     const torch::Tensor rstd = (x.square().mean(-1) + eps).rsqrt();
     return {(x * rstd.unsqueeze(-1) * weight).to(weight.scalar_type()), rstd};
@@ -55,7 +64,7 @@ RmsNormResult RmsNormForward(const torch::Tensor& x, const torch::Tensor& weight
 
 void RmsNormBackward(const torch::Tensor& dy, const torch::Tensor& x, const torch::Tensor& weight,
                      const torch::Tensor& rstd, torch::Tensor dx, torch::Tensor dweight) {
-  const PartScope scope(Part::kElementwise);
+  const PartScope scope(Part::kElementwise, 0, Bytes(dy, x, dx, dx));
   const int64_t rows = x.size(0), c = x.size(1);
   if (!HandKernelsServe(weight)) {
     const torch::Tensor h = x * rstd.unsqueeze(-1);
@@ -81,7 +90,7 @@ void RmsNormBackward(const torch::Tensor& dy, const torch::Tensor& x, const torc
 
 void HeadNormInPlace(torch::Tensor qkv, const HeadRange& heads, const torch::Tensor& weight,
                      double eps) {
-  const PartScope scope(Part::kElementwise);
+  const PartScope scope(Part::kElementwise, 0, 2 * HeadBytes(qkv, heads.count * heads.head_dim));
   const int64_t stride = qkv.size(1), d = heads.head_dim, first = heads.first * d;
   if (!HandKernelsServe(qkv)) {
     torch::Tensor x = qkv.narrow(1, first, heads.count * d).view({qkv.size(0), heads.count, d});
@@ -99,7 +108,7 @@ void HeadNormInPlace(torch::Tensor qkv, const HeadRange& heads, const torch::Ten
 
 void HeadNormBackwardInPlace(torch::Tensor dqkv, const torch::Tensor& qkv, const HeadRange& heads,
                              const torch::Tensor& weight, double eps, torch::Tensor dweight) {
-  const PartScope scope(Part::kElementwise);
+  const PartScope scope(Part::kElementwise, 0, 3 * HeadBytes(qkv, heads.count * heads.head_dim));
   const int64_t rows = qkv.size(0), stride = qkv.size(1), d = heads.head_dim;
   const int64_t first = heads.first * d;
   if (!HandKernelsServe(qkv)) {
@@ -130,7 +139,7 @@ void HeadNormBackwardInPlace(torch::Tensor dqkv, const torch::Tensor& qkv, const
 
 void RopeInPlace(torch::Tensor qkv, int64_t heads, int64_t head_dim, const torch::Tensor& positions,
                  const RopeTable& table, bool backward) {
-  const PartScope scope(Part::kElementwise);
+  const PartScope scope(Part::kElementwise, 0, 2 * HeadBytes(qkv, heads * head_dim));
   const int64_t stride = qkv.size(1), half = head_dim / 2;
   if (!HandKernelsServe(qkv)) {
     torch::Tensor rotated = qkv.narrow(1, 0, heads * head_dim).view({qkv.size(0), heads, head_dim});
@@ -150,7 +159,7 @@ void RopeInPlace(torch::Tensor qkv, int64_t heads, int64_t head_dim, const torch
 }
 
 torch::Tensor SwigluForward(const torch::Tensor& gate_up) {
-  const PartScope scope(Part::kElementwise);
+  const PartScope scope(Part::kElementwise, 0, 1.5 * Bytes(gate_up));
   const int64_t c = gate_up.size(1) / 2;
   if (!HandKernelsServe(gate_up)) {
     const torch::Tensor gate = gate_up.narrow(1, 0, c).to(torch::kFloat);
@@ -167,7 +176,7 @@ torch::Tensor SwigluForward(const torch::Tensor& gate_up) {
 }
 
 void SwigluBackwardInPlace(torch::Tensor dy, torch::Tensor gate_up) {
-  const PartScope scope(Part::kElementwise);
+  const PartScope scope(Part::kElementwise, 0, Bytes(dy, dy, gate_up, gate_up));
   const int64_t c = gate_up.size(1) / 2;
   if (!HandKernelsServe(gate_up)) {
     const torch::Tensor g = gate_up.narrow(1, 0, c).to(torch::kFloat);

@@ -2,6 +2,7 @@
 
 #include "gpu_trainer/ops/elementwise_cpu.h"
 #include "gpu_trainer/ops/parallel.h"
+#include "gpu_trainer/profile/step_profile.h"
 
 namespace whetstone {
 namespace {
@@ -50,6 +51,7 @@ torch::Tensor SiluMulCpu(const torch::Tensor& gate_up, torch::ScalarType dtype) 
 
 torch::Tensor RmsNorm(const torch::Tensor& x, const torch::Tensor& delta,
                       const torch::Tensor& weight, double eps) {
+  const PartScope scope(Part::kDecodeElementwise);
   if (x.is_cpu() && weight.scalar_type() == torch::kFloat) {
     return NormCpu<float>(x, delta, weight, eps);
   }
@@ -63,6 +65,7 @@ torch::Tensor RmsNorm(const torch::Tensor& x, const torch::Tensor& delta,
 
 void RmsNormHeadsInPlace(const torch::Tensor& x, int64_t first, int64_t count,
                          const torch::Tensor& weight, double eps) {
+  const PartScope scope(Part::kDecodeElementwise);
   if (!x.is_cpu()) {
     const torch::Tensor heads = x.narrow(1, first, count);
     heads.mul_(torch::rsqrt(heads.square().mean(-1, true) + eps)).mul_(weight);
@@ -79,6 +82,7 @@ void RmsNormHeadsInPlace(const torch::Tensor& x, int64_t first, int64_t count,
 }
 
 torch::Tensor SiluMul(const torch::Tensor& gate_up, torch::ScalarType dtype) {
+  const PartScope scope(Part::kDecodeElementwise);
   if (gate_up.is_cpu() && dtype == torch::kFloat) return SiluMulCpu<float>(gate_up, dtype);
   if (gate_up.is_cpu() && dtype == torch::kBFloat16) return SiluMulCpu<Bf16>(gate_up, dtype);
   const auto halves = gate_up.chunk(2, -1);
@@ -87,6 +91,7 @@ torch::Tensor SiluMul(const torch::Tensor& gate_up, torch::ScalarType dtype) {
 
 void RopeInPlace(const torch::Tensor& x, int64_t heads, const torch::Tensor& cos,
                  const torch::Tensor& sin) {
+  const PartScope scope(Part::kDecodeElementwise);
   const int64_t total = x.size(1), d = x.size(2), half = d / 2;
   if (x.is_cpu()) {
     ForRows(x.size(0), heads * d, [&](int64_t row) {

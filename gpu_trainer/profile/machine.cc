@@ -31,6 +31,9 @@ double Shortest(double seconds, torch::Device device, const std::function<void()
   return shortest;
 }
 
+// A product that takes more than this many times its share of the time is left out.
+constexpr double kShareMax = 2;
+
 double MatmulGflops(torch::Device device, torch::ScalarType dtype, int64_t size, double seconds) {
   const auto options = torch::dtype(dtype).device(device);
   const torch::Tensor a = torch::randn({size, size}, options);
@@ -71,7 +74,8 @@ double MachineSpeed::BestGflops(const std::string& dtype) const {
   return best;
 }
 
-MachineSpeed MeasureMachine(torch::Device device, double seconds) {
+MachineSpeed MeasureMachine(torch::Device device, double seconds,
+                            const std::vector<std::string>& dtypes) {
   torch::NoGradGuard no_grad;
   MachineSpeed speed;
   speed.device = device.str();
@@ -87,11 +91,20 @@ MachineSpeed MeasureMachine(torch::Device device, double seconds) {
                              {"bf16", torch::kBFloat16, false},
                              {"fp16", torch::kHalf, false}};
   if (device.is_cuda()) kinds.push_back({"tf32", torch::kFloat, true});
+  if (!dtypes.empty()) {
+    std::erase_if(kinds, [&](const Kind& kind) {
+      return std::find(dtypes.begin(), dtypes.end(), kind.name) == dtypes.end();
+    });
+  }
   const double share = seconds / static_cast<double>(kinds.size() * sizes.size() + 1);
   for (const Kind& kind : kinds) {
     at::globalContext().setAllowTF32CuBLAS(kind.tf32);
     for (const int64_t size : sizes) {
-      speed.matmul.push_back({kind.name, size, MatmulGflops(device, kind.dtype, size, share)});
+      const double gflops = MatmulGflops(device, kind.dtype, size, share);
+      speed.matmul.push_back({kind.name, size, gflops});
+      // The next one has 8 times the work, and a processor may have no instructions for the type.
+      const double n = 2 * static_cast<double>(size);
+      if (2e-9 * n * n * n / gflops > kShareMax * share) break;
     }
   }
   at::globalContext().setAllowTF32CuBLAS(false);

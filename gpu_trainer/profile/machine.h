@@ -26,8 +26,10 @@ struct MachineSpeed {
   double BestGflops(const std::string& dtype) const;
 };
 
-// Takes some `seconds` in all. Uses the threads that LibTorch is set to.
-MachineSpeed MeasureMachine(torch::Device device, double seconds = 10);
+// Takes some `seconds` in all. Uses the threads that LibTorch is set to. `dtypes`: of the matrix
+// products; none named: all. Sizes that would take too long for a type are left out.
+MachineSpeed MeasureMachine(torch::Device device, double seconds = 10,
+                            const std::vector<std::string>& dtypes = {});
 
 }  // namespace whetstone
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 
 namespace whetstone {
 namespace {
@@ -16,64 +17,112 @@ constexpr double kGib = static_cast<double>(1 << 30);
 double Rounded(double x) { return std::isfinite(x) ? std::round(x * 1e4) / 1e4 : 0; }
 
 bool IsGeneration(Part part) {
-  return part == Part::kPrefill || part == Part::kDecodeMatmul || part == Part::kDecodeAttention ||
+  return part == Part::kPrefill || part == Part::kDecodeMatmul ||
+         part == Part::kDecodeElementwise || part == Part::kDecodeAttention ||
          part == Part::kSampling;
 }
 
-// Why a part takes its time, and what would change that.
-std::string Advice(Part part, double roofline, const ProfiledStep& step) {
+// A part whose work would take less than this share of its time does something else for the most.
+constexpr double kBoundShare = 0.4;
+enum class Bound { kCompute, kMemory, kOverhead };
+
+// What a part would take if nothing but its operations, or nothing but its bytes, took time.
+struct LeastTime {
+  double compute_s = 0, memory_s = 0;
+};
+LeastTime LeastTimeOf(const PartUse& use, const MachineSpeed& machine, const std::string& dtype) {
+  const double gflops = machine.BestGflops(dtype);
+  return {gflops > 0 ? 1e-9 * use.flops / gflops : 0,
+          machine.read_gb_s > 0 ? 1e-9 * use.bytes / machine.read_gb_s : 0};
+}
+
+Bound BoundOf(Part part, const PartUse& use, const MachineSpeed& machine,
+              const std::string& dtype) {
+  if (part == Part::kRecompute) return Bound::kCompute;  // its work counts as none
+  const LeastTime least = LeastTimeOf(use, machine, dtype);
+  if (std::max(least.compute_s, least.memory_s) < kBoundShare * use.seconds) {
+    return Bound::kOverhead;
+  }
+  return least.compute_s >= least.memory_s ? Bound::kCompute : Bound::kMemory;
+}
+
+const char* WordsOf(Bound bound) {
+  switch (bound) {
+    case Bound::kCompute:
+      return "compute";
+    case Bound::kMemory:
+      return "memory bandwidth";
+    case Bound::kOverhead:
+      return "overhead";
+  }
+  return "?";
+}
+
+// The setting that would move it.
+std::string Advice(Part part, Bound bound, const ProfiledStep& step) {
   switch (part) {
-    case Part::kDecodeMatmul:
-      return absl::StrFormat(
-          "memory bandwidth: every decoding step reads all weights for %d sequences; a larger "
-          "train.group_size or train.prompts_per_step spreads that",
-          step.sequences);
-    case Part::kDecodeAttention:
-      return "memory bandwidth of the keys and values read while decoding; a shorter "
-             "generate.max_new_tokens or shorter prompts reduce them";
+    case Part::kInput:
+      return "shorter prompts, or more rollouts of each (train.group_size), leave less to render "
+             "and "
+             "tokenize";
     case Part::kPrefill:
-      return "compute in the encoding of prompts; shorter prompts, or more rollouts of each "
-             "(train.group_size), make it count less";
+      return "shorter prompts, or more rollouts of each (train.group_size), make the encoding of "
+             "prompts count less";
+    case Part::kDecodeMatmul:
+      if (bound == Bound::kCompute) break;
+      return absl::StrFormat(
+          "every decoding step reads all weights for %d sequences; a larger train.group_size or "
+          "train.prompts_per_step spreads that",
+          step.sequences);
+    case Part::kDecodeElementwise:
+      return "a larger train.group_size or train.prompts_per_step spreads what every decoding step "
+             "costs";
+    case Part::kDecodeAttention:
+      return "a smaller generate.max_new_tokens or shorter prompts leave fewer keys and values to "
+             "read";
     case Part::kSampling:
-      return "overhead in the choice of tokens; generate.top_p: 1 and generate.top_k: 0 need no "
-             "sorting";
+      return "generate.top_p: 1 and generate.top_k: 0 need no sorting";
     case Part::kRecompute:
-      return "compute, in layers computed a second time to save memory; "
-             "train.activation_checkpointing: none needs more memory and saves that";
+      return "layers are computed a second time to save memory; train.activation_checkpointing: "
+             "none needs more memory and saves that";
     case Part::kOptimizer:
-      return "memory bandwidth of the optimizer's state; train.optimizer_state: 8bit makes it "
-             "smaller, and more rollouts a step make it count less";
+      return "train.optimizer_state: 8bit makes the state smaller, and more rollouts a step "
+             "(train.group_size) make it count less";
     case Part::kWeightGradient:
-      if (!step.adapters_only && roofline >= 0.4) {
-        return "compute, in the gradients of all weights; train.lora.rank above 0 learns adapters "
-               "alone and saves most of that";
+      if (bound == Bound::kCompute && !step.adapters_only) {
+        return "train.lora.rank above 0 learns adapters alone and saves most of these gradients";
       }
       break;
     case Part::kElementwise:
-      return "memory bandwidth between the matrix products; a smaller train.token_budget keeps "
-             "more of it in the caches";
+      return "a smaller train.token_budget keeps more of what lies between the matrix products in "
+             "the caches";
     case Part::kOther:
-      return "overhead outside the known parts; more rollouts a step (train.group_size) make it "
-             "count less";
+      return "more rollouts a step (train.group_size) make what is outside the known parts count "
+             "less";
     default:
       break;
   }
-  if (roofline >= 0.4) {
-    return "compute; fewer or shorter rollouts (train.group_size, generate.max_new_tokens) or more "
-           "cores (local.threads) change that";
-  }
-  return "overhead: the machine computes much faster than this; a larger train.token_budget makes "
-         "the pieces larger";
+  if (bound == Bound::kOverhead) return "a larger train.token_budget makes the pieces larger";
+  return "fewer or shorter rollouts (train.group_size, generate.max_new_tokens) or more cores "
+         "(local.threads) change that";
+}
+
+bool IsCounted(const PartUse& use) { return use.flops > 0 || use.bytes > 0; }
+
+// "decode_attention"
+std::string KeyOf(Part part) { return absl::StrReplaceAll(NameOf(part), {{" ", "_"}}); }
+
+double Mfu(const ProfiledStep& step, const MachineSpeed& machine) {
+  const double most = machine.BestGflops(step.dtype) * step.profile.seconds();
+  return most > 0 ? 1e-9 * step.profile.flops() / most : 0;
 }
 
 }  // namespace
 
 double RooflineShare(const PartUse& use, const MachineSpeed& machine, const std::string& dtype) {
   if (use.seconds <= 0) return 0;
-  const double gflops = machine.BestGflops(dtype);
-  const double compute_s = gflops > 0 ? 1e-9 * use.flops / gflops : 0;
-  const double memory_s = machine.read_gb_s > 0 ? 1e-9 * use.bytes / machine.read_gb_s : 0;
-  return std::max(compute_s, memory_s) / use.seconds;
+  const LeastTime least = LeastTimeOf(use, machine, dtype);
+  return std::max(least.compute_s, least.memory_s) / use.seconds;
 }
 
 std::string Bottleneck(const ProfiledStep& step, const MachineSpeed& machine) {
@@ -88,11 +137,31 @@ std::string Bottleneck(const ProfiledStep& step, const MachineSpeed& machine) {
   const double total = step.profile.seconds();
   if (total <= 0) return "Nothing was measured.";
   const PartUse& use = step.profile.of(longest);
-  const double roofline = RooflineShare(use, machine, step.dtype);
+  const Bound bound = BoundOf(longest, use, machine, step.dtype);
   return absl::StrFormat(
-      "The longest part is %s (%.0f %% of the step; generation has %.0f %%), bound by %s.",
-      NameOf(longest), 100 * use.seconds / total, 100 * generation_s / total,
-      Advice(longest, roofline, step));
+      "The longest part is %s (%.0f %% of the time computed; generation has %.0f %%), bound by %s: "
+      "%s.",
+      NameOf(longest), 100 * use.seconds / total, 100 * generation_s / total, WordsOf(bound),
+      Advice(longest, bound, step));
+}
+
+std::map<std::string, double> ReportMetrics(const ProfiledStep& step, const MachineSpeed& machine) {
+  std::map<std::string, double> metrics = {
+      {"profile/computed_s", step.profile.seconds()},
+      {"profile/mfu", Mfu(step, machine)},
+      {"profile/peak_gib", static_cast<double>(step.peak_bytes) / kGib},
+      {"profile/headroom_gib", static_cast<double>(step.headroom_bytes) / kGib}};
+  for (int i = 0; i < kParts; ++i) {
+    const Part part = static_cast<Part>(i);
+    const PartUse& use = step.profile.of(part);
+    if (use.seconds <= 0) continue;
+    const std::string key = absl::StrCat("profile/", KeyOf(part));
+    metrics[key + "_s"] = use.seconds;
+    if (!IsCounted(use)) continue;
+    metrics[key + "_gflop"] = 1e-9 * use.flops;
+    metrics[key + "_roofline"] = RooflineShare(use, machine, step.dtype);
+  }
+  return metrics;
 }
 
 ordered_json MachineJson(const MachineSpeed& machine) {
@@ -109,23 +178,24 @@ ordered_json MachineJson(const MachineSpeed& machine) {
 }
 
 ordered_json ReportJson(const ProfiledStep& step, const MachineSpeed& machine) {
-  const double total = step.profile.seconds(), best = machine.BestGflops(step.dtype);
+  const double total = step.profile.seconds();
   ordered_json parts = ordered_json::array();
   for (int i = 0; i < kParts; ++i) {
     const Part part = static_cast<Part>(i);
     const PartUse& use = step.profile.of(part);
-    if (use.calls == 0 && part != Part::kOther) continue;
+    if (use.seconds <= 0) continue;
     parts.push_back({{"part", NameOf(part)},
                      {"s", Rounded(use.seconds)},
                      {"share", Rounded(use.seconds / total)},
                      {"calls", use.calls},
                      {"gflop", Rounded(1e-9 * use.flops)},
                      {"gflop_per_s", Rounded(1e-9 * use.flops / use.seconds)},
+                     {"gbyte_per_s", Rounded(1e-9 * use.bytes / use.seconds)},
                      {"roofline_share", Rounded(RooflineShare(use, machine, step.dtype))}});
   }
   return {{"machine", MachineJson(machine)},
           {"step_s", Rounded(total)},
-          {"mfu", Rounded(1e-9 * step.profile.flops() / total / best)},
+          {"mfu", Rounded(Mfu(step, machine))},
           {"parts", parts},
           {"peak_gib", Rounded(static_cast<double>(step.peak_bytes) / kGib)},
           {"headroom_gib", Rounded(static_cast<double>(step.headroom_bytes) / kGib)},
@@ -134,13 +204,19 @@ ordered_json ReportJson(const ProfiledStep& step, const MachineSpeed& machine) {
 
 std::string ReportText(const ProfiledStep& step, const MachineSpeed& machine) {
   const ordered_json report = ReportJson(step, machine);
-  std::string text = absl::StrFormat("%-20s %9s %7s %10s %10s %9s\n", "part", "s", "share", "GFLOP",
-                                     "GFLOP/s", "roofline");
+  std::string text = absl::StrFormat("%-20s %9s %7s %10s %10s %8s %9s\n", "part", "s", "share",
+                                     "GFLOP", "GFLOP/s", "GB/s", "roofline");
   for (const auto& part : report["parts"]) {
-    absl::StrAppendFormat(
-        &text, "%-20s %9.3f %6.1f%% %10.1f %10.1f %8.0f%%\n", part["part"].get<std::string>(),
-        part["s"].get<double>(), 100 * part["share"].get<double>(), part["gflop"].get<double>(),
-        part["gflop_per_s"].get<double>(), 100 * part["roofline_share"].get<double>());
+    const auto number = [&](const char* key) { return part[key].get<double>(); };
+    // What is not counted, or is none, is left empty: 0 % would say that it wastes all its time.
+    const auto counted = [&](const char* key) {
+      return number(key) > 0 ? absl::StrFormat("%.1f", number(key)) : std::string();
+    };
+    const double roofline = number("roofline_share");
+    absl::StrAppendFormat(&text, "%-20s %9.3f %6.1f%% %10s %10s %8s %9s\n",
+                          part["part"].get<std::string>(), number("s"), 100 * number("share"),
+                          counted("gflop"), counted("gflop_per_s"), counted("gbyte_per_s"),
+                          roofline > 0 ? absl::StrFormat("%.0f%%", 100 * roofline) : "");
   }
   absl::StrAppendFormat(&text,
                         "step %.2f s, MFU %.1f %% of %.0f GFLOP/s (%s), peak memory %.2f GiB, "

@@ -3,6 +3,7 @@
 #define WHETSTONE_GPU_TRAINER_PROFILE_REPORT_H_
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -25,13 +26,18 @@ struct ProfiledStep {
 // as a share of the time it took; 0: neither was counted.
 double RooflineShare(const PartUse& use, const MachineSpeed& machine, const std::string& dtype);
 
-// One sentence: what bounds the step, and the setting that would move it.
+// One sentence: the longest part, whether compute, memory bandwidth or overhead (less than 40 % of
+// its time is explained by its work) bounds it, and the setting that would move it.
 std::string Bottleneck(const ProfiledStep& step, const MachineSpeed& machine);
 
 nlohmann::ordered_json MachineJson(const MachineSpeed& machine);
 // {"machine", "step_s", "mfu", "parts": [{"part", "s", "share", "calls", "gflop", "gflop_per_s",
-// "roofline_share"}], "peak_gib", "headroom_gib", "bottleneck"}.
+// "gbyte_per_s", "roofline_share"}], "peak_gib", "headroom_gib", "bottleneck"}.
 nlohmann::ordered_json ReportJson(const ProfiledStep& step, const MachineSpeed& machine);
+// The same for a campaign's metrics, times in seconds: "profile/PART_s", and where its work was
+// counted "profile/PART_gflop" and "profile/PART_roofline", with PART as decode_matmul;
+// "profile/computed_s" (all parts), "profile/mfu", "profile/peak_gib", "profile/headroom_gib".
+std::map<std::string, double> ReportMetrics(const ProfiledStep& step, const MachineSpeed& machine);
 // The same as a table for people.
 std::string ReportText(const ProfiledStep& step, const MachineSpeed& machine);
 

@@ -14,6 +14,9 @@ struct Collecting {
 };
 thread_local Collecting collecting;
 
+// Whether the scopes inside count for nothing.
+bool IsWhole(Part part) { return part == Part::kPrefill || part == Part::kRecompute; }
+
 // Books the time since the last call on the part that ran, and lets `next` run.
 void Switch(Part next) {
   const Clock::time_point now = Clock::now();
@@ -27,10 +30,14 @@ void Switch(Part next) {
 
 const char* NameOf(Part part) {
   switch (part) {
+    case Part::kInput:
+      return "input";
     case Part::kPrefill:
       return "prefill";
     case Part::kDecodeMatmul:
       return "decode matmul";
+    case Part::kDecodeElementwise:
+      return "decode elementwise";
     case Part::kDecodeAttention:
       return "decode attention";
     case Part::kSampling:
@@ -81,7 +88,7 @@ ProfileCollection::~ProfileCollection() {
 }
 
 PartScope::PartScope(Part part, double flops, double bytes) : outer_(collecting.part) {
-  if (collecting.profile == nullptr || outer_ == Part::kRecompute) return;
+  if (collecting.profile == nullptr || IsWhole(outer_)) return;
   Switch(part);
   PartUse& use = collecting.profile->of(part);
   use.flops += flops;

@@ -7,6 +7,7 @@
 //   const PartScope scope(Part::kAttention, flops, bytes);    // in the code that is measured
 //
 // Scopes nest: an inner one's time is not also the outer one's, so the parts add up to the whole.
+// Prefill and recompute are whole: what is inside counts there, and its own work not at all.
 // Costs two clock readings a scope while a collection is in progress on this thread, nothing
 // otherwise. Only the thread that opened the collection is measured: its helpers work while it
 // waits.
@@ -20,8 +21,10 @@
 namespace whetstone {
 
 enum class Part {
+  kInput,              // prompts and examples: rendered and tokenized
   kPrefill,            // the prompts' encoding before decoding begins
   kDecodeMatmul,       // the linear layers and the head, one token a sequence
+  kDecodeElementwise,  // norms, rotations, SwiGLU and residuals in between
   kDecodeAttention,    // over the cached keys and values
   kSampling,           // the choice of the next token
   kForwardMatmul,      // the linear layers of the training pass
@@ -31,10 +34,9 @@ enum class Part {
   kBackwardMatmul,     // gradients of activations
   kAttentionBackward,  // gradients of attention
   kWeightGradient,     // gradients of weights
-  kRecompute,          // the forward pass again, of layers that kept only their input; what is
-                       // inside counts here, and does no useful work
-  kOptimizer,          // gradient norm and AdamW
-  kOther,              // everything else between start and end
+  kRecompute,  // the forward pass again, of layers that kept only their input: no useful work
+  kOptimizer,  // gradient norm and AdamW
+  kOther,      // everything else between start and end
 };
 inline constexpr int kParts = static_cast<int>(Part::kOther) + 1;
 
@@ -43,7 +45,7 @@ const char* NameOf(Part part);
 
 struct PartUse {
   double seconds = 0;
-  double flops = 0;  // useful ones: no padding, no recomputation
+  double flops = 0;  // useful ones: no padding, no recomputation; guessed tokens count
   double bytes = 0;  // least traffic with memory; 0: not counted
   int64_t calls = 0;
 };

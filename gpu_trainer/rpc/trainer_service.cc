@@ -13,6 +13,8 @@
 #include "common/status_macros.h"
 #include "gpu_trainer/grpo/learner_settings.h"
 #include "gpu_trainer/model/compute_type.h"
+#include "gpu_trainer/profile/memory.h"
+#include "gpu_trainer/profile/report.h"
 #include "gpu_trainer/rpc/generate_stream.h"
 #include "gpu_trainer/rpc/rpc_boundary.h"
 #include "gpu_trainer/state/checkpoint.h"
@@ -169,6 +171,7 @@ absl::Status TrainerService::LoadNow(const std::string& directory, const std::st
     if (policy.last_update) *info_.mutable_last_update() = policy.last_update->name();
   }
   model_ = std::move(model);
+  profile_ = {};
   spdlog::info("loaded {}: {:.1f} M parameters, {}", directory,
                static_cast<double>(model_->policy->config.parameters()) / 1e6,
                model_->policy->last_update ? NameOf(model_->policy->last_update->name())
@@ -179,6 +182,7 @@ absl::Status TrainerService::LoadNow(const std::string& directory, const std::st
 absl::StatusOr<std::vector<int32_t>> TrainerService::PromptIds(
     const google::protobuf::RepeatedPtrField<v1::Message>& messages,
     const std::string& response_prefix) const {
+  const PartScope scope(Part::kInput);
   if (!model_->chat.ok()) return model_->chat.status();
   std::vector<ChatMessage> chat;
   for (const v1::Message& message : messages) chat.push_back({message.role(), message.content()});
@@ -194,6 +198,8 @@ grpc::Status TrainerService::Generate(grpc::ServerContext* context,
       compute_.Submit("Generate", [this, request, &stream]() -> absl::Status {
         if (stream.cancelled()) return absl::CancelledError("cancelled before it began");
         ASSIGN_OR_RETURN(Model* const model, Loaded());
+        std::optional<ProfileCollection> collecting;
+        if (request->profile()) collecting.emplace(&profile_.step);
         GenerateSpec spec = SpecOf(*request);
         spec.memory.reserved_bytes = UpdateBytesToCome(*model->policy);
         if (model->chat.ok()) {
@@ -207,6 +213,7 @@ grpc::Status TrainerService::Generate(grpc::ServerContext* context,
           event.mutable_prompt()->set_problem(group.problem());
           event.mutable_prompt()->mutable_ids()->Assign(ids.begin(), ids.end());
           stream.Push(std::move(event));
+          if (request->profile()) profile_.sequences += group.samples_size();
           spec.groups.push_back({.problem = group.problem(),
                                  .ids = std::move(ids),
                                  .samples = {group.samples().begin(), group.samples().end()}});
@@ -265,12 +272,17 @@ absl::Status TrainerService::UpdateNow(const v1::UpdateRequest& request,
   RETURN_IF_ERROR(CheckSuccessor(policy.last_update, request.name()));
   // A new phase begins with fresh moments: those of the other loss say nothing about this one.
   if (request.name().step() == 1) policy.learner().BeginPhase();
+  std::optional<ProfileCollection> collecting;
+  if (request.profile()) collecting.emplace(&profile_.step);
   ASSIGN_OR_RETURN(const UpdateResult result, Learn(request));
+  collecting.reset();
 
   *response->mutable_name() = request.name();
   response->set_applied(result.applied);
   response->set_skip_reason(result.skip_reason);
   response->mutable_metrics()->insert(result.metrics.begin(), result.metrics.end());
+  if (request.profile()) AddProfile(response);
+  profile_ = {};
   policy.last_update = *response;
   if (!result.skip_reason.empty()) {
     spdlog::warn("{}: {}{}", NameOf(request.name()),
@@ -279,6 +291,24 @@ absl::Status TrainerService::UpdateNow(const v1::UpdateRequest& request,
   const std::lock_guard lock(info_mutex_);
   *info_.mutable_last_update() = request.name();
   return absl::OkStatus();
+}
+
+void TrainerService::AddProfile(v1::UpdateResponse* response) {
+  const ProfiledStep step{.profile = profile_.step,
+                          .dtype = ComputeTypeName(options_.dtype),
+                          .sequences = profile_.sequences,
+                          .adapters_only = model_->policy->learner().lora() != nullptr,
+                          .peak_bytes = PeakMemoryBytes(),
+                          .headroom_bytes = FreeMemoryBytes()};
+  if (!machine_.has_value()) {
+    const auto start = std::chrono::steady_clock::now();
+    machine_ = MeasureMachine(options_.device, /*seconds=*/1.5, {step.dtype});
+    (*response->mutable_metrics())["profile/measure_machine_s"] =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  const std::map<std::string, double> metrics = ReportMetrics(step, *machine_);
+  response->mutable_metrics()->insert(metrics.begin(), metrics.end());
+  response->set_bottleneck(Bottleneck(step, *machine_));
 }
 
 absl::StatusOr<UpdateResult> TrainerService::Learn(const v1::UpdateRequest& request) {
@@ -300,6 +330,7 @@ absl::StatusOr<UpdateResult> TrainerService::Learn(const v1::UpdateRequest& requ
 absl::StatusOr<std::vector<LearnedSequence>> TrainerService::Tokenize(
     const v1::SftBatch& batch) const {
   std::vector<LearnedSequence> sequences;
+  const PartScope scope(Part::kInput);
   for (const v1::SftExample& example : batch.examples()) {
     // Prompt and answer are encoded apart, as they are when the answer is generated.
     ASSIGN_OR_RETURN(std::vector<int32_t> ids,

@@ -15,6 +15,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gpu_trainer/engine/engine.h"
+#include "gpu_trainer/profile/machine.h"
+#include "gpu_trainer/profile/step_profile.h"
 #include "gpu_trainer/rpc/compute_thread.h"
 #include "gpu_trainer/state/policy.h"
 #include "gpu_trainer/tokenizer/chat.h"
@@ -72,6 +74,8 @@ class TrainerService final : public v1::Trainer::Service {
                        const v1::LearnerSettings& learner);
   absl::Status UpdateNow(const v1::UpdateRequest& request, v1::UpdateResponse* response);
   absl::StatusOr<UpdateResult> Learn(const v1::UpdateRequest& request);
+  // Adds profile_ to the answer of the update it ends with.
+  void AddProfile(v1::UpdateResponse* response);
   absl::StatusOr<std::vector<LearnedSequence>> Tokenize(const v1::SftBatch& batch) const;
   absl::StatusOr<std::vector<int32_t>> PromptIds(
       const google::protobuf::RepeatedPtrField<v1::Message>& messages,
@@ -84,7 +88,15 @@ class TrainerService final : public v1::Trainer::Service {
                    std::function<absl::Status()> work);
 
   const TrainerOptions options_;
-  std::unique_ptr<Model> model_;  // compute thread only
+  // Compute thread only.
+  std::unique_ptr<Model> model_;
+  // Of the calls since the last update that asked for a profile.
+  struct {
+    StepProfile step;
+    int64_t sequences = 0;
+  } profile_;
+  std::optional<MachineSpeed> machine_;  // measured when first needed
+
   std::mutex info_mutex_;
   v1::TrainerInfo info_;  // guarded by info_mutex_
   // Last: its thread uses all of the above.

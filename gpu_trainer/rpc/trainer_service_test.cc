@@ -324,6 +324,48 @@ TEST_F(TrainerServiceTest, UpdatesAreIdempotentByNameAndInOrder) {
             rollouts.completions.at(0).sampling_logprobs(0));
 }
 
+TEST_F(TrainerServiceTest, AProfileOfTheStepIsAnsweredWhenAskedFor) {
+  ASSERT_TRUE(Load(Model()).ok());
+  v1::GenerateRequest prompt = Prompt(4, 5);
+  const Generated unprofiled = Generate(prompt);
+  v1::UpdateResponse plain, first, second;
+  ASSERT_TRUE(Update(Grpo(1, unprofiled), &plain).ok());
+  EXPECT_EQ(plain.bottleneck(), "");
+  for (const auto& [key, value] : plain.metrics())
+    EXPECT_FALSE(key.rfind("profile/", 0) == 0) << key;
+
+  prompt.set_profile(true);
+  v1::UpdateRequest request = Grpo(2, Generate(prompt));
+  request.set_profile(true);
+  ASSERT_TRUE(Update(request, &first).ok());
+  const auto& metrics = first.metrics();
+  double parts = 0;
+  for (const char* part :
+       {"input", "prefill", "decode_matmul", "decode_elementwise", "decode_attention", "sampling",
+        "forward_matmul", "attention", "elementwise", "head", "backward_matmul",
+        "attention_backward", "weight_gradient", "optimizer", "other"}) {
+    const std::string key = std::string("profile/") + part + "_s";
+    ASSERT_EQ(metrics.count(key), 1u) << key;
+    parts += metrics.at(key);
+  }
+  EXPECT_NEAR(parts, metrics.at("profile/computed_s"), 1e-9) << "recompute is not needed here";
+  for (const char* part : {"prefill", "decode_matmul", "decode_attention", "sampling", "head",
+                           "elementwise", "weight_gradient", "optimizer"}) {
+    EXPECT_GT(metrics.at(std::string("profile/") + part + "_roofline"), 0) << part;
+  }
+  EXPECT_GT(metrics.at("profile/mfu"), 0);
+  EXPECT_GT(metrics.at("profile/headroom_gib"), 0);
+  EXPECT_GT(metrics.at("profile/measure_machine_s"), 0);
+  EXPECT_THAT(first.bottleneck(), HasSubstr("bound by"));
+
+  // The machine is measured once, and a step begins with nothing of the one before it.
+  request.mutable_name()->set_step(3);
+  ASSERT_TRUE(Update(request, &second).ok());
+  EXPECT_EQ(second.metrics().count("profile/measure_machine_s"), 0u);
+  EXPECT_EQ(second.metrics().count("profile/decode_matmul_s"), 0u);
+  EXPECT_EQ(second.metrics().count("profile/head_s"), 1u);
+}
+
 TEST_F(TrainerServiceTest, AKlPenaltyLoadsTheReferenceItNames) {
   ASSERT_TRUE(Load(Model()).ok());
   const Generated rollouts = Generate(Prompt(4, 5));

@@ -274,4 +274,37 @@ def bad_input_is_refused():
     assert "supported architectures" in run("score", "--model", directory, "--tokens", "-", expect=2)
 
 
+@case
+def profile_and_benchmark_say_what_took_time():
+    directory, _ = model_of("profiled")
+    for options in ((), ("--lora-rank", 2, "--activation-checkpointing", "full")):
+        (report,) = harness.trainer("profile", "--model", directory, "--prompts", 2, "--group", 2,
+                                    "--prompt-tokens", 12, "--new-tokens", 6, "--threads", 1,
+                                    "--json", *options)
+        assert set(report) == {"machine", "step_s", "mfu", "parts", "peak_gib", "headroom_gib",
+                               "bottleneck"}, report
+        parts = {part["part"]: part for part in report["parts"]}
+        wanted = {"prefill", "decode matmul", "decode elementwise", "decode attention", "sampling",
+                  "forward matmul", "attention", "elementwise", "head", "backward matmul",
+                  "attention backward", "weight gradient", "optimizer", "input", "other"}
+        assert set(parts) == wanted | ({"recompute"} if options else set()), set(parts)
+        assert abs(sum(part["s"] for part in parts.values()) - report["step_s"]) < 0.01
+        assert abs(sum(part["share"] for part in parts.values()) - 1) < 0.01
+        assert all(set(part) == {"part", "s", "share", "calls", "gflop", "gflop_per_s",
+                                 "gbyte_per_s", "roofline_share"} for part in parts.values())
+        # 2 prompts, and a step for each new token after the first.
+        assert parts["prefill"]["calls"] == 2 and parts["decode matmul"]["calls"] <= 5
+        assert report["headroom_gib"] > 0 and report["peak_gib"] > 0
+        assert report["bottleneck"].startswith("The longest part is "), report["bottleneck"]
+        assert {speed["dtype"] for speed in report["machine"]["matmul"]} == {"bf16"}
+
+    (machine,) = harness.trainer("benchmark", "--device", "cpu", "--threads", 1, "--seconds", 0.3)
+    assert set(machine) == {"device", "threads", "matmul", "read_gb_per_s",
+                            "operator_overhead_us"}, machine
+    assert machine["device"] == "cpu" and machine["threads"] == 1
+    assert {speed["dtype"] for speed in machine["matmul"]} == {"fp32", "bf16", "fp16"}
+    assert all(speed["gflop_per_s"] > 0 and speed["size"] >= 256 for speed in machine["matmul"])
+    assert machine["read_gb_per_s"] > 0.1 and machine["operator_overhead_us"] > 0
+
+
 harness.main()

@@ -71,11 +71,20 @@ TEST_F(CampaignTest, WarmupComesFirstAndIsJournaledLikeEverythingElse) {
 
 TEST_F(CampaignTest, TheSmallRealModelInHalfPrecision) {
   const std::string campaign = WriteCampaign(1, "local: {dtype: bf16, device: cpu}\n");
-  const WhetResult run = Whet({"run", campaign, "--run-dir", RunDirectory(), "--set",
-                               "model=" + SmallModel(), "--set", "generate.max_new_tokens=48"},
-                              seconds(240));
+  const WhetResult run =
+      Whet({"run", campaign, "--run-dir", RunDirectory(), "--set", "model=" + SmallModel(), "--set",
+            "generate.max_new_tokens=48", "--set", "profile=true"},
+           seconds(240));
   ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
   ExpectComplete(1);
+  // It was profiled, too.
+  EXPECT_THAT(run.out + run.err, HasSubstr("The longest part is "));
+  const nlohmann::json row = Metrics().at(0);
+  for (const char* key : {"profile/decode_matmul_s", "profile/decode_matmul_roofline",
+                          "profile/forward_matmul_s", "profile/mfu", "profile/headroom_gib",
+                          "profile/wait_rewards_s", "profile/communication_s"}) {
+    EXPECT_TRUE(row.contains(key)) << key << " is missing in " << row.dump();
+  }
 }
 
 // Services as an operator runs them, and the cluster's hosts played by one private sshd.

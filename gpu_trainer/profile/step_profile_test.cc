@@ -1,0 +1,113 @@
+#include "gpu_trainer/profile/step_profile.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <set>
+#include <string>
+#include <thread>
+
+namespace whetstone {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void Work(double seconds) {
+  const Clock::time_point start = Clock::now();
+  while (SecondsSince(start) < seconds) {
+  }
+}
+
+TEST(StepProfileTest, PartsAddUpToTheWholeHoweverTheyNest) {
+  StepProfile profile;
+  const Clock::time_point start = Clock::now();
+  double inner_s = 0;
+  {
+    const ProfileCollection collecting(&profile);
+    Work(0.002);
+    const PartScope outer(Part::kDecodeMatmul, 100, 10);
+    Work(0.002);
+    for (int i = 0; i < 2; ++i) {
+      const Clock::time_point begin = Clock::now();
+      const PartScope inner(Part::kDecodeAttention, 7, 3);
+      Work(0.004);
+      const PartScope same(Part::kDecodeAttention);
+      Work(0.001);
+      inner_s += SecondsSince(begin);
+    }
+    Work(0.002);
+  }
+  const double whole_s = SecondsSince(start);
+  EXPECT_LE(profile.seconds(), whole_s);
+  EXPECT_NEAR(profile.seconds(), whole_s, 0.3 * whole_s) << "only the frame is not measured";
+  EXPECT_GE(profile.of(Part::kDecodeAttention).seconds, 0.010);
+  EXPECT_GE(profile.of(Part::kDecodeMatmul).seconds, 0.004);
+  EXPECT_LE(profile.of(Part::kDecodeMatmul).seconds, whole_s - 0.012)
+      << "an inner scope's time was also the outer one's";
+  EXPECT_GE(profile.of(Part::kOther).seconds, 0.002);
+  EXPECT_EQ(profile.of(Part::kDecodeMatmul).calls, 1);
+  EXPECT_EQ(profile.of(Part::kDecodeAttention).calls, 4);
+  EXPECT_EQ(profile.of(Part::kDecodeAttention).flops, 14);
+  EXPECT_EQ(profile.of(Part::kDecodeAttention).bytes, 6);
+  EXPECT_EQ(profile.flops(), 114);
+}
+
+TEST(StepProfileTest, NothingIsCountedOutsideACollection) {
+  StepProfile profile;
+  { const PartScope before(Part::kHead, 1, 1); }
+  {
+    const ProfileCollection collecting(&profile);
+    std::thread([] { const PartScope elsewhere(Part::kHead, 1, 1); }).join();
+  }
+  { const PartScope after(Part::kHead, 1, 1); }
+  EXPECT_EQ(profile.of(Part::kHead).calls, 0);
+  EXPECT_EQ(profile.of(Part::kHead).seconds, 0);
+  EXPECT_EQ(profile.flops(), 0);
+  const double seconds = profile.seconds();
+  Work(0.002);
+  EXPECT_EQ(profile.seconds(), seconds);
+}
+
+TEST(StepProfileTest, ASecondCollectionAddsToTheFirst) {
+  StepProfile profile;
+  for (int i = 0; i < 2; ++i) {
+    const ProfileCollection collecting(&profile);
+    const PartScope scope(Part::kOptimizer, 0, 5);
+  }
+  EXPECT_EQ(profile.of(Part::kOptimizer).calls, 2);
+  EXPECT_EQ(profile.of(Part::kOptimizer).bytes, 10);
+}
+
+TEST(StepProfileTest, RecomputeDoesNoUsefulWorkAndPrefillIsWhole) {
+  StepProfile profile;
+  {
+    const ProfileCollection collecting(&profile);
+    {
+      const PartScope recompute(Part::kRecompute);
+      const PartScope again(Part::kForwardMatmul, 1000, 1000);
+      Work(0.003);
+    }
+    const PartScope prefill(Part::kPrefill, 50, 5);
+    const PartScope inside(Part::kDecodeElementwise, 0, 1000);
+    Work(0.003);
+  }
+  EXPECT_EQ(profile.flops(), 50);
+  EXPECT_EQ(profile.of(Part::kForwardMatmul).calls, 0);
+  EXPECT_GE(profile.of(Part::kRecompute).seconds, 0.003);
+  EXPECT_EQ(profile.of(Part::kDecodeElementwise).bytes, 0);
+  EXPECT_GE(profile.of(Part::kPrefill).seconds, 0.003);
+}
+
+TEST(StepProfileTest, EveryPartHasANameOfItsOwn) {
+  std::set<std::string> names;
+  for (int i = 0; i < kParts; ++i) names.insert(NameOf(static_cast<Part>(i)));
+  EXPECT_EQ(names.size(), static_cast<size_t>(kParts));
+  EXPECT_EQ(names.count("?"), 0u);
+}
+
+}  // namespace
+}  // namespace whetstone
