@@ -167,6 +167,8 @@ TEST(BuildLoad, TellsTheTrainerHowToLearn) {
   train.mutable_lora()->set_rank(4);
   train.mutable_lora()->set_alpha(8);
   train.mutable_lora()->add_targets("v_proj");
+  plan.campaign.mutable_chat()->set_thinking("off");
+  plan.campaign.mutable_chat()->set_date("1 May 2026");
   const v1::LoadCheckpointRequest request = BuildLoad(plan, "dir");
   EXPECT_EQ(request.path(), "dir");
   EXPECT_EQ(request.campaign_id(), "c");
@@ -176,6 +178,8 @@ TEST(BuildLoad, TellsTheTrainerHowToLearn) {
   EXPECT_EQ(request.learner().lora().rank(), 4);
   EXPECT_EQ(request.learner().lora().alpha(), 8);
   EXPECT_EQ(request.learner().lora().targets(0), "v_proj");
+  EXPECT_EQ(request.chat().thinking(), "off");
+  EXPECT_EQ(request.chat().date(), "1 May 2026");
 }
 
 TEST_F(CampaignLoopTest, RunsACampaignAndJournalsIt) {

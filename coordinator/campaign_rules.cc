@@ -249,6 +249,8 @@ class Rules {
       RETURN_IF_ERROR(AtLeast(absl::StrCat("generate.stop_ids[", i, "]"), g.stop_ids(i), 0));
     }
     RETURN_IF_ERROR(AtLeast("generate.deadline_s", g.deadline_s(), 0));
+    RETURN_IF_ERROR(AtLeast("generate.kv_mib_max", static_cast<double>(g.kv_mib_max()), 0));
+    RETURN_IF_ERROR(AtLeast("generate.sequences_max", g.sequences_max(), 0));
     return OtherDistribution();
   }
 
@@ -297,6 +299,7 @@ class Rules {
     RETURN_IF_ERROR(AtLeast("checkpoint.every", static_cast<double>(c_.checkpoint().every()), 1));
     RETURN_IF_ERROR(AtLeast("checkpoint.keep", c_.checkpoint().keep(), 1));
     RETURN_IF_ERROR(AtLeast("local.threads", c_.local().threads(), 0));
+    RETURN_IF_ERROR(OneOf("chat.thinking", c_.chat().thinking(), {"auto", "on", "off"}));
     RETURN_IF_ERROR(OneOf("local.dtype", c_.local().dtype(), {"bf16", "fp32", "fp16"}));
     RETURN_IF_ERROR(OneOf("local.device", c_.local().device(), {"auto", "cpu", "cuda"}));
     if (!c_.has_cluster()) return absl::OkStatus();

@@ -204,6 +204,8 @@ v1::LoadCheckpointRequest BuildLoad(const CampaignPlan& plan, const std::string&
   learner->mutable_lora()->set_rank(train.lora().rank());
   learner->mutable_lora()->set_alpha(train.lora().alpha());
   *learner->mutable_lora()->mutable_targets() = train.lora().targets();
+  request.mutable_chat()->set_thinking(plan.campaign.chat().thinking());
+  request.mutable_chat()->set_date(plan.campaign.chat().date());
   return request;
 }
 
@@ -267,6 +269,8 @@ v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const Ledger& ledger
   sampling->set_frequency_penalty(generate.frequency_penalty());
   *sampling->mutable_stop_ids() = generate.stop_ids();
   sampling->set_deadline_s(generate.deadline_s());
+  request.set_kv_mib_max(generate.kv_mib_max());
+  request.set_sequences_max(generate.sequences_max());
   for (size_t g = 0; g < ledger.groups().size(); ++g) {
     v1::PromptGroup group;
     const GroupRecord& record = ledger.groups()[g];

@@ -63,7 +63,11 @@ absl::Status Serve(ServeFlags flags) {
   if (!flags.socket.empty()) flags.listen.address = absl::StrCat("unix:", flags.socket);
   ASSIGN_OR_RETURN(const TrainerOptions options, ParseOptions(flags));
   auto service = std::make_unique<TrainerService>(options);
-  if (!flags.model.empty()) RETURN_IF_ERROR(service->Load(flags.model, /*campaign_id=*/""));
+  if (!flags.model.empty()) {
+    v1::LoadCheckpointRequest request;
+    request.set_path(flags.model);
+    RETURN_IF_ERROR(service->Load(request));
+  }
   ASSIGN_OR_RETURN(std::unique_ptr<RpcServer> server,
                    RpcServer::Start(flags.listen, service.get()));
   spdlog::info("whet-trainer serves on {}", flags.listen.address);

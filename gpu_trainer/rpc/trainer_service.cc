@@ -69,6 +69,19 @@ int64_t UpdateBytesToCome(const Policy& policy) {
   return policy.learner_if_any() == nullptr ? 16 * policy.config.parameters() : 0;
 }
 
+absl::StatusOr<ChatOptions> ChatOptionsOf(const v1::ChatSettings& settings) {
+  ChatOptions options;
+  options.date = settings.date();
+  const std::string& thinking = settings.thinking();
+  if (thinking.empty() || thinking == "auto") return options;
+  if (thinking != "on" && thinking != "off") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("chat.thinking is '", thinking, "'; valid: auto, on, off"));
+  }
+  options.thinking = thinking == "on";
+  return options;
+}
+
 GenerateSpec SpecOf(const v1::GenerateRequest& request) {
   GenerateSpec spec;
   spec.seed = request.seed();
@@ -88,6 +101,8 @@ GenerateSpec SpecOf(const v1::GenerateRequest& request) {
       .ignore_eos = s.ignore_eos(),
       .deadline_s = s.deadline_s()};
   spec.deterministic = request.deterministic();
+  spec.memory.kv_bytes_max = request.kv_mib_max() << 20;
+  spec.memory.sequences_max = request.sequences_max();
   return spec;
 }
 
@@ -127,31 +142,29 @@ grpc::Status TrainerService::GetInfo(grpc::ServerContext*, const v1::TrainerInfo
   return grpc::Status::OK;
 }
 
-absl::Status TrainerService::Load(const std::string& directory, const std::string& campaign_id,
-                                  const v1::LearnerSettings& learner) {
-  return Run(/*context=*/nullptr, "LoadCheckpoint", [this, directory, campaign_id, learner] {
-    return LoadNow(directory, campaign_id, learner);
-  });
+absl::Status TrainerService::Load(const v1::LoadCheckpointRequest& request) {
+  return Run(/*context=*/nullptr, "LoadCheckpoint", [this, request] { return LoadNow(request); });
 }
 
 grpc::Status TrainerService::LoadCheckpoint(grpc::ServerContext*,
                                             const v1::LoadCheckpointRequest* request,
                                             v1::LoadCheckpointResponse* response) {
-  const absl::Status status = Load(request->path(), request->campaign_id(), request->learner());
+  const absl::Status status = Load(*request);
   if (!status.ok()) return ToGrpcStatus(status);
   const std::lock_guard lock(info_mutex_);
   *response->mutable_info() = info_;
   return grpc::Status::OK;
 }
 
-absl::Status TrainerService::LoadNow(const std::string& directory, const std::string& campaign_id,
-                                     const v1::LearnerSettings& learner) {
+absl::Status TrainerService::LoadNow(const v1::LoadCheckpointRequest& request) {
+  const std::string& directory = request.path();
   auto model = std::make_unique<Model>();
   ASSIGN_OR_RETURN(const LearnerOptions learner_options,
-                   ParseLearnerSettings(learner, options_.device));
+                   ParseLearnerSettings(request.learner(), options_.device));
   ASSIGN_OR_RETURN(model->policy,
                    LoadPolicy(directory, options_.dtype, options_.device, learner_options));
   ASSIGN_OR_RETURN(model->tokenizer, Tokenizer::Load(directory));
+  ASSIGN_OR_RETURN(model->chat_options, ChatOptionsOf(request.chat()));
   model->chat = ChatFormat::Load(directory);
   if (!model->chat.ok() && !absl::IsNotFound(model->chat.status())) return model->chat.status();
   const Policy& policy = *model->policy;
@@ -166,7 +179,7 @@ absl::Status TrainerService::LoadNow(const std::string& directory, const std::st
     info_.set_model(directory);
     info_.set_parameters(policy.config.parameters());
     info_.set_context_length(policy.config.context);
-    info_.set_campaign_id(campaign_id);
+    info_.set_campaign_id(request.campaign_id());
     info_.clear_last_update();
     if (policy.last_update) *info_.mutable_last_update() = policy.last_update->name();
   }
@@ -186,7 +199,8 @@ absl::StatusOr<std::vector<int32_t>> TrainerService::PromptIds(
   if (!model_->chat.ok()) return model_->chat.status();
   std::vector<ChatMessage> chat;
   for (const v1::Message& message : messages) chat.push_back({message.role(), message.content()});
-  ASSIGN_OR_RETURN(const std::string text, model_->chat->Render(chat, ChatFormat::kGenerate));
+  ASSIGN_OR_RETURN(const std::string text,
+                   model_->chat->Render(chat, ChatFormat::kGenerate, model_->chat_options));
   return model_->tokenizer->Encode(text + response_prefix);
 }
 

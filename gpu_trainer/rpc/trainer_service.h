@@ -36,8 +36,7 @@ class TrainerService final : public v1::Trainer::Service {
   explicit TrainerService(const TrainerOptions& options);
 
   // LoadCheckpoint without a call, for a model named on the command line.
-  absl::Status Load(const std::string& directory, const std::string& campaign_id,
-                    const v1::LearnerSettings& learner = {});
+  absl::Status Load(const v1::LoadCheckpointRequest& request);
 
   // The work in progress; empty: idle.
   std::string Busy() const { return compute_.Busy(); }
@@ -65,13 +64,13 @@ class TrainerService final : public v1::Trainer::Service {
   struct Model {
     std::unique_ptr<Policy> policy;
     std::unique_ptr<Tokenizer> tokenizer;
+    ChatOptions chat_options;
     absl::StatusOr<ChatFormat> chat = absl::UnknownError("");  // an error: a model without template
     std::unique_ptr<Engine> engine;
   };
 
   // These run on the compute thread.
-  absl::Status LoadNow(const std::string& directory, const std::string& campaign_id,
-                       const v1::LearnerSettings& learner);
+  absl::Status LoadNow(const v1::LoadCheckpointRequest& request);
   absl::Status UpdateNow(const v1::UpdateRequest& request, v1::UpdateResponse* response);
   absl::StatusOr<UpdateResult> Learn(const v1::UpdateRequest& request);
   // Adds profile_ to the answer of the update it ends with.

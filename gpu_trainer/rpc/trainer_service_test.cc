@@ -251,6 +251,26 @@ TEST_F(TrainerServiceTest, GeneratesAsScored) {
   }
 }
 
+TEST_F(TrainerServiceTest, ChatSettingsReachTheTemplate) {
+  ASSERT_TRUE(WriteFileAtomically(Model() + "/chat_template.jinja",
+                                  "{{ date_string }}|{{ enable_thinking is false }}|{{ "
+                                  "messages[0].content }}")
+                  .ok());
+  ASSERT_TRUE(Load(Model()).ok());
+  const size_t plain = Generate(Prompt(1, 1)).prompt.size();
+  grpc::ClientContext context, wrong_context;
+  v1::LoadCheckpointRequest request;
+  request.set_path(Model());
+  request.mutable_chat()->set_thinking("off");
+  request.mutable_chat()->set_date("26 Jul 2024");
+  v1::LoadCheckpointResponse response;
+  ASSERT_TRUE(stub_->LoadCheckpoint(&context, request, &response).ok());
+  EXPECT_GT(Generate(Prompt(1, 1)).prompt.size(), plain) << "the date";
+  request.mutable_chat()->set_thinking("maybe");
+  const grpc::Status wrong = stub_->LoadCheckpoint(&wrong_context, request, &response);
+  EXPECT_THAT(wrong.error_message(), HasSubstr("valid: auto, on, off"));
+}
+
 TEST_F(TrainerServiceTest, SamplingSettingsReachTheEngine) {
   ASSERT_TRUE(Load(Model()).ok());
   const Generated free = Generate(Prompt(2, 12));
@@ -273,6 +293,16 @@ TEST_F(TrainerServiceTest, SamplingSettingsReachTheEngine) {
   const v1::Completion late = Generate(request).completions.at(0);
   EXPECT_EQ(late.finish(), v1::Completion::DEADLINE);
   EXPECT_EQ(late.ids_size(), 1);
+
+  // 2000 tokens of this model are 1.5 MiB.
+  request = Prompt(1, 1900);
+  request.set_kv_mib_max(1);
+  EXPECT_EQ(Generate(request).status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  // One at a time, the samples are what they are together.
+  request = Prompt(2, 12);
+  request.set_sequences_max(1);
+  EXPECT_EQ(Generate(request).completions.at(1).SerializeAsString(),
+            free.completions.at(1).SerializeAsString());
 
   // Only the likeliest token is left: all samples are equal, and certain.
   request = Prompt(2, 12);
