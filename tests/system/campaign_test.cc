@@ -77,12 +77,12 @@ TEST_F(CampaignTest, TheSmallRealModelInHalfPrecision) {
            seconds(240));
   ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
   ExpectComplete(1);
-  // It was profiled, too.
+  // It was profiled, too; the update only if the four rewards happen to differ.
   EXPECT_THAT(run.out + run.err, HasSubstr("The longest part is "));
   const nlohmann::json row = Metrics().at(0);
-  for (const char* key : {"profile/decode_matmul_s", "profile/decode_matmul_roofline",
-                          "profile/forward_matmul_s", "profile/mfu", "profile/headroom_gib",
-                          "profile/wait_rewards_s", "profile/communication_s"}) {
+  for (const char* key :
+       {"profile/decode_matmul_s", "profile/decode_matmul_roofline", "profile/mfu",
+        "profile/headroom_gib", "profile/wait_rewards_s", "profile/communication_s"}) {
     EXPECT_TRUE(row.contains(key)) << key << " is missing in " << row.dump();
   }
 }
