@@ -58,8 +58,16 @@ torch::Tensor MatrixOf(const LayerWeights& layer, FusedMatrix matrix) {
   return {};
 }
 
-std::string ParameterName(const Lora::Adapter& adapter, const char* part) {
-  return absl::StrCat("lora.layers.", adapter.layer, ".", adapter.target, ".", part);
+// Two tensors of every adapter, under the names of its parameters.
+NamedTensors Named(const std::vector<Lora::Adapter>& adapters, torch::Tensor Lora::Adapter::*a,
+                   torch::Tensor Lora::Adapter::*b) {
+  NamedTensors named;
+  for (const Lora::Adapter& adapter : adapters) {
+    const std::string name = absl::StrCat("lora.layers.", adapter.layer, ".", adapter.target);
+    named.emplace_back(name + ".a", adapter.*a);
+    named.emplace_back(name + ".b", adapter.*b);
+  }
+  return named;
 }
 
 }  // namespace
@@ -163,23 +171,8 @@ void Lora::Merge() {
   }
 }
 
-NamedTensors Lora::parameters() const {
-  NamedTensors named;
-  for (const Adapter& adapter : adapters_) {
-    named.emplace_back(ParameterName(adapter, "a"), adapter.a);
-    named.emplace_back(ParameterName(adapter, "b"), adapter.b);
-  }
-  return named;
-}
-
-NamedTensors Lora::gradients() const {
-  NamedTensors named;
-  for (const Adapter& adapter : adapters_) {
-    named.emplace_back(ParameterName(adapter, "a"), adapter.da);
-    named.emplace_back(ParameterName(adapter, "b"), adapter.db);
-  }
-  return named;
-}
+NamedTensors Lora::parameters() const { return Named(adapters_, &Adapter::a, &Adapter::b); }
+NamedTensors Lora::gradients() const { return Named(adapters_, &Adapter::da, &Adapter::db); }
 
 NamedTensors Lora::State() const {
   NamedTensors state = parameters();
