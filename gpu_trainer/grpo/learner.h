@@ -139,8 +139,8 @@ class Learner {
   std::string NotFinite(double loss, const std::string& culprit);
   // grad_norm, and grad_norm/LAYER if measured: `sum` over `steps` optimizer steps, averaged.
   static void WriteNorms(const GradientSize& sum, size_t steps, UpdateResult* result);
-  // lr; loss_scale, in fp16, of the next step; num_tokens: learned; perf/packed_tokens: encoded, a
-  // shared prefix once; perf/tokens_per_s: encoded a second.
+  // lr; loss_scale, in fp16, of the next step; num_tokens: learned; perf/packed_tokens: encoded,
+  // what sequences share once; perf/tokens_per_s: encoded a second.
   void WriteSpeed(const StepSettings& settings, int64_t packed, int64_t learned, double seconds,
                   UpdateResult* result) const;
 
