@@ -190,7 +190,12 @@ TEST_F(CampaignLoopTest, RunsACampaignAndJournalsIt) {
   std::sort(leaders_.begin(), leaders_.end());  // the two are measured side by side
   EXPECT_EQ(leaders_, (std::vector<std::string>{"a", "b"})) << "2x once each, then never faster";
   Ledger replayed(&world_.plan());
-  ASSERT_TRUE(journal_->ForEach([&](const Fact& fact) { replayed.Apply(fact); }).ok());
+  ASSERT_TRUE(journal_
+                  ->ForEach([&](const Fact& fact) {
+                    replayed.Apply(fact);
+                    return absl::OkStatus();
+                  })
+                  .ok());
   EXPECT_EQ(replayed.Fingerprint(), state.ledger().Fingerprint());
   EXPECT_TRUE(replayed.done());
 }
@@ -204,7 +209,12 @@ TEST_F(CampaignLoopTest, AFullDiskEndsItAndResumeGoesOn) {
   EXPECT_LT(lines_.size(), 7u);
   ASSERT_TRUE(journal_->TEST_LimitPages(1 << 20).ok());
   CampaignState state(&world_.plan(), 1);
-  ASSERT_TRUE(journal_->ForEach([&](const Fact& fact) { state.Restore(fact); }).ok());
+  ASSERT_TRUE(journal_
+                  ->ForEach([&](const Fact& fact) {
+                    state.Restore(fact);
+                    return absl::OkStatus();
+                  })
+                  .ok());
   const absl::Status status = Run(&state);
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_TRUE(state.ledger().done());

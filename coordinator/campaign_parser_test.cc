@@ -158,7 +158,7 @@ TEST(CampaignParserTest, MessagesNamePlaceKeyAndRemedy) {
 
 TEST(CampaignParserTest, RefusesWhatCannotWork) {
   const std::pair<const char*, const char*> table[] = {
-      {"deterministic=true", "bit-exact replay is not in this version"},
+      {"deterministic=true", "'train.token_budget' is 0, which follows the memory"},
       {"train.kl_beta=-0.1", "must be at least 0"},
       {"train.kl_estimator=k4", "must be one of k1, k2, k3"},
       {"train.kl_reference=/m", "has no effect while train.kl_beta is 0"},
@@ -218,6 +218,15 @@ TEST(CampaignParserTest, RefusesWhatCannotWork) {
     EXPECT_NE(Error(kMinimal, {set, "train.importance.mode=off"}).find("samples from another"),
               std::string::npos)
         << set;
+  }
+  // What follows the moment can not be repeated.
+  const std::vector<std::string> fixed = {"deterministic=true", "train.token_budget=2048",
+                                          "local.threads=2"};
+  EXPECT_EQ(Error(kMinimal, fixed), "(accepted)");
+  for (const char* set : {"local.threads=0", "train.token_budget=0", "generate.deadline_s=5"}) {
+    std::vector<std::string> sets = fixed;
+    sets.push_back(set);
+    EXPECT_NE(Error(kMinimal, sets).find("with 'deterministic'"), std::string::npos) << set;
   }
 }
 

@@ -28,7 +28,8 @@ class Rules {
     RETURN_IF_ERROR(Loss());
     RETURN_IF_ERROR(Generate());
     RETURN_IF_ERROR(Reward());
-    return Places();
+    RETURN_IF_ERROR(Places());
+    return Deterministic();
   }
 
  private:
@@ -88,12 +89,31 @@ class Rules {
   }
 
   absl::Status NotYet() const {
-    if (c_.deterministic()) {
-      return Wrong("deterministic", "must be false: bit-exact replay is not in this version");
-    }
     if (c_.train().max_staleness() != 0) {
       return Wrong("train.max_staleness",
                    "must be 0: generating ahead of the updates is not in this version");
+    }
+    return absl::OkStatus();
+  }
+
+  // What a program chooses by looking at the machine is another thing the next time.
+  absl::Status Deterministic() const {
+    if (!c_.deterministic()) return absl::OkStatus();
+    if (c_.train().token_budget() == 0) {
+      return Wrong("train.token_budget",
+                   "is 0, which follows the memory that happens to be free, and how tokens are "
+                   "packed decides the last bits of a sum: with 'deterministic', name it, for "
+                   "example 2048");
+    }
+    if (!c_.has_cluster() && c_.local().threads() == 0) {
+      return Wrong("local.threads",
+                   "is 0, every core that happens to be there, and threads decide the last bits "
+                   "of a sum: with 'deterministic', name their number");
+    }
+    if (c_.generate().deadline_s() > 0) {
+      return Wrong("generate.deadline_s",
+                   "cuts where the machine's speed says; with 'deterministic', leave it out and "
+                   "use generate.max_new_tokens");
     }
     return absl::OkStatus();
   }

@@ -165,11 +165,30 @@ void CampaignState::On(const event::CallFailed& e) {
 
 void CampaignState::On(const event::Tick&) {}
 
+// Nothing is saved for it, which could take longer than an operator waits: the journal makes every
+// moment one to go on from.
 void CampaignState::On(const event::Stop&) {
-  Finish(absl::CancelledError(
-      absl::StrCat("stopped ", ledger_.position() == 0
-                                   ? "before the first update"
-                                   : "after " + PhaseStep(plan_->NameOf(ledger_.position())))));
+  const int64_t position = ledger_.position();
+  std::string text =
+      absl::StrCat("stopped ", position == 0 ? "before the first update"
+                                             : "after " + PhaseStep(plan_->NameOf(position)));
+  const int64_t saved =
+      ledger_.checkpoints().empty() ? 0 : plan_->PositionOf(ledger_.checkpoints().back().name);
+  if (position > saved) {
+    absl::StrAppend(&text, "; resuming repeats ", position - saved, " update(s) from the journal");
+  }
+  int rollouts = 0, verdicts = 0;
+  for (const GroupRecord& group : ledger_.groups()) {
+    for (const CandidateRecord& record : group.samples) {
+      rollouts += record.completion ? 1 : 0;
+      verdicts += record.verdict ? 1 : 0;
+    }
+  }
+  if (rollouts > 0) {
+    absl::StrAppend(&text, "; of step ", ledger_.step(), " it keeps ", rollouts, " rollout(s) and ",
+                    verdicts, " verdict(s)");
+  }
+  Finish(absl::CancelledError(text));
 }
 
 void CampaignState::CheckDeadlines() {

@@ -342,6 +342,23 @@ TEST_F(Driven, StopEndsEverythingAndSaysWhere) {
   EXPECT_TRUE(Send(event::Tick{}, 2).empty());
 }
 
+TEST_F(Driven, StopSaysWhatResumingWillDo) {
+  CampaignState state(&world_.plan(), 1);
+  v1::UpdateRequest request;
+  *request.mutable_name() = world_.plan().NameOf(1);
+  state.Restore(UpdateFact{request, {}, {}});
+  RolloutFact rollout;
+  rollout.step = 2;
+  state.Restore(rollout);
+  const std::vector<Action> actions = state.Handle(event::Stop{}, 0);
+  const auto* finish = Find<action::Finish>(actions);
+  ASSERT_NE(finish, nullptr);
+  EXPECT_EQ(finish->status.message(),
+            "stopped after step 1; resuming repeats 1 update(s) from the journal; of step 2 it "
+            "keeps 1 rollout(s) and 1 verdict(s)")
+      << "an answer without code needs no worker";
+}
+
 TEST_F(Driven, AFullDiskAtACheckpointIsNotTriedAgain) {
   World world({.seed = 1, .faults = 0, .steps = 1, .warmup = 1});
   CampaignState state(&world.plan(), 1);

@@ -353,7 +353,7 @@ absl::Status Journal::Append(const std::vector<Fact>& facts) {
   return absl::OkStatus();
 }
 
-absl::Status Journal::ForEach(const std::function<void(const Fact&)>& visit) const {
+absl::Status Journal::ForEach(const std::function<absl::Status(const Fact&)>& visit) const {
   std::vector<std::unique_ptr<Reader>> readers;
   readers.push_back(std::make_unique<PromptReader>(db_));
   readers.push_back(std::make_unique<RolloutReader>(db_));
@@ -372,7 +372,7 @@ absl::Status Journal::ForEach(const std::function<void(const Fact&)>& visit) con
     }
     if (first == nullptr) return absl::OkStatus();
     ASSIGN_OR_RETURN(const Fact fact, first->Get());
-    visit(fact);
+    RETURN_IF_ERROR(visit(fact));
     RETURN_IF_ERROR(first->Advance());
   }
 }

@@ -2,7 +2,10 @@
 //
 //   ASSIGN_OR_RETURN(auto journal, Journal::Open(paths.journal(), campaign_id));
 //   RETURN_IF_ERROR(journal->Append(facts));       // one transaction, on disk when it returns
-//   RETURN_IF_ERROR(journal->ForEach([&](const Fact& fact) { state.Restore(fact); }));
+//   RETURN_IF_ERROR(journal->ForEach([&](const Fact& fact) {
+//     state.Restore(fact);
+//     return absl::OkStatus();
+//   }));
 //
 // Schema (version 1; `proto` columns are serialized messages of proto/whetstone/v1, the plain
 // columns beside them are copies for people with an sqlite3 prompt; `seq` orders facts over all
@@ -55,7 +58,8 @@ class Journal {
 
   // All or nothing.
   absl::Status Append(const std::vector<Fact>& facts);
-  absl::Status ForEach(const std::function<void(const Fact&)>& visit) const;
+  // In order. An error of `visit` ends it and is returned.
+  absl::Status ForEach(const std::function<absl::Status(const Fact&)>& visit) const;
   // NOT_FOUND: no such update.
   absl::StatusOr<v1::UpdateRequest> FindUpdateRequest(const v1::UpdateName& name) const;
   // Only updates, without their requests: enough for metrics and reports.

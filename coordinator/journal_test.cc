@@ -30,7 +30,10 @@ class JournalTest : public testing::Test {
   }
   static std::vector<Fact> Read(const Journal& journal) {
     std::vector<Fact> facts;
-    const absl::Status status = journal.ForEach([&](const Fact& fact) { facts.push_back(fact); });
+    const absl::Status status = journal.ForEach([&](const Fact& fact) {
+      facts.push_back(fact);
+      return absl::OkStatus();
+    });
     EXPECT_TRUE(status.ok()) << status;
     return facts;
   }

@@ -13,8 +13,63 @@ namespace whetstone {
 
 Ledger::Ledger(const CampaignPlan* plan) : plan_(plan) { OpenStep(); }
 
+absl::Status Ledger::Check(const Fact& fact) const {
+  return std::visit([this](const auto& f) { return CheckOne(f); }, fact);
+}
+
 void Ledger::Apply(const Fact& fact) {
+  CHECK(Check(fact).ok());
   std::visit([this](const auto& f) { Set(f); }, fact);
+}
+
+absl::Status Ledger::CheckPlace(const char* what, int64_t step, int group, int sample) const {
+  if (step > 0 && step == this->step() && group >= 0 &&
+      static_cast<size_t>(group) < groups_.size() && sample >= 0 &&
+      static_cast<size_t>(sample) < groups_[static_cast<size_t>(group)].samples.size()) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(absl::StrCat(
+      "the journal holds a ", what, " of step ", step, ", problem ", group, ", sample ", sample,
+      " after ", position_, " of ", plan_->updates(), " updates, where it has no place"));
+}
+
+absl::Status Ledger::CheckOne(const PromptFact& fact) const {
+  return CheckPlace("prompt", fact.step, fact.prompt.problem(), 0);
+}
+
+absl::Status Ledger::CheckOne(const RolloutFact& fact) const {
+  const int group = fact.completion.problem(), sample = fact.completion.sample();
+  RETURN_IF_ERROR(CheckPlace("rollout", fact.step, group, sample));
+  if (!At(group, sample).completion) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("the journal holds a second rollout of step ", fact.step,
+                                          ", problem ", group, ", sample ", sample));
+}
+
+absl::Status Ledger::CheckOne(const VerdictFact& fact) const {
+  RETURN_IF_ERROR(CheckPlace("verdict", fact.step, fact.group, fact.sample));
+  const CandidateRecord& record = At(fact.group, fact.sample);
+  if (record.completion && !record.verdict) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      "the journal holds ", record.completion ? "a second verdict" : "a verdict without a rollout",
+      " of step ", fact.step, ", problem ", fact.group, ", sample ", fact.sample));
+}
+
+absl::Status Ledger::CheckOne(const LeaderFact& fact) const {
+  return CheckPlace("best program", fact.step, fact.group, fact.sample);
+}
+
+absl::Status Ledger::CheckOne(const UpdateFact& fact) const {
+  if (!done() && plan_->PositionOf(fact.request.name()) == position_ + 1) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("the journal holds an update of ",
+                                          PhaseStep(fact.request.name()), " after ", position_,
+                                          " of ", plan_->updates(), " updates"));
+}
+
+absl::Status Ledger::CheckOne(const CheckpointFact& fact) const {
+  if (position_ > 0 && plan_->PositionOf(fact.name) == position_) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("the journal holds a checkpoint of ",
+                                          PhaseStep(fact.name), " after ", position_, " of ",
+                                          plan_->updates(), " updates"));
 }
 
 int64_t Ledger::step() const {
@@ -31,40 +86,32 @@ void Ledger::OpenStep() {
   }
 }
 
-CandidateRecord& Ledger::At(int64_t step, int group, int sample) {
-  CHECK(step == this->step());
-  CHECK(group >= 0 && static_cast<size_t>(group) < groups_.size());
-  std::vector<CandidateRecord>& samples = groups_[static_cast<size_t>(group)].samples;
-  CHECK(sample >= 0 && static_cast<size_t>(sample) < samples.size());
-  return samples[static_cast<size_t>(sample)];
+const CandidateRecord& Ledger::At(int group, int sample) const {
+  return groups_[static_cast<size_t>(group)].samples[static_cast<size_t>(sample)];
+}
+
+CandidateRecord& Ledger::At(int group, int sample) {
+  return groups_[static_cast<size_t>(group)].samples[static_cast<size_t>(sample)];
 }
 
 void Ledger::Set(const PromptFact& fact) {
-  At(fact.step, fact.prompt.problem(), 0);
   groups_[static_cast<size_t>(fact.prompt.problem())].prompt = fact.prompt;
 }
 
 void Ledger::Set(const RolloutFact& fact) {
-  CandidateRecord& record = At(fact.step, fact.completion.problem(), fact.completion.sample());
-  CHECK(!record.completion);
+  CandidateRecord& record = At(fact.completion.problem(), fact.completion.sample());
   record.completion = fact.completion;
   record.source = ExtractCode(fact.completion.text(), plan_->campaign.generate().response_prefix());
 }
 
-void Ledger::Set(const VerdictFact& fact) {
-  CandidateRecord& record = At(fact.step, fact.group, fact.sample);
-  CHECK(record.completion && !record.verdict);
-  record.verdict = fact;
-}
+void Ledger::Set(const VerdictFact& fact) { At(fact.group, fact.sample).verdict = fact; }
 
 void Ledger::Set(const LeaderFact& fact) {
-  At(fact.step, fact.group, fact.sample);
   groups_[static_cast<size_t>(fact.group)].leader_checked = true;
   if (fact.accepted) leaders_[fact.problem_id] = fact;
 }
 
 void Ledger::Set(const UpdateFact& fact) {
-  CHECK(plan_->PositionOf(fact.request.name()) == position_ + 1);
   ++position_;
   const auto reward = fact.row.find("reward");
   if (reward != fact.row.end() && std::isfinite(reward->second)) {
@@ -206,6 +253,7 @@ v1::LoadCheckpointRequest BuildLoad(const CampaignPlan& plan, const std::string&
   *learner->mutable_lora()->mutable_targets() = train.lora().targets();
   request.mutable_chat()->set_thinking(plan.campaign.chat().thinking());
   request.mutable_chat()->set_date(plan.campaign.chat().date());
+  request.set_deterministic(plan.campaign.deterministic());
   return request;
 }
 
@@ -256,6 +304,7 @@ v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const Ledger& ledger
   v1::GenerateRequest request;
   request.set_seed(plan.campaign.seed());
   request.set_step(ledger.step());
+  request.set_deterministic(plan.campaign.deterministic());
   request.set_profile(plan.campaign.profile());
   v1::SamplingParams* sampling = request.mutable_sampling();
   sampling->set_max_new_tokens(generate.max_new_tokens());

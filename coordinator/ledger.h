@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "coordinator/campaign_plan.h"
 #include "coordinator/facts.h"
 
@@ -37,8 +38,11 @@ class Ledger {
   // `plan` is borrowed for the ledger's life.
   explicit Ledger(const CampaignPlan* plan);
 
-  // Facts of other steps than the one under way, a second verdict of a candidate or an update out
-  // of order are programmer errors (CHECK): the caller filters what comes from outside.
+  // Whether `fact` can come next: it is of the step under way and its first of that kind, the
+  // update is the next one, the checkpoint is of the last one. DATA_LOSS says what is wrong: for
+  // facts that come from a file.
+  absl::Status Check(const Fact& fact) const;
+  // A fact that Check refuses is a programmer's error: the caller filters what comes from outside.
   void Apply(const Fact& fact);
 
   // Updates done so far, both phases (see campaign_plan.h).
@@ -68,6 +72,14 @@ class Ledger {
   std::string Fingerprint() const;
 
  private:
+  absl::Status CheckOne(const PromptFact& fact) const;
+  absl::Status CheckOne(const RolloutFact& fact) const;
+  absl::Status CheckOne(const VerdictFact& fact) const;
+  absl::Status CheckOne(const LeaderFact& fact) const;
+  absl::Status CheckOne(const UpdateFact& fact) const;
+  absl::Status CheckOne(const CheckpointFact& fact) const;
+  absl::Status CheckOne(const CalibrationFact&) const { return absl::OkStatus(); }
+  absl::Status CheckPlace(const char* what, int64_t step, int group, int sample) const;
   void Set(const PromptFact& fact);
   void Set(const RolloutFact& fact);
   void Set(const VerdictFact& fact);
@@ -76,7 +88,8 @@ class Ledger {
   void Set(const CheckpointFact& fact);
   void Set(const CalibrationFact& fact);
   void OpenStep();
-  CandidateRecord& At(int64_t step, int group, int sample);
+  CandidateRecord& At(int group, int sample);
+  const CandidateRecord& At(int group, int sample) const;
 
   const CampaignPlan* const plan_;
   int64_t position_ = 0;

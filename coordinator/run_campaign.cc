@@ -32,8 +32,10 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
   std::vector<Fact> facts;
   Ledger before(&plan);
   RETURN_IF_ERROR(journal->ForEach([&](const Fact& fact) {
+    RETURN_IF_ERROR(before.Check(fact));
     before.Apply(fact);
     facts.push_back(fact);
+    return absl::OkStatus();
   }));
   RETURN_IF_ERROR(MakeDirectories(paths.logs()));
   RETURN_IF_ERROR(console->LogTo(paths.logs() + "/whet.log"));

@@ -54,11 +54,13 @@ absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths
   RunSummary summary;
   Ledger ledger(&plan);
   RETURN_IF_ERROR(journal.ForEach([&](const Fact& fact) {
+    RETURN_IF_ERROR(ledger.Check(fact));
     ledger.Apply(fact);
     if (const auto* update = std::get_if<UpdateFact>(&fact)) {
       const bool warm = update->request.name().phase() == v1::UpdateName::WARMUP;
       (warm ? summary.warmup_rows : summary.rows).push_back(update->row);
     }
+    return absl::OkStatus();
   }));
   summary.run_dir = paths.root();
   summary.name = plan.campaign.name();

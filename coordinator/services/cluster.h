@@ -80,6 +80,8 @@ struct ClusterOptions {
   std::chrono::seconds deadline{120};
   // False: only a worker (`whet measure`, `whet problem check`); trainer().target is empty.
   bool with_trainer = true;
+  // False: only the trainer (`whet replay`); workers() is empty.
+  bool with_workers = true;
   // Local services' binaries; empty: the folder this program lies in.
   std::string bin_dir;
 };

@@ -31,6 +31,10 @@ class LocalCluster final : public Cluster {
   LocalCluster(TempDir dir, ServiceListener listener)
       : dir_(std::move(dir)), listener_(std::move(listener)) {}
 
+  ~LocalCluster() override {
+    for (const auto& service : services_) service->BeginStop();
+  }
+
   void Add(bool is_trainer, std::vector<std::string> argv, const ClusterOptions& options) {
     LocalServiceOptions service;
     service.name = is_trainer ? "trainer" : "worker";
@@ -77,7 +81,7 @@ class LocalCluster final : public Cluster {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Cluster>> StartLocalCluster(const ClusterOptions& options) {
-  std::vector<std::string> trainer;
+  std::vector<std::string> trainer, worker;
   if (options.with_trainer) {
     const v1::LocalConfig& local = options.campaign.local();
     ASSIGN_OR_RETURN(const std::string binary, FindBinary(options.bin_dir, "whet-trainer"));
@@ -85,13 +89,16 @@ absl::StatusOr<std::unique_ptr<Cluster>> StartLocalCluster(const ClusterOptions&
     if (!local.dtype().empty()) trainer.insert(trainer.end(), {"--dtype", local.dtype()});
     if (!local.device().empty()) trainer.insert(trainer.end(), {"--device", local.device()});
   }
-  ASSIGN_OR_RETURN(const std::string worker, FindBinary(options.bin_dir, "whet-worker"));
+  if (options.with_workers) {
+    ASSIGN_OR_RETURN(const std::string binary, FindBinary(options.bin_dir, "whet-worker"));
+    worker = {binary, "serve"};
+  }
   RETURN_IF_ERROR(MakeDirectories(options.log_dir));
   ASSIGN_OR_RETURN(TempDir dir, TempDir::Make("whet"));
 
   auto cluster = std::make_unique<LocalCluster>(std::move(dir), options.on_event);
   if (options.with_trainer) cluster->Add(true, std::move(trainer), options);
-  cluster->Add(false, {worker, "serve"}, options);
+  if (options.with_workers) cluster->Add(false, std::move(worker), options);
   RETURN_IF_ERROR(cluster->WaitReady(options.cancelled));
   return std::unique_ptr<Cluster>(std::move(cluster));
 }

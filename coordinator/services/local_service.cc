@@ -23,12 +23,16 @@ LocalService::LocalService(LocalServiceOptions options) : options_(std::move(opt
 }
 
 LocalService::~LocalService() {
+  BeginStop();
+  thread_.join();
+}
+
+void LocalService::BeginStop() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
-  thread_.join();
 }
 
 absl::Status LocalService::WaitReady(const std::function<bool()>& cancelled) {

@@ -37,6 +37,8 @@ class LocalService {
   explicit LocalService(LocalServiceOptions options);
   // Stops it: SIGTERM, SIGKILL 5 s later.
   ~LocalService();
+  // Begins to stop it, without waiting: several services then stop side by side.
+  void BeginStop();
 
   // Until the service is healthy (OK), has failed (why), or `cancelled` returns true (CANCELLED).
   absl::Status WaitReady(const std::function<bool()>& cancelled);

@@ -30,7 +30,7 @@ class SshCluster final : public Cluster {
     for (const RemoteService& service : RemoteServices(cluster)) {
       const bool is_trainer = !has_trainer_;
       has_trainer_ = true;
-      if (is_trainer && !options.with_trainer) continue;
+      if (!(is_trainer ? options.with_trainer : options.with_workers)) continue;
       const std::string socket = absl::StrCat(dir_.path(), "/", opening.size(), ".sock");
       const Endpoint endpoint{service.name, absl::StrCat("unix:", socket)};
       if (is_trainer) {

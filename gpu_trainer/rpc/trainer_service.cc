@@ -167,6 +167,13 @@ absl::Status TrainerService::LoadNow(const v1::LoadCheckpointRequest& request) {
   ASSIGN_OR_RETURN(model->chat_options, ChatOptionsOf(request.chat()));
   model->chat = ChatFormat::Load(directory);
   if (!model->chat.ok() && !absl::IsNotFound(model->chat.status())) return model->chat.status();
+  if (request.deterministic() && model->chat.ok() && model->chat->can_tell_today() &&
+      model->chat_options.date.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the chat template of ", directory,
+        " tells the model today's date, and another day the prompts would differ: with "
+        "'deterministic', set chat.date, for example \"26 Jul 2024\""));
+  }
   const Policy& policy = *model->policy;
   if (model->tokenizer->size() > policy.config.vocab) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -271,6 +271,22 @@ TEST_F(TrainerServiceTest, ChatSettingsReachTheTemplate) {
   EXPECT_THAT(wrong.error_message(), HasSubstr("valid: auto, on, off"));
 }
 
+TEST_F(TrainerServiceTest, WhatIsToBeRepeatedMayNotDependOnTheDay) {
+  ASSERT_TRUE(WriteFileAtomically(Model() + "/chat_template.jinja",
+                                  "{{ date_string or strftime_now('%d %b %Y') }}|"
+                                  "{{ messages[0].content }}")
+                  .ok());
+  v1::LoadCheckpointRequest request;
+  request.set_path(Model());
+  request.set_deterministic(true);
+  v1::LoadCheckpointResponse response;
+  grpc::ClientContext today, fixed;
+  EXPECT_THAT(stub_->LoadCheckpoint(&today, request, &response).error_message(),
+              HasSubstr("set chat.date"));
+  request.mutable_chat()->set_date("26 Jul 2024");
+  EXPECT_TRUE(stub_->LoadCheckpoint(&fixed, request, &response).ok());
+}
+
 TEST_F(TrainerServiceTest, SamplingSettingsReachTheEngine) {
   ASSERT_TRUE(Load(Model()).ok());
   const Generated free = Generate(Prompt(2, 12));

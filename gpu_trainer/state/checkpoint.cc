@@ -1,6 +1,8 @@
 #include "gpu_trainer/state/checkpoint.h"
 
 #include <fcntl.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -8,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -19,6 +22,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
+#include "common/measured_metric.h"
 #include "common/status_macros.h"
 #include "gpu_trainer/model/compute_type.h"
 #include "gpu_trainer/model/safetensors.h"
@@ -174,6 +178,22 @@ json LearnerKind(const Policy& policy) {
           {"lora", lora}};
 }
 
+// Equal runs write equal checkpoints: without what was timed, and metrics in a fixed order.
+std::string RepeatableBytes(v1::UpdateResponse update) {
+  update.clear_bottleneck();
+  auto& metrics = *update.mutable_metrics();
+  for (auto it = metrics.begin(); it != metrics.end();) {
+    it = IsMeasured(it->first) ? metrics.erase(it) : std::next(it);
+  }
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  update.SerializeToCodedStream(&coded);
+  coded.Trim();
+  return bytes;
+}
+
 absl::Status SyncDirectory(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
@@ -234,7 +254,7 @@ absl::Status WriteAll(const Policy& policy, const std::string& temp, const Check
   RETURN_IF_ERROR(WriteFileAtomically(Join(temp, kState), state.dump() + "\n"));
   if (policy.last_update.has_value()) {
     RETURN_IF_ERROR(
-        WriteFileAtomically(Join(temp, kLastUpdate), policy.last_update->SerializeAsString()));
+        WriteFileAtomically(Join(temp, kLastUpdate), RepeatableBytes(*policy.last_update)));
   }
   RETURN_IF_ERROR(stage("manifest"));
   ASSIGN_OR_RETURN(*manifest, DigestDirectory(temp));

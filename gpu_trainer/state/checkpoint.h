@@ -9,7 +9,7 @@
 //                                           "loss_scale": {…} in fp16}
 //   DIR/resume/optimizer.safetensors        Learner::State: the masters or their lower bits,
 //                                           moments, adapters
-//   DIR/resume/last_update.pb               whetstone.v1.UpdateResponse
+//   DIR/resume/last_update.pb               whetstone.v1.UpdateResponse, without what was timed
 //   DIR/resume/manifest.json                {"format": 1, "files": {NAME: {"bytes", "sha256"}}}
 //
 // A policy that never learned has no optimizer.safetensors. All or nothing: everything is written

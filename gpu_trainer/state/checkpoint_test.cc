@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "gpu_trainer/grpo/reference.h"
 #include "gpu_trainer/model/compute_type.h"
@@ -199,6 +200,28 @@ TEST_F(CheckpointTest, EveryDamageIsRefusedByName) {
   damaged("resume/last_update.pb", flip);
   damaged("resume/manifest.json",
           [](const std::string& p) { fs::resize_file(p, fs::file_size(p) / 2); });
+}
+
+// What a replay of a run compares: the numbers, not the time they took.
+TEST_F(CheckpointTest, EqualPoliciesAreSavedEqualHoweverLongTheirUpdatesTook) {
+  std::string checksums[2];
+  for (const int i : {0, 1}) {
+    const std::unique_ptr<Policy> policy = Load("origin");
+    Step(*policy, 1);
+    auto& metrics = *policy->last_update->mutable_metrics();
+    metrics["perf/tokens_per_s"] = 100 + i;
+    metrics["profile/prefill_s"] = 0.5 * i;
+    policy->last_update->set_bottleneck(i == 0 ? "prefill" : "decoding");
+    // Map entries are written in one order, whatever the order they came in.
+    for (int m = 0; m < 20; ++m) metrics[absl::StrCat("m", i == 0 ? m : 19 - m)] = 1;
+    const auto saved = SaveCheckpoint(*policy, Path(absl::StrCat("saved-", i)));
+    ASSERT_TRUE(saved.ok()) << saved.status();
+    checksums[i] = saved->checksum;
+  }
+  EXPECT_EQ(checksums[0], checksums[1]);
+  const std::unique_ptr<Policy> loaded = Load("saved-1");
+  EXPECT_EQ(loaded->last_update->metrics().count("loss"), 1u);
+  EXPECT_EQ(loaded->last_update->metrics().count("perf/tokens_per_s"), 0u);
 }
 
 TEST_F(CheckpointTest, AnotherModelsStateIsRefused) {

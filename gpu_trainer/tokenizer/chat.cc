@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/status_macros.h"
@@ -88,6 +89,7 @@ absl::StatusOr<ChatFormat> ChatFormat::Load(const std::string& directory) {
   }
   ChatFormat chat;
   chat.format_ = std::make_shared<const Format>(Format{*std::move(program), SpecialTokens(config)});
+  chat.can_tell_today_ = absl::StrContains(source, "strftime_now");
 
   // What follows an answer is the end of turn; where nothing does, the eos token.
   const std::string answer =

@@ -52,10 +52,14 @@ class ChatFormat {
   // and ends a completion besides the config's eos ids.
   const std::string& end_of_turn() const { return end_of_turn_; }
 
+  // Whether a prompt can depend on the day it is rendered, unless ChatOptions::date is given.
+  bool can_tell_today() const { return can_tell_today_; }
+
  private:
   struct Format;
   std::shared_ptr<const Format> format_;
   std::string end_of_turn_;
+  bool can_tell_today_ = false;
 };
 
 }  // namespace whetstone

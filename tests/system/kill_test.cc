@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <string>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "tests/system/whet_fixture.h"
@@ -109,6 +110,29 @@ TEST_F(KillTest, InterruptEndsCleanlyAndResumeGoesOn) {
   EXPECT_THAT(stopped.out + stopped.err, HasSubstr("whet resume"));
   EXPECT_TRUE(ServicesOf("whet-trainer").empty());
   EXPECT_TRUE(ServicesOf("whet-worker").empty());
+  ResumeToTheEnd();
+}
+
+TEST_F(KillTest, InterruptedAtAnyMomentItStopsSoon) {
+  const auto stop = [](BackgroundProgram* run, int signals) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < signals; ++i) {
+      run->Signal(i == 0 ? SIGTERM : SIGINT);
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    EXPECT_EQ(run->Wait(seconds(30)).exit_code, 130) << run->out() << run->err();
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(signals == 1 ? 10 : 2));
+  };
+  // While services start; while something computes; and a second signal does not wait at all.
+  const auto starting = StartWhet({"run", WriteCampaign(kSteps), "--run-dir", RunDirectory()});
+  EXPECT_TRUE(Eventually([&] { return !ServicesOf("whet-trainer").empty(); }));
+  stop(starting.get(), 1);
+  const auto run = RunUntil(1);
+  stop(run.get(), 1);
+  EXPECT_THAT(run->err(), HasSubstr("stopped after step"));
+  const auto resumed = StartWhet({"resume", RunDirectory()});
+  EXPECT_TRUE(Eventually([&] { return Metrics().size() >= 3 || resumed->Ended(); }));
+  stop(resumed.get(), 2);
   ResumeToTheEnd();
 }
 

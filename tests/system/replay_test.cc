@@ -1,0 +1,197 @@
+// A deterministic run proves itself: killed again and again and resumed, it is what an undisturbed
+// replay of its journal gives, bit for bit; and a journal that was tampered with is not.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tests/system/whet_fixture.h"
+#include "whetstone/v1/trainer.pb.h"
+
+namespace whetstone {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr int kWarmup = 3;
+constexpr int kSteps = 6;
+
+class ReplayTest : public WhetTest {
+ protected:
+  // Warm-up, then steps whose rewards differ: completions end early or late, and length costs.
+  std::unique_ptr<BackgroundProgram> StartRun(const std::string& dtype) {
+    const std::string campaign = WriteCampaign(
+        kSteps, absl::StrCat("deterministic: true\n"
+                             "local: {threads: 2, dtype: ",
+                             dtype,
+                             ", device: cpu}\n"
+                             "reward: {overlong_buffer: 24}\n"
+                             "warmup: {examples: ",
+                             WHETSTONE_SOURCE_DIR,
+                             "/prompts/warmup.jsonl, epochs: 0.02, batch_size: 4, lr: 1.0e-3}\n"));
+    return StartWhet({"run", campaign, "--run-dir", RunDirectory(), "--set",
+                      "train.token_budget=300", "--set", "generate.stop=[e, t]"});
+  }
+
+  // Once `rows` updates are done, and a moment later.
+  static void WaitUntil(const std::function<size_t()>& rows, const BackgroundProgram& run,
+                        size_t wanted, int later_ms) {
+    ASSERT_TRUE(Eventually([&] { return rows() >= wanted || run.Ended(); }));
+    ASSERT_FALSE(run.Ended()) << run.out() << run.err();
+    std::this_thread::sleep_for(milliseconds(later_ms));
+  }
+  void WaitUntil(const BackgroundProgram& run, size_t wanted, int later_ms) const {
+    WaitUntil([this] { return Metrics().size(); }, run, wanted, later_ms);
+  }
+
+  void KillAll(const std::string& service) const {
+    for (const pid_t pid : ServicesOf(service)) kill(pid, SIGKILL);
+  }
+
+  // Whatever the moment of a kill: warm-up, generation, measuring, update, checkpoint.
+  void RunKilledAgainAndAgain(const std::string& dtype) {
+    auto run = StartRun(dtype);
+    WaitUntil(*run, 1, 40);
+    run->Signal(SIGKILL);
+    run->Wait(std::chrono::seconds(5));
+
+    run = StartWhet({"resume", RunDirectory()});
+    WaitUntil(*run, kWarmup + 1, 90);
+    KillAll("whet-trainer");
+    WaitUntil(*run, kWarmup + 2, 20);
+    KillAll("whet-worker");
+    WaitUntil([this] { return Rollouts().size(); }, *run, 4 * 2 + 2, 0);
+    run->Signal(SIGKILL);
+    run->Wait(std::chrono::seconds(5));
+
+    run = StartWhet({"resume", RunDirectory()});
+    WaitUntil(*run, kWarmup + 4, 150);
+    run->Signal(SIGKILL);
+    run->Wait(std::chrono::seconds(5));
+
+    const WhetResult end = Whet({"resume", RunDirectory()});
+    ASSERT_EQ(end.exit_code, 0) << end.out << end.err;
+    ASSERT_EQ(Rollouts().size(), 4u * kSteps);
+    ASSERT_EQ(Metrics().size(), static_cast<size_t>(kWarmup + kSteps));
+    // Or there would be nothing to prove.
+    double moved = 0;
+    for (const nlohmann::json& row : Metrics()) {
+      if (row["phase"] == "grpo") moved += row["grad_norm"].get<double>();
+    }
+    ASSERT_GT(moved, 0);
+  }
+
+  WhetResult Replay(const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words = {"replay", RunDirectory()};
+    words.insert(words.end(), more.begin(), more.end());
+    return Whet(words);
+  }
+
+  // Files and their sizes, but for what reading a database in WAL mode leaves beside it.
+  std::string Listing() const {
+    std::map<std::string, uintmax_t> files;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(RunDirectory())) {
+      const std::string path = entry.path().string();
+      if (absl::EndsWith(path, "-shm") || absl::EndsWith(path, "-wal")) continue;
+      files[path] = entry.is_regular_file() ? entry.file_size() : 0;
+    }
+    std::string text;
+    for (const auto& [path, size] : files) absl::StrAppend(&text, path, " ", size, "\n");
+    return text;
+  }
+
+  void ExpectDifference(const std::vector<std::string>& more,
+                        const testing::Matcher<std::string>& how) {
+    const WhetResult result = Replay(more);
+    EXPECT_EQ(result.exit_code, 3) << result.out << result.err;
+    EXPECT_THAT(result.err, AllOf(HasSubstr("journal"), how));
+  }
+};
+
+TEST_F(ReplayTest, ARunKilledAgainAndAgainIsItsOwnReplay) {
+  RunKilledAgainAndAgain("bf16");
+  const std::string before = Listing();
+  const WhetResult result = Replay({"--keep", Path("again"), "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_EQ(result.json()["updates"], kWarmup + kSteps);
+  EXPECT_EQ(result.json()["rollouts"], 4 * kSteps);
+  EXPECT_EQ(result.json()["checkpoints"], 1 + kSteps / 2);
+  EXPECT_THAT(result.err, HasSubstr("bit for bit equal"));
+  EXPECT_EQ(Listing(), before) << "a replay only reads";
+  for (const char* file : {"model.safetensors", "resume/optimizer.safetensors"}) {
+    const std::string name = absl::StrCat("/step-", kSteps, "/", file);
+    EXPECT_EQ(*ReadFile(RunDirectory() + "/checkpoints" + name), *ReadFile(Path("again") + name))
+        << file;
+  }
+
+  // Each alteration of the journal is found where it is, and the steps before it are not blamed.
+  const auto altered = [this](const std::string& sql, const std::string& undo,
+                              const std::vector<std::string>& more,
+                              const testing::Matcher<std::string>& how) {
+    Journal(sql);
+    ExpectDifference(more, how);
+    Journal(undo);
+  };
+  altered("UPDATE verdicts SET reward = reward + 0.001 WHERE step = 3 AND sample = 1",
+          "UPDATE verdicts SET reward = reward - 0.001 WHERE step = 3 AND sample = 1",
+          {"--to", "3"},
+          AllOf(HasSubstr("step 3: the update that follows from its rollouts and verdicts"),
+                HasSubstr("grpo.groups[0].rollouts[1].reward")));
+  altered("UPDATE checkpoints SET checksum = 'x' || checksum WHERE phase = 2 AND step = 2",
+          "UPDATE checkpoints SET checksum = substr(checksum, 2) WHERE phase = 2 AND step = 2",
+          {"--to", "2"}, HasSubstr("step 2: checkpoint"));
+  const std::string rollout = "step = 2 AND grp = 0 AND sample = 3";
+  v1::Completion completion;
+  ASSERT_TRUE(completion.ParseFromString(absl::HexStringToBytes(
+      Journal("SELECT hex(proto) FROM rollouts WHERE " + rollout).begin()->first)));
+  completion.set_ids(0, completion.ids(0) + 1);
+  Journal(absl::StrCat("UPDATE rollouts SET proto = x'",
+                       absl::BytesToHexString(completion.SerializeAsString()), "' WHERE ",
+                       rollout));
+  ExpectDifference(
+      {},
+      AllOf(HasSubstr("step 2, problem 0 (multiply), sample 3"),
+            HasSubstr(absl::StrCat("ids[0]: ", completion.ids(0), " -> ", completion.ids(0) - 1))));
+}
+
+TEST_F(ReplayTest, InSinglePrecisionAsWell) {
+  RunKilledAgainAndAgain("fp32");
+  const WhetResult result = Replay();
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr("bit for bit equal"));
+}
+
+TEST_F(ReplayTest, AStepThatWasCutOffIsReplayedAsFarAsItWent) {
+  const auto run = StartRun("bf16");
+  WaitUntil(*run, kWarmup + 1, 0);
+  WaitUntil([this] { return Rollouts().size(); }, *run, 4 + 1, 0);
+  // A run that is alive is left alone.
+  const WhetResult alive = Replay();
+  EXPECT_EQ(alive.exit_code, 2);
+  EXPECT_THAT(alive.err, HasSubstr(absl::StrCat("in use by process ", run->pid())));
+  run->Signal(SIGKILL);
+  run->Wait(std::chrono::seconds(5));
+  const WhetResult result = Replay({"--json"});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_EQ(result.json()["rollouts"], Rollouts().size());
+}
+
+TEST_F(ReplayTest, WhatCanNotBeReplayedIsRefused) {
+  const WhetResult run = Whet({"run", WriteCampaign(1), "--run-dir", RunDirectory()});
+  ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
+  const WhetResult result = Replay();
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("without 'deterministic: true'"));
+}
+
+}  // namespace
+}  // namespace whetstone
