@@ -11,11 +11,9 @@
 #include "absl/strings/str_format.h"
 #include "common/file.h"
 #include "common/status_macros.h"
-#include "coordinator/campaign_parser.h"
-#include "coordinator/campaign_setup.h"
 #include "coordinator/commands.h"
 #include "coordinator/console.h"
-#include "coordinator/journal.h"
+#include "coordinator/open_run.h"
 #include "coordinator/replay.h"
 #include "coordinator/run_dir.h"
 #include "coordinator/services/cluster.h"
@@ -83,17 +81,14 @@ absl::StatusOr<int64_t> UpdatesMax(const CampaignPlan& plan, const Journal& jour
 absl::StatusOr<ReplayCounts> ReplayRun(const Options& options, StopSignals* signals,
                                        Console* console) {
   ASSIGN_OR_RETURN(const RunPaths paths, RunDir::Find(options.root));
-  ASSIGN_OR_RETURN(const v1::Campaign campaign, LoadCampaign(paths.campaign(), {}));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Journal> journal,
-                   Journal::Open(paths.journal(), /*read_only=*/true));
-  ASSIGN_OR_RETURN(const CampaignPlan plan,
-                   BuildPlan(campaign, journal->campaign_id(), CheckpointDir(campaign, paths)));
+  ASSIGN_OR_RETURN(const OpenedRun run, OpenRun(paths, /*read_only=*/true));
+  const CampaignPlan& plan = run.plan;
   RETURN_IF_ERROR(CheckRun(plan, paths, options));
-  ASSIGN_OR_RETURN(const int64_t updates_max, UpdatesMax(plan, *journal, options.to));
+  ASSIGN_OR_RETURN(const int64_t updates_max, UpdatesMax(plan, *run.journal, options.to));
 
   ASSIGN_OR_RETURN(const TempDir temp, TempDir::Make("whet-replay"));
   ClusterOptions services;
-  services.campaign = campaign;
+  services.campaign = plan.campaign;
   services.log_dir = temp.path() + "/logs";
   services.on_event = [console](const ServiceEvent& event) { console->Status(event.detail); };
   services.cancelled = [signals] { return signals->stopped(); };
@@ -111,15 +106,16 @@ absl::StatusOr<ReplayCounts> ReplayRun(const Options& options, StopSignals* sign
   seams.checkpoint_dir = temp.path();
   if (seams.keep_checkpoints) {
     // Of this machine's working directory, or of the trainer's machine.
-    seams.checkpoint_dir =
-        campaign.has_cluster() ? options.keep : std::filesystem::absolute(options.keep).string();
+    seams.checkpoint_dir = plan.campaign.has_cluster()
+                               ? options.keep
+                               : std::filesystem::absolute(options.keep).string();
   }
   seams.on_step = [console](const std::string& line) { console->Line(line); };
   seams.on_status = [console](const std::string& line) { console->Status(line); };
   Replay replay(&plan, updates_max, std::move(seams));
   absl::Status status = replay.Begin();
   if (status.ok()) {
-    status = journal->ForEach([&](const Fact& fact) { return replay.Take(fact); });
+    status = run.journal->ForEach([&](const Fact& fact) { return replay.Take(fact); });
   }
   if (status.ok()) status = replay.End();
   if (signals->stopped()) {

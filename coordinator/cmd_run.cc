@@ -11,6 +11,7 @@
 #include "coordinator/commands.h"
 #include "coordinator/console.h"
 #include "coordinator/journal.h"
+#include "coordinator/open_run.h"
 #include "coordinator/run_campaign.h"
 #include "coordinator/run_dir.h"
 #include "coordinator/run_summary.h"
@@ -149,14 +150,9 @@ int Resume(const std::string& root, bool json) {
       RunDir::Open(root, kOrphanPatience, [&](const std::string& what) { console.Line(what); });
   if (!run_dir.ok()) return console.Fail(run_dir.status());
   const RunPaths& paths = run_dir->paths();
-  absl::StatusOr<v1::Campaign> campaign = LoadCampaign(paths.campaign(), {});
-  if (!campaign.ok()) return console.Fail(campaign.status());
-  absl::StatusOr<std::unique_ptr<Journal>> journal = Journal::Open(paths.journal());
-  if (!journal.ok()) return console.Fail(journal.status());
-  absl::StatusOr<CampaignPlan> plan =
-      BuildPlan(*campaign, (*journal)->campaign_id(), CheckpointDir(*campaign, paths));
-  if (!plan.ok()) return console.Fail(plan.status());
-  return Conclude(*plan, paths, journal->get(), signals, &console);
+  absl::StatusOr<OpenedRun> run = OpenRun(paths, /*read_only=*/false);
+  if (!run.ok()) return console.Fail(run.status());
+  return Conclude(run->plan, paths, run->journal.get(), signals, &console);
 }
 
 }  // namespace

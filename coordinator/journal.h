@@ -7,18 +7,7 @@
 //     return absl::OkStatus();
 //   }));
 //
-// Schema (version 1; `proto` columns are serialized messages of proto/whetstone/v1, the plain
-// columns beside them are copies for people with an sqlite3 prompt; `seq` orders facts over all
-// tables):
-//
-//   meta(key, value)                                    schema_version, campaign_id
-//   prompts(seq, step, grp, proto)                      PromptTokens
-//   rollouts(seq, step, grp, sample, tokens, text, proto)   Completion
-//   verdicts(seq, step, grp, sample, outcome, reward, dropped, speedup, detail, proto)   Verdict
-//   leaders(seq, step, grp, sample, problem, accepted, speedup, source, proto)   Verdict
-//   updates(seq, phase, step, applied, row, request, response)   JSON, UpdateRequest,
-//   UpdateResponse checkpoints(seq, phase, step, path, checksum, bytes) calibrations(seq, host_id,
-//   problem_hash, expert_speedup, noise_band, proto)   Calibration
+// docs/formats/journal.md explains every table, for people with an sqlite3 prompt.
 //
 // Write-ahead log with synchronous=FULL: a commit costs an fsync (milliseconds, a few dozen times a
 // step), and what the trainer is asked to do is never built on a fact that a power cut could take
@@ -46,8 +35,9 @@ class Journal {
   // A new journal; ALREADY_EXISTS if there is one.
   static absl::StatusOr<std::unique_ptr<Journal>> Create(const std::string& path,
                                                          const std::string& campaign_id);
-  // An existing one. DATA_LOSS: not a journal, or a damaged one. FAILED_PRECONDITION: written by
-  // another version.
+  // An existing one. To write, it is checked page by page and brought to this version's schema;
+  // read-only it is taken as it is. DATA_LOSS: not a journal, or a damaged one.
+  // FAILED_PRECONDITION: written by a newer version.
   static absl::StatusOr<std::unique_ptr<Journal>> Open(const std::string& path,
                                                        bool read_only = false);
   ~Journal();
@@ -58,7 +48,7 @@ class Journal {
 
   // All or nothing.
   absl::Status Append(const std::vector<Fact>& facts);
-  // In order. An error of `visit` ends it and is returned.
+  // In order. An error of `visit` ends it and is returned. DATA_LOSS: a fact is missing or damaged.
   absl::Status ForEach(const std::function<absl::Status(const Fact&)>& visit) const;
   // NOT_FOUND: no such update.
   absl::StatusOr<v1::UpdateRequest> FindUpdateRequest(const v1::UpdateName& name) const;
@@ -77,6 +67,10 @@ class Journal {
  private:
   explicit Journal(std::string path) : path_(std::move(path)) {}
   absl::Status OpenDatabase(int flags);
+  // That it is a journal, its schema's version, and whose it is.
+  absl::StatusOr<int64_t> Identify();
+  absl::Status CheckPages();
+  absl::Status Migrate(int64_t version);
   absl::Status Execute(const char* sql);
   absl::Status Error(int code, absl::string_view what) const;
   absl::Status AppendOne(const Fact& fact);

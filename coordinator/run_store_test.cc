@@ -14,7 +14,10 @@
 #include "absl/strings/str_split.h"
 #include "common/file.h"
 #include "coordinator/best.h"
+#include "coordinator/campaign_parser.h"
+#include "coordinator/campaign_setup.h"
 #include "coordinator/metrics.h"
+#include "coordinator/open_run.h"
 #include "coordinator/prompt/prompt_file.h"
 #include "coordinator/report.h"
 #include "coordinator/run_dir.h"
@@ -124,6 +127,22 @@ TEST_F(RunDirTest, WaitsForAKilledPredecessorsServices) {
 }
 
 // ---- metrics ------------------------------------------------------------------------------------
+
+TEST(OpenRunTest, JournalAndCampaignBelongTogether) {
+  const TempDir folder = *TempDir::Make("run");
+  const RunPaths paths(folder.path());
+  v1::Campaign campaign = *ParseCampaign(
+      "name: mine\nmodel: /none\nproblems: [" WHETSTONE_SOURCE_DIR "/prompts/matmul_f32.md]\n",
+      "test", "/", {});
+  ASSERT_TRUE(FreezeCampaign(campaign, paths).ok());
+  ASSERT_TRUE(Journal::Create(paths.journal(), "mine-01234567").ok());
+  const auto run = OpenRun(paths, /*read_only=*/false);
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(run->plan.campaign_id, "mine-01234567");
+  campaign.set_name("yours");
+  ASSERT_TRUE(FreezeCampaign(campaign, paths).ok());
+  EXPECT_EQ(OpenRun(paths, /*read_only=*/true).status().code(), absl::StatusCode::kDataLoss);
+}
 
 TEST(MetricsTest, FilesAreRebuiltFromTheJournal) {
   const TempDir folder = *TempDir::Make("metrics");

@@ -9,9 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/status_macros.h"
-#include "coordinator/campaign_parser.h"
-#include "coordinator/campaign_setup.h"
 #include "coordinator/ledger.h"
+#include "coordinator/open_run.h"
 
 namespace whetstone {
 namespace {
@@ -90,12 +89,9 @@ absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths
 }
 
 absl::StatusOr<RunSummary> SummarizeRun(const RunPaths& paths, CampaignPlan* plan) {
-  ASSIGN_OR_RETURN(v1::Campaign campaign, LoadCampaign(paths.campaign(), {}));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Journal> journal,
-                   Journal::Open(paths.journal(), /*read_only=*/true));
-  ASSIGN_OR_RETURN(*plan,
-                   BuildPlan(campaign, journal->campaign_id(), CheckpointDir(campaign, paths)));
-  return SummarizeRun(*plan, paths, *journal);
+  ASSIGN_OR_RETURN(OpenedRun run, OpenRun(paths, /*read_only=*/true));
+  *plan = std::move(run.plan);
+  return SummarizeRun(*plan, paths, *run.journal);
 }
 
 std::string SummaryText(const RunSummary& s) {

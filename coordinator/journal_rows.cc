@@ -1,0 +1,243 @@
+#include "coordinator/journal_rows.h"
+
+#include <nlohmann/json.hpp>
+
+namespace whetstone {
+
+const char kJournalSchema[] = R"sql(
+CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE prompts(seq INTEGER PRIMARY KEY, step INTEGER, grp INTEGER, proto BLOB);
+CREATE TABLE rollouts(seq INTEGER PRIMARY KEY, step INTEGER, grp INTEGER, sample INTEGER,
+                      tokens INTEGER, text TEXT, proto BLOB, UNIQUE(step, grp, sample));
+CREATE TABLE verdicts(seq INTEGER PRIMARY KEY, step INTEGER, grp INTEGER, sample INTEGER,
+                      outcome TEXT, reward REAL, dropped INTEGER, speedup REAL, detail TEXT,
+                      proto BLOB, UNIQUE(step, grp, sample));
+CREATE TABLE leaders(seq INTEGER PRIMARY KEY, step INTEGER, grp INTEGER, sample INTEGER,
+                     problem TEXT, accepted INTEGER, speedup REAL, source TEXT, proto BLOB);
+CREATE TABLE updates(seq INTEGER PRIMARY KEY, phase INTEGER, step INTEGER, applied INTEGER,
+                     row TEXT, request BLOB, response BLOB, UNIQUE(phase, step));
+CREATE TABLE checkpoints(seq INTEGER PRIMARY KEY, phase INTEGER, step INTEGER, path TEXT,
+                         checksum TEXT, bytes INTEGER);
+CREATE TABLE calibrations(seq INTEGER PRIMARY KEY, host_id TEXT, problem_hash TEXT,
+                          expert_speedup REAL, noise_band REAL, proto BLOB);
+)sql";
+
+absl::StatusOr<std::map<std::string, double>> ParseMetricsRow(const std::string& text) {
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return absl::DataLossError("journal: a damaged row of metrics");
+  std::map<std::string, double> row;
+  for (const auto& [key, value] : json.items()) {
+    if (value.is_number()) row[key] = value.get<double>();
+  }
+  return row;
+}
+
+namespace {
+
+class PromptReader final : public RowReader {
+ public:
+  explicit PromptReader(sqlite3* db)
+      : RowReader(db, "SELECT seq, step, proto FROM prompts ORDER BY 1") {}
+  absl::StatusOr<Fact> Get() const override {
+    PromptFact fact{statement_.Int(1), {}};
+    RETURN_IF_ERROR(statement_.Parse(2, &fact.prompt));
+    return fact;
+  }
+};
+
+class RolloutReader final : public RowReader {
+ public:
+  explicit RolloutReader(sqlite3* db)
+      : RowReader(db, "SELECT seq, step, proto FROM rollouts ORDER BY 1") {}
+  absl::StatusOr<Fact> Get() const override {
+    RolloutFact fact{statement_.Int(1), {}};
+    RETURN_IF_ERROR(statement_.Parse(2, &fact.completion));
+    return fact;
+  }
+};
+
+class VerdictReader final : public RowReader {
+ public:
+  explicit VerdictReader(sqlite3* db)
+      : RowReader(
+            db, "SELECT seq, step, grp, sample, reward, dropped, proto FROM verdicts ORDER BY 1") {}
+  absl::StatusOr<Fact> Get() const override {
+    VerdictFact fact;
+    fact.step = statement_.Int(1);
+    fact.group = static_cast<int>(statement_.Int(2));
+    fact.sample = static_cast<int>(statement_.Int(3));
+    fact.reward = statement_.Double(4);
+    fact.dropped = statement_.Int(5) != 0;
+    RETURN_IF_ERROR(statement_.Parse(6, &fact.verdict));
+    return fact;
+  }
+};
+
+class LeaderReader final : public RowReader {
+ public:
+  explicit LeaderReader(sqlite3* db)
+      : RowReader(db,
+                  "SELECT seq, step, grp, sample, problem, accepted, source, proto FROM leaders "
+                  "ORDER BY 1") {}
+  absl::StatusOr<Fact> Get() const override {
+    LeaderFact fact;
+    fact.step = statement_.Int(1);
+    fact.group = static_cast<int>(statement_.Int(2));
+    fact.sample = static_cast<int>(statement_.Int(3));
+    fact.problem_id = statement_.Bytes(4);
+    fact.accepted = statement_.Int(5) != 0;
+    fact.source = statement_.Bytes(6);
+    RETURN_IF_ERROR(statement_.Parse(7, &fact.verdict));
+    return fact;
+  }
+};
+
+class UpdateReader final : public RowReader {
+ public:
+  explicit UpdateReader(sqlite3* db)
+      : RowReader(db, "SELECT seq, row, request, response FROM updates ORDER BY 1") {}
+  absl::StatusOr<Fact> Get() const override {
+    UpdateFact fact;
+    ASSIGN_OR_RETURN(fact.row, ParseMetricsRow(statement_.Bytes(1)));
+    RETURN_IF_ERROR(statement_.Parse(2, &fact.request));
+    RETURN_IF_ERROR(statement_.Parse(3, &fact.response));
+    return fact;
+  }
+};
+
+class CheckpointReader final : public RowReader {
+ public:
+  explicit CheckpointReader(sqlite3* db)
+      : RowReader(db,
+                  "SELECT seq, phase, step, path, checksum, bytes FROM checkpoints ORDER BY 1") {}
+  absl::StatusOr<Fact> Get() const override {
+    CheckpointFact fact;
+    fact.name.set_phase(static_cast<v1::UpdateName::Phase>(statement_.Int(1)));
+    fact.name.set_step(statement_.Int(2));
+    fact.path = statement_.Bytes(3);
+    fact.checksum = statement_.Bytes(4);
+    fact.bytes = statement_.Int(5);
+    return fact;
+  }
+};
+
+class CalibrationReader final : public RowReader {
+ public:
+  explicit CalibrationReader(sqlite3* db)
+      : RowReader(db, "SELECT seq, host_id, problem_hash, proto FROM calibrations ORDER BY 1") {}
+  absl::StatusOr<Fact> Get() const override {
+    CalibrationFact fact{statement_.Bytes(1), statement_.Bytes(2), {}};
+    RETURN_IF_ERROR(statement_.Parse(3, &fact.calibration));
+    return fact;
+  }
+};
+
+// One INSERT per kind of fact.
+class Writer {
+ public:
+  Writer(sqlite3* db, int64_t seq) : db_(db), seq_(seq) {}
+
+  absl::Status operator()(const PromptFact& f) const {
+    return Statement(db_, "INSERT INTO prompts VALUES (?, ?, ?, ?)")
+        .Bind(seq_)
+        .Bind(f.step)
+        .Bind(int64_t{f.prompt.problem()})
+        .Proto(f.prompt)
+        .Run();
+  }
+  absl::Status operator()(const RolloutFact& f) const {
+    return Statement(db_, "INSERT INTO rollouts VALUES (?, ?, ?, ?, ?, ?, ?)")
+        .Bind(seq_)
+        .Bind(f.step)
+        .Bind(int64_t{f.completion.problem()})
+        .Bind(int64_t{f.completion.sample()})
+        .Bind(int64_t{f.completion.ids_size()})
+        .Text(f.completion.text())
+        .Proto(f.completion)
+        .Run();
+  }
+  absl::Status operator()(const VerdictFact& f) const {
+    return Statement(db_, "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+        .Bind(seq_)
+        .Bind(f.step)
+        .Bind(int64_t{f.group})
+        .Bind(int64_t{f.sample})
+        .Text(v1::Outcome_Name(f.verdict.outcome()))
+        .Bind(f.reward)
+        .Bind(int64_t{f.dropped})
+        .Bind(f.verdict.speedup())
+        .Text(f.verdict.detail())
+        .Proto(f.verdict)
+        .Run();
+  }
+  absl::Status operator()(const LeaderFact& f) const {
+    return Statement(db_, "INSERT INTO leaders VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
+        .Bind(seq_)
+        .Bind(f.step)
+        .Bind(int64_t{f.group})
+        .Bind(int64_t{f.sample})
+        .Text(f.problem_id)
+        .Bind(int64_t{f.accepted})
+        .Bind(f.verdict.speedup())
+        .Text(f.source)
+        .Proto(f.verdict)
+        .Run();
+  }
+  absl::Status operator()(const UpdateFact& f) const {
+    nlohmann::json row = nlohmann::json::object();
+    for (const auto& [key, value] : f.row) row[key] = value;
+    return Statement(db_, "INSERT INTO updates VALUES (?, ?, ?, ?, ?, ?, ?)")
+        .Bind(seq_)
+        .Bind(int64_t{f.request.name().phase()})
+        .Bind(int64_t{f.request.name().step()})
+        .Bind(int64_t{f.response.applied()})
+        .Text(row.dump())
+        .Proto(f.request)
+        .Proto(f.response)
+        .Run();
+  }
+  absl::Status operator()(const CheckpointFact& f) const {
+    return Statement(db_, "INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?, ?)")
+        .Bind(seq_)
+        .Bind(int64_t{f.name.phase()})
+        .Bind(int64_t{f.name.step()})
+        .Text(f.path)
+        .Text(f.checksum)
+        .Bind(f.bytes)
+        .Run();
+  }
+  absl::Status operator()(const CalibrationFact& f) const {
+    return Statement(db_, "INSERT INTO calibrations VALUES (?, ?, ?, ?, ?, ?)")
+        .Bind(seq_)
+        .Text(f.host_id)
+        .Text(f.problem_hash)
+        .Bind(f.calibration.expert().speedup())
+        .Bind(f.calibration.noise_band())
+        .Proto(f.calibration)
+        .Run();
+  }
+
+ private:
+  sqlite3* const db_;
+  const int64_t seq_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<RowReader>> MakeRowReaders(sqlite3* db) {
+  std::vector<std::unique_ptr<RowReader>> readers;
+  readers.push_back(std::make_unique<PromptReader>(db));
+  readers.push_back(std::make_unique<RolloutReader>(db));
+  readers.push_back(std::make_unique<VerdictReader>(db));
+  readers.push_back(std::make_unique<LeaderReader>(db));
+  readers.push_back(std::make_unique<UpdateReader>(db));
+  readers.push_back(std::make_unique<CheckpointReader>(db));
+  readers.push_back(std::make_unique<CalibrationReader>(db));
+  return readers;
+}
+
+absl::Status WriteRow(sqlite3* db, int64_t seq, const Fact& fact) {
+  return std::visit(Writer(db, seq), fact);
+}
+
+}  // namespace whetstone

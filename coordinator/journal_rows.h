@@ -1,0 +1,55 @@
+// How a fact is a row of the journal's tables: the schema, and reading and writing by it.
+//
+//   RETURN_IF_ERROR(WriteRow(db, seq, fact));
+//   for (auto& reader : MakeRowReaders(db)) …;     // each table's rows in order of seq
+#ifndef WHETSTONE_COORDINATOR_JOURNAL_ROWS_H_
+#define WHETSTONE_COORDINATOR_JOURNAL_ROWS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/status_macros.h"
+#include "coordinator/facts.h"
+#include "coordinator/sqlite_statement.h"
+
+namespace whetstone {
+
+// Makes the tables of an empty database. Every one and its columns: docs/formats/journal.md.
+extern const char kJournalSchema[];
+
+// Reads one table's facts, in order of seq.
+class RowReader {
+ public:
+  RowReader(sqlite3* db, const char* sql) : statement_(db, sql) {}
+  virtual ~RowReader() = default;
+  // To the next row; before the first Get, too.
+  absl::Status Advance() {
+    ASSIGN_OR_RETURN(more_, statement_.Step());
+    return absl::OkStatus();
+  }
+  bool more() const { return more_; }
+  // Of the row it is at.
+  int64_t seq() const { return statement_.Int(0); }
+  virtual absl::StatusOr<Fact> Get() const = 0;
+
+ protected:
+  Statement statement_;
+  bool more_ = false;
+};
+
+// One for each kind of fact. The database is borrowed.
+std::vector<std::unique_ptr<RowReader>> MakeRowReaders(sqlite3* db);
+
+absl::Status WriteRow(sqlite3* db, int64_t seq, const Fact& fact);
+
+// The column updates.row.
+absl::StatusOr<std::map<std::string, double>> ParseMetricsRow(const std::string& json);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_JOURNAL_ROWS_H_
