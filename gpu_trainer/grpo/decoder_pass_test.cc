@@ -63,6 +63,7 @@ Outcome RunPass(const ModelConfig& config, const Weights& weights,
   for (const PackedBatch& batch : Pack(sequences, {.tokens = budget, .tokens_max = budget})) {
     const torch::Tensor hidden = pass.Forward(batch, keep);
     HeadGradient gradient{.hidden = {}, .weight = outcome.gradients.lm_head};
+    const HeadChunk chunk{.rows = chunk_rows, .vocabulary = 3 * chunk_rows};
     const HeadOutput out = HeadLoss(
         hidden, weights.lm_head, batch.targets, temperature,
         [&](size_t i, float logprob, float) {
@@ -73,7 +74,7 @@ Outcome RunPass(const ModelConfig& config, const Weights& weights,
           outcome.loss += slope * logprob;
           return TokenSlopes{.logprob = slope};
         },
-        &gradient, chunk_rows);
+        &gradient, chunk);
     for (const Path& path : batch.paths) {
       for (const int32_t target : path.targets) {
         outcome.logprobs[path.sequence].push_back(out.logprobs[target]);

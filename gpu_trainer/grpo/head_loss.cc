@@ -57,35 +57,41 @@ void Statistics(const torch::Tensor& logits, const std::vector<Target>& targets,
   });
 }
 
-// The gradient of every row of logits, [n, V] in `dtype`. With p = softmax(scale * logits), c and h
-// the slopes by log-probability and entropy H: scale * (c * (1{target} - p) - h * p * (log p + H)).
-torch::Tensor LogitGradient(const torch::Tensor& logits, torch::ScalarType dtype,
-                            const std::vector<Target>& targets, Span span, float scale, bool plain,
-                            const std::vector<kernels::SoftmaxRow>& rows,
+// The gradient of logits [first, first + count) of every row, [n, count] in `dtype`. With
+// p = softmax(scale * logits), c and h the slopes by log-probability and entropy H:
+// scale * (c * (1{target} - p) - h * p * (log p + H)).
+torch::Tensor LogitGradient(const torch::Tensor& logits, int64_t first, int64_t count,
+                            torch::ScalarType dtype, const std::vector<Target>& targets, Span span,
+                            float scale, bool plain, const std::vector<kernels::SoftmaxRow>& rows,
                             const std::vector<kernels::SoftmaxSlopes>& slopes) {
   const int64_t n = logits.size(0), v = logits.size(1);
   if (plain) {
-    torch::Tensor host = torch::empty({3, n, 1});
+    torch::Tensor host = torch::empty({4, n, 1});
     float* numbers = host.data_ptr<float>();
     for (int64_t i = 0; i < n; ++i) {
       numbers[i] = slopes[i].logprob;
       numbers[n + i] = slopes[i].entropy;
       numbers[2 * n + i] = rows[i].entropy;
+      numbers[3 * n + i] = rows[i].log_sum;
     }
     const torch::Tensor columns = host.to(logits.device());
     const torch::Tensor c = columns[0], h = columns[1], entropy = columns[2];
-    const torch::Tensor log_p = torch::log_softmax(logits * scale, -1);
+    const torch::Tensor log_p = logits.narrow(1, first, count) * scale - columns[3];
     torch::Tensor gradient = log_p.exp().mul_((log_p + entropy).mul_(h).add_(c)).neg_();
-    const torch::Tensor ids = Column(targets, span, &Target::id).unsqueeze(1).to(logits.device());
-    gradient.scatter_add_(1, ids, c);
+    const torch::Tensor ids =
+        torch::arange(first, first + count, torch::dtype(torch::kLong).device(logits.device()));
+    const torch::Tensor chosen =
+        Column(targets, span, &Target::id).unsqueeze(1).to(logits.device()) == ids;
+    gradient.add_(chosen * c);
     return gradient.mul_(scale).to(dtype);
   }
-  torch::Tensor gradient = torch::empty({n, v}, dtype);
+  torch::Tensor gradient = torch::empty({n, count}, dtype);
   DispatchCompute(gradient, [&]<typename T>() {
     at::parallel_for(0, n, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        kernels::Row<T>().softmax_gradient(Raw<float>(logits) + i * v, v, scale, rows[i], slopes[i],
-                                           targets[span.first + i].id, Raw<T>(gradient) + i * v);
+        kernels::Row<T>().softmax_gradient(Raw<float>(logits) + i * v + first, count, scale,
+                                           rows[i], slopes[i], targets[span.first + i].id - first,
+                                           Raw<T>(gradient) + i * count);
       }
     });
   });
@@ -96,7 +102,7 @@ torch::Tensor LogitGradient(const torch::Tensor& logits, torch::ScalarType dtype
 
 HeadOutput HeadLoss(const torch::Tensor& hidden, const torch::Tensor& weight,
                     const std::vector<Target>& targets, double temperature,
-                    const TokenObjective& objective, HeadGradient* gradient, int64_t chunk_rows,
+                    const TokenObjective& objective, HeadGradient* gradient, HeadChunk chunk,
                     bool plain) {
   TORCH_CHECK((objective == nullptr) == (gradient == nullptr),
               "HeadLoss: an objective and a place for its gradient go together");
@@ -113,8 +119,8 @@ HeadOutput HeadLoss(const torch::Tensor& hidden, const torch::Tensor& weight,
   }
   std::vector<kernels::SoftmaxRow> row_statistics;
   std::vector<kernels::SoftmaxSlopes> slopes;
-  for (size_t first = 0; first < targets.size(); first += chunk_rows) {
-    const Span span{first, std::min(targets.size(), first + static_cast<size_t>(chunk_rows))};
+  for (size_t first = 0; first < targets.size(); first += chunk.rows) {
+    const Span span{first, std::min(targets.size(), first + static_cast<size_t>(chunk.rows))};
     const torch::Tensor rows = Column(targets, span, &Target::row).to(hidden.device());
     const torch::Tensor h = hidden.index_select(0, rows);
     // Sums as they are, f32: rounded to bf16 a log-probability would be off by up to 0.06, and no
@@ -132,12 +138,16 @@ HeadOutput HeadLoss(const torch::Tensor& hidden, const torch::Tensor& weight,
       any = any || slope.logprob != 0 || slope.entropy != 0;
     }
     if (!any) continue;
-    const torch::Tensor dlogits = LogitGradient(logits, weight.scalar_type(), targets, span, scale,
-                                                plain, row_statistics, slopes);
-    gradient->hidden.index_add_(0, rows, torch::mm(dlogits, weight).to(torch::kFloat));
-    if (gradient->weight.defined()) {
-      AccumulateInto(gradient->weight, torch::mm(dlogits.t(), h).contiguous());
+    torch::Tensor dh = torch::zeros(h.sizes(), h.options().dtype(torch::kFloat));
+    for (int64_t v = 0; v < weight.size(0); v += chunk.vocabulary) {
+      const int64_t count = std::min(chunk.vocabulary, weight.size(0) - v);
+      const torch::Tensor dlogits = LogitGradient(logits, v, count, weight.scalar_type(), targets,
+                                                  span, scale, plain, row_statistics, slopes);
+      AccumulateInto(dh, torch::mm(dlogits, weight.narrow(0, v, count)));
+      if (!gradient->weight.defined()) continue;
+      AccumulateInto(gradient->weight.narrow(0, v, count), torch::mm(dlogits.t(), h).contiguous());
     }
+    gradient->hidden.index_add_(0, rows, dh);
   }
   return out;
 }

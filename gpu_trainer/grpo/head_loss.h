@@ -40,14 +40,21 @@ struct HeadGradient {
   torch::Tensor weight;  // [V, C] f32, added to; undefined: not wanted
 };
 
-inline constexpr int64_t kHeadChunkRows = 512;
+// How much is computed at once. Logits exist for `rows` targets. On the way back their gradient
+// exists for `vocabulary` tokens only, and is multiplied both ways while it is near the cores: the
+// product with the hidden states reads it transposed, which takes twice as long over a row of
+// 150,000.
+struct HeadChunk {
+  int64_t rows = 256;
+  int64_t vocabulary = 8192;
+};
 
 // hidden [T, C] after the final norm, weight [V, C], of one dtype. With an objective `gradient`
 // must be given too. `plain`: LibTorch's operators also where hand kernels serve.
 HeadOutput HeadLoss(const torch::Tensor& hidden, const torch::Tensor& weight,
                     const std::vector<Target>& targets, double temperature,
                     const TokenObjective& objective = nullptr, HeadGradient* gradient = nullptr,
-                    int64_t chunk_rows = kHeadChunkRows, bool plain = false);
+                    HeadChunk chunk = {}, bool plain = false);
 
 }  // namespace whetstone
 

@@ -38,8 +38,9 @@ TEST(HeadLoss, LogprobsEntropiesAndGradientsEqualFp64Autograd) {
   constexpr double kTemperature = 1.3;
   at::set_num_threads(1);
   for (const auto dtype : {torch::kFloat, torch::kBFloat16}) {
-    for (const auto& [chunk_rows, with_plain] :
-         {std::pair(4, false), std::pair(512, false), std::pair(4, true)}) {
+    for (const auto& [chunk, with_plain] :
+         {std::pair(HeadChunk{.rows = 4, .vocabulary = 30}, false), std::pair(HeadChunk(), false),
+          std::pair(HeadChunk{.rows = 4, .vocabulary = 30}, true)}) {
       torch::manual_seed(5);
       const torch::Tensor hidden = torch::randn({10, 12}).to(dtype);
       const torch::Tensor weight = torch::randn({101, 12}).to(dtype);
@@ -65,7 +66,7 @@ TEST(HeadLoss, LogprobsEntropiesAndGradientsEqualFp64Autograd) {
           [&](size_t i, float, float) {
             return TokenSlopes{.logprob = by_logprob(i), .entropy = by_entropy(i)};
           },
-          &gradient, chunk_rows, with_plain);
+          &gradient, chunk, with_plain);
       const double tolerance = dtype == torch::kFloat ? 1e-5 : 1e-2;
       for (int64_t i = 0; i < 10; ++i) {
         EXPECT_NEAR(out.logprobs[i], plain.logprobs[i].item<double>(), 1e-5);
@@ -75,7 +76,7 @@ TEST(HeadLoss, LogprobsEntropiesAndGradientsEqualFp64Autograd) {
       EXPECT_LT(RelativeError(gradient.weight, w.grad()), tolerance);
       // A sweep before the differentiated one sees the very same numbers.
       const HeadOutput before =
-          HeadLoss(hidden, weight, targets, kTemperature, nullptr, nullptr, chunk_rows, with_plain);
+          HeadLoss(hidden, weight, targets, kTemperature, nullptr, nullptr, chunk, with_plain);
       EXPECT_EQ(before.logprobs, out.logprobs);
       EXPECT_EQ(before.entropies, out.entropies);
     }

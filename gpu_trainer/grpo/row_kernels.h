@@ -52,8 +52,9 @@ struct RowKernels {
   void (*swiglu_forward)(const T* gate_up, int64_t n, int64_t c, T* y);
   // Replaces gate_up by its gradient, and dy, that of y, by y.
   void (*swiglu_backward)(T* dy, int64_t n, int64_t c, T* gate_up);
-  // The gradient of slopes.logprob * log p[target] + slopes.entropy * entropy(p) by one row of
-  // logits, p = softmax(scale * logits); `row` is that of SoftmaxStatistics.
+  // The gradient of slopes.logprob * log p[target] + slopes.entropy * entropy(p) by `c` logits of a
+  // row, p = softmax(scale * the row); `row` is that of SoftmaxStatistics over all of it. A target
+  // outside [0, c) is among the others.
   void (*softmax_gradient)(const float* logits, int64_t c, float scale, const SoftmaxRow& row,
                            const SoftmaxSlopes& slopes, int64_t target, T* gradient);
   // sum[i] += x[i].

@@ -283,6 +283,7 @@ void SoftmaxGradientOf(const float* logits, int64_t c, float scale, const Softma
       [&](int64_t i, int64_t rest) {
         StorePart(gradient + i, at(LoadPart(logits + i, rest)), rest);
       });
+  if (target < 0 || target >= c) return;
   const float log_p = logits[target] * scale - row.log_sum;
   const float p = std::exp(log_p);
   StorePart(gradient + target,

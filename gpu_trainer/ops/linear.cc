@@ -21,13 +21,20 @@ void RunKernel(const torch::Tensor& x, const torch::Tensor& w, const torch::Tens
       x.size(0),
       w.size(0),
       x.size(1)};
-  // Several runs of columns for each thread, so that one that was interrupted delays little; a run
-  // has some 64 KiB of weights, and at least four times the eight columns that are asked for ahead,
-  // so that its start does not count.
-  const int64_t run = std::max<int64_t>(4, (64 << 10) / (args.k * x.element_size() * 8)) * 8;
-  const int64_t step = std::min(run, (args.n / ParallelThreads() + 7) / 8 * 8 + 8);
-  ParallelFor((args.n + step - 1) / step, [&](int64_t task) {
-    LinearColumns(args, task * step, std::min(args.n, (task + 1) * step));
+  // Where a run of columns begins, nobody asked for its weights ahead, and with 32 rows runs of 64
+  // KiB take a tenth longer than runs of 512. But no thread may get more than its share.
+  const int64_t threads = ParallelThreads();
+  const int64_t longest = std::max<int64_t>(32, (512 << 10) / (args.k * x.element_size()));
+  const auto runs = [&](int64_t columns) { return (args.n + columns - 1) / columns; };
+  const auto largest_share = [&](int64_t columns) {
+    return (runs(columns) + threads - 1) / threads * columns;
+  };
+  int64_t run = 8;
+  for (int64_t columns = 16; columns <= longest; columns += 8) {
+    if (largest_share(columns) <= largest_share(run)) run = columns;
+  }
+  ParallelFor(runs(run), [&](int64_t task) {
+    LinearColumns(args, task * run, std::min(args.n, (task + 1) * run));
   });
 }
 
