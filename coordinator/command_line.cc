@@ -76,6 +76,7 @@ int RunCommandLine(int argc, char** argv) {
   AddRun(&app, &chosen);
   AddResume(&app, &chosen);
   AddStatus(&app, &chosen);
+  AddWatch(&app, &chosen);
   AddReplay(&app, &chosen);
   AddReport(&app, &chosen);
   AddBest(&app, &chosen);

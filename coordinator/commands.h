@@ -17,6 +17,7 @@ struct Chosen {
 void AddRun(CLI::App* app, Chosen* chosen);
 void AddResume(CLI::App* app, Chosen* chosen);
 void AddStatus(CLI::App* app, Chosen* chosen);
+void AddWatch(CLI::App* app, Chosen* chosen);
 void AddReplay(CLI::App* app, Chosen* chosen);
 void AddReport(CLI::App* app, Chosen* chosen);
 void AddBest(CLI::App* app, Chosen* chosen);

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -24,6 +25,7 @@
 #include "coordinator/standalone_benchmark.h"
 #include "coordinator/step_row.h"
 #include "coordinator/tensorboard.h"
+#include "coordinator/text_chart.h"
 
 namespace whetstone {
 namespace {
@@ -247,6 +249,21 @@ INSTANTIATE_TEST_SUITE_P(Prompts, StandaloneTest,
                          [](const auto& info) {
                            return info.param.substr(0, info.param.find('.'));
                          });
+
+TEST(TextChartTest, ScalesAveragesAndLeavesGaps) {
+  const double none = std::nan("");
+  EXPECT_EQ(TextChart("reward", {-1, none, 0, 1}, 10, 2),
+            "reward  1\n"
+            "         1 ┤  ▁█\n"
+            "        -1 ┤▁ ██\n");
+  EXPECT_EQ(TextChart("t", {1, 3, 5, 7, 100, none}, 3, 1),
+            "t  100\n"
+            "       100 ┤▁▁█\n")
+      << "pairs of neighbours: 2, 6, 100";
+  EXPECT_EQ(TextChart("same", {3, 3}, 10, 1), "same  3\n         3 ┤▅▅\n");
+  EXPECT_EQ(TextChart("nothing", {none}, 10, 3), "");
+  EXPECT_EQ(TextChart("nothing", {}, 10, 3), "");
+}
 
 TEST(ReportTest, IsOnePageAndHarmless) {
   CampaignPlan plan;

@@ -136,6 +136,24 @@ TEST_F(SshCampaignTest, RunsThroughSshAndSurvivesALostConnection) {
   EXPECT_FALSE(worker_->Ended());
 }
 
+TEST_F(SshCampaignTest, ADeterministicRunIsReplayedOnItsTrainer) {
+  const std::string campaign =
+      WriteCampaign(2, Cluster(sshd_->ssh_config()) + "deterministic: true\n");
+  const WhetResult run = Whet({"run", campaign, "--run-dir", RunDirectory(), "--set",
+                               "train.token_budget=300", "--set", "checkpoint.every=1"});
+  ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
+  const WhetResult nowhere = Whet({"replay", RunDirectory()});
+  EXPECT_EQ(nowhere.exit_code, 2);
+  EXPECT_THAT(nowhere.err, HasSubstr("name a directory there for the checkpoints with --keep"));
+  const WhetResult inside = Whet({"replay", RunDirectory(), "--keep", Path("checkpoints")});
+  EXPECT_EQ(inside.exit_code, 2);
+  EXPECT_THAT(inside.err, HasSubstr("which a replay must not touch"));
+  const WhetResult replay = Whet({"replay", RunDirectory(), "--keep", Path("again")});
+  EXPECT_EQ(replay.exit_code, 0) << replay.out << replay.err;
+  EXPECT_THAT(replay.out, HasSubstr("replayed 2 updates, 8 rollouts"));
+  EXPECT_TRUE(ReadFile(Path("again/step-2/model.safetensors")).ok());
+}
+
 TEST_F(SshCampaignTest, DoctorFindsEverythingInOrder) {
   const std::string campaign = WriteCampaign(2, Cluster(sshd_->ssh_config()));
   const WhetResult doctor = Whet({"doctor", campaign, "--json"});
