@@ -174,5 +174,18 @@ TEST_F(SandboxTest, CopyOutTakesRegularFilesOnly) {
   EXPECT_EQ(MustRun(spec).exit_code, 1);
 }
 
+// Results are copied when the tree is dead: never the link's target, whoever swapped last.
+TEST_F(SandboxTest, NobodySwapsWhileResultsAreCopied) {
+  for (int i = 0; i < 5; ++i) {
+    SandboxSpec spec = Inmate({"swap"}, Profile::kCompile);
+    spec.files = {{"given", "secret"}};
+    spec.collect = {"out", "link"};
+    const SandboxResult result = MustRun(spec);
+    EXPECT_EQ(result.exit_code, 0) << result.stdout_text;
+    ASSERT_EQ(result.files.size(), 1u) << "one of the two names is the link";
+    EXPECT_EQ(result.files.begin()->second, "");
+  }
+}
+
 }  // namespace
 }  // namespace whetstone

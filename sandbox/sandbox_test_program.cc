@@ -150,6 +150,42 @@ int ManySmallFiles(const Args& args) {
   return 0;
 }
 
+// A terabyte that nobody wrote; the second argument chooses how.
+int SparseFile(const Args& args) {
+  const int fd = open("sparse", O_RDWR | O_CREAT, 0644);
+  const off_t size = off_t{1} << 40;
+  if (args[1] == "fallocate") return Report(fallocate(fd, 0, 0, size) == 0);
+  return Report(ftruncate(fd, size) == 0);
+}
+
+// Fills every pipe it can make; prints the bytes, which no resident set shows.
+int FillPipes(const Args&) {
+  const std::string block(1 << 20, 'x');
+  int64_t bytes = 0;
+  int pair[2];
+  while (pipe2(pair, O_NONBLOCK) == 0) {
+    fcntl(pair[1], F_SETPIPE_SZ, 1 << 20);
+    for (ssize_t wrote; (wrote = write(pair[1], block.data(), block.size())) > 0;) bytes += wrote;
+  }
+  std::printf("%lld\n", static_cast<long long>(bytes));
+  std::fflush(stdout);
+  sleep(1);
+  return 0;
+}
+
+// Leaves a daemon that swaps "out" with a link to "given" for ever.
+int SwapForEver(const Args&) {
+  const int fd = open("out", O_WRONLY | O_CREAT, 0644);
+  if (fd < 0 || symlink("/work/given", "link") != 0) return Report(false);
+  close(fd);
+  if (fork() == 0) {
+    setsid();
+    for (;;) syscall(SYS_renameat2, AT_FDCWD, "out", AT_FDCWD, "link", 2 /* RENAME_EXCHANGE */);
+  }
+  usleep(20'000);
+  return 0;
+}
+
 int DeepTree(const Args&) {
   int depth = 0;
   while (mkdir("d", 0755) == 0 && chdir("d") == 0) ++depth;
@@ -279,6 +315,9 @@ const std::map<std::string, std::function<int(const Args&)>> kActs = {
     {"flood", Flood},
     {"grow", GrowFile},
     {"many_files", ManySmallFiles},
+    {"sparse", SparseFile},
+    {"fill_pipes", FillPipes},
+    {"swap", SwapForEver},
     {"deep_tree", DeepTree},
     {"open_many", OpenManyFiles},
     {"fds", ListDescriptors},

@@ -4,8 +4,11 @@
 #define WHETSTONE_SANDBOX_SANDBOX_TESTING_H_
 
 #include <gmock/gmock.h>
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <limits.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -61,6 +64,41 @@ inline std::string Children() {
     all += ReadFile(task.path() / "children").value_or("");
   }
   return all;
+}
+
+// Runs this test program once more as "nobody", from a folder that everybody may read, with the
+// `programs` beside it. Returns what went wrong, or "".
+inline std::string RunSelfUnprivileged(std::vector<std::string> programs,
+                                       const std::string& filter) {
+  char folder[] = "/tmp/whetstone-nobody-XXXXXX";
+  char self[PATH_MAX] = {};
+  if (mkdtemp(folder) == nullptr || chmod(folder, 0755) != 0 ||
+      readlink("/proc/self/exe", self, sizeof(self) - 1) <= 0) {
+    return "no copy of this program could be made";
+  }
+  const std::string base(folder);
+  programs.push_back(std::filesystem::path(self).filename());
+  for (const std::string& name : programs) {
+    std::filesystem::copy_file(OwnFolder() + "/" + name, base + "/" + name);
+  }
+  const std::string copy = base + "/" + programs.back();
+  const std::string filter_flag = "--gtest_filter=" + filter;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    constexpr uid_t kNobody = 65534;
+    if (chdir("/") != 0 || setgroups(0, nullptr) != 0 ||
+        setresgid(kNobody, kNobody, kNobody) != 0 || setresuid(kNobody, kNobody, kNobody) != 0) {
+      _exit(3);
+    }
+    execl(copy.c_str(), copy.c_str(), filter_flag.c_str(), "--gtest_brief=1",
+          "--gtest_output=", nullptr);
+    _exit(4);
+  }
+  int status = 0;
+  const bool waited = pid > 0 && waitpid(pid, &status, 0) == pid;
+  std::filesystem::remove_all(base);
+  if (waited && WIFEXITED(status) && WEXITSTATUS(status) == 0) return "";
+  return "status " + std::to_string(status);
 }
 
 class SandboxTest : public ::testing::Test {

@@ -354,6 +354,51 @@ std::vector<std::string> CheckNamedTests(const SourceFile& page,
   return problems;
 }
 
+constexpr int kAbuseLines = 69;
+
+// What stands between pairs of backticks.
+std::vector<std::string> Quoted(const std::string& text) {
+  std::vector<std::string> quoted;
+  const std::vector<std::string> parts = absl::StrSplit(text, '`');
+  for (size_t p = 1; p < parts.size(); p += 2) quoted.push_back(parts[p]);
+  return quoted;
+}
+
+// The table of docs/security.md has a row for every line of the checklist; its third column names
+// programs of tests/abuse that say they try that line (`programs`: name → its "// checklist:"
+// line). Whatever the page calls `SomethingTest.Name` is a test.
+std::vector<std::string> CheckAbuseTable(const SourceFile& page,
+                                         const std::map<std::string, std::string>& programs,
+                                         const std::set<std::string>& tests) {
+  std::vector<std::string> problems;
+  std::set<int> seen;
+  const std::vector<std::string> lines = Lines(page.text);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    for (const std::string& name : Quoted(lines[i])) {
+      if (absl::StrContains(name, "Test.") && tests.count(name) == 0) {
+        problems.push_back(At(page, i + 1, absl::StrCat("names no test: ", name)));
+      }
+    }
+    const std::vector<std::string> cells = absl::StrSplit(lines[i], " | ");
+    int number = 0;
+    if (cells.size() != 4 || !absl::SimpleAtoi(absl::StripPrefix(cells[0], "| "), &number))
+      continue;
+    seen.insert(number);
+    const std::vector<std::string> named = Quoted(cells[2]);
+    if (named.empty()) problems.push_back(At(page, i + 1, "no program tries it"));
+    for (const std::string& name : named) {
+      const auto program = programs.find(name);
+      if (program == programs.end() || !HasWord(program->second, absl::StrCat(number), false)) {
+        problems.push_back(At(page, i + 1, absl::StrCat("no program that tries it: ", name)));
+      }
+    }
+  }
+  for (int number = 1; number <= kAbuseLines; ++number) {
+    if (seen.count(number) == 0) problems.push_back(At(page, 1, absl::StrCat("no row ", number)));
+  }
+  return problems;
+}
+
 template <typename Check>
 std::vector<std::string> CheckTree(Check check) {
   std::vector<std::string> problems;
@@ -445,6 +490,33 @@ TEST(ConformanceTest, ThePageNamesTestsThatExist) {
   EXPECT_THAT(TestNames({"tests/conformance/x.py", "@case\ndef y():\ndef z():\n"}),
               ElementsAre("x.y"));
   EXPECT_THAT(CheckNamedTests({"docs/a.md", "| a line | `A.B`, `A.C` |\n"}, {"A.B"}), SizeIs(1));
+}
+
+TEST(SecurityTest, ThePageNamesProgramsAndTestsThatExist) {
+  std::set<std::string> tests;
+  std::map<std::string, std::string> programs;
+  SourceFile page;
+  for (const SourceFile& file : Tree()) {
+    if (file.path == "docs/security.md") page = file;
+    const std::set<std::string> names = TestNames(file);
+    tests.insert(names.begin(), names.end());
+    absl::string_view name = file.path;
+    if (!absl::ConsumePrefix(&name, "tests/abuse/programs/")) continue;
+    for (const std::string& line : Lines(file.text)) {
+      if (absl::StartsWith(line, "// checklist: ")) {
+        programs[std::string(absl::StripSuffix(name, ".cc"))] = line;
+      }
+    }
+  }
+  ASSERT_FALSE(page.text.empty());
+  EXPECT_THAT(CheckAbuseTable(page, programs, tests), IsEmpty());
+  const auto check = [](const char* row) {
+    return CheckAbuseTable({"a.md", row}, {{"p", "// checklist: 3, 14"}}, {"ATest.B"});
+  };
+  EXPECT_THAT(check("| 14 | t | `p` | `ATest.B` |\n"), SizeIs(kAbuseLines - 1));
+  EXPECT_THAT(check("| 1 | t | `p` | `ATest.B` |\n"), SizeIs(kAbuseLines));
+  EXPECT_THAT(check("| 14 | t | `p` | `ATest.C` |\n"), SizeIs(kAbuseLines));
+  EXPECT_THAT(check("| 14 | t |  |  |\n"), SizeIs(kAbuseLines));
 }
 
 TEST(ListedTest, EverySourceIsBuilt) {

@@ -1,7 +1,8 @@
 // Hostile candidates through the worker's real path: screen, compile, check, time. Each must get a
 // typed verdict and no gain, leave nothing behind, and the next honest candidate must be measured
-// as if nothing had been. Every program runs twice: with the screen, and past it, because screening
-// is a courtesy and the sandbox and the ruler are the security.
+// as if nothing had been. Screening is a courtesy, the sandbox and the ruler are the security: so
+// every program runs past the screen, and one of each kind with it. Run by root, what is past the
+// screen is run once more by an unprivileged user.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,6 +16,7 @@
 #include "common/file.h"
 #include "cpu_bench_worker/measure.h"
 #include "cpu_bench_worker/test_problems.h"
+#include "sandbox/sandbox_testing.h"
 #include "tests/abuse/hostile_program.h"
 
 namespace whetstone {
@@ -24,11 +26,12 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr char kLeftBehind[] = "/tmp/whetstone-abuse-left";
-constexpr int kProgramsBetweenControls = 12;
+constexpr int kProgramsBetweenControls = 20;
+constexpr int kChecklistLines = 69;
 
 v1::Problem AbuseProblem() {
   v1::Problem problem = MatmulProblem();
-  problem.mutable_limits()->set_compile_s(4);
+  problem.mutable_limits()->set_compile_s(2.5);
   problem.mutable_limits()->set_run_s(0.3);
   return problem;
 }
@@ -52,24 +55,50 @@ std::string OwnMounts() {
   return ours;
 }
 
-// What an attack could have changed outside.
-std::string HostState() {
-  return absl::StrCat("mounts ", OwnMounts(), "\nshadow ",
-                      ReadFile("/etc/shadow").value_or("unreadable"), "\nsysv ",
-                      ReadFile("/proc/sysvipc/shm").value_or("?"), "\nleft behind ",
-                      std::filesystem::exists(kLeftBehind), "\nchildren ", Children());
+int64_t Entries(const char* folder) {
+  std::error_code gone;
+  return std::distance(std::filesystem::directory_iterator(folder, gone), {});
 }
 
-// One measurer that screens and one that does not, made once.
+// What an attack could have changed outside.
+std::string HostState() {
+  std::string state = absl::StrCat(
+      "mounts ", OwnMounts(), "\nshadow ", ReadFile("/etc/shadow").value_or("unreadable"),
+      "\nleft behind ", std::filesystem::exists(kLeftBehind), "\nchildren ", Children(),
+      "\ndescriptors ", Entries("/proc/self/fd"), "\nshared memory ", Entries("/dev/shm"));
+  for (const char* kind : {"shm", "sem", "msg"}) {
+    absl::StrAppend(&state, "\n", kind, " ",
+                    ReadFile(absl::StrCat("/proc/sysvipc/", kind)).value_or("?"));
+  }
+  return state;
+}
+
+// One measurer that screens and one that does not, each made when it is first needed.
 class Workers {
  public:
   static Workers& Get() {
     static auto* workers = new Workers;
     return *workers;
   }
-  Measurer* screened() { return screened_.get(); }
-  Measurer* unscreened() { return unscreened_.get(); }
-  const std::string& error() const { return error_; }
+
+  // Null, with a failed expectation, where the worker does not start.
+  Measurer* Of(bool screened) {
+    std::unique_ptr<Measurer>& slot = measurers_[screened ? 1 : 0];
+    if (slot != nullptr) return slot.get();
+    MeasurerOptions options;
+    options.slots = 1;
+    options.screen = screened;
+    absl::StatusOr<std::unique_ptr<Measurer>> measurer = Measurer::Create(options);
+    EXPECT_TRUE(measurer.ok()) << measurer.status();
+    if (!measurer.ok()) return nullptr;
+    const absl::StatusOr<v1::Calibration> calibration = (*measurer)->PutProblem(
+        AbuseProblem(), calibration_.has_expert() ? &calibration_ : nullptr);
+    EXPECT_TRUE(calibration.ok()) << calibration.status();
+    if (!calibration.ok()) return nullptr;
+    calibration_ = *calibration;
+    slot = *std::move(measurer);
+    return slot.get();
+  }
 
   v1::Verdict Measure(Measurer* measurer, const std::string& source) {
     v1::MeasureRequest request;
@@ -85,32 +114,8 @@ class Workers {
   }
 
  private:
-  Workers() {
-    std::unique_ptr<Measurer>* slots[] = {&screened_, &unscreened_};
-    for (const bool screen : {true, false}) {
-      MeasurerOptions options;
-      options.slots = 1;
-      options.screen = screen;
-      absl::StatusOr<std::unique_ptr<Measurer>> measurer = Measurer::Create(options);
-      if (!measurer.ok()) {
-        error_ = std::string(measurer.status().message());
-        return;
-      }
-      const absl::StatusOr<v1::Calibration> calibration =
-          (*measurer)->PutProblem(AbuseProblem(), screen ? nullptr : &calibration_);
-      if (!calibration.ok()) {
-        error_ = std::string(calibration.status().message());
-        return;
-      }
-      calibration_ = *calibration;
-      *slots[screen ? 0 : 1] = std::move(*measurer);
-    }
-  }
-
-  std::string error_;
   v1::Calibration calibration_;
-  std::unique_ptr<Measurer> screened_;
-  std::unique_ptr<Measurer> unscreened_;
+  std::unique_ptr<Measurer> measurers_[2];
   int candidates_ = 0;
 };
 
@@ -126,7 +131,7 @@ void ExpectHonestIsMeasured(Measurer* measurer) {
 
 std::vector<HostileProgram> Programs() {
   absl::StatusOr<std::vector<HostileProgram>> programs =
-      LoadHostilePrograms(WHETSTONE_SOURCE_DIR "/tests/abuse/programs");
+      LoadHostilePrograms(WHETSTONE_SOURCE_DIR "/tests/abuse");
   if (!programs.ok()) {
     std::fprintf(stderr, "%s\n", programs.status().ToString().c_str());
     std::abort();
@@ -134,68 +139,110 @@ std::vector<HostileProgram> Programs() {
   return *std::move(programs);
 }
 
-class AbuseTest : public ::testing::TestWithParam<HostileProgram> {
+struct Run {
+  HostileProgram program;
+  bool screened = false;
+};
+std::ostream& operator<<(std::ostream& out, const Run& run) { return out << run.program; }
+
+std::vector<Run> Runs(bool screened) {
+  std::vector<Run> runs;
+  for (HostileProgram& program : Programs()) {
+    // The screen sees the same in every variant.
+    if (!screened || program.first_variant) runs.push_back({std::move(program), screened});
+  }
+  return runs;
+}
+
+class AbuseTest : public ::testing::TestWithParam<Run> {
  protected:
   void SetUp() override {
-    Workers& workers = Workers::Get();
-    ASSERT_NE(workers.unscreened(), nullptr) << workers.error();
-    if (programs_run_++ % kProgramsBetweenControls == 0) {
-      ExpectHonestIsMeasured(workers.screened());
-    }
+    measurer_ = Workers::Get().Of(GetParam().screened);
+    ASSERT_NE(measurer_, nullptr);
+    if (programs_run_++ % kProgramsBetweenControls == 0) ExpectHonestIsMeasured(measurer_);
     before_ = HostState();
   }
   void TearDown() override { EXPECT_EQ(HostState(), before_) << "something was left behind"; }
 
-  void Expect(Measurer* measurer, const std::set<v1::Outcome>& allowed, const char* how) {
-    const HostileProgram& program = GetParam();
-    const v1::Verdict verdict = Workers::Get().Measure(measurer, program.source);
-    std::printf(
-        "  %-10s %-14s %s%s\n", how, v1::Outcome_Name(verdict.outcome()).c_str(),
-        verdict.outcome() == v1::CORRECT ? absl::StrCat(verdict.speedup(), " ").c_str() : "",
-        verdict.detail().substr(0, 100).c_str());
-    EXPECT_EQ(allowed.count(verdict.outcome()), 1u)
-        << how << ": " << program.what << ": " << v1::Outcome_Name(verdict.outcome()) << ", "
-        << verdict.detail();
-    if (verdict.outcome() == v1::CORRECT) {
-      // A gain is one that the interval confirms: on a busy machine the median alone may stray.
-      EXPECT_FALSE(verdict.speedup() > program.speedup_max && verdict.speedup_low() > 1)
-          << how << ": " << program.what << ": gained " << verdict.speedup() << " ["
-          << verdict.speedup_low() << ", " << verdict.speedup_high() << "]";
-    }
-    // A secret must not come back through diagnostics either.
-    EXPECT_THAT(verdict.detail(), Not(HasSubstr("root:")));
-  }
-
- private:
   static int programs_run_;
+  Measurer* measurer_ = nullptr;
   std::string before_;
 };
 int AbuseTest::programs_run_ = 0;
 
 TEST_P(AbuseTest, GetsATypedVerdictAndNoGain) {
-  Expect(Workers::Get().unscreened(), GetParam().expect, "unscreened");
-  Expect(Workers::Get().screened(), GetParam().screened, "screened");
+  const HostileProgram& program = GetParam().program;
+  const v1::Verdict verdict = Workers::Get().Measure(measurer_, program.source);
+  std::printf("  %-14s %s%s\n", v1::Outcome_Name(verdict.outcome()).c_str(),
+              verdict.outcome() == v1::CORRECT ? absl::StrCat(verdict.speedup(), " ").c_str() : "",
+              verdict.detail().substr(0, 100).c_str());
+  const std::set<v1::Outcome>& allowed = GetParam().screened ? program.screened : program.expect;
+  EXPECT_EQ(allowed.count(verdict.outcome()), 1u)
+      << program.what << ": " << v1::Outcome_Name(verdict.outcome()) << ", " << verdict.detail();
+  if (verdict.outcome() == v1::CORRECT) {
+    // A gain is one that the interval confirms: on a busy machine the median alone may stray.
+    EXPECT_FALSE(verdict.speedup() > program.speedup_max && verdict.speedup_low() > 1)
+        << program.what << ": gained " << verdict.speedup() << " [" << verdict.speedup_low() << ", "
+        << verdict.speedup_high() << "]";
+  }
+  // A secret must not come back through diagnostics either.
+  EXPECT_THAT(verdict.detail(), Not(HasSubstr("root:")));
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, AbuseTest, ::testing::ValuesIn(Programs()),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Unscreened, AbuseTest, ::testing::ValuesIn(Runs(false)),
+                         [](const auto& info) { return info.param.program.name; });
+INSTANTIATE_TEST_SUITE_P(Screened, AbuseTest, ::testing::ValuesIn(Runs(true)),
+                         [](const auto& info) { return info.param.program.name; });
 
 // The controls: afterwards honest code still measures as itself, and a real gain still counts.
 TEST(AbuseControlTest, HonestCandidatesAreMeasuredAsBefore) {
-  Workers& workers = Workers::Get();
-  ASSERT_NE(workers.unscreened(), nullptr) << workers.error();
-  ExpectHonestIsMeasured(workers.screened());
-  const v1::Verdict faster = workers.Measure(workers.screened(), kMatmulIkj);
+  Measurer* measurer = Workers::Get().Of(true);
+  ASSERT_NE(measurer, nullptr);
+  ExpectHonestIsMeasured(measurer);
+  const v1::Verdict faster = Workers::Get().Measure(measurer, kMatmulIkj);
   EXPECT_EQ(v1::Outcome_Name(faster.outcome()), "CORRECT") << faster.detail();
   EXPECT_GT(faster.speedup(), 1.5);
 }
 
+TEST(AbuseUnprivilegedTest, TheSameProgramsGetNothing) {
+  if (geteuid() != 0) return;  // all of the above has just run so
+  EXPECT_EQ(RunSelfUnprivileged({"whet-sandbox", "whet-kernel"}, "Unscreened/*"), "");
+}
+
 TEST(HostileProgramTest, BadHeadersAreNamed) {
-  EXPECT_THAT(std::string(ParseHostileProgram("x", "// expect: WRONG\n").status().message()),
+  const auto parse = [](const char* source) {
+    return ParseHostileProgram("x", source, "/nowhere");
+  };
+  EXPECT_THAT(std::string(parse("// expect: WRONG\n").status().message()),
               HasSubstr("no outcome is called 'WRONG'"));
-  EXPECT_FALSE(ParseHostileProgram("x", "// what: y\n").ok());
-  EXPECT_FALSE(ParseHostileProgram("x", "// what: y\n// expect: CORRECT\n").ok());
-  EXPECT_TRUE(ParseHostileProgram("x", "// what: y\n// expect: CRASH\n").ok());
+  EXPECT_FALSE(parse("// what: y\n").ok());
+  EXPECT_FALSE(parse("// what: y\n// expect: CRASH\n").ok()) << "no checklist";
+  EXPECT_FALSE(parse("// what: y\n// checklist: 3\n// expect: CORRECT\n").ok());
+  EXPECT_FALSE(parse("// what: y\n// checklist: 3\n// expect: CRASH\n// with: z\n").ok());
+  EXPECT_TRUE(parse("// what: y\n// checklist: 3\n// expect: CRASH\n").ok());
+}
+
+// The rows of docs/security.md that are programs.
+TEST(HostileProgramTest, EveryLineOfTheChecklistIsTried) {
+  std::set<int> tried;
+  for (const HostileProgram& program : Programs()) {
+    tried.insert(program.checklist.begin(), program.checklist.end());
+  }
+  for (int line = 1; line <= kChecklistLines; ++line) {
+    EXPECT_EQ(tried.count(line), 1u) << "no program tries line " << line;
+  }
+}
+
+TEST(HostileProgramTest, EveryVariantIsAProgram) {
+  const auto programs = ParseHostileProgram("x",
+                                            "// what: y\n// checklist: 3, 14\n// expect: CRASH\n"
+                                            "// variant: one: f(1)\n// variant: two: g(\": \")\n",
+                                            "/nowhere");
+  ASSERT_TRUE(programs.ok()) << programs.status();
+  ASSERT_EQ(programs->size(), 2u);
+  EXPECT_EQ((*programs)[1].name, "x_two");
+  EXPECT_EQ((*programs)[1].checklist, (std::set<int>{3, 14}));
+  EXPECT_THAT((*programs)[1].source, ::testing::StartsWith("#define VARIANT g(\": \")\n// what"));
 }
 
 }  // namespace

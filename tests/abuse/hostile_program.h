@@ -2,9 +2,14 @@
 // it.
 //
 //   // what: rings the completion bell before the work is done
+//   // checklist: 52, 65              (rows of docs/security.md; 0: an idea that stands on no list)
+//   // with: door honest              (optional: helpers/door.inc and helpers/honest.inc go before
+//   it)
 //   // expect: WRONG_ANSWER FORBIDDEN
 //   // screened: FORBIDDEN            (optional; else FORBIDDEN, COMPILE_ERROR or `expect`)
 //   // max-speedup: 1.15              (only where CORRECT is expected)
+//   // variant: tcp: socket(2, 1, 0)  (optional, repeated: one program each, with VARIANT so
+//   defined)
 #ifndef WHETSTONE_TESTS_ABUSE_HOSTILE_PROGRAM_H_
 #define WHETSTONE_TESTS_ABUSE_HOSTILE_PROGRAM_H_
 
@@ -19,22 +24,26 @@
 namespace whetstone {
 
 struct HostileProgram {
-  std::string name;  // file name without .cc
+  std::string name;  // file name without .cc, then "_" and the variant
   std::string what;
   std::string source;
   std::set<v1::Outcome> expect;    // with the screen off: the sandbox and the ruler alone
   std::set<v1::Outcome> screened;  // with the screen on
   double speedup_max = 0;
+  bool first_variant = true;
+  std::set<int> checklist;
 
   friend std::ostream& operator<<(std::ostream& out, const HostileProgram& program) {
     return out << program.name;
   }
 };
 
-// INVALID_ARGUMENT names the header line that is missing or unknown.
-absl::StatusOr<HostileProgram> ParseHostileProgram(const std::string& name,
-                                                   const std::string& source);
-// Every *.cc of a folder, sorted by name.
+// All variants of one file; `helpers` is the folder of what `with` names. INVALID_ARGUMENT names
+// the header line that is missing or unknown.
+absl::StatusOr<std::vector<HostileProgram>> ParseHostileProgram(const std::string& name,
+                                                                const std::string& source,
+                                                                const std::string& helpers);
+// Every programs/*.cc of a folder, sorted by name; their helpers lie in its helpers/.
 absl::StatusOr<std::vector<HostileProgram>> LoadHostilePrograms(const std::string& folder);
 
 }  // namespace whetstone

@@ -1,4 +1,5 @@
 // what: lets a thread finish after the bell
+// checklist: 49, 52, 69
 // expect: FORBIDDEN CRASH
 // screened: FORBIDDEN
 #include <thread>

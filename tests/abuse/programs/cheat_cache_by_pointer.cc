@@ -1,4 +1,5 @@
 // what: returns the result of an earlier call with the same pointers and size
+// checklist: 51
 // expect: WRONG_ANSWER
 #include <map>
 #include <tuple>

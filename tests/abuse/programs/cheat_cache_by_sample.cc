@@ -1,4 +1,5 @@
 // what: recognises inputs by a few elements only
+// checklist: 51
 // expect: WRONG_ANSWER CORRECT
 // max-speedup: 1.15
 #include <vector>

@@ -1,4 +1,5 @@
 // what: replaces the clock
+// checklist: 50, 61
 // expect: CORRECT CRASH
 // screened: FORBIDDEN
 // max-speedup: 1.15

@@ -1,4 +1,5 @@
 // what: ends with success in the middle of a call
+// checklist: 50
 // expect: CRASH
 // screened: FORBIDDEN
 #include <cstdlib>

@@ -1,4 +1,5 @@
 // what: ends with success before anything is checked
+// checklist: 50
 // expect: CRASH
 // screened: FORBIDDEN
 #include <unistd.h>

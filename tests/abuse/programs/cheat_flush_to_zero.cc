@@ -1,4 +1,5 @@
 // what: leaves another rounding behind for the code after it
+// checklist: 57
 // expect: CORRECT WRONG_ANSWER
 // max-speedup: 1.15
 #include <immintrin.h>

@@ -1,4 +1,5 @@
 // what: prints a made-up result and exits
+// checklist: 50
 // expect: CRASH
 // screened: FORBIDDEN
 #include <cstdio>

@@ -1,4 +1,5 @@
 // what: computes a random-looking half of the rows
+// checklist: 53
 // expect: WRONG_ANSWER
 void matmul(const float* a, const float* b, float* c, int n) {
   for (int i = 0; i < n; i += 2)

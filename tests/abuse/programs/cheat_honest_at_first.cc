@@ -1,4 +1,5 @@
 // what: honest while it is checked, idle once it is timed
+// checklist: 51, 55
 // expect: WRONG_ANSWER
 void matmul(const float* a, const float* b, float* c, int n) {
   static int calls = 0;

@@ -1,4 +1,5 @@
 // what: honest for small sizes, idle for large ones
+// checklist: 55, 59
 // expect: WRONG_ANSWER
 void matmul(const float* a, const float* b, float* c, int n) {
   if (n > 17) return;

@@ -1,4 +1,5 @@
 // what: decides at load time which code is measured
+// checklist: 60
 // expect: CORRECT COMPILE_ERROR CRASH
 // screened: FORBIDDEN
 // max-speedup: 1.15

@@ -1,4 +1,5 @@
 // what: makes the inputs writable first
+// checklist: 56, 68
 // expect: CRASH FORBIDDEN
 // screened: FORBIDDEN
 #include <sys/mman.h>

@@ -1,4 +1,5 @@
 // what: swallows its own crash and goes on for ever
+// checklist: 62
 // expect: TIMEOUT FORBIDDEN
 // screened: FORBIDDEN
 #include <signal.h>

@@ -1,4 +1,5 @@
 // what: all zeros
+// checklist: 54
 // expect: WRONG_ANSWER
 void matmul(const float* a, const float* b, float* c, int n) {
   for (int i = 0; i < n * n; ++i) c[i] = 0;

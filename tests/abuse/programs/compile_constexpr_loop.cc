@@ -1,4 +1,5 @@
 // what: a constant expression that never ends
+// checklist: 4
 // expect: COMPILE_ERROR
 constexpr int Loop(int n) {
   int sum = 0;

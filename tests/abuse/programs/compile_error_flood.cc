@@ -1,4 +1,5 @@
 // what: as many diagnostics as possible
+// checklist: 8
 // expect: COMPILE_ERROR
 #define E1 int x = "a";
 #define E2 E1 E1 E1 E1 E1 E1 E1 E1

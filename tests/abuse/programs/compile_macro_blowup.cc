@@ -1,4 +1,5 @@
 // what: macros that expand to billions of tokens
+// checklist: 5
 // expect: COMPILE_ERROR
 #define A(x) x x x x x x x x x x x x x x x x
 #define B(x) A(A(A(x)))

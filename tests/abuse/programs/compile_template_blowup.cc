@@ -1,4 +1,5 @@
 // what: exponentially many template instantiations
+// checklist: 4
 // expect: COMPILE_ERROR
 template <class A, int depth>
 struct L {};

@@ -1,4 +1,5 @@
 // what: endless template recursion
+// checklist: 4
 // expect: COMPILE_ERROR
 template <int n>
 struct Deep {

@@ -1,4 +1,5 @@
 // what: moves itself to another core
+// checklist: 63, 69
 // expect: FORBIDDEN
 // screened: FORBIDDEN
 #include <sched.h>

@@ -1,4 +1,5 @@
 // what: makes a system call without libc
+// checklist: 29
 // expect: FORBIDDEN
 // screened: FORBIDDEN
 void matmul(const float* a, const float* b, float* c, int n) {

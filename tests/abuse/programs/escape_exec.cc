@@ -1,4 +1,5 @@
 // what: becomes another program
+// checklist: 13
 // expect: FORBIDDEN
 // screened: FORBIDDEN
 #include <unistd.h>

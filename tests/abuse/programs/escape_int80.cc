@@ -1,4 +1,5 @@
 // what: makes a 32-bit system call
+// checklist: 37
 // expect: FORBIDDEN CRASH
 // screened: FORBIDDEN
 void matmul(const float* a, const float* b, float* c, int n) {

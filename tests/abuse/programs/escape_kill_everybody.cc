@@ -1,4 +1,5 @@
 // what: kills every process it can reach
+// checklist: 34
 // expect: FORBIDDEN
 // screened: FORBIDDEN
 #include <signal.h>

@@ -1,4 +1,5 @@
 // what: opens a connection
+// checklist: 29
 // expect: FORBIDDEN
 // screened: FORBIDDEN
 #include <sys/socket.h>

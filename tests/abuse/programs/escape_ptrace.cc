@@ -1,4 +1,5 @@
 // what: attaches to its parent
+// checklist: 31
 // expect: FORBIDDEN
 // screened: FORBIDDEN
 #include <sys/ptrace.h>

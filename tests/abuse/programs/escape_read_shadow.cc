@@ -1,4 +1,5 @@
 // what: reads a secret of the host at run time
+// checklist: 2, 32
 // expect: WRONG_ANSWER CRASH
 // screened: FORBIDDEN
 #include <cstdio>

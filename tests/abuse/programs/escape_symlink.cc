@@ -1,4 +1,5 @@
 // what: makes a link to a host file
+// checklist: 43
 // expect: FORBIDDEN
 // screened: FORBIDDEN
 #include <unistd.h>

@@ -1,4 +1,5 @@
 // what: leaves a file for the next candidate
+// checklist: 47, 51
 // expect: WRONG_ANSWER FORBIDDEN
 // screened: FORBIDDEN
 #include <cstdio>

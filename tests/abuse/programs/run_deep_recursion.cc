@@ -1,4 +1,5 @@
 // what: uses up the stack
+// checklist: 16
 // expect: CRASH
 __attribute__((noinline)) static int Down(volatile char* above, int depth) {
   volatile char frame[4096];

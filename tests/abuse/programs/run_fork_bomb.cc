@@ -1,4 +1,5 @@
 // what: forks for ever
+// checklist: 11
 // expect: FORBIDDEN
 // screened: FORBIDDEN
 #include <unistd.h>

@@ -1,4 +1,5 @@
 // what: locks memory
+// checklist: 27
 // expect: FORBIDDEN
 // screened: FORBIDDEN
 #include <sys/mman.h>

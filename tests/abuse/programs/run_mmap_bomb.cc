@@ -1,4 +1,5 @@
 // what: reserves and touches memory past the allocator
+// checklist: 15
 // expect: CRASH MEMORY_LIMIT TIMEOUT
 // screened: FORBIDDEN
 #include <sys/mman.h>

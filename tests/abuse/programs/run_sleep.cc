@@ -1,4 +1,5 @@
 // what: sleeps for ever
+// checklist: 24
 // expect: TIMEOUT FORBIDDEN
 // screened: FORBIDDEN
 #include <unistd.h>

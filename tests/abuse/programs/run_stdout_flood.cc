@@ -1,4 +1,5 @@
 // what: floods stdout and stderr
+// checklist: 22
 // expect: TIMEOUT FORBIDDEN CRASH
 // screened: FORBIDDEN
 #include <unistd.h>

@@ -1,4 +1,5 @@
 // what: starts threads for ever
+// checklist: 12
 // expect: FORBIDDEN CRASH
 // screened: FORBIDDEN
 #include <thread>

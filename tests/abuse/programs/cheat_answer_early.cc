@@ -1,0 +1,43 @@
+// what: answers a few microseconds early, in the time that any honest program needs to fall asleep
+// checklist: 64, 65
+// with: door honest
+// expect: CORRECT FORBIDDEN WRONG_ANSWER
+// screened: FORBIDDEN
+// max-speedup: 1.01
+// variant: short: 2
+// variant: medium: 4
+// variant: long: 8
+static void Rows(const float* a, const float* b, float* c, int n, int from, int to) {
+  for (int i = from; i < to; ++i)
+    for (int j = 0; j < n; ++j) {
+      float sum = 0;
+      for (int k = 0; k < n; ++k) sum += a[i * n + k] * b[k * n + j];
+      c[i * n + j] = sum;
+    }
+}
+// Takes the place of whet-kernel's main loop: all but the last rows, the answer, the last rows.
+void matmul(const float* a, const float* b, float* c, int n) {
+  Honest(a, b, c, n);
+  Door* door = FindDoor();
+  if (door == nullptr) return;
+  auto* table = (const std::uint64_t*)((char*)door + 4096);
+  for (std::uint32_t seen = door->bell.load();;) {
+    const std::uint32_t calls = door->calls;
+    for (std::uint32_t i = 0; i < calls; ++i) {
+      const std::uint64_t* row = table + i * door->slots;
+      const int size = (int)row[3];
+      // A row takes size * size steps of about 0.3 ns.
+      int late = VARIANT * 3300 / (size * size);
+      if (late > size || i + 1 < calls) late = i + 1 < calls ? 0 : size;
+      Rows((const float*)row[0], (const float*)row[1], (float*)row[2], size, 0, size - late);
+      if (i + 1 == calls) door->answer.store(seen);
+      Rows((const float*)row[0], (const float*)row[1], (float*)row[2], size, size - late, size);
+    }
+    door->answer.store(seen);
+    if (door->wake) syscall(SYS_futex, &door->answer, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+    while (door->bell.load() == seen) {
+      syscall(SYS_futex, &door->bell, FUTEX_WAIT, seen, nullptr, nullptr, 0);
+    }
+    seen = door->bell.load();
+  }
+}
