@@ -13,7 +13,7 @@
 #include "common/file.h"
 #include "common/sha256.h"
 #include "common/status_macros.h"
-#include "cpu_bench_worker/object_hash.h"
+#include "cpu_bench_worker/printable.h"
 
 namespace whetstone {
 namespace {
@@ -79,8 +79,8 @@ std::string TrimDiagnostics(const std::string& text) {
     if (kept.size() == kErrorsMax) break;
   }
   std::string joined = absl::StrJoin(kept, "\n");
-  if (joined.size() > kDiagnosticBytesMax) joined = joined.substr(0, kDiagnosticBytesMax) + "…";
-  return joined;
+  const absl::string_view cut = CutUtf8(joined, kDiagnosticBytesMax);
+  return cut.size() == joined.size() ? joined : absl::StrCat(cut, "…");
 }
 
 SandboxSpec Compiler::BaseSpec(std::chrono::milliseconds limit) const {
@@ -197,14 +197,10 @@ CompileResult Compiler::Compile(const CompileKit& kit, const std::string& shim_o
     return out;
   }
   const std::string context = absl::StrCat(version_, "\n", absl::StrJoin(kit.flags, "\n"));
-  absl::StatusOr<std::string> hash = ObjectHash(object->second, context);
-  if (!hash.ok()) {
-    out.diagnostics = std::string(hash.status().message());
-    return out;
-  }
   out.compiled = true;
   out.object = std::move(object->second);
-  out.object_hash = std::move(*hash);
+  // The whole stripped file: what is left out of a hash, two different programs may differ in.
+  out.object_hash = Sha256Hex(absl::StrCat(context, "\n", out.object));
   return out;
 }
 

@@ -35,7 +35,7 @@ struct CompileResult {
   bool compiled = false;
   bool entry_missing = false;  // all compiled, but the problem's function isn't defined
   std::string object;          // bytes of the shared object
-  std::string object_hash;     // see object_hash.h
+  std::string object_hash;     // SHA-256 (hex) of object, flags and tool chain
   std::string diagnostics;     // first errors, without paths: "line 3: error: …"
 };
 

@@ -48,6 +48,8 @@ std::optional<Failure> Duel::Start(const DuelSpec& spec, std::unique_ptr<Duel>* 
   }
   if (spec.urgent)
     for (const auto& process : self->processes_) process->Hurry();
+  for (const Side side : {Side::kReference, Side::kCandidate})
+    if (auto failure = self->AwaitAsleep(side, nullptr, &self->resting(side))) return failure;
   *duel = std::move(self);
   return std::nullopt;
 }
@@ -90,16 +92,24 @@ std::optional<Failure> Duel::Ended(Side side, Answer answer, const std::string& 
   return failure;
 }
 
-std::optional<Failure> Duel::AwaitAsleep(Side side, const CallBatch* batch, ProcessView* view) {
+std::optional<Failure> Duel::AwaitAsleep(Side side, const CallBatch* batch, ProcessView* resting) {
   const uint64_t begin = RawNowNs();
+  const auto threads_max =
+      static_cast<size_t>(std::max(1, spec_.context.problem->problem.compile().threads()));
   for (;;) {
-    *view = process(side).watch().Look();
-    if (!view->alive) return Ended(side, Answer::kEnded, Doing(batch), 0);
-    const int threads_max = std::max(1, spec_.context.problem->problem.compile().threads());
-    if (side == Side::kCandidate && threads_max == 1 && view->threads > 1)
-      return Failure{v1::FORBIDDEN, absl::StrCat("started ", view->threads - 1,
+    ProcessView view = process(side).watch().LookClosely();
+    if (!view.alive) return Ended(side, Answer::kEnded, Doing(batch), 0);
+    if (side == Side::kCandidate && threads_max == 1 && view.threads.size() > 1)
+      return Failure{v1::FORBIDDEN, absl::StrCat("started ", view.threads.size() - 1,
                                                  " extra threads; the problem allows none")};
-    if (view->asleep) return std::nullopt;
+    if (view.asleep && view.SettledSince(*resting)) {
+      // Once more: only of a sleeper is the time it ran exact.
+      ProcessView again = process(side).watch().LookClosely();
+      if (again.SameRuns(view)) {
+        *resting = std::move(again);
+        return std::nullopt;
+      }
+    }
     if (static_cast<double>(RawNowNs() - begin) > kSleepDeadlineNs) break;
   }
   if (side == Side::kReference)
@@ -108,23 +118,25 @@ std::optional<Failure> Duel::AwaitAsleep(Side side, const CallBatch* batch, Proc
                  absl::StrCat("kept computing after it had returned from ", Doing(batch))};
 }
 
+std::optional<Failure> Duel::StillResting(Side side, const CallBatch& batch) {
+  const ProcessView now = process(side).watch().Look();
+  if (now.SameRuns(resting(side))) return std::nullopt;
+  if (!now.alive) return Ended(side, Answer::kEnded, Doing(&batch), 0);
+  if (side == Side::kReference)
+    return OurFault(absl::InternalError("the reference ran between calls"));
+  return Failure{v1::FORBIDDEN, "ran between calls, when it should have slept"};
+}
+
 std::optional<Failure> Duel::Take(Side side, const CallBatch& batch, bool empty, Turn* turn,
                                   std::string* outputs) {
   const Side other = side == Side::kReference ? Side::kCandidate : Side::kReference;
-  const Failure ran_between{v1::FORBIDDEN, "ran between calls, when it should have slept"};
-  const auto blame = [&](Side who) -> Failure {
-    if (who == Side::kCandidate) return ran_between;
-    return OurFault(absl::InternalError("the reference ran between calls"));
-  };
-
-  ProcessView mine, others, now;
-  if (auto failure = AwaitAsleep(side, &batch, &mine)) return failure;
-  if (auto failure = AwaitAsleep(other, &batch, &others)) return failure;
+  for (const Side who : {side, other})
+    if (auto failure = StillResting(who, batch)) return failure;
   if (!batch.inputs().empty())
     std::memcpy(inputs_.data(), batch.inputs().data(), batch.inputs().size());
   process(side).Load(batch);
-  if (process(side).watch().Look().runs != mine.runs) return blame(side);
-  if (process(other).watch().Look().runs != others.runs) return blame(other);
+  for (const Side who : {side, other})
+    if (auto failure = StillResting(who, batch)) return failure;
 
   // Batches of several calls are made of short ones: a hang needn't cost a limit for each.
   const double run_s = spec_.context.problem->problem.limits().run_s();
@@ -139,17 +151,17 @@ std::optional<Failure> Duel::Take(Side side, const CallBatch& batch, bool empty,
   if (answer != Answer::kAnswered) return Ended(side, answer, Doing(&batch), deadline_s);
 
   SpinNs(kGraceNs);
-  now = process(side).watch().Look();
-  if (!now.asleep) {  // late: the time until it sleeps is its own
-    if (auto failure = AwaitAsleep(side, &batch, &now)) return failure;
-    turn->ns = process(side).SinceBellNs();
-  }
-  const double waited_ns = static_cast<double>(now.waited_ns - mine.waited_ns);
+  const ProcessView before = resting(side);
+  const bool late = !process(side).watch().Look().asleep;
+  if (auto failure = AwaitAsleep(side, &batch, &resting(side))) return failure;
+  if (late) turn->ns = process(side).SinceBellNs();  // the time until it sleeps is its own
+  const ProcessView& now = resting(side);
+  turn->cpu_ns = static_cast<double>(now.ran_ns - before.ran_ns);
+  const double waited_ns = static_cast<double>(now.waited_ns - before.waited_ns);
   turn->disturbed = timer_preempted || waited_ns > std::max(kWaitedNsMin, turn->ns / 50);
-  if (process(other).watch().Look().runs != others.runs) return blame(other);
+  if (auto failure = StillResting(other, batch)) return failure;
   if (outputs != nullptr) outputs->assign(process(side).outputs(), batch.outputs().size());
-  if (process(side).watch().Look().runs != now.runs) return blame(side);
-  return std::nullopt;
+  return StillResting(side, batch);
 }
 
 }  // namespace whetstone

@@ -2,14 +2,16 @@
 // same inputs. The smallest unit of measuring: one Take is one member's turn.
 //
 // A turn, and what each step defeats:
-//   1. both children asleep                     a child that computes while inputs are being
-//   written
+//   1. neither ran since its own last turn      computing what another turn left in the inputs
 //   2. inputs, outputs and slots written
-//   3. neither ran since 1                      … or starts early
+//   3. neither ran since 1                      computing while inputs are being written
 //   4. bell, clock until the answer
-//   5. the member asleep (charged if late)      an answer given before the work is done
+//   5. the member asleep (charged if late, and  an answer given before the work is done
+//      for the processor time it took)
 //   6. the other one never ran                  slowing down the reference
 //   7. outputs copied once, member never ran    outputs finished while they are read
+//
+// So from the answer of one turn of its own to the bell of the next, a child runs not once.
 //
 // One thread at a time, pinned by the caller to the slot's timer core.
 #ifndef WHETSTONE_CPU_BENCH_WORKER_DUEL_H_
@@ -42,6 +44,7 @@ struct DuelSpec {
 
 struct Turn {
   double ns = 0;           // from the bell to the answer, harness floor included
+  double cpu_ns = 0;       // processor time from waking to sleeping again, all threads
   bool disturbed = false;  // something else ran on one of the slot's cores meanwhile
 };
 
@@ -59,16 +62,20 @@ class Duel {
  private:
   explicit Duel(const DuelSpec& spec) : spec_(spec) {}
   std::optional<Failure> StartOne(Side side);
-  // Looks until `side` sleeps. Charges the wait to *ns and sets *disturbed where it had to wait for
-  // a core.
-  std::optional<Failure> AwaitAsleep(Side side, const CallBatch* batch, ProcessView* view);
+  // Looks until `side` sleeps for good, after loading and after a turn of its own. *resting is how
+  // it slept before, and then how it does now.
+  std::optional<Failure> AwaitAsleep(Side side, const CallBatch* batch, ProcessView* resting);
+  // A failure unless `side` still sleeps the sleep of resting().
+  std::optional<Failure> StillResting(Side side, const CallBatch& batch);
   std::optional<Failure> Ended(Side side, Answer answer, const std::string& doing,
                                double deadline_s);
+  ProcessView& resting(Side side) { return resting_[static_cast<size_t>(side)]; }
   KernelProcess& process(Side side) { return *processes_[static_cast<size_t>(side)]; }
 
   DuelSpec spec_;
   SharedRegion inputs_;
   std::array<std::unique_ptr<KernelProcess>, 2> processes_;
+  std::array<ProcessView, 2> resting_;  // how each fell asleep when it was last allowed to run
 };
 
 }  // namespace whetstone

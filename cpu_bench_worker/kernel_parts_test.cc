@@ -8,6 +8,7 @@
 
 #include <csignal>
 #include <string>
+#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -65,14 +66,16 @@ TEST(SleepWatchTest, SeesSleepAndWork) {
   ASSERT_TRUE(watch.ok()) << watch.status();
   ProcessView view;
   while (!(view = watch->Look()).asleep) ASSERT_TRUE(view.alive);
-  EXPECT_EQ(view.threads, 1);
-  EXPECT_EQ(watch->Look().runs, view.runs) << "asleep: does not run";
+  EXPECT_EQ(view.threads.size(), 1u);
+  EXPECT_TRUE(watch->Look().SameRuns(view)) << "asleep: does not run";
+  const ProcessView watch_before = watch->LookClosely();
+  EXPECT_TRUE(watch_before.SettledSince(watch_before));
   ASSERT_EQ(write(ends[1], "n", 1), 1);  // wakes it; it sleeps again
   ProcessView later;
   do {
-    later = watch->Look();
-  } while (!later.asleep || later.runs == view.runs);
-  EXPECT_GT(later.runs, view.runs) << "the nap between was seen";
+    later = watch->LookClosely();
+  } while (!later.asleep || !later.SettledSince(watch_before) || later.SameRuns(view));
+  EXPECT_GT(later.ran_ns, view.ran_ns) << "the nap between was seen";
   ASSERT_EQ(write(ends[1], "w", 1), 1);
   while (watch->Look().asleep) {
   }
@@ -81,6 +84,46 @@ TEST(SleepWatchTest, SeesSleepAndWork) {
   waitpid(child, nullptr, 0);
   EXPECT_FALSE(watch->Look().alive);
   EXPECT_FALSE(SleepWatch::Open(child).ok());
+  close(ends[0]);
+  close(ends[1]);
+}
+
+// A thread that ends may not hide that another one ran.
+TEST(SleepWatchTest, ThreadsCannotMakeUpForEachOther) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    std::thread first([&] {
+      char byte;
+      while (read(ends[0], &byte, 1) == 1 && byte == 'n') {
+      }
+    });
+    first.join();
+    for (;;) pause();
+  }
+  auto watch = SleepWatch::Open(child);
+  ASSERT_TRUE(watch.ok()) << watch.status();
+  ProcessView two;
+  do {
+    two = watch->Look();
+  } while (two.threads.size() != 2 || !two.asleep);
+  EXPECT_TRUE(watch->Look().SameRuns(two));
+  ASSERT_EQ(write(ends[1], "e", 1), 1);  // one thread ends, the other wakes once
+  ProcessView one;
+  do {
+    one = watch->Look();
+  } while (one.threads.size() != 1 || !one.asleep);
+  EXPECT_FALSE(one.SameRuns(two));
+  ProcessView started = one;  // as many runs in sum, by others
+  started.threads = {{1, 2, 0}, {2, 3, 0}};
+  ProcessView ended = one;
+  ended.threads = {{2, 5, 0}};
+  EXPECT_FALSE(started.SameRuns(ended));
+  EXPECT_FALSE(ended.SettledSince(started)) << "ran, and has not slept since";
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
   close(ends[0]);
   close(ends[1]);
 }
@@ -100,6 +143,8 @@ TEST(FailureTest, EveryEndHasItsOutcome) {
   EXPECT_EQ(outcome(), v1::CRASH);
   result.stderr_text = "terminate called after throwing an instance of 'std::bad_alloc'";
   EXPECT_EQ(outcome(), v1::MEMORY_LIMIT);
+  result.signal = SIGSYS;
+  EXPECT_EQ(outcome(), v1::FORBIDDEN) << "words do not excuse a forbidden call";
   result.stderr_text.clear();
   result.exit = SandboxExit::kMemoryLimit;
   EXPECT_EQ(outcome(), v1::MEMORY_LIMIT);

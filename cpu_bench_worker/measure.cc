@@ -17,6 +17,7 @@
 #include "cpu_bench_worker/measure.h"
 
 #include <signal.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -81,6 +82,9 @@ class MeasurerImpl final : public Measurer {
   void Forget(const std::string& candidate_id);  // with mutex_ held
 
   TempDir dir_;
+  // A candidate that knew the seed could compute its answers while it is loaded; campaign seeds and
+  // candidate ids can be guessed, and where its memory lies tells when a guess is right.
+  uint64_t secret_ = 0;
   Isolation isolation_;
   std::unique_ptr<SlotPool> slots_;
   std::unique_ptr<Compiler> compiler_;
@@ -111,6 +115,8 @@ absl::Status MeasurerImpl::Start(const MeasurerOptions& options) {
   if (access(kernel.c_str(), X_OK) != 0)
     return absl::FailedPreconditionError(
         absl::StrCat(kernel, " is missing; install it beside whet-worker"));
+  if (getrandom(&secret_, sizeof secret_, 0) != sizeof secret_)
+    return absl::InternalError("the kernel gave no random bytes (getrandom)");
   ASSIGN_OR_RETURN(isolation_, Sandbox::Probe());
   ASSIGN_OR_RETURN(CorePlan plan, PlanCores(options.cores.empty() ? AllowedCores() : options.cores,
                                             options.slots));
@@ -263,7 +269,7 @@ absl::Status MeasurerImpl::Run(const PreparedProblem& problem, const v1::Measure
     if (artefact.final || FromCache(request, &artefact)) return absl::OkStatus();
   }
   const uint64_t id = std::stoull(Sha256Hex(request.candidate_id()).substr(0, 16), nullptr, 16);
-  const uint64_t seed = request.seed() ^ id;
+  const uint64_t seed = request.seed() ^ id ^ secret_;
   const int threads = std::max(1, problem.bench.problem.compile().threads());
   ASSIGN_OR_RETURN(SlotPool::Lease lease, slots_->Acquire(threads, &entry->cancelled));
   if (artefact.verdict.outcome() != v1::CORRECT)
@@ -331,6 +337,7 @@ v1::WorkerInfo MeasurerImpl::Info() {
   for (const std::string& name : IsaExtensions()) info.add_isa(name);
   info.set_compiler(compiler_->version());
   info.set_isolation(isolation_.summary);
+  for (const std::string& what : isolation_.missing) info.add_isolation_missing(what);
   info.set_slots(static_cast<int>(slots_->plan().slots.size()));
   for (const SlotCores& slot : slots_->plan().slots) {
     info.add_slot_cores(slot.timer);

@@ -12,6 +12,7 @@
 #include "common/file.h"
 #include "common/philox.h"
 #include "common/status_macros.h"
+#include "cpu_bench_worker/printable.h"
 
 namespace whetstone {
 namespace {
@@ -82,7 +83,7 @@ void Pipeline::End(const Failure& failure, Artefact* artefact) {
   artefact->cancelled = failure.outcome == kCancelledOutcome;
   artefact->final = true;
   artefact->verdict.set_outcome(failure.outcome);
-  artefact->verdict.set_detail(failure.detail);
+  artefact->verdict.set_detail(Printable(failure.detail));
   artefact->verdict.set_timed(false);
 }
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +16,7 @@ namespace whetstone {
 namespace {
 
 struct SchedStat {
+  uint64_t ran_ns = 0;
   uint64_t waited_ns = 0;
   uint64_t runs = 0;
 };
@@ -31,7 +33,7 @@ bool Read(int fd, char (&text)[N]) {
 // "run_ns wait_ns runs"
 bool ParseSchedStat(const char* text, SchedStat* out) {
   char* end = nullptr;
-  std::strtoull(text, &end, 10);
+  out->ran_ns = std::strtoull(text, &end, 10);
   out->waited_ns = std::strtoull(end, &end, 10);
   out->runs = std::strtoull(end, &end, 10);
   return end != text;
@@ -52,6 +54,13 @@ bool ParseStat(const char* text, char* state, int* threads) {
   return true;
 }
 
+// The line "voluntary_ctxt_switches: n" of /proc/PID/status; 0 where there is none.
+uint64_t ParseSleeps(const char* text) {
+  constexpr char kKey[] = "\nvoluntary_ctxt_switches:";
+  const char* at = std::strstr(text, kKey);
+  return at == nullptr ? 0 : std::strtoull(at + sizeof(kKey) - 1, nullptr, 10);
+}
+
 int OpenProc(const std::string& path) { return open(path.c_str(), O_RDONLY | O_CLOEXEC); }
 
 }  // namespace
@@ -61,9 +70,11 @@ absl::StatusOr<SleepWatch> SleepWatch::Open(pid_t pid) {
   watch.pid_ = pid;
   watch.stat_fd_ = OpenProc(absl::StrCat("/proc/", pid, "/stat"));
   watch.schedstat_fd_ = OpenProc(absl::StrCat("/proc/", pid, "/schedstat"));
-  if (watch.stat_fd_ < 0 || watch.schedstat_fd_ < 0)
+  watch.status_fd_ = OpenProc(absl::StrCat("/proc/", pid, "/status"));
+  if (watch.stat_fd_ < 0 || watch.schedstat_fd_ < 0 || watch.status_fd_ < 0)
     return absl::NotFoundError(absl::StrCat(
-        "/proc/", pid, "/{stat,schedstat}: the process has ended, or the kernel lacks schedstat"));
+        "/proc/", pid,
+        "/{stat,schedstat,status}: the process has ended, or the kernel lacks schedstat"));
   return watch;
 }
 
@@ -71,31 +82,37 @@ SleepWatch& SleepWatch::operator=(SleepWatch&& other) noexcept {
   std::swap(pid_, other.pid_);
   std::swap(stat_fd_, other.stat_fd_);
   std::swap(schedstat_fd_, other.schedstat_fd_);
+  std::swap(status_fd_, other.status_fd_);
   return *this;
 }
 
 SleepWatch::~SleepWatch() {
   if (stat_fd_ >= 0) close(stat_fd_);
   if (schedstat_fd_ >= 0) close(schedstat_fd_);
+  if (status_fd_ >= 0) close(status_fd_);
 }
 
-ProcessView SleepWatch::Look() const {
+ProcessView SleepWatch::Look(bool closely) const {
   ProcessView view;
-  char text[1024];
+  char text[4096];
   char state = 0;
+  int threads = 0;
   SchedStat sched;
-  if (!Read(stat_fd_, text) || !ParseStat(text, &state, &view.threads)) return view;
-  if (state == 'Z' || state == 'X') return view;
-  if (view.threads != 1) return LookAtThreads();
   if (!Read(schedstat_fd_, text) || !ParseSchedStat(text, &sched)) return view;
+  if (!Read(stat_fd_, text) || !ParseStat(text, &state, &threads)) return view;
+  if (state == 'Z' || state == 'X') return view;
+  if (threads != 1) return LookAtThreads(closely);
+  uint64_t slept = 0;
+  if (closely && Read(status_fd_, text)) slept = ParseSleeps(text);
   view.alive = true;
   view.asleep = state == 'S';
-  view.runs = sched.runs;
+  view.threads = {{static_cast<uint64_t>(pid_), sched.runs, slept}};
+  view.ran_ns = sched.ran_ns;
   view.waited_ns = sched.waited_ns;
   return view;
 }
 
-ProcessView SleepWatch::LookAtThreads() const {
+ProcessView SleepWatch::LookAtThreads(bool closely) const {
   ProcessView view;
   const std::string folder = absl::StrCat("/proc/", pid_, "/task");
   DIR* tasks = opendir(folder.c_str());
@@ -103,25 +120,45 @@ ProcessView SleepWatch::LookAtThreads() const {
   view.asleep = true;
   while (const dirent* entry = readdir(tasks)) {
     if (std::isdigit(static_cast<unsigned char>(entry->d_name[0])) == 0) continue;
-    char text[1024];
+    char text[4096];
     char state = 0;
     int threads = 0;
+    uint64_t slept = 0;
     SchedStat sched;
-    const int stat = OpenProc(absl::StrCat(folder, "/", entry->d_name, "/stat"));
-    const int schedstat = OpenProc(absl::StrCat(folder, "/", entry->d_name, "/schedstat"));
-    const bool read = Read(stat, text) && ParseStat(text, &state, &threads) &&
-                      Read(schedstat, text) && ParseSchedStat(text, &sched);
-    if (stat >= 0) close(stat);
-    if (schedstat >= 0) close(schedstat);
-    if (!read) continue;  // that thread ended meanwhile; the others still count
+    const auto read = [&](const char* file) {
+      const int fd = OpenProc(absl::StrCat(folder, "/", entry->d_name, "/", file));
+      const bool ok = Read(fd, text);
+      if (fd >= 0) close(fd);
+      return ok;
+    };
+    // One that ended meanwhile is left out; the others still count.
+    if (!read("schedstat") || !ParseSchedStat(text, &sched)) continue;
+    if (!read("stat") || !ParseStat(text, &state, &threads)) continue;
+    if (closely && read("status")) slept = ParseSleeps(text);
     view.alive = true;
     view.asleep = view.asleep && state == 'S';
-    ++view.threads;
-    view.runs += sched.runs;
+    view.threads.push_back({std::strtoull(entry->d_name, nullptr, 10), sched.runs, slept});
+    view.ran_ns += sched.ran_ns;
     view.waited_ns += sched.waited_ns;
   }
   closedir(tasks);
+  std::sort(view.threads.begin(), view.threads.end(),
+            [](const ThreadView& a, const ThreadView& b) { return a.tid < b.tid; });
   return view;
+}
+
+bool ProcessView::SameRuns(const ProcessView& other) const {
+  return std::equal(
+      threads.begin(), threads.end(), other.threads.begin(), other.threads.end(),
+      [](const ThreadView& a, const ThreadView& b) { return a.tid == b.tid && a.runs == b.runs; });
+}
+
+bool ProcessView::SettledSince(const ProcessView& before) const {
+  return std::all_of(threads.begin(), threads.end(), [&](const ThreadView& now) {
+    for (const ThreadView& then : before.threads)
+      if (then.tid == now.tid) return now.runs == then.runs || now.slept > then.slept;
+    return now.slept > 0;
+  });
 }
 
 OwnRuns::OwnRuns() : fd_(OpenProc("/proc/thread-self/schedstat")) {}

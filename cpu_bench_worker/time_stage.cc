@@ -72,6 +72,7 @@ class Stage {
     // Warm-up: code, page tables and branch predictors; and the harness floor of these processes.
     double round_ns = 0;
     std::vector<double> floors;
+    std::vector<double> cpu_floors;
     for (CallBatch& batch : batches) {
       const uint64_t begin = RawNowNs();
       Round round;
@@ -86,8 +87,10 @@ class Stage {
       Turn turn;
       if (auto failure = trial_->Floor(batches[0], Side::kReference, &turn)) return failure;
       floors.push_back(turn.ns);
+      cpu_floors.push_back(turn.cpu_ns);
     }
     floor_ns_ = Median(floors);
+    cpu_floor_ns_ = Median(cpu_floors);
     if (pair == 0) rounds_ = RoundsPerPair(round_ns, budget_ns_ - ElapsedNs());
 
     for (int r = 0; r < rounds_; ++r)
@@ -126,13 +129,22 @@ class Stage {
       const double floor =
           std::min(floor_ns_, std::min(round.reference.ns, round.candidate.ns) / 2);
       const double calls = data.calls;
-      const double r = (round.reference.ns - floor) / calls;
-      const double c = (round.candidate.ns - floor) / calls;
+      const double r = WorkNs(round.reference, floor) / calls;
+      const double c = WorkNs(round.candidate, floor) / calls;
       data.ratios[static_cast<size_t>(pair)].push_back(r / c);
       data.reference_ns.push_back(r);
       data.candidate_ns.push_back(c);
       return std::nullopt;
     }
+  }
+
+  // A turn's own time. The clock stops at the answer, which a child may give some microseconds
+  // before it is done and still be asleep when it is looked for; the kernel's account of its time
+  // on the core goes on until it sleeps. (Several threads spend more of that than time passes.)
+  double WorkNs(const Turn& turn, double floor) const {
+    const double by_clock = turn.ns - floor;
+    if (trial_->problem().problem.compile().threads() > 1) return by_clock;
+    return std::max(by_clock, turn.cpu_ns - cpu_floor_ns_);
   }
 
   bool EnoughSeen(int pairs) const {
@@ -171,7 +183,8 @@ class Stage {
   Philox rng_;
   uint64_t begin_ns_;
   std::vector<SizeData> data_;
-  double floor_ns_ = 0;
+  double floor_ns_ = 0;      // of an empty bell, by the clock
+  double cpu_floor_ns_ = 0;  // and by the kernel's account
   int rounds_ = kRoundsMax;
 };
 

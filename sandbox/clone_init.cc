@@ -110,6 +110,10 @@ pid_t CloneInit(const CloneRequest& request, int* pidfd) {
   args.flags = CLONE_VM | CLONE_PIDFD | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET |
                CLONE_NEWIPC | CLONE_NEWUTS;
   args.pidfd = reinterpret_cast<uint64_t>(&new_pidfd);
+  if (request.cgroup_fd >= 0) {
+    args.flags |= CLONE_INTO_CGROUP;
+    args.cgroup = static_cast<uint64_t>(request.cgroup_fd);
+  }
   args.exit_signal = 0;  // no SIGCHLD, and invisible to anybody's waitpid(-1)
   args.stack = reinterpret_cast<uint64_t>(request.stack_low);
   args.stack_size = request.stack_bytes;

@@ -18,6 +18,7 @@ struct CloneRequest {
   const int* fds = nullptr;  // becomes descriptors 0, 1, 2 … of the init program
   int fd_count = 0;          // fds[kControlFd] carries the go byte in and a Message out
   char* const* argv = nullptr;
+  int cgroup_fd = -1;         // folder of a v2 control group to be born in, or -1
   void* stack_low = nullptr;  // lowest address
   size_t stack_bytes = 0;
 };

@@ -1,5 +1,6 @@
 #include "sandbox/plan.h"
 
+#include <charconv>
 #include <cstring>
 
 namespace whetstone {
@@ -75,6 +76,19 @@ class Reader {
 };
 
 }  // namespace
+
+int64_t ParseCgroupCpuNs(std::string_view text) {
+  constexpr std::string_view kV2 = "usage_usec ";
+  int64_t unit = 1;
+  if (text.substr(0, kV2.size()) == kV2) {
+    text.remove_prefix(kV2.size());
+    unit = 1000;
+  }
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end != text.data() + text.size() && *end == '\n';
+  return whole ? value * unit : -1;
+}
 
 std::string EncodePlan(const Plan& plan) {
   Writer out;

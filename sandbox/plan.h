@@ -19,9 +19,10 @@
 namespace whetstone {
 
 // Descriptors of the init program when it starts; passed descriptors follow from kFirstPassedFd.
-// 2 is the plan again, so that a stray message on stderr can never reach a passed descriptor.
 inline constexpr int kPlanFd = 0;
 inline constexpr int kControlFd = 1;
+// CPU time account of the tree's control group; the plan again where there is none.
+inline constexpr int kCpuAccountFd = 2;
 inline constexpr int kFirstPassedFd = 3;
 // Where the program's executable is held open for its one execveat (see seccomp_filter.h).
 inline constexpr int kExecFd = 1000;
@@ -60,6 +61,10 @@ struct Plan {
   bool watch_tree = false;     // several processes: sum their memory and CPU time
   bool exec_by_fd = false;     // execute by execveat(kExecFd), the only exec the filter allows
 };
+
+// CPU time in a text of cgroup v1's cpuacct.usage ("nanoseconds") or of v2's cpu.stat ("usage_usec
+// microseconds …"); -1: the text is neither.
+int64_t ParseCgroupCpuNs(std::string_view text);
 
 std::string EncodePlan(const Plan& plan);
 // False: the bytes are not a plan.

@@ -1,12 +1,22 @@
 #include <mutex>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
+#include "sandbox/cgroup.h"
 #include "sandbox/init/landlock.h"
 #include "sandbox/sandbox.h"
 
 namespace whetstone {
 namespace {
+
+// What keeps a kind of control groups from limiting, and the command that would change it.
+std::string WhyNot(CgroupKind kind) {
+  const absl::StatusOr<std::unique_ptr<CgroupPool>> pool = CgroupPool::Open(kind);
+  if (!pool.ok()) return std::string(pool.status().message());
+  return absl::StrCat("cgroup ", (*pool)->summary(),
+                      " is all that this host has: boot with systemd.unified_cgroup_hierarchy=1");
+}
 
 absl::StatusOr<Isolation> TryEverything() {
   // Every mechanism but Landlock is mandatory: one that fails is the error of this run.
@@ -21,15 +31,20 @@ absl::StatusOr<Isolation> TryEverything() {
   }
   Isolation isolation;
   const int abi = LandlockAbi();
-  isolation.summary = absl::StrCat("userns,mount,pid,net,ipc,uts,seccomp,landlock:",
-                                   abi > 0 ? absl::StrCat(abi) : "none", ",rlimits,cgroup:none");
+  isolation.summary = absl::StrCat(
+      "userns,mount,pid,net,ipc,uts,seccomp,landlock:", abi > 0 ? absl::StrCat(abi) : "none",
+      ",rlimits,cgroup:", CgroupPool::Host().summary());
   if (abi == 0) {
     isolation.missing.push_back(
         "Landlock: boot a kernel with CONFIG_SECURITY_LANDLOCK and landlock in the lsm= parameter");
   }
-  isolation.missing.push_back(
-      "cgroups are not used: memory and process counts are limited by rlimits per user namespace "
-      "and a watchdog over the tree's resident memory; no command adds more in this version");
+  const std::string cgroup = CgroupPool::Host().summary();
+  if (!absl::StrContains(cgroup, "memory") || !absl::StrContains(cgroup, "pids")) {
+    isolation.missing.push_back(
+        absl::StrCat("control groups that limit memory and processes (in force: ", cgroup,
+                     "; rlimits and a watchdog stand in): ", WhyNot(CgroupKind::kV2), "; or ",
+                     WhyNot(CgroupKind::kV1)));
+  }
   return isolation;
 }
 

@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/status_macros.h"
+#include "sandbox/cgroup.h"
 #include "sandbox/clone_init.h"
 #include "sandbox/init_program.h"
 #include "sandbox/plan.h"
@@ -99,8 +100,10 @@ absl::Status MapIds(pid_t pid, bool privileged) {
 
 class Process final : public SandboxProcess {
  public:
-  Process(pid_t init_pid, UniqueFd init_pidfd, UniqueFd control, const SandboxSpec& spec)
-      : init_pid_(init_pid),
+  Process(pid_t init_pid, UniqueFd init_pidfd, UniqueFd control, std::unique_ptr<Cgroup> group,
+          const SandboxSpec& spec)
+      : group_(std::move(group)),
+        init_pid_(init_pid),
         init_pidfd_(std::move(init_pidfd)),
         control_(std::move(control)),
         collect_(spec.collect),
@@ -162,7 +165,12 @@ class Process final : public SandboxProcess {
     const absl::Status status = ReceiveResult(&result);
     EndInit();
     control_.reset();
-    RETURN_IF_ERROR(status);
+    const CgroupUse use = group_->Use();
+    // Should the kernel have chosen the init program, there is no result but this one.
+    if (!use.out_of_memory) RETURN_IF_ERROR(status);
+    if (use.out_of_memory) result.exit = SandboxExit::kMemoryLimit;
+    result.cpu = std::max(result.cpu, std::chrono::nanoseconds(use.cpu_ns));
+    result.memory_bytes_peak = std::max(result.memory_bytes_peak, use.memory_bytes_peak);
     return result;
   }
 
@@ -272,6 +280,7 @@ class Process final : public SandboxProcess {
     init_pid_ = -1;
   }
 
+  const std::unique_ptr<Cgroup> group_;  // the tree's; goes when the tree is dead
   pid_t init_pid_;
   UniqueFd init_pidfd_;
   UniqueFd control_;
@@ -280,6 +289,15 @@ class Process final : public SandboxProcess {
   Clock::time_point wait_deadline_;
   pid_t pid_ = -1;
 };
+
+// Files in memory count too, and what the kernel and the init program need.
+CgroupLimits GroupLimits(const SandboxSpec& spec) {
+  constexpr int64_t kOwnBytes = int64_t{32} << 20;
+  int64_t files = spec.limits.file_bytes_max;
+  for (const auto& [name, content] : spec.files) files += static_cast<int64_t>(content.size());
+  return {.memory_bytes = spec.limits.memory_bytes_max + files + kOwnBytes,
+          .processes = spec.limits.processes_max + 1};
+}
 
 class CloneStack {
  public:
@@ -328,7 +346,9 @@ absl::StatusOr<std::unique_ptr<SandboxProcess>> Sandbox::Start(const SandboxSpec
   if (setsockopt(control.get(), SOL_SOCKET, SO_PASSCRED, &one, sizeof(one)) != 0) {
     return SetupError(SetupStep::kPlan, errno, "SO_PASSCRED");
   }
-  std::vector<int> fds = {plan.get(), child_control.get(), plan.get()};
+  ASSIGN_OR_RETURN(std::unique_ptr<Cgroup> group, CgroupPool::Host().Take(GroupLimits(spec)));
+  const int cpu_account = group->cpu_fd() >= 0 ? group->cpu_fd() : plan.get();
+  std::vector<int> fds = {plan.get(), child_control.get(), cpu_account};
   for (const PassedFd& passed : spec.fds) fds.push_back(passed.host_fd);
 
   char name[] = "whet-sandbox";
@@ -343,10 +363,11 @@ absl::StatusOr<std::unique_ptr<SandboxProcess>> Sandbox::Start(const SandboxSpec
   request.stack_low = stack.low();
   request.stack_bytes = kCloneStackBytes;
   int pidfd = -1;
-  const pid_t init_pid = CloneInit(request, &pidfd);
+  const pid_t init_pid = group->Clone(&request, &pidfd);
   if (init_pid < 0) return SetupError(SetupStep::kClone, -init_pid, "");
   // Declared after the stack and the descriptors: its destructor ends the clone that uses them.
-  auto process = std::make_unique<Process>(init_pid, UniqueFd(pidfd), std::move(control), spec);
+  auto process = std::make_unique<Process>(init_pid, UniqueFd(pidfd), std::move(control),
+                                           std::move(group), spec);
   RETURN_IF_ERROR(process->LetGo(std::move(child_control), privileged));
   RETURN_IF_ERROR(process->AwaitStart());
   return process;

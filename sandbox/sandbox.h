@@ -39,9 +39,10 @@ enum class Profile {
   // descriptors; reads /usr and the given binds. An attacker's calls kill (SIGSYS), unknown ones
   // answer EPERM. Memory and CPU time are limited for the whole tree.
   kCompile,
-  // One kernel process: compute, futex, read and write on passed descriptors, reads /usr/lib, /work
-  // and the given binds; writes no file. Every other call kills the process with SIGSYS. Threads
-  // only if processes_max > 1, never processes.
+  // One kernel process: compute, futex, read and write on passed descriptors, reads the libraries
+  // of
+  // C, C++ and threads, /work and the given binds; writes no file. Every other call kills the
+  // process with SIGSYS. Threads only if processes_max > 1, never processes.
   kRun,
 };
 
@@ -101,12 +102,13 @@ struct SandboxResult {
   bool output_truncated = false;
   std::map<std::string, std::string> files;  // `collect`ed regular files; links are never followed
   std::chrono::nanoseconds wall{0};
+  // With a control group (cgroup.h) both are the whole tree's, the init program included.
   std::chrono::nanoseconds cpu{0};
   int64_t memory_bytes_peak = 0;
 };
 
 // What protects the host on this machine. `summary` is the string of Verdict.isolation, for example
-// "userns,mount,pid,net,ipc,uts,seccomp,landlock:7,rlimits,cgroup:none".
+// "userns,mount,pid,net,ipc,uts,seccomp,landlock:7,rlimits,cgroup:v1(memory,pids,cpu)".
 struct Isolation {
   std::string summary;
   std::vector<std::string> missing;  // one line each: what, and the command that would add it

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "sandbox/sandbox_testing.h"
 
@@ -62,6 +64,26 @@ TEST_F(SandboxTest, HostFilesDoNotExist) {
       EXPECT_THAT(result.stdout_text, HasSubstr("No such file")) << path;
     }
   }
+}
+
+// A program that is timed may not borrow the fast libraries of this host.
+TEST_F(SandboxTest, RunProfileSeesTheToolChainsLibrariesOnly) {
+  const auto list = [](const char* folder) { return MustRun(Inmate({"read", folder})); };
+  EXPECT_EQ(list("/usr/bin/true").exit_code, 1);
+  EXPECT_EQ(list("/usr/lib/os-release").exit_code, 1);
+  int seen = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/usr/lib/x86_64-linux-gnu")) {  // on Debian
+    const std::string name = entry.path().filename();
+    if (!absl::StrContains(name, ".so") || seen == 40) continue;
+    const bool ours = name == "libc.so.6" || name == "libm.so.6" || name == "libstdc++.so.6";
+    const bool other = absl::StartsWith(name, "libz") || absl::StartsWith(name, "libLLVM") ||
+                       absl::StartsWith(name, "libssl") || absl::StartsWith(name, "libblas");
+    if (!ours && !other) continue;
+    ++seen;
+    EXPECT_EQ(list(entry.path().c_str()).exit_code, ours ? 0 : 1) << name;
+  }
+  EXPECT_GE(seen, 3);
 }
 
 TEST_F(SandboxTest, NothingOutsideWorkIsWritable) {

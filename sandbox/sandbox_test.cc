@@ -13,8 +13,10 @@
 #include <atomic>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "sandbox/cgroup.h"
 #include "sandbox/sandbox_testing.h"
 
 namespace whetstone {
@@ -122,6 +124,15 @@ TEST_F(SandboxTest, CpuTimeCannotHideInThreadsOrChildren) {
   EXPECT_EQ(MustRun(spec).exit, SandboxExit::kCpuLimit);
 }
 
+// Only a control group sees them.
+TEST_F(SandboxTest, CpuTimeOfForgottenChildrenCounts) {
+  SandboxSpec spec = Inmate({"spin_forgotten", "3000"}, Profile::kCompile);
+  spec.limits.cpu = milliseconds(400);
+  const SandboxResult result = MustRun(spec);
+  const bool counted = absl::StrContains(CgroupPool::Host().summary(), "cpu");
+  EXPECT_EQ(result.exit == SandboxExit::kCpuLimit, counted) << CgroupPool::Host().summary();
+}
+
 TEST_F(SandboxTest, MemoryLimitRefusesABomb) {
   SandboxSpec spec = Inmate({"touch", absl::StrCat(int64_t{8} << 30)});
   spec.limits.memory_bytes_max = 64 << 20;
@@ -162,6 +173,13 @@ TEST_F(SandboxTest, MemoryCannotHideInPipes) {
   ASSERT_TRUE(absl::SimpleAtoi(result.stdout_text, &bytes)) << result.stdout_text;
   EXPECT_GT(bytes, 0);
   EXPECT_LE(bytes, int64_t{32} << 20);
+  if (absl::StrContains(CgroupPool::Host().summary(), "memory")) {
+    EXPECT_GE(result.memory_bytes_peak, bytes);
+    spec.limits.memory_bytes_max = 8 << 20;
+    spec.limits.file_bytes_max = 0;
+    spec.limits.files_max = 256;
+    EXPECT_EQ(MustRun(spec).exit, SandboxExit::kMemoryLimit);
+  }
 }
 
 TEST_F(SandboxTest, InodesAreLimited) {
@@ -365,12 +383,13 @@ TEST_F(SandboxTest, BadSpecificationsAreNamed) {
   spec.argv[0] = "/opt/nobody";
   fails(spec, "step 30 (open the program /opt/nobody): No such file or directory");
   spec = Inmate({"exit", "0"});
-  spec.argv[0] = "/usr/lib/os-release";
-  fails(spec, "step 37 (execute the program /usr/lib/os-release): Permission denied");
+  spec.argv[0] = "/opt/text";
+  spec.binds = {{"/usr/lib/os-release", "/opt/text"}};
+  fails(spec, "step 37 (execute the program /opt/text): Permission denied");
   spec = Inmate({"exit", "0"});
   spec.binds.push_back({"/nowhere", "/opt/x"});
   fails(spec, "/nowhere: No such file");
-  spec = Inmate({"exit", "0"});
+  spec = Inmate({"exit", "0"}, Profile::kCompile);
   spec.binds.push_back({"/usr/bin/true", "/usr/lib/new-name"});
   fails(spec, "step 14 (bind /usr/bin/true)");
   spec = Inmate({"exit", "0"});
@@ -404,8 +423,9 @@ TEST_F(SandboxTest, ProbeSaysWhatIsInForce) {
   const absl::StatusOr<Isolation> isolation = Sandbox::Probe();
   ASSERT_TRUE(isolation.ok()) << isolation.status();
   EXPECT_THAT(isolation->summary, HasSubstr("userns,mount,pid,net,ipc,uts,seccomp,landlock:"));
-  EXPECT_THAT(isolation->summary, HasSubstr("cgroup:none"));
-  EXPECT_FALSE(isolation->missing.empty());
+  EXPECT_THAT(isolation->summary, HasSubstr(absl::StrCat("cgroup:", CgroupPool::Host().summary())));
+  const bool limited = absl::StrContains(isolation->summary, "(memory,pids");
+  EXPECT_EQ(isolation->missing.empty(), limited) << isolation->summary;
 }
 
 TEST(SandboxUnprivilegedTest, TheSameSuitePasses) {

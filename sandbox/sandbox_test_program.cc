@@ -75,6 +75,22 @@ int TouchInChildren(const Args& args) {
   return 0;
 }
 
+// Burns `args[1]` milliseconds in children that nobody waits for.
+int SpinInForgottenChildren(const Args& args) {
+  signal(SIGCHLD, SIG_IGN);
+  for (int64_t burnt = 0; burnt < Number(args, 1); burnt += 50) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      const clock_t until = clock() + 50 * CLOCKS_PER_SEC / 1000;
+      while (clock() < until) {
+      }
+      _exit(0);
+    }
+    while (kill(pid, 0) == 0) usleep(1000);
+  }
+  return 0;
+}
+
 int ForkBomb(const Args&) {
   int made = 0;
   for (int i = 0; i < 5000; ++i) {
@@ -306,6 +322,7 @@ const std::map<std::string, std::function<int(const Args&)>> kActs = {
     {"spin", [](const Args&) -> int { Spin(); }},
     {"spin_threads", SpinInThreads},
     {"spin_children", SpinInChildren},
+    {"spin_forgotten", SpinInForgottenChildren},
     {"touch", TouchMemory},
     {"touch_children", TouchInChildren},
     {"fork", [](const Args&) { return Report(fork() >= 0); }},

@@ -63,8 +63,13 @@ void CheckIsolation(const std::string& name, const v1::WorkerInfo& info, const F
     if (!absl::StrContains(info.isolation(), protection)) missing.push_back(protection);
   }
   const std::string check = name + ": sandbox";
-  if (missing.empty()) {
+  if (missing.empty() && info.isolation_missing().empty()) {
     found({Level::kOk, check, info.isolation(), ""});
+    return;
+  }
+  if (missing.empty()) {  // protected, but the host could do more
+    found({Level::kWarn, check, absl::StrCat("in force: ", info.isolation()),
+           absl::StrJoin(info.isolation_missing(), "\n")});
     return;
   }
   const bool no_namespaces = !absl::StrContains(info.isolation(), "pid");

@@ -29,6 +29,13 @@ int64_t Nanoseconds(const timeval& time) {
   return time.tv_sec * int64_t{1'000'000'000} + time.tv_usec * int64_t{1'000};
 }
 
+// CPU time of the tree's control group; -1: there is none.
+int64_t ReadCpuAccount() {
+  char text[128];
+  const ssize_t size = pread(kCpuAccountFd, text, sizeof(text), 0);
+  return size > 0 ? ParseCgroupCpuNs(std::string_view(text, static_cast<size_t>(size))) : -1;
+}
+
 class Supervisor {
  public:
   Supervisor(const Plan& plan, pid_t program, const InitPipes& pipes, int child_signals,
@@ -194,7 +201,9 @@ class Supervisor {
     const TreeUse use = ReadTreeUse(proc_fd_);
     rusage reaped = {};
     getrusage(RUSAGE_CHILDREN, &reaped);
-    const int64_t cpu_ns = use.cpu_ns + Nanoseconds(reaped.ru_utime) + Nanoseconds(reaped.ru_stime);
+    // The group counts whom nobody waited for, too.
+    const int64_t cpu_ns = std::max(
+        use.cpu_ns + Nanoseconds(reaped.ru_utime) + Nanoseconds(reaped.ru_stime), ReadCpuAccount());
     out_.header.memory_bytes_peak = std::max(out_.header.memory_bytes_peak, use.memory_bytes);
     if (use.memory_bytes > plan_.memory_bytes) HitLimit(EndReason::kMemoryLimit);
     if (cpu_ns >= plan_.cpu_ns) HitLimit(EndReason::kCpuLimit);

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "cpu_bench_worker/measure.h"
+#include "cpu_bench_worker/printable.h"
 #include "cpu_bench_worker/test_problems.h"
 #include "sandbox/sandbox_testing.h"
 #include "tests/abuse/hostile_program.h"
@@ -100,13 +101,16 @@ class Workers {
     return slot.get();
   }
 
-  v1::Verdict Measure(Measurer* measurer, const std::string& source) {
+  // `id` empty: one that nobody had before. `fresh`: not from the cache.
+  v1::Verdict Measure(Measurer* measurer, const std::string& source, std::string id = "",
+                      bool fresh = true) {
+    if (id.empty()) id = absl::StrCat("abuse/", ++candidates_);
     v1::MeasureRequest request;
     request.set_problem_hash(ProblemHash(AbuseProblem()));
-    request.set_candidate_id(absl::StrCat("abuse/", ++candidates_));
+    request.set_candidate_id(id);
     request.set_source(source);
     request.set_time(true);
-    request.set_fresh(true);
+    request.set_fresh(fresh);
     request.set_seed(17);
     absl::StatusOr<v1::Verdict> verdict = measurer->Measure(request);
     EXPECT_TRUE(verdict.ok()) << verdict.status();
@@ -185,6 +189,8 @@ TEST_P(AbuseTest, GetsATypedVerdictAndNoGain) {
         << program.what << ": gained " << verdict.speedup() << " [" << verdict.speedup_low() << ", "
         << verdict.speedup_high() << "]";
   }
+  // What a program had a hand in may neither steer a terminal nor fail to be sent.
+  EXPECT_EQ(verdict.detail(), Printable(verdict.detail()));
   // A secret must not come back through diagnostics either.
   EXPECT_THAT(verdict.detail(), Not(HasSubstr("root:")));
 }
@@ -202,6 +208,42 @@ TEST(AbuseControlTest, HonestCandidatesAreMeasuredAsBefore) {
   const v1::Verdict faster = Workers::Get().Measure(measurer, kMatmulIkj);
   EXPECT_EQ(v1::Outcome_Name(faster.outcome()), "CORRECT") << faster.detail();
   EXPECT_GT(faster.speedup(), 1.5);
+}
+
+// Campaign seeds and candidate ids can be guessed. Were the inputs a function of these, a
+// constructor could try all guesses, see by the place of its memory which is right, and compute
+// every answer before the first call. The value that zero is compared with stands for the inputs.
+TEST(AbuseControlTest, InputsCannotBeForetold) {
+  const char source[] = "void matmul(const float*, const float*, float* c, int) { c[0] = 0; }";
+  std::set<std::string> details;
+  for (const bool screened : {true, false}) {
+    const v1::Verdict verdict =
+        Workers::Get().Measure(Workers::Get().Of(screened), source, "guessed");
+    EXPECT_THAT(verdict.detail(), HasSubstr("n=1: c[0] is 0, expected "));
+    details.insert(verdict.detail());
+  }
+  EXPECT_EQ(details.size(), 2u) << "two workers gave one candidate the same inputs";
+}
+
+// A verdict found by machine code must be the verdict of all of it, wherever the code hides.
+TEST(AbuseControlTest, DifferentProgramsShareNoVerdict) {
+  const auto hidden = [](int honest) {
+    return absl::StrCat(
+        "__asm__(\".section .hidden,\\\"ax\\\",@note\\nHidden: movl $", honest,
+        ", %eax\\nret\\n.text\");\nextern \"C\" int Hidden() asm(\"Hidden\");\n"
+        "static void Honest(const float* a, const float* b, float* c, int n) {\n"
+        "  for (int i = 0; i < n * n; ++i) c[i] = 0;\n"
+        "  for (int i = 0; i < n; ++i)\n    for (int k = 0; k < n; ++k)\n"
+        "      for (int j = 0; j < n; ++j) c[i * n + j] += a[i * n + k] * b[k * n + j];\n}\n"
+        "void matmul(const float* a, const float* b, float* c, int n) {\n"
+        "  if (Hidden()) Honest(a, b, c, n);\n}\n");
+  };
+  Measurer* measurer = Workers::Get().Of(false);
+  const v1::Verdict honest = Workers::Get().Measure(measurer, hidden(1), "", false);
+  EXPECT_EQ(v1::Outcome_Name(honest.outcome()), "CORRECT") << honest.detail();
+  const v1::Verdict idle = Workers::Get().Measure(measurer, hidden(0), "", false);
+  EXPECT_EQ(v1::Outcome_Name(idle.outcome()), "WRONG_ANSWER") << idle.detail();
+  EXPECT_FALSE(idle.cached());
 }
 
 TEST(AbuseUnprivilegedTest, TheSameProgramsGetNothing) {

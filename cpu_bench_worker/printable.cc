@@ -1,0 +1,72 @@
+#include "cpu_bench_worker/printable.h"
+
+#include <cstdint>
+
+namespace whetstone {
+namespace {
+
+// Bytes of the well-formed sequence that `text` begins with, and its code point; 0: malformed.
+size_t DecodeUtf8(absl::string_view text, uint32_t* point) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const uint8_t first = byte(0);
+  size_t size = 1;
+  if (first >= 0xF0 && first <= 0xF4) {
+    size = 4;
+  } else if (first >= 0xE0 && first < 0xF0) {
+    size = 3;
+  } else if (first >= 0xC2 && first < 0xE0) {
+    size = 2;
+  } else if (first >= 0x80) {
+    return 0;
+  }
+  if (size > text.size()) return 0;
+  uint32_t value = size == 1 ? first : first & (0xFFu >> (size + 1));
+  for (size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+    value = value << 6 | (byte(i) & 0x3F);
+  }
+  const bool overlong = (size == 3 && value < 0x800) || (size == 4 && value < 0x10000);
+  if (overlong || value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF)) return 0;
+  *point = value;
+  return size;
+}
+
+bool Visible(uint32_t point) {
+  const auto within = [point](uint32_t low, uint32_t high) {
+    return point >= low && point <= high;
+  };
+  if (point == '\n') return true;
+  return !(point < 0x20 || within(0x7F, 0x9F) ||                // control characters
+           point == 0xAD || within(0x200B, 0x200F) ||           // invisible, direction marks
+           within(0x2028, 0x202E) || within(0x2060, 0x206F) ||  // separators, overrides, isolates
+           point == 0xFEFF || within(0xFFF9, 0xFFFB) || within(0xE0000, 0xE0FFF));
+}
+
+}  // namespace
+
+std::string Printable(absl::string_view text) {
+  std::string clean;
+  clean.reserve(text.size());
+  while (!text.empty()) {
+    uint32_t point = 0;
+    const size_t size = DecodeUtf8(text, &point);
+    if (size > 0 && point == '\t') {
+      clean += ' ';
+    } else if (size > 0 && Visible(point)) {
+      clean.append(text.data(), size);
+    } else {
+      clean += '?';
+    }
+    text.remove_prefix(size == 0 ? 1 : size);
+  }
+  return clean;
+}
+
+absl::string_view CutUtf8(absl::string_view text, size_t bytes_max) {
+  if (text.size() <= bytes_max) return text;
+  size_t size = bytes_max;
+  while (size > 0 && (static_cast<uint8_t>(text[size]) & 0xC0) == 0x80) --size;
+  return text.substr(0, size);
+}
+
+}  // namespace whetstone

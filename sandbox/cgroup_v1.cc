@@ -1,0 +1,255 @@
+// cgroup v1: one folder in each controller's hierarchy, and a launcher thread that lives in all of
+// them, so that what it clones is born there. Moving the launcher in costs milliseconds once; the
+// slot is used again and again.
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/status_macros.h"
+#include "sandbox/cgroup_kinds.h"
+#include "sandbox/unique_fd.h"
+
+namespace whetstone {
+namespace {
+
+// Runs one function at a time on a thread of its own.
+class Launcher {
+ public:
+  Launcher() : thread_([this] { Loop(); }) {}
+  ~Launcher() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  template <typename F>
+  void Run(F&& work) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    work_ = [&work] { work(); };
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return work_ == nullptr; });
+  }
+
+ private:
+  void Loop() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, nullptr);
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return stop_ || work_ != nullptr; });
+      if (work_ == nullptr) return;
+      work_();
+      work_ = nullptr;
+      changed_.notify_all();
+    }
+  }
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::function<void()> work_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+// Folders, launcher and open files of one reusable group.
+class Slot {
+ public:
+  ~Slot() {
+    launcher_.reset();  // the folders must be empty
+    for (const auto& [controller, path] : folders_) RemoveCgroupFolder(path);
+  }
+
+  // `own`: our folder in each controller's hierarchy.
+  static absl::StatusOr<std::unique_ptr<Slot>> Make(const std::map<std::string, std::string>& own) {
+    static std::atomic<int> count{0};
+    auto slot = std::make_unique<Slot>();
+    const int number = count++;
+    for (const auto& [controller, folder] : own) {
+      const std::string path = absl::StrCat(folder, "/slot-", number);
+      if (mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) {
+        return absl::ErrnoToStatus(errno, absl::StrCat("sandbox: no control group ", path));
+      }
+      slot->folders_[controller] = path;
+    }
+    slot->launcher_ = std::make_unique<Launcher>();
+    absl::Status moved;
+    slot->launcher_->Run([&] {
+      for (const auto& [controller, path] : slot->folders_) {
+        moved.Update(WriteCgroupFile(path + "/tasks", absl::StrCat(syscall(SYS_gettid))));
+      }
+    });
+    RETURN_IF_ERROR(moved);
+    if (slot->Has("cpuacct")) {
+      slot->cpu_ =
+          UniqueFd(open(slot->File("cpuacct", "cpuacct.usage").c_str(), O_RDONLY | O_CLOEXEC));
+    }
+    return slot;
+  }
+
+  absl::Status Prepare(const CgroupLimits& limits) {
+    if (Has("memory")) {
+      const std::string bytes = absl::StrCat(limits.memory_bytes);
+      // Memory and swap together may never be below memory alone: lift, lower, lower.
+      WriteCgroupFile(File("memory", "memory.memsw.limit_in_bytes"), "-1").IgnoreError();
+      RETURN_IF_ERROR(WriteCgroupFile(File("memory", "memory.limit_in_bytes"), bytes));
+      WriteCgroupFile(File("memory", "memory.memsw.limit_in_bytes"), bytes).IgnoreError();
+      RETURN_IF_ERROR(WriteCgroupFile(File("memory", "memory.max_usage_in_bytes"), "0"));
+      memory_before_ = Number("memory", "memory.usage_in_bytes", "");
+      kills_before_ = Number("memory", "memory.oom_control", "oom_kill");
+    }
+    if (Has("pids")) {  // the launcher counts
+      RETURN_IF_ERROR(
+          WriteCgroupFile(File("pids", "pids.max"), absl::StrCat(limits.processes + 1)));
+    }
+    if (Has("cpuacct")) RETURN_IF_ERROR(WriteCgroupFile(File("cpuacct", "cpuacct.usage"), "0"));
+    return absl::OkStatus();
+  }
+
+  pid_t Clone(const CloneRequest& request, int* pidfd) {
+    // The clone inherits its affinity from the thread that makes it: be like the caller.
+    cpu_set_t cores;
+    const bool known = sched_getaffinity(0, sizeof(cores), &cores) == 0;
+    pid_t pid = -EAGAIN;
+    launcher_->Run([&] {
+      if (known) sched_setaffinity(0, sizeof(cores), &cores);
+      pid = CloneInit(request, pidfd);
+    });
+    return pid;
+  }
+
+  CgroupUse Use() {
+    CgroupUse use;
+    if (Has("memory")) {
+      // Pages that an earlier tree read first may still be charged here.
+      use.memory_bytes_peak =
+          std::max<int64_t>(0, Number("memory", "memory.max_usage_in_bytes", "") - memory_before_);
+      use.out_of_memory = Number("memory", "memory.oom_control", "oom_kill") > kills_before_;
+    }
+    if (Has("cpuacct")) use.cpu_ns = Number("cpuacct", "cpuacct.usage", "");
+    return use;
+  }
+
+  int cpu_fd() const { return cpu_.get(); }
+
+ private:
+  bool Has(const std::string& controller) const { return folders_.count(controller) > 0; }
+  std::string File(const std::string& controller, const char* name) const {
+    return absl::StrCat(folders_.at(controller), "/", name);
+  }
+  int64_t Number(const std::string& controller, const char* file, absl::string_view key) const {
+    return CgroupNumber(ReadCgroupFile(File(controller, file)), key);
+  }
+
+  std::map<std::string, std::string> folders_;
+  std::unique_ptr<Launcher> launcher_;
+  UniqueFd cpu_;
+  int64_t memory_before_ = 0;
+  int64_t kills_before_ = 0;
+};
+
+// Slots that nobody uses; shared with the groups that are out.
+struct FreeSlots {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Slot>> slots;
+};
+
+class GroupV1 final : public Cgroup {
+ public:
+  GroupV1(std::unique_ptr<Slot> slot, std::shared_ptr<FreeSlots> free)
+      : slot_(std::move(slot)), free_(std::move(free)) {}
+  ~GroupV1() override {
+    const std::lock_guard<std::mutex> lock(free_->mutex);
+    free_->slots.push_back(std::move(slot_));
+  }
+  pid_t Clone(CloneRequest* request, int* pidfd) override { return slot_->Clone(*request, pidfd); }
+  int cpu_fd() const override { return slot_->cpu_fd(); }
+  CgroupUse Use() override { return slot_->Use(); }
+
+ private:
+  std::unique_ptr<Slot> slot_;
+  std::shared_ptr<FreeSlots> free_;
+};
+
+class PoolV1 final : public CgroupPool {
+ public:
+  explicit PoolV1(std::map<std::string, std::string> own) : own_(std::move(own)) {}
+  ~PoolV1() override {
+    {
+      const std::lock_guard<std::mutex> lock(free_->mutex);
+      free_->slots.clear();
+    }
+    for (const auto& [controller, path] : own_) RemoveCgroupFolder(path);
+  }
+  std::string summary() const override {
+    std::vector<std::string> names;
+    if (own_.count("memory") > 0) names.push_back("memory");
+    if (own_.count("pids") > 0) names.push_back("pids");
+    if (own_.count("cpuacct") > 0) names.push_back("cpu");
+    return absl::StrCat("v1(", absl::StrJoin(names, ","), ")");
+  }
+  absl::StatusOr<std::unique_ptr<Cgroup>> Take(const CgroupLimits& limits) override {
+    std::unique_ptr<Slot> slot;
+    {
+      const std::lock_guard<std::mutex> lock(free_->mutex);
+      if (!free_->slots.empty()) {
+        slot = std::move(free_->slots.back());
+        free_->slots.pop_back();
+      }
+    }
+    if (slot == nullptr) {
+      ASSIGN_OR_RETURN(slot, Slot::Make(own_));
+    }
+    RETURN_IF_ERROR(slot->Prepare(limits));
+    return std::make_unique<GroupV1>(std::move(slot), free_);
+  }
+
+ private:
+  const std::map<std::string, std::string> own_;
+  const std::shared_ptr<FreeSlots> free_ = std::make_shared<FreeSlots>();
+};
+
+}  // namespace
+
+absl::StatusOr<OpenedPool> OpenCgroupV1(const CgroupHome& home) {
+  if (home.v1.empty()) {
+    return absl::FailedPreconditionError("cgroup v1 has no memory, pids or cpuacct hierarchy here");
+  }
+  std::map<std::string, std::string> own;
+  absl::Status refused;
+  for (const auto& [controller, folder] : home.v1) {
+    absl::StatusOr<std::string> made = MakeOwnCgroupFolder(folder);
+    if (made.ok()) {
+      own[controller] = *made;
+    } else {
+      refused = made.status();
+    }
+  }
+  if (own.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cgroup v1: ", refused.message(), "; chown ", home.v1.begin()->second,
+                     " (and its siblings) to the worker's user, or run the worker as root"));
+  }
+  const bool memory = own.count("memory") > 0;
+  return OpenedPool{std::make_unique<PoolV1>(std::move(own)), memory};
+}
+
+}  // namespace whetstone
