@@ -2,7 +2,8 @@
 # Sets the machine up, builds everything and runs every test:
 #
 #   tests/run_all.sh          all suites; unit tests under the sanitizers as well; formatting
-#   tests/run_all.sh --full   also clang-tidy over every source
+#   tests/run_all.sh --full   also clang-tidy over every source, and what hostile code tries ten times
+#                             over, with an honest candidate between any two attacks
 #
 # Prints the seconds of every suite and ends with the line "N passed, N failed"; the exit code is 0
 # only if nothing failed. Logs and reports go to build/test-logs/. Needs no terminal and no input,
@@ -105,7 +106,11 @@ main() {
   check format check_format
   if timed_build dev; then
     for label in $(labels_of dev); do suite dev "$label"; done
-    if $full; then check clang-tidy check_tidy; fi
+    if $full; then
+      check clang-tidy check_tidy
+      check hostile-ten-times env WHETSTONE_ABUSE_FULL=1 ctest --test-dir build/dev \
+        -R '^(abuse|sandbox)_test$' --repeat until-fail:10 --timeout 3600 --output-on-failure
+    fi
   fi
   sanitized asan
   sanitized tsan
