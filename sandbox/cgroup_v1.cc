@@ -106,21 +106,27 @@ class Slot {
   }
 
   absl::Status Prepare(const CgroupLimits& limits) {
-    if (Has("memory")) {
+    const bool changed =
+        limits.memory_bytes != limits_.memory_bytes || limits.processes != limits_.processes;
+    limits_ = {};
+    if (Has("memory") && changed) {
       const std::string bytes = absl::StrCat(limits.memory_bytes);
       // Memory and swap together may never be below memory alone: lift, lower, lower.
       WriteCgroupFile(File("memory", "memory.memsw.limit_in_bytes"), "-1").IgnoreError();
       RETURN_IF_ERROR(WriteCgroupFile(File("memory", "memory.limit_in_bytes"), bytes));
       WriteCgroupFile(File("memory", "memory.memsw.limit_in_bytes"), bytes).IgnoreError();
+    }
+    if (Has("memory")) {
       RETURN_IF_ERROR(WriteCgroupFile(File("memory", "memory.max_usage_in_bytes"), "0"));
       memory_before_ = Number("memory", "memory.usage_in_bytes", "");
       kills_before_ = Number("memory", "memory.oom_control", "oom_kill");
     }
-    if (Has("pids")) {  // the launcher counts
+    if (Has("pids") && changed) {  // the launcher counts
       RETURN_IF_ERROR(
           WriteCgroupFile(File("pids", "pids.max"), absl::StrCat(limits.processes + 1)));
     }
     if (Has("cpuacct")) RETURN_IF_ERROR(WriteCgroupFile(File("cpuacct", "cpuacct.usage"), "0"));
+    limits_ = limits;
     return absl::OkStatus();
   }
 
@@ -162,6 +168,7 @@ class Slot {
   std::map<std::string, std::string> folders_;
   std::unique_ptr<Launcher> launcher_;
   UniqueFd cpu_;
+  CgroupLimits limits_;  // as written; zeros: to be written
   int64_t memory_before_ = 0;
   int64_t kills_before_ = 0;
 };

@@ -40,10 +40,11 @@ constexpr PlanMount kRunMounts[] = {
     {"/lib64", "/lib64", true},
     {"/etc/ld.so.cache", "/etc/ld.so.cache", true},
 };
-constexpr const char* kRunLibraries[] = {"ld-linux-x86-64.so.2", "libc.so.6",       "libm.so.6",
-                                         "libmvec.so.1",         "libpthread.so.0", "libdl.so.2",
-                                         "librt.so.1",           "libgomp.so.1",    "libgcc_s.so.1",
-                                         "libstdc++.so.6",       "libatomic.so.1"};
+// (Since glibc 2.34 threads and the dynamic linker's functions are part of libc.) Each costs a
+// mount, so what only threads need is left out without them.
+constexpr const char* kRunLibraries[] = {"ld-linux-x86-64.so.2", "libc.so.6",     "libm.so.6",
+                                         "libmvec.so.1",         "libgcc_s.so.1", "libstdc++.so.6"};
+constexpr const char* kThreadLibraries[] = {"libgomp.so.1", "libatomic.so.1"};
 
 // Where this process has found its own C library: the folder of all of them.
 int FindLibc(dl_phdr_info* info, size_t, void* folder) {
@@ -56,27 +57,35 @@ int FindLibc(dl_phdr_info* info, size_t, void* folder) {
   return 1;
 }
 
-absl::StatusOr<std::vector<PlanMount>> RunMounts() {
-  static const auto* names = [] {
-    auto* found = new std::deque<std::pair<std::string, std::string>>;  // source, target
-    std::string folder;
-    dl_iterate_phdr(FindLibc, &folder);
-    for (const char* library : kRunLibraries) {
-      const std::string target = absl::StrCat(folder, "/", library);
-      const std::unique_ptr<char, decltype(&free)> real(realpath(target.c_str(), nullptr), &free);
-      if (!folder.empty() && real != nullptr) found->emplace_back(real.get(), target);
-    }
-    return found;
-  }();
-  if (names->empty()) {
+using Paths = std::deque<std::pair<std::string, std::string>>;  // source, target
+
+Paths* FindLibraries(const std::vector<const char*>& names) {
+  auto* found = new Paths;
+  std::string folder;
+  dl_iterate_phdr(FindLibc, &folder);
+  for (const char* name : names) {
+    const std::string target = absl::StrCat(folder, "/", name);
+    const std::unique_ptr<char, decltype(&free)> real(realpath(target.c_str(), nullptr), &free);
+    if (!folder.empty() && real != nullptr) found->emplace_back(real.get(), target);
+  }
+  return found;
+}
+
+absl::StatusOr<std::vector<PlanMount>> RunMounts(bool threads) {
+  static const auto* always = FindLibraries({std::begin(kRunLibraries), std::end(kRunLibraries)});
+  static const auto* for_threads =
+      FindLibraries({std::begin(kThreadLibraries), std::end(kThreadLibraries)});
+  if (always->empty()) {
     return absl::FailedPreconditionError(
         "sandbox: this program was linked without libc.so.6, so that the folder of the libraries "
         "is "
         "unknown; link it dynamically");
   }
-  std::vector<PlanMount> mounts;
-  for (const auto& [source, target] : *names) mounts.push_back({source, target});
-  mounts.insert(mounts.end(), std::begin(kRunMounts), std::end(kRunMounts));
+  std::vector<PlanMount> mounts(std::begin(kRunMounts), std::end(kRunMounts));
+  for (const auto& [source, target] : *always) mounts.push_back({source, target});
+  if (threads) {
+    for (const auto& [source, target] : *for_threads) mounts.push_back({source, target});
+  }
   return mounts;
 }
 
@@ -152,7 +161,7 @@ absl::StatusOr<std::string> BuildPlan(const SandboxSpec& spec, bool privileged) 
   if (compile) {
     plan.mounts.assign(std::begin(kCompileMounts), std::end(kCompileMounts));
   } else {
-    ASSIGN_OR_RETURN(plan.mounts, RunMounts());
+    ASSIGN_OR_RETURN(plan.mounts, RunMounts(limits.processes_max > 1));
   }
   // Links in a bind's own path are followed here, on the host, where they mean what they say.
   std::deque<std::string> sources;
