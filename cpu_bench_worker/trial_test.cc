@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <memory>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "cpu_bench_worker/check_stage.h"
 #include "cpu_bench_worker/compiler.h"
@@ -161,6 +163,48 @@ TEST_F(TrialTest, WritingBesideTheOutputIsWrong) {
       &failure);
   EXPECT_EQ(report.cases_right, 0);
   EXPECT_TRUE(absl::StrContains(report.first_bad, "outside")) << report.first_bad;
+}
+
+// A child that runs between its turns may compute what another turn left in the inputs, however
+// long nobody looks.
+TEST_F(TrialTest, ANapBetweenTurnsIsForbidden) {
+  Use(MatmulProblem());
+  const absl::StatusOr<std::string> door =
+      ReadFile(WHETSTONE_SOURCE_DIR "/tests/abuse/helpers/door.inc");
+  ASSERT_TRUE(door.ok()) << door.status();
+  const std::string source = absl::StrCat("#include <time.h>\n", *door, "#define matmul Ikj\n",
+                                          kMatmulIkj, "#undef matmul\n", R"cpp(
+    static void Serve() {
+      Door* door = FindDoor();
+      auto* table = (const std::uint64_t*)((char*)door + 4096);
+      for (std::uint32_t seen = door->bell.load();; seen = door->bell.load()) {
+        for (std::uint32_t i = 0; i < door->calls; ++i) {
+          const std::uint64_t* row = table + i * door->slots;
+          Ikj((const float*)row[0], (const float*)row[1], (float*)row[2], (int)row[3]);
+        }
+        door->answer.store(seen);
+        if (door->wake) syscall(SYS_futex, &door->answer, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+        const timespec nap = {0, 3000000};
+        while (door->bell.load() == seen)
+          syscall(SYS_futex, &door->bell, FUTEX_WAIT, seen, &nap, nullptr, 0);
+      }
+    }
+    void matmul(const float* a, const float* b, float* c, int n) { Serve(); }
+  )cpp");
+  Trial trial(context_, Build(source), 5);
+  CallBatch batch(&problem_.arguments, problem_.check[3], 1, Placement{});
+  ASSERT_FALSE(trial.FreshPair({&batch}, false).has_value());
+  ASSERT_FALSE(trial.Fill(1, FillStyle::kPlain, &batch).has_value());
+  Round round;
+  std::optional<Failure> failure = trial.Play(batch, {}, &round);
+  if (!failure.has_value()) {
+    EXPECT_EQ(round.right_calls, 1) << round.first_bad;
+    usleep(20'000);  // it wakes several times, and sleeps again
+    failure = trial.Play(batch, {}, &round);
+  }
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_EQ(failure->outcome, v1::FORBIDDEN);
+  EXPECT_EQ(failure->detail, "ran between calls, when it should have slept");
 }
 
 TEST_F(TrialTest, AHangIsATimeout) {
