@@ -39,7 +39,11 @@ if(WHETSTONE_SANITIZER STREQUAL "address")
 elseif(WHETSTONE_SANITIZER STREQUAL "thread")
   add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
   add_link_options(-fsanitize=thread)
+elseif(WHETSTONE_SANITIZER STREQUAL "fuzzer")
+  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined
+                      -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
 elseif(WHETSTONE_SANITIZER)
-  message(FATAL_ERROR "WHETSTONE_SANITIZER must be address, thread or empty, "
+  message(FATAL_ERROR "WHETSTONE_SANITIZER must be address, thread, fuzzer or empty, "
                       "not '${WHETSTONE_SANITIZER}'")
 endif()

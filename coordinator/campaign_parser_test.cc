@@ -105,6 +105,7 @@ TEST(CampaignParserTest, FrozenCampaignReadsBackEqual) {
       absl::StrCat(kMinimal,
                    "warmup: {examples: w.jsonl, epochs: 0.3, lr: 1.0e-7}\n"
                    "generate: {response_prefix: \"a\\n\\\"b\\\\ {x}: #é\", stop: [\"\\n\\n\"]}\n"),
+      absl::StrCat(kMinimal, "generate: {stop: [\"\\x0e16\\t\\x7f\"]}\n"),
       absl::StrCat(kMinimal,
                    "checkpoint: {dir: /ckpt}\n"
                    "cluster: {trainer: {ssh: g}, workers: [{ssh: \"c[1-3]\"}]}\n"

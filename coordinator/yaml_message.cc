@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -200,8 +199,21 @@ std::string ShortestDouble(double value) {
   return absl::StrFormat("%.17g", value);
 }
 
+// YAML's double quotes; C's octal escapes would read as something else there.
 std::string QuotedText(const std::string& text) {
-  return absl::StrCat("\"", absl::Utf8SafeCEscape(text), "\"");
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      quoted += {'\\', c};
+    } else if (c == '\n') {
+      quoted += "\\n";
+    } else if ((c >= 0 && c < ' ') || c == '\x7f') {
+      absl::StrAppendFormat(&quoted, "\\x%02x", c);
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "\"";
 }
 
 std::string ScalarText(const Message& message, const FieldDescriptor* field, int index) {

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Sets the machine up, builds everything and runs every test:
 #
-#   tests/run_all.sh          all suites; unit tests under the sanitizers as well; formatting
+#   tests/run_all.sh          all suites; unit tests under the sanitizers as well; a minute of
+#                             libFuzzer; formatting
 #   tests/run_all.sh --full   also clang-tidy over every source, and what hostile code tries ten times
 #                             over, with an honest candidate between any two attacks
 #
@@ -85,13 +86,13 @@ check_tidy() {
   git ls-files '*.cc' | xargs -P "$(build_jobs)" -n 4 clang-tidy-16 --quiet -p build/dev
 }
 
-# sanitized PRESET: builds the unit tests that preset knows and runs them.
+# sanitized PRESET LABEL: builds the tests of a label that preset knows and runs them.
 sanitized() {
-  local preset="$1" targets
+  local preset="$1" label="$2" targets
   mkdir -p "build/$preset"
   (cmake --preset "$preset" -DWHETSTONE_VENV="$VENV") >"$LOGS/configure-$preset.log" 2>&1 || true
-  mapfile -t targets < <(tests_of "$preset" unit)
-  if timed_build "$preset" "${targets[@]}"; then suite "$preset" unit; fi
+  mapfile -t targets < <(tests_of "$preset" "$label")
+  if timed_build "$preset" "${targets[@]}"; then suite "$preset" "$label"; fi
 }
 
 main() {
@@ -112,8 +113,9 @@ main() {
         -R '^(abuse|sandbox)_test$' --repeat until-fail:10 --timeout 3600 --output-on-failure
     fi
   fi
-  sanitized asan
-  sanitized tsan
+  sanitized asan unit
+  sanitized tsan unit
+  sanitized fuzz fuzz
 
   if ((FAILED)); then
     say "failed:"
