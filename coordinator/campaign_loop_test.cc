@@ -4,121 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <condition_variable>
 
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "coordinator/campaign_fakes.h"
+#include "coordinator/echo_services.h"
 #include "coordinator/ledger.h"
 
 namespace whetstone {
 namespace {
-
-class EchoTrainer : public TrainerClient {
- public:
-  absl::StatusOr<v1::TrainerInfo> GetInfo(const CallOptions&) override {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return info_;
-  }
-  absl::StatusOr<v1::LoadCheckpointResponse> LoadCheckpoint(
-      const v1::LoadCheckpointRequest& request, const CallOptions&) override {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    info_.set_campaign_id(request.campaign_id());
-    info_.set_model(request.path());
-    return v1::LoadCheckpointResponse();
-  }
-  absl::Status Generate(const v1::GenerateRequest& request,
-                        const std::function<void(const v1::GenerateEvent&)>& on_event,
-                        const CallOptions& options) override {
-    if (hang_) {
-      std::mutex mutex;
-      std::condition_variable cancelled;
-      bool stop = false;
-      options.control->Bind([&] {
-        const std::lock_guard<std::mutex> lock(mutex);
-        stop = true;
-        cancelled.notify_one();
-      });
-      hanging_ = true;
-      std::unique_lock<std::mutex> lock(mutex);
-      cancelled.wait(lock, [&] { return stop; });
-      lock.unlock();
-      options.control->Unbind();
-      return absl::CancelledError("cancelled");
-    }
-    for (const v1::PromptGroup& group : request.groups()) {
-      v1::GenerateEvent prompt;
-      prompt.mutable_prompt()->set_problem(group.problem());
-      on_event(prompt);
-      for (const int sample : group.samples()) {
-        v1::GenerateEvent event;
-        event.mutable_completion()->set_problem(group.problem());
-        event.mutable_completion()->set_sample(sample);
-        event.mutable_completion()->set_text(absl::StrCat("```cpp\nint f", sample, "();\n```"));
-        event.mutable_completion()->add_ids(sample);
-        on_event(event);
-      }
-    }
-    return absl::OkStatus();
-  }
-  absl::StatusOr<v1::UpdateResponse> Update(const v1::UpdateRequest& request,
-                                            const CallOptions&) override {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    *info_.mutable_last_update() = request.name();
-    v1::UpdateResponse response;
-    *response.mutable_name() = request.name();
-    response.set_applied(true);
-    return response;
-  }
-  absl::StatusOr<v1::SaveCheckpointResponse> SaveCheckpoint(
-      const v1::SaveCheckpointRequest& request, const CallOptions&) override {
-    v1::SaveCheckpointResponse response;
-    response.set_path(request.path());
-    return response;
-  }
-
-  absl::StatusOr<v1::RemoveCheckpointsResponse> RemoveCheckpoints(
-      const v1::RemoveCheckpointsRequest&, const CallOptions&) override {
-    return v1::RemoveCheckpointsResponse();
-  }
-
-  bool hang_ = false;
-  std::atomic<bool> hanging_{false};
-
- private:
-  std::mutex mutex_;
-  v1::TrainerInfo info_;
-};
-
-class EchoWorker final : public WorkerClient {
- public:
-  absl::StatusOr<v1::WorkerInfo> GetInfo(const CallOptions&) override {
-    v1::WorkerInfo info;
-    info.set_host_id("elsewhere");
-    info.set_slots(4);
-    info.set_cores(64);
-    return info;
-  }
-  absl::StatusOr<v1::PutProblemResponse> PutProblem(const v1::PutProblemRequest&,
-                                                    const CallOptions&) override {
-    v1::PutProblemResponse response;
-    response.mutable_calibration()->mutable_expert()->set_speedup(4);
-    return response;
-  }
-  absl::StatusOr<v1::MeasureResponse> Measure(const v1::MeasureRequest& request,
-                                              const CallOptions&) override {
-    v1::MeasureResponse response;
-    response.mutable_verdict()->set_candidate_id(request.candidate_id());
-    response.mutable_verdict()->set_outcome(v1::CORRECT);
-    response.mutable_verdict()->set_timed(request.time());
-    response.mutable_verdict()->set_speedup(2);
-    response.mutable_verdict()->set_speedup_low(1.9);
-    return response;
-  }
-  absl::Status Cancel(const v1::CancelRequest&, const CallOptions&) override {
-    return absl::OkStatus();
-  }
-};
 
 class CampaignLoopTest : public testing::Test {
  protected:

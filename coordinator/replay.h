@@ -41,9 +41,9 @@ struct ReplaySeams {
   // False: each is removed once it is compared.
   bool keep_checkpoints = false;
   // One line for each update that was equal. May be empty.
-  std::function<void(const std::string& line)> on_step;
+  std::function<void(const std::string& line)> on_step = nullptr;
   // While generating, about once a second: what is going on. May be empty.
-  std::function<void(const std::string& line)> on_status;
+  std::function<void(const std::string& line)> on_status = nullptr;
 };
 
 // What was found equal so far.
