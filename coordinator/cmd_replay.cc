@@ -122,8 +122,12 @@ absl::StatusOr<ReplayCounts> ReplayRun(const Options& options, StopSignals* sign
     return absl::CancelledError(
         absl::StrCat("stopped; ", replay.counts().updates, " updates were equal so far"));
   }
-  // Why the trainer is gone is the cluster's to tell.
-  if (absl::IsUnavailable(status) && !cluster->status().ok()) return cluster->status();
+  if (absl::IsUnavailable(status)) {
+    // Why the trainer is gone for good is the cluster's to tell.
+    RETURN_IF_ERROR(cluster->status());
+    return absl::UnavailableError(
+        absl::StrCat(status.message(), "; the trainer was lost: start the replay again"));
+  }
   RETURN_IF_ERROR(status);
   return replay.counts();
 }
