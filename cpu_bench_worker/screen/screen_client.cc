@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/sha256.h"
 #include "common/status_macros.h"
+#include "cpu_bench_worker/screen/screen_answer.h"
 #include "cpu_bench_worker/screen/screen_protocol.h"
 #include "cpu_bench_worker/shim.h"
 #include "sandbox/sandbox.h"
@@ -105,22 +106,16 @@ class Client final : public ScreenClient {
     }
     // Candidates come as whatever bytes the model wrote.
     const json request = {{"kit", KitJson(kit)}, {"source", source}};
-    absl::StatusOr<json> answer =
+    const absl::StatusOr<std::string> answer =
         Ask(request.dump(-1, ' ', false, json::error_handler_t::replace), kAnswerDeadline);
-    if (!answer.ok()) {
+    absl::StatusOr<ScreenReport> read = answer.ok() ? ParseScreenReport(*answer) : answer.status();
+    if (!read.ok()) {
       // The parent of the parsing child is ours and plain; that it went is the candidate's doing as
       // far as anyone can tell. A second death on an empty program would be ours.
       report.status = Restarted(&report);
       return report;
     }
-    report.outcome = static_cast<v1::Outcome>(answer->value("outcome", 0));
-    report.detail = answer->value("detail", "");
-    report.canonical_hash = answer->value("canonical_hash", "");
-    report.techniques = answer->value("techniques", std::vector<std::string>());
-    if (report.outcome != v1::OUTCOME_UNSPECIFIED && report.outcome != v1::NO_CODE &&
-        report.outcome != v1::FORBIDDEN && report.outcome != v1::COMPILE_ERROR)
-      report.status = absl::InternalError("screener: an answer outside the protocol");
-    return report;
+    return *std::move(read);
   }
 
  private:
@@ -133,27 +128,24 @@ class Client final : public ScreenClient {
   }
 
   absl::Status PrepareLocked(ScreenKit* kit) {
-    absl::StatusOr<json> answer = Ask(json{{"prepare", KitJson(*kit)}}.dump(), kPrepareDeadline);
+    absl::StatusOr<std::string> answer =
+        Ask(json{{"prepare", KitJson(*kit)}}.dump(), kPrepareDeadline);
     if (!answer.ok()) {  // perhaps it died on the last candidate: once more with a fresh one
       prepared_.clear();
       RETURN_IF_ERROR(Start());
       answer = Ask(json{{"prepare", KitJson(*kit)}}.dump(), kPrepareDeadline);
     }
     if (!answer.ok()) return answer.status();
-    if (const std::string error = answer->value("error", ""); !error.empty())
-      return absl::InvalidArgumentError(error);
-    kit->type = answer->value("type", "");
+    ASSIGN_OR_RETURN(kit->type, ParsePreparedType(*answer));
     prepared_.insert(kit->header_dir);
     return absl::OkStatus();
   }
 
-  absl::StatusOr<json> Ask(const std::string& request, std::chrono::milliseconds deadline) {
+  absl::StatusOr<std::string> Ask(const std::string& request, std::chrono::milliseconds deadline) {
     std::string text;
     if (!SendFrame(fd_, request) || !ReceiveFrame(fd_, deadline, &text))
       return absl::UnavailableError("screener: the process ended or did not answer in time");
-    json answer = json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (!answer.is_object()) return absl::InternalError("screener: an answer that is not JSON");
-    return answer;
+    return text;
   }
 
   void Stop() {
