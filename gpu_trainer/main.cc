@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 
 #include "gpu_trainer/cli.h"
+#include "gpu_trainer/launch.h"
 #include "gpu_trainer/passive_threads.h"
 #include "gpu_trainer/profile/reuse_memory.h"
 #include "gpu_trainer/serve.h"
@@ -14,6 +15,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   int exit_code = 0;
   whetstone::AddServeCommand(app, &exit_code);
+  whetstone::AddLaunchCommand(app, &exit_code);
   whetstone::AddModelCommands(app, &exit_code);
   try {
     app.parse(argc, argv);

@@ -1,9 +1,11 @@
 #include "gpu_trainer/serve.h"
 
+#include <signal.h>
 #include <spdlog/spdlog.h>
 #include <torch/torch.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -13,8 +15,12 @@
 #include "absl/strings/str_cat.h"
 #include "common/life_line.h"
 #include "common/server.h"
+#include "common/sha256.h"
 #include "common/status_macros.h"
 #include "gpu_trainer/model/compute_type.h"
+#include "gpu_trainer/rank_watch.h"
+#include "gpu_trainer/ranks/rank_group.h"
+#include "gpu_trainer/rpc/ranked_policy.h"
 #include "gpu_trainer/rpc/rpc_boundary.h"
 #include "gpu_trainer/rpc/trainer_service.h"
 
@@ -32,12 +38,13 @@ struct ServeFlags {
   std::string device = "auto";
   std::string dtype = "bf16";
   int threads = 0;
+  double rank_timeout_s = 600;
   int life_line_fd = -1;
 };
 
-absl::StatusOr<TrainerOptions> ParseOptions(const ServeFlags& flags) {
+absl::StatusOr<TrainerOptions> ParseOptions(const ServeFlags& flags, const RankPlace& place) {
   TrainerOptions options;
-  options.threads = flags.threads;
+  options.threads = flags.threads > 0 ? flags.threads : DefaultThreads(place);
   const absl::StatusOr<torch::ScalarType> dtype = ParseComputeType(flags.dtype);
   if (!dtype.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("--dtype: ", dtype.status().message()));
@@ -52,8 +59,51 @@ absl::StatusOr<TrainerOptions> ParseOptions(const ServeFlags& flags) {
     return absl::InvalidArgumentError(
         absl::StrCat("--device is '", flags.device, "'; valid: auto, cpu, cuda"));
   }
-  if (flags.device != "cpu" && has_cuda) options.device = torch::Device(torch::kCUDA, 0);
+  if (flags.device != "cpu" && has_cuda)
+    options.device = torch::Device(torch::kCUDA, place.local_rank);
   return options;
+}
+
+// Meets the other ranks; they must run the same program in the same way.
+absl::StatusOr<std::unique_ptr<RankGroup>> JoinRanks(const RankPlace& place,
+                                                     const TrainerOptions& options,
+                                                     double timeout_s) {
+  RankOptions rank_options;
+  rank_options.work_deadline = std::chrono::milliseconds(static_cast<int64_t>(1e3 * timeout_s));
+  ASSIGN_OR_RETURN(std::unique_ptr<RankGroup> ranks, RankGroup::Join(place, rank_options));
+  if (ranks->alone()) return ranks;
+  spdlog::set_pattern(absl::StrCat("[%Y-%m-%d %H:%M:%S.%e] [rank ", place.rank, "] [%l] %v"));
+  ASSIGN_OR_RETURN(const std::string build, Sha256HexOfFile("/proc/self/exe"));
+  RETURN_IF_ERROR(ranks->CheckEqual(
+      {{"build", absl::StrCat("whet-trainer of SHA-256 ", build)},
+       {"--dtype", ComputeTypeName(options.dtype)},
+       {"--device", c10::DeviceTypeName(options.device.type(), /*lower_case=*/true)}}));
+  spdlog::info("rank {} of {}, {} threads", place.rank, place.world_size, options.threads);
+  return ranks;
+}
+
+// A rank is gone. Not by way of destructors: they would wait for it.
+[[noreturn]] void EndWithout(const absl::Status& broken) {
+  std::fprintf(stderr, "whet-trainer: %s\n", std::string(broken.message()).c_str());
+  std::fflush(nullptr);
+  _exit(3);
+}
+
+bool StopWasAsked() {
+  sigset_t pending;
+  sigpending(&pending);
+  return sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1;
+}
+
+// A rank above 0: does what rank 0 says, to the end. Of stop signals it leaves the answer to rank
+// 0, which gets them too.
+absl::Status Follow(const TrainerOptions& options, RankGroup& ranks) {
+  torch::set_num_threads(options.threads);
+  RankedPolicy policy(options.device, options.dtype, ranks);
+  const absl::Status status = policy.Follow();
+  if (status.ok()) return status;
+  if (StopWasAsked()) _exit(0);  // rank 0 has left in the middle of something
+  EndWithout(status);
 }
 
 absl::Status Serve(ServeFlags flags) {
@@ -61,7 +111,12 @@ absl::Status Serve(ServeFlags flags) {
     return absl::InvalidArgumentError("give either --socket PATH or --listen ADDRESS");
   }
   if (!flags.socket.empty()) flags.listen.address = absl::StrCat("unix:", flags.socket);
-  ASSIGN_OR_RETURN(const TrainerOptions options, ParseOptions(flags));
+  ASSIGN_OR_RETURN(const RankPlace place, RankPlaceFromEnvironment());
+  ASSIGN_OR_RETURN(TrainerOptions options, ParseOptions(flags, place));
+  ASSIGN_OR_RETURN(const std::unique_ptr<RankGroup> ranks,
+                   JoinRanks(place, options, flags.rank_timeout_s));
+  if (place.rank > 0) return Follow(options, *ranks);
+  options.ranks = ranks.get();
   auto service = std::make_unique<TrainerService>(options);
   if (!flags.model.empty()) {
     v1::LoadCheckpointRequest request;
@@ -71,8 +126,12 @@ absl::Status Serve(ServeFlags flags) {
   ASSIGN_OR_RETURN(std::unique_ptr<RpcServer> server,
                    RpcServer::Start(flags.listen, service.get()));
   spdlog::info("whet-trainer serves on {}", flags.listen.address);
-  server->ServeUntilSignal(kGraceSeconds);
+  {
+    const RankWatch watch(*ranks, [&service] { return service->Busy(); });
+    server->ServeUntilSignal(kGraceSeconds);
+  }
   server.reset();
+  if (!ranks->broken().ok()) EndWithout(ranks->broken());
   // An update can not be interrupted and its result would go nowhere: what must last is in the
   // checkpoints. A checkpoint being written is finished.
   const std::string busy = service->Busy();
@@ -81,6 +140,7 @@ absl::Status Serve(ServeFlags flags) {
     std::fflush(nullptr);
     _exit(0);
   }
+  service->Stop();
   return absl::OkStatus();
 }
 
@@ -100,8 +160,15 @@ void AddServeCommand(CLI::App& app, int* exit_code) {
       ->add_option("--dtype", flags->dtype,
                    "Compute type: bf16, fp32, or fp16, which is for GPUs and slow on a CPU")
       ->capture_default_str();
-  serve->add_option("--threads", flags->threads, "CPU threads; 0: one for each core")
+  serve
+      ->add_option("--threads", flags->threads,
+                   "CPU threads; 0: one for each core, shared with the other ranks of this host")
       ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  serve
+      ->add_option("--rank-timeout", flags->rank_timeout_s,
+                   "Seconds that the ranks of a job wait for one that lives but does no work")
+      ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
   serve->add_option("--life-line-fd", flags->life_line_fd,
                     "Read end of a pipe: the process ends when it closes");
@@ -111,7 +178,9 @@ void AddServeCommand(CLI::App& app, int* exit_code) {
     const absl::Status status = Guarded("serve", [&flags] { return Serve(*flags); });
     if (status.ok()) return;
     std::fprintf(stderr, "whet-trainer: %s\n", std::string(status.message()).c_str());
-    *exit_code = absl::IsInternal(status) || absl::IsResourceExhausted(status) ? 3 : 2;
+    const bool ours = absl::IsInternal(status) || absl::IsResourceExhausted(status) ||
+                      absl::IsUnavailable(status);
+    *exit_code = ours ? 3 : 2;
   });
 }
 

@@ -48,17 +48,19 @@ const std::map<std::string, std::vector<std::string>>& AllowedIncludes() {
       {"gpu_trainer/", {"gpu_trainer/", "common/", "whetstone/"}},
       {"gpu_trainer/tokenizer/", {"gpu_trainer/tokenizer/", "common/"}},
       {"gpu_trainer/profile/", {"gpu_trainer/profile/", "common/"}},
+      {"gpu_trainer/ranks/", {"gpu_trainer/ranks/", "gpu_trainer/profile/", "common/"}},
       {"gpu_trainer/ops/", {"gpu_trainer/ops/", "gpu_trainer/profile/", "common/"}},
       {"gpu_trainer/model/", {"gpu_trainer/model/", "gpu_trainer/ops/", "common/"}},
       {"gpu_trainer/engine/",
        {"gpu_trainer/engine/", "gpu_trainer/profile/", "gpu_trainer/model/", "gpu_trainer/ops/",
         "gpu_trainer/tokenizer/", "common/", "whetstone/"}},
       {"gpu_trainer/grpo/",
-       {"gpu_trainer/grpo/", "gpu_trainer/profile/", "gpu_trainer/model/", "gpu_trainer/ops/",
-        "gpu_trainer/tokenizer/", "common/", "whetstone/"}},
-      {"gpu_trainer/state/",
-       {"gpu_trainer/state/", "gpu_trainer/grpo/", "gpu_trainer/engine/", "gpu_trainer/model/",
+       {"gpu_trainer/grpo/", "gpu_trainer/ranks/", "gpu_trainer/profile/", "gpu_trainer/model/",
         "gpu_trainer/ops/", "gpu_trainer/tokenizer/", "common/", "whetstone/"}},
+      {"gpu_trainer/state/",
+       {"gpu_trainer/state/", "gpu_trainer/grpo/", "gpu_trainer/ranks/", "gpu_trainer/engine/",
+        "gpu_trainer/model/", "gpu_trainer/ops/", "gpu_trainer/tokenizer/", "common/",
+        "whetstone/"}},
   };
   return *rules;
 }

@@ -64,9 +64,11 @@ struct PromptGroupSpec {
 // deterministic, elsewhere rounding.
 struct GenerateMemory {
   // Most memory for keys and values; 0: half of what is free when the generation begins, less
-  // `reserved_bytes`: free memory that others will need (the state of an update still to come).
+  // `reserved_bytes`: free memory that others will need (the state of an update still to come);
+  // shared with so many `processes` that generate at the same time.
   int64_t kv_bytes_max = 0;
   int64_t reserved_bytes = 0;
+  int32_t processes = 1;
   // Most sequences decoded together; 0: as many as there is memory for. More are never much slower:
   // a 135M model on two AVX-512 cores decoded 5 and 3 % more tokens a second with 64 and 128 of
   // them than with 32.

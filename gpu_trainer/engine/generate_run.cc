@@ -111,7 +111,8 @@ class Run {
     const int64_t bytes =
         memory.kv_bytes_max > 0
             ? memory.kv_bytes_max
-            : std::max<int64_t>(0, FreeTensorBytes(weights_.device()) - memory.reserved_bytes) / 2;
+            : std::max<int64_t>(0, FreeTensorBytes(weights_.device()) - memory.reserved_bytes) / 2 /
+                  memory.processes;
     // A slot may hold a block of the prompt besides.
     const int64_t slot = KvBytes(config_, weights_.dtype(), suffix + kPackedBlock - 1);
     const int64_t one = slot + KvBytes(config_, weights_.dtype(), prompt);

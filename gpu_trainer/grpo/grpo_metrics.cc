@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
+
+#include "common/status_macros.h"
 
 namespace whetstone {
 
@@ -52,6 +55,27 @@ void GrpoMetrics::AddToken(const TokenLoss& loss, const PolicyToken& token, doub
   importance_min_ = tokens_ == 0 ? loss.importance : std::min(importance_min_, loss.importance);
   importance_max_ = std::max(importance_max_, loss.importance);
   ++tokens_;
+}
+
+absl::Status GrpoMetrics::CombineOver(RankGroup& ranks) {
+  if (ranks.alone()) return absl::OkStatus();
+  const std::vector<double*> sums = {&entropy_, &clipped_low_, &clipped_high_, &clipped_dual_,
+                                     &ppo_kl_,  &kl_,          &difference_,   &importance_};
+  std::vector<double> mine = {static_cast<double>(tokens_), difference_max_, importance_min_,
+                              importance_max_};
+  for (double* const sum : sums) mine.push_back(std::exchange(*sum, 0));
+  ASSIGN_OR_RETURN(const std::vector<std::vector<double>> all,
+                   ranks.GatherNumbers("metrics", mine));
+  tokens_ = 0;
+  for (const std::vector<double>& one : all) {
+    if (one[0] == 0) continue;  // it has no extremes either
+    difference_max_ = std::max(difference_max_, one[1]);
+    importance_min_ = tokens_ == 0 ? one[2] : std::min(importance_min_, one[2]);
+    importance_max_ = std::max(importance_max_, one[3]);
+    tokens_ += static_cast<int64_t>(one[0]);
+    for (size_t i = 0; i < sums.size(); ++i) *sums[i] += one[4 + i];
+  }
+  return absl::OkStatus();
 }
 
 void GrpoMetrics::WriteTo(std::map<std::string, double>* metrics) const {

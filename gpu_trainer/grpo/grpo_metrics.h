@@ -6,7 +6,9 @@
 #include <map>
 #include <string>
 
+#include "absl/status/status.h"
 #include "gpu_trainer/grpo/loss.h"
+#include "gpu_trainer/ranks/rank_group.h"
 #include "whetstone/v1/trainer.pb.h"
 
 namespace whetstone {
@@ -19,6 +21,9 @@ class GrpoMetrics {
   // `learnable`: groups with spread.
   void AddBatch(const v1::GrpoBatch& batch, int64_t learnable_groups);
   void AddToken(const TokenLoss& loss, const PolicyToken& token, double entropy);
+
+  // Makes the tokens of this rank those of all ranks.
+  absl::Status CombineOver(RankGroup& ranks);
 
   // reward, reward_std (mean over groups of the group's spread), frac_reward_zero_std,
   // completions/{mean,min,max}_length of all kept rollouts; over learned tokens: entropy,

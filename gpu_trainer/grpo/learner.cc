@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "common/status_macros.h"
 #include "gpu_trainer/grpo/grpo_batch.h"
+#include "gpu_trainer/grpo/share_out.h"
 #include "gpu_trainer/profile/device_memory.h"
 #include "gpu_trainer/profile/step_profile.h"
 
@@ -17,15 +18,16 @@ namespace whetstone {
 Learner::Learner(const ModelConfig& config, Weights& weights, const LearnerOptions& options)
     : config_(config),
       weights_(weights),
+      options_(options),
+      ranks_(options.ranks != nullptr ? *options.ranks : alone_),
       pass_(config, weights),
       lora_(options.lora.rank > 0 ? std::make_unique<Lora>(config, weights, options.lora)
                                   : nullptr),
       gradients_(lora_ == nullptr ? EmptyWeights(config, torch::kFloat, weights.device())
                                   : Weights()),
       optimizer_(lora_ == nullptr ? weights.Named() : lora_->parameters(), options.optimizer_state),
-      loss_scale_(weights.dtype() == torch::kHalf ? std::make_optional<LossScale>() : std::nullopt),
-      budget_(config, weights.dtype(), options.token_budget, options.activation_checkpointing,
-              FreeTensorBytes(weights.device())) {
+      loss_scale_(weights.dtype() == torch::kHalf ? std::make_optional<LossScale>()
+                                                  : std::nullopt) {
   gradients_.layers.resize(weights.layers.size());
   Clear(Gradients());
 }
@@ -76,13 +78,58 @@ void Learner::BeginPhase() {
   spike_guard_ = SpikeGuard();
 }
 
+absl::Status Learner::PrepareBudget() {
+  if (budget_.has_value()) return absl::OkStatus();
+  // What the learner itself needs is allocated by now. Ranks of one host share its memory.
+  const torch::Device device = weights_.device();
+  const int sharing = device.is_cuda() ? 1 : ranks_.place().local_size;
+  ASSIGN_OR_RETURN(const std::vector<std::vector<double>> free,
+                   ranks_.GatherNumbers("free memory", {1.0 / sharing * FreeTensorBytes(device)}));
+  const double least = (*std::min_element(free.begin(), free.end()))[0];
+  budget_.emplace(config_, weights_.dtype(), options_.token_budget,
+                  options_.activation_checkpointing, static_cast<int64_t>(least));
+  return absl::OkStatus();
+}
+
+std::vector<PackedBatch> Learner::PackMine(const std::vector<LearnedSequence>& sequences) const {
+  return PackShare(sequences, budget_->limits(), config_, ranks_.rank(), ranks_.size());
+}
+
+absl::Status Learner::ForEachOf(const std::vector<PackedBatch>& mine, const std::string& what,
+                                const std::function<void(size_t)>& body) {
+  return ranks_.Together(what, [&] {
+    for (size_t p = 0; p < mine.size(); ++p) {
+      body(p);
+      ranks_.Working();
+    }
+    return absl::OkStatus();
+  });
+}
+
+absl::Status Learner::SumOverRanks(const std::vector<double*>& numbers) {
+  if (ranks_.alone()) return absl::OkStatus();
+  std::vector<double> mine;
+  for (double* const number : numbers) mine.push_back(std::exchange(*number, 0));
+  ASSIGN_OR_RETURN(const std::vector<std::vector<double>> all, ranks_.GatherNumbers("sums", mine));
+  for (const std::vector<double>& one : all) {
+    for (size_t i = 0; i < numbers.size(); ++i) *numbers[i] += one[i];
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Learner::SumGradients() {
+  std::vector<torch::Tensor> tensors;
+  for (const auto& [name, tensor] : Gradients()) tensors.push_back(tensor);
+  return ranks_.Sum("gradients", tensors);
+}
+
 HeadOutput Learner::RunBatch(const PackedBatch& batch, double temperature,
                              const TokenObjective& objective,
                              const std::function<void(const HeadOutput&)>& before) {
   torch::NoGradGuard no_grad;
   const bool learn = objective != nullptr;
   const torch::Tensor hidden =
-      pass_.Forward(batch, learn ? budget_.keep() : DecoderPass::Keep::kNothing);
+      pass_.Forward(batch, learn ? budget_->keep() : DecoderPass::Keep::kNothing);
   if (before) before(HeadLoss(hidden, weights_.lm_head, batch.targets, temperature));
   HeadGradient gradient{.hidden = {}, .weight = gradients_.lm_head};
   TokenObjective scaled;
@@ -148,18 +195,27 @@ void Learner::WriteNorms(const GradientSize& sum, size_t steps, UpdateResult* re
   }
 }
 
-void Learner::WriteSpeed(const StepSettings& settings, int64_t packed, int64_t learned,
-                         double seconds, UpdateResult* result) const {
+void Learner::WriteSize(const StepSettings& settings, double packed, int64_t learned,
+                        UpdateResult* result) const {
   result->metrics["lr"] = settings.adamw.lr;
   if (loss_scale_.has_value()) result->metrics["loss_scale"] = loss_scale_->value();
   result->metrics["num_tokens"] = static_cast<double>(learned);
-  result->metrics["perf/packed_tokens"] = static_cast<double>(packed);
-  result->metrics["perf/tokens_per_s"] = static_cast<double>(packed) / seconds;
+  result->metrics["perf/packed_tokens"] = packed;
+}
+
+void Learner::Stopwatch::WriteTo(double packed, UpdateResult* result) const {
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
+  result->metrics["perf/tokens_per_s"] = packed / passed.count();
+  if (ranks_.alone()) return;
+  const RankTraffic& now = ranks_.traffic();
+  result->metrics["perf/communication_s"] = now.communication_s - traffic_.communication_s;
+  result->metrics["perf/communication_mib"] = (now.bytes - traffic_.bytes) / (1 << 20);
+  result->metrics["perf/rank_wait_s"] = now.wait_s - traffic_.wait_s;
 }
 
 absl::StatusOr<UpdateResult> Learner::Supervised(const std::vector<LearnedSequence>& sequences,
                                                  const StepSettings& settings) {
-  const Stopwatch watch;
+  const Stopwatch watch(ranks_);
   RETURN_IF_ERROR(CheckSettings(settings));
   int64_t learned = 0;
   for (size_t s = 0; s < sequences.size(); ++s) {
@@ -177,27 +233,32 @@ absl::StatusOr<UpdateResult> Learner::Supervised(const std::vector<LearnedSequen
   }
   if (sequences.empty()) return absl::InvalidArgumentError("a supervised batch without examples");
 
+  RETURN_IF_ERROR(PrepareBudget());
   UpdateResult result;
   StartStep();
-  double loss = 0, entropy_sum = 0;
-  int64_t packed_tokens = 0;
+  double loss = 0, entropy_sum = 0, packed_tokens = 0;
   const double weight = 1.0 / static_cast<double>(learned);
-  for (const PackedBatch& packed : Pack(sequences, budget_.limits())) {
-    packed_tokens += static_cast<int64_t>(packed.ids.size());
+  const std::vector<PackedBatch> mine = PackMine(sequences);
+  RETURN_IF_ERROR(ForEachOf(mine, "learning the examples", [&](size_t p) {
+    const PackedBatch& packed = mine[p];
+    packed_tokens += static_cast<double>(packed.ids.size());
     RunBatch(packed, /*temperature=*/1.0, [&](size_t i, float logprob, float entropy) {
       const double uses = static_cast<double>(packed.uses[i].size());
       loss -= uses * weight * logprob;
       entropy_sum += uses * entropy;
       return TokenSlopes{.logprob = -uses * weight};
     });
-  }
+  }));
+  RETURN_IF_ERROR(SumGradients());
+  RETURN_IF_ERROR(SumOverRanks({&loss, &entropy_sum, &packed_tokens}));
   GradientSize size;
   result.skip_reason = ApplyGradients(settings, loss, /*supervised=*/true, &size);
   result.applied = result.skip_reason.empty();
   WriteNorms(size, 1, &result);
   result.metrics["loss"] = loss;
   result.metrics["entropy"] = entropy_sum * weight;
-  WriteSpeed(settings, packed_tokens, learned, watch.Seconds(), &result);
+  WriteSize(settings, packed_tokens, learned, &result);
+  watch.WriteTo(packed_tokens, &result);
   return result;
 }
 

@@ -5,8 +5,13 @@
 //
 // Both go the same way: sequences → packed micro-batches → DecoderPass → HeadLoss → fp32
 // gradients summed over the step → norm, clip, AdamW. The result does not depend on how the step
-// was cut into micro-batches, but for rounding. With a fixed number of threads it is bitwise
-// reproducible.
+// was cut into micro-batches, nor on how many ranks share them, but for rounding. With a fixed
+// number of threads and ranks it is bitwise reproducible.
+//
+// With several ranks each is given the whole batch, computes a share of its micro-batches
+// (share_out.h), and gets the sum of all gradients: every rank takes the same decision and the same
+// optimizer step, and the weights stay equal bit for bit. A rank that fails, or is gone, fails the
+// update on all (rank_group.h).
 //
 // Not thread-safe, and nothing may generate from `weights` meanwhile. Throws c10::Error when memory
 // runs out; weights and optimizer state are then unchanged unless an earlier minibatch was applied.
@@ -35,6 +40,7 @@
 #include "gpu_trainer/grpo/loss_scale.h"
 #include "gpu_trainer/grpo/packing.h"
 #include "gpu_trainer/grpo/spike_guard.h"
+#include "gpu_trainer/ranks/rank_group.h"
 #include "whetstone/v1/trainer.pb.h"
 
 namespace whetstone {
@@ -44,7 +50,8 @@ struct LearnerOptions {
   int64_t token_budget = 0;
   ActivationCheckpointing activation_checkpointing = ActivationCheckpointing::kAuto;
   MomentType optimizer_state = MomentType::kFp32;
-  LoraSettings lora = {};  // must pass CheckLora; rank 0: all weights learn
+  LoraSettings lora = {};      // must pass CheckLora; rank 0: all weights learn
+  RankGroup* ranks = nullptr;  // that learn together; borrowed; null: this process alone
 };
 
 struct StepSettings {
@@ -108,17 +115,33 @@ class Learner {
   void StateWasRestored();
 
  private:
+  // What an update takes, from its construction on.
   class Stopwatch {
    public:
-    double Seconds() const {
-      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-    }
+    explicit Stopwatch(const RankGroup& ranks) : ranks_(ranks), traffic_(ranks.traffic()) {}
+    // perf/tokens_per_s: packed a second. Of several ranks, on this one: perf/communication_s and
+    // perf/communication_mib, of gradients summed and sent; perf/rank_wait_s, for ranks still at
+    // work.
+    void WriteTo(double packed, UpdateResult* result) const;
 
    private:
-    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+    const RankGroup& ranks_;
+    const RankTraffic traffic_;
+    const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   };
 
   static absl::Status CheckSettings(const StepSettings& settings);
+  // Decides on the budget, before the first update: what all ranks have memory for.
+  absl::Status PrepareBudget();
+  // This rank's micro-batches of the sequences.
+  std::vector<PackedBatch> PackMine(const std::vector<LearnedSequence>& sequences) const;
+  // Runs `body` on the indices of this rank's micro-batches, as one piece of work of all ranks.
+  absl::Status ForEachOf(const std::vector<PackedBatch>& mine, const std::string& what,
+                         const std::function<void(size_t)>& body);
+  // The gradients become the sum over the ranks.
+  absl::Status SumGradients();
+  // Each number becomes the sum over the ranks.
+  absl::Status SumOverRanks(const std::vector<double*>& numbers);
   // Forward and backward of one micro-batch into gradients_, times the loss scale; without an
   // objective only forward.
   // `before`, if any, gets the whole batch's log-probabilities before the objective is first asked.
@@ -140,12 +163,15 @@ class Learner {
   // grad_norm, and grad_norm/LAYER if measured: `sum` over `steps` optimizer steps, averaged.
   static void WriteNorms(const GradientSize& sum, size_t steps, UpdateResult* result);
   // lr; loss_scale, in fp16, of the next step; num_tokens: learned; perf/packed_tokens: encoded,
-  // what sequences share once; perf/tokens_per_s: encoded a second.
-  void WriteSpeed(const StepSettings& settings, int64_t packed, int64_t learned, double seconds,
-                  UpdateResult* result) const;
+  // what sequences share once.
+  void WriteSize(const StepSettings& settings, double packed, int64_t learned,
+                 UpdateResult* result) const;
 
   const ModelConfig& config_;
   Weights& weights_;
+  const LearnerOptions options_;
+  RankGroup alone_;
+  RankGroup& ranks_;
   DecoderPass pass_;
   std::unique_ptr<Lora> lora_;
   Weights gradients_;  // fp32; undefined tensors where only adapters learn
@@ -153,7 +179,7 @@ class Learner {
   AdamW optimizer_;
   SpikeGuard spike_guard_;
   std::optional<LossScale> loss_scale_;
-  const ActivationBudget budget_;  // last: it looks at the memory that all the others left
+  std::optional<ActivationBudget> budget_;  // see PrepareBudget
 };
 
 }  // namespace whetstone

@@ -16,10 +16,11 @@
 namespace whetstone {
 namespace {
 
-// A minibatch as it is computed. Log-probabilities: a vector for each packed batch, by target.
+// A minibatch as it is computed by this rank. Log-probabilities: a vector for each packed batch, by
+// target.
 struct PackedStep {
   std::vector<PackedBatch> packed;
-  // At the start of the Update; empty: the policy has not changed since, old = policy.
+  // At the start of the Update; empty of the first minibatch: the policy has not changed since.
   std::vector<std::vector<float>> old;
   // Of the reference model; empty: no KL penalty.
   std::vector<std::vector<float>> reference;
@@ -48,7 +49,7 @@ std::vector<SequenceTerms> SequencesOf(const LossSettings& settings, const Packe
 
 absl::StatusOr<UpdateResult> Learner::Grpo(const v1::GrpoBatch& batch, const StepSettings& settings,
                                            const ReferenceModel* reference) {
-  const Stopwatch watch;
+  const Stopwatch watch(ranks_);
   RETURN_IF_ERROR(CheckSettings(settings));
   ASSIGN_OR_RETURN(const GrpoPlan plan, ParseGrpoSettings(batch.settings()));
   if (plan.loss.kl_beta > 0 && (reference == nullptr || reference->config.vocab != config_.vocab)) {
@@ -62,17 +63,20 @@ absl::StatusOr<UpdateResult> Learner::Grpo(const v1::GrpoBatch& batch, const Ste
   ASSIGN_OR_RETURN(const DealtBatch dealt, DealBatch(batch, plan, config_));
   const size_t steps = dealt.minibatches.size();
 
+  RETURN_IF_ERROR(PrepareBudget());
   // Everything that must be known before the first optimizer step moves the policy.
-  int64_t packed_tokens = 0, learned_tokens = 0;
+  int64_t learned_tokens = 0;
+  double packed_tokens = 0;
   std::vector<PackedStep> packed_steps(steps);
   std::optional<DecoderPass> reference_pass;
   if (plan.loss.kl_beta > 0) reference_pass.emplace(reference->config, reference->weights);
   for (size_t m = 0; m < steps; ++m) {
     PackedStep& step = packed_steps[m];
     learned_tokens += dealt.minibatches[m].counts.tokens;
-    step.packed = Pack(dealt.minibatches[m].sequences, budget_.limits());
-    for (const PackedBatch& packed : step.packed) {
-      packed_tokens += static_cast<int64_t>(packed.ids.size());
+    step.packed = PackMine(dealt.minibatches[m].sequences);
+    RETURN_IF_ERROR(ForEachOf(step.packed, "log-probabilities before the step", [&](size_t p) {
+      const PackedBatch& packed = step.packed[p];
+      packed_tokens += static_cast<double>(packed.ids.size());
       if (m > 0) step.old.push_back(RunBatch(packed, plan.temperature, nullptr).logprobs);
       if (reference_pass.has_value()) {
         torch::NoGradGuard no_grad;
@@ -81,7 +85,7 @@ absl::StatusOr<UpdateResult> Learner::Grpo(const v1::GrpoBatch& batch, const Ste
                      reference->weights.lm_head, packed.targets, plan.temperature)
                 .logprobs);
       }
-    }
+    }));
   }
 
   UpdateResult result;
@@ -93,14 +97,14 @@ absl::StatusOr<UpdateResult> Learner::Grpo(const v1::GrpoBatch& batch, const Ste
   for (size_t m = 0; m < steps; ++m) {
     const Minibatch& minibatch = dealt.minibatches[m];
     const PackedStep& step = packed_steps[m];
-    if (step.packed.empty()) continue;
+    if (minibatch.sequences.empty()) continue;
     StartStep();
-    const bool on_policy = step.old.empty();
+    const bool on_policy = m == 0;
     const double entropy_weight =
         plan.loss.entropy_bonus / static_cast<double>(minibatch.counts.tokens);
     double loss = 0;
     std::string first_bad;
-    for (size_t p = 0; p < step.packed.size(); ++p) {
+    RETURN_IF_ERROR(ForEachOf(step.packed, "learning the rollouts", [&](size_t p) {
       const PackedBatch& packed = step.packed[p];
       std::vector<SequenceTerms> sequences;
       std::function<void(const HeadOutput&)> before;
@@ -137,6 +141,13 @@ absl::StatusOr<UpdateResult> Learner::Grpo(const v1::GrpoBatch& batch, const Ste
         return slopes;
       };
       RunBatch(packed, plan.temperature, objective, before);
+    }));
+    RETURN_IF_ERROR(SumGradients());
+    RETURN_IF_ERROR(SumOverRanks({&loss}));
+    if (!std::isfinite(loss)) {
+      ASSIGN_OR_RETURN(const std::vector<std::string> all,
+                       ranks_.Gather("the bad token", first_bad));
+      first_bad = *std::max_element(all.begin(), all.end());  // of a rank that has one
     }
     GradientSize size;
     result.skip_reason = ApplyGradients(settings, loss, /*supervised=*/false, &size);
@@ -158,8 +169,11 @@ absl::StatusOr<UpdateResult> Learner::Grpo(const v1::GrpoBatch& batch, const Ste
   result.applied = result.skip_reason.empty() || applied > 0;
   result.metrics["loss"] = applied > 0 ? loss_sum / static_cast<double>(applied) : 0;
   WriteNorms(size_sum, applied, &result);
+  RETURN_IF_ERROR(metrics.CombineOver(ranks_));
   metrics.WriteTo(&result.metrics);
-  WriteSpeed(settings, packed_tokens, learned_tokens, watch.Seconds(), &result);
+  RETURN_IF_ERROR(SumOverRanks({&packed_tokens}));
+  WriteSize(settings, packed_tokens, learned_tokens, &result);
+  watch.WriteTo(packed_tokens, &result);
   return result;
 }
 

@@ -24,7 +24,7 @@ bool IsGeneration(Part part) {
 
 // A part whose work would take less than this share of its time does something else for the most.
 constexpr double kBoundShare = 0.4;
-enum class Bound { kCompute, kMemory, kOverhead };
+enum class Bound { kCompute, kMemory, kOverhead, kCommunication };
 
 // What a part would take if nothing but its operations, or nothing but its bytes, took time.
 struct LeastTime {
@@ -39,6 +39,7 @@ LeastTime LeastTimeOf(const PartUse& use, const MachineSpeed& machine, const std
 Bound BoundOf(Part part, const PartUse& use, const MachineSpeed& machine,
               const std::string& dtype) {
   if (part == Part::kRecompute) return Bound::kCompute;  // its work counts as none
+  if (part == Part::kCommunication || part == Part::kWaiting) return Bound::kCommunication;
   const LeastTime least = LeastTimeOf(use, machine, dtype);
   if (std::max(least.compute_s, least.memory_s) < kBoundShare * use.seconds) {
     return Bound::kOverhead;
@@ -54,6 +55,8 @@ const char* WordsOf(Bound bound) {
       return "memory bandwidth";
     case Bound::kOverhead:
       return "overhead";
+    case Bound::kCommunication:
+      return "communication";
   }
   return "?";
 }
@@ -88,6 +91,13 @@ std::string Advice(Part part, Bound bound, const ProfiledStep& step) {
     case Part::kOptimizer:
       return "train.optimizer_state: 8bit makes the state smaller, and more rollouts a step "
              "(train.group_size) make it count less";
+    case Part::kCommunication:
+      return "gradients are summed over the ranks once a step; more rollouts a step "
+             "(train.group_size), adapters alone (train.lora.rank) or fewer ranks make that count "
+             "less";
+    case Part::kWaiting:
+      return "the ranks' shares of the step are not equally long; a smaller train.token_budget "
+             "makes the pieces that are shared out smaller";
     case Part::kWeightGradient:
       if (bound == Bound::kCompute && !step.adapters_only) {
         return "train.lora.rank above 0 learns adapters alone and saves most of these gradients";
@@ -107,7 +117,10 @@ std::string Advice(Part part, Bound bound, const ProfiledStep& step) {
          "(local.threads) change that";
 }
 
-bool IsCounted(const PartUse& use) { return use.flops > 0 || use.bytes > 0; }
+// Bytes that went to other ranks are not this machine's memory.
+bool IsCounted(Part part, const PartUse& use) {
+  return part != Part::kCommunication && (use.flops > 0 || use.bytes > 0);
+}
 
 // "decode_attention"
 std::string KeyOf(Part part) { return absl::StrReplaceAll(NameOf(part), {{" ", "_"}}); }
@@ -157,7 +170,7 @@ std::map<std::string, double> ReportMetrics(const ProfiledStep& step, const Mach
     if (use.seconds <= 0) continue;
     const std::string key = absl::StrCat("profile/", KeyOf(part));
     metrics[key + "_s"] = use.seconds;
-    if (!IsCounted(use)) continue;
+    if (!IsCounted(part, use)) continue;
     metrics[key + "_gflop"] = 1e-9 * use.flops;
     metrics[key + "_roofline"] = RooflineShare(use, machine, step.dtype);
   }
@@ -184,14 +197,16 @@ ordered_json ReportJson(const ProfiledStep& step, const MachineSpeed& machine) {
     const Part part = static_cast<Part>(i);
     const PartUse& use = step.profile.of(part);
     if (use.seconds <= 0) continue;
-    parts.push_back({{"part", NameOf(part)},
-                     {"s", Rounded(use.seconds)},
-                     {"share", Rounded(use.seconds / total)},
-                     {"calls", use.calls},
-                     {"gflop", Rounded(1e-9 * use.flops)},
-                     {"gflop_per_s", Rounded(1e-9 * use.flops / use.seconds)},
-                     {"gbyte_per_s", Rounded(1e-9 * use.bytes / use.seconds)},
-                     {"roofline_share", Rounded(RooflineShare(use, machine, step.dtype))}});
+    parts.push_back(
+        {{"part", NameOf(part)},
+         {"s", Rounded(use.seconds)},
+         {"share", Rounded(use.seconds / total)},
+         {"calls", use.calls},
+         {"gflop", Rounded(1e-9 * use.flops)},
+         {"gflop_per_s", Rounded(1e-9 * use.flops / use.seconds)},
+         {"gbyte_per_s", Rounded(1e-9 * use.bytes / use.seconds)},
+         {"roofline_share",
+          IsCounted(part, use) ? Rounded(RooflineShare(use, machine, step.dtype)) : 0}});
   }
   return {{"machine", MachineJson(machine)},
           {"step_s", Rounded(total)},

@@ -89,6 +89,8 @@ TEST(ReportTest, TheSentenceNamesPartBoundAndSetting) {
                Part::kRecompute, {.seconds = 1}, "compute", "train.activation_checkpointing: none"},
            Case{Part::kElementwise, memory, "memory bandwidth", "train.token_budget"},
            Case{Part::kOptimizer, memory, "memory bandwidth", "train.optimizer_state: 8bit"},
+           Case{Part::kCommunication, memory, "communication", "summed over the ranks"},
+           Case{Part::kWaiting, {.seconds = 1}, "communication", "train.token_budget"},
            Case{Part::kOther, {.seconds = 1}, "overhead", "train.group_size"},
        }) {
     ProfiledStep step = Step(c.part, c.use);

@@ -60,6 +60,10 @@ const char* NameOf(Part part) {
       return "recompute";
     case Part::kOptimizer:
       return "optimizer";
+    case Part::kCommunication:
+      return "communication";
+    case Part::kWaiting:
+      return "waiting for ranks";
     case Part::kOther:
       return "other";
   }

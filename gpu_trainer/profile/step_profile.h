@@ -34,9 +34,11 @@ enum class Part {
   kBackwardMatmul,     // gradients of activations
   kAttentionBackward,  // gradients of attention
   kWeightGradient,     // gradients of weights
-  kRecompute,  // the forward pass again, of layers that kept only their input: no useful work
-  kOptimizer,  // gradient norm and AdamW
-  kOther,      // everything else between start and end
+  kRecompute,      // the forward pass again, of layers that kept only their input: no useful work
+  kOptimizer,      // gradient norm and AdamW
+  kCommunication,  // gradients summed over the ranks
+  kWaiting,        // for ranks that are still at work
+  kOther,          // everything else between start and end
 };
 inline constexpr int kParts = static_cast<int>(Part::kOther) + 1;
 

@@ -10,9 +10,9 @@ void GenerateStream::Push(v1::GenerateEvent event) {
   arrived_.notify_one();
 }
 
-void GenerateStream::SetStatus(const GenerateStatus& status) {
+void GenerateStream::SetProgress(int rank, const v1::GenerateProgress& progress) {
   const std::lock_guard lock(mutex_);
-  status_ = status;
+  progress_[rank] = progress;
 }
 
 std::optional<v1::GenerateEvent> GenerateStream::Next(std::chrono::milliseconds timeout) {
@@ -26,10 +26,21 @@ std::optional<v1::GenerateEvent> GenerateStream::Next(std::chrono::milliseconds 
 v1::GenerateEvent GenerateStream::Progress() const {
   const std::lock_guard lock(mutex_);
   v1::GenerateEvent event;
-  event.mutable_progress()->set_tokens(status_.tokens);
-  event.mutable_progress()->set_completions(status_.completions);
-  event.mutable_progress()->set_active(status_.active);
+  v1::GenerateProgress& sum = *event.mutable_progress();
+  for (const auto& [rank, progress] : progress_) {
+    sum.set_tokens(sum.tokens() + progress.tokens());
+    sum.set_completions(sum.completions() + progress.completions());
+    sum.set_active(sum.active() + progress.active());
+  }
   return event;
+}
+
+v1::GenerateProgress GenerateStream::ProgressOf(const GenerateStatus& status) {
+  v1::GenerateProgress progress;
+  progress.set_tokens(status.tokens);
+  progress.set_completions(status.completions);
+  progress.set_active(status.active);
+  return progress;
 }
 
 v1::GenerateEvent GenerateStream::EventOf(Completion completion) {

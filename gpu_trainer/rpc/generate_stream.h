@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <optional>
 
@@ -15,12 +16,13 @@
 
 namespace whetstone {
 
-// Thread-safe: one producer, one consumer.
+// Thread-safe: producers, and one consumer.
 class GenerateStream {
  public:
-  // Producer.
+  // Producers.
   void Push(v1::GenerateEvent event);
-  void SetStatus(const GenerateStatus& status);
+  // How far a rank is; Progress adds the ranks up.
+  void SetProgress(int rank, const v1::GenerateProgress& progress);
   bool cancelled() const { return cancelled_; }
 
   // Consumer. The next event; nothing after `timeout`.
@@ -29,12 +31,13 @@ class GenerateStream {
   void Cancel() { cancelled_ = true; }
 
   static v1::GenerateEvent EventOf(Completion completion);
+  static v1::GenerateProgress ProgressOf(const GenerateStatus& status);
 
  private:
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
-  std::deque<v1::GenerateEvent> events_;  // guarded by mutex_
-  GenerateStatus status_;                 // guarded by mutex_
+  std::deque<v1::GenerateEvent> events_;          // guarded by mutex_
+  std::map<int, v1::GenerateProgress> progress_;  // by rank; guarded by mutex_
   std::atomic<bool> cancelled_ = false;
 };
 

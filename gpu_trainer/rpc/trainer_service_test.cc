@@ -5,13 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <thread>
 
 #include "common/file.h"
-#include "gpu_trainer/model/weights.h"
+#include "gpu_trainer/rpc/tiny_model_testing.h"
 
 namespace whetstone {
 namespace {
@@ -20,34 +19,14 @@ namespace fs = std::filesystem;
 using grpc::StatusCode;
 using ::testing::HasSubstr;
 
-// The service on an in-process channel, over a random model of three layers that talks with the
-// tokenizer and chat template of the real one.
+// The service on an in-process channel, over a tiny model.
 class TrainerServiceTest : public testing::Test {
  protected:
   void SetUp() override {
-    const std::string real = Real();
-    ASSERT_TRUE(fs::exists(real + "/tokenizer.json"))
-        << real << " is missing: run deploy/setup.sh, which provides the model";
     absl::StatusOr<TempDir> dir = TempDir::Make("rpc");
     ASSERT_TRUE(dir.ok()) << dir.status();
     dir_ = std::make_unique<TempDir>(*std::move(dir));
-    absl::StatusOr<ModelConfig> config = ParseModelConfig(R"({
-      "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu",
-      "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 3,
-      "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "vocab_size": 49152,
-      "max_position_embeddings": 2048, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
-      "eos_token_id": 2, "tie_word_embeddings": true, "torch_dtype": "bfloat16"})",
-                                                          "test");
-    ASSERT_TRUE(config.ok()) << config.status();
-    ASSERT_TRUE(
-        SaveWeights(Model(), *config, RandomWeights(*config, torch::kFloat, 3), torch::kBFloat16)
-            .ok());
-    for (const auto& entry : fs::directory_iterator(real)) {
-      const std::string name = entry.path().filename();
-      if (name.find("token") != std::string::npos || name.find("chat") != std::string::npos) {
-        fs::copy(entry.path(), Model() + "/" + name);
-      }
-    }
+    ASSERT_NO_FATAL_FAILURE(WriteTinyModel(Model()));
     Restart();
   }
 
@@ -64,9 +43,6 @@ class TrainerServiceTest : public testing::Test {
     stub_ = v1::Trainer::NewStub(server_->InProcessChannel({}));
   }
 
-  static std::string Real() {
-    return std::string(getenv("HOME")) + "/.cache/whetstone/models/SmolLM2-135M-Instruct";
-  }
   std::string Model() const { return dir_->path() + "/model"; }
   std::string Path(const std::string& name) const { return dir_->path() + "/" + name; }
 
@@ -471,7 +447,7 @@ TEST_F(TrainerServiceTest, InfoAnswersDuringGenerationAndCancellingStopsIt) {
 TEST_F(TrainerServiceTest, TheRealModelLearnsAnAnswer) {
   Restart(torch::kBFloat16);
   v1::TrainerInfo info;
-  const grpc::Status loaded = Load(Real(), &info);
+  const grpc::Status loaded = Load(RealModel(), &info);
   ASSERT_TRUE(loaded.ok()) << loaded.error_message();
   EXPECT_EQ(info.parameters(), 134515008);
   const Generated rollouts = Generate(Prompt(2, 8));

@@ -1,0 +1,169 @@
+#include "gpu_trainer/launch.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "gpu_trainer/ranks/free_port.h"
+
+extern char** environ;
+
+namespace whetstone {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Longer than ranks need to notice that one is gone (heartbeat.h).
+constexpr std::chrono::seconds kGrace{30};
+
+std::vector<char*> Pointers(std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (std::string& string : strings) pointers.push_back(string.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+void Say(const std::string& words) {
+  std::fprintf(stderr, "whet-trainer launch: %s\n", words.c_str());
+}
+
+class Launcher {
+ public:
+  explicit Launcher(int ranks) : ranks_(ranks) {
+    sigemptyset(&waited_for_);
+    for (const int s : {SIGCHLD, SIGINT, SIGTERM}) sigaddset(&waited_for_, s);
+    sigprocmask(SIG_BLOCK, &waited_for_, &inherited_);
+  }
+
+  absl::Status Start(const std::vector<std::string>& command) {
+    ASSIGN_OR_RETURN(const uint16_t port, FreeLoopbackPort());
+    const pid_t self = getpid();
+    for (int rank = 0; rank < ranks_; ++rank) {
+      std::vector<std::string> arguments = {"whet-trainer"}, environment;
+      arguments.insert(arguments.end(), command.begin(), command.end());
+      for (char** variable = environ; *variable != nullptr; ++variable) {
+        environment.push_back(*variable);
+      }
+      for (const auto& [name, value] : std::vector<std::pair<const char*, std::string>>{
+               {"RANK", absl::StrCat(rank)},
+               {"LOCAL_RANK", absl::StrCat(rank)},
+               {"WORLD_SIZE", absl::StrCat(ranks_)},
+               {"LOCAL_WORLD_SIZE", absl::StrCat(ranks_)},
+               {"MASTER_ADDR", "127.0.0.1"},
+               {"MASTER_PORT", absl::StrCat(port)}}) {
+        environment.push_back(absl::StrCat(name, "=", value));
+      }
+      const std::vector<char*> argv = Pointers(arguments), env = Pointers(environment);
+      const pid_t pid = fork();
+      if (pid < 0) return absl::ErrnoToStatus(errno, "cannot fork");
+      if (pid == 0) {
+        // Only async-signal-safe calls from here on.
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != self) _exit(3);  // died before that took effect
+        sigprocmask(SIG_SETMASK, &inherited_, nullptr);
+        execve("/proc/self/exe", argv.data(), env.data());
+        _exit(3);
+      }
+      alive_[pid] = rank;
+    }
+    return absl::OkStatus();
+  }
+
+  // Until all have ended.
+  int Wait() {
+    while (!alive_.empty()) {
+      const timespec tick = {.tv_sec = 0, .tv_nsec = 200'000'000};
+      const int signal = sigtimedwait(&waited_for_, nullptr, &tick);
+      if (signal == SIGINT || signal == SIGTERM) SignalAll(signal);
+      int how = 0;
+      for (pid_t pid; (pid = waitpid(-1, &how, WNOHANG)) > 0;) Ended(pid, how);
+      if (ending_ && Clock::now() > deadline_) SignalAll(SIGKILL);
+    }
+    return exit_code_;
+  }
+
+  void SignalAll(int signal) {
+    for (const auto& [pid, rank] : alive_) kill(pid, signal);
+  }
+
+ private:
+  void Ended(pid_t pid, int how) {
+    const auto it = alive_.find(pid);
+    if (it == alive_.end()) return;
+    const int rank = it->second;
+    alive_.erase(it);
+    const int code = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
+    if (!ending_) {
+      ending_ = true;
+      deadline_ = Clock::now() + kGrace;
+      exit_code_ = code;
+      if (code == 0) return;
+      Say(WIFSIGNALED(how) ? absl::StrCat("rank ", rank, " was killed by signal ", WTERMSIG(how),
+                                          " (", strsignal(WTERMSIG(how)), ")")
+                           : absl::StrCat("rank ", rank, " ended with exit code ", code));
+    }
+    // Others may have left because rank 0 let them go, but what fails after it is not to blame.
+    if (exit_code_ == 0 && !first_done_) exit_code_ = code;
+    first_done_ = first_done_ || rank == 0;
+  }
+
+  const int ranks_;
+  sigset_t waited_for_, inherited_;
+  std::map<pid_t, int> alive_;  // and their ranks
+  bool ending_ = false;         // one has ended
+  bool first_done_ = false;     // rank 0 has
+  Clock::time_point deadline_;  // for the others, then
+  int exit_code_ = 0;
+};
+
+int Launch(int ranks, const std::vector<std::string>& command) {
+  if (command.empty()) {
+    Say("no command; as in: whet-trainer launch --nproc 2 serve --socket PATH");
+    return 2;
+  }
+  if (std::getenv("RANK") != nullptr) {
+    Say("this process is a rank itself (the environment has RANK); launch is for one host alone");
+    return 2;
+  }
+  Launcher launcher(ranks);
+  const absl::Status started = launcher.Start(command);
+  if (!started.ok()) {
+    Say(std::string(started.message()));
+    launcher.SignalAll(SIGKILL);
+    launcher.Wait();
+    return 3;
+  }
+  return launcher.Wait();
+}
+
+}  // namespace
+
+void AddLaunchCommand(CLI::App& app, int* exit_code) {
+  auto ranks = std::make_shared<int>(1);
+  CLI::App* launch =
+      app.add_subcommand("launch", "Run a command as several ranks on this host: … serve …");
+  launch->add_option("--nproc", *ranks, "How many ranks")->required()->check(CLI::Range(1, 1024));
+  launch->prefix_command();
+  launch->callback([launch, ranks, exit_code] {
+    std::vector<std::string> command = launch->remaining();
+    if (!command.empty() && command[0] == "--") command.erase(command.begin());
+    *exit_code = Launch(*ranks, command);
+  });
+}
+
+}  // namespace whetstone

@@ -1,0 +1,22 @@
+// The `launch` sub-command of whet-trainer: the ranks of one host.
+//
+//   whet-trainer launch --nproc 2 serve --socket /run/whetstone/trainer.sock
+//
+// starts the command that follows N times, with RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE,
+// MASTER_ADDR and MASTER_PORT set as torchrun does, on a free port of 127.0.0.1. SIGINT and SIGTERM
+// are handed on. When one rank ends, the others have 30 s to notice and to say so to their callers,
+// then they are killed. The ranks die with this process, however it dies.
+#ifndef WHETSTONE_GPU_TRAINER_LAUNCH_H_
+#define WHETSTONE_GPU_TRAINER_LAUNCH_H_
+
+#include <CLI/CLI.hpp>
+
+namespace whetstone {
+
+// Adds it to `app`. When it ran, *exit_code is that of the first rank that failed (128 + signal, if
+// one killed it), 0, or 3: a rank could not be started. Both must outlive the parse.
+void AddLaunchCommand(CLI::App& app, int* exit_code);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_LAUNCH_H_

@@ -1,0 +1,116 @@
+// The processes that train one policy together, and how they talk: an axis of the mesh of all
+// ranks. There is one axis now, data parallelism, so one group of all; ranks that will share a long
+// sequence or a layer will be groups of their own.
+//
+//   ASSIGN_OR_RETURN(std::unique_ptr<RankGroup> ranks, RankGroup::Join(place, {}));
+//   RETURN_IF_ERROR(ranks->Together("the forward pass", [&] { return ComputeMyShare(); }));
+//   RETURN_IF_ERROR(ranks->Sum("gradients", gradients));          // in place, the same bits on all
+//
+// Every rank calls the same functions in the same order; each call meets the others. On c10d: Gloo
+// for CPU tensors and for words, NCCL for CUDA tensors. A group of one makes no c10d object and
+// every call returns at once.
+//
+// Errors. A rank that fails at its own work says so (Together) and all go on in step. A rank that
+// is gone, or does no work for a deadline while the others wait, makes every later call UNAVAILABLE
+// with its name: the group is broken for good, and its processes should end and be launched anew.
+//
+// Not thread-safe, but for Post, Take, Working and broken.
+#ifndef WHETSTONE_GPU_TRAINER_RANKS_RANK_GROUP_H_
+#define WHETSTONE_GPU_TRAINER_RANKS_RANK_GROUP_H_
+
+#include <torch/torch.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "gpu_trainer/ranks/rank_place.h"
+
+namespace whetstone {
+
+struct RankOptions {
+  // From the first rank's start until all have joined.
+  std::chrono::milliseconds join_deadline{120'000};
+  // Longest that ranks wait for one that lives but does no work.
+  std::chrono::milliseconds work_deadline{600'000};
+  // A rank that misses 15 of these is gone.
+  std::chrono::milliseconds heartbeat{1000};
+};
+
+// What talking has cost this rank so far.
+struct RankTraffic {
+  double wait_s = 0;           // for ranks that were still at work
+  double communication_s = 0;  // in Sum
+  double bytes = 0;            // sent by this rank in Sum
+};
+
+class RankGroup {
+ public:
+  // Alone: rank 0 of 1.
+  RankGroup();
+  // Meets the others at place.master_address, where rank 0 must be. UNAVAILABLE: who did not come
+  // until the deadline, or that rank 0 does not answer. ALREADY_EXISTS: another process has this
+  // rank.
+  static absl::StatusOr<std::unique_ptr<RankGroup>> Join(const RankPlace& place,
+                                                         const RankOptions& options);
+  // A broken group leaves its connections to the end of the process.
+  ~RankGroup();
+
+  int rank() const { return place_.rank; }
+  int size() const { return place_.world_size; }
+  bool alone() const { return place_.alone(); }
+  const RankPlace& place() const { return place_; }
+
+  // Runs `work` on each rank, which may itself meet the others. OK when it was OK on all; else, on
+  // a rank where it failed, its own error or exception, on the others that of the first that
+  // failed, with its name. `what` names it in errors, as everywhere here.
+  absl::Status Together(absl::string_view what, const std::function<absl::Status()>& work);
+
+  // Each tensor (contiguous, fp32, on one device, of the same shape on all ranks) becomes the sum
+  // over the ranks.
+  absl::Status Sum(absl::string_view what, const std::vector<torch::Tensor>& tensors);
+
+  // What each rank gave, by rank.
+  absl::StatusOr<std::vector<std::string>> Gather(absl::string_view what, const std::string& mine);
+  // The same for numbers, of which all give equally many.
+  absl::StatusOr<std::vector<std::vector<double>>> GatherNumbers(absl::string_view what,
+                                                                 const std::vector<double>& mine);
+  // INVALID_ARGUMENT on all ranks, unless all gave the same: names the first that differs from rank
+  // 0, and where. `facts`: name and value.
+  absl::Status CheckEqual(const std::vector<std::pair<std::string, std::string>>& facts);
+
+  // Rank 0's bytes, on all. The others wait as long as rank 0 lives.
+  absl::StatusOr<std::string> FromFirst(const std::string& bytes);
+
+  // Letter boxes: what was posted to one is taken once, in order, by any rank. Of at most 8 MiB.
+  absl::Status Post(const std::string& box, const std::string& bytes);
+  absl::StatusOr<std::optional<std::string>> Take(const std::string& box);
+
+  // A piece of work was done: others that wait may go on waiting.
+  void Working();
+
+  const RankTraffic& traffic() const { return traffic_; }
+  // UNAVAILABLE: a rank is gone, as a call has found, or its heartbeats that stopped.
+  absl::Status broken() const;
+
+ private:
+  struct Channel;  // all of c10d
+
+  explicit RankGroup(const RankPlace& place);
+
+  const RankPlace place_;
+  RankTraffic traffic_;
+  std::unique_ptr<Channel> channel_;  // null: alone
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_RANKS_RANK_GROUP_H_

@@ -1,0 +1,187 @@
+#include "gpu_trainer/ranks/rank_group.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <stdexcept>
+
+#include "absl/strings/str_cat.h"
+#include "gpu_trainer/ranks/ranks_testing.h"
+
+namespace whetstone {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string Words(const absl::Status& status) { return std::string(status.message()); }
+
+TEST(RankPlace, IsWhatTheEnvironmentSays) {
+  unsetenv("RANK");
+  unsetenv("WORLD_SIZE");
+  EXPECT_TRUE(RankPlaceFromEnvironment()->alone());
+  const auto set = [](const char* name, const char* value) { setenv(name, value, 1); };
+  set("WORLD_SIZE", "4");
+  EXPECT_THAT(Words(RankPlaceFromEnvironment().status()), HasSubstr("has no RANK"));
+  set("RANK", "4");
+  EXPECT_THAT(Words(RankPlaceFromEnvironment().status()),
+              HasSubstr("RANK is '4', not a number from 0 to 3"));
+  set("RANK", "3");
+  EXPECT_THAT(Words(RankPlaceFromEnvironment().status()), HasSubstr("LOCAL_RANK"));
+  set("LOCAL_RANK", "1");
+  EXPECT_THAT(Words(RankPlaceFromEnvironment().status()), HasSubstr("MASTER_ADDR"));
+  set("MASTER_ADDR", "gpu01");
+  set("MASTER_PORT", "port");
+  EXPECT_THAT(Words(RankPlaceFromEnvironment().status()), HasSubstr("MASTER_PORT is 'port'"));
+  set("MASTER_PORT", "29500");
+  const RankPlace place = RankPlaceFromEnvironment().value();
+  EXPECT_EQ(place.rank, 3);
+  EXPECT_EQ(place.world_size, 4);
+  EXPECT_EQ(place.local_rank, 1);
+  EXPECT_EQ(place.master_address, "gpu01");
+  EXPECT_EQ(place.master_port, 29500);
+  for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"}) {
+    unsetenv(name);
+  }
+}
+
+TEST(RankGroup, OneRankIsAloneAndCommunicatesNothing) {
+  RankGroup ranks;
+  torch::Tensor tensor = torch::ones({3});
+  EXPECT_TRUE(ranks.Sum("tensors", {tensor}).ok());
+  EXPECT_EQ(tensor.sum().item<float>(), 3);
+  EXPECT_THAT(*ranks.Gather("words", "mine"), ElementsAre("mine"));
+  EXPECT_EQ(*ranks.FromFirst("command"), "command");
+  EXPECT_EQ(Words(ranks.Together("work", [] { return absl::InternalError("mine"); })), "mine");
+  EXPECT_EQ(ranks.traffic().bytes, 0);
+}
+
+TEST(RankGroup, SumsGathersAndBroadcasts) {
+  for (const int size : {2, 3}) {
+    RunAsRanks(size, [&](RankGroup& ranks) {
+      const float me = static_cast<float>(ranks.rank() + 1);
+      const float all = size == 2 ? 3 : 6;
+      // Several buckets: one over the limit, many small ones.
+      std::vector<torch::Tensor> tensors = {torch::full({3 << 20}, me), torch::full({7, 5}, me)};
+      for (int i = 0; i < 5; ++i) tensors.push_back(torch::full({1 << 20}, me * i));
+      ASSERT_TRUE(ranks.Sum("tensors", tensors).ok());
+      EXPECT_TRUE(tensors[0].eq(all).all().item<bool>());
+      EXPECT_TRUE(tensors[1].eq(all).all().item<bool>());
+      for (int i = 0; i < 5; ++i) EXPECT_TRUE(tensors[2 + i].eq(all * i).all().item<bool>());
+      EXPECT_NEAR(ranks.traffic().bytes, 4.0 * (8 * (1 << 20) + 35) * 2 * (size - 1) / size, 1);
+      EXPECT_GT(ranks.traffic().communication_s, 0);
+
+      const auto words = *ranks.Gather("words", std::string(ranks.rank() * 100, 'x'));
+      for (int r = 0; r < size; ++r) EXPECT_EQ(words[r], std::string(r * 100, 'x'));
+      const auto numbers = *ranks.GatherNumbers("numbers", {1.5 * ranks.rank(), 2});
+      for (int r = 0; r < size; ++r) EXPECT_THAT(numbers[r], ElementsAre(1.5 * r, 2));
+      EXPECT_EQ(*ranks.FromFirst(ranks.rank() == 0 ? "do it" : ""), "do it");
+
+      ASSERT_TRUE(ranks.Post(absl::StrCat("box", ranks.rank()), "letter").ok());
+      ASSERT_TRUE(ranks.Gather("posted", "").ok());
+      if (ranks.rank() == 1) {
+        EXPECT_EQ(**ranks.Take("box0"), "letter");
+        EXPECT_FALSE(ranks.Take("box0")->has_value());
+      }
+    });
+  }
+}
+
+TEST(RankGroup, AnErrorOfOneRankIsToldToAll) {
+  RunAsRanks(2, [](RankGroup& ranks) {
+    const absl::Status failed = ranks.Together("loading", [&] {
+      return ranks.rank() == 1 ? absl::NotFoundError("no such model") : absl::OkStatus();
+    });
+    if (ranks.rank() == 1) {
+      EXPECT_EQ(failed, absl::NotFoundError("no such model"));
+    } else {
+      EXPECT_EQ(failed.code(), absl::StatusCode::kNotFound);
+      EXPECT_EQ(Words(failed), "loading: rank 1 failed: no such model");
+    }
+    const auto throws = [&] {
+      return ranks.Together("thinking", [&]() -> absl::Status {
+        if (ranks.rank() == 0) throw std::runtime_error("out of memory\nat …");
+        return absl::OkStatus();
+      });
+    };
+    if (ranks.rank() == 0) {
+      EXPECT_THROW(throws().IgnoreError(), std::runtime_error);
+    } else {
+      EXPECT_EQ(Words(throws()), "thinking: rank 0 failed: out of memory");
+    }
+    // Whoever only tells of another's error is not the one to quote.
+    const absl::Status outer = ranks.Together("the call", [&] {
+      const absl::Status inner = ranks.Together("a part", [&] {
+        return ranks.rank() == 1 ? absl::InternalError("no") : absl::OkStatus();
+      });
+      return ranks.rank() == 1 ? absl::ResourceExhaustedError("out of memory") : inner;
+    });
+    EXPECT_EQ(outer.code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_EQ(Words(outer),
+              ranks.rank() == 1 ? "out of memory" : "the call: rank 1 failed: out of memory");
+    EXPECT_TRUE(ranks.Together("going on", [] { return absl::OkStatus(); }).ok());
+    EXPECT_TRUE(ranks.CheckEqual({{"model", "a"}, {"threads", "1"}}).ok());
+    EXPECT_EQ(Words(ranks.CheckEqual({{"model", "a"}, {"build", ranks.rank() == 0 ? "x" : "y"}})),
+              "rank 1 has another build than rank 0: y, not x; all ranks must be alike");
+  });
+}
+
+TEST(RankGroup, ARankThatIsGoneIsNamed) {
+  std::atomic<int> told = 0;
+  RunAsRanks(3, [&](RankGroup& ranks) {
+    torch::Tensor tensor = torch::ones({1 << 20});
+    ASSERT_TRUE(ranks.Sum("gradients", {tensor}).ok());
+    if (ranks.rank() == 2) throw Vanish();
+    const absl::Status status = ranks.Sum("gradients", {tensor});
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(Words(status), HasSubstr("waiting for gradients: rank 2 is gone"));
+    EXPECT_EQ(ranks.broken(), status);
+    EXPECT_EQ(ranks.Gather("words", "").status(), status) << "broken for good";
+    ++told;
+  });
+  EXPECT_EQ(told, 2);
+}
+
+TEST(RankGroup, ARankThatDoesNoWorkIsNamedWithinTheDeadline) {
+  RankOptions options = QuickRanks();
+  options.work_deadline = milliseconds(600);
+  RunAsRanks(
+      2,
+      [](RankGroup& ranks) {
+        const auto start = std::chrono::steady_clock::now();
+        const auto seconds = [&] {
+          return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        };
+        if (ranks.rank() == 1) {
+          // As long as it works the other waits; then it hangs.
+          while (seconds() < 1.2) {
+            ranks.Working();
+            std::this_thread::sleep_for(milliseconds(20));
+          }
+          std::this_thread::sleep_for(milliseconds(2000));
+          throw Vanish();
+        }
+        const absl::Status status = ranks.Gather("words", "").status();
+        EXPECT_THAT(Words(status), HasSubstr("waiting for words: rank 1 has not come"));
+        EXPECT_GT(seconds(), 1.7);
+      },
+      options);
+}
+
+TEST(RankGroup, WhoDoesNotJoinIsNamed) {
+  RankOptions options = QuickRanks();
+  options.join_deadline = std::chrono::seconds(1);
+  RankPlace place{.rank = 0, .world_size = 3, .master_address = "127.0.0.1"};
+  place.master_port = FreeLoopbackPort().value();
+  EXPECT_THAT(Words(RankGroup::Join(place, options).status()),
+              HasSubstr("rank 0 of 3: rank 1, rank 2 did not join within 1 s"));
+  place.rank = 1;
+  EXPECT_THAT(Words(RankGroup::Join(place, options).status()),
+              HasSubstr("rank 1 of 3: rank 0 does not answer at MASTER_ADDR 127.0.0.1"));
+}
+
+}  // namespace
+}  // namespace whetstone

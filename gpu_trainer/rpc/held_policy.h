@@ -1,0 +1,84 @@
+// The policy that one rank holds, and what the calls of trainer.proto do with it. No gRPC, and one
+// thread; with several ranks all make the same calls in the same order (ranked_policy.h).
+#ifndef WHETSTONE_GPU_TRAINER_RPC_HELD_POLICY_H_
+#define WHETSTONE_GPU_TRAINER_RPC_HELD_POLICY_H_
+
+#include <torch/torch.h>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "gpu_trainer/engine/engine.h"
+#include "gpu_trainer/profile/machine.h"
+#include "gpu_trainer/profile/step_profile.h"
+#include "gpu_trainer/ranks/rank_group.h"
+#include "gpu_trainer/state/checkpoint.h"
+#include "gpu_trainer/state/policy.h"
+#include "gpu_trainer/tokenizer/chat.h"
+#include "gpu_trainer/tokenizer/tokenizer.h"
+#include "whetstone/v1/trainer.pb.h"
+
+namespace whetstone {
+
+// Not thread-safe, but for Info.
+class HeldPolicy {
+ public:
+  // `ranks` is borrowed.
+  HeldPolicy(torch::Device device, torch::ScalarType dtype, RankGroup& ranks);
+
+  // The ranks' models must be alike: INVALID_ARGUMENT on all, if they are not.
+  absl::Status Load(const v1::LoadCheckpointRequest& request);
+  absl::Status Update(const v1::UpdateRequest& request, v1::UpdateResponse* response);
+  absl::StatusOr<SavedCheckpoint> Save(const std::string& path) const;
+  absl::Status Score(const v1::ScoreRequest& request, v1::ScoreResponse* response);
+  // Draws this rank's samples; `on_prompt`, if any, gets the prompt of every group first.
+  absl::Status Generate(const v1::GenerateRequest& request,
+                        const std::function<void(v1::GenerateEvent)>& on_prompt,
+                        const GenerateSink& sink);
+
+  v1::TrainerInfo Info() const;
+
+ private:
+  // Everything that belongs to one loaded model; replaced as a whole.
+  struct Model {
+    std::unique_ptr<Policy> policy;
+    std::unique_ptr<Tokenizer> tokenizer;
+    ChatOptions chat_options;
+    absl::StatusOr<ChatFormat> chat = absl::UnknownError("");  // an error: a model without template
+    std::unique_ptr<Engine> engine;
+  };
+
+  absl::Status Read(const v1::LoadCheckpointRequest& request, Model* model) const;
+  absl::StatusOr<UpdateResult> Learn(const v1::UpdateRequest& request);
+  // Adds profile_ to the answer of the update it ends with.
+  void AddProfile(v1::UpdateResponse* response);
+  absl::StatusOr<std::vector<LearnedSequence>> Tokenize(const v1::SftBatch& batch) const;
+  absl::StatusOr<std::vector<int32_t>> PromptIds(
+      const google::protobuf::RepeatedPtrField<v1::Message>& messages,
+      const std::string& response_prefix) const;
+  absl::StatusOr<Model*> Loaded() const;
+
+  const torch::Device device_;
+  const torch::ScalarType dtype_;
+  RankGroup& ranks_;
+  std::unique_ptr<Model> model_;
+  // Of the calls since the last update that asked for a profile.
+  struct {
+    StepProfile step;
+    int64_t sequences = 0;
+  } profile_;
+  std::optional<MachineSpeed> machine_;  // measured when first needed
+
+  mutable std::mutex info_mutex_;
+  v1::TrainerInfo info_;  // guarded by info_mutex_
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_RPC_HELD_POLICY_H_

@@ -1,0 +1,19 @@
+// What must be the same on all ranks that train one policy.
+#ifndef WHETSTONE_GPU_TRAINER_RPC_MODEL_FACTS_H_
+#define WHETSTONE_GPU_TRAINER_RPC_MODEL_FACTS_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gpu_trainer/state/policy.h"
+
+namespace whetstone {
+
+// Name and value, for RankGroup::CheckEqual: hashes of configuration, tokenizer and weights; how
+// the policy learns; its last update. Reads all weights.
+std::vector<std::pair<std::string, std::string>> FactsOf(const Policy& policy);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_RPC_MODEL_FACTS_H_
