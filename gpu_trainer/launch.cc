@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -133,7 +134,7 @@ class Launcher {
 
 int Launch(int ranks, const std::vector<std::string>& command) {
   if (command.empty()) {
-    Say("no command; as in: whet-trainer launch --nproc 2 serve --socket PATH");
+    Say("no command; as in: whet-trainer launch --nproc 2 -- serve --socket PATH");
     return 2;
   }
   if (std::getenv("RANK") != nullptr) {
@@ -153,17 +154,20 @@ int Launch(int ranks, const std::vector<std::string>& command) {
 
 }  // namespace
 
-void AddLaunchCommand(CLI::App& app, int* exit_code) {
+std::vector<std::string> TakeLaunchedCommand(int* argc, char** argv) {
+  char** const end = argv + *argc;
+  char** const mark = std::find(argv, end, std::string("--"));
+  if (mark == end) return {};
+  *argc = static_cast<int>(mark - argv);
+  return {mark + 1, end};
+}
+
+void AddLaunchCommand(CLI::App& app, const std::vector<std::string>& command, int* exit_code) {
   auto ranks = std::make_shared<int>(1);
-  CLI::App* launch =
-      app.add_subcommand("launch", "Run a command as several ranks on this host: … serve …");
+  CLI::App* launch = app.add_subcommand(
+      "launch", "Run the command after -- as several ranks on this host, serve for example");
   launch->add_option("--nproc", *ranks, "How many ranks")->required()->check(CLI::Range(1, 1024));
-  launch->prefix_command();
-  launch->callback([launch, ranks, exit_code] {
-    std::vector<std::string> command = launch->remaining();
-    if (!command.empty() && command[0] == "--") command.erase(command.begin());
-    *exit_code = Launch(*ranks, command);
-  });
+  launch->callback([ranks, &command, exit_code] { *exit_code = Launch(*ranks, command); });
 }
 
 }  // namespace whetstone

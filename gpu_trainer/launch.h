@@ -1,8 +1,8 @@
 // The `launch` sub-command of whet-trainer: the ranks of one host.
 //
-//   whet-trainer launch --nproc 2 serve --socket /run/whetstone/trainer.sock
+//   whet-trainer launch --nproc 2 -- serve --socket /run/whetstone/trainer.sock
 //
-// starts the command that follows N times, with RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE,
+// starts what follows -- N times, with RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE,
 // MASTER_ADDR and MASTER_PORT set as torchrun does, on a free port of 127.0.0.1. SIGINT and SIGTERM
 // are handed on. When one rank ends, the others have 30 s to notice and to say so to their callers,
 // then they are killed. The ranks die with this process, however it dies.
@@ -10,12 +10,18 @@
 #define WHETSTONE_GPU_TRAINER_LAUNCH_H_
 
 #include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
 
 namespace whetstone {
 
-// Adds it to `app`. When it ran, *exit_code is that of the first rank that failed (128 + signal, if
-// one killed it), 0, or 3: a rank could not be started. Both must outlive the parse.
-void AddLaunchCommand(CLI::App& app, int* exit_code);
+// What follows the first --, cut off from the arguments: another command line.
+std::vector<std::string> TakeLaunchedCommand(int* argc, char** argv);
+
+// Adds it to `app`, for that command. When it ran, *exit_code is that of the first rank that failed
+// (128 + signal, if one killed it), 0, or 3: a rank could not be started. All must outlive the
+// parse.
+void AddLaunchCommand(CLI::App& app, const std::vector<std::string>& command, int* exit_code);
 
 }  // namespace whetstone
 

@@ -1,5 +1,7 @@
 // whet-trainer: the learning service, and the same model code for people and tests.
 #include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
 
 #include "gpu_trainer/cli.h"
 #include "gpu_trainer/launch.h"
@@ -10,12 +12,13 @@
 int main(int argc, char** argv) {
   whetstone::WaitPassively(argv);
   whetstone::ReuseTensorMemory();
+  const std::vector<std::string> launched = whetstone::TakeLaunchedCommand(&argc, argv);
   CLI::App app{"Whetstone's trainer: generates candidates and learns from their verdicts"};
   app.set_version_flag("--version", WHETSTONE_VERSION);
   app.require_subcommand(1);
   int exit_code = 0;
   whetstone::AddServeCommand(app, &exit_code);
-  whetstone::AddLaunchCommand(app, &exit_code);
+  whetstone::AddLaunchCommand(app, launched, &exit_code);
   whetstone::AddModelCommands(app, &exit_code);
   try {
     app.parse(argc, argv);
