@@ -9,7 +9,8 @@
 namespace whetstone {
 
 inline bool IsMeasured(absl::string_view metric) {
-  return metric == "perf/tokens_per_s" || absl::StartsWith(metric, "profile/");
+  return metric == "perf/tokens_per_s" || metric == "perf/communication_s" ||
+         metric == "perf/rank_wait_s" || absl::StartsWith(metric, "profile/");
 }
 
 }  // namespace whetstone

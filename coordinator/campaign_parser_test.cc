@@ -202,6 +202,7 @@ TEST(CampaignParserTest, RefusesWhatCannotWork) {
       {"reward.clip_low=0.5", "leaves out 0"},
       {"chat.thinking=of", "must be one of auto, on, off"},
       {"local.device=gpu", "must be one of auto, cpu, cuda"},
+      {"local.ranks=0", "local.ranks"},
       {"cluster={trainer: {ssh: g}}", "at least one host that runs whet-worker"},
       {"cluster={workers: [{ssh: a}]}", "the host that runs whet-trainer"},
       {"cluster={trainer: {ssh: g}, workers: [{ssh: \"c[2-1]\"}]}", "counts backwards"},

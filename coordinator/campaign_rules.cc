@@ -319,6 +319,12 @@ class Rules {
     RETURN_IF_ERROR(AtLeast("checkpoint.every", static_cast<double>(c_.checkpoint().every()), 1));
     RETURN_IF_ERROR(AtLeast("checkpoint.keep", c_.checkpoint().keep(), 1));
     RETURN_IF_ERROR(AtLeast("local.threads", c_.local().threads(), 0));
+    RETURN_IF_ERROR(AtLeast("local.ranks", c_.local().ranks(), 1));
+    if (c_.local().threads() > 0 && c_.local().ranks() > c_.local().threads()) {
+      return Wrong("local.ranks",
+                   absl::StrCat("is ", c_.local().ranks(), ", more than the ", c_.local().threads(),
+                                " threads they share (local.threads)"));
+    }
     RETURN_IF_ERROR(OneOf("chat.thinking", c_.chat().thinking(), {"auto", "on", "off"}));
     RETURN_IF_ERROR(OneOf("local.dtype", c_.local().dtype(), {"bf16", "fp32", "fp16"}));
     RETURN_IF_ERROR(OneOf("local.device", c_.local().device(), {"auto", "cpu", "cuda"}));

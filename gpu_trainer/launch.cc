@@ -155,6 +155,7 @@ int Launch(int ranks, const std::vector<std::string>& command) {
 }  // namespace
 
 std::vector<std::string> TakeLaunchedCommand(int* argc, char** argv) {
+  if (*argc < 2 || std::string(argv[1]) != "launch") return {};
   char** const end = argv + *argc;
   char** const mark = std::find(argv, end, std::string("--"));
   if (mark == end) return {};

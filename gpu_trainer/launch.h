@@ -15,7 +15,7 @@
 
 namespace whetstone {
 
-// What follows the first --, cut off from the arguments: another command line.
+// Of a launch, what follows the first --, cut off from the arguments: another command line.
 std::vector<std::string> TakeLaunchedCommand(int* argc, char** argv);
 
 // Adds it to `app`, for that command. When it ran, *exit_code is that of the first rank that failed

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -85,7 +86,12 @@ absl::StatusOr<std::unique_ptr<Cluster>> StartLocalCluster(const ClusterOptions&
   if (options.with_trainer) {
     const v1::LocalConfig& local = options.campaign.local();
     ASSIGN_OR_RETURN(const std::string binary, FindBinary(options.bin_dir, "whet-trainer"));
-    trainer = {binary, "serve", "--threads", absl::StrCat(local.threads())};
+    trainer = {binary};
+    const int ranks = std::max(1, local.ranks());
+    if (ranks > 1) {
+      trainer.insert(trainer.end(), {"launch", "--nproc", absl::StrCat(ranks), "--"});
+    }
+    trainer.insert(trainer.end(), {"serve", "--threads", absl::StrCat(local.threads() / ranks)});
     if (!local.dtype().empty()) trainer.insert(trainer.end(), {"--dtype", local.dtype()});
     if (!local.device().empty()) trainer.insert(trainer.end(), {"--device", local.device()});
   }

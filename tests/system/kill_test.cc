@@ -8,7 +8,9 @@
 #include <string>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/file.h"
 #include "tests/system/whet_fixture.h"
 
 namespace whetstone {
@@ -88,6 +90,40 @@ TEST_F(KillTest, KilledTrainerIsRestartedAndCaughtUp) {
   ExpectComplete(kSteps);
   ExpectKept(rollouts, Rollouts(), "rollout");
   EXPECT_THAT(result.out + result.err, HasSubstr("trainer"));
+}
+
+TEST_F(KillTest, AKilledRankIsNamedAndTheJobStartsAnew) {
+  const std::string campaign =
+      WriteCampaign(kSteps, "local: {threads: 2, dtype: fp32, device: cpu, ranks: 2}\n");
+  auto run = StartWhet({"run", campaign, "--run-dir", RunDirectory()});
+  ASSERT_TRUE(Eventually([&] { return Metrics().size() >= 3 || run->Ended(); }));
+  const Rows rollouts = Rollouts();
+  EXPECT_GT(Metrics().back()["perf/communication_mib"], 0);
+  // The launcher and its two ranks.
+  const auto processes = ServicesOf("whet-trainer");
+  ASSERT_EQ(processes.size(), 3u);
+  for (const pid_t pid : processes) {
+    const absl::StatusOr<std::string> environment =
+        ReadFile(absl::StrCat("/proc/", pid, "/environ"));
+    ASSERT_TRUE(environment.ok()) << environment.status();
+    if (absl::StrContains(*environment, std::string("\0RANK=1\0", 8))) kill(pid, SIGKILL);
+  }
+  const WhetResult result = run->Wait(seconds(180));
+  ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  ExpectComplete(kSteps);
+  ExpectKept(rollouts, Rollouts(), "rollout");
+  const std::string log = ReadFile(RunDirectory() + "/logs/trainer.log").value();
+  EXPECT_THAT(log, HasSubstr("rank 1 was killed by signal 9"));
+  EXPECT_THAT(log, HasSubstr("rank 1 is gone"));
+}
+
+TEST_F(KillTest, LaunchEndsWithTheFirstRankThatFails) {
+  BackgroundProgram launch({Binary("whet-trainer"), "launch", "--nproc", "2", "--", "serve"},
+                           dir_->path());
+  const WhetResult result = launch.Wait(seconds(60));
+  EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
+  EXPECT_THAT(result.err, HasSubstr("give either --socket PATH or --listen ADDRESS"));
+  EXPECT_THAT(result.err, HasSubstr("ended with exit code 2"));
 }
 
 TEST_F(KillTest, KilledWorkerIsRestarted) {
