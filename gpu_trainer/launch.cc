@@ -109,16 +109,14 @@ class Launcher {
     const int rank = it->second;
     alive_.erase(it);
     const int code = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
-    if (!ending_) {
-      ending_ = true;
-      deadline_ = Clock::now() + kGrace;
-      exit_code_ = code;
-      if (code == 0) return;
+    if (!ending_ && code != 0) {
       Say(WIFSIGNALED(how) ? absl::StrCat("rank ", rank, " was killed by signal ", WTERMSIG(how),
                                           " (", strsignal(WTERMSIG(how)), ")")
                            : absl::StrCat("rank ", rank, " ended with exit code ", code));
     }
-    // Others may have left because rank 0 let them go, but what fails after it is not to blame.
+    if (!ending_) deadline_ = Clock::now() + kGrace;
+    ending_ = true;
+    // What fails after rank 0 has left in good order is not to blame.
     if (exit_code_ == 0 && !first_done_) exit_code_ = code;
     first_done_ = first_done_ || rank == 0;
   }

@@ -83,9 +83,8 @@ absl::Status Heartbeat::Lost() const {
   }
   for (int r = 0; r < size_; ++r) {
     if (others_[static_cast<size_t>(r)].silent < kSilentMax) continue;
-    return absl::UnavailableError(absl::StrCat("rank ", r, " has been silent for ", kSilentMax,
-                                               " heartbeats of ", period_.count(),
-                                               " ms: it, its host or the network is gone"));
+    return absl::UnavailableError(absl::StrCat("rank ", r, " is gone: silent for ", kSilentMax,
+                                               " heartbeats of ", period_.count(), " ms"));
   }
   return absl::OkStatus();
 }
