@@ -242,7 +242,9 @@ absl::StatusOr<OpenedPool> OpenCgroupV1(const CgroupHome& home) {
   }
   std::map<std::string, std::string> own;
   absl::Status refused;
+  std::string folders;
   for (const auto& [controller, folder] : home.v1) {
+    absl::StrAppend(&folders, " ", folder);
     absl::StatusOr<std::string> made = MakeOwnCgroupFolder(folder);
     if (made.ok()) {
       own[controller] = *made;
@@ -252,8 +254,7 @@ absl::StatusOr<OpenedPool> OpenCgroupV1(const CgroupHome& home) {
   }
   if (own.empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("cgroup v1: ", refused.message(), "; chown ", home.v1.begin()->second,
-                     " (and its siblings) to the worker's user, or run the worker as root"));
+        absl::StrCat("cgroup v1: ", refused.message(), "; chown ", geteuid(), folders));
   }
   const bool memory = own.count("memory") > 0;
   return OpenedPool{std::make_unique<PoolV1>(std::move(own)), memory};

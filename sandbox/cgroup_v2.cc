@@ -134,9 +134,10 @@ absl::StatusOr<OpenedPool> OpenCgroupV2(const CgroupHome& home) {
   }
   absl::StatusOr<std::string> own = MakeOwnCgroupFolder(home.v2);
   if (!own.ok()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cgroup v2: ", own.status().message(),
-                     "; start the worker with systemd-run -p Delegate=yes, or chown ", home.v2));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cgroup v2: ", own.status().message(),
+        "; start the worker by systemd with Delegate=yes, as deploy/systemd/whet-worker.service "
+        "does"));
   }
   auto pool = std::make_unique<PoolV2>(home.v2, *own);
   pool->Enable();

@@ -13,6 +13,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -66,10 +67,14 @@ inline std::string Children() {
   return all;
 }
 
+inline constexpr uid_t kNobody = 65534;
+
 // Runs this test program once more as "nobody", from a folder that everybody may read, with the
-// `programs` beside it. Returns what went wrong, or "".
-inline std::string RunSelfUnprivileged(std::vector<std::string> programs,
-                                       const std::string& filter) {
+// `programs` beside it; what is left of root's rights is used by `first`, in the new process.
+// Returns what went wrong, or "".
+inline std::string RunSelfUnprivileged(
+    std::vector<std::string> programs, const std::string& filter,
+    const std::function<bool()>& first = [] { return true; }) {
   char folder[] = "/tmp/whetstone-nobody-XXXXXX";
   char self[PATH_MAX] = {};
   if (mkdtemp(folder) == nullptr || chmod(folder, 0755) != 0 ||
@@ -85,8 +90,7 @@ inline std::string RunSelfUnprivileged(std::vector<std::string> programs,
   const std::string filter_flag = "--gtest_filter=" + filter;
   const pid_t pid = fork();
   if (pid == 0) {
-    constexpr uid_t kNobody = 65534;
-    if (chdir("/") != 0 || setgroups(0, nullptr) != 0 ||
+    if (!first() || chdir("/") != 0 || setgroups(0, nullptr) != 0 ||
         setresgid(kNobody, kNobody, kNobody) != 0 || setresuid(kNobody, kNobody, kNobody) != 0) {
       _exit(3);
     }
