@@ -110,7 +110,7 @@ main() {
     if $full; then
       check clang-tidy check_tidy
       check hostile-ten-times env WHETSTONE_ABUSE_FULL=1 ctest --test-dir build/dev \
-        -R '^(abuse|sandbox)_test$' --repeat until-fail:10 --timeout 3600 --output-on-failure
+        -R '^(abuse|sandbox)_test$' --repeat until-fail:10 --output-on-failure
     fi
   fi
   sanitized asan unit

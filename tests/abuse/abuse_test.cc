@@ -68,10 +68,11 @@ int64_t Entries(const char* folder) {
 
 // What an attack could have changed outside.
 std::string HostState() {
-  std::string state = absl::StrCat(
-      "mounts ", OwnMounts(), "\nshadow ", ReadFile("/etc/shadow").value_or("unreadable"),
-      "\nleft behind ", std::filesystem::exists(kLeftBehind), "\nchildren ", Children(),
-      "\ndescriptors ", Entries("/proc/self/fd"), "\nshared memory ", Entries("/dev/shm"));
+  std::string state = absl::StrCat("mounts ", OwnMounts(), "\nshadow ",
+                                   ReadFile("/etc/shadow").value_or("unreadable"), "\nleft behind ",
+                                   std::filesystem::exists(kLeftBehind), "\nchildren ", Children(),
+                                   "\ndescriptors ", Entries("/proc/self/fd"), "\nshared memory ",
+                                   std::filesystem::exists("/dev/shm/whetstone-abuse-left"));
   for (const char* kind : {"shm", "sem", "msg"}) {
     absl::StrAppend(&state, "\n", kind, " ",
                     ReadFile(absl::StrCat("/proc/sysvipc/", kind)).value_or("?"));
