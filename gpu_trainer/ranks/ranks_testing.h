@@ -20,7 +20,7 @@ namespace whetstone {
 inline RankOptions QuickRanks() {
   return {.join_deadline = std::chrono::seconds(60),
           .work_deadline = std::chrono::seconds(60),
-          .heartbeat = std::chrono::milliseconds(50)};
+          .heartbeat = std::chrono::milliseconds(200)};
 }
 
 // Thrown by a rank's body: it ends as a killed process does, its connections close and its heart
