@@ -14,6 +14,7 @@
 #include "coordinator/console.h"
 #include "coordinator/local_worker.h"
 #include "coordinator/prompt/prompt_file.h"
+#include "coordinator/prompt/prompt_sections.h"
 #include "coordinator/reward.h"
 #include "coordinator/verdict_json.h"
 
@@ -54,6 +55,7 @@ std::string VerdictText(const nlohmann::ordered_json& json) {
 absl::StatusOr<nlohmann::ordered_json> Measure(const Options& options, Console* console) {
   ASSIGN_OR_RETURN(const v1::Problem problem, ParsePromptFile(options.problem));
   ASSIGN_OR_RETURN(const std::string source, ReadFile(options.candidate));
+  RETURN_IF_ERROR(CheckUtf8(source, options.candidate));
   ASSIGN_OR_RETURN(const v1::Campaign defaults,
                    ParseCampaign("name: x\nmodel: /x\nproblems: [x]\n", "defaults", "/", {}));
   console->Status("starting a worker");

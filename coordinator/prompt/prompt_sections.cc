@@ -172,6 +172,17 @@ absl::Status PromptError(absl::string_view name, int line, absl::string_view wha
   return absl::InvalidArgumentError(absl::StrCat(name, ":", line, ": ", what));
 }
 
+absl::Status CheckUtf8(absl::string_view text, absl::string_view name) {
+  int line = 1;
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = Utf8Length(text.substr(at));
+    if (length == 0) return PromptError(name, line, "not valid UTF-8: save the file as UTF-8");
+    line += text[at] == '\n';
+    at += length;
+  }
+  return absl::OkStatus();
+}
+
 const std::vector<std::string>& SectionNames() {
   static const auto* const kNames =
       new std::vector<std::string>{"reference", "expert", "oracle", "generator", "checker"};

@@ -16,6 +16,9 @@ namespace whetstone {
 // INVALID_ARGUMENT "NAME:LINE: WHAT".
 absl::Status PromptError(absl::string_view name, int line, absl::string_view what);
 
+// The same where `text` is not UTF-8, at its first such line. Nothing else can travel to a service.
+absl::Status CheckUtf8(absl::string_view text, absl::string_view name);
+
 struct CodeSection {
   std::string code;  // without the fence lines and without trailing newlines
   int line = 0;      // of the heading

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -71,6 +72,10 @@ TEST_F(MeasureTest, WrongInputIsExitCodeTwo) {
   EXPECT_EQ(missing.exit_code, 2);
   EXPECT_THAT(missing.err, HasSubstr("none.cc"));
   EXPECT_EQ(Whet({"measure", Path("none.md"), Path("none.cc")}).exit_code, 2);
+  std::ofstream(Path("latin1.cc")) << "int x;\n// caf\xe9\n";
+  const WhetResult latin1 = Whet({"measure", kProblem, Path("latin1.cc")});
+  EXPECT_EQ(latin1.exit_code, 2);
+  EXPECT_THAT(latin1.err, HasSubstr("latin1.cc:2: not valid UTF-8"));
   EXPECT_EQ(Whet({"measure", kProblem}).exit_code, 2);
 }
 
