@@ -193,11 +193,17 @@ TEST_P(AbuseTest, GetsATypedVerdictAndNoGain) {
   const std::set<v1::Outcome>& allowed = GetParam().screened ? program.screened : program.expect;
   EXPECT_EQ(allowed.count(verdict.outcome()), 1u)
       << program.what << ": " << v1::Outcome_Name(verdict.outcome()) << ", " << verdict.detail();
-  if (verdict.outcome() == v1::CORRECT) {
-    // A gain is one that the interval confirms: on a busy machine the median alone may stray.
-    EXPECT_FALSE(verdict.speedup() > program.speedup_max && verdict.speedup_low() > 1)
-        << program.what << ": gained " << verdict.speedup() << " [" << verdict.speedup_low() << ", "
-        << verdict.speedup_high() << "]";
+  // A gain is one that the interval confirms, and again in a second measurement: on a busy machine
+  // one of some hundred strays, and of what a program can do at will it can do twice.
+  const auto gains = [&](const v1::Verdict& v) {
+    return v.outcome() == v1::CORRECT && v.speedup() > program.speedup_max && v.speedup_low() > 1;
+  };
+  if (gains(verdict)) {
+    const v1::Verdict again = Workers::Get().Measure(measurer_, program.source);
+    EXPECT_FALSE(gains(again)) << program.what << ": gained " << verdict.speedup() << " ["
+                               << verdict.speedup_low() << ", " << verdict.speedup_high()
+                               << "] and " << again.speedup() << " [" << again.speedup_low() << ", "
+                               << again.speedup_high() << "]";
   }
   // What a program had a hand in may neither steer a terminal nor fail to be sent.
   EXPECT_EQ(verdict.detail(), Printable(verdict.detail()));
