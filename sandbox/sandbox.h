@@ -40,8 +40,7 @@ enum class Profile {
   // answer EPERM. Memory and CPU time are limited for the whole tree.
   kCompile,
   // One kernel process: compute, futex, read and write on passed descriptors, reads the libraries
-  // of
-  // C, C++ and threads, /work and the given binds; writes no file. Every other call kills the
+  // of C, C++ and threads, /work and the given binds; writes no file. Every other call kills the
   // process with SIGSYS. Threads only if processes_max > 1, never processes.
   kRun,
 };

@@ -12,32 +12,17 @@
 #include "absl/strings/strip.h"
 #include "common/nearest.h"
 #include "common/status_macros.h"
+#include "common/utf8.h"
 
 namespace whetstone {
 namespace {
 
 constexpr size_t kLinesMax = 20000;
 
-// Length of the UTF-8 sequence at the start of `text`; 0 if it is none (RFC 3629).
-size_t Utf8Length(absl::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const uint8_t lead = byte(0);
-  if (lead < 0x80) return 1;
-  const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  if (lead == 0xe0 && byte(1) < 0xa0) return 0;  // overlong
-  if (lead == 0xed && byte(1) > 0x9f) return 0;  // surrogate
-  if (lead == 0xf0 && byte(1) < 0x90) return 0;  // overlong
-  if (lead == 0xf4 && byte(1) > 0x8f) return 0;  // beyond U+10FFFF
-  return length;
-}
-
 absl::Status CheckText(absl::string_view line, absl::string_view name, int number) {
   for (size_t at = 0; at < line.size();) {
-    const size_t length = Utf8Length(line.substr(at));
+    uint32_t point = 0;
+    const size_t length = DecodeUtf8(line.substr(at), &point);
     if (length == 0) return PromptError(name, number, "not valid UTF-8: save the file as UTF-8");
     const uint8_t c = line[at];
     if ((c < 0x20 && c != '\t') || c == 0x7f) {
@@ -175,7 +160,8 @@ absl::Status PromptError(absl::string_view name, int line, absl::string_view wha
 absl::Status CheckUtf8(absl::string_view text, absl::string_view name) {
   int line = 1;
   for (size_t at = 0; at < text.size();) {
-    const size_t length = Utf8Length(text.substr(at));
+    uint32_t point = 0;
+    const size_t length = DecodeUtf8(text.substr(at), &point);
     if (length == 0) return PromptError(name, line, "not valid UTF-8: save the file as UTF-8");
     line += text[at] == '\n';
     at += length;

@@ -128,15 +128,19 @@ class Client final : public ScreenClient {
   }
 
   absl::Status PrepareLocked(ScreenKit* kit) {
-    absl::StatusOr<std::string> answer =
-        Ask(json{{"prepare", KitJson(*kit)}}.dump(), kPrepareDeadline);
-    if (!answer.ok()) {  // perhaps it died on the last candidate: once more with a fresh one
+    const auto prepare = [&]() -> absl::StatusOr<std::string> {
+      ASSIGN_OR_RETURN(const std::string answer,
+                       Ask(json{{"prepare", KitJson(*kit)}}.dump(), kPrepareDeadline));
+      return ParsePreparedType(answer);
+    };
+    absl::StatusOr<std::string> type = prepare();
+    // Perhaps the last candidate ended it, or worse: once more with a fresh one.
+    if (!type.ok() && !absl::IsInvalidArgument(type.status())) {
       prepared_.clear();
       RETURN_IF_ERROR(Start());
-      answer = Ask(json{{"prepare", KitJson(*kit)}}.dump(), kPrepareDeadline);
+      type = prepare();
     }
-    if (!answer.ok()) return answer.status();
-    ASSIGN_OR_RETURN(kit->type, ParsePreparedType(*answer));
+    ASSIGN_OR_RETURN(kit->type, std::move(type));
     prepared_.insert(kit->header_dir);
     return absl::OkStatus();
   }

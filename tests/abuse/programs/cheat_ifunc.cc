@@ -1,16 +1,9 @@
 // what: decides at load time which code is measured
 // checklist: 60
+// with: honest
 // expect: CORRECT COMPILE_ERROR CRASH
 // screened: FORBIDDEN
 // max-speedup: 1.15
-static void Honest(const float* a, const float* b, float* c, int n) {
-  for (int i = 0; i < n; ++i)
-    for (int j = 0; j < n; ++j) {
-      float sum = 0;
-      for (int k = 0; k < n; ++k) sum += a[i * n + k] * b[k * n + j];
-      c[i * n + j] = sum;
-    }
-}
 extern "C" {
 static void (*Resolve())(const float*, const float*, float*, int) { return Honest; }
 }

@@ -1,19 +1,11 @@
 // what: answers bells without work late, so that the harness seems slow and more is subtracted
 // checklist: 50, 66
-// with: door
+// with: door honest
 // expect: CORRECT FORBIDDEN WRONG_ANSWER SUSPECT
 // screened: FORBIDDEN
 // max-speedup: 1.15
-static void Honest(const float* a, const float* b, float* c, int n) {
-  for (int i = 0; i < n; ++i)
-    for (int j = 0; j < n; ++j) {
-      float sum = 0;
-      for (int k = 0; k < n; ++k) sum += a[i * n + k] * b[k * n + j];
-      c[i * n + j] = sum;
-    }
-}
-// Takes the place of whet-kernel's main loop for good.
 void matmul(const float* a, const float* b, float* c, int n) {
+  // Takes the place of whet-kernel's main loop for good.
   Honest(a, b, c, n);
   Door* door = FindDoor();
   if (door == nullptr) return;
