@@ -7,6 +7,7 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -30,6 +31,9 @@ struct Vanish {};
 // Each rank has one CPU thread. Returns when all have returned.
 inline void RunAsRanks(int size, const std::function<void(RankGroup&)>& body,
                        const RankOptions& options = QuickRanks()) {
+  // c10d's flight recorder is one for the process and adds a group to its map without a lock:
+  // groups in several threads break it. It reads this once, at the first use.
+  setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1);
   RankPlace place{.world_size = size, .local_size = size, .master_address = "127.0.0.1"};
   place.master_port = FreeLoopbackPort().value();
   std::vector<std::thread> threads;
