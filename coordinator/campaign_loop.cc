@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
+#include "coordinator/campaign_rules.h"
 #include "coordinator/deadlines.h"
 #include "coordinator/ledger.h"
 
@@ -200,6 +201,7 @@ absl::Status CampaignLoop::Do(const action::PutProblem& a) {
   v1::PutProblemRequest request;
   *request.mutable_problem() = problem.problem;
   request.set_problem_hash(problem.hash);
+  request.set_isolation_min(IsolationMin(plan_->campaign));
   if (a.has_calibration) *request.mutable_calibration() = a.calibration;
   const Seconds deadline = PutProblemDeadline(problem.problem);
   WorkerClient* const worker = seams_.workers[static_cast<size_t>(a.worker)];

@@ -326,6 +326,8 @@ class Rules {
                                 " threads they share (local.threads)"));
     }
     RETURN_IF_ERROR(OneOf("chat.thinking", c_.chat().thinking(), {"auto", "on", "off"}));
+    RETURN_IF_ERROR(OneOf("measure.isolation_min", c_.measure().isolation_min(),
+                          {"namespaces", "landlock", "cgroups"}));
     RETURN_IF_ERROR(OneOf("local.dtype", c_.local().dtype(), {"bf16", "fp32", "fp16"}));
     RETURN_IF_ERROR(OneOf("local.device", c_.local().device(), {"auto", "cpu", "cuda"}));
     if (!c_.has_cluster()) return absl::OkStatus();
@@ -372,6 +374,13 @@ class Rules {
 absl::Status CheckCampaignRules(const v1::Campaign& campaign,
                                 const std::function<std::string(const std::string& key)>& where) {
   return Rules(campaign, where).Check();
+}
+
+v1::IsolationLevel IsolationMin(const v1::Campaign& campaign) {
+  v1::IsolationLevel level = v1::ISOLATION_LEVEL_UNSPECIFIED;
+  CHECK(
+      v1::IsolationLevel_Parse(absl::AsciiStrToUpper(campaign.measure().isolation_min()), &level));
+  return level;
 }
 
 }  // namespace whetstone

@@ -150,6 +150,10 @@ void CampaignState::On(const event::CallFailed& e) {
                        " is not sound: ", e.status.message(), "; try: whet problem check FILE")));
       return;
     }
+    if (e.call == worker.put && e.status.code() == absl::StatusCode::kFailedPrecondition) {
+      On(event::ServiceFailed{static_cast<int>(w), std::string(e.status.message())});
+      return;
+    }
     if (e.call == worker.put && ++worker.put_failures >= kMeasureAttemptsMax) {
       On(event::ServiceFailed{
           static_cast<int>(w),

@@ -333,6 +333,17 @@ TEST_F(Driven, AnUnsoundProblemEndsTheCampaign) {
             "problem a is not sound: the expert is wrong; try: whet problem check FILE");
 }
 
+TEST_F(Driven, AWorkerThatRefusesIsNotAskedAgain) {
+  Send(event::ServiceReady{0}, 0);
+  v1::WorkerInfo info;
+  info.set_slots(1);
+  const std::vector<Action> actions = Send(event::WorkerProbed{probe_.call, info}, 0);
+  const auto* put = Find<action::PutProblem>(actions);
+  ASSERT_NE(put, nullptr);
+  Send(event::CallFailed{put->call, absl::FailedPreconditionError("no control groups")}, 1);
+  EXPECT_EQ(finish_.message(), "no worker is left: no control groups");
+}
+
 TEST_F(Driven, StopEndsEverythingAndSaysWhere) {
   Send(event::ServiceReady{kTrainer}, 0);
   const std::vector<Action> actions = Send(event::Stop{}, 1);

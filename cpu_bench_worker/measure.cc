@@ -250,7 +250,8 @@ absl::StatusOr<v1::Verdict> MeasurerImpl::Measure(const v1::MeasureRequest& requ
   if (answer.outcome() == v1::INFRASTRUCTURE_ERROR) {
     Forget(request.candidate_id());  // a retry measures again
   } else if (entry->artefact.final) {
-    entry->artefact.object.clear();
+    std::string().swap(entry->artefact.object);  // and its memory, thousands of times
+    std::vector<CallEstimate>().swap(entry->artefact.estimates);
     finished_order_.push_back(request.candidate_id());
     while (finished_order_.size() > kRememberedMax) {
       Forget(finished_order_.front());
@@ -338,6 +339,17 @@ v1::WorkerInfo MeasurerImpl::Info() {
   info.set_compiler(compiler_->version());
   info.set_isolation(isolation_.summary);
   for (const std::string& what : isolation_.missing) info.add_isolation_missing(what);
+  switch (isolation_.level) {
+    case Isolation::Level::kNamespaces:
+      info.set_isolation_level(v1::NAMESPACES);
+      break;
+    case Isolation::Level::kLandlock:
+      info.set_isolation_level(v1::LANDLOCK);
+      break;
+    case Isolation::Level::kCgroups:
+      info.set_isolation_level(v1::CGROUPS);
+      break;
+  }
   info.set_slots(static_cast<int>(slots_->plan().slots.size()));
   for (const SlotCores& slot : slots_->plan().slots) {
     info.add_slot_cores(slot.timer);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/grpc_status.h"
 #include "common/problem_hash.h"
 
@@ -24,6 +25,13 @@ grpc::Status WorkerService::PutProblem(grpc::ServerContext*, const v1::PutProble
     return ToGrpcStatus(absl::InvalidArgumentError(
         absl::StrCat("problem_hash is '", request->problem_hash(), "', but the problem's is '",
                      hash, "'; coordinator and worker must be of one version")));
+  if (const v1::WorkerInfo info = measurer_->Info();
+      info.isolation_level() < request->isolation_min())
+    return ToGrpcStatus(absl::FailedPreconditionError(
+        absl::StrCat(info.hostname(), " isolates candidates at level ",
+                     v1::IsolationLevel_Name(info.isolation_level()), ", and ",
+                     v1::IsolationLevel_Name(request->isolation_min()), " is demanded; it lacks ",
+                     absl::StrJoin(info.isolation_missing(), "; "))));
   absl::StatusOr<v1::Calibration> calibration = measurer_->PutProblem(
       request->problem(), request->has_calibration() ? &request->calibration() : nullptr);
   if (!calibration.ok()) {

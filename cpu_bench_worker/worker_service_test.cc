@@ -23,6 +23,8 @@ class FakeMeasurer final : public Measurer {
   v1::WorkerInfo Info() override {
     v1::WorkerInfo info;
     info.set_slots(3);
+    info.set_isolation_level(v1::LANDLOCK);
+    info.add_isolation_missing("control groups: boot with them");
     return info;
   }
 
@@ -63,6 +65,23 @@ TEST_F(WorkerServiceTest, TheHashIsChecked) {
   request.mutable_calibration()->set_noise_band(0.01);
   ASSERT_TRUE(service_.PutProblem(&context_, &request, &response).ok());
   EXPECT_TRUE(measurer_.had_calibration);
+}
+
+TEST_F(WorkerServiceTest, RefusesWhatDemandsMoreIsolation) {
+  v1::PutProblemRequest request;
+  v1::PutProblemResponse response;
+  *request.mutable_problem() = MatmulProblem();
+  request.set_problem_hash(ProblemHash(request.problem()));
+  request.set_isolation_min(v1::CGROUPS);
+  const grpc::Status refused = service_.PutProblem(&context_, &request, &response);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_TRUE(absl::StrContains(refused.error_message(),
+                                "level LANDLOCK, and CGROUPS is demanded; it lacks control groups: "
+                                "boot with them"))
+      << refused.error_message();
+  EXPECT_EQ(measurer_.puts, 0);
+  request.set_isolation_min(v1::LANDLOCK);
+  EXPECT_TRUE(service_.PutProblem(&context_, &request, &response).ok());
 }
 
 TEST_F(WorkerServiceTest, StatusesKeepTheirCodes) {

@@ -31,15 +31,18 @@ absl::StatusOr<Isolation> TryEverything() {
   }
   Isolation isolation;
   const int abi = LandlockAbi();
+  const std::string cgroup = CgroupPool::Host().summary();
+  const bool limited = absl::StrContains(cgroup, "memory") && absl::StrContains(cgroup, "pids");
   isolation.summary = absl::StrCat(
       "userns,mount,pid,net,ipc,uts,seccomp,landlock:", abi > 0 ? absl::StrCat(abi) : "none",
-      ",rlimits,cgroup:", CgroupPool::Host().summary());
-  if (abi == 0) {
+      ",rlimits,cgroup:", cgroup);
+  if (abi > 0) {
+    isolation.level = limited ? Isolation::Level::kCgroups : Isolation::Level::kLandlock;
+  } else {
     isolation.missing.push_back(
         "Landlock: boot a kernel with CONFIG_SECURITY_LANDLOCK and landlock in the lsm= parameter");
   }
-  const std::string cgroup = CgroupPool::Host().summary();
-  if (!absl::StrContains(cgroup, "memory") || !absl::StrContains(cgroup, "pids")) {
+  if (!limited) {
     isolation.missing.push_back(
         absl::StrCat("control groups that limit memory and processes (in force: ", cgroup,
                      "; rlimits and a watchdog stand in): ", WhyNot(CgroupKind::kV2), "; or ",

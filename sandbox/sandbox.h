@@ -109,6 +109,10 @@ struct SandboxResult {
 // What protects the host on this machine. `summary` is the string of Verdict.isolation, for example
 // "userns,mount,pid,net,ipc,uts,seccomp,landlock:7,rlimits,cgroup:v1(memory,pids,cpu)".
 struct Isolation {
+  // Each includes those before it. The first is mandatory; kCgroups: with limits on memory and
+  // processes.
+  enum class Level { kNamespaces, kLandlock, kCgroups };
+  Level level = Level::kNamespaces;
   std::string summary;
   std::vector<std::string> missing;  // one line each: what, and the command that would add it
 };

@@ -434,6 +434,7 @@ TEST_F(SandboxTest, ProbeSaysWhatIsInForce) {
     EXPECT_TRUE(limited) << isolation->summary;
   }
   EXPECT_EQ(isolation->missing.empty(), limited) << isolation->summary;
+  EXPECT_EQ(isolation->level, limited ? Isolation::Level::kCgroups : Isolation::Level::kLandlock);
 }
 
 TEST(SandboxUnprivilegedTest, TheSameSuitePasses) {

@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -18,6 +17,7 @@
 #include "common/file.h"
 #include "common/problem_hash.h"
 #include "coordinator/campaign_parser.h"
+#include "coordinator/campaign_rules.h"
 #include "coordinator/prompt/prompt_file.h"
 #include "coordinator/prompt/worked_examples.h"
 #include "coordinator/services/cluster.h"
@@ -37,8 +37,6 @@ constexpr seconds kCalibrationDeadline{180};
 // The paired ratio of equal code stays within 0.7 % on a quiet machine.
 constexpr double kQuietBand = 0.01;
 constexpr double kNoisyBand = 0.05;
-// Everything a run should be protected by; see Verdict.isolation.
-const char* const kProtections[] = {"mount", "pid", "net", "ipc", "seccomp", "landlock", "rlimits"};
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
@@ -57,27 +55,20 @@ std::string ExistingAncestor(std::string path) {
 // ln-scale noise as the percentage people expect.
 std::string Percent(double band) { return absl::StrFormat("%.2f %%", 100 * std::expm1(band)); }
 
-void CheckIsolation(const std::string& name, const v1::WorkerInfo& info, const FindingSink& found) {
-  std::vector<std::string> missing;
-  for (const char* protection : kProtections) {
-    if (!absl::StrContains(info.isolation(), protection)) missing.push_back(protection);
-  }
+void CheckIsolation(const std::string& name, const v1::WorkerInfo& info,
+                    const v1::Campaign& campaign, const FindingSink& found) {
   const std::string check = name + ": sandbox";
-  if (missing.empty() && info.isolation_missing().empty()) {
+  const std::string fix = absl::StrJoin(info.isolation_missing(), "\n");
+  if (info.isolation_level() < IsolationMin(campaign)) {
+    found({Level::kFail, check,
+           absl::StrCat("in force: ", info.isolation(), "; measure.isolation_min demands ",
+                        campaign.measure().isolation_min()),
+           fix});
+  } else if (!fix.empty()) {  // protected, but the host could do more
+    found({Level::kWarn, check, absl::StrCat("in force: ", info.isolation()), fix});
+  } else {
     found({Level::kOk, check, info.isolation(), ""});
-    return;
   }
-  if (missing.empty()) {  // protected, but the host could do more
-    found({Level::kWarn, check, absl::StrCat("in force: ", info.isolation()),
-           absl::StrJoin(info.isolation_missing(), "\n")});
-    return;
-  }
-  const bool no_namespaces = !absl::StrContains(info.isolation(), "pid");
-  found({no_namespaces ? Level::kFail : Level::kWarn, check,
-         absl::StrCat("in force: ", info.isolation(), "; missing: ", absl::StrJoin(missing, ", ")),
-         no_namespaces
-             ? "sysctl kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000"
-             : "use a kernel of version 5.13 or later with seccomp and Landlock built in"});
 }
 
 void CheckCores(const std::string& name, const v1::WorkerInfo& info, bool with_trainer,
@@ -137,7 +128,7 @@ void CheckWorker(const std::string& name, const std::string& target, const v1::C
          absl::StrCat("whet-worker ", info->version(), " on ", info->hostname(), ", ",
                       info->compiler()),
          ""});
-  CheckIsolation(name, *info, found);
+  CheckIsolation(name, *info, campaign, found);
   CheckCores(name, *info, with_trainer, found);
   CheckNoise(name, campaign, worker.get(), found);
 }

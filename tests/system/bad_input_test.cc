@@ -200,6 +200,51 @@ TEST_F(BadHostTest, ServiceNotRunning) {
   ExpectUnreachable("gpu01", sshd_->ssh_config(), {Path("t.sock"), "start the service"});
 }
 
+// Hosts that isolate less than a campaign demands.
+class IsolationTest : public WhetTest {
+ protected:
+  // `whet words…` where no control groups are mounted.
+  WhetResult WhetWithoutControlGroups(const std::vector<std::string>& words) {
+    std::vector<std::string> command = {
+        "unshare",
+        "--mount",
+        "--propagation",
+        "private",
+        "sh",
+        "-c",
+        "for point in $(awk '$3 ~ /^cgroup/ {print $2}' /proc/mounts); do umount -l \"$point\"; "
+        "done; exec \"$0\" \"$@\"",
+        Binary("whet")};
+    command.insert(command.end(), words.begin(), words.end());
+    return BackgroundProgram(command, dir_->path()).Wait(seconds(120));
+  }
+};
+
+TEST_F(IsolationTest, AWorkerBelowTheLevelDemandedRefuses) {
+  ASSERT_EQ(geteuid(), 0u) << "taking control groups away needs root";
+  const std::string campaign = WriteCampaign(1);
+  const std::string key = "measure.isolation_min";
+  const WhetResult wrong = Whet({"run", campaign, "--set", key + "=cgroup", "--dry-run"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, AllOf(HasSubstr(key), HasSubstr("did you mean 'cgroups'?")));
+
+  const WhetResult doctor =
+      WhetWithoutControlGroups({"doctor", campaign, "--set", key + "=cgroups"});
+  EXPECT_EQ(doctor.exit_code, 2) << doctor.out << doctor.err;
+  EXPECT_THAT(doctor.out, AllOf(HasSubstr(key + " demands cgroups"), HasSubstr("cgroup:none")));
+
+  const WhetResult refused = WhetWithoutControlGroups(
+      {"run", campaign, "--run-dir", RunDirectory(), "--set", key + "=cgroups"});
+  EXPECT_NE(refused.exit_code, 0) << refused.out;
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("no worker is left"), HasSubstr("CGROUPS is demanded"),
+                                 HasSubstr("control groups that limit memory and processes")));
+  EXPECT_TRUE(Verdicts().empty());
+
+  const WhetResult enough = WhetWithoutControlGroups(
+      {"run", campaign, "--run-dir", Path("second"), "--set", key + "=landlock"});
+  EXPECT_EQ(enough.exit_code, 0) << enough.out << enough.err;
+}
+
 // A disk that fills up: the run stops with a message, keeps what it had, and goes on once there is
 // room.
 class FullDiskTest : public WhetTest {
