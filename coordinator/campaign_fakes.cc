@@ -65,7 +65,7 @@ void World::After(Seconds delay, Event event) {
 }
 
 void World::Break(const std::string& promise) {
-  if (broken_.empty()) broken_ = absl::StrCat("at ", now_ - 1000, " s: ", promise);
+  if (broken_.empty()) broken_ = absl::StrCat("at ", now_ - kBegin, " s: ", promise);
 }
 
 // A coordinator starts: fresh, or from what the journal holds.
@@ -84,7 +84,6 @@ void World::Start() {
 }
 
 std::string World::Live() {
-  const Seconds begin = now_;
   Start();
   while (!done_ && broken_.empty()) {
     if (queue_.empty()) return "nothing happens any more";
@@ -92,7 +91,7 @@ std::string World::Live() {
     const Later next = std::move(queue_.back());
     queue_.pop_back();
     now_ = next.at;
-    if (now_ - begin > kPatience) return "the campaign hangs: " + state_->StatusLine(now_);
+    if (lived() > kPatience) return "the campaign hangs: " + state_->StatusLine(now_);
     if (std::holds_alternative<event::Tick>(next.event)) {
       After(1, event::Tick{});
       if (Fault(0.01)) LoseTrainer();
@@ -379,6 +378,10 @@ void World::Do(const action::Measure& a) {
   if (worker.known.count(a.request.problem_hash()) == 0) {
     return After(0.1, event::CallFailed{a.call, absl::FailedPreconditionError("unknown problem")});
   }
+  if (!options_.poison.empty() && absl::StrContains(a.request.source(), options_.poison)) {
+    ++poisoned_;
+    return LoseWorker(a.worker);
+  }
   const v1::Verdict verdict = VerdictOf(a.request);
   if (Fault(0.03)) {  // very late: after its deadline and another attempt
     return After(400 * Draw(), event::VerdictArrived{a.call, verdict});
@@ -386,9 +389,13 @@ void World::Do(const action::Measure& a) {
   if (Fault(0.03)) {
     return After(Draw(), event::CallFailed{a.call, absl::UnavailableError("connection reset")});
   }
-  const Seconds delay = 2 * Draw();
+  const Seconds delay = 2 * Draw() + (a.worker == 0 ? options_.slow : 0);
   After(delay, event::VerdictArrived{a.call, verdict});
   if (Fault(0.03)) After(delay + Draw(), event::VerdictArrived{a.call, verdict});  // twice
+}
+
+void World::Do(const action::Notice& a) {
+  hedges_ += absl::StrContains(a.text, "; asking worker ") ? 1 : 0;
 }
 
 // The answer already under way still arrives: CancelCall is a wish.

@@ -30,6 +30,10 @@ struct WorldOptions {
   int group_size = 4;
   int prompts_per_step = 2;
   std::vector<std::string> sets = {};  // as --set
+  // Measuring a program that contains this text ends the worker; empty: none does.
+  std::string poison = {};
+  // Worker 0 takes this much longer for every verdict.
+  Seconds slow = 0;
 };
 
 class World {
@@ -46,6 +50,9 @@ class World {
   int crashes() const { return crashes_; }
   int measured() const { return measured_; }
   int trainer_losses() const { return losses_; }
+  int poisoned() const { return poisoned_; }  // workers ended by `poison`
+  int hedges() const { return hedges_; }
+  Seconds lived() const { return now_ - kBegin; }
   const CampaignPlan& plan() const { return plan_; }
 
  private:
@@ -84,7 +91,7 @@ class World {
   void Do(const action::CancelCall& a);
   void Do(const action::StepDone& a) { lines_.push_back(a.line); }
   void Do(const action::NewLeader&) {}
-  void Do(const action::Notice&) {}
+  void Do(const action::Notice& a);
   void Do(const action::Finish& a);
   void Apply(uint64_t call, const v1::UpdateRequest& request);
   void LoseTrainer();
@@ -98,11 +105,13 @@ class World {
   void After(Seconds delay, Event event);
   v1::Verdict VerdictOf(const v1::MeasureRequest& request);
 
+  static constexpr Seconds kBegin = 1000;
+
   const WorldOptions options_;
   std::mt19937_64 random_;
   CampaignPlan plan_;
   std::unique_ptr<CampaignState> state_;
-  Seconds now_ = 1000;
+  Seconds now_ = kBegin;
   uint64_t order_ = 0;
   std::vector<Later> queue_;  // a heap
   std::vector<Fact> journal_;
@@ -111,6 +120,8 @@ class World {
   int crashes_ = 0;
   int losses_ = 0;
   int measured_ = 0;
+  int poisoned_ = 0;
+  int hedges_ = 0;
   bool done_ = false;
   bool crash_ = false;
   std::string broken_;

@@ -52,7 +52,7 @@ void CampaignState::Finish(absl::Status status) {
     if (worker.probe != 0) Emit(action::CancelCall{worker.probe});
   }
   for (const Job& job : jobs_) {
-    if (job.call != 0) Emit(action::CancelCall{job.call});
+    for (const Attempt& a : job.running) Emit(action::CancelCall{a.call});
   }
   finished_ = true;
   Emit(action::Finish{std::move(status)});
@@ -63,7 +63,7 @@ void CampaignState::Spend(Seconds now) {
   const Seconds spent = std::max(now - now_, 0.0);
   now_ = std::max(now, now_);
   const bool measuring =
-      std::any_of(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.call != 0; });
+      std::any_of(jobs_.begin(), jobs_.end(), [](const Job& job) { return !job.running.empty(); });
   if (measuring) times_.measure += spent;
   switch (trainer_.op) {
     case TrainerOp::kGenerate:
@@ -164,7 +164,7 @@ void CampaignState::On(const event::CallFailed& e) {
     WorkerTrouble(static_cast<int>(w), e.status);
     return;
   }
-  if (Job* job = FindJob(e.call)) JobFailed(job, e.status);
+  if (Job* job = FindJob(e.call)) AttemptFailed(job, e.call, e.status);
 }
 
 void CampaignState::On(const event::Tick&) {}
@@ -219,10 +219,13 @@ void CampaignState::CheckDeadlines() {
                                    put_late ? "Worker.PutProblem" : "Worker.GetInfo", " in time")));
   }
   for (Job& job : jobs_) {
-    if (job.call == 0 || now_ < job.deadline) continue;
-    Emit(action::CancelCall{job.call});
-    JobFailed(&job, absl::DeadlineExceededError(absl::StrFormat(
-                        "worker %d gave no verdict in %.0f s", job.worker, now_ - job.since)));
+    for (const Attempt& a : std::vector<Attempt>(job.running)) {
+      if (now_ < a.deadline) continue;
+      Emit(action::CancelCall{a.call});
+      AttemptFailed(&job, a.call,
+                    absl::DeadlineExceededError(absl::StrFormat(
+                        "worker %d gave no verdict in %.0f s", a.worker, now_ - a.since)));
+    }
   }
   if (no_worker_since_ >= 0 && now_ >= no_worker_since_ + kReturnDeadline) {
     std::string why = "no answer";
@@ -236,15 +239,21 @@ void CampaignState::CheckDeadlines() {
 
 // Are there candidates, but nobody to measure them?
 void CampaignState::WatchWorkers() {
-  const bool open =
-      std::any_of(jobs_.begin(), jobs_.end(), [](const Job& job) { return !job.done; });
-  bool worker_up = false;
-  for (int w = 0; w < dispatcher_.size(); ++w) {
-    const WorkerState& worker = workers_[static_cast<size_t>(w)];
-    worker_up = worker_up || worker.put != 0 || dispatcher_.in_flight(w) > 0 ||
-                (dispatcher_.up(w) && !worker.known.empty() && !dispatcher_.resting(w, now_));
+  bool open = false, cared_for = false;
+  for (int w = 0; w < dispatcher_.size() && !cared_for; ++w) {
+    cared_for = workers_[static_cast<size_t>(w)].put != 0 || dispatcher_.in_flight(w) > 0;
   }
-  if (!open || worker_up) {
+  for (const Job& job : jobs_) {
+    if (job.done) continue;
+    open = true;
+    if (cared_for) break;
+    const std::string model = CpuModelOf(job.group);
+    for (int w = 0; w < dispatcher_.size() && !cared_for; ++w) {
+      cared_for = dispatcher_.up(w) && !workers_[static_cast<size_t>(w)].known.empty() &&
+                  !dispatcher_.resting(w, now_) && dispatcher_.HasModel(w, model);
+    }
+  }
+  if (!open || cared_for) {
     no_worker_since_ = -1;
   } else if (no_worker_since_ < 0) {
     no_worker_since_ = now_;
@@ -273,10 +282,11 @@ std::vector<Wait> CampaignState::Waits() const {
     }
   }
   for (const Job& job : jobs_) {
-    if (job.call == 0) continue;
-    waits.push_back({absl::StrCat("verdict of ", ledger_.step(), "/", job.group, "/",
-                                  job.samples.front(), " from worker ", job.worker),
-                     job.since, job.deadline});
+    for (const Attempt& a : job.running) {
+      waits.push_back({absl::StrCat("verdict of ", ledger_.step(), "/", job.group, "/",
+                                    job.samples.front(), " from worker ", a.worker),
+                       a.since, a.deadline});
+    }
   }
   if (no_worker_since_ >= 0) {
     waits.push_back({"a worker", no_worker_since_, no_worker_since_ + kReturnDeadline});

@@ -50,6 +50,8 @@ class CampaignState {
  public:
   // How often a candidate is tried before it is given up as INFRASTRUCTURE_ERROR.
   static constexpr int kMeasureAttemptsMax = 4;
+  // How many workers may be lost while they measure it.
+  static constexpr int kHarmedWorkersMax = 2;
   // Failures of the trainer in a row before the campaign ends.
   static constexpr int kTrainerFailuresMax = 6;
 
@@ -109,21 +111,27 @@ class CampaignState {
     int put_failures = 0;
     std::string last_error;
   };
+  // A measurement in flight.
+  struct Attempt {
+    uint64_t call = 0;
+    int worker = 0;
+    bool timed = false;
+    Seconds since = 0;
+    Seconds deadline = 0;
+  };
   // One program to measure, for every rollout that wrote it.
   struct Job {
     bool leader = false;  // measured again because it may be the problem's best
     int group = 0;
     std::vector<int> samples;
     std::string source;
-    bool checked = false;  // passed without timing
-    int worker = -1;       // where it is, or was last
+    std::vector<Attempt> running;  // empty: waiting, or done; two: the first is a straggler
+    std::string cpu_model;         // of the worker that timed it, or does
+    int checked_by = -1;  // the worker where it passed without timing, which holds its binary
     int failed_worker = -1;
-    int attempts = 0;
-    int renames = 0;    // a new id after each INFRASTRUCTURE_ERROR verdict
-    uint64_t call = 0;  // 0: waiting
-    bool timed = false;
-    Seconds since = 0;
-    Seconds deadline = 0;
+    int failures = 0;  // attempts in a row that ended without a verdict
+    int harmed = 0;    // of these, how many lost their worker
+    int renames = 0;   // a new id after each INFRASTRUCTURE_ERROR verdict
     bool done = false;
   };
 
@@ -174,9 +182,15 @@ class CampaignState {
   bool LeadersChecked() const;
   void PumpWorkers();
   void PumpProblems(int worker);
-  bool TryDispatch(Job* job);
+  void TryDispatch(Job* job);
+  void TryHedge(Job* job);
+  void StartAttempt(Job* job, int worker, bool timed);
+  std::string CpuModelOf(int group) const;
+  Seconds StragglerAge(int group) const;
   Job* FindJob(uint64_t call);
-  void JobFailed(Job* job, const absl::Status& status);
+  void AttemptFailed(Job* job, uint64_t call, const absl::Status& status);
+  void CancelAttempts(Job* job, Seconds beaten_since);
+  void GiveUp(Job* job, const std::string& why);
   void Settle(Job* job, const v1::Verdict& verdict);
   void SettleLeader(Job* job, const v1::Verdict& verdict);
   void RecordVerdict(int group, int sample, v1::Verdict verdict);
@@ -190,6 +204,7 @@ class CampaignState {
   Trainer trainer_;
   std::vector<WorkerState> workers_;
   std::vector<Job> jobs_;             // of the step under way
+  std::vector<Seconds> timed_in_;     // how long each full verdict of the step took
   std::map<uint64_t, size_t> calls_;  // measurements in flight or abandoned, to their job
   bool leaders_added_ = false;
   Seconds no_worker_since_ = -1;

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -233,12 +236,22 @@ TEST(CampaignStateTest, LengthIsTakenOffTheReward) {
   }
 }
 
-// 300 campaigns under lost connections, lost processes, duplicate and late answers, infrastructure
-// errors and crashes of the coordinator at any event. One that fails is repeated by its seed alone.
+// A number from the environment.
+uint64_t Setting(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+// Campaigns under lost connections, lost processes, duplicate and late answers, infrastructure
+// errors and crashes of the coordinator at any event: 300, or WHETSTONE_SIM_SEEDS. One that fails
+// is repeated alone: WHETSTONE_SIM_FIRST=SEED WHETSTONE_SIM_SEEDS=1.
 TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
+  const uint64_t first = Setting("WHETSTONE_SIM_FIRST", 1);
+  const uint64_t count = Setting("WHETSTONE_SIM_SEEDS", 300);
   int crashes = 0;
   int losses = 0;
-  for (uint64_t seed = 1; seed <= 300; ++seed) {
+  int hedges = 0;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
     WorldOptions options;
     options.seed = seed;
     options.workers = 1 + static_cast<int>(seed % 4);
@@ -248,9 +261,57 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
     ASSERT_EQ(world.Live(), "") << "seed " << seed;
     crashes += world.crashes();
     losses += world.trainer_losses();
+    hedges += world.hedges();
   }
-  EXPECT_GT(crashes, 300) << "the simulation must do what it says";
-  EXPECT_GT(losses, 300);
+  if (count < 100) return;
+  EXPECT_GT(crashes, static_cast<int>(count)) << "the simulation must do what it says";
+  EXPECT_GT(losses, static_cast<int>(count));
+  EXPECT_GT(hedges, static_cast<int>(count) / 10);
+}
+
+std::map<std::string, int> OutcomesOf(const World& world) {
+  std::map<std::string, int> outcomes;
+  for (const Fact& fact : world.journal()) {
+    if (const auto* verdict = std::get_if<VerdictFact>(&fact)) {
+      ++outcomes[v1::Outcome_Name(verdict->verdict.outcome())];
+    }
+  }
+  return outcomes;
+}
+
+TEST(CampaignStateTest, APoisonedProgramEndsTwoWorkersAndNoNeighbourOfItsIsDropped) {
+  World world({.seed = 4, .workers = 4, .shared = false, .group_size = 8, .poison = "program_5"});
+  ASSERT_EQ(world.Live(), "");
+  std::set<std::pair<int64_t, int>> poisoned_groups;
+  int dropped = 0;
+  for (const Fact& fact : world.journal()) {
+    if (const auto* rollout = std::get_if<RolloutFact>(&fact)) {
+      if (absl::StrContains(rollout->completion.text(), "program_5")) {
+        poisoned_groups.insert({rollout->step, rollout->completion.problem()});
+        ++dropped;
+      }
+    }
+  }
+  EXPECT_GE(poisoned_groups.size(), 5u);
+  EXPECT_EQ(world.poisoned(),
+            static_cast<int>(poisoned_groups.size()) * CampaignState::kHarmedWorkersMax)
+      << "equal programs of a group are measured as one";
+  EXPECT_EQ(OutcomesOf(world)["INFRASTRUCTURE_ERROR"], dropped) << "and nobody else's";
+}
+
+TEST(CampaignStateTest, StragglersAreTriedElsewhereBesides) {
+  const auto live = [](Seconds slow) {
+    auto world = std::make_unique<World>(
+        WorldOptions{.seed = 4, .workers = 3, .shared = false, .group_size = 8, .slow = slow});
+    EXPECT_EQ(world->Live(), "");
+    return world;
+  };
+  const auto usual = live(0), slow = live(100);
+  EXPECT_EQ(usual->hedges(), 0);
+  EXPECT_GT(slow->hedges(), 3);
+  EXPECT_EQ(OutcomesOf(*slow).count("INFRASTRUCTURE_ERROR"), 0u);
+  // Its first three verdicts are waited for, until it is known what is usual.
+  EXPECT_LT(slow->lived(), usual->lived() + 200);
 }
 
 // ---- single situations, driven by hand ----------------------------------------------------------
@@ -331,6 +392,45 @@ TEST_F(Driven, AnUnsoundProblemEndsTheCampaign) {
   Send(event::CallFailed{put->call, absl::InvalidArgumentError("the expert is wrong")}, 1);
   EXPECT_EQ(finish_.message(),
             "problem a is not sound: the expert is wrong; try: whet problem check FILE");
+}
+
+TEST_F(Driven, AGroupStaysOnItsCpuModelThroughAResume) {
+  CampaignState state(&world_.plan(), 2);
+  const int group_size = world_.plan().campaign.train().group_size();
+  state.Restore(PromptFact{1, {}});
+  for (int sample = 0; sample < group_size; ++sample) {
+    RolloutFact rollout;
+    rollout.step = 1;
+    rollout.completion.set_sample(sample);
+    rollout.completion.set_text(absl::StrCat("```cpp\nint f", sample, "();\n```"));
+    state.Restore(rollout);
+  }
+  VerdictFact before;
+  before.step = 1;
+  before.verdict.set_outcome(v1::CORRECT);
+  before.verdict.set_timed(true);
+  before.verdict.set_worker("second");
+  state.Restore(before);
+  std::vector<action::PutProblem> puts;
+  for (const int w : {0, 1}) {
+    const auto probe = *Find<action::Probe>(state.Handle(event::ServiceReady{w}, 0));
+    v1::WorkerInfo info;
+    info.set_hostname(w == 0 ? "first" : "second");
+    info.set_cpu_model(w == 0 ? "A" : "B");
+    info.set_slots(group_size);
+    puts.push_back(
+        *Find<action::PutProblem>(state.Handle(event::WorkerProbed{probe.call, info}, 0)));
+  }
+  EXPECT_EQ(Find<action::Measure>(state.Handle(event::ProblemKnown{puts[0].call, {}}, 0)), nullptr)
+      << "the first is idle, but of another model";
+  int measures = 0;
+  for (const Action& action : state.Handle(event::ProblemKnown{puts[1].call, {}}, 0)) {
+    const auto* measure = std::get_if<action::Measure>(&action);
+    if (measure == nullptr) continue;
+    ++measures;
+    EXPECT_EQ(measure->worker, 1);
+  }
+  EXPECT_EQ(measures, group_size - 1);
 }
 
 TEST_F(Driven, AWorkerThatRefusesIsNotAskedAgain) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/status_macros.h"
 #include "coordinator/campaign_state.h"
 #include "coordinator/deadlines.h"
@@ -21,6 +22,7 @@ constexpr double kLeaderMarginMin = 0.01;
 // Jobs of the step under way, from the ledger: nothing at a step's start, the open ones on resume.
 void CampaignState::OpenJobs() {
   jobs_.clear();
+  timed_in_.clear();
   calls_.clear();
   leaders_added_ = false;
   for (size_t g = 0; g < ledger_.groups().size(); ++g) {
@@ -121,7 +123,9 @@ bool CampaignState::SharedTimingInFlight() const {
     if (dispatcher_.traits(w).shares_cores && worker.put != 0 && worker.put_timed) return true;
   }
   return std::any_of(jobs_.begin(), jobs_.end(), [this](const Job& job) {
-    return job.call != 0 && job.timed && dispatcher_.traits(job.worker).shares_cores;
+    return std::any_of(job.running.begin(), job.running.end(), [this](const Attempt& a) {
+      return a.timed && dispatcher_.traits(a.worker).shares_cores;
+    });
   });
 }
 
@@ -148,15 +152,13 @@ bool CampaignState::WorkerState::SharesCoresWith(const v1::TrainerInfo& trainer)
 void CampaignState::PumpWorkers() {
   for (int w = 0; w < dispatcher_.size(); ++w) PumpProblems(w);
   if (ledger_.step() == 0) return;
-  for (Job& job : jobs_) {
-    if (!job.done && job.call == 0) TryDispatch(&job);
-  }
+  for (Job& job : jobs_) TryDispatch(&job);
   if (!leaders_added_ && ledger_.HasAllRollouts() && ledger_.HasAllVerdicts()) {
     AddLeaderJobs();
-    for (Job& job : jobs_) {
-      if (!job.done && job.call == 0) TryDispatch(&job);
-    }
+    for (Job& job : jobs_) TryDispatch(&job);
   }
+  // What is idle now, nobody needs.
+  for (Job& job : jobs_) TryHedge(&job);
 }
 
 // Probes a worker that is up and makes the next problem known to it.
@@ -186,39 +188,83 @@ void CampaignState::PumpProblems(int w) {
   }
 }
 
-bool CampaignState::TryDispatch(Job* job) {
-  const PlannedProblem& problem = plan_->ProblemOf(ledger_.step(), job->group);
-  WorkNeed need;
-  need.trainer_computes = TrainerComputes();
-  need.prefer = job->checked ? job->worker : -1;
-  need.avoid = job->failed_worker;
-  // Timing of one group stays on one CPU model: an advantage compares within the group.
-  for (const Job& other : jobs_) {
-    if (other.group == job->group && other.timed && other.worker >= 0) {
-      need.cpu_model = dispatcher_.traits(other.worker).cpu_model;
-      break;
+// The one that a group is timed on, as an advantage compares within the group; empty: any yet.
+std::string CampaignState::CpuModelOf(int group) const {
+  for (const Job& job : jobs_) {
+    if (job.group == group && !job.cpu_model.empty()) return job.cpu_model;
+  }
+  // Before this process was started, perhaps.
+  for (const CandidateRecord& record : ledger_.groups()[static_cast<size_t>(group)].samples) {
+    if (!record.verdict || !record.verdict->verdict.timed()) continue;
+    for (int w = 0; w < dispatcher_.size(); ++w) {
+      if (workers_[static_cast<size_t>(w)].info.hostname() == record.verdict->verdict.worker()) {
+        return dispatcher_.traits(w).cpu_model;
+      }
     }
   }
-  const auto knows = [&](int w) {
-    return workers_[static_cast<size_t>(w)].known.count(problem.hash) > 0;
-  };
+  return "";
+}
+
+void CampaignState::TryDispatch(Job* job) {
+  if (job->done || !job->running.empty()) return;
+  const std::string& hash = plan_->ProblemOf(ledger_.step(), job->group).hash;
+  WorkNeed need;
+  need.trainer_computes = TrainerComputes();
+  need.prefer = job->checked_by;
+  need.avoid = job->failed_worker;
+  need.alone = job->harmed > 0;
+  need.cpu_model = CpuModelOf(job->group);
+  const auto knows = [&](int w) { return workers_[static_cast<size_t>(w)].known.count(hash) > 0; };
   need.timed = true;
   std::optional<int> worker = dispatcher_.Pick(need, now_, knows);
-  bool timed = worker.has_value();
-  if (!worker && !job->checked && !job->leader && need.trainer_computes) {
-    need.timed = false;
-    worker = dispatcher_.Pick(need, now_, knows);
+  if (worker) return StartAttempt(job, *worker, /*timed=*/true);
+  if (job->checked_by >= 0 || job->leader || !need.trainer_computes) return;
+  need.timed = false;
+  worker = dispatcher_.Pick(need, now_, knows);
+  if (worker) StartAttempt(job, *worker, /*timed=*/false);
+}
+
+// A second attempt beside a straggler, on another worker of its CPU model; the first verdict
+// counts.
+void CampaignState::TryHedge(Job* job) {
+  if (job->running.size() != 1 || !job->running[0].timed || job->harmed > 0) return;
+  const Attempt& first = job->running[0];
+  if (now_ - first.since < StragglerAge(job->group)) return;
+  const std::string& hash = plan_->ProblemOf(ledger_.step(), job->group).hash;
+  WorkNeed need;
+  need.timed = true;
+  need.trainer_computes = TrainerComputes();
+  const std::optional<int> worker = dispatcher_.Pick(need, now_, [&](int w) {
+    return w != first.worker && workers_[static_cast<size_t>(w)].known.count(hash) > 0 &&
+           dispatcher_.traits(w).cpu_model == dispatcher_.traits(first.worker).cpu_model;
+  });
+  if (!worker) return;
+  Emit(action::Notice{absl::StrFormat(
+      "step %d: %.0f s for the verdict of %d/%d from worker %d; asking worker %d too",
+      ledger_.step(), now_ - first.since, job->group, job->samples.front(), first.worker,
+      *worker)});
+  StartAttempt(job, *worker, /*timed=*/true);
+}
+
+Seconds CampaignState::StragglerAge(int group) const {
+  constexpr size_t kEnough = 3;  // measurements, to say what is usual
+  if (timed_in_.size() < kEnough) {
+    return MeasureDeadline(plan_->ProblemOf(ledger_.step(), group).problem) / 2;
   }
-  if (!worker) return false;
-  job->worker = *worker;
-  job->timed = timed;
-  job->call = next_call_++;
-  job->since = now_;
-  job->deadline = now_ + MeasureDeadline(problem.problem);
-  ++job->attempts;
-  calls_[job->call] = static_cast<size_t>(job - jobs_.data());
-  dispatcher_.Started(*worker);
-  action::Measure measure{job->call, *worker, {}};
+  std::vector<Seconds> sorted = timed_in_;
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  return std::max(kStragglerMin, kStragglerFactor * *middle);
+}
+
+void CampaignState::StartAttempt(Job* job, int worker, bool timed) {
+  const PlannedProblem& problem = plan_->ProblemOf(ledger_.step(), job->group);
+  const Attempt attempt{next_call_++, worker, timed, now_, now_ + MeasureDeadline(problem.problem)};
+  job->running.push_back(attempt);
+  if (timed) job->cpu_model = dispatcher_.traits(worker).cpu_model;
+  calls_[attempt.call] = static_cast<size_t>(job - jobs_.data());
+  dispatcher_.Started(worker, /*alone=*/job->harmed > 0);
+  action::Measure measure{attempt.call, worker, {}};
   v1::MeasureRequest& request = measure.request;
   request.set_problem_hash(problem.hash);
   std::string id = plan_->CandidateId(ledger_.step(), job->group, job->samples.front());
@@ -230,14 +276,16 @@ bool CampaignState::TryDispatch(Job* job) {
   request.set_fresh(job->leader);
   request.set_seed(plan_->campaign.seed());
   Emit(std::move(measure));
-  return true;
 }
 
+// Of an attempt in flight.
 CampaignState::Job* CampaignState::FindJob(uint64_t call) {
-  for (Job& job : jobs_) {
-    if (job.call == call && call != 0) return &job;
-  }
-  return nullptr;
+  const auto it = calls_.find(call);
+  if (it == calls_.end()) return nullptr;
+  Job& job = jobs_[it->second];
+  const bool running = std::any_of(job.running.begin(), job.running.end(),
+                                   [call](const Attempt& a) { return a.call == call; });
+  return running ? &job : nullptr;
 }
 
 void CampaignState::On(const event::WorkerProbed& e) {
@@ -274,73 +322,94 @@ void CampaignState::On(const event::VerdictArrived& e) {
   const auto it = calls_.find(e.call);
   if (it == calls_.end()) return;
   Job& job = jobs_[it->second];
-  const bool current = job.call == e.call;
+  const auto attempt = std::find_if(job.running.begin(), job.running.end(),
+                                    [&](const Attempt& a) { return a.call == e.call; });
   const bool usable = e.verdict.outcome() != v1::INFRASTRUCTURE_ERROR &&
                       e.verdict.outcome() != v1::OUTCOME_UNSPECIFIED;
-  if (!current) {
+  const bool provisional = e.verdict.outcome() == v1::CORRECT && !e.verdict.timed();
+  if (attempt == job.running.end()) {
     // The answer to an attempt that was given up. A full verdict is still a verdict.
     calls_.erase(it);
-    const bool full = usable && (e.verdict.outcome() != v1::CORRECT || e.verdict.timed());
-    if (job.done || !full) return;
-    if (job.call != 0) {
-      Emit(action::CancelCall{job.call});
-      dispatcher_.Ended(job.worker, true, now_);
-      calls_.erase(job.call);
-      job.call = 0;
+    if (job.done || !usable || provisional) return;
+    CancelAttempts(&job, 0);
+  } else if (!usable || (provisional && attempt->timed)) {
+    ++job.renames;
+    AttemptFailed(&job, e.call,
+                  absl::InternalError(usable ? "the worker answered without the timing asked for"
+                                             : e.verdict.detail()));
+    return;
+  } else {
+    const Attempt answered = *attempt;
+    dispatcher_.Ended(answered.worker, true, now_);
+    job.running.erase(attempt);
+    calls_.erase(it);
+    job.failures = 0;
+    if (provisional) {
+      job.checked_by = answered.worker;
+      return;
     }
-    job.leader ? SettleLeader(&job, e.verdict) : Settle(&job, e.verdict);
-    return;
-  }
-  if (!usable) {
-    ++job.renames;
-    JobFailed(&job, absl::InternalError(e.verdict.detail()));
-    return;
-  }
-  const bool provisional = e.verdict.outcome() == v1::CORRECT && !e.verdict.timed();
-  if (provisional && job.timed) {
-    ++job.renames;
-    JobFailed(&job, absl::InternalError("the worker answered without the timing asked for"));
-    return;
-  }
-  dispatcher_.Ended(job.worker, true, now_);
-  calls_.erase(it);
-  job.call = 0;
-  job.attempts = 0;
-  if (provisional) {
-    job.checked = true;
-    return;
+    if (answered.timed) timed_in_.push_back(now_ - answered.since);
+    CancelAttempts(&job, answered.since);
   }
   job.leader ? SettleLeader(&job, e.verdict) : Settle(&job, e.verdict);
 }
 
-// An attempt ended without a verdict.
-void CampaignState::JobFailed(Job* job, const absl::Status& status) {
-  const int worker = job->worker;
+// No verdict is needed any more. One came from an attempt begun at `beaten_since`: a worker that
+// had longer and has none is in trouble.
+void CampaignState::CancelAttempts(Job* job, Seconds beaten_since) {
+  for (const Attempt& a : job->running) {
+    Emit(action::CancelCall{a.call});
+    calls_.erase(a.call);
+    if (a.since < beaten_since) {
+      dispatcher_.Ended(a.worker, false, now_);
+    } else {
+      dispatcher_.Cancelled(a.worker);
+    }
+  }
+  job->running.clear();
+}
+
+// An attempt ended without a verdict. Its number stays in calls_: the verdict may still come.
+void CampaignState::AttemptFailed(Job* job, uint64_t call, const absl::Status& status) {
+  const auto attempt = std::find_if(job->running.begin(), job->running.end(),
+                                    [call](const Attempt& a) { return a.call == call; });
+  CHECK(attempt != job->running.end());
+  const int worker = attempt->worker;
+  WorkerState& state = workers_[static_cast<size_t>(worker)];
+  if (status.code() == absl::StatusCode::kUnavailable && state.up && dispatcher_.up(worker)) {
+    WorkerTrouble(worker, status);  // which ends this attempt too
+    return;
+  }
   const bool unknown_problem = status.code() == absl::StatusCode::kFailedPrecondition;
   dispatcher_.Ended(worker, unknown_problem, now_);
-  job->call = 0;  // calls_ keeps the number: its verdict may still come
-  job->checked = false;
+  job->running.erase(attempt);
+  job->checked_by = -1;
   job->failed_worker = unknown_problem ? -1 : worker;
-  WorkerState& state = workers_[static_cast<size_t>(worker)];
+  ++job->failures;
   state.last_error = std::string(status.message());
-  if (unknown_problem) {
-    state.known.erase(plan_->ProblemOf(ledger_.step(), job->group).hash);
-  } else if (status.code() == absl::StatusCode::kUnavailable && state.up &&
-             dispatcher_.up(worker)) {
-    WorkerTrouble(worker, status);
+  if (unknown_problem) state.known.erase(plan_->ProblemOf(ledger_.step(), job->group).hash);
+  if (job->done) return;
+  if (job->harmed >= kHarmedWorkersMax) {
+    GiveUp(job, absl::StrCat(job->harmed, " workers were lost while they measured it, the last: ",
+                             status.message()));
+  } else if (job->running.empty() && job->failures >= kMeasureAttemptsMax) {
+    GiveUp(job, absl::StrCat("given up after ", job->failures,
+                             " attempts; the last: ", status.message()));
   }
-  if (job->done || job->attempts < kMeasureAttemptsMax) return;
+}
+
+void CampaignState::GiveUp(Job* job, const std::string& why) {
+  CancelAttempts(job, 0);
   v1::Verdict verdict;
   verdict.set_outcome(v1::INFRASTRUCTURE_ERROR);
-  verdict.set_detail(
-      absl::StrCat("given up after ", job->attempts, " attempts; the last: ", status.message()));
-  verdict.set_worker(state.info.hostname());
+  verdict.set_detail(why);
   Emit(action::Notice{absl::StrCat("candidate ", ledger_.step(), "/", job->group, "/",
-                                   job->samples.front(), " dropped: ", verdict.detail())});
+                                   job->samples.front(), " dropped: ", why)});
   job->leader ? SettleLeader(job, verdict) : Settle(job, verdict);
 }
 
-// The worker may be gone: whatever it was doing for us is asked for again, and it is probed.
+// The worker may be gone: whatever it was doing for us is asked for again, and it is probed. What
+// it was measuring may be the cause, and is tried alone from now on.
 void CampaignState::WorkerTrouble(int w, const absl::Status& status) {
   WorkerState& worker = workers_[static_cast<size_t>(w)];
   worker.last_error = std::string(status.message());
@@ -352,9 +421,12 @@ void CampaignState::WorkerTrouble(int w, const absl::Status& status) {
   worker.retry_at = now_ + kRetryDelay;
   dispatcher_.SetDown(w);
   for (Job& job : jobs_) {
-    if (job.call == 0 || job.worker != w) continue;
-    Emit(action::CancelCall{job.call});
-    JobFailed(&job, status);
+    for (const Attempt& a : std::vector<Attempt>(job.running)) {
+      if (a.worker != w) continue;
+      Emit(action::CancelCall{a.call});
+      ++job.harmed;
+      AttemptFailed(&job, a.call, status);
+    }
   }
 }
 

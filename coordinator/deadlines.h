@@ -23,6 +23,10 @@ inline constexpr Seconds kRemoveDeadline = 600;
 inline Seconds MeasureDeadline(const v1::Problem& problem) {
   return 60 + 3 * (problem.limits().total_s() > 0 ? problem.limits().total_s() : 30);
 }
+// A timed measurement that takes this many times the step's median, but no less than the seconds,
+// is a straggler: it is tried on an idle worker besides.
+inline constexpr double kStragglerFactor = 4;
+inline constexpr Seconds kStragglerMin = 5;
 // Compiles the operator's programs and measures expert and noise.
 inline Seconds PutProblemDeadline(const v1::Problem& problem) {
   return 120 + 10 * (problem.limits().total_s() > 0 ? problem.limits().total_s() : 30);

@@ -28,20 +28,29 @@ bool Dispatcher::resting(int worker, Seconds now) const {
   return now < workers_[static_cast<size_t>(worker)].rest_until;
 }
 
+bool Dispatcher::HasModel(int worker, const std::string& cpu_model) const {
+  return traits(worker).cpu_model == cpu_model || !ModelUp(cpu_model);
+}
+
+bool Dispatcher::ModelUp(const std::string& cpu_model) const {
+  return !cpu_model.empty() && std::any_of(workers_.begin(), workers_.end(), [&](const Worker& w) {
+    return w.up && w.traits.cpu_model == cpu_model;
+  });
+}
+
 std::optional<int> Dispatcher::Pick(const WorkNeed& need, Seconds now,
                                     const std::function<bool(int)>& usable) const {
-  const bool model_up = std::any_of(workers_.begin(), workers_.end(), [&](const Worker& w) {
-    return w.up && w.traits.cpu_model == need.cpu_model;
-  });
+  const bool model_up = ModelUp(need.cpu_model);
   std::optional<int> best;
   std::tuple<bool, bool, bool, double> best_cost;
   for (int i = 0; i < size(); ++i) {
     const Worker& w = workers_[static_cast<size_t>(i)];
     if (!w.up || resting(i, now) || w.in_flight >= w.traits.slots) continue;
+    if (w.alone || (need.alone && w.in_flight > 0)) continue;
     // On trial after a rest: one call at a time.
     if (w.failures >= kBreakerFailures && w.in_flight > 0) continue;
     if (need.timed && need.trainer_computes && w.traits.shares_cores) continue;
-    if (model_up && !need.cpu_model.empty() && w.traits.cpu_model != need.cpu_model) continue;
+    if (model_up && w.traits.cpu_model != need.cpu_model) continue;
     if (usable && !usable(i)) continue;
     const std::tuple<bool, bool, bool, double> cost = {
         i == need.avoid, need.timed && w.traits.shares_cores && i != need.prefer,
@@ -55,12 +64,22 @@ std::optional<int> Dispatcher::Pick(const WorkNeed& need, Seconds now,
   return best;
 }
 
-void Dispatcher::Started(int worker) { ++workers_[static_cast<size_t>(worker)].in_flight; }
+void Dispatcher::Started(int worker, bool alone) {
+  Worker& w = workers_[static_cast<size_t>(worker)];
+  ++w.in_flight;
+  w.alone = alone;
+}
 
-void Dispatcher::Ended(int worker, bool ok, Seconds now) {
+void Dispatcher::Cancelled(int worker) {
   Worker& w = workers_[static_cast<size_t>(worker)];
   CHECK(w.in_flight > 0);
   --w.in_flight;
+  w.alone = false;
+}
+
+void Dispatcher::Ended(int worker, bool ok, Seconds now) {
+  Cancelled(worker);
+  Worker& w = workers_[static_cast<size_t>(worker)];
   if (ok) {
     w.failures = 0;
     w.rest = 0;

@@ -38,6 +38,8 @@ struct WorkNeed {
   int prefer = -1;
   // Taken only if no other will do; -1: none.
   int avoid = -1;
+  // Only a worker that does nothing else: whatever goes wrong there is this candidate's doing.
+  bool alone = false;
 };
 
 class Dispatcher {
@@ -55,11 +57,16 @@ class Dispatcher {
   // `usable` (may be empty) filters further, say to workers that know the problem.
   std::optional<int> Pick(const WorkNeed& need, Seconds now,
                           const std::function<bool(int)>& usable) const;
-  void Started(int worker);
+  // `alone`: nothing else is picked for that worker until it ends.
+  void Started(int worker, bool alone = false);
   void Ended(int worker, bool ok, Seconds now);
+  // It ends for reasons that are not the worker's.
+  void Cancelled(int worker);
 
   bool up(int worker) const { return workers_[static_cast<size_t>(worker)].up; }
   bool resting(int worker, Seconds now) const;
+  // Whether it is of that model; any is, while no worker of the model is up.
+  bool HasModel(int worker, const std::string& cpu_model) const;
   int in_flight(int worker) const { return workers_[static_cast<size_t>(worker)].in_flight; }
   const WorkerTraits& traits(int worker) const {
     return workers_[static_cast<size_t>(worker)].traits;
@@ -74,10 +81,13 @@ class Dispatcher {
     bool gone = false;
     WorkerTraits traits;
     int in_flight = 0;
+    bool alone = false;
     int failures = 0;
     Seconds rest_until = 0;
     Seconds rest = 0;
   };
+  bool ModelUp(const std::string& cpu_model) const;
+
   std::vector<Worker> workers_;
 };
 

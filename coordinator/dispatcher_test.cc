@@ -38,6 +38,31 @@ TEST(DispatcherTest, DownAndUnusableWorkersGetNothing) {
   EXPECT_TRUE(d.all_gone());
 }
 
+TEST(DispatcherTest, WhatMustBeAloneIsAlone) {
+  Dispatcher d = Two();
+  WorkNeed alone;
+  alone.alone = true;
+  d.Started(0);
+  d.Started(1);
+  EXPECT_EQ(d.Pick(alone, 0, nullptr), std::nullopt) << "nobody is idle";
+  d.Cancelled(1);
+  EXPECT_EQ(d.Pick(alone, 0, nullptr), 1);
+  d.Started(1, /*alone=*/true);
+  d.Started(0);
+  EXPECT_EQ(d.Pick({}, 0, nullptr), std::nullopt) << "a slot is free, but not for company";
+  d.Ended(1, true, 0);
+  EXPECT_EQ(d.Pick({}, 0, nullptr), 1);
+}
+
+TEST(DispatcherTest, WhatIsCancelledSaysNothingAboutTheWorker) {
+  Dispatcher d = Two();
+  for (int i = 0; i < 2 * Dispatcher::kBreakerFailures; ++i) {
+    d.Started(0);
+    d.Cancelled(0);
+  }
+  EXPECT_FALSE(d.resting(0, 0));
+}
+
 TEST(DispatcherTest, NoTimingBesideAComputingTrainer) {
   Dispatcher d = Two({.slots = 1, .cpu_model = "A", .host_id = "", .shares_cores = true},
                      {.slots = 1, .cpu_model = "B", .host_id = "", .shares_cores = true});

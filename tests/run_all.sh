@@ -4,8 +4,8 @@
 #   tests/run_all.sh          all suites; unit tests under the sanitizers as well; a minute of
 #                             libFuzzer; formatting
 #   tests/run_all.sh --full   also clang-tidy over every source, and what hostile code tries ten times
-#                             over, with an honest candidate between any two attacks, and 10,000
-#                             candidates in a row
+#                             over, with an honest candidate between any two attacks; 10,000
+#                             candidates in a row; 10,000 simulated campaigns
 #
 # Prints the seconds of every suite and ends with the line "N passed, N failed"; the exit code is 0
 # only if nothing failed. Logs and reports go to build/test-logs/. Needs no terminal and no input,
@@ -112,6 +112,7 @@ main() {
       check clang-tidy check_tidy
       check hostile-ten-times env WHETSTONE_ABUSE_FULL=1 ctest --test-dir build/dev \
         -R '^(abuse|sandbox)_test$' --repeat until-fail:10 --output-on-failure
+      check simulation-10000 env WHETSTONE_SIM_SEEDS=10000 build/dev/bin/campaign_core_test
       check soak-10000 env WHETSTONE_SOAK=10000 ctest --test-dir build/dev -R '^soak_test$' -V
     fi
   fi
