@@ -11,6 +11,10 @@ std::string HostId();
 std::string Hostname();
 // "AMD EPYC 9575F", from /proc/cpuinfo; "unknown" where that says nothing.
 std::string CpuModel();
+// "0x1000065", likewise; empty where it says nothing.
+std::string Microcode();
+// "6.1.0-18-amd64", as uname -r.
+std::string KernelRelease();
 
 }  // namespace whetstone
 

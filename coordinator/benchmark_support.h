@@ -1,5 +1,6 @@
-// The text of benchmark_support.h.in: the part of a stand-alone benchmark (standalone_benchmark.h)
-// that is the same for every problem.
+// The texts of benchmark_support.h.in (buffers, inputs, comparison) and benchmark_timing.h.in
+// (timing and judgement): the parts of a stand-alone benchmark (standalone_benchmark.h) that are
+// the same for every problem.
 #ifndef WHETSTONE_COORDINATOR_BENCHMARK_SUPPORT_H_
 #define WHETSTONE_COORDINATOR_BENCHMARK_SUPPORT_H_
 
@@ -8,6 +9,7 @@
 namespace whetstone {
 
 absl::string_view BenchmarkSupportText();
+absl::string_view BenchmarkTimingText();
 
 }  // namespace whetstone
 

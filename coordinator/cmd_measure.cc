@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "common/file.h"
 #include "common/status_macros.h"
+#include "coordinator/best.h"
 #include "coordinator/campaign_parser.h"
 #include "coordinator/commands.h"
 #include "coordinator/console.h"
@@ -24,6 +25,7 @@ namespace {
 struct Options {
   std::string problem;
   std::string candidate;
+  std::string proof;  // empty: none is written
   bool json = false;
 };
 
@@ -74,6 +76,15 @@ absl::StatusOr<nlohmann::ordered_json> Measure(const Options& options, Console* 
   }
   const Reward reward = RewardOf(verdict, defaults.reward(), calibration->expert().speedup(),
                                  calibration->noise_band());
+  if (!options.proof.empty()) {
+    if (verdict.outcome() != v1::CORRECT) {
+      console->Notice("no proof is written: the program is not CORRECT");
+    } else {
+      RETURN_IF_ERROR(
+          WriteProof(options.proof, problem, source, verdict, {{"program", options.candidate}}));
+      console->Line(absl::StrCat("proof: sh ", options.proof, "/run.sh"));
+    }
+  }
   nlohmann::ordered_json json = VerdictJson(verdict);
   json["reward"] =
       reward.dropped ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(reward.value);
@@ -103,6 +114,9 @@ void AddMeasure(CLI::App* app, Chosen* chosen) {
   command->add_option("PROBLEM", options->problem, "Prompt file")->required();
   command->add_option("CANDIDATE", options->candidate, "C++ source that defines the function")
       ->required();
+  command->add_option(
+      "--proof", options->proof,
+      "Write a stand-alone benchmark of the program to this folder, as in RUN/best");
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
   command->callback([=] { chosen->run = [=] { return Run(*options); }; });
 }

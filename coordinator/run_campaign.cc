@@ -42,7 +42,7 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
   ASSIGN_OR_RETURN(const std::unique_ptr<Metrics> metrics, Metrics::Open(paths, *journal));
   // A crash may have come between a leader's fact and its files.
   for (const auto& [id, leader] : before.leaders()) {
-    RETURN_IF_ERROR(PublishBest(paths, FindProblem(plan, id).problem, leader));
+    RETURN_IF_ERROR(PublishBest(paths, plan.campaign, FindProblem(plan, id).problem, leader));
   }
   if (before.done() && before.CheckpointSaved(before.position())) return absl::OkStatus();
   if (before.position() > 0) {
@@ -80,7 +80,7 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
     console->Line(absl::StrFormat("new best for %s: %.2fx (%.2f to %.2f)", leader.problem_id,
                                   leader.verdict.speedup(), leader.verdict.speedup_low(),
                                   leader.verdict.speedup_high()));
-    return PublishBest(paths, FindProblem(plan, leader.problem_id).problem, leader);
+    return PublishBest(paths, plan.campaign, FindProblem(plan, leader.problem_id).problem, leader);
   };
   seams.on_checkpoint = [&](const CheckpointFact& checkpoint) {
     console->Line(absl::StrCat("saved ", checkpoint.path));

@@ -15,8 +15,11 @@ namespace whetstone {
 struct SlotCores {
   int timer = 0;
   std::vector<int> kernel = {0};
-  // False where the host gives one core only: the timer then sleeps, and results are coarser.
+  // False where the host has no core to spare for the timer: it then sleeps on one of the kernel's,
+  // and results are coarser.
   bool apart = false;
+  // The memory node that what they share is bound to; -1: wherever the kernel puts it.
+  int node = -1;
 };
 
 // A problem whose programs are compiled. Immutable once made; borrowed by everything below.

@@ -34,8 +34,8 @@ std::string Doing(const CallBatch* batch) {
 
 std::optional<Failure> Duel::Start(const DuelSpec& spec, std::unique_ptr<Duel>* duel) {
   std::unique_ptr<Duel> self(new Duel(spec));
-  absl::StatusOr<SharedRegion> inputs =
-      SharedRegion::Make("inputs", spec.input_bytes, SharedRegion::Access::kReadOnly);
+  absl::StatusOr<SharedRegion> inputs = SharedRegion::Make(
+      "inputs", spec.input_bytes, SharedRegion::Access::kReadOnly, spec.context.cores.node);
   if (!inputs.ok()) return OurFault(inputs.status());
   self->inputs_ = std::move(*inputs);
   for (const Side side : {Side::kReference, Side::kCandidate})
@@ -68,6 +68,7 @@ std::optional<Failure> Duel::StartOne(Side side) {
   kernel.output_bytes = spec_.output_bytes;
   kernel.address_shift = 4096 * Philox(spec_.seed, {0xADD2, 0, 0, 0}).Below(1 << 16);
   kernel.cores = spec_.context.cores.kernel;
+  kernel.node = spec_.context.cores.node;
   kernel.threads = problem.problem.compile().threads();
   kernel.memory_bytes = problem.problem.limits().memory_mb() << 20;
   kernel.life = std::chrono::milliseconds(

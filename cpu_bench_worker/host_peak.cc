@@ -129,8 +129,9 @@ absl::StatusOr<double> HostPeak::BestNs(const BenchProblem& problem, const SlotC
   ASSIGN_OR_RETURN(const CallShape shape, problem.arguments.At(point));
   CallBatch batch(&problem.arguments, shape, 1, Placement{});
   batch.Fill(1, FillStyle::kPlain);
-  ASSIGN_OR_RETURN(SharedRegion inputs, SharedRegion::Make("inputs", batch.inputs().size(),
-                                                           SharedRegion::Access::kReadOnly));
+  ASSIGN_OR_RETURN(SharedRegion inputs,
+                   SharedRegion::Make("inputs", batch.inputs().size(),
+                                      SharedRegion::Access::kReadOnly, cores.node));
   std::memcpy(inputs.data(), batch.inputs().data(), batch.inputs().size());
   KernelSpec spec;
   spec.kernel_binary = kernel_binary_;

@@ -16,7 +16,7 @@ TEST(HostPeakTest, NoHonestProgramBeatsIt) {
   ASSERT_TRUE(compiler.ok()) << compiler.status();
   auto peak = HostPeak::Create(compiler->get(), WHETSTONE_BIN_DIR "/whet-kernel", dir->path());
   ASSERT_TRUE(peak.ok()) << peak.status();
-  const SlotCores cores = PlanCores(AllowedCores(), 1)->slots[0];
+  const SlotCores cores = PlanCores(*GroupByNode(AllowedCores()), 1)->slots[0];
   const auto flops = (*peak)->FlopsPerNs(cores);
   ASSERT_TRUE(flops.ok()) << flops.status();
   RecordProperty("flops_per_ns", std::to_string(*flops));

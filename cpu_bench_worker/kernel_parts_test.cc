@@ -22,7 +22,7 @@ namespace whetstone {
 namespace {
 
 TEST(SharedRegionTest, ReadOnlyStaysReadOnly) {
-  auto region = SharedRegion::Make("test", 8192, SharedRegion::Access::kReadOnly);
+  auto region = SharedRegion::Make("test", 8192, SharedRegion::Access::kReadOnly, -1);
   ASSERT_TRUE(region.ok()) << region.status();
   region->data()[0] = 7;  // ours is writable
   EXPECT_EQ(mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, region->fd(), 0), MAP_FAILED);
@@ -41,11 +41,11 @@ TEST(SharedRegionTest, ReadOnlyStaysReadOnly) {
 }
 
 TEST(SharedRegionTest, TheSizeIsSealed) {
-  auto region = SharedRegion::Make("test", 4096, SharedRegion::Access::kReadWrite);
+  auto region = SharedRegion::Make("test", 4096, SharedRegion::Access::kReadWrite, -1);
   ASSERT_TRUE(region.ok()) << region.status();
   EXPECT_NE(ftruncate(region->fd(), 0), 0);
   EXPECT_NE(ftruncate(region->fd(), 8192), 0);
-  auto empty = SharedRegion::Make("test", 0, SharedRegion::Access::kReadOnly);
+  auto empty = SharedRegion::Make("test", 0, SharedRegion::Access::kReadOnly, -1);
   ASSERT_TRUE(empty.ok());
   EXPECT_EQ(empty->fd(), -1);
 }

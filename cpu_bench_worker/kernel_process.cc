@@ -52,10 +52,10 @@ absl::StatusOr<std::unique_ptr<KernelProcess>> KernelProcess::Start(const Kernel
   const size_t door_bytes =
       kSlotTableOffset +
       sizeof(uint64_t) * CallBatch::TableWords(spec.slots_per_call, spec.calls_max);
-  ASSIGN_OR_RETURN(self->door_,
-                   SharedRegion::Make("doorbell", door_bytes, SharedRegion::Access::kReadWrite));
+  ASSIGN_OR_RETURN(self->door_, SharedRegion::Make("doorbell", door_bytes,
+                                                   SharedRegion::Access::kReadWrite, spec.node));
   ASSIGN_OR_RETURN(self->outputs_, SharedRegion::Make("outputs", spec.output_bytes,
-                                                      SharedRegion::Access::kReadWrite));
+                                                      SharedRegion::Access::kReadWrite, spec.node));
   self->input_address_ = kInputBase + spec.address_shift;
   self->output_address_ = kOutputBase + spec.address_shift;
   Doorbell* door = new (self->door_.data()) Doorbell{};

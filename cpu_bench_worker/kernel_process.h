@@ -30,6 +30,7 @@ struct KernelSpec {
   size_t output_bytes = 0;
   uint64_t address_shift = 0;  // moves both mappings; a multiple of the page size
   std::vector<int> cores;
+  int node = -1;  // memory node of the regions; -1: any
   int threads = 1;
   int64_t memory_bytes = 0;  // beyond the mapped regions
   std::chrono::milliseconds life{60'000};

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/life_line.h"
 #include "common/server.h"
 #include "common/status_macros.h"
@@ -30,6 +31,9 @@ absl::Status Serve(const ListenOptions& listen, const MeasurerOptions& options) 
   spdlog::info("whet-worker {} on {} ({}, {} cores): {} slots, {}", WHETSTONE_VERSION,
                server->port() == 0 ? listen.address : absl::StrCat("port ", server->port()),
                info.cpu_model(), info.cores(), info.slots(), info.isolation());
+  spdlog::info("{} memory nodes; compilers on cores {} {}", info.numa_nodes(),
+               absl::StrJoin(info.build_cores(), ","),
+               info.build_apart() ? "of their own" : "that slots use too, in turns with timing");
   if (info.slot_cores_size() == 1)
     spdlog::warn("only one core: timer and kernel share it, so speedups are coarse");
   server->ServeUntilSignal(kStopGraceSeconds);

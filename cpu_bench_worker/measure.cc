@@ -77,6 +77,9 @@ class MeasurerImpl final : public Measurer {
   absl::StatusOr<v1::Calibration> Calibrate(PreparedProblem* problem);
   // Runs the stages that are missing; on return the entry's artefact is as far as asked.
   absl::Status Run(const PreparedProblem& problem, const v1::MeasureRequest& request, Entry* entry);
+  // Where and from which inputs the verdict comes.
+  void SetOrigin(const PreparedProblem& problem, const SlotCores& cores, uint64_t seed,
+                 v1::Verdict* verdict) const;
   bool FromCache(const v1::MeasureRequest& request, Artefact* artefact);
   void ToCache(const Artefact& artefact);
   void Forget(const std::string& candidate_id);  // with mutex_ held
@@ -118,8 +121,9 @@ absl::Status MeasurerImpl::Start(const MeasurerOptions& options) {
   if (getrandom(&secret_, sizeof secret_, 0) != sizeof secret_)
     return absl::InternalError("the kernel gave no random bytes (getrandom)");
   ASSIGN_OR_RETURN(isolation_, Sandbox::Probe());
-  ASSIGN_OR_RETURN(CorePlan plan, PlanCores(options.cores.empty() ? AllowedCores() : options.cores,
-                                            options.slots));
+  ASSIGN_OR_RETURN(const std::vector<CoreGroup> nodes,
+                   GroupByNode(options.cores.empty() ? AllowedCores() : options.cores));
+  ASSIGN_OR_RETURN(CorePlan plan, PlanCores(nodes, options.slots));
   const std::vector<int> build = plan.build;
   slots_ = std::make_unique<SlotPool>(std::move(plan));
   ASSIGN_OR_RETURN(compiler_, Compiler::Create(dir_.path(), build));
@@ -269,16 +273,33 @@ absl::Status MeasurerImpl::Run(const PreparedProblem& problem, const v1::Measure
     entry->built = artefact.verdict.outcome() != v1::INFRASTRUCTURE_ERROR;
     if (artefact.final || FromCache(request, &artefact)) return absl::OkStatus();
   }
-  const uint64_t id = std::stoull(Sha256Hex(request.candidate_id()).substr(0, 16), nullptr, 16);
-  const uint64_t seed = request.seed() ^ id ^ secret_;
+  // One way, so that a verdict's seed tells nothing of other candidates'.
+  const std::string mixed =
+      Sha256Hex(absl::StrCat(secret_, "/", request.seed(), "/", request.candidate_id()));
+  const uint64_t seed = std::stoull(mixed.substr(0, 16), nullptr, 16);
   const int threads = std::max(1, problem.bench.problem.compile().threads());
   ASSIGN_OR_RETURN(SlotPool::Lease lease, slots_->Acquire(threads, &entry->cancelled));
+  SetOrigin(problem, lease.cores(), seed, &artefact.verdict);
   if (artefact.verdict.outcome() != v1::CORRECT)
     pipeline_->Check(problem, &lease, seed, &entry->cancelled, &artefact);
   if (!artefact.final && request.time())
     pipeline_->Time(problem, &lease, seed, &entry->cancelled, &artefact);
   if (artefact.final && !artefact.cancelled) ToCache(artefact);
   return absl::OkStatus();
+}
+
+void MeasurerImpl::SetOrigin(const PreparedProblem& problem, const SlotCores& cores, uint64_t seed,
+                             v1::Verdict* verdict) const {
+  verdict->set_input_seed(seed);
+  v1::MeasuredOn* on = verdict->mutable_measured_on();
+  on->set_cpu_model(CpuModel());
+  on->set_microcode(Microcode());
+  on->set_kernel(KernelRelease());
+  on->set_compiler(compiler_->version());
+  on->mutable_flags()->Assign(problem.kit.flags.begin(), problem.kit.flags.end());
+  on->set_timer_core(cores.timer);
+  on->mutable_kernel_cores()->Assign(cores.kernel.begin(), cores.kernel.end());
+  on->set_timer_apart(cores.apart);
 }
 
 bool MeasurerImpl::FromCache(const v1::MeasureRequest& request, Artefact* artefact) {
@@ -357,6 +378,13 @@ v1::WorkerInfo MeasurerImpl::Info() {
       if (core != slot.timer) info.add_slot_cores(core);
   }
   info.set_noise_band(noise_band_);
+  info.set_microcode(Microcode());
+  const CorePlan& plan = slots_->plan();
+  info.mutable_build_cores()->Assign(plan.build.begin(), plan.build.end());
+  info.set_build_apart(plan.build_apart);
+  info.set_numa_nodes(plan.nodes);
+  info.set_threads_max(static_cast<int>(plan.all.size()));
+  info.set_threads_apart_max(static_cast<int>(plan.all.size()) - 1);
   return info;
 }
 

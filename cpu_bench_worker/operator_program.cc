@@ -42,8 +42,9 @@ absl::Status OperatorProgram::Run(const CallBatch& batch) {
     input_bytes_ = std::max(input_bytes_, batch.inputs().size());
     output_bytes_ = std::max(output_bytes_, batch.outputs().size());
     calls_max_ = std::max(calls_max_, batch.calls());
-    ASSIGN_OR_RETURN(inputs_, SharedRegion::Make("operator-inputs", input_bytes_,
-                                                 SharedRegion::Access::kReadOnly));
+    ASSIGN_OR_RETURN(inputs_,
+                     SharedRegion::Make("operator-inputs", input_bytes_,
+                                        SharedRegion::Access::kReadOnly, context_.cores.node));
     KernelSpec spec;
     spec.kernel_binary = context_.kernel_binary;
     spec.object = object_;
@@ -52,6 +53,7 @@ absl::Status OperatorProgram::Run(const CallBatch& batch) {
     spec.inputs = &inputs_;
     spec.output_bytes = output_bytes_;
     spec.cores = context_.cores.kernel;
+    spec.node = context_.cores.node;
     spec.memory_bytes = std::max<int64_t>(context_.problem->problem.limits().memory_mb(), 512)
                         << 20;
     spec.life = kLife;

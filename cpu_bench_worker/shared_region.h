@@ -18,8 +18,9 @@ class SharedRegion {
     kReadOnly,
   };
   // `bytes` of 0 makes an empty region (data null, fd -1). The size is sealed: a child can't shrink
-  // it under our feet. RESOURCE_EXHAUSTED: no memory.
-  static absl::StatusOr<SharedRegion> Make(const char* name, size_t bytes, Access access);
+  // it under our feet. All its pages are there at once, on memory node `node` (-1: wherever the
+  // kernel puts them). RESOURCE_EXHAUSTED: no memory, or none on that node.
+  static absl::StatusOr<SharedRegion> Make(const char* name, size_t bytes, Access access, int node);
 
   SharedRegion() = default;
   SharedRegion(SharedRegion&& other) noexcept { *this = std::move(other); }

@@ -10,18 +10,23 @@
 
 #include "absl/status/statusor.h"
 #include "cpu_bench_worker/bench_context.h"
+#include "cpu_bench_worker/memory_nodes.h"
 
 namespace whetstone {
 
-// How `cores` are divided. `slots` 0: as many pairs of a timer and a kernel core as there are.
+// How a host's cores are divided.
 struct CorePlan {
-  std::vector<SlotCores> slots;
-  std::vector<int> build;    // for compilers and the screener
-  bool build_apart = false;  // `build` shares no core with a slot
+  std::vector<SlotCores> slots;  // each on one memory node
+  std::vector<int> build;        // for compilers and the screener
+  bool build_apart = false;      // `build` shares no core with a slot
+  std::vector<int> all;  // every core, node by node: for problems that no slot is large enough for
+  int nodes = 1;
 };
 
-// RESOURCE_EXHAUSTED: more slots asked for than the cores allow (one core allows one).
-absl::StatusOr<CorePlan> PlanCores(const std::vector<int>& cores, int slots);
+// `slots` 0: as many as the cores allow, less a quarter of a large host's for compilers.
+// RESOURCE_EXHAUSTED: more slots asked for than there are pairs of a timer and a kernel core on one
+// node each (one core alone allows one).
+absl::StatusOr<CorePlan> PlanCores(const std::vector<CoreGroup>& nodes, int slots);
 
 // The cores this process may run on.
 std::vector<int> AllowedCores();
@@ -37,7 +42,8 @@ class SlotPool {
     Lease(Lease&& other) noexcept { *this = std::move(other); }
     Lease& operator=(Lease&& other) noexcept;
     ~Lease();
-    const SlotCores& cores() const { return pool_->plan_.slots[index_]; }
+    // As many kernel cores as asked for.
+    const SlotCores& cores() const { return cores_; }
     // Switches between checking (others may build meanwhile) and timing (nobody builds). Blocks.
     void BeginTiming();
     void EndTiming();
@@ -45,12 +51,15 @@ class SlotPool {
    private:
     friend class SlotPool;
     SlotPool* pool_ = nullptr;
-    size_t index_ = 0;
+    size_t index_ = kWholeHost;
+    SlotCores cores_;
     bool timing_ = false;
   };
 
   // Blocks until a slot of at least `kernel_cores` is free, or `*cancelled` (may be null): then
-  // CANCELLED. RESOURCE_EXHAUSTED: no slot is that large.
+  // CANCELLED. Where no slot is that large, the whole host is lent, once all slots are free: with a
+  // timer core of its own if there is one more core than asked for, else with the timer on one of
+  // the kernel's cores (SlotCores::apart false). RESOURCE_EXHAUSTED: the host has fewer cores.
   absl::StatusOr<Lease> Acquire(int kernel_cores, const std::atomic<bool>* cancelled);
 
   // Held while compiling or screening.
@@ -70,10 +79,14 @@ class SlotPool {
   void Notify();
 
  private:
+  static constexpr size_t kWholeHost = static_cast<size_t>(-1);
+  bool AnyTaken() const;
+
   const CorePlan plan_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<bool> taken_;
+  int whole_host_waiting_ = 0;  // they go first: small problems would never let the host be free
   int timing_ = 0;
   int timing_waiting_ = 0;
   int building_ = 0;

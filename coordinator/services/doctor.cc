@@ -73,8 +73,14 @@ void CheckIsolation(const std::string& name, const v1::WorkerInfo& info,
 
 void CheckCores(const std::string& name, const v1::WorkerInfo& info, bool with_trainer,
                 const FindingSink& found) {
-  const std::string have =
-      absl::StrCat(info.cores(), " cores (", info.cpu_model(), "), ", info.slots(), " slots");
+  const std::string have = absl::StrCat(
+      info.cores(), " cores (", info.cpu_model(), "), ", info.slots(), " slots on ",
+      info.numa_nodes(), info.numa_nodes() == 1 ? " memory node" : " memory nodes", "; ",
+      info.build_apart()
+          ? absl::StrCat("compilers have cores ", absl::StrJoin(info.build_cores(), ","))
+          : "compilers and timing take turns on the same cores",
+      "; up to ", info.threads_max(), " threads a problem, ", info.threads_apart_max(),
+      " with a core left for the timer");
   if (info.slots() < 1) {
     found({Level::kFail, name + ": cores", have + ": nothing can be timed",
            "give the worker at least two cores (taskset, cgroup cpuset)"});

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/file.h"
 #include "tests/system/sshd_fixture.h"
 #include "tests/system/whet_fixture.h"
@@ -40,6 +41,29 @@ TEST_F(CampaignTest, LocalCampaignReachesItsEnd) {
   const WhetResult best = Whet({"best", RunDirectory(), "--json"});
   EXPECT_EQ(best.exit_code, 0) << best.err;
   EXPECT_THAT(best.out, HasSubstr("multiply"));
+
+  // Its proof stands without Whetstone; another program in its place is found out, by its speed
+  // too.
+  const auto verify = [&] {
+    return Whet({"best", "--verify", RunDirectory(), "multiply", "--tolerance", "0.6", "--json"});
+  };
+  const WhetResult proved = verify();
+  EXPECT_EQ(proved.exit_code, 0) << proved.out << proved.err;
+  ASSERT_TRUE(proved.json().is_object()) << proved.out;
+  const nlohmann::json proof = proved.json()["best"][0]["verification"];
+  EXPECT_EQ(proof["confirmed"], true) << proof;
+  EXPECT_GT(proof["speedup"].get<double>(), 1.5) << proof;
+  const std::string folder = RunDirectory() + "/best/multiply";
+  std::string slower = *ReadFile(folder + "/reference.cc");
+  absl::StrReplaceAll({{"namespace reference", "namespace candidate"}}, &slower);
+  ASSERT_TRUE(WriteFileAtomically(folder + "/candidate.cc", slower).ok());
+  const WhetResult tampered = verify();
+  EXPECT_EQ(tampered.exit_code, 2) << tampered.out << tampered.err;
+  const nlohmann::json doubt = tampered.json()["best"][0]["verification"];
+  EXPECT_EQ(doubt["confirmed"], false) << doubt;
+  EXPECT_LT(doubt["speedup"].get<double>(), 1.5) << doubt;
+  EXPECT_THAT(doubt["reason"].get<std::string>(), HasSubstr("not the program that was measured"));
+  EXPECT_THAT(Whet({"best", RunDirectory(), "other"}).err, HasSubstr("there are: multiply"));
 
   // A run directory is never overwritten, and a finished run has nothing left to do.
   const WhetResult again = Whet({"run", Path("campaign.yaml"), "--run-dir", RunDirectory()});
