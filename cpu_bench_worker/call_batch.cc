@@ -94,8 +94,15 @@ CallBatch::CallBatch(const Arguments* arguments, const CallShape& shape, int cal
       end = at + slot.bytes + kGuardBytes;
     }
   }
-  inputs_.assign(RoundUp(used[0], kLineBytes), '\0');
+  input_bytes_ = RoundUp(used[0], kLineBytes);
+  in_place_ = role == CallRole::kKernel && input_bytes_ > kInPlaceBytesMin;
+  if (!in_place_) inputs_.assign(input_bytes_, '\0');
   outputs_.assign(RoundUp(used[1], kLineBytes), static_cast<char>(kGuardByte));
+}
+
+void CallBatch::PlaceInputs(char* at, size_t offset) {
+  placed_ = at;
+  input_offset_ = offset;
 }
 
 void CallBatch::Fill(uint64_t key, FillStyle style) {
@@ -104,7 +111,7 @@ void CallBatch::Fill(uint64_t key, FillStyle style) {
     for (size_t s = 0; s < slots_.size(); ++s) {
       const CallSlot& slot = slots_[s];
       const uint64_t own_key = keys.Next64();
-      char* data = slot.place == SlotPlace::kOutput ? outputs_.data() : inputs_.data();
+      char* data = slot.place == SlotPlace::kOutput ? outputs_.data() : inputs();
       data += offset(call, s);
       if (slot.arg == kReturnSlot) {
         std::memset(data, PoisonByte(arguments_->return_type(), own_key), slot.bytes);

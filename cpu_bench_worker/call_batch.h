@@ -7,7 +7,8 @@
 //
 // Both regions are kept as private images of exactly the bytes that go into shared memory, so that
 // writing them before a call is one copy each, and a child's answer is compared with the image.
-// Not thread-safe.
+// Inputs above kInPlaceBytesMin have no image: PlaceInputs gives them a place in the shared region,
+// which Fill writes. Not thread-safe.
 #ifndef WHETSTONE_CPU_BENCH_WORKER_CALL_BATCH_H_
 #define WHETSTONE_CPU_BENCH_WORKER_CALL_BATCH_H_
 
@@ -55,11 +56,22 @@ std::vector<CallSlot> SlotsOf(const Arguments& arguments, const CallShape& shape
 inline constexpr size_t kGuardBytes = 64;
 inline constexpr uint8_t kGuardByte = 0xC5;
 
+// Inputs of a kernel's batch larger than this are written where the children read them and never
+// copied: an image and two copies a round would cost more than the round.
+inline constexpr size_t kInPlaceBytesMin = size_t{32} << 20;
+
 class CallBatch {
  public:
   // `arguments` is borrowed and must outlive the batch.
   CallBatch(const Arguments* arguments, const CallShape& shape, int calls, Placement placement,
             CallRole role = CallRole::kKernel);
+
+  // Large inputs only: from now on they are the input_bytes() at `at` (zeroed, 64-byte aligned),
+  // which lie at `offset` in the region. Borrowed while the batch is used.
+  void PlaceInputs(char* at, size_t offset);
+  bool in_place() const { return in_place_; }
+  size_t input_bytes() const { return input_bytes_; }
+  size_t input_offset() const { return input_offset_; }
 
   // Fills every input that has a `fill`, draws the scalars and poisons the outputs; kKernel only.
   void Fill(uint64_t key, FillStyle style);
@@ -72,9 +84,10 @@ class CallBatch {
   uint64_t& scalar(int call, size_t slot) { return scalars_[Index(call, slot)]; }
   uint64_t scalar(int call, size_t slot) const { return scalars_[Index(call, slot)]; }
 
-  // The images. `outputs` is what the region holds before the call.
-  std::string& inputs() { return inputs_; }
-  const std::string& inputs() const { return inputs_; }
+  // The images. `outputs` is what the region holds before the call. `inputs` of a batch that is in
+  // place: the region itself, once placed.
+  char* inputs() { return in_place_ ? placed_ : inputs_.data(); }
+  const char* inputs() const { return in_place_ ? placed_ : inputs_.data(); }
   std::string& outputs() { return outputs_; }
   const std::string& outputs() const { return outputs_; }
 
@@ -96,6 +109,10 @@ class CallBatch {
   std::vector<CallSlot> slots_;
   std::vector<size_t> offsets_;
   std::vector<uint64_t> scalars_;
+  size_t input_bytes_ = 0;
+  bool in_place_ = false;
+  char* placed_ = nullptr;
+  size_t input_offset_ = 0;
   std::string inputs_;
   std::string outputs_;
 };

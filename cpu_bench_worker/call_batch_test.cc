@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "cpu_bench_worker/test_problems.h"
@@ -20,6 +21,9 @@ class CallBatchTest : public ::testing::Test {
     ASSERT_TRUE(shape.ok()) << shape.status();
     shape_ = *shape;
   }
+  static std::string inputs(const CallBatch& batch) {
+    return std::string(batch.inputs(), batch.input_bytes());
+  }
   Arguments arguments_;
   CallShape shape_;
 };
@@ -33,12 +37,11 @@ TEST_F(CallBatchTest, ArraysAreApartAlignedAndInside) {
       for (const size_t s : {0u, 1u, 2u}) {
         const size_t offset = batch.offset(call, s);
         EXPECT_EQ(offset % 64, unaligned ? 4u : 0u);
-        EXPECT_LE(offset + 36 + kGuardBytes,
-                  s == 2 ? batch.outputs().size() : batch.inputs().size());
+        EXPECT_LE(offset + 36 + kGuardBytes, s == 2 ? batch.outputs().size() : batch.input_bytes());
       }
       EXPECT_GE(batch.offset(call, 1), batch.offset(call, 0) + 36 + kGuardBytes);
     }
-    EXPECT_LE(batch.inputs().size(), InputBytesMax(arguments_, shape_, 5));
+    EXPECT_LE(batch.input_bytes(), InputBytesMax(arguments_, shape_, 5));
     EXPECT_LE(batch.outputs().size(), OutputBytesMax(arguments_, shape_, 5));
   }
 }
@@ -48,14 +51,36 @@ TEST_F(CallBatchTest, FillIsRepeatableAndCallsDiffer) {
   CallBatch a(&arguments_, shape_, 2, {}), b(&arguments_, shape_, 2, {});
   a.Fill(1, FillStyle::kPlain);
   b.Fill(1, FillStyle::kPlain);
-  EXPECT_EQ(a.inputs(), b.inputs());
-  EXPECT_NE(std::memcmp(a.inputs().data() + a.offset(0, 0), a.inputs().data() + a.offset(1, 0), 36),
-            0);
+  EXPECT_EQ(inputs(a), inputs(b));
+  EXPECT_NE(std::memcmp(a.inputs() + a.offset(0, 0), a.inputs() + a.offset(1, 0), 36), 0);
   b.Fill(2, FillStyle::kPlain);
-  EXPECT_NE(a.inputs(), b.inputs());
+  EXPECT_NE(inputs(a), inputs(b));
   EXPECT_EQ(a.scalar(1, 3), 3u);
   for (size_t i = 0; i < 36; ++i)
     EXPECT_EQ(static_cast<uint8_t>(a.outputs()[a.offset(1, 2) + i]), 0xFF) << "poison";
+}
+
+TEST_F(CallBatchTest, LargeInputsAreWrittenWhereTheyAreRead) {
+  const v1::Problem problem = MatmulProblem();
+  Use(problem);
+  v1::SizePoint point;
+  (*point.mutable_values())["n"] = 2500;  // two inputs of 25 MB
+  const auto shape = arguments_.At(point);
+  ASSERT_TRUE(shape.ok()) << shape.status();
+  CallBatch batch(&arguments_, *shape, 1, {});
+  ASSERT_TRUE(batch.in_place());
+  EXPECT_EQ(batch.inputs(), nullptr) << "no image is kept";
+  std::vector<char> region(batch.input_bytes() + 128, 7);
+  batch.PlaceInputs(region.data() + 64, 64);
+  batch.Fill(1, FillStyle::kPlain);
+  EXPECT_EQ(batch.inputs(), region.data() + 64);
+  float first = 0;
+  std::memcpy(&first, batch.inputs() + batch.offset(0, 0), sizeof first);
+  EXPECT_NE(first, 0);
+  EXPECT_GE(first, -1);
+  EXPECT_LE(first, 1);
+  EXPECT_EQ(region[63], 7);
+  EXPECT_EQ(region[64 + batch.input_bytes()], 7);
 }
 
 TEST_F(CallBatchTest, TheTableHoldsAddressesAndScalars) {

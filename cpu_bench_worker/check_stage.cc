@@ -31,20 +31,26 @@ std::optional<Failure> CheckCandidate(Trial* trial, const std::vector<CallShape>
       cases.push_back({&sizes[i], false, FillStyle::kPlain, static_cast<int>(i)});
   report->timed.assign(sizes.size(), CallEstimate{});
 
+  // The rounds of an estimate share a batch: it may be large.
   std::vector<CallBatch> batches;
   batches.reserve(cases.size());
-  std::vector<const CallBatch*> borrowed;
-  for (const Case& c : cases) {
-    batches.emplace_back(&problem.arguments, *c.shape, 1,
-                         Placement{.seed = trial->seed(), .unaligned = c.unaligned});
-    borrowed.push_back(&batches.back());
+  std::vector<CallBatch*> batch_of;
+  std::vector<CallBatch*> borrowed;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const Case& c = cases[i];
+    if (i == 0 || c.estimate_of < 0 || c.estimate_of != cases[i - 1].estimate_of) {
+      batches.emplace_back(&problem.arguments, *c.shape, 1,
+                           Placement{.seed = trial->seed(), .unaligned = c.unaligned});
+      borrowed.push_back(&batches.back());
+    }
+    batch_of.push_back(&batches.back());
   }
   if (auto failure = trial->FreshPair(borrowed, /*urgent=*/false)) return failure;
 
   for (size_t i = 0; i < cases.size(); ++i) {
-    if (auto failure = trial->Fill(i, cases[i].style, &batches[i])) return failure;
+    if (auto failure = trial->Fill(i, cases[i].style, batch_of[i])) return failure;
     Round round;
-    if (auto failure = trial->Play(batches[i], {.oracle = true}, &round)) return failure;
+    if (auto failure = trial->Play(*batch_of[i], {.oracle = true}, &round)) return failure;
     ++report->cases;
     if (round.right_calls == 1)
       ++report->cases_right;

@@ -133,9 +133,9 @@ std::optional<Failure> Duel::Take(Side side, const CallBatch& batch, bool empty,
   const Side other = side == Side::kReference ? Side::kCandidate : Side::kReference;
   for (const Side who : {side, other})
     if (auto failure = StillResting(who, batch)) return failure;
-  if (!batch.inputs().empty())
-    std::memcpy(inputs_.data(), batch.inputs().data(), batch.inputs().size());
-  process(side).Load(batch);
+  if (!batch.in_place() && batch.input_bytes() > 0)
+    std::memcpy(inputs_.data(), batch.inputs(), batch.input_bytes());
+  process(side).Load(batch, batch.input_offset());
   for (const Side who : {side, other})
     if (auto failure = StillResting(who, batch)) return failure;
 

@@ -3,7 +3,7 @@
 //
 // A turn, and what each step defeats:
 //   1. neither ran since its own last turn      computing what another turn left in the inputs
-//   2. inputs, outputs and slots written
+//   2. inputs, outputs and slots written (inputs in place: before both turns of a round)
 //   3. neither ran since 1                      computing while inputs are being written
 //   4. bell, clock until the answer
 //   5. the member asleep (charged if late, and  an answer given before the work is done
@@ -35,7 +35,7 @@ enum class Side { kReference = 0, kCandidate = 1 };
 struct DuelSpec {
   BenchContext context;
   std::string candidate_object;
-  size_t input_bytes = 0;  // of the largest batch
+  size_t input_bytes = 0;  // of the whole region
   size_t output_bytes = 0;
   int calls_max = 1;
   uint64_t seed = 0;    // address space placement
@@ -53,6 +53,9 @@ class Duel {
   // Starts both processes and waits until they are loaded. A Failure of the candidate is its own;
   // everything else is INFRASTRUCTURE_ERROR.
   static std::optional<Failure> Start(const DuelSpec& spec, std::unique_ptr<Duel>* duel);
+
+  // For CallBatch::PlaceInputs; may be written while both sleep, which the next turn verifies.
+  char* inputs() const { return inputs_.data(); }
 
   // One turn of `side` on all calls of `batch`, or, with `empty`, a bell without calls (the harness
   // floor: waking, answering). `outputs` (may be null) gets the output region afterwards.

@@ -128,11 +128,12 @@ absl::StatusOr<double> HostPeak::BestNs(const BenchProblem& problem, const SlotC
   (*point.mutable_values())["reps"] = reps;
   ASSIGN_OR_RETURN(const CallShape shape, problem.arguments.At(point));
   CallBatch batch(&problem.arguments, shape, 1, Placement{});
-  batch.Fill(1, FillStyle::kPlain);
   ASSIGN_OR_RETURN(SharedRegion inputs,
-                   SharedRegion::Make("inputs", batch.inputs().size(),
+                   SharedRegion::Make("inputs", batch.input_bytes(),
                                       SharedRegion::Access::kReadOnly, cores.node));
-  std::memcpy(inputs.data(), batch.inputs().data(), batch.inputs().size());
+  if (batch.in_place()) batch.PlaceInputs(inputs.data(), 0);
+  batch.Fill(1, FillStyle::kPlain);
+  if (!batch.in_place()) std::memcpy(inputs.data(), batch.inputs(), batch.input_bytes());
   KernelSpec spec;
   spec.kernel_binary = kernel_binary_;
   spec.object = problem.reference_object;
@@ -146,7 +147,7 @@ absl::StatusOr<double> HostPeak::BestNs(const BenchProblem& problem, const SlotC
   if (process->AwaitReady(std::chrono::seconds(10)) != Answer::kAnswered)
     return absl::InternalError("the host peak kernel could not be loaded");
   process->Hurry();
-  process->Load(batch);
+  process->Load(batch, /*input_offset=*/0);
   double best = 0;
   for (int i = 0; i < kTries; ++i) {
     double elapsed = 0;

@@ -1,8 +1,10 @@
 // The small parts around a kernel process: shared memory, what /proc says, messages.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/mempolicy.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,6 +50,25 @@ TEST(SharedRegionTest, TheSizeIsSealed) {
   auto empty = SharedRegion::Make("test", 0, SharedRegion::Access::kReadOnly, -1);
   ASSERT_TRUE(empty.ok());
   EXPECT_EQ(empty->fd(), -1);
+}
+
+TEST(SharedRegionTest, IsBoundToItsNodeForEveryMapping) {
+  const auto region = SharedRegion::Make("test", 8192, SharedRegion::Access::kReadWrite, 0);
+  ASSERT_TRUE(region.ok()) << region.status();
+  void* childs = mmap(nullptr, 8192, PROT_READ, MAP_SHARED, region->fd(), 0);
+  ASSERT_NE(childs, MAP_FAILED);
+  for (const void* mapping :
+       {static_cast<const void*>(region->data()), static_cast<const void*>(childs)}) {
+    int policy = -1;
+    unsigned long nodes[16] = {};
+    ASSERT_EQ(syscall(SYS_get_mempolicy, &policy, nodes, 8 * sizeof nodes, mapping, MPOL_F_ADDR),
+              0);
+    EXPECT_EQ(policy, MPOL_BIND);
+    EXPECT_EQ(nodes[0], 1u);
+  }
+  munmap(childs, 8192);
+  const auto nowhere = SharedRegion::Make("test", 8192, SharedRegion::Access::kReadWrite, 1000);
+  EXPECT_EQ(nowhere.status().code(), absl::StatusCode::kResourceExhausted) << nowhere.status();
 }
 
 TEST(SleepWatchTest, SeesSleepAndWork) {

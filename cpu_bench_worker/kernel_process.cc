@@ -102,8 +102,8 @@ void KernelProcess::Hurry() {
   sched_setscheduler(process_->pid(), SCHED_RR, &lowest);
 }
 
-void KernelProcess::Load(const CallBatch& batch) {
-  batch.WriteTable(input_address_, output_address_,
+void KernelProcess::Load(const CallBatch& batch, size_t input_offset) {
+  batch.WriteTable(input_address_ + input_offset, output_address_,
                    reinterpret_cast<uint64_t*>(door_.data() + kSlotTableOffset));
   if (!batch.outputs().empty())
     std::memcpy(outputs_.data(), batch.outputs().data(), batch.outputs().size());

@@ -51,8 +51,9 @@ class KernelProcess {
   // Root only; without the right it changes nothing.
   void Hurry();
 
-  // Writes the slot table, and the batch's output image into the output region.
-  void Load(const CallBatch& batch);
+  // Writes the slot table, for inputs that begin at `input_offset` of the region, and the batch's
+  // output image into the output region.
+  void Load(const CallBatch& batch, size_t input_offset);
   // Rings for the first `calls` rows; *elapsed_ns is from just before the bell to the answer.
   Answer Ring(int calls, std::chrono::nanoseconds deadline, double* elapsed_ns);
 

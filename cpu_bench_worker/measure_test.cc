@@ -305,6 +305,80 @@ TEST_F(MeasureTest, GeneratorAndCheckerProblemsWork) {
   EXPECT_EQ(calibration->expert().outcome(), v1::CORRECT);
 }
 
+// Every value goes through 64 rounds of a hash: much work for one core, easily shared.
+v1::Problem HashesProblem(int threads) {
+  v1::Problem problem = TransposeProblem();  // for its rules and limits
+  problem.set_id("hashes");
+  problem.set_signature("void hashes(const unsigned* in, unsigned* out, int n)");
+  problem.clear_args();
+  for (const char* name : {"in", "out"}) {
+    v1::Argument* arg = problem.add_args();
+    arg->set_name(name);
+    arg->mutable_array()->set_type(v1::U32);
+    arg->mutable_array()->add_shape("n");
+    arg->mutable_array()->set_direction(*name == 'i' ? v1::Array::IN : v1::Array::OUT);
+  }
+  v1::Fill* fill = problem.mutable_args(0)->mutable_array()->mutable_fill();
+  fill->set_kind(v1::Fill::UNIFORM);
+  fill->add_parameters(0);
+  fill->add_parameters(4294967295.0);
+  problem.add_args()->set_name("n");
+  problem.mutable_args(2)->set_size("n");
+  problem.mutable_sizes()->Clear();
+  for (const int n : {1, 5, 1001}) {
+    (*problem.mutable_sizes()->add_check()->mutable_values())["n"] = n;
+  }
+  (*problem.mutable_sizes()->add_timed()->mutable_values())["n"] = 20000;
+  (*problem.mutable_sizes()->add_hidden()->mutable_values())["n"] = 15000;
+  problem.clear_cost();
+  problem.mutable_compile()->add_headers("thread");
+  problem.mutable_compile()->add_allow("threads");
+  problem.mutable_compile()->set_threads(threads);
+  const std::string part =
+      "static void part(const unsigned* in, unsigned* out, int n) {\n"
+      "  for (int i = 0; i < n; ++i) {\n    unsigned v = in[i];\n"
+      "    for (int r = 0; r < 64; ++r) { v ^= v >> 15; v *= 0x2c1b3c6du; v ^= v << 7; }\n"
+      "    out[i] = v;\n  }\n}\n"
+      "void hashes(const unsigned* in, unsigned* out, int n) {\n";
+  problem.set_reference(absl::StrCat(part, "  part(in, out, n);\n}\n"));
+  problem.set_expert(
+      absl::StrCat("#include <thread>\n", part,
+                   "  int half = n / 2;\n  std::thread other(part, in, out, half);\n"
+                   "  part(in + half, out + half, n - half);\n  other.join();\n}\n"));
+  return problem;
+}
+
+// With three cores the timer has one of its own; with two it sleeps on one of the kernel's; with
+// one the problem is refused.
+TEST_F(MeasureTest, TwoThreadsAreMeasuredOnTwoCores) {
+  const v1::WorkerInfo info = measurer_->Info();
+  EXPECT_EQ(info.threads_apart_max(), info.threads_max() - 1);
+  const v1::Problem problem = HashesProblem(2);
+  const auto calibration = measurer_->PutProblem(problem, nullptr);
+  if (info.threads_max() < 2) {
+    EXPECT_EQ(calibration.status().code(), absl::StatusCode::kResourceExhausted);
+    return;
+  }
+  ASSERT_TRUE(calibration.ok()) << calibration.status();
+  const v1::Verdict& expert = calibration->expert();
+  EXPECT_EQ(expert.outcome(), v1::CORRECT) << expert.detail();
+  EXPECT_GT(expert.speedup(), 1.3);
+  EXPECT_LT(expert.speedup(), 2.3) << "two cores can't do more";
+  v1::MeasureRequest request = Request("threads", problem.reference(), true);
+  request.set_problem_hash(ProblemHash(problem));
+  const auto verdict = measurer_->Measure(request);
+  ASSERT_TRUE(verdict.ok()) << verdict.status();
+  EXPECT_NEAR(verdict->speedup(), 1, 0.15) << verdict->detail();
+  EXPECT_EQ(verdict->measured_on().kernel_cores_size(), 2);
+  EXPECT_EQ(verdict->measured_on().timer_apart(), info.threads_apart_max() >= 2);
+  EXPECT_NE(verdict->input_seed(), 0u);
+
+  const auto refused = measurer_->PutProblem(HashesProblem(info.threads_max() + 1), nullptr);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(absl::StrContains(refused.status().message(), "measure on a host of at least"))
+      << refused.status();
+}
+
 TEST_F(MeasureTest, InfoTellsTheHost) {
   const v1::WorkerInfo info = measurer_->Info();
   EXPECT_NE(info.host_id(), "");

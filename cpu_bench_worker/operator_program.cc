@@ -36,10 +36,10 @@ absl::StatusOr<std::unique_ptr<OperatorProgram>> OperatorProgram::Start(const Be
 }
 
 absl::Status OperatorProgram::Run(const CallBatch& batch) {
-  if (process_ == nullptr || batch.inputs().size() > input_bytes_ ||
+  if (process_ == nullptr || batch.input_bytes() > input_bytes_ ||
       batch.outputs().size() > output_bytes_ || batch.calls() > calls_max_) {
     process_.reset();
-    input_bytes_ = std::max(input_bytes_, batch.inputs().size());
+    input_bytes_ = std::max(input_bytes_, batch.input_bytes());
     output_bytes_ = std::max(output_bytes_, batch.outputs().size());
     calls_max_ = std::max(calls_max_, batch.calls());
     ASSIGN_OR_RETURN(inputs_,
@@ -63,9 +63,8 @@ absl::Status OperatorProgram::Run(const CallBatch& batch) {
       return absl::InternalError(absl::StrCat("the problem's ", name_, " could not be loaded"));
     process_->Hurry();  // trusted, short, and waited for
   }
-  if (!batch.inputs().empty())
-    std::memcpy(inputs_.data(), batch.inputs().data(), batch.inputs().size());
-  process_->Load(batch);
+  if (batch.input_bytes() > 0) std::memcpy(inputs_.data(), batch.inputs(), batch.input_bytes());
+  process_->Load(batch, /*input_offset=*/0);
   const std::chrono::duration<double> deadline(5 + 10 * context_.problem->problem.limits().run_s() *
                                                        batch.calls());
   double elapsed_ns = 0;
@@ -93,7 +92,7 @@ absl::Status OperatorProgram::Generate(uint64_t key, CallBatch* batch) {
   Philox seeds(key, {0x6E4, 0, 0, 0});
   const auto image = [&](int call, size_t s) {
     const bool output = batch->slots()[s].place == SlotPlace::kOutput;
-    return (output ? batch->outputs() : batch->inputs()).data() + batch->offset(call, s);
+    return (output ? batch->outputs().data() : batch->inputs()) + batch->offset(call, s);
   };
   for (int call = 0; call < mine.calls(); ++call) {
     for (size_t s = 0; s < mine.slots().size(); ++s) {
@@ -137,7 +136,7 @@ absl::StatusOr<std::vector<bool>> OperatorProgram::Check(const CallBatch& batch,
       const size_t theirs = SlotOf(batch.slots(), slot.arg, false);
       const CallSlot& their_slot = batch.slots()[theirs];
       const char* source = their_slot.place == SlotPlace::kInput
-                               ? batch.inputs().data()
+                               ? batch.inputs()
                                : (slot.before ? batch.outputs().data() : got.data());
       source += batch.offset(call, theirs);
       if (slot.arg == kReturnSlot) {
@@ -145,7 +144,7 @@ absl::StatusOr<std::vector<bool>> OperatorProgram::Check(const CallBatch& batch,
       } else if (slot.place == SlotPlace::kScalar) {
         mine.scalar(call, s) = batch.scalar(call, theirs);
       } else {
-        std::memcpy(mine.inputs().data() + mine.offset(call, s), source, slot.bytes);
+        std::memcpy(mine.inputs() + mine.offset(call, s), source, slot.bytes);
       }
     }
   }

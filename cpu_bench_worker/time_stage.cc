@@ -60,7 +60,7 @@ class Stage {
     // Fresh placement for every pair; one batch a size, refilled for every round.
     std::vector<CallBatch> batches;
     batches.reserve(sizes_.size());
-    std::vector<const CallBatch*> borrowed;
+    std::vector<CallBatch*> borrowed;
     for (size_t i = 0; i < sizes_.size(); ++i) {
       batches.emplace_back(&trial_->problem().arguments, sizes_[i], data_[i].calls,
                            Placement{.seed = rng_.Next64()});

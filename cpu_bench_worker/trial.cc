@@ -11,7 +11,7 @@ namespace whetstone {
 Trial::Trial(const BenchContext& context, std::string candidate_object, uint64_t seed)
     : context_(context), candidate_object_(std::move(candidate_object)), seed_(seed) {}
 
-std::optional<Failure> Trial::FreshPair(const std::vector<const CallBatch*>& batches, bool urgent) {
+std::optional<Failure> Trial::FreshPair(const std::vector<CallBatch*>& batches, bool urgent) {
   duel_.reset();
   DuelSpec spec;
   spec.context = context_;
@@ -19,11 +19,27 @@ std::optional<Failure> Trial::FreshPair(const std::vector<const CallBatch*>& bat
   spec.urgent = urgent;
   spec.seed = Philox(seed_, {0xFA12, pairs_started_++, 0, 0}).Next64();
   for (const CallBatch* batch : batches) {
-    spec.input_bytes = std::max(spec.input_bytes, batch->inputs().size());
+    if (!batch->in_place()) spec.input_bytes = std::max(spec.input_bytes, batch->input_bytes());
     spec.output_bytes = std::max(spec.output_bytes, batch->outputs().size());
     spec.calls_max = std::max(spec.calls_max, batch->calls());
   }
-  return Duel::Start(spec, &duel_);
+  // Small inputs take turns at the region's start; behind them every large one has a place of its
+  // own.
+  const auto page = [](size_t bytes) { return (bytes + 4095) / 4096 * 4096; };
+  std::vector<size_t> offsets;
+  for (const CallBatch* batch : batches) {
+    if (!batch->in_place()) continue;
+    offsets.push_back(page(spec.input_bytes));
+    spec.input_bytes = offsets.back() + batch->input_bytes();
+  }
+  if (auto failure = Duel::Start(spec, &duel_)) return failure;
+  auto offset = offsets.begin();
+  for (CallBatch* batch : batches) {
+    if (!batch->in_place()) continue;
+    batch->PlaceInputs(duel_->inputs() + *offset, *offset);
+    ++offset;
+  }
+  return std::nullopt;
 }
 
 absl::StatusOr<OperatorProgram*> Trial::Program(const std::string& name,

@@ -43,9 +43,9 @@ class Trial {
  public:
   Trial(const BenchContext& context, std::string candidate_object, uint64_t seed);
 
-  // Ends the old pair and starts a new one whose regions hold any of `batches`; `urgent` when its
-  // time will count.
-  std::optional<Failure> FreshPair(const std::vector<const CallBatch*>& batches, bool urgent);
+  // Ends the old pair and starts a new one whose regions hold any of `batches`, and gives large
+  // inputs among them their place there; `urgent` when its time will count.
+  std::optional<Failure> FreshPair(const std::vector<CallBatch*>& batches, bool urgent);
   // Fresh inputs from (the trial's seed, key), by fills and generator.
   std::optional<Failure> Fill(uint64_t key, FillStyle style, CallBatch* batch);
   // Both members compute `batch`.
