@@ -13,6 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from table import table_text
+
 PEERS = Path(__file__).resolve().parent / "peers"
 PARTS = ["step", "step-0.5b", "decode", "decode-0.5b", "warmup"]
 RUN_LIMIT_S = 1800
@@ -38,11 +40,7 @@ class Table:
 
     def __str__(self):
         head = ("work", "Whetstone", "beside", "ratio", "bar", "")
-        rows = [head, *self.rows]
-        widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
-        line = lambda row: "| " + " | ".join(c.ljust(w) for c, w in zip(row, widths)) + " |"
-        rule = "|" + "|".join("-" * (w + 2) for w in widths) + "|"
-        return "\n".join([line(head), rule, *map(line, self.rows)])
+        return table_text([head, *self.rows])
 
 
 def compare_step(a, table, name, model, prompts, speed_bar, memory_bar, share_bar,

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from table import table_text
+
 REPETITIONS = 5
 
 
@@ -58,11 +60,7 @@ def main():
         table[-1] = (table[-1][0], f"{ratio:.4f}", "1 ± 0.01", table[-1][3])
     add("screen of a 60-line candidate, p50", screen["Screen/correct"]["p50_ms"], "ms", 40)
     add("screen of one that does not parse, p50", screen["Screen/does_not_parse"]["p50_ms"], "ms")
-    widths = [max(len(row[i]) for row in table) for i in range(4)]
-    for i, row in enumerate(table):
-        print("| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |")
-        if i == 0:
-            print("|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    print(table_text(table))
 
 
 main()

@@ -74,7 +74,9 @@ void World::Start() {
   computing_.clear();
   timing_.clear();
   state_ = std::make_unique<CampaignState>(&plan_, options_.workers);
-  for (const Fact& fact : journal_) state_->Restore(fact);
+  Ledger ledger(&plan_);
+  for (const Fact& fact : journal_) ledger.Apply(fact);
+  state_->Restore(std::move(ledger));
   if (Draw() < 0.5) policy_ = {};  // services of its own die with it, remote ones live on
   if (trainer_up_) After(0.1 * Draw(), event::ServiceReady{kTrainer});
   for (int w = 0; w < options_.workers; ++w) {
@@ -88,16 +90,25 @@ std::string World::Live() {
   while (!done_ && broken_.empty()) {
     if (queue_.empty()) return "nothing happens any more";
     std::pop_heap(queue_.begin(), queue_.end(), std::greater<>());
-    const Later next = std::move(queue_.back());
+    std::vector<Event> events = {std::move(queue_.back().event)};
+    now_ = queue_.back().at;
     queue_.pop_back();
-    now_ = next.at;
+    // What comes while the shell writes to its journal is seen together.
+    const Seconds busy_until = now_ + (Draw() < 0.3 ? Draw() : 0);
+    while (!queue_.empty() && queue_.front().at <= busy_until) {
+      std::pop_heap(queue_.begin(), queue_.end(), std::greater<>());
+      events.push_back(std::move(queue_.back().event));
+      now_ = queue_.back().at;
+      queue_.pop_back();
+    }
     if (lived() > kPatience) return "the campaign hangs: " + state_->StatusLine(now_);
-    if (std::holds_alternative<event::Tick>(next.event)) {
+    for (const Event& event : events) {
+      if (!std::holds_alternative<event::Tick>(event)) continue;
       After(1, event::Tick{});
       if (Fault(0.01)) LoseTrainer();
       if (Fault(0.02)) LoseWorker(static_cast<int>(random_() % workers_.size()));
     }
-    Step(next.event);
+    Step(events);
     if (!broken_.empty()) break;
     if (crash_ || Fault(0.004)) {
       crash_ = false;
@@ -120,22 +131,24 @@ std::string World::Live() {
   return "";
 }
 
-void World::Step(const Event& event) {
+void World::Step(const std::vector<Event>& events) {
   // What ends a call also ends its place in the books below, before the core can react.
   const auto over = [&](uint64_t call) {
     computing_.erase(call);
     timing_.erase(call);
   };
-  if (const auto* e = std::get_if<event::CallFailed>(&event)) over(e->call);
-  if (const auto* e = std::get_if<event::PolicyLoaded>(&event)) over(e->call);
-  if (const auto* e = std::get_if<event::GenerateEnded>(&event)) over(e->call);
-  if (const auto* e = std::get_if<event::UpdateDone>(&event)) over(e->call);
-  if (const auto* e = std::get_if<event::CheckpointSaved>(&event)) over(e->call);
-  if (const auto* e = std::get_if<event::CheckpointsRemoved>(&event)) over(e->call);
-  if (const auto* e = std::get_if<event::VerdictArrived>(&event)) over(e->call);
-  if (const auto* e = std::get_if<event::ProblemKnown>(&event)) over(e->call);
-  const std::vector<Action> actions = state_->Handle(event, now_);
-  // The shell journals the facts of one event together, then acts; a crash falls between.
+  for (const Event& event : events) {
+    if (const auto* e = std::get_if<event::CallFailed>(&event)) over(e->call);
+    if (const auto* e = std::get_if<event::PolicyLoaded>(&event)) over(e->call);
+    if (const auto* e = std::get_if<event::GenerateEnded>(&event)) over(e->call);
+    if (const auto* e = std::get_if<event::UpdateDone>(&event)) over(e->call);
+    if (const auto* e = std::get_if<event::CheckpointSaved>(&event)) over(e->call);
+    if (const auto* e = std::get_if<event::CheckpointsRemoved>(&event)) over(e->call);
+    if (const auto* e = std::get_if<event::VerdictArrived>(&event)) over(e->call);
+    if (const auto* e = std::get_if<event::ProblemKnown>(&event)) over(e->call);
+  }
+  const std::vector<Action> actions = state_->Handle(events, now_);
+  // The shell journals the facts together, then acts; a crash falls between.
   for (const Action& action : actions) {
     if (const auto* record = std::get_if<action::Record>(&action)) Do(*record);
   }

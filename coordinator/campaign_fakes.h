@@ -77,7 +77,7 @@ class World {
   };
 
   void Start();
-  void Step(const Event& event);
+  void Step(const std::vector<Event>& events);
   void Do(const action::Record& a);
   void Do(const action::Probe& a);
   void Do(const action::LoadPolicy& a);

@@ -40,12 +40,10 @@ void CampaignLoop::Post(Event event) {
   arrived_.notify_one();
 }
 
-Event CampaignLoop::Next() {
+std::vector<Event> CampaignLoop::Next() {
   std::unique_lock<std::mutex> lock(mutex_);
-  if (!arrived_.wait_for(lock, kTick, [this] { return !events_.empty(); })) return event::Tick{};
-  Event event = std::move(events_.front());
-  events_.pop_front();
-  return event;
+  if (!arrived_.wait_for(lock, kTick, [this] { return !events_.empty(); })) return {event::Tick{}};
+  return std::exchange(events_, {});
 }
 
 Seconds CampaignLoop::Now() const {
@@ -55,12 +53,13 @@ Seconds CampaignLoop::Now() const {
 absl::Status CampaignLoop::Run(CampaignState* state) {
   Seconds last_tick = Now();
   while (!state->finished()) {
-    const Event event = Next();
-    RETURN_IF_ERROR(Perform(state->Handle(event, Now())));
+    // All that came meanwhile: one commit of the journal for all of it.
+    const std::vector<Event> events = Next();
+    RETURN_IF_ERROR(Perform(state->Handle(events, Now())));
     // A steady stream of events must not keep deadlines from being looked at.
     if (Now() - last_tick >= 1 && !state->finished()) {
       last_tick = Now();
-      RETURN_IF_ERROR(Perform(state->Handle(event::Tick{}, last_tick)));
+      RETURN_IF_ERROR(Perform(state->Handle({event::Tick{}}, last_tick)));
       if (seams_.on_status) seams_.on_status(state->StatusLine(last_tick));
     }
     Reap();

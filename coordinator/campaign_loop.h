@@ -1,6 +1,6 @@
 // The shell around the pure core: threads, calls, journal. Main loop of a campaign:
 //
-//   wait for an event  →  core: actions  →  journal the facts  →  start calls, tell people
+//   wait for events  →  core: actions  →  journal the facts  →  start calls, tell people
 //
 // Every call runs on a thread of its own (a campaign has a handful in flight) and answers with one
 // event; all state is touched by the thread in Run alone.
@@ -14,7 +14,6 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <list>
 #include <memory>
@@ -69,7 +68,8 @@ class CampaignLoop {
     std::thread thread;
   };
 
-  Event Next();
+  // Waits for one at least; a tick when none comes.
+  std::vector<Event> Next();
   Seconds Now() const;
   absl::Status Perform(const std::vector<Action>& actions);
   // Runs `body` on a thread; what it returns is posted.
@@ -100,7 +100,7 @@ class CampaignLoop {
 
   std::mutex mutex_;
   std::condition_variable arrived_;
-  std::deque<Event> events_;  // protected by mutex_
+  std::vector<Event> events_;  // protected by mutex_
 };
 
 }  // namespace whetstone

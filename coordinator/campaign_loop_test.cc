@@ -103,12 +103,14 @@ TEST_F(CampaignLoopTest, AFullDiskEndsItAndResumeGoesOn) {
   EXPECT_LT(lines_.size(), 7u);
   ASSERT_TRUE(journal_->TEST_LimitPages(1 << 20).ok());
   CampaignState state(&world_.plan(), 1);
+  Ledger ledger(&world_.plan());
   ASSERT_TRUE(journal_
                   ->ForEach([&](const Fact& fact) {
-                    state.Restore(fact);
+                    ledger.Apply(fact);
                     return absl::OkStatus();
                   })
                   .ok());
+  state.Restore(std::move(ledger));
   const absl::Status status = Run(&state);
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_TRUE(state.ledger().done());

@@ -8,13 +8,18 @@
 #include "coordinator/deadlines.h"
 
 namespace whetstone {
+namespace {
+
+constexpr Seconds kLookEvery = 0.2;
+
+}  // namespace
 
 CampaignState::CampaignState(const CampaignPlan* plan, int workers)
     : plan_(plan), ledger_(plan), dispatcher_(workers), workers_(static_cast<size_t>(workers)) {
   CHECK(workers > 0);
 }
 
-std::vector<Action> CampaignState::Handle(const Event& event, Seconds now) {
+std::vector<Action> CampaignState::Handle(const std::vector<Event>& events, Seconds now) {
   actions_.clear();
   if (finished_) return {};
   if (!started_) {
@@ -23,18 +28,26 @@ std::vector<Action> CampaignState::Handle(const Event& event, Seconds now) {
     OpenJobs();
   }
   Spend(now);
-  std::visit([this](const auto& e) { On(e); }, event);
+  for (const Event& event : events) {
+    if (!finished_) std::visit([this](const auto& e) { On(e); }, event);
+  }
   Pump();
   return std::move(actions_);
 }
 
 void CampaignState::Pump() {
   if (finished_) return;
-  CheckDeadlines();
+  // Deadlines are seconds: with thousands of events a second they need no look after each.
+  const bool look = now_ >= next_look_;
+  if (look) {
+    next_look_ = now_ + kLookEvery;
+    CheckDeadlines();
+  }
   if (finished_) return;
   // Workers first: timing that can run now runs before the trainer makes the machine loud again.
   PumpWorkers();
   if (finished_) return;
+  if (look) HedgeStragglers();
   PumpTrainer();
   WatchWorkers();
 }
@@ -62,8 +75,7 @@ void CampaignState::Finish(absl::Status status) {
 void CampaignState::Spend(Seconds now) {
   const Seconds spent = std::max(now - now_, 0.0);
   now_ = std::max(now, now_);
-  const bool measuring =
-      std::any_of(jobs_.begin(), jobs_.end(), [](const Job& job) { return !job.running.empty(); });
+  const bool measuring = dispatcher_.in_flight() > 0;
   if (measuring) times_.measure += spent;
   switch (trainer_.op) {
     case TrainerOp::kGenerate:
@@ -181,16 +193,9 @@ void CampaignState::On(const event::Stop&) {
   if (position > saved) {
     absl::StrAppend(&text, "; resuming repeats ", position - saved, " update(s) from the journal");
   }
-  int rollouts = 0, verdicts = 0;
-  for (const GroupRecord& group : ledger_.groups()) {
-    for (const CandidateRecord& record : group.samples) {
-      rollouts += record.completion ? 1 : 0;
-      verdicts += record.verdict ? 1 : 0;
-    }
-  }
-  if (rollouts > 0) {
-    absl::StrAppend(&text, "; of step ", ledger_.step(), " it keeps ", rollouts, " rollout(s) and ",
-                    verdicts, " verdict(s)");
+  if (ledger_.rollouts() > 0) {
+    absl::StrAppend(&text, "; of step ", ledger_.step(), " it keeps ", ledger_.rollouts(),
+                    " rollout(s) and ", ledger_.verdicts(), " verdict(s)");
   }
   Finish(absl::CancelledError(text));
 }
@@ -239,15 +244,14 @@ void CampaignState::CheckDeadlines() {
 
 // Are there candidates, but nobody to measure them?
 void CampaignState::WatchWorkers() {
-  bool open = false, cared_for = false;
+  bool open = false, cared_for = dispatcher_.in_flight() > 0;
   for (int w = 0; w < dispatcher_.size() && !cared_for; ++w) {
-    cared_for = workers_[static_cast<size_t>(w)].put != 0 || dispatcher_.in_flight(w) > 0;
+    cared_for = workers_[static_cast<size_t>(w)].put != 0;
   }
-  for (const Job& job : jobs_) {
-    if (job.done) continue;
+  for (size_t j = first_open_; j < jobs_.size() && !cared_for; ++j) {
+    if (jobs_[j].done) continue;
     open = true;
-    if (cared_for) break;
-    const std::string model = CpuModelOf(job.group);
+    const std::string model = CpuModelOf(jobs_[j].group);
     for (int w = 0; w < dispatcher_.size() && !cared_for; ++w) {
       cared_for = dispatcher_.up(w) && !workers_[static_cast<size_t>(w)].known.empty() &&
                   !dispatcher_.resting(w, now_) && dispatcher_.HasModel(w, model);
@@ -298,17 +302,9 @@ std::string CampaignState::StatusLine(Seconds now) const {
   std::string line =
       ledger_.done() ? "all updates done" : PhaseStep(plan_->NameOf(ledger_.position() + 1));
   if (ledger_.step() > 0) {
-    size_t rollouts = 0;
-    size_t verdicts = 0;
-    size_t all = 0;
-    for (const GroupRecord& group : ledger_.groups()) {
-      all += group.samples.size();
-      for (const CandidateRecord& record : group.samples) {
-        rollouts += record.completion ? 1 : 0;
-        verdicts += record.verdict ? 1 : 0;
-      }
-    }
-    absl::StrAppend(&line, ": ", rollouts, "/", all, " completions, ", verdicts, " verdicts");
+    const size_t all = ledger_.groups().size() * ledger_.groups()[0].samples.size();
+    absl::StrAppend(&line, ": ", ledger_.rollouts(), "/", all, " completions, ", ledger_.verdicts(),
+                    " verdicts");
     if (trainer_.op == TrainerOp::kGenerate && trainer_.progress.tokens() > 0) {
       absl::StrAppend(&line, ", ", trainer_.progress.tokens(), " tokens");
     }

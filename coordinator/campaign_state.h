@@ -1,10 +1,10 @@
-// The campaign itself, as a pure function: an event and the time go in, actions come out. No I/O,
+// The campaign itself, as a pure function: events and the time go in, actions come out. No I/O,
 // no clock, no threads, so a hundred steps run in milliseconds under test and a whole cluster can
 // be simulated from a seed.
 //
 //   CampaignState state(&plan, workers);
-//   for (const Fact& fact : journal) state.Restore(fact);        // resume; nothing for a new run
-//   for (const Action& a : state.Handle(event, now)) Perform(a);
+//   state.Restore(ledger_of_the_journal);                        // resume; nothing for a new run
+//   for (const Action& a : state.Handle(events, now)) Perform(a);
 //
 // Two things go on side by side, and each event is followed by one look at both (`Pump`):
 //
@@ -58,11 +58,11 @@ class CampaignState {
   // `plan` is borrowed. Services count as down until ServiceReady.
   CampaignState(const CampaignPlan* plan, int workers);
 
-  // Facts of the journal, in order, before the first Handle.
-  void Restore(const Fact& fact) { ledger_.Apply(fact); }
+  // What the journal holds, before the first Handle.
+  void Restore(Ledger ledger) { ledger_ = std::move(ledger); }
 
   // `now` never goes backwards.
-  std::vector<Action> Handle(const Event& event, Seconds now);
+  std::vector<Action> Handle(const std::vector<Event>& events, Seconds now);
 
   bool finished() const { return finished_; }
   const Ledger& ledger() const { return ledger_; }
@@ -182,7 +182,9 @@ class CampaignState {
   bool LeadersChecked() const;
   void PumpWorkers();
   void PumpProblems(int worker);
+  void DispatchJobs();
   void TryDispatch(Job* job);
+  void HedgeStragglers();
   void TryHedge(Job* job);
   void StartAttempt(Job* job, int worker, bool timed);
   std::string CpuModelOf(int group) const;
@@ -207,6 +209,8 @@ class CampaignState {
   std::vector<Seconds> timed_in_;     // how long each full verdict of the step took
   std::map<uint64_t, size_t> calls_;  // measurements in flight or abandoned, to their job
   bool leaders_added_ = false;
+  size_t first_open_ = 0;  // the jobs before this one are done
+  Seconds next_look_ = 0;  // at deadlines and stragglers
   Seconds no_worker_since_ = -1;
   uint64_t next_call_ = 1;
   Seconds now_ = 0;

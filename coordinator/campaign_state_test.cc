@@ -321,7 +321,7 @@ class Driven : public testing::Test {
   Driven() : world_({.seed = 1, .faults = 0, .steps = 2, .warmup = 0, .prompts_per_step = 1}) {}
 
   std::vector<Action> Send(Event event, Seconds now) {
-    std::vector<Action> actions = state_.Handle(event, now);
+    std::vector<Action> actions = state_.Handle({std::move(event)}, now);
     for (const Action& action : actions) {
       if (const auto* m = std::get_if<action::Measure>(&action)) measures_.push_back(*m);
       if (const auto* p = std::get_if<action::Probe>(&action)) probe_ = *p;
@@ -397,34 +397,37 @@ TEST_F(Driven, AnUnsoundProblemEndsTheCampaign) {
 TEST_F(Driven, AGroupStaysOnItsCpuModelThroughAResume) {
   CampaignState state(&world_.plan(), 2);
   const int group_size = world_.plan().campaign.train().group_size();
-  state.Restore(PromptFact{1, {}});
+  Ledger ledger(&world_.plan());
+  ledger.Apply(PromptFact{1, {}});
   for (int sample = 0; sample < group_size; ++sample) {
     RolloutFact rollout;
     rollout.step = 1;
     rollout.completion.set_sample(sample);
     rollout.completion.set_text(absl::StrCat("```cpp\nint f", sample, "();\n```"));
-    state.Restore(rollout);
+    ledger.Apply(rollout);
   }
   VerdictFact before;
   before.step = 1;
   before.verdict.set_outcome(v1::CORRECT);
   before.verdict.set_timed(true);
   before.verdict.set_worker("second");
-  state.Restore(before);
+  ledger.Apply(before);
+  state.Restore(std::move(ledger));
   std::vector<action::PutProblem> puts;
   for (const int w : {0, 1}) {
-    const auto probe = *Find<action::Probe>(state.Handle(event::ServiceReady{w}, 0));
+    const auto probe = *Find<action::Probe>(state.Handle({event::ServiceReady{w}}, 0));
     v1::WorkerInfo info;
     info.set_hostname(w == 0 ? "first" : "second");
     info.set_cpu_model(w == 0 ? "A" : "B");
     info.set_slots(group_size);
     puts.push_back(
-        *Find<action::PutProblem>(state.Handle(event::WorkerProbed{probe.call, info}, 0)));
+        *Find<action::PutProblem>(state.Handle({event::WorkerProbed{probe.call, info}}, 0)));
   }
-  EXPECT_EQ(Find<action::Measure>(state.Handle(event::ProblemKnown{puts[0].call, {}}, 0)), nullptr)
+  EXPECT_EQ(Find<action::Measure>(state.Handle({event::ProblemKnown{puts[0].call, {}}}, 0)),
+            nullptr)
       << "the first is idle, but of another model";
   int measures = 0;
-  for (const Action& action : state.Handle(event::ProblemKnown{puts[1].call, {}}, 0)) {
+  for (const Action& action : state.Handle({event::ProblemKnown{puts[1].call, {}}}, 0)) {
     const auto* measure = std::get_if<action::Measure>(&action);
     if (measure == nullptr) continue;
     ++measures;
@@ -457,11 +460,13 @@ TEST_F(Driven, StopSaysWhatResumingWillDo) {
   CampaignState state(&world_.plan(), 1);
   v1::UpdateRequest request;
   *request.mutable_name() = world_.plan().NameOf(1);
-  state.Restore(UpdateFact{request, {}, {}});
+  Ledger ledger(&world_.plan());
+  ledger.Apply(UpdateFact{request, {}, {}});
   RolloutFact rollout;
   rollout.step = 2;
-  state.Restore(rollout);
-  const std::vector<Action> actions = state.Handle(event::Stop{}, 0);
+  ledger.Apply(rollout);
+  state.Restore(std::move(ledger));
+  const std::vector<Action> actions = state.Handle({event::Stop{}}, 0);
   const auto* finish = Find<action::Finish>(actions);
   ASSERT_NE(finish, nullptr);
   EXPECT_EQ(finish->status.message(),
@@ -475,16 +480,18 @@ TEST_F(Driven, AFullDiskAtACheckpointIsNotTriedAgain) {
   CampaignState state(&world.plan(), 1);
   v1::UpdateRequest request;
   *request.mutable_name() = world.plan().NameOf(1);
-  state.Restore(UpdateFact{request, {}, {}});
-  const auto probe = *Find<action::Probe>(state.Handle(event::ServiceReady{kTrainer}, 0));
+  Ledger ledger(&world.plan());
+  ledger.Apply(UpdateFact{request, {}, {}});
+  state.Restore(std::move(ledger));
+  const auto probe = *Find<action::Probe>(state.Handle({event::ServiceReady{kTrainer}}, 0));
   v1::TrainerInfo info;
   info.set_campaign_id(world.plan().campaign_id);
   info.set_model("/model");
   *info.mutable_last_update() = request.name();
   const auto save =
-      *Find<action::SaveCheckpoint>(state.Handle(event::TrainerProbed{probe.call, info}, 0));
+      *Find<action::SaveCheckpoint>(state.Handle({event::TrainerProbed{probe.call, info}}, 0));
   const std::vector<Action> actions = state.Handle(
-      event::CallFailed{save.call, absl::ResourceExhaustedError("the disk is full")}, 1);
+      {event::CallFailed{save.call, absl::ResourceExhaustedError("the disk is full")}}, 1);
   const auto* finish = Find<action::Finish>(actions);
   ASSERT_NE(finish, nullptr);
   EXPECT_EQ(finish->status.message(), "Trainer.SaveCheckpoint warm-up 1: the disk is full");

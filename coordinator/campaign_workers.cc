@@ -22,6 +22,7 @@ constexpr double kLeaderMarginMin = 0.01;
 // Jobs of the step under way, from the ledger: nothing at a step's start, the open ones on resume.
 void CampaignState::OpenJobs() {
   jobs_.clear();
+  first_open_ = 0;
   timed_in_.clear();
   calls_.clear();
   leaders_added_ = false;
@@ -118,15 +119,18 @@ const v1::Calibration* CampaignState::CalibrationOf(int worker, const std::strin
 }
 
 bool CampaignState::SharedTimingInFlight() const {
+  bool shared = false;
   for (int w = 0; w < dispatcher_.size(); ++w) {
+    if (!dispatcher_.traits(w).shares_cores) continue;
     const WorkerState& worker = workers_[static_cast<size_t>(w)];
-    if (dispatcher_.traits(w).shares_cores && worker.put != 0 && worker.put_timed) return true;
+    if (worker.put != 0 && worker.put_timed) return true;
+    shared = shared || dispatcher_.in_flight(w) > 0;
   }
-  return std::any_of(jobs_.begin(), jobs_.end(), [this](const Job& job) {
-    return std::any_of(job.running.begin(), job.running.end(), [this](const Attempt& a) {
-      return a.timed && dispatcher_.traits(a.worker).shares_cores;
-    });
-  });
+  return shared && std::any_of(jobs_.begin(), jobs_.end(), [this](const Job& job) {
+           return std::any_of(job.running.begin(), job.running.end(), [this](const Attempt& a) {
+             return a.timed && dispatcher_.traits(a.worker).shares_cores;
+           });
+         });
 }
 
 // Which workers share cores with the trainer follows from what both say of themselves.
@@ -152,13 +156,28 @@ bool CampaignState::WorkerState::SharesCoresWith(const v1::TrainerInfo& trainer)
 void CampaignState::PumpWorkers() {
   for (int w = 0; w < dispatcher_.size(); ++w) PumpProblems(w);
   if (ledger_.step() == 0) return;
-  for (Job& job : jobs_) TryDispatch(&job);
+  DispatchJobs();
   if (!leaders_added_ && ledger_.HasAllRollouts() && ledger_.HasAllVerdicts()) {
     AddLeaderJobs();
-    for (Job& job : jobs_) TryDispatch(&job);
+    DispatchJobs();
   }
-  // What is idle now, nobody needs.
-  for (Job& job : jobs_) TryHedge(&job);
+}
+
+void CampaignState::DispatchJobs() {
+  while (first_open_ < jobs_.size() && jobs_[first_open_].done) ++first_open_;
+  for (size_t j = first_open_; j < jobs_.size(); ++j) {
+    if (jobs_[j].done || !jobs_[j].running.empty()) continue;
+    if (!dispatcher_.HasRoom(now_)) return;
+    TryDispatch(&jobs_[j]);
+  }
+}
+
+// What is idle after all were dispatched, nobody needs.
+void CampaignState::HedgeStragglers() {
+  for (size_t j = first_open_; j < jobs_.size(); ++j) {
+    if (!dispatcher_.HasRoom(now_)) return;
+    TryHedge(&jobs_[j]);
+  }
 }
 
 // Probes a worker that is up and makes the next problem known to it.
@@ -171,6 +190,7 @@ void CampaignState::PumpProblems(int w) {
     Emit(action::Probe{worker.probe, w});
     return;
   }
+  if (worker.known.size() == plan_->problems.size()) return;
   for (size_t p = 0; p < plan_->problems.size(); ++p) {
     const PlannedProblem& problem = plan_->problems[p];
     if (worker.known.count(problem.hash) > 0) continue;
@@ -206,7 +226,6 @@ std::string CampaignState::CpuModelOf(int group) const {
 }
 
 void CampaignState::TryDispatch(Job* job) {
-  if (job->done || !job->running.empty()) return;
   const std::string& hash = plan_->ProblemOf(ledger_.step(), job->group).hash;
   WorkNeed need;
   need.trainer_computes = TrainerComputes();

@@ -38,6 +38,20 @@ bool Dispatcher::ModelUp(const std::string& cpu_model) const {
   });
 }
 
+bool Dispatcher::Free(int worker, Seconds now) const {
+  const Worker& w = workers_[static_cast<size_t>(worker)];
+  if (!w.up || w.alone || resting(worker, now) || w.in_flight >= w.traits.slots) return false;
+  // On trial after a rest: one call at a time.
+  return w.failures < kBreakerFailures || w.in_flight == 0;
+}
+
+bool Dispatcher::HasRoom(Seconds now) const {
+  for (int w = 0; w < size(); ++w) {
+    if (Free(w, now)) return true;
+  }
+  return false;
+}
+
 std::optional<int> Dispatcher::Pick(const WorkNeed& need, Seconds now,
                                     const std::function<bool(int)>& usable) const {
   const bool model_up = ModelUp(need.cpu_model);
@@ -45,10 +59,7 @@ std::optional<int> Dispatcher::Pick(const WorkNeed& need, Seconds now,
   std::tuple<bool, bool, bool, double> best_cost;
   for (int i = 0; i < size(); ++i) {
     const Worker& w = workers_[static_cast<size_t>(i)];
-    if (!w.up || resting(i, now) || w.in_flight >= w.traits.slots) continue;
-    if (w.alone || (need.alone && w.in_flight > 0)) continue;
-    // On trial after a rest: one call at a time.
-    if (w.failures >= kBreakerFailures && w.in_flight > 0) continue;
+    if (!Free(i, now) || (need.alone && w.in_flight > 0)) continue;
     if (need.timed && need.trainer_computes && w.traits.shares_cores) continue;
     if (model_up && w.traits.cpu_model != need.cpu_model) continue;
     if (usable && !usable(i)) continue;
@@ -67,6 +78,7 @@ std::optional<int> Dispatcher::Pick(const WorkNeed& need, Seconds now,
 void Dispatcher::Started(int worker, bool alone) {
   Worker& w = workers_[static_cast<size_t>(worker)];
   ++w.in_flight;
+  ++in_flight_;
   w.alone = alone;
 }
 
@@ -74,6 +86,7 @@ void Dispatcher::Cancelled(int worker) {
   Worker& w = workers_[static_cast<size_t>(worker)];
   CHECK(w.in_flight > 0);
   --w.in_flight;
+  --in_flight_;
   w.alone = false;
 }
 

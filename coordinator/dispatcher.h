@@ -67,6 +67,10 @@ class Dispatcher {
   bool resting(int worker, Seconds now) const;
   // Whether it is of that model; any is, while no worker of the model is up.
   bool HasModel(int worker, const std::string& cpu_model) const;
+  // Of all workers.
+  int in_flight() const { return in_flight_; }
+  // Whether any worker could take more now.
+  bool HasRoom(Seconds now) const;
   int in_flight(int worker) const { return workers_[static_cast<size_t>(worker)].in_flight; }
   const WorkerTraits& traits(int worker) const {
     return workers_[static_cast<size_t>(worker)].traits;
@@ -88,7 +92,10 @@ class Dispatcher {
   };
   bool ModelUp(const std::string& cpu_model) const;
 
+  bool Free(int worker, Seconds now) const;
+
   std::vector<Worker> workers_;
+  int in_flight_ = 0;
 };
 
 }  // namespace whetstone

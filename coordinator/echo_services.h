@@ -101,7 +101,7 @@ class EchoTrainer : public TrainerClient {
   double updates_ = 0;
 };
 
-class EchoWorker final : public WorkerClient {
+class EchoWorker : public WorkerClient {
  public:
   absl::StatusOr<v1::WorkerInfo> GetInfo(const CallOptions&) override {
     v1::WorkerInfo info;

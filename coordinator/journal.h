@@ -3,7 +3,7 @@
 //   ASSIGN_OR_RETURN(auto journal, Journal::Open(paths.journal(), campaign_id));
 //   RETURN_IF_ERROR(journal->Append(facts));       // one transaction, on disk when it returns
 //   RETURN_IF_ERROR(journal->ForEach([&](const Fact& fact) {
-//     state.Restore(fact);
+//     ledger.Apply(fact);
 //     return absl::OkStatus();
 //   }));
 //

@@ -79,6 +79,7 @@ int64_t Ledger::step() const {
 
 void Ledger::OpenStep() {
   groups_.clear();
+  prompts_ = rollouts_ = verdicts_ = 0;
   if (step() == 0) return;
   groups_.resize(static_cast<size_t>(plan_->campaign.train().prompts_per_step()));
   for (GroupRecord& group : groups_) {
@@ -95,16 +96,23 @@ CandidateRecord& Ledger::At(int group, int sample) {
 }
 
 void Ledger::Set(const PromptFact& fact) {
-  groups_[static_cast<size_t>(fact.prompt.problem())].prompt = fact.prompt;
+  std::optional<v1::PromptTokens>& prompt =
+      groups_[static_cast<size_t>(fact.prompt.problem())].prompt;
+  prompts_ += prompt ? 0 : 1;  // tokenised again by a trainer that lost its memory
+  prompt = fact.prompt;
 }
 
 void Ledger::Set(const RolloutFact& fact) {
   CandidateRecord& record = At(fact.completion.problem(), fact.completion.sample());
   record.completion = fact.completion;
+  ++rollouts_;
   record.source = ExtractCode(fact.completion.text(), plan_->campaign.generate().response_prefix());
 }
 
-void Ledger::Set(const VerdictFact& fact) { At(fact.group, fact.sample).verdict = fact; }
+void Ledger::Set(const VerdictFact& fact) {
+  At(fact.group, fact.sample).verdict = fact;
+  ++verdicts_;
+}
 
 void Ledger::Set(const LeaderFact& fact) {
   groups_[static_cast<size_t>(fact.group)].leader_checked = true;
@@ -136,22 +144,13 @@ void Ledger::Set(const CalibrationFact& fact) {
 }
 
 bool Ledger::HasAllRollouts() const {
-  for (const GroupRecord& group : groups_) {
-    if (!group.prompt) return false;
-    for (const CandidateRecord& record : group.samples) {
-      if (!record.completion) return false;
-    }
-  }
-  return !groups_.empty();
+  return !groups_.empty() && prompts_ == static_cast<int>(groups_.size()) &&
+         rollouts_ == prompts_ * plan_->campaign.train().group_size();
 }
 
 bool Ledger::HasAllVerdicts() const {
-  for (const GroupRecord& group : groups_) {
-    for (const CandidateRecord& record : group.samples) {
-      if (!record.verdict) return false;
-    }
-  }
-  return !groups_.empty();
+  return !groups_.empty() &&
+         verdicts_ == static_cast<int>(groups_.size()) * plan_->campaign.train().group_size();
 }
 
 bool Ledger::CheckpointSaved(int64_t position) const {

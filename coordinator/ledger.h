@@ -51,6 +51,9 @@ class Ledger {
   // The GRPO step under way, from 1; 0 during warm-up or when done.
   int64_t step() const;
   const std::vector<GroupRecord>& groups() const { return groups_; }
+  // Of that step.
+  int rollouts() const { return rollouts_; }
+  int verdicts() const { return verdicts_; }
   bool HasAllRollouts() const;
   bool HasAllVerdicts() const;
   // Oldest first.
@@ -91,9 +94,10 @@ class Ledger {
   CandidateRecord& At(int group, int sample);
   const CandidateRecord& At(int group, int sample) const;
 
-  const CampaignPlan* const plan_;
+  const CampaignPlan* plan_;
   int64_t position_ = 0;
   std::vector<GroupRecord> groups_;
+  int prompts_ = 0, rollouts_ = 0, verdicts_ = 0;  // recorded in groups_
   std::vector<CheckpointFact> checkpoints_;
   std::vector<std::optional<double>> checkpoint_rewards_;  // one for each
   // Of the steps since the last checkpoint.

@@ -29,12 +29,10 @@ const PlannedProblem& FindProblem(const CampaignPlan& plan, const std::string& i
 
 absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journal* journal,
                          StopSignals* signals, Console* console) {
-  std::vector<Fact> facts;
   Ledger before(&plan);
   RETURN_IF_ERROR(journal->ForEach([&](const Fact& fact) {
     RETURN_IF_ERROR(before.Check(fact));
     before.Apply(fact);
-    facts.push_back(fact);
     return absl::OkStatus();
   }));
   RETURN_IF_ERROR(MakeDirectories(paths.logs()));
@@ -69,8 +67,7 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
   seams.journal = journal;
   seams.clock = &clock;
   CampaignState state(&plan, static_cast<int>(workers.size()));
-  for (const Fact& fact : facts) state.Restore(fact);
-  facts.clear();
+  state.Restore(std::move(before));
 
   seams.on_step = [&](const action::StepDone& done) {
     console->Line(done.line);

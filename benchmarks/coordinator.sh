@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Measures the coordinator on this machine and prints one table; a minute. Needs the release build
+# and a machine that does nothing else:
+#
+#   benchmarks/coordinator.sh
+
+# shellcheck source=deploy/setup.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../deploy/setup.sh"
+
+if [[ "${1:-}" == -h || "${1:-}" == --help ]]; then
+  sed -n '2,/^$/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  exit
+fi
+set_up
+step "build release" build_preset release campaign_bench
+exec "$VENV/bin/python" "$WHETSTONE_ROOT/benchmarks/coordinator.py" "$WHETSTONE_ROOT/build/release/bin"
