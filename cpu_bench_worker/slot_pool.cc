@@ -104,7 +104,7 @@ absl::StatusOr<SlotPool::Lease> SlotPool::Acquire(int kernel_cores,
                                                   const std::atomic<bool>* cancelled) {
   const auto wanted = static_cast<size_t>(std::max(1, kernel_cores));
   if (wanted > plan_.all.size())
-    return absl::ResourceExhaustedError(
+    return absl::FailedPreconditionError(
         absl::StrCat("the problem asks for compile.threads: ", wanted, ", but this worker has ",
                      plan_.all.size(), " cores; lower it, or measure on a host of at least ",
                      wanted + 1, " (one for the timer)"));

@@ -59,7 +59,7 @@ class SlotPool {
   // Blocks until a slot of at least `kernel_cores` is free, or `*cancelled` (may be null): then
   // CANCELLED. Where no slot is that large, the whole host is lent, once all slots are free: with a
   // timer core of its own if there is one more core than asked for, else with the timer on one of
-  // the kernel's cores (SlotCores::apart false). RESOURCE_EXHAUSTED: the host has fewer cores.
+  // the kernel's cores (SlotCores::apart false). FAILED_PRECONDITION: the host has fewer cores.
   absl::StatusOr<Lease> Acquire(int kernel_cores, const std::atomic<bool>* cancelled);
 
   // Held while compiling or screening.

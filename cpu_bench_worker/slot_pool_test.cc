@@ -159,7 +159,7 @@ TEST(SlotPoolTest, TheWholeHostIsLentWhenItIsFreeAndNobodyBuildsThen) {
 TEST(SlotPoolTest, OneSlotOneHolder) {
   SlotPool pool(*PlanCores(Cores(2), 0));
   const absl::Status three = pool.Acquire(3, nullptr).status();
-  EXPECT_EQ(three.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(three.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(three.message(),
             "the problem asks for compile.threads: 3, but this worker has 2 cores; lower it, or "
             "measure on a host of at least 4 (one for the timer)");
