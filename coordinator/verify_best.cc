@@ -3,6 +3,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -68,8 +69,15 @@ absl::StatusOr<Verification> VerifyProof(const std::string& folder, const std::s
   const std::string log = work.path() + "/log";
   Verification v;
   status(absl::StrCat("building ", folder));
-  ASSIGN_OR_RETURN(std::string how,
-                   RunToEnd({"cmake", "-S", folder, "-B", build}, log, kConfigureDeadline));
+  absl::StatusOr<std::string> configured =
+      RunToEnd({"cmake", "-S", folder, "-B", build}, log, kConfigureDeadline);
+  if (absl::IsNotFound(configured.status())) {
+    return absl::NotFoundError(
+        "a proof is built with CMake, which is not installed; on Debian: apt install g++ cmake "
+        "make "
+        "libbenchmark-dev");
+  }
+  ASSIGN_OR_RETURN(std::string how, std::move(configured));
   if (how == "exit code 0") {
     ASSIGN_OR_RETURN(how, RunToEnd({"cmake", "--build", build}, log, kBuildDeadline));
   }

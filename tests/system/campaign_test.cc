@@ -63,6 +63,13 @@ TEST_F(CampaignTest, LocalCampaignReachesItsEnd) {
   EXPECT_EQ(doubt["confirmed"], false) << doubt;
   EXPECT_LT(doubt["speedup"].get<double>(), 1.5) << doubt;
   EXPECT_THAT(doubt["reason"].get<std::string>(), HasSubstr("not the program that was measured"));
+  std::string wrong = slower;
+  absl::StrReplaceAll({{"float sum = 0;", "float sum = 1;"}}, &wrong);
+  ASSERT_NE(wrong, slower);
+  ASSERT_TRUE(WriteFileAtomically(folder + "/candidate.cc", wrong).ok());
+  const WhetResult refuted = verify();
+  EXPECT_EQ(refuted.exit_code, 2) << refuted.out << refuted.err;
+  EXPECT_THAT(refuted.out, HasSubstr("its outputs are wrong"));
   EXPECT_THAT(Whet({"best", RunDirectory(), "other"}).err, HasSubstr("there are: multiply"));
 
   // A run directory is never overwritten, and a finished run has nothing left to do.
