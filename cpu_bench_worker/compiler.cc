@@ -18,7 +18,6 @@
 namespace whetstone {
 namespace {
 
-constexpr char kCompilerPath[] = "/usr/bin/g++";
 constexpr char kHeaderMount[] = "/headers";
 constexpr std::chrono::seconds kOwnLimit{120};  // for what is not the candidate's
 constexpr int64_t kMemoryBytes = int64_t{2} << 30;
@@ -26,10 +25,10 @@ constexpr int64_t kHeaderBytesMax = int64_t{512} << 20;
 constexpr size_t kErrorsMax = 3;
 constexpr size_t kDiagnosticBytesMax = 700;
 
-std::string HowItEnded(const SandboxResult& result) {
+std::string HowItEnded(const ToolChain& tools, const SandboxResult& result) {
   switch (result.exit) {
     case SandboxExit::kExited:
-      return absl::StrCat("g++ ended with code ", result.exit_code);
+      return absl::StrCat(tools.name, " ended with code ", result.exit_code);
     case SandboxExit::kSignaled:
       return absl::StrCat("the compiler crashed (signal ", result.signal, ")");
     case SandboxExit::kWallLimit:
@@ -96,22 +95,37 @@ SandboxSpec Compiler::BaseSpec(std::chrono::milliseconds limit) const {
 
 absl::StatusOr<std::unique_ptr<Compiler>> Compiler::Create(const std::string& work_dir,
                                                            const std::vector<int>& cores) {
-  if (access(kCompilerPath, X_OK) != 0)
-    return absl::FailedPreconditionError(
-        absl::StrCat("no compiler at ", kCompilerPath, "; install the package g++"));
   std::unique_ptr<Compiler> compiler(new Compiler(work_dir, cores));
-  SandboxSpec spec = compiler->BaseSpec(kOwnLimit);
-  spec.argv = {kCompilerPath, "--version"};
-  ASSIGN_OR_RETURN(const SandboxResult result, Sandbox::Run(spec));
-  if (!Succeeded(result))
-    return absl::FailedPreconditionError(absl::StrCat(
-        "'g++ --version' fails in the sandbox: ", HowItEnded(result), "; ", result.stderr_text));
-  compiler->version_ = result.stdout_text.substr(0, result.stdout_text.find('\n'));
+  for (ToolChain& tools : KnownToolChains()) {
+    const auto there =
+        std::find_if(tools.paths.begin(), tools.paths.end(),
+                     [](const std::string& path) { return access(path.c_str(), X_OK) == 0; });
+    if (there == tools.paths.end()) continue;
+    tools.path = *there;
+    SandboxSpec spec = compiler->BaseSpec(kOwnLimit);
+    spec.argv = {tools.path, "--version"};
+    ASSIGN_OR_RETURN(const SandboxResult result, Sandbox::Run(spec));
+    if (!Succeeded(result))
+      return absl::FailedPreconditionError(absl::StrCat(
+          "'", tools.path, " --version' fails in the sandbox: ", HowItEnded(tools, result), "; ",
+          result.stderr_text));
+    tools.version = result.stdout_text.substr(0, result.stdout_text.find('\n'));
+    compiler->tools_.push_back(std::move(tools));
+  }
+  if (compiler->tools_.empty() || compiler->tools_[0].name != "g++")
+    return absl::FailedPreconditionError("no compiler at /usr/bin/g++; install the package g++");
   return compiler;
 }
 
 absl::StatusOr<CompileKit> Compiler::Prepare(const v1::CompileRules& rules, double compile_s) {
   CompileKit kit;
+  const std::string name = rules.compiler().empty() ? "g++" : rules.compiler();
+  for (const ToolChain& tools : tools_)
+    if (tools.name == name) kit.tools = &tools;
+  if (kit.tools == nullptr)
+    return absl::InvalidArgumentError(absl::StrCat("compile.compiler: this host has no ", name,
+                                                   "; install it there or use ", tools_[0].name));
+  const ToolChain& tools = *kit.tools;
   kit.flags = {absl::StrCat("-std=", rules.std().empty() ? "c++20" : rules.std())};
   kit.flags.insert(kit.flags.end(), rules.flags().begin(), rules.flags().end());
   kit.flags.insert(kit.flags.end(), {"-fPIC", "-fvisibility=hidden", "-w"});
@@ -119,27 +133,31 @@ absl::StatusOr<CompileKit> Compiler::Prepare(const v1::CompileRules& rules, doub
 
   const std::string header = AllowedHeaderText(rules);
   const std::string key =
-      Sha256Hex(absl::StrCat(version_, "\n", absl::StrJoin(kit.flags, "\n"), "\n", header));
+      Sha256Hex(absl::StrCat(tools.version, "\n", absl::StrJoin(kit.flags, "\n"), "\n", header));
   std::lock_guard<std::mutex> lock(mutex_);
   std::string& dir = header_dirs_[key];
   if (dir.empty()) {
-    SandboxSpec spec = BaseSpec(kOwnLimit);
-    spec.limits.file_bytes_max = kHeaderBytesMax;
-    spec.argv = {kCompilerPath, "-x", "c++-header"};
-    spec.argv.insert(spec.argv.end(), kit.flags.begin(), kit.flags.end());
-    spec.argv.insert(spec.argv.end(), {"/work/allowed.h", "-o", "/work/allowed.h.gch"});
-    spec.files = {{"allowed.h", header}};
-    spec.collect = {"allowed.h.gch"};
-    ASSIGN_OR_RETURN(const SandboxResult result, Sandbox::Run(spec));
-    if (!Succeeded(result) || result.files.count("allowed.h.gch") == 0)
-      return absl::InvalidArgumentError(
-          absl::StrCat("compile: g++ refuses the allowed headers or flags: ", HowItEnded(result),
-                       "\n", TrimDiagnostics(result.stderr_text)));
+    // Where the header is used is where it is made: clang++ looks for the text it came from.
     const std::string path = absl::StrCat(work_dir_, "/headers-", key.substr(0, 16));
     RETURN_IF_ERROR(MakeDirectories(path));
     RETURN_IF_ERROR(WriteFileAtomically(path + "/allowed.h", header));
-    RETURN_IF_ERROR(WriteFileAtomically(path + "/allowed.h.gch", result.files.at("allowed.h.gch")));
-    for (const char* name : {"/allowed.h", "/allowed.h.gch"}) chmod((path + name).c_str(), 0644);
+    chmod((path + "/allowed.h").c_str(), 0644);
+    SandboxSpec spec = BaseSpec(kOwnLimit);
+    spec.limits.file_bytes_max = kHeaderBytesMax;
+    spec.argv = {tools.path, "-x", "c++-header"};
+    spec.argv.insert(spec.argv.end(), kit.flags.begin(), kit.flags.end());
+    spec.argv.insert(spec.argv.end(), {absl::StrCat(kHeaderMount, "/allowed.h"), "-o",
+                                       absl::StrCat("/work/", tools.header_file)});
+    spec.binds = {{path, kHeaderMount}};
+    spec.collect = {tools.header_file};
+    ASSIGN_OR_RETURN(const SandboxResult result, Sandbox::Run(spec));
+    const auto made = result.files.find(tools.header_file);
+    if (!Succeeded(result) || made == result.files.end())
+      return absl::InvalidArgumentError(
+          absl::StrCat("compile: ", tools.name, " refuses the allowed headers or flags: ",
+                       HowItEnded(tools, result), "\n", TrimDiagnostics(result.stderr_text)));
+    RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(path, "/", tools.header_file), made->second));
+    chmod(absl::StrCat(path, "/", tools.header_file).c_str(), 0644);
     dir = path;
   }
   kit.header_dir = dir;
@@ -149,20 +167,23 @@ absl::StatusOr<CompileKit> Compiler::Prepare(const v1::CompileRules& rules, doub
 absl::StatusOr<std::string> Compiler::CompileShim(const CompileKit& kit,
                                                   const std::string& source) {
   SandboxSpec spec = BaseSpec(kOwnLimit);
-  spec.argv = {kCompilerPath, "-pipe", "-c"};
+  spec.argv = {kit.tools->path, "-pipe", "-c"};
   spec.argv.insert(spec.argv.end(), kit.flags.begin(), kit.flags.end());
-  // A precompiled header that doesn't fit is silently ignored otherwise, and every candidate slow.
-  spec.argv.insert(spec.argv.end(), {"-Winvalid-pch", "-Werror=invalid-pch", "-include",
-                                     absl::StrCat(kHeaderMount, "/allowed.h"), "/work/shim.cc",
-                                     "-o", "/work/shim.o"});
+  spec.argv.insert(spec.argv.end(), kit.tools->use_header.begin(), kit.tools->use_header.end());
+  spec.argv.insert(spec.argv.end(), {"/work/shim.cc", "-o", "/work/shim.o"});
+  // g++ silently ignores a precompiled header that doesn't fit, and every candidate is slow. (To
+  // clang++ it is an error.)
   spec.argv.erase(std::remove(spec.argv.begin(), spec.argv.end(), "-w"), spec.argv.end());
+  if (kit.tools->name == "g++")
+    spec.argv.insert(spec.argv.end(), {"-Winvalid-pch", "-Werror=invalid-pch"});
   spec.binds = {{kit.header_dir, kHeaderMount}};
   spec.files = {{"shim.cc", source}};
   spec.collect = {"shim.o"};
   ASSIGN_OR_RETURN(SandboxResult result, Sandbox::Run(spec));
   if (!Succeeded(result) || result.files.count("shim.o") == 0)
-    return absl::InvalidArgumentError(absl::StrCat("signature or args: ", HowItEnded(result), "\n",
-                                                   TrimDiagnostics(result.stderr_text)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("signature or args: ", HowItEnded(*kit.tools, result), "\n",
+                     TrimDiagnostics(result.stderr_text)));
   return std::move(result.files.at("shim.o"));
 }
 
@@ -170,12 +191,12 @@ CompileResult Compiler::Compile(const CompileKit& kit, const std::string& shim_o
                                 const std::string& source, const std::string& function) const {
   CompileResult out;
   SandboxSpec spec = BaseSpec(kit.limit);
-  spec.argv = {kCompilerPath, "-pipe"};
-  spec.argv.insert(spec.argv.end(), kit.flags.begin(), kit.flags.end());
+  const ToolChain& tools = *kit.tools;
+  spec.argv = {tools.path, "-pipe"};
+  for (const auto* flags : {&kit.flags, &tools.diagnostics, &tools.use_header})
+    spec.argv.insert(spec.argv.end(), flags->begin(), flags->end());
   spec.argv.insert(spec.argv.end(),
-                   {"-fmax-errors=8", "-fdiagnostics-color=never", "-fno-diagnostics-show-caret",
-                    "-frandom-seed=0", "-include", absl::StrCat(kHeaderMount, "/allowed.h"),
-                    "/work/candidate.cc", "/work/shim.o", "-shared", "-s",
+                   {"/work/candidate.cc", "/work/shim.o", "-shared", "-s",
                     "-Wl,-z,defs,-z,now,--build-id=none,--version-script=/work/exports", "-o",
                     "/work/kernel.so"});
   spec.binds = {{kit.header_dir, kHeaderMount}};
@@ -193,10 +214,10 @@ CompileResult Compiler::Compile(const CompileKit& kit, const std::string& shim_o
     out.diagnostics = TrimDiagnostics(result->stderr_text);
     const std::string wanted = absl::StrCat("undefined reference to `", function, "(");
     out.entry_missing = absl::StrContains(result->stderr_text, wanted);
-    if (out.diagnostics.empty()) out.diagnostics = HowItEnded(*result);
+    if (out.diagnostics.empty()) out.diagnostics = HowItEnded(tools, *result);
     return out;
   }
-  const std::string context = absl::StrCat(version_, "\n", absl::StrJoin(kit.flags, "\n"));
+  const std::string context = absl::StrCat(tools.version, "\n", absl::StrJoin(kit.flags, "\n"));
   out.compiled = true;
   out.object = std::move(object->second);
   // The whole stripped file: what is left out of a hash, two different programs may differ in.

@@ -1,5 +1,5 @@
-// Compiles sources into shared objects that a kernel process can load: g++ in the sandbox, with the
-// problem's allowed headers precompiled.
+// Compiles sources into shared objects that a kernel process can load: g++ or clang++ in the
+// sandbox, with the problem's allowed headers precompiled.
 //
 //   ASSIGN_OR_RETURN(Compiler compiler, Compiler::Create(work_dir, {}));
 //   ASSIGN_OR_RETURN(CompileKit kit, compiler.Prepare(problem.compile(), 10));
@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cpu_bench_worker/tool_chain.h"
 #include "sandbox/sandbox.h"
 #include "whetstone/v1/problem.pb.h"
 
@@ -25,8 +26,9 @@ namespace whetstone {
 
 // How one problem's sources are compiled.
 struct CompileKit {
-  std::vector<std::string> flags;  // code generation: the same for headers, shim and candidates
-  std::string header_dir;          // host folder with allowed.h and allowed.h.gch
+  const ToolChain* tools = nullptr;  // of the Compiler that made the kit
+  std::vector<std::string> flags;    // code generation: the same for headers, shim and candidates
+  std::string header_dir;            // host folder with allowed.h, and it precompiled
   std::chrono::milliseconds limit{10'000};
 };
 
@@ -47,17 +49,17 @@ class Compiler {
                                                           const std::vector<int>& cores);
 
   // Precompiles the allowed headers of `rules` (once per set of flags and headers).
-  // INVALID_ARGUMENT: a header or a flag that g++ refuses.
+  // INVALID_ARGUMENT: a header or a flag that the compiler refuses, or a compiler that is not here.
   absl::StatusOr<CompileKit> Prepare(const v1::CompileRules& rules, double compile_s);
-  // Compiles the trusted entry to an object file. INVALID_ARGUMENT with g++'s message: signature
-  // and arguments disagree.
+  // Compiles the trusted entry to an object file. INVALID_ARGUMENT with the compiler's message:
+  // signature and arguments disagree.
   absl::StatusOr<std::string> CompileShim(const CompileKit& kit, const std::string& source);
   // Compiles `source` and links it with the shim object.
   CompileResult Compile(const CompileKit& kit, const std::string& shim_object,
                         const std::string& source, const std::string& function) const;
 
-  // "g++ (Debian 12.2.0-14) 12.2.0".
-  const std::string& version() const { return version_; }
+  // Of this host, g++ first.
+  const std::vector<ToolChain>& tool_chains() const { return tools_; }
 
  private:
   Compiler(std::string work_dir, std::vector<int> cores)
@@ -66,7 +68,7 @@ class Compiler {
 
   const std::string work_dir_;
   const std::vector<int> cores_;
-  std::string version_;
+  std::vector<ToolChain> tools_;
   std::mutex mutex_;
   std::map<std::string, std::string> header_dirs_;  // by hash of flags and headers
 };

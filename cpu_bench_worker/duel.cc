@@ -158,8 +158,8 @@ std::optional<Failure> Duel::Take(Side side, const CallBatch& batch, bool empty,
   if (late) turn->ns = process(side).SinceBellNs();  // the time until it sleeps is its own
   const ProcessView& now = resting(side);
   turn->cpu_ns = static_cast<double>(now.ran_ns - before.ran_ns);
-  const double waited_ns = static_cast<double>(now.waited_ns - before.waited_ns);
-  turn->disturbed = timer_preempted || waited_ns > std::max(kWaitedNsMin, turn->ns / 50);
+  turn->waited_ns = static_cast<double>(now.waited_ns - before.waited_ns);
+  turn->disturbed = timer_preempted || turn->waited_ns > std::max(kWaitedNsMin, turn->ns / 50);
   if (auto failure = StillResting(other, batch)) return failure;
   if (outputs != nullptr) outputs->assign(process(side).outputs(), batch.outputs().size());
   return StillResting(side, batch);

@@ -45,7 +45,12 @@ struct DuelSpec {
 struct Turn {
   double ns = 0;           // from the bell to the answer, harness floor included
   double cpu_ns = 0;       // processor time from waking to sleeping again, all threads
+  double waited_ns = 0;    // of `ns`: runnable, but something else ran on its core
   bool disturbed = false;  // something else ran on one of the slot's cores meanwhile
+
+  // Time that passed while it neither ran nor waited for a core: waking it, and what the hypervisor
+  // stole. Only of one thread; several spend more processor time than passes.
+  double LostNs() const { return ns - waited_ns - cpu_ns; }
 };
 
 class Duel {

@@ -1,6 +1,7 @@
 // whet-worker: serves the Worker service (proto/whetstone/v1/worker.proto) on one CPU host.
 //
 //   whet-worker serve --socket /run/whetstone/worker.sock
+//   whet-worker bench
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -15,6 +16,7 @@
 #include "common/server.h"
 #include "common/status_macros.h"
 #include "cpu_bench_worker/measure.h"
+#include "cpu_bench_worker/worker_bench.h"
 #include "cpu_bench_worker/worker_service.h"
 
 namespace whetstone {
@@ -23,7 +25,8 @@ namespace {
 // Long enough for a candidate that is being timed to end.
 constexpr double kStopGraceSeconds = 5;
 
-absl::Status Serve(const ListenOptions& listen, const MeasurerOptions& options) {
+absl::Status Serve(const ListenOptions& listen, MeasurerOptions options) {
+  options.noise_at_start = true;
   ASSIGN_OR_RETURN(const std::unique_ptr<Measurer> measurer, Measurer::Create(options));
   WorkerService service(measurer.get(), WHETSTONE_VERSION);
   ASSIGN_OR_RETURN(const std::unique_ptr<RpcServer> server, RpcServer::Start(listen, &service));
@@ -38,6 +41,13 @@ absl::Status Serve(const ListenOptions& listen, const MeasurerOptions& options) 
     spdlog::warn("only one core: timer and kernel share it, so speedups are coarse");
   server->ServeUntilSignal(kStopGraceSeconds);
   spdlog::info("whet-worker stopped");
+  return absl::OkStatus();
+}
+
+absl::Status Bench(const MeasurerOptions& options, int repeats) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Measurer> measurer, Measurer::Create(options));
+  ASSIGN_OR_RETURN(const std::vector<BenchKind> kinds, BenchVerdicts(measurer.get(), repeats));
+  std::cout << BenchTable(kinds);
   return absl::OkStatus();
 }
 
@@ -69,10 +79,19 @@ int main(int argc, char** argv) {
       ->delimiter(',');
   serve->add_option("--life-line-fd", life_line_fd,
                     "Inherited pipe; the service ends when its other end closes");
+  CLI::App* bench =
+      app.add_subcommand("bench", "Measure candidates of four kinds and print where the time goes");
+  int repeats = 20;
+  bench->add_option("--repeats", repeats, "Candidates of each kind")->check(CLI::PositiveNumber);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (bench->parsed()) {
+    const absl::Status status = whetstone::Bench(options, repeats);
+    if (!status.ok()) std::cerr << "whet-worker: " << status.message() << "\n";
+    return status.ok() ? 0 : 3;
   }
   if (socket.empty() && listen.address.empty()) {
     std::cerr << "whet-worker serve: give --socket PATH or --listen 127.0.0.1:PORT\n";

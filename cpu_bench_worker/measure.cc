@@ -3,9 +3,9 @@
 //   Measure            idempotence by candidate id, verdict cache by machine code     this file
 //   └ Pipeline         the stages in order, and the doubt at their end                pipeline.cc
 //     ├ ScreenClient   clang reads the source in a sandboxed, forked child            screen/
-//     ├ Compiler       g++ in the sandbox, precompiled headers, trusted entry         compiler.cc
+//     ├ Compiler       meanwhile g++, in its sandbox, precompiled headers             compiler.cc
 //     ├ check_stage    all check sizes: plain, unaligned, edge values
-//     ├ time_stage     6 fresh process pairs × 15 rounds, every output judged
+//     ├ time_stage     16 fresh process pairs × 8 rounds unless clear before (stopping.h)
 //     │ └ Trial        fills inputs, plays rounds, compares with reference or oracle  trial.cc
 //     │   └ Duel       one turn: who may run when, and what is timed                  duel.cc
 //     │     └ KernelProcess   one sandboxed child behind a doorbell                   doorbell.h
@@ -30,6 +30,7 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -38,8 +39,10 @@
 #include "common/problem_hash.h"
 #include "common/sha256.h"
 #include "common/status_macros.h"
+#include "cpu_bench_worker/build_cache.h"
 #include "cpu_bench_worker/isa.h"
 #include "cpu_bench_worker/pipeline.h"
+#include "cpu_bench_worker/slot_noise.h"
 #include "sandbox/sandbox.h"
 
 namespace whetstone {
@@ -47,8 +50,10 @@ namespace {
 
 // The expert calibrates the reward; a problem without headroom teaches nothing.
 constexpr double kExpertSpeedupMin = 1.2;
+constexpr int kNoiseTries = 3;  // of a problem; it is calibrated once
 // Finished candidates remembered for repeated calls, and verdicts for equal machine code.
-constexpr size_t kRememberedMax = 8192;
+constexpr size_t kRememberedMax = 2048;
+constexpr size_t kBuildCacheBytes = size_t{32} << 20;
 constexpr char kFolderPrefix[] = "whet-worker-";
 
 // One candidate id. Guarded by the registry's mutex, except while `running`, when the one thread
@@ -62,9 +67,22 @@ struct Entry {
   std::atomic<bool> cancelled{false};
 };
 
+// A compiler can hit a limit because the machine is busy; an error in the text stays one.
+bool Repeatable(const Artefact& artefact) {
+  const v1::Verdict& verdict = artefact.verdict;
+  return !artefact.final || verdict.outcome() == v1::NO_CODE ||
+         verdict.outcome() == v1::FORBIDDEN ||
+         (verdict.outcome() == v1::COMPILE_ERROR && absl::StrContains(verdict.detail(), "error: "));
+}
+
 class MeasurerImpl final : public Measurer {
  public:
   explicit MeasurerImpl(TempDir dir) : dir_(std::move(dir)) {}
+  ~MeasurerImpl() override {
+    stopping_ = true;
+    if (slots_ != nullptr) slots_->Notify();
+    for (std::thread& thread : at_start_) thread.join();
+  }
 
   absl::Status Start(const MeasurerOptions& options);
   absl::StatusOr<v1::Calibration> PutProblem(const v1::Problem& problem,
@@ -94,6 +112,9 @@ class MeasurerImpl final : public Measurer {
   std::unique_ptr<ScreenClient> screen_;
   std::unique_ptr<HostPeak> peak_;
   std::unique_ptr<Pipeline> pipeline_;
+  std::unique_ptr<SlotNoise> noise_;
+  std::atomic<bool> stopping_{false};
+  std::vector<std::thread> at_start_;  // measure the noise of one slot each
   std::atomic<double> noise_band_{0};
 
   std::mutex put_mutex_;  // one problem is prepared at a time
@@ -103,6 +124,7 @@ class MeasurerImpl final : public Measurer {
   std::map<std::string, std::shared_ptr<Entry>> entries_;             // by candidate id
   std::deque<std::string> finished_order_;
   std::map<std::string, v1::Verdict> cache_;  // by problem and object hash
+  BuildCache builds_{kBuildCacheBytes};
 };
 
 absl::Status MeasurerImpl::Start(const MeasurerOptions& options) {
@@ -133,6 +155,19 @@ absl::Status MeasurerImpl::Start(const MeasurerOptions& options) {
   ASSIGN_OR_RETURN(peak_, HostPeak::Create(compiler_.get(), kernel, dir_.path()));
   pipeline_ = std::make_unique<Pipeline>(compiler_.get(), screen_.get(), slots_.get(), peak_.get(),
                                          kernel, dir_.path());
+  const size_t slots = slots_->plan().slots.size();
+  noise_ = std::make_unique<SlotNoise>(pipeline_.get(), compiler_.get(), dir_.path(), slots,
+                                       options.noise_interval);
+  if (!options.noise_at_start) return absl::OkStatus();
+  // All leases first, so that each thread gets another slot.
+  for (size_t i = 0; i < slots; ++i) {
+    ASSIGN_OR_RETURN(SlotPool::Lease lease, slots_->Acquire(1, nullptr));
+    at_start_.emplace_back([this, lease = std::move(lease)]() mutable {
+      // Where this fails, so does the first candidate on the slot, and that says why.
+      noise_->Current(&lease, &stopping_).IgnoreError();
+      lease = SlotPool::Lease();
+    });
+  }
   return absl::OkStatus();
 }
 
@@ -166,7 +201,8 @@ absl::StatusOr<v1::Calibration> MeasurerImpl::Calibrate(PreparedProblem* problem
   const int threads = std::max(1, problem->bench.problem.compile().threads());
   {
     ASSIGN_OR_RETURN(SlotPool::Lease lease, slots_->Acquire(threads, nullptr));
-    ASSIGN_OR_RETURN(const double band, pipeline_->NoiseBand(*problem, &lease));
+    ASSIGN_OR_RETURN(const double band,
+                     pipeline_->NoiseBand(*problem, &lease, kNoiseTries, nullptr));
     problem->calibration.set_noise_band(band);
   }
   // Both pass the screen that candidates pass: rules the authors can't keep are wrong.
@@ -183,7 +219,8 @@ absl::StatusOr<v1::Calibration> MeasurerImpl::Calibrate(PreparedProblem* problem
   if (!artefact.final) {
     ASSIGN_OR_RETURN(SlotPool::Lease lease, slots_->Acquire(threads, nullptr));
     pipeline_->Check(*problem, &lease, 0xE4BE, nullptr, &artefact);
-    if (!artefact.final) pipeline_->Time(*problem, &lease, 0xE4BE, nullptr, &artefact);
+    if (!artefact.final)
+      pipeline_->Time(*problem, &lease, 0xE4BE, /*stop_early=*/false, nullptr, &artefact);
   }
   v1::Verdict& expert = artefact.verdict;
   if (expert.outcome() == v1::INFRASTRUCTURE_ERROR) return absl::UnavailableError(expert.detail());
@@ -269,7 +306,17 @@ absl::Status MeasurerImpl::Run(const PreparedProblem& problem, const v1::Measure
                                Entry* entry) {
   Artefact& artefact = entry->artefact;
   if (!entry->built) {
-    artefact = pipeline_->Build(problem, request.source());
+    const std::string key =
+        BuildKey(request.problem_hash(), problem.kit.tools->version, request.source());
+    if (std::optional<Artefact> known = builds_.Find(key)) {
+      artefact = std::move(*known);
+      artefact.verdict.set_screen_s(0);
+      artefact.verdict.set_compile_s(0);
+      artefact.spent_s = 0;
+    } else {
+      artefact = pipeline_->Build(problem, request.source());
+      if (Repeatable(artefact)) builds_.Add(key, artefact);
+    }
     entry->built = artefact.verdict.outcome() != v1::INFRASTRUCTURE_ERROR;
     if (artefact.final || FromCache(request, &artefact)) return absl::OkStatus();
   }
@@ -282,8 +329,13 @@ absl::Status MeasurerImpl::Run(const PreparedProblem& problem, const v1::Measure
   SetOrigin(problem, lease.cores(), seed, &artefact.verdict);
   if (artefact.verdict.outcome() != v1::CORRECT)
     pipeline_->Check(problem, &lease, seed, &entry->cancelled, &artefact);
-  if (!artefact.final && request.time())
-    pipeline_->Time(problem, &lease, seed, &entry->cancelled, &artefact);
+  if (!artefact.final && request.time()) {
+    const absl::StatusOr<double> band = noise_->Current(&lease, &entry->cancelled);
+    RETURN_IF_ERROR(band.status());
+    artefact.verdict.set_noise_band(std::max(*band, problem.calibration.noise_band()));
+    pipeline_->Time(problem, &lease, seed, /*stop_early=*/!request.fresh(), &entry->cancelled,
+                    &artefact);
+  }
   if (artefact.final && !artefact.cancelled) ToCache(artefact);
   return absl::OkStatus();
 }
@@ -295,7 +347,7 @@ void MeasurerImpl::SetOrigin(const PreparedProblem& problem, const SlotCores& co
   on->set_cpu_model(CpuModel());
   on->set_microcode(Microcode());
   on->set_kernel(KernelRelease());
-  on->set_compiler(compiler_->version());
+  on->set_compiler(problem.kit.tools->version);
   on->mutable_flags()->Assign(problem.kit.flags.begin(), problem.kit.flags.end());
   on->set_timer_core(cores.timer);
   on->mutable_kernel_cores()->Assign(cores.kernel.begin(), cores.kernel.end());
@@ -318,6 +370,8 @@ bool MeasurerImpl::FromCache(const v1::MeasureRequest& request, Artefact* artefa
   verdict.set_compile_s(mine.compile_s());
   verdict.set_check_s(0);
   verdict.set_time_s(0);
+  verdict.set_start_s(0);
+  verdict.set_turns_s(0);
   verdict.set_cached(true);
   artefact->final = true;
   return true;
@@ -357,7 +411,9 @@ v1::WorkerInfo MeasurerImpl::Info() {
   info.set_cpu_model(CpuModel());
   info.set_cores(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
   for (const std::string& name : IsaExtensions()) info.add_isa(name);
-  info.set_compiler(compiler_->version());
+  const std::vector<ToolChain>& tools = compiler_->tool_chains();
+  info.set_compiler(tools[0].version);
+  for (size_t i = 1; i < tools.size(); ++i) info.add_other_compilers(tools[i].version);
   info.set_isolation(isolation_.summary);
   for (const std::string& what : isolation_.missing) info.add_isolation_missing(what);
   switch (isolation_.level) {
@@ -385,6 +441,8 @@ v1::WorkerInfo MeasurerImpl::Info() {
   info.set_numa_nodes(plan.nodes);
   info.set_threads_max(static_cast<int>(plan.all.size()));
   info.set_threads_apart_max(static_cast<int>(plan.all.size()) - 1);
+  for (const double band : noise_->Bands()) info.add_slot_noise_bands(band);
+  info.set_slot_noise_measurements(noise_->measurements());
   return info;
 }
 

@@ -23,6 +23,7 @@
 #ifndef WHETSTONE_CPU_BENCH_WORKER_MEASURE_H_
 #define WHETSTONE_CPU_BENCH_WORKER_MEASURE_H_
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,6 +45,12 @@ struct MeasurerOptions {
   // Candidates timed at the same time; 0: as many as the cores allow (one timer core and one kernel
   // core each), at least 1.
   int slots = 0;
+  // A slot whose noise was last measured longer ago than this has it measured again before the next
+  // candidate is timed on it.
+  std::chrono::seconds noise_interval{180};
+  // Measures the noise of every slot right away, in the background, instead of before its first
+  // candidate.
+  bool noise_at_start = false;
   // Tests only: false lets hostile code past the screen, so that the sandbox and the ruler are
   // tested on their own. The canonical hash and the technique tags are then empty.
   bool screen = true;

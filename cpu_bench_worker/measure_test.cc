@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <thread>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/problem_hash.h"
 #include "cpu_bench_worker/test_problems.h"
+#include "cpu_bench_worker/worker_bench.h"
 
 namespace whetstone {
 namespace {
@@ -68,6 +70,54 @@ TEST_F(MeasureTest, CalibrationKnowsTheExpertAndTheNoise) {
   EXPECT_GT(calibration_->expert().speedup(), 2.0);
   EXPECT_GT(calibration_->noise_band(), 0);
   EXPECT_LT(calibration_->noise_band(), 0.5);
+}
+
+TEST_F(MeasureTest, ALeaderIsMeasuredWithAllProcessPairs) {
+  v1::MeasureRequest request = Request("all pairs", Variant(kMatmulIkj, 1), true);
+  request.set_fresh(true);
+  const auto verdict = measurer_->Measure(request);
+  ASSERT_TRUE(verdict.ok()) << verdict.status();
+  EXPECT_FALSE(verdict->stopped_early());
+  EXPECT_GT(verdict->process_pairs(), 3);
+  EXPECT_GT(verdict->turns_s(), 0);
+  EXPECT_LE(verdict->start_s() + verdict->turns_s(), verdict->time_s());
+}
+
+TEST_F(MeasureTest, NoiseIsMeasuredBySlotAndUsed) {
+  const v1::Verdict verdict = Measure("noise/1", Variant(kMatmulIkj, 2), true);
+  const v1::WorkerInfo info = measurer_->Info();
+  ASSERT_EQ(info.slot_noise_bands_size(), info.slots());
+  EXPECT_GT(info.slot_noise_measurements(), 0);
+  double widest = 0;
+  for (const double band : info.slot_noise_bands()) widest = std::max(widest, band);
+  EXPECT_GT(widest, 0);
+  EXPECT_LT(widest, 0.5);
+  EXPECT_GE(verdict.noise_band(), calibration_->noise_band());
+}
+
+TEST_F(MeasureTest, OldNoiseIsMeasuredAgain) {
+  MeasurerOptions options;
+  options.bin_dir = WHETSTONE_BIN_DIR;
+  options.noise_interval = std::chrono::seconds(0);
+  const auto measurer = Measurer::Create(options);
+  ASSERT_TRUE(measurer.ok()) << measurer.status();
+  ASSERT_TRUE((*measurer)->PutProblem(*problem_, calibration_).ok());
+  for (int i = 1; i <= 2; ++i) {
+    v1::MeasureRequest request = Request(absl::StrCat("old noise/", i), kMatmulIkj, true);
+    request.set_fresh(true);
+    ASSERT_TRUE((*measurer)->Measure(request).ok());
+    EXPECT_EQ((*measurer)->Info().slot_noise_measurements(), i);
+  }
+}
+
+TEST_F(MeasureTest, TheSameTextIsBuiltOnce) {
+  const std::string source = Matmul("c[0] = 5;");
+  const v1::Verdict first = Measure("text/1", source), second = Measure("text/2", source);
+  EXPECT_GT(first.compile_s(), 0);
+  EXPECT_EQ(second.compile_s(), 0);
+  EXPECT_EQ(second.screen_s(), 0);
+  EXPECT_EQ(second.outcome(), first.outcome());
+  EXPECT_EQ(second.canonical_hash(), first.canonical_hash());
 }
 
 TEST_F(MeasureTest, TheReferenceScoresOne) {

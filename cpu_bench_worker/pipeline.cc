@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <future>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
@@ -25,9 +26,8 @@ constexpr double kPastExpert = 2.0;
 constexpr double kDoubtSpeedupMin = 1.5;
 // Equal code is never quieter than this, whatever one calibration saw.
 constexpr double kNoiseBandMin = 0.003;
-// Calibration is repeated up to this often until the band is good.
+// A band no wider than this needs no further try.
 constexpr double kNoiseBandGood = 0.015;
-constexpr int kNoiseTries = 3;
 
 double Seconds(std::chrono::steady_clock::time_point since) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count();
@@ -59,6 +59,10 @@ void SetTimed(const std::vector<CallShape>& shapes, const TimeReport& report,
   verdict->set_speedup(report.score.speedup);
   verdict->set_speedup_low(report.score.low);
   verdict->set_speedup_high(report.score.high);
+  verdict->set_stopped_early(report.stopped_early);
+  verdict->set_process_pairs(report.process_pairs);
+  verdict->set_start_s(verdict->start_s() + report.start_s);
+  verdict->set_turns_s(verdict->turns_s() + report.turns_s);
   verdict->clear_sizes();
   for (size_t i = 0; i < report.sizes.size(); ++i) {
     v1::SizeResult* size = verdict->add_sizes();
@@ -67,6 +71,7 @@ void SetTimed(const std::vector<CallShape>& shapes, const TimeReport& report,
     size->set_reference_ns(report.sizes[i].reference_ns);
     size->set_candidate_ns(report.sizes[i].candidate_ns);
     size->set_pairs(report.sizes[i].pairs);
+    size->set_calls(report.sizes[i].pairs * report.sizes[i].calls_per_bell);
     size->set_rounds_redone(report.sizes[i].rounds_redone);
   }
 }
@@ -99,20 +104,32 @@ Artefact Pipeline::Build(const PreparedProblem& problem, const std::string& sour
   artefact.verdict.set_problem_hash(problem.bench.hash);
   artefact.verdict.set_noise_band(problem.calibration.noise_band());
   const SlotPool::BuildTurn turn(slots_);
-  if (screen_ != nullptr) {
-    const StageTimer timer(&artefact, &v1::Verdict::set_screen_s, 0);
-    ScreenReport report = screen_->Screen(problem.screen, source);
+  const auto begin = std::chrono::steady_clock::now();
+  // Side by side: most candidates pass the screen, and then only the longer of the two takes time.
+  // (The compiler's sandbox needs no screen before it.)
+  double screen_s = 0;
+  std::future<ScreenReport> screening;
+  if (screen_ != nullptr)
+    screening = std::async(std::launch::async, [&] {
+      ScreenReport report = screen_->Screen(problem.screen, source);
+      screen_s = Seconds(begin);
+      return report;
+    });
+  CompileResult compiled =
+      compiler_->Compile(problem.kit, problem.shim_object, source, problem.function);
+  artefact.verdict.set_compile_s(Seconds(begin));
+  if (screening.valid()) {
+    ScreenReport report = screening.get();
+    artefact.verdict.set_screen_s(screen_s);
     artefact.verdict.set_canonical_hash(report.canonical_hash);
     for (std::string& tag : report.techniques) artefact.verdict.add_techniques(std::move(tag));
     if (!report.status.ok())
       End(OurFault(report.status), &artefact);
     else if (report.outcome != v1::OUTCOME_UNSPECIFIED)
       End({report.outcome, report.detail}, &artefact);
-    if (artefact.final) return artefact;
   }
-  const StageTimer timer(&artefact, &v1::Verdict::set_compile_s, 0);
-  CompileResult compiled =
-      compiler_->Compile(problem.kit, problem.shim_object, source, problem.function);
+  artefact.spent_s = Seconds(begin);
+  if (artefact.final) return artefact;
   if (!compiled.status.ok()) {
     End(OurFault(compiled.status), &artefact);
   } else if (compiled.entry_missing) {
@@ -151,7 +168,7 @@ void Pipeline::Check(const PreparedProblem& problem, SlotPool::Lease* lease, uin
 }
 
 void Pipeline::Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint64_t seed,
-                    const std::atomic<bool>* cancelled, Artefact* artefact) {
+                    bool stop_early, const std::atomic<bool>* cancelled, Artefact* artefact) {
   lease->BeginTiming();
   const absl::Cleanup end_timing = [&] { lease->EndTiming(); };
   const StageTimer timer(artefact, &v1::Verdict::set_time_s, 0);
@@ -164,8 +181,8 @@ void Pipeline::Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint
   TimeReport report;
   const double budget_s =
       std::max(1.0, problem.bench.problem.limits().total_s() - artefact->spent_s);
-  if (const auto failure =
-          TimeCandidate(&trial, problem.bench.timed, artefact->estimates, budget_s, &report))
+  if (const auto failure = TimeCandidate(&trial, problem.bench.timed, artefact->estimates,
+                                         {.budget_s = budget_s, .stop_early = stop_early}, &report))
     return End(*failure, artefact);
   if (!report.first_bad.empty())
     return EndWrong(report.rounds_right, report.rounds, report.first_bad, artefact);
@@ -175,7 +192,13 @@ void Pipeline::Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint
   if (!doubt.ok()) return End(OurFault(doubt.status()), artefact);
   artefact->final = true;
   if (!doubt->empty()) {
-    TimeAgain(problem, context, *object, seed, *doubt, artefact);
+    // What was odd about one slot's cores isn't about another's.
+    std::optional<SlotPool::Lease> other = slots_->TryAcquireOther(*lease);
+    SlotPool::Lease& second = other.has_value() ? *other : *lease;
+    second.BeginTiming();
+    const PinnedThread pin_again(second.cores().timer);
+    TimeAgain(problem, {kernel_binary_, second.cores(), &problem.bench, cancelled}, *object, seed,
+              *doubt, artefact);
     if (artefact->verdict.outcome() != v1::CORRECT) return;
   }
   artefact->verdict.set_detail(absl::StrFormat(
@@ -220,8 +243,9 @@ void Pipeline::TimeAgain(const PreparedProblem& problem, const BenchContext& con
   const std::vector<CallEstimate> estimates(
       check.timed.begin() + static_cast<std::ptrdiff_t>(hidden), check.timed.end());
   TimeReport report;
-  if (const auto failure = TimeCandidate(&trial, problem.bench.timed, estimates,
-                                         problem.bench.problem.limits().total_s(), &report))
+  if (const auto failure = TimeCandidate(
+          &trial, problem.bench.timed, estimates,
+          {.budget_s = problem.bench.problem.limits().total_s(), .stop_early = false}, &report))
     return End(*failure, artefact);
   if (!report.first_bad.empty())
     return EndWrong(report.rounds_right, report.rounds, report.first_bad, artefact);
@@ -241,18 +265,20 @@ void Pipeline::TimeAgain(const PreparedProblem& problem, const BenchContext& con
                                             "cost is too high"));
 }
 
-absl::StatusOr<double> Pipeline::NoiseBand(const PreparedProblem& problem, SlotPool::Lease* lease) {
+absl::StatusOr<double> Pipeline::NoiseBand(const PreparedProblem& problem, SlotPool::Lease* lease,
+                                           int tries, const std::atomic<bool>* cancelled) {
   lease->BeginTiming();
   const absl::Cleanup end_timing = [&] { lease->EndTiming(); };
   const PinnedThread pin(lease->cores().timer);
-  Trial trial({kernel_binary_, lease->cores(), &problem.bench, nullptr},
+  Trial trial({kernel_binary_, lease->cores(), &problem.bench, cancelled},
               problem.bench.reference_object, 0xCA11B8);
   const auto unsound = [](const std::string& what) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the reference, run against itself, ", what,
         ". It must be deterministic, write every output, and agree with the oracle or checker"));
   };
-  const auto failed = [](const Failure& failure) {
+  const auto failed = [](const Failure& failure) -> absl::Status {
+    if (failure.outcome == kCancelledOutcome) return absl::CancelledError(failure.detail);
     return absl::InvalidArgumentError(
         absl::StrCat("the reference could not be measured: ", failure.detail));
   };
@@ -262,12 +288,11 @@ absl::StatusOr<double> Pipeline::NoiseBand(const PreparedProblem& problem, SlotP
   if (check.cases_right < check.cases)
     return unsound(absl::StrCat("is wrong in ", check.cases - check.cases_right, " of ",
                                 check.cases, " cases; first at ", check.first_bad));
-  // A disturbed machine can spoil one try, and a band that is too wide hides real progress.
   double band = 0;
-  for (int i = 0; i < kNoiseTries; ++i) {
+  for (int i = 0; i < tries; ++i) {
     TimeReport time;
-    if (const auto failure = TimeCandidate(&trial, problem.bench.timed, check.timed,
-                                           problem.bench.problem.limits().total_s(), &time))
+    if (const auto failure =
+            TimeCandidate(&trial, problem.bench.timed, check.timed, {.stop_early = false}, &time))
       return failed(*failure);
     if (!time.first_bad.empty()) return unsound(absl::StrCat("is wrong at ", time.first_bad));
     const double seen = std::max(

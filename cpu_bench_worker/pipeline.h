@@ -52,13 +52,17 @@ class Pipeline {
   // CORRECT and not final when every case is right.
   void Check(const PreparedProblem& problem, SlotPool::Lease* lease, uint64_t seed,
              const std::atomic<bool>* cancelled, Artefact* artefact);
-  // Times, and doubts what looks too good. Always final.
-  void Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint64_t seed,
+  // Times, and doubts what looks too good. Always final. `stop_early` false: with all process
+  // pairs, however clear the result is.
+  void Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint64_t seed, bool stop_early,
             const std::atomic<bool>* cancelled, Artefact* artefact);
 
   // The reference against itself: right by its own rule and how far apart equal code measures.
   // INVALID_ARGUMENT: the reference isn't deterministic, or disagrees with the oracle or checker.
-  absl::StatusOr<double> NoiseBand(const PreparedProblem& problem, SlotPool::Lease* lease);
+  // CANCELLED: by the flag (may be null). A disturbed machine can spoil one try, and a band that is
+  // too wide hides real progress: the best of at most `tries` counts.
+  absl::StatusOr<double> NoiseBand(const PreparedProblem& problem, SlotPool::Lease* lease,
+                                   int tries, const std::atomic<bool>* cancelled);
 
  private:
   // Writes the object to a file for the time of a stage.

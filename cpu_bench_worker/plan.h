@@ -8,11 +8,11 @@
 
 namespace whetstone {
 
-// Many process pairs matter more than many rounds: a single pair is off by 1–4 % (placement), the
-// pooled median of six by less than 0.7 %.
-inline constexpr int kProcessPairs = 6;
-inline constexpr int kRoundsMax = 15;
-inline constexpr int kRoundsMin = 3;
+// Many process pairs matter more than many rounds: each pair has its own luck with placement (1–4
+// %), and only the median over many is steady.
+inline constexpr int kProcessPairs = 16;
+inline constexpr int kRoundsMax = 8;
+inline constexpr int kRoundsMin = 2;
 // A bell's work lasts at least this long, so that waking a child (20–37 µs on an idle virtual core)
 // and its jitter stay small beside it.
 inline constexpr double kBatchNsMin = 300'000;

@@ -24,7 +24,7 @@ TEST(PlanTest, MemoryAndCallsAreBounded) {
 
 TEST(PlanTest, RoundsFitTheBudget) {
   EXPECT_EQ(RoundsPerPair(1e6, 20e9), kRoundsMax);
-  EXPECT_EQ(RoundsPerPair(100e6, 6e9), 10);
+  EXPECT_EQ(RoundsPerPair(100e6, 8e9), 5);
   EXPECT_EQ(RoundsPerPair(1e9, 1e9), kRoundsMin);
 }
 

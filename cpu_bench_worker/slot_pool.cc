@@ -146,6 +146,22 @@ absl::StatusOr<SlotPool::Lease> SlotPool::Acquire(int kernel_cores,
   }
 }
 
+std::optional<SlotPool::Lease> SlotPool::TryAcquireOther(const Lease& held) {
+  const size_t wanted = held.cores().kernel.size();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (size_t i = 0; whole_host_waiting_ == 0 && i < taken_.size(); ++i) {
+    if (taken_[i] || plan_.slots[i].kernel.size() < wanted) continue;
+    taken_[i] = true;
+    Lease lease;
+    lease.pool_ = this;
+    lease.index_ = i;
+    lease.cores_ = plan_.slots[i];
+    lease.cores_.kernel.resize(wanted);
+    return lease;
+  }
+  return std::nullopt;
+}
+
 SlotPool::Lease& SlotPool::Lease::operator=(Lease&& other) noexcept {
   std::swap(pool_, other.pool_);
   std::swap(index_, other.index_);

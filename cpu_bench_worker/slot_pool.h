@@ -6,6 +6,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -42,6 +43,8 @@ class SlotPool {
     Lease(Lease&& other) noexcept { *this = std::move(other); }
     Lease& operator=(Lease&& other) noexcept;
     ~Lease();
+    // Into CorePlan::slots; beyond them for a lease of the whole host.
+    size_t index() const { return index_; }
     // As many kernel cores as asked for.
     const SlotCores& cores() const { return cores_; }
     // Switches between checking (others may build meanwhile) and timing (nobody builds). Blocks.
@@ -61,6 +64,9 @@ class SlotPool {
   // timer core of its own if there is one more core than asked for, else with the timer on one of
   // the kernel's cores (SlotCores::apart false). FAILED_PRECONDITION: the host has fewer cores.
   absl::StatusOr<Lease> Acquire(int kernel_cores, const std::atomic<bool>* cancelled);
+
+  // Another slot at least as large as `held`'s, if one is free right now; never blocks.
+  std::optional<Lease> TryAcquireOther(const Lease& held);
 
   // Held while compiling or screening.
   class BuildTurn {

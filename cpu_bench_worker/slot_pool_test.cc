@@ -178,6 +178,19 @@ TEST(SlotPoolTest, OneSlotOneHolder) {
   EXPECT_TRUE(pool.Acquire(1, nullptr).ok()) << "given back";
 }
 
+TEST(SlotPoolTest, AnotherSlotIsGivenOnlyWhereOneIsFree) {
+  SlotPool pool(*PlanCores({{.cores = {0, 1, 2, 3}}}, 2));
+  auto first = pool.Acquire(1, nullptr);
+  ASSERT_TRUE(first.ok());
+  {
+    const auto other = pool.TryAcquireOther(*first);
+    ASSERT_TRUE(other.has_value());
+    EXPECT_NE(other->index(), first->index());
+    EXPECT_FALSE(pool.TryAcquireOther(*first).has_value());
+  }
+  EXPECT_TRUE(pool.TryAcquireOther(*first).has_value()) << "given back";
+}
+
 TEST(SlotPoolTest, NobodyBuildsWhileSomebodyTimes) {
   SlotPool pool(*PlanCores(Cores(2), 0));
   std::atomic<int> building{0};

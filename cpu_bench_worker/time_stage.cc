@@ -5,37 +5,46 @@
 
 #include "common/philox.h"
 #include "cpu_bench_worker/plan.h"
+#include "cpu_bench_worker/stopping.h"
 #include "cpu_bench_worker/urgent_thread.h"
 
 namespace whetstone {
 namespace {
 
 constexpr int kFloorBells = 7;
+// Time lost beyond what waking costs that spoils a turn; less is the scatter of waking.
+constexpr double kLostNsMin = 30'000;
 // A rough floor for planning, before it is measured.
 constexpr double kFloorGuessNs = 15'000;
-// Slower than this in every round of two pairs: no more rounds will make it fast.
-constexpr double kClearlySlow = 0.6;
-constexpr int kPairsBeforeStop = 2;
 
 struct SizeData {
   int calls = 1;
-  PairedRatios ratios;
   std::vector<double> reference_ns;
   std::vector<double> candidate_ns;
   int redone = 0;
 };
 
+template <typename Value>
+double MedianOf(const std::vector<Turn>& turns, const Value& value) {
+  std::vector<double> values;
+  for (const Turn& turn : turns) values.push_back(value(turn));
+  return Median(std::move(values));
+}
+
 class Stage {
  public:
   Stage(Trial* trial, const std::vector<CallShape>& sizes,
-        const std::vector<CallEstimate>& estimates, double budget_s, TimeReport* report)
+        const std::vector<CallEstimate>& estimates, const TimeOptions& options, TimeReport* report)
       : trial_(trial),
         sizes_(sizes),
-        budget_ns_(budget_s * 1e9),
+        budget_ns_(std::min(options.budget_s, kTimeBudgetSeconds) * 1e9),
+        stop_early_(options.stop_early),
         report_(report),
         rng_(trial->seed(), {0x71ED, 0, 0, 0}),
         begin_ns_(RawNowNs()),
-        data_(sizes.size()) {
+        data_(sizes.size()),
+        turns_before_s_(trial->turns_s()) {
+    report_->ratios.resize(sizes.size());
     for (size_t i = 0; i < sizes.size(); ++i)
       data_[i].calls = CallsPerBell(estimates[i], kFloorGuessNs, sizes[i].bytes);
   }
@@ -44,7 +53,9 @@ class Stage {
     for (int pair = 0; pair < kProcessPairs; ++pair) {
       if (auto failure = RunPair(pair)) return failure;
       if (!report_->first_bad.empty()) return std::nullopt;
-      if (pair + 1 < kProcessPairs && EnoughSeen(pair + 1)) {
+      if (ElapsedNs() >= budget_ns_) break;
+      if (stop_early_ && pair + 1 < kProcessPairs &&
+          ClearAlready(report_->ratios, trial_->seed())) {
         report_->stopped_early = true;
         break;
       }
@@ -54,6 +65,9 @@ class Stage {
   }
 
  private:
+  static double SecondsSince(uint64_t begin_ns) {
+    return static_cast<double>(RawNowNs() - begin_ns) / 1e9;
+  }
   double ElapsedNs() const { return static_cast<double>(RawNowNs() - begin_ns_); }
 
   std::optional<Failure> RunPair(int pair) {
@@ -65,14 +79,16 @@ class Stage {
       batches.emplace_back(&trial_->problem().arguments, sizes_[i], data_[i].calls,
                            Placement{.seed = rng_.Next64()});
       borrowed.push_back(&batches.back());
-      data_[i].ratios.emplace_back();
+      report_->ratios[i].emplace_back();
     }
+    const uint64_t start_ns = RawNowNs();
     if (auto failure = trial_->FreshPair(borrowed, /*urgent=*/true)) return failure;
+    report_->start_s += SecondsSince(start_ns);
+    ++report_->process_pairs;
 
     // Warm-up: code, page tables and branch predictors; and the harness floor of these processes.
     double round_ns = 0;
-    std::vector<double> floors;
-    std::vector<double> cpu_floors;
+    std::vector<Turn> floors;
     for (CallBatch& batch : batches) {
       const uint64_t begin = RawNowNs();
       Round round;
@@ -86,11 +102,11 @@ class Stage {
     for (int i = 0; i < kFloorBells; ++i) {
       Turn turn;
       if (auto failure = trial_->Floor(batches[0], Side::kReference, &turn)) return failure;
-      floors.push_back(turn.ns);
-      cpu_floors.push_back(turn.cpu_ns);
+      floors.push_back(turn);
     }
-    floor_ns_ = Median(floors);
-    cpu_floor_ns_ = Median(cpu_floors);
+    floor_ns_ = MedianOf(floors, [this](const Turn& turn) { return ClockNs(turn); });
+    cpu_floor_ns_ = MedianOf(floors, [](const Turn& turn) { return turn.cpu_ns; });
+    lost_floor_ns_ = MedianOf(floors, [](const Turn& turn) { return turn.LostNs(); });
     if (pair == 0) rounds_ = RoundsPerPair(round_ns, budget_ns_ - ElapsedNs());
 
     for (int r = 0; r < rounds_; ++r)
@@ -119,7 +135,7 @@ class Stage {
       Round round;
       if (auto failure = JudgedRound(batch, /*oracle=*/false, &round)) return failure;
       if (!report_->first_bad.empty()) return std::nullopt;
-      const bool disturbed = round.reference.disturbed || round.candidate.disturbed;
+      const bool disturbed = Disturbed(round.reference) || Disturbed(round.candidate);
       // On a machine that is never quiet, a disturbed round is better than none.
       if (disturbed && data.redone < kRedoneMax && ElapsedNs() < budget_ns_) {
         ++data.redone;
@@ -127,42 +143,46 @@ class Stage {
       }
       // What is left of a batch is never less than half of it: a floor that large was a hiccup.
       const double floor =
-          std::min(floor_ns_, std::min(round.reference.ns, round.candidate.ns) / 2);
+          std::min(floor_ns_, std::min(ClockNs(round.reference), ClockNs(round.candidate)) / 2);
       const double calls = data.calls;
       const double r = WorkNs(round.reference, floor) / calls;
       const double c = WorkNs(round.candidate, floor) / calls;
-      data.ratios[static_cast<size_t>(pair)].push_back(r / c);
+      report_->ratios[size][static_cast<size_t>(pair)].push_back(r / c);
       data.reference_ns.push_back(r);
       data.candidate_ns.push_back(c);
       return std::nullopt;
     }
   }
 
+  bool threaded() const { return trial_->problem().problem.compile().threads() > 1; }
+
+  // What the clock says, without the time that another program had the core: on a machine that is
+  // never quiet, disturbed rounds are taken in the end, and this is what keeps them usable.
+  double ClockNs(const Turn& turn) const {
+    return threaded() ? turn.ns : std::max(1.0, turn.ns - turn.waited_ns);
+  }
+
+  // Something else had one of the cores: another program, or, by more lost time than waking costs,
+  // the hypervisor.
+  bool Disturbed(const Turn& turn) const {
+    const double lost_ns = threaded() ? 0 : turn.LostNs() - lost_floor_ns_;
+    return turn.disturbed || lost_ns > std::max(kLostNsMin, turn.ns / 20);
+  }
+
   // A turn's own time. The clock stops at the answer, which a child may give some microseconds
   // before it is done and still be asleep when it is looked for; the kernel's account of its time
   // on the core goes on until it sleeps. (Several threads spend more of that than time passes.)
   double WorkNs(const Turn& turn, double floor) const {
-    const double by_clock = turn.ns - floor;
-    if (trial_->problem().problem.compile().threads() > 1) return by_clock;
-    return std::max(by_clock, turn.cpu_ns - cpu_floor_ns_);
-  }
-
-  bool EnoughSeen(int pairs) const {
-    if (ElapsedNs() >= budget_ns_) return true;
-    if (pairs < kPairsBeforeStop) return false;
-    for (const SizeData& data : data_)
-      for (const std::vector<double>& rounds : data.ratios)
-        for (const double ratio : rounds)
-          if (ratio > kClearlySlow) return false;
-    return true;
+    const double by_clock = ClockNs(turn) - floor;
+    return threaded() ? by_clock : std::max(by_clock, turn.cpu_ns - cpu_floor_ns_);
   }
 
   void Summarize() {
-    std::vector<PairedRatios> all;
-    for (SizeData& data : data_) {
+    for (size_t i = 0; i < data_.size(); ++i) {
+      const SizeData& data = data_[i];
       TimedSize size;
       std::vector<double> ratios;
-      for (const auto& rounds : data.ratios)
+      for (const auto& rounds : report_->ratios[i])
         ratios.insert(ratios.end(), rounds.begin(), rounds.end());
       size.pairs = static_cast<int>(ratios.size());
       size.speedup = Median(std::move(ratios));
@@ -171,31 +191,34 @@ class Stage {
       size.calls_per_bell = data.calls;
       size.rounds_redone = data.redone;
       report_->sizes.push_back(size);
-      all.push_back(std::move(data.ratios));
     }
-    report_->score = ScoreOf(all, trial_->seed());
+    report_->turns_s = trial_->turns_s() - turns_before_s_;
+    report_->score = FinalScore(report_->ratios, report_->stopped_early, trial_->seed());
   }
 
   Trial* trial_;
   const std::vector<CallShape>& sizes_;
   double budget_ns_;
+  bool stop_early_;
   TimeReport* report_;
   Philox rng_;
   uint64_t begin_ns_;
   std::vector<SizeData> data_;
+  double turns_before_s_;
   double floor_ns_ = 0;      // of an empty bell, by the clock
-  double cpu_floor_ns_ = 0;  // and by the kernel's account
+  double cpu_floor_ns_ = 0;  // by the kernel's account
+  double lost_floor_ns_ = 0;
   int rounds_ = kRoundsMax;
 };
 
 }  // namespace
 
 std::optional<Failure> TimeCandidate(Trial* trial, const std::vector<CallShape>& sizes,
-                                     const std::vector<CallEstimate>& estimates, double budget_s,
-                                     TimeReport* report) {
+                                     const std::vector<CallEstimate>& estimates,
+                                     const TimeOptions& options, TimeReport* report) {
   *report = TimeReport{};
   const UrgentThread urgent;
-  return Stage(trial, sizes, estimates, std::min(budget_s, kTimeBudgetSeconds), report).Run();
+  return Stage(trial, sizes, estimates, options, report).Run();
 }
 
 }  // namespace whetstone

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cpu_bench_worker/check_stage.h"
+#include "cpu_bench_worker/plan.h"
 #include "cpu_bench_worker/statistics.h"
 #include "cpu_bench_worker/trial.h"
 
@@ -24,17 +25,27 @@ struct TimedSize {
 struct TimeReport {
   Score score;
   std::vector<TimedSize> sizes;  // as the sizes given
-  std::string first_bad;         // not empty: a timed output was wrong, nothing else counts
-  int rounds = 0;                // judged rounds, and how many of them were right
+  // What the score was computed from: ratios[size][pair][round], reference ÷ candidate.
+  std::vector<PairedRatios> ratios;
+  std::string first_bad;  // not empty: a timed output was wrong, nothing else counts
+  int rounds = 0;         // judged rounds, and how many of them were right
   int rounds_right = 0;
   bool stopped_early = false;
+  int process_pairs = 0;
+  double start_s = 0;  // of the stage's time: starting process pairs …
+  double turns_s = 0;  // … and their turns, warm-up and floors included
 };
 
-// Times the candidate at `sizes`; `estimates` (one per size) come from CheckCandidate, `budget_s`
-// bounds the whole stage. Every output of every round is judged.
+struct TimeOptions {
+  double budget_s = kTimeBudgetSeconds;  // bounds the whole stage
+  bool stop_early = true;                // false: all process pairs, however clear the result
+};
+
+// Times the candidate at `sizes`; `estimates` (one per size) come from CheckCandidate. Every output
+// of every round is judged.
 std::optional<Failure> TimeCandidate(Trial* trial, const std::vector<CallShape>& sizes,
-                                     const std::vector<CallEstimate>& estimates, double budget_s,
-                                     TimeReport* report);
+                                     const std::vector<CallEstimate>& estimates,
+                                     const TimeOptions& options, TimeReport* report);
 
 }  // namespace whetstone
 

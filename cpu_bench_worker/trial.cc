@@ -73,14 +73,22 @@ std::optional<Failure> Trial::Play(const CallBatch& batch, const RoundOptions& o
   for (const Side side : order) {
     Turn* turn = side == Side::kReference ? &round->reference : &round->candidate;
     std::string* got = &outputs[static_cast<size_t>(side)];
-    if (auto failure = duel_->Take(side, batch, /*empty=*/false, turn, got)) return failure;
+    if (auto failure = Take(side, batch, /*empty=*/false, turn, got)) return failure;
   }
   if (!options.judge) return std::nullopt;
   return Judge(batch, options.oracle, outputs[0], outputs[1], round);
 }
 
+std::optional<Failure> Trial::Take(Side side, const CallBatch& batch, bool empty, Turn* turn,
+                                   std::string* outputs) {
+  const uint64_t begin = RawNowNs();
+  auto failure = duel_->Take(side, batch, empty, turn, outputs);
+  turns_s_ += static_cast<double>(RawNowNs() - begin) / 1e9;
+  return failure;
+}
+
 std::optional<Failure> Trial::Floor(const CallBatch& batch, Side side, Turn* turn) {
-  return duel_->Take(side, batch, /*empty=*/true, turn, nullptr);
+  return Take(side, batch, /*empty=*/true, turn, nullptr);
 }
 
 std::optional<Failure> Trial::Judge(const CallBatch& batch, bool use_oracle,

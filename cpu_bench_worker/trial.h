@@ -56,11 +56,15 @@ class Trial {
   const BenchContext& context() const { return context_; }
   const BenchProblem& problem() const { return *context_.problem; }
   uint64_t seed() const { return seed_; }
+  // Time spent in turns and floors so far.
+  double turns_s() const { return turns_s_; }
   bool cancelled() const { return context_.cancelled != nullptr && *context_.cancelled; }
 
  private:
   absl::StatusOr<OperatorProgram*> Program(const std::string& name,
                                            std::unique_ptr<OperatorProgram>* program);
+  std::optional<Failure> Take(Side side, const CallBatch& batch, bool empty, Turn* turn,
+                              std::string* outputs);
   std::optional<Failure> Judge(const CallBatch& batch, bool oracle, const std::string& reference,
                                const std::string& candidate, Round* round);
 
@@ -68,6 +72,7 @@ class Trial {
   std::string candidate_object_;
   uint64_t seed_;
   uint64_t pairs_started_ = 0;
+  double turns_s_ = 0;
   std::unique_ptr<Duel> duel_;
   std::unique_ptr<OperatorProgram> oracle_;
   std::unique_ptr<OperatorProgram> generator_;

@@ -103,7 +103,7 @@ TEST_F(TrialTest, TheReferenceIsRightAndAsFastAsItself) {
   EXPECT_EQ(check.cases_right, check.cases) << check.first_bad;
   EXPECT_EQ(check.cases, 4 * 3 + 2 * 3);
   TimeReport time;
-  failure = TimeCandidate(&trial, problem_.timed, check.timed, 20, &time);
+  failure = TimeCandidate(&trial, problem_.timed, check.timed, {.budget_s = 20}, &time);
   ASSERT_FALSE(failure.has_value()) << failure->detail;
   EXPECT_EQ(time.first_bad, "");
   EXPECT_NEAR(time.score.speedup, 1.0, 0.05);
@@ -121,9 +121,32 @@ TEST_F(TrialTest, AFasterProgramIsFaster) {
   ASSERT_FALSE(failure.has_value()) << failure->detail;
   EXPECT_EQ(check.cases_right, check.cases) << check.first_bad;
   TimeReport time;
-  failure = TimeCandidate(&trial, problem_.timed, check.timed, 20, &time);
+  failure = TimeCandidate(&trial, problem_.timed, check.timed, {.budget_s = 20}, &time);
   ASSERT_FALSE(failure.has_value()) << failure->detail;
   EXPECT_GT(time.score.speedup, 2.0);
+}
+
+TEST_F(TrialTest, AProblemMayAskForClang) {
+  v1::Problem problem = MatmulProblem();
+  const auto gnu = compiler_->Prepare(problem.compile(), 20);
+  ASSERT_TRUE(gnu.ok()) << gnu.status();
+  problem.mutable_compile()->set_compiler("clang++");
+  if (compiler_->tool_chains().size() < 2) {
+    EXPECT_EQ(compiler_->Prepare(problem.compile(), 20).status().message(),
+              "compile.compiler: this host has no clang++; install it there or use g++");
+    return;
+  }
+  Use(problem);
+  EXPECT_TRUE(absl::StrContains(kit_.tools->version, "clang")) << kit_.tools->version;
+  EXPECT_NE(kit_.header_dir, gnu->header_dir);
+  Failure failure;
+  const CheckReport report = Check(problem.expert(), &failure);
+  EXPECT_EQ(failure.detail, "");
+  EXPECT_EQ(report.cases_right, report.cases) << report.first_bad;
+  const CompileResult broken =
+      compiler_->Compile(kit_, "", "#include <vector>\nint f() { return x; }", "f");
+  EXPECT_FALSE(broken.compiled);
+  EXPECT_EQ(broken.diagnostics, "line 2: error: use of undeclared identifier 'x'");
 }
 
 TEST_F(TrialTest, WrongAnswersAreDescribed) {
@@ -276,7 +299,7 @@ TEST_F(TrialTest, InputsOf256MibAreFilledInPlaceAndNeverCopied) {
   ASSERT_FALSE(failure.has_value()) << failure->detail;
   EXPECT_EQ(check.cases_right, check.cases) << check.first_bad;
   TimeReport time;
-  failure = TimeCandidate(&trial, problem_.timed, check.timed, 2, &time);
+  failure = TimeCandidate(&trial, problem_.timed, check.timed, {.budget_s = 2}, &time);
   ASSERT_FALSE(failure.has_value()) << failure->detail;
   EXPECT_EQ(time.first_bad, "");
   EXPECT_GT(time.score.speedup, 1.3);

@@ -313,6 +313,15 @@ bool IsHeaderName(absl::string_view header) {
   });
 }
 
+absl::Status ReadCompiler(const YamlMap& map, v1::CompileRules* rules) {
+  if (!map.Has("compiler")) return absl::OkStatus();
+  const std::vector<std::string> known = {"g++", "clang++"};
+  ASSIGN_OR_RETURN(const std::string name, map.String("compiler"));
+  if (!Contains(known, name)) return NotOneOf(map, "compiler", name, known);
+  rules->set_compiler(name);
+  return absl::OkStatus();
+}
+
 absl::Status ReadStandard(const YamlMap& map, v1::CompileRules* rules) {
   if (!map.Has("std")) return absl::OkStatus();
   const std::vector<std::string> known = {"c++17", "c++20", "c++23"};
@@ -386,7 +395,8 @@ absl::Status ReadCompile(const YamlMap& top, v1::Problem* problem) {
   for (const char* word : {"target", "pragma", "static"}) rules->add_allow(word);
   if (!top.Has("compile")) return absl::OkStatus();
   ASSIGN_OR_RETURN(const YamlMap map, top.Map("compile"));
-  RETURN_IF_ERROR(map.AllowOnly({"std", "flags", "headers", "allow", "threads"}));
+  RETURN_IF_ERROR(map.AllowOnly({"compiler", "std", "flags", "headers", "allow", "threads"}));
+  RETURN_IF_ERROR(ReadCompiler(map, rules));
   RETURN_IF_ERROR(ReadStandard(map, rules));
   RETURN_IF_ERROR(ReadFlags(map, rules));
   RETURN_IF_ERROR(ReadHeaders(map, rules));

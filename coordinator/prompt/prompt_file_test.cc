@@ -203,6 +203,8 @@ TEST(PromptFileTest, SaysWhatIsWrongAndWhere) {
        "the code are"},
       {"sizes: {", "compile: {headers: [<vector>]}\nsizes: {",
        "p.md:9: '<vector>' is not a header's name: write immintrin.h, not <immintrin.h>"},
+      {"sizes: {", "compile: {compiler: g+}\nsizes: {",
+       "p.md:9: unknown compiler 'g+'; did you mean 'g++'? Valid: g++, clang++"},
       {"sizes: {", "compile: {allow: [pragmas]}\nsizes: {",
        "p.md:9: unknown allow 'pragmas'; did you mean 'pragma'? Valid: target, pragma, static, "
        "asm, threads"},

@@ -93,6 +93,22 @@ void CheckCores(const std::string& name, const v1::WorkerInfo& info, bool with_t
   }
 }
 
+// The slot that measured the problem has its own noise by now; others follow with their candidates.
+void CheckSlotNoise(const std::string& name, WorkerClient* worker, const FindingSink& found) {
+  const auto info = worker->GetInfo({kInfoDeadline});
+  if (!info.ok()) return;  // reported already
+  double widest = 0;
+  int measured = 0;
+  for (const double band : info->slot_noise_bands()) {
+    widest = std::max(widest, band);
+    measured += band > 0 ? 1 : 0;
+  }
+  found({widest <= kNoisyBand ? Level::kOk : Level::kWarn, name + ": slots",
+         absl::StrCat(measured, " of ", info->slot_noise_bands_size(),
+                      " slots measured by themselves; the noisiest ", Percent(widest)),
+         widest <= kNoisyBand ? "" : "stop other work on that host (uptime, top)"});
+}
+
 void CheckNoise(const std::string& name, const v1::Campaign& campaign, WorkerClient* worker,
                 const FindingSink& found) {
   const std::string check = name + ": noise";
@@ -109,6 +125,7 @@ void CheckNoise(const std::string& name, const v1::Campaign& campaign, WorkerCli
            "whet problem check " + campaign.problems(0)});
     return;
   }
+  CheckSlotNoise(name, worker, found);
   const double band = response->calibration().noise_band();
   const std::string detail =
       absl::StrCat("identical code differs by at most ", Percent(band), " (95 % of the time, ",

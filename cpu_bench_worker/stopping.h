@@ -1,0 +1,38 @@
+// Whether enough process pairs have been seen. A pure function of the timings, so that a test can
+// replay it on recorded ones (stopping_test.cc).
+//
+//   for (int pair = 1; pair <= kProcessPairs; ++pair) {
+//     …
+//     if (ClearAlready(ratios, seed)) break;
+//   }
+//   const Score score = ScoreOf(ratios, seed);   // or LookConfidence below, if it was
+#ifndef WHETSTONE_CPU_BENCH_WORKER_STOPPING_H_
+#define WHETSTONE_CPU_BENCH_WORKER_STOPPING_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "cpu_bench_worker/statistics.h"
+
+namespace whetstone {
+
+inline constexpr int kPairsBeforeStop = 3;
+// A speedup nearer to 1 than this is never judged early: telling it from equal code is what all the
+// pairs are for.
+inline constexpr double kClearLogMin = 0.1;
+// The interval's half width, as a share of |ln speedup|, that is precise enough: a reward is a
+// logarithm, and other candidates of the group differ by more.
+inline constexpr double kClearPrecision = 0.125;
+
+// True once more pairs would not change what is learned: the speedup is far from 1, and its
+// interval is narrow beside that. Asked after every pair, so the interval is of 99.5 %: thirteen
+// looks err together at most 13 × 0.5 % of the time (Bonferroni). And equal code would have to be
+// off by eight intervals to be called anything else.
+bool ClearAlready(const std::vector<PairedRatios>& sizes, uint64_t seed);
+
+// The score to report: of 99.5 % where the timing was stopped early, else of 95 %.
+Score FinalScore(const std::vector<PairedRatios>& sizes, bool stopped_early, uint64_t seed);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_CPU_BENCH_WORKER_STOPPING_H_
