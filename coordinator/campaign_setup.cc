@@ -56,6 +56,7 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
   for (const std::string& file : campaign.problems()) {
     PlannedProblem planned;
     ASSIGN_OR_RETURN(planned.problem, ParsePromptFile(file));
+    RETURN_IF_ERROR(CheckTrainable(planned.problem, file));
     const auto [other, fresh] = files.emplace(planned.problem.id(), file);
     if (!fresh) {
       return absl::InvalidArgumentError(absl::StrCat("'problems': ", other->second, " and ", file,

@@ -52,7 +52,7 @@ TEST_F(CommandLineTest, HelpIsNoError) {
   EXPECT_EQ(Whet("--help").exit_code, 0);
   EXPECT_NE(Whet("--help").out.find("whet resume"), std::string::npos);
   for (const char* command : {"run", "resume", "status", "watch", "replay", "report", "best",
-                              "measure", "doctor", "problem", "problem check", "problem new"}) {
+                              "measure", "doctor", "problem", "problem check", "problem new", "problem import"}) {
     const Outcome help = Whet(absl::StrCat(command, " --help"));
     EXPECT_EQ(help.exit_code, 0) << command;
     EXPECT_GT(help.out.size(), 100u) << command;
@@ -71,6 +71,17 @@ TEST_F(CommandLineTest, WrongWordsGetTheNearestRightOne) {
       << option.error;
   EXPECT_EQ(Whet("").exit_code, 2);
   EXPECT_EQ(Whet("run").exit_code, 2);
+}
+
+TEST_F(CommandLineTest, AHeldOutProblemIsNotTrainedOn) {
+  WriteCampaign();
+  const std::string held_out = WHETSTONE_SOURCE_DIR "/prompts/adler32_u8.md";
+  const Outcome run = Whet("run c.yaml --dry-run --set 'problems=[" + held_out + "]'");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_NE(run.error.find(held_out + " is held out for evaluation (split: eval)"),
+            std::string::npos)
+      << run.error;
+  EXPECT_NE(run.error.find("whet measure " + held_out), std::string::npos);
 }
 
 TEST_F(CommandLineTest, DryRunShowsTheResolvedCampaign) {

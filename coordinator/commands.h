@@ -23,6 +23,8 @@ void AddReport(CLI::App* app, Chosen* chosen);
 void AddBest(CLI::App* app, Chosen* chosen);
 void AddMeasure(CLI::App* app, Chosen* chosen);
 void AddProblem(CLI::App* app, Chosen* chosen);
+// `problem` is the command that AddProblem made.
+void AddProblemImport(CLI::App* problem, Chosen* chosen);
 void AddDoctor(CLI::App* app, Chosen* chosen);
 
 // Parses and runs; prints help, or what is wrong with the nearest word that would be right.

@@ -48,6 +48,7 @@ nlohmann::ordered_json VerdictJson(const v1::Verdict& v) {
          {"speedup", Number(size.speedup())},
          {"reference_ns", Number(size.reference_ns())},
          {"candidate_ns", Number(size.candidate_ns())},
+         {"floor_ns", Number(size.floor_ns())},
          {"pairs", size.pairs()},
          {"rounds_redone", size.rounds_redone()}});
   }

@@ -188,7 +188,8 @@ void Pipeline::Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint
     return EndWrong(report.rounds_right, report.rounds, report.first_bad, artefact);
   SetTimed(problem.bench.timed, report, &artefact->verdict);
   bool below_floor = false;
-  const absl::StatusOr<std::string> doubt = Doubt(problem, report, lease->cores(), &below_floor);
+  const absl::StatusOr<std::string> doubt =
+      Doubt(problem, report, lease->cores(), &artefact->verdict, &below_floor);
   if (!doubt.ok()) return End(OurFault(doubt.status()), artefact);
   artefact->final = true;
   if (!doubt->empty()) {
@@ -209,11 +210,12 @@ void Pipeline::Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint
 
 absl::StatusOr<std::string> Pipeline::Doubt(const PreparedProblem& problem,
                                             const TimeReport& report, const SlotCores& cores,
-                                            bool* below_floor) {
+                                            v1::Verdict* verdict, bool* below_floor) {
   const std::lock_guard<std::mutex> lock(peak_mutex_);
   for (size_t i = 0; i < report.sizes.size(); ++i) {
     const CallShape& shape = problem.bench.timed[i];
     ASSIGN_OR_RETURN(const double floor_ns, peak_->FloorNs(problem.bench, shape, cores));
+    verdict->mutable_sizes(static_cast<int>(i))->set_floor_ns(floor_ns);
     *below_floor = report.sizes[i].candidate_ns < kFloorShare * floor_ns;
     if (*below_floor)
       return absl::StrFormat("faster at %s (%.0f ns) than this host can be (%.0f ns)",
@@ -256,7 +258,8 @@ void Pipeline::TimeAgain(const PreparedProblem& problem, const BenchContext& con
     const std::lock_guard<std::mutex> lock(peak_mutex_);
     peak_->MeasureAgain();
   }
-  const absl::StatusOr<std::string> again = Doubt(problem, report, context.cores, &below_floor);
+  const absl::StatusOr<std::string> again =
+      Doubt(problem, report, context.cores, &artefact->verdict, &below_floor);
   if (!again.ok()) return End(OurFault(again.status()), artefact);
   if (!below_floor) return;
   artefact->verdict.set_outcome(v1::SUSPECT);

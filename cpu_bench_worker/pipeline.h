@@ -71,7 +71,8 @@ class Pipeline {
   void EndWrong(int right, int cases, const std::string& first_bad, Artefact* artefact);
   // Why the timed result is doubtful; empty when it is not.
   absl::StatusOr<std::string> Doubt(const PreparedProblem& problem, const TimeReport& report,
-                                    const SlotCores& cores, bool* below_floor);
+                                    const SlotCores& cores, v1::Verdict* verdict,
+                                    bool* below_floor);
   void TimeAgain(const PreparedProblem& problem, const BenchContext& context,
                  const std::string& object, uint64_t seed, const std::string& reason,
                  Artefact* artefact);

@@ -196,7 +196,9 @@ absl::StatusOr<std::vector<Canary>> MakeCanaries(const v1::Problem& problem) {
   for (const v1::Argument& arg : problem.args()) {
     const bool input =
         arg.has_scalar() || (arg.has_array() && arg.array().direction() != v1::Array::OUT);
-    if (input) canaries.push_back({absl::StrCat("ignores ", arg.name()), writer.Ignoring(arg)});
+    if (input)
+      canaries.push_back({absl::StrCat("ignores ", arg.name()), writer.Ignoring(arg),
+                          /*needs_timing=*/false, arg.name()});
   }
   return canaries;
 }

@@ -16,6 +16,8 @@ struct Canary {
   std::string source;  // a candidate
   // Whether it takes timing to catch it: it is right the first time and only later wrong.
   bool needs_timing = false;
+  // The input that it ignores, if it is otherwise the reference.
+  std::string input = {};
 };
 
 // empty body     writes nothing: caught by the poison, or for arguments changed in place by the

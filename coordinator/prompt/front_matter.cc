@@ -24,8 +24,9 @@ constexpr double kSecondsMax = 3600;
 constexpr int64_t kMemoryMbMax = 65536;
 
 const std::vector<std::string>& TopKeys() {
-  static const auto* const kKeys = new std::vector<std::string>{
-      "id", "signature", "args", "returns", "sizes", "compare", "cost", "compile", "limits"};
+  static const auto* const kKeys =
+      new std::vector<std::string>{"id",      "signature", "args",    "returns", "sizes",
+                                   "compare", "cost",      "compile", "limits",  "split"};
   return *kKeys;
 }
 
@@ -54,6 +55,16 @@ absl::Status ReadId(const YamlMap& top, v1::Problem* problem) {
                                         kIdLengthMax, " characters"));
   }
   problem->set_id(id);
+  return absl::OkStatus();
+}
+
+absl::Status ReadSplit(const YamlMap& top, v1::Problem* problem) {
+  if (!top.Has("split")) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string split, top.String("split"));
+  if (split != "train" && split != "eval") {
+    return NotOneOf(top, "split", split, {"train", "eval"});
+  }
+  problem->set_split(split == "eval" ? v1::Problem::EVAL : v1::Problem::TRAIN);
   return absl::OkStatus();
 }
 
@@ -445,6 +456,7 @@ absl::Status ReadLimits(const YamlMap& top, v1::Problem* problem) {
 absl::Status ReadFrontMatter(const YamlMap& top, v1::Problem* problem) {
   RETURN_IF_ERROR(top.AllowOnly(TopKeys()));
   RETURN_IF_ERROR(ReadId(top, problem));
+  RETURN_IF_ERROR(ReadSplit(top, problem));
   ASSIGN_OR_RETURN(const std::string text, top.String("signature"));
   absl::StatusOr<Signature> signature = ParseSignature(text);
   if (!signature.ok()) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -23,8 +24,12 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 
+std::string PathOf(const std::string& name) {
+  return absl::StrCat(WHETSTONE_SOURCE_DIR "/prompts/", name, ".md");
+}
+
 v1::Problem Load(const std::string& name) {
-  const auto problem = ParsePromptFile(absl::StrCat(WHETSTONE_SOURCE_DIR "/prompts/", name, ".md"));
+  const auto problem = ParsePromptFile(PathOf(name));
   CHECK(problem.ok());
   return *problem;
 }
@@ -52,18 +57,26 @@ struct FakeWorker {
             .measure = [this](const std::string& source, bool time) -> absl::StatusOr<v1::Verdict> {
               ++measured;
               timed += time;
+              if (source == problem.expert()) return expert;
               return source == problem.reference() ? reference : canary;
-            }};
+            },
+            .reward =
+                [](const v1::Verdict& verdict, const v1::Calibration& calibration) {
+                  return 0.3 +
+                         std::log(verdict.speedup()) / std::log(calibration.expert().speedup());
+                }};
   }
   ProblemReport Run() {
-    auto report = CheckProblem(problem, Tools());
+    auto report = CheckProblem(problem, places, Tools());
     EXPECT_TRUE(report.ok()) << report.status();
     return report.ok() ? *report : ProblemReport{};
   }
 
   v1::Problem problem;
+  PromptPlaces places = PromptPlaces::Read(*ReadFile(PathOf(problem.id())), "p.md");
   v1::Calibration calibration;
   absl::Status calibrate_status;
+  v1::Verdict expert = Outcome(v1::CORRECT, 7.9);
   v1::Verdict reference = Outcome(v1::CORRECT, 1.001);
   v1::Verdict canary = Outcome(v1::WRONG_ANSWER);
   int measured = 0;
@@ -76,11 +89,12 @@ TEST(ProblemCheckTest, ASoundProblem) {
   EXPECT_TRUE(report.sound()) << report.Table();
   EXPECT_EQ(
       report.Table(),
-      "ok       expert                8.00× the reference (7.92 to 8.08)\n"
       "ok       noise                 equal code measures within ±0.60 % on this machine\n"
+      "ok       expert                8.00× the reference (7.92 to 8.08)\n"
+      "ok       expert's reward       1.29 for 7.90×\n"
       "ok       reference             deterministic, agrees with itself on every size\n"
       "ok       equal code            the reference measures 1.0010× itself, inside the noise "
-      "band ±1.00 %\n"
+      "band ±1.00 %, and earns 0.30\n"
       "ok       canary: empty body    caught: WRONG_ANSWER\n"
       "ok       canary: zeros         caught: WRONG_ANSWER\n"
       "ok       canary: constant      caught: WRONG_ANSWER\n"
@@ -97,16 +111,58 @@ TEST(ProblemCheckTest, ASlowExpertFails) {
   *worker.calibration.mutable_expert() = Outcome(v1::CORRECT, 1.1);
   const ProblemReport report = worker.Run();
   EXPECT_FALSE(report.sound());
-  EXPECT_EQ(report.findings[0].detail,
-            "1.10× the reference (1.09 to 1.11): needs at least 1.2×, or the reward cannot tell "
-            "fast from slow");
+  EXPECT_THAT(
+      report.Table(),
+      HasSubstr("FAILED   expert                p.md:33: 1.10× the reference (1.09 to 1.11): "
+                "needs at least 1.2×, or the reward cannot tell fast from slow: correct "
+                "the expert, or write a faster one"));
 }
 
 TEST(ProblemCheckTest, AWrongExpertFails) {
   FakeWorker worker(Load("matmul_f32"));
   *worker.calibration.mutable_expert() = Outcome(v1::WRONG_ANSWER);
   worker.calibration.mutable_expert()->set_detail("n=3 element 0");
-  EXPECT_EQ(worker.Run().findings[0].detail, "must be correct, but is WRONG_ANSWER: n=3 element 0");
+  EXPECT_THAT(worker.Run().Table(),
+              HasSubstr("p.md:33: must be correct, but is WRONG_ANSWER: n=3 element 0: correct"));
+}
+
+TEST(ProblemCheckTest, AnExpertThatIsPaidTooLittleFails) {
+  FakeWorker worker(Load("matmul_f32"));
+  worker.expert = Outcome(v1::CORRECT, 4);
+  const ProblemReport report = worker.Run();
+  EXPECT_FALSE(report.sound());
+  EXPECT_THAT(report.Table(), HasSubstr("0.97 for 4.00×, 0.97 for 4.00×, 0.97 for 4.00×, but 8.00× "
+                                        "when calibrated"));
+  worker.expert = Outcome(v1::SUSPECT);
+  EXPECT_THAT(worker.Run().Table(), HasSubstr("p.md:11: the expert is called SUSPECT: 'cost' asks "
+                                              "for more than one call must do"));
+}
+
+TEST(ProblemCheckTest, FiguresAreOfTheTimedSizes) {
+  FakeWorker worker(Load("matmul_f32"));
+  for (const double scale : {1.0, 4.0}) {
+    v1::SizeResult* of_expert = worker.expert.add_sizes();
+    of_expert->set_candidate_ns(1000 * scale);
+    of_expert->set_floor_ns(250 * scale);
+    worker.reference.add_sizes()->set_reference_ns(8000 * scale);
+  }
+  const ProblemReport report = worker.Run();
+  EXPECT_NEAR(report.figures.reference_ns, 16000, 1);
+  EXPECT_NEAR(report.figures.roofline_share, 0.25, 1e-6);
+  EXPECT_EQ(report.Summary(),
+            "matmul_f32 is sound: reference 16.0 µs, expert 7.90×, rewards 0.30 and 1.29");
+  EXPECT_EQ(Difficulty(worker.problem), "easy");
+  EXPECT_EQ(Difficulty(Load("fir_f32")), "hard");
+}
+
+TEST(ProblemCheckTest, AMachineThatIsTooSmallProvesNothing) {
+  FakeWorker worker(Load("matmul_f32"));
+  worker.calibrate_status = absl::ResourceExhaustedError("2 kernel cores, this worker has 1");
+  const ProblemReport report = worker.Run();
+  EXPECT_FALSE(report.sound());
+  EXPECT_FALSE(report.proven);
+  EXPECT_THAT(report.Table(), HasSubstr("2 kernel cores, this worker has 1: check it on a larger"));
+  EXPECT_THAT(report.Table(), HasSubstr("is not proven: this machine cannot measure it"));
 }
 
 TEST(ProblemCheckTest, WhatTheWorkerRefusesIsAFinding) {
@@ -114,18 +170,20 @@ TEST(ProblemCheckTest, WhatTheWorkerRefusesIsAFinding) {
   worker.calibrate_status = absl::InvalidArgumentError("the expert does not compile");
   const ProblemReport report = worker.Run();
   EXPECT_FALSE(report.sound());
-  EXPECT_EQ(report.findings[0].detail, "the expert does not compile");
+  EXPECT_THAT(report.findings[0].detail, HasSubstr("the expert does not compile: correct the"));
+  EXPECT_EQ(report.findings[0].place, "p.md:33");
   EXPECT_EQ(worker.measured, 0);
 }
 
 TEST(ProblemCheckTest, OurOwnFailureIsAnError) {
   FakeWorker worker(Load("matmul_f32"));
   worker.calibrate_status = absl::UnavailableError("no worker");
-  EXPECT_EQ(CheckProblem(worker.problem, worker.Tools()).status().message(), "no worker");
+  EXPECT_EQ(CheckProblem(worker.problem, worker.places, worker.Tools()).status().message(),
+            "no worker");
   worker.calibrate_status = absl::OkStatus();
   worker.canary = Outcome(v1::INFRASTRUCTURE_ERROR);
   worker.canary.set_detail("out of disk");
-  EXPECT_EQ(CheckProblem(worker.problem, worker.Tools()).status().message(),
+  EXPECT_EQ(CheckProblem(worker.problem, worker.places, worker.Tools()).status().message(),
             "the worker failed: out of disk");
 }
 
@@ -150,6 +208,22 @@ TEST(ProblemCheckTest, ACanaryThatPassesFails) {
     FakeWorker worker(Load("matmul_f32"));
     worker.canary = Outcome(outcome, 1000);
     EXPECT_FALSE(worker.Run().sound());
+  }
+}
+
+// Line, reason and remedy for each way to pass without doing the work.
+TEST(ProblemCheckTest, ACanaryThatPassesNamesWhatIsWrong) {
+  FakeWorker worker(Load("matmul_f32"));
+  worker.canary = Outcome(v1::CORRECT, 1000);
+  const std::string table = worker.Run().Table();
+  for (const char* line :
+       {"canary: zeros         p.md:10: passes for right without doing the work: lower the "
+        "tolerances of 'compare', or choose inputs whose answers are larger and differ",
+        "canary: stale output  p.md:5: an answer kept from an earlier call passes for right, so "
+        "the outputs have no variance: fill the inputs with values that change the answer",
+        "canary: ignores b     p.md:6: the reference is right although it reads zeros for 'b', so "
+        "its answer does not depend on that input: use 'b' in the reference"}) {
+    EXPECT_THAT(table, HasSubstr(line));
   }
 }
 

@@ -96,4 +96,37 @@ absl::StatusOr<v1::Problem> ParsePrompt(absl::string_view text, absl::string_vie
   return problem;
 }
 
+PromptPlaces PromptPlaces::Read(absl::string_view text, absl::string_view name) {
+  PromptPlaces places;
+  places.name_ = std::string(name);
+  const absl::StatusOr<PromptParts> parts = SplitPrompt(text, name);
+  if (!parts.ok()) return places;
+  for (const auto& [section, source] : parts->sections) places.lines_[section] = source.line;
+  const absl::StatusOr<YamlMap> top =
+      YamlMap::Parse(parts->front_matter, name, parts->front_matter_line);
+  if (!top.ok()) return places;
+  for (const std::string& key : top->keys()) places.lines_[key] = top->line(key);
+  const absl::StatusOr<YamlMap> args = top->Map("args");
+  if (!args.ok()) return places;
+  for (const std::string& key : args->keys()) {
+    places.lines_[absl::StrCat("args.", key)] = args->line(key);
+  }
+  return places;
+}
+
+std::string PromptPlaces::Of(const std::string& part) const {
+  const auto it = lines_.find(part);
+  return it == lines_.end() ? name_ : absl::StrCat(name_, ":", it->second);
+}
+
+absl::Status CheckTrainable(const v1::Problem& problem, const std::string& path) {
+  if (problem.split() != v1::Problem::EVAL) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'problems': ", path,
+      " is held out for evaluation (split: eval): training on it would make "
+      "it worthless as a test. Leave it out of the campaign, and measure programs for it with: "
+      "whet measure ",
+      path, " PROGRAM.cc"));
+}
+
 }  // namespace whetstone

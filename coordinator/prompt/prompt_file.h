@@ -14,8 +14,10 @@
 #define WHETSTONE_COORDINATOR_PROMPT_PROMPT_FILE_H_
 
 #include <cstddef>
+#include <map>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "whetstone/v1/problem.pb.h"
@@ -30,6 +32,24 @@ absl::StatusOr<v1::Problem> ParsePromptFile(const std::string& path);
 
 // The same for text in memory; `name` stands for the path in messages.
 absl::StatusOr<v1::Problem> ParsePrompt(absl::string_view text, absl::string_view name);
+
+// Where the parts of a prompt file stand, for messages about a file that parses.
+class PromptPlaces {
+ public:
+  // Of a `text` that ParsePrompt accepts; anything else gives places without a line.
+  static PromptPlaces Read(absl::string_view text, absl::string_view name);
+  // "p.md:31". `part` is a section ("expert"), a key ("sizes") or an argument ("args.a"); the
+  // name alone for what the file does not have.
+  std::string Of(const std::string& part) const;
+
+ private:
+  std::string name_;
+  std::map<std::string, int> lines_;
+};
+
+// INVALID_ARGUMENT: the problem is held out for evaluation (`split: eval`), so no campaign may
+// train on it. Names `path`.
+absl::Status CheckTrainable(const v1::Problem& problem, const std::string& path);
 
 }  // namespace whetstone
 

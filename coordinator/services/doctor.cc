@@ -290,10 +290,13 @@ void CheckModelDirectory(const std::string& key, const std::string& path,
 void CheckProblems(const v1::Campaign& campaign, const FindingSink& found) {
   for (const std::string& path : campaign.problems()) {
     const auto problem = ParsePromptFile(path);
-    if (problem.ok()) {
-      found({Level::kOk, "problem", path, ""});
-    } else {
+    if (!problem.ok()) {
       found({Level::kFail, "problem", Text(problem.status()), "whet problem check " + path});
+    } else if (const absl::Status trainable = CheckTrainable(*problem, path); !trainable.ok()) {
+      found({Level::kFail, "problem", Text(trainable),
+             absl::StrCat("take ", path, " out of `problems` in the campaign")});
+    } else {
+      found({Level::kOk, "problem", path, ""});
     }
   }
   if (campaign.has_warmup() && !campaign.warmup().examples().empty()) {

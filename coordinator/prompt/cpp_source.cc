@@ -1,0 +1,142 @@
+#include "coordinator/prompt/cpp_source.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/status_macros.h"
+#include "coordinator/prompt/identifiers.h"
+#include "coordinator/prompt/prompt_sections.h"
+
+namespace whetstone {
+namespace {
+
+// `code` with comments, the insides of literals and preprocessor lines as spaces: every place and
+// every line end stays where it was.
+std::string Masked(absl::string_view code) {
+  std::string text(code);
+  const auto blank = [&](size_t from, size_t to) {
+    for (size_t i = from; i < std::min(to, text.size()); ++i) {
+      if (text[i] != '\n') text[i] = ' ';
+    }
+  };
+  bool line_begins = true;
+  for (size_t at = 0; at < code.size();) {
+    const char c = code[at];
+    size_t end = at + 1;
+    if (code.substr(at, 2) == "//" || (c == '#' && line_begins)) {
+      do {
+        end = std::min(code.find('\n', end), code.size());
+      } while (end < code.size() && code[end - 1] == '\\' && ++end < code.size());
+      blank(at, end);
+    } else if (code.substr(at, 2) == "/*") {
+      end = code.find("*/", at + 2);
+      end = end == absl::string_view::npos ? code.size() : end + 2;
+      blank(at, end);
+    } else if (c == '"' || (c == '\'' && (at == 0 || !absl::ascii_isalnum(code[at - 1])))) {
+      while (end < code.size() && code[end] != c && code[end] != '\n') {
+        end += code[end] == '\\' ? 2 : 1;
+      }
+      blank(at + 1, end);
+      ++end;
+    }
+    line_begins = c == '\n' || (line_begins && absl::ascii_isspace(static_cast<unsigned char>(c)));
+    at = end;
+  }
+  return text;
+}
+
+int LineAt(absl::string_view code, size_t at) {
+  return 1 + static_cast<int>(std::count(code.begin(), code.begin() + static_cast<long>(at), '\n'));
+}
+
+absl::Status ReadIncludes(absl::string_view code, absl::string_view name, CppSource* source) {
+  int number = 0;
+  for (absl::string_view line : absl::StrSplit(code, '\n')) {
+    ++number;
+    line = absl::StripAsciiWhitespace(line);
+    if (!absl::ConsumePrefix(&line, "#")) continue;
+    line = absl::StripLeadingAsciiWhitespace(line);
+    if (!absl::ConsumePrefix(&line, "include")) continue;
+    line = absl::StripAsciiWhitespace(line);
+    const size_t end = line.find('>');
+    if (!absl::StartsWith(line, "<") || end == absl::string_view::npos) {
+      return PromptError(name, number,
+                         absl::StrCat("a candidate has no ", line,
+                                      ": put what the function needs into this file"));
+    }
+    const std::string header(line.substr(1, end - 1));
+    // Always there, in every problem.
+    if (header == "cstddef" || header == "cstdint") continue;
+    auto& headers = source->headers;
+    if (std::find(headers.begin(), headers.end(), header) == headers.end()) {
+      headers.push_back(header);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The text before a '{' at global scope, if it can be the head of a function others call.
+bool IsFunctionHead(const std::string& head) {
+  if (!absl::StrContains(head, "(") || absl::StrContains(head, "=")) return false;
+  bool callable = true;
+  MapIdentifiers(head, [&](const std::string& word) {
+    for (const char* other : {"static", "inline", "template", "struct", "class", "enum", "union",
+                              "namespace", "constexpr", "operator", "extern"}) {
+      callable &= word != other;
+    }
+    return word;
+  });
+  return callable;
+}
+
+std::string OneLine(const std::string& head) {
+  const std::string text = MapIdentifiers(head, [](const std::string& word) {
+    return word == "__restrict" || word == "__restrict__" ? std::string() : word;
+  });
+  std::string line;
+  for (const char c : text) {
+    if (!absl::ascii_isspace(static_cast<unsigned char>(c))) {
+      line += c;
+    } else if (!line.empty() && line.back() != ' ' && line.back() != '(') {
+      line += ' ';
+    }
+  }
+  return std::string(absl::StripAsciiWhitespace(line));
+}
+
+}  // namespace
+
+absl::StatusOr<CppSource> ReadCppSource(absl::string_view code, absl::string_view name) {
+  CppSource source;
+  RETURN_IF_ERROR(ReadIncludes(code, name, &source));
+  const std::string masked = Masked(code);
+  size_t head = 0;  // where the current declaration begins
+  int depth = 0;
+  for (size_t at = 0; at < masked.size(); ++at) {
+    const char c = masked[at];
+    if (c == '{' && depth++ == 0) {
+      const std::string text = masked.substr(head, at - head);
+      if (!IsFunctionHead(text)) continue;
+      const size_t begin = std::min(masked.find_first_not_of(" \t\n", head), at);
+      const int line = LineAt(code, begin);
+      const std::string signature = OneLine(text);
+      if (absl::StrContains(signature, " main(")) {
+        return PromptError(name, line, "leave the main function out: a problem is one function");
+      }
+      source.functions.push_back({signature, line});
+    } else if (c == '}' && --depth < 0) {
+      return PromptError(name, LineAt(code, at), "this '}' closes nothing");
+    }
+    if (depth == 0 && (c == '}' || c == ';')) head = at + 1;
+  }
+  if (depth > 0) {
+    return PromptError(name, LineAt(code, code.size()), "a '{' is never closed");
+  }
+  return source;
+}
+
+}  // namespace whetstone
