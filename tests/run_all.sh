@@ -3,9 +3,10 @@
 #
 #   tests/run_all.sh          all suites; unit tests under the sanitizers as well; a minute of
 #                             libFuzzer; formatting
-#   tests/run_all.sh --full   also clang-tidy over every source, and what hostile code tries ten times
-#                             over, with an honest candidate between any two attacks; 10,000
-#                             candidates in a row; 10,000 simulated campaigns
+#   tests/run_all.sh --full   also clang-tidy over every source, every problem's soundness, and what
+#                             hostile code tries ten times over, with an honest candidate between
+#                             any two attacks; 10,000 candidates in a row; 10,000 simulated
+#                             campaigns
 #
 # Prints the seconds of every suite and ends with the line "N passed, N failed"; the exit code is 0
 # only if nothing failed. Logs and reports go to build/test-logs/. Needs no terminal and no input,
@@ -87,6 +88,13 @@ check_tidy() {
   git ls-files '*.cc' | xargs -P "$(build_jobs)" -n 4 clang-tidy-16 --quiet -p build/dev
 }
 
+# Every problem is sound, but for those that need more cores than there are.
+check_problems() {
+  # The exit code tells of both; the object at the end tells them apart.
+  { build/dev/bin/whet problem check prompts --json || true; } | tail -n 1 |
+    tee "$LOGS/problems.json" | grep -q '"unsound":0'
+}
+
 # sanitized PRESET LABEL: builds the tests of a label that preset knows and runs them.
 sanitized() {
   local preset="$1" label="$2" targets
@@ -110,6 +118,7 @@ main() {
     for label in $(labels_of dev); do suite dev "$label"; done
     if $full; then
       check clang-tidy check_tidy
+      check problems check_problems
       check hostile-ten-times env WHETSTONE_ABUSE_FULL=1 ctest --test-dir build/dev \
         -R '^(abuse|sandbox)_test$' --repeat until-fail:10 --output-on-failure
       check simulation-10000 env WHETSTONE_SIM_SEEDS=10000 build/dev/bin/campaign_core_test

@@ -1,0 +1,202 @@
+// `whet problem`: problems that are unsound are refused with line, reason and remedy, the project's
+// own pay what they should, and a function becomes a problem.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/file.h"
+#include "tests/system/whet_fixture.h"
+
+namespace whetstone {
+namespace {
+
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+// Small, so that every check takes two or three seconds.
+constexpr char kGood[] = R"md(---
+id: rows
+signature: void rows(const float* a, const float* b, float* c, int n)
+args:
+  a: {type: f32, shape: [n, n], fill: uniform(-1, 1)}
+  b: {type: f32, shape: [n], fill: uniform(1, 2)}
+  c: {type: f32, shape: [n], out: true}
+  n: {size: n}
+sizes: {check: [1, 2, 17], timed: [160]}
+compare: {rule: elementwise, rtol: 1.0e-4, atol: 1.0e-4}
+---
+Sums of rows, each times its factor.
+
+## reference
+
+```cpp
+void rows(const float* a, const float* b, float* c, int n) {
+  for (int i = 0; i < n; ++i) {
+    float s = 0;
+    for (int j = 0; j < n; ++j) s += a[i * n + j];
+    c[i] = b[i] * s;
+  }
+}
+```
+
+## expert
+
+```cpp
+void rows(const float* a, const float* b, float* c, int n) {
+  for (int i = 0; i < n; ++i) {
+    float s[16] = {};
+    int j = 0;
+    for (; j + 16 <= n; j += 16)
+      for (int q = 0; q < 16; ++q) s[q] += a[i * n + j + q];
+    for (; j < n; ++j) s[0] += a[i * n + j];
+    float t = 0;
+    for (int q = 0; q < 16; ++q) t += s[q];
+    c[i] = b[i] * t;
+  }
+}
+```
+)md";
+
+class ProblemTest : public WhetTest {
+ protected:
+  std::string Write(const std::string& name, const std::string& from, const std::string& to) {
+    const std::string text = absl::StrReplaceAll(kGood, {{from, to}});
+    EXPECT_NE(text, kGood) << from;
+    EXPECT_TRUE(WriteFileAtomically(Path(name), text).ok());
+    return Path(name);
+  }
+};
+
+TEST_F(ProblemTest, EveryKindOfUnsoundProblemIsNamedWithItsRemedy) {
+  const struct {
+    const char* name;
+    const char* from;
+    const char* to;
+    const char* place;
+    const char* reason;
+    const char* remedy;
+  } kCases[] = {
+      {"type.md", "a: {type: f32", "a: {type: f31", "type.md:5: ", "unknown type 'f31'",
+       "did you mean 'f32'?"},
+      {"uncompilable.md", "    c[i] = b[i] * s;", "    c[i] = b[i] * sum;",
+       "uncompilable.md:14: ", "the problem's reference does not compile", "correct"},
+      {"slow.md", "float s[16] = {};\n    int j = 0;\n    for (; j + 16 <= n;",
+       "float s[16] = {};\n    int j = 0;\n    for (; j + 16 <= 0;",
+       "slow.md:26: ", "it must be at least 1.2x", "write a faster one"},
+      {"wrong.md", "c[i] = b[i] * t;", "c[i] = b[i] * t + (i == 16);",
+       "wrong.md:26: ", "the expert is not CORRECT but WRONG_ANSWER", "correct the expert"},
+      {"random.md", "c[i] = b[i] * s;", "static int calls; c[i] = b[i] * s + calls++;",
+       "random.md:14: ", "the reference, run against itself, is wrong", "without state of its own"},
+      {"ignores.md", "= b[i] *", "= ", "ignores.md:6: ",
+       "canary: ignores b: the reference is right although it reads zeros for 'b'",
+       "use 'b' in the reference"},
+      {"constant.md", "uniform(-1, 1)}\n  b: {type: f32, shape: [n], fill: uniform(1, 2)}",
+       "iota}\n  b: {type: f32, shape: [n], fill: iota}", "constant.md:5: ",
+       "canary: stale output: an answer kept from an earlier call passes for right",
+       "fill the inputs with values that change the answer"},
+      {"tolerant.md", "fill: uniform(-1, 1)", "fill: uniform(-0.0000001, 0.0000001)",
+       "tolerant.md:10: ", "canary: zeros: passes for right without doing the work",
+       "lower the tolerances of 'compare'"},
+  };
+  std::vector<std::string> words = {"problem", "check"};
+  for (const auto& c : kCases) words.push_back(Write(c.name, c.from, c.to));
+  const WhetResult result = Whet(words);
+  EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
+  for (const auto& c : kCases) {
+    // One line of the answer has all three.
+    EXPECT_THAT(result.out, testing::ContainsRegex(absl::StrReplaceAll(
+                                absl::StrCat(c.place, "[^\n]*", c.reason, ".*", c.remedy),
+                                {{"?", "[?]"}, {"'", "."}})))
+        << c.name;
+  }
+  EXPECT_THAT(result.out, HasSubstr("8 problems: 0 sound, 8 not sound"));
+}
+
+// Done through the path of a policy's programs: the reference as a candidate, and the expert.
+TEST_F(ProblemTest, ReferencesEarnLittleAndExpertsAllThatThereIs) {
+  const std::string folder = WHETSTONE_SOURCE_DIR "/prompts/";
+  bool paid = false;
+  std::string seen;
+  // Other work on the machine can spoil a measurement, not three of them.
+  for (int attempt = 0; attempt < 3 && !paid; ++attempt) {
+    const WhetResult result = Whet({"problem", "check", folder + "word_count_u8.md",
+                                    folder + "edit_distance_u8.md", "--json"});
+    ASSERT_TRUE(result.json()["problems"].is_array()) << result.out << result.err;
+    paid = true;
+    for (const auto& problem : result.json()["problems"]) {
+      absl::StrAppend(&seen, problem.dump(), "\n");
+      paid &= problem["expert_speedup"].get<double>() >= 2 &&
+              std::abs(problem["expert_reward"].get<double>() - 1.3) < 0.15 &&
+              std::abs(problem["reference_reward"].get<double>() - 0.3) < 0.05;
+    }
+  }
+  EXPECT_TRUE(paid) << seen;
+}
+
+TEST_F(ProblemTest, AFunctionBecomesAProblem) {
+  const std::string function =
+      "#include <math.h>\n\nstatic float root(float v) { return sqrtf(v); }\n\n"
+      "// The length of every column.\n"
+      "void lengths(const float* a, float* out, int rows, int cols) {\n"
+      "  for (int j = 0; j < cols; ++j) {\n    float s = 0;\n"
+      "    for (int i = 0; i < rows; ++i) s += a[i * cols + j] * a[i * cols + j];\n"
+      "    out[j] = root(s);\n  }\n}\n";
+  const std::string expert =
+      "#include <math.h>\n"
+      "void lengths(const float* __restrict a, float* __restrict out, int rows, int cols) {\n"
+      "  for (int j = 0; j < cols; ++j) out[j] = 0;\n"
+      "  for (int i = 0; i < rows; ++i)\n"
+      "    for (int j = 0; j < cols; ++j) out[j] += a[i * cols + j] * a[i * cols + j];\n"
+      "  for (int j = 0; j < cols; ++j) out[j] = sqrtf(out[j]);\n}\n";
+  ASSERT_TRUE(WriteFileAtomically(Path("lengths.cc"), function).ok());
+  ASSERT_TRUE(WriteFileAtomically(Path("fast.cc"), expert).ok());
+  const std::vector<std::string> words = {"problem",
+                                          "import",
+                                          Path("lengths.cc"),
+                                          "--out",
+                                          Path("lengths.md"),
+                                          "--set",
+                                          "prose=Lengths of columns.",
+                                          "--set",
+                                          "a.shape=rows, cols",
+                                          "--set",
+                                          "out.shape=cols",
+                                          "--set",
+                                          "timed=rows=128 cols=200"};
+  WhetResult result = Whet({words.begin(), words.end() - 2});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("Answer with --set timed=…"));
+  std::vector<std::string> more = words;
+  more.insert(more.end(), {"--set", "out.shpe=cols"});
+  EXPECT_THAT(Whet(more).err, HasSubstr("did you mean 'out.shape'?"));
+
+  result = Whet(words);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("its expert is still the reference"));
+  EXPECT_THAT(Whet({"problem", "check", Path("lengths.md")}).out,
+              HasSubstr("it must be at least 1.2x"));
+  EXPECT_EQ(Whet(words).exit_code, 2) << "what is there stays";
+
+  more = words;
+  more[4] = Path("better.md");
+  more.insert(more.end(), {"--expert", Path("fast.cc"), "--json"});
+  result = Whet(more);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.json()["file"], Path("better.md"));
+  result = Whet({"problem", "check", Path("better.md"), "--json"});
+  EXPECT_GT(result.json()["expert_speedup"].get<double>(), 1.2) << result.err;
+  for (const auto& finding : result.json()["findings"]) {
+    if (absl::StartsWith(finding["check"].get<std::string>(), "canary")) {
+      EXPECT_EQ(finding["level"], "passed") << finding.dump();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace whetstone
