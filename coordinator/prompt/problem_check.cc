@@ -65,7 +65,7 @@ std::string PartOf(const std::string& refusal) {
 }
 
 // What to do about it.
-const char* RemedyOf(const std::string& part) {
+std::string RemedyOf(const std::string& part) {
   if (part == "expert") {
     return "correct the expert, or write a faster one; where nothing can be gained, choose other "
            "timed sizes or another problem";
@@ -109,7 +109,11 @@ class Checker {
     if (absl::IsInvalidArgument(calibration.status())) {
       const std::string refusal(calibration.status().message());
       const std::string part = PartOf(refusal);
-      Add(Level::kFailed, part, part, absl::StrCat(refusal, ": ", RemedyOf(part)));
+      const bool builds = !absl::StrContains(refusal, "does not compile") &&
+                          !absl::StrContains(refusal, "does not define");
+      Add(Level::kFailed, part, part,
+          builds ? absl::StrCat(refusal, ": ", RemedyOf(part))
+                 : absl::StrCat(refusal, ": correct the block (its first line is line 1)"));
       return std::move(report_);
     }
     if (absl::IsResourceExhausted(calibration.status())) {

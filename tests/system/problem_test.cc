@@ -19,7 +19,8 @@ namespace {
 using std::chrono::seconds;
 using testing::HasSubstr;
 
-// Small, so that every check takes two or three seconds.
+// Small, so that every check takes two or three seconds; its expert is below 2x, so that the check
+// does not measure again until the reward is right.
 constexpr char kGood[] = R"md(---
 id: rows
 signature: void rows(const float* a, const float* b, float* c, int n)
@@ -50,13 +51,12 @@ void rows(const float* a, const float* b, float* c, int n) {
 ```cpp
 void rows(const float* a, const float* b, float* c, int n) {
   for (int i = 0; i < n; ++i) {
-    float s[16] = {};
+    float s[4] = {};
     int j = 0;
-    for (; j + 16 <= n; j += 16)
-      for (int q = 0; q < 16; ++q) s[q] += a[i * n + j + q];
+    for (; j + 4 <= n; j += 4)
+      for (int q = 0; q < 4; ++q) s[q] += a[i * n + j + q];
     for (; j < n; ++j) s[0] += a[i * n + j];
-    float t = 0;
-    for (int q = 0; q < 16; ++q) t += s[q];
+    float t = s[0] + s[1] + s[2] + s[3];
     c[i] = b[i] * t;
   }
 }
@@ -85,13 +85,13 @@ TEST_F(ProblemTest, EveryKindOfUnsoundProblemIsNamedWithItsRemedy) {
       {"type.md", "a: {type: f32", "a: {type: f31", "type.md:5: ", "unknown type 'f31'",
        "did you mean 'f32'?"},
       {"uncompilable.md", "    c[i] = b[i] * s;", "    c[i] = b[i] * sum;",
-       "uncompilable.md:14: ", "the problem's reference does not compile", "correct"},
-      {"slow.md", "float s[16] = {};\n    int j = 0;\n    for (; j + 16 <= n;",
-       "float s[16] = {};\n    int j = 0;\n    for (; j + 16 <= 0;",
-       "slow.md:26: ", "it must be at least 1.2x", "write a faster one"},
+       "uncompilable.md:14: ", "the problem's reference does not compile", "correct the block"},
+      {"slow.md", "j + 4 <= n", "j + 4 <= 0", "slow.md:26: ", "it must be at least 1.2x",
+       "write a faster one"},
       {"wrong.md", "c[i] = b[i] * t;", "c[i] = b[i] * t + (i == 16);",
        "wrong.md:26: ", "the expert is not CORRECT but WRONG_ANSWER", "correct the expert"},
-      {"random.md", "c[i] = b[i] * s;", "static int calls; c[i] = b[i] * s + calls++;",
+      {"random.md", "c[i] = b[i] * s;",
+       "unsigned r; __builtin_ia32_rdrand32_step(&r); c[i] = b[i] * s + r % 8;",
        "random.md:14: ", "the reference, run against itself, is wrong", "without state of its own"},
       {"ignores.md", "= b[i] *", "= ", "ignores.md:6: ",
        "canary: ignores b: the reference is right although it reads zeros for 'b'",
