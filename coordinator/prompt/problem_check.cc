@@ -116,7 +116,7 @@ class Checker {
                  : absl::StrCat(refusal, ": correct the block (its first line is line 1)"));
       return std::move(report_);
     }
-    if (absl::IsResourceExhausted(calibration.status())) {
+    if (absl::IsFailedPrecondition(calibration.status())) {
       report_.proven = false;
       Add(Level::kWarning, "machine", "compile",
           absl::StrCat(calibration.status().message(), ": check it on a larger machine"));

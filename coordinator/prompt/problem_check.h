@@ -25,7 +25,8 @@ namespace whetstone {
 
 // The worker, as far as the check needs it. Called from the caller's thread, one at a time.
 struct ProblemTools {
-  // PutProblem. INVALID_ARGUMENT means that the worker found the problem unsound: a finding.
+  // PutProblem. INVALID_ARGUMENT means that the worker found the problem unsound,
+  // FAILED_PRECONDITION that its host is too small for it: findings.
   // Every other error is ours and ends the check.
   std::function<absl::StatusOr<v1::Calibration>()> calibrate;
   // Measure `source`, with `time` as in MeasureRequest, never from the verdict cache.

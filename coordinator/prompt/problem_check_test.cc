@@ -157,7 +157,7 @@ TEST(ProblemCheckTest, FiguresAreOfTheTimedSizes) {
 
 TEST(ProblemCheckTest, AMachineThatIsTooSmallProvesNothing) {
   FakeWorker worker(Load("matmul_f32"));
-  worker.calibrate_status = absl::ResourceExhaustedError("2 kernel cores, this worker has 1");
+  worker.calibrate_status = absl::FailedPreconditionError("2 kernel cores, this worker has 1");
   const ProblemReport report = worker.Run();
   EXPECT_FALSE(report.sound());
   EXPECT_FALSE(report.proven);
