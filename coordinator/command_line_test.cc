@@ -51,8 +51,9 @@ class CommandLineTest : public testing::Test {
 TEST_F(CommandLineTest, HelpIsNoError) {
   EXPECT_EQ(Whet("--help").exit_code, 0);
   EXPECT_NE(Whet("--help").out.find("whet resume"), std::string::npos);
-  for (const char* command : {"run", "resume", "status", "watch", "replay", "report", "best",
-                              "measure", "doctor", "problem", "problem check", "problem new", "problem import"}) {
+  for (const char* command :
+       {"run", "resume", "status", "watch", "replay", "report", "best", "measure", "doctor",
+        "problem", "problem check", "problem new", "problem import"}) {
     const Outcome help = Whet(absl::StrCat(command, " --help"));
     EXPECT_EQ(help.exit_code, 0) << command;
     EXPECT_GT(help.out.size(), 100u) << command;
