@@ -30,6 +30,16 @@ namespace {
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
+TEST_F(SandboxTest, SignalsIgnoredOutsideCountInside) {
+  for (const int number : {SIGQUIT, SIGHUP, SIGINT, SIGTERM, SIGPIPE}) {
+    const auto before = signal(number, SIG_IGN);
+    const SandboxResult result = MustRun(Inmate({"raise", std::to_string(number)}));
+    signal(number, before);
+    EXPECT_EQ(result.exit, SandboxExit::kSignaled) << number;
+    EXPECT_EQ(result.signal, number);
+  }
+}
+
 TEST_F(SandboxTest, ReportsExitCodes) {
   for (const int code : {0, 1, 77}) {
     const SandboxResult result = MustRun(Inmate({"exit", absl::StrCat(code)}));

@@ -313,6 +313,7 @@ __attribute__((noinline)) int Recurse(int depth) {
 const std::map<std::string, std::function<int(const Args&)>> kActs = {
     {"exit", [](const Args& args) { return static_cast<int>(Number(args, 1)); }},
     {"abort", [](const Args&) -> int { abort(); }},
+    {"raise", [](const Args& args) { return raise(static_cast<int>(Number(args, 1))); }},
     {"segv", [](const Args&) { return *static_cast<volatile int*>(nullptr); }},
     {"recurse", [](const Args&) { return Recurse(0); }},
     {"sleep",

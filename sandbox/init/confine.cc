@@ -134,6 +134,8 @@ void Become(const Plan& plan, const ProgramPipes& pipes, char* const* argv, char
   STEP(SetupStep::kPassDescriptors, PlaceDescriptors(plan, pipes, &exec_fd));
   STEP(SetupStep::kResourceLimits, SetLimits(plan));
   STEP(SetupStep::kLandlock, EnterLandlock(plan.writable_work));
+  // What the worker's parent ignores (nohup, a shell's background jobs) is ignored for ever after.
+  for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);

@@ -109,6 +109,7 @@ TEST(SoakTest, NothingIsLeftAndNothingSlowsDown) {
                 StatusKb("VmRSS")};
   };
   Left before;
+  int late = 0;
   std::map<std::string, std::vector<double>> seconds;
   for (int i = 0; i < count; ++i) {
     // What is made once, and the caches' fill, belong to the first tenth.
@@ -127,15 +128,21 @@ TEST(SoakTest, NothingIsLeftAndNothingSlowsDown) {
         workers.Measure(measurers[screened], kind.source, "", /*fresh=*/false);
     seconds[kind.name].push_back(
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    if (verdict.outcome() == v1::TIMEOUT) {
+      ++late;
+      continue;
+    }
     EXPECT_EQ(v1::Outcome_Name(verdict.outcome()), v1::Outcome_Name(kind.outcome))
         << kind.name << ": " << verdict.detail();
   }
+  EXPECT_LE(late, count / 1000) << "a stall of 0.3 s, on a busy machine";
   const Left after = look();
   EXPECT_EQ(after.host, before.host);
   EXPECT_EQ(after.files, before.files) << "entries below " << scratch->path();
   EXPECT_EQ(after.groups, before.groups) << "control groups and their files";
   EXPECT_EQ(after.threads, before.threads);
-  EXPECT_LT(after.memory_kb, 1.1 * before.memory_kb + 10'000) << "kB resident";
+  // Verdicts and objects are remembered, up to 2,048 and to 32 MiB.
+  EXPECT_LT(after.memory_kb, before.memory_kb + 45'000) << "kB resident";
   std::printf("  %d candidates; resident %ld MB after a tenth, %ld MB at the end\n", count,
               before.memory_kb / 1024, after.memory_kb / 1024);
   for (const auto& [name, values] : seconds) {
