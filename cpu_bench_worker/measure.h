@@ -66,8 +66,8 @@ class Measurer {
   // Compiles the reference, the expert and the operator's programs and calibrates: the reference
   // against itself gives the noise band, the expert its verdict. `known` (may be null) is an
   // earlier calibration of this host and skips both. Idempotent by ProblemHash. INVALID_ARGUMENT:
-  // the problem is unsound; the message names the field and what to change. FAILED_PRECONDITION: this
-  // host can't measure it (fewer cores than compile.threads).
+  // the problem is unsound; the message names the field and what to change. FAILED_PRECONDITION:
+  // this host can't measure it (fewer cores than compile.threads).
   virtual absl::StatusOr<v1::Calibration> PutProblem(const v1::Problem& problem,
                                                      const v1::Calibration* known) = 0;
 
