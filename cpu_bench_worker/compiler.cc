@@ -140,6 +140,7 @@ absl::StatusOr<CompileKit> Compiler::Prepare(const v1::CompileRules& rules, doub
     // Where the header is used is where it is made: clang++ looks for the text it came from.
     const std::string path = absl::StrCat(work_dir_, "/headers-", key.substr(0, 16));
     RETURN_IF_ERROR(MakeDirectories(path));
+    chmod(path.c_str(), 0755);  // whatever the umask: the compiler runs as nobody
     RETURN_IF_ERROR(WriteFileAtomically(path + "/allowed.h", header));
     chmod((path + "/allowed.h").c_str(), 0644);
     SandboxSpec spec = BaseSpec(kOwnLimit);
