@@ -5,7 +5,7 @@
 //     …
 //     if (ClearAlready(ratios, seed)) break;
 //   }
-//   const Score score = ScoreOf(ratios, seed);   // or LookConfidence below, if it was
+//   const Score score = FinalScore(ratios, stopped_early, seed);
 #ifndef WHETSTONE_CPU_BENCH_WORKER_STOPPING_H_
 #define WHETSTONE_CPU_BENCH_WORKER_STOPPING_H_
 
