@@ -128,7 +128,9 @@ absl::StatusOr<CompileKit> Compiler::Prepare(const v1::CompileRules& rules, doub
   const ToolChain& tools = *kit.tools;
   kit.flags = {absl::StrCat("-std=", rules.std().empty() ? "c++20" : rules.std())};
   kit.flags.insert(kit.flags.end(), rules.flags().begin(), rules.flags().end());
-  kit.flags.insert(kit.flags.end(), {"-fPIC", "-fvisibility=hidden", "-w"});
+  // Equal functions lie alike whatever stands before them: beside a busy neighbour on the same core
+  // their place alone is worth up to a sixth of their speed.
+  kit.flags.insert(kit.flags.end(), {"-fPIC", "-fvisibility=hidden", "-falign-functions=64", "-w"});
   kit.limit = std::chrono::milliseconds(static_cast<int64_t>(compile_s * 1000));
 
   const std::string header = AllowedHeaderText(rules);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -114,7 +115,11 @@ v1::Verdict ExpectGetsNothing(const HostileProgram& program, bool screened) {
   // A gain is one that the interval confirms, and again in a second measurement: on a busy machine
   // one of some hundred strays, and of what a program can do at will it can do twice.
   const auto gains = [&](const v1::Verdict& v) {
-    return v.outcome() == v1::CORRECT && v.speedup() > program.speedup_max && v.speedup_low() > 1;
+    if (v.outcome() != v1::CORRECT || v.speedup() <= program.speedup_max || v.speedup_low() <= 1)
+      return false;
+    if (program.control.empty()) return true;
+    const v1::Verdict honest = Workers::Get().Measure(measurer, program.control);
+    return v.speedup_low() > program.speedup_max * std::max(1.0, honest.speedup_high());
   };
   if (gains(verdict)) {
     const v1::Verdict again = Workers::Get().Measure(measurer, program.source);

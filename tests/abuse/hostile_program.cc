@@ -44,7 +44,7 @@ absl::StatusOr<std::vector<HostileProgram>> ParseHostileProgram(const std::strin
                                                                 const std::string& helpers) {
   HostileProgram program;
   program.name = name;
-  std::string before;
+  std::string before, control;
   std::vector<std::pair<std::string, std::string>> variants;  // name, text
   for (absl::string_view line : absl::StrSplit(source, '\n')) {
     if (!absl::ConsumePrefix(&line, "// ")) break;
@@ -66,6 +66,8 @@ absl::StatusOr<std::vector<HostileProgram>> ParseHostileProgram(const std::strin
       ASSIGN_OR_RETURN(program.screened, ParseOutcomes(parts.second));
     } else if (parts.first == "variant") {
       variants.push_back(absl::StrSplit(parts.second, absl::MaxSplits(": ", 1)));
+    } else if (parts.first == "control") {
+      control = std::string(parts.second);
     } else if (parts.first == "max-speedup") {
       if (!absl::SimpleAtod(parts.second, &program.speedup_max)) {
         return absl::InvalidArgumentError(absl::StrCat(name, ": bad max-speedup"));
@@ -95,7 +97,11 @@ absl::StatusOr<std::vector<HostileProgram>> ParseHostileProgram(const std::strin
     programs.push_back(program);
     programs.back().first_variant = programs.size() == 1;
     programs.back().name = absl::StrCat(name, "_", variant);
-    programs.back().source = absl::StrCat("#define VARIANT ", text, "\n", before, source);
+    const auto with = [&](absl::string_view value) {
+      return absl::StrCat("#define VARIANT ", value, "\n", before, source);
+    };
+    programs.back().source = with(text);
+    if (!control.empty()) programs.back().control = with(control);
   }
   return programs;
 }

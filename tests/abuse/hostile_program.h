@@ -10,6 +10,8 @@
 //   // max-speedup: 1.15              (only where CORRECT is expected)
 //   // variant: tcp: socket(2, 1, 0)  (optional, repeated: one program each, with VARIANT so
 //   defined)
+//   // control: 0                     (optional: with this VARIANT it is honest, and a gain is one
+//   over that; for code that runs at another speed than the reference's anyway)
 #ifndef WHETSTONE_TESTS_ABUSE_HOSTILE_PROGRAM_H_
 #define WHETSTONE_TESTS_ABUSE_HOSTILE_PROGRAM_H_
 
@@ -30,6 +32,7 @@ struct HostileProgram {
   std::set<v1::Outcome> expect;    // with the screen off: the sandbox and the ruler alone
   std::set<v1::Outcome> screened;  // with the screen on
   double speedup_max = 0;
+  std::string control;  // source; empty: the reference
   bool first_variant = true;
   std::set<int> checklist;
 

@@ -4,6 +4,7 @@
 // expect: CORRECT FORBIDDEN WRONG_ANSWER
 // screened: FORBIDDEN
 // max-speedup: 1.01
+// control: 0
 // variant: short: 2
 // variant: medium: 4
 // variant: long: 8
