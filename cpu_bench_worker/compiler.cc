@@ -1,6 +1,5 @@
 #include "cpu_bench_worker/compiler.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "common/sha256.h"
 #include "common/status_macros.h"
 #include "cpu_bench_worker/printable.h"
+#include "cpu_bench_worker/readable_file.h"
 
 namespace whetstone {
 namespace {
@@ -141,10 +141,8 @@ absl::StatusOr<CompileKit> Compiler::Prepare(const v1::CompileRules& rules, doub
   if (dir.empty()) {
     // Where the header is used is where it is made: clang++ looks for the text it came from.
     const std::string path = absl::StrCat(work_dir_, "/headers-", key.substr(0, 16));
-    RETURN_IF_ERROR(MakeDirectories(path));
-    chmod(path.c_str(), 0755);  // whatever the umask: the compiler runs as nobody
-    RETURN_IF_ERROR(WriteFileAtomically(path + "/allowed.h", header));
-    chmod((path + "/allowed.h").c_str(), 0644);
+    RETURN_IF_ERROR(MakeReadableDirectory(path));
+    RETURN_IF_ERROR(WriteReadableFile(path + "/allowed.h", header));
     SandboxSpec spec = BaseSpec(kOwnLimit);
     spec.limits.file_bytes_max = kHeaderBytesMax;
     spec.argv = {tools.path, "-x", "c++-header"};
@@ -159,8 +157,7 @@ absl::StatusOr<CompileKit> Compiler::Prepare(const v1::CompileRules& rules, doub
       return absl::InvalidArgumentError(
           absl::StrCat("compile: ", tools.name, " refuses the allowed headers or flags: ",
                        HowItEnded(tools, result), "\n", TrimDiagnostics(result.stderr_text)));
-    RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(path, "/", tools.header_file), made->second));
-    chmod(absl::StrCat(path, "/", tools.header_file).c_str(), 0644);
+    RETURN_IF_ERROR(WriteReadableFile(absl::StrCat(path, "/", tools.header_file), made->second));
     dir = path;
   }
   kit.header_dir = dir;

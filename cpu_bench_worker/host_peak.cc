@@ -10,6 +10,7 @@
 #include "cpu_bench_worker/call_batch.h"
 #include "cpu_bench_worker/element.h"
 #include "cpu_bench_worker/kernel_process.h"
+#include "cpu_bench_worker/readable_file.h"
 #include "cpu_bench_worker/shim.h"
 
 namespace whetstone {
@@ -116,7 +117,7 @@ absl::StatusOr<std::unique_ptr<HostPeak>> HostPeak::Create(Compiler* compiler,
     if (!compiled.compiled)
       return absl::InternalError(absl::StrCat("host peak kernel: ", compiled.diagnostics));
     bench->reference_object = absl::StrCat(work_dir, "/peak_", name, ".so");
-    RETURN_IF_ERROR(WriteFileAtomically(bench->reference_object, compiled.object));
+    RETURN_IF_ERROR(WriteReadableFile(bench->reference_object, compiled.object));
   }
   return peak;
 }

@@ -14,6 +14,7 @@
 #include "common/philox.h"
 #include "common/status_macros.h"
 #include "cpu_bench_worker/printable.h"
+#include "cpu_bench_worker/readable_file.h"
 
 namespace whetstone {
 namespace {
@@ -80,7 +81,7 @@ void SetTimed(const std::vector<CallShape>& shapes, const TimeReport& report,
 
 absl::StatusOr<std::string> Pipeline::Materialize(const Artefact& artefact) {
   const std::string path = absl::StrCat(dir_, "/candidate-", objects_++, ".so");
-  RETURN_IF_ERROR(WriteFileAtomically(path, artefact.object));
+  RETURN_IF_ERROR(WriteReadableFile(path, artefact.object));
   return path;
 }
 

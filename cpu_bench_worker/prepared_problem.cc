@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/status_macros.h"
+#include "cpu_bench_worker/readable_file.h"
 #include "cpu_bench_worker/shim.h"
 
 namespace whetstone {
@@ -61,7 +62,7 @@ absl::StatusOr<std::string> CompileProgram(const PreparedProblem& prepared, Comp
   }
   const std::string path =
       absl::StrCat(dir, "/", prepared.bench.hash.substr(0, 16), "-", name, ".so");
-  RETURN_IF_ERROR(WriteFileAtomically(path, result.object));
+  RETURN_IF_ERROR(WriteReadableFile(path, result.object));
   return path;
 }
 
