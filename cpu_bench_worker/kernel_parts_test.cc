@@ -71,6 +71,17 @@ TEST(SharedRegionTest, IsBoundToItsNodeForEveryMapping) {
   EXPECT_EQ(nowhere.status().code(), absl::StatusCode::kResourceExhausted) << nowhere.status();
 }
 
+// Until that many threads are asleep for good: on its way to where it waits a thread may sleep too,
+// for a page, and a millisecond tells.
+ProcessView AtRest(const SleepWatch& watch, size_t threads) {
+  for (;;) {
+    const ProcessView view = watch.Look();
+    usleep(1000);
+    if (!view.alive) return view;
+    if (view.asleep && view.threads.size() == threads && watch.Look().SameRuns(view)) return view;
+  }
+}
+
 TEST(SleepWatchTest, SeesSleepAndWork) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
@@ -85,14 +96,8 @@ TEST(SleepWatchTest, SeesSleepAndWork) {
   }
   auto watch = SleepWatch::Open(child);
   ASSERT_TRUE(watch.ok()) << watch.status();
-  ProcessView view;
-  // On its way to the read it may sleep too, for a page: a millisecond tells.
-  do {
-    view = watch->Look();
-    ASSERT_TRUE(view.alive);
-    usleep(1000);
-  } while (!view.asleep || !watch->Look().SameRuns(view));
-  EXPECT_EQ(view.threads.size(), 1u);
+  const ProcessView view = AtRest(*watch, 1);
+  ASSERT_TRUE(view.alive);
   EXPECT_TRUE(watch->Look().SameRuns(view)) << "asleep: does not run";
   const ProcessView watch_before = watch->LookClosely();
   EXPECT_TRUE(watch_before.SettledSince(watch_before));
@@ -131,16 +136,11 @@ TEST(SleepWatchTest, ThreadsCannotMakeUpForEachOther) {
   }
   auto watch = SleepWatch::Open(child);
   ASSERT_TRUE(watch.ok()) << watch.status();
-  ProcessView two;
-  do {
-    two = watch->Look();
-  } while (two.threads.size() != 2 || !two.asleep);
+  const ProcessView two = AtRest(*watch, 2);
+  ASSERT_TRUE(two.alive);
   EXPECT_TRUE(watch->Look().SameRuns(two));
   ASSERT_EQ(write(ends[1], "e", 1), 1);  // one thread ends, the other wakes once
-  ProcessView one;
-  do {
-    one = watch->Look();
-  } while (one.threads.size() != 1 || !one.asleep);
+  const ProcessView one = AtRest(*watch, 1);
   EXPECT_FALSE(one.SameRuns(two));
   ProcessView started = one;  // as many runs in sum, by others
   started.threads = {{1, 2, 0}, {2, 3, 0}};
