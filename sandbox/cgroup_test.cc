@@ -72,9 +72,11 @@ TEST_P(CgroupKindTest, AProcessIsBornInsideAndNothingIsLeft) {
     const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     const int fds[] = {null, control[1], null};
     alignas(16) static char stack[65536];
-    // A shell that counts: enough work to be seen in an account.
+    // A shell that counts, and keeps a megabyte: enough to be seen in an account.
     char name[] = "sh", flag[] = "-c",
-         script[] = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+         script[] =
+             "x=0123456789abcdef; while [ ${#x} -lt 1000000 ]; do x=$x$x; done; "
+             "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
     char* const argv[] = {name, flag, script, nullptr};
     CloneRequest request;
     request.init_fd = open("/bin/sh", O_RDONLY | O_CLOEXEC);
