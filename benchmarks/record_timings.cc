@@ -25,6 +25,7 @@
 #include "cpu_bench_worker/compiler.h"
 #include "cpu_bench_worker/recorded_timings.h"
 #include "cpu_bench_worker/shim.h"
+#include "cpu_bench_worker/small_kernel.h"
 #include "cpu_bench_worker/time_stage.h"
 
 namespace whetstone {
@@ -69,24 +70,7 @@ v1::Problem ProblemOf(const Work& work) {
   v1::Problem problem;
   problem.set_id(work.name);
   problem.set_signature("void work(const float* a, const float* b, float* c, int n)");
-  for (const char* name : {"a", "b", "c"}) {
-    v1::Argument* arg = problem.add_args();
-    arg->set_name(name);
-    v1::Array* array = arg->mutable_array();
-    array->set_type(v1::F32);
-    array->add_shape("n");
-    array->add_shape("n");
-    if (*name == 'c') {
-      array->set_direction(v1::Array::OUT);
-      continue;
-    }
-    array->mutable_fill()->set_kind(v1::Fill::UNIFORM);
-    array->mutable_fill()->add_parameters(-1);
-    array->mutable_fill()->add_parameters(1);
-  }
-  v1::Argument* n = problem.add_args();
-  n->set_name("n");
-  n->set_size("n");
+  AddMatrices(&problem);
   problem.mutable_compile()->set_std("c++20");
   for (const char* flag : {"-O3", "-march=native"}) problem.mutable_compile()->add_flags(flag);
   problem.mutable_compile()->set_threads(1);

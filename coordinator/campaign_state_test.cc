@@ -336,6 +336,16 @@ class Driven : public testing::Test {
     }
     return nullptr;
   }
+  // The only worker answers its first PutProblem so.
+  void RefuseProblem(const absl::Status& status) {
+    Send(event::ServiceReady{0}, 0);
+    v1::WorkerInfo info;
+    info.set_slots(1);
+    const std::vector<Action> actions = Send(event::WorkerProbed{probe_.call, info}, 0);
+    const auto* put = Find<action::PutProblem>(actions);
+    ASSERT_NE(put, nullptr);
+    Send(event::CallFailed{put->call, status}, 1);
+  }
   // Trainer and one worker on hosts of their own, problems known, policy loaded: generating.
   action::Generate Begin(bool shared) {
     Send(event::ServiceReady{kTrainer}, 0);
@@ -383,13 +393,7 @@ TEST_F(Driven, ATrainerThatNeverComesEndsTheCampaignByName) {
 }
 
 TEST_F(Driven, AnUnsoundProblemEndsTheCampaign) {
-  Send(event::ServiceReady{0}, 0);
-  v1::WorkerInfo info;
-  info.set_slots(1);
-  const std::vector<Action> actions = Send(event::WorkerProbed{probe_.call, info}, 0);
-  const auto* put = Find<action::PutProblem>(actions);
-  ASSERT_NE(put, nullptr);
-  Send(event::CallFailed{put->call, absl::InvalidArgumentError("the expert is wrong")}, 1);
+  RefuseProblem(absl::InvalidArgumentError("the expert is wrong"));
   EXPECT_EQ(finish_.message(),
             "problem a is not sound: the expert is wrong; try: whet problem check FILE");
 }
@@ -437,13 +441,7 @@ TEST_F(Driven, AGroupStaysOnItsCpuModelThroughAResume) {
 }
 
 TEST_F(Driven, AWorkerThatRefusesIsNotAskedAgain) {
-  Send(event::ServiceReady{0}, 0);
-  v1::WorkerInfo info;
-  info.set_slots(1);
-  const std::vector<Action> actions = Send(event::WorkerProbed{probe_.call, info}, 0);
-  const auto* put = Find<action::PutProblem>(actions);
-  ASSERT_NE(put, nullptr);
-  Send(event::CallFailed{put->call, absl::FailedPreconditionError("no control groups")}, 1);
+  RefuseProblem(absl::FailedPreconditionError("no control groups"));
   EXPECT_EQ(finish_.message(), "no worker is left: no control groups");
 }
 

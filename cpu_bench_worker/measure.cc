@@ -112,6 +112,7 @@ class MeasurerImpl final : public Measurer {
   std::unique_ptr<ScreenClient> screen_;
   std::unique_ptr<HostPeak> peak_;
   std::unique_ptr<Pipeline> pipeline_;
+  v1::MeasuredOn host_;  // what is the same for every verdict
   std::unique_ptr<SlotNoise> noise_;
   std::atomic<bool> stopping_{false};
   std::vector<std::thread> at_start_;  // measure the noise of one slot each
@@ -143,6 +144,9 @@ absl::Status MeasurerImpl::Start(const MeasurerOptions& options) {
   if (getrandom(&secret_, sizeof secret_, 0) != sizeof secret_)
     return absl::InternalError("the kernel gave no random bytes (getrandom)");
   ASSIGN_OR_RETURN(isolation_, Sandbox::Probe());
+  host_.set_cpu_model(CpuModel());
+  host_.set_microcode(Microcode());
+  host_.set_kernel(KernelRelease());
   ASSIGN_OR_RETURN(const std::vector<CoreGroup> nodes,
                    GroupByNode(options.cores.empty() ? AllowedCores() : options.cores));
   ASSIGN_OR_RETURN(CorePlan plan, PlanCores(nodes, options.slots));
@@ -344,9 +348,7 @@ void MeasurerImpl::SetOrigin(const PreparedProblem& problem, const SlotCores& co
                              v1::Verdict* verdict) const {
   verdict->set_input_seed(seed);
   v1::MeasuredOn* on = verdict->mutable_measured_on();
-  on->set_cpu_model(CpuModel());
-  on->set_microcode(Microcode());
-  on->set_kernel(KernelRelease());
+  *on = host_;
   on->set_compiler(problem.kit.tools->version);
   on->mutable_flags()->Assign(problem.kit.flags.begin(), problem.kit.flags.end());
   on->set_timer_core(cores.timer);
@@ -408,7 +410,7 @@ v1::WorkerInfo MeasurerImpl::Info() {
   v1::WorkerInfo info;
   info.set_host_id(HostId());
   info.set_hostname(Hostname());
-  info.set_cpu_model(CpuModel());
+  info.set_cpu_model(host_.cpu_model());
   info.set_cores(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
   for (const std::string& name : IsaExtensions()) info.add_isa(name);
   const std::vector<ToolChain>& tools = compiler_->tool_chains();
@@ -434,7 +436,7 @@ v1::WorkerInfo MeasurerImpl::Info() {
       if (core != slot.timer) info.add_slot_cores(core);
   }
   info.set_noise_band(noise_band_);
-  info.set_microcode(Microcode());
+  info.set_microcode(host_.microcode());
   const CorePlan& plan = slots_->plan();
   info.mutable_build_cores()->Assign(plan.build.begin(), plan.build.end());
   info.set_build_apart(plan.build_apart);

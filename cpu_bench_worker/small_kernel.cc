@@ -1,9 +1,8 @@
 #include "cpu_bench_worker/small_kernel.h"
 
 namespace whetstone {
-namespace {
 
-constexpr char kReference[] = R"cpp(
+const char kMatmulIjk[] = R"cpp(
   void matmul(const float* a, const float* b, float* c, int n) {
     for (int i = 0; i < n; ++i)
       for (int j = 0; j < n; ++j) {
@@ -14,7 +13,7 @@ constexpr char kReference[] = R"cpp(
   }
 )cpp";
 
-constexpr char kExpert[] = R"cpp(
+const char kMatmulIkj[] = R"cpp(
   void matmul(const float* a, const float* b, float* __restrict c, int n) {
     for (int i = 0; i < n * n; ++i) c[i] = 0;
     for (int i = 0; i < n; ++i)
@@ -25,14 +24,9 @@ constexpr char kExpert[] = R"cpp(
   }
 )cpp";
 
-}  // namespace
-
-v1::Problem SmallKernelProblem() {
-  v1::Problem problem;
-  problem.set_id("small_matmul_f32");
-  problem.set_signature("void matmul(const float* a, const float* b, float* c, int n)");
+void AddMatrices(v1::Problem* problem) {
   for (const char* name : {"a", "b", "c"}) {
-    v1::Argument* arg = problem.add_args();
+    v1::Argument* arg = problem->add_args();
     arg->set_name(name);
     v1::Array* array = arg->mutable_array();
     array->set_type(v1::F32);
@@ -45,9 +39,16 @@ v1::Problem SmallKernelProblem() {
     array->mutable_fill()->add_parameters(-1);
     array->mutable_fill()->add_parameters(1);
   }
-  v1::Argument* n = problem.add_args();
+  v1::Argument* n = problem->add_args();
   n->set_name("n");
   n->set_size("n");
+}
+
+v1::Problem SmallKernelProblem() {
+  v1::Problem problem;
+  problem.set_id("small_matmul_f32");
+  problem.set_signature("void matmul(const float* a, const float* b, float* c, int n)");
+  AddMatrices(&problem);
   v1::Sizes* sizes = problem.mutable_sizes();
   for (const int size : {1, 2, 3, 17, 64}) (*sizes->add_check()->mutable_values())["n"] = size;
   for (const int size : {64, 88}) (*sizes->add_timed()->mutable_values())["n"] = size;
@@ -66,8 +67,8 @@ v1::Problem SmallKernelProblem() {
   problem.mutable_limits()->set_run_s(5);
   problem.mutable_limits()->set_memory_mb(512);
   problem.mutable_limits()->set_total_s(30);
-  problem.set_reference(kReference);
-  problem.set_expert(kExpert);
+  problem.set_reference(kMatmulIjk);
+  problem.set_expert(kMatmulIkj);
   return problem;
 }
 

@@ -42,36 +42,11 @@ void SetUniform(v1::Fill* fill, double lo, double hi) {
 
 }  // namespace
 
-const char kMatmulIjk[] = R"cpp(
-  void matmul(const float* a, const float* b, float* c, int n) {
-    for (int i = 0; i < n; ++i)
-      for (int j = 0; j < n; ++j) {
-        float sum = 0;
-        for (int k = 0; k < n; ++k) sum += a[i * n + k] * b[k * n + j];
-        c[i * n + j] = sum;
-      }
-  }
-)cpp";
-
-const char kMatmulIkj[] = R"cpp(
-  void matmul(const float* a, const float* b, float* __restrict c, int n) {
-    for (int i = 0; i < n * n; ++i) c[i] = 0;
-    for (int i = 0; i < n; ++i)
-      for (int k = 0; k < n; ++k) {
-        const float x = a[i * n + k];
-        for (int j = 0; j < n; ++j) c[i * n + j] += x * b[k * n + j];
-      }
-  }
-)cpp";
-
 v1::Problem MatmulProblem() {
   v1::Problem problem;
   problem.set_id("matmul_f32");
   problem.set_signature("void matmul(const float* a, const float* b, float* c, int n)");
-  SetUniform(AddArray(&problem, "a", v1::F32, {"n", "n"}, v1::Array::IN)->mutable_fill(), -1, 1);
-  SetUniform(AddArray(&problem, "b", v1::F32, {"n", "n"}, v1::Array::IN)->mutable_fill(), -1, 1);
-  AddArray(&problem, "c", v1::F32, {"n", "n"}, v1::Array::OUT);
-  AddSize(&problem, "n", "n");
+  AddMatrices(&problem);
   for (const int n : {1, 2, 3, 17})
     (*problem.mutable_sizes()->add_check()->mutable_values())["n"] = n;
   for (const int n : {64, 96}) (*problem.mutable_sizes()->add_timed()->mutable_values())["n"] = n;

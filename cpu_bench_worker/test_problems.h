@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "cpu_bench_worker/small_kernel.h"  // kMatmulIjk, kMatmulIkj
 #include "whetstone/v1/problem.pb.h"
 
 namespace whetstone {
@@ -17,11 +18,6 @@ v1::Problem TransposeProblem();
 // Moves the values below `pivot` of an array to the front, in any order, and returns how many there
 // are. In-out, a scalar, a returned value, a generator and a checker.
 v1::Problem PartitionProblem();
-
-// The three-loop matrix product, the reference of MatmulProblem.
-extern const char kMatmulIjk[];
-// The same with the two inner loops swapped: several times faster.
-extern const char kMatmulIkj[];
 
 }  // namespace whetstone
 
