@@ -12,6 +12,7 @@
 namespace whetstone {
 namespace {
 
+constexpr uint64_t kKinds = 8;                // of programs
 constexpr Seconds kPatience = 7 * 24 * 3600;  // a campaign that takes longer hangs
 
 CampaignPlan MakePlan(const WorldOptions& options) {
@@ -173,6 +174,10 @@ void World::CheckPromises() {
       }
     }
   }
+  if (state_->ledger().open_steps().size() >
+      1 + static_cast<size_t>(plan_.campaign.train().max_staleness())) {
+    Break("more steps are open than may be");
+  }
   if (options_.shared && !computing_.empty() && !timing_.empty()) {
     Break("timing beside a computing trainer");
   }
@@ -216,7 +221,7 @@ void World::Do(const action::Probe& a) {
   info.set_hostname(absl::StrCat("w", a.service));
   info.set_cpu_model(a.service % 3 == 2 ? "old" : "new");
   info.set_cores(2);
-  info.set_slots(options_.shared ? 1 : 2);
+  info.set_slots(options_.shared ? 1 : options_.slots);
   After(0.1 * Draw(), event::WorkerProbed{a.call, info});
 }
 
@@ -255,8 +260,9 @@ void World::Do(const action::Generate& a) {
       std::mt19937_64 key(
           plan_.campaign.seed() * 1000003 +
           static_cast<uint64_t>(a.request.step() * 8191 + group.problem() * 127 + sample));
-      const uint64_t kind = key() % 8;
-      completion.add_ids(static_cast<int>(kind));
+      const uint64_t kind = key() % kKinds;
+      // Also says which policy it is of: how many updates that has seen.
+      completion.add_ids(static_cast<int>(kind + kKinds * policy_.updates.size()));
       completion.add_sampling_logprobs(-1);
       completion.set_text(kind == 0 ? "no code here"
                                     : absl::StrCat("```cpp\nint program_", kind, "();\n```"));
@@ -285,6 +291,7 @@ void World::Apply(uint64_t call, const v1::UpdateRequest& request) {
     return After(1, event::CallFailed{call, absl::UnavailableError("connection reset")});
   }
   if (position == done + 1) {
+    CheckBatch(request);
     policy_.updates.push_back(request.SerializeAsString());
     policy_.last = request.name();
   }
@@ -303,6 +310,27 @@ void World::Apply(uint64_t call, const v1::UpdateRequest& request) {
   const Seconds delay = 3 * Draw();
   After(delay, event::UpdateDone{call, response});
   if (Fault(0.02)) After(delay + Draw(), event::UpdateDone{call, response});
+}
+
+// Whatever was lost on the way: a step is learned from as a whole, and its rollouts are all of one
+// policy (were some resampled by a newer one, it would be those that take long), which is not too
+// old.
+void World::CheckBatch(const v1::UpdateRequest& request) {
+  if (!request.has_grpo()) return;
+  std::set<int64_t> policies;
+  for (const v1::RolloutGroup& group : request.grpo().groups()) {
+    if (group.rollouts_size() != options_.group_size) Break("a group is not whole");
+    for (const v1::Rollout& rollout : group.rollouts()) {
+      policies.insert(rollout.ids(0) / static_cast<int64_t>(kKinds));
+    }
+  }
+  if (request.grpo().groups_size() != options_.prompts_per_step) Break("a step is not whole");
+  if (policies.size() != 1) return Break("a step's rollouts are of several policies");
+  const int64_t staleness = static_cast<int64_t>(policy_.updates.size()) - *policies.begin();
+  stalest_ = std::max(stalest_, staleness);
+  if (staleness < 0 || staleness > plan_.campaign.train().max_staleness()) {
+    Break(absl::StrCat("rollouts that are ", staleness, " updates old"));
+  }
 }
 
 void World::Do(const action::Update& a) { Apply(a.call, a.request); }
@@ -402,7 +430,7 @@ void World::Do(const action::Measure& a) {
   if (Fault(0.03)) {
     return After(Draw(), event::CallFailed{a.call, absl::UnavailableError("connection reset")});
   }
-  const Seconds delay = 2 * Draw() + (a.worker == 0 ? options_.slow : 0);
+  const Seconds delay = options_.measure * Draw() + (a.worker == 0 ? options_.slow : 0);
   After(delay, event::VerdictArrived{a.call, verdict});
   if (Fault(0.03)) After(delay + Draw(), event::VerdictArrived{a.call, verdict});  // twice
 }

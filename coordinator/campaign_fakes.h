@@ -21,8 +21,9 @@ namespace whetstone {
 struct WorldOptions {
   uint64_t seed = 1;
   int workers = 1;
-  // The workers share cores with the trainer.
+  // The workers share cores with the trainer, and have one slot each.
   bool shared = true;
+  int slots = 2;  // of each worker that does not
   // Faults to spend; 0: everything works.
   int faults = 0;
   int64_t steps = 6;
@@ -34,6 +35,8 @@ struct WorldOptions {
   std::string poison = {};
   // Worker 0 takes this much longer for every verdict.
   Seconds slow = 0;
+  // A verdict takes up to this long.
+  Seconds measure = 2;
 };
 
 class World {
@@ -52,6 +55,8 @@ class World {
   int trainer_losses() const { return losses_; }
   int poisoned() const { return poisoned_; }  // workers ended by `poison`
   int hedges() const { return hedges_; }
+  // Updates between the policy that sampled and the one that learned: the most.
+  int64_t stalest() const { return stalest_; }
   Seconds lived() const { return now_ - kBegin; }
   const CampaignPlan& plan() const { return plan_; }
 
@@ -94,6 +99,7 @@ class World {
   void Do(const action::Notice& a);
   void Do(const action::Finish& a);
   void Apply(uint64_t call, const v1::UpdateRequest& request);
+  void CheckBatch(const v1::UpdateRequest& request);
   void LoseTrainer();
   void LoseWorker(int w);
   void CheckPromises();
@@ -122,6 +128,7 @@ class World {
   int measured_ = 0;
   int poisoned_ = 0;
   int hedges_ = 0;
+  int64_t stalest_ = 0;
   bool done_ = false;
   bool crash_ = false;
   std::string broken_;

@@ -173,7 +173,7 @@ TEST(CampaignParserTest, RefusesWhatCannotWork) {
       {"train.clip_high=0", "must be greater than 0"},
       {"reward.overlong_buffer=257", "more than the 256 a completion may have"},
       {"reward.overlong_penalty=-1", "must be at least 0"},
-      {"train.max_staleness=1", "generating ahead of the updates is not in this version"},
+      {"train.max_staleness=-1", "must be at least 0"},
       {"train.lora.rank=-1", "must be at least 0"},
       {"train.lora.targets=[q_proj, c_attn]", "must be one of q_proj, k_proj"},
       {"train.lora={rank: 4, targets: []}", "adapters need a matrix"},
@@ -215,7 +215,8 @@ TEST(CampaignParserTest, RefusesWhatCannotWork) {
   }
   // Rollouts of another distribution need the importance weights.
   for (const char* set : {"generate.top_p=0.9", "generate.top_k=5", "generate.min_p=0.1",
-                          "generate.repetition_penalty=1.1", "generate.frequency_penalty=1"}) {
+                          "generate.repetition_penalty=1.1", "generate.frequency_penalty=1",
+                          "train.max_staleness=1"}) {
     EXPECT_EQ(Error(kMinimal, {set}), "(accepted)");
     EXPECT_NE(Error(kMinimal, {set, "train.importance.mode=off"}).find("samples from another"),
               std::string::npos)

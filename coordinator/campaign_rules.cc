@@ -22,7 +22,6 @@ class Rules {
 
   absl::Status Check() {
     RETURN_IF_ERROR(Required());
-    RETURN_IF_ERROR(NotYet());
     RETURN_IF_ERROR(Warmup());
     RETURN_IF_ERROR(Train());
     RETURN_IF_ERROR(Loss());
@@ -88,14 +87,6 @@ class Rules {
     return absl::OkStatus();
   }
 
-  absl::Status NotYet() const {
-    if (c_.train().max_staleness() != 0) {
-      return Wrong("train.max_staleness",
-                   "must be 0: generating ahead of the updates is not in this version");
-    }
-    return absl::OkStatus();
-  }
-
   // What a program chooses by looking at the machine is another thing the next time.
   absl::Status Deterministic() const {
     if (!c_.deterministic()) return absl::OkStatus();
@@ -147,6 +138,7 @@ class Rules {
     }
     RETURN_IF_ERROR(Positive("train.lr", t.lr()));
     RETURN_IF_ERROR(AtLeast("train.max_grad_norm", t.max_grad_norm(), 0));
+    RETURN_IF_ERROR(AtLeast("train.max_staleness", t.max_staleness(), 0));
     RETURN_IF_ERROR(AtLeast("train.minibatches", t.minibatches(), 1));
     const int64_t rollouts = int64_t{t.prompts_per_step()} * t.group_size();
     if (t.minibatches() > rollouts) {
@@ -275,12 +267,13 @@ class Rules {
   }
 
   // The loss is about the policy's own distribution at `temperature`. Where rollouts come from
-  // another one, the importance weights tell them apart, and without them it would learn that
-  // cutting off is its own doing.
+  // another one, an earlier policy's too, the importance weights tell them apart, and without them
+  // it would learn that cutting off is its own doing.
   absl::Status OtherDistribution() const {
     const v1::GenerateConfig& g = c_.generate();
     if (c_.train().steps() == 0 || c_.train().importance().mode() != "off") return absl::OkStatus();
     const std::pair<const char*, bool> settings[] = {
+        {"train.max_staleness", c_.train().max_staleness() > 0},
         {"generate.top_p", g.top_p() < 1},
         {"generate.top_k", g.top_k() > 0},
         {"generate.min_p", g.min_p() > 0},

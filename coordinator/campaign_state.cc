@@ -25,7 +25,7 @@ std::vector<Action> CampaignState::Handle(const std::vector<Event>& events, Seco
   if (!started_) {
     started_ = true;
     now_ = step_since_ = trainer_.down_since = now;
-    OpenJobs();
+    OpenSteps();
   }
   Spend(now);
   for (const Event& event : events) {
@@ -64,8 +64,8 @@ void CampaignState::Finish(absl::Status status) {
     if (worker.put != 0) Emit(action::CancelCall{worker.put});
     if (worker.probe != 0) Emit(action::CancelCall{worker.probe});
   }
-  for (const Job& job : jobs_) {
-    for (const Attempt& a : job.running) Emit(action::CancelCall{a.call});
+  for (const Job* job : OpenJobs()) {
+    for (const Attempt& a : job->running) Emit(action::CancelCall{a.call});
   }
   finished_ = true;
   Emit(action::Finish{std::move(status)});
@@ -77,6 +77,7 @@ void CampaignState::Spend(Seconds now) {
   now_ = std::max(now, now_);
   const bool measuring = dispatcher_.in_flight() > 0;
   if (measuring) times_.measure += spent;
+  times_.slots_busy += dispatcher_.in_flight() * spent;
   switch (trainer_.op) {
     case TrainerOp::kGenerate:
       times_.generate += spent;
@@ -193,9 +194,10 @@ void CampaignState::On(const event::Stop&) {
   if (position > saved) {
     absl::StrAppend(&text, "; resuming repeats ", position - saved, " update(s) from the journal");
   }
-  if (ledger_.rollouts() > 0) {
-    absl::StrAppend(&text, "; of step ", ledger_.step(), " it keeps ", ledger_.rollouts(),
-                    " rollout(s) and ", ledger_.verdicts(), " verdict(s)");
+  for (const StepRecord& step : ledger_.open_steps()) {
+    if (step.rollouts == 0) continue;
+    absl::StrAppend(&text, "; of step ", step.step, " it keeps ", step.rollouts, " rollout(s) and ",
+                    step.verdicts, " verdict(s)");
   }
   Finish(absl::CancelledError(text));
 }
@@ -223,11 +225,11 @@ void CampaignState::CheckDeadlines() {
                       absl::StrCat("worker ", w, " did not answer ",
                                    put_late ? "Worker.PutProblem" : "Worker.GetInfo", " in time")));
   }
-  for (Job& job : jobs_) {
-    for (const Attempt& a : std::vector<Attempt>(job.running)) {
+  for (Job* job : OpenJobs()) {
+    for (const Attempt& a : std::vector<Attempt>(job->running)) {
       if (now_ < a.deadline) continue;
       Emit(action::CancelCall{a.call});
-      AttemptFailed(&job, a.call,
+      AttemptFailed(job, a.call,
                     absl::DeadlineExceededError(absl::StrFormat(
                         "worker %d gave no verdict in %.0f s", a.worker, now_ - a.since)));
     }
@@ -248,13 +250,15 @@ void CampaignState::WatchWorkers() {
   for (int w = 0; w < dispatcher_.size() && !cared_for; ++w) {
     cared_for = workers_[static_cast<size_t>(w)].put != 0;
   }
-  for (size_t j = first_open_; j < jobs_.size() && !cared_for; ++j) {
-    if (jobs_[j].done) continue;
-    open = true;
-    const std::string model = CpuModelOf(jobs_[j].group);
-    for (int w = 0; w < dispatcher_.size() && !cared_for; ++w) {
-      cared_for = dispatcher_.up(w) && !workers_[static_cast<size_t>(w)].known.empty() &&
-                  !dispatcher_.resting(w, now_) && dispatcher_.HasModel(w, model);
+  for (const StepWork& work : work_) {
+    for (size_t j = work.first_open; j < work.jobs.size() && !cared_for; ++j) {
+      if (work.jobs[j].done) continue;
+      open = true;
+      const std::string model = CpuModelOf(work, work.jobs[j].group);
+      for (int w = 0; w < dispatcher_.size() && !cared_for; ++w) {
+        cared_for = dispatcher_.up(w) && !workers_[static_cast<size_t>(w)].known.empty() &&
+                    !dispatcher_.resting(w, now_) && dispatcher_.HasModel(w, model);
+      }
     }
   }
   if (!open || cared_for) {
@@ -285,11 +289,13 @@ std::vector<Wait> CampaignState::Waits() const {
                        worker.put_since, worker.put_deadline});
     }
   }
-  for (const Job& job : jobs_) {
-    for (const Attempt& a : job.running) {
-      waits.push_back({absl::StrCat("verdict of ", ledger_.step(), "/", job.group, "/",
-                                    job.samples.front(), " from worker ", a.worker),
-                       a.since, a.deadline});
+  for (const StepWork& work : work_) {
+    for (const Job& job : work.jobs) {
+      for (const Attempt& a : job.running) {
+        waits.push_back({absl::StrCat("verdict of ", job.step, "/", job.group, "/",
+                                      job.samples.front(), " from worker ", a.worker),
+                         a.since, a.deadline});
+      }
     }
   }
   if (no_worker_since_ >= 0) {
@@ -301,13 +307,15 @@ std::vector<Wait> CampaignState::Waits() const {
 std::string CampaignState::StatusLine(Seconds now) const {
   std::string line =
       ledger_.done() ? "all updates done" : PhaseStep(plan_->NameOf(ledger_.position() + 1));
-  if (ledger_.step() > 0) {
-    const size_t all = ledger_.groups().size() * ledger_.groups()[0].samples.size();
-    absl::StrAppend(&line, ": ", ledger_.rollouts(), "/", all, " completions, ", ledger_.verdicts(),
-                    " verdicts");
-    if (trainer_.op == TrainerOp::kGenerate && trainer_.progress.tokens() > 0) {
-      absl::StrAppend(&line, ", ", trainer_.progress.tokens(), " tokens");
-    }
+  for (const StepRecord& step : ledger_.open_steps()) {
+    const bool ahead = step.step != ledger_.step();
+    if (ahead && step.rollouts == 0) break;
+    absl::StrAppend(&line, ahead ? absl::StrCat(", step ", step.step) : "", ": ", step.rollouts,
+                    "/", step.groups.size() * step.groups[0].samples.size(), " completions, ",
+                    step.verdicts, " verdicts");
+  }
+  if (trainer_.op == TrainerOp::kGenerate && trainer_.progress.tokens() > 0) {
+    absl::StrAppend(&line, ", ", trainer_.progress.tokens(), " tokens");
   }
   const std::vector<Wait> waits = Waits();
   if (!waits.empty()) {

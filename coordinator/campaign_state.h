@@ -9,7 +9,8 @@
 // Two things go on side by side, and each event is followed by one look at both (`Pump`):
 //
 // * the trainer does one thing at a time: load the policy and catch up with the journal, generate,
-//   update, save;
+//   update, save. What it could do first is what makes the policy newer: it generates a step ahead
+//   of its time (train.max_staleness) only while an update waits for verdicts;
 // * every rollout with code becomes a job (rollouts of one text and problem share it) that goes to
 //   the workers: check and time at once, or, where the worker shares cores with the trainer, check
 //   while the trainer computes and time once it is quiet.
@@ -24,6 +25,7 @@
 #define WHETSTONE_COORDINATOR_CAMPAIGN_STATE_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -79,6 +81,7 @@ class CampaignState {
     v1::TrainerInfo info;
     // Updates in the policy it holds; unknown: load one.
     std::optional<int64_t> position;
+    int64_t step = 0;  // whose rollouts it generates
     TrainerOp op = TrainerOp::kNone;
     uint64_t call = 0;
     std::string op_name;
@@ -121,6 +124,7 @@ class CampaignState {
   };
   // One program to measure, for every rollout that wrote it.
   struct Job {
+    int64_t step = 0;
     bool leader = false;  // measured again because it may be the problem's best
     int group = 0;
     std::vector<int> samples;
@@ -133,6 +137,15 @@ class CampaignState {
     int harmed = 0;    // of these, how many lost their worker
     int renames = 0;   // a new id after each INFRASTRUCTURE_ERROR verdict
     bool done = false;
+  };
+  // An open step's measuring, which the ledger does not know.
+  struct StepWork {
+    explicit StepWork(int64_t step) : step(step) {}
+    int64_t step;
+    std::deque<Job> jobs;           // where they are, they stay
+    size_t first_open = 0;          // the jobs before this one are done
+    std::vector<Seconds> timed_in;  // how long each full verdict took
+    bool leaders_added = false;
   };
 
   // One handler per event.
@@ -171,13 +184,17 @@ class CampaignState {
   void EndTrainer();
   void TrainerTrouble(const absl::Status& status);
   void StartLoad();
+  void StartGenerate(const StepRecord& step);
+  bool UpdateReady() const;
   void StartUpdate();
   void SetTrainerPosition();
   bool TrainerComputes() const;
 
   // campaign_workers.cc: the workers' side.
-  void OpenJobs();
-  void AddCandidate(int group, int sample);
+  void OpenSteps();
+  StepWork& WorkOf(int64_t step);
+  std::vector<Job*> OpenJobs();
+  void AddCandidate(int64_t step, int group, int sample);
   void AddLeaderJobs();
   bool LeadersChecked() const;
   void PumpWorkers();
@@ -187,15 +204,15 @@ class CampaignState {
   void HedgeStragglers();
   void TryHedge(Job* job);
   void StartAttempt(Job* job, int worker, bool timed);
-  std::string CpuModelOf(int group) const;
-  Seconds StragglerAge(int group) const;
+  std::string CpuModelOf(const StepWork& work, int group) const;
+  Seconds StragglerAge(const Job& job);
   Job* FindJob(uint64_t call);
   void AttemptFailed(Job* job, uint64_t call, const absl::Status& status);
   void CancelAttempts(Job* job, Seconds beaten_since);
   void GiveUp(Job* job, const std::string& why);
   void Settle(Job* job, const v1::Verdict& verdict);
   void SettleLeader(Job* job, const v1::Verdict& verdict);
-  void RecordVerdict(int group, int sample, v1::Verdict verdict);
+  void RecordVerdict(int64_t step, int group, int sample, v1::Verdict verdict);
   void WorkerTrouble(int worker, const absl::Status& status);
   bool SharedTimingInFlight() const;
   const v1::Calibration* CalibrationOf(int worker, const std::string& hash) const;
@@ -205,12 +222,9 @@ class CampaignState {
   Dispatcher dispatcher_;
   Trainer trainer_;
   std::vector<WorkerState> workers_;
-  std::vector<Job> jobs_;             // of the step under way
-  std::vector<Seconds> timed_in_;     // how long each full verdict of the step took
-  std::map<uint64_t, size_t> calls_;  // measurements in flight or abandoned, to their job
-  bool leaders_added_ = false;
-  size_t first_open_ = 0;  // the jobs before this one are done
-  Seconds next_look_ = 0;  // at deadlines and stragglers
+  std::deque<StepWork> work_;       // one for each of ledger_.open_steps()
+  std::map<uint64_t, Job*> calls_;  // measurements in flight or abandoned
+  Seconds next_look_ = 0;           // at deadlines and stragglers
   Seconds no_worker_since_ = -1;
   uint64_t next_call_ = 1;
   Seconds now_ = 0;

@@ -242,6 +242,18 @@ uint64_t Setting(const char* name, uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
+// The world of a simulated campaign. Every seed finds another mixture of what a campaign can be.
+WorldOptions OptionsOf(uint64_t seed) {
+  WorldOptions options;
+  options.seed = seed;
+  options.workers = 1 + static_cast<int>(seed % 4);
+  options.shared = seed % 2 == 0;
+  options.faults = 40;
+  options.measure = seed % 5 == 0 ? 15 : 2;
+  options.sets = {absl::StrCat("train.max_staleness=", seed % 3)};
+  return options;
+}
+
 // Campaigns under lost connections, lost processes, duplicate and late answers, infrastructure
 // errors and crashes of the coordinator at any event: 300, or WHETSTONE_SIM_SEEDS. One that fails
 // is repeated alone: WHETSTONE_SIM_FIRST=SEED WHETSTONE_SIM_SEEDS=1.
@@ -251,14 +263,11 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
   int crashes = 0;
   int losses = 0;
   int hedges = 0;
+  std::map<int64_t, int> stalest;
   for (uint64_t seed = first; seed < first + count; ++seed) {
-    WorldOptions options;
-    options.seed = seed;
-    options.workers = 1 + static_cast<int>(seed % 4);
-    options.shared = seed % 2 == 0;
-    options.faults = 40;
-    World world(options);
+    World world(OptionsOf(seed));
     ASSERT_EQ(world.Live(), "") << "seed " << seed;
+    ++stalest[world.stalest()];
     crashes += world.crashes();
     losses += world.trainer_losses();
     hedges += world.hedges();
@@ -267,6 +276,9 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
   EXPECT_GT(crashes, static_cast<int>(count)) << "the simulation must do what it says";
   EXPECT_GT(losses, static_cast<int>(count));
   EXPECT_GT(hedges, static_cast<int>(count) / 10);
+  for (const int64_t staleness : {0, 1, 2}) {
+    EXPECT_GT(stalest[staleness], static_cast<int>(count) / 10) << staleness;
+  }
 }
 
 std::map<std::string, int> OutcomesOf(const World& world) {
@@ -526,7 +538,7 @@ TEST_F(Driven, ADeadWorkersCandidateGoesOnceMoreThenIsDropped) {
   EXPECT_EQ(measures_.size(), static_cast<size_t>(CampaignState::kMeasureAttemptsMax));
   EXPECT_NE(measures_[0].request.candidate_id(), measures_[1].request.candidate_id())
       << "a verdict of the same id would be repeated";
-  const CandidateRecord& record = state_.ledger().groups()[0].samples[0];
+  const CandidateRecord& record = state_.ledger().open_steps().front().groups[0].samples[0];
   ASSERT_TRUE(record.verdict.has_value());
   EXPECT_EQ(record.verdict->verdict.outcome(), v1::INFRASTRUCTURE_ERROR);
   EXPECT_TRUE(record.verdict->dropped);

@@ -110,6 +110,10 @@ void CampaignState::PumpTrainer() {
     return;
   }
   const int64_t position = ledger_.position();
+  if (*t.position > position) {  // all there is to do is hear its answer
+    if (UpdateReady()) StartUpdate();
+    return;
+  }
   if (plan_->CheckpointDue(position) && !ledger_.CheckpointSaved(position)) {
     const uint64_t call = StartTrainer(
         TrainerOp::kSave,
@@ -127,19 +131,16 @@ void CampaignState::PumpTrainer() {
     Finish(absl::OkStatus());
     return;
   }
-  if (ledger_.step() == 0) {
-    StartUpdate();
-    return;
+  // What has begun is finished by the policy that began it. Were the rest of another, a step's
+  // short completions, which end before a stream breaks, would be of an older one than its long
+  // ones.
+  for (const StepRecord& step : ledger_.open_steps()) {
+    if (step.Sampling()) return StartGenerate(step);
   }
-  if (!ledger_.HasAllRollouts()) {
-    v1::GenerateRequest request = BuildGenerate(*plan_, ledger_);
-    const uint64_t call =
-        StartTrainer(TrainerOp::kGenerate, absl::StrCat("Trainer.Generate step ", ledger_.step()),
-                     kGenerateSilenceDeadline);
-    Emit(action::Generate{call, std::move(request)});
-    return;
+  if (UpdateReady()) return StartUpdate();
+  for (const StepRecord& step : ledger_.open_steps()) {
+    if (!step.HasAllRollouts()) return StartGenerate(step);
   }
-  if (ledger_.HasAllVerdicts() && LeadersChecked()) StartUpdate();
 }
 
 void CampaignState::StartLoad() {
@@ -153,6 +154,22 @@ void CampaignState::StartLoad() {
   const uint64_t call =
       StartTrainer(TrainerOp::kLoad, absl::StrCat("Trainer.LoadCheckpoint ", path), kLoadDeadline);
   Emit(action::LoadPolicy{call, path});
+}
+
+void CampaignState::StartGenerate(const StepRecord& step) {
+  trainer_.step = step.step;
+  v1::GenerateRequest request = BuildGenerate(*plan_, step);
+  const uint64_t call =
+      StartTrainer(TrainerOp::kGenerate, absl::StrCat("Trainer.Generate step ", step.step),
+                   kGenerateSilenceDeadline);
+  Emit(action::Generate{call, std::move(request)});
+}
+
+// Warm-up updates always are.
+bool CampaignState::UpdateReady() const {
+  if (ledger_.open_steps().empty()) return true;
+  const StepRecord& next = ledger_.open_steps().front();
+  return next.HasAllRollouts() && next.HasAllVerdicts() && LeadersChecked();
 }
 
 void CampaignState::StartUpdate() {
@@ -188,10 +205,10 @@ void CampaignState::SetTrainerPosition() {
   const int64_t position = plan_->PositionOf(info.last_update());
   if (position <= ledger_.position()) {
     trainer_.position = position;
-  } else if (position == ledger_.position() + 1 &&
-             (ledger_.step() == 0 || ledger_.HasAllVerdicts())) {
+  } else if (position == ledger_.position() + 1 && !ledger_.done() &&
+             (ledger_.step() == 0 || ledger_.open_steps().front().HasAllVerdicts())) {
     // It did the update, and its answer was lost: asked again, it repeats the answer.
-    trainer_.position = ledger_.position();
+    trainer_.position = position;
   }
 }
 
@@ -206,22 +223,23 @@ void CampaignState::On(const event::PolicyLoaded& e) {
 void CampaignState::On(const event::Prompt& e) {
   if (trainer_.op != TrainerOp::kGenerate || e.call != trainer_.call) return;
   trainer_.deadline = now_ + kGenerateSilenceDeadline;
-  const int group = e.prompt.problem();
-  if (group < 0 || static_cast<size_t>(group) >= ledger_.groups().size()) return;
-  if (!ledger_.groups()[static_cast<size_t>(group)].prompt) {
-    Record(PromptFact{ledger_.step(), e.prompt});
-  }
+  const std::vector<GroupRecord>& groups = ledger_.FindStep(trainer_.step)->groups;
+  const size_t group = static_cast<size_t>(e.prompt.problem());
+  if (group >= groups.size()) return;
+  if (!groups[group].prompt) Record(PromptFact{trainer_.step, e.prompt});
 }
 
 void CampaignState::On(const event::Completion& e) {
   if (trainer_.op != TrainerOp::kGenerate || e.call != trainer_.call) return;
   trainer_.deadline = now_ + kGenerateSilenceDeadline;
+  const std::vector<GroupRecord>& groups = ledger_.FindStep(trainer_.step)->groups;
   const size_t group = static_cast<size_t>(e.completion.problem());
   const size_t sample = static_cast<size_t>(e.completion.sample());
-  if (group >= ledger_.groups().size() || sample >= ledger_.groups()[group].samples.size()) return;
-  if (ledger_.groups()[group].samples[sample].completion) return;  // a repeat
-  Record(RolloutFact{ledger_.step(), e.completion});
-  AddCandidate(e.completion.problem(), e.completion.sample());
+  if (group >= groups.size() || sample >= groups[group].samples.size()) return;
+  if (groups[group].samples[sample].completion) return;  // a repeat
+  times_.generated_tokens += e.completion.ids_size();
+  Record(RolloutFact{trainer_.step, e.completion});
+  AddCandidate(trainer_.step, e.completion.problem(), e.completion.sample());
 }
 
 void CampaignState::On(const event::Progress& e) {
@@ -232,7 +250,7 @@ void CampaignState::On(const event::Progress& e) {
 
 void CampaignState::On(const event::GenerateEnded& e) {
   if (trainer_.op != TrainerOp::kGenerate || e.call != trainer_.call) return;
-  if (!ledger_.HasAllRollouts()) {
+  if (!ledger_.FindStep(trainer_.step)->HasAllRollouts()) {
     TrainerTrouble(absl::InternalError("the stream ended before every completion had come"));
     return;
   }
@@ -253,6 +271,11 @@ void CampaignState::On(const event::UpdateDone& e) {
   trainer_.failures = 0;
   trainer_.position = trainer_.target;
   times_.step = now_ - step_since_;
+  for (int w = 0; w < dispatcher_.size(); ++w) {
+    if (!dispatcher_.up(w)) continue;
+    times_.slots += dispatcher_.traits(w).slots;
+    times_.slots_share_cores |= dispatcher_.traits(w).shares_cores;
+  }
   std::map<std::string, double> row =
       BuildRow(*plan_, ledger_, trainer_.update, e.response, times_);
   action::StepDone done{trainer_.update.name(), row, RowLine(*plan_, trainer_.update.name(), row)};
@@ -269,7 +292,7 @@ void CampaignState::On(const event::UpdateDone& e) {
   Emit(std::move(done));
   step_since_ = now_;
   times_ = StepTimes();
-  OpenJobs();
+  OpenSteps();
 }
 
 void CampaignState::On(const event::CheckpointSaved& e) {

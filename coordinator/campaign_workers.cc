@@ -19,33 +19,53 @@ constexpr double kLeaderMarginMin = 0.01;
 
 }  // namespace
 
-// Jobs of the step under way, from the ledger: nothing at a step's start, the open ones on resume.
-void CampaignState::OpenJobs() {
-  jobs_.clear();
-  first_open_ = 0;
-  timed_in_.clear();
-  calls_.clear();
-  leaders_added_ = false;
-  for (size_t g = 0; g < ledger_.groups().size(); ++g) {
-    const std::vector<CandidateRecord>& samples = ledger_.groups()[g].samples;
-    for (size_t s = 0; s < samples.size(); ++s) {
-      if (samples[s].completion && !samples[s].verdict) {
-        AddCandidate(static_cast<int>(g), static_cast<int>(s));
+// Brings work_ in line with the ledger's open steps: forgets what is over, opens what is new, with
+// a job for whatever is not measured yet (on resume, rollouts of an earlier process).
+void CampaignState::OpenSteps() {
+  while (!work_.empty() && ledger_.FindStep(work_.front().step) == nullptr) {
+    const int64_t over = work_.front().step;
+    std::erase_if(calls_, [over](const auto& call) { return call.second->step == over; });
+    work_.pop_front();
+  }
+  for (const StepRecord& step : ledger_.open_steps()) {
+    if (!work_.empty() && step.step <= work_.back().step) continue;
+    work_.emplace_back(step.step);
+    for (size_t g = 0; g < step.groups.size(); ++g) {
+      const std::vector<CandidateRecord>& samples = step.groups[g].samples;
+      for (size_t s = 0; s < samples.size(); ++s) {
+        if (samples[s].completion && !samples[s].verdict) {
+          AddCandidate(step.step, static_cast<int>(g), static_cast<int>(s));
+        }
       }
     }
   }
 }
 
-void CampaignState::AddCandidate(int group, int sample) {
+CampaignState::StepWork& CampaignState::WorkOf(int64_t step) {
+  return work_[static_cast<size_t>(step - work_.front().step)];
+}
+
+// That are not done, older steps' first.
+std::vector<CampaignState::Job*> CampaignState::OpenJobs() {
+  std::vector<Job*> open;
+  for (StepWork& work : work_) {
+    for (size_t j = work.first_open; j < work.jobs.size(); ++j) {
+      if (!work.jobs[j].done) open.push_back(&work.jobs[j]);
+    }
+  }
+  return open;
+}
+
+void CampaignState::AddCandidate(int64_t step, int group, int sample) {
   const std::vector<CandidateRecord>& samples =
-      ledger_.groups()[static_cast<size_t>(group)].samples;
+      ledger_.FindStep(step)->groups[static_cast<size_t>(group)].samples;
   const CandidateRecord& record = samples[static_cast<size_t>(sample)];
   if (!record.source) {
     v1::Verdict verdict;
     verdict.set_outcome(v1::NO_CODE);
     verdict.set_detail("the completion holds no ```cpp block");
     verdict.set_worker("coordinator");
-    RecordVerdict(group, sample, std::move(verdict));
+    RecordVerdict(step, group, sample, std::move(verdict));
     return;
   }
   // The same text in the same group: one measurement, a verdict for each. (Groups do not share:
@@ -54,35 +74,39 @@ void CampaignState::AddCandidate(int group, int sample) {
     if (!twin.verdict || twin.source != record.source) continue;
     v1::Verdict verdict = twin.verdict->verdict;
     verdict.set_cached(true);
-    RecordVerdict(group, sample, std::move(verdict));
+    RecordVerdict(step, group, sample, std::move(verdict));
     return;
   }
-  for (Job& job : jobs_) {
+  std::deque<Job>& jobs = WorkOf(step).jobs;
+  for (Job& job : jobs) {
     if (!job.done && !job.leader && job.group == group && job.source == *record.source) {
       job.samples.push_back(sample);
       return;
     }
   }
   Job job;
+  job.step = step;
   job.group = group;
   job.samples = {sample};
   job.source = *record.source;
-  jobs_.push_back(std::move(job));
+  jobs.push_back(std::move(job));
 }
 
-// Once every verdict is in: the fastest candidate of each group, if it may be its problem's best.
+// Once every verdict of the step whose update is next is in: the fastest candidate of each group,
+// if it may be its problem's best.
 void CampaignState::AddLeaderJobs() {
-  leaders_added_ = true;
+  work_.front().leaders_added = true;
+  const StepRecord& step = ledger_.open_steps().front();
   std::map<std::string, std::pair<int, int>> fastest;  // problem id → group, sample
-  for (size_t g = 0; g < ledger_.groups().size(); ++g) {
-    const GroupRecord& group = ledger_.groups()[g];
+  for (size_t g = 0; g < step.groups.size(); ++g) {
+    const GroupRecord& group = step.groups[g];
     if (group.leader_checked) continue;
-    const std::string& id = plan_->ProblemOf(ledger_.step(), static_cast<int>(g)).problem.id();
+    const std::string& id = plan_->ProblemOf(step.step, static_cast<int>(g)).problem.id();
     const auto leader = ledger_.leaders().find(id);
     double bar = leader == ledger_.leaders().end() ? 1 : leader->second.verdict.speedup();
     if (const auto found = fastest.find(id); found != fastest.end()) {
       const auto& [fg, fs] = found->second;
-      bar = std::max(bar, ledger_.groups()[static_cast<size_t>(fg)]
+      bar = std::max(bar, step.groups[static_cast<size_t>(fg)]
                               .samples[static_cast<size_t>(fs)]
                               .verdict->verdict.speedup());
     }
@@ -98,19 +122,21 @@ void CampaignState::AddLeaderJobs() {
   }
   for (const auto& [id, at] : fastest) {
     Job job;
+    job.step = step.step;
     job.leader = true;
     job.group = at.first;
     job.samples = {at.second};
-    job.source = *ledger_.groups()[static_cast<size_t>(at.first)]
-                      .samples[static_cast<size_t>(at.second)]
-                      .source;
-    jobs_.push_back(std::move(job));
+    job.source =
+        *step.groups[static_cast<size_t>(at.first)].samples[static_cast<size_t>(at.second)].source;
+    work_.front().jobs.push_back(std::move(job));
   }
 }
 
+// Of the step whose update is next.
 bool CampaignState::LeadersChecked() const {
-  return leaders_added_ &&
-         std::all_of(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.done; });
+  const StepWork& work = work_.front();
+  return work.leaders_added &&
+         std::all_of(work.jobs.begin(), work.jobs.end(), [](const Job& job) { return job.done; });
 }
 
 const v1::Calibration* CampaignState::CalibrationOf(int worker, const std::string& hash) const {
@@ -126,11 +152,16 @@ bool CampaignState::SharedTimingInFlight() const {
     if (worker.put != 0 && worker.put_timed) return true;
     shared = shared || dispatcher_.in_flight(w) > 0;
   }
-  return shared && std::any_of(jobs_.begin(), jobs_.end(), [this](const Job& job) {
-           return std::any_of(job.running.begin(), job.running.end(), [this](const Attempt& a) {
-             return a.timed && dispatcher_.traits(a.worker).shares_cores;
-           });
-         });
+  const auto times_beside = [this](const Attempt& a) {
+    return a.timed && dispatcher_.traits(a.worker).shares_cores;
+  };
+  for (const StepWork& work : work_) {
+    for (size_t j = work.first_open; shared && j < work.jobs.size(); ++j) {
+      const std::vector<Attempt>& running = work.jobs[j].running;
+      if (std::any_of(running.begin(), running.end(), times_beside)) return true;
+    }
+  }
+  return false;
 }
 
 // Which workers share cores with the trainer follows from what both say of themselves.
@@ -155,28 +186,33 @@ bool CampaignState::WorkerState::SharesCoresWith(const v1::TrainerInfo& trainer)
 
 void CampaignState::PumpWorkers() {
   for (int w = 0; w < dispatcher_.size(); ++w) PumpProblems(w);
-  if (ledger_.step() == 0) return;
+  if (work_.empty()) return;
   DispatchJobs();
-  if (!leaders_added_ && ledger_.HasAllRollouts() && ledger_.HasAllVerdicts()) {
+  const StepRecord& next = ledger_.open_steps().front();
+  if (!work_.front().leaders_added && next.HasAllRollouts() && next.HasAllVerdicts()) {
     AddLeaderJobs();
     DispatchJobs();
   }
 }
 
+// The step whose update is next goes first.
 void CampaignState::DispatchJobs() {
-  while (first_open_ < jobs_.size() && jobs_[first_open_].done) ++first_open_;
-  for (size_t j = first_open_; j < jobs_.size(); ++j) {
-    if (jobs_[j].done || !jobs_[j].running.empty()) continue;
-    if (!dispatcher_.HasRoom(now_)) return;
-    TryDispatch(&jobs_[j]);
+  for (StepWork& work : work_) {
+    std::deque<Job>& jobs = work.jobs;
+    while (work.first_open < jobs.size() && jobs[work.first_open].done) ++work.first_open;
+    for (size_t j = work.first_open; j < jobs.size(); ++j) {
+      if (jobs[j].done || !jobs[j].running.empty()) continue;
+      if (!dispatcher_.HasRoom(now_)) return;
+      TryDispatch(&jobs[j]);
+    }
   }
 }
 
 // What is idle after all were dispatched, nobody needs.
 void CampaignState::HedgeStragglers() {
-  for (size_t j = first_open_; j < jobs_.size(); ++j) {
+  for (Job* job : OpenJobs()) {
     if (!dispatcher_.HasRoom(now_)) return;
-    TryHedge(&jobs_[j]);
+    TryHedge(job);
   }
 }
 
@@ -209,12 +245,13 @@ void CampaignState::PumpProblems(int w) {
 }
 
 // The one that a group is timed on, as an advantage compares within the group; empty: any yet.
-std::string CampaignState::CpuModelOf(int group) const {
-  for (const Job& job : jobs_) {
+std::string CampaignState::CpuModelOf(const StepWork& work, int group) const {
+  for (const Job& job : work.jobs) {
     if (job.group == group && !job.cpu_model.empty()) return job.cpu_model;
   }
   // Before this process was started, perhaps.
-  for (const CandidateRecord& record : ledger_.groups()[static_cast<size_t>(group)].samples) {
+  const StepRecord& step = *ledger_.FindStep(work.step);
+  for (const CandidateRecord& record : step.groups[static_cast<size_t>(group)].samples) {
     if (!record.verdict || !record.verdict->verdict.timed()) continue;
     for (int w = 0; w < dispatcher_.size(); ++w) {
       if (workers_[static_cast<size_t>(w)].info.hostname() == record.verdict->verdict.worker()) {
@@ -226,13 +263,13 @@ std::string CampaignState::CpuModelOf(int group) const {
 }
 
 void CampaignState::TryDispatch(Job* job) {
-  const std::string& hash = plan_->ProblemOf(ledger_.step(), job->group).hash;
+  const std::string& hash = plan_->ProblemOf(job->step, job->group).hash;
   WorkNeed need;
   need.trainer_computes = TrainerComputes();
   need.prefer = job->checked_by;
   need.avoid = job->failed_worker;
   need.alone = job->harmed > 0;
-  need.cpu_model = CpuModelOf(job->group);
+  need.cpu_model = CpuModelOf(WorkOf(job->step), job->group);
   const auto knows = [&](int w) { return workers_[static_cast<size_t>(w)].known.count(hash) > 0; };
   need.timed = true;
   std::optional<int> worker = dispatcher_.Pick(need, now_, knows);
@@ -248,8 +285,8 @@ void CampaignState::TryDispatch(Job* job) {
 void CampaignState::TryHedge(Job* job) {
   if (job->running.size() != 1 || !job->running[0].timed || job->harmed > 0) return;
   const Attempt& first = job->running[0];
-  if (now_ - first.since < StragglerAge(job->group)) return;
-  const std::string& hash = plan_->ProblemOf(ledger_.step(), job->group).hash;
+  if (now_ - first.since < StragglerAge(*job)) return;
+  const std::string& hash = plan_->ProblemOf(job->step, job->group).hash;
   WorkNeed need;
   need.timed = true;
   need.trainer_computes = TrainerComputes();
@@ -259,34 +296,33 @@ void CampaignState::TryHedge(Job* job) {
   });
   if (!worker) return;
   Emit(action::Notice{absl::StrFormat(
-      "step %d: %.0f s for the verdict of %d/%d from worker %d; asking worker %d too",
-      ledger_.step(), now_ - first.since, job->group, job->samples.front(), first.worker,
-      *worker)});
+      "step %d: %.0f s for the verdict of %d/%d from worker %d; asking worker %d too", job->step,
+      now_ - first.since, job->group, job->samples.front(), first.worker, *worker)});
   StartAttempt(job, *worker, /*timed=*/true);
 }
 
-Seconds CampaignState::StragglerAge(int group) const {
+Seconds CampaignState::StragglerAge(const Job& job) {
   constexpr size_t kEnough = 3;  // measurements, to say what is usual
-  if (timed_in_.size() < kEnough) {
-    return MeasureDeadline(plan_->ProblemOf(ledger_.step(), group).problem) / 2;
+  std::vector<Seconds> sorted = WorkOf(job.step).timed_in;
+  if (sorted.size() < kEnough) {
+    return MeasureDeadline(plan_->ProblemOf(job.step, job.group).problem) / 2;
   }
-  std::vector<Seconds> sorted = timed_in_;
   const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
   std::nth_element(sorted.begin(), middle, sorted.end());
   return std::max(kStragglerMin, kStragglerFactor * *middle);
 }
 
 void CampaignState::StartAttempt(Job* job, int worker, bool timed) {
-  const PlannedProblem& problem = plan_->ProblemOf(ledger_.step(), job->group);
+  const PlannedProblem& problem = plan_->ProblemOf(job->step, job->group);
   const Attempt attempt{next_call_++, worker, timed, now_, now_ + MeasureDeadline(problem.problem)};
   job->running.push_back(attempt);
   if (timed) job->cpu_model = dispatcher_.traits(worker).cpu_model;
-  calls_[attempt.call] = static_cast<size_t>(job - jobs_.data());
+  calls_[attempt.call] = job;
   dispatcher_.Started(worker, /*alone=*/job->harmed > 0);
   action::Measure measure{attempt.call, worker, {}};
   v1::MeasureRequest& request = measure.request;
   request.set_problem_hash(problem.hash);
-  std::string id = plan_->CandidateId(ledger_.step(), job->group, job->samples.front());
+  std::string id = plan_->CandidateId(job->step, job->group, job->samples.front());
   if (job->leader) absl::StrAppend(&id, "/fresh");
   if (job->renames > 0) absl::StrAppend(&id, "/again-", job->renames);
   request.set_candidate_id(std::move(id));
@@ -301,10 +337,10 @@ void CampaignState::StartAttempt(Job* job, int worker, bool timed) {
 CampaignState::Job* CampaignState::FindJob(uint64_t call) {
   const auto it = calls_.find(call);
   if (it == calls_.end()) return nullptr;
-  Job& job = jobs_[it->second];
-  const bool running = std::any_of(job.running.begin(), job.running.end(),
+  const std::vector<Attempt>& attempts = it->second->running;
+  const bool running = std::any_of(attempts.begin(), attempts.end(),
                                    [call](const Attempt& a) { return a.call == call; });
-  return running ? &job : nullptr;
+  return running ? it->second : nullptr;
 }
 
 void CampaignState::On(const event::WorkerProbed& e) {
@@ -340,7 +376,7 @@ void CampaignState::On(const event::ProblemKnown& e) {
 void CampaignState::On(const event::VerdictArrived& e) {
   const auto it = calls_.find(e.call);
   if (it == calls_.end()) return;
-  Job& job = jobs_[it->second];
+  Job& job = *it->second;
   const auto attempt = std::find_if(job.running.begin(), job.running.end(),
                                     [&](const Attempt& a) { return a.call == e.call; });
   const bool usable = e.verdict.outcome() != v1::INFRASTRUCTURE_ERROR &&
@@ -367,7 +403,7 @@ void CampaignState::On(const event::VerdictArrived& e) {
       job.checked_by = answered.worker;
       return;
     }
-    if (answered.timed) timed_in_.push_back(now_ - answered.since);
+    if (answered.timed) WorkOf(job.step).timed_in.push_back(now_ - answered.since);
     CancelAttempts(&job, answered.since);
   }
   job.leader ? SettleLeader(&job, e.verdict) : Settle(&job, e.verdict);
@@ -406,7 +442,7 @@ void CampaignState::AttemptFailed(Job* job, uint64_t call, const absl::Status& s
   job->failed_worker = unknown_problem ? -1 : worker;
   ++job->failures;
   state.last_error = std::string(status.message());
-  if (unknown_problem) state.known.erase(plan_->ProblemOf(ledger_.step(), job->group).hash);
+  if (unknown_problem) state.known.erase(plan_->ProblemOf(job->step, job->group).hash);
   if (job->done) return;
   if (job->harmed >= kHarmedWorkersMax) {
     GiveUp(job, absl::StrCat(job->harmed, " workers were lost while they measured it, the last: ",
@@ -422,7 +458,7 @@ void CampaignState::GiveUp(Job* job, const std::string& why) {
   v1::Verdict verdict;
   verdict.set_outcome(v1::INFRASTRUCTURE_ERROR);
   verdict.set_detail(why);
-  Emit(action::Notice{absl::StrCat("candidate ", ledger_.step(), "/", job->group, "/",
+  Emit(action::Notice{absl::StrCat("candidate ", job->step, "/", job->group, "/",
                                    job->samples.front(), " dropped: ", why)});
   job->leader ? SettleLeader(job, verdict) : Settle(job, verdict);
 }
@@ -439,12 +475,12 @@ void CampaignState::WorkerTrouble(int w, const absl::Status& status) {
   worker.known.clear();
   worker.retry_at = now_ + kRetryDelay;
   dispatcher_.SetDown(w);
-  for (Job& job : jobs_) {
-    for (const Attempt& a : std::vector<Attempt>(job.running)) {
+  for (Job* job : OpenJobs()) {
+    for (const Attempt& a : std::vector<Attempt>(job->running)) {
       if (a.worker != w) continue;
       Emit(action::CancelCall{a.call});
-      ++job.harmed;
-      AttemptFailed(&job, a.call, status);
+      ++job->harmed;
+      AttemptFailed(job, a.call, status);
     }
   }
 }
@@ -454,13 +490,13 @@ void CampaignState::Settle(Job* job, const v1::Verdict& verdict) {
   for (size_t i = 0; i < job->samples.size(); ++i) {
     v1::Verdict copy = verdict;
     if (i > 0) copy.set_cached(true);
-    RecordVerdict(job->group, job->samples[i], std::move(copy));
+    RecordVerdict(job->step, job->group, job->samples[i], std::move(copy));
   }
 }
 
-void CampaignState::RecordVerdict(int group, int sample, v1::Verdict verdict) {
-  const PlannedProblem& problem = plan_->ProblemOf(ledger_.step(), group);
-  verdict.set_candidate_id(plan_->CandidateId(ledger_.step(), group, sample));
+void CampaignState::RecordVerdict(int64_t step, int group, int sample, v1::Verdict verdict) {
+  const PlannedProblem& problem = plan_->ProblemOf(step, group);
+  verdict.set_candidate_id(plan_->CandidateId(step, group, sample));
   verdict.set_problem_hash(problem.hash);
   // The calibration of the host that measured, or of any other if that one is not known any more.
   const v1::Calibration* calibration = nullptr;
@@ -476,25 +512,25 @@ void CampaignState::RecordVerdict(int group, int sample, v1::Verdict verdict) {
                            calibration == nullptr ? 0 : calibration->expert().speedup(),
                            calibration == nullptr ? 0 : calibration->noise_band());
   if (!reward.dropped) {
-    const CandidateRecord& record =
-        ledger_.groups()[static_cast<size_t>(group)].samples[static_cast<size_t>(sample)];
-    reward.value -= OverlongPenalty(plan_->campaign.reward(), record.completion->ids_size(),
-                                    plan_->campaign.generate().max_new_tokens());
+    const GroupRecord& record = ledger_.FindStep(step)->groups[static_cast<size_t>(group)];
+    reward.value -=
+        OverlongPenalty(plan_->campaign.reward(),
+                        record.samples[static_cast<size_t>(sample)].completion->ids_size(),
+                        plan_->campaign.generate().max_new_tokens());
   }
   if (verdict.outcome() == v1::SUSPECT) {
     Emit(action::Notice{absl::StrCat("suspect: ", verdict.candidate_id(), ": ", verdict.detail())});
   }
-  Record(
-      VerdictFact{ledger_.step(), group, sample, std::move(verdict), reward.value, reward.dropped});
+  Record(VerdictFact{step, group, sample, std::move(verdict), reward.value, reward.dropped});
 }
 
 void CampaignState::SettleLeader(Job* job, const v1::Verdict& verdict) {
   job->done = true;
   LeaderFact fact;
-  fact.step = ledger_.step();
+  fact.step = job->step;
   fact.group = job->group;
   fact.sample = job->samples.front();
-  fact.problem_id = plan_->ProblemOf(ledger_.step(), job->group).problem.id();
+  fact.problem_id = plan_->ProblemOf(job->step, job->group).problem.id();
   fact.source = job->source;
   fact.verdict = verdict;
   const auto leader = ledger_.leaders().find(fact.problem_id);

@@ -14,7 +14,8 @@
 
 namespace whetstone {
 
-// Its loss is minus the sum of the rewards; only how fast it was differs from call to call.
+// Its completions end with a token for the policy they are of; its loss is minus the sum of the
+// rewards. Only how fast it was differs from call to call.
 class EchoTrainer : public TrainerClient {
  public:
   absl::StatusOr<v1::TrainerInfo> GetInfo(const CallOptions&) override {
@@ -47,6 +48,7 @@ class EchoTrainer : public TrainerClient {
       options.control->Unbind();
       return absl::CancelledError("cancelled");
     }
+    const int policy = Policy();
     for (const v1::PromptGroup& group : request.groups()) {
       v1::GenerateEvent prompt;
       prompt.mutable_prompt()->set_problem(group.problem());
@@ -56,8 +58,10 @@ class EchoTrainer : public TrainerClient {
         event.mutable_completion()->set_problem(group.problem());
         event.mutable_completion()->set_sample(sample);
         event.mutable_completion()->set_text(absl::StrCat("```cpp\nint f", sample, "();\n```"));
-        event.mutable_completion()->add_ids(sample);
-        event.mutable_completion()->add_sampling_logprobs(-0.5f);
+        for (const int id : {sample, policy}) {
+          event.mutable_completion()->add_ids(id);
+          event.mutable_completion()->add_sampling_logprobs(-0.5f);
+        }
         on_event(event);
       }
     }
@@ -96,6 +100,12 @@ class EchoTrainer : public TrainerClient {
   std::atomic<bool> hanging_{false};
 
  private:
+  int Policy() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const v1::UpdateName& last = info_.last_update();
+    return 1000 * last.phase() + static_cast<int>(last.step());
+  }
+
   std::mutex mutex_;
   v1::TrainerInfo info_;  // these two protected by mutex_
   double updates_ = 0;

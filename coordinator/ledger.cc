@@ -11,7 +11,7 @@
 
 namespace whetstone {
 
-Ledger::Ledger(const CampaignPlan* plan) : plan_(plan) { OpenStep(); }
+Ledger::Ledger(const CampaignPlan* plan) : plan_(plan) { OpenSteps(); }
 
 absl::Status Ledger::Check(const Fact& fact) const {
   return std::visit([this](const auto& f) { return CheckOne(f); }, fact);
@@ -23,9 +23,10 @@ void Ledger::Apply(const Fact& fact) {
 }
 
 absl::Status Ledger::CheckPlace(const char* what, int64_t step, int group, int sample) const {
-  if (step > 0 && step == this->step() && group >= 0 &&
-      static_cast<size_t>(group) < groups_.size() && sample >= 0 &&
-      static_cast<size_t>(sample) < groups_[static_cast<size_t>(group)].samples.size()) {
+  const StepRecord* open = FindStep(step);
+  if (open != nullptr && group >= 0 && static_cast<size_t>(group) < open->groups.size() &&
+      sample >= 0 &&
+      static_cast<size_t>(sample) < open->groups[static_cast<size_t>(group)].samples.size()) {
     return absl::OkStatus();
   }
   return absl::DataLossError(absl::StrCat(
@@ -40,14 +41,14 @@ absl::Status Ledger::CheckOne(const PromptFact& fact) const {
 absl::Status Ledger::CheckOne(const RolloutFact& fact) const {
   const int group = fact.completion.problem(), sample = fact.completion.sample();
   RETURN_IF_ERROR(CheckPlace("rollout", fact.step, group, sample));
-  if (!At(group, sample).completion) return absl::OkStatus();
+  if (!At(fact.step, group, sample).completion) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat("the journal holds a second rollout of step ", fact.step,
                                           ", problem ", group, ", sample ", sample));
 }
 
 absl::Status Ledger::CheckOne(const VerdictFact& fact) const {
   RETURN_IF_ERROR(CheckPlace("verdict", fact.step, fact.group, fact.sample));
-  const CandidateRecord& record = At(fact.group, fact.sample);
+  const CandidateRecord& record = At(fact.step, fact.group, fact.sample);
   if (record.completion && !record.verdict) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
       "the journal holds ", record.completion ? "a second verdict" : "a verdict without a rollout",
@@ -59,10 +60,18 @@ absl::Status Ledger::CheckOne(const LeaderFact& fact) const {
 }
 
 absl::Status Ledger::CheckOne(const UpdateFact& fact) const {
-  if (!done() && plan_->PositionOf(fact.request.name()) == position_ + 1) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("the journal holds an update of ",
-                                          PhaseStep(fact.request.name()), " after ", position_,
-                                          " of ", plan_->updates(), " updates"));
+  if (done() || plan_->PositionOf(fact.request.name()) != position_ + 1) {
+    return absl::DataLossError(absl::StrCat("the journal holds an update of ",
+                                            PhaseStep(fact.request.name()), " after ", position_,
+                                            " of ", plan_->updates(), " updates"));
+  }
+  for (const StepRecord& open : open_) {
+    if (open.step == step() || !open.Sampling()) continue;
+    return absl::DataLossError(absl::StrCat("the journal holds an update of ",
+                                            PhaseStep(fact.request.name()),
+                                            " amid the rollouts of step ", open.step));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Ledger::CheckOne(const CheckpointFact& fact) const {
@@ -72,50 +81,58 @@ absl::Status Ledger::CheckOne(const CheckpointFact& fact) const {
                                           plan_->updates(), " updates"));
 }
 
-int64_t Ledger::step() const {
-  return position_ < plan_->warmup_updates() || done() ? 0
-                                                       : position_ - plan_->warmup_updates() + 1;
+const StepRecord* Ledger::FindStep(int64_t step) const {
+  if (open_.empty() || step < open_.front().step || step > open_.back().step) return nullptr;
+  return &open_[static_cast<size_t>(step - open_.front().step)];
 }
 
-void Ledger::OpenStep() {
-  groups_.clear();
-  prompts_ = rollouts_ = verdicts_ = 0;
-  if (step() == 0) return;
-  groups_.resize(static_cast<size_t>(plan_->campaign.train().prompts_per_step()));
-  for (GroupRecord& group : groups_) {
-    group.samples.resize(static_cast<size_t>(plan_->campaign.train().group_size()));
+void Ledger::OpenSteps() {
+  if (position_ < plan_->warmup_updates()) return;
+  const v1::TrainConfig& train = plan_->campaign.train();
+  const int64_t first = position_ - plan_->warmup_updates() + 1;
+  const int64_t last = std::min<int64_t>(first + train.max_staleness(), train.steps());
+  for (int64_t step = open_.empty() ? first : open_.back().step + 1; step <= last; ++step) {
+    open_.emplace_back(step, train.prompts_per_step(), train.group_size());
   }
 }
 
-const CandidateRecord& Ledger::At(int group, int sample) const {
-  return groups_[static_cast<size_t>(group)].samples[static_cast<size_t>(sample)];
+StepRecord& Ledger::StepAt(int64_t step) {
+  return open_[static_cast<size_t>(step - open_.front().step)];
 }
 
-CandidateRecord& Ledger::At(int group, int sample) {
-  return groups_[static_cast<size_t>(group)].samples[static_cast<size_t>(sample)];
+const CandidateRecord& Ledger::At(int64_t step, int group, int sample) const {
+  return FindStep(step)->groups[static_cast<size_t>(group)].samples[static_cast<size_t>(sample)];
+}
+
+CandidateRecord& Ledger::At(int64_t step, int group, int sample) {
+  return StepAt(step).groups[static_cast<size_t>(group)].samples[static_cast<size_t>(sample)];
 }
 
 void Ledger::Set(const PromptFact& fact) {
+  StepRecord& step = StepAt(fact.step);
   std::optional<v1::PromptTokens>& prompt =
-      groups_[static_cast<size_t>(fact.prompt.problem())].prompt;
-  prompts_ += prompt ? 0 : 1;  // tokenised again by a trainer that lost its memory
+      step.groups[static_cast<size_t>(fact.prompt.problem())].prompt;
+  step.prompts += prompt ? 0 : 1;  // tokenised again by a trainer that lost its memory
   prompt = fact.prompt;
 }
 
 void Ledger::Set(const RolloutFact& fact) {
-  CandidateRecord& record = At(fact.completion.problem(), fact.completion.sample());
+  const int group = fact.completion.problem();
+  CandidateRecord& record = At(fact.step, group, fact.completion.sample());
   record.completion = fact.completion;
-  ++rollouts_;
+  StepRecord& step = StepAt(fact.step);
+  ++step.rollouts;
+  step.groups[static_cast<size_t>(group)].policy = position_;
   record.source = ExtractCode(fact.completion.text(), plan_->campaign.generate().response_prefix());
 }
 
 void Ledger::Set(const VerdictFact& fact) {
-  At(fact.group, fact.sample).verdict = fact;
-  ++verdicts_;
+  At(fact.step, fact.group, fact.sample).verdict = fact;
+  ++StepAt(fact.step).verdicts;
 }
 
 void Ledger::Set(const LeaderFact& fact) {
-  groups_[static_cast<size_t>(fact.group)].leader_checked = true;
+  StepAt(fact.step).groups[static_cast<size_t>(fact.group)].leader_checked = true;
   if (fact.accepted) leaders_[fact.problem_id] = fact;
 }
 
@@ -126,7 +143,8 @@ void Ledger::Set(const UpdateFact& fact) {
     reward_sum_ += reward->second;
     ++rewarded_steps_;
   }
-  OpenStep();
+  if (!open_.empty()) open_.pop_front();
+  OpenSteps();
 }
 
 void Ledger::Set(const CheckpointFact& fact) {
@@ -143,16 +161,6 @@ void Ledger::Set(const CalibrationFact& fact) {
   calibrations_[{fact.host_id, fact.problem_hash}] = fact.calibration;
 }
 
-bool Ledger::HasAllRollouts() const {
-  return !groups_.empty() && prompts_ == static_cast<int>(groups_.size()) &&
-         rollouts_ == prompts_ * plan_->campaign.train().group_size();
-}
-
-bool Ledger::HasAllVerdicts() const {
-  return !groups_.empty() &&
-         verdicts_ == static_cast<int>(groups_.size()) * plan_->campaign.train().group_size();
-}
-
 bool Ledger::CheckpointSaved(int64_t position) const {
   return std::any_of(checkpoints_.begin(), checkpoints_.end(), [&](const CheckpointFact& fact) {
     return plan_->PositionOf(fact.name) == position;
@@ -167,19 +175,23 @@ const v1::Calibration* Ledger::FindCalibration(const std::string& host_id,
 
 std::string Ledger::Fingerprint() const {
   std::string text = absl::StrCat("position ", position_, "\n");
-  for (size_t g = 0; g < groups_.size(); ++g) {
-    const GroupRecord& group = groups_[g];
-    absl::StrAppend(&text, "group ", g, " leader_checked ", group.leader_checked, " prompt ",
-                    group.prompt ? group.prompt->ShortDebugString() : "none", "\n");
-    for (size_t s = 0; s < group.samples.size(); ++s) {
-      const CandidateRecord& record = group.samples[s];
-      absl::StrAppend(&text, "  ", s, ": ",
-                      record.completion ? record.completion->ShortDebugString() : "none");
-      if (record.verdict) {
-        absl::StrAppend(&text, " → ", record.verdict->verdict.ShortDebugString(), " reward ",
-                        record.verdict->reward, record.verdict->dropped ? " dropped" : "");
+  for (const StepRecord& step : open_) {
+    absl::StrAppend(&text, "step ", step.step, "\n");
+    for (size_t g = 0; g < step.groups.size(); ++g) {
+      const GroupRecord& group = step.groups[g];
+      absl::StrAppend(&text, "group ", g, " policy ", group.policy.value_or(-1), " leader_checked ",
+                      group.leader_checked, " prompt ",
+                      group.prompt ? group.prompt->ShortDebugString() : "none", "\n");
+      for (size_t s = 0; s < group.samples.size(); ++s) {
+        const CandidateRecord& record = group.samples[s];
+        absl::StrAppend(&text, "  ", s, ": ",
+                        record.completion ? record.completion->ShortDebugString() : "none");
+        if (record.verdict) {
+          absl::StrAppend(&text, " → ", record.verdict->verdict.ShortDebugString(), " reward ",
+                          record.verdict->reward, record.verdict->dropped ? " dropped" : "");
+        }
+        text += "\n";
       }
-      text += "\n";
     }
   }
   for (const CheckpointFact& fact : checkpoints_) {
@@ -277,11 +289,12 @@ v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const Ledger& ledger) {
     }
     return request;
   }
-  CHECK(ledger.HasAllVerdicts());
+  const StepRecord& step = ledger.open_steps().front();
+  CHECK(step.HasAllVerdicts());
   v1::GrpoBatch* batch = request.mutable_grpo();
   *batch->mutable_settings() = SettingsOf(plan);
-  for (size_t g = 0; g < ledger.groups().size(); ++g) {
-    const GroupRecord& record = ledger.groups()[g];
+  for (size_t g = 0; g < step.groups.size(); ++g) {
+    const GroupRecord& record = step.groups[g];
     v1::RolloutGroup* group = batch->add_groups();
     group->set_problem(static_cast<int>(g));
     *group->mutable_prompt_ids() = record.prompt->ids();
@@ -298,11 +311,11 @@ v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const Ledger& ledger) {
   return request;
 }
 
-v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const Ledger& ledger) {
+v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const StepRecord& step) {
   const v1::GenerateConfig& generate = plan.campaign.generate();
   v1::GenerateRequest request;
   request.set_seed(plan.campaign.seed());
-  request.set_step(ledger.step());
+  request.set_step(step.step);
   request.set_deterministic(plan.campaign.deterministic());
   request.set_profile(plan.campaign.profile());
   v1::SamplingParams* sampling = request.mutable_sampling();
@@ -319,15 +332,15 @@ v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const Ledger& ledger
   sampling->set_deadline_s(generate.deadline_s());
   request.set_kv_mib_max(generate.kv_mib_max());
   request.set_sequences_max(generate.sequences_max());
-  for (size_t g = 0; g < ledger.groups().size(); ++g) {
+  for (size_t g = 0; g < step.groups.size(); ++g) {
     v1::PromptGroup group;
-    const GroupRecord& record = ledger.groups()[g];
+    const GroupRecord& record = step.groups[g];
     for (size_t s = 0; s < record.samples.size(); ++s) {
       if (!record.samples[s].completion) group.add_samples(static_cast<int>(s));
     }
     if (group.samples().empty()) continue;
     group.set_problem(static_cast<int>(g));
-    for (const v1::Message& message : plan.ProblemOf(ledger.step(), static_cast<int>(g)).messages) {
+    for (const v1::Message& message : plan.ProblemOf(step.step, static_cast<int>(g)).messages) {
       *group.add_messages() = message;
     }
     group.set_response_prefix(generate.response_prefix());

@@ -1,12 +1,19 @@
 // The durable state of a campaign: a fold over its facts. Living through a campaign and replaying
 // its journal are the same calls of Apply, so they reach the same ledger.
 //
-// Pure; not thread-safe. Holds the rollouts of the step under way only: memory does not grow with
-// the campaign.
+// With train.max_staleness N the rollouts of up to N steps after the one whose update is next may
+// be there already, sampled by a policy that is up to N updates behind the one that learns from
+// them. The order of the facts says which policy that was: rollouts are of all the updates before
+// them. An update never comes between the rollouts of a step, so that all of a step's are of one
+// policy.
+//
+// Pure; not thread-safe. Holds the rollouts of the open steps only: memory does not grow with the
+// campaign.
 #ifndef WHETSTONE_COORDINATOR_LEDGER_H_
 #define WHETSTONE_COORDINATOR_LEDGER_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,31 +23,18 @@
 #include "absl/status/status.h"
 #include "coordinator/campaign_plan.h"
 #include "coordinator/facts.h"
+#include "coordinator/step_record.h"
 
 namespace whetstone {
-
-// One rollout of the step under way.
-struct CandidateRecord {
-  std::optional<v1::Completion> completion;
-  // Extracted from the completion; nothing where there is no code.
-  std::optional<std::string> source;
-  std::optional<VerdictFact> verdict;
-};
-
-struct GroupRecord {
-  std::optional<v1::PromptTokens> prompt;
-  std::vector<CandidateRecord> samples;  // group_size
-  bool leader_checked = false;
-};
 
 class Ledger {
  public:
   // `plan` is borrowed for the ledger's life.
   explicit Ledger(const CampaignPlan* plan);
 
-  // Whether `fact` can come next: it is of the step under way and its first of that kind, the
-  // update is the next one, the checkpoint is of the last one. DATA_LOSS says what is wrong: for
-  // facts that come from a file.
+  // Whether `fact` can come next: it is of an open step and its first of that kind, the update is
+  // the next one, the checkpoint is of the last one. DATA_LOSS says what is wrong: for facts that
+  // come from a file.
   absl::Status Check(const Fact& fact) const;
   // A fact that Check refuses is a programmer's error: the caller filters what comes from outside.
   void Apply(const Fact& fact);
@@ -48,14 +42,13 @@ class Ledger {
   // Updates done so far, both phases (see campaign_plan.h).
   int64_t position() const { return position_; }
   bool done() const { return position_ == plan_->updates(); }
-  // The GRPO step under way, from 1; 0 during warm-up or when done.
-  int64_t step() const;
-  const std::vector<GroupRecord>& groups() const { return groups_; }
-  // Of that step.
-  int rollouts() const { return rollouts_; }
-  int verdicts() const { return verdicts_; }
-  bool HasAllRollouts() const;
-  bool HasAllVerdicts() const;
+  // The GRPO step whose update is next, from 1; 0 during warm-up or when done.
+  int64_t step() const { return open_.empty() ? 0 : open_.front().step; }
+  // That step and those whose rollouts may be sampled before its update: in order, at most
+  // max_staleness + 1. Empty during warm-up or when done.
+  const std::deque<StepRecord>& open_steps() const { return open_; }
+  // Of an open step; null if it is none.
+  const StepRecord* FindStep(int64_t step) const;
   // Oldest first.
   const std::vector<CheckpointFact>& checkpoints() const { return checkpoints_; }
   bool CheckpointSaved(int64_t position) const;
@@ -90,14 +83,15 @@ class Ledger {
   void Set(const UpdateFact& fact);
   void Set(const CheckpointFact& fact);
   void Set(const CalibrationFact& fact);
-  void OpenStep();
-  CandidateRecord& At(int group, int sample);
-  const CandidateRecord& At(int group, int sample) const;
+  void OpenSteps();
+  // Of an open step.
+  StepRecord& StepAt(int64_t step);
+  CandidateRecord& At(int64_t step, int group, int sample);
+  const CandidateRecord& At(int64_t step, int group, int sample) const;
 
   const CampaignPlan* plan_;
   int64_t position_ = 0;
-  std::vector<GroupRecord> groups_;
-  int prompts_ = 0, rollouts_ = 0, verdicts_ = 0;  // recorded in groups_
+  std::deque<StepRecord> open_;
   std::vector<CheckpointFact> checkpoints_;
   std::vector<std::optional<double>> checkpoint_rewards_;  // one for each
   // Of the steps since the last checkpoint.
@@ -110,12 +104,12 @@ class Ledger {
 // Loads `path` as the policy of this campaign, to learn as it says.
 v1::LoadCheckpointRequest BuildLoad(const CampaignPlan& plan, const std::string& path);
 
-// The update that ends the step (or warm-up batch) under way; a pure function of plan and ledger.
-// For GRPO every rollout must have its verdict.
+// The next update; a pure function of plan and ledger. For GRPO every rollout of its step must have
+// its verdict.
 v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const Ledger& ledger);
 
-// What is still to be sampled for the step under way; no groups if nothing.
-v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const Ledger& ledger);
+// What is still to be sampled for `step`; no groups if nothing.
+v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const StepRecord& step);
 
 // Which checkpoints are not to be kept: all but the newest checkpoint.keep and, with
 // checkpoint.keep_best, the best; and the reference of the KL penalty.

@@ -132,11 +132,9 @@ Replay::Replay(const CampaignPlan* plan, int64_t updates_max, ReplaySeams seams)
       recorded_(plan),
       replayed_(plan) {}
 
-std::string Replay::Where() const { return PhaseStep(plan_->NameOf(replayed_.position() + 1)); }
-
-std::string Replay::RolloutName(int group, int sample) const {
-  return absl::StrCat(Where(), ", problem ", group, " (",
-                      plan_->ProblemOf(replayed_.step(), group).problem.id(), "), sample ", sample);
+std::string Replay::RolloutName(int64_t step, int group, int sample) const {
+  return absl::StrCat("step ", step, ", problem ", group, " (",
+                      plan_->ProblemOf(step, group).problem.id(), "), sample ", sample);
 }
 
 CallOptions Replay::Within(double deadline_s) const {
@@ -163,17 +161,36 @@ absl::Status Replay::Take(const Fact& fact) {
   return absl::OkStatus();
 }
 
-absl::Status Replay::End() { return past_the_end() ? absl::OkStatus() : Generate(); }
+absl::Status Replay::End() { return past_the_end() ? absl::OkStatus() : CatchUp(); }
 
-absl::Status Replay::Generate() {
-  v1::GenerateRequest request = BuildGenerate(*plan_, replayed_);
+absl::Status Replay::CatchUp() {
+  for (const StepRecord& recorded : recorded_.open_steps()) {
+    RETURN_IF_ERROR(Generate(recorded.step));
+    const StepRecord& replayed = *replayed_.FindStep(recorded.step);
+    for (size_t g = 0; g < recorded.groups.size(); ++g) {
+      for (size_t s = 0; s < recorded.groups[g].samples.size(); ++s) {
+        const CandidateRecord& record = recorded.groups[g].samples[s];
+        if (record.verdict && !replayed.groups[g].samples[s].verdict) {
+          replayed_.Apply(*record.verdict);
+        }
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Replay::Generate(int64_t step) {
+  const std::string where = absl::StrCat("step ", step);
+  const StepRecord& recorded_step = *recorded_.FindStep(step);
+  v1::GenerateRequest request = BuildGenerate(*plan_, *replayed_.FindStep(step));
   // A step that was cut off has not all of them.
   int64_t wanted = 0;
   for (v1::PromptGroup& group : *request.mutable_groups()) {
-    const GroupRecord& recorded = recorded_.groups()[static_cast<size_t>(group.problem())];
+    const GroupRecord& recorded = recorded_step.groups[static_cast<size_t>(group.problem())];
+    const v1::PromptGroup missing = group;
     group.clear_samples();
-    for (size_t s = 0; s < recorded.samples.size(); ++s) {
-      if (recorded.samples[s].completion) group.add_samples(static_cast<int>(s));
+    for (const int s : missing.samples()) {
+      if (recorded.samples[static_cast<size_t>(s)].completion) group.add_samples(s);
     }
     wanted += group.samples_size();
   }
@@ -197,38 +214,37 @@ absl::Status Replay::Generate() {
           }
           if (event.has_progress() && seams_.on_status) {
             seams_.on_status(absl::StrFormat("%s: generating again, %d of %d rollouts, %d tokens",
-                                             Where(), event.progress().completions(), wanted,
+                                             where, event.progress().completions(), wanted,
                                              event.progress().tokens()));
           }
         },
         // A generation may take as long as it shows signs of life.
         {std::chrono::hours(24), control});
     if (watch.expired()) {
-      return absl::DeadlineExceededError(
-          absl::StrFormat("%s: Trainer.Generate gave no sign of life for %.0f s", Where(),
-                          kGenerateSilenceDeadline));
+      return absl::DeadlineExceededError(absl::StrFormat(
+          "%s: Trainer.Generate gave no sign of life for %.0f s", where, kGenerateSilenceDeadline));
     }
-    RETURN_IF_ERROR(Named(status, Where()));
+    RETURN_IF_ERROR(Named(status, where));
   }
   for (const v1::PromptGroup& group : request.groups()) {
     const int g = group.problem();
-    const GroupRecord& recorded = recorded_.groups()[static_cast<size_t>(g)];
+    const GroupRecord& recorded = recorded_step.groups[static_cast<size_t>(g)];
     if (recorded.prompt) {
       RETURN_IF_ERROR(
-          Compare(absl::StrCat(Where(), ", prompt of problem ", g), *recorded.prompt, prompts[g]));
-      replayed_.Apply(PromptFact{replayed_.step(), prompts[g]});
+          Compare(absl::StrCat(where, ", prompt of problem ", g), *recorded.prompt, prompts[g]));
+      replayed_.Apply(PromptFact{step, prompts[g]});
     }
     for (const int s : group.samples()) {
       if (rollouts.count({g, s}) == 0) {
         return absl::InternalError(
-            absl::StrCat(RolloutName(g, s), ": the trainer did not generate it"));
+            absl::StrCat(RolloutName(step, g, s), ": the trainer did not generate it"));
       }
       const v1::Completion& replayed = rollouts[{g, s}];
-      RETURN_IF_ERROR(Compare(RolloutName(g, s),
+      RETURN_IF_ERROR(Compare(RolloutName(step, g, s),
                               *recorded.samples[static_cast<size_t>(s)].completion, replayed));
       ++counts_.rollouts;
       counts_.tokens += replayed.ids_size();
-      replayed_.Apply(RolloutFact{replayed_.step(), replayed});
+      replayed_.Apply(RolloutFact{step, replayed});
     }
   }
   return absl::OkStatus();
@@ -236,19 +252,17 @@ absl::Status Replay::Generate() {
 
 absl::Status Replay::Update(const UpdateFact& fact) {
   const auto begin = std::chrono::steady_clock::now();
-  const std::string where = Where();
+  const std::string where = PhaseStep(fact.request.name());
   const ReplayCounts before = counts_;
   if (recorded_.step() > 0) {
-    if (!(recorded_.HasAllRollouts() && recorded_.HasAllVerdicts())) {
+    const StepRecord& next = recorded_.open_steps().front();
+    if (!(next.HasAllRollouts() && next.HasAllVerdicts())) {
       return absl::DataLossError(absl::StrCat(
           where,
           ": the journal holds its update, but not the prompt, rollout and verdict of each "
           "sample"));
     }
-    RETURN_IF_ERROR(Generate());
-    for (const GroupRecord& group : recorded_.groups()) {
-      for (const CandidateRecord& record : group.samples) replayed_.Apply(*record.verdict);
-    }
+    RETURN_IF_ERROR(CatchUp());
   }
   const v1::UpdateRequest request = BuildUpdate(*plan_, replayed_);
   RETURN_IF_ERROR(

@@ -70,15 +70,16 @@ class Replay {
 
  private:
   bool past_the_end() const { return replayed_.position() >= updates_max_; }
-  // Generates the step's recorded rollouts again and compares them.
-  absl::Status Generate();
+  // Repeats what was recorded since the last update: its rollouts, of whatever open step, are of
+  // the policy that the trainer holds now.
+  absl::Status CatchUp();
+  // Generates the recorded rollouts of `step` that are still missing and compares them.
+  absl::Status Generate(int64_t step);
   absl::Status Update(const UpdateFact& fact);
   absl::Status SaveCheckpoint(const CheckpointFact& fact);
   // How a checkpoint differs from the recorded one, as far as both can be read here.
   std::string DifferentFiles(const std::string& recorded, const std::string& replayed) const;
-  // Of the update under way: "step 3".
-  std::string Where() const;
-  std::string RolloutName(int group, int sample) const;
+  std::string RolloutName(int64_t step, int group, int sample) const;
   CallOptions Within(double deadline_s) const;
 
   const CampaignPlan* const plan_;

@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "common/file.h"
 #include "coordinator/campaign_fakes.h"
 #include "coordinator/campaign_loop.h"
@@ -15,12 +18,33 @@ namespace {
 
 using testing::HasSubstr;
 
+// Slow enough for the trainer to be done first.
+class SlowEchoWorker final : public EchoWorker {
+ public:
+  absl::StatusOr<v1::MeasureResponse> Measure(const v1::MeasureRequest& request,
+                                              const CallOptions& options) override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return EchoWorker::Measure(request, options);
+  }
+};
+
+// On a host of its own: workers measure while it computes.
+class FarEchoTrainer final : public EchoTrainer {
+ public:
+  absl::StatusOr<v1::TrainerInfo> GetInfo(const CallOptions& options) override {
+    absl::StatusOr<v1::TrainerInfo> info = EchoTrainer::GetInfo(options);
+    info->set_host_id("far away");
+    return info;
+  }
+};
+
 class JournalReplayTest : public testing::Test {
  protected:
-  JournalReplayTest() : world_({.seed = 1, .faults = 0, .steps = 5, .warmup = 2}) {
+  explicit JournalReplayTest(std::vector<std::string> sets = {})
+      : world_({.seed = 1, .faults = 0, .steps = 5, .warmup = 2, .sets = std::move(sets)}) {
     const auto journal = *Journal::Create(folder_.path() + "/journal.db", "c");
-    EchoTrainer trainer;
-    EchoWorker worker;
+    FarEchoTrainer trainer;
+    SlowEchoWorker worker;
     const SteadyClock clock;
     LoopSeams seams;
     seams.trainer = &trainer;
@@ -107,6 +131,31 @@ TEST_F(JournalReplayTest, ARunThatWasCutOffIsReplayedToItsLastRollout) {
   }
   EXPECT_TRUE(Run(facts).ok());
   EXPECT_EQ(counts_.rollouts, 3);
+}
+
+class AheadReplayTest : public JournalReplayTest {
+ protected:
+  AheadReplayTest() : JournalReplayTest({"train.max_staleness=2"}) {}
+};
+
+TEST_F(AheadReplayTest, ARunThatGeneratedAheadIsEqualToo) {
+  int ahead = 0;
+  int64_t done = 0;
+  for (const Fact& fact : facts_) {
+    if (const auto* update = std::get_if<UpdateFact>(&fact)) {
+      if (update->request.has_grpo()) done = update->request.name().step();
+    }
+    const auto* rollout = std::get_if<RolloutFact>(&fact);
+    ahead += rollout != nullptr && rollout->step > done + 1 ? 1 : 0;
+  }
+  EXPECT_GT(ahead, 0) << "or there is nothing to prove";
+  const absl::Status status = Run(facts_);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(counts_.updates, 7);
+  EXPECT_EQ(counts_.rollouts, 5 * 2 * 4);
+  EXPECT_TRUE(Run(facts_, 4).ok());
+  EXPECT_THAT(Altered<RolloutFact>(12, [](RolloutFact* fact) { fact->completion.set_ids(1, 77); }),
+              HasSubstr("ids[1]: 77 -> "));
 }
 
 TEST_F(JournalReplayTest, EachAlterationIsNamed) {

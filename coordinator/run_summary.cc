@@ -67,11 +67,9 @@ absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths
   summary.steps_total = plan.campaign.train().steps();
   summary.warmup_done = std::min(ledger.position(), summary.warmup_total);
   summary.steps_done = ledger.position() - summary.warmup_done;
-  for (const GroupRecord& group : ledger.groups()) {
-    for (const CandidateRecord& record : group.samples) {
-      summary.rollouts += record.completion ? 1 : 0;
-      summary.verdicts += record.verdict ? 1 : 0;
-    }
+  if (!ledger.open_steps().empty()) {
+    summary.rollouts = ledger.open_steps().front().rollouts;
+    summary.verdicts = ledger.open_steps().front().verdicts;
   }
   summary.rollouts_per_step =
       plan.campaign.train().prompts_per_step() * plan.campaign.train().group_size();

@@ -30,15 +30,15 @@ Spread SpreadOf(const std::vector<double>& values) {
   return spread;
 }
 
-void AddRewards(const CampaignPlan& plan, const Ledger& ledger,
+void AddRewards(const CampaignPlan& plan, const StepRecord& step,
                 std::map<std::string, double>* row) {
   std::vector<double> all;
   std::map<std::string, std::vector<double>> by_problem;
   double deviations = 0;
   int flat_groups = 0;
-  for (size_t g = 0; g < ledger.groups().size(); ++g) {
+  for (size_t g = 0; g < step.groups.size(); ++g) {
     std::vector<double> group;
-    for (const CandidateRecord& record : ledger.groups()[g].samples) {
+    for (const CandidateRecord& record : step.groups[g].samples) {
       if (!record.verdict->dropped) group.push_back(record.verdict->reward);
     }
     const Spread spread = SpreadOf(group);
@@ -46,10 +46,10 @@ void AddRewards(const CampaignPlan& plan, const Ledger& ledger,
     flat_groups += spread.deviation == 0 ? 1 : 0;
     all.insert(all.end(), group.begin(), group.end());
     std::vector<double>& rewards =
-        by_problem[plan.ProblemOf(ledger.step(), static_cast<int>(g)).problem.id()];
+        by_problem[plan.ProblemOf(step.step, static_cast<int>(g)).problem.id()];
     rewards.insert(rewards.end(), group.begin(), group.end());
   }
-  const double groups = static_cast<double>(ledger.groups().size());
+  const double groups = static_cast<double>(step.groups.size());
   (*row)["reward"] = SpreadOf(all).mean;
   // As in TRL: the mean over groups of the deviation within the group.
   (*row)["reward_std"] = deviations / groups;
@@ -59,7 +59,7 @@ void AddRewards(const CampaignPlan& plan, const Ledger& ledger,
   }
 }
 
-void AddOutcomes(const Ledger& ledger, std::map<std::string, double>* row) {
+void AddOutcomes(const StepRecord& step, std::map<std::string, double>* row) {
   std::map<int, int> outcomes;
   std::set<std::string> distinct;
   std::vector<double> log_speedups;
@@ -69,7 +69,7 @@ void AddOutcomes(const Ledger& ledger, std::map<std::string, double>* row) {
   int dropped = 0;
   int reused = 0;
   int count = 0;
-  for (const GroupRecord& group : ledger.groups()) {
+  for (const GroupRecord& group : step.groups) {
     for (const CandidateRecord& record : group.samples) {
       const v1::Verdict& verdict = record.verdict->verdict;
       ++count;
@@ -100,8 +100,16 @@ void AddOutcomes(const Ledger& ledger, std::map<std::string, double>* row) {
     (*row)["speedup/mean"] = std::exp(SpreadOf(log_speedups).mean);
     (*row)["speedup/max"] = std::exp(*std::max_element(log_speedups.begin(), log_speedups.end()));
   }
-  for (const auto& [id, leader] : ledger.leaders()) {
-    (*row)[absl::StrCat("speedup/best/", id)] = leader.verdict.speedup();
+}
+
+void AddMeasuring(const StepTimes& times, std::map<std::string, double>* row) {
+  (*row)["time/measure"] = times.measure;
+  (*row)["time/wait_verdicts"] = times.wait_verdicts;
+  if (times.step > 0) (*row)["time/wait_verdicts_share"] = times.wait_verdicts / times.step;
+  (*row)["measure/slots"] = times.slots;
+  const Seconds worked = times.generate + times.update + times.checkpoint;
+  if (worked > 0 && !times.slots_share_cores) {
+    (*row)["measure/slots_needed"] = std::ceil(times.slots_busy / worked);
   }
 }
 
@@ -110,12 +118,29 @@ double Get(const std::map<std::string, double>& row, const std::string& key) {
   return it == row.end() ? 0 : it->second;
 }
 
-// What the step waited for most, and which setting would help.
-std::string Bottleneck(const std::map<std::string, double>& row) {
+// What would let the trainer wait less for rewards.
+std::string WaitAdvice(const CampaignPlan& plan, const std::map<std::string, double>& row) {
+  const auto needed = row.find("measure/slots_needed");
+  if (needed == row.end()) return "workers on cores of their own could measure meanwhile";
+  const double slots = Get(row, "measure/slots");
+  const bool strict = plan.campaign.train().max_staleness() == 0;
+  if (needed->second > slots) {
+    return absl::StrFormat("%.0f slots%s would keep up with the trainer, there are %.0f",
+                           needed->second, strict ? " and train.max_staleness 1" : "", slots);
+  }
+  if (strict) return "train.max_staleness 1 would generate the next step meanwhile";
+  return "the last ones took long; a larger train.max_staleness would help";
+}
+
+// What the step waited for most, and which setting would help; and the same of verdicts, wherever
+// the trainer idled for more than a tenth of the step.
+std::string Bottleneck(const CampaignPlan& plan, const std::map<std::string, double>& row) {
+  constexpr double kIdleMax = 0.1;
   const double step = Get(row, "time/step");
-  const std::pair<const char*, const char*> parts[] = {
+  const std::string advice = "verdicts; " + WaitAdvice(plan, row);
+  const std::pair<const char*, std::string> parts[] = {
       {"time/generate", "generation; fewer max_new_tokens or a smaller group would help"},
-      {"time/wait_verdicts", "verdicts; more workers or slots would help"},
+      {"time/wait_verdicts", advice},
       {"time/update", "the update; fewer rollouts or shorter completions would help"},
       {"time/checkpoint", "checkpoints; a larger checkpoint.every would help"},
       {"time/wait_services", "a service that was down; see its log"}};
@@ -123,8 +148,13 @@ std::string Bottleneck(const std::map<std::string, double>& row) {
   for (const auto& part : parts) {
     if (Get(row, part.first) > Get(row, longest->first)) longest = &part;
   }
-  const double share = step > 0 ? Get(row, longest->first) / step : 0;
-  return absl::StrFormat("%.0f%% %s", 100 * share, longest->second);
+  const auto share = [&](const char* part) { return step > 0 ? Get(row, part) / step : 0; };
+  std::string text = absl::StrFormat("%.0f%% %s", 100 * share(longest->first), longest->second);
+  const double idle = share("time/wait_verdicts");
+  if (idle > kIdleMax && longest->second != advice) {
+    absl::StrAppend(&text, absl::StrFormat("; %.0f%% %s", 100 * idle, advice));
+  }
+  return text;
 }
 
 }  // namespace
@@ -147,13 +177,19 @@ std::map<std::string, double> BuildRow(const CampaignPlan& plan, const Ledger& l
   }
   if (request.name().phase() == v1::UpdateName::WARMUP) return row;
   row["time/generate"] = times.generate;
-  row["time/measure"] = times.measure;
-  row["time/wait_verdicts"] = times.wait_verdicts;
-  AddRewards(plan, ledger, &row);
-  AddOutcomes(ledger, &row);
   if (times.generate > 0) {
     row["perf/generate_tokens_per_s"] =
-        row["completions/mean_length"] * row["num_completions"] / times.generate;
+        static_cast<double>(times.generated_tokens) / times.generate;
+  }
+  AddMeasuring(times, &row);
+  const StepRecord& step = ledger.open_steps().front();
+  AddRewards(plan, step, &row);
+  AddOutcomes(step, &row);
+  for (const auto& [id, leader] : ledger.leaders()) {
+    row[absl::StrCat("speedup/best/", id)] = leader.verdict.speedup();
+  }
+  if (plan.campaign.train().max_staleness() > 0) {
+    row["staleness"] = static_cast<double>(ledger.position() - *step.groups[0].policy);
   }
   return row;
 }
@@ -173,11 +209,11 @@ std::string RowLine(const CampaignPlan& plan, const v1::UpdateName& name,
                                      name.step(), plan.campaign.train().steps(), Get(row, "reward"),
                                      Get(row, "reward_std"), 100 * Get(row, "outcome/correct"));
   if (best > 0) absl::StrAppend(&line, absl::StrFormat("  best %.2fx", best));
-  absl::StrAppend(
-      &line,
-      absl::StrFormat("  %.1f s: generate %.1f, verdicts %.1f, update %.1f  [%s]",
-                      Get(row, "time/step"), Get(row, "time/generate"),
-                      Get(row, "time/wait_verdicts"), Get(row, "time/update"), Bottleneck(row)));
+  absl::StrAppend(&line,
+                  absl::StrFormat("  %.1f s: generate %.1f, verdicts %.1f, update %.1f  [%s]",
+                                  Get(row, "time/step"), Get(row, "time/generate"),
+                                  Get(row, "time/wait_verdicts"), Get(row, "time/update"),
+                                  Bottleneck(plan, row)));
   return line;
 }
 

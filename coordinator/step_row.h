@@ -12,7 +12,8 @@
 
 namespace whetstone {
 
-// Wall seconds of the step under way, by what the campaign was doing. Overlaps count in each.
+// From one update to the next, by what the campaign was doing: wall seconds; overlaps count in
+// each. With train.max_staleness what is generated then may be a later step's.
 struct StepTimes {
   Seconds generate = 0;
   Seconds measure = 0;        // at least one measurement in flight
@@ -21,13 +22,20 @@ struct StepTimes {
   Seconds checkpoint = 0;     // saving and loading the policy
   Seconds wait_services = 0;  // nothing in flight: a service is down
   Seconds step = 0;
+  int64_t generated_tokens = 0;
+  Seconds slots_busy = 0;          // measuring: of all slots together
+  int slots = 0;                   // of the workers that are there
+  bool slots_share_cores = false;  // with the trainer: some can't time while it computes
 };
 
 // The row of the update that `request` asked for; `ledger` still holds its step. Keys: lr, time/*,
 // perf/* and whatever the trainer reports; for GRPO reward, reward_std, frac_reward_zero_std,
-// completions/*, outcome/* (shares), speedup/*, problem/ID/reward. With a profile of the trainer's
-// also profile/wait_rewards_s, and profile/communication_s: calls to the trainer in which it did
-// not compute.
+// completions/*, outcome/* (shares), speedup/*, problem/ID/reward; measure/slots, and
+// measure/slots_needed for measuring to keep up with the trainer: the seconds of slots that
+// verdicts took, by the seconds that the trainer worked (not where a worker shares cores with the
+// trainer); with train.max_staleness also staleness, the updates between the policy that sampled
+// and the one that learns. With a profile of the trainer's also profile/wait_rewards_s, and
+// profile/communication_s: calls to the trainer in which it did not compute.
 std::map<std::string, double> BuildRow(const CampaignPlan& plan, const Ledger& ledger,
                                        const v1::UpdateRequest& request,
                                        const v1::UpdateResponse& response, const StepTimes& times);

@@ -169,6 +169,38 @@ TEST(TokenKl, ValuesAndSlopesAreThoseOfTheKlInExpectation) {
   }
 }
 
+// With max_staleness, an earlier policy of the campaign samples and the present one learns:
+// weighted, its tokens give in expectation the gradient that the present policy's own would.
+TEST(PolicyTokenLoss, TokensOfAnOlderPolicyGiveThePresentOnesGradient) {
+  const torch::Tensor logits =
+      torch::tensor({0.3, -0.5, 1.0, 0.0}, torch::kDouble).set_requires_grad(true);
+  const torch::Tensor log_p = torch::log_softmax(logits, 0);
+  const torch::Tensor log_older = torch::log_softmax(torch::tensor({0.0, 0.1, 0.7, 0.2}), 0);
+  const torch::Tensor advantages = torch::tensor({1.0, -0.5, 0.3, -1.0}, torch::kDouble);
+  const torch::Tensor want =
+      torch::autograd::grad({-(log_p.exp() * advantages).sum()}, {logits}, {}, true)[0];
+  const auto off = [&](LossKind kind, const ImportanceSettings& importance) {
+    const LossSettings settings{.kind = kind, .importance = importance};
+    torch::Tensor surrogate = torch::zeros({}, torch::kDouble);
+    for (int64_t i = 0; i < 4; ++i) {
+      const float p = log_p[i].item<float>(), older = log_older[i].item<float>();
+      const PolicyToken token{
+          .policy = p, .old = p, .sampling = older, .advantage = advantages[i].item<double>()};
+      const TokenLoss loss = PolicyTokenLoss(
+          settings, token, ComputeSequenceTerms(settings, {&p, 1}, {&p, 1}, {&older, 1}));
+      surrogate = surrogate + std::exp(older) * loss.slope * log_p[i];
+    }
+    const torch::Tensor got = torch::autograd::grad({surrogate}, {logits}, {}, true)[0];
+    return (got - want).norm().item<double>() / want.norm().item<double>();
+  };
+  for (const LossKind kind : kKinds) {
+    EXPECT_LT(off(kind, {.level = ImportanceLevel::kToken, .clip_max = 2}), 1e-6);
+    EXPECT_GT(off(kind, {}), 0.1) << "unweighted it is another policy's";
+    EXPECT_GT(off(kind, {.level = ImportanceLevel::kToken, .clip_max = 1.05}), 1e-3)
+        << "the price of a bound";
+  }
+}
+
 TEST(NeedsSequence, OnlyWhereATokenCanNotBeJudgedAlone) {
   EXPECT_FALSE(NeedsSequence({.kind = LossKind::kDapo}, false));
   EXPECT_FALSE(NeedsSequence({.kind = LossKind::kGspo}, true)) << "the ratio is 1";
