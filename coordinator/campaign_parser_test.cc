@@ -96,6 +96,7 @@ TEST(CampaignParserTest, ClusterHostsAreExpanded) {
   EXPECT_EQ(c.cluster().workers(2).socket(), "/run/whetstone/worker.sock");
   EXPECT_EQ(c.cluster().workers(3).socket(), "/s");
   EXPECT_EQ(c.cluster().trainer().socket(), "/run/whetstone/trainer.sock");
+  EXPECT_EQ(c.cluster().tunnel(), "libssh");
 }
 
 TEST(CampaignParserTest, FrozenCampaignReadsBackEqual) {
@@ -208,6 +209,8 @@ TEST(CampaignParserTest, RefusesWhatCannotWork) {
       {"cluster={trainer: {ssh: g}, workers: [{ssh: \"c[2-1]\"}]}", "counts backwards"},
       {"cluster={trainer: {ssh: g}, workers: [{ssh: a}, {ssh: a}]}", "a second time"},
       {"cluster={trainer: {ssh: g}, workers: [{ssh: a}]}", "a directory on its filesystem"},
+      {"cluster={trainer: {ssh: g}, workers: [{ssh: a}], tunnel: openssh}",
+       "must be one of libssh, ssh, not 'openssh'"},
   };
   for (const auto& [set, want] : table) {
     EXPECT_NE(Error(kMinimal, {set}).find(want), std::string::npos)

@@ -331,6 +331,7 @@ class Rules {
     if (cluster.workers().empty()) {
       return Wrong("cluster.workers", "is missing: at least one host that runs whet-worker");
     }
+    RETURN_IF_ERROR(OneOf("cluster.tunnel", cluster.tunnel(), {"libssh", "ssh"}));
     RETURN_IF_ERROR(AbsolutePath("cluster.trainer.socket", cluster.trainer().socket(),
                                  "on the trainer's host"));
     std::set<std::pair<std::string, std::string>> hosts;

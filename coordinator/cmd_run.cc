@@ -48,7 +48,8 @@ std::string PlanText(const CampaignPlan& plan, const std::string& run_dir) {
   }
   if (c.has_cluster()) {
     absl::StrAppend(&text, "# services       trainer on ", c.cluster().trainer().ssh(), ", ",
-                    c.cluster().workers_size(), " worker(s) through SSH\n");
+                    c.cluster().workers_size(), " worker(s) through SSH (", c.cluster().tunnel(),
+                    ")\n");
   } else {
     text += "# services       trainer and worker on this machine\n";
   }

@@ -173,6 +173,8 @@ std::string TunnelFix(const absl::Status& status, const RemoteService& service,
                       const v1::ClusterConfig& cluster) {
   const std::string ssh = absl::StrCat("ssh -F ", cluster.ssh_config(), " ", service.host);
   switch (status.code()) {
+    case absl::StatusCode::kNotFound:
+      return "apt-get install openssh-client, or leave cluster.tunnel at libssh";
     case absl::StatusCode::kUnauthenticated:
       return absl::StrCat("ssh-copy-id -F ", cluster.ssh_config(), " ", service.host);
     case absl::StatusCode::kPermissionDenied:
@@ -197,13 +199,15 @@ void CheckRemote(const v1::Campaign& campaign, const DoctorOptions& options,
     const std::string socket = absl::StrCat(dir->path(), "/", index++, ".sock");
     TunnelOptions tunnel_options = TunnelTo(service, campaign.cluster(), socket);
     tunnel_options.cancelled = options.cancelled;
-    const auto tunnel = OpenLibsshTunnel(tunnel_options);
+    const auto tunnel = OpenTunnel(campaign.cluster(), tunnel_options);
     if (!tunnel.ok()) {
       found({Level::kFail, service.name + ": ssh", Text(tunnel.status()),
              TunnelFix(tunnel.status(), service, campaign.cluster())});
     } else {
       found({Level::kOk, service.name + ": ssh",
-             absl::StrCat("host key, key and ", service.socket, " are fine"), ""});
+             absl::StrCat("host key, key and ", service.socket, " are fine",
+                          campaign.cluster().tunnel() == "ssh" ? ", by the ssh program" : ""),
+             ""});
       const std::string target = "unix:" + socket;
       if (is_trainer) {
         CheckTrainer(service.name, target, found);

@@ -45,8 +45,9 @@ class SshCluster final : public Cluster {
       tunnel.on_event = [this, name = service.name](const TunnelEvent& event) {
         OnTunnel(name, event);
       };
-      opening.push_back(std::async(std::launch::async,
-                                   [this, tunnel, endpoint] { return Open(tunnel, endpoint); }));
+      opening.push_back(std::async(std::launch::async, [this, &cluster, tunnel, endpoint] {
+        return Open(cluster, tunnel, endpoint);
+      }));
     }
     absl::Status first;
     std::vector<std::string> errors;
@@ -75,12 +76,13 @@ class SshCluster final : public Cluster {
   }
 
  private:
-  absl::StatusOr<std::unique_ptr<Tunnel>> Open(const TunnelOptions& options,
+  absl::StatusOr<std::unique_ptr<Tunnel>> Open(const v1::ClusterConfig& cluster,
+                                               const TunnelOptions& options,
                                                const Endpoint& endpoint) {
     const auto named = [&](const absl::Status& status) {
       return absl::Status(status.code(), absl::StrCat(endpoint.name, ": ", status.message()));
     };
-    absl::StatusOr<std::unique_ptr<Tunnel>> tunnel = OpenLibsshTunnel(options);
+    absl::StatusOr<std::unique_ptr<Tunnel>> tunnel = OpenTunnel(cluster, options);
     if (!tunnel.ok()) return named(tunnel.status());
     const absl::Status health = CheckServing(endpoint.target, kHealthDeadline);
     if (!health.ok()) {
@@ -154,6 +156,11 @@ TunnelOptions TunnelTo(const RemoteService& service, const v1::ClusterConfig& cl
     options.ssh_config = config;
   }
   return options;
+}
+
+absl::StatusOr<std::unique_ptr<Tunnel>> OpenTunnel(const v1::ClusterConfig& cluster,
+                                                   const TunnelOptions& options) {
+  return cluster.tunnel() == "ssh" ? OpenSshProgramTunnel(options) : OpenLibsshTunnel(options);
 }
 
 absl::StatusOr<std::unique_ptr<Cluster>> ConnectSshCluster(const ClusterOptions& options) {

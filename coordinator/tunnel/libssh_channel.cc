@@ -15,8 +15,8 @@ constexpr size_t kWriteBytesMax = 16 << 10;
 
 }  // namespace
 
-LibsshChannel::LibsshChannel(SshSession* session, const std::string& remote_socket)
-    : session_(session), remote_socket_(remote_socket), channel_(ssh_channel_new(session->get())) {
+LibsshChannel::LibsshChannel(SshSession* session, const RemoteEnd& remote)
+    : session_(session), remote_(remote), channel_(ssh_channel_new(session->get())) {
   CHECK(channel_ != nullptr);
   ssh_callbacks_init(&callbacks_);
   callbacks_.userdata = this;
@@ -33,18 +33,25 @@ LibsshChannel::~LibsshChannel() {
 }
 
 absl::StatusOr<bool> LibsshChannel::TryOpen() {
-  const int rc = ssh_channel_open_forward_unix(channel_, remote_socket_.c_str(), "whet", 0);
+  const bool tcp = remote_.path.empty();
+  const int rc =
+      tcp ? ssh_channel_open_forward(channel_, remote_.host.c_str(), remote_.port, "127.0.0.1", 0)
+          : ssh_channel_open_forward_unix(channel_, remote_.path.c_str(), "whet", 0);
   if (rc == SSH_OK) return true;
   if (rc == SSH_AGAIN) return false;
+  const std::string where =
+      absl::StrCat(tcp ? absl::StrCat(remote_.host, " port ", remote_.port) : remote_.path, " at ",
+                   session_->where());
   // RFC 4254 section 5.1: 1 is "administratively prohibited", 2 "connect failed".
   const std::string why = ssh_get_error(session_->get());
   if (absl::StrContains(why, "error (1)")) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("sshd at ", session_->where(), " forbids forwarding to ", remote_socket_,
-                     ": set 'AllowStreamLocalForwarding yes' in its sshd_config for this account"));
+    return absl::PermissionDeniedError(absl::StrCat(
+        "sshd forbids forwarding to ", where, ": set '",
+        tcp ? "AllowTcpForwarding local" : "AllowStreamLocalForwarding yes",
+        "' in its sshd_config for this account, and look at permitopen in its authorized_keys"));
   }
   return absl::UnavailableError(absl::StrCat(
-      "nothing answers on ", remote_socket_, " at ", session_->where(), " (", why,
+      "nothing answers on ", where, " (", why,
       "): start the service there, or correct `socket` in the campaign; the account needs read and "
       "write permission on the socket, and its sshd AllowTcpForwarding, which covers sockets too"));
 }

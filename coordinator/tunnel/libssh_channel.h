@@ -1,27 +1,27 @@
-// One stream to a unix socket of the host (direct-streamlocal@openssh.com) as a ByteChannel.
+// One stream to a unix socket or TCP port of the host (direct-streamlocal@openssh.com,
+// direct-tcpip) as a ByteChannel.
 #ifndef WHETSTONE_COORDINATOR_TUNNEL_LIBSSH_CHANNEL_H_
 #define WHETSTONE_COORDINATOR_TUNNEL_LIBSSH_CHANNEL_H_
 
 #include <libssh/callbacks.h>
 #include <libssh/libssh.h>
 
-#include <string>
-
 #include "absl/status/statusor.h"
 #include "coordinator/tunnel/pump.h"
 #include "coordinator/tunnel/ssh_session.h"
+#include "coordinator/tunnel/ssh_target.h"
 
 namespace whetstone {
 
 // Belongs to the session's thread; the session (borrowed) must outlive it.
 class LibsshChannel final : public ByteChannel {
  public:
-  LibsshChannel(SshSession* session, const std::string& remote_socket);
+  LibsshChannel(SshSession* session, const RemoteEnd& remote);
   ~LibsshChannel() override;
   LibsshChannel(const LibsshChannel&) = delete;
   LibsshChannel& operator=(const LibsshChannel&) = delete;
 
-  // Call until true; never blocks. UNAVAILABLE: nothing listens on the remote socket.
+  // Call until true; never blocks. UNAVAILABLE: nothing listens there.
   // PERMISSION_DENIED: the server forbids it.
   absl::StatusOr<bool> TryOpen();
 
@@ -36,7 +36,7 @@ class LibsshChannel final : public ByteChannel {
   static void OnEnd(ssh_session session, ssh_channel channel, void* self);
 
   SshSession* const session_;
-  const std::string remote_socket_;
+  const RemoteEnd remote_;
   ssh_channel channel_ = nullptr;
   ssh_channel_callbacks_struct callbacks_ = {};
   // Something may wait in libssh's buffer. Asking libssh instead would cost a system call each

@@ -27,6 +27,7 @@
 #include "coordinator/tunnel/pump.h"
 #include "coordinator/tunnel/sockets.h"
 #include "coordinator/tunnel/ssh_session.h"
+#include "coordinator/tunnel/ssh_target.h"
 #include "coordinator/tunnel/tunnel.h"
 
 namespace whetstone {
@@ -57,8 +58,8 @@ struct Stream {
 
 class LibsshTunnel final : public Tunnel {
  public:
-  LibsshTunnel(TunnelOptions options, UniqueFd listener)
-      : options_(std::move(options)), listener_(std::move(listener)) {}
+  LibsshTunnel(TunnelOptions options, RemoteEnd remote, UniqueFd listener)
+      : options_(std::move(options)), remote_(std::move(remote)), listener_(std::move(listener)) {}
 
   ~LibsshTunnel() override {
     stop_ = true;
@@ -123,7 +124,7 @@ class LibsshTunnel final : public Tunnel {
   }
 
   absl::Status Probe() {
-    LibsshChannel channel(session_.get(), options_.remote_socket);
+    LibsshChannel channel(session_.get(), remote_);
     const Clock::time_point deadline = Clock::now() + options_.stream_deadline;
     while (true) {
       ASSIGN_OR_RETURN(const bool open, channel.TryOpen());
@@ -223,7 +224,7 @@ class LibsshTunnel final : public Tunnel {
       if (!fd) return;
       Stream stream;
       stream.fd = std::move(fd);
-      stream.channel = std::make_unique<LibsshChannel>(session_.get(), options_.remote_socket);
+      stream.channel = std::make_unique<LibsshChannel>(session_.get(), remote_);
       stream.open_deadline = Clock::now() + options_.stream_deadline;
       if (TryOpen(stream)) streams_.push_back(std::move(stream));
     }
@@ -262,6 +263,7 @@ class LibsshTunnel final : public Tunnel {
   }
 
   const TunnelOptions options_;
+  const RemoteEnd remote_;
   const UniqueFd listener_;
   WakeFd wake_;
   std::atomic<bool> stop_{false};
@@ -279,8 +281,9 @@ class LibsshTunnel final : public Tunnel {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Tunnel>> OpenLibsshTunnel(const TunnelOptions& options) {
+  ASSIGN_OR_RETURN(RemoteEnd remote, ParseRemoteEnd(options.remote_socket));
   ASSIGN_OR_RETURN(UniqueFd listener, ListenUnix(options.local_socket));
-  auto tunnel = std::make_unique<LibsshTunnel>(options, std::move(listener));
+  auto tunnel = std::make_unique<LibsshTunnel>(options, std::move(remote), std::move(listener));
   std::future<absl::Status> opened = tunnel->Start();
   while (opened.wait_for(milliseconds(50)) != std::future_status::ready) {
     if (options.cancelled && options.cancelled()) {

@@ -32,8 +32,12 @@ using std::chrono::milliseconds;
 constexpr milliseconds kBackoffMin{100};
 constexpr milliseconds kBackoffMax{2000};
 constexpr milliseconds kPoll{20};
-// A stream that the far side refuses is closed within a round trip; ssh says nothing on success.
-constexpr milliseconds kRefusalMax{1000};
+// ssh may miss a SIGTERM that comes while it works, until its next keepalive; it has nothing to
+// lose.
+constexpr milliseconds kStopGrace{300};
+// A stream that the far side refuses is closed within a round trip, of which connecting took
+// several; ssh says nothing on success.
+constexpr milliseconds kRefusalMin{300};
 
 bool IsFinal(const absl::Status& status) {
   return status.code() == absl::StatusCode::kPermissionDenied ||
@@ -61,8 +65,11 @@ std::vector<std::string> Command(const TunnelOptions& options, const SshTarget& 
            std::string("ControlPath=none"),
            absl::StrCat("ConnectTimeout=", Seconds(options.connect_deadline)),
            absl::StrCat("ServerAliveInterval=", Seconds(options.keepalive_interval)),
+           // After the last unanswered question ssh waits for one interval more.
            absl::StrCat("ServerAliveCountMax=",
-                        std::max<int64_t>(1, options.dead_after / options.keepalive_interval)),
+                        std::max<int64_t>(1, options.dead_after / options.keepalive_interval - 1)),
+           // Errors are told apart by what ssh says.
+           std::string("LogLevel=INFO"),
        }) {
     argv.insert(argv.end(), {"-o", option});
   }
@@ -91,8 +98,9 @@ absl::Status StatusFromProgram(const std::string& said, const TunnelOptions& opt
       absl::StrContains(said, "Too many authentication failures")) {
     return absl::UnauthenticatedError(
         absl::StrCat(options.host,
-                     " refused every key. Add the public key to "
-                     "~/.ssh/authorized_keys there or set IdentityFile in ssh_config",
+                     " refused every key. Add the public key to ~/.ssh/authorized_keys there, set "
+                     "IdentityFile in ssh_config, or load the key into ssh-agent if it has a "
+                     "passphrase",
                      check));
   }
   if (absl::StrContains(said, "timed out")) {
@@ -128,11 +136,13 @@ class SshProgramTunnel final : public Tunnel {
 
  private:
   void Run() {
+    const Clock::time_point start = Clock::now();
     absl::Status first = Connect();
-    if (first.ok()) first = Probe();
+    const auto took = std::chrono::duration_cast<milliseconds>(Clock::now() - start);
+    if (first.ok()) first = Probe(std::max(took, kRefusalMin));
     const bool opened = first.ok();
     SetStatus(first);
-    if (!opened) child_.reset();
+    if (!opened) End();
     opened_.set_value(std::move(first));
     if (!opened) return;
     milliseconds backoff = kBackoffMin;
@@ -141,7 +151,7 @@ class SshProgramTunnel final : public Tunnel {
         backoff = kBackoffMin;
         while (!stop_ && !child_->Ended().has_value()) std::this_thread::sleep_for(kPoll);
         const absl::Status lost = StatusFromProgram(LastLines(Log(), 3), options_);
-        child_.reset();
+        End();
         if (stop_) return;
         Report(TunnelEvent::State::kLost, absl::UnavailableError(lost.message()));
       }
@@ -152,15 +162,15 @@ class SshProgramTunnel final : public Tunnel {
       if (status.ok()) {
         Report(TunnelEvent::State::kConnected, absl::OkStatus());
       } else if (IsFinal(status)) {
-        child_.reset();
+        End();
         Report(TunnelEvent::State::kFailed, status);
         return;
       } else {
-        child_.reset();
+        End();
         SetStatus(absl::UnavailableError(status.message()));
       }
     }
-    child_.reset();
+    End();
   }
 
   // Starts ssh; it makes the local socket once it is connected and authenticated.
@@ -170,7 +180,14 @@ class SshProgramTunnel final : public Tunnel {
     ChildOptions child;
     child.argv = argv_;
     child.log_path = Log();
-    ASSIGN_OR_RETURN(child_, ChildProcess::Start(child));
+    absl::StatusOr<std::unique_ptr<ChildProcess>> started = ChildProcess::Start(child);
+    if (absl::IsNotFound(started.status())) {
+      return absl::NotFoundError(
+          "there is no `ssh` program in PATH, which cluster.tunnel: ssh needs; install OpenSSH's "
+          "client (apt-get install openssh-client) or set cluster.tunnel: libssh in the campaign");
+    }
+    RETURN_IF_ERROR(started.status());
+    child_ = *std::move(started);
     const Clock::time_point deadline = Clock::now() + options_.connect_deadline;
     while (access(options_.local_socket.c_str(), F_OK) != 0) {
       if (child_->Ended().has_value()) return StatusFromProgram(LastLines(Log(), 20), options_);
@@ -185,12 +202,17 @@ class SshProgramTunnel final : public Tunnel {
     return absl::OkStatus();
   }
 
+  void End() {
+    if (child_ != nullptr) child_->Stop(kStopGrace);
+    child_.reset();
+  }
+
   // One stream, to tell a missing service from a missing host.
-  absl::Status Probe() {
+  absl::Status Probe(milliseconds refusal_max) {
     ASSIGN_OR_RETURN(const UniqueFd fd, ConnectUnix(options_.local_socket));
     pollfd p = {fd.get(), POLLIN, 0};
     char byte;
-    if (poll(&p, 1, static_cast<int>(kRefusalMax.count())) == 1 &&
+    if (poll(&p, 1, static_cast<int>(refusal_max.count())) == 1 &&
         recv(fd.get(), &byte, 1, 0) <= 0) {
       return absl::UnavailableError(absl::StrCat(
           "nothing answers on ", options_.remote_socket, " at ", options_.host,
@@ -233,6 +255,7 @@ class SshProgramTunnel final : public Tunnel {
 
 absl::StatusOr<std::unique_ptr<Tunnel>> OpenSshProgramTunnel(const TunnelOptions& options) {
   ASSIGN_OR_RETURN(SshTarget target, ParseSshTarget(options.host));
+  RETURN_IF_ERROR(ParseRemoteEnd(options.remote_socket).status());
   const std::string config = ExpandHome(options.ssh_config);
   if (!config.empty() && access(config.c_str(), R_OK) != 0) {
     return absl::InvalidArgumentError(absl::StrCat("cannot read the ssh_config ", config,

@@ -53,6 +53,22 @@ absl::StatusOr<SshTarget> ParseSshTarget(absl::string_view text) {
   return target;
 }
 
+absl::StatusOr<RemoteEnd> ParseRemoteEnd(absl::string_view text) {
+  RemoteEnd end;
+  if (absl::StartsWith(text, "/")) {
+    end.path = std::string(text);
+    return end;
+  }
+  const absl::StatusOr<SshTarget> address = ParseSshTarget(text);
+  if (!address.ok() || !address->user.empty() || address->port == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", text, "' is neither a socket's absolute path nor HOST:PORT"));
+  }
+  end.host = address->host;
+  end.port = address->port;
+  return end;
+}
+
 std::string ExpandHome(const std::string& path) {
   const char* home = std::getenv("HOME");
   if (home == nullptr || !absl::StartsWith(path, "~/")) return path;

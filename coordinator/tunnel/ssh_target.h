@@ -18,6 +18,16 @@ struct SshTarget {
 // "gpu01", "me@gpu01:2222", "[::1]:2222". INVALID_ARGUMENT: empty, starts with '-', bad port.
 absl::StatusOr<SshTarget> ParseSshTarget(absl::string_view text);
 
+// Where streams come out on the host: a unix socket, or a TCP port as the host itself sees it.
+struct RemoteEnd {
+  std::string path;  // empty: TCP
+  std::string host;
+  int port = 0;
+};
+
+// "/run/whetstone/worker.sock", "127.0.0.1:7070", "[::1]:7070". INVALID_ARGUMENT: anything else.
+absl::StatusOr<RemoteEnd> ParseRemoteEnd(absl::string_view text);
+
 // PATH with a leading "~/" replaced by the home directory.
 std::string ExpandHome(const std::string& path);
 

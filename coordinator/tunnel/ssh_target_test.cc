@@ -36,5 +36,17 @@ TEST(SshTargetTest, RefusesWhatCouldNotBeMeant) {
   }
 }
 
+TEST(SshTargetTest, RemoteEndsAreSocketsOrPorts) {
+  EXPECT_EQ(ParseRemoteEnd("/run/w.sock")->path, "/run/w.sock");
+  const auto tcp = ParseRemoteEnd("[::1]:7070");
+  ASSERT_TRUE(tcp.ok()) << tcp.status();
+  EXPECT_EQ(tcp->host, "::1");
+  EXPECT_EQ(tcp->port, 7070);
+  EXPECT_EQ(tcp->path, "");
+  for (const char* text : {"", "w.sock", "host", "me@host:22", "host:0"}) {
+    EXPECT_EQ(ParseRemoteEnd(text).status().code(), absl::StatusCode::kInvalidArgument) << text;
+  }
+}
+
 }  // namespace
 }  // namespace whetstone

@@ -1,6 +1,6 @@
-// A tunnel: connections to a local unix socket come out of a unix socket on another host, through
+// A tunnel: connections to a local unix socket come out of a socket on another host, through
 // SSH. Two implementations, held to one conformance test (tests/system/tunnel_conformance_test.cc):
-// OpenLibsshTunnel (the one campaigns use) and OpenSshProgramTunnel (runs `ssh -L`).
+// OpenLibsshTunnel and OpenSshProgramTunnel (runs `ssh -L`); a campaign chooses (cluster.tunnel).
 //
 //   TunnelOptions options;
 //   options.host = "cpu03";
@@ -37,7 +37,8 @@ struct TunnelEvent {
 struct TunnelOptions {
   // A host alias of the ssh_config, or [user@]host[:port].
   std::string host;
-  // Absolute path of a unix socket on that host.
+  // Absolute path of a unix socket on that host, or a TCP address as that host sees it:
+  // "127.0.0.1:7070".
   std::string remote_socket;
   // Where to listen here; at most 107 bytes, in a private directory. Must not exist.
   std::string local_socket;
@@ -68,7 +69,7 @@ class Tunnel {
 };
 
 // Returns once a stream to the remote socket could be opened. Errors, each saying what to do:
-//   INVALID_ARGUMENT   no such ssh_config, or it is not understood; bad host
+//   INVALID_ARGUMENT   no such ssh_config, or it is not understood; bad host or remote_socket
 //   UNAVAILABLE        host unknown, dead or refusing; or nothing listens on the remote socket
 //   DEADLINE_EXCEEDED  host silent for connect_deadline
 //   PERMISSION_DENIED  host key unknown or changed; or the server forbids socket forwarding
@@ -78,7 +79,9 @@ class Tunnel {
 absl::StatusOr<std::unique_ptr<Tunnel>> OpenLibsshTunnel(const TunnelOptions& options);
 
 // The same by running the `ssh` program, which must be installed. Useful where a site's ssh_config
-// uses what libssh does not know (Match exec, GSSAPI, certificates, hardware keys).
+// uses what libssh does not know (Match exec, GSSAPI, certificates, hardware keys). A jump host's
+// key is judged by the ssh_config alone (StrictHostKeyChecking there). Also
+//   NOT_FOUND          there is no `ssh` in PATH
 absl::StatusOr<std::unique_ptr<Tunnel>> OpenSshProgramTunnel(const TunnelOptions& options);
 
 }  // namespace whetstone

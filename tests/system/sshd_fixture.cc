@@ -1,10 +1,17 @@
 #include "tests/system/sshd_fixture.h"
 
+#include <signal.h>
+
 #include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/status_macros.h"
@@ -37,6 +44,47 @@ std::string PrivateSshd::SshConfigWith(const std::string& name, const std::strin
   const std::string path = absl::StrCat(dir(), "/", name);
   CHECK(WriteFileAtomically(path, changed).ok());
   return path;
+}
+
+std::string PrivateSshd::SshConfigBy(const std::string& address, int port) const {
+  const std::string stem = absl::StrCat(dir(), "/by_", address, "_", port);
+  const std::string here = absl::StrCat("[127.0.0.1]:", port_);
+  CHECK(WriteFileAtomically(stem + "_known_hosts",
+                            absl::StrReplaceAll(*ReadFile(dir() + "/known_hosts"),
+                                                {{here, absl::StrCat("[", address, "]:", port)}}))
+            .ok());
+  CHECK(WriteFileAtomically(
+            stem, absl::StrReplaceAll(*ReadFile(ssh_config()),
+                                      {{"HostName 127.0.0.1", "HostName " + address},
+                                       {absl::StrCat("Port ", port_), absl::StrCat("Port ", port)},
+                                       {dir() + "/known_hosts", stem + "_known_hosts"}}))
+            .ok());
+  return stem;
+}
+
+void PrivateSshd::Signal(int signal) const { SignalTree(signal, /*server=*/true); }
+void PrivateSshd::SignalConnections(int signal) const { SignalTree(signal, /*server=*/false); }
+
+void PrivateSshd::SignalTree(int signal, bool server) const {
+  pid_t root = 0;
+  CHECK(absl::SimpleAtoi(*ReadFile(dir() + "/sshd.pid"), &root));
+  std::map<pid_t, pid_t> parents;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    pid_t pid = 0;
+    if (!absl::SimpleAtoi(entry.path().filename().string(), &pid)) continue;
+    const absl::StatusOr<std::string> stat = ReadFile(entry.path().string() + "/stat");
+    if (!stat.ok()) continue;  // it has just ended
+    // "PID (NAME) STATE PARENT …"; a name may hold anything.
+    const std::vector<std::string> words = absl::StrSplit(stat->substr(stat->rfind(')')), ' ');
+    if (words.size() > 2) (void)absl::SimpleAtoi(words[2], &parents[pid]);
+  }
+  const std::function<void(pid_t)> tell = [&](pid_t pid) {
+    if (pid != root || server) kill(pid, signal);
+    for (const auto& [child, parent] : parents) {
+      if (parent == pid) tell(child);
+    }
+  };
+  tell(root);
 }
 
 absl::Status PrivateSshd::Run(const std::string& arguments) const {

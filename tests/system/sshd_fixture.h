@@ -20,6 +20,10 @@ class PrivateSshd {
   absl::Status Stop();
   absl::Status Restart();
 
+  // Signals the server with all its connections / its connections alone.
+  void Signal(int signal) const;
+  void SignalConnections(int signal) const;
+
   int port() const { return port_; }
   // Holds host_key, user_key, authorized_keys, known_hosts, sshd_config, ssh_config.
   const std::string& dir() const { return dir_.path(); }
@@ -28,10 +32,14 @@ class PrivateSshd {
   // Writes a changed copy of ssh_config: every line that begins with `keyword` replaced by `line`.
   std::string SshConfigWith(const std::string& name, const std::string& keyword,
                             const std::string& line) const;
+  // Writes an ssh_config that leads here by another address (of a relay, say), with a known_hosts
+  // that expects this server's key there.
+  std::string SshConfigBy(const std::string& address, int port) const;
 
  private:
   explicit PrivateSshd(TempDir dir) : dir_(std::move(dir)) {}
   absl::Status Run(const std::string& arguments) const;
+  void SignalTree(int signal, bool server) const;
 
   const TempDir dir_;
   int port_ = 0;
