@@ -1,10 +1,15 @@
-// Steps whose rollouts are sampled before the updates of those before them.
+// Rollouts that are sampled before the updates of earlier steps, and further ones for a step whose
+// groups lack spread.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "coordinator/campaign_fakes.h"
 
@@ -65,6 +70,73 @@ TEST(CampaignAheadTest, WithTooFewSlotsItIsSaidHowManyWouldDo) {
                                                " slots would keep up with the trainer, "
                                                "there are 2")));
   EXPECT_LT(WaitedIn(1, static_cast<int>(std::ceil(few.needed / 2))).share, 0.1) << few.needed;
+}
+
+// ---- dynamic sampling ---------------------------------------------------------------------------
+
+TEST(DynamicSamplingTest, GroupsWithoutSpreadAreReplacedAndCounted) {
+  World world({.seed = 3,
+               .workers = 2,
+               .shared = false,
+               .steps = 12,
+               .warmup = 0,
+               .sets = {"train.dynamic_sampling.max_refills=2"},
+               .flat = 0.5});
+  ASSERT_EQ(world.Live(), "");
+  EXPECT_GT(world.refilled(), 4);
+  std::map<int64_t, std::map<int, std::vector<double>>> rewards;  // by step and group
+  double discarded = 0;
+  for (const Fact& fact : world.journal()) {
+    if (const auto* verdict = std::get_if<VerdictFact>(&fact)) {
+      EXPECT_FALSE(verdict->dropped);
+      rewards[verdict->step][verdict->group].push_back(verdict->reward);
+    }
+    const auto* update = std::get_if<UpdateFact>(&fact);
+    if (update == nullptr) continue;
+    double first = 0, learned = 0;
+    std::map<int, std::vector<double>>& groups = rewards[update->request.name().step()];
+    for (const int group : {0, 1}) {
+      for (const double reward : groups[group]) first += reward / 8;
+    }
+    const v1::GrpoBatch& batch = update->request.grpo();
+    for (const v1::RolloutGroup& group : batch.groups()) {
+      for (const v1::Rollout& rollout : group.rollouts()) {
+        learned += rollout.reward() / (4 * batch.groups_size());
+      }
+    }
+    EXPECT_NEAR(update->row.at("reward"), first, 1e-12) << "whatever the refills brought";
+    EXPECT_EQ(update->row.count("reward_learned"), batch.groups_size() > 0 ? 1u : 0u);
+    if (batch.groups_size() > 0) {
+      EXPECT_NEAR(update->row.at("reward_learned"), learned, 1e-12);
+    }
+    EXPECT_EQ(update->row.at("discarded_groups"),
+              static_cast<double>(groups.size()) - batch.groups_size());
+    EXPECT_EQ(update->row.at("num_completions"), 4.0 * static_cast<double>(groups.size()));
+    discarded += update->row.at("discarded_groups");
+  }
+  EXPECT_GT(discarded, 8);
+  EXPECT_TRUE(std::any_of(world.lines().begin(), world.lines().end(), [](const std::string& line) {
+    return absl::StrContains(line, " groups discarded");
+  }));
+}
+
+TEST(DynamicSamplingTest, EndsAtItsBound) {
+  World world({.seed = 3,
+               .steps = 3,
+               .warmup = 0,
+               .sets = {"train.dynamic_sampling.max_refills=2"},
+               .flat = 1});
+  ASSERT_EQ(world.Live(), "");
+  int rollouts = 0;
+  for (const Fact& fact : world.journal()) {
+    rollouts += std::holds_alternative<RolloutFact>(fact) ? 1 : 0;
+    const auto* update = std::get_if<UpdateFact>(&fact);
+    if (update == nullptr) continue;
+    EXPECT_EQ(update->request.grpo().groups_size(), 0);
+    EXPECT_EQ(update->row.at("discarded_groups"), 6);
+    EXPECT_EQ(update->row.count("reward_learned"), 0u);
+  }
+  EXPECT_EQ(rollouts, 3 * 3 * 2 * 4);
 }
 
 TEST(LedgerTest, KeepsNoMoreThanTheStepsThatMayBeOpen) {

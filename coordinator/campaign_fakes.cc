@@ -260,7 +260,9 @@ void World::Do(const action::Generate& a) {
       std::mt19937_64 key(
           plan_.campaign.seed() * 1000003 +
           static_cast<uint64_t>(a.request.step() * 8191 + group.problem() * 127 + sample));
-      const uint64_t kind = key() % kKinds;
+      std::mt19937_64 group_key(static_cast<uint64_t>(a.request.step() * 31 + group.problem()));
+      const bool flat = static_cast<double>(group_key() % 1000) < 1000 * options_.flat;
+      const uint64_t kind = (flat ? group_key() : key()) % kKinds;
       // Also says which policy it is of: how many updates that has seen.
       completion.add_ids(static_cast<int>(kind + kKinds * policy_.updates.size()));
       completion.add_sampling_logprobs(-1);
@@ -312,25 +314,48 @@ void World::Apply(uint64_t call, const v1::UpdateRequest& request) {
   if (Fault(0.02)) After(delay + Draw(), event::UpdateDone{call, response});
 }
 
-// Whatever was lost on the way: a step is learned from as a whole, and its rollouts are all of one
-// policy (were some resampled by a newer one, it would be those that take long), which is not too
-// old.
+// Whatever was lost on the way: groups are learned from as a whole, and the rollouts of each are of
+// one policy (were some resampled by a newer one, it would be those that take long), which is not
+// too old.
 void World::CheckBatch(const v1::UpdateRequest& request) {
   if (!request.has_grpo()) return;
-  std::set<int64_t> policies;
+  std::set<int> learned;
   for (const v1::RolloutGroup& group : request.grpo().groups()) {
-    if (group.rollouts_size() != options_.group_size) Break("a group is not whole");
+    learned.insert(group.problem());
+    std::set<int64_t> policies;
     for (const v1::Rollout& rollout : group.rollouts()) {
       policies.insert(rollout.ids(0) / static_cast<int64_t>(kKinds));
     }
+    if (group.rollouts_size() != options_.group_size) Break("a group is not whole");
+    if (policies.size() != 1) return Break("a group's rollouts are of several policies");
+    const int64_t staleness = static_cast<int64_t>(policy_.updates.size()) - *policies.begin();
+    stalest_ = std::max(stalest_, staleness);
+    if (staleness < 0 || staleness > plan_.campaign.train().max_staleness()) {
+      Break(absl::StrCat("rollouts that are ", staleness, " updates old"));
+    }
   }
-  if (request.grpo().groups_size() != options_.prompts_per_step) Break("a step is not whole");
-  if (policies.size() != 1) return Break("a step's rollouts are of several policies");
-  const int64_t staleness = static_cast<int64_t>(policy_.updates.size()) - *policies.begin();
-  stalest_ = std::max(stalest_, staleness);
-  if (staleness < 0 || staleness > plan_.campaign.train().max_staleness()) {
-    Break(absl::StrCat("rollouts that are ", staleness, " updates old"));
+  const size_t wanted = static_cast<size_t>(options_.prompts_per_step);
+  const size_t refills_max =
+      static_cast<size_t>(plan_.campaign.train().dynamic_sampling().max_refills());
+  if (refills_max == 0) {
+    if (learned.size() != wanted) Break("a step is not whole");
+    return;
   }
+  std::map<int, std::set<double>> rewards;  // of each group that was sampled
+  for (const Fact& fact : journal_) {
+    const auto* verdict = std::get_if<VerdictFact>(&fact);
+    if (verdict == nullptr || verdict->step != request.name().step()) continue;
+    std::set<double>& kept = rewards[verdict->group];
+    if (!verdict->dropped) kept.insert(verdict->reward);
+  }
+  const size_t sampled = rewards.size();
+  refilled_ += sampled > wanted ? 1 : 0;
+  std::erase_if(rewards, [](const auto& group) { return group.second.size() < 2; });
+  std::set<int> informative;
+  for (const auto& [group, kept] : rewards) informative.insert(group);
+  if (learned != informative) Break("not the groups with spread are learned from");
+  if (learned.size() > wanted || sampled > wanted * (1 + refills_max)) Break("too many groups");
+  if (learned.size() < wanted && sampled < wanted + refills_max) Break("too few refills");
 }
 
 void World::Do(const action::Update& a) { Apply(a.call, a.request); }

@@ -35,6 +35,8 @@ struct WorldOptions {
   std::string poison = {};
   // Worker 0 takes this much longer for every verdict.
   Seconds slow = 0;
+  // Share of groups whose rollouts are all the same program.
+  double flat = 0;
   // A verdict takes up to this long.
   Seconds measure = 2;
 };
@@ -57,6 +59,7 @@ class World {
   int hedges() const { return hedges_; }
   // Updates between the policy that sampled and the one that learned: the most.
   int64_t stalest() const { return stalest_; }
+  int refilled() const { return refilled_; }  // steps with further groups
   Seconds lived() const { return now_ - kBegin; }
   const CampaignPlan& plan() const { return plan_; }
 
@@ -129,6 +132,7 @@ class World {
   int poisoned_ = 0;
   int hedges_ = 0;
   int64_t stalest_ = 0;
+  int refilled_ = 0;
   bool done_ = false;
   bool crash_ = false;
   std::string broken_;

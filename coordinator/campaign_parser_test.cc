@@ -129,7 +129,8 @@ TEST(CampaignParserTest, MessagesNamePlaceKeyAndRemedy) {
             "advantage_scale, max_grad_norm, max_staleness, lora, minibatches, importance, "
             "lr_warmup_steps, lr_schedule, lr_min_ratio, beta1, beta2, eps, weight_decay, "
             "dual_clip, kl_estimator, kl_reference, entropy_bonus, mask_truncated, spike_factor, "
-            "grad_norm_per_layer, optimizer_state, activation_checkpointing, token_budget");
+            "grad_norm_per_layer, optimizer_state, activation_checkpointing, token_budget, "
+            "dynamic_sampling");
   EXPECT_EQ(Error(kMinimal, {"train.lora.rnk=0"}),
             "--set train.lora.rnk=0: unknown key 'train.lora.rnk'; did you mean "
             "'train.lora.rank'? Keys here: rank, alpha, targets");
@@ -175,6 +176,7 @@ TEST(CampaignParserTest, RefusesWhatCannotWork) {
       {"reward.overlong_buffer=257", "more than the 256 a completion may have"},
       {"reward.overlong_penalty=-1", "must be at least 0"},
       {"train.max_staleness=-1", "must be at least 0"},
+      {"train.dynamic_sampling.max_refills=-1", "must be at least 0"},
       {"train.lora.rank=-1", "must be at least 0"},
       {"train.lora.targets=[q_proj, c_attn]", "must be one of q_proj, k_proj"},
       {"train.lora={rank: 4, targets: []}", "adapters need a matrix"},

@@ -139,6 +139,8 @@ class Rules {
     RETURN_IF_ERROR(Positive("train.lr", t.lr()));
     RETURN_IF_ERROR(AtLeast("train.max_grad_norm", t.max_grad_norm(), 0));
     RETURN_IF_ERROR(AtLeast("train.max_staleness", t.max_staleness(), 0));
+    RETURN_IF_ERROR(
+        AtLeast("train.dynamic_sampling.max_refills", t.dynamic_sampling().max_refills(), 0));
     RETURN_IF_ERROR(AtLeast("train.minibatches", t.minibatches(), 1));
     const int64_t rollouts = int64_t{t.prompts_per_step()} * t.group_size();
     if (t.minibatches() > rollouts) {

@@ -81,7 +81,8 @@ class CampaignState {
     v1::TrainerInfo info;
     // Updates in the policy it holds; unknown: load one.
     std::optional<int64_t> position;
-    int64_t step = 0;  // whose rollouts it generates
+    int64_t step = 0;   // whose rollouts it generates …
+    size_t groups = 0;  // … those of its first groups
     TrainerOp op = TrainerOp::kNone;
     uint64_t call = 0;
     std::string op_name;

@@ -250,7 +250,9 @@ WorldOptions OptionsOf(uint64_t seed) {
   options.shared = seed % 2 == 0;
   options.faults = 40;
   options.measure = seed % 5 == 0 ? 15 : 2;
-  options.sets = {absl::StrCat("train.max_staleness=", seed % 3)};
+  options.sets = {absl::StrCat("train.max_staleness=", seed % 3),
+                  absl::StrCat("train.dynamic_sampling.max_refills=", seed / 3 % 3)};
+  options.flat = 0.3;
   return options;
 }
 
@@ -263,11 +265,13 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
   int crashes = 0;
   int losses = 0;
   int hedges = 0;
+  int refilled = 0;
   std::map<int64_t, int> stalest;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     World world(OptionsOf(seed));
     ASSERT_EQ(world.Live(), "") << "seed " << seed;
     ++stalest[world.stalest()];
+    refilled += world.refilled();
     crashes += world.crashes();
     losses += world.trainer_losses();
     hedges += world.hedges();
@@ -276,6 +280,7 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
   EXPECT_GT(crashes, static_cast<int>(count)) << "the simulation must do what it says";
   EXPECT_GT(losses, static_cast<int>(count));
   EXPECT_GT(hedges, static_cast<int>(count) / 10);
+  EXPECT_GT(refilled, static_cast<int>(count));
   for (const int64_t staleness : {0, 1, 2}) {
     EXPECT_GT(stalest[staleness], static_cast<int>(count) / 10) << staleness;
   }

@@ -158,6 +158,7 @@ void CampaignState::StartLoad() {
 
 void CampaignState::StartGenerate(const StepRecord& step) {
   trainer_.step = step.step;
+  trainer_.groups = step.groups.size();
   v1::GenerateRequest request = BuildGenerate(*plan_, step);
   const uint64_t call =
       StartTrainer(TrainerOp::kGenerate, absl::StrCat("Trainer.Generate step ", step.step),
@@ -223,7 +224,7 @@ void CampaignState::On(const event::PolicyLoaded& e) {
 void CampaignState::On(const event::Prompt& e) {
   if (trainer_.op != TrainerOp::kGenerate || e.call != trainer_.call) return;
   trainer_.deadline = now_ + kGenerateSilenceDeadline;
-  const std::vector<GroupRecord>& groups = ledger_.FindStep(trainer_.step)->groups;
+  const std::deque<GroupRecord>& groups = ledger_.FindStep(trainer_.step)->groups;
   const size_t group = static_cast<size_t>(e.prompt.problem());
   if (group >= groups.size()) return;
   if (!groups[group].prompt) Record(PromptFact{trainer_.step, e.prompt});
@@ -232,7 +233,7 @@ void CampaignState::On(const event::Prompt& e) {
 void CampaignState::On(const event::Completion& e) {
   if (trainer_.op != TrainerOp::kGenerate || e.call != trainer_.call) return;
   trainer_.deadline = now_ + kGenerateSilenceDeadline;
-  const std::vector<GroupRecord>& groups = ledger_.FindStep(trainer_.step)->groups;
+  const std::deque<GroupRecord>& groups = ledger_.FindStep(trainer_.step)->groups;
   const size_t group = static_cast<size_t>(e.completion.problem());
   const size_t sample = static_cast<size_t>(e.completion.sample());
   if (group >= groups.size() || sample >= groups[group].samples.size()) return;
@@ -250,7 +251,7 @@ void CampaignState::On(const event::Progress& e) {
 
 void CampaignState::On(const event::GenerateEnded& e) {
   if (trainer_.op != TrainerOp::kGenerate || e.call != trainer_.call) return;
-  if (!ledger_.FindStep(trainer_.step)->HasAllRollouts()) {
+  if (!ledger_.FindStep(trainer_.step)->HasRollouts(trainer_.groups)) {
     TrainerTrouble(absl::InternalError("the stream ended before every completion had come"));
     return;
   }

@@ -43,8 +43,8 @@ Screen ScreenSize() {
 }
 
 std::string Page(const RunSummary& summary, const Screen& screen) {
-  constexpr std::pair<const char*, const char*> kCurves[] = {
-      {"reward", "reward"},
+  const std::pair<const char*, std::string> curves[] = {
+      {"reward", "reward" + summary.reward_note},
       {"outcome/correct", "share of correct programs"},
       {"speedup/mean", "speedup of correct programs"},
       {"completions/mean_length", "tokens of a completion"},
@@ -52,9 +52,9 @@ std::string Page(const RunSummary& summary, const Screen& screen) {
   constexpr int kAxis = 12;      // columns that a chart takes besides its curve
   constexpr int kOtherRows = 8;  // for the text below
   const int rows =
-      std::clamp((screen.rows - kOtherRows) / static_cast<int>(std::size(kCurves)) - 1, 2, 8);
+      std::clamp((screen.rows - kOtherRows) / static_cast<int>(std::size(curves)) - 1, 2, 8);
   std::string page;
-  for (const auto& [key, title] : kCurves) {
+  for (const auto& [key, title] : curves) {
     page += TextChart(title, summary.Series(key), screen.columns - kAxis, rows);
   }
   if (summary.rows.empty() && !summary.warmup_rows.empty()) {

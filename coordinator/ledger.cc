@@ -128,7 +128,12 @@ void Ledger::Set(const RolloutFact& fact) {
 
 void Ledger::Set(const VerdictFact& fact) {
   At(fact.step, fact.group, fact.sample).verdict = fact;
-  ++StepAt(fact.step).verdicts;
+  StepRecord& step = StepAt(fact.step);
+  ++step.verdicts;
+  const v1::TrainConfig& train = plan_->campaign.train();
+  if (!step.HasAllVerdicts() || step.refills == train.dynamic_sampling().max_refills()) return;
+  const int missing = train.prompts_per_step() - step.Informative();
+  if (missing > 0) step.Refill(missing);
 }
 
 void Ledger::Set(const LeaderFact& fact) {
@@ -295,6 +300,7 @@ v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const Ledger& ledger) {
   *batch->mutable_settings() = SettingsOf(plan);
   for (size_t g = 0; g < step.groups.size(); ++g) {
     const GroupRecord& record = step.groups[g];
+    if (train.dynamic_sampling().max_refills() > 0 && !record.HasSpread()) continue;  // discarded
     v1::RolloutGroup* group = batch->add_groups();
     group->set_problem(static_cast<int>(g));
     *group->mutable_prompt_ids() = record.prompt->ids();

@@ -7,6 +7,10 @@
 // them. An update never comes between the rollouts of a step, so that all of a step's are of one
 // policy.
 //
+// With train.dynamic_sampling a step whose verdicts are all there, but too few groups with spread
+// among them, gets further groups: a round more of rollouts and verdicts, each of one policy. That
+// follows from the verdicts, so no fact says it.
+//
 // Pure; not thread-safe. Holds the rollouts of the open steps only: memory does not grow with the
 // campaign.
 #ifndef WHETSTONE_COORDINATOR_LEDGER_H_

@@ -165,13 +165,15 @@ absl::Status Replay::End() { return past_the_end() ? absl::OkStatus() : CatchUp(
 
 absl::Status Replay::CatchUp() {
   for (const StepRecord& recorded : recorded_.open_steps()) {
-    RETURN_IF_ERROR(Generate(recorded.step));
     const StepRecord& replayed = *replayed_.FindStep(recorded.step);
-    for (size_t g = 0; g < recorded.groups.size(); ++g) {
-      for (size_t s = 0; s < recorded.groups[g].samples.size(); ++s) {
-        const CandidateRecord& record = recorded.groups[g].samples[s];
-        if (record.verdict && !replayed.groups[g].samples[s].verdict) {
-          replayed_.Apply(*record.verdict);
+    size_t groups = 0;
+    while (groups < replayed.groups.size()) {  // a refill follows from the verdicts
+      groups = replayed.groups.size();
+      RETURN_IF_ERROR(Generate(recorded.step));
+      for (size_t g = 0; g < groups; ++g) {
+        for (size_t s = 0; s < replayed.groups[g].samples.size(); ++s) {
+          const std::optional<VerdictFact>& verdict = recorded.groups[g].samples[s].verdict;
+          if (verdict && !replayed.groups[g].samples[s].verdict) replayed_.Apply(*verdict);
         }
       }
     }

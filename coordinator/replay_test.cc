@@ -8,6 +8,7 @@
 #include <chrono>
 #include <thread>
 
+#include "absl/strings/str_split.h"
 #include "common/file.h"
 #include "coordinator/campaign_fakes.h"
 #include "coordinator/campaign_loop.h"
@@ -18,13 +19,17 @@ namespace {
 
 using testing::HasSubstr;
 
-// Slow enough for the trainer to be done first.
+// Slow enough for the trainer to be done first. Only groups with an odd number have spread.
 class SlowEchoWorker final : public EchoWorker {
  public:
   absl::StatusOr<v1::MeasureResponse> Measure(const v1::MeasureRequest& request,
                                               const CallOptions& options) override {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    return EchoWorker::Measure(request, options);
+    absl::StatusOr<v1::MeasureResponse> response = EchoWorker::Measure(request, options);
+    const std::vector<std::string> id = absl::StrSplit(request.candidate_id(), '/');
+    const bool odd = (id[2][0] - '0') % 2 == 1;
+    if (odd && id[3] == "0") response->mutable_verdict()->set_outcome(v1::WRONG_ANSWER);
+    return response;
   }
 };
 
@@ -156,6 +161,20 @@ TEST_F(AheadReplayTest, ARunThatGeneratedAheadIsEqualToo) {
   EXPECT_TRUE(Run(facts_, 4).ok());
   EXPECT_THAT(Altered<RolloutFact>(12, [](RolloutFact* fact) { fact->completion.set_ids(1, 77); }),
               HasSubstr("ids[1]: 77 -> "));
+}
+
+class RefillReplayTest : public JournalReplayTest {
+ protected:
+  RefillReplayTest()
+      : JournalReplayTest({"train.max_staleness=1", "train.dynamic_sampling.max_refills=2"}) {}
+};
+
+TEST_F(RefillReplayTest, ARunWithRefillsIsEqualToo) {
+  const absl::Status status = Run(facts_);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(counts_.updates, 7);
+  EXPECT_EQ(counts_.rollouts, 5 * 4 * 4) << "of four groups, the second and the fourth have spread";
+  EXPECT_TRUE(Run(facts_, 4).ok());
 }
 
 TEST_F(JournalReplayTest, EachAlterationIsNamed) {

@@ -31,7 +31,9 @@ Series SeriesOf(const RunSummary& s, const std::string& name, const std::string&
 std::string Charts(const RunSummary& s) {
   Series reward = SeriesOf(s, "mean reward", "reward", "#1f77b4");
   reward.spread = s.Series("reward_std");
-  std::string html = LineChart("Reward by step (band: spread within a group)", {reward}, false);
+  std::string html =
+      LineChart(absl::StrCat("Reward by step", s.reward_note, " (band: spread within a group)"),
+                {reward}, false);
   std::vector<Series> outcomes = {
       SeriesOf(s, "correct", "outcome/correct", "#2ca02c"),
       SeriesOf(s, "wrong", "outcome/wrong_answer", "#f0b429"),
@@ -132,9 +134,10 @@ std::string ReportHtml(const CampaignPlan& plan, const RunSummary& s) {
   }
   html += ".</p>";
   if (!s.rows.empty()) {
-    absl::StrAppend(&html, absl::StrFormat("<p class=\"big\">Mean reward <b>%.3f</b> in the first "
-                                           "steps, <b>%.3f</b> in the last.</p>",
-                                           s.RewardFirst(), s.RewardLast()));
+    absl::StrAppend(&html,
+                    absl::StrFormat("<p class=\"big\">Mean reward%s <b>%.3f</b> in the first "
+                                    "steps, <b>%.3f</b> in the last.</p>",
+                                    s.reward_note, s.RewardFirst(), s.RewardLast()));
   }
   html += Charts(s);
   html += Best(plan, s);

@@ -68,11 +68,15 @@ absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths
   summary.warmup_done = std::min(ledger.position(), summary.warmup_total);
   summary.steps_done = ledger.position() - summary.warmup_done;
   if (!ledger.open_steps().empty()) {
-    summary.rollouts = ledger.open_steps().front().rollouts;
-    summary.verdicts = ledger.open_steps().front().verdicts;
+    const StepRecord& next = ledger.open_steps().front();
+    summary.rollouts = next.rollouts;
+    summary.verdicts = next.verdicts;
+    summary.rollouts_per_step =
+        static_cast<int>(next.groups.size()) * plan.campaign.train().group_size();
   }
-  summary.rollouts_per_step =
-      plan.campaign.train().prompts_per_step() * plan.campaign.train().group_size();
+  if (plan.campaign.train().dynamic_sampling().max_refills() > 0) {
+    summary.reward_note = " before refills";
+  }
   summary.leaders = ledger.leaders();
   summary.checkpoints = ledger.checkpoints();
   for (const PlannedProblem& problem : plan.problems) {
@@ -110,8 +114,8 @@ std::string SummaryText(const RunSummary& s) {
                     s.verdicts, " verdicts)");
   }
   if (!s.rows.empty()) {
-    absl::StrAppend(&text, absl::StrFormat("\nreward %.3f (first steps) → %.3f (last)",
-                                           s.RewardFirst(), s.RewardLast()));
+    absl::StrAppend(&text, absl::StrFormat("\nreward%s %.3f (first steps) → %.3f (last)",
+                                           s.reward_note, s.RewardFirst(), s.RewardLast()));
   }
   for (const auto& [id, leader] : s.leaders) {
     absl::StrAppend(&text, absl::StrFormat("\nbest %s: %.2fx", id, leader.verdict.speedup()));

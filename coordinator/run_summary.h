@@ -26,6 +26,9 @@ struct RunSummary {
   int rollouts = 0;
   int verdicts = 0;
   int rollouts_per_step = 0;
+  // " before refills" with train.dynamic_sampling: the mean rewards are of the groups sampled
+  // first.
+  std::string reward_note;
   int in_use_by = 0;  // pid of the process that runs it now; 0: none
   std::vector<std::map<std::string, double>> warmup_rows;
   std::vector<std::map<std::string, double>> rows;  // GRPO, in order

@@ -9,7 +9,9 @@
 #ifndef WHETSTONE_COORDINATOR_STEP_RECORD_H_
 #define WHETSTONE_COORDINATOR_STEP_RECORD_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,24 +34,37 @@ struct GroupRecord {
   // Updates in the policy that sampled it, counted as in campaign_plan.h; nothing: not yet sampled.
   std::optional<int64_t> policy;
   bool leader_checked = false;
+
+  // At least two rollouts are kept, and their rewards are not all equal. A group without spread has
+  // no part in an update (gpu_trainer/grpo/advantage.h). Its verdicts must be there.
+  bool HasSpread() const;
 };
 
 struct StepRecord {
   StepRecord(int64_t step, int groups, int group_size);
 
-  // Every rollout is there, and every group's prompt.
-  bool HasAllRollouts() const;
+  // Every rollout of the first `count` groups is there, and every one's prompt.
+  bool HasRollouts(size_t count) const;
+  bool HasAllRollouts() const { return HasRollouts(groups.size()); }
   // Also of rollouts still to come: never true before all of them are there.
   bool HasAllVerdicts() const;
-  // Some of its rollouts are there, and some are not.
-  bool Sampling() const { return rollouts > 0 && !HasAllRollouts(); }
+  // Of the newest round's rollouts some are there, and some are not.
+  bool Sampling() const;
+  // Another round: `count` further groups. Every verdict must be there.
+  void Refill(int count);
+  // Groups with spread.
+  int Informative() const;
 
   int64_t step;  // from 1
-  std::vector<GroupRecord> groups;
+  // The step's own first, then those of each refill (train.dynamic_sampling). Where they are, they
+  // stay.
+  std::deque<GroupRecord> groups;
+  size_t round_begin = 0;  // first group of the newest round
+  int refills = 0;
   int prompts = 0, rollouts = 0, verdicts = 0;  // recorded in `groups`
 
  private:
-  int wanted() const { return static_cast<int>(groups.size() * groups[0].samples.size()); }
+  int group_size() const { return static_cast<int>(groups[0].samples.size()); }
 };
 
 }  // namespace whetstone

@@ -30,13 +30,15 @@ Spread SpreadOf(const std::vector<double>& values) {
   return spread;
 }
 
+// Of the groups that were sampled first: which further ones there are depends on their rewards.
 void AddRewards(const CampaignPlan& plan, const StepRecord& step,
                 std::map<std::string, double>* row) {
+  const size_t first_groups = static_cast<size_t>(plan.campaign.train().prompts_per_step());
   std::vector<double> all;
   std::map<std::string, std::vector<double>> by_problem;
   double deviations = 0;
   int flat_groups = 0;
-  for (size_t g = 0; g < step.groups.size(); ++g) {
+  for (size_t g = 0; g < first_groups; ++g) {
     std::vector<double> group;
     for (const CandidateRecord& record : step.groups[g].samples) {
       if (!record.verdict->dropped) group.push_back(record.verdict->reward);
@@ -49,7 +51,7 @@ void AddRewards(const CampaignPlan& plan, const StepRecord& step,
         by_problem[plan.ProblemOf(step.step, static_cast<int>(g)).problem.id()];
     rewards.insert(rewards.end(), group.begin(), group.end());
   }
-  const double groups = static_cast<double>(step.groups.size());
+  const double groups = static_cast<double>(first_groups);
   (*row)["reward"] = SpreadOf(all).mean;
   // As in TRL: the mean over groups of the deviation within the group.
   (*row)["reward_std"] = deviations / groups;
@@ -57,6 +59,20 @@ void AddRewards(const CampaignPlan& plan, const StepRecord& step,
   for (const auto& [id, rewards] : by_problem) {
     (*row)[absl::StrCat("problem/", id, "/reward")] = SpreadOf(rewards).mean;
   }
+}
+
+// What dynamic sampling did.
+void AddRefills(const StepRecord& step, std::map<std::string, double>* row) {
+  std::vector<double> learned;
+  for (const GroupRecord& group : step.groups) {
+    if (!group.HasSpread()) continue;
+    for (const CandidateRecord& record : group.samples) {
+      if (!record.verdict->dropped) learned.push_back(record.verdict->reward);
+    }
+  }
+  (*row)["refills"] = step.refills;
+  (*row)["discarded_groups"] = static_cast<double>(step.groups.size()) - step.Informative();
+  if (!learned.empty()) (*row)["reward_learned"] = SpreadOf(learned).mean;
 }
 
 void AddOutcomes(const StepRecord& step, std::map<std::string, double>* row) {
@@ -185,6 +201,7 @@ std::map<std::string, double> BuildRow(const CampaignPlan& plan, const Ledger& l
   const StepRecord& step = ledger.open_steps().front();
   AddRewards(plan, step, &row);
   AddOutcomes(step, &row);
+  if (plan.campaign.train().dynamic_sampling().max_refills() > 0) AddRefills(step, &row);
   for (const auto& [id, leader] : ledger.leaders()) {
     row[absl::StrCat("speedup/best/", id)] = leader.verdict.speedup();
   }
@@ -209,6 +226,10 @@ std::string RowLine(const CampaignPlan& plan, const v1::UpdateName& name,
                                      name.step(), plan.campaign.train().steps(), Get(row, "reward"),
                                      Get(row, "reward_std"), 100 * Get(row, "outcome/correct"));
   if (best > 0) absl::StrAppend(&line, absl::StrFormat("  best %.2fx", best));
+  if (Get(row, "refills") > 0) {
+    absl::StrAppend(&line, absl::StrFormat("  %.0f refills, %.0f groups discarded",
+                                           Get(row, "refills"), Get(row, "discarded_groups")));
+  }
   absl::StrAppend(&line,
                   absl::StrFormat("  %.1f s: generate %.1f, verdicts %.1f, update %.1f  [%s]",
                                   Get(row, "time/step"), Get(row, "time/generate"),

@@ -34,7 +34,10 @@ struct StepTimes {
 // measure/slots_needed for measuring to keep up with the trainer: the seconds of slots that
 // verdicts took, by the seconds that the trainer worked (not where a worker shares cores with the
 // trainer); with train.max_staleness also staleness, the updates between the policy that sampled
-// and the one that learns. With a profile of the trainer's also profile/wait_rewards_s, and
+// its oldest rollouts and the one that learns. Rewards (reward_learned aside) are over the groups
+// sampled first, completions/* and outcome/* over all of the step; with train.dynamic_sampling also
+// refills, discarded_groups (of all, those not learned from) and reward_learned, over those that
+// are. With a profile of the trainer's also profile/wait_rewards_s, and
 // profile/communication_s: calls to the trainer in which it did not compute.
 std::map<std::string, double> BuildRow(const CampaignPlan& plan, const Ledger& ledger,
                                        const v1::UpdateRequest& request,

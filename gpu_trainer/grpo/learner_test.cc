@@ -62,11 +62,14 @@ TEST(Learner, NothingToLearnMovesNothing) {
   for (v1::Rollout& r : *batch.mutable_groups(1)->mutable_rollouts()) {
     r.set_dropped(r.sample() != 2);
   }
-  const UpdateResult result = Must(f.learner.Grpo(batch, settings));
-  EXPECT_TRUE(result.applied);
-  for (const auto& [name, value] : result.metrics) EXPECT_TRUE(std::isfinite(value)) << name;
-  EXPECT_EQ(result.metrics.at("grad_norm"), 0);
-  EXPECT_EQ(Flat(f.weights), before);
+  for (const bool no_groups : {false, true}) {
+    if (no_groups) batch.clear_groups();  // all were discarded
+    const UpdateResult result = Must(f.learner.Grpo(batch, settings));
+    EXPECT_TRUE(result.applied);
+    for (const auto& [name, value] : result.metrics) EXPECT_TRUE(std::isfinite(value)) << name;
+    EXPECT_EQ(result.metrics.at("grad_norm"), 0);
+    EXPECT_EQ(Flat(f.weights), before);
+  }
 }
 
 TEST(Learner, NotFiniteSkipsTheUpdateAndNamesTheTensor) {
