@@ -11,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/status_macros.h"
 #include "coordinator/prompt/signature.h"
+#include "coordinator/prompt/types.h"
 
 namespace whetstone {
 namespace {
@@ -28,13 +29,17 @@ class Generator {
   }
 
   std::string Text() const {
-    return absl::StrCat("// Times ", p_.id(),
-                        ": candidate against reference. Made by Whetstone, needs only\n",
-                        "// Google Benchmark. ./benchmark --help lists its options.\n",
-                        "#include \"benchmark_timing.h\"\n\n", Declarations(), "\n", DataStruct(),
-                        "\n", Make(), "\n", Calls(), "\n", Restore(), "\n", Same(), "\n", Points(),
-                        "\nint main(int argc, char** argv) {\n"
-                        "  return Prove<Data>(kCheck, kTimed, kRecorded, argc, argv);\n}\n");
+    return absl::StrCat(
+        "// Times ", p_.id(), ": candidate against reference. Made by Whetstone, needs only\n",
+        "// Google Benchmark. ./benchmark --help lists its options.\n",
+        "#include \"benchmark_timing.h\"\n", p_.structs().empty() ? "" : "#include \"types.h\"\n",
+        "\n", Declarations(), "\nnamespace whet_proof {\n\n", DataStruct(), "\n", Make(), "\n",
+        Calls(), "\n", Restore(), "\n", Same(), "\n", Points(),
+        "\n}  // namespace whet_proof\n\nint main(int argc, char** argv) {\n"
+        "  return whet_proof::Prove<whet_proof::Data>(whet_proof::kCheck, "
+        "whet_proof::kTimed,\n"
+        "                                             whet_proof::kRecorded, argc, "
+        "argv);\n}\n");
   }
 
  private:
@@ -42,15 +47,21 @@ class Generator {
     return type == v1::BF16 ? "kBf16" : "kNumber";
   }
   const Parameter& ParameterOf(int i) const { return s_.parameters[static_cast<size_t>(i)]; }
+  // The problem's structs are global, and may be named like anything of whet_proof's.
+  std::string Cpp(const std::string& type) const {
+    const bool is_struct = std::any_of(p_.structs().begin(), p_.structs().end(),
+                                       [&](const auto& s) { return s.name() == type; });
+    return absl::StrCat(is_struct ? "::" : "", type);
+  }
 
   // "void f(const float* a, int n)" with the function named `name`.
   std::string Declare(const std::string& name) const {
     std::vector<std::string> parameters;
     for (const Parameter& p : s_.parameters) {
       parameters.push_back(
-          absl::StrCat(p.is_const ? "const " : "", p.type, p.pointer ? "* " : " ", p.name));
+          absl::StrCat(p.is_const ? "const " : "", Cpp(p.type), p.pointer ? "* " : " ", p.name));
     }
-    return absl::StrCat(s_.return_type, " ", name, "(", absl::StrJoin(parameters, ", "), ");");
+    return absl::StrCat(Cpp(s_.return_type), " ", name, "(", absl::StrJoin(parameters, ", "), ");");
   }
 
   std::string Declarations() const {
@@ -64,7 +75,7 @@ class Generator {
     if (!p_.generator().empty()) {
       std::vector<std::string> parameters;
       for (const Parameter& p : s_.parameters) {
-        parameters.push_back(absl::StrCat(p.type, p.pointer ? "* " : " ", p.name));
+        parameters.push_back(absl::StrCat(Cpp(p.type), p.pointer ? "* " : " ", p.name));
       }
       parameters.push_back("unsigned long long seed");
       absl::StrAppend(&text, "namespace generator { void generate(",
@@ -75,15 +86,15 @@ class Generator {
       for (int i = 0; i < p_.args_size(); ++i) {
         const Parameter& p = ParameterOf(i);
         if (!p.pointer) {
-          parameters.push_back(absl::StrCat(p.type, " ", p.name));
+          parameters.push_back(absl::StrCat(Cpp(p.type), " ", p.name));
           continue;
         }
         if (p_.args(i).array().direction() == v1::Array::INOUT) {
-          parameters.push_back(absl::StrCat("const ", p.type, "* ", p.name, "_before"));
+          parameters.push_back(absl::StrCat("const ", Cpp(p.type), "* ", p.name, "_before"));
         }
-        parameters.push_back(absl::StrCat("const ", p.type, "* ", p.name));
+        parameters.push_back(absl::StrCat("const ", Cpp(p.type), "* ", p.name));
       }
-      if (p_.has_returns()) parameters.push_back(absl::StrCat(s_.return_type, " returned"));
+      if (p_.has_returns()) parameters.push_back(absl::StrCat(Cpp(s_.return_type), " returned"));
       absl::StrAppend(&text, "namespace checker { bool check(", absl::StrJoin(parameters, ", "),
                       "); }\n");
     }
@@ -93,17 +104,20 @@ class Generator {
   std::string DataStruct() const {
     std::string text = "// The arguments of one call.\nstruct Data {\n";
     for (const Parameter& p : s_.parameters) {
-      absl::StrAppend(&text, "  ", p.pointer ? absl::StrCat("Buffer<", p.type, ">") : p.type, " ",
+      absl::StrAppend(&text, "  ",
+                      p.pointer ? absl::StrCat("Buffer<", Cpp(p.type), ">") : Cpp(p.type), " ",
                       p.name, "{};\n");
     }
-    if (p_.has_returns()) absl::StrAppend(&text, "  ", s_.return_type, " whet_returned{};\n");
+    if (p_.has_returns()) absl::StrAppend(&text, "  ", Cpp(s_.return_type), " whet_returned{};\n");
     return text + "};\n";
   }
 
-  std::string FillCall(const v1::Fill& fill, v1::ElementType type, const std::string& name) const {
+  // `buffer` is the name of one.
+  std::string FillCall(const v1::Fill& fill, v1::ElementType type,
+                       const std::string& buffer) const {
     const std::string element = ElementOf(type);
     const auto call = [&](const char* kind, const std::string& rest) {
-      return absl::StrCat("  Fill", kind, "<", element, ">(whet_data.", name, rest, ");\n");
+      return absl::StrCat("Fill", kind, "<", element, ">(", buffer, rest, ");\n");
     };
     const std::string two = fill.parameters_size() == 2
                                 ? absl::StrCat(", whet_random, ", Double(fill.parameters(0)), ", ",
@@ -125,15 +139,39 @@ class Generator {
     }
   }
 
+  // Fills `count` elements of a struct at `data`, one field after the other.
+  template <typename Filled>
+  std::string StructFill(const Filled& filled, const std::string& data,
+                         const std::string& count) const {
+    std::string text;
+    for (const auto& [field, fill] : FilledFields(p_, filled)) {
+      if (fill == nullptr) continue;
+      absl::StrAppend(&text, "  {\n    Buffer<", CppType(field.type), "> whet_field(", count,
+                      ");\n    ", FillCall(*fill, field.type, "whet_field"), "    SetField(", data,
+                      ", &::", filled.struct_type(), "::", field.name, ", whet_field);\n  }\n");
+    }
+    return text;
+  }
+
   // A scalar that is no size: drawn as an array of one.
   std::string ScalarFill(int i) const {
     const Parameter& p = ParameterOf(i);
     const v1::Scalar& scalar = p_.args(i).scalar();
-    std::string text = absl::StrCat("  {\n    Buffer<", p.type, "> whet_one(1);\n");
-    std::string fill = FillCall(scalar.fill(), scalar.type(), "@");
-    fill.replace(fill.find("whet_data.@"), 11, "whet_one");
-    absl::StrAppend(&text, "  ", fill, "    whet_data.", p.name, " = whet_one.data()[0];\n  }\n");
-    return text;
+    if (!scalar.struct_type().empty()) {
+      return StructFill(scalar, absl::StrCat("&whet_data.", p.name), "1");
+    }
+    return absl::StrCat("  {\n    Buffer<", p.type, "> whet_one(1);\n    ",
+                        FillCall(scalar.fill(), scalar.type(), "whet_one"), "    whet_data.",
+                        p.name, " = whet_one.data()[0];\n  }\n");
+  }
+
+  std::string ArrayFill(int i) const {
+    const std::string buffer = absl::StrCat("whet_data.", ParameterOf(i).name);
+    const v1::Array& array = p_.args(i).array();
+    if (array.direction() == v1::Array::OUT) return absl::StrCat("  ", buffer, ".Poison();\n");
+    if (!array.struct_type().empty())
+      return StructFill(array, buffer + ".data()", buffer + ".count()");
+    return array.has_fill() ? "  " + FillCall(array.fill(), array.type(), buffer) : "";
   }
 
   std::string Make() const {
@@ -163,13 +201,8 @@ class Generator {
           for (const std::string& extent : arg.array().shape()) {
             extents.push_back(absl::StrCat("(", extent, ")"));
           }
-          absl::StrAppend(&text, "  whet_data.", p.name, " = Buffer<", p.type, ">(",
-                          absl::StrJoin(extents, " * "), ");\n");
-          if (arg.array().direction() == v1::Array::OUT) {
-            absl::StrAppend(&text, "  whet_data.", p.name, ".Poison();\n");
-          } else if (arg.array().has_fill()) {
-            text += FillCall(arg.array().fill(), arg.array().type(), p.name);
-          }
+          absl::StrAppend(&text, "  whet_data.", p.name, " = Buffer<", Cpp(p.type), ">(",
+                          absl::StrJoin(extents, " * "), ");\n", ArrayFill(i));
           break;
         }
         default:
@@ -236,6 +269,24 @@ class Generator {
     return absl::StrCat(rule, ", ", Double(c.rtol()), ", ", Double(c.atol()));
   }
 
+  // "  if (!Right<…>(…)) return false;\n" for each field of `count` elements at `got` and `want`.
+  template <typename Typed>
+  std::string RightCalls(const Typed& typed, const std::string& got, const std::string& want,
+                         const std::string& count) const {
+    std::string text;
+    const ElementLayout element = LayoutIn(p_, typed).value_or(ElementLayout());
+    for (const FieldLayout& field : element.fields) {
+      const auto values = [&](const std::string& data) {
+        if (!element.is_struct()) return data;
+        return absl::StrCat("Field(", data, ", ", count, ", &::", element.struct_name,
+                            "::", field.name, ").data()");
+      };
+      absl::StrAppend(&text, "  if (!Right<", ElementOf(field.type), ">(", RuleText(), ", ",
+                      values(got), ", ", values(want), ", ", count, ")) return false;\n");
+    }
+    return text;
+  }
+
   std::string Same() const {
     std::string text =
         "// Whether the candidate's call was right.\n"
@@ -262,13 +313,13 @@ class Generator {
       if (arg.kind_case() != v1::Argument::kArray || arg.array().direction() == v1::Array::IN) {
         continue;
       }
-      absl::StrAppend(&text, "  if (!Right<", ElementOf(arg.array().type()), ">(", RuleText(),
-                      ", got.", arg.name(), ".data(), want.", arg.name(), ".data(), got.",
-                      arg.name(), ".count())) return false;\n");
+      const std::string name = arg.name();
+      text += RightCalls(arg.array(), absl::StrCat("got.", name, ".data()"),
+                         absl::StrCat("want.", name, ".data()"),
+                         absl::StrCat("got.", name, ".count()"));
     }
     if (p_.has_returns()) {
-      absl::StrAppend(&text, "  if (!Right<", ElementOf(p_.returns().type()), ">(", RuleText(),
-                      ", &got.whet_returned, &want.whet_returned, 1)) return false;\n");
+      text += RightCalls(p_.returns(), "&got.whet_returned", "&want.whet_returned", "1");
     }
     return text + "  return true;\n}\n";
   }
@@ -315,7 +366,7 @@ class Generator {
 
 absl::StatusOr<std::string> BenchmarkSource(const v1::Problem& problem,
                                             const v1::Verdict& verdict) {
-  ASSIGN_OR_RETURN(Signature signature, ParseSignature(problem.signature()));
+  ASSIGN_OR_RETURN(Signature signature, ParseSignature(problem));
   return Generator(problem, verdict, std::move(signature)).Text();
 }
 

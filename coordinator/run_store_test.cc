@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/file.h"
 #include "common/sha256.h"
@@ -219,8 +220,12 @@ assert [(e.step, e.value) for e in events.Scalars("reward")] == [(1, 0.5), (2, -
 class StandaloneTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(StandaloneTest, ProvesTheExpertAndRefusesOthers) {
+  const absl::StatusOr<std::string> text =
+      ReadFile(absl::StrCat(WHETSTONE_SOURCE_DIR, "/prompts/", GetParam()));
+  ASSERT_TRUE(text.ok()) << text.status();
+  // A problem's structs may be named like what the benchmark uses itself.
   const absl::StatusOr<v1::Problem> problem =
-      ParsePromptFile(absl::StrCat(WHETSTONE_SOURCE_DIR, "/prompts/", GetParam()));
+      ParsePrompt(absl::StrReplaceAll(*text, {{"Box", "Buffer"}, {"Overlap", "Data"}}), GetParam());
   ASSERT_TRUE(problem.ok()) << problem.status();
   const TempDir folder = *TempDir::Make("best");
   v1::Verdict verdict;
@@ -287,9 +292,9 @@ TEST(ProvenanceTest, NamesRunMachineAndSeeds) {
 
 INSTANTIATE_TEST_SUITE_P(Prompts, StandaloneTest,
                          // In place, with checker and result; with a generator; with a size that
-                         // has the name of another variable.
+                         // has the name of another variable; with structs by value and returned.
                          testing::Values("partition_i32.md", "spmm_csr_f32.md",
-                                         "pairwise_sqdist_f32.md"),
+                                         "pairwise_sqdist_f32.md", "box_overlap_i32.md"),
                          [](const auto& info) {
                            return info.param.substr(0, info.param.find('.'));
                          });

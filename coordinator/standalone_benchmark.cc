@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/status_macros.h"
+#include "common/struct_type.h"
 #include "coordinator/benchmark_source.h"
 #include "coordinator/benchmark_support.h"
 
@@ -40,8 +41,9 @@ std::string Includes(const v1::Problem& problem, const std::string& source) {
 // guards make a second inclusion inside a no-op.
 std::string Unit(const v1::Problem& problem, const std::string& name, const std::string& source) {
   return absl::StrCat("// The ", name, ", as it was measured.\n", Includes(problem, source),
-                      "\nnamespace ", name, " {\n\n", source,
-                      absl::EndsWith(source, "\n") ? "" : "\n", "\n}  // namespace ", name, "\n");
+                      problem.structs().empty() ? "" : "#include \"types.h\"\n", "\nnamespace ",
+                      name, " {\n\n", source, absl::EndsWith(source, "\n") ? "" : "\n",
+                      "\n}  // namespace ", name, "\n");
 }
 
 // As the worker compiled reference and candidate, as far as an executable can.
@@ -83,7 +85,8 @@ absl::StatusOr<std::map<std::string, std::string>> StandaloneBenchmark(const v1:
                                                                        const v1::Verdict& verdict) {
   std::map<std::string, std::string> files;
   std::vector<std::string> units;
-  const std::pair<const char*, const std::string&> sections[] = {{"candidate", source},
+  const std::string candidate = WithoutStructs(source, problem);
+  const std::pair<const char*, const std::string&> sections[] = {{"candidate", candidate},
                                                                  {"reference", problem.reference()},
                                                                  {"oracle", problem.oracle()},
                                                                  {"generator", problem.generator()},
@@ -92,6 +95,10 @@ absl::StatusOr<std::map<std::string, std::string>> StandaloneBenchmark(const v1:
     if (text.empty()) continue;
     units.push_back(name);
     files[absl::StrCat(name, ".cc")] = Unit(problem, name, text);
+  }
+  if (!problem.structs().empty()) {
+    files["types.h"] =
+        absl::StrCat("// What the functions work on.\n#pragma once\n\n", StructText(problem));
   }
   ASSIGN_OR_RETURN(files["benchmark.cc"], BenchmarkSource(problem, verdict));
   files["benchmark_support.h"] = std::string(BenchmarkSupportText());

@@ -21,8 +21,9 @@
 namespace whetstone {
 
 // File name → content: candidate.cc, reference.cc, benchmark.cc and its headers, CMakeLists.txt,
-// run.sh and, where the problem has them, oracle.cc, generator.cc, checker.cc. `verdict` is what a
-// worker measured. INVALID_ARGUMENT: a signature that can't be read (no parsed problem has one).
+// run.sh and, where the problem has them, oracle.cc, generator.cc, checker.cc, types.h. `verdict`
+// is what a worker measured. INVALID_ARGUMENT: a signature that can't be read (no parsed problem
+// has one).
 absl::StatusOr<std::map<std::string, std::string>> StandaloneBenchmark(const v1::Problem& problem,
                                                                        const std::string& source,
                                                                        const v1::Verdict& verdict);

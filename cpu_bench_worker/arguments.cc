@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
-#include "cpu_bench_worker/element.h"
 
 namespace whetstone {
 namespace {
@@ -27,7 +26,27 @@ absl::Status CheckFill(const std::string& name, const v1::Fill& fill) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<ArgumentSpec> ParseArgument(const v1::Argument& argument) {
+// The element that `typed`, an Array or a Scalar, is made of, and its fills.
+template <typename Typed>
+absl::Status ReadElement(const v1::Problem& problem, const Typed& typed, ArgumentSpec* spec) {
+  absl::StatusOr<ElementLayout> element = LayoutIn(problem, typed);
+  if (!element.ok()) return Bad(spec->name, element.status().message());
+  spec->element = *std::move(element);
+  if (spec->kind == ArgumentKind::kOut) return absl::OkStatus();
+  if (typed.has_fill()) {
+    spec->fills = {typed.fill()};
+  } else {
+    spec->fills.assign(typed.field_fills().begin(), typed.field_fills().end());
+  }
+  if (!spec->fills.empty() && spec->fills.size() != spec->element.fields.size())
+    return Bad(spec->name, absl::StrCat("has ", spec->fills.size(), " fills for ",
+                                        spec->element.fields.size(), " fields"));
+  for (const v1::Fill& fill : spec->fills) RETURN_IF_ERROR(CheckFill(spec->name, fill));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ArgumentSpec> ParseArgument(const v1::Problem& problem,
+                                           const v1::Argument& argument) {
   ArgumentSpec spec;
   spec.name = argument.name();
   switch (argument.kind_case()) {
@@ -38,13 +57,11 @@ absl::StatusOr<ArgumentSpec> ParseArgument(const v1::Argument& argument) {
     }
     case v1::Argument::kScalar:
       spec.kind = ArgumentKind::kScalar;
-      spec.type = argument.scalar().type();
-      if (!argument.scalar().has_fill()) return Bad(spec.name, "a scalar needs a fill");
-      spec.fill = argument.scalar().fill();
-      break;
+      RETURN_IF_ERROR(ReadElement(problem, argument.scalar(), &spec));
+      if (spec.fills.empty()) return Bad(spec.name, "a scalar needs a fill");
+      return spec;
     case v1::Argument::kArray: {
       const v1::Array& array = argument.array();
-      spec.type = array.type();
       spec.kind = array.direction() == v1::Array::OUT     ? ArgumentKind::kOut
                   : array.direction() == v1::Array::INOUT ? ArgumentKind::kInOut
                                                           : ArgumentKind::kIn;
@@ -53,15 +70,12 @@ absl::StatusOr<ArgumentSpec> ParseArgument(const v1::Argument& argument) {
         spec.extents.push_back(std::move(e));
       }
       if (spec.extents.empty()) return Bad(spec.name, "an array needs a shape");
-      if (array.has_fill() && spec.kind != ArgumentKind::kOut) spec.fill = array.fill();
-      break;
+      RETURN_IF_ERROR(ReadElement(problem, array, &spec));
+      return spec;
     }
     default:
       return Bad(spec.name, "is neither a size, a scalar nor an array");
   }
-  if (ElementBytes(spec.type) == 0) return Bad(spec.name, "has no element type");
-  if (spec.fill.has_value()) RETURN_IF_ERROR(CheckFill(spec.name, *spec.fill));
-  return spec;
 }
 
 }  // namespace
@@ -69,13 +83,14 @@ absl::StatusOr<ArgumentSpec> ParseArgument(const v1::Argument& argument) {
 absl::StatusOr<Arguments> Arguments::Parse(const v1::Problem& problem) {
   Arguments arguments;
   for (const v1::Argument& argument : problem.args()) {
-    ASSIGN_OR_RETURN(ArgumentSpec spec, ParseArgument(argument));
+    ASSIGN_OR_RETURN(ArgumentSpec spec, ParseArgument(problem, argument));
     arguments.specs_.push_back(std::move(spec));
   }
   if (problem.has_returns()) {
-    arguments.return_type_ = problem.returns().type();
-    if (ElementBytes(arguments.return_type_) == 0)
-      return absl::InvalidArgumentError("returns: has no element type");
+    absl::StatusOr<ElementLayout> returned = LayoutIn(problem, problem.returns());
+    if (!returned.ok())
+      return absl::InvalidArgumentError(absl::StrCat("returns: ", returned.status().message()));
+    arguments.returned_ = *std::move(returned);
   }
   const bool any_output =
       arguments.has_return() || std::any_of(arguments.specs_.begin(), arguments.specs_.end(),
@@ -91,7 +106,7 @@ absl::StatusOr<Arguments> Arguments::Parse(const v1::Problem& problem) {
 bool Arguments::needs_generator() const {
   return std::any_of(specs_.begin(), specs_.end(), [](const ArgumentSpec& spec) {
     return (spec.kind == ArgumentKind::kIn || spec.kind == ArgumentKind::kInOut) &&
-           !spec.fill.has_value();
+           spec.fills.empty();
   });
 }
 
@@ -114,7 +129,7 @@ absl::StatusOr<CallShape> Arguments::At(const v1::SizePoint& point) const {
         else
           arg.count *= e;
       }
-      shape.bytes += arg.count * static_cast<int64_t>(ElementBytes(spec.type));
+      shape.bytes += arg.count * static_cast<int64_t>(spec.element.bytes);
       if (shape.bytes > kCallBytesMax)
         return Bad(spec.name, absl::StrCat("one call at ", SizeText(shape.size), " needs over ",
                                            kCallBytesMax >> 20, " MiB; use smaller sizes"));

@@ -10,12 +10,12 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/expression.h"
+#include "common/struct_type.h"
 #include "whetstone/v1/problem.pb.h"
 
 namespace whetstone {
@@ -25,13 +25,16 @@ enum class ArgumentKind { kSize, kScalar, kIn, kOut, kInOut };
 struct ArgumentSpec {
   std::string name;
   ArgumentKind kind = ArgumentKind::kSize;
-  v1::ElementType type = v1::ELEMENT_TYPE_UNSPECIFIED;  // unspecified for kSize
-  std::vector<Expression> extents;                      // kSize: the one value; arrays: the shape
-  std::optional<v1::Fill> fill;  // kScalar, kIn, kInOut; none: the generator writes it
+  ElementLayout element;            // nothing for kSize
+  std::vector<Expression> extents;  // kSize: the one value; arrays: the shape
+  // kScalar, kIn, kInOut: one for each field of the element; none: the generator writes it.
+  std::vector<v1::Fill> fills;
 
   bool is_array() const {
     return kind == ArgumentKind::kIn || kind == ArgumentKind::kOut || kind == ArgumentKind::kInOut;
   }
+  // A struct that is passed by value: kept in memory like an array of one, not in a word.
+  bool is_struct_value() const { return kind == ArgumentKind::kScalar && element.is_struct(); }
   bool is_output() const { return kind == ArgumentKind::kOut || kind == ArgumentKind::kInOut; }
 };
 
@@ -58,15 +61,15 @@ class Arguments {
   absl::StatusOr<CallShape> At(const v1::SizePoint& point) const;
 
   const std::vector<ArgumentSpec>& specs() const { return specs_; }
-  // Unspecified when the function returns nothing.
-  v1::ElementType return_type() const { return return_type_; }
-  bool has_return() const { return return_type_ != v1::ELEMENT_TYPE_UNSPECIFIED; }
+  // Without fields when the function returns nothing.
+  const ElementLayout& returned() const { return returned_; }
+  bool has_return() const { return !returned_.fields.empty(); }
   // True when some input has no fill, so the problem's generator must run.
   bool needs_generator() const;
 
  private:
   std::vector<ArgumentSpec> specs_;
-  v1::ElementType return_type_ = v1::ELEMENT_TYPE_UNSPECIFIED;
+  ElementLayout returned_;
 };
 
 // "n=96, m=3".

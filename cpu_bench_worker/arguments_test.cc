@@ -28,6 +28,20 @@ TEST(ArgumentsTest, EvaluatesShapesAndSizes) {
   EXPECT_FALSE(arguments->needs_generator());
 }
 
+TEST(ArgumentsTest, StructsAreElements) {
+  const auto arguments = Arguments::Parse(DriftProblem());
+  ASSERT_TRUE(arguments.ok()) << arguments.status();
+  EXPECT_EQ(arguments->specs()[0].element.bytes, 24u);
+  EXPECT_EQ(arguments->specs()[0].element.alignment, 8u);
+  EXPECT_EQ(arguments->specs()[2].fills.size(), 2u);
+  EXPECT_TRUE(arguments->specs()[3].is_struct_value());
+  EXPECT_EQ(arguments->returned().struct_name, "Moved");
+  EXPECT_TRUE(arguments->needs_generator());
+  const auto shape = arguments->At(Point({{"n", 10}}));
+  ASSERT_TRUE(shape.ok()) << shape.status();
+  EXPECT_EQ(shape->bytes, 2 * 10 * 24 + 8);
+}
+
 TEST(ArgumentsTest, RefusesWhatCannotBe) {
   const auto arguments = Arguments::Parse(MatmulProblem());
   ASSERT_TRUE(arguments.ok());
@@ -42,6 +56,16 @@ TEST(ArgumentsTest, NamesTheBadArgument) {
     void (*spoil)(v1::Problem*);
   };
   for (const Case& c : {
+           Case{"args.a: is a Body, but the problem has no such struct",
+                [](v1::Problem* p) {
+                  p->mutable_args(0)->mutable_array()->set_struct_type("Body");
+                }},
+           Case{"args.a: has 2 fills for 1 fields",
+                [](v1::Problem* p) {
+                  v1::Array* a = p->mutable_args(0)->mutable_array();
+                  for (int i = 0; i < 2; ++i) *a->add_field_fills() = a->fill();
+                  a->clear_fill();
+                }},
            Case{"args.a: has no element type",
                 [](v1::Problem* p) { p->mutable_args(0)->mutable_array()->clear_type(); }},
            Case{"args.a: an array needs a shape",

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "common/philox.h"
-#include "cpu_bench_worker/element.h"
 
 namespace whetstone {
 namespace {
@@ -34,9 +33,10 @@ std::vector<CallSlot> SlotsOf(const Arguments& arguments, const CallShape& shape
     const ArgumentSpec& spec = arguments.specs()[i];
     CallSlot slot;
     slot.arg = static_cast<int>(i);
-    if (spec.is_array()) {
-      slot.element_bytes = ElementBytes(spec.type);
-      slot.bytes = static_cast<size_t>(shape.args[i].count) * slot.element_bytes;
+    if (spec.is_array() || spec.is_struct_value()) {
+      slot.alignment = spec.element.alignment;
+      slot.bytes = spec.is_array() ? static_cast<size_t>(shape.args[i].count) * spec.element.bytes
+                                   : spec.element.bytes;
       switch (role) {
         case CallRole::kKernel:
           slot.place = spec.is_output() ? SlotPlace::kOutput : SlotPlace::kInput;
@@ -59,11 +59,14 @@ std::vector<CallSlot> SlotsOf(const Arguments& arguments, const CallShape& shape
   if (role == CallRole::kGenerator)
     slots.push_back({.place = SlotPlace::kScalar, .arg = kSeedSlot});
   if (arguments.has_return() && role != CallRole::kGenerator) {
-    const size_t bytes = ElementBytes(arguments.return_type());
-    slots.push_back({.place = role == CallRole::kKernel ? SlotPlace::kOutput : SlotPlace::kScalar,
+    const ElementLayout& returned = arguments.returned();
+    const SlotPlace place = role == CallRole::kKernel ? SlotPlace::kOutput
+                            : returned.is_struct()    ? SlotPlace::kInput
+                                                      : SlotPlace::kScalar;
+    slots.push_back({.place = place,
                      .arg = kReturnSlot,
-                     .bytes = role == CallRole::kKernel ? bytes : 0,
-                     .element_bytes = bytes});
+                     .bytes = place == SlotPlace::kScalar ? 0 : returned.bytes,
+                     .alignment = returned.alignment});
   }
   if (role == CallRole::kChecker)
     slots.push_back({.place = SlotPlace::kOutput, .arg = kVerdictSlot, .bytes = 1});
@@ -89,7 +92,7 @@ CallBatch::CallBatch(const Arguments* arguments, const CallShape& shape, int cal
       if (slot.place == SlotPlace::kScalar) continue;
       size_t& end = used[slot.place == SlotPlace::kOutput];
       size_t at = RoundUp(end, kLineBytes) + kGuardBytes + (call == 0 ? shift[s] : 0);
-      if (placement.unaligned) at += slot.element_bytes;
+      if (placement.unaligned) at += slot.alignment;
       offsets_[Index(call, s)] = at;
       end = at + slot.bytes + kGuardBytes;
     }
@@ -114,20 +117,21 @@ void CallBatch::Fill(uint64_t key, FillStyle style) {
       char* data = slot.place == SlotPlace::kOutput ? outputs_.data() : inputs();
       data += offset(call, s);
       if (slot.arg == kReturnSlot) {
-        std::memset(data, PoisonByte(arguments_->return_type(), own_key), slot.bytes);
+        PoisonElements(arguments_->returned(), 1, own_key, data);
         continue;
       }
       const auto a = static_cast<size_t>(slot.arg);
       const ArgumentSpec& spec = arguments_->specs()[a];
       if (spec.kind == ArgumentKind::kSize) {
         scalar(call, s) = static_cast<uint64_t>(shape_.args[a].value);
-      } else if (spec.kind == ArgumentKind::kScalar) {
+      } else if (slot.place == SlotPlace::kScalar) {
         scalar(call, s) = 0;
-        FillElements(spec.type, *spec.fill, style, 1, own_key, &scalar(call, s));
+        FillElements(spec.element, spec.fills, style, 1, own_key, &scalar(call, s));
       } else if (spec.kind == ArgumentKind::kOut) {
-        std::memset(data, PoisonByte(spec.type, own_key), slot.bytes);
-      } else if (spec.fill.has_value()) {
-        FillElements(spec.type, *spec.fill, style, shape_.args[a].count, own_key, data);
+        PoisonElements(spec.element, shape_.args[a].count, own_key, data);
+      } else if (!spec.fills.empty()) {
+        const int64_t count = spec.is_array() ? shape_.args[a].count : 1;
+        FillElements(spec.element, spec.fills, style, count, own_key, data);
       }
     }
   }

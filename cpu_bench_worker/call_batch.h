@@ -37,6 +37,8 @@ enum class CallRole {
                // value, then the place of the bool
 };
 
+// A struct that goes by value has a place in a region, like an array of one; a plain number is in
+// its word.
 enum class SlotPlace { kScalar, kInput, kOutput };
 
 struct CallSlot {
@@ -44,7 +46,7 @@ struct CallSlot {
   int arg = -1;         // index into Arguments::specs; kReturnSlot, kSeedSlot or kVerdictSlot
   bool before = false;  // kChecker: the in-out array as it was before the call
   size_t bytes = 0;
-  size_t element_bytes = 1;
+  size_t alignment = 1;  // of its elements
 };
 inline constexpr int kReturnSlot = -1;
 inline constexpr int kSeedSlot = -2;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -92,6 +93,33 @@ TEST_F(CallBatchTest, TheTableHoldsAddressesAndScalars) {
   EXPECT_EQ(table[0], 0x1000000 + batch.offset(0, 0));
   EXPECT_EQ(table[4 + 2], 0x2000000 + batch.offset(1, 2));
   EXPECT_EQ(table[4 + 3], 3u);
+}
+
+// By value or by pointer, the function's entry finds an address.
+TEST_F(CallBatchTest, StructsHaveAPlaceInARegion) {
+  const v1::Problem problem = DriftProblem();
+  Use(problem);
+  const auto places = [&](CallRole role) {
+    std::string text;
+    for (const CallSlot& slot : SlotsOf(arguments_, shape_, role))
+      text += slot.place == SlotPlace::kScalar ? 's' : slot.place == SlotPlace::kInput ? 'i' : 'o';
+    return text;
+  };
+  EXPECT_EQ(places(CallRole::kKernel), "ioiiso") << "from, to, bounds, step, n, returned";
+  EXPECT_EQ(places(CallRole::kGenerator), "ooooss");
+  EXPECT_EQ(places(CallRole::kChecker), "iiiisio");
+  CallBatch batch(&arguments_, shape_, 1, Placement{.seed = 3, .unaligned = true});
+  EXPECT_EQ(batch.offset(0, 0) % 64, 8u) << "aligned to its widest field and to nothing more";
+  batch.Fill(1, FillStyle::kPlain);
+  float low = 0;
+  float by_x = 0;
+  std::memcpy(&low, batch.inputs() + batch.offset(0, 2), sizeof low);
+  std::memcpy(&by_x, batch.inputs() + batch.offset(0, 3), sizeof by_x);
+  EXPECT_NEAR(low, -0.45, 0.05);
+  EXPECT_NEAR(by_x, 0.15, 0.05);
+  double returned = 0;
+  std::memcpy(&returned, batch.outputs().data() + batch.offset(0, 5), sizeof returned);
+  EXPECT_TRUE(std::isnan(returned)) << "poison";
 }
 
 TEST_F(CallBatchTest, GuardsNoticeAStrayByte) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <type_traits>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -68,6 +69,19 @@ Comparison CompareFloats(const v1::Compare& rule, double slack, int64_t count, c
   return result;
 }
 
+// One field of `count` structs, as an array by itself.
+std::vector<char> FieldValues(const ElementLayout& element, size_t field, int64_t count,
+                              const void* structs) {
+  std::vector<char> values;
+  VisitElementType(element.fields[field].type, [&](auto value) {
+    values.resize(static_cast<size_t>(count) * sizeof value);
+    const char* from = static_cast<const char*>(structs) + element.fields[field].offset;
+    for (int64_t i = 0; i < count; ++i, from += element.bytes)
+      std::memcpy(values.data() + i * static_cast<int64_t>(sizeof value), from, sizeof value);
+  });
+  return values;
+}
+
 }  // namespace
 
 Comparison CompareElements(v1::ElementType type, const v1::Compare& rule, double slack,
@@ -85,18 +99,44 @@ Comparison CompareElements(v1::ElementType type, const v1::Compare& rule, double
   return result;
 }
 
+Comparison CompareElements(const ElementLayout& element, const v1::Compare& rule, double slack,
+                           int64_t count, const void* got, const void* want) {
+  if (!element.is_struct())
+    return CompareElements(element.fields[0].type, rule, slack, count, got, want);
+  Comparison result;
+  for (size_t f = 0; f < element.fields.size(); ++f) {
+    result = CompareElements(element.fields[f].type, rule, slack, count,
+                             FieldValues(element, f, count, got).data(),
+                             FieldValues(element, f, count, want).data());
+    result.field = f;
+    if (!result.right) break;
+  }
+  return result;
+}
+
 std::string DescribeElement(const std::string& name, v1::ElementType type, int64_t index,
                             const void* got, const void* want) {
+  Comparison at;
+  at.first_bad = index;
+  return DescribeElement(name, LayoutOf(type), at, got, want);
+}
+
+std::string DescribeElement(const std::string& name, const ElementLayout& element,
+                            const Comparison& comparison, const void* got, const void* want) {
+  const FieldLayout& field = element.fields[comparison.field];
+  const auto at = comparison.first_bad * static_cast<int64_t>(element.bytes) +
+                  static_cast<int64_t>(field.offset);
+  const std::string what =
+      absl::StrCat(name, "[", comparison.first_bad, "]", field.name.empty() ? "" : ".", field.name);
   std::string text;
-  VisitElementType(type, [&](auto element) {
-    using T = decltype(element);
-    const T g = Load<T>(got, index);
-    const T w = Load<T>(want, index);
+  VisitElementType(field.type, [&](auto value) {
+    using T = decltype(value);
+    const T g = Load<T>(static_cast<const char*>(got) + at, 0);
+    const T w = Load<T>(static_cast<const char*>(want) + at, 0);
     if constexpr (std::is_integral_v<T>) {
-      text = absl::StrCat(name, "[", index, "] is ", +g, ", expected ", +w);
+      text = absl::StrCat(what, " is ", +g, ", expected ", +w);
     } else {
-      text =
-          absl::StrFormat("%s[%d] is %.9g, expected %.9g", name, index, AsDouble(g), AsDouble(w));
+      text = absl::StrFormat("%s is %.9g, expected %.9g", what, AsDouble(g), AsDouble(w));
     }
   });
   return text;

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "cpu_bench_worker/element.h"
@@ -82,6 +84,53 @@ TEST(CompareTest, DescribesTheElement) {
   EXPECT_EQ(DescribeElement("c", v1::F32, 1, got, want), "c[1] is 1.5, expected 2");
   const int8_t g = -3, w = 4;
   EXPECT_EQ(DescribeElement("x", v1::I8, 0, &g, &w), "x[0] is -3, expected 4");
+}
+
+struct Sample {
+  float value;
+  uint8_t kind;
+  double weight;
+};
+
+TEST(CompareTest, StructsAreComparedFieldByField) {
+  v1::StructType type;
+  type.set_name("Sample");
+  for (const auto& [name, element] :
+       {std::pair("value", v1::F32), std::pair("kind", v1::U8), std::pair("weight", v1::F64)}) {
+    type.add_fields()->set_name(name);
+    type.mutable_fields()->rbegin()->set_type(element);
+  }
+  const ElementLayout layout = LayoutOf(type);
+  ASSERT_EQ(layout.bytes, sizeof(Sample));
+  const auto sample = [](float value, uint8_t kind, double weight, int padding) {
+    Sample s;
+    std::memset(static_cast<void*>(&s), padding, sizeof s);
+    s.value = value;
+    s.kind = kind;
+    s.weight = weight;
+    return s;
+  };
+  const Sample want[] = {sample(1, 2, 3e6, 0), sample(1, 2, 3, 0), sample(1, 2, 3, 0)};
+  const v1::Compare rule = Rule(v1::Compare::SCALED, 1e-3);
+  const auto compare = [&](const std::vector<Sample>& got) {
+    return CompareElements(layout, rule, 1, 3, got.data(), want);
+  };
+  EXPECT_TRUE(compare({sample(1.0005f, 2, 3e6, 7), sample(1, 2, 3, 8), sample(1, 2, 4, 9)}).right)
+      << "within the tolerance of each field, whatever the padding";
+  // Each field has a largest value of its own.
+  const std::vector<Sample> far = {want[0], sample(1.01f, 2, 3, 0), sample(1.01f, 2, 3, 0)};
+  const Comparison wrong = compare(far);
+  EXPECT_FALSE(wrong.right);
+  EXPECT_EQ(wrong.field, 0u);
+  EXPECT_EQ(wrong.first_bad, 1);
+  EXPECT_EQ(wrong.bad, 2);
+  EXPECT_EQ(DescribeElement("s", layout, wrong, far.data(), want),
+            "s[1].value is 1.00999999, expected 1");
+  // Integers are exact, whatever the rule.
+  const std::vector<Sample> other_kind = {want[0], want[1], sample(1, 3, 3, 0)};
+  EXPECT_EQ(DescribeElement("s", layout, compare(other_kind), other_kind.data(), want),
+            "s[2].kind is 3, expected 2");
+  EXPECT_FALSE(compare({want[0], want[1], sample(kNan, 2, 3, 0)}).right);
 }
 
 }  // namespace

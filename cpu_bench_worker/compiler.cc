@@ -48,11 +48,11 @@ bool Succeeded(const SandboxResult& result) {
 
 }  // namespace
 
-std::string AllowedHeaderText(const v1::CompileRules& rules) {
+std::string AllowedHeaderText(const v1::CompileRules& rules, const std::string& structs) {
   std::string text = "#include <cstddef>\n#include <cstdint>\n";
   for (const std::string& header : rules.headers())
     absl::StrAppend(&text, "#include <", header, ">\n");
-  return text;
+  return text + structs;
 }
 
 std::string TrimDiagnostics(const std::string& text) {
@@ -117,7 +117,8 @@ absl::StatusOr<std::unique_ptr<Compiler>> Compiler::Create(const std::string& wo
   return compiler;
 }
 
-absl::StatusOr<CompileKit> Compiler::Prepare(const v1::CompileRules& rules, double compile_s) {
+absl::StatusOr<CompileKit> Compiler::Prepare(const v1::CompileRules& rules, double compile_s,
+                                             const std::string& structs) {
   CompileKit kit;
   const std::string name = rules.compiler().empty() ? "g++" : rules.compiler();
   for (const ToolChain& tools : tools_)
@@ -133,7 +134,7 @@ absl::StatusOr<CompileKit> Compiler::Prepare(const v1::CompileRules& rules, doub
   kit.flags.insert(kit.flags.end(), {"-fPIC", "-fvisibility=hidden", "-falign-functions=64", "-w"});
   kit.limit = std::chrono::milliseconds(static_cast<int64_t>(compile_s * 1000));
 
-  const std::string header = AllowedHeaderText(rules);
+  const std::string header = AllowedHeaderText(rules, structs);
   const std::string key =
       Sha256Hex(absl::StrCat(tools.version, "\n", absl::StrJoin(kit.flags, "\n"), "\n", header));
   std::lock_guard<std::mutex> lock(mutex_);
@@ -155,7 +156,7 @@ absl::StatusOr<CompileKit> Compiler::Prepare(const v1::CompileRules& rules, doub
     const auto made = result.files.find(tools.header_file);
     if (!Succeeded(result) || made == result.files.end())
       return absl::InvalidArgumentError(
-          absl::StrCat("compile: ", tools.name, " refuses the allowed headers or flags: ",
+          absl::StrCat("compile: ", tools.name, " refuses the headers, types or flags: ",
                        HowItEnded(tools, result), "\n", TrimDiagnostics(result.stderr_text)));
     RETURN_IF_ERROR(WriteReadableFile(absl::StrCat(path, "/", tools.header_file), made->second));
     dir = path;

@@ -48,9 +48,11 @@ class Compiler {
   static absl::StatusOr<std::unique_ptr<Compiler>> Create(const std::string& work_dir,
                                                           const std::vector<int>& cores);
 
-  // Precompiles the allowed headers of `rules` (once per set of flags and headers).
-  // INVALID_ARGUMENT: a header or a flag that the compiler refuses, or a compiler that is not here.
-  absl::StatusOr<CompileKit> Prepare(const v1::CompileRules& rules, double compile_s);
+  // Precompiles the allowed headers of `rules` and, behind them, `structs` (common/struct_type.h),
+  // once per set of flags and text. INVALID_ARGUMENT: a header, struct or flag that the compiler
+  // refuses, or a compiler that is not here.
+  absl::StatusOr<CompileKit> Prepare(const v1::CompileRules& rules, double compile_s,
+                                     const std::string& structs = "");
   // Compiles the trusted entry to an object file. INVALID_ARGUMENT with the compiler's message:
   // signature and arguments disagree.
   absl::StatusOr<std::string> CompileShim(const CompileKit& kit, const std::string& source);
@@ -73,8 +75,8 @@ class Compiler {
   std::map<std::string, std::string> header_dirs_;  // by hash of flags and headers
 };
 
-// The text of allowed.h: the problem's headers, and <cstddef> and <cstdint> always.
-std::string AllowedHeaderText(const v1::CompileRules& rules);
+// The text of allowed.h: the problem's headers, <cstddef> and <cstdint> always, and its structs.
+std::string AllowedHeaderText(const v1::CompileRules& rules, const std::string& structs);
 
 // First three errors of a compiler's output, paths removed, at most 700 bytes.
 std::string TrimDiagnostics(const std::string& text);

@@ -37,8 +37,8 @@ struct Doorbell {
 };
 
 // The slot table follows at this offset: calls_max rows of slots_per_call 64-bit words. A word is
-// an address in the child (arrays, and the place for the returned value, which comes last) or the
-// bits of a scalar, in the lowest bytes.
+// an address in the child (arrays, structs passed by value, and the place for the returned value,
+// which comes last) or the bits of a number, in the lowest bytes.
 inline constexpr size_t kSlotTableOffset = 4096;
 
 static_assert(offsetof(Doorbell, magic) == 0);

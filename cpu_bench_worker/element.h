@@ -1,11 +1,11 @@
-// Facts about the element types of a problem's arguments.
+// The C++ types that hold a problem's elements (common/element_type.h has their other facts).
 #ifndef WHETSTONE_CPU_BENCH_WORKER_ELEMENT_H_
 #define WHETSTONE_CPU_BENCH_WORKER_ELEMENT_H_
 
 #include <bit>
-#include <cstddef>
 #include <cstdint>
 
+#include "common/element_type.h"
 #include "whetstone/v1/problem.pb.h"
 
 namespace whetstone {
@@ -26,8 +26,7 @@ inline Bf16 ToBf16(float value) {
   return Bf16{static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16)};
 }
 
-// Calls `visit(T{})` with the C++ type that holds one element; 0 bytes and no call when
-// unspecified.
+// Calls `visit(T{})` with the C++ type that holds one element; no call when unspecified.
 template <typename Visit>
 void VisitElementType(v1::ElementType type, Visit&& visit) {
   switch (type) {
@@ -67,17 +66,6 @@ void VisitElementType(v1::ElementType type, Visit&& visit) {
     default:
       break;
   }
-}
-
-// 0 for an unspecified or unknown type.
-inline size_t ElementBytes(v1::ElementType type) {
-  size_t bytes = 0;
-  VisitElementType(type, [&](auto element) { bytes = sizeof element; });
-  return bytes;
-}
-
-inline bool IsFloating(v1::ElementType type) {
-  return type == v1::F32 || type == v1::F64 || type == v1::BF16;
 }
 
 }  // namespace whetstone

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "common/philox.h"
 #include "cpu_bench_worker/element.h"
 #include "cpu_bench_worker/random_words.h"
 
@@ -215,6 +216,10 @@ void Fill(const v1::Fill& fill, FillStyle style, int64_t count, uint64_t key, ch
   }
 }
 
+uint64_t FieldKey(uint64_t key, size_t field) {
+  return Philox(key, {0xF1E1D, field, 0, 0}).Next64();
+}
+
 }  // namespace
 
 void FillElements(v1::ElementType type, const v1::Fill& fill, FillStyle style, int64_t count,
@@ -225,11 +230,45 @@ void FillElements(v1::ElementType type, const v1::Fill& fill, FillStyle style, i
   });
 }
 
+void FillElements(const ElementLayout& element, const std::vector<v1::Fill>& fills, FillStyle style,
+                  int64_t count, uint64_t key, void* out) {
+  if (!element.is_struct()) {
+    FillElements(element.fields[0].type, fills[0], style, count, key, out);
+    return;
+  }
+  std::vector<char> values(static_cast<size_t>(count) * sizeof(uint64_t));
+  for (size_t f = 0; f < element.fields.size(); ++f) {
+    const FieldLayout& field = element.fields[f];
+    FillElements(field.type, fills[f], style, count, FieldKey(key, f), values.data());
+    VisitElementType(field.type, [&](auto value) {
+      char* to = static_cast<char*>(out) + field.offset;
+      for (int64_t i = 0; i < count; ++i, to += element.bytes)
+        std::memcpy(to, values.data() + i * static_cast<int64_t>(sizeof value), sizeof value);
+    });
+  }
+}
+
 uint8_t PoisonByte(v1::ElementType type, uint64_t key) {
   if (IsFloating(type)) return 0xFF;
   uint32_t words[kRandomBlockWords];
   RandomBlocks(key, 0, 1, words);
   return static_cast<uint8_t>(0x80 | (words[0] & 0x7F));
+}
+
+void PoisonElements(const ElementLayout& element, int64_t count, uint64_t key, void* out) {
+  if (!element.is_struct()) {
+    std::memset(out, PoisonByte(element.fields[0].type, key),
+                static_cast<size_t>(count) * element.bytes);
+    return;
+  }
+  std::vector<char> one(element.bytes, static_cast<char>(PoisonByte(v1::U8, key)));
+  for (size_t f = 0; f < element.fields.size(); ++f) {
+    const FieldLayout& field = element.fields[f];
+    std::memset(one.data() + field.offset, PoisonByte(field.type, FieldKey(key, f)),
+                ElementBytes(field.type));
+  }
+  char* to = static_cast<char*>(out);
+  for (int64_t i = 0; i < count; ++i, to += one.size()) std::memcpy(to, one.data(), one.size());
 }
 
 }  // namespace whetstone

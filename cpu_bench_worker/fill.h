@@ -3,7 +3,9 @@
 #define WHETSTONE_CPU_BENCH_WORKER_FILL_H_
 
 #include <cstdint>
+#include <vector>
 
+#include "common/struct_type.h"
 #include "whetstone/v1/problem.pb.h"
 
 namespace whetstone {
@@ -20,11 +22,17 @@ enum class FillStyle {
 // uniform numbers, made in one pass from exponential spacings (Devroye 1986, V.3.2). Integers wrap.
 void FillElements(v1::ElementType type, const v1::Fill& fill, FillStyle style, int64_t count,
                   uint64_t key, void* out);
+// The same for elements that may be structs: each field by its own of `fills`, and from a key of
+// its own, as if it were an array by itself. Padding stays as it was.
+void FillElements(const ElementLayout& element, const std::vector<v1::Fill>& fills, FillStyle style,
+                  int64_t count, uint64_t key, void* out);
 
 // Value of the byte that poisons an output of `type`: all-ones for floating types (every element a
 // NaN), a random byte with the top bit set for integers, so that stale poison is never right by
 // luck.
 uint8_t PoisonByte(v1::ElementType type, uint64_t key);
+// `count` elements of it, each field by its type; padding too.
+void PoisonElements(const ElementLayout& element, int64_t count, uint64_t key, void* out);
 
 }  // namespace whetstone
 

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "common/philox.h"
@@ -122,6 +125,70 @@ TEST(FillTest, PoisonIsNanOrARandomByte) {
     differs |= PoisonByte(v1::I32, key) != PoisonByte(v1::I32, 0);
   }
   EXPECT_TRUE(differs);
+}
+
+struct Mixed {
+  uint8_t byte;
+  double value;
+  int32_t id;
+};
+
+ElementLayout MixedLayout() {
+  v1::StructType type;
+  type.set_name("Mixed");
+  for (const auto& [name, element] :
+       {std::pair("byte", v1::U8), std::pair("value", v1::F64), std::pair("id", v1::I32)}) {
+    type.add_fields()->set_name(name);
+    type.mutable_fields()->rbegin()->set_type(element);
+  }
+  return LayoutOf(type);
+}
+
+TEST(FillTest, EachFieldOfAStructIsFilledByItself) {
+  constexpr int64_t kCount = 3000;
+  std::vector<Mixed> structs(kCount);
+  std::memset(static_cast<void*>(structs.data()), 0x5A, kCount * sizeof(Mixed));
+  FillElements(MixedLayout(),
+               {MakeFill(v1::Fill::UNIFORM, {3, 5}), MakeFill(v1::Fill::SORTED, {-1, 1}),
+                MakeFill(v1::Fill::PERMUTATION)},
+               FillStyle::kPlain, kCount, 7, structs.data());
+  std::set<int> bytes;
+  std::set<int> ids;
+  for (size_t i = 0; i < structs.size(); ++i) {
+    bytes.insert(structs[i].byte);
+    ids.insert(structs[i].id);
+    EXPECT_LE(structs[i == 0 ? 0 : i - 1].value, structs[i].value);
+    EXPECT_EQ(reinterpret_cast<const uint8_t*>(&structs[i])[5], 0x5A) << "padding is left alone";
+  }
+  EXPECT_EQ(bytes, (std::set<int>{3, 4, 5}));
+  EXPECT_EQ(ids.size(), structs.size());
+  EXPECT_EQ(*ids.rbegin(), kCount - 1);
+}
+
+TEST(FillTest, FieldsOfOneTypeAreNotAlike) {
+  v1::StructType type;
+  type.set_name("Point");
+  for (const char* name : {"x", "y"}) {
+    type.add_fields()->set_name(name);
+    type.mutable_fields()->rbegin()->set_type(v1::F32);
+  }
+  std::vector<float> points(200);
+  const v1::Fill fill = MakeFill(v1::Fill::UNIFORM, {0, 1});
+  FillElements(LayoutOf(type), {fill, fill}, FillStyle::kPlain, 100, 7, points.data());
+  int equal = 0;
+  for (size_t i = 0; i < points.size(); i += 2) equal += points[i] == points[i + 1];
+  EXPECT_LT(equal, 5);
+}
+
+TEST(FillTest, EachFieldOfAStructIsPoisoned) {
+  std::vector<Mixed> structs(5);
+  PoisonElements(MixedLayout(), 5, 3, structs.data());
+  for (const Mixed& s : structs) {
+    EXPECT_TRUE(std::isnan(s.value));
+    EXPECT_GE(s.byte, 0x80);
+    EXPECT_LT(s.id, 0);
+    EXPECT_EQ(s.id, structs[0].id);
+  }
 }
 
 TEST(ElementTest, Bf16RoundsToNearestEven) {

@@ -4,11 +4,11 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "common/element_type.h"
 #include "common/expression.h"
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "cpu_bench_worker/call_batch.h"
-#include "cpu_bench_worker/element.h"
 #include "cpu_bench_worker/kernel_process.h"
 #include "cpu_bench_worker/readable_file.h"
 #include "cpu_bench_worker/shim.h"
@@ -194,7 +194,8 @@ absl::StatusOr<double> HostPeak::FloorNs(const BenchProblem& problem, const Call
     double narrow = 1;
     for (const ArgumentSpec& spec : problem.arguments.specs())
       if (spec.is_array())
-        narrow = std::max(narrow, 4.0 / static_cast<double>(ElementBytes(spec.type)));
+        for (const FieldLayout& field : spec.element.fields)
+          narrow = std::max(narrow, 4.0 / static_cast<double>(ElementBytes(field.type)));
     ASSIGN_OR_RETURN(const double peak, FlopsPerNs(cores));
     floor = std::max(floor, flops / (peak * narrow * threads));
   }

@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/problem_hash.h"
 #include "cpu_bench_worker/test_problems.h"
 #include "cpu_bench_worker/worker_bench.h"
@@ -427,6 +428,85 @@ TEST_F(MeasureTest, TwoThreadsAreMeasuredOnTwoCores) {
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_TRUE(absl::StrContains(refused.status().message(), "measure on a host of at least"))
       << refused.status();
+}
+
+// `source` with one piece replaced.
+std::string Edited(const std::string& source, const std::string& from, const std::string& to) {
+  EXPECT_TRUE(absl::StrContains(source, from)) << from;
+  return absl::StrReplaceAll(source, {{from, to}});
+}
+
+TEST_F(MeasureTest, StructsAreFilledPassedReturnedAndCompared) {
+  v1::Problem problem = DriftProblem();
+  const auto calibration = measurer_->PutProblem(problem, nullptr);
+  ASSERT_TRUE(calibration.ok()) << calibration.status();
+  EXPECT_EQ(calibration->expert().outcome(), v1::CORRECT) << calibration->expert().detail();
+
+  const std::string& right = problem.reference();
+  const std::string definition = "struct Body {\n  float x, y;\n  double mass;\n  int id;\n};\n";
+  const struct {
+    std::string source;
+    v1::Outcome outcome;
+    const char* detail;
+  } kCases[] = {
+      {right, v1::CORRECT, ""},
+      {definition + right, v1::CORRECT, ""},  // what it was shown may be repeated
+      {Edited(right, "to[i].id =", "reinterpret_cast<char*>(&to[i])[21] = 77; to[i].id ="),
+       v1::CORRECT, ""},  // padding is nobody's
+      {Edited(right, "to[i].mass = mass", "to[i].mass = mass + 1e-3"), v1::WRONG_ANSWER,
+       "to[0].mass is "},
+      {Edited(right, "to[i].id = from[i].id + step.by;", ""), v1::WRONG_ANSWER, "to[0].id is "},
+      {Edited(right, "moved.count += inside;", ""), v1::WRONG_ANSWER,
+       "the returned value[0].count is 0, expected"},
+      {"struct Body { double x, y, mass; int id; };\n" + right, v1::COMPILE_ERROR,
+       "redefinition of 'Body'"},
+      {Edited(right, "Step step", "const Step& step"), v1::NO_CODE, "must define exactly"},
+  };
+  int number = 0;
+  for (const auto& c : kCases) {
+    const bool time = ++number == 1;
+    v1::MeasureRequest request = Request(absl::StrCat("structs/", number), c.source, time);
+    request.set_problem_hash(ProblemHash(problem));
+    const auto verdict = measurer_->Measure(request);
+    ASSERT_TRUE(verdict.ok()) << verdict.status();
+    EXPECT_EQ(verdict->outcome(), c.outcome) << verdict->detail() << c.source;
+    EXPECT_TRUE(absl::StrContains(verdict->detail(), c.detail)) << verdict->detail();
+    if (time) {
+      EXPECT_NEAR(verdict->speedup(), 1, 0.15);
+    }
+  }
+}
+
+// What a checker sees: each struct as the function did, and the returned one.
+TEST_F(MeasureTest, CheckersSeeStructs) {
+  v1::Problem problem = DriftProblem();
+  problem.clear_compare();
+  problem.set_checker(R"cpp(
+    bool check(const Body* from, const Body* to, const Bounds* bounds, Step step, int n,
+               Moved returned) {
+      int count = 0;
+      for (int i = 0; i < n; ++i) {
+        count += from[i].x + step.x < bounds->high;
+        if (to[i].id != from[i].id + step.by || to[i].mass != from[i].mass) return false;
+      }
+      return returned.count == count && returned.mass >= count;
+    }
+  )cpp");
+  v1::Calibration known;  // nothing here depends on it
+  known.mutable_expert()->set_outcome(v1::CORRECT);
+  known.mutable_expert()->set_speedup(1);
+  known.set_noise_band(0.01);
+  ASSERT_TRUE(measurer_->PutProblem(problem, &known).ok());
+  const auto outcome = [&](const std::string& id, const std::string& source) {
+    v1::MeasureRequest request = Request(id, source, false);
+    request.set_problem_hash(ProblemHash(problem));
+    const auto verdict = measurer_->Measure(request);
+    EXPECT_TRUE(verdict.ok()) << verdict.status();
+    return verdict.ok() ? verdict->outcome() : v1::OUTCOME_UNSPECIFIED;
+  };
+  EXPECT_EQ(outcome("checked/right", problem.reference()), v1::CORRECT);
+  EXPECT_EQ(outcome("checked/wrong", Edited(problem.reference(), "moved.count += inside;", "")),
+            v1::WRONG_ANSWER);
 }
 
 TEST_F(MeasureTest, InfoTellsTheHost) {

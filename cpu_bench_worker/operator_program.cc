@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/philox.h"
 #include "common/status_macros.h"
-#include "cpu_bench_worker/element.h"
 #include "cpu_bench_worker/failure.h"
 
 namespace whetstone {
@@ -139,8 +138,8 @@ absl::StatusOr<std::vector<bool>> OperatorProgram::Check(const CallBatch& batch,
                                ? batch.inputs()
                                : (slot.before ? batch.outputs().data() : got.data());
       source += batch.offset(call, theirs);
-      if (slot.arg == kReturnSlot) {
-        std::memcpy(&mine.scalar(call, s), source, slot.element_bytes);
+      if (slot.arg == kReturnSlot && slot.place == SlotPlace::kScalar) {
+        std::memcpy(&mine.scalar(call, s), source, their_slot.bytes);
       } else if (slot.place == SlotPlace::kScalar) {
         mine.scalar(call, s) = batch.scalar(call, theirs);
       } else {

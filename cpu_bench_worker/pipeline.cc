@@ -13,6 +13,7 @@
 #include "common/file.h"
 #include "common/philox.h"
 #include "common/status_macros.h"
+#include "common/struct_type.h"
 #include "cpu_bench_worker/printable.h"
 #include "cpu_bench_worker/readable_file.h"
 
@@ -106,18 +107,19 @@ Artefact Pipeline::Build(const PreparedProblem& problem, const std::string& sour
   artefact.verdict.set_noise_band(problem.calibration.noise_band());
   const SlotPool::BuildTurn turn(slots_);
   const auto begin = std::chrono::steady_clock::now();
+  const std::string text = WithoutStructs(source, problem.bench.problem);
   // Side by side: most candidates pass the screen, and then only the longer of the two takes time.
   // (The compiler's sandbox needs no screen before it.)
   double screen_s = 0;
   std::future<ScreenReport> screening;
   if (screen_ != nullptr)
     screening = std::async(std::launch::async, [&] {
-      ScreenReport report = screen_->Screen(problem.screen, source);
+      ScreenReport report = screen_->Screen(problem.screen, text);
       screen_s = Seconds(begin);
       return report;
     });
   CompileResult compiled =
-      compiler_->Compile(problem.kit, problem.shim_object, source, problem.function);
+      compiler_->Compile(problem.kit, problem.shim_object, text, problem.function);
   artefact.verdict.set_compile_s(Seconds(begin));
   if (screening.valid()) {
     ScreenReport report = screening.get();

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/status_macros.h"
+#include "common/struct_type.h"
 #include "cpu_bench_worker/readable_file.h"
 #include "cpu_bench_worker/shim.h"
 
@@ -83,8 +84,8 @@ absl::StatusOr<std::unique_ptr<PreparedProblem>> PrepareProblem(const v1::Proble
   ASSIGN_OR_RETURN(bench.check, Shapes(bench.arguments, "check", problem.sizes().check()));
   ASSIGN_OR_RETURN(bench.timed, Shapes(bench.arguments, "timed", problem.sizes().timed()));
   ASSIGN_OR_RETURN(bench.hidden, Shapes(bench.arguments, "hidden", problem.sizes().hidden()));
-  ASSIGN_OR_RETURN(prepared->kit,
-                   compiler->Prepare(problem.compile(), problem.limits().compile_s()));
+  ASSIGN_OR_RETURN(prepared->kit, compiler->Prepare(problem.compile(), problem.limits().compile_s(),
+                                                    StructText(problem)));
   if (screen != nullptr) {
     ASSIGN_OR_RETURN(prepared->screen, screen->Prepare(problem));
   }

@@ -7,7 +7,6 @@
 #include "absl/strings/str_join.h"
 #include "common/status_macros.h"
 #include "cpu_bench_worker/doorbell.h"
-#include "cpu_bench_worker/element.h"
 
 namespace whetstone {
 namespace {
@@ -45,10 +44,14 @@ constexpr char kPreamble[] = R"cpp(
   };
   template <class T>
   T Take(std::uint64_t word) {
-    static_assert(sizeof(T) <= sizeof word, "an argument is larger than 8 bytes");
-    T value;
-    __builtin_memcpy(&value, &word, sizeof value);
-    return value;
+    if constexpr (std::is_class_v<T>) {
+      return *reinterpret_cast<const T*>(word);
+    } else {
+      static_assert(sizeof(T) <= sizeof word, "an argument is larger than 8 bytes");
+      T value;
+      __builtin_memcpy(&value, &word, sizeof value);
+      return value;
+    }
   }
   template <class R, class... A, std::size_t... I>
   void Call(R (*function)(A...), const std::uint64_t* row, std::index_sequence<I...>) {
@@ -66,12 +69,36 @@ constexpr char kPreamble[] = R"cpp(
   }  // namespace whet_shim
 )cpp";
 
-// One static_assert per argument: what the problem says against what the signature has.
+std::string Assertion(const std::string& condition, const std::string& message) {
+  return absl::StrCat("static_assert(", condition, ", \"", message, "\");\n");
+}
+
+// That `type`, C++ text, is what `element` says.
+std::string IsElement(const std::string& type, const ElementLayout& element) {
+  const std::string same =
+      element.is_struct() ? absl::StrCat("std::is_same_v<", type, ", ::", element.struct_name, ">")
+                          : absl::StrCat("std::is_arithmetic_v<", type, ">");
+  return absl::StrCat(same, " && sizeof(", type, ") == ", element.bytes);
+}
+
+// Flags such as -fpack-struct would move the fields.
+std::string LayoutAssertions(const ElementLayout& element) {
+  std::string text;
+  for (const FieldLayout& field : element.fields)
+    absl::StrAppend(
+        &text, Assertion(absl::StrCat("__builtin_offsetof(::", element.struct_name, ", ",
+                                      field.name, ") == ", field.offset),
+                         absl::StrCat("compile.flags change the layout of ", element.struct_name)));
+  return text;
+}
+
+// What the problem says against what the signature has.
 std::string Assertions(const Arguments& arguments) {
-  std::string text = absl::StrCat("static_assert(Signature::kCount == ", arguments.specs().size(),
-                                  ", \"signature and args differ in the number of arguments\");\n");
+  std::string text = Assertion(absl::StrCat("Signature::kCount == ", arguments.specs().size()),
+                               "signature and args differ in the number of arguments");
   for (size_t i = 0; i < arguments.specs().size(); ++i) {
     const ArgumentSpec& spec = arguments.specs()[i];
+    if (spec.element.is_struct()) absl::StrAppend(&text, LayoutAssertions(spec.element));
     const std::string type = absl::StrCat("P<", i, ">");
     std::string condition;
     std::string message;
@@ -79,27 +106,29 @@ std::string Assertions(const Arguments& arguments) {
       condition = absl::StrCat("std::is_integral_v<", type, ">");
       message = "carries a size, so it must be an integer";
     } else if (spec.kind == ArgumentKind::kScalar) {
-      condition = absl::StrCat("std::is_arithmetic_v<", type, "> && sizeof(", type,
-                               ") == ", ElementBytes(spec.type));
-      message = "is a scalar of another size than its type says";
+      condition = IsElement(type, spec.element);
+      message = "is of another type or size than its type says";
     } else {
-      condition = absl::StrCat("std::is_pointer_v<", type, "> && sizeof(std::remove_pointer_t<",
-                               type, ">) == ", ElementBytes(spec.type),
-                               " && std::is_const_v<std::remove_pointer_t<", type,
-                               ">> == ", spec.is_output() ? "false" : "true");
+      const std::string pointee = absl::StrCat("std::remove_pointer_t<", type, ">");
+      condition = absl::StrCat(
+          "std::is_pointer_v<", type, "> && ",
+          IsElement(absl::StrCat("std::remove_const_t<", pointee, ">"), spec.element),
+          " && std::is_const_v<", pointee, "> == ", spec.is_output() ? "false" : "true");
       message = spec.is_output() ? "must be a non-const pointer to its element type"
                                  : "must be a const pointer to its element type";
     }
-    absl::StrAppend(&text, "static_assert(", condition, ", \"argument '", spec.name, "' ", message,
-                    "\");\n");
+    absl::StrAppend(&text,
+                    Assertion(condition, absl::StrCat("argument '", spec.name, "' ", message)));
   }
-  absl::StrAppend(&text, "static_assert(std::is_void_v<Signature::Returned> == ",
-                  arguments.has_return() ? "false" : "true",
-                  ", \"signature and returns differ\");\n");
-  if (arguments.has_return())
-    absl::StrAppend(&text, "static_assert(sizeof(Signature::Returned) == ",
-                    ElementBytes(arguments.return_type()),
-                    ", \"the returned value is of another size than its type says\");\n");
+  absl::StrAppend(&text, Assertion(absl::StrCat("std::is_void_v<Signature::Returned> == ",
+                                                arguments.has_return() ? "false" : "true"),
+                                   "signature and returns differ"));
+  if (!arguments.has_return()) return text;
+  const ElementLayout& returned = arguments.returned();
+  absl::StrAppend(&text, Assertion(IsElement("Signature::Returned", returned),
+                                   "the returned value is of another type or size than its type "
+                                   "says"));
+  if (returned.is_struct()) absl::StrAppend(&text, LayoutAssertions(returned));
   return text;
 }
 

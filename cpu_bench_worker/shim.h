@@ -18,7 +18,8 @@ namespace whetstone {
 absl::StatusOr<std::string> FunctionName(absl::string_view signature);
 
 // The entry for `role`. It static_asserts that the signature and the problem's `args` agree (count,
-// element sizes, const for inputs), so a mistake there is a readable compiler error.
+// element types and sizes, const for inputs, the layout of structs), so a mistake there is a
+// readable compiler error. The problem's structs must be defined before it.
 absl::StatusOr<std::string> ShimSource(absl::string_view signature, const Arguments& arguments,
                                        CallRole role);
 

@@ -33,5 +33,18 @@ TEST(ShimTest, DeclaresWhatEachRoleCalls) {
       << "an in-out array twice, the returned value last";
 }
 
+TEST(ShimTest, HoldsTheCompilerToTheLayoutOfStructs) {
+  const v1::Problem problem = DriftProblem();
+  const auto arguments = Arguments::Parse(problem);
+  ASSERT_TRUE(arguments.ok()) << arguments.status();
+  const std::string source = *ShimSource(problem.signature(), *arguments, CallRole::kKernel);
+  for (const char* part :
+       {"std::is_same_v<std::remove_const_t<std::remove_pointer_t<P<0>>>, ::Body>",
+        "__builtin_offsetof(::Body, mass) == 8",
+        "std::is_same_v<P<3>, ::Step> && sizeof(P<3>) == 12",
+        "std::is_same_v<Signature::Returned, ::Moved> && sizeof(Signature::Returned) == 16"})
+    EXPECT_TRUE(absl::StrContains(source, part)) << part;
+}
+
 }  // namespace
 }  // namespace whetstone

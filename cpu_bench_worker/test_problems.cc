@@ -1,5 +1,8 @@
 #include "cpu_bench_worker/test_problems.h"
 
+#include <initializer_list>
+#include <utility>
+
 namespace whetstone {
 namespace {
 
@@ -160,6 +163,97 @@ v1::Problem PartitionProblem() {
       }
       std::copy(high.begin(), high.begin() + above, data + below);
       return below;
+    }
+  )cpp");
+  return problem;
+}
+
+namespace {
+
+void AddStruct(v1::Problem* problem, const char* name,
+               std::initializer_list<std::pair<const char*, v1::ElementType>> fields) {
+  v1::StructType* type = problem->add_structs();
+  type->set_name(name);
+  for (const auto& [field, element] : fields) {
+    v1::StructType::Field* made = type->add_fields();
+    made->set_name(field);
+    made->set_type(element);
+  }
+}
+
+}  // namespace
+
+v1::Problem DriftProblem() {
+  v1::Problem problem;
+  problem.set_id("drift");
+  problem.set_signature(
+      "Moved drift(const Body* from, Body* to, const Bounds* bounds, Step step, int n)");
+  AddStruct(&problem, "Body", {{"x", v1::F32}, {"y", v1::F32}, {"mass", v1::F64}, {"id", v1::I32}});
+  AddStruct(&problem, "Bounds", {{"low", v1::F32}, {"high", v1::F32}});
+  AddStruct(&problem, "Step", {{"x", v1::F32}, {"by", v1::U8}, {"y", v1::F32}});
+  AddStruct(&problem, "Moved", {{"mass", v1::F64}, {"count", v1::I32}});
+  const auto add = [&](const char* name, const char* type, const char* extent,
+                       v1::Array::Direction direction) {
+    v1::Array* array = AddArray(&problem, name, v1::ELEMENT_TYPE_UNSPECIFIED, {extent}, direction);
+    array->set_struct_type(type);
+    return array;
+  };
+  add("from", "Body", "n", v1::Array::IN);
+  add("to", "Body", "n", v1::Array::OUT);
+  v1::Array* bounds = add("bounds", "Bounds", "1", v1::Array::IN);
+  SetUniform(bounds->add_field_fills(), -0.5, -0.4);
+  SetUniform(bounds->add_field_fills(), 0.4, 0.5);
+  v1::Argument* step = problem.add_args();
+  step->set_name("step");
+  step->mutable_scalar()->set_struct_type("Step");
+  SetUniform(step->mutable_scalar()->add_field_fills(), 0.1, 0.2);
+  SetUniform(step->mutable_scalar()->add_field_fills(), 1, 9);
+  SetUniform(step->mutable_scalar()->add_field_fills(), -0.2, -0.1);
+  AddSize(&problem, "n", "n");
+  problem.mutable_returns()->set_struct_type("Moved");
+  for (const int n : {1, 2, 31}) (*problem.mutable_sizes()->add_check()->mutable_values())["n"] = n;
+  (*problem.mutable_sizes()->add_timed()->mutable_values())["n"] = 5000;
+  problem.mutable_compare()->set_rule(v1::Compare::SCALED);
+  problem.mutable_compare()->set_rtol(1e-5);
+  SetCommon(&problem);
+  problem.set_generator(R"cpp(
+    void generate(Body* from, Body* to, Bounds* bounds, Step step, int n, unsigned long long seed) {
+      for (int i = 0; i < n; ++i) {
+        seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+        const float unit = static_cast<float>(seed >> 40) * 0x1p-24f;
+        from[i] = {unit - 0.5f, 0.5f - unit, 1 + unit, static_cast<int>(seed >> 33) % 1000};
+      }
+    }
+  )cpp");
+  problem.set_reference(R"cpp(
+    Moved drift(const Body* from, Body* to, const Bounds* bounds, Step step, int n) {
+      Moved moved = {0, 0};
+      for (int i = 0; i < n; ++i) {
+        const float x = from[i].x + step.x;
+        const bool inside = x < bounds->high;
+        to[i].x = inside ? x : bounds->low;
+        to[i].y = from[i].y + step.y;
+        double mass = 0;
+        for (int k = 0; k < 16; ++k) mass += from[i].mass * 0.0625;
+        to[i].mass = mass;
+        to[i].id = from[i].id + step.by;
+        if (inside) moved.mass += mass;
+        moved.count += inside;
+      }
+      return moved;
+    }
+  )cpp");
+  problem.set_expert(R"cpp(
+    Moved drift(const Body* from, Body* to, const Bounds* bounds, Step step, int n) {
+      Moved moved = {0, 0};
+      for (int i = 0; i < n; ++i) {
+        const float x = from[i].x + step.x;
+        const bool inside = x < bounds->high;
+        to[i] = {inside ? x : bounds->low, from[i].y + step.y, from[i].mass, from[i].id + step.by};
+        if (inside) moved.mass += from[i].mass;
+        moved.count += inside;
+      }
+      return moved;
     }
   )cpp");
   return problem;

@@ -19,6 +19,10 @@ v1::Problem TransposeProblem();
 // are. In-out, a scalar, a returned value, a generator and a checker.
 v1::Problem PartitionProblem();
 
+// Moves bodies by a step, kept within bounds, and returns what moved. Structs with padding: an
+// input array that a generator writes, an output array, one by pointer, one by value, one returned.
+v1::Problem DriftProblem();
+
 }  // namespace whetstone
 
 #endif  // WHETSTONE_CPU_BENCH_WORKER_TEST_PROBLEMS_H_

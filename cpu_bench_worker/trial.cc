@@ -130,20 +130,20 @@ std::optional<Failure> Trial::Judge(const CallBatch& batch, bool use_oracle,
       if (slot.place != SlotPlace::kOutput) continue;
       const bool returned = slot.arg == kReturnSlot;
       const auto a = static_cast<size_t>(slot.arg);
-      const v1::ElementType type =
-          returned ? p.arguments.return_type() : p.arguments.specs()[a].type;
-      const auto count = static_cast<int64_t>(slot.bytes / slot.element_bytes);
+      const ElementLayout& element =
+          returned ? p.arguments.returned() : p.arguments.specs()[a].element;
+      const auto count = static_cast<int64_t>(slot.bytes / element.bytes);
       const char* got_data = candidate.data() + batch.offset(call, s);
       const char* want_data = want->data() + batch.offset(call, s);
       const Comparison comparison =
-          CompareElements(type, p.problem.compare(), slack, count, got_data, want_data);
+          CompareElements(element, p.problem.compare(), slack, count, got_data, want_data);
       if (comparison.right) continue;
       right = false;
       if (round->first_bad.empty()) {
         const std::string name = returned ? "the returned value" : p.arguments.specs()[a].name;
         round->first_bad = absl::StrCat(
-            size, ": ", DescribeElement(name, type, comparison.first_bad, got_data, want_data),
-            " (", comparison.bad, " of ", count, " elements wrong)");
+            size, ": ", DescribeElement(name, element, comparison, got_data, want_data), " (",
+            comparison.bad, " of ", count, " elements wrong)");
       }
     }
     round->right_calls += right ? 1 : 0;

@@ -37,15 +37,30 @@ class CanaryWriter {
     return absl::StrCat(problem_.signature(), " {\n", body, "}\n");
   }
 
+  std::string ReturnNumber(absl::string_view number) const {
+    return Return(Value(signature_.return_type, number));
+  }
+
   // "    return VALUE;\n", or nothing for a void function.
   std::string Return(absl::string_view value) const {
     return problem_.has_returns() ? absl::StrCat("    return ", value, ";\n") : "";
   }
 
-  // Sets every element of `arg` to `value`.
-  std::string Set(const v1::Argument& arg, absl::string_view value) const {
+  // An element of `cpp_type` that is `number`, or a struct of nothing else.
+  std::string Value(const std::string& cpp_type, absl::string_view number) const {
+    for (const v1::StructType& type : problem_.structs()) {
+      if (type.name() != cpp_type) continue;
+      const std::vector<absl::string_view> numbers(static_cast<size_t>(type.fields_size()), number);
+      return absl::StrCat(cpp_type, "{", absl::StrJoin(numbers, ", "), "}");
+    }
+    return std::string(number);
+  }
+
+  // Sets every element of `arg` to `number`.
+  std::string Set(const v1::Argument& arg, absl::string_view number) const {
     return absl::StrCat("    for (long whet_i = 0; whet_i < ", Count(arg, /*largest=*/false),
-                        "; ++whet_i) ", arg.name(), "[whet_i] = ", value, ";\n");
+                        "; ++whet_i) ", arg.name(),
+                        "[whet_i] = ", Value(TypeOf(arg.name()), number), ";\n");
   }
 
   // The arguments' names, one of them replaced.
@@ -117,7 +132,8 @@ class CanaryWriter {
     const std::string call_with = absl::StrCat(problem_.has_returns() ? "return " : "", kTrueName);
     std::string body;
     if (arg.has_scalar()) {
-      body = absl::StrCat("    ", call_with, "(", Arguments(name, "0"), ");\n");
+      body =
+          absl::StrCat("    ", call_with, "(", Arguments(name, Value(TypeOf(name), "0")), ");\n");
     } else if (arg.array().direction() == v1::Array::INOUT) {
       body = absl::StrCat(Set(arg, "0"), "    ", call_with, "(", Arguments(), ");\n");
     } else {
@@ -182,15 +198,15 @@ class CanaryWriter {
 }  // namespace
 
 absl::StatusOr<std::vector<Canary>> MakeCanaries(const v1::Problem& problem) {
-  ASSIGN_OR_RETURN(Signature signature, ParseSignature(problem.signature()));
+  ASSIGN_OR_RETURN(Signature signature, ParseSignature(problem));
   const CanaryWriter writer(problem, std::move(signature));
   const bool writes = std::any_of(problem.args().begin(), problem.args().end(),
                                   [](const auto& arg) { return CanaryWriter::IsOutput(arg); });
   std::vector<Canary> canaries;
-  if (writes) canaries.push_back({"empty body", writer.Function(writer.Return("0"))});
+  if (writes) canaries.push_back({"empty body", writer.Function(writer.ReturnNumber("0"))});
   for (const auto& [name, value] : {std::pair("zeros", "0"), std::pair("constant", "1")}) {
-    canaries.push_back(
-        {name, writer.Function(absl::StrCat(writer.SetOutputs(value), writer.Return(value)))});
+    canaries.push_back({name, writer.Function(absl::StrCat(writer.SetOutputs(value),
+                                                           writer.ReturnNumber(value)))});
   }
   canaries.push_back({"stale output", writer.Stale(), /*needs_timing=*/true});
   for (const v1::Argument& arg : problem.args()) {

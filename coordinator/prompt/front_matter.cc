@@ -12,8 +12,8 @@
 #include "common/expression.h"
 #include "common/nearest.h"
 #include "common/status_macros.h"
-#include "coordinator/prompt/fill.h"
 #include "coordinator/prompt/signature.h"
+#include "coordinator/prompt/types.h"
 
 namespace whetstone {
 namespace {
@@ -25,21 +25,13 @@ constexpr int64_t kMemoryMbMax = 65536;
 
 const std::vector<std::string>& TopKeys() {
   static const auto* const kKeys =
-      new std::vector<std::string>{"id",      "signature", "args",    "returns", "sizes",
-                                   "compare", "cost",      "compile", "limits",  "split"};
+      new std::vector<std::string>{"id",      "types", "signature", "args",   "returns", "sizes",
+                                   "compare", "cost",  "compile",   "limits", "split"};
   return *kKeys;
 }
 
 bool Contains(const std::vector<std::string>& list, const std::string& word) {
   return std::find(list.begin(), list.end(), word) != list.end();
-}
-
-// "x must be one of a, b".
-absl::Status NotOneOf(const YamlMap& map, absl::string_view key, absl::string_view got,
-                      const std::vector<std::string>& known) {
-  return map.Error(
-      key, absl::StrCat("unknown ", key, " '", got, "'; did you mean '", Nearest(got, known),
-                        "'? Valid: ", absl::StrJoin(known, ", ")));
 }
 
 absl::Status ReadId(const YamlMap& top, v1::Problem* problem) {
@@ -68,32 +60,10 @@ absl::Status ReadSplit(const YamlMap& top, v1::Problem* problem) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::ElementType> ReadType(const YamlMap& map) {
-  ASSIGN_OR_RETURN(const std::string name, map.String("type"));
-  const v1::ElementType type = ParseElementType(name);
-  if (type == v1::ELEMENT_TYPE_UNSPECIFIED) return NotOneOf(map, "type", name, ElementTypeNames());
-  return type;
-}
-
-absl::StatusOr<v1::Fill> ReadFill(const YamlMap& map, v1::ElementType type) {
-  ASSIGN_OR_RETURN(const std::string text, map.String("fill"));
-  absl::StatusOr<v1::Fill> fill = ParseFill(text, type);
-  if (!fill.ok()) {
-    return map.Error("fill", absl::StrCat("'", map.Path("fill"), "': ", fill.status().message()));
-  }
-  return fill;
-}
-
 absl::Status CheckExpression(const YamlMap& map, absl::string_view key, absl::string_view text) {
   const absl::StatusOr<Expression> parsed = Expression::Parse(text);
   if (parsed.ok()) return absl::OkStatus();
   return map.Error(key, absl::StrCat("'", map.Path(key), "': ", parsed.status().message()));
-}
-
-absl::Status TypeDisagrees(const YamlMap& map, const Parameter& parameter, v1::ElementType type) {
-  return map.Error("type", absl::StrCat("'", parameter.name, "' is ", ElementTypeName(type),
-                                        ", but the signature says ", parameter.type, ": write ",
-                                        CppType(type), " there, or another type here"));
 }
 
 absl::Status ReadSizeArgument(const YamlMap& map, const Parameter& parameter, v1::Argument* arg) {
@@ -110,12 +80,18 @@ absl::Status ReadSizeArgument(const YamlMap& map, const Parameter& parameter, v1
   return absl::OkStatus();
 }
 
-absl::Status ReadScalarArgument(const YamlMap& map, const Parameter& parameter, v1::Argument* arg) {
+absl::StatusOr<ElementLayout> ReadType(const YamlMap& map, const v1::Problem& problem,
+                                       const Parameter& parameter) {
+  return ReadType(map, problem, absl::StrCat("'", parameter.name, "' is"), parameter.type);
+}
+
+absl::Status ReadScalarArgument(const YamlMap& map, const v1::Problem& problem,
+                                const Parameter& parameter, v1::Argument* arg) {
   RETURN_IF_ERROR(map.AllowOnly({"size", "type", "fill"}));
-  ASSIGN_OR_RETURN(const v1::ElementType type, ReadType(map));
-  if (!TypeHolds(parameter.type, type)) return TypeDisagrees(map, parameter, type);
-  arg->mutable_scalar()->set_type(type);
-  ASSIGN_OR_RETURN(*arg->mutable_scalar()->mutable_fill(), ReadFill(map, type));
+  ASSIGN_OR_RETURN(const ElementLayout element, ReadType(map, problem, parameter));
+  SetElement(element, arg->mutable_scalar());
+  ASSIGN_OR_RETURN(const std::vector<v1::Fill> fills, ReadFills(map, element));
+  SetFills(element, fills, arg->mutable_scalar());
   return absl::OkStatus();
 }
 
@@ -143,13 +119,12 @@ absl::StatusOr<v1::Array::Direction> ReadDirection(const YamlMap& map, const Par
   return out ? v1::Array::OUT : inout ? v1::Array::INOUT : v1::Array::IN;
 }
 
-absl::Status ReadArrayArgument(const YamlMap& map, const Parameter& parameter, bool has_generator,
-                               v1::Argument* arg) {
+absl::Status ReadArrayArgument(const YamlMap& map, const v1::Problem& problem,
+                               const Parameter& parameter, v1::Argument* arg) {
   RETURN_IF_ERROR(map.AllowOnly({"type", "shape", "fill", "out", "inout"}));
   v1::Array* array = arg->mutable_array();
-  ASSIGN_OR_RETURN(const v1::ElementType type, ReadType(map));
-  if (!TypeHolds(parameter.type, type)) return TypeDisagrees(map, parameter, type);
-  array->set_type(type);
+  ASSIGN_OR_RETURN(const ElementLayout element, ReadType(map, problem, parameter));
+  SetElement(element, array);
   ASSIGN_OR_RETURN(const std::vector<std::string> shape, map.Strings("shape"));
   if (shape.empty()) return map.Error("shape", absl::StrCat("'", map.Path("shape"), "' is empty"));
   for (const std::string& extent : shape) {
@@ -165,12 +140,13 @@ absl::Status ReadArrayArgument(const YamlMap& map, const Parameter& parameter, b
                                           "for an array changed in place)"));
   }
   if (!map.Has("fill")) {
-    if (has_generator) return absl::OkStatus();
+    if (!problem.generator().empty()) return absl::OkStatus();
     return map.Error("type", absl::StrCat("'", parameter.name,
                                           "' is an input: give it a fill, as in fill: uniform(-1, "
                                           "1), or write a generator section"));
   }
-  ASSIGN_OR_RETURN(*array->mutable_fill(), ReadFill(map, type));
+  ASSIGN_OR_RETURN(const std::vector<v1::Fill> fills, ReadFills(map, element));
+  SetFills(element, fills, array);
   return absl::OkStatus();
 }
 
@@ -197,10 +173,10 @@ absl::Status ReadArguments(const YamlMap& top, const Signature& signature, v1::P
     if (map.Has("size")) {
       RETURN_IF_ERROR(ReadSizeArgument(map, parameter, arg));
     } else if (parameter.pointer) {
-      RETURN_IF_ERROR(ReadArrayArgument(map, parameter, !problem->generator().empty(), arg));
+      RETURN_IF_ERROR(ReadArrayArgument(map, *problem, parameter, arg));
       has_output |= arg->array().direction() != v1::Array::IN;
     } else {
-      RETURN_IF_ERROR(ReadScalarArgument(map, parameter, arg));
+      RETURN_IF_ERROR(ReadScalarArgument(map, *problem, parameter, arg));
     }
   }
   if (!has_output) {
@@ -222,25 +198,23 @@ absl::Status ReadReturns(const YamlMap& top, const Signature& signature, v1::Pro
   }
   ASSIGN_OR_RETURN(const YamlMap map, top.Map("returns"));
   RETURN_IF_ERROR(map.AllowOnly({"type"}));
-  ASSIGN_OR_RETURN(const v1::ElementType type, ReadType(map));
-  if (!TypeHolds(signature.return_type, type)) {
-    return map.Error("type", absl::StrCat("returns ", ElementTypeName(type),
-                                          ", but the signature says ", signature.return_type));
-  }
-  problem->mutable_returns()->set_type(type);
+  ASSIGN_OR_RETURN(const ElementLayout element,
+                   ReadType(map, *problem, "returns", signature.return_type));
+  SetElement(element, problem->mutable_returns());
   return absl::OkStatus();
 }
 
 // Whether every output is of an integer type, so that right means equal.
 bool OutputsAreIntegers(const v1::Problem& problem) {
-  if (problem.has_returns() && IsFloating(problem.returns().type())) return false;
-  for (const v1::Argument& arg : problem.args()) {
-    if (arg.has_array() && arg.array().direction() != v1::Array::IN &&
-        IsFloating(arg.array().type())) {
-      return false;
-    }
-  }
-  return true;
+  const auto is_floating = [&](const auto& typed) {
+    const ElementLayout element = LayoutIn(problem, typed).value_or(ElementLayout());
+    return std::any_of(element.fields.begin(), element.fields.end(),
+                       [](const FieldLayout& field) { return IsFloating(field.type); });
+  };
+  if (problem.has_returns() && is_floating(problem.returns())) return false;
+  return std::none_of(problem.args().begin(), problem.args().end(), [&](const v1::Argument& arg) {
+    return arg.has_array() && arg.array().direction() != v1::Array::IN && is_floating(arg.array());
+  });
 }
 
 absl::StatusOr<double> ReadTolerance(const YamlMap& map, absl::string_view key) {
@@ -458,12 +432,14 @@ absl::Status ReadFrontMatter(const YamlMap& top, v1::Problem* problem) {
   RETURN_IF_ERROR(ReadId(top, problem));
   RETURN_IF_ERROR(ReadSplit(top, problem));
   ASSIGN_OR_RETURN(const std::string text, top.String("signature"));
-  absl::StatusOr<Signature> signature = ParseSignature(text);
+  problem->set_signature(text);
+  RETURN_IF_ERROR(ReadTypes(top, problem));
+  absl::StatusOr<Signature> signature = ParseSignature(*problem);
   if (!signature.ok()) {
     return top.Error("signature",
                      absl::StrCat("signature \"", text, "\", ", signature.status().message()));
   }
-  problem->set_signature(text);
+  RETURN_IF_ERROR(CheckTypesUsed(top, *problem, *signature));
   RETURN_IF_ERROR(ReadReturns(top, *signature, problem));
   RETURN_IF_ERROR(ReadArguments(top, *signature, problem));
   RETURN_IF_ERROR(ReadCompare(top, problem));

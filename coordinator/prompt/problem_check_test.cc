@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/status_macros.h"
+#include "common/struct_type.h"
 #include "coordinator/prompt/canaries.h"
 #include "coordinator/prompt/problem_new.h"
 #include "coordinator/prompt/prompt_file.h"
@@ -269,12 +270,15 @@ TEST(CanariesTest, AllCompile) {
   ASSERT_TRUE(dir.ok());
   std::string all = "#include <algorithm>\n#include <vector>\n#include <math.h>\n";
   int number = 0;
-  for (const char* name : {"matmul_f32", "word_count_u8", "partition_i32", "sort_u32",
-                           "spmm_csr_f32", "box_blur_f32", "softmax_rows_f32"}) {
-    const auto canaries = MakeCanaries(Load(name));
+  for (const char* name :
+       {"matmul_f32", "word_count_u8", "partition_i32", "sort_u32", "spmm_csr_f32", "box_blur_f32",
+        "softmax_rows_f32", "nbody_aos_f32", "box_overlap_i32"}) {
+    const v1::Problem problem = Load(name);
+    const auto canaries = MakeCanaries(problem);
     ASSERT_TRUE(canaries.ok()) << name;
     for (const Canary& canary : *canaries) {
-      absl::StrAppend(&all, "namespace n", number++, " {\n", canary.source, "}\n");
+      absl::StrAppend(&all, "namespace n", number++, " {\n", StructText(problem), canary.source,
+                      "}\n");
     }
   }
   const std::string source = dir->path() + "/all.cc";

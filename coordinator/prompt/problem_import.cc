@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "common/expression.h"
 #include "common/status_macros.h"
+#include "common/struct_type.h"
 #include "coordinator/prompt/cpp_source.h"
 #include "coordinator/prompt/fill.h"
 #include "coordinator/prompt/problem_new.h"
@@ -27,19 +28,22 @@ constexpr absl::string_view kNone = "none";
 
 absl::Status Refuse(const std::string& why) { return absl::InvalidArgumentError(why); }
 
-// The function to import.
-absl::StatusOr<Signature> ChooseFunction(const CppSource& source, const ImportRequest& request,
-                                         std::string* text) {
+// The function to import, which may name `structs`.
+absl::StatusOr<Signature> ChooseFunction(const CppSource& source,
+                                         const std::vector<StructDefinition>& structs,
+                                         const ImportRequest& request, std::string* text) {
+  std::vector<std::string> names;
+  for (const StructDefinition& definition : structs) names.push_back(definition.name);
   std::vector<std::string> callable;
   absl::Status first_error;
   for (const CppFunction& function : source.functions) {
-    const absl::StatusOr<Signature> signature = ParseSignature(function.signature);
+    const absl::StatusOr<Signature> signature = ParseSignature(function.signature, names);
     if (!signature.ok()) {
       const absl::Status error =
           PromptError(request.name, function.line,
                       absl::StrCat("'", function.signature, "', ", signature.status().message(),
-                                   ". A problem is one function of scalars and pointers to "
-                                   "scalars; wrap yours in one"));
+                                   ". A problem is one function of numbers, structs of numbers and "
+                                   "pointers to them; wrap yours in one"));
       if (first_error.ok()) first_error = error;
       continue;
     }
@@ -51,7 +55,7 @@ absl::StatusOr<Signature> ChooseFunction(const CppSource& source, const ImportRe
     return Refuse(absl::StrCat(request.name, " has several functions: choose one with --function (",
                                absl::StrJoin(callable, ", "), ") and make the others static"));
   }
-  if (callable.size() == 1) return ParseSignature(*text);
+  if (callable.size() == 1) return ParseSignature(*text, names);
   RETURN_IF_ERROR(first_error);
   return PromptError(request.name, 1,
                      request.function.empty()
@@ -60,19 +64,53 @@ absl::StatusOr<Signature> ChooseFunction(const CppSource& source, const ImportRe
                                         "' at global scope that is not static"));
 }
 
-v1::ElementType ElementOf(const Parameter& parameter) {
-  for (int i = v1::ElementType_MIN + 1; i <= v1::ElementType_MAX; ++i) {
-    const auto type = static_cast<v1::ElementType>(i);
-    if (type != v1::BF16 && TypeHolds(parameter.type, type)) return type;
+// A problem that has those of `structs` that the signature names, and nothing else.
+absl::StatusOr<v1::Problem> UsedStructs(const std::vector<StructDefinition>& structs,
+                                        const Signature& signature, const std::string& name) {
+  v1::Problem used;
+  for (const StructDefinition& definition : structs) {
+    const bool named = definition.name == signature.return_type ||
+                       std::any_of(signature.parameters.begin(), signature.parameters.end(),
+                                   [&](const auto& p) { return p.type == definition.name; });
+    if (!named) continue;
+    if (!definition.type.has_value()) {
+      return PromptError(
+          name, definition.line,
+          absl::StrCat("struct ", definition.name,
+                       " has a member that is not a number: a problem's structs hold "
+                       "numbers only, so pass the rest as arguments of its own"));
+    }
+    *used.add_structs() = *definition.type;
   }
-  return v1::ELEMENT_TYPE_UNSPECIFIED;  // ParseSignature takes no type that none of them fits
+  return used;
+}
+
+// `code` without the definitions of the problem's structs: the prompt file has them in `types`.
+std::string CutStructs(std::string code, const v1::Problem& problem) {
+  std::vector<StructDefinition> found = FindStructs(code);
+  std::reverse(found.begin(), found.end());
+  for (const StructDefinition& s : found) {
+    const bool known =
+        s.type.has_value() && std::any_of(problem.structs().begin(), problem.structs().end(),
+                                          [&](const auto& x) { return SameStruct(x, *s.type); });
+    if (!known) continue;
+    const size_t line_end = code.find_first_not_of(" \t", s.end);
+    const bool ends = line_end < code.size() && code[line_end] == '\n';
+    code.erase(s.begin, (ends ? line_end + 1 : s.end) - s.begin);
+  }
+  return code;
 }
 
 // Asks, and puts the front matter together.
 class Importer {
  public:
-  Importer(const ImportRequest& request, const Signature& signature, std::string signature_text)
-      : request_(request), signature_(signature), signature_text_(std::move(signature_text)) {}
+  // `structs` is a problem that has the signature's structs.
+  Importer(const ImportRequest& request, const v1::Problem& structs, const Signature& signature,
+           std::string signature_text)
+      : request_(request),
+        structs_(structs),
+        signature_(signature),
+        signature_text_(std::move(signature_text)) {}
 
   absl::StatusOr<ImportedProblem> Run(const CppSource& source) {
     ASSIGN_OR_RETURN(const std::string id,
@@ -87,14 +125,14 @@ class Importer {
     }
     RETURN_IF_ERROR(Sizes());
     std::string front =
-        absl::StrCat("---\nid: ", id, "\nsignature: ", signature_text_, "\nargs:\n");
+        absl::StrCat("---\nid: ", id, "\n", Types(), "signature: ", signature_text_, "\nargs:\n");
     for (const Parameter& parameter : signature_.parameters) {
       absl::StrAppend(&front, "  ", parameter.name, ": {", entries_[parameter.name], "}\n");
     }
     if (signature_.return_type != "void") {
-      const v1::ElementType type = ElementOf({signature_.return_type, false, false, ""});
-      floating_output_ |= IsFloating(type);
-      absl::StrAppend(&front, "returns: {type: ", ElementTypeName(type), "}\n");
+      const ElementLayout element = ElementOf(signature_.return_type);
+      NoteOutput(element);
+      absl::StrAppend(&front, "returns: {type: ", NameOf(element), "}\n");
     }
     absl::StrAppend(&front, "sizes:\n", sizes_);
     if (floating_output_) {
@@ -107,14 +145,16 @@ class Importer {
       absl::StrAppend(&front, "compile: {headers: [", absl::StrJoin(source.headers, ", "), "]}\n");
     }
     const bool has_expert = !request_.expert.empty();
-    ImportedProblem made{id, absl::StrCat(front, "---\n", prose, "\n\n## reference\n\n",
-                                          Fenced(request_.code), "\n## expert\n\n")};
+    ImportedProblem made{
+        id, absl::StrCat(front, "---\n", prose, "\n\n## reference\n\n",
+                         Fenced(CutStructs(request_.code, structs_)), "\n## expert\n\n")};
     if (!has_expert) {
       absl::StrAppend(&made.text,
                       "The reference once more. Put a program here that is at least 1.2 times as "
                       "fast: `whet problem\ncheck` refuses the problem until then.\n\n");
     }
-    absl::StrAppend(&made.text, Fenced(has_expert ? request_.expert : request_.code));
+    absl::StrAppend(&made.text,
+                    Fenced(CutStructs(has_expert ? request_.expert : request_.code, structs_)));
     const absl::StatusOr<v1::Problem> problem = ParsePrompt(made.text, made.id + ".md");
     if (!problem.ok()) {
       return Refuse(absl::StrCat("these answers make no problem: ", problem.status().message()));
@@ -149,11 +189,50 @@ class Importer {
     };
   }
 
-  absl::StatusOr<std::string> AskFill(const std::string& name, v1::ElementType type) const {
-    return Ask(name + ".fill",
-               absl::StrCat("How '", name, "' (", ElementTypeName(type), ") is filled"),
-               IsFloating(type) ? "uniform(-1, 1)" : "uniform(0, 100)",
-               [type](const std::string& answer) { return ParseFill(answer, type).status(); });
+  // A type that the signature was read with.
+  ElementLayout ElementOf(const std::string& cpp_type) const {
+    for (const v1::StructType& type : structs_.structs()) {
+      if (type.name() == cpp_type) return LayoutOf(type);
+    }
+    return LayoutOf(ElementTypeOfCpp(cpp_type));
+  }
+
+  static std::string NameOf(const ElementLayout& element) {
+    return element.is_struct() ? element.struct_name : ElementTypeName(element.fields[0].type);
+  }
+
+  void NoteOutput(const ElementLayout& element) {
+    for (const FieldLayout& field : element.fields) floating_output_ |= IsFloating(field.type);
+  }
+
+  std::string Types() const {
+    std::string text = structs_.structs().empty() ? "" : "types:\n";
+    for (const v1::StructType& type : structs_.structs()) {
+      std::vector<std::string> fields;
+      for (const v1::StructType::Field& field : type.fields()) {
+        fields.push_back(absl::StrCat(field.name(), ": ", ElementTypeName(field.type())));
+      }
+      absl::StrAppend(&text, "  ", type.name(), ": {", absl::StrJoin(fields, ", "), "}\n");
+    }
+    return text;
+  }
+
+  // What stands behind "fill: ".
+  absl::StatusOr<std::string> AskFill(const std::string& name, const ElementLayout& element) const {
+    std::vector<std::string> fills;
+    for (const FieldLayout& field : element.fields) {
+      const v1::ElementType type = field.type;
+      const std::string what = element.is_struct() ? absl::StrCat(name, ".", field.name) : name;
+      ASSIGN_OR_RETURN(
+          std::string fill,
+          Ask(what + ".fill",
+              absl::StrCat("How '", what, "' (", ElementTypeName(type), ") is filled"),
+              IsFloating(type) ? "uniform(-1, 1)" : "uniform(0, 100)",
+              [type](const std::string& answer) { return ParseFill(answer, type).status(); }));
+      if (!element.is_struct()) return fill;
+      fills.push_back(absl::StrCat(field.name, ": ", fill));
+    }
+    return absl::StrCat("{", absl::StrJoin(fills, ", "), "}");
   }
 
   // Sizes first: shapes are made of them.
@@ -180,21 +259,21 @@ class Importer {
         return absl::OkStatus();
       }
     }
-    const v1::ElementType type = ElementOf(parameter);
-    ASSIGN_OR_RETURN(const std::string fill, AskFill(name, type));
-    entries_[name] = absl::StrCat("type: ", ElementTypeName(type), ", fill: ", fill);
+    const ElementLayout element = ElementOf(parameter.type);
+    ASSIGN_OR_RETURN(const std::string fill, AskFill(name, element));
+    entries_[name] = absl::StrCat("type: ", NameOf(element), ", fill: ", fill);
     return absl::OkStatus();
   }
 
   absl::Status Array(const Parameter& parameter) {
     const std::string& name = parameter.name;
-    const v1::ElementType type = ElementOf(parameter);
+    const ElementLayout element = ElementOf(parameter.type);
     std::string kind = "in";
     if (!parameter.is_const) {
       ASSIGN_OR_RETURN(kind, Ask(name + ".kind",
                                  absl::StrCat("Is '", name, "' written only, or changed in place?"),
                                  "out", OneOf("out", "inout")));
-      floating_output_ |= IsFloating(type);
+      NoteOutput(element);
     }
     ASSIGN_OR_RETURN(
         const std::string shape,
@@ -203,9 +282,9 @@ class Importer {
                          ", as in ", variables_.empty() ? "n" : variables_[0], ", 2*",
                          variables_.empty() ? "n" : variables_[0]),
             variables_.size() == 1 ? variables_[0] : "", Extents));
-    std::string entry = absl::StrCat("type: ", ElementTypeName(type), ", shape: [", shape, "]");
+    std::string entry = absl::StrCat("type: ", NameOf(element), ", shape: [", shape, "]");
     if (kind != "out") {
-      ASSIGN_OR_RETURN(const std::string fill, AskFill(name, type));
+      ASSIGN_OR_RETURN(const std::string fill, AskFill(name, element));
       absl::StrAppend(&entry, ", fill: ", fill);
     }
     if (kind != "in") absl::StrAppend(&entry, ", ", kind, ": true");
@@ -306,6 +385,7 @@ class Importer {
   }
 
   const ImportRequest& request_;
+  const v1::Problem& structs_;
   const Signature& signature_;
   const std::string signature_text_;
   std::vector<std::string> variables_;
@@ -318,9 +398,11 @@ class Importer {
 
 absl::StatusOr<ImportedProblem> ImportProblem(const ImportRequest& request) {
   ASSIGN_OR_RETURN(const CppSource source, ReadCppSource(request.code, request.name));
+  const std::vector<StructDefinition> structs = FindStructs(request.code);
   std::string text;
-  ASSIGN_OR_RETURN(const Signature signature, ChooseFunction(source, request, &text));
-  return Importer(request, signature, text).Run(source);
+  ASSIGN_OR_RETURN(const Signature signature, ChooseFunction(source, structs, request, &text));
+  ASSIGN_OR_RETURN(const v1::Problem used, UsedStructs(structs, signature, request.name));
+  return Importer(request, used, signature, text).Run(source);
 }
 
 }  // namespace whetstone

@@ -117,6 +117,33 @@ TEST(ProblemImportTest, InPlaceValuesAndAnExpert) {
   EXPECT_FALSE(absl::StrContains(made->text, "Put a program here"));
 }
 
+TEST(ProblemImportTest, StructsBecomeTypes) {
+  Answers answers;
+  answers.given = {{"prose", "Moves."},        {"timed", "10000"},
+                   {"bodies.shape", "n"},      {"bodies.kind", "inout"},
+                   {"bodies.id.fill", "iota"}, {"shift.x.fill", "uniform(1, 2)"}};
+  const auto made = answers.Import(
+      {.code = "struct Unused { int a; };\n"
+               "struct Body {\n    float x, y;  // where\n    std::int32_t id;\n};\n"
+               "struct Shift { float x; };\n"
+               "Shift move(Body* bodies, Shift shift, int n) {\n"
+               "    for (int i = 0; i < n; i++) bodies[i].x += shift.x;\n    return shift;\n}\n",
+       .name = "f.cc"});
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_THAT(answers.asked, ElementsAre("id", "prose", "shift.x.fill", "n.kind", "bodies.kind",
+                                         "bodies.shape", "bodies.x.fill", "bodies.y.fill",
+                                         "bodies.id.fill", "check", "timed", "hidden", "rtol"));
+  EXPECT_THAT(made->text, HasSubstr("types:\n  Body: {x: f32, y: f32, id: i32}\n"
+                                    "  Shift: {x: f32}\nsignature: Shift move(Body* bodies,"));
+  EXPECT_THAT(made->text, HasSubstr("fill: {x: uniform(-1, 1), y: uniform(-1, 1), id: iota}"));
+  EXPECT_THAT(made->text, HasSubstr("```cpp\nstruct Unused { int a; };\nShift move("));
+  const auto problem = ParsePrompt(made->text, "move.md");
+  ASSERT_TRUE(problem.ok()) << problem.status();
+  EXPECT_EQ(problem->structs_size(), 2);
+  EXPECT_EQ(problem->args(0).array().field_fills(2).kind(), v1::Fill::IOTA);
+  EXPECT_EQ(problem->returns().struct_type(), "Shift");
+}
+
 TEST(ProblemImportTest, SaysWhyAFileIsNoProblem) {
   const struct {
     const char* code;
@@ -130,9 +157,14 @@ TEST(ProblemImportTest, SaysWhyAFileIsNoProblem) {
       {"int f(int n) { return n; }\nint g(int n) { return n; }\n",
        "f.cc has several functions: choose one with --function (f, g) and make the others static"},
       {"\nint f(std::vector<int> v) { return v[0]; }\n",
-       "f.cc:2: 'int f(std::vector<int> v)', column 18: unexpected '<': parameters are scalars or "
-       "single pointers. A problem is one function of scalars and pointers to scalars; wrap yours "
-       "in one"},
+       "f.cc:2: 'int f(std::vector<int> v)', column 18: unexpected '<': parameters are numbers, "
+       "structs or single pointers to them. A problem is one function of numbers, structs of "
+       "numbers "
+       "and pointers to them; wrap yours in one"},
+      {"struct M {\n  float a[4];\n};\nvoid f(const M* m, float* out, int n) { out[n - 1] = "
+       "m->a[0]; }\n",
+       "f.cc:1: struct M has a member that is not a number: a problem's structs hold numbers only, "
+       "so pass the rest as arguments of its own"},
       {"#include \"mine.h\"\nint f(int n) { return n; }\n",
        "f.cc:1: a candidate has no \"mine.h\": put what the function needs into this file"},
       {"int f(int n) { return n; }\nint main() { return f(1); }\n",

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/status_macros.h"
+#include "common/struct_type.h"
 #include "coordinator/prompt/front_matter.h"
 #include "coordinator/prompt/prompt_sections.h"
 #include "coordinator/prompt/signature.h"
@@ -56,6 +57,25 @@ absl::Status CheckDefinitions(const PromptParts& parts, const std::string& funct
   return absl::OkStatus();
 }
 
+// A section may repeat a struct of `types`, but not define another one of that name.
+absl::Status CheckStructs(const PromptParts& parts, const v1::Problem& problem,
+                          absl::string_view name) {
+  if (problem.structs().empty()) return absl::OkStatus();
+  for (const auto& [section, source] : parts.sections) {
+    for (const StructDefinition& definition : FindStructs(source.code)) {
+      for (const v1::StructType& type : problem.structs()) {
+        if (type.name() != definition.name) continue;
+        if (definition.type.has_value() && SameStruct(type, *definition.type)) continue;
+        return PromptError(name, source.line,
+                           absl::StrCat("section '", section, "' defines another ", type.name(),
+                                        " than 'types': leave its definition out, or make both "
+                                        "alike"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<v1::Problem> ParsePromptFile(const std::string& path) {
@@ -75,11 +95,12 @@ absl::StatusOr<v1::Problem> ParsePrompt(absl::string_view text, absl::string_vie
                        absl::StrCat("the front matter has ", parts.front_matter.size(),
                                     " bytes, more than ", kFrontMatterBytesMax));
   }
+  v1::Problem problem;
   const auto code = [&](const char* section) {
     const auto it = parts.sections.find(section);
-    return it == parts.sections.end() ? std::string() : it->second.code;
+    return it == parts.sections.end() ? std::string() : WithoutStructs(it->second.code, problem);
   };
-  v1::Problem problem;
+  // The front matter may leave out what these two decide.
   problem.set_generator(code("generator"));
   problem.set_checker(code("checker"));
   ASSIGN_OR_RETURN(const YamlMap top,
@@ -87,9 +108,12 @@ absl::StatusOr<v1::Problem> ParsePrompt(absl::string_view text, absl::string_vie
   RETURN_IF_ERROR(ReadFrontMatter(top, &problem));
   RETURN_IF_ERROR(ReadSizes(top, &problem));
   RETURN_IF_ERROR(CheckSections(parts, name));
-  ASSIGN_OR_RETURN(const Signature signature, ParseSignature(problem.signature()));
+  ASSIGN_OR_RETURN(const Signature signature, ParseSignature(problem));
   RETURN_IF_ERROR(CheckDefinitions(parts, signature.name, name));
+  RETURN_IF_ERROR(CheckStructs(parts, problem, name));
   problem.set_prose(parts.prose);
+  problem.set_generator(code("generator"));
+  problem.set_checker(code("checker"));
   problem.set_reference(code("reference"));
   problem.set_expert(code("expert"));
   problem.set_oracle(code("oracle"));

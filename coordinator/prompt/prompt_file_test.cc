@@ -11,6 +11,7 @@
 #include "common/file.h"
 #include "common/philox.h"
 #include "common/problem_hash.h"
+#include "coordinator/prompt/render.h"
 
 namespace whetstone {
 namespace {
@@ -129,14 +130,14 @@ TEST(PromptFileTest, SaysWhatIsWrongAndWhere) {
        "have at most 64 characters"},
       {"id: scale\n", "", "p.md:2: key 'id' is missing"},
       {"sizes:", "sises:",
-       "p.md:9: unknown key 'sises'; did you mean 'sizes'? Valid keys: id, signature, args, "
-       "returns, sizes, compare, cost, compile, limits, split"},
+       "p.md:9: unknown key 'sises'; did you mean 'sizes'? Valid keys: id, types, signature, "
+       "args, returns, sizes, compare, cost, compile, limits, split"},
       {"id: scale", "id: scale\nid: scale", "p.md:3: key 'id' stands here a second time"},
       {"args:", "args: [", "p.md:4: a '{' or '[' opened here is never closed"},
       {"id: scale", "id: [scale]", "p.md:2: 'id' must be a plain value, not a list"},
       {"signature: void scale(float s,", "signature: void scale(floot s,",
        "p.md:3: signature \"void scale(floot s, const float* a, float* b, int n)\", column 12: "
-       "expected a type, found 'floot'"},
+       "expected a type, found 'floot': a struct must be in 'types'"},
       {"  s: {", "  t: {", "p.md:5: 't' is no parameter of the signature; did you mean 's'?"},
       {"  n: {size: n}\n", "", "p.md:5: parameter 'n' of the signature has no entry in args"},
       {"{type: f32, fill: uniform(1, 2)}", "{type: f64, fill: uniform(1, 2)}",
@@ -158,6 +159,13 @@ TEST(PromptFileTest, SaysWhatIsWrongAndWhere) {
        "p.md:6: 'args.a.shape' must be a list [a, b], not a plain value"},
       {"shape: [n], fill", "shape: [2*], fill",
        "p.md:6: 'args.a.shape': expression \"2*\", column 3: ends too early"},
+      {"shape: [n], fill", "shape: [n / (n - n)], fill",
+       "p.md:9: at size n=1 of 'sizes.check': 'a': expression \"n / (n - n)\": division by zero"},
+      {"shape: [n], fill", "shape: [n * 4611686018427387904 % 9], fill",
+       "p.md:9: at size n=7 of 'sizes.check': 'a': expression \"n * 4611686018427387904 % 9\": "
+       "value beyond 64 bits"},
+      {"shape: [n], fill", "shape: [n * 1000000000, n * 1000000000, 100], fill",
+       "p.md:9: at size n=1 of 'sizes.check': 'a': the number of elements passes 64 bits"},
       {"shape: [n], fill", "shape: [m], fill",
        "p.md:9: plain integers need exactly one size variable, but the arguments use m, n: write "
        "every size as a map, as in {r: 3, c: 5}"},
@@ -237,6 +245,140 @@ TEST(PromptFileTest, SaysWhatIsWrongAndWhere) {
       {"Vector code.", "Vector \xff code.", "p.md:23: not valid UTF-8: save the file as UTF-8"},
   };
   for (const auto& c : kCases) EXPECT_EQ(Message(Edited(c.from, c.to)), c.message) << c.to;
+}
+
+constexpr char kStructs[] = R"md(---
+id: drift
+types:
+  Body: {x: f32, y: f32, id: i32}
+  Step: {dx: f32, dy: f32}
+signature: Step drift(const Body* from, Body* to, Step step, int n)
+args:
+  from: {type: Body, shape: [n], fill: {x: uniform(-1, 1), y: "normal(0, 1)", id: iota}}
+  to: {type: Body, shape: [n], out: true}
+  step: {type: Step, fill: uniform(0, 1)}
+  n: {size: n}
+returns: {type: Step}
+sizes: {check: [1, 7], timed: [1000]}
+---
+Moves bodies.
+
+## reference
+
+```cpp
+struct Body {
+    float x, y;
+    std::int32_t id;
+};
+
+Step drift(const Body* from, Body* to, Step step, int n) {
+    for (int i = 0; i < n; i++) to[i] = {from[i].x + step.dx, from[i].y + step.dy, from[i].id};
+    return step;
+}
+```
+
+## expert
+
+```cpp
+Step drift(const Body* from, Body* to, Step step, int n) {
+    for (int i = 0; i < n; i++) to[i] = {from[i].x + step.dx, from[i].y + step.dy, from[i].id};
+    return step;
+}
+```
+)md";
+
+TEST(PromptFileTest, ReadsStructs) {
+  const auto problem = ParsePrompt(kStructs, "p.md");
+  ASSERT_TRUE(problem.ok()) << problem.status();
+  ASSERT_EQ(problem->structs_size(), 2);
+  EXPECT_EQ(problem->structs(0).name(), "Body");
+  EXPECT_EQ(problem->structs(0).fields(2).name(), "id");
+  EXPECT_EQ(problem->structs(0).fields(2).type(), v1::I32);
+  EXPECT_EQ(problem->args(0).array().struct_type(), "Body");
+  EXPECT_FALSE(problem->args(0).array().has_fill());
+  ASSERT_EQ(problem->args(0).array().field_fills_size(), 3);
+  EXPECT_EQ(problem->args(0).array().field_fills(1).kind(), v1::Fill::NORMAL);
+  EXPECT_EQ(problem->args(1).array().field_fills_size(), 0);
+  ASSERT_EQ(problem->args(2).scalar().field_fills_size(), 2) << "one for all fields";
+  EXPECT_EQ(problem->args(2).scalar().field_fills(1).parameters(1), 1);
+  EXPECT_EQ(problem->returns().struct_type(), "Step");
+  EXPECT_EQ(problem->compare().rule(), v1::Compare::SCALED) << "a field is a float";
+  // The model sees each definition once, whether or not a section repeats it.
+  const std::string shown = RenderMessages(*problem)[0].content();
+  EXPECT_TRUE(absl::StrContains(shown,
+                                "```cpp\nstruct Body {\n    float x, y;\n    int id;\n};\nstruct "
+                                "Step {\n    float dx, dy;\n};\n\nStep drift(const Body* from"))
+      << shown;
+}
+
+TEST(PromptFileTest, SaysWhatIsWrongWithStructs) {
+  const struct {
+    const char* from;
+    const char* to;
+    const char* message;
+  } kCases[] = {
+      {"x: f32, y: f32, id: i32}\n", "x: f32, x: f32}\n",
+       "p.md:4: key 'types.Body.x' stands here a second time"},
+      {"  Step: {", "  Body: {", "p.md:5: key 'types.Body' stands here a second time"},
+      {"id: i32}\n", "id: int}\n",
+       "p.md:4: field 'id' of Body: unknown type 'int'; did you mean 'i32'? Valid: f32, f64, bf16, "
+       "i8, i16, i32, i64, u8, u16, u32, u64"},
+      {"id: i32}\n", "id: Step}\n",
+       "p.md:4: field 'id' of Body is a Step: a struct in a struct is not supported, so list the "
+       "fields of Step in Body"},
+      {"id: i32}\n", "id: [i32, 4]}\n",
+       "p.md:4: field 'id' of Body is not a number: a struct holds numbers only, so list each as a "
+       "field of its own"},
+      {"id: i32}\n", "int: i32}\n", "p.md:4: 'int' cannot name a field of Body"},
+      {"{dx: f32, dy: f32}", "{}",
+       "p.md:5: struct Step has 0 fields: give it 1 to 32, as in {x: f32, y: f32}"},
+      {"  Step: {", "  Stop: {dx: f32}\n  Step: {",
+       "p.md:5: the signature does not use struct Stop: leave it out (what only the code uses, the "
+       "code defines)"},
+      {"  Body: {", "  f32: {",
+       "p.md:4: 'f32' cannot name a struct: take another name, as in Point"},
+      {"  Body: {", "  candidate: {",
+       "p.md:4: 'candidate' cannot name a struct: take another name, as in Point"},
+      {"  Body: {", "  n: {}\n  Body: {",
+       "p.md:4: struct n has 0 fields: give it 1 to 32, as in {x: f32, y: f32}"},
+      {"const Body* from", "const Bodies* from",
+       "p.md:6: signature \"Step drift(const Bodies* from, Body* to, Step step, int n)\", column "
+       "12: "
+       "expected a type, found 'Bodies': a struct must be in 'types'"},
+      {"{type: Body, shape: [n], out", "{type: Step, shape: [n], out",
+       "p.md:9: 'to' is Step, but the signature says Body: write Step there, or another type here"},
+      {"{type: Body, shape: [n], out", "{type: body, shape: [n], out",
+       "p.md:9: unknown type 'body'; did you mean 'Body'? Valid: f32, f64, bf16, i8, i16, i32, "
+       "i64, "
+       "u8, u16, u32, u64, Body, Step"},
+      {", id: iota}}", "}}", "p.md:8: key 'args.from.fill.id' is missing"},
+      {", id: iota}}", ", id: iota, z: zero}}",
+       "p.md:8: unknown key 'args.from.fill.z'; did you mean 'x'? Valid keys: x, y, id"},
+      {"id: iota}}", "id: uniform(0.5, 1)}}",
+       "p.md:8: 'args.from.fill.id': 0.5 is not a value of type i32"},
+      {"{x: uniform(-1, 1), y: \"normal(0, 1)\", id: iota}", "\"normal(0, 1)\"",
+       "p.md:8: 'args.from.fill' for field 'id': normal needs a floating type, not i32; or give "
+       "each "
+       "field its own, as in {x: uniform(-1, 1), id: iota}"},
+      {"id: i32}\n", "id: i16}\n",
+       "p.md:17: section 'reference' defines another Body than 'types': leave its definition out, "
+       "or make both alike"},
+      {"returns: {type: Step}", "returns: {type: f32}",
+       "p.md:12: returns f32, but the signature says Step: write float there, or another type "
+       "here"},
+  };
+  for (const auto& c : kCases) {
+    EXPECT_TRUE(absl::StrContains(kStructs, c.from)) << c.from;
+    EXPECT_EQ(Message(absl::StrReplaceAll(kStructs, {{c.from, c.to}})), c.message) << c.to;
+  }
+}
+
+TEST(PromptFileTest, CountingFillsMustFitTheField) {
+  const std::string text =
+      absl::StrReplaceAll(kStructs, {{"id: i32}\n", "id: i8}\n"}, {"std::int32_t", "signed char"}});
+  EXPECT_EQ(Message(text),
+            "p.md:13: at size n=1000 of 'sizes.timed': 'from.id' would count to 999, more than i8 "
+            "holds");
 }
 
 TEST(PromptFileTest, AnUnclosedFenceNamesItsFirstLine) {

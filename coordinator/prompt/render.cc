@@ -1,6 +1,8 @@
 #include "coordinator/prompt/render.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "common/struct_type.h"
 
 namespace whetstone {
 namespace {
@@ -17,7 +19,12 @@ std::vector<v1::Message> RenderMessages(absl::string_view prose, absl::string_vi
 }
 
 std::vector<v1::Message> RenderMessages(const v1::Problem& problem) {
-  return RenderMessages(problem.prose(), problem.reference());
+  const std::string structs = StructText(problem);
+  if (structs.empty()) return RenderMessages(problem.prose(), problem.reference());
+  // What stood above the function in the file may be blank now (WithoutStructs).
+  return RenderMessages(
+      problem.prose(),
+      absl::StrCat(structs, "\n", absl::StripLeadingAsciiWhitespace(problem.reference())));
 }
 
 std::string RenderAnswer(absl::string_view code) { return absl::StrCat("```cpp\n", code, "\n```"); }

@@ -12,8 +12,8 @@
 
 namespace whetstone {
 
-// One user message: the prose, the request, the reference in a ```cpp block. The trainer renders
-// the model's chat template around it.
+// One user message: the prose, the request, the problem's structs and reference in a ```cpp block.
+// The trainer renders the model's chat template around it.
 std::vector<v1::Message> RenderMessages(const v1::Problem& problem);
 
 // The same from its parts; `prose` may be empty.

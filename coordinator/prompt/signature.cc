@@ -9,74 +9,11 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/element_type.h"
 #include "common/status_macros.h"
 
 namespace whetstone {
 namespace {
-
-enum class Kind { kFloating, kSigned, kUnsigned, kChar };
-struct CppScalar {
-  Kind kind;
-  int bytes;
-};
-
-// Canonical names after normalization. LP64, as on every supported host.
-const std::map<std::string, CppScalar>& CppScalars() {
-  static const auto* const kTypes = new std::map<std::string, CppScalar>{
-      {"float", {Kind::kFloating, 4}},
-      {"double", {Kind::kFloating, 8}},
-      {"char", {Kind::kChar, 1}},
-      {"signed char", {Kind::kSigned, 1}},
-      {"unsigned char", {Kind::kUnsigned, 1}},
-      {"short", {Kind::kSigned, 2}},
-      {"unsigned short", {Kind::kUnsigned, 2}},
-      {"int", {Kind::kSigned, 4}},
-      {"unsigned int", {Kind::kUnsigned, 4}},
-      {"long", {Kind::kSigned, 8}},
-      {"unsigned long", {Kind::kUnsigned, 8}},
-      {"long long", {Kind::kSigned, 8}},
-      {"unsigned long long", {Kind::kUnsigned, 8}},
-      {"int8_t", {Kind::kSigned, 1}},
-      {"uint8_t", {Kind::kUnsigned, 1}},
-      {"int16_t", {Kind::kSigned, 2}},
-      {"uint16_t", {Kind::kUnsigned, 2}},
-      {"int32_t", {Kind::kSigned, 4}},
-      {"uint32_t", {Kind::kUnsigned, 4}},
-      {"int64_t", {Kind::kSigned, 8}},
-      {"uint64_t", {Kind::kUnsigned, 8}},
-      {"ptrdiff_t", {Kind::kSigned, 8}},
-      {"size_t", {Kind::kUnsigned, 8}},
-  };
-  return *kTypes;
-}
-
-struct ElementInfo {
-  const char* name;
-  const char* cpp;
-  bool floating;
-  bool is_signed;
-  int bytes;
-};
-
-const ElementInfo& Info(v1::ElementType type) {
-  static const std::map<v1::ElementType, ElementInfo>* const kInfo =
-      new std::map<v1::ElementType, ElementInfo>{
-          {v1::F32, {"f32", "float", true, true, 4}},
-          {v1::F64, {"f64", "double", true, true, 8}},
-          {v1::BF16, {"bf16", "unsigned short", true, true, 2}},
-          {v1::I8, {"i8", "signed char", false, true, 1}},
-          {v1::I16, {"i16", "short", false, true, 2}},
-          {v1::I32, {"i32", "int", false, true, 4}},
-          {v1::I64, {"i64", "long long", false, true, 8}},
-          {v1::U8, {"u8", "unsigned char", false, false, 1}},
-          {v1::U16, {"u16", "unsigned short", false, false, 2}},
-          {v1::U32, {"u32", "unsigned int", false, false, 4}},
-          {v1::U64, {"u64", "unsigned long long", false, false, 8}},
-      };
-  const auto it = kInfo->find(type);
-  CHECK(it != kInfo->end());
-  return it->second;
-}
 
 struct Word {
   std::string text;
@@ -109,8 +46,9 @@ absl::StatusOr<std::vector<Word>> Tokenize(absl::string_view text) {
     } else if (c == ';') {
       return ErrorAt(at + 1, "leave out the trailing ';'");
     } else {
-      return ErrorAt(at + 1, absl::StrCat("unexpected '", text.substr(at, 1),
-                                          "': parameters are scalars or single pointers"));
+      return ErrorAt(at + 1,
+                     absl::StrCat("unexpected '", text.substr(at, 1),
+                                  "': parameters are numbers, structs or single pointers to them"));
     }
     words.push_back({std::string(text.substr(begin, at - begin)), begin + 1});
   }
@@ -121,7 +59,8 @@ absl::StatusOr<std::vector<Word>> Tokenize(absl::string_view text) {
 // Reads one declaration "const unsigned int* name" at a time.
 class Reader {
  public:
-  explicit Reader(std::vector<Word> words) : words_(std::move(words)) {}
+  Reader(std::vector<Word> words, const std::vector<std::string>& structs)
+      : words_(std::move(words)), structs_(structs) {}
 
   const Word& Peek() const { return words_[at_]; }
   bool Take(absl::string_view text) {
@@ -150,7 +89,11 @@ class Reader {
         break;
       }
     }
-    if (type.empty()) return ErrorAt(column, absl::StrCat("expected a type", Found()));
+    if (type.empty()) {
+      const bool named = IsIdentifier(Peek().text);
+      return ErrorAt(column, absl::StrCat("expected a type", Found(),
+                                          named ? ": a struct must be in 'types'" : ""));
+    }
     ASSIGN_OR_RETURN(result.type, Normalize(type, column, allow_void));
     if (Take("*")) result.pointer = true;
     if (Peek().text == "*")
@@ -171,14 +114,18 @@ class Reader {
     return Peek().text.empty() ? " before the end" : absl::StrCat(", found '", Peek().text, "'");
   }
 
-  static bool IsTypeWord(const std::string& word) {
-    static const auto* const kWords = new std::set<std::string>{
-        "signed", "unsigned", "char", "short", "int", "long", "float", "double", "void"};
-    return kWords->count(word) > 0 || CppScalars().count(word) > 0;
+  bool IsStruct(const std::string& word) const {
+    return std::find(structs_.begin(), structs_.end(), word) != structs_.end();
   }
 
-  static absl::StatusOr<std::string> Normalize(const std::vector<std::string>& words, size_t column,
-                                               bool allow_void) {
+  bool IsTypeWord(const std::string& word) const {
+    return word == "void" || IsStruct(word) ||
+           ElementTypeOfCpp(word) != v1::ELEMENT_TYPE_UNSPECIFIED;
+  }
+
+  absl::StatusOr<std::string> Normalize(const std::vector<std::string>& words, size_t column,
+                                        bool allow_void) const {
+    if (words.size() == 1 && IsStruct(words[0])) return words[0];
     std::map<std::string, int> count;
     for (const std::string& word : words) ++count[word];
     std::string name;
@@ -206,7 +153,7 @@ class Reader {
       if (known != words.size() || clash || char_clash || repeats) name.clear();
     }
     if (name == "void" && allow_void) return name;
-    if (CppScalars().count(name) == 0) {
+    if (ElementTypeOfCpp(name) == v1::ELEMENT_TYPE_UNSPECIFIED) {
       return ErrorAt(column,
                      absl::StrCat("'", absl::StrJoin(words, " "), "' is not a supported type"));
     }
@@ -214,18 +161,26 @@ class Reader {
   }
 
   std::vector<Word> words_;
+  const std::vector<std::string>& structs_;
   size_t at_ = 0;
 };
 
 }  // namespace
 
-absl::StatusOr<Signature> ParseSignature(absl::string_view text) {
+absl::StatusOr<Signature> ParseSignature(const v1::Problem& problem) {
+  std::vector<std::string> structs;
+  for (const v1::StructType& type : problem.structs()) structs.push_back(type.name());
+  return ParseSignature(problem.signature(), structs);
+}
+
+absl::StatusOr<Signature> ParseSignature(absl::string_view text,
+                                         const std::vector<std::string>& structs) {
   ASSIGN_OR_RETURN(std::vector<Word> words, Tokenize(text));
-  Reader reader(std::move(words));
+  Reader reader(std::move(words), structs);
   Signature result;
   ASSIGN_OR_RETURN(Parameter head, reader.Declaration(/*allow_void=*/true));
   if (head.pointer || head.is_const) {
-    return ErrorAt(1, "the function returns void or a plain scalar");
+    return ErrorAt(1, "the function returns void, a number or a struct");
   }
   result.return_type = head.type;
   result.name = head.name;
@@ -251,59 +206,28 @@ absl::StatusOr<Signature> ParseSignature(absl::string_view text) {
 }
 
 bool TypeHolds(absl::string_view cpp_type, v1::ElementType type) {
-  const auto it = CppScalars().find(std::string(cpp_type));
-  if (it == CppScalars().end()) return false;
-  const CppScalar& cpp = it->second;
-  const ElementInfo& info = Info(type);
-  if (cpp.bytes != info.bytes) return false;
-  if (type == v1::BF16) return cpp.kind == Kind::kUnsigned;
-  if (info.floating) return cpp.kind == Kind::kFloating;
-  if (cpp.kind == Kind::kChar) return true;
-  return cpp.kind == (info.is_signed ? Kind::kSigned : Kind::kUnsigned);
-}
-
-std::string CppType(v1::ElementType type) { return Info(type).cpp; }
-std::string ElementTypeName(v1::ElementType type) { return Info(type).name; }
-bool IsFloating(v1::ElementType type) { return Info(type).floating; }
-int ElementBytes(v1::ElementType type) { return Info(type).bytes; }
-
-v1::ElementType ParseElementType(absl::string_view name) {
-  for (int i = v1::ElementType_MIN + 1; i <= v1::ElementType_MAX; ++i) {
-    const auto type = static_cast<v1::ElementType>(i);
-    if (name == Info(type).name) return type;
-  }
-  return v1::ELEMENT_TYPE_UNSPECIFIED;
-}
-
-const std::vector<std::string>& ElementTypeNames() {
-  static const auto* const kNames = [] {
-    auto* names = new std::vector<std::string>;
-    for (int i = v1::ElementType_MIN + 1; i <= v1::ElementType_MAX; ++i) {
-      names->push_back(Info(static_cast<v1::ElementType>(i)).name);
-    }
-    return names;
-  }();
-  return *kNames;
+  const v1::ElementType held = ElementTypeOfCpp(cpp_type);
+  if (held == v1::ELEMENT_TYPE_UNSPECIFIED) return false;
+  if (type == v1::BF16) return held == v1::U16;
+  return held == type || (cpp_type == "char" && type == v1::U8);
 }
 
 double IntegerMin(v1::ElementType type) {
-  const ElementInfo& info = Info(type);
-  return info.is_signed ? -static_cast<double>(uint64_t{1} << (8 * info.bytes - 1)) : 0.0;
+  return IsSigned(type) ? -static_cast<double>(uint64_t{1} << (8 * ElementBytes(type) - 1)) : 0.0;
 }
 
 double IntegerMax(v1::ElementType type) {
-  const ElementInfo& info = Info(type);
-  if (info.is_signed) return static_cast<double>((uint64_t{1} << (8 * info.bytes - 1)) - 1);
-  return static_cast<double>(std::numeric_limits<uint64_t>::max() >> (64 - 8 * info.bytes));
+  const size_t bits = 8 * ElementBytes(type);
+  if (IsSigned(type)) return static_cast<double>((uint64_t{1} << (bits - 1)) - 1);
+  return static_cast<double>(std::numeric_limits<uint64_t>::max() >> (64 - bits));
 }
 
 int64_t CppIntegerMax(absl::string_view cpp_type) {
-  const auto it = CppScalars().find(std::string(cpp_type));
-  if (it == CppScalars().end() || it->second.kind == Kind::kFloating) return 0;
-  const int bits = 8 * it->second.bytes;
-  const bool is_unsigned = it->second.kind == Kind::kUnsigned;
+  const v1::ElementType type = ElementTypeOfCpp(cpp_type);
+  if (type == v1::ELEMENT_TYPE_UNSPECIFIED || IsFloating(type)) return 0;
+  const size_t bits = 8 * ElementBytes(type);
   if (bits == 64) return std::numeric_limits<int64_t>::max();
-  return (int64_t{1} << (is_unsigned ? bits : bits - 1)) - 1;
+  return (int64_t{1} << (IsSigned(type) ? bits - 1 : bits)) - 1;
 }
 
 bool IsIdentifier(absl::string_view word) {

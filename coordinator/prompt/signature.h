@@ -4,8 +4,8 @@
 //   s->name;                  // "matmul"
 //   s->parameters[0].pointer; // true
 //
-// Only what a problem needs: one function of scalars and single pointers to scalars, by their
-// built-in or <cstdint> names. Pure functions, thread-safe.
+// Only what a problem needs: one function of numbers, by their built-in or <cstdint> names, of
+// structs, and of single pointers to either. Pure functions, thread-safe.
 #ifndef WHETSTONE_COORDINATOR_PROMPT_SIGNATURE_H_
 #define WHETSTONE_COORDINATOR_PROMPT_SIGNATURE_H_
 
@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/element_type.h"
 #include "whetstone/v1/problem.pb.h"
 
 namespace whetstone {
@@ -32,23 +33,16 @@ struct Signature {
   std::vector<Parameter> parameters;
 };
 
-// INVALID_ARGUMENT says what is wrong and at which column.
-absl::StatusOr<Signature> ParseSignature(absl::string_view text);
+// INVALID_ARGUMENT says what is wrong and at which column. `structs`: names that are types too.
+absl::StatusOr<Signature> ParseSignature(absl::string_view text,
+                                         const std::vector<std::string>& structs = {});
+// Of `problem`, whose structs its signature may name.
+absl::StatusOr<Signature> ParseSignature(const v1::Problem& problem);
 
 // Whether a C++ type (as in Parameter.type) holds elements of `type`. bf16 travels as 16-bit
 // unsigned integers; char holds i8 and u8.
 bool TypeHolds(absl::string_view cpp_type, v1::ElementType type);
 
-// The C++ type to suggest for `type`: "float", "unsigned char" …
-std::string CppType(v1::ElementType type);
-
-// "f32" ↔ F32. Parsing gives ELEMENT_TYPE_UNSPECIFIED for an unknown name.
-std::string ElementTypeName(v1::ElementType type);
-v1::ElementType ParseElementType(absl::string_view name);
-const std::vector<std::string>& ElementTypeNames();
-
-bool IsFloating(v1::ElementType type);
-int ElementBytes(v1::ElementType type);
 // Inclusive range of an integer type, as doubles. Meaningless for floating types.
 double IntegerMin(v1::ElementType type);
 double IntegerMax(v1::ElementType type);

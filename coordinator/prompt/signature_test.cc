@@ -45,7 +45,8 @@ TEST(SignatureTest, SaysWhatIsWrong) {
       {"void f()", "column 1: the function has no parameters"},
       {"void f(int)", "column 11: expected a name, found ')'"},
       {"void f(int n) const", "column 15: unexpected 'const' after ')'"},
-      {"void f(float& a)", "column 13: unexpected '&': parameters are scalars or single pointers"},
+      {"void f(float& a)",
+       "column 13: unexpected '&': parameters are numbers, structs or single pointers to them"},
       {"void f(float** a)", "column 14: a pointer to a pointer is not supported"},
       {"void f(void* a)", "column 8: 'void' is not a supported type"},
       {"void* f(int n)", "column 1: void* is not supported: name the element's type"},
@@ -53,10 +54,25 @@ TEST(SignatureTest, SaysWhatIsWrong) {
       {"void f(int while)", "column 12: expected a name, found 'while'"},
       {"void f(unsigned float a)", "column 8: 'unsigned float' is not a supported type"},
       {"void f(long long long a)", "column 8: 'long long long' is not a supported type"},
-      {"void f(matrix a)", "column 8: expected a type, found 'matrix'"},
-      {"float* f(int n)", "column 1: the function returns void or a plain scalar"},
+      {"void f(matrix a)",
+       "column 8: expected a type, found 'matrix': a struct must be in 'types'"},
+      {"float* f(int n)", "column 1: the function returns void, a number or a struct"},
   };
   for (const auto& c : kCases) EXPECT_EQ(Describe(c.text), c.message) << c.text;
+}
+
+TEST(SignatureTest, StructsAreTypesWhereTheyAreKnown) {
+  const std::vector<std::string> structs = {"Body", "Hit"};
+  const auto signature = ParseSignature("Hit f(const Body* b, Body one, int n)", structs);
+  ASSERT_TRUE(signature.ok()) << signature.status();
+  EXPECT_EQ(signature->return_type, "Hit");
+  EXPECT_EQ(signature->parameters[0].type, "Body");
+  EXPECT_TRUE(signature->parameters[0].pointer);
+  EXPECT_FALSE(signature->parameters[1].pointer);
+  EXPECT_EQ(ParseSignature("void f(unsigned Body* b)", structs).status().message(),
+            "column 8: 'unsigned Body' is not a supported type");
+  EXPECT_EQ(ParseSignature("void f(Bodies* b)", structs).status().message(),
+            "column 8: expected a type, found 'Bodies': a struct must be in 'types'");
 }
 
 TEST(SignatureTest, MatchesElementTypes) {

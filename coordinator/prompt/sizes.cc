@@ -13,6 +13,7 @@
 #include "common/nearest.h"
 #include "common/status_macros.h"
 #include "coordinator/prompt/signature.h"
+#include "coordinator/prompt/types.h"
 
 namespace whetstone {
 namespace {
@@ -142,15 +143,17 @@ absl::Status ReadList(const YamlMap& sizes, const std::string& list,
 }
 
 // A value that counts upwards must fit its type.
-absl::Status CheckFillFits(const v1::Argument& arg, int64_t count) {
-  const v1::Array& array = arg.array();
-  const bool counts =
-      array.fill().kind() == v1::Fill::IOTA || array.fill().kind() == v1::Fill::PERMUTATION;
-  if (!counts || IsFloating(array.type())) return absl::OkStatus();
-  if (static_cast<double>(count - 1) <= IntegerMax(array.type())) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("'", arg.name(), "' would count to ", count - 1,
-                                                 ", more than ", ElementTypeName(array.type()),
-                                                 " holds"));
+absl::Status CheckFillFits(const v1::Problem& problem, const v1::Argument& arg, int64_t count) {
+  for (const auto& [field, fill] : FilledFields(problem, arg.array())) {
+    const bool counts = fill != nullptr &&
+                        (fill->kind() == v1::Fill::IOTA || fill->kind() == v1::Fill::PERMUTATION);
+    if (!counts || IsFloating(field.type)) continue;
+    if (static_cast<double>(count - 1) <= IntegerMax(field.type)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", arg.name(), field.name.empty() ? "" : ".", field.name, "' would count to ", count - 1,
+        ", more than ", ElementTypeName(field.type), " holds"));
+  }
+  return absl::OkStatus();
 }
 
 // What is wrong with `problem` at `size`, without a place.
@@ -176,8 +179,9 @@ absl::Status CheckPoint(const v1::Problem& problem, const Signature& signature,
       return absl::InvalidArgumentError(
           absl::StrCat("'", arg.name(), "': ", count.status().message()));
     }
-    RETURN_IF_ERROR(CheckFillFits(arg, *count));
-    bytes += static_cast<double>(*count) * ElementBytes(arg.array().type());
+    RETURN_IF_ERROR(CheckFillFits(problem, arg, *count));
+    ASSIGN_OR_RETURN(const ElementLayout element, LayoutIn(problem, arg.array()));
+    bytes += static_cast<double>(*count) * static_cast<double>(element.bytes);
   }
   const double limit = static_cast<double>(problem.limits().memory_mb()) * (1 << 20);
   if (bytes > limit) {
@@ -232,7 +236,7 @@ absl::Status ReadSizes(const YamlMap& top, v1::Problem* problem) {
     return top.Error("sizes", "no argument uses a size variable: nothing to measure by size");
   }
   RETURN_IF_ERROR(CheckNames(top, uses, variables));
-  ASSIGN_OR_RETURN(const Signature signature, ParseSignature(problem->signature()));
+  ASSIGN_OR_RETURN(const Signature signature, ParseSignature(*problem));
   v1::Sizes* out = problem->mutable_sizes();
   for (const std::string list : kLists) {
     auto* points = list == "check"   ? out->mutable_check()

@@ -7,11 +7,13 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/sha256.h"
 #include "common/status_macros.h"
+#include "common/struct_type.h"
 #include "cpu_bench_worker/screen/screen_answer.h"
 #include "cpu_bench_worker/screen/screen_protocol.h"
 #include "cpu_bench_worker/shim.h"
@@ -43,7 +45,7 @@ std::vector<std::string> ParserFlags(const v1::CompileRules& rules) {
 json KitJson(const ScreenKit& kit) {
   return {{"flags", kit.flags},         {"header_dir", kit.header_dir}, {"headers", kit.headers},
           {"allow", kit.allow},         {"function", kit.function},     {"type", kit.type},
-          {"signature", kit.signature}, {"threads", kit.threads}};
+          {"signature", kit.signature}, {"threads", kit.threads},       {"structs", kit.structs}};
 }
 
 class Client final : public ScreenClient {
@@ -83,9 +85,11 @@ class Client final : public ScreenClient {
     kit.allow.assign(problem.compile().allow().begin(), problem.compile().allow().end());
     kit.threads = problem.compile().threads();
     kit.signature = problem.signature();
+    kit.structs = StructText(problem);
     ASSIGN_OR_RETURN(kit.function, FunctionName(problem.signature()));
     kit.header_dir = absl::StrCat(
-        "/work/", Sha256Hex(json(std::pair(kit.flags, kit.headers)).dump()).substr(0, 16));
+        "/work/",
+        Sha256Hex(json(std::tuple(kit.flags, kit.headers, kit.structs)).dump()).substr(0, 16));
     const std::lock_guard<std::mutex> lock(mutex_);
     RETURN_IF_ERROR(PrepareLocked(&kit));
     return kit;

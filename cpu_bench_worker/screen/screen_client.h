@@ -30,7 +30,8 @@ struct ScreenKit {
   std::vector<std::string> allow;
   std::string function;
   std::string signature;
-  std::string type;  // canonical, as clang prints it: "void (const float *, float *, int)"
+  std::string structs;  // their definitions, which stand behind the headers
+  std::string type;     // canonical, as clang prints it: "void (const float *, float *, int)"
   int threads = 1;
 };
 

@@ -43,9 +43,10 @@ json Prepare(const json& kit) {
     file << "#include <cstddef>\n#include <cstdint>\n";
     for (const std::string& name : kit.at("headers").get<std::vector<std::string>>())
       file << "#include <" << name << ">\n";
+    file << kit.at("structs").get<std::string>();
     file.close();
     if (const std::string error = PrecompileHeader(flags, header); !error.empty())
-      return {{"error", "compile.headers or compile.flags: " + error}};
+      return {{"error", "compile.headers, compile.flags or types: " + error}};
   }
   std::string error;
   const std::string type = SignatureType(flags, pch, kit.at("signature").get<std::string>(),

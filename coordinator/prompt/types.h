@@ -1,0 +1,76 @@
+// The keys `types`, `type` and `fill` of the front matter: what elements are and how they are
+// filled.
+//
+//   types:
+//     Body: {x: f32, y: f32, id: i32}
+//   args:
+//     bodies: {type: Body, shape: [n], fill: {x: uniform(-1, 1), y: uniform(-1, 1), id: iota}}
+#ifndef WHETSTONE_COORDINATOR_PROMPT_TYPES_H_
+#define WHETSTONE_COORDINATOR_PROMPT_TYPES_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/struct_type.h"
+#include "coordinator/prompt/signature.h"
+#include "coordinator/prompt/yaml_map.h"
+#include "whetstone/v1/problem.pb.h"
+
+namespace whetstone {
+
+// "unknown KEY 'GOT'; did you mean …", at the line of `key`.
+absl::Status NotOneOf(const YamlMap& map, absl::string_view key, absl::string_view got,
+                      const std::vector<std::string>& known);
+
+// Fills problem->structs.
+absl::Status ReadTypes(const YamlMap& top, v1::Problem* problem);
+// INVALID_ARGUMENT at the line of a struct that the signature does not name.
+absl::Status CheckTypesUsed(const YamlMap& top, const v1::Problem& problem,
+                            const Signature& signature);
+
+// `type`, which must be what the signature has: `cpp_type` for `what` ("'a' is", "returns").
+absl::StatusOr<ElementLayout> ReadType(const YamlMap& map, const v1::Problem& problem,
+                                       const std::string& what, const std::string& cpp_type);
+// `fill`: one for each field of `element`. A plain value stands for every field.
+absl::StatusOr<std::vector<v1::Fill>> ReadFills(const YamlMap& map, const ElementLayout& element);
+
+// Writes what ReadType and ReadFills gave into a v1::Scalar, v1::Array or v1::ReturnValue.
+template <typename Typed>
+void SetElement(const ElementLayout& element, Typed* typed) {
+  if (element.is_struct()) {
+    typed->set_struct_type(element.struct_name);
+  } else {
+    typed->set_type(element.fields[0].type);
+  }
+}
+template <typename Filled>
+void SetFills(const ElementLayout& element, const std::vector<v1::Fill>& fills, Filled* filled) {
+  if (!element.is_struct()) {
+    *filled->mutable_fill() = fills[0];
+    return;
+  }
+  for (const v1::Fill& fill : fills) *filled->add_field_fills() = fill;
+}
+
+// What stands in `typed`, of a problem that was read: each field of its element and the field's
+// fill, which is null where the generator writes it or nothing does.
+template <typename Filled>
+std::vector<std::pair<FieldLayout, const v1::Fill*>> FilledFields(const v1::Problem& problem,
+                                                                  const Filled& filled) {
+  std::vector<std::pair<FieldLayout, const v1::Fill*>> result;
+  const ElementLayout element = LayoutIn(problem, filled).value_or(ElementLayout());
+  for (size_t f = 0; f < element.fields.size(); ++f) {
+    const v1::Fill* fill = nullptr;
+    if (filled.has_fill()) fill = &filled.fill();
+    if (filled.field_fills_size() > 0) fill = &filled.field_fills(static_cast<int>(f));
+    result.emplace_back(element.fields[f], fill);
+  }
+  return result;
+}
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_PROMPT_TYPES_H_
