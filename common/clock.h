@@ -20,6 +20,11 @@ class SteadyClock final : public Clock {
   }
 };
 
+// The host's calendar clock, which may jump: seconds since 1970.
+inline double UnixSeconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
 }  // namespace whetstone
 
 #endif  // WHETSTONE_COMMON_CLOCK_H_

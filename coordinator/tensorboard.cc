@@ -8,11 +8,11 @@
 
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "common/clock.h"
 #include "common/host.h"
 #include "common/status_macros.h"
 
@@ -39,10 +39,6 @@ std::string LittleEndian(uint64_t value, int bytes) {
   return out;
 }
 
-double WallTime() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 }  // namespace
 
 uint32_t MaskedCrc32c(absl::string_view bytes) {
@@ -58,7 +54,7 @@ uint32_t MaskedCrc32c(absl::string_view bytes) {
 absl::StatusOr<std::unique_ptr<TensorBoardWriter>> TensorBoardWriter::Create(
     const std::string& folder) {
   const std::string path =
-      absl::StrCat(folder, "/events.out.tfevents.", static_cast<int64_t>(WallTime()), ".",
+      absl::StrCat(folder, "/events.out.tfevents.", static_cast<int64_t>(UnixSeconds()), ".",
                    Hostname(), ".", getpid());
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", path));
@@ -67,7 +63,7 @@ absl::StatusOr<std::unique_ptr<TensorBoardWriter>> TensorBoardWriter::Create(
   {
     StringOutputStream stream(&event);
     CodedOutputStream out(&stream);
-    WireFormatLite::WriteDouble(1, WallTime(), &out);
+    WireFormatLite::WriteDouble(1, UnixSeconds(), &out);
     WireFormatLite::WriteString(3, "brain.Event:2", &out);
   }
   RETURN_IF_ERROR(writer->WriteRecord(event));
@@ -97,7 +93,7 @@ absl::Status TensorBoardWriter::Add(int64_t step, const std::map<std::string, do
   {
     StringOutputStream stream(&event);
     CodedOutputStream out(&stream);
-    WireFormatLite::WriteDouble(1, WallTime(), &out);
+    WireFormatLite::WriteDouble(1, UnixSeconds(), &out);
     WireFormatLite::WriteInt64(2, step, &out);
     WireFormatLite::WriteBytes(5, summary, &out);
   }

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/clock.h"
 #include "common/grpc_status.h"
 #include "common/problem_hash.h"
 
@@ -15,6 +16,7 @@ grpc::Status WorkerService::GetInfo(grpc::ServerContext*, const v1::WorkerInfoRe
                                     v1::WorkerInfo* response) {
   *response = measurer_->Info();
   response->set_version(version_);
+  response->set_unix_time(UnixSeconds());
   return grpc::Status::OK;
 }
 

@@ -14,6 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "common/clock.h"
 #include "common/file.h"
 #include "common/problem_hash.h"
 #include "coordinator/campaign_parser.h"
@@ -21,6 +22,7 @@
 #include "coordinator/prompt/prompt_file.h"
 #include "coordinator/prompt/worked_examples.h"
 #include "coordinator/services/cluster.h"
+#include "coordinator/services/host_agreement.h"
 #include "coordinator/services/model_directory.h"
 #include "coordinator/services/ssh_cluster.h"
 #include "coordinator/trainer_client.h"
@@ -142,11 +144,14 @@ void CheckNoise(const std::string& name, const v1::Campaign& campaign, WorkerCli
 void CheckWorker(const std::string& name, const std::string& target, const v1::Campaign& campaign,
                  bool with_trainer, const FindingSink& found) {
   const std::unique_ptr<WorkerClient> worker = MakeGrpcWorkerClient(target);
+  const double asked = UnixSeconds();
   const auto info = worker->GetInfo({kInfoDeadline});
   if (!info.ok()) {
     found({Level::kFail, name, Text(info.status()), "look at the worker's log on that host"});
     return;
   }
+  CheckClock(name, info->unix_time(), asked, UnixSeconds(), found);
+  CheckVersion(name, info->version(), WHETSTONE_VERSION, found);
   found({Level::kOk, name,
          absl::StrCat("whet-worker ", info->version(), " on ", info->hostname(), ", ",
                       info->compiler()),
@@ -157,11 +162,14 @@ void CheckWorker(const std::string& name, const std::string& target, const v1::C
 }
 
 void CheckTrainer(const std::string& name, const std::string& target, const FindingSink& found) {
+  const double asked = UnixSeconds();
   const auto info = MakeGrpcTrainerClient(target)->GetInfo({kInfoDeadline});
   if (!info.ok()) {
     found({Level::kFail, name, Text(info.status()), "look at the trainer's log on that host"});
     return;
   }
+  CheckClock(name, info->unix_time(), asked, UnixSeconds(), found);
+  CheckVersion(name, info->version(), WHETSTONE_VERSION, found);
   found({Level::kOk, name,
          absl::StrCat("whet-trainer ", info->version(), " on ", info->hostname(), ", ",
                       info->device(), ", ", info->dtype(), ", ", info->threads(), " threads"),

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/clock.h"
 #include "common/host.h"
 #include "common/status_macros.h"
 #include "gpu_trainer/grpo/learner_settings.h"
@@ -111,7 +112,9 @@ HeldPolicy::HeldPolicy(torch::Device device, torch::ScalarType dtype, RankGroup&
 
 v1::TrainerInfo HeldPolicy::Info() const {
   const std::lock_guard lock(info_mutex_);
-  return info_;
+  v1::TrainerInfo info = info_;
+  info.set_unix_time(UnixSeconds());
+  return info;
 }
 
 absl::StatusOr<HeldPolicy::Model*> HeldPolicy::Loaded() const {
