@@ -53,7 +53,7 @@ constexpr double kExpertSpeedupMin = 1.2;
 constexpr int kNoiseTries = 3;  // of a problem; it is calibrated once
 // Finished candidates remembered for repeated calls, and verdicts for equal machine code.
 constexpr size_t kRememberedMax = 2048;
-constexpr size_t kBuildCacheBytes = size_t{32} << 20;
+constexpr size_t kBuildCacheBytes = size_t{8} << 20;
 constexpr char kFolderPrefix[] = "whet-worker-";
 
 // One candidate id. Guarded by the registry's mutex, except while `running`, when the one thread

@@ -16,9 +16,17 @@ int CallsPerBell(const CallEstimate& estimate, double floor_ns, int64_t bytes_pe
   return static_cast<int>(std::clamp(std::min(wanted, fitting), 1.0, double{kCallsMax}));
 }
 
-int RoundsPerPair(double round_ns, double budget_ns) {
+int RoundsPerPair(double round_ns, double budget_ns, int rounds_max) {
   const double fitting = std::floor(budget_ns / (kProcessPairs * std::max(1.0, round_ns)));
-  return static_cast<int>(std::clamp(fitting, double{kRoundsMin}, double{kRoundsMax}));
+  return std::clamp(static_cast<int>(std::min(fitting, double{kRoundsMax})), kRoundsMin,
+                    rounds_max);
+}
+
+bool FarApart(const std::vector<CallEstimate>& estimates) {
+  return std::all_of(estimates.begin(), estimates.end(), [](const CallEstimate& e) {
+    return std::max(e.reference_ns, e.candidate_ns) >=
+           kFarFactor * std::min(e.reference_ns, e.candidate_ns);
+  });
 }
 
 }  // namespace whetstone

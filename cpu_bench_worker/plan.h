@@ -3,6 +3,7 @@
 #define WHETSTONE_CPU_BENCH_WORKER_PLAN_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "cpu_bench_worker/check_stage.h"
 
@@ -13,6 +14,9 @@ namespace whetstone {
 inline constexpr int kProcessPairs = 16;
 inline constexpr int kRoundsMax = 8;
 inline constexpr int kRoundsMin = 2;
+// … of a candidate that is far from the reference and may be stopped early.
+inline constexpr int kRoundsMaxFar = 4;
+inline constexpr double kFarFactor = 2;
 // A bell's work lasts at least this long, so that waking a child (20–37 µs on an idle virtual core)
 // and its jitter stay small beside it.
 inline constexpr double kBatchNsMin = 300'000;
@@ -30,9 +34,12 @@ inline constexpr int64_t kBatchBytesMax = int64_t{32} << 20;
 // touch `bytes_per_call`.
 int CallsPerBell(const CallEstimate& estimate, double floor_ns, int64_t bytes_per_call);
 
-// Rounds per process pair, so that kProcessPairs of `round_ns` (all sizes, both members, filling
-// and checking) fit into `budget_ns`.
-int RoundsPerPair(double round_ns, double budget_ns);
+// Rounds per process pair, at most `rounds_max`, so that kProcessPairs of `round_ns` (all sizes,
+// both members, filling and checking) fit into `budget_ns`.
+int RoundsPerPair(double round_ns, double budget_ns, int rounds_max);
+
+// Whether the candidate is kFarFactor times as fast as the reference, or as slow, at every size.
+bool FarApart(const std::vector<CallEstimate>& estimates);
 
 }  // namespace whetstone
 

@@ -23,9 +23,17 @@ TEST(PlanTest, MemoryAndCallsAreBounded) {
 }
 
 TEST(PlanTest, RoundsFitTheBudget) {
-  EXPECT_EQ(RoundsPerPair(1e6, 20e9), kRoundsMax);
-  EXPECT_EQ(RoundsPerPair(100e6, 8e9), 5);
-  EXPECT_EQ(RoundsPerPair(1e9, 1e9), kRoundsMin);
+  EXPECT_EQ(RoundsPerPair(1e6, 20e9, kRoundsMax), kRoundsMax);
+  EXPECT_EQ(RoundsPerPair(1e6, 20e9, kRoundsMaxFar), kRoundsMaxFar);
+  EXPECT_EQ(RoundsPerPair(100e6, 8e9, kRoundsMax), 5);
+  EXPECT_EQ(RoundsPerPair(1e9, 1e9, kRoundsMaxFar), kRoundsMin);
+}
+
+TEST(PlanTest, FarMeansAtEverySize) {
+  EXPECT_TRUE(
+      FarApart({{.reference_ns = 9, .candidate_ns = 4}, {.reference_ns = 4, .candidate_ns = 9}}));
+  EXPECT_FALSE(
+      FarApart({{.reference_ns = 9, .candidate_ns = 4}, {.reference_ns = 9, .candidate_ns = 8}}));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 
 #include "common/philox.h"
 #include "cpu_bench_worker/plan.h"
@@ -12,6 +13,7 @@ namespace whetstone {
 namespace {
 
 constexpr int kFloorBells = 7;
+constexpr int kSettlingRounds = 3;
 // Time lost beyond what waking costs that spoils a turn; less is the scatter of waking.
 constexpr double kLostNsMin = 30'000;
 // A rough floor for planning, before it is measured.
@@ -39,6 +41,7 @@ class Stage {
         sizes_(sizes),
         budget_ns_(std::min(options.budget_s, kTimeBudgetSeconds) * 1e9),
         stop_early_(options.stop_early),
+        rounds_(options.stop_early && FarApart(estimates) ? kRoundsMaxFar : kRoundsMax),
         report_(report),
         rng_(trial->seed(), {0x71ED, 0, 0, 0}),
         begin_ns_(RawNowNs()),
@@ -107,12 +110,48 @@ class Stage {
     floor_ns_ = MedianOf(floors, [this](const Turn& turn) { return ClockNs(turn); });
     cpu_floor_ns_ = MedianOf(floors, [](const Turn& turn) { return turn.cpu_ns; });
     lost_floor_ns_ = MedianOf(floors, [](const Turn& turn) { return turn.LostNs(); });
-    if (pair == 0) rounds_ = RoundsPerPair(round_ns, budget_ns_ - ElapsedNs());
+    if (pair == 0) rounds_ = RoundsPerPair(round_ns, budget_ns_ - ElapsedNs(), rounds_);
+    if (!settled_) {
+      settled_ = true;
+      bool changed = false;
+      if (auto failure = SettleCalls(&batches, &changed)) return failure;
+      if (!report_->first_bad.empty()) return std::nullopt;
+      if (changed) {
+        for (PairedRatios& ratios : report_->ratios) ratios.pop_back();
+        return RunPair(pair);
+      }
+    }
 
     for (int r = 0; r < rounds_; ++r)
       for (size_t i = 0; i < batches.size(); ++i)
         if (auto failure = TimedRound(pair, i, &batches[i]); failure || !report_->first_bad.empty())
           return failure;
+    return std::nullopt;
+  }
+
+  // How many calls share a bell decides which caches hold their data, so it must not hang on one
+  // call's luck: the check stage's estimates include waking, which takes longer than a small
+  // kernel. Settles it with the shortest of some rounds; `changed` if the batches have too few or
+  // too many.
+  std::optional<Failure> SettleCalls(std::vector<CallBatch>* batches, bool* changed) {
+    std::vector<int> settled;
+    for (size_t i = 0; i < batches->size(); ++i) {
+      CallBatch& batch = (*batches)[i];
+      CallEstimate shortest{.reference_ns = 1e12, .candidate_ns = 1e12};
+      for (int r = 0; r < kSettlingRounds; ++r) {
+        Round round;
+        if (auto failure = JudgedRound(&batch, /*oracle=*/false, &round)) return failure;
+        if (!report_->first_bad.empty()) return std::nullopt;
+        shortest.reference_ns = std::min(shortest.reference_ns, ClockNs(round.reference));
+        shortest.candidate_ns = std::min(shortest.candidate_ns, ClockNs(round.candidate));
+      }
+      shortest.reference_ns = (shortest.reference_ns - floor_ns_) / batch.calls();
+      shortest.candidate_ns = (shortest.candidate_ns - floor_ns_) / batch.calls();
+      settled.push_back(CallsPerBell(shortest, /*floor_ns=*/0, sizes_[i].bytes));
+      *changed = *changed || std::abs(settled[i] - batch.calls()) > batch.calls() / 8;
+    }
+    if (*changed)
+      for (size_t i = 0; i < settled.size(); ++i) data_[i].calls = settled[i];
     return std::nullopt;
   }
 
@@ -200,6 +239,8 @@ class Stage {
   const std::vector<CallShape>& sizes_;
   double budget_ns_;
   bool stop_early_;
+  int rounds_;            // per process pair
+  bool settled_ = false;  // how many calls share a bell
   TimeReport* report_;
   Philox rng_;
   uint64_t begin_ns_;
@@ -208,7 +249,6 @@ class Stage {
   double floor_ns_ = 0;      // of an empty bell, by the clock
   double cpu_floor_ns_ = 0;  // by the kernel's account
   double lost_floor_ns_ = 0;
-  int rounds_ = kRoundsMax;
 };
 
 }  // namespace

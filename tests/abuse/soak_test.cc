@@ -141,7 +141,7 @@ TEST(SoakTest, NothingIsLeftAndNothingSlowsDown) {
   EXPECT_EQ(after.files, before.files) << "entries below " << scratch->path();
   EXPECT_EQ(after.groups, before.groups) << "control groups and their files";
   EXPECT_EQ(after.threads, before.threads);
-  // Verdicts and objects are remembered, up to 2,048 and to 32 MiB.
+  // Each of the two workers remembers 2,048 verdicts and 8 MiB of objects.
   EXPECT_LT(after.memory_kb, before.memory_kb + 45'000) << "kB resident";
   std::printf("  %d candidates; resident %ld MB after a tenth, %ld MB at the end\n", count,
               before.memory_kb / 1024, after.memory_kb / 1024);
