@@ -6,7 +6,8 @@
 #   tests/run_all.sh --full   also clang-tidy over every source, every problem's soundness, and what
 #                             hostile code tries ten times over, with an honest candidate between
 #                             any two attacks; 10,000 candidates in a row; 10,000 simulated
-#                             campaigns
+#                             campaigns; a campaign of the small real model in which everything
+#                             fails three times
 #
 # Prints the seconds of every suite and ends with the line "N passed, N failed"; the exit code is 0
 # only if nothing failed. Logs and reports go to build/test-logs/. Needs no terminal and no input,
@@ -121,6 +122,8 @@ main() {
       check problems check_problems
       check hostile-ten-times env WHETSTONE_ABUSE_FULL=1 ctest --test-dir build/dev \
         -R '^(abuse|sandbox)_test$' --repeat until-fail:10 --output-on-failure
+      check chaos-real-model env WHETSTONE_CHAOS_ROUNDS=3 ctest --test-dir build/dev \
+        -R '^system_chaos_test$' -V
       check simulation-10000 env WHETSTONE_SIM_SEEDS=10000 build/dev/bin/campaign_core_test
       check soak-10000 env WHETSTONE_SOAK=10000 ctest --test-dir build/dev -R '^soak_test$' -V
     fi

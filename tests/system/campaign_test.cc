@@ -7,8 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/file.h"
-#include "tests/system/sshd_fixture.h"
-#include "tests/system/whet_fixture.h"
+#include "tests/system/ssh_campaign_fixture.h"
 
 namespace whetstone {
 namespace {
@@ -118,41 +117,6 @@ TEST_F(CampaignTest, TheSmallRealModelInHalfPrecision) {
   }
 }
 
-// Services as an operator runs them, and the cluster's hosts played by one private sshd.
-class SshCampaignTest : public WhetTest {
- protected:
-  void SetUp() override {
-    WhetTest::SetUp();
-    auto sshd = PrivateSshd::Start();
-    ASSERT_TRUE(sshd.ok()) << sshd.status();
-    sshd_ = *std::move(sshd);
-    trainer_ = std::make_unique<BackgroundProgram>(
-        std::vector<std::string>{Binary("whet-trainer"), "serve", "--listen",
-                                 "unix:" + Path("trainer.sock"), "--threads", "1", "--dtype",
-                                 "fp32", "--device", "cpu"},
-        dir_->path());
-    worker_ = std::make_unique<BackgroundProgram>(
-        std::vector<std::string>{Binary("whet-worker"), "serve", "--listen",
-                                 "unix:" + Path("worker.sock")},
-        dir_->path());
-    ASSERT_TRUE(Eventually([&] {
-      return access(Path("trainer.sock").c_str(), F_OK) == 0 &&
-             access(Path("worker.sock").c_str(), F_OK) == 0;
-    })) << trainer_->err()
-        << worker_->err();
-  }
-
-  std::string Cluster(const std::string& ssh_config) const {
-    return absl::StrCat("cluster:\n  trainer: {ssh: gpu01, socket: ", Path("trainer.sock"),
-                        "}\n  workers: [{ssh: \"cpu[01-01]\", socket: ", Path("worker.sock"),
-                        "}]\n  ssh_config: ", ssh_config, "\n");
-  }
-
-  std::unique_ptr<PrivateSshd> sshd_;
-  std::unique_ptr<BackgroundProgram> trainer_;
-  std::unique_ptr<BackgroundProgram> worker_;
-};
-
 TEST_F(SshCampaignTest, RunsThroughSshAndSurvivesALostConnection) {
   const std::string campaign = WriteCampaign(12, Cluster(sshd_->ssh_config()));
   const auto run = StartWhet({"run", campaign, "--run-dir", RunDirectory()});
@@ -164,7 +128,7 @@ TEST_F(SshCampaignTest, RunsThroughSshAndSurvivesALostConnection) {
   ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
   ExpectComplete(12);
   EXPECT_FALSE(trainer_->Ended()) << "a campaign must leave remote services alone";
-  EXPECT_FALSE(worker_->Ended());
+  EXPECT_FALSE(workers_[0]->Ended());
 }
 
 TEST_F(SshCampaignTest, ADeterministicRunIsReplayedOnItsTrainer) {
