@@ -6,11 +6,13 @@
 //
 // Every worker takes so long for a verdict that all of them together offer --verdicts-per-s. One
 // JSON line: verdicts a second from the first to the last (generating and updating included),
-// processor time of a verdict, peak of resident memory, and the seconds from an unopened journal to
-// the first action.
+// processor time of a verdict, peak of resident memory, the share of the time in which everybody
+// waited for the coordinator (from a step's last verdict to its update, from there to the next
+// generation), and the seconds from an unopened journal to the first action.
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -53,12 +55,21 @@ Usage UsageNow() {
           static_cast<double>(usage.ru_maxrss) / 1024};
 }
 
+// When the services last did something, and how long nobody but the coordinator could.
+struct Idle {
+  std::atomic<double> last_verdict{0};
+  std::atomic<double> last_update{0};
+  std::atomic<double> seconds{0};
+};
+
 // Completions as long as real ones.
 class QuickTrainer final : public EchoTrainer {
  public:
+  explicit QuickTrainer(Idle* idle) : idle_(idle) {}
   absl::Status Generate(const v1::GenerateRequest& request,
                         const std::function<void(const v1::GenerateEvent&)>& on_event,
                         const CallOptions& options) override {
+    if (idle_->last_update > 0) idle_->seconds = idle_->seconds + Now() - idle_->last_update;
     const std::string filler(3 * kTokens, ' ');
     return EchoTrainer::Generate(
         request,
@@ -75,11 +86,22 @@ class QuickTrainer final : public EchoTrainer {
         },
         options);
   }
+  absl::StatusOr<v1::UpdateResponse> Update(const v1::UpdateRequest& request,
+                                            const CallOptions& options) override {
+    idle_->seconds = idle_->seconds + Now() - idle_->last_verdict;
+    absl::StatusOr<v1::UpdateResponse> response = EchoTrainer::Update(request, options);
+    idle_->last_update = Now();
+    return response;
+  }
+
+ private:
+  Idle* const idle_;
 };
 
 class SlowWorker final : public EchoWorker {
  public:
-  SlowWorker(int index, std::chrono::nanoseconds takes) : index_(index), takes_(takes) {}
+  SlowWorker(int index, std::chrono::nanoseconds takes, Idle* idle)
+      : index_(index), takes_(takes), idle_(idle) {}
   absl::StatusOr<v1::WorkerInfo> GetInfo(const CallOptions& options) override {
     absl::StatusOr<v1::WorkerInfo> info = EchoWorker::GetInfo(options);
     info->set_host_id(absl::StrCat("host-", index_));
@@ -92,12 +114,14 @@ class SlowWorker final : public EchoWorker {
     std::this_thread::sleep_for(takes_);
     absl::StatusOr<v1::MeasureResponse> response = EchoWorker::Measure(request, options);
     response->mutable_verdict()->set_worker(absl::StrCat("w", index_));
+    idle_->last_verdict = Now();
     return response;
   }
 
  private:
   const int index_;
   const std::chrono::nanoseconds takes_;
+  Idle* const idle_;
 };
 
 struct Flags {
@@ -133,7 +157,8 @@ int Main(const Flags& flags) {
   {
     const std::unique_ptr<Journal> journal = Journal::Create(path, plan.campaign_id).value();
     const SteadyClock clock;
-    QuickTrainer trainer;
+    Idle idle;
+    QuickTrainer trainer(&idle);
     std::vector<std::unique_ptr<SlowWorker>> workers;
     LoopSeams seams;
     seams.trainer = &trainer;
@@ -143,8 +168,10 @@ int Main(const Flags& flags) {
     seams.on_leader = [](const LeaderFact&) { return absl::OkStatus(); };
     for (int w = 0; w < flags.workers; ++w) {
       workers.push_back(std::make_unique<SlowWorker>(
-          w, std::chrono::nanoseconds(
-                 static_cast<int64_t>(1e9 * flags.workers / flags.verdicts_per_s))));
+          w,
+          std::chrono::nanoseconds(
+              static_cast<int64_t>(1e9 * flags.workers / flags.verdicts_per_s)),
+          &idle));
       seams.workers.push_back(workers.back().get());
     }
     CampaignState state(&plan, flags.workers);
@@ -156,7 +183,9 @@ int Main(const Flags& flags) {
     const absl::Status status = loop.Run(&state);
     CHECK(status.ok());
     const Usage after = UsageNow();
-    result["verdicts_per_s"] = static_cast<double>(verdicts) / (Now() - start);
+    const double took = Now() - start;
+    result["verdicts_per_s"] = static_cast<double>(verdicts) / took;
+    result["idle_share"] = idle.seconds / took;
     result["cpu_us_per_verdict"] =
         1e6 * (after.cpu_s - before.cpu_s) / static_cast<double>(verdicts);
     result["peak_mib"] = after.peak_mib;

@@ -78,6 +78,7 @@ int RunCommandLine(int argc, char** argv) {
   AddStatus(&app, &chosen);
   AddWatch(&app, &chosen);
   AddReplay(&app, &chosen);
+  AddFetch(&app, &chosen);
   AddReport(&app, &chosen);
   AddBest(&app, &chosen);
   AddMeasure(&app, &chosen);

@@ -52,8 +52,8 @@ TEST_F(CommandLineTest, HelpIsNoError) {
   EXPECT_EQ(Whet("--help").exit_code, 0);
   EXPECT_NE(Whet("--help").out.find("whet resume"), std::string::npos);
   for (const char* command :
-       {"run", "resume", "status", "watch", "replay", "report", "best", "measure", "doctor",
-        "problem", "problem check", "problem new", "problem import"}) {
+       {"run", "resume", "status", "watch", "replay", "fetch", "report", "best", "measure",
+        "doctor", "problem", "problem check", "problem new", "problem import"}) {
     const Outcome help = Whet(absl::StrCat(command, " --help"));
     EXPECT_EQ(help.exit_code, 0) << command;
     EXPECT_GT(help.out.size(), 100u) << command;
@@ -146,7 +146,7 @@ TEST_F(CommandLineTest, ProblemNewWritesASkeletonOnce) {
 }
 
 TEST_F(CommandLineTest, CommandsOnARunNeedARun) {
-  for (const char* command : {"status", "report", "best", "resume"}) {
+  for (const char* command : {"status", "fetch", "report", "best", "resume"}) {
     const Outcome outcome = Whet(absl::StrCat(command, " nowhere --json"));
     EXPECT_EQ(outcome.exit_code, 2) << command;
     EXPECT_EQ(outcome.error,

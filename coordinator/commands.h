@@ -19,6 +19,7 @@ void AddResume(CLI::App* app, Chosen* chosen);
 void AddStatus(CLI::App* app, Chosen* chosen);
 void AddWatch(CLI::App* app, Chosen* chosen);
 void AddReplay(CLI::App* app, Chosen* chosen);
+void AddFetch(CLI::App* app, Chosen* chosen);
 void AddReport(CLI::App* app, Chosen* chosen);
 void AddBest(CLI::App* app, Chosen* chosen);
 void AddMeasure(CLI::App* app, Chosen* chosen);

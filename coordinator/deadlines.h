@@ -18,6 +18,8 @@ inline constexpr Seconds kGenerateSilenceDeadline = 180;
 inline constexpr Seconds kUpdateDeadline = 3600;
 inline constexpr Seconds kSaveDeadline = 1800;
 inline constexpr Seconds kRemoveDeadline = 600;
+// A piece of a checkpoint that is fetched.
+inline constexpr Seconds kReadPieceDeadline = 300;
 
 // The worker queues at most `slots` of ours, each bounded by total_s.
 inline Seconds MeasureDeadline(const v1::Problem& problem) {

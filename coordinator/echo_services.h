@@ -95,6 +95,10 @@ class EchoTrainer : public TrainerClient {
       const v1::RemoveCheckpointsRequest&, const CallOptions&) override {
     return v1::RemoveCheckpointsResponse();
   }
+  absl::StatusOr<v1::ReadCheckpointResponse> ReadCheckpoint(const v1::ReadCheckpointRequest&,
+                                                            const CallOptions&) override {
+    return absl::NotFoundError("an echo saves no files");
+  }
 
   bool hang_ = false;
   std::atomic<bool> hanging_{false};

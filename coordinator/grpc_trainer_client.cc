@@ -49,6 +49,12 @@ class GrpcTrainerClient final : public TrainerClient {
           return stub_->RemoveCheckpoints(context, request, reply);
         });
   }
+  absl::StatusOr<v1::ReadCheckpointResponse> ReadCheckpoint(
+      const v1::ReadCheckpointRequest& request, const CallOptions& options) override {
+    return Unary<v1::ReadCheckpointResponse>(
+        "Trainer.ReadCheckpoint", options,
+        [&](auto* context, auto* reply) { return stub_->ReadCheckpoint(context, request, reply); });
+  }
 
  private:
   template <typename Reply, typename Call>

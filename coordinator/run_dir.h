@@ -5,7 +5,7 @@
 //   RUN/journal.db             every rollout, verdict and update (journal.h)
 //   RUN/metrics.jsonl          one line per update, made from the journal
 //   RUN/tensorboard/           the same for TensorBoard
-//   RUN/checkpoints/           where a local trainer saves the policy
+//   RUN/checkpoints/           where a local trainer saves, and `whet fetch` brings, the policy
 //   RUN/best/<problem>/        the fastest verified programs
 //   RUN/report.html            `whet report`
 //   RUN/logs/                  whet.log, trainer.log, worker.log

@@ -38,6 +38,8 @@ class TrainerClient {
       const v1::SaveCheckpointRequest& request, const CallOptions& options) = 0;
   virtual absl::StatusOr<v1::RemoveCheckpointsResponse> RemoveCheckpoints(
       const v1::RemoveCheckpointsRequest& request, const CallOptions& options) = 0;
+  virtual absl::StatusOr<v1::ReadCheckpointResponse> ReadCheckpoint(
+      const v1::ReadCheckpointRequest& request, const CallOptions& options) = 0;
 };
 
 // `target` is a gRPC target such as "unix:/path". Connects on first use, reconnects by itself with

@@ -8,6 +8,7 @@
 #include "common/status_macros.h"
 #include "gpu_trainer/rpc/generate_stream.h"
 #include "gpu_trainer/state/checkpoint.h"
+#include "gpu_trainer/state/checkpoint_file.h"
 
 namespace whetstone {
 namespace {
@@ -137,6 +138,15 @@ grpc::Status TrainerService::RemoveCheckpoints(grpc::ServerContext*,
     if (!status.ok()) response->add_failures(std::string(status.message()));
   }
   return grpc::Status::OK;
+}
+
+grpc::Status TrainerService::ReadCheckpoint(grpc::ServerContext*,
+                                            const v1::ReadCheckpointRequest* request,
+                                            v1::ReadCheckpointResponse* response) {
+  absl::StatusOr<std::string> piece =
+      ReadCheckpointFile(request->path(), request->file(), request->offset(), request->length());
+  if (piece.ok()) response->set_data(*std::move(piece));
+  return ToGrpcStatus(piece.status());
 }
 
 grpc::Status TrainerService::Score(grpc::ServerContext* context, const v1::ScoreRequest* request,

@@ -54,6 +54,9 @@ class TrainerService final : public v1::Trainer::Service {
   grpc::Status RemoveCheckpoints(grpc::ServerContext* context,
                                  const v1::RemoveCheckpointsRequest* request,
                                  v1::RemoveCheckpointsResponse* response) override;
+  grpc::Status ReadCheckpoint(grpc::ServerContext* context,
+                              const v1::ReadCheckpointRequest* request,
+                              v1::ReadCheckpointResponse* response) override;
   grpc::Status Score(grpc::ServerContext* context, const v1::ScoreRequest* request,
                      v1::ScoreResponse* response) override;
 

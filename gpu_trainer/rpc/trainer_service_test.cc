@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "common/file.h"
+#include "common/manifest.h"
 #include "gpu_trainer/rpc/tiny_model_testing.h"
 
 namespace whetstone {
@@ -423,6 +424,50 @@ TEST_F(TrainerServiceTest, ASavedPolicyGoesOnInAnotherProcess) {
   ASSERT_TRUE(Update(Warmup(2), &resumed).ok());
   EXPECT_EQ(resumed.metrics().at("loss"), second.metrics().at("loss"));
   EXPECT_EQ(resumed.metrics().at("grad_norm"), second.metrics().at("grad_norm"));
+}
+
+TEST_F(TrainerServiceTest, ACheckpointIsReadPieceByPieceAndNothingElseIs) {
+  ASSERT_TRUE(Load(Model()).ok());
+  v1::SaveCheckpointResponse saved;
+  ASSERT_TRUE(Save(Path("step-1"), &saved).ok());
+  v1::ReadCheckpointRequest request;
+  v1::ReadCheckpointResponse response;
+  const auto read = [&](const std::string& path, const std::string& file, int64_t offset,
+                        int64_t length) {
+    grpc::ClientContext context;
+    request.set_path(path);
+    request.set_file(file);
+    request.set_offset(offset);
+    request.set_length(length);
+    response.Clear();
+    return stub_->ReadCheckpoint(&context, request, &response).error_code();
+  };
+  ASSERT_EQ(read(Path("step-1"), kManifestFile, 0, 1 << 20), StatusCode::OK);
+  const absl::StatusOr<Manifest> manifest = ParseManifest(response.data(), "manifest");
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_EQ(ChecksumOf(*manifest), saved.checksum());
+  const std::string weights = *ReadFile(Path("step-1/model.safetensors"));
+  std::string pieces;
+  do {
+    const int64_t have = static_cast<int64_t>(pieces.size());
+    ASSERT_EQ(read(Path("step-1"), "model.safetensors", have, 10000), StatusCode::OK);
+    pieces += response.data();
+  } while (response.data().size() == 10000);
+  EXPECT_EQ(pieces, weights);
+
+  ASSERT_TRUE(WriteFileAtomically(Path("secret"), "s").ok());
+  ASSERT_TRUE(WriteFileAtomically(Path("step-1/other"), "o").ok());
+  EXPECT_EQ(read(Path("step-1"), "../secret", 0, 10), StatusCode::NOT_FOUND);
+  EXPECT_EQ(read(Path("step-1"), "other", 0, 10), StatusCode::NOT_FOUND) << "not in its list";
+  EXPECT_EQ(read(Model(), "config.json", 0, 10), StatusCode::NOT_FOUND) << "not a checkpoint";
+  EXPECT_EQ(read(Path("step-2"), kManifestFile, 0, 10), StatusCode::NOT_FOUND);
+  EXPECT_EQ(read("step-1", kManifestFile, 0, 10), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(read(Path("step-1"), kManifestFile, -1, 10), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(read(Path("step-1"), kManifestFile, 0, 1 << 30), StatusCode::INVALID_ARGUMENT);
+  // A link that took a file's place leads nowhere.
+  fs::remove(Path("step-1/config.json"));
+  fs::create_symlink(Path("secret"), Path("step-1/config.json"));
+  EXPECT_NE(read(Path("step-1"), "config.json", 0, 10), StatusCode::OK);
 }
 
 TEST_F(TrainerServiceTest, InfoAnswersDuringGenerationAndCancellingStopsIt) {

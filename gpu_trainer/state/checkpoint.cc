@@ -22,12 +22,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
+#include "common/manifest.h"
 #include "common/measured_metric.h"
 #include "common/status_macros.h"
 #include "gpu_trainer/model/compute_type.h"
 #include "gpu_trainer/model/safetensors.h"
 #include "gpu_trainer/state/adapter_file.h"
-#include "gpu_trainer/state/manifest.h"
 
 namespace whetstone {
 namespace {
@@ -40,7 +40,6 @@ constexpr char kResume[] = "resume";
 constexpr char kState[] = "resume/state.json";
 constexpr char kOptimizer[] = "resume/optimizer.safetensors";
 constexpr char kLastUpdate[] = "resume/last_update.pb";
-constexpr char kManifest[] = "resume/manifest.json";
 
 std::string Join(const std::string& directory, absl::string_view name) {
   return absl::StrCat(directory, "/", name);
@@ -258,12 +257,12 @@ absl::Status WriteAll(const Policy& policy, const std::string& temp, const Check
   }
   RETURN_IF_ERROR(stage("manifest"));
   ASSIGN_OR_RETURN(*manifest, DigestDirectory(temp));
-  RETURN_IF_ERROR(WriteFileAtomically(Join(temp, kManifest), ManifestToJson(*manifest)));
+  RETURN_IF_ERROR(WriteFileAtomically(Join(temp, kManifestFile), ManifestToJson(*manifest)));
   return SyncDirectory(temp);
 }
 
 absl::Status ReadResume(const std::string& directory, Policy& policy) {
-  const std::string manifest_path = Join(directory, kManifest);
+  const std::string manifest_path = Join(directory, kManifestFile);
   absl::StatusOr<std::string> text = ReadFile(manifest_path);
   if (!text.ok()) {
     return absl::InvalidArgumentError(
@@ -319,7 +318,7 @@ absl::StatusOr<SavedCheckpoint> SaveCheckpoint(const Policy& policy, const std::
   }
   if (!absolute.has_filename()) absolute = absolute.parent_path();
   const std::string directory = absolute.string();
-  if (fs::exists(directory) && !fs::exists(Join(directory, kManifest))) {
+  if (fs::exists(directory) && !fs::exists(Join(directory, kManifestFile))) {
     return absl::AlreadyExistsError(
         absl::StrCat(directory, " exists and is no checkpoint; it will not be replaced"));
   }
@@ -343,7 +342,7 @@ absl::Status RemoveCheckpoint(const std::string& directory) {
   const std::string doomed = absl::StrCat(directory, ".tmp-removed");
   fs::remove_all(doomed, error);
   if (!fs::exists(directory, error)) return absl::OkStatus();
-  if (!fs::exists(Join(directory, kManifest), error)) {
+  if (!fs::exists(Join(directory, kManifestFile), error)) {
     return absl::FailedPreconditionError(
         absl::StrCat(directory, " is no checkpoint; it will not be removed"));
   }

@@ -9,9 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
+#include "common/manifest.h"
 #include "gpu_trainer/grpo/reference.h"
 #include "gpu_trainer/model/compute_type.h"
-#include "gpu_trainer/state/manifest.h"
 
 namespace whetstone {
 namespace {

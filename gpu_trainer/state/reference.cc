@@ -7,8 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
+#include "common/manifest.h"
 #include "common/status_macros.h"
-#include "gpu_trainer/state/manifest.h"
 
 namespace whetstone {
 namespace {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/file.h"
+#include "common/manifest.h"
 #include "tests/system/ssh_campaign_fixture.h"
 
 namespace whetstone {
@@ -34,6 +35,9 @@ TEST_F(CampaignTest, LocalCampaignReachesItsEnd) {
 
   const WhetResult status = Whet({"status", RunDirectory(), "--json"});
   EXPECT_EQ(status.exit_code, 0) << status.err;
+  const WhetResult fetch = Whet({"fetch", RunDirectory()});
+  EXPECT_EQ(fetch.exit_code, 0) << fetch.err;
+  EXPECT_THAT(fetch.out, HasSubstr("step-2 is here: " + RunDirectory() + "/checkpoints/step-2"));
   const WhetResult report = Whet({"report", RunDirectory()});
   EXPECT_EQ(report.exit_code, 0) << report.err;
   EXPECT_TRUE(ReadFile(RunDirectory() + "/report.html").ok());
@@ -133,7 +137,7 @@ TEST_F(SshCampaignTest, RunsThroughSshAndSurvivesALostConnection) {
 
 TEST_F(SshCampaignTest, ADeterministicRunIsReplayedOnItsTrainer) {
   const std::string campaign =
-      WriteCampaign(2, Cluster(sshd_->ssh_config()) + "deterministic: true\n");
+      WriteCampaign(2, Cluster(sshd_->ssh_config()) + "  tunnel: ssh\ndeterministic: true\n");
   const WhetResult run = Whet({"run", campaign, "--run-dir", RunDirectory(), "--set",
                                "train.token_budget=300", "--set", "checkpoint.every=1"});
   ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
@@ -147,17 +151,31 @@ TEST_F(SshCampaignTest, ADeterministicRunIsReplayedOnItsTrainer) {
   EXPECT_EQ(replay.exit_code, 0) << replay.out << replay.err;
   EXPECT_THAT(replay.out, HasSubstr("replayed 2 updates, 8 rollouts"));
   EXPECT_TRUE(ReadFile(Path("again/step-2/model.safetensors")).ok());
+
+  // Weights cross SSH when asked.
+  const auto digest = [](const std::string& directory) {
+    return ChecksumOf(DigestDirectory(directory).value_or(Manifest()));
+  };
+  const WhetResult fetch = Whet({"fetch", RunDirectory(), "--json"});
+  EXPECT_EQ(fetch.exit_code, 0) << fetch.out << fetch.err;
+  EXPECT_EQ(fetch.json()["path"], RunDirectory() + "/checkpoints/step-2");
+  EXPECT_EQ(digest(RunDirectory() + "/checkpoints/step-2"), digest(Path("checkpoints/step-2")));
+  const WhetResult first = Whet({"fetch", RunDirectory(), "1", "--to", Path("first")});
+  EXPECT_EQ(first.exit_code, 0) << first.out << first.err;
+  EXPECT_EQ(digest(Path("first")), digest(Path("checkpoints/step-1")));
+  EXPECT_THAT(Whet({"fetch", RunDirectory()}).out, HasSubstr("already here"));
+  EXPECT_THAT(Whet({"fetch", RunDirectory(), "7"}).err, HasSubstr("there are: step-1, step-2"));
 }
 
 TEST_F(SshCampaignTest, DoctorFindsEverythingInOrder) {
-  const std::string campaign = WriteCampaign(2, Cluster(sshd_->ssh_config()));
+  const std::string campaign = WriteCampaign(2, Cluster(sshd_->ssh_config()) + "  tunnel: ssh\n");
   const WhetResult doctor = Whet({"doctor", campaign, "--json"});
   for (const char* check : {"campaign", "problem", "trainer gpu01: ssh", "worker cpu01: ssh",
                             "worker cpu01: sandbox", "worker cpu01: noise"}) {
     EXPECT_THAT(doctor.out, HasSubstr(check));
   }
   ASSERT_TRUE(doctor.json().is_object()) << doctor.out;
-  EXPECT_THAT(doctor.out, HasSubstr("host key, key and"));
+  EXPECT_THAT(doctor.out, HasSubstr("are fine, by the ssh program"));
 }
 
 }  // namespace

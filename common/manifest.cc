@@ -1,4 +1,4 @@
-#include "gpu_trainer/state/manifest.h"
+#include "common/manifest.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 // The list of a directory's files with their sizes and SHA-256, which tells whether any byte of a
-// checkpoint was lost or changed.
-#ifndef WHETSTONE_GPU_TRAINER_STATE_MANIFEST_H_
-#define WHETSTONE_GPU_TRAINER_STATE_MANIFEST_H_
+// checkpoint was lost or changed, where it was saved and where it was brought to.
+#ifndef WHETSTONE_COMMON_MANIFEST_H_
+#define WHETSTONE_COMMON_MANIFEST_H_
 
 #include <cstdint>
 #include <map>
@@ -17,6 +17,9 @@ struct FileDigest {
   int64_t bytes = 0;
   std::string sha256;
 };
+
+// Where a checkpoint holds its own, which does not name itself.
+inline constexpr char kManifestFile[] = "resume/manifest.json";
 
 // Key: path relative to the directory.
 using Manifest = std::map<std::string, FileDigest>;
@@ -38,4 +41,4 @@ absl::Status VerifyDirectory(const std::string& directory, const Manifest& manif
 
 }  // namespace whetstone
 
-#endif  // WHETSTONE_GPU_TRAINER_STATE_MANIFEST_H_
+#endif  // WHETSTONE_COMMON_MANIFEST_H_
