@@ -50,7 +50,8 @@ nlohmann::ordered_json VerdictJson(const v1::Verdict& v) {
          {"candidate_ns", Number(size.candidate_ns())},
          {"floor_ns", Number(size.floor_ns())},
          {"pairs", size.pairs()},
-         {"rounds_redone", size.rounds_redone()}});
+         {"rounds_redone", size.rounds_redone()},
+         {"rounds_clock_changed", size.rounds_clock_changed()}});
   }
   for (const std::string& technique : v.techniques()) json["techniques"].push_back(technique);
   return json;

@@ -75,6 +75,7 @@ void SetTimed(const std::vector<CallShape>& shapes, const TimeReport& report,
     size->set_pairs(report.sizes[i].pairs);
     size->set_calls(report.sizes[i].pairs * report.sizes[i].calls_per_bell);
     size->set_rounds_redone(report.sizes[i].rounds_redone);
+    size->set_rounds_clock_changed(report.sizes[i].rounds_clock_changed);
   }
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <memory>
+#include <utility>
 
 #include "common/philox.h"
 #include "cpu_bench_worker/plan.h"
@@ -24,6 +26,14 @@ struct SizeData {
   std::vector<double> reference_ns;
   std::vector<double> candidate_ns;
   int redone = 0;
+  int clock_changed = 0;  // of `redone`
+};
+
+// A round that was played; it counts once the chain behind it tells that the clock was steady.
+struct PlayedRound {
+  size_t size = 0;
+  double reference_ns = 0;  // of one call
+  double candidate_ns = 0;
 };
 
 template <typename Value>
@@ -48,6 +58,7 @@ class Stage {
         data_(sizes.size()),
         turns_before_s_(trial->turns_s()) {
     report_->ratios.resize(sizes.size());
+    WatchClock(options.clock);
     for (size_t i = 0; i < sizes.size(); ++i)
       data_[i].calls = CallsPerBell(estimates[i], kFloorGuessNs, sizes[i].bytes);
   }
@@ -124,8 +135,24 @@ class Stage {
 
     for (int r = 0; r < rounds_; ++r)
       for (size_t i = 0; i < batches.size(); ++i)
-        if (auto failure = TimedRound(pair, i, &batches[i]); failure || !report_->first_bad.empty())
+        if (auto failure = TimedRound(i, &batches[i]); failure || !report_->first_bad.empty())
           return failure;
+    return MissingRounds(&batches);
+  }
+
+  // Again, what a change of the clock has spoiled.
+  std::optional<Failure> MissingRounds(std::vector<CallBatch>* batches) {
+    for (size_t i = 0; i < batches->size(); ++i) {
+      for (;;) {
+        if (played_.has_value()) {
+          BeginChain();
+          EndChain();
+        }
+        if (static_cast<int>(report_->ratios[i].back().size()) >= rounds_) break;
+        if (auto failure = TimedRound(i, &(*batches)[i]); failure || !report_->first_bad.empty())
+          return failure;
+      }
+    }
     return std::nullopt;
   }
 
@@ -155,9 +182,48 @@ class Stage {
     return std::nullopt;
   }
 
+  void WatchClock(ClockChain* given) {
+    const SlotCores& cores = trial_->context().cores;
+    if (given == nullptr && cores.apart && !threaded()) {
+      // Without one, rounds count as they come.
+      auto own = ClockChain::Start(cores.kernel[0]);
+      if (own.ok()) own_clock_ = *std::move(own);
+    }
+    clock_ = given != nullptr ? given : own_clock_.get();
+  }
+
+  void BeginChain() {
+    if (clock_ != nullptr) clock_->Begin();
+  }
+
+  // Ends the chain that lies between the last round and the next: the last one counts, or is to be
+  // played again.
+  void EndChain() {
+    const double before_ns = std::exchange(chain_ns_, clock_ == nullptr ? 0 : clock_->AwaitNs());
+    const bool changed = steady_.Changed(before_ns, chain_ns_);
+    if (!played_.has_value()) return;
+    const PlayedRound played = *std::exchange(played_, std::nullopt);
+    SizeData& data = data_[played.size];
+    if (changed && MayRedo(data)) {
+      ++data.redone;
+      ++data.clock_changed;
+      return;
+    }
+    report_->ratios[played.size].back().push_back(played.reference_ns / played.candidate_ns);
+    data.reference_ns.push_back(played.reference_ns);
+    data.candidate_ns.push_back(played.candidate_ns);
+  }
+
+  // On a machine that is never quiet, a disturbed round is better than none.
+  bool MayRedo(const SizeData& data) const {
+    return data.redone < kRedoneMax && ElapsedNs() < budget_ns_;
+  }
+
   // Plays one round on fresh inputs and judges it.
   std::optional<Failure> JudgedRound(CallBatch* batch, bool oracle, Round* round) {
+    BeginChain();
     if (auto failure = trial_->Fill(rng_.Next64(), FillStyle::kPlain, batch)) return failure;
+    EndChain();
     const RoundOptions options{.candidate_first = rng_.Below(2) == 0, .oracle = oracle};
     if (auto failure = trial_->Play(*batch, options, round)) return failure;
     ++report_->rounds;
@@ -168,15 +234,14 @@ class Stage {
     return std::nullopt;
   }
 
-  std::optional<Failure> TimedRound(int pair, size_t size, CallBatch* batch) {
+  std::optional<Failure> TimedRound(size_t size, CallBatch* batch) {
     SizeData& data = data_[size];
     for (;;) {
       Round round;
       if (auto failure = JudgedRound(batch, /*oracle=*/false, &round)) return failure;
       if (!report_->first_bad.empty()) return std::nullopt;
       const bool disturbed = Disturbed(round.reference) || Disturbed(round.candidate);
-      // On a machine that is never quiet, a disturbed round is better than none.
-      if (disturbed && data.redone < kRedoneMax && ElapsedNs() < budget_ns_) {
+      if (disturbed && MayRedo(data)) {
         ++data.redone;
         continue;
       }
@@ -186,9 +251,7 @@ class Stage {
       const double calls = data.calls;
       const double r = WorkNs(round.reference, floor) / calls;
       const double c = WorkNs(round.candidate, floor) / calls;
-      report_->ratios[size][static_cast<size_t>(pair)].push_back(r / c);
-      data.reference_ns.push_back(r);
-      data.candidate_ns.push_back(c);
+      played_ = PlayedRound{size, r, c};
       return std::nullopt;
     }
   }
@@ -229,6 +292,7 @@ class Stage {
       size.candidate_ns = Median(data.candidate_ns);
       size.calls_per_bell = data.calls;
       size.rounds_redone = data.redone;
+      size.rounds_clock_changed = data.clock_changed;
       report_->sizes.push_back(size);
     }
     report_->turns_s = trial_->turns_s() - turns_before_s_;
@@ -249,6 +313,11 @@ class Stage {
   double floor_ns_ = 0;      // of an empty bell, by the clock
   double cpu_floor_ns_ = 0;  // by the kernel's account
   double lost_floor_ns_ = 0;
+  std::unique_ptr<ClockChain> own_clock_;
+  ClockChain* clock_ = nullptr;
+  SteadyClock steady_;
+  double chain_ns_ = 0;  // the last one; 0: unknown
+  std::optional<PlayedRound> played_;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cpu_bench_worker/check_stage.h"
+#include "cpu_bench_worker/core_speed.h"
 #include "cpu_bench_worker/plan.h"
 #include "cpu_bench_worker/statistics.h"
 #include "cpu_bench_worker/trial.h"
@@ -20,6 +21,7 @@ struct TimedSize {
   int calls_per_bell = 0;
   int pairs = 0;
   int rounds_redone = 0;
+  int rounds_clock_changed = 0;  // of those redone: because the core's clock changed its speed
 };
 
 struct TimeReport {
@@ -39,6 +41,9 @@ struct TimeReport {
 struct TimeOptions {
   double budget_s = kTimeBudgetSeconds;  // bounds the whole stage
   bool stop_early = true;                // false: all process pairs, however clear the result
+  // Watches the kernel core's clock. Null: one of its own, where the timer has a core apart and the
+  // problem one thread; elsewhere nothing does.
+  ClockChain* clock = nullptr;
 };
 
 // Times the candidate at `sizes`; `estimates` (one per size) come from CheckCandidate. Every output

@@ -126,6 +126,39 @@ TEST_F(TrialTest, AFasterProgramIsFaster) {
   EXPECT_GT(time.score.speedup, 2.0);
 }
 
+// A core that changes its speed after every seventh chain.
+class SteppingClock final : public ClockChain {
+ public:
+  void Begin() override { ++chains_; }
+  double AwaitNs() override { return chains_ / 7 % 2 == 0 ? 3000 : 3300; }
+  int chains() const { return chains_; }
+
+ private:
+  int chains_ = 0;
+};
+
+TEST_F(TrialTest, RoundsInWhichTheClockChangesArePlayedAgain) {
+  Use(TransposeProblem());
+  const std::string object = Build(problem_.problem.reference());
+  Trial trial(context_, object, 5);
+  CheckReport check;
+  ASSERT_FALSE(CheckCandidate(&trial, problem_.timed, &check).has_value());
+  SteppingClock clock;
+  TimeReport time;
+  const auto failure = TimeCandidate(&trial, problem_.timed, check.timed,
+                                     {.budget_s = 20, .stop_early = false, .clock = &clock}, &time);
+  ASSERT_FALSE(failure.has_value()) << failure->detail;
+  ASSERT_EQ(time.sizes.size(), 1u);
+  const TimedSize& size = time.sizes[0];
+  // One round lies on every step but those between two process pairs and the first, when the
+  // scatter is not known yet.
+  EXPECT_LE(size.rounds_clock_changed, clock.chains() / 7);
+  EXPECT_GE(size.rounds_clock_changed, clock.chains() / 7 / 2);
+  EXPECT_GE(size.rounds_redone, size.rounds_clock_changed);
+  for (const auto& pair : time.ratios[0])
+    EXPECT_EQ(pair.size(), time.ratios[0][0].size()) << "none is missing";
+}
+
 TEST_F(TrialTest, AProblemMayAskForClang) {
   v1::Problem problem = MatmulProblem();
   const auto gnu = compiler_->Prepare(problem.compile(), 20);
