@@ -174,7 +174,8 @@ int Main(const Flags& flags) {
           &idle));
       seams.workers.push_back(workers.back().get());
     }
-    CampaignState state(&plan, flags.workers);
+    CampaignState state(&plan,
+                        std::vector<std::string>(static_cast<size_t>(flags.workers), "worker"));
     CampaignLoop loop(&plan, seams);
     loop.Post(event::ServiceReady{kTrainer});
     for (int w = 0; w < flags.workers; ++w) loop.Post(event::ServiceReady{w});
@@ -199,7 +200,7 @@ int Main(const Flags& flags) {
     return absl::OkStatus();
   });
   CHECK(read.ok() && ledger.done());
-  CampaignState state(&plan, 1);
+  CampaignState state(&plan, {"worker"});
   state.Restore(std::move(ledger));
   CHECK(!state.Handle({event::ServiceReady{kTrainer}}, 0).empty());
   result["resume_s"] = Now() - start;

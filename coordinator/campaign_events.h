@@ -93,6 +93,19 @@ struct VerdictArrived {
   uint64_t call = 0;
   v1::Verdict verdict;
 };
+// One more worker: its index is the next one. ServiceReady follows.
+struct WorkerJoined {
+  int worker = 0;
+  std::string name;
+};
+// It gets no new work; when what it measures has ended, WorkerLeft says so.
+struct DrainWorker {
+  int worker = 0;
+};
+// It is not to be talked to any more: what it measures is asked of others.
+struct RemoveWorker {
+  int worker = 0;
+};
 // Time passes; sent about once a second.
 struct Tick {};
 // The operator wants to stop.
@@ -105,7 +118,8 @@ using Event =
                  event::TrainerProbed, event::WorkerProbed, event::PolicyLoaded, event::Prompt,
                  event::Completion, event::Progress, event::GenerateEnded, event::UpdateDone,
                  event::CheckpointSaved, event::CheckpointsRemoved, event::ProblemKnown,
-                 event::VerdictArrived, event::Tick, event::Stop>;
+                 event::VerdictArrived, event::WorkerJoined, event::DrainWorker,
+                 event::RemoveWorker, event::Tick, event::Stop>;
 
 // ---- actions ------------------------------------------------------------------------------------
 namespace action {
@@ -161,6 +175,10 @@ struct Measure {
 struct CancelCall {
   uint64_t call = 0;
 };
+// Drained or removed: no call to it follows.
+struct WorkerLeft {
+  int worker = 0;
+};
 // A step (or warm-up update) is done; the row is already recorded.
 struct StepDone {
   v1::UpdateName name;
@@ -183,11 +201,11 @@ struct Finish {
 
 }  // namespace action
 
-using Action =
-    std::variant<action::Record, action::Probe, action::LoadPolicy, action::Generate,
-                 action::Update, action::ReplayUpdate, action::SaveCheckpoint,
-                 action::RemoveCheckpoints, action::PutProblem, action::Measure, action::CancelCall,
-                 action::StepDone, action::NewLeader, action::Notice, action::Finish>;
+using Action = std::variant<action::Record, action::Probe, action::LoadPolicy, action::Generate,
+                            action::Update, action::ReplayUpdate, action::SaveCheckpoint,
+                            action::RemoveCheckpoints, action::PutProblem, action::Measure,
+                            action::CancelCall, action::WorkerLeft, action::StepDone,
+                            action::NewLeader, action::Notice, action::Finish>;
 
 }  // namespace whetstone
 

@@ -52,7 +52,10 @@ World::World(const WorldOptions& options)
       random_(options.seed),
       plan_(MakePlan(options)),
       faults_left_(options.faults),
-      workers_(static_cast<size_t>(options.workers)) {}
+      moves_left_(options.moves),
+      workers_(static_cast<size_t>(options.workers)) {
+  for (size_t w = 0; w < workers_.size(); ++w) roster_.push_back(w);
+}
 
 bool World::Fault(double probability) {
   if (faults_left_ == 0 || Draw() >= probability) return false;
@@ -74,14 +77,20 @@ void World::Start() {
   queue_.clear();  // answers to the one before reach nobody
   computing_.clear();
   timing_.clear();
-  state_ = std::make_unique<CampaignState>(&plan_, options_.workers);
+  members_.clear();
+  std::vector<std::string> names;
+  for (const size_t worker : roster_) {
+    members_.push_back({worker, false, {}, false});
+    names.push_back(absl::StrCat("worker w", worker));
+  }
+  state_ = std::make_unique<CampaignState>(&plan_, names);
   Ledger ledger(&plan_);
   for (const Fact& fact : journal_) ledger.Apply(fact);
   state_->Restore(std::move(ledger));
   if (Draw() < 0.5) policy_ = {};  // services of its own die with it, remote ones live on
   if (trainer_up_) After(0.1 * Draw(), event::ServiceReady{kTrainer});
-  for (int w = 0; w < options_.workers; ++w) {
-    if (workers_[static_cast<size_t>(w)].up) After(0.1 * Draw(), event::ServiceReady{w});
+  for (int w = 0; w < static_cast<int>(members_.size()); ++w) {
+    if (WorkerAt(w).up) After(0.1 * Draw(), event::ServiceReady{w});
   }
   After(1, event::Tick{});
 }
@@ -107,7 +116,10 @@ std::string World::Live() {
       if (!std::holds_alternative<event::Tick>(event)) continue;
       After(1, event::Tick{});
       if (Fault(0.01)) LoseTrainer();
-      if (Fault(0.02)) LoseWorker(static_cast<int>(random_() % workers_.size()));
+      if (!members_.empty() && Fault(0.02)) {
+        LoseWorker(static_cast<int>(random_() % members_.size()));
+      }
+      MoveWorkers();
     }
     Step(events);
     if (!broken_.empty()) break;
@@ -147,6 +159,12 @@ void World::Step(const std::vector<Event>& events) {
     if (const auto* e = std::get_if<event::CheckpointsRemoved>(&event)) over(e->call);
     if (const auto* e = std::get_if<event::VerdictArrived>(&event)) over(e->call);
     if (const auto* e = std::get_if<event::ProblemKnown>(&event)) over(e->call);
+    const auto told = [this](int worker) {
+      Member& member = members_[static_cast<size_t>(worker)];
+      if (!member.told_at) member.told_at = now_;
+    };
+    if (const auto* e = std::get_if<event::DrainWorker>(&event)) told(e->worker);
+    if (const auto* e = std::get_if<event::RemoveWorker>(&event)) told(e->worker);
   }
   const std::vector<Action> actions = state_->Handle(events, now_);
   // The shell journals the facts together, then acts; a crash falls between.
@@ -181,6 +199,12 @@ void World::CheckPromises() {
   if (options_.shared && !computing_.empty() && !timing_.empty()) {
     Break("timing beside a computing trainer");
   }
+  for (const Member& member : members_) {
+    constexpr Seconds kLastVerdict = 200;  // with its deadline
+    if (!member.left && member.told_at && now_ > *member.told_at + kLastVerdict) {
+      Break(absl::StrCat("worker w", member.worker, " was sent away and stays"));
+    }
+  }
   if (order_ % 7 != 0) return;  // the costly one, now and then
   Ledger replayed(&plan_);
   for (const Fact& fact : journal_) replayed.Apply(fact);
@@ -213,13 +237,14 @@ void World::Do(const action::Probe& a) {
     if (policy_.last) *info.mutable_last_update() = *policy_.last;
     return After(0.1 * Draw(), event::TrainerProbed{a.call, info});
   }
-  if (!workers_[static_cast<size_t>(a.service)].up) {
+  if (!WorkerAt(a.service).up) {
     return After(0.1, event::CallFailed{a.call, absl::UnavailableError("no worker")});
   }
+  const size_t worker = members_[static_cast<size_t>(a.service)].worker;
   v1::WorkerInfo info;
-  info.set_host_id(options_.shared ? "trainer-host" : absl::StrCat("host-", a.service));
-  info.set_hostname(absl::StrCat("w", a.service));
-  info.set_cpu_model(a.service % 3 == 2 ? "old" : "new");
+  info.set_host_id(options_.shared ? "trainer-host" : absl::StrCat("host-", worker));
+  info.set_hostname(absl::StrCat("w", worker));
+  info.set_cpu_model(worker % 3 == 2 ? "old" : "new");
   info.set_cores(2);
   info.set_slots(options_.shared ? 1 : options_.slots);
   After(0.1 * Draw(), event::WorkerProbed{a.call, info});
@@ -400,7 +425,8 @@ void World::Do(const action::RemoveCheckpoints& a) {
 
 void World::Do(const action::PutProblem& a) {
   if (!a.has_calibration) timing_.insert(a.call);
-  Worker& worker = workers_[static_cast<size_t>(a.worker)];
+  if (members_[static_cast<size_t>(a.worker)].told_at) Break("a problem for one that leaves");
+  Worker& worker = WorkerAt(a.worker);
   if (!worker.up || Fault(0.03)) {
     return After(0.1, event::CallFailed{a.call, absl::UnavailableError("connection reset")});
   }
@@ -437,7 +463,8 @@ void World::Do(const action::Measure& a) {
   if (judged_.count(a.request.candidate_id()) > 0) {
     Break("measured again: " + a.request.candidate_id());
   }
-  Worker& worker = workers_[static_cast<size_t>(a.worker)];
+  if (members_[static_cast<size_t>(a.worker)].told_at) Break("work for one that leaves");
+  Worker& worker = WorkerAt(a.worker);
   if (!worker.up) {
     return After(0.1, event::CallFailed{a.call, absl::UnavailableError("no worker")});
   }
@@ -455,7 +482,8 @@ void World::Do(const action::Measure& a) {
   if (Fault(0.03)) {
     return After(Draw(), event::CallFailed{a.call, absl::UnavailableError("connection reset")});
   }
-  const Seconds delay = options_.measure * Draw() + (a.worker == 0 ? options_.slow : 0);
+  const Seconds delay = options_.measure * Draw() +
+                        (members_[static_cast<size_t>(a.worker)].worker == 0 ? options_.slow : 0);
   After(delay, event::VerdictArrived{a.call, verdict});
   if (Fault(0.03)) After(delay + Draw(), event::VerdictArrived{a.call, verdict});  // twice
 }
@@ -487,9 +515,53 @@ void World::LoseTrainer() {
 }
 
 void World::LoseWorker(int w) {
-  workers_[static_cast<size_t>(w)].known.clear();
+  WorkerAt(w).known.clear();
   After(0, event::ServiceLost{w, "killed by the simulation"});
   After(20 * Draw() + 0.01, event::ServiceReady{w});
+}
+
+// An operator at `whet workers`, who never leaves the campaign without any for long.
+void World::MoveWorkers() {
+  if (options_.moves == 0) return;
+  if (roster_.empty() && Draw() < 0.05) return Join();
+  if (moves_left_ == 0 || Draw() >= 0.05) return;
+  --moves_left_;
+  std::vector<int> staying;
+  for (int w = 0; w < static_cast<int>(members_.size()); ++w) {
+    if (!members_[static_cast<size_t>(w)].sent_away) staying.push_back(w);
+  }
+  if (staying.empty() || Draw() < 0.5) return Join();
+  SendAway(staying[random_() % staying.size()]);
+}
+
+void World::Join() {
+  ++joined_;
+  const int index = static_cast<int>(members_.size());
+  members_.push_back({workers_.size(), false, {}, false});
+  roster_.push_back(workers_.size());
+  workers_.emplace_back();
+  // Together with whatever else happens now.
+  After(0, event::WorkerJoined{index, absl::StrCat("worker w", roster_.back())});
+  After(Draw(), event::ServiceReady{index});
+}
+
+void World::SendAway(int w) {
+  Member& member = members_[static_cast<size_t>(w)];
+  roster_.erase(std::find(roster_.begin(), roster_.end(), member.worker));
+  member.sent_away = true;
+  if (Draw() < 0.6) {
+    After(0, event::DrainWorker{w});
+    if (Draw() < 0.2) After(Draw(), event::RemoveWorker{w});  // too slow for somebody
+  } else {
+    After(0, event::RemoveWorker{w});
+  }
+}
+
+void World::Do(const action::WorkerLeft& a) {
+  Member& member = members_[static_cast<size_t>(a.worker)];
+  if (member.left) Break("it left twice");
+  member.left = true;
+  ++left_;
 }
 
 }  // namespace whetstone

@@ -39,6 +39,8 @@ struct WorldOptions {
   double flat = 0;
   // A verdict takes up to this long.
   Seconds measure = 2;
+  // How often a worker joins, drains or is removed.
+  int moves = 0;
 };
 
 class World {
@@ -60,6 +62,8 @@ class World {
   // Updates between the policy that sampled and the one that learned: the most.
   int64_t stalest() const { return stalest_; }
   int refilled() const { return refilled_; }  // steps with further groups
+  int joined() const { return joined_; }
+  int left() const { return left_; }  // drained ones and removed ones
   Seconds lived() const { return now_ - kBegin; }
   const CampaignPlan& plan() const { return plan_; }
 
@@ -83,6 +87,13 @@ class World {
     bool up = true;
     std::set<std::string> known;
   };
+  // A worker as the living coordinator knows it, by its index there.
+  struct Member {
+    size_t worker = 0;  // in workers_
+    bool sent_away = false;
+    std::optional<Seconds> told_at;  // when the core heard of that
+    bool left = false;
+  };
 
   void Start();
   void Step(const std::vector<Event>& events);
@@ -97,6 +108,7 @@ class World {
   void Do(const action::PutProblem& a);
   void Do(const action::Measure& a);
   void Do(const action::CancelCall& a);
+  void Do(const action::WorkerLeft& a);
   void Do(const action::StepDone& a) { lines_.push_back(a.line); }
   void Do(const action::NewLeader&) {}
   void Do(const action::Notice& a);
@@ -105,6 +117,10 @@ class World {
   void CheckBatch(const v1::UpdateRequest& request);
   void LoseTrainer();
   void LoseWorker(int w);
+  void MoveWorkers();
+  void Join();
+  void SendAway(int w);
+  Worker& WorkerAt(int w) { return workers_[members_[static_cast<size_t>(w)].worker]; }
   void CheckPromises();
   void Break(const std::string& promise);
 
@@ -133,6 +149,9 @@ class World {
   int hedges_ = 0;
   int64_t stalest_ = 0;
   int refilled_ = 0;
+  int moves_left_ = 0;
+  int joined_ = 0;
+  int left_ = 0;
   bool done_ = false;
   bool crash_ = false;
   std::string broken_;
@@ -140,7 +159,9 @@ class World {
   bool trainer_up_ = true;
   Policy policy_;
   std::map<std::string, Policy> checkpoints_;  // by path
-  std::vector<Worker> workers_;
+  std::vector<Worker> workers_;                // all that ever were
+  std::vector<size_t> roster_;                 // those that get work, also after a crash
+  std::vector<Member> members_;
   // In flight, for the promise about the stopwatch: the trainer's computing calls, timed measures.
   std::set<uint64_t> computing_;
   std::set<uint64_t> timing_;

@@ -25,7 +25,7 @@ constexpr Seconds kGenerateNet = 24 * 3600;
 }  // namespace
 
 CampaignLoop::CampaignLoop(const CampaignPlan* plan, LoopSeams seams)
-    : plan_(plan), seams_(std::move(seams)) {}
+    : plan_(plan), seams_(std::move(seams)), workers_(seams_.workers) {}
 
 CampaignLoop::~CampaignLoop() {
   for (Call& call : calls_) call.control.Cancel();
@@ -40,9 +40,22 @@ void CampaignLoop::Post(Event event) {
   arrived_.notify_one();
 }
 
-std::vector<Event> CampaignLoop::Next() {
+void CampaignLoop::Ask(Question question) {
   std::unique_lock<std::mutex> lock(mutex_);
-  if (!arrived_.wait_for(lock, kTick, [this] { return !events_.empty(); })) return {event::Tick{}};
+  if (!ended_) {
+    questions_.push_back(std::move(question));
+    arrived_.notify_one();
+    return;
+  }
+  lock.unlock();
+  question(nullptr, Now());
+}
+
+std::vector<Event> CampaignLoop::Next(std::vector<Question>* questions) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const auto any = [this] { return !events_.empty() || !questions_.empty(); };
+  if (!arrived_.wait_for(lock, kTick, any)) return {event::Tick{}};
+  *questions = std::exchange(questions_, {});
   return std::exchange(events_, {});
 }
 
@@ -51,11 +64,26 @@ Seconds CampaignLoop::Now() const {
 }
 
 absl::Status CampaignLoop::Run(CampaignState* state) {
+  const absl::Status status = Live(state);
+  std::vector<Question> unanswered;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ended_ = true;
+    unanswered.swap(questions_);
+  }
+  for (const Question& question : unanswered) question(nullptr, Now());
+  return status;
+}
+
+absl::Status CampaignLoop::Live(CampaignState* state) {
   Seconds last_tick = Now();
   while (!state->finished()) {
     // All that came meanwhile: one commit of the journal for all of it.
-    const std::vector<Event> events = Next();
-    RETURN_IF_ERROR(Perform(state->Handle(events, Now())));
+    std::vector<Question> questions;
+    const std::vector<Event> events = Next(&questions);
+    const absl::Status done = Perform(state->Handle(events, Now()));
+    for (const Question& question : questions) question(done.ok() ? state : nullptr, Now());
+    RETURN_IF_ERROR(done);
     // A steady stream of events must not keep deadlines from being looked at.
     if (Now() - last_tick >= 1 && !state->finished()) {
       last_tick = Now();
@@ -107,14 +135,17 @@ absl::Status CampaignLoop::Do(const action::Record& a) {
 }
 
 absl::Status CampaignLoop::Do(const action::Probe& a) {
-  Start(a.call, [this, a](CallControl* control) -> Event {
-    if (a.service == kTrainer) {
+  if (a.service == kTrainer) {
+    Start(a.call, [this, a](CallControl* control) -> Event {
       const auto info = seams_.trainer->GetInfo(Net(kProbeDeadline, control));
       if (!info.ok()) return event::CallFailed{a.call, info.status()};
       return event::TrainerProbed{a.call, *info};
-    }
-    const auto info =
-        seams_.workers[static_cast<size_t>(a.service)]->GetInfo(Net(kProbeDeadline, control));
+    });
+    return absl::OkStatus();
+  }
+  WorkerClient* const worker = workers_[static_cast<size_t>(a.service)];
+  Start(a.call, [a, worker](CallControl* control) -> Event {
+    const auto info = worker->GetInfo(Net(kProbeDeadline, control));
     if (!info.ok()) return event::CallFailed{a.call, info.status()};
     return event::WorkerProbed{a.call, *info};
   });
@@ -203,7 +234,7 @@ absl::Status CampaignLoop::Do(const action::PutProblem& a) {
   request.set_isolation_min(IsolationMin(plan_->campaign));
   if (a.has_calibration) *request.mutable_calibration() = a.calibration;
   const Seconds deadline = PutProblemDeadline(problem.problem);
-  WorkerClient* const worker = seams_.workers[static_cast<size_t>(a.worker)];
+  WorkerClient* const worker = workers_[static_cast<size_t>(a.worker)];
   Start(a.call, [call = a.call, request, deadline, worker](CallControl* control) -> Event {
     auto reply = worker->PutProblem(request, Net(deadline, control));
     if (!reply.ok()) return event::CallFailed{call, reply.status()};
@@ -213,7 +244,7 @@ absl::Status CampaignLoop::Do(const action::PutProblem& a) {
 }
 
 absl::Status CampaignLoop::Do(const action::Measure& a) {
-  WorkerClient* const worker = seams_.workers[static_cast<size_t>(a.worker)];
+  WorkerClient* const worker = workers_[static_cast<size_t>(a.worker)];
   Start(a.call, [a, worker](CallControl* control) -> Event {
     // The core's deadline is per problem; the net only has to be longer than any.
     auto reply = worker->Measure(a.request, Net(3600, control));
@@ -233,6 +264,11 @@ absl::Status CampaignLoop::Do(const action::CancelCall& a) {
   for (Call& call : calls_) {
     if (call.number == a.call) call.control.Cancel();
   }
+  return absl::OkStatus();
+}
+
+absl::Status CampaignLoop::Do(const action::WorkerLeft& a) {
+  if (seams_.on_worker_left) seams_.on_worker_left(a.worker);
   return absl::OkStatus();
 }
 

@@ -34,8 +34,8 @@
 
 namespace whetstone {
 
-// Borrowed for the loop's life. The functions are called on Run's thread; an error of on_step or
-// on_leader ends the campaign (the journal has the facts: nothing is lost).
+// Borrowed for the loop's life; `workers` by index. The functions are called on Run's thread; an
+// error of on_step or on_leader ends the campaign (the journal has the facts: nothing is lost).
 struct LoopSeams {
   TrainerClient* trainer = nullptr;
   std::vector<WorkerClient*> workers;
@@ -45,6 +45,8 @@ struct LoopSeams {
   std::function<absl::Status(const LeaderFact&)> on_leader;
   std::function<void(const CheckpointFact&)> on_checkpoint;
   std::function<void(const std::string&)> on_notice;
+  // No call to it will be started any more.
+  std::function<void(int worker)> on_worker_left;
   // About once a second: what is going on.
   std::function<void(const std::string& line)> on_status;
 };
@@ -57,6 +59,13 @@ class CampaignLoop {
 
   // Thread-safe.
   void Post(Event event);
+  // `question` is called on Run's thread once the events posted before it are handled; with null
+  // once Run has ended, perhaps on this thread. Always, and once. Thread-safe.
+  using Question = std::function<void(const CampaignState* state, Seconds now)>;
+  void Ask(Question question);
+  // Whom calls to the next worker go to (borrowed). From a question only, before WorkerJoined is
+  // posted for it.
+  void AddWorker(WorkerClient* worker) { workers_.push_back(worker); }
   // The core's last word: OK when the campaign is done, CANCELLED when stopped, else why it ended.
   absl::Status Run(CampaignState* state);
 
@@ -68,8 +77,9 @@ class CampaignLoop {
     std::thread thread;
   };
 
-  // Waits for one at least; a tick when none comes.
-  std::vector<Event> Next();
+  absl::Status Live(CampaignState* state);
+  // Waits for an event or a question; a tick when none comes.
+  std::vector<Event> Next(std::vector<Question>* questions);
   Seconds Now() const;
   absl::Status Perform(const std::vector<Action>& actions);
   // Runs `body` on a thread; what it returns is posted.
@@ -87,6 +97,7 @@ class CampaignLoop {
   absl::Status Do(const action::PutProblem& a);
   absl::Status Do(const action::Measure& a);
   absl::Status Do(const action::CancelCall& a);
+  absl::Status Do(const action::WorkerLeft& a);
   absl::Status Do(const action::StepDone& a);
   absl::Status Do(const action::NewLeader& a);
   absl::Status Do(const action::Notice& a);
@@ -95,12 +106,15 @@ class CampaignLoop {
 
   const CampaignPlan* const plan_;
   const LoopSeams seams_;
+  std::vector<WorkerClient*> workers_;  // by index
   std::list<Call> calls_;
   absl::Status result_;
 
   std::mutex mutex_;
   std::condition_variable arrived_;
-  std::vector<Event> events_;  // protected by mutex_
+  std::vector<Event> events_;  // these three protected by mutex_
+  std::vector<Question> questions_;
+  bool ended_ = false;
 };
 
 }  // namespace whetstone

@@ -77,7 +77,7 @@ TEST(BuildLoad, TellsTheTrainerHowToLearn) {
 }
 
 TEST_F(CampaignLoopTest, RunsACampaignAndJournalsIt) {
-  CampaignState state(&world_.plan(), 1);
+  CampaignState state(&world_.plan(), {"worker"});
   const absl::Status status = Run(&state);
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(lines_.size(), 7u);
@@ -97,12 +97,12 @@ TEST_F(CampaignLoopTest, RunsACampaignAndJournalsIt) {
 TEST_F(CampaignLoopTest, AFullDiskEndsItAndResumeGoesOn) {
   ASSERT_TRUE(journal_->TEST_LimitPages(1).ok());
   {
-    CampaignState state(&world_.plan(), 1);
+    CampaignState state(&world_.plan(), {"worker"});
     EXPECT_EQ(Run(&state).code(), absl::StatusCode::kResourceExhausted);
   }
   EXPECT_LT(lines_.size(), 7u);
   ASSERT_TRUE(journal_->TEST_LimitPages(1 << 20).ok());
-  CampaignState state(&world_.plan(), 1);
+  CampaignState state(&world_.plan(), {"worker"});
   Ledger ledger(&world_.plan());
   ASSERT_TRUE(journal_
                   ->ForEach([&](const Fact& fact) {
@@ -118,7 +118,7 @@ TEST_F(CampaignLoopTest, AFullDiskEndsItAndResumeGoesOn) {
 
 TEST_F(CampaignLoopTest, StopCancelsWhatIsInFlight) {
   trainer_.hang_ = true;
-  CampaignState state(&world_.plan(), 1);
+  CampaignState state(&world_.plan(), {"worker"});
   std::thread operator_thread([this] {
     while (!trainer_.hanging_) std::this_thread::yield();
     loop_->Post(event::Stop{});

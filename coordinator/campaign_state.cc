@@ -14,9 +14,12 @@ constexpr Seconds kLookEvery = 0.2;
 
 }  // namespace
 
-CampaignState::CampaignState(const CampaignPlan* plan, int workers)
-    : plan_(plan), ledger_(plan), dispatcher_(workers), workers_(static_cast<size_t>(workers)) {
-  CHECK(workers > 0);
+CampaignState::CampaignState(const CampaignPlan* plan, const std::vector<std::string>& workers)
+    : plan_(plan),
+      ledger_(plan),
+      dispatcher_(static_cast<int>(workers.size())),
+      workers_(workers.size()) {
+  for (size_t w = 0; w < workers.size(); ++w) workers_[w].name = workers[w];
 }
 
 std::vector<Action> CampaignState::Handle(const std::vector<Event>& events, Seconds now) {
@@ -110,6 +113,7 @@ void CampaignState::On(const event::ServiceReady& e) {
     if (trainer_.down_since < 0) trainer_.down_since = now_;
     return;
   }
+  if (dispatcher_.gone(e.service)) return;
   WorkerState& worker = workers_[static_cast<size_t>(e.service)];
   WorkerTrouble(e.service, absl::UnavailableError("the worker was started again"));
   worker.up = true;
@@ -130,9 +134,11 @@ void CampaignState::On(const event::ServiceLost& e) {
     if (trainer_.down_since < 0) trainer_.down_since = now_;
     return;
   }
-  Emit(action::Notice{absl::StrCat("lost worker ", e.service, ": ", e.detail)});
+  if (dispatcher_.gone(e.service)) return;
+  WorkerState& worker = workers_[static_cast<size_t>(e.service)];
+  Emit(action::Notice{absl::StrCat("lost ", worker.name, ": ", e.detail)});
   WorkerTrouble(e.service, absl::UnavailableError(e.detail));
-  workers_[static_cast<size_t>(e.service)].up = false;
+  worker.up = false;
 }
 
 void CampaignState::On(const event::ServiceFailed& e) {
@@ -140,9 +146,11 @@ void CampaignState::On(const event::ServiceFailed& e) {
     Finish(absl::UnavailableError(absl::StrCat("the trainer is gone: ", e.detail)));
     return;
   }
-  Emit(action::Notice{absl::StrCat("worker ", e.service, " is gone: ", e.detail)});
+  if (dispatcher_.gone(e.service)) return;
+  WorkerState& worker = workers_[static_cast<size_t>(e.service)];
+  Emit(action::Notice{absl::StrCat(worker.name, " is gone: ", e.detail)});
   WorkerTrouble(e.service, absl::UnavailableError(e.detail));
-  workers_[static_cast<size_t>(e.service)].up = false;
+  worker.up = false;
   dispatcher_.SetGone(e.service);
   if (dispatcher_.all_gone()) {
     Finish(absl::UnavailableError(absl::StrCat("no worker is left: ", e.detail)));
@@ -222,7 +230,7 @@ void CampaignState::CheckDeadlines() {
     if (!probe_late && !put_late) continue;
     WorkerTrouble(static_cast<int>(w),
                   absl::DeadlineExceededError(
-                      absl::StrCat("worker ", w, " did not answer ",
+                      absl::StrCat(worker.name, " did not answer ",
                                    put_late ? "Worker.PutProblem" : "Worker.GetInfo", " in time")));
   }
   for (Job* job : OpenJobs()) {
@@ -231,13 +239,16 @@ void CampaignState::CheckDeadlines() {
       Emit(action::CancelCall{a.call});
       AttemptFailed(job, a.call,
                     absl::DeadlineExceededError(absl::StrFormat(
-                        "worker %d gave no verdict in %.0f s", a.worker, now_ - a.since)));
+                        "%s gave no verdict in %.0f s",
+                        workers_[static_cast<size_t>(a.worker)].name, now_ - a.since)));
     }
   }
   if (no_worker_since_ >= 0 && now_ >= no_worker_since_ + kReturnDeadline) {
-    std::string why = "no answer";
-    for (const WorkerState& worker : workers_) {
-      if (!worker.last_error.empty()) why = worker.last_error;
+    std::string why = "there is none; add one with: whet workers RUN add";
+    for (int w = 0; w < dispatcher_.size(); ++w) {
+      if (dispatcher_.gone(w)) continue;
+      const std::string& error = workers_[static_cast<size_t>(w)].last_error;
+      why = error.empty() ? "no answer" : error;
     }
     Finish(absl::UnavailableError(absl::StrFormat("no worker has been reachable for %.0f s: %s",
                                                   now_ - no_worker_since_, why)));
@@ -256,7 +267,8 @@ void CampaignState::WatchWorkers() {
       open = true;
       const std::string model = CpuModelOf(work, work.jobs[j].group);
       for (int w = 0; w < dispatcher_.size() && !cared_for; ++w) {
-        cared_for = dispatcher_.up(w) && !workers_[static_cast<size_t>(w)].known.empty() &&
+        cared_for = dispatcher_.up(w) && !dispatcher_.draining(w) &&
+                    !workers_[static_cast<size_t>(w)].known.empty() &&
                     !dispatcher_.resting(w, now_) && dispatcher_.HasModel(w, model);
       }
     }
@@ -280,11 +292,11 @@ std::vector<Wait> CampaignState::Waits() const {
   for (size_t w = 0; w < workers_.size(); ++w) {
     const WorkerState& worker = workers_[w];
     if (worker.probe != 0) {
-      waits.push_back({absl::StrCat("worker ", w, " to say what it is"),
+      waits.push_back({absl::StrCat(worker.name, " to say what it is"),
                        worker.probe_deadline - kProbeDeadline, worker.probe_deadline});
     }
     if (worker.put != 0) {
-      waits.push_back({absl::StrCat("worker ", w, " to prepare problem ",
+      waits.push_back({absl::StrCat(worker.name, " to prepare problem ",
                                     plan_->problems[worker.put_problem].problem.id()),
                        worker.put_since, worker.put_deadline});
     }
@@ -292,9 +304,10 @@ std::vector<Wait> CampaignState::Waits() const {
   for (const StepWork& work : work_) {
     for (const Job& job : work.jobs) {
       for (const Attempt& a : job.running) {
-        waits.push_back({absl::StrCat("verdict of ", job.step, "/", job.group, "/",
-                                      job.samples.front(), " from worker ", a.worker),
-                         a.since, a.deadline});
+        waits.push_back(
+            {absl::StrCat("verdict of ", job.step, "/", job.group, "/", job.samples.front(),
+                          " from ", workers_[static_cast<size_t>(a.worker)].name),
+             a.since, a.deadline});
       }
     }
   }

@@ -2,7 +2,7 @@
 // no clock, no threads, so a hundred steps run in milliseconds under test and a whole cluster can
 // be simulated from a seed.
 //
-//   CampaignState state(&plan, workers);
+//   CampaignState state(&plan, {"worker cpu01", "worker cpu02"});
 //   state.Restore(ledger_of_the_journal);                        // resume; nothing for a new run
 //   for (const Action& a : state.Handle(events, now)) Perform(a);
 //
@@ -38,12 +38,13 @@
 #include "coordinator/dispatcher.h"
 #include "coordinator/ledger.h"
 #include "coordinator/step_row.h"
+#include "whetstone/v1/coordinator.pb.h"
 
 namespace whetstone {
 
 // Something the campaign can't go on without.
 struct Wait {
-  std::string name;  // "Trainer.Update step 12", "verdict of 12/0/3 from worker 1"
+  std::string name;  // "Trainer.Update step 12", "verdict of 12/0/3 from worker cpu02"
   Seconds since = 0;
   Seconds deadline = 0;
 };
@@ -57,8 +58,9 @@ class CampaignState {
   // Failures of the trainer in a row before the campaign ends.
   static constexpr int kTrainerFailuresMax = 6;
 
-  // `plan` is borrowed. Services count as down until ServiceReady.
-  CampaignState(const CampaignPlan* plan, int workers);
+  // `plan` is borrowed; `workers` are names for people, by index. Services count as down until
+  // ServiceReady.
+  CampaignState(const CampaignPlan* plan, const std::vector<std::string>& workers);
 
   // What the journal holds, before the first Handle.
   void Restore(Ledger ledger) { ledger_ = std::move(ledger); }
@@ -72,6 +74,8 @@ class CampaignState {
   std::vector<Wait> Waits() const;
   // What is going on, in one line.
   std::string StatusLine(Seconds now) const;
+  // By index, those that have left included; without their places.
+  std::vector<v1::WorkerStatus> Workers(Seconds now) const;
 
  private:
   enum class TrainerOp { kNone, kProbe, kLoad, kGenerate, kUpdate, kReplay, kSave, kRemove };
@@ -99,6 +103,7 @@ class CampaignState {
     v1::GenerateProgress progress;
   };
   struct WorkerState {
+    std::string name;
     bool up = false;
     uint64_t probe = 0;
     Seconds probe_deadline = 0;
@@ -114,6 +119,8 @@ class CampaignState {
     Seconds put_deadline = 0;
     int put_failures = 0;
     std::string last_error;
+    int64_t verdicts = 0;
+    Seconds heard = -1;  // when it last answered; negative: never
   };
   // A measurement in flight.
   struct Attempt {
@@ -166,6 +173,9 @@ class CampaignState {
   void On(const event::CheckpointsRemoved& e);
   void On(const event::ProblemKnown& e);
   void On(const event::VerdictArrived& e);
+  void On(const event::WorkerJoined& e);
+  void On(const event::DrainWorker& e);
+  void On(const event::RemoveWorker& e);
   void On(const event::Tick& e);
   void On(const event::Stop& e);
 
@@ -217,6 +227,10 @@ class CampaignState {
   void WorkerTrouble(int worker, const absl::Status& status);
   bool SharedTimingInFlight() const;
   const v1::Calibration* CalibrationOf(int worker, const std::string& hash) const;
+
+  // campaign_members.cc: workers that come and go.
+  void Leave(int worker, const std::string& why);
+  void CancelCalls(WorkerState* worker);
 
   const CampaignPlan* const plan_;
   Ledger ledger_;

@@ -253,12 +253,14 @@ WorldOptions OptionsOf(uint64_t seed) {
   options.sets = {absl::StrCat("train.max_staleness=", seed % 3),
                   absl::StrCat("train.dynamic_sampling.max_refills=", seed / 3 % 3)};
   options.flat = 0.3;
+  options.moves = seed % 7 < 3 ? 12 : 0;
   return options;
 }
 
 // Campaigns under lost connections, lost processes, duplicate and late answers, infrastructure
-// errors and crashes of the coordinator at any event: 300, or WHETSTONE_SIM_SEEDS. One that fails
-// is repeated alone: WHETSTONE_SIM_FIRST=SEED WHETSTONE_SIM_SEEDS=1.
+// errors and crashes of the coordinator at any event, while workers join and leave: 300, or
+// WHETSTONE_SIM_SEEDS. One that fails is repeated alone: WHETSTONE_SIM_FIRST=SEED
+// WHETSTONE_SIM_SEEDS=1.
 TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
   const uint64_t first = Setting("WHETSTONE_SIM_FIRST", 1);
   const uint64_t count = Setting("WHETSTONE_SIM_SEEDS", 300);
@@ -266,6 +268,8 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
   int losses = 0;
   int hedges = 0;
   int refilled = 0;
+  int joined = 0;
+  int left = 0;
   std::map<int64_t, int> stalest;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     World world(OptionsOf(seed));
@@ -275,6 +279,8 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
     crashes += world.crashes();
     losses += world.trainer_losses();
     hedges += world.hedges();
+    joined += world.joined();
+    left += world.left();
   }
   if (count < 100) return;
   EXPECT_GT(crashes, static_cast<int>(count)) << "the simulation must do what it says";
@@ -284,6 +290,8 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
   for (const int64_t staleness : {0, 1, 2}) {
     EXPECT_GT(stalest[staleness], static_cast<int>(count) / 10) << staleness;
   }
+  EXPECT_GT(joined, static_cast<int>(count) / 2);
+  EXPECT_GT(left, static_cast<int>(count) / 2);
 }
 
 std::map<std::string, int> OutcomesOf(const World& world) {
@@ -392,7 +400,7 @@ class Driven : public testing::Test {
   }
 
   World world_;
-  CampaignState state_{&world_.plan(), 1};
+  CampaignState state_{&world_.plan(), {"worker"}};
   std::vector<action::Measure> measures_;
   action::Probe probe_;
   absl::Status finish_;
@@ -416,7 +424,7 @@ TEST_F(Driven, AnUnsoundProblemEndsTheCampaign) {
 }
 
 TEST_F(Driven, AGroupStaysOnItsCpuModelThroughAResume) {
-  CampaignState state(&world_.plan(), 2);
+  CampaignState state(&world_.plan(), {"worker a", "worker b"});
   const int group_size = world_.plan().campaign.train().group_size();
   Ledger ledger(&world_.plan());
   ledger.Apply(PromptFact{1, {}});
@@ -472,7 +480,7 @@ TEST_F(Driven, StopEndsEverythingAndSaysWhere) {
 }
 
 TEST_F(Driven, StopSaysWhatResumingWillDo) {
-  CampaignState state(&world_.plan(), 1);
+  CampaignState state(&world_.plan(), {"worker"});
   v1::UpdateRequest request;
   *request.mutable_name() = world_.plan().NameOf(1);
   Ledger ledger(&world_.plan());
@@ -492,7 +500,7 @@ TEST_F(Driven, StopSaysWhatResumingWillDo) {
 
 TEST_F(Driven, AFullDiskAtACheckpointIsNotTriedAgain) {
   World world({.seed = 1, .faults = 0, .steps = 1, .warmup = 1});
-  CampaignState state(&world.plan(), 1);
+  CampaignState state(&world.plan(), {"worker"});
   v1::UpdateRequest request;
   *request.mutable_name() = world.plan().NameOf(1);
   Ledger ledger(&world.plan());

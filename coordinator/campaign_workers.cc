@@ -219,6 +219,11 @@ void CampaignState::HedgeStragglers() {
 // Probes a worker that is up and makes the next problem known to it.
 void CampaignState::PumpProblems(int w) {
   WorkerState& worker = workers_[static_cast<size_t>(w)];
+  if (dispatcher_.gone(w)) return;
+  if (dispatcher_.draining(w)) {
+    if (dispatcher_.in_flight(w) == 0) Leave(w, "drained");
+    return;
+  }
   if (!worker.up || worker.probe != 0 || worker.put != 0 || now_ < worker.retry_at) return;
   if (!dispatcher_.up(w)) {
     worker.probe = next_call_++;
@@ -295,9 +300,11 @@ void CampaignState::TryHedge(Job* job) {
            dispatcher_.traits(w).cpu_model == dispatcher_.traits(first.worker).cpu_model;
   });
   if (!worker) return;
-  Emit(action::Notice{absl::StrFormat(
-      "step %d: %.0f s for the verdict of %d/%d from worker %d; asking worker %d too", job->step,
-      now_ - first.since, job->group, job->samples.front(), first.worker, *worker)});
+  Emit(action::Notice{
+      absl::StrFormat("step %d: %.0f s for the verdict of %d/%d from %s; asking %s too", job->step,
+                      now_ - first.since, job->group, job->samples.front(),
+                      workers_[static_cast<size_t>(first.worker)].name,
+                      workers_[static_cast<size_t>(*worker)].name)});
   StartAttempt(job, *worker, /*timed=*/true);
 }
 
@@ -349,6 +356,7 @@ void CampaignState::On(const event::WorkerProbed& e) {
     if (worker.probe == 0 || worker.probe != e.call) continue;
     worker.probe = 0;
     worker.info = e.info;
+    worker.heard = now_;
     worker.known.clear();
     dispatcher_.SetUp(static_cast<int>(w), {.slots = e.info.slots(),
                                             .cpu_model = e.info.cpu_model(),
@@ -364,6 +372,7 @@ void CampaignState::On(const event::ProblemKnown& e) {
     if (worker.put == 0 || worker.put != e.call) continue;
     worker.put = 0;
     worker.put_failures = 0;
+    worker.heard = now_;
     const std::string& hash = plan_->problems[worker.put_problem].hash;
     worker.known.insert(hash);
     if (CalibrationOf(static_cast<int>(w), hash) == nullptr) {
@@ -381,6 +390,11 @@ void CampaignState::On(const event::VerdictArrived& e) {
                                     [&](const Attempt& a) { return a.call == e.call; });
   const bool usable = e.verdict.outcome() != v1::INFRASTRUCTURE_ERROR &&
                       e.verdict.outcome() != v1::OUTCOME_UNSPECIFIED;
+  if (attempt != job.running.end()) {
+    WorkerState& worker = workers_[static_cast<size_t>(attempt->worker)];
+    worker.heard = now_;
+    ++worker.verdicts;
+  }
   const bool provisional = e.verdict.outcome() == v1::CORRECT && !e.verdict.timed();
   if (attempt == job.running.end()) {
     // The answer to an attempt that was given up. A full verdict is still a verdict.
@@ -468,10 +482,7 @@ void CampaignState::GiveUp(Job* job, const std::string& why) {
 void CampaignState::WorkerTrouble(int w, const absl::Status& status) {
   WorkerState& worker = workers_[static_cast<size_t>(w)];
   worker.last_error = std::string(status.message());
-  for (uint64_t* call : {&worker.probe, &worker.put}) {
-    if (*call != 0) Emit(action::CancelCall{*call});
-    *call = 0;
-  }
+  CancelCalls(&worker);
   worker.known.clear();
   worker.retry_at = now_ + kRetryDelay;
   dispatcher_.SetDown(w);

@@ -95,7 +95,7 @@ absl::Status Fetch(const Options& options, StopSignals* signals, Console* consol
   services.campaign = plan.campaign;
   services.on_event = [console](const ServiceEvent& event) { console->Status(event.detail); };
   services.cancelled = [signals] { return signals->stopped(); };
-  services.with_workers = false;
+  services.roster.emplace();  // no workers
   ASSIGN_OR_RETURN(const std::unique_ptr<Cluster> cluster, OpenCluster(std::move(services)));
   const std::unique_ptr<TrainerClient> trainer = MakeGrpcTrainerClient(cluster->trainer().target);
   CallControl control;

@@ -92,7 +92,7 @@ absl::StatusOr<ReplayCounts> ReplayRun(const Options& options, StopSignals* sign
   services.log_dir = temp.path() + "/logs";
   services.on_event = [console](const ServiceEvent& event) { console->Status(event.detail); };
   services.cancelled = [signals] { return signals->stopped(); };
-  services.with_workers = false;
+  services.roster.emplace();
   ASSIGN_OR_RETURN(const std::unique_ptr<Cluster> cluster, OpenCluster(std::move(services)));
   const std::unique_ptr<TrainerClient> trainer = MakeGrpcTrainerClient(cluster->trainer().target);
 

@@ -19,8 +19,14 @@ constexpr char kAbout[] =
     "  whet resume runs/NAME         goes on, also after kill -9\n"
     "  whet report runs/NAME         one self-contained HTML page\n";
 
+// Words that a command takes besides its options.
+size_t PositionalsOf(const CLI::App* app) {
+  return app->get_options([](const CLI::Option* o) { return o->get_positional(); }).size();
+}
+
 // The deepest command that the words name, and the first word it did not understand.
 const CLI::App* Deepest(const CLI::App* app, int argc, char** argv, std::string* stray) {
+  size_t positionals = PositionalsOf(app);
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (absl::StartsWith(word, "-")) continue;
@@ -28,11 +34,16 @@ const CLI::App* Deepest(const CLI::App* app, int argc, char** argv, std::string*
     for (const CLI::App* sub : app->get_subcommands([](const CLI::App*) { return true; })) {
       if (sub->get_name() == word) next = sub;
     }
+    if (next == nullptr && positionals > 0) {
+      --positionals;
+      continue;
+    }
     if (next == nullptr) {
       *stray = word;
       return app;
     }
     app = next;
+    positionals = PositionalsOf(app);
   }
   return app;
 }
@@ -77,6 +88,7 @@ int RunCommandLine(int argc, char** argv) {
   AddResume(&app, &chosen);
   AddStatus(&app, &chosen);
   AddWatch(&app, &chosen);
+  AddWorkers(&app, &chosen);
   AddReplay(&app, &chosen);
   AddFetch(&app, &chosen);
   AddReport(&app, &chosen);

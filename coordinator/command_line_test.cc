@@ -52,8 +52,9 @@ TEST_F(CommandLineTest, HelpIsNoError) {
   EXPECT_EQ(Whet("--help").exit_code, 0);
   EXPECT_NE(Whet("--help").out.find("whet resume"), std::string::npos);
   for (const char* command :
-       {"run", "resume", "status", "watch", "replay", "fetch", "report", "best", "measure",
-        "doctor", "problem", "problem check", "problem new", "problem import"}) {
+       {"run", "resume", "status", "watch", "workers", "workers x drain", "workers x remove",
+        "workers x add", "replay", "fetch", "report", "best", "measure", "doctor", "problem",
+        "problem check", "problem new", "problem import"}) {
     const Outcome help = Whet(absl::StrCat(command, " --help"));
     EXPECT_EQ(help.exit_code, 0) << command;
     EXPECT_GT(help.out.size(), 100u) << command;
@@ -70,6 +71,8 @@ TEST_F(CommandLineTest, WrongWordsGetTheNearestRightOne) {
   EXPECT_NE(option.error.find("did you mean '--dry-run' in place of '--dryrun'?"),
             std::string::npos)
       << option.error;
+  EXPECT_NE(Whet("workers runs/x drian cpu01").error.find("did you mean 'whet workers drain'?"),
+            std::string::npos);
   EXPECT_EQ(Whet("").exit_code, 2);
   EXPECT_EQ(Whet("run").exit_code, 2);
 }
@@ -146,8 +149,9 @@ TEST_F(CommandLineTest, ProblemNewWritesASkeletonOnce) {
 }
 
 TEST_F(CommandLineTest, CommandsOnARunNeedARun) {
-  for (const char* command : {"status", "fetch", "report", "best", "resume"}) {
-    const Outcome outcome = Whet(absl::StrCat(command, " nowhere --json"));
+  for (const char* command : {"status nowhere", "fetch nowhere", "report nowhere", "best nowhere",
+                              "resume nowhere", "workers nowhere", "workers nowhere drain cpu01"}) {
+    const Outcome outcome = Whet(absl::StrCat(command, " --json"));
     EXPECT_EQ(outcome.exit_code, 2) << command;
     EXPECT_EQ(outcome.error,
               "whet: nowhere is not a run directory: it has no campaign.yaml and journal.db\n");

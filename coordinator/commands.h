@@ -18,6 +18,7 @@ void AddRun(CLI::App* app, Chosen* chosen);
 void AddResume(CLI::App* app, Chosen* chosen);
 void AddStatus(CLI::App* app, Chosen* chosen);
 void AddWatch(CLI::App* app, Chosen* chosen);
+void AddWorkers(CLI::App* app, Chosen* chosen);
 void AddReplay(CLI::App* app, Chosen* chosen);
 void AddFetch(CLI::App* app, Chosen* chosen);
 void AddReport(CLI::App* app, Chosen* chosen);

@@ -19,6 +19,8 @@ void Dispatcher::SetUp(int worker, WorkerTraits traits) {
 
 void Dispatcher::SetDown(int worker) { workers_[static_cast<size_t>(worker)].up = false; }
 
+void Dispatcher::SetDraining(int worker) { workers_[static_cast<size_t>(worker)].draining = true; }
+
 void Dispatcher::SetGone(int worker) {
   SetDown(worker);
   workers_[static_cast<size_t>(worker)].gone = true;
@@ -34,13 +36,14 @@ bool Dispatcher::HasModel(int worker, const std::string& cpu_model) const {
 
 bool Dispatcher::ModelUp(const std::string& cpu_model) const {
   return !cpu_model.empty() && std::any_of(workers_.begin(), workers_.end(), [&](const Worker& w) {
-    return w.up && w.traits.cpu_model == cpu_model;
+    return w.up && !w.draining && w.traits.cpu_model == cpu_model;
   });
 }
 
 bool Dispatcher::Free(int worker, Seconds now) const {
   const Worker& w = workers_[static_cast<size_t>(worker)];
-  if (!w.up || w.alone || resting(worker, now) || w.in_flight >= w.traits.slots) return false;
+  if (!w.up || w.draining || w.alone || resting(worker, now) || w.in_flight >= w.traits.slots)
+    return false;
   // On trial after a rest: one call at a time.
   return w.failures < kBreakerFailures || w.in_flight == 0;
 }

@@ -32,7 +32,7 @@ struct WorkNeed {
   bool timed = false;
   // Workers that share cores with the trainer may not time now.
   bool trainer_computes = false;
-  // Only hosts of this model ("": any). Ignored while no worker of that model is up.
+  // Only hosts of this model ("": any). Ignored while no worker of that model is up and takes work.
   std::string cpu_model;
   // Preferred if it has room (it holds the candidate's binary); -1: none.
   int prefer = -1;
@@ -51,8 +51,12 @@ class Dispatcher {
   explicit Dispatcher(int workers);
   void SetUp(int worker, WorkerTraits traits);
   void SetDown(int worker);
+  // It gets no more work.
+  void SetDraining(int worker);
   // It never comes back.
   void SetGone(int worker);
+  // One more, down until SetUp; its index is size() before.
+  void Add() { workers_.emplace_back(); }
 
   // `usable` (may be empty) filters further, say to workers that know the problem.
   std::optional<int> Pick(const WorkNeed& need, Seconds now,
@@ -64,8 +68,11 @@ class Dispatcher {
   void Cancelled(int worker);
 
   bool up(int worker) const { return workers_[static_cast<size_t>(worker)].up; }
+  bool draining(int worker) const { return workers_[static_cast<size_t>(worker)].draining; }
+  bool gone(int worker) const { return workers_[static_cast<size_t>(worker)].gone; }
+  Seconds rest_until(int worker) const { return workers_[static_cast<size_t>(worker)].rest_until; }
   bool resting(int worker, Seconds now) const;
-  // Whether it is of that model; any is, while no worker of the model is up.
+  // Whether it is of that model; any is, while no worker of the model is up and takes work.
   bool HasModel(int worker, const std::string& cpu_model) const;
   // Of all workers.
   int in_flight() const { return in_flight_; }
@@ -82,6 +89,7 @@ class Dispatcher {
  private:
   struct Worker {
     bool up = false;
+    bool draining = false;
     bool gone = false;
     WorkerTraits traits;
     int in_flight = 0;

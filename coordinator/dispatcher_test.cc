@@ -38,6 +38,22 @@ TEST(DispatcherTest, DownAndUnusableWorkersGetNothing) {
   EXPECT_TRUE(d.all_gone());
 }
 
+TEST(DispatcherTest, DrainingWorkersGetNothingAndHoldNobodyToTheirModel) {
+  Dispatcher d = Two();
+  d.Started(0);
+  d.SetDraining(0);
+  EXPECT_EQ(d.Pick({}, 0, nullptr), 1);
+  WorkNeed need;
+  need.cpu_model = "A";
+  EXPECT_EQ(d.Pick(need, 0, nullptr), 1) << "the last of model A gets no more";
+  d.Add();
+  EXPECT_FALSE(d.up(2));
+  d.SetUp(2, {.slots = 1, .cpu_model = "A", .host_id = "", .shares_cores = false});
+  EXPECT_EQ(d.Pick(need, 0, nullptr), 2);
+  d.Ended(0, true, 0);
+  EXPECT_EQ(d.Pick(need, 0, nullptr), 2) << "idle, but leaving";
+}
+
 TEST(DispatcherTest, WhatMustBeAloneIsAlone) {
   Dispatcher d = Two();
   WorkNeed alone;

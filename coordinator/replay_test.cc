@@ -59,7 +59,7 @@ class JournalReplayTest : public testing::Test {
     CampaignLoop loop(&world_.plan(), seams);
     loop.Post(event::ServiceReady{kTrainer});
     loop.Post(event::ServiceReady{0});
-    CampaignState state(&world_.plan(), 1);
+    CampaignState state(&world_.plan(), {"worker"});
     EXPECT_TRUE(loop.Run(&state).ok());
     EXPECT_TRUE(journal
                     ->ForEach([&](const Fact& fact) {

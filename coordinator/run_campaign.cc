@@ -14,6 +14,8 @@
 #include "coordinator/metrics.h"
 #include "coordinator/service_relay.h"
 #include "coordinator/services/cluster.h"
+#include "coordinator/worker_control.h"
+#include "coordinator/worker_roster.h"
 
 namespace whetstone {
 namespace {
@@ -47,26 +49,38 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
     console->Line(absl::StrCat("going on after ", PhaseStep(plan.NameOf(before.position()))));
   }
 
+  // Before the services: their processes would inherit the umask that a starting server sets.
+  WorkerControl control(paths, MakeGrpcWorkerClient);
+  if (const absl::Status listening = control.Listen(); !listening.ok()) {
+    console->Notice(absl::StrCat("whet workers can't reach this run: ", listening.message()));
+  }
   ServiceRelay relay([console](const std::string& detail) { console->Status(detail); });
   ClusterOptions options;
   options.campaign = plan.campaign;
   options.log_dir = paths.logs();
   options.on_event = [&relay](const ServiceEvent& event) { relay.Hear(event); };
   options.cancelled = [signals] { return signals->stopped(); };
+  ASSIGN_OR_RETURN(options.roster, ReadRoster(paths, RosterOf(plan.campaign)));
+  if (options.roster->workers().empty()) {
+    console->Notice(absl::StrCat("every worker has left; add one with: whet workers ", paths.root(),
+                                 " add HOST"));
+  }
   ASSIGN_OR_RETURN(const std::unique_ptr<Cluster> cluster, OpenCluster(std::move(options)));
 
   const std::unique_ptr<TrainerClient> trainer = MakeGrpcTrainerClient(cluster->trainer().target);
   std::vector<std::unique_ptr<WorkerClient>> workers;
   LoopSeams seams;
   seams.trainer = trainer.get();
+  std::vector<std::string> names;
   for (const Endpoint& endpoint : cluster->workers()) {
+    names.push_back(endpoint.name);
     workers.push_back(MakeGrpcWorkerClient(endpoint.target));
     seams.workers.push_back(workers.back().get());
   }
   const SteadyClock clock;
   seams.journal = journal;
   seams.clock = &clock;
-  CampaignState state(&plan, static_cast<int>(workers.size()));
+  CampaignState state(&plan, names);
   state.Restore(std::move(before));
 
   seams.on_step = [&](const action::StepDone& done) {
@@ -83,16 +97,19 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
     console->Line(absl::StrCat("saved ", checkpoint.path));
   };
   seams.on_notice = [console](const std::string& text) { console->Notice(text); };
+  seams.on_worker_left = [&control](int worker) { control.Left(worker); };
   seams.on_status = [console](const std::string& line) { console->Status(line); };
 
   absl::Status result;
   {
     CampaignLoop loop(&plan, seams);
+    control.Attach(&loop, cluster.get(), &relay);
     relay.Attach(*cluster, [&loop](Event event) { loop.Post(std::move(event)); });
     signals->OnStop([&loop] { loop.Post(event::Stop{}); });
     result = loop.Run(&state);
     signals->OnStop(nullptr);
     relay.Detach();
+    control.Close();
   }
   // Why a service is gone for good is the cluster's to tell.
   if (absl::IsUnavailable(result) && !cluster->status().ok()) return cluster->status();

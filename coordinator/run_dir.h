@@ -9,6 +9,8 @@
 //   RUN/best/<problem>/        the fastest verified programs
 //   RUN/report.html            `whet report`
 //   RUN/logs/                  whet.log, trainer.log, worker.log
+//   RUN/workers.yaml           who measures, once `whet workers` has changed it (worker_roster.h)
+//   RUN/control.sock           where the owning process can be asked (worker_control.h)
 //   RUN/lock                   held by the owning process (flock), holds its pid
 #ifndef WHETSTONE_COORDINATOR_RUN_DIR_H_
 #define WHETSTONE_COORDINATOR_RUN_DIR_H_
@@ -37,6 +39,7 @@ class RunPaths {
   std::string best(const std::string& problem_id) const { return root_ + "/best/" + problem_id; }
   std::string report() const { return root_ + "/report.html"; }
   std::string logs() const { return root_ + "/logs"; }
+  std::string workers() const { return root_ + "/workers.yaml"; }
   std::string lock() const { return root_ + "/lock"; }
 
  private:

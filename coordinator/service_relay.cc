@@ -34,21 +34,28 @@ void ServiceRelay::Pass(const ServiceEvent& event) {
   }
 }
 
+// An open cluster's services are healthy unless it said otherwise since.
+void ServiceRelay::PassPresent(const std::string& name) {
+  ServiceEvent& event = latest_[name];
+  if (event.service.empty() || event.state == ServiceEvent::State::kConnecting) {
+    event = {name, ServiceEvent::State::kReady, "", false};
+  }
+  Pass(event);
+}
+
 void ServiceRelay::Attach(const Cluster& cluster, std::function<void(Event)> post) {
   const std::lock_guard<std::mutex> lock(mutex_);
   indices_[cluster.trainer().name] = kTrainer;
-  for (size_t w = 0; w < cluster.workers().size(); ++w) {
-    indices_[cluster.workers()[w].name] = static_cast<ServiceIndex>(w);
-  }
+  ServiceIndex next = 0;
+  for (const Endpoint& worker : cluster.workers()) indices_[worker.name] = next++;
   post_ = std::move(post);
-  for (const auto& [name, index] : indices_) {
-    ServiceEvent& event = latest_[name];
-    // An open cluster's services are healthy unless it said otherwise since.
-    if (event.service.empty() || event.state == ServiceEvent::State::kConnecting) {
-      event = {name, ServiceEvent::State::kReady, "", false};
-    }
-    Pass(event);
-  }
+  for (const auto& [name, index] : indices_) PassPresent(name);
+}
+
+void ServiceRelay::AddWorker(const std::string& name, ServiceIndex index) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  indices_[name] = index;
+  if (post_) PassPresent(name);
 }
 
 void ServiceRelay::Detach() {

@@ -25,10 +25,13 @@ class ServiceRelay {
   void Hear(const ServiceEvent& event);
   // From here on events go to `post`; first the present state of every service of `cluster`.
   void Attach(const Cluster& cluster, std::function<void(Event)> post);
+  // While attached: the cluster has one more worker, with this index. Passes on its present state.
+  void AddWorker(const std::string& name, ServiceIndex index);
   void Detach();
 
  private:
   void Pass(const ServiceEvent& event);
+  void PassPresent(const std::string& name);
   const std::function<void(const std::string&)> on_detail_;
   std::mutex mutex_;
   std::map<std::string, ServiceEvent> latest_;   // protected by mutex_

@@ -10,13 +10,17 @@ namespace {
 class FakeCluster final : public Cluster {
  public:
   const Endpoint& trainer() const override { return trainer_; }
-  const std::vector<Endpoint>& workers() const override { return workers_; }
+  std::vector<Endpoint> workers() const override { return workers_; }
+  absl::StatusOr<Endpoint> AddWorker(const v1::WorkerHost&, const std::function<bool()>&) override {
+    return absl::UnimplementedError("");
+  }
+  void RemoveWorker(const std::string&) override {}
   bool is_local() const override { return true; }
   absl::Status status() const override { return absl::OkStatus(); }
 
  private:
-  const Endpoint trainer_{"trainer", "unix:/t"};
-  const std::vector<Endpoint> workers_{{"worker a", "unix:/a"}, {"worker b", "unix:/b"}};
+  const Endpoint trainer_{"trainer", "unix:/t", {}};
+  const std::vector<Endpoint> workers_{{"worker a", "unix:/a", {}}, {"worker b", "unix:/b", {}}};
 };
 
 using State = ServiceEvent::State;
@@ -68,6 +72,21 @@ TEST_F(ServiceRelayTest, PassesOnChangesOnly) {
   relay_.Detach();
   relay_.Hear({"trainer", State::kLost, "", false});
   EXPECT_EQ(Heard(), std::vector<std::string>{});
+}
+
+TEST_F(ServiceRelayTest, AWorkerThatJoinsIsTheNextOne) {
+  Attach();
+  Heard();
+  relay_.Hear({"worker c", State::kConnecting, "", false});
+  relay_.Hear({"worker c", State::kReady, "", false});
+  EXPECT_EQ(Heard(), std::vector<std::string>{}) << "nobody's yet";
+  relay_.AddWorker("worker c", 2);
+  relay_.Hear({"worker c", State::kLost, "broke", false});
+  EXPECT_EQ(Heard(), (std::vector<std::string>{"ready 2", "lost 2 broke"}));
+  relay_.Hear({"worker a", State::kReady, "", false});
+  relay_.AddWorker("worker a", 3);
+  relay_.Hear({"worker a", State::kLost, "gone", false});
+  EXPECT_EQ(Heard(), (std::vector<std::string>{"ready 3", "lost 3 gone"})) << "come back anew";
 }
 
 }  // namespace

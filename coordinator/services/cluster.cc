@@ -5,7 +5,18 @@
 
 namespace whetstone {
 
+v1::Roster RosterOf(const v1::Campaign& campaign) {
+  v1::Roster roster;
+  if (campaign.has_cluster()) {
+    *roster.mutable_workers() = campaign.cluster().workers();
+  } else {
+    roster.add_workers();  // the one that is started here
+  }
+  return roster;
+}
+
 absl::StatusOr<std::unique_ptr<Cluster>> OpenCluster(ClusterOptions options) {
+  if (!options.roster) options.roster = RosterOf(options.campaign);
   return options.campaign.has_cluster() ? ConnectSshCluster(options) : StartLocalCluster(options);
 }
 

@@ -19,20 +19,25 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "whetstone/v1/campaign.pb.h"
+#include "whetstone/v1/coordinator.pb.h"
 
 namespace whetstone {
 
 struct Endpoint {
-  // "trainer" or "worker" locally, "trainer gpu01" or "worker cpu03" through SSH. Unique.
+  // "trainer" or "worker" for those started here, "worker /run/w.sock" for one that was there,
+  // "trainer gpu01" or "worker cpu03" through SSH. Unique.
   std::string name;
   // A gRPC target: "unix:/tmp/whet-Xy12/trainer.sock".
   std::string target;
+  // Of a worker, where it is: as in Roster (coordinator.proto).
+  v1::WorkerHost place;
 };
 
 // What happened to one service's connection.
@@ -61,7 +66,17 @@ class Cluster {
  public:
   virtual ~Cluster() = default;
   virtual const Endpoint& trainer() const = 0;
-  virtual const std::vector<Endpoint>& workers() const = 0;
+  // In the order in which they came.
+  virtual std::vector<Endpoint> workers() const = 0;
+  // Connects to one more: a host through SSH, or, where the services are this machine's, a socket
+  // here. Returns when it is healthy. `cancelled` (may be empty) is polled. Errors as of
+  // OpenCluster; ALREADY_EXISTS: it is one of workers(). INVALID_ARGUMENT: not a place for this
+  // kind of cluster.
+  virtual absl::StatusOr<Endpoint> AddWorker(const v1::WorkerHost& place,
+                                             const std::function<bool()>& cancelled) = 0;
+  // It is none of workers() any more. Its connection is closed, or its service stopped, some
+  // seconds later, so that what it measures can still be cancelled. Unknown names are ignored.
+  virtual void RemoveWorker(const std::string& name) = 0;
   // True: the services are children of this process and share its filesystem.
   virtual bool is_local() const = 0;
   // OK, or why one of the services (named) can't be had any more.
@@ -80,11 +95,14 @@ struct ClusterOptions {
   std::chrono::seconds deadline{120};
   // False: only a worker (`whet measure`, `whet problem check`); trainer().target is empty.
   bool with_trainer = true;
-  // False: only the trainer (`whet replay`); workers() is empty.
-  bool with_workers = true;
+  // Where the workers are, in place of what the campaign says. An empty one: none (`whet replay`).
+  std::optional<v1::Roster> roster;
   // Local services' binaries; empty: the folder this program lies in.
   std::string bin_dir;
 };
+
+// The workers that the campaign says.
+v1::Roster RosterOf(const v1::Campaign& campaign);
 
 // Local services if the campaign names no cluster, SSH tunnels otherwise. Returns when every
 // service is healthy. Errors name the service: UNAVAILABLE (dead host, service not running, died

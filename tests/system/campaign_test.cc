@@ -1,6 +1,7 @@
 // Campaigns from start to end: on one machine, and through a real sshd.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <string>
 
@@ -133,6 +134,57 @@ TEST_F(SshCampaignTest, RunsThroughSshAndSurvivesALostConnection) {
   ExpectComplete(12);
   EXPECT_FALSE(trainer_->Ended()) << "a campaign must leave remote services alone";
   EXPECT_FALSE(workers_[0]->Ended());
+}
+
+TEST_F(SshCampaignTest, WorkersJoinAndLeaveWhileItRuns) {
+  const BackgroundProgram second(
+      {Binary("whet-worker"), "serve", "--listen", "unix:" + Path("second.sock")}, dir_->path());
+  ASSERT_TRUE(Eventually([&] { return access(Path("second.sock").c_str(), F_OK) == 0; }));
+  const auto workers = [&](const std::vector<std::string>& words) {
+    std::vector<std::string> all = {"workers", RunDirectory(), "--json"};
+    all.insert(all.end(), words.begin(), words.end());
+    return Whet(all);
+  };
+  const auto list = [&] {
+    const WhetResult result = workers({});
+    return result.exit_code == 0 ? result.json()["workers"] : nlohmann::json::array();
+  };
+  const auto is = [&](size_t worker, const std::string& state) {
+    const nlohmann::json now = list();
+    return now.size() > worker && now[worker]["state"] == state;
+  };
+  // So long that it is killed in the middle.
+  const std::string campaign = WriteCampaign(10'000, Cluster(sshd_->ssh_config()));
+  const auto run = StartWhet({"run", campaign, "--run-dir", RunDirectory()});
+  ASSERT_TRUE(Eventually([&] { return !Metrics().empty() || run->Ended(); }))
+      << run->out() << run->err();
+  const WhetResult last = workers({"drain", "cpu01"});
+  EXPECT_EQ(last.exit_code, 2);
+  EXPECT_THAT(last.err, HasSubstr("cpu01 is the last worker"));
+  const WhetResult nowhere = workers({"add", "cpu02:" + Path("nowhere.sock")});
+  EXPECT_EQ(nowhere.exit_code, 3);
+  EXPECT_THAT(nowhere.err, HasSubstr("nowhere.sock"));
+  const WhetResult added = workers({"add", "cpu02:" + Path("second.sock")});
+  EXPECT_EQ(added.exit_code, 0) << added.err;
+  EXPECT_TRUE(Eventually([&] { return is(1, "up"); })) << list();
+  const WhetResult drained = workers({"drain", "cpu01"});
+  EXPECT_EQ(drained.exit_code, 0) << drained.err;
+  EXPECT_TRUE(Eventually([&] { return is(0, "gone"); })) << list();
+  const size_t then = Metrics().size();
+  EXPECT_TRUE(Eventually([&] { return Metrics().size() >= then + 2; })) << "one suffices";
+  EXPECT_GT(list().at(1)["verdicts"], 0);
+
+  run->Signal(SIGKILL);
+  run->Wait(seconds(10));
+  const WhetResult dead = workers({});
+  EXPECT_EQ(dead.exit_code, 2);
+  EXPECT_THAT(dead.err, HasSubstr("whet resume"));
+  const auto resumed = StartWhet({"resume", RunDirectory()});
+  EXPECT_TRUE(Eventually([&] { return is(0, "up") || resumed->Ended(); })) << resumed->err();
+  EXPECT_EQ(list().size(), 1u) << "one stayed away";
+  EXPECT_EQ(list().at(0)["name"], "cpu02") << "and the other one is there";
+  EXPECT_FALSE(worker_->Ended()) << "a worker that was sent away lives on";
+  resumed->Signal(SIGKILL);
 }
 
 TEST_F(SshCampaignTest, ADeterministicRunIsReplayedOnItsTrainer) {
