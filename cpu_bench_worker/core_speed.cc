@@ -109,12 +109,12 @@ absl::StatusOr<std::unique_ptr<ClockChain>> ClockChain::Start(int core) {
   return thread;
 }
 
-double SteadyClock::Threshold() const {
+double ClockSteps::Threshold() const {
   if (differences_.size() < kDifferencesMin) return 0;
   return std::max(kSpeedChangeMin, kScatters * Median(differences_));
 }
 
-bool SteadyClock::Changed(double before_ns, double after_ns) {
+bool ClockSteps::Changed(double before_ns, double after_ns) {
   if (before_ns <= 0 || after_ns <= 0) return false;
   const double difference = std::abs(std::log(after_ns / before_ns));
   const double threshold = Threshold();

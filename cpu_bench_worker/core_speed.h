@@ -38,7 +38,7 @@ class ClockChain {
 
 // Tells a change of the clock from the chain's own scatter: the median difference of neighbouring
 // chains, as a share of their time. A clock that changes now and then hardly moves that median.
-class SteadyClock {
+class ClockSteps {
  public:
   // Whether the core's speed differs between two neighbouring chains by more than the chain's own
   // scatter explains, and by enough to matter. Both are part of the scatter from then on. False as

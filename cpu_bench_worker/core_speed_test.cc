@@ -29,7 +29,7 @@ class FakeCore {
 };
 
 // Rounds of `count` that are called changed.
-int Changes(FakeCore* core, SteadyClock* steady, int count) {
+int Changes(FakeCore* core, ClockSteps* steady, int count) {
   int changes = 0;
   double before = core->ChainNs();
   for (int i = 0; i < count; ++i) {
@@ -40,19 +40,19 @@ int Changes(FakeCore* core, SteadyClock* steady, int count) {
   return changes;
 }
 
-TEST(SteadyClockTest, ASteadyClockIsLeftAlone) {
+TEST(ClockStepsTest, ASteadyClockIsLeftAlone) {
   FakeCore core(1);
-  SteadyClock steady;
+  ClockSteps steady;
   // An interrupt of 900 ns spoils the round before it and the one after.
   EXPECT_LE(Changes(&core, &steady, 2000), 2000 * 2 / 200 * 2);
   EXPECT_NEAR(steady.Threshold(), kSpeedChangeMin, 0.005);
 }
 
-TEST(SteadyClockTest, EveryStepIsSeenAtOnce) {
+TEST(ClockStepsTest, EveryStepIsSeenAtOnce) {
   for (const double ghz : {3.06, 2.94, 2.4, 3.7}) {
     for (uint64_t seed = 0; seed < 100; ++seed) {
       FakeCore core(seed);
-      SteadyClock steady;
+      ClockSteps steady;
       Changes(&core, &steady, 20);
       core.set_ghz(3);
       const double before = core.ChainNs();
@@ -65,9 +65,9 @@ TEST(SteadyClockTest, EveryStepIsSeenAtOnce) {
 }
 
 // A core whose chains scatter by more than the smallest change says nothing about such changes.
-TEST(SteadyClockTest, ANoisyCoreRaisesTheThreshold) {
+TEST(ClockStepsTest, ANoisyCoreRaisesTheThreshold) {
   Philox rng(3, {0, 0, 0, 0});
-  SteadyClock steady;
+  ClockSteps steady;
   int changes = 0;
   for (int i = 0; i < 1000; ++i)
     changes += steady.Changed(1000 * (1 + 0.1 * rng.Uniform()), 1000 * (1 + 0.1 * rng.Uniform()));
@@ -75,8 +75,8 @@ TEST(SteadyClockTest, ANoisyCoreRaisesTheThreshold) {
   EXPECT_GT(steady.Threshold(), 0.1);
 }
 
-TEST(SteadyClockTest, WhatIsUnknownIsNoChange) {
-  SteadyClock steady;
+TEST(ClockStepsTest, WhatIsUnknownIsNoChange) {
+  ClockSteps steady;
   for (int i = 0; i < 20; ++i) EXPECT_FALSE(steady.Changed(1000, 1000));
   EXPECT_EQ(steady.Threshold(), kSpeedChangeMin);
   EXPECT_FALSE(steady.Changed(0, 1000));
@@ -85,8 +85,8 @@ TEST(SteadyClockTest, WhatIsUnknownIsNoChange) {
   EXPECT_TRUE(steady.Changed(1020, 1000));
 }
 
-TEST(SteadyClockTest, NothingIsSaidBeforeTheScatterIsKnown) {
-  SteadyClock steady;
+TEST(ClockStepsTest, NothingIsSaidBeforeTheScatterIsKnown) {
+  ClockSteps steady;
   for (int i = 0; i < 8; ++i) {
     EXPECT_EQ(steady.Threshold(), 0);
     EXPECT_FALSE(steady.Changed(1000, 1500));

@@ -315,7 +315,7 @@ class Stage {
   double lost_floor_ns_ = 0;
   std::unique_ptr<ClockChain> own_clock_;
   ClockChain* clock_ = nullptr;
-  SteadyClock steady_;
+  ClockSteps steady_;
   double chain_ns_ = 0;  // the last one; 0: unknown
   std::optional<PlayedRound> played_;
 };
