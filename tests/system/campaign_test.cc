@@ -183,7 +183,7 @@ TEST_F(SshCampaignTest, WorkersJoinAndLeaveWhileItRuns) {
   EXPECT_TRUE(Eventually([&] { return is(0, "up") || resumed->Ended(); })) << resumed->err();
   EXPECT_EQ(list().size(), 1u) << "one stayed away";
   EXPECT_EQ(list().at(0)["name"], "cpu02") << "and the other one is there";
-  EXPECT_FALSE(worker_->Ended()) << "a worker that was sent away lives on";
+  EXPECT_FALSE(workers_[0]->Ended()) << "a worker that was sent away lives on";
   resumed->Signal(SIGKILL);
 }
 
