@@ -140,9 +140,15 @@ TEST_F(ChaosTest, EndsCompleteAndIsItsOwnReplay) {
     words.insert(words.end(), {"--set", setting});
   };
   // Rewards differ: completions end early or late, and length costs.
-  set("generate.stop=[e, t]");
-  set(absl::StrCat("train.token_budget=", Rounds() > 0 ? 2000 : 300));
-  if (Rounds() > 0) set("model=" + SmallModel());
+  if (Rounds() == 0) {
+    set("generate.stop=[e, t]");
+    set("train.token_budget=300");
+  } else {
+    set("generate.stop=[.]");
+    set("train.token_budget=2000");
+    set("checkpoint.every=20");  // of 1.6 GB each, and the replay keeps all of its own
+    set("model=" + SmallModel());
+  }
   run_ = StartWhet(words);
 
   for (int round = 0; round < rounds; ++round) {
