@@ -2,12 +2,14 @@
 // and the same output line as a TRL script of the same arguments, so that the two can be compared.
 //
 //   grpo_step_bench --model DIR [--prompts 2] [--group 8] [--new-tokens 128] [--steps 4]
+//                   [--device cuda]
 //
 // Every completion is forced to --new-tokens tokens. Weights compute in --dtype; masters are fp32,
 // moments --optimizer-state. Details of each step go to stderr, one JSON line to stdout: s_per_step
 // is wall time over all steps, generation and update figures leave the first step out.
 // update_matmul_share: the update's useful floating-point operations (a prompt once per group, no
 // recomputation) a second, as a share of the best bf16 matmul measured in the same run.
+// first_token_ms: from the end of an update to the first tokens of the policy that it made.
 #include <sys/resource.h>
 #include <torch/torch.h>
 
@@ -21,10 +23,12 @@
 #include "absl/status/status.h"
 #include "common/status_macros.h"
 #include "gpu_trainer/engine/engine.h"
+#include "gpu_trainer/engine/graph_runner.h"
 #include "gpu_trainer/grpo/learner_settings.h"
 #include "gpu_trainer/model/config.h"
 #include "gpu_trainer/model/weights.h"
 #include "gpu_trainer/passive_threads.h"
+#include "gpu_trainer/profile/device_memory.h"
 #include "gpu_trainer/profile/machine.h"
 #include "gpu_trainer/profile/memory.h"
 #include "gpu_trainer/profile/reuse_memory.h"
@@ -42,6 +46,8 @@ struct Flags {
   std::string dtype = "bfloat16";
   std::string optimizer_state = "fp32";
   std::string activation_checkpointing = "auto";
+  std::string device = "cpu";
+  int token_budget = 0;
   int threads = 0;
 };
 
@@ -65,7 +71,7 @@ double ProcessorSeconds() {
 }
 
 struct StepTimes {
-  double generate_s = 0, update_s = 0;
+  double generate_s = 0, update_s = 0, first_token_s = 0;
   double update_flops = 0;
 };
 
@@ -73,8 +79,11 @@ absl::StatusOr<StepTimes> RunStep(const Flags& flags, int step, const Tokenizer&
                                   Engine& engine, Learner& learner) {
   StepTimes times;
   double t = Now(), processor = ProcessorSeconds();
+  const auto on_progress = [&](const GenerateStatus& status) {
+    if (times.first_token_s == 0 && status.tokens > 0) times.first_token_s = Now() - t;
+  };
   ASSIGN_OR_RETURN(const v1::GrpoBatch batch,
-                   GenerateSyntheticBatch(flags.work, step, tokenizer, engine));
+                   GenerateSyntheticBatch(flags.work, step, tokenizer, engine, on_progress));
   times.generate_s = Now() - t;
   const double generate_processor_s = ProcessorSeconds() - processor;
   t = Now(), processor = ProcessorSeconds();
@@ -83,6 +92,7 @@ absl::StatusOr<StepTimes> RunStep(const Flags& flags, int step, const Tokenizer&
   {
     const ProfileCollection collecting(&profile);
     ASSIGN_OR_RETURN(result, UpdateSynthetically(flags.work, batch, learner));
+    WaitForDevice(torch::Device(flags.device));
   }
   times.update_s = Now() - t;
   times.update_flops = profile.flops();
@@ -107,13 +117,15 @@ absl::Status Run(const Flags& flags) {
   if (flags.threads > 0) at::set_num_threads(flags.threads);
   const torch::ScalarType dtype = flags.dtype == "bfloat16" ? torch::kBFloat16 : torch::kFloat;
   ASSIGN_OR_RETURN(const ModelConfig config, LoadModelConfig(flags.model));
-  ASSIGN_OR_RETURN(Weights weights, LoadWeights(flags.model, config, dtype));
+  const torch::Device device(flags.device == "cuda" ? "cuda:0" : "cpu");
+  ASSIGN_OR_RETURN(Weights weights, LoadWeights(flags.model, config, dtype, device));
   ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, Tokenizer::Load(flags.model));
   Engine engine(config, weights, *tokenizer);
   v1::LearnerSettings settings;
   settings.set_optimizer_state(flags.optimizer_state);
   settings.set_activation_checkpointing(flags.activation_checkpointing);
-  ASSIGN_OR_RETURN(const LearnerOptions options, ParseLearnerSettings(settings, torch::kCPU));
+  settings.set_token_budget(flags.token_budget);
+  ASSIGN_OR_RETURN(const LearnerOptions options, ParseLearnerSettings(settings, device));
   Learner learner(config, weights, options);
 
   const double start = Now();
@@ -124,19 +136,23 @@ absl::Status Run(const Flags& flags) {
     if (step == 0 && flags.steps > 1) continue;
     sum.generate_s += times.generate_s;
     sum.update_s += times.update_s;
+    sum.first_token_s += times.first_token_s;
     sum.update_flops += times.update_flops;
     ++counted;
   }
   const double wall = Now() - start;
   const double generate = sum.generate_s / counted, update = sum.update_s / counted;
+  // Before the machine is measured, which takes memory too.
+  const double peak_gpu_gib =
+      device.is_cuda() ? static_cast<double>(PeakGpuBytes(device)) / (1 << 30) : 0;
   const double peak_gib = static_cast<double>(PeakMemoryBytes()) / (1 << 30);
-  const double matmul = MeasureMachine(torch::kCPU, /*seconds=*/8).BestGflops("bf16");
+  const double matmul = MeasureMachine(device, /*seconds=*/8).BestGflops("bf16");
   const double update_gflops = 1e-9 * sum.update_flops / sum.update_s;
   const int sequences = flags.work.prompts * flags.work.group;
-  const nlohmann::ordered_json line = {
+  nlohmann::ordered_json line = {
       {"peer", "whetstone"},
       {"model", flags.model},
-      {"device", "cpu"},
+      {"device", flags.device},
       {"dtype", flags.dtype},
       {"threads", at::get_num_threads()},
       {"sequences", sequences},
@@ -151,7 +167,11 @@ absl::Status Run(const Flags& flags) {
       {"update_tflop", Rounded(1e-12 * sum.update_flops / counted, 3)},
       {"update_gflops", Rounded(update_gflops, 1)},
       {"matmul_bf16_gflops", Rounded(matmul, 1)},
-      {"update_matmul_share", Rounded(update_gflops / matmul, 3)}};
+      {"update_matmul_share", Rounded(update_gflops / matmul, 3)},
+      {"first_token_ms", Rounded(sum.first_token_s / counted * 1e3, 2)}};
+  if (device.is_cuda()) {
+    line["peak_gpu_gib"] = Rounded(peak_gpu_gib, 2);
+  }
   std::printf("%s\n", line.dump().c_str());
   return absl::OkStatus();
 }
@@ -174,6 +194,10 @@ int main(int argc, char** argv) {
   app.add_option("--optimizer-state", flags.optimizer_state, "fp32, bf16 or 8bit");
   app.add_option("--activation-checkpointing", flags.activation_checkpointing,
                  "auto, none or full");
+  app.add_option("--device", flags.device)->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_option("--token-budget", flags.token_budget,
+                 "packed tokens of a micro-batch; 0: automatic")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--threads", flags.threads, "0: one for each core")->check(CLI::Range(0, 4096));
   app.add_option("--lr", flags.work.lr)->check(CLI::NonNegativeNumber);
   CLI11_PARSE(app, argc, argv);

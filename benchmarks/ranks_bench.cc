@@ -1,10 +1,17 @@
 // The same update by one rank and by several that share its threads, in turns in one process.
 //
-//   ranks_bench --model DIR [--ranks 2] [--threads 2] [--rounds 4]
+//   ranks_bench --model DIR [--ranks 2] [--threads 2] [--rounds 4] [--sharding optimizer]
+//     [--trace FILE]
 //
 // Ranks are threads here; they talk over loopback as processes do. One JSON line: the best time of
-// each, `throughput` of the ranks beside one rank, and of their best round what went into sums over
-// the ranks and waiting.
+// each, `throughput` of the ranks beside one rank, best beside best, and the median over the rounds
+// (the machine may change between rounds, but hardly within one); of rank 0's best round what went
+// into sums over the ranks and waiting; and seconds of each part, of the one rank's best round and,
+// as a mean over the ranks, of theirs. Ranks have a share of the work and of the threads, so a part
+// that takes them longer is where throughput goes.
+//
+// --trace: that round of the ranks, what each computed and which sums were on their way, for
+// chrome://tracing or ui.perfetto.dev.
 #include <torch/torch.h>
 
 #include <CLI/CLI.hpp>
@@ -12,11 +19,13 @@
 #include <barrier>
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,7 +33,9 @@
 #include "gpu_trainer/engine/engine.h"
 #include "gpu_trainer/grpo/learner.h"
 #include "gpu_trainer/passive_threads.h"
+#include "gpu_trainer/profile/chrome_trace.h"
 #include "gpu_trainer/profile/reuse_memory.h"
+#include "gpu_trainer/profile/step_profile.h"
 #include "gpu_trainer/ranks/free_port.h"
 #include "gpu_trainer/ranks/rank_group.h"
 #include "gpu_trainer/synthetic_step.h"
@@ -34,9 +45,17 @@ namespace whetstone {
 namespace {
 
 struct Flags {
-  std::string model;
+  std::string model, trace;
   SyntheticWork work;
   int ranks = 2, threads = 2, rounds = 4;
+  Sharding sharding = Sharding::kNone;
+};
+
+struct Round {
+  double s = 0;
+  std::map<std::string, double> metrics;
+  StepProfile profile;
+  StepTrace trace;
 };
 
 // A policy of its own, and how its updates went.
@@ -44,25 +63,59 @@ struct Trainee {
   explicit Trainee(const Flags& flags, RankGroup* ranks)
       : config(LoadModelConfig(flags.model).value()),
         weights(LoadWeights(flags.model, config, torch::kBFloat16).value()),
-        learner(config, weights, {.ranks = ranks}) {}
+        learner(config, weights, {.ranks = ranks, .sharding = flags.sharding}) {}
 
   void Update(const SyntheticWork& work, const v1::GrpoBatch& batch) {
+    Round round;
     const auto start = std::chrono::steady_clock::now();
-    const UpdateResult result = UpdateSynthetically(work, batch, learner).value();
+    {
+      const ProfileCollection collecting(&round.profile, &round.trace);
+      round.metrics = UpdateSynthetically(work, batch, learner).value().metrics;
+    }
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
-    if (updates++ == 0) return;  // maps memory and chooses kernels
-    if (best_s > 0 && passed.count() >= best_s) return;
-    best_s = passed.count();
-    metrics = result.metrics;
+    round.s = passed.count();
+    rounds.push_back(std::move(round));
   }
 
   const ModelConfig config;
   Weights weights;
   Learner learner;
-  int updates = 0;
-  double best_s = 0;
-  std::map<std::string, double> metrics;
+  std::vector<Round> rounds;  // the first maps memory and chooses kernels: it does not count
 };
+
+size_t Best(const std::vector<Round>& rounds) {
+  const auto shorter = [](const Round& a, const Round& b) { return a.s < b.s; };
+  return static_cast<size_t>(std::min_element(rounds.begin() + 1, rounds.end(), shorter) -
+                             rounds.begin());
+}
+
+// Of one rank, beside the rounds of all of several.
+nlohmann::ordered_json Report(const std::vector<Round>& one,
+                              const std::vector<std::vector<Round>>& ranks) {
+  const size_t best_of_one = Best(one), best = Best(ranks[0]);
+  std::vector<double> ratios;
+  for (size_t i = 1; i < one.size(); ++i) ratios.push_back(one[i].s / ranks[0][i].s);
+  std::sort(ratios.begin(), ratios.end());
+  nlohmann::ordered_json line = {{"one_rank_s", one[best_of_one].s},
+                                 {"ranks_s", ranks[0][best].s},
+                                 {"throughput", one[best_of_one].s / ranks[0][best].s},
+                                 {"throughput_median", ratios[ratios.size() / 2]}};
+  for (const char* name : {"perf/communication_s", "perf/communication_hidden",
+                           "perf/communication_mib", "perf/rank_wait_s"}) {
+    line[name] = ranks[0][best].metrics.at(name);
+  }
+  for (int p = 0; p < kParts; ++p) {
+    const Part part = static_cast<Part>(p);
+    double of_ranks = 0;
+    for (const auto& rounds : ranks) of_ranks += rounds[best].profile.of(part).seconds;
+    of_ranks /= static_cast<double>(ranks.size());
+    const double of_one = one[best_of_one].profile.of(part).seconds;
+    if (of_one + of_ranks > 0) {
+      line["parts"][NameOf(part)] = {{"one_rank_s", of_one}, {"ranks_s", of_ranks}};
+    }
+  }
+  return line;
+}
 
 absl::Status Run(const Flags& flags) {
   at::set_num_threads(flags.threads);
@@ -76,7 +129,7 @@ absl::Status Run(const Flags& flags) {
       .world_size = flags.ranks, .local_size = flags.ranks, .master_address = "127.0.0.1"};
   ASSIGN_OR_RETURN(place.master_port, FreeLoopbackPort());
   std::barrier turn(flags.ranks + 1);
-  nlohmann::ordered_json line;
+  std::vector<std::vector<Round>> of_ranks(static_cast<size_t>(flags.ranks));
   std::vector<std::thread> threads;
   for (place.rank = 0; place.rank < flags.ranks; ++place.rank) {
     threads.emplace_back([&, place] {
@@ -88,12 +141,7 @@ absl::Status Run(const Flags& flags) {
         mine.Update(flags.work, batch);
         turn.arrive_and_wait();
       }
-      if (place.rank > 0) return;
-      line["ranks_s"] = mine.best_s;
-      for (const char* name :
-           {"perf/communication_s", "perf/communication_mib", "perf/rank_wait_s"}) {
-        line[name] = mine.metrics[name];
-      }
+      of_ranks[static_cast<size_t>(place.rank)] = std::move(mine.rounds);
     });
   }
   for (int round = 0; round <= flags.rounds; ++round) {
@@ -102,11 +150,16 @@ absl::Status Run(const Flags& flags) {
     turn.arrive_and_wait();
   }
   for (std::thread& thread : threads) thread.join();
-  line["ranks"] = flags.ranks;
-  line["threads"] = flags.threads;
-  line["one_rank_s"] = one.best_s;
-  line["throughput"] = one.best_s / line["ranks_s"].get<double>();
+  nlohmann::ordered_json line = {
+      {"ranks", flags.ranks}, {"threads", flags.threads}, {"sharding", NameOf(flags.sharding)}};
+  line.update(Report(one.rounds, of_ranks));
   std::printf("%s\n", line.dump().c_str());
+  if (flags.trace.empty()) return absl::OkStatus();
+  std::vector<StepTrace> traces;
+  for (auto& rounds : of_ranks) traces.push_back(rounds[Best(of_ranks[0])].trace);
+  std::ofstream file(flags.trace);
+  file << ChromeTrace(traces) << std::endl;
+  if (!file) return absl::UnavailableError("can not write " + flags.trace);
   return absl::OkStatus();
 }
 
@@ -123,10 +176,14 @@ int main(int argc, char** argv) {
   app.add_option("--threads", flags.threads, "Of one rank; shared by the several")
       ->check(CLI::Range(1, 4096));
   app.add_option("--rounds", flags.rounds)->check(CLI::PositiveNumber);
+  app.add_option("--sharding", flags.sharding, "As train.sharding")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, whetstone::Sharding>{
+          {"none", whetstone::Sharding::kNone}, {"optimizer", whetstone::Sharding::kOptimizer}}));
   app.add_option("--prompts", flags.work.prompts, "Groups of one step")->check(CLI::PositiveNumber);
   app.add_option("--group", flags.work.group, "Completions of a group")->check(CLI::PositiveNumber);
   app.add_option("--prompt-tokens", flags.work.prompt_tokens)->check(CLI::PositiveNumber);
   app.add_option("--new-tokens", flags.work.new_tokens)->check(CLI::PositiveNumber);
+  app.add_option("--trace", flags.trace, "Where to write what the ranks did, as Chrome trace JSON");
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = whetstone::Run(flags);
   if (status.ok()) return 0;

@@ -29,6 +29,7 @@
 #include "coordinator/tunnel/sockets.h"
 #include "coordinator/tunnel/tunnel.h"
 #include "coordinator/worker_client.h"
+#include "cpu_bench_worker/statistics.h"
 #include "tests/system/sshd_fixture.h"
 
 namespace whetstone {
@@ -44,11 +45,6 @@ struct Flags {
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 void SendMib(int fd, int mib) {

@@ -26,27 +26,13 @@ endforeach()
 
 # CUDA, in two parts. LibTorch's own CUDA half (WHETSTONE_HAVE_CUDA) is linked where the wheel brought
 # it and it is of use: where a GPU or nvcc is. Own kernels (WHETSTONE_HAVE_NVCC) are compiled where nvcc
-# is; it need not be on the PATH.
+# is.
+file(GLOB TORCH_CUBLAS ${TORCH_SITE}/nvidia/*/lib/libcublas.so.*)
+include(cuda)
 set(WHETSTONE_HAVE_CUDA OFF)
-set(WHETSTONE_HAVE_NVCC OFF)
-if(NOT WHETSTONE_CUDA STREQUAL "OFF")
-  find_program(WHETSTONE_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
-  file(GLOB TORCH_CUBLAS ${TORCH_SITE}/nvidia/*/lib/libcublas.so.*)
-  if(WHETSTONE_NVCC AND TORCH_CUBLAS)
-    set(WHETSTONE_HAVE_NVCC ON)
-  elseif(WHETSTONE_CUDA STREQUAL "ON")
-    message(FATAL_ERROR "WHETSTONE_CUDA=ON, but nvcc or the wheel's CUDA libraries are missing")
-  endif()
-  if(TORCH_CUBLAS AND (WHETSTONE_HAVE_NVCC OR EXISTS /dev/nvidia0))
-    set(WHETSTONE_HAVE_CUDA ON)
-  endif()
-endif()
-if(WHETSTONE_HAVE_NVCC)
-  set(CMAKE_CUDA_COMPILER ${WHETSTONE_NVCC})
-  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES 90)
-  endif()
-  enable_language(CUDA)
+if(NOT WHETSTONE_CUDA STREQUAL "OFF" AND TORCH_CUBLAS
+    AND (WHETSTONE_HAVE_NVCC OR EXISTS /dev/nvidia0))
+  set(WHETSTONE_HAVE_CUDA ON)
 endif()
 if(WHETSTONE_HAVE_CUDA)
   # The wheel's own CUDA headers are those LibTorch was built with.

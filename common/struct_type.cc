@@ -130,18 +130,25 @@ absl::StatusOr<ElementLayout> LayoutIn(const v1::Problem& problem, v1::ElementTy
     if (ElementBytes(type) == 0) return absl::InvalidArgumentError("has no element type");
     return LayoutOf(type);
   }
-  for (const v1::StructType& known : problem.structs()) {
-    if (struct_type != known.name()) continue;
-    const bool typed = std::all_of(known.fields().begin(), known.fields().end(),
-                                   [](const auto& f) { return ElementBytes(f.type()) > 0; });
-    if (known.fields().empty() || !typed) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("struct ", struct_type, " has no fields, or one without a type"));
-    }
-    return LayoutOf(known);
+  const v1::StructType* known = FindStruct(problem, struct_type);
+  if (known == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("is a ", struct_type, ", but the problem has no such struct"));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("is a ", struct_type, ", but the problem has no such struct"));
+  const bool typed = std::all_of(known->fields().begin(), known->fields().end(),
+                                 [](const auto& f) { return ElementBytes(f.type()) > 0; });
+  if (known->fields().empty() || !typed) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("struct ", struct_type, " has no fields, or one without a type"));
+  }
+  return LayoutOf(*known);
+}
+
+const v1::StructType* FindStruct(const v1::Problem& problem, absl::string_view name) {
+  for (const v1::StructType& type : problem.structs()) {
+    if (name == type.name()) return &type;
+  }
+  return nullptr;
 }
 
 std::string StructText(const v1::Problem& problem) {
@@ -201,14 +208,16 @@ bool SameStruct(const v1::StructType& a, const v1::StructType& b) {
                     });
 }
 
+bool IsStructOf(const v1::Problem& problem, const StructDefinition& definition) {
+  const v1::StructType* type = FindStruct(problem, definition.name);
+  return type != nullptr && definition.type.has_value() && SameStruct(*type, *definition.type);
+}
+
 std::string WithoutStructs(absl::string_view code, const v1::Problem& problem) {
   std::string text(code);
   if (problem.structs().empty()) return text;
   for (const StructDefinition& definition : FindStructs(code)) {
-    const bool known = definition.type.has_value() &&
-                       std::any_of(problem.structs().begin(), problem.structs().end(),
-                                   [&](const auto& s) { return SameStruct(s, *definition.type); });
-    if (!known) continue;
+    if (!IsStructOf(problem, definition)) continue;
     for (size_t i = definition.begin; i < definition.end; ++i) {
       if (text[i] != '\n') text[i] = ' ';
     }

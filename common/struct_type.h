@@ -52,6 +52,9 @@ absl::StatusOr<ElementLayout> LayoutIn(const v1::Problem& problem, const Typed& 
   return LayoutIn(problem, typed.type(), typed.struct_type());
 }
 
+// The problem's struct of that name; null if it has none.
+const v1::StructType* FindStruct(const v1::Problem& problem, absl::string_view name);
+
 // The definitions of all structs of `problem`; empty if it has none.
 std::string StructText(const v1::Problem& problem);
 
@@ -68,6 +71,9 @@ std::vector<StructDefinition> FindStructs(absl::string_view code);
 
 // Whether both have the same fields in the same order, as C++ sees them.
 bool SameStruct(const v1::StructType& a, const v1::StructType& b);
+
+// Whether `definition` is one of the problem's structs, written again.
+bool IsStructOf(const v1::Problem& problem, const StructDefinition& definition);
 
 // `code` with spaces in place of every definition of one of the problem's structs, where it is the
 // same struct: a program may repeat what it was shown, though it finds it defined. Lines stay.

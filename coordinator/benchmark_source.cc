@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "common/status_macros.h"
+#include "common/struct_type.h"
 #include "coordinator/prompt/signature.h"
 #include "coordinator/prompt/types.h"
 
@@ -49,9 +50,7 @@ class Generator {
   const Parameter& ParameterOf(int i) const { return s_.parameters[static_cast<size_t>(i)]; }
   // The problem's structs are global, and may be named like anything of whet_proof's.
   std::string Cpp(const std::string& type) const {
-    const bool is_struct = std::any_of(p_.structs().begin(), p_.structs().end(),
-                                       [&](const auto& s) { return s.name() == type; });
-    return absl::StrCat(is_struct ? "::" : "", type);
+    return absl::StrCat(FindStruct(p_, type) != nullptr ? "::" : "", type);
   }
 
   // "void f(const float* a, int n)" with the function named `name`.

@@ -58,6 +58,7 @@ TEST(BuildLoad, TellsTheTrainerHowToLearn) {
   train.set_optimizer_state("8bit");
   train.set_activation_checkpointing("full");
   train.set_token_budget(700);
+  train.set_sharding("optimizer");
   train.mutable_lora()->set_rank(4);
   train.mutable_lora()->set_alpha(8);
   train.mutable_lora()->add_targets("v_proj");
@@ -69,6 +70,7 @@ TEST(BuildLoad, TellsTheTrainerHowToLearn) {
   EXPECT_EQ(request.learner().optimizer_state(), "8bit");
   EXPECT_EQ(request.learner().activation_checkpointing(), "full");
   EXPECT_EQ(request.learner().token_budget(), 700);
+  EXPECT_EQ(request.learner().sharding(), "optimizer");
   EXPECT_EQ(request.learner().lora().rank(), 4);
   EXPECT_EQ(request.learner().lora().alpha(), 8);
   EXPECT_EQ(request.learner().lora().targets(0), "v_proj");

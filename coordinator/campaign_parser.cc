@@ -9,6 +9,7 @@
 #include "common/status_macros.h"
 #include "coordinator/campaign_rules.h"
 #include "coordinator/host_range.h"
+#include "coordinator/usual_sockets.h"
 #include "coordinator/yaml_message.h"
 
 namespace whetstone {
@@ -52,7 +53,7 @@ absl::Status ExpandWorkers(const YamlMessage& source, v1::ClusterConfig* cluster
       v1::WorkerHost* worker = expanded.Add();
       *worker = cluster->workers(i);
       worker->set_ssh(host);
-      if (worker->socket().empty()) worker->set_socket("/run/whetstone/worker.sock");
+      if (worker->socket().empty()) worker->set_socket(kUsualWorkerSocket);
     }
   }
   cluster->mutable_workers()->Swap(&expanded);
@@ -92,7 +93,7 @@ absl::StatusOr<v1::Campaign> ParseCampaign(absl::string_view yaml, const std::st
     v1::ClusterConfig* cluster = campaign.mutable_cluster();
     cluster->set_ssh_config(paths.Resolve("cluster.ssh_config", cluster->ssh_config()));
     if (cluster->has_trainer() && cluster->trainer().socket().empty()) {
-      cluster->mutable_trainer()->set_socket("/run/whetstone/trainer.sock");
+      cluster->mutable_trainer()->set_socket(kUsualTrainerSocket);
     }
     RETURN_IF_ERROR(ExpandWorkers(source, cluster));
   } else {

@@ -130,7 +130,7 @@ TEST(CampaignParserTest, MessagesNamePlaceKeyAndRemedy) {
             "lr_warmup_steps, lr_schedule, lr_min_ratio, beta1, beta2, eps, weight_decay, "
             "dual_clip, kl_estimator, kl_reference, entropy_bonus, mask_truncated, spike_factor, "
             "grad_norm_per_layer, optimizer_state, activation_checkpointing, token_budget, "
-            "dynamic_sampling");
+            "dynamic_sampling, sharding");
   EXPECT_EQ(Error(kMinimal, {"train.lora.rnk=0"}),
             "--set train.lora.rnk=0: unknown key 'train.lora.rnk'; did you mean "
             "'train.lora.rank'? Keys here: rank, alpha, targets");
@@ -181,6 +181,7 @@ TEST(CampaignParserTest, RefusesWhatCannotWork) {
       {"train.lora.targets=[q_proj, c_attn]", "must be one of q_proj, k_proj"},
       {"train.lora={rank: 4, targets: []}", "adapters need a matrix"},
       {"train.optimizer_state=int8", "must be one of fp32, bf16, 8bit"},
+      {"train.sharding=zero1", "must be one of none, optimizer"},
       {"train.activation_checkpointing=some", "must be one of auto, none, full"},
       {"train.group_size=1", "nothing to compare"},
       {"train.minibatches=17", "more than the 16 rollouts"},

@@ -520,6 +520,34 @@ TEST_F(Driven, AFullDiskAtACheckpointIsNotTriedAgain) {
   EXPECT_EQ(finish->status.message(), "Trainer.SaveCheckpoint warm-up 1: the disk is full");
 }
 
+TEST_F(Driven, ADeterministicRunGoesOnWithAsManyRanksAsItHad) {
+  CampaignPlan plan = World({.seed = 1, .faults = 0, .steps = 1, .warmup = 2}).plan();
+  // How the campaign ends when a trainer of so many ranks shows up after the first update.
+  const auto finish = [&](bool deterministic, int ranks) {
+    plan.campaign.set_deterministic(deterministic);
+    UpdateFact update;
+    *update.request.mutable_name() = plan.NameOf(1);
+    (*update.response.mutable_metrics())["perf/ranks"] = 2;
+    Ledger ledger(&plan);
+    ledger.Apply(update);
+    CampaignState state(&plan, {"worker"});
+    state.Restore(std::move(ledger));
+    const auto probe = *Find<action::Probe>(state.Handle({event::ServiceReady{kTrainer}}, 0));
+    v1::TrainerInfo info;
+    info.set_world_size(ranks);
+    const std::vector<Action> actions = state.Handle({event::TrainerProbed{probe.call, info}}, 0);
+    const auto* end = Find<action::Finish>(actions);
+    EXPECT_EQ(end == nullptr, Find<action::LoadPolicy>(actions) != nullptr);
+    return end == nullptr ? absl::OkStatus() : end->status;
+  };
+  EXPECT_TRUE(finish(true, 2).ok());
+  EXPECT_TRUE(finish(false, 4).ok()) << "sums differ in their last bits only";
+  const absl::Status refused = finish(true, 4);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("computed by 2 ranks"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("whet-trainer launch --nproc 2"));
+}
+
 TEST_F(Driven, ADeadWorkersCandidateGoesOnceMoreThenIsDropped) {
   Begin(/*shared=*/false);
   EXPECT_FALSE(state_.finished());

@@ -189,6 +189,10 @@ void CampaignState::On(const event::TrainerProbed& e) {
   trainer_.probed = true;
   trainer_.down_since = -1;
   trainer_.load_choice = 0;
+  if (plan_->campaign.deterministic()) {
+    const absl::Status ranks = CheckRanks(ledger_.ranks(), e.info);
+    if (!ranks.ok()) return Finish(ranks);
+  }
   SetTrainerPosition();
   UpdateTraits();
 }

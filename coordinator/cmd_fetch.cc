@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -15,12 +14,11 @@
 #include "coordinator/console.h"
 #include "coordinator/deadlines.h"
 #include "coordinator/fetch.h"
+#include "coordinator/lone_trainer.h"
 #include "coordinator/open_run.h"
 #include "coordinator/run_dir.h"
 #include "coordinator/run_summary.h"
-#include "coordinator/services/cluster.h"
 #include "coordinator/stop_signals.h"
-#include "coordinator/trainer_client.h"
 
 namespace whetstone {
 namespace {
@@ -91,17 +89,8 @@ absl::Status Fetch(const Options& options, StopSignals* signals, Console* consol
   const std::string to =
       options.to.empty() ? absl::StrCat(paths.checkpoints(), "/", NameOf(fact)) : options.to;
 
-  ClusterOptions services;
-  services.campaign = plan.campaign;
-  services.on_event = [console](const ServiceEvent& event) { console->Status(event.detail); };
-  services.cancelled = [signals] { return signals->stopped(); };
-  services.roster.emplace();  // no workers
-  ASSIGN_OR_RETURN(const std::unique_ptr<Cluster> cluster, OpenCluster(std::move(services)));
-  const std::unique_ptr<TrainerClient> trainer = MakeGrpcTrainerClient(cluster->trainer().target);
-  CallControl control;
-  signals->OnStop([&control] { control.Cancel(); });
-  const absl::Cleanup forget = [signals] { signals->OnStop(nullptr); };
-
+  ASSIGN_OR_RETURN(const std::unique_ptr<LoneTrainer> trainer,
+                   LoneTrainer::Open(plan.campaign, /*log_dir=*/"", signals, console));
   FetchSeams seams;
   seams.read = [&](const std::string& file, int64_t offset,
                    int64_t length) -> absl::StatusOr<std::string> {
@@ -112,7 +101,7 @@ absl::Status Fetch(const Options& options, StopSignals* signals, Console* consol
     request.set_length(length);
     const milliseconds deadline(static_cast<int64_t>(1000 * kReadPieceDeadline));
     ASSIGN_OR_RETURN(v1::ReadCheckpointResponse response,
-                     trainer->ReadCheckpoint(request, {deadline, &control}));
+                     trainer->client()->ReadCheckpoint(request, {deadline, trainer->control()}));
     return std::move(*response.mutable_data());
   };
   seams.wait = [&](const absl::Status& why) {
@@ -121,7 +110,7 @@ absl::Status Fetch(const Options& options, StopSignals* signals, Console* consol
       std::this_thread::sleep_for(milliseconds(50));
     }
     // Why it is gone for good is the cluster's to tell.
-    return signals->stopped() ? absl::CancelledError("stopped") : cluster->status();
+    return signals->stopped() ? absl::CancelledError("stopped") : trainer->status();
   };
   const auto start = SteadyClock::now();
   int64_t first = -1;

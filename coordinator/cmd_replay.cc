@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -13,10 +12,10 @@
 #include "common/status_macros.h"
 #include "coordinator/commands.h"
 #include "coordinator/console.h"
+#include "coordinator/lone_trainer.h"
 #include "coordinator/open_run.h"
 #include "coordinator/replay.h"
 #include "coordinator/run_dir.h"
-#include "coordinator/services/cluster.h"
 #include "coordinator/stop_signals.h"
 
 namespace whetstone {
@@ -87,21 +86,11 @@ absl::StatusOr<ReplayCounts> ReplayRun(const Options& options, StopSignals* sign
   ASSIGN_OR_RETURN(const int64_t updates_max, UpdatesMax(plan, *run.journal, options.to));
 
   ASSIGN_OR_RETURN(const TempDir temp, TempDir::Make("whet-replay"));
-  ClusterOptions services;
-  services.campaign = plan.campaign;
-  services.log_dir = temp.path() + "/logs";
-  services.on_event = [console](const ServiceEvent& event) { console->Status(event.detail); };
-  services.cancelled = [signals] { return signals->stopped(); };
-  services.roster.emplace();
-  ASSIGN_OR_RETURN(const std::unique_ptr<Cluster> cluster, OpenCluster(std::move(services)));
-  const std::unique_ptr<TrainerClient> trainer = MakeGrpcTrainerClient(cluster->trainer().target);
-
-  CallControl control;
-  signals->OnStop([&control] { control.Cancel(); });
-  const absl::Cleanup forget = [signals] { signals->OnStop(nullptr); };
+  ASSIGN_OR_RETURN(const std::unique_ptr<LoneTrainer> trainer,
+                   LoneTrainer::Open(plan.campaign, temp.path() + "/logs", signals, console));
   ReplaySeams seams;
-  seams.trainer = trainer.get();
-  seams.control = &control;
+  seams.trainer = trainer->client();
+  seams.control = trainer->control();
   seams.keep_checkpoints = !options.keep.empty();
   seams.checkpoint_dir = temp.path();
   if (seams.keep_checkpoints) {
@@ -124,7 +113,7 @@ absl::StatusOr<ReplayCounts> ReplayRun(const Options& options, StopSignals* sign
   }
   if (absl::IsUnavailable(status)) {
     // Why the trainer is gone for good is the cluster's to tell.
-    RETURN_IF_ERROR(cluster->status());
+    RETURN_IF_ERROR(trainer->status());
     return absl::UnavailableError(
         absl::StrCat(status.message(), "; the trainer was lost: start the replay again"));
   }

@@ -10,7 +10,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/grpc_status.h"
 #include "common/status_macros.h"
 #include "coordinator/commands.h"
 #include "coordinator/console.h"
@@ -103,15 +102,11 @@ class LiveRun {
   absl::StatusOr<Reply> Call(grpc::Status (v1::Coordinator::Stub::*call)(grpc::ClientContext*,
                                                                          const Request&, Reply*),
                              const Request& request) {
-    BoundContext context({kDeadline, nullptr});
-    Reply reply;
-    const absl::Status status =
-        FromGrpcStatus((stub_.get()->*call)(context.get(), request, &reply));
-    if (status.ok()) return reply;
-    if (absl::IsUnavailable(status)) {
-      return absl::UnavailableError(absl::StrCat(root_, ": ", status.message()));
+    absl::StatusOr<Reply> reply = CallStub(stub_.get(), call, request, {kDeadline, nullptr});
+    if (absl::IsUnavailable(reply.status())) {
+      return absl::UnavailableError(absl::StrCat(root_, ": ", reply.status().message()));
     }
-    return status;
+    return reply;
   }
 
  private:

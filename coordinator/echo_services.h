@@ -20,7 +20,9 @@ class EchoTrainer : public TrainerClient {
  public:
   absl::StatusOr<v1::TrainerInfo> GetInfo(const CallOptions&) override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    return info_;
+    v1::TrainerInfo info = info_;
+    info.set_world_size(ranks_);
+    return info;
   }
   absl::StatusOr<v1::LoadCheckpointResponse> LoadCheckpoint(
       const v1::LoadCheckpointRequest& request, const CallOptions&) override {
@@ -80,6 +82,7 @@ class EchoTrainer : public TrainerClient {
     }
     (*response.mutable_metrics())["loss"] = -rewards;
     (*response.mutable_metrics())["perf/tokens_per_s"] = ++updates_;
+    (*response.mutable_metrics())["perf/ranks"] = ranks_;
     return response;
   }
   absl::StatusOr<v1::SaveCheckpointResponse> SaveCheckpoint(
@@ -101,6 +104,7 @@ class EchoTrainer : public TrainerClient {
   }
 
   bool hang_ = false;
+  int ranks_ = 1;
   std::atomic<bool> hanging_{false};
 
  private:

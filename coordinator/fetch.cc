@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "absl/cleanup/cleanup.h"
@@ -100,14 +101,15 @@ absl::Status FetchFile(const FetchSeams& seams, const std::string& name, const F
   return absl::OkStatus();
 }
 
-// Whether `to` holds the checkpoint already. ALREADY_EXISTS: something else is there.
-absl::StatusOr<bool> IsHere(const std::string& to, const std::string& checksum) {
-  if (!fs::exists(to)) return false;
+// The bytes of the checkpoint if `to` holds it already. ALREADY_EXISTS: something else is there.
+absl::StatusOr<std::optional<int64_t>> BytesHere(const std::string& to,
+                                                 const std::string& checksum) {
+  if (!fs::exists(to)) return std::nullopt;
   const absl::StatusOr<std::string> text = ReadFile(Join(to, kManifestFile));
   if (text.ok()) {
     const absl::StatusOr<Manifest> manifest = ParseManifest(*text, Join(to, kManifestFile));
     if (manifest.ok() && ChecksumOf(*manifest) == checksum && VerifyDirectory(to, *manifest).ok()) {
-      return true;
+      return BytesOf(*manifest);
     }
   }
   return absl::AlreadyExistsError(absl::StrCat(
@@ -146,12 +148,8 @@ absl::Status Verify(const std::string& part, const Manifest& manifest) {
 
 absl::StatusOr<Fetched> FetchCheckpoint(const std::string& checksum, const std::string& to,
                                         const FetchSeams& seams) {
-  ASSIGN_OR_RETURN(const bool here, IsHere(to, checksum));
-  if (here) {
-    ASSIGN_OR_RETURN(const std::string text, ReadFile(Join(to, kManifestFile)));
-    ASSIGN_OR_RETURN(const Manifest manifest, ParseManifest(text, to));
-    return Fetched{.bytes = BytesOf(manifest), .was_here = true};
-  }
+  ASSIGN_OR_RETURN(const std::optional<int64_t> here, BytesHere(to, checksum));
+  if (here.has_value()) return Fetched{.bytes = *here, .was_here = true};
   ASSIGN_OR_RETURN(const std::string text, ReadManifest(seams));
   ASSIGN_OR_RETURN(const Manifest manifest, ParseManifest(text, "the trainer's manifest.json"));
   if (ChecksumOf(manifest) != checksum) {

@@ -8,6 +8,8 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/grpc_status.h"
 #include "coordinator/call_options.h"
 
 namespace whetstone {
@@ -28,6 +30,19 @@ class BoundContext {
   grpc::ClientContext context_;
   CallControl* control_;
 };
+
+// One unary call of a stub's method, with the server's own status.
+template <typename Stub, typename Request, typename Reply>
+absl::StatusOr<Reply> CallStub(Stub* stub,
+                               grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                            Reply*),
+                               const Request& request, const CallOptions& options) {
+  BoundContext context(options);
+  Reply reply;
+  const absl::Status status = FromGrpcStatus((stub->*method)(context.get(), request, &reply));
+  if (!status.ok()) return status;
+  return reply;
+}
 
 // `what` names the call in the error: "Trainer.Update at unix:/…: …".
 absl::Status CallStatus(const grpc::Status& status, const char* what, const std::string& target);

@@ -143,6 +143,7 @@ void Ledger::Set(const LeaderFact& fact) {
 
 void Ledger::Set(const UpdateFact& fact) {
   ++position_;
+  ranks_ = RanksOf(fact.response);
   const auto reward = fact.row.find("reward");
   if (reward != fact.row.end() && std::isfinite(reward->second)) {
     reward_sum_ += reward->second;
@@ -179,7 +180,7 @@ const v1::Calibration* Ledger::FindCalibration(const std::string& host_id,
 }
 
 std::string Ledger::Fingerprint() const {
-  std::string text = absl::StrCat("position ", position_, "\n");
+  std::string text = absl::StrCat("position ", position_, " ranks ", ranks_, "\n");
   for (const StepRecord& step : open_) {
     absl::StrAppend(&text, "step ", step.step, "\n");
     for (size_t g = 0; g < step.groups.size(); ++g) {
@@ -255,6 +256,23 @@ v1::GrpoSettings SettingsOf(const CampaignPlan& plan) {
 
 }  // namespace
 
+int RanksOf(const v1::UpdateResponse& response) {
+  const auto ranks = response.metrics().find("perf/ranks");
+  return ranks == response.metrics().end() ? 0 : static_cast<int>(ranks->second);
+}
+
+absl::Status CheckRanks(int ranks, const v1::TrainerInfo& trainer) {
+  if (ranks == 0 || trainer.world_size() == 0 || trainer.world_size() == ranks) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the updates of this deterministic run were computed by ", ranks,
+      ranks == 1 ? " rank" : " ranks", ", and the trainer has ", trainer.world_size(),
+      ": sums over another number of ranks have other last bits. Start the trainer with ",
+      ranks == 1 ? std::string("one (whet-trainer serve)")
+                 : absl::StrCat(ranks, " (whet-trainer launch --nproc ", ranks, " -- serve …)")));
+}
+
 v1::LoadCheckpointRequest BuildLoad(const CampaignPlan& plan, const std::string& path) {
   const v1::TrainConfig& train = plan.campaign.train();
   v1::LoadCheckpointRequest request;
@@ -264,6 +282,7 @@ v1::LoadCheckpointRequest BuildLoad(const CampaignPlan& plan, const std::string&
   learner->set_optimizer_state(train.optimizer_state());
   learner->set_activation_checkpointing(train.activation_checkpointing());
   learner->set_token_budget(train.token_budget());
+  learner->set_sharding(train.sharding());
   learner->mutable_lora()->set_rank(train.lora().rank());
   learner->mutable_lora()->set_alpha(train.lora().alpha());
   *learner->mutable_lora()->mutable_targets() = train.lora().targets();

@@ -68,6 +68,9 @@ class Ledger {
     return calibrations_;
   }
 
+  // How many ranks of a trainer computed the last update; 0: none was, or it does not say.
+  int ranks() const { return ranks_; }
+
   // All of the above as text: equal ledgers, equal fingerprints.
   std::string Fingerprint() const;
 
@@ -95,6 +98,7 @@ class Ledger {
 
   const CampaignPlan* plan_;
   int64_t position_ = 0;
+  int ranks_ = 0;
   std::deque<StepRecord> open_;
   std::vector<CheckpointFact> checkpoints_;
   std::vector<std::optional<double>> checkpoint_rewards_;  // one for each
@@ -104,6 +108,13 @@ class Ledger {
   std::map<std::string, LeaderFact> leaders_;
   std::map<std::pair<std::string, std::string>, v1::Calibration> calibrations_;
 };
+
+// How many ranks computed an update; 0: it does not say.
+int RanksOf(const v1::UpdateResponse& response);
+
+// FAILED_PRECONDITION: `trainer` has another number of ranks than the `ranks` (0: any) that
+// computed a deterministic run, and can neither go on with it nor repeat it bit for bit.
+absl::Status CheckRanks(int ranks, const v1::TrainerInfo& trainer);
 
 // Loads `path` as the policy of this campaign, to learn as it says.
 v1::LoadCheckpointRequest BuildLoad(const CampaignPlan& plan, const std::string& path);

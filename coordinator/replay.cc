@@ -256,6 +256,11 @@ absl::Status Replay::Update(const UpdateFact& fact) {
   const auto begin = std::chrono::steady_clock::now();
   const std::string where = PhaseStep(fact.request.name());
   const ReplayCounts before = counts_;
+  if (const int ranks = RanksOf(fact.response); ranks > 0) {
+    ASSIGN_OR_RETURN(const v1::TrainerInfo trainer,
+                     seams_.trainer->GetInfo(Within(kProbeDeadline)));
+    RETURN_IF_ERROR(CheckRanks(ranks, trainer));
+  }
   if (recorded_.step() > 0) {
     const StepRecord& next = recorded_.open_steps().front();
     if (!(next.HasAllRollouts() && next.HasAllVerdicts())) {

@@ -13,8 +13,9 @@
 // verdicts as the campaign built it; its response, but for what was timed; and the checksum of each
 // checkpoint, over weights and resume state.
 //
-// The first difference is DATA_LOSS and named: step, problem, sample, field, both values. Errors of
-// the trainer keep their code and get the step's name. Not thread-safe.
+// The first difference is DATA_LOSS and named: step, problem, sample, field, both values. A trainer
+// of another number of ranks than computed the run is FAILED_PRECONDITION, before anything is
+// generated. Errors of the trainer keep their code and get the step's name. Not thread-safe.
 #ifndef WHETSTONE_COORDINATOR_REPLAY_H_
 #define WHETSTONE_COORDINATOR_REPLAY_H_
 

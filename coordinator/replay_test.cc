@@ -70,8 +70,9 @@ class JournalReplayTest : public testing::Test {
   }
 
   // What a replay of `facts` says.
-  absl::Status Run(const std::vector<Fact>& facts, int64_t updates_max = 7) {
+  absl::Status Run(const std::vector<Fact>& facts, int64_t updates_max = 7, int ranks = 1) {
     EchoTrainer trainer;
+    trainer.ranks_ = ranks;
     Replay replay(&world_.plan(), updates_max, {.trainer = &trainer, .checkpoint_dir = "/again"});
     absl::Status status = replay.Begin();
     for (const Fact& fact : facts) {
@@ -119,6 +120,15 @@ TEST_F(JournalReplayTest, ARunAsItWasIsEqual) {
                                 }),
             "equal")
       << "how fast it was";
+}
+
+TEST_F(JournalReplayTest, AnotherNumberOfRanksIsRefusedBeforeAnythingIsComputed) {
+  const absl::Status status = Run(facts_, 7, /*ranks=*/2);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("computed by 1 rank, and the trainer has 2"));
+  EXPECT_EQ(counts_.updates, 0);
+  EXPECT_EQ(counts_.rollouts, 0);
 }
 
 TEST_F(JournalReplayTest, EndsWhereItIsTold) {

@@ -60,6 +60,8 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
   options.log_dir = paths.logs();
   options.on_event = [&relay](const ServiceEvent& event) { relay.Hear(event); };
   options.cancelled = [signals] { return signals->stopped(); };
+  // A run that has begun is not held up by one host.
+  ASSIGN_OR_RETURN(options.workers_may_be_missing, journal->HasProgress());
   ASSIGN_OR_RETURN(options.roster, ReadRoster(paths, RosterOf(plan.campaign)));
   if (options.roster->workers().empty()) {
     console->Notice(absl::StrCat("every worker has left; add one with: whet workers ", paths.root(),

@@ -105,12 +105,7 @@ class WorkerControlTest : public testing::Test {
   absl::StatusOr<Reply> Call(grpc::Status (v1::Coordinator::Stub::*call)(grpc::ClientContext*,
                                                                          const Request&, Reply*),
                              const Request& request) {
-    BoundContext context({seconds(30), nullptr});
-    Reply reply;
-    const absl::Status status =
-        FromGrpcStatus((stub_.get()->*call)(context.get(), request, &reply));
-    if (!status.ok()) return status;
-    return reply;
+    return CallStub(stub_.get(), call, request, {seconds(30), nullptr});
   }
   // "cpu01 up, cpu02 gone (removed)"
   std::string List() {

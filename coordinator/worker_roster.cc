@@ -4,15 +4,10 @@
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/status_macros.h"
+#include "coordinator/usual_sockets.h"
 #include "coordinator/yaml_message.h"
 
 namespace whetstone {
-namespace {
-
-constexpr char kUsualSocket[] = "/run/whetstone/worker.sock";
-
-}  // namespace
-
 absl::StatusOr<v1::Roster> ReadRoster(const RunPaths& paths, const v1::Roster& otherwise) {
   const absl::StatusOr<std::string> text = ReadFile(paths.workers());
   if (absl::IsNotFound(text.status())) return otherwise;
@@ -37,7 +32,7 @@ v1::WorkerHost ParseWorkerPlace(absl::string_view text) {
   const size_t colon = absl::StartsWith(text, "/") ? 0 : text.find(":/");
   if (colon == absl::string_view::npos) {
     place.set_ssh(std::string(text));
-    place.set_socket(kUsualSocket);
+    place.set_socket(kUsualWorkerSocket);
   } else {
     place.set_ssh(std::string(text.substr(0, colon)));
     place.set_socket(std::string(text.substr(colon == 0 ? 0 : colon + 1)));
@@ -47,7 +42,7 @@ v1::WorkerHost ParseWorkerPlace(absl::string_view text) {
 
 std::string WorkerPlaceText(const v1::WorkerHost& place) {
   if (place.ssh().empty()) return place.socket().empty() ? "this machine" : place.socket();
-  if (place.socket() == kUsualSocket || place.socket().empty()) return place.ssh();
+  if (place.socket() == kUsualWorkerSocket || place.socket().empty()) return place.ssh();
   return absl::StrCat(place.ssh(), ":", place.socket());
 }
 

@@ -4,6 +4,7 @@
 #   deploy/setup.sh                  what building and running needs
 #   deploy/setup.sh --ssh            also an SSH server, for quickstart.sh --ssh
 #   deploy/setup.sh --tests          also what the tests need (test libraries, transformers)
+#   deploy/setup.sh --cuda           LibTorch's CUDA half and nvcc also where there is no GPU
 #   deploy/setup.sh --build PRESET   also configures and builds build/PRESET
 #
 # Every step looks at what is there, does only what is missing and says how long it took; after an
@@ -110,10 +111,10 @@ make_venv() {
   "$(find_python)" -m venv "$VENV"
 }
 
-# CUDA's half of LibTorch (3 GB more) is taken where it can be of use.
+# CUDA's half of LibTorch (3 GB more), with nvcc, is taken where it can be of use or is asked for.
 wants_cuda() {
-  command -v nvcc >/dev/null || [[ -x /usr/local/cuda/bin/nvcc || -e /dev/nvidia0 ]] ||
-    command -v nvidia-smi >/dev/null
+  [[ " $* " == *" cuda "* || -x /usr/local/cuda/bin/nvcc || -e /dev/nvidia0 ]] ||
+    command -v nvcc >/dev/null || command -v nvidia-smi >/dev/null
 }
 
 # has_requirements [--deps] FILE: whether the environment holds exactly the pinned versions; with
@@ -148,10 +149,11 @@ pip_install() {
     --progress-bar off "$@" </dev/null && rm "$VENV/.incomplete"
 }
 
+# install_libtorch GROUP...
 install_libtorch() {
-  if wants_cuda; then
+  if wants_cuda "$@"; then
     ! has_requirements --deps "$DEPLOY/requirements-cuda.txt" || return 10
-    say "installing LibTorch with CUDA (5 GB)"
+    say "installing LibTorch with CUDA and nvcc (5 GB)"
     pip_install -r "$DEPLOY/requirements-cuda.txt"
   else
     ! has_requirements "$DEPLOY/requirements-cpu.txt" || return 10
@@ -233,7 +235,7 @@ set_up() {
   if [[ " $* " == *" tests "* ]]; then
     step "LibTorch and test libraries" install_test_libraries
   else
-    step "LibTorch" install_libtorch
+    step "LibTorch" install_libtorch "$@"
   fi
   step "model $MODEL_NAME" install_model
   exec {SETUP_LOCK}>&-
@@ -245,6 +247,7 @@ setup_main() {
     case "$1" in
       --ssh) groups+=(ssh) ;;
       --tests) groups+=(ssh tests) ;;
+      --cuda) groups+=(cuda) ;;
       --build) preset="${2:?--build needs a preset of CMakePresets.json}"; shift ;;
       -h | --help) sed -n '2,/^$/s/^# \{0,1\}//p' "$DEPLOY/setup.sh"; return ;;
       *) die "unknown option $1; deploy/setup.sh --help lists them" ;;

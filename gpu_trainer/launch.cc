@@ -31,6 +31,12 @@ using Clock = std::chrono::steady_clock;
 
 // Longer than ranks need to notice that one is gone (heartbeat.h).
 constexpr std::chrono::seconds kGrace{30};
+// Before ranks are started anew: what they used to need may still be on its way out.
+constexpr std::chrono::seconds kPause{1};
+// Ranks that have worked for so long may again fail as often as at first.
+constexpr std::chrono::minutes kSettled{10};
+// Of a rank that was used wrongly: it would end the same way again.
+constexpr int kWrongUse = 2;
 
 std::vector<char*> Pointers(std::vector<std::string>& strings) {
   std::vector<char*> pointers;
@@ -51,7 +57,10 @@ class Launcher {
     sigprocmask(SIG_BLOCK, &waited_for_, &inherited_);
   }
 
+  // All ranks, of which none may be alive.
   absl::Status Start(const std::vector<std::string>& command) {
+    ending_ = first_done_ = false;
+    exit_code_ = 0;
     ASSIGN_OR_RETURN(const uint16_t port, FreeLoopbackPort());
     const pid_t self = getpid();
     for (int rank = 0; rank < ranks_; ++rank) {
@@ -88,9 +97,7 @@ class Launcher {
   // Until all have ended.
   int Wait() {
     while (!alive_.empty()) {
-      const timespec tick = {.tv_sec = 0, .tv_nsec = 200'000'000};
-      const int signal = sigtimedwait(&waited_for_, nullptr, &tick);
-      if (signal == SIGINT || signal == SIGTERM) SignalAll(signal);
+      HearSignals();
       int how = 0;
       for (pid_t pid; (pid = waitpid(-1, &how, WNOHANG)) > 0;) Ended(pid, how);
       if (ending_ && Clock::now() > deadline_) SignalAll(SIGKILL);
@@ -98,11 +105,28 @@ class Launcher {
     return exit_code_;
   }
 
+  // Until the ranks may be started anew; false: a stop was asked for.
+  bool Pause() {
+    const Clock::time_point end = Clock::now() + kPause;
+    while (!stopped_ && Clock::now() < end) HearSignals();
+    return !stopped_;
+  }
+  bool stopped() const { return stopped_; }
+
   void SignalAll(int signal) {
     for (const auto& [pid, rank] : alive_) kill(pid, signal);
   }
 
  private:
+  // For at most 0.2 s.
+  void HearSignals() {
+    const timespec tick = {.tv_sec = 0, .tv_nsec = 200'000'000};
+    const int signal = sigtimedwait(&waited_for_, nullptr, &tick);
+    if (signal != SIGINT && signal != SIGTERM) return;
+    stopped_ = true;
+    SignalAll(signal);
+  }
+
   void Ended(pid_t pid, int how) {
     const auto it = alive_.find(pid);
     if (it == alive_.end()) return;
@@ -123,6 +147,7 @@ class Launcher {
 
   const int ranks_;
   sigset_t waited_for_, inherited_;
+  bool stopped_ = false;        // somebody has asked for the end
   std::map<pid_t, int> alive_;  // and their ranks
   bool ending_ = false;         // one has ended
   bool first_done_ = false;     // rank 0 has
@@ -130,7 +155,12 @@ class Launcher {
   int exit_code_ = 0;
 };
 
-int Launch(int ranks, const std::vector<std::string>& command) {
+struct LaunchFlags {
+  int ranks = 1;
+  int restarts = 0;
+};
+
+int Launch(const LaunchFlags& flags, const std::vector<std::string>& command) {
   if (command.empty()) {
     Say("no command; as in: whet-trainer launch --nproc 2 -- serve --socket PATH");
     return 2;
@@ -139,15 +169,23 @@ int Launch(int ranks, const std::vector<std::string>& command) {
     Say("this process is a rank itself (the environment has RANK); launch is for one host alone");
     return 2;
   }
-  Launcher launcher(ranks);
-  const absl::Status started = launcher.Start(command);
-  if (!started.ok()) {
-    Say(std::string(started.message()));
-    launcher.SignalAll(SIGKILL);
-    launcher.Wait();
-    return 3;
+  Launcher launcher(flags.ranks);
+  int restarts = 0;  // of those allowed
+  while (true) {
+    const Clock::time_point begin = Clock::now();
+    const absl::Status started = launcher.Start(command);
+    if (!started.ok()) {
+      Say(std::string(started.message()));
+      launcher.SignalAll(SIGKILL);
+      launcher.Wait();
+      return 3;
+    }
+    const int code = launcher.Wait();
+    if (code == 0 || code == kWrongUse || launcher.stopped()) return code;
+    if (Clock::now() - begin > kSettled) restarts = 0;
+    if (restarts == flags.restarts || !launcher.Pause()) return code;
+    Say(absl::StrCat("starting all ranks anew (", ++restarts, " of at most ", flags.restarts, ")"));
   }
-  return launcher.Wait();
 }
 
 }  // namespace
@@ -162,11 +200,19 @@ std::vector<std::string> TakeLaunchedCommand(int* argc, char** argv) {
 }
 
 void AddLaunchCommand(CLI::App& app, const std::vector<std::string>& command, int* exit_code) {
-  auto ranks = std::make_shared<int>(1);
+  auto flags = std::make_shared<LaunchFlags>();
   CLI::App* launch = app.add_subcommand(
       "launch", "Run the command after -- as several ranks on this host, serve for example");
-  launch->add_option("--nproc", *ranks, "How many ranks")->required()->check(CLI::Range(1, 1024));
-  launch->callback([ranks, &command, exit_code] { *exit_code = Launch(*ranks, command); });
+  launch->add_option("--nproc", flags->ranks, "How many ranks")
+      ->required()
+      ->check(CLI::Range(1, 1024));
+  launch
+      ->add_option("--max-restarts", flags->restarts,
+                   "How often all ranks are started anew when one has failed, until they have "
+                   "worked for ten minutes")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
+  launch->callback([flags, &command, exit_code] { *exit_code = Launch(*flags, command); });
 }
 
 }  // namespace whetstone

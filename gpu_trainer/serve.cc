@@ -39,6 +39,7 @@ struct ServeFlags {
   std::string dtype = "bf16";
   int threads = 0;
   double rank_timeout_s = 600;
+  double join_timeout_s = 120;
   int life_line_fd = -1;
 };
 
@@ -59,17 +60,23 @@ absl::StatusOr<TrainerOptions> ParseOptions(const ServeFlags& flags, const RankP
     return absl::InvalidArgumentError(
         absl::StrCat("--device is '", flags.device, "'; valid: auto, cpu, cuda"));
   }
-  if (flags.device != "cpu" && has_cuda)
-    options.device = torch::Device(torch::kCUDA, place.local_rank);
+  if (flags.device != "cpu" && has_cuda) {
+    ASSIGN_OR_RETURN(const int gpu, GpuOf(place, static_cast<int>(torch::cuda::device_count())));
+    options.device = torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(gpu));
+  }
   return options;
 }
 
 // Meets the other ranks; they must run the same program in the same way.
 absl::StatusOr<std::unique_ptr<RankGroup>> JoinRanks(const RankPlace& place,
                                                      const TrainerOptions& options,
-                                                     double timeout_s) {
+                                                     const ServeFlags& flags) {
+  const auto from_seconds = [](double s) {
+    return std::chrono::milliseconds(static_cast<int64_t>(1e3 * s));
+  };
   RankOptions rank_options;
-  rank_options.work_deadline = std::chrono::milliseconds(static_cast<int64_t>(1e3 * timeout_s));
+  rank_options.join_deadline = from_seconds(flags.join_timeout_s);
+  rank_options.work_deadline = from_seconds(flags.rank_timeout_s);
   ASSIGN_OR_RETURN(std::unique_ptr<RankGroup> ranks, RankGroup::Join(place, rank_options));
   if (ranks->alone()) return ranks;
   spdlog::set_pattern(absl::StrCat("[%Y-%m-%d %H:%M:%S.%e] [rank ", place.rank, "] [%l] %v"));
@@ -113,8 +120,7 @@ absl::Status Serve(ServeFlags flags) {
   if (!flags.socket.empty()) flags.listen.address = absl::StrCat("unix:", flags.socket);
   ASSIGN_OR_RETURN(const RankPlace place, RankPlaceFromEnvironment());
   ASSIGN_OR_RETURN(TrainerOptions options, ParseOptions(flags, place));
-  ASSIGN_OR_RETURN(const std::unique_ptr<RankGroup> ranks,
-                   JoinRanks(place, options, flags.rank_timeout_s));
+  ASSIGN_OR_RETURN(const std::unique_ptr<RankGroup> ranks, JoinRanks(place, options, flags));
   if (place.rank > 0) return Follow(options, *ranks);
   options.ranks = ranks.get();
   auto service = std::make_unique<TrainerService>(options);
@@ -168,6 +174,11 @@ void AddServeCommand(CLI::App& app, int* exit_code) {
   serve
       ->add_option("--rank-timeout", flags->rank_timeout_s,
                    "Seconds that the ranks of a job wait for one that lives but does no work")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str();
+  serve
+      ->add_option("--join-timeout", flags->join_timeout_s,
+                   "Seconds that the ranks of a job may take to find each other")
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
   serve->add_option("--life-line-fd", flags->life_line_fd,

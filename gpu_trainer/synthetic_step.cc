@@ -35,8 +35,9 @@ double Reward(const std::string& text) {
 
 }  // namespace
 
-absl::StatusOr<v1::GrpoBatch> GenerateSyntheticBatch(const SyntheticWork& work, int step,
-                                                     const Tokenizer& tokenizer, Engine& engine) {
+absl::StatusOr<v1::GrpoBatch> GenerateSyntheticBatch(
+    const SyntheticWork& work, int step, const Tokenizer& tokenizer, Engine& engine,
+    const std::function<void(const GenerateStatus&)>& on_progress) {
   GenerateSpec spec;
   spec.seed = 17;
   spec.step = step;
@@ -61,6 +62,7 @@ absl::StatusOr<v1::GrpoBatch> GenerateSyntheticBatch(const SyntheticWork& work, 
     spec.groups.push_back(std::move(group));
   }
   GenerateSink sink;
+  sink.on_progress = on_progress;
   sink.on_completion = [&batch](Completion c) {
     v1::Rollout& rollout = *batch.mutable_groups(c.problem)->add_rollouts();
     rollout.set_sample(c.sample);

@@ -7,6 +7,8 @@
 #ifndef WHETSTONE_GPU_TRAINER_SYNTHETIC_STEP_H_
 #define WHETSTONE_GPU_TRAINER_SYNTHETIC_STEP_H_
 
+#include <functional>
+
 #include "absl/status/statusor.h"
 #include "gpu_trainer/engine/engine.h"
 #include "gpu_trainer/grpo/learner.h"
@@ -23,9 +25,10 @@ struct SyntheticWork {
   double lr = 1e-6;
 };
 
-// Step 0, 1, … have different prompts.
-absl::StatusOr<v1::GrpoBatch> GenerateSyntheticBatch(const SyntheticWork& work, int step,
-                                                     const Tokenizer& tokenizer, Engine& engine);
+// Step 0, 1, … have different prompts. `on_progress`: see GenerateSink.
+absl::StatusOr<v1::GrpoBatch> GenerateSyntheticBatch(
+    const SyntheticWork& work, int step, const Tokenizer& tokenizer, Engine& engine,
+    const std::function<void(const GenerateStatus&)>& on_progress = nullptr);
 
 // INTERNAL where the update was skipped.
 absl::StatusOr<UpdateResult> UpdateSynthetically(const SyntheticWork& work,

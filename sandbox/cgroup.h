@@ -11,8 +11,8 @@
 // is born there: with v2 by clone3(CLONE_INTO_CGROUP), with v1 by a launcher thread that stays in
 // the group and clones from there; groups of v1 are therefore kept and used again.
 //
-// All groups of a worker lie below one folder named by its pid, "whetstone-<pid>". They are removed
-// when the worker exits; what a killed worker leaves is removed by the next pool on that host.
+// All groups of a worker lie below one folder of its own (CgroupFolderName). They are removed when
+// the worker exits; what a killed worker leaves is removed by the next pool on that host.
 // Thread-safe; a Cgroup belongs to one thread at a time.
 #ifndef WHETSTONE_SANDBOX_CGROUP_H_
 #define WHETSTONE_SANDBOX_CGROUP_H_

@@ -22,7 +22,12 @@
 namespace whetstone {
 namespace {
 
-constexpr char kPrefix[] = "whetstone-";
+// Of the folders of workers in this pid namespace.
+std::string Prefix() {
+  struct stat space = {};
+  stat("/proc/self/ns/pid", &space);  // without /proc: 0
+  return absl::StrCat("whetstone-", space.st_ino, "-");
+}
 
 // The folder of group `path` (of /proc/self/cgroup) in a mount that shows `root` at `target`.
 std::string FolderOf(absl::string_view target, absl::string_view root, absl::string_view path) {
@@ -103,14 +108,17 @@ int64_t CgroupNumber(absl::string_view text, absl::string_view key) {
   return 0;
 }
 
+std::string CgroupFolderName(pid_t pid) { return absl::StrCat(Prefix(), pid); }
+
 absl::StatusOr<std::string> MakeOwnCgroupFolder(const std::string& home) {
+  const std::string prefix = Prefix();
   for (const std::string& name : SubFolders(home)) {
     absl::string_view pid_text = name;
     int pid = 0;
-    if (!absl::ConsumePrefix(&pid_text, kPrefix) || !absl::SimpleAtoi(pid_text, &pid)) continue;
+    if (!absl::ConsumePrefix(&pid_text, prefix) || !absl::SimpleAtoi(pid_text, &pid)) continue;
     if (kill(pid, 0) != 0 && errno == ESRCH) RemoveCgroupFolder(absl::StrCat(home, "/", name));
   }
-  const std::string own = absl::StrCat(home, "/", kPrefix, getpid());
+  const std::string own = absl::StrCat(home, "/", CgroupFolderName(getpid()));
   if (mkdir(own.c_str(), 0755) != 0 && errno != EEXIST) {
     return absl::ErrnoToStatus(errno, absl::StrCat("making ", own));
   }

@@ -3,6 +3,8 @@
 #ifndef WHETSTONE_SANDBOX_CGROUP_FILES_H_
 #define WHETSTONE_SANDBOX_CGROUP_FILES_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <map>
 #include <string>
@@ -31,8 +33,11 @@ std::string ReadCgroupFile(const std::string& path);
 // 0 where there is none.
 int64_t CgroupNumber(absl::string_view text, absl::string_view key);
 
-// Makes `home`/whetstone-<pid> after it has removed the folders of workers that are no more.
-// PERMISSION_DENIED where the user may not.
+// The folder of process `pid`'s groups: "whetstone-<pid namespace>-<pid>". Containers that share
+// one tree of groups may use the same pids, each in a namespace of its own.
+std::string CgroupFolderName(pid_t pid);
+// Makes this process's folder in `home` after it has removed those of workers of its pid namespace
+// that are no more. PERMISSION_DENIED where the user may not.
 absl::StatusOr<std::string> MakeOwnCgroupFolder(const std::string& home);
 // Removes a folder and its children, each empty of processes. False: something is still in it.
 bool RemoveCgroupFolder(const std::string& path);

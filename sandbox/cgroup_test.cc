@@ -89,7 +89,7 @@ TEST_P(CgroupKindTest, AProcessIsBornInsideAndNothingIsLeft) {
     const pid_t pid = (*group)->Clone(&request, &pidfd);
     ASSERT_GT(pid, 0);
     const std::string groups = ReadFile(absl::StrCat("/proc/", pid, "/cgroup")).value_or("");
-    EXPECT_EQ(groups.find(absl::StrCat("whetstone-", getpid())) != std::string::npos,
+    EXPECT_EQ(groups.find(CgroupFolderName(getpid())) != std::string::npos,
               GetParam() != CgroupKind::kNone)
         << groups;
     ASSERT_EQ(send(control[0], &kGoByte, 1, 0), 1);
@@ -119,28 +119,37 @@ TEST_P(CgroupKindTest, FoldersOfDeadWorkersAreSweptAndOwnOnesGo) {
   const pid_t dead = fork();
   if (dead == 0) _exit(0);
   waitpid(dead, nullptr, 0);
+  // Of a process with the same pid in another namespace, which may well be alive.
+  const auto another = [dead](const std::string& home) {
+    return absl::StrCat(home, "/whetstone-1-", dead);
+  };
   for (const std::string& home : Homes(GetParam())) {
-    const std::string left = absl::StrCat(home, "/whetstone-", dead);
+    const std::string left = absl::StrCat(home, "/", CgroupFolderName(dead));
     if (mkdir(left.c_str(), 0755) == 0) mkdir((left + "/slot-0").c_str(), 0755);
+    mkdir(another(home).c_str(), 0755);
   }
   // This program's own groups, kept for use again, may be there already.
   const auto own = [] {
     int64_t groups = 0;
     for (const std::string& home : Homes(GetParam())) {
       std::error_code none;
-      const auto folder = absl::StrCat(home, "/whetstone-", getpid());
+      const auto folder = absl::StrCat(home, "/", CgroupFolderName(getpid()));
       groups += std::distance(std::filesystem::directory_iterator(folder, none), {});
     }
     return groups;
   };
   const int64_t before = own();
   std::unique_ptr<CgroupPool> pool = OpenOrExplain(GetParam());
-  if (pool == nullptr) return;
+  if (pool == nullptr) {
+    for (const std::string& home : Homes(GetParam())) rmdir(another(home).c_str());
+    return;
+  }
   ASSERT_TRUE(pool->Take({.memory_bytes = 64 << 20, .processes = 4}).ok());
   pool.reset();
   EXPECT_EQ(own(), before);
   for (const std::string& home : Homes(GetParam())) {
-    EXPECT_NE(access(absl::StrCat(home, "/whetstone-", dead).c_str(), F_OK), 0) << home;
+    EXPECT_NE(access(absl::StrCat(home, "/", CgroupFolderName(dead)).c_str(), F_OK), 0) << home;
+    EXPECT_EQ(rmdir(another(home).c_str()), 0) << home;
   }
 }
 

@@ -83,6 +83,7 @@ def main():
     later = generating[1:] or generating
     generate_s = sum(later) / len(later)
     sequences = a.prompts * a.group
+    on_gpu = {"peak_gpu_gib": round(torch.cuda.max_memory_allocated() / 2**30, 2)} if gpu else {}
     print(json.dumps({
         "peer": "trl", "model": a.model, "device": "cuda" if gpu else "cpu", "dtype": a.dtype,
         "threads": a.threads, "sequences": sequences, "prompt_tokens": a.prompt_tokens,
@@ -90,7 +91,7 @@ def main():
         "generate_s": round(generate_s, 3),
         "generate_tok_s": round(sequences * a.new_tokens / generate_s, 1),
         "peak_rss_gib": round(
-            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2)}), flush=True)
+            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2), **on_gpu}), flush=True)
 
 
 main()

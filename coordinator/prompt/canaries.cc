@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "common/expression.h"
 #include "common/status_macros.h"
+#include "common/struct_type.h"
 #include "coordinator/prompt/identifiers.h"
 #include "coordinator/prompt/signature.h"
 #include "coordinator/prompt/sizes.h"
@@ -48,12 +49,10 @@ class CanaryWriter {
 
   // An element of `cpp_type` that is `number`, or a struct of nothing else.
   std::string Value(const std::string& cpp_type, absl::string_view number) const {
-    for (const v1::StructType& type : problem_.structs()) {
-      if (type.name() != cpp_type) continue;
-      const std::vector<absl::string_view> numbers(static_cast<size_t>(type.fields_size()), number);
-      return absl::StrCat(cpp_type, "{", absl::StrJoin(numbers, ", "), "}");
-    }
-    return std::string(number);
+    const v1::StructType* type = FindStruct(problem_, cpp_type);
+    if (type == nullptr) return std::string(number);
+    const std::vector<absl::string_view> numbers(static_cast<size_t>(type->fields_size()), number);
+    return absl::StrCat(cpp_type, "{", absl::StrJoin(numbers, ", "), "}");
   }
 
   // Sets every element of `arg` to `number`.

@@ -69,10 +69,7 @@ absl::StatusOr<v1::Problem> UsedStructs(const std::vector<StructDefinition>& str
                                         const Signature& signature, const std::string& name) {
   v1::Problem used;
   for (const StructDefinition& definition : structs) {
-    const bool named = definition.name == signature.return_type ||
-                       std::any_of(signature.parameters.begin(), signature.parameters.end(),
-                                   [&](const auto& p) { return p.type == definition.name; });
-    if (!named) continue;
+    if (!signature.Names(definition.name)) continue;
     if (!definition.type.has_value()) {
       return PromptError(
           name, definition.line,
@@ -90,10 +87,7 @@ std::string CutStructs(std::string code, const v1::Problem& problem) {
   std::vector<StructDefinition> found = FindStructs(code);
   std::reverse(found.begin(), found.end());
   for (const StructDefinition& s : found) {
-    const bool known =
-        s.type.has_value() && std::any_of(problem.structs().begin(), problem.structs().end(),
-                                          [&](const auto& x) { return SameStruct(x, *s.type); });
-    if (!known) continue;
+    if (!IsStructOf(problem, s)) continue;
     const size_t line_end = code.find_first_not_of(" \t", s.end);
     const bool ends = line_end < code.size() && code[line_end] == '\n';
     code.erase(s.begin, (ends ? line_end + 1 : s.end) - s.begin);
@@ -191,10 +185,8 @@ class Importer {
 
   // A type that the signature was read with.
   ElementLayout ElementOf(const std::string& cpp_type) const {
-    for (const v1::StructType& type : structs_.structs()) {
-      if (type.name() == cpp_type) return LayoutOf(type);
-    }
-    return LayoutOf(ElementTypeOfCpp(cpp_type));
+    const v1::StructType* type = FindStruct(structs_, cpp_type);
+    return type != nullptr ? LayoutOf(*type) : LayoutOf(ElementTypeOfCpp(cpp_type));
   }
 
   static std::string NameOf(const ElementLayout& element) {

@@ -63,14 +63,13 @@ absl::Status CheckStructs(const PromptParts& parts, const v1::Problem& problem,
   if (problem.structs().empty()) return absl::OkStatus();
   for (const auto& [section, source] : parts.sections) {
     for (const StructDefinition& definition : FindStructs(source.code)) {
-      for (const v1::StructType& type : problem.structs()) {
-        if (type.name() != definition.name) continue;
-        if (definition.type.has_value() && SameStruct(type, *definition.type)) continue;
-        return PromptError(name, source.line,
-                           absl::StrCat("section '", section, "' defines another ", type.name(),
-                                        " than 'types': leave its definition out, or make both "
-                                        "alike"));
+      if (FindStruct(problem, definition.name) == nullptr || IsStructOf(problem, definition)) {
+        continue;
       }
+      return PromptError(name, source.line,
+                         absl::StrCat("section '", section, "' defines another ", definition.name,
+                                      " than 'types': leave its definition out, or make both "
+                                      "alike"));
     }
   }
   return absl::OkStatus();

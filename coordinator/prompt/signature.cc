@@ -167,6 +167,11 @@ class Reader {
 
 }  // namespace
 
+bool Signature::Names(const std::string& type) const {
+  return return_type == type || std::any_of(parameters.begin(), parameters.end(),
+                                            [&](const Parameter& p) { return p.type == type; });
+}
+
 absl::StatusOr<Signature> ParseSignature(const v1::Problem& problem) {
   std::vector<std::string> structs;
   for (const v1::StructType& type : problem.structs()) structs.push_back(type.name());

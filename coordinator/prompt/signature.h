@@ -31,6 +31,9 @@ struct Signature {
   std::string return_type;  // "void" or as Parameter.type
   std::string name;
   std::vector<Parameter> parameters;
+
+  // Whether a parameter or the returned value is of that type.
+  bool Names(const std::string& type) const;
 };
 
 // INVALID_ARGUMENT says what is wrong and at which column. `structs`: names that are types too.

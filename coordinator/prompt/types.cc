@@ -100,10 +100,7 @@ absl::Status CheckTypesUsed(const YamlMap& top, const v1::Problem& problem,
                             const Signature& signature) {
   for (const v1::StructType& type : problem.structs()) {
     const std::string& name = type.name();
-    const bool used = signature.return_type == name ||
-                      std::any_of(signature.parameters.begin(), signature.parameters.end(),
-                                  [&](const Parameter& p) { return p.type == name; });
-    if (used) continue;
+    if (signature.Names(name)) continue;
     ASSIGN_OR_RETURN(const YamlMap types, top.Map("types"));
     return types.Error(name, absl::StrCat("the signature does not use struct ", name,
                                           ": leave it out (what only the code uses, the code "

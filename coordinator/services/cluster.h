@@ -97,6 +97,9 @@ struct ClusterOptions {
   bool with_trainer = true;
   // Where the workers are, in place of what the campaign says. An empty one: none (`whet replay`).
   std::optional<v1::Roster> roster;
+  // Workers that can't be reached at first are kLost and tried again, as long as one of all is
+  // there until the deadline. False: each must be there.
+  bool workers_may_be_missing = false;
   // Local services' binaries; empty: the folder this program lies in.
   std::string bin_dir;
 };

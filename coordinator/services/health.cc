@@ -10,6 +10,8 @@
 namespace whetstone {
 namespace {
 
+constexpr std::chrono::milliseconds kPoll{50};
+
 // HealthCheckResponse{status: SERVING} on the wire: field 1, varint 1. The request for the server
 // as a whole is empty. The generated classes are not packaged, and these two bytes never change.
 bool SaysServing(const grpc::ByteBuffer& response) {
@@ -24,7 +26,8 @@ bool SaysServing(const grpc::ByteBuffer& response) {
 
 }  // namespace
 
-absl::Status CheckServing(const std::string& target, std::chrono::milliseconds deadline) {
+absl::Status CheckServing(const std::string& target, std::chrono::milliseconds deadline,
+                          const std::function<bool()>& cancelled) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
@@ -45,7 +48,11 @@ absl::Status CheckServing(const std::string& target, std::chrono::milliseconds d
   call->Finish(&response, &status, nullptr);
   void* tag = nullptr;
   bool ok = false;
-  queue.Next(&tag, &ok);  // the call's deadline bounds this wait
+  const auto soon = [] { return std::chrono::system_clock::now() + kPoll; };
+  // The call's deadline bounds this wait.
+  while (queue.AsyncNext(&tag, &ok, soon()) == grpc::CompletionQueue::TIMEOUT) {
+    if (cancelled && cancelled()) context.TryCancel();
+  }
   queue.Shutdown();
   while (queue.Next(&tag, &ok)) {
   }

@@ -3,6 +3,7 @@
 #define WHETSTONE_COORDINATOR_SERVICES_HEALTH_H_
 
 #include <chrono>
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -11,7 +12,9 @@ namespace whetstone {
 
 // OK once the server at `target` (a gRPC target) says it is SERVING; waits at most `deadline` for
 // that, reconnecting as needed. UNAVAILABLE: nobody answers. FAILED_PRECONDITION: not serving.
-absl::Status CheckServing(const std::string& target, std::chrono::milliseconds deadline);
+// `cancelled` (may be empty) is polled: true ends the wait.
+absl::Status CheckServing(const std::string& target, std::chrono::milliseconds deadline,
+                          const std::function<bool()>& cancelled = nullptr);
 
 }  // namespace whetstone
 

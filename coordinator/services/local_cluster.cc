@@ -3,8 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,14 +12,16 @@
 #include "common/status_macros.h"
 #include "coordinator/process/child_process.h"
 #include "coordinator/services/health.h"
-#include "coordinator/services/late_closer.h"
 #include "coordinator/services/local_service.h"
+#include "coordinator/services/open_services.h"
+#include "coordinator/services/opener.h"
 
 namespace whetstone {
 namespace {
 
 constexpr char kTrainerName[] = "trainer";
 constexpr std::chrono::seconds kHealthDeadline{10};
+constexpr std::chrono::seconds kAttempt{2};  // of several
 
 absl::StatusOr<std::string> FindBinary(const std::string& bin_dir, const std::string& name) {
   const std::string path = absl::StrCat(bin_dir.empty() ? ProgramDirectory() : bin_dir, "/", name);
@@ -36,10 +36,15 @@ absl::StatusOr<std::string> FindBinary(const std::string& bin_dir, const std::st
 class LocalCluster final : public Cluster {
  public:
   LocalCluster(TempDir dir, const ClusterOptions& options)
-      : dir_(std::move(dir)), listener_(options.on_event) {}
+      : dir_(std::move(dir)), open_(options.on_event) {}
 
   ~LocalCluster() override {
-    for (const auto& [name, service] : services_) service->BeginStop();
+    open_
+        .ForEach([](LocalService& service) {
+          service.BeginStop();
+          return absl::OkStatus();
+        })
+        .IgnoreError();
   }
 
   // In the background.
@@ -52,30 +57,71 @@ class LocalCluster final : public Cluster {
     service.argv.insert(service.argv.end(), {"--listen", service.target});
     service.log_path = absl::StrCat(options.log_dir, "/", name, ".log");
     service.start_deadline = options.deadline;
-    service.on_event = [this](const ServiceEvent& event) { Report(event); };
+    service.on_event = [this](const ServiceEvent& event) { open_.Report(event); };
     const Endpoint endpoint{name, service.target, {}};
     if (name == kTrainerName) {
       trainer_ = endpoint;
     } else {
-      workers_.push_back(endpoint);
+      open_.AddWorker(endpoint);
     }
-    services_[name] = std::make_unique<LocalService>(std::move(service));
+    open_.Keep(name, std::make_unique<LocalService>(std::move(service)));
   }
 
   absl::Status WaitReady(const std::function<bool()>& cancelled) {
-    for (const auto& [name, service] : services_) RETURN_IF_ERROR(service->WaitReady(cancelled));
-    return absl::OkStatus();
+    return open_.ForEach([&](LocalService& service) { return service.WaitReady(cancelled); });
   }
 
   const Endpoint& trainer() const override { return trainer_; }
-  std::vector<Endpoint> workers() const override {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return workers_;
+  std::vector<Endpoint> workers() const override { return open_.workers(); }
+  absl::StatusOr<Endpoint> AddWorker(const v1::WorkerHost& place,
+                                     const std::function<bool()>& cancelled) override {
+    opener_.AwaitForgotten();
+    ASSIGN_OR_RETURN(const Endpoint endpoint, NewEndpoint(place));
+    const absl::Status health = CheckServing(endpoint.target, kHealthDeadline, cancelled);
+    if (!health.ok()) {
+      return absl::Status(health.code(), absl::StrCat(endpoint.name, ": ", health.message()));
+    }
+    open_.Report({endpoint.name, ServiceEvent::State::kReady, "", false});
+    open_.AddWorker(endpoint);
+    return endpoint;
   }
+
+  // Those of `places` that are sockets here.
+  absl::Status AddWorkers(const std::vector<v1::WorkerHost>& places,
+                          const ClusterOptions& options) {
+    const bool some_are_here = !workers().empty();
+    for (const v1::WorkerHost& place : places) {
+      ASSIGN_OR_RETURN(const Endpoint endpoint, NewEndpoint(place));
+      open_.AddWorker(endpoint);
+      opener_.Start(
+          endpoint.name, /*necessary=*/!options.workers_may_be_missing,
+          [this, endpoint](const Opener::Stopped& stopped) -> absl::Status {
+            RETURN_IF_ERROR(CheckServing(endpoint.target, kAttempt, stopped));
+            open_.Report({endpoint.name, ServiceEvent::State::kReady, "", false});
+            return absl::OkStatus();
+          },
+          [this, name = endpoint.name](const absl::Status& why, bool for_good) {
+            open_.ReportMissing(name, why, for_good);
+          });
+    }
+    return opener_.Wait({.at_least = some_are_here ? 0 : 1,
+                         .deadline = options.deadline,
+                         .cancelled = options.cancelled});
+  }
+
+  void RemoveWorker(const std::string& name) override {
+    opener_.Forget(name);
+    open_.RemoveWorker(name);
+  }
+  bool is_local() const override { return true; }
+  absl::Status status() const override {
+    return open_.ForEach([](const LocalService& service) { return service.status(); });
+  }
+
+ private:
   // A socket that somebody else's worker listens on. Nothing watches that process: whether it lives
   // shows when it is called.
-  absl::StatusOr<Endpoint> AddWorker(const v1::WorkerHost& place,
-                                     const std::function<bool()>&) override {
+  absl::StatusOr<Endpoint> NewEndpoint(const v1::WorkerHost& place) const {
     if (!place.ssh().empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "'", place.ssh(),
@@ -90,46 +136,13 @@ class LocalCluster final : public Cluster {
             absl::StrCat(place.socket(), " is one of this run's workers"));
       }
     }
-    const absl::Status health = CheckServing(endpoint.target, kHealthDeadline);
-    if (!health.ok()) {
-      return absl::Status(health.code(), absl::StrCat(endpoint.name, ": ", health.message()));
-    }
-    Report({endpoint.name, ServiceEvent::State::kReady, "", false});
-    const std::lock_guard<std::mutex> lock(mutex_);
-    workers_.push_back(endpoint);
     return endpoint;
-  }
-  void RemoveWorker(const std::string& name) override {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    workers_.erase(std::remove_if(workers_.begin(), workers_.end(),
-                                  [&](const Endpoint& worker) { return worker.name == name; }),
-                   workers_.end());
-    const auto service = services_.find(name);
-    if (service == services_.end()) return;
-    closer_.Close(std::move(service->second));
-    services_.erase(service);
-  }
-  bool is_local() const override { return true; }
-  absl::Status status() const override {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    for (const auto& [name, service] : services_) RETURN_IF_ERROR(service->status());
-    return absl::OkStatus();
-  }
-
- private:
-  void Report(const ServiceEvent& event) {
-    const std::lock_guard<std::mutex> lock(listener_mutex_);
-    if (listener_) listener_(event);
   }
 
   const TempDir dir_;
-  std::mutex listener_mutex_;
-  const ServiceListener listener_;
   Endpoint trainer_;
-  mutable std::mutex mutex_;
-  std::vector<Endpoint> workers_;  // these three protected by mutex_ once the cluster is open
-  std::map<std::string, std::unique_ptr<LocalService>> services_;  // by Endpoint::name
-  LateCloser closer_;
+  OpenServices<LocalService> open_;
+  Opener opener_;  // last: its attempts use all the others
 };
 
 }  // namespace
@@ -164,9 +177,9 @@ absl::StatusOr<std::unique_ptr<Cluster>> StartLocalCluster(const ClusterOptions&
   if (options.with_trainer) cluster->Start(kTrainerName, std::move(trainer), options);
   if (with_own) cluster->Start("worker", std::move(worker), options);
   RETURN_IF_ERROR(cluster->WaitReady(options.cancelled));
-  for (const v1::WorkerHost& place : places) {
-    if (!own(place)) RETURN_IF_ERROR(cluster->AddWorker(place, options.cancelled).status());
-  }
+  std::vector<v1::WorkerHost> others(places.begin(), places.end());
+  std::erase_if(others, own);
+  RETURN_IF_ERROR(cluster->AddWorkers(others, options));
   return std::unique_ptr<Cluster>(std::move(cluster));
 }
 

@@ -1,20 +1,18 @@
 #include "coordinator/services/ssh_cluster.h"
 
-#include <algorithm>
 #include <cstdlib>
-#include <future>
-#include <map>
 #include <mutex>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "coordinator/services/health.h"
-#include "coordinator/services/late_closer.h"
+#include "coordinator/services/open_services.h"
+#include "coordinator/services/opener.h"
+#include "coordinator/usual_sockets.h"
 
 namespace whetstone {
 namespace {
@@ -26,52 +24,46 @@ RemoteService WorkerService(const v1::WorkerHost& worker, const std::set<std::st
   const std::string plain = absl::StrCat("worker ", worker.ssh());
   std::string name = plain;
   for (int n = 2; taken.count(name) > 0; ++n) name = absl::StrCat(plain, "#", n);
-  return {name, worker.ssh(),
-          worker.socket().empty() ? "/run/whetstone/worker.sock" : worker.socket()};
+  return {name, worker.ssh(), worker.socket().empty() ? kUsualWorkerSocket : worker.socket()};
 }
 
 class SshCluster final : public Cluster {
  public:
   SshCluster(TempDir dir, const ClusterOptions& options)
-      : dir_(std::move(dir)), config_(options.campaign.cluster()), listener_(options.on_event) {}
+      : dir_(std::move(dir)), config_(options.campaign.cluster()), open_(options.on_event) {}
 
   // Opens every tunnel at once; the first error, or all of them in one, when several hosts fail.
   absl::Status Connect(const ClusterOptions& options) {
     v1::ClusterConfig cluster = config_;
     *cluster.mutable_workers() = options.roster->workers();
-    std::vector<std::future<absl::Status>> opening;
     bool is_trainer = true;
     for (const RemoteService& service : RemoteServices(cluster)) {
       const bool wanted = !is_trainer || options.with_trainer;
       const Endpoint endpoint = NewEndpoint(service);
+      const bool necessary = is_trainer || !options.workers_may_be_missing;
       if (!is_trainer) {
-        workers_.push_back(endpoint);
+        open_.AddWorker(endpoint);
       } else if (wanted) {
         trainer_ = endpoint;
       }
       is_trainer = false;
       if (!wanted) continue;
-      opening.push_back(std::async(std::launch::async, [this, &options, service, endpoint] {
-        return Open(service, endpoint, options.cancelled);
-      }));
+      Connecting(service);
+      opener_.Start(
+          service.name, necessary,
+          [this, service, endpoint](const Opener::Stopped& stopped) {
+            return Open(service, endpoint, stopped);
+          },
+          [this, name = service.name](const absl::Status& why, bool for_good) {
+            open_.ReportMissing(name, why, for_good);
+          });
     }
-    absl::Status first;
-    std::vector<std::string> errors;
-    for (auto& result : opening) {
-      const absl::Status status = result.get();
-      if (status.ok()) continue;
-      if (first.ok()) first = status;
-      errors.push_back(std::string(status.message()));
-    }
-    if (errors.size() <= 1) return first;
-    return absl::Status(first.code(), absl::StrJoin(errors, "\n"));
+    return opener_.Wait(
+        {.at_least = 1, .deadline = options.deadline, .cancelled = options.cancelled});
   }
 
   const Endpoint& trainer() const override { return trainer_; }
-  std::vector<Endpoint> workers() const override {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return workers_;
-  }
+  std::vector<Endpoint> workers() const override { return open_.workers(); }
   absl::StatusOr<Endpoint> AddWorker(const v1::WorkerHost& place,
                                      const std::function<bool()>& cancelled) override {
     if (place.ssh().empty()) {
@@ -81,6 +73,7 @@ class SshCluster final : public Cluster {
                        "SSH; name HOST or HOST:SOCKET"));
     }
     const std::lock_guard<std::mutex> adding(adding_mutex_);
+    opener_.AwaitForgotten();
     std::set<std::string> taken;
     for (const Endpoint& worker : workers()) taken.insert(worker.name);
     const RemoteService service = WorkerService(place, taken);
@@ -91,29 +84,24 @@ class SshCluster final : public Cluster {
       }
     }
     const Endpoint endpoint = NewEndpoint(service);
-    RETURN_IF_ERROR(Open(service, endpoint, cancelled));
-    const std::lock_guard<std::mutex> lock(mutex_);
-    workers_.push_back(endpoint);
+    Connecting(service);
+    const absl::Status opened = Open(service, endpoint, cancelled);
+    if (!opened.ok()) {
+      return absl::Status(opened.code(), absl::StrCat(service.name, ": ", opened.message()));
+    }
+    open_.AddWorker(endpoint);
     return endpoint;
   }
   void RemoveWorker(const std::string& name) override {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    workers_.erase(std::remove_if(workers_.begin(), workers_.end(),
-                                  [&](const Endpoint& worker) { return worker.name == name; }),
-                   workers_.end());
-    const auto tunnel = tunnels_.find(name);
-    if (tunnel == tunnels_.end()) return;
-    closer_.Close(std::move(tunnel->second));
-    tunnels_.erase(tunnel);
+    opener_.Forget(name);
+    open_.RemoveWorker(name);
   }
   bool is_local() const override { return false; }
   absl::Status status() const override {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    for (const auto& [name, tunnel] : tunnels_) {
-      const absl::Status status = tunnel->status();
-      if (!status.ok() && !absl::IsUnavailable(status)) return status;
-    }
-    return absl::OkStatus();
+    return open_.ForEach([](const Tunnel& tunnel) {
+      const absl::Status status = tunnel.status();
+      return absl::IsUnavailable(status) ? absl::OkStatus() : status;
+    });
   }
 
  private:
@@ -125,30 +113,30 @@ class SshCluster final : public Cluster {
     return endpoint;
   }
 
+  void Connecting(const RemoteService& service) {
+    open_.Report({service.name, ServiceEvent::State::kConnecting,
+                  absl::StrCat("connecting to ", service.host), false});
+  }
+
   absl::Status Open(const RemoteService& service, const Endpoint& endpoint,
                     const std::function<bool()>& cancelled) {
-    const auto named = [&](const absl::Status& status) {
-      return absl::Status(status.code(), absl::StrCat(service.name, ": ", status.message()));
-    };
-    Report({service.name, ServiceEvent::State::kConnecting,
-            absl::StrCat("connecting to ", service.host), false});
     TunnelOptions options =
         TunnelTo(service, config_, std::string(absl::StripPrefix(endpoint.target, "unix:")));
     options.cancelled = cancelled;
     options.on_event = [this, name = service.name](const TunnelEvent& event) {
       OnTunnel(name, event);
     };
-    absl::StatusOr<std::unique_ptr<Tunnel>> tunnel = OpenTunnel(config_, options);
-    if (!tunnel.ok()) return named(tunnel.status());
-    const absl::Status health = CheckServing(endpoint.target, kHealthDeadline);
+    ASSIGN_OR_RETURN(std::unique_ptr<Tunnel> tunnel, OpenTunnel(config_, options));
+    const absl::Status health = CheckServing(endpoint.target, kHealthDeadline, cancelled);
     if (!health.ok()) {
-      return named(absl::UnavailableError(
+      return absl::UnavailableError(
           absl::StrCat("connected to ", service.socket, " at ", service.host,
-                       ", but no healthy service answers there: ", health.message())));
+                       ", but no healthy service answers there: ", health.message()));
     }
-    Report({service.name, ServiceEvent::State::kReady, "", false});
-    const std::lock_guard<std::mutex> lock(mutex_);
-    tunnels_[service.name] = *std::move(tunnel);
+    open_.Report({service.name, ServiceEvent::State::kReady, "", false});
+    open_.Keep(service.name, std::move(tunnel));
+    // Perhaps it was removed just now, before there was anything to remove.
+    if (cancelled && cancelled()) open_.RemoveWorker(service.name);
     return absl::OkStatus();
   }
 
@@ -156,33 +144,24 @@ class SshCluster final : public Cluster {
     switch (event.state) {
       case TunnelEvent::State::kConnected:
         // Who knows what happened on the host meanwhile.
-        Report({name, ServiceEvent::State::kReady, "reconnected", true});
+        open_.Report({name, ServiceEvent::State::kReady, "reconnected", true});
         break;
       case TunnelEvent::State::kLost:
-        Report({name, ServiceEvent::State::kLost, event.detail, false});
+        open_.Report({name, ServiceEvent::State::kLost, event.detail, false});
         break;
       case TunnelEvent::State::kFailed:
-        Report({name, ServiceEvent::State::kFailed, event.detail, false});
+        open_.Report({name, ServiceEvent::State::kFailed, event.detail, false});
         break;
     }
   }
 
-  void Report(const ServiceEvent& event) {
-    const std::lock_guard<std::mutex> lock(listener_mutex_);
-    if (listener_) listener_(event);
-  }
-
   const TempDir dir_;
   const v1::ClusterConfig config_;
-  std::mutex listener_mutex_;
-  const ServiceListener listener_;
   Endpoint trainer_;
   std::mutex adding_mutex_;  // held by AddWorker: two may not take one name
   int sockets_ = 0;          // made so far; protected by adding_mutex_ once the cluster is open
-  mutable std::mutex mutex_;
-  std::vector<Endpoint> workers_;                           // these three protected by mutex_
-  std::map<std::string, std::unique_ptr<Tunnel>> tunnels_;  // by Endpoint::name
-  LateCloser closer_;
+  OpenServices<Tunnel> open_;
+  Opener opener_;  // last: its attempts use all the others
 };
 
 }  // namespace
@@ -191,7 +170,7 @@ std::vector<RemoteService> RemoteServices(const v1::ClusterConfig& cluster) {
   std::vector<RemoteService> services;
   const v1::TrainerHost& trainer = cluster.trainer();
   services.push_back({absl::StrCat("trainer ", trainer.ssh()), trainer.ssh(),
-                      trainer.socket().empty() ? "/run/whetstone/trainer.sock" : trainer.socket()});
+                      trainer.socket().empty() ? kUsualTrainerSocket : trainer.socket()});
   std::set<std::string> taken;
   for (const v1::WorkerHost& worker : cluster.workers()) {
     services.push_back(WorkerService(worker, taken));

@@ -19,6 +19,9 @@
 // `deterministic` asks for more: then every step computes kDecodeRows rows, real ones or not, and
 // attends row by row, so that no result depends on who else decodes.
 //
+// On a GPU whose kernels serve (ops/cuda_choice.h), and without `deterministic`, a step stays on
+// the device (device_decoder.h); elsewhere it goes through model/forward.h operator by operator.
+//
 // No call may run beside another on one Engine, nor beside an update of the weights.
 #ifndef WHETSTONE_GPU_TRAINER_ENGINE_ENGINE_H_
 #define WHETSTONE_GPU_TRAINER_ENGINE_ENGINE_H_
@@ -102,7 +105,8 @@ struct GenerateStatus {
   int64_t tokens = 0;       // sampled so far
   int32_t completions = 0;  // ended so far
   int32_t active = 0;       // decoding now
-  int64_t steps = 0;        // forward passes that decoded
+  int64_t steps = 0;        // forward passes that decoded …
+  int64_t graph_steps = 0;  // … of which replayed from a CUDA graph
   int64_t drafted = 0;      // tokens guessed ahead …
   int64_t accepted = 0;     // … and found right
 };
@@ -118,6 +122,8 @@ struct EngineOptions {
   // Guess tokens ahead where that pays. Changes no result, and is left out where it could: where a
   // row's bits depend on the rows beside it.
   bool prompt_lookup = true;
+  // On a GPU, replay decoding steps from CUDA graphs. Changes no result.
+  bool cuda_graphs = true;
   // Of deadlines, and of what a guessed token costs. Borrowed; null: a SteadyClock.
   const Clock* clock = nullptr;
 };

@@ -13,31 +13,17 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "gpu_trainer/engine/engine_testing.h"
 #include "gpu_trainer/engine/generation_work.h"
 #include "gpu_trainer/engine/kv_cache.h"
 #include "gpu_trainer/ops/linear.h"
 #include "gpu_trainer/profile/step_profile.h"
-#include "gpu_trainer/tokenizer/byte_level.h"
 #include "gpu_trainer/tokenizer/utf8.h"
 
 namespace whetstone {
 namespace {
 
 using ::testing::HasSubstr;
-
-// 256 bytes, <eos> = 256 and padding to 260.
-std::string ByteTokenizerJson() {
-  std::string vocab;
-  for (size_t byte = 0; byte < 256; ++byte) {
-    std::string symbol;
-    AppendUtf8(ByteAlphabet()[byte], &symbol);
-    if (symbol == "\"" || symbol == "\\") symbol.insert(0, "\\");
-    vocab += "\"" + symbol + "\":" + std::to_string(byte) + ",";
-  }
-  return R"({"model":{"type":"BPE","merges":[],"vocab":{)" + vocab +
-         R"("<eos>":256}},"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false},)"
-         R"("added_tokens":[{"id":256,"content":"<eos>","special":true,"normalized":false}]})";
-}
 
 class EngineTest : public ::testing::TestWithParam<torch::ScalarType> {
  protected:

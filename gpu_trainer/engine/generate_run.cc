@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "common/philox.h"
 #include "common/status_macros.h"
+#include "gpu_trainer/engine/device_decoder.h"
 #include "gpu_trainer/engine/generation_work.h"
 #include "gpu_trainer/engine/kv_cache.h"
 #include "gpu_trainer/engine/prompt_lookup.h"
@@ -65,7 +66,7 @@ class Run {
       RETURN_IF_ERROR(Admit());
       Report();
       if (active_.empty()) return absl::OkStatus();
-      Step();
+      RETURN_IF_ERROR(Step());
       RETURN_IF_ERROR(Take());
     }
   }
@@ -129,6 +130,20 @@ class Run {
     const int64_t slots = std::min({std::max<int64_t>(1, bytes / (slot + share)), asked,
                                     memory.sequences_max > 0 ? memory.sequences_max : asked});
     for (int64_t i = slots; i-- > 0;) free_slots_.push_back(static_cast<int32_t>(i));
+    const bool whole_softmax = spec_.sampling.penalties.off() && settings_.top_p >= 1 &&
+                               settings_.top_k == 0 && settings_.min_p == 0;
+    if (!padded_) {
+      decoder_ = DeviceDecoder::Make(config_, weights_, engine_.rope,
+                                     {.slots = slots,
+                                      .suffix_tokens = suffix,
+                                      .prefix_tokens = prompt,
+                                      .sample = whole_softmax,
+                                      .temperature = settings_.temperature,
+                                      .seed = spec_.seed,
+                                      .step = static_cast<uint64_t>(spec_.step),
+                                      .graphs = engine_.options.cuda_graphs});
+    }
+    if (decoder_ != nullptr) return absl::OkStatus();
     cache_ = MakeKvCache(config_, weights_.dtype(), weights_.device(), slots, suffix,
                          /*row_by_row=*/padded_);
     return absl::OkStatus();
@@ -175,20 +190,26 @@ class Run {
         Forward(config_, weights_, IdTensor({ids.begin(), ids.end()}, weights_.device()),
                 engine_.rope.cos.narrow(0, 0, n), engine_.rope.sin.narrow(0, 0, n),
                 [&](int64_t layer, const torch::Tensor& qkv) {
-                  return cache_->Prefill(static_cast<int32_t>(group), layer, qkv);
+                  const int32_t prefix = static_cast<int32_t>(group);
+                  return decoder_ != nullptr ? decoder_->Prefill(prefix, layer, qkv)
+                                             : cache_->Prefill(prefix, layer, qkv);
                 });
     return Linear(hidden.narrow(0, n - 1, 1), weights_.lm_head).cpu();
   }
 
   // Draws the next tokens of every active sequence into lanes_.
-  void Step() {
+  absl::Status Step() {
     const std::chrono::nanoseconds begin = rules_.clock.Now();
     const int64_t sequences = static_cast<int64_t>(active_.size());
     lanes_.assign(active_.size(), Lane());
-    if (engine_.options.prompt_lookup && independent_rows_) MakeDrafts();
-    const size_t at_once = padded_ ? static_cast<size_t>(kDecodeRows) : active_.size();
-    for (size_t i = 0; i < active_.size(); i += at_once) {
-      Decode(i, std::min(active_.size(), i + at_once));
+    if (decoder_ != nullptr) {
+      RETURN_IF_ERROR(DecodeOnDevice());
+    } else {
+      if (engine_.options.prompt_lookup && independent_rows_) MakeDrafts();
+      const size_t at_once = padded_ ? static_cast<size_t>(kDecodeRows) : active_.size();
+      for (size_t i = 0; i < active_.size(); i += at_once) {
+        Decode(i, std::min(active_.size(), i + at_once));
+      }
     }
     ++status_.steps;
     DraftPolicy::Step step{
@@ -206,6 +227,7 @@ class Run {
     status_.drafted += step.rows - sequences;
     status_.accepted += step.accepted;
     drafts_.Observe(step);
+    return absl::OkStatus();
   }
 
   void MakeDrafts() {
@@ -218,6 +240,39 @@ class Run {
       lanes_[i].draft = FindDraft(spec_.groups[sequence.group].ids, sequence.result.ids,
                                   std::min(longest, room - 1));
     }
+  }
+
+  // One step of all active sequences, without drafts.
+  absl::Status DecodeOnDevice() {
+    std::vector<DeviceRow> rows;
+    for (const Sequence& sequence : active_) {
+      const Completion& result = sequence.result;
+      const int64_t suffix = static_cast<int64_t>(result.ids.size()) - 1;
+      lanes_[rows.size()].row = rows.size();
+      rows.push_back({.prefix = static_cast<int32_t>(sequence.group),
+                      .slot = sequence.slot,
+                      .suffix = suffix,
+                      .position = PromptTokens(sequence.group) + suffix,
+                      .token = result.ids.back(),
+                      .problem = result.problem,
+                      .sample = result.sample,
+                      .draw = result.ids.size()});
+    }
+    const int64_t count = static_cast<int64_t>(rows.size());
+    const Work matmul = work_.DecodeMatmul(count);
+    const PartScope scope(Part::kDecodeMatmul, matmul.flops, matmul.bytes);
+    RETURN_IF_ERROR(decoder_->Step(rows));
+    status_.graph_steps = decoder_->graph_steps();
+    if (!decoder_->drawn().empty()) {
+      for (size_t i = 0; i < rows.size(); ++i) lanes_[i].drawn = {decoder_->drawn()[i]};
+      return absl::OkStatus();
+    }
+    for (int64_t first = 0; first < count; first += kLogitRows) {
+      const int64_t n = std::min(kLogitRows, count - first);
+      DrawLanes(static_cast<size_t>(first), static_cast<size_t>(first + n),
+                decoder_->logits().narrow(0, first, n).cpu());
+    }
+    return absl::OkStatus();
   }
 
   // One forward pass for active sequences [begin, end). A sequence's newest token enters the cache
@@ -266,15 +321,21 @@ class Run {
         count += lanes_[i++].rows();
       }
       const int64_t row = static_cast<int64_t>(lanes_[first].row);
-      const torch::Tensor logits =
-          Linear(hidden.narrow(0, row, count + padding), weights_.lm_head).cpu();
-      const float* data = logits.const_data_ptr<float>();
-      const PartScope sampling(Part::kSampling, 0, LogitBytes(count));
-      ParallelFor(static_cast<int64_t>(i - first), [&](int64_t k) {
-        const size_t lane = first + static_cast<size_t>(k);
-        DrawLane(data + (static_cast<int64_t>(lanes_[lane].row) - row) * config_.vocab, lane);
-      });
+      DrawLanes(first, i, Linear(hidden.narrow(0, row, count + padding), weights_.lm_head).cpu());
     }
+  }
+
+  // logits: those of lanes [begin, end), perhaps more.
+  void DrawLanes(size_t begin, size_t end, const torch::Tensor& logits) {
+    const float* data = logits.const_data_ptr<float>();
+    const size_t first_row = lanes_[begin].row;
+    const int64_t rows =
+        static_cast<int64_t>(lanes_[end - 1].row - first_row) + lanes_[end - 1].rows();
+    const PartScope sampling(Part::kSampling, 0, LogitBytes(rows));
+    ParallelFor(static_cast<int64_t>(end - begin), [&](int64_t k) {
+      const size_t lane = begin + static_cast<size_t>(k);
+      DrawLane(data + static_cast<int64_t>(lanes_[lane].row - first_row) * config_.vocab, lane);
+    });
   }
 
   // logits [rows of the lane, V]. Row j's are those after the first j drafted tokens, so they are
@@ -334,7 +395,8 @@ class Run {
     free_slots_.push_back(sequence->slot);
     Group& group = groups_[sequence->group];
     if (--group.unfinished == 0) {
-      cache_->DropPrefix(static_cast<int32_t>(sequence->group));
+      const int32_t prefix = static_cast<int32_t>(sequence->group);
+      decoder_ != nullptr ? decoder_->DropPrefix(prefix) : cache_->DropPrefix(prefix);
       group.logits = torch::Tensor();
     }
     ++status_.completions;
@@ -362,6 +424,7 @@ class Run {
   std::vector<Sequence> active_;  // samples of one group are neighbours: they are queued so
   std::vector<Lane> lanes_;       // of active_, in this step
   std::vector<int32_t> free_slots_;
+  std::unique_ptr<DeviceDecoder> decoder_;  // or else cache_ holds keys and values
   std::unique_ptr<KvCache> cache_;
   DraftPolicy drafts_;
   GenerateStatus status_;

@@ -21,7 +21,7 @@ ActivationBudget::ActivationBudget(const ModelConfig& config, torch::ScalarType 
   const auto fitting = [&](int64_t bytes, Keep keep) {
     const int64_t fit =
         std::min(bytes, free_bytes / 4) / DecoderPass::KeptBytesPerToken(config, dtype, keep);
-    return std::clamp<int64_t>(fit, 256, kTokensMax);
+    return std::clamp<int64_t>(fit, kTokensMin, kTokensMax);
   };
   if (checkpointing == ActivationCheckpointing::kOn ||
       (checkpointing == ActivationCheckpointing::kAuto &&

@@ -18,6 +18,9 @@ enum class ActivationCheckpointing { kAuto, kOff, kOn };
 // Constant after construction.
 class ActivationBudget {
  public:
+  // Never less, where the number is automatic.
+  static constexpr int64_t kTokensMin = 256;
+
   // `tokens` > 0: that many. 0: as many as keep 512 MiB of activations, or a whole group (what it
   // shares would else be computed twice) where that keeps at most 1.5 GiB. Neither more than a
   // quarter of `free_bytes`. More tokens gain no speed.

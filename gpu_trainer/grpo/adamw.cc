@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gpu_trainer/grpo/optimizer_kernels.h"
 #include "gpu_trainer/grpo/raw.h"
+#include "gpu_trainer/model/compute_type.h"
 
 namespace whetstone {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 constexpr int64_t kGrain = 1 << 16;
 // Numbers that are unpacked at a time, in whole blocks of 8 bits; three such buffers fit the cache.
 constexpr int64_t kRun = 4 * kernels::kBlock;
+static_assert(kSliceUnit % kRun == 0, "a slice must be stepped as the whole is");
 
 torch::Tensor JoinMaster(const torch::Tensor& weight, const torch::Tensor& low) {
   const torch::Tensor high = weight.view(torch::kShort).to(torch::kInt);
@@ -78,7 +80,7 @@ class AdamW::BlockStep {
         seed1_(RoundingSeed(steps, index, 0)),
         seed2_(RoundingSeed(steps, index, 1)) {}
 
-  // [begin, begin + n), begin a multiple of kernels::kBlock, n <= kRun.
+  // [begin, begin + n) of the slice, begin a multiple of kernels::kBlock, n <= kRun.
   void operator()(float* gradient, int64_t begin, int64_t n) {
     float* const m = Unpack(p_.moment1, /*is_signed=*/true, begin, n, m_);
     float* const v = Unpack(p_.moment2, /*is_signed=*/false, begin, n, v_);
@@ -127,16 +129,17 @@ class AdamW::BlockStep {
   void Pack(float* x, const Moment& moment, bool is_signed, int64_t begin, int64_t n,
             uint32_t seed) const {
     if (type_ == MomentType::kBf16) {
-      kernels::Optimizer().to_bf16(x, n, seed, begin, Raw<uint16_t>(moment.values) + begin);
+      kernels::Optimizer().to_bf16(x, n, seed, p_.slice.begin + begin,
+                                   Raw<uint16_t>(moment.values) + begin);
     }
     if (type_ != MomentType::kEightBit) return;
     if (!is_signed) {
       for (int64_t i = 0; i < n; ++i) x[i] = std::sqrt(x[i]);
     }
     for (int64_t i = 0; i < n; i += kernels::kBlock) {
-      Raw<float>(moment.scales)[(begin + i) / kernels::kBlock] =
-          kernels::ToEightBits(x + i, std::min(kernels::kBlock, n - i), is_signed, seed, begin + i,
-                               moment.values.data_ptr<uint8_t>() + begin + i);
+      Raw<float>(moment.scales)[(begin + i) / kernels::kBlock] = kernels::ToEightBits(
+          x + i, std::min(kernels::kBlock, n - i), is_signed, seed, p_.slice.begin + begin + i,
+          moment.values.data_ptr<uint8_t>() + begin + i);
     }
   }
 
@@ -153,7 +156,7 @@ AdamW::Moment AdamW::MakeMoment(const torch::Tensor& weight) const {
   };
   switch (type_) {
     case MomentType::kFp32:
-      return {make(torch::kFloat), {}};
+      return {make(WideType(weight.scalar_type())), {}};
     case MomentType::kBf16:
       return {make(torch::kBFloat16), {}};
     case MomentType::kEightBit:
@@ -163,11 +166,16 @@ AdamW::Moment AdamW::MakeMoment(const torch::Tensor& weight) const {
   return {};
 }
 
-AdamW::AdamW(NamedTensors parameters, MomentType type) : type_(type) {
-  for (auto& [name, weight] : parameters) {
-    TORCH_CHECK(weight.is_cpu() || type == MomentType::kFp32, "optimizer state ", NameOf(type),
+AdamW::AdamW(NamedTensors parameters, MomentType type, OptimizerShare share)
+    : type_(type), share_(share) {
+  for (auto& [name, whole] : parameters) {
+    TORCH_CHECK(whole.is_cpu() || type == MomentType::kFp32, "optimizer state ", NameOf(type),
                 " is for weights on the CPU");
+    const Slice slice = SliceOf(whole.numel(), parameters_.size(), share.rank, share.ranks);
+    const torch::Tensor weight = whole.view({-1}).narrow(0, slice.begin, slice.size());
     Parameter p{.name = std::move(name),
+                .whole = whole,
+                .slice = slice,
                 .weight = weight,
                 .low = {},
                 .master = {},
@@ -176,11 +184,22 @@ AdamW::AdamW(NamedTensors parameters, MomentType type) : type_(type) {
     if (weight.scalar_type() == torch::kBFloat16) {
       p.low = torch::zeros(weight.sizes(), weight.options().dtype(torch::kShort));
     } else {
-      p.master = weight.to(torch::kFloat);  // of a float weight the same tensor
+      p.master = weight.to(WideType(weight.scalar_type()));  // the same tensor, unless of fp16
     }
     parameters_.push_back(std::move(p));
   }
   Reset();
+}
+
+NamedTensors AdamW::SlicesOf(const NamedTensors& tensors) const {
+  TORCH_CHECK(tensors.size() == parameters_.size(), "AdamW: a tensor for each parameter");
+  NamedTensors slices;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Slice& slice = parameters_[i].slice;
+    slices.emplace_back(tensors[i].first,
+                        tensors[i].second.view({-1}).narrow(0, slice.begin, slice.size()));
+  }
+  return slices;
 }
 
 double AdamW::StepBytes() const {
@@ -209,18 +228,31 @@ void AdamW::Reset() {
   steps_ = 0;
 }
 
-NamedTensors AdamW::State() const {
-  NamedTensors state;
-  for (const Parameter& p : parameters_) {
-    if (p.low.defined()) state.emplace_back(absl::StrCat("low.", p.name), p.low);
-    if (p.weight.scalar_type() == torch::kHalf) {
-      state.emplace_back(absl::StrCat("master.", p.name), p.master);
-    }
-    state.emplace_back(absl::StrCat("moment1.", p.name), p.moment1.values);
-    state.emplace_back(absl::StrCat("moment2.", p.name), p.moment2.values);
+std::vector<ShardedTensor> AdamW::State() const {
+  std::vector<ShardedTensor> state;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const Parameter& p = parameters_[i];
+    // `per`: weights that share one of the tensor's numbers.
+    const auto add = [&](const char* kind, const torch::Tensor& mine, int64_t per = 1) {
+      ShardedTensor tensor{.name = absl::StrCat(kind, ".", p.name),
+                           .shape = p.whole.sizes().vec(),
+                           .mine = mine,
+                           .slices = {}};
+      const auto groups = [per](int64_t numbers) { return (numbers + per - 1) / per; };
+      if (per > 1) tensor.shape = {groups(p.whole.numel())};
+      for (int r = 0; r < share_.ranks; ++r) {
+        const Slice slice = SliceOf(p.whole.numel(), i, r, share_.ranks);
+        tensor.slices.push_back({.begin = groups(slice.begin), .end = groups(slice.end)});
+      }
+      state.push_back(std::move(tensor));
+    };
+    if (p.low.defined()) add("low", p.low);
+    if (p.weight.scalar_type() == torch::kHalf) add("master", p.master);
+    add("moment1", p.moment1.values);
+    add("moment2", p.moment2.values);
     if (type_ != MomentType::kEightBit) continue;
-    state.emplace_back(absl::StrCat("scale1.", p.name), p.moment1.scales);
-    state.emplace_back(absl::StrCat("scale2.", p.name), p.moment2.scales);
+    add("scale1", p.moment1.scales, kernels::kBlock);
+    add("scale2", p.moment2.scales, kernels::kBlock);
   }
   return state;
 }
@@ -234,7 +266,8 @@ NamedTensors AdamW::Masters() const {
 }
 
 void AdamW::Step(const AdamWSettings& settings, double gradient_scale,
-                 const NamedTensors& gradients) {
+                 const NamedTensors& gradients,
+                 const std::function<void(size_t, const torch::Tensor&)>& stepped) {
   torch::NoGradGuard no_grad;
   ++steps_;
   const double t = static_cast<double>(steps_);
@@ -251,19 +284,20 @@ void AdamW::Step(const AdamWSettings& settings, double gradient_scale,
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const Parameter& p = parameters_[i];
     const torch::Tensor gradient = gradients[i].second;
-    step.decay =
-        p.weight.dim() > 1 ? static_cast<float>(settings.lr * settings.weight_decay) : 0.0f;
-    if (!p.weight.is_cpu()) {
-      StepOnDevice(step, gradient, p.moment1.values, p.moment2.values, p.weight, p.low, p.master);
-      continue;
-    }
     const int64_t n = p.weight.numel(), runs = (n + kRun - 1) / kRun;
-    at::parallel_for(0, runs, kGrain / kRun, [&](int64_t first, int64_t end) {
-      BlockStep block(step, p, type_, steps_, i);
-      for (int64_t run = first; run < end; ++run) {
-        block(Raw<float>(gradient), run * kRun, std::min(kRun, n - run * kRun));
-      }
-    });
+    TORCH_CHECK(gradient.numel() == n, "AdamW: the gradient of ", p.name, " is no slice of it");
+    step.decay = p.whole.dim() > 1 ? static_cast<float>(settings.lr * settings.weight_decay) : 0.0f;
+    if (p.weight.is_cpu() && p.weight.scalar_type() != torch::kDouble) {
+      at::parallel_for(0, runs, kGrain / kRun, [&](int64_t first, int64_t end) {
+        BlockStep block(step, p, type_, steps_, i);
+        for (int64_t run = first; run < end; ++run) {
+          block(Raw<float>(gradient), run * kRun, std::min(kRun, n - run * kRun));
+        }
+      });
+    } else {
+      StepOnDevice(step, gradient, p.moment1.values, p.moment2.values, p.weight, p.low, p.master);
+    }
+    if (stepped) stepped(i, p.whole);
   }
 }
 

@@ -19,15 +19,21 @@
 // root is stored: one that is small beside its block's largest does not vanish under eps.
 // Everything is a function of the state alone: a resumed optimizer goes on bit for bit.
 //
+// Several ranks may share the state out (ZeRO-1): each holds that of its slices of the parameters
+// (shard_plan.h), and steps only those, to the same bits as one that holds all.
+//
 // Not thread-safe.
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_ADAMW_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_ADAMW_H_
 
 #include <torch/torch.h>
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "gpu_trainer/grpo/sharded_tensor.h"
 
 namespace whetstone {
 
@@ -46,15 +52,26 @@ enum class MomentType { kFp32, kBf16, kEightBit };
 // "fp32", "bf16", "8bit": train.optimizer_state.
 const char* NameOf(MomentType type);
 
+// Whose slices of the parameters an optimizer steps.
+struct OptimizerShare {
+  int rank = 0;
+  int ranks = 1;
+};
+
 class AdamW {
  public:
   // `parameters`, contiguous, of a compute type, are updated in place; never replace their tensors.
   // kBf16 and kEightBit: on the CPU only.
-  AdamW(NamedTensors parameters, MomentType type);
+  AdamW(NamedTensors parameters, MomentType type, OptimizerShare share = {});
 
-  // gradients: fp32, in the order of the parameters; each is multiplied by `gradient_scale` first,
-  // and set to zero afterwards.
-  void Step(const AdamWSettings& settings, double gradient_scale, const NamedTensors& gradients);
+  // Steps this rank's slices. gradients: of those, as SlicesOf gives them, fp32, in the order of
+  // the parameters; each is multiplied by `gradient_scale` first, and set to zero afterwards.
+  // stepped(i, parameter), if any, is called once that slice of parameter i is new.
+  void Step(const AdamWSettings& settings, double gradient_scale, const NamedTensors& gradients,
+            const std::function<void(size_t, const torch::Tensor&)>& stepped = nullptr);
+
+  // Of tensors like the parameters, this rank's slices, flat.
+  NamedTensors SlicesOf(const NamedTensors& tensors) const;
 
   // What a step reads and writes at least: for profiles.
   double StepBytes() const;
@@ -65,21 +82,24 @@ class AdamW {
   // All that must be saved besides the parameters themselves, as it is stored: "low.NAME" i16 (of
   // bf16 parameters), "master.NAME" f32 (of fp16 ones), "moment1.NAME", "moment2.NAME", and in 8
   // bits "scale1.NAME", "scale2.NAME". Writing into them restores it.
-  NamedTensors State() const;
+  std::vector<ShardedTensor> State() const;
   int64_t steps() const { return steps_; }
   void set_steps(int64_t steps) { steps_ = steps; }
 
-  // fp32 copies of all masters, by parameter.
+  // fp32 copies of the masters of this rank's slices, flat, by parameter.
   NamedTensors Masters() const;
 
  private:
   struct Moment {
-    torch::Tensor values;  // like the parameter: f32, bf16 or u8
+    torch::Tensor values;  // like the slice: f32, bf16 or u8
     torch::Tensor scales;  // 8 bits: f32, one for each block
   };
   struct Parameter {
     std::string name;
-    torch::Tensor weight;
+    torch::Tensor whole;
+    Slice slice;
+    // Of the slice, flat:
+    torch::Tensor weight;  // a part of `whole`
     torch::Tensor low;     // i16, of a bf16 weight
     torch::Tensor master;  // f32: a float weight itself, an fp16 one's own; undefined with `low`
     Moment moment1, moment2;
@@ -89,6 +109,7 @@ class AdamW {
   Moment MakeMoment(const torch::Tensor& weight) const;
 
   const MomentType type_;
+  const OptimizerShare share_;
   std::vector<Parameter> parameters_;
   int64_t steps_ = 0;
 };

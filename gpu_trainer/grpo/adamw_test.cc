@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/str_cat.h"
 #include "gpu_trainer/grpo/optimizer_kernels.h"
 
 namespace whetstone {
@@ -81,7 +82,7 @@ TEST(AdamW, StepsEqualTheFp64Formula) {
       }
       const NamedTensors masters = optimizer.Masters();
       for (size_t i = 0; i < want.size(); ++i) {
-        const torch::Tensor got = masters[i].second.to(torch::kDouble);
+        const torch::Tensor got = masters[i].second.to(torch::kDouble).view(want[i].sizes());
         const double moved = (want[i] - start[i].to(torch::kDouble)).norm().item<double>();
         const double off = (got - want[i]).norm().item<double>();
         EXPECT_LT(off, kTolerance.at(type) * moved) << NameOf(type);
@@ -90,6 +91,55 @@ TEST(AdamW, StepsEqualTheFp64Formula) {
                   dtype == torch::kFloat  ? 0
                   : dtype == torch::kHalf ? 0.002
                                           : 0.02);
+      }
+    }
+  }
+}
+
+// Every rank's slices, put together, are the whole: the weights and all that is kept, which has as
+// many bytes.
+TEST(AdamW, SlicesAreSteppedToTheSameBits) {
+  for (const auto dtype : {torch::kFloat, torch::kBFloat16, torch::kHalf}) {
+    for (const MomentType type : kTypes) {
+      for (const int ranks : {2, 3, 5}) {
+        SCOPED_TRACE(absl::StrCat(NameOf(type), " over ", ranks, " ranks"));
+        const Problem whole(dtype);
+        AdamW optimizer(whole.weights, type);
+        std::vector<Problem> parts(static_cast<size_t>(ranks), Problem(dtype));
+        std::vector<AdamW> shares;
+        for (int r = 0; r < ranks; ++r) {
+          Problem& own = parts[static_cast<size_t>(r)];
+          for (auto& [name, weight] : own.weights) weight = weight.clone();
+          shares.emplace_back(own.weights, type, OptimizerShare{r, ranks});
+        }
+        for (int t = 1; t <= 3; ++t) {
+          optimizer.Step(kSettings, 0.5, whole.Gradients(t));
+          for (AdamW& share : shares) {
+            size_t stepped = 0;
+            share.Step(kSettings, 0.5, share.SlicesOf(whole.Gradients(t)),
+                       [&](size_t i, const torch::Tensor&) { EXPECT_EQ(i, stepped++); });
+            EXPECT_EQ(stepped, whole.weights.size());
+          }
+        }
+        const std::vector<ShardedTensor> want = optimizer.State();
+        for (int r = 0; r < ranks; ++r) {
+          const AdamW& share = shares[static_cast<size_t>(r)];
+          const NamedTensors weights = share.SlicesOf(whole.weights);
+          const NamedTensors mine = share.SlicesOf(parts[static_cast<size_t>(r)].weights);
+          for (size_t i = 0; i < mine.size(); ++i) {
+            EXPECT_TRUE(torch::equal(mine[i].second, weights[i].second));
+          }
+          const std::vector<ShardedTensor> got = share.State();
+          ASSERT_EQ(got.size(), want.size());
+          for (size_t i = 0; i < got.size(); ++i) {
+            EXPECT_EQ(got[i].name, want[i].name);
+            EXPECT_EQ(got[i].shape, want[i].shape);
+            const Slice slice = got[i].slice_of(r);
+            EXPECT_TRUE(
+                torch::equal(got[i].mine, want[i].mine.narrow(0, slice.begin, slice.size())))
+                << got[i].name;
+          }
+        }
       }
     }
   }
@@ -136,15 +186,15 @@ TEST(AdamW, SmallMovesOfMomentsAreNotLost) {
     const double kept = std::pow(0.999, 700);
     const double want1 = 0.5;  // long forgot what was before
     const double want2 = (1 - kept) * kept + 0.25 * (1 - kept);
-    const NamedTensors state = optimizer.State();
-    torch::Tensor m = state[0].second, v = state[1].second;
+    const std::vector<ShardedTensor> state = optimizer.State();
+    torch::Tensor m = state[0].mine, v = state[1].mine;
     if (type == MomentType::kEightBit) {
       torch::Tensor m_wide = torch::empty({8192}), v_wide = torch::empty({8192});
       for (int64_t b = 0; b < 8192 / kernels::kBlock; ++b) {
         const int64_t at = b * kernels::kBlock;
-        kernels::FromEightBits(m.data_ptr<uint8_t>() + at, state[2].second[b].item<float>(),
+        kernels::FromEightBits(m.data_ptr<uint8_t>() + at, state[2].mine[b].item<float>(),
                                kernels::kBlock, true, m_wide.data_ptr<float>() + at);
-        kernels::FromEightBits(v.data_ptr<uint8_t>() + at, state[3].second[b].item<float>(),
+        kernels::FromEightBits(v.data_ptr<uint8_t>() + at, state[3].mine[b].item<float>(),
                                kernels::kBlock, false, v_wide.data_ptr<float>() + at);
       }
       m = m_wide;

@@ -8,8 +8,10 @@
 #include <functional>
 #include <utility>
 
+#include "gpu_trainer/grpo/attention_flash.h"
 #include "gpu_trainer/grpo/attention_packed.h"
 #include "gpu_trainer/grpo/raw.h"
+#include "gpu_trainer/model/compute_type.h"
 #include "gpu_trainer/ops/cpu.h"
 #include "gpu_trainer/ops/hand_kernels.h"
 #include "gpu_trainer/profile/step_profile.h"
@@ -32,9 +34,11 @@ double ProductFlops(const AttentionShape& shape, const std::vector<Run>& runs) {
   return 2 * pairs * static_cast<double>(shape.heads * shape.head_dim);
 }
 
+torch::ScalarType Wide(const torch::Tensor& x) { return WideType(x.scalar_type()); }
+
 // a [m, k] times b [n, k] transposed, f32 sums.
 torch::Tensor Products(const torch::Tensor& a, const torch::Tensor& b) {
-  return torch::mm(a.to(torch::kFloat), b.to(torch::kFloat).t());
+  return torch::mm(a.to(Wide(a)), b.to(Wide(b)).t());
 }
 
 // One run and kv head, by LibTorch's operators.
@@ -65,7 +69,7 @@ class Task {
   torch::Tensor Backward(const AttentionResult& forward, const torch::Tensor& dout,
                          const torch::Tensor& dqkv) const {
     const int64_t d = shape_.head_dim;
-    torch::Tensor sums = torch::zeros({keys_.size(0), 2 * d}, qkv_.options().dtype(torch::kFloat));
+    torch::Tensor sums = torch::zeros({keys_.size(0), 2 * d}, qkv_.options().dtype(Wide(qkv_)));
     ForEachTile([&](int64_t first, int64_t end) {
       const int64_t n = context_ + end;
       const torch::Tensor keys = keys_.narrow(0, 0, n), values = values_.narrow(0, 0, n);
@@ -196,7 +200,7 @@ void AddToRows(const std::vector<Run>& runs, const std::vector<torch::Tensor>& o
     const torch::Tensor from = sums.select(1, part), to = dkv.select(2, kv_head).select(1, part);
     to.narrow(0, run.begin, run.rows).add_(from.narrow(0, n, run.rows));
     if (n == 0) return;
-    if (!dkv.is_cpu()) {
+    if (!dkv.is_cpu() || dkv.scalar_type() != torch::kFloat) {
       const torch::Tensor context = torch::tensor(run.context, torch::kLong).to(dkv.device());
       to.index_add_(0, context, from.narrow(0, 0, n));
       return;
@@ -234,9 +238,10 @@ std::vector<AttentionRun> AttentionRuns(const std::vector<Node>& nodes) {
 AttentionResult AttentionForward(const AttentionShape& shape, const std::vector<Run>& runs,
                                  const torch::Tensor& qkv, bool plain) {
   const PartScope scope(Part::kAttention, 2 * ProductFlops(shape, runs));
+  if (!plain && FlashServes(shape, qkv)) return FlashForward(shape, runs, qkv);
   AttentionResult result;
   result.out = torch::empty({qkv.size(0), shape.heads * shape.head_dim}, qkv.options());
-  result.log_sum = torch::empty({shape.heads, qkv.size(0)}, qkv.options().dtype(torch::kFloat));
+  result.log_sum = torch::empty({shape.heads, qkv.size(0)}, qkv.options().dtype(Wide(qkv)));
   const bool packed = UsePacked(qkv, plain);
   ForEachTask(runs.size() * shape.kv_heads, qkv.is_cpu(), [&](size_t task) {
     const Run& run = runs[task / shape.kv_heads];
@@ -256,10 +261,11 @@ torch::Tensor AttentionBackward(const AttentionShape& shape, const std::vector<R
   const int64_t d = shape.head_dim;
   // The gradients of queries, keys, values and probabilities; the scores again is no useful work.
   const PartScope scope(Part::kAttentionBackward, 4 * ProductFlops(shape, runs));
+  if (!plain && FlashServes(shape, qkv)) return FlashBackward(shape, runs, qkv, forward, dout);
   torch::Tensor dqkv = torch::empty_like(qkv);
   // In f32: keys and values collect gradients from all that come after them.
   torch::Tensor dkv =
-      torch::zeros({qkv.size(0), 2, shape.kv_heads, d}, qkv.options().dtype(torch::kFloat));
+      torch::zeros({qkv.size(0), 2, shape.kv_heads, d}, qkv.options().dtype(Wide(qkv)));
   std::vector<torch::Tensor> of_task(runs.size() * shape.kv_heads);  // [context + rows, 2, D]
   ForEachTask(of_task.size(), qkv.is_cpu(), [&](size_t task) {
     const Run& run = runs[task / shape.kv_heads];

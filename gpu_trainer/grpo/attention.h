@@ -39,8 +39,8 @@ struct AttentionResult {
 // A run for each node, in the nodes' order.
 std::vector<AttentionRun> AttentionRuns(const std::vector<Node>& nodes);
 
-// `plain`, below: LibTorch's operators in place of own kernels (attention_packed.h), as on anything
-// but a CPU with AVX-512.
+// `plain`, below: LibTorch's operators in place of own kernels (attention_packed.h; a CPU with
+// AVX-512) and of flash attention (attention_flash.h; 16-bit types on a GPU).
 
 // qkv [T, (H + 2K) * D]: rotated queries, rotated keys, values. Scores are scaled by 1 / sqrt(D).
 AttentionResult AttentionForward(const AttentionShape& shape, const std::vector<AttentionRun>& runs,

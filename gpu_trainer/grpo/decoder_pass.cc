@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gpu_trainer/grpo/train_ops.h"
+#include "gpu_trainer/model/compute_type.h"
 #include "gpu_trainer/profile/step_profile.h"
 
 namespace whetstone {
@@ -80,7 +81,7 @@ torch::Tensor DecoderPass::Forward(const PackedBatch& batch, Keep keep) {
 
   kept_.clear();
   kept_.resize(keep == Keep::kNothing ? 0 : weights_.layers.size());
-  torch::Tensor x = weights_.embed.index_select(0, ids_).to(torch::kFloat);
+  torch::Tensor x = weights_.embed.index_select(0, ids_).to(WideType(weights_.dtype()));
   for (size_t l = 0; l < weights_.layers.size(); ++l) {
     torch::Tensor y = LayerForward(weights_.layers[l], x, keep == Keep::kAll ? &kept_[l] : nullptr);
     if (keep == Keep::kInputs) kept_[l].input = std::move(x);
@@ -164,13 +165,15 @@ torch::Tensor DecoderPass::LayerBackward(size_t l, Kept kept, torch::Tensor dy, 
   }
   weight_gradients.Add(FusedMatrix::kQkv, dqkv,
                        RmsNormForward(kept.input, w.input_norm, config_.rms_eps).y, g.qkv);
-  if (g.qkv_bias.defined()) g.qkv_bias.add_(dqkv.sum(0, /*keepdim=*/false, torch::kFloat));
+  if (g.qkv_bias.defined())
+    g.qkv_bias.add_(dqkv.sum(0, /*keepdim=*/false, g.qkv_bias.scalar_type()));
   RmsNormBackward(InputGradient(dqkv, w.qkv), kept.input, w.input_norm, kept.input_rstd, dy,
                   g.input_norm);
   return dy;
 }
 
-void DecoderPass::Backward(const torch::Tensor& dhidden, Weights& gradients, Lora* lora) {
+void DecoderPass::Backward(const torch::Tensor& dhidden, Weights& gradients, Lora* lora,
+                           const std::function<void(size_t)>& on_layer) {
   torch::NoGradGuard no_grad;
   TORCH_CHECK(!kept_.empty(), "Backward without a Forward that keeps");
   torch::Tensor dx = torch::zeros_like(last_);
@@ -183,6 +186,7 @@ void DecoderPass::Backward(const torch::Tensor& dhidden, Weights& gradients, Lor
       LayerForward(weights_.layers[l], input, &kept_[l]);
     }
     dx = LayerBackward(l, std::move(kept_[l]), dx, gradients.layers[l], lora);
+    if (on_layer != nullptr) on_layer(l);
   }
   if (gradients.embed.defined()) gradients.embed.index_add_(0, ids_, dx);
   kept_.clear();

@@ -17,6 +17,7 @@
 
 #include <torch/torch.h>
 
+#include <functional>
 #include <vector>
 
 #include "gpu_trainer/grpo/attention.h"
@@ -41,8 +42,10 @@ class DecoderPass {
 
   // dhidden [T, C] of any dtype, the gradient of Forward's result. Adds to `gradients` (fp32,
   // shaped like the weights; an undefined tensor: not wanted) and to those of `lora`, if any, and
-  // frees what was kept.
-  void Backward(const torch::Tensor& dhidden, Weights& gradients, Lora* lora = nullptr);
+  // frees what was kept. `on_layer`, if any, is called with each layer, from the last one on, when
+  // its gradients are complete.
+  void Backward(const torch::Tensor& dhidden, Weights& gradients, Lora* lora = nullptr,
+                const std::function<void(size_t layer)>& on_layer = nullptr);
 
   // Bytes that Forward keeps for each token.
   static int64_t KeptBytesPerToken(const ModelConfig& config, torch::ScalarType dtype, Keep keep);

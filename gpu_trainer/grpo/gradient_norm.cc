@@ -6,8 +6,10 @@
 #include <cmath>
 #include <vector>
 
+#include "common/status_macros.h"
 #include "gpu_trainer/grpo/optimizer_kernels.h"
 #include "gpu_trainer/grpo/raw.h"
+#include "gpu_trainer/ops/hand_kernels.h"
 
 namespace whetstone {
 namespace {
@@ -15,7 +17,7 @@ namespace {
 constexpr int64_t kGrain = 1 << 16;
 
 double SumOfSquares(const torch::Tensor& tensor) {
-  if (!tensor.is_cpu()) return tensor.square().sum(torch::kDouble).item<double>();
+  if (!HandKernelsServe(tensor)) return tensor.square().sum(torch::kDouble).item<double>();
   // Fixed parts, so that the sum does not depend on the number of threads.
   const int64_t parts = (tensor.numel() + kGrain - 1) / kGrain;
   std::vector<double> partial(parts);
@@ -40,20 +42,28 @@ std::string LayerOf(const std::string& name) {
 
 }  // namespace
 
-GradientSize MeasureGradients(const NamedTensors& gradients, bool by_layer, double scale) {
-  GradientSize size;
-  double total = 0;
-  for (const auto& [name, tensor] : gradients) {
-    const double squares = SumOfSquares(tensor);
-    total += squares;
-    if (by_layer) size.layers[LayerOf(name)] += squares;
-    if (!std::isfinite(squares)) {
-      size.culprit = name;
-      break;
+absl::StatusOr<GradientSize> MeasureGradients(const NamedTensors& gradients, bool by_layer,
+                                              double scale, RankGroup* sharers) {
+  std::vector<double> squares;
+  for (const auto& [name, tensor] : gradients) squares.push_back(SumOfSquares(tensor));
+  if (sharers != nullptr) {
+    ASSIGN_OR_RETURN(const std::vector<std::vector<double>> all,
+                     sharers->GatherNumbers("the size of gradients", squares));
+    std::fill(squares.begin(), squares.end(), 0);
+    for (const std::vector<double>& one : all) {
+      for (size_t i = 0; i < squares.size(); ++i) squares[i] += one[i];
     }
   }
+  GradientSize size;
+  double total = 0;
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    const std::string& name = gradients[i].first;
+    total += squares[i];
+    if (by_layer) size.layers[LayerOf(name)] += squares[i];
+    if (!std::isfinite(squares[i]) && size.culprit.empty()) size.culprit = name;
+  }
   size.total = scale * std::sqrt(total);
-  for (auto& [layer, squares] : size.layers) squares = scale * std::sqrt(squares);
+  for (auto& [layer, sum] : size.layers) sum = scale * std::sqrt(sum);
   return size;
 }
 

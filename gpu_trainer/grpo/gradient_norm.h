@@ -1,6 +1,6 @@
 // The size of a step's gradients, and which of them is not a number.
 //
-//   GradientSize size = MeasureGradients(gradients.Named(), /*by_layer=*/true);
+//   ASSIGN_OR_RETURN(GradientSize size, MeasureGradients(gradients.Named(), /*by_layer=*/true));
 //   if (!size.culprit.empty()) … "the gradient of layers.3.down is not finite" …
 //   size.total; size.layers["layers.3"]
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_GRADIENT_NORM_H_
@@ -9,15 +9,17 @@
 #include <map>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "gpu_trainer/grpo/adamw.h"
 #include "gpu_trainer/model/weights.h"
+#include "gpu_trainer/ranks/rank_group.h"
 
 namespace whetstone {
 
 struct GradientSize {
   double total = 0;  // 2-norm over all gradients
   // The first tensor that holds a number which is not finite; empty: none. `total` is then not
-  // finite either, and later tensors were not looked at.
+  // finite either.
   std::string culprit;
   // 2-norm of each layer ("layers.3") and of what is in no layer ("embed", "final_norm",
   // "lm_head"), if asked for.
@@ -25,8 +27,10 @@ struct GradientSize {
 };
 
 // gradients: fp32, each times `scale` > 0. Summed in double and in an order that does not depend on
-// the number of threads.
-GradientSize MeasureGradients(const NamedTensors& gradients, bool by_layer, double scale = 1);
+// the number of threads. `sharers`: the ranks of which each has its slices of the gradients alone;
+// all get the size of the whole. Null: these are whole.
+absl::StatusOr<GradientSize> MeasureGradients(const NamedTensors& gradients, bool by_layer,
+                                              double scale = 1, RankGroup* sharers = nullptr);
 
 // The first of `weights` that holds a number which is not finite; empty: none. Slow; for telling
 // why, once something is wrong.

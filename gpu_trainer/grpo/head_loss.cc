@@ -7,6 +7,8 @@
 #include "gpu_trainer/grpo/raw.h"
 #include "gpu_trainer/grpo/row_kernels.h"
 #include "gpu_trainer/grpo/train_ops.h"
+#include "gpu_trainer/model/compute_type.h"
+#include "gpu_trainer/ops/cuda_choice.h"
 #include "gpu_trainer/ops/hand_kernels.h"
 #include "gpu_trainer/ops/linear.h"
 #include "gpu_trainer/profile/step_profile.h"
@@ -15,6 +17,10 @@ namespace whetstone {
 namespace {
 
 using Span = std::pair<size_t, size_t>;  // targets [first, second)
+
+// What computes: hand loops of the CPU, LibTorch's operators, or kernels for GPUs, which leave the
+// work to the operators where they can not be launched.
+enum class By { kHandLoops, kOperators, kDevice };
 
 // One member of the targets as a tensor [n] i64.
 template <typename M>
@@ -26,18 +32,50 @@ torch::Tensor Column(const std::vector<Target>& targets, Span span, M Target::*m
   return column;
 }
 
+// The same by a kernel for GPUs. False: none serves.
+bool StatisticsOnDevice(const torch::Tensor& logits, const std::vector<Target>& targets, Span span,
+                        float scale, std::vector<kernels::SoftmaxRow>* rows, HeadOutput* out) {
+  const CudaKernels* const device_kernels = KernelsFor(logits.device());
+  if (device_kernels == nullptr) return false;
+  const int64_t n = logits.size(0);
+  const torch::Tensor ids = Column(targets, span, &Target::id).to(logits.device());
+  const torch::Tensor results = torch::empty({3, n}, logits.options());
+  float* const numbers = Raw<float>(results);
+  const SoftmaxStatisticsArgs args = {.logits = Raw<float>(logits),
+                                      .targets = Raw<int64_t>(ids),
+                                      .log_sum = numbers,
+                                      .entropy = numbers + n,
+                                      .logprob = numbers + 2 * n,
+                                      .rows = n,
+                                      .vocab = logits.size(1),
+                                      .scale = scale};
+  if (!Launched("softmax_statistics",
+                device_kernels->softmax_statistics(args, StreamOf(logits.device())))) {
+    return false;
+  }
+  const torch::Tensor host = results.cpu();
+  for (int64_t i = 0; i < n; ++i) {
+    const float* const of_row = Raw<float>(host) + i;
+    (*rows)[i] = {.log_sum = of_row[0], .entropy = of_row[n]};
+    out->logprobs[span.first + i] = of_row[2 * n];
+    out->entropies[span.first + i] = of_row[n];
+  }
+  return true;
+}
+
 // Statistics of every row of logits [n, V] f32.
 void Statistics(const torch::Tensor& logits, const std::vector<Target>& targets, Span span,
-                float scale, bool plain, std::vector<kernels::SoftmaxRow>* rows, HeadOutput* out) {
+                float scale, By by, std::vector<kernels::SoftmaxRow>* rows, HeadOutput* out) {
   const int64_t n = logits.size(0), v = logits.size(1);
   rows->resize(n);
-  if (plain) {
+  if (by == By::kDevice && StatisticsOnDevice(logits, targets, span, scale, rows, out)) return;
+  if (by != By::kHandLoops) {
     const torch::Tensor log_p = torch::log_softmax(logits * scale, -1);
-    const torch::Tensor entropy = -(log_p.exp() * log_p).sum(-1).cpu();
+    const torch::Tensor entropy = -(log_p.exp() * log_p).sum(-1).to(torch::kFloat).cpu();
     const torch::Tensor ids = Column(targets, span, &Target::id).unsqueeze(1).to(logits.device());
     const torch::Tensor chosen = log_p.gather(1, ids);
-    const torch::Tensor sums = (logits.gather(1, ids) * scale - chosen).cpu();
-    const torch::Tensor chosen_host = chosen.cpu();
+    const torch::Tensor sums = (logits.gather(1, ids) * scale - chosen).to(torch::kFloat).cpu();
+    const torch::Tensor chosen_host = chosen.to(torch::kFloat).cpu();
     for (int64_t i = 0; i < n; ++i) {
       (*rows)[i] = {.log_sum = sums.data_ptr<float>()[i], .entropy = entropy.data_ptr<float>()[i]};
       out->logprobs[span.first + i] = chosen_host.data_ptr<float>()[i];
@@ -57,24 +95,61 @@ void Statistics(const torch::Tensor& logits, const std::vector<Target>& targets,
   });
 }
 
+// Slopes and statistics of all rows as [4, n, 1] f32: c, h, entropy, log sum.
+torch::Tensor Columns(const std::vector<kernels::SoftmaxRow>& rows,
+                      const std::vector<kernels::SoftmaxSlopes>& slopes, torch::Device device) {
+  const int64_t n = static_cast<int64_t>(rows.size());
+  torch::Tensor host = torch::empty({4, n, 1});
+  float* numbers = host.data_ptr<float>();
+  for (int64_t i = 0; i < n; ++i) {
+    numbers[i] = slopes[i].logprob;
+    numbers[n + i] = slopes[i].entropy;
+    numbers[2 * n + i] = rows[i].entropy;
+    numbers[3 * n + i] = rows[i].log_sum;
+  }
+  return host.to(device);
+}
+
+// LogitGradient by a kernel for GPUs, into `gradient`. False: none serves.
+bool GradientOnDevice(const torch::Tensor& logits, int64_t first,
+                      const std::vector<Target>& targets, Span span, float scale,
+                      const torch::Tensor& columns, const torch::Tensor& gradient) {
+  const CudaKernels* const device_kernels = KernelsFor(logits.device());
+  if (device_kernels == nullptr) return false;
+  const int64_t n = logits.size(0);
+  const torch::Tensor ids = Column(targets, span, &Target::id).to(logits.device());
+  const float* const numbers = Raw<float>(columns);
+  const SoftmaxGradientArgs args = {.logits = Raw<float>(logits),
+                                    .targets = Raw<int64_t>(ids),
+                                    .log_sum = numbers + 3 * n,
+                                    .entropy = numbers + 2 * n,
+                                    .c = numbers,
+                                    .h = numbers + n,
+                                    .gradient = gradient.data_ptr(),
+                                    .rows = n,
+                                    .vocab = logits.size(1),
+                                    .first = first,
+                                    .count = gradient.size(1),
+                                    .scale = scale,
+                                    .type = NumberTypeOf(gradient.scalar_type())};
+  return Launched("softmax_gradient",
+                  device_kernels->softmax_gradient(args, StreamOf(logits.device())));
+}
+
 // The gradient of logits [first, first + count) of every row, [n, count] in `dtype`. With
 // p = softmax(scale * logits), c and h the slopes by log-probability and entropy H:
 // scale * (c * (1{target} - p) - h * p * (log p + H)).
 torch::Tensor LogitGradient(const torch::Tensor& logits, int64_t first, int64_t count,
                             torch::ScalarType dtype, const std::vector<Target>& targets, Span span,
-                            float scale, bool plain, const std::vector<kernels::SoftmaxRow>& rows,
+                            float scale, By by, const std::vector<kernels::SoftmaxRow>& rows,
                             const std::vector<kernels::SoftmaxSlopes>& slopes) {
   const int64_t n = logits.size(0), v = logits.size(1);
-  if (plain) {
-    torch::Tensor host = torch::empty({4, n, 1});
-    float* numbers = host.data_ptr<float>();
-    for (int64_t i = 0; i < n; ++i) {
-      numbers[i] = slopes[i].logprob;
-      numbers[n + i] = slopes[i].entropy;
-      numbers[2 * n + i] = rows[i].entropy;
-      numbers[3 * n + i] = rows[i].log_sum;
+  if (by != By::kHandLoops) {
+    const torch::Tensor columns = Columns(rows, slopes, logits.device());
+    if (by == By::kDevice) {
+      torch::Tensor gradient = torch::empty({n, count}, logits.options().dtype(dtype));
+      if (GradientOnDevice(logits, first, targets, span, scale, columns, gradient)) return gradient;
     }
-    const torch::Tensor columns = host.to(logits.device());
     const torch::Tensor c = columns[0], h = columns[1], entropy = columns[2];
     const torch::Tensor log_p = logits.narrow(1, first, count) * scale - columns[3];
     torch::Tensor gradient = log_p.exp().mul_((log_p + entropy).mul_(h).add_(c)).neg_();
@@ -106,7 +181,11 @@ HeadOutput HeadLoss(const torch::Tensor& hidden, const torch::Tensor& weight,
                     bool plain) {
   TORCH_CHECK((objective == nullptr) == (gradient == nullptr),
               "HeadLoss: an objective and a place for its gradient go together");
-  plain = plain || !HandKernelsServe(hidden);
+  const torch::ScalarType wide = WideType(hidden.scalar_type());
+  const bool kernels_serve = wide == torch::kFloat && KernelsFor(hidden.device()) != nullptr;
+  const By by = !plain && kernels_serve              ? By::kDevice
+                : plain || !HandKernelsServe(hidden) ? By::kOperators
+                                                     : By::kHandLoops;
   const double product_flops =
       2.0 * static_cast<double>(targets.size()) * static_cast<double>(weight.numel());
   const PartScope scope(Part::kHead, (gradient == nullptr ? 1 : 3) * product_flops);
@@ -115,7 +194,7 @@ HeadOutput HeadLoss(const torch::Tensor& hidden, const torch::Tensor& weight,
   out.logprobs.resize(targets.size());
   out.entropies.resize(targets.size());
   if (gradient != nullptr) {
-    gradient->hidden = torch::zeros(hidden.sizes(), hidden.options().dtype(torch::kFloat));
+    gradient->hidden = torch::zeros(hidden.sizes(), hidden.options().dtype(wide));
   }
   std::vector<kernels::SoftmaxRow> row_statistics;
   std::vector<kernels::SoftmaxSlopes> slopes;
@@ -126,7 +205,7 @@ HeadOutput HeadLoss(const torch::Tensor& hidden, const torch::Tensor& weight,
     // Sums as they are, f32: rounded to bf16 a log-probability would be off by up to 0.06, and no
     // longer that of the distribution which generation sampled from.
     const torch::Tensor logits = Linear(h, weight);
-    Statistics(logits, targets, span, scale, plain, &row_statistics, &out);
+    Statistics(logits, targets, span, scale, by, &row_statistics, &out);
     if (objective == nullptr) continue;
 
     slopes.resize(span.second - span.first);
@@ -138,11 +217,11 @@ HeadOutput HeadLoss(const torch::Tensor& hidden, const torch::Tensor& weight,
       any = any || slope.logprob != 0 || slope.entropy != 0;
     }
     if (!any) continue;
-    torch::Tensor dh = torch::zeros(h.sizes(), h.options().dtype(torch::kFloat));
+    torch::Tensor dh = torch::zeros(h.sizes(), h.options().dtype(wide));
     for (int64_t v = 0; v < weight.size(0); v += chunk.vocabulary) {
       const int64_t count = std::min(chunk.vocabulary, weight.size(0) - v);
       const torch::Tensor dlogits = LogitGradient(logits, v, count, weight.scalar_type(), targets,
-                                                  span, scale, plain, row_statistics, slopes);
+                                                  span, scale, by, row_statistics, slopes);
       AccumulateInto(dh, torch::mm(dlogits, weight.narrow(0, v, count)));
       if (!gradient->weight.defined()) continue;
       AccumulateInto(gradient->weight.narrow(0, v, count), torch::mm(dlogits.t(), h).contiguous());

@@ -3,8 +3,10 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
-#include <utility>
+#include <tuple>
 #include <vector>
+
+#include "gpu_trainer/ops/cuda_choice.h"
 
 namespace whetstone {
 namespace {
@@ -33,14 +35,16 @@ double RelativeError(const torch::Tensor& got, const torch::Tensor& want) {
 }
 
 // Two targets on one row, one row without a target; slopes by log-probability, by entropy, by both
-// and by neither; the hand loops, and what other devices run.
+// and by neither; the hand loops, what other devices run, and kernels for GPUs, emulated.
 TEST(HeadLoss, LogprobsEntropiesAndGradientsEqualFp64Autograd) {
   constexpr double kTemperature = 1.3;
   at::set_num_threads(1);
   for (const auto dtype : {torch::kFloat, torch::kBFloat16}) {
-    for (const auto& [chunk, with_plain] :
-         {std::pair(HeadChunk{.rows = 4, .vocabulary = 30}, false), std::pair(HeadChunk(), false),
-          std::pair(HeadChunk{.rows = 4, .vocabulary = 30}, true)}) {
+    constexpr HeadChunk kSmall = {.rows = 4, .vocabulary = 30};
+    for (const auto& [chunk, with_plain, on_emulator] :
+         {std::tuple(kSmall, false, false), std::tuple(HeadChunk(), false, false),
+          std::tuple(kSmall, true, false), std::tuple(kSmall, false, true)}) {
+      EmulateKernelsForTesting(on_emulator ? &emulated::Kernels() : nullptr);
       torch::manual_seed(5);
       const torch::Tensor hidden = torch::randn({10, 12}).to(dtype);
       const torch::Tensor weight = torch::randn({101, 12}).to(dtype);
@@ -81,6 +85,7 @@ TEST(HeadLoss, LogprobsEntropiesAndGradientsEqualFp64Autograd) {
       EXPECT_EQ(before.entropies, out.entropies);
     }
   }
+  EmulateKernelsForTesting(nullptr);
 }
 
 }  // namespace

@@ -5,11 +5,14 @@
 #include <optional>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/status_macros.h"
 #include "gpu_trainer/grpo/grpo_batch.h"
 #include "gpu_trainer/grpo/share_out.h"
+#include "gpu_trainer/grpo/slice_exchange.h"
+#include "gpu_trainer/model/compute_type.h"
 #include "gpu_trainer/profile/device_memory.h"
 #include "gpu_trainer/profile/step_profile.h"
 
@@ -23,12 +26,15 @@ Learner::Learner(const ModelConfig& config, Weights& weights, const LearnerOptio
       pass_(config, weights),
       lora_(options.lora.rank > 0 ? std::make_unique<Lora>(config, weights, options.lora)
                                   : nullptr),
-      gradients_(lora_ == nullptr ? EmptyWeights(config, torch::kFloat, weights.device())
-                                  : Weights()),
-      optimizer_(lora_ == nullptr ? weights.Named() : lora_->parameters(), options.optimizer_state),
+      gradients_(lora_ == nullptr
+                     ? EmptyWeights(config, WideType(weights.dtype()), weights.device())
+                     : Weights()),
+      optimizer_(lora_ == nullptr ? weights.Named() : lora_->parameters(), options.optimizer_state,
+                 Shards() ? OptimizerShare{ranks_.rank(), ranks_.size()} : OptimizerShare()),
       loss_scale_(weights.dtype() == torch::kHalf ? std::make_optional<LossScale>()
                                                   : std::nullopt) {
   gradients_.layers.resize(weights.layers.size());
+  if (!ranks_.alone()) gradient_units_ = GradientUnits(Gradients());
   Clear(Gradients());
 }
 
@@ -36,10 +42,10 @@ NamedTensors Learner::Gradients() const {
   return lora_ == nullptr ? gradients_.Named() : lora_->gradients();
 }
 
-NamedTensors Learner::State() const {
-  NamedTensors state = optimizer_.State();
+std::vector<ShardedTensor> Learner::State() const {
+  std::vector<ShardedTensor> state = optimizer_.State();
   if (lora_ == nullptr) return state;
-  for (auto& entry : lora_->State()) state.push_back(std::move(entry));
+  for (const auto& [name, tensor] : lora_->State()) state.push_back(WholeTensor(name, tensor));
   return state;
 }
 
@@ -117,14 +123,23 @@ absl::Status Learner::SumOverRanks(const std::vector<double*>& numbers) {
   return absl::OkStatus();
 }
 
-absl::Status Learner::SumGradients() {
-  std::vector<torch::Tensor> tensors;
-  for (const auto& [name, tensor] : Gradients()) tensors.push_back(tensor);
-  return ranks_.Sum("gradients", tensors);
+absl::Status Learner::LearnFrom(const std::vector<PackedBatch>& mine, const std::string& what,
+                                const std::function<void(size_t, GradientSums*)>& body) {
+  GradientSums sums(ranks_, gradient_units_);
+  RETURN_IF_ERROR(ranks_.Together(what, [&] {
+    // Also where a micro-batch failed, or where there was none.
+    const absl::Cleanup start_all = [&sums] { sums.CompleteDownTo(GradientUnits::kAll); };
+    for (size_t p = 0; p < mine.size(); ++p) {
+      body(p, p + 1 == mine.size() ? &sums : nullptr);
+      ranks_.Working();
+    }
+    return absl::OkStatus();
+  }));
+  return sums.Finish();
 }
 
 HeadOutput Learner::RunBatch(const PackedBatch& batch, double temperature,
-                             const TokenObjective& objective,
+                             const TokenObjective& objective, GradientSums* sums,
                              const std::function<void(const HeadOutput&)>& before) {
   torch::NoGradGuard no_grad;
   const bool learn = objective != nullptr;
@@ -141,7 +156,13 @@ HeadOutput Learner::RunBatch(const PackedBatch& batch, double temperature,
   }
   HeadOutput out = HeadLoss(hidden, weights_.lm_head, batch.targets, temperature, scaled,
                             learn ? &gradient : nullptr);
-  if (learn) pass_.Backward(gradient.hidden, gradients_, lora_.get());
+  if (!learn) return out;
+  const auto complete = [sums](int64_t layer) {
+    if (sums != nullptr) sums->CompleteDownTo(layer);
+  };
+  complete(GradientUnits::kHead);
+  pass_.Backward(gradient.hidden, gradients_, lora_.get(),
+                 [&](size_t layer) { complete(static_cast<int64_t>(layer)); });
   return out;
 }
 
@@ -161,15 +182,16 @@ std::string Learner::NotFinite(double loss, const std::string& culprit) {
                      : absl::StrCat("the weight ", weight, " is not finite"));
 }
 
-std::string Learner::ApplyGradients(const StepSettings& settings, double loss, bool supervised,
-                                    GradientSize* size) {
-  const NamedTensors gradients = Gradients();
+absl::StatusOr<std::string> Learner::ApplyGradients(const StepSettings& settings, double loss,
+                                                    bool supervised, GradientSize* size) {
+  const NamedTensors gradients = optimizer_.SlicesOf(Gradients());
   double bytes = optimizer_.StepBytes();
   for (const auto& [name, gradient] : gradients) bytes += static_cast<double>(gradient.nbytes());
   const PartScope scope(Part::kOptimizer, 0, bytes);
   // Dividing by a power of two while measuring and stepping is the same as doing it before.
   const double unscale = 1 / BackwardScale();
-  *size = MeasureGradients(gradients, settings.grad_norm_per_layer, unscale);
+  ASSIGN_OR_RETURN(*size, MeasureGradients(gradients, settings.grad_norm_per_layer, unscale,
+                                           Shards() ? &ranks_ : nullptr));
   if (!std::isfinite(loss) || !size->culprit.empty()) return NotFinite(loss, size->culprit);
   if (loss_scale_.has_value()) loss_scale_->StepWasFinite();
   if (settings.spike_factor > 0) {
@@ -181,8 +203,15 @@ std::string Learner::ApplyGradients(const StepSettings& settings, double loss, b
   const double scale = settings.max_grad_norm > 0 && size->total > settings.max_grad_norm
                            ? settings.max_grad_norm / size->total
                            : 1.0;
-  optimizer_.Step(settings.adamw, scale * unscale, gradients);
-  gradients_are_zero_ = true;
+  if (Shards()) {
+    SliceExchange exchange(ranks_);
+    optimizer_.Step(settings.adamw, scale * unscale, gradients,
+                    [&](size_t i, const torch::Tensor& weight) { exchange.Add(i, weight); });
+    RETURN_IF_ERROR(exchange.Finish());
+  } else {
+    optimizer_.Step(settings.adamw, scale * unscale, gradients);
+    gradients_are_zero_ = true;
+  }
   if (lora_ != nullptr) lora_->Merge();
   return "";
 }
@@ -208,7 +237,10 @@ void Learner::Stopwatch::WriteTo(double packed, UpdateResult* result) const {
   result->metrics["perf/tokens_per_s"] = packed / passed.count();
   if (ranks_.alone()) return;
   const RankTraffic& now = ranks_.traffic();
-  result->metrics["perf/communication_s"] = now.communication_s - traffic_.communication_s;
+  const double communication_s = now.communication_s - traffic_.communication_s;
+  result->metrics["perf/communication_s"] = communication_s;
+  result->metrics["perf/communication_hidden"] =
+      communication_s > 0 ? std::min(1.0, (now.hidden_s - traffic_.hidden_s) / communication_s) : 0;
   result->metrics["perf/communication_mib"] = (now.bytes - traffic_.bytes) / (1 << 20);
   result->metrics["perf/rank_wait_s"] = now.wait_s - traffic_.wait_s;
 }
@@ -239,20 +271,20 @@ absl::StatusOr<UpdateResult> Learner::Supervised(const std::vector<LearnedSequen
   double loss = 0, entropy_sum = 0, packed_tokens = 0;
   const double weight = 1.0 / static_cast<double>(learned);
   const std::vector<PackedBatch> mine = PackMine(sequences);
-  RETURN_IF_ERROR(ForEachOf(mine, "learning the examples", [&](size_t p) {
+  RETURN_IF_ERROR(LearnFrom(mine, "learning the examples", [&](size_t p, GradientSums* sums) {
     const PackedBatch& packed = mine[p];
     packed_tokens += static_cast<double>(packed.ids.size());
-    RunBatch(packed, /*temperature=*/1.0, [&](size_t i, float logprob, float entropy) {
+    const auto objective = [&](size_t i, float logprob, float entropy) {
       const double uses = static_cast<double>(packed.uses[i].size());
       loss -= uses * weight * logprob;
       entropy_sum += uses * entropy;
       return TokenSlopes{.logprob = -uses * weight};
-    });
+    };
+    RunBatch(packed, /*temperature=*/1.0, objective, sums);
   }));
-  RETURN_IF_ERROR(SumGradients());
   RETURN_IF_ERROR(SumOverRanks({&loss, &entropy_sum, &packed_tokens}));
   GradientSize size;
-  result.skip_reason = ApplyGradients(settings, loss, /*supervised=*/true, &size);
+  ASSIGN_OR_RETURN(result.skip_reason, ApplyGradients(settings, loss, /*supervised=*/true, &size));
   result.applied = result.skip_reason.empty();
   WriteNorms(size, 1, &result);
   result.metrics["loss"] = loss;

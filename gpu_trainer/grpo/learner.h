@@ -11,7 +11,9 @@
 // With several ranks each is given the whole batch, computes a share of its micro-batches
 // (share_out.h), and gets the sum of all gradients: every rank takes the same decision and the same
 // optimizer step, and the weights stay equal bit for bit. A rank that fails, or is gone, fails the
-// update on all (rank_group.h).
+// update on all (rank_group.h). With Sharding::kOptimizer a rank steps its slices of the weights
+// alone and gets the others'; the weights are the same to the bit. A rank that is lost in between
+// leaves the others with weights of both kinds, and a broken group.
 //
 // Not thread-safe, and nothing may generate from `weights` meanwhile. Throws c10::Error when memory
 // runs out; weights and optimizer state are then unchanged unless an earlier minibatch was applied.
@@ -35,10 +37,12 @@
 #include "gpu_trainer/grpo/adamw.h"
 #include "gpu_trainer/grpo/decoder_pass.h"
 #include "gpu_trainer/grpo/gradient_norm.h"
+#include "gpu_trainer/grpo/gradient_sums.h"
 #include "gpu_trainer/grpo/head_loss.h"
 #include "gpu_trainer/grpo/lora.h"
 #include "gpu_trainer/grpo/loss_scale.h"
 #include "gpu_trainer/grpo/packing.h"
+#include "gpu_trainer/grpo/shard_plan.h"
 #include "gpu_trainer/grpo/spike_guard.h"
 #include "gpu_trainer/ranks/rank_group.h"
 #include "whetstone/v1/trainer.pb.h"
@@ -52,6 +56,7 @@ struct LearnerOptions {
   MomentType optimizer_state = MomentType::kFp32;
   LoraSettings lora = {};      // must pass CheckLora; rank 0: all weights learn
   RankGroup* ranks = nullptr;  // that learn together; borrowed; null: this process alone
+  Sharding sharding = Sharding::kNone;
 };
 
 struct StepSettings {
@@ -111,7 +116,7 @@ class Learner {
   const Lora* lora() const { return lora_.get(); }
 
   // All that must be saved besides the weights, and how to go on after writing into it.
-  NamedTensors State() const;
+  std::vector<ShardedTensor> State() const;
   void StateWasRestored();
 
  private:
@@ -119,8 +124,9 @@ class Learner {
   class Stopwatch {
    public:
     explicit Stopwatch(const RankGroup& ranks) : ranks_(ranks), traffic_(ranks.traffic()) {}
-    // perf/tokens_per_s: packed a second. Of several ranks, on this one: perf/communication_s and
-    // perf/communication_mib, of gradients summed and sent; perf/rank_wait_s, for ranks still at
+    // perf/tokens_per_s: packed a second. Of several ranks, on this one: perf/communication_s, with
+    // a sum of gradients on its way; perf/communication_hidden, the share of it in which there was
+    // something else to do; perf/communication_mib, sent; perf/rank_wait_s, for ranks still at
     // work.
     void WriteTo(double packed, UpdateResult* result) const;
 
@@ -138,17 +144,24 @@ class Learner {
   // Runs `body` on the indices of this rank's micro-batches, as one piece of work of all ranks.
   absl::Status ForEachOf(const std::vector<PackedBatch>& mine, const std::string& what,
                          const std::function<void(size_t)>& body);
-  // The gradients become the sum over the ranks.
-  absl::Status SumGradients();
+  // The same where gradients are summed, over the micro-batches and then, beside the last one's
+  // backward pass, over the ranks. `body` hands `sums`, which it gets with the last one, to
+  // RunBatch.
+  absl::Status LearnFrom(const std::vector<PackedBatch>& mine, const std::string& what,
+                         const std::function<void(size_t, GradientSums* sums)>& body);
   // Each number becomes the sum over the ranks.
   absl::Status SumOverRanks(const std::vector<double*>& numbers);
   // Forward and backward of one micro-batch into gradients_, times the loss scale; without an
   // objective only forward.
-  // `before`, if any, gets the whole batch's log-probabilities before the objective is first asked.
+  // `sums`, if any, is told which gradients are complete. `before`, if any, gets the whole batch's
+  // log-probabilities before the objective is first asked.
   HeadOutput RunBatch(const PackedBatch& batch, double temperature, const TokenObjective& objective,
+                      GradientSums* sums = nullptr,
                       const std::function<void(const HeadOutput&)>& before = nullptr);
   // Those of all that learns.
   NamedTensors Gradients() const;
+  // Whether each rank has its own slices of what the optimizer keeps.
+  bool Shards() const { return options_.sharding != Sharding::kNone && !ranks_.alone(); }
   // What the loss is multiplied by on the way back.
   double BackwardScale() const { return loss_scale_.has_value() ? loss_scale_->value() : 1; }
   // Gradients may be summed from here on. They are zero: the last step left them so, or it failed.
@@ -156,8 +169,8 @@ class Learner {
   // Norm, spike guard, clipping, AdamW, of gradients free of the loss scale; and the next step's
   // loss scale. Empty, or why the step was skipped. `supervised`: the loss has a scale of its own,
   // so that it can spike.
-  std::string ApplyGradients(const StepSettings& settings, double loss, bool supervised,
-                             GradientSize* size);
+  absl::StatusOr<std::string> ApplyGradients(const StepSettings& settings, double loss,
+                                             bool supervised, GradientSize* size);
   // Why a step whose loss, or whose gradient of `culprit`, is not finite was skipped.
   std::string NotFinite(double loss, const std::string& culprit);
   // grad_norm, and grad_norm/LAYER if measured: `sum` over `steps` optimizer steps, averaged.
@@ -174,7 +187,8 @@ class Learner {
   RankGroup& ranks_;
   DecoderPass pass_;
   std::unique_ptr<Lora> lora_;
-  Weights gradients_;  // fp32; undefined tensors where only adapters learn
+  Weights gradients_;             // fp32; undefined tensors where only adapters learn
+  GradientUnits gradient_units_;  // none if alone
   bool gradients_are_zero_ = true;
   AdamW optimizer_;
   SpikeGuard spike_guard_;

@@ -51,6 +51,35 @@ TEST(LearnerFp16, FollowsTheFp64Reference) {
             1e-2 * Distance(want.weights, start));
 }
 
+// The same on a GPU, where there is one: flash attention, the head's kernels, LibTorch's operators.
+TEST(LearnerGpu, FollowsTheFp64Reference) {
+  if (!torch::cuda::is_available()) return;  // nothing of it runs elsewhere
+  for (const auto dtype : {torch::kFloat, torch::kBFloat16, torch::kHalf}) {
+    const Fixture f(dtype);
+    const v1::GrpoBatch batch = MakeBatch(f.config, f.weights, 0.3);
+    Weights weights = EmptyWeights(f.config, dtype, torch::Device(torch::kCUDA, 0));
+    {
+      torch::NoGradGuard no_grad;
+      const auto from = f.weights.Named();
+      auto to = weights.Named();
+      for (size_t i = 0; i < to.size(); ++i) to[i].second.copy_(from[i].second);
+    }
+    Learner learner(f.config, weights, {.token_budget = 1 << 20});
+    const ReferenceUpdate want = GrpoInFp64(f.config, f.weights, batch, /*lr=*/1, nullptr);
+    const UpdateResult got = Must(learner.Grpo(batch, Sgd(1)));
+    EXPECT_TRUE(got.applied);
+    const double tolerance = dtype == torch::kFloat ? 1e-4 : dtype == torch::kHalf ? 5e-3 : 3e-2;
+    EXPECT_NEAR(got.metrics.at("grad_norm"), want.grad_norm, tolerance * want.grad_norm);
+    std::vector<float> moved;
+    for (const auto& [name, tensor] : learner.optimizer().Masters()) {
+      const torch::Tensor host = tensor.cpu();
+      moved.insert(moved.end(), host.data_ptr<float>(), host.data_ptr<float>() + host.numel());
+    }
+    EXPECT_LT(Distance(moved, want.weights),
+              2 * tolerance * Distance(want.weights, Flat(f.weights)));
+  }
+}
+
 TEST(LearnerFp16, AnOverflowSkipsTheUpdateAndHalvesTheScale) {
   Fixture f(torch::kHalf);
   const v1::GrpoBatch batch = MakeBatch(f.config, f.weights);

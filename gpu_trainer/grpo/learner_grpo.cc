@@ -104,7 +104,7 @@ absl::StatusOr<UpdateResult> Learner::Grpo(const v1::GrpoBatch& batch, const Ste
         plan.loss.entropy_bonus / static_cast<double>(minibatch.counts.tokens);
     double loss = 0;
     std::string first_bad;
-    RETURN_IF_ERROR(ForEachOf(step.packed, "learning the rollouts", [&](size_t p) {
+    const auto learn = [&](size_t p, GradientSums* sums) {
       const PackedBatch& packed = step.packed[p];
       std::vector<SequenceTerms> sequences;
       std::function<void(const HeadOutput&)> before;
@@ -140,9 +140,9 @@ absl::StatusOr<UpdateResult> Learner::Grpo(const v1::GrpoBatch& batch, const Ste
         }
         return slopes;
       };
-      RunBatch(packed, plan.temperature, objective, before);
-    }));
-    RETURN_IF_ERROR(SumGradients());
+      RunBatch(packed, plan.temperature, objective, sums, before);
+    };
+    RETURN_IF_ERROR(LearnFrom(step.packed, "learning the rollouts", learn));
     RETURN_IF_ERROR(SumOverRanks({&loss}));
     if (!std::isfinite(loss)) {
       ASSIGN_OR_RETURN(const std::vector<std::string> all,
@@ -150,7 +150,8 @@ absl::StatusOr<UpdateResult> Learner::Grpo(const v1::GrpoBatch& batch, const Ste
       first_bad = *std::max_element(all.begin(), all.end());  // of a rank that has one
     }
     GradientSize size;
-    result.skip_reason = ApplyGradients(settings, loss, /*supervised=*/false, &size);
+    ASSIGN_OR_RETURN(result.skip_reason,
+                     ApplyGradients(settings, loss, /*supervised=*/false, &size));
     if (!result.skip_reason.empty()) {
       result.skip_reason += first_bad;
       if (steps > 1) {

@@ -1,6 +1,6 @@
 // Memory of an update: the head's logits are the one thing of size vocabulary × tokens, and never
-// exist as a whole. Every allocation of LibTorch's is watched, forward, backward and optimizer
-// step.
+// exist as a whole; ranks that share the optimizer's state hold a share of it. Every allocation of
+// LibTorch's is watched, forward, backward and optimizer step.
 #include <ATen/Parallel.h>
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
@@ -9,9 +9,11 @@
 #include <algorithm>
 #include <memory>
 
+#include "absl/strings/str_cat.h"
 #include "common/philox.h"
 #include "gpu_trainer/grpo/learner.h"
 #include "gpu_trainer/grpo/reference.h"
+#include "gpu_trainer/ranks/ranks_testing.h"
 
 namespace whetstone {
 namespace {
@@ -27,6 +29,7 @@ class AllocationMeter : public c10::MemoryReportingInfoBase {
   }
   bool memoryProfilingEnabled() const override { return true; }
 
+  int64_t live_bytes() const { return live_; }
   int64_t peak_bytes() const { return peak_; }
   int64_t largest_bytes() const { return largest_; }
 
@@ -65,6 +68,40 @@ TEST(LearnerMemory, DoesNotGrowWithVocabularyTimesTokens) {
   EXPECT_GT(few->peak_bytes(), kVocabulary * 36 * 4);  // the meter sees the gradients at least
   EXPECT_LT(many->largest_bytes(), logits_bytes / 4);
   EXPECT_LT(many->peak_bytes() - few->peak_bytes(), more_logits_bytes / 8);
+}
+
+TEST(LearnerMemory, AShareOfTheOptimizersStateIsAsTheArithmeticSays) {
+  ModelConfig config = reference::TinyConfig();
+  config.vocab = kVocabulary;
+  struct Kind {
+    torch::ScalarType dtype;
+    MomentType moments;
+    double bytes;  // a parameter: moments, their scales, the rest of the master
+  };
+  for (const Kind& kind :
+       {Kind{torch::kBFloat16, MomentType::kFp32, 8 + 2},
+        Kind{torch::kBFloat16, MomentType::kBf16, 4 + 2},
+        Kind{torch::kBFloat16, MomentType::kEightBit, 2 + 8.0 / 256 + 2},
+        Kind{torch::kHalf, MomentType::kFp32, 8 + 4}, Kind{torch::kFloat, MomentType::kFp32, 8}}) {
+    for (const int ranks : {1, 2, 4}) {
+      RunAsRanks(ranks, [&](RankGroup& group) {
+        Weights weights = reference::TinyWeights(config, kind.dtype);
+        double parameters = 0;
+        for (const auto& [name, tensor] : weights.Named()) {
+          parameters += static_cast<double>(tensor.numel());
+        }
+        auto meter = std::make_shared<AllocationMeter>();
+        const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, meter);
+        const Learner learner(
+            config, weights,
+            {.optimizer_state = kind.moments, .ranks = &group, .sharding = Sharding::kOptimizer});
+        const double gradients = 4 * parameters;
+        const double want = kind.bytes * parameters / ranks;
+        EXPECT_NEAR(static_cast<double>(meter->live_bytes()) - gradients, want, 0.1 * want)
+            << NameOf(kind.moments) << ", rank " << group.rank() << " of " << ranks;
+      });
+    }
+  }
 }
 
 }  // namespace

@@ -1,8 +1,16 @@
 // The update over several ranks, as threads of one process, beside the same update by one.
+#include <c10/core/CPUAllocator.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <mutex>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gpu_trainer/grpo/learner_testing.h"
@@ -20,27 +28,43 @@ using Step = std::function<absl::StatusOr<UpdateResult>(Learner& learner, int st
 
 struct Trained {
   std::vector<UpdateResult> results;
-  std::vector<float> weights;  // at the end
+  std::vector<double> weights;  // at the end
 };
+
+std::vector<double> FlatFp64(const Weights& weights) {
+  std::vector<double> all;
+  for (const auto& [name, tensor] : weights.Named()) {
+    const torch::Tensor t = tensor.to(torch::kDouble).contiguous();
+    all.insert(all.end(), t.data_ptr<double>(), t.data_ptr<double>() + t.numel());
+  }
+  return all;
+}
+
+double DistanceFp64(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
+  return std::sqrt(sum);
+}
 
 bool IsOfThisRank(const std::string& metric) {
   return metric == "perf/tokens_per_s" || metric == "perf/communication_s" ||
-         metric == "perf/rank_wait_s";
+         metric == "perf/communication_hidden" || metric == "perf/rank_wait_s";
 }
 
 // Trains the tiny model over so many ranks. Their results and weights must be equal to the last
 // bit.
-Trained Train(int ranks, LearnerOptions options, const Step& step) {
+Trained Train(int ranks, LearnerOptions options, const Step& step,
+              torch::ScalarType dtype = torch::kFloat) {
   std::vector<Trained> by_rank(static_cast<size_t>(ranks));
   const auto train = [&](RankGroup& group) {
     const ModelConfig config = reference::TinyConfig();
-    Weights weights = reference::TinyWeights(config, torch::kFloat);
+    Weights weights = reference::TinyWeights(config, dtype);
     LearnerOptions own = options;
     own.ranks = &group;
     Learner learner(config, weights, own);
     Trained& mine = by_rank[static_cast<size_t>(group.rank())];
     for (int s = 0; s < kSteps; ++s) mine.results.push_back(Must(step(learner, s)));
-    mine.weights = Flat(weights);
+    mine.weights = FlatFp64(weights);
   };
   if (ranks == 1) {
     RankGroup alone;
@@ -64,15 +88,17 @@ Trained Train(int ranks, LearnerOptions options, const Step& step) {
   return by_rank[0];
 }
 
-void ExpectTheSameOver124Ranks(const LearnerOptions& options, const Step& step) {
+// `error`: of the weights' change, a share of its 2-norm.
+void ExpectTheSameOver124Ranks(const LearnerOptions& options, const Step& step,
+                               torch::ScalarType dtype = torch::kFloat, double error = 1e-3) {
   const ModelConfig config = reference::TinyConfig();
-  const std::vector<float> before = Flat(reference::TinyWeights(config, torch::kFloat));
-  const Trained one = Train(1, options, step);
-  const double change = Distance(one.weights, before);
+  const std::vector<double> before = FlatFp64(reference::TinyWeights(config, dtype));
+  const Trained one = Train(1, options, step, dtype);
+  const double change = DistanceFp64(one.weights, before);
   EXPECT_GT(change, 0);
   for (const int ranks : {2, 4}) {
     SCOPED_TRACE(absl::StrCat(ranks, " ranks"));
-    const Trained several = Train(ranks, options, step);
+    const Trained several = Train(ranks, options, step, dtype);
     for (int s = 0; s < kSteps; ++s) {
       SCOPED_TRACE(absl::StrCat("step ", s));
       const auto& want = one.results[s].metrics;
@@ -87,8 +113,10 @@ void ExpectTheSameOver124Ranks(const LearnerOptions& options, const Step& step) 
       }
       EXPECT_GT(got.at("perf/communication_mib"), 0);
       EXPECT_GT(got.at("perf/communication_s"), 0);
+      EXPECT_GE(got.at("perf/communication_hidden"), 0);
+      EXPECT_LE(got.at("perf/communication_hidden"), 1);
     }
-    EXPECT_LT(Distance(several.weights, one.weights), 1e-3 * change);
+    EXPECT_LT(DistanceFp64(several.weights, one.weights), error * change);
   }
 }
 
@@ -118,6 +146,14 @@ TEST(LearnerRanks, EveryLossIsTheSameOver124Ranks) {
   }
 }
 
+// Adam amplifies rounding where gradients vanish; in fp64 there is none to speak of.
+TEST(LearnerRanks, InFp64TheChangeIsTheSameOver124RanksTo1e9) {
+  const v1::GrpoBatch batch = Batch();
+  ExpectTheSameOver124Ranks(
+      {.token_budget = 24}, [&](Learner& learner, int) { return learner.Grpo(batch, Settings()); },
+      torch::kDouble, 1e-9);
+}
+
 TEST(LearnerRanks, MinibatchesReferenceAndSequenceTermsAreTheSameOver124Ranks) {
   v1::GrpoBatch batch = Batch();
   v1::GrpoSettings& s = *batch.mutable_settings();
@@ -139,6 +175,50 @@ TEST(LearnerRanks, AdaptersLearnTheSameOver124Ranks) {
   ExpectTheSameOver124Ranks(
       {.token_budget = 24, .lora = {.rank = 4, .alpha = 8, .targets = {"q_proj", "down_proj"}}},
       [&](Learner& learner, int) { return learner.Grpo(batch, Settings()); });
+}
+
+// With every kind of state, and a step that all skip in between.
+TEST(LearnerRanks, SharingTheOptimizersStateOutChangesNoBit) {
+  const v1::GrpoBatch batch = Batch();
+  // Rewards whose loss is finite in double, but no gradient is in float.
+  v1::GrpoBatch huge = batch;
+  for (v1::RolloutGroup& group : *huge.mutable_groups()) {
+    for (v1::Rollout& rollout : *group.mutable_rollouts()) {
+      rollout.set_reward(1e300 * rollout.reward());
+    }
+  }
+  huge.mutable_settings()->set_advantage_scale(v1::GrpoSettings::NONE);
+  const Step step = [&](Learner& learner, int s) {
+    return learner.Grpo(s == 1 ? huge : batch, Settings());
+  };
+  const LoraSettings lora{.rank = 4, .alpha = 8, .targets = {"q_proj", "gate_proj"}};
+  const std::pair<LearnerOptions, torch::ScalarType> kinds[] = {
+      {{.token_budget = 24}, torch::kFloat},
+      {{.token_budget = 24}, torch::kBFloat16},
+      {{.token_budget = 24, .optimizer_state = MomentType::kBf16}, torch::kBFloat16},
+      {{.token_budget = 24, .optimizer_state = MomentType::kEightBit}, torch::kBFloat16},
+      {{.token_budget = 24, .optimizer_state = MomentType::kEightBit, .lora = lora},
+       torch::kFloat}};
+  for (const auto& [options, dtype] : kinds) {
+    LearnerOptions sharded = options;
+    sharded.sharding = Sharding::kOptimizer;
+    for (const int ranks : {1, 2, 4}) {
+      SCOPED_TRACE(absl::StrCat(NameOf(options.optimizer_state), " over ", ranks, " ranks"));
+      const Trained all = Train(ranks, options, step, dtype);
+      const Trained shares = Train(ranks, sharded, step, dtype);
+      EXPECT_NE(all.weights, FlatFp64(reference::TinyWeights(reference::TinyConfig(), dtype)));
+      EXPECT_EQ(shares.weights, all.weights);
+      for (int s = 0; s < kSteps; ++s) {
+        EXPECT_EQ(shares.results[s].applied, s != 1);
+        EXPECT_EQ(shares.results[s].skip_reason, all.results[s].skip_reason);
+        for (const auto& [name, want] : all.results[s].metrics) {
+          if (IsOfThisRank(name) || name == "perf/communication_mib" || s == 1) continue;
+          // Norms are summed in another order.
+          EXPECT_NEAR(shares.results[s].metrics.at(name), want, 1e-12 * std::abs(want)) << name;
+        }
+      }
+    }
+  }
 }
 
 TEST(LearnerRanks, WorkedExamplesAreTheSameOver124Ranks) {
@@ -173,6 +253,115 @@ TEST(LearnerRanks, AllRanksSkipWhatOneFindsNotFinite) {
     EXPECT_THAT(result.skip_reason, HasSubstr("first at token"));
     EXPECT_EQ(Flat(weights).size(), before.size());
   });
+}
+
+// LibTorch's allocator, but for one allocation of a thread.
+class TrappedAllocator final : public at::Allocator {
+ public:
+  // Never destroyed: tensors may outlive every static object.
+  static TrappedAllocator& Installed() {
+    static TrappedAllocator* const allocator = [] {
+      auto* const made = new TrappedAllocator();
+      c10::SetCPUAllocator(made, /*priority=*/255);
+      return made;
+    }();
+    return *allocator;
+  }
+
+  // Calls `trap` in place of this thread's `nth` allocation from now on.
+  static void SetTrap(int64_t nth, std::function<void()> trap) {
+    left_ = nth;
+    trap_ = std::move(trap);
+  }
+  static int64_t left() { return left_; }
+
+  at::DataPtr allocate(size_t bytes) override {
+    if (--left_ == 0) trap_();
+    return plain_->allocate(bytes);
+  }
+  at::DeleterFnPtr raw_deleter() const override { return plain_->raw_deleter(); }
+  void copy_data(void* to, const void* from, size_t bytes) const override {
+    std::memcpy(to, from, bytes);
+  }
+
+ private:
+  at::Allocator* const plain_ = c10::GetDefaultCPUAllocator();
+  static thread_local int64_t left_;
+  static thread_local std::function<void()> trap_;
+};
+thread_local int64_t TrappedAllocator::left_ = 0;
+thread_local std::function<void()> TrappedAllocator::trap_;
+
+TEST(LearnerRanks, ARankThatFailsWhereverInAnUpdateIsToldToAllAndTheNextUpdateIsRight) {
+  TrappedAllocator::Installed();
+  const v1::GrpoBatch batch = Batch();
+  const LearnerOptions options = {.token_budget = 24};
+  const auto update = [&](Learner& learner, int) { return learner.Grpo(batch, Settings()); };
+  const Trained undisturbed = Train(2, options, update);
+  constexpr int64_t kMany = 1 << 30;
+  RunAsRanks(2, [&](RankGroup& group) {
+    const ModelConfig config = reference::TinyConfig();
+    Weights weights = reference::TinyWeights(config, torch::kFloat);
+    LearnerOptions own = options;
+    own.ranks = &group;
+    Learner learner(config, weights, own);
+    TrappedAllocator::SetTrap(kMany, nullptr);
+    Must(update(learner, 0));
+    // More than eight tenths of them are made while the rollouts are learned.
+    const int64_t allocations = kMany - TrappedAllocator::left();
+    const std::vector<double> before = FlatFp64(weights);
+    for (const double when : {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7}) {
+      SCOPED_TRACE(when);
+      if (group.rank() == 1) {
+        TrappedAllocator::SetTrap(static_cast<int64_t>(when * static_cast<double>(allocations)),
+                                  [] { TORCH_CHECK_WITH(OutOfMemoryError, false, "no memory"); });
+        EXPECT_THROW(update(learner, 0).IgnoreError(), c10::OutOfMemoryError);
+      } else {
+        const absl::Status status = update(learner, 0).status();
+        EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+        EXPECT_THAT(std::string(status.message()),
+                    HasSubstr("learning the rollouts: rank 1 failed: no memory"));
+      }
+      EXPECT_EQ(FlatFp64(weights), before);
+    }
+    for (int s = 1; s < kSteps; ++s) Must(update(learner, s));
+    EXPECT_EQ(FlatFp64(weights), undisturbed.weights);
+  });
+}
+
+TEST(LearnerRanks, ARankThatHangsInABackwardPassIsNamedWithinTheDeadline) {
+  TrappedAllocator::Installed();
+  const v1::GrpoBatch batch = Batch();
+  RankOptions quick = QuickRanks();
+  quick.work_deadline = std::chrono::seconds(1);
+  std::atomic<bool> told = false;
+  constexpr int64_t kMany = 1 << 30;
+  RunAsRanks(
+      2,
+      [&](RankGroup& group) {
+        const ModelConfig config = reference::TinyConfig();
+        Weights weights = reference::TinyWeights(config, torch::kFloat);
+        Learner learner(config, weights, {.token_budget = 24, .ranks = &group});
+        TrappedAllocator::SetTrap(kMany, nullptr);
+        Must(learner.Grpo(batch, Settings()));
+        const std::vector<double> before = FlatFp64(weights);
+        if (group.rank() == 1) {
+          const int64_t most = (kMany - TrappedAllocator::left()) * 7 / 10;
+          TrappedAllocator::SetTrap(most, [&] {
+            for (int i = 0; i < 6000 && !told; ++i) {
+              std::this_thread::sleep_for(std::chrono::milliseconds(10));
+            }
+            throw Vanish();
+          });
+        }
+        const absl::Status status = learner.Grpo(batch, Settings()).status();
+        EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+        EXPECT_THAT(std::string(status.message()), HasSubstr("rank 1 has not come"));
+        EXPECT_EQ(FlatFp64(weights), before);
+        told = true;
+      },
+      quick);
+  EXPECT_TRUE(told);
 }
 
 TEST(LearnerRanks, ALostRankEndsTheUpdateAndChangesNothing) {

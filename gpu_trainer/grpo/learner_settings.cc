@@ -23,6 +23,13 @@ absl::StatusOr<LearnerOptions> ParseLearnerSettings(const v1::LearnerSettings& s
         absl::StrCat("learner.optimizer_state is '", state,
                      "', which is for training on the CPU; use fp32 on ", device.str()));
   }
+  const std::string& sharding = settings.sharding();
+  if (sharding == NameOf(Sharding::kOptimizer)) {
+    options.sharding = Sharding::kOptimizer;
+  } else if (!sharding.empty() && sharding != NameOf(Sharding::kNone)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("learner.sharding is '", sharding, "'; valid: none, optimizer"));
+  }
   const std::string& checkpointing = settings.activation_checkpointing();
   if (checkpointing == "none") {
     options.activation_checkpointing = ActivationCheckpointing::kOff;

@@ -72,14 +72,19 @@ NamedTensors Named(const std::vector<Lora::Adapter>& adapters, torch::Tensor Lor
 
 }  // namespace
 
+std::vector<std::string> LoraTargets(const ModelConfig& config) {
+  std::vector<std::string> targets;
+  for (const Place& place : PlacesOf(config)) targets.push_back(place.target);
+  return targets;
+}
+
 absl::Status CheckLora(const ModelConfig& config, const LoraSettings& settings) {
   if (settings.rank == 0) return absl::OkStatus();
   if (settings.rank < 0 || !(settings.alpha > 0)) {
     return absl::InvalidArgumentError(absl::StrCat("lora: rank is ", settings.rank, " and alpha ",
                                                    settings.alpha, "; both must be above 0"));
   }
-  std::vector<std::string> valid;
-  for (const Place& place : PlacesOf(config)) valid.push_back(place.target);
+  const std::vector<std::string> valid = LoraTargets(config);
   if (settings.targets.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("lora: no targets; valid: ", absl::StrJoin(valid, ", ")));
@@ -102,6 +107,26 @@ absl::Status CheckLora(const ModelConfig& config, const LoraSettings& settings) 
     }
   }
   return absl::OkStatus();
+}
+
+LoraNumbers NumbersOf(const ModelConfig& config, const LoraSettings& settings) {
+  LoraNumbers numbers;
+  std::set<FusedMatrix> with_target;
+  const std::vector<Place> places = PlacesOf(config);
+  for (const Place& place : places) {
+    if (std::find(settings.targets.begin(), settings.targets.end(), place.target) ==
+        settings.targets.end()) {
+      continue;
+    }
+    numbers.adapters += config.layers * settings.rank * (place.rows + place.columns);
+    with_target.insert(place.matrix);
+  }
+  for (const Place& place : places) {
+    if (with_target.count(place.matrix) > 0) {
+      numbers.bases += config.layers * place.rows * place.columns;
+    }
+  }
+  return numbers;
 }
 
 Lora::Lora(const ModelConfig& config, Weights& weights, const LoraSettings& settings)

@@ -36,9 +36,19 @@ struct LoraSettings {
   std::vector<std::string> targets;
 };
 
+// All that a layer has.
+std::vector<std::string> LoraTargets(const ModelConfig& config);
+
 // INVALID_ARGUMENT: a target that no layer has (the valid ones are listed), the same one twice,
 // none, a rank above the smallest dimension of a target, alpha not above 0.
 absl::Status CheckLora(const ModelConfig& config, const LoraSettings& settings);
+
+// Numbers of all adapters, and of the matrices that have targets, whose values before are kept.
+struct LoraNumbers {
+  int64_t adapters = 0;
+  int64_t bases = 0;
+};
+LoraNumbers NumbersOf(const ModelConfig& config, const LoraSettings& settings);
 
 // The matrices of a layer that read one input and are stored as one (model/weights.h).
 enum class FusedMatrix { kQkv, kO, kGateUp, kDown };

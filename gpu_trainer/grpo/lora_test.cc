@@ -40,8 +40,8 @@ TEST(Lora, GradientsEqualTheFp64Reference) {
   Learner learner(config, weights, {.lora = kAll});
   // B must not be zero, or A's gradient is.
   torch::manual_seed(4);
-  for (const auto& [name, tensor] : learner.State()) {
-    if (name.find("lora.") == 0) tensor.copy_(torch::randn_like(tensor) * 0.1);
+  for (const ShardedTensor& tensor : learner.State()) {
+    if (tensor.name.find("lora.") == 0) tensor.mine.copy_(torch::randn_like(tensor.mine) * 0.1);
   }
   learner.StateWasRestored();
 

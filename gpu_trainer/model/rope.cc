@@ -4,6 +4,8 @@
 #include <numbers>
 #include <vector>
 
+#include "gpu_trainer/model/compute_type.h"
+
 namespace whetstone {
 namespace {
 
@@ -42,7 +44,7 @@ RopeTable MakeRopeTable(const ModelConfig& config, int64_t length, torch::Device
 torch::Tensor ApplyRope(const torch::Tensor& x, const torch::Tensor& cos,
                         const torch::Tensor& sin) {
   const int64_t half = x.size(-1) / 2;
-  const torch::Tensor wide = x.to(torch::kFloat);
+  const torch::Tensor wide = x.to(WideType(x.scalar_type()));
   const torch::Tensor a = wide.narrow(-1, 0, half);
   const torch::Tensor b = wide.narrow(-1, half, half);
   const torch::Tensor c = cos.unsqueeze(-2);

@@ -115,12 +115,16 @@ absl::Status WriteAll(int fd, absl::string_view bytes) {
   return absl::OkStatus();
 }
 
+uint64_t BytesOf(const SafetensorsTensor& tensor) {
+  return ShapeBytes(tensor.shape, SafetensorsDtypeBytes(tensor.dtype)).value();
+}
+
 std::string HeaderOf(const std::vector<SafetensorsTensor>& tensors) {
   nlohmann::ordered_json header;
   header["__metadata__"] = {{"format", "pt"}};
   uint64_t offset = 0;
   for (const SafetensorsTensor& tensor : tensors) {
-    const uint64_t end = offset + tensor.bytes.size();
+    const uint64_t end = offset + BytesOf(tensor);
     header[tensor.name] = {
         {"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}};
     offset = end;
@@ -226,6 +230,12 @@ absl::string_view SafetensorsFile::Bytes(const SafetensorsEntry& entry) const {
 
 absl::Status WriteSafetensors(const std::string& path,
                               const std::vector<SafetensorsTensor>& tensors) {
+  return WriteSafetensors(path, tensors, [&](size_t i) { return tensors[i].bytes; });
+}
+
+absl::Status WriteSafetensors(
+    const std::string& path, const std::vector<SafetensorsTensor>& tensors,
+    const std::function<absl::StatusOr<absl::string_view>(size_t i)>& bytes_of) {
   const std::string header = HeaderOf(tensors);
   const uint64_t header_bytes = header.size();
   char length[kLengthBytes];
@@ -236,8 +246,12 @@ absl::Status WriteSafetensors(const std::string& path,
   if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot create ", temp));
   absl::Status status = WriteAll(fd, absl::string_view(length, kLengthBytes));
   if (status.ok()) status = WriteAll(fd, header);
-  for (const SafetensorsTensor& tensor : tensors) {
-    if (status.ok()) status = WriteAll(fd, tensor.bytes);
+  for (size_t i = 0; status.ok() && i < tensors.size(); ++i) {
+    const absl::StatusOr<absl::string_view> bytes = bytes_of(i);
+    status = bytes.status();
+    if (!status.ok()) break;
+    CHECK(bytes->size() == BytesOf(tensors[i]));
+    status = WriteAll(fd, *bytes);
   }
   if (status.ok() && fsync(fd) != 0) status = absl::ErrnoToStatus(errno, "fsync failed");
   if (close(fd) != 0 && status.ok()) status = absl::ErrnoToStatus(errno, "close failed");

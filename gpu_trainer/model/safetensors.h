@@ -11,6 +11,7 @@
 #define WHETSTONE_GPU_TRAINER_MODEL_SAFETENSORS_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -71,6 +72,11 @@ struct SafetensorsTensor {
 // is {"format": "pt"}, which transformers asks for. RESOURCE_EXHAUSTED: disk full.
 absl::Status WriteSafetensors(const std::string& path,
                               const std::vector<SafetensorsTensor>& tensors);
+// The same for tensors that are made one by one: bytes_of(i) is asked once for each, in order, and
+// what it returns is borrowed until the next. Their `bytes` are not looked at.
+absl::Status WriteSafetensors(
+    const std::string& path, const std::vector<SafetensorsTensor>& tensors,
+    const std::function<absl::StatusOr<absl::string_view>(size_t i)>& bytes_of);
 
 }  // namespace whetstone
 

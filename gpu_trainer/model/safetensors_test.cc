@@ -136,6 +136,16 @@ TEST_F(SafetensorsTest, FailedWriteLeavesNothing) {
   const std::string path = dir_.path() + "/missing/m.safetensors";
   EXPECT_FALSE(WriteSafetensors(path, {}).ok());
   EXPECT_FALSE(SafetensorsFile::Open(path).ok());
+  // Nor where the second tensor can not be had.
+  const std::vector<SafetensorsTensor> two = {{"a", "U8", {4}, {}}, {"b", "U8", {4}, {}}};
+  const absl::Status status =
+      WriteSafetensors(path_, two, [](size_t i) -> absl::StatusOr<absl::string_view> {
+        if (i == 1) return absl::UnavailableError("rank 1 is gone");
+        return "aaaa";
+      });
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".tmp"));
 }
 
 }  // namespace

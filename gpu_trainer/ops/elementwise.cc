@@ -1,5 +1,6 @@
 #include "gpu_trainer/ops/elementwise.h"
 
+#include "gpu_trainer/ops/cuda_choice.h"
 #include "gpu_trainer/ops/elementwise_cpu.h"
 #include "gpu_trainer/ops/parallel.h"
 #include "gpu_trainer/profile/step_profile.h"
@@ -52,6 +53,20 @@ torch::Tensor SiluMulCpu(const torch::Tensor& gate_up, torch::ScalarType dtype) 
 torch::Tensor RmsNorm(const torch::Tensor& x, const torch::Tensor& delta,
                       const torch::Tensor& weight, double eps) {
   const PartScope scope(Part::kDecodeElementwise);
+  if (const CudaKernels* kernels = KernelsFor(x.device())) {
+    torch::Tensor y = torch::empty(x.sizes(), weight.options());
+    const RmsNormArgs args = {
+        .x = Data<float>(x),
+        .delta = delta.defined() ? Data<float>(delta) : nullptr,
+        .weight = weight.const_data_ptr(),
+        .y = y.data_ptr(),
+        .rows = x.size(0),
+        .width = x.size(1),
+        .eps = static_cast<float>(eps),
+        .type = NumberTypeOf(weight.scalar_type()),
+    };
+    if (Launched("rms_norm", kernels->rms_norm(args, StreamOf(x.device())))) return y;
+  }
   if (x.is_cpu() && weight.scalar_type() == torch::kFloat) {
     return NormCpu<float>(x, delta, weight, eps);
   }
@@ -83,6 +98,16 @@ void RmsNormHeadsInPlace(const torch::Tensor& x, int64_t first, int64_t count,
 
 torch::Tensor SiluMul(const torch::Tensor& gate_up, torch::ScalarType dtype) {
   const PartScope scope(Part::kDecodeElementwise);
+  if (const CudaKernels* kernels = KernelsFor(gate_up.device())) {
+    const int64_t rows = gate_up.size(0), width = gate_up.size(1) / 2;
+    torch::Tensor y = torch::empty({rows, width}, gate_up.options().dtype(dtype));
+    const SiluMulArgs args = {.gate_up = Data<float>(gate_up),
+                              .y = y.data_ptr(),
+                              .rows = rows,
+                              .width = width,
+                              .type = NumberTypeOf(dtype)};
+    if (Launched("silu_mul", kernels->silu_mul(args, StreamOf(gate_up.device())))) return y;
+  }
   if (gate_up.is_cpu() && dtype == torch::kFloat) return SiluMulCpu<float>(gate_up, dtype);
   if (gate_up.is_cpu() && dtype == torch::kBFloat16) return SiluMulCpu<Bf16>(gate_up, dtype);
   const auto halves = gate_up.chunk(2, -1);

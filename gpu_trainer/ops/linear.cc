@@ -75,7 +75,7 @@ torch::Tensor Linear(const torch::Tensor& x, const torch::Tensor& w, const torch
     }
     return y;
   }
-  if (x.scalar_type() == torch::kFloat) return at::linear(x, w, bias);
+  if (x.itemsize() >= sizeof(float)) return at::linear(x, w, bias);
   torch::Tensor y = WideProduct(x, w);
   if (bias.defined()) y.add_(bias);
   return y;

@@ -16,4 +16,9 @@ int64_t FreeTensorBytes(torch::Device device) {
          stats.reserved_bytes[all].current - stats.allocated_bytes[all].current;
 }
 
+int64_t PeakGpuBytes(torch::Device gpu) {
+  const auto all = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  return c10::getDeviceAllocator(gpu.type())->getDeviceStats(gpu.index()).allocated_bytes[all].peak;
+}
+
 }  // namespace whetstone

@@ -12,6 +12,9 @@ namespace whetstone {
 // GPU, that of reuse_memory.h on the CPU.
 int64_t FreeTensorBytes(torch::Device device);
 
+// The most that tensors on a GPU have held at one time in this process.
+int64_t PeakGpuBytes(torch::Device gpu);
+
 }  // namespace whetstone
 
 #endif  // WHETSTONE_GPU_TRAINER_PROFILE_DEVICE_MEMORY_H_

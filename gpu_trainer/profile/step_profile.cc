@@ -9,6 +9,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Collecting {
   StepProfile* profile = nullptr;
+  StepTrace* trace = nullptr;
   Part part = Part::kOther;  // whose time runs
   Clock::time_point since;
 };
@@ -22,6 +23,10 @@ void Switch(Part next) {
   const Clock::time_point now = Clock::now();
   collecting.profile->of(collecting.part).seconds +=
       std::chrono::duration<double>(now - collecting.since).count();
+  if (collecting.trace != nullptr) {
+    collecting.trace->push_back(
+        {.name = NameOf(collecting.part), .begin = collecting.since, .end = now});
+  }
   collecting.part = next;
   collecting.since = now;
 }
@@ -82,13 +87,19 @@ double StepProfile::flops() const {
   return sum;
 }
 
-ProfileCollection::ProfileCollection(StepProfile* profile) {
-  collecting = {profile, Part::kOther, Clock::now()};
+ProfileCollection::ProfileCollection(StepProfile* profile, StepTrace* trace) {
+  collecting = {profile, trace, Part::kOther, Clock::now()};
 }
 
 ProfileCollection::~ProfileCollection() {
   Switch(Part::kOther);
   collecting.profile = nullptr;
+  collecting.trace = nullptr;
+}
+
+void TraceBeside(const std::string& name, Clock::time_point begin, Clock::time_point end) {
+  if (collecting.trace == nullptr) return;
+  collecting.trace->push_back({.name = name, .begin = begin, .end = end, .beside = true});
 }
 
 PartScope::PartScope(Part part, double flops, double bytes) : outer_(collecting.part) {

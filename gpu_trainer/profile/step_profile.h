@@ -6,6 +6,8 @@
 //
 //   const PartScope scope(Part::kAttention, flops, bytes);    // in the code that is measured
 //
+// A trace, if wanted, keeps each piece of time beside the sums (chrome_trace.h shows it).
+//
 // Scopes nest: an inner one's time is not also the outer one's, so the parts add up to the whole.
 // Prefill and recompute are whole: what is inside counts there, and its own work not at all.
 // Costs two clock readings a scope while a collection is in progress on this thread, nothing
@@ -15,8 +17,11 @@
 #define WHETSTONE_GPU_TRAINER_PROFILE_STEP_PROFILE_H_
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace whetstone {
 
@@ -36,7 +41,7 @@ enum class Part {
   kWeightGradient,     // gradients of weights
   kRecompute,      // the forward pass again, of layers that kept only their input: no useful work
   kOptimizer,      // gradient norm and AdamW
-  kCommunication,  // gradients summed over the ranks
+  kCommunication,  // waiting for sums over the ranks
   kWaiting,        // for ranks that are still at work
   kOther,          // everything else between start and end
 };
@@ -63,15 +68,28 @@ class StepProfile {
   std::array<PartUse, kParts> parts_;
 };
 
-// Adds what happens on this thread until the end of its life to *profile (borrowed). One at a time
-// on a thread.
+// One piece of time. Those of the parts follow each other; what goes on `beside` them, without this
+// thread, may overlap all others.
+struct TraceSpan {
+  std::string name;
+  std::chrono::steady_clock::time_point begin, end;
+  bool beside = false;
+};
+using StepTrace = std::vector<TraceSpan>;
+
+// Adds what happens on this thread until the end of its life to *profile and, if given, *trace
+// (both borrowed). One at a time on a thread.
 class ProfileCollection {
  public:
-  explicit ProfileCollection(StepProfile* profile);
+  explicit ProfileCollection(StepProfile* profile, StepTrace* trace = nullptr);
   ~ProfileCollection();
   ProfileCollection(const ProfileCollection&) = delete;
   ProfileCollection& operator=(const ProfileCollection&) = delete;
 };
+
+// Adds what went on beside this thread to its collection's trace, if there is one.
+void TraceBeside(const std::string& name, std::chrono::steady_clock::time_point begin,
+                 std::chrono::steady_clock::time_point end);
 
 class PartScope {
  public:

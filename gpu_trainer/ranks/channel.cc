@@ -21,6 +21,11 @@ using std::chrono::milliseconds;
 // Gloo's own deadlines are out of the way: Wait knows better who is at fault.
 constexpr milliseconds kNever = std::chrono::hours(24 * 365);
 
+// Keys of the store: rank 0's WORLD_SIZE; why this job can not be; how many know that.
+constexpr char kWorldSize[] = "world_size";
+constexpr char kRefused[] = "refused";
+constexpr char kTold[] = "told";
+
 bool OnThisHost(const RankPlace& place) {
   return place.master_address == "127.0.0.1" || place.master_address == "localhost";
 }
@@ -48,26 +53,27 @@ absl::Status RankGroup::Channel::Open() {
   const std::string where = absl::StrCat(place.master_address, ":", place.master_port);
   try {
     RETURN_IF_ERROR(OpenStore());
-    if (store->add(absl::StrCat("joined/", place.rank), 1) != 1) {
-      return absl::AlreadyExistsError(
-          absl::StrCat(Me(place), ": another process has joined with this RANK at ", where));
-    }
-    RETURN_IF_ERROR(WaitForAll());
+    RETURN_IF_ERROR(Assemble());
     letters = store->clone();
     heart = std::make_unique<Heartbeat>(store->clone(), place.rank, place.world_size,
                                         options.heartbeat);
-    auto gloo_options = c10d::ProcessGroupGloo::Options::create(options.join_deadline);
-    gloo_options->devices.push_back(GlooDevice(place));
-    auto group = c10::make_intrusive<c10d::ProcessGroupGloo>(
-        c10::make_intrusive<c10d::PrefixStore>("gloo", store), place.rank, place.world_size,
-        gloo_options);
-    group->setTimeout(kNever);
-    gloo = group;
+    gloo = MakeGloo("gloo");
+    gloo_tensors = MakeGloo("gloo_tensors");
   } catch (const std::exception& e) {
     return absl::UnavailableError(
         absl::StrCat(Me(place), " can not join the others at ", where, ": ", FirstLine(e)));
   }
   return absl::OkStatus();
+}
+
+c10::intrusive_ptr<c10d::Backend> RankGroup::Channel::MakeGloo(const std::string& name) {
+  auto gloo_options = c10d::ProcessGroupGloo::Options::create(options.join_deadline);
+  gloo_options->devices.push_back(GlooDevice(place));
+  auto group = c10::make_intrusive<c10d::ProcessGroupGloo>(
+      c10::make_intrusive<c10d::PrefixStore>(name, store), place.rank, place.world_size,
+      gloo_options);
+  group->setTimeout(kNever);
+  return group;
 }
 
 absl::Status RankGroup::Channel::OpenStore() {
@@ -91,9 +97,25 @@ absl::Status RankGroup::Channel::OpenStore() {
   return absl::OkStatus();
 }
 
-absl::Status RankGroup::Channel::WaitForAll() {
+absl::Status RankGroup::Channel::Assemble() {
   const auto start = std::chrono::steady_clock::now();
+  const std::string world_size = absl::StrCat(place.world_size);
+  if (place.rank == 0) store->set(kWorldSize, world_size);
+  bool joined = false;
   while (true) {
+    if (store->check({kRefused})) return Refused(store->get_to_str(kRefused));
+    // Nobody joins before it knows that all mean the same job: then rank 0 does not go on, either.
+    if (!joined && store->check({kWorldSize})) {
+      const std::string wanted = store->get_to_str(kWorldSize);
+      if (wanted != world_size) {
+        return Refuse(absl::StrCat("rank ", place.rank, " was started with WORLD_SIZE ", world_size,
+                                   ", rank 0 with ", wanted, "; all ranks must be alike"));
+      }
+      if (store->add(absl::StrCat("joined/", place.rank), 1) != 1) {
+        return Refuse(absl::StrCat("two processes were started with RANK ", place.rank));
+      }
+      joined = true;
+    }
     std::vector<std::string> missing;
     for (int r = 0; r < place.world_size; ++r) {
       if (!store->check({absl::StrCat("joined/", r)})) missing.push_back(absl::StrCat("rank ", r));
@@ -108,8 +130,22 @@ absl::Status RankGroup::Channel::WaitForAll() {
   }
 }
 
+absl::Status RankGroup::Channel::Refuse(const std::string& why) {
+  store->set(kRefused, why);
+  return Refused(why);
+}
+
+absl::Status RankGroup::Channel::Refused(const std::string& why) {
+  store->add(kTold, 1);
+  // The store goes with rank 0, and the others may not have looked yet.
+  for (int i = 0; place.rank == 0 && i < 150 && store->add(kTold, 0) < place.world_size; ++i) {
+    std::this_thread::sleep_for(milliseconds(20));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(Me(place), ": ", why));
+}
+
 void RankGroup::Channel::Leave() {
-  if (gloo == nullptr) return;  // it never joined
+  if (gloo_tensors == nullptr) return;  // it never joined
   try {
     const auto left = [this](int64_t more) { return store->add("left", more); };
     left(1);
@@ -122,7 +158,7 @@ void RankGroup::Channel::Leave() {
 }
 
 c10d::Backend& RankGroup::Channel::BackendFor(torch::Device device) {
-  if (!device.is_cuda()) return *gloo;
+  if (!device.is_cuda()) return *gloo_tensors;
 #ifdef WHETSTONE_HAVE_CUDA
   if (nccl == nullptr) nccl = MakeNccl(store, place, options);
 #endif

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <vector>
@@ -40,11 +41,18 @@ struct RankGroup::Channel {
   c10::intrusive_ptr<c10d::Store> store;    // rank 0's holds the server
   c10::intrusive_ptr<c10d::Store> letters;  // a connection of its own
   std::unique_ptr<Heartbeat> heart;
-  c10::intrusive_ptr<c10d::Backend> gloo, nccl;  // nccl: made when first needed
+  c10::intrusive_ptr<c10d::Backend> gloo;          // for words
+  c10::intrusive_ptr<c10d::Backend> gloo_tensors;  // on the CPU
+  c10::intrusive_ptr<c10d::Backend> nccl;          // made when first needed
 
  private:
   absl::Status OpenStore();
-  absl::Status WaitForAll();
+  // Until all ranks have come, and mean the same job.
+  absl::Status Assemble();
+  // Why that can not be: for the others to find; as every rank says it.
+  absl::Status Refuse(const std::string& why);
+  absl::Status Refused(const std::string& why);
+  c10::intrusive_ptr<c10d::Backend> MakeGloo(const std::string& name);
   absl::Status Wait(const Works& works, bool idle);
 
   std::mutex mutex_;

@@ -16,12 +16,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
+double Seconds(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
 }
-
-// Tensors smaller than this are summed together, as one of about this size.
-constexpr int64_t kBucketBytes = int64_t{8} << 20;
 
 torch::Tensor BytesTensor(size_t size) {
   return torch::zeros({static_cast<int64_t>(size)}, torch::kByte);
@@ -75,6 +72,7 @@ RankGroup::~RankGroup() {
   } else {
     // Gloo's threads wait for operations that will never end: they may not be joined.
     channel_->gloo.release();
+    channel_->gloo_tensors.release();
     channel_->nccl.release();
   }
 }
@@ -102,7 +100,7 @@ absl::Status RankGroup::Together(absl::string_view what,
   const PartScope scope(Part::kWaiting);
   const Clock::time_point start = Clock::now();
   const absl::StatusOr<std::vector<std::string>> all = Gather(what, Packed(mine));
-  traffic_.wait_s += SecondsSince(start);
+  traffic_.wait_s += Seconds(start, Clock::now());
   RETURN_IF_ERROR(all.status());
   if (exception != nullptr) std::rethrow_exception(exception);
   if (!mine.ok() && !IsRelayed(mine)) return mine;
@@ -118,59 +116,59 @@ absl::Status RankGroup::Together(absl::string_view what,
 }
 
 absl::Status RankGroup::Sum(absl::string_view what, const std::vector<torch::Tensor>& tensors) {
-  if (alone() || tensors.empty()) return absl::OkStatus();
-  double bytes = 0;
-  for (const torch::Tensor& tensor : tensors) bytes += static_cast<double>(tensor.nbytes());
-  // A ring sends each number twice, but for the own share.
-  bytes *= 2.0 * (size() - 1) / size();
-  const PartScope scope(Part::kCommunication, 0, bytes);
-  const Clock::time_point start = Clock::now();
-
-  struct Bucket {
-    torch::Tensor flat;
-    std::vector<torch::Tensor> parts;  // empty: flat is a tensor of the caller's
-  };
-  std::vector<Bucket> buckets;
-  std::vector<torch::Tensor> small;
-  int64_t small_bytes = 0;
-  const auto flush = [&] {
-    if (small.empty()) return;
-    std::vector<torch::Tensor> flat;
-    for (const torch::Tensor& tensor : small) flat.push_back(tensor.view({-1}));
-    buckets.push_back({.flat = torch::cat(flat), .parts = std::move(small)});
-    small.clear();
-    small_bytes = 0;
-  };
-  for (const torch::Tensor& tensor : tensors) {
-    const int64_t nbytes = static_cast<int64_t>(tensor.nbytes());
-    if (nbytes >= kBucketBytes) {
-      buckets.push_back({.flat = tensor, .parts = {}});
-      continue;
-    }
-    if (small_bytes + nbytes > kBucketBytes) flush();
-    small.push_back(tensor);
-    small_bytes += nbytes;
-  }
-  flush();
-  RETURN_IF_ERROR(channel_->Meet(what, [&] {
-    c10d::Backend& backend = channel_->BackendFor(tensors[0].device());
-    Works works;
-    for (const Bucket& bucket : buckets) {
-      std::vector<torch::Tensor> one = {bucket.flat};
-      works.push_back(backend.allreduce(one));
-    }
-    return works;
-  }));
-  for (const Bucket& bucket : buckets) {
-    int64_t at = 0;
-    for (torch::Tensor part : bucket.parts) {
-      part.view({-1}).copy_(bucket.flat.narrow(0, at, part.numel()));
-      at += part.numel();
-    }
-  }
-  traffic_.communication_s += SecondsSince(start);
-  traffic_.bytes += bytes;
+  std::vector<Finish> sums;
+  for (const torch::Tensor& tensor : tensors) sums.push_back(StartSum(what, tensor));
+  for (const Finish& finish : sums) RETURN_IF_ERROR(finish());
   return absl::OkStatus();
+}
+
+RankGroup::Finish RankGroup::StartSum(absl::string_view what, const torch::Tensor& tensor) {
+  // A ring sends each number twice, but for the own share.
+  const double bytes = 2.0 * (size() - 1) / size() * static_cast<double>(tensor.nbytes());
+  return Start(what, bytes, tensor.is_cpu(), [&] {
+    std::vector<torch::Tensor> one = {tensor};
+    return channel_->BackendFor(tensor.device()).allreduce(one);
+  });
+}
+
+RankGroup::Finish RankGroup::Start(absl::string_view what, double bytes, bool on_cpu,
+                                   const std::function<c10::intrusive_ptr<c10d::Work>()>& start) {
+  if (alone()) return [] { return absl::OkStatus(); };
+  const Clock::time_point begin = Clock::now();
+  // Written by the thread that does the work, before it is complete.
+  const auto end = std::make_shared<Clock::time_point>();
+  Works works;
+  std::exception_ptr failure;
+  if (broken().ok()) {  // else Finish says so
+    try {
+      works.push_back(start());
+      // NCCL's future is complete when the work is queued: nobody says when it ends.
+      if (on_cpu) {
+        works[0]->getFuture()->addCallback([end](c10::ivalue::Future&) { *end = Clock::now(); });
+      }
+    } catch (const std::exception&) {
+      failure = std::current_exception();
+    }
+  }
+  return [this, what = std::string(what), bytes, begin, end, works, failure]() -> absl::Status {
+    const PartScope scope(Part::kCommunication, 0, bytes);
+    const Clock::time_point waiting_since = Clock::now();
+    RETURN_IF_ERROR(channel_->Meet(what, [&] {
+      if (failure != nullptr) std::rethrow_exception(failure);
+      return works;
+    }));
+    if (*end == Clock::time_point()) *end = Clock::now();
+    TraceBeside(what, begin, *end);
+    // Several are on their way at once; no moment counts twice.
+    const Clock::time_point from = std::max(begin, counted_until_);
+    counted_until_ = std::max(*end, counted_until_);
+    const double on_the_way_s = std::max(0.0, Seconds(from, *end));
+    traffic_.communication_s += on_the_way_s;
+    traffic_.hidden_s +=
+        std::clamp(Seconds(from, std::min(*end, waiting_since)), 0.0, on_the_way_s);
+    traffic_.bytes += bytes;
+    return absl::OkStatus();
+  };
 }
 
 absl::StatusOr<std::vector<std::string>> RankGroup::Gather(absl::string_view what,

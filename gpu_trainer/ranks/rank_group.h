@@ -6,9 +6,14 @@
 //   RETURN_IF_ERROR(ranks->Together("the forward pass", [&] { return ComputeMyShare(); }));
 //   RETURN_IF_ERROR(ranks->Sum("gradients", gradients));          // in place, the same bits on all
 //
+//   const RankGroup::Finish finish = ranks->StartSum("gradients of layers.3", gradient);
+//   … other work …
+//   RETURN_IF_ERROR(finish());
+//
 // Every rank calls the same functions in the same order; each call meets the others. On c10d: Gloo
-// for CPU tensors and for words, NCCL for CUDA tensors. A group of one makes no c10d object and
-// every call returns at once.
+// for CPU tensors and, in a group of its own, for words, so that words pass by the tensors that are
+// on their way; NCCL for CUDA tensors. A group of one makes no c10d object and every call returns
+// at once.
 //
 // Errors. A rank that fails at its own work says so (Together) and all go on in step. A rank that
 // is gone, or does no work for a deadline while the others wait, makes every later call UNAVAILABLE
@@ -34,6 +39,10 @@
 #include "absl/strings/string_view.h"
 #include "gpu_trainer/ranks/rank_place.h"
 
+namespace c10d {
+class Work;
+}
+
 namespace whetstone {
 
 struct RankOptions {
@@ -47,9 +56,12 @@ struct RankOptions {
 
 // What talking has cost this rank so far.
 struct RankTraffic {
-  double wait_s = 0;           // for ranks that were still at work
-  double communication_s = 0;  // in Sum
-  double bytes = 0;            // sent by this rank in Sum
+  double wait_s = 0;  // for ranks that were still at work
+  // With tensors on their way, from the start on this rank to the end; they begin to move when all
+  // ranks have started.
+  double communication_s = 0;
+  double hidden_s = 0;  // of communication_s: this rank did not wait for them
+  double bytes = 0;     // of tensors, sent by this rank
 };
 
 class RankGroup {
@@ -57,8 +69,8 @@ class RankGroup {
   // Alone: rank 0 of 1.
   RankGroup();
   // Meets the others at place.master_address, where rank 0 must be. UNAVAILABLE: who did not come
-  // until the deadline, or that rank 0 does not answer. ALREADY_EXISTS: another process has this
-  // rank.
+  // until the deadline, or that rank 0 does not answer. INVALID_ARGUMENT, on all ranks: two have
+  // the same RANK, or one another WORLD_SIZE than rank 0; it is named.
   static absl::StatusOr<std::unique_ptr<RankGroup>> Join(const RankPlace& place,
                                                          const RankOptions& options);
   // A broken group leaves its connections to the end of the process.
@@ -74,9 +86,26 @@ class RankGroup {
   // failed, with its name. `what` names it in errors, as everywhere here.
   absl::Status Together(absl::string_view what, const std::function<absl::Status()>& work);
 
-  // Each tensor (contiguous, fp32, on one device, of the same shape on all ranks) becomes the sum
-  // over the ranks.
+  // Each tensor (contiguous, fp32 or fp64, on one device, of the same shape on all ranks) becomes
+  // the sum over the ranks.
   absl::Status Sum(absl::string_view what, const std::vector<torch::Tensor>& tensors);
+
+  // What was started goes on by itself until this, called once, has waited for it; nobody may touch
+  // its tensor meanwhile. All ranks start the same in the same order and finish in one order, also
+  // where something else has failed on one of them: the others would wait for it. Whatever went
+  // wrong this returns. The group must outlive it.
+  using Finish = std::function<absl::Status()>;
+  // Sum, of one tensor.
+  Finish StartSum(absl::string_view what, const torch::Tensor& tensor);
+  // The other way round: each rank's part of something goes to all. rows [size(), n] of any type,
+  // of which this rank's row is filled in.
+  Finish StartExchange(absl::string_view what, const torch::Tensor& rows);
+
+  // Rank 0 gets the bytes of all, by rank; the others get nothing. mine: flat, kByte, on the CPU;
+  // `sizes`: how many each rank gives.
+  absl::StatusOr<std::vector<torch::Tensor>> ToFirst(absl::string_view what,
+                                                     const torch::Tensor& mine,
+                                                     const std::vector<int64_t>& sizes);
 
   // What each rank gave, by rank.
   absl::StatusOr<std::vector<std::string>> Gather(absl::string_view what, const std::string& mine);
@@ -105,10 +134,14 @@ class RankGroup {
   struct Channel;  // all of c10d
 
   explicit RankGroup(const RankPlace& place);
+  // Starts an operation on tensors, of which this rank sends so many bytes.
+  Finish Start(absl::string_view what, double bytes, bool on_cpu,
+               const std::function<c10::intrusive_ptr<c10d::Work>()>& start);
 
   const RankPlace place_;
   RankTraffic traffic_;
-  std::unique_ptr<Channel> channel_;  // null: alone
+  std::chrono::steady_clock::time_point counted_until_;  // in traffic_.communication_s
+  std::unique_ptr<Channel> channel_;                     // null: alone
 };
 
 }  // namespace whetstone

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <stdexcept>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "gpu_trainer/ranks/ranks_testing.h"
@@ -24,6 +25,11 @@ TEST(RankPlace, IsWhatTheEnvironmentSays) {
   unsetenv("WORLD_SIZE");
   EXPECT_TRUE(RankPlaceFromEnvironment()->alone());
   const auto set = [](const char* name, const char* value) { setenv(name, value, 1); };
+  set("RANK", "0");
+  EXPECT_THAT(Words(RankPlaceFromEnvironment().status()), HasSubstr("has no WORLD_SIZE"));
+  unsetenv("RANK");
+  set("WORLD_SIZE", "0");
+  EXPECT_THAT(Words(RankPlaceFromEnvironment().status()), HasSubstr("WORLD_SIZE is '0'"));
   set("WORLD_SIZE", "4");
   EXPECT_THAT(Words(RankPlaceFromEnvironment().status()), HasSubstr("has no RANK"));
   set("RANK", "4");
@@ -31,11 +37,25 @@ TEST(RankPlace, IsWhatTheEnvironmentSays) {
               HasSubstr("RANK is '4', not a number from 0 to 3"));
   set("RANK", "3");
   EXPECT_THAT(Words(RankPlaceFromEnvironment().status()), HasSubstr("LOCAL_RANK"));
+  set("LOCAL_RANK", "one");
+  EXPECT_THAT(Words(RankPlaceFromEnvironment().status()), HasSubstr("LOCAL_RANK is 'one'"));
+  set("LOCAL_WORLD_SIZE", "5");
+  EXPECT_THAT(Words(RankPlaceFromEnvironment().status()), HasSubstr("LOCAL_WORLD_SIZE is '5'"));
+  set("LOCAL_WORLD_SIZE", "2");
+  set("LOCAL_RANK", "2");
+  EXPECT_THAT(Words(RankPlaceFromEnvironment().status()),
+              HasSubstr("LOCAL_RANK is '2', not a number from 0 to 1"));
   set("LOCAL_RANK", "1");
+  set("RANK", "0");
+  EXPECT_THAT(Words(RankPlaceFromEnvironment().status()),
+              HasSubstr("LOCAL_RANK is 1 and its RANK only 0"));
+  set("RANK", "3");
   EXPECT_THAT(Words(RankPlaceFromEnvironment().status()), HasSubstr("MASTER_ADDR"));
   set("MASTER_ADDR", "gpu01");
   set("MASTER_PORT", "port");
   EXPECT_THAT(Words(RankPlaceFromEnvironment().status()), HasSubstr("MASTER_PORT is 'port'"));
+  set("MASTER_PORT", "65536");
+  EXPECT_THAT(Words(RankPlaceFromEnvironment().status()), HasSubstr("MASTER_PORT is '65536'"));
   set("MASTER_PORT", "29500");
   const RankPlace place = RankPlaceFromEnvironment().value();
   EXPECT_EQ(place.rank, 3);
@@ -43,9 +63,17 @@ TEST(RankPlace, IsWhatTheEnvironmentSays) {
   EXPECT_EQ(place.local_rank, 1);
   EXPECT_EQ(place.master_address, "gpu01");
   EXPECT_EQ(place.master_port, 29500);
-  for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"}) {
+  EXPECT_EQ(place.local_size, 2);
+  for (const char* name :
+       {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
     unsetenv(name);
   }
+}
+
+TEST(RankPlace, EachRankOfAHostHasAGpuOfItsOwn) {
+  const RankPlace place{.rank = 5, .world_size = 8, .local_rank = 1, .local_size = 4};
+  EXPECT_EQ(*GpuOf(place, 4), 1);
+  EXPECT_THAT(Words(GpuOf(place, 1).status()), HasSubstr("rank 5 (LOCAL_RANK 1) has no GPU"));
 }
 
 TEST(RankGroup, OneRankIsAloneAndCommunicatesNothing) {
@@ -59,12 +87,53 @@ TEST(RankGroup, OneRankIsAloneAndCommunicatesNothing) {
   EXPECT_EQ(ranks.traffic().bytes, 0);
 }
 
+TEST(RankGroup, ExchangesRowsAndGathersUnequalPartsAtRank0) {
+  RunAsRanks(3, [](RankGroup& ranks) {
+    const int me = ranks.rank();
+    // Several on their way at once, of several types.
+    std::vector<torch::Tensor> all;
+    std::vector<RankGroup::Finish> finish;
+    for (const auto dtype : {torch::kByte, torch::kFloat, torch::kBFloat16, torch::kByte}) {
+      all.push_back(torch::zeros({3, 1000}, dtype));
+      all.back()[me].fill_(10 + me);
+      finish.push_back(ranks.StartExchange("rows", all.back()));
+    }
+    const double before = ranks.traffic().bytes;
+    for (const RankGroup::Finish& f : finish) ASSERT_TRUE(f().ok());
+    EXPECT_EQ(ranks.traffic().bytes - before, 2 * 1000 * (1 + 4 + 2 + 1));
+    for (const torch::Tensor& rows : all) {
+      for (int r = 0; r < 3; ++r) EXPECT_TRUE(rows[r].eq(10 + r).all().item<bool>());
+    }
+
+    const std::vector<int64_t> sizes = {5, 0, 7};
+    const auto mine = torch::full({sizes[static_cast<size_t>(me)]}, me, torch::kByte);
+    const auto parts = ranks.ToFirst("parts", mine, sizes);
+    ASSERT_TRUE(parts.ok()) << parts.status();
+    ASSERT_EQ(parts->size(), me == 0 ? 3u : 0u);
+    for (size_t r = 0; r < parts->size(); ++r) {
+      EXPECT_EQ((*parts)[r].numel(), sizes[r]);
+      EXPECT_TRUE((*parts)[r].eq(static_cast<int>(r)).all().item<bool>());
+    }
+  });
+}
+
+TEST(RankGroup, AnExchangeWithARankThatIsGoneNamesIt) {
+  RunAsRanks(2, [](RankGroup& ranks) {
+    ASSERT_TRUE(ranks.Gather("start", "").ok());
+    if (ranks.rank() == 1) throw Vanish();
+    const torch::Tensor rows = torch::zeros({2, 100});
+    const absl::Status status = ranks.StartExchange("rows", rows)();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(Words(status), HasSubstr("waiting for rows: rank 1 is gone"));
+    EXPECT_EQ(ranks.StartExchange("rows", rows)(), status) << "the group stays broken";
+  });
+}
+
 TEST(RankGroup, SumsGathersAndBroadcasts) {
   for (const int size : {2, 3}) {
     RunAsRanks(size, [&](RankGroup& ranks) {
       const float me = static_cast<float>(ranks.rank() + 1);
       const float all = size == 2 ? 3 : 6;
-      // Several buckets: one over the limit, many small ones.
       std::vector<torch::Tensor> tensors = {torch::full({3 << 20}, me), torch::full({7, 5}, me)};
       for (int i = 0; i < 5; ++i) tensors.push_back(torch::full({1 << 20}, me * i));
       ASSERT_TRUE(ranks.Sum("tensors", tensors).ok());
@@ -88,6 +157,34 @@ TEST(RankGroup, SumsGathersAndBroadcasts) {
       }
     });
   }
+}
+
+TEST(RankGroup, SumsGoOnWhileRanksComputeAndTalk) {
+  RunAsRanks(2, [](RankGroup& ranks) {
+    const double me = ranks.rank() + 1;
+    const torch::Tensor first = torch::full({1 << 20}, me), last = torch::full({1 << 20}, me);
+    const torch::Tensor wide = torch::full({3}, 0.1 * me, torch::kDouble);
+    std::vector<RankGroup::Finish> sums;
+    const auto start = [&] {
+      for (const torch::Tensor& t : {first, wide, last}) sums.push_back(ranks.StartSum("a sum", t));
+    };
+    // Words pass by sums that wait for the other rank.
+    if (ranks.rank() == 0) start();
+    ASSERT_TRUE(ranks.Gather("words", "").ok());
+    if (ranks.rank() == 1) start();
+    EXPECT_EQ(ranks.traffic().communication_s, 0) << "not before they are finished";
+    // So long that they end meanwhile.
+    std::this_thread::sleep_for(milliseconds(500));
+    for (const RankGroup::Finish& finish : sums) ASSERT_TRUE(finish().ok());
+    EXPECT_TRUE(first.eq(3).all().item<bool>());
+    EXPECT_TRUE(last.eq(3).all().item<bool>());
+    EXPECT_TRUE(wide.eq(0.1 + 0.2).all().item<bool>()) << "in fp64";
+    const RankTraffic& traffic = ranks.traffic();
+    EXPECT_EQ(traffic.bytes, 8 * (1 << 20) + 24);
+    EXPECT_GT(traffic.communication_s, 0);
+    EXPECT_GT(traffic.hidden_s, 0.5 * traffic.communication_s);
+    EXPECT_LE(traffic.hidden_s, traffic.communication_s);
+  });
 }
 
 TEST(RankGroup, AnErrorOfOneRankIsToldToAll) {
@@ -145,6 +242,24 @@ TEST(RankGroup, ARankThatIsGoneIsNamed) {
   EXPECT_EQ(told, 2);
 }
 
+TEST(RankGroup, ARankThatIsGoneWhileSumsAreOnTheirWayIsNamed) {
+  std::atomic<int> told = 0;
+  RunAsRanks(3, [&](RankGroup& ranks) {
+    const torch::Tensor first = torch::ones({1 << 20}), last = torch::ones({1 << 20});
+    const RankGroup::Finish finish_first = ranks.StartSum("the first", first);
+    if (ranks.rank() == 2) throw Vanish();
+    const RankGroup::Finish finish_last = ranks.StartSum("the last", last);
+    finish_first().IgnoreError();  // it may have been over
+    const absl::Status status = finish_last();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(Words(status), HasSubstr("rank 2 is gone"));
+    // Nothing starts any more, and nothing waits.
+    EXPECT_EQ(ranks.StartSum("one more", last)(), status);
+    ++told;
+  });
+  EXPECT_EQ(told, 2);
+}
+
 TEST(RankGroup, ARankThatDoesNoWorkIsNamedWithinTheDeadline) {
   RankOptions options = QuickRanks();
   options.work_deadline = milliseconds(1000);
@@ -171,6 +286,34 @@ TEST(RankGroup, ARankThatDoesNoWorkIsNamedWithinTheDeadline) {
         told = true;
       },
       options);
+}
+
+TEST(RankGroup, RanksOfDifferentJobsAreRefusedOnEveryRank) {
+  const auto join = [](std::vector<RankPlace> places) {
+    const uint16_t port = FreeLoopbackPort().value();
+    std::vector<std::string> words(places.size());
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < places.size(); ++i) {
+      places[i].master_address = "127.0.0.1";
+      places[i].master_port = port;
+      threads.emplace_back([&words, &places, i] {
+        words[i] = Words(RankGroup::Join(places[i], QuickRanks()).status());
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return words;
+  };
+  const auto start = std::chrono::steady_clock::now();
+  const std::string other = "rank 1 was started with WORLD_SIZE 3, rank 0 with 2; ";
+  EXPECT_THAT(join({{.rank = 0, .world_size = 2}, {.rank = 1, .world_size = 3}}),
+              ElementsAre(HasSubstr("rank 0 of 2: " + other), HasSubstr("rank 1 of 3: " + other)));
+  const std::string twice = "two processes were started with RANK 1";
+  EXPECT_THAT(join({{.rank = 0, .world_size = 3},
+                    {.rank = 1, .world_size = 3},
+                    {.rank = 1, .world_size = 3}}),
+              ElementsAre(HasSubstr("rank 0 of 3: " + twice), HasSubstr("rank 1 of 3: " + twice),
+                          HasSubstr("rank 1 of 3: " + twice)));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
 }
 
 TEST(RankGroup, WhoDoesNotJoinIsNamed) {

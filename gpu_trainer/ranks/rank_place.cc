@@ -35,9 +35,16 @@ absl::StatusOr<RankPlace> RankPlaceFromEnvironment() {
   ASSIGN_OR_RETURN(place.world_size, Number("WORLD_SIZE", 1, 1 << 16));
   ASSIGN_OR_RETURN(place.rank, Number("RANK", 0, place.world_size - 1));
   if (place.alone()) return place;
-  ASSIGN_OR_RETURN(place.local_rank, Number("LOCAL_RANK", 0, place.world_size - 1));
+  int local_ranks = place.world_size;
   if (std::getenv("LOCAL_WORLD_SIZE") != nullptr) {
     ASSIGN_OR_RETURN(place.local_size, Number("LOCAL_WORLD_SIZE", 1, place.world_size));
+    local_ranks = place.local_size;
+  }
+  ASSIGN_OR_RETURN(place.local_rank, Number("LOCAL_RANK", 0, local_ranks - 1));
+  if (place.local_rank > place.rank) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the environment's LOCAL_RANK is ", place.local_rank, " and its RANK only ", place.rank,
+        ": a rank has all that come before it on its host before it in the job, too"));
   }
   const char* address = std::getenv("MASTER_ADDR");
   if (address == nullptr || *address == '\0') {
@@ -49,6 +56,14 @@ absl::StatusOr<RankPlace> RankPlaceFromEnvironment() {
   ASSIGN_OR_RETURN(const int port, Number("MASTER_PORT", 1, 65535));
   place.master_port = static_cast<uint16_t>(port);
   return place;
+}
+
+absl::StatusOr<int> GpuOf(const RankPlace& place, int gpus) {
+  if (place.local_rank < gpus) return place.local_rank;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "rank ", place.rank, " (LOCAL_RANK ", place.local_rank, ") has no GPU: this process sees ",
+      gpus, ", and each rank of a host needs its own. Start at most ", gpus,
+      " ranks on this host, let every rank see all its GPUs, or give --device cpu"));
 }
 
 int DefaultThreads(const RankPlace& place) {

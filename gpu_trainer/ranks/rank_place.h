@@ -21,15 +21,19 @@ struct RankPlace {
   int local_rank = 0;  // among those on this host: which GPU is this one's
   int local_size = 1;  // processes on this host; 1 where nobody said
   // Of rank 0. Where everything is on one host: 127.0.0.1, and nothing listens elsewhere.
-  std::string master_address;
+  std::string master_address = {};
   uint16_t master_port = 0;
 
   bool alone() const { return world_size == 1; }
 };
 
-// INVALID_ARGUMENT: a variable that is missing beside the others, is no number or out of range; it
-// is named.
+// INVALID_ARGUMENT: a variable that is missing beside the others, is no number, out of range or at
+// odds with another; it is named.
 absl::StatusOr<RankPlace> RankPlaceFromEnvironment();
+
+// Which of the `gpus` that this process sees is the rank's. INVALID_ARGUMENT: there are fewer than
+// ranks on this host.
+absl::StatusOr<int> GpuOf(const RankPlace& place, int gpus);
 
 // CPU threads for a rank that was not told how many: its share of this host's cores, at least one.
 int DefaultThreads(const RankPlace& place);

@@ -11,9 +11,11 @@
 #include "common/status_macros.h"
 #include "gpu_trainer/grpo/learner_settings.h"
 #include "gpu_trainer/model/compute_type.h"
+#include "gpu_trainer/profile/device_memory.h"
 #include "gpu_trainer/profile/memory.h"
 #include "gpu_trainer/profile/report.h"
 #include "gpu_trainer/rpc/generate_share.h"
+#include "gpu_trainer/rpc/memory_need.h"
 #include "gpu_trainer/rpc/model_facts.h"
 #include "gpu_trainer/state/reference.h"
 
@@ -55,10 +57,16 @@ StepSettings SettingsOf(const v1::OptimizerSettings& o) {
           .grad_norm_per_layer = o.grad_norm_per_layer()};
 }
 
-// What the first update will take at most besides activations: gradients, moments and masters in
-// fp32, 16 bytes a parameter. Later ones have it already.
+// What the first update will take besides activations. Later ones have it already.
 int64_t UpdateBytesToCome(const Policy& policy) {
-  return policy.learner_if_any() == nullptr ? 16 * policy.config.parameters() : 0;
+  if (policy.learner_if_any() != nullptr) return 0;
+  return NeedOf(policy.config, policy.weights.dtype(), policy.learner_options).learning();
+}
+
+// What goes when another policy takes this one's place.
+int64_t BytesOf(const Policy& policy) {
+  const MemoryNeed need = NeedOf(policy.config, policy.weights.dtype(), policy.learner_options);
+  return need.weights + (policy.learner_if_any() != nullptr ? need.learning() : 0);
 }
 
 absl::StatusOr<ChatOptions> ChatOptionsOf(const v1::ChatSettings& settings) {
@@ -122,11 +130,21 @@ absl::StatusOr<HeldPolicy::Model*> HeldPolicy::Loaded() const {
   return absl::FailedPreconditionError("no policy is loaded; call LoadCheckpoint first");
 }
 
+int32_t HeldPolicy::ProcessesHere() const {
+  return device_.is_cuda() ? 1 : ranks_.place().local_size;
+}
+
 absl::Status HeldPolicy::Read(const v1::LoadCheckpointRequest& request, Model* model) const {
   const std::string& directory = request.path();
   ASSIGN_OR_RETURN(LearnerOptions learner_options,
                    ParseLearnerSettings(request.learner(), device_));
   learner_options.ranks = &ranks_;
+  // An error is LoadPolicy's to tell.
+  if (const absl::StatusOr<ModelConfig> config = LoadModelConfig(directory); config.ok()) {
+    const int64_t free = FreeTensorBytes(device_) / ProcessesHere() +
+                         (model_ != nullptr ? BytesOf(*model_->policy) : 0);
+    RETURN_IF_ERROR(CheckMemory(*config, dtype_, learner_options, device_, free));
+  }
   ASSIGN_OR_RETURN(model->policy, LoadPolicy(directory, dtype_, device_, learner_options));
   ASSIGN_OR_RETURN(model->tokenizer, Tokenizer::Load(directory));
   ASSIGN_OR_RETURN(model->chat_options, ChatOptionsOf(request.chat()));
@@ -191,7 +209,7 @@ absl::Status HeldPolicy::Generate(const v1::GenerateRequest& request,
   std::optional<ProfileCollection> collecting;
   if (request.profile()) collecting.emplace(&profile_.step);
   GenerateSpec spec = SpecOf(request);
-  spec.memory.processes = device_.is_cuda() ? 1 : ranks_.place().local_size;
+  spec.memory.processes = ProcessesHere();
   spec.memory.reserved_bytes = spec.memory.processes * UpdateBytesToCome(*model->policy);
   if (model->chat.ok()) {
     const std::optional<int32_t> end = model->tokenizer->IdOf(model->chat->end_of_turn());
@@ -233,6 +251,8 @@ absl::Status HeldPolicy::Update(const v1::UpdateRequest& request, v1::UpdateResp
   response->set_applied(result.applied);
   response->set_skip_reason(result.skip_reason);
   response->mutable_metrics()->insert(result.metrics.begin(), result.metrics.end());
+  // Sums over another number of them have other last bits.
+  (*response->mutable_metrics())["perf/ranks"] = ranks_.size();
   if (request.profile()) AddProfile(response);
   profile_ = {};
   policy.last_update = *response;

@@ -32,9 +32,11 @@ class HeldPolicy {
   // `ranks` is borrowed.
   HeldPolicy(torch::Device device, torch::ScalarType dtype, RankGroup& ranks);
 
-  // The ranks' models must be alike: INVALID_ARGUMENT on all, if they are not.
+  // The ranks' models must be alike: INVALID_ARGUMENT on all, if they are not. RESOURCE_EXHAUSTED:
+  // learning with it would take more memory than there is (memory_need.h); nothing was read.
   absl::Status Load(const v1::LoadCheckpointRequest& request);
   absl::Status Update(const v1::UpdateRequest& request, v1::UpdateResponse* response);
+  // On every rank; rank 0 writes.
   absl::StatusOr<SavedCheckpoint> Save(const std::string& path) const;
   absl::Status Score(const v1::ScoreRequest& request, v1::ScoreResponse* response);
   // Draws this rank's samples; `on_prompt`, if any, gets the prompt of every group first.
@@ -54,6 +56,8 @@ class HeldPolicy {
     std::unique_ptr<Engine> engine;
   };
 
+  // Ranks that share this one's memory.
+  int32_t ProcessesHere() const;
   absl::Status Read(const v1::LoadCheckpointRequest& request, Model* model) const;
   absl::StatusOr<UpdateResult> Learn(const v1::UpdateRequest& request);
   // Adds profile_ to the answer of the update it ends with.

@@ -32,8 +32,9 @@ std::vector<std::pair<std::string, std::string>> FactsOf(const Policy& policy) {
           {"learner settings",
            absl::StrCat("token_budget ", o.token_budget, ", activation_checkpointing ",
                         static_cast<int>(o.activation_checkpointing), ", optimizer_state ",
-                        NameOf(o.optimizer_state), ", lora rank ", o.lora.rank, ", alpha ",
-                        o.lora.alpha, ", targets [", absl::StrJoin(o.lora.targets, " "), "]")},
+                        NameOf(o.optimizer_state), ", sharding ", NameOf(o.sharding),
+                        ", lora rank ", o.lora.rank, ", alpha ", o.lora.alpha, ", targets [",
+                        absl::StrJoin(o.lora.targets, " "), "]")},
           {"last update", policy.last_update ? policy.last_update->name().ShortDebugString()
                                              : std::string("none")}};
 }

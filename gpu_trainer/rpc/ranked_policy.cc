@@ -94,6 +94,8 @@ const char* RankedPolicy::NameOf(Command command) {
       return "LoadCheckpoint";
     case Command::kUpdate:
       return "Update";
+    case Command::kSave:
+      return "SaveCheckpoint";
     case Command::kGenerate:
       return "Generate";
     case Command::kStop:
@@ -129,6 +131,13 @@ absl::Status RankedPolicy::Load(const v1::LoadCheckpointRequest& request) {
 
 absl::Status RankedPolicy::Update(const v1::UpdateRequest& request, v1::UpdateResponse* response) {
   return Lead(Command::kUpdate, request, [&] { return held_.Update(request, response); });
+}
+
+absl::Status RankedPolicy::Save(const v1::SaveCheckpointRequest& request, SavedCheckpoint* saved) {
+  return Lead(Command::kSave, request, [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(*saved, held_.Save(request.path()));
+    return absl::OkStatus();
+  });
 }
 
 absl::Status RankedPolicy::Generate(const v1::GenerateRequest& request, GenerateStream* stream) {
@@ -210,6 +219,11 @@ absl::Status RankedPolicy::Follow() {
         CHECK(request.ParseFromString(bytes));
         v1::UpdateResponse response;  // rank 0 has the same and answers it
         return held_.Update(request, &response);
+      }
+      if (command == Command::kSave) {
+        v1::SaveCheckpointRequest request;
+        CHECK(request.ParseFromString(bytes));
+        return held_.Save(request.path()).status();  // rank 0 writes
       }
       v1::GenerateRequest request;
       CHECK(request.ParseFromString(bytes));

@@ -30,9 +30,10 @@ class RankedPolicy {
   RankedPolicy(torch::Device device, torch::ScalarType dtype, RankGroup& ranks)
       : ranks_(ranks), held_(device, dtype, ranks) {}
 
-  // Rank 0. The policy of this rank is that of all: Save, Score and Info need no others.
+  // Rank 0. The policy of this rank is that of all: Score and Info need no others.
   absl::Status Load(const v1::LoadCheckpointRequest& request);
   absl::Status Update(const v1::UpdateRequest& request, v1::UpdateResponse* response);
+  absl::Status Save(const v1::SaveCheckpointRequest& request, SavedCheckpoint* saved);
   // Until `stream` is cancelled.
   absl::Status Generate(const v1::GenerateRequest& request, GenerateStream* stream);
   // Lets the others go.
@@ -44,7 +45,7 @@ class RankedPolicy {
   absl::Status Follow();
 
  private:
-  enum class Command : char { kLoad, kUpdate, kGenerate, kStop };
+  enum class Command : char { kLoad, kUpdate, kSave, kGenerate, kStop };
   class Collector;
 
   static const char* NameOf(Command command);

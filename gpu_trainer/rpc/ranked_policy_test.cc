@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <set>
 #include <thread>
@@ -190,8 +191,57 @@ TEST_F(RankedPolicyTest, TokensAndUpdatesDoNotDependOnTheNumberOfRanks) {
   }
 }
 
+TEST_F(RankedPolicyTest, ASharedStateIsSavedAndGoesOnWithOtherRanks) {
+  const std::string origin = load_.path();
+  Generated generated;
+  std::vector<std::map<std::string, double>> metrics;
+  const auto update = [&](RankedPolicy& policy, int64_t step) {
+    if (step == 1) generated = Generate(policy, Prompts());
+    v1::UpdateResponse response;
+    const absl::Status updated = policy.Update(Update(step, generated), &response);
+    ASSERT_TRUE(updated.ok()) << updated;
+    EXPECT_TRUE(response.applied()) << response.skip_reason();
+    metrics.emplace_back(response.metrics().begin(), response.metrics().end());
+  };
+  int64_t step = 0;
+  load_.mutable_learner()->set_sharding("optimizer");
+  for (const int ranks : {2, 4, 1}) {
+    SCOPED_TRACE(absl::StrCat(ranks, " ranks"));
+    Run(ranks, [&](RankedPolicy& policy) {
+      EXPECT_EQ(policy.held().Info().last_update().step(), step);
+      update(policy, ++step);
+      v1::SaveCheckpointRequest request;
+      SavedCheckpoint saved;
+      request.set_path("/proc/nothing/here");
+      EXPECT_FALSE(policy.Save(request, &saved).ok());
+      request.set_path(absl::StrCat(dir_->path(), "/step-", step));
+      const absl::Status status = policy.Save(request, &saved);
+      ASSERT_TRUE(status.ok()) << status;
+      EXPECT_EQ(saved.checksum.size(), 64u);
+    });
+    load_.set_path(absl::StrCat(dir_->path(), "/step-", step));
+  }
+  load_.set_path(origin);
+  load_.mutable_learner()->set_sharding("none");
+  Run(1, [&](RankedPolicy& policy) {
+    for (step = 1; step <= 3; ++step) update(policy, step);
+  });
+  ASSERT_EQ(metrics.size(), 6u);
+  for (size_t s = 0; s < 3; ++s) {
+    for (const char* name : {"loss", "grad_norm", "entropy"}) {
+      const double want = metrics[3 + s].at(name);
+      EXPECT_NEAR(metrics[s].at(name), want, 1e-5 + 1e-3 * std::abs(want)) << name << ", " << s;
+    }
+  }
+}
+
 TEST_F(RankedPolicyTest, AnErrorIsTheCallsAndTheRanksGoOn) {
   Run(2, [&](RankedPolicy& policy) {
+    v1::LoadCheckpointRequest unknown = load_;
+    unknown.mutable_learner()->set_sharding("zero1");
+    const absl::Status refused = policy.Load(unknown);
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("'zero1'; valid: none, optimizer"));
     v1::LoadCheckpointRequest nowhere;
     nowhere.set_path(dir_->path() + "/nowhere");
     EXPECT_EQ(policy.Load(nowhere).code(), absl::StatusCode::kNotFound);
@@ -235,6 +285,28 @@ TEST_F(RankedPolicyTest, RanksWithDifferentModelsAreRefused) {
     EXPECT_THAT(std::string(status.message()), HasSubstr("rank 1 has another weights than rank 0"));
     EXPECT_EQ(policy.held().Info().model(), "") << "nothing was replaced";
     policy.Stop();
+  });
+}
+
+TEST_F(RankedPolicyTest, AModelTooLargeToLearnIsRefusedBeforeItIsRead) {
+  // 400 billion parameters, and no weights that could be read.
+  const std::string giant = dir_->path() + "/giant";
+  ASSERT_TRUE(MakeDirectories(giant).ok());
+  ASSERT_TRUE(WriteFileAtomically(giant + "/config.json", R"({
+      "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu",
+      "hidden_size": 16384, "intermediate_size": 53248, "num_hidden_layers": 126,
+      "num_attention_heads": 128, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 128256,
+      "max_position_embeddings": 8192, "rms_norm_eps": 1e-5, "rope_theta": 500000.0,
+      "tie_word_embeddings": false})")
+                  .ok());
+  Run(2, [&](RankedPolicy& policy) {
+    v1::LoadCheckpointRequest request;
+    request.set_path(giant);
+    const absl::Status status = policy.Load(request);
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("learning with this model takes"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("no setting makes it fit"));
+    EXPECT_EQ(policy.held().Info().model(), load_.path()) << "the one before stays";
   });
 }
 

@@ -114,17 +114,14 @@ grpc::Status TrainerService::Update(grpc::ServerContext* context, const v1::Upda
 grpc::Status TrainerService::SaveCheckpoint(grpc::ServerContext*,
                                             const v1::SaveCheckpointRequest* request,
                                             v1::SaveCheckpointResponse* response) {
-  const std::string path = request->path();
+  const v1::SaveCheckpointRequest copy = *request;
   auto saved = std::make_shared<SavedCheckpoint>();
-  const ComputeThread::Ticket ticket =
-      compute_.Submit("SaveCheckpoint", [this, path, saved]() -> absl::Status {
-        ASSIGN_OR_RETURN(*saved, policy_.held().Save(path));
-        return absl::OkStatus();
-      });
+  const ComputeThread::Ticket ticket = compute_.Submit(
+      "SaveCheckpoint", [this, copy, saved] { return policy_.Save(copy, saved.get()); });
   while (!ticket.WaitFor(kPoll)) {
   }
   if (!ticket.status().ok()) return ToGrpcStatus(ticket.status());
-  response->set_path(path);
+  response->set_path(request->path());
   response->set_checksum(saved->checksum);
   response->set_bytes(saved->bytes);
   return grpc::Status::OK;

@@ -28,6 +28,7 @@
 #include "gpu_trainer/model/compute_type.h"
 #include "gpu_trainer/model/safetensors.h"
 #include "gpu_trainer/state/adapter_file.h"
+#include "gpu_trainer/state/state_gather.h"
 
 namespace whetstone {
 namespace {
@@ -126,41 +127,45 @@ const char* StoredDtype(torch::ScalarType dtype) {
   }
 }
 
-absl::Status WriteState(const Learner& learner, const std::string& path) {
-  std::vector<torch::Tensor> kept;  // owns the bytes until they are written
+absl::Status WriteState(StateGather& state, const std::string& path) {
   std::vector<SafetensorsTensor> tensors;
-  for (const auto& [name, tensor] : learner.State()) {
-    kept.push_back(tensor.to(torch::kCPU).contiguous());
-    tensors.push_back({.name = name,
-                       .dtype = StoredDtype(tensor.scalar_type()),
-                       .shape = kept.back().sizes().vec(),
-                       .bytes = absl::string_view(static_cast<const char*>(kept.back().data_ptr()),
-                                                  static_cast<size_t>(kept.back().nbytes()))});
+  for (const ShardedTensor& tensor : state.tensors()) {
+    tensors.push_back({.name = tensor.name,
+                       .dtype = StoredDtype(tensor.mine.scalar_type()),
+                       .shape = tensor.shape,
+                       .bytes = {}});
   }
-  return WriteSafetensors(path, tensors);
+  torch::Tensor whole;  // owns the bytes until they are written
+  return WriteSafetensors(path, tensors, [&](size_t) -> absl::StatusOr<absl::string_view> {
+    ASSIGN_OR_RETURN(whole, state.Next());
+    return absl::string_view(static_cast<const char*>(whole.const_data_ptr()),
+                             static_cast<size_t>(whole.nbytes()));
+  });
 }
 
-absl::Status ReadState(const std::string& path, Learner& learner) {
+// `rank`: reads its slices.
+absl::Status ReadState(const std::string& path, int rank, Learner& learner) {
   ASSIGN_OR_RETURN(const std::unique_ptr<SafetensorsFile> file, SafetensorsFile::Open(path));
-  const NamedTensors wanted = learner.State();
+  const std::vector<ShardedTensor> wanted = learner.State();
   if (file->entries().size() != wanted.size()) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": ", file->entries().size(),
                                                    " tensors instead of ", wanted.size(),
                                                    "; it belongs to another model"));
   }
   torch::NoGradGuard no_grad;
-  for (const auto& [name, tensor] : wanted) {
-    const auto it = file->entries().find(name);
-    if (it == file->entries().end() || it->second.dtype != StoredDtype(tensor.scalar_type()) ||
-        it->second.shape != tensor.sizes().vec()) {
+  for (const ShardedTensor& tensor : wanted) {
+    const auto it = file->entries().find(tensor.name);
+    if (it == file->entries().end() || it->second.dtype != StoredDtype(tensor.mine.scalar_type()) ||
+        it->second.shape != tensor.shape) {
       return absl::InvalidArgumentError(
-          absl::StrCat(path, ": tensor ", name,
+          absl::StrCat(path, ": tensor ", tensor.name,
                        " is missing or of another kind or shape; it belongs to another model"));
     }
-    const absl::string_view bytes = file->Bytes(it->second);
-    torch::Tensor host = torch::empty(tensor.sizes(), tensor.scalar_type());
-    std::memcpy(host.data_ptr(), bytes.data(), bytes.size());
-    tensor.detach().copy_(host);
+    if (tensor.mine.numel() == 0) continue;
+    const torch::Tensor host = torch::empty_like(tensor.mine, torch::device(torch::kCPU));
+    const size_t begin = static_cast<size_t>(tensor.slice_of(rank).begin) * host.itemsize();
+    std::memcpy(host.data_ptr(), file->Bytes(it->second).data() + begin, host.nbytes());
+    tensor.mine.detach().copy_(host);
   }
   learner.StateWasRestored();
   return absl::OkStatus();
@@ -222,9 +227,10 @@ void RemoveLeftovers(const fs::path& directory) {
   for (const fs::path& path : old) fs::remove_all(path, ignored);
 }
 
-absl::Status WriteAll(const Policy& policy, const std::string& temp, const CheckpointFault& fault,
-                      Manifest* manifest) {
-  const auto stage = [&fault](absl::string_view name) {
+absl::Status WriteAll(const Policy& policy, StateGather& gather, const std::string& temp,
+                      const CheckpointFault& fault, Manifest* manifest) {
+  const auto stage = [&](absl::string_view name) {
+    if (RankGroup* const ranks = policy.learner_options.ranks) ranks->Working();
     return fault ? fault(name) : absl::OkStatus();
   };
   RETURN_IF_ERROR(MakeDirectories(Join(temp, kResume)));
@@ -245,7 +251,7 @@ absl::Status WriteAll(const Policy& policy, const std::string& temp, const Check
     if (learner->loss_scale().has_value()) {
       state["loss_scale"] = LossScaleToJson(learner->loss_scale()->state());
     }
-    RETURN_IF_ERROR(WriteState(*learner, Join(temp, kOptimizer)));
+    RETURN_IF_ERROR(WriteState(gather, Join(temp, kOptimizer)));
     if (learner->lora() != nullptr) {
       RETURN_IF_ERROR(SaveAdapter(Join(temp, kAdapter), *learner->lora(), policy.base_model));
     }
@@ -288,7 +294,9 @@ absl::Status ReadResume(const std::string& directory, Policy& policy) {
           state_path, ": it was saved by a learner of ", found.dump(), " and this one is ",
           wanted.dump(), "; go on with the settings it was saved with"));
     }
-    RETURN_IF_ERROR(ReadState(Join(directory, kOptimizer), policy.learner()));
+    const RankGroup* const ranks = policy.learner_options.ranks;
+    RETURN_IF_ERROR(ReadState(Join(directory, kOptimizer), ranks == nullptr ? 0 : ranks->rank(),
+                              policy.learner()));
     policy.learner().optimizer().set_steps(state["adam_steps"].get<int64_t>());
     RETURN_IF_ERROR(ReadSpikeGuard(state, state_path, policy.learner().spike_guard()));
     if (std::optional<LossScale>& scale = policy.learner().loss_scale(); scale.has_value()) {
@@ -311,6 +319,13 @@ absl::Status ReadResume(const std::string& directory, Policy& policy) {
 
 absl::StatusOr<SavedCheckpoint> SaveCheckpoint(const Policy& policy, const std::string& path,
                                                const CheckpointFault& fault) {
+  RankGroup* const ranks = policy.learner_options.ranks;
+  const Learner* const learner = policy.learner_if_any();
+  StateGather state(learner == nullptr ? std::vector<ShardedTensor>() : learner->State(), ranks);
+  if (ranks != nullptr && ranks->rank() > 0) {
+    RETURN_IF_ERROR(state.Rest());
+    return SavedCheckpoint();
+  }
   std::error_code error;
   fs::path absolute = fs::absolute(path, error).lexically_normal();
   if (error || path.empty()) {
@@ -330,7 +345,7 @@ absl::StatusOr<SavedCheckpoint> SaveCheckpoint(const Policy& policy, const std::
     fs::remove_all(temp, ignored);
   };
   Manifest manifest;
-  RETURN_IF_ERROR(WriteAll(policy, temp, fault, &manifest));
+  RETURN_IF_ERROR(WriteAll(policy, state, temp, fault, &manifest));
   if (fault) RETURN_IF_ERROR(fault("rename"));
   RETURN_IF_ERROR(Publish(temp, directory));
   return SavedCheckpoint{.checksum = ChecksumOf(manifest), .bytes = BytesOf(manifest)};

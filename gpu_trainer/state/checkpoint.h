@@ -15,6 +15,9 @@
 // A policy that never learned has no optimizer.safetensors. All or nothing: everything is written
 // to DIR.tmp-PID, fsynced, and renamed at the end; replacing an older DIR is atomic too. Loading
 // verifies every byte against the manifest. 2 steps = 1 step + save + load + 1 step, bit for bit.
+//
+// A checkpoint does not tell how many ranks wrote it, nor what each of them held: the files are the
+// same, and any number of ranks goes on from them, with any sharding.
 #ifndef WHETSTONE_GPU_TRAINER_STATE_CHECKPOINT_H_
 #define WHETSTONE_GPU_TRAINER_STATE_CHECKPOINT_H_
 
@@ -43,6 +46,8 @@ struct SavedCheckpoint {
 using CheckpointFault = std::function<absl::Status(absl::string_view stage)>;
 
 // `directory`: absolute, or relative to the working directory; its parent is made if missing.
+// Of several ranks (policy.learner_options.ranks) all must call it: rank 0 writes, the others hand
+// it their part of the state and get an empty SavedCheckpoint.
 // RESOURCE_EXHAUSTED: disk full. After any failure nothing is left behind, an older checkpoint of
 // that name included unharmed.
 absl::StatusOr<SavedCheckpoint> SaveCheckpoint(const Policy& policy, const std::string& directory,

@@ -6,12 +6,14 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/manifest.h"
 #include "gpu_trainer/grpo/reference.h"
 #include "gpu_trainer/model/compute_type.h"
+#include "gpu_trainer/ranks/ranks_testing.h"
 
 namespace whetstone {
 namespace {
@@ -51,9 +53,9 @@ class CheckpointTest : public testing::Test {
     return policy.ok() ? *std::move(policy) : nullptr;
   }
 
-  static void Step(Policy& policy, int step) {
+  static void Step(Policy& policy, int step, int32_t examples = 3) {
     std::vector<LearnedSequence> batch;
-    for (int32_t i = 0; i < 3; ++i) {
+    for (int32_t i = 0; i < examples; ++i) {
       batch.push_back(
           {.ids = {1, 2, 3 + i, static_cast<int32_t>(10 + step), 40, 41 + i}, .learn_from = 3});
     }
@@ -69,10 +71,35 @@ class CheckpointTest : public testing::Test {
     policy.last_update = response;
   }
 
+  // Steps `from` + 1 to `to` over so many ranks that share the optimizer's state, between two
+  // checkpoints.
+  void TrainShared(int ranks, LearnerOptions options, torch::ScalarType dtype,
+                   const std::string& name, int from, int to, const std::string& saved) {
+    options.sharding = Sharding::kOptimizer;
+    RunAsRanks(ranks, [&](RankGroup& group) {
+      LearnerOptions own = options;
+      own.ranks = &group;
+      const std::unique_ptr<Policy> policy = Load(name, own, dtype);
+      // One example: the sum over the ranks is the gradient of the one that has it, and zeros.
+      for (int step = from + 1; step <= to; ++step) Step(*policy, step, /*examples=*/1);
+      const auto result = SaveCheckpoint(*policy, Path(saved));
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_EQ(result->checksum.empty(), group.rank() > 0);
+    });
+  }
+
   static void ExpectSameBits(const NamedTensors& x, const NamedTensors& y) {
     ASSERT_EQ(x.size(), y.size());
     for (size_t i = 0; i < x.size(); ++i) {
       EXPECT_TRUE(torch::equal(x[i].second, y[i].second)) << x[i].first;
+    }
+  }
+
+  static void ExpectSameBits(const std::vector<ShardedTensor>& x,
+                             const std::vector<ShardedTensor>& y) {
+    ASSERT_EQ(x.size(), y.size());
+    for (size_t i = 0; i < x.size(); ++i) {
+      EXPECT_TRUE(torch::equal(x[i].mine, y[i].mine)) << x[i].name;
     }
   }
 
@@ -124,6 +151,68 @@ TEST_F(CheckpointTest, TwoStepsEqualStepSaveLoadStep) {
       EXPECT_EQ(second->learner().loss_scale()->state().finite_steps, 2);
     }
   }
+}
+
+TEST_F(CheckpointTest, GoesOnWithAnotherNumberOfRanksAndAnotherSharding) {
+  const std::pair<LearnerOptions, torch::ScalarType> kinds[] = {
+      {{}, torch::kHalf},
+      {{.optimizer_state = MomentType::kBf16}, torch::kFloat},
+      {{.optimizer_state = MomentType::kEightBit}, torch::kBFloat16},
+      {{.lora = {.rank = 2, .alpha = 4, .targets = {"k_proj", "down_proj"}}}, torch::kBFloat16}};
+  for (const auto& [options, dtype] : kinds) {
+    SCOPED_TRACE(ComputeTypeName(dtype));
+    TrainShared(2, options, dtype, "origin", 0, 2, "two");
+    TrainShared(4, options, dtype, "two", 2, 4, "four");
+    at::set_num_threads(1);
+    const std::unique_ptr<Policy> resumed = Load("four", options, dtype);
+    ASSERT_TRUE(resumed->last_update.has_value());
+    EXPECT_EQ(resumed->last_update->name().step(), 4);
+    const std::unique_ptr<Policy> straight = Load("origin", options, dtype);
+    for (int step = 1; step <= 6; ++step) {
+      Step(*straight, step, /*examples=*/1);
+      if (step > 4) Step(*resumed, step, /*examples=*/1);
+    }
+    ExpectSameBits(resumed->weights.Named(), straight->weights.Named());
+    ExpectSameBits(resumed->learner().State(), straight->learner().State());
+    // In fp16 a step is skipped while the loss scale is found.
+    EXPECT_GE(resumed->learner().optimizer().steps(), 5);
+    EXPECT_EQ(resumed->learner().optimizer().steps(), straight->learner().optimizer().steps());
+    fs::remove_all(Path("two"));
+    fs::remove_all(Path("four"));
+  }
+}
+
+TEST_F(CheckpointTest, TheSameFilesHoweverTheStateIsShared) {
+  std::map<Sharding, std::string> checksums;
+  for (const Sharding sharding : {Sharding::kNone, Sharding::kOptimizer}) {
+    RunAsRanks(2, [&](RankGroup& group) {
+      const std::unique_ptr<Policy> policy =
+          Load("origin",
+               {.optimizer_state = MomentType::kEightBit, .ranks = &group, .sharding = sharding});
+      for (int step = 1; step <= 2; ++step) Step(*policy, step);
+      const auto saved = SaveCheckpoint(*policy, Path("saved"));
+      ASSERT_TRUE(saved.ok()) << saved.status();
+      if (group.rank() == 0) checksums[sharding] = saved->checksum;
+    });
+  }
+  EXPECT_EQ(checksums[Sharding::kOptimizer], checksums[Sharding::kNone]);
+}
+
+TEST_F(CheckpointTest, AFailedSaveLeavesNoRankWaiting) {
+  RunAsRanks(2, [&](RankGroup& group) {
+    const std::unique_ptr<Policy> policy =
+        Load("origin", {.ranks = &group, .sharding = Sharding::kOptimizer});
+    Step(*policy, 1);
+    for (const std::string stage : {"weights", "optimizer", "rename", "none"}) {
+      const auto saved = SaveCheckpoint(*policy, Path("saved"), [&](absl::string_view at) {
+        return at == stage ? absl::ResourceExhaustedError("the disk is full") : absl::OkStatus();
+      });
+      EXPECT_EQ(saved.ok(), group.rank() > 0 || stage == "none") << stage;
+      ASSERT_TRUE(group.Gather("what comes next", stage).ok());
+    }
+    Step(*policy, 2);
+  });
+  EXPECT_EQ(Load("saved")->last_update->name().step(), 1);
 }
 
 TEST_F(CheckpointTest, ALoraTargetThatTheModelLacksIsRefused) {

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/file.h"
+#include "cpu_bench_worker/statistics.h"
 #include "cpu_bench_worker/test_problems.h"
 #include "sandbox/cgroup_files.h"
 #include "tests/abuse/abuse_testing.h"
@@ -44,7 +45,7 @@ int64_t CountGroups() {
   for (const auto& [controller, folder] : home.v1) homes.push_back(folder);
   int64_t count = 0;
   for (const std::string& folder : homes) {
-    count += CountBelow(absl::StrCat(folder, "/whetstone-", getpid()));
+    count += CountBelow(absl::StrCat(folder, "/", CgroupFolderName(getpid())));
   }
   return count;
 }
@@ -80,11 +81,6 @@ Kind HonestKind(int i) {
     default:
       return {"broken", v1::COMPILE_ERROR, absl::StrCat(kBroken, "  // ", i)};
   }
-}
-
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
 }
 
 TEST(SoakTest, NothingIsLeftAndNothingSlowsDown) {

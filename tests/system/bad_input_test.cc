@@ -2,12 +2,16 @@
 // half-written.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -143,6 +147,68 @@ TEST_F(BadInputTest, WrongCommandLine) {
   EXPECT_THAT(typo.err, HasSubstr("whet run"));
   EXPECT_EQ(Whet({"status", Path("no-run")}).exit_code, 2);
   EXPECT_EQ(Whet({"resume", Path("no-run")}).exit_code, 2);
+}
+
+// Ranks of one job that do not fit together: each says why, with the rank's name, and ends soon.
+class BadRankTest : public WhetTest {
+ protected:
+  // One rank of two, as a launcher starts it.
+  std::unique_ptr<BackgroundProgram> Rank(int rank, int port, const std::string& binary,
+                                          const std::vector<std::string>& more) const {
+    std::vector<std::string> words = {"env",
+                                      absl::StrCat("RANK=", rank),
+                                      absl::StrCat("LOCAL_RANK=", rank),
+                                      "WORLD_SIZE=2",
+                                      "MASTER_ADDR=127.0.0.1",
+                                      absl::StrCat("MASTER_PORT=", port),
+                                      binary,
+                                      "serve",
+                                      "--listen",
+                                      absl::StrCat("unix:", Path("t.sock"), port),
+                                      "--device",
+                                      "cpu"};
+    words.insert(words.end(), more.begin(), more.end());
+    return std::make_unique<BackgroundProgram>(words, dir_->path());
+  }
+  static int FreePort() {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    EXPECT_EQ(bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length), 0);
+    close(fd);
+    return ntohs(address.sin_port);
+  }
+};
+
+TEST_F(BadRankTest, EveryRankSaysWhatDoesNotFit) {
+  const std::string trainer = Binary("whet-trainer"), other = Path("other-trainer");
+  std::filesystem::copy_file(trainer, other);
+  std::ofstream(other, std::ios::app) << "another build";
+  struct Case {
+    std::unique_ptr<BackgroundProgram> program;
+    int exit_code;
+    std::string words;
+  };
+  std::vector<Case> cases;
+  const int types = FreePort(), builds = FreePort(), nobody = FreePort();
+  for (const int rank : {0, 1}) {
+    cases.push_back({Rank(rank, types, trainer, {"--dtype", rank == 0 ? "fp32" : "bf16"}), 2,
+                     "rank 1 has another --dtype than rank 0: bf16, not fp32"});
+    cases.push_back({Rank(rank, builds, rank == 0 ? trainer : other, {}), 2,
+                     "rank 1 has another build than rank 0: whet-trainer of SHA-256 "});
+  }
+  cases.push_back(
+      {Rank(1, nobody, trainer, {"--join-timeout", "2"}), 3,
+       absl::StrCat("rank 1 of 2: rank 0 does not answer at MASTER_ADDR 127.0.0.1, port ",
+                    nobody)});
+  for (Case& c : cases) {
+    const WhetResult result = c.program->Wait(seconds(60));
+    EXPECT_EQ(result.exit_code, c.exit_code) << result.err;
+    EXPECT_THAT(result.err, HasSubstr(c.words));
+  }
 }
 
 // A cluster that can't be reached: the campaign must not start.

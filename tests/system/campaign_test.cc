@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/file.h"
@@ -136,10 +137,48 @@ TEST_F(SshCampaignTest, RunsThroughSshAndSurvivesALostConnection) {
   EXPECT_FALSE(workers_[0]->Ended());
 }
 
+// The job names the rank that is gone, ends and starts anew; the campaign catches up from its last
+// checkpoint and its journal.
+TEST_F(SshCampaignTest, ATrainerThatLosesARankGoesOnByItself) {
+  constexpr int kSteps = 14;
+  StartTrainer(/*ranks=*/2);
+  const std::string campaign = WriteCampaign(kSteps, Cluster(sshd_->ssh_config()));
+  const auto run = StartWhet({"run", campaign, "--run-dir", RunDirectory()});
+  const auto at_least = [&](size_t steps) {
+    return Eventually([&] { return Metrics().size() >= steps || run->Ended(); });
+  };
+  ASSERT_TRUE(at_least(3)) << run->err();
+  const Rows rollouts = Rollouts();
+  const std::vector<pid_t> processes = ServicesOf("whet-trainer");
+  ASSERT_EQ(processes.size(), 3u) << "the launcher and two ranks";
+  for (const pid_t pid : processes) {
+    const auto environment = ReadFile(absl::StrCat("/proc/", pid, "/environ"));
+    ASSERT_TRUE(environment.ok()) << environment.status();
+    if (absl::StrContains(*environment, std::string("\0RANK=1\0", 8))) kill(pid, SIGKILL);
+  }
+  const size_t then = Metrics().size();
+  ASSERT_TRUE(at_least(then + 2)) << run->err();
+  ASSERT_FALSE(run->Ended()) << run->out() << run->err();
+  EXPECT_FALSE(trainer_->Ended());
+  for (const char* words : {"rank 1 was killed by signal 9", "rank 1 is gone",
+                            "starting all ranks anew (1 of at most 3)"}) {
+    EXPECT_THAT(trainer_->err() + trainer_->out(), HasSubstr(words));
+  }
+
+  // Another number of ranks goes on from there.
+  run->Signal(SIGINT);
+  EXPECT_EQ(run->Wait(seconds(60)).exit_code, 130) << run->err();
+  StartTrainer(/*ranks=*/1);
+  const WhetResult resumed = Whet({"resume", RunDirectory()});
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.out << resumed.err;
+  ExpectComplete(kSteps);
+  for (const auto& [key, row] : rollouts) EXPECT_EQ(Rollouts()[key], row);
+  EXPECT_EQ(Metrics().front()["perf/ranks"], 2);
+  EXPECT_TRUE(Metrics().front().contains("perf/communication_mib"));
+  EXPECT_EQ(Metrics().back()["perf/ranks"], 1);
+}
+
 TEST_F(SshCampaignTest, WorkersJoinAndLeaveWhileItRuns) {
-  const BackgroundProgram second(
-      {Binary("whet-worker"), "serve", "--listen", "unix:" + Path("second.sock")}, dir_->path());
-  ASSERT_TRUE(Eventually([&] { return access(Path("second.sock").c_str(), F_OK) == 0; }));
   const auto workers = [&](const std::vector<std::string>& words) {
     std::vector<std::string> all = {"workers", RunDirectory(), "--json"};
     all.insert(all.end(), words.begin(), words.end());
@@ -155,6 +194,7 @@ TEST_F(SshCampaignTest, WorkersJoinAndLeaveWhileItRuns) {
   };
   // So long that it is killed in the middle.
   const std::string campaign = WriteCampaign(10'000, Cluster(sshd_->ssh_config()));
+  StartWorker(1);  // of which the campaign knows nothing
   const auto run = StartWhet({"run", campaign, "--run-dir", RunDirectory()});
   ASSERT_TRUE(Eventually([&] { return !Metrics().empty() || run->Ended(); }))
       << run->out() << run->err();
@@ -164,7 +204,7 @@ TEST_F(SshCampaignTest, WorkersJoinAndLeaveWhileItRuns) {
   const WhetResult nowhere = workers({"add", "cpu02:" + Path("nowhere.sock")});
   EXPECT_EQ(nowhere.exit_code, 3);
   EXPECT_THAT(nowhere.err, HasSubstr("nowhere.sock"));
-  const WhetResult added = workers({"add", "cpu02:" + Path("second.sock")});
+  const WhetResult added = workers({"add", "cpu02:" + WorkerSocket(1)});
   EXPECT_EQ(added.exit_code, 0) << added.err;
   EXPECT_TRUE(Eventually([&] { return is(1, "up"); })) << list();
   const WhetResult drained = workers({"drain", "cpu01"});
@@ -179,10 +219,21 @@ TEST_F(SshCampaignTest, WorkersJoinAndLeaveWhileItRuns) {
   const WhetResult dead = workers({});
   EXPECT_EQ(dead.exit_code, 2);
   EXPECT_THAT(dead.err, HasSubstr("whet resume"));
+  // A host that is down holds nothing up, and joins when it is back.
+  ASSERT_TRUE(
+      WriteFileAtomically(RunDirectory() + "/workers.yaml",
+                          absl::StrCat("workers:\n  - {ssh: cpu02, socket: ", WorkerSocket(1),
+                                       "}\n  - {ssh: cpu03, socket: ", WorkerSocket(2), "}\n"))
+          .ok());
   const auto resumed = StartWhet({"resume", RunDirectory()});
   EXPECT_TRUE(Eventually([&] { return is(0, "up") || resumed->Ended(); })) << resumed->err();
-  EXPECT_EQ(list().size(), 1u) << "one stayed away";
+  EXPECT_EQ(list().size(), 2u) << "one stayed away";
   EXPECT_EQ(list().at(0)["name"], "cpu02") << "and the other one is there";
+  EXPECT_TRUE(is(1, "down")) << list();
+  EXPECT_THAT(resumed->out(),
+              HasSubstr("lost worker cpu03: not reachable, tried again until it is"));
+  StartWorker(2);
+  EXPECT_TRUE(Eventually([&] { return is(1, "up"); })) << list();
   EXPECT_FALSE(workers_[0]->Ended()) << "a worker that was sent away lives on";
   resumed->Signal(SIGKILL);
 }

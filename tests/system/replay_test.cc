@@ -28,12 +28,12 @@ constexpr int kSteps = 6;
 class ReplayTest : public WhetTest {
  protected:
   // Warm-up, then steps whose rewards differ: completions end early or late, and length costs.
-  std::unique_ptr<BackgroundProgram> StartRun(const std::string& dtype) {
+  std::unique_ptr<BackgroundProgram> StartRun(const std::string& dtype, int ranks = 1) {
     const std::string campaign = WriteCampaign(
         kSteps, absl::StrCat("deterministic: true\n"
                              "local: {threads: 2, dtype: ",
-                             dtype,
-                             ", device: cpu}\n"
+                             dtype, ", device: cpu, ranks: ", ranks,
+                             "}\n"
                              "reward: {overlong_buffer: 24}\n"
                              "warmup: {examples: ",
                              WHETSTONE_SOURCE_DIR,
@@ -165,8 +165,15 @@ TEST_F(ReplayTest, ARunKilledAgainAndAgainIsItsOwnReplay) {
             HasSubstr(absl::StrCat("ids[0]: ", completion.ids(0), " -> ", completion.ids(0) - 1))));
 }
 
-TEST_F(ReplayTest, InSinglePrecisionAsWell) {
-  RunKilledAgainAndAgain("fp32");
+TEST_F(ReplayTest, BySeveralRanksInSinglePrecision) {
+  const auto run = StartRun("fp32", /*ranks=*/2);
+  WaitUntil(*run, kWarmup + 3, 50);
+  run->Signal(SIGKILL);
+  run->Wait(std::chrono::seconds(5));
+  const WhetResult end = Whet({"resume", RunDirectory()});
+  ASSERT_EQ(end.exit_code, 0) << end.out << end.err;
+  ASSERT_EQ(Metrics().size(), static_cast<size_t>(kWarmup + kSteps));
+  EXPECT_EQ(Metrics().back()["perf/ranks"], 2);
   const WhetResult result = Replay();
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   EXPECT_THAT(result.out, HasSubstr("bit for bit equal"));

@@ -17,14 +17,18 @@ void SshCampaignTest::SetUp() {
   StartWorker(0);
 }
 
-void SshCampaignTest::StartTrainer() {
+void SshCampaignTest::StartTrainer(int ranks) {
   const std::string socket = Path("trainer.sock");
   trainer_.reset();
   unlink(socket.c_str());
-  trainer_ = std::make_unique<BackgroundProgram>(
-      std::vector<std::string>{Binary("whet-trainer"), "serve", "--listen", "unix:" + socket,
-                               "--threads", "1", "--dtype", "fp32", "--device", "cpu"},
-      dir_->path());
+  std::vector<std::string> words = {Binary("whet-trainer")};
+  if (ranks > 1) {
+    words.insert(words.end(),
+                 {"launch", "--nproc", absl::StrCat(ranks), "--max-restarts", "3", "--"});
+  }
+  words.insert(words.end(), {"serve", "--listen", "unix:" + socket, "--threads", "1", "--dtype",
+                             "fp32", "--device", "cpu"});
+  trainer_ = std::make_unique<BackgroundProgram>(words, dir_->path());
   Await(*trainer_, socket);
 }
 

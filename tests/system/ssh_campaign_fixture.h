@@ -17,9 +17,12 @@ class SshCampaignTest : public WhetTest {
   // One trainer and one worker.
   void SetUp() override;
 
-  // Starts the service (again), and waits until it listens.
-  void StartTrainer();
+  // Starts the service (again), and waits until it listens. Several ranks: by a launcher that
+  // starts them anew when one is lost.
+  void StartTrainer(int ranks = 1);
   void StartWorker(size_t index);  // at most one more than there are
+
+  std::string WorkerSocket(size_t index) const;
 
   // The campaign's `cluster`: trainer gpu01 and workers cpu01, cpu02 …, each its own socket.
   std::string Cluster(const std::string& ssh_config) const;
@@ -29,7 +32,6 @@ class SshCampaignTest : public WhetTest {
   std::vector<std::unique_ptr<BackgroundProgram>> workers_;
 
  private:
-  std::string WorkerSocket(size_t index) const;
   // `program` listens at `socket`.
   static void Await(const BackgroundProgram& program, const std::string& socket);
 };

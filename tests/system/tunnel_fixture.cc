@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/status_macros.h"
+#include "tests/system/eventually.h"
 
 namespace whetstone {
 
@@ -180,12 +181,7 @@ bool TunnelTest::SeenEvent(TunnelEvent::State state) {
 }
 
 bool TunnelTest::Eventually(const std::function<bool()>& condition, seconds limit) {
-  const auto end = std::chrono::steady_clock::now() + limit;
-  while (std::chrono::steady_clock::now() < end) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(milliseconds(20));
-  }
-  return false;
+  return ComesTrue(condition, limit);
 }
 
 }  // namespace whetstone

@@ -17,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/status_macros.h"
+#include "tests/system/eventually.h"
 
 namespace whetstone {
 namespace {
@@ -241,12 +242,7 @@ std::vector<pid_t> WhetTest::ServicesOf(const std::string& name) const {
 }
 
 bool WhetTest::Eventually(const std::function<bool()>& condition, seconds limit) {
-  const auto end = std::chrono::steady_clock::now() + limit;
-  while (std::chrono::steady_clock::now() < end) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(milliseconds(20));
-  }
-  return false;
+  return ComesTrue(condition, limit);
 }
 
 }  // namespace whetstone

@@ -1,0 +1,123 @@
+#include "coordinator/services/opener.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace whetstone {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kPause{1000};
+constexpr std::chrono::milliseconds kPoll{50};
+
+// Trying again would end the same way.
+bool IsForGood(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnauthenticated:
+      return true;
+    default:
+      return false;
+  }
+}
+
+absl::Status InOne(const std::vector<absl::Status>& errors) {
+  std::vector<std::string> words;
+  for (const absl::Status& error : errors) words.push_back(std::string(error.message()));
+  return absl::Status(errors[0].code(), absl::StrJoin(words, "\n"));
+}
+
+}  // namespace
+
+Opener::~Opener() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  for (auto& [name, attempts] : attempts_) attempts.thread.join();
+}
+
+void Opener::Start(const std::string& name, bool necessary, Open open, Missing missing) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Attempts& attempts = attempts_[name];
+  attempts.necessary = necessary;
+  attempts.thread = std::thread([this, &attempts, open = std::move(open),
+                                 missing = std::move(missing)] { Loop(&attempts, open, missing); });
+}
+
+absl::Status Opener::Wait(const Needs& needs) {
+  const Clock::time_point end = Clock::now() + needs.deadline;
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (true) {
+    bool all_tried = true, all_over = true;
+    int open = 0;
+    std::vector<absl::Status> errors, missing;
+    for (const auto& [name, attempts] : attempts_) {
+      all_over = all_over && attempts.over;
+      if (!attempts.last.has_value()) {
+        all_tried = false;
+      } else if (!attempts.last->ok()) {
+        (attempts.necessary ? errors : missing)
+            .emplace_back(attempts.last->code(),
+                          absl::StrCat(name, ": ", attempts.last->message()));
+      } else if (!attempts.necessary) {
+        ++open;
+      }
+    }
+    if (all_tried && !errors.empty()) return InOne(errors);
+    if (all_tried && (missing.empty() || open >= needs.at_least)) return absl::OkStatus();
+    if (all_tried && (all_over || Clock::now() > end)) return InOne(missing);
+    if (needs.cancelled && needs.cancelled()) return absl::CancelledError("stopped connecting");
+    changed_.wait_for(lock, kPoll);
+  }
+}
+
+void Opener::Forget(const std::string& name) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto it = attempts_.find(name);
+  if (it != attempts_.end()) it->second.forgotten = true;
+  changed_.notify_all();
+}
+
+void Opener::AwaitForgotten() {
+  while (true) {
+    std::map<std::string, Attempts>::node_type ending;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      for (auto it = attempts_.begin(); ending.empty() && it != attempts_.end();) {
+        const auto here = it++;
+        if (here->second.forgotten) ending = attempts_.extract(here);
+      }
+    }
+    if (ending.empty()) return;
+    ending.mapped().thread.join();
+  }
+}
+
+bool Opener::IsStopped(const Attempts& attempts) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return stopping_ || attempts.forgotten;
+}
+
+void Opener::Loop(Attempts* attempts, const Open& open, const Missing& missing) {
+  for (bool first = true;; first = false) {
+    absl::Status status = open([&] { return IsStopped(*attempts); });
+    const bool for_good = IsForGood(status);
+    if (!status.ok() && (first || for_good) && !IsStopped(*attempts)) missing(status, for_good);
+    std::unique_lock<std::mutex> lock(mutex_);
+    attempts->last = std::move(status);
+    attempts->over = attempts->last->ok() || for_good;
+    changed_.notify_all();
+    if (attempts->over) return;
+    if (changed_.wait_for(lock, kPause, [&] { return stopping_ || attempts->forgotten; })) return;
+  }
+}
+
+}  // namespace whetstone

@@ -1,0 +1,28 @@
+// A tokenizer small enough to write down, for tests of generation.
+#ifndef WHETSTONE_GPU_TRAINER_ENGINE_ENGINE_TESTING_H_
+#define WHETSTONE_GPU_TRAINER_ENGINE_ENGINE_TESTING_H_
+
+#include <string>
+
+#include "gpu_trainer/tokenizer/byte_level.h"
+#include "gpu_trainer/tokenizer/utf8.h"
+
+namespace whetstone {
+
+// 256 bytes, <eos> = 256 and padding to 260: a tokenizer.json.
+inline std::string ByteTokenizerJson() {
+  std::string vocab;
+  for (size_t byte = 0; byte < 256; ++byte) {
+    std::string symbol;
+    AppendUtf8(ByteAlphabet()[byte], &symbol);
+    if (symbol == "\"" || symbol == "\\") symbol.insert(0, "\\");
+    vocab += "\"" + symbol + "\":" + std::to_string(byte) + ",";
+  }
+  return R"({"model":{"type":"BPE","merges":[],"vocab":{)" + vocab +
+         R"("<eos>":256}},"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false},)"
+         R"("added_tokens":[{"id":256,"content":"<eos>","special":true,"normalized":false}]})";
+}
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_ENGINE_ENGINE_TESTING_H_

@@ -1,0 +1,172 @@
+#include "gpu_trainer/rpc/memory_need.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "gpu_trainer/engine/kv_cache.h"
+#include "gpu_trainer/grpo/optimizer_kernels.h"
+
+namespace whetstone {
+namespace {
+
+constexpr int64_t kUsualTokens = 1024;
+constexpr int64_t kUsualLoraRank = 16;
+
+// Both moments of so many numbers.
+int64_t MomentBytes(int64_t numbers, MomentType type) {
+  switch (type) {
+    case MomentType::kFp32:
+      return 8 * numbers;
+    case MomentType::kBf16:
+      return 4 * numbers;
+    case MomentType::kEightBit:
+      return 2 * numbers + 8 * (numbers / kernels::kBlock);  // and a scale of each block
+  }
+  return 0;
+}
+
+// What makes an fp32 master of a weight.
+int64_t MasterBytes(int64_t numbers, torch::ScalarType dtype) {
+  if (dtype == torch::kFloat) return 0;
+  return dtype == torch::kBFloat16 ? 2 * numbers : 4 * numbers;
+}
+
+int64_t ActivationBytesPerToken(const ModelConfig& config, torch::ScalarType dtype,
+                                ActivationCheckpointing checkpointing) {
+  using Keep = DecoderPass::Keep;
+  const int64_t all = DecoderPass::KeptBytesPerToken(config, dtype, Keep::kAll);
+  if (checkpointing == ActivationCheckpointing::kOff) return all;
+  // One layer at a time is computed again.
+  return DecoderPass::KeptBytesPerToken(config, dtype, Keep::kInputs) + all / config.layers;
+}
+
+std::string Gib(int64_t bytes) {
+  return absl::StrFormat("%.3g GiB", static_cast<double>(bytes) / (1 << 30));
+}
+
+std::string PartsOf(const MemoryNeed& need) {
+  std::vector<std::string> parts;
+  for (const auto& [name, bytes] : std::vector<std::pair<const char*, int64_t>>{
+           {"weights", need.weights},
+           {"adapters", need.adapters},
+           {"gradients", need.gradients},
+           {"the optimizer's masters and moments", need.optimizer},
+           {"activations", need.activations},
+           {"keys and values", need.keys_values}}) {
+    if (bytes > 0) parts.push_back(absl::StrCat(name, " ", Gib(bytes)));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+// A setting that takes less memory.
+struct Change {
+  std::string setting;
+  LearnerOptions options;  // with it
+};
+
+// Those that `options` does not have yet. `room`: bytes left for activations, negative if none.
+std::vector<Change> Changes(const ModelConfig& config, torch::ScalarType dtype,
+                            const LearnerOptions& options, torch::Device device, int64_t room) {
+  std::vector<Change> changes;
+  const auto add = [&](std::string setting, const auto& change) {
+    changes.push_back({std::move(setting), options});
+    change(changes.back().options);
+  };
+  if (options.activation_checkpointing == ActivationCheckpointing::kOff) {
+    add("train.activation_checkpointing: full",
+        [](LearnerOptions& o) { o.activation_checkpointing = ActivationCheckpointing::kOn; });
+  }
+  if (options.token_budget > ActivationBudget::kTokensMin) {
+    const int64_t fit =
+        room / ActivationBytesPerToken(config, dtype, options.activation_checkpointing);
+    const int64_t tokens = std::max(fit, ActivationBudget::kTokensMin);
+    add(absl::StrCat("train.token_budget: ", tokens),
+        [&](LearnerOptions& o) { o.token_budget = tokens; });
+  }
+  if (device.is_cpu() && options.optimizer_state == MomentType::kFp32) {
+    add("train.optimizer_state: bf16",
+        [](LearnerOptions& o) { o.optimizer_state = MomentType::kBf16; });
+  }
+  if (device.is_cpu() && options.optimizer_state != MomentType::kEightBit) {
+    add("train.optimizer_state: 8bit",
+        [](LearnerOptions& o) { o.optimizer_state = MomentType::kEightBit; });
+  }
+  if (options.sharding == Sharding::kNone && options.ranks != nullptr && !options.ranks->alone()) {
+    add("train.sharding: optimizer", [](LearnerOptions& o) { o.sharding = Sharding::kOptimizer; });
+  }
+  if (options.lora.rank == 0) {
+    add(absl::StrCat("train.lora: {rank: ", kUsualLoraRank, "}"), [&](LearnerOptions& o) {
+      o.lora = {.rank = kUsualLoraRank, .alpha = 32, .targets = LoraTargets(config)};
+    });
+  }
+  return changes;
+}
+
+}  // namespace
+
+MemoryNeed NeedOf(const ModelConfig& config, torch::ScalarType dtype,
+                  const LearnerOptions& options) {
+  const int64_t bytes = static_cast<int64_t>(torch::elementSize(dtype));
+  MemoryNeed need;
+  need.weights = bytes * config.parameters();
+  int64_t learning = config.parameters();
+  if (options.lora.rank > 0) {
+    const LoraNumbers lora = NumbersOf(config, options.lora);
+    need.adapters = 4 * lora.adapters + bytes * lora.bases;
+    learning = lora.adapters;
+  }
+  need.gradients = 4 * learning;
+  const bool shared = options.sharding != Sharding::kNone && options.ranks != nullptr;
+  need.optimizer = (MomentBytes(learning, options.optimizer_state) +
+                    (options.lora.rank > 0 ? 0 : MasterBytes(learning, dtype))) /
+                   (shared ? options.ranks->size() : 1);
+  const int64_t tokens =
+      options.token_budget > 0 ? options.token_budget : ActivationBudget::kTokensMin;
+  need.activations =
+      tokens * ActivationBytesPerToken(config, dtype, options.activation_checkpointing);
+  need.keys_values = KvBytes(config, dtype, std::min(kUsualTokens, config.context));
+  return need;
+}
+
+absl::Status CheckMemory(const ModelConfig& config, torch::ScalarType dtype,
+                         const LearnerOptions& options, torch::Device device, int64_t free_bytes) {
+  const MemoryNeed need = NeedOf(config, dtype, options);
+  if (need.total() <= free_bytes) return absl::OkStatus();
+  const int64_t room = free_bytes - need.weights - need.learning();
+  std::vector<std::string> fitting;
+  for (const Change& change : Changes(config, dtype, options, device, room)) {
+    const int64_t total = NeedOf(config, dtype, change.options).total();
+    if (total <= free_bytes) fitting.push_back(absl::StrCat(change.setting, " (", Gib(total), ")"));
+  }
+  std::string advice;
+  if (!fitting.empty()) {
+    advice = absl::StrCat("it would fit with ", absl::StrJoin(fitting, ", or with "));
+  } else {
+    // The last of its kind that is possible, of each: the smallest.
+    std::vector<std::string> settings;
+    LearnerOptions smallest = options;
+    while (true) {
+      const std::vector<Change> more = Changes(config, dtype, smallest, device, /*room=*/0);
+      if (more.empty()) break;
+      const Change& next =
+          more.front().setting == "train.optimizer_state: bf16" ? more[1] : more[0];
+      settings.push_back(next.setting);
+      smallest = next.options;
+    }
+    const int64_t total = NeedOf(config, dtype, smallest).total();
+    advice = total <= free_bytes
+                 ? absl::StrCat("it would fit with all of ", absl::StrJoin(settings, ", "), " (",
+                                Gib(total), ")")
+                 : absl::StrCat("no setting makes it fit (", Gib(total),
+                                " at least); take a smaller model or a device with more memory");
+  }
+  return absl::ResourceExhaustedError(
+      absl::StrCat("learning with this model takes ", Gib(need.total()), " and ", device.str(),
+                   " has ", Gib(free_bytes), " free for it: ", PartsOf(need), "; ", advice));
+}
+
+}  // namespace whetstone
