@@ -2,23 +2,37 @@
 """Counts test cases: count_results.py JUNIT.xml GTEST_DIR [FAILURES.txt]
 
 JUNIT.xml is what ctest wrote about its tests, GTEST_DIR holds what each GoogleTest program wrote
-about its cases (NAME.xml). Prints "PASSED FAILED"; appends the names of failures to FAILURES.txt.
-A program that crashed, timed out or ran no case counts as one failure whatever it wrote, so a test
-cannot vanish from the count. A ctest test that is not a GoogleTest program is one case.
+about its cases (NAME.xml). Prints "PASSED FAILED"; appends the names of failures to FAILURES.txt,
+with what a case expected or what a program printed last. A program that crashed, timed out or ran
+no case counts as one failure whatever it wrote, so a test cannot vanish from the count. A ctest
+test that is not a GoogleTest program is one case.
 """
 import os
 import sys
+import textwrap
 import xml.etree.ElementTree as ET
+
+LINES_SHOWN = 20
+
+
+def failure_text(name, why, lines):
+    return "\n".join([f"{name}: {why}", textwrap.indent("\n".join(lines), "    ")]).rstrip()
 
 
 def gtest_cases(path):
-    """(passed names, failed names) of one GoogleTest report."""
-    passed, failed = [], []
+    """(passed names, failures) of one GoogleTest report."""
+    passed, failures = [], []
     for case in ET.parse(path).getroot().iter("testcase"):
         name = f"{case.get('classname')}.{case.get('name')}"
-        ran = case.get("status") == "run" and case.get("result") == "completed"
-        (passed if ran and case.find("failure") is None else failed).append(name)
-    return passed, failed
+        failed = case.find("failure")
+        if failed is not None:
+            lines = failed.get("message").splitlines()
+            failures.append(failure_text(name, "failed", lines[:LINES_SHOWN]))
+        elif (case.get("status"), case.get("result")) == ("run", "completed"):
+            passed.append(name)
+        else:
+            failures.append(f"{name}: {case.get('result')}")
+    return passed, failures
 
 
 def count(junit, gtest_dir):
@@ -39,7 +53,8 @@ def count(junit, gtest_dir):
         passed += len(cases_passed)
         failures += [f"{name}: {case}" for case in cases_failed]
         if not ok and not cases_failed:
-            failures.append(f"{name}: {test.get('status')}, see the log")
+            lines = (test.findtext("system-out") or "").splitlines()
+            failures.append(failure_text(name, test.get("status"), lines[-LINES_SHOWN:]))
     return passed, failures
 
 
