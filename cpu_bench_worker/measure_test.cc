@@ -126,7 +126,7 @@ TEST_F(MeasureTest, TheReferenceScoresOne) {
   EXPECT_EQ(verdict.outcome(), v1::CORRECT) << verdict.detail();
   EXPECT_TRUE(verdict.timed());
   EXPECT_NEAR(verdict.speedup(), 1.0, 0.05);
-  EXPECT_EQ(verdict.sizes_size(), 2);
+  ASSERT_EQ(verdict.sizes_size(), 2);
   EXPECT_EQ(verdict.sizes(1).size().at("n"), 96);
   EXPECT_EQ(verdict.pass_fraction(), 1);
   EXPECT_NE(verdict.isolation(), "");
@@ -225,9 +225,10 @@ TEST_F(MeasureTest, EveryFailureIsAVerdict) {
 }
 
 TEST_F(MeasureTest, HonestWhenCheckedWrongWhenTimed) {
+  // A process that checks calls the timed size three times, one that times four times at least.
   const v1::Verdict verdict = Measure(
       "call_counter",
-      Matmul("static int calls = 0; if (++calls > 40) return;"
+      Matmul("static int calls = 0; if (n == 96 && ++calls > 3) return;"
              "for (int i = 0; i < n; ++i) for (int j = 0; j < n; ++j) { float s = 0;"
              " for (int k = 0; k < n; ++k) s += a[i * n + k] * b[k * n + j]; c[i * n + j] = s; }"),
       true);
@@ -244,8 +245,8 @@ TEST_F(MeasureTest, CancelEndsWhatRuns) {
   std::vector<absl::Status> ends(4);
   std::vector<std::thread> threads;
   std::vector<std::string> ids;
+  for (size_t i = 0; i < ends.size(); ++i) ids.push_back(absl::StrCat("cancel/", i));
   for (size_t i = 0; i < ends.size(); ++i) {
-    ids.push_back(absl::StrCat("cancel/", i));
     threads.emplace_back([&, i] {
       // Each runs until its limit, half a second, and is other machine code: none can have ended.
       const std::string source = Matmul(absl::StrCat("for (volatile int i = 0;; i = ", i, ") {}"));
@@ -350,10 +351,38 @@ TEST_F(MeasureTest, FarPastTheExpertIsMeasuredTwiceAndBelieved) {
   EXPECT_TRUE(absl::StrContains(verdict->detail(), "far past the expert")) << verdict->detail();
 }
 
+// For what does not depend on it: calibrating takes seconds.
+const v1::Calibration kKnown = [] {
+  v1::Calibration known;
+  known.mutable_expert()->set_outcome(v1::CORRECT);
+  known.mutable_expert()->set_speedup(2);
+  known.set_noise_band(0.01);
+  return known;
+}();
+
+// `source` with one piece replaced.
+std::string Edited(const std::string& source, const std::string& from, const std::string& to) {
+  EXPECT_TRUE(absl::StrContains(source, from)) << from;
+  return absl::StrReplaceAll(source, {{from, to}});
+}
+
 TEST_F(MeasureTest, GeneratorAndCheckerProblemsWork) {
-  const auto calibration = measurer_->PutProblem(PartitionProblem(), nullptr);
-  ASSERT_TRUE(calibration.ok()) << calibration.status();
-  EXPECT_EQ(calibration->expert().outcome(), v1::CORRECT);
+  const v1::Problem problem = PartitionProblem();
+  ASSERT_TRUE(measurer_->PutProblem(problem, &kKnown).ok());
+  const auto measured = [&](const std::string& id, const std::string& source) {
+    v1::MeasureRequest request = Request(id, source, true);
+    request.set_problem_hash(ProblemHash(problem));
+    const auto verdict = measurer_->Measure(request);
+    EXPECT_TRUE(verdict.ok()) << verdict.status();
+    return verdict.value_or(v1::Verdict());
+  };
+  const v1::Verdict right = measured("partition/right", problem.expert());
+  EXPECT_EQ(right.outcome(), v1::CORRECT) << right.detail();
+  EXPECT_TRUE(right.timed());
+  const v1::Verdict wrong =
+      measured("partition/wrong", Edited(problem.expert(), "return below;", "return above;"));
+  EXPECT_EQ(wrong.outcome(), v1::WRONG_ANSWER);
+  EXPECT_TRUE(absl::StrContains(wrong.detail(), "checker refused")) << wrong.detail();
 }
 
 // Every value goes through 64 rounds of a hash: much work for one core, easily shared.
@@ -429,21 +458,6 @@ TEST_F(MeasureTest, TwoThreadsAreMeasuredOnTwoCores) {
   EXPECT_TRUE(absl::StrContains(refused.status().message(), "measure on a host of at least"))
       << refused.status();
 }
-
-// `source` with one piece replaced.
-std::string Edited(const std::string& source, const std::string& from, const std::string& to) {
-  EXPECT_TRUE(absl::StrContains(source, from)) << from;
-  return absl::StrReplaceAll(source, {{from, to}});
-}
-
-// For what does not depend on it: calibrating takes seconds.
-const v1::Calibration kKnown = [] {
-  v1::Calibration known;
-  known.mutable_expert()->set_outcome(v1::CORRECT);
-  known.mutable_expert()->set_speedup(2);
-  known.set_noise_band(0.01);
-  return known;
-}();
 
 TEST_F(MeasureTest, StructsAreFilledPassedReturnedAndCompared) {
   const v1::Problem problem = DriftProblem();
