@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -158,19 +159,26 @@ absl::Status Journal::ReadNextSeq() {
   return absl::OkStatus();
 }
 
-Journal::~Journal() { sqlite3_close(db_); }
+Journal::Journal(std::string path) : path_(std::move(path)) {}
+
+Journal::~Journal() {
+  writer_.reset();
+  sqlite3_close(db_);
+}
 
 absl::Status Journal::Append(const std::vector<Fact>& facts) {
   if (facts.empty()) return absl::OkStatus();
   const int64_t first = next_seq_;
   absl::Status status = Execute("BEGIN IMMEDIATE");
+  if (writer_ == nullptr) writer_ = std::make_unique<RowWriter>(db_);
   for (const Fact& fact : facts) {
     if (!status.ok()) break;
-    status = WriteRow(db_, next_seq_++, fact);
+    status = writer_->Write(next_seq_++, fact);
   }
   if (status.ok()) status = Execute("COMMIT");
   if (!status.ok()) {
     next_seq_ = first;
+    writer_.reset();
     sqlite3_exec(db_, "ROLLBACK", nullptr, nullptr, nullptr);  // best effort: the error counts
     return absl::Status(status.code(),
                         absl::StrCat("cannot write ", path_, ": ", status.message()));

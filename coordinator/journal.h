@@ -30,6 +30,8 @@ struct sqlite3;
 
 namespace whetstone {
 
+class RowWriter;
+
 class Journal {
  public:
   // A new journal; ALREADY_EXISTS if there is one.
@@ -65,7 +67,7 @@ class Journal {
   absl::Status TEST_LimitPages(int pages);
 
  private:
-  explicit Journal(std::string path) : path_(std::move(path)) {}
+  explicit Journal(std::string path);
   absl::Status OpenDatabase(int flags);
   // That it is a journal, its schema's version, and whose it is.
   absl::StatusOr<int64_t> Identify();
@@ -73,12 +75,12 @@ class Journal {
   absl::Status Migrate(int64_t version);
   absl::Status Execute(const char* sql);
   absl::Status Error(int code, absl::string_view what) const;
-  absl::Status AppendOne(const Fact& fact);
   absl::Status ReadNextSeq();
 
   const std::string path_;
   std::string campaign_id_;
   sqlite3* db_ = nullptr;
+  std::unique_ptr<RowWriter> writer_;  // while there is nothing wrong; made when it is needed
   int64_t next_seq_ = 1;
 };
 

@@ -132,96 +132,6 @@ class CalibrationReader final : public RowReader {
   }
 };
 
-// One INSERT per kind of fact.
-class Writer {
- public:
-  Writer(sqlite3* db, int64_t seq) : db_(db), seq_(seq) {}
-
-  absl::Status operator()(const PromptFact& f) const {
-    return Statement(db_, "INSERT INTO prompts VALUES (?, ?, ?, ?)")
-        .Bind(seq_)
-        .Bind(f.step)
-        .Bind(int64_t{f.prompt.problem()})
-        .Proto(f.prompt)
-        .Run();
-  }
-  absl::Status operator()(const RolloutFact& f) const {
-    return Statement(db_, "INSERT INTO rollouts VALUES (?, ?, ?, ?, ?, ?, ?)")
-        .Bind(seq_)
-        .Bind(f.step)
-        .Bind(int64_t{f.completion.problem()})
-        .Bind(int64_t{f.completion.sample()})
-        .Bind(int64_t{f.completion.ids_size()})
-        .Text(f.completion.text())
-        .Proto(f.completion)
-        .Run();
-  }
-  absl::Status operator()(const VerdictFact& f) const {
-    return Statement(db_, "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-        .Bind(seq_)
-        .Bind(f.step)
-        .Bind(int64_t{f.group})
-        .Bind(int64_t{f.sample})
-        .Text(v1::Outcome_Name(f.verdict.outcome()))
-        .Bind(f.reward)
-        .Bind(int64_t{f.dropped})
-        .Bind(f.verdict.speedup())
-        .Text(f.verdict.detail())
-        .Proto(f.verdict)
-        .Run();
-  }
-  absl::Status operator()(const LeaderFact& f) const {
-    return Statement(db_, "INSERT INTO leaders VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
-        .Bind(seq_)
-        .Bind(f.step)
-        .Bind(int64_t{f.group})
-        .Bind(int64_t{f.sample})
-        .Text(f.problem_id)
-        .Bind(int64_t{f.accepted})
-        .Bind(f.verdict.speedup())
-        .Text(f.source)
-        .Proto(f.verdict)
-        .Run();
-  }
-  absl::Status operator()(const UpdateFact& f) const {
-    nlohmann::json row = nlohmann::json::object();
-    for (const auto& [key, value] : f.row) row[key] = value;
-    return Statement(db_, "INSERT INTO updates VALUES (?, ?, ?, ?, ?, ?, ?)")
-        .Bind(seq_)
-        .Bind(int64_t{f.request.name().phase()})
-        .Bind(int64_t{f.request.name().step()})
-        .Bind(int64_t{f.response.applied()})
-        .Text(row.dump())
-        .Proto(f.request)
-        .Proto(f.response)
-        .Run();
-  }
-  absl::Status operator()(const CheckpointFact& f) const {
-    return Statement(db_, "INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?, ?)")
-        .Bind(seq_)
-        .Bind(int64_t{f.name.phase()})
-        .Bind(int64_t{f.name.step()})
-        .Text(f.path)
-        .Text(f.checksum)
-        .Bind(f.bytes)
-        .Run();
-  }
-  absl::Status operator()(const CalibrationFact& f) const {
-    return Statement(db_, "INSERT INTO calibrations VALUES (?, ?, ?, ?, ?, ?)")
-        .Bind(seq_)
-        .Text(f.host_id)
-        .Text(f.problem_hash)
-        .Bind(f.calibration.expert().speedup())
-        .Bind(f.calibration.noise_band())
-        .Proto(f.calibration)
-        .Run();
-  }
-
- private:
-  sqlite3* const db_;
-  const int64_t seq_;
-};
-
 }  // namespace
 
 std::vector<std::unique_ptr<RowReader>> MakeRowReaders(sqlite3* db) {
@@ -236,8 +146,92 @@ std::vector<std::unique_ptr<RowReader>> MakeRowReaders(sqlite3* db) {
   return readers;
 }
 
-absl::Status WriteRow(sqlite3* db, int64_t seq, const Fact& fact) {
-  return std::visit(Writer(db, seq), fact);
+RowWriter::RowWriter(sqlite3* db)
+    : prompts_(db, "INSERT INTO prompts VALUES (?, ?, ?, ?)"),
+      rollouts_(db, "INSERT INTO rollouts VALUES (?, ?, ?, ?, ?, ?, ?)"),
+      verdicts_(db, "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+      leaders_(db, "INSERT INTO leaders VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+      updates_(db, "INSERT INTO updates VALUES (?, ?, ?, ?, ?, ?, ?)"),
+      checkpoints_(db, "INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?, ?)"),
+      calibrations_(db, "INSERT INTO calibrations VALUES (?, ?, ?, ?, ?, ?)") {}
+
+absl::Status RowWriter::Write(int64_t seq, const Fact& fact) {
+  return std::visit([&](const auto& f) { return Insert(seq, f); }, fact);
+}
+
+absl::Status RowWriter::Insert(int64_t seq, const PromptFact& f) {
+  return prompts_.Bind(seq).Bind(f.step).Bind(int64_t{f.prompt.problem()}).Proto(f.prompt).Run();
+}
+
+absl::Status RowWriter::Insert(int64_t seq, const RolloutFact& f) {
+  return rollouts_.Bind(seq)
+      .Bind(f.step)
+      .Bind(int64_t{f.completion.problem()})
+      .Bind(int64_t{f.completion.sample()})
+      .Bind(int64_t{f.completion.ids_size()})
+      .Text(f.completion.text())
+      .Proto(f.completion)
+      .Run();
+}
+
+absl::Status RowWriter::Insert(int64_t seq, const VerdictFact& f) {
+  return verdicts_.Bind(seq)
+      .Bind(f.step)
+      .Bind(int64_t{f.group})
+      .Bind(int64_t{f.sample})
+      .Text(v1::Outcome_Name(f.verdict.outcome()))
+      .Bind(f.reward)
+      .Bind(int64_t{f.dropped})
+      .Bind(f.verdict.speedup())
+      .Text(f.verdict.detail())
+      .Proto(f.verdict)
+      .Run();
+}
+
+absl::Status RowWriter::Insert(int64_t seq, const LeaderFact& f) {
+  return leaders_.Bind(seq)
+      .Bind(f.step)
+      .Bind(int64_t{f.group})
+      .Bind(int64_t{f.sample})
+      .Text(f.problem_id)
+      .Bind(int64_t{f.accepted})
+      .Bind(f.verdict.speedup())
+      .Text(f.source)
+      .Proto(f.verdict)
+      .Run();
+}
+
+absl::Status RowWriter::Insert(int64_t seq, const UpdateFact& f) {
+  nlohmann::json row = nlohmann::json::object();
+  for (const auto& [key, value] : f.row) row[key] = value;
+  return updates_.Bind(seq)
+      .Bind(int64_t{f.request.name().phase()})
+      .Bind(int64_t{f.request.name().step()})
+      .Bind(int64_t{f.response.applied()})
+      .Text(row.dump())
+      .Proto(f.request)
+      .Proto(f.response)
+      .Run();
+}
+
+absl::Status RowWriter::Insert(int64_t seq, const CheckpointFact& f) {
+  return checkpoints_.Bind(seq)
+      .Bind(int64_t{f.name.phase()})
+      .Bind(int64_t{f.name.step()})
+      .Text(f.path)
+      .Text(f.checksum)
+      .Bind(f.bytes)
+      .Run();
+}
+
+absl::Status RowWriter::Insert(int64_t seq, const CalibrationFact& f) {
+  return calibrations_.Bind(seq)
+      .Text(f.host_id)
+      .Text(f.problem_hash)
+      .Bind(f.calibration.expert().speedup())
+      .Bind(f.calibration.noise_band())
+      .Proto(f.calibration)
+      .Run();
 }
 
 }  // namespace whetstone

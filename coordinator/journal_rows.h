@@ -1,6 +1,7 @@
 // How a fact is a row of the journal's tables: the schema, and reading and writing by it.
 //
-//   RETURN_IF_ERROR(WriteRow(db, seq, fact));
+//   RowWriter writer(db);
+//   RETURN_IF_ERROR(writer.Write(seq, fact));
 //   for (auto& reader : MakeRowReaders(db)) …;     // each table's rows in order of seq
 #ifndef WHETSTONE_COORDINATOR_JOURNAL_ROWS_H_
 #define WHETSTONE_COORDINATOR_JOURNAL_ROWS_H_
@@ -45,7 +46,30 @@ class RowReader {
 // One for each kind of fact. The database is borrowed.
 std::vector<std::unique_ptr<RowReader>> MakeRowReaders(sqlite3* db);
 
-absl::Status WriteRow(sqlite3* db, int64_t seq, const Fact& fact);
+// Writes facts into their tables, which are there. The database is borrowed. After an error: use
+// another one.
+class RowWriter {
+ public:
+  explicit RowWriter(sqlite3* db);
+  absl::Status Write(int64_t seq, const Fact& fact);
+
+ private:
+  absl::Status Insert(int64_t seq, const PromptFact& f);
+  absl::Status Insert(int64_t seq, const RolloutFact& f);
+  absl::Status Insert(int64_t seq, const VerdictFact& f);
+  absl::Status Insert(int64_t seq, const LeaderFact& f);
+  absl::Status Insert(int64_t seq, const UpdateFact& f);
+  absl::Status Insert(int64_t seq, const CheckpointFact& f);
+  absl::Status Insert(int64_t seq, const CalibrationFact& f);
+
+  Statement prompts_;
+  Statement rollouts_;
+  Statement verdicts_;
+  Statement leaders_;
+  Statement updates_;
+  Statement checkpoints_;
+  Statement calibrations_;
+};
 
 // The column updates.row.
 absl::StatusOr<std::map<std::string, double>> ParseMetricsRow(const std::string& json);

@@ -62,10 +62,15 @@ Statement& Statement::Proto(const google::protobuf::MessageLite& message) {
 }
 
 absl::Status Statement::Run() {
-  while (true) {
-    ASSIGN_OR_RETURN(const bool more, Step());
-    if (!more) return absl::OkStatus();
+  absl::StatusOr<bool> more = true;
+  while (more.ok() && *more) more = Step();
+  if (statement_ != nullptr) {
+    sqlite3_reset(statement_);
+    sqlite3_clear_bindings(statement_);
+    next_ = 1;
+    code_ = SQLITE_OK;
   }
+  return more.status();
 }
 
 absl::StatusOr<bool> Statement::Step() {

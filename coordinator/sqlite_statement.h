@@ -1,7 +1,8 @@
 // A prepared statement that cleans up after itself and reports errors as absl::Status.
 //
 //   Statement insert(db, "INSERT INTO t VALUES (?, ?)");
-//   RETURN_IF_ERROR(insert.Bind(1).Bind("text").Run());
+//   RETURN_IF_ERROR(insert.Bind(1).Text("text").Run());
+//   RETURN_IF_ERROR(insert.Bind(2).Text("more").Run());
 //
 // The database is borrowed. Not thread-safe.
 #ifndef WHETSTONE_COORDINATOR_SQLITE_STATEMENT_H_
@@ -35,7 +36,7 @@ class Statement {
   Statement& Text(absl::string_view value);
   Statement& Proto(const google::protobuf::MessageLite& message);
 
-  // Runs to the end, rows ignored.
+  // Runs to the end, rows ignored; then it can be filled and run again.
   absl::Status Run();
   // The next row: false at the end.
   absl::StatusOr<bool> Step();
