@@ -28,14 +28,13 @@ CampaignLoop::CampaignLoop(const CampaignPlan* plan, LoopSeams seams)
     : plan_(plan), seams_(std::move(seams)), workers_(seams_.workers) {}
 
 CampaignLoop::~CampaignLoop() {
-  for (Call& call : calls_) call.control.Cancel();
-  for (Call& call : calls_) call.thread.join();
+  for (const auto& [number, control] : calls_) control->Cancel();
 }
 
 void CampaignLoop::Post(Event event) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    events_.push_back(std::move(event));
+    news_.events.push_back(std::move(event));
   }
   arrived_.notify_one();
 }
@@ -43,7 +42,7 @@ void CampaignLoop::Post(Event event) {
 void CampaignLoop::Ask(Question question) {
   std::unique_lock<std::mutex> lock(mutex_);
   if (!ended_) {
-    questions_.push_back(std::move(question));
+    news_.questions.push_back(std::move(question));
     arrived_.notify_one();
     return;
   }
@@ -51,12 +50,11 @@ void CampaignLoop::Ask(Question question) {
   question(nullptr, Now());
 }
 
-std::vector<Event> CampaignLoop::Next(std::vector<Question>* questions) {
+CampaignLoop::News CampaignLoop::Next() {
   std::unique_lock<std::mutex> lock(mutex_);
-  const auto any = [this] { return !events_.empty() || !questions_.empty(); };
-  if (!arrived_.wait_for(lock, kTick, any)) return {event::Tick{}};
-  *questions = std::exchange(questions_, {});
-  return std::exchange(events_, {});
+  const auto any = [this] { return !news_.events.empty() || !news_.questions.empty(); };
+  if (!arrived_.wait_for(lock, kTick, any)) news_.events.push_back(event::Tick{});
+  return std::exchange(news_, {});
 }
 
 Seconds CampaignLoop::Now() const {
@@ -69,7 +67,7 @@ absl::Status CampaignLoop::Run(CampaignState* state) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     ended_ = true;
-    unanswered.swap(questions_);
+    unanswered.swap(news_.questions);
   }
   for (const Question& question : unanswered) question(nullptr, Now());
   return status;
@@ -79,10 +77,10 @@ absl::Status CampaignLoop::Live(CampaignState* state) {
   Seconds last_tick = Now();
   while (!state->finished()) {
     // All that came meanwhile: one commit of the journal for all of it.
-    std::vector<Question> questions;
-    const std::vector<Event> events = Next(&questions);
-    const absl::Status done = Perform(state->Handle(events, Now()));
-    for (const Question& question : questions) question(done.ok() ? state : nullptr, Now());
+    const News news = Next();
+    for (const uint64_t call : news.ended_calls) calls_.erase(call);
+    const absl::Status done = Perform(state->Handle(news.events, Now()));
+    for (const Question& question : news.questions) question(done.ok() ? state : nullptr, Now());
     RETURN_IF_ERROR(done);
     // A steady stream of events must not keep deadlines from being looked at.
     if (Now() - last_tick >= 1 && !state->finished()) {
@@ -90,7 +88,6 @@ absl::Status CampaignLoop::Live(CampaignState* state) {
       RETURN_IF_ERROR(Perform(state->Handle({event::Tick{}}, last_tick)));
       if (seams_.on_status) seams_.on_status(state->StatusLine(last_tick));
     }
-    Reap();
   }
   return result_;
 }
@@ -109,23 +106,17 @@ absl::Status CampaignLoop::Perform(const std::vector<Action>& actions) {
 }
 
 void CampaignLoop::Start(uint64_t number, std::function<Event(CallControl*)> body) {
-  Call& call = calls_.emplace_back();
-  call.number = number;
-  call.thread = std::thread([this, &call, body = std::move(body)] {
-    Post(body(&call.control));
-    call.ended = true;
-  });
-}
-
-void CampaignLoop::Reap() {
-  for (auto call = calls_.begin(); call != calls_.end();) {
-    if (!call->ended) {
-      ++call;
-      continue;
+  const auto control = std::make_shared<CallControl>();
+  calls_[number] = control;
+  threads_.Run([this, number, control, body = std::move(body)] {
+    Event event = body(control.get());
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      news_.events.push_back(std::move(event));
+      news_.ended_calls.push_back(number);
     }
-    call->thread.join();
-    call = calls_.erase(call);
-  }
+    arrived_.notify_one();
+  });
 }
 
 absl::Status CampaignLoop::Do(const action::Record& a) {
@@ -261,9 +252,7 @@ absl::Status CampaignLoop::Do(const action::Measure& a) {
 }
 
 absl::Status CampaignLoop::Do(const action::CancelCall& a) {
-  for (Call& call : calls_) {
-    if (call.number == a.call) call.control.Cancel();
-  }
+  if (const auto call = calls_.find(a.call); call != calls_.end()) call->second->Cancel();
   return absl::OkStatus();
 }
 

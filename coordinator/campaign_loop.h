@@ -2,8 +2,8 @@
 //
 //   wait for events  →  core: actions  →  journal the facts  →  start calls, tell people
 //
-// Every call runs on a thread of its own (a campaign has a handful in flight) and answers with one
-// event; all state is touched by the thread in Run alone.
+// Every call runs on a thread of its own and answers with one event; all state is touched by the
+// thread in Run alone.
 //
 //   CampaignLoop loop(&plan, {.trainer = t, .workers = w, .journal = j, .clock = &clock, …});
 //   loop.Post(event::ServiceReady{kTrainer});       // from any thread
@@ -11,20 +11,19 @@
 #ifndef WHETSTONE_COORDINATOR_CAMPAIGN_LOOP_H_
 #define WHETSTONE_COORDINATOR_CAMPAIGN_LOOP_H_
 
-#include <atomic>
-#include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "common/clock.h"
 #include "coordinator/call_options.h"
+#include "coordinator/call_threads.h"
 #include "coordinator/campaign_events.h"
 #include "coordinator/campaign_plan.h"
 #include "coordinator/campaign_state.h"
@@ -70,21 +69,20 @@ class CampaignLoop {
   absl::Status Run(CampaignState* state);
 
  private:
-  struct Call {
-    uint64_t number = 0;
-    CallControl control;
-    std::atomic<bool> ended{false};
-    std::thread thread;
+  // What came since the last look.
+  struct News {
+    std::vector<Event> events;
+    std::vector<Question> questions;
+    std::vector<uint64_t> ended_calls;
   };
 
   absl::Status Live(CampaignState* state);
   // Waits for an event or a question; a tick when none comes.
-  std::vector<Event> Next(std::vector<Question>* questions);
+  News Next();
   Seconds Now() const;
   absl::Status Perform(const std::vector<Action>& actions);
   // Runs `body` on a thread; what it returns is posted.
   void Start(uint64_t number, std::function<Event(CallControl*)> body);
-  void Reap();
 
   absl::Status Do(const action::Record& a);
   absl::Status Do(const action::Probe& a);
@@ -106,15 +104,16 @@ class CampaignLoop {
 
   const CampaignPlan* const plan_;
   const LoopSeams seams_;
-  std::vector<WorkerClient*> workers_;  // by index
-  std::list<Call> calls_;
+  std::vector<WorkerClient*> workers_;                                // by index
+  std::unordered_map<uint64_t, std::shared_ptr<CallControl>> calls_;  // in flight, by number
   absl::Status result_;
 
   std::mutex mutex_;
   std::condition_variable arrived_;
-  std::vector<Event> events_;  // these three protected by mutex_
-  std::vector<Question> questions_;
+  News news_;  // these two protected by mutex_
   bool ended_ = false;
+
+  CallThreads threads_;  // the last member: what it runs uses the others
 };
 
 }  // namespace whetstone
