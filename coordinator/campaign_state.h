@@ -138,7 +138,6 @@ class CampaignState {
     std::vector<int> samples;
     std::string source;
     std::vector<Attempt> running;  // empty: waiting, or done; two: the first is a straggler
-    std::string cpu_model;         // of the worker that timed it, or does
     int checked_by = -1;  // the worker where it passed without timing, which holds its binary
     int failed_worker = -1;
     int failures = 0;  // attempts in a row that ended without a verdict
@@ -154,6 +153,7 @@ class CampaignState {
     size_t first_open = 0;          // the jobs before this one are done
     std::vector<Seconds> timed_in;  // how long each full verdict took
     bool leaders_added = false;
+    std::map<int, std::string> cpu_models;  // that the first of each group's candidates went to
   };
 
   // One handler per event.
@@ -227,6 +227,7 @@ class CampaignState {
   void WorkerTrouble(int worker, const absl::Status& status);
   bool SharedTimingInFlight() const;
   const v1::Calibration* CalibrationOf(int worker, const std::string& hash) const;
+  std::vector<int> WorkersOn(const std::string& hostname) const;
 
   // campaign_members.cc: workers that come and go.
   void Leave(int worker, const std::string& why);
@@ -237,9 +238,10 @@ class CampaignState {
   Dispatcher dispatcher_;
   Trainer trainer_;
   std::vector<WorkerState> workers_;
-  std::deque<StepWork> work_;       // one for each of ledger_.open_steps()
-  std::map<uint64_t, Job*> calls_;  // measurements in flight or abandoned
-  Seconds next_look_ = 0;           // at deadlines and stragglers
+  std::multimap<std::string, int> by_hostname_;  // workers that once said so
+  std::deque<StepWork> work_;                    // one for each of ledger_.open_steps()
+  std::map<uint64_t, Job*> calls_;               // measurements in flight or abandoned
+  Seconds next_look_ = 0;                        // at deadlines and stragglers
   Seconds no_worker_since_ = -1;
   uint64_t next_call_ = 1;
   Seconds now_ = 0;

@@ -144,6 +144,17 @@ const v1::Calibration* CampaignState::CalibrationOf(int worker, const std::strin
   return ledger_.FindCalibration(dispatcher_.traits(worker).host_id, hash);
 }
 
+// By what they said last.
+std::vector<int> CampaignState::WorkersOn(const std::string& hostname) const {
+  std::vector<int> found;
+  const auto [begin, end] = by_hostname_.equal_range(hostname);
+  for (auto it = begin; it != end; ++it) {
+    if (workers_[static_cast<size_t>(it->second)].info.hostname() == hostname)
+      found.push_back(it->second);
+  }
+  return found;
+}
+
 bool CampaignState::SharedTimingInFlight() const {
   bool shared = false;
   for (int w = 0; w < dispatcher_.size(); ++w) {
@@ -251,18 +262,14 @@ void CampaignState::PumpProblems(int w) {
 
 // The one that a group is timed on, as an advantage compares within the group; empty: any yet.
 std::string CampaignState::CpuModelOf(const StepWork& work, int group) const {
-  for (const Job& job : work.jobs) {
-    if (job.group == group && !job.cpu_model.empty()) return job.cpu_model;
-  }
+  const auto known = work.cpu_models.find(group);
+  if (known != work.cpu_models.end()) return known->second;
   // Before this process was started, perhaps.
   const StepRecord& step = *ledger_.FindStep(work.step);
   for (const CandidateRecord& record : step.groups[static_cast<size_t>(group)].samples) {
     if (!record.verdict || !record.verdict->verdict.timed()) continue;
-    for (int w = 0; w < dispatcher_.size(); ++w) {
-      if (workers_[static_cast<size_t>(w)].info.hostname() == record.verdict->verdict.worker()) {
-        return dispatcher_.traits(w).cpu_model;
-      }
-    }
+    for (const int w : WorkersOn(record.verdict->verdict.worker()))
+      return dispatcher_.traits(w).cpu_model;
   }
   return "";
 }
@@ -323,7 +330,7 @@ void CampaignState::StartAttempt(Job* job, int worker, bool timed) {
   const PlannedProblem& problem = plan_->ProblemOf(job->step, job->group);
   const Attempt attempt{next_call_++, worker, timed, now_, now_ + MeasureDeadline(problem.problem)};
   job->running.push_back(attempt);
-  if (timed) job->cpu_model = dispatcher_.traits(worker).cpu_model;
+  if (timed) WorkOf(job->step).cpu_models.emplace(job->group, dispatcher_.traits(worker).cpu_model);
   calls_[attempt.call] = job;
   dispatcher_.Started(worker, /*alone=*/job->harmed > 0);
   action::Measure measure{attempt.call, worker, {}};
@@ -355,6 +362,8 @@ void CampaignState::On(const event::WorkerProbed& e) {
     WorkerState& worker = workers_[w];
     if (worker.probe == 0 || worker.probe != e.call) continue;
     worker.probe = 0;
+    if (worker.info.hostname() != e.info.hostname())
+      by_hostname_.emplace(e.info.hostname(), static_cast<int>(w));
     worker.info = e.info;
     worker.heard = now_;
     worker.known.clear();
@@ -511,10 +520,8 @@ void CampaignState::RecordVerdict(int64_t step, int group, int sample, v1::Verdi
   verdict.set_problem_hash(problem.hash);
   // The calibration of the host that measured, or of any other if that one is not known any more.
   const v1::Calibration* calibration = nullptr;
-  for (int w = 0; w < dispatcher_.size() && calibration == nullptr; ++w) {
-    if (workers_[static_cast<size_t>(w)].info.hostname() == verdict.worker()) {
-      calibration = CalibrationOf(w, problem.hash);
-    }
+  for (const int w : WorkersOn(verdict.worker())) {
+    if (calibration == nullptr) calibration = CalibrationOf(w, problem.hash);
   }
   for (int w = 0; w < dispatcher_.size() && calibration == nullptr; ++w) {
     calibration = CalibrationOf(w, problem.hash);
