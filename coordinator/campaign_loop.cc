@@ -92,15 +92,20 @@ absl::Status CampaignLoop::Live(CampaignState* state) {
   return result_;
 }
 
-absl::Status CampaignLoop::Perform(const std::vector<Action>& actions) {
+absl::Status CampaignLoop::Perform(std::vector<Action> actions) {
   std::vector<Fact> facts;
-  for (const Action& action : actions) {
-    if (const auto* record = std::get_if<action::Record>(&action)) facts.push_back(record->fact);
+  for (Action& action : actions) {
+    if (auto* record = std::get_if<action::Record>(&action)) {
+      facts.push_back(std::move(record->fact));
+    }
   }
-  const absl::Status written = seams_.journal->Append(facts);
-  if (!written.ok()) return written;
-  for (const Action& action : actions) {
-    RETURN_IF_ERROR(std::visit([this](const auto& a) { return Do(a); }, action));
+  RETURN_IF_ERROR(seams_.journal->Append(facts));
+  for (const Fact& fact : facts) {
+    const auto* checkpoint = std::get_if<CheckpointFact>(&fact);
+    if (checkpoint != nullptr && seams_.on_checkpoint) seams_.on_checkpoint(*checkpoint);
+  }
+  for (Action& action : actions) {
+    RETURN_IF_ERROR(std::visit([this](auto& a) { return Do(a); }, action));
   }
   return absl::OkStatus();
 }
@@ -119,10 +124,8 @@ void CampaignLoop::Start(uint64_t number, std::function<Event(CallControl*)> bod
   });
 }
 
-absl::Status CampaignLoop::Do(const action::Record& a) {
-  const auto* checkpoint = std::get_if<CheckpointFact>(&a.fact);
-  if (checkpoint != nullptr && seams_.on_checkpoint) seams_.on_checkpoint(*checkpoint);
-  return absl::OkStatus();
+absl::Status CampaignLoop::Do(const action::Record&) {
+  return absl::OkStatus();  // it is in the journal already
 }
 
 absl::Status CampaignLoop::Do(const action::Probe& a) {
@@ -184,8 +187,8 @@ void CampaignLoop::SendUpdate(uint64_t call, v1::UpdateRequest request) {
   });
 }
 
-absl::Status CampaignLoop::Do(const action::Update& a) {
-  SendUpdate(a.call, a.request);
+absl::Status CampaignLoop::Do(action::Update& a) {
+  SendUpdate(a.call, std::move(a.request));
   return absl::OkStatus();
 }
 
@@ -234,20 +237,21 @@ absl::Status CampaignLoop::Do(const action::PutProblem& a) {
   return absl::OkStatus();
 }
 
-absl::Status CampaignLoop::Do(const action::Measure& a) {
+absl::Status CampaignLoop::Do(action::Measure& a) {
   WorkerClient* const worker = workers_[static_cast<size_t>(a.worker)];
-  Start(a.call, [a, worker](CallControl* control) -> Event {
-    // The core's deadline is per problem; the net only has to be longer than any.
-    auto reply = worker->Measure(a.request, Net(3600, control));
-    if (control->cancelled()) {
-      // The connection's end does not stop the worker: free its slot. Best effort.
-      v1::CancelRequest cancel;
-      cancel.add_candidate_ids(a.request.candidate_id());
-      worker->Cancel(cancel, {std::chrono::seconds(2), nullptr}).IgnoreError();
-    }
-    if (!reply.ok()) return event::CallFailed{a.call, reply.status()};
-    return event::VerdictArrived{a.call, std::move(*reply->mutable_verdict())};
-  });
+  Start(a.call,
+        [call = a.call, request = std::move(a.request), worker](CallControl* control) -> Event {
+          // The core's deadline is per problem; the net only has to be longer than any.
+          auto reply = worker->Measure(request, Net(3600, control));
+          if (control->cancelled()) {
+            // The connection's end does not stop the worker: free its slot. Best effort.
+            v1::CancelRequest cancel;
+            cancel.add_candidate_ids(request.candidate_id());
+            worker->Cancel(cancel, {std::chrono::seconds(2), nullptr}).IgnoreError();
+          }
+          if (!reply.ok()) return event::CallFailed{call, reply.status()};
+          return event::VerdictArrived{call, std::move(*reply->mutable_verdict())};
+        });
   return absl::OkStatus();
 }
 

@@ -80,20 +80,20 @@ class CampaignLoop {
   // Waits for an event or a question; a tick when none comes.
   News Next();
   Seconds Now() const;
-  absl::Status Perform(const std::vector<Action>& actions);
+  absl::Status Perform(std::vector<Action> actions);
   // Runs `body` on a thread; what it returns is posted.
   void Start(uint64_t number, std::function<Event(CallControl*)> body);
 
-  absl::Status Do(const action::Record& a);
+  absl::Status Do(const action::Record&);
   absl::Status Do(const action::Probe& a);
   absl::Status Do(const action::LoadPolicy& a);
   absl::Status Do(const action::Generate& a);
-  absl::Status Do(const action::Update& a);
+  absl::Status Do(action::Update& a);
   absl::Status Do(const action::ReplayUpdate& a);
   absl::Status Do(const action::SaveCheckpoint& a);
   absl::Status Do(const action::RemoveCheckpoints& a);
   absl::Status Do(const action::PutProblem& a);
-  absl::Status Do(const action::Measure& a);
+  absl::Status Do(action::Measure& a);
   absl::Status Do(const action::CancelCall& a);
   absl::Status Do(const action::WorkerLeft& a);
   absl::Status Do(const action::StepDone& a);

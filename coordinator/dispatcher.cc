@@ -65,15 +65,13 @@ std::optional<int> Dispatcher::Pick(const WorkNeed& need, Seconds now,
     if (!Free(i, now) || (need.alone && w.in_flight > 0)) continue;
     if (need.timed && need.trainer_computes && w.traits.shares_cores) continue;
     if (model_up && w.traits.cpu_model != need.cpu_model) continue;
-    if (usable && !usable(i)) continue;
     const std::tuple<bool, bool, bool, double> cost = {
         i == need.avoid, need.timed && w.traits.shares_cores && i != need.prefer,
         need.prefer >= 0 && i != need.prefer,
         static_cast<double>(w.in_flight) / static_cast<double>(w.traits.slots)};
-    if (!best || cost < best_cost) {
-      best = i;
-      best_cost = cost;
-    }
+    if ((best && cost >= best_cost) || (usable && !usable(i))) continue;
+    best = i;
+    best_cost = cost;
   }
   return best;
 }

@@ -54,10 +54,11 @@ Statement& Statement::Text(absl::string_view value) {
 }
 
 Statement& Statement::Proto(const google::protobuf::MessageLite& message) {
-  const std::string bytes = message.SerializeAsString();
-  if (code_ == SQLITE_OK) {
-    code_ = sqlite3_bind_blob64(statement_, next_++, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
-  }
+  if (code_ != SQLITE_OK) return *this;
+  const size_t size = message.ByteSizeLong();
+  void* const bytes = sqlite3_malloc64(size + 1);  // SQLite's once it is bound
+  CHECK(bytes != nullptr && message.SerializeToArray(bytes, static_cast<int>(size)));
+  code_ = sqlite3_bind_blob64(statement_, next_++, bytes, size, sqlite3_free);
   return *this;
 }
 
