@@ -24,8 +24,6 @@ bool Hopeless(const absl::Status& status) {
   }
 }
 
-constexpr Seconds kRetryDelay = 1;
-
 }  // namespace
 
 bool CampaignState::TrainerComputes() const {

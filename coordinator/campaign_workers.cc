@@ -13,7 +13,6 @@
 namespace whetstone {
 namespace {
 
-constexpr Seconds kRetryDelay = 1;
 // A candidate must beat the best so far by more than this to be worth measuring again.
 constexpr double kLeaderMarginMin = 0.01;
 

@@ -13,6 +13,8 @@ inline constexpr Seconds kProbeDeadline = 20;
 // From a lost service until it answers again (a local one is restarted, a tunnel reconnects).
 inline constexpr Seconds kReturnDeadline = 180;
 inline constexpr Seconds kLoadDeadline = 900;
+// Before a service that failed is asked again.
+inline constexpr Seconds kRetryDelay = 1;
 // Between two signs of life while generating (the trainer promises one every two seconds).
 inline constexpr Seconds kGenerateSilenceDeadline = 180;
 inline constexpr Seconds kUpdateDeadline = 3600;

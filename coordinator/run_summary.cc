@@ -1,7 +1,6 @@
 #include "coordinator/run_summary.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "common/status_macros.h"
 #include "coordinator/ledger.h"
 #include "coordinator/open_run.h"
+#include "coordinator/verdict_json.h"
 
 namespace whetstone {
 namespace {
@@ -23,10 +23,6 @@ double Mean(const std::vector<double>& values, size_t begin, size_t end) {
   double sum = 0;
   for (size_t i = begin; i < end; ++i) sum += values[i];
   return sum / static_cast<double>(end - begin);
-}
-
-nlohmann::ordered_json Number(double value) {
-  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
 }
 
 }  // namespace
@@ -145,8 +141,8 @@ nlohmann::ordered_json SummaryJson(const RunSummary& s) {
       {"steps_total", s.steps_total},
       {"rollouts", s.rollouts},
       {"verdicts", s.verdicts},
-      {"reward_first", Number(s.rows.empty() ? kNaN : s.RewardFirst())},
-      {"reward_last", Number(s.rows.empty() ? kNaN : s.RewardLast())},
+      {"reward_first", NumberOrNull(s.rows.empty() ? kNaN : s.RewardFirst())},
+      {"reward_last", NumberOrNull(s.rows.empty() ? kNaN : s.RewardLast())},
   };
   nlohmann::ordered_json best = nlohmann::ordered_json::object();
   for (const auto& [id, leader] : s.leaders) best[id] = leader.verdict.speedup();

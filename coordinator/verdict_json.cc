@@ -6,17 +6,13 @@
 #include <string>
 
 namespace whetstone {
-namespace {
-
-nlohmann::ordered_json Number(double value) {
+nlohmann::ordered_json NumberOrNull(double value) {
   return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
 }
 
-}  // namespace
-
 nlohmann::ordered_json VerdictJson(const v1::Verdict& v) {
   const auto timed = [&](double value) {
-    return v.timed() ? Number(value) : nlohmann::ordered_json(nullptr);
+    return v.timed() ? NumberOrNull(value) : nlohmann::ordered_json(nullptr);
   };
   nlohmann::ordered_json json = {
       {"outcome", v1::Outcome_Name(v.outcome())},
@@ -24,11 +20,11 @@ nlohmann::ordered_json VerdictJson(const v1::Verdict& v) {
       {"speedup", timed(v.speedup())},
       {"speedup_low", timed(v.speedup_low())},
       {"speedup_high", timed(v.speedup_high())},
-      {"pass_fraction", Number(v.pass_fraction())},
+      {"pass_fraction", NumberOrNull(v.pass_fraction())},
       {"sizes", nlohmann::ordered_json::array()},
       {"detail", v.detail()},
       {"isolation", v.isolation()},
-      {"noise_band", Number(v.noise_band())},
+      {"noise_band", NumberOrNull(v.noise_band())},
       {"timed", v.timed()},
       {"doubted", v.doubted()},
       {"cached", v.cached()},
@@ -45,10 +41,10 @@ nlohmann::ordered_json VerdictJson(const v1::Verdict& v) {
   for (const v1::SizeResult& size : v.sizes()) {
     json["sizes"].push_back(
         {{"size", std::map<std::string, int64_t>(size.size().begin(), size.size().end())},
-         {"speedup", Number(size.speedup())},
-         {"reference_ns", Number(size.reference_ns())},
-         {"candidate_ns", Number(size.candidate_ns())},
-         {"floor_ns", Number(size.floor_ns())},
+         {"speedup", NumberOrNull(size.speedup())},
+         {"reference_ns", NumberOrNull(size.reference_ns())},
+         {"candidate_ns", NumberOrNull(size.candidate_ns())},
+         {"floor_ns", NumberOrNull(size.floor_ns())},
          {"pairs", size.pairs()},
          {"rounds_redone", size.rounds_redone()},
          {"rounds_clock_changed", size.rounds_clock_changed()}});

@@ -12,6 +12,9 @@ namespace whetstone {
 // rest of verdict.proto; numbers that are not finite become null.
 nlohmann::ordered_json VerdictJson(const v1::Verdict& verdict);
 
+// Null if it is not finite.
+nlohmann::ordered_json NumberOrNull(double value);
+
 }  // namespace whetstone
 
 #endif  // WHETSTONE_COORDINATOR_VERDICT_JSON_H_

@@ -10,7 +10,6 @@
 namespace whetstone {
 namespace {
 
-constexpr std::chrono::seconds kLoadDeadline{10};
 // A child that is still awake this long after its answer isn't waiting for a core any more.
 constexpr double kSleepDeadlineNs = 500e6;
 // An honest child needs about 2 µs from its answer into the futex; the first look takes longer.

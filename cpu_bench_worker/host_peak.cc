@@ -145,7 +145,7 @@ absl::StatusOr<double> HostPeak::BestNs(const BenchProblem& problem, const SlotC
   spec.memory_bytes = int64_t{64} << 20;
   spec.spin = cores.apart;
   ASSIGN_OR_RETURN(const std::unique_ptr<KernelProcess> process, KernelProcess::Start(spec));
-  if (process->AwaitReady(std::chrono::seconds(10)) != Answer::kAnswered)
+  if (process->AwaitReady(kLoadDeadline) != Answer::kAnswered)
     return absl::InternalError("the host peak kernel could not be loaded");
   process->Hurry();
   process->Load(batch, /*input_offset=*/0);

@@ -37,6 +37,9 @@ struct KernelSpec {
   bool spin = true;  // false where parent and child share their only core
 };
 
+// For a program to start and to be loaded.
+inline constexpr std::chrono::seconds kLoadDeadline{10};
+
 enum class Answer { kAnswered, kEnded, kDeadline };
 
 class KernelProcess {

@@ -11,7 +11,6 @@
 namespace whetstone {
 namespace {
 
-constexpr std::chrono::seconds kLoadDeadline{10};
 constexpr std::chrono::minutes kLife{10};
 
 size_t SlotOf(const std::vector<CallSlot>& slots, int arg, bool before) {

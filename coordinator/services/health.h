@@ -10,6 +10,9 @@
 
 namespace whetstone {
 
+// For a server that has just been started or connected to.
+inline constexpr std::chrono::seconds kHealthDeadline{10};
+
 // OK once the server at `target` (a gRPC target) says it is SERVING; waits at most `deadline` for
 // that, reconnecting as needed. UNAVAILABLE: nobody answers. FAILED_PRECONDITION: not serving.
 // `cancelled` (may be empty) is polled: true ends the wait.

@@ -20,7 +20,6 @@ namespace whetstone {
 namespace {
 
 constexpr char kTrainerName[] = "trainer";
-constexpr std::chrono::seconds kHealthDeadline{10};
 constexpr std::chrono::seconds kAttempt{2};  // of several
 
 absl::StatusOr<std::string> FindBinary(const std::string& bin_dir, const std::string& name) {

@@ -12,7 +12,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kPause{1000};
-constexpr std::chrono::milliseconds kPoll{50};
+constexpr std::chrono::milliseconds kLookEvery{50};
 
 // Trying again would end the same way.
 bool IsForGood(const absl::Status& status) {
@@ -75,7 +75,7 @@ absl::Status Opener::Wait(const Needs& needs) {
     if (all_tried && (missing.empty() || open >= needs.at_least)) return absl::OkStatus();
     if (all_tried && (all_over || Clock::now() > end)) return InOne(missing);
     if (needs.cancelled && needs.cancelled()) return absl::CancelledError("stopped connecting");
-    changed_.wait_for(lock, kPoll);
+    changed_.wait_for(lock, kLookEvery);
   }
 }
 

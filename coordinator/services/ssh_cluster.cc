@@ -17,8 +17,6 @@
 namespace whetstone {
 namespace {
 
-constexpr std::chrono::seconds kHealthDeadline{10};
-
 // Several workers on one host: they are numbered.
 RemoteService WorkerService(const v1::WorkerHost& worker, const std::set<std::string>& taken) {
   const std::string plain = absl::StrCat("worker ", worker.ssh());

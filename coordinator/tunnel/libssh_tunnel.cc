@@ -25,6 +25,7 @@
 #include "common/status_macros.h"
 #include "coordinator/tunnel/libssh_channel.h"
 #include "coordinator/tunnel/pump.h"
+#include "coordinator/tunnel/reconnect.h"
 #include "coordinator/tunnel/sockets.h"
 #include "coordinator/tunnel/ssh_session.h"
 #include "coordinator/tunnel/ssh_target.h"
@@ -36,17 +37,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kBackoffMin{100};
-constexpr milliseconds kBackoffMax{2000};
 // More at once stay in the listening socket's queue.
 constexpr size_t kStreamsMax = 512;
-
-// A host key that changed and a key that is refused do not heal, and must not be hammered.
-bool IsFinal(const absl::Status& status) {
-  return status.code() == absl::StatusCode::kPermissionDenied ||
-         status.code() == absl::StatusCode::kUnauthenticated ||
-         status.code() == absl::StatusCode::kInvalidArgument;
-}
 
 // A local connection: waiting for its channel, then pumping.
 struct Stream {

@@ -19,6 +19,7 @@
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "coordinator/process/child_process.h"
+#include "coordinator/tunnel/reconnect.h"
 #include "coordinator/tunnel/sockets.h"
 #include "coordinator/tunnel/ssh_target.h"
 #include "coordinator/tunnel/tunnel.h"
@@ -29,8 +30,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kBackoffMin{100};
-constexpr milliseconds kBackoffMax{2000};
 constexpr milliseconds kPoll{20};
 // ssh may miss a SIGTERM that comes while it works, until its next keepalive; it has nothing to
 // lose.
@@ -38,12 +37,6 @@ constexpr milliseconds kStopGrace{300};
 // A stream that the far side refuses is closed within a round trip, of which connecting took
 // several; ssh says nothing on success.
 constexpr milliseconds kRefusalMin{300};
-
-bool IsFinal(const absl::Status& status) {
-  return status.code() == absl::StatusCode::kPermissionDenied ||
-         status.code() == absl::StatusCode::kUnauthenticated ||
-         status.code() == absl::StatusCode::kInvalidArgument;
-}
 
 int64_t Seconds(milliseconds time) { return std::max<int64_t>(1, (time.count() + 999) / 1000); }
 
