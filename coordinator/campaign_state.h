@@ -149,9 +149,10 @@ class CampaignState {
   struct StepWork {
     explicit StepWork(int64_t step) : step(step) {}
     int64_t step;
-    std::deque<Job> jobs;           // where they are, they stay
-    size_t first_open = 0;          // the jobs before this one are done
-    std::vector<Seconds> timed_in;  // how long each full verdict took
+    std::deque<Job> jobs;                       // where they are, they stay
+    std::map<int, std::vector<Job*>> by_group;  // but for leaders'
+    size_t first_open = 0;                      // the jobs before this one are done
+    std::vector<Seconds> timed_in;              // how long each full verdict took
     bool leaders_added = false;
     std::map<int, std::string> cpu_models;  // that the first of each group's candidates went to
   };

@@ -76,10 +76,11 @@ void CampaignState::AddCandidate(int64_t step, int group, int sample) {
     RecordVerdict(step, group, sample, std::move(verdict));
     return;
   }
-  std::deque<Job>& jobs = WorkOf(step).jobs;
-  for (Job& job : jobs) {
-    if (!job.done && !job.leader && job.group == group && job.source == *record.source) {
-      job.samples.push_back(sample);
+  StepWork& work = WorkOf(step);
+  std::vector<Job*>& of_group = work.by_group[group];
+  for (Job* job : of_group) {
+    if (!job->done && job->source == *record.source) {
+      job->samples.push_back(sample);
       return;
     }
   }
@@ -88,7 +89,7 @@ void CampaignState::AddCandidate(int64_t step, int group, int sample) {
   job.group = group;
   job.samples = {sample};
   job.source = *record.source;
-  jobs.push_back(std::move(job));
+  of_group.push_back(&work.jobs.emplace_back(std::move(job)));
 }
 
 // Once every verdict of the step whose update is next is in: the fastest candidate of each group,
