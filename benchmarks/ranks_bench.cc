@@ -178,7 +178,9 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", flags.rounds)->check(CLI::PositiveNumber);
   app.add_option("--sharding", flags.sharding, "As train.sharding")
       ->transform(CLI::CheckedTransformer(std::map<std::string, whetstone::Sharding>{
-          {"none", whetstone::Sharding::kNone}, {"optimizer", whetstone::Sharding::kOptimizer}}));
+          {"none", whetstone::Sharding::kNone},
+          {"optimizer", whetstone::Sharding::kOptimizer},
+          {"gradients", whetstone::Sharding::kGradients}}));
   app.add_option("--prompts", flags.work.prompts, "Groups of one step")->check(CLI::PositiveNumber);
   app.add_option("--group", flags.work.group, "Completions of a group")->check(CLI::PositiveNumber);
   app.add_option("--prompt-tokens", flags.work.prompt_tokens)->check(CLI::PositiveNumber);

@@ -181,7 +181,7 @@ TEST(CampaignParserTest, RefusesWhatCannotWork) {
       {"train.lora.targets=[q_proj, c_attn]", "must be one of q_proj, k_proj"},
       {"train.lora={rank: 4, targets: []}", "adapters need a matrix"},
       {"train.optimizer_state=int8", "must be one of fp32, bf16, 8bit"},
-      {"train.sharding=zero1", "must be one of none, optimizer"},
+      {"train.sharding=zero1", "must be one of none, optimizer, gradients"},
       {"train.activation_checkpointing=some", "must be one of auto, none, full"},
       {"train.group_size=1", "nothing to compare"},
       {"train.minibatches=17", "more than the 16 rollouts"},

@@ -164,7 +164,7 @@ class Rules {
     }
     RETURN_IF_ERROR(AtLeast("train.weight_decay", t.weight_decay(), 0));
     RETURN_IF_ERROR(OneOf("train.optimizer_state", t.optimizer_state(), {"fp32", "bf16", "8bit"}));
-    RETURN_IF_ERROR(OneOf("train.sharding", t.sharding(), {"none", "optimizer"}));
+    RETURN_IF_ERROR(OneOf("train.sharding", t.sharding(), {"none", "optimizer", "gradients"}));
     RETURN_IF_ERROR(OneOf("train.activation_checkpointing", t.activation_checkpointing(),
                           {"auto", "none", "full"}));
     RETURN_IF_ERROR(AtLeast("train.token_budget", static_cast<double>(t.token_budget()), 0));

@@ -29,13 +29,15 @@ Learner::Learner(const ModelConfig& config, Weights& weights, const LearnerOptio
       gradients_(lora_ == nullptr
                      ? EmptyWeights(config, WideType(weights.dtype()), weights.device())
                      : Weights()),
+      gradient_units_(ranks_.alone()      ? GradientUnits()
+                      : ShardsGradients() ? GradientUnits(Gradients(), ranks_.rank(), ranks_.size())
+                                          : GradientUnits(Gradients())),
       optimizer_(lora_ == nullptr ? weights.Named() : lora_->parameters(), options.optimizer_state,
                  Shards() ? OptimizerShare{ranks_.rank(), ranks_.size()} : OptimizerShare()),
       loss_scale_(weights.dtype() == torch::kHalf ? std::make_optional<LossScale>()
                                                   : std::nullopt) {
   gradients_.layers.resize(weights.layers.size());
-  if (!ranks_.alone()) gradient_units_ = GradientUnits(Gradients());
-  Clear(Gradients());
+  if (ranks_.alone()) Clear(Gradients());
 }
 
 NamedTensors Learner::Gradients() const {
@@ -54,7 +56,7 @@ void Learner::StateWasRestored() {
 }
 
 void Learner::StartStep() {
-  if (!gradients_are_zero_) Clear(Gradients());
+  if (!gradients_are_zero_) Clear(gradient_units_.shared() ? gradient_units_.mine() : Gradients());
   gradients_are_zero_ = false;
 }
 
@@ -125,12 +127,32 @@ absl::Status Learner::SumOverRanks(const std::vector<double*>& numbers) {
 
 absl::Status Learner::LearnFrom(const std::vector<PackedBatch>& mine, const std::string& what,
                                 const std::function<void(size_t, GradientSums*)>& body) {
+  // Shared ones after each micro-batch, of which another rank may have more; else after the last.
+  const bool each = gradient_units_.shared();
+  size_t most = 1;
+  if (each) {
+    ASSIGN_OR_RETURN(const auto counts, ranks_.GatherNumbers("the number of micro-batches",
+                                                             {static_cast<double>(mine.size())}));
+    for (const std::vector<double>& count : counts) {
+      most = std::max(most, static_cast<size_t>(count[0]));
+    }
+  }
   GradientSums sums(ranks_, gradient_units_);
+  size_t begun = 0;
+  const auto begin = [&] {
+    sums.CompleteDownTo(GradientUnits::kAll);
+    sums.Begin();
+    ++begun;
+  };
   RETURN_IF_ERROR(ranks_.Together(what, [&] {
     // Also where a micro-batch failed, or where there was none.
-    const absl::Cleanup start_all = [&sums] { sums.CompleteDownTo(GradientUnits::kAll); };
+    const absl::Cleanup start_all = [&] {
+      while (begun < most) begin();
+      sums.CompleteDownTo(GradientUnits::kAll);
+    };
     for (size_t p = 0; p < mine.size(); ++p) {
-      body(p, p + 1 == mine.size() ? &sums : nullptr);
+      if (each || p == 0) begin();
+      body(p, each || p + 1 == mine.size() ? &sums : nullptr);
       ranks_.Working();
     }
     return absl::OkStatus();
@@ -184,7 +206,8 @@ std::string Learner::NotFinite(double loss, const std::string& culprit) {
 
 absl::StatusOr<std::string> Learner::ApplyGradients(const StepSettings& settings, double loss,
                                                     bool supervised, GradientSize* size) {
-  const NamedTensors gradients = optimizer_.SlicesOf(Gradients());
+  const NamedTensors gradients =
+      gradient_units_.shared() ? gradient_units_.mine() : optimizer_.SlicesOf(Gradients());
   double bytes = optimizer_.StepBytes();
   for (const auto& [name, gradient] : gradients) bytes += static_cast<double>(gradient.nbytes());
   const PartScope scope(Part::kOptimizer, 0, bytes);
@@ -210,8 +233,9 @@ absl::StatusOr<std::string> Learner::ApplyGradients(const StepSettings& settings
     RETURN_IF_ERROR(exchange.Finish());
   } else {
     optimizer_.Step(settings.adamw, scale * unscale, gradients);
-    gradients_are_zero_ = true;
   }
+  // A rank that steps its slices alone has cleared no others.
+  gradients_are_zero_ = !Shards() || gradient_units_.shared();
   if (lora_ != nullptr) lora_->Merge();
   return "";
 }

@@ -13,7 +13,9 @@
 // optimizer step, and the weights stay equal bit for bit. A rank that fails, or is gone, fails the
 // update on all (rank_group.h). With Sharding::kOptimizer a rank steps its slices of the weights
 // alone and gets the others'; the weights are the same to the bit. A rank that is lost in between
-// leaves the others with weights of both kinds, and a broken group.
+// leaves the others with weights of both kinds, and a broken group. With Sharding::kGradients it
+// also keeps the sums of its slices alone; these are added up in another order, which rounds
+// otherwise.
 //
 // Not thread-safe, and nothing may generate from `weights` meanwhile. Throws c10::Error when memory
 // runs out; weights and optimizer state are then unchanged unless an earlier minibatch was applied.
@@ -144,9 +146,9 @@ class Learner {
   // Runs `body` on the indices of this rank's micro-batches, as one piece of work of all ranks.
   absl::Status ForEachOf(const std::vector<PackedBatch>& mine, const std::string& what,
                          const std::function<void(size_t)>& body);
-  // The same where gradients are summed, over the micro-batches and then, beside the last one's
-  // backward pass, over the ranks. `body` hands `sums`, which it gets with the last one, to
-  // RunBatch.
+  // The same where gradients are summed: over the micro-batches and then, beside the last one's
+  // backward pass, over the ranks; those that are shared out over the ranks in every backward pass.
+  // `body` hands `sums`, which it gets with the last one, or with each, to RunBatch.
   absl::Status LearnFrom(const std::vector<PackedBatch>& mine, const std::string& what,
                          const std::function<void(size_t, GradientSums* sums)>& body);
   // Each number becomes the sum over the ranks.
@@ -162,6 +164,8 @@ class Learner {
   NamedTensors Gradients() const;
   // Whether each rank has its own slices of what the optimizer keeps.
   bool Shards() const { return options_.sharding != Sharding::kNone && !ranks_.alone(); }
+  // … and of the gradients.
+  bool ShardsGradients() const { return options_.sharding == Sharding::kGradients && Shards(); }
   // What the loss is multiplied by on the way back.
   double BackwardScale() const { return loss_scale_.has_value() ? loss_scale_->value() : 1; }
   // Gradients may be summed from here on. They are zero: the last step left them so, or it failed.

@@ -104,5 +104,30 @@ TEST(LearnerMemory, AShareOfTheOptimizersStateIsAsTheArithmeticSays) {
   }
 }
 
+// This rank's slices of all, three layers and what belongs to none.
+TEST(LearnerMemory, AShareOfTheGradientsIsAsTheArithmeticSays) {
+  ModelConfig config = reference::TinyConfig();
+  config.hidden = 256;
+  config.intermediate = 1024;
+  config.layers = 16;
+  for (const int ranks : {1, 2, 4}) {
+    RunAsRanks(ranks, [&](RankGroup& group) {
+      Weights weights = reference::TinyWeights(config, torch::kBFloat16);
+      const auto held = [&](Sharding sharding) {
+        auto meter = std::make_shared<AllocationMeter>();
+        const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, meter);
+        const Learner learner(config, weights, {.ranks = &group, .sharding = sharding});
+        return static_cast<double>(meter->live_bytes());
+      };
+      const auto all = static_cast<double>(config.parameters());
+      const auto ends = static_cast<double>(config.hidden + config.vocab * config.hidden);
+      const double layer = (all - ends) / static_cast<double>(config.layers);
+      const double want = ranks == 1 ? 4 * all : 4 * (all / ranks + ends + 3 * layer);
+      const double got = held(Sharding::kGradients) - held(Sharding::kOptimizer) + 4 * all;
+      EXPECT_NEAR(got, want, 0.1 * want) << "rank " << group.rank() << " of " << ranks;
+    });
+  }
+}
+
 }  // namespace
 }  // namespace whetstone

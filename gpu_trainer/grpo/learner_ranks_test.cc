@@ -54,10 +54,10 @@ bool IsOfThisRank(const std::string& metric) {
 // Trains the tiny model over so many ranks. Their results and weights must be equal to the last
 // bit.
 Trained Train(int ranks, LearnerOptions options, const Step& step,
-              torch::ScalarType dtype = torch::kFloat) {
+              torch::ScalarType dtype = torch::kFloat,
+              const ModelConfig& config = reference::TinyConfig()) {
   std::vector<Trained> by_rank(static_cast<size_t>(ranks));
   const auto train = [&](RankGroup& group) {
-    const ModelConfig config = reference::TinyConfig();
     Weights weights = reference::TinyWeights(config, dtype);
     LearnerOptions own = options;
     own.ranks = &group;
@@ -90,15 +90,15 @@ Trained Train(int ranks, LearnerOptions options, const Step& step,
 
 // `error`: of the weights' change, a share of its 2-norm.
 void ExpectTheSameOver124Ranks(const LearnerOptions& options, const Step& step,
-                               torch::ScalarType dtype = torch::kFloat, double error = 1e-3) {
-  const ModelConfig config = reference::TinyConfig();
+                               torch::ScalarType dtype = torch::kFloat, double error = 1e-3,
+                               const ModelConfig& config = reference::TinyConfig()) {
   const std::vector<double> before = FlatFp64(reference::TinyWeights(config, dtype));
-  const Trained one = Train(1, options, step, dtype);
+  const Trained one = Train(1, options, step, dtype, config);
   const double change = DistanceFp64(one.weights, before);
   EXPECT_GT(change, 0);
   for (const int ranks : {2, 4}) {
     SCOPED_TRACE(absl::StrCat(ranks, " ranks"));
-    const Trained several = Train(ranks, options, step, dtype);
+    const Trained several = Train(ranks, options, step, dtype, config);
     for (int s = 0; s < kSteps; ++s) {
       SCOPED_TRACE(absl::StrCat("step ", s));
       const auto& want = one.results[s].metrics;
@@ -129,8 +129,7 @@ StepSettings Settings() {
 }
 
 // Off policy from the start: every bound has something to do.
-v1::GrpoBatch Batch() {
-  const ModelConfig config = reference::TinyConfig();
+v1::GrpoBatch Batch(const ModelConfig& config = reference::TinyConfig()) {
   return MakeBatch(config, reference::TinyWeights(config, torch::kFloat), /*noise=*/0.3);
 }
 
@@ -221,6 +220,23 @@ TEST(LearnerRanks, SharingTheOptimizersStateOutChangesNoBit) {
   }
 }
 
+// Summed in another order, so that it rounds otherwise; in fp64 there is none to speak of.
+TEST(LearnerRanks, SharingTheGradientsOutChangesNothingButRounding) {
+  LearnerOptions options{.token_budget = 24, .sharding = Sharding::kGradients};
+  for (const bool tied : {true, false}) {
+    ModelConfig config = reference::TinyConfig(ModelFamily::kLlama, tied);
+    config.layers = 7;  // that take turns
+    const v1::GrpoBatch batch = Batch(config);
+    const Step step = [&](Learner& learner, int) { return learner.Grpo(batch, Settings()); };
+    ExpectTheSameOver124Ranks(options, step, torch::kDouble, 1e-9, config);
+    ExpectTheSameOver124Ranks(options, step, torch::kFloat, 1e-3, config);
+  }
+  options.lora = {.rank = 4, .alpha = 8, .targets = {"q_proj", "down_proj"}};
+  const v1::GrpoBatch batch = Batch();
+  ExpectTheSameOver124Ranks(options,
+                            [&](Learner& learner, int) { return learner.Grpo(batch, Settings()); });
+}
+
 TEST(LearnerRanks, WorkedExamplesAreTheSameOver124Ranks) {
   Philox rng(3, {});
   std::vector<LearnedSequence> examples;
@@ -230,11 +246,14 @@ TEST(LearnerRanks, WorkedExamplesAreTheSameOver124Ranks) {
     examples.push_back(std::move(example));
   }
   // The last step has one example: there is nothing to do for the other ranks.
-  ExpectTheSameOver124Ranks({}, [&](Learner& learner, int step) {
-    return learner.Supervised(
-        step < 2 ? examples : std::vector<LearnedSequence>(examples.begin(), examples.begin() + 1),
-        Settings());
-  });
+  for (const Sharding sharding : {Sharding::kNone, Sharding::kGradients}) {
+    ExpectTheSameOver124Ranks({.sharding = sharding}, [&](Learner& learner, int step) {
+      return learner.Supervised(
+          step < 2 ? examples
+                   : std::vector<LearnedSequence>(examples.begin(), examples.begin() + 1),
+          Settings());
+    });
+  }
 }
 
 TEST(LearnerRanks, AllRanksSkipWhatOneFindsNotFinite) {
@@ -295,38 +314,40 @@ thread_local std::function<void()> TrappedAllocator::trap_;
 TEST(LearnerRanks, ARankThatFailsWhereverInAnUpdateIsToldToAllAndTheNextUpdateIsRight) {
   TrappedAllocator::Installed();
   const v1::GrpoBatch batch = Batch();
-  const LearnerOptions options = {.token_budget = 24};
   const auto update = [&](Learner& learner, int) { return learner.Grpo(batch, Settings()); };
-  const Trained undisturbed = Train(2, options, update);
   constexpr int64_t kMany = 1 << 30;
-  RunAsRanks(2, [&](RankGroup& group) {
-    const ModelConfig config = reference::TinyConfig();
-    Weights weights = reference::TinyWeights(config, torch::kFloat);
-    LearnerOptions own = options;
-    own.ranks = &group;
-    Learner learner(config, weights, own);
-    TrappedAllocator::SetTrap(kMany, nullptr);
-    Must(update(learner, 0));
-    // More than eight tenths of them are made while the rollouts are learned.
-    const int64_t allocations = kMany - TrappedAllocator::left();
-    const std::vector<double> before = FlatFp64(weights);
-    for (const double when : {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7}) {
-      SCOPED_TRACE(when);
-      if (group.rank() == 1) {
-        TrappedAllocator::SetTrap(static_cast<int64_t>(when * static_cast<double>(allocations)),
-                                  [] { TORCH_CHECK_WITH(OutOfMemoryError, false, "no memory"); });
-        EXPECT_THROW(update(learner, 0).IgnoreError(), c10::OutOfMemoryError);
-      } else {
-        const absl::Status status = update(learner, 0).status();
-        EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
-        EXPECT_THAT(std::string(status.message()),
-                    HasSubstr("learning the rollouts: rank 1 failed: no memory"));
+  for (const Sharding sharding : {Sharding::kNone, Sharding::kGradients}) {
+    const LearnerOptions options = {.token_budget = 24, .sharding = sharding};
+    const Trained undisturbed = Train(2, options, update);
+    RunAsRanks(2, [&](RankGroup& group) {
+      const ModelConfig config = reference::TinyConfig();
+      Weights weights = reference::TinyWeights(config, torch::kFloat);
+      LearnerOptions own = options;
+      own.ranks = &group;
+      Learner learner(config, weights, own);
+      TrappedAllocator::SetTrap(kMany, nullptr);
+      Must(update(learner, 0));
+      // More than eight tenths of them are made while the rollouts are learned.
+      const int64_t allocations = kMany - TrappedAllocator::left();
+      const std::vector<double> before = FlatFp64(weights);
+      for (const double when : {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7}) {
+        SCOPED_TRACE(when);
+        if (group.rank() == 1) {
+          TrappedAllocator::SetTrap(static_cast<int64_t>(when * static_cast<double>(allocations)),
+                                    [] { TORCH_CHECK_WITH(OutOfMemoryError, false, "no memory"); });
+          EXPECT_THROW(update(learner, 0).IgnoreError(), c10::OutOfMemoryError);
+        } else {
+          const absl::Status status = update(learner, 0).status();
+          EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+          EXPECT_THAT(std::string(status.message()),
+                      HasSubstr("learning the rollouts: rank 1 failed: no memory"));
+        }
+        EXPECT_EQ(FlatFp64(weights), before);
       }
-      EXPECT_EQ(FlatFp64(weights), before);
-    }
-    for (int s = 1; s < kSteps; ++s) Must(update(learner, s));
-    EXPECT_EQ(FlatFp64(weights), undisturbed.weights);
-  });
+      for (int s = 1; s < kSteps; ++s) Must(update(learner, s));
+      EXPECT_EQ(FlatFp64(weights), undisturbed.weights);
+    });
+  }
 }
 
 TEST(LearnerRanks, ARankThatHangsInABackwardPassIsNamedWithinTheDeadline) {

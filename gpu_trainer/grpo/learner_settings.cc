@@ -26,9 +26,11 @@ absl::StatusOr<LearnerOptions> ParseLearnerSettings(const v1::LearnerSettings& s
   const std::string& sharding = settings.sharding();
   if (sharding == NameOf(Sharding::kOptimizer)) {
     options.sharding = Sharding::kOptimizer;
+  } else if (sharding == NameOf(Sharding::kGradients)) {
+    options.sharding = Sharding::kGradients;
   } else if (!sharding.empty() && sharding != NameOf(Sharding::kNone)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("learner.sharding is '", sharding, "'; valid: none, optimizer"));
+        absl::StrCat("learner.sharding is '", sharding, "'; valid: none, optimizer, gradients"));
   }
   const std::string& checkpointing = settings.activation_checkpointing();
   if (checkpointing == "none") {

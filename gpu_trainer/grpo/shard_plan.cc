@@ -10,6 +10,8 @@ const char* NameOf(Sharding sharding) {
       return "none";
     case Sharding::kOptimizer:
       return "optimizer";
+    case Sharding::kGradients:
+      return "gradients";
   }
   return "?";
 }

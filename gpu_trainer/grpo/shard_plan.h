@@ -18,8 +18,9 @@ namespace whetstone {
 enum class Sharding {
   kNone,       // every rank holds all
   kOptimizer,  // masters and moments of the own slices only (ZeRO-1)
+  kGradients,  // and the gradients' sums (ZeRO-2)
 };
-// "none", "optimizer".
+// "none", "optimizer", "gradients".
 const char* NameOf(Sharding sharding);
 
 // Where tensors may be cut: whole blocks of the 8-bit optimizer, and whole runs of AdamW's loop, so

@@ -95,8 +95,11 @@ std::vector<Change> Changes(const ModelConfig& config, torch::ScalarType dtype,
     add("train.optimizer_state: 8bit",
         [](LearnerOptions& o) { o.optimizer_state = MomentType::kEightBit; });
   }
-  if (options.sharding == Sharding::kNone && options.ranks != nullptr && !options.ranks->alone()) {
-    add("train.sharding: optimizer", [](LearnerOptions& o) { o.sharding = Sharding::kOptimizer; });
+  const bool alone = options.ranks == nullptr || options.ranks->alone();
+  for (const Sharding more : {Sharding::kOptimizer, Sharding::kGradients}) {
+    if (alone || options.sharding >= more) continue;
+    add(absl::StrCat("train.sharding: ", NameOf(more)),
+        [more](LearnerOptions& o) { o.sharding = more; });
   }
   if (options.lora.rank == 0) {
     add(absl::StrCat("train.lora: {rank: ", kUsualLoraRank, "}"), [&](LearnerOptions& o) {
@@ -119,11 +122,19 @@ MemoryNeed NeedOf(const ModelConfig& config, torch::ScalarType dtype,
     need.adapters = 4 * lora.adapters + bytes * lora.bases;
     learning = lora.adapters;
   }
+  const int64_t ranks = options.ranks != nullptr ? options.ranks->size() : 1;
   need.gradients = 4 * learning;
-  const bool shared = options.sharding != Sharding::kNone && options.ranks != nullptr;
+  if (options.sharding == Sharding::kGradients && ranks > 1) {
+    // Of the whole ones, what GradientUnits has in memory at once.
+    const int64_t ends = options.lora.rank > 0
+                             ? 0
+                             : config.hidden + config.vocab * config.hidden * (config.tied ? 1 : 2);
+    const int64_t turns = std::min<int64_t>(GradientUnits::kTurns, config.layers);
+    need.gradients = 4 * (learning / ranks + ends + (learning - ends) / config.layers * turns);
+  }
   need.optimizer = (MomentBytes(learning, options.optimizer_state) +
                     (options.lora.rank > 0 ? 0 : MasterBytes(learning, dtype))) /
-                   (shared ? options.ranks->size() : 1);
+                   (options.sharding == Sharding::kNone ? 1 : ranks);
   const int64_t tokens =
       options.token_budget > 0 ? options.token_budget : ActivationBudget::kTokensMin;
   need.activations =
@@ -152,8 +163,9 @@ absl::Status CheckMemory(const ModelConfig& config, torch::ScalarType dtype,
     while (true) {
       const std::vector<Change> more = Changes(config, dtype, smallest, device, /*room=*/0);
       if (more.empty()) break;
-      const Change& next =
-          more.front().setting == "train.optimizer_state: bf16" ? more[1] : more[0];
+      // Of two for the same setting the second is the smaller.
+      const auto key = [](const Change& c) { return c.setting.substr(0, c.setting.find(':')); };
+      const Change& next = more.size() > 1 && key(more[0]) == key(more[1]) ? more[1] : more[0];
       settings.push_back(next.setting);
       smallest = next.options;
     }

@@ -92,8 +92,18 @@ TEST(MemoryNeed, RanksMayShareTheOptimizersStateOut) {
     const Learner learner(config, weights, options);
     const double state = static_cast<double>(BytesOf(learner.State()));
     EXPECT_NEAR(static_cast<double>(share.optimizer), state, 0.1 * state);
-    EXPECT_THAT(Advice({.ranks = &group}, torch::Device(torch::kCUDA, 0), 20),
-                HasSubstr("train.sharding: optimizer ("));
+    EXPECT_THAT(
+        Advice({.ranks = &group}, torch::Device(torch::kCUDA, 0), 20),
+        AllOf(HasSubstr("train.sharding: optimizer ("), HasSubstr("train.sharding: gradients (")));
+    options.sharding = Sharding::kGradients;
+    const MemoryNeed less = NeedOf(config, torch::kBFloat16, options);
+    EXPECT_EQ(less.optimizer, share.optimizer);
+    // Half, the embedding, and three of the layers.
+    const ModelConfig large = LargeConfig();
+    const int64_t learned = large.parameters();
+    const int64_t ends = large.hidden + large.vocab * large.hidden;
+    EXPECT_EQ(NeedOf(large, torch::kBFloat16, options).gradients,
+              4 * (learned / 2 + ends + 3 * ((learned - ends) / large.layers)));
   });
 }
 

@@ -96,7 +96,7 @@ TEST_F(KillTest, AKilledRankIsNamedAndTheJobStartsAnew) {
   const std::string campaign =
       WriteCampaign(kSteps, "local: {threads: 2, dtype: fp32, device: cpu, ranks: 2}\n");
   auto run = StartWhet(
-      {"run", campaign, "--run-dir", RunDirectory(), "--set", "train.sharding=optimizer"});
+      {"run", campaign, "--run-dir", RunDirectory(), "--set", "train.sharding=gradients"});
   ASSERT_TRUE(Eventually([&] { return Metrics().size() >= 2 || run->Ended(); }));
   const Rows rollouts = Rollouts();
   EXPECT_TRUE(Metrics().back().contains("perf/communication_mib"));
