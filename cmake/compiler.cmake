@@ -31,9 +31,6 @@ endif()
 # presets compile the same sources with warnings as errors.
 if(WHETSTONE_SANITIZER)
   add_compile_options(-Wno-error)
-  # Instrumented code takes long to compile: eight files of a library at once, and lightly optimised.
-  set(CMAKE_UNITY_BUILD ON)
-  set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")
 endif()
 if(WHETSTONE_SANITIZER STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined
