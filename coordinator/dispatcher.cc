@@ -42,7 +42,7 @@ bool Dispatcher::ModelUp(const std::string& cpu_model) const {
 
 bool Dispatcher::Free(int worker, Seconds now) const {
   const Worker& w = workers_[static_cast<size_t>(worker)];
-  if (w.in_flight >= w.traits.slots || !w.up || w.draining || w.alone || now < w.rest_until)
+  if (w.in_flight >= w.traits.slots || !w.up || w.draining || w.alone || resting(worker, now))
     return false;
   // On trial after a rest: one call at a time.
   return w.failures < kBreakerFailures || w.in_flight == 0;
