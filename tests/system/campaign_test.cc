@@ -1,11 +1,9 @@
 // Campaigns from start to end: on one machine, and through a real sshd.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <string>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/file.h"
@@ -149,13 +147,7 @@ TEST_F(SshCampaignTest, ATrainerThatLosesARankGoesOnByItself) {
   };
   ASSERT_TRUE(at_least(3)) << run->err();
   const Rows rollouts = Rollouts();
-  const std::vector<pid_t> processes = ServicesOf("whet-trainer");
-  ASSERT_EQ(processes.size(), 3u) << "the launcher and two ranks";
-  for (const pid_t pid : processes) {
-    const auto environment = ReadFile(absl::StrCat("/proc/", pid, "/environ"));
-    ASSERT_TRUE(environment.ok()) << environment.status();
-    if (absl::StrContains(*environment, std::string("\0RANK=1\0", 8))) kill(pid, SIGKILL);
-  }
+  ASSERT_NO_FATAL_FAILURE(KillRank(1));
   const size_t then = Metrics().size();
   ASSERT_TRUE(at_least(then + 2)) << run->err();
   ASSERT_FALSE(run->Ended()) << run->out() << run->err();

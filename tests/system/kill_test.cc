@@ -8,7 +8,6 @@
 #include <string>
 #include <thread>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "tests/system/whet_fixture.h"
@@ -100,15 +99,7 @@ TEST_F(KillTest, AKilledRankIsNamedAndTheJobStartsAnew) {
   ASSERT_TRUE(Eventually([&] { return Metrics().size() >= 2 || run->Ended(); }));
   const Rows rollouts = Rollouts();
   EXPECT_TRUE(Metrics().back().contains("perf/communication_mib"));
-  // The launcher and its two ranks.
-  const auto processes = ServicesOf("whet-trainer");
-  ASSERT_EQ(processes.size(), 3u);
-  for (const pid_t pid : processes) {
-    const absl::StatusOr<std::string> environment =
-        ReadFile(absl::StrCat("/proc/", pid, "/environ"));
-    ASSERT_TRUE(environment.ok()) << environment.status();
-    if (absl::StrContains(*environment, std::string("\0RANK=1\0", 8))) kill(pid, SIGKILL);
-  }
+  ASSERT_NO_FATAL_FAILURE(KillRank(1));
   const WhetResult result = run->Wait(seconds(180));
   ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
   ExpectComplete(kSteps);

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <thread>
@@ -225,6 +226,18 @@ void WhetTest::ExpectComplete(int steps, int group_size) const {
   const std::vector<nlohmann::json> metrics = Metrics();
   ASSERT_EQ(metrics.size(), static_cast<size_t>(steps));
   for (int i = 0; i < steps; ++i) EXPECT_EQ(metrics[static_cast<size_t>(i)]["step"], i + 1);
+}
+
+void WhetTest::KillRank(int rank) const {
+  const std::vector<pid_t> processes = ServicesOf("whet-trainer");
+  ASSERT_EQ(processes.size(), 3u) << "the launcher and two ranks";
+  const std::string variable = absl::StrCat("RANK=", rank);
+  for (const pid_t pid : processes) {
+    const auto environment = ReadFile(absl::StrCat("/proc/", pid, "/environ"));
+    ASSERT_TRUE(environment.ok()) << environment.status();
+    const std::vector<std::string> variables = absl::StrSplit(*environment, '\0');
+    if (std::count(variables.begin(), variables.end(), variable) > 0) kill(pid, SIGKILL);
+  }
 }
 
 std::vector<pid_t> WhetTest::ServicesOf(const std::string& name) const {

@@ -82,6 +82,8 @@ class WhetTest : public testing::Test {
 
   // Processes of `name` that have this test's run directory open or on their command line.
   std::vector<pid_t> ServicesOf(const std::string& name) const;
+  // Kills a rank of this test's trainer, which is a launcher and two ranks.
+  void KillRank(int rank) const;
 
   static bool Eventually(const std::function<bool()>& condition,
                          std::chrono::seconds limit = std::chrono::seconds(60));
