@@ -14,6 +14,7 @@
 #include "common/file.h"
 #include "cpu_bench_worker/check_stage.h"
 #include "cpu_bench_worker/compiler.h"
+#include "cpu_bench_worker/plan.h"
 #include "cpu_bench_worker/shim.h"
 #include "cpu_bench_worker/test_problems.h"
 #include "cpu_bench_worker/time_stage.h"
@@ -153,7 +154,10 @@ TEST_F(TrialTest, RoundsInWhichTheClockChangesArePlayedAgain) {
   // One round lies on every step but those between two process pairs and the first, when the
   // scatter is not known yet.
   EXPECT_LE(size.rounds_clock_changed, clock.chains() / 7);
-  EXPECT_GE(size.rounds_clock_changed, clock.chains() / 7 / 2);
+  // On a busy machine rounds may be played again for other reasons, until no more may.
+  if (size.rounds_redone < kRedoneMax) {
+    EXPECT_GE(size.rounds_clock_changed, clock.chains() / 7 / 2);
+  }
   EXPECT_GE(size.rounds_redone, size.rounds_clock_changed);
   for (const auto& pair : time.ratios[0])
     EXPECT_EQ(pair.size(), time.ratios[0][0].size()) << "none is missing";
