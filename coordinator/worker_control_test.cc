@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "common/eventually_testing.h"
 #include "common/file.h"
 #include "common/grpc_status.h"
 #include "coordinator/campaign_fakes.h"
@@ -120,12 +121,10 @@ class WorkerControlTest : public testing::Test {
     return text;
   }
   // Workers are asked what they are, and prepared, between two looks.
-  bool Eventually(const std::string& list) {
-    for (int i = 0; i < 1000 && List() != list; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
+  bool Lists(const std::string& list) {
+    if (Eventually([&] { return List() == list; }, std::chrono::seconds(10))) return true;
     EXPECT_EQ(List(), list);
-    return List() == list;
+    return false;
   }
   absl::Status Add(const std::string& place) {
     v1::AddWorkerRequest request;
@@ -180,37 +179,37 @@ TEST_F(WorkerControlTest, OnlyItsOwnerMayAsk) {
 
 TEST_F(WorkerControlTest, WorkersJoinAndLeave) {
   Start();
-  ASSERT_TRUE(Eventually("cpu01 UP"));
+  ASSERT_TRUE(Lists("cpu01 UP"));
   EXPECT_EQ(Roster(), "this machine") << "nothing changed yet: the campaign's";
   const absl::Status last = Leave(true, "cpu01");
   EXPECT_EQ(last.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(last.message()), HasSubstr("--force"));
 
   ASSERT_TRUE(Add("cpu02:/w.sock").ok());
-  ASSERT_TRUE(Eventually("cpu01 UP, cpu02 UP"));
+  ASSERT_TRUE(Lists("cpu01 UP, cpu02 UP"));
   EXPECT_EQ(Roster(), "cpu01 cpu02:/w.sock");
   const absl::Status unknown = Leave(true, "cpu3");
   EXPECT_EQ(unknown.code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(unknown.message(), "this run has no worker 'cpu3'; there are: cpu01, cpu02");
 
   ASSERT_TRUE(Leave(true, "cpu01").ok());
-  ASSERT_TRUE(Eventually("cpu01 GONE (drained), cpu02 UP"));
+  ASSERT_TRUE(Lists("cpu01 GONE (drained), cpu02 UP"));
   EXPECT_EQ(Roster(), "cpu02:/w.sock");
   EXPECT_EQ(cluster_.workers().size(), 1u) << "its connection is closed";
   EXPECT_EQ(Leave(false, "cpu01").message(), "cpu01 has left already: drained");
   ASSERT_TRUE(Add("cpu01").ok());
-  ASSERT_TRUE(Eventually("cpu02 UP, cpu01 UP")) << "it came again";
+  ASSERT_TRUE(Lists("cpu02 UP, cpu01 UP")) << "it came again";
   ASSERT_TRUE(Leave(false, "cpu02:/w.sock").ok()) << "by its place";
-  ASSERT_TRUE(Eventually("cpu02 GONE (removed), cpu01 UP"));
+  ASSERT_TRUE(Lists("cpu02 GONE (removed), cpu01 UP"));
   EXPECT_EQ(Roster(), "cpu01");
   ASSERT_TRUE(Leave(false, "cpu01", /*force=*/true).ok());
-  ASSERT_TRUE(Eventually("cpu02 GONE (removed), cpu01 GONE (removed)"));
+  ASSERT_TRUE(Lists("cpu02 GONE (removed), cpu01 GONE (removed)"));
   EXPECT_EQ(Roster(), "");
 }
 
 TEST_F(WorkerControlTest, WhatCanNotBeReachedIsNotTakenIn) {
   Start();
-  ASSERT_TRUE(Eventually("cpu01 UP"));
+  ASSERT_TRUE(Lists("cpu01 UP"));
   EXPECT_EQ(Add("dead").message(), "worker dead: no route to host");
   EXPECT_THAT(std::string(Add("strange").message()), HasSubstr("what answers there is no worker"));
   EXPECT_EQ(cluster_.workers().size(), 1u) << "the connection is closed again";
@@ -220,7 +219,7 @@ TEST_F(WorkerControlTest, WhatCanNotBeReachedIsNotTakenIn) {
 
 TEST_F(WorkerControlTest, AChangeThatCanNotBeKeptIsNotMade) {
   Start();
-  ASSERT_TRUE(Eventually("cpu01 UP"));
+  ASSERT_TRUE(Lists("cpu01 UP"));
   ASSERT_TRUE(MakeDirectories(paths_->workers()).ok());  // no file can be put there
   EXPECT_FALSE(Add("cpu02").ok());
   EXPECT_FALSE(Leave(false, "cpu01", /*force=*/true).ok());
@@ -230,7 +229,7 @@ TEST_F(WorkerControlTest, AChangeThatCanNotBeKeptIsNotMade) {
 
 TEST_F(WorkerControlTest, ARunThatEndsSaysSo) {
   Start();
-  ASSERT_TRUE(Eventually("cpu01 UP"));
+  ASSERT_TRUE(Lists("cpu01 UP"));
   loop_->Post(event::Stop{});
   running_.join();
   EXPECT_THAT(List(), HasSubstr("UNAVAILABLE: the run is ending"));

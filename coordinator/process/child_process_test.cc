@@ -9,11 +9,11 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
 
+#include "common/eventually_testing.h"
 #include "common/file.h"
 
 namespace whetstone {
@@ -21,15 +21,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-// Waits for a condition that must come true; the deadline is for failures only.
-bool Eventually(const std::function<bool()>& condition) {
-  for (int i = 0; i < 2000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(milliseconds(5));
-  }
-  return false;
-}
 
 bool Alive(pid_t pid) {
   const auto stat = ReadFile("/proc/" + std::to_string(pid) + "/stat");

@@ -8,11 +8,11 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/eventually_testing.h"
 #include "common/file.h"
 #include "coordinator/services/health.h"
 
@@ -48,14 +48,6 @@ class LocalServiceTest : public testing::Test {
   ServiceEvent Last() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return events_.back();
-  }
-  template <typename Condition>
-  static bool Eventually(Condition condition) {
-    for (int i = 0; i < 3000; ++i) {
-      if (condition()) return true;
-      std::this_thread::sleep_for(milliseconds(10));
-    }
-    return false;
   }
   absl::StatusOr<TempDir> dir_ = TempDir::Make("svc");
   std::mutex mutex_;

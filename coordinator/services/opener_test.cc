@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "common/eventually_testing.h"
 #include "common/file.h"
 #include "coordinator/process/child_process.h"
 #include "coordinator/services/cluster.h"
@@ -20,15 +21,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using testing::StartsWith;
-
-template <typename Condition>
-bool Eventually(Condition condition) {
-  for (int i = 0; i < 3000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(milliseconds(10));
-  }
-  return false;
-}
 
 void Ignore(const absl::Status&, bool) {}
 

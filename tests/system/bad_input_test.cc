@@ -17,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/eventually_testing.h"
 #include "common/file.h"
 #include "tests/system/sshd_fixture.h"
 #include "tests/system/whet_fixture.h"

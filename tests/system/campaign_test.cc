@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/eventually_testing.h"
 #include "common/file.h"
 #include "common/manifest.h"
 #include "tests/system/ssh_campaign_fixture.h"

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/eventually_testing.h"
 #include "common/file.h"
 #include "tests/system/ssh_campaign_fixture.h"
 

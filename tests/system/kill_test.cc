@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "common/eventually_testing.h"
 #include "common/file.h"
 #include "tests/system/whet_fixture.h"
 
@@ -95,7 +96,7 @@ TEST_F(KillTest, AKilledRankIsNamedAndTheJobStartsAnew) {
   const std::string campaign =
       WriteCampaign(kSteps, "local: {threads: 2, dtype: fp32, device: cpu, ranks: 2}\n");
   auto run = StartWhet(
-      {"run", campaign, "--run-dir", RunDirectory(), "--set", "train.sharding=gradients"});
+      {"run", campaign, "--run-dir", RunDirectory(), "--set", "train.sharding=parameters"});
   ASSERT_TRUE(Eventually([&] { return Metrics().size() >= 2 || run->Ended(); }));
   const Rows rollouts = Rollouts();
   EXPECT_TRUE(Metrics().back().contains("perf/communication_mib"));

@@ -12,6 +12,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/eventually_testing.h"
 #include "tests/system/whet_fixture.h"
 #include "whetstone/v1/trainer.pb.h"
 

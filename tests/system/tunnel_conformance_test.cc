@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/eventually_testing.h"
 #include "common/file.h"
 #include "tests/system/tunnel_fixture.h"
 

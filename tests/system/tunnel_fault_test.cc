@@ -19,6 +19,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/eventually_testing.h"
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "tests/system/lossy_link.h"

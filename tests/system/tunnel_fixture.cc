@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "common/status_macros.h"
-#include "tests/system/eventually.h"
 
 namespace whetstone {
 
@@ -178,10 +177,6 @@ bool TunnelTest::SeenEvent(TunnelEvent::State state) {
     if (event.state == state) return true;
   }
   return false;
-}
-
-bool TunnelTest::Eventually(const std::function<bool()>& condition, seconds limit) {
-  return ComesTrue(condition, limit);
 }
 
 }  // namespace whetstone

@@ -85,9 +85,6 @@ class TunnelTest : public testing::TestWithParam<Implementation> {
   // One byte there and back over a connection of its own.
   bool RoundTrip() const;
   bool SeenEvent(TunnelEvent::State state);
-  static bool Eventually(const std::function<bool()>& condition,
-                         std::chrono::seconds limit = std::chrono::seconds(30));
-
   static PrivateSshd* sshd_;
   std::unique_ptr<TempDir> dir_;
   TunnelOptions options_;

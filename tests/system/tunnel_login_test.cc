@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/eventually_testing.h"
 #include "common/file.h"
 #include "coordinator/process/child_process.h"
 #include "tests/system/tcp_relay.h"

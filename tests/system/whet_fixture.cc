@@ -18,7 +18,6 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/status_macros.h"
-#include "tests/system/eventually.h"
 
 namespace whetstone {
 namespace {
@@ -252,10 +251,6 @@ std::vector<pid_t> WhetTest::ServicesOf(const std::string& name) const {
     if (ours) pids.push_back(pid);
   });
   return pids;
-}
-
-bool WhetTest::Eventually(const std::function<bool()>& condition, seconds limit) {
-  return ComesTrue(condition, limit);
 }
 
 }  // namespace whetstone

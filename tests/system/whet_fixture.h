@@ -7,7 +7,6 @@
 #include <sys/types.h>
 
 #include <chrono>
-#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -84,9 +83,6 @@ class WhetTest : public testing::Test {
   std::vector<pid_t> ServicesOf(const std::string& name) const;
   // Kills a rank of this test's trainer, which is a launcher and two ranks.
   void KillRank(int rank) const;
-
-  static bool Eventually(const std::function<bool()>& condition,
-                         std::chrono::seconds limit = std::chrono::seconds(60));
 
   std::unique_ptr<TempDir> dir_;
 };
