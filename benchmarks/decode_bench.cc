@@ -10,8 +10,9 @@
 // of --repeats counts for each. matmul_ms is the time of the step's matrix products alone. With
 // --parity also how far the recorded log-probabilities are from those of the same weights in f32:
 // mean exp|difference| over the tokens of one completion.
+#include <ATen/Parallel.h>
 #include <time.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -242,21 +243,10 @@ absl::StatusOr<Measured> Decode(const Flags& flags, Engine& engine, const ModelC
   return measured;
 }
 
-// The same weights in `dtype` on `device`.
-Weights Copied(const ModelConfig& config, const Weights& weights, torch::ScalarType dtype,
-               torch::Device device) {
-  torch::NoGradGuard no_grad;
-  Weights copy = EmptyWeights(config, dtype, device);
-  const auto from = weights.Named();
-  auto to = copy.Named();
-  for (size_t i = 0; i < to.size(); ++i) to[i].second.copy_(from[i].second);
-  return copy;
-}
-
 // Mean exp|difference| of a completion's recorded log-probabilities and those of `weights` in f32.
 absl::StatusOr<double> Parity(const Measured& measured, const ModelConfig& config,
                               const Weights& weights, const Tokenizer& tokenizer) {
-  const Weights wide = Copied(config, weights, torch::kFloat, weights.device());
+  const Weights wide = CopyWeights(config, weights, torch::kFloat, weights.device());
   Engine engine(config, wide, tokenizer);
   std::vector<int32_t> ids = measured.prompt;
   const std::vector<int32_t>& sampled = measured.completion.ids;
@@ -277,7 +267,8 @@ absl::Status Run(const Flags& flags) {
   Weights weights;
   if (flags.model.empty()) {
     ASSIGN_OR_RETURN(config, ShapeNamed(flags.shape));
-    weights = Copied(config, RandomWeights(config, torch::kBFloat16, 1), torch::kBFloat16, device);
+    weights =
+        CopyWeights(config, RandomWeights(config, torch::kBFloat16, 1), torch::kBFloat16, device);
   } else {
     ASSIGN_OR_RETURN(config, LoadModelConfig(flags.model));
     ASSIGN_OR_RETURN(weights, LoadWeights(flags.model, config, torch::kBFloat16, device));

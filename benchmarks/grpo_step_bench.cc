@@ -10,8 +10,9 @@
 // update_matmul_share: the update's useful floating-point operations (a prompt once per group, no
 // recomputation) a second, as a share of the best bf16 matmul measured in the same run.
 // first_token_ms: from the end of an update to the first tokens of the policy that it made.
+#include <ATen/Parallel.h>
 #include <sys/resource.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>

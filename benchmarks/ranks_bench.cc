@@ -12,7 +12,8 @@
 //
 // --trace: that round of the ranks, what each computed and which sums were on their way, for
 // chrome://tracing or ui.perfetto.dev.
-#include <torch/torch.h>
+#include <ATen/Parallel.h>
+#include <torch/types.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -176,11 +177,10 @@ int main(int argc, char** argv) {
   app.add_option("--threads", flags.threads, "Of one rank; shared by the several")
       ->check(CLI::Range(1, 4096));
   app.add_option("--rounds", flags.rounds)->check(CLI::PositiveNumber);
+  std::map<std::string, whetstone::Sharding> shardings;
+  for (const whetstone::Sharding s : whetstone::kShardings) shardings[NameOf(s)] = s;
   app.add_option("--sharding", flags.sharding, "As train.sharding")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, whetstone::Sharding>{
-          {"none", whetstone::Sharding::kNone},
-          {"optimizer", whetstone::Sharding::kOptimizer},
-          {"gradients", whetstone::Sharding::kGradients}}));
+      ->transform(CLI::CheckedTransformer(shardings));
   app.add_option("--prompts", flags.work.prompts, "Groups of one step")->check(CLI::PositiveNumber);
   app.add_option("--group", flags.work.group, "Completions of a group")->check(CLI::PositiveNumber);
   app.add_option("--prompt-tokens", flags.work.prompt_tokens)->check(CLI::PositiveNumber);

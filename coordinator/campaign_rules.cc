@@ -164,7 +164,8 @@ class Rules {
     }
     RETURN_IF_ERROR(AtLeast("train.weight_decay", t.weight_decay(), 0));
     RETURN_IF_ERROR(OneOf("train.optimizer_state", t.optimizer_state(), {"fp32", "bf16", "8bit"}));
-    RETURN_IF_ERROR(OneOf("train.sharding", t.sharding(), {"none", "optimizer", "gradients"}));
+    RETURN_IF_ERROR(
+        OneOf("train.sharding", t.sharding(), {"none", "optimizer", "gradients", "parameters"}));
     RETURN_IF_ERROR(OneOf("train.activation_checkpointing", t.activation_checkpointing(),
                           {"auto", "none", "full"}));
     RETURN_IF_ERROR(AtLeast("train.token_budget", static_cast<double>(t.token_budget()), 0));
@@ -182,6 +183,11 @@ class Rules {
     }
     if (lora.rank() > 0 && lora.targets().empty()) {
       return Wrong("train.lora.targets", "is empty: adapters need a matrix to adapt");
+    }
+    if (lora.rank() > 0 && c_.train().sharding() == "parameters") {
+      return Wrong("train.sharding",
+                   "is parameters, which is for training all weights; with adapters (train.lora) "
+                   "use gradients");
     }
     return absl::OkStatus();
   }

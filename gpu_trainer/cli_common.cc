@@ -1,6 +1,8 @@
 #include "gpu_trainer/cli_common.h"
 
-#include <torch/torch.h>
+#include <ATen/Parallel.h>
+#include <torch/cuda.h>
+#include <torch/types.h>
 
 #include <cstdio>
 #include <fstream>
@@ -56,7 +58,7 @@ void AddComputeOptions(CLI::App* command, ComputeOptions* options) {
 }
 
 absl::StatusOr<torch::Device> ApplyComputeOptions(const ComputeOptions& options) {
-  if (options.threads > 0) torch::set_num_threads(options.threads);
+  if (options.threads > 0) at::set_num_threads(options.threads);
   return ParseDevice(options.device);
 }
 

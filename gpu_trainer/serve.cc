@@ -1,8 +1,10 @@
 #include "gpu_trainer/serve.h"
 
+#include <ATen/Parallel.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
-#include <torch/torch.h>
+#include <torch/cuda.h>
+#include <torch/types.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -105,7 +107,7 @@ bool StopWasAsked() {
 // A rank above 0: does what rank 0 says, to the end. Of stop signals it leaves the answer to rank
 // 0, which gets them too.
 absl::Status Follow(const TrainerOptions& options, RankGroup& ranks) {
-  torch::set_num_threads(options.threads);
+  at::set_num_threads(options.threads);
   RankedPolicy policy(options.device, options.dtype, ranks);
   const absl::Status status = policy.Follow();
   if (status.ok()) return status;

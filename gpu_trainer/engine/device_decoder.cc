@@ -14,8 +14,8 @@ int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 int64_t Parts(int64_t tokens) { return (tokens + kPartTokens - 1) / kPartTokens; }
 
 bool Fits(const ModelConfig& config) {
-  return config.head_dim % 16 == 0 && config.head_dim <= 128 &&
-         config.heads / config.kv_heads <= 16;
+  return config.head_dim % kKvTile == 0 && config.head_dim <= kHeadDimMax &&
+         config.heads / config.kv_heads <= kHeadsPerKvMax;
 }
 
 template <typename T>

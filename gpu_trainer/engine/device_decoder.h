@@ -14,7 +14,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_ENGINE_DEVICE_DECODER_H_
 #define WHETSTONE_GPU_TRAINER_ENGINE_DEVICE_DECODER_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cstdint>
 #include <map>

@@ -3,6 +3,7 @@
 #include "gpu_trainer/engine/device_decoder.h"
 
 #include <gtest/gtest.h>
+#include <torch/cuda.h>
 
 #include <cmath>
 #include <map>
@@ -62,12 +63,7 @@ class DeviceDecoderTest : public ::testing::TestWithParam<bool> {
   // The weights on the device whose kernels are tested.
   Weights OnDevice() const {
     if (!OnGpu()) return weights_;
-    torch::NoGradGuard no_grad;
-    Weights copy = EmptyWeights(config_, weights_.dtype(), torch::Device(torch::kCUDA, 0));
-    const auto from = weights_.Named();
-    auto to = copy.Named();
-    for (size_t i = 0; i < to.size(); ++i) to[i].second.copy_(from[i].second);
-    return copy;
+    return CopyWeights(config_, weights_, weights_.dtype(), torch::Device(torch::kCUDA, 0));
   }
 
   using Completions = std::map<std::pair<int, int>, Completion>;

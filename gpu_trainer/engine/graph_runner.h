@@ -10,7 +10,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_ENGINE_GRAPH_RUNNER_H_
 #define WHETSTONE_GPU_TRAINER_ENGINE_GRAPH_RUNNER_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cstdint>
 #include <functional>

@@ -12,7 +12,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_ENGINE_KV_CACHE_H_
 #define WHETSTONE_GPU_TRAINER_ENGINE_KV_CACHE_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cstdint>
 #include <memory>

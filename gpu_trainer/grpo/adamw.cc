@@ -166,13 +166,17 @@ AdamW::Moment AdamW::MakeMoment(const torch::Tensor& weight) const {
   return {};
 }
 
-AdamW::AdamW(NamedTensors parameters, MomentType type, OptimizerShare share)
+AdamW::AdamW(NamedTensors parameters, MomentType type, OptimizerShare share,
+             const NamedTensors& slices)
     : type_(type), share_(share) {
+  TORCH_CHECK(slices.empty() || slices.size() == parameters.size(), "AdamW: a slice for each");
   for (auto& [name, whole] : parameters) {
     TORCH_CHECK(whole.is_cpu() || type == MomentType::kFp32, "optimizer state ", NameOf(type),
                 " is for weights on the CPU");
     const Slice slice = SliceOf(whole.numel(), parameters_.size(), share.rank, share.ranks);
-    const torch::Tensor weight = whole.view({-1}).narrow(0, slice.begin, slice.size());
+    const torch::Tensor weight = slices.empty()
+                                     ? whole.view({-1}).narrow(0, slice.begin, slice.size())
+                                     : slices[parameters_.size()].second;
     Parameter p{.name = std::move(name),
                 .whole = whole,
                 .slice = slice,

@@ -26,7 +26,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_ADAMW_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_ADAMW_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <functional>
 #include <string>
@@ -61,8 +61,10 @@ struct OptimizerShare {
 class AdamW {
  public:
   // `parameters`, contiguous, of a compute type, are updated in place; never replace their tensors.
-  // kBf16 and kEightBit: on the CPU only.
-  AdamW(NamedTensors parameters, MomentType type, OptimizerShare share = {});
+  // kBf16 and kEightBit: on the CPU only. slices: the share of them, flat, by parameter, where it
+  // does not always lie in them; empty: it does.
+  AdamW(NamedTensors parameters, MomentType type, OptimizerShare share = {},
+        const NamedTensors& slices = {});
 
   // Steps this rank's slices. gradients: of those, as SlicesOf gives them, fp32, in the order of
   // the parameters; each is multiplied by `gradient_scale` first, and set to zero afterwards.
@@ -99,7 +101,7 @@ class AdamW {
     torch::Tensor whole;
     Slice slice;
     // Of the slice, flat:
-    torch::Tensor weight;  // a part of `whole`
+    torch::Tensor weight;  // a part of `whole`, or given
     torch::Tensor low;     // i16, of a bf16 weight
     torch::Tensor master;  // f32: a float weight itself, an fp16 one's own; undefined with `low`
     Moment moment1, moment2;

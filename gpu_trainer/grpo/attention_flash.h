@@ -7,7 +7,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_ATTENTION_FLASH_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_ATTENTION_FLASH_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <vector>
 

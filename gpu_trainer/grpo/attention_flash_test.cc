@@ -1,6 +1,7 @@
 #include "gpu_trainer/grpo/attention_flash.h"
 
 #include <gtest/gtest.h>
+#include <torch/cuda.h>
 
 #include <vector>
 

@@ -63,7 +63,7 @@ int64_t DecoderPass::KeptBytesPerToken(const ModelConfig& c, torch::ScalarType d
   return c.layers * (numbers * static_cast<int64_t>(torch::elementSize(dtype)) + 4 * f32);
 }
 
-torch::Tensor DecoderPass::Forward(const PackedBatch& batch, Keep keep) {
+torch::Tensor DecoderPass::Forward(const PackedBatch& batch, Keep keep, const OnLayer& before) {
   torch::NoGradGuard no_grad;
   const torch::Device device = weights_.device();
   const int64_t t = static_cast<int64_t>(batch.ids.size());
@@ -83,6 +83,7 @@ torch::Tensor DecoderPass::Forward(const PackedBatch& batch, Keep keep) {
   kept_.resize(keep == Keep::kNothing ? 0 : weights_.layers.size());
   torch::Tensor x = weights_.embed.index_select(0, ids_).to(WideType(weights_.dtype()));
   for (size_t l = 0; l < weights_.layers.size(); ++l) {
+    if (before != nullptr) before(l);
     torch::Tensor y = LayerForward(weights_.layers[l], x, keep == Keep::kAll ? &kept_[l] : nullptr);
     if (keep == Keep::kInputs) kept_[l].input = std::move(x);
     x = std::move(y);
@@ -173,20 +174,21 @@ torch::Tensor DecoderPass::LayerBackward(size_t l, Kept kept, torch::Tensor dy, 
 }
 
 void DecoderPass::Backward(const torch::Tensor& dhidden, Weights& gradients, Lora* lora,
-                           const std::function<void(size_t)>& on_layer) {
+                           const OnLayer& before, const OnLayer& complete) {
   torch::NoGradGuard no_grad;
   TORCH_CHECK(!kept_.empty(), "Backward without a Forward that keeps");
   torch::Tensor dx = torch::zeros_like(last_);
   RmsNormBackward(dhidden.to(weights_.dtype()), last_, weights_.final_norm, last_rstd_, dx,
                   gradients.final_norm);
   for (size_t l = weights_.layers.size(); l-- > 0;) {
+    if (before != nullptr) before(l);
     if (!kept_[l].qkv.defined()) {
       const PartScope scope(Part::kRecompute);
       const torch::Tensor input = kept_[l].input;
       LayerForward(weights_.layers[l], input, &kept_[l]);
     }
     dx = LayerBackward(l, std::move(kept_[l]), dx, gradients.layers[l], lora);
-    if (on_layer != nullptr) on_layer(l);
+    if (complete != nullptr) complete(l);
   }
   if (gradients.embed.defined()) gradients.embed.index_add_(0, ids_, dx);
   kept_.clear();

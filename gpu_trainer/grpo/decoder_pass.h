@@ -15,7 +15,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_DECODER_PASS_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_DECODER_PASS_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <functional>
 #include <vector>
@@ -37,15 +37,17 @@ class DecoderPass {
   // What is kept for Backward.
   enum class Keep { kNothing, kInputs, kAll };
 
+  // Called with each layer, if given, as the pass comes to it and when it is done with it.
+  using OnLayer = std::function<void(size_t layer)>;
+
   // The last hidden state after the final norm, [T, C] for the batch's T tokens.
-  torch::Tensor Forward(const PackedBatch& batch, Keep keep);
+  torch::Tensor Forward(const PackedBatch& batch, Keep keep, const OnLayer& before = nullptr);
 
   // dhidden [T, C] of any dtype, the gradient of Forward's result. Adds to `gradients` (fp32,
   // shaped like the weights; an undefined tensor: not wanted) and to those of `lora`, if any, and
-  // frees what was kept. `on_layer`, if any, is called with each layer, from the last one on, when
-  // its gradients are complete.
+  // frees what was kept. Goes from the last layer to the first.
   void Backward(const torch::Tensor& dhidden, Weights& gradients, Lora* lora = nullptr,
-                const std::function<void(size_t layer)>& on_layer = nullptr);
+                const OnLayer& before = nullptr, const OnLayer& complete = nullptr);
 
   // Bytes that Forward keeps for each token.
   static int64_t KeptBytesPerToken(const ModelConfig& config, torch::ScalarType dtype, Keep keep);

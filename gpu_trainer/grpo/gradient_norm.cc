@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "gpu_trainer/grpo/optimizer_kernels.h"
 #include "gpu_trainer/grpo/raw.h"
@@ -34,10 +36,10 @@ double SumOfSquares(const torch::Tensor& tensor) {
   return squares;
 }
 
-// "layers.3.qkv" → "layers.3"; what is in no layer is its own.
-std::string LayerOf(const std::string& name) {
-  if (name.rfind("layers.", 0) != 0) return name;
-  return name.substr(0, name.find('.', std::string("layers.").size()));
+// What is in no layer is its own.
+std::string GroupOf(const std::string& name) {
+  const std::optional<int64_t> layer = LayerOf(name);
+  return layer.has_value() ? absl::StrCat("layers.", *layer) : name;
 }
 
 }  // namespace
@@ -47,19 +49,16 @@ absl::StatusOr<GradientSize> MeasureGradients(const NamedTensors& gradients, boo
   std::vector<double> squares;
   for (const auto& [name, tensor] : gradients) squares.push_back(SumOfSquares(tensor));
   if (sharers != nullptr) {
-    ASSIGN_OR_RETURN(const std::vector<std::vector<double>> all,
-                     sharers->GatherNumbers("the size of gradients", squares));
-    std::fill(squares.begin(), squares.end(), 0);
-    for (const std::vector<double>& one : all) {
-      for (size_t i = 0; i < squares.size(); ++i) squares[i] += one[i];
-    }
+    std::vector<double*> shared;
+    for (double& s : squares) shared.push_back(&s);
+    RETURN_IF_ERROR(sharers->SumNumbers("the size of gradients", shared));
   }
   GradientSize size;
   double total = 0;
   for (size_t i = 0; i < gradients.size(); ++i) {
     const std::string& name = gradients[i].first;
     total += squares[i];
-    if (by_layer) size.layers[LayerOf(name)] += squares[i];
+    if (by_layer) size.layers[GroupOf(name)] += squares[i];
     if (!std::isfinite(squares[i]) && size.culprit.empty()) size.culprit = name;
   }
   size.total = scale * std::sqrt(total);
@@ -67,8 +66,8 @@ absl::StatusOr<GradientSize> MeasureGradients(const NamedTensors& gradients, boo
   return size;
 }
 
-std::string FirstNotFinite(const Weights& weights) {
-  for (const auto& [name, tensor] : weights.Named()) {
+std::string FirstNotFinite(const NamedTensors& tensors) {
+  for (const auto& [name, tensor] : tensors) {
     if (!torch::isfinite(tensor).all().item<bool>()) return name;
   }
   return "";

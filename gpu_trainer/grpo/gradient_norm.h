@@ -32,9 +32,9 @@ struct GradientSize {
 absl::StatusOr<GradientSize> MeasureGradients(const NamedTensors& gradients, bool by_layer,
                                               double scale = 1, RankGroup* sharers = nullptr);
 
-// The first of `weights` that holds a number which is not finite; empty: none. Slow; for telling
+// The first that holds a number which is not finite; empty: none. Slow; for telling
 // why, once something is wrong.
-std::string FirstNotFinite(const Weights& weights);
+std::string FirstNotFinite(const NamedTensors& tensors);
 
 }  // namespace whetstone
 

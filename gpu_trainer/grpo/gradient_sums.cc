@@ -1,28 +1,19 @@
 #include "gpu_trainer/grpo/gradient_sums.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
 #include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "gpu_trainer/grpo/flat_layout.h"
 
 namespace whetstone {
 namespace {
 
-// Numbers; 64 bytes of the smaller type, what vector instructions like.
-constexpr int64_t kAlignment = 16;
-
-int64_t Aligned(int64_t numbers) { return (numbers + kAlignment - 1) / kAlignment * kAlignment; }
-
 // "layers.3.qkv" and "lora.layers.3.q_proj.a" are complete with layer 3.
 int64_t CompleteWith(const std::string& name) {
-  static const std::string kLayers = "layers.";
-  if (name == "lm_head") return GradientUnits::kHead;
-  const size_t at = name.find(kLayers);
-  if (at == std::string::npos) return GradientUnits::kAll;
-  return std::atoll(name.c_str() + at + kLayers.size());
+  return name == "lm_head" ? GradientUnits::kHead : LayerOf(name).value_or(GradientUnits::kAll);
 }
 
 std::string NameOfUnit(int64_t down_to) {
@@ -47,22 +38,15 @@ std::vector<GradientUnits::Unit> UnitsOf(const NamedTensors& gradients) {
   return units;
 }
 
-int64_t NumbersOf(const GradientUnits::Unit& unit, const NamedTensors& gradients) {
-  int64_t numbers = 0;
-  for (const size_t i : unit.tensors) numbers += Aligned(gradients[i].second.numel());
-  return numbers;
+std::vector<torch::Tensor> TensorsOf(const GradientUnits::Unit& unit,
+                                     const NamedTensors& gradients) {
+  std::vector<torch::Tensor> tensors;
+  for (const size_t i : unit.tensors) tensors.push_back(gradients[i].second);
+  return tensors;
 }
 
-// Moves the unit's tensors, though not what they hold, to the beginning of `memory`, flat.
-void MoveTo(const torch::Tensor& memory, const NamedTensors& gradients, GradientUnits::Unit* unit) {
-  unit->flat = memory.narrow(0, 0, NumbersOf(*unit, gradients));
-  int64_t at = 0;
-  for (const size_t i : unit->tensors) {
-    torch::Tensor tensor = gradients[i].second;
-    const std::vector<int64_t> sizes = tensor.sizes().vec(), strides = tensor.strides().vec();
-    tensor.set_(memory.storage(), at, sizes, strides);
-    at += Aligned(tensor.numel());
-  }
+torch::Tensor Zeros(const std::vector<torch::Tensor>& tensors) {
+  return torch::zeros({FlatNumbers(tensors)}, tensors[0].options());
 }
 
 }  // namespace
@@ -70,9 +54,8 @@ void MoveTo(const torch::Tensor& memory, const NamedTensors& gradients, Gradient
 GradientUnits::GradientUnits(const NamedTensors& gradients) : units_(UnitsOf(gradients)) {
   torch::NoGradGuard no_grad;
   for (Unit& unit : units_) {
-    const torch::Tensor memory =
-        torch::zeros({NumbersOf(unit, gradients)}, gradients[unit.tensors[0]].second.options());
-    MoveTo(memory, gradients, &unit);
+    const std::vector<torch::Tensor> tensors = TensorsOf(unit, gradients);
+    unit.flat = LayOut(Zeros(tensors), tensors);
   }
 }
 
@@ -87,17 +70,18 @@ GradientUnits::GradientUnits(const NamedTensors& gradients, int rank, int ranks)
   }
   int64_t largest = 0;
   for (size_t i = 0; i < units_.size(); ++i) {
-    if (TakesTurns(i)) largest = std::max(largest, NumbersOf(units_[i], gradients));
+    if (TakesTurns(i)) largest = std::max(largest, FlatNumbers(TensorsOf(units_[i], gradients)));
   }
   std::vector<torch::Tensor> turns;  // of the layers before, the last kTurns have others
   for (size_t i = 0; i < units_.size(); ++i) {
+    const std::vector<torch::Tensor> tensors = TensorsOf(units_[i], gradients);
     if (!TakesTurns(i)) {
-      MoveTo(torch::zeros({NumbersOf(units_[i], gradients)}, type), gradients, &units_[i]);
+      units_[i].flat = LayOut(Zeros(tensors), tensors);
       continue;
     }
     const bool first = turns.size() < kTurns;
     turns.push_back(first ? torch::zeros({largest}, type) : turns[turns.size() - kTurns]);
-    MoveTo(turns.back(), gradients, &units_[i]);
+    units_[i].flat = LayOut(turns.back(), tensors);
   }
 }
 

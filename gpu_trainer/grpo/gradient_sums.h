@@ -20,7 +20,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_GRADIENT_SUMS_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_GRADIENT_SUMS_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -32,6 +32,7 @@
 #include "absl/status/status.h"
 #include "gpu_trainer/grpo/adamw.h"
 #include "gpu_trainer/grpo/shard_plan.h"
+#include "gpu_trainer/model/weights.h"
 #include "gpu_trainer/ranks/rank_group.h"
 
 namespace whetstone {

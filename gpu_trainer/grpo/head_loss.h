@@ -10,7 +10,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_HEAD_LOSS_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_HEAD_LOSS_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <functional>
 #include <vector>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <optional>
 #include <utility>
 
@@ -32,8 +33,12 @@ Learner::Learner(const ModelConfig& config, Weights& weights, const LearnerOptio
       gradient_units_(ranks_.alone()      ? GradientUnits()
                       : ShardsGradients() ? GradientUnits(Gradients(), ranks_.rank(), ranks_.size())
                                           : GradientUnits(Gradients())),
+      weight_shards_(options.sharding == Sharding::kParameters && Shards()
+                         ? std::make_unique<WeightShards>(weights, ranks_)
+                         : nullptr),
       optimizer_(lora_ == nullptr ? weights.Named() : lora_->parameters(), options.optimizer_state,
-                 Shards() ? OptimizerShare{ranks_.rank(), ranks_.size()} : OptimizerShare()),
+                 Shards() ? OptimizerShare{ranks_.rank(), ranks_.size()} : OptimizerShare(),
+                 weight_shards_ == nullptr ? NamedTensors() : weight_shards_->mine()),
       loss_scale_(weights.dtype() == torch::kHalf ? std::make_optional<LossScale>()
                                                   : std::nullopt) {
   gradients_.layers.resize(weights.layers.size());
@@ -90,9 +95,9 @@ absl::Status Learner::PrepareBudget() {
   if (budget_.has_value()) return absl::OkStatus();
   // What the learner itself needs is allocated by now. Ranks of one host share its memory.
   const torch::Device device = weights_.device();
-  const int sharing = device.is_cuda() ? 1 : ranks_.place().local_size;
   ASSIGN_OR_RETURN(const std::vector<std::vector<double>> free,
-                   ranks_.GatherNumbers("free memory", {1.0 / sharing * FreeTensorBytes(device)}));
+                   ranks_.GatherNumbers("free memory",
+                                        {1.0 / ranks_.sharing(device) * FreeTensorBytes(device)}));
   const double least = (*std::min_element(free.begin(), free.end()))[0];
   budget_.emplace(config_, weights_.dtype(), options_.token_budget,
                   options_.activation_checkpointing, static_cast<int64_t>(least));
@@ -104,69 +109,83 @@ std::vector<PackedBatch> Learner::PackMine(const std::vector<LearnedSequence>& s
 }
 
 absl::Status Learner::ForEachOf(const std::vector<PackedBatch>& mine, const std::string& what,
-                                const std::function<void(size_t)>& body) {
-  return ranks_.Together(what, [&] {
-    for (size_t p = 0; p < mine.size(); ++p) {
-      body(p);
-      ranks_.Working();
-    }
-    return absl::OkStatus();
-  });
-}
-
-absl::Status Learner::SumOverRanks(const std::vector<double*>& numbers) {
-  if (ranks_.alone()) return absl::OkStatus();
-  std::vector<double> mine;
-  for (double* const number : numbers) mine.push_back(std::exchange(*number, 0));
-  ASSIGN_OR_RETURN(const std::vector<std::vector<double>> all, ranks_.GatherNumbers("sums", mine));
-  for (const std::vector<double>& one : all) {
-    for (size_t i = 0; i < numbers.size(); ++i) *numbers[i] += one[i];
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Learner::LearnFrom(const std::vector<PackedBatch>& mine, const std::string& what,
-                                const std::function<void(size_t, GradientSums*)>& body) {
-  // Shared ones after each micro-batch, of which another rank may have more; else after the last.
-  const bool each = gradient_units_.shared();
-  size_t most = 1;
-  if (each) {
+                                Passes passes,
+                                const std::function<void(size_t, BatchWalk*)>& body) {
+  // Where ranks meet in each micro-batch, another rank may have more of them.
+  const bool learn = passes == Passes::kBoth;
+  const bool in_each =
+      learn ? gradient_units_.shared() : passes == Passes::kForward && weight_shards_ != nullptr;
+  size_t meetings = learn ? 1 : 0;
+  if (in_each) {
     ASSIGN_OR_RETURN(const auto counts, ranks_.GatherNumbers("the number of micro-batches",
                                                              {static_cast<double>(mine.size())}));
     for (const std::vector<double>& count : counts) {
-      most = std::max(most, static_cast<size_t>(count[0]));
+      meetings = std::max(meetings, static_cast<size_t>(count[0]));
     }
   }
   GradientSums sums(ranks_, gradient_units_);
-  size_t begun = 0;
-  const auto begin = [&] {
-    sums.CompleteDownTo(GradientUnits::kAll);
-    sums.Begin();
-    ++begun;
+  std::optional<BatchWalk> walk;
+  size_t met = 0;
+  const auto meet = [&] {
+    if (walk.has_value()) walk->End();
+    if (learn) sums.Begin();
+    walk.emplace(weights_.layers.size(),
+                 learn ? BatchWalk::Way::kThereAndBack : BatchWalk::Way::kThere,
+                 weight_shards_.get(), learn ? &sums : nullptr);
+    ++met;
   };
   RETURN_IF_ERROR(ranks_.Together(what, [&] {
     // Also where a micro-batch failed, or where there was none.
-    const absl::Cleanup start_all = [&] {
-      while (begun < most) begin();
-      sums.CompleteDownTo(GradientUnits::kAll);
+    const absl::Cleanup meet_all = [&] {
+      while (met < meetings) meet();
+      if (walk.has_value()) walk->End();
     };
     for (size_t p = 0; p < mine.size(); ++p) {
-      if (each || p == 0) begin();
-      body(p, each || p + 1 == mine.size() ? &sums : nullptr);
+      const bool here = meetings > 0 && (in_each || p + 1 == mine.size());
+      if (here) meet();
+      body(p, here ? &*walk : nullptr);
       ranks_.Working();
     }
     return absl::OkStatus();
   }));
+  if (weight_shards_ != nullptr) RETURN_IF_ERROR(weight_shards_->status());
   return sums.Finish();
 }
 
+absl::StatusOr<UpdateResult> Learner::RunUpdate(
+    const std::function<absl::StatusOr<UpdateResult>()>& update) {
+  const Stopwatch watch(ranks_);
+  absl::StatusOr<UpdateResult> result = absl::UnknownError("");
+  if (weight_shards_ == nullptr) {
+    result = update();
+  } else {
+    weight_shards_->Share();
+    std::exception_ptr failure;
+    try {
+      result = update();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    const absl::Status whole = weight_shards_->Gather();
+    if (failure != nullptr) std::rethrow_exception(failure);
+    if (result.ok() && !whole.ok()) result = whole;
+  }
+  if (result.ok()) watch.WriteTo(&*result);
+  return result;
+}
+
 HeadOutput Learner::RunBatch(const PackedBatch& batch, double temperature,
-                             const TokenObjective& objective, GradientSums* sums,
+                             const TokenObjective& objective, BatchWalk* walk,
                              const std::function<void(const HeadOutput&)>& before) {
   torch::NoGradGuard no_grad;
   const bool learn = objective != nullptr;
-  const torch::Tensor hidden =
-      pass_.Forward(batch, learn ? budget_->keep() : DecoderPass::Keep::kNothing);
+  // `meet`, where there is a walk.
+  const auto on_layer = [walk](void (BatchWalk::*meet)(size_t)) -> DecoderPass::OnLayer {
+    if (walk == nullptr) return nullptr;
+    return [walk, meet](size_t layer) { (walk->*meet)(layer); };
+  };
+  const torch::Tensor hidden = pass_.Forward(
+      batch, learn ? budget_->keep() : DecoderPass::Keep::kNothing, on_layer(&BatchWalk::Forward));
   if (before) before(HeadLoss(hidden, weights_.lm_head, batch.targets, temperature));
   HeadGradient gradient{.hidden = {}, .weight = gradients_.lm_head};
   TokenObjective scaled;
@@ -179,17 +198,21 @@ HeadOutput Learner::RunBatch(const PackedBatch& batch, double temperature,
   HeadOutput out = HeadLoss(hidden, weights_.lm_head, batch.targets, temperature, scaled,
                             learn ? &gradient : nullptr);
   if (!learn) return out;
-  const auto complete = [sums](int64_t layer) {
-    if (sums != nullptr) sums->CompleteDownTo(layer);
-  };
-  complete(GradientUnits::kHead);
-  pass_.Backward(gradient.hidden, gradients_, lora_.get(),
-                 [&](size_t layer) { complete(static_cast<int64_t>(layer)); });
+  if (walk != nullptr) walk->HeadDone();
+  pass_.Backward(gradient.hidden, gradients_, lora_.get(), on_layer(&BatchWalk::Backward),
+                 on_layer(&BatchWalk::Complete));
   return out;
 }
 
-std::string Learner::NotFinite(double loss, const std::string& culprit) {
-  const std::string weight = FirstNotFinite(weights_);
+absl::StatusOr<std::string> Learner::NotFinite(double loss, const std::string& culprit) {
+  std::string weight;
+  if (weight_shards_ == nullptr) {
+    weight = FirstNotFinite(weights_.Named());
+  } else {
+    ASSIGN_OR_RETURN(const std::vector<std::string> all,
+                     ranks_.Gather("a bad weight", FirstNotFinite(weight_shards_->mine())));
+    weight = *std::max_element(all.begin(), all.end());  // of a rank that has one
+  }
   if (std::isfinite(loss) && weight.empty() && BackwardScale() > LossScale::kLeast) {
     const double scale = BackwardScale();
     loss_scale_->Overflowed();
@@ -229,8 +252,12 @@ absl::StatusOr<std::string> Learner::ApplyGradients(const StepSettings& settings
   if (Shards()) {
     SliceExchange exchange(ranks_);
     optimizer_.Step(settings.adamw, scale * unscale, gradients,
-                    [&](size_t i, const torch::Tensor& weight) { exchange.Add(i, weight); });
+                    [&](size_t i, const torch::Tensor& weight) {
+                      if (weight_shards_ != nullptr && weight_shards_->TakesTurns(i)) return;
+                      exchange.Add(i, weight);
+                    });
     RETURN_IF_ERROR(exchange.Finish());
+    if (weight_shards_ != nullptr) weight_shards_->Stepped();
   } else {
     optimizer_.Step(settings.adamw, scale * unscale, gradients);
   }
@@ -256,9 +283,9 @@ void Learner::WriteSize(const StepSettings& settings, double packed, int64_t lea
   result->metrics["perf/packed_tokens"] = packed;
 }
 
-void Learner::Stopwatch::WriteTo(double packed, UpdateResult* result) const {
+void Learner::Stopwatch::WriteTo(UpdateResult* result) const {
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
-  result->metrics["perf/tokens_per_s"] = packed / passed.count();
+  result->metrics["perf/tokens_per_s"] = result->metrics.at("perf/packed_tokens") / passed.count();
   if (ranks_.alone()) return;
   const RankTraffic& now = ranks_.traffic();
   const double communication_s = now.communication_s - traffic_.communication_s;
@@ -271,7 +298,6 @@ void Learner::Stopwatch::WriteTo(double packed, UpdateResult* result) const {
 
 absl::StatusOr<UpdateResult> Learner::Supervised(const std::vector<LearnedSequence>& sequences,
                                                  const StepSettings& settings) {
-  const Stopwatch watch(ranks_);
   RETURN_IF_ERROR(CheckSettings(settings));
   int64_t learned = 0;
   for (size_t s = 0; s < sequences.size(); ++s) {
@@ -289,13 +315,18 @@ absl::StatusOr<UpdateResult> Learner::Supervised(const std::vector<LearnedSequen
   }
   if (sequences.empty()) return absl::InvalidArgumentError("a supervised batch without examples");
 
+  return RunUpdate([&] { return LearnExamples(sequences, learned, settings); });
+}
+
+absl::StatusOr<UpdateResult> Learner::LearnExamples(const std::vector<LearnedSequence>& sequences,
+                                                    int64_t learned, const StepSettings& settings) {
   RETURN_IF_ERROR(PrepareBudget());
   UpdateResult result;
   StartStep();
   double loss = 0, entropy_sum = 0, packed_tokens = 0;
   const double weight = 1.0 / static_cast<double>(learned);
   const std::vector<PackedBatch> mine = PackMine(sequences);
-  RETURN_IF_ERROR(LearnFrom(mine, "learning the examples", [&](size_t p, GradientSums* sums) {
+  const auto learn = [&](size_t p, BatchWalk* walk) {
     const PackedBatch& packed = mine[p];
     packed_tokens += static_cast<double>(packed.ids.size());
     const auto objective = [&](size_t i, float logprob, float entropy) {
@@ -304,9 +335,10 @@ absl::StatusOr<UpdateResult> Learner::Supervised(const std::vector<LearnedSequen
       entropy_sum += uses * entropy;
       return TokenSlopes{.logprob = -uses * weight};
     };
-    RunBatch(packed, /*temperature=*/1.0, objective, sums);
-  }));
-  RETURN_IF_ERROR(SumOverRanks({&loss, &entropy_sum, &packed_tokens}));
+    RunBatch(packed, /*temperature=*/1.0, objective, walk);
+  };
+  RETURN_IF_ERROR(ForEachOf(mine, "learning the examples", Passes::kBoth, learn));
+  RETURN_IF_ERROR(ranks_.SumNumbers("sums", {&loss, &entropy_sum, &packed_tokens}));
   GradientSize size;
   ASSIGN_OR_RETURN(result.skip_reason, ApplyGradients(settings, loss, /*supervised=*/true, &size));
   result.applied = result.skip_reason.empty();
@@ -314,7 +346,6 @@ absl::StatusOr<UpdateResult> Learner::Supervised(const std::vector<LearnedSequen
   result.metrics["loss"] = loss;
   result.metrics["entropy"] = entropy_sum * weight;
   WriteSize(settings, packed_tokens, learned, &result);
-  watch.WriteTo(packed_tokens, &result);
   return result;
 }
 

@@ -15,14 +15,15 @@
 // alone and gets the others'; the weights are the same to the bit. A rank that is lost in between
 // leaves the others with weights of both kinds, and a broken group. With Sharding::kGradients it
 // also keeps the sums of its slices alone; these are added up in another order, which rounds
-// otherwise.
+// otherwise. With Sharding::kParameters it has, during an update, its slices of the layers' weights
+// alone, and gets each layer from the others when it comes to it.
 //
 // Not thread-safe, and nothing may generate from `weights` meanwhile. Throws c10::Error when memory
 // runs out; weights and optimizer state are then unchanged unless an earlier minibatch was applied.
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_LEARNER_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_LEARNER_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <chrono>
 #include <cstdint>
@@ -37,15 +38,19 @@
 #include "absl/status/statusor.h"
 #include "gpu_trainer/grpo/activation_budget.h"
 #include "gpu_trainer/grpo/adamw.h"
+#include "gpu_trainer/grpo/batch_walk.h"
 #include "gpu_trainer/grpo/decoder_pass.h"
 #include "gpu_trainer/grpo/gradient_norm.h"
 #include "gpu_trainer/grpo/gradient_sums.h"
+#include "gpu_trainer/grpo/grpo_batch.h"
+#include "gpu_trainer/grpo/grpo_settings.h"
 #include "gpu_trainer/grpo/head_loss.h"
 #include "gpu_trainer/grpo/lora.h"
 #include "gpu_trainer/grpo/loss_scale.h"
 #include "gpu_trainer/grpo/packing.h"
 #include "gpu_trainer/grpo/shard_plan.h"
 #include "gpu_trainer/grpo/spike_guard.h"
+#include "gpu_trainer/grpo/weight_shards.h"
 #include "gpu_trainer/ranks/rank_group.h"
 #include "whetstone/v1/trainer.pb.h"
 
@@ -58,7 +63,7 @@ struct LearnerOptions {
   MomentType optimizer_state = MomentType::kFp32;
   LoraSettings lora = {};      // must pass CheckLora; rank 0: all weights learn
   RankGroup* ranks = nullptr;  // that learn together; borrowed; null: this process alone
-  Sharding sharding = Sharding::kNone;
+  Sharding sharding = Sharding::kNone;  // kParameters: not with adapters
 };
 
 struct StepSettings {
@@ -130,7 +135,7 @@ class Learner {
     // a sum of gradients on its way; perf/communication_hidden, the share of it in which there was
     // something else to do; perf/communication_mib, sent; perf/rank_wait_s, for ranks still at
     // work.
-    void WriteTo(double packed, UpdateResult* result) const;
+    void WriteTo(UpdateResult* result) const;
 
    private:
     const RankGroup& ranks_;
@@ -143,29 +148,35 @@ class Learner {
   absl::Status PrepareBudget();
   // This rank's micro-batches of the sequences.
   std::vector<PackedBatch> PackMine(const std::vector<LearnedSequence>& sequences) const;
-  // Runs `body` on the indices of this rank's micro-batches, as one piece of work of all ranks.
+  // What a piece of work does with a micro-batch: nothing of the policy's, its forward pass, both.
+  enum class Passes { kNone, kForward, kBoth };
+  // Runs `body` on the indices of this rank's micro-batches, as one piece of work of all ranks, and
+  // sums gradients: over the micro-batches and then, beside the last one's backward pass, over the
+  // ranks; those that are shared out over the ranks in every backward pass. `body` hands `walk`,
+  // which it gets where its passes meet the other ranks, to RunBatch.
   absl::Status ForEachOf(const std::vector<PackedBatch>& mine, const std::string& what,
-                         const std::function<void(size_t)>& body);
-  // The same where gradients are summed: over the micro-batches and then, beside the last one's
-  // backward pass, over the ranks; those that are shared out over the ranks in every backward pass.
-  // `body` hands `sums`, which it gets with the last one, or with each, to RunBatch.
-  absl::Status LearnFrom(const std::vector<PackedBatch>& mine, const std::string& what,
-                         const std::function<void(size_t, GradientSums* sums)>& body);
-  // Each number becomes the sum over the ranks.
-  absl::Status SumOverRanks(const std::vector<double*>& numbers);
+                         Passes passes, const std::function<void(size_t, BatchWalk* walk)>& body);
   // Forward and backward of one micro-batch into gradients_, times the loss scale; without an
-  // objective only forward.
-  // `sums`, if any, is told which gradients are complete. `before`, if any, gets the whole batch's
-  // log-probabilities before the objective is first asked.
+  // objective only forward. `before`, if any, gets the whole batch's log-probabilities before the
+  // objective is first asked.
   HeadOutput RunBatch(const PackedBatch& batch, double temperature, const TokenObjective& objective,
-                      GradientSums* sums = nullptr,
+                      BatchWalk* walk,
                       const std::function<void(const HeadOutput&)>& before = nullptr);
+  // Times an update, during which the layers' weights are shared out, if they are to be.
+  absl::StatusOr<UpdateResult> RunUpdate(
+      const std::function<absl::StatusOr<UpdateResult>()>& update);
+  // Supervised and Grpo, of what is sound. learned: tokens.
+  absl::StatusOr<UpdateResult> LearnExamples(const std::vector<LearnedSequence>& sequences,
+                                             int64_t learned, const StepSettings& settings);
+  absl::StatusOr<UpdateResult> LearnDealt(const v1::GrpoBatch& batch, const GrpoPlan& plan,
+                                          const DealtBatch& dealt, const StepSettings& settings,
+                                          const ReferenceModel* reference);
   // Those of all that learns.
   NamedTensors Gradients() const;
   // Whether each rank has its own slices of what the optimizer keeps.
   bool Shards() const { return options_.sharding != Sharding::kNone && !ranks_.alone(); }
   // … and of the gradients.
-  bool ShardsGradients() const { return options_.sharding == Sharding::kGradients && Shards(); }
+  bool ShardsGradients() const { return options_.sharding >= Sharding::kGradients && Shards(); }
   // What the loss is multiplied by on the way back.
   double BackwardScale() const { return loss_scale_.has_value() ? loss_scale_->value() : 1; }
   // Gradients may be summed from here on. They are zero: the last step left them so, or it failed.
@@ -176,7 +187,7 @@ class Learner {
   absl::StatusOr<std::string> ApplyGradients(const StepSettings& settings, double loss,
                                              bool supervised, GradientSize* size);
   // Why a step whose loss, or whose gradient of `culprit`, is not finite was skipped.
-  std::string NotFinite(double loss, const std::string& culprit);
+  absl::StatusOr<std::string> NotFinite(double loss, const std::string& culprit);
   // grad_norm, and grad_norm/LAYER if measured: `sum` over `steps` optimizer steps, averaged.
   static void WriteNorms(const GradientSize& sum, size_t steps, UpdateResult* result);
   // lr; loss_scale, in fp16, of the next step; num_tokens: learned; perf/packed_tokens: encoded,
@@ -194,6 +205,7 @@ class Learner {
   Weights gradients_;             // fp32; undefined tensors where only adapters learn
   GradientUnits gradient_units_;  // none if alone
   bool gradients_are_zero_ = true;
+  std::unique_ptr<WeightShards> weight_shards_;  // with Sharding::kParameters
   AdamW optimizer_;
   SpikeGuard spike_guard_;
   std::optional<LossScale> loss_scale_;

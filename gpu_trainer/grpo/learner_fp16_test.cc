@@ -1,6 +1,7 @@
 // The learner in fp16: what loss scaling is for, and what it does when it was too much.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/cuda.h>
 
 #include "gpu_trainer/grpo/learner_testing.h"
 
@@ -57,13 +58,7 @@ TEST(LearnerGpu, FollowsTheFp64Reference) {
   for (const auto dtype : {torch::kFloat, torch::kBFloat16, torch::kHalf}) {
     const Fixture f(dtype);
     const v1::GrpoBatch batch = MakeBatch(f.config, f.weights, 0.3);
-    Weights weights = EmptyWeights(f.config, dtype, torch::Device(torch::kCUDA, 0));
-    {
-      torch::NoGradGuard no_grad;
-      const auto from = f.weights.Named();
-      auto to = weights.Named();
-      for (size_t i = 0; i < to.size(); ++i) to[i].second.copy_(from[i].second);
-    }
+    Weights weights = CopyWeights(f.config, f.weights, dtype, torch::Device(torch::kCUDA, 0));
     Learner learner(f.config, weights, {.token_budget = 1 << 20});
     const ReferenceUpdate want = GrpoInFp64(f.config, f.weights, batch, /*lr=*/1, nullptr);
     const UpdateResult got = Must(learner.Grpo(batch, Sgd(1)));

@@ -49,7 +49,6 @@ std::vector<SequenceTerms> SequencesOf(const LossSettings& settings, const Packe
 
 absl::StatusOr<UpdateResult> Learner::Grpo(const v1::GrpoBatch& batch, const StepSettings& settings,
                                            const ReferenceModel* reference) {
-  const Stopwatch watch(ranks_);
   RETURN_IF_ERROR(CheckSettings(settings));
   ASSIGN_OR_RETURN(const GrpoPlan plan, ParseGrpoSettings(batch.settings()));
   if (plan.loss.kl_beta > 0 && (reference == nullptr || reference->config.vocab != config_.vocab)) {
@@ -61,8 +60,14 @@ absl::StatusOr<UpdateResult> Learner::Grpo(const v1::GrpoBatch& batch, const Ste
                            " tokens, the policy's ", config_.vocab)));
   }
   ASSIGN_OR_RETURN(const DealtBatch dealt, DealBatch(batch, plan, config_));
-  const size_t steps = dealt.minibatches.size();
+  return RunUpdate([&] { return LearnDealt(batch, plan, dealt, settings, reference); });
+}
 
+absl::StatusOr<UpdateResult> Learner::LearnDealt(const v1::GrpoBatch& batch, const GrpoPlan& plan,
+                                                 const DealtBatch& dealt,
+                                                 const StepSettings& settings,
+                                                 const ReferenceModel* reference) {
+  const size_t steps = dealt.minibatches.size();
   RETURN_IF_ERROR(PrepareBudget());
   // Everything that must be known before the first optimizer step moves the policy.
   int64_t learned_tokens = 0;
@@ -74,10 +79,10 @@ absl::StatusOr<UpdateResult> Learner::Grpo(const v1::GrpoBatch& batch, const Ste
     PackedStep& step = packed_steps[m];
     learned_tokens += dealt.minibatches[m].counts.tokens;
     step.packed = PackMine(dealt.minibatches[m].sequences);
-    RETURN_IF_ERROR(ForEachOf(step.packed, "log-probabilities before the step", [&](size_t p) {
+    const auto score = [&](size_t p, BatchWalk* walk) {
       const PackedBatch& packed = step.packed[p];
       packed_tokens += static_cast<double>(packed.ids.size());
-      if (m > 0) step.old.push_back(RunBatch(packed, plan.temperature, nullptr).logprobs);
+      if (m > 0) step.old.push_back(RunBatch(packed, plan.temperature, nullptr, walk).logprobs);
       if (reference_pass.has_value()) {
         torch::NoGradGuard no_grad;
         step.reference.push_back(
@@ -85,7 +90,9 @@ absl::StatusOr<UpdateResult> Learner::Grpo(const v1::GrpoBatch& batch, const Ste
                      reference->weights.lm_head, packed.targets, plan.temperature)
                 .logprobs);
       }
-    }));
+    };
+    RETURN_IF_ERROR(ForEachOf(step.packed, "log-probabilities before the step",
+                              m > 0 ? Passes::kForward : Passes::kNone, score));
   }
 
   UpdateResult result;
@@ -104,7 +111,7 @@ absl::StatusOr<UpdateResult> Learner::Grpo(const v1::GrpoBatch& batch, const Ste
         plan.loss.entropy_bonus / static_cast<double>(minibatch.counts.tokens);
     double loss = 0;
     std::string first_bad;
-    const auto learn = [&](size_t p, GradientSums* sums) {
+    const auto learn = [&](size_t p, BatchWalk* walk) {
       const PackedBatch& packed = step.packed[p];
       std::vector<SequenceTerms> sequences;
       std::function<void(const HeadOutput&)> before;
@@ -140,10 +147,10 @@ absl::StatusOr<UpdateResult> Learner::Grpo(const v1::GrpoBatch& batch, const Ste
         }
         return slopes;
       };
-      RunBatch(packed, plan.temperature, objective, sums, before);
+      RunBatch(packed, plan.temperature, objective, walk, before);
     };
-    RETURN_IF_ERROR(LearnFrom(step.packed, "learning the rollouts", learn));
-    RETURN_IF_ERROR(SumOverRanks({&loss}));
+    RETURN_IF_ERROR(ForEachOf(step.packed, "learning the rollouts", Passes::kBoth, learn));
+    RETURN_IF_ERROR(ranks_.SumNumbers("loss", {&loss}));
     if (!std::isfinite(loss)) {
       ASSIGN_OR_RETURN(const std::vector<std::string> all,
                        ranks_.Gather("the bad token", first_bad));
@@ -172,9 +179,8 @@ absl::StatusOr<UpdateResult> Learner::Grpo(const v1::GrpoBatch& batch, const Ste
   WriteNorms(size_sum, applied, &result);
   RETURN_IF_ERROR(metrics.CombineOver(ranks_));
   metrics.WriteTo(&result.metrics);
-  RETURN_IF_ERROR(SumOverRanks({&packed_tokens}));
+  RETURN_IF_ERROR(ranks_.SumNumbers("tokens", {&packed_tokens}));
   WriteSize(settings, packed_tokens, learned_tokens, &result);
-  watch.WriteTo(packed_tokens, &result);
   return result;
 }
 

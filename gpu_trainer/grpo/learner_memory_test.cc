@@ -8,11 +8,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "common/philox.h"
 #include "gpu_trainer/grpo/learner.h"
 #include "gpu_trainer/grpo/reference.h"
+#include "gpu_trainer/grpo/weight_shards.h"
 #include "gpu_trainer/ranks/ranks_testing.h"
 
 namespace whetstone {
@@ -125,6 +127,37 @@ TEST(LearnerMemory, AShareOfTheGradientsIsAsTheArithmeticSays) {
       const double want = ranks == 1 ? 4 * all : 4 * (all / ranks + ends + 3 * layer);
       const double got = held(Sharding::kGradients) - held(Sharding::kOptimizer) + 4 * all;
       EXPECT_NEAR(got, want, 0.1 * want) << "rank " << group.rank() << " of " << ranks;
+    });
+  }
+}
+
+// During an update: this rank's slices of the layers, three layers, and what belongs to none.
+TEST(LearnerMemory, AShareOfTheWeightsIsAsTheArithmeticSays) {
+  ModelConfig config = reference::TinyConfig();
+  config.hidden = 256;
+  config.intermediate = 1024;
+  config.layers = 16;
+  for (const int ranks : {2, 4}) {
+    RunAsRanks(ranks, [&](RankGroup& group) {
+      auto meter = std::make_shared<AllocationMeter>();
+      const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, meter);
+      const Weights weights = reference::TinyWeights(config, torch::kBFloat16);
+      WeightShards shards(weights, group);
+      const auto all = static_cast<double>(config.parameters());
+      const auto ends = static_cast<double>(config.hidden + config.vocab * config.hidden);
+      const double layer = (all - ends) / static_cast<double>(config.layers);
+      EXPECT_NEAR(static_cast<double>(meter->live_bytes()), 2 * all, 0.1 * 2 * all);
+      shards.Share();
+      for (size_t l = 0; l < weights.layers.size(); ++l) {
+        shards.Need(l, l + 1 < weights.layers.size() ? std::make_optional(l + 1) : std::nullopt);
+      }
+      EXPECT_TRUE(shards.status().ok()) << shards.status();
+      const double want = 2 * ((all - ends) / ranks + ends + 3 * layer);
+      EXPECT_NEAR(static_cast<double>(meter->live_bytes()), want, 0.1 * want)
+          << "rank " << group.rank() << " of " << ranks;
+      const absl::Status whole = shards.Gather();
+      EXPECT_TRUE(whole.ok()) << whole;
+      EXPECT_NEAR(static_cast<double>(meter->live_bytes()), 2 * all, 0.1 * 2 * all);
     });
   }
 }

@@ -221,20 +221,48 @@ TEST(LearnerRanks, SharingTheOptimizersStateOutChangesNoBit) {
 }
 
 // Summed in another order, so that it rounds otherwise; in fp64 there is none to speak of.
-TEST(LearnerRanks, SharingTheGradientsOutChangesNothingButRounding) {
-  LearnerOptions options{.token_budget = 24, .sharding = Sharding::kGradients};
-  for (const bool tied : {true, false}) {
-    ModelConfig config = reference::TinyConfig(ModelFamily::kLlama, tied);
-    config.layers = 7;  // that take turns
-    const v1::GrpoBatch batch = Batch(config);
-    const Step step = [&](Learner& learner, int) { return learner.Grpo(batch, Settings()); };
-    ExpectTheSameOver124Ranks(options, step, torch::kDouble, 1e-9, config);
-    ExpectTheSameOver124Ranks(options, step, torch::kFloat, 1e-3, config);
+TEST(LearnerRanks, SharingGradientsAndWeightsOutChangesNothingButRounding) {
+  for (const Sharding sharding : {Sharding::kGradients, Sharding::kParameters}) {
+    SCOPED_TRACE(NameOf(sharding));
+    LearnerOptions options{.token_budget = 24, .sharding = sharding};
+    for (const bool tied : {true, false}) {
+      ModelConfig config = reference::TinyConfig(ModelFamily::kLlama, tied);
+      config.layers = 7;  // that take turns
+      const v1::GrpoBatch batch = Batch(config);
+      const Step step = [&](Learner& learner, int) { return learner.Grpo(batch, Settings()); };
+      ExpectTheSameOver124Ranks(options, step, torch::kDouble, 1e-9, config);
+      ExpectTheSameOver124Ranks(options, step, torch::kFloat, 1e-3, config);
+      options.activation_checkpointing = ActivationCheckpointing::kOn;
+    }
   }
-  options.lora = {.rank = 4, .alpha = 8, .targets = {"q_proj", "down_proj"}};
   const v1::GrpoBatch batch = Batch();
-  ExpectTheSameOver124Ranks(options,
+  ExpectTheSameOver124Ranks({.token_budget = 24,
+                             .lora = {.rank = 4, .alpha = 8, .targets = {"q_proj", "down_proj"}},
+                             .sharding = Sharding::kGradients},
                             [&](Learner& learner, int) { return learner.Grpo(batch, Settings()); });
+}
+
+// The exchange of weights has no part in what is computed: every type, every kind of state.
+TEST(LearnerRanks, SharingTheWeightsOutChangesNoBitBesidesSharingTheGradients) {
+  v1::GrpoBatch batch = Batch();
+  batch.mutable_settings()->set_minibatches(2);  // the policy's log-probabilities come before
+  const Step step = [&](Learner& learner, int) { return learner.Grpo(batch, Settings()); };
+  for (const auto& [dtype, moments] :
+       {std::pair{torch::kFloat, MomentType::kFp32}, std::pair{torch::kHalf, MomentType::kFp32},
+        std::pair{torch::kBFloat16, MomentType::kBf16},
+        std::pair{torch::kBFloat16, MomentType::kEightBit}}) {
+    SCOPED_TRACE(absl::StrCat(c10::toString(dtype), " ", NameOf(moments)));
+    LearnerOptions options{
+        .token_budget = 24, .optimizer_state = moments, .sharding = Sharding::kGradients};
+    for (const int ranks : {2, 3}) {
+      options.sharding = Sharding::kGradients;
+      const Trained gradients = Train(ranks, options, step, dtype);
+      options.sharding = Sharding::kParameters;
+      const Trained weights = Train(ranks, options, step, dtype);
+      EXPECT_EQ(weights.weights, gradients.weights);
+      EXPECT_NE(weights.weights, FlatFp64(reference::TinyWeights(reference::TinyConfig(), dtype)));
+    }
+  }
 }
 
 TEST(LearnerRanks, WorkedExamplesAreTheSameOver124Ranks) {
@@ -246,7 +274,7 @@ TEST(LearnerRanks, WorkedExamplesAreTheSameOver124Ranks) {
     examples.push_back(std::move(example));
   }
   // The last step has one example: there is nothing to do for the other ranks.
-  for (const Sharding sharding : {Sharding::kNone, Sharding::kGradients}) {
+  for (const Sharding sharding : {Sharding::kNone, Sharding::kGradients, Sharding::kParameters}) {
     ExpectTheSameOver124Ranks({.sharding = sharding}, [&](Learner& learner, int step) {
       return learner.Supervised(
           step < 2 ? examples
@@ -260,18 +288,22 @@ TEST(LearnerRanks, AllRanksSkipWhatOneFindsNotFinite) {
   const v1::GrpoBatch batch = Batch();
   // Only completions that hold this token meet it: those of one micro-batch.
   const int32_t id = batch.groups(0).rollouts(0).ids(0);
-  RunAsRanks(2, [&](RankGroup& group) {
-    const ModelConfig config = reference::TinyConfig();
-    Weights weights = reference::TinyWeights(config, torch::kFloat);
-    weights.embed[id].fill_(std::nanf(""));
-    const std::vector<float> before = Flat(weights);
-    Learner learner(config, weights, {.token_budget = 24, .ranks = &group});
-    const UpdateResult result = Must(learner.Grpo(batch, Settings()));
-    EXPECT_FALSE(result.applied);
-    EXPECT_THAT(result.skip_reason, HasSubstr("the loss is nan"));
-    EXPECT_THAT(result.skip_reason, HasSubstr("first at token"));
-    EXPECT_EQ(Flat(weights).size(), before.size());
-  });
+  for (const Sharding sharding : {Sharding::kNone, Sharding::kParameters}) {
+    RunAsRanks(2, [&](RankGroup& group) {
+      const ModelConfig config = reference::TinyConfig();
+      Weights weights = reference::TinyWeights(config, torch::kFloat);
+      weights.embed[id].fill_(std::nanf(""));
+      const std::vector<float> before = Flat(weights);
+      Learner learner(config, weights, {.token_budget = 24, .ranks = &group, .sharding = sharding});
+      const UpdateResult result = Must(learner.Grpo(batch, Settings()));
+      EXPECT_FALSE(result.applied);
+      EXPECT_THAT(result.skip_reason, HasSubstr("the loss is nan"));
+      EXPECT_THAT(result.skip_reason, HasSubstr("the weight embed is not finite"));
+      EXPECT_THAT(result.skip_reason, HasSubstr("first at token"));
+      const std::vector<float> after = Flat(weights);
+      EXPECT_EQ(0, std::memcmp(after.data(), before.data(), sizeof(float) * before.size()));
+    });
+  }
 }
 
 // LibTorch's allocator, but for one allocation of a thread.
@@ -316,7 +348,7 @@ TEST(LearnerRanks, ARankThatFailsWhereverInAnUpdateIsToldToAllAndTheNextUpdateIs
   const v1::GrpoBatch batch = Batch();
   const auto update = [&](Learner& learner, int) { return learner.Grpo(batch, Settings()); };
   constexpr int64_t kMany = 1 << 30;
-  for (const Sharding sharding : {Sharding::kNone, Sharding::kGradients}) {
+  for (const Sharding sharding : {Sharding::kNone, Sharding::kGradients, Sharding::kParameters}) {
     const LearnerOptions options = {.token_budget = 24, .sharding = sharding};
     const Trained undisturbed = Train(2, options, update);
     RunAsRanks(2, [&](RankGroup& group) {

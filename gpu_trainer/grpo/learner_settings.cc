@@ -1,5 +1,6 @@
 #include "gpu_trainer/grpo/learner_settings.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -23,14 +24,21 @@ absl::StatusOr<LearnerOptions> ParseLearnerSettings(const v1::LearnerSettings& s
         absl::StrCat("learner.optimizer_state is '", state,
                      "', which is for training on the CPU; use fp32 on ", device.str()));
   }
-  const std::string& sharding = settings.sharding();
-  if (sharding == NameOf(Sharding::kOptimizer)) {
-    options.sharding = Sharding::kOptimizer;
-  } else if (sharding == NameOf(Sharding::kGradients)) {
-    options.sharding = Sharding::kGradients;
-  } else if (!sharding.empty() && sharding != NameOf(Sharding::kNone)) {
+  if (!settings.sharding().empty()) {
+    const auto named = std::find_if(kShardings.begin(), kShardings.end(), [&](Sharding sharding) {
+      return settings.sharding() == NameOf(sharding);
+    });
+    if (named == kShardings.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("learner.sharding is '", settings.sharding(),
+                       "'; valid: none, optimizer, gradients, parameters"));
+    }
+    options.sharding = *named;
+  }
+  if (options.sharding == Sharding::kParameters && settings.lora().rank() > 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("learner.sharding is '", sharding, "'; valid: none, optimizer, gradients"));
+        "learner.sharding is 'parameters', which is for training all weights; with adapters "
+        "(learner.lora) use gradients");
   }
   const std::string& checkpointing = settings.activation_checkpointing();
   if (checkpointing == "none") {

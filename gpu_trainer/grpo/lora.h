@@ -17,7 +17,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_LORA_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_LORA_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <string>
 #include <vector>

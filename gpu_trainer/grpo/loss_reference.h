@@ -3,7 +3,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_LOSS_REFERENCE_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_LOSS_REFERENCE_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cmath>
 #include <vector>

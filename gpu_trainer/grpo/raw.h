@@ -2,7 +2,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_RAW_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_RAW_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <type_traits>
 

@@ -12,6 +12,8 @@ const char* NameOf(Sharding sharding) {
       return "optimizer";
     case Sharding::kGradients:
       return "gradients";
+    case Sharding::kParameters:
+      return "parameters";
   }
   return "?";
 }

@@ -9,6 +9,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_SHARD_PLAN_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_SHARD_PLAN_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -16,11 +17,15 @@ namespace whetstone {
 
 // train.sharding.
 enum class Sharding {
-  kNone,       // every rank holds all
-  kOptimizer,  // masters and moments of the own slices only (ZeRO-1)
-  kGradients,  // and the gradients' sums (ZeRO-2)
+  kNone,        // every rank holds all
+  kOptimizer,   // masters and moments of the own slices only (ZeRO-1)
+  kGradients,   // and the gradients' sums (ZeRO-2)
+  kParameters,  // and, during an update, the layers' weights (ZeRO-3)
 };
-// "none", "optimizer", "gradients".
+// All, each with what those before it share.
+inline constexpr std::array<Sharding, 4> kShardings = {Sharding::kNone, Sharding::kOptimizer,
+                                                       Sharding::kGradients, Sharding::kParameters};
+// "none", "optimizer", "gradients", "parameters".
 const char* NameOf(Sharding sharding);
 
 // Where tensors may be cut: whole blocks of the 8-bit optimizer, and whole runs of AdamW's loop, so

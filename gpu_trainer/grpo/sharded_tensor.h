@@ -2,7 +2,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_SHARDED_TENSOR_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_SHARDED_TENSOR_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cstdint>
 #include <string>

@@ -10,7 +10,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_SLICE_EXCHANGE_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_SLICE_EXCHANGE_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cstdint>
 #include <deque>

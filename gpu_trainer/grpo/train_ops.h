@@ -6,7 +6,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_GRPO_TRAIN_OPS_H_
 #define WHETSTONE_GPU_TRAINER_GRPO_TRAIN_OPS_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "gpu_trainer/model/rope.h"
 

@@ -2,7 +2,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_MODEL_COMPUTE_TYPE_H_
 #define WHETSTONE_GPU_TRAINER_MODEL_COMPUTE_TYPE_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"

@@ -11,7 +11,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_MODEL_FORWARD_H_
 #define WHETSTONE_GPU_TRAINER_MODEL_FORWARD_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <functional>
 

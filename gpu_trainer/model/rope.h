@@ -3,7 +3,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_MODEL_ROPE_H_
 #define WHETSTONE_GPU_TRAINER_MODEL_ROPE_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "gpu_trainer/model/config.h"
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -155,6 +156,18 @@ std::vector<std::pair<std::string, torch::Tensor>> Weights::Named() const {
   return named;
 }
 
+std::optional<int64_t> LayerOf(absl::string_view name) {
+  constexpr absl::string_view kLayers = "layers.";
+  const size_t at = name.find(kLayers);
+  if (at == absl::string_view::npos) return std::nullopt;
+  int64_t layer = 0;
+  for (const char digit : name.substr(at + kLayers.size())) {
+    if (!absl::ascii_isdigit(digit)) break;
+    layer = 10 * layer + (digit - '0');
+  }
+  return layer;
+}
+
 Weights EmptyWeights(const ModelConfig& config, torch::ScalarType dtype, torch::Device device) {
   const auto options = torch::dtype(dtype).device(device);
   Weights weights;
@@ -178,6 +191,16 @@ Weights EmptyWeights(const ModelConfig& config, torch::ScalarType dtype, torch::
   weights.lm_head =
       config.tied ? weights.embed : torch::empty({config.vocab, config.hidden}, options);
   return weights;
+}
+
+Weights CopyWeights(const ModelConfig& config, const Weights& weights, torch::ScalarType dtype,
+                    torch::Device device) {
+  torch::NoGradGuard no_grad;
+  Weights copy = EmptyWeights(config, dtype, device);
+  const auto from = weights.Named();
+  auto to = copy.Named();
+  for (size_t i = 0; i < to.size(); ++i) to[i].second.copy_(from[i].second);
+  return copy;
 }
 
 Weights RandomWeights(const ModelConfig& config, torch::ScalarType dtype, uint64_t seed) {

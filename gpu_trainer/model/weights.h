@@ -12,15 +12,17 @@
 #ifndef WHETSTONE_GPU_TRAINER_MODEL_WEIGHTS_H_
 #define WHETSTONE_GPU_TRAINER_MODEL_WEIGHTS_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "gpu_trainer/model/config.h"
 
 namespace whetstone {
@@ -51,8 +53,15 @@ struct Weights {
   torch::Device device() const { return embed.device(); }
 };
 
+// The layer that a name of Named(), or one made of it ("lora.layers.3.q_proj.a"), belongs to.
+std::optional<int64_t> LayerOf(absl::string_view name);
+
 // Uninitialised weights of the config's shapes (an optimizer's masters and moments, say).
 Weights EmptyWeights(const ModelConfig& config, torch::ScalarType dtype, torch::Device device);
+
+// The same weights in `dtype` on `device`, whatever they are in and on.
+Weights CopyWeights(const ModelConfig& config, const Weights& weights, torch::ScalarType dtype,
+                    torch::Device device);
 
 // Normal(0, 0.02) matrices and norms of 1, the same for a seed on every machine's CPU.
 Weights RandomWeights(const ModelConfig& config, torch::ScalarType dtype, uint64_t seed);

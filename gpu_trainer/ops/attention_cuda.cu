@@ -16,7 +16,6 @@ constexpr int kLanes = 32;
 constexpr int kRotateThreads = 128;
 constexpr int kAttendThreads = 128;
 constexpr int kAttendWarps = kAttendThreads / kLanes;
-constexpr int kHeadDimMax = 128;
 constexpr int kTile = kKvTile;
 
 // Where layer `layer`, key/value head `head` begins; values lie kv_heads * capacity * D after keys.
@@ -264,7 +263,7 @@ LaunchError CheckShape(const DecodeShape& shape) {
   if (shape.head_dim % kTile != 0 || shape.head_dim > kHeadDimMax) {
     return "head_dim is no multiple of 16 up to 128";
   }
-  if (shape.heads % shape.kv_heads != 0 || shape.heads / shape.kv_heads > kTile) {
+  if (shape.heads % shape.kv_heads != 0 || shape.heads / shape.kv_heads > kHeadsPerKvMax) {
     return "more than 16 query heads read a key/value head";
   }
   return nullptr;

@@ -12,7 +12,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_OPS_CUDA_CHOICE_H_
 #define WHETSTONE_GPU_TRAINER_OPS_CUDA_CHOICE_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "gpu_trainer/ops/cuda_kernels.h"
 

@@ -72,6 +72,10 @@ struct KvSegment {
   int32_t first_part;
 };
 inline constexpr int32_t kPartTokens = 128;
+// What the kernels serve: a head of a multiple of kKvTile numbers, up to so many, and so many query
+// heads that read one key/value head.
+inline constexpr int32_t kHeadDimMax = 128;
+inline constexpr int32_t kHeadsPerKvMax = 16;
 // Queries that share one reading of keys and values: of f32, and of 16-bit types.
 inline constexpr int32_t kQueriesF32 = 16;
 inline constexpr int32_t kQueries16 = 32;

@@ -3,7 +3,7 @@
 #include "gpu_trainer/ops/cuda_kernels.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cmath>
 #include <cstring>

@@ -3,7 +3,8 @@
 #define WHETSTONE_GPU_TRAINER_OPS_CUDA_KERNELS_TESTING_H_
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/cuda.h>
+#include <torch/types.h>
 
 #include <cstring>
 #include <string>

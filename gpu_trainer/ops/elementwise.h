@@ -3,7 +3,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_OPS_ELEMENTWISE_H_
 #define WHETSTONE_GPU_TRAINER_OPS_ELEMENTWISE_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace whetstone {
 

@@ -4,7 +4,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_OPS_HAND_KERNELS_H_
 #define WHETSTONE_GPU_TRAINER_OPS_HAND_KERNELS_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace whetstone {
 

@@ -12,7 +12,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_OPS_LINEAR_H_
 #define WHETSTONE_GPU_TRAINER_OPS_LINEAR_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace whetstone {
 

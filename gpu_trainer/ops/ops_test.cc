@@ -1,7 +1,7 @@
 // The hand-written kernels against LibTorch's operators, and what makes results independent of the
 // batch: a row's bits.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <atomic>
 #include <cmath>

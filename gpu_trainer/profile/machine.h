@@ -2,7 +2,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_PROFILE_MACHINE_H_
 #define WHETSTONE_GPU_TRAINER_PROFILE_MACHINE_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <string>
 #include <vector>

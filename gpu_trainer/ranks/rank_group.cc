@@ -218,6 +218,17 @@ absl::StatusOr<std::vector<std::vector<double>>> RankGroup::GatherNumbers(
   return numbers;
 }
 
+absl::Status RankGroup::SumNumbers(absl::string_view what, const std::vector<double*>& numbers) {
+  if (alone()) return absl::OkStatus();
+  std::vector<double> mine;
+  for (double* const number : numbers) mine.push_back(std::exchange(*number, 0));
+  ASSIGN_OR_RETURN(const std::vector<std::vector<double>> all, GatherNumbers(what, mine));
+  for (const std::vector<double>& one : all) {
+    for (size_t i = 0; i < numbers.size(); ++i) *numbers[i] += one[i];
+  }
+  return absl::OkStatus();
+}
+
 absl::Status RankGroup::CheckEqual(const std::vector<std::pair<std::string, std::string>>& facts) {
   if (alone()) return absl::OkStatus();
   for (const auto& [name, value] : facts) {

@@ -23,7 +23,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_RANKS_RANK_GROUP_H_
 #define WHETSTONE_GPU_TRAINER_RANKS_RANK_GROUP_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <chrono>
 #include <cstdint>
@@ -112,6 +112,8 @@ class RankGroup {
   // The same for numbers, of which all give equally many.
   absl::StatusOr<std::vector<std::vector<double>>> GatherNumbers(absl::string_view what,
                                                                  const std::vector<double>& mine);
+  // Each becomes the sum of what the ranks gave, by rank: the same bits on all.
+  absl::Status SumNumbers(absl::string_view what, const std::vector<double*>& numbers);
   // INVALID_ARGUMENT on all ranks, unless all gave the same: names the first that differs from rank
   // 0, and where. `facts`: name and value.
   absl::Status CheckEqual(const std::vector<std::pair<std::string, std::string>>& facts);
@@ -126,6 +128,8 @@ class RankGroup {
   // A piece of work was done: others that wait may go on waiting.
   void Working();
 
+  // Ranks that share this one's memory on `device`: those of this host, but a GPU is a rank's own.
+  int sharing(torch::Device device) const { return device.is_cuda() ? 1 : place_.local_size; }
   const RankTraffic& traffic() const { return traffic_; }
   // UNAVAILABLE: a rank is gone, as a call has found, or its heartbeats that stopped.
   absl::Status broken() const;

@@ -130,10 +130,6 @@ absl::StatusOr<HeldPolicy::Model*> HeldPolicy::Loaded() const {
   return absl::FailedPreconditionError("no policy is loaded; call LoadCheckpoint first");
 }
 
-int32_t HeldPolicy::ProcessesHere() const {
-  return device_.is_cuda() ? 1 : ranks_.place().local_size;
-}
-
 absl::Status HeldPolicy::Read(const v1::LoadCheckpointRequest& request, Model* model) const {
   const std::string& directory = request.path();
   ASSIGN_OR_RETURN(LearnerOptions learner_options,
@@ -141,7 +137,7 @@ absl::Status HeldPolicy::Read(const v1::LoadCheckpointRequest& request, Model* m
   learner_options.ranks = &ranks_;
   // An error is LoadPolicy's to tell.
   if (const absl::StatusOr<ModelConfig> config = LoadModelConfig(directory); config.ok()) {
-    const int64_t free = FreeTensorBytes(device_) / ProcessesHere() +
+    const int64_t free = FreeTensorBytes(device_) / ranks_.sharing(device_) +
                          (model_ != nullptr ? BytesOf(*model_->policy) : 0);
     RETURN_IF_ERROR(CheckMemory(*config, dtype_, learner_options, device_, free));
   }
@@ -209,7 +205,7 @@ absl::Status HeldPolicy::Generate(const v1::GenerateRequest& request,
   std::optional<ProfileCollection> collecting;
   if (request.profile()) collecting.emplace(&profile_.step);
   GenerateSpec spec = SpecOf(request);
-  spec.memory.processes = ProcessesHere();
+  spec.memory.processes = ranks_.sharing(device_);
   spec.memory.reserved_bytes = spec.memory.processes * UpdateBytesToCome(*model->policy);
   if (model->chat.ok()) {
     const std::optional<int32_t> end = model->tokenizer->IdOf(model->chat->end_of_turn());

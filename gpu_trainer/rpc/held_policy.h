@@ -3,7 +3,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_RPC_HELD_POLICY_H_
 #define WHETSTONE_GPU_TRAINER_RPC_HELD_POLICY_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <functional>
 #include <memory>
@@ -56,8 +56,6 @@ class HeldPolicy {
     std::unique_ptr<Engine> engine;
   };
 
-  // Ranks that share this one's memory.
-  int32_t ProcessesHere() const;
   absl::Status Read(const v1::LoadCheckpointRequest& request, Model* model) const;
   absl::StatusOr<UpdateResult> Learn(const v1::UpdateRequest& request);
   // Adds profile_ to the answer of the update it ends with.

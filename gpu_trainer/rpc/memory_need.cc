@@ -1,5 +1,6 @@
 #include "gpu_trainer/rpc/memory_need.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -95,16 +96,17 @@ std::vector<Change> Changes(const ModelConfig& config, torch::ScalarType dtype,
     add("train.optimizer_state: 8bit",
         [](LearnerOptions& o) { o.optimizer_state = MomentType::kEightBit; });
   }
-  const bool alone = options.ranks == nullptr || options.ranks->alone();
-  for (const Sharding more : {Sharding::kOptimizer, Sharding::kGradients}) {
-    if (alone || options.sharding >= more) continue;
-    add(absl::StrCat("train.sharding: ", NameOf(more)),
-        [more](LearnerOptions& o) { o.sharding = more; });
-  }
-  if (options.lora.rank == 0) {
+  if (options.lora.rank == 0 && options.sharding != Sharding::kParameters) {
     add(absl::StrCat("train.lora: {rank: ", kUsualLoraRank, "}"), [&](LearnerOptions& o) {
       o.lora = {.rank = kUsualLoraRank, .alpha = 32, .targets = LoraTargets(config)};
     });
+  }
+  const bool alone = options.ranks == nullptr || options.ranks->alone();
+  for (const Sharding more : kShardings) {
+    if (alone || options.sharding >= more) continue;
+    if (more == Sharding::kParameters && options.lora.rank > 0) continue;
+    add(absl::StrCat("train.sharding: ", NameOf(more)),
+        [more](LearnerOptions& o) { o.sharding = more; });
   }
   return changes;
 }
@@ -123,14 +125,20 @@ MemoryNeed NeedOf(const ModelConfig& config, torch::ScalarType dtype,
     learning = lora.adapters;
   }
   const int64_t ranks = options.ranks != nullptr ? options.ranks->size() : 1;
+  // What belongs to no layer.
+  const int64_t ends = config.hidden + config.vocab * config.hidden * (config.tied ? 1 : 2);
   need.gradients = 4 * learning;
-  if (options.sharding == Sharding::kGradients && ranks > 1) {
+  if (options.sharding >= Sharding::kGradients && ranks > 1) {
     // Of the whole ones, what GradientUnits has in memory at once.
-    const int64_t ends = options.lora.rank > 0
-                             ? 0
-                             : config.hidden + config.vocab * config.hidden * (config.tied ? 1 : 2);
+    const int64_t whole = options.lora.rank > 0 ? 0 : ends;
     const int64_t turns = std::min<int64_t>(GradientUnits::kTurns, config.layers);
-    need.gradients = 4 * (learning / ranks + ends + (learning - ends) / config.layers * turns);
+    need.gradients = 4 * (learning / ranks + whole + (learning - whole) / config.layers * turns);
+  }
+  need.weights_in_update = need.weights;
+  if (options.sharding == Sharding::kParameters && ranks > 1) {
+    // A layer in work, and two on the way (WeightShards).
+    const int64_t layers = config.parameters() - ends;
+    need.weights_in_update = bytes * (layers / ranks + ends + layers / config.layers * 3);
   }
   need.optimizer = (MomentBytes(learning, options.optimizer_state) +
                     (options.lora.rank > 0 ? 0 : MasterBytes(learning, dtype))) /
@@ -147,7 +155,7 @@ absl::Status CheckMemory(const ModelConfig& config, torch::ScalarType dtype,
                          const LearnerOptions& options, torch::Device device, int64_t free_bytes) {
   const MemoryNeed need = NeedOf(config, dtype, options);
   if (need.total() <= free_bytes) return absl::OkStatus();
-  const int64_t room = free_bytes - need.weights - need.learning();
+  const int64_t room = free_bytes - need.weights_in_update - need.learning();
   std::vector<std::string> fitting;
   for (const Change& change : Changes(config, dtype, options, device, room)) {
     const int64_t total = NeedOf(config, dtype, change.options).total();
@@ -163,9 +171,10 @@ absl::Status CheckMemory(const ModelConfig& config, torch::ScalarType dtype,
     while (true) {
       const std::vector<Change> more = Changes(config, dtype, smallest, device, /*room=*/0);
       if (more.empty()) break;
-      // Of two for the same setting the second is the smaller.
+      // Of those for the same setting the last is the smallest.
       const auto key = [](const Change& c) { return c.setting.substr(0, c.setting.find(':')); };
-      const Change& next = more.size() > 1 && key(more[0]) == key(more[1]) ? more[1] : more[0];
+      const Change& next = *std::find_if(more.rbegin(), more.rend(),
+                                         [&](const Change& c) { return key(c) == key(more[0]); });
       settings.push_back(next.setting);
       smallest = next.options;
     }

@@ -4,7 +4,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_RPC_MEMORY_NEED_H_
 #define WHETSTONE_GPU_TRAINER_RPC_MEMORY_NEED_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -18,7 +18,8 @@ namespace whetstone {
 // Bytes.
 struct MemoryNeed {
   int64_t weights = 0;
-  int64_t adapters = 0;  // with LoRA: they, and the values of their matrices before
+  int64_t weights_in_update = 0;  // the same, unless the ranks share them out meanwhile
+  int64_t adapters = 0;           // with LoRA: they, and the values of their matrices before
   int64_t gradients = 0;
   int64_t optimizer = 0;  // masters and moments, or this rank's share of them
   // Of one micro-batch: token_budget, or the least that an automatic budget takes.
@@ -29,7 +30,9 @@ struct MemoryNeed {
   // What the learner holds from its first update on.
   int64_t learning() const { return adapters + gradients + optimizer; }
   // The most at one time: nothing generates during an update.
-  int64_t total() const { return weights + learning() + std::max(activations, keys_values); }
+  int64_t total() const {
+    return learning() + std::max(weights_in_update + activations, weights + keys_values);
+  }
 };
 
 // A pure function. What comes on top is small beside it: one layer's products, a chunk of logits.

@@ -104,6 +104,11 @@ TEST(MemoryNeed, RanksMayShareTheOptimizersStateOut) {
     const int64_t ends = large.hidden + large.vocab * large.hidden;
     EXPECT_EQ(NeedOf(large, torch::kBFloat16, options).gradients,
               4 * (learned / 2 + ends + 3 * ((learned - ends) / large.layers)));
+    options.sharding = Sharding::kParameters;
+    const MemoryNeed least = NeedOf(large, torch::kBFloat16, options);
+    const int64_t layers = learned - ends;
+    EXPECT_EQ(least.weights_in_update, 2 * (layers / 2 + ends + 3 * (layers / large.layers)));
+    EXPECT_EQ(least.weights, 2 * learned) << "to generate with";
   });
 }
 

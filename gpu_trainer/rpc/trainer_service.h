@@ -6,7 +6,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_RPC_TRAINER_SERVICE_H_
 #define WHETSTONE_GPU_TRAINER_RPC_TRAINER_SERVICE_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <functional>
 #include <string>

@@ -21,7 +21,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_STATE_CHECKPOINT_H_
 #define WHETSTONE_GPU_TRAINER_STATE_CHECKPOINT_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cstdint>
 #include <functional>

@@ -71,11 +71,13 @@ class CheckpointTest : public testing::Test {
     policy.last_update = response;
   }
 
-  // Steps `from` + 1 to `to` over so many ranks that share the optimizer's state, four of them the
-  // gradients too, between two checkpoints.
+  // Steps `from` + 1 to `to` over so many ranks that share the optimizer's state, four of them all
+  // that they can, between two checkpoints.
   void TrainShared(int ranks, LearnerOptions options, torch::ScalarType dtype,
                    const std::string& name, int from, int to, const std::string& saved) {
-    options.sharding = ranks == 4 ? Sharding::kGradients : Sharding::kOptimizer;
+    options.sharding = ranks < 4               ? Sharding::kOptimizer
+                       : options.lora.rank > 0 ? Sharding::kGradients
+                                               : Sharding::kParameters;
     RunAsRanks(ranks, [&](RankGroup& group) {
       LearnerOptions own = options;
       own.ranks = &group;

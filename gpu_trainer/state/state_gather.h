@@ -9,7 +9,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_STATE_STATE_GATHER_H_
 #define WHETSTONE_GPU_TRAINER_STATE_STATE_GATHER_H_
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cstddef>
 #include <vector>

@@ -1,6 +1,6 @@
 // resave_model IN OUT float32|bfloat16|float16: loads a Hugging Face directory and saves it again,
 // for the oracle that compares the two in transformers.
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cstdio>
 #include <string>

@@ -1,6 +1,6 @@
 // train_lora IN OUT TARGET…: teaches adapters of rank 4 on the named matrices a few examples and
 // saves a checkpoint, for the oracle that loads OUT/adapter in PEFT.
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cstdio>
 #include <memory>
