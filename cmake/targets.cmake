@@ -32,9 +32,9 @@ function(whetstone_test name)
   endif()
   add_executable(${name} ${ARG_SRCS})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
-  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest GTest::gtest_main)
-  target_compile_definitions(${name} PRIVATE
-    WHETSTONE_SOURCE_DIR="${CMAKE_SOURCE_DIR}" WHETSTONE_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
+  target_link_libraries(${name} PRIVATE
+    ${ARG_DEPS} whetstone_tree GTest::gmock GTest::gtest GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)  # tests have names of their own
   add_test(NAME ${name}
     COMMAND ${name} --gtest_output=xml:${CMAKE_BINARY_DIR}/test-results/${name}.xml)
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/file.h"
+#include "common/tree_testing.h"
 
 namespace whetstone {
 namespace {
@@ -23,8 +24,8 @@ struct Outcome {
 class CommandLineTest : public testing::Test {
  protected:
   Outcome Whet(const std::string& arguments) {
-    const std::string command = absl::StrCat("cd ", folder_.path(), " && ", WHETSTONE_BIN_DIR,
-                                             "/whet ", arguments, " >out 2>error </dev/null");
+    const std::string command = absl::StrCat("cd ", folder_.path(), " && ", BinDir(), "/whet ",
+                                             arguments, " >out 2>error </dev/null");
     const int status = std::system(command.c_str());
     return {WEXITSTATUS(status), *ReadFile(folder_.path() + "/out"),
             *ReadFile(folder_.path() + "/error")};
@@ -37,7 +38,7 @@ class CommandLineTest : public testing::Test {
     ASSERT_TRUE(MakeDirectories(folder_.path() + "/model").ok());
     Write("model/config.json", "{}");
     Write("model/tokenizer.json", "{}");
-    Write("c.yaml", absl::StrCat("name: tiny\nmodel: model\nproblems: [", WHETSTONE_SOURCE_DIR,
+    Write("c.yaml", absl::StrCat("name: tiny\nmodel: model\nproblems: [", SourceDir(),
                                  "/prompts/matmul_f32.md]\n", extra));
   }
   static nlohmann::json LastLine(const std::string& text) {
@@ -79,7 +80,7 @@ TEST_F(CommandLineTest, WrongWordsGetTheNearestRightOne) {
 
 TEST_F(CommandLineTest, AHeldOutProblemIsNotTrainedOn) {
   WriteCampaign();
-  const std::string held_out = WHETSTONE_SOURCE_DIR "/prompts/adler32_u8.md";
+  const std::string held_out = SourceDir() + "/prompts/adler32_u8.md";
   const Outcome run = Whet("run c.yaml --dry-run --set 'problems=[" + held_out + "]'");
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_NE(run.error.find(held_out + " is held out for evaluation (split: eval)"),

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/file.h"
+#include "common/tree_testing.h"
 #include "coordinator/campaign_fakes.h"
 #include "coordinator/ledger.h"
 
@@ -214,7 +215,7 @@ TEST_F(JournalTest, ItsDocumentNamesEveryColumn) {
   sqlite3_close(db);
   std::vector<std::string> documented;
   std::string table;
-  const std::string text = *ReadFile(WHETSTONE_SOURCE_DIR "/docs/formats/journal.md");
+  const std::string text = *ReadFile(SourceDir() + "/docs/formats/journal.md");
   for (const std::string& line : std::vector<std::string>(absl::StrSplit(text, '\n'))) {
     const std::vector<std::string> cells = absl::StrSplit(line, " | ");
     if (absl::StartsWith(line, "## `")) table = line.substr(4, line.rfind('`') - 4);

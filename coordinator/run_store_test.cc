@@ -16,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "common/file.h"
 #include "common/sha256.h"
+#include "common/tree_testing.h"
 #include "coordinator/best.h"
 #include "coordinator/campaign_parser.h"
 #include "coordinator/campaign_setup.h"
@@ -136,9 +137,9 @@ TEST_F(RunDirTest, WaitsForAKilledPredecessorsServices) {
 TEST(OpenRunTest, JournalAndCampaignBelongTogether) {
   const TempDir folder = *TempDir::Make("run");
   const RunPaths paths(folder.path());
-  v1::Campaign campaign = *ParseCampaign(
-      "name: mine\nmodel: /none\nproblems: [" WHETSTONE_SOURCE_DIR "/prompts/matmul_f32.md]\n",
-      "test", "/", {});
+  v1::Campaign campaign = *ParseCampaign(absl::StrCat("name: mine\nmodel: /none\nproblems: [",
+                                                      SourceDir(), "/prompts/matmul_f32.md]\n"),
+                                         "test", "/", {});
   ASSERT_TRUE(FreezeCampaign(campaign, paths).ok());
   ASSERT_TRUE(Journal::Create(paths.journal(), "mine-01234567").ok());
   const auto run = OpenRun(paths, /*read_only=*/false);
@@ -247,7 +248,7 @@ class StandaloneTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(StandaloneTest, ProvesTheExpertAndRefusesOthers) {
   const absl::StatusOr<std::string> text =
-      ReadFile(absl::StrCat(WHETSTONE_SOURCE_DIR, "/prompts/", GetParam()));
+      ReadFile(absl::StrCat(SourceDir(), "/prompts/", GetParam()));
   ASSERT_TRUE(text.ok()) << text.status();
   // A problem's structs may be named like what the benchmark uses itself.
   const absl::StatusOr<v1::Problem> problem =
@@ -284,7 +285,7 @@ TEST_P(StandaloneTest, ProvesTheExpertAndRefusesOthers) {
 
 TEST(ProvenanceTest, NamesRunMachineAndSeeds) {
   const absl::StatusOr<v1::Problem> problem =
-      ParsePromptFile(absl::StrCat(WHETSTONE_SOURCE_DIR, "/prompts/matmul_f32.md"));
+      ParsePromptFile(absl::StrCat(SourceDir(), "/prompts/matmul_f32.md"));
   ASSERT_TRUE(problem.ok()) << problem.status();
   const TempDir folder = *TempDir::Make("best");
   const RunPaths paths(folder.path());

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "common/file.h"
+#include "common/tree_testing.h"
 #include "cpu_bench_worker/slot_pool.h"
 #include "cpu_bench_worker/test_problems.h"
 
@@ -14,7 +15,7 @@ TEST(HostPeakTest, NoHonestProgramBeatsIt) {
   ASSERT_TRUE(dir.ok());
   auto compiler = Compiler::Create(dir->path(), {});
   ASSERT_TRUE(compiler.ok()) << compiler.status();
-  auto peak = HostPeak::Create(compiler->get(), WHETSTONE_BIN_DIR "/whet-kernel", dir->path());
+  auto peak = HostPeak::Create(compiler->get(), BinDir() + "/whet-kernel", dir->path());
   ASSERT_TRUE(peak.ok()) << peak.status();
   const SlotCores cores = PlanCores(*GroupByNode(AllowedCores()), 1)->slots[0];
   const auto flops = (*peak)->FlopsPerNs(cores);

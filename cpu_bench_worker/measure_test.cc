@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/problem_hash.h"
+#include "common/tree_testing.h"
 #include "cpu_bench_worker/test_problems.h"
 #include "cpu_bench_worker/worker_bench.h"
 
@@ -22,7 +23,7 @@ class MeasureTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     MeasurerOptions options;
-    options.bin_dir = WHETSTONE_BIN_DIR;
+    options.bin_dir = BinDir();
     auto measurer = Measurer::Create(options);
     ASSERT_TRUE(measurer.ok()) << measurer.status();
     measurer_ = std::move(*measurer).release();
@@ -98,7 +99,7 @@ TEST_F(MeasureTest, NoiseIsMeasuredBySlotAndUsed) {
 
 TEST_F(MeasureTest, OldNoiseIsMeasuredAgain) {
   MeasurerOptions options;
-  options.bin_dir = WHETSTONE_BIN_DIR;
+  options.bin_dir = BinDir();
   options.noise_interval = std::chrono::seconds(0);
   const auto measurer = Measurer::Create(options);
   ASSERT_TRUE(measurer.ok()) << measurer.status();

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/file.h"
+#include "common/tree_testing.h"
 #include "cpu_bench_worker/timing_replay.h"
 
 namespace whetstone {
@@ -16,8 +17,7 @@ constexpr int kTrials = 1000;
 constexpr double kNoiseBand = 0.005;
 
 ReplayRates Simulate(const std::string& name, double factor = 1, int trials = kTrials) {
-  const auto bytes =
-      ReadFile(WHETSTONE_SOURCE_DIR "/cpu_bench_worker/testdata/" + name + ".timings");
+  const auto bytes = ReadFile(SourceDir() + "/cpu_bench_worker/testdata/" + name + ".timings");
   EXPECT_TRUE(bytes.ok()) << bytes.status();
   const auto timings = DecodeTimings(bytes.value_or(""));
   EXPECT_TRUE(timings.ok()) << timings.status();

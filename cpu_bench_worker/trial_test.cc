@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
+#include "common/tree_testing.h"
 #include "cpu_bench_worker/check_stage.h"
 #include "cpu_bench_worker/compiler.h"
 #include "cpu_bench_worker/plan.h"
@@ -56,7 +57,7 @@ class TrialTest : public ::testing::Test {
       problem_.generator_object = Build(problem.generator(), CallRole::kGenerator);
     if (!problem.checker().empty())
       problem_.checker_object = Build(problem.checker(), CallRole::kChecker);
-    context_.kernel_binary = WHETSTONE_BIN_DIR "/whet-kernel";
+    context_.kernel_binary = BinDir() + "/whet-kernel";
     context_.problem = &problem_;
     cpu_set_t set;
     sched_getaffinity(0, sizeof set, &set);
@@ -232,8 +233,7 @@ TEST_F(TrialTest, WritingBesideTheOutputIsWrong) {
 // long nobody looks.
 TEST_F(TrialTest, ANapBetweenTurnsIsForbidden) {
   Use(MatmulProblem());
-  const absl::StatusOr<std::string> door =
-      ReadFile(WHETSTONE_SOURCE_DIR "/tests/abuse/helpers/door.inc");
+  const absl::StatusOr<std::string> door = ReadFile(SourceDir() + "/tests/abuse/helpers/door.inc");
   ASSERT_TRUE(door.ok()) << door.status();
   const std::string source = absl::StrCat("#include <time.h>\n", *door, "#define matmul Ikj\n",
                                           kMatmulIkj, "#undef matmul\n", R"cpp(

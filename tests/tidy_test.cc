@@ -16,6 +16,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/tree_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -107,7 +108,7 @@ SourceFile ReadSource(const std::filesystem::path& root, const std::filesystem::
 }
 
 std::vector<SourceFile> ReadTree() {
-  const std::filesystem::path root = WHETSTONE_SOURCE_DIR;
+  const std::filesystem::path root = SourceDir();
   std::vector<SourceFile> files;
   for (const auto& entry : std::filesystem::directory_iterator(root)) {
     if (entry.path().extension() == ".md") files.push_back(ReadSource(root, entry.path()));
@@ -421,7 +422,7 @@ TEST(TreeTest, HoldsTheProject) {
   const std::set<std::string> paths = TreePaths();
   for (const char* path : {"common/server.cc", "sandbox/sandbox.h", "tests/tidy_test.cc",
                            "proto/whetstone/v1/campaign.proto"}) {
-    EXPECT_EQ(paths.count(path), 1u) << path << " not found under " << WHETSTONE_SOURCE_DIR;
+    EXPECT_EQ(paths.count(path), 1u) << path << " not found under " << SourceDir();
   }
 }
 
@@ -472,7 +473,7 @@ TEST(WordsTest, NothingIsSwitchedOffOrLeftUndone) {
 }
 
 TEST(LinksTest, LeadSomewhere) {
-  const std::filesystem::path root = WHETSTONE_SOURCE_DIR;
+  const std::filesystem::path root = SourceDir();
   EXPECT_THAT(CheckTree([&](const SourceFile& file) { return CheckLinks(file, root); }), IsEmpty());
   EXPECT_THAT(CheckLinks({"docs/a.md", "see [b](no_such_page.md#x)\n"}, root), SizeIs(1));
   EXPECT_THAT(CheckLinks({"docs/a.md", "[x](../tests/tidy_test.cc) [y](#z)\n"}, root), IsEmpty());

@@ -15,6 +15,7 @@
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "common/struct_type.h"
+#include "common/tree_testing.h"
 #include "coordinator/prompt/canaries.h"
 #include "coordinator/prompt/problem_new.h"
 #include "coordinator/prompt/prompt_file.h"
@@ -26,7 +27,7 @@ using testing::Contains;
 using testing::HasSubstr;
 
 std::string PathOf(const std::string& name) {
-  return absl::StrCat(WHETSTONE_SOURCE_DIR "/prompts/", name, ".md");
+  return absl::StrCat(SourceDir(), "/prompts/", name, ".md");
 }
 
 v1::Problem Load(const std::string& name) {

@@ -11,6 +11,7 @@
 #include "common/file.h"
 #include "common/philox.h"
 #include "common/problem_hash.h"
+#include "common/tree_testing.h"
 #include "coordinator/prompt/render.h"
 
 namespace whetstone {
@@ -438,7 +439,7 @@ TEST(PromptFileTest, SurvivesEveryMutation) {
 
 TEST(PromptFileTest, EveryProblemOfTheRepositoryParses) {
   int problems = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(WHETSTONE_SOURCE_DIR "/prompts")) {
+  for (const auto& entry : std::filesystem::directory_iterator(SourceDir() + "/prompts")) {
     if (entry.path().extension() != ".md" || entry.path().filename() == "README.md") continue;
     const auto problem = ParsePromptFile(entry.path());
     ASSERT_TRUE(problem.ok()) << problem.status();
@@ -449,7 +450,7 @@ TEST(PromptFileTest, EveryProblemOfTheRepositoryParses) {
 }
 
 TEST(PromptFileTest, TheExampleThatTeachesTheFormatParses) {
-  const auto readme = ReadFile(WHETSTONE_SOURCE_DIR "/prompts/README.md");
+  const auto readme = ReadFile(SourceDir() + "/prompts/README.md");
   ASSERT_TRUE(readme.ok());
   const std::string fence = "````markdown\n";
   const size_t begin = readme->find(fence) + fence.size();

@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/tree_testing.h"
 #include "coordinator/prompt/render.h"
 
 namespace whetstone {
@@ -155,7 +156,7 @@ TEST(WarmupPlanTest, HalfOfTheDrawsAreRenamed) {
 }
 
 TEST(WarmupCorpusTest, TheRepositorysCorpusIsReadable) {
-  const auto examples = ReadWorkedExamples(WHETSTONE_SOURCE_DIR "/prompts/warmup.jsonl");
+  const auto examples = ReadWorkedExamples(SourceDir() + "/prompts/warmup.jsonl");
   ASSERT_TRUE(examples.ok()) << examples.status();
   EXPECT_GE(examples->size(), 300u);
   std::set<std::string> ids;

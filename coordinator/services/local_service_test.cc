@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/eventually_testing.h"
 #include "common/file.h"
+#include "common/tree_testing.h"
 #include "coordinator/services/health.h"
 
 namespace whetstone {
@@ -30,7 +31,7 @@ class LocalServiceTest : public testing::Test {
     LocalServiceOptions options;
     options.name = "worker";
     options.target = "unix:" + dir_->path() + "/s.sock";
-    options.argv = {WHETSTONE_BIN_DIR "/test_service", "--listen", options.target};
+    options.argv = {BinDir() + "/test_service", "--listen", options.target};
     options.argv.insert(options.argv.end(), flags.begin(), flags.end());
     options.log_path = dir_->path() + "/worker.log";
     options.on_event = [this](const ServiceEvent& event) {

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/eventually_testing.h"
 #include "common/file.h"
+#include "common/tree_testing.h"
 #include "coordinator/process/child_process.h"
 #include "coordinator/services/cluster.h"
 
@@ -110,7 +111,7 @@ TEST(OpenerTest, AClusterOpensWithTheWorkersThatLive) {
   ASSERT_TRUE(dir.ok()) << dir.status();
   const auto serve = [&](const std::string& name) {
     ChildOptions child;
-    child.argv = {WHETSTONE_BIN_DIR "/test_service", "--listen",
+    child.argv = {BinDir() + "/test_service", "--listen",
                   absl::StrCat("unix:", dir->path(), "/", name, ".sock")};
     return ChildProcess::Start(child);
   };

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/problem_hash.h"
+#include "common/tree_testing.h"
 #include "cpu_bench_worker/printable.h"
 #include "cpu_bench_worker/test_problems.h"
 #include "sandbox/sandbox_testing.h"
@@ -50,7 +51,7 @@ v1::Problem AbuseProblem() {
 
 std::vector<HostileProgram> HostilePrograms() {
   absl::StatusOr<std::vector<HostileProgram>> programs =
-      LoadHostilePrograms(WHETSTONE_SOURCE_DIR "/tests/abuse");
+      LoadHostilePrograms(SourceDir() + "/tests/abuse");
   if (!programs.ok()) {
     std::fprintf(stderr, "%s\n", programs.status().ToString().c_str());
     std::abort();

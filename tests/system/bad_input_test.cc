@@ -19,6 +19,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/eventually_testing.h"
 #include "common/file.h"
+#include "common/tree_testing.h"
 #include "tests/system/sshd_fixture.h"
 #include "tests/system/whet_fixture.h"
 
@@ -87,13 +88,13 @@ TEST_F(BadInputTest, MissingCampaignAndBrokenYaml) {
 }
 
 TEST_F(BadInputTest, BrokenPromptFileNamesFileAndLine) {
-  const std::string prompt = *ReadFile(WHETSTONE_SOURCE_DIR "/tests/system/multiply.md");
+  const std::string prompt = *ReadFile(SourceDir() + "/tests/system/multiply.md");
   ASSERT_TRUE(
       WriteFileAtomically(Path("broken.md"), absl::StrReplaceAll(prompt, {{"timed:", "timmed:"}}))
           .ok());
-  ExpectRefused(CampaignWith(WHETSTONE_SOURCE_DIR "/tests/system/multiply.md", Path("broken.md")),
+  ExpectRefused(CampaignWith(SourceDir() + "/tests/system/multiply.md", Path("broken.md")),
                 {"broken.md:", "timmed", "timed"});
-  ExpectRefused(CampaignWith(WHETSTONE_SOURCE_DIR "/tests/system/multiply.md", Path("none.md")),
+  ExpectRefused(CampaignWith(SourceDir() + "/tests/system/multiply.md", Path("none.md")),
                 {"none.md"});
 }
 

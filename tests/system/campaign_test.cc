@@ -9,6 +9,7 @@
 #include "common/eventually_testing.h"
 #include "common/file.h"
 #include "common/manifest.h"
+#include "common/tree_testing.h"
 #include "tests/system/ssh_campaign_fixture.h"
 
 namespace whetstone {
@@ -87,7 +88,7 @@ TEST_F(CampaignTest, LocalCampaignReachesItsEnd) {
 
 TEST_F(CampaignTest, WarmupComesFirstAndIsJournaledLikeEverythingElse) {
   const std::string campaign = WriteCampaign(
-      2, absl::StrCat("warmup: {examples: ", WHETSTONE_SOURCE_DIR,
+      2, absl::StrCat("warmup: {examples: ", SourceDir(),
                       "/prompts/warmup.jsonl, epochs: 0.05, batch_size: 8, lr: 1.0e-2, "
                       "lr_warmup_steps: 1}\n"));
   const WhetResult run = Whet({"run", campaign, "--run-dir", RunDirectory()});

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
+#include "common/tree_testing.h"
 #include "tests/system/whet_fixture.h"
 
 namespace whetstone {
@@ -15,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr char kProblem[] = WHETSTONE_SOURCE_DIR "/tests/system/multiply.md";
+std::string Problem() { return SourceDir() + "/tests/system/multiply.md"; }
 
 class MeasureTest : public WhetTest {
  protected:
@@ -23,7 +24,7 @@ class MeasureTest : public WhetTest {
     EXPECT_TRUE(WriteFileAtomically(Path("candidate.cc"), source).ok());
     // As strict as an operator may have it: candidates and compilers are other users.
     const mode_t before = umask(077);
-    const WhetResult result = Whet({"measure", kProblem, Path("candidate.cc"), "--json"});
+    const WhetResult result = Whet({"measure", Problem(), Path("candidate.cc"), "--json"});
     umask(before);
     return result;
   }
@@ -73,15 +74,15 @@ TEST_F(MeasureTest, BadProgramsAreVerdictsNotErrors) {
 }
 
 TEST_F(MeasureTest, WrongInputIsExitCodeTwo) {
-  const WhetResult missing = Whet({"measure", kProblem, Path("none.cc"), "--json"});
+  const WhetResult missing = Whet({"measure", Problem(), Path("none.cc"), "--json"});
   EXPECT_EQ(missing.exit_code, 2);
   EXPECT_THAT(missing.err, HasSubstr("none.cc"));
   EXPECT_EQ(Whet({"measure", Path("none.md"), Path("none.cc")}).exit_code, 2);
   std::ofstream(Path("latin1.cc")) << "int x;\n// caf\xe9\n";
-  const WhetResult latin1 = Whet({"measure", kProblem, Path("latin1.cc")});
+  const WhetResult latin1 = Whet({"measure", Problem(), Path("latin1.cc")});
   EXPECT_EQ(latin1.exit_code, 2);
   EXPECT_THAT(latin1.err, HasSubstr("latin1.cc:2: not valid UTF-8"));
-  EXPECT_EQ(Whet({"measure", kProblem}).exit_code, 2);
+  EXPECT_EQ(Whet({"measure", Problem()}).exit_code, 2);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/file.h"
+#include "common/tree_testing.h"
 #include "tests/system/whet_fixture.h"
 
 namespace whetstone {
@@ -124,7 +125,7 @@ TEST_F(ProblemTest, EveryKindOfUnsoundProblemIsNamedWithItsRemedy) {
 
 // Done through the path of a policy's programs: the reference as a candidate, and the expert.
 TEST_F(ProblemTest, ReferencesEarnLittleAndExpertsAllThatThereIs) {
-  const std::string folder = WHETSTONE_SOURCE_DIR "/prompts/";
+  const std::string folder = SourceDir() + "/prompts/";
   bool paid = false;
   std::string seen;
   // (box_overlap_i32 has structs by value and returned.) Other work on the machine can spoil a

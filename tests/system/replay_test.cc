@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/eventually_testing.h"
+#include "common/tree_testing.h"
 #include "tests/system/whet_fixture.h"
 #include "whetstone/v1/trainer.pb.h"
 
@@ -37,7 +38,7 @@ class ReplayTest : public WhetTest {
                              "}\n"
                              "reward: {overlong_buffer: 24}\n"
                              "warmup: {examples: ",
-                             WHETSTONE_SOURCE_DIR,
+                             SourceDir(),
                              "/prompts/warmup.jsonl, epochs: 0.02, batch_size: 4, lr: 1.0e-3}\n"));
     return StartWhet({"run", campaign, "--run-dir", RunDirectory(), "--set",
                       "train.token_budget=300", "--set", "generate.stop=[e, t]"});

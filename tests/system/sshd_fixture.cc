@@ -15,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/status_macros.h"
+#include "common/tree_testing.h"
 
 namespace whetstone {
 
@@ -88,8 +89,7 @@ void PrivateSshd::SignalTree(int signal, bool server) const {
 }
 
 absl::Status PrivateSshd::Run(const std::string& arguments) const {
-  const std::string command =
-      absl::StrCat(WHETSTONE_SOURCE_DIR, "/deploy/private_sshd.sh ", arguments);
+  const std::string command = absl::StrCat(SourceDir(), "/deploy/private_sshd.sh ", arguments);
   if (std::system(command.c_str()) != 0) return absl::InternalError(command + " failed");
   return absl::OkStatus();
 }

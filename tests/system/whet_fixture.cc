@@ -18,6 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/status_macros.h"
+#include "common/tree_testing.h"
 
 namespace whetstone {
 namespace {
@@ -118,7 +119,7 @@ void WhetTest::SetUpTestSuite() {
   if (access(TinyModel().c_str(), F_OK) == 0) return;  // complete, or it would not be there
   const std::string command =
       absl::StrCat(Quoted(WHETSTONE_VENV "/bin/python"), " ",
-                   Quoted(WHETSTONE_SOURCE_DIR "/tests/system/make_tiny_model.py"), " ",
+                   Quoted(SourceDir() + "/tests/system/make_tiny_model.py"), " ",
                    Quoted(SmallModel()), " ", Quoted(TinyModel()), " > /dev/null 2>&1");
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
 }
@@ -129,22 +130,20 @@ void WhetTest::SetUp() {
   dir_ = std::make_unique<TempDir>(*std::move(dir));
 }
 
-std::string WhetTest::TinyModel() { return WHETSTONE_BIN_DIR "/../test-data/tiny-llama"; }
+std::string WhetTest::TinyModel() { return BinDir() + "/../test-data/tiny-llama"; }
 
 std::string WhetTest::SmallModel() {
   return absl::StrCat(std::getenv("HOME"), "/.cache/whetstone/models/SmolLM2-135M-Instruct");
 }
 
-std::string WhetTest::Binary(const std::string& name) {
-  return absl::StrCat(WHETSTONE_BIN_DIR, "/", name);
-}
+std::string WhetTest::Binary(const std::string& name) { return absl::StrCat(BinDir(), "/", name); }
 
 std::string WhetTest::WriteCampaign(int steps, const std::string& more) {
   const std::string prefix = absl::StrReplaceAll(kAnswer, {{"\n", "\\n"}, {"\"", "\\\""}});
   const std::string text = absl::StrCat(
       "name: system-test\n"
       "model: ",
-      TinyModel(), "\nproblems: [", WHETSTONE_SOURCE_DIR, "/tests/system/multiply.md]\n",
+      TinyModel(), "\nproblems: [", SourceDir(), "/tests/system/multiply.md]\n",
       "train: {steps: ", steps, ", group_size: 4, lr: 1.0e-4}\n",
       "generate: {max_new_tokens: 24, response_prefix: \"", prefix, "\"}\n",
       "checkpoint: {every: 2, keep: 2",

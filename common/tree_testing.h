@@ -1,0 +1,16 @@
+// Where tests find the tree and what was built of it.
+#ifndef WHETSTONE_COMMON_TREE_TESTING_H_
+#define WHETSTONE_COMMON_TREE_TESTING_H_
+
+#include <string>
+
+namespace whetstone {
+
+// Absolute, without a slash at the end. Compiled in one place, so that no test's object depends on
+// where the tree lies.
+const std::string& SourceDir();
+const std::string& BinDir();  // programs
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COMMON_TREE_TESTING_H_
