@@ -150,9 +150,9 @@ class LibsshTunnel final : public Tunnel {
         fds.push_back({events != 0 ? s.pump->fd() : -1, events, 0});
       }
       poll(fds.data(), fds.size(), again ? 0 : TimeoutMs(last_sign, last_keepalive));
-      wake_.Drain();
+      if (fds[0].revents != 0) wake_.Drain();
 
-      RETURN_IF_ERROR(session_->HandlePackets());
+      if (again || fds[1].revents != 0) RETURN_IF_ERROR(session_->HandlePackets());
       const uint64_t before_pass = session_->received_bytes();
       again = AdvanceStreams(fds);
       if (fds[2].revents != 0) Accept();

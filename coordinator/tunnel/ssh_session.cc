@@ -20,8 +20,9 @@
 namespace whetstone {
 namespace {
 
-// Packets handled in one go before other work gets its turn: libssh reads 4 KiB a time.
+// Reads in one go before other work gets its turn, and what libssh reads at most each time.
 constexpr int kReadsMax = 64;
+constexpr uint64_t kReadBytes = 4096;
 
 // With AES in hardware, which every host of these has, its first ciphers cost a fifth of libssh's
 // own choice (ChaCha20). `Ciphers` in an ssh_config goes before.
@@ -259,12 +260,16 @@ absl::StatusOr<int> SshSession::Repeat(const std::function<int()>& call, int aga
 
 absl::Status SshSession::HandlePackets() {
   for (int i = 0; i < kReadsMax; ++i) {
+    const uint64_t before = received_bytes();
     const int rc = ssh_event_dopoll(event_, 0);
     if (rc == SSH_ERROR || (ssh_get_status(session_) & (SSH_CLOSED | SSH_CLOSED_ERROR)) != 0) {
       return StatusFromSsh(session_, absl::StatusCode::kUnavailable,
                            absl::StrCat("the SSH connection to ", where_, " broke"));
     }
     if (rc == SSH_AGAIN) break;
+    // That was all; what comes from here on, the next poll sees.
+    const uint64_t bytes = received_bytes() - before;
+    if (bytes > 0 && bytes < kReadBytes) break;
   }
   return absl::OkStatus();
 }
