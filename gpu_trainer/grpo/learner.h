@@ -61,8 +61,8 @@ struct LearnerOptions {
   int64_t token_budget = 0;
   ActivationCheckpointing activation_checkpointing = ActivationCheckpointing::kAuto;
   MomentType optimizer_state = MomentType::kFp32;
-  LoraSettings lora = {};      // must pass CheckLora; rank 0: all weights learn
-  RankGroup* ranks = nullptr;  // that learn together; borrowed; null: this process alone
+  LoraSettings lora = {};               // must pass CheckLora; rank 0: all weights learn
+  RankGroup* ranks = nullptr;           // that learn together; borrowed; null: this process alone
   Sharding sharding = Sharding::kNone;  // kParameters: not with adapters
 };
 
