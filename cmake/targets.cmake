@@ -14,6 +14,8 @@ function(whetstone_binary name)
   add_executable(${name} ${ARG_SRCS})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+  # A program's files, its commands say, may have the same names in their own namespaces.
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
 endfunction()
 
 # whetstone_test(NAME SRCS a_test.cc… [DEPS target…] [LABEL suite] [TIMEOUT seconds])
@@ -34,7 +36,7 @@ function(whetstone_test name)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE
     ${ARG_DEPS} whetstone_tree GTest::gmock GTest::gtest GTest::gtest_main)
-  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)  # tests have names of their own
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)  # likewise
   add_test(NAME ${name}
     COMMAND ${name} --gtest_output=xml:${CMAKE_BINARY_DIR}/test-results/${name}.xml)
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})

@@ -141,6 +141,7 @@ class LibsshTunnel final : public Tunnel {
     bool again = false;
     std::vector<pollfd> fds;
     while (!stop_) {
+      if (session_->fd() < 0) again = true;  // a call since the last look found it closed
       const bool room = streams_.size() < kStreamsMax;
       fds.assign({{wake_.fd(), POLLIN, 0},
                   {session_->fd(), session_->TakePollEvents(), 0},

@@ -191,8 +191,12 @@ void DecoderPass::Backward(const torch::Tensor& dhidden, Weights& gradients, Lor
     if (complete != nullptr) complete(l);
   }
   if (gradients.embed.defined()) gradients.embed.index_add_(0, ids_, dx);
+  Forget();
+}
+
+void DecoderPass::Forget() {
   kept_.clear();
-  last_ = torch::Tensor();
+  last_ = last_rstd_ = torch::Tensor();
 }
 
 }  // namespace whetstone

@@ -49,6 +49,9 @@ class DecoderPass {
   void Backward(const torch::Tensor& dhidden, Weights& gradients, Lora* lora = nullptr,
                 const OnLayer& before = nullptr, const OnLayer& complete = nullptr);
 
+  // Frees what was kept for a Backward that will not come: something failed.
+  void Forget();
+
   // Bytes that Forward keeps for each token.
   static int64_t KeptBytesPerToken(const ModelConfig& config, torch::ScalarType dtype, Keep keep);
 

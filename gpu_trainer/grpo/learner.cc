@@ -156,13 +156,17 @@ absl::StatusOr<UpdateResult> Learner::RunUpdate(
     const std::function<absl::StatusOr<UpdateResult>()>& update) {
   const Stopwatch watch(ranks_);
   absl::StatusOr<UpdateResult> result = absl::UnknownError("");
-  if (weight_shards_ == nullptr) {
+  const auto run = [&] {
+    const absl::Cleanup forget = [this] { pass_.Forget(); };  // if a micro-batch failed
     result = update();
+  };
+  if (weight_shards_ == nullptr) {
+    run();
   } else {
-    weight_shards_->Share();
+    RETURN_IF_ERROR(weight_shards_->Share());
     std::exception_ptr failure;
     try {
-      result = update();
+      run();
     } catch (...) {
       failure = std::current_exception();
     }

@@ -16,7 +16,8 @@
 // leaves the others with weights of both kinds, and a broken group. With Sharding::kGradients it
 // also keeps the sums of its slices alone; these are added up in another order, which rounds
 // otherwise. With Sharding::kParameters it has, during an update, its slices of the layers' weights
-// alone, and gets each layer from the others when it comes to it.
+// alone, and gets each layer from the others when it comes to it; a rank that is lost in an update
+// leaves the others without them, and a broken group.
 //
 // Not thread-safe, and nothing may generate from `weights` meanwhile. Throws c10::Error when memory
 // runs out; weights and optimizer state are then unchanged unless an earlier minibatch was applied.
@@ -132,8 +133,8 @@ class Learner {
    public:
     explicit Stopwatch(const RankGroup& ranks) : ranks_(ranks), traffic_(ranks.traffic()) {}
     // perf/tokens_per_s: packed a second. Of several ranks, on this one: perf/communication_s, with
-    // a sum of gradients on its way; perf/communication_hidden, the share of it in which there was
-    // something else to do; perf/communication_mib, sent; perf/rank_wait_s, for ranks still at
+    // gradients or weights on their way; perf/communication_hidden, the share of it in which there
+    // was something else to do; perf/communication_mib, sent; perf/rank_wait_s, for ranks still at
     // work.
     void WriteTo(UpdateResult* result) const;
 

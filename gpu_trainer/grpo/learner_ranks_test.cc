@@ -382,6 +382,36 @@ TEST(LearnerRanks, ARankThatFailsWhereverInAnUpdateIsToldToAllAndTheNextUpdateIs
   }
 }
 
+TEST(LearnerRanks, ARankWithoutMemoryToShareWeightsOutIsToldToAllAndTheNextUpdateIsRight) {
+  TrappedAllocator::Installed();
+  const v1::GrpoBatch batch = Batch();
+  const LearnerOptions options = {.token_budget = 24, .sharding = Sharding::kParameters};
+  const auto update = [&](Learner& learner, int) { return learner.Grpo(batch, Settings()); };
+  const Trained undisturbed = Train(2, options, update);
+  RunAsRanks(2, [&](RankGroup& group) {
+    const ModelConfig config = reference::TinyConfig();
+    Weights weights = reference::TinyWeights(config, torch::kFloat);
+    LearnerOptions own = options;
+    own.ranks = &group;
+    Learner learner(config, weights, own);
+    const std::vector<double> before = FlatFp64(weights);
+    for (const int64_t nth : {1, 2, 3, 4}) {
+      SCOPED_TRACE(nth);
+      if (group.rank() == 1) {
+        TrappedAllocator::SetTrap(nth,
+                                  [] { TORCH_CHECK_WITH(OutOfMemoryError, false, "no memory"); });
+        EXPECT_THROW(update(learner, 0).IgnoreError(), c10::OutOfMemoryError);
+      } else {
+        EXPECT_THAT(std::string(update(learner, 0).status().message()),
+                    HasSubstr("sharing the weights out: rank 1 failed: no memory"));
+      }
+      EXPECT_EQ(FlatFp64(weights), before);
+    }
+    for (int s = 0; s < kSteps; ++s) Must(update(learner, s));
+    EXPECT_EQ(FlatFp64(weights), undisturbed.weights);
+  });
+}
+
 TEST(LearnerRanks, ARankThatHangsInABackwardPassIsNamedWithinTheDeadline) {
   TrappedAllocator::Installed();
   const v1::GrpoBatch batch = Batch();

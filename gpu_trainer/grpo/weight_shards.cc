@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
 #include "gpu_trainer/grpo/flat_layout.h"
 
 namespace whetstone {
@@ -34,7 +35,7 @@ Slice WeightShards::SliceOfRank(size_t index, int rank) const {
   return SliceOf(named_[index].second.numel(), index, rank, ranks_.size());
 }
 
-void WeightShards::Share() {
+absl::Status WeightShards::Share() {
   torch::NoGradGuard no_grad;
   const torch::TensorOptions type = named_[0].second.options();
   int64_t largest = 0, longest = 0;
@@ -42,19 +43,27 @@ void WeightShards::Share() {
     largest = std::max(largest, FlatNumbers(layer.tensors));
     longest = std::max(longest, layer.row);
   }
-  const torch::Tensor turns = torch::empty({largest}, type);
-  for (torch::Tensor& way : ways_) way = torch::empty({ranks_.size() * longest}, type);
+  // From the first layer on, less memory is taken with each.
+  torch::Tensor turns, first;
+  RETURN_IF_ERROR(ranks_.Together("sharing the weights out", [&] {
+    turns = torch::empty({largest}, type);
+    first = torch::empty({largest}, type);
+    for (torch::Tensor& way : ways_) way = torch::empty({ranks_.size() * longest}, type);
+    return absl::OkStatus();
+  }));
   for (const Layer& layer : layers_) {
     std::vector<torch::Tensor> mine, before;
     for (const size_t i : layer.indices) {
       mine.push_back(mine_[i].second);
       before.push_back(mine_[i].second.alias());
     }
+    first.reset();
     LayOut(torch::empty({FlatNumbers(mine)}, type), mine);
     for (size_t t = 0; t < mine.size(); ++t) mine[t].copy_(before[t]);
     LayOut(turns, layer.tensors);
   }
   resident_.reset();
+  return absl::OkStatus();
 }
 
 WeightShards::OnTheWay WeightShards::Start(size_t layer) {
@@ -110,7 +119,7 @@ void WeightShards::Need(size_t layer, std::optional<size_t> next) {
   }
 }
 
-absl::Status WeightShards::Gather() {
+absl::Status WeightShards::Gather() noexcept {
   torch::NoGradGuard no_grad;
   if (next_.has_value()) status_.Update(std::exchange(next_, std::nullopt)->finish());
   std::optional<OnTheWay> sent;

@@ -2,7 +2,7 @@
 // arXiv 2304.11277). Between updates every rank has them all, to generate with.
 //
 //   WeightShards shards(weights, ranks);    // once: nothing moves yet
-//   shards.Share();                         // each rank keeps its slices
+//   RETURN_IF_ERROR(shards.Share());        // each rank keeps its slices
 //   shards.Need(0, 1); … layer 0 … ; shards.Need(1, 2); … layer 1 …
 //   … an optimizer steps shards.mine() …
 //   shards.Stepped();
@@ -41,8 +41,9 @@ class WeightShards {
   // Whether weight i belongs to a layer.
   bool TakesTurns(size_t i) const { return layer_of_[i].has_value(); }
 
-  // Keeps the slices alone and frees the rest. Throws c10::Error when memory runs out, at once.
-  void Share();
+  // Keeps the slices alone and frees the rest. An error, on all ranks (RankGroup::Together), when
+  // one has no memory for it: nothing has moved.
+  absl::Status Share();
   // While they are shared: layer `layer` is there until the next is needed, and `next`, if any, on
   // its way. What goes wrong is told by status: the layer then holds anything. Allocates nothing.
   void Need(size_t layer, std::optional<size_t> next);
@@ -50,8 +51,9 @@ class WeightShards {
   void Stepped() { resident_.reset(); }
   absl::Status status() const { return status_; }
   // Whole again. After an error of this or of status the layers hold anything, and the group of
-  // ranks is broken. Throws as Share does.
-  absl::Status Gather();
+  // ranks is broken. Memory that runs out here ends the process: half of the weights would be
+  // nowhere.
+  absl::Status Gather() noexcept;
 
  private:
   struct Layer {

@@ -33,6 +33,14 @@ class WeightsTest : public ::testing::Test {
   TempDir dir_;
 };
 
+TEST(LayerOfTest, IsInTheName) {
+  EXPECT_EQ(LayerOf("layers.0.qkv"), 0);
+  EXPECT_EQ(LayerOf("layers.12.input_norm"), 12);
+  EXPECT_EQ(LayerOf("lora.layers.3.q_proj.a"), 3);
+  EXPECT_EQ(LayerOf("embed"), std::nullopt);
+  EXPECT_EQ(LayerOf("final_norm"), std::nullopt);
+}
+
 TEST_F(WeightsTest, SaveAndLoadAreExact) {
   for (const bool tied : {false, true}) {
     const ModelConfig config = Tiny(tied);

@@ -96,10 +96,14 @@ std::vector<Change> Changes(const ModelConfig& config, torch::ScalarType dtype,
     add("train.optimizer_state: 8bit",
         [](LearnerOptions& o) { o.optimizer_state = MomentType::kEightBit; });
   }
-  if (options.lora.rank == 0 && options.sharding != Sharding::kParameters) {
-    add(absl::StrCat("train.lora: {rank: ", kUsualLoraRank, "}"), [&](LearnerOptions& o) {
-      o.lora = {.rank = kUsualLoraRank, .alpha = 32, .targets = LoraTargets(config)};
-    });
+  if (options.lora.rank == 0) {
+    const bool both = options.sharding == Sharding::kParameters;  // adapters go without that
+    add(absl::StrCat("train.lora: {rank: ", kUsualLoraRank, "}",
+                     both ? " and train.sharding: gradients" : ""),
+        [&](LearnerOptions& o) {
+          o.lora = {.rank = kUsualLoraRank, .alpha = 32, .targets = LoraTargets(config)};
+          if (both) o.sharding = Sharding::kGradients;
+        });
   }
   const bool alone = options.ranks == nullptr || options.ranks->alone();
   for (const Sharding more : kShardings) {
@@ -136,9 +140,10 @@ MemoryNeed NeedOf(const ModelConfig& config, torch::ScalarType dtype,
   }
   need.weights_in_update = need.weights;
   if (options.sharding == Sharding::kParameters && ranks > 1) {
-    // A layer in work, and two on the way (WeightShards).
-    const int64_t layers = config.parameters() - ends;
-    need.weights_in_update = bytes * (layers / ranks + ends + layers / config.layers * 3);
+    // A layer in work and two on the way (WeightShards), of which Gloo makes copies.
+    const int64_t layers = config.parameters() - ends, layer = layers / config.layers;
+    need.weights_in_update = bytes * (layers / ranks + ends + 3 * layer);
+    need.exchange = bytes * 5 * layer;
   }
   need.optimizer = (MomentBytes(learning, options.optimizer_state) +
                     (options.lora.rank > 0 ? 0 : MasterBytes(learning, dtype))) /

@@ -18,7 +18,8 @@ namespace whetstone {
 // Bytes.
 struct MemoryNeed {
   int64_t weights = 0;
-  int64_t weights_in_update = 0;  // the same, unless the ranks share them out meanwhile
+  int64_t weights_in_update = 0;  // the same, unless the ranks share them out meanwhile; then
+  int64_t exchange = 0;           // what that takes beside whole weights, at its begin and end
   int64_t adapters = 0;           // with LoRA: they, and the values of their matrices before
   int64_t gradients = 0;
   int64_t optimizer = 0;  // masters and moments, or this rank's share of them
@@ -31,7 +32,8 @@ struct MemoryNeed {
   int64_t learning() const { return adapters + gradients + optimizer; }
   // The most at one time: nothing generates during an update.
   int64_t total() const {
-    return learning() + std::max(weights_in_update + activations, weights + keys_values);
+    return learning() +
+           std::max({weights_in_update + activations, weights + keys_values, weights + exchange});
   }
 };
 

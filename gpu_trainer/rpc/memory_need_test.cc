@@ -109,6 +109,11 @@ TEST(MemoryNeed, RanksMayShareTheOptimizersStateOut) {
     const int64_t layers = learned - ends;
     EXPECT_EQ(least.weights_in_update, 2 * (layers / 2 + ends + 3 * (layers / large.layers)));
     EXPECT_EQ(least.weights, 2 * learned) << "to generate with";
+    EXPECT_EQ(least.total(),
+              least.learning() + std::max(least.weights + least.exchange,
+                                          least.weights_in_update + least.activations));
+    EXPECT_THAT(Advice(options, torch::Device(torch::kCUDA, 0), 12),
+                HasSubstr("train.lora: {rank: 16} and train.sharding: gradients ("));
   });
 }
 

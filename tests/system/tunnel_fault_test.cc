@@ -263,6 +263,7 @@ TEST_P(TunnelFaultTest, KilledInTheMiddleOfAReplyEndsTheStreamAndNothingElse) {
   while (ReceiveAll(fd.get(), some.data(), some.size())) {
   }
   EXPECT_LT(SecondsSince(killed), 10) << "the caller waits for what can not come";
+  EXPECT_TRUE(Eventually([&] { return SeenEvent(TunnelEvent::State::kLost); }, seconds(3)));
   EXPECT_TRUE(Eventually([&] { return RoundTrip(); }));
 }
 
