@@ -115,9 +115,9 @@ std::string RankedPolicy::CancelOf(int rank) const {
 absl::Status RankedPolicy::Lead(Command command, const google::protobuf::MessageLite& request,
                                 const std::function<absl::Status()>& work) {
   if (ranks_.alone()) return work();
-  RETURN_IF_ERROR(
-      ranks_.FromFirst(std::string(1, static_cast<char>(command)) + request.SerializeAsString())
-          .status());
+  std::string message(1, static_cast<char>(command));
+  request.AppendToString(&message);
+  RETURN_IF_ERROR(ranks_.FromFirst(message).status());
   return InStep(command, work);
 }
 
