@@ -343,6 +343,19 @@ class TrappedAllocator final : public at::Allocator {
 thread_local int64_t TrappedAllocator::left_ = 0;
 thread_local std::function<void()> TrappedAllocator::trap_;
 
+// Rank 1's `nth` allocation from now on, in `update`, fails; the other rank is told at what.
+void ExpectRank1OutOfMemory(const RankGroup& group, int64_t nth, const std::string& what,
+                            const std::function<absl::Status()>& update) {
+  if (group.rank() == 1) {
+    TrappedAllocator::SetTrap(nth, [] { TORCH_CHECK_WITH(OutOfMemoryError, false, "no memory"); });
+    EXPECT_THROW(update().IgnoreError(), c10::OutOfMemoryError);
+    return;
+  }
+  const absl::Status status = update();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(what + ": rank 1 failed: no memory"));
+}
+
 TEST(LearnerRanks, ARankThatFailsWhereverInAnUpdateIsToldToAllAndTheNextUpdateIsRight) {
   TrappedAllocator::Installed();
   const v1::GrpoBatch batch = Batch();
@@ -364,16 +377,9 @@ TEST(LearnerRanks, ARankThatFailsWhereverInAnUpdateIsToldToAllAndTheNextUpdateIs
       const std::vector<double> before = FlatFp64(weights);
       for (const double when : {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7}) {
         SCOPED_TRACE(when);
-        if (group.rank() == 1) {
-          TrappedAllocator::SetTrap(static_cast<int64_t>(when * static_cast<double>(allocations)),
-                                    [] { TORCH_CHECK_WITH(OutOfMemoryError, false, "no memory"); });
-          EXPECT_THROW(update(learner, 0).IgnoreError(), c10::OutOfMemoryError);
-        } else {
-          const absl::Status status = update(learner, 0).status();
-          EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
-          EXPECT_THAT(std::string(status.message()),
-                      HasSubstr("learning the rollouts: rank 1 failed: no memory"));
-        }
+        ExpectRank1OutOfMemory(group, static_cast<int64_t>(when * static_cast<double>(allocations)),
+                               "learning the rollouts",
+                               [&] { return update(learner, 0).status(); });
         EXPECT_EQ(FlatFp64(weights), before);
       }
       for (int s = 1; s < kSteps; ++s) Must(update(learner, s));
@@ -397,14 +403,8 @@ TEST(LearnerRanks, ARankWithoutMemoryToShareWeightsOutIsToldToAllAndTheNextUpdat
     const std::vector<double> before = FlatFp64(weights);
     for (const int64_t nth : {1, 2, 3, 4}) {
       SCOPED_TRACE(nth);
-      if (group.rank() == 1) {
-        TrappedAllocator::SetTrap(nth,
-                                  [] { TORCH_CHECK_WITH(OutOfMemoryError, false, "no memory"); });
-        EXPECT_THROW(update(learner, 0).IgnoreError(), c10::OutOfMemoryError);
-      } else {
-        EXPECT_THAT(std::string(update(learner, 0).status().message()),
-                    HasSubstr("sharing the weights out: rank 1 failed: no memory"));
-      }
+      ExpectRank1OutOfMemory(group, nth, "sharing the weights out",
+                             [&] { return update(learner, 0).status(); });
       EXPECT_EQ(FlatFp64(weights), before);
     }
     for (int s = 0; s < kSteps; ++s) Must(update(learner, s));

@@ -16,8 +16,6 @@ WeightShards::WeightShards(const Weights& weights, RankGroup& ranks)
     const Slice slice = SliceOfRank(i, ranks_.rank());
     mine_.emplace_back(name, tensor.view({-1}).narrow(0, slice.begin, slice.size()));
     const std::optional<int64_t> layer = LayerOf(name);
-    layer_of_.push_back(layer.has_value() ? std::make_optional(static_cast<size_t>(*layer))
-                                          : std::nullopt);
     if (!layer.has_value()) continue;
     layers_[*layer].indices.push_back(i);
     layers_[*layer].tensors.push_back(tensor);

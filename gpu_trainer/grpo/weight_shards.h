@@ -39,7 +39,7 @@ class WeightShards {
   // tensor objects, wherever they lie.
   const NamedTensors& mine() const { return mine_; }
   // Whether weight i belongs to a layer.
-  bool TakesTurns(size_t i) const { return layer_of_[i].has_value(); }
+  bool TakesTurns(size_t i) const { return LayerOf(named_[i].first).has_value(); }
 
   // Keeps the slices alone and frees the rest. An error, on all ranks (RankGroup::Together), when
   // one has no memory for it: nothing has moved.
@@ -74,7 +74,6 @@ class WeightShards {
 
   RankGroup& ranks_;
   const NamedTensors named_;
-  std::vector<std::optional<size_t>> layer_of_;  // by index in named_
   std::vector<Layer> layers_;
   NamedTensors mine_;
   // While they are shared:
