@@ -5,13 +5,14 @@
 
 namespace whetstone {
 
-int CallsPerBell(const CallEstimate& estimate, double floor_ns, int64_t bytes_per_call) {
+int CallsPerBell(const CallEstimate& estimate, double floor_ns, int64_t bytes_per_call,
+                 double batch_ns) {
   constexpr double kShortestNs = 200;  // below what an estimate from one call can resolve
   const double reference = std::max(kShortestNs, estimate.reference_ns - floor_ns);
   const double candidate = std::max(kShortestNs, estimate.candidate_ns - floor_ns);
   const double for_candidate =
-      std::min(std::ceil(kBatchNsMin / candidate), std::floor(kReferenceBatchNsMax / reference));
-  const double wanted = std::max(std::ceil(kBatchNsMin / reference), for_candidate);
+      std::min(std::ceil(batch_ns / candidate), std::floor(kReferenceBatchNsMax / reference));
+  const double wanted = std::max(std::ceil(batch_ns / reference), for_candidate);
   const auto fitting = static_cast<double>(kBatchBytesMax / std::max<int64_t>(1, bytes_per_call));
   return static_cast<int>(std::clamp(std::min(wanted, fitting), 1.0, double{kCallsMax}));
 }

@@ -15,11 +15,14 @@ inline constexpr int kProcessPairs = 16;
 inline constexpr int kRoundsMax = 8;
 inline constexpr int kRoundsMin = 2;
 // … of a candidate that is far from the reference and may be stopped early.
-inline constexpr int kRoundsMaxFar = 4;
+inline constexpr int kRoundsMaxFar = 3;
 inline constexpr double kFarFactor = 2;
 // A bell's work lasts at least this long, so that waking a child (20–37 µs on an idle virtual core)
 // and its jitter stay small beside it.
 inline constexpr double kBatchNsMin = 300'000;
+// … and this long for a candidate that is far from the reference and may be stopped early: beside
+// the logarithm of its speedup, which is what is rewarded, the jitter is small again.
+inline constexpr double kBatchNsMinFar = 100'000;
 // … but a candidate far faster than the reference doesn't make the reference's turn longer than
 // this.
 inline constexpr double kReferenceBatchNsMax = 3'000'000;
@@ -30,9 +33,10 @@ inline constexpr double kTimeBudgetSeconds = 8;
 inline constexpr int kCallsMax = 1024;
 inline constexpr int64_t kBatchBytesMax = int64_t{32} << 20;
 
-// Calls per bell at a size whose calls take `estimate` (with a `floor_ns` of waking in it) and
-// touch `bytes_per_call`.
-int CallsPerBell(const CallEstimate& estimate, double floor_ns, int64_t bytes_per_call);
+// Calls per bell of at least `batch_ns` at a size whose calls take `estimate` (with a `floor_ns` of
+// waking in it) and touch `bytes_per_call`.
+int CallsPerBell(const CallEstimate& estimate, double floor_ns, int64_t bytes_per_call,
+                 double batch_ns);
 
 // Rounds per process pair, at most `rounds_max`, so that kProcessPairs of `round_ns` (all sizes,
 // both members, filling and checking) fit into `budget_ns`.

@@ -6,20 +6,22 @@ namespace whetstone {
 namespace {
 
 TEST(PlanTest, ABellLastsLongEnough) {
-  EXPECT_EQ(CallsPerBell({1e6, 1e6}, 0, 1000), 1) << "long kernels: one call";
-  EXPECT_EQ(CallsPerBell({100e3, 100e3}, 0, 1000), 3);
-  EXPECT_EQ(CallsPerBell({115e3, 115e3}, 15e3, 1000), 3) << "waking is not work";
+  EXPECT_EQ(CallsPerBell({1e6, 1e6}, 0, 1000, 300e3), 1) << "long kernels: one call";
+  EXPECT_EQ(CallsPerBell({100e3, 100e3}, 0, 1000, 300e3), 3);
+  EXPECT_EQ(CallsPerBell({115e3, 115e3}, 15e3, 1000, 300e3), 3) << "waking is not work";
 }
 
 TEST(PlanTest, AFastCandidateGetsMoreCallsUpToALimit) {
-  EXPECT_EQ(CallsPerBell({300e3, 60e3}, 0, 1000), 5);
-  EXPECT_EQ(CallsPerBell({300e3, 1e3}, 0, 1000), 10) << "the reference's turn stays under 3 ms";
+  EXPECT_EQ(CallsPerBell({300e3, 60e3}, 0, 1000, 300e3), 5);
+  EXPECT_EQ(CallsPerBell({300e3, 60e3}, 0, 1000, 100e3), 2);
+  EXPECT_EQ(CallsPerBell({300e3, 1e3}, 0, 1000, 300e3), 10)
+      << "the reference's turn stays under 3 ms";
 }
 
 TEST(PlanTest, MemoryAndCallsAreBounded) {
-  EXPECT_EQ(CallsPerBell({100, 100}, 1e6, 8), kCallsMax);
-  EXPECT_EQ(CallsPerBell({10e3, 10e3}, 0, kBatchBytesMax / 4), 4);
-  EXPECT_EQ(CallsPerBell({10e3, 10e3}, 0, kBatchBytesMax * 2), 1);
+  EXPECT_EQ(CallsPerBell({100, 100}, 1e6, 8, 300e3), kCallsMax);
+  EXPECT_EQ(CallsPerBell({10e3, 10e3}, 0, kBatchBytesMax / 4, 300e3), 4);
+  EXPECT_EQ(CallsPerBell({10e3, 10e3}, 0, kBatchBytesMax * 2, 300e3), 1);
 }
 
 TEST(PlanTest, RoundsFitTheBudget) {

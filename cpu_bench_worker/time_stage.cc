@@ -19,10 +19,11 @@ constexpr int kSettlingRounds = 3;
 // Time lost beyond what waking costs that spoils a turn; less is the scatter of waking.
 constexpr double kLostNsMin = 30'000;
 // A rough floor for planning, before it is measured.
-constexpr double kFloorGuessNs = 15'000;
+constexpr double kFloorGuessNs = 25'000;
 
 struct SizeData {
   int calls = 1;
+  int calls_max = 1;  // that the first pair has room for
   std::vector<double> reference_ns;
   std::vector<double> candidate_ns;
   int redone = 0;
@@ -51,7 +52,8 @@ class Stage {
         sizes_(sizes),
         budget_ns_(std::min(options.budget_s, kTimeBudgetSeconds) * 1e9),
         stop_early_(options.stop_early),
-        rounds_(options.stop_early && FarApart(estimates) ? kRoundsMaxFar : kRoundsMax),
+        far_(options.stop_early && FarApart(estimates)),
+        rounds_(far_ ? kRoundsMaxFar : kRoundsMax),
         report_(report),
         rng_(trial->seed(), {0x71ED, 0, 0, 0}),
         begin_ns_(RawNowNs()),
@@ -59,8 +61,13 @@ class Stage {
         turns_before_s_(trial->turns_s()) {
     report_->ratios.resize(sizes.size());
     WatchClock(options.clock);
-    for (size_t i = 0; i < sizes.size(); ++i)
-      data_[i].calls = CallsPerBell(estimates[i], kFloorGuessNs, sizes[i].bytes);
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      const CallEstimate& e = estimates[i];
+      const CallEstimate half{.reference_ns = e.reference_ns / 2,
+                              .candidate_ns = e.candidate_ns / 2};
+      data_[i].calls = Calls(e, kFloorGuessNs, sizes[i]);
+      data_[i].calls_max = std::max(data_[i].calls, Calls(half, kFloorGuessNs / 2, sizes[i]));
+    }
   }
 
   std::optional<Failure> Run() {
@@ -84,17 +91,31 @@ class Stage {
   }
   double ElapsedNs() const { return static_cast<double>(RawNowNs() - begin_ns_); }
 
+  int Calls(const CallEstimate& estimate, double floor_ns, const CallShape& size) const {
+    return CallsPerBell(estimate, floor_ns, size.bytes, far_ ? kBatchNsMinFar : kBatchNsMin);
+  }
+
+  CallBatch Batch(size_t size, int calls, uint64_t seed) const {
+    return {&trial_->problem().arguments, sizes_[size], calls, Placement{.seed = seed}};
+  }
+
   std::optional<Failure> RunPair(int pair) {
     // Fresh placement for every pair; one batch a size, refilled for every round.
-    std::vector<CallBatch> batches;
-    batches.reserve(sizes_.size());
-    std::vector<CallBatch*> borrowed;
+    std::vector<CallBatch> batches, room;
+    std::vector<uint64_t> seeds;
     for (size_t i = 0; i < sizes_.size(); ++i) {
-      batches.emplace_back(&trial_->problem().arguments, sizes_[i], data_[i].calls,
-                           Placement{.seed = rng_.Next64()});
-      borrowed.push_back(&batches.back());
+      seeds.push_back(rng_.Next64());
+      batches.push_back(Batch(i, data_[i].calls, seeds[i]));
       report_->ratios[i].emplace_back();
+      if (settled_) continue;
+      room.push_back(Batch(i, data_[i].calls_max, seeds[i]));
+      if (!room.back().in_place()) continue;
+      room.pop_back();
+      data_[i].calls_max = data_[i].calls;
     }
+    std::vector<CallBatch*> borrowed;
+    for (std::vector<CallBatch>* some : {&batches, &room})
+      for (CallBatch& batch : *some) borrowed.push_back(&batch);
     const uint64_t start_ns = RawNowNs();
     if (auto failure = trial_->FreshPair(borrowed, /*urgent=*/true)) return failure;
     report_->start_s += SecondsSince(start_ns);
@@ -124,10 +145,16 @@ class Stage {
     if (pair == 0) rounds_ = RoundsPerPair(round_ns, budget_ns_ - ElapsedNs(), rounds_);
     if (!settled_) {
       settled_ = true;
-      bool changed = false;
-      if (auto failure = SettleCalls(&batches, &changed)) return failure;
+      if (auto failure = SettleCalls(&batches)) return failure;
       if (!report_->first_bad.empty()) return std::nullopt;
-      if (changed) {
+      bool room_for_all = true;
+      for (size_t i = 0; i < batches.size(); ++i) {
+        const SizeData& data = data_[i];
+        room_for_all = room_for_all && data.calls <= data.calls_max;
+        if (room_for_all && data.calls != batches[i].calls())
+          batches[i] = Batch(i, data.calls, seeds[i]);
+      }
+      if (!room_for_all) {
         for (PairedRatios& ratios : report_->ratios) ratios.pop_back();
         return RunPair(pair);
       }
@@ -158,10 +185,8 @@ class Stage {
 
   // How many calls share a bell decides which caches hold their data, so it must not hang on one
   // call's luck: the check stage's estimates include waking, which takes longer than a small
-  // kernel. Settles it with the shortest of some rounds; `changed` if the batches have too few or
-  // too many.
-  std::optional<Failure> SettleCalls(std::vector<CallBatch>* batches, bool* changed) {
-    std::vector<int> settled;
+  // kernel. Settles it with the shortest of some rounds.
+  std::optional<Failure> SettleCalls(std::vector<CallBatch>* batches) {
     for (size_t i = 0; i < batches->size(); ++i) {
       CallBatch& batch = (*batches)[i];
       CallEstimate shortest{.reference_ns = 1e12, .candidate_ns = 1e12};
@@ -174,11 +199,8 @@ class Stage {
       }
       shortest.reference_ns = (shortest.reference_ns - floor_ns_) / batch.calls();
       shortest.candidate_ns = (shortest.candidate_ns - floor_ns_) / batch.calls();
-      settled.push_back(CallsPerBell(shortest, /*floor_ns=*/0, sizes_[i].bytes));
-      *changed = *changed || std::abs(settled[i] - batch.calls()) > batch.calls() / 8;
+      data_[i].calls = Calls(shortest, /*floor_ns=*/0, sizes_[i]);
     }
-    if (*changed)
-      for (size_t i = 0; i < settled.size(); ++i) data_[i].calls = settled[i];
     return std::nullopt;
   }
 
@@ -303,6 +325,7 @@ class Stage {
   const std::vector<CallShape>& sizes_;
   double budget_ns_;
   bool stop_early_;
+  bool far_;              // so far apart that short rounds tell enough
   int rounds_;            // per process pair
   bool settled_ = false;  // how many calls share a bell
   TimeReport* report_;
