@@ -115,6 +115,8 @@ main() {
   rm -rf "$LOGS" && mkdir -p "$LOGS"
   set_up ssh tests
   check format check_format
+  # Where nvcc is missing, this fails, and CUDA is not silently left out.
+  check configure cmake --preset dev -DWHETSTONE_VENV="$VENV" -DWHETSTONE_CUDA=ON
   if timed_build dev; then
     for label in $(labels_of dev); do suite dev "$label"; done
     if $full; then
