@@ -107,7 +107,7 @@ class Stage {
       seeds.push_back(rng_.Next64());
       batches.push_back(Batch(i, data_[i].calls, seeds[i]));
       report_->ratios[i].emplace_back();
-      if (settled_) continue;
+      if (settled_ || data_[i].calls_max == data_[i].calls) continue;
       room.push_back(Batch(i, data_[i].calls_max, seeds[i]));
       if (!room.back().in_place()) continue;
       room.pop_back();
@@ -123,7 +123,6 @@ class Stage {
 
     // Warm-up: code, page tables and branch predictors; and the harness floor of these processes.
     double round_ns = 0;
-    std::vector<Turn> floors;
     for (CallBatch& batch : batches) {
       const uint64_t begin = RawNowNs();
       Round round;
@@ -131,30 +130,13 @@ class Stage {
       if (!report_->first_bad.empty()) return std::nullopt;
       round_ns += static_cast<double>(RawNowNs() - begin);
     }
-    // The reference's floor for both: both run the same whet-kernel, equal code then has equal
-    // floors, and a candidate that took over its loop could answer empty bells late, to have more
-    // subtracted from its time.
-    for (int i = 0; i < kFloorBells; ++i) {
-      Turn turn;
-      if (auto failure = trial_->Floor(batches[0], Side::kReference, &turn)) return failure;
-      floors.push_back(turn);
-    }
-    floor_ns_ = MedianOf(floors, [this](const Turn& turn) { return ClockNs(turn); });
-    cpu_floor_ns_ = MedianOf(floors, [](const Turn& turn) { return turn.cpu_ns; });
-    lost_floor_ns_ = MedianOf(floors, [](const Turn& turn) { return turn.LostNs(); });
+    if (auto failure = MeasureFloors(batches[0])) return failure;
     if (pair == 0) rounds_ = RoundsPerPair(round_ns, budget_ns_ - ElapsedNs(), rounds_);
     if (!settled_) {
       settled_ = true;
       if (auto failure = SettleCalls(&batches)) return failure;
       if (!report_->first_bad.empty()) return std::nullopt;
-      bool room_for_all = true;
-      for (size_t i = 0; i < batches.size(); ++i) {
-        const SizeData& data = data_[i];
-        room_for_all = room_for_all && data.calls <= data.calls_max;
-        if (room_for_all && data.calls != batches[i].calls())
-          batches[i] = Batch(i, data.calls, seeds[i]);
-      }
-      if (!room_for_all) {
+      if (!AdoptCalls(seeds, &batches)) {
         for (PairedRatios& ratios : report_->ratios) ratios.pop_back();
         return RunPair(pair);
       }
@@ -165,6 +147,32 @@ class Stage {
         if (auto failure = TimedRound(i, &batches[i]); failure || !report_->first_bad.empty())
           return failure;
     return MissingRounds(&batches);
+  }
+
+  std::optional<Failure> MeasureFloors(const CallBatch& batch) {
+    std::vector<Turn> floors;
+    // The reference's floor for both: both run the same whet-kernel, equal code then has equal
+    // floors, and a candidate that took over its loop could answer empty bells late, to have more
+    // subtracted from its time.
+    for (int i = 0; i < kFloorBells; ++i) {
+      Turn turn;
+      if (auto failure = trial_->Floor(batch, Side::kReference, &turn)) return failure;
+      floors.push_back(turn);
+    }
+    floor_ns_ = MedianOf(floors, [this](const Turn& turn) { return ClockNs(turn); });
+    cpu_floor_ns_ = MedianOf(floors, [](const Turn& turn) { return turn.cpu_ns; });
+    lost_floor_ns_ = MedianOf(floors, [](const Turn& turn) { return turn.LostNs(); });
+    return std::nullopt;
+  }
+
+  // Gives the batches as many calls as settling found; false if this pair has no room for them.
+  bool AdoptCalls(const std::vector<uint64_t>& seeds, std::vector<CallBatch>* batches) const {
+    for (const SizeData& data : data_)
+      if (data.calls > data.calls_max) return false;
+    for (size_t i = 0; i < batches->size(); ++i)
+      if (data_[i].calls != (*batches)[i].calls())
+        (*batches)[i] = Batch(i, data_[i].calls, seeds[i]);
+    return true;
   }
 
   // Again, what a change of the clock has spoiled.
