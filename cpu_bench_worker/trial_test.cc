@@ -139,6 +139,30 @@ class SteppingClock final : public ClockChain {
   int chains_ = 0;
 };
 
+TEST_F(TrialTest, OnlyAGuessFarOffCostsAProcessPair) {
+  Use(TransposeProblem());
+  const std::string object = Build(problem_.problem.reference());
+  Trial trial(context_, object, 5);
+  CheckReport check;
+  ASSERT_FALSE(CheckCandidate(&trial, problem_.timed, &check).has_value());
+  const auto timed = [&](double guess_of) {
+    const CallEstimate estimate{.reference_ns = guess_of, .candidate_ns = guess_of};
+    TimeReport time;
+    const auto failure = TimeCandidate(&trial, problem_.timed, {estimate},
+                                       {.budget_s = 20, .stop_early = false}, &time);
+    EXPECT_FALSE(failure.has_value()) << failure->detail;
+    return time;
+  };
+  const TimeReport far_off = timed(3 * kBatchNsMin);
+  ASSERT_EQ(far_off.sizes.size(), 1u);
+  ASSERT_GT(far_off.sizes[0].calls_per_bell, 2) << "or one call would have been right";
+  EXPECT_EQ(far_off.process_pairs, static_cast<int>(far_off.ratios[0].size()) + 1);
+
+  // 25 µs of waking are taken off a guess.
+  const TimeReport near = timed(25e3 + 1.3 * far_off.sizes[0].reference_ns);
+  EXPECT_EQ(near.process_pairs, static_cast<int>(near.ratios[0].size()));
+}
+
 TEST_F(TrialTest, RoundsInWhichTheClockChangesArePlayedAgain) {
   Use(TransposeProblem());
   const std::string object = Build(problem_.problem.reference());
