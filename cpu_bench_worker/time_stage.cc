@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <memory>
 #include <utility>
 
@@ -53,7 +52,6 @@ class Stage {
         budget_ns_(std::min(options.budget_s, kTimeBudgetSeconds) * 1e9),
         stop_early_(options.stop_early),
         far_(options.stop_early && FarApart(estimates)),
-        rounds_(far_ ? kRoundsMaxFar : kRoundsMax),
         report_(report),
         rng_(trial->seed(), {0x71ED, 0, 0, 0}),
         begin_ns_(RawNowNs()),
@@ -100,7 +98,8 @@ class Stage {
   }
 
   std::optional<Failure> RunPair(int pair) {
-    // Fresh placement for every pair; one batch a size, refilled for every round.
+    // Fresh placement for every pair; one batch a size, refilled for every round. The first pair
+    // has room for more calls than were guessed.
     std::vector<CallBatch> batches, room;
     std::vector<uint64_t> seeds;
     for (size_t i = 0; i < sizes_.size(); ++i) {
@@ -120,21 +119,18 @@ class Stage {
     if (auto failure = trial_->FreshPair(borrowed, /*urgent=*/true)) return failure;
     report_->start_s += SecondsSince(start_ns);
     ++report_->process_pairs;
+    room.clear();
 
     // Warm-up: code, page tables and branch predictors; and the harness floor of these processes.
-    double round_ns = 0;
     for (CallBatch& batch : batches) {
-      const uint64_t begin = RawNowNs();
       Round round;
       if (auto failure = JudgedRound(&batch, /*oracle=*/true, &round)) return failure;
       if (!report_->first_bad.empty()) return std::nullopt;
-      round_ns += static_cast<double>(RawNowNs() - begin);
     }
     if (auto failure = MeasureFloors(batches[0])) return failure;
-    if (pair == 0) rounds_ = RoundsPerPair(round_ns, budget_ns_ - ElapsedNs(), rounds_);
     if (!settled_) {
       settled_ = true;
-      if (auto failure = SettleCalls(&batches)) return failure;
+      if (auto failure = Settle(&batches)) return failure;
       if (!report_->first_bad.empty()) return std::nullopt;
       if (!AdoptCalls(seeds, &batches)) {
         for (PairedRatios& ratios : report_->ratios) ratios.pop_back();
@@ -167,8 +163,12 @@ class Stage {
 
   // Gives the batches as many calls as settling found; false if this pair has no room for them.
   bool AdoptCalls(const std::vector<uint64_t>& seeds, std::vector<CallBatch>* batches) const {
-    for (const SizeData& data : data_)
-      if (data.calls > data.calls_max) return false;
+    for (size_t i = 0; i < batches->size(); ++i) {
+      const CallBatch& batch = (*batches)[i];
+      if (data_[i].calls > data_[i].calls_max) return false;
+      // Large inputs have their place from the start of the pair.
+      if (batch.in_place() && data_[i].calls != batch.calls()) return false;
+    }
     for (size_t i = 0; i < batches->size(); ++i)
       if (data_[i].calls != (*batches)[i].calls())
         (*batches)[i] = Batch(i, data_[i].calls, seeds[i]);
@@ -193,22 +193,34 @@ class Stage {
 
   // How many calls share a bell decides which caches hold their data, so it must not hang on one
   // call's luck: the check stage's estimates include waking, which takes longer than a small
-  // kernel. Settles it with the shortest of some rounds.
-  std::optional<Failure> SettleCalls(std::vector<CallBatch>* batches) {
+  // kernel. Settles it with the shortest of some rounds, and with it whether the candidate is far
+  // from the reference, and how many rounds a pair has.
+  std::optional<Failure> Settle(std::vector<CallBatch>* batches) {
+    std::vector<CallEstimate> shortest(batches->size(),
+                                       {.reference_ns = 1e12, .candidate_ns = 1e12});
+    std::vector<double> call_ns;  // of both members, filling and judging
     for (size_t i = 0; i < batches->size(); ++i) {
       CallBatch& batch = (*batches)[i];
-      CallEstimate shortest{.reference_ns = 1e12, .candidate_ns = 1e12};
+      CallEstimate& least = shortest[i];
+      const uint64_t begin = RawNowNs();
       for (int r = 0; r < kSettlingRounds; ++r) {
         Round round;
         if (auto failure = JudgedRound(&batch, /*oracle=*/false, &round)) return failure;
         if (!report_->first_bad.empty()) return std::nullopt;
-        shortest.reference_ns = std::min(shortest.reference_ns, ClockNs(round.reference));
-        shortest.candidate_ns = std::min(shortest.candidate_ns, ClockNs(round.candidate));
+        least.reference_ns = std::min(least.reference_ns, ClockNs(round.reference));
+        least.candidate_ns = std::min(least.candidate_ns, ClockNs(round.candidate));
       }
-      shortest.reference_ns = (shortest.reference_ns - floor_ns_) / batch.calls();
-      shortest.candidate_ns = (shortest.candidate_ns - floor_ns_) / batch.calls();
-      data_[i].calls = Calls(shortest, /*floor_ns=*/0, sizes_[i]);
+      call_ns.push_back(static_cast<double>(RawNowNs() - begin) / kSettlingRounds / batch.calls());
+      least.reference_ns = (least.reference_ns - floor_ns_) / batch.calls();
+      least.candidate_ns = (least.candidate_ns - floor_ns_) / batch.calls();
     }
+    far_ = far_ && FarApart(shortest);
+    double round_ns = 0;
+    for (size_t i = 0; i < data_.size(); ++i) {
+      data_[i].calls = Calls(shortest[i], /*floor_ns=*/0, sizes_[i]);
+      round_ns += call_ns[i] * data_[i].calls;
+    }
+    rounds_ = RoundsPerPair(round_ns, budget_ns_ - ElapsedNs(), far_ ? kRoundsMaxFar : kRoundsMax);
     return std::nullopt;
   }
 
@@ -334,8 +346,8 @@ class Stage {
   double budget_ns_;
   bool stop_early_;
   bool far_;              // so far apart that short rounds tell enough
-  int rounds_;            // per process pair
-  bool settled_ = false;  // how many calls share a bell
+  bool settled_ = false;  // that, how many calls share a bell, and:
+  int rounds_ = 0;        // per process pair
   TimeReport* report_;
   Philox rng_;
   uint64_t begin_ns_;

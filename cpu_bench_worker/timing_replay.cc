@@ -1,5 +1,6 @@
 #include "cpu_bench_worker/timing_replay.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "common/philox.h"
@@ -18,11 +19,14 @@ struct Replay {
 Replay ReplayFrom(const RecordedTimings& recorded, size_t first, double factor, uint64_t seed) {
   Replay trial;
   std::vector<PairedRatios> seen(recorded.sizes.size());
+  const bool far = std::max(factor, 1 / factor) >= kFarFactor;
   while (trial.pairs < kProcessPairs && !trial.stopped_early) {
     for (size_t s = 0; s < seen.size(); ++s) {
       const PairedRatios& all = recorded.sizes[s];
       seen[s].push_back(all[(first + static_cast<size_t>(trial.pairs)) % all.size()]);
-      for (double& ratio : seen[s].back()) ratio *= factor;
+      std::vector<double>& rounds = seen[s].back();
+      if (far) rounds.resize(std::min<size_t>(rounds.size(), kRoundsMaxFar));
+      for (double& ratio : rounds) ratio *= factor;
     }
     ++trial.pairs;
     trial.stopped_early = trial.pairs < kProcessPairs && ClearAlready(seen, seed);

@@ -19,8 +19,9 @@ struct ReplayRates {
 };
 
 // Every trial is one measurement as time_stage.cc makes it, of recorded pairs from a random one on:
-// neighbours in time then are neighbours now. `factor` makes a program of another speed of them.
-// All zeros for an empty recording. Pure.
+// neighbours in time then are neighbours now. `factor` makes a program of another speed of them;
+// one far from the reference has as few rounds in a pair as it would. All zeros for an empty
+// recording. Pure.
 ReplayRates ReplayTimings(const RecordedTimings& recorded, double factor, double noise_band,
                           int trials);
 
