@@ -15,8 +15,8 @@ inline std::string ByteTokenizerJson() {
   for (size_t byte = 0; byte < 256; ++byte) {
     std::string symbol;
     AppendUtf8(ByteAlphabet()[byte], &symbol);
-    if (symbol == "\"" || symbol == "\\") symbol.insert(0, "\\");
-    vocab += "\"" + symbol + "\":" + std::to_string(byte) + ",";
+    const bool escaped = symbol == "\"" || symbol == "\\";
+    vocab += (escaped ? "\"\\" : "\"") + symbol + "\":" + std::to_string(byte) + ",";
   }
   return R"({"model":{"type":"BPE","merges":[],"vocab":{)" + vocab +
          R"("<eos>":256}},"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false},)"
