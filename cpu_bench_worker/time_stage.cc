@@ -70,7 +70,7 @@ class Stage {
 
   std::optional<Failure> Run() {
     for (int pair = 0; pair < kProcessPairs; ++pair) {
-      if (auto failure = RunPair(pair)) return failure;
+      if (auto failure = RunPair()) return failure;
       if (!report_->first_bad.empty()) return std::nullopt;
       if (ElapsedNs() >= budget_ns_) break;
       if (stop_early_ && pair + 1 < kProcessPairs &&
@@ -97,7 +97,7 @@ class Stage {
     return {&trial_->problem().arguments, sizes_[size], calls, Placement{.seed = seed}};
   }
 
-  std::optional<Failure> RunPair(int pair) {
+  std::optional<Failure> RunPair() {
     // Fresh placement for every pair; one batch a size, refilled for every round. The first pair
     // has room for more calls than were guessed.
     std::vector<CallBatch> batches, room;
@@ -134,7 +134,7 @@ class Stage {
       if (!report_->first_bad.empty()) return std::nullopt;
       if (!AdoptCalls(seeds, &batches)) {
         for (PairedRatios& ratios : report_->ratios) ratios.pop_back();
-        return RunPair(pair);
+        return RunPair();
       }
     }
 
