@@ -51,6 +51,11 @@ bool IsOfThisRank(const std::string& metric) {
          metric == "perf/communication_hidden" || metric == "perf/rank_wait_s";
 }
 
+LearnerOptions Among(RankGroup& group, LearnerOptions options) {
+  options.ranks = &group;
+  return options;
+}
+
 // Trains the tiny model over so many ranks. Their results and weights must be equal to the last
 // bit.
 Trained Train(int ranks, LearnerOptions options, const Step& step,
@@ -59,9 +64,7 @@ Trained Train(int ranks, LearnerOptions options, const Step& step,
   std::vector<Trained> by_rank(static_cast<size_t>(ranks));
   const auto train = [&](RankGroup& group) {
     Weights weights = reference::TinyWeights(config, dtype);
-    LearnerOptions own = options;
-    own.ranks = &group;
-    Learner learner(config, weights, own);
+    Learner learner(config, weights, Among(group, options));
     Trained& mine = by_rank[static_cast<size_t>(group.rank())];
     for (int s = 0; s < kSteps; ++s) mine.results.push_back(Must(step(learner, s)));
     mine.weights = FlatFp64(weights);
@@ -367,9 +370,7 @@ TEST(LearnerRanks, ARankThatFailsWhereverInAnUpdateIsToldToAllAndTheNextUpdateIs
     RunAsRanks(2, [&](RankGroup& group) {
       const ModelConfig config = reference::TinyConfig();
       Weights weights = reference::TinyWeights(config, torch::kFloat);
-      LearnerOptions own = options;
-      own.ranks = &group;
-      Learner learner(config, weights, own);
+      Learner learner(config, weights, Among(group, options));
       TrappedAllocator::SetTrap(kMany, nullptr);
       Must(update(learner, 0));
       // More than eight tenths of them are made while the rollouts are learned.
@@ -397,9 +398,7 @@ TEST(LearnerRanks, ARankWithoutMemoryToShareWeightsOutIsToldToAllAndTheNextUpdat
   RunAsRanks(2, [&](RankGroup& group) {
     const ModelConfig config = reference::TinyConfig();
     Weights weights = reference::TinyWeights(config, torch::kFloat);
-    LearnerOptions own = options;
-    own.ranks = &group;
-    Learner learner(config, weights, own);
+    Learner learner(config, weights, Among(group, options));
     const std::vector<double> before = FlatFp64(weights);
     for (const int64_t nth : {1, 2, 3, 4}) {
       SCOPED_TRACE(nth);
