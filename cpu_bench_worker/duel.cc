@@ -1,6 +1,8 @@
 #include "cpu_bench_worker/duel.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -51,6 +53,10 @@ std::optional<Failure> Duel::Start(const DuelSpec& spec, std::unique_ptr<Duel>* 
     if (auto failure = self->AwaitAsleep(side, nullptr, &self->resting(side))) return failure;
   *duel = std::move(self);
   return std::nullopt;
+}
+
+Duel::~Duel() {
+  if (spec_.on_core != nullptr) spec_.on_core->Await();
 }
 
 std::optional<Failure> Duel::StartOne(Side side) {
@@ -127,26 +133,52 @@ std::optional<Failure> Duel::StillResting(Side side, const CallBatch& batch) {
   return Failure{v1::FORBIDDEN, "ran between calls, when it should have slept"};
 }
 
-std::optional<Failure> Duel::Take(Side side, const CallBatch& batch, bool empty, Turn* turn,
-                                  std::string* outputs) {
-  const Side other = side == Side::kReference ? Side::kCandidate : Side::kReference;
-  for (const Side who : {side, other})
+std::optional<Failure> Duel::Write(Side side, const CallBatch& batch) {
+  constexpr std::array<Side, 2> kBoth = {Side::kReference, Side::kCandidate};
+  for (const Side who : kBoth)
     if (auto failure = StillResting(who, batch)) return failure;
   if (!batch.in_place() && batch.input_bytes() > 0)
     std::memcpy(inputs_.data(), batch.inputs(), batch.input_bytes());
   process(side).Load(batch, batch.input_offset());
-  for (const Side who : {side, other})
+  for (const Side who : kBoth)
     if (auto failure = StillResting(who, batch)) return failure;
+  return std::nullopt;
+}
 
+std::optional<Failure> Duel::WriteAndRing(Side side, const CallBatch& batch, int calls) {
+  KernelProcess* const child = &process(side);
+  std::optional<Failure> failure;
+  std::atomic<bool> rung{false};
+  const auto write_and_ring = [this, side, &batch, calls, child, &failure, &rung] {
+    failure = Write(side, batch);
+    if (failure.has_value()) return;
+    child->Ring(calls);
+    // From here on only `child` may be used: whoever waits for the bell goes on.
+    rung.store(true, std::memory_order_release);
+    child->Wake();
+  };
+  if (spec_.on_core == nullptr) {
+    write_and_ring();
+    return failure;
+  }
+  spec_.on_core->Begin(write_and_ring);
+  while (!rung.load(std::memory_order_acquire))
+    if (spec_.on_core->Through()) return failure;
+  return std::nullopt;
+}
+
+std::optional<Failure> Duel::Take(Side side, const CallBatch& batch, bool empty, Turn* turn,
+                                  std::string* outputs) {
+  const Side other = side == Side::kReference ? Side::kCandidate : Side::kReference;
   // Batches of several calls are made of short ones: a hang needn't cost a limit for each.
   const double run_s = spec_.context.problem->problem.limits().run_s();
   const double deadline_s = (side == Side::kReference ? 4 : 1) *
                             std::min(run_s * batch.calls() + 0.05, run_s + kBatchSlackSeconds);
   const OwnRuns own_runs;
   const uint64_t own_before = own_runs.Count();
-  const Answer answer = process(side).Ring(
-      empty ? 0 : batch.calls(), std::chrono::nanoseconds(static_cast<int64_t>(deadline_s * 1e9)),
-      &turn->ns);
+  if (auto failure = WriteAndRing(side, batch, empty ? 0 : batch.calls())) return failure;
+  const Answer answer = process(side).AwaitAnswer(
+      std::chrono::nanoseconds(static_cast<int64_t>(deadline_s * 1e9)), &turn->ns);
   const bool timer_preempted = spec_.context.cores.apart && own_runs.Count() != own_before;
   if (answer != Answer::kAnswered) return Ended(side, answer, Doing(&batch), deadline_s);
 

@@ -109,16 +109,20 @@ void KernelProcess::Load(const CallBatch& batch, size_t input_offset) {
     std::memcpy(outputs_.data(), batch.outputs().data(), batch.outputs().size());
 }
 
-Answer KernelProcess::Ring(int calls, std::chrono::nanoseconds deadline, double* elapsed_ns) {
+void KernelProcess::Ring(int calls) {
   Doorbell* d = door();
   d->calls = static_cast<uint32_t>(calls);
   d->wake = spec_.spin ? 0 : 1;
   ++bell_;
-  uint64_t answered_at = 0;
   rung_at_ns_ = RawNowNs();
   d->bell.store(bell_, std::memory_order_release);
-  FutexWake(&d->bell);
-  const Answer answer = Await(&d->answer, bell_, deadline, spec_.spin, &answered_at);
+}
+
+void KernelProcess::Wake() { FutexWake(&door()->bell); }
+
+Answer KernelProcess::AwaitAnswer(std::chrono::nanoseconds deadline, double* elapsed_ns) {
+  uint64_t answered_at = 0;
+  const Answer answer = Await(&door()->answer, bell_, deadline, spec_.spin, &answered_at);
   *elapsed_ns = static_cast<double>(answered_at - rung_at_ns_);
   return answer;
 }

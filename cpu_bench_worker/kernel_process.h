@@ -57,10 +57,14 @@ class KernelProcess {
   // Writes the slot table, for inputs that begin at `input_offset` of the region, and the batch's
   // output image into the output region.
   void Load(const CallBatch& batch, size_t input_offset);
-  // Rings for the first `calls` rows; *elapsed_ns is from just before the bell to the answer.
-  Answer Ring(int calls, std::chrono::nanoseconds deadline, double* elapsed_ns);
+  // The bell, for the first `calls` rows, and the child's waking. Two steps, so that whoever spins
+  // for the bell on another core knows of it before the child can have this one.
+  void Ring(int calls);
+  void Wake();
+  // After the bell; *elapsed_ns is from there to the answer.
+  Answer AwaitAnswer(std::chrono::nanoseconds deadline, double* elapsed_ns);
 
-  // Nanoseconds since the bell of the last Ring.
+  // Nanoseconds since the last bell.
   double SinceBellNs() const;
   const SleepWatch& watch() const { return *watch_; }
   const char* outputs() const { return outputs_.data(); }

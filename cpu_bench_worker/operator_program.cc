@@ -66,8 +66,10 @@ absl::Status OperatorProgram::Run(const CallBatch& batch) {
   const std::chrono::duration<double> deadline(5 + 10 * context_.problem->problem.limits().run_s() *
                                                        batch.calls());
   double elapsed_ns = 0;
-  const Answer answer = process_->Ring(
-      batch.calls(), std::chrono::duration_cast<std::chrono::nanoseconds>(deadline), &elapsed_ns);
+  process_->Ring(batch.calls());
+  process_->Wake();
+  const Answer answer = process_->AwaitAnswer(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(deadline), &elapsed_ns);
   if (answer == Answer::kAnswered) return absl::OkStatus();
   const std::string doing = absl::StrCat("computing ", SizeText(batch.shape().size));
   std::string detail = absl::StrCat("took over ", deadline.count(), " s while ", doing);

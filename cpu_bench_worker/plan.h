@@ -17,12 +17,12 @@ inline constexpr int kRoundsMin = 2;
 // … of a candidate that is far from the reference and may be stopped early.
 inline constexpr int kRoundsMaxFar = 3;
 inline constexpr double kFarFactor = 2;
-// A bell's work lasts at least this long, so that waking a child (20–37 µs on an idle virtual core)
-// and its jitter stay small beside it.
-inline constexpr double kBatchNsMin = 300'000;
+// A bell's work lasts at least this long, so that waking a child (3–6 µs, from its own core) and
+// its jitter stay small beside it.
+inline constexpr double kBatchNsMin = 100'000;
 // … and this long for a candidate that is far from the reference and may be stopped early: beside
 // the logarithm of its speedup, which is what is rewarded, the jitter is small again.
-inline constexpr double kBatchNsMinFar = 100'000;
+inline constexpr double kBatchNsMinFar = 50'000;
 // … but a candidate far faster than the reference doesn't make the reference's turn longer than
 // this.
 inline constexpr double kReferenceBatchNsMax = 3'000'000;

@@ -16,9 +16,9 @@ namespace {
 constexpr int kFloorBells = 7;
 constexpr int kSettlingRounds = 3;
 // Time lost beyond what waking costs that spoils a turn; less is the scatter of waking.
-constexpr double kLostNsMin = 30'000;
+constexpr double kLostNsMin = 10'000;
 // A rough floor for planning, before it is measured.
-constexpr double kFloorGuessNs = 25'000;
+constexpr double kFloorGuessNs = 5'000;
 
 struct SizeData {
   int calls = 1;

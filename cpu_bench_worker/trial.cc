@@ -13,8 +13,14 @@ Trial::Trial(const BenchContext& context, std::string candidate_object, uint64_t
 
 std::optional<Failure> Trial::FreshPair(const std::vector<CallBatch*>& batches, bool urgent) {
   duel_.reset();
+  if (on_core_ == nullptr && context_.cores.apart) {
+    auto started = CoreThread::Start(context_.cores.kernel[0]);
+    if (!started.ok()) return OurFault(started.status());
+    on_core_ = *std::move(started);
+  }
   DuelSpec spec;
   spec.context = context_;
+  spec.on_core = on_core_.get();
   spec.candidate_object = candidate_object_;
   spec.urgent = urgent;
   spec.seed = Philox(seed_, {0xFA12, pairs_started_++, 0, 0}).Next64();

@@ -73,6 +73,7 @@ class Trial {
   uint64_t seed_;
   uint64_t pairs_started_ = 0;
   double turns_s_ = 0;
+  std::unique_ptr<CoreThread> on_core_;
   std::unique_ptr<Duel> duel_;
   std::unique_ptr<OperatorProgram> oracle_;
   std::unique_ptr<OperatorProgram> generator_;

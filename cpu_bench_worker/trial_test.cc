@@ -158,8 +158,8 @@ TEST_F(TrialTest, OnlyAGuessFarOffCostsAProcessPair) {
   ASSERT_GT(far_off.sizes[0].calls_per_bell, 1) << "or one call would have been right";
   EXPECT_EQ(far_off.process_pairs, static_cast<int>(far_off.ratios[0].size()) + 1);
 
-  // 25 µs of waking are taken off a guess.
-  const TimeReport near = timed(25e3 + 1.3 * far_off.sizes[0].reference_ns);
+  // 5 µs of waking are taken off a guess.
+  const TimeReport near = timed(5e3 + 1.3 * far_off.sizes[0].reference_ns);
   EXPECT_EQ(near.process_pairs, static_cast<int>(near.ratios[0].size()));
 }
 
