@@ -19,6 +19,8 @@ namespace whetstone {
 namespace {
 
 constexpr char kHeaderMount[] = "/headers";
+constexpr char kAllowedHeader[] = "allowed.h";
+constexpr char kBareHeader[] = "bare.h";
 constexpr std::chrono::seconds kOwnLimit{120};  // for what is not the candidate's
 constexpr int64_t kMemoryBytes = int64_t{2} << 30;
 constexpr int64_t kHeaderBytesMax = int64_t{512} << 20;
@@ -134,35 +136,63 @@ absl::StatusOr<CompileKit> Compiler::Prepare(const v1::CompileRules& rules, doub
   kit.flags.insert(kit.flags.end(), {"-fPIC", "-fvisibility=hidden", "-falign-functions=64", "-w"});
   kit.limit = std::chrono::milliseconds(static_cast<int64_t>(compile_s * 1000));
 
-  const std::string header = AllowedHeaderText(rules, structs);
   const std::string key =
-      Sha256Hex(absl::StrCat(tools.version, "\n", absl::StrJoin(kit.flags, "\n"), "\n", header));
+      Sha256Hex(absl::StrCat(tools.version, "\n", absl::StrJoin(kit.flags, "\n"), "\n",
+                             AllowedHeaderText(rules, structs)));
   std::lock_guard<std::mutex> lock(mutex_);
-  std::string& dir = header_dirs_[key];
-  if (dir.empty()) {
-    // Where the header is used is where it is made: clang++ looks for the text it came from.
-    const std::string path = absl::StrCat(work_dir_, "/headers-", key.substr(0, 16));
-    RETURN_IF_ERROR(MakeReadableDirectory(path));
-    RETURN_IF_ERROR(WriteReadableFile(path + "/allowed.h", header));
-    SandboxSpec spec = BaseSpec(kOwnLimit);
-    spec.limits.file_bytes_max = kHeaderBytesMax;
-    spec.argv = {tools.path, "-x", "c++-header"};
-    spec.argv.insert(spec.argv.end(), kit.flags.begin(), kit.flags.end());
-    spec.argv.insert(spec.argv.end(), {absl::StrCat(kHeaderMount, "/allowed.h"), "-o",
-                                       absl::StrCat("/work/", tools.header_file)});
-    spec.binds = {{path, kHeaderMount}};
-    spec.collect = {tools.header_file};
-    ASSIGN_OR_RETURN(const SandboxResult result, Sandbox::Run(spec));
-    const auto made = result.files.find(tools.header_file);
-    if (!Succeeded(result) || made == result.files.end())
-      return absl::InvalidArgumentError(
-          absl::StrCat("compile: ", tools.name, " refuses the headers, types or flags: ",
-                       HowItEnded(tools, result), "\n", TrimDiagnostics(result.stderr_text)));
-    RETURN_IF_ERROR(WriteReadableFile(absl::StrCat(path, "/", tools.header_file), made->second));
-    dir = path;
+  auto headers = headers_.find(key);
+  if (headers == headers_.end()) {
+    ASSIGN_OR_RETURN(
+        Headers made,
+        MakeHeaders(kit, rules, structs, absl::StrCat(work_dir_, "/headers-", key.substr(0, 16))));
+    headers = headers_.emplace(key, std::move(made)).first;
   }
-  kit.header_dir = dir;
+  kit.header_dir = headers->second.dir;
+  kit.header_names = &headers->second.names;
   return kit;
+}
+
+absl::StatusOr<Compiler::Headers> Compiler::MakeHeaders(const CompileKit& kit,
+                                                        const v1::CompileRules& rules,
+                                                        const std::string& structs,
+                                                        const std::string& dir) const {
+  RETURN_IF_ERROR(MakeReadableDirectory(dir));
+  // What the compiler reads without the structs: these are in both headers.
+  std::map<std::string, std::string> preprocessed;
+  for (const auto& [name, of] :
+       {std::pair(kAllowedHeader, rules), std::pair(kBareHeader, v1::CompileRules())}) {
+    RETURN_IF_ERROR(
+        WriteReadableFile(absl::StrCat(dir, "/", name), AllowedHeaderText(of, structs)));
+    // Where the header is used is where it is made: clang++ looks for the text it came from.
+    SandboxSpec spec = BaseSpec(kOwnLimit);
+    spec.binds = {{dir, kHeaderMount}};
+    ASSIGN_OR_RETURN(const std::string precompiled,
+                     CompileHeader(kit, spec, {absl::StrCat(kHeaderMount, "/", name)}));
+    RETURN_IF_ERROR(WriteReadableFile(absl::StrCat(dir, "/", name, kit.tools->precompiled_suffix),
+                                      precompiled));
+    spec = BaseSpec(kOwnLimit);
+    spec.files = {{name, AllowedHeaderText(of, "")}};
+    ASSIGN_OR_RETURN(preprocessed[name],
+                     CompileHeader(kit, spec, {"-E", "-dD", absl::StrCat("/work/", name)}));
+  }
+  return Headers{dir, HeaderNames(preprocessed[kBareHeader], preprocessed[kAllowedHeader])};
+}
+
+absl::StatusOr<std::string> Compiler::CompileHeader(
+    const CompileKit& kit, SandboxSpec spec, const std::vector<std::string>& arguments) const {
+  spec.limits.file_bytes_max = kHeaderBytesMax;
+  spec.argv = {kit.tools->path, "-x", "c++-header"};
+  for (const auto* part : {&kit.flags, &arguments})
+    spec.argv.insert(spec.argv.end(), part->begin(), part->end());
+  spec.argv.insert(spec.argv.end(), {"-o", "/work/made"});
+  spec.collect = {"made"};
+  ASSIGN_OR_RETURN(SandboxResult result, Sandbox::Run(spec));
+  const auto made = result.files.find("made");
+  if (!Succeeded(result) || made == result.files.end())
+    return absl::InvalidArgumentError(
+        absl::StrCat("compile: ", kit.tools->name, " refuses the headers, types or flags: ",
+                     HowItEnded(*kit.tools, result), "\n", TrimDiagnostics(result.stderr_text)));
+  return std::move(made->second);
 }
 
 absl::StatusOr<std::string> Compiler::CompileShim(const CompileKit& kit,
@@ -170,8 +200,8 @@ absl::StatusOr<std::string> Compiler::CompileShim(const CompileKit& kit,
   SandboxSpec spec = BaseSpec(kOwnLimit);
   spec.argv = {kit.tools->path, "-pipe", "-c"};
   spec.argv.insert(spec.argv.end(), kit.flags.begin(), kit.flags.end());
-  spec.argv.insert(spec.argv.end(), kit.tools->use_header.begin(), kit.tools->use_header.end());
-  spec.argv.insert(spec.argv.end(), {"/work/shim.cc", "-o", "/work/shim.o"});
+  spec.argv.insert(spec.argv.end(), {"-include", absl::StrCat(kHeaderMount, "/", kAllowedHeader),
+                                     "/work/shim.cc", "-o", "/work/shim.o"});
   // g++ silently ignores a precompiled header that doesn't fit, and every candidate is slow. (To
   // clang++ it is an error.)
   spec.argv.erase(std::remove(spec.argv.begin(), spec.argv.end(), "-w"), spec.argv.end());
@@ -188,24 +218,36 @@ absl::StatusOr<std::string> Compiler::CompileShim(const CompileKit& kit,
   return std::move(result.files.at("shim.o"));
 }
 
-CompileResult Compiler::Compile(const CompileKit& kit, const std::string& shim_object,
-                                const std::string& source, const std::string& function) const {
-  CompileResult out;
+absl::StatusOr<SandboxResult> Compiler::Link(const CompileKit& kit, const char* header,
+                                             const std::string& shim_object,
+                                             const std::string& source) const {
   SandboxSpec spec = BaseSpec(kit.limit);
-  const ToolChain& tools = *kit.tools;
-  spec.argv = {tools.path, "-pipe"};
-  for (const auto* flags : {&kit.flags, &tools.diagnostics, &tools.use_header})
+  spec.argv = {kit.tools->path, "-pipe"};
+  for (const auto* flags : {&kit.flags, &kit.tools->diagnostics})
     spec.argv.insert(spec.argv.end(), flags->begin(), flags->end());
-  spec.argv.insert(spec.argv.end(),
-                   {"/work/candidate.cc", "/work/shim.o", "-shared", "-s",
-                    "-Wl,-z,defs,-z,now,--build-id=none,--version-script=/work/exports", "-o",
-                    "/work/kernel.so"});
+  spec.argv.insert(
+      spec.argv.end(),
+      {"-include", absl::StrCat(kHeaderMount, "/", header), "/work/candidate.cc", "/work/shim.o",
+       "-shared", "-s", "-Wl,-z,defs,-z,now,--build-id=none,--version-script=/work/exports", "-o",
+       "/work/kernel.so"});
   spec.binds = {{kit.header_dir, kHeaderMount}};
   spec.files = {{"candidate.cc", source},
                 {"shim.o", shim_object},
                 {"exports", "{ global: whet_entry; local: *; };\n"}};
   spec.collect = {"kernel.so"};
-  absl::StatusOr<SandboxResult> result = Sandbox::Run(spec);
+  return Sandbox::Run(spec);
+}
+
+CompileResult Compiler::Compile(const CompileKit& kit, const std::string& shim_object,
+                                const std::string& source, const std::string& function) const {
+  CompileResult out;
+  const ToolChain& tools = *kit.tools;
+  const bool bare = !kit.header_names->UsedBy(source);
+  absl::StatusOr<SandboxResult> result =
+      Link(kit, bare ? kBareHeader : kAllowedHeader, shim_object, source);
+  // What the language itself asks of a header is an error without it.
+  if (bare && result.ok() && result->exit == SandboxExit::kExited && result->exit_code != 0)
+    result = Link(kit, kAllowedHeader, shim_object, source);
   if (!result.ok()) {
     out.status = result.status();
     return out;

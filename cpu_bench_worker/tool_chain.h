@@ -12,10 +12,9 @@ struct ToolChain {
   std::string name;                // as compile.compiler says it
   std::vector<std::string> paths;  // where it may be; the first one that is there is used
   std::string path;
-  std::string version;      // "g++ (Debian 12.2.0-14) 12.2.0"
-  std::string header_file;  // of the precompiled header, beside allowed.h
-  // Uses that header. One that does not fit must be an error, or every candidate is slow.
-  std::vector<std::string> use_header;
+  std::string version;  // "g++ (Debian 12.2.0-14) 12.2.0"
+  // Of a precompiled header: `-include x.h` uses x.h and this, where it lies beside x.h.
+  std::string precompiled_suffix;
   std::vector<std::string> diagnostics;  // few of them, one line each, the same every time
 };
 
