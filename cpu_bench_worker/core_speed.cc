@@ -1,6 +1,5 @@
 #include "cpu_bench_worker/core_speed.h"
 
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -57,7 +56,7 @@ class ChainOnCore final : public ClockChain {
 
  private:
   uint64_t x_ = 1;
-  double ns_ = 0;  // of the last chain
+  double ns_ = 0;                       // of the last chain
   std::unique_ptr<CoreThread> thread_;  // last: it ends before what its job writes to
 };
 

@@ -7,7 +7,7 @@
 // next round. That is after one round and before another, so every round lies between two chains.
 //
 //   ASSIGN_OR_RETURN(auto chain, ClockChain::Start(core));
-//   chain->Begin();                       // returns at once
+//   chain->Begin();                       // returns once the one before is through
 //   …                                     // fill the next round's inputs
 //   const double before = chain->AwaitNs();
 //   …                                     // the round

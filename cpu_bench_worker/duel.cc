@@ -17,8 +17,9 @@ constexpr double kSleepDeadlineNs = 500e6;
 // An honest child needs about 2 µs from its answer into the futex; the first look takes longer.
 constexpr double kGraceNs = 3'000;
 // Waiting for a core longer than this, or than a fiftieth of the turn, spoils a turn.
-constexpr double kWaitedNsMin = 20'000;
+constexpr double kWaitedNsMin = 10'000;
 constexpr double kBatchSlackSeconds = 2;
+constexpr std::array<Side, 2> kBoth = {Side::kReference, Side::kCandidate};
 
 void SpinNs(double ns) {
   const uint64_t end = RawNowNs() + static_cast<uint64_t>(ns);
@@ -39,9 +40,9 @@ std::optional<Failure> Duel::Start(const DuelSpec& spec, std::unique_ptr<Duel>* 
       "inputs", spec.input_bytes, SharedRegion::Access::kReadOnly, spec.context.cores.node);
   if (!inputs.ok()) return OurFault(inputs.status());
   self->inputs_ = std::move(*inputs);
-  for (const Side side : {Side::kReference, Side::kCandidate})
+  for (const Side side : kBoth)
     if (auto failure = self->StartOne(side)) return failure;
-  for (const Side side : {Side::kReference, Side::kCandidate}) {
+  for (const Side side : kBoth) {
     const Answer answer = self->process(side).AwaitReady(kLoadDeadline);
     if (answer != Answer::kAnswered)
       return self->Ended(side, answer, Doing(nullptr),
@@ -49,7 +50,7 @@ std::optional<Failure> Duel::Start(const DuelSpec& spec, std::unique_ptr<Duel>* 
   }
   if (spec.urgent)
     for (const auto& process : self->processes_) process->Hurry();
-  for (const Side side : {Side::kReference, Side::kCandidate})
+  for (const Side side : kBoth)
     if (auto failure = self->AwaitAsleep(side, nullptr, &self->resting(side))) return failure;
   *duel = std::move(self);
   return std::nullopt;
@@ -85,8 +86,7 @@ std::optional<Failure> Duel::StartOne(Side side) {
   return std::nullopt;
 }
 
-std::optional<Failure> Duel::Ended(Side side, Answer answer, const std::string& doing,
-                                   double deadline_s) {
+Failure Duel::Ended(Side side, Answer answer, const std::string& doing, double deadline_s) {
   Failure failure{v1::TIMEOUT, absl::StrCat("took over ", deadline_s, " s ", doing)};
   if (answer == Answer::kEnded) {
     absl::StatusOr<SandboxResult> result = process(side).End();
@@ -124,34 +124,36 @@ std::optional<Failure> Duel::AwaitAsleep(Side side, const CallBatch* batch, Proc
                  absl::StrCat("kept computing after it had returned from ", Doing(batch))};
 }
 
-std::optional<Failure> Duel::StillResting(Side side, const CallBatch& batch) {
+bool Duel::Rests(Side side) const {
   const ProcessView now = process(side).watch().Look();
-  if (now.SameRuns(resting(side))) return std::nullopt;
-  if (!now.alive) return Ended(side, Answer::kEnded, Doing(&batch), 0);
+  return now.alive && now.asleep && now.SameRuns(resting_[static_cast<size_t>(side)]);
+}
+
+Failure Duel::WasAwake(Side side, const CallBatch& batch) {
+  if (!process(side).watch().Look().alive) return Ended(side, Answer::kEnded, Doing(&batch), 0);
   if (side == Side::kReference)
     return OurFault(absl::InternalError("the reference ran between calls"));
   return Failure{v1::FORBIDDEN, "ran between calls, when it should have slept"};
 }
 
-std::optional<Failure> Duel::Write(Side side, const CallBatch& batch) {
-  constexpr std::array<Side, 2> kBoth = {Side::kReference, Side::kCandidate};
+std::optional<Side> Duel::Write(Side side, const CallBatch& batch) {
   for (const Side who : kBoth)
-    if (auto failure = StillResting(who, batch)) return failure;
+    if (!Rests(who)) return who;
   if (!batch.in_place() && batch.input_bytes() > 0)
     std::memcpy(inputs_.data(), batch.inputs(), batch.input_bytes());
   process(side).Load(batch, batch.input_offset());
   for (const Side who : kBoth)
-    if (auto failure = StillResting(who, batch)) return failure;
+    if (!Rests(who)) return who;
   return std::nullopt;
 }
 
 std::optional<Failure> Duel::WriteAndRing(Side side, const CallBatch& batch, int calls) {
   KernelProcess* const child = &process(side);
-  std::optional<Failure> failure;
+  std::optional<Side> awake;
   std::atomic<bool> rung{false};
-  const auto write_and_ring = [this, side, &batch, calls, child, &failure, &rung] {
-    failure = Write(side, batch);
-    if (failure.has_value()) return;
+  const auto write_and_ring = [this, side, &batch, calls, child, &awake, &rung] {
+    awake = Write(side, batch);
+    if (awake.has_value()) return;
     child->Ring(calls);
     // From here on only `child` may be used: whoever waits for the bell goes on.
     rung.store(true, std::memory_order_release);
@@ -159,11 +161,12 @@ std::optional<Failure> Duel::WriteAndRing(Side side, const CallBatch& batch, int
   };
   if (spec_.on_core == nullptr) {
     write_and_ring();
-    return failure;
+  } else {
+    spec_.on_core->Begin(write_and_ring);
+    while (!rung.load(std::memory_order_acquire) && !spec_.on_core->Through()) {
+    }
   }
-  spec_.on_core->Begin(write_and_ring);
-  while (!rung.load(std::memory_order_acquire))
-    if (spec_.on_core->Through()) return failure;
+  if (awake.has_value()) return WasAwake(*awake, batch);
   return std::nullopt;
 }
 
@@ -184,16 +187,19 @@ std::optional<Failure> Duel::Take(Side side, const CallBatch& batch, bool empty,
 
   SpinNs(kGraceNs);
   const ProcessView before = resting(side);
-  const bool late = !process(side).watch().Look().asleep;
+  // Not asleep yet, or not even woken: an answer may stand there before the bell.
+  const ProcessView first = process(side).watch().Look();
+  const bool late = !first.asleep || first.SameRuns(before);
   if (auto failure = AwaitAsleep(side, &batch, &resting(side))) return failure;
   if (late) turn->ns = process(side).SinceBellNs();  // the time until it sleeps is its own
   const ProcessView& now = resting(side);
   turn->cpu_ns = static_cast<double>(now.ran_ns - before.ran_ns);
   turn->waited_ns = static_cast<double>(now.waited_ns - before.waited_ns);
   turn->disturbed = timer_preempted || turn->waited_ns > std::max(kWaitedNsMin, turn->ns / 50);
-  if (auto failure = StillResting(other, batch)) return failure;
+  if (!Rests(other)) return WasAwake(other, batch);
   if (outputs != nullptr) outputs->assign(process(side).outputs(), batch.outputs().size());
-  return StillResting(side, batch);
+  if (!Rests(side)) return WasAwake(side, batch);
+  return std::nullopt;
 }
 
 }  // namespace whetstone

@@ -14,8 +14,10 @@
 // So from the answer of one turn of its own to the bell of the next, a child runs not once.
 //
 // Steps 1 to 3 and the bell are done by a thread on the kernel's own core: what a kernel reads and
-// writes then lies in that core's caches, always, instead of on its way from another core's, and
-// the child need not be woken from afar. Both halve the scatter of a small kernel's time.
+// writes then lies in that core's caches (inputs in place excepted) instead of on its way from
+// another core's, and the child need not be woken from afar. Both halve the scatter of a small
+// kernel's time. Several threads on several cores gain nothing by that, and the timer rings for
+// them.
 //
 // One thread at a time, pinned by the caller to the slot's timer core.
 #ifndef WHETSTONE_CPU_BENCH_WORKER_DUEL_H_
@@ -45,7 +47,7 @@ struct DuelSpec {
   int calls_max = 1;
   uint64_t seed = 0;    // address space placement
   bool urgent = false;  // real-time priority for both, once loaded
-  // On the first kernel core, borrowed; null where the timer itself runs there.
+  // On the kernel's core, borrowed; null: the timer writes and rings.
   CoreThread* on_core = nullptr;
 };
 
@@ -81,16 +83,19 @@ class Duel {
   // Looks until `side` sleeps for good, after loading and after a turn of its own. *resting is how
   // it slept before, and then how it does now.
   std::optional<Failure> AwaitAsleep(Side side, const CallBatch* batch, ProcessView* resting);
-  // Steps 1 to 3.
-  std::optional<Failure> Write(Side side, const CallBatch& batch);
-  // Those, and the bell, all on the kernel's core.
+  // Steps 1 to 3 and the bell.
   std::optional<Failure> WriteAndRing(Side side, const CallBatch& batch, int calls);
-  // A failure unless `side` still sleeps the sleep of resting().
-  std::optional<Failure> StillResting(Side side, const CallBatch& batch);
-  std::optional<Failure> Ended(Side side, Answer answer, const std::string& doing,
-                               double deadline_s);
+  // Steps 1 to 3; who did not rest, if one did not.
+  std::optional<Side> Write(Side side, const CallBatch& batch);
+  // Whether `side` still sleeps the sleep of resting(). One that woke and waits for its turn on the
+  // core has not run, and does not.
+  bool Rests(Side side) const;
+  // What follows where it does not.
+  Failure WasAwake(Side side, const CallBatch& batch);
+  Failure Ended(Side side, Answer answer, const std::string& doing, double deadline_s);
   ProcessView& resting(Side side) { return resting_[static_cast<size_t>(side)]; }
   KernelProcess& process(Side side) { return *processes_[static_cast<size_t>(side)]; }
+  const KernelProcess& process(Side side) const { return *processes_[static_cast<size_t>(side)]; }
 
   DuelSpec spec_;
   SharedRegion inputs_;

@@ -1,8 +1,9 @@
 // One sandboxed child that computes when its doorbell rings (kernel_main.cc inside, doorbell.h
 // between). The parent's side: start, ring, time, look whether it sleeps.
 //
-// One thread at a time. Nothing here trusts the child: Ring's time is a claim until the caller has
-// seen the child asleep (watch()).
+// One thread at a time, but Wake may still run when another one awaits the answer. Nothing here
+// trusts the child: the answer's time is a claim until the caller has seen the child asleep
+// (watch()).
 #ifndef WHETSTONE_CPU_BENCH_WORKER_KERNEL_PROCESS_H_
 #define WHETSTONE_CPU_BENCH_WORKER_KERNEL_PROCESS_H_
 

@@ -11,9 +11,9 @@
 //     │     └ KernelProcess   one sandboxed child behind a doorbell                   doorbell.h
 //     └ HostPeak       what no honest program can beat                                host_peak.cc
 //
-// Cores are handed out by SlotPool: a slot is a timer core, where this process writes inputs and
-// spins, and kernel cores, where both children of a Duel take turns. On a host without cores to
-// spare, nobody compiles while somebody times.
+// Cores are handed out by SlotPool: a slot is a timer core, where this process fills inputs and
+// spins, and kernel cores, where both children of a Duel take turns and a thread of this process
+// hands them their inputs. On a host without cores to spare, nobody compiles while somebody times.
 #include "cpu_bench_worker/measure.h"
 
 #include <signal.h>

@@ -23,6 +23,8 @@ inline constexpr double kBatchNsMin = 100'000;
 // … and this long for a candidate that is far from the reference and may be stopped early: beside
 // the logarithm of its speedup, which is what is rewarded, the jitter is small again.
 inline constexpr double kBatchNsMinFar = 50'000;
+// Several threads are woken from another core, in 20–37 µs: so many times as long.
+inline constexpr double kBatchThreaded = 3;
 // … but a candidate far faster than the reference doesn't make the reference's turn longer than
 // this.
 inline constexpr double kReferenceBatchNsMax = 3'000'000;

@@ -19,6 +19,7 @@ constexpr int kSettlingRounds = 3;
 constexpr double kLostNsMin = 10'000;
 // A rough floor for planning, before it is measured.
 constexpr double kFloorGuessNs = 5'000;
+constexpr double kThreadedFloorGuessNs = 25'000;
 
 struct SizeData {
   int calls = 1;
@@ -63,8 +64,9 @@ class Stage {
       const CallEstimate& e = estimates[i];
       const CallEstimate half{.reference_ns = e.reference_ns / 2,
                               .candidate_ns = e.candidate_ns / 2};
-      data_[i].calls = Calls(e, kFloorGuessNs, sizes[i]);
-      data_[i].calls_max = std::max(data_[i].calls, Calls(half, kFloorGuessNs / 2, sizes[i]));
+      const double guess_ns = threaded() ? kThreadedFloorGuessNs : kFloorGuessNs;
+      data_[i].calls = Calls(e, guess_ns, sizes[i]);
+      data_[i].calls_max = std::max(data_[i].calls, Calls(half, guess_ns / 2, sizes[i]));
     }
   }
 
@@ -90,7 +92,9 @@ class Stage {
   double ElapsedNs() const { return static_cast<double>(RawNowNs() - begin_ns_); }
 
   int Calls(const CallEstimate& estimate, double floor_ns, const CallShape& size) const {
-    return CallsPerBell(estimate, floor_ns, size.bytes, far_ ? kBatchNsMinFar : kBatchNsMin);
+    const double batch_ns = far_ ? kBatchNsMinFar : kBatchNsMin;
+    return CallsPerBell(estimate, floor_ns, size.bytes,
+                        threaded() ? kBatchThreaded * batch_ns : batch_ns);
   }
 
   CallBatch Batch(size_t size, int calls, uint64_t seed) const {

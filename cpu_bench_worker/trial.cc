@@ -13,7 +13,7 @@ Trial::Trial(const BenchContext& context, std::string candidate_object, uint64_t
 
 std::optional<Failure> Trial::FreshPair(const std::vector<CallBatch*>& batches, bool urgent) {
   duel_.reset();
-  if (on_core_ == nullptr && context_.cores.apart) {
+  if (on_core_ == nullptr && context_.cores.apart && problem().problem.compile().threads() <= 1) {
     auto started = CoreThread::Start(context_.cores.kernel[0]);
     if (!started.ok()) return OurFault(started.status());
     on_core_ = *std::move(started);

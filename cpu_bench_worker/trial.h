@@ -19,6 +19,7 @@
 
 #include "cpu_bench_worker/bench_context.h"
 #include "cpu_bench_worker/call_batch.h"
+#include "cpu_bench_worker/core_thread.h"
 #include "cpu_bench_worker/duel.h"
 #include "cpu_bench_worker/failure.h"
 #include "cpu_bench_worker/operator_program.h"

