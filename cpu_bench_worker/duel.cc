@@ -17,7 +17,7 @@ constexpr double kSleepDeadlineNs = 500e6;
 // An honest child needs about 2 µs from its answer into the futex; the first look takes longer.
 constexpr double kGraceNs = 3'000;
 // Waiting for a core longer than this, or than a fiftieth of the turn, spoils a turn.
-constexpr double kWaitedNsMin = 10'000;
+constexpr double kWaitedNsMin = 20'000;
 constexpr double kBatchSlackSeconds = 2;
 constexpr std::array<Side, 2> kBoth = {Side::kReference, Side::kCandidate};
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/strip.h"
 
 namespace whetstone {
 namespace {
@@ -49,10 +50,18 @@ bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c))
 bool IsWordPart(char c) { return IsWordStart(c) || IsDigit(c); }
 
 bool IsWord(absl::string_view token) { return !token.empty() && IsWordStart(token[0]); }
+constexpr char kBuiltin[] = "__builtin_";
+// Of these, the bare header and the compiler have macros, which paste other words together or stand
+// for `std`. No need to know which: programs seldom say one.
+bool IsReserved(absl::string_view token) {
+  return token.size() > 1 && token[0] == '_' &&
+         (token[1] == '_' || absl::ascii_isupper(static_cast<unsigned char>(token[1]))) &&
+         !IsKeyword(token) && !absl::StartsWith(token, kBuiltin);
+}
 bool IsLiteral(absl::string_view token) { return !token.empty() && token[0] == '"'; }
 // A word that names something of a header: no keyword, nothing the compiler has built in.
 bool IsName(absl::string_view token) {
-  return IsWord(token) && !IsKeyword(token) && !absl::StartsWith(token, "__builtin_");
+  return IsWord(token) && !IsKeyword(token) && !absl::StartsWith(token, kBuiltin);
 }
 
 // Words, numbers, literals and single marks of C++ text without spliced lines.
@@ -73,7 +82,8 @@ class Lexer {
     if (IsDigit(c) || (c == '.' && rest_.size() > 1 && IsDigit(rest_[1])))
       return Take(NumberSize());
     if (c == '"' || c == '\'') return Take(LiteralSize());
-    if (c == '\\') GiveUp();  // an escaped letter of a name
+    // An escaped letter of a word, or one that belongs to a word or number for some compilers.
+    if (c == '\\' || c == '$' || static_cast<unsigned char>(c) >= 0x80) GiveUp();
     return Take(1);
   }
 
@@ -115,13 +125,19 @@ class Lexer {
   }
 
   // 1'000'000, 0x1.8p-3f, 1e+5
-  size_t NumberSize() const {
+  size_t NumberSize() {
     size_t size = 1;
+    bool signs = false;
     for (; size < rest_.size(); ++size) {
       const char c = rest_[size];
       const bool separator = c == '\'' && size + 1 < rest_.size() && IsWordPart(rest_[size + 1]);
       const bool sign =
           (c == '+' || c == '-') && absl::StrContains("eEpP", rest_.substr(size - 1, 1));
+      signs = signs || sign;
+      if (c == '\'' && signs) {  // 1p+'a': compilers differ
+        GiveUp();
+        return 0;
+      }
       if (!IsWordPart(c) && c != '.' && !separator && !sign) break;
     }
     return size;
@@ -145,8 +161,10 @@ class Lexer {
 struct Offer {
   // Words from global scope.
   std::set<std::string, std::less<>> declared;
-  // What can be said again and mean more than before, and how often it was: macros (defined or
-  // undefined), namespaces, the words behind global `operator`.
+  // Defined or undefined.
+  std::set<std::string, std::less<>> macros;
+  // What can be said again and mean more than before, and how often it was: namespaces, the words
+  // behind global `operator`.
   std::map<std::string, int, std::less<>> said;
   bool unknown = false;  // more than names say
 };
@@ -155,7 +173,7 @@ struct Offer {
 void ReadDirective(absl::string_view line, Offer* offer) {
   Lexer lexer(line);
   const absl::string_view directive = lexer.Next();
-  if (directive == "define" || directive == "undef") ++offer->said[std::string(lexer.Next())];
+  if (directive == "define" || directive == "undef") offer->macros.emplace(lexer.Next());
 }
 
 // That a brace behind `statement`, the tokens since the statement before, opens no scope of its
@@ -163,6 +181,7 @@ void ReadDirective(absl::string_view line, Offer* offer) {
 bool IsTransparent(const std::vector<absl::string_view>& statement) {
   const size_t size = statement.size();
   if (size >= 2 && statement[size - 2] == "extern" && IsLiteral(statement[size - 1])) return true;
+  if (size >= 1 && statement[size - 1] == "union") return true;
   for (size_t i = 0; i < size; ++i) {
     if (statement[i] == "enum") return true;
     if (statement[i] != "namespace") continue;
@@ -242,6 +261,8 @@ HeaderNames::HeaderNames(absl::string_view bare, absl::string_view allowed) {
   const Offer more = ReadOffer(allowed);
   used_by_all_ = less.unknown || more.unknown;
   names_.insert(std::begin(kAlwaysUse), std::end(kAlwaysUse));
+  // The bare header's too: what they stand for may be a name that only the others bring.
+  names_.insert(more.macros.begin(), more.macros.end());
   for (const std::string& name : more.declared)
     if (less.declared.count(name) == 0) names_.insert(name);
   for (const auto& [name, times] : more.said) {
@@ -261,8 +282,11 @@ bool HeaderNames::UsedBy(absl::string_view program) const {
   for (const char* mark : kAlwaysUseMarks)
     if (absl::StrContains(text, mark)) return true;
   Lexer lexer(text);
-  for (absl::string_view token = lexer.Next(); !token.empty(); token = lexer.Next())
-    if (names_.count(token) > 0) return true;
+  for (absl::string_view token = lexer.Next(); !token.empty(); token = lexer.Next()) {
+    if (names_.count(token) > 0 || IsReserved(token)) return true;
+    // A header may say more about a function than the compiler knows: that it has vector variants.
+    if (absl::ConsumePrefix(&token, kBuiltin) && names_.count(token) > 0) return true;
+  }
   return lexer.unclear();
 }
 
