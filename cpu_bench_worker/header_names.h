@@ -9,8 +9,9 @@
 // type finds, its own members and friends included, needs that type to be named first.) A program
 // with none of those words among its own can only miss what the language itself asks of a header,
 // such as std::initializer_list: an error. Where a missing declaration would change the meaning in
-// place of an error (`new`, `typeid` and `<=>` in a constraint), and where a word may be hidden
-// (`##`, raw strings, file names, stray bytes), a program counts as one that uses the headers.
+// place of an error (`new`, `typeid`, `<=>` in a constraint, vector variants of a builtin), and
+// where a word may be hidden (macros, whichever header has them, reserved words, `##`, raw strings,
+// file names, stray bytes), a program counts as one that uses the headers.
 //
 // Immutable: any number of threads may ask.
 #ifndef WHETSTONE_CPU_BENCH_WORKER_HEADER_NAMES_H_
