@@ -276,7 +276,8 @@ double ResidentMiB() {
 
 // A policy repeats itself, and compiling ten thousand programs takes half an hour: every fiftieth
 // candidate is new to the worker, and half of those are right, and timed. Before the first look
-// every fifth is new: the bytes that the worker keeps of objects are full by then.
+// every fifth is new, and one in six of those is timed: the bytes that the worker keeps of objects
+// are full by then, and what timing leaves of its arrays to the heap has been left.
 absl::Status Memory(Measurer* measurer, const Options& options, Table* table) {
   const v1::Problem problem = SmallKernelProblem();
   RETURN_IF_ERROR(measurer->PutProblem(problem, nullptr).status());
@@ -285,7 +286,7 @@ absl::Status Memory(Measurer* measurer, const Options& options, Table* table) {
   int programs = 0;
   for (int i = 0; i < options.candidates; ++i) {
     if (i % (i < look ? 5 : 50) == 0) ++programs;
-    const std::string base = programs % (i < look ? 50 : 2) == 0
+    const std::string base = programs % (i < look ? 6 : 2) == 0
                                  ? problem.expert()
                                  : "void matmul(const float* a, const float*, float* c, int n) { }";
     const auto verdict = measurer->Measure(Request(problem, Variant(base, programs), false));
