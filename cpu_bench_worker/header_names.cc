@@ -50,15 +50,16 @@ bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c))
 bool IsWordPart(char c) { return IsWordStart(c) || IsDigit(c); }
 
 bool IsWord(absl::string_view token) { return !token.empty() && IsWordStart(token[0]); }
+bool IsLiteral(absl::string_view token) { return !token.empty() && token[0] == '"'; }
+
 constexpr char kBuiltin[] = "__builtin_";
-// Of these, the bare header and the compiler have macros, which paste other words together or stand
-// for `std`. No need to know which: programs seldom say one.
+// Of reserved words, the bare header and the compiler have macros, which paste other words together
+// or stand for `std`. No need to know which: programs seldom say one.
 bool IsReserved(absl::string_view token) {
   return token.size() > 1 && token[0] == '_' &&
          (token[1] == '_' || absl::ascii_isupper(static_cast<unsigned char>(token[1]))) &&
          !IsKeyword(token) && !absl::StartsWith(token, kBuiltin);
 }
-bool IsLiteral(absl::string_view token) { return !token.empty() && token[0] == '"'; }
 // A word that names something of a header: no keyword, nothing the compiler has built in.
 bool IsName(absl::string_view token) {
   return IsWord(token) && !IsKeyword(token) && !absl::StartsWith(token, kBuiltin);
