@@ -4,10 +4,9 @@
 
 #include <functional>
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/file.h"
+#include "cpu_bench_worker/compiler_testing.h"
 #include "cpu_bench_worker/readable_file.h"
 #include "cpu_bench_worker/shim.h"
 #include "cpu_bench_worker/test_problems.h"
@@ -16,22 +15,8 @@ namespace whetstone {
 namespace {
 
 // The host's compilers, one after the other, each with the headers of the matmul problem.
-class CompilerTest : public ::testing::Test {
+class CompilerTest : public CompilingTest {
  protected:
-  static void SetUpTestSuite() {
-    auto dir = TempDir::Make("compiler");
-    ASSERT_TRUE(dir.ok()) << dir.status();
-    dir_ = new TempDir(std::move(*dir));
-    auto compiler = Compiler::Create(dir_->path(), {});
-    ASSERT_TRUE(compiler.ok()) << compiler.status();
-    compiler_ = std::move(*compiler).release();
-  }
-  static void TearDownTestSuite() {
-    delete compiler_;
-    delete dir_;
-  }
-  void SetUp() override { ASSERT_NE(compiler_, nullptr); }
-
   void ForEach(const std::function<void()>& test) {
     for (const ToolChain& tools : compiler_->tool_chains()) {
       SCOPED_TRACE(tools.name);
@@ -55,15 +40,10 @@ class CompilerTest : public ::testing::Test {
     return compiler_->Compile(kit_, shim_, source, "matmul");
   }
 
-  static TempDir* dir_;  // keeps what is precompiled for all tests
-  static Compiler* compiler_;
   v1::CompileRules rules_;
   CompileKit kit_;
   std::string shim_;
 };
-
-TempDir* CompilerTest::dir_ = nullptr;
-Compiler* CompilerTest::compiler_ = nullptr;
 
 TEST_F(CompilerTest, NamesOfTheAllowedHeaders) {
   ForEach([&] {

@@ -60,6 +60,7 @@ bool IsReserved(absl::string_view token) {
          (token[1] == '_' || absl::ascii_isupper(static_cast<unsigned char>(token[1]))) &&
          !IsKeyword(token) && !absl::StartsWith(token, kBuiltin);
 }
+
 // A word that names something of a header: no keyword, nothing the compiler has built in.
 bool IsName(absl::string_view token) {
   return IsWord(token) && !IsKeyword(token) && !absl::StartsWith(token, kBuiltin);

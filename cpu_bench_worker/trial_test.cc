@@ -14,7 +14,7 @@
 #include "common/file.h"
 #include "common/tree_testing.h"
 #include "cpu_bench_worker/check_stage.h"
-#include "cpu_bench_worker/compiler.h"
+#include "cpu_bench_worker/compiler_testing.h"
 #include "cpu_bench_worker/plan.h"
 #include "cpu_bench_worker/shim.h"
 #include "cpu_bench_worker/test_problems.h"
@@ -24,22 +24,8 @@ namespace whetstone {
 namespace {
 
 // One problem, compiled without screen and service.
-class TrialTest : public ::testing::Test {
+class TrialTest : public CompilingTest {
  protected:
-  static void SetUpTestSuite() {
-    auto dir = TempDir::Make("trial");
-    ASSERT_TRUE(dir.ok()) << dir.status();
-    dir_ = new TempDir(std::move(*dir));
-    auto compiler = Compiler::Create(dir_->path(), {});
-    ASSERT_TRUE(compiler.ok()) << compiler.status();
-    compiler_ = std::move(*compiler).release();
-  }
-  static void TearDownTestSuite() {
-    delete compiler_;
-    delete dir_;
-  }
-  void SetUp() override { ASSERT_NE(compiler_, nullptr); }
-
   void Use(const v1::Problem& problem) {
     problem_.problem = problem;
     auto kit = compiler_->Prepare(problem.compile(), 20);
@@ -85,15 +71,11 @@ class TrialTest : public ::testing::Test {
     return report;
   }
 
-  static TempDir* dir_;
-  static Compiler* compiler_;
   static int built_;
   CompileKit kit_;
   BenchProblem problem_;
   BenchContext context_;
 };
-TempDir* TrialTest::dir_ = nullptr;
-Compiler* TrialTest::compiler_ = nullptr;
 int TrialTest::built_ = 0;
 
 TEST_F(TrialTest, TheReferenceIsRightAndAsFastAsItself) {
