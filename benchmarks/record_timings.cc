@@ -118,10 +118,14 @@ class Recorder {
       if (const auto failure = CheckCandidate(&trial, problem.timed, &check))
         return absl::InternalError(failure->detail);
       TimeReport report;
-      const TimeOptions all{.stop_early = false};
+      const TimeOptions all{.stop_early = false, .width = &width_};
       if (const auto failure = TimeCandidate(&trial, problem.timed, check.timed, all, &report))
         return absl::InternalError(failure->detail);
       if (!report.first_bad.empty()) return absl::InternalError(report.first_bad);
+      if (report.sizes[0].pairs_core_shared > 0) {
+        std::cerr << work.name << ": a neighbour on the same physical core does not leave; again\n";
+        continue;
+      }
       if (seed == 1)
         for (const TimedSize& size : report.sizes)
           std::cerr << work.name << ": " << size.reference_ns / 1e3 << " us a call\n";
@@ -151,6 +155,7 @@ class Recorder {
 
   TempDir dir_;
   std::unique_ptr<Compiler> compiler_;
+  CoreWidth width_;
 };
 
 absl::Status RecordAll(const std::string& dir, int pairs) {

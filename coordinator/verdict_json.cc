@@ -47,7 +47,9 @@ nlohmann::ordered_json VerdictJson(const v1::Verdict& v) {
          {"floor_ns", NumberOrNull(size.floor_ns())},
          {"pairs", size.pairs()},
          {"rounds_redone", size.rounds_redone()},
-         {"rounds_clock_changed", size.rounds_clock_changed()}});
+         {"rounds_clock_changed", size.rounds_clock_changed()},
+         {"rounds_core_shared", size.rounds_core_shared()},
+         {"pairs_core_shared", size.pairs_core_shared()}});
   }
   for (const std::string& technique : v.techniques()) json["techniques"].push_back(technique);
   return json;

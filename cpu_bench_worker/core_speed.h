@@ -1,20 +1,27 @@
-// How fast a kernel core's clock runs, and whether it changed in the course of a round.
+// How fast a kernel core runs: whether its clock changed in the course of a round, and whether
+// something else ran on the same physical core meanwhile (its other hyper-thread, which may belong
+// to a stranger's virtual machine).
 //
-// Virtual machines offer no counters of the clock's frequency (APERF, MPERF), so it is measured: a
-// chain of integer operations, each of which needs the one before it, takes the same number of
-// cycles whenever it runs, whatever lies in the caches and whatever a neighbour on the same
-// physical core does. The chain runs on the kernel core while the timer writes the inputs of the
-// next round. That is after one round and before another, so every round lies between two chains.
+// Virtual machines offer no counters for either, so both are measured, by two short loops:
+//   chain  each operation needs the one before it. Takes the same number of cycles whenever it
+//          runs, whatever lies in the caches and whoever shares the core: its time is the clock's.
+//   wide   eight operations at a time that need nothing of each other, as many as the core can
+//          issue. Whoever shares the core takes some of that, so that it takes longer: its time by
+//          the chain's, the core's narrowness, tells how much, at any clock.
+// They run on the kernel core between rounds, so that every round lies between two looks.
 //
-//   ASSIGN_OR_RETURN(auto chain, ClockChain::Start(core));
-//   chain->Begin();                       // returns once the one before is through
-//   …                                     // fill the next round's inputs
-//   const double before = chain->AwaitNs();
-//   …                                     // the round
-//   steady.Changed(before, after);        // true: play it again
+//   ASSIGN_OR_RETURN(auto watch, CoreWatch::Start(core));
+//   CoreSpeed before = watch->Look();
+//   bool shared_before = width.Shared(before);
+//   …                                              // the round
+//   CoreSpeed after = watch->Look();
+//   bool shared_after = width.Shared(after);       // each look once: it is learned from
+//   if (clock.Changed(before, after)) …            // play it again
 #ifndef WHETSTONE_CPU_BENCH_WORKER_CORE_SPEED_H_
 #define WHETSTONE_CPU_BENCH_WORKER_CORE_SPEED_H_
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -22,18 +29,22 @@
 
 namespace whetstone {
 
+// Nanoseconds of the two loops; 0: not known.
+struct CoreSpeed {
+  double chain_ns = 0;
+  double wide_ns = 0;
+};
+
 // One thread at a time.
-class ClockChain {
+class CoreWatch {
  public:
   // A thread that is pinned to `core`. An error if that is refused.
-  static absl::StatusOr<std::unique_ptr<ClockChain>> Start(int core);
-  virtual ~ClockChain() = default;
+  static absl::StatusOr<std::unique_ptr<CoreWatch>> Start(int core);
+  virtual ~CoreWatch() = default;
 
-  // Lets the chain run once.
-  virtual void Begin() = 0;
-  // How long the one that Begin started took; waits until it is through, at most some milliseconds.
-  // 0: it was not through by then, so nothing is known.
-  virtual double AwaitNs() = 0;
+  // Lets the loops run once, some 25 µs, while the caller waits and does nothing: its core may be
+  // the other hyper-thread. Unknown if they were not through after some milliseconds.
+  virtual CoreSpeed Look() = 0;
 };
 
 // Tells a change of the clock from the chain's own scatter: the median difference of neighbouring
@@ -42,8 +53,8 @@ class ClockSteps {
  public:
   // Whether the core's speed differs between two neighbouring chains by more than the chain's own
   // scatter explains, and by enough to matter. Both are part of the scatter from then on. False as
-  // long as too few have been seen, and where either is unknown (0).
-  bool Changed(double before_ns, double after_ns);
+  // long as too few have been seen, and where either is unknown.
+  bool Changed(const CoreSpeed& before, const CoreSpeed& after);
   // What a difference must exceed now, as a share of the time; 0 while too few have been seen.
   double Threshold() const;
 
@@ -53,6 +64,31 @@ class ClockSteps {
 
 // A smaller change is left to the many pairs of rounds, most of which it does not touch.
 inline constexpr double kSpeedChangeMin = 0.01;
+
+// Tells a core that is shared from one that is ours alone, by its narrowness. What that is of a
+// core that is alone depends on the processor and is learned: the least that is seen again and
+// again. So a core that is always shared passes for alone. Keep one for each kernel core, for as
+// long as possible. One thread at a time.
+class CoreWidth {
+ public:
+  // Whether the core was shared when `speed` was measured. Part of what is learned from then on.
+  // False as long as too little has been seen. True of an unknown speed: whoever keeps a look
+  // waiting shares the core, too.
+  bool Shared(const CoreSpeed& speed);
+  // The largest narrowness of a core that is ours alone; 0: not known yet.
+  double Threshold() const;
+  // The share of the last few thousand looks that saw it alone.
+  double AloneShare() const { return alone_share_; }
+
+ private:
+  void Halve();
+
+  // How often each narrowness was seen, in steps of 1 %.
+  static constexpr int kSteps = 800;
+  std::array<uint32_t, kSteps> seen_{};
+  uint64_t all_ = 0;
+  double alone_share_ = 1;
+};
 
 }  // namespace whetstone
 

@@ -5,7 +5,8 @@
 //     ├ ScreenClient   clang reads the source in a sandboxed, forked child            screen/
 //     ├ Compiler       meanwhile g++, in its sandbox, precompiled headers             compiler.cc
 //     ├ check_stage    all check sizes: plain, unaligned, edge values
-//     ├ time_stage     16 fresh process pairs × 8 rounds unless clear before (stopping.h)
+//     ├ time_stage     16 fresh process pairs × 8 rounds unless clear before (stopping.h),
+//     │                more beside a neighbour on the same physical core (plan.h)
 //     │ └ Trial        fills inputs, plays rounds, compares with reference or oracle  trial.cc
 //     │   └ Duel       one turn: who may run when, and what is timed                  duel.cc
 //     │     └ KernelProcess   one sandboxed child behind a doorbell                   doorbell.h

@@ -28,6 +28,9 @@ constexpr double kPastExpert = 2.0;
 constexpr double kDoubtSpeedupMin = 1.5;
 // Equal code is never quieter than this, whatever one calibration saw.
 constexpr double kNoiseBandMin = 0.003;
+// Beside a neighbour on the same physical core equal code scored up to 2 % off; bands are measured
+// without.
+constexpr double kSharedNoiseBand = 0.02;
 // A band no wider than this needs no further try.
 constexpr double kNoiseBandGood = 0.015;
 
@@ -76,6 +79,10 @@ void SetTimed(const std::vector<CallShape>& shapes, const TimeReport& report,
     size->set_calls(report.sizes[i].pairs * report.sizes[i].calls_per_bell);
     size->set_rounds_redone(report.sizes[i].rounds_redone);
     size->set_rounds_clock_changed(report.sizes[i].rounds_clock_changed);
+    size->set_rounds_core_shared(report.sizes[i].rounds_core_shared);
+    size->set_pairs_core_shared(report.sizes[i].pairs_core_shared);
+    if (size->pairs_core_shared() > 0)
+      verdict->set_noise_band(std::max(verdict->noise_band(), kSharedNoiseBand));
   }
 }
 
@@ -185,8 +192,9 @@ void Pipeline::Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint
   TimeReport report;
   const double budget_s =
       std::max(1.0, problem.bench.problem.limits().total_s() - artefact->spent_s);
-  if (const auto failure = TimeCandidate(&trial, problem.bench.timed, artefact->estimates,
-                                         {.budget_s = budget_s, .stop_early = stop_early}, &report))
+  if (const auto failure = TimeCandidate(
+          &trial, problem.bench.timed, artefact->estimates,
+          {.budget_s = budget_s, .stop_early = stop_early, .width = WidthOf(*lease)}, &report))
     return End(*failure, artefact);
   if (!report.first_bad.empty())
     return EndWrong(report.rounds_right, report.rounds, report.first_bad, artefact);
@@ -202,8 +210,7 @@ void Pipeline::Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint
     SlotPool::Lease& second = other.has_value() ? *other : *lease;
     second.BeginTiming();
     const PinnedThread pin_again(second.cores().timer);
-    TimeAgain(problem, {kernel_binary_, second.cores(), &problem.bench, cancelled}, *object, seed,
-              *doubt, artefact);
+    TimeAgain(problem, second, *object, seed, *doubt, cancelled, artefact);
     if (artefact->verdict.outcome() != v1::CORRECT) return;
   }
   artefact->verdict.set_detail(absl::StrFormat(
@@ -233,12 +240,13 @@ absl::StatusOr<std::string> Pipeline::Doubt(const PreparedProblem& problem,
   return std::string();
 }
 
-void Pipeline::TimeAgain(const PreparedProblem& problem, const BenchContext& context,
+void Pipeline::TimeAgain(const PreparedProblem& problem, const SlotPool::Lease& lease,
                          const std::string& object, uint64_t seed, const std::string& reason,
-                         Artefact* artefact) {
+                         const std::atomic<bool>* cancelled, Artefact* artefact) {
   // New seeds, fresh processes; hidden sizes first, so that a program that knows the timed ones by
   // heart has to compute something else.
-  Trial trial(context, object, Philox(seed, {0xD0B7, 0, 0, 0}).Next64());
+  Trial trial({kernel_binary_, lease.cores(), &problem.bench, cancelled}, object,
+              Philox(seed, {0xD0B7, 0, 0, 0}).Next64());
   std::vector<CallShape> sizes = problem.bench.hidden;
   sizes.insert(sizes.end(), problem.bench.timed.begin(), problem.bench.timed.end());
   CheckReport check;
@@ -249,9 +257,11 @@ void Pipeline::TimeAgain(const PreparedProblem& problem, const BenchContext& con
   const std::vector<CallEstimate> estimates(
       check.timed.begin() + static_cast<std::ptrdiff_t>(hidden), check.timed.end());
   TimeReport report;
-  if (const auto failure = TimeCandidate(
-          &trial, problem.bench.timed, estimates,
-          {.budget_s = problem.bench.problem.limits().total_s(), .stop_early = false}, &report))
+  if (const auto failure = TimeCandidate(&trial, problem.bench.timed, estimates,
+                                         {.budget_s = problem.bench.problem.limits().total_s(),
+                                          .stop_early = false,
+                                          .width = WidthOf(lease)},
+                                         &report))
     return End(*failure, artefact);
   if (!report.first_bad.empty())
     return EndWrong(report.rounds_right, report.rounds, report.first_bad, artefact);
@@ -263,7 +273,7 @@ void Pipeline::TimeAgain(const PreparedProblem& problem, const BenchContext& con
     peak_->MeasureAgain();
   }
   const absl::StatusOr<std::string> again =
-      Doubt(problem, report, context.cores, &artefact->verdict, &below_floor);
+      Doubt(problem, report, lease.cores(), &artefact->verdict, &below_floor);
   if (!again.ok()) return End(OurFault(again.status()), artefact);
   if (!below_floor) return;
   artefact->verdict.set_outcome(v1::SUSPECT);
@@ -298,8 +308,8 @@ absl::StatusOr<double> Pipeline::NoiseBand(const PreparedProblem& problem, SlotP
   double band = 0;
   for (int i = 0; i < tries; ++i) {
     TimeReport time;
-    if (const auto failure =
-            TimeCandidate(&trial, problem.bench.timed, check.timed, {.stop_early = false}, &time))
+    if (const auto failure = TimeCandidate(&trial, problem.bench.timed, check.timed,
+                                           {.stop_early = false, .width = WidthOf(*lease)}, &time))
       return failed(*failure);
     if (!time.first_bad.empty()) return unsound(absl::StrCat("is wrong at ", time.first_bad));
     const double seen = std::max(

@@ -45,7 +45,8 @@ class Pipeline {
         slots_(slots),
         peak_(peak),
         kernel_binary_(std::move(kernel_binary)),
-        dir_(std::move(dir)) {}
+        dir_(std::move(dir)),
+        widths_(slots->plan().slots.size()) {}
 
   // Screens and compiles.
   Artefact Build(const PreparedProblem& problem, const std::string& source);
@@ -73,9 +74,13 @@ class Pipeline {
   absl::StatusOr<std::string> Doubt(const PreparedProblem& problem, const TimeReport& report,
                                     const SlotCores& cores, v1::Verdict* verdict,
                                     bool* below_floor);
-  void TimeAgain(const PreparedProblem& problem, const BenchContext& context,
+  void TimeAgain(const PreparedProblem& problem, const SlotPool::Lease& lease,
                  const std::string& object, uint64_t seed, const std::string& reason,
-                 Artefact* artefact);
+                 const std::atomic<bool>* cancelled, Artefact* artefact);
+  // Of the slot's first kernel core; whoever holds the lease uses it. Null for the whole host's.
+  CoreWidth* WidthOf(const SlotPool::Lease& lease) {
+    return lease.index() < widths_.size() ? &widths_[lease.index()] : nullptr;
+  }
 
   Compiler* compiler_;
   ScreenClient* screen_;
@@ -84,6 +89,7 @@ class Pipeline {
   std::mutex peak_mutex_;
   const std::string kernel_binary_;
   const std::string dir_;
+  std::vector<CoreWidth> widths_;  // by slot
   std::atomic<uint64_t> objects_{0};
 };
 

@@ -30,6 +30,18 @@ inline constexpr double kBatchThreaded = 3;
 inline constexpr double kReferenceBatchNsMax = 3'000'000;
 // Disturbed rounds of one size that are thrown away before the rest is taken as it comes.
 inline constexpr int kRedoneMax = 40;
+// Rounds during which something else ran on the same physical core are unlike the others. A pair
+// with some of both goes on until it has as many alone as there are to be, or so many times as many
+// in all.
+inline constexpr int kRoundsStretched = 2;
+// Where at least so many pairs had rounds alone, only those rounds count; else all. A measurement
+// that has not as many is not stopped early.
+inline constexpr int kAlonePairsMin = 3;
+// Where fewer than this had, there are more pairs, at most so many; but not on a core that has
+// been alone less often than this share of the time, of late.
+inline constexpr int kAlonePairsWanted = 8;
+inline constexpr int kProcessPairsMax = 40;
+inline constexpr double kAloneShareMin = 0.2;
 // However generous limits.total_s is: fewer rounds instead of longer ones.
 inline constexpr double kTimeBudgetSeconds = 8;
 inline constexpr int kCallsMax = 1024;

@@ -26,8 +26,9 @@ inline constexpr double kClearPrecision = 0.125;
 
 // True once more pairs would not change what is learned: the speedup is far from 1, and its
 // interval is narrow beside that. Asked after every pair, so the interval is of 99.5 %: thirteen
-// looks err together at most 13 × 0.5 % of the time (Bonferroni). And equal code would have to be
-// off by eight intervals to be called anything else.
+// looks err together at most 13 × 0.5 % of the time (Bonferroni; more looks only until a neighbour
+// has left, plan.h). And equal code would have to be off by eight intervals to be called anything
+// else.
 bool ClearAlready(const std::vector<PairedRatios>& sizes, uint64_t seed);
 
 // The score to report: of 99.5 % where the timing was stopped early, else of 95 %.

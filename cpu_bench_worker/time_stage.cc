@@ -7,6 +7,7 @@
 
 #include "common/philox.h"
 #include "cpu_bench_worker/plan.h"
+#include "cpu_bench_worker/played_rounds.h"
 #include "cpu_bench_worker/stopping.h"
 #include "cpu_bench_worker/urgent_thread.h"
 
@@ -23,18 +24,11 @@ constexpr double kThreadedFloorGuessNs = 25'000;
 
 struct SizeData {
   int calls = 1;
-  int calls_max = 1;  // that the first pair has room for
-  std::vector<double> reference_ns;
-  std::vector<double> candidate_ns;
+  int calls_max = 1;      // that the first pair has room for
+  int in_pair = 0;        // rounds of the pair that runs
+  int alone_in_pair = 0;  // of those: that had the core for themselves
   int redone = 0;
   int clock_changed = 0;  // of `redone`
-};
-
-// A round that was played; it counts once the chain behind it tells that the clock was steady.
-struct PlayedRound {
-  size_t size = 0;
-  double reference_ns = 0;  // of one call
-  double candidate_ns = 0;
 };
 
 template <typename Value>
@@ -57,9 +51,9 @@ class Stage {
         rng_(trial->seed(), {0x71ED, 0, 0, 0}),
         begin_ns_(RawNowNs()),
         data_(sizes.size()),
-        turns_before_s_(trial->turns_s()) {
-    report_->ratios.resize(sizes.size());
-    WatchClock(options.clock);
+        turns_before_s_(trial->turns_s()),
+        all_rounds_(sizes.size()) {
+    WatchCore(options);
     for (size_t i = 0; i < sizes.size(); ++i) {
       const CallEstimate& e = estimates[i];
       const CallEstimate half{.reference_ns = e.reference_ns / 2,
@@ -71,12 +65,12 @@ class Stage {
   }
 
   std::optional<Failure> Run() {
-    for (int pair = 0; pair < kProcessPairs; ++pair) {
+    for (int pair = 0; WantsMore(pair); ++pair) {
+      pair_end_ns_ = budget_ns_ * (pair + 1) / kProcessPairs;
       if (auto failure = RunPair()) return failure;
       if (!report_->first_bad.empty()) return std::nullopt;
       if (ElapsedNs() >= budget_ns_) break;
-      if (stop_early_ && pair + 1 < kProcessPairs &&
-          ClearAlready(report_->ratios, trial_->seed())) {
+      if (stop_early_ && WantsMore(pair + 1) && Clear()) {
         report_->stopped_early = true;
         break;
       }
@@ -109,7 +103,7 @@ class Stage {
     for (size_t i = 0; i < sizes_.size(); ++i) {
       seeds.push_back(rng_.Next64());
       batches.push_back(Batch(i, data_[i].calls, seeds[i]));
-      report_->ratios[i].emplace_back();
+      data_[i].in_pair = data_[i].alone_in_pair = 0;
       if (settled_ || data_[i].calls_max == data_[i].calls) continue;
       room.push_back(Batch(i, data_[i].calls_max, seeds[i]));
       if (!room.back().in_place()) continue;
@@ -136,10 +130,7 @@ class Stage {
       settled_ = true;
       if (auto failure = Settle(&batches)) return failure;
       if (!report_->first_bad.empty()) return std::nullopt;
-      if (!AdoptCalls(seeds, &batches)) {
-        for (PairedRatios& ratios : report_->ratios) ratios.pop_back();
-        return RunPair();
-      }
+      if (!AdoptCalls(seeds, &batches)) return RunPair();
     }
 
     for (int r = 0; r < rounds_; ++r)
@@ -179,20 +170,25 @@ class Stage {
     return true;
   }
 
-  // Again, what a change of the clock has spoiled.
+  // Again, what a change of the clock has spoiled; more, where some rounds shared their core.
   std::optional<Failure> MissingRounds(std::vector<CallBatch>* batches) {
     for (size_t i = 0; i < batches->size(); ++i) {
       for (;;) {
-        if (played_.has_value()) {
-          BeginChain();
-          EndChain();
-        }
-        if (static_cast<int>(report_->ratios[i].back().size()) >= rounds_) break;
+        if (played_.has_value()) Look();
+        if (EnoughInPair(data_[i])) break;
         if (auto failure = TimedRound(i, &(*batches)[i]); failure || !report_->first_bad.empty())
           return failure;
       }
     }
     return std::nullopt;
+  }
+
+  bool EnoughInPair(const SizeData& data) const {
+    if (data.in_pair < rounds_) return false;
+    if (data.alone_in_pair >= rounds_) return true;
+    // A neighbour who was there all the time will be.
+    return data.alone_in_pair == 0 || data.in_pair >= kRoundsStretched * rounds_ ||
+           ElapsedNs() >= pair_end_ns_;
   }
 
   // How many calls share a bell decides which caches hold their data, so it must not hang on one
@@ -228,36 +224,40 @@ class Stage {
     return std::nullopt;
   }
 
-  void WatchClock(ClockChain* given) {
+  void WatchCore(const TimeOptions& options) {
     const SlotCores& cores = trial_->context().cores;
-    if (given == nullptr && cores.apart && !threaded()) {
+    if (options.watch == nullptr && cores.apart && !threaded()) {
       // Without one, rounds count as they come.
-      auto own = ClockChain::Start(cores.kernel[0]);
-      if (own.ok()) own_clock_ = *std::move(own);
+      auto own = CoreWatch::Start(cores.kernel[0]);
+      if (own.ok()) own_watch_ = *std::move(own);
     }
-    clock_ = given != nullptr ? given : own_clock_.get();
+    watch_ = options.watch != nullptr ? options.watch : own_watch_.get();
+    width_ = options.width != nullptr ? options.width : &own_width_;
   }
 
-  void BeginChain() {
-    if (clock_ != nullptr) clock_->Begin();
+  // Looks at the core between the last round and the next: the last one counts, or is to be played
+  // again.
+  void Look() {
+    if (watch_ == nullptr) return CountOrRedo(/*changed=*/false, /*shared=*/false);
+    const CoreSpeed before = std::exchange(speed_, watch_->Look());
+    const bool shared = width_->Shared(speed_);
+    const bool shared_before = std::exchange(shared_, shared);
+    CountOrRedo(clock_.Changed(before, speed_), shared_before || shared);
   }
 
-  // Ends the chain that lies between the last round and the next: the last one counts, or is to be
-  // played again.
-  void EndChain() {
-    const double before_ns = std::exchange(chain_ns_, clock_ == nullptr ? 0 : clock_->AwaitNs());
-    const bool changed = steady_.Changed(before_ns, chain_ns_);
+  void CountOrRedo(bool changed, bool shared) {
     if (!played_.has_value()) return;
-    const PlayedRound played = *std::exchange(played_, std::nullopt);
+    PlayedRound played = *std::exchange(played_, std::nullopt);
     SizeData& data = data_[played.size];
     if (changed && MayRedo(data)) {
       ++data.redone;
       ++data.clock_changed;
       return;
     }
-    report_->ratios[played.size].back().push_back(played.reference_ns / played.candidate_ns);
-    data.reference_ns.push_back(played.reference_ns);
-    data.candidate_ns.push_back(played.candidate_ns);
+    played.shared = shared;
+    all_rounds_.Add(played);
+    ++data.in_pair;
+    data.alone_in_pair += shared ? 0 : 1;
   }
 
   // On a machine that is never quiet, a disturbed round is better than none.
@@ -267,9 +267,8 @@ class Stage {
 
   // Plays one round on fresh inputs and judges it.
   std::optional<Failure> JudgedRound(CallBatch* batch, bool oracle, Round* round) {
-    BeginChain();
+    Look();
     if (auto failure = trial_->Fill(rng_.Next64(), FillStyle::kPlain, batch)) return failure;
-    EndChain();
     const RoundOptions options{.candidate_first = rng_.Below(2) == 0, .oracle = oracle};
     if (auto failure = trial_->Play(*batch, options, round)) return failure;
     ++report_->rounds;
@@ -297,7 +296,8 @@ class Stage {
       const double calls = data.calls;
       const double r = WorkNs(round.reference, floor) / calls;
       const double c = WorkNs(round.candidate, floor) / calls;
-      played_ = PlayedRound{size, r, c};
+      played_ = PlayedRound{
+          .size = size, .pair = report_->process_pairs, .reference_ns = r, .candidate_ns = c};
       return std::nullopt;
     }
   }
@@ -325,17 +325,41 @@ class Stage {
     return threaded() ? by_clock : std::max(by_clock, turn.cpu_ns - cpu_floor_ns_);
   }
 
+  // Whether a neighbour who is there now will leave, by how it was of late.
+  bool MayBeAlone() const { return width_->AloneShare() >= kAloneShareMin; }
+
+  // Whether `pairs` that are done are not enough.
+  bool WantsMore(int pairs) const {
+    return pairs < kProcessPairs || (pairs < kProcessPairsMax && MayBeAlone() &&
+                                     all_rounds_.AlonePairs() < kAlonePairsWanted);
+  }
+
+  // Whether more pairs would not change what is learned. Rounds that shared their core agree among
+  // themselves, and with nothing else.
+  bool Clear() const {
+    return (all_rounds_.AlonePairs() >= kAlonePairsMin || !MayBeAlone()) &&
+           ClearAlready(all_rounds_.Ratios(), trial_->seed());
+  }
+
   void Summarize() {
+    report_->ratios = all_rounds_.Ratios();
+    const auto counting = all_rounds_.Counting();
     for (size_t i = 0; i < data_.size(); ++i) {
       const SizeData& data = data_[i];
       TimedSize size;
-      std::vector<double> ratios;
-      for (const auto& rounds : report_->ratios[i])
-        ratios.insert(ratios.end(), rounds.begin(), rounds.end());
+      std::vector<double> ratios, reference_ns, candidate_ns;
+      for (const std::vector<PlayedRound>& rounds : counting[i])
+        for (const PlayedRound& round : rounds) {
+          ratios.push_back(round.ratio());
+          reference_ns.push_back(round.reference_ns);
+          candidate_ns.push_back(round.candidate_ns);
+          size.pairs_core_shared += round.shared ? 1 : 0;
+        }
+      size.rounds_core_shared = all_rounds_.SharedRounds(i);
       size.pairs = static_cast<int>(ratios.size());
       size.speedup = Median(std::move(ratios));
-      size.reference_ns = Median(data.reference_ns);
-      size.candidate_ns = Median(data.candidate_ns);
+      size.reference_ns = Median(std::move(reference_ns));
+      size.candidate_ns = Median(std::move(candidate_ns));
       size.calls_per_bell = data.calls;
       size.rounds_redone = data.redone;
       size.rounds_clock_changed = data.clock_changed;
@@ -355,16 +379,21 @@ class Stage {
   TimeReport* report_;
   Philox rng_;
   uint64_t begin_ns_;
+  double pair_end_ns_ = 0;  // this process pair's share of the budget, from begin_ns_
   std::vector<SizeData> data_;
   double turns_before_s_;
   double floor_ns_ = 0;      // of an empty bell, by the clock
   double cpu_floor_ns_ = 0;  // by the kernel's account
   double lost_floor_ns_ = 0;
-  std::unique_ptr<ClockChain> own_clock_;
-  ClockChain* clock_ = nullptr;
-  ClockSteps steady_;
-  double chain_ns_ = 0;  // the last one; 0: unknown
-  std::optional<PlayedRound> played_;
+  std::unique_ptr<CoreWatch> own_watch_;
+  CoreWidth own_width_;
+  CoreWatch* watch_ = nullptr;  // null: nothing is known of the core
+  CoreWidth* width_ = nullptr;
+  ClockSteps clock_;
+  CoreSpeed speed_;                    // of the last look
+  bool shared_ = false;                // … and what it says
+  std::optional<PlayedRound> played_;  // counts once the next look tells that nothing spoiled it
+  PlayedRounds all_rounds_;
 };
 
 }  // namespace

@@ -19,9 +19,11 @@ struct TimedSize {
   double reference_ns = 0;  // median of one call, harness floor subtracted
   double candidate_ns = 0;
   int calls_per_bell = 0;
-  int pairs = 0;
+  int pairs = 0;  // of rounds that count
   int rounds_redone = 0;
   int rounds_clock_changed = 0;  // of those redone: because the core's clock changed its speed
+  int rounds_core_shared = 0;    // something else ran on the same physical core
+  int pairs_core_shared = 0;     // of those: count all the same, because too few others do
 };
 
 struct TimeReport {
@@ -41,9 +43,11 @@ struct TimeReport {
 struct TimeOptions {
   double budget_s = kTimeBudgetSeconds;  // bounds the whole stage
   bool stop_early = true;                // false: all process pairs, however clear the result
-  // Watches the kernel core's clock. Null: one of its own, where the timer has a core apart and the
-  // problem one thread; elsewhere nothing does.
-  ClockChain* clock = nullptr;
+  // Watches the kernel core. Null: one of its own, where the timer has a core apart and the problem
+  // one thread; elsewhere nothing does.
+  CoreWatch* watch = nullptr;
+  // What is known of that core from earlier. Null: nothing.
+  CoreWidth* width = nullptr;
 };
 
 // Times the candidate at `sizes`; `estimates` (one per size) come from CheckCandidate. Every output

@@ -6,8 +6,10 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -71,6 +73,25 @@ class TrialTest : public CompilingTest {
     return report;
   }
 
+  struct Timed {
+    CheckReport check;
+    TimeReport time;
+  };
+  // Checks and times `object`; a failure of either fails the test, and leaves zeros in `time`.
+  Timed CheckAndTime(const std::string& object, const TimeOptions& options) {
+    Trial trial(context_, object, 5);
+    Timed timed;
+    auto failure = CheckCandidate(&trial, problem_.timed, &timed.check);
+    if (!failure.has_value())
+      failure = TimeCandidate(&trial, problem_.timed, timed.check.timed, options, &timed.time);
+    EXPECT_FALSE(failure.has_value()) << failure->detail;
+    if (failure.has_value()) {
+      timed.time.sizes.assign(problem_.timed.size(), {});
+      timed.time.ratios.assign(problem_.timed.size(), PairedRatios(1));
+    }
+    return timed;
+  }
+
   static int built_;
   CompileKit kit_;
   BenchProblem problem_;
@@ -80,15 +101,9 @@ int TrialTest::built_ = 0;
 
 TEST_F(TrialTest, TheReferenceIsRightAndAsFastAsItself) {
   Use(MatmulProblem());
-  Trial trial(context_, Build(kMatmulIjk), 5);
-  CheckReport check;
-  auto failure = CheckCandidate(&trial, problem_.timed, &check);
-  ASSERT_FALSE(failure.has_value()) << failure->detail;
+  const auto [check, time] = CheckAndTime(Build(kMatmulIjk), {.budget_s = 20});
   EXPECT_EQ(check.cases_right, check.cases) << check.first_bad;
   EXPECT_EQ(check.cases, 4 * 3 + 2 * 3);
-  TimeReport time;
-  failure = TimeCandidate(&trial, problem_.timed, check.timed, {.budget_s = 20}, &time);
-  ASSERT_FALSE(failure.has_value()) << failure->detail;
   EXPECT_EQ(time.first_bad, "");
   EXPECT_NEAR(time.score.speedup, 1.0, 0.05);
   EXPECT_LE(time.score.low, time.score.speedup);
@@ -99,27 +114,32 @@ TEST_F(TrialTest, TheReferenceIsRightAndAsFastAsItself) {
 
 TEST_F(TrialTest, AFasterProgramIsFaster) {
   Use(MatmulProblem());
-  Trial trial(context_, Build(kMatmulIkj), 5);
-  CheckReport check;
-  auto failure = CheckCandidate(&trial, problem_.timed, &check);
-  ASSERT_FALSE(failure.has_value()) << failure->detail;
+  const auto [check, time] = CheckAndTime(Build(kMatmulIkj), {.budget_s = 20});
   EXPECT_EQ(check.cases_right, check.cases) << check.first_bad;
-  TimeReport time;
-  failure = TimeCandidate(&trial, problem_.timed, check.timed, {.budget_s = 20}, &time);
-  ASSERT_FALSE(failure.has_value()) << failure->detail;
   EXPECT_GT(time.score.speedup, 2.0);
 }
 
-// A core that changes its speed after every seventh chain.
-class SteppingClock final : public ClockChain {
+// A core as the test wants it, by how often it was looked at.
+class FakeCore final : public CoreWatch {
  public:
-  void Begin() override { ++chains_; }
-  double AwaitNs() override { return chains_ / 7 % 2 == 0 ? 3000 : 3300; }
-  int chains() const { return chains_; }
+  explicit FakeCore(std::function<CoreSpeed(int)> speed) : speed_(std::move(speed)) {}
+  CoreSpeed Look() override { return speed_(++looks_); }
+  int looks() const { return looks_; }
 
  private:
-  int chains_ = 0;
+  const std::function<CoreSpeed(int)> speed_;
+  int looks_ = 0;
 };
+
+constexpr CoreSpeed kAlone{.chain_ns = 3000, .wide_ns = 2000};
+constexpr CoreSpeed kShared{.chain_ns = 3000, .wide_ns = 2500};
+
+// Of a core that has been alone before.
+CoreWidth KnownWidth() {
+  CoreWidth width;
+  for (int i = 0; i < 100; ++i) width.Shared(kAlone);
+  return width;
+}
 
 TEST_F(TrialTest, OnlyAGuessFarOffCostsAProcessPair) {
   v1::Problem problem = TransposeProblem();
@@ -131,8 +151,10 @@ TEST_F(TrialTest, OnlyAGuessFarOffCostsAProcessPair) {
   const auto timed = [&](double guess_of) {
     const CallEstimate estimate{.reference_ns = guess_of, .candidate_ns = guess_of};
     TimeReport time;
-    const auto failure = TimeCandidate(&trial, problem_.timed, {estimate},
-                                       {.budget_s = 20, .stop_early = false}, &time);
+    FakeCore core([](int) { return kAlone; });
+    const auto failure =
+        TimeCandidate(&trial, problem_.timed, {estimate},
+                      {.budget_s = 20, .stop_early = false, .watch = &core}, &time);
     EXPECT_FALSE(failure.has_value()) << failure->detail;
     return time;
   };
@@ -156,35 +178,128 @@ TEST_F(TrialTest, WhoIsFarFromTheReferenceOnlyWhenCheckedIsTimedInFull) {
   Trial trial(context_, object, 5);
   const CallEstimate far{.reference_ns = 1e6, .candidate_ns = 1e5};
   TimeReport time;
-  const auto failure =
-      TimeCandidate(&trial, problem_.timed, {far}, {.budget_s = 20, .stop_early = true}, &time);
+  FakeCore core([](int) { return kAlone; });
+  const auto failure = TimeCandidate(&trial, problem_.timed, {far},
+                                     {.budget_s = 20, .stop_early = true, .watch = &core}, &time);
   ASSERT_FALSE(failure.has_value()) << failure->detail;
   EXPECT_EQ(time.ratios[0][0].size(), static_cast<size_t>(kRoundsMax));
 }
 
-TEST_F(TrialTest, RoundsInWhichTheClockChangesArePlayedAgain) {
-  Use(TransposeProblem());
-  const std::string object = Build(problem_.problem.reference());
-  Trial trial(context_, object, 5);
-  CheckReport check;
-  ASSERT_FALSE(CheckCandidate(&trial, problem_.timed, &check).has_value());
-  SteppingClock clock;
-  TimeReport time;
-  const auto failure = TimeCandidate(&trial, problem_.timed, check.timed,
-                                     {.budget_s = 20, .stop_early = false, .clock = &clock}, &time);
-  ASSERT_FALSE(failure.has_value()) << failure->detail;
-  ASSERT_EQ(time.sizes.size(), 1u);
+// Times the reference against itself on a core that the test makes up, with all process pairs.
+class WatchedTrialTest : public TrialTest {
+ protected:
+  TimeReport TimeOn(CoreWatch* core, CoreWidth* width) {
+    Use(TransposeProblem());
+    return CheckAndTime(Build(problem_.problem.reference()),
+                        {.budget_s = 20, .stop_early = false, .watch = core, .width = width})
+        .time;
+  }
+  // What a whole measurement consists of.
+  static constexpr int kRounds = kProcessPairs * kRoundsMax;
+};
+
+TEST_F(WatchedTrialTest, RoundsInWhichTheClockChangesArePlayedAgain) {
+  // It changes after every seventh look.
+  FakeCore core([](int looks) {
+    const double slower = looks / 7 % 2 == 0 ? 1 : 1.1;
+    return CoreSpeed{.chain_ns = 3000 * slower, .wide_ns = 2000 * slower};
+  });
+  const TimeReport time = TimeOn(&core, nullptr);
   const TimedSize& size = time.sizes[0];
   // One round lies on every step but those between two process pairs and the first, when the
   // scatter is not known yet.
-  EXPECT_LE(size.rounds_clock_changed, clock.chains() / 7);
+  EXPECT_LE(size.rounds_clock_changed, core.looks() / 7);
   // On a busy machine rounds may be played again for other reasons, until no more may.
   if (size.rounds_redone < kRedoneMax) {
-    EXPECT_GE(size.rounds_clock_changed, clock.chains() / 7 / 2);
+    EXPECT_GE(size.rounds_clock_changed, core.looks() / 7 / 2);
   }
   EXPECT_GE(size.rounds_redone, size.rounds_clock_changed);
+  EXPECT_EQ(size.rounds_core_shared, 0);
   for (const auto& pair : time.ratios[0])
     EXPECT_EQ(pair.size(), time.ratios[0][0].size()) << "none is missing";
+}
+
+TEST_F(WatchedTrialTest, RoundsThatShareTheCoreDoNotCount) {
+  // One look in ten, and so the round before it and the one after.
+  FakeCore core([](int looks) { return looks % 10 == 0 ? kShared : kAlone; });
+  CoreWidth width = KnownWidth();
+  const TimeReport time = TimeOn(&core, &width);
+  const TimedSize& size = time.sizes[0];
+  EXPECT_GE(size.rounds_core_shared, kRounds / 10);
+  EXPECT_LE(size.rounds_core_shared, core.looks() / 5 + 1);
+  EXPECT_EQ(size.pairs_core_shared, 0);
+  // Each pair goes on until it has all of its rounds.
+  EXPECT_EQ(size.pairs, kRounds);
+  ASSERT_EQ(time.ratios[0].size(), static_cast<size_t>(kProcessPairs));
+  for (const auto& pair : time.ratios[0]) EXPECT_EQ(pair.size(), static_cast<size_t>(kRoundsMax));
+}
+
+TEST_F(WatchedTrialTest, APairIsStretchedOnlySoFar) {
+  // More than half of all rounds.
+  FakeCore core([](int looks) { return looks % 8 < 4 ? kShared : kAlone; });
+  CoreWidth width = KnownWidth();
+  const TimedSize size = TimeOn(&core, &width).sizes[0];
+  EXPECT_LE(size.pairs + size.rounds_core_shared, kRoundsStretched * kRounds);
+  EXPECT_GT(size.pairs, kRounds / 2);
+  EXPECT_LT(size.pairs, kRounds);
+  EXPECT_EQ(size.pairs_core_shared, 0);
+}
+
+TEST_F(WatchedTrialTest, ANeighbourWhoLeavesLateCostsProcessPairs) {
+  // Ten looks a pair and three to settle: the neighbour stays for most of sixteen pairs.
+  FakeCore core([](int looks) { return looks < 140 ? kShared : kAlone; });
+  CoreWidth width = KnownWidth();
+  const TimeReport time = TimeOn(&core, &width);
+  EXPECT_GT(time.process_pairs, kProcessPairs);
+  EXPECT_EQ(time.ratios[0].size(), static_cast<size_t>(kAlonePairsWanted));
+  EXPECT_EQ(time.sizes[0].pairs_core_shared, 0);
+}
+
+TEST_F(WatchedTrialTest, ACoreThatIsAlwaysSharedIsMeasuredAllTheSame) {
+  FakeCore core([](int) { return kShared; });
+  CoreWidth width = KnownWidth();
+  for (int i = 0; i < 12'000; ++i) width.Shared(i % 20 == 0 ? kAlone : kShared);
+  const TimeReport time = TimeOn(&core, &width);
+  const TimedSize& size = time.sizes[0];
+  EXPECT_EQ(time.ratios[0].size(), static_cast<size_t>(kProcessPairs)) << "no use waiting";
+  EXPECT_EQ(size.rounds_core_shared, kRounds);
+  EXPECT_EQ(size.pairs, kRounds);
+  EXPECT_EQ(size.pairs_core_shared, kRounds);
+  EXPECT_GT(time.score.speedup, 0.5);
+  EXPECT_LT(time.score.speedup, 2);
+}
+
+TEST_F(WatchedTrialTest, ANeighbourWhoStaysIsNotWaitedForForEver) {
+  FakeCore core([](int) { return kShared; });
+  CoreWidth width = KnownWidth();
+  const TimeReport time = TimeOn(&core, &width);
+  EXPECT_GT(time.process_pairs, kProcessPairs);
+  EXPECT_LE(time.ratios[0].size(), static_cast<size_t>(kProcessPairsMax));
+  EXPECT_EQ(time.sizes[0].pairs_core_shared, time.sizes[0].pairs);
+}
+
+TEST_F(TrialTest, WhatIsClearOnASharedCoreIsNotYetClear) {
+  Use(MatmulProblem());
+  // The neighbour leaves after some pairs.
+  FakeCore core([](int looks) { return looks < 80 ? kShared : kAlone; });
+  CoreWidth width = KnownWidth();
+  const TimeReport time =
+      CheckAndTime(Build(kMatmulIkj), {.budget_s = 20, .watch = &core, .width = &width}).time;
+  EXPECT_TRUE(time.stopped_early);
+  EXPECT_GT(time.process_pairs, kAlonePairsMin);
+  EXPECT_GE(time.ratios[0].size(), static_cast<size_t>(kAlonePairsMin));
+  EXPECT_LT(time.ratios[0].size(), static_cast<size_t>(time.process_pairs));
+  for (const TimedSize& size : time.sizes) {
+    EXPECT_GT(size.rounds_core_shared, 0);
+    EXPECT_EQ(size.pairs_core_shared, 0);
+  }
+}
+
+TEST_F(WatchedTrialTest, ALookThatWasKeptWaitingIsOfASharedCore) {
+  FakeCore core([](int looks) { return looks % 10 == 0 ? CoreSpeed{} : kAlone; });
+  const TimedSize size = TimeOn(&core, nullptr).sizes[0];
+  EXPECT_GE(size.rounds_core_shared, kRounds / 10);
+  EXPECT_EQ(size.pairs_core_shared, 0);
 }
 
 TEST_F(TrialTest, AProblemMayAskForClang) {
