@@ -130,9 +130,10 @@ class SshProgramTunnel final : public Tunnel {
  private:
   void Run() {
     const Clock::time_point start = Clock::now();
-    absl::Status first = Connect();
+    const absl::StatusOr<UniqueFd> stream = Connect();
     const auto took = std::chrono::duration_cast<milliseconds>(Clock::now() - start);
-    if (first.ok()) first = Probe(std::max(took, kRefusalMin));
+    absl::Status first =
+        stream.ok() ? Probe(*stream, std::max(took, kRefusalMin)) : stream.status();
     const bool opened = first.ok();
     SetStatus(first);
     if (!opened) End();
@@ -151,7 +152,7 @@ class SshProgramTunnel final : public Tunnel {
       SleepUnlessStopped(backoff);
       backoff = std::min(backoff * 2, kBackoffMax);
       if (stop_) return;
-      const absl::Status status = Connect();
+      const absl::Status status = Connect().status();
       if (status.ok()) {
         Report(TunnelEvent::State::kConnected, absl::OkStatus());
       } else if (IsFinal(status)) {
@@ -166,8 +167,9 @@ class SshProgramTunnel final : public Tunnel {
     End();
   }
 
-  // Starts ssh; it makes the local socket once it is connected and authenticated.
-  absl::Status Connect() {
+  // Starts ssh, and returns a first stream: ssh makes the local socket once it is connected and
+  // authenticated, and listens on it a moment later.
+  absl::StatusOr<UniqueFd> Connect() {
     unlink(Log().c_str());
     unlink(options_.local_socket.c_str());
     ChildOptions child;
@@ -182,7 +184,9 @@ class SshProgramTunnel final : public Tunnel {
     RETURN_IF_ERROR(started.status());
     child_ = *std::move(started);
     const Clock::time_point deadline = Clock::now() + options_.connect_deadline;
-    while (access(options_.local_socket.c_str(), F_OK) != 0) {
+    while (true) {
+      absl::StatusOr<UniqueFd> stream = ConnectUnix(options_.local_socket);
+      if (!absl::IsUnavailable(stream.status())) return stream;
       if (child_->Ended().has_value()) return StatusFromProgram(LastLines(Log(), 20), options_);
       if (stop_) return absl::CancelledError("stopped");
       if (Clock::now() > deadline) {
@@ -192,7 +196,6 @@ class SshProgramTunnel final : public Tunnel {
       }
       std::this_thread::sleep_for(kPoll);
     }
-    return absl::OkStatus();
   }
 
   void End() {
@@ -200,13 +203,12 @@ class SshProgramTunnel final : public Tunnel {
     child_.reset();
   }
 
-  // One stream, to tell a missing service from a missing host.
-  absl::Status Probe(milliseconds refusal_max) {
-    ASSIGN_OR_RETURN(const UniqueFd fd, ConnectUnix(options_.local_socket));
-    pollfd p = {fd.get(), POLLIN, 0};
+  // Tells a missing service from a missing host: whether `stream` is refused.
+  absl::Status Probe(const UniqueFd& stream, milliseconds refusal_max) const {
+    pollfd p = {stream.get(), POLLIN, 0};
     char byte;
     if (poll(&p, 1, static_cast<int>(refusal_max.count())) == 1 &&
-        recv(fd.get(), &byte, 1, 0) <= 0) {
+        recv(stream.get(), &byte, 1, 0) <= 0) {
       return absl::UnavailableError(absl::StrCat(
           "nothing answers on ", options_.remote_socket, " at ", options_.host,
           ": start the service there, or correct `socket` in the campaign; the account needs read "

@@ -6,9 +6,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <utility>
 
 #include "common/status_macros.h"
+#include "coordinator/process/child_process.h"
 
 namespace whetstone {
 
@@ -155,6 +157,15 @@ void TunnelTest::SetUp() {
     const std::lock_guard<std::mutex> lock(mutex_);
     events_.push_back(event);
   };
+}
+
+void TunnelTest::TearDown() {
+  if (!HasFailure()) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const TunnelEvent& event : events_) {
+    std::printf("the tunnel's event %d: %s\n", static_cast<int>(event.state), event.detail.c_str());
+  }
+  std::printf("sshd said:\n%s\n", LastLines(sshd_->dir() + "/sshd.log", 20).c_str());
 }
 
 UniqueFd TunnelTest::Connect() const {

@@ -78,6 +78,7 @@ class TunnelTest : public testing::TestWithParam<Implementation> {
   static void SetUpTestSuite();
   static void TearDownTestSuite();
   void SetUp() override;
+  void TearDown() override;  // of a test that failed, prints what its tunnel and the server said
 
   absl::StatusOr<std::unique_ptr<Tunnel>> Open() { return GetParam().open(options_); }
   // A connection through the tunnel, with a deadline on every read so that a stall fails the test.
