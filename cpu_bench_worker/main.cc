@@ -39,6 +39,11 @@ absl::Status Serve(const ListenOptions& listen, MeasurerOptions options) {
                info.build_apart() ? "of their own" : "that slots use too, in turns with timing");
   if (info.slot_cores_size() == 1)
     spdlog::warn("only one core: timer and kernel share it, so speedups are coarse");
+  if (info.hyper_threads_as_cores())
+    spdlog::warn(
+        "{} slots are more than there are physical cores for: kernels share theirs with timers, so "
+        "speedups are coarse; fewer --slots keep them apart",
+        info.slots());
   server->ServeUntilSignal(kStopGraceSeconds);
   spdlog::info("whet-worker stopped");
   return absl::OkStatus();

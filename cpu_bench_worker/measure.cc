@@ -441,6 +441,7 @@ v1::WorkerInfo MeasurerImpl::Info() {
   const CorePlan& plan = slots_->plan();
   info.mutable_build_cores()->Assign(plan.build.begin(), plan.build.end());
   info.set_build_apart(plan.build_apart);
+  info.set_hyper_threads_as_cores(plan.hyper_threads_as_cores);
   info.set_numa_nodes(plan.nodes);
   info.set_threads_max(static_cast<int>(plan.all.size()));
   info.set_threads_apart_max(static_cast<int>(plan.all.size()) - 1);

@@ -1,4 +1,5 @@
-// Which memory node (NUMA) each core of this host belongs to, by hwloc.
+// Which memory node (NUMA) and which physical core each core of this host belongs to, by hwloc. (A
+// core here is what the kernel calls a CPU: one hyper-thread, if the processor has several a core.)
 #ifndef WHETSTONE_CPU_BENCH_WORKER_MEMORY_NODES_H_
 #define WHETSTONE_CPU_BENCH_WORKER_MEMORY_NODES_H_
 
@@ -8,14 +9,18 @@
 
 namespace whetstone {
 
+// Cores that are hyper-threads of one physical core.
+using Siblings = std::vector<int>;
+
 // Cores that share a memory node.
 struct CoreGroup {
-  int node = 0;  // the kernel's number of it
-  std::vector<int> cores;
+  int node = 0;                 // the kernel's number of it
+  std::vector<Siblings> cores;  // by physical core
 };
 
-// `cores` by node, in their given order; only nodes that have some. HWLOC_SYNTHETIC in the
-// environment describes another host, for tests. INTERNAL: the topology can't be read.
+// `cores` by node and physical core, in their given order; only nodes and siblings that are among
+// them. HWLOC_SYNTHETIC in the environment describes another host, for tests. INTERNAL: the
+// topology can't be read.
 absl::StatusOr<std::vector<CoreGroup>> GroupByNode(const std::vector<int>& cores);
 
 }  // namespace whetstone

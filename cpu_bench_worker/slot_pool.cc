@@ -3,9 +3,11 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
 
 namespace whetstone {
 namespace {
@@ -17,27 +19,118 @@ void SetAffinity(const std::vector<int>& cores) {
   sched_setaffinity(0, sizeof set, &set);
 }
 
-// Slots of a node that nobody has asked for a number of: a large one keeps a quarter of its cores
-// (at least two) for compilers.
-int OwnSlots(int cores) { return cores >= 6 ? (cores - std::max(2, cores / 4)) / 2 : cores / 2; }
+// Hands out a node's physical cores, one after another, so that what belongs together is near.
+class NodeCores {
+ public:
+  explicit NodeCores(const std::vector<Siblings>& cores) : cores_(cores) {}
 
-// Adds `slots` slots of `node`; what is left builds. Cores beyond two a slot and two to build go to
-// the kernels, for problems with threads.
-void PlanNode(const CoreGroup& node, int slots, CorePlan* plan) {
-  const int count = static_cast<int>(node.cores.size());
-  const int per_slot = slots == 0 ? 0 : std::max(2, (count - 2) / slots);
-  int next = 0;
-  for (int s = 0; s < slots; ++s) {
-    SlotCores slot{.timer = node.cores[static_cast<size_t>(next++)],
-                   .kernel = {},
-                   .apart = true,
-                   .node = plan->nodes > 1 ? node.node : -1};
-    const int last_start = count - 2 * (slots - s - 1);
-    for (int k = 1; k < per_slot && next < last_start; ++k)
-      slot.kernel.push_back(node.cores[static_cast<size_t>(next++)]);
-    plan->slots.push_back(std::move(slot));
+  // Timers may share a physical core.
+  std::optional<int> Timer() {
+    if (spare_.empty() && next_ < cores_.size()) spare_ = cores_[next_++];
+    if (spare_.empty()) return std::nullopt;
+    const int core = spare_.front();
+    spare_.erase(spare_.begin());
+    return core;
   }
-  plan->build.insert(plan->build.end(), node.cores.begin() + next, node.cores.end());
+
+  // Its siblings stay idle.
+  std::optional<int> Kernel() {
+    if (next_ == cores_.size()) return std::nullopt;
+    return cores_[next_++].front();
+  }
+
+  // What neither sits beside a kernel nor was handed out.
+  std::vector<int> Rest() const {
+    std::vector<int> rest = spare_;
+    for (size_t i = next_; i < cores_.size(); ++i)
+      rest.insert(rest.end(), cores_[i].begin(), cores_[i].end());
+    return rest;
+  }
+
+ private:
+  const std::vector<Siblings>& cores_;
+  size_t next_ = 0;
+  std::vector<int> spare_;  // of the last timer's physical core
+};
+
+int SlotsMax(const std::vector<Siblings>& cores) {
+  NodeCores left(cores);
+  int slots = 0;
+  while (left.Timer().has_value() && left.Kernel().has_value()) ++slots;
+  return slots;
+}
+
+// Slots of a node that nobody has asked for a number of: a large one keeps a quarter of its cores
+// (at least two hyper-threads) for compilers.
+int OwnSlots(std::vector<Siblings> cores) {
+  size_t threads = 0, kept_threads = 0;
+  for (const Siblings& siblings : cores) threads += siblings.size();
+  if (threads < 6) return SlotsMax(cores);
+  for (size_t kept = 0, quarter = cores.size() / 4; kept < quarter || kept_threads < 2; ++kept) {
+    kept_threads += cores.back().size();
+    cores.pop_back();
+  }
+  return SlotsMax(cores);
+}
+
+// Adds `slots` slots of `kernels` cores each; what is left builds. False, and nothing is added, if
+// so many don't fit, or leave less than two cores to build and need not be so many.
+bool TrySlots(const CoreGroup& node, int slots, int kernels, CorePlan* plan) {
+  NodeCores left(node.cores);
+  std::vector<SlotCores> added;
+  for (int s = 0; s < slots; ++s) {
+    const std::optional<int> timer = left.Timer();
+    if (!timer.has_value()) return false;
+    SlotCores slot{
+        .timer = *timer, .kernel = {}, .apart = true, .node = plan->nodes > 1 ? node.node : -1};
+    for (int k = 0; k < kernels; ++k) {
+      const std::optional<int> kernel = left.Kernel();
+      if (!kernel.has_value()) return false;
+      slot.kernel.push_back(*kernel);
+    }
+    added.push_back(std::move(slot));
+  }
+  const std::vector<int> rest = left.Rest();
+  if (kernels > 1 && rest.size() < 2) return false;
+  plan->slots.insert(plan->slots.end(), added.begin(), added.end());
+  plan->build.insert(plan->build.end(), rest.begin(), rest.end());
+  return true;
+}
+
+// Adds `slots` slots of `node`, at most SlotsMax(), each with as many kernel cores as there are,
+// for problems with threads.
+void PlanNode(const CoreGroup& node, int slots, CorePlan* plan) {
+  int kernels = std::max(1, static_cast<int>(node.cores.size()) / std::max(1, slots));
+  while (!TrySlots(node, slots, kernels, plan)) --kernels;
+}
+
+// Every hyper-thread as a core of its own.
+std::vector<CoreGroup> WithoutSiblings(const std::vector<CoreGroup>& nodes) {
+  std::vector<CoreGroup> apart;
+  for (const CoreGroup& node : nodes) {
+    CoreGroup& group = apart.emplace_back(CoreGroup{.node = node.node, .cores = {}});
+    for (const Siblings& siblings : node.cores)
+      for (const int core : siblings) group.cores.push_back({core});
+  }
+  return apart;
+}
+
+std::vector<int> AllCores(const std::vector<CoreGroup>& nodes) {
+  std::vector<int> all;
+  for (size_t thread = 0;; ++thread) {
+    const size_t before = all.size();
+    for (const CoreGroup& node : nodes)
+      for (const Siblings& siblings : node.cores)
+        if (thread < siblings.size()) all.push_back(siblings[thread]);
+    if (all.size() == before) return all;
+  }
+}
+
+bool AnySiblings(const std::vector<CoreGroup>& nodes) {
+  for (const CoreGroup& node : nodes)
+    for (const Siblings& siblings : node.cores)
+      if (siblings.size() > 1) return true;
+  return false;
 }
 
 }  // namespace
@@ -56,37 +149,40 @@ std::vector<int> AllowedCores() {
 absl::StatusOr<CorePlan> PlanCores(const std::vector<CoreGroup>& nodes, int slots) {
   CorePlan plan;
   plan.nodes = static_cast<int>(nodes.size());
-  int slots_max = 0;
-  for (const CoreGroup& node : nodes) {
-    plan.all.insert(plan.all.end(), node.cores.begin(), node.cores.end());
-    slots_max += static_cast<int>(node.cores.size()) / 2;
-  }
-  if (slots_max == 0 && plan.all.size() > 1)  // no node has two: slots have to straddle them
-    return PlanCores({{.node = -1, .cores = plan.all}}, slots);
-  if (plan.all.size() == 1) slots_max = 1;
-  if (slots < 0 || slots > slots_max || slots_max == 0)
-    return absl::ResourceExhaustedError(absl::StrCat(
-        slots, " slots need ", 2 * slots, " cores (a timer and a kernel core each, on one memory ",
-        "node), but there are ", plan.all.size(), " on ", nodes.size(), " nodes; ask for at most ",
-        slots_max));
-  if (plan.all.size() == 1) {
+  plan.all = AllCores(nodes);
+  if (plan.all.size() == 1 && (slots == 0 || slots == 1)) {
     const int core = plan.all[0];
     plan.slots.push_back({.timer = core, .kernel = {core}, .apart = false});
     plan.build = plan.all;
     return plan;
   }
+  std::vector<int> room;  // slots that each node has cores for
+  for (const CoreGroup& node : nodes) room.push_back(SlotsMax(node.cores));
+  const int slots_max = std::accumulate(room.begin(), room.end(), 0);
+  if (slots_max < std::max(1, slots) && AnySiblings(nodes)) {
+    ASSIGN_OR_RETURN(plan, PlanCores(WithoutSiblings(nodes), slots));
+    plan.hyper_threads_as_cores = true;
+    return plan;
+  }
+  if (slots_max == 0 && nodes.size() > 1) {  // no node has two: slots have to straddle them
+    CoreGroup straddling{.node = -1, .cores = {}};
+    for (const int core : plan.all) straddling.cores.push_back({core});
+    return PlanCores({straddling}, slots);
+  }
+  if (slots < 0 || slots > slots_max || slots_max == 0)
+    return absl::ResourceExhaustedError(absl::StrCat(
+        slots, " slots need ", 2 * slots, " cores (a timer and a kernel core each, on one memory ",
+        "node), but there are ", plan.all.size(), " on ", nodes.size(), " nodes; ask for at most ",
+        std::max<int>(slots_max, plan.all.size() == 1)));
   std::vector<int> share(nodes.size(), 0);
-  for (int s = 0; s < slots; ++s) {  // each to the node with the most cores left
+  for (int s = 0; s < slots; ++s) {  // each to the node with the most room left
     size_t best = 0;
-    const auto left = [&](size_t n) {
-      return static_cast<int>(nodes[n].cores.size()) - 2 * share[n];
-    };
     for (size_t n = 1; n < nodes.size(); ++n)
-      if (left(n) > left(best)) best = n;
+      if (room[n] - share[n] > room[best] - share[best]) best = n;
     ++share[best];
   }
   for (size_t n = 0; n < nodes.size(); ++n) {
-    if (slots == 0) share[n] = OwnSlots(static_cast<int>(nodes[n].cores.size()));
+    if (slots == 0) share[n] = OwnSlots(nodes[n].cores);
     PlanNode(nodes[n], share[n], &plan);
   }
   plan.build_apart = !plan.build.empty();
