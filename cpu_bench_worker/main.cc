@@ -39,11 +39,11 @@ absl::Status Serve(const ListenOptions& listen, MeasurerOptions options) {
                info.build_apart() ? "of their own" : "that slots use too, in turns with timing");
   if (info.slot_cores_size() == 1)
     spdlog::warn("only one core: timer and kernel share it, so speedups are coarse");
-  if (info.hyper_threads_as_cores())
-    spdlog::warn(
-        "{} slots are more than there are physical cores for: kernels share theirs with timers, so "
-        "speedups are coarse; fewer --slots keep them apart",
-        info.slots());
+  if (info.slots() > info.slots_apart_max())
+    spdlog::warn("kernels share physical cores with timers, so speedups are coarse; {}",
+                 info.slots_apart_max() == 0
+                     ? "give the worker another physical core"
+                     : absl::StrCat("--slots ", info.slots_apart_max(), " keeps them apart"));
   server->ServeUntilSignal(kStopGraceSeconds);
   spdlog::info("whet-worker stopped");
   return absl::OkStatus();
@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
   serve->add_option("--token-file", listen.token_file, "File with the bearer token of --listen");
   serve->add_option("--group", listen.group, "Group that may use the socket too (mode 0660)");
   serve->add_option("--slots", options.slots,
-                    "Candidates timed at once; default: as many as the cores allow");
+                    "Candidates timed at once; default: as many as there are physical cores for");
   serve->add_option("--cores", options.cores, "Cores to use, as 0,1,4; default: all allowed ones")
       ->delimiter(',');
   serve->add_option("--life-line-fd", life_line_fd,

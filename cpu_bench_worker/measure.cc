@@ -436,12 +436,13 @@ v1::WorkerInfo MeasurerImpl::Info() {
     for (const int core : slot.kernel)
       if (core != slot.timer) info.add_slot_cores(core);
   }
+  for (const int core : slots_->plan().idle) info.add_slot_cores(core);
   info.set_noise_band(noise_band_);
   info.set_microcode(host_.microcode());
   const CorePlan& plan = slots_->plan();
   info.mutable_build_cores()->Assign(plan.build.begin(), plan.build.end());
   info.set_build_apart(plan.build_apart);
-  info.set_hyper_threads_as_cores(plan.hyper_threads_as_cores);
+  info.set_slots_apart_max(plan.slots_apart_max);
   info.set_numa_nodes(plan.nodes);
   info.set_threads_max(static_cast<int>(plan.all.size()));
   info.set_threads_apart_max(static_cast<int>(plan.all.size()) - 1);

@@ -40,10 +40,10 @@ namespace whetstone {
 struct MeasurerOptions {
   // Folder of the helper programs whet-kernel and whet-screener. Empty: this program's own folder.
   std::string bin_dir;
-  // Cores to use, in the order they are given out; empty: those this process may run on.
+  // Cores to use, given out in this order, by physical core; empty: those this process may run on.
   std::vector<int> cores;
-  // Candidates timed at the same time; 0: as many as the cores allow (one timer core and one kernel
-  // core each), at least 1.
+  // Candidates timed at the same time; 0: as many as there are physical cores for (slot_pool.h), at
+  // least 1.
   int slots = 0;
   // A slot whose noise was last measured longer ago than this has it measured again before the next
   // candidate is timed on it.

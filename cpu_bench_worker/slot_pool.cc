@@ -3,11 +3,9 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/status_macros.h"
 
 namespace whetstone {
 namespace {
@@ -33,11 +31,15 @@ class NodeCores {
     return core;
   }
 
-  // Its siblings stay idle.
   std::optional<int> Kernel() {
     if (next_ == cores_.size()) return std::nullopt;
-    return cores_[next_++].front();
+    const Siblings& siblings = cores_[next_++];
+    idle_.insert(idle_.end(), siblings.begin() + 1, siblings.end());
+    return siblings.front();
   }
+
+  // Beside kernels.
+  const std::vector<int>& idle() const { return idle_; }
 
   // What neither sits beside a kernel nor was handed out.
   std::vector<int> Rest() const {
@@ -51,6 +53,7 @@ class NodeCores {
   const std::vector<Siblings>& cores_;
   size_t next_ = 0;
   std::vector<int> spare_;  // of the last timer's physical core
+  std::vector<int> idle_;
 };
 
 int SlotsMax(const std::vector<Siblings>& cores) {
@@ -61,16 +64,17 @@ int SlotsMax(const std::vector<Siblings>& cores) {
 }
 
 // Slots of a node that nobody has asked for a number of: a large one keeps a quarter of its cores
-// (at least two hyper-threads) for compilers.
+// (at least two hyper-threads) for compilers, if that leaves a slot.
 int OwnSlots(std::vector<Siblings> cores) {
+  const int slots_max = SlotsMax(cores);
   size_t threads = 0, kept_threads = 0;
   for (const Siblings& siblings : cores) threads += siblings.size();
-  if (threads < 6) return SlotsMax(cores);
+  if (threads < 6) return slots_max;
   for (size_t kept = 0, quarter = cores.size() / 4; kept < quarter || kept_threads < 2; ++kept) {
     kept_threads += cores.back().size();
     cores.pop_back();
   }
-  return SlotsMax(cores);
+  return std::max(SlotsMax(cores), std::min(slots_max, 1));
 }
 
 // Adds `slots` slots of `kernels` cores each; what is left builds. False, and nothing is added, if
@@ -93,6 +97,7 @@ bool TrySlots(const CoreGroup& node, int slots, int kernels, CorePlan* plan) {
   const std::vector<int> rest = left.Rest();
   if (kernels > 1 && rest.size() < 2) return false;
   plan->slots.insert(plan->slots.end(), added.begin(), added.end());
+  plan->idle.insert(plan->idle.end(), left.idle().begin(), left.idle().end());
   plan->build.insert(plan->build.end(), rest.begin(), rest.end());
   return true;
 }
@@ -105,13 +110,10 @@ void PlanNode(const CoreGroup& node, int slots, CorePlan* plan) {
 }
 
 // Every hyper-thread as a core of its own.
-std::vector<CoreGroup> WithoutSiblings(const std::vector<CoreGroup>& nodes) {
-  std::vector<CoreGroup> apart;
-  for (const CoreGroup& node : nodes) {
-    CoreGroup& group = apart.emplace_back(CoreGroup{.node = node.node, .cores = {}});
-    for (const Siblings& siblings : node.cores)
-      for (const int core : siblings) group.cores.push_back({core});
-  }
+std::vector<Siblings> WithoutSiblings(const std::vector<Siblings>& cores) {
+  std::vector<Siblings> apart;
+  for (const Siblings& siblings : cores)
+    for (const int core : siblings) apart.push_back({core});
   return apart;
 }
 
@@ -126,11 +128,29 @@ std::vector<int> AllCores(const std::vector<CoreGroup>& nodes) {
   }
 }
 
-bool AnySiblings(const std::vector<CoreGroup>& nodes) {
-  for (const CoreGroup& node : nodes)
-    for (const Siblings& siblings : node.cores)
-      if (siblings.size() > 1) return true;
-  return false;
+// Adds a slot to the node that has the most room beyond its share; false if none has any.
+bool AddShare(const std::vector<CoreGroup>& nodes, bool hyper_threads_as_cores,
+              std::vector<int>* share) {
+  std::optional<size_t> best;
+  std::pair<int, int> most = {0, 0};  // slots, physical cores
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    const std::vector<Siblings>& cores = nodes[n].cores;
+    const std::pair<int, int> left = {
+        SlotsMax(hyper_threads_as_cores ? WithoutSiblings(cores) : cores) - (*share)[n],
+        static_cast<int>(cores.size()) - 2 * (*share)[n]};
+    if (left.first <= 0 || (best.has_value() && left <= most)) continue;
+    best = n;
+    most = left;
+  }
+  if (best.has_value()) ++(*share)[*best];
+  return best.has_value();
+}
+
+absl::Status TooManySlots(const std::vector<CoreGroup>& nodes, int slots, int slots_max) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      slots, " slots need ", 2 * slots, " cores (a timer and a kernel core each, on one memory ",
+      "node), but there are ", AllCores(nodes).size(), " on ", nodes.size(),
+      " nodes; ask for at most ", slots_max));
 }
 
 }  // namespace
@@ -150,42 +170,37 @@ absl::StatusOr<CorePlan> PlanCores(const std::vector<CoreGroup>& nodes, int slot
   CorePlan plan;
   plan.nodes = static_cast<int>(nodes.size());
   plan.all = AllCores(nodes);
-  if (plan.all.size() == 1 && (slots == 0 || slots == 1)) {
+  if (slots < 0 || plan.all.empty()) return TooManySlots(nodes, slots, 0);
+  if (plan.all.size() == 1) {
+    if (slots > 1) return TooManySlots(nodes, slots, 1);
     const int core = plan.all[0];
     plan.slots.push_back({.timer = core, .kernel = {core}, .apart = false});
+    plan.slots_apart_max = 1;
     plan.build = plan.all;
     return plan;
   }
-  std::vector<int> room;  // slots that each node has cores for
-  for (const CoreGroup& node : nodes) room.push_back(SlotsMax(node.cores));
-  const int slots_max = std::accumulate(room.begin(), room.end(), 0);
-  if (slots_max < std::max(1, slots) && AnySiblings(nodes)) {
-    ASSIGN_OR_RETURN(plan, PlanCores(WithoutSiblings(nodes), slots));
-    plan.hyper_threads_as_cores = true;
-    return plan;
-  }
-  if (slots_max == 0 && nodes.size() > 1) {  // no node has two: slots have to straddle them
+  if (plan.all.size() == nodes.size()) {  // no node has two: slots have to straddle them
     CoreGroup straddling{.node = -1, .cores = {}};
     for (const int core : plan.all) straddling.cores.push_back({core});
     return PlanCores({straddling}, slots);
   }
-  if (slots < 0 || slots > slots_max || slots_max == 0)
-    return absl::ResourceExhaustedError(absl::StrCat(
-        slots, " slots need ", 2 * slots, " cores (a timer and a kernel core each, on one memory ",
-        "node), but there are ", plan.all.size(), " on ", nodes.size(), " nodes; ask for at most ",
-        std::max<int>(slots_max, plan.all.size() == 1)));
-  std::vector<int> share(nodes.size(), 0);
-  for (int s = 0; s < slots; ++s) {  // each to the node with the most room left
-    size_t best = 0;
-    for (size_t n = 1; n < nodes.size(); ++n)
-      if (room[n] - share[n] > room[best] - share[best]) best = n;
-    ++share[best];
+  std::vector<int> share;
+  for (const CoreGroup& node : nodes) {
+    share.push_back(slots == 0 ? OwnSlots(node.cores) : 0);
+    plan.slots_apart_max += SlotsMax(node.cores);
   }
+  const int wanted = slots == 0 && plan.slots_apart_max == 0 ? 1 : slots;
+  for (int s = 0; s < wanted; ++s)
+    if (!AddShare(nodes, /*hyper_threads_as_cores=*/false, &share) &&
+        !AddShare(nodes, /*hyper_threads_as_cores=*/true, &share))
+      return TooManySlots(nodes, slots, s);
   for (size_t n = 0; n < nodes.size(); ++n) {
-    if (slots == 0) share[n] = OwnSlots(nodes[n].cores);
-    PlanNode(nodes[n], share[n], &plan);
+    CoreGroup node = nodes[n];
+    if (share[n] > SlotsMax(node.cores)) node.cores = WithoutSiblings(node.cores);
+    PlanNode(node, share[n], &plan);
   }
-  plan.build_apart = !plan.build.empty();
+  plan.build_apart =
+      !plan.build.empty() && static_cast<int>(plan.slots.size()) <= plan.slots_apart_max;
   if (!plan.build_apart) plan.build = plan.all;
   return plan;
 }

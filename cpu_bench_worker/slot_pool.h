@@ -18,20 +18,20 @@ namespace whetstone {
 // How a host's cores are divided. Where they are hyper-threads, a physical core on which kernels
 // run has one of them in use, and timers and compilers share others.
 struct CorePlan {
-  std::vector<SlotCores> slots;  // each on one memory node
+  std::vector<SlotCores> slots;  // at least one; each on one memory node
+  std::vector<int> idle;         // siblings of kernel cores
   std::vector<int> build;        // for compilers and the screener
-  bool build_apart = false;      // `build` shares no core with a slot
-  // There are not enough physical cores for the slots: their cores share some.
-  bool hyper_threads_as_cores = false;
+  bool build_apart = false;      // `build` shares no physical core with a kernel
+  // So many slots have physical cores; where there are more, kernels share theirs with timers.
+  int slots_apart_max = 0;
   // Every core, for problems that no slot is large enough for: first one of each physical core,
   // node by node, then their siblings.
   std::vector<int> all;
   int nodes = 1;
 };
 
-// `slots` 0: as many as the cores allow, less a quarter of a large host's for compilers. Where more
-// are asked for than there are physical cores for, or these allow none at all, hyper-threads are
-// taken for cores.
+// `slots` 0: as many as there are physical cores for, at least one, less a quarter of a large
+// host's for compilers. Where more are asked for, hyper-threads are taken for cores.
 // RESOURCE_EXHAUSTED: more slots asked for than there are pairs of a timer and a kernel core on one
 // node each (one core alone allows one).
 absl::StatusOr<CorePlan> PlanCores(const std::vector<CoreGroup>& nodes, int slots);

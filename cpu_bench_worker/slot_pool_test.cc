@@ -122,41 +122,64 @@ TEST(PlanCoresTest, ThisHostsCoresAreAllSomewhere) {
 }
 
 TEST(PlanCoresTest, NothingRunsBesideAKernel) {
-  for (const auto& [description, cores] :
-       std::vector<std::tuple<const char*, int>>{{"numa:1 core:2 pu:2", 4},
-                                                 {"numa:1 core:3 pu:2", 6},
-                                                 {"numa:1 core:8 pu:2", 16},
-                                                 {"numa:2 core:64 pu:2", 256},
-                                                 {"numa:1 core:22 pu:4", 88}}) {
+  for (const auto& [description, cores, nodes, siblings] :
+       std::vector<std::tuple<const char*, int, int, int>>{{"numa:1 core:2 pu:2", 4, 1, 2},
+                                                           {"numa:1 core:3 pu:2", 6, 1, 2},
+                                                           {"numa:1 core:8 pu:2", 16, 1, 2},
+                                                           {"numa:2 core:64 pu:2", 256, 2, 2},
+                                                           {"numa:1 core:2 pu:4", 8, 1, 4},
+                                                           {"numa:1 core:22 pu:4", 88, 1, 4}}) {
     const std::vector<CoreGroup> groups = Synthetic(description, cores);
     std::map<int, std::pair<int, size_t>> physical;  // of each core: its node, and which one there
-    int slots_max = 0;
-    for (const CoreGroup& group : groups) {
-      slots_max += static_cast<int>(group.cores.size());
+    for (const CoreGroup& group : groups)
       for (size_t i = 0; i < group.cores.size(); ++i)
         for (const int core : group.cores[i]) physical[core] = {group.node, i};
-    }
     ASSERT_EQ(physical.size(), static_cast<size_t>(cores));
-    for (int slots = 0; slots <= slots_max; ++slots) {
+    // A node's slots have a physical core each, and one for as many timers as it has siblings.
+    const int physical_cores = cores / nodes / siblings;
+    int apart_max = 0;
+    while (apart_max + 1 + apart_max / siblings + 1 <= physical_cores) ++apart_max;
+    apart_max *= nodes;
+    for (int slots = 0; slots <= cores / 2; ++slots) {
       const auto plan = PlanCores(groups, slots);
       ASSERT_TRUE(plan.ok()) << description << plan.status();
-      std::map<std::pair<int, size_t>, int> beside;  // cores in use, by physical core
-      std::set<int> given;
+      EXPECT_EQ(plan->slots_apart_max, apart_max) << description;
+      if (slots == 0) {
+        EXPECT_GE(plan->slots.size(), 1u) << description;
+        EXPECT_LE(plan->slots.size(), static_cast<size_t>(apart_max)) << description;
+      } else {
+        EXPECT_EQ(plan->slots.size(), static_cast<size_t>(slots)) << description;
+      }
+      std::multiset<int> given;
       for (const SlotCores& slot : plan->slots) {
         given.insert(slot.kernel.begin(), slot.kernel.end());
         given.insert(slot.timer);
       }
       if (plan->build_apart) given.insert(plan->build.begin(), plan->build.end());
-      for (const int core : given) ++beside[physical.at(core)];
-      if (plan->hyper_threads_as_cores) {
-        // A core for each kernel and a core for every `pu` timers is more than there are.
-        EXPECT_GT(slots, slots_max / 2) << description;
+      std::map<std::pair<int, size_t>, int> beside;  // cores in use, by physical core
+      for (const int core : given) {
+        EXPECT_EQ(given.count(core), 1u) << description << " " << slots;
+        ++beside[physical.at(core)];
+      }
+      EXPECT_EQ(plan->all.size(), static_cast<size_t>(cores));
+      std::set<std::pair<int, size_t>> first;
+      for (int i = 0; i < nodes * physical_cores; ++i)
+        first.insert(physical.at(plan->all[static_cast<size_t>(i)]));
+      EXPECT_EQ(first.size(), static_cast<size_t>(nodes * physical_cores)) << description;
+      if (slots > apart_max) {
+        EXPECT_FALSE(plan->build_apart) << "beside kernels";
         continue;
       }
+      std::set<int> idle;
       for (const SlotCores& slot : plan->slots)
-        for (const int kernel : slot.kernel)
+        for (const int kernel : slot.kernel) {
           EXPECT_EQ(beside[physical.at(kernel)], 1) << description << " " << slots;
+          for (const auto& [core, where] : physical)
+            if (core != kernel && where == physical.at(kernel)) idle.insert(core);
+        }
+      EXPECT_EQ(std::set<int>(plan->idle.begin(), plan->idle.end()), idle);
     }
+    EXPECT_FALSE(PlanCores(groups, cores / 2 + 1).ok()) << description;
   }
 }
 
@@ -173,33 +196,53 @@ TEST(PlanCoresTest, TimersAndCompilersShareWhatKernelsDoNot) {
   EXPECT_EQ(plan->slots[1].kernel, std::vector<int>{2});
   EXPECT_EQ(plan->slots[2].timer, 3);
   EXPECT_EQ(plan->build, (std::vector<int>{6, 14, 7, 15}));
-  EXPECT_FALSE(plan->hyper_threads_as_cores);
+  EXPECT_TRUE(plan->build_apart);
+  EXPECT_EQ(plan->idle, (std::vector<int>{9, 10, 12, 13}));
   // Programs of several threads get physical cores first.
   EXPECT_EQ(plan->all, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}));
   // One slot takes as many as there are.
   const auto one = PlanCores(eight, 1);
   EXPECT_EQ(one->slots[0].kernel, (std::vector<int>{1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(one->build, (std::vector<int>{8, 7, 15}));
+  // Compilers share the timer's physical core where nothing else is left.
+  const auto two = PlanCores({{.cores = {{0, 2}, {1, 3}}}}, 0);
+  ASSERT_EQ(two->slots.size(), 1u);
+  EXPECT_EQ(two->build, std::vector<int>{2});
+  EXPECT_TRUE(two->build_apart);
 }
 
 TEST(PlanCoresTest, MoreSlotsThanPhysicalCoresTakeHyperThreadsForCores) {
   // What a cloud calls two cores.
   const auto one = PlanCores({{.cores = {{0, 1}}}}, 0);
   ASSERT_TRUE(one.ok()) << one.status();
-  EXPECT_TRUE(one->hyper_threads_as_cores);
+  EXPECT_EQ(one->slots_apart_max, 0);
+  ASSERT_EQ(one->slots.size(), 1u);
   EXPECT_EQ(one->slots[0].timer, 0);
   EXPECT_EQ(one->slots[0].kernel, std::vector<int>{1});
   const std::vector<CoreGroup> two = {{.cores = {{0, 2}, {1, 3}}}};
-  EXPECT_FALSE(PlanCores(two, 0)->hyper_threads_as_cores);
-  EXPECT_FALSE(PlanCores(two, 1)->hyper_threads_as_cores);
   const auto full = PlanCores(two, 2);
   ASSERT_TRUE(full.ok()) << full.status();
-  EXPECT_TRUE(full->hyper_threads_as_cores);
+  EXPECT_EQ(full->slots_apart_max, 1);
   for (const SlotCores& slot : full->slots)
     EXPECT_EQ(slot.kernel, std::vector<int>{slot.timer + 2}) << "beside no other slot";
+  EXPECT_FALSE(full->build_apart);
   EXPECT_EQ(PlanCores(two, 3).status().message(),
             "3 slots need 6 cores (a timer and a kernel core each, on one memory node), but there "
             "are 4 on 1 nodes; ask for at most 2");
+  // Only the node that has to: three slots of two nodes.
+  const auto three = PlanCores(
+      {{.node = 0, .cores = {{0, 4}, {1, 5}}}, {.node = 1, .cores = {{2, 6}, {3, 7}}}}, 3);
+  ASSERT_TRUE(three.ok()) << three.status();
+  EXPECT_EQ(three->idle, std::vector<int>{7});
+}
+
+TEST(PlanCoresTest, ASlotGoesWhereMostCoresAreLeft) {
+  const auto plan = PlanCores(
+      {{.node = 0, .cores = {{0}, {1}, {2}, {3}}}, {.node = 1, .cores = {{4}, {5}, {6}, {7}, {8}}}},
+      1);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->slots[0].node, 1);
+  EXPECT_EQ(plan->slots[0].kernel.size(), 2u);
 }
 
 TEST(GroupByNodeTest, SiblingsAreThoseThatThisProcessMayUse) {

@@ -86,18 +86,19 @@ void CheckCores(const std::string& name, const v1::WorkerInfo& info, bool with_t
   if (info.slots() < 1) {
     found({Level::kFail, name + ": cores", have + ": nothing can be timed",
            "give the worker at least two cores (taskset, cgroup cpuset)"});
-  } else if (info.hyper_threads_as_cores()) {
-    found(
-        {Level::kWarn, name + ": cores",
-         have + "; kernels share physical cores with timers, so speedups are coarse",
-         "start the worker with fewer --slots; with one already, turn hyper-threading off or give "
-         "it more cores"});
   } else if (with_trainer && info.cores() < 4) {
     found({Level::kWarn, name + ": cores",
            have + "; the trainer shares them, so timing waits while it generates or learns",
            "put the worker on a host of its own (cluster.workers)"});
   } else {
     found({Level::kOk, name + ": cores", have, ""});
+  }
+  if (info.slots() > info.slots_apart_max()) {
+    found({Level::kWarn, name + ": hyper-threads",
+           "kernels share physical cores with timers, so speedups are coarse",
+           info.slots_apart_max() == 0
+               ? "give the worker another physical core"
+               : absl::StrCat("start it with --slots ", info.slots_apart_max())});
   }
 }
 

@@ -130,10 +130,10 @@ class SshProgramTunnel final : public Tunnel {
  private:
   void Run() {
     const Clock::time_point start = Clock::now();
-    const absl::StatusOr<UniqueFd> stream = Connect();
+    absl::StatusOr<UniqueFd> stream = Connect();
     const auto took = std::chrono::duration_cast<milliseconds>(Clock::now() - start);
-    absl::Status first =
-        stream.ok() ? Probe(*stream, std::max(took, kRefusalMin)) : stream.status();
+    absl::Status first = stream.status();
+    if (first.ok()) first = Probe(*std::move(stream), std::max(took, kRefusalMin));
     const bool opened = first.ok();
     SetStatus(first);
     if (!opened) End();
@@ -203,8 +203,8 @@ class SshProgramTunnel final : public Tunnel {
     child_.reset();
   }
 
-  // Tells a missing service from a missing host: whether `stream` is refused.
-  absl::Status Probe(const UniqueFd& stream, milliseconds refusal_max) const {
+  // Tells a missing service from a missing host: whether `stream`, which it closes, is refused.
+  absl::Status Probe(UniqueFd stream, milliseconds refusal_max) const {
     pollfd p = {stream.get(), POLLIN, 0};
     char byte;
     if (poll(&p, 1, static_cast<int>(refusal_max.count())) == 1 &&

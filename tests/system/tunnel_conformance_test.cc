@@ -196,6 +196,19 @@ TEST_P(TunnelConformanceTest, LocalSocketInUseIsAnError) {
   EXPECT_EQ(tunnel.status().code(), absl::StatusCode::kAlreadyExists) << tunnel.status();
 }
 
+TEST_P(TunnelConformanceTest, OpeningLeavesNoStreamBehind) {
+  std::atomic<int> ended{0};
+  const Service service(options_.remote_socket, [&](int fd) {
+    char c;
+    EXPECT_LE(recv(fd, &c, 1, 0), 0);
+    ++ended;
+  });
+  auto tunnel = Open();
+  ASSERT_TRUE(tunnel.ok()) << tunnel.status();
+  EXPECT_TRUE(Eventually([&] { return service.connections() > 0; }));
+  EXPECT_TRUE(Eventually([&] { return ended == service.connections(); }));
+}
+
 TEST_P(TunnelConformanceTest, ClosingEndsStreamsAndRemovesTheSocket) {
   const Service service(options_.remote_socket, Echo);
   auto tunnel = Open();
