@@ -118,7 +118,7 @@ class Recorder {
       if (const auto failure = CheckCandidate(&trial, problem.timed, &check))
         return absl::InternalError(failure->detail);
       TimeReport report;
-      const TimeOptions all{.stop_early = false, .width = &width_};
+      const TimeOptions all{.until = Until::kAllPairs, .width = &width_};
       if (const auto failure = TimeCandidate(&trial, problem.timed, check.timed, all, &report))
         return absl::InternalError(failure->detail);
       if (!report.first_bad.empty()) return absl::InternalError(report.first_bad);

@@ -225,7 +225,7 @@ absl::StatusOr<v1::Calibration> MeasurerImpl::Calibrate(PreparedProblem* problem
     ASSIGN_OR_RETURN(SlotPool::Lease lease, slots_->Acquire(threads, nullptr));
     pipeline_->Check(*problem, &lease, 0xE4BE, nullptr, &artefact);
     if (!artefact.final)
-      pipeline_->Time(*problem, &lease, 0xE4BE, /*stop_early=*/false, nullptr, &artefact);
+      pipeline_->Time(*problem, &lease, 0xE4BE, Until::kPrecise, nullptr, &artefact);
   }
   v1::Verdict& expert = artefact.verdict;
   if (expert.outcome() == v1::INFRASTRUCTURE_ERROR) return absl::UnavailableError(expert.detail());
@@ -338,8 +338,8 @@ absl::Status MeasurerImpl::Run(const PreparedProblem& problem, const v1::Measure
     const absl::StatusOr<double> band = noise_->Current(&lease, &entry->cancelled);
     RETURN_IF_ERROR(band.status());
     artefact.verdict.set_noise_band(std::max(*band, problem.calibration.noise_band()));
-    pipeline_->Time(problem, &lease, seed, /*stop_early=*/!request.fresh(), &entry->cancelled,
-                    &artefact);
+    pipeline_->Time(problem, &lease, seed, request.fresh() ? Until::kPrecise : Until::kClear,
+                    &entry->cancelled, &artefact);
   }
   if (artefact.final && !artefact.cancelled) ToCache(artefact);
   return absl::OkStatus();

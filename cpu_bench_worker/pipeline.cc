@@ -179,7 +179,7 @@ void Pipeline::Check(const PreparedProblem& problem, SlotPool::Lease* lease, uin
 }
 
 void Pipeline::Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint64_t seed,
-                    bool stop_early, const std::atomic<bool>* cancelled, Artefact* artefact) {
+                    Until until, const std::atomic<bool>* cancelled, Artefact* artefact) {
   lease->BeginTiming();
   const absl::Cleanup end_timing = [&] { lease->EndTiming(); };
   const StageTimer timer(artefact, &v1::Verdict::set_time_s, 0);
@@ -192,9 +192,9 @@ void Pipeline::Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint
   TimeReport report;
   const double budget_s =
       std::max(1.0, problem.bench.problem.limits().total_s() - artefact->spent_s);
-  if (const auto failure = TimeCandidate(
-          &trial, problem.bench.timed, artefact->estimates,
-          {.budget_s = budget_s, .stop_early = stop_early, .width = WidthOf(*lease)}, &report))
+  if (const auto failure =
+          TimeCandidate(&trial, problem.bench.timed, artefact->estimates,
+                        {.budget_s = budget_s, .until = until, .width = WidthOf(*lease)}, &report))
     return End(*failure, artefact);
   if (!report.first_bad.empty())
     return EndWrong(report.rounds_right, report.rounds, report.first_bad, artefact);
@@ -259,7 +259,7 @@ void Pipeline::TimeAgain(const PreparedProblem& problem, const SlotPool::Lease& 
   TimeReport report;
   if (const auto failure = TimeCandidate(&trial, problem.bench.timed, estimates,
                                          {.budget_s = problem.bench.problem.limits().total_s(),
-                                          .stop_early = false,
+                                          .until = Until::kAllPairs,
                                           .width = WidthOf(lease)},
                                          &report))
     return End(*failure, artefact);
@@ -308,8 +308,9 @@ absl::StatusOr<double> Pipeline::NoiseBand(const PreparedProblem& problem, SlotP
   double band = 0;
   for (int i = 0; i < tries; ++i) {
     TimeReport time;
-    if (const auto failure = TimeCandidate(&trial, problem.bench.timed, check.timed,
-                                           {.stop_early = false, .width = WidthOf(*lease)}, &time))
+    if (const auto failure =
+            TimeCandidate(&trial, problem.bench.timed, check.timed,
+                          {.until = Until::kAllPairs, .width = WidthOf(*lease)}, &time))
       return failed(*failure);
     if (!time.first_bad.empty()) return unsound(absl::StrCat("is wrong at ", time.first_bad));
     const double seen = std::max(

@@ -53,9 +53,8 @@ class Pipeline {
   // CORRECT and not final when every case is right.
   void Check(const PreparedProblem& problem, SlotPool::Lease* lease, uint64_t seed,
              const std::atomic<bool>* cancelled, Artefact* artefact);
-  // Times, and doubts what looks too good. Always final. `stop_early` false: with all process
-  // pairs, however clear the result is.
-  void Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint64_t seed, bool stop_early,
+  // Times, and doubts what looks too good. Always final.
+  void Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint64_t seed, Until until,
             const std::atomic<bool>* cancelled, Artefact* artefact);
 
   // The reference against itself: right by its own rule and how far apart equal code measures.

@@ -16,6 +16,11 @@ bool ClearAlready(const std::vector<PairedRatios>& sizes, uint64_t seed) {
   return std::log(score.high / score.low) / 2 <= kClearPrecision * distance;
 }
 
+bool PreciseEnough(const std::vector<PairedRatios>& sizes, uint64_t seed) {
+  const Score score = FinalScore(sizes, /*stopped_early=*/false, seed);
+  return score.speedup > 0 && std::log(score.high / score.low) / 2 <= kPreciseHalfWidth;
+}
+
 Score FinalScore(const std::vector<PairedRatios>& sizes, bool stopped_early, uint64_t seed) {
   return ScoreOf(sizes, seed, stopped_early ? Confidence::k995 : Confidence::k95);
 }

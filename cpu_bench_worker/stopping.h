@@ -1,5 +1,5 @@
-// Whether enough process pairs have been seen. A pure function of the timings, so that a test can
-// replay it on recorded ones (stopping_test.cc).
+// Whether enough process pairs have been seen. Pure functions of the timings, so that a test can
+// replay them on recorded ones (stopping_test.cc).
 //
 //   for (int pair = 1; pair <= kProcessPairs; ++pair) {
 //     …
@@ -24,12 +24,26 @@ inline constexpr double kClearLogMin = 0.1;
 // logarithm, and other candidates of the group differ by more.
 inline constexpr double kClearPrecision = 0.125;
 
+// What a measurement goes on for.
+enum class Until {
+  kClear,     // kProcessPairs, or what is enough to be clear
+  kAllPairs,  // kProcessPairs, however clear
+  kPrecise,   // … or, where they scatter, as many more as make the result precise
+};
+
+// The half width, as a logarithm, of the interval of a precise result: two of these differ by more
+// than 1.5 % once in two hundred times.
+inline constexpr double kPreciseHalfWidth = 0.0075;
+
 // True once more pairs would not change what is learned: the speedup is far from 1, and its
 // interval is narrow beside that. Asked after every pair, so the interval is of 99.5 %: thirteen
 // looks err together at most 13 × 0.5 % of the time (Bonferroni; more looks only until a neighbour
 // has left, plan.h). And equal code would have to be off by eight intervals to be called anything
 // else.
 bool ClearAlready(const std::vector<PairedRatios>& sizes, uint64_t seed);
+
+// Whether the interval of 95 % is as narrow as kPreciseHalfWidth asks.
+bool PreciseEnough(const std::vector<PairedRatios>& sizes, uint64_t seed);
 
 // The score to report: of 99.5 % where the timing was stopped early, else of 95 %.
 Score FinalScore(const std::vector<PairedRatios>& sizes, bool stopped_early, uint64_t seed);

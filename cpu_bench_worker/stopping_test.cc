@@ -16,12 +16,13 @@ namespace {
 constexpr int kTrials = 1000;
 constexpr double kNoiseBand = 0.005;
 
-ReplayRates Simulate(const std::string& name, double factor = 1, int trials = kTrials) {
+ReplayRates Simulate(const std::string& name, double factor = 1, int trials = kTrials,
+                     Until until = Until::kClear) {
   const auto bytes = ReadFile(SourceDir() + "/cpu_bench_worker/testdata/" + name + ".timings");
   EXPECT_TRUE(bytes.ok()) << bytes.status();
   const auto timings = DecodeTimings(bytes.value_or(""));
   EXPECT_TRUE(timings.ok()) << timings.status();
-  return timings.ok() ? ReplayTimings(*timings, factor, kNoiseBand, trials) : ReplayRates{};
+  return timings.ok() ? ReplayTimings(*timings, factor, kNoiseBand, trials, until) : ReplayRates{};
 }
 
 class StoppingTest : public ::testing::TestWithParam<const char*> {};
@@ -50,6 +51,21 @@ TEST_P(StoppingTest, WhatIsClearTakesFewPairs) {
   }
 }
 
+// To stop when the interval is narrow favours intervals that are too narrow, by little.
+TEST_P(StoppingTest, WhatIsMeasuredUntilItIsPreciseIsNoLessTrue) {
+  const std::string equal = std::string("equal_") + GetParam();
+  const ReplayRates all = Simulate(equal, 1, kTrials, Until::kAllPairs);
+  const ReplayRates precise = Simulate(equal, 1, kTrials, Until::kPrecise);
+  EXPECT_GE(precise.pairs_mean, all.pairs_mean);
+  EXPECT_LE(precise.called_faster, 0.02);
+  EXPECT_GE(precise.covered, 0.95);
+  EXPECT_LE(precise.error_95, 0.007);
+  const ReplayRates faster =
+      Simulate(std::string("faster_") + GetParam(), 1, kTrials, Until::kPrecise);
+  EXPECT_GE(faster.called_faster, 0.95);
+  EXPECT_GE(faster.covered, 0.95);
+}
+
 INSTANTIATE_TEST_SUITE_P(Recorded, StoppingTest, ::testing::Values("compute", "memory"),
                          [](const auto& info) { return std::string(info.param); });
 
@@ -62,6 +78,15 @@ TEST(ClearAlreadyTest, NeedsDistancePrecisionAndThreePairs) {
   for (size_t p = 0; p < 4; ++p) torn[p].assign(8, 1.2);
   EXPECT_FALSE(ClearAlready({torn}, 1)) << "the pairs disagree";
   EXPECT_FALSE(ClearAlready({}, 1));
+}
+
+TEST(PreciseEnoughTest, NeedsPairsThatAgree) {
+  PairedRatios pairs;
+  for (int p = 0; p < 16; ++p) pairs.emplace_back(8, p % 2 == 0 ? 1.998 : 2.002);
+  EXPECT_TRUE(PreciseEnough({pairs}, 1));
+  for (int p = 0; p < 16; ++p) pairs[static_cast<size_t>(p)].assign(8, p % 2 == 0 ? 1.9 : 2.1);
+  EXPECT_FALSE(PreciseEnough({pairs}, 1));
+  EXPECT_FALSE(PreciseEnough({}, 1));
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include "common/philox.h"
 #include "cpu_bench_worker/plan.h"
 #include "cpu_bench_worker/played_rounds.h"
-#include "cpu_bench_worker/stopping.h"
 #include "cpu_bench_worker/urgent_thread.h"
 
 namespace whetstone {
@@ -45,8 +44,8 @@ class Stage {
       : trial_(trial),
         sizes_(sizes),
         budget_ns_(std::min(options.budget_s, kTimeBudgetSeconds) * 1e9),
-        stop_early_(options.stop_early),
-        far_(options.stop_early && FarApart(estimates)),
+        until_(options.until),
+        far_(options.until == Until::kClear && FarApart(estimates)),
         report_(report),
         rng_(trial->seed(), {0x71ED, 0, 0, 0}),
         begin_ns_(RawNowNs()),
@@ -70,7 +69,7 @@ class Stage {
       if (auto failure = RunPair()) return failure;
       if (!report_->first_bad.empty()) return std::nullopt;
       if (ElapsedNs() >= budget_ns_) break;
-      if (stop_early_ && WantsMore(pair + 1) && Clear()) {
+      if (until_ == Until::kClear && WantsMore(pair + 1) && Clear()) {
         report_->stopped_early = true;
         break;
       }
@@ -330,8 +329,10 @@ class Stage {
 
   // Whether `pairs` that are done are not enough.
   bool WantsMore(int pairs) const {
-    return pairs < kProcessPairs || (pairs < kProcessPairsMax && MayBeAlone() &&
-                                     all_rounds_.AlonePairs() < kAlonePairsWanted);
+    if (pairs < kProcessPairs) return true;
+    if (pairs >= kProcessPairsMax) return false;
+    return (MayBeAlone() && all_rounds_.AlonePairs() < kAlonePairsWanted) ||
+           (until_ == Until::kPrecise && !PreciseEnough(all_rounds_.Ratios(), trial_->seed()));
   }
 
   // Whether more pairs would not change what is learned. Rounds that shared their core agree among
@@ -372,7 +373,7 @@ class Stage {
   Trial* trial_;
   const std::vector<CallShape>& sizes_;
   double budget_ns_;
-  bool stop_early_;
+  Until until_;
   bool far_;              // so far apart that short rounds tell enough
   bool settled_ = false;  // that, how many calls share a bell, and:
   int rounds_ = 0;        // per process pair

@@ -10,6 +10,7 @@
 #include "cpu_bench_worker/core_speed.h"
 #include "cpu_bench_worker/plan.h"
 #include "cpu_bench_worker/statistics.h"
+#include "cpu_bench_worker/stopping.h"
 #include "cpu_bench_worker/trial.h"
 
 namespace whetstone {
@@ -42,7 +43,7 @@ struct TimeReport {
 
 struct TimeOptions {
   double budget_s = kTimeBudgetSeconds;  // bounds the whole stage
-  bool stop_early = true;                // false: all process pairs, however clear the result
+  Until until = Until::kClear;
   // Watches the kernel core. Null: one of its own, where the timer has a core apart and the problem
   // one thread; elsewhere nothing does.
   CoreWatch* watch = nullptr;

@@ -5,7 +5,6 @@
 
 #include "common/philox.h"
 #include "cpu_bench_worker/plan.h"
-#include "cpu_bench_worker/stopping.h"
 
 namespace whetstone {
 namespace {
@@ -16,11 +15,17 @@ struct Replay {
   int pairs = 0;
 };
 
-Replay ReplayFrom(const RecordedTimings& recorded, size_t first, double factor, uint64_t seed) {
+Replay ReplayFrom(const RecordedTimings& recorded, size_t first, double factor, Until until,
+                  uint64_t seed) {
   Replay trial;
   std::vector<PairedRatios> seen(recorded.sizes.size());
-  const bool far = std::max(factor, 1 / factor) >= kFarFactor;
-  while (trial.pairs < kProcessPairs && !trial.stopped_early) {
+  const bool far = until == Until::kClear && std::max(factor, 1 / factor) >= kFarFactor;
+  const auto wants_more = [&] {
+    return trial.pairs < kProcessPairs ||
+           (until == Until::kPrecise && trial.pairs < kProcessPairsMax &&
+            !PreciseEnough(seen, seed));
+  };
+  while (wants_more() && !trial.stopped_early) {
     for (size_t s = 0; s < seen.size(); ++s) {
       const PairedRatios& all = recorded.sizes[s];
       seen[s].push_back(all[(first + static_cast<size_t>(trial.pairs)) % all.size()]);
@@ -29,7 +34,8 @@ Replay ReplayFrom(const RecordedTimings& recorded, size_t first, double factor, 
       for (double& ratio : rounds) ratio *= factor;
     }
     ++trial.pairs;
-    trial.stopped_early = trial.pairs < kProcessPairs && ClearAlready(seen, seed);
+    trial.stopped_early =
+        until == Until::kClear && trial.pairs < kProcessPairs && ClearAlready(seen, seed);
   }
   trial.score = FinalScore(seen, trial.stopped_early, seed);
   return trial;
@@ -38,7 +44,7 @@ Replay ReplayFrom(const RecordedTimings& recorded, size_t first, double factor, 
 }  // namespace
 
 ReplayRates ReplayTimings(const RecordedTimings& recorded, double factor, double noise_band,
-                          int trials) {
+                          int trials, Until until) {
   ReplayRates rates;
   if (recorded.sizes.empty() || recorded.sizes[0].empty()) return rates;
   const double truth = recorded.truth * factor;
@@ -47,7 +53,7 @@ ReplayRates ReplayTimings(const RecordedTimings& recorded, double factor, double
   Philox rng(1, {0x57, 0x0B, 0, 0});
   for (int i = 0; i < trials; ++i) {
     const size_t first = rng.Below(recorded.sizes[0].size());
-    const Replay trial = ReplayFrom(recorded, first, factor, rng.Next64());
+    const Replay trial = ReplayFrom(recorded, first, factor, until, rng.Next64());
     rates.called_faster += trial.score.low > 1 + noise_band ? one : 0;
     const bool covered =
         trial.score.low <= truth * (1 + noise_band) && truth <= trial.score.high * (1 + noise_band);

@@ -4,6 +4,7 @@
 #define WHETSTONE_CPU_BENCH_WORKER_TIMING_REPLAY_H_
 
 #include "cpu_bench_worker/recorded_timings.h"
+#include "cpu_bench_worker/stopping.h"
 
 namespace whetstone {
 
@@ -20,10 +21,10 @@ struct ReplayRates {
 
 // Every trial is one measurement as time_stage.cc makes it, of recorded pairs from a random one on:
 // neighbours in time then are neighbours now. `factor` makes a program of another speed of them;
-// one far from the reference has as few rounds in a pair as it would. All zeros for an empty
-// recording. Pure.
+// one far from the reference has as few rounds in a pair as it would, until it is clear. All zeros
+// for an empty recording. Pure.
 ReplayRates ReplayTimings(const RecordedTimings& recorded, double factor, double noise_band,
-                          int trials);
+                          int trials, Until until = Until::kClear);
 
 }  // namespace whetstone
 

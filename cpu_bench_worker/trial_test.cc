@@ -141,6 +141,25 @@ CoreWidth KnownWidth() {
   return width;
 }
 
+TEST_F(TrialTest, WhatScattersIsMeasuredUntilItIsPrecise) {
+  Use(TransposeProblem());
+  // One to four times the work, by where this process has its memory.
+  const std::string lucky = Build(R"(#include <cstdint>
+    void transpose(const int* in, int* out, int r, int c) {
+      static int somewhere;
+      const int times = 1 + static_cast<int>(reinterpret_cast<std::uintptr_t>(&somewhere) >> 14 & 3);
+      for (volatile int t = 0; t < times; t = t + 1)
+        for (int i = 0; i < r; ++i)
+          for (int j = 0; j < c; ++j) out[j * r + i] = in[i * c + j];
+    })");
+  const auto pairs = [&](Until until) {
+    FakeCore core([](int) { return kAlone; });
+    return CheckAndTime(lucky, {.budget_s = 20, .until = until, .watch = &core}).time.process_pairs;
+  };
+  EXPECT_LE(pairs(Until::kAllPairs), kProcessPairs + 1) << "one to settle";
+  EXPECT_EQ(pairs(Until::kPrecise), kProcessPairsMax);
+}
+
 TEST_F(TrialTest, OnlyAGuessFarOffCostsAProcessPair) {
   v1::Problem problem = TransposeProblem();
   auto& small = *problem.mutable_sizes()->mutable_timed(0)->mutable_values();
@@ -154,7 +173,7 @@ TEST_F(TrialTest, OnlyAGuessFarOffCostsAProcessPair) {
     FakeCore core([](int) { return kAlone; });
     const auto failure =
         TimeCandidate(&trial, problem_.timed, {estimate},
-                      {.budget_s = 20, .stop_early = false, .watch = &core}, &time);
+                      {.budget_s = 20, .until = Until::kAllPairs, .watch = &core}, &time);
     EXPECT_FALSE(failure.has_value()) << failure->detail;
     return time;
   };
@@ -179,8 +198,8 @@ TEST_F(TrialTest, WhoIsFarFromTheReferenceOnlyWhenCheckedIsTimedInFull) {
   const CallEstimate far{.reference_ns = 1e6, .candidate_ns = 1e5};
   TimeReport time;
   FakeCore core([](int) { return kAlone; });
-  const auto failure = TimeCandidate(&trial, problem_.timed, {far},
-                                     {.budget_s = 20, .stop_early = true, .watch = &core}, &time);
+  const auto failure =
+      TimeCandidate(&trial, problem_.timed, {far}, {.budget_s = 20, .watch = &core}, &time);
   ASSERT_FALSE(failure.has_value()) << failure->detail;
   EXPECT_EQ(time.ratios[0][0].size(), static_cast<size_t>(kRoundsMax));
 }
@@ -191,7 +210,7 @@ class WatchedTrialTest : public TrialTest {
   TimeReport TimeOn(CoreWatch* core, CoreWidth* width) {
     Use(TransposeProblem());
     return CheckAndTime(Build(problem_.problem.reference()),
-                        {.budget_s = 20, .stop_early = false, .watch = core, .width = width})
+                        {.budget_s = 20, .until = Until::kAllPairs, .watch = core, .width = width})
         .time;
   }
   // What a whole measurement consists of.
