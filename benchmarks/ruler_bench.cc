@@ -241,7 +241,7 @@ absl::Status Replays(const Options& options, Table* table) {
   return absl::OkStatus();
 }
 
-// The same program, each time with all process pairs.
+// The same program, each time until it is precise.
 absl::StatusOr<double> Speedup(Measurer* measurer) {
   const v1::Problem problem = SmallKernelProblem();
   RETURN_IF_ERROR(measurer->PutProblem(problem, nullptr).status());

@@ -323,7 +323,7 @@ Seconds CampaignState::StragglerAge(const Job& job) {
   }
   const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
   std::nth_element(sorted.begin(), middle, sorted.end());
-  return std::max(kStragglerMin, kStragglerFactor * *middle);
+  return std::max(job.leader ? kLeaderStragglerMin : kStragglerMin, kStragglerFactor * *middle);
 }
 
 void CampaignState::StartAttempt(Job* job, int worker, bool timed) {

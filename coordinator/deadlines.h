@@ -31,6 +31,9 @@ inline Seconds MeasureDeadline(const v1::Problem& problem) {
 // is a straggler: it is tried on an idle worker besides.
 inline constexpr double kStragglerFactor = 4;
 inline constexpr Seconds kStragglerMin = 5;
+// … a leader's, which goes on until it is precise: eight seconds at most, as much again if in
+// doubt.
+inline constexpr Seconds kLeaderStragglerMin = 30;
 // Compiles the operator's programs and measures expert and noise.
 inline Seconds PutProblemDeadline(const v1::Problem& problem) {
   return 120 + 10 * (problem.limits().total_s() > 0 ? problem.limits().total_s() : 30);

@@ -42,7 +42,7 @@ absl::Status Serve(const ListenOptions& listen, MeasurerOptions options) {
   if (info.slots() > info.slots_apart_max())
     spdlog::warn("kernels share physical cores with timers, so speedups are coarse; {}",
                  info.slots_apart_max() == 0
-                     ? "give the worker another physical core"
+                     ? "give the worker another physical core on the same memory node"
                      : absl::StrCat("--slots ", info.slots_apart_max(), " keeps them apart"));
   server->ServeUntilSignal(kStopGraceSeconds);
   spdlog::info("whet-worker stopped");
@@ -78,8 +78,12 @@ int main(int argc, char** argv) {
   socket_option->excludes(listen_option);
   serve->add_option("--token-file", listen.token_file, "File with the bearer token of --listen");
   serve->add_option("--group", listen.group, "Group that may use the socket too (mode 0660)");
-  serve->add_option("--slots", options.slots,
-                    "Candidates timed at once; default: as many as there are physical cores for");
+  serve
+      ->add_option(
+          "--slots", options.slots,
+          "Candidates timed at once; default: as many as there are physical cores for, less a "
+          "quarter of a large host's for compilers")
+      ->check(CLI::NonNegativeNumber);
   serve->add_option("--cores", options.cores, "Cores to use, as 0,1,4; default: all allowed ones")
       ->delimiter(',');
   serve->add_option("--life-line-fd", life_line_fd,

@@ -6,7 +6,7 @@
 //     ├ Compiler       meanwhile g++, in its sandbox, precompiled headers             compiler.cc
 //     ├ check_stage    all check sizes: plain, unaligned, edge values
 //     ├ time_stage     16 fresh process pairs × 8 rounds unless clear before (stopping.h),
-//     │                more beside a neighbour on the same physical core (plan.h)
+//     │                more beside a neighbour on the same physical core, or for precision (plan.h)
 //     │ └ Trial        fills inputs, plays rounds, compares with reference or oracle  trial.cc
 //     │   └ Duel       one turn: who may run when, and what is timed                  duel.cc
 //     │     └ KernelProcess   one sandboxed child behind a doorbell                   doorbell.h

@@ -42,8 +42,7 @@ struct MeasurerOptions {
   std::string bin_dir;
   // Cores to use, given out in this order, by physical core; empty: those this process may run on.
   std::vector<int> cores;
-  // Candidates timed at the same time; 0: as many as there are physical cores for (slot_pool.h), at
-  // least 1.
+  // Candidates timed at the same time; 0: as PlanCores (slot_pool.h) finds best, at least 1.
   int slots = 0;
   // A slot whose noise was last measured longer ago than this has it measured again before the next
   // candidate is timed on it.

@@ -210,7 +210,7 @@ void Pipeline::Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint
     SlotPool::Lease& second = other.has_value() ? *other : *lease;
     second.BeginTiming();
     const PinnedThread pin_again(second.cores().timer);
-    TimeAgain(problem, second, *object, seed, *doubt, cancelled, artefact);
+    TimeAgain(problem, second, *object, seed, until, *doubt, cancelled, artefact);
     if (artefact->verdict.outcome() != v1::CORRECT) return;
   }
   artefact->verdict.set_detail(absl::StrFormat(
@@ -241,8 +241,9 @@ absl::StatusOr<std::string> Pipeline::Doubt(const PreparedProblem& problem,
 }
 
 void Pipeline::TimeAgain(const PreparedProblem& problem, const SlotPool::Lease& lease,
-                         const std::string& object, uint64_t seed, const std::string& reason,
-                         const std::atomic<bool>* cancelled, Artefact* artefact) {
+                         const std::string& object, uint64_t seed, Until until,
+                         const std::string& reason, const std::atomic<bool>* cancelled,
+                         Artefact* artefact) {
   // New seeds, fresh processes; hidden sizes first, so that a program that knows the timed ones by
   // heart has to compute something else.
   Trial trial({kernel_binary_, lease.cores(), &problem.bench, cancelled}, object,
@@ -259,7 +260,7 @@ void Pipeline::TimeAgain(const PreparedProblem& problem, const SlotPool::Lease& 
   TimeReport report;
   if (const auto failure = TimeCandidate(&trial, problem.bench.timed, estimates,
                                          {.budget_s = problem.bench.problem.limits().total_s(),
-                                          .until = Until::kAllPairs,
+                                          .until = std::max(until, Until::kAllPairs),
                                           .width = WidthOf(lease)},
                                          &report))
     return End(*failure, artefact);

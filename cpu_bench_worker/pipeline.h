@@ -74,7 +74,7 @@ class Pipeline {
                                     const SlotCores& cores, v1::Verdict* verdict,
                                     bool* below_floor);
   void TimeAgain(const PreparedProblem& problem, const SlotPool::Lease& lease,
-                 const std::string& object, uint64_t seed, const std::string& reason,
+                 const std::string& object, uint64_t seed, Until until, const std::string& reason,
                  const std::atomic<bool>* cancelled, Artefact* artefact);
   // Of the slot's first kernel core; whoever holds the lease uses it. Null for the whole host's.
   CoreWidth* WidthOf(const SlotPool::Lease& lease) {

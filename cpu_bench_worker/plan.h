@@ -37,11 +37,12 @@ inline constexpr int kRoundsStretched = 2;
 // Where at least so many pairs had rounds alone, only those rounds count; else all. A measurement
 // that has not as many is not stopped early.
 inline constexpr int kAlonePairsMin = 3;
-// Where fewer than this had, there are more pairs, at most so many; but not on a core that has
-// been alone less often than this share of the time, of late.
+// Where fewer than this had, there are more pairs; but not on a core that has been alone less often
+// than this share of the time, of late.
 inline constexpr int kAlonePairsWanted = 8;
-inline constexpr int kProcessPairsMax = 40;
 inline constexpr double kAloneShareMin = 0.2;
+// With more for that, or to be precise (stopping.h), at most so many.
+inline constexpr int kProcessPairsMax = 40;
 // However generous limits.total_s is: fewer rounds instead of longer ones.
 inline constexpr double kTimeBudgetSeconds = 8;
 inline constexpr int kCallsMax = 1024;

@@ -24,15 +24,16 @@ inline constexpr double kClearLogMin = 0.1;
 // logarithm, and other candidates of the group differ by more.
 inline constexpr double kClearPrecision = 0.125;
 
-// What a measurement goes on for.
+// What a measurement goes on for; each takes longer than the one before.
 enum class Until {
   kClear,     // kProcessPairs, or what is enough to be clear
   kAllPairs,  // kProcessPairs, however clear
-  kPrecise,   // … or, where they scatter, as many more as make the result precise
+  kPrecise,   // … or, where they scatter, as many more as make the result precise (plan.h)
 };
 
-// The half width, as a logarithm, of the interval of a precise result: two of these differ by more
-// than 1.5 % once in two hundred times.
+// The half width, as a logarithm, of the interval of 95 % of a precise result. (Having been looked
+// at after every pair, it is a little too narrow; and what lasts longer than a measurement it does
+// not know.)
 inline constexpr double kPreciseHalfWidth = 0.0075;
 
 // True once more pairs would not change what is learned: the speedup is far from 1, and its

@@ -4,10 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
+#include <vector>
 
 #include "common/file.h"
+#include "common/philox.h"
 #include "common/tree_testing.h"
+#include "cpu_bench_worker/plan.h"
 #include "cpu_bench_worker/timing_replay.h"
 
 namespace whetstone {
@@ -16,13 +20,16 @@ namespace {
 constexpr int kTrials = 1000;
 constexpr double kNoiseBand = 0.005;
 
-ReplayRates Simulate(const std::string& name, double factor = 1, int trials = kTrials,
-                     Until until = Until::kClear) {
+RecordedTimings Recorded(const std::string& name) {
   const auto bytes = ReadFile(SourceDir() + "/cpu_bench_worker/testdata/" + name + ".timings");
   EXPECT_TRUE(bytes.ok()) << bytes.status();
   const auto timings = DecodeTimings(bytes.value_or(""));
   EXPECT_TRUE(timings.ok()) << timings.status();
-  return timings.ok() ? ReplayTimings(*timings, factor, kNoiseBand, trials, until) : ReplayRates{};
+  return timings.value_or(RecordedTimings{});
+}
+
+ReplayRates Simulate(const std::string& name, double factor = 1, int trials = kTrials) {
+  return ReplayTimings(Recorded(name), factor, kNoiseBand, trials);
 }
 
 class StoppingTest : public ::testing::TestWithParam<const char*> {};
@@ -51,19 +58,25 @@ TEST_P(StoppingTest, WhatIsClearTakesFewPairs) {
   }
 }
 
-// To stop when the interval is narrow favours intervals that are too narrow, by little.
-TEST_P(StoppingTest, WhatIsMeasuredUntilItIsPreciseIsNoLessTrue) {
-  const std::string equal = std::string("equal_") + GetParam();
-  const ReplayRates all = Simulate(equal, 1, kTrials, Until::kAllPairs);
-  const ReplayRates precise = Simulate(equal, 1, kTrials, Until::kPrecise);
-  EXPECT_GE(precise.pairs_mean, all.pairs_mean);
+// On a machine whose process pairs scatter more than the recorded ones. To stop when the interval
+// is narrow favours intervals that are too narrow; not by much.
+TEST_P(StoppingTest, WhatScattersIsMeasuredUntilItIsPrecise) {
+  RecordedTimings scattered = Recorded(std::string("equal_") + GetParam());
+  Philox rng(1, {0x5CA7, 0, 0, 0});
+  for (PairedRatios& size : scattered.sizes)
+    for (std::vector<double>& rounds : size) {
+      const double luck = std::exp(0.018 * rng.Normal());
+      for (double& ratio : rounds) ratio *= luck;
+    }
+  const auto replay = [&](Until until) {
+    return ReplayTimings(scattered, 1, kNoiseBand, kTrials / 5, until);
+  };
+  const ReplayRates all = replay(Until::kAllPairs);
+  const ReplayRates precise = replay(Until::kPrecise);
+  EXPECT_GT(precise.pairs_mean, 1.2 * kProcessPairs);
+  EXPECT_LT(precise.error_95, all.error_95);
   EXPECT_LE(precise.called_faster, 0.02);
   EXPECT_GE(precise.covered, 0.95);
-  EXPECT_LE(precise.error_95, 0.007);
-  const ReplayRates faster =
-      Simulate(std::string("faster_") + GetParam(), 1, kTrials, Until::kPrecise);
-  EXPECT_GE(faster.called_faster, 0.95);
-  EXPECT_GE(faster.covered, 0.95);
 }
 
 INSTANTIATE_TEST_SUITE_P(Recorded, StoppingTest, ::testing::Values("compute", "memory"),

@@ -65,7 +65,7 @@ class Stage {
 
   std::optional<Failure> Run() {
     for (int pair = 0; WantsMore(pair); ++pair) {
-      pair_end_ns_ = budget_ns_ * (pair + 1) / kProcessPairs;
+      pair_end_ns_ = budget_ns_ * std::min(pair + 1, kProcessPairs) / kProcessPairs;
       if (auto failure = RunPair()) return failure;
       if (!report_->first_bad.empty()) return std::nullopt;
       if (ElapsedNs() >= budget_ns_) break;
@@ -380,7 +380,7 @@ class Stage {
   TimeReport* report_;
   Philox rng_;
   uint64_t begin_ns_;
-  double pair_end_ns_ = 0;  // this process pair's share of the budget, from begin_ns_
+  double pair_end_ns_ = 0;  // of this process pair's share of the budget, from begin_ns_
   std::vector<SizeData> data_;
   double turns_before_s_;
   double floor_ns_ = 0;      // of an empty bell, by the clock

@@ -97,7 +97,7 @@ void CheckCores(const std::string& name, const v1::WorkerInfo& info, bool with_t
     found({Level::kWarn, name + ": hyper-threads",
            "kernels share physical cores with timers, so speedups are coarse",
            info.slots_apart_max() == 0
-               ? "give the worker another physical core"
+               ? "give the worker another physical core on the same memory node"
                : absl::StrCat("start it with --slots ", info.slots_apart_max())});
   }
 }
