@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/file.h"
@@ -61,13 +62,18 @@ TEST_P(StoppingTest, WhatIsClearTakesFewPairs) {
 // On a machine whose process pairs scatter more than the recorded ones. To stop when the interval
 // is narrow favours intervals that are too narrow; not by much.
 TEST_P(StoppingTest, WhatScattersIsMeasuredUntilItIsPrecise) {
-  RecordedTimings scattered = Recorded(std::string("equal_") + GetParam());
+  const RecordedTimings recorded = Recorded(std::string("equal_") + GetParam());
+  RecordedTimings scattered;
   Philox rng(1, {0x5CA7, 0, 0, 0});
-  for (PairedRatios& size : scattered.sizes)
-    for (std::vector<double>& rounds : size) {
-      const double luck = std::exp(0.018 * rng.Normal());
-      for (double& ratio : rounds) ratio *= luck;
-    }
+  for (const PairedRatios& size : recorded.sizes) {
+    PairedRatios& pairs = scattered.sizes.emplace_back();
+    for (int copy = 0; copy < 10; ++copy)
+      for (std::vector<double> rounds : size) {
+        const double luck = std::exp(0.018 * rng.Normal());
+        for (double& ratio : rounds) ratio *= luck;
+        pairs.push_back(std::move(rounds));
+      }
+  }
   const auto replay = [&](Until until) {
     return ReplayTimings(scattered, 1, kNoiseBand, kTrials / 5, until);
   };
