@@ -160,7 +160,7 @@ void TunnelTest::SetUp() {
 }
 
 void TunnelTest::TearDown() {
-  if (!HasFailure()) return;
+  if (!HasFailure() || sshd_ == nullptr) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const TunnelEvent& event : events_) {
     std::printf("the tunnel's event %d: %s\n", static_cast<int>(event.state), event.detail.c_str());
