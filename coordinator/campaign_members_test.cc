@@ -87,6 +87,28 @@ class CampaignMembersTest : public testing::Test {
   std::vector<uint64_t> cancelled_;
 };
 
+TEST_F(CampaignMembersTest, ATrainerSharesCoresWithWhatASlotKeepsIdle) {
+  v1::TrainerInfo trainer;
+  trainer.set_host_id("host");
+  trainer.set_threads(2);
+  Send(event::ServiceReady{kTrainer});
+  Send(event::TrainerProbed{probe_.call, trainer});  // it loads its policy
+  // A worker on the same host of four cores: is it asked to measure meanwhile?
+  const auto is_asked = [&](int worker, const std::vector<int>& slot_cores) {
+    v1::WorkerInfo info;
+    info.set_host_id("host");
+    info.set_cores(4);
+    info.set_slots(1);
+    info.mutable_slot_cores()->Assign(slot_cores.begin(), slot_cores.end());
+    put_.worker = -1;
+    Send(event::ServiceReady{worker});
+    Send(event::WorkerProbed{probe_.call, info});
+    return put_.worker == worker;
+  };
+  EXPECT_TRUE(is_asked(0, {0, 1}));
+  EXPECT_FALSE(is_asked(1, {0, 1, 3})) << "3 is the other hyper-thread of the kernel's core";
+}
+
 TEST_F(CampaignMembersTest, ADrainingWorkerEndsItsWorkAndLeaves) {
   Ready(0);
   Ready(1);

@@ -417,30 +417,6 @@ TEST_F(Driven, ATrainerThatNeverComesEndsTheCampaignByName) {
   EXPECT_EQ(finish_.message(), "the trainer has not answered for 180 s: no answer");
 }
 
-// A trainer of two threads on a host of four: is there room for it beside a slot?
-TEST_F(Driven, ATrainerSharesCoresWithWhatASlotKeepsIdle) {
-  const auto measures_beside_trainer = [&](const std::vector<int>& slot_cores) {
-    CampaignState state(&world_.plan(), {"worker"});
-    const auto probe = [&](int service) {
-      return *Find<action::Probe>(state.Handle({event::ServiceReady{service}}, 0));
-    };
-    v1::TrainerInfo trainer;
-    trainer.set_host_id("host");
-    trainer.set_threads(2);
-    state.Handle({event::TrainerProbed{probe(kTrainer).call, trainer}}, 0);
-    v1::WorkerInfo worker;
-    worker.set_host_id("host");
-    worker.set_cores(4);
-    worker.set_slots(1);
-    worker.mutable_slot_cores()->Assign(slot_cores.begin(), slot_cores.end());
-    // The trainer loads its policy meanwhile.
-    return Find<action::PutProblem>(
-               state.Handle({event::WorkerProbed{probe(0).call, worker}}, 0)) != nullptr;
-  };
-  EXPECT_TRUE(measures_beside_trainer({0, 1}));
-  EXPECT_FALSE(measures_beside_trainer({0, 1, 3})) << "3 is the other hyper-thread of the kernel's";
-}
-
 TEST_F(Driven, AnUnsoundProblemEndsTheCampaign) {
   RefuseProblem(absl::InvalidArgumentError("the expert is wrong"));
   EXPECT_EQ(finish_.message(),
