@@ -3,7 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cpu_bench_worker/plan.h"
+
 namespace whetstone {
+namespace {
+
+// Of the interval, as a logarithm.
+double HalfWidth(const Score& score) { return std::log(score.high / score.low) / 2; }
+
+}  // namespace
 
 bool ClearAlready(const std::vector<PairedRatios>& sizes, uint64_t seed) {
   size_t pairs = 0;
@@ -13,12 +21,17 @@ bool ClearAlready(const std::vector<PairedRatios>& sizes, uint64_t seed) {
   const double distance = std::fabs(std::log(speedup));
   if (distance < kClearLogMin) return false;
   const Score score = FinalScore(sizes, /*stopped_early=*/true, seed);
-  return std::log(score.high / score.low) / 2 <= kClearPrecision * distance;
+  return HalfWidth(score) <= kClearPrecision * distance;
 }
 
 bool PreciseEnough(const std::vector<PairedRatios>& sizes, uint64_t seed) {
   const Score score = FinalScore(sizes, /*stopped_early=*/false, seed);
-  return score.speedup > 0 && std::log(score.high / score.low) / 2 <= kPreciseHalfWidth;
+  return score.speedup > 0 && HalfWidth(score) <= kPreciseHalfWidth;
+}
+
+bool PairsMissing(Until until, int pairs, const std::vector<PairedRatios>& sizes, uint64_t seed) {
+  if (pairs < kProcessPairs) return true;
+  return until == Until::kPrecise && pairs < kProcessPairsMax && !PreciseEnough(sizes, seed);
 }
 
 Score FinalScore(const std::vector<PairedRatios>& sizes, bool stopped_early, uint64_t seed) {

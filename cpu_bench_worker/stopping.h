@@ -46,6 +46,10 @@ bool ClearAlready(const std::vector<PairedRatios>& sizes, uint64_t seed);
 // Whether the interval of 95 % is as narrow as kPreciseHalfWidth asks.
 bool PreciseEnough(const std::vector<PairedRatios>& sizes, uint64_t seed);
 
+// Whether `pairs` process pairs, with these ratios, are fewer than `until` asks for, on a core that
+// is ours alone; that they may be clear already is left to ClearAlready.
+bool PairsMissing(Until until, int pairs, const std::vector<PairedRatios>& sizes, uint64_t seed);
+
 // The score to report: of 99.5 % where the timing was stopped early, else of 95 %.
 Score FinalScore(const std::vector<PairedRatios>& sizes, bool stopped_early, uint64_t seed);
 

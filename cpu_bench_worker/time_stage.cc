@@ -329,10 +329,9 @@ class Stage {
 
   // Whether `pairs` that are done are not enough.
   bool WantsMore(int pairs) const {
-    if (pairs < kProcessPairs) return true;
-    if (pairs >= kProcessPairsMax) return false;
-    return (MayBeAlone() && all_rounds_.AlonePairs() < kAlonePairsWanted) ||
-           (until_ == Until::kPrecise && !PreciseEnough(all_rounds_.Ratios(), trial_->seed()));
+    const bool waits =
+        pairs < kProcessPairsMax && MayBeAlone() && all_rounds_.AlonePairs() < kAlonePairsWanted;
+    return waits || PairsMissing(until_, pairs, all_rounds_.Ratios(), trial_->seed());
   }
 
   // Whether more pairs would not change what is learned. Rounds that shared their core agree among

@@ -20,12 +20,7 @@ Replay ReplayFrom(const RecordedTimings& recorded, size_t first, double factor, 
   Replay trial;
   std::vector<PairedRatios> seen(recorded.sizes.size());
   const bool far = until == Until::kClear && std::max(factor, 1 / factor) >= kFarFactor;
-  const auto wants_more = [&] {
-    return trial.pairs < kProcessPairs ||
-           (until == Until::kPrecise && trial.pairs < kProcessPairsMax &&
-            !PreciseEnough(seen, seed));
-  };
-  while (wants_more() && !trial.stopped_early) {
+  while (!trial.stopped_early && PairsMissing(until, trial.pairs, seen, seed)) {
     for (size_t s = 0; s < seen.size(); ++s) {
       const PairedRatios& all = recorded.sizes[s];
       seen[s].push_back(all[(first + static_cast<size_t>(trial.pairs)) % all.size()]);
