@@ -25,10 +25,10 @@
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/status_macros.h"
-#include "coordinator/campaign_loop.h"
-#include "coordinator/campaign_parser.h"
-#include "coordinator/echo_services.h"
-#include "coordinator/journal.h"
+#include "coordinator/config/campaign_parser.h"
+#include "coordinator/journal/journal.h"
+#include "coordinator/loop/campaign_loop.h"
+#include "coordinator/rpc/echo_services.h"
 
 namespace whetstone {
 namespace {

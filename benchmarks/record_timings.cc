@@ -1,5 +1,5 @@
 // Records what the ruler sees of programs whose true speedup is known, for the test that replays
-// the stopping rule (cpu_bench_worker/stopping_test.cc):
+// the stopping rule (cpu_bench_worker/stats/stopping_test.cc):
 //
 //   record_timings --pairs 700 DIR      writes DIR/{equal,faster}_{compute,memory}.timings
 //
@@ -21,12 +21,12 @@
 #include "absl/strings/str_replace.h"
 #include "common/file.h"
 #include "common/status_macros.h"
-#include "cpu_bench_worker/check_stage.h"
-#include "cpu_bench_worker/compiler.h"
-#include "cpu_bench_worker/recorded_timings.h"
-#include "cpu_bench_worker/shim.h"
-#include "cpu_bench_worker/small_kernel.h"
-#include "cpu_bench_worker/time_stage.h"
+#include "cpu_bench_worker/build/compiler.h"
+#include "cpu_bench_worker/build/shim.h"
+#include "cpu_bench_worker/problem/small_kernel.h"
+#include "cpu_bench_worker/timing/check_stage.h"
+#include "cpu_bench_worker/timing/recorded_timings.h"
+#include "cpu_bench_worker/timing/time_stage.h"
 
 namespace whetstone {
 namespace {

@@ -29,14 +29,14 @@
 #include "benchmarks/plain_pipeline.h"
 #include "common/file.h"
 #include "common/status_macros.h"
-#include "coordinator/code_extractor.h"
+#include "coordinator/campaign/code_extractor.h"
 #include "coordinator/prompt/prompt_file.h"
-#include "cpu_bench_worker/measure.h"
-#include "cpu_bench_worker/slot_pool.h"
-#include "cpu_bench_worker/small_kernel.h"
-#include "cpu_bench_worker/statistics.h"
-#include "cpu_bench_worker/timing_replay.h"
-#include "cpu_bench_worker/worker_bench.h"
+#include "cpu_bench_worker/host/slot_pool.h"
+#include "cpu_bench_worker/measure/measure.h"
+#include "cpu_bench_worker/measure/worker_bench.h"
+#include "cpu_bench_worker/problem/small_kernel.h"
+#include "cpu_bench_worker/stats/statistics.h"
+#include "cpu_bench_worker/timing/timing_replay.h"
 
 namespace whetstone {
 namespace {
@@ -229,9 +229,10 @@ absl::Status Replays(const Options& options, Table* table) {
   constexpr int kTrials = 1000;
   for (const auto& [name, bar] : {std::pair("faster", 95.0), {"equal", 2.0}})
     for (const char* kind : {"compute", "memory"}) {
-      ASSIGN_OR_RETURN(const std::string bytes,
-                       ReadFile(absl::StrCat(options.source_dir, "/cpu_bench_worker/testdata/",
-                                             name, "_", kind, ".timings")));
+      ASSIGN_OR_RETURN(
+          const std::string bytes,
+          ReadFile(absl::StrCat(options.source_dir, "/cpu_bench_worker/timing/testdata/", name, "_",
+                                kind, ".timings")));
       ASSIGN_OR_RETURN(const RecordedTimings recorded, DecodeTimings(bytes));
       const ReplayRates rates = ReplayTimings(recorded, 1, kBand, kTrials);
       const bool faster = absl::string_view(name) == "faster";

@@ -25,11 +25,11 @@
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "coordinator/process/child_process.h"
+#include "coordinator/rpc/worker_client.h"
 #include "coordinator/services/health.h"
 #include "coordinator/tunnel/sockets.h"
 #include "coordinator/tunnel/tunnel.h"
-#include "coordinator/worker_client.h"
-#include "cpu_bench_worker/statistics.h"
+#include "cpu_bench_worker/stats/statistics.h"
 #include "tests/system/sshd_fixture.h"
 
 namespace whetstone {

@@ -1,4 +1,4 @@
 // whet: the command line of Whetstone. The main loop of a campaign is in campaign_loop.cc.
-#include "coordinator/commands.h"
+#include "coordinator/cli/commands.h"
 
 int main(int argc, char** argv) { return whetstone::RunCommandLine(argc, argv); }

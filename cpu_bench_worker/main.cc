@@ -15,9 +15,9 @@
 #include "common/life_line.h"
 #include "common/server.h"
 #include "common/status_macros.h"
-#include "cpu_bench_worker/measure.h"
-#include "cpu_bench_worker/worker_bench.h"
-#include "cpu_bench_worker/worker_service.h"
+#include "cpu_bench_worker/measure/measure.h"
+#include "cpu_bench_worker/measure/worker_bench.h"
+#include "cpu_bench_worker/service/worker_service.h"
 
 namespace whetstone {
 namespace {

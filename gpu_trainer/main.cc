@@ -3,11 +3,11 @@
 #include <string>
 #include <vector>
 
-#include "gpu_trainer/cli.h"
-#include "gpu_trainer/launch.h"
-#include "gpu_trainer/passive_threads.h"
+#include "gpu_trainer/cli/cli.h"
+#include "gpu_trainer/cli/launch.h"
+#include "gpu_trainer/cli/passive_threads.h"
+#include "gpu_trainer/cli/serve.h"
 #include "gpu_trainer/profile/reuse_memory.h"
-#include "gpu_trainer/serve.h"
 
 int main(int argc, char** argv) {
   whetstone::WaitPassively(argv);

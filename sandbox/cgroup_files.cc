@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "sandbox/unique_fd.h"
+#include "common/unique_fd.h"
 
 namespace whetstone {
 namespace {

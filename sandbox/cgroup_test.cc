@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "sandbox/cgroup_files.h"
-#include "sandbox/plan.h"
+#include "sandbox/plan/plan.h"
 
 namespace whetstone {
 namespace {

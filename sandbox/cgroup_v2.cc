@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/status_macros.h"
+#include "common/unique_fd.h"
 #include "sandbox/cgroup_kinds.h"
-#include "sandbox/unique_fd.h"
 
 namespace whetstone {
 namespace {

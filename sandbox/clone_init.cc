@@ -10,8 +10,8 @@
 #include <csignal>
 #include <cstdint>
 
-#include "sandbox/plan.h"
-#include "sandbox/setup_step.h"
+#include "sandbox/plan/plan.h"
+#include "sandbox/plan/setup_step.h"
 
 #if !defined(__x86_64__)
 #error "whetstone's sandbox is written for x86-64 Linux"

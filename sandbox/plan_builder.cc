@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/status_macros.h"
-#include "sandbox/plan.h"
+#include "sandbox/plan/plan.h"
 #include "sandbox/seccomp_filter.h"
 
 namespace whetstone {

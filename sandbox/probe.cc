@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "sandbox/cgroup.h"
-#include "sandbox/init/landlock.h"
+#include "sandbox/plan/landlock.h"
 #include "sandbox/sandbox.h"
 
 namespace whetstone {

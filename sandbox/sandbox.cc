@@ -19,13 +19,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/status_macros.h"
+#include "common/unique_fd.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/clone_init.h"
 #include "sandbox/init_program.h"
-#include "sandbox/plan.h"
+#include "sandbox/plan/plan.h"
+#include "sandbox/plan/setup_step.h"
 #include "sandbox/plan_builder.h"
-#include "sandbox/setup_step.h"
-#include "sandbox/unique_fd.h"
 
 namespace whetstone {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
-#include "sandbox/plan.h"
+#include "sandbox/plan/plan.h"
 
 namespace whetstone {
 namespace {

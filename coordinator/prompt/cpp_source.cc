@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/cpp_text.h"
+#include "common/problem/cpp_text.h"
 #include "common/status_macros.h"
 #include "coordinator/prompt/identifiers.h"
 #include "coordinator/prompt/prompt_sections.h"

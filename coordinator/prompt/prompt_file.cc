@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
+#include "common/problem/struct_type.h"
 #include "common/status_macros.h"
-#include "common/struct_type.h"
 #include "coordinator/prompt/front_matter.h"
 #include "coordinator/prompt/prompt_sections.h"
 #include "coordinator/prompt/signature.h"

@@ -2,7 +2,7 @@
 // names file and line.
 //
 //   ASSIGN_OR_RETURN(v1::Problem problem, ParsePromptFile("prompts/matmul_f32.md"));
-//   std::string hash = ProblemHash(problem);                     // common/problem_hash.h,
+//   std::string hash = ProblemHash(problem);                     // common/problem/problem_hash.h,
 //   whetstone_service std::vector<v1::Message> messages = RenderMessages(problem); //
 //   coordinator/prompt/render.h
 //

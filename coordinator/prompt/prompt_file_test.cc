@@ -10,7 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/file.h"
 #include "common/philox.h"
-#include "common/problem_hash.h"
+#include "common/problem/problem_hash.h"
 #include "common/tree_testing.h"
 #include "coordinator/prompt/render.h"
 

@@ -21,16 +21,15 @@ constexpr size_t kLinesMax = 20000;
 
 absl::Status CheckText(absl::string_view line, absl::string_view name, int number) {
   for (size_t at = 0; at < line.size();) {
-    uint32_t point = 0;
-    const size_t length = DecodeUtf8(line.substr(at), &point);
-    if (length == 0) return PromptError(name, number, "not valid UTF-8: save the file as UTF-8");
+    const Utf8Step step = DecodeUtf8(line.substr(at));
+    if (!step.valid) return PromptError(name, number, "not valid UTF-8: save the file as UTF-8");
     const uint8_t c = line[at];
     if ((c < 0x20 && c != '\t') || c == 0x7f) {
       return PromptError(name, number,
                          absl::StrCat("control character ", static_cast<int>(c), " at column ",
                                       at + 1, ": remove it"));
     }
-    at += length;
+    at += step.bytes;
   }
   return absl::OkStatus();
 }
@@ -160,11 +159,10 @@ absl::Status PromptError(absl::string_view name, int line, absl::string_view wha
 absl::Status CheckUtf8(absl::string_view text, absl::string_view name) {
   int line = 1;
   for (size_t at = 0; at < text.size();) {
-    uint32_t point = 0;
-    const size_t length = DecodeUtf8(text.substr(at), &point);
-    if (length == 0) return PromptError(name, line, "not valid UTF-8: save the file as UTF-8");
+    const Utf8Step step = DecodeUtf8(text.substr(at));
+    if (!step.valid) return PromptError(name, line, "not valid UTF-8: save the file as UTF-8");
     line += text[at] == '\n';
-    at += length;
+    at += step.bytes;
   }
   return absl::OkStatus();
 }

@@ -2,7 +2,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "common/struct_type.h"
+#include "common/problem/struct_type.h"
 
 namespace whetstone {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/element_type.h"
+#include "common/problem/element_type.h"
 #include "common/status_macros.h"
 
 namespace whetstone {

@@ -15,7 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "common/element_type.h"
+#include "common/problem/element_type.h"
 #include "whetstone/v1/problem.pb.h"
 
 namespace whetstone {

@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/struct_type.h"
+#include "common/problem/struct_type.h"
 #include "coordinator/prompt/signature.h"
 #include "coordinator/prompt/yaml_map.h"
 #include "whetstone/v1/problem.pb.h"

@@ -9,10 +9,10 @@
 #include "absl/strings/strip.h"
 #include "common/file.h"
 #include "common/status_macros.h"
+#include "coordinator/config/usual_sockets.h"
 #include "coordinator/services/health.h"
 #include "coordinator/services/open_services.h"
 #include "coordinator/services/opener.h"
-#include "coordinator/usual_sockets.h"
 
 namespace whetstone {
 namespace {

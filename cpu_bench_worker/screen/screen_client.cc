@@ -11,12 +11,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/problem/struct_type.h"
 #include "common/sha256.h"
 #include "common/status_macros.h"
-#include "common/struct_type.h"
+#include "cpu_bench_worker/build/shim.h"
 #include "cpu_bench_worker/screen/screen_answer.h"
 #include "cpu_bench_worker/screen/screen_protocol.h"
-#include "cpu_bench_worker/shim.h"
 #include "sandbox/sandbox.h"
 
 namespace whetstone {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "gpu_trainer/ops/cuda_choice.h"
-#include "gpu_trainer/ops/elementwise.h"
-#include "gpu_trainer/ops/linear.h"
+#include "gpu_trainer/kernels/cuda/cuda_choice.h"
+#include "gpu_trainer/kernels/elementwise.h"
+#include "gpu_trainer/kernels/linear.h"
 
 namespace whetstone {
 namespace {

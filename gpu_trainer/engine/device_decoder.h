@@ -1,7 +1,7 @@
 // A decoding step that stays on the device: from the newest token of every sequence to the next
-// one, by the kernels of ops/cuda_kernels.h, without a transfer in between and, on a GPU, replayed
-// from a CUDA graph. What it computes is what model/forward.h, kv_cache.h and ops/sample.h compute
-// together, its plain twin, up to rounding.
+// one, by the kernels of kernels/cuda/cuda_kernels.h, without a transfer in between and, on a GPU,
+// replayed from a CUDA graph. What it computes is what model/forward.h, kv_cache.h and
+// kernels/sample.h compute together, its plain twin, up to rounding.
 //
 //   auto decoder = DeviceDecoder::Make(config, weights, rope, {.slots = 16, …});   // or null
 //   Forward(…, [&](int64_t layer, const torch::Tensor& qkv) {                       // the prompt
@@ -23,11 +23,11 @@
 
 #include "absl/status/status.h"
 #include "gpu_trainer/engine/graph_runner.h"
+#include "gpu_trainer/kernels/cuda/cuda_kernels.h"
+#include "gpu_trainer/kernels/sample.h"
 #include "gpu_trainer/model/config.h"
 #include "gpu_trainer/model/rope.h"
 #include "gpu_trainer/model/weights.h"
-#include "gpu_trainer/ops/cuda_kernels.h"
-#include "gpu_trainer/ops/sample.h"
 
 namespace whetstone {
 

@@ -15,7 +15,7 @@
 #include "absl/strings/match.h"
 #include "gpu_trainer/engine/engine.h"
 #include "gpu_trainer/engine/engine_testing.h"
-#include "gpu_trainer/ops/cuda_choice.h"
+#include "gpu_trainer/kernels/cuda/cuda_choice.h"
 
 namespace whetstone {
 namespace {

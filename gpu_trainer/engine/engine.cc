@@ -7,10 +7,10 @@
 #include "gpu_trainer/engine/check_spec.h"
 #include "gpu_trainer/engine/generate_run.h"
 #include "gpu_trainer/engine/kv_cache.h"
+#include "gpu_trainer/kernels/linear.h"
+#include "gpu_trainer/kernels/parallel.h"
+#include "gpu_trainer/kernels/sample.h"
 #include "gpu_trainer/model/forward.h"
-#include "gpu_trainer/ops/linear.h"
-#include "gpu_trainer/ops/parallel.h"
-#include "gpu_trainer/ops/sample.h"
 
 namespace whetstone {
 

@@ -19,8 +19,9 @@
 // `deterministic` asks for more: then every step computes kDecodeRows rows, real ones or not, and
 // attends row by row, so that no result depends on who else decodes.
 //
-// On a GPU whose kernels serve (ops/cuda_choice.h), and without `deterministic`, a step stays on
-// the device (device_decoder.h); elsewhere it goes through model/forward.h operator by operator.
+// On a GPU whose kernels serve (kernels/cuda/cuda_choice.h), and without `deterministic`, a step
+// stays on the device (device_decoder.h); elsewhere it goes through model/forward.h operator by
+// operator.
 //
 // No call may run beside another on one Engine, nor beside an update of the weights.
 #ifndef WHETSTONE_GPU_TRAINER_ENGINE_ENGINE_H_
@@ -47,7 +48,7 @@ struct SamplingSpec {
   double temperature = 1;         // 0: greedy
   double top_p = 1;               // (0, 1]; 1: off
   int32_t top_k = 0;              // 0: off
-  double min_p = 0;               // [0, 1]; 0: off (ops/sample.h)
+  double min_p = 0;               // [0, 1]; 0: off (kernels/sample.h)
   PenaltySettings penalties;      // token_history.h
   std::vector<std::string> stop;  // a completion's text ends before the first of these
   std::vector<int32_t> stop_ids;  // tokens that end a completion, also with ignore_eos
@@ -96,7 +97,7 @@ struct Completion {
   int32_t sample = 0;
   std::vector<int32_t> ids;  // sampled tokens, the end-of-sequence token included
   std::vector<float>
-      logprobs;      // of each, under the distribution it was sampled from (ops/sample.h)
+      logprobs;      // of each, under the distribution it was sampled from (kernels/sample.h)
   std::string text;  // without special tokens and without the stop string; valid UTF-8
   Finish finish = Finish::kLength;
 };

@@ -13,12 +13,12 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "common/utf8.h"
 #include "gpu_trainer/engine/engine_testing.h"
 #include "gpu_trainer/engine/generation_work.h"
 #include "gpu_trainer/engine/kv_cache.h"
-#include "gpu_trainer/ops/linear.h"
+#include "gpu_trainer/kernels/linear.h"
 #include "gpu_trainer/profile/step_profile.h"
-#include "gpu_trainer/tokenizer/utf8.h"
 
 namespace whetstone {
 namespace {

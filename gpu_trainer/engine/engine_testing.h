@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "common/utf8.h"
 #include "gpu_trainer/tokenizer/byte_level.h"
-#include "gpu_trainer/tokenizer/utf8.h"
 
 namespace whetstone {
 

@@ -1,7 +1,7 @@
 #include "gpu_trainer/engine/kv_cache.h"
 
-#include "gpu_trainer/ops/attention_avx512.h"
-#include "gpu_trainer/ops/linear.h"
+#include "gpu_trainer/kernels/cpu/attention_avx512.h"
+#include "gpu_trainer/kernels/linear.h"
 
 namespace whetstone {
 

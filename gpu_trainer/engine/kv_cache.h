@@ -54,7 +54,8 @@ std::unique_ptr<KvCache> MakeKvCache(const ModelConfig& config, torch::ScalarTyp
                                      torch::Device device, int64_t slots, int64_t suffix_tokens,
                                      bool row_by_row);
 
-// The two, for tests. Packed: only where HasAvx512Kernels (ops/cpu.h), bf16 or f32 on a CPU.
+// The two, for tests. Packed: only where HasAvx512Kernels (kernels/cpu/cpu.h), bf16 or f32 on a
+// CPU.
 std::unique_ptr<KvCache> MakePackedKvCache(const ModelConfig& config, torch::ScalarType dtype,
                                            int64_t slots, int64_t suffix_tokens);
 std::unique_ptr<KvCache> MakePlainKvCache(const ModelConfig& config, torch::ScalarType dtype,

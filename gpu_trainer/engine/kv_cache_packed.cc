@@ -5,10 +5,10 @@
 
 #include "common/status_macros.h"
 #include "gpu_trainer/engine/kv_cache.h"
-#include "gpu_trainer/ops/attention_avx512.h"
-#include "gpu_trainer/ops/cpu.h"
-#include "gpu_trainer/ops/elementwise_cpu.h"
-#include "gpu_trainer/ops/parallel.h"
+#include "gpu_trainer/kernels/cpu/attention_avx512.h"
+#include "gpu_trainer/kernels/cpu/cpu.h"
+#include "gpu_trainer/kernels/cpu/elementwise_cpu.h"
+#include "gpu_trainer/kernels/parallel.h"
 
 namespace whetstone {
 namespace {
@@ -98,7 +98,7 @@ class PackedKvCache final : public KvCache {
 
  private:
   struct Part {
-    torch::Tensor k, v;  // [heads, Dp * capacity] each, layout of ops/attention_avx512.h
+    torch::Tensor k, v;  // [heads, Dp * capacity] each, layout of kernels/cpu/attention_avx512.h
   };
   struct Prefix {
     int64_t tokens = 0, capacity = 0;

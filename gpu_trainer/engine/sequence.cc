@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "gpu_trainer/tokenizer/utf8.h"
+#include "common/utf8.h"
 
 namespace whetstone {
 namespace {

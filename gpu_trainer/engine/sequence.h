@@ -12,7 +12,7 @@
 #include "common/clock.h"
 #include "gpu_trainer/engine/engine.h"
 #include "gpu_trainer/engine/token_history.h"
-#include "gpu_trainer/ops/sample.h"
+#include "gpu_trainer/kernels/sample.h"
 #include "gpu_trainer/tokenizer/tokenizer.h"
 
 namespace whetstone {

@@ -1,7 +1,7 @@
 #include "gpu_trainer/model/forward.h"
 
-#include "gpu_trainer/ops/elementwise.h"
-#include "gpu_trainer/ops/linear.h"
+#include "gpu_trainer/kernels/elementwise.h"
+#include "gpu_trainer/kernels/linear.h"
 
 namespace whetstone {
 

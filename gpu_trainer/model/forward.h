@@ -3,7 +3,7 @@
 //
 //   torch::Tensor hidden = Forward(config, weights, ids, cos, sin,
 //       [&](int64_t layer, const torch::Tensor& qkv) { return cache->Prefill(0, layer, qkv); });
-//   torch::Tensor logits = Linear(hidden, weights.lm_head);    // ops/linear.h
+//   torch::Tensor logits = Linear(hidden, weights.lm_head);    // kernels/linear.h
 //
 // The residual stream and everything between two matrix products is f32, also with bf16 weights:
 // only what a product reads is rounded. Against f32 throughout, that halves the error of the

@@ -9,7 +9,7 @@
 #include "common/clock.h"
 #include "common/host.h"
 #include "common/status_macros.h"
-#include "gpu_trainer/grpo/learner_settings.h"
+#include "gpu_trainer/checkpoint/reference.h"
 #include "gpu_trainer/model/compute_type.h"
 #include "gpu_trainer/profile/device_memory.h"
 #include "gpu_trainer/profile/memory.h"
@@ -17,7 +17,7 @@
 #include "gpu_trainer/rpc/generate_share.h"
 #include "gpu_trainer/rpc/memory_need.h"
 #include "gpu_trainer/rpc/model_facts.h"
-#include "gpu_trainer/state/reference.h"
+#include "gpu_trainer/train/learner_settings.h"
 
 namespace whetstone {
 namespace {

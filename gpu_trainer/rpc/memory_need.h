@@ -10,8 +10,8 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "gpu_trainer/grpo/learner.h"
 #include "gpu_trainer/model/config.h"
+#include "gpu_trainer/train/learner.h"
 
 namespace whetstone {
 

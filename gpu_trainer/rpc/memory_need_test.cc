@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "gpu_trainer/grpo/reference.h"
-#include "gpu_trainer/ranks/ranks_testing.h"
+#include "gpu_trainer/distributed/ranks_testing.h"
+#include "gpu_trainer/train/reference.h"
 
 namespace whetstone {
 namespace {

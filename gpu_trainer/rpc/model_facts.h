@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "gpu_trainer/state/policy.h"
+#include "gpu_trainer/checkpoint/policy.h"
 
 namespace whetstone {
 

@@ -17,7 +17,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "gpu_trainer/ranks/rank_group.h"
+#include "gpu_trainer/distributed/rank_group.h"
 #include "gpu_trainer/rpc/generate_stream.h"
 #include "gpu_trainer/rpc/held_policy.h"
 #include "whetstone/v1/trainer.pb.h"

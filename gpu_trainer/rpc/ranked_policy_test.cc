@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
-#include "gpu_trainer/ranks/ranks_testing.h"
+#include "gpu_trainer/distributed/ranks_testing.h"
 #include "gpu_trainer/rpc/generate_share.h"
 #include "gpu_trainer/rpc/tiny_model_testing.h"
 

@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/grpc_status.h"
 #include "common/status_macros.h"
+#include "gpu_trainer/checkpoint/checkpoint.h"
+#include "gpu_trainer/checkpoint/checkpoint_file.h"
 #include "gpu_trainer/rpc/generate_stream.h"
-#include "gpu_trainer/state/checkpoint.h"
-#include "gpu_trainer/state/checkpoint_file.h"
 
 namespace whetstone {
 namespace {

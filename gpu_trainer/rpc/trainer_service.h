@@ -12,7 +12,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "gpu_trainer/ranks/rank_group.h"
+#include "gpu_trainer/distributed/rank_group.h"
 #include "gpu_trainer/rpc/compute_thread.h"
 #include "gpu_trainer/rpc/ranked_policy.h"
 #include "whetstone/v1/trainer.grpc.pb.h"

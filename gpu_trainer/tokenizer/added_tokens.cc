@@ -8,7 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "gpu_trainer/tokenizer/utf8.h"
+#include "common/utf8.h"
 
 namespace whetstone {
 namespace {

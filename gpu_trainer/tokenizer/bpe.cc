@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
+#include "common/utf8.h"
 #include "gpu_trainer/tokenizer/byte_level.h"
-#include "gpu_trainer/tokenizer/utf8.h"
 
 namespace whetstone {
 namespace {

@@ -1,6 +1,6 @@
 #include "gpu_trainer/tokenizer/byte_level.h"
 
-#include "gpu_trainer/tokenizer/utf8.h"
+#include "common/utf8.h"
 
 namespace whetstone {
 namespace {

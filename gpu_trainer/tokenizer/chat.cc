@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/status_macros.h"
-#include "gpu_trainer/tokenizer/jinja.h"
+#include "gpu_trainer/tokenizer/jinja/jinja.h"
 
 namespace whetstone {
 namespace {

@@ -11,11 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/status_macros.h"
+#include "common/utf8.h"
 #include "gpu_trainer/tokenizer/added_tokens.h"
 #include "gpu_trainer/tokenizer/bpe.h"
 #include "gpu_trainer/tokenizer/byte_level.h"
 #include "gpu_trainer/tokenizer/pre_tokenizer.h"
-#include "gpu_trainer/tokenizer/utf8.h"
 
 namespace whetstone {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "common/philox.h"
+#include "common/utf8.h"
 #include "gpu_trainer/tokenizer/byte_level.h"
-#include "gpu_trainer/tokenizer/utf8.h"
 
 namespace whetstone {
 namespace {

@@ -19,8 +19,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sandbox/init/landlock.h"
 #include "sandbox/init/report.h"
+#include "sandbox/plan/landlock.h"
 
 namespace whetstone {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "sandbox/plan.h"
+#include "sandbox/plan/plan.h"
 
 namespace whetstone {
 

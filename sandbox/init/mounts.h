@@ -2,7 +2,7 @@
 #ifndef WHETSTONE_SANDBOX_INIT_MOUNTS_H_
 #define WHETSTONE_SANDBOX_INIT_MOUNTS_H_
 
-#include "sandbox/plan.h"
+#include "sandbox/plan/plan.h"
 
 namespace whetstone {
 

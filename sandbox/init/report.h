@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "sandbox/plan.h"
+#include "sandbox/plan/plan.h"
 
 namespace whetstone {
 

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "sandbox/plan.h"
+#include "sandbox/plan/plan.h"
 
 namespace whetstone {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sandbox/plan.h"
+#include "sandbox/plan/plan.h"
 
 namespace whetstone {
 

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "cpu_bench_worker/test_problems.h"
+#include "cpu_bench_worker/problem/test_problems.h"
 #include "sandbox/sandbox_testing.h"
 #include "tests/abuse/abuse_testing.h"
 

@@ -13,10 +13,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
-#include "common/problem_hash.h"
+#include "common/problem/problem_hash.h"
 #include "common/tree_testing.h"
-#include "cpu_bench_worker/printable.h"
-#include "cpu_bench_worker/test_problems.h"
+#include "cpu_bench_worker/problem/test_problems.h"
+#include "cpu_bench_worker/verdict/printable.h"
 #include "sandbox/sandbox_testing.h"
 
 namespace whetstone {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cpu_bench_worker/measure.h"
+#include "cpu_bench_worker/measure/measure.h"
 #include "tests/abuse/hostile_program.h"
 #include "whetstone/v1/problem.pb.h"
 

@@ -17,8 +17,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/file.h"
-#include "cpu_bench_worker/statistics.h"
-#include "cpu_bench_worker/test_problems.h"
+#include "cpu_bench_worker/problem/test_problems.h"
+#include "cpu_bench_worker/stats/statistics.h"
 #include "sandbox/cgroup_files.h"
 #include "tests/abuse/abuse_testing.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/status_macros.h"
-#include "gpu_trainer/state/checkpoint.h"
+#include "gpu_trainer/checkpoint/checkpoint.h"
 
 namespace {
 

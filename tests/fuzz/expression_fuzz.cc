@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "common/expression.h"
+#include "common/problem/expression.h"
 #include "common/status_macros.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -7,7 +7,7 @@
 
 #include "absl/strings/string_view.h"
 #include "common/status_macros.h"
-#include "cpu_bench_worker/header_names.h"
+#include "cpu_bench_worker/build/header_names.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace whetstone;

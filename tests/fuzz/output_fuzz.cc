@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "common/status_macros.h"
-#include "cpu_bench_worker/arguments.h"
-#include "cpu_bench_worker/call_batch.h"
-#include "cpu_bench_worker/compare.h"
-#include "cpu_bench_worker/element.h"
+#include "cpu_bench_worker/problem/arguments.h"
+#include "cpu_bench_worker/problem/call_batch.h"
+#include "cpu_bench_worker/problem/compare.h"
+#include "cpu_bench_worker/problem/element.h"
 
 namespace whetstone {
 namespace {

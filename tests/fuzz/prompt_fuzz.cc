@@ -7,11 +7,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
-#include "common/problem_hash.h"
+#include "common/problem/problem_hash.h"
 #include "common/status_macros.h"
 #include "coordinator/prompt/prompt_file.h"
 #include "coordinator/prompt/render.h"
-#include "cpu_bench_worker/arguments.h"
+#include "cpu_bench_worker/problem/arguments.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace whetstone;

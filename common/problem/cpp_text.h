@@ -1,0 +1,21 @@
+// C++ text looked at without parsing it.
+#ifndef WHETSTONE_COMMON_PROBLEM_CPP_TEXT_H_
+#define WHETSTONE_COMMON_PROBLEM_CPP_TEXT_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace whetstone {
+
+// `code` with comments, the insides of literals and preprocessor lines as spaces: every place and
+// every line end stays where it was. Raw strings are not known.
+std::string MaskedCpp(absl::string_view code);
+
+// The line, from 1, on which the byte at `at` stands.
+int LineAt(absl::string_view code, size_t at);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COMMON_PROBLEM_CPP_TEXT_H_

@@ -1,0 +1,435 @@
+#include "coordinator/authoring/problem_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "common/status_macros.h"
+#include "coordinator/authoring/canaries.h"
+
+namespace whetstone {
+namespace {
+
+using Level = ProblemFinding::Level;
+
+constexpr double kExpertSpeedupMin = 1.2;
+// Equal code may differ by this much even where calibration saw less.
+constexpr double kNoiseFloor = 0.01;
+constexpr double kNoiseBandHigh = 0.05;
+constexpr int kEqualCodeTries = 3;
+constexpr double kReferenceNsHigh = 5e6;
+constexpr double kReferenceNsLow = 1e3;
+// An expert of this much or more earns the full reward, give or take the noise of two measurements.
+constexpr double kFullRewardSpeedup = 2.0;
+constexpr double kFullReward = 1.3;
+constexpr double kFullRewardTolerance = 0.15;
+constexpr int kExpertTries = 3;
+constexpr int kEasyLinesMax = 30;
+constexpr int kMediumLinesMax = 60;
+
+std::string LevelName(Level level) {
+  switch (level) {
+    case Level::kPassed:
+      return "ok";
+    case Level::kWarning:
+      return "warning";
+    case Level::kFailed:
+      return "FAILED";
+  }
+  return "";
+}
+
+std::string Describe(const v1::Verdict& verdict) {
+  std::string text = v1::Outcome_Name(verdict.outcome());
+  if (!verdict.detail().empty()) absl::StrAppend(&text, ": ", verdict.detail());
+  return text;
+}
+
+// The part of the file that a worker's refusal is about: the first one that it names.
+std::string PartOf(const std::string& refusal) {
+  size_t first = std::string::npos;
+  std::string part = "reference";
+  for (const char* name : {"reference", "expert", "generator", "checker", "oracle", "sizes"}) {
+    const size_t at = refusal.find(name);
+    if (at >= first) continue;
+    first = at;
+    part = name;
+  }
+  return part;
+}
+
+// What to do about it.
+std::string RemedyOf(const std::string& part) {
+  if (part == "expert") {
+    return "correct the expert, or write a faster one; where nothing can be gained, choose other "
+           "timed sizes or another problem";
+  }
+  if (part == "generator") return "correct the generator section";
+  if (part == "checker") return "correct the checker section";
+  if (part == "oracle") return "correct the oracle section";
+  if (part == "sizes") return "correct 'sizes'";
+  return "make the reference a function of its arguments alone, without state of its own and "
+         "without reading an output before it is written";
+}
+
+// Without empty lines and those that hold only a comment.
+int CodeLines(absl::string_view code) {
+  int count = 0;
+  for (absl::string_view line : absl::StrSplit(code, '\n')) {
+    line = absl::StripAsciiWhitespace(line);
+    count += !line.empty() && !absl::StartsWith(line, "//");
+  }
+  return count;
+}
+
+double GeometricMean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) {
+    if (value <= 0) return 0;
+    sum += std::log(value);
+  }
+  return values.empty() ? 0 : std::exp(sum / static_cast<double>(values.size()));
+}
+
+class Checker {
+ public:
+  Checker(const v1::Problem& problem, const PromptPlaces& places, const ProblemTools& tools)
+      : problem_(problem), places_(places), tools_(tools) {
+    report_.problem_id = problem.id();
+  }
+
+  absl::StatusOr<ProblemReport> Run() && {
+    absl::StatusOr<v1::Calibration> calibration = tools_.calibrate();
+    if (absl::IsInvalidArgument(calibration.status())) {
+      const std::string refusal(calibration.status().message());
+      const std::string part = PartOf(refusal);
+      const bool builds = !absl::StrContains(refusal, "does not compile") &&
+                          !absl::StrContains(refusal, "does not define");
+      Add(Level::kFailed, part, part,
+          builds ? absl::StrCat(refusal, ": ", RemedyOf(part))
+                 : absl::StrCat(refusal, ": correct the block (its first line is line 1)"));
+      return std::move(report_);
+    }
+    if (absl::IsFailedPrecondition(calibration.status())) {
+      report_.proven = false;
+      Add(Level::kWarning, "machine", "compile",
+          absl::StrCat(calibration.status().message(), ": check it on a larger machine"));
+      return std::move(report_);
+    }
+    RETURN_IF_ERROR(calibration.status());
+    calibration_ = *std::move(calibration);
+    Noise(calibration_.noise_band());
+    if (Expert(calibration_.expert())) {
+      RETURN_IF_ERROR(ExpertReward());
+    }
+    RETURN_IF_ERROR(Reference(std::max(calibration_.noise_band(), kNoiseFloor)));
+    RETURN_IF_ERROR(Canaries());
+    return std::move(report_);
+  }
+
+ private:
+  void Pass(std::string check, std::string detail) {
+    report_.findings.push_back({Level::kPassed, std::move(check), "", std::move(detail)});
+  }
+
+  void Add(Level level, std::string check, const std::string& part, std::string detail) {
+    report_.findings.push_back({level, std::move(check), places_.Of(part), std::move(detail)});
+  }
+
+  bool Expert(const v1::Verdict& expert) {
+    if (expert.outcome() != v1::CORRECT) {
+      Add(Level::kFailed, "expert", "expert",
+          absl::StrCat("must be correct, but is ", Describe(expert), ": ", RemedyOf("expert")));
+      return false;
+    }
+    const std::string speed =
+        absl::StrFormat("%.2f× the reference (%.2f to %.2f)", expert.speedup(),
+                        expert.speedup_low(), expert.speedup_high());
+    if (expert.speedup() < kExpertSpeedupMin) {
+      Add(Level::kFailed, "expert", "expert",
+          absl::StrFormat("%s: needs at least %.1f×, or the reward cannot tell fast from slow: %s",
+                          speed, kExpertSpeedupMin, RemedyOf("expert")));
+      return false;
+    }
+    Pass("expert", speed);
+    return true;
+  }
+
+  // The expert as a candidate, through the path that a policy's programs take.
+  absl::Status ExpertReward() {
+    std::string seen;
+    for (int attempt = 1; attempt <= kExpertTries; ++attempt) {
+      ASSIGN_OR_RETURN(const v1::Verdict verdict, tools_.measure(problem_.expert(), /*time=*/true));
+      if (verdict.outcome() == v1::INFRASTRUCTURE_ERROR) return OurFault(verdict);
+      if (verdict.outcome() == v1::SUSPECT) {
+        Add(Level::kFailed, "expert's reward", "cost",
+            absl::StrCat("the expert is called ", Describe(verdict),
+                         ": 'cost' asks for more than one call must do, lower it"));
+        return absl::OkStatus();
+      }
+      if (verdict.outcome() != v1::CORRECT) {
+        Add(Level::kFailed, "expert's reward", "expert",
+            absl::StrCat("right when calibrated, then ", Describe(verdict), ": ",
+                         RemedyOf("expert")));
+        return absl::OkStatus();
+      }
+      const double reward = tools_.reward(verdict, calibration_);
+      SetExpertFigures(verdict, reward);
+      const bool full = calibration_.expert().speedup() >= kFullRewardSpeedup;
+      if (!full || std::abs(reward - kFullReward) <= kFullRewardTolerance) {
+        Pass("expert's reward", absl::StrFormat("%.2f for %.2f×", reward, verdict.speedup()));
+        return absl::OkStatus();
+      }
+      absl::StrAppend(&seen, seen.empty() ? "" : ", ",
+                      absl::StrFormat("%.2f for %.2f×", reward, verdict.speedup()));
+    }
+    Add(Level::kFailed, "expert's reward", "sizes",
+        absl::StrFormat("%s, but %.2f× when calibrated, so not near %.1f: the machine is too busy, "
+                        "or the timed sizes are too small",
+                        seen, calibration_.expert().speedup(), kFullReward));
+    return absl::OkStatus();
+  }
+
+  void SetExpertFigures(const v1::Verdict& verdict, double reward) {
+    std::vector<double> shares;
+    for (const v1::SizeResult& size : verdict.sizes()) {
+      shares.push_back(size.candidate_ns() > 0 ? size.floor_ns() / size.candidate_ns() : 0);
+    }
+    report_.figures.expert_speedup = verdict.speedup();
+    report_.figures.expert_reward = reward;
+    report_.figures.roofline_share = GeometricMean(shares);
+  }
+
+  void Noise(double band) {
+    const std::string text =
+        absl::StrFormat("equal code measures within ±%.2f %% on this machine", 100 * band);
+    if (band > kNoiseBandHigh) {
+      Add(Level::kWarning, "noise", "sizes",
+          absl::StrCat(text, ": use larger timed sizes or a quieter machine"));
+    } else {
+      Pass("noise", text);
+    }
+  }
+
+  // The reference as a candidate: right by its own measure, and as fast as itself.
+  absl::Status Reference(double band) {
+    std::string seen;
+    for (int attempt = 1; attempt <= kEqualCodeTries; ++attempt) {
+      ASSIGN_OR_RETURN(const v1::Verdict verdict,
+                       tools_.measure(problem_.reference(), /*time=*/true));
+      if (verdict.outcome() == v1::INFRASTRUCTURE_ERROR) return OurFault(verdict);
+      if (verdict.outcome() != v1::CORRECT) {
+        Add(Level::kFailed, "reference", "reference",
+            absl::StrCat(problem_.oracle().empty()
+                             ? "does not agree with itself, so it is not deterministic: "
+                             : "does not agree with the oracle; loosen 'compare' or mend one: ",
+                         Describe(verdict), ": ", RemedyOf("reference")));
+        return absl::OkStatus();
+      }
+      if (attempt == 1) {
+        Pass("reference", "deterministic, agrees with itself on every size");
+        Lengths(verdict);
+      }
+      report_.figures.reference_reward = tools_.reward(verdict, calibration_);
+      const double difference = std::abs(std::log(verdict.speedup()));
+      if (difference <= band) {
+        Pass("equal code",
+             absl::StrFormat("the reference measures %.4f× itself, inside the noise band ±%.2f %%, "
+                             "and earns %.2f",
+                             verdict.speedup(), 100 * band, report_.figures.reference_reward));
+        return absl::OkStatus();
+      }
+      absl::StrAppend(&seen, seen.empty() ? "" : ", ", absl::StrFormat("%.4f×", verdict.speedup()));
+    }
+    Add(Level::kFailed, "equal code", "sizes",
+        absl::StrFormat("the reference measures %s itself, outside the noise band ±%.2f %%: the "
+                        "machine is too busy, or the timed sizes are too small",
+                        seen, 100 * band));
+    return absl::OkStatus();
+  }
+
+  // Warns of timed sizes that take too long or too short, and of verdicts near their limit.
+  void Lengths(const v1::Verdict& verdict) {
+    std::vector<double> reference_ns;
+    for (const v1::SizeResult& size : verdict.sizes()) {
+      reference_ns.push_back(size.reference_ns());
+      std::string where;
+      for (const auto& [name, value] : size.size()) {
+        absl::StrAppend(&where, where.empty() ? "" : ", ", name, "=", value);
+      }
+      if (size.reference_ns() > kReferenceNsHigh) {
+        Add(Level::kWarning, "size", "sizes",
+            absl::StrFormat("timed size %s takes %.1f ms a call: above 5 ms measuring is slow, "
+                            "choose a smaller one",
+                            where, size.reference_ns() / 1e6));
+      } else if (size.reference_ns() < kReferenceNsLow) {
+        Add(Level::kWarning, "size", "sizes",
+            absl::StrFormat("timed size %s takes %.0f ns a call: below 1 µs the harness weighs in, "
+                            "choose a larger one",
+                            where, size.reference_ns()));
+      }
+    }
+    report_.figures.reference_ns = GeometricMean(reference_ns);
+    const double total_s =
+        verdict.screen_s() + verdict.compile_s() + verdict.check_s() + verdict.time_s();
+    if (total_s > 0.5 * problem_.limits().total_s()) {
+      Add(Level::kWarning, "duration", "limits",
+          absl::StrFormat("one verdict takes %.1f s, more than half of limits.total_s (%.1f s): "
+                          "raise it, or choose smaller sizes",
+                          total_s, problem_.limits().total_s()));
+    }
+  }
+
+  absl::Status Canaries() {
+    ASSIGN_OR_RETURN(const std::vector<Canary> canaries, MakeCanaries(problem_));
+    for (const Canary& canary : canaries) {
+      ASSIGN_OR_RETURN(const v1::Verdict verdict,
+                       tools_.measure(canary.source, canary.needs_timing));
+      RETURN_IF_ERROR(JudgeCanary(canary, verdict));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status JudgeCanary(const Canary& canary, const v1::Verdict& verdict) {
+    const std::string check = absl::StrCat("canary: ", canary.name);
+    switch (verdict.outcome()) {
+      case v1::WRONG_ANSWER:
+      case v1::CRASH:
+      case v1::TIMEOUT:
+      case v1::MEMORY_LIMIT:
+        Pass(check, absl::StrCat("caught: ", v1::Outcome_Name(verdict.outcome())));
+        return absl::OkStatus();
+      case v1::FORBIDDEN:
+        Pass(check, absl::StrCat("cannot be written: ", Describe(verdict)));
+        return absl::OkStatus();
+      case v1::CORRECT:
+      case v1::SUSPECT:
+        PassesForRight(canary, check);
+        return absl::OkStatus();
+      case v1::INFRASTRUCTURE_ERROR:
+        return OurFault(verdict);
+      default:
+        Add(Level::kWarning, check, "reference",
+            absl::StrCat("proves nothing, it did not run: ", Describe(verdict)));
+        return absl::OkStatus();
+    }
+  }
+
+  void PassesForRight(const Canary& canary, const std::string& check) {
+    if (!canary.input.empty()) {
+      Add(Level::kFailed, check, absl::StrCat("args.", canary.input),
+          absl::StrCat("the reference is right although it reads zeros for '", canary.input,
+                       "', so its answer does not depend on that input: use '", canary.input,
+                       "' in the reference, fill it with values that matter, or leave it out"));
+      return;
+    }
+    if (canary.needs_timing) {
+      Add(Level::kFailed, check, "args",
+          "an answer kept from an earlier call passes for right, so the outputs have no variance: "
+          "fill the inputs with values that change the answer from call to call");
+      return;
+    }
+    const bool tolerant =
+        problem_.checker().empty() && problem_.compare().rule() != v1::Compare::EXACT;
+    Add(Level::kFailed, check, !problem_.checker().empty() ? "checker" : "compare",
+        absl::StrCat("passes for right without doing the work: ",
+                     tolerant ? "lower the tolerances of 'compare', or " : "",
+                     !problem_.checker().empty() ? "make the checker stricter, or " : "",
+                     "choose inputs whose answers are larger and differ"));
+  }
+
+  static absl::Status OurFault(const v1::Verdict& verdict) {
+    return absl::UnavailableError(absl::StrCat("the worker failed: ", verdict.detail()));
+  }
+
+  const v1::Problem& problem_;
+  const PromptPlaces& places_;
+  const ProblemTools& tools_;
+  v1::Calibration calibration_;
+  ProblemReport report_;
+};
+
+std::string Ending(const ProblemReport& report) {
+  if (!report.proven) return " is not proven: this machine cannot measure it";
+  return report.sound() ? " is sound" : " is NOT sound";
+}
+
+}  // namespace
+
+bool ProblemReport::sound() const {
+  return proven &&
+         std::none_of(findings.begin(), findings.end(), [](const ProblemFinding& finding) {
+           return finding.level == Level::kFailed;
+         });
+}
+
+std::string ProblemReport::Table() const {
+  size_t width = 0;
+  for (const ProblemFinding& finding : findings) width = std::max(width, finding.check.size());
+  std::string text;
+  for (const ProblemFinding& finding : findings) {
+    absl::StrAppendFormat(&text, "%-8s %-*s  %s%s%s\n", LevelName(finding.level),
+                          static_cast<int>(width), finding.check, finding.place,
+                          finding.place.empty() ? "" : ": ", finding.detail);
+  }
+  absl::StrAppend(&text, problem_id, Ending(*this), "\n");
+  return text;
+}
+
+std::string ProblemReport::Summary() const {
+  std::string text;
+  for (const ProblemFinding& finding : findings) {
+    if (finding.level == Level::kPassed) continue;
+    absl::StrAppend(&text, LevelName(finding.level), " ", finding.place, ": ", finding.check, ": ",
+                    finding.detail, "\n");
+  }
+  absl::StrAppend(&text, problem_id, Ending(*this));
+  if (figures.reference_ns > 0) {
+    absl::StrAppendFormat(&text, ": reference %.1f µs, expert %.2f×, rewards %.2f and %.2f",
+                          figures.reference_ns / 1e3, figures.expert_speedup,
+                          figures.reference_reward, figures.expert_reward);
+  }
+  return text;
+}
+
+nlohmann::json ProblemReport::ToJson() const {
+  nlohmann::json list = nlohmann::json::array();
+  for (const ProblemFinding& finding : findings) {
+    const char* level = finding.level == Level::kPassed    ? "passed"
+                        : finding.level == Level::kWarning ? "warning"
+                                                           : "failed";
+    list.push_back({{"level", level},
+                    {"check", finding.check},
+                    {"place", finding.place},
+                    {"detail", finding.detail}});
+  }
+  return {{"problem", problem_id},
+          {"sound", sound()},
+          {"proven", proven},
+          {"reference_ns", figures.reference_ns},
+          {"expert_speedup", figures.expert_speedup},
+          {"roofline_share", figures.roofline_share},
+          {"reference_reward", figures.reference_reward},
+          {"expert_reward", figures.expert_reward},
+          {"findings", std::move(list)}};
+}
+
+absl::StatusOr<ProblemReport> CheckProblem(const v1::Problem& problem, const PromptPlaces& places,
+                                           const ProblemTools& tools) {
+  return Checker(problem, places, tools).Run();
+}
+
+std::string Difficulty(const v1::Problem& problem) {
+  const int lines = CodeLines(problem.expert());
+  const bool intrinsics = absl::StrContains(problem.expert(), "_mm");
+  if (lines > kMediumLinesMax || (intrinsics && lines > kEasyLinesMax)) return "hard";
+  return lines > kEasyLinesMax || intrinsics ? "medium" : "easy";
+}
+
+}  // namespace whetstone

@@ -1,0 +1,306 @@
+#include "coordinator/authoring/problem_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/file.h"
+#include "common/problem/struct_type.h"
+#include "common/status_macros.h"
+#include "common/tree_testing.h"
+#include "coordinator/authoring/canaries.h"
+#include "coordinator/authoring/problem_new.h"
+#include "coordinator/prompt/prompt_file.h"
+
+namespace whetstone {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+std::string PathOf(const std::string& name) {
+  return absl::StrCat(SourceDir(), "/prompts/", name, ".md");
+}
+
+v1::Problem Load(const std::string& name) {
+  const auto problem = ParsePromptFile(PathOf(name));
+  CHECK(problem.ok());
+  return *problem;
+}
+
+v1::Verdict Outcome(v1::Outcome outcome, double speedup = 0) {
+  v1::Verdict verdict;
+  verdict.set_outcome(outcome);
+  verdict.set_speedup(speedup);
+  verdict.set_speedup_low(speedup * 0.99);
+  verdict.set_speedup_high(speedup * 1.01);
+  return verdict;
+}
+
+// A worker that answers as told: the reference is right, everything else wrong, unless changed.
+struct FakeWorker {
+  explicit FakeWorker(v1::Problem p) : problem(std::move(p)) {
+    *calibration.mutable_expert() = Outcome(v1::CORRECT, 8);
+    calibration.set_noise_band(0.006);
+  }
+  ProblemTools Tools() {
+    return {.calibrate = [this]() -> absl::StatusOr<v1::Calibration> {
+              if (!calibrate_status.ok()) return calibrate_status;
+              return calibration;
+            },
+            .measure = [this](const std::string& source, bool time) -> absl::StatusOr<v1::Verdict> {
+              ++measured;
+              timed += time;
+              if (source == problem.expert()) return expert;
+              return source == problem.reference() ? reference : canary;
+            },
+            .reward =
+                [](const v1::Verdict& verdict, const v1::Calibration& calibration) {
+                  return 0.3 +
+                         std::log(verdict.speedup()) / std::log(calibration.expert().speedup());
+                }};
+  }
+  ProblemReport Run() {
+    auto report = CheckProblem(problem, places, Tools());
+    EXPECT_TRUE(report.ok()) << report.status();
+    return report.ok() ? *report : ProblemReport{};
+  }
+
+  v1::Problem problem;
+  PromptPlaces places = PromptPlaces::Read(*ReadFile(PathOf(problem.id())), "p.md");
+  v1::Calibration calibration;
+  absl::Status calibrate_status;
+  v1::Verdict expert = Outcome(v1::CORRECT, 7.9);
+  v1::Verdict reference = Outcome(v1::CORRECT, 1.001);
+  v1::Verdict canary = Outcome(v1::WRONG_ANSWER);
+  int measured = 0;
+  int timed = 0;
+};
+
+TEST(ProblemCheckTest, ASoundProblem) {
+  FakeWorker worker(Load("matmul_f32"));
+  const ProblemReport report = worker.Run();
+  EXPECT_TRUE(report.sound()) << report.Table();
+  EXPECT_EQ(
+      report.Table(),
+      "ok       noise                 equal code measures within ±0.60 % on this machine\n"
+      "ok       expert                8.00× the reference (7.92 to 8.08)\n"
+      "ok       expert's reward       1.29 for 7.90×\n"
+      "ok       reference             deterministic, agrees with itself on every size\n"
+      "ok       equal code            the reference measures 1.0010× itself, inside the noise "
+      "band ±1.00 %, and earns 0.30\n"
+      "ok       canary: empty body    caught: WRONG_ANSWER\n"
+      "ok       canary: zeros         caught: WRONG_ANSWER\n"
+      "ok       canary: constant      caught: WRONG_ANSWER\n"
+      "ok       canary: stale output  caught: WRONG_ANSWER\n"
+      "ok       canary: ignores a     caught: WRONG_ANSWER\n"
+      "ok       canary: ignores b     caught: WRONG_ANSWER\n"
+      "matmul_f32 is sound\n");
+  EXPECT_EQ(report.ToJson()["sound"], true);
+  EXPECT_EQ(report.ToJson()["findings"][0]["level"], "passed");
+}
+
+TEST(ProblemCheckTest, ASlowExpertFails) {
+  FakeWorker worker(Load("matmul_f32"));
+  *worker.calibration.mutable_expert() = Outcome(v1::CORRECT, 1.1);
+  const ProblemReport report = worker.Run();
+  EXPECT_FALSE(report.sound());
+  EXPECT_THAT(
+      report.Table(),
+      HasSubstr("FAILED   expert                p.md:33: 1.10× the reference (1.09 to 1.11): "
+                "needs at least 1.2×, or the reward cannot tell fast from slow: correct "
+                "the expert, or write a faster one"));
+}
+
+TEST(ProblemCheckTest, AWrongExpertFails) {
+  FakeWorker worker(Load("matmul_f32"));
+  *worker.calibration.mutable_expert() = Outcome(v1::WRONG_ANSWER);
+  worker.calibration.mutable_expert()->set_detail("n=3 element 0");
+  EXPECT_THAT(worker.Run().Table(),
+              HasSubstr("p.md:33: must be correct, but is WRONG_ANSWER: n=3 element 0: correct"));
+}
+
+TEST(ProblemCheckTest, AnExpertThatIsPaidTooLittleFails) {
+  FakeWorker worker(Load("matmul_f32"));
+  worker.expert = Outcome(v1::CORRECT, 4);
+  const ProblemReport report = worker.Run();
+  EXPECT_FALSE(report.sound());
+  EXPECT_THAT(report.Table(), HasSubstr("0.97 for 4.00×, 0.97 for 4.00×, 0.97 for 4.00×, but 8.00× "
+                                        "when calibrated"));
+  worker.expert = Outcome(v1::SUSPECT);
+  EXPECT_THAT(worker.Run().Table(), HasSubstr("p.md:11: the expert is called SUSPECT: 'cost' asks "
+                                              "for more than one call must do"));
+}
+
+TEST(ProblemCheckTest, FiguresAreOfTheTimedSizes) {
+  FakeWorker worker(Load("matmul_f32"));
+  for (const double scale : {1.0, 4.0}) {
+    v1::SizeResult* of_expert = worker.expert.add_sizes();
+    of_expert->set_candidate_ns(1000 * scale);
+    of_expert->set_floor_ns(250 * scale);
+    worker.reference.add_sizes()->set_reference_ns(8000 * scale);
+  }
+  const ProblemReport report = worker.Run();
+  EXPECT_NEAR(report.figures.reference_ns, 16000, 1);
+  EXPECT_NEAR(report.figures.roofline_share, 0.25, 1e-6);
+  EXPECT_EQ(report.Summary(),
+            "matmul_f32 is sound: reference 16.0 µs, expert 7.90×, rewards 0.30 and 1.29");
+  EXPECT_EQ(Difficulty(worker.problem), "easy");
+  EXPECT_EQ(Difficulty(Load("fir_f32")), "hard");
+}
+
+TEST(ProblemCheckTest, AMachineThatIsTooSmallProvesNothing) {
+  FakeWorker worker(Load("matmul_f32"));
+  worker.calibrate_status = absl::FailedPreconditionError("2 kernel cores, this worker has 1");
+  const ProblemReport report = worker.Run();
+  EXPECT_FALSE(report.sound());
+  EXPECT_FALSE(report.proven);
+  EXPECT_THAT(report.Table(), HasSubstr("2 kernel cores, this worker has 1: check it on a larger"));
+  EXPECT_THAT(report.Table(), HasSubstr("is not proven: this machine cannot measure it"));
+}
+
+TEST(ProblemCheckTest, WhatTheWorkerRefusesIsAFinding) {
+  FakeWorker worker(Load("matmul_f32"));
+  worker.calibrate_status = absl::InvalidArgumentError("the expert does not compile");
+  const ProblemReport report = worker.Run();
+  EXPECT_FALSE(report.sound());
+  EXPECT_THAT(report.findings[0].detail, HasSubstr("the expert does not compile: correct the"));
+  EXPECT_EQ(report.findings[0].place, "p.md:33");
+  EXPECT_EQ(worker.measured, 0);
+}
+
+TEST(ProblemCheckTest, OurOwnFailureIsAnError) {
+  FakeWorker worker(Load("matmul_f32"));
+  worker.calibrate_status = absl::UnavailableError("no worker");
+  EXPECT_EQ(CheckProblem(worker.problem, worker.places, worker.Tools()).status().message(),
+            "no worker");
+  worker.calibrate_status = absl::OkStatus();
+  worker.canary = Outcome(v1::INFRASTRUCTURE_ERROR);
+  worker.canary.set_detail("out of disk");
+  EXPECT_EQ(CheckProblem(worker.problem, worker.places, worker.Tools()).status().message(),
+            "the worker failed: out of disk");
+}
+
+TEST(ProblemCheckTest, AReferenceThatDisagreesWithItselfFails) {
+  FakeWorker worker(Load("matmul_f32"));
+  worker.reference = Outcome(v1::WRONG_ANSWER);
+  const ProblemReport report = worker.Run();
+  EXPECT_FALSE(report.sound());
+  EXPECT_THAT(report.Table(), HasSubstr("does not agree with itself, so it is not deterministic"));
+}
+
+TEST(ProblemCheckTest, EqualCodeOutsideTheBandFailsAfterThreeTries) {
+  FakeWorker worker(Load("matmul_f32"));
+  worker.reference = Outcome(v1::CORRECT, 1.03);
+  const ProblemReport report = worker.Run();
+  EXPECT_FALSE(report.sound());
+  EXPECT_THAT(report.Table(), HasSubstr("measures 1.0300×, 1.0300×, 1.0300× itself, outside"));
+}
+
+TEST(ProblemCheckTest, ACanaryThatPassesFails) {
+  for (const v1::Outcome outcome : {v1::CORRECT, v1::SUSPECT}) {
+    FakeWorker worker(Load("matmul_f32"));
+    worker.canary = Outcome(outcome, 1000);
+    EXPECT_FALSE(worker.Run().sound());
+  }
+}
+
+// Line, reason and remedy for each way to pass without doing the work.
+TEST(ProblemCheckTest, ACanaryThatPassesNamesWhatIsWrong) {
+  FakeWorker worker(Load("matmul_f32"));
+  worker.canary = Outcome(v1::CORRECT, 1000);
+  const std::string table = worker.Run().Table();
+  for (const char* line :
+       {"canary: zeros         p.md:10: passes for right without doing the work: lower the "
+        "tolerances of 'compare', or choose inputs whose answers are larger and differ",
+        "canary: stale output  p.md:5: an answer kept from an earlier call passes for right, so "
+        "the outputs have no variance: fill the inputs with values that change the answer",
+        "canary: ignores b     p.md:6: the reference is right although it reads zeros for 'b', so "
+        "its answer does not depend on that input: use 'b' in the reference"}) {
+    EXPECT_THAT(table, HasSubstr(line));
+  }
+}
+
+TEST(ProblemCheckTest, ACanaryThatDidNotRunIsAWarning) {
+  FakeWorker worker(Load("matmul_f32"));
+  worker.canary = Outcome(v1::COMPILE_ERROR);
+  const ProblemReport report = worker.Run();
+  EXPECT_TRUE(report.sound());
+  EXPECT_THAT(report.Table(), HasSubstr("warning  canary: zeros"));
+}
+
+TEST(ProblemCheckTest, WarnsOfLongCallsAndLongVerdicts) {
+  FakeWorker worker(Load("matmul_f32"));
+  v1::SizeResult* size = worker.reference.add_sizes();
+  (*size->mutable_size())["n"] = 999;
+  size->set_reference_ns(7e6);
+  worker.reference.set_time_s(16);
+  const std::string table = worker.Run().Table();
+  EXPECT_THAT(table, HasSubstr("timed size n=999 takes 7.0 ms a call"));
+  EXPECT_THAT(table, HasSubstr("one verdict takes 16.0 s"));
+}
+
+TEST(CanariesTest, OneForEveryInput) {
+  std::vector<std::string> names;
+  const auto canaries = MakeCanaries(Load("partition_i32"));
+  ASSERT_TRUE(canaries.ok());
+  for (const Canary& canary : *canaries) names.push_back(canary.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"empty body", "zeros", "constant", "stale output",
+                                             "ignores data", "ignores pivot"}));
+}
+
+TEST(CanariesTest, NoEmptyBodyWhereOnlyAValueIsReturned) {
+  const auto canaries = MakeCanaries(Load("word_count_u8"));
+  ASSERT_TRUE(canaries.ok());
+  EXPECT_EQ((*canaries)[0].name, "zeros");
+  EXPECT_EQ((*canaries)[0].source,
+            "int word_count(const unsigned char* text, int n) {\n    return 0;\n}\n");
+}
+
+// Every canary of every kind of problem is a program.
+TEST(CanariesTest, AllCompile) {
+  auto dir = TempDir::Make("canaries");
+  ASSERT_TRUE(dir.ok());
+  std::string all = "#include <algorithm>\n#include <vector>\n#include <math.h>\n";
+  int number = 0;
+  for (const char* name :
+       {"matmul_f32", "word_count_u8", "partition_i32", "sort_u32", "spmm_csr_f32", "box_blur_f32",
+        "softmax_rows_f32", "nbody_aos_f32", "box_overlap_i32"}) {
+    const v1::Problem problem = Load(name);
+    const auto canaries = MakeCanaries(problem);
+    ASSERT_TRUE(canaries.ok()) << name;
+    for (const Canary& canary : *canaries) {
+      absl::StrAppend(&all, "namespace n", number++, " {\n", StructText(problem), canary.source,
+                      "}\n");
+    }
+  }
+  const std::string source = dir->path() + "/all.cc";
+  ASSERT_TRUE(WriteFileAtomically(source, all).ok());
+  EXPECT_EQ(std::system(("g++ -std=c++20 -fsyntax-only -Wall -Werror " + source).c_str()), 0);
+}
+
+TEST(ProblemNewTest, TheSkeletonParses) {
+  const auto text = NewPromptFile("my_problem");
+  ASSERT_TRUE(text.ok());
+  const auto problem = ParsePrompt(*text, "my_problem.md");
+  ASSERT_TRUE(problem.ok()) << problem.status();
+  EXPECT_EQ(problem->id(), "my_problem");
+  EXPECT_FALSE(absl::StrContains(*text, "NAME"));
+}
+
+TEST(ProblemNewTest, RefusesBadNames) {
+  for (const char* name : {"", "Upper", "1st", "a-b", "while", "a b", "../x"}) {
+    EXPECT_EQ(NewPromptFile(name).status().code(), absl::StatusCode::kInvalidArgument) << name;
+  }
+}
+
+}  // namespace
+}  // namespace whetstone

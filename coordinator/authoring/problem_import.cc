@@ -1,0 +1,400 @@
+#include "coordinator/authoring/problem_import.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "common/problem/expression.h"
+#include "common/problem/struct_type.h"
+#include "common/status_macros.h"
+#include "coordinator/authoring/problem_new.h"
+#include "coordinator/prompt/cpp_source.h"
+#include "coordinator/prompt/fill.h"
+#include "coordinator/prompt/prompt_file.h"
+#include "coordinator/prompt/prompt_sections.h"
+#include "coordinator/prompt/signature.h"
+
+namespace whetstone {
+namespace {
+
+constexpr absl::string_view kNone = "none";
+
+absl::Status Refuse(const std::string& why) { return absl::InvalidArgumentError(why); }
+
+// The function to import, which may name `structs`.
+absl::StatusOr<Signature> ChooseFunction(const CppSource& source,
+                                         const std::vector<StructDefinition>& structs,
+                                         const ImportRequest& request, std::string* text) {
+  std::vector<std::string> names;
+  for (const StructDefinition& definition : structs) names.push_back(definition.name);
+  std::vector<std::string> callable;
+  absl::Status first_error;
+  for (const CppFunction& function : source.functions) {
+    const absl::StatusOr<Signature> signature = ParseSignature(function.signature, names);
+    if (!signature.ok()) {
+      const absl::Status error =
+          PromptError(request.name, function.line,
+                      absl::StrCat("'", function.signature, "', ", signature.status().message(),
+                                   ". A problem is one function of numbers, structs of numbers and "
+                                   "pointers to them; wrap yours in one"));
+      if (first_error.ok()) first_error = error;
+      continue;
+    }
+    if (!request.function.empty() && signature->name != request.function) continue;
+    callable.push_back(signature->name);
+    *text = function.signature;
+  }
+  if (callable.size() > 1) {
+    return Refuse(absl::StrCat(request.name, " has several functions: choose one with --function (",
+                               absl::StrJoin(callable, ", "), ") and make the others static"));
+  }
+  if (callable.size() == 1) return ParseSignature(*text, names);
+  RETURN_IF_ERROR(first_error);
+  return PromptError(request.name, 1,
+                     request.function.empty()
+                         ? std::string("there is no function at global scope that is not static")
+                         : absl::StrCat("there is no function '", request.function,
+                                        "' at global scope that is not static"));
+}
+
+// A problem that has those of `structs` that the signature names, and nothing else.
+absl::StatusOr<v1::Problem> UsedStructs(const std::vector<StructDefinition>& structs,
+                                        const Signature& signature, const std::string& name) {
+  v1::Problem used;
+  for (const StructDefinition& definition : structs) {
+    if (!signature.Names(definition.name)) continue;
+    if (!definition.type.has_value()) {
+      return PromptError(
+          name, definition.line,
+          absl::StrCat("struct ", definition.name,
+                       " has a member that is not a number: a problem's structs hold "
+                       "numbers only, so pass the rest as arguments of its own"));
+    }
+    *used.add_structs() = *definition.type;
+  }
+  return used;
+}
+
+// `code` without the definitions of the problem's structs: the prompt file has them in `types`.
+std::string CutStructs(std::string code, const v1::Problem& problem) {
+  std::vector<StructDefinition> found = FindStructs(code);
+  std::reverse(found.begin(), found.end());
+  for (const StructDefinition& s : found) {
+    if (!IsStructOf(problem, s)) continue;
+    const size_t line_end = code.find_first_not_of(" \t", s.end);
+    const bool ends = line_end < code.size() && code[line_end] == '\n';
+    code.erase(s.begin, (ends ? line_end + 1 : s.end) - s.begin);
+  }
+  return code;
+}
+
+// Asks, and puts the front matter together.
+class Importer {
+ public:
+  // `structs` is a problem that has the signature's structs.
+  Importer(const ImportRequest& request, const v1::Problem& structs, const Signature& signature,
+           std::string signature_text)
+      : request_(request),
+        structs_(structs),
+        signature_(signature),
+        signature_text_(std::move(signature_text)) {}
+
+  absl::StatusOr<ImportedProblem> Run(const CppSource& source) {
+    ASSIGN_OR_RETURN(const std::string id,
+                     Ask("id", "Name of the problem", absl::AsciiStrToLower(signature_.name),
+                         [](const std::string& answer) { return NewPromptFile(answer).status(); }));
+    ASSIGN_OR_RETURN(const std::string prose,
+                     Ask("prose", "What does it compute, and what may be assumed?", "", AnyText));
+    RETURN_IF_ERROR(Arguments());
+    if (variables_.empty()) {
+      return PromptError(request_.name, 1,
+                         "no parameter carries a size: nothing to measure by size");
+    }
+    RETURN_IF_ERROR(Sizes());
+    std::string front =
+        absl::StrCat("---\nid: ", id, "\n", Types(), "signature: ", signature_text_, "\nargs:\n");
+    for (const Parameter& parameter : signature_.parameters) {
+      absl::StrAppend(&front, "  ", parameter.name, ": {", entries_[parameter.name], "}\n");
+    }
+    if (signature_.return_type != "void") {
+      const ElementLayout element = ElementOf(signature_.return_type);
+      NoteOutput(element);
+      absl::StrAppend(&front, "returns: {type: ", NameOf(element), "}\n");
+    }
+    absl::StrAppend(&front, "sizes:\n", sizes_);
+    if (floating_output_) {
+      ASSIGN_OR_RETURN(const std::string rtol,
+                       Ask("rtol", "Error that is accepted, relative to the largest output",
+                           "1.0e-5", Tolerance));
+      absl::StrAppend(&front, "compare: {rule: scaled, rtol: ", rtol, "}\n");
+    }
+    if (!source.headers.empty()) {
+      absl::StrAppend(&front, "compile: {headers: [", absl::StrJoin(source.headers, ", "), "]}\n");
+    }
+    const bool has_expert = !request_.expert.empty();
+    ImportedProblem made{
+        id, absl::StrCat(front, "---\n", prose, "\n\n## reference\n\n",
+                         Fenced(CutStructs(request_.code, structs_)), "\n## expert\n\n")};
+    if (!has_expert) {
+      absl::StrAppend(&made.text,
+                      "The reference once more. Put a program here that is at least 1.2 times as "
+                      "fast: `whet problem\ncheck` refuses the problem until then.\n\n");
+    }
+    absl::StrAppend(&made.text,
+                    Fenced(CutStructs(has_expert ? request_.expert : request_.code, structs_)));
+    const absl::StatusOr<v1::Problem> problem = ParsePrompt(made.text, made.id + ".md");
+    if (!problem.ok()) {
+      return Refuse(absl::StrCat("these answers make no problem: ", problem.status().message()));
+    }
+    return made;
+  }
+
+ private:
+  using Check = std::function<absl::Status(const std::string&)>;
+
+  absl::StatusOr<std::string> Ask(std::string key, std::string text, std::string suggestion,
+                                  Check check) const {
+    return request_.answer(
+        {std::move(key), std::move(text), std::move(suggestion), std::move(check)});
+  }
+
+  static absl::Status AnyText(const std::string& answer) {
+    if (!absl::StripAsciiWhitespace(answer).empty()) return absl::OkStatus();
+    return Refuse("it is empty");
+  }
+
+  static absl::Status Tolerance(const std::string& answer) {
+    double value = 0;
+    if (absl::SimpleAtod(answer, &value) && value >= 0 && value < 1) return absl::OkStatus();
+    return Refuse(absl::StrCat("'", answer, "' is no number from 0 to 1"));
+  }
+
+  static Check OneOf(const std::string& a, const std::string& b) {
+    return [=](const std::string& answer) {
+      if (answer == a || answer == b) return absl::OkStatus();
+      return Refuse(absl::StrCat("'", answer, "' is neither '", a, "' nor '", b, "'"));
+    };
+  }
+
+  // A type that the signature was read with.
+  ElementLayout ElementOf(const std::string& cpp_type) const {
+    const v1::StructType* type = FindStruct(structs_, cpp_type);
+    return type != nullptr ? LayoutOf(*type) : LayoutOf(ElementTypeOfCpp(cpp_type));
+  }
+
+  static std::string NameOf(const ElementLayout& element) {
+    return element.is_struct() ? element.struct_name : ElementTypeName(element.fields[0].type);
+  }
+
+  void NoteOutput(const ElementLayout& element) {
+    for (const FieldLayout& field : element.fields) floating_output_ |= IsFloating(field.type);
+  }
+
+  std::string Types() const {
+    std::string text = structs_.structs().empty() ? "" : "types:\n";
+    for (const v1::StructType& type : structs_.structs()) {
+      std::vector<std::string> fields;
+      for (const v1::StructType::Field& field : type.fields()) {
+        fields.push_back(absl::StrCat(field.name(), ": ", ElementTypeName(field.type())));
+      }
+      absl::StrAppend(&text, "  ", type.name(), ": {", absl::StrJoin(fields, ", "), "}\n");
+    }
+    return text;
+  }
+
+  // What stands behind "fill: ".
+  absl::StatusOr<std::string> AskFill(const std::string& name, const ElementLayout& element) const {
+    std::vector<std::string> fills;
+    for (const FieldLayout& field : element.fields) {
+      const v1::ElementType type = field.type;
+      const std::string what = element.is_struct() ? absl::StrCat(name, ".", field.name) : name;
+      ASSIGN_OR_RETURN(
+          std::string fill,
+          Ask(what + ".fill",
+              absl::StrCat("How '", what, "' (", ElementTypeName(type), ") is filled"),
+              IsFloating(type) ? "uniform(-1, 1)" : "uniform(0, 100)",
+              [type](const std::string& answer) { return ParseFill(answer, type).status(); }));
+      if (!element.is_struct()) return fill;
+      fills.push_back(absl::StrCat(field.name, ": ", fill));
+    }
+    return absl::StrCat("{", absl::StrJoin(fills, ", "), "}");
+  }
+
+  // Sizes first: shapes are made of them.
+  absl::Status Arguments() {
+    for (const bool pointers : {false, true}) {
+      for (const Parameter& parameter : signature_.parameters) {
+        if (parameter.pointer != pointers) continue;
+        RETURN_IF_ERROR(pointers ? Array(parameter) : Scalar(parameter));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Scalar(const Parameter& parameter) {
+    const std::string& name = parameter.name;
+    if (CppIntegerMax(parameter.type) != 0) {
+      ASSIGN_OR_RETURN(
+          const std::string kind,
+          Ask(name + ".kind", absl::StrCat("Is '", name, "' a size, or a value drawn at random?"),
+              "size", OneOf("size", "value")));
+      if (kind == "size") {
+        variables_.push_back(name);
+        entries_[name] = absl::StrCat("size: ", name);
+        return absl::OkStatus();
+      }
+    }
+    const ElementLayout element = ElementOf(parameter.type);
+    ASSIGN_OR_RETURN(const std::string fill, AskFill(name, element));
+    entries_[name] = absl::StrCat("type: ", NameOf(element), ", fill: ", fill);
+    return absl::OkStatus();
+  }
+
+  absl::Status Array(const Parameter& parameter) {
+    const std::string& name = parameter.name;
+    const ElementLayout element = ElementOf(parameter.type);
+    std::string kind = "in";
+    if (!parameter.is_const) {
+      ASSIGN_OR_RETURN(kind, Ask(name + ".kind",
+                                 absl::StrCat("Is '", name, "' written only, or changed in place?"),
+                                 "out", OneOf("out", "inout")));
+      NoteOutput(element);
+    }
+    ASSIGN_OR_RETURN(
+        const std::string shape,
+        Ask(name + ".shape",
+            absl::StrCat("Extents of '", name, "', made of ", absl::StrJoin(variables_, ", "),
+                         ", as in ", variables_.empty() ? "n" : variables_[0], ", 2*",
+                         variables_.empty() ? "n" : variables_[0]),
+            variables_.size() == 1 ? variables_[0] : "", Extents));
+    std::string entry = absl::StrCat("type: ", NameOf(element), ", shape: [", shape, "]");
+    if (kind != "out") {
+      ASSIGN_OR_RETURN(const std::string fill, AskFill(name, element));
+      absl::StrAppend(&entry, ", fill: ", fill);
+    }
+    if (kind != "in") absl::StrAppend(&entry, ", ", kind, ": true");
+    entries_[name] = entry;
+    return absl::OkStatus();
+  }
+
+  static absl::Status Extents(const std::string& answer) {
+    // A comma inside min(a, b) is part of its extent.
+    int depth = 0;
+    std::string parts = answer;
+    for (char& c : parts) {
+      depth += (c == '(') - (c == ')');
+      if (c == ',' && depth == 0) c = ';';
+    }
+    for (const absl::string_view part : absl::StrSplit(parts, ';')) {
+      RETURN_IF_ERROR(Expression::Parse(absl::StripAsciiWhitespace(part)).status());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Sizes() {
+    const bool one = variables_.size() == 1;
+    const std::string form =
+        one ? "a list, as in 96, 160"
+            : absl::StrCat("a list, as in ", absl::StrJoin(variables_, "=96 "), "=96, ",
+                           absl::StrJoin(variables_, "=160 "), "=160");
+    std::vector<std::string> checks;
+    for (const int size : {1, 2, 3, 17, 64}) {
+      checks.push_back(one ? absl::StrCat(size) : Point(size));
+    }
+    const struct {
+      const char* list;
+      std::string text;
+      std::string suggestion;
+    } kLists[] = {
+        {"check", "Sizes at which it is checked", absl::StrJoin(checks, ", ")},
+        {"timed", "Sizes at which it is timed, 0.05 to 1 ms a call of the reference", ""},
+        {"hidden", "Sizes for results in doubt, none of the others, or 'none'", "none"},
+    };
+    for (const auto& entry : kLists) {
+      const bool optional = std::string(entry.list) == "hidden";
+      ASSIGN_OR_RETURN(const std::string answer,
+                       Ask(entry.list, absl::StrCat(entry.text, ": ", form), entry.suggestion,
+                           [this, optional](const std::string& text) {
+                             if (optional && absl::string_view(text) == kNone)
+                               return absl::OkStatus();
+                             return Points(text).status();
+                           }));
+      if (optional && absl::string_view(answer) == kNone) continue;
+      ASSIGN_OR_RETURN(const std::string points, Points(answer));
+      absl::StrAppend(&sizes_, "  ", entry.list, ": [", points, "]\n");
+    }
+    return absl::OkStatus();
+  }
+
+  // The same size for every variable, but not quite: "r=17 c=18".
+  std::string Point(int size) const {
+    std::vector<std::string> parts;
+    for (const std::string& name : variables_) {
+      parts.push_back(
+          absl::StrCat(name, "=", size == 1 ? 1 : size + static_cast<int>(parts.size())));
+    }
+    return absl::StrJoin(parts, " ");
+  }
+
+  // "r=1 c=2, r=3 c=4" or "1, 2" as YAML.
+  absl::StatusOr<std::string> Points(const std::string& text) const {
+    std::vector<std::string> points;
+    for (const absl::string_view part : absl::StrSplit(text, ',')) {
+      std::vector<std::string> values;
+      std::set<std::string> given;
+      for (const absl::string_view word : absl::StrSplit(part, ' ', absl::SkipWhitespace())) {
+        const std::vector<std::string> pair = absl::StrSplit(word, '=');
+        const std::string name =
+            pair.size() == 1 && variables_.size() == 1 ? variables_[0] : pair[0];
+        int64_t value = 0;
+        const bool known =
+            std::find(variables_.begin(), variables_.end(), name) != variables_.end();
+        if (pair.size() > 2 || !known || !absl::SimpleAtoi(pair.back(), &value)) {
+          return Refuse(absl::StrCat("'", word, "' does not give one of ",
+                                     absl::StrJoin(variables_, ", "), " a whole number"));
+        }
+        given.insert(name);
+        values.push_back(absl::StrCat(name, ": ", value));
+      }
+      if (given.size() != variables_.size() || values.size() != variables_.size()) {
+        return Refuse(absl::StrCat("'", absl::StripAsciiWhitespace(part), "' must give each of ",
+                                   absl::StrJoin(variables_, ", "), " once"));
+      }
+      points.push_back(absl::StrCat("{", absl::StrJoin(values, ", "), "}"));
+    }
+    return absl::StrJoin(points, ", ");
+  }
+
+  static std::string Fenced(absl::string_view code) {
+    return absl::StrCat("```cpp\n", absl::StripAsciiWhitespace(code), "\n```\n");
+  }
+
+  const ImportRequest& request_;
+  const v1::Problem& structs_;
+  const Signature& signature_;
+  const std::string signature_text_;
+  std::vector<std::string> variables_;
+  std::map<std::string, std::string> entries_;  // parameter → what stands in its braces
+  std::string sizes_;
+  bool floating_output_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<ImportedProblem> ImportProblem(const ImportRequest& request) {
+  ASSIGN_OR_RETURN(const CppSource source, ReadCppSource(request.code, request.name));
+  const std::vector<StructDefinition> structs = FindStructs(request.code);
+  std::string text;
+  ASSIGN_OR_RETURN(const Signature signature, ChooseFunction(source, structs, request, &text));
+  ASSIGN_OR_RETURN(const v1::Problem used, UsedStructs(structs, signature, request.name));
+  return Importer(request, used, signature, text).Run(source);
+}
+
+}  // namespace whetstone

@@ -1,0 +1,184 @@
+// Rollouts that are sampled before the updates of earlier steps, and further ones for a step whose
+// groups lack spread.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "coordinator/campaign/campaign_fakes.h"
+
+namespace whetstone {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Waited {
+  double share = 0;   // of the time, after the first steps
+  double needed = 0;  // slots, as the last step says
+  std::string line;   // of the last step
+};
+
+// One that measures so slowly that the trainer has to wait, unless it goes on meanwhile.
+Waited WaitedIn(int max_staleness, int slots) {
+  World world({.seed = 7,
+               .workers = 2,
+               .shared = false,
+               .slots = slots,
+               .steps = 30,
+               .warmup = 0,
+               .group_size = 8,
+               .sets = {absl::StrCat("train.max_staleness=", max_staleness)},
+               .measure = 6});
+  EXPECT_EQ(world.Live(), "");
+  EXPECT_EQ(world.stalest(), max_staleness);
+  Waited waited;
+  double wait = 0, all = 0;
+  for (const Fact& fact : world.journal()) {
+    const auto* update = std::get_if<UpdateFact>(&fact);
+    if (update == nullptr || update->request.name().step() <= 5) continue;
+    wait += update->row.at("time/wait_verdicts");
+    all += update->row.at("time/step");
+    waited.needed = update->row.at("measure/slots_needed");
+    EXPECT_NEAR(update->row.at("time/wait_verdicts_share"),
+                update->row.at("time/wait_verdicts") / update->row.at("time/step"), 1e-12);
+    EXPECT_EQ(update->row.at("measure/slots"), 2 * slots);
+    EXPECT_EQ(update->row.count("staleness"), max_staleness > 0 ? 1u : 0u);
+  }
+  waited.share = wait / all;
+  waited.line = world.lines().back();
+  return waited;
+}
+
+TEST(CampaignAheadTest, WithSlotsEnoughTheTrainerHardlyWaits) {
+  const Waited strict = WaitedIn(0, 3), ahead = WaitedIn(1, 3);
+  EXPECT_GT(strict.share, 0.2);
+  EXPECT_LT(ahead.share, 0.1);
+  EXPECT_THAT(strict.line, HasSubstr("train.max_staleness 1 would generate the next step"));
+}
+
+TEST(CampaignAheadTest, WithTooFewSlotsItIsSaidHowManyWouldDo) {
+  const Waited few = WaitedIn(1, 1);
+  EXPECT_GT(few.share, 0.2);
+  EXPECT_GT(few.needed, 2);
+  EXPECT_THAT(few.line, HasSubstr(absl::StrCat(few.needed,
+                                               " slots would keep up with the trainer, "
+                                               "there are 2")));
+  EXPECT_LT(WaitedIn(1, static_cast<int>(std::ceil(few.needed / 2))).share, 0.1) << few.needed;
+}
+
+// ---- dynamic sampling ---------------------------------------------------------------------------
+
+TEST(DynamicSamplingTest, GroupsWithoutSpreadAreReplacedAndCounted) {
+  World world({.seed = 3,
+               .workers = 2,
+               .shared = false,
+               .steps = 12,
+               .warmup = 0,
+               .sets = {"train.dynamic_sampling.max_refills=2"},
+               .flat = 0.5});
+  ASSERT_EQ(world.Live(), "");
+  EXPECT_GT(world.refilled(), 4);
+  std::map<int64_t, std::map<int, std::vector<double>>> rewards;  // by step and group
+  double discarded = 0;
+  for (const Fact& fact : world.journal()) {
+    if (const auto* verdict = std::get_if<VerdictFact>(&fact)) {
+      EXPECT_FALSE(verdict->dropped);
+      rewards[verdict->step][verdict->group].push_back(verdict->reward);
+    }
+    const auto* update = std::get_if<UpdateFact>(&fact);
+    if (update == nullptr) continue;
+    double first = 0, learned = 0;
+    std::map<int, std::vector<double>>& groups = rewards[update->request.name().step()];
+    for (const int group : {0, 1}) {
+      for (const double reward : groups[group]) first += reward / 8;
+    }
+    const v1::GrpoBatch& batch = update->request.grpo();
+    for (const v1::RolloutGroup& group : batch.groups()) {
+      for (const v1::Rollout& rollout : group.rollouts()) {
+        learned += rollout.reward() / (4 * batch.groups_size());
+      }
+    }
+    EXPECT_NEAR(update->row.at("reward"), first, 1e-12) << "whatever the refills brought";
+    EXPECT_EQ(update->row.count("reward_learned"), batch.groups_size() > 0 ? 1u : 0u);
+    if (batch.groups_size() > 0) {
+      EXPECT_NEAR(update->row.at("reward_learned"), learned, 1e-12);
+    }
+    EXPECT_EQ(update->row.at("discarded_groups"),
+              static_cast<double>(groups.size()) - batch.groups_size());
+    EXPECT_EQ(update->row.at("num_completions"), 4.0 * static_cast<double>(groups.size()));
+    discarded += update->row.at("discarded_groups");
+  }
+  EXPECT_GT(discarded, 8);
+  EXPECT_TRUE(std::any_of(world.lines().begin(), world.lines().end(), [](const std::string& line) {
+    return absl::StrContains(line, " groups discarded");
+  }));
+}
+
+TEST(DynamicSamplingTest, EndsAtItsBound) {
+  World world({.seed = 3,
+               .steps = 3,
+               .warmup = 0,
+               .sets = {"train.dynamic_sampling.max_refills=2"},
+               .flat = 1});
+  ASSERT_EQ(world.Live(), "");
+  int rollouts = 0;
+  for (const Fact& fact : world.journal()) {
+    rollouts += std::holds_alternative<RolloutFact>(fact) ? 1 : 0;
+    const auto* update = std::get_if<UpdateFact>(&fact);
+    if (update == nullptr) continue;
+    EXPECT_EQ(update->request.grpo().groups_size(), 0);
+    EXPECT_EQ(update->row.at("discarded_groups"), 6);
+    EXPECT_EQ(update->row.count("reward_learned"), 0u);
+  }
+  EXPECT_EQ(rollouts, 3 * 3 * 2 * 4);
+}
+
+TEST(LedgerTest, KeepsNoMoreThanTheStepsThatMayBeOpen) {
+  World world({.seed = 1, .steps = 4, .warmup = 1, .sets = {"train.max_staleness=1"}});
+  Ledger ledger(&world.plan());
+  const auto rollout = [](int64_t step, int group, int sample) {
+    RolloutFact fact;
+    fact.step = step;
+    fact.completion.set_problem(group);
+    fact.completion.set_sample(sample);
+    return fact;
+  };
+  const auto update = [&] {
+    UpdateFact fact;
+    *fact.request.mutable_name() = world.plan().NameOf(ledger.position() + 1);
+    return fact;
+  };
+  EXPECT_TRUE(absl::IsDataLoss(ledger.Check(rollout(1, 0, 0)))) << "warm-up comes first";
+  ledger.Apply(update());
+  EXPECT_EQ(ledger.open_steps().size(), 2u);
+  EXPECT_TRUE(absl::IsDataLoss(ledger.Check(rollout(3, 0, 0)))) << "it would be two updates old";
+  ledger.Apply(rollout(1, 0, 0));
+  ledger.Apply(rollout(2, 1, 3));
+  EXPECT_EQ(ledger.Check(update()).message(),
+            "the journal holds an update of step 1 amid the rollouts of step 2");
+  for (const int group : {0, 1}) {
+    PromptFact prompt;
+    prompt.step = 2;
+    prompt.prompt.set_problem(group);
+    ledger.Apply(prompt);
+    for (int sample = 0; sample < 4 - group; ++sample) ledger.Apply(rollout(2, group, sample));
+  }
+  ledger.Apply(update());
+  EXPECT_EQ(ledger.step(), 2);
+  EXPECT_EQ(*ledger.open_steps().front().groups[1].policy, 1) << "before step 1's update";
+  EXPECT_EQ(ledger.FindStep(1), nullptr);
+  ledger.Apply(update());
+  ledger.Apply(update());
+  EXPECT_EQ(ledger.open_steps().size(), 1u) << "the last";
+  ledger.Apply(update());
+  EXPECT_EQ(ledger.step(), 0);
+}
+
+}  // namespace
+}  // namespace whetstone

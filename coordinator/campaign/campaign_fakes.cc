@@ -1,0 +1,567 @@
+#include "coordinator/campaign/campaign_fakes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "coordinator/config/campaign_parser.h"
+
+namespace whetstone {
+namespace {
+
+constexpr uint64_t kKinds = 8;                // of programs
+constexpr Seconds kPatience = 7 * 24 * 3600;  // a campaign that takes longer hangs
+
+CampaignPlan MakePlan(const WorldOptions& options) {
+  CampaignPlan plan;
+  std::vector<std::string> sets = {"checkpoint.every=2", "train.lr_schedule=cosine"};
+  sets.insert(sets.end(), options.sets.begin(), options.sets.end());
+  plan.campaign =
+      *ParseCampaign("name: sim\nmodel: /model\nproblems: [a.md, b.md]\n", "sim", "/", sets);
+  plan.campaign.mutable_train()->set_steps(options.steps);
+  plan.campaign.mutable_train()->set_group_size(options.group_size);
+  plan.campaign.mutable_train()->set_prompts_per_step(options.prompts_per_step);
+  plan.campaign_id = "sim-1";
+  plan.checkpoint_dir = "/ckpt";
+  for (const char* id : {"a", "b"}) {
+    PlannedProblem planned;
+    planned.problem.set_id(id);
+    planned.problem.mutable_limits()->set_total_s(30);
+    planned.hash = absl::StrCat("hash-", id);
+    v1::Message message;
+    message.set_role("user");
+    message.set_content(id);
+    planned.messages = {message};
+    plan.problems.push_back(planned);
+  }
+  for (int64_t i = 0; i < options.warmup; ++i) {
+    v1::SftExample example;
+    example.set_response(absl::StrCat("answer ", i));
+    plan.warmup.push_back({example});
+  }
+  return plan;
+}
+
+}  // namespace
+
+World::World(const WorldOptions& options)
+    : options_(options),
+      random_(options.seed),
+      plan_(MakePlan(options)),
+      faults_left_(options.faults),
+      moves_left_(options.moves),
+      workers_(static_cast<size_t>(options.workers)) {
+  for (size_t w = 0; w < workers_.size(); ++w) roster_.push_back(w);
+}
+
+bool World::Fault(double probability) {
+  if (faults_left_ == 0 || Draw() >= probability) return false;
+  --faults_left_;
+  return true;
+}
+
+void World::After(Seconds delay, Event event) {
+  queue_.push_back({now_ + delay, ++order_, std::move(event)});
+  std::push_heap(queue_.begin(), queue_.end(), std::greater<>());
+}
+
+void World::Break(const std::string& promise) {
+  if (broken_.empty()) broken_ = absl::StrCat("at ", now_ - kBegin, " s: ", promise);
+}
+
+// A coordinator starts: fresh, or from what the journal holds.
+void World::Start() {
+  queue_.clear();  // answers to the one before reach nobody
+  computing_.clear();
+  timing_.clear();
+  members_.clear();
+  std::vector<std::string> names;
+  for (const size_t worker : roster_) {
+    members_.push_back({worker, false, {}, false});
+    names.push_back(absl::StrCat("worker w", worker));
+  }
+  state_ = std::make_unique<CampaignState>(&plan_, names);
+  Ledger ledger(&plan_);
+  for (const Fact& fact : journal_) ledger.Apply(fact);
+  state_->Restore(std::move(ledger));
+  if (Draw() < 0.5) policy_ = {};  // services of its own die with it, remote ones live on
+  if (trainer_up_) After(0.1 * Draw(), event::ServiceReady{kTrainer});
+  for (int w = 0; w < static_cast<int>(members_.size()); ++w) {
+    if (WorkerAt(w).up) After(0.1 * Draw(), event::ServiceReady{w});
+  }
+  After(1, event::Tick{});
+}
+
+std::string World::Live() {
+  Start();
+  while (!done_ && broken_.empty()) {
+    if (queue_.empty()) return "nothing happens any more";
+    std::pop_heap(queue_.begin(), queue_.end(), std::greater<>());
+    std::vector<Event> events = {std::move(queue_.back().event)};
+    now_ = queue_.back().at;
+    queue_.pop_back();
+    // What comes while the shell writes to its journal is seen together.
+    const Seconds busy_until = now_ + (Draw() < 0.3 ? Draw() : 0);
+    while (!queue_.empty() && queue_.front().at <= busy_until) {
+      std::pop_heap(queue_.begin(), queue_.end(), std::greater<>());
+      events.push_back(std::move(queue_.back().event));
+      now_ = queue_.back().at;
+      queue_.pop_back();
+    }
+    if (lived() > kPatience) return "the campaign hangs: " + state_->StatusLine(now_);
+    for (const Event& event : events) {
+      if (!std::holds_alternative<event::Tick>(event)) continue;
+      After(1, event::Tick{});
+      if (Fault(0.01)) LoseTrainer();
+      if (!members_.empty() && Fault(0.02)) {
+        LoseWorker(static_cast<int>(random_() % members_.size()));
+      }
+      MoveWorkers();
+    }
+    Step(events);
+    if (!broken_.empty()) break;
+    if (crash_ || Fault(0.004)) {
+      crash_ = false;
+      ++crashes_;
+      Start();
+    }
+  }
+  if (!broken_.empty()) return broken_;
+  // The policy saw every update exactly once and in order.
+  std::vector<std::string> want;
+  for (const Fact& fact : journal_) {
+    if (const auto* update = std::get_if<UpdateFact>(&fact)) {
+      want.push_back(update->request.SerializeAsString());
+    }
+  }
+  if (static_cast<int64_t>(want.size()) != plan_.updates()) return "not every update was journaled";
+  if (checkpoints_[plan_.CheckpointPath(plan_.updates())].updates != want) {
+    return "the final checkpoint does not hold every update exactly once";
+  }
+  return "";
+}
+
+void World::Step(const std::vector<Event>& events) {
+  // What ends a call also ends its place in the books below, before the core can react.
+  const auto over = [&](uint64_t call) {
+    computing_.erase(call);
+    timing_.erase(call);
+  };
+  for (const Event& event : events) {
+    if (const auto* e = std::get_if<event::CallFailed>(&event)) over(e->call);
+    if (const auto* e = std::get_if<event::PolicyLoaded>(&event)) over(e->call);
+    if (const auto* e = std::get_if<event::GenerateEnded>(&event)) over(e->call);
+    if (const auto* e = std::get_if<event::UpdateDone>(&event)) over(e->call);
+    if (const auto* e = std::get_if<event::CheckpointSaved>(&event)) over(e->call);
+    if (const auto* e = std::get_if<event::CheckpointsRemoved>(&event)) over(e->call);
+    if (const auto* e = std::get_if<event::VerdictArrived>(&event)) over(e->call);
+    if (const auto* e = std::get_if<event::ProblemKnown>(&event)) over(e->call);
+    const auto told = [this](int worker) {
+      Member& member = members_[static_cast<size_t>(worker)];
+      if (!member.told_at) member.told_at = now_;
+    };
+    if (const auto* e = std::get_if<event::DrainWorker>(&event)) told(e->worker);
+    if (const auto* e = std::get_if<event::RemoveWorker>(&event)) told(e->worker);
+  }
+  const std::vector<Action> actions = state_->Handle(events, now_);
+  // The shell journals the facts together, then acts; a crash falls between.
+  for (const Action& action : actions) {
+    if (const auto* record = std::get_if<action::Record>(&action)) Do(*record);
+  }
+  if (Fault(0.003)) {
+    crash_ = true;
+    return;
+  }
+  for (const Action& action : actions) {
+    if (std::holds_alternative<action::Record>(action)) continue;
+    std::visit([this](const auto& a) { Do(a); }, action);
+  }
+  CheckPromises();
+}
+
+void World::CheckPromises() {
+  if (!state_->finished()) {
+    const std::vector<Wait> waits = state_->Waits();
+    if (waits.empty()) Break("waiting for nothing: " + state_->StatusLine(now_));
+    for (const Wait& wait : waits) {
+      if (wait.name.empty() || !std::isfinite(wait.deadline) || wait.deadline <= now_ - 1.5) {
+        Break("a wait without a living deadline: " + wait.name);
+      }
+    }
+  }
+  if (state_->ledger().open_steps().size() >
+      1 + static_cast<size_t>(plan_.campaign.train().max_staleness())) {
+    Break("more steps are open than may be");
+  }
+  if (options_.shared && !computing_.empty() && !timing_.empty()) {
+    Break("timing beside a computing trainer");
+  }
+  for (const Member& member : members_) {
+    constexpr Seconds kLastVerdict = 200;  // with its deadline
+    if (!member.left && member.told_at && now_ > *member.told_at + kLastVerdict) {
+      Break(absl::StrCat("worker w", member.worker, " was sent away and stays"));
+    }
+  }
+  if (order_ % 7 != 0) return;  // the costly one, now and then
+  Ledger replayed(&plan_);
+  for (const Fact& fact : journal_) replayed.Apply(fact);
+  if (replayed.Fingerprint() != state_->ledger().Fingerprint()) {
+    Break("the journal's replay differs from the living state");
+  }
+}
+
+void World::Do(const action::Record& a) {
+  if (const auto* verdict = std::get_if<VerdictFact>(&a.fact)) {
+    if (!judged_.insert(verdict->verdict.candidate_id()).second) {
+      Break("a second verdict for " + verdict->verdict.candidate_id());
+    }
+  }
+  journal_.push_back(a.fact);
+}
+
+void World::Do(const action::Probe& a) {
+  if (Fault(0.05)) return;  // no answer: its deadline must end it
+  if (a.service == kTrainer) {
+    if (!trainer_up_) {
+      return After(0.1, event::CallFailed{a.call, absl::UnavailableError("no trainer")});
+    }
+    v1::TrainerInfo info;
+    info.set_host_id("trainer-host");
+    info.set_device("cpu");
+    info.set_threads(2);
+    info.set_campaign_id(policy_.campaign_id);
+    info.set_model(policy_.model);
+    if (policy_.last) *info.mutable_last_update() = *policy_.last;
+    return After(0.1 * Draw(), event::TrainerProbed{a.call, info});
+  }
+  if (!WorkerAt(a.service).up) {
+    return After(0.1, event::CallFailed{a.call, absl::UnavailableError("no worker")});
+  }
+  const size_t worker = members_[static_cast<size_t>(a.service)].worker;
+  v1::WorkerInfo info;
+  info.set_host_id(options_.shared ? "trainer-host" : absl::StrCat("host-", worker));
+  info.set_hostname(absl::StrCat("w", worker));
+  info.set_cpu_model(worker % 3 == 2 ? "old" : "new");
+  info.set_cores(2);
+  info.set_slots(options_.shared ? 1 : options_.slots);
+  After(0.1 * Draw(), event::WorkerProbed{a.call, info});
+}
+
+void World::Do(const action::LoadPolicy& a) {
+  computing_.insert(a.call);
+  if (Fault(0.05)) {
+    return After(1, event::CallFailed{a.call, absl::UnavailableError("connection reset")});
+  }
+  Policy loaded;
+  if (a.path != plan_.campaign.model()) {
+    const auto found = checkpoints_.find(a.path);
+    if (found == checkpoints_.end()) {
+      return After(1, event::CallFailed{a.call, absl::NotFoundError(a.path)});
+    }
+    loaded = found->second;
+  }
+  loaded.campaign_id = plan_.campaign_id;
+  loaded.model = a.path;
+  policy_ = std::move(loaded);
+  After(2 * Draw(), event::PolicyLoaded{a.call});
+}
+
+void World::Do(const action::Generate& a) {
+  computing_.insert(a.call);
+  Seconds at = 0;
+  for (const v1::PromptGroup& group : a.request.groups()) {
+    v1::PromptTokens prompt;
+    prompt.set_problem(group.problem());
+    prompt.add_ids(group.problem() + 7);
+    After(at, event::Prompt{a.call, prompt});
+    for (const int sample : group.samples()) {
+      v1::Completion completion;
+      completion.set_problem(group.problem());
+      completion.set_sample(sample);
+      // A function of the key alone, as the trainer promises; few different programs.
+      std::mt19937_64 key(
+          plan_.campaign.seed() * 1000003 +
+          static_cast<uint64_t>(a.request.step() * 8191 + group.problem() * 127 + sample));
+      std::mt19937_64 group_key(static_cast<uint64_t>(a.request.step() * 31 + group.problem()));
+      const bool flat = static_cast<double>(group_key() % 1000) < 1000 * options_.flat;
+      const uint64_t kind = (flat ? group_key() : key()) % kKinds;
+      // Also says which policy it is of: how many updates that has seen.
+      completion.add_ids(static_cast<int>(kind + kKinds * policy_.updates.size()));
+      completion.add_sampling_logprobs(-1);
+      completion.set_text(kind == 0 ? "no code here"
+                                    : absl::StrCat("```cpp\nint program_", kind, "();\n```"));
+      completion.set_finish(kind == 1 ? v1::Completion::LENGTH : v1::Completion::STOP);
+      at += Draw();
+      After(at, event::Completion{a.call, completion});
+      if (Fault(0.02)) After(at + Draw(), event::Completion{a.call, completion});  // twice
+      if (Fault(0.01)) {
+        return After(at + 0.1, event::CallFailed{a.call, absl::UnavailableError("stream broke")});
+      }
+    }
+  }
+  if (Fault(0.02)) return;  // falls silent: its deadline must end it
+  After(at + 0.2, event::GenerateEnded{a.call});
+  if (Fault(0.02)) After(at + 0.3, event::GenerateEnded{a.call});
+}
+
+void World::Apply(uint64_t call, const v1::UpdateRequest& request) {
+  computing_.insert(call);
+  const int64_t position = plan_.PositionOf(request.name());
+  const auto done = static_cast<int64_t>(policy_.updates.size());
+  if (policy_.model.empty() || (position != done + 1 && position != done)) {
+    return After(0.1, event::CallFailed{call, absl::FailedPreconditionError("not the successor")});
+  }
+  if (Fault(0.03)) {  // lost on the way there
+    return After(1, event::CallFailed{call, absl::UnavailableError("connection reset")});
+  }
+  if (position == done + 1) {
+    CheckBatch(request);
+    policy_.updates.push_back(request.SerializeAsString());
+    policy_.last = request.name();
+  }
+  if (Fault(0.03)) {  // lost on the way back
+    return After(1, event::CallFailed{call, absl::UnavailableError("connection reset")});
+  }
+  v1::UpdateResponse response;
+  *response.mutable_name() = request.name();
+  response.set_applied(true);
+  (*response.mutable_metrics())["loss"] = 0.5;
+  if (request.profile()) {
+    (*response.mutable_metrics())["profile/head_s"] = 0.5;
+    (*response.mutable_metrics())["profile/computed_s"] = 0.75;
+    response.set_bottleneck("The longest part is head.");
+  }
+  const Seconds delay = 3 * Draw();
+  After(delay, event::UpdateDone{call, response});
+  if (Fault(0.02)) After(delay + Draw(), event::UpdateDone{call, response});
+}
+
+// Whatever was lost on the way: groups are learned from as a whole, and the rollouts of each are of
+// one policy (were some resampled by a newer one, it would be those that take long), which is not
+// too old.
+void World::CheckBatch(const v1::UpdateRequest& request) {
+  if (!request.has_grpo()) return;
+  std::set<int> learned;
+  for (const v1::RolloutGroup& group : request.grpo().groups()) {
+    learned.insert(group.problem());
+    std::set<int64_t> policies;
+    for (const v1::Rollout& rollout : group.rollouts()) {
+      policies.insert(rollout.ids(0) / static_cast<int64_t>(kKinds));
+    }
+    if (group.rollouts_size() != options_.group_size) Break("a group is not whole");
+    if (policies.size() != 1) return Break("a group's rollouts are of several policies");
+    const int64_t staleness = static_cast<int64_t>(policy_.updates.size()) - *policies.begin();
+    stalest_ = std::max(stalest_, staleness);
+    if (staleness < 0 || staleness > plan_.campaign.train().max_staleness()) {
+      Break(absl::StrCat("rollouts that are ", staleness, " updates old"));
+    }
+  }
+  const size_t wanted = static_cast<size_t>(options_.prompts_per_step);
+  const size_t refills_max =
+      static_cast<size_t>(plan_.campaign.train().dynamic_sampling().max_refills());
+  if (refills_max == 0) {
+    if (learned.size() != wanted) Break("a step is not whole");
+    return;
+  }
+  std::map<int, std::set<double>> rewards;  // of each group that was sampled
+  for (const Fact& fact : journal_) {
+    const auto* verdict = std::get_if<VerdictFact>(&fact);
+    if (verdict == nullptr || verdict->step != request.name().step()) continue;
+    std::set<double>& kept = rewards[verdict->group];
+    if (!verdict->dropped) kept.insert(verdict->reward);
+  }
+  const size_t sampled = rewards.size();
+  refilled_ += sampled > wanted ? 1 : 0;
+  std::erase_if(rewards, [](const auto& group) { return group.second.size() < 2; });
+  std::set<int> informative;
+  for (const auto& [group, kept] : rewards) informative.insert(group);
+  if (learned != informative) Break("not the groups with spread are learned from");
+  if (learned.size() > wanted || sampled > wanted * (1 + refills_max)) Break("too many groups");
+  if (learned.size() < wanted && sampled < wanted + refills_max) Break("too few refills");
+}
+
+void World::Do(const action::Update& a) { Apply(a.call, a.request); }
+
+void World::Do(const action::ReplayUpdate& a) {
+  for (const Fact& fact : journal_) {
+    const auto* update = std::get_if<UpdateFact>(&fact);
+    if (update != nullptr && plan_.PositionOf(update->request.name()) == plan_.PositionOf(a.name)) {
+      return Apply(a.call, update->request);
+    }
+  }
+  Break("asked to replay an update the journal does not hold");
+}
+
+void World::Do(const action::SaveCheckpoint& a) {
+  computing_.insert(a.call);
+  if (Fault(0.05)) {
+    return After(1, event::CallFailed{a.call, absl::UnavailableError("connection reset")});
+  }
+  checkpoints_[a.path] = policy_;
+  v1::SaveCheckpointResponse response;
+  response.set_path(a.path);
+  response.set_checksum(absl::StrCat(policy_.updates.size()));
+  After(Draw(), event::CheckpointSaved{a.call, response});
+}
+
+void World::Do(const action::RemoveCheckpoints& a) {
+  computing_.insert(a.call);
+  v1::RemoveCheckpointsResponse response;
+  for (const std::string& path : a.paths) {
+    if (Fault(0.05)) {
+      response.add_failures(absl::StrCat("cannot remove ", path));
+    } else {
+      checkpoints_.erase(path);
+    }
+  }
+  if (Fault(0.05)) {
+    return After(1, event::CallFailed{a.call, absl::UnavailableError("connection reset")});
+  }
+  After(Draw(), event::CheckpointsRemoved{a.call, response});
+}
+
+void World::Do(const action::PutProblem& a) {
+  if (!a.has_calibration) timing_.insert(a.call);
+  if (members_[static_cast<size_t>(a.worker)].told_at) Break("a problem for one that leaves");
+  Worker& worker = WorkerAt(a.worker);
+  if (!worker.up || Fault(0.03)) {
+    return After(0.1, event::CallFailed{a.call, absl::UnavailableError("connection reset")});
+  }
+  worker.known.insert(plan_.problems[a.problem].hash);
+  v1::Calibration calibration;
+  calibration.mutable_expert()->set_outcome(v1::CORRECT);
+  calibration.mutable_expert()->set_speedup(4);
+  calibration.set_noise_band(0.01);
+  After(Draw(), event::ProblemKnown{a.call, calibration});
+}
+
+v1::Verdict World::VerdictOf(const v1::MeasureRequest& request) {
+  v1::Verdict verdict;
+  verdict.set_candidate_id(request.candidate_id());
+  const size_t kind = std::hash<std::string>()(request.source()) % 5;
+  const v1::Outcome outcomes[] = {v1::CORRECT, v1::CORRECT, v1::WRONG_ANSWER, v1::COMPILE_ERROR,
+                                  v1::CRASH};
+  verdict.set_outcome(outcomes[kind]);
+  if (verdict.outcome() == v1::CORRECT) {
+    verdict.set_timed(request.time());
+    const double speedup = 1 + static_cast<double>(kind) + 0.2 * Draw();
+    verdict.set_speedup(speedup);
+    verdict.set_speedup_low(speedup * 0.99);
+    verdict.set_speedup_high(speedup * 1.01);
+  }
+  if (Fault(0.03)) verdict.set_outcome(v1::INFRASTRUCTURE_ERROR);
+  if (verdict.outcome() == v1::CORRECT && Fault(0.02)) verdict.set_outcome(v1::SUSPECT);
+  return verdict;
+}
+
+void World::Do(const action::Measure& a) {
+  if (a.request.time()) timing_.insert(a.call);
+  ++measured_;
+  if (judged_.count(a.request.candidate_id()) > 0) {
+    Break("measured again: " + a.request.candidate_id());
+  }
+  if (members_[static_cast<size_t>(a.worker)].told_at) Break("work for one that leaves");
+  Worker& worker = WorkerAt(a.worker);
+  if (!worker.up) {
+    return After(0.1, event::CallFailed{a.call, absl::UnavailableError("no worker")});
+  }
+  if (worker.known.count(a.request.problem_hash()) == 0) {
+    return After(0.1, event::CallFailed{a.call, absl::FailedPreconditionError("unknown problem")});
+  }
+  if (!options_.poison.empty() && absl::StrContains(a.request.source(), options_.poison)) {
+    ++poisoned_;
+    return LoseWorker(a.worker);
+  }
+  const v1::Verdict verdict = VerdictOf(a.request);
+  if (Fault(0.03)) {  // very late: after its deadline and another attempt
+    return After(400 * Draw(), event::VerdictArrived{a.call, verdict});
+  }
+  if (Fault(0.03)) {
+    return After(Draw(), event::CallFailed{a.call, absl::UnavailableError("connection reset")});
+  }
+  const Seconds delay = options_.measure * Draw() +
+                        (members_[static_cast<size_t>(a.worker)].worker == 0 ? options_.slow : 0);
+  After(delay, event::VerdictArrived{a.call, verdict});
+  if (Fault(0.03)) After(delay + Draw(), event::VerdictArrived{a.call, verdict});  // twice
+}
+
+void World::Do(const action::Notice& a) {
+  hedges_ += absl::StrContains(a.text, "; asking worker ") ? 1 : 0;
+}
+
+// The answer already under way still arrives: CancelCall is a wish.
+void World::Do(const action::CancelCall& a) {
+  computing_.erase(a.call);
+  timing_.erase(a.call);
+}
+
+void World::Do(const action::Finish& a) {
+  if (a.status.ok()) {
+    done_ = true;
+  } else {
+    crash_ = true;  // the operator resumes
+  }
+}
+
+void World::LoseTrainer() {
+  ++losses_;
+  if (Draw() < 0.7) policy_ = {};  // the process, or only the connection
+  trainer_up_ = true;              // back by the time anybody is told
+  After(0, event::ServiceLost{kTrainer, "killed by the simulation"});
+  After(5 * Draw() + 0.01, event::ServiceReady{kTrainer});
+}
+
+void World::LoseWorker(int w) {
+  WorkerAt(w).known.clear();
+  After(0, event::ServiceLost{w, "killed by the simulation"});
+  After(20 * Draw() + 0.01, event::ServiceReady{w});
+}
+
+// An operator at `whet workers`, who never leaves the campaign without any for long.
+void World::MoveWorkers() {
+  if (options_.moves == 0) return;
+  if (roster_.empty() && Draw() < 0.05) return Join();
+  if (moves_left_ == 0 || Draw() >= 0.05) return;
+  --moves_left_;
+  std::vector<int> staying;
+  for (int w = 0; w < static_cast<int>(members_.size()); ++w) {
+    if (!members_[static_cast<size_t>(w)].sent_away) staying.push_back(w);
+  }
+  if (staying.empty() || Draw() < 0.5) return Join();
+  SendAway(staying[random_() % staying.size()]);
+}
+
+void World::Join() {
+  ++joined_;
+  const int index = static_cast<int>(members_.size());
+  members_.push_back({workers_.size(), false, {}, false});
+  roster_.push_back(workers_.size());
+  workers_.emplace_back();
+  // Together with whatever else happens now.
+  After(0, event::WorkerJoined{index, absl::StrCat("worker w", roster_.back())});
+  After(Draw(), event::ServiceReady{index});
+}
+
+void World::SendAway(int w) {
+  Member& member = members_[static_cast<size_t>(w)];
+  roster_.erase(std::find(roster_.begin(), roster_.end(), member.worker));
+  member.sent_away = true;
+  if (Draw() < 0.6) {
+    After(0, event::DrainWorker{w});
+    if (Draw() < 0.2) After(Draw(), event::RemoveWorker{w});  // too slow for somebody
+  } else {
+    After(0, event::RemoveWorker{w});
+  }
+}
+
+void World::Do(const action::WorkerLeft& a) {
+  Member& member = members_[static_cast<size_t>(a.worker)];
+  if (member.left) Break("it left twice");
+  member.left = true;
+  ++left_;
+}
+
+}  // namespace whetstone

@@ -1,0 +1,173 @@
+// A trainer, workers and a journal that live in one thread and one seed: what a CampaignState talks
+// to in tests. Time is virtual; replies come after random delays, and, with faults left to spend,
+// also twice, late, wrong or not at all.
+#ifndef WHETSTONE_COORDINATOR_CAMPAIGN_CAMPAIGN_FAKES_H_
+#define WHETSTONE_COORDINATOR_CAMPAIGN_CAMPAIGN_FAKES_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "coordinator/campaign/campaign_state.h"
+
+namespace whetstone {
+
+struct WorldOptions {
+  uint64_t seed = 1;
+  int workers = 1;
+  // The workers share cores with the trainer, and have one slot each.
+  bool shared = true;
+  int slots = 2;  // of each worker that does not
+  // Faults to spend; 0: everything works.
+  int faults = 0;
+  int64_t steps = 6;
+  int64_t warmup = 3;
+  int group_size = 4;
+  int prompts_per_step = 2;
+  std::vector<std::string> sets = {};  // as --set
+  // Measuring a program that contains this text ends the worker; empty: none does.
+  std::string poison = {};
+  // Worker 0 takes this much longer for every verdict.
+  Seconds slow = 0;
+  // Share of groups whose rollouts are all the same program.
+  double flat = 0;
+  // A verdict takes up to this long.
+  Seconds measure = 2;
+  // How often a worker joins, drains or is removed.
+  int moves = 0;
+};
+
+class World {
+ public:
+  explicit World(const WorldOptions& options);
+  // Lives through the whole campaign, resuming after every crash. Empty, or the first broken
+  // promise.
+  std::string Live();
+
+  // What happened.
+  const std::vector<Fact>& journal() const { return journal_; }
+  // Of the console, one for each update done.
+  const std::vector<std::string>& lines() const { return lines_; }
+  int crashes() const { return crashes_; }
+  int measured() const { return measured_; }
+  int trainer_losses() const { return losses_; }
+  int poisoned() const { return poisoned_; }  // workers ended by `poison`
+  int hedges() const { return hedges_; }
+  // Updates between the policy that sampled and the one that learned: the most.
+  int64_t stalest() const { return stalest_; }
+  int refilled() const { return refilled_; }  // steps with further groups
+  int joined() const { return joined_; }
+  int left() const { return left_; }  // drained ones and removed ones
+  Seconds lived() const { return now_ - kBegin; }
+  const CampaignPlan& plan() const { return plan_; }
+
+ private:
+  struct Later {
+    Seconds at = 0;
+    uint64_t order = 0;
+    Event event;
+    bool operator>(const Later& other) const {
+      return std::tie(at, order) > std::tie(other.at, other.order);
+    }
+  };
+  struct Policy {
+    std::string campaign_id;
+    std::string model;
+    // Serialized requests of the updates applied, in order.
+    std::vector<std::string> updates;
+    std::optional<v1::UpdateName> last;
+  };
+  struct Worker {
+    bool up = true;
+    std::set<std::string> known;
+  };
+  // A worker as the living coordinator knows it, by its index there.
+  struct Member {
+    size_t worker = 0;  // in workers_
+    bool sent_away = false;
+    std::optional<Seconds> told_at;  // when the core heard of that
+    bool left = false;
+  };
+
+  void Start();
+  void Step(const std::vector<Event>& events);
+  void Do(const action::Record& a);
+  void Do(const action::Probe& a);
+  void Do(const action::LoadPolicy& a);
+  void Do(const action::Generate& a);
+  void Do(const action::Update& a);
+  void Do(const action::ReplayUpdate& a);
+  void Do(const action::SaveCheckpoint& a);
+  void Do(const action::RemoveCheckpoints& a);
+  void Do(const action::PutProblem& a);
+  void Do(const action::Measure& a);
+  void Do(const action::CancelCall& a);
+  void Do(const action::WorkerLeft& a);
+  void Do(const action::StepDone& a) { lines_.push_back(a.line); }
+  void Do(const action::NewLeader&) {}
+  void Do(const action::Notice& a);
+  void Do(const action::Finish& a);
+  void Apply(uint64_t call, const v1::UpdateRequest& request);
+  void CheckBatch(const v1::UpdateRequest& request);
+  void LoseTrainer();
+  void LoseWorker(int w);
+  void MoveWorkers();
+  void Join();
+  void SendAway(int w);
+  Worker& WorkerAt(int w) { return workers_[members_[static_cast<size_t>(w)].worker]; }
+  void CheckPromises();
+  void Break(const std::string& promise);
+
+  double Draw() { return std::uniform_real_distribution<double>(0, 1)(random_); }
+  // Spends a fault with this probability.
+  bool Fault(double probability);
+  void After(Seconds delay, Event event);
+  v1::Verdict VerdictOf(const v1::MeasureRequest& request);
+
+  static constexpr Seconds kBegin = 1000;
+
+  const WorldOptions options_;
+  std::mt19937_64 random_;
+  CampaignPlan plan_;
+  std::unique_ptr<CampaignState> state_;
+  Seconds now_ = kBegin;
+  uint64_t order_ = 0;
+  std::vector<Later> queue_;  // a heap
+  std::vector<Fact> journal_;
+  std::vector<std::string> lines_;
+  int faults_left_ = 0;
+  int crashes_ = 0;
+  int losses_ = 0;
+  int measured_ = 0;
+  int poisoned_ = 0;
+  int hedges_ = 0;
+  int64_t stalest_ = 0;
+  int refilled_ = 0;
+  int moves_left_ = 0;
+  int joined_ = 0;
+  int left_ = 0;
+  bool done_ = false;
+  bool crash_ = false;
+  std::string broken_;
+
+  bool trainer_up_ = true;
+  Policy policy_;
+  std::map<std::string, Policy> checkpoints_;  // by path
+  std::vector<Worker> workers_;                // all that ever were
+  std::vector<size_t> roster_;                 // those that get work, also after a crash
+  std::vector<Member> members_;
+  // In flight, for the promise about the stopwatch: the trainer's computing calls, timed measures.
+  std::set<uint64_t> computing_;
+  std::set<uint64_t> timing_;
+  std::set<std::string> judged_;  // candidate ids with a recorded verdict
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_CAMPAIGN_CAMPAIGN_FAKES_H_

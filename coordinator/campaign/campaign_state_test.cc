@@ -1,0 +1,589 @@
+#include "coordinator/campaign/campaign_state.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "coordinator/campaign/campaign_fakes.h"
+#include "coordinator/campaign/deadlines.h"
+
+namespace whetstone {
+namespace {
+
+using ::testing::HasSubstr;
+
+template <typename T>
+int Count(const std::vector<Fact>& journal) {
+  int count = 0;
+  for (const Fact& fact : journal) count += std::holds_alternative<T>(fact) ? 1 : 0;
+  return count;
+}
+
+TEST(CampaignStateTest, AHundredStepsWithoutTrouble) {
+  World world({.seed = 3, .workers = 2, .shared = true, .faults = 0, .steps = 100, .warmup = 5});
+  EXPECT_EQ(world.Live(), "");
+  EXPECT_EQ(world.crashes(), 0);
+  EXPECT_EQ(Count<UpdateFact>(world.journal()), 105);
+  EXPECT_EQ(Count<RolloutFact>(world.journal()), 100 * 2 * 4);
+  EXPECT_EQ(Count<VerdictFact>(world.journal()), 100 * 2 * 4);
+  EXPECT_EQ(Count<CheckpointFact>(world.journal()), 1 + 50) << "warm-up's end and every second";
+  EXPECT_LT(world.measured(), 2 * 800) << "equal texts of a group share a measurement";
+}
+
+TEST(CampaignStateTest, CheckpointsAtTheEndOfWarmupEveryNAndTheEnd) {
+  World world({.seed = 1, .faults = 0, .steps = 5, .warmup = 2});
+  EXPECT_EQ(world.Live(), "");
+  std::vector<std::string> paths;
+  for (const Fact& fact : world.journal()) {
+    if (const auto* f = std::get_if<CheckpointFact>(&fact)) paths.push_back(f->path);
+  }
+  EXPECT_EQ(paths, (std::vector<std::string>{"/ckpt/warmup", "/ckpt/step-2", "/ckpt/step-4",
+                                             "/ckpt/step-5"}));
+}
+
+TEST(CampaignStateTest, KeepsTheNewestCheckpointsAndTheBest) {
+  World world({.seed = 1, .faults = 0, .steps = 12, .warmup = 1});
+  CampaignPlan plan = world.plan();  // saves after warm-up and every second step
+  plan.campaign.mutable_checkpoint()->set_keep(2);
+  Ledger ledger(&plan);
+  const auto learn = [&](double reward) {
+    UpdateFact update;
+    *update.request.mutable_name() = plan.NameOf(ledger.position() + 1);
+    update.row["reward"] = reward;
+    ledger.Apply(update);
+  };
+  const auto save = [&] {
+    ledger.Apply(CheckpointFact{plan.NameOf(ledger.position()),
+                                plan.CheckpointPath(ledger.position()), "", 0});
+    return ObsoleteCheckpoints(plan, ledger);
+  };
+  learn(std::nan(""));  // warm-up has no reward
+  EXPECT_TRUE(save().empty());
+  learn(0.9);
+  learn(0.7);
+  EXPECT_TRUE(save().empty());
+  learn(0.1);
+  learn(0.2);
+  EXPECT_EQ(save(), std::vector<std::string>{"/ckpt/warmup"});
+  learn(0.8);
+  learn(0.5);
+  EXPECT_EQ(save(), std::vector<std::string>{"/ckpt/warmup"}) << "step-2 is the best";
+  learn(0.9);
+  learn(0.8);
+  EXPECT_EQ(save(), (std::vector<std::string>{"/ckpt/warmup", "/ckpt/step-2", "/ckpt/step-4"}));
+  plan.campaign.mutable_checkpoint()->set_keep_best(false);
+  learn(0.1);
+  EXPECT_EQ(ObsoleteCheckpoints(plan, ledger).size(), 3u);
+  plan.campaign.mutable_train()->set_kl_beta(0.1);
+  EXPECT_EQ(ObsoleteCheckpoints(plan, ledger),
+            (std::vector<std::string>{"/ckpt/step-2", "/ckpt/step-4"}))
+      << "warm-up's is the reference of the KL penalty";
+}
+
+TEST(CampaignStateTest, WarmupAloneAndGrpoAloneBothEnd) {
+  EXPECT_EQ(World({.seed = 1, .faults = 0, .steps = 0, .warmup = 3}).Live(), "");
+  EXPECT_EQ(World({.seed = 1, .faults = 0, .steps = 2, .warmup = 0}).Live(), "");
+}
+
+TEST(CampaignStateTest, RowsHaveTheNamesPeopleLookFor) {
+  World world({.seed = 5, .faults = 0, .steps = 3, .warmup = 1});
+  ASSERT_EQ(world.Live(), "");
+  for (const Fact& fact : world.journal()) {
+    const auto* update = std::get_if<UpdateFact>(&fact);
+    if (update == nullptr) continue;
+    const bool warm = update->request.name().phase() == v1::UpdateName::WARMUP;
+    EXPECT_EQ(update->row.count("reward"), warm ? 0u : 1u);
+    EXPECT_EQ(update->row.count("lr"), 1u);
+    EXPECT_EQ(update->row.count("loss"), 1u) << "what the trainer reports is passed on";
+    if (warm) continue;
+    for (const char* key : {"reward_std", "frac_reward_zero_std", "completions/mean_length",
+                            "outcome/correct", "outcome/no_code", "time/generate", "time/measure",
+                            "time/update", "time/wait_verdicts"}) {
+      EXPECT_EQ(update->row.count(key), 1u) << key;
+    }
+    double shares = 0;
+    for (const auto& [key, value] : update->row) {
+      if (key.rfind("outcome/", 0) == 0 && key != "outcome/dropped") shares += value;
+    }
+    EXPECT_NEAR(shares, 1, 1e-9);
+  }
+}
+
+TEST(CampaignStateTest, AProfiledStepSaysWhatTookLongest) {
+  for (const bool profile : {false, true}) {
+    World world({.seed = 5,
+                 .faults = 0,
+                 .steps = 3,
+                 .warmup = 1,
+                 .sets = {absl::StrCat("profile=", profile ? "true" : "false")}});
+    ASSERT_EQ(world.Live(), "");
+    size_t updates = 0;
+    for (const Fact& fact : world.journal()) {
+      const auto* update = std::get_if<UpdateFact>(&fact);
+      if (update == nullptr) continue;
+      ++updates;
+      EXPECT_EQ(update->request.profile(), profile);
+      for (const char* key :
+           {"profile/head_s", "profile/wait_rewards_s", "profile/communication_s"}) {
+        EXPECT_EQ(update->row.count(key), profile ? 1u : 0u) << key;
+      }
+      if (!profile) continue;
+      EXPECT_EQ(update->row.at("profile/wait_rewards_s"),
+                update->request.has_grpo() ? update->row.at("time/wait_verdicts") : 0);
+    }
+    ASSERT_EQ(updates, 4u);
+    const auto sentences = std::count_if(
+        world.lines().begin(), world.lines().end(),
+        [](const std::string& n) { return absl::StrContains(n, "The longest part is "); });
+    EXPECT_EQ(static_cast<size_t>(sentences), profile ? updates : 0u);
+  }
+}
+
+TEST(StepRowTest, TheBottleneckIsAPartComputedOrAWaitThatTookLonger) {
+  std::map<std::string, double> row = {{"time/step", 10},
+                                       {"profile/head_s", 3},
+                                       {"profile/sampling_s", 1},
+                                       {"profile/computed_s", 4},
+                                       {"profile/measure_machine_s", 9},
+                                       {"profile/wait_rewards_s", 2},
+                                       {"profile/communication_s", 1}};
+  EXPECT_EQ(StepBottleneck(row, "The head."), "The head.");
+  row["profile/wait_rewards_s"] = 3.5;
+  const std::string rewards = StepBottleneck(row, "The head.");
+  EXPECT_THAT(rewards, HasSubstr("waiting for rewards (35 % of the step)"));
+  EXPECT_THAT(rewards, HasSubstr("--slots"));
+  row["profile/communication_s"] = 4;
+  EXPECT_THAT(StepBottleneck(row, "The head."),
+              HasSubstr("communication with the trainer (40 % of the step)"));
+}
+
+TEST(CampaignStateTest, UpdatesCarryWhatTheCampaignSays) {
+  World world({.seed = 5,
+               .faults = 0,
+               .steps = 8,
+               .warmup = 1,
+               .sets = {"train.loss=gspo", "train.clip_high=0.5", "train.dual_clip=3",
+                        "train.advantage_scale=leave_one_out", "train.kl_beta=0.1",
+                        "train.kl_estimator=k2", "train.entropy_bonus=0.01",
+                        "train.importance={mode: sequence_mask, clip_min: 0.5, clip_max: 3}",
+                        "train.mask_truncated=true", "train.spike_factor=5",
+                        "train.grad_norm_per_layer=true"}});
+  ASSERT_EQ(world.Live(), "");
+  std::map<std::pair<int64_t, std::pair<int, int>>, bool> cut;
+  int truncated = 0;
+  for (const Fact& fact : world.journal()) {
+    if (const auto* rollout = std::get_if<RolloutFact>(&fact)) {
+      cut[{rollout->step, {rollout->completion.problem(), rollout->completion.sample()}}] =
+          rollout->completion.finish() == v1::Completion::LENGTH;
+    }
+    const auto* update = std::get_if<UpdateFact>(&fact);
+    if (update == nullptr) continue;
+    EXPECT_EQ(update->request.optimizer().spike_factor(), 5);
+    EXPECT_TRUE(update->request.optimizer().grad_norm_per_layer());
+    if (!update->request.has_grpo()) continue;
+    const v1::GrpoSettings& s = update->request.grpo().settings();
+    EXPECT_EQ(s.ShortDebugString(),
+              "loss: GSPO clip_low: 0.2 clip_high: 0.5 advantage_scale: LEAVE_ONE_OUT "
+              "minibatches: 1 max_new_tokens: 256 temperature: 1 dual_clip: 3 kl_beta: 0.1 "
+              "kl_estimator: K2 kl_reference: \"/ckpt/warmup\" importance: SEQUENCE_MASK "
+              "importance_clip_min: 0.5 importance_clip_max: 3 entropy_bonus: 0.01 "
+              "mask_truncated: true");
+    for (const v1::RolloutGroup& group : update->request.grpo().groups()) {
+      for (const v1::Rollout& r : group.rollouts()) {
+        EXPECT_EQ(r.truncated(),
+                  (cut[{update->request.name().step(), {group.problem(), r.sample()}}]));
+        truncated += r.truncated() ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(truncated, 0);
+}
+
+TEST(CampaignStateTest, TheReferenceIsThePolicyGrpoBeganWith) {
+  const auto reference = [](int64_t warmup, std::vector<std::string> sets) {
+    return World({.seed = 1, .warmup = warmup, .sets = std::move(sets)}).plan().ReferencePath();
+  };
+  EXPECT_EQ(reference(3, {}), "") << "none without a penalty";
+  EXPECT_EQ(reference(3, {"train.kl_beta=0.1"}), "/ckpt/warmup");
+  EXPECT_EQ(reference(0, {"train.kl_beta=0.1"}), "/model");
+  EXPECT_EQ(reference(3, {"train.kl_beta=0.1", "train.kl_reference=/other"}), "/other");
+}
+
+TEST(CampaignStateTest, LengthIsTakenOffTheReward) {
+  const auto rewards = [](std::vector<std::string> sets) {
+    World world({.seed = 9, .faults = 0, .steps = 2, .warmup = 0, .sets = std::move(sets)});
+    EXPECT_EQ(world.Live(), "");
+    std::map<std::string, double> all;
+    for (const Fact& fact : world.journal()) {
+      const auto* verdict = std::get_if<VerdictFact>(&fact);
+      if (verdict != nullptr && !verdict->dropped) {
+        all[verdict->verdict.candidate_id()] = verdict->reward;
+      }
+    }
+    return all;
+  };
+  const auto plain = rewards({}), shaped = rewards({"reward.overlong_buffer=256"});
+  ASSERT_EQ(plain.size(), shaped.size());
+  for (const auto& [id, reward] : plain) {  // the fake's completions have one token
+    EXPECT_NEAR(shaped.at(id), reward - 1.0 / 256, 1e-12) << id;
+  }
+}
+
+// A number from the environment.
+uint64_t Setting(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+// The world of a simulated campaign. Every seed finds another mixture of what a campaign can be.
+WorldOptions OptionsOf(uint64_t seed) {
+  WorldOptions options;
+  options.seed = seed;
+  options.workers = 1 + static_cast<int>(seed % 4);
+  options.shared = seed % 2 == 0;
+  options.faults = 40;
+  options.measure = seed % 5 == 0 ? 15 : 2;
+  options.sets = {absl::StrCat("train.max_staleness=", seed % 3),
+                  absl::StrCat("train.dynamic_sampling.max_refills=", seed / 3 % 3)};
+  options.flat = 0.3;
+  options.moves = seed % 7 < 3 ? 12 : 0;
+  return options;
+}
+
+// Campaigns under lost connections, lost processes, duplicate and late answers, infrastructure
+// errors and crashes of the coordinator at any event, while workers join and leave: 300, or
+// WHETSTONE_SIM_SEEDS. One that fails is repeated alone: WHETSTONE_SIM_FIRST=SEED
+// WHETSTONE_SIM_SEEDS=1.
+TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
+  const uint64_t first = Setting("WHETSTONE_SIM_FIRST", 1);
+  const uint64_t count = Setting("WHETSTONE_SIM_SEEDS", 300);
+  int crashes = 0;
+  int losses = 0;
+  int hedges = 0;
+  int refilled = 0;
+  int joined = 0;
+  int left = 0;
+  std::map<int64_t, int> stalest;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    World world(OptionsOf(seed));
+    ASSERT_EQ(world.Live(), "") << "seed " << seed;
+    ++stalest[world.stalest()];
+    refilled += world.refilled();
+    crashes += world.crashes();
+    losses += world.trainer_losses();
+    hedges += world.hedges();
+    joined += world.joined();
+    left += world.left();
+  }
+  if (count < 100) return;
+  EXPECT_GT(crashes, static_cast<int>(count)) << "the simulation must do what it says";
+  EXPECT_GT(losses, static_cast<int>(count));
+  EXPECT_GT(hedges, static_cast<int>(count) / 10);
+  EXPECT_GT(refilled, static_cast<int>(count));
+  for (const int64_t staleness : {0, 1, 2}) {
+    EXPECT_GT(stalest[staleness], static_cast<int>(count) / 10) << staleness;
+  }
+  EXPECT_GT(joined, static_cast<int>(count) / 2);
+  EXPECT_GT(left, static_cast<int>(count) / 2);
+}
+
+std::map<std::string, int> OutcomesOf(const World& world) {
+  std::map<std::string, int> outcomes;
+  for (const Fact& fact : world.journal()) {
+    if (const auto* verdict = std::get_if<VerdictFact>(&fact)) {
+      ++outcomes[v1::Outcome_Name(verdict->verdict.outcome())];
+    }
+  }
+  return outcomes;
+}
+
+TEST(CampaignStateTest, APoisonedProgramEndsTwoWorkersAndNoNeighbourOfItsIsDropped) {
+  World world({.seed = 4, .workers = 4, .shared = false, .group_size = 8, .poison = "program_5"});
+  ASSERT_EQ(world.Live(), "");
+  std::set<std::pair<int64_t, int>> poisoned_groups;
+  int dropped = 0;
+  for (const Fact& fact : world.journal()) {
+    if (const auto* rollout = std::get_if<RolloutFact>(&fact)) {
+      if (absl::StrContains(rollout->completion.text(), "program_5")) {
+        poisoned_groups.insert({rollout->step, rollout->completion.problem()});
+        ++dropped;
+      }
+    }
+  }
+  EXPECT_GE(poisoned_groups.size(), 5u);
+  EXPECT_EQ(world.poisoned(),
+            static_cast<int>(poisoned_groups.size()) * CampaignState::kHarmedWorkersMax)
+      << "equal programs of a group are measured as one";
+  EXPECT_EQ(OutcomesOf(world)["INFRASTRUCTURE_ERROR"], dropped) << "and nobody else's";
+}
+
+TEST(CampaignStateTest, StragglersAreTriedElsewhereBesides) {
+  const auto live = [](Seconds slow) {
+    auto world = std::make_unique<World>(
+        WorldOptions{.seed = 4, .workers = 3, .shared = false, .group_size = 8, .slow = slow});
+    EXPECT_EQ(world->Live(), "");
+    return world;
+  };
+  const auto usual = live(0), slow = live(100);
+  EXPECT_EQ(usual->hedges(), 0);
+  EXPECT_GT(slow->hedges(), 3);
+  EXPECT_EQ(OutcomesOf(*slow).count("INFRASTRUCTURE_ERROR"), 0u);
+  // Its first three verdicts are waited for, until it is known what is usual.
+  EXPECT_LT(slow->lived(), usual->lived() + 200);
+}
+
+// ---- single situations, driven by hand ----------------------------------------------------------
+
+class Driven : public testing::Test {
+ protected:
+  Driven() : world_({.seed = 1, .faults = 0, .steps = 2, .warmup = 0, .prompts_per_step = 1}) {}
+
+  std::vector<Action> Send(Event event, Seconds now) {
+    std::vector<Action> actions = state_.Handle({std::move(event)}, now);
+    for (const Action& action : actions) {
+      if (const auto* m = std::get_if<action::Measure>(&action)) measures_.push_back(*m);
+      if (const auto* p = std::get_if<action::Probe>(&action)) probe_ = *p;
+      if (const auto* f = std::get_if<action::Finish>(&action)) finish_ = f->status;
+    }
+    return actions;
+  }
+  template <typename T>
+  static const T* Find(const std::vector<Action>& actions) {
+    for (const Action& action : actions) {
+      if (const T* found = std::get_if<T>(&action)) return found;
+    }
+    return nullptr;
+  }
+  // The only worker answers its first PutProblem so.
+  void RefuseProblem(const absl::Status& status) {
+    Send(event::ServiceReady{0}, 0);
+    v1::WorkerInfo info;
+    info.set_slots(1);
+    const std::vector<Action> actions = Send(event::WorkerProbed{probe_.call, info}, 0);
+    const auto* put = Find<action::PutProblem>(actions);
+    ASSERT_NE(put, nullptr);
+    Send(event::CallFailed{put->call, status}, 1);
+  }
+  // Trainer and one worker on hosts of their own, problems known, policy loaded: generating.
+  action::Generate Begin(bool shared) {
+    Send(event::ServiceReady{kTrainer}, 0);
+    v1::TrainerInfo trainer;
+    trainer.set_host_id("t");
+    trainer.set_threads(2);
+    const auto load =
+        *Find<action::LoadPolicy>(Send(event::TrainerProbed{probe_.call, trainer}, 0));
+    Send(event::ServiceReady{0}, 0);
+    v1::WorkerInfo worker;
+    worker.set_host_id(shared ? "t" : "w");
+    worker.set_hostname("w");
+    worker.set_cores(2);
+    worker.set_slots(1);
+    const uint64_t worker_probe = probe_.call;
+    Send(event::PolicyLoaded{load.call}, 0);
+    std::vector<Action> actions = Send(event::WorkerProbed{worker_probe, worker}, 0);
+    // A shared worker calibrates once the trainer is quiet; here it still generates.
+    v1::Calibration calibration;
+    calibration.mutable_expert()->set_speedup(4);
+    while (const auto* put = Find<action::PutProblem>(actions)) {
+      actions = Send(event::ProblemKnown{put->call, calibration}, 0);
+    }
+    action::Generate generate;
+    generate.call = 0;
+    return generate;
+  }
+
+  World world_;
+  CampaignState state_{&world_.plan(), {"worker"}};
+  std::vector<action::Measure> measures_;
+  action::Probe probe_;
+  absl::Status finish_;
+};
+
+TEST_F(Driven, ATrainerThatNeverComesEndsTheCampaignByName) {
+  Send(event::Tick{}, 0);
+  ASSERT_EQ(state_.Waits().size(), 1u);
+  EXPECT_EQ(state_.Waits()[0].name, "the trainer to come back");
+  Send(event::Tick{}, kReturnDeadline - 1);
+  EXPECT_FALSE(state_.finished());
+  Send(event::Tick{}, kReturnDeadline);
+  EXPECT_TRUE(state_.finished());
+  EXPECT_EQ(finish_.message(), "the trainer has not answered for 180 s: no answer");
+}
+
+TEST_F(Driven, AnUnsoundProblemEndsTheCampaign) {
+  RefuseProblem(absl::InvalidArgumentError("the expert is wrong"));
+  EXPECT_EQ(finish_.message(),
+            "problem a is not sound: the expert is wrong; try: whet problem check FILE");
+}
+
+TEST_F(Driven, AGroupStaysOnItsCpuModelThroughAResume) {
+  CampaignState state(&world_.plan(), {"worker a", "worker b"});
+  const int group_size = world_.plan().campaign.train().group_size();
+  Ledger ledger(&world_.plan());
+  ledger.Apply(PromptFact{1, {}});
+  for (int sample = 0; sample < group_size; ++sample) {
+    RolloutFact rollout;
+    rollout.step = 1;
+    rollout.completion.set_sample(sample);
+    rollout.completion.set_text(absl::StrCat("```cpp\nint f", sample, "();\n```"));
+    ledger.Apply(rollout);
+  }
+  VerdictFact before;
+  before.step = 1;
+  before.verdict.set_outcome(v1::CORRECT);
+  before.verdict.set_timed(true);
+  before.verdict.set_worker("second");
+  ledger.Apply(before);
+  state.Restore(std::move(ledger));
+  std::vector<action::PutProblem> puts;
+  for (const int w : {0, 1}) {
+    const auto probe = *Find<action::Probe>(state.Handle({event::ServiceReady{w}}, 0));
+    v1::WorkerInfo info;
+    info.set_hostname(w == 0 ? "first" : "second");
+    info.set_cpu_model(w == 0 ? "A" : "B");
+    info.set_slots(group_size);
+    puts.push_back(
+        *Find<action::PutProblem>(state.Handle({event::WorkerProbed{probe.call, info}}, 0)));
+  }
+  EXPECT_EQ(Find<action::Measure>(state.Handle({event::ProblemKnown{puts[0].call, {}}}, 0)),
+            nullptr)
+      << "the first is idle, but of another model";
+  int measures = 0;
+  for (const Action& action : state.Handle({event::ProblemKnown{puts[1].call, {}}}, 0)) {
+    const auto* measure = std::get_if<action::Measure>(&action);
+    if (measure == nullptr) continue;
+    ++measures;
+    EXPECT_EQ(measure->worker, 1);
+  }
+  EXPECT_EQ(measures, group_size - 1);
+}
+
+TEST_F(Driven, AWorkerThatRefusesIsNotAskedAgain) {
+  RefuseProblem(absl::FailedPreconditionError("no control groups"));
+  EXPECT_EQ(finish_.message(), "no worker is left: no control groups");
+}
+
+TEST_F(Driven, StopEndsEverythingAndSaysWhere) {
+  Send(event::ServiceReady{kTrainer}, 0);
+  const std::vector<Action> actions = Send(event::Stop{}, 1);
+  EXPECT_NE(Find<action::CancelCall>(actions), nullptr) << "the probe in flight";
+  EXPECT_TRUE(absl::IsCancelled(finish_));
+  EXPECT_EQ(finish_.message(), "stopped before the first update");
+  EXPECT_TRUE(Send(event::Tick{}, 2).empty());
+}
+
+TEST_F(Driven, StopSaysWhatResumingWillDo) {
+  CampaignState state(&world_.plan(), {"worker"});
+  v1::UpdateRequest request;
+  *request.mutable_name() = world_.plan().NameOf(1);
+  Ledger ledger(&world_.plan());
+  ledger.Apply(UpdateFact{request, {}, {}});
+  RolloutFact rollout;
+  rollout.step = 2;
+  ledger.Apply(rollout);
+  state.Restore(std::move(ledger));
+  const std::vector<Action> actions = state.Handle({event::Stop{}}, 0);
+  const auto* finish = Find<action::Finish>(actions);
+  ASSERT_NE(finish, nullptr);
+  EXPECT_EQ(finish->status.message(),
+            "stopped after step 1; resuming repeats 1 update(s) from the journal; of step 2 it "
+            "keeps 1 rollout(s) and 1 verdict(s)")
+      << "an answer without code needs no worker";
+}
+
+TEST_F(Driven, AFullDiskAtACheckpointIsNotTriedAgain) {
+  World world({.seed = 1, .faults = 0, .steps = 1, .warmup = 1});
+  CampaignState state(&world.plan(), {"worker"});
+  v1::UpdateRequest request;
+  *request.mutable_name() = world.plan().NameOf(1);
+  Ledger ledger(&world.plan());
+  ledger.Apply(UpdateFact{request, {}, {}});
+  state.Restore(std::move(ledger));
+  const auto probe = *Find<action::Probe>(state.Handle({event::ServiceReady{kTrainer}}, 0));
+  v1::TrainerInfo info;
+  info.set_campaign_id(world.plan().campaign_id);
+  info.set_model("/model");
+  *info.mutable_last_update() = request.name();
+  const auto save =
+      *Find<action::SaveCheckpoint>(state.Handle({event::TrainerProbed{probe.call, info}}, 0));
+  const std::vector<Action> actions = state.Handle(
+      {event::CallFailed{save.call, absl::ResourceExhaustedError("the disk is full")}}, 1);
+  const auto* finish = Find<action::Finish>(actions);
+  ASSERT_NE(finish, nullptr);
+  EXPECT_EQ(finish->status.message(), "Trainer.SaveCheckpoint warm-up 1: the disk is full");
+}
+
+TEST_F(Driven, ADeterministicRunGoesOnWithAsManyRanksAsItHad) {
+  CampaignPlan plan = World({.seed = 1, .faults = 0, .steps = 1, .warmup = 2}).plan();
+  // How the campaign ends when a trainer of so many ranks shows up after the first update.
+  const auto finish = [&](bool deterministic, int ranks) {
+    plan.campaign.set_deterministic(deterministic);
+    UpdateFact update;
+    *update.request.mutable_name() = plan.NameOf(1);
+    (*update.response.mutable_metrics())["perf/ranks"] = 2;
+    Ledger ledger(&plan);
+    ledger.Apply(update);
+    CampaignState state(&plan, {"worker"});
+    state.Restore(std::move(ledger));
+    const auto probe = *Find<action::Probe>(state.Handle({event::ServiceReady{kTrainer}}, 0));
+    v1::TrainerInfo info;
+    info.set_world_size(ranks);
+    const std::vector<Action> actions = state.Handle({event::TrainerProbed{probe.call, info}}, 0);
+    const auto* end = Find<action::Finish>(actions);
+    EXPECT_EQ(end == nullptr, Find<action::LoadPolicy>(actions) != nullptr);
+    return end == nullptr ? absl::OkStatus() : end->status;
+  };
+  EXPECT_TRUE(finish(true, 2).ok());
+  EXPECT_TRUE(finish(false, 4).ok()) << "sums differ in their last bits only";
+  const absl::Status refused = finish(true, 4);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("computed by 2 ranks"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("whet-trainer launch --nproc 2"));
+}
+
+TEST_F(Driven, ADeadWorkersCandidateGoesOnceMoreThenIsDropped) {
+  Begin(/*shared=*/false);
+  EXPECT_FALSE(state_.finished());
+  const std::vector<Wait> waits = state_.Waits();
+  ASSERT_FALSE(waits.empty());
+  EXPECT_EQ(waits[0].name, "Trainer.Generate step 1");
+  // One rollout arrives; the worker fails it as often as it is asked.
+  v1::PromptTokens prompt;
+  const uint64_t call = 0;
+  (void)call;
+  v1::Completion completion;
+  completion.set_text("```cpp\nint f();\n```");
+  // The generate call's number is the newest trainer call: find it through the wait's events.
+  for (uint64_t guess = 1; guess < 20; ++guess) {
+    Send(event::Completion{guess, completion}, 1);
+    if (!measures_.empty()) break;
+  }
+  ASSERT_EQ(measures_.size(), 1u);
+  EXPECT_TRUE(measures_[0].request.time()) << "a host of its own may time at once";
+  Seconds now = 1;
+  for (int i = 0; i < 200 && measures_.size() < 5; ++i) {
+    now += 5;
+    Send(event::Progress{0, {}}, now);
+    v1::Verdict verdict;
+    verdict.set_outcome(v1::INFRASTRUCTURE_ERROR);
+    verdict.set_detail("no memory");
+    Send(event::VerdictArrived{measures_.back().call, verdict}, now);
+  }
+  EXPECT_EQ(measures_.size(), static_cast<size_t>(CampaignState::kMeasureAttemptsMax));
+  EXPECT_NE(measures_[0].request.candidate_id(), measures_[1].request.candidate_id())
+      << "a verdict of the same id would be repeated";
+  const CandidateRecord& record = state_.ledger().open_steps().front().groups[0].samples[0];
+  ASSERT_TRUE(record.verdict.has_value());
+  EXPECT_EQ(record.verdict->verdict.outcome(), v1::INFRASTRUCTURE_ERROR);
+  EXPECT_TRUE(record.verdict->dropped);
+}
+
+}  // namespace
+}  // namespace whetstone

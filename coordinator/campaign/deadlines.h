@@ -1,0 +1,44 @@
+// How long the campaign waits for anything, in one place. Each is several times what the thing
+// takes on the slowest machine it was tried on: a deadline is there to end a hang, not to hurry.
+#ifndef WHETSTONE_COORDINATOR_CAMPAIGN_DEADLINES_H_
+#define WHETSTONE_COORDINATOR_CAMPAIGN_DEADLINES_H_
+
+#include "coordinator/campaign/campaign_events.h"
+#include "whetstone/v1/problem.pb.h"
+
+namespace whetstone {
+
+// GetInfo, tried again until then.
+inline constexpr Seconds kProbeDeadline = 20;
+// From a lost service until it answers again (a local one is restarted, a tunnel reconnects).
+inline constexpr Seconds kReturnDeadline = 180;
+inline constexpr Seconds kLoadDeadline = 900;
+// Before a service that failed is asked again.
+inline constexpr Seconds kRetryDelay = 1;
+// Between two signs of life while generating (the trainer promises one every two seconds).
+inline constexpr Seconds kGenerateSilenceDeadline = 180;
+inline constexpr Seconds kUpdateDeadline = 3600;
+inline constexpr Seconds kSaveDeadline = 1800;
+inline constexpr Seconds kRemoveDeadline = 600;
+// A piece of a checkpoint that is fetched.
+inline constexpr Seconds kReadPieceDeadline = 300;
+
+// The worker queues at most `slots` of ours, each bounded by total_s.
+inline Seconds MeasureDeadline(const v1::Problem& problem) {
+  return 60 + 3 * (problem.limits().total_s() > 0 ? problem.limits().total_s() : 30);
+}
+// A timed measurement that takes this many times the step's median, but no less than the seconds,
+// is a straggler: it is tried on an idle worker besides.
+inline constexpr double kStragglerFactor = 4;
+inline constexpr Seconds kStragglerMin = 5;
+// … a leader's, which goes on until it is precise: eight seconds at most, as much again if in
+// doubt.
+inline constexpr Seconds kLeaderStragglerMin = 30;
+// Compiles the operator's programs and measures expert and noise.
+inline Seconds PutProblemDeadline(const v1::Problem& problem) {
+  return 120 + 10 * (problem.limits().total_s() > 0 ? problem.limits().total_s() : 30);
+}
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_CAMPAIGN_DEADLINES_H_

@@ -1,0 +1,107 @@
+// whet best
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/status_macros.h"
+#include "coordinator/cli/commands.h"
+#include "coordinator/proof/verify_best.h"
+#include "coordinator/report/run_summary.h"
+#include "coordinator/terminal/console.h"
+
+namespace whetstone {
+namespace {
+
+struct Options {
+  std::string root = "runs/quickstart";
+  std::string problem;
+  bool verify = false;
+  std::optional<double> tolerance;
+  bool json = false;
+};
+
+nlohmann::ordered_json VerificationJson(const Verification& v) {
+  return {{"confirmed", v.confirmed},       {"reason", v.reason},
+          {"speedup", v.speedup},           {"speedup_low", v.speedup_low},
+          {"speedup_high", v.speedup_high}, {"tolerance", v.tolerance}};
+}
+
+// *confirmed turns false with the first program that is not.
+absl::StatusOr<nlohmann::ordered_json> List(const Options& options, Console* console,
+                                            bool* confirmed) {
+  ASSIGN_OR_RETURN(const RunPaths paths, RunDir::Find(options.root));
+  CampaignPlan plan;
+  ASSIGN_OR_RETURN(const RunSummary summary, SummarizeRun(paths, &plan));
+  if (!options.problem.empty() && summary.leaders.count(options.problem) == 0) {
+    std::vector<std::string> known;
+    for (const auto& [id, leader] : summary.leaders) known.push_back(id);
+    return absl::NotFoundError(
+        absl::StrCat("no program of '", options.problem, "' in ", options.root,
+                     "; there are: ", known.empty() ? "none" : absl::StrJoin(known, ", ")));
+  }
+  nlohmann::ordered_json best = nlohmann::ordered_json::array();
+  for (const auto& [id, leader] : summary.leaders) {
+    if (!options.problem.empty() && id != options.problem) continue;
+    const v1::Verdict& v = leader.verdict;
+    console->Line(absl::StrFormat("%s: %.2fx (%.2f to %.2f), step %d\n%s\n%s", id, v.speedup(),
+                                  v.speedup_low(), v.speedup_high(), leader.step, paths.best(id),
+                                  options.verify ? "" : leader.source));
+    best.push_back({{"problem", id},
+                    {"speedup", v.speedup()},
+                    {"speedup_low", v.speedup_low()},
+                    {"speedup_high", v.speedup_high()},
+                    {"step", leader.step},
+                    {"directory", paths.best(id)},
+                    {"source", leader.source}});
+    if (!options.verify) continue;
+    ASSIGN_OR_RETURN(const Verification verification,
+                     VerifyProof(paths.best(id), leader.source, options.tolerance,
+                                 [&](const std::string& text) { console->Status(text); }));
+    console->Line(verification.output);
+    console->Line(absl::StrCat(
+        id,
+        verification.confirmed ? " is confirmed: " : " is NOT confirmed: ", verification.reason));
+    best.back()["verification"] = VerificationJson(verification);
+    *confirmed = *confirmed && verification.confirmed;
+  }
+  if (summary.leaders.empty()) console->Line("no program was faster than its reference yet");
+  return nlohmann::ordered_json{{"run_dir", summary.run_dir}, {"best", best}};
+}
+
+int Best(const Options& options) {
+  Console console(options.json);
+  bool confirmed = true;
+  const absl::StatusOr<nlohmann::ordered_json> json = List(options, &console, &confirmed);
+  if (!json.ok()) return console.Fail(json.status());
+  console.Result(*json);
+  return confirmed ? kExitOk : kExitWrongInput;
+}
+
+}  // namespace
+
+void AddBest(CLI::App* app, Chosen* chosen) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app->add_subcommand(
+      "best",
+      "List the fastest verified programs of a run, or verify them\n\nWith --verify each program's "
+      "stand-alone benchmark is built (CMake, Google Benchmark) and run: it checks\nthe outputs "
+      "again, times program and reference, and confirms a speedup that lies within a tolerance\nof "
+      "the recorded interval. The exit code is 2 if one is not confirmed.");
+  command->add_option("RUN", options->root, "Run directory")->capture_default_str();
+  command->add_option("PROBLEM", options->problem, "Only this problem's program");
+  CLI::Option* verify =
+      command->add_flag("--verify", options->verify, "Build and run their benchmarks");
+  command
+      ->add_option(
+          "--tolerance", options->tolerance,
+          "How far outside the recorded interval a speedup may lie; default 0.25: a quarter")
+      ->check(CLI::Range(0.0, 100.0))
+      ->needs(verify);
+  command->add_flag("--json", options->json, "End with one JSON object on stdout");
+  command->callback([=] { chosen->run = [=] { return Best(*options); }; });
+}
+
+}  // namespace whetstone

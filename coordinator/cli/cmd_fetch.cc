@@ -1,0 +1,175 @@
+// whet fetch
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/status_macros.h"
+#include "coordinator/campaign/deadlines.h"
+#include "coordinator/cli/commands.h"
+#include "coordinator/journal/open_run.h"
+#include "coordinator/journal/run_dir.h"
+#include "coordinator/loop/fetch.h"
+#include "coordinator/loop/lone_trainer.h"
+#include "coordinator/report/run_summary.h"
+#include "coordinator/terminal/console.h"
+#include "coordinator/terminal/stop_signals.h"
+
+namespace whetstone {
+namespace {
+
+using std::chrono::duration;
+using std::chrono::milliseconds;
+using SteadyClock = std::chrono::steady_clock;
+
+struct Options {
+  std::string root;
+  std::string step;
+  std::string to;
+  bool json = false;
+};
+
+std::string NameOf(const CheckpointFact& fact) {
+  return std::filesystem::path(fact.path).filename().string();
+}
+
+// "12", "step-12" or "warmup"; nothing: the newest.
+absl::StatusOr<CheckpointFact> Choose(const std::vector<CheckpointFact>& saved,
+                                      const std::string& step) {
+  if (saved.empty()) {
+    return absl::NotFoundError("this run has saved no checkpoint yet (checkpoint.every)");
+  }
+  if (step.empty()) return saved.back();
+  int64_t number = 0;
+  const std::string wanted = absl::SimpleAtoi(step, &number) ? absl::StrCat("step-", number) : step;
+  std::vector<std::string> names;
+  for (auto fact = saved.rbegin(); fact != saved.rend(); ++fact) {
+    if (NameOf(*fact) == wanted) return *fact;
+    names.push_back(NameOf(*fact));
+  }
+  return absl::NotFoundError(absl::StrCat("no checkpoint '", step, "' was saved; there are: ",
+                                          absl::StrJoin(names.rbegin(), names.rend(), ", ")));
+}
+
+// A trainer on this machine saved it where `whet` can see it.
+absl::Status SayWhere(const Options& options, const CheckpointFact& fact, Console* console) {
+  if (!std::filesystem::exists(fact.path)) {
+    return absl::NotFoundError(
+        absl::StrCat(fact.path,
+                     " was on this machine and is gone: only the newest and the best "
+                     "checkpoints are kept (checkpoint.keep)"));
+  }
+  if (!options.to.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the trainer of this run worked on this machine, there is nothing to fetch: "
+                     "cp -r ",
+                     fact.path, " ", options.to));
+  }
+  console->Line(absl::StrCat("the trainer of this run worked on this machine: ", NameOf(fact),
+                             " is here: ", fact.path));
+  console->Result({{"path", fact.path}, {"bytes", fact.bytes}, {"fetched", false}});
+  return absl::OkStatus();
+}
+
+std::string Megabytes(int64_t bytes) {
+  return absl::StrFormat("%.1f MB", static_cast<double>(bytes) / 1e6);
+}
+
+absl::Status Fetch(const Options& options, StopSignals* signals, Console* console) {
+  ASSIGN_OR_RETURN(const RunPaths paths, RunDir::Find(options.root));
+  CampaignPlan plan;
+  ASSIGN_OR_RETURN(const RunSummary summary, SummarizeRun(paths, &plan));
+  ASSIGN_OR_RETURN(const CheckpointFact fact, Choose(summary.checkpoints, options.step));
+  if (!plan.campaign.has_cluster()) return SayWhere(options, fact, console);
+  const std::string to =
+      options.to.empty() ? absl::StrCat(paths.checkpoints(), "/", NameOf(fact)) : options.to;
+
+  ASSIGN_OR_RETURN(const std::unique_ptr<LoneTrainer> trainer,
+                   LoneTrainer::Open(plan.campaign, /*log_dir=*/"", signals, console));
+  FetchSeams seams;
+  seams.read = [&](const std::string& file, int64_t offset,
+                   int64_t length) -> absl::StatusOr<std::string> {
+    v1::ReadCheckpointRequest request;
+    request.set_path(fact.path);
+    request.set_file(file);
+    request.set_offset(offset);
+    request.set_length(length);
+    const milliseconds deadline(static_cast<int64_t>(1000 * kReadPieceDeadline));
+    ASSIGN_OR_RETURN(v1::ReadCheckpointResponse response,
+                     trainer->client()->ReadCheckpoint(request, {deadline, trainer->control()}));
+    return std::move(*response.mutable_data());
+  };
+  seams.wait = [&](const absl::Status& why) {
+    console->Status(absl::StrCat("waiting for the trainer: ", why.message()));
+    for (int i = 0; i < 20 && !signals->stopped(); ++i) {
+      std::this_thread::sleep_for(milliseconds(50));
+    }
+    // Why it is gone for good is the cluster's to tell.
+    return signals->stopped() ? absl::CancelledError("stopped") : trainer->status();
+  };
+  const auto start = SteadyClock::now();
+  int64_t first = -1;
+  seams.on_progress = [&](int64_t done, int64_t total) {
+    const double seconds = duration<double>(SteadyClock::now() - start).count();
+    if (first < 0) first = done;
+    console->Status(absl::StrFormat("%s: %.0f %% of %s, %.1f MB/s", NameOf(fact),
+                                    100.0 * static_cast<double>(done) / static_cast<double>(total),
+                                    Megabytes(total),
+                                    static_cast<double>(done - first) / 1e6 / (seconds + 1e-3)));
+  };
+  const absl::StatusOr<Fetched> fetched = FetchCheckpoint(fact.checksum, to, seams);
+  if (signals->stopped()) {
+    return absl::CancelledError(
+        absl::StrCat("stopped; what has arrived is in ", to, ".part, and the next fetch goes on"));
+  }
+  RETURN_IF_ERROR(fetched.status());
+  const double seconds = duration<double>(SteadyClock::now() - start).count();
+  if (fetched->was_here) {
+    console->Line(absl::StrCat(NameOf(fact), " is already here, whole: ", to));
+  } else {
+    console->Line(absl::StrFormat(
+        "%s: %s in %.1f s%s, every file verified: %s", NameOf(fact),
+        Megabytes(fetched->bytes - fetched->bytes_before), seconds,
+        fetched->bytes_before == 0 ? "" : " (" + Megabytes(fetched->bytes_before) + " were here)",
+        to));
+  }
+  console->Result({{"path", to},
+                   {"bytes", fetched->bytes},
+                   {"checksum", fact.checksum},
+                   {"fetched", !fetched->was_here}});
+  return absl::OkStatus();
+}
+
+int Run(const Options& options) {
+  // The signals' thread outlives everything that it may wake.
+  static StopSignals* const signals = new StopSignals;
+  Console console(options.json);
+  const absl::Status status = Fetch(options, signals, &console);
+  return status.ok() ? kExitOk : console.Fail(status);
+}
+
+}  // namespace
+
+void AddFetch(CLI::App* app, Chosen* chosen) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app->add_subcommand(
+      "fetch",
+      "Bring a checkpoint from a remote trainer\n\nThrough the campaign's own tunnel, while the "
+      "run "
+      "goes on or after it, into RUN/checkpoints. Every\nfile is verified against the checksum "
+      "that "
+      "the journal recorded; a fetch that was cut off goes on\nwhere it ended.");
+  command->add_option("RUN", options->root, "Run directory")->required();
+  command->add_option("STEP", options->step,
+                      "A GRPO step whose policy was saved, or 'warmup' (default: the newest)");
+  command->add_option("--to", options->to, "Directory to make (default: RUN/checkpoints/step-N)");
+  command->add_flag("--json", options->json, "End with one JSON object on stdout");
+  command->callback([=] { chosen->run = [options] { return Run(*options); }; });
+}
+
+}  // namespace whetstone

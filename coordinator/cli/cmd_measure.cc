@@ -1,0 +1,124 @@
+// whet measure
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/file.h"
+#include "common/status_macros.h"
+#include "coordinator/campaign/reward.h"
+#include "coordinator/cli/commands.h"
+#include "coordinator/config/campaign_parser.h"
+#include "coordinator/loop/local_worker.h"
+#include "coordinator/prompt/prompt_file.h"
+#include "coordinator/prompt/prompt_sections.h"
+#include "coordinator/proof/best.h"
+#include "coordinator/report/verdict_json.h"
+#include "coordinator/terminal/console.h"
+
+namespace whetstone {
+namespace {
+
+struct Options {
+  std::string problem;
+  std::string candidate;
+  std::string proof;  // empty: none is written
+  bool json = false;
+};
+
+std::string VerdictText(const nlohmann::ordered_json& json) {
+  std::string text = absl::StrFormat("%s  reward %.3f", json["outcome"].get<std::string>(),
+                                     json["reward"].is_number() ? json["reward"].get<double>() : 0);
+  if (json["speedup"].is_number()) {
+    absl::StrAppend(
+        &text,
+        absl::StrFormat("  speedup %.3fx (%.3f to %.3f)", json["speedup"].get<double>(),
+                        json["speedup_low"].get<double>(), json["speedup_high"].get<double>()));
+  }
+  for (const auto& size : json["sizes"]) {
+    std::vector<std::string> values;
+    for (const auto& [name, value] : size["size"].items()) {
+      values.push_back(absl::StrCat(name, "=", value.get<int64_t>()));
+    }
+    absl::StrAppend(
+        &text,
+        absl::StrFormat("\n  %-20s %8.3fx  reference %.0f ns, candidate %.0f ns",
+                        absl::StrJoin(values, " "), size["speedup"].get<double>(),
+                        size["reference_ns"].get<double>(), size["candidate_ns"].get<double>()));
+  }
+  const std::string detail = json["detail"].get<std::string>();
+  if (!detail.empty()) absl::StrAppend(&text, "\n", detail);
+  return text;
+}
+
+absl::StatusOr<nlohmann::ordered_json> Measure(const Options& options, Console* console) {
+  ASSIGN_OR_RETURN(const v1::Problem problem, ParsePromptFile(options.problem));
+  ASSIGN_OR_RETURN(const std::string source, ReadFile(options.candidate));
+  RETURN_IF_ERROR(CheckUtf8(source, options.candidate));
+  ASSIGN_OR_RETURN(const v1::Campaign defaults,
+                   ParseCampaign("name: x\nmodel: /x\nproblems: [x]\n", "defaults", "/", {}));
+  console->Status("starting a worker");
+  ASSIGN_OR_RETURN(const std::unique_ptr<LocalWorker> worker, LocalWorker::Start());
+  console->Status("preparing the problem and measuring its expert");
+  absl::StatusOr<v1::Calibration> calibration = worker->Put(problem);
+  if (!calibration.ok()) {
+    return absl::Status(calibration.status().code(),
+                        absl::StrCat(options.problem, ": ", calibration.status().message()));
+  }
+  console->Status("measuring the candidate");
+  ASSIGN_OR_RETURN(const v1::Verdict verdict,
+                   worker->Measure(problem, source, /*time=*/true, /*fresh=*/true));
+  if (verdict.outcome() == v1::INFRASTRUCTURE_ERROR) {
+    return absl::InternalError(absl::StrCat("the worker could not measure: ", verdict.detail()));
+  }
+  const Reward reward = RewardOf(verdict, defaults.reward(), calibration->expert().speedup(),
+                                 calibration->noise_band());
+  if (!options.proof.empty()) {
+    if (verdict.outcome() != v1::CORRECT) {
+      console->Notice("no proof is written: the program is not CORRECT");
+    } else {
+      RETURN_IF_ERROR(
+          WriteProof(options.proof, problem, source, verdict, {{"program", options.candidate}}));
+      console->Line(absl::StrCat("proof: sh ", options.proof, "/run.sh"));
+    }
+  }
+  nlohmann::ordered_json json = VerdictJson(verdict);
+  json["reward"] =
+      reward.dropped ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(reward.value);
+  json["expert_speedup"] = calibration->expert().speedup();
+  json["problem"] = problem.id();
+  return json;
+}
+
+int Run(const Options& options) {
+  Console console(options.json);
+  const absl::StatusOr<nlohmann::ordered_json> json = Measure(options, &console);
+  if (!json.ok()) return console.Fail(json.status());
+  console.Line(VerdictText(*json));
+  console.Result(*json);
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddMeasure(CLI::App* app, Chosen* chosen) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app->add_subcommand(
+      "measure",
+      "Measure one program by hand\n\nStarts a worker on this machine, checks the candidate in the "
+      "sandbox and times it against the\nreference. The exit code is 0 whenever a verdict was "
+      "reached, whatever it is.");
+  command->add_option("PROBLEM", options->problem, "Prompt file")->required();
+  command->add_option("CANDIDATE", options->candidate, "C++ source that defines the function")
+      ->required();
+  command->add_option(
+      "--proof", options->proof,
+      "Write a stand-alone benchmark of the program to this folder, as in RUN/best");
+  command->add_flag("--json", options->json, "End with one JSON object on stdout");
+  command->callback([=] { chosen->run = [=] { return Run(*options); }; });
+}
+
+}  // namespace whetstone

@@ -1,0 +1,190 @@
+// whet problem check, whet problem new (whet problem import: cmd_problem_import.cc)
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/file.h"
+#include "common/status_macros.h"
+#include "coordinator/authoring/problem_check.h"
+#include "coordinator/authoring/problem_new.h"
+#include "coordinator/campaign/reward.h"
+#include "coordinator/cli/commands.h"
+#include "coordinator/config/campaign_parser.h"
+#include "coordinator/loop/local_worker.h"
+#include "coordinator/prompt/prompt_file.h"
+#include "coordinator/terminal/console.h"
+
+namespace whetstone {
+namespace {
+
+struct Options {
+  std::vector<std::string> words;  // FILE or folder …, or NAME
+  bool json = false;
+};
+
+// The prompt files that `paths` name: of a folder every .md but its README.md, by name.
+absl::StatusOr<std::vector<std::string>> PromptFiles(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(path, error)) {
+      files.push_back(path);
+      continue;
+    }
+    std::vector<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
+      if (entry.path().extension() != ".md" || entry.path().filename() == "README.md") continue;
+      found.push_back(entry.path().string());
+    }
+    if (error) {
+      return absl::PermissionDeniedError(absl::StrCat("cannot read ", path, ": ", error.message()));
+    }
+    if (found.empty())
+      return absl::NotFoundError(absl::StrCat(path, " holds no prompt file (*.md)"));
+    std::sort(found.begin(), found.end());
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  return files;
+}
+
+// Checks file after file on one worker, which starts with the first that parses.
+class FileChecker {
+ public:
+  explicit FileChecker(Console* console) : console_(console) {}
+
+  // Fails where the file is not a problem at all, or the worker cannot measure.
+  absl::StatusOr<ProblemReport> Check(const std::string& file, nlohmann::ordered_json* json) {
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
+    ASSIGN_OR_RETURN(const v1::Problem problem, ParsePrompt(text, file));
+    if (worker_ == nullptr) {
+      console_->Status("starting a worker");
+      ASSIGN_OR_RETURN(worker_, LocalWorker::Start());
+      ASSIGN_OR_RETURN(defaults_,
+                       ParseCampaign("name: x\nmodel: /x\nproblems: [x]\n", "defaults", "/", {}));
+    }
+    ProblemTools tools;
+    tools.calibrate = [&] {
+      console_->Status(absl::StrCat(file, ": compiling the reference, measuring the expert"));
+      return worker_->Put(problem);
+    };
+    int programs = 0;
+    tools.measure = [&](const std::string& source, bool time) {
+      console_->Status(absl::StrCat(file, ": measuring program ", ++programs));
+      return worker_->Measure(problem, source, time, /*fresh=*/true);
+    };
+    tools.reward = [&](const v1::Verdict& verdict, const v1::Calibration& calibration) {
+      return RewardOf(verdict, defaults_.reward(), calibration.expert().speedup(),
+                      calibration.noise_band())
+          .value;
+    };
+    ASSIGN_OR_RETURN(ProblemReport report,
+                     CheckProblem(problem, PromptPlaces::Read(text, file), tools));
+    *json = report.ToJson();
+    (*json)["file"] = file;
+    (*json)["split"] = problem.split() == v1::Problem::EVAL ? "eval" : "train";
+    (*json)["difficulty"] = Difficulty(problem);
+    return report;
+  }
+
+ private:
+  Console* const console_;
+  std::unique_ptr<LocalWorker> worker_;
+  v1::Campaign defaults_;
+};
+
+int CheckOne(const std::string& file, Console* console) {
+  nlohmann::ordered_json json;
+  const absl::StatusOr<ProblemReport> report = FileChecker(console).Check(file, &json);
+  if (!report.ok()) return console->Fail(report.status());
+  console->Line(report->Table());
+  console->Result(json);
+  return report->sound() ? kExitOk : report->proven ? kExitWrongInput : kExitOurFailure;
+}
+
+// A file that is wrong does not keep the others from being checked.
+int CheckAll(const std::vector<std::string>& files, Console* console) {
+  FileChecker checker(console);
+  nlohmann::ordered_json problems = nlohmann::ordered_json::array();
+  int sound = 0;
+  int unproven = 0;
+  for (const std::string& file : files) {
+    nlohmann::ordered_json json;
+    const absl::StatusOr<ProblemReport> report = checker.Check(file, &json);
+    if (report.ok()) {
+      console->Line(report->Summary());
+      sound += report->sound();
+      unproven += !report->proven;
+    } else if (ExitCodeOf(report.status()) == kExitWrongInput) {
+      console->Line(absl::StrCat("FAILED ", report.status().message()));
+      json = {{"file", file}, {"sound", false}, {"error", report.status().message()}};
+    } else {
+      return console->Fail(report.status());
+    }
+    problems.push_back(std::move(json));
+  }
+  const int unsound = static_cast<int>(files.size()) - sound - unproven;
+  console->Line(absl::StrCat(files.size(), " problems: ", sound, " sound, ", unsound,
+                             " not sound, ", unproven, " that this machine cannot measure"));
+  console->Result({{"sound", sound},
+                   {"unsound", unsound},
+                   {"unproven", unproven},
+                   {"problems", std::move(problems)}});
+  return unsound > 0 ? kExitWrongInput : unproven > 0 ? kExitOurFailure : kExitOk;
+}
+
+int Check(const Options& options) {
+  Console console(options.json);
+  const absl::StatusOr<std::vector<std::string>> files = PromptFiles(options.words);
+  if (!files.ok()) return console.Fail(files.status());
+  if (files->size() == 1) return CheckOne(files->front(), &console);
+  return CheckAll(*files, &console);
+}
+
+int New(const Options& options) {
+  Console console(options.json);
+  const absl::StatusOr<std::string> text = NewPromptFile(options.words.front());
+  if (!text.ok()) return console.Fail(text.status());
+  const std::string path = options.words.front() + ".md";
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) {
+    return console.Fail(absl::AlreadyExistsError(
+        absl::StrCat(path, " is already there; move it away or choose another name")));
+  }
+  const absl::Status written = WriteFileAtomically(path, *text);
+  if (!written.ok()) return console.Fail(written);
+  console.Line(absl::StrCat("wrote ", path, "; edit it, then: whet problem check ", path));
+  console.Result({{"file", path}});
+  return kExitOk;
+}
+
+// `words`: how many there may be.
+void Add(CLI::App* app, Chosen* chosen, const char* name, const char* about, const char* word,
+         const char* word_about, int words, int (*run)(const Options&)) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app->add_subcommand(name, about);
+  command->add_option(word, options->words, word_about)->required()->expected(1, words);
+  command->add_flag("--json", options->json, "End with one JSON object on stdout");
+  command->callback([=] { chosen->run = [=] { return run(*options); }; });
+}
+
+}  // namespace
+
+void AddProblem(CLI::App* app, Chosen* chosen) {
+  CLI::App* problem = app->add_subcommand("problem", "Write and check prompt files");
+  problem->require_subcommand(1);
+  Add(problem, chosen, "check",
+      "Prove problems sound\n\nReference deterministic, inputs matter, expert right and fast "
+      "enough "
+      "and paid for it, equal code\nequally fast, programs that do not do the work all fail. Exit "
+      "code 2 if one is not, 3 if this\nmachine cannot measure one.",
+      "PATH", "Prompt files, or folders of them", 100000, Check);
+  Add(problem, chosen, "new", "Write NAME.md, a skeleton that works", "NAME",
+      "Name of the problem: [a-z][a-z0-9_]*", 1, New);
+  AddProblemImport(problem, chosen);
+}
+
+}  // namespace whetstone

@@ -1,0 +1,52 @@
+// whet report
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "common/file.h"
+#include "coordinator/cli/commands.h"
+#include "coordinator/report/report.h"
+#include "coordinator/report/run_summary.h"
+#include "coordinator/terminal/console.h"
+
+namespace whetstone {
+namespace {
+
+struct Options {
+  std::string root;
+  std::string output;
+  bool json = false;
+};
+
+int Run(const Options& options) {
+  Console console(options.json);
+  const absl::StatusOr<RunPaths> paths = RunDir::Find(options.root);
+  if (!paths.ok()) return console.Fail(paths.status());
+  CampaignPlan plan;
+  const absl::StatusOr<RunSummary> summary = SummarizeRun(*paths, &plan);
+  if (!summary.ok()) return console.Fail(summary.status());
+  const std::string file = options.output.empty() ? paths->report() : options.output;
+  const absl::Status written = WriteFileAtomically(file, ReportHtml(plan, *summary));
+  if (!written.ok()) return console.Fail(written);
+  if (!summary->rows.empty()) console.Line(RewardCurve(*summary));
+  console.Line(SummaryText(*summary));
+  console.Line(absl::StrCat("report: ", file));
+  nlohmann::ordered_json json = SummaryJson(*summary);
+  json["report"] = file;
+  console.Result(json);
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddReport(CLI::App* app, Chosen* chosen) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app->add_subcommand(
+      "report", "Write one self-contained HTML page about a run, and show its rewards here");
+  command->add_option("RUN", options->root, "Run directory")->required();
+  command->add_option("-o,--output", options->output, "File to write (default RUN/report.html)");
+  command->add_flag("--json", options->json, "End with one JSON object on stdout");
+  command->callback([=] { chosen->run = [=] { return Run(*options); }; });
+}
+
+}  // namespace whetstone

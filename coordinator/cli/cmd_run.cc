@@ -1,0 +1,194 @@
+// whet run, whet resume
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/status_macros.h"
+#include "coordinator/cli/commands.h"
+#include "coordinator/config/campaign_parser.h"
+#include "coordinator/config/yaml_message.h"
+#include "coordinator/journal/campaign_setup.h"
+#include "coordinator/journal/journal.h"
+#include "coordinator/journal/open_run.h"
+#include "coordinator/journal/run_dir.h"
+#include "coordinator/loop/run_campaign.h"
+#include "coordinator/report/run_summary.h"
+#include "coordinator/terminal/console.h"
+#include "coordinator/terminal/stop_signals.h"
+#include "google/protobuf/util/json_util.h"
+
+namespace whetstone {
+namespace {
+
+// A predecessor's services notice its death within 2 s.
+constexpr std::chrono::seconds kOrphanPatience{15};
+
+struct RunOptions {
+  std::string campaign;
+  std::string run_dir;
+  std::vector<std::string> sets;
+  bool dry_run = false;
+  bool json = false;
+};
+
+std::string PlanText(const CampaignPlan& plan, const std::string& run_dir) {
+  const v1::Campaign& c = plan.campaign;
+  std::string text = absl::StrCat("# plan\n# run directory  ", run_dir, "\n");
+  if (!plan.warmup.empty()) {
+    absl::StrAppend(&text, "# warm-up        ", plan.warmup_updates(), " updates of ",
+                    c.warmup().batch_size(), " examples\n");
+  }
+  absl::StrAppend(&text, "# GRPO           ", c.train().steps(), " steps of ",
+                  c.train().prompts_per_step(), " x ", c.train().group_size(), " rollouts\n");
+  for (const PlannedProblem& problem : plan.problems) {
+    absl::StrAppend(&text, "# problem        ", problem.problem.id(), "  ",
+                    problem.hash.substr(0, 12), "\n");
+  }
+  if (c.has_cluster()) {
+    absl::StrAppend(&text, "# services       trainer on ", c.cluster().trainer().ssh(), ", ",
+                    c.cluster().workers_size(), " worker(s) through SSH (", c.cluster().tunnel(),
+                    ")\n");
+  } else {
+    text += "# services       trainer and worker on this machine\n";
+  }
+  return text;
+}
+
+absl::Status DryRun(const v1::Campaign& campaign, const std::string& run_dir, Console* console) {
+  const RunPaths paths(std::filesystem::absolute(run_dir).string());
+  RETURN_IF_ERROR(CheckModel(campaign));
+  ASSIGN_OR_RETURN(const CampaignPlan plan,
+                   BuildPlan(campaign, "dry-run", CheckpointDir(campaign, paths)));
+  console->Line(MessageToYaml(campaign) + PlanText(plan, run_dir));
+  google::protobuf::util::JsonPrintOptions options;
+  options.always_print_primitive_fields = true;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  if (!google::protobuf::util::MessageToJsonString(campaign, &json, options).ok()) {
+    return absl::InternalError("the campaign has no JSON form");
+  }
+  nlohmann::ordered_json problems = nlohmann::ordered_json::array();
+  for (const PlannedProblem& problem : plan.problems) {
+    problems.push_back({{"id", problem.problem.id()}, {"hash", problem.hash}});
+  }
+  console->Result(
+      {{"campaign", nlohmann::ordered_json::parse(json)},
+       {"plan",
+        {{"run_dir", paths.root()},
+         {"warmup_updates", plan.warmup_updates()},
+         {"steps", campaign.train().steps()},
+         {"rollouts_per_step", campaign.train().prompts_per_step() * campaign.train().group_size()},
+         {"problems", problems},
+         {"checkpoint_dir", plan.checkpoint_dir}}}});
+  return absl::OkStatus();
+}
+
+// Runs to the end and tells how it ended.
+int Conclude(const CampaignPlan& plan, const RunPaths& paths, Journal* journal,
+             StopSignals* signals, Console* console) {
+  const absl::Status status = RunCampaign(plan, paths, journal, signals, console);
+  if (!status.ok()) {
+    const absl::StatusOr<bool> progress = journal->HasProgress();
+    if (progress.ok() && *progress) {
+      console->Line(absl::StrCat("nothing is lost; go on with: whet resume ", paths.root()));
+    }
+    return console->Fail(status);
+  }
+  absl::StatusOr<RunSummary> summary = SummarizeRun(plan, paths, *journal);
+  if (!summary.ok()) return console->Fail(summary.status());
+  console->Line(SummaryText(*summary));
+  console->Result(SummaryJson(*summary));
+  return kExitOk;
+}
+
+int Run(const RunOptions& options) {
+  // The signals' thread outlives everything that it may wake.
+  static StopSignals* const signals = new StopSignals;
+  Console console(options.json);
+  absl::StatusOr<v1::Campaign> campaign = LoadCampaign(options.campaign, options.sets);
+  if (!campaign.ok()) return console.Fail(campaign.status());
+  const std::string root =
+      options.run_dir.empty() ? absl::StrCat("runs/", campaign->name()) : options.run_dir;
+  if (options.dry_run) {
+    const absl::Status status = DryRun(*campaign, root, &console);
+    return status.ok() ? kExitOk : console.Fail(status);
+  }
+  // Everything that can be wrong with the input is found before anything is made.
+  const RunPaths paths(std::filesystem::absolute(root).lexically_normal().string());
+  const absl::Status model = CheckModel(*campaign);
+  if (!model.ok()) return console.Fail(model);
+  absl::StatusOr<CampaignPlan> plan =
+      BuildPlan(*campaign, NewCampaignId(campaign->name()), CheckpointDir(*campaign, paths));
+  if (!plan.ok()) return console.Fail(plan.status());
+  absl::StatusOr<RunDir> run_dir = RunDir::Create(root);
+  if (!run_dir.ok()) return console.Fail(run_dir.status());
+  absl::StatusOr<std::unique_ptr<Journal>> journal =
+      Journal::Create(paths.journal(), plan->campaign_id);
+  absl::Status status = journal.status();
+  if (status.ok()) status = FreezeCampaign(*campaign, paths);
+  if (!status.ok()) {
+    std::error_code ignored;
+    std::filesystem::remove_all(paths.root(), ignored);
+    return console.Fail(status);
+  }
+  console.Line(absl::StrCat("run directory ", paths.root()));
+  const int exit_code = Conclude(*plan, paths, journal->get(), signals, &console);
+  const absl::StatusOr<bool> progress = (*journal)->HasProgress();
+  if (exit_code == kExitWrongInput && progress.ok() && !*progress) {
+    // The input was wrong after all (a corrupt model, an unsound problem): nothing half-written.
+    std::error_code ignored;
+    std::filesystem::remove_all(paths.root(), ignored);
+  }
+  return exit_code;
+}
+
+int Resume(const std::string& root, bool json) {
+  static StopSignals* const signals = new StopSignals;
+  Console console(json);
+  absl::StatusOr<RunDir> run_dir =
+      RunDir::Open(root, kOrphanPatience, [&](const std::string& what) { console.Line(what); });
+  if (!run_dir.ok()) return console.Fail(run_dir.status());
+  const RunPaths& paths = run_dir->paths();
+  absl::StatusOr<OpenedRun> run = OpenRun(paths, /*read_only=*/false);
+  if (!run.ok()) return console.Fail(run.status());
+  return Conclude(run->plan, paths, run->journal.get(), signals, &console);
+}
+
+}  // namespace
+
+void AddRun(CLI::App* app, Chosen* chosen) {
+  const auto options = std::make_shared<RunOptions>();
+  CLI::App* command = app->add_subcommand(
+      "run",
+      "Run a campaign from its start\n\nOne line per step. Ctrl-C stops cleanly (twice: at once), "
+      "whet resume goes on.\nEverything lands in the run directory: metrics.jsonl, tensorboard/, "
+      "checkpoints/, best/.");
+  command->add_option("CAMPAIGN", options->campaign, "Campaign file (YAML); docs/campaign.md")
+      ->required();
+  command->add_option("--run-dir", options->run_dir, "Run directory (default runs/NAME)");
+  command
+      ->add_option("--set", options->sets,
+                   "KEY=VALUE changes a key, e.g. --set train.steps=4; may be repeated; paths "
+                   "are relative to the current directory")
+      ->allow_extra_args(false);
+  command->add_flag("--dry-run", options->dry_run,
+                    "Print the resolved campaign and the plan, start nothing");
+  command->add_flag("--json", options->json, "End with one JSON object on stdout");
+  command->callback([=] { chosen->run = [options] { return Run(*options); }; });
+}
+
+void AddResume(CLI::App* app, Chosen* chosen) {
+  const auto root = std::make_shared<std::string>();
+  const auto json = std::make_shared<bool>(false);
+  CLI::App* command = app->add_subcommand(
+      "resume",
+      "Go on with a run that was stopped or killed\n\nNothing is generated or measured twice: the "
+      "journal has every rollout, verdict and update.");
+  command->add_option("RUN", *root, "Run directory")->required();
+  command->add_flag("--json", *json, "End with one JSON object on stdout");
+  command->callback([=] { chosen->run = [=] { return Resume(*root, *json); }; });
+}
+
+}  // namespace whetstone

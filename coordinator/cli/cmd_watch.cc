@@ -1,0 +1,111 @@
+// whet watch
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "coordinator/cli/commands.h"
+#include "coordinator/report/run_summary.h"
+#include "coordinator/report/text_chart.h"
+#include "coordinator/terminal/console.h"
+
+namespace whetstone {
+namespace {
+
+using std::chrono::steady_clock;
+
+struct Options {
+  std::string root;
+  bool once = false;
+  bool json = false;
+};
+
+struct Screen {
+  int columns = 80;
+  int rows = 40;
+};
+
+Screen ScreenSize() {
+  winsize size = {};
+  Screen screen;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
+    screen = {size.ws_col, size.ws_row};
+  }
+  return screen;
+}
+
+std::string Page(const RunSummary& summary, const Screen& screen) {
+  const std::pair<const char*, std::string> curves[] = {
+      {"reward", "reward" + summary.reward_note},
+      {"outcome/correct", "share of correct programs"},
+      {"speedup/mean", "speedup of correct programs"},
+      {"completions/mean_length", "tokens of a completion"},
+      {"time/step", "seconds of a step"}};
+  constexpr int kAxis = 12;      // columns that a chart takes besides its curve
+  constexpr int kOtherRows = 8;  // for the text below
+  const int rows =
+      std::clamp((screen.rows - kOtherRows) / static_cast<int>(std::size(curves)) - 1, 2, 8);
+  std::string page;
+  for (const auto& [key, title] : curves) {
+    page += TextChart(title, summary.Series(key), screen.columns - kAxis, rows);
+  }
+  if (summary.rows.empty() && !summary.warmup_rows.empty()) {
+    std::vector<double> losses;
+    for (const auto& row : summary.warmup_rows) {
+      const auto loss = row.find("loss");
+      losses.push_back(loss == row.end() ? std::nan("") : loss->second);
+    }
+    page += TextChart("loss of the warm-up", losses, screen.columns - kAxis, 8);
+  }
+  return page + SummaryText(summary);
+}
+
+int Run(const Options& options) {
+  Console console(options.json);
+  const bool live = !options.once && !options.json && isatty(STDOUT_FILENO) == 1;
+  const absl::StatusOr<RunPaths> paths = RunDir::Find(options.root);
+  if (!paths.ok()) return console.Fail(paths.status());
+  while (true) {
+    const auto begin = steady_clock::now();
+    CampaignPlan plan;
+    const absl::StatusOr<RunSummary> summary = SummarizeRun(*paths, &plan);
+    if (!summary.ok()) return console.Fail(summary.status());
+    const bool ended = summary->in_use_by == 0;
+    if (live) std::fputs("\033[H\033[2J", stdout);  // to the top, and clear
+    console.Line(Page(*summary, ScreenSize()));
+    if (ended && !summary->done()) {
+      console.Line(absl::StrCat("go on with: whet resume ", options.root));
+    }
+    if (ended || !live) {
+      console.Result(SummaryJson(*summary));
+      return kExitOk;
+    }
+    // A long journal takes a while to read: that may cost a twentieth of a core, not more.
+    std::this_thread::sleep_for(std::max<steady_clock::duration>(
+        std::chrono::seconds(2), 20 * (steady_clock::now() - begin)));
+  }
+}
+
+}  // namespace
+
+void AddWatch(CLI::App* app, Chosen* chosen) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app->add_subcommand("watch",
+                                          "Draw a run's curves in the terminal, live\n\nUntil the "
+                                          "run ends, or Ctrl-C, which leaves the "
+                                          "run alone. Where the output is no terminal: once.");
+  command->add_option("RUN", options->root, "Run directory")->required();
+  command->add_flag("--once", options->once, "Draw once");
+  command->add_flag("--json", options->json, "Once, and end with one JSON object on stdout");
+  command->callback([=] { chosen->run = [options] { return Run(*options); }; });
+}
+
+}  // namespace whetstone

@@ -1,0 +1,207 @@
+// whet workers
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/status_macros.h"
+#include "coordinator/cli/commands.h"
+#include "coordinator/journal/run_dir.h"
+#include "coordinator/journal/worker_roster.h"
+#include "coordinator/loop/control_address.h"
+#include "coordinator/rpc/grpc_channel.h"
+#include "coordinator/terminal/console.h"
+#include "whetstone/v1/coordinator.grpc.pb.h"
+
+namespace whetstone {
+namespace {
+
+// Connecting to a worker takes at most half of it.
+constexpr std::chrono::seconds kDeadline{60};
+
+struct Options {
+  std::string root;
+  std::string name;   // drain, remove
+  std::string place;  // add
+  bool force = false;
+  bool json = false;
+};
+
+std::string StateName(const v1::WorkerStatus& worker) {
+  return absl::AsciiStrToLower(v1::WorkerStatus::State_Name(worker.state()));
+}
+
+std::string HeardText(double seconds) {
+  if (seconds < 0) return "never";
+  return seconds < 600 ? absl::StrFormat("%.0f s", seconds)
+                       : absl::StrFormat("%.0f min", seconds / 60);
+}
+
+nlohmann::ordered_json WorkerJson(const v1::WorkerStatus& worker) {
+  nlohmann::ordered_json json = {
+      {"name", worker.name()},           {"place", WorkerPlaceText(worker.place())},
+      {"state", StateName(worker)},      {"why", worker.why()},
+      {"hostname", worker.hostname()},   {"cpu_model", worker.cpu_model()},
+      {"slots", worker.slots()},         {"isolation", worker.isolation()},
+      {"in_flight", worker.in_flight()}, {"verdicts", worker.verdicts()},
+      {"last_heard_s", nullptr}};
+  if (worker.last_heard_s() >= 0) json["last_heard_s"] = worker.last_heard_s();
+  return json;
+}
+
+// Columns as wide as what is in them.
+std::string Table(const v1::ListWorkersResponse& list) {
+  std::vector<std::vector<std::string>> rows = {
+      {"NAME", "STATE", "SLOTS", "IN FLIGHT", "VERDICTS", "HEARD", "HOST", "CPU", "ISOLATION", ""}};
+  for (const v1::WorkerStatus& w : list.workers()) {
+    rows.push_back({w.name(), StateName(w), absl::StrCat(w.slots()), absl::StrCat(w.in_flight()),
+                    absl::StrCat(w.verdicts()), HeardText(w.last_heard_s()), w.hostname(),
+                    w.cpu_model(), w.isolation(), w.why()});
+  }
+  std::vector<size_t> widths(rows[0].size());
+  for (const auto& row : rows) {
+    for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t c = 0; c < row.size(); ++c) {
+      absl::StrAppend(&line, row[c], std::string(widths[c] - row[c].size() + 2, ' '));
+    }
+    absl::StripTrailingAsciiWhitespace(&line);
+    absl::StrAppend(&text, text.empty() ? "" : "\n", line);
+  }
+  return text;
+}
+
+// A live run's process, asked through its run directory.
+class LiveRun {
+ public:
+  static absl::StatusOr<std::unique_ptr<LiveRun>> Find(const std::string& root) {
+    ASSIGN_OR_RETURN(const RunPaths paths, RunDir::Find(root));
+    int pid = 0;
+    if (!RunDir::InUse(paths, &pid)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(root,
+                       " is not running on this machine, so it has no workers; go on with: "
+                       "whet resume ",
+                       root));
+    }
+    ASSIGN_OR_RETURN(ControlAddress address, ControlAddress::Open(paths));
+    return std::unique_ptr<LiveRun>(new LiveRun(root, std::move(address)));
+  }
+
+  // `call`: a method of the stub.
+  template <typename Reply, typename Request>
+  absl::StatusOr<Reply> Call(grpc::Status (v1::Coordinator::Stub::*call)(grpc::ClientContext*,
+                                                                         const Request&, Reply*),
+                             const Request& request) {
+    absl::StatusOr<Reply> reply = CallStub(stub_.get(), call, request, {kDeadline, nullptr});
+    if (absl::IsUnavailable(reply.status())) {
+      return absl::UnavailableError(absl::StrCat(root_, ": ", reply.status().message()));
+    }
+    return reply;
+  }
+
+ private:
+  LiveRun(std::string root, ControlAddress address)
+      : root_(std::move(root)),
+        address_(std::move(address)),
+        stub_(v1::Coordinator::NewStub(MakeChannel(address_.target()))) {}
+
+  const std::string root_;
+  const ControlAddress address_;
+  const std::unique_ptr<v1::Coordinator::Stub> stub_;
+};
+
+using Stub = v1::Coordinator::Stub;
+
+int List(const Options& options) {
+  Console console(options.json);
+  const auto run = LiveRun::Find(options.root);
+  if (!run.ok()) return console.Fail(run.status());
+  const auto list = (*run)->Call(&Stub::ListWorkers, v1::ListWorkersRequest());
+  if (!list.ok()) return console.Fail(list.status());
+  console.Line(Table(*list));
+  nlohmann::ordered_json workers = nlohmann::ordered_json::array();
+  for (const v1::WorkerStatus& worker : list->workers()) workers.push_back(WorkerJson(worker));
+  console.Result({{"run_dir", options.root}, {"workers", workers}});
+  return kExitOk;
+}
+
+// One that something was done to.
+int Conclude(const absl::StatusOr<v1::WorkerStatus>& worker, Console* console) {
+  if (!worker.ok()) return console->Fail(worker.status());
+  std::string text = absl::StrCat(worker->name(), ": ", StateName(*worker));
+  if (!worker->why().empty()) absl::StrAppend(&text, ", ", worker->why());
+  if (worker->state() == v1::WorkerStatus::DRAINING) {
+    absl::StrAppend(&text, ", leaves when ", worker->in_flight(), " measurement(s) have ended");
+  }
+  console->Line(text);
+  console->Result({{"worker", WorkerJson(*worker)}});
+  return kExitOk;
+}
+
+int Leave(const Options& options, bool drain) {
+  Console console(options.json);
+  const auto run = LiveRun::Find(options.root);
+  if (!run.ok()) return console.Fail(run.status());
+  v1::LeaveRequest request;
+  request.set_name(options.name);
+  request.set_force(options.force);
+  return Conclude((*run)->Call(drain ? &Stub::DrainWorker : &Stub::RemoveWorker, request),
+                  &console);
+}
+
+int Add(const Options& options) {
+  Console console(options.json);
+  const auto run = LiveRun::Find(options.root);
+  if (!run.ok()) return console.Fail(run.status());
+  v1::AddWorkerRequest request;
+  *request.mutable_worker() = ParseWorkerPlace(options.place);
+  return Conclude((*run)->Call(&Stub::AddWorker, request), &console);
+}
+
+}  // namespace
+
+void AddWorkers(CLI::App* app, Chosen* chosen) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app->add_subcommand(
+      "workers",
+      "List the workers of a running campaign, send one away or take one in\n\nWhat is changed "
+      "stays so after whet resume (RUN/workers.yaml).\nVERDICTS: since this process began. HEARD: "
+      "how long ago it last answered.");
+  command->add_option("RUN", options->root, "Run directory")->required();
+  command->add_flag("--json", options->json, "End with one JSON object on stdout");
+  command->require_subcommand(0, 1);
+  const auto leave = [&](const char* name, const char* help, bool drain) {
+    CLI::App* sub = command->add_subcommand(name, help)->fallthrough();  // --json
+    sub->add_option("NAME", options->name, "As in the list")->required();
+    sub->add_flag("--force", options->force,
+                  "Even the last one: the campaign then waits three minutes for another one");
+    sub->callback([=] { chosen->run = [=] { return Leave(*options, drain); }; });
+  };
+  leave("drain", "No new work for it; when what it measures has ended, it leaves", true);
+  leave("remove", "It leaves now: what it measures is asked of other workers", false);
+  CLI::App* add = command->add_subcommand(
+      "add",
+      "Take in one more worker\n\nOf a campaign with 'cluster': HOST or HOST:/SOCKET, reached as "
+      "its hosts are.\nOf one on this machine: the /SOCKET of another whet-worker here.");
+  add->fallthrough();
+  add->add_option("WORKER", options->place,
+                  "Host alias of ssh_config or user@host[:port], or the path of a socket")
+      ->required();
+  add->callback([=] { chosen->run = [=] { return Add(*options); }; });
+  // Its commands' callbacks come first.
+  command->callback([=] {
+    if (!chosen->run) chosen->run = [=] { return List(*options); };
+  });
+}
+
+}  // namespace whetstone

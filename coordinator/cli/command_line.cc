@@ -1,0 +1,124 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/nearest.h"
+#include "coordinator/cli/commands.h"
+#include "coordinator/terminal/console.h"
+
+namespace whetstone {
+namespace {
+
+constexpr char kAbout[] =
+    "Whetstone trains a language model to write faster C++ (online GRPO on measured speed).\n\n"
+    "  whet doctor campaign.yaml     what is wrong, before an hour is lost\n"
+    "  whet run campaign.yaml        one line per step; Ctrl-C stops cleanly\n"
+    "  whet resume runs/NAME         goes on, also after kill -9\n"
+    "  whet report runs/NAME         one self-contained HTML page\n";
+
+// Words that a command takes besides its options.
+size_t PositionalsOf(const CLI::App* app) {
+  return app->get_options([](const CLI::Option* o) { return o->get_positional(); }).size();
+}
+
+// The deepest command that the words name, and the first word it did not understand.
+const CLI::App* Deepest(const CLI::App* app, int argc, char** argv, std::string* stray) {
+  size_t positionals = PositionalsOf(app);
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (absl::StartsWith(word, "-")) continue;
+    const CLI::App* next = nullptr;
+    for (const CLI::App* sub : app->get_subcommands([](const CLI::App*) { return true; })) {
+      if (sub->get_name() == word) next = sub;
+    }
+    if (next == nullptr && positionals > 0) {
+      --positionals;
+      continue;
+    }
+    if (next == nullptr) {
+      *stray = word;
+      return app;
+    }
+    app = next;
+    positionals = PositionalsOf(app);
+  }
+  return app;
+}
+
+std::string Suggestion(const CLI::App* app, const std::string& stray, int argc, char** argv) {
+  std::vector<std::string> commands;
+  for (const CLI::App* sub : app->get_subcommands([](const CLI::App*) { return true; })) {
+    commands.push_back(sub->get_name());
+  }
+  if (!commands.empty() && !stray.empty()) {
+    return absl::StrCat("did you mean 'whet ", app->get_parent() ? app->get_name() + " " : "",
+                        Nearest(stray, commands), "'?");
+  }
+  std::vector<std::string> options;
+  for (const CLI::Option* option : app->get_options()) {
+    for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
+  }
+  // The first of equals is suggested: the command's own options before --help.
+  std::reverse(options.begin(), options.end());
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const std::string name = word.substr(0, word.find('='));
+    if (!absl::StartsWith(word, "--") ||
+        std::find(options.begin(), options.end(), name) != options.end()) {
+      continue;
+    }
+    return absl::StrCat("did you mean '", Nearest(name, options), "' in place of '", name, "'?");
+  }
+  return "";
+}
+
+}  // namespace
+
+int RunCommandLine(int argc, char** argv) {
+  CLI::App app(kAbout, "whet");
+  app.require_subcommand(1);
+  app.set_help_all_flag("--help-all", "Help of all commands");
+  app.set_version_flag("--version", WHETSTONE_VERSION);
+  app.failure_message(CLI::FailureMessage::simple);
+  Chosen chosen;
+  AddRun(&app, &chosen);
+  AddResume(&app, &chosen);
+  AddStatus(&app, &chosen);
+  AddWatch(&app, &chosen);
+  AddWorkers(&app, &chosen);
+  AddReplay(&app, &chosen);
+  AddFetch(&app, &chosen);
+  AddReport(&app, &chosen);
+  AddBest(&app, &chosen);
+  AddMeasure(&app, &chosen);
+  AddProblem(&app, &chosen);
+  AddDoctor(&app, &chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked_for_help) {
+    return app.exit(asked_for_help);
+  } catch (const CLI::ParseError& error) {
+    std::string stray;
+    const CLI::App* deepest = Deepest(&app, argc, argv, &stray);
+    const std::string suggestion = Suggestion(deepest, stray, argc, argv);
+    const bool unknown = !stray.empty() && deepest->get_require_subcommand_min() > 0;
+    std::fprintf(stderr, "whet: %s\n",
+                 unknown ? absl::StrCat("unknown command '", stray, "'").c_str() : error.what());
+    if (!suggestion.empty()) std::fprintf(stderr, "%s\n", suggestion.c_str());
+    std::fprintf(stderr, "whet %s--help says more.\n",
+                 deepest->get_parent() ? (deepest->get_name() + " ").c_str() : "");
+    return kExitWrongInput;
+  }
+  try {
+    return chosen.run();
+  } catch (const std::exception& error) {
+    // No code of ours throws; a library's surprise must still end as a message.
+    std::fprintf(stderr, "whet: unexpected: %s\n", error.what());
+    return kExitOurFailure;
+  }
+}
+
+}  // namespace whetstone

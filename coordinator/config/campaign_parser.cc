@@ -1,0 +1,118 @@
+#include "coordinator/config/campaign_parser.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/file.h"
+#include "common/status_macros.h"
+#include "coordinator/config/campaign_rules.h"
+#include "coordinator/config/host_range.h"
+#include "coordinator/config/usual_sockets.h"
+#include "coordinator/config/yaml_message.h"
+
+namespace whetstone {
+namespace {
+
+// One path of a campaign made absolute; which folder counts depends on who gave it.
+class PathResolver {
+ public:
+  PathResolver(std::string folder, const YamlMessage& source)
+      : folder_(std::move(folder)), source_(source) {}
+
+  std::string Resolve(const std::string& key, const std::string& path) const {
+    if (path.empty()) return path;
+    if (path == "~" || absl::StartsWith(path, "~/")) {
+      const char* home = std::getenv("HOME");
+      return absl::StrCat(home == nullptr ? "/root" : home, path.substr(1));
+    }
+    if (path[0] == '/') return path;
+    const bool from_set = absl::StartsWith(source_.Where(key), "--set ");
+    const std::filesystem::path base =
+        from_set ? std::filesystem::current_path() : std::filesystem::path(folder_);
+    return (base / path).lexically_normal().string();
+  }
+
+ private:
+  const std::string folder_;
+  const YamlMessage& source_;
+};
+
+absl::Status ExpandWorkers(const YamlMessage& source, v1::ClusterConfig* cluster) {
+  google::protobuf::RepeatedPtrField<v1::WorkerHost> expanded;
+  for (int i = 0; i < cluster->workers_size(); ++i) {
+    const absl::StatusOr<std::vector<std::string>> hosts =
+        ExpandHostRange(cluster->workers(i).ssh());
+    if (!hosts.ok()) {
+      const std::string key = absl::StrCat("cluster.workers[", i, "].ssh");
+      return absl::InvalidArgumentError(
+          absl::StrCat(source.Where(key), ": '", key, "': ", hosts.status().message()));
+    }
+    for (const std::string& host : *hosts) {
+      v1::WorkerHost* worker = expanded.Add();
+      *worker = cluster->workers(i);
+      worker->set_ssh(host);
+      if (worker->socket().empty()) worker->set_socket(kUsualWorkerSocket);
+    }
+  }
+  cluster->mutable_workers()->Swap(&expanded);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Campaign> ParseCampaign(absl::string_view yaml, const std::string& name,
+                                           const std::string& folder,
+                                           const std::vector<std::string>& sets) {
+  v1::Campaign campaign;
+  YamlMessage source(&campaign);
+  RETURN_IF_ERROR(source.Merge(DefaultCampaignYaml(), "defaults.yaml"));
+  // The defaults of an optional section must not bring the section into being: read once to learn
+  // which sections the operator gave, then again over the right defaults.
+  {
+    v1::Campaign given;
+    YamlMessage alone(&given);
+    RETURN_IF_ERROR(alone.Merge(yaml, name));
+    for (const std::string& set : sets) RETURN_IF_ERROR(alone.Set(set));
+    if (!given.has_warmup()) campaign.clear_warmup();
+    if (!given.has_cluster()) campaign.clear_cluster();
+  }
+  RETURN_IF_ERROR(source.Merge(yaml, name));
+  for (const std::string& set : sets) RETURN_IF_ERROR(source.Set(set));
+
+  const PathResolver paths(folder, source);
+  for (int i = 0; i < campaign.problems_size(); ++i) {
+    campaign.set_problems(i, paths.Resolve("problems", campaign.problems(i)));
+  }
+  if (campaign.has_warmup()) {
+    campaign.mutable_warmup()->set_examples(
+        paths.Resolve("warmup.examples", campaign.warmup().examples()));
+  }
+  if (campaign.has_cluster()) {
+    v1::ClusterConfig* cluster = campaign.mutable_cluster();
+    cluster->set_ssh_config(paths.Resolve("cluster.ssh_config", cluster->ssh_config()));
+    if (cluster->has_trainer() && cluster->trainer().socket().empty()) {
+      cluster->mutable_trainer()->set_socket(kUsualTrainerSocket);
+    }
+    RETURN_IF_ERROR(ExpandWorkers(source, cluster));
+  } else {
+    campaign.set_model(paths.Resolve("model", campaign.model()));
+    campaign.mutable_train()->set_kl_reference(
+        paths.Resolve("train.kl_reference", campaign.train().kl_reference()));
+    campaign.mutable_checkpoint()->set_dir(
+        paths.Resolve("checkpoint.dir", campaign.checkpoint().dir()));
+  }
+  RETURN_IF_ERROR(
+      CheckCampaignRules(campaign, [&](const std::string& key) { return source.Where(key); }));
+  return campaign;
+}
+
+absl::StatusOr<v1::Campaign> LoadCampaign(const std::string& path,
+                                          const std::vector<std::string>& sets) {
+  ASSIGN_OR_RETURN(const std::string yaml, ReadFile(path));
+  const std::string folder = std::filesystem::absolute(path).parent_path().string();
+  return ParseCampaign(yaml, path, folder, sets);
+}
+
+}  // namespace whetstone

@@ -1,0 +1,38 @@
+// A campaign file becomes a v1::Campaign, or an error that names file, line, key and what to do.
+//
+//   ASSIGN_OR_RETURN(v1::Campaign campaign, LoadCampaign("quickstart.yaml", {"train.steps=4"}));
+//   std::string frozen = MessageToYaml(campaign);   // reads back to an equal campaign
+//
+// Three sources, later ones win key by key: coordinator/config/defaults.yaml, the file, --set.
+// Paths (problems, warmup.examples, ssh_config and, without a cluster, model and checkpoint.dir)
+// come out absolute: "~/" is the home directory, relative ones in the file are relative to the
+// file's folder, relative ones in --set to the current directory. Worker host ranges come out
+// expanded. Nothing but the campaign file is read.
+#ifndef WHETSTONE_COORDINATOR_CONFIG_CAMPAIGN_PARSER_H_
+#define WHETSTONE_COORDINATOR_CONFIG_CAMPAIGN_PARSER_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "whetstone/v1/campaign.pb.h"
+
+namespace whetstone {
+
+// The text of coordinator/config/defaults.yaml, as built in.
+absl::string_view DefaultCampaignYaml();
+
+// NOT_FOUND and the like: the file cannot be read. INVALID_ARGUMENT: everything else.
+absl::StatusOr<v1::Campaign> LoadCampaign(const std::string& path,
+                                          const std::vector<std::string>& sets);
+
+// Text in memory; `name` stands for the file in messages, `folder` (absolute) is what relative
+// paths are relative to.
+absl::StatusOr<v1::Campaign> ParseCampaign(absl::string_view yaml, const std::string& name,
+                                           const std::string& folder,
+                                           const std::vector<std::string>& sets);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_CONFIG_CAMPAIGN_PARSER_H_

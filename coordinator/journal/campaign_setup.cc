@@ -1,0 +1,124 @@
+#include "coordinator/journal/campaign_setup.h"
+
+#include <filesystem>
+#include <map>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/file.h"
+#include "common/problem/problem_hash.h"
+#include "common/status_macros.h"
+#include "coordinator/config/yaml_message.h"
+#include "coordinator/prompt/prompt_file.h"
+#include "coordinator/prompt/render.h"
+#include "coordinator/prompt/worked_examples.h"
+
+namespace whetstone {
+absl::Status CheckModel(const v1::Campaign& campaign) {
+  if (campaign.has_cluster()) return absl::OkStatus();  // the trainer's filesystem is elsewhere
+  std::error_code error;
+  const std::string& reference = campaign.train().kl_reference();
+  if (!reference.empty() && !std::filesystem::exists(reference + "/config.json", error)) {
+    return absl::NotFoundError(
+        absl::StrCat("'train.kl_reference': there is no model in ", reference,
+                     "; name a Hugging Face directory, or leave the key out for the policy that "
+                     "GRPO begins with"));
+  }
+  if (!std::filesystem::is_directory(campaign.model(), error)) {
+    return absl::NotFoundError(absl::StrCat(
+        "'model': there is no directory ", campaign.model(),
+        "; name a Hugging Face directory (config.json, tokenizer.json, *.safetensors)"));
+  }
+  for (const char* file : {"config.json", "tokenizer.json"}) {
+    if (!std::filesystem::exists(campaign.model() + "/" + file, error)) {
+      return absl::NotFoundError(absl::StrCat("'model': ", campaign.model(), " has no ", file));
+    }
+  }
+  if (std::filesystem::exists(campaign.model() + "/resume", error)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'model': ", campaign.model(),
+        " is a checkpoint in the middle of another run, with that run's optimizer; to start from "
+        "its weights alone, copy it without its resume/ folder"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::string& campaign_id,
+                                       const std::string& checkpoint_dir) {
+  CampaignPlan plan;
+  plan.campaign = campaign;
+  plan.campaign_id = campaign_id;
+  plan.checkpoint_dir = checkpoint_dir;
+  std::map<std::string, std::string> files;  // problem id → file
+  for (const std::string& file : campaign.problems()) {
+    PlannedProblem planned;
+    ASSIGN_OR_RETURN(planned.problem, ParsePromptFile(file));
+    RETURN_IF_ERROR(CheckTrainable(planned.problem, file));
+    const auto [other, fresh] = files.emplace(planned.problem.id(), file);
+    if (!fresh) {
+      return absl::InvalidArgumentError(absl::StrCat("'problems': ", other->second, " and ", file,
+                                                     " both have the id ", planned.problem.id()));
+    }
+    planned.hash = ProblemHash(planned.problem);
+    planned.messages = RenderMessages(planned.problem);
+    plan.problems.push_back(std::move(planned));
+  }
+  if (campaign.has_warmup()) {
+    const v1::WarmupConfig& warmup = campaign.warmup();
+    ASSIGN_OR_RETURN(const std::vector<WorkedExample> examples,
+                     ReadWorkedExamples(warmup.examples()));
+    WarmupOptions options;
+    options.epochs = warmup.epochs();
+    options.batch_size = warmup.batch_size();
+    options.seed = campaign.seed();
+    options.max_response_chars = static_cast<size_t>(warmup.max_response_chars());
+    options.response_prefix = campaign.generate().response_prefix();
+    plan.warmup = PlanWarmup(examples, options);
+    if (plan.warmup.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'warmup': none of the ", examples.size(), " examples in ",
+                       warmup.examples(), " is at most ", warmup.max_response_chars(),
+                       " characters long; raise warmup.max_response_chars or leave out 'warmup'"));
+    }
+  }
+  return plan;
+}
+
+std::string CheckpointDir(const v1::Campaign& campaign, const RunPaths& paths) {
+  return campaign.checkpoint().dir().empty() ? paths.checkpoints() : campaign.checkpoint().dir();
+}
+
+std::string NewCampaignId(const std::string& name) {
+  std::random_device random;
+  return absl::StrCat(name, "-", absl::StrFormat("%08x", random()));
+}
+
+absl::Status FreezeCampaign(const v1::Campaign& campaign, const RunPaths& paths) {
+  v1::Campaign frozen = campaign;
+  RETURN_IF_ERROR(MakeDirectories(paths.inputs()));
+  for (int i = 0; i < campaign.problems_size(); ++i) {
+    // Numbered: two folders may hold files of one name.
+    const std::string copy =
+        absl::StrCat(paths.inputs(), "/", i, "-",
+                     std::filesystem::path(campaign.problems(i)).filename().string());
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(campaign.problems(i)));
+    RETURN_IF_ERROR(WriteFileAtomically(copy, text));
+    frozen.set_problems(i, std::filesystem::path(copy).lexically_relative(paths.root()).string());
+  }
+  if (campaign.has_warmup()) {
+    const std::string copy = paths.inputs() + "/warmup.jsonl";
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(campaign.warmup().examples()));
+    RETURN_IF_ERROR(WriteFileAtomically(copy, text));
+    frozen.mutable_warmup()->set_examples("inputs/warmup.jsonl");
+  }
+  return WriteFileAtomically(
+      paths.campaign(),
+      absl::StrCat(
+          "# The campaign of this run, with every key. Read by whet resume: do not edit.\n",
+          MessageToYaml(frozen)));
+}
+
+}  // namespace whetstone

@@ -1,0 +1,35 @@
+// From a parsed campaign to everything it needs, and into a run directory that needs nothing else.
+#ifndef WHETSTONE_COORDINATOR_JOURNAL_CAMPAIGN_SETUP_H_
+#define WHETSTONE_COORDINATOR_JOURNAL_CAMPAIGN_SETUP_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "coordinator/campaign/campaign_plan.h"
+#include "coordinator/journal/run_dir.h"
+
+namespace whetstone {
+
+// That a model on this machine, and the reference of a KL penalty, look like Hugging Face
+// directories, before anything is started. The trainer says what is wrong inside.
+absl::Status CheckModel(const v1::Campaign& campaign);
+
+// Reads the prompt files and worked examples. Errors name file and line. `campaign_id` and
+// `checkpoint_dir` stay as given.
+absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::string& campaign_id,
+                                       const std::string& checkpoint_dir);
+
+// Where the policy is saved: checkpoint.dir, or a folder of the run directory.
+std::string CheckpointDir(const v1::Campaign& campaign, const RunPaths& paths);
+
+// NAME-xxxxxxxx with eight random hexadecimal digits.
+std::string NewCampaignId(const std::string& name);
+
+// Copies the campaign's inputs into the run directory and writes campaign.yaml, whose paths then
+// name the copies: editing or moving the originals changes nothing any more.
+absl::Status FreezeCampaign(const v1::Campaign& campaign, const RunPaths& paths);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_JOURNAL_CAMPAIGN_SETUP_H_

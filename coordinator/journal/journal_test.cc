@@ -1,0 +1,249 @@
+#include "coordinator/journal/journal.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/file.h"
+#include "common/tree_testing.h"
+#include "coordinator/campaign/campaign_fakes.h"
+#include "coordinator/campaign/ledger.h"
+
+namespace whetstone {
+namespace {
+
+using testing::HasSubstr;
+
+class JournalTest : public testing::Test {
+ protected:
+  // A campaign that was really lived through, with every kind of fact.
+  static const World& Lived() {
+    static World* const world = [] {
+      auto* w = new World({.seed = 11, .workers = 2, .faults = 20, .steps = 4, .warmup = 2});
+      EXPECT_EQ(w->Live(), "");
+      return w;
+    }();
+    return *world;
+  }
+  static std::string Fingerprint(const std::vector<Fact>& facts) {
+    Ledger ledger(&Lived().plan());
+    for (const Fact& fact : facts) ledger.Apply(fact);
+    return ledger.Fingerprint();
+  }
+  static std::vector<Fact> Read(const Journal& journal) {
+    std::vector<Fact> facts;
+    const absl::Status status = journal.ForEach([&](const Fact& fact) {
+      facts.push_back(fact);
+      return absl::OkStatus();
+    });
+    EXPECT_TRUE(status.ok()) << status;
+    return facts;
+  }
+
+  // On the closed file, as something else than whet.
+  void Sql(const char* sql) const {
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(db, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
+    sqlite3_close(db);
+  }
+  std::string OpenError() const { return std::string(Journal::Open(path_).status().message()); }
+
+  TempDir folder_ = *TempDir::Make("journal");
+  const std::string path_ = folder_.path() + "/journal.db";
+};
+
+TEST_F(JournalTest, GivesBackEveryFactInOrder) {
+  {
+    auto journal = *Journal::Create(path_, "camp-1");
+    std::vector<Fact> batch;
+    for (const Fact& fact : Lived().journal()) {
+      batch.push_back(fact);
+      if (batch.size() == 3) {
+        ASSERT_TRUE(journal->Append(batch).ok());
+        batch.clear();
+      }
+    }
+    ASSERT_TRUE(journal->Append(batch).ok());
+  }
+  const auto journal = *Journal::Open(path_);
+  EXPECT_EQ(journal->campaign_id(), "camp-1");
+  const std::vector<Fact> facts = Read(*journal);
+  ASSERT_EQ(facts.size(), Lived().journal().size());
+  for (size_t i = 0; i < facts.size(); ++i) {
+    ASSERT_EQ(facts[i].index(), Lived().journal()[i].index()) << i;
+    if (const auto* update = std::get_if<UpdateFact>(&facts[i])) {
+      const auto& want = std::get<UpdateFact>(Lived().journal()[i]);
+      EXPECT_EQ(update->request.SerializeAsString(), want.request.SerializeAsString());
+      EXPECT_EQ(update->row, want.row);
+      const auto found = journal->FindUpdateRequest(want.request.name());
+      ASSERT_TRUE(found.ok());
+      EXPECT_EQ(found->SerializeAsString(), want.request.SerializeAsString());
+    }
+  }
+  EXPECT_EQ(Fingerprint(facts), Fingerprint(Lived().journal()));
+}
+
+TEST_F(JournalTest, ReplayAfterAnyNumberOfFactsIsThatMomentsState) {
+  auto journal = *Journal::Create(path_, "c");
+  Ledger live(&Lived().plan());
+  for (size_t i = 0; i < Lived().journal().size(); ++i) {
+    ASSERT_TRUE(journal->Append({Lived().journal()[i]}).ok());
+    live.Apply(Lived().journal()[i]);
+    if (i % 16 == 0) {
+      const auto reader = *Journal::Open(path_, /*read_only=*/true);
+      EXPECT_EQ(Fingerprint(Read(*reader)), live.Fingerprint()) << i;
+    }
+  }
+}
+
+TEST_F(JournalTest, AppendIsAllOrNothing) {
+  auto journal = *Journal::Create(path_, "c");
+  RolloutFact rollout{1, {}};
+  // The second is a duplicate of the first: the pair must leave no trace.
+  EXPECT_FALSE(journal->Append({rollout, rollout}).ok());
+  EXPECT_TRUE(Read(*journal).empty());
+  EXPECT_TRUE(journal->Append({rollout}).ok());
+  EXPECT_EQ(Read(*journal).size(), 1u);
+}
+
+TEST_F(JournalTest, AFullDiskIsAClearErrorAndNothingIsLost) {
+  auto journal = *Journal::Create(path_, "c");
+  RolloutFact rollout{1, {}};
+  ASSERT_TRUE(journal->Append({rollout}).ok());
+  ASSERT_TRUE(journal->TEST_LimitPages(40).ok());
+  absl::Status status;
+  int written = 1;
+  for (int i = 1; i < 100 && status.ok(); ++i) {
+    rollout.completion.set_sample(i);
+    rollout.completion.set_text(std::string(10'000, 'x'));
+    status = journal->Append({rollout});
+    written += status.ok() ? 1 : 0;
+  }
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_NE(status.message().find(path_), std::string::npos);
+  EXPECT_NE(status.message().find("go on with whet resume"), std::string::npos);
+  // Space again, another process: all that was acknowledged is there, and it goes on.
+  journal.reset();
+  journal = *Journal::Open(path_);
+  EXPECT_EQ(Read(*journal).size(), static_cast<size_t>(written));
+  EXPECT_TRUE(journal->Append({rollout}).ok());
+}
+
+TEST_F(JournalTest, RefusesWhatIsNotAJournal) {
+  EXPECT_EQ(Journal::Open(path_).status().code(), absl::StatusCode::kNotFound);
+  std::ofstream(path_) << "certainly not a database, and long enough to be looked at twice";
+  EXPECT_EQ(Journal::Open(path_).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(Journal::Create(path_, "c").status().code(), absl::StatusCode::kAlreadyExists);
+}
+
+TEST_F(JournalTest, RefusesADatabaseOfAnotherProgramAndANewerVersion) {
+  Sql("CREATE TABLE meta(key TEXT, value TEXT)");
+  EXPECT_THAT(OpenError(), HasSubstr("is not a campaign's journal: its header does not say so"));
+  Sql("PRAGMA application_id = 4711");
+  EXPECT_THAT(OpenError(), HasSubstr("of another program, application_id 4711"));
+  std::filesystem::remove(path_);
+  ASSERT_TRUE(Journal::Create(path_, "c").ok());
+  Sql("PRAGMA user_version = 99");
+  EXPECT_EQ(Journal::Open(path_).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(OpenError(), HasSubstr("schema version 99; this program reads versions 1 to"));
+}
+
+TEST_F(JournalTest, AnOlderVersionIsMigratedWhenWritten) {
+  (*Journal::Create(path_, "camp-1"))->Append({RolloutFact{1, {}}}).IgnoreError();
+  Sql("INSERT INTO meta VALUES ('schema_version', '1'); PRAGMA application_id = 0; "
+      "PRAGMA user_version = 0");
+  EXPECT_EQ(Read(**Journal::Open(path_, /*read_only=*/true)).size(), 1u);
+  {
+    const auto journal = *Journal::Open(path_);
+    EXPECT_EQ(journal->campaign_id(), "camp-1");
+    EXPECT_EQ(Read(*journal).size(), 1u);
+    EXPECT_TRUE(journal->Append({RolloutFact{2, {}}}).ok());
+  }
+  Sql("DELETE FROM meta WHERE key = 'schema_version'");
+  EXPECT_EQ(Read(**Journal::Open(path_)).size(), 2u) << "the header says what it is now";
+}
+
+TEST_F(JournalTest, DamageIsFoundBeforeAnythingIsBuiltOnIt) {
+  {
+    auto journal = *Journal::Create(path_, "c");
+    RolloutFact rollout{1, {}};
+    for (int i = 0; i < 50; ++i) {
+      rollout.completion.set_sample(i);
+      rollout.completion.set_text(std::string(3000, 'x'));
+      ASSERT_TRUE(journal->Append({rollout}).ok());
+    }
+  }
+  const std::string whole = *ReadFile(path_);
+  ASSERT_TRUE(WriteFileAtomically(path_, whole.substr(0, whole.size() / 2 / 4096 * 4096)).ok());
+  EXPECT_EQ(Journal::Open(path_).status().code(), absl::StatusCode::kDataLoss) << "torn";
+  std::string holed = whole;
+  holed.replace(20 * 4096, 4096, 4096, '\x5a');
+  ASSERT_TRUE(WriteFileAtomically(path_, holed).ok());
+  EXPECT_EQ(Journal::Open(path_).status().code(), absl::StatusCode::kDataLoss) << "overwritten";
+  EXPECT_THAT(OpenError(), HasSubstr("back-up"));
+  // What SQLite has no objection to.
+  ASSERT_TRUE(WriteFileAtomically(path_, whole).ok());
+  Sql("DELETE FROM rollouts WHERE sample = 7");
+  const auto skip = [](const Fact&) { return absl::OkStatus(); };
+  EXPECT_THAT(std::string((*Journal::Open(path_))->ForEach(skip).message()),
+              HasSubstr("fact 8 is missing"));
+}
+
+// docs/formats/journal.md has a section for each table and a line for each column, and no other.
+TEST_F(JournalTest, ItsDocumentNamesEveryColumn) {
+  ASSERT_TRUE(Journal::Create(path_, "c").ok());
+  std::vector<std::string> wanted;
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
+  const auto add = [](void* out, int, char** values, char**) {
+    static_cast<std::vector<std::string>*>(out)->push_back(values[0]);
+    return 0;
+  };
+  ASSERT_EQ(
+      sqlite3_exec(db,
+                   "SELECT m.name || '.' || c.name || ' ' || c.type FROM sqlite_master m, "
+                   "pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY m.rowid, c.cid",
+                   add, &wanted, nullptr),
+      SQLITE_OK);
+  sqlite3_close(db);
+  std::vector<std::string> documented;
+  std::string table;
+  const std::string text = *ReadFile(SourceDir() + "/docs/formats/journal.md");
+  for (const std::string& line : std::vector<std::string>(absl::StrSplit(text, '\n'))) {
+    const std::vector<std::string> cells = absl::StrSplit(line, " | ");
+    if (absl::StartsWith(line, "## `")) table = line.substr(4, line.rfind('`') - 4);
+    if (absl::StartsWith(line, "| `") && cells.size() == 3) {
+      documented.push_back(
+          absl::StrCat(table, ".", cells[0].substr(3, cells[0].size() - 4), " ", cells[1]));
+    }
+  }
+  EXPECT_THAT(documented, testing::ElementsAreArray(wanted));
+}
+
+TEST_F(JournalTest, AHalfWrittenTailIsLeftOut) {
+  auto journal = *Journal::Create(path_, "c");
+  RolloutFact rollout{1, {}};
+  ASSERT_TRUE(journal->Append({rollout}).ok());
+  // As a process leaves it that is killed: the write-ahead log is there, its end torn.
+  const std::string copy = folder_.path() + "/copy.db";
+  ASSERT_TRUE(WriteFileAtomically(copy, *ReadFile(path_)).ok());
+  std::string wal = *ReadFile(path_ + "-wal");
+  rollout.completion.set_sample(1);
+  ASSERT_TRUE(journal->Append({rollout}).ok());
+  const std::string longer = *ReadFile(path_ + "-wal");
+  ASSERT_GT(longer.size(), wal.size());
+  wal = longer.substr(0, wal.size() + (longer.size() - wal.size()) / 2);
+  ASSERT_TRUE(WriteFileAtomically(copy + "-wal", wal).ok());
+  const auto torn = *Journal::Open(copy);
+  EXPECT_EQ(Read(*torn).size(), 1u);
+}
+
+}  // namespace
+}  // namespace whetstone

@@ -1,0 +1,27 @@
+#include "coordinator/journal/open_run.h"
+
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "coordinator/config/campaign_parser.h"
+#include "coordinator/journal/campaign_setup.h"
+
+namespace whetstone {
+
+absl::StatusOr<OpenedRun> OpenRun(const RunPaths& paths, bool read_only) {
+  OpenedRun run;
+  ASSIGN_OR_RETURN(const v1::Campaign campaign, LoadCampaign(paths.campaign(), {}));
+  ASSIGN_OR_RETURN(run.journal, Journal::Open(paths.journal(), read_only));
+  const std::string& id = run.journal->campaign_id();
+  if (!absl::StartsWith(id, campaign.name() + "-")) {
+    return absl::DataLossError(absl::StrCat(paths.journal(), " is the journal of ", id,
+                                            ", but campaign.yaml beside it is of ", campaign.name(),
+                                            ": one of them was copied here"));
+  }
+  ASSIGN_OR_RETURN(run.plan, BuildPlan(campaign, id, CheckpointDir(campaign, paths)));
+  return run;
+}
+
+}  // namespace whetstone

@@ -1,0 +1,28 @@
+// A run directory's frozen campaign and its journal, which must belong together.
+//
+//   ASSIGN_OR_RETURN(const OpenedRun run, OpenRun(paths, /*read_only=*/true));
+//   RETURN_IF_ERROR(run.journal->ForEach(…));
+#ifndef WHETSTONE_COORDINATOR_JOURNAL_OPEN_RUN_H_
+#define WHETSTONE_COORDINATOR_JOURNAL_OPEN_RUN_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "coordinator/campaign/campaign_plan.h"
+#include "coordinator/journal/journal.h"
+#include "coordinator/journal/run_dir.h"
+
+namespace whetstone {
+
+struct OpenedRun {
+  CampaignPlan plan;
+  std::unique_ptr<Journal> journal;
+};
+
+// Errors: campaign_parser.h, campaign_setup.h, Journal::Open. DATA_LOSS: another campaign's
+// journal.
+absl::StatusOr<OpenedRun> OpenRun(const RunPaths& paths, bool read_only);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_JOURNAL_OPEN_RUN_H_

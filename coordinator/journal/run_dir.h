@@ -1,0 +1,82 @@
+// The one place that knows what lies where in a run directory, and who owns it.
+//
+//   RUN/campaign.yaml          the campaign, resolved and frozen
+//   RUN/inputs/                copies of its prompt files and worked examples
+//   RUN/journal.db             every rollout, verdict and update (journal.h)
+//   RUN/metrics.jsonl          one line per update, made from the journal
+//   RUN/tensorboard/           the same for TensorBoard
+//   RUN/checkpoints/           where a local trainer saves, and `whet fetch` brings, the policy
+//   RUN/best/<problem>/        the fastest verified programs
+//   RUN/report.html            `whet report`
+//   RUN/logs/                  whet.log, trainer.log, worker.log
+//   RUN/workers.yaml           who measures, once `whet workers` has changed it (worker_roster.h)
+//   RUN/control.sock           where the owning process can be asked (worker_control.h)
+//   RUN/lock                   held by the owning process (flock), holds its pid
+#ifndef WHETSTONE_COORDINATOR_JOURNAL_RUN_DIR_H_
+#define WHETSTONE_COORDINATOR_JOURNAL_RUN_DIR_H_
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace whetstone {
+
+// Where things lie; touches nothing.
+class RunPaths {
+ public:
+  explicit RunPaths(std::string root) : root_(std::move(root)) {}
+  const std::string& root() const { return root_; }
+  std::string campaign() const { return root_ + "/campaign.yaml"; }
+  std::string inputs() const { return root_ + "/inputs"; }
+  std::string journal() const { return root_ + "/journal.db"; }
+  std::string metrics() const { return root_ + "/metrics.jsonl"; }
+  std::string tensorboard() const { return root_ + "/tensorboard"; }
+  std::string checkpoints() const { return root_ + "/checkpoints"; }
+  std::string best(const std::string& problem_id) const { return root_ + "/best/" + problem_id; }
+  std::string report() const { return root_ + "/report.html"; }
+  std::string logs() const { return root_ + "/logs"; }
+  std::string workers() const { return root_ + "/workers.yaml"; }
+  std::string lock() const { return root_ + "/lock"; }
+
+ private:
+  std::string root_;
+};
+
+// Owns a run directory: at most one process at a time. The lock goes with the object, or with the
+// process. Not thread-safe.
+class RunDir {
+ public:
+  // Makes a new directory (parents too) and locks it. One that holds a run which never got as far
+  // as a rollout or an update is emptied and used again. ALREADY_EXISTS: it holds anything else.
+  static absl::StatusOr<RunDir> Create(const std::string& root);
+  // Locks an existing one. A predecessor that was killed a moment ago may still be dying, and its
+  // services with it: waits up to `patience` for them (they are recognised by the log files they
+  // hold open); `waiting` is called once if there is something to wait for. NOT_FOUND: no run
+  // there. FAILED_PRECONDITION: a living process owns it (its pid is named).
+  static absl::StatusOr<RunDir> Open(const std::string& root, std::chrono::seconds patience,
+                                     const std::function<void(const std::string&)>& waiting);
+  // Read-only use by status, report, best: checks that a run is there, takes no lock.
+  static absl::StatusOr<RunPaths> Find(const std::string& root);
+
+  RunDir(RunDir&& other) noexcept
+      : paths_(std::move(other.paths_)), lock_fd_(std::exchange(other.lock_fd_, -1)) {}
+  RunDir& operator=(RunDir&&) = delete;
+  ~RunDir();
+  const RunPaths& paths() const { return paths_; }
+
+  // Whether a living process owns the run, and its pid (0 if unknown).
+  static bool InUse(const RunPaths& paths, int* pid);
+
+ private:
+  RunDir(RunPaths paths, int lock_fd) : paths_(std::move(paths)), lock_fd_(lock_fd) {}
+  RunPaths paths_;
+  int lock_fd_ = -1;
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_JOURNAL_RUN_DIR_H_

@@ -1,0 +1,121 @@
+// The shell around the pure core: threads, calls, journal. Main loop of a campaign:
+//
+//   wait for events  →  core: actions  →  journal the facts  →  start calls, tell people
+//
+// Every call runs on a thread of its own and answers with one event; all state is touched by the
+// thread in Run alone.
+//
+//   CampaignLoop loop(&plan, {.trainer = t, .workers = w, .journal = j, .clock = &clock, …});
+//   loop.Post(event::ServiceReady{kTrainer});       // from any thread
+//   absl::Status status = loop.Run(&state);         // until the core has finished
+#ifndef WHETSTONE_COORDINATOR_LOOP_CAMPAIGN_LOOP_H_
+#define WHETSTONE_COORDINATOR_LOOP_CAMPAIGN_LOOP_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/clock.h"
+#include "coordinator/campaign/campaign_events.h"
+#include "coordinator/campaign/campaign_plan.h"
+#include "coordinator/campaign/campaign_state.h"
+#include "coordinator/journal/journal.h"
+#include "coordinator/loop/call_threads.h"
+#include "coordinator/rpc/call_options.h"
+#include "coordinator/rpc/trainer_client.h"
+#include "coordinator/rpc/worker_client.h"
+
+namespace whetstone {
+
+// Borrowed for the loop's life; `workers` by index. The functions are called on Run's thread; an
+// error of on_step or on_leader ends the campaign (the journal has the facts: nothing is lost).
+struct LoopSeams {
+  TrainerClient* trainer = nullptr;
+  std::vector<WorkerClient*> workers;
+  Journal* journal = nullptr;
+  const Clock* clock = nullptr;
+  std::function<absl::Status(const action::StepDone&)> on_step;
+  std::function<absl::Status(const LeaderFact&)> on_leader;
+  std::function<void(const CheckpointFact&)> on_checkpoint;
+  std::function<void(const std::string&)> on_notice;
+  // No call to it will be started any more.
+  std::function<void(int worker)> on_worker_left;
+  // About once a second: what is going on.
+  std::function<void(const std::string& line)> on_status;
+};
+
+class CampaignLoop {
+ public:
+  CampaignLoop(const CampaignPlan* plan, LoopSeams seams);
+  // Cancels what is in flight and waits for its threads.
+  ~CampaignLoop();
+
+  // Thread-safe.
+  void Post(Event event);
+  // `question` is called on Run's thread once the events posted before it are handled; with null
+  // once Run has ended, perhaps on this thread. Always, and once. Thread-safe.
+  using Question = std::function<void(const CampaignState* state, Seconds now)>;
+  void Ask(Question question);
+  // Whom calls to the next worker go to (borrowed). From a question only, before WorkerJoined is
+  // posted for it.
+  void AddWorker(WorkerClient* worker) { workers_.push_back(worker); }
+  // The core's last word: OK when the campaign is done, CANCELLED when stopped, else why it ended.
+  absl::Status Run(CampaignState* state);
+
+ private:
+  // What came since the last look.
+  struct News {
+    std::vector<Event> events;
+    std::vector<Question> questions;
+    std::vector<uint64_t> ended_calls;
+  };
+
+  absl::Status Live(CampaignState* state);
+  // Waits for an event or a question; a tick when none comes.
+  News Next();
+  Seconds Now() const;
+  absl::Status Perform(std::vector<Action> actions);
+  // Runs `body` on a thread; what it returns is posted.
+  void Start(uint64_t number, std::function<Event(CallControl*)> body);
+
+  absl::Status Do(const action::Record&);
+  absl::Status Do(const action::Probe& a);
+  absl::Status Do(const action::LoadPolicy& a);
+  absl::Status Do(const action::Generate& a);
+  absl::Status Do(action::Update& a);
+  absl::Status Do(const action::ReplayUpdate& a);
+  absl::Status Do(const action::SaveCheckpoint& a);
+  absl::Status Do(const action::RemoveCheckpoints& a);
+  absl::Status Do(const action::PutProblem& a);
+  absl::Status Do(action::Measure& a);
+  absl::Status Do(const action::CancelCall& a);
+  absl::Status Do(const action::WorkerLeft& a);
+  absl::Status Do(const action::StepDone& a);
+  absl::Status Do(const action::NewLeader& a);
+  absl::Status Do(const action::Notice& a);
+  absl::Status Do(const action::Finish& a);
+  void SendUpdate(uint64_t call, v1::UpdateRequest request);
+
+  const CampaignPlan* const plan_;
+  const LoopSeams seams_;
+  std::vector<WorkerClient*> workers_;                                // by index
+  std::unordered_map<uint64_t, std::shared_ptr<CallControl>> calls_;  // in flight, by number
+  absl::Status result_;
+
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  News news_;  // these two protected by mutex_
+  bool ended_ = false;
+
+  CallThreads threads_;  // the last member: what it runs uses the others
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_LOOP_CAMPAIGN_LOOP_H_

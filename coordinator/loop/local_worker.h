@@ -1,0 +1,36 @@
+// A worker on this machine for commands without a campaign (`whet measure`, `whet problem check`):
+// started, ready, and gone with the object.
+#ifndef WHETSTONE_COORDINATOR_LOOP_LOCAL_WORKER_H_
+#define WHETSTONE_COORDINATOR_LOOP_LOCAL_WORKER_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "common/file.h"
+#include "coordinator/rpc/worker_client.h"
+#include "coordinator/services/cluster.h"
+#include "whetstone/v1/problem.pb.h"
+
+namespace whetstone {
+
+class LocalWorker {
+ public:
+  static absl::StatusOr<std::unique_ptr<LocalWorker>> Start();
+
+  // PutProblem with its deadline; the calibration measured.
+  absl::StatusOr<v1::Calibration> Put(const v1::Problem& problem);
+  // Of a problem that was Put. `fresh`: never from the verdict cache.
+  absl::StatusOr<v1::Verdict> Measure(const v1::Problem& problem, const std::string& source,
+                                      bool time, bool fresh);
+
+ private:
+  LocalWorker(TempDir logs, std::unique_ptr<Cluster> cluster);
+  TempDir logs_;
+  std::unique_ptr<Cluster> cluster_;
+  std::unique_ptr<WorkerClient> client_;
+  int candidates_ = 0;
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_LOOP_LOCAL_WORKER_H_

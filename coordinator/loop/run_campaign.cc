@@ -1,0 +1,121 @@
+#include "coordinator/loop/run_campaign.h"
+
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/clock.h"
+#include "common/file.h"
+#include "common/status_macros.h"
+#include "coordinator/campaign/campaign_state.h"
+#include "coordinator/journal/worker_roster.h"
+#include "coordinator/loop/campaign_loop.h"
+#include "coordinator/loop/service_relay.h"
+#include "coordinator/loop/worker_control.h"
+#include "coordinator/proof/best.h"
+#include "coordinator/report/metrics.h"
+#include "coordinator/services/cluster.h"
+
+namespace whetstone {
+namespace {
+
+const PlannedProblem& FindProblem(const CampaignPlan& plan, const std::string& id) {
+  for (const PlannedProblem& problem : plan.problems) {
+    if (problem.problem.id() == id) return problem;
+  }
+  CHECK(false && "a leader of a problem the campaign does not have");
+}
+
+}  // namespace
+
+absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journal* journal,
+                         StopSignals* signals, Console* console) {
+  Ledger before(&plan);
+  RETURN_IF_ERROR(journal->ForEach([&](const Fact& fact) {
+    RETURN_IF_ERROR(before.Check(fact));
+    before.Apply(fact);
+    return absl::OkStatus();
+  }));
+  RETURN_IF_ERROR(MakeDirectories(paths.logs()));
+  RETURN_IF_ERROR(console->LogTo(paths.logs() + "/whet.log"));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Metrics> metrics, Metrics::Open(paths, *journal));
+  // A crash may have come between a leader's fact and its files.
+  for (const auto& [id, leader] : before.leaders()) {
+    RETURN_IF_ERROR(PublishBest(paths, plan.campaign, FindProblem(plan, id).problem, leader));
+  }
+  if (before.done() && before.CheckpointSaved(before.position())) return absl::OkStatus();
+  if (before.position() > 0) {
+    console->Line(absl::StrCat("going on after ", PhaseStep(plan.NameOf(before.position()))));
+  }
+
+  // Before the services: their processes would inherit the umask that a starting server sets.
+  WorkerControl control(paths, MakeGrpcWorkerClient);
+  if (const absl::Status listening = control.Listen(); !listening.ok()) {
+    console->Notice(absl::StrCat("whet workers can't reach this run: ", listening.message()));
+  }
+  ServiceRelay relay([console](const std::string& detail) { console->Status(detail); });
+  ClusterOptions options;
+  options.campaign = plan.campaign;
+  options.log_dir = paths.logs();
+  options.on_event = [&relay](const ServiceEvent& event) { relay.Hear(event); };
+  options.cancelled = [signals] { return signals->stopped(); };
+  // A run that has begun is not held up by one host.
+  ASSIGN_OR_RETURN(options.workers_may_be_missing, journal->HasProgress());
+  ASSIGN_OR_RETURN(options.roster, ReadRoster(paths, RosterOf(plan.campaign)));
+  if (options.roster->workers().empty()) {
+    console->Notice(absl::StrCat("every worker has left; add one with: whet workers ", paths.root(),
+                                 " add HOST"));
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<Cluster> cluster, OpenCluster(std::move(options)));
+
+  const std::unique_ptr<TrainerClient> trainer = MakeGrpcTrainerClient(cluster->trainer().target);
+  std::vector<std::unique_ptr<WorkerClient>> workers;
+  LoopSeams seams;
+  seams.trainer = trainer.get();
+  std::vector<std::string> names;
+  for (const Endpoint& endpoint : cluster->workers()) {
+    names.push_back(endpoint.name);
+    workers.push_back(MakeGrpcWorkerClient(endpoint.target));
+    seams.workers.push_back(workers.back().get());
+  }
+  const SteadyClock clock;
+  seams.journal = journal;
+  seams.clock = &clock;
+  CampaignState state(&plan, names);
+  state.Restore(std::move(before));
+
+  seams.on_step = [&](const action::StepDone& done) {
+    console->Line(done.line);
+    return metrics->Add(done.name, done.row);
+  };
+  seams.on_leader = [&](const LeaderFact& leader) {
+    console->Line(absl::StrFormat("new best for %s: %.2fx (%.2f to %.2f)", leader.problem_id,
+                                  leader.verdict.speedup(), leader.verdict.speedup_low(),
+                                  leader.verdict.speedup_high()));
+    return PublishBest(paths, plan.campaign, FindProblem(plan, leader.problem_id).problem, leader);
+  };
+  seams.on_checkpoint = [&](const CheckpointFact& checkpoint) {
+    console->Line(absl::StrCat("saved ", checkpoint.path));
+  };
+  seams.on_notice = [console](const std::string& text) { console->Notice(text); };
+  seams.on_worker_left = [&control](int worker) { control.Left(worker); };
+  seams.on_status = [console](const std::string& line) { console->Status(line); };
+
+  absl::Status result;
+  {
+    CampaignLoop loop(&plan, seams);
+    control.Attach(&loop, cluster.get(), &relay);
+    relay.Attach(*cluster, [&loop](Event event) { loop.Post(std::move(event)); });
+    signals->OnStop([&loop] { loop.Post(event::Stop{}); });
+    result = loop.Run(&state);
+    signals->OnStop(nullptr);
+    relay.Detach();
+    control.Close();
+  }
+  // Why a service is gone for good is the cluster's to tell.
+  if (absl::IsUnavailable(result) && !cluster->status().ok()) return cluster->status();
+  return result;
+}
+
+}  // namespace whetstone

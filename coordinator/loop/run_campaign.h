@@ -1,0 +1,21 @@
+// One campaign, from an open run directory to its end: services, loop, console, files.
+#ifndef WHETSTONE_COORDINATOR_LOOP_RUN_CAMPAIGN_H_
+#define WHETSTONE_COORDINATOR_LOOP_RUN_CAMPAIGN_H_
+
+#include "absl/status/status.h"
+#include "coordinator/campaign/campaign_plan.h"
+#include "coordinator/journal/journal.h"
+#include "coordinator/journal/run_dir.h"
+#include "coordinator/terminal/console.h"
+#include "coordinator/terminal/stop_signals.h"
+
+namespace whetstone {
+
+// New or resumed: the journal says how far it is. OK: done. CANCELLED: stopped by the operator.
+// Everything is borrowed for the call.
+absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journal* journal,
+                         StopSignals* signals, Console* console);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_LOOP_RUN_CAMPAIGN_H_

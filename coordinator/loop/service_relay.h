@@ -1,0 +1,44 @@
+// Turns a cluster's service events into events of the campaign.
+//
+// The cluster speaks from its own threads, about names, and already while it is being opened; the
+// campaign knows indices and exists only afterwards. The relay remembers each service's latest
+// state until the campaign is there, and then passes on changes. Thread-safe.
+#ifndef WHETSTONE_COORDINATOR_LOOP_SERVICE_RELAY_H_
+#define WHETSTONE_COORDINATOR_LOOP_SERVICE_RELAY_H_
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "coordinator/campaign/campaign_events.h"
+#include "coordinator/services/cluster.h"
+
+namespace whetstone {
+
+class ServiceRelay {
+ public:
+  // `on_detail` (may be empty) is told every event's text, for the console.
+  explicit ServiceRelay(std::function<void(const std::string&)> on_detail)
+      : on_detail_(std::move(on_detail)) {}
+  // For ClusterOptions::on_event.
+  void Hear(const ServiceEvent& event);
+  // From here on events go to `post`; first the present state of every service of `cluster`.
+  void Attach(const Cluster& cluster, std::function<void(Event)> post);
+  // While attached: the cluster has one more worker, with this index. Passes on its present state.
+  void AddWorker(const std::string& name, ServiceIndex index);
+  void Detach();
+
+ private:
+  void Pass(const ServiceEvent& event);
+  void PassPresent(const std::string& name);
+  const std::function<void(const std::string&)> on_detail_;
+  std::mutex mutex_;
+  std::map<std::string, ServiceEvent> latest_;   // protected by mutex_
+  std::map<std::string, ServiceIndex> indices_;  // protected by mutex_
+  std::function<void(Event)> post_;              // protected by mutex_
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_LOOP_SERVICE_RELAY_H_

@@ -1,0 +1,336 @@
+#include "coordinator/replay/replay.h"
+
+#include <google/protobuf/util/message_differencer.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/file.h"
+#include "common/measured_metric.h"
+#include "common/status_macros.h"
+#include "coordinator/campaign/deadlines.h"
+
+namespace whetstone {
+namespace {
+
+absl::Status Difference(const std::string& what, const std::string& how) {
+  return absl::DataLossError(
+      absl::StrCat(what, " is not what the journal says (journal -> replay): ", how));
+}
+
+// OK if equal to the bit, NaN and signs of zero included. Not for messages with maps, whose order
+// on the wire is any.
+absl::Status Compare(const std::string& what, const google::protobuf::Message& recorded,
+                     const google::protobuf::Message& replayed) {
+  if (recorded.SerializeAsString() == replayed.SerializeAsString()) return absl::OkStatus();
+  google::protobuf::util::MessageDifferencer differencer;
+  std::string report;  // a line for each difference: "modified: ids[17]: 345 -> 346"
+  differencer.ReportDifferencesToString(&report);
+  if (differencer.Compare(recorded, replayed)) report = "a NaN or the sign of a zero";
+  return Difference(what, report.substr(0, report.find('\n')));
+}
+
+bool SameBits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
+
+absl::Status CompareResponses(const std::string& what, const v1::UpdateResponse& recorded,
+                              const v1::UpdateResponse& replayed) {
+  std::set<std::string> names;
+  for (const auto* response : {&recorded, &replayed}) {
+    for (const auto& [name, value] : response->metrics()) {
+      if (!IsMeasured(name)) names.insert(name);
+    }
+  }
+  const auto shown = [](const v1::UpdateResponse& response, const std::string& name) {
+    const auto it = response.metrics().find(name);
+    return it == response.metrics().end() ? std::string("none")
+                                          : absl::StrFormat("%.17g", it->second);
+  };
+  for (const std::string& name : names) {
+    const auto a = recorded.metrics().find(name), b = replayed.metrics().find(name);
+    const bool both = a != recorded.metrics().end() && b != replayed.metrics().end();
+    if (both && SameBits(a->second, b->second)) continue;
+    return Difference(absl::StrCat(what, ": ", name),
+                      absl::StrCat(shown(recorded, name), " -> ", shown(replayed, name)));
+  }
+  if (recorded.applied() != replayed.applied() ||
+      recorded.skip_reason() != replayed.skip_reason()) {
+    const auto outcome = [](const v1::UpdateResponse& response) {
+      return absl::StrCat(response.applied() ? "applied" : "skipped",
+                          response.skip_reason().empty() ? "" : ": ", response.skip_reason());
+    };
+    return Difference(what, absl::StrCat(outcome(recorded), " -> ", outcome(replayed)));
+  }
+  return absl::OkStatus();
+}
+
+// Cancels a stream that shows no sign of life for too long.
+class SilenceWatch {
+ public:
+  explicit SilenceWatch(CallControl* control)
+      : control_(control), heard_(Clock::now()), thread_([this] { Watch(); }) {}
+  ~SilenceWatch() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ended_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  void Heard() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    heard_ = Clock::now();
+  }
+  bool expired() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return expired_;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void Watch() {
+    constexpr std::chrono::duration<double> kAllowed(kGenerateSilenceDeadline);
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!ended_ && !expired_) {
+      changed_.wait_for(lock, std::chrono::seconds(1));
+      expired_ = !ended_ && Clock::now() - heard_ > kAllowed;
+    }
+    if (expired_) control_->Cancel();
+  }
+
+  CallControl* const control_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  Clock::time_point heard_;  // these three protected by mutex_
+  bool ended_ = false;
+  bool expired_ = false;
+  std::thread thread_;
+};
+
+absl::Status Named(const absl::Status& status, const std::string& where) {
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat(where, ": ", status.message()));
+}
+
+}  // namespace
+
+Replay::Replay(const CampaignPlan* plan, int64_t updates_max, ReplaySeams seams)
+    : plan_(plan),
+      updates_max_(updates_max),
+      seams_(std::move(seams)),
+      recorded_(plan),
+      replayed_(plan) {}
+
+std::string Replay::RolloutName(int64_t step, int group, int sample) const {
+  return absl::StrCat("step ", step, ", problem ", group, " (",
+                      plan_->ProblemOf(step, group).problem.id(), "), sample ", sample);
+}
+
+CallOptions Replay::Within(double deadline_s) const {
+  return {std::chrono::milliseconds(static_cast<int64_t>(deadline_s * 1000)), seams_.control};
+}
+
+absl::Status Replay::Begin() {
+  return seams_.trainer
+      ->LoadCheckpoint(BuildLoad(*plan_, plan_->campaign.model()), Within(kLoadDeadline))
+      .status();
+}
+
+absl::Status Replay::Take(const Fact& fact) {
+  const auto* checkpoint = std::get_if<CheckpointFact>(&fact);
+  // The checkpoint after the last update still counts.
+  if (past_the_end() &&
+      (checkpoint == nullptr || plan_->PositionOf(checkpoint->name) > updates_max_)) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(recorded_.Check(fact));
+  if (const auto* update = std::get_if<UpdateFact>(&fact)) RETURN_IF_ERROR(Update(*update));
+  if (checkpoint != nullptr) RETURN_IF_ERROR(SaveCheckpoint(*checkpoint));
+  recorded_.Apply(fact);
+  return absl::OkStatus();
+}
+
+absl::Status Replay::End() { return past_the_end() ? absl::OkStatus() : CatchUp(); }
+
+absl::Status Replay::CatchUp() {
+  for (const StepRecord& recorded : recorded_.open_steps()) {
+    const StepRecord& replayed = *replayed_.FindStep(recorded.step);
+    size_t groups = 0;
+    while (groups < replayed.groups.size()) {  // a refill follows from the verdicts
+      groups = replayed.groups.size();
+      RETURN_IF_ERROR(Generate(recorded.step));
+      for (size_t g = 0; g < groups; ++g) {
+        for (size_t s = 0; s < replayed.groups[g].samples.size(); ++s) {
+          const std::optional<VerdictFact>& verdict = recorded.groups[g].samples[s].verdict;
+          if (verdict && !replayed.groups[g].samples[s].verdict) replayed_.Apply(*verdict);
+        }
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Replay::Generate(int64_t step) {
+  const std::string where = absl::StrCat("step ", step);
+  const StepRecord& recorded_step = *recorded_.FindStep(step);
+  v1::GenerateRequest request = BuildGenerate(*plan_, *replayed_.FindStep(step));
+  // A step that was cut off has not all of them.
+  int64_t wanted = 0;
+  for (v1::PromptGroup& group : *request.mutable_groups()) {
+    const GroupRecord& recorded = recorded_step.groups[static_cast<size_t>(group.problem())];
+    const v1::PromptGroup missing = group;
+    group.clear_samples();
+    for (const int s : missing.samples()) {
+      if (recorded.samples[static_cast<size_t>(s)].completion) group.add_samples(s);
+    }
+    wanted += group.samples_size();
+  }
+  if (wanted == 0) return absl::OkStatus();
+
+  // Compared in order once all are there: completions end in any order.
+  std::map<int, v1::PromptTokens> prompts;
+  std::map<std::pair<int, int>, v1::Completion> rollouts;
+  CallControl own_control;
+  CallControl* const control = seams_.control != nullptr ? seams_.control : &own_control;
+  {
+    SilenceWatch watch(control);
+    const absl::Status status = seams_.trainer->Generate(
+        request,
+        [&](const v1::GenerateEvent& event) {
+          watch.Heard();
+          if (event.has_prompt()) prompts[event.prompt().problem()] = event.prompt();
+          if (event.has_completion()) {
+            const v1::Completion& completion = event.completion();
+            rollouts[{completion.problem(), completion.sample()}] = completion;
+          }
+          if (event.has_progress() && seams_.on_status) {
+            seams_.on_status(absl::StrFormat("%s: generating again, %d of %d rollouts, %d tokens",
+                                             where, event.progress().completions(), wanted,
+                                             event.progress().tokens()));
+          }
+        },
+        // A generation may take as long as it shows signs of life.
+        {std::chrono::hours(24), control});
+    if (watch.expired()) {
+      return absl::DeadlineExceededError(absl::StrFormat(
+          "%s: Trainer.Generate gave no sign of life for %.0f s", where, kGenerateSilenceDeadline));
+    }
+    RETURN_IF_ERROR(Named(status, where));
+  }
+  for (const v1::PromptGroup& group : request.groups()) {
+    const int g = group.problem();
+    const GroupRecord& recorded = recorded_step.groups[static_cast<size_t>(g)];
+    if (recorded.prompt) {
+      RETURN_IF_ERROR(
+          Compare(absl::StrCat(where, ", prompt of problem ", g), *recorded.prompt, prompts[g]));
+      replayed_.Apply(PromptFact{step, prompts[g]});
+    }
+    for (const int s : group.samples()) {
+      if (rollouts.count({g, s}) == 0) {
+        return absl::InternalError(
+            absl::StrCat(RolloutName(step, g, s), ": the trainer did not generate it"));
+      }
+      const v1::Completion& replayed = rollouts[{g, s}];
+      RETURN_IF_ERROR(Compare(RolloutName(step, g, s),
+                              *recorded.samples[static_cast<size_t>(s)].completion, replayed));
+      ++counts_.rollouts;
+      counts_.tokens += replayed.ids_size();
+      replayed_.Apply(RolloutFact{step, replayed});
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Replay::Update(const UpdateFact& fact) {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string where = PhaseStep(fact.request.name());
+  const ReplayCounts before = counts_;
+  if (const int ranks = RanksOf(fact.response); ranks > 0) {
+    ASSIGN_OR_RETURN(const v1::TrainerInfo trainer,
+                     seams_.trainer->GetInfo(Within(kProbeDeadline)));
+    RETURN_IF_ERROR(CheckRanks(ranks, trainer));
+  }
+  if (recorded_.step() > 0) {
+    const StepRecord& next = recorded_.open_steps().front();
+    if (!(next.HasAllRollouts() && next.HasAllVerdicts())) {
+      return absl::DataLossError(absl::StrCat(
+          where,
+          ": the journal holds its update, but not the prompt, rollout and verdict of each "
+          "sample"));
+    }
+    RETURN_IF_ERROR(CatchUp());
+  }
+  const v1::UpdateRequest request = BuildUpdate(*plan_, replayed_);
+  RETURN_IF_ERROR(
+      Compare(absl::StrCat(where, ": the update that follows from its rollouts and verdicts"),
+              fact.request, request));
+  absl::StatusOr<v1::UpdateResponse> response =
+      seams_.trainer->Update(request, Within(kUpdateDeadline));
+  RETURN_IF_ERROR(Named(response.status(), where));
+  RETURN_IF_ERROR(CompareResponses(where, fact.response, *response));
+  const auto loss = response->metrics().find("loss");
+  const double loss_value = loss == response->metrics().end() ? 0 : loss->second;
+  replayed_.Apply(UpdateFact{request, *std::move(response), fact.row});
+  ++counts_.updates;
+  if (!seams_.on_step) return absl::OkStatus();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  const int64_t rollouts = counts_.rollouts - before.rollouts;
+  seams_.on_step(absl::StrFormat(
+      "%s  equal: %sloss %.9g  %.1f s", where,
+      rollouts > 0
+          ? absl::StrCat(rollouts, " rollouts, ", counts_.tokens - before.tokens, " tokens, ")
+          : "",
+      loss_value, took.count()));
+  return absl::OkStatus();
+}
+
+absl::Status Replay::SaveCheckpoint(const CheckpointFact& fact) {
+  const std::string where = absl::StrCat(PhaseStep(fact.name), ": checkpoint");
+  const std::filesystem::path original = plan_->CheckpointPath(replayed_.position());
+  v1::SaveCheckpointRequest save;
+  save.set_path(absl::StrCat(seams_.checkpoint_dir, "/", original.filename().string()));
+  absl::StatusOr<v1::SaveCheckpointResponse> saved =
+      seams_.trainer->SaveCheckpoint(save, Within(kSaveDeadline));
+  RETURN_IF_ERROR(Named(saved.status(), where));
+  if (saved->checksum() != fact.checksum) {
+    return Difference(absl::StrCat(where, " ", fact.path),
+                      absl::StrCat("checksum ", fact.checksum, " -> ", saved->checksum(),
+                                   DifferentFiles(fact.path, save.path())));
+  }
+  ++counts_.checkpoints;
+  if (seams_.keep_checkpoints) return absl::OkStatus();
+  v1::RemoveCheckpointsRequest remove;
+  remove.add_paths(save.path());
+  return Named(seams_.trainer->RemoveCheckpoints(remove, Within(kRemoveDeadline)).status(), where);
+}
+
+std::string Replay::DifferentFiles(const std::string& recorded, const std::string& replayed) const {
+  const auto files = [](const std::string& directory) {
+    const auto text = ReadFile(directory + "/resume/manifest.json");
+    const auto json = nlohmann::json::parse(text.ok() ? *text : "", nullptr, false);
+    return json.is_object() ? json.value("files", nlohmann::json::object())
+                            : nlohmann::json::object();
+  };
+  const nlohmann::json a = files(recorded), b = files(replayed);
+  if (a.empty() || b.empty()) return "";  // removed since, or on another machine
+  std::set<std::string> different;
+  for (const auto& [from, to] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+    for (const auto& [name, digest] : from->items()) {
+      if (!to->contains(name) || (*to)[name] != digest) different.insert(name);
+    }
+  }
+  return absl::StrCat("; different: ", absl::StrJoin(different, ", "));
+}
+
+}  // namespace whetstone

@@ -1,0 +1,96 @@
+// Repeats a deterministic run from its journal on an undisturbed trainer. Every token is generated
+// and every update computed again; only the verdicts are the recorded ones. Whatever killed the
+// run, and however often it was resumed, the same tokens, numbers and weights must come out bit for
+// bit.
+//
+//   Replay replay(&plan, {.trainer = trainer, .checkpoint_dir = directory});
+//   RETURN_IF_ERROR(replay.Begin());
+//   RETURN_IF_ERROR(journal->ForEach([&](const Fact& fact) { return replay.Take(fact); }));
+//   RETURN_IF_ERROR(replay.End());
+//
+// What is compared, in the journal's order: each prompt's ids; each rollout's ids, sampling
+// log-probabilities, text and ending; each update's request, which is built again from rollouts and
+// verdicts as the campaign built it; its response, but for what was timed; and the checksum of each
+// checkpoint, over weights and resume state.
+//
+// The first difference is DATA_LOSS and named: step, problem, sample, field, both values. A trainer
+// of another number of ranks than computed the run is FAILED_PRECONDITION, before anything is
+// generated. Errors of the trainer keep their code and get the step's name. Not thread-safe.
+#ifndef WHETSTONE_COORDINATOR_REPLAY_REPLAY_H_
+#define WHETSTONE_COORDINATOR_REPLAY_REPLAY_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "coordinator/campaign/campaign_plan.h"
+#include "coordinator/campaign/facts.h"
+#include "coordinator/campaign/ledger.h"
+#include "coordinator/rpc/call_options.h"
+#include "coordinator/rpc/trainer_client.h"
+
+namespace whetstone {
+
+// Borrowed for the replay's life.
+struct ReplaySeams {
+  TrainerClient* trainer = nullptr;
+  // Cancels the call in flight and all later ones. May be null.
+  CallControl* control = nullptr;
+  // Where checkpoints are saved again, on the trainer's filesystem; not the run's own.
+  std::string checkpoint_dir;
+  // False: each is removed once it is compared.
+  bool keep_checkpoints = false;
+  // One line for each update that was equal. May be empty.
+  std::function<void(const std::string& line)> on_step = nullptr;
+  // While generating, about once a second: what is going on. May be empty.
+  std::function<void(const std::string& line)> on_status = nullptr;
+};
+
+// What was found equal so far.
+struct ReplayCounts {
+  int64_t updates = 0;
+  int64_t rollouts = 0;
+  int64_t tokens = 0;  // of the rollouts
+  int64_t checkpoints = 0;
+};
+
+class Replay {
+ public:
+  // `plan` is borrowed. `updates_max`: later updates, and all that follows them, are left out.
+  Replay(const CampaignPlan* plan, int64_t updates_max, ReplaySeams seams);
+
+  // Loads the policy that the campaign began with.
+  absl::Status Begin();
+  // The journal's facts in order.
+  absl::Status Take(const Fact& fact);
+  // Rollouts after the last update.
+  absl::Status End();
+
+  const ReplayCounts& counts() const { return counts_; }
+
+ private:
+  bool past_the_end() const { return replayed_.position() >= updates_max_; }
+  // Repeats what was recorded since the last update: its rollouts, of whatever open step, are of
+  // the policy that the trainer holds now.
+  absl::Status CatchUp();
+  // Generates the recorded rollouts of `step` that are still missing and compares them.
+  absl::Status Generate(int64_t step);
+  absl::Status Update(const UpdateFact& fact);
+  absl::Status SaveCheckpoint(const CheckpointFact& fact);
+  // How a checkpoint differs from the recorded one, as far as both can be read here.
+  std::string DifferentFiles(const std::string& recorded, const std::string& replayed) const;
+  std::string RolloutName(int64_t step, int group, int sample) const;
+  CallOptions Within(double deadline_s) const;
+
+  const CampaignPlan* const plan_;
+  const int64_t updates_max_;
+  const ReplaySeams seams_;
+  Ledger recorded_;  // what the journal says
+  Ledger replayed_;  // what came out again, and the recorded verdicts
+  ReplayCounts counts_;
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_REPLAY_REPLAY_H_

@@ -1,0 +1,228 @@
+// A campaign that was lived through, replayed as it was and with each kind of alteration. That the
+// real trainer repeats itself is tests/system/replay_test.cc's.
+#include "coordinator/replay/replay.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "absl/strings/str_split.h"
+#include "common/file.h"
+#include "coordinator/campaign/campaign_fakes.h"
+#include "coordinator/loop/campaign_loop.h"
+#include "coordinator/rpc/echo_services.h"
+
+namespace whetstone {
+namespace {
+
+using testing::HasSubstr;
+
+// Slow enough for the trainer to be done first. Only groups with an odd number have spread.
+class SlowEchoWorker final : public EchoWorker {
+ public:
+  absl::StatusOr<v1::MeasureResponse> Measure(const v1::MeasureRequest& request,
+                                              const CallOptions& options) override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    absl::StatusOr<v1::MeasureResponse> response = EchoWorker::Measure(request, options);
+    const std::vector<std::string> id = absl::StrSplit(request.candidate_id(), '/');
+    const bool odd = (id[2][0] - '0') % 2 == 1;
+    if (odd && id[3] == "0") response->mutable_verdict()->set_outcome(v1::WRONG_ANSWER);
+    return response;
+  }
+};
+
+// On a host of its own: workers measure while it computes.
+class FarEchoTrainer final : public EchoTrainer {
+ public:
+  absl::StatusOr<v1::TrainerInfo> GetInfo(const CallOptions& options) override {
+    absl::StatusOr<v1::TrainerInfo> info = EchoTrainer::GetInfo(options);
+    info->set_host_id("far away");
+    return info;
+  }
+};
+
+class JournalReplayTest : public testing::Test {
+ protected:
+  explicit JournalReplayTest(std::vector<std::string> sets = {})
+      : world_({.seed = 1, .faults = 0, .steps = 5, .warmup = 2, .sets = std::move(sets)}) {
+    const auto journal = *Journal::Create(folder_.path() + "/journal.db", "c");
+    FarEchoTrainer trainer;
+    SlowEchoWorker worker;
+    const SteadyClock clock;
+    LoopSeams seams;
+    seams.trainer = &trainer;
+    seams.workers = {&worker};
+    seams.journal = journal.get();
+    seams.clock = &clock;
+    CampaignLoop loop(&world_.plan(), seams);
+    loop.Post(event::ServiceReady{kTrainer});
+    loop.Post(event::ServiceReady{0});
+    CampaignState state(&world_.plan(), {"worker"});
+    EXPECT_TRUE(loop.Run(&state).ok());
+    EXPECT_TRUE(journal
+                    ->ForEach([&](const Fact& fact) {
+                      facts_.push_back(fact);
+                      return absl::OkStatus();
+                    })
+                    .ok());
+  }
+
+  // What a replay of `facts` says.
+  absl::Status Run(const std::vector<Fact>& facts, int64_t updates_max = 7, int ranks = 1) {
+    EchoTrainer trainer;
+    trainer.ranks_ = ranks;
+    Replay replay(&world_.plan(), updates_max, {.trainer = &trainer, .checkpoint_dir = "/again"});
+    absl::Status status = replay.Begin();
+    for (const Fact& fact : facts) {
+      if (status.ok()) status = replay.Take(fact);
+    }
+    if (status.ok()) status = replay.End();
+    counts_ = replay.counts();
+    return status;
+  }
+  // With the `n`th fact of kind T (from 0) changed.
+  template <typename T>
+  std::string Altered(int n, const std::function<void(T*)>& change) {
+    std::vector<Fact> facts = facts_;
+    for (Fact& fact : facts) {
+      if (std::holds_alternative<T>(fact) && n-- == 0) change(&std::get<T>(fact));
+    }
+    EXPECT_LT(n, 0);
+    const absl::Status status = Run(facts);
+    EXPECT_TRUE(status.ok() || absl::IsDataLoss(status)) << status;
+    return status.ok() ? "equal" : std::string(status.message());
+  }
+  // Without those facts that `left_out` says.
+  std::string Without(const std::function<bool(const Fact&)>& left_out) {
+    std::vector<Fact> facts = facts_;
+    std::erase_if(facts, left_out);
+    return std::string(Run(facts).message());
+  }
+
+  TempDir folder_ = *TempDir::Make("replay");
+  World world_;  // for its plan
+  std::vector<Fact> facts_;
+  ReplayCounts counts_;
+};
+
+TEST_F(JournalReplayTest, ARunAsItWasIsEqual) {
+  const absl::Status status = Run(facts_);
+  EXPECT_TRUE(status.ok()) << status;
+  const v1::TrainConfig& train = world_.plan().campaign.train();
+  EXPECT_EQ(counts_.updates, 7);
+  EXPECT_EQ(counts_.rollouts, 5 * train.prompts_per_step() * train.group_size());
+  EXPECT_GE(counts_.checkpoints, 2);
+  EXPECT_EQ(Altered<UpdateFact>(3,
+                                [](UpdateFact* fact) {
+                                  (*fact->response.mutable_metrics())["perf/tokens_per_s"] = 1e9;
+                                }),
+            "equal")
+      << "how fast it was";
+}
+
+TEST_F(JournalReplayTest, AnotherNumberOfRanksIsRefusedBeforeAnythingIsComputed) {
+  const absl::Status status = Run(facts_, 7, /*ranks=*/2);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("computed by 1 rank, and the trainer has 2"));
+  EXPECT_EQ(counts_.updates, 0);
+  EXPECT_EQ(counts_.rollouts, 0);
+}
+
+TEST_F(JournalReplayTest, EndsWhereItIsTold) {
+  EXPECT_TRUE(Run(facts_, 4).ok());
+  EXPECT_EQ(counts_.updates, 4);
+}
+
+TEST_F(JournalReplayTest, ARunThatWasCutOffIsReplayedToItsLastRollout) {
+  std::vector<Fact> facts;
+  int rollouts = 0;
+  for (const Fact& fact : facts_) {
+    rollouts += std::holds_alternative<RolloutFact>(fact) ? 1 : 0;
+    facts.push_back(fact);
+    if (rollouts == 3) break;
+  }
+  EXPECT_TRUE(Run(facts).ok());
+  EXPECT_EQ(counts_.rollouts, 3);
+}
+
+class AheadReplayTest : public JournalReplayTest {
+ protected:
+  AheadReplayTest() : JournalReplayTest({"train.max_staleness=2"}) {}
+};
+
+TEST_F(AheadReplayTest, ARunThatGeneratedAheadIsEqualToo) {
+  int ahead = 0;
+  int64_t done = 0;
+  for (const Fact& fact : facts_) {
+    if (const auto* update = std::get_if<UpdateFact>(&fact)) {
+      if (update->request.has_grpo()) done = update->request.name().step();
+    }
+    const auto* rollout = std::get_if<RolloutFact>(&fact);
+    ahead += rollout != nullptr && rollout->step > done + 1 ? 1 : 0;
+  }
+  EXPECT_GT(ahead, 0) << "or there is nothing to prove";
+  const absl::Status status = Run(facts_);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(counts_.updates, 7);
+  EXPECT_EQ(counts_.rollouts, 5 * 2 * 4);
+  EXPECT_TRUE(Run(facts_, 4).ok());
+  EXPECT_THAT(Altered<RolloutFact>(12, [](RolloutFact* fact) { fact->completion.set_ids(1, 77); }),
+              HasSubstr("ids[1]: 77 -> "));
+}
+
+class RefillReplayTest : public JournalReplayTest {
+ protected:
+  RefillReplayTest()
+      : JournalReplayTest({"train.max_staleness=1", "train.dynamic_sampling.max_refills=2"}) {}
+};
+
+TEST_F(RefillReplayTest, ARunWithRefillsIsEqualToo) {
+  const absl::Status status = Run(facts_);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(counts_.updates, 7);
+  EXPECT_EQ(counts_.rollouts, 5 * 4 * 4) << "of four groups, the second and the fourth have spread";
+  EXPECT_TRUE(Run(facts_, 4).ok());
+}
+
+TEST_F(JournalReplayTest, EachAlterationIsNamed) {
+  EXPECT_THAT(Altered<PromptFact>(1, [](PromptFact* fact) { fact->prompt.add_ids(7); }),
+              HasSubstr("prompt of problem"));
+  EXPECT_THAT(Altered<RolloutFact>(2, [](RolloutFact* fact) { fact->completion.set_ids(0, 99); }),
+              HasSubstr("ids[0]: 99 -> "));
+  EXPECT_THAT(Altered<RolloutFact>(
+                  2, [](RolloutFact* f) { f->completion.set_sampling_logprobs(0, -0.75f); }),
+              HasSubstr("sampling_logprobs[0]: -0.75 -> -0.5"));
+  EXPECT_THAT(Altered<VerdictFact>(1, [](VerdictFact* fact) { fact->reward += 1e-9; }),
+              testing::AllOf(HasSubstr("step 1: the update that follows"), HasSubstr(".reward: ")));
+  EXPECT_THAT(Altered<UpdateFact>(
+                  4, [](UpdateFact* f) { (*f->response.mutable_metrics())["loss"] += 1e-12; }),
+              HasSubstr("step 3: loss is not what the journal says"));
+  EXPECT_THAT(Altered<UpdateFact>(4, [](UpdateFact* f) { f->response.set_applied(false); }),
+              HasSubstr("skipped -> applied"));
+  EXPECT_THAT(
+      Altered<UpdateFact>(1, [](UpdateFact* f) { f->request.mutable_optimizer()->set_lr(1); }),
+      HasSubstr("optimizer.lr: 1"));
+  EXPECT_THAT(Altered<CheckpointFact>(0, [](CheckpointFact* f) { f->checksum = "other"; }),
+              HasSubstr("warm-up 2: checkpoint"));
+}
+
+TEST_F(JournalReplayTest, AJournalThatIsNoneIsRefused) {
+  const auto verdict = [n = 0](const Fact& fact) mutable {
+    return std::holds_alternative<VerdictFact>(fact) && ++n == 2;
+  };
+  EXPECT_THAT(Without(verdict), HasSubstr("not the prompt, rollout and verdict of each sample"));
+  const auto update = [n = 0](const Fact& fact) mutable {
+    return std::holds_alternative<UpdateFact>(fact) && ++n == 2;
+  };
+  EXPECT_THAT(Without(update), HasSubstr("after 1 of 7 updates"));
+  const auto rollout = [n = 0](const Fact& fact) mutable {
+    return std::holds_alternative<RolloutFact>(fact) && ++n == 1;
+  };
+  EXPECT_THAT(Without(rollout), HasSubstr("a verdict without a rollout"));
+}
+
+}  // namespace
+}  // namespace whetstone

@@ -1,0 +1,71 @@
+#include "coordinator/report/metrics.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "common/file.h"
+#include "common/status_macros.h"
+#include "coordinator/campaign/step_row.h"
+
+namespace whetstone {
+namespace {
+
+// GRPO scalars keep their names and steps; warm-up ones get a prefix, so that curves do not mix.
+std::map<std::string, double> Tagged(const v1::UpdateName& name,
+                                     const std::map<std::string, double>& row) {
+  if (name.phase() != v1::UpdateName::WARMUP) return row;
+  std::map<std::string, double> tagged;
+  for (const auto& [key, value] : row) tagged["warmup/" + key] = value;
+  return tagged;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Open(const RunPaths& paths,
+                                                       const Journal& journal) {
+  std::unique_ptr<Metrics> metrics(new Metrics());
+  metrics->path_ = paths.metrics();
+  std::error_code error;
+  std::filesystem::remove_all(paths.tensorboard(), error);
+  RETURN_IF_ERROR(MakeDirectories(paths.tensorboard()));
+  ASSIGN_OR_RETURN(metrics->tensorboard_, TensorBoardWriter::Create(paths.tensorboard()));
+  std::string lines;
+  absl::Status status;
+  RETURN_IF_ERROR(
+      journal.ForEachRow([&](const v1::UpdateName& name, const std::map<std::string, double>& row) {
+        absl::StrAppend(&lines, RowJson(name, row), "\n");
+        if (status.ok()) status = metrics->tensorboard_->Add(name.step(), Tagged(name, row));
+      }));
+  RETURN_IF_ERROR(status);
+  RETURN_IF_ERROR(WriteFileAtomically(paths.metrics(), lines));
+  metrics->fd_ = open(paths.metrics().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (metrics->fd_ < 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", paths.metrics()));
+  }
+  return metrics;
+}
+
+Metrics::~Metrics() {
+  if (fd_ >= 0) close(fd_);
+}
+
+absl::Status Metrics::Add(const v1::UpdateName& name, const std::map<std::string, double>& row) {
+  const std::string line = absl::StrCat(RowJson(name, row), "\n");
+  const ssize_t n = write(fd_, line.data(), line.size());
+  if (n != static_cast<ssize_t>(line.size())) {
+    const bool full = n >= 0 || errno == ENOSPC;
+    return full ? absl::ResourceExhaustedError(
+                      absl::StrCat("cannot write ", path_,
+                                   ": the disk is full; nothing is lost: free some "
+                                   "space, then go on with whet resume"))
+                : absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", path_));
+  }
+  return tensorboard_->Add(name.step(), Tagged(name, row));
+}
+
+}  // namespace whetstone

@@ -1,0 +1,19 @@
+// `whet report`: one self-contained HTML page about a run (no script, no network: SVG and text).
+#ifndef WHETSTONE_COORDINATOR_REPORT_REPORT_H_
+#define WHETSTONE_COORDINATOR_REPORT_REPORT_H_
+
+#include <string>
+
+#include "coordinator/campaign/campaign_plan.h"
+#include "coordinator/report/run_summary.h"
+
+namespace whetstone {
+
+std::string ReportHtml(const CampaignPlan& plan, const RunSummary& summary);
+
+// Text made harmless inside HTML.
+std::string EscapeHtml(const std::string& text);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_REPORT_REPORT_H_

@@ -1,0 +1,170 @@
+#include "coordinator/report/run_summary.h"
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/status_macros.h"
+#include "coordinator/campaign/ledger.h"
+#include "coordinator/journal/open_run.h"
+#include "coordinator/report/verdict_json.h"
+
+namespace whetstone {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr size_t kEnds = 3;  // steps at either end that are compared
+
+double Mean(const std::vector<double>& values, size_t begin, size_t end) {
+  if (begin >= end) return kNaN;
+  double sum = 0;
+  for (size_t i = begin; i < end; ++i) sum += values[i];
+  return sum / static_cast<double>(end - begin);
+}
+
+}  // namespace
+
+std::vector<double> RunSummary::Series(const std::string& key) const {
+  std::vector<double> values;
+  for (const auto& row : rows) {
+    const auto it = row.find(key);
+    values.push_back(it == row.end() ? kNaN : it->second);
+  }
+  return values;
+}
+
+double RunSummary::RewardFirst() const {
+  return Mean(Series("reward"), 0, std::min(kEnds, rows.size()));
+}
+
+double RunSummary::RewardLast() const {
+  return Mean(Series("reward"), rows.size() - std::min(kEnds, rows.size()), rows.size());
+}
+
+absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths& paths,
+                                        const Journal& journal) {
+  RunSummary summary;
+  Ledger ledger(&plan);
+  RETURN_IF_ERROR(journal.ForEach([&](const Fact& fact) {
+    RETURN_IF_ERROR(ledger.Check(fact));
+    ledger.Apply(fact);
+    if (const auto* update = std::get_if<UpdateFact>(&fact)) {
+      const bool warm = update->request.name().phase() == v1::UpdateName::WARMUP;
+      (warm ? summary.warmup_rows : summary.rows).push_back(update->row);
+    }
+    return absl::OkStatus();
+  }));
+  summary.run_dir = paths.root();
+  summary.name = plan.campaign.name();
+  summary.warmup_total = plan.warmup_updates();
+  summary.steps_total = plan.campaign.train().steps();
+  summary.warmup_done = std::min(ledger.position(), summary.warmup_total);
+  summary.steps_done = ledger.position() - summary.warmup_done;
+  if (!ledger.open_steps().empty()) {
+    const StepRecord& next = ledger.open_steps().front();
+    summary.rollouts = next.rollouts;
+    summary.verdicts = next.verdicts;
+    summary.rollouts_per_step =
+        static_cast<int>(next.groups.size()) * plan.campaign.train().group_size();
+  }
+  if (plan.campaign.train().dynamic_sampling().max_refills() > 0) {
+    summary.reward_note = " before refills";
+  }
+  summary.leaders = ledger.leaders();
+  summary.checkpoints = ledger.checkpoints();
+  for (const PlannedProblem& problem : plan.problems) {
+    for (const auto& [key, calibration] : ledger.calibrations()) {
+      if (key.second == problem.hash) {
+        summary.expert_speedup[problem.problem.id()] = calibration.expert().speedup();
+      }
+    }
+  }
+  if (!RunDir::InUse(paths, &summary.in_use_by)) summary.in_use_by = 0;
+  return summary;
+}
+
+absl::StatusOr<RunSummary> SummarizeRun(const RunPaths& paths, CampaignPlan* plan) {
+  ASSIGN_OR_RETURN(OpenedRun run, OpenRun(paths, /*read_only=*/true));
+  *plan = std::move(run.plan);
+  return SummarizeRun(*plan, paths, *run.journal);
+}
+
+std::string SummaryText(const RunSummary& s) {
+  std::string text = absl::StrCat(s.name, ": ");
+  if (s.done()) {
+    text += "done";
+  } else if (s.in_use_by != 0) {
+    absl::StrAppend(&text, "running (process ", s.in_use_by, ")");
+  } else {
+    text += "stopped";
+  }
+  if (s.warmup_total > 0) {
+    absl::StrAppend(&text, ", warm-up ", s.warmup_done, "/", s.warmup_total);
+  }
+  absl::StrAppend(&text, ", steps ", s.steps_done, "/", s.steps_total);
+  if (!s.done() && s.rollouts > 0) {
+    absl::StrAppend(&text, " (next: ", s.rollouts, "/", s.rollouts_per_step, " completions, ",
+                    s.verdicts, " verdicts)");
+  }
+  if (!s.rows.empty()) {
+    absl::StrAppend(&text, absl::StrFormat("\nreward%s %.3f (first steps) → %.3f (last)",
+                                           s.reward_note, s.RewardFirst(), s.RewardLast()));
+  }
+  for (const auto& [id, leader] : s.leaders) {
+    absl::StrAppend(&text, absl::StrFormat("\nbest %s: %.2fx", id, leader.verdict.speedup()));
+    const auto expert = s.expert_speedup.find(id);
+    if (expert != s.expert_speedup.end()) {
+      absl::StrAppend(&text, absl::StrFormat(" (expert %.2fx)", expert->second));
+    }
+    absl::StrAppend(&text, "  ", RunPaths(s.run_dir).best(id));
+  }
+  if (!s.checkpoints.empty()) {
+    absl::StrAppend(&text, "\nweights: ", s.checkpoints.back().path);
+  }
+  return text;
+}
+
+nlohmann::ordered_json SummaryJson(const RunSummary& s) {
+  nlohmann::ordered_json json = {
+      {"run_dir", s.run_dir},
+      {"name", s.name},
+      {"state", s.done()           ? "done"
+                : s.in_use_by != 0 ? "running"
+                                   : "stopped"},
+      {"pid", s.in_use_by},
+      {"warmup_done", s.warmup_done},
+      {"warmup_total", s.warmup_total},
+      {"steps_done", s.steps_done},
+      {"steps_total", s.steps_total},
+      {"rollouts", s.rollouts},
+      {"verdicts", s.verdicts},
+      {"reward_first", NumberOrNull(s.rows.empty() ? kNaN : s.RewardFirst())},
+      {"reward_last", NumberOrNull(s.rows.empty() ? kNaN : s.RewardLast())},
+  };
+  nlohmann::ordered_json best = nlohmann::ordered_json::object();
+  for (const auto& [id, leader] : s.leaders) best[id] = leader.verdict.speedup();
+  json["best"] = best;
+  json["checkpoint"] = s.checkpoints.empty() ? nlohmann::ordered_json(nullptr)
+                                             : nlohmann::ordered_json(s.checkpoints.back().path);
+  return json;
+}
+
+std::string RewardCurve(const RunSummary& summary) {
+  constexpr double kLow = -1;
+  constexpr double kHigh = 1.5;
+  constexpr int kWidth = 50;
+  std::string text;
+  const std::vector<double> rewards = summary.Series("reward");
+  for (size_t i = 0; i < rewards.size(); ++i) {
+    const double share = std::clamp((rewards[i] - kLow) / (kHigh - kLow), 0.0, 1.0);
+    absl::StrAppend(&text, absl::StrFormat("%4d %6.2f ", i + 1, rewards[i]));
+    for (int c = 0; c < static_cast<int>(share * kWidth + 0.5); ++c) text += "█";
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace whetstone

@@ -1,0 +1,59 @@
+// What a run came to, read from its journal: for the end of `whet run`, for status and report.
+#ifndef WHETSTONE_COORDINATOR_REPORT_RUN_SUMMARY_H_
+#define WHETSTONE_COORDINATOR_REPORT_RUN_SUMMARY_H_
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "coordinator/campaign/campaign_plan.h"
+#include "coordinator/journal/journal.h"
+#include "coordinator/journal/run_dir.h"
+
+namespace whetstone {
+
+struct RunSummary {
+  std::string run_dir;
+  std::string name;
+  int64_t warmup_done = 0;
+  int64_t warmup_total = 0;
+  int64_t steps_done = 0;
+  int64_t steps_total = 0;
+  // Of the step under way.
+  int rollouts = 0;
+  int verdicts = 0;
+  int rollouts_per_step = 0;
+  // " before refills" with train.dynamic_sampling: the mean rewards are of the groups sampled
+  // first.
+  std::string reward_note;
+  int in_use_by = 0;  // pid of the process that runs it now; 0: none
+  std::vector<std::map<std::string, double>> warmup_rows;
+  std::vector<std::map<std::string, double>> rows;  // GRPO, in order
+  std::map<std::string, LeaderFact> leaders;        // by problem id
+  std::map<std::string, double> expert_speedup;     // by problem id, of any host
+  std::vector<CheckpointFact> checkpoints;
+
+  bool done() const { return warmup_done == warmup_total && steps_done == steps_total; }
+  std::vector<double> Series(const std::string& key) const;  // missing values as NaN
+  // Means over the first and last (up to) three steps; NaN without steps.
+  double RewardFirst() const;
+  double RewardLast() const;
+};
+
+absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths& paths,
+                                        const Journal& journal);
+// For commands that only have the directory. Read-only.
+absl::StatusOr<RunSummary> SummarizeRun(const RunPaths& paths, CampaignPlan* plan);
+
+std::string SummaryText(const RunSummary& summary);
+nlohmann::ordered_json SummaryJson(const RunSummary& summary);
+
+// The reward of every step as bars, for a terminal.
+std::string RewardCurve(const RunSummary& summary);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_REPORT_RUN_SUMMARY_H_

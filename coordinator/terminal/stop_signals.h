@@ -1,0 +1,32 @@
+// Ctrl-C once (or SIGTERM): finish cleanly. Twice: now.
+//
+//   StopSignals signals;                       // before any other thread is started
+//   signals.OnStop([&] { loop.Post(event::Stop{}); });
+#ifndef WHETSTONE_COORDINATOR_TERMINAL_STOP_SIGNALS_H_
+#define WHETSTONE_COORDINATOR_TERMINAL_STOP_SIGNALS_H_
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+
+namespace whetstone {
+
+// One per process, made on the main thread while it is alone: the signals stay blocked in this and
+// all later threads. The second signal ends the process with exit code 130.
+class StopSignals {
+ public:
+  StopSignals();
+  // Called once, at the first signal (at once if it was before), on another thread. Null: forget.
+  void OnStop(std::function<void()> call);
+  bool stopped() const { return stopped_; }
+
+ private:
+  void Wait();
+  std::atomic<bool> stopped_{false};
+  std::mutex mutex_;
+  std::function<void()> call_;  // protected by mutex_
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_TERMINAL_STOP_SIGNALS_H_

@@ -1,0 +1,106 @@
+// Compiles sources into shared objects that a kernel process can load: g++ or clang++ in the
+// sandbox, with the problem's allowed headers precompiled. A program that uses nothing of these is
+// compiled without them (header_names.h).
+//
+//   ASSIGN_OR_RETURN(Compiler compiler, Compiler::Create(work_dir, {}));
+//   ASSIGN_OR_RETURN(CompileKit kit, compiler.Prepare(problem.compile(), 10));
+//   ASSIGN_OR_RETURN(std::string shim, compiler.CompileShim(kit, shim_source));
+//   CompileResult result = compiler.Compile(kit, shim, source);
+//
+// Thread-safe: const after Create, except the table of precompiled headers, which has a lock.
+#ifndef WHETSTONE_CPU_BENCH_WORKER_BUILD_COMPILER_H_
+#define WHETSTONE_CPU_BENCH_WORKER_BUILD_COMPILER_H_
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cpu_bench_worker/build/header_names.h"
+#include "cpu_bench_worker/build/tool_chain.h"
+#include "sandbox/sandbox.h"
+#include "whetstone/v1/problem.pb.h"
+
+namespace whetstone {
+
+// How one problem's sources are compiled.
+struct CompileKit {
+  const ToolChain* tools = nullptr;  // of the Compiler that made the kit
+  std::vector<std::string> flags;    // code generation: the same for headers, shim and candidates
+  std::string header_dir;            // host folder with allowed.h and bare.h, both precompiled
+  const HeaderNames* header_names = nullptr;  // what allowed.h brings; of that Compiler too
+  std::chrono::milliseconds limit{10'000};
+};
+
+struct CompileResult {
+  absl::Status status;  // not OK: our fault
+  bool compiled = false;
+  bool entry_missing = false;  // all compiled, but the problem's function isn't defined
+  std::string object;          // bytes of the shared object
+  std::string object_hash;     // SHA-256 (hex) of object, flags and tool chain
+  std::string diagnostics;     // first errors, without paths: "line 3: error: …"
+};
+
+class Compiler {
+ public:
+  // `work_dir` (on the host) keeps the precompiled headers; `cores` pins the compilers (empty:
+  // any). FAILED_PRECONDITION: no g++.
+  static absl::StatusOr<std::unique_ptr<Compiler>> Create(const std::string& work_dir,
+                                                          const std::vector<int>& cores);
+
+  // Precompiles the allowed headers of `rules` and, behind them, `structs`
+  // (common/problem/struct_type.h), once per set of flags and text. INVALID_ARGUMENT: a header,
+  // struct or flag that the compiler refuses, or a compiler that is not here.
+  absl::StatusOr<CompileKit> Prepare(const v1::CompileRules& rules, double compile_s,
+                                     const std::string& structs = "");
+  // Compiles the trusted entry to an object file. INVALID_ARGUMENT with the compiler's message:
+  // signature and arguments disagree.
+  absl::StatusOr<std::string> CompileShim(const CompileKit& kit, const std::string& source);
+  // Compiles `source` and links it with the shim object. One that is an error without the allowed
+  // headers is compiled with them as well, so it may take the kit's limit twice.
+  CompileResult Compile(const CompileKit& kit, const std::string& shim_object,
+                        const std::string& source, const std::string& function) const;
+
+  // Of this host, g++ first.
+  const std::vector<ToolChain>& tool_chains() const { return tools_; }
+
+ private:
+  Compiler(std::string work_dir, std::vector<int> cores)
+      : work_dir_(std::move(work_dir)), cores_(std::move(cores)) {}
+  // A header's folder and what is known of it.
+  struct Headers {
+    std::string dir;
+    HeaderNames names;
+  };
+
+  SandboxSpec BaseSpec(std::chrono::milliseconds limit) const;
+  absl::StatusOr<Headers> MakeHeaders(const CompileKit& kit, const v1::CompileRules& rules,
+                                      const std::string& structs, const std::string& dir) const;
+  // What the compiler makes of a header that `spec` holds, with `arguments` behind the flags.
+  absl::StatusOr<std::string> CompileHeader(const CompileKit& kit, SandboxSpec spec,
+                                            const std::vector<std::string>& arguments) const;
+  // Compiles and links behind `header` of the kit's folder.
+  absl::StatusOr<SandboxResult> Link(const CompileKit& kit, const char* header,
+                                     const std::string& shim_object,
+                                     const std::string& source) const;
+
+  const std::string work_dir_;
+  const std::vector<int> cores_;
+  std::vector<ToolChain> tools_;
+  std::mutex mutex_;
+  std::map<std::string, Headers> headers_;  // by hash of flags and headers; none is ever removed
+};
+
+// The text of allowed.h: the problem's headers, <cstddef> and <cstdint> always, and its structs.
+// Of rules without headers it is that of bare.h.
+std::string AllowedHeaderText(const v1::CompileRules& rules, const std::string& structs);
+
+// First three errors of a compiler's output, paths removed, at most 700 bytes.
+std::string TrimDiagnostics(const std::string& text);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_CPU_BENCH_WORKER_BUILD_COMPILER_H_

@@ -1,0 +1,56 @@
+#include "cpu_bench_worker/host/core_thread.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cpu_bench_worker/host/urgent_thread.h"
+
+namespace whetstone {
+
+absl::StatusOr<std::unique_ptr<CoreThread>> CoreThread::Start(int core) {
+  std::unique_ptr<CoreThread> self(new CoreThread());
+  self->thread_ = std::thread([thread = self.get()] { thread->Loop(); });
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  const int error = pthread_setaffinity_np(self->thread_.native_handle(), sizeof set, &set);
+  if (error == 0) return self;
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot run on core ", core, ": ", strerror(error)));
+}
+
+CoreThread::~CoreThread() {
+  Begin(nullptr);
+  thread_.join();
+}
+
+void CoreThread::Begin(std::function<void()> job) {
+  Await();
+  job_ = std::move(job);
+  begun_.fetch_add(1, std::memory_order_release);
+  syscall(SYS_futex, &begun_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+void CoreThread::Await() const {
+  while (!Through()) sched_yield();
+}
+
+void CoreThread::Loop() {
+  const UrgentThread urgent;  // else a busy neighbour keeps the other thread waiting
+  for (uint32_t seen = 0;; through_.store(seen, std::memory_order_release)) {
+    while (begun_.load(std::memory_order_acquire) == seen)
+      syscall(SYS_futex, &begun_, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
+    ++seen;
+    if (job_ == nullptr) return;
+    job_();
+  }
+}
+
+}  // namespace whetstone

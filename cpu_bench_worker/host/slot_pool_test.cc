@@ -1,0 +1,364 @@
+#include "cpu_bench_worker/host/slot_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/match.h"
+
+namespace whetstone {
+namespace {
+
+std::vector<CoreGroup> Cores(int n) {
+  CoreGroup group;
+  for (int i = 0; i < n; ++i) group.cores.push_back({i});
+  return {group};
+}
+
+// Of a host that hwloc makes up: "numa:2 core:8 pu:1".
+std::vector<CoreGroup> Synthetic(const char* description, int cores) {
+  setenv("HWLOC_SYNTHETIC", description, 1);
+  std::vector<int> all(static_cast<size_t>(cores));
+  std::iota(all.begin(), all.end(), 0);
+  auto groups = GroupByNode(all);
+  unsetenv("HWLOC_SYNTHETIC");
+  EXPECT_TRUE(groups.ok()) << groups.status();
+  return *groups;
+}
+
+TEST(PlanCoresTest, NoCoreIsGivenTwice) {
+  for (int n = 2; n <= 130; ++n) {
+    for (const int slots : {0, 1, n / 2}) {
+      const auto plan = PlanCores(Cores(n), slots);
+      ASSERT_TRUE(plan.ok()) << n << " " << slots << plan.status();
+      std::multiset<int> given;
+      for (const SlotCores& slot : plan->slots) {
+        EXPECT_TRUE(slot.apart);
+        EXPECT_FALSE(slot.kernel.empty()) << n << " " << slots;
+        given.insert(slot.timer);
+        given.insert(slot.kernel.begin(), slot.kernel.end());
+      }
+      if (plan->build_apart) given.insert(plan->build.begin(), plan->build.end());
+      for (const int core : given) EXPECT_EQ(given.count(core), 1u) << n << " " << slots;
+      if (slots > 0) {
+        EXPECT_EQ(plan->slots.size(), static_cast<size_t>(slots));
+      }
+    }
+  }
+}
+
+TEST(PlanCoresTest, SmallHosts) {
+  const auto one = PlanCores({{.node = 0, .cores = {{3}}}}, 0);
+  ASSERT_TRUE(one.ok());
+  EXPECT_FALSE(one->slots[0].apart);
+  EXPECT_EQ(one->slots[0].kernel, std::vector<int>{3});
+  const auto two = PlanCores(Cores(2), 0);
+  ASSERT_TRUE(two.ok());
+  EXPECT_EQ(two->slots.size(), 1u);
+  EXPECT_EQ(two->slots[0].timer, 0);
+  EXPECT_EQ(two->slots[0].kernel, std::vector<int>{1});
+  EXPECT_FALSE(two->build_apart);
+  EXPECT_FALSE(PlanCores(Cores(2), 2).ok());
+  EXPECT_FALSE(PlanCores({}, 0).ok());
+}
+
+TEST(PlanCoresTest, ASlotIsOnOneNode) {
+  for (const auto& [description, cores, nodes] :
+       std::vector<std::tuple<const char*, int, size_t>>{{"numa:2 core:8 pu:1", 16, 2},
+                                                         {"numa:4 core:3 pu:2", 24, 4},
+                                                         {"pack:2 numa:2 core:2 pu:1", 8, 4},
+                                                         {"numa:3 core:5 pu:1", 13, 3}}) {
+    const std::vector<CoreGroup> groups = Synthetic(description, cores);
+    ASSERT_EQ(groups.size(), nodes) << description;
+    std::map<int, int> node_of;
+    for (const CoreGroup& group : groups)
+      for (const Siblings& siblings : group.cores)
+        for (const int core : siblings) node_of[core] = group.node;
+    EXPECT_EQ(node_of.size(), static_cast<size_t>(cores));
+    for (const int slots : {0, 1, 2, 4}) {
+      const auto plan = PlanCores(groups, slots);
+      ASSERT_TRUE(plan.ok()) << description << plan.status();
+      EXPECT_EQ(plan->nodes, static_cast<int>(nodes));
+      if (slots > 0) {
+        EXPECT_EQ(plan->slots.size(), static_cast<size_t>(slots));
+      }
+      std::set<int> given(plan->build.begin(), plan->build.end());
+      for (const SlotCores& slot : plan->slots) {
+        EXPECT_EQ(node_of.at(slot.timer), slot.node) << description;
+        for (const int core : slot.kernel) EXPECT_EQ(node_of.at(core), slot.node) << description;
+        given.insert(slot.timer);
+        given.insert(slot.kernel.begin(), slot.kernel.end());
+      }
+      if (!absl::StrContains(description, "pu:2")) {
+        EXPECT_EQ(given.size(), static_cast<size_t>(cores)) << description << " " << slots;
+      }
+    }
+  }
+  // Two slots of a host of two nodes are on both.
+  const auto plan = PlanCores(Synthetic("numa:2 core:8 pu:1", 16), 2);
+  EXPECT_NE(plan->slots[0].node, plan->slots[1].node);
+  // One node: nothing to bind.
+  EXPECT_EQ(PlanCores(Synthetic("numa:1 core:4 pu:1", 4), 1)->slots[0].node, -1);
+  // Nodes of one core each: a slot has to straddle two.
+  EXPECT_EQ(PlanCores(Synthetic("numa:2 core:1 pu:1", 2), 0)->slots[0].kernel.size(), 1u);
+}
+
+TEST(PlanCoresTest, ThisHostsCoresAreAllSomewhere) {
+  const std::vector<int> cores = AllowedCores();
+  const auto groups = GroupByNode(cores);
+  ASSERT_TRUE(groups.ok()) << groups.status();
+  size_t found = 0;
+  for (const CoreGroup& group : *groups)
+    for (const Siblings& siblings : group.cores) found += siblings.size();
+  EXPECT_EQ(found, cores.size());
+}
+
+TEST(PlanCoresTest, NothingRunsBesideAKernel) {
+  for (const auto& [description, cores, nodes, siblings] :
+       std::vector<std::tuple<const char*, int, int, int>>{{"numa:1 core:2 pu:2", 4, 1, 2},
+                                                           {"numa:1 core:3 pu:2", 6, 1, 2},
+                                                           {"numa:1 core:8 pu:2", 16, 1, 2},
+                                                           {"numa:2 core:64 pu:2", 256, 2, 2},
+                                                           {"numa:1 core:2 pu:4", 8, 1, 4},
+                                                           {"numa:1 core:22 pu:4", 88, 1, 4}}) {
+    const std::vector<CoreGroup> groups = Synthetic(description, cores);
+    std::map<int, std::pair<int, size_t>> physical;  // of each core: its node, and which one there
+    for (const CoreGroup& group : groups)
+      for (size_t i = 0; i < group.cores.size(); ++i)
+        for (const int core : group.cores[i]) physical[core] = {group.node, i};
+    ASSERT_EQ(physical.size(), static_cast<size_t>(cores));
+    // A node's slots have a physical core each, and one for as many timers as it has siblings.
+    const int physical_cores = cores / nodes / siblings;
+    int apart_max = 0;
+    while (apart_max + 1 + apart_max / siblings + 1 <= physical_cores) ++apart_max;
+    apart_max *= nodes;
+    for (int slots = 0; slots <= cores / 2; ++slots) {
+      const auto plan = PlanCores(groups, slots);
+      ASSERT_TRUE(plan.ok()) << description << plan.status();
+      EXPECT_EQ(plan->slots_apart_max, apart_max) << description;
+      if (slots == 0) {
+        EXPECT_GE(plan->slots.size(), 1u) << description;
+        EXPECT_LE(plan->slots.size(), static_cast<size_t>(apart_max)) << description;
+      } else {
+        EXPECT_EQ(plan->slots.size(), static_cast<size_t>(slots)) << description;
+      }
+      std::multiset<int> given;
+      for (const SlotCores& slot : plan->slots) {
+        given.insert(slot.kernel.begin(), slot.kernel.end());
+        given.insert(slot.timer);
+      }
+      if (plan->build_apart) given.insert(plan->build.begin(), plan->build.end());
+      std::map<std::pair<int, size_t>, int> beside;  // cores in use, by physical core
+      for (const int core : given) {
+        EXPECT_EQ(given.count(core), 1u) << description << " " << slots;
+        ++beside[physical.at(core)];
+      }
+      EXPECT_EQ(plan->all.size(), static_cast<size_t>(cores));
+      std::set<std::pair<int, size_t>> first;
+      for (int i = 0; i < nodes * physical_cores; ++i)
+        first.insert(physical.at(plan->all[static_cast<size_t>(i)]));
+      EXPECT_EQ(first.size(), static_cast<size_t>(nodes * physical_cores)) << description;
+      if (slots > apart_max) {
+        EXPECT_FALSE(plan->build_apart) << "beside kernels";
+        continue;
+      }
+      std::set<int> idle;
+      for (const SlotCores& slot : plan->slots)
+        for (const int kernel : slot.kernel) {
+          EXPECT_EQ(beside[physical.at(kernel)], 1) << description << " " << slots;
+          for (const auto& [core, where] : physical)
+            if (core != kernel && where == physical.at(kernel)) idle.insert(core);
+        }
+      EXPECT_EQ(std::set<int>(plan->idle.begin(), plan->idle.end()), idle);
+    }
+    EXPECT_FALSE(PlanCores(groups, cores / 2 + 1).ok()) << description;
+  }
+}
+
+TEST(PlanCoresTest, TimersAndCompilersShareWhatKernelsDoNot) {
+  // Linux numbers siblings far apart.
+  const std::vector<CoreGroup> eight = {
+      {.cores = {{0, 8}, {1, 9}, {2, 10}, {3, 11}, {4, 12}, {5, 13}, {6, 14}, {7, 15}}}};
+  const auto plan = PlanCores(eight, 0);
+  ASSERT_TRUE(plan.ok());
+  ASSERT_EQ(plan->slots.size(), 4u);
+  EXPECT_EQ(plan->slots[0].timer, 0);
+  EXPECT_EQ(plan->slots[0].kernel, std::vector<int>{1});
+  EXPECT_EQ(plan->slots[1].timer, 8);
+  EXPECT_EQ(plan->slots[1].kernel, std::vector<int>{2});
+  EXPECT_EQ(plan->slots[2].timer, 3);
+  EXPECT_EQ(plan->build, (std::vector<int>{6, 14, 7, 15}));
+  EXPECT_TRUE(plan->build_apart);
+  EXPECT_EQ(plan->idle, (std::vector<int>{9, 10, 12, 13}));
+  // Programs of several threads get physical cores first.
+  EXPECT_EQ(plan->all, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}));
+  // One slot takes as many as there are.
+  const auto one = PlanCores(eight, 1);
+  EXPECT_EQ(one->slots[0].kernel, (std::vector<int>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(one->build, (std::vector<int>{8, 7, 15}));
+  // Compilers share the timer's physical core where nothing else is left.
+  const auto two = PlanCores({{.cores = {{0, 2}, {1, 3}}}}, 0);
+  ASSERT_EQ(two->slots.size(), 1u);
+  EXPECT_EQ(two->build, std::vector<int>{2});
+  EXPECT_TRUE(two->build_apart);
+}
+
+TEST(PlanCoresTest, MoreSlotsThanPhysicalCoresTakeHyperThreadsForCores) {
+  // What a cloud calls two cores.
+  const auto one = PlanCores({{.cores = {{0, 1}}}}, 0);
+  ASSERT_TRUE(one.ok()) << one.status();
+  EXPECT_EQ(one->slots_apart_max, 0);
+  ASSERT_EQ(one->slots.size(), 1u);
+  EXPECT_EQ(one->slots[0].timer, 0);
+  EXPECT_EQ(one->slots[0].kernel, std::vector<int>{1});
+  const std::vector<CoreGroup> two = {{.cores = {{0, 2}, {1, 3}}}};
+  const auto full = PlanCores(two, 2);
+  ASSERT_TRUE(full.ok()) << full.status();
+  EXPECT_EQ(full->slots_apart_max, 1);
+  for (const SlotCores& slot : full->slots)
+    EXPECT_EQ(slot.kernel, std::vector<int>{slot.timer + 2}) << "beside no other slot";
+  EXPECT_FALSE(full->build_apart);
+  EXPECT_EQ(PlanCores(two, 3).status().message(),
+            "3 slots need 6 cores (a timer and a kernel core each, on one memory node), but there "
+            "are 4 on 1 nodes; ask for at most 2");
+  // Only the node that has to: three slots of two nodes.
+  const auto three = PlanCores(
+      {{.node = 0, .cores = {{0, 4}, {1, 5}}}, {.node = 1, .cores = {{2, 6}, {3, 7}}}}, 3);
+  ASSERT_TRUE(three.ok()) << three.status();
+  EXPECT_EQ(three->idle, std::vector<int>{7});
+}
+
+TEST(PlanCoresTest, ASlotGoesWhereMostCoresAreLeft) {
+  const auto plan = PlanCores(
+      {{.node = 0, .cores = {{0}, {1}, {2}, {3}}}, {.node = 1, .cores = {{4}, {5}, {6}, {7}, {8}}}},
+      1);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->slots[0].node, 1);
+  EXPECT_EQ(plan->slots[0].kernel.size(), 2u);
+}
+
+TEST(GroupByNodeTest, SiblingsAreThoseThatThisProcessMayUse) {
+  setenv("HWLOC_SYNTHETIC", "numa:2 core:2 pu:2", 1);
+  const auto groups = GroupByNode({0, 2, 3, 5, 99});
+  unsetenv("HWLOC_SYNTHETIC");
+  ASSERT_TRUE(groups.ok()) << groups.status();
+  ASSERT_EQ(groups->size(), 2u);
+  EXPECT_EQ((*groups)[0].cores, (std::vector<Siblings>{{0}, {2, 3}, {99}}));
+  EXPECT_EQ((*groups)[1].cores, (std::vector<Siblings>{{5}}));
+}
+
+TEST(SlotPoolTest, LendsAsManyKernelCoresAsAskedFor) {
+  SlotPool pool(*PlanCores(Cores(8), 1));
+  EXPECT_EQ(pool.Acquire(1, nullptr)->cores().kernel.size(), 1u);
+  EXPECT_EQ(pool.Acquire(3, nullptr)->cores().kernel.size(), 3u);
+  const auto seven = pool.Acquire(7, nullptr);  // the compilers' cores too
+  ASSERT_TRUE(seven.ok());
+  EXPECT_EQ(seven->cores().kernel.size(), 7u);
+  EXPECT_TRUE(seven->cores().apart);
+  EXPECT_EQ(
+      std::count(seven->cores().kernel.begin(), seven->cores().kernel.end(), seven->cores().timer),
+      0);
+}
+
+TEST(SlotPoolTest, TheWholeHostIsLentWhenItIsFreeAndNobodyBuildsThen) {
+  SlotPool pool(*PlanCores(Cores(8), 0));
+  ASSERT_TRUE(pool.plan().build_apart);
+  auto small = std::make_unique<SlotPool::Lease>(*pool.Acquire(1, nullptr));
+  small->BeginTiming();
+  std::atomic<bool> has_host{false};
+  std::atomic<bool> built{false};
+  std::thread large([&] {
+    auto lease = pool.Acquire(8, nullptr);
+    ASSERT_TRUE(lease.ok());
+    EXPECT_FALSE(lease->cores().apart) << "no core is left for the timer";
+    EXPECT_EQ(lease->cores().kernel.size(), 8u);
+    lease->BeginTiming();
+    has_host = true;
+    std::thread builder([&] {
+      const SlotPool::BuildTurn turn(&pool);
+      built = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_FALSE(built);
+    lease->EndTiming();
+    builder.join();
+  });
+  { const SlotPool::BuildTurn beside_a_slot(&pool); }
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(has_host) << "a slot is still taken";
+  small.reset();
+  large.join();
+  EXPECT_TRUE(has_host);
+  EXPECT_TRUE(pool.Acquire(1, nullptr).ok()) << "given back";
+}
+
+TEST(SlotPoolTest, OneSlotOneHolder) {
+  SlotPool pool(*PlanCores(Cores(2), 0));
+  const absl::Status three = pool.Acquire(3, nullptr).status();
+  EXPECT_EQ(three.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(three.message(),
+            "the problem asks for compile.threads: 3, but this worker has 2 cores; lower it, or "
+            "measure on a host of at least 4 (one for the timer)");
+  EXPECT_FALSE(pool.Acquire(2, nullptr)->cores().apart);
+  std::atomic<bool> cancelled{false};
+  absl::Status waited;
+  {
+    auto first = pool.Acquire(1, nullptr);
+    ASSERT_TRUE(first.ok());
+    std::thread second([&] { waited = pool.Acquire(1, &cancelled).status(); });
+    cancelled = true;
+    pool.Notify();
+    second.join();
+  }
+  EXPECT_TRUE(absl::IsCancelled(waited)) << waited;
+  EXPECT_TRUE(pool.Acquire(1, nullptr).ok()) << "given back";
+}
+
+TEST(SlotPoolTest, AnotherSlotIsGivenOnlyWhereOneIsFree) {
+  SlotPool pool(*PlanCores(Cores(4), 2));
+  auto first = pool.Acquire(1, nullptr);
+  ASSERT_TRUE(first.ok());
+  {
+    const auto other = pool.TryAcquireOther(*first);
+    ASSERT_TRUE(other.has_value());
+    EXPECT_NE(other->index(), first->index());
+    EXPECT_FALSE(pool.TryAcquireOther(*first).has_value());
+  }
+  EXPECT_TRUE(pool.TryAcquireOther(*first).has_value()) << "given back";
+}
+
+TEST(SlotPoolTest, NobodyBuildsWhileSomebodyTimes) {
+  SlotPool pool(*PlanCores(Cores(2), 0));
+  std::atomic<int> building{0};
+  std::atomic<bool> overlap{false};
+  std::vector<std::thread> builders;
+  for (int b = 0; b < 3; ++b)
+    builders.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) {
+        const SlotPool::BuildTurn turn(&pool);
+        ++building;
+        std::this_thread::yield();
+        --building;
+      }
+    });
+  for (int i = 0; i < 50; ++i) {
+    auto lease = pool.Acquire(1, nullptr);
+    ASSERT_TRUE(lease.ok());
+    lease->BeginTiming();
+    if (building != 0) overlap = true;
+    lease->EndTiming();
+  }
+  for (std::thread& builder : builders) builder.join();
+  EXPECT_FALSE(overlap);
+}
+
+}  // namespace
+}  // namespace whetstone

@@ -1,0 +1,158 @@
+#include "cpu_bench_worker/kernel/operator_program.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "common/philox.h"
+#include "common/status_macros.h"
+#include "cpu_bench_worker/verdict/failure.h"
+
+namespace whetstone {
+namespace {
+
+constexpr std::chrono::minutes kLife{10};
+
+size_t SlotOf(const std::vector<CallSlot>& slots, int arg, bool before) {
+  for (size_t s = 0; s < slots.size(); ++s)
+    if (slots[s].arg == arg && slots[s].before == before) return s;
+  return slots.size();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<OperatorProgram>> OperatorProgram::Start(const BenchContext& context,
+                                                                        const std::string& name) {
+  std::unique_ptr<OperatorProgram> self(new OperatorProgram(context, name));
+  const BenchProblem& problem = *context.problem;
+  self->object_ = name == "oracle"      ? problem.oracle_object
+                  : name == "generator" ? problem.generator_object
+                                        : problem.checker_object;
+  if (self->object_.empty())
+    return absl::InternalError(absl::StrCat("problem ", problem.problem.id(), " has no ", name));
+  return self;
+}
+
+absl::Status OperatorProgram::Run(const CallBatch& batch) {
+  if (process_ == nullptr || batch.input_bytes() > input_bytes_ ||
+      batch.outputs().size() > output_bytes_ || batch.calls() > calls_max_) {
+    process_.reset();
+    input_bytes_ = std::max(input_bytes_, batch.input_bytes());
+    output_bytes_ = std::max(output_bytes_, batch.outputs().size());
+    calls_max_ = std::max(calls_max_, batch.calls());
+    ASSIGN_OR_RETURN(inputs_,
+                     SharedRegion::Make("operator-inputs", input_bytes_,
+                                        SharedRegion::Access::kReadOnly, context_.cores.node));
+    KernelSpec spec;
+    spec.kernel_binary = context_.kernel_binary;
+    spec.object = object_;
+    spec.slots_per_call = batch.slots().size();
+    spec.calls_max = calls_max_;
+    spec.inputs = &inputs_;
+    spec.output_bytes = output_bytes_;
+    spec.cores = context_.cores.kernel;
+    spec.node = context_.cores.node;
+    spec.memory_bytes = std::max<int64_t>(context_.problem->problem.limits().memory_mb(), 512)
+                        << 20;
+    spec.life = kLife;
+    spec.spin = false;
+    ASSIGN_OR_RETURN(process_, KernelProcess::Start(spec));
+    if (process_->AwaitReady(kLoadDeadline) != Answer::kAnswered)
+      return absl::InternalError(absl::StrCat("the problem's ", name_, " could not be loaded"));
+    process_->Hurry();  // trusted, short, and waited for
+  }
+  if (batch.input_bytes() > 0) std::memcpy(inputs_.data(), batch.inputs(), batch.input_bytes());
+  process_->Load(batch, /*input_offset=*/0);
+  const std::chrono::duration<double> deadline(5 + 10 * context_.problem->problem.limits().run_s() *
+                                                       batch.calls());
+  double elapsed_ns = 0;
+  process_->Ring(batch.calls());
+  process_->Wake();
+  const Answer answer = process_->AwaitAnswer(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(deadline), &elapsed_ns);
+  if (answer == Answer::kAnswered) return absl::OkStatus();
+  const std::string doing = absl::StrCat("computing ", SizeText(batch.shape().size));
+  std::string detail = absl::StrCat("took over ", deadline.count(), " s while ", doing);
+  if (answer == Answer::kEnded) {
+    ASSIGN_OR_RETURN(const SandboxResult result, process_->End());
+    detail = FailureOfEnd(result, doing).detail;
+  }
+  process_.reset();
+  return absl::InternalError(absl::StrCat("the problem's ", name_, " ", detail));
+}
+
+absl::StatusOr<std::string> OperatorProgram::Compute(const CallBatch& batch) {
+  RETURN_IF_ERROR(Run(batch));
+  return std::string(process_->outputs(), batch.outputs().size());
+}
+
+absl::Status OperatorProgram::Generate(uint64_t key, CallBatch* batch) {
+  CallBatch mine(&context_.problem->arguments, batch->shape(), batch->calls(), Placement{},
+                 CallRole::kGenerator);
+  Philox seeds(key, {0x6E4, 0, 0, 0});
+  const auto image = [&](int call, size_t s) {
+    const bool output = batch->slots()[s].place == SlotPlace::kOutput;
+    return (output ? batch->outputs().data() : batch->inputs()) + batch->offset(call, s);
+  };
+  for (int call = 0; call < mine.calls(); ++call) {
+    for (size_t s = 0; s < mine.slots().size(); ++s) {
+      const CallSlot& slot = mine.slots()[s];
+      if (slot.arg == kSeedSlot) {
+        mine.scalar(call, s) = seeds.Next64();
+      } else if (slot.place == SlotPlace::kScalar) {
+        mine.scalar(call, s) = batch->scalar(call, s);  // slots agree up to the last
+      } else {
+        std::memcpy(mine.outputs().data() + mine.offset(call, s), image(call, s), slot.bytes);
+      }
+    }
+  }
+  RETURN_IF_ERROR(Run(mine));
+  for (int call = 0; call < mine.calls(); ++call) {
+    for (size_t s = 0; s < mine.slots().size(); ++s) {
+      const CallSlot& slot = mine.slots()[s];
+      if (slot.place != SlotPlace::kOutput) continue;
+      const ArgumentKind kind =
+          context_.problem->arguments.specs()[static_cast<size_t>(slot.arg)].kind;
+      if (kind == ArgumentKind::kOut) continue;  // stays poisoned
+      std::memcpy(image(call, s), process_->outputs() + mine.offset(call, s), slot.bytes);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<bool>> OperatorProgram::Check(const CallBatch& batch,
+                                                         const std::string& got) {
+  CallBatch mine(&context_.problem->arguments, batch.shape(), batch.calls(), Placement{},
+                 CallRole::kChecker);
+  size_t verdict_slot = 0;
+  for (int call = 0; call < mine.calls(); ++call) {
+    for (size_t s = 0; s < mine.slots().size(); ++s) {
+      const CallSlot& slot = mine.slots()[s];
+      if (slot.arg == kVerdictSlot) {
+        verdict_slot = s;
+        mine.outputs()[mine.offset(call, s)] = 0;
+        continue;
+      }
+      const size_t theirs = SlotOf(batch.slots(), slot.arg, false);
+      const CallSlot& their_slot = batch.slots()[theirs];
+      const char* source = their_slot.place == SlotPlace::kInput
+                               ? batch.inputs()
+                               : (slot.before ? batch.outputs().data() : got.data());
+      source += batch.offset(call, theirs);
+      if (slot.arg == kReturnSlot && slot.place == SlotPlace::kScalar) {
+        std::memcpy(&mine.scalar(call, s), source, their_slot.bytes);
+      } else if (slot.place == SlotPlace::kScalar) {
+        mine.scalar(call, s) = batch.scalar(call, theirs);
+      } else {
+        std::memcpy(mine.inputs() + mine.offset(call, s), source, slot.bytes);
+      }
+    }
+  }
+  RETURN_IF_ERROR(Run(mine));
+  std::vector<bool> right;
+  for (int call = 0; call < mine.calls(); ++call)
+    right.push_back(process_->outputs()[mine.offset(call, verdict_slot)] == 1);
+  return right;
+}
+
+}  // namespace whetstone

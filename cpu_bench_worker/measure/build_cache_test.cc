@@ -1,0 +1,43 @@
+#include "cpu_bench_worker/measure/build_cache.h"
+
+#include <gtest/gtest.h>
+
+namespace whetstone {
+namespace {
+
+Artefact Built(const std::string& object) {
+  Artefact artefact;
+  artefact.object = object;
+  artefact.verdict.set_object_hash("hash of " + object.substr(0, 1));
+  return artefact;
+}
+
+TEST(BuildCacheTest, FindsWhatWasAdded) {
+  BuildCache cache(1 << 20);
+  EXPECT_FALSE(cache.Find("a").has_value());
+  cache.Add("a", Built("object a"));
+  ASSERT_TRUE(cache.Find("a").has_value());
+  EXPECT_EQ(cache.Find("a")->object, "object a");
+  EXPECT_EQ(cache.Find("a")->verdict.object_hash(), "hash of o");
+}
+
+TEST(BuildCacheTest, ForgetsTheLeastRecentlyUsed) {
+  BuildCache cache(50'000);
+  for (const char* key : {"a", "b", "c", "d"}) cache.Add(key, Built(std::string(10'000, *key)));
+  EXPECT_TRUE(cache.Find("a").has_value());
+  cache.Add("e", Built(std::string(10'000, 'e')));
+  EXPECT_FALSE(cache.Find("b").has_value());
+  EXPECT_TRUE(cache.Find("a").has_value());
+  EXPECT_TRUE(cache.Find("e").has_value());
+}
+
+TEST(BuildCacheTest, EveryPartOfAKeyCounts) {
+  const std::string key = BuildKey("p", "g++ 12", "s");
+  EXPECT_EQ(BuildKey("p", "g++ 12", "s"), key);
+  EXPECT_NE(BuildKey("q", "g++ 12", "s"), key);
+  EXPECT_NE(BuildKey("p", "g++ 13", "s"), key);
+  EXPECT_NE(BuildKey("p", "g++ 12", "s "), key);
+}
+
+}  // namespace
+}  // namespace whetstone

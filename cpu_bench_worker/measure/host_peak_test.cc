@@ -1,0 +1,47 @@
+#include "cpu_bench_worker/measure/host_peak.h"
+
+#include <gtest/gtest.h>
+
+#include "common/file.h"
+#include "common/tree_testing.h"
+#include "cpu_bench_worker/host/slot_pool.h"
+#include "cpu_bench_worker/problem/test_problems.h"
+
+namespace whetstone {
+namespace {
+
+TEST(HostPeakTest, NoHonestProgramBeatsIt) {
+  auto dir = TempDir::Make("peak");
+  ASSERT_TRUE(dir.ok());
+  auto compiler = Compiler::Create(dir->path(), {});
+  ASSERT_TRUE(compiler.ok()) << compiler.status();
+  auto peak = HostPeak::Create(compiler->get(), BinDir() + "/whet-kernel", dir->path());
+  ASSERT_TRUE(peak.ok()) << peak.status();
+  const SlotCores cores = PlanCores(*GroupByNode(AllowedCores()), 1)->slots[0];
+  const auto flops = (*peak)->FlopsPerNs(cores);
+  ASSERT_TRUE(flops.ok()) << flops.status();
+  RecordProperty("flops_per_ns", std::to_string(*flops));
+  EXPECT_GT(*flops, 4) << "less than any processor of the last ten years";
+  EXPECT_LT(*flops, 2000);
+  const auto cached = (*peak)->BytesPerNs(cores, 16 << 10);
+  const auto memory = (*peak)->BytesPerNs(cores, 64 << 20);
+  ASSERT_TRUE(cached.ok() && memory.ok());
+  RecordProperty("cached_bytes_per_ns", std::to_string(*cached));
+  RecordProperty("memory_bytes_per_ns", std::to_string(*memory));
+  EXPECT_GT(*memory, 0.5);
+  EXPECT_GT(*cached, *memory) << "caches are faster than memory";
+
+  // 2 n^3 operations and 12 n^2 bytes: at n = 96 the operations decide.
+  BenchProblem problem;
+  problem.problem = MatmulProblem();
+  problem.arguments = *Arguments::Parse(problem.problem);
+  const CallShape shape = *problem.arguments.At(problem.problem.sizes().timed(1));
+  const auto floor = (*peak)->FloorNs(problem, shape, cores);
+  ASSERT_TRUE(floor.ok()) << floor.status();
+  EXPECT_NEAR(*floor, 2.0 * 96 * 96 * 96 / *flops, 1e-6);
+  problem.problem.clear_cost();
+  EXPECT_EQ(*(*peak)->FloorNs(problem, shape, cores), 0) << "no cost, no floor";
+}
+
+}  // namespace
+}  // namespace whetstone

@@ -1,0 +1,97 @@
+// The stages one candidate goes through, without queues, caches or identities (measure.cc has
+// those).
+//
+//   Artefact artefact = pipeline.Build(problem, source);
+//   if (!artefact.final) pipeline.Check(problem, lease, seed, &cancelled, &artefact);
+//   if (!artefact.final) pipeline.Time(problem, lease, seed, &cancelled, &artefact);
+//   artefact.verdict …
+//
+// Thread-safe; an Artefact belongs to one thread at a time.
+#ifndef WHETSTONE_CPU_BENCH_WORKER_MEASURE_PIPELINE_H_
+#define WHETSTONE_CPU_BENCH_WORKER_MEASURE_PIPELINE_H_
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "cpu_bench_worker/host/slot_pool.h"
+#include "cpu_bench_worker/measure/host_peak.h"
+#include "cpu_bench_worker/measure/prepared_problem.h"
+#include "cpu_bench_worker/timing/check_stage.h"
+#include "cpu_bench_worker/timing/time_stage.h"
+
+namespace whetstone {
+
+// A candidate on its way: its verdict so far and what later stages need.
+struct Artefact {
+  v1::Verdict verdict;
+  bool final = false;      // no later stage may change the verdict
+  bool cancelled = false;  // ended by the flag; the verdict means nothing
+  std::string object;      // bytes of the shared object, once built
+  std::vector<CallEstimate> estimates;
+  double spent_s = 0;  // wall time of all stages, without queueing
+};
+
+class Pipeline {
+ public:
+  // All borrowed, except the folder's name. `screen` null: no screen (tests).
+  Pipeline(Compiler* compiler, ScreenClient* screen, SlotPool* slots, HostPeak* peak,
+           std::string kernel_binary, std::string dir)
+      : compiler_(compiler),
+        screen_(screen),
+        slots_(slots),
+        peak_(peak),
+        kernel_binary_(std::move(kernel_binary)),
+        dir_(std::move(dir)),
+        widths_(slots->plan().slots.size()) {}
+
+  // Screens and compiles.
+  Artefact Build(const PreparedProblem& problem, const std::string& source);
+  // CORRECT and not final when every case is right.
+  void Check(const PreparedProblem& problem, SlotPool::Lease* lease, uint64_t seed,
+             const std::atomic<bool>* cancelled, Artefact* artefact);
+  // Times, and doubts what looks too good. Always final.
+  void Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint64_t seed, Until until,
+            const std::atomic<bool>* cancelled, Artefact* artefact);
+
+  // The reference against itself: right by its own rule and how far apart equal code measures.
+  // INVALID_ARGUMENT: the reference isn't deterministic, or disagrees with the oracle or checker.
+  // CANCELLED: by the flag (may be null). A disturbed machine can spoil one try, and a band that is
+  // too wide hides real progress: the best of at most `tries` counts.
+  absl::StatusOr<double> NoiseBand(const PreparedProblem& problem, SlotPool::Lease* lease,
+                                   int tries, const std::atomic<bool>* cancelled);
+
+ private:
+  // Writes the object to a file for the time of a stage.
+  absl::StatusOr<std::string> Materialize(const Artefact& artefact);
+  void End(const Failure& failure, Artefact* artefact);
+  void EndWrong(int right, int cases, const std::string& first_bad, Artefact* artefact);
+  // Why the timed result is doubtful; empty when it is not.
+  absl::StatusOr<std::string> Doubt(const PreparedProblem& problem, const TimeReport& report,
+                                    const SlotCores& cores, v1::Verdict* verdict,
+                                    bool* below_floor);
+  void TimeAgain(const PreparedProblem& problem, const SlotPool::Lease& lease,
+                 const std::string& object, uint64_t seed, Until until, const std::string& reason,
+                 const std::atomic<bool>* cancelled, Artefact* artefact);
+  // Of the slot's first kernel core; whoever holds the lease uses it. Null for the whole host's.
+  CoreWidth* WidthOf(const SlotPool::Lease& lease) {
+    return lease.index() < widths_.size() ? &widths_[lease.index()] : nullptr;
+  }
+
+  Compiler* compiler_;
+  ScreenClient* screen_;
+  SlotPool* slots_;
+  HostPeak* peak_;
+  std::mutex peak_mutex_;
+  const std::string kernel_binary_;
+  const std::string dir_;
+  std::vector<CoreWidth> widths_;  // by slot
+  std::atomic<uint64_t> objects_{0};
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_CPU_BENCH_WORKER_MEASURE_PIPELINE_H_

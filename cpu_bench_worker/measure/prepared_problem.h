@@ -1,0 +1,35 @@
+// Makes a problem ready to be measured: parses it, compiles its programs, resolves its screen.
+#ifndef WHETSTONE_CPU_BENCH_WORKER_MEASURE_PREPARED_PROBLEM_H_
+#define WHETSTONE_CPU_BENCH_WORKER_MEASURE_PREPARED_PROBLEM_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "cpu_bench_worker/build/compiler.h"
+#include "cpu_bench_worker/kernel/bench_context.h"
+#include "cpu_bench_worker/screen/screen_client.h"
+#include "whetstone/v1/worker.pb.h"
+
+namespace whetstone {
+
+struct PreparedProblem {
+  BenchProblem bench;
+  std::string function;
+  CompileKit kit;
+  std::string shim_object;  // of the signature's own entry
+  ScreenKit screen;
+  v1::Calibration calibration;
+};
+
+// Everything but the calibration. Objects are written under `dir`, named after the problem's hash.
+// `screen` may be null (tests). INVALID_ARGUMENT names what is wrong with the problem.
+absl::StatusOr<std::unique_ptr<PreparedProblem>> PrepareProblem(const v1::Problem& problem,
+                                                                const std::string& hash,
+                                                                Compiler* compiler,
+                                                                ScreenClient* screen,
+                                                                const std::string& dir);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_CPU_BENCH_WORKER_MEASURE_PREPARED_PROBLEM_H_

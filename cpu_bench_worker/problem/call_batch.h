@@ -1,0 +1,128 @@
+// The data of k calls at one size point: where every array lies in the shared regions, what the
+// inputs are and what the outputs hold before a call.
+//
+//   CallBatch batch(&arguments, shape, /*calls=*/4, Placement{.seed = 7});
+//   batch.Fill(key, FillStyle::kPlain);
+//   memcpy(inputs.data(), batch.inputs().data(), batch.inputs().size());
+//
+// Both regions are kept as private images of exactly the bytes that go into shared memory, so that
+// writing them before a call is one copy each, and a child's answer is compared with the image.
+// Inputs above kInPlaceBytesMin have no image: PlaceInputs gives them a place in the shared region,
+// which Fill writes. Not thread-safe.
+#ifndef WHETSTONE_CPU_BENCH_WORKER_PROBLEM_CALL_BATCH_H_
+#define WHETSTONE_CPU_BENCH_WORKER_PROBLEM_CALL_BATCH_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cpu_bench_worker/problem/arguments.h"
+#include "cpu_bench_worker/problem/fill.h"
+
+namespace whetstone {
+
+struct Placement {
+  // Moves every array by a random multiple of 64 bytes within a page: equal for reference and
+  // candidate, fresh for each process pair, so luck with cache sets averages out.
+  uint64_t seed = 0;
+  // Arrays are aligned to their element and to nothing more; otherwise to 64 bytes.
+  bool unaligned = false;
+};
+
+// Who is called: decides what a row of the slot table holds.
+enum class CallRole {
+  kKernel,     // the signature's arguments, then the place of the returned value
+  kGenerator,  // every array in the output region, then the seed
+  kChecker,    // every array in the input region, in-out ones twice, then the returned value by
+               // value, then the place of the bool
+};
+
+// A struct that goes by value has a place in a region, like an array of one; a plain number is in
+// its word.
+enum class SlotPlace { kScalar, kInput, kOutput };
+
+struct CallSlot {
+  SlotPlace place = SlotPlace::kScalar;
+  int arg = -1;         // index into Arguments::specs; kReturnSlot, kSeedSlot or kVerdictSlot
+  bool before = false;  // kChecker: the in-out array as it was before the call
+  size_t bytes = 0;
+  size_t alignment = 1;  // of its elements
+};
+inline constexpr int kReturnSlot = -1;
+inline constexpr int kSeedSlot = -2;
+inline constexpr int kVerdictSlot = -3;
+
+std::vector<CallSlot> SlotsOf(const Arguments& arguments, const CallShape& shape, CallRole role);
+
+// Bytes around every output array that nobody may write.
+inline constexpr size_t kGuardBytes = 64;
+inline constexpr uint8_t kGuardByte = 0xC5;
+
+// Inputs of a kernel's batch larger than this are written where the children read them and never
+// copied: an image and two copies a round would cost more than the round.
+inline constexpr size_t kInPlaceBytesMin = size_t{32} << 20;
+
+class CallBatch {
+ public:
+  // `arguments` is borrowed and must outlive the batch.
+  CallBatch(const Arguments* arguments, const CallShape& shape, int calls, Placement placement,
+            CallRole role = CallRole::kKernel);
+
+  // Large inputs only: from now on they are the input_bytes() at `at` (zeroed, 64-byte aligned),
+  // which lie at `offset` in the region. Borrowed while the batch is used.
+  void PlaceInputs(char* at, size_t offset);
+  bool in_place() const { return in_place_; }
+  size_t input_bytes() const { return input_bytes_; }
+  size_t input_offset() const { return input_offset_; }
+
+  // Fills every input that has a `fill`, draws the scalars and poisons the outputs; kKernel only.
+  void Fill(uint64_t key, FillStyle style);
+
+  int calls() const { return calls_; }
+  const CallShape& shape() const { return shape_; }
+  const std::vector<CallSlot>& slots() const { return slots_; }
+  size_t offset(int call, size_t slot) const { return offsets_[Index(call, slot)]; }
+  // Bits of a scalar slot, readable and writable.
+  uint64_t& scalar(int call, size_t slot) { return scalars_[Index(call, slot)]; }
+  uint64_t scalar(int call, size_t slot) const { return scalars_[Index(call, slot)]; }
+
+  // The images. `outputs` is what the region holds before the call. `inputs` of a batch that is in
+  // place: the region itself, once placed.
+  char* inputs() { return in_place_ ? placed_ : inputs_.data(); }
+  const char* inputs() const { return in_place_ ? placed_ : inputs_.data(); }
+  std::string& outputs() { return outputs_; }
+  const std::string& outputs() const { return outputs_; }
+
+  // Writes the slot table for regions mapped at these addresses in the child.
+  void WriteTable(uint64_t input_address, uint64_t output_address, uint64_t* table) const;
+  // True when every byte of `got` (an output region after the calls) outside the arrays is intact.
+  bool GuardsIntact(const char* got) const;
+
+  static size_t TableWords(size_t slots, int calls) { return slots * static_cast<size_t>(calls); }
+
+ private:
+  size_t Index(int call, size_t slot) const {
+    return static_cast<size_t>(call) * slots_.size() + slot;
+  }
+
+  const Arguments* arguments_;
+  CallShape shape_;
+  int calls_;
+  std::vector<CallSlot> slots_;
+  std::vector<size_t> offsets_;
+  std::vector<uint64_t> scalars_;
+  size_t input_bytes_ = 0;
+  bool in_place_ = false;
+  char* placed_ = nullptr;
+  size_t input_offset_ = 0;
+  std::string inputs_;
+  std::string outputs_;
+};
+
+// Bytes of the regions that `calls` calls need at most, whatever the placement.
+size_t InputBytesMax(const Arguments& arguments, const CallShape& shape, int calls);
+size_t OutputBytesMax(const Arguments& arguments, const CallShape& shape, int calls);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_CPU_BENCH_WORKER_PROBLEM_CALL_BATCH_H_

@@ -1,0 +1,160 @@
+#include "cpu_bench_worker/problem/call_batch.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "cpu_bench_worker/problem/test_problems.h"
+
+namespace whetstone {
+namespace {
+
+class CallBatchTest : public ::testing::Test {
+ protected:
+  void Use(const v1::Problem& problem) {
+    auto arguments = Arguments::Parse(problem);
+    ASSERT_TRUE(arguments.ok()) << arguments.status();
+    arguments_ = *arguments;
+    auto shape = arguments_.At(problem.sizes().check(2));
+    ASSERT_TRUE(shape.ok()) << shape.status();
+    shape_ = *shape;
+  }
+  static std::string inputs(const CallBatch& batch) {
+    return std::string(batch.inputs(), batch.input_bytes());
+  }
+  Arguments arguments_;
+  CallShape shape_;
+};
+
+TEST_F(CallBatchTest, ArraysAreApartAlignedAndInside) {
+  Use(MatmulProblem());  // n = 3
+  for (const bool unaligned : {false, true}) {
+    CallBatch batch(&arguments_, shape_, 5, {.seed = 3, .unaligned = unaligned});
+    ASSERT_EQ(batch.slots().size(), 4u);
+    for (int call = 0; call < 5; ++call) {
+      for (const size_t s : {0u, 1u, 2u}) {
+        const size_t offset = batch.offset(call, s);
+        EXPECT_EQ(offset % 64, unaligned ? 4u : 0u);
+        EXPECT_LE(offset + 36 + kGuardBytes, s == 2 ? batch.outputs().size() : batch.input_bytes());
+      }
+      EXPECT_GE(batch.offset(call, 1), batch.offset(call, 0) + 36 + kGuardBytes);
+    }
+    EXPECT_LE(batch.input_bytes(), InputBytesMax(arguments_, shape_, 5));
+    EXPECT_LE(batch.outputs().size(), OutputBytesMax(arguments_, shape_, 5));
+  }
+}
+
+TEST_F(CallBatchTest, FillIsRepeatableAndCallsDiffer) {
+  Use(MatmulProblem());
+  CallBatch a(&arguments_, shape_, 2, {}), b(&arguments_, shape_, 2, {});
+  a.Fill(1, FillStyle::kPlain);
+  b.Fill(1, FillStyle::kPlain);
+  EXPECT_EQ(inputs(a), inputs(b));
+  EXPECT_NE(std::memcmp(a.inputs() + a.offset(0, 0), a.inputs() + a.offset(1, 0), 36), 0);
+  b.Fill(2, FillStyle::kPlain);
+  EXPECT_NE(inputs(a), inputs(b));
+  EXPECT_EQ(a.scalar(1, 3), 3u);
+  for (size_t i = 0; i < 36; ++i)
+    EXPECT_EQ(static_cast<uint8_t>(a.outputs()[a.offset(1, 2) + i]), 0xFF) << "poison";
+}
+
+TEST_F(CallBatchTest, LargeInputsAreWrittenWhereTheyAreRead) {
+  const v1::Problem problem = MatmulProblem();
+  Use(problem);
+  v1::SizePoint point;
+  (*point.mutable_values())["n"] = 2500;  // two inputs of 25 MB
+  const auto shape = arguments_.At(point);
+  ASSERT_TRUE(shape.ok()) << shape.status();
+  CallBatch batch(&arguments_, *shape, 1, {});
+  ASSERT_TRUE(batch.in_place());
+  EXPECT_EQ(batch.inputs(), nullptr) << "no image is kept";
+  std::vector<char> region(batch.input_bytes() + 128, 7);
+  batch.PlaceInputs(region.data() + 64, 64);
+  batch.Fill(1, FillStyle::kPlain);
+  EXPECT_EQ(batch.inputs(), region.data() + 64);
+  float first = 0;
+  std::memcpy(&first, batch.inputs() + batch.offset(0, 0), sizeof first);
+  EXPECT_NE(first, 0);
+  EXPECT_GE(first, -1);
+  EXPECT_LE(first, 1);
+  EXPECT_EQ(region[63], 7);
+  EXPECT_EQ(region[64 + batch.input_bytes()], 7);
+}
+
+TEST_F(CallBatchTest, TheTableHoldsAddressesAndScalars) {
+  Use(MatmulProblem());
+  CallBatch batch(&arguments_, shape_, 2, {});
+  batch.Fill(1, FillStyle::kPlain);
+  std::vector<uint64_t> table(CallBatch::TableWords(4, 2));
+  batch.WriteTable(0x1000000, 0x2000000, table.data());
+  EXPECT_EQ(table[0], 0x1000000 + batch.offset(0, 0));
+  EXPECT_EQ(table[4 + 2], 0x2000000 + batch.offset(1, 2));
+  EXPECT_EQ(table[4 + 3], 3u);
+}
+
+// By value or by pointer, the function's entry finds an address.
+TEST_F(CallBatchTest, StructsHaveAPlaceInARegion) {
+  const v1::Problem problem = DriftProblem();
+  Use(problem);
+  const auto places = [&](CallRole role) {
+    std::string text;
+    for (const CallSlot& slot : SlotsOf(arguments_, shape_, role))
+      text += slot.place == SlotPlace::kScalar ? 's' : slot.place == SlotPlace::kInput ? 'i' : 'o';
+    return text;
+  };
+  EXPECT_EQ(places(CallRole::kKernel), "ioiiso") << "from, to, bounds, step, n, returned";
+  EXPECT_EQ(places(CallRole::kGenerator), "ooooss");
+  EXPECT_EQ(places(CallRole::kChecker), "iiiisio");
+  CallBatch batch(&arguments_, shape_, 1, Placement{.seed = 3, .unaligned = true});
+  EXPECT_EQ(batch.offset(0, 0) % 64, 8u) << "aligned to its widest field and to nothing more";
+  batch.Fill(1, FillStyle::kPlain);
+  float low = 0;
+  float by_x = 0;
+  std::memcpy(&low, batch.inputs() + batch.offset(0, 2), sizeof low);
+  std::memcpy(&by_x, batch.inputs() + batch.offset(0, 3), sizeof by_x);
+  EXPECT_NEAR(low, -0.45, 0.05);
+  EXPECT_NEAR(by_x, 0.15, 0.05);
+  double returned = 0;
+  std::memcpy(&returned, batch.outputs().data() + batch.offset(0, 5), sizeof returned);
+  EXPECT_TRUE(std::isnan(returned)) << "poison";
+}
+
+TEST_F(CallBatchTest, GuardsNoticeAStrayByte) {
+  Use(MatmulProblem());
+  CallBatch batch(&arguments_, shape_, 2, {});
+  batch.Fill(1, FillStyle::kPlain);
+  std::string got = batch.outputs();
+  EXPECT_TRUE(batch.GuardsIntact(got.data()));
+  got[batch.offset(0, 2)] = 1;
+  got[batch.offset(1, 2) + 35] = 1;
+  EXPECT_TRUE(batch.GuardsIntact(got.data())) << "the arrays themselves may change";
+  for (const size_t at : {batch.offset(0, 2) - 1, batch.offset(1, 2) + 36, got.size() - 1}) {
+    std::string stray = got;
+    stray[at] = 1;
+    EXPECT_FALSE(batch.GuardsIntact(stray.data())) << at;
+  }
+}
+
+TEST_F(CallBatchTest, RolesSeeTheArgumentsTheyNeed) {
+  Use(PartitionProblem());  // data: in-out, n, pivot, returns
+  const auto kernel = SlotsOf(arguments_, shape_, CallRole::kKernel);
+  ASSERT_EQ(kernel.size(), 4u);
+  EXPECT_EQ(kernel[3].arg, kReturnSlot);
+  EXPECT_EQ(kernel[3].place, SlotPlace::kOutput);
+  const auto generator = SlotsOf(arguments_, shape_, CallRole::kGenerator);
+  ASSERT_EQ(generator.size(), 4u);
+  EXPECT_EQ(generator[3].arg, kSeedSlot);
+  const auto checker = SlotsOf(arguments_, shape_, CallRole::kChecker);
+  ASSERT_EQ(checker.size(), 6u);
+  EXPECT_TRUE(checker[0].before);
+  EXPECT_FALSE(checker[1].before);
+  EXPECT_EQ(checker[4].arg, kReturnSlot);
+  EXPECT_EQ(checker[4].place, SlotPlace::kScalar);
+  EXPECT_EQ(checker[5].arg, kVerdictSlot);
+}
+
+}  // namespace
+}  // namespace whetstone

@@ -1,0 +1,38 @@
+// The gRPC face of a Measurer: checks what comes in, turns statuses, follows a client that hangs
+// up.
+#ifndef WHETSTONE_CPU_BENCH_WORKER_SERVICE_WORKER_SERVICE_H_
+#define WHETSTONE_CPU_BENCH_WORKER_SERVICE_WORKER_SERVICE_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <string>
+
+#include "cpu_bench_worker/measure/measure.h"
+#include "whetstone/v1/worker.grpc.pb.h"
+
+namespace whetstone {
+
+// Thread-safe, as gRPC needs.
+class WorkerService final : public v1::Worker::Service {
+ public:
+  // `measurer` is borrowed and must outlive the service.
+  WorkerService(Measurer* measurer, std::string version)
+      : measurer_(measurer), version_(std::move(version)) {}
+
+  grpc::Status GetInfo(grpc::ServerContext* context, const v1::WorkerInfoRequest* request,
+                       v1::WorkerInfo* response) override;
+  grpc::Status PutProblem(grpc::ServerContext* context, const v1::PutProblemRequest* request,
+                          v1::PutProblemResponse* response) override;
+  grpc::Status Measure(grpc::ServerContext* context, const v1::MeasureRequest* request,
+                       v1::MeasureResponse* response) override;
+  grpc::Status Cancel(grpc::ServerContext* context, const v1::CancelRequest* request,
+                      v1::CancelResponse* response) override;
+
+ private:
+  Measurer* measurer_;
+  std::string version_;
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_CPU_BENCH_WORKER_SERVICE_WORKER_SERVICE_H_

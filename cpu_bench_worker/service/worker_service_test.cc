@@ -1,0 +1,110 @@
+#include "cpu_bench_worker/service/worker_service.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/match.h"
+#include "common/problem/problem_hash.h"
+#include "cpu_bench_worker/problem/test_problems.h"
+
+namespace whetstone {
+namespace {
+
+// Records what arrives, answers what it is told.
+class FakeMeasurer final : public Measurer {
+ public:
+  absl::StatusOr<v1::Calibration> PutProblem(const v1::Problem&,
+                                             const v1::Calibration* known) override {
+    ++puts;
+    had_calibration = known != nullptr;
+    return calibration;
+  }
+  absl::StatusOr<v1::Verdict> Measure(const v1::MeasureRequest&) override { return verdict; }
+  void Cancel(const std::vector<std::string>& ids) override { cancelled = ids; }
+  v1::WorkerInfo Info() override {
+    v1::WorkerInfo info;
+    info.set_slots(3);
+    info.set_isolation_level(v1::LANDLOCK);
+    info.add_isolation_missing("control groups: boot with them");
+    return info;
+  }
+
+  int puts = 0;
+  bool had_calibration = false;
+  absl::StatusOr<v1::Calibration> calibration = v1::Calibration();
+  absl::StatusOr<v1::Verdict> verdict = v1::Verdict();
+  std::vector<std::string> cancelled;
+};
+
+class WorkerServiceTest : public ::testing::Test {
+ protected:
+  FakeMeasurer measurer_;
+  WorkerService service_{&measurer_, "1.2.3"};
+  grpc::ServerContext context_;
+};
+
+TEST_F(WorkerServiceTest, InfoHasTheVersion) {
+  v1::WorkerInfo info;
+  ASSERT_TRUE(service_.GetInfo(&context_, nullptr, &info).ok());
+  EXPECT_EQ(info.version(), "1.2.3");
+  EXPECT_EQ(info.slots(), 3);
+}
+
+TEST_F(WorkerServiceTest, TheHashIsChecked) {
+  v1::PutProblemRequest request;
+  v1::PutProblemResponse response;
+  *request.mutable_problem() = MatmulProblem();
+  request.set_problem_hash("wrong");
+  const grpc::Status refused = service_.PutProblem(&context_, &request, &response);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_TRUE(absl::StrContains(refused.error_message(), "'wrong'")) << refused.error_message();
+  EXPECT_EQ(measurer_.puts, 0);
+  request.set_problem_hash(ProblemHash(request.problem()));
+  ASSERT_TRUE(service_.PutProblem(&context_, &request, &response).ok());
+  EXPECT_EQ(measurer_.puts, 1);
+  EXPECT_FALSE(measurer_.had_calibration);
+  request.mutable_calibration()->set_noise_band(0.01);
+  ASSERT_TRUE(service_.PutProblem(&context_, &request, &response).ok());
+  EXPECT_TRUE(measurer_.had_calibration);
+}
+
+TEST_F(WorkerServiceTest, RefusesWhatDemandsMoreIsolation) {
+  v1::PutProblemRequest request;
+  v1::PutProblemResponse response;
+  *request.mutable_problem() = MatmulProblem();
+  request.set_problem_hash(ProblemHash(request.problem()));
+  request.set_isolation_min(v1::CGROUPS);
+  const grpc::Status refused = service_.PutProblem(&context_, &request, &response);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_TRUE(absl::StrContains(refused.error_message(),
+                                "level LANDLOCK, and CGROUPS is demanded; it lacks control groups: "
+                                "boot with them"))
+      << refused.error_message();
+  EXPECT_EQ(measurer_.puts, 0);
+  request.set_isolation_min(v1::LANDLOCK);
+  EXPECT_TRUE(service_.PutProblem(&context_, &request, &response).ok());
+}
+
+TEST_F(WorkerServiceTest, StatusesKeepTheirCodes) {
+  v1::MeasureRequest request;
+  v1::MeasureResponse response;
+  measurer_.verdict = absl::FailedPreconditionError("call PutProblem first");
+  EXPECT_EQ(service_.Measure(&context_, &request, &response).error_code(),
+            grpc::StatusCode::FAILED_PRECONDITION);
+  v1::Verdict verdict;
+  verdict.set_outcome(v1::CRASH);
+  measurer_.verdict = verdict;
+  ASSERT_TRUE(service_.Measure(&context_, &request, &response).ok()) << "a crash is a verdict";
+  EXPECT_EQ(response.verdict().outcome(), v1::CRASH);
+}
+
+TEST_F(WorkerServiceTest, CancelPassesTheIds) {
+  v1::CancelRequest request;
+  v1::CancelResponse response;
+  request.add_candidate_ids("a");
+  request.add_candidate_ids("b");
+  ASSERT_TRUE(service_.Cancel(&context_, &request, &response).ok());
+  EXPECT_EQ(measurer_.cancelled, (std::vector<std::string>{"a", "b"}));
+}
+
+}  // namespace
+}  // namespace whetstone

@@ -1,0 +1,41 @@
+#include "cpu_bench_worker/stats/stopping.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cpu_bench_worker/stats/plan.h"
+
+namespace whetstone {
+namespace {
+
+// Of the interval, as a logarithm.
+double HalfWidth(const Score& score) { return std::log(score.high / score.low) / 2; }
+
+}  // namespace
+
+bool ClearAlready(const std::vector<PairedRatios>& sizes, uint64_t seed) {
+  size_t pairs = 0;
+  for (const PairedRatios& ratios : sizes) pairs = std::max(pairs, ratios.size());
+  const double speedup = SpeedupOf(sizes);
+  if (pairs < kPairsBeforeStop || !(speedup > 0)) return false;
+  const double distance = std::fabs(std::log(speedup));
+  if (distance < kClearLogMin) return false;
+  const Score score = FinalScore(sizes, /*stopped_early=*/true, seed);
+  return HalfWidth(score) <= kClearPrecision * distance;
+}
+
+bool PreciseEnough(const std::vector<PairedRatios>& sizes, uint64_t seed) {
+  const Score score = FinalScore(sizes, /*stopped_early=*/false, seed);
+  return score.speedup > 0 && HalfWidth(score) <= kPreciseHalfWidth;
+}
+
+bool PairsMissing(Until until, int pairs, const std::vector<PairedRatios>& sizes, uint64_t seed) {
+  if (pairs < kProcessPairs) return true;
+  return until == Until::kPrecise && pairs < kProcessPairsMax && !PreciseEnough(sizes, seed);
+}
+
+Score FinalScore(const std::vector<PairedRatios>& sizes, bool stopped_early, uint64_t seed) {
+  return ScoreOf(sizes, seed, stopped_early ? Confidence::k995 : Confidence::k95);
+}
+
+}  // namespace whetstone

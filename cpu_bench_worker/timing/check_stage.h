@@ -1,0 +1,29 @@
+// Is the candidate right? Every check size plain, unaligned and with edge values, then every timed
+// size. Also yields a first estimate of how long a call takes.
+#ifndef WHETSTONE_CPU_BENCH_WORKER_TIMING_CHECK_STAGE_H_
+#define WHETSTONE_CPU_BENCH_WORKER_TIMING_CHECK_STAGE_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cpu_bench_worker/stats/plan.h"
+#include "cpu_bench_worker/timing/trial.h"
+
+namespace whetstone {
+
+struct CheckReport {
+  int cases = 0;
+  int cases_right = 0;
+  std::string first_bad;            // of the first wrong case
+  std::vector<CallEstimate> timed;  // one per size of BenchProblem::timed (or `hidden`)
+};
+
+// A Failure ends the candidate (crash, timeout, forbidden, ours); wrong answers are in the report.
+// `sizes` are the larger sizes tried after the check sizes: the timed or the hidden ones.
+std::optional<Failure> CheckCandidate(Trial* trial, const std::vector<CallShape>& sizes,
+                                      CheckReport* report);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_CPU_BENCH_WORKER_TIMING_CHECK_STAGE_H_

@@ -1,0 +1,31 @@
+// Measures again, as often as one likes, what was recorded once: how often the stopping rule and
+// the interval are right about programs whose true speedup is known.
+#ifndef WHETSTONE_CPU_BENCH_WORKER_TIMING_TIMING_REPLAY_H_
+#define WHETSTONE_CPU_BENCH_WORKER_TIMING_TIMING_REPLAY_H_
+
+#include "cpu_bench_worker/stats/stopping.h"
+#include "cpu_bench_worker/timing/recorded_timings.h"
+
+namespace whetstone {
+
+// Shares of the trials, 0…1.
+struct ReplayRates {
+  double called_faster = 0;  // the interval's lower bound is above 1 + noise band
+  // The interval, widened by the noise band, holds the truth. (What process pairs that follow each
+  // other have in common, a busy machine's moods, no interval over pairs can know; the band does.)
+  double covered = 0;
+  double stopped_early = 0;
+  double pairs_mean = 0;  // process pairs a trial took
+  double error_95 = 0;    // |ln(measured ÷ true)|, 95th percentile
+};
+
+// Every trial is one measurement as time_stage.cc makes it, of recorded pairs from a random one on:
+// neighbours in time then are neighbours now. `factor` makes a program of another speed of them;
+// one far from the reference has as few rounds in a pair as it would, until it is clear. All zeros
+// for an empty recording. Pure.
+ReplayRates ReplayTimings(const RecordedTimings& recorded, double factor, double noise_band,
+                          int trials, Until until = Until::kClear);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_CPU_BENCH_WORKER_TIMING_TIMING_REPLAY_H_

@@ -1,0 +1,48 @@
+#include "cpu_bench_worker/verdict/failure.h"
+
+#include <csignal>
+#include <cstring>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "cpu_bench_worker/shared_memory/doorbell.h"
+
+namespace whetstone {
+
+Failure OurFault(const absl::Status& status) {
+  return {v1::INFRASTRUCTURE_ERROR, std::string(status.message())};
+}
+
+Failure FailureOfEnd(const SandboxResult& result, const std::string& doing) {
+  // glibc's words when an exception leaves a function; the allocator throws where a limit bites.
+  if (result.exit == SandboxExit::kSignaled && result.signal == SIGABRT &&
+      absl::StrContains(result.stderr_text, "bad_alloc"))
+    return {v1::MEMORY_LIMIT, absl::StrCat("ran out of its memory limit while ", doing)};
+  switch (result.exit) {
+    case SandboxExit::kMemoryLimit:
+      return {v1::MEMORY_LIMIT, absl::StrCat("exceeded its memory limit while ", doing)};
+    case SandboxExit::kWallLimit:
+    case SandboxExit::kCpuLimit:
+      return {v1::TIMEOUT, absl::StrCat("ran out of time while ", doing)};
+    case SandboxExit::kOutputLimit:
+      return {v1::FORBIDDEN, absl::StrCat("wrote a file while ", doing)};
+    case SandboxExit::kSignaled: {
+      if (result.signal == SIGSYS)
+        return {v1::FORBIDDEN, absl::StrCat("made a forbidden system call while ", doing)};
+      const char* name = sigabbrev_np(result.signal);
+      const char* hint = result.signal == SIGSEGV || result.signal == SIGBUS
+                             ? " (memory that is not its own, or writing to an input)"
+                             : "";
+      return {v1::CRASH, absl::StrCat("crashed with SIG", name == nullptr ? "?" : name, hint,
+                                      " while ", doing)};
+    }
+    case SandboxExit::kExited:
+      break;
+  }
+  if (result.exit_code == kKernelExitSetup || result.exit_code == kKernelExitLoad)
+    return {v1::CRASH, absl::StrCat("could not be loaded: ", result.stderr_text.substr(0, 200))};
+  return {v1::CRASH,
+          absl::StrCat("ended by itself with exit code ", result.exit_code, " while ", doing)};
+}
+
+}  // namespace whetstone

@@ -1,0 +1,27 @@
+// Why a measurement ended without a speedup: an outcome and one paragraph for people and the model.
+#ifndef WHETSTONE_CPU_BENCH_WORKER_VERDICT_FAILURE_H_
+#define WHETSTONE_CPU_BENCH_WORKER_VERDICT_FAILURE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "sandbox/sandbox.h"
+#include "whetstone/v1/verdict.pb.h"
+
+namespace whetstone {
+
+struct Failure {
+  v1::Outcome outcome = v1::OUTCOME_UNSPECIFIED;
+  std::string detail;
+};
+
+// A fault of ours, whoever ran: INFRASTRUCTURE_ERROR.
+Failure OurFault(const absl::Status& status);
+
+// How a kernel process that should have gone on ended. `doing` completes "… while DOING", for
+// example "computing n=96".
+Failure FailureOfEnd(const SandboxResult& result, const std::string& doing);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_CPU_BENCH_WORKER_VERDICT_FAILURE_H_

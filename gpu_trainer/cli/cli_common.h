@@ -1,0 +1,72 @@
+// What the model sub-commands share: opening a model, reading JSON lines, exit codes.
+#ifndef WHETSTONE_GPU_TRAINER_CLI_CLI_COMMON_H_
+#define WHETSTONE_GPU_TRAINER_CLI_CLI_COMMON_H_
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "gpu_trainer/model/config.h"
+#include "gpu_trainer/model/weights.h"
+#include "gpu_trainer/tokenizer/chat.h"
+#include "gpu_trainer/tokenizer/tokenizer.h"
+
+namespace whetstone {
+
+// Exit codes: 0 done, 2 wrong usage or input, 3 our own failure. Prints a failure to stderr.
+int ExitCode(const absl::Status& status);
+
+// What decides where and how a model computes.
+struct ComputeOptions {
+  std::string dtype = "bfloat16";  // float32, or float16
+  std::string device = "auto";     // cpu, cuda, or auto: cuda where there is one
+  int threads = 0;                 // 0: all cores
+};
+
+// Adds --dtype, --device and --threads.
+void AddComputeOptions(CLI::App* command, ComputeOptions* options);
+
+// Sets the number of threads; returns where to compute.
+absl::StatusOr<torch::Device> ApplyComputeOptions(const ComputeOptions& options);
+
+// A model in memory. Not movable: other objects borrow its parts.
+struct LoadedModel {
+  ModelConfig config;
+  Weights weights;
+  std::unique_ptr<Tokenizer> tokenizer;
+};
+
+// Applies `options` to the process (threads) and loads config, weights and tokenizer.
+absl::StatusOr<std::unique_ptr<LoadedModel>> LoadModel(const std::string& directory,
+                                                       const ComputeOptions& options);
+
+// Reads FILE (or - for stdin) line by line; `body` gets each line's object. Blank lines are
+// skipped. INVALID_ARGUMENT with file and line number: not a JSON object, or what `body` returned.
+absl::Status ForEachJsonLine(const std::string& path,
+                             const std::function<absl::Status(const nlohmann::json& line)>& body);
+
+// line[key] as a string, or as a list of token ids. INVALID_ARGUMENT: missing or of another type.
+absl::StatusOr<std::string> StringField(const nlohmann::json& line, const char* key);
+absl::StatusOr<std::vector<int32_t>> IdsField(const nlohmann::json& line, const char* key);
+
+// line["messages"], which must be there: [{"role": "…", "content": "…"}, …].
+absl::StatusOr<std::vector<ChatMessage>> MessagesField(const nlohmann::json& line);
+
+// One line on stdout, flushed.
+void PrintLine(const nlohmann::ordered_json& value);
+
+void AddTokenizeCommand(CLI::App& app, int* exit_code);
+void AddScoreCommand(CLI::App& app, int* exit_code);
+void AddBenchmarkCommand(CLI::App& app, int* exit_code);
+void AddProfileCommand(CLI::App& app, int* exit_code);
+void AddGenerateCommand(CLI::App& app, int* exit_code);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_CLI_CLI_COMMON_H_

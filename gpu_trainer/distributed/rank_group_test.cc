@@ -1,0 +1,332 @@
+#include "gpu_trainer/distributed/rank_group.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <stdexcept>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "gpu_trainer/distributed/ranks_testing.h"
+
+namespace whetstone {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string Words(const absl::Status& status) { return std::string(status.message()); }
+
+TEST(RankPlace, IsWhatTheEnvironmentSays) {
+  unsetenv("RANK");
+  unsetenv("WORLD_SIZE");
+  EXPECT_TRUE(RankPlaceFromEnvironment()->alone());
+  const auto set = [](const char* name, const char* value) { setenv(name, value, 1); };
+  set("RANK", "0");
+  EXPECT_THAT(Words(RankPlaceFromEnvironment().status()), HasSubstr("has no WORLD_SIZE"));
+  unsetenv("RANK");
+  set("WORLD_SIZE", "0");
+  EXPECT_THAT(Words(RankPlaceFromEnvironment().status()), HasSubstr("WORLD_SIZE is '0'"));
+  set("WORLD_SIZE", "4");
+  EXPECT_THAT(Words(RankPlaceFromEnvironment().status()), HasSubstr("has no RANK"));
+  set("RANK", "4");
+  EXPECT_THAT(Words(RankPlaceFromEnvironment().status()),
+              HasSubstr("RANK is '4', not a number from 0 to 3"));
+  set("RANK", "3");
+  EXPECT_THAT(Words(RankPlaceFromEnvironment().status()), HasSubstr("LOCAL_RANK"));
+  set("LOCAL_RANK", "one");
+  EXPECT_THAT(Words(RankPlaceFromEnvironment().status()), HasSubstr("LOCAL_RANK is 'one'"));
+  set("LOCAL_WORLD_SIZE", "5");
+  EXPECT_THAT(Words(RankPlaceFromEnvironment().status()), HasSubstr("LOCAL_WORLD_SIZE is '5'"));
+  set("LOCAL_WORLD_SIZE", "2");
+  set("LOCAL_RANK", "2");
+  EXPECT_THAT(Words(RankPlaceFromEnvironment().status()),
+              HasSubstr("LOCAL_RANK is '2', not a number from 0 to 1"));
+  set("LOCAL_RANK", "1");
+  set("RANK", "0");
+  EXPECT_THAT(Words(RankPlaceFromEnvironment().status()),
+              HasSubstr("LOCAL_RANK is 1 and its RANK only 0"));
+  set("RANK", "3");
+  EXPECT_THAT(Words(RankPlaceFromEnvironment().status()), HasSubstr("MASTER_ADDR"));
+  set("MASTER_ADDR", "gpu01");
+  set("MASTER_PORT", "port");
+  EXPECT_THAT(Words(RankPlaceFromEnvironment().status()), HasSubstr("MASTER_PORT is 'port'"));
+  set("MASTER_PORT", "65536");
+  EXPECT_THAT(Words(RankPlaceFromEnvironment().status()), HasSubstr("MASTER_PORT is '65536'"));
+  set("MASTER_PORT", "29500");
+  const RankPlace place = RankPlaceFromEnvironment().value();
+  EXPECT_EQ(place.rank, 3);
+  EXPECT_EQ(place.world_size, 4);
+  EXPECT_EQ(place.local_rank, 1);
+  EXPECT_EQ(place.master_address, "gpu01");
+  EXPECT_EQ(place.master_port, 29500);
+  EXPECT_EQ(place.local_size, 2);
+  for (const char* name :
+       {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
+    unsetenv(name);
+  }
+}
+
+TEST(RankPlace, EachRankOfAHostHasAGpuOfItsOwn) {
+  const RankPlace place{.rank = 5, .world_size = 8, .local_rank = 1, .local_size = 4};
+  EXPECT_EQ(*GpuOf(place, 4), 1);
+  EXPECT_THAT(Words(GpuOf(place, 1).status()), HasSubstr("rank 5 (LOCAL_RANK 1) has no GPU"));
+}
+
+TEST(RankGroup, OneRankIsAloneAndCommunicatesNothing) {
+  RankGroup ranks;
+  torch::Tensor tensor = torch::ones({3});
+  EXPECT_TRUE(ranks.Sum("tensors", {tensor}).ok());
+  EXPECT_EQ(tensor.sum().item<float>(), 3);
+  EXPECT_THAT(*ranks.Gather("words", "mine"), ElementsAre("mine"));
+  EXPECT_EQ(*ranks.FromFirst("command"), "command");
+  EXPECT_EQ(Words(ranks.Together("work", [] { return absl::InternalError("mine"); })), "mine");
+  EXPECT_EQ(ranks.traffic().bytes, 0);
+}
+
+TEST(RankGroup, ExchangesRowsAndGathersUnequalPartsAtRank0) {
+  RunAsRanks(3, [](RankGroup& ranks) {
+    const int me = ranks.rank();
+    // Several on their way at once, of several types.
+    std::vector<torch::Tensor> all;
+    std::vector<RankGroup::Finish> finish;
+    for (const auto dtype : {torch::kByte, torch::kFloat, torch::kBFloat16, torch::kByte}) {
+      all.push_back(torch::zeros({3, 1000}, dtype));
+      all.back()[me].fill_(10 + me);
+      finish.push_back(ranks.StartExchange("rows", all.back()));
+    }
+    const double before = ranks.traffic().bytes;
+    for (const RankGroup::Finish& f : finish) ASSERT_TRUE(f().ok());
+    EXPECT_EQ(ranks.traffic().bytes - before, 2 * 1000 * (1 + 4 + 2 + 1));
+    for (const torch::Tensor& rows : all) {
+      for (int r = 0; r < 3; ++r) EXPECT_TRUE(rows[r].eq(10 + r).all().item<bool>());
+    }
+
+    const std::vector<int64_t> sizes = {5, 0, 7};
+    const auto mine = torch::full({sizes[static_cast<size_t>(me)]}, me, torch::kByte);
+    const auto parts = ranks.ToFirst("parts", mine, sizes);
+    ASSERT_TRUE(parts.ok()) << parts.status();
+    ASSERT_EQ(parts->size(), me == 0 ? 3u : 0u);
+    for (size_t r = 0; r < parts->size(); ++r) {
+      EXPECT_EQ((*parts)[r].numel(), sizes[r]);
+      EXPECT_TRUE((*parts)[r].eq(static_cast<int>(r)).all().item<bool>());
+    }
+  });
+}
+
+TEST(RankGroup, AnExchangeWithARankThatIsGoneNamesIt) {
+  RunAsRanks(2, [](RankGroup& ranks) {
+    ASSERT_TRUE(ranks.Gather("start", "").ok());
+    if (ranks.rank() == 1) throw Vanish();
+    const torch::Tensor rows = torch::zeros({2, 100});
+    const absl::Status status = ranks.StartExchange("rows", rows)();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(Words(status), HasSubstr("waiting for rows: rank 1 is gone"));
+    EXPECT_EQ(ranks.StartExchange("rows", rows)(), status) << "the group stays broken";
+  });
+}
+
+TEST(RankGroup, SumsGathersAndBroadcasts) {
+  for (const int size : {2, 3}) {
+    RunAsRanks(size, [&](RankGroup& ranks) {
+      const float me = static_cast<float>(ranks.rank() + 1);
+      const float all = size == 2 ? 3 : 6;
+      std::vector<torch::Tensor> tensors = {torch::full({3 << 20}, me), torch::full({7, 5}, me)};
+      for (int i = 0; i < 5; ++i) tensors.push_back(torch::full({1 << 20}, me * i));
+      ASSERT_TRUE(ranks.Sum("tensors", tensors).ok());
+      EXPECT_TRUE(tensors[0].eq(all).all().item<bool>());
+      EXPECT_TRUE(tensors[1].eq(all).all().item<bool>());
+      for (int i = 0; i < 5; ++i) EXPECT_TRUE(tensors[2 + i].eq(all * i).all().item<bool>());
+      EXPECT_NEAR(ranks.traffic().bytes, 4.0 * (8 * (1 << 20) + 35) * 2 * (size - 1) / size, 1);
+      EXPECT_GT(ranks.traffic().communication_s, 0);
+
+      const auto words = *ranks.Gather("words", std::string(ranks.rank() * 100, 'x'));
+      for (int r = 0; r < size; ++r) EXPECT_EQ(words[r], std::string(r * 100, 'x'));
+      const auto numbers = *ranks.GatherNumbers("numbers", {1.5 * ranks.rank(), 2});
+      for (int r = 0; r < size; ++r) EXPECT_THAT(numbers[r], ElementsAre(1.5 * r, 2));
+      EXPECT_EQ(*ranks.FromFirst(ranks.rank() == 0 ? "do it" : ""), "do it");
+
+      ASSERT_TRUE(ranks.Post(absl::StrCat("box", ranks.rank()), "letter").ok());
+      ASSERT_TRUE(ranks.Gather("posted", "").ok());
+      if (ranks.rank() == 1) {
+        EXPECT_EQ(**ranks.Take("box0"), "letter");
+        EXPECT_FALSE(ranks.Take("box0")->has_value());
+      }
+    });
+  }
+}
+
+TEST(RankGroup, SumsGoOnWhileRanksComputeAndTalk) {
+  RunAsRanks(2, [](RankGroup& ranks) {
+    const double me = ranks.rank() + 1;
+    const torch::Tensor first = torch::full({1 << 20}, me), last = torch::full({1 << 20}, me);
+    const torch::Tensor wide = torch::full({3}, 0.1 * me, torch::kDouble);
+    std::vector<RankGroup::Finish> sums;
+    const auto start = [&] {
+      for (const torch::Tensor& t : {first, wide, last}) sums.push_back(ranks.StartSum("a sum", t));
+    };
+    // Words pass by sums that wait for the other rank.
+    if (ranks.rank() == 0) start();
+    ASSERT_TRUE(ranks.Gather("words", "").ok());
+    if (ranks.rank() == 1) start();
+    EXPECT_EQ(ranks.traffic().communication_s, 0) << "not before they are finished";
+    // So long that they end meanwhile.
+    std::this_thread::sleep_for(milliseconds(500));
+    for (const RankGroup::Finish& finish : sums) ASSERT_TRUE(finish().ok());
+    EXPECT_TRUE(first.eq(3).all().item<bool>());
+    EXPECT_TRUE(last.eq(3).all().item<bool>());
+    EXPECT_TRUE(wide.eq(0.1 + 0.2).all().item<bool>()) << "in fp64";
+    const RankTraffic& traffic = ranks.traffic();
+    EXPECT_EQ(traffic.bytes, 8 * (1 << 20) + 24);
+    EXPECT_GT(traffic.communication_s, 0);
+    EXPECT_GT(traffic.hidden_s, 0.5 * traffic.communication_s);
+    EXPECT_LE(traffic.hidden_s, traffic.communication_s);
+  });
+}
+
+TEST(RankGroup, AnErrorOfOneRankIsToldToAll) {
+  RunAsRanks(2, [](RankGroup& ranks) {
+    const absl::Status failed = ranks.Together("loading", [&] {
+      return ranks.rank() == 1 ? absl::NotFoundError("no such model") : absl::OkStatus();
+    });
+    if (ranks.rank() == 1) {
+      EXPECT_EQ(failed, absl::NotFoundError("no such model"));
+    } else {
+      EXPECT_EQ(failed.code(), absl::StatusCode::kNotFound);
+      EXPECT_EQ(Words(failed), "loading: rank 1 failed: no such model");
+    }
+    const auto throws = [&] {
+      return ranks.Together("thinking", [&]() -> absl::Status {
+        if (ranks.rank() == 0) throw std::runtime_error("out of memory\nat …");
+        return absl::OkStatus();
+      });
+    };
+    if (ranks.rank() == 0) {
+      EXPECT_THROW(throws().IgnoreError(), std::runtime_error);
+    } else {
+      EXPECT_EQ(Words(throws()), "thinking: rank 0 failed: out of memory");
+    }
+    // Whoever only tells of another's error is not the one to quote.
+    const absl::Status outer = ranks.Together("the call", [&] {
+      const absl::Status inner = ranks.Together("a part", [&] {
+        return ranks.rank() == 1 ? absl::InternalError("no") : absl::OkStatus();
+      });
+      return ranks.rank() == 1 ? absl::ResourceExhaustedError("out of memory") : inner;
+    });
+    EXPECT_EQ(outer.code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_EQ(Words(outer),
+              ranks.rank() == 1 ? "out of memory" : "the call: rank 1 failed: out of memory");
+    EXPECT_TRUE(ranks.Together("going on", [] { return absl::OkStatus(); }).ok());
+    EXPECT_TRUE(ranks.CheckEqual({{"model", "a"}, {"threads", "1"}}).ok());
+    EXPECT_EQ(Words(ranks.CheckEqual({{"model", "a"}, {"build", ranks.rank() == 0 ? "x" : "y"}})),
+              "rank 1 has another build than rank 0: y, not x; all ranks must be alike");
+  });
+}
+
+TEST(RankGroup, ARankThatIsGoneIsNamed) {
+  std::atomic<int> told = 0;
+  RunAsRanks(3, [&](RankGroup& ranks) {
+    torch::Tensor tensor = torch::ones({1 << 20});
+    ASSERT_TRUE(ranks.Sum("gradients", {tensor}).ok());
+    if (ranks.rank() == 2) throw Vanish();
+    const absl::Status status = ranks.Sum("gradients", {tensor});
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(Words(status), HasSubstr("waiting for gradients: rank 2 is gone"));
+    EXPECT_EQ(ranks.broken(), status);
+    EXPECT_EQ(ranks.Gather("words", "").status(), status) << "broken for good";
+    ++told;
+  });
+  EXPECT_EQ(told, 2);
+}
+
+TEST(RankGroup, ARankThatIsGoneWhileSumsAreOnTheirWayIsNamed) {
+  std::atomic<int> told = 0;
+  RunAsRanks(3, [&](RankGroup& ranks) {
+    const torch::Tensor first = torch::ones({1 << 20}), last = torch::ones({1 << 20});
+    const RankGroup::Finish finish_first = ranks.StartSum("the first", first);
+    if (ranks.rank() == 2) throw Vanish();
+    const RankGroup::Finish finish_last = ranks.StartSum("the last", last);
+    finish_first().IgnoreError();  // it may have been over
+    const absl::Status status = finish_last();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(Words(status), HasSubstr("rank 2 is gone"));
+    // Nothing starts any more, and nothing waits.
+    EXPECT_EQ(ranks.StartSum("one more", last)(), status);
+    ++told;
+  });
+  EXPECT_EQ(told, 2);
+}
+
+TEST(RankGroup, ARankThatDoesNoWorkIsNamedWithinTheDeadline) {
+  RankOptions options = QuickRanks();
+  options.work_deadline = milliseconds(1000);
+  std::atomic<bool> told = false;
+  RunAsRanks(
+      2,
+      [&](RankGroup& ranks) {
+        const auto start = std::chrono::steady_clock::now();
+        const auto seconds = [&] {
+          return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        };
+        if (ranks.rank() == 1) {
+          // As long as it works the other waits; then it hangs.
+          while (seconds() < 2) {
+            ranks.Working();
+            std::this_thread::sleep_for(milliseconds(20));
+          }
+          while (!told && seconds() < 60) std::this_thread::sleep_for(milliseconds(20));
+          throw Vanish();
+        }
+        const absl::Status status = ranks.Gather("words", "").status();
+        EXPECT_THAT(Words(status), HasSubstr("waiting for words: rank 1 has not come"));
+        EXPECT_GT(seconds(), 2);
+        told = true;
+      },
+      options);
+}
+
+TEST(RankGroup, RanksOfDifferentJobsAreRefusedOnEveryRank) {
+  const auto join = [](std::vector<RankPlace> places) {
+    const uint16_t port = FreeLoopbackPort().value();
+    std::vector<std::string> words(places.size());
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < places.size(); ++i) {
+      places[i].master_address = "127.0.0.1";
+      places[i].master_port = port;
+      threads.emplace_back([&words, &places, i] {
+        words[i] = Words(RankGroup::Join(places[i], QuickRanks()).status());
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return words;
+  };
+  const auto start = std::chrono::steady_clock::now();
+  const std::string other = "rank 1 was started with WORLD_SIZE 3, rank 0 with 2; ";
+  EXPECT_THAT(join({{.rank = 0, .world_size = 2}, {.rank = 1, .world_size = 3}}),
+              ElementsAre(HasSubstr("rank 0 of 2: " + other), HasSubstr("rank 1 of 3: " + other)));
+  const std::string twice = "two processes were started with RANK 1";
+  EXPECT_THAT(join({{.rank = 0, .world_size = 3},
+                    {.rank = 1, .world_size = 3},
+                    {.rank = 1, .world_size = 3}}),
+              ElementsAre(HasSubstr("rank 0 of 3: " + twice), HasSubstr("rank 1 of 3: " + twice),
+                          HasSubstr("rank 1 of 3: " + twice)));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+}
+
+TEST(RankGroup, WhoDoesNotJoinIsNamed) {
+  RankOptions options = QuickRanks();
+  options.join_deadline = std::chrono::seconds(1);
+  RankPlace place{.rank = 0, .world_size = 3, .master_address = "127.0.0.1"};
+  place.master_port = FreeLoopbackPort().value();
+  EXPECT_THAT(Words(RankGroup::Join(place, options).status()),
+              HasSubstr("rank 0 of 3: rank 1, rank 2 did not join within 1 s"));
+  place.rank = 1;
+  EXPECT_THAT(Words(RankGroup::Join(place, options).status()),
+              HasSubstr("rank 1 of 3: rank 0 does not answer at MASTER_ADDR 127.0.0.1"));
+}
+
+}  // namespace
+}  // namespace whetstone

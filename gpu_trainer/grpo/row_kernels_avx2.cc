@@ -1,4 +1,0 @@
-// The row and optimizer kernels for avx2; compiled with that instruction set (CMakeLists.txt).
-#define WHETSTONE_ISA avx2
-#include "gpu_trainer/grpo/optimizer_kernels_body.h"
-#include "gpu_trainer/grpo/row_kernels_body.h"

@@ -1,5 +1,0 @@
-// The row and optimizer kernels for every machine; compiled with that instruction set
-// (CMakeLists.txt).
-#define WHETSTONE_ISA generic
-#include "gpu_trainer/grpo/optimizer_kernels_body.h"
-#include "gpu_trainer/grpo/row_kernels_body.h"

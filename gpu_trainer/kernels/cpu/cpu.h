@@ -1,0 +1,22 @@
+// What this machine's processor can do, asked once.
+#ifndef WHETSTONE_GPU_TRAINER_KERNELS_CPU_CPU_H_
+#define WHETSTONE_GPU_TRAINER_KERNELS_CPU_CPU_H_
+
+#include <cstdlib>
+
+namespace whetstone {
+
+// The hand-written kernels for few rows: AVX-512 F, BW, VL, DQ and BF16. Elsewhere, and where the
+// environment has WHETSTONE_PLAIN_KERNELS (to compare the two, or to doubt one), the same work is
+// done by LibTorch's operators.
+inline bool HasAvx512Kernels() {
+  static const bool has =
+      std::getenv("WHETSTONE_PLAIN_KERNELS") == nullptr && __builtin_cpu_supports("avx512f") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bf16");
+  return has;
+}
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_KERNELS_CPU_CPU_H_

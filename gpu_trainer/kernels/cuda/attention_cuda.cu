@@ -1,0 +1,301 @@
+// Attention of tokens that decode, over a prompt that several share and over what is their own.
+//
+// 1. RotateStore: queries and keys rotated, keys and values stored.
+// 2. AttendParts: a block takes one part (kPartTokens tokens) of one segment and all query heads
+//    that read one key/value head, of all rows of the segment: so a shared prompt is read once for
+//    QueriesMax queries. Scores, softmax, product with the values, all within the block; the two
+//    products run on the tensor cores for 16-bit types. Keys and values go from memory to fragments
+//    directly: each is used by one warp only.
+// 3. MergeParts: a row's parts become one result.
+#include "gpu_trainer/kernels/cuda/cuda_code.h"
+
+namespace whetstone::WHETSTONE_KERNELS {
+namespace {
+
+constexpr int kLanes = 32;
+constexpr int kRotateThreads = 128;
+constexpr int kAttendThreads = 128;
+constexpr int kAttendWarps = kAttendThreads / kLanes;
+constexpr int kTile = kKvTile;
+
+// Where layer `layer`, key/value head `head` begins; values lie kv_heads * capacity * D after keys.
+template <typename T>
+__device__ int64_t KeysAt(const DecodeShape& shape, int32_t layer, int32_t head, int64_t capacity) {
+  return ((static_cast<int64_t>(layer) * 2) * shape.kv_heads + head) * capacity * shape.head_dim;
+}
+
+// --- Rotation ------------------------------------------------------------------------------------
+
+// A warp for every head of every row.
+template <typename T>
+__global__ void __launch_bounds__(kRotateThreads) RotateStoreKernel(RotateStoreArgs args) {
+  const DecodeShape& shape = args.shape;
+  const int32_t d = shape.head_dim, half = d / 2;
+  const int32_t heads = shape.heads + 2 * shape.kv_heads;
+  const int64_t warp =
+      static_cast<int64_t>(blockIdx.x) * (kRotateThreads / kLanes) + threadIdx.x / kLanes;
+  const int64_t row = warp / heads;
+  if (row >= args.rows) return;
+  const int32_t head = static_cast<int32_t>(warp % heads), lane = threadIdx.x % kLanes;
+  const float* from = args.qkv + warp * d;
+  const T* bias = args.bias != nullptr
+                      ? static_cast<const T*>(args.bias) + static_cast<int64_t>(head) * d
+                      : nullptr;
+  const DecodeToken& token = args.tokens[row];
+
+  // A lane holds pairs of numbers that rotate together: lane, lane + 32, …
+  constexpr int kPairs = kHeadDimMax / 2 / kLanes;
+  float a[kPairs], b[kPairs];
+  float squares = 0;
+  for (int p = 0; p < kPairs; ++p) {
+    const int32_t i = lane + p * kLanes;
+    a[p] = i < half ? from[i] : 0.0f;
+    b[p] = i < half ? from[i + half] : 0.0f;
+    if (bias != nullptr && i < half) {
+      a[p] += ToFloat(bias[i]);
+      b[p] += ToFloat(bias[i + half]);
+    }
+    squares += a[p] * a[p] + b[p] * b[p];
+  }
+
+  const bool query = head < shape.heads;
+  const bool key = !query && head < shape.heads + shape.kv_heads;
+  const T* norm = static_cast<const T*>(query ? args.q_norm : key ? args.k_norm : nullptr);
+  if (norm != nullptr) {
+    // A warp works on one head: all its lanes are here.
+    const float scale = rsqrtf(SumOverLanes(squares) / static_cast<float>(d) + args.eps);
+    for (int p = 0; p < kPairs; ++p) {
+      const int32_t i = lane + p * kLanes;
+      if (i >= half) continue;
+      a[p] *= scale * ToFloat(norm[i]);
+      b[p] *= scale * ToFloat(norm[i + half]);
+    }
+  }
+
+  T* to;
+  if (query) {
+    to = static_cast<T*>(args.q) + (row * shape.heads + head) * d;
+  } else {
+    const int32_t kv_head = head - shape.heads - (key ? 0 : shape.kv_heads);
+    const int64_t capacity = token.capacity;
+    to = static_cast<T*>(token.slot) + KeysAt<T>(shape, args.layer, kv_head, capacity) +
+         (key ? 0 : shape.kv_heads * capacity * d) + static_cast<int64_t>(token.suffix) * d;
+  }
+  const float scale = query ? rsqrtf(static_cast<float>(d)) : 1.0f;
+  const float* cos = args.cos + static_cast<int64_t>(token.position) * half;
+  const float* sin = args.sin + static_cast<int64_t>(token.position) * half;
+  for (int p = 0; p < kPairs; ++p) {
+    const int32_t i = lane + p * kLanes;
+    if (i >= half) continue;
+    const float c = query || key ? cos[i] : 1.0f, s = query || key ? sin[i] : 0.0f;
+    Put((a[p] * c - b[p] * s) * scale, to + i);
+    Put((b[p] * c + a[p] * s) * scale, to + i + half);
+  }
+}
+
+// --- Products of a warp --------------------------------------------------------------------------
+
+// c [16, 16] f32 = a [16, 16 * steps] T, row-major, times b. kColumns: b is given transposed, as
+// keys are, [16, 16 * steps] row-major; else it is row-major itself, as values are, and a step goes
+// 16 rows down.
+template <typename T, bool kColumns>
+struct Product {
+  static __device__ void Run(const T* a, int32_t a_stride, const T* b, int32_t b_stride,
+                             int32_t steps, float* c, int32_t c_stride) {
+    namespace wmma = nvcuda::wmma;
+    using Layout = std::conditional_t<kColumns, wmma::col_major, wmma::row_major>;
+    wmma::fragment<wmma::accumulator, kTile, kTile, kTile, float> sum;
+    wmma::fill_fragment(sum, 0.0f);
+    for (int32_t k = 0; k < steps; ++k) {
+      wmma::fragment<wmma::matrix_a, kTile, kTile, kTile, T, wmma::row_major> left;
+      wmma::fragment<wmma::matrix_b, kTile, kTile, kTile, T, Layout> right;
+      wmma::load_matrix_sync(left, a + k * kTile, a_stride);
+      wmma::load_matrix_sync(right, b + k * kTile * (kColumns ? 1 : b_stride), b_stride);
+      wmma::mma_sync(sum, left, right, sum);
+    }
+    wmma::store_matrix_sync(c, sum, c_stride, wmma::mem_row_major);
+  }
+};
+
+// The tensor cores would round f32: plain arithmetic.
+template <bool kColumns>
+struct Product<float, kColumns> {
+  static __device__ void Run(const float* a, int32_t a_stride, const float* b, int32_t b_stride,
+                             int32_t steps, float* c, int32_t c_stride) {
+    const int32_t column = threadIdx.x % kTile;
+    for (int32_t row = threadIdx.x % kLanes / kTile; row < kTile; row += kLanes / kTile) {
+      float sum = 0;
+      for (int32_t k = 0; k < steps * kTile; ++k) {
+        const int64_t at = kColumns ? static_cast<int64_t>(column) * b_stride + k
+                                    : static_cast<int64_t>(k) * b_stride + column;
+        sum += a[row * a_stride + k] * b[at];
+      }
+      c[row * c_stride + column] = sum;
+    }
+  }
+};
+
+// --- Attention -----------------------------------------------------------------------------------
+
+// Block (segment, key/value head, part).
+template <typename T>
+__global__ void __launch_bounds__(kAttendThreads) AttendPartsKernel(AttendPartsArgs args) {
+  constexpr int kQueries = std::is_same_v<T, float> ? kQueriesF32 : kQueries16;
+  // Rows are longer than their contents so that neighbouring ones lie in different banks.
+  constexpr int kScoreStride = kPartTokens + 4, kWeightStride = kPartTokens + 8;
+  constexpr int kQueryStride = kHeadDimMax + 8;
+  static_assert(kHeadDimMax <= kPartTokens, "results take the place of scores");
+  __shared__ __align__(32) float scores[kQueries * kScoreStride];
+  __shared__ __align__(32) T weights[kQueries * kWeightStride];
+  __shared__ __align__(32) T queries[kQueries * kQueryStride];
+
+  const KvSegment& segment = args.segments[blockIdx.x];
+  const int32_t part = static_cast<int32_t>(blockIdx.z), first = part * kPartTokens;
+  if (first >= segment.tokens) return;
+  const int32_t tokens =
+      segment.tokens - first < kPartTokens ? segment.tokens - first : kPartTokens;
+  const int32_t token_tiles = (tokens + kTile - 1) / kTile;
+  const DecodeShape& shape = args.shape;
+  const int32_t d = shape.head_dim, per = shape.heads / shape.kv_heads;
+  const int32_t kv_head = static_cast<int32_t>(blockIdx.y);
+  const int32_t count = segment.rows * per, query_tiles = (count + kTile - 1) / kTile;
+  const int32_t warp = static_cast<int32_t>(threadIdx.x) / kLanes;
+  const T* keys = static_cast<const T*>(segment.base) +
+                  KeysAt<T>(shape, args.layer, kv_head, segment.capacity) +
+                  static_cast<int64_t>(first) * d;
+  const T* values = keys + static_cast<int64_t>(shape.kv_heads) * segment.capacity * d;
+
+  // Query i is head kv_head * per + i % per of row first_row + i / per.
+  const auto query_at = [&](int32_t i) {
+    return static_cast<int64_t>(segment.first_row + i / per) * shape.heads + kv_head * per +
+           i % per;
+  };
+  for (int32_t i = static_cast<int32_t>(threadIdx.x); i < query_tiles * kTile * d;
+       i += kAttendThreads) {
+    const int32_t query = i / d, column = i % d;
+    T& to = queries[query * kQueryStride + column];
+    if (query < count) {
+      to = static_cast<const T*>(args.q)[query_at(query) * d + column];
+    } else {
+      Put(0.0f, &to);
+    }
+  }
+  __syncthreads();
+
+  for (int32_t t = warp; t < token_tiles; t += kAttendWarps) {
+    for (int32_t m = 0; m < query_tiles; ++m) {
+      Product<T, true>::Run(queries + m * kTile * kQueryStride, kQueryStride, keys + t * kTile * d,
+                            d, d / kTile, scores + m * kTile * kScoreStride + t * kTile,
+                            kScoreStride);
+    }
+  }
+  __syncthreads();
+
+  // kShare neighbouring lanes for every query.
+  constexpr int kShare = kAttendThreads / kQueries;
+  {
+    const int32_t query = static_cast<int32_t>(threadIdx.x) / kShare;
+    const int32_t lane = static_cast<int32_t>(threadIdx.x) % kShare;
+    const float* row = scores + query * kScoreStride;
+    float most = -INFINITY;
+    if (query < count) {
+      for (int32_t t = lane; t < tokens; t += kShare) most = fmaxf(most, row[t]);
+    }
+    most = MaxOverLanes<kShare>(most);
+    float sum = 0;
+    if (query < query_tiles * kTile) {
+      for (int32_t t = lane; t < token_tiles * kTile; t += kShare) {
+        const float weight = query < count && t < tokens ? expf(row[t] - most) : 0.0f;
+        sum += weight;
+        Put(weight, weights + query * kWeightStride + t);
+      }
+    }
+    sum = SumOverLanes<kShare>(sum);
+    if (query < count && lane == 0) {
+      const int64_t row_of_query = segment.first_row + query / per;
+      const int64_t head = kv_head * per + query % per;
+      float* to =
+          args.scales +
+          ((row_of_query * shape.heads + head) * args.parts_max + segment.first_part + part) * 2;
+      to[0] = most;
+      to[1] = sum;
+    }
+  }
+  __syncthreads();
+
+  // The values of tokens past the end have weight 0. Scores are no longer needed.
+  for (int32_t n = warp; n < d / kTile; n += kAttendWarps) {
+    for (int32_t m = 0; m < query_tiles; ++m) {
+      Product<T, false>::Run(weights + m * kTile * kWeightStride, kWeightStride, values + n * kTile,
+                             d, token_tiles, scores + m * kTile * kScoreStride + n * kTile,
+                             kScoreStride);
+    }
+  }
+  __syncthreads();
+
+  for (int32_t i = static_cast<int32_t>(threadIdx.x); i < count * d; i += kAttendThreads) {
+    const int32_t query = i / d, column = i % d;
+    args.parts[(query_at(query) * args.parts_max + segment.first_part + part) * d + column] =
+        scores[query * kScoreStride + column];
+  }
+}
+
+// Block (row, head), a thread for every dimension.
+template <typename T>
+__global__ void __launch_bounds__(kHeadDimMax) MergePartsKernel(MergePartsArgs args) {
+  const DecodeShape& shape = args.shape;
+  const int64_t query = static_cast<int64_t>(blockIdx.x) * shape.heads + blockIdx.y;
+  const int32_t parts = args.tokens[blockIdx.x].parts, d = shape.head_dim;
+  const float* scales = args.scales + query * args.parts_max * 2;
+  const float* from = args.parts + query * args.parts_max * d + threadIdx.x;
+  float most = -INFINITY;
+  for (int32_t p = 0; p < parts; ++p) most = fmaxf(most, scales[2 * p]);
+  float sum = 0, out = 0;
+  for (int32_t p = 0; p < parts; ++p) {
+    const float share = expf(scales[2 * p] - most);
+    sum += share * scales[2 * p + 1];
+    out += share * from[static_cast<int64_t>(p) * d];
+  }
+  Put(out / sum, static_cast<T*>(args.out) + query * d + threadIdx.x);
+}
+
+LaunchError CheckShape(const DecodeShape& shape) {
+  if (shape.head_dim % kTile != 0 || shape.head_dim > kHeadDimMax) {
+    return "head_dim is no multiple of 16 up to 128";
+  }
+  if (shape.heads % shape.kv_heads != 0 || shape.heads / shape.kv_heads > kHeadsPerKvMax) {
+    return "more than 16 query heads read a key/value head";
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+LaunchError RotateStore(const RotateStoreArgs& args, CudaStreamHandle stream) {
+  if (const LaunchError error = CheckShape(args.shape)) return error;
+  const int64_t warps = args.rows * (args.shape.heads + 2 * args.shape.kv_heads);
+  const int64_t per_block = kRotateThreads / kLanes;
+  return WithType(args.shape.type, [&]<typename T>() {
+    return Launch(RotateStoreKernel<T>, Grid((warps + per_block - 1) / per_block), kRotateThreads,
+                  stream, args);
+  });
+}
+
+LaunchError AttendParts(const AttendPartsArgs& args, CudaStreamHandle stream) {
+  if (const LaunchError error = CheckShape(args.shape)) return error;
+  const int64_t parts = (args.tokens_max + kPartTokens - 1) / kPartTokens;
+  return WithType(args.shape.type, [&]<typename T>() {
+    return Launch(AttendPartsKernel<T>, Grid(args.segments_count, args.shape.kv_heads, parts),
+                  kAttendThreads, stream, args);
+  });
+}
+
+LaunchError MergeParts(const MergePartsArgs& args, CudaStreamHandle stream) {
+  if (const LaunchError error = CheckShape(args.shape)) return error;
+  return WithType(args.shape.type, [&]<typename T>() {
+    return Launch(MergePartsKernel<T>, Grid(args.rows, args.shape.heads),
+                  static_cast<unsigned>(args.shape.head_dim), stream, args);
+  });
+}
+
+}  // namespace whetstone::WHETSTONE_KERNELS

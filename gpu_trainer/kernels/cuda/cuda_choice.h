@@ -1,0 +1,37 @@
+// Which hand-written kernels (kernels/cuda/cuda_kernels.h) serve tensors on a device.
+//
+//   if (const CudaKernels* kernels = KernelsFor(x.device())) {
+//     if (Launched("rms_norm", kernels->rms_norm({…}, StreamOf(x.device())))) return y;
+//   }
+//   … LibTorch's operators
+//
+// None serve a CPU (it has its own, kernels/hand_kernels.h), a build without nvcc, and a process
+// with WHETSTONE_PLAIN_KERNELS in its environment. After the first launch that fails none serve
+// this process any more: a warning says why, and LibTorch's operators do the work. Thread-safe but
+// for EmulateKernelsForTesting.
+#ifndef WHETSTONE_GPU_TRAINER_KERNELS_CUDA_CUDA_CHOICE_H_
+#define WHETSTONE_GPU_TRAINER_KERNELS_CUDA_CUDA_CHOICE_H_
+
+#include <torch/types.h>
+
+#include "gpu_trainer/kernels/cuda/cuda_kernels.h"
+
+namespace whetstone {
+
+const CudaKernels* KernelsFor(torch::Device device);
+
+// The stream that LibTorch queues work on now; null for a CPU.
+CudaStreamHandle StreamOf(torch::Device device);
+
+// Whether the launch went well. `kernel` names it in the warning.
+bool Launched(const char* kernel, LaunchError error);
+
+// Of float, bf16 or fp16.
+NumberType NumberTypeOf(torch::ScalarType type);
+
+// From now on `kernels` serve CPU tensors; null: none again.
+void EmulateKernelsForTesting(const CudaKernels* kernels);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_KERNELS_CUDA_CUDA_CHOICE_H_

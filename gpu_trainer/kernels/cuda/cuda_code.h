@@ -1,0 +1,114 @@
+// What the kernels' sources (.cu) share: types, reductions, launches. Compiled by nvcc, or by the
+// host's compiler for the emulator (cuda_emulator.h). Internal to ops/.
+#ifndef WHETSTONE_GPU_TRAINER_KERNELS_CUDA_CUDA_CODE_H_
+#define WHETSTONE_GPU_TRAINER_KERNELS_CUDA_CUDA_CODE_H_
+
+#ifdef __CUDACC__
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+#include <mma.h>
+#define WHETSTONE_KERNELS on_cuda
+#else
+#include "gpu_trainer/kernels/cuda/cuda_emulator.h"
+#define WHETSTONE_KERNELS emulated
+#endif
+
+#include <cstdint>
+#include <type_traits>
+
+#include "gpu_trainer/kernels/cuda/cuda_kernels.h"
+
+namespace whetstone::WHETSTONE_KERNELS {
+
+inline __device__ float ToFloat(float x) { return x; }
+inline __device__ float ToFloat(__nv_bfloat16 x) { return __bfloat162float(x); }
+inline __device__ float ToFloat(__half x) { return __half2float(x); }
+inline __device__ void Put(float x, float* to) { *to = x; }
+inline __device__ void Put(float x, __nv_bfloat16* to) { *to = __float2bfloat16(x); }
+inline __device__ void Put(float x, __half* to) { *to = __float2half(x); }
+
+// Over `kLanes` neighbouring lanes, a power of two; every one gets the result.
+template <int kLanes = 32>
+__device__ float SumOverLanes(float x) {
+  for (int mask = kLanes / 2; mask > 0; mask /= 2) x += __shfl_xor_sync(0xffffffffu, x, mask);
+  return x;
+}
+template <int kLanes = 32>
+__device__ float MaxOverLanes(float x) {
+  for (int mask = kLanes / 2; mask > 0; mask /= 2) {
+    x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, mask));
+  }
+  return x;
+}
+
+// Over a block of whole warps, at most 32 of them; every thread gets the result. `scratch` [32] is
+// shared memory that nothing else uses until the next barrier after the call.
+inline __device__ float SumOverBlock(float x, float* scratch) {
+  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  x = SumOverLanes(x);
+  if (lane == 0) scratch[warp] = x;
+  __syncthreads();
+  x = lane < blockDim.x / 32 ? scratch[lane] : 0.0f;
+  return SumOverLanes(x);
+}
+inline __device__ float MaxOverBlock(float x, float* scratch) {
+  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  x = MaxOverLanes(x);
+  if (lane == 0) scratch[warp] = x;
+  __syncthreads();
+  x = lane < blockDim.x / 32 ? scratch[lane] : -INFINITY;
+  return MaxOverLanes(x);
+}
+
+// Calls body.operator()<T>() with the type of that name.
+template <typename Body>
+LaunchError WithType(NumberType type, const Body& body) {
+  switch (type) {
+    case NumberType::kFloat:
+      return body.template operator()<float>();
+    case NumberType::kBFloat16:
+      return body.template operator()<__nv_bfloat16>();
+    case NumberType::kHalf:
+      return body.template operator()<__half>();
+  }
+  return "unknown number type";
+}
+
+// Runs kernel(args) with `threads` threads a block.
+template <typename Args>
+LaunchError Launch(void (*kernel)(Args), dim3 grid, unsigned threads, CudaStreamHandle stream,
+                   const Args& args) {
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return nullptr;
+#ifdef __CUDACC__
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid;
+  config.blockDim = dim3(threads);
+  config.stream = static_cast<cudaStream_t>(stream);
+  const cudaError_t error = cudaLaunchKernelEx(&config, kernel, args);
+  if (error == cudaSuccess) return nullptr;
+  cudaGetLastError();  // reported here, not by whoever asks next
+  return cudaGetErrorString(error);
+#else
+  static_cast<void>(stream);
+  emulator::RunBlocks(grid, threads, [&] { kernel(args); });
+  return nullptr;
+#endif
+}
+
+inline dim3 Grid(int64_t x, int64_t y = 1, int64_t z = 1) {
+  return {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)};
+}
+
+LaunchError RmsNorm(const RmsNormArgs& args, CudaStreamHandle stream);
+LaunchError SiluMul(const SiluMulArgs& args, CudaStreamHandle stream);
+LaunchError RotateStore(const RotateStoreArgs& args, CudaStreamHandle stream);
+LaunchError AttendParts(const AttendPartsArgs& args, CudaStreamHandle stream);
+LaunchError MergeParts(const MergePartsArgs& args, CudaStreamHandle stream);
+LaunchError Sample(const SampleArgs& args, CudaStreamHandle stream);
+LaunchError SoftmaxStatistics(const SoftmaxStatisticsArgs& args, CudaStreamHandle stream);
+LaunchError SoftmaxGradient(const SoftmaxGradientArgs& args, CudaStreamHandle stream);
+
+}  // namespace whetstone::WHETSTONE_KERNELS
+
+#endif  // WHETSTONE_GPU_TRAINER_KERNELS_CUDA_CUDA_CODE_H_

@@ -1,0 +1,12 @@
+// The table of all kernels.
+#include "gpu_trainer/kernels/cuda/cuda_code.h"
+
+namespace whetstone::WHETSTONE_KERNELS {
+
+const CudaKernels& Kernels() {
+  static const CudaKernels kernels = {RmsNorm,    SiluMul, RotateStore,       AttendParts,
+                                      MergeParts, Sample,  SoftmaxStatistics, SoftmaxGradient};
+  return kernels;
+}
+
+}  // namespace whetstone::WHETSTONE_KERNELS

@@ -1,0 +1,199 @@
+// Hand-written kernels for GPUs: what they compute, on raw pointers. No CUDA or LibTorch header.
+//
+//   const CudaKernels* kernels = KernelsFor(x.device());            // kernels/cuda/cuda_choice.h
+//   LaunchError error = kernels->rms_norm({.x = …, .rows = n, …}, stream);
+//
+// Two tables have this form: nvcc's (OnCuda), whose functions queue work on a stream, and one
+// compiled from the very same sources for the CPU (cuda_emulator.h), which runs the threads of a
+// block in turns and so tests indices, reductions and barriers where there is no GPU.
+//
+// All pointers are to the device's memory, arrays are contiguous and row-major, and their memory
+// must last until the work is done. T, the type that matrix products read, is `type`; sums and what
+// lies between two products are f32. A function returns null, or why nothing was launched; it never
+// waits. Thread-safe.
+#ifndef WHETSTONE_GPU_TRAINER_KERNELS_CUDA_CUDA_KERNELS_H_
+#define WHETSTONE_GPU_TRAINER_KERNELS_CUDA_CUDA_KERNELS_H_
+
+#include <cstdint>
+
+namespace whetstone {
+
+using LaunchError = const char*;
+using CudaStreamHandle = void*;  // a cudaStream_t
+
+enum class NumberType { kFloat, kBFloat16, kHalf };
+
+// Root mean square normalisation (arXiv 1910.07467) of rows: x += delta (stored), then
+// y = x / sqrt(mean(x^2) + eps) * weight.
+struct RmsNormArgs {
+  float* x;            // [rows, width]
+  const float* delta;  // [rows, width] or null
+  const void* weight;  // [width] T
+  void* y;             // [rows, width] T
+  int64_t rows, width;
+  float eps;
+  NumberType type;
+};
+
+// y = silu(gate) * up.
+struct SiluMulArgs {
+  const float* gate_up;  // [rows, 2 * width]: gates, then ups
+  void* y;               // [rows, width] T
+  int64_t rows, width;
+  NumberType type;
+};
+
+// Keys and values of consecutive tokens, of a prompt or in a sequence's slot, as one piece:
+//   [layers, 2 (keys, values), K, capacity, D] T
+// `capacity` is a multiple of kKvTile; what lies past the last token is finite. The piece begins at
+// a multiple of 32 bytes.
+inline constexpr int32_t kKvTile = 16;
+
+// One token that decodes.
+struct DecodeToken {
+  void* slot;        // its sequence's own keys and values
+  int32_t capacity;  // of the slot
+  int32_t suffix;    // where in the slot its key and value belong
+  int32_t position;  // in the whole sequence: its rotation
+  int32_t parts;     // results of attend_parts that belong to it
+  uint64_t problem;  // with `sample` and `draw`: the stream of its random number
+  uint64_t sample;   // (common/philox.h)
+  uint64_t draw;     // tokens drawn before
+};
+
+// A run of tokens that some rows attend to: a prompt's, shared by neighbouring rows, or one row's
+// own. Its tokens are cut into parts of kPartTokens; results of row r's go to first_part, … of r.
+struct KvSegment {
+  const void* base;
+  int32_t capacity;
+  int32_t tokens;  // 0: nothing to do
+  int32_t first_row;
+  int32_t rows;  // rows * H / K <= QueriesMax(type)
+  int32_t first_part;
+};
+inline constexpr int32_t kPartTokens = 128;
+// What the kernels serve: a head of a multiple of kKvTile numbers, up to so many, and so many query
+// heads that read one key/value head.
+inline constexpr int32_t kHeadDimMax = 128;
+inline constexpr int32_t kHeadsPerKvMax = 16;
+// Queries that share one reading of keys and values: of f32, and of 16-bit types.
+inline constexpr int32_t kQueriesF32 = 16;
+inline constexpr int32_t kQueries16 = 32;
+inline int32_t QueriesMax(NumberType type) {
+  return type == NumberType::kFloat ? kQueriesF32 : kQueries16;
+}
+
+struct DecodeShape {
+  int32_t heads, kv_heads, head_dim;  // H, K, D: D a multiple of 16 up to 128, H / K at most 16
+  NumberType type;
+};
+
+// For every row: bias added, query and key heads normalised where the model does so, both rotated,
+// queries scaled by 1 / sqrt(D), key and value stored in the row's slot.
+struct RotateStoreArgs {
+  const float* qkv;    // [rows, (H + 2K) * D]
+  const void* bias;    // [(H + 2K) * D] T or null
+  const void* q_norm;  // [D] T or null
+  const void* k_norm;  // [D] T or null
+  float eps;
+  const float* cos;  // [positions, D / 2]
+  const float* sin;
+  const DecodeToken* tokens;  // [rows]
+  void* q;                    // [rows, H, D] T
+  int64_t rows;
+  int32_t layer;
+  DecodeShape shape;
+};
+
+// Attention of each row's queries over parts of its segments, each with its own softmax, to be
+// merged by log-sum-exp (Flash-Decoding; Dao et al. 2023). A query's result does not depend on the
+// rows beside it.
+struct AttendPartsArgs {
+  const void* q;              // [rows, H, D] T, scaled
+  const KvSegment* segments;  // [segments]
+  int32_t segments_count;
+  int32_t tokens_max;  // of the longest segment that may come
+  int32_t layer;
+  float* parts;   // [rows, H, parts_max, D]
+  float* scales;  // [rows, H, parts_max, 2]: maximum and sum of the exponentials
+  int32_t parts_max;
+  DecodeShape shape;
+};
+
+struct MergePartsArgs {
+  const float* parts;
+  const float* scales;
+  const DecodeToken* tokens;  // [rows]
+  void* out;                  // [rows, H * D] T
+  int64_t rows;
+  int32_t parts_max;
+  DecodeShape shape;
+};
+
+// Draws a token for every row as kernels/sample.h does without top-k, top-p and min-p, by the same
+// random number, so that both draw the same token but for rounding.
+inline constexpr int32_t kStretchTokens = 1024;
+struct Stretch {
+  float max, sum;  // of scale * logits, and of exp(scale * logit - max)
+  int32_t best;    // the first of the likeliest
+};
+struct SampleArgs {
+  const float* logits;        // [rows, vocab]
+  const DecodeToken* tokens;  // [rows]
+  uint64_t seed, step;        // of the stream
+  float scale;                // 1 / temperature; 0: greedy
+  Stretch* stretches;         // [rows, ceil(vocab / kStretchTokens)], written
+  int32_t* ids;               // [rows]
+  float* logprobs;            // [rows]; not finite where the logits are not
+  int64_t rows, vocab;
+};
+
+// Of every row under softmax(scale * logits): the log of the sum of exponentials, the entropy and
+// the target's log-probability.
+struct SoftmaxStatisticsArgs {
+  const float* logits;     // [rows, vocab]
+  const int64_t* targets;  // [rows]
+  float* log_sum;          // [rows]
+  float* entropy;          // [rows]
+  float* logprob;          // [rows]
+  int64_t rows, vocab;
+  float scale;
+};
+
+// The gradient of logits [first, first + count) of every row, given the loss's slopes by its
+// target's log-probability (c) and entropy (h): scale * (c * (1{target} - p) - h * p * (log p +
+// H)).
+struct SoftmaxGradientArgs {
+  const float* logits;     // [rows, vocab]
+  const int64_t* targets;  // [rows]
+  const float* log_sum;    // [rows] each
+  const float* entropy;
+  const float* c;
+  const float* h;
+  void* gradient;  // [rows, count] T
+  int64_t rows, vocab, first, count;
+  float scale;
+  NumberType type;
+};
+
+struct CudaKernels {
+  LaunchError (*rms_norm)(const RmsNormArgs&, CudaStreamHandle);
+  LaunchError (*silu_mul)(const SiluMulArgs&, CudaStreamHandle);
+  LaunchError (*rotate_store)(const RotateStoreArgs&, CudaStreamHandle);
+  LaunchError (*attend_parts)(const AttendPartsArgs&, CudaStreamHandle);
+  LaunchError (*merge_parts)(const MergePartsArgs&, CudaStreamHandle);
+  LaunchError (*sample)(const SampleArgs&, CudaStreamHandle);
+  LaunchError (*softmax_statistics)(const SoftmaxStatisticsArgs&, CudaStreamHandle);
+  LaunchError (*softmax_gradient)(const SoftmaxGradientArgs&, CudaStreamHandle);
+};
+
+namespace on_cuda {
+const CudaKernels& Kernels();  // only where nvcc compiled them
+}
+namespace emulated {
+const CudaKernels& Kernels();  // only in tests; `stream` is ignored, work is done on return
+}
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_KERNELS_CUDA_CUDA_KERNELS_H_

@@ -1,0 +1,133 @@
+// Draws tokens from logits. The vocabulary is summed in stretches, all rows and stretches at once;
+// then a block for each row finds the stretch that the draw falls into, and the token within it, as
+// kernels/sample.cc does: the logits are read once.
+#include "gpu_trainer/kernels/cuda/cuda_code.h"
+#include "gpu_trainer/kernels/cuda/philox_cuda.h"
+
+namespace whetstone::WHETSTONE_KERNELS {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kPerThread = kStretchTokens / kThreads;
+
+__device__ int64_t StretchesOf(int64_t vocab) {
+  return (vocab + kStretchTokens - 1) / kStretchTokens;
+}
+
+// Block (stretch, row).
+__global__ void __launch_bounds__(kThreads) StretchKernel(SampleArgs args) {
+  __shared__ float max_scratch[32], sum_scratch[32];
+  __shared__ int32_t best;
+  const int64_t row = blockIdx.y, begin = static_cast<int64_t>(blockIdx.x) * kStretchTokens;
+  const float* logits = args.logits + row * args.vocab + begin;
+  const int32_t n = static_cast<int32_t>(args.vocab - begin < kStretchTokens ? args.vocab - begin
+                                                                             : kStretchTokens);
+  const float scale = args.scale > 0 ? args.scale : 1.0f;
+  float most = -INFINITY;
+  for (int32_t i = static_cast<int32_t>(threadIdx.x); i < n; i += kThreads) {
+    most = fmaxf(most, logits[i]);
+  }
+  most = MaxOverBlock(most, max_scratch);
+  if (threadIdx.x == 0) best = n;
+  float sum = 0;
+  for (int32_t i = static_cast<int32_t>(threadIdx.x); i < n; i += kThreads) {
+    sum += expf((logits[i] - most) * scale);
+  }
+  sum = SumOverBlock(sum, sum_scratch);  // its barrier also publishes `best`
+  if (args.scale <= 0) {
+    for (int32_t i = static_cast<int32_t>(threadIdx.x); i < n; i += kThreads) {
+      if (logits[i] == most) atomicMin(&best, i);
+    }
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) {
+    args.stretches[row * StretchesOf(args.vocab) + blockIdx.x] = {
+        most, sum, static_cast<int32_t>(begin) + best};
+  }
+}
+
+// A block for every row.
+__global__ void __launch_bounds__(kThreads) DrawKernel(SampleArgs args) {
+  __shared__ double sums[kThreads];
+  __shared__ int64_t chosen;      // stretch
+  __shared__ float chosen_most;   // over the vocabulary
+  __shared__ double left, total;  // of the draw, and of the vocabulary
+  const int64_t row = blockIdx.x, count = StretchesOf(args.vocab);
+  const Stretch* stretches = args.stretches + row * count;
+  const float* logits = args.logits + row * args.vocab;
+  const float scale = args.scale > 0 ? args.scale : 1.0f;
+
+  if (threadIdx.x == 0) {
+    float most = -INFINITY;
+    int32_t best = 0;
+    for (int64_t s = 0; s < count; ++s) {
+      if (stretches[s].max > most) most = stretches[s].max, best = stretches[s].best;
+    }
+    const auto mass = [&](int64_t s) {
+      return static_cast<double>(stretches[s].sum) *
+             static_cast<double>(expf((stretches[s].max - most) * scale));
+    };
+    double all = 0;
+    for (int64_t s = 0; s < count; ++s) all += mass(s);
+    int64_t s = 0;
+    if (args.scale <= 0) {
+      args.ids[row] = best;
+      args.logprobs[row] = static_cast<float>(-log(all));
+    } else {
+      const DecodeToken& token = args.tokens[row];
+      double rest =
+          all * FirstUniform(args.seed, args.step, token.problem, token.sample, token.draw);
+      for (; s + 1 < count && rest >= mass(s); ++s) rest -= mass(s);
+      left = rest;
+    }
+    chosen = s;
+    chosen_most = most;
+    total = all;
+  }
+  __syncthreads();
+  if (args.scale <= 0) return;
+
+  // Each thread sums neighbouring tokens; one of them then looks at single tokens.
+  const float most = chosen_most;
+  const int64_t begin = chosen * kStretchTokens;
+  const auto mass = [&](int64_t i) {
+    return i < args.vocab ? static_cast<double>(expf((logits[i] - most) * scale)) : 0.0;
+  };
+  double sum = 0;
+  for (int i = 0; i < kPerThread; ++i) sum += mass(begin + threadIdx.x * kPerThread + i);
+  sums[threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+
+  double rest = left;
+  int at = 0;
+  while (at + 1 < kThreads && rest >= sums[at]) rest -= sums[at++];
+  // Rounding may leave a draw just past the last token: then the last one with a chance is it.
+  int64_t id = -1;
+  for (int64_t i = begin + at * kPerThread; i < begin + (at + 1) * kPerThread; ++i) {
+    const double p = mass(i);
+    if (p > 0) id = i;
+    rest -= p;
+    if (rest < 0 && p > 0) break;
+  }
+  for (int64_t i = begin + at * kPerThread - 1; id < 0 && i >= 0; --i) {
+    if (mass(i) > 0) id = i;
+  }
+  if (id < 0) id = 0;  // nothing but NaN, and so is the log-probability
+  args.ids[row] = static_cast<int32_t>(id);
+  args.logprobs[row] =
+      static_cast<float>(static_cast<double>((logits[id] - most) * scale) - log(total));
+}
+
+}  // namespace
+
+LaunchError Sample(const SampleArgs& args, CudaStreamHandle stream) {
+  const int64_t stretches = (args.vocab + kStretchTokens - 1) / kStretchTokens;
+  if (const LaunchError error =
+          Launch(StretchKernel, Grid(stretches, args.rows), kThreads, stream, args)) {
+    return error;
+  }
+  return Launch(DrawKernel, Grid(args.rows), kThreads, stream, args);
+}
+
+}  // namespace whetstone::WHETSTONE_KERNELS

@@ -1,0 +1,30 @@
+// Which micro-batches of a step a rank computes.
+//
+//   const std::vector<PackedBatch> mine = PackShare(sequences, limits, config, rank, ranks);
+//
+// Every rank packs all sequences in the same way and takes its own share, so nothing need be said
+// between them. Where ranks would differ much in cost, the batches are made smaller, as long as
+// that pays: what is cut apart computes again what it shared.
+#ifndef WHETSTONE_GPU_TRAINER_TRAIN_BATCH_SHARE_OUT_H_
+#define WHETSTONE_GPU_TRAINER_TRAIN_BATCH_SHARE_OUT_H_
+
+#include <vector>
+
+#include "gpu_trainer/model/config.h"
+#include "gpu_trainer/train/batch/packing.h"
+
+namespace whetstone {
+
+// Floating-point operations of a batch's forward and backward pass, and what starting it costs.
+double CostOf(const PackedBatch& batch, const ModelConfig& config);
+
+// Over all ranks: every sequence once, as in Pack, no batch over the limits unless Pack makes it
+// so. Some ranks get nothing where there are fewer sequences than ranks. With one rank it is
+// Pack(sequences, limits).
+std::vector<PackedBatch> PackShare(const std::vector<LearnedSequence>& sequences,
+                                   const PackLimits& limits, const ModelConfig& config, int rank,
+                                   int ranks);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_TRAIN_BATCH_SHARE_OUT_H_

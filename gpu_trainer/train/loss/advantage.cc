@@ -1,0 +1,85 @@
+#include "gpu_trainer/train/loss/advantage.h"
+
+#include <cmath>
+
+namespace whetstone {
+namespace {
+
+constexpr double kEpsilon = 1e-4;  // TRL's
+
+// Mean and spread of the kept rewards of some groups.
+struct Moments {
+  int kept = 0;
+  double mean = 0;
+  double deviation = 0;  // 0 for fewer than two
+};
+
+Moments MomentsOf(absl::Span<const std::vector<Graded>> groups) {
+  Moments m;
+  double sum = 0, squares = 0;
+  const auto each = [&groups](const auto& visit) {
+    for (const std::vector<Graded>& group : groups) {
+      for (const Graded& rollout : group) {
+        if (!rollout.dropped) visit(rollout.reward);
+      }
+    }
+  };
+  each([&](double reward) { sum += reward, ++m.kept; });
+  if (m.kept < 2) return m;
+  m.mean = sum / m.kept;
+  each([&](double reward) { squares += (reward - m.mean) * (reward - m.mean); });
+  m.deviation = std::sqrt(squares / (m.kept - 1));
+  return m;
+}
+
+// Compared exactly: a spread computed from rounded means would be tiny, not zero.
+bool HasSpread(const std::vector<Graded>& group) {
+  const Graded* first = nullptr;
+  for (const Graded& rollout : group) {
+    if (rollout.dropped) continue;
+    if (first == nullptr) first = &rollout;
+    if (rollout.reward != first->reward) return true;
+  }
+  return false;
+}
+
+double DivisorOf(AdvantageScale scale, const Moments& group, const Moments& batch) {
+  switch (scale) {
+    case AdvantageScale::kGroup:
+      return group.deviation + kEpsilon;
+    case AdvantageScale::kBatch:
+      return batch.deviation + kEpsilon;
+    case AdvantageScale::kNone:
+      return 1;
+    case AdvantageScale::kLeaveOneOut:
+      // r_i - mean of the others = (r_i - mean) n / (n - 1)
+      return (group.kept - 1.0) / group.kept;
+  }
+  return 1;
+}
+
+}  // namespace
+
+std::vector<GroupAdvantage> ComputeAdvantages(absl::Span<const std::vector<Graded>> groups,
+                                              AdvantageScale scale) {
+  std::vector<GroupAdvantage> result(groups.size());
+  std::vector<std::vector<Graded>> learnable;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    result[g].values.assign(groups[g].size(), 0.0);
+    result[g].learnable = HasSpread(groups[g]);
+    if (result[g].learnable) learnable.push_back(groups[g]);
+  }
+  const Moments batch = MomentsOf(learnable);
+  for (size_t g = 0; g < groups.size(); ++g) {
+    if (!result[g].learnable) continue;
+    const Moments group = MomentsOf({&groups[g], 1});
+    const double divisor = DivisorOf(scale, group, batch);
+    for (size_t i = 0; i < groups[g].size(); ++i) {
+      if (groups[g][i].dropped) continue;
+      result[g].values[i] = (groups[g][i].reward - group.mean) / divisor;
+    }
+  }
+  return result;
+}
+
+}  // namespace whetstone

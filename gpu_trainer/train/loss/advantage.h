@@ -1,0 +1,44 @@
+// How much better each rollout did than its group: the group's mean is the baseline, so no value
+// network is needed (Shao et al., DeepSeekMath, arXiv 2402.03300).
+//
+//   std::vector<std::vector<Graded>> groups = {{{1.0}, {0.5}, {0.0, /*dropped=*/true}}};
+//   std::vector<GroupAdvantage> a = ComputeAdvantages(groups, AdvantageScale::kGroup);
+//   // a[0].values ≈ {0.7, -0.7, 0}
+#ifndef WHETSTONE_GPU_TRAINER_TRAIN_LOSS_ADVANTAGE_H_
+#define WHETSTONE_GPU_TRAINER_TRAIN_LOSS_ADVANTAGE_H_
+
+#include <vector>
+
+#include "absl/types/span.h"
+
+namespace whetstone {
+
+// r: a rollout's reward. mean: of its group. Standard deviations have the divisor n - 1, as in TRL.
+enum class AdvantageScale {
+  kGroup,        // (r - mean) / (std of the group + 1e-4)
+  kBatch,        // (r - mean) / (std of all rewards of the batch + 1e-4) (arXiv 2508.08221)
+  kNone,         // r - mean (Dr. GRPO, arXiv 2503.20783)
+  kLeaveOneOut,  // r - mean of the group's others (RLOO, arXiv 2402.14740)
+};
+
+struct Graded {
+  double reward = 0;
+  // Neither learned from nor part of any mean and spread.
+  bool dropped = false;
+};
+
+struct GroupAdvantage {
+  // One per rollout; 0 for a dropped one, and for all when there is nothing to learn.
+  std::vector<double> values;
+  // False: fewer than two rollouts kept (G = 1, too), or all rewards equal. Such a group has no
+  // part in the step: not in the loss, not in its normaliser, not in kBatch's spread.
+  bool learnable = false;
+};
+
+// One per group. Rewards must be finite.
+std::vector<GroupAdvantage> ComputeAdvantages(absl::Span<const std::vector<Graded>> groups,
+                                              AdvantageScale scale);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_TRAIN_LOSS_ADVANTAGE_H_

@@ -1,0 +1,76 @@
+#include "gpu_trainer/train/optim/gradient_norm.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "gpu_trainer/kernels/cpu/optimizer_kernels.h"
+#include "gpu_trainer/kernels/cpu/raw.h"
+#include "gpu_trainer/kernels/hand_kernels.h"
+
+namespace whetstone {
+namespace {
+
+constexpr int64_t kGrain = 1 << 16;
+
+double SumOfSquares(const torch::Tensor& tensor) {
+  if (!HandKernelsServe(tensor)) return tensor.square().sum(torch::kDouble).item<double>();
+  // Fixed parts, so that the sum does not depend on the number of threads.
+  const int64_t parts = (tensor.numel() + kGrain - 1) / kGrain;
+  std::vector<double> partial(parts);
+  const float* data = Raw<float>(tensor);
+  at::parallel_for(0, parts, 1, [&](int64_t first, int64_t last) {
+    for (int64_t p = first; p < last; ++p) {
+      const int64_t begin = p * kGrain;
+      partial[p] =
+          kernels::SumOfSquares(data + begin, std::min<int64_t>(kGrain, tensor.numel() - begin));
+    }
+  });
+  double squares = 0;
+  for (const double p : partial) squares += p;
+  return squares;
+}
+
+// What is in no layer is its own.
+std::string GroupOf(const std::string& name) {
+  const std::optional<int64_t> layer = LayerOf(name);
+  return layer.has_value() ? absl::StrCat("layers.", *layer) : name;
+}
+
+}  // namespace
+
+absl::StatusOr<GradientSize> MeasureGradients(const NamedTensors& gradients, bool by_layer,
+                                              double scale, RankGroup* sharers) {
+  std::vector<double> squares;
+  for (const auto& [name, tensor] : gradients) squares.push_back(SumOfSquares(tensor));
+  if (sharers != nullptr) {
+    std::vector<double*> shared;
+    for (double& s : squares) shared.push_back(&s);
+    RETURN_IF_ERROR(sharers->SumNumbers("the size of gradients", shared));
+  }
+  GradientSize size;
+  double total = 0;
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    const std::string& name = gradients[i].first;
+    total += squares[i];
+    if (by_layer) size.layers[GroupOf(name)] += squares[i];
+    if (!std::isfinite(squares[i]) && size.culprit.empty()) size.culprit = name;
+  }
+  size.total = scale * std::sqrt(total);
+  for (auto& [layer, sum] : size.layers) sum = scale * std::sqrt(sum);
+  return size;
+}
+
+std::string FirstNotFinite(const NamedTensors& tensors) {
+  for (const auto& [name, tensor] : tensors) {
+    if (!torch::isfinite(tensor).all().item<bool>()) return name;
+  }
+  return "";
+}
+
+}  // namespace whetstone

@@ -1,0 +1,52 @@
+// What of a learner's state each rank holds, when the ranks share it out (ZeRO; Rajbhandari et al.,
+// arXiv 1910.02054).
+//
+//   const Slice mine = SliceOf(weight.numel(), index, ranks.rank(), ranks.size());
+//   moments = torch::zeros({mine.size()});           // of weight.view(-1)[mine.begin, mine.end)
+//
+// Every tensor that learns, laid out flat, is cut by itself: a slice is a run of one tensor, and
+// all ranks' slices together are the tensor. Nothing need be said between ranks to know the plan.
+#ifndef WHETSTONE_GPU_TRAINER_TRAIN_OPTIM_SHARD_PLAN_H_
+#define WHETSTONE_GPU_TRAINER_TRAIN_OPTIM_SHARD_PLAN_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace whetstone {
+
+// train.sharding.
+enum class Sharding {
+  kNone,        // every rank holds all
+  kOptimizer,   // masters and moments of the own slices only (ZeRO-1)
+  kGradients,   // and the gradients' sums (ZeRO-2)
+  kParameters,  // and, during an update, the layers' weights (ZeRO-3)
+};
+// All, each with what those before it share.
+inline constexpr std::array<Sharding, 4> kShardings = {Sharding::kNone, Sharding::kOptimizer,
+                                                       Sharding::kGradients, Sharding::kParameters};
+// "none", "optimizer", "gradients", "parameters".
+const char* NameOf(Sharding sharding);
+
+// Where tensors may be cut: whole blocks of the 8-bit optimizer, and whole runs of AdamW's loop, so
+// that a slice is stepped to the same bits as the whole tensor.
+inline constexpr int64_t kSliceUnit = 1024;
+
+// The numbers [begin, end) of a flat tensor; may be empty.
+struct Slice {
+  int64_t begin = 0;
+  int64_t end = 0;
+
+  int64_t size() const { return end - begin; }
+  bool operator==(const Slice&) const = default;
+};
+
+// The slice of `rank` of the tensor with that index among those that learn. Begins are multiples of
+// kSliceUnit, slices lie in the order of the ranks and differ by one unit at most. A tensor of
+// fewer units than ranks goes to one rank as a whole, chosen by its index, so that such tensors
+// spread.
+Slice SliceOf(int64_t numel, size_t tensor_index, int rank, int ranks);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_TRAIN_OPTIM_SHARD_PLAN_H_

@@ -1,0 +1,38 @@
+// A tensor of which each rank may hold only a slice.
+#ifndef WHETSTONE_GPU_TRAINER_TRAIN_OPTIM_SHARDED_TENSOR_H_
+#define WHETSTONE_GPU_TRAINER_TRAIN_OPTIM_SHARDED_TENSOR_H_
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gpu_trainer/train/optim/shard_plan.h"
+
+namespace whetstone {
+
+struct ShardedTensor {
+  std::string name;
+  std::vector<int64_t> shape;  // of the whole
+  // This rank's numbers, flat. A handle: it shares storage with what it names.
+  torch::Tensor mine;
+  // Which of the whole's numbers each rank holds; a single one: every rank holds all.
+  std::vector<Slice> slices;
+
+  bool whole() const { return slices.size() == 1; }
+  const Slice& slice_of(int rank) const { return slices[whole() ? 0 : static_cast<size_t>(rank)]; }
+};
+
+// A contiguous tensor that every rank holds.
+inline ShardedTensor WholeTensor(std::string name, const torch::Tensor& tensor) {
+  return {.name = std::move(name),
+          .shape = tensor.sizes().vec(),
+          .mine = tensor.view({-1}),
+          .slices = {{.begin = 0, .end = tensor.numel()}}};
+}
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_GPU_TRAINER_TRAIN_OPTIM_SHARDED_TENSOR_H_
