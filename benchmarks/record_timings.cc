@@ -1,5 +1,5 @@
 // Records what the ruler sees of programs whose true speedup is known, for the test that replays
-// the stopping rule (cpu_bench_worker/stats/stopping_test.cc):
+// the stopping rule (cpu_bench_worker/timing/timing_replay_test.cc):
 //
 //   record_timings --pairs 700 DIR      writes DIR/{equal,faster}_{compute,memory}.timings
 //
@@ -123,7 +123,7 @@ class Recorder {
       if (const auto failure = TimeCandidate(&session, problem.timed, check.timed, all, &report))
         return absl::InternalError(failure->detail);
       if (!report.first_bad.empty()) return absl::InternalError(report.first_bad);
-      if (report.sizes[0].pairs_core_shared > 0) {
+      if (report.sizes[0].samples_counted_shared > 0) {
         std::cerr << work.name << ": a neighbour on the same physical core does not leave; again\n";
         continue;
       }

@@ -17,9 +17,9 @@ constexpr uint64_t kInputBase = 0x2000'0000'0000;
 constexpr uint64_t kOutputBase = 0x3000'0000'0000;
 // Address space that the program itself, libstdc++ and its stack take.
 constexpr int64_t kOwnBytes = int64_t{96} << 20;
-// How long to spin before looking whether the child is still there.
+// How long to spin before checking whether the child is still there.
 constexpr uint64_t kSpinNs = 2'000'000;
-constexpr uint64_t kLookEveryNs = 1'000'000;
+constexpr uint64_t kCheckEveryNs = 1'000'000;
 
 void Pause() {
 #if defined(__x86_64__)
@@ -29,7 +29,7 @@ void Pause() {
 
 // Sleeps at most a millisecond.
 void FutexNap(std::atomic<uint32_t>* word, uint32_t value) {
-  const timespec nap{.tv_sec = 0, .tv_nsec = static_cast<int64_t>(kLookEveryNs)};
+  const timespec nap{.tv_sec = 0, .tv_nsec = static_cast<int64_t>(kCheckEveryNs)};
   FutexWait(word, value, FutexScope::kShared, &nap);
 }
 
@@ -127,15 +127,15 @@ WaitResult KernelProcess::Await(std::atomic<uint32_t>* word, uint32_t value,
                                 std::chrono::nanoseconds deadline, bool spin,
                                 uint64_t* responded_at_ns) {
   const uint64_t end = requested_at_ns_ + static_cast<uint64_t>(deadline.count());
-  uint64_t look_at = requested_at_ns_ + (spin ? kSpinNs : kLookEveryNs);
+  uint64_t check_at = requested_at_ns_ + (spin ? kSpinNs : kCheckEveryNs);
   for (;;) {
     const uint32_t now_value = word->load(std::memory_order_acquire);
     *responded_at_ns = RawNowNs();
     if (now_value == value) return WaitResult::kResponded;
-    if (*responded_at_ns >= look_at) {
+    if (*responded_at_ns >= check_at) {
       if (!process_->Running()) return WaitResult::kEnded;
       if (*responded_at_ns >= end) return WaitResult::kDeadline;
-      look_at = *responded_at_ns + kLookEveryNs;
+      check_at = *responded_at_ns + kCheckEveryNs;
     }
     if (spin) {
       for (int i = 0; i < 8; ++i) Pause();

@@ -41,8 +41,8 @@ struct ProcessSnapshot {
   // No thread ran, started or ended between the two snapshots. Thread by thread: in a sum, one that
   // ended could make up for one that ran.
   bool SameRuns(const ProcessSnapshot& other) const;
-  // Every thread that ran since `before` has gone to sleep since (both are full). A thread
-  // may be preempted on its way into sleep, and then has to run once more.
+  // Every thread that ran since `before` has gone to sleep since (both are full). A thread may
+  // be preempted on its way into sleep, and then has to run once more.
   bool SettledSince(const ProcessSnapshot& before) const;
 };
 

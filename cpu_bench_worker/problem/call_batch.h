@@ -29,7 +29,7 @@ struct Placement {
   bool unaligned = false;
 };
 
-// Who is called: decides what a row of the call table holds.
+// Who is called; it decides what a row of the call table holds.
 enum class CallRole {
   kKernel,     // the signature's arguments, then the place of the returned value
   kGenerator,  // every array in the output region, then the seed
@@ -37,10 +37,11 @@ enum class CallRole {
                // value, then the place of the bool
 };
 
-// A struct that goes by value has a place in a region, like an array of one; a plain number is in
-// its word.
+// Where a word of the call table leads: to an array in one of the regions, or nowhere, because it
+// is a plain number itself. (A struct that goes by value lies in a region, like an array of one.)
 enum class WordPlace { kScalar, kInput, kOutput };
 
+// One word of a row, and what it leads to.
 struct CallWord {
   WordPlace place = WordPlace::kScalar;
   int arg = -1;         // index into Arguments::specs; kReturnWord, kSeedWord or kVerdictWord
@@ -52,9 +53,10 @@ inline constexpr int kReturnWord = -1;
 inline constexpr int kSeedWord = -2;
 inline constexpr int kVerdictWord = -3;
 
+// The words of one row, in their order.
 std::vector<CallWord> WordsOf(const Arguments& arguments, const CallShape& shape, CallRole role);
 
-// Bytes around every output array that nobody may write.
+// The bytes around every output array, which nobody may write.
 inline constexpr size_t kGuardBytes = 64;
 inline constexpr uint8_t kGuardByte = 0xC5;
 
@@ -82,7 +84,7 @@ class CallBatch {
   const CallShape& shape() const { return shape_; }
   const std::vector<CallWord>& words() const { return words_; }
   size_t offset(int call, size_t word) const { return offsets_[Index(call, word)]; }
-  // Bits of a scalar word, readable and writable.
+  // The bits of a scalar word, readable and writable.
   uint64_t& scalar(int call, size_t word) { return scalars_[Index(call, word)]; }
   uint64_t scalar(int call, size_t word) const { return scalars_[Index(call, word)]; }
 
