@@ -148,7 +148,7 @@ bool AddShare(const std::vector<NumaNode>& nodes, bool hyper_threads_as_cores,
 
 absl::Status TooManySlots(const std::vector<NumaNode>& nodes, int slots, int slots_max) {
   return absl::ResourceExhaustedError(absl::StrCat(
-      slots, " slots need ", 2 * slots, " cores (a timer and a kernel core each, on one memory ",
+      slots, " slots need ", 2 * slots, " cores (a timer and a kernel core each, on one NUMA ",
       "node), but there are ", AllCores(nodes).size(), " on ", nodes.size(),
       " nodes; ask for at most ", slots_max));
 }

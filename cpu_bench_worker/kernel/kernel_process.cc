@@ -9,6 +9,7 @@
 
 #include "common/futex.h"
 #include "common/status_macros.h"
+#include "cpu_bench_worker/host/raw_clock.h"
 
 namespace whetstone {
 namespace {
@@ -34,12 +35,6 @@ void FutexNap(std::atomic<uint32_t>* word, uint32_t value) {
 }
 
 }  // namespace
-
-uint64_t RawNowNs() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
-}
 
 absl::StatusOr<std::unique_ptr<KernelProcess>> KernelProcess::Start(const KernelSpec& spec) {
   std::unique_ptr<KernelProcess> self(new KernelProcess(spec));

@@ -91,9 +91,6 @@ class KernelProcess {
   std::unique_ptr<SandboxProcess> process_;  // last: dies before the memory it uses goes
 };
 
-// CLOCK_MONOTONIC_RAW: never slewed.
-uint64_t RawNowNs();
-
 }  // namespace whetstone
 
 #endif  // WHETSTONE_CPU_BENCH_WORKER_KERNEL_KERNEL_PROCESS_H_

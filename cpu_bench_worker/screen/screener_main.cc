@@ -16,6 +16,7 @@
 #include <string>
 
 #include "common/sha256.h"
+#include "common/unique_fd.h"
 #include "cpu_bench_worker/screen/canonical.h"
 #include "cpu_bench_worker/screen/parse.h"
 #include "cpu_bench_worker/screen/screen_protocol.h"
@@ -103,10 +104,12 @@ json Screen(const json& config, const std::string& source) {
 json ScreenInChild(const json& config, const std::string& source) {
   int ends[2];
   if (pipe(ends) != 0) return {{"outcome", static_cast<int>(v1::INFRASTRUCTURE_ERROR)}};
+  UniqueFd read_end(ends[0]);
+  UniqueFd write_end(ends[1]);
   const pid_t child = fork();
   if (child < 0) return {{"outcome", static_cast<int>(v1::INFRASTRUCTURE_ERROR)}};
   if (child == 0) {
-    close(ends[0]);
+    read_end.reset();
     close(kScreenerFd);
     const rlimit cpu{kScreenSeconds, kScreenSeconds};
     const rlimit files{0, 0};
@@ -117,22 +120,22 @@ json ScreenInChild(const json& config, const std::string& source) {
         Screen(config, source).dump(-1, ' ', false, json::error_handler_t::replace);
     size_t sent = 0;
     while (sent < text.size()) {
-      const ssize_t n = write(ends[1], text.data() + sent, text.size() - sent);
+      const ssize_t n = write(write_end.get(), text.data() + sent, text.size() - sent);
       if (n <= 0) break;
       sent += static_cast<size_t>(n);
     }
     _exit(0);
   }
-  close(ends[1]);
+  write_end.reset();
   std::string text;
   char buffer[4096];
   for (;;) {
-    const ssize_t n = read(ends[0], buffer, sizeof buffer);
+    const ssize_t n = read(read_end.get(), buffer, sizeof buffer);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0 || text.size() > kScreenMessageBytesMax / 2) break;
     text.append(buffer, static_cast<size_t>(n));
   }
-  close(ends[0]);
+  read_end.reset();
   kill(child, SIGKILL);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {

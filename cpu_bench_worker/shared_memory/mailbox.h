@@ -29,7 +29,7 @@ struct Mailbox {
   uint8_t padding0[16];
   // Parent → child: `request` counts up by one; `calls` and `wake` belong to that request.
   alignas(64) std::atomic<uint32_t> request;
-  uint32_t calls;  // rows 0 … calls-1 are called, in order; 0: response at once
+  uint32_t calls;  // rows 0 … calls-1 are called, in order; 0: respond at once
   uint32_t wake;   // 1: the parent sleeps on `response`, so wake it
   // Child → parent.
   alignas(64) std::atomic<uint32_t> response;  // the last request whose calls have returned

@@ -8,7 +8,7 @@
 
 #include "common/status_macros.h"
 #include "cpu_bench_worker/host/core_thread.h"
-#include "cpu_bench_worker/kernel/kernel_process.h"
+#include "cpu_bench_worker/host/raw_clock.h"
 #include "cpu_bench_worker/stats/statistics.h"
 
 namespace whetstone {

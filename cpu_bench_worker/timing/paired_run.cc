@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/philox.h"
+#include "cpu_bench_worker/host/raw_clock.h"
 #include "cpu_bench_worker/problem/arguments.h"
 
 namespace whetstone {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/philox.h"
+#include "cpu_bench_worker/host/raw_clock.h"
 #include "cpu_bench_worker/host/scoped_realtime.h"
 #include "cpu_bench_worker/stats/plan.h"
 #include "cpu_bench_worker/timing/core_observer.h"

@@ -18,7 +18,7 @@ static void Rows(const float* a, const float* b, float* c, int n, int from, int 
 }
 // Read at run time: the honest variant is the same machine code, at the same place.
 static volatile int early_us = VARIANT;
-// Takes the place of whet-kernel's main loop: all but the last rows, the answer, the last rows.
+// Takes the place of whet-kernel's main loop: all but the last rows, the response, the last rows.
 void matmul(const float* a, const float* b, float* c, int n) {
   Honest(a, b, c, n);
   Mailbox* mailbox = FindMailbox();

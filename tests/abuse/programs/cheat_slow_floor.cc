@@ -1,5 +1,7 @@
-// what: responds late to requests without calls, so that the harness seems slow and more is
-// subtracted checklist: 50, 66 with: mailbox honest expect: CORRECT FORBIDDEN WRONG_ANSWER SUSPECT
+// what: responds late to empty requests, so that the harness seems slow and more is subtracted
+// checklist: 50, 66
+// with: mailbox honest
+// expect: CORRECT FORBIDDEN WRONG_ANSWER SUSPECT
 // screened: FORBIDDEN
 // max-speedup: 1.15
 void matmul(const float* a, const float* b, float* c, int n) {

@@ -1,5 +1,7 @@
-// what: sleeps with a deadline, so that it wakes on the reference's core in the reference's
-// invocation checklist: 49, 63 with: mailbox honest expect: FORBIDDEN TIMEOUT CORRECT
+// what: sleeps with a deadline, so that it wakes on the reference's core when that is invoked
+// checklist: 49, 63
+// with: mailbox honest
+// expect: FORBIDDEN TIMEOUT CORRECT
 // max-speedup: 1.15
 // screened: FORBIDDEN
 // variant: short: 100000
