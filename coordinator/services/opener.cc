@@ -5,27 +5,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/retry_policy.h"
 
 namespace whetstone {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kPause{1000};
 constexpr std::chrono::milliseconds kLookEvery{50};
-
-// Trying again would end the same way.
-bool IsForGood(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kPermissionDenied:
-    case absl::StatusCode::kUnauthenticated:
-      return true;
-    default:
-      return false;
-  }
-}
 
 absl::Status InOne(const std::vector<absl::Status>& errors) {
   std::vector<std::string> words;
@@ -109,14 +96,15 @@ bool Opener::IsStopped(const Attempts& attempts) {
 void Opener::Loop(Attempts* attempts, const Open& open, const Missing& missing) {
   for (bool first = true;; first = false) {
     absl::Status status = open([&] { return IsStopped(*attempts); });
-    const bool for_good = IsForGood(status);
+    const bool for_good = IsPermanent(Operation::kConnect, status);
     if (!status.ok() && (first || for_good) && !IsStopped(*attempts)) missing(status, for_good);
     std::unique_lock<std::mutex> lock(mutex_);
     attempts->last = std::move(status);
     attempts->over = attempts->last->ok() || for_good;
     changed_.notify_all();
     if (attempts->over) return;
-    if (changed_.wait_for(lock, kPause, [&] { return stopping_ || attempts->forgotten; })) return;
+    if (changed_.wait_for(lock, kConnectPause, [&] { return stopping_ || attempts->forgotten; }))
+      return;
   }
 }
 

@@ -22,10 +22,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/retry_policy.h"
 #include "common/status_macros.h"
 #include "coordinator/tunnel/libssh_channel.h"
 #include "coordinator/tunnel/pump.h"
-#include "coordinator/tunnel/reconnect.h"
 #include "coordinator/tunnel/sockets.h"
 #include "coordinator/tunnel/ssh_session.h"
 #include "coordinator/tunnel/ssh_target.h"
@@ -81,26 +81,25 @@ class LibsshTunnel final : public Tunnel {
     SetStatus(first);
     opened_.set_value(std::move(first));
     if (!opened) return;
-    milliseconds backoff = kBackoffMin;
+    Backoff backoff;
     while (!stop_) {
       if (session_ != nullptr) {
-        backoff = kBackoffMin;
+        backoff.Reset();
         const absl::Status lost = Serve();
         streams_.clear();  // before the session: channels belong to it
         session_.reset();
         if (stop_) return;
         Report(TunnelEvent::State::kLost, lost);
       }
-      Refuse(backoff);
-      backoff = std::min(backoff * 2, kBackoffMax);
+      Refuse(backoff.Next());
       if (stop_) return;
       auto session = SshSession::Connect(options_, [this] { return Stopped(); });
       if (session.ok()) {
         session_ = *std::move(session);
         Report(TunnelEvent::State::kConnected, absl::OkStatus());
-      } else if (IsFinal(session.status())) {
+      } else if (IsPermanent(Operation::kConnect, session.status())) {
         Report(TunnelEvent::State::kFailed, session.status());
-        while (!stop_) Refuse(kBackoffMax);
+        while (!stop_) Refuse(Backoff::kMax);
       } else {
         SetStatus(absl::UnavailableError(session.status().message()));
       }
