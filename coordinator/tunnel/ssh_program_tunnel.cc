@@ -71,7 +71,7 @@ std::vector<std::string> Command(const TunnelOptions& options, const SshTarget& 
   return argv;
 }
 
-// What ssh's last words mean.
+// The error that ssh's last words mean.
 absl::Status StatusFromProgram(const std::string& said, const TunnelOptions& options) {
   const std::string config =
       options.ssh_config.empty() ? "" : absl::StrCat("-F ", options.ssh_config, " ");
@@ -240,7 +240,7 @@ class SshProgramTunnel final : public Tunnel {
   std::atomic<bool> stop_{false};
   std::promise<absl::Status> opened_;
   std::thread thread_;
-  std::unique_ptr<ChildProcess> child_;  // only the thread's
+  std::unique_ptr<ChildProcess> child_;  // used by the thread alone
   mutable std::mutex mutex_;
   absl::Status status_;  // protected by mutex_
 };
