@@ -38,7 +38,7 @@ std::string NameOf(const CheckpointFact& fact) {
   return std::filesystem::path(fact.path).filename().string();
 }
 
-// "12", "step-12" or "warmup"; nothing: the newest.
+// The checkpoint that `step` names: "12", "step-12" or "warmup"; the newest if it is empty.
 absl::StatusOr<CheckpointFact> Choose(const std::vector<CheckpointFact>& saved,
                                       const std::string& step) {
   if (saved.empty()) {
@@ -56,7 +56,7 @@ absl::StatusOr<CheckpointFact> Choose(const std::vector<CheckpointFact>& saved,
                                           absl::StrJoin(names.rbegin(), names.rend(), ", ")));
 }
 
-// A trainer on this machine saved it where `whet` can see it.
+// Says where the checkpoint of a trainer on this machine is: `whet` can see it.
 absl::Status SayWhere(const Options& options, const CheckpointFact& fact, Console* console) {
   if (!std::filesystem::exists(fact.path)) {
     return absl::NotFoundError(
@@ -109,7 +109,7 @@ absl::Status Fetch(const Options& options, StopSignals* signals, Console* consol
     for (int i = 0; i < 20 && !signals->stopped(); ++i) {
       std::this_thread::sleep_for(milliseconds(50));
     }
-    // Why it is gone for good is the cluster's to tell.
+    // The cluster tells why the trainer is gone for good.
     return signals->stopped() ? absl::CancelledError("stopped") : trainer->status();
   };
   const auto start = SteadyClock::now();

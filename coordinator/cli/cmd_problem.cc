@@ -161,7 +161,7 @@ int New(const Options& options) {
   return kExitOk;
 }
 
-// `words`: how many there may be.
+// Adds one command that takes at most `words` words.
 void Add(CLI::App* app, SelectedCommand* selected, const char* name, const char* about,
          const char* word, const char* word_about, int words, int (*run)(const Options&)) {
   const auto options = std::make_shared<Options>();

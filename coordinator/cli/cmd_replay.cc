@@ -36,7 +36,7 @@ bool LiesIn(const std::string& path, const std::string& directory) {
   return absl::StartsWith(canonical(path) + "/", canonical(directory) + "/");
 }
 
-// What can be wrong with the run or the options.
+// Finds what is wrong with the run or the options.
 absl::Status CheckRun(const CampaignPlan& plan, const RunPaths& paths, const Options& options) {
   if (!plan.campaign.deterministic()) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -112,7 +112,7 @@ absl::StatusOr<ReplayCounts> ReplayRun(const Options& options, StopSignals* sign
         absl::StrCat("stopped; ", replay.counts().updates, " updates were equal so far"));
   }
   if (absl::IsUnavailable(status)) {
-    // Why the trainer is gone for good is the cluster's to tell.
+    // The cluster tells why the trainer is gone for good.
     RETURN_IF_ERROR(trainer->status());
     return absl::UnavailableError(
         absl::StrCat(status.message(), "; the trainer was lost: start the replay again"));

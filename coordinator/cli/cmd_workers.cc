@@ -22,7 +22,7 @@
 namespace whetstone {
 namespace {
 
-// Connecting to a worker takes at most half of it.
+// The deadline of one request. Connecting to a worker takes at most half of it.
 constexpr std::chrono::seconds kDeadline{60};
 
 struct Options {
@@ -55,7 +55,7 @@ nlohmann::ordered_json WorkerJson(const v1::WorkerStatus& worker) {
   return json;
 }
 
-// Columns as wide as what is in them.
+// The list as a table with columns as wide as what is in them.
 std::string Table(const v1::ListWorkersResponse& list) {
   std::vector<std::vector<std::string>> rows = {
       {"NAME", "STATE", "SLOTS", "IN FLIGHT", "VERDICTS", "HEARD", "HOST", "CPU", "ISOLATION", ""}};
@@ -135,7 +135,7 @@ int List(const Options& options) {
   return kExitOk;
 }
 
-// One that something was done to.
+// Prints a worker that something was done to; returns the exit code.
 int Conclude(const absl::StatusOr<v1::WorkerStatus>& worker, Console* console) {
   if (!worker.ok()) return console->Fail(worker.status());
   std::string text = absl::StrCat(worker->name(), ": ", StateName(*worker));

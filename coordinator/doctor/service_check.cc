@@ -34,7 +34,7 @@ constexpr double kNoisyBand = 0.05;
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
-// ln-scale noise as the percentage people expect.
+// Noise on the scale of logarithms as the percentage that people expect.
 std::string Percent(double band) { return absl::StrFormat("%.2f %%", 100 * std::expm1(band)); }
 
 void CheckIsolation(const std::string& name, const v1::WorkerInfo& info,
@@ -163,7 +163,7 @@ void CheckTrainer(const std::string& name, const std::string& target, const Find
          ""});
 }
 
-// What to type for an error of a tunnel, beyond what the message says.
+// The command to type after an error of a tunnel, beyond what the message says.
 std::string TunnelFix(const absl::Status& status, const RemoteService& service,
                       const v1::ClusterConfig& cluster) {
   const std::string ssh = absl::StrCat("ssh -F ", cluster.ssh_config(), " ", service.host);
@@ -179,7 +179,7 @@ std::string TunnelFix(const absl::Status& status, const RemoteService& service,
   }
 }
 
-// Each host by itself, so that one dead host does not hide the others.
+// Checks each host by itself, so that one dead host does not hide the others.
 void CheckRemote(const v1::Campaign& campaign, const ServiceCheckOptions& options,
                  const FindingSink& found) {
   const absl::StatusOr<TempDir> dir = TempDir::Make("whet");

@@ -113,7 +113,7 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
     relay.Detach();
     control.Close();
   }
-  // Why a service is gone for good is the cluster's to tell.
+  // The cluster tells why a service is gone for good.
   if (absl::IsUnavailable(result) && !cluster->status().ok()) return cluster->status();
   return result;
 }

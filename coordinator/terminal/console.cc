@@ -31,7 +31,7 @@ Console::~Console() {
 
 absl::Status Console::LogTo(const std::string& path) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  // Tried here because spdlog throws where a file cannot be made.
+  // The file is opened here first because spdlog throws where it cannot be made.
   const UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (!file) return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", path));
   auto sink = std::make_shared<spdlog::sinks::basic_file_sink_st>(path);
