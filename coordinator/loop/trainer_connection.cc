@@ -1,4 +1,4 @@
-#include "coordinator/loop/lone_trainer.h"
+#include "coordinator/loop/trainer_connection.h"
 
 #include <utility>
 
@@ -6,10 +6,9 @@
 
 namespace whetstone {
 
-absl::StatusOr<std::unique_ptr<LoneTrainer>> LoneTrainer::Open(const v1::Campaign& campaign,
-                                                               const std::string& log_dir,
-                                                               StopSignals* signals,
-                                                               Console* console) {
+absl::StatusOr<std::unique_ptr<TrainerConnection>> TrainerConnection::Open(
+    const v1::Campaign& campaign, const std::string& log_dir, StopSignals* signals,
+    Console* console) {
   ClusterOptions services;
   services.campaign = campaign;
   services.log_dir = log_dir;
@@ -17,16 +16,16 @@ absl::StatusOr<std::unique_ptr<LoneTrainer>> LoneTrainer::Open(const v1::Campaig
   services.cancelled = [signals] { return signals->stopped(); };
   services.roster.emplace();  // no workers
   ASSIGN_OR_RETURN(std::unique_ptr<Cluster> cluster, OpenCluster(std::move(services)));
-  return std::unique_ptr<LoneTrainer>(new LoneTrainer(std::move(cluster), signals));
+  return std::unique_ptr<TrainerConnection>(new TrainerConnection(std::move(cluster), signals));
 }
 
-LoneTrainer::LoneTrainer(std::unique_ptr<Cluster> cluster, StopSignals* signals)
+TrainerConnection::TrainerConnection(std::unique_ptr<Cluster> cluster, StopSignals* signals)
     : cluster_(std::move(cluster)),
       client_(MakeGrpcTrainerClient(cluster_->trainer().target)),
       signals_(signals) {
   signals_->OnStop([this] { control_.Cancel(); });
 }
 
-LoneTrainer::~LoneTrainer() { signals_->OnStop(nullptr); }
+TrainerConnection::~TrainerConnection() { signals_->OnStop(nullptr); }
 
 }  // namespace whetstone

@@ -1,4 +1,4 @@
-#include "coordinator/doctor/host_agreement.h"
+#include "coordinator/doctor/version_and_clock_check.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "coordinator/doctor/host_agreement.h"
+#include "coordinator/doctor/version_and_clock_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,13 +10,13 @@ namespace {
 
 using testing::HasSubstr;
 
-class HostAgreementTest : public testing::Test {
+class VersionAndClockCheckTest : public testing::Test {
  protected:
   std::vector<Finding> findings_;
   FindingSink sink_ = [this](const Finding& f) { findings_.push_back(f); };
 };
 
-TEST_F(HostAgreementTest, EqualVersionsAndClocksAreNotMentioned) {
+TEST_F(VersionAndClockCheckTest, EqualVersionsAndClocksAreNotMentioned) {
   CheckVersion("worker cpu01", "1.2", "1.2", sink_);
   CheckClock("worker cpu01", 1000.5, 1000, 1001, sink_);
   CheckClock("worker cpu01", 1002.9, 1000, 1001, sink_);  // within what logs bear
@@ -25,7 +25,7 @@ TEST_F(HostAgreementTest, EqualVersionsAndClocksAreNotMentioned) {
   EXPECT_TRUE(findings_.empty());
 }
 
-TEST_F(HostAgreementTest, DifferencesAreWarnedOfWithTheRemedy) {
+TEST_F(VersionAndClockCheckTest, DifferencesAreWarnedOfWithTheRemedy) {
   CheckVersion("trainer gpu01", "1.1", "1.2", sink_);
   CheckClock("trainer gpu01", 1061, 1000, 1002, sink_);
   CheckClock("trainer gpu01", 941, 1000, 1002, sink_);

@@ -1,12 +1,12 @@
 // Opens connections side by side, each on a thread of its own, again and again until it is open.
 //
-//   Opener opener;
-//   opener.Start("worker cpu03", /*necessary=*/false,
-//                [&](const Opener::Stopped& stopped) { return Open(cpu03, stopped); },
-//                [&](const absl::Status& why, bool for_good) { … });
-//   RETURN_IF_ERROR(opener.Wait({.at_least = 1, .cancelled = cancelled}));   // it may come later
-#ifndef WHETSTONE_COORDINATOR_SERVICES_OPENER_H_
-#define WHETSTONE_COORDINATOR_SERVICES_OPENER_H_
+//   ConnectRetrier retrier;
+//   retrier.Start("worker cpu03", /*necessary=*/false,
+//                 [&](const ConnectRetrier::Stopped& stopped) { return Open(cpu03, stopped); },
+//                 [&](const absl::Status& why, bool permanent) { … });
+//   RETURN_IF_ERROR(retrier.Wait({.at_least = 1, .cancelled = cancelled}));   // it may come later
+#ifndef WHETSTONE_COORDINATOR_SERVICES_CONNECT_RETRIER_H_
+#define WHETSTONE_COORDINATOR_SERVICES_CONNECT_RETRIER_H_
 
 #include <chrono>
 #include <condition_variable>
@@ -22,23 +22,23 @@
 namespace whetstone {
 
 // Thread-safe.
-class Opener {
+class ConnectRetrier {
  public:
   using Stopped = std::function<bool()>;
   // One attempt, which polls `stopped` wherever it waits.
   using Open = std::function<absl::Status(const Stopped& stopped)>;
-  // Called when the first attempt has failed, and when one has failed `for_good`: there will be no
-  // other (a refused or a changed key, wrong input). From the attempt's thread.
-  using Missing = std::function<void(const absl::Status& why, bool for_good)>;
+  // This is called from the attempt's thread when the first attempt has failed, and when one has
+  // failed for a reason that is permanent (common/retry_policy.h), so that no other follows.
+  using Missing = std::function<void(const absl::Status& why, bool permanent)>;
 
   // Ends all attempts and waits for that.
-  ~Opener();
+  ~ConnectRetrier();
 
   // `name` is not in use. `necessary`: Wait fails where its first attempt does.
   void Start(const std::string& name, bool necessary, Open open, Missing missing);
 
   struct Needs {
-    int at_least = 0;  // of those that are not necessary: so many must be open
+    int at_least = 0;  // so many of those that are not necessary must be open
     std::chrono::milliseconds deadline{120'000};
     Stopped cancelled;  // may be empty
   };
@@ -47,17 +47,17 @@ class Opener {
   // CANCELLED.
   absl::Status Wait(const Needs& needs);
 
-  // `name`, which may be unknown, needs not be opened any more.
+  // Ends the attempts for `name`, which may be unknown.
   void Forget(const std::string& name);
-  // Until the attempts for forgotten names have ended: those names may be used again.
+  // Waits until the attempts for forgotten names have ended: those names may be used again.
   void AwaitForgotten();
 
  private:
   struct Attempts {
     bool necessary = false;
     bool forgotten = false;
-    std::optional<absl::Status> last;  // what the last one that has ended said
-    bool over = false;                 // there will be no other
+    std::optional<absl::Status> last;  // the outcome of the last attempt that has ended
+    bool over = false;                 // no other attempt follows
     std::thread thread;
   };
 
@@ -72,4 +72,4 @@ class Opener {
 
 }  // namespace whetstone
 
-#endif  // WHETSTONE_COORDINATOR_SERVICES_OPENER_H_
+#endif  // WHETSTONE_COORDINATOR_SERVICES_CONNECT_RETRIER_H_

@@ -1,4 +1,4 @@
-#include "coordinator/tunnel/pump.h"
+#include "coordinator/tunnel/byte_copier.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -55,29 +55,29 @@ class FakeChannel final : public ByteChannel {
   FarSide* const far_;
 };
 
-// A pump with the test holding the other end of its local socket.
-class PumpTest : public testing::Test {
+// A copier with the test holding the other end of its local socket.
+class ByteCopierTest : public testing::Test {
  protected:
   void SetUp() override {
     int fds[2];
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
     fcntl(fds[1], F_SETFL, O_NONBLOCK);
     here_ = fds[0];
-    pump_ = std::make_unique<Pump>(fds[1], std::make_unique<FakeChannel>(&far_));
+    copier_ = std::make_unique<ByteCopier>(fds[1], std::make_unique<FakeChannel>(&far_));
   }
   void TearDown() override {
-    pump_.reset();
+    copier_.reset();
     if (here_ >= 0) close(here_);
   }
 
   // One round of the loop, as its owner would run it.
   bool Round() {
-    pollfd p = {pump_->PollEvents() != 0 ? pump_->fd() : -1, pump_->PollEvents(), 0};
+    pollfd p = {copier_->PollEvents() != 0 ? copier_->fd() : -1, copier_->PollEvents(), 0};
     poll(&p, 1, 0);
-    return pump_->Advance(p.revents);
+    return copier_->Advance(p.revents);
   }
   void Rounds(int n = 50) {
-    for (int i = 0; i < n && !pump_->done(); ++i) Round();
+    for (int i = 0; i < n && !copier_->done(); ++i) Round();
   }
   void Send(const std::string& text) {
     ASSERT_EQ(send(here_, text.data(), text.size(), MSG_NOSIGNAL),
@@ -96,19 +96,19 @@ class PumpTest : public testing::Test {
 
   FarSide far_;
   int here_ = -1;
-  std::unique_ptr<Pump> pump_;
+  std::unique_ptr<ByteCopier> copier_;
 };
 
-TEST_F(PumpTest, MovesBothWays) {
+TEST_F(ByteCopierTest, MovesBothWays) {
   Send("ping");
   far_.to_give = "pong";
   Rounds();
   EXPECT_EQ(far_.taken, "ping");
   EXPECT_EQ(Receive(), "pong");
-  EXPECT_FALSE(pump_->done());
+  EXPECT_FALSE(copier_->done());
 }
 
-TEST_F(PumpTest, ClosedWindowStopsReadingLocally) {
+TEST_F(ByteCopierTest, ClosedWindowStopsReadingLocally) {
   far_.window = 0;
   fcntl(here_, F_SETFL, O_NONBLOCK);
   const std::string block(64 << 10, 'x');
@@ -119,9 +119,9 @@ TEST_F(PumpTest, ClosedWindowStopsReadingLocally) {
     idle = n > 0 ? 0 : idle + 1;
     Round();
   }
-  // What the kernel's socket buffers and the pump's own buffer hold; not a byte more.
+  // What the kernel's socket buffers and the copier's own buffer hold; not a byte more.
   EXPECT_LT(accepted, 2u << 20);
-  EXPECT_EQ(pump_->PollEvents(), 0) << "a full buffer must not keep the loop awake";
+  EXPECT_EQ(copier_->PollEvents(), 0) << "a full buffer must not keep the loop awake";
   EXPECT_TRUE(far_.taken.empty());
 
   far_.window = SIZE_MAX;
@@ -129,12 +129,12 @@ TEST_F(PumpTest, ClosedWindowStopsReadingLocally) {
   EXPECT_EQ(far_.taken.size(), accepted);
 }
 
-TEST_F(PumpTest, SlowLocalReaderStopsReadingTheChannel) {
+TEST_F(ByteCopierTest, SlowLocalReaderStopsReadingTheChannel) {
   far_.to_give.assign(8 << 20, 'y');
   Rounds(1000);
   const size_t taken = (8u << 20) - far_.to_give.size();
   EXPECT_LT(taken, 2u << 20);
-  EXPECT_NE(pump_->PollEvents() & POLLOUT, 0);
+  EXPECT_NE(copier_->PollEvents() & POLLOUT, 0);
   const size_t reads = far_.reads;
   Rounds(10);
   EXPECT_EQ(far_.reads, reads) << "read although there was no room";
@@ -147,7 +147,7 @@ TEST_F(PumpTest, SlowLocalReaderStopsReadingTheChannel) {
   EXPECT_EQ(received, 8u << 20);
 }
 
-TEST_F(PumpTest, LocalHalfCloseReachesTheFarSideAfterTheLastByte) {
+TEST_F(ByteCopierTest, LocalHalfCloseReachesTheFarSideAfterTheLastByte) {
   far_.window = 2;
   Send("abc");
   shutdown(here_, SHUT_WR);
@@ -162,38 +162,38 @@ TEST_F(PumpTest, LocalHalfCloseReachesTheFarSideAfterTheLastByte) {
   far_.to_give = "answer";
   Rounds();
   EXPECT_EQ(Receive(), "answer");
-  EXPECT_FALSE(pump_->done());
+  EXPECT_FALSE(copier_->done());
   far_.eof = true;
   Rounds();
-  EXPECT_TRUE(pump_->done());
+  EXPECT_TRUE(copier_->done());
   EXPECT_EQ(far_.eofs_received, 1);
 }
 
-TEST_F(PumpTest, RemoteHalfCloseReachesTheLocalSideAfterTheLastByte) {
+TEST_F(ByteCopierTest, RemoteHalfCloseReachesTheLocalSideAfterTheLastByte) {
   far_.to_give = "last words";
   far_.eof = true;
   Rounds();
   EXPECT_EQ(Receive(), "last words");
   EXPECT_TRUE(HereAtEof());
-  EXPECT_FALSE(pump_->done());
+  EXPECT_FALSE(copier_->done());
   Send("still heard");
   Rounds();
   EXPECT_EQ(far_.taken, "still heard");
   shutdown(here_, SHUT_WR);
   Rounds();
-  EXPECT_TRUE(pump_->done());
+  EXPECT_TRUE(copier_->done());
 }
 
-TEST_F(PumpTest, FullyClosedFarSideEndsIt) {
+TEST_F(ByteCopierTest, FullyClosedFarSideEndsIt) {
   far_.to_give = "bye";
   far_.eof = true;
   far_.closed = true;
   Rounds();
   EXPECT_EQ(Receive(), "bye");
-  EXPECT_TRUE(pump_->done());
+  EXPECT_TRUE(copier_->done());
 }
 
-TEST_F(PumpTest, FarSideThatTakesNoMoreStillDeliversWhatItSent) {
+TEST_F(ByteCopierTest, FarSideThatTakesNoMoreStillDeliversWhatItSent) {
   far_.closed = true;
   far_.to_give = "error: go away";
   Send("request");
@@ -201,24 +201,24 @@ TEST_F(PumpTest, FarSideThatTakesNoMoreStillDeliversWhatItSent) {
   EXPECT_EQ(Receive(), "error: go away");
   far_.eof = true;
   Rounds();
-  EXPECT_TRUE(pump_->done());
+  EXPECT_TRUE(copier_->done());
 }
 
-TEST_F(PumpTest, BrokenChannelEndsIt) {
+TEST_F(ByteCopierTest, BrokenChannelEndsIt) {
   far_.broken = true;
   Rounds(1);
-  EXPECT_TRUE(pump_->done());
+  EXPECT_TRUE(copier_->done());
 }
 
-TEST_F(PumpTest, LocalSideGoneEndsIt) {
+TEST_F(ByteCopierTest, LocalSideGoneEndsIt) {
   far_.to_give.assign(1 << 20, 'z');
   close(here_);
   here_ = -1;
   Rounds();
-  EXPECT_TRUE(pump_->done());
+  EXPECT_TRUE(copier_->done());
 }
 
-TEST_F(PumpTest, YieldsAfterItsShare) {
+TEST_F(ByteCopierTest, YieldsAfterItsShare) {
   far_.to_give.assign(4 << 20, 'y');
   std::thread reader([this] {
     std::vector<char> buffer(1 << 20);
@@ -233,16 +233,16 @@ TEST_F(PumpTest, YieldsAfterItsShare) {
   Round();
   EXPECT_GE(far_.to_give.size() + (512 << 10), before);
   while (!far_.to_give.empty()) {
-    pollfd p = {pump_->fd(), static_cast<short>(pump_->PollEvents() | POLLOUT), 0};
+    pollfd p = {copier_->fd(), static_cast<short>(copier_->PollEvents() | POLLOUT), 0};
     poll(&p, 1, 100);
-    pump_->Advance(p.revents);
+    copier_->Advance(p.revents);
   }
   Rounds();
-  shutdown(pump_->fd(), SHUT_RDWR);
+  shutdown(copier_->fd(), SHUT_RDWR);
   reader.join();
 }
 
-// A channel over a socket: the pump between two real sockets, three threads, random sizes.
+// A channel over a socket: the copier between two real sockets, three threads, random sizes.
 class SocketChannel final : public ByteChannel {
  public:
   explicit SocketChannel(int fd) : fd_(fd) {}
@@ -294,26 +294,26 @@ bool Exchange(int fd, size_t total, size_t portion) {
   return same && got == total;
 }
 
-TEST(PumpThreadsTest, CarriesMegabytesBothWaysAtOnce) {
+TEST(ByteCopierThreadsTest, CarriesMegabytesBothWaysAtOnce) {
   int near[2], far[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, near), 0);
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, far), 0);
-  std::thread pumping([&] {
+  std::thread copying([&] {
     auto channel = std::make_unique<SocketChannel>(far[0]);
     const int channel_fd = channel->fd();
-    Pump pump(near[1], std::move(channel));
-    while (!pump.done()) {
-      pollfd fds[2] = {{pump.PollEvents() != 0 ? pump.fd() : -1, pump.PollEvents(), 0},
+    ByteCopier copier(near[1], std::move(channel));
+    while (!copier.done()) {
+      pollfd fds[2] = {{copier.PollEvents() != 0 ? copier.fd() : -1, copier.PollEvents(), 0},
                        {channel_fd, POLLIN, 0}};
       poll(fds, 2, 5);
-      pump.Advance(fds[0].revents);
+      copier.Advance(fds[0].revents);
     }
   });
   bool far_ok = false;
   std::thread far_end([&] { far_ok = Exchange(far[1], 5'000'001, 40'009); });
   EXPECT_TRUE(Exchange(near[0], 5'000'001, 7'001));
   far_end.join();
-  pumping.join();
+  copying.join();
   EXPECT_TRUE(far_ok);
   close(near[0]);
   close(far[1]);

@@ -1,10 +1,10 @@
 // What a service says of its host, beside what this program knows: versions and clocks that differ.
-#ifndef WHETSTONE_COORDINATOR_DOCTOR_HOST_AGREEMENT_H_
-#define WHETSTONE_COORDINATOR_DOCTOR_HOST_AGREEMENT_H_
+#ifndef WHETSTONE_COORDINATOR_DOCTOR_VERSION_AND_CLOCK_CHECK_H_
+#define WHETSTONE_COORDINATOR_DOCTOR_VERSION_AND_CLOCK_CHECK_H_
 
 #include <string>
 
-#include "coordinator/doctor/doctor.h"
+#include "coordinator/doctor/finding.h"
 
 namespace whetstone {
 
@@ -20,4 +20,4 @@ void CheckClock(const std::string& service, double theirs, double asked, double 
 
 }  // namespace whetstone
 
-#endif  // WHETSTONE_COORDINATOR_DOCTOR_HOST_AGREEMENT_H_
+#endif  // WHETSTONE_COORDINATOR_DOCTOR_VERSION_AND_CLOCK_CHECK_H_

@@ -1,4 +1,4 @@
-#include "coordinator/services/opener.h"
+#include "coordinator/services/connect_retrier.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,87 +26,87 @@ using testing::StartsWith;
 void Ignore(const absl::Status&, bool) {}
 
 // Opens at the `n`th attempt, and counts them.
-Opener::Open AtAttempt(int n, std::atomic<int>* attempts) {
-  return [n, attempts](const Opener::Stopped&) {
+ConnectRetrier::Open AtAttempt(int n, std::atomic<int>* attempts) {
+  return [n, attempts](const ConnectRetrier::Stopped&) {
     return ++*attempts >= n ? absl::OkStatus() : absl::UnavailableError("nobody there");
   };
 }
 
-TEST(OpenerTest, WhatIsNecessaryMustOpenAtOnce) {
+TEST(ConnectRetrierTest, WhatIsNecessaryMustOpenAtOnce) {
   std::atomic<int> first = 0, second = 0;
-  Opener opener;
-  opener.Start("trainer", /*necessary=*/true, AtAttempt(1, &first), Ignore);
-  opener.Start("worker", /*necessary=*/true, AtAttempt(2, &second), Ignore);
-  const absl::Status status = opener.Wait({});
+  ConnectRetrier retrier;
+  retrier.Start("trainer", /*necessary=*/true, AtAttempt(1, &first), Ignore);
+  retrier.Start("worker", /*necessary=*/true, AtAttempt(2, &second), Ignore);
+  const absl::Status status = retrier.Wait({});
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(std::string(status.message()), "worker: nobody there");
 }
 
-TEST(OpenerTest, OneOfSeveralSufficesAndTheOthersComeLater) {
+TEST(ConnectRetrierTest, OneOfSeveralSufficesAndTheOthersComeLater) {
   std::atomic<int> here = 0, late = 0, told = 0;
-  Opener opener;
-  opener.Start("here", /*necessary=*/false, AtAttempt(1, &here), Ignore);
-  opener.Start("late", /*necessary=*/false, AtAttempt(3, &late),
-               [&](const absl::Status& why, bool for_good) {
-                 EXPECT_EQ(std::string(why.message()), "nobody there");
-                 EXPECT_FALSE(for_good);
-                 ++told;
-               });
-  EXPECT_TRUE(opener.Wait({.at_least = 1, .cancelled = nullptr}).ok());
+  ConnectRetrier retrier;
+  retrier.Start("here", /*necessary=*/false, AtAttempt(1, &here), Ignore);
+  retrier.Start("late", /*necessary=*/false, AtAttempt(3, &late),
+                [&](const absl::Status& why, bool permanent) {
+                  EXPECT_EQ(std::string(why.message()), "nobody there");
+                  EXPECT_FALSE(permanent);
+                  ++told;
+                });
+  EXPECT_TRUE(retrier.Wait({.at_least = 1, .cancelled = nullptr}).ok());
   EXPECT_EQ(told, 1) << "before Wait returns";
   EXPECT_TRUE(Eventually([&] { return late == 3; }));
   EXPECT_EQ(here, 1);
   EXPECT_EQ(told, 1);
 }
 
-TEST(OpenerTest, NoneUntilTheDeadlineIsAnErrorThatNamesAll) {
+TEST(ConnectRetrierTest, NoneUntilTheDeadlineIsAnErrorThatNamesAll) {
   std::atomic<int> a = 0, b = 0;
-  Opener opener;
-  opener.Start("a", /*necessary=*/false, AtAttempt(1000, &a), Ignore);
-  opener.Start("b", /*necessary=*/false, AtAttempt(1000, &b), Ignore);
+  ConnectRetrier retrier;
+  retrier.Start("a", /*necessary=*/false, AtAttempt(1000, &a), Ignore);
+  retrier.Start("b", /*necessary=*/false, AtAttempt(1000, &b), Ignore);
   const absl::Status late =
-      opener.Wait({.at_least = 1, .deadline = milliseconds(100), .cancelled = nullptr});
+      retrier.Wait({.at_least = 1, .deadline = milliseconds(100), .cancelled = nullptr});
   EXPECT_EQ(std::string(late.message()), "a: nobody there\nb: nobody there");
-  EXPECT_EQ(opener.Wait({.at_least = 1, .cancelled = [] { return true; }}).code(),
+  EXPECT_EQ(retrier.Wait({.at_least = 1, .cancelled = [] { return true; }}).code(),
             absl::StatusCode::kCancelled);
-  EXPECT_TRUE(opener.Wait({.at_least = 0, .cancelled = nullptr}).ok());
+  EXPECT_TRUE(retrier.Wait({.at_least = 0, .cancelled = nullptr}).ok());
 }
 
-TEST(OpenerTest, WhatIsRefusedIsNotTriedAgain) {
+TEST(ConnectRetrierTest, WhatIsRefusedIsNotTriedAgain) {
   std::atomic<int> attempts = 0, told = 0;
-  Opener opener;
-  opener.Start(
+  ConnectRetrier retrier;
+  retrier.Start(
       "worker", /*necessary=*/false,
-      [&](const Opener::Stopped&) {
+      [&](const ConnectRetrier::Stopped&) {
         ++attempts;
         return absl::PermissionDeniedError("another host key");
       },
-      [&](const absl::Status&, bool for_good) { told += for_good; });
+      [&](const absl::Status&, bool permanent) { told += permanent; });
   const absl::Status status =
-      opener.Wait({.at_least = 1, .cancelled = nullptr});  // not until the deadline
+      retrier.Wait({.at_least = 1, .cancelled = nullptr});  // not until the deadline
   EXPECT_EQ(status, absl::PermissionDeniedError("worker: another host key"));
   EXPECT_EQ(attempts, 1);
   EXPECT_EQ(told, 1);
 }
 
-TEST(OpenerTest, AForgottenNameCanBeUsedAgain) {
+TEST(ConnectRetrierTest, AForgottenNameCanBeUsedAgain) {
   std::atomic<int> attempts = 0;
-  Opener opener;
-  opener.Start(
+  ConnectRetrier retrier;
+  retrier.Start(
       "worker", /*necessary=*/false,
-      [](const Opener::Stopped& stopped) {
+      [](const ConnectRetrier::Stopped& stopped) {
         while (!stopped()) std::this_thread::sleep_for(milliseconds(1));
         return absl::CancelledError("stopped");
       },
       [](const absl::Status&, bool) { ADD_FAILURE() << "nobody wants to know"; });
-  opener.Forget("worker");
-  opener.Forget("nobody");
-  opener.AwaitForgotten();
-  opener.Start("worker", /*necessary=*/true, AtAttempt(1, &attempts), Ignore);
-  EXPECT_TRUE(opener.Wait({}).ok());
+  retrier.Forget("worker");
+  retrier.Forget("nobody");
+  retrier.AwaitForgotten();
+  retrier.Start("worker", /*necessary=*/true, AtAttempt(1, &attempts), Ignore);
+  EXPECT_TRUE(retrier.Wait({}).ok());
 }
 
-TEST(OpenerTest, AClusterOpensWithTheWorkersThatLive) {
+TEST(ConnectRetrierTest, AClusterOpensWithTheWorkersThatLive) {
   absl::StatusOr<TempDir> dir = TempDir::Make("open");
   ASSERT_TRUE(dir.ok()) << dir.status();
   const auto serve = [&](const std::string& name) {

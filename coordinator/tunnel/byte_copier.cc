@@ -1,4 +1,4 @@
-#include "coordinator/tunnel/pump.h"
+#include "coordinator/tunnel/byte_copier.h"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -10,24 +10,24 @@
 namespace whetstone {
 namespace {
 
-// Bytes one Advance moves per direction before other connections get their turn.
+// The bytes that one Advance moves per direction before other connections get their turn.
 constexpr size_t kFairShareBytes = 256 << 10;
 
 }  // namespace
 
-Pump::Pump(int local_fd, std::unique_ptr<ByteChannel> channel)
+ByteCopier::ByteCopier(int local_fd, std::unique_ptr<ByteChannel> channel)
     : fd_(local_fd), channel_(std::move(channel)) {}
 
-Pump::~Pump() { close(fd_); }
+ByteCopier::~ByteCopier() { close(fd_); }
 
-short Pump::PollEvents() const {
+short ByteCopier::PollEvents() const {
   short events = 0;
   if (!local_ended_ && !out_.full()) events |= POLLIN;
   if (!in_.empty() && local_full_) events |= POLLOUT;
   return events;
 }
 
-bool Pump::Advance(short revents) {
+bool ByteCopier::Advance(short revents) {
   if (done_) return false;
   if ((revents & (POLLOUT | POLLHUP | POLLERR)) != 0) local_full_ = false;
   bool again = MoveOut((revents & (POLLIN | POLLHUP | POLLERR)) != 0);
@@ -36,8 +36,8 @@ bool Pump::Advance(short revents) {
   return again && !done_;
 }
 
-// Local → channel.
-bool Pump::MoveOut(bool readable) {
+// Copies from the local socket to the channel.
+bool ByteCopier::MoveOut(bool readable) {
   for (size_t moved = 0; moved < kFairShareBytes;) {
     bool progress = false;
     if (readable && !local_ended_ && !out_.full()) {
@@ -75,8 +75,8 @@ bool Pump::MoveOut(bool readable) {
   return true;
 }
 
-// Channel → local.
-bool Pump::MoveIn() {
+// Copies from the channel to the local socket.
+bool ByteCopier::MoveIn() {
   for (size_t moved = 0; moved < kFairShareBytes;) {
     bool progress = false;
     if (!remote_ended_ && !in_.full()) {

@@ -1,33 +1,20 @@
-#include "coordinator/services/opener.h"
+#include "coordinator/services/connect_retrier.h"
 
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/retry_policy.h"
 
 namespace whetstone {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kPause{1000};
-constexpr std::chrono::milliseconds kLookEvery{50};
+constexpr std::chrono::milliseconds kCancelPoll{50};
 
-// Trying again would end the same way.
-bool IsForGood(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kPermissionDenied:
-    case absl::StatusCode::kUnauthenticated:
-      return true;
-    default:
-      return false;
-  }
-}
-
-absl::Status InOne(const std::vector<absl::Status>& errors) {
+absl::Status Joined(const std::vector<absl::Status>& errors) {
   std::vector<std::string> words;
   for (const absl::Status& error : errors) words.push_back(std::string(error.message()));
   return absl::Status(errors[0].code(), absl::StrJoin(words, "\n"));
@@ -35,7 +22,7 @@ absl::Status InOne(const std::vector<absl::Status>& errors) {
 
 }  // namespace
 
-Opener::~Opener() {
+ConnectRetrier::~ConnectRetrier() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
@@ -44,7 +31,7 @@ Opener::~Opener() {
   for (auto& [name, attempts] : attempts_) attempts.thread.join();
 }
 
-void Opener::Start(const std::string& name, bool necessary, Open open, Missing missing) {
+void ConnectRetrier::Start(const std::string& name, bool necessary, Open open, Missing missing) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Attempts& attempts = attempts_[name];
   attempts.necessary = necessary;
@@ -52,7 +39,7 @@ void Opener::Start(const std::string& name, bool necessary, Open open, Missing m
                                  missing = std::move(missing)] { Loop(&attempts, open, missing); });
 }
 
-absl::Status Opener::Wait(const Needs& needs) {
+absl::Status ConnectRetrier::Wait(const Needs& needs) {
   const Clock::time_point end = Clock::now() + needs.deadline;
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
@@ -71,22 +58,22 @@ absl::Status Opener::Wait(const Needs& needs) {
         ++open;
       }
     }
-    if (all_tried && !errors.empty()) return InOne(errors);
+    if (all_tried && !errors.empty()) return Joined(errors);
     if (all_tried && (missing.empty() || open >= needs.at_least)) return absl::OkStatus();
-    if (all_tried && (all_over || Clock::now() > end)) return InOne(missing);
+    if (all_tried && (all_over || Clock::now() > end)) return Joined(missing);
     if (needs.cancelled && needs.cancelled()) return absl::CancelledError("stopped connecting");
-    changed_.wait_for(lock, kLookEvery);
+    changed_.wait_for(lock, kCancelPoll);
   }
 }
 
-void Opener::Forget(const std::string& name) {
+void ConnectRetrier::Forget(const std::string& name) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto it = attempts_.find(name);
   if (it != attempts_.end()) it->second.forgotten = true;
   changed_.notify_all();
 }
 
-void Opener::AwaitForgotten() {
+void ConnectRetrier::AwaitForgotten() {
   while (true) {
     std::map<std::string, Attempts>::node_type ending;
     {
@@ -101,22 +88,23 @@ void Opener::AwaitForgotten() {
   }
 }
 
-bool Opener::IsStopped(const Attempts& attempts) {
+bool ConnectRetrier::IsStopped(const Attempts& attempts) {
   const std::lock_guard<std::mutex> lock(mutex_);
   return stopping_ || attempts.forgotten;
 }
 
-void Opener::Loop(Attempts* attempts, const Open& open, const Missing& missing) {
+void ConnectRetrier::Loop(Attempts* attempts, const Open& open, const Missing& missing) {
   for (bool first = true;; first = false) {
     absl::Status status = open([&] { return IsStopped(*attempts); });
-    const bool for_good = IsForGood(status);
-    if (!status.ok() && (first || for_good) && !IsStopped(*attempts)) missing(status, for_good);
+    const bool permanent = IsPermanent(Operation::kConnect, status);
+    if (!status.ok() && (first || permanent) && !IsStopped(*attempts)) missing(status, permanent);
     std::unique_lock<std::mutex> lock(mutex_);
     attempts->last = std::move(status);
-    attempts->over = attempts->last->ok() || for_good;
+    attempts->over = attempts->last->ok() || permanent;
     changed_.notify_all();
     if (attempts->over) return;
-    if (changed_.wait_for(lock, kPause, [&] { return stopping_ || attempts->forgotten; })) return;
+    if (changed_.wait_for(lock, kConnectPause, [&] { return stopping_ || attempts->forgotten; }))
+      return;
   }
 }
 

@@ -1,19 +1,19 @@
-// Moves bytes both ways between a local socket and one SSH channel, without ever blocking and
+// Copies bytes both ways between a local socket and one SSH channel, without ever blocking and
 // without ever holding more than two small buffers: a side is read only while the buffer towards
 // the other side has room, so a slow reader anywhere stops its writer (back-pressure) instead of
 // filling memory, and never delays another connection.
 //
-//   Pump pump(fd, std::move(channel));
-//   while (!pump.done()) {
-//     pollfd p = {pump.fd(), pump.PollEvents(), 0};     // plus whatever wakes the channel
+//   ByteCopier copier(fd, std::move(channel));
+//   while (!copier.done()) {
+//     pollfd p = {copier.fd(), copier.PollEvents(), 0};     // plus whatever wakes the channel
 //     poll(&p, 1, …);
-//     pump.Advance(p.revents);
+//     copier.Advance(p.revents);
 //   }
 //
 // Half-close travels: when the local side stops writing, the channel gets an end-of-file after the
-// last byte, and the other way round; the pump is done when both directions have ended.
-#ifndef WHETSTONE_COORDINATOR_TUNNEL_PUMP_H_
-#define WHETSTONE_COORDINATOR_TUNNEL_PUMP_H_
+// last byte, and the other way round; the copier is done when both directions have ended.
+#ifndef WHETSTONE_COORDINATOR_TUNNEL_BYTE_COPIER_H_
+#define WHETSTONE_COORDINATOR_TUNNEL_BYTE_COPIER_H_
 
 #include <sys/types.h>
 
@@ -42,7 +42,7 @@ class ByteChannel {
 };
 
 // A fixed buffer, filled at one end and drained at the other.
-class PumpBuffer {
+class CopyBuffer {
  public:
   static constexpr size_t kBytes = 64 << 10;
   bool empty() const { return begin_ == end_; }
@@ -64,21 +64,21 @@ class PumpBuffer {
   std::array<char, kBytes> bytes_;
 };
 
-// Not thread-safe; belongs to the thread that owns the channel.
-class Pump {
+// A copier is not thread-safe: it belongs to the thread that owns the channel.
+class ByteCopier {
  public:
   // Owns `local_fd`, a connected, non-blocking stream socket, and closes it.
-  Pump(int local_fd, std::unique_ptr<ByteChannel> channel);
-  ~Pump();
-  Pump(const Pump&) = delete;
-  Pump& operator=(const Pump&) = delete;
+  ByteCopier(int local_fd, std::unique_ptr<ByteChannel> channel);
+  ~ByteCopier();
+  ByteCopier(const ByteCopier&) = delete;
+  ByteCopier& operator=(const ByteCopier&) = delete;
 
   int fd() const { return fd_; }
-  // What fd() must be polled for. 0: leave it out of the poll set (a hang-up there would wake the
-  // loop again and again while there is nothing to do about it).
+  // The events that fd() must be polled for. 0: leave it out of the poll set (a hang-up there would
+  // wake the loop again and again while there is nothing to do about it).
   short PollEvents() const;
 
-  // Moves what can be moved now. `revents` is what poll said about fd().
+  // Copies what can be copied now. `revents` is what poll said about fd().
   // Returns true if it stopped at its fair share and wants to be called again at once.
   bool Advance(short revents);
 
@@ -90,16 +90,16 @@ class Pump {
 
   const int fd_;
   const std::unique_ptr<ByteChannel> channel_;
-  PumpBuffer out_;             // local → channel
-  PumpBuffer in_;              // channel → local
-  bool local_ended_ = false;   // local side will send no more
-  bool eof_sent_ = false;      // and the channel knows
-  bool remote_ended_ = false;  // far side will send no more
-  bool shut_ = false;          // and the local side knows
-  bool local_full_ = false;    // local side takes nothing now
+  CopyBuffer out_;             // local → channel
+  CopyBuffer in_;              // channel → local
+  bool local_ended_ = false;   // the local side will send no more
+  bool eof_sent_ = false;      // the channel was told so
+  bool remote_ended_ = false;  // the far side will send no more
+  bool shut_ = false;          // the local side was told so
+  bool local_full_ = false;    // the local side takes nothing now
   bool done_ = false;
 };
 
 }  // namespace whetstone
 
-#endif  // WHETSTONE_COORDINATOR_TUNNEL_PUMP_H_
+#endif  // WHETSTONE_COORDINATOR_TUNNEL_BYTE_COPIER_H_
