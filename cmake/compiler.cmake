@@ -36,7 +36,7 @@ endif()
 # namespace: helpers in anonymous namespaces have names of their own.
 option(WHETSTONE_UNITY "Compile the sources of a library several at a time" ON)
 set(CMAKE_UNITY_BUILD ${WHETSTONE_UNITY})
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
 
 # GCC warns falsely about instrumented code, so under a sanitizer warnings are only shown; the other
 # presets compile the same sources with warnings as errors.

@@ -15,7 +15,7 @@
 namespace whetstone {
 namespace {
 
-struct Options {
+struct BestOptions {
   std::string root = "runs/quickstart";
   std::string problem;
   bool verify = false;
@@ -30,8 +30,8 @@ nlohmann::ordered_json VerificationJson(const Verification& v) {
 }
 
 // *confirmed turns false with the first program that is not.
-absl::StatusOr<nlohmann::ordered_json> List(const Options& options, Console* console,
-                                            bool* confirmed) {
+absl::StatusOr<nlohmann::ordered_json> ListBest(const BestOptions& options, Console* console,
+                                                bool* confirmed) {
   ASSIGN_OR_RETURN(const RunPaths paths, RunDir::Find(options.root));
   CampaignPlan plan;
   ASSIGN_OR_RETURN(const RunSummary summary, SummarizeRun(paths, &plan));
@@ -71,10 +71,10 @@ absl::StatusOr<nlohmann::ordered_json> List(const Options& options, Console* con
   return nlohmann::ordered_json{{"run_dir", summary.run_dir}, {"best", best}};
 }
 
-int Best(const Options& options) {
+int Best(const BestOptions& options) {
   Console console(options.json);
   bool confirmed = true;
-  const absl::StatusOr<nlohmann::ordered_json> json = List(options, &console, &confirmed);
+  const absl::StatusOr<nlohmann::ordered_json> json = ListBest(options, &console, &confirmed);
   if (!json.ok()) return console.Fail(json.status());
   console.Result(*json);
   return confirmed ? kExitOk : kExitWrongInput;
@@ -83,7 +83,7 @@ int Best(const Options& options) {
 }  // namespace
 
 void AddBest(CLI::App* app, SelectedCommand* selected) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<BestOptions>();
   CLI::App* command = app->add_subcommand(
       "best",
       "List the fastest verified programs of a run, or verify them\n\nWith --verify each program's "

@@ -27,7 +27,7 @@ using std::chrono::duration;
 using std::chrono::milliseconds;
 using SteadyClock = std::chrono::steady_clock;
 
-struct Options {
+struct FetchOptions {
   std::string root;
   std::string step;
   std::string to;
@@ -57,7 +57,7 @@ absl::StatusOr<CheckpointFact> Choose(const std::vector<CheckpointFact>& saved,
 }
 
 // Says where the checkpoint of a trainer on this machine is: `whet` can see it.
-absl::Status SayWhere(const Options& options, const CheckpointFact& fact, Console* console) {
+absl::Status SayWhere(const FetchOptions& options, const CheckpointFact& fact, Console* console) {
   if (!std::filesystem::exists(fact.path)) {
     return absl::NotFoundError(
         absl::StrCat(fact.path,
@@ -80,7 +80,7 @@ std::string Megabytes(int64_t bytes) {
   return absl::StrFormat("%.1f MB", static_cast<double>(bytes) / 1e6);
 }
 
-absl::Status Fetch(const Options& options, StopSignals* signals, Console* console) {
+absl::Status Fetch(const FetchOptions& options, StopSignals* signals, Console* console) {
   ASSIGN_OR_RETURN(const RunPaths paths, RunDir::Find(options.root));
   CampaignPlan plan;
   ASSIGN_OR_RETURN(const RunSummary summary, SummarizeRun(paths, &plan));
@@ -145,7 +145,7 @@ absl::Status Fetch(const Options& options, StopSignals* signals, Console* consol
   return absl::OkStatus();
 }
 
-int Run(const Options& options) {
+int RunFetch(const FetchOptions& options) {
   // The signals' thread outlives everything that it may wake.
   static StopSignals* const signals = new StopSignals;
   Console console(options.json);
@@ -156,7 +156,7 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddFetch(CLI::App* app, SelectedCommand* selected) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<FetchOptions>();
   CLI::App* command = app->add_subcommand(
       "fetch",
       "Bring a checkpoint from a remote trainer\n\nThrough the campaign's own tunnel, while the "
@@ -169,7 +169,7 @@ void AddFetch(CLI::App* app, SelectedCommand* selected) {
                       "A GRPO step whose policy was saved, or 'warmup' (default: the newest)");
   command->add_option("--to", options->to, "Directory to make (default: RUN/checkpoints/step-N)");
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
-  command->callback([=] { selected->run = [options] { return Run(*options); }; });
+  command->callback([=] { selected->run = [options] { return RunFetch(*options); }; });
 }
 
 }  // namespace whetstone

@@ -22,7 +22,7 @@
 namespace whetstone {
 namespace {
 
-struct Options {
+struct MeasureOptions {
   std::string problem;
   std::string candidate;
   std::string proof;  // empty: none is written
@@ -54,7 +54,7 @@ std::string VerdictText(const nlohmann::ordered_json& json) {
   return text;
 }
 
-absl::StatusOr<nlohmann::ordered_json> Measure(const Options& options, Console* console) {
+absl::StatusOr<nlohmann::ordered_json> Measure(const MeasureOptions& options, Console* console) {
   ASSIGN_OR_RETURN(const v1::Problem problem, ParsePromptFile(options.problem));
   ASSIGN_OR_RETURN(const std::string source, ReadFile(options.candidate));
   RETURN_IF_ERROR(CheckUtf8(source, options.candidate));
@@ -93,7 +93,7 @@ absl::StatusOr<nlohmann::ordered_json> Measure(const Options& options, Console* 
   return json;
 }
 
-int Run(const Options& options) {
+int RunMeasure(const MeasureOptions& options) {
   Console console(options.json);
   const absl::StatusOr<nlohmann::ordered_json> json = Measure(options, &console);
   if (!json.ok()) return console.Fail(json.status());
@@ -105,7 +105,7 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddMeasure(CLI::App* app, SelectedCommand* selected) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<MeasureOptions>();
   CLI::App* command = app->add_subcommand(
       "measure",
       "Measure one program by hand\n\nStarts a worker on this machine, checks the candidate in the "
@@ -118,7 +118,7 @@ void AddMeasure(CLI::App* app, SelectedCommand* selected) {
       "--proof", options->proof,
       "Write a stand-alone benchmark of the program to this folder, as in RUN/best");
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
-  command->callback([=] { selected->run = [=] { return Run(*options); }; });
+  command->callback([=] { selected->run = [=] { return RunMeasure(*options); }; });
 }
 
 }  // namespace whetstone

@@ -21,7 +21,7 @@
 namespace whetstone {
 namespace {
 
-struct Options {
+struct ProblemOptions {
   std::vector<std::string> words;  // FILE or folder …, or NAME
   bool json = false;
 };
@@ -136,7 +136,7 @@ int CheckAll(const std::vector<std::string>& files, Console* console) {
   return unsound > 0 ? kExitWrongInput : unproven > 0 ? kExitOurFailure : kExitOk;
 }
 
-int Check(const Options& options) {
+int Check(const ProblemOptions& options) {
   Console console(options.json);
   const absl::StatusOr<std::vector<std::string>> files = PromptFiles(options.words);
   if (!files.ok()) return console.Fail(files.status());
@@ -144,7 +144,7 @@ int Check(const Options& options) {
   return CheckAll(*files, &console);
 }
 
-int New(const Options& options) {
+int New(const ProblemOptions& options) {
   Console console(options.json);
   const absl::StatusOr<std::string> text = NewPromptFile(options.words.front());
   if (!text.ok()) return console.Fail(text.status());
@@ -162,9 +162,10 @@ int New(const Options& options) {
 }
 
 // Adds one command that takes at most `words` words.
-void Add(CLI::App* app, SelectedCommand* selected, const char* name, const char* about,
-         const char* word, const char* word_about, int words, int (*run)(const Options&)) {
-  const auto options = std::make_shared<Options>();
+void AddCommand(CLI::App* app, SelectedCommand* selected, const char* name, const char* about,
+                const char* word, const char* word_about, int words,
+                int (*run)(const ProblemOptions&)) {
+  const auto options = std::make_shared<ProblemOptions>();
   CLI::App* command = app->add_subcommand(name, about);
   command->add_option(word, options->words, word_about)->required()->expected(1, words);
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
@@ -173,17 +174,18 @@ void Add(CLI::App* app, SelectedCommand* selected, const char* name, const char*
 
 }  // namespace
 
-void AddProblem(CLI::App* app, SelectedCommand* selected) {
+void AddCommand(CLI::App* app, SelectedCommand* selected) {
   CLI::App* problem = app->add_subcommand("problem", "Write and check prompt files");
   problem->require_subcommand(1);
-  Add(problem, selected, "check",
+  AddCommand(
+      problem, selected, "check",
       "Prove problems sound\n\nReference deterministic, inputs matter, expert right and fast "
       "enough "
       "and paid for it, equal code\nequally fast, programs that do not do the work all fail. Exit "
       "code 2 if one is not, 3 if this\nmachine cannot measure one.",
       "PATH", "Prompt files, or folders of them", 100000, Check);
-  Add(problem, selected, "new", "Write NAME.md, a skeleton that works", "NAME",
-      "Name of the problem: [a-z][a-z0-9_]*", 1, New);
+  AddCommand(problem, selected, "new", "Write NAME.md, a skeleton that works", "NAME",
+             "Name of the problem: [a-z][a-z0-9_]*", 1, New);
   AddProblemImport(problem, selected);
 }
 

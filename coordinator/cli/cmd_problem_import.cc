@@ -24,7 +24,7 @@
 namespace whetstone {
 namespace {
 
-struct Options {
+struct ProblemImportOptions {
   std::string file;
   std::string function;
   std::string expert;
@@ -104,7 +104,7 @@ class Answers {
   std::vector<std::string> asked_;
 };
 
-absl::StatusOr<std::string> Import(const Options& options, Console* console) {
+absl::StatusOr<std::string> Import(const ProblemImportOptions& options, Console* console) {
   ImportRequest request;
   request.name = options.file;
   request.function = options.function;
@@ -129,7 +129,7 @@ absl::StatusOr<std::string> Import(const Options& options, Console* console) {
   return path;
 }
 
-int Run(const Options& options) {
+int RunProblemImport(const ProblemImportOptions& options) {
   Console console(options.json);
   const absl::StatusOr<std::string> path = Import(options, &console);
   if (!path.ok()) return console.Fail(path.status());
@@ -145,8 +145,8 @@ int Run(const Options& options) {
 
 }  // namespace
 
-void AddProblemImport(CLI::App* problem, SelectedCommand* selected) {
-  const auto options = std::make_shared<Options>();
+void Add(CLI::App* problem, SelectedCommand* selected) {
+  const auto options = std::make_shared<ProblemImportOptions>();
   CLI::App* command = problem->add_subcommand(
       "import",
       "Make a prompt file of a C++ function\n\nThe function becomes the reference. What its "
@@ -163,7 +163,7 @@ void AddProblemImport(CLI::App* problem, SelectedCommand* selected) {
       ->expected(1)
       ->take_all();
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
-  command->callback([=] { selected->run = [=] { return Run(*options); }; });
+  command->callback([=] { selected->run = [=] { return RunProblemImport(*options); }; });
 }
 
 }  // namespace whetstone

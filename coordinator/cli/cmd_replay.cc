@@ -21,7 +21,7 @@
 namespace whetstone {
 namespace {
 
-struct Options {
+struct ReplayOptions {
   std::string root;
   int64_t to = 0;  // 0: all
   std::string keep;
@@ -37,7 +37,8 @@ bool LiesIn(const std::string& path, const std::string& directory) {
 }
 
 // Finds what is wrong with the run or the options.
-absl::Status CheckRun(const CampaignPlan& plan, const RunPaths& paths, const Options& options) {
+absl::Status CheckRun(const CampaignPlan& plan, const RunPaths& paths,
+                      const ReplayOptions& options) {
   if (!plan.campaign.deterministic()) {
     return absl::FailedPreconditionError(absl::StrCat(
         paths.root(),
@@ -77,7 +78,7 @@ absl::StatusOr<int64_t> UpdatesMax(const CampaignPlan& plan, const Journal& jour
                    recorded == 0 ? "no update" : PhaseStep(plan.NameOf(recorded))));
 }
 
-absl::StatusOr<ReplayCounts> ReplayRun(const Options& options, StopSignals* signals,
+absl::StatusOr<ReplayCounts> ReplayRun(const ReplayOptions& options, StopSignals* signals,
                                        Console* console) {
   ASSIGN_OR_RETURN(const RunPaths paths, RunDir::Find(options.root));
   ASSIGN_OR_RETURN(const OpenedRun run, OpenRun(paths, /*read_only=*/true));
@@ -121,7 +122,7 @@ absl::StatusOr<ReplayCounts> ReplayRun(const Options& options, StopSignals* sign
   return replay.counts();
 }
 
-int Run(const Options& options) {
+int RunReplay(const ReplayOptions& options) {
   // The signals' thread outlives everything that it may wake.
   static StopSignals* const signals = new StopSignals;
   Console console(options.json);
@@ -141,7 +142,7 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddReplay(CLI::App* app, SelectedCommand* selected) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ReplayOptions>();
   CLI::App* command = app->add_subcommand(
       "replay",
       "Prove a deterministic run from its journal\n\nGenerates every rollout and computes every "
@@ -154,7 +155,7 @@ void AddReplay(CLI::App* app, SelectedCommand* selected) {
                       "Keep the checkpoints made again in this directory of the trainer's machine "
                       "(default: a temporary one, removed)");
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
-  command->callback([=] { selected->run = [options] { return Run(*options); }; });
+  command->callback([=] { selected->run = [options] { return RunReplay(*options); }; });
 }
 
 }  // namespace whetstone

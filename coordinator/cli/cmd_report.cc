@@ -12,13 +12,13 @@
 namespace whetstone {
 namespace {
 
-struct Options {
+struct ReportOptions {
   std::string root;
   std::string output;
   bool json = false;
 };
 
-int Run(const Options& options) {
+int RunReport(const ReportOptions& options) {
   Console console(options.json);
   const absl::StatusOr<RunPaths> paths = RunDir::Find(options.root);
   if (!paths.ok()) return console.Fail(paths.status());
@@ -40,13 +40,13 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddReport(CLI::App* app, SelectedCommand* selected) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ReportOptions>();
   CLI::App* command = app->add_subcommand(
       "report", "Write one self-contained HTML page about a run, and show its rewards here");
   command->add_option("RUN", options->root, "Run directory")->required();
   command->add_option("-o,--output", options->output, "File to write (default RUN/report.html)");
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
-  command->callback([=] { selected->run = [=] { return Run(*options); }; });
+  command->callback([=] { selected->run = [=] { return RunReport(*options); }; });
 }
 
 }  // namespace whetstone

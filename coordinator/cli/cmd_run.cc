@@ -86,8 +86,8 @@ absl::Status DryRun(const v1::Campaign& campaign, const std::string& run_dir, Co
 }
 
 // Runs to the end and tells how it ended.
-int Conclude(const CampaignPlan& plan, const RunPaths& paths, Journal* journal,
-             StopSignals* signals, Console* console) {
+int ConcludeRun(const CampaignPlan& plan, const RunPaths& paths, Journal* journal,
+                StopSignals* signals, Console* console) {
   const absl::Status status = RunCampaign(plan, paths, journal, signals, console);
   if (!status.ok()) {
     const absl::StatusOr<bool> progress = journal->HasProgress();
@@ -103,7 +103,7 @@ int Conclude(const CampaignPlan& plan, const RunPaths& paths, Journal* journal,
   return kExitOk;
 }
 
-int Run(const RunOptions& options) {
+int RunCampaignFile(const RunOptions& options) {
   // The signals' thread outlives everything that it may wake.
   static StopSignals* const signals = new StopSignals;
   Console console(options.json);
@@ -134,7 +134,7 @@ int Run(const RunOptions& options) {
     return console.Fail(status);
   }
   console.Line(absl::StrCat("run directory ", paths.root()));
-  const int exit_code = Conclude(*plan, paths, journal->get(), signals, &console);
+  const int exit_code = ConcludeRun(*plan, paths, journal->get(), signals, &console);
   const absl::StatusOr<bool> progress = (*journal)->HasProgress();
   if (exit_code == kExitWrongInput && progress.ok() && !*progress) {
     // The input was wrong after all (a corrupt model, an unsound problem): nothing half-written.
@@ -153,7 +153,7 @@ int Resume(const std::string& root, bool json) {
   const RunPaths& paths = run_dir->paths();
   absl::StatusOr<OpenedRun> run = OpenRun(paths, /*read_only=*/false);
   if (!run.ok()) return console.Fail(run.status());
-  return Conclude(run->plan, paths, run->journal.get(), signals, &console);
+  return ConcludeRun(run->plan, paths, run->journal.get(), signals, &console);
 }
 
 }  // namespace
@@ -176,7 +176,7 @@ void AddRun(CLI::App* app, SelectedCommand* selected) {
   command->add_flag("--dry-run", options->dry_run,
                     "Print the resolved campaign and the plan, start nothing");
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
-  command->callback([=] { selected->run = [options] { return Run(*options); }; });
+  command->callback([=] { selected->run = [options] { return RunCampaignFile(*options); }; });
 }
 
 void AddResume(CLI::App* app, SelectedCommand* selected) {

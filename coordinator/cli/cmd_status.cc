@@ -10,7 +10,7 @@
 namespace whetstone {
 namespace {
 
-struct Options {
+struct StatusOptions {
   std::string root;
   bool json = false;
 };
@@ -22,7 +22,7 @@ absl::StatusOr<RunSummary> Summarize(const std::string& root) {
   return SummarizeRun(*paths, &plan);
 }
 
-int Status(const Options& options) {
+int Status(const StatusOptions& options) {
   Console console(options.json);
   const absl::StatusOr<RunSummary> summary = Summarize(options.root);
   if (!summary.ok()) return console.Fail(summary.status());
@@ -38,7 +38,7 @@ int Status(const Options& options) {
 }  // namespace
 
 void AddStatus(CLI::App* app, SelectedCommand* selected) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<StatusOptions>();
   CLI::App* command =
       app->add_subcommand("status", "Where a run is, its rewards and its best programs");
   command->add_option("RUN", options->root, "Run directory")->required();

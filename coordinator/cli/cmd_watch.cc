@@ -23,7 +23,7 @@ using std::chrono::steady_clock;
 
 constexpr char kClearScreen[] = "\033[H\033[2J";  // to the top, and clear
 
-struct Options {
+struct WatchOptions {
   std::string root;
   bool once = false;
   bool json = false;
@@ -69,7 +69,7 @@ std::string Page(const RunSummary& summary, const Screen& screen) {
   return page + SummaryText(summary);
 }
 
-int Run(const Options& options) {
+int RunWatch(const WatchOptions& options) {
   Console console(options.json);
   const bool live = !options.once && !options.json && isatty(STDOUT_FILENO) == 1;
   const absl::StatusOr<RunPaths> paths = RunDir::Find(options.root);
@@ -97,7 +97,7 @@ int Run(const Options& options) {
 }  // namespace
 
 void AddWatch(CLI::App* app, SelectedCommand* selected) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<WatchOptions>();
   CLI::App* command = app->add_subcommand("watch",
                                           "Draw a run's curves in the terminal, live\n\nUntil the "
                                           "run ends, or Ctrl-C, which leaves the "
@@ -105,7 +105,7 @@ void AddWatch(CLI::App* app, SelectedCommand* selected) {
   command->add_option("RUN", options->root, "Run directory")->required();
   command->add_flag("--once", options->once, "Draw once");
   command->add_flag("--json", options->json, "Once, and end with one JSON object on stdout");
-  command->callback([=] { selected->run = [options] { return Run(*options); }; });
+  command->callback([=] { selected->run = [options] { return RunWatch(*options); }; });
 }
 
 }  // namespace whetstone

@@ -25,7 +25,7 @@ namespace {
 // The deadline of one request. Connecting to a worker takes at most half of it.
 constexpr std::chrono::seconds kDeadline{60};
 
-struct Options {
+struct WorkersOptions {
   std::string root;
   std::string name;     // drain, remove
   std::string address;  // add
@@ -122,7 +122,7 @@ class LiveRun {
 
 using Stub = v1::Coordinator::Stub;
 
-int List(const Options& options) {
+int ListWorkers(const WorkersOptions& options) {
   Console console(options.json);
   const auto run = LiveRun::Find(options.root);
   if (!run.ok()) return console.Fail(run.status());
@@ -136,7 +136,7 @@ int List(const Options& options) {
 }
 
 // Prints a worker that something was done to; returns the exit code.
-int Conclude(const absl::StatusOr<v1::WorkerStatus>& worker, Console* console) {
+int ConcludeWorkers(const absl::StatusOr<v1::WorkerStatus>& worker, Console* console) {
   if (!worker.ok()) return console->Fail(worker.status());
   std::string text = absl::StrCat(worker->name(), ": ", StateName(*worker));
   if (!worker->why().empty()) absl::StrAppend(&text, ", ", worker->why());
@@ -148,30 +148,30 @@ int Conclude(const absl::StatusOr<v1::WorkerStatus>& worker, Console* console) {
   return kExitOk;
 }
 
-int Leave(const Options& options, bool drain) {
+int Leave(const WorkersOptions& options, bool drain) {
   Console console(options.json);
   const auto run = LiveRun::Find(options.root);
   if (!run.ok()) return console.Fail(run.status());
   v1::LeaveRequest request;
   request.set_name(options.name);
   request.set_force(options.force);
-  return Conclude((*run)->Call(drain ? &Stub::DrainWorker : &Stub::RemoveWorker, request),
-                  &console);
+  return ConcludeWorkers((*run)->Call(drain ? &Stub::DrainWorker : &Stub::RemoveWorker, request),
+                         &console);
 }
 
-int Add(const Options& options) {
+int AddWorkers(const WorkersOptions& options) {
   Console console(options.json);
   const auto run = LiveRun::Find(options.root);
   if (!run.ok()) return console.Fail(run.status());
   v1::AddWorkerRequest request;
   *request.mutable_worker() = ParseWorkerAddress(options.address);
-  return Conclude((*run)->Call(&Stub::AddWorker, request), &console);
+  return ConcludeWorkers((*run)->Call(&Stub::AddWorker, request), &console);
 }
 
 }  // namespace
 
 void AddWorkers(CLI::App* app, SelectedCommand* selected) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<WorkersOptions>();
   CLI::App* command = app->add_subcommand(
       "workers",
       "List the workers of a running campaign, send one away or take one in\n\nWhat is changed "
@@ -197,10 +197,10 @@ void AddWorkers(CLI::App* app, SelectedCommand* selected) {
   add->add_option("WORKER", options->address,
                   "Host alias of ssh_config or user@host[:port], or the path of a socket")
       ->required();
-  add->callback([=] { selected->run = [=] { return Add(*options); }; });
+  add->callback([=] { selected->run = [=] { return AddWorkers(*options); }; });
   // Its commands' callbacks come first.
   command->callback([=] {
-    if (!selected->run) selected->run = [=] { return List(*options); };
+    if (!selected->run) selected->run = [=] { return ListWorkers(*options); };
   });
 }
 

@@ -7,7 +7,7 @@
 namespace whetstone {
 namespace {
 
-class FakeCluster final : public Cluster {
+class StillCluster final : public Cluster {
  public:
   const Endpoint& trainer() const override { return trainer_; }
   std::vector<Endpoint> workers() const override { return workers_; }
@@ -40,7 +40,7 @@ class ServiceRelayTest : public testing::Test {
   }
   std::vector<std::string> Heard() { return std::exchange(heard_, {}); }
 
-  FakeCluster cluster_;
+  StillCluster cluster_;
   ServiceRelay relay_{nullptr};
   std::vector<std::string> heard_;
 };
