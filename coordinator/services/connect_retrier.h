@@ -42,9 +42,9 @@ class ConnectRetrier {
     std::chrono::milliseconds deadline{120'000};
     Stopped cancelled;  // may be empty
   };
-  // Returns when each was tried once, and all that is needed is open. The errors, in one: of what
-  // is necessary; or of all others, when too few are open at the deadline, or none is tried again.
-  // CANCELLED.
+  // Returns when each was tried once, and all that is needed is open. An error holds, in one, those
+  // of what is necessary, or those of all others when too few are open at the deadline or none is
+  // tried again. CANCELLED: `cancelled` said so.
   absl::Status Wait(const Needs& needs);
 
   // Ends the attempts for `name`, which may be unknown.
@@ -66,8 +66,8 @@ class ConnectRetrier {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool stopping_ = false;                     // both protected by mutex_
-  std::map<std::string, Attempts> attempts_;  // by name
+  bool stopping_ = false;                     // protected by mutex_
+  std::map<std::string, Attempts> attempts_;  // by name; protected by mutex_
 };
 
 }  // namespace whetstone
