@@ -13,13 +13,14 @@
 // where a word may be hidden (macros, whichever header has them, reserved words, `##`, raw strings,
 // file names, stray bytes), a program counts as one that uses the headers.
 //
-// What it saves: g++ 12 takes 74 ms of processor time (19 of them the kernel's) for a small matrix
-// product behind bare.h and 95 ms (31) behind <immintrin.h>, <algorithm> and <vector>, whose
-// precompiled header has 47 MB instead of 4; medians of 60. Those 21 ms are a seventh of a verdict
-// that stops early (150 ms, docs/performance.md). On a busy machine compiling took 350 ms without it
-// and 270 with it, of verdicts of 550. To measure again: column `compile` of `faster` in
-// `whet-worker bench --repeats 20`, alternately with a build in which UsedBy says true; or both
-// compilations by hand, 20 times each, with the flags of Compiler::Link and
+// What it saves: g++ 12 compiled a small matrix product behind bare.h in 55 ms of user and 19 ms of
+// system time, and behind <immintrin.h>, <algorithm> and <vector>, whose precompiled header has 47
+// MB instead of 4, in 64 and 32: 9 ms of user time, 21 ms in all (means of three medians of 20, on
+// a busy machine). Beside the 150 ms of a verdict that stops early (docs/performance.md, another
+// and quiet machine) that is 6 % and 14 %. In `whet-worker bench`, as busy, the compile phase of
+// `faster` took 270 ms with it and 350 without (means of two medians of 10, which scattered by 80
+// and 20 ms). To measure again: that column, alternately with a build in which UsedBy says true; or
+// both compilations by hand, 20 times each, with the flags of Compiler::Link and
 // getrusage(RUSAGE_CHILDREN).
 //
 // Its lexer and the screener's (screen/canonical.cc) are two on purpose: that one is clang's, which
