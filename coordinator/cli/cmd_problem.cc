@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/status_macros.h"
+#include "coordinator/authoring/difficulty.h"
 #include "coordinator/authoring/problem_check.h"
 #include "coordinator/authoring/problem_new.h"
 #include "coordinator/campaign/reward.h"

@@ -8,9 +8,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "common/nearest.h"
 #include "common/status_macros.h"
+#include "coordinator/yaml/yaml_message.h"
 
 namespace whetstone {
 namespace {
@@ -39,8 +38,7 @@ class Rules {
   absl::Status OneOf(const std::string& key, const std::string& value,
                      const std::vector<std::string>& words) const {
     if (std::find(words.begin(), words.end(), value) != words.end()) return absl::OkStatus();
-    return Wrong(key, absl::StrCat("must be one of ", absl::StrJoin(words, ", "), ", not '", value,
-                                   "'; did you mean '", Nearest(value, words), "'?"));
+    return absl::InvalidArgumentError(absl::StrCat(where_(key), ": ", NotOneOf(key, value, words)));
   }
 
   absl::Status AtLeast(const std::string& key, double value, double least) const {

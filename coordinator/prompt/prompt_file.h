@@ -2,9 +2,8 @@
 // names file and line.
 //
 //   ASSIGN_OR_RETURN(v1::Problem problem, ParsePromptFile("prompts/matmul_f32.md"));
-//   std::string hash = ProblemHash(problem);                     // common/problem/problem_hash.h,
-//   whetstone_service std::vector<v1::Message> messages = RenderMessages(problem); //
-//   coordinator/prompt/render.h
+//   std::string hash = ProblemHash(problem);                           // problem_hash.h
+//   std::vector<v1::Message> messages = RenderMessages(problem);       // render.h
 //
 // Parsing is strict: unknown keys, missing sections, disagreement between `signature` and `args`, a
 // size that is not positive or does not fit into memory are all errors. Everything left out is
@@ -44,7 +43,7 @@ class PromptPlaces {
 
  private:
   std::string name_;
-  std::map<std::string, int> lines_;
+  std::map<std::string, std::string> parts_;  // part → "p.md:31"
 };
 
 // INVALID_ARGUMENT: the problem is held out for evaluation (`split: eval`), so no campaign may

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "coordinator/config/yaml_message.h"
 #include "coordinator/report/svg_chart.h"
+#include "coordinator/yaml/yaml_writer.h"
 
 namespace whetstone {
 namespace {
