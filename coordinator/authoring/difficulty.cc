@@ -11,7 +11,7 @@ namespace {
 constexpr int kEasyLinesMax = 30;
 constexpr int kMediumLinesMax = 60;
 
-// Without empty lines and those that hold only a comment.
+// Counts lines, but not empty ones and those that hold only a comment.
 int CodeLines(absl::string_view code) {
   int count = 0;
   for (absl::string_view line : absl::StrSplit(code, '\n')) {

@@ -8,9 +8,9 @@
 
 namespace whetstone {
 
-// How far the expert is from the reference, by its text: "easy" (at most 30 lines, no intrinsics),
-// "hard" (more than 60 lines, or intrinsics in more than 30), else "medium". Comments and empty
-// lines do not count.
+// Says how far the expert is from the reference, by its text: "easy" (at most 30 lines, no
+// intrinsics), "hard" (more than 60 lines, or intrinsics in more than 30), else "medium". Comments
+// and empty lines do not count.
 std::string Difficulty(const v1::Problem& problem);
 
 }  // namespace whetstone

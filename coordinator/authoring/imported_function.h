@@ -17,7 +17,7 @@ struct ImportedFunction {
   v1::Problem structs;  // has the structs that the signature names, and nothing else
 };
 
-// The function `function` of `code`, or the only one if that is empty. `source` is `code` as
+// Finds the function `function` of `code`, or the only one if that is empty. `source` is `code` as
 // ReadCppSource gives it; `name` is the file's, for messages. INVALID_ARGUMENT "NAME:LINE: WHAT":
 // no function that a problem can call, several and none chosen, or a struct that holds more than
 // numbers.
@@ -26,7 +26,8 @@ absl::StatusOr<ImportedFunction> FindImportedFunction(const CppSource& source,
                                                       const std::string& name,
                                                       const std::string& function);
 
-// `code` without the definitions of the function's structs: the prompt file has them in `types`.
+// Returns `code` without the definitions of the function's structs: the prompt file has them in
+// `types`.
 std::string WithoutStructsOf(const ImportedFunction& function, std::string code);
 
 }  // namespace whetstone

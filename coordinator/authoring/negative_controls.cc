@@ -136,7 +136,7 @@ class ControlWriter {
     } else if (arg.array().direction() == v1::Array::INOUT) {
       body = absl::StrCat(Set(arg, "0"), "    ", call_with, "(", Arguments(), ");\n");
     } else {
-      // Never freed: a few calls in a process that ends soon.
+      // The zeros are never freed: there are a few calls in a process that ends soon.
       body = absl::StrCat("    const ", TypeOf(name), "* whet_zeros = new ", TypeOf(name), "[",
                           Count(arg, /*largest=*/true), "]();\n    ", call_with, "(",
                           Arguments(name, "whet_zeros"), ");\n");

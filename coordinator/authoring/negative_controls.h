@@ -1,5 +1,5 @@
-// Programs that do not do the work, made from a problem's signature. A harness that calls one of
-// them right would pay a policy for cheating.
+// Negative controls: programs that do not do the work, made from a problem's signature. A harness
+// that calls one of them right would pay a policy for cheating.
 #ifndef WHETSTONE_COORDINATOR_AUTHORING_NEGATIVE_CONTROLS_H_
 #define WHETSTONE_COORDINATOR_AUTHORING_NEGATIVE_CONTROLS_H_
 
@@ -20,6 +20,8 @@ struct NegativeControl {
   std::string input = {};
 };
 
+// Makes the controls of a problem, in this order:
+//
 // empty body     writes nothing: caught by the poison, or for arguments changed in place by the
 //                answer. Left out if the function only returns a value.
 // zeros          writes zero everywhere and returns zero.

@@ -47,7 +47,7 @@ std::string PartOf(const std::string& refusal) {
   return part;
 }
 
-// What to do about it.
+// What the author should do about that part.
 std::string RemedyOf(const std::string& part) {
   if (part == "expert") {
     return "correct the expert, or write a faster one; where nothing can be gained, choose other "
@@ -72,8 +72,8 @@ double GeometricMean(const std::vector<double>& values) {
 
 class Checker {
  public:
-  Checker(const v1::Problem& problem, const PromptPlaces& places, const ProblemTools& tools)
-      : problem_(problem), places_(places), tools_(tools) {
+  Checker(const v1::Problem& problem, const PromptLocations& locations, const ProblemTools& tools)
+      : problem_(problem), locations_(locations), tools_(tools) {
     report_.problem_id = problem.id();
   }
 
@@ -112,7 +112,7 @@ class Checker {
   }
 
   void Add(Level level, std::string check, const std::string& part, std::string detail) {
-    report_.findings.push_back({level, std::move(check), places_.Of(part), std::move(detail)});
+    report_.findings.push_back({level, std::move(check), locations_.Of(part), std::move(detail)});
   }
 
   bool Expert(const v1::Verdict& expert) {
@@ -134,7 +134,7 @@ class Checker {
     return true;
   }
 
-  // The expert as a candidate, through the path that a policy's programs take.
+  // Measures the expert as a candidate, through the path that a policy's programs take.
   absl::Status ExpertReward() {
     std::string seen;
     for (int attempt = 1; attempt <= kExpertTries; ++attempt) {
@@ -190,7 +190,7 @@ class Checker {
     }
   }
 
-  // The reference as a candidate: right by its own measure, and as fast as itself.
+  // Measures the reference as a candidate: right by its own measure, and as fast as itself.
   absl::Status Reference(double band) {
     std::string seen;
     for (int attempt = 1; attempt <= kEqualCodeTries; ++attempt) {
@@ -322,7 +322,7 @@ class Checker {
   }
 
   const v1::Problem& problem_;
-  const PromptPlaces& places_;
+  const PromptLocations& locations_;
   const ProblemTools& tools_;
   v1::Calibration calibration_;
   ProblemReport report_;
@@ -330,9 +330,10 @@ class Checker {
 
 }  // namespace
 
-absl::StatusOr<ProblemReport> CheckProblem(const v1::Problem& problem, const PromptPlaces& places,
+absl::StatusOr<ProblemReport> CheckProblem(const v1::Problem& problem,
+                                           const PromptLocations& locations,
                                            const ProblemTools& tools) {
-  return Checker(problem, places, tools).Run();
+  return Checker(problem, locations, tools).Run();
 }
 
 }  // namespace whetstone

@@ -4,7 +4,7 @@
 // that do not do the work (negative_controls.h) all fail.
 //
 //   ProblemTools tools{.calibrate = …PutProblem…, .measure = …Measure…, .reward = …RewardOf…};
-//   ASSIGN_OR_RETURN(ProblemReport report, CheckProblem(problem, places, tools));
+//   ASSIGN_OR_RETURN(ProblemReport report, CheckProblem(problem, locations, tools));
 //   std::cout << report.Table();
 //   return report.sound() ? 0 : 1;
 #ifndef WHETSTONE_COORDINATOR_AUTHORING_PROBLEM_CHECK_H_
@@ -34,8 +34,10 @@ struct ProblemTools {
   std::function<double(const v1::Verdict& verdict, const v1::Calibration& calibration)> reward;
 };
 
-// Fails only where the tools fail (UNAVAILABLE …); what is wrong with the problem is in the report.
-absl::StatusOr<ProblemReport> CheckProblem(const v1::Problem& problem, const PromptPlaces& places,
+// Checks a problem. Fails only where the tools fail (UNAVAILABLE …); what is wrong with the problem
+// is in the report.
+absl::StatusOr<ProblemReport> CheckProblem(const v1::Problem& problem,
+                                           const PromptLocations& locations,
                                            const ProblemTools& tools);
 
 }  // namespace whetstone

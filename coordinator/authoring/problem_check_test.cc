@@ -70,13 +70,13 @@ struct FakeWorker {
                 }};
   }
   ProblemReport Run() {
-    auto report = CheckProblem(problem, places, Tools());
+    auto report = CheckProblem(problem, locations, Tools());
     EXPECT_TRUE(report.ok()) << report.status();
     return report.ok() ? *report : ProblemReport{};
   }
 
   v1::Problem problem;
-  PromptPlaces places = PromptPlaces::Read(*ReadFile(PathOf(problem.id())), "p.md");
+  PromptLocations locations = PromptLocations::Read(*ReadFile(PathOf(problem.id())), "p.md");
   v1::Calibration calibration;
   absl::Status calibrate_status;
   v1::Verdict expert = Outcome(v1::CORRECT, 7.9);
@@ -174,19 +174,19 @@ TEST(ProblemCheckTest, WhatTheWorkerRefusesIsAFinding) {
   const ProblemReport report = worker.Run();
   EXPECT_FALSE(report.sound());
   EXPECT_THAT(report.findings[0].detail, HasSubstr("the expert does not compile: correct the"));
-  EXPECT_EQ(report.findings[0].place, "p.md:33");
+  EXPECT_EQ(report.findings[0].location, "p.md:33");
   EXPECT_EQ(worker.measured, 0);
 }
 
 TEST(ProblemCheckTest, OurOwnFailureIsAnError) {
   FakeWorker worker(Load("matmul_f32"));
   worker.calibrate_status = absl::UnavailableError("no worker");
-  EXPECT_EQ(CheckProblem(worker.problem, worker.places, worker.Tools()).status().message(),
+  EXPECT_EQ(CheckProblem(worker.problem, worker.locations, worker.Tools()).status().message(),
             "no worker");
   worker.calibrate_status = absl::OkStatus();
   worker.control = Outcome(v1::INFRASTRUCTURE_ERROR);
   worker.control.set_detail("out of disk");
-  EXPECT_EQ(CheckProblem(worker.problem, worker.places, worker.Tools()).status().message(),
+  EXPECT_EQ(CheckProblem(worker.problem, worker.locations, worker.Tools()).status().message(),
             "the worker failed: out of disk");
 }
 
@@ -222,7 +222,7 @@ TEST(ProblemCheckTest, AControlThatPassesNamesWhatIsWrong) {
   for (const char* line :
        {"canary: zeros         p.md:10: passes for right without doing the work: lower the "
         "tolerances of 'compare', or choose inputs whose answers are larger and differ",
-        "canary: stale output  p.md:5: an answer kept from an earlier call passes for right, so "
+        "canary: stale output  p.md:4: an answer kept from an earlier call passes for right, so "
         "the outputs have no variance: fill the inputs with values that change the answer",
         "canary: ignores b     p.md:6: the reference is right although it reads zeros for 'b', so "
         "its answer does not depend on that input: use 'b' in the reference"}) {

@@ -112,7 +112,7 @@ class Importer {
     };
   }
 
-  // A type that the signature was read with.
+  // Returns the element of a type that the signature was read with.
   ElementLayout ElementOf(const std::string& cpp_type) const {
     const v1::StructType* type = FindStruct(function_.structs, cpp_type);
     return type != nullptr ? LayoutOf(*type) : LayoutOf(ElementTypeOfCpp(cpp_type));
@@ -138,7 +138,7 @@ class Importer {
     return text;
   }
 
-  // What stands behind "fill: ".
+  // Asks for what stands behind "fill: ".
   absl::StatusOr<std::string> AskFill(const std::string& name, const ElementLayout& element) const {
     std::vector<std::string> fills;
     for (const FieldLayout& field : element.fields) {
@@ -156,7 +156,7 @@ class Importer {
     return absl::StrCat("{", absl::StrJoin(fills, ", "), "}");
   }
 
-  // Sizes first: shapes are made of them.
+  // Asks for sizes first, for shapes are made of them.
   absl::Status Arguments() {
     for (const bool pointers : {false, true}) {
       for (const Parameter& parameter : signature_.parameters) {

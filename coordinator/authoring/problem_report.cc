@@ -44,8 +44,8 @@ std::string ProblemReport::Table() const {
   std::string text;
   for (const ProblemFinding& finding : findings) {
     absl::StrAppendFormat(&text, "%-8s %-*s  %s%s%s\n", LevelName(finding.level),
-                          static_cast<int>(width), finding.check, finding.place,
-                          finding.place.empty() ? "" : ": ", finding.detail);
+                          static_cast<int>(width), finding.check, finding.location,
+                          finding.location.empty() ? "" : ": ", finding.detail);
   }
   absl::StrAppend(&text, problem_id, Ending(*this), "\n");
   return text;
@@ -55,8 +55,8 @@ std::string ProblemReport::Summary() const {
   std::string text;
   for (const ProblemFinding& finding : findings) {
     if (finding.level == Level::kPassed) continue;
-    absl::StrAppend(&text, LevelName(finding.level), " ", finding.place, ": ", finding.check, ": ",
-                    finding.detail, "\n");
+    absl::StrAppend(&text, LevelName(finding.level), " ", finding.location, ": ", finding.check,
+                    ": ", finding.detail, "\n");
   }
   absl::StrAppend(&text, problem_id, Ending(*this));
   if (figures.reference_ns > 0) {
@@ -75,7 +75,7 @@ nlohmann::json ProblemReport::ToJson() const {
                                                            : "failed";
     list.push_back({{"level", level},
                     {"check", finding.check},
-                    {"place", finding.place},
+                    {"place", finding.location},
                     {"detail", finding.detail}});
   }
   return {{"problem", problem_id},

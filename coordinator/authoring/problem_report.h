@@ -11,9 +11,9 @@ namespace whetstone {
 struct ProblemFinding {
   enum class Level { kPassed, kWarning, kFailed };
   Level level = Level::kPassed;
-  std::string check;   // "expert", "canary: empty body" …
-  std::string place;   // "p.md:31"; empty where the check passed
-  std::string detail;  // what was found, with both numbers, and what to do
+  std::string check;     // "expert", "canary: empty body" …
+  std::string location;  // "p.md:31"; empty where the check passed
+  std::string detail;    // what was found, with both numbers, and what to do
 };
 
 // What was measured on this machine; 0 where the check did not get that far. Geometric means over
@@ -35,11 +35,11 @@ struct ProblemReport {
   // known about it.
   bool proven = true;
 
-  // Proven, and no finding failed; warnings are allowed.
+  // Says whether the problem is proven and no finding failed; warnings are allowed.
   bool sound() const;
-  // For people: one line a finding, then one line that says how it ended.
+  // Returns text for people: one line a finding, then one line that says how it ended.
   std::string Table() const;
-  // The last line of that table with the figures, after the findings that did not pass.
+  // Returns the last line of that table with the figures, after the findings that did not pass.
   std::string Summary() const;
   nlohmann::json ToJson() const;
 };

@@ -83,7 +83,7 @@ class FileChecker {
           .value;
     };
     ASSIGN_OR_RETURN(ProblemReport report,
-                     CheckProblem(problem, PromptPlaces::Read(text, file), tools));
+                     CheckProblem(problem, PromptLocations::Read(text, file), tools));
     *json = report.ToJson();
     (*json)["file"] = file;
     (*json)["split"] = problem.split() == v1::Problem::EVAL ? "eval" : "train";

@@ -15,7 +15,7 @@
 namespace whetstone {
 namespace {
 
-// One path of a campaign made absolute; which folder counts depends on who gave it.
+// Makes one path of a campaign absolute; which folder counts depends on who gave it.
 class PathResolver {
  public:
   PathResolver(std::string folder, const YamlMessage& source)

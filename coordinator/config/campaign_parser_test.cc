@@ -122,7 +122,7 @@ TEST(CampaignParserTest, FrozenCampaignReadsBackEqual) {
   }
 }
 
-TEST(CampaignParserTest, MessagesNamePlaceKeyAndRemedy) {
+TEST(CampaignParserTest, MessagesNameLineKeyAndRemedy) {
   EXPECT_EQ(Error("name: x\nmodel: m\nproblems: [a]\ntrain:\n  stepz: 4\n"),
             "c.yaml:5: unknown key 'train.stepz'; did you mean 'train.steps'? Keys here: steps, "
             "prompts_per_step, group_size, lr, loss, clip_low, clip_high, kl_beta, "

@@ -26,7 +26,8 @@ class Rules {
     RETURN_IF_ERROR(Loss());
     RETURN_IF_ERROR(Generate());
     RETURN_IF_ERROR(Reward());
-    RETURN_IF_ERROR(Places());
+    RETURN_IF_ERROR(Machine());
+    RETURN_IF_ERROR(Cluster());
     return Deterministic();
   }
 
@@ -315,7 +316,7 @@ class Rules {
     return AtLeast("reward.overlong_penalty", r.overlong_penalty(), 0);
   }
 
-  absl::Status Places() const {
+  absl::Status Machine() const {
     RETURN_IF_ERROR(AtLeast("checkpoint.every", static_cast<double>(c_.checkpoint().every()), 1));
     RETURN_IF_ERROR(AtLeast("checkpoint.keep", c_.checkpoint().keep(), 1));
     RETURN_IF_ERROR(AtLeast("local.threads", c_.local().threads(), 0));
@@ -329,7 +330,10 @@ class Rules {
     RETURN_IF_ERROR(OneOf("measure.isolation_min", c_.measure().isolation_min(),
                           {"namespaces", "landlock", "cgroups"}));
     RETURN_IF_ERROR(OneOf("local.dtype", c_.local().dtype(), {"bf16", "fp32", "fp16"}));
-    RETURN_IF_ERROR(OneOf("local.device", c_.local().device(), {"auto", "cpu", "cuda"}));
+    return OneOf("local.device", c_.local().device(), {"auto", "cpu", "cuda"});
+  }
+
+  absl::Status Cluster() const {
     if (!c_.has_cluster()) return absl::OkStatus();
     const v1::ClusterConfig& cluster = c_.cluster();
     if (cluster.trainer().ssh().empty()) {

@@ -1,4 +1,5 @@
-// Where services listen unless a campaign says otherwise; deploy/systemd/ puts them there.
+// The sockets on which services listen unless a campaign says otherwise; deploy/systemd/ has the
+// same.
 #ifndef WHETSTONE_COORDINATOR_CONFIG_DEFAULT_SOCKETS_H_
 #define WHETSTONE_COORDINATOR_CONFIG_DEFAULT_SOCKETS_H_
 

@@ -12,15 +12,15 @@
 
 namespace whetstone {
 
-// Fills problem->returns; needs its structs. INVALID_ARGUMENT, here and below: "FILE:LINE: what is
-// wrong", disagreement with the signature among it.
+// Fills problem->returns, and needs its structs. INVALID_ARGUMENT, here and below: "FILE:LINE: what
+// is wrong", disagreement with the signature among it.
 absl::Status ReadReturns(const FrontMatter& front, const Signature& signature,
                          v1::Problem* problem);
-// Fills problem->args, in the signature's order; needs its structs, `returns` and `generator`.
+// Fills problem->args, in the signature's order, and needs its structs, `returns` and `generator`.
 absl::Status ReadArguments(const FrontMatter& front, const Signature& signature,
                            v1::Problem* problem);
 
-// INVALID_ARGUMENT: `text`, which stands at `key`, is no expression.
+// Fails if `text`, which stands at `key`, is no expression.
 absl::Status CheckExpression(const FrontMatter& front, const std::string& key,
                              absl::string_view text);
 

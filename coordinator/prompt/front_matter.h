@@ -30,25 +30,26 @@ class FrontMatter {
   static absl::StatusOr<FrontMatter> Parse(absl::string_view yaml, absl::string_view name,
                                            int first_line);
 
-  // With the defaults of `compile` and `limits`.
+  // The values, the defaults of `compile` and `limits` among them.
   const v1::FrontMatter& keys() const { return *keys_; }
   // Whether the author wrote this key.
   bool Given(const std::string& key) const { return source_->Given(key); }
-  // "p.md:6", of a key that is not given the nearest section around it.
+  // The file and line of a key ("p.md:6"); of one that is not given, those of the nearest section
+  // around it.
   std::string Where(const std::string& key) const { return source_->Where(key); }
 
-  // INVALID_ARGUMENT, at the line of `key`.
+  // Returns INVALID_ARGUMENT "FILE:LINE: WHAT", at the line of `key`.
   absl::Status Error(const std::string& key, absl::string_view what) const;
-  // INVALID_ARGUMENT: `key` is not given.
+  // Fails if `key` is not given. Every failure, here and below, is as Error returns it.
   absl::Status Require(const std::string& key) const;
-  // INVALID_ARGUMENT: `value`, which `key` has, is none of `words`.
+  // Fails if `value`, which `key` has, is none of `words`.
   absl::Status RequireOneOf(const std::string& key, const std::string& value,
                             const std::vector<std::string>& words) const;
-  // INVALID_ARGUMENT: `name`, a key of the author's own in `section`, is none of `known`.
+  // Fails if `name`, a key of the author's own in `section`, is none of `known`.
   absl::Status RequireKey(const std::string& section, const std::string& name,
                           const std::vector<std::string>& known) const;
-  // INVALID_ARGUMENT: `section`, whose value is `message`, has other keys than `known`, which have
-  // no meaning `why` ("beside 'size'").
+  // Fails if `section`, whose value is `message`, has other keys than `known`: they have no meaning
+  // `why` ("beside 'size'").
   absl::Status AllowOnly(const std::string& section, const google::protobuf::Message& message,
                          const std::vector<std::string>& known, absl::string_view why) const;
 

@@ -53,7 +53,7 @@ absl::StatusOr<Signature> ReadSignature(const FrontMatter& front, v1::Problem* p
   return signature;
 }
 
-// Whether every output is of an integer type, so that right means equal.
+// Says whether every output is of an integer type, so that right means equal.
 bool OutputsAreIntegers(const v1::Problem& problem) {
   const auto is_floating = [&](const auto& typed) {
     const ElementLayout element = LayoutIn(problem, typed).value_or(ElementLayout());
@@ -96,11 +96,12 @@ absl::Status ReadCompare(const FrontMatter& front, v1::Problem* problem) {
 }
 
 absl::Status ReadCost(const FrontMatter& front, v1::Problem* problem) {
-  for (const std::string key : {"cost.flops", "cost.bytes"}) {
-    if (!front.Given(key)) continue;
-    const v1::Cost& cost = *problem->mutable_cost() = front.keys().cost();
-    RETURN_IF_ERROR(CheckExpression(front, key, key == "cost.flops" ? cost.flops() : cost.bytes()));
-  }
+  const v1::Cost& cost = front.keys().cost();
+  const bool flops = front.Given("cost.flops");
+  const bool bytes = front.Given("cost.bytes");
+  if (flops) RETURN_IF_ERROR(CheckExpression(front, "cost.flops", cost.flops()));
+  if (bytes) RETURN_IF_ERROR(CheckExpression(front, "cost.bytes", cost.bytes()));
+  if (flops || bytes) *problem->mutable_cost() = cost;
   return absl::OkStatus();
 }
 

@@ -8,8 +8,8 @@
 
 namespace whetstone {
 
-// Fills every field of `problem` but `prose` and the sources. Expects `generator` and `checker` to
-// be set already: with a generator an input needs no fill, with a checker no compare.
+// Fills every field of `problem` but `prose` and the sources. It expects `generator` and `checker`
+// to be set already: with a generator an input needs no fill, with a checker no compare.
 // INVALID_ARGUMENT: "FILE:LINE: what is wrong".
 absl::Status ReadProblem(const FrontMatter& front, v1::Problem* problem);
 

@@ -29,7 +29,7 @@ absl::Status CheckSections(const PromptParts& parts, absl::string_view name) {
   return absl::OkStatus();
 }
 
-// A quick look; the worker compiles. The name must stand before a parenthesis somewhere.
+// Whether `function` stands before a parenthesis somewhere: a quick look, for the worker compiles.
 bool Mentions(const std::string& code, const std::string& function) {
   for (size_t at = code.find(function); at != std::string::npos; at = code.find(function, at + 1)) {
     const auto is_word = [](char c) {
@@ -117,30 +117,30 @@ absl::StatusOr<v1::Problem> ParsePrompt(absl::string_view text, absl::string_vie
   return problem;
 }
 
-PromptPlaces PromptPlaces::Read(absl::string_view text, absl::string_view name) {
-  PromptPlaces places;
-  places.name_ = std::string(name);
+PromptLocations PromptLocations::Read(absl::string_view text, absl::string_view name) {
+  PromptLocations locations;
+  locations.name_ = std::string(name);
   const absl::StatusOr<PromptParts> parts = SplitPrompt(text, name);
-  if (!parts.ok()) return places;
+  if (!parts.ok()) return locations;
   for (const auto& [section, source] : parts->sections) {
-    places.parts_[section] = absl::StrCat(name, ":", source.line);
+    locations.parts_[section] = absl::StrCat(name, ":", source.line);
   }
   const absl::StatusOr<FrontMatter> front =
       FrontMatter::Parse(parts->front_matter, name, parts->front_matter_line);
-  if (!front.ok()) return places;
+  if (!front.ok()) return locations;
   const google::protobuf::Descriptor& keys = *front->keys().GetDescriptor();
   for (int i = 0; i < keys.field_count(); ++i) {
     const std::string& key = keys.field(i)->name();
-    if (front->Given(key)) places.parts_[key] = front->Where(key);
+    if (front->Given(key)) locations.parts_[key] = front->Where(key);
   }
   for (const v1::FrontMatter::NamedArgument& arg : front->keys().args()) {
     const std::string key = absl::StrCat("args.", arg.key());
-    places.parts_[key] = front->Where(key);
+    locations.parts_[key] = front->Where(key);
   }
-  return places;
+  return locations;
 }
 
-std::string PromptPlaces::Of(const std::string& part) const {
+std::string PromptLocations::Of(const std::string& part) const {
   const auto it = parts_.find(part);
   return it == parts_.end() ? name_ : it->second;
 }

@@ -29,15 +29,15 @@ inline constexpr size_t kPromptBytesMax = 1 << 20;
 // NOT_FOUND and the like: the file cannot be read. INVALID_ARGUMENT: "PATH:LINE: what is wrong".
 absl::StatusOr<v1::Problem> ParsePromptFile(const std::string& path);
 
-// The same for text in memory; `name` stands for the path in messages.
+// Does the same for text in memory; `name` stands for the path in messages.
 absl::StatusOr<v1::Problem> ParsePrompt(absl::string_view text, absl::string_view name);
 
 // Where the parts of a prompt file stand, for messages about a file that parses.
-class PromptPlaces {
+class PromptLocations {
  public:
-  // Of a `text` that ParsePrompt accepts; anything else gives places without a line.
-  static PromptPlaces Read(absl::string_view text, absl::string_view name);
-  // "p.md:31". `part` is a section ("expert"), a key ("sizes") or an argument ("args.a"); the
+  // Reads a `text` that ParsePrompt accepts; anything else gives locations without a line.
+  static PromptLocations Read(absl::string_view text, absl::string_view name);
+  // Returns "p.md:31" for a section ("expert"), a key ("sizes") or an argument ("args.a"), and the
   // name alone for what the file does not have.
   std::string Of(const std::string& part) const;
 

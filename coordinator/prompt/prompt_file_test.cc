@@ -463,7 +463,7 @@ TEST(PromptFileTest, HugeAndHostileInputIsRefused) {
   EXPECT_EQ(Message(anchors), "p.md:2: 'id' must be text, not a list");
 }
 
-// Every single-byte change either parses or is refused with a place: never a crash.
+// Every single-byte change either parses or is refused with its line: never a crash.
 TEST(PromptFileTest, SurvivesEveryMutation) {
   Philox rng(1, {0, 0, 0, 0});
   const std::string alphabet = "{}[]:,-#'\"&*!|>%@`()\n\t \x80\xff?0a";

@@ -175,7 +175,7 @@ absl::Status CheckFillFits(const v1::Problem& problem, const v1::Argument& arg, 
   return absl::OkStatus();
 }
 
-// What is wrong with `problem` at `size`, without a place.
+// Says what is wrong with `problem` at `size`, without file and line.
 absl::Status CheckPoint(const v1::Problem& problem, const Signature& signature,
                         const std::vector<Use>& uses, const v1::SizePoint& size) {
   const std::map<std::string, int64_t> values(size.values().begin(), size.values().end());

@@ -23,17 +23,17 @@ namespace whetstone {
 
 // Fills problem->structs. INVALID_ARGUMENT, here and below: "FILE:LINE: what is wrong".
 absl::Status ReadTypes(const FrontMatter& front, v1::Problem* problem);
-// INVALID_ARGUMENT at the line of a struct that the signature does not name.
+// Fails at the line of a struct that the signature does not name.
 absl::Status CheckTypesUsed(const FrontMatter& front, const v1::Problem& problem,
                             const Signature& signature);
 
-// The element type `name`, which stands at `key` and must be what the signature has: `cpp_type` for
-// `what` ("'a' is", "returns").
+// Returns the element type `name`, which stands at `key` and must be what the signature has:
+// `cpp_type` for `what` ("'a' is", "returns").
 absl::StatusOr<ElementLayout> ReadType(const FrontMatter& front, const std::string& key,
                                        const std::string& name, const v1::Problem& problem,
                                        const std::string& what, const std::string& cpp_type);
-// `fill`, which stands at `key`: one for each field of `element`. A plain value stands for every
-// field.
+// Returns `fill`, which stands at `key`, as one fill for each field of `element`. A plain value
+// stands for every field.
 absl::StatusOr<std::vector<v1::Fill>> ReadFills(const FrontMatter& front, const std::string& key,
                                                 const v1::FrontMatter::Fill& fill,
                                                 const ElementLayout& element);
@@ -56,8 +56,8 @@ void SetFills(const ElementLayout& element, const std::vector<v1::Fill>& fills, 
   for (const v1::Fill& fill : fills) *filled->add_field_fills() = fill;
 }
 
-// What stands in `typed`, of a problem that was read: each field of its element and the field's
-// fill, which is null where the generator writes it or nothing does.
+// Returns what stands in `filled`, of a problem that was read: each field of its element and the
+// field's fill, which is null where the generator writes it or nothing does.
 template <typename Filled>
 std::vector<std::pair<FieldLayout, const v1::Fill*>> FilledFields(const v1::Problem& problem,
                                                                   const Filled& filled) {

@@ -37,12 +37,7 @@ bool IsMessage(const FieldDescriptor* field) {
   return field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
 }
 
-// The field that holds a plain value in place of the message's map; null in other messages.
-const FieldDescriptor* PlainField(const Descriptor* message) {
-  return message->FindFieldByName("plain");
-}
-
-// Whether the field is a map with keys of the author's own.
+// Says whether the field is a map with keys of the author's own.
 bool IsKeyed(const FieldDescriptor* field) {
   if (!field->is_repeated() || !IsMessage(field)) return false;
   const Descriptor* entry = field->message_type();
@@ -50,7 +45,7 @@ bool IsKeyed(const FieldDescriptor* field) {
          entry->FindFieldByName("value") != nullptr;
 }
 
-// A value of an enum as YAML has it; empty for the one that cannot be written.
+// Returns a value of an enum as YAML has it; empty for the one that cannot be written.
 std::string EnumWord(const EnumValueDescriptor* value) {
   return absl::EndsWith(value->name(), "_UNSPECIFIED") ? "" : absl::AsciiStrToLower(value->name());
 }
@@ -58,7 +53,7 @@ std::string EnumWord(const EnumValueDescriptor* value) {
 // One walk over one source.
 class Walker {
  public:
-  // `where` words the place of a line; `record` is told every key met, and every element of a list.
+  // `where` names the line of a mark; `record` is told every key met, and every element of a list.
   Walker(const YamlDialect& dialect, std::function<std::string(const YAML::Mark&)> where,
          std::function<void(const std::string& key, const std::string& where)> record)
       : dialect_(dialect), where_(std::move(where)), record_(std::move(record)) {}
@@ -84,21 +79,27 @@ class Walker {
     return Quoted(Text(node));
   }
 
+  void Record(const std::string& key, const std::string& where) {
+    last_ = where;
+    record_(key, where);
+  }
+
   absl::Status Error(const YAML::Node& node, const std::string& what) const {
     return absl::InvalidArgumentError(absl::StrCat(where_(node.Mark()), ": ", what));
   }
 
   absl::Status MustBe(const YAML::Node& node, const std::string& key,
                       const std::string& what) const {
-    return Error(node, absl::StrCat(key.empty() ? "the top level" : Quoted(key), " must be ", what,
-                                    ", not ", Describe(node)));
+    // The mark of an empty value is that of what follows: the line of its key says more.
+    return absl::InvalidArgumentError(absl::StrCat(
+        node.IsNull() ? last_ : where_(node.Mark()), ": ",
+        key.empty() ? "the top level" : Quoted(key), " must be ", what, ", not ", Describe(node)));
   }
 
   absl::Status MustBeOneOf(const YAML::Node& node, const std::string& key,
                            const std::vector<std::string>& words) const {
     if (!node.IsScalar()) return MustBe(node, key, "one of " + absl::StrJoin(words, ", "));
-    return absl::InvalidArgumentError(
-        absl::StrCat(where_(node.Mark()), ": ", NotOneOf(key, Text(node), words)));
+    return Error(node, NotOneOf(key, Text(node), words));
   }
 
   absl::Status UnknownName(const YAML::Node& node, const std::string& path,
@@ -132,7 +133,7 @@ class Walker {
       if (!seen.insert(name).second) {
         return Error(entry.first, absl::StrCat(Quoted(key), " is given twice"));
       }
-      record_(key, where_(entry.first.Mark()));
+      Record(key, where_(entry.first.Mark()));
       RETURN_IF_ERROR(visit(entry.first, key, entry.second));
     }
     return absl::OkStatus();
@@ -162,7 +163,7 @@ class Walker {
     int i = 0;
     for (const YAML::Node& element : node) {
       const std::string element_key = absl::StrCat(key, "[", i++, "]");
-      record_(element_key, where_(element.Mark()));
+      Record(element_key, where_(element.Mark()));
       if (IsMessage(field)) {
         Message* added = message->GetReflection()->AddMessage(message, field);
         RETURN_IF_ERROR(SubMessage(element, element_key, added));
@@ -186,7 +187,7 @@ class Walker {
 
   absl::Status SubMessage(const YAML::Node& node, const std::string& key, Message* message) {
     const Descriptor* descriptor = message->GetDescriptor();
-    const FieldDescriptor* plain = PlainField(descriptor);
+    const FieldDescriptor* plain = descriptor->FindFieldByName("plain");
     if (plain == nullptr) return Map(node, key, message);
     if (!node.IsMap()) return Scalar(node, key, plain, message);
     return Field(node, key, descriptor->field(1 - plain->index()), message);
@@ -260,6 +261,7 @@ class Walker {
   const YamlDialect& dialect_;
   const std::function<std::string(const YAML::Mark&)> where_;
   const std::function<void(const std::string&, const std::string&)> record_;
+  std::string last_;  // where the last key or element recorded stands
 };
 
 absl::StatusOr<YAML::Node> LoadYaml(absl::string_view text, const std::string& name, int first_line,

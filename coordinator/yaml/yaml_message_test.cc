@@ -36,7 +36,7 @@ TEST(YamlMessageTest, PlainValueOrMap) {
   EXPECT_FALSE(message.sizes().check(1).has_plain());
   EXPECT_EQ(message.sizes().check(1).by_name(1).value(), 3);
   EXPECT_EQ(Error("sizes: {check:\n  - 7\n  - {r: x}}"),
-            "f.md:2: not valid YAML: end of map flow not found");
+            "f.md:3: not valid YAML: illegal block entry");
   EXPECT_EQ(Error("sizes:\n  check:\n  - 7\n  - {r: x}"),
             "f.md:5: 'sizes.check[1].r' must be a whole number, not 'x'");
   EXPECT_EQ(
@@ -75,7 +75,7 @@ TEST(YamlMessageTest, DialectsDiffer) {
             "f.md:2: unknown key 'cost.max(n, 2)'; did you mean 'cost.flops'? Keys here: flops, "
             "bytes");
   EXPECT_EQ(Error("cost:"), "");
-  EXPECT_EQ(Error("cost:", {.null_clears = false}),
+  EXPECT_EQ(Error("cost:\nid: x", {.null_clears = false}),
             "f.md:2: 'cost' must be a map of keys, not empty");
   EXPECT_EQ(Error("limits: {run_s: '5'}"), "f.md:2: 'limits.run_s' must be a number, not '5'");
   EXPECT_EQ(Error("limits: {run_s: '5'}", {.quotes_matter = false}), "");
