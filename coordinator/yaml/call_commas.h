@@ -2,10 +2,10 @@
 // of the value, as in {fill: uniform(-1, 1), shape: [min(n, 2), n]}; plain YAML would split there.
 //
 //   ASSIGN_OR_RETURN(std::string yaml, HideCallCommas(text, "p.md", /*first_line=*/2));
-//   YAML::Node node = YAML::Load(yaml);              // as long as it has as many lines as `text`
+//   YAML::Node node = YAML::Load(yaml);              // has the lines of `text`
 //   ShowCallCommas(node["fill"].Scalar());           // "uniform(-1, 1)"
 //
-// Pure functions, thread-safe.
+// Both functions are pure and thread-safe.
 #ifndef WHETSTONE_COORDINATOR_YAML_CALL_COMMAS_H_
 #define WHETSTONE_COORDINATOR_YAML_CALL_COMMAS_H_
 
@@ -23,7 +23,7 @@ namespace whetstone {
 absl::StatusOr<std::string> HideCallCommas(absl::string_view text, absl::string_view name,
                                            int first_line);
 
-// A scalar of the text that came back, with its commas.
+// Returns a scalar of the text that came back, with its commas.
 std::string ShowCallCommas(const std::string& scalar);
 
 }  // namespace whetstone

@@ -41,10 +41,10 @@ struct YamlDialect {
   size_t elements_max = 0;    // of one map or list; 0: any number
 };
 
-// "unknown key 'SECTION.NAME'; did you mean 'SECTION.A'? Keys here: A, B"
+// Says "unknown key 'SECTION.NAME'; did you mean 'SECTION.A'? Keys here: A, B".
 std::string UnknownKey(const std::string& section, absl::string_view name,
                        const std::vector<std::string>& known);
-// "'KEY' must be one of A, B, not 'TEXT'; did you mean 'A'?"
+// Says "'KEY' must be one of A, B, not 'TEXT'; did you mean 'A'?"
 std::string NotOneOf(absl::string_view key, absl::string_view text,
                      const std::vector<std::string>& words);
 
@@ -54,21 +54,22 @@ class YamlMessage {
   explicit YamlMessage(google::protobuf::Message* message, const YamlDialect& dialect = {})
       : message_(message), dialect_(dialect) {}
 
-  // What holds where nobody gives a key: read like any other source, but its keys are not given by
-  // anybody. Comes before every other source.
+  // Reads what holds where nobody gives a key, like any other source except that its keys count as
+  // given by nobody. It comes before every other source.
   absl::Status MergeDefaults(absl::string_view yaml, const std::string& name);
-  // `name` stands for the file in messages; the text begins on its line `first_line`. The text must
-  // be one map, or empty.
+  // Reads a source: `name` stands for the file in messages, and the text begins on its line
+  // `first_line`. The text must be one map, or empty.
   absl::Status Merge(absl::string_view yaml, const std::string& name, int first_line = 1);
-  // "a.b.c=VALUE", the value in YAML: `train.lora={rank: 0}` and `problems=[a.md, b.md]` work too.
+  // Reads "a.b.c=VALUE", the value in YAML: `train.lora={rank: 0}` and `problems=[a.md, b.md]` work
+  // too.
   absl::Status Set(const std::string& assignment);
 
-  // Where the key's value came from: "campaign.yaml:7" or "--set a.b=1". For a key nobody gave,
-  // that of the nearest enclosing section; if there is none, the `name` of the last Merge, with its
-  // `first_line` where the text is only a part of the file. Keys look like "a.b", and "a[2].b"
-  // below an element of a list.
+  // Says where the key's value came from: "campaign.yaml:7" or "--set a.b=1". For a key nobody
+  // gave, that of the nearest enclosing section; if there is none, the `name` of the last Merge,
+  // with its `first_line` where the text is only a part of the file. Keys look like "a.b", and
+  // "a[2].b" below an element of a list.
   std::string Where(const std::string& key) const;
-  // Whether a source other than the defaults gave this key.
+  // Says whether a source other than the defaults gave this key.
   bool Given(const std::string& key) const { return given_.count(key) > 0; }
 
  private:
