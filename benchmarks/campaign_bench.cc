@@ -160,23 +160,23 @@ int Main(const Flags& flags) {
     Idle idle;
     QuickTrainer trainer(&idle);
     std::vector<std::unique_ptr<SlowWorker>> workers;
-    LoopSeams seams;
-    seams.trainer = &trainer;
-    seams.journal = journal.get();
-    seams.clock = &clock;
-    seams.on_step = [](const action::StepDone&) { return absl::OkStatus(); };
-    seams.on_leader = [](const LeaderFact&) { return absl::OkStatus(); };
+    LoopHooks hooks;
+    hooks.trainer = &trainer;
+    hooks.journal = journal.get();
+    hooks.clock = &clock;
+    hooks.on_step = [](const action::StepDone&) { return absl::OkStatus(); };
+    hooks.on_leader = [](const LeaderFact&) { return absl::OkStatus(); };
     for (int w = 0; w < flags.workers; ++w) {
       workers.push_back(std::make_unique<SlowWorker>(
           w,
           std::chrono::nanoseconds(
               static_cast<int64_t>(1e9 * flags.workers / flags.verdicts_per_s)),
           &idle));
-      seams.workers.push_back(workers.back().get());
+      hooks.workers.push_back(workers.back().get());
     }
     CampaignState state(&plan,
                         std::vector<std::string>(static_cast<size_t>(flags.workers), "worker"));
-    CampaignLoop loop(&plan, seams);
+    CampaignLoop loop(&plan, hooks);
     loop.Post(event::ServiceReady{kTrainer});
     for (int w = 0; w < flags.workers; ++w) loop.Post(event::ServiceReady{w});
     const Usage before = UsageNow();

@@ -1,5 +1,5 @@
 // Records what the ruler sees of programs whose true speedup is known, for the test that replays
-// the stopping rule (cpu_bench_worker/stats/stopping_test.cc):
+// the stopping rule (cpu_bench_worker/timing/timing_replay_test.cc):
 //
 //   record_timings --pairs 700 DIR      writes DIR/{equal,faster}_{compute,memory}.timings
 //
@@ -113,16 +113,17 @@ class Recorder {
     timings.truth = static_cast<double>(kRepeats) / repeats;
     timings.sizes.resize(problem.timed.size());
     for (uint64_t seed = 1; static_cast<int>(timings.sizes[0].size()) < pairs; ++seed) {
-      Trial trial(context, candidate, seed);
+      Session session(context, candidate, seed);
       CheckReport check;
-      if (const auto failure = CheckCandidate(&trial, problem.timed, &check))
+      if (const auto failure = CheckCandidate(&session, problem.timed, &check))
         return absl::InternalError(failure->detail);
       TimeReport report;
-      const TimeOptions all{.until = Until::kAllPairs, .width = &width_};
-      if (const auto failure = TimeCandidate(&trial, problem.timed, check.timed, all, &report))
+      const TimeOptions all{.criterion = StoppingCriterion::kAllPairs,
+                            .smt_detector = &smt_detector_};
+      if (const auto failure = TimeCandidate(&session, problem.timed, check.timed, all, &report))
         return absl::InternalError(failure->detail);
       if (!report.first_bad.empty()) return absl::InternalError(report.first_bad);
-      if (report.sizes[0].pairs_core_shared > 0) {
+      if (report.sizes[0].samples_counted_shared > 0) {
         std::cerr << work.name << ": a neighbour on the same physical core does not leave; again\n";
         continue;
       }
@@ -130,7 +131,7 @@ class Recorder {
         for (const TimedSize& size : report.sizes)
           std::cerr << work.name << ": " << size.reference_ns / 1e3 << " us a call\n";
       for (size_t s = 0; s < report.ratios.size(); ++s)
-        for (auto& rounds : report.ratios[s]) timings.sizes[s].push_back(std::move(rounds));
+        for (auto& samples : report.ratios[s]) timings.sizes[s].push_back(std::move(samples));
     }
     return timings;
   }
@@ -139,13 +140,13 @@ class Recorder {
   explicit Recorder(TempDir dir) : dir_(std::move(dir)) {}
 
   absl::StatusOr<std::string> Build(const BenchProblem& problem, const Work& work, int repeats) {
-    ASSIGN_OR_RETURN(const CompileKit kit, compiler_->Prepare(problem.problem.compile(), 60));
+    ASSIGN_OR_RETURN(const CompileConfig config, compiler_->Prepare(problem.problem.compile(), 60));
     ASSIGN_OR_RETURN(const std::string shim_source,
                      ShimSource(problem.problem.signature(), problem.arguments, CallRole::kKernel));
-    ASSIGN_OR_RETURN(const std::string shim, compiler_->CompileShim(kit, shim_source));
+    ASSIGN_OR_RETURN(const std::string shim, compiler_->CompileShim(config, shim_source));
     const std::string source =
         absl::StrReplaceAll(work.source, {{"REPEATS", absl::StrCat(repeats)}});
-    const CompileResult result = compiler_->Compile(kit, shim, source, "work");
+    const CompileResult result = compiler_->Compile(config, shim, source, "work");
     RETURN_IF_ERROR(result.status);
     if (!result.compiled) return absl::InternalError(result.diagnostics);
     const std::string path = absl::StrCat(dir_.path(), "/", work.name, repeats, ".so");
@@ -155,7 +156,7 @@ class Recorder {
 
   TempDir dir_;
   std::unique_ptr<Compiler> compiler_;
-  CoreWidth width_;
+  SmtContentionDetector smt_detector_;
 };
 
 absl::Status RecordAll(const std::string& dir, int pairs) {

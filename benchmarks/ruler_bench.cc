@@ -175,7 +175,7 @@ absl::Status Rate(Measurer* measurer, const Options& options, Table* table) {
 }
 
 // The reference against itself, 95 % of `repeats` within what it returns.
-absl::StatusOr<double> Band(Measurer* measurer, int repeats) {
+absl::StatusOr<double> AaThreshold(Measurer* measurer, int repeats) {
   const v1::Problem problem = SmallKernelProblem();
   RETURN_IF_ERROR(measurer->PutProblem(problem, nullptr).status());
   std::vector<double> off;
@@ -214,18 +214,18 @@ class BusyCore {
   pid_t pid_ = -1;
 };
 
-absl::Status Bands(Measurer* measurer, const Options& options, Table* table) {
+absl::Status AaThresholds(Measurer* measurer, const Options& options, Table* table) {
   const int repeats = 2 * options.repeats;
-  ASSIGN_OR_RETURN(const double idle, Band(measurer, repeats));
-  table->Add("A/A band, 95 % of repeats, idle", 100 * idle, "%.2f %%", 0.7, false);
+  ASSIGN_OR_RETURN(const double idle, AaThreshold(measurer, repeats));
+  table->Add("A/A threshold, 95 % of repeats, idle", 100 * idle, "%.2f %%", 0.7, false);
   const BusyCore busy(measurer->Info().slot_cores(0));
-  ASSIGN_OR_RETURN(const double disturbed, Band(measurer, repeats));
+  ASSIGN_OR_RETURN(const double disturbed, AaThreshold(measurer, repeats));
   table->Add("… the other core busy", 100 * disturbed, "%.2f %%", 1, false);
   return absl::OkStatus();
 }
 
 absl::Status Replays(const Options& options, Table* table) {
-  constexpr double kBand = 0.005;
+  constexpr double kAaThreshold = 0.005;
   constexpr int kTrials = 1000;
   for (const auto& [name, bar] : {std::pair("faster", 95.0), {"equal", 2.0}})
     for (const char* kind : {"compute", "memory"}) {
@@ -234,7 +234,7 @@ absl::Status Replays(const Options& options, Table* table) {
           ReadFile(absl::StrCat(options.source_dir, "/cpu_bench_worker/timing/testdata/", name, "_",
                                 kind, ".timings")));
       ASSIGN_OR_RETURN(const RecordedTimings recorded, DecodeTimings(bytes));
-      const ReplayRates rates = ReplayTimings(recorded, 1, kBand, kTrials);
+      const ReplayRates rates = ReplayTimings(recorded, 1, kAaThreshold, kTrials);
       const bool faster = absl::string_view(name) == "faster";
       table->Add(absl::StrCat("truly ", faster ? "2 % faster" : "equal", " called faster, ", kind),
                  100 * rates.called_faster, "%.1f %%", bar, faster);
@@ -317,7 +317,7 @@ absl::Status Run(const Options& options) {
   }
   if (asked("latency")) RETURN_IF_ERROR(Latency(measurer.get(), options, &table));
   if (asked("rate")) RETURN_IF_ERROR(Rate(measurer.get(), options, &table));
-  if (asked("band")) RETURN_IF_ERROR(Bands(measurer.get(), options, &table));
+  if (asked("band")) RETURN_IF_ERROR(AaThresholds(measurer.get(), options, &table));
   if (asked("replay")) RETURN_IF_ERROR(Replays(options, &table));
   if (asked("memory")) RETURN_IF_ERROR(Memory(measurer.get(), options, &table));
   if (asked("same")) RETURN_IF_ERROR(Same(measurer.get(), before, &table));

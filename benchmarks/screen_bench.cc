@@ -102,9 +102,9 @@ void Screen(benchmark::State& state, const std::string& text, v1::Outcome expect
     state.SkipWithError(std::string(screener.status().message()).c_str());
     return;
   }
-  const absl::StatusOr<ScreenKit> kit = (*screener)->Prepare(Matmul());
-  if (!kit.ok()) {
-    state.SkipWithError(std::string(kit.status().message()).c_str());
+  const absl::StatusOr<ScreenConfig> config = (*screener)->Prepare(Matmul());
+  if (!config.ok()) {
+    state.SkipWithError(std::string(config.status().message()).c_str());
     return;
   }
   std::vector<double> milliseconds;
@@ -112,7 +112,7 @@ void Screen(benchmark::State& state, const std::string& text, v1::Outcome expect
   for (auto _ : state) {
     const std::string source = absl::StrCat(text, "// ", ++number, "\n");
     const auto start = std::chrono::steady_clock::now();
-    const ScreenReport report = (*screener)->Screen(*kit, source);
+    const ScreenReport report = (*screener)->Screen(*config, source);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     if (!report.status.ok() || report.outcome != expected) {
       state.SkipWithError(

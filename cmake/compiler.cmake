@@ -31,15 +31,20 @@ if(MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
+# A library's sources are compiled several at a time: what each would load, parse and instantiate for
+# itself (LibTorch's templates above all) is most of a build. Files of a room therefore share one
+# namespace: helpers in anonymous namespaces have names of their own.
+option(WHETSTONE_UNITY "Compile the sources of a library several at a time" ON)
+set(CMAKE_UNITY_BUILD ${WHETSTONE_UNITY})
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
+
 # GCC warns falsely about instrumented code, so under a sanitizer warnings are only shown; the other
 # presets compile the same sources with warnings as errors.
 if(WHETSTONE_SANITIZER)
   add_compile_options(-Wno-error)
 endif()
 if(WHETSTONE_SANITIZER STREQUAL "address")
-  # This preset builds most, and instrumented code compiles slowly: eight files of a library at once,
-  # lightly optimised.
-  set(CMAKE_UNITY_BUILD ON)
+  # This preset builds most, and instrumented code compiles slowly: lightly optimised.
   set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined
                       -fno-omit-frame-pointer)

@@ -6,15 +6,16 @@
 # source is all there is to it.
 set(WHETSTONE_CUDA_ARCHITECTURES "80;90" CACHE STRING "Compute capabilities that kernels are compiled for")
 set(WHETSTONE_HAVE_NVCC OFF)
-if(NOT WHETSTONE_CUDA STREQUAL "OFF")
+if(WHETSTONE_HAVE_CUDA)
   find_program(WHETSTONE_NVCC nvcc
     HINTS ${TORCH_SITE}/nvidia/cu13/bin $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
-  if(WHETSTONE_NVCC AND TORCH_CUBLAS)
+  if(WHETSTONE_NVCC)
     set(WHETSTONE_HAVE_NVCC ON)
-  elseif(WHETSTONE_CUDA STREQUAL "ON")
-    message(FATAL_ERROR "WHETSTONE_CUDA=ON, but nvcc or the wheel's CUDA libraries are missing; "
-                        "deploy/setup.sh --cuda brings both")
   endif()
+endif()
+if(WHETSTONE_CUDA STREQUAL "ON" AND NOT WHETSTONE_HAVE_NVCC)
+  message(FATAL_ERROR "WHETSTONE_CUDA=ON, but nvcc or the wheel's CUDA libraries are missing; "
+                      "deploy/setup.sh --cuda brings both")
 endif()
 
 # cuda_objects(VARIABLE a.cu…): objects of the current folder's sources, for all architectures.

@@ -24,16 +24,16 @@ foreach(dir ${NVIDIA_LIB_DIRS})
   target_link_options(whetstone_torch INTERFACE -Wl,-rpath-link,${dir})
 endforeach()
 
-# CUDA, in two parts. LibTorch's own CUDA half (WHETSTONE_HAVE_CUDA) is linked where the wheel brought
-# it and it is of use: where a GPU or nvcc is. Own kernels (WHETSTONE_HAVE_NVCC) are compiled where nvcc
-# is.
+# CUDA, in two parts, where a GPU is or WHETSTONE_CUDA=ON asks for it: LibTorch's own CUDA half
+# (WHETSTONE_HAVE_CUDA) is linked if the wheel brought it, own kernels (WHETSTONE_HAVE_NVCC) are
+# compiled if nvcc is there too.
 file(GLOB TORCH_CUBLAS ${TORCH_SITE}/nvidia/*/lib/libcublas.so.*)
-include(cuda)
 set(WHETSTONE_HAVE_CUDA OFF)
-if(NOT WHETSTONE_CUDA STREQUAL "OFF" AND TORCH_CUBLAS
-    AND (WHETSTONE_HAVE_NVCC OR EXISTS /dev/nvidia0))
+if(TORCH_CUBLAS AND (WHETSTONE_CUDA STREQUAL "ON" OR
+                     (WHETSTONE_CUDA STREQUAL "AUTO" AND EXISTS /dev/nvidia0)))
   set(WHETSTONE_HAVE_CUDA ON)
 endif()
+include(cuda)
 if(WHETSTONE_HAVE_CUDA)
   # The wheel's own CUDA headers are those LibTorch was built with.
   file(GLOB CUDA_INCLUDE ${TORCH_SITE}/nvidia/cu[0-9]*/include)

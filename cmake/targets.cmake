@@ -18,14 +18,39 @@ function(whetstone_binary name)
   set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
 endfunction()
 
-# whetstone_test(NAME SRCS a_test.cc… [DEPS target…] [LABEL suite] [TIMEOUT seconds])
+# whetstone_pch(NAME HEADERS header… [DEPS target…])
+# A header precompiled once, for target_precompile_headers(… REUSE_FROM NAME). It serves one setting of
+# position independence, that of libraries: programs that use it are compiled so too (use_pch).
+function(whetstone_pch name)
+  cmake_parse_arguments(ARG "" "" "HEADERS;DEPS" ${ARGN})
+  # CONFIGURE leaves an equal file alone, so that running CMake again compiles nothing again.
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc
+    CONTENT "// Carries the precompiled ${ARG_HEADERS}.\n")
+  add_library(${name} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
+  target_link_libraries(${name} PUBLIC ${ARG_DEPS})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+endfunction()
+
+# use_pch(PROGRAM PCH)
+function(use_pch program pch)
+  set_target_properties(${program} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${program} PRIVATE -fPIC)
+  target_precompile_headers(${program} REUSE_FROM ${pch})
+endfunction()
+
+# whetstone_test(NAME SRCS a_test.cc… [DEPS target…] [LABEL suite] [TIMEOUT seconds] [PCH target])
 # One GoogleTest program, registered with CTest as NAME. LABEL is the suite that tests/run_all.sh
-# times and reports it under (unit unless said).
+# times and reports it under (unit unless said). PCH is its precompiled header, GoogleTest's unless
+# said.
 function(whetstone_test name)
   if(NOT WHETSTONE_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SRCS;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT;PCH" "SRCS;DEPS" ${ARGN})
+  if(NOT ARG_PCH)
+    set(ARG_PCH whetstone_test_pch)
+  endif()
   if(NOT ARG_LABEL)
     set(ARG_LABEL unit)
   endif()
@@ -37,6 +62,7 @@ function(whetstone_test name)
   target_link_libraries(${name} PRIVATE
     ${ARG_DEPS} whetstone_tree GTest::gmock GTest::gtest GTest::gtest_main)
   set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)  # likewise
+  use_pch(${name} ${ARG_PCH})
   add_test(NAME ${name}
     COMMAND ${name} --gtest_output=xml:${CMAKE_BINARY_DIR}/test-results/${name}.xml)
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})

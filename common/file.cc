@@ -11,9 +11,9 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
+#include "common/unique_fd.h"
 
 namespace whetstone {
 namespace {
@@ -41,13 +41,12 @@ absl::Status WriteAll(int fd, absl::string_view content, const std::string& path
 }  // namespace
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus("cannot read", path);
-  absl::Cleanup close_fd = [fd] { close(fd); };
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0) return ErrnoStatus("cannot read", path);
   std::string content;
   char buffer[1 << 16];
   while (true) {
-    const ssize_t n = read(fd, buffer, sizeof buffer);
+    const ssize_t n = read(fd.get(), buffer, sizeof buffer);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return ErrnoStatus("cannot read", path);
     if (n == 0) return content;
@@ -70,10 +69,10 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
     return status;
   }
   const std::string parent = std::filesystem::path(path).parent_path().string();
-  const int dir = open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (dir < 0) return ErrnoStatus("cannot open", parent);
-  absl::Cleanup close_dir = [dir] { close(dir); };
-  if (fsync(dir) != 0) return ErrnoStatus("cannot fsync", parent);
+  const UniqueFd dir(
+      open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (dir.get() < 0) return ErrnoStatus("cannot open", parent);
+  if (fsync(dir.get()) != 0) return ErrnoStatus("cannot fsync", parent);
   return absl::OkStatus();
 }
 

@@ -18,13 +18,13 @@ struct FileDigest {
   std::string sha256;
 };
 
-// Where a checkpoint holds its own, which does not name itself.
+// A checkpoint holds its own manifest here; that does not name itself.
 inline constexpr char kManifestFile[] = "resume/manifest.json";
 
 // Key: path relative to the directory.
 using Manifest = std::map<std::string, FileDigest>;
 
-// Of all regular files below `directory`.
+// The manifest of all regular files below `directory`.
 absl::StatusOr<Manifest> DigestDirectory(const std::string& directory);
 
 // SHA-256 over the lines "NAME SHA256\n".

@@ -89,24 +89,22 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> TcpCredentials(
 
 // Takes the lock beside the socket, so that two servers never share a path and a dead server's
 // socket can be told from a live one's.
-absl::StatusOr<int> ClaimSocket(const std::string& path) {
+absl::StatusOr<UniqueFd> ClaimSocket(const std::string& path) {
   if (path.size() >= sizeof(sockaddr_un::sun_path)) {
     return absl::InvalidArgumentError(
         absl::StrCat("socket path has ", path.size(), " bytes, at most ",
                      sizeof(sockaddr_un::sun_path) - 1, " are possible: ", path));
   }
   const std::string lock = path + ".lock";
-  const int fd = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot create ", lock));
-  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    close(fd);
+  UniqueFd fd(open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (fd.get() < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot create ", lock));
+  if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     return absl::AlreadyExistsError(
         absl::StrCat("another server listens on ", path, "; stop it or choose another socket"));
   }
   struct stat info;
   if (lstat(path.c_str(), &info) == 0) {
     if (!S_ISSOCK(info.st_mode)) {
-      close(fd);
       return absl::AlreadyExistsError(absl::StrCat(path, " exists and is not a socket"));
     }
     unlink(path.c_str());
@@ -147,7 +145,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const ListenOptions&
   absl::string_view path = options.address;
   const bool is_unix = absl::ConsumePrefix(&path, "unix:");
   if (is_unix) {
-    ASSIGN_OR_RETURN(server->socket_lock_fd_, ClaimSocket(std::string(path)));
+    ASSIGN_OR_RETURN(server->socket_lock_, ClaimSocket(std::string(path)));
     server->socket_path_ = std::string(path);
   } else {
     ASSIGN_OR_RETURN(credentials, TcpCredentials(options));
@@ -183,7 +181,6 @@ RpcServer::~RpcServer() {
     unlink(socket_path_.c_str());
     unlink((socket_path_ + ".lock").c_str());
   }
-  if (socket_lock_fd_ >= 0) close(socket_lock_fd_);
 }
 
 void RpcServer::ServeUntilSignal(double grace_s) {

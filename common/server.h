@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "common/unique_fd.h"
 
 namespace whetstone {
 
@@ -41,7 +42,7 @@ class RpcServer {
  private:
   RpcServer() = default;
   std::string socket_path_;
-  int socket_lock_fd_ = -1;
+  UniqueFd socket_lock_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };

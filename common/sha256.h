@@ -11,7 +11,7 @@ namespace whetstone {
 
 std::string Sha256Hex(absl::string_view bytes);
 
-// Of a file's content, read in pieces. NOT_FOUND and the like name the path.
+// The digest of a file's content, which is read in pieces. NOT_FOUND and the like name the path.
 absl::StatusOr<std::string> Sha256HexOfFile(const std::string& path);
 
 }  // namespace whetstone

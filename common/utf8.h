@@ -30,7 +30,7 @@ class Utf8Stream {
  public:
   // Appends the text that is certain by now. The beginning of a character waits for its rest.
   void Take(absl::string_view bytes, std::string* text);
-  // After the last bytes: the beginning of a character becomes U+FFFD.
+  // Call after the last bytes: the beginning of a character becomes U+FFFD.
   void Finish(std::string* text);
 
  private:

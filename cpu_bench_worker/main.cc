@@ -26,7 +26,7 @@ namespace {
 constexpr double kStopGraceSeconds = 5;
 
 absl::Status Serve(const ListenOptions& listen, MeasurerOptions options) {
-  options.noise_at_start = true;
+  options.aa_at_start = true;
   ASSIGN_OR_RETURN(const std::unique_ptr<Measurer> measurer, Measurer::Create(options));
   WorkerService service(measurer.get(), WHETSTONE_VERSION);
   ASSIGN_OR_RETURN(const std::unique_ptr<RpcServer> server, RpcServer::Start(listen, &service));
@@ -34,15 +34,15 @@ absl::Status Serve(const ListenOptions& listen, MeasurerOptions options) {
   spdlog::info("whet-worker {} on {} ({}, {} cores): {} slots, {}", WHETSTONE_VERSION,
                server->port() == 0 ? listen.address : absl::StrCat("port ", server->port()),
                info.cpu_model(), info.cores(), info.slots(), info.isolation());
-  spdlog::info("{} memory nodes; compilers on cores {} {}", info.numa_nodes(),
+  spdlog::info("{} NUMA nodes; compilers on cores {} {}", info.numa_nodes(),
                absl::StrJoin(info.build_cores(), ","),
-               info.build_apart() ? "of their own" : "that slots use too, in turns with timing");
+               info.build_apart() ? "of their own" : "that slots use too, never while one times");
   if (info.slot_cores_size() == 1)
     spdlog::warn("only one core: timer and kernel share it, so speedups are coarse");
   if (info.slots() > info.slots_apart_max())
     spdlog::warn("kernels share physical cores with timers, so speedups are coarse; {}",
                  info.slots_apart_max() == 0
-                     ? "give the worker another physical core on the same memory node"
+                     ? "give the worker another physical core on the same NUMA node"
                      : absl::StrCat("--slots ", info.slots_apart_max(), " keeps them apart"));
   server->ServeUntilSignal(kStopGraceSeconds);
   spdlog::info("whet-worker stopped");

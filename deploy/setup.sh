@@ -111,11 +111,8 @@ make_venv() {
   "$(find_python)" -m venv "$VENV"
 }
 
-# CUDA's half of LibTorch (3 GB more), with nvcc, is taken where it can be of use or is asked for.
-wants_cuda() {
-  [[ " $* " == *" cuda "* || -x /usr/local/cuda/bin/nvcc || -e /dev/nvidia0 ]] ||
-    command -v nvcc >/dev/null || command -v nvidia-smi >/dev/null
-}
+# CUDA's half of LibTorch (3 GB more), with nvcc, is taken where a GPU is or it is asked for.
+wants_cuda() { [[ " $* " == *" cuda "* || -e /dev/nvidia0 ]]; }
 
 # has_requirements [--deps] FILE: whether the environment holds exactly the pinned versions; with
 # --deps, that what torch itself depends on is there too.

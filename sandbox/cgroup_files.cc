@@ -22,7 +22,7 @@
 namespace whetstone {
 namespace {
 
-// Of the folders of workers in this pid namespace.
+// The prefix of the folders of all workers in this pid namespace.
 std::string Prefix() {
   struct stat space = {};
   stat("/proc/self/ns/pid", &space);  // without /proc: 0

@@ -1,6 +1,6 @@
 // cgroup v1: one folder in each controller's hierarchy, and a launcher thread that lives in all of
 // them, so that what it clones is born there. Moving the launcher in costs milliseconds once; the
-// slot is used again and again.
+// group is used again and again.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -71,38 +71,39 @@ class Launcher {
 };
 
 // Folders, launcher and open files of one reusable group.
-class Slot {
+class ReusableGroup {
  public:
-  ~Slot() {
+  ~ReusableGroup() {
     launcher_.reset();  // the folders must be empty
     for (const auto& [controller, path] : folders_) RemoveCgroupFolder(path);
   }
 
   // `own`: our folder in each controller's hierarchy.
-  static absl::StatusOr<std::unique_ptr<Slot>> Make(const std::map<std::string, std::string>& own) {
+  static absl::StatusOr<std::unique_ptr<ReusableGroup>> Make(
+      const std::map<std::string, std::string>& own) {
     static std::atomic<int> count{0};
-    auto slot = std::make_unique<Slot>();
+    auto group = std::make_unique<ReusableGroup>();
     const int number = count++;
     for (const auto& [controller, folder] : own) {
-      const std::string path = absl::StrCat(folder, "/slot-", number);
+      const std::string path = absl::StrCat(folder, "/group-", number);
       if (mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) {
         return absl::ErrnoToStatus(errno, absl::StrCat("sandbox: no control group ", path));
       }
-      slot->folders_[controller] = path;
+      group->folders_[controller] = path;
     }
-    slot->launcher_ = std::make_unique<Launcher>();
+    group->launcher_ = std::make_unique<Launcher>();
     absl::Status moved;
-    slot->launcher_->Run([&] {
-      for (const auto& [controller, path] : slot->folders_) {
+    group->launcher_->Run([&] {
+      for (const auto& [controller, path] : group->folders_) {
         moved.Update(WriteCgroupFile(path + "/tasks", absl::StrCat(syscall(SYS_gettid))));
       }
     });
     RETURN_IF_ERROR(moved);
-    if (slot->Has("cpuacct")) {
-      slot->cpu_ =
-          UniqueFd(open(slot->File("cpuacct", "cpuacct.usage").c_str(), O_RDONLY | O_CLOEXEC));
+    if (group->Has("cpuacct")) {
+      group->cpu_ =
+          UniqueFd(open(group->File("cpuacct", "cpuacct.usage").c_str(), O_RDONLY | O_CLOEXEC));
     }
-    return slot;
+    return group;
   }
 
   absl::Status Prepare(const CgroupLimits& limits) {
@@ -173,27 +174,27 @@ class Slot {
   int64_t kills_before_ = 0;
 };
 
-// Slots that nobody uses; shared with the groups that are out.
-struct FreeSlots {
+// Groups that nobody uses; shared with the groups that are out.
+struct FreeGroups {
   std::mutex mutex;
-  std::vector<std::unique_ptr<Slot>> slots;
+  std::vector<std::unique_ptr<ReusableGroup>> groups;
 };
 
 class GroupV1 final : public Cgroup {
  public:
-  GroupV1(std::unique_ptr<Slot> slot, std::shared_ptr<FreeSlots> free)
-      : slot_(std::move(slot)), free_(std::move(free)) {}
+  GroupV1(std::unique_ptr<ReusableGroup> group, std::shared_ptr<FreeGroups> free)
+      : group_(std::move(group)), free_(std::move(free)) {}
   ~GroupV1() override {
     const std::lock_guard<std::mutex> lock(free_->mutex);
-    free_->slots.push_back(std::move(slot_));
+    free_->groups.push_back(std::move(group_));
   }
-  pid_t Clone(CloneRequest* request, int* pidfd) override { return slot_->Clone(*request, pidfd); }
-  int cpu_fd() const override { return slot_->cpu_fd(); }
-  CgroupUse Use() override { return slot_->Use(); }
+  pid_t Clone(CloneRequest* request, int* pidfd) override { return group_->Clone(*request, pidfd); }
+  int cpu_fd() const override { return group_->cpu_fd(); }
+  CgroupUse Use() override { return group_->Use(); }
 
  private:
-  std::unique_ptr<Slot> slot_;
-  std::shared_ptr<FreeSlots> free_;
+  std::unique_ptr<ReusableGroup> group_;
+  std::shared_ptr<FreeGroups> free_;
 };
 
 class PoolV1 final : public CgroupPool {
@@ -202,7 +203,7 @@ class PoolV1 final : public CgroupPool {
   ~PoolV1() override {
     {
       const std::lock_guard<std::mutex> lock(free_->mutex);
-      free_->slots.clear();
+      free_->groups.clear();
     }
     for (const auto& [controller, path] : own_) RemoveCgroupFolder(path);
   }
@@ -214,24 +215,24 @@ class PoolV1 final : public CgroupPool {
     return absl::StrCat("v1(", absl::StrJoin(names, ","), ")");
   }
   absl::StatusOr<std::unique_ptr<Cgroup>> Take(const CgroupLimits& limits) override {
-    std::unique_ptr<Slot> slot;
+    std::unique_ptr<ReusableGroup> group;
     {
       const std::lock_guard<std::mutex> lock(free_->mutex);
-      if (!free_->slots.empty()) {
-        slot = std::move(free_->slots.back());
-        free_->slots.pop_back();
+      if (!free_->groups.empty()) {
+        group = std::move(free_->groups.back());
+        free_->groups.pop_back();
       }
     }
-    if (slot == nullptr) {
-      ASSIGN_OR_RETURN(slot, Slot::Make(own_));
+    if (group == nullptr) {
+      ASSIGN_OR_RETURN(group, ReusableGroup::Make(own_));
     }
-    RETURN_IF_ERROR(slot->Prepare(limits));
-    return std::make_unique<GroupV1>(std::move(slot), free_);
+    RETURN_IF_ERROR(group->Prepare(limits));
+    return std::make_unique<GroupV1>(std::move(group), free_);
   }
 
  private:
   const std::map<std::string, std::string> own_;
-  const std::shared_ptr<FreeSlots> free_ = std::make_shared<FreeSlots>();
+  const std::shared_ptr<FreeGroups> free_ = std::make_shared<FreeGroups>();
 };
 
 }  // namespace

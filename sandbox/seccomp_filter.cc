@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
+#include "common/unique_fd.h"
 #include "sandbox/plan/plan.h"
 
 namespace whetstone {
@@ -168,16 +169,15 @@ class Builder {
       return absl::InternalError(
           absl::StrCat("seccomp rule for ", culprit_, ": ", std::strerror(-error_)));
     }
-    const int fd = memfd_create("whetstone-seccomp", MFD_CLOEXEC);
-    if (fd < 0) return absl::InternalError("memfd_create failed");
+    const UniqueFd fd(memfd_create("whetstone-seccomp", MFD_CLOEXEC));
+    if (fd.get() < 0) return absl::InternalError("memfd_create failed");
     std::string bytes;
     struct stat info = {};
-    int result = seccomp_export_bpf(context_, fd);
-    if (result == 0 && fstat(fd, &info) == 0) {
+    int result = seccomp_export_bpf(context_, fd.get());
+    if (result == 0 && fstat(fd.get(), &info) == 0) {
       bytes.resize(info.st_size);
-      if (pread(fd, bytes.data(), bytes.size(), 0) != info.st_size) result = -EIO;
+      if (pread(fd.get(), bytes.data(), bytes.size(), 0) != info.st_size) result = -EIO;
     }
-    close(fd);
     if (result != 0 || bytes.empty()) return absl::InternalError("seccomp_export_bpf failed");
     return bytes;
   }

@@ -85,8 +85,11 @@ timed_build() {
 
 check_format() { git ls-files '*.cc' '*.h' '*.cu' | xargs clang-format-16 --dry-run -Werror; }
 
+# Every source as a unit of its own, as clang-tidy sees it.
 check_tidy() {
-  git ls-files '*.cc' | xargs -P "$(build_jobs)" -n 4 clang-tidy-16 --quiet -p build/dev
+  cmake --preset dev -B build/tidy -DWHETSTONE_VENV="$VENV" -DWHETSTONE_UNITY=OFF &&
+    cmake --build build/tidy --target whetstone_proto &&
+    git ls-files '*.cc' | xargs -P "$(build_jobs)" -n 4 clang-tidy-16 --quiet -p build/tidy
 }
 
 # Every problem is sound, but for those that need more cores than there are.
@@ -124,13 +127,13 @@ main() {
         -R '^(abuse|sandbox)_test$' --repeat until-fail:10 --output-on-failure
       check chaos-real-model env WHETSTONE_CHAOS_ROUNDS=3 ctest --test-dir build/dev \
         -R '^system_chaos_test$' -V
-      check simulation-10000 env WHETSTONE_SIM_SEEDS=10000 build/dev/bin/campaign_core_test
+      check simulation-10000 env WHETSTONE_SIM_SEEDS=10000 build/dev/bin/coordinator_campaign_test
       check soak-10000 env WHETSTONE_SOAK=10000 ctest --test-dir build/dev -R '^soak_test$' -V
     fi
   fi
   # What tests/gpu/run.sh takes to a GPU, and the trainer; no GPU is needed to build them.
-  timed_build cuda whet-trainer cuda_kernels_test engine_test grpo_test decode_bench \
-    grpo_step_bench || true
+  timed_build cuda whet-trainer cuda_kernels_test trainer_engine_test trainer_optim_test \
+    trainer_train_test decode_bench grpo_step_bench || true
   sanitized asan unit
   sanitized tsan unit
   sanitized fuzz fuzz

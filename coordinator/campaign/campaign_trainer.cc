@@ -3,28 +3,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/retry_policy.h"
 #include "common/status_macros.h"
 #include "coordinator/campaign/campaign_state.h"
 #include "coordinator/campaign/deadlines.h"
 
 namespace whetstone {
-namespace {
-
-// Trying again would end the same way, and the message says what to do.
-bool Hopeless(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kResourceExhausted:
-    case absl::StatusCode::kPermissionDenied:
-    case absl::StatusCode::kUnauthenticated:
-    case absl::StatusCode::kUnimplemented:
-      return true;
-    default:
-      return false;
-  }
-}
-
-}  // namespace
 
 bool CampaignState::TrainerComputes() const {
   return trainer_.op != TrainerOp::kNone && trainer_.op != TrainerOp::kProbe;
@@ -65,10 +49,11 @@ void CampaignState::TrainerTrouble(const absl::Status& status) {
     Finish(absl::Status(status.code(), absl::StrCat("can't load the model: ", status.message())));
     return;
   }
-  // A removal that is hopeless does not make the campaign so: the next save asks for it again.
+  // A removal that fails for good does not end the campaign: the next save asks for it again.
   const bool removing = op == TrainerOp::kRemove;
   if (removing) trainer_.obsolete.clear();
-  if ((!removing && Hopeless(status)) || ++trainer_.failures >= kTrainerFailuresMax) {
+  if ((!removing && IsPermanent(Operation::kCall, status)) ||
+      ++trainer_.failures >= kTrainerFailuresMax) {
     Finish(absl::Status(status.code(), absl::StrCat(name, ": ", status.message())));
     return;
   }

@@ -82,7 +82,7 @@ int Best(const Options& options) {
 
 }  // namespace
 
-void AddBest(CLI::App* app, Chosen* chosen) {
+void AddBest(CLI::App* app, SelectedCommand* selected) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app->add_subcommand(
       "best",
@@ -101,7 +101,7 @@ void AddBest(CLI::App* app, Chosen* chosen) {
       ->check(CLI::Range(0.0, 100.0))
       ->needs(verify);
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
-  command->callback([=] { chosen->run = [=] { return Best(*options); }; });
+  command->callback([=] { selected->run = [=] { return Best(*options); }; });
 }
 
 }  // namespace whetstone

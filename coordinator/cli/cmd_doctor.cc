@@ -1,24 +1,37 @@
 // whet doctor
-#include <iostream>
 #include <memory>
 
 #include "coordinator/cli/commands.h"
 #include "coordinator/doctor/doctor.h"
+#include "coordinator/terminal/console.h"
 
 namespace whetstone {
+namespace {
 
-void AddDoctor(CLI::App* app, Chosen* chosen) {
-  const auto options = std::make_shared<DoctorOptions>();
+struct Options {
+  DoctorOptions doctor;
+  bool json = false;
+};
+
+int Run(const Options& options) {
+  Console console(options.json);
+  return RunDoctor(options.doctor, &console);
+}
+
+}  // namespace
+
+void AddDoctor(CLI::App* app, SelectedCommand* selected) {
+  const auto options = std::make_shared<Options>();
   CLI::App* command = app->add_subcommand(
       "doctor",
       "Say what is wrong before an hour is lost\n\nKeys, host keys, sockets, sandbox level, noise, "
       "model files, disk. Exit code 2 if something must be mended.");
-  command->add_option("CAMPAIGN", options->campaign_path,
+  command->add_option("CAMPAIGN", options->doctor.campaign_path,
                       "Campaign file; none: this machine alone");
-  command->add_option("--set", options->sets, "KEY=VALUE changes a key; may be repeated")
+  command->add_option("--set", options->doctor.sets, "KEY=VALUE changes a key; may be repeated")
       ->allow_extra_args(false);
   command->add_flag("--json", options->json, "One JSON object per finding, then the totals");
-  command->callback([=] { chosen->run = [options] { return RunDoctor(*options, std::cout); }; });
+  command->callback([=] { selected->run = [options] { return Run(*options); }; });
 }
 
 }  // namespace whetstone

@@ -15,7 +15,7 @@
 #include "coordinator/journal/open_run.h"
 #include "coordinator/journal/run_dir.h"
 #include "coordinator/loop/fetch.h"
-#include "coordinator/loop/lone_trainer.h"
+#include "coordinator/loop/trainer_connection.h"
 #include "coordinator/report/run_summary.h"
 #include "coordinator/terminal/console.h"
 #include "coordinator/terminal/stop_signals.h"
@@ -38,7 +38,7 @@ std::string NameOf(const CheckpointFact& fact) {
   return std::filesystem::path(fact.path).filename().string();
 }
 
-// "12", "step-12" or "warmup"; nothing: the newest.
+// The checkpoint that `step` names: "12", "step-12" or "warmup"; the newest if it is empty.
 absl::StatusOr<CheckpointFact> Choose(const std::vector<CheckpointFact>& saved,
                                       const std::string& step) {
   if (saved.empty()) {
@@ -56,7 +56,7 @@ absl::StatusOr<CheckpointFact> Choose(const std::vector<CheckpointFact>& saved,
                                           absl::StrJoin(names.rbegin(), names.rend(), ", ")));
 }
 
-// A trainer on this machine saved it where `whet` can see it.
+// Says where the checkpoint of a trainer on this machine is: `whet` can see it.
 absl::Status SayWhere(const Options& options, const CheckpointFact& fact, Console* console) {
   if (!std::filesystem::exists(fact.path)) {
     return absl::NotFoundError(
@@ -89,10 +89,10 @@ absl::Status Fetch(const Options& options, StopSignals* signals, Console* consol
   const std::string to =
       options.to.empty() ? absl::StrCat(paths.checkpoints(), "/", NameOf(fact)) : options.to;
 
-  ASSIGN_OR_RETURN(const std::unique_ptr<LoneTrainer> trainer,
-                   LoneTrainer::Open(plan.campaign, /*log_dir=*/"", signals, console));
-  FetchSeams seams;
-  seams.read = [&](const std::string& file, int64_t offset,
+  ASSIGN_OR_RETURN(const std::unique_ptr<TrainerConnection> trainer,
+                   TrainerConnection::Open(plan.campaign, /*log_dir=*/"", signals, console));
+  FetchHooks hooks;
+  hooks.read = [&](const std::string& file, int64_t offset,
                    int64_t length) -> absl::StatusOr<std::string> {
     v1::ReadCheckpointRequest request;
     request.set_path(fact.path);
@@ -104,17 +104,17 @@ absl::Status Fetch(const Options& options, StopSignals* signals, Console* consol
                      trainer->client()->ReadCheckpoint(request, {deadline, trainer->control()}));
     return std::move(*response.mutable_data());
   };
-  seams.wait = [&](const absl::Status& why) {
+  hooks.wait = [&](const absl::Status& why) {
     console->Status(absl::StrCat("waiting for the trainer: ", why.message()));
     for (int i = 0; i < 20 && !signals->stopped(); ++i) {
       std::this_thread::sleep_for(milliseconds(50));
     }
-    // Why it is gone for good is the cluster's to tell.
+    // The cluster tells why the trainer is gone for good.
     return signals->stopped() ? absl::CancelledError("stopped") : trainer->status();
   };
   const auto start = SteadyClock::now();
   int64_t first = -1;
-  seams.on_progress = [&](int64_t done, int64_t total) {
+  hooks.on_progress = [&](int64_t done, int64_t total) {
     const double seconds = duration<double>(SteadyClock::now() - start).count();
     if (first < 0) first = done;
     console->Status(absl::StrFormat("%s: %.0f %% of %s, %.1f MB/s", NameOf(fact),
@@ -122,7 +122,7 @@ absl::Status Fetch(const Options& options, StopSignals* signals, Console* consol
                                     Megabytes(total),
                                     static_cast<double>(done - first) / 1e6 / (seconds + 1e-3)));
   };
-  const absl::StatusOr<Fetched> fetched = FetchCheckpoint(fact.checksum, to, seams);
+  const absl::StatusOr<Fetched> fetched = FetchCheckpoint(fact.checksum, to, hooks);
   if (signals->stopped()) {
     return absl::CancelledError(
         absl::StrCat("stopped; what has arrived is in ", to, ".part, and the next fetch goes on"));
@@ -155,7 +155,7 @@ int Run(const Options& options) {
 
 }  // namespace
 
-void AddFetch(CLI::App* app, Chosen* chosen) {
+void AddFetch(CLI::App* app, SelectedCommand* selected) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app->add_subcommand(
       "fetch",
@@ -169,7 +169,7 @@ void AddFetch(CLI::App* app, Chosen* chosen) {
                       "A GRPO step whose policy was saved, or 'warmup' (default: the newest)");
   command->add_option("--to", options->to, "Directory to make (default: RUN/checkpoints/step-N)");
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
-  command->callback([=] { chosen->run = [options] { return Run(*options); }; });
+  command->callback([=] { selected->run = [options] { return Run(*options); }; });
 }
 
 }  // namespace whetstone

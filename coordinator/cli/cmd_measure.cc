@@ -104,7 +104,7 @@ int Run(const Options& options) {
 
 }  // namespace
 
-void AddMeasure(CLI::App* app, Chosen* chosen) {
+void AddMeasure(CLI::App* app, SelectedCommand* selected) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app->add_subcommand(
       "measure",
@@ -118,7 +118,7 @@ void AddMeasure(CLI::App* app, Chosen* chosen) {
       "--proof", options->proof,
       "Write a stand-alone benchmark of the program to this folder, as in RUN/best");
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
-  command->callback([=] { chosen->run = [=] { return Run(*options); }; });
+  command->callback([=] { selected->run = [=] { return Run(*options); }; });
 }
 
 }  // namespace whetstone

@@ -162,30 +162,30 @@ int New(const Options& options) {
   return kExitOk;
 }
 
-// `words`: how many there may be.
-void Add(CLI::App* app, Chosen* chosen, const char* name, const char* about, const char* word,
-         const char* word_about, int words, int (*run)(const Options&)) {
+// Adds one command that takes at most `words` words.
+void Add(CLI::App* app, SelectedCommand* selected, const char* name, const char* about,
+         const char* word, const char* word_about, int words, int (*run)(const Options&)) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app->add_subcommand(name, about);
   command->add_option(word, options->words, word_about)->required()->expected(1, words);
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
-  command->callback([=] { chosen->run = [=] { return run(*options); }; });
+  command->callback([=] { selected->run = [=] { return run(*options); }; });
 }
 
 }  // namespace
 
-void AddProblem(CLI::App* app, Chosen* chosen) {
+void AddProblem(CLI::App* app, SelectedCommand* selected) {
   CLI::App* problem = app->add_subcommand("problem", "Write and check prompt files");
   problem->require_subcommand(1);
-  Add(problem, chosen, "check",
+  Add(problem, selected, "check",
       "Prove problems sound\n\nReference deterministic, inputs matter, expert right and fast "
       "enough "
       "and paid for it, equal code\nequally fast, programs that do not do the work all fail. Exit "
       "code 2 if one is not, 3 if this\nmachine cannot measure one.",
       "PATH", "Prompt files, or folders of them", 100000, Check);
-  Add(problem, chosen, "new", "Write NAME.md, a skeleton that works", "NAME",
+  Add(problem, selected, "new", "Write NAME.md, a skeleton that works", "NAME",
       "Name of the problem: [a-z][a-z0-9_]*", 1, New);
-  AddProblemImport(problem, chosen);
+  AddProblemImport(problem, selected);
 }
 
 }  // namespace whetstone

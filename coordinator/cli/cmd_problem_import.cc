@@ -145,7 +145,7 @@ int Run(const Options& options) {
 
 }  // namespace
 
-void AddProblemImport(CLI::App* problem, Chosen* chosen) {
+void AddProblemImport(CLI::App* problem, SelectedCommand* selected) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = problem->add_subcommand(
       "import",
@@ -163,7 +163,7 @@ void AddProblemImport(CLI::App* problem, Chosen* chosen) {
       ->expected(1)
       ->take_all();
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
-  command->callback([=] { chosen->run = [=] { return Run(*options); }; });
+  command->callback([=] { selected->run = [=] { return Run(*options); }; });
 }
 
 }  // namespace whetstone

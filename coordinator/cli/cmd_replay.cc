@@ -13,7 +13,7 @@
 #include "coordinator/cli/commands.h"
 #include "coordinator/journal/open_run.h"
 #include "coordinator/journal/run_dir.h"
-#include "coordinator/loop/lone_trainer.h"
+#include "coordinator/loop/trainer_connection.h"
 #include "coordinator/replay/replay.h"
 #include "coordinator/terminal/console.h"
 #include "coordinator/terminal/stop_signals.h"
@@ -36,7 +36,7 @@ bool LiesIn(const std::string& path, const std::string& directory) {
   return absl::StartsWith(canonical(path) + "/", canonical(directory) + "/");
 }
 
-// What can be wrong with the run or the options.
+// Finds what is wrong with the run or the options.
 absl::Status CheckRun(const CampaignPlan& plan, const RunPaths& paths, const Options& options) {
   if (!plan.campaign.deterministic()) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -65,7 +65,7 @@ absl::Status CheckRun(const CampaignPlan& plan, const RunPaths& paths, const Opt
   return absl::OkStatus();
 }
 
-// How many updates the replay goes through; the journal's all unless --to says less.
+// The number of updates that the replay goes through: all of the journal's unless --to says less.
 absl::StatusOr<int64_t> UpdatesMax(const CampaignPlan& plan, const Journal& journal, int64_t to) {
   int64_t recorded = 0;
   RETURN_IF_ERROR(journal.ForEachRow([&](const v1::UpdateName&, const auto&) { ++recorded; }));
@@ -86,15 +86,15 @@ absl::StatusOr<ReplayCounts> ReplayRun(const Options& options, StopSignals* sign
   ASSIGN_OR_RETURN(const int64_t updates_max, UpdatesMax(plan, *run.journal, options.to));
 
   ASSIGN_OR_RETURN(const TempDir temp, TempDir::Make("whet-replay"));
-  ASSIGN_OR_RETURN(const std::unique_ptr<LoneTrainer> trainer,
-                   LoneTrainer::Open(plan.campaign, temp.path() + "/logs", signals, console));
+  ASSIGN_OR_RETURN(const std::unique_ptr<TrainerConnection> trainer,
+                   TrainerConnection::Open(plan.campaign, temp.path() + "/logs", signals, console));
   ReplaySeams seams;
   seams.trainer = trainer->client();
   seams.control = trainer->control();
   seams.keep_checkpoints = !options.keep.empty();
   seams.checkpoint_dir = temp.path();
   if (seams.keep_checkpoints) {
-    // Of this machine's working directory, or of the trainer's machine.
+    // The path is relative to this machine's working directory, or one of the trainer's machine.
     seams.checkpoint_dir = plan.campaign.has_cluster()
                                ? options.keep
                                : std::filesystem::absolute(options.keep).string();
@@ -112,7 +112,7 @@ absl::StatusOr<ReplayCounts> ReplayRun(const Options& options, StopSignals* sign
         absl::StrCat("stopped; ", replay.counts().updates, " updates were equal so far"));
   }
   if (absl::IsUnavailable(status)) {
-    // Why the trainer is gone for good is the cluster's to tell.
+    // The cluster tells why the trainer is gone for good.
     RETURN_IF_ERROR(trainer->status());
     return absl::UnavailableError(
         absl::StrCat(status.message(), "; the trainer was lost: start the replay again"));
@@ -140,7 +140,7 @@ int Run(const Options& options) {
 
 }  // namespace
 
-void AddReplay(CLI::App* app, Chosen* chosen) {
+void AddReplay(CLI::App* app, SelectedCommand* selected) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app->add_subcommand(
       "replay",
@@ -154,7 +154,7 @@ void AddReplay(CLI::App* app, Chosen* chosen) {
                       "Keep the checkpoints made again in this directory of the trainer's machine "
                       "(default: a temporary one, removed)");
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
-  command->callback([=] { chosen->run = [options] { return Run(*options); }; });
+  command->callback([=] { selected->run = [options] { return Run(*options); }; });
 }
 
 }  // namespace whetstone

@@ -39,14 +39,14 @@ int Run(const Options& options) {
 
 }  // namespace
 
-void AddReport(CLI::App* app, Chosen* chosen) {
+void AddReport(CLI::App* app, SelectedCommand* selected) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app->add_subcommand(
       "report", "Write one self-contained HTML page about a run, and show its rewards here");
   command->add_option("RUN", options->root, "Run directory")->required();
   command->add_option("-o,--output", options->output, "File to write (default RUN/report.html)");
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
-  command->callback([=] { chosen->run = [=] { return Run(*options); }; });
+  command->callback([=] { selected->run = [=] { return Run(*options); }; });
 }
 
 }  // namespace whetstone

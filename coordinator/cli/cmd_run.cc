@@ -158,7 +158,7 @@ int Resume(const std::string& root, bool json) {
 
 }  // namespace
 
-void AddRun(CLI::App* app, Chosen* chosen) {
+void AddRun(CLI::App* app, SelectedCommand* selected) {
   const auto options = std::make_shared<RunOptions>();
   CLI::App* command = app->add_subcommand(
       "run",
@@ -176,10 +176,10 @@ void AddRun(CLI::App* app, Chosen* chosen) {
   command->add_flag("--dry-run", options->dry_run,
                     "Print the resolved campaign and the plan, start nothing");
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
-  command->callback([=] { chosen->run = [options] { return Run(*options); }; });
+  command->callback([=] { selected->run = [options] { return Run(*options); }; });
 }
 
-void AddResume(CLI::App* app, Chosen* chosen) {
+void AddResume(CLI::App* app, SelectedCommand* selected) {
   const auto root = std::make_shared<std::string>();
   const auto json = std::make_shared<bool>(false);
   CLI::App* command = app->add_subcommand(
@@ -188,7 +188,7 @@ void AddResume(CLI::App* app, Chosen* chosen) {
       "journal has every rollout, verdict and update.");
   command->add_option("RUN", *root, "Run directory")->required();
   command->add_flag("--json", *json, "End with one JSON object on stdout");
-  command->callback([=] { chosen->run = [=] { return Resume(*root, *json); }; });
+  command->callback([=] { selected->run = [=] { return Resume(*root, *json); }; });
 }
 
 }  // namespace whetstone

@@ -37,13 +37,13 @@ int Status(const Options& options) {
 
 }  // namespace
 
-void AddStatus(CLI::App* app, Chosen* chosen) {
+void AddStatus(CLI::App* app, SelectedCommand* selected) {
   const auto options = std::make_shared<Options>();
   CLI::App* command =
       app->add_subcommand("status", "Where a run is, its rewards and its best programs");
   command->add_option("RUN", options->root, "Run directory")->required();
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
-  command->callback([=] { chosen->run = [=] { return Status(*options); }; });
+  command->callback([=] { selected->run = [=] { return Status(*options); }; });
 }
 
 }  // namespace whetstone

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -21,6 +20,8 @@ namespace whetstone {
 namespace {
 
 using std::chrono::steady_clock;
+
+constexpr char kClearScreen[] = "\033[H\033[2J";  // to the top, and clear
 
 struct Options {
   std::string root;
@@ -79,8 +80,7 @@ int Run(const Options& options) {
     const absl::StatusOr<RunSummary> summary = SummarizeRun(*paths, &plan);
     if (!summary.ok()) return console.Fail(summary.status());
     const bool ended = summary->in_use_by == 0;
-    if (live) std::fputs("\033[H\033[2J", stdout);  // to the top, and clear
-    console.Line(Page(*summary, ScreenSize()));
+    console.Line((live ? kClearScreen : "") + Page(*summary, ScreenSize()));
     if (ended && !summary->done()) {
       console.Line(absl::StrCat("go on with: whet resume ", options.root));
     }
@@ -96,7 +96,7 @@ int Run(const Options& options) {
 
 }  // namespace
 
-void AddWatch(CLI::App* app, Chosen* chosen) {
+void AddWatch(CLI::App* app, SelectedCommand* selected) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app->add_subcommand("watch",
                                           "Draw a run's curves in the terminal, live\n\nUntil the "
@@ -105,7 +105,7 @@ void AddWatch(CLI::App* app, Chosen* chosen) {
   command->add_option("RUN", options->root, "Run directory")->required();
   command->add_flag("--once", options->once, "Draw once");
   command->add_flag("--json", options->json, "Once, and end with one JSON object on stdout");
-  command->callback([=] { chosen->run = [options] { return Run(*options); }; });
+  command->callback([=] { selected->run = [options] { return Run(*options); }; });
 }
 
 }  // namespace whetstone

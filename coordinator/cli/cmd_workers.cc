@@ -22,13 +22,13 @@
 namespace whetstone {
 namespace {
 
-// Connecting to a worker takes at most half of it.
+// The deadline of one request. Connecting to a worker takes at most half of it.
 constexpr std::chrono::seconds kDeadline{60};
 
 struct Options {
   std::string root;
-  std::string name;   // drain, remove
-  std::string place;  // add
+  std::string name;     // drain, remove
+  std::string address;  // add
   bool force = false;
   bool json = false;
 };
@@ -45,7 +45,7 @@ std::string HeardText(double seconds) {
 
 nlohmann::ordered_json WorkerJson(const v1::WorkerStatus& worker) {
   nlohmann::ordered_json json = {
-      {"name", worker.name()},           {"place", WorkerPlaceText(worker.place())},
+      {"name", worker.name()},           {"place", WorkerAddressText(worker.address())},
       {"state", StateName(worker)},      {"why", worker.why()},
       {"hostname", worker.hostname()},   {"cpu_model", worker.cpu_model()},
       {"slots", worker.slots()},         {"isolation", worker.isolation()},
@@ -55,7 +55,7 @@ nlohmann::ordered_json WorkerJson(const v1::WorkerStatus& worker) {
   return json;
 }
 
-// Columns as wide as what is in them.
+// The list as a table with columns as wide as what is in them.
 std::string Table(const v1::ListWorkersResponse& list) {
   std::vector<std::vector<std::string>> rows = {
       {"NAME", "STATE", "SLOTS", "IN FLIGHT", "VERDICTS", "HEARD", "HOST", "CPU", "ISOLATION", ""}};
@@ -135,7 +135,7 @@ int List(const Options& options) {
   return kExitOk;
 }
 
-// One that something was done to.
+// Prints a worker that something was done to; returns the exit code.
 int Conclude(const absl::StatusOr<v1::WorkerStatus>& worker, Console* console) {
   if (!worker.ok()) return console->Fail(worker.status());
   std::string text = absl::StrCat(worker->name(), ": ", StateName(*worker));
@@ -164,13 +164,13 @@ int Add(const Options& options) {
   const auto run = LiveRun::Find(options.root);
   if (!run.ok()) return console.Fail(run.status());
   v1::AddWorkerRequest request;
-  *request.mutable_worker() = ParseWorkerPlace(options.place);
+  *request.mutable_worker() = ParseWorkerAddress(options.address);
   return Conclude((*run)->Call(&Stub::AddWorker, request), &console);
 }
 
 }  // namespace
 
-void AddWorkers(CLI::App* app, Chosen* chosen) {
+void AddWorkers(CLI::App* app, SelectedCommand* selected) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app->add_subcommand(
       "workers",
@@ -185,7 +185,7 @@ void AddWorkers(CLI::App* app, Chosen* chosen) {
     sub->add_option("NAME", options->name, "As in the list")->required();
     sub->add_flag("--force", options->force,
                   "Even the last one: the campaign then waits three minutes for another one");
-    sub->callback([=] { chosen->run = [=] { return Leave(*options, drain); }; });
+    sub->callback([=] { selected->run = [=] { return Leave(*options, drain); }; });
   };
   leave("drain", "No new work for it; when what it measures has ended, it leaves", true);
   leave("remove", "It leaves now: what it measures is asked of other workers", false);
@@ -194,13 +194,13 @@ void AddWorkers(CLI::App* app, Chosen* chosen) {
       "Take in one more worker\n\nOf a campaign with 'cluster': HOST or HOST:/SOCKET, reached as "
       "its hosts are.\nOf one on this machine: the /SOCKET of another whet-worker here.");
   add->fallthrough();
-  add->add_option("WORKER", options->place,
+  add->add_option("WORKER", options->address,
                   "Host alias of ssh_config or user@host[:port], or the path of a socket")
       ->required();
-  add->callback([=] { chosen->run = [=] { return Add(*options); }; });
+  add->callback([=] { selected->run = [=] { return Add(*options); }; });
   // Its commands' callbacks come first.
   command->callback([=] {
-    if (!chosen->run) chosen->run = [=] { return List(*options); };
+    if (!selected->run) selected->run = [=] { return List(*options); };
   });
 }
 

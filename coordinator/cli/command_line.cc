@@ -1,6 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -19,7 +18,7 @@ constexpr char kAbout[] =
     "  whet resume runs/NAME         goes on, also after kill -9\n"
     "  whet report runs/NAME         one self-contained HTML page\n";
 
-// Words that a command takes besides its options.
+// The number of words that a command takes besides its options.
 size_t PositionalsOf(const CLI::App* app) {
   return app->get_options([](const CLI::Option* o) { return o->get_positional(); }).size();
 }
@@ -83,19 +82,19 @@ int RunCommandLine(int argc, char** argv) {
   app.set_help_all_flag("--help-all", "Help of all commands");
   app.set_version_flag("--version", WHETSTONE_VERSION);
   app.failure_message(CLI::FailureMessage::simple);
-  Chosen chosen;
-  AddRun(&app, &chosen);
-  AddResume(&app, &chosen);
-  AddStatus(&app, &chosen);
-  AddWatch(&app, &chosen);
-  AddWorkers(&app, &chosen);
-  AddReplay(&app, &chosen);
-  AddFetch(&app, &chosen);
-  AddReport(&app, &chosen);
-  AddBest(&app, &chosen);
-  AddMeasure(&app, &chosen);
-  AddProblem(&app, &chosen);
-  AddDoctor(&app, &chosen);
+  SelectedCommand selected;
+  AddRun(&app, &selected);
+  AddResume(&app, &selected);
+  AddStatus(&app, &selected);
+  AddWatch(&app, &selected);
+  AddWorkers(&app, &selected);
+  AddReplay(&app, &selected);
+  AddFetch(&app, &selected);
+  AddReport(&app, &selected);
+  AddBest(&app, &selected);
+  AddMeasure(&app, &selected);
+  AddProblem(&app, &selected);
+  AddDoctor(&app, &selected);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked_for_help) {
@@ -105,19 +104,18 @@ int RunCommandLine(int argc, char** argv) {
     const CLI::App* deepest = Deepest(&app, argc, argv, &stray);
     const std::string suggestion = Suggestion(deepest, stray, argc, argv);
     const bool unknown = !stray.empty() && deepest->get_require_subcommand_min() > 0;
-    std::fprintf(stderr, "whet: %s\n",
-                 unknown ? absl::StrCat("unknown command '", stray, "'").c_str() : error.what());
-    if (!suggestion.empty()) std::fprintf(stderr, "%s\n", suggestion.c_str());
-    std::fprintf(stderr, "whet %s--help says more.\n",
-                 deepest->get_parent() ? (deepest->get_name() + " ").c_str() : "");
-    return kExitWrongInput;
+    return Console(/*json=*/false)
+        .Fail(absl::InvalidArgumentError(absl::StrCat(
+            unknown ? absl::StrCat("unknown command '", stray, "'") : error.what(), "\n",
+            suggestion, suggestion.empty() ? "" : "\n", "whet ",
+            deepest->get_parent() ? deepest->get_name() + " " : "", "--help says more.")));
   }
   try {
-    return chosen.run();
+    return selected.run();
   } catch (const std::exception& error) {
     // No code of ours throws; a library's surprise must still end as a message.
-    std::fprintf(stderr, "whet: unexpected: %s\n", error.what());
-    return kExitOurFailure;
+    return Console(/*json=*/false)
+        .Fail(absl::InternalError(absl::StrCat("unexpected: ", error.what())));
   }
 }
 

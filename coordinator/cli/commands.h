@@ -1,5 +1,5 @@
 // The commands of `whet`. Each cmd_x.cc adds its options and help to the parser and says what to
-// run when it is chosen.
+// run when its command is selected.
 #ifndef WHETSTONE_COORDINATOR_CLI_COMMANDS_H_
 #define WHETSTONE_COORDINATOR_CLI_COMMANDS_H_
 
@@ -9,25 +9,25 @@
 
 namespace whetstone {
 
-// What the command line asked for.
-struct Chosen {
-  std::function<int()> run;  // the exit code
+// The command that the command line names; the parser's callbacks fill it in.
+struct SelectedCommand {
+  std::function<int()> run;  // returns the exit code
 };
 
-void AddRun(CLI::App* app, Chosen* chosen);
-void AddResume(CLI::App* app, Chosen* chosen);
-void AddStatus(CLI::App* app, Chosen* chosen);
-void AddWatch(CLI::App* app, Chosen* chosen);
-void AddWorkers(CLI::App* app, Chosen* chosen);
-void AddReplay(CLI::App* app, Chosen* chosen);
-void AddFetch(CLI::App* app, Chosen* chosen);
-void AddReport(CLI::App* app, Chosen* chosen);
-void AddBest(CLI::App* app, Chosen* chosen);
-void AddMeasure(CLI::App* app, Chosen* chosen);
-void AddProblem(CLI::App* app, Chosen* chosen);
+void AddRun(CLI::App* app, SelectedCommand* selected);
+void AddResume(CLI::App* app, SelectedCommand* selected);
+void AddStatus(CLI::App* app, SelectedCommand* selected);
+void AddWatch(CLI::App* app, SelectedCommand* selected);
+void AddWorkers(CLI::App* app, SelectedCommand* selected);
+void AddReplay(CLI::App* app, SelectedCommand* selected);
+void AddFetch(CLI::App* app, SelectedCommand* selected);
+void AddReport(CLI::App* app, SelectedCommand* selected);
+void AddBest(CLI::App* app, SelectedCommand* selected);
+void AddMeasure(CLI::App* app, SelectedCommand* selected);
+void AddProblem(CLI::App* app, SelectedCommand* selected);
 // `problem` is the command that AddProblem made.
-void AddProblemImport(CLI::App* problem, Chosen* chosen);
-void AddDoctor(CLI::App* app, Chosen* chosen);
+void AddProblemImport(CLI::App* problem, SelectedCommand* selected);
+void AddDoctor(CLI::App* app, SelectedCommand* selected);
 
 // Parses and runs; prints help, or what is wrong with the nearest word that would be right.
 int RunCommandLine(int argc, char** argv);

@@ -1,383 +1,65 @@
 #include "coordinator/doctor/doctor.h"
 
-#include <sys/statvfs.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "common/clock.h"
-#include "common/file.h"
-#include "common/problem/problem_hash.h"
 #include "coordinator/config/campaign_parser.h"
-#include "coordinator/config/campaign_rules.h"
-#include "coordinator/doctor/host_agreement.h"
-#include "coordinator/doctor/model_directory.h"
-#include "coordinator/prompt/prompt_file.h"
-#include "coordinator/prompt/worked_examples.h"
-#include "coordinator/rpc/trainer_client.h"
-#include "coordinator/rpc/worker_client.h"
-#include "coordinator/services/cluster.h"
-#include "coordinator/services/ssh_cluster.h"
+#include "coordinator/doctor/campaign_check.h"
+#include "coordinator/doctor/finding.h"
 
 namespace whetstone {
 namespace {
 
 using Level = Finding::Level;
-using std::chrono::seconds;
-
-constexpr seconds kInfoDeadline{10};
-constexpr seconds kCalibrationDeadline{180};
-// The paired ratio of equal code stays within 0.7 % on a quiet machine.
-constexpr double kQuietBand = 0.01;
-constexpr double kNoisyBand = 0.05;
-
-std::string Text(const absl::Status& status) { return std::string(status.message()); }
-
-double Gigabytes(double bytes) { return bytes / 1e9; }
-
-// The nearest existing folder of `path`: where its bytes would go.
-std::string ExistingAncestor(std::string path) {
-  while (path.size() > 1 && access(path.c_str(), F_OK) != 0) {
-    const size_t slash = path.rfind('/');
-    if (slash == std::string::npos) return ".";
-    path.resize(std::max<size_t>(slash, 1));
-  }
-  return path;
-}
-
-// ln-scale noise as the percentage people expect.
-std::string Percent(double band) { return absl::StrFormat("%.2f %%", 100 * std::expm1(band)); }
-
-void CheckIsolation(const std::string& name, const v1::WorkerInfo& info,
-                    const v1::Campaign& campaign, const FindingSink& found) {
-  const std::string check = name + ": sandbox";
-  const std::string fix = absl::StrJoin(info.isolation_missing(), "\n");
-  if (info.isolation_level() < IsolationMin(campaign)) {
-    found({Level::kFail, check,
-           absl::StrCat("in force: ", info.isolation(), "; measure.isolation_min demands ",
-                        campaign.measure().isolation_min()),
-           fix});
-  } else if (!fix.empty()) {  // protected, but the host could do more
-    found({Level::kWarn, check, absl::StrCat("in force: ", info.isolation()), fix});
-  } else {
-    found({Level::kOk, check, info.isolation(), ""});
-  }
-}
-
-void CheckCores(const std::string& name, const v1::WorkerInfo& info, bool with_trainer,
-                const FindingSink& found) {
-  const std::string have = absl::StrCat(
-      info.cores(), " cores (", info.cpu_model(), "), ", info.slots(), " slots on ",
-      info.numa_nodes(), info.numa_nodes() == 1 ? " memory node" : " memory nodes", "; ",
-      info.build_apart()
-          ? absl::StrCat("compilers have cores ", absl::StrJoin(info.build_cores(), ","))
-          : "compilers and timing take turns on the same cores",
-      "; up to ", info.threads_max(), " threads a problem, ", info.threads_apart_max(),
-      " with a core left for the timer");
-  if (info.slots() < 1) {
-    found({Level::kFail, name + ": cores", have + ": nothing can be timed",
-           "give the worker at least two cores (taskset, cgroup cpuset)"});
-  } else if (with_trainer && info.cores() < 4) {
-    found({Level::kWarn, name + ": cores",
-           have + "; the trainer shares them, so timing waits while it generates or learns",
-           "put the worker on a host of its own (cluster.workers)"});
-  } else {
-    found({Level::kOk, name + ": cores", have, ""});
-  }
-  if (info.slots() > info.slots_apart_max()) {
-    found({Level::kWarn, name + ": hyper-threads",
-           "kernels share physical cores with timers, so speedups are coarse",
-           info.slots_apart_max() == 0
-               ? "give the worker another physical core on the same memory node"
-               : absl::StrCat("start it with --slots ", info.slots_apart_max())});
-  }
-}
-
-// The slot that measured the problem has its own noise by now; others follow with their candidates.
-void CheckSlotNoise(const std::string& name, WorkerClient* worker, const FindingSink& found) {
-  const auto info = worker->GetInfo({kInfoDeadline});
-  if (!info.ok()) return;  // reported already
-  double widest = 0;
-  int measured = 0;
-  for (const double band : info->slot_noise_bands()) {
-    widest = std::max(widest, band);
-    measured += band > 0 ? 1 : 0;
-  }
-  found({widest <= kNoisyBand ? Level::kOk : Level::kWarn, name + ": slots",
-         absl::StrCat(measured, " of ", info->slot_noise_bands_size(),
-                      " slots measured by themselves; the noisiest ", Percent(widest)),
-         widest <= kNoisyBand ? "" : "stop other work on that host (uptime, top)"});
-}
-
-void CheckNoise(const std::string& name, const v1::Campaign& campaign, WorkerClient* worker,
-                const FindingSink& found) {
-  const std::string check = name + ": noise";
-  if (campaign.problems().empty()) return;
-  absl::StatusOr<v1::Problem> problem = ParsePromptFile(campaign.problems(0));
-  if (!problem.ok()) return;  // reported already
-  v1::PutProblemRequest request;
-  request.set_problem_hash(ProblemHash(*problem));
-  *request.mutable_problem() = *std::move(problem);
-  const auto response = worker->PutProblem(request, {kCalibrationDeadline});
-  if (!response.ok()) {
-    found({Level::kFail, check,
-           absl::StrCat("cannot measure ", campaign.problems(0), ": ", Text(response.status())),
-           "whet problem check " + campaign.problems(0)});
-    return;
-  }
-  CheckSlotNoise(name, worker, found);
-  const double band = response->calibration().noise_band();
-  const std::string detail =
-      absl::StrCat("identical code differs by at most ", Percent(band), " (95 % of the time, ",
-                   campaign.problems(0), "); its expert is ",
-                   absl::StrFormat("%.2f", response->calibration().expert().speedup()), "x");
-  if (band <= kQuietBand) {
-    found({Level::kOk, check, detail, ""});
-  } else {
-    found({band <= kNoisyBand ? Level::kWarn : Level::kFail, check, detail,
-           "stop other work on that host (uptime, top), keep the worker's cores free of it"});
-  }
-}
-
-void CheckWorker(const std::string& name, const std::string& target, const v1::Campaign& campaign,
-                 bool with_trainer, const FindingSink& found) {
-  const std::unique_ptr<WorkerClient> worker = MakeGrpcWorkerClient(target);
-  const double asked = UnixSeconds();
-  const auto info = worker->GetInfo({kInfoDeadline});
-  if (!info.ok()) {
-    found({Level::kFail, name, Text(info.status()), "look at the worker's log on that host"});
-    return;
-  }
-  CheckClock(name, info->unix_time(), asked, UnixSeconds(), found);
-  CheckVersion(name, info->version(), WHETSTONE_VERSION, found);
-  found({Level::kOk, name,
-         absl::StrCat("whet-worker ", info->version(), " on ", info->hostname(), ", ",
-                      info->compiler()),
-         ""});
-  CheckIsolation(name, *info, campaign, found);
-  CheckCores(name, *info, with_trainer, found);
-  CheckNoise(name, campaign, worker.get(), found);
-}
-
-void CheckTrainer(const std::string& name, const std::string& target, const FindingSink& found) {
-  const double asked = UnixSeconds();
-  const auto info = MakeGrpcTrainerClient(target)->GetInfo({kInfoDeadline});
-  if (!info.ok()) {
-    found({Level::kFail, name, Text(info.status()), "look at the trainer's log on that host"});
-    return;
-  }
-  CheckClock(name, info->unix_time(), asked, UnixSeconds(), found);
-  CheckVersion(name, info->version(), WHETSTONE_VERSION, found);
-  found({Level::kOk, name,
-         absl::StrCat("whet-trainer ", info->version(), " on ", info->hostname(), ", ",
-                      info->device(), ", ", info->dtype(), ", ", info->threads(), " threads"),
-         ""});
-}
-
-// What to type for an error of a tunnel, beyond what the message says.
-std::string TunnelFix(const absl::Status& status, const RemoteService& service,
-                      const v1::ClusterConfig& cluster) {
-  const std::string ssh = absl::StrCat("ssh -F ", cluster.ssh_config(), " ", service.host);
-  switch (status.code()) {
-    case absl::StatusCode::kNotFound:
-      return "apt-get install openssh-client, or leave cluster.tunnel at libssh";
-    case absl::StatusCode::kUnauthenticated:
-      return absl::StrCat("ssh-copy-id -F ", cluster.ssh_config(), " ", service.host);
-    case absl::StatusCode::kPermissionDenied:
-      return ssh + " true    # shows the fingerprint; compare before accepting";
-    default:
-      return absl::StrCat(ssh, " ls -l ", service.socket);
-  }
-}
-
-// Each host by itself, so that one dead host does not hide the others.
-void CheckRemote(const v1::Campaign& campaign, const DoctorOptions& options,
-                 const FindingSink& found) {
-  const absl::StatusOr<TempDir> dir = TempDir::Make("whet");
-  if (!dir.ok()) {
-    found({Level::kFail, "tunnels", Text(dir.status()), "set TMPDIR to a writable directory"});
-    return;
-  }
-  bool is_trainer = true;
-  int index = 0;
-  for (const RemoteService& service : RemoteServices(campaign.cluster())) {
-    if (options.cancelled && options.cancelled()) return;
-    const std::string socket = absl::StrCat(dir->path(), "/", index++, ".sock");
-    TunnelOptions tunnel_options = TunnelTo(service, campaign.cluster(), socket);
-    tunnel_options.cancelled = options.cancelled;
-    const auto tunnel = OpenTunnel(campaign.cluster(), tunnel_options);
-    if (!tunnel.ok()) {
-      found({Level::kFail, service.name + ": ssh", Text(tunnel.status()),
-             TunnelFix(tunnel.status(), service, campaign.cluster())});
-    } else {
-      found({Level::kOk, service.name + ": ssh",
-             absl::StrCat("host key, key and ", service.socket, " are fine",
-                          campaign.cluster().tunnel() == "ssh" ? ", by the ssh program" : ""),
-             ""});
-      const std::string target = "unix:" + socket;
-      if (is_trainer) {
-        CheckTrainer(service.name, target, found);
-      } else {
-        CheckWorker(service.name, target, campaign, /*with_trainer=*/false, found);
-      }
-    }
-    is_trainer = false;
-  }
-}
-
-void CheckLocal(const v1::Campaign& campaign, const DoctorOptions& options,
-                const FindingSink& found) {
-  const absl::StatusOr<TempDir> logs = TempDir::Make("whet");
-  if (!logs.ok()) {
-    found({Level::kFail, "services", Text(logs.status()), "set TMPDIR to a writable directory"});
-    return;
-  }
-  ClusterOptions cluster_options;
-  cluster_options.campaign = campaign;
-  cluster_options.log_dir = logs->path();
-  cluster_options.cancelled = options.cancelled;
-  cluster_options.bin_dir = options.bin_dir;
-  const auto cluster = OpenCluster(cluster_options);
-  if (!cluster.ok()) {
-    found({Level::kFail, "services", Text(cluster.status()), "build all targets: cmake --build"});
-    return;
-  }
-  CheckTrainer((*cluster)->trainer().name, (*cluster)->trainer().target, found);
-  for (const Endpoint& worker : (*cluster)->workers()) {
-    CheckWorker(worker.name, worker.target, campaign, /*with_trainer=*/true, found);
-  }
-}
 
 const char* Name(Level level) {
   return level == Level::kOk ? "ok" : level == Level::kWarn ? "warn" : "fail";
 }
 
-void Print(const Finding& finding, bool json, std::ostream& out) {
-  if (json) {
-    out << nlohmann::json{{"level", Name(finding.level)},
-                          {"check", finding.check},
-                          {"detail", finding.detail},
-                          {"fix", finding.fix}}
-               .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
-        << std::endl;
+void Print(const Finding& finding, Console* console) {
+  if (console->json()) {
+    console->Result({{"check", finding.check},
+                     {"detail", finding.detail},
+                     {"fix", finding.fix},
+                     {"level", Name(finding.level)}});
     return;
   }
-  out << absl::StrFormat("%-5s %s: ", Name(finding.level), finding.check)
-      << absl::StrReplaceAll(finding.detail, {{"\n", "\n        "}}) << "\n";
-  if (!finding.fix.empty()) out << "      fix: " << finding.fix << "\n";
-  out.flush();
+  std::string text = absl::StrFormat("%-5s %s: %s", Name(finding.level), finding.check,
+                                     absl::StrReplaceAll(finding.detail, {{"\n", "\n        "}}));
+  if (!finding.fix.empty()) absl::StrAppend(&text, "\n      fix: ", finding.fix);
+  console->Line(text);
 }
 
 // Counts of ok, warn and fail; returns the exit code.
-int Conclude(const int (&counts)[3], bool json, std::ostream& out) {
-  if (json) {
-    out << nlohmann::json{{"ok", counts[0]}, {"warn", counts[1]}, {"fail", counts[2]}}.dump()
-        << std::endl;
+int Conclude(const int (&counts)[3], Console* console) {
+  if (console->json()) {
+    console->Result({{"fail", counts[2]}, {"ok", counts[0]}, {"warn", counts[1]}});
   } else {
-    out << counts[0] << " ok, " << counts[1] << " to look at, " << counts[2] << " failed"
-        << std::endl;
+    console->Line(
+        absl::StrCat(counts[0], " ok, ", counts[1], " to look at, ", counts[2], " failed"));
   }
-  return counts[2] == 0 ? 0 : 2;
+  return counts[2] == 0 ? kExitOk : kExitWrongInput;
 }
 
 }  // namespace
 
-void CheckModelDirectory(const std::string& key, const std::string& path,
-                         const FindingSink& found) {
-  const auto summary = InspectModelDirectory(path);
-  if (!summary.ok()) {
-    found({Level::kFail, key, Text(summary.status()),
-           absl::StrCat("correct `", key, "` in the campaign")});
-    return;
-  }
-  found({Level::kOk, key,
-         absl::StrFormat("%s: %s, %.1f M parameters, %.2f GB", path, summary->architecture,
-                         static_cast<double>(summary->parameters) / 1e6,
-                         Gigabytes(static_cast<double>(summary->weight_bytes))),
-         ""});
-}
-
-void CheckProblems(const v1::Campaign& campaign, const FindingSink& found) {
-  for (const std::string& path : campaign.problems()) {
-    const auto problem = ParsePromptFile(path);
-    if (!problem.ok()) {
-      found({Level::kFail, "problem", Text(problem.status()), "whet problem check " + path});
-    } else if (const absl::Status trainable = CheckTrainable(*problem, path); !trainable.ok()) {
-      found({Level::kFail, "problem", Text(trainable),
-             absl::StrCat("take ", path, " out of `problems` in the campaign")});
-    } else {
-      found({Level::kOk, "problem", path, ""});
-    }
-  }
-  if (campaign.has_warmup() && !campaign.warmup().examples().empty()) {
-    const std::string& path = campaign.warmup().examples();
-    const auto examples = ReadWorkedExamples(path);
-    if (examples.ok()) {
-      found({Level::kOk, "warm-up", absl::StrCat(examples->size(), " examples in ", path), ""});
-    } else {
-      found({Level::kFail, "warm-up", Text(examples.status()),
-             "correct warmup.examples in the campaign"});
-    }
-  }
-}
-
-void CheckDisk(const v1::Campaign& campaign, const std::string& directory,
-               const FindingSink& found) {
-  const std::string where = ExistingAncestor(directory);
-  struct statvfs info;
-  if (statvfs(where.c_str(), &info) != 0) {
-    found({Level::kFail, "disk", "cannot look at " + where, "make " + directory + " writable"});
-    return;
-  }
-  const double free = static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize);
-  const auto model = InspectModelDirectory(campaign.model());
-  const double parameters = model.ok() ? static_cast<double>(model->parameters) : 0;
-  // A checkpoint: weights (at most fp32), fp32 master weights and two moments of AdamW.
-  const double one = 16 * parameters;
-  // One more than is kept exists while a checkpoint is being written.
-  const double all = one * (std::max(1, campaign.checkpoint().keep()) + 1);
-  const std::string detail = absl::StrFormat("%.1f GB free in %s, checkpoints need up to %.1f GB",
-                                             Gigabytes(free), where, Gigabytes(all));
-  if (free >= all + 1e9) {
-    found({Level::kOk, "disk", detail, ""});
-  } else {
-    found({free < 2 * one + 1e8 ? Level::kFail : Level::kWarn, "disk", detail,
-           "free space, set checkpoint.keep lower, or choose another --run-dir or checkpoint.dir"});
-  }
-}
-
-void CheckServices(const v1::Campaign& campaign, const DoctorOptions& options,
-                   const FindingSink& found) {
-  if (campaign.has_cluster()) {
-    CheckRemote(campaign, options, found);
-  } else {
-    CheckLocal(campaign, options, found);
-  }
-}
-
-int RunDoctor(const DoctorOptions& options, std::ostream& out) {
+int RunDoctor(const DoctorOptions& options, Console* console) {
   int counts[3] = {0, 0, 0};
   const FindingSink found = [&](const Finding& finding) {
     ++counts[static_cast<int>(finding.level)];
-    Print(finding, options.json, out);
+    Print(finding, console);
   };
   if (options.campaign_path.empty()) {
-    // Without a campaign: what this machine can do.
-    CheckServices(v1::Campaign(), options, found);
-    return Conclude(counts, options.json, out);
+    // Without a campaign the doctor says what this machine can do.
+    CheckServices(v1::Campaign(), options.services, found);
+    return Conclude(counts, console);
   }
   const auto campaign = LoadCampaign(options.campaign_path, options.sets);
   if (!campaign.ok()) {
-    found({Level::kFail, "campaign", Text(campaign.status()), "edit " + options.campaign_path});
+    found({Level::kFail, "campaign", std::string(campaign.status().message()),
+           "edit " + options.campaign_path});
   } else {
     found({Level::kOk, "campaign", options.campaign_path, ""});
     CheckProblems(*campaign, found);
@@ -390,9 +72,9 @@ int RunDoctor(const DoctorOptions& options, std::ostream& out) {
                 campaign->checkpoint().dir().empty() ? "./runs" : campaign->checkpoint().dir(),
                 found);
     }
-    CheckServices(*campaign, options, found);
+    CheckServices(*campaign, options.services, found);
   }
-  return Conclude(counts, options.json, out);
+  return Conclude(counts, console);
 }
 
 }  // namespace whetstone

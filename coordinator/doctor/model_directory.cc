@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-// As gpu_trainer/model/config.cc accepts them.
+// The architectures that gpu_trainer/model/config.cc accepts.
 const char* const kArchitectures[] = {"llama", "qwen2", "qwen3"};
 
 // A safetensors header is JSON; the format's own reader refuses more than this.

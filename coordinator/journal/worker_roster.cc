@@ -28,7 +28,7 @@ absl::Status WriteRoster(const RunPaths& paths, const v1::Roster& roster) {
           MessageToYaml(roster)));
 }
 
-v1::WorkerHost ParseWorkerPlace(absl::string_view text) {
+v1::WorkerHost ParseWorkerAddress(absl::string_view text) {
   v1::WorkerHost place;
   const size_t colon = absl::StartsWith(text, "/") ? 0 : text.find(":/");
   if (colon == absl::string_view::npos) {
@@ -41,7 +41,7 @@ v1::WorkerHost ParseWorkerPlace(absl::string_view text) {
   return place;
 }
 
-std::string WorkerPlaceText(const v1::WorkerHost& place) {
+std::string WorkerAddressText(const v1::WorkerHost& place) {
   if (place.ssh().empty()) return place.socket().empty() ? "this machine" : place.socket();
   if (place.socket() == kDefaultWorkerSocket || place.socket().empty()) return place.ssh();
   return absl::StrCat(place.ssh(), ":", place.socket());

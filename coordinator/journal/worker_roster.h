@@ -24,10 +24,10 @@ absl::StatusOr<v1::Roster> ReadRoster(const RunPaths& paths, const v1::Roster& o
 absl::Status WriteRoster(const RunPaths& paths, const v1::Roster& roster);
 
 // "cpu03", "user@cpu03:22:/run/other.sock", or "/run/w.sock" on this machine.
-v1::WorkerHost ParseWorkerPlace(absl::string_view text);
+v1::WorkerHost ParseWorkerAddress(absl::string_view text);
 // The same text again; a socket in its usual place is left out, and the worker that `whet` starts
 // is "this machine".
-std::string WorkerPlaceText(const v1::WorkerHost& place);
+std::string WorkerAddressText(const v1::WorkerHost& place);
 
 }  // namespace whetstone
 

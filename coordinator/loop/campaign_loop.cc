@@ -13,8 +13,8 @@ namespace {
 
 constexpr auto kTick = std::chrono::seconds(1);
 
-// The core ends a call that takes too long and says so by name. This is only the net below it, for
-// the time the core's cancellation takes.
+// The options of a call, with a deadline that only catches what the core misses: the core ends a
+// call that takes too long, and says so by name; this leaves it the time to do so.
 CallOptions Net(Seconds deadline, CallControl* control) {
   return {std::chrono::milliseconds(static_cast<int64_t>((deadline + 30) * 1000)), control};
 }
@@ -24,11 +24,44 @@ constexpr Seconds kGenerateNet = 24 * 3600;
 
 }  // namespace
 
-CampaignLoop::CampaignLoop(const CampaignPlan* plan, LoopSeams seams)
-    : plan_(plan), seams_(std::move(seams)), workers_(seams_.workers) {}
+CampaignLoop::CampaignLoop(const CampaignPlan* plan, LoopHooks hooks)
+    : plan_(plan), hooks_(std::move(hooks)), workers_(hooks_.workers) {}
 
 CampaignLoop::~CampaignLoop() {
   for (const auto& [number, control] : calls_) control->Cancel();
+}
+
+absl::Status CampaignLoop::Run(CampaignState* state) {
+  const absl::Status status = RunUntilFinished(state);
+  std::vector<Question> unanswered;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ended_ = true;
+    unanswered.swap(news_.questions);
+  }
+  for (const Question& question : unanswered) question(nullptr, Now());
+  return status;
+}
+
+// The main loop: events go to the core, the entries it makes go to the journal, and then the calls
+// it asks for are started.
+absl::Status CampaignLoop::RunUntilFinished(CampaignState* state) {
+  Seconds last_tick = Now();
+  while (!state->finished()) {
+    // All that came meanwhile takes one commit of the journal.
+    const News news = Next();
+    for (const uint64_t call : news.ended_calls) calls_.erase(call);
+    const absl::Status done = Perform(state->Handle(news.events, Now()));
+    for (const Question& question : news.questions) question(done.ok() ? state : nullptr, Now());
+    RETURN_IF_ERROR(done);
+    // A steady stream of events must not keep deadlines from being looked at.
+    if (Now() - last_tick >= 1 && !state->finished()) {
+      last_tick = Now();
+      RETURN_IF_ERROR(Perform(state->Handle({event::Tick{}}, last_tick)));
+      if (hooks_.on_status) hooks_.on_status(state->StatusLine(last_tick));
+    }
+  }
+  return result_;
 }
 
 void CampaignLoop::Post(Event event) {
@@ -58,38 +91,7 @@ CampaignLoop::News CampaignLoop::Next() {
 }
 
 Seconds CampaignLoop::Now() const {
-  return std::chrono::duration<double>(seams_.clock->Now()).count();
-}
-
-absl::Status CampaignLoop::Run(CampaignState* state) {
-  const absl::Status status = Live(state);
-  std::vector<Question> unanswered;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    ended_ = true;
-    unanswered.swap(news_.questions);
-  }
-  for (const Question& question : unanswered) question(nullptr, Now());
-  return status;
-}
-
-absl::Status CampaignLoop::Live(CampaignState* state) {
-  Seconds last_tick = Now();
-  while (!state->finished()) {
-    // All that came meanwhile: one commit of the journal for all of it.
-    const News news = Next();
-    for (const uint64_t call : news.ended_calls) calls_.erase(call);
-    const absl::Status done = Perform(state->Handle(news.events, Now()));
-    for (const Question& question : news.questions) question(done.ok() ? state : nullptr, Now());
-    RETURN_IF_ERROR(done);
-    // A steady stream of events must not keep deadlines from being looked at.
-    if (Now() - last_tick >= 1 && !state->finished()) {
-      last_tick = Now();
-      RETURN_IF_ERROR(Perform(state->Handle({event::Tick{}}, last_tick)));
-      if (seams_.on_status) seams_.on_status(state->StatusLine(last_tick));
-    }
-  }
-  return result_;
+  return std::chrono::duration<double>(hooks_.clock->Now()).count();
 }
 
 absl::Status CampaignLoop::Perform(std::vector<Action> actions) {
@@ -99,10 +101,10 @@ absl::Status CampaignLoop::Perform(std::vector<Action> actions) {
       facts.push_back(std::move(record->fact));
     }
   }
-  RETURN_IF_ERROR(seams_.journal->Append(facts));
+  RETURN_IF_ERROR(hooks_.journal->Append(facts));
   for (const Fact& fact : facts) {
     const auto* checkpoint = std::get_if<CheckpointFact>(&fact);
-    if (checkpoint != nullptr && seams_.on_checkpoint) seams_.on_checkpoint(*checkpoint);
+    if (checkpoint != nullptr && hooks_.on_checkpoint) hooks_.on_checkpoint(*checkpoint);
   }
   for (Action& action : actions) {
     RETURN_IF_ERROR(std::visit([this](auto& a) { return Do(a); }, action));
@@ -125,13 +127,13 @@ void CampaignLoop::Start(uint64_t number, std::function<Event(CallControl*)> bod
 }
 
 absl::Status CampaignLoop::Do(const action::Record&) {
-  return absl::OkStatus();  // it is in the journal already
+  return absl::OkStatus();  // Perform has journaled it
 }
 
 absl::Status CampaignLoop::Do(const action::Probe& a) {
   if (a.service == kTrainer) {
     Start(a.call, [this, a](CallControl* control) -> Event {
-      const auto info = seams_.trainer->GetInfo(Net(kProbeDeadline, control));
+      const auto info = hooks_.trainer->GetInfo(Net(kProbeDeadline, control));
       if (!info.ok()) return event::CallFailed{a.call, info.status()};
       return event::TrainerProbed{a.call, *info};
     });
@@ -149,7 +151,7 @@ absl::Status CampaignLoop::Do(const action::Probe& a) {
 absl::Status CampaignLoop::Do(const action::LoadPolicy& a) {
   const v1::LoadCheckpointRequest request = BuildLoad(*plan_, a.path);
   Start(a.call, [this, call = a.call, request](CallControl* control) -> Event {
-    const auto reply = seams_.trainer->LoadCheckpoint(request, Net(kLoadDeadline, control));
+    const auto reply = hooks_.trainer->LoadCheckpoint(request, Net(kLoadDeadline, control));
     if (!reply.ok()) return event::CallFailed{call, reply.status()};
     return event::PolicyLoaded{call};
   });
@@ -158,7 +160,7 @@ absl::Status CampaignLoop::Do(const action::LoadPolicy& a) {
 
 absl::Status CampaignLoop::Do(const action::Generate& a) {
   Start(a.call, [this, a](CallControl* control) -> Event {
-    const absl::Status status = seams_.trainer->Generate(
+    const absl::Status status = hooks_.trainer->Generate(
         a.request,
         [&](const v1::GenerateEvent& e) {
           switch (e.event_case()) {
@@ -181,7 +183,7 @@ absl::Status CampaignLoop::Do(const action::Generate& a) {
 
 void CampaignLoop::SendUpdate(uint64_t call, v1::UpdateRequest request) {
   Start(call, [this, call, request = std::move(request)](CallControl* control) -> Event {
-    auto reply = seams_.trainer->Update(request, Net(kUpdateDeadline, control));
+    auto reply = hooks_.trainer->Update(request, Net(kUpdateDeadline, control));
     if (!reply.ok()) return event::CallFailed{call, reply.status()};
     return event::UpdateDone{call, *std::move(reply)};
   });
@@ -193,7 +195,7 @@ absl::Status CampaignLoop::Do(action::Update& a) {
 }
 
 absl::Status CampaignLoop::Do(const action::ReplayUpdate& a) {
-  ASSIGN_OR_RETURN(v1::UpdateRequest request, seams_.journal->FindUpdateRequest(a.name));
+  ASSIGN_OR_RETURN(v1::UpdateRequest request, hooks_.journal->FindUpdateRequest(a.name));
   SendUpdate(a.call, std::move(request));
   return absl::OkStatus();
 }
@@ -202,7 +204,7 @@ absl::Status CampaignLoop::Do(const action::SaveCheckpoint& a) {
   v1::SaveCheckpointRequest request;
   request.set_path(a.path);
   Start(a.call, [this, call = a.call, request](CallControl* control) -> Event {
-    auto reply = seams_.trainer->SaveCheckpoint(request, Net(kSaveDeadline, control));
+    auto reply = hooks_.trainer->SaveCheckpoint(request, Net(kSaveDeadline, control));
     if (!reply.ok()) return event::CallFailed{call, reply.status()};
     return event::CheckpointSaved{call, *std::move(reply)};
   });
@@ -213,7 +215,7 @@ absl::Status CampaignLoop::Do(const action::RemoveCheckpoints& a) {
   v1::RemoveCheckpointsRequest request;
   request.mutable_paths()->Assign(a.paths.begin(), a.paths.end());
   Start(a.call, [this, call = a.call, request](CallControl* control) -> Event {
-    auto reply = seams_.trainer->RemoveCheckpoints(request, Net(kRemoveDeadline, control));
+    auto reply = hooks_.trainer->RemoveCheckpoints(request, Net(kRemoveDeadline, control));
     if (!reply.ok()) return event::CallFailed{call, reply.status()};
     return event::CheckpointsRemoved{call, *std::move(reply)};
   });
@@ -261,20 +263,20 @@ absl::Status CampaignLoop::Do(const action::CancelCall& a) {
 }
 
 absl::Status CampaignLoop::Do(const action::WorkerLeft& a) {
-  if (seams_.on_worker_left) seams_.on_worker_left(a.worker);
+  if (hooks_.on_worker_left) hooks_.on_worker_left(a.worker);
   return absl::OkStatus();
 }
 
 absl::Status CampaignLoop::Do(const action::StepDone& a) {
-  return seams_.on_step ? seams_.on_step(a) : absl::OkStatus();
+  return hooks_.on_step ? hooks_.on_step(a) : absl::OkStatus();
 }
 
 absl::Status CampaignLoop::Do(const action::NewLeader& a) {
-  return seams_.on_leader ? seams_.on_leader(a.fact) : absl::OkStatus();
+  return hooks_.on_leader ? hooks_.on_leader(a.fact) : absl::OkStatus();
 }
 
 absl::Status CampaignLoop::Do(const action::Notice& a) {
-  if (seams_.on_notice) seams_.on_notice(a.text);
+  if (hooks_.on_notice) hooks_.on_notice(a.text);
   return absl::OkStatus();
 }
 

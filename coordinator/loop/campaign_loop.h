@@ -33,9 +33,10 @@
 
 namespace whetstone {
 
-// Borrowed for the loop's life; `workers` by index. The functions are called on Run's thread; an
-// error of on_step or on_leader ends the campaign (the journal has the facts: nothing is lost).
-struct LoopSeams {
+// What the loop works with, borrowed for its life (`workers` by index), and whom it tells. The
+// functions are called on Run's thread; an error of on_step or on_leader ends the campaign (the
+// journal has the facts: nothing is lost).
+struct LoopHooks {
   TrainerClient* trainer = nullptr;
   std::vector<WorkerClient*> workers;
   Journal* journal = nullptr;
@@ -44,15 +45,15 @@ struct LoopSeams {
   std::function<absl::Status(const LeaderFact&)> on_leader;
   std::function<void(const CheckpointFact&)> on_checkpoint;
   std::function<void(const std::string&)> on_notice;
-  // No call to it will be started any more.
+  // The worker has left: no call to it will be started any more.
   std::function<void(int worker)> on_worker_left;
-  // About once a second: what is going on.
+  // Called about once a second with what is going on.
   std::function<void(const std::string& line)> on_status;
 };
 
 class CampaignLoop {
  public:
-  CampaignLoop(const CampaignPlan* plan, LoopSeams seams);
+  CampaignLoop(const CampaignPlan* plan, LoopHooks hooks);
   // Cancels what is in flight and waits for its threads.
   ~CampaignLoop();
 
@@ -62,26 +63,27 @@ class CampaignLoop {
   // once Run has ended, perhaps on this thread. Always, and once. Thread-safe.
   using Question = std::function<void(const CampaignState* state, Seconds now)>;
   void Ask(Question question);
-  // Whom calls to the next worker go to (borrowed). From a question only, before WorkerJoined is
-  // posted for it.
+  // Adds the client that calls to the next worker go to; borrowed. Called from a question only,
+  // before WorkerJoined is posted for that worker.
   void AddWorker(WorkerClient* worker) { workers_.push_back(worker); }
-  // The core's last word: OK when the campaign is done, CANCELLED when stopped, else why it ended.
+  // Runs the campaign until the core has finished. OK: it is done. CANCELLED: it was stopped. Other
+  // errors say why it ended.
   absl::Status Run(CampaignState* state);
 
  private:
-  // What came since the last look.
+  // What came since the loop last looked.
   struct News {
     std::vector<Event> events;
     std::vector<Question> questions;
     std::vector<uint64_t> ended_calls;
   };
 
-  absl::Status Live(CampaignState* state);
-  // Waits for an event or a question; a tick when none comes.
+  absl::Status RunUntilFinished(CampaignState* state);
+  // Waits for an event or a question; gives a tick when none comes.
   News Next();
   Seconds Now() const;
   absl::Status Perform(std::vector<Action> actions);
-  // Runs `body` on a thread; what it returns is posted.
+  // Runs `body` on a thread of its own and posts what it returns.
   void Start(uint64_t number, std::function<Event(CallControl*)> body);
 
   absl::Status Do(const action::Record&);
@@ -103,15 +105,15 @@ class CampaignLoop {
   void SendUpdate(uint64_t call, v1::UpdateRequest request);
 
   const CampaignPlan* const plan_;
-  const LoopSeams seams_;
+  const LoopHooks hooks_;
   std::vector<WorkerClient*> workers_;                                // by index
   std::unordered_map<uint64_t, std::shared_ptr<CallControl>> calls_;  // in flight, by number
   absl::Status result_;
 
   std::mutex mutex_;
   std::condition_variable arrived_;
-  News news_;  // these two protected by mutex_
-  bool ended_ = false;
+  News news_;           // protected by mutex_
+  bool ended_ = false;  // protected by mutex_
 
   CallThreads threads_;  // the last member: what it runs uses the others
 };

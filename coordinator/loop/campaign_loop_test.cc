@@ -18,21 +18,21 @@ class CampaignLoopTest : public testing::Test {
  protected:
   CampaignLoopTest() : world_({.seed = 1, .faults = 0, .steps = 5, .warmup = 2}) {
     journal_ = *Journal::Create(folder_.path() + "/journal.db", world_.plan().campaign_id);
-    seams_.trainer = &trainer_;
-    seams_.workers = {&worker_};
-    seams_.journal = journal_.get();
-    seams_.clock = &clock_;
-    seams_.on_step = [this](const action::StepDone& done) {
+    hooks_.trainer = &trainer_;
+    hooks_.workers = {&worker_};
+    hooks_.journal = journal_.get();
+    hooks_.clock = &clock_;
+    hooks_.on_step = [this](const action::StepDone& done) {
       lines_.push_back(done.line);
       return absl::OkStatus();
     };
-    seams_.on_leader = [this](const LeaderFact& leader) {
+    hooks_.on_leader = [this](const LeaderFact& leader) {
       leaders_.push_back(leader.problem_id);
       return absl::OkStatus();
     };
   }
   absl::Status Run(CampaignState* state) {
-    CampaignLoop loop(&world_.plan(), seams_);
+    CampaignLoop loop(&world_.plan(), hooks_);
     loop.Post(event::ServiceReady{kTrainer});
     loop.Post(event::ServiceReady{0});
     loop_ = &loop;
@@ -45,7 +45,7 @@ class CampaignLoopTest : public testing::Test {
   EchoWorker worker_;
   SteadyClock clock_;
   std::unique_ptr<Journal> journal_;
-  LoopSeams seams_;
+  LoopHooks hooks_;
   CampaignLoop* loop_ = nullptr;
   std::vector<std::string> lines_;
   std::vector<std::string> leaders_;

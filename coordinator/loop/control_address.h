@@ -1,6 +1,6 @@
-// Where a live run can be asked: RUN/control.sock, by a name that is short however deep the run
-// lies. (A unix socket's path holds 107 bytes: this one leads through an open descriptor of the run
-// directory.)
+// The address at which a live run is asked: RUN/control.sock, by a name that is short however deep
+// the run lies. (A unix socket's path holds 107 bytes: this one leads through an open descriptor of
+// the run directory.)
 #ifndef WHETSTONE_COORDINATOR_LOOP_CONTROL_ADDRESS_H_
 #define WHETSTONE_COORDINATOR_LOOP_CONTROL_ADDRESS_H_
 

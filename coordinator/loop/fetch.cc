@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kPieceBytes = 8 << 20;
-// In a row, without a byte between them.
+// Tries in a row without a byte between them.
 constexpr int kTriesMax = 60;
 
 std::string Join(const std::string& directory, const std::string& name) {
@@ -36,22 +36,22 @@ int64_t SizeOf(const std::string& path) {
   return none ? 0 : static_cast<int64_t>(size);
 }
 
-absl::StatusOr<std::string> ReadPatiently(const FetchSeams& seams, const std::string& file,
+absl::StatusOr<std::string> ReadPatiently(const FetchHooks& hooks, const std::string& file,
                                           int64_t offset) {
   for (int tries = 1;; ++tries) {
-    absl::StatusOr<std::string> piece = seams.read(file, offset, kPieceBytes);
+    absl::StatusOr<std::string> piece = hooks.read(file, offset, kPieceBytes);
     const bool passing =
         absl::IsUnavailable(piece.status()) || absl::IsDeadlineExceeded(piece.status());
     if (!passing || tries == kTriesMax) return piece;
-    RETURN_IF_ERROR(seams.wait(piece.status()));
+    RETURN_IF_ERROR(hooks.wait(piece.status()));
   }
 }
 
-absl::StatusOr<std::string> ReadManifest(const FetchSeams& seams) {
+absl::StatusOr<std::string> ReadManifest(const FetchHooks& hooks) {
   std::string text;
   while (true) {
     ASSIGN_OR_RETURN(const std::string piece,
-                     ReadPatiently(seams, kManifestFile, static_cast<int64_t>(text.size())));
+                     ReadPatiently(hooks, kManifestFile, static_cast<int64_t>(text.size())));
     text += piece;
     if (static_cast<int64_t>(piece.size()) < kPieceBytes) return text;
   }
@@ -78,15 +78,15 @@ absl::Status Append(int fd, absl::string_view bytes, const std::string& path) {
   return absl::OkStatus();
 }
 
-// What is missing of one file; `done` counts.
-absl::Status FetchFile(const FetchSeams& seams, const std::string& name, const FileDigest& digest,
+// Fetches what is missing of one file, and adds its bytes to `done`.
+absl::Status FetchFile(const FetchHooks& hooks, const std::string& name, const FileDigest& digest,
                        const std::string& path, int64_t total, int64_t* done) {
   RETURN_IF_ERROR(MakeDirectories(fs::path(path).parent_path().string()));
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", path));
   const absl::Cleanup close_fd = [fd] { close(fd); };
   for (int64_t have = SizeOf(path); have < digest.bytes;) {
-    ASSIGN_OR_RETURN(const std::string piece, ReadPatiently(seams, name, have));
+    ASSIGN_OR_RETURN(const std::string piece, ReadPatiently(hooks, name, have));
     if (piece.empty()) {
       return absl::DataLossError(absl::StrCat("the trainer's ", name, " ends after ", have,
                                               " bytes instead of ", digest.bytes,
@@ -95,13 +95,13 @@ absl::Status FetchFile(const FetchSeams& seams, const std::string& name, const F
     RETURN_IF_ERROR(Append(fd, piece, path));
     have += static_cast<int64_t>(piece.size());
     *done += static_cast<int64_t>(piece.size());
-    if (seams.on_progress) seams.on_progress(*done, total);
+    if (hooks.on_progress) hooks.on_progress(*done, total);
   }
   if (fsync(fd) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot fsync ", path));
   return absl::OkStatus();
 }
 
-// The bytes of the checkpoint if `to` holds it already. ALREADY_EXISTS: something else is there.
+// The checkpoint's size in bytes if `to` holds it already. ALREADY_EXISTS: something else is there.
 absl::StatusOr<std::optional<int64_t>> BytesHere(const std::string& to,
                                                  const std::string& checksum) {
   if (!fs::exists(to)) return std::nullopt;
@@ -147,10 +147,10 @@ absl::Status Verify(const std::string& part, const Manifest& manifest) {
 }  // namespace
 
 absl::StatusOr<Fetched> FetchCheckpoint(const std::string& checksum, const std::string& to,
-                                        const FetchSeams& seams) {
+                                        const FetchHooks& hooks) {
   ASSIGN_OR_RETURN(const std::optional<int64_t> here, BytesHere(to, checksum));
   if (here.has_value()) return Fetched{.bytes = *here, .was_here = true};
-  ASSIGN_OR_RETURN(const std::string text, ReadManifest(seams));
+  ASSIGN_OR_RETURN(const std::string text, ReadManifest(hooks));
   ASSIGN_OR_RETURN(const Manifest manifest, ParseManifest(text, "the trainer's manifest.json"));
   if (ChecksumOf(manifest) != checksum) {
     return absl::DataLossError(absl::StrCat(
@@ -164,7 +164,7 @@ absl::StatusOr<Fetched> FetchCheckpoint(const std::string& checksum, const std::
   RETURN_IF_ERROR(CheckRoom(part, fetched.bytes - fetched.bytes_before));
   int64_t done = fetched.bytes_before;
   for (const auto& [name, digest] : manifest) {
-    RETURN_IF_ERROR(FetchFile(seams, name, digest, Join(part, name), fetched.bytes, &done));
+    RETURN_IF_ERROR(FetchFile(hooks, name, digest, Join(part, name), fetched.bytes, &done));
   }
   RETURN_IF_ERROR(Verify(part, manifest));
   if (std::rename(part.c_str(), to.c_str()) != 0) {

@@ -28,7 +28,7 @@ class FetchTest : public testing::Test {
     const Manifest manifest = *DigestDirectory(There(""));
     checksum_ = ChecksumOf(manifest);
     Write(kManifestFile, ManifestToJson(manifest));
-    seams_.read = [this](const std::string& file, int64_t offset,
+    hooks_.read = [this](const std::string& file, int64_t offset,
                          int64_t length) -> absl::StatusOr<std::string> {
       ++reads_;
       if (cut_at_.erase(reads_) > 0) return absl::UnavailableError("cut");
@@ -37,11 +37,11 @@ class FetchTest : public testing::Test {
       if (!text.ok()) return text;
       return text->substr(static_cast<size_t>(offset), static_cast<size_t>(length));
     };
-    seams_.wait = [this](const absl::Status&) {
+    hooks_.wait = [this](const absl::Status&) {
       ++waits_;
       return absl::OkStatus();
     };
-    seams_.on_progress = [this](int64_t done, int64_t total) {
+    hooks_.on_progress = [this](int64_t done, int64_t total) {
       EXPECT_GE(done, last_done_);
       EXPECT_LE(done, total);
       last_done_ = done;
@@ -63,7 +63,7 @@ class FetchTest : public testing::Test {
 
   TempDir dir_ = *TempDir::Make("fetch");
   std::string checksum_;
-  FetchSeams seams_;
+  FetchHooks hooks_;
   int reads_ = 0;
   int waits_ = 0;
   int stop_at_ = 0;
@@ -72,13 +72,13 @@ class FetchTest : public testing::Test {
 };
 
 TEST_F(FetchTest, BringsEveryFileOnce) {
-  const auto fetched = FetchCheckpoint(checksum_, To(), seams_);
+  const auto fetched = FetchCheckpoint(checksum_, To(), hooks_);
   ASSERT_TRUE(fetched.ok()) << fetched.status();
   EXPECT_FALSE(fetched->was_here);
   EXPECT_EQ(fetched->bytes, last_done_);
   ExpectWhole();
   const int reads = reads_;
-  const auto again = FetchCheckpoint(checksum_, To(), seams_);
+  const auto again = FetchCheckpoint(checksum_, To(), hooks_);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_TRUE(again->was_here);
   EXPECT_EQ(reads_, reads);
@@ -86,7 +86,7 @@ TEST_F(FetchTest, BringsEveryFileOnce) {
 
 TEST_F(FetchTest, ALineThatBreaksIsTriedAgain) {
   cut_at_ = {1, 3, 4, 6};
-  const auto fetched = FetchCheckpoint(checksum_, To(), seams_);
+  const auto fetched = FetchCheckpoint(checksum_, To(), hooks_);
   ASSERT_TRUE(fetched.ok()) << fetched.status();
   EXPECT_EQ(waits_, 4);
   ExpectWhole();
@@ -94,9 +94,9 @@ TEST_F(FetchTest, ALineThatBreaksIsTriedAgain) {
 
 TEST_F(FetchTest, GoesOnWhereItWasCutOff) {
   stop_at_ = 5;  // manifest, config.json, two pieces of the weights
-  EXPECT_TRUE(absl::IsCancelled(FetchCheckpoint(checksum_, To(), seams_).status()));
+  EXPECT_TRUE(absl::IsCancelled(FetchCheckpoint(checksum_, To(), hooks_).status()));
   EXPECT_FALSE(fs::exists(To())) << "half a checkpoint must not look like one";
-  const auto fetched = FetchCheckpoint(checksum_, To(), seams_);
+  const auto fetched = FetchCheckpoint(checksum_, To(), hooks_);
   ASSERT_TRUE(fetched.ok()) << fetched.status();
   EXPECT_EQ(fetched->bytes_before, (16 << 20) + 2);
   ExpectWhole();
@@ -105,36 +105,36 @@ TEST_F(FetchTest, GoesOnWhereItWasCutOff) {
 TEST_F(FetchTest, WhatArrivesChangedIsNamedAndBroughtAnew) {
   const std::string whole = *ReadFile(There("config.json"));
   Write("config.json", "[]");
-  const auto changed = FetchCheckpoint(checksum_, To(), seams_);
+  const auto changed = FetchCheckpoint(checksum_, To(), hooks_);
   EXPECT_EQ(changed.status().code(), absl::StatusCode::kDataLoss) << changed.status();
   EXPECT_THAT(std::string(changed.status().message()), HasSubstr("config.json did not arrive"));
   EXPECT_FALSE(fs::exists(To()));
   Write("config.json", whole);
-  const auto fetched = FetchCheckpoint(checksum_, To(), seams_);
+  const auto fetched = FetchCheckpoint(checksum_, To(), hooks_);
   ASSERT_TRUE(fetched.ok()) << fetched.status();
   ExpectWhole();
 }
 
 TEST_F(FetchTest, AnotherCheckpointIsRefused) {
-  const auto other = FetchCheckpoint(std::string(64, 'a'), To(), seams_);
+  const auto other = FetchCheckpoint(std::string(64, 'a'), To(), hooks_);
   EXPECT_EQ(other.status().code(), absl::StatusCode::kDataLoss) << other.status();
   EXPECT_FALSE(fs::exists(To() + ".part"));
   fs::create_directories(To());
-  const auto taken = FetchCheckpoint(checksum_, To(), seams_);
+  const auto taken = FetchCheckpoint(checksum_, To(), hooks_);
   EXPECT_EQ(taken.status().code(), absl::StatusCode::kAlreadyExists) << taken.status();
 }
 
 TEST_F(FetchTest, ATruncatedFileAndAMissingOneAreErrors) {
   Write("model.safetensors", std::string(9 << 20, 'w'));
-  const auto truncated = FetchCheckpoint(checksum_, To(), seams_);
+  const auto truncated = FetchCheckpoint(checksum_, To(), hooks_);
   EXPECT_EQ(truncated.status().code(), absl::StatusCode::kDataLoss) << truncated.status();
   fs::remove(There("model.safetensors"));
-  EXPECT_FALSE(FetchCheckpoint(checksum_, To(), seams_).ok());
+  EXPECT_FALSE(FetchCheckpoint(checksum_, To(), hooks_).ok());
 }
 
 TEST_F(FetchTest, NobodyWaitsForever) {
   for (int i = 1; i <= 100; ++i) cut_at_.insert(i);
-  const auto fetched = FetchCheckpoint(checksum_, To(), seams_);
+  const auto fetched = FetchCheckpoint(checksum_, To(), hooks_);
   EXPECT_TRUE(absl::IsUnavailable(fetched.status())) << fetched.status();
   EXPECT_EQ(reads_, 60);
 }

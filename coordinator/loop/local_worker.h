@@ -17,9 +17,9 @@ class LocalWorker {
  public:
   static absl::StatusOr<std::unique_ptr<LocalWorker>> Start();
 
-  // PutProblem with its deadline; the calibration measured.
+  // Calls PutProblem with its deadline and returns the calibration that was measured.
   absl::StatusOr<v1::Calibration> Put(const v1::Problem& problem);
-  // Of a problem that was Put. `fresh`: never from the verdict cache.
+  // Measures a candidate of a problem that was Put. `fresh`: never from the verdict cache.
   absl::StatusOr<v1::Verdict> Measure(const v1::Problem& problem, const std::string& source,
                                       bool time, bool fresh);
 

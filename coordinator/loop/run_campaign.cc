@@ -49,7 +49,7 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
     console->Line(absl::StrCat("going on after ", PhaseStep(plan.NameOf(before.position()))));
   }
 
-  // Before the services: their processes would inherit the umask that a starting server sets.
+  // The server starts before the services: their processes would inherit the umask that it sets.
   WorkerControl control(paths, MakeGrpcWorkerClient);
   if (const absl::Status listening = control.Listen(); !listening.ok()) {
     console->Notice(absl::StrCat("whet workers can't reach this run: ", listening.message()));
@@ -71,40 +71,40 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
 
   const std::unique_ptr<TrainerClient> trainer = MakeGrpcTrainerClient(cluster->trainer().target);
   std::vector<std::unique_ptr<WorkerClient>> workers;
-  LoopSeams seams;
-  seams.trainer = trainer.get();
+  LoopHooks hooks;
+  hooks.trainer = trainer.get();
   std::vector<std::string> names;
   for (const Endpoint& endpoint : cluster->workers()) {
     names.push_back(endpoint.name);
     workers.push_back(MakeGrpcWorkerClient(endpoint.target));
-    seams.workers.push_back(workers.back().get());
+    hooks.workers.push_back(workers.back().get());
   }
   const SteadyClock clock;
-  seams.journal = journal;
-  seams.clock = &clock;
+  hooks.journal = journal;
+  hooks.clock = &clock;
   CampaignState state(&plan, names);
   state.Restore(std::move(before));
 
-  seams.on_step = [&](const action::StepDone& done) {
+  hooks.on_step = [&](const action::StepDone& done) {
     console->Line(done.line);
     return metrics->Add(done.name, done.row);
   };
-  seams.on_leader = [&](const LeaderFact& leader) {
+  hooks.on_leader = [&](const LeaderFact& leader) {
     console->Line(absl::StrFormat("new best for %s: %.2fx (%.2f to %.2f)", leader.problem_id,
                                   leader.verdict.speedup(), leader.verdict.speedup_low(),
                                   leader.verdict.speedup_high()));
     return PublishBest(paths, plan.campaign, FindProblem(plan, leader.problem_id).problem, leader);
   };
-  seams.on_checkpoint = [&](const CheckpointFact& checkpoint) {
+  hooks.on_checkpoint = [&](const CheckpointFact& checkpoint) {
     console->Line(absl::StrCat("saved ", checkpoint.path));
   };
-  seams.on_notice = [console](const std::string& text) { console->Notice(text); };
-  seams.on_worker_left = [&control](int worker) { control.Left(worker); };
-  seams.on_status = [console](const std::string& line) { console->Status(line); };
+  hooks.on_notice = [console](const std::string& text) { console->Notice(text); };
+  hooks.on_worker_left = [&control](int worker) { control.Left(worker); };
+  hooks.on_status = [console](const std::string& line) { console->Status(line); };
 
   absl::Status result;
   {
-    CampaignLoop loop(&plan, seams);
+    CampaignLoop loop(&plan, hooks);
     control.Attach(&loop, cluster.get(), &relay);
     relay.Attach(*cluster, [&loop](Event event) { loop.Post(std::move(event)); });
     signals->OnStop([&loop] { loop.Post(event::Stop{}); });
@@ -113,7 +113,7 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
     relay.Detach();
     control.Close();
   }
-  // Why a service is gone for good is the cluster's to tell.
+  // The cluster tells why a service is gone for good.
   if (absl::IsUnavailable(result) && !cluster->status().ok()) return cluster->status();
   return result;
 }

@@ -11,7 +11,8 @@
 
 namespace whetstone {
 
-// New or resumed: the journal says how far it is. OK: done. CANCELLED: stopped by the operator.
+// Runs a campaign to its end, be it new or resumed: the journal says how far it is. OK: it is done.
+// CANCELLED: the operator stopped it.
 // Everything is borrowed for the call.
 absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journal* journal,
                          StopSignals* signals, Console* console);

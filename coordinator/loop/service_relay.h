@@ -18,14 +18,15 @@ namespace whetstone {
 
 class ServiceRelay {
  public:
-  // `on_detail` (may be empty) is told every event's text, for the console.
+  // `on_detail` (may be empty) hears every event's text, for the console.
   explicit ServiceRelay(std::function<void(const std::string&)> on_detail)
       : on_detail_(std::move(on_detail)) {}
-  // For ClusterOptions::on_event.
+  // Takes an event of the cluster; meant for ClusterOptions::on_event.
   void Hear(const ServiceEvent& event);
-  // From here on events go to `post`; first the present state of every service of `cluster`.
+  // Sends events to `post` from here on, at first the present state of every service of `cluster`.
   void Attach(const Cluster& cluster, std::function<void(Event)> post);
-  // While attached: the cluster has one more worker, with this index. Passes on its present state.
+  // Adds the worker that the cluster has got, with its index, and passes on its present state.
+  // Called while attached.
   void AddWorker(const std::string& name, ServiceIndex index);
   void Detach();
 

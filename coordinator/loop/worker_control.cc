@@ -19,18 +19,18 @@ namespace {
 constexpr std::chrono::seconds kAnswerDeadline{20};
 constexpr std::chrono::seconds kInfoDeadline{5};
 
-// As people say it.
+// The name as people say it: "cpu03".
 std::string ShortName(const std::string& name) {
   return std::string(absl::StripPrefix(name, "worker "));
 }
 
 bool IsGone(const v1::WorkerStatus& worker) { return worker.state() == v1::WorkerStatus::GONE; }
 
-// The newest of that name: one that has left may have come again.
+// The index of the newest worker of that name: one that has left may have come again.
 absl::StatusOr<int> Find(const std::vector<v1::WorkerStatus>& workers, const std::string& name) {
   std::vector<std::string> names;
   for (size_t w = workers.size(); w-- > 0;) {
-    if (workers[w].name() == ShortName(name) || WorkerPlaceText(workers[w].place()) == name) {
+    if (workers[w].name() == ShortName(name) || WorkerAddressText(workers[w].address()) == name) {
       return static_cast<int>(w);
     }
     if (!IsGone(workers[w])) names.push_back(workers[w].name());
@@ -81,7 +81,7 @@ grpc::Status WorkerControl::ListWorkers(grpc::ServerContext*, const v1::ListWork
   if (!workers.ok()) return ToGrpcStatus(workers.status());
   for (size_t w = 0; w < workers->size(); ++w) {
     const v1::WorkerStatus& worker = (*workers)[w];
-    // Of one that has left and come again, only what it is now.
+    // A worker that has left and come again is listed once, as it is now.
     const bool again =
         std::any_of(workers->begin() + static_cast<std::ptrdiff_t>(w) + 1, workers->end(),
                     [&](const v1::WorkerStatus& later) { return later.name() == worker.name(); });
@@ -149,10 +149,10 @@ absl::StatusOr<v1::WorkerStatus> WorkerControl::Leave(const v1::LeaveRequest& re
   return std::move(workers[static_cast<size_t>(worker)]);
 }
 
-absl::StatusOr<v1::WorkerStatus> WorkerControl::Add(const v1::WorkerHost& place) {
+absl::StatusOr<v1::WorkerStatus> WorkerControl::Add(const v1::WorkerHost& address) {
   RETURN_IF_ERROR(List().status());  // is anybody there to give it work?
   ASSIGN_OR_RETURN(const Endpoint endpoint,
-                   cluster_->AddWorker(place, [this] { return closing_.load(); }));
+                   cluster_->AddWorker(address, [this] { return closing_.load(); }));
   const std::shared_ptr<WorkerClient> client = connect_(endpoint.target);
   absl::StatusOr<int> worker;
   const absl::StatusOr<v1::WorkerInfo> info = client->GetInfo({kInfoDeadline, nullptr});
@@ -176,7 +176,7 @@ WorkerControl::Workers WorkerControl::ListNow(const CampaignState& state, Second
   Workers workers = state.Workers(now);
   for (size_t w = 0; w < workers.size(); ++w) {
     workers[w].set_name(ShortName(members_[w].endpoint.name));
-    *workers[w].mutable_place() = members_[w].endpoint.place;
+    *workers[w].mutable_address() = members_[w].endpoint.address;
   }
   return workers;
 }
@@ -235,7 +235,7 @@ absl::StatusOr<int> WorkerControl::JoinNow(const Endpoint& endpoint,
 absl::Status WorkerControl::WriteMembers() const {
   v1::Roster roster;
   for (const Member& member : members_) {
-    if (!member.left) *roster.add_workers() = member.endpoint.place;
+    if (!member.left) *roster.add_workers() = member.endpoint.address;
   }
   return WriteRoster(paths_, roster);
 }

@@ -5,7 +5,7 @@
 //   RETURN_IF_ERROR(control.Listen());               // asked now: "still being opened"
 //   …
 //   control.Attach(&loop, cluster.get(), &relay);    // from here on it answers
-//   seams.on_worker_left = [&](int w) { control.Left(w); };
+//   hooks.on_worker_left = [&](int w) { control.Left(w); };
 //   loop.Run(&state);
 //   control.Close();                                 // before the loop goes
 //
@@ -44,14 +44,15 @@ class WorkerControl final : public v1::Coordinator::Service {
       : paths_(std::move(paths)), connect_(std::move(connect)) {}
   ~WorkerControl() override { Close(); }
 
-  // Errors as of RpcServer::Start: where the run directory's filesystem has no sockets, say.
+  // Begins to listen. Errors as of RpcServer::Start: where the run directory's filesystem has no
+  // sockets, say.
   absl::Status Listen();
-  // Everything is borrowed until Close. Before the loop runs; once.
+  // Begins to answer. Called once, before the loop runs; everything is borrowed until Close.
   void Attach(CampaignLoop* loop, Cluster* cluster, ServiceRelay* relay);
-  // For LoopSeams::on_worker_left.
+  // Closes the connection of a worker that has left; meant for LoopHooks::on_worker_left.
   void Left(int worker);
-  // Ends what is being answered (a worker that is being connected to may take 10 s) and stops
-  // listening. Clients live on: the loop's calls may still hold them.
+  // Ends the calls that are being answered (a worker that is being connected to may take 10 s) and
+  // stops listening. Clients live on: the loop's calls may still hold them.
   void Close();
 
   grpc::Status ListWorkers(grpc::ServerContext* context, const v1::ListWorkersRequest* request,
@@ -67,8 +68,8 @@ class WorkerControl final : public v1::Coordinator::Service {
   // What the core does not know of a worker.
   struct Member {
     Endpoint endpoint;
-    std::shared_ptr<WorkerClient> client;  // of one that was added
-    bool left = false;                     // drained or removed, or about to be
+    std::shared_ptr<WorkerClient> client;  // null unless the worker was added
+    bool left = false;                     // true if drained or removed, or about to be
   };
   using Workers = std::vector<v1::WorkerStatus>;
 
@@ -78,9 +79,9 @@ class WorkerControl final : public v1::Coordinator::Service {
       const std::function<absl::StatusOr<T>(const CampaignState& state, Seconds now)>& look);
   absl::StatusOr<Workers> List();
   absl::StatusOr<v1::WorkerStatus> Leave(const v1::LeaveRequest& request, bool drain);
-  absl::StatusOr<v1::WorkerStatus> Add(const v1::WorkerHost& place);
+  absl::StatusOr<v1::WorkerStatus> Add(const v1::WorkerHost& address);
 
-  // On the loop's thread.
+  // These run on the loop's thread.
   Workers ListNow(const CampaignState& state, Seconds now) const;
   absl::StatusOr<int> LeaveNow(const Workers& workers, const v1::LeaveRequest& request, bool drain);
   absl::StatusOr<int> JoinNow(const Endpoint& endpoint, std::shared_ptr<WorkerClient> client);
@@ -90,11 +91,11 @@ class WorkerControl final : public v1::Coordinator::Service {
   const Connect connect_;
   std::atomic<bool> closing_{false};
   std::atomic<bool> attached_{false};
-  // Constant once attached.
+  // These three are constant once attached.
   CampaignLoop* loop_ = nullptr;
   Cluster* cluster_ = nullptr;
   ServiceRelay* relay_ = nullptr;
-  std::vector<Member> members_;  // by index; the loop's thread's
+  std::vector<Member> members_;  // by index; used by the loop's thread alone
   std::optional<ControlAddress> address_;
   std::unique_ptr<RpcServer> server_;
 };

@@ -30,18 +30,18 @@ using ::testing::HasSubstr;
 // Connects to anything but host "dead".
 class FakeCluster final : public Cluster {
  public:
-  FakeCluster() { AddWorker(ParseWorkerPlace("cpu01"), nullptr).IgnoreError(); }
+  FakeCluster() { AddWorker(ParseWorkerAddress("cpu01"), nullptr).IgnoreError(); }
   const Endpoint& trainer() const override { return trainer_; }
   std::vector<Endpoint> workers() const override {
     const std::lock_guard<std::mutex> lock(mutex_);
     return workers_;
   }
-  absl::StatusOr<Endpoint> AddWorker(const v1::WorkerHost& place,
+  absl::StatusOr<Endpoint> AddWorker(const v1::WorkerHost& address,
                                      const std::function<bool()>&) override {
-    if (place.ssh() == "dead") return absl::UnavailableError("worker dead: no route to host");
+    if (address.ssh() == "dead") return absl::UnavailableError("worker dead: no route to host");
     const std::lock_guard<std::mutex> lock(mutex_);
     workers_.push_back(
-        {absl::StrCat("worker ", place.ssh()), absl::StrCat("unix:/", place.ssh()), place});
+        {absl::StrCat("worker ", address.ssh()), absl::StrCat("unix:/", address.ssh()), address});
     return workers_.back();
   }
   void RemoveWorker(const std::string& name) override {
@@ -90,13 +90,13 @@ class WorkerControlTest : public testing::Test {
     control_->Close();
   }
   void Start() {
-    LoopSeams seams;
-    seams.trainer = &trainer_;
-    seams.workers = {&worker_};
-    seams.journal = journal_.get();
-    seams.clock = &clock_;
-    seams.on_worker_left = [this](int worker) { control_->Left(worker); };
-    loop_ = std::make_unique<CampaignLoop>(&world_.plan(), seams);
+    LoopHooks hooks;
+    hooks.trainer = &trainer_;
+    hooks.workers = {&worker_};
+    hooks.journal = journal_.get();
+    hooks.clock = &clock_;
+    hooks.on_worker_left = [this](int worker) { control_->Left(worker); };
+    loop_ = std::make_unique<CampaignLoop>(&world_.plan(), hooks);
     control_->Attach(loop_.get(), &cluster_, &relay_);
     relay_.Attach(cluster_, [this](Event event) { loop_->Post(std::move(event)); });
     running_ = std::thread([this] { ended_ = loop_->Run(&state_); });
@@ -126,9 +126,9 @@ class WorkerControlTest : public testing::Test {
     EXPECT_EQ(List(), list);
     return false;
   }
-  absl::Status Add(const std::string& place) {
+  absl::Status Add(const std::string& address) {
     v1::AddWorkerRequest request;
-    *request.mutable_worker() = ParseWorkerPlace(place);
+    *request.mutable_worker() = ParseWorkerAddress(address);
     return Call(&v1::Coordinator::Stub::AddWorker, request).status();
   }
   absl::Status Leave(bool drain, const std::string& name, bool force = false) {
@@ -143,8 +143,8 @@ class WorkerControlTest : public testing::Test {
   std::string Roster() {
     const v1::Roster roster = ReadRoster(*paths_, RosterOf({})).value();
     std::string text;
-    for (const v1::WorkerHost& place : roster.workers()) {
-      absl::StrAppend(&text, text.empty() ? "" : " ", WorkerPlaceText(place));
+    for (const v1::WorkerHost& address : roster.workers()) {
+      absl::StrAppend(&text, text.empty() ? "" : " ", WorkerAddressText(address));
     }
     return text;
   }
@@ -199,7 +199,7 @@ TEST_F(WorkerControlTest, WorkersJoinAndLeave) {
   EXPECT_EQ(Leave(false, "cpu01").message(), "cpu01 has left already: drained");
   ASSERT_TRUE(Add("cpu01").ok());
   ASSERT_TRUE(Lists("cpu02 UP, cpu01 UP")) << "it came again";
-  ASSERT_TRUE(Leave(false, "cpu02:/w.sock").ok()) << "by its place";
+  ASSERT_TRUE(Leave(false, "cpu02:/w.sock").ok()) << "by its address";
   ASSERT_TRUE(Lists("cpu02 GONE (removed), cpu01 UP"));
   EXPECT_EQ(Roster(), "cpu01");
   ASSERT_TRUE(Leave(false, "cpu01", /*force=*/true).ok());

@@ -27,7 +27,7 @@
 namespace whetstone {
 namespace {
 
-// The one thread that forks. Never joined: it must outlive every other.
+// The one thread that forks. It is never joined, as it must outlive every other.
 class Forker {
  public:
   static Forker& Get() {
@@ -77,7 +77,7 @@ absl::StatusOr<Pipe> MakePipe() {
   return Pipe{fds[0], fds[1]};
 }
 
-// Between fork and exec: only async-signal-safe calls. Never returns.
+// What the child does between fork and exec: only async-signal-safe calls. It never returns.
 [[noreturn]] void BecomeChild(char* const* argv, int log, int life_line, int error_pipe,
                               pid_t parent) {
   setpgid(0, 0);

@@ -27,20 +27,21 @@
 namespace whetstone {
 
 struct ChildOptions {
-  // argv[0] is a path, or a name looked up in PATH.
+  // The words of the command; argv[0] is a path, or a name looked up in PATH.
   std::vector<std::string> argv;
-  // stdout and stderr are appended here (made if missing; its folder must exist). Empty: /dev/null.
+  // The file to which stdout and stderr are appended (made if missing; its folder must exist);
+  // empty means /dev/null.
   std::string log_path;
-  // Pass a pipe's read end as `--life-line-fd N`; see common/life_line.h.
+  // True passes a pipe's read end as `--life-line-fd N`; see common/life_line.h.
   bool life_line = false;
 };
 
 // Thread-safe.
 class ChildProcess {
  public:
-  // In a process group of its own (Ctrl-C on the terminal reaches this process, which decides what
-  // happens to its children), with default signals, no inherited descriptors and stdin from
-  // /dev/null. NOT_FOUND: no such program. Other errors: why it could not be started.
+  // Starts the program in a process group of its own (Ctrl-C on the terminal reaches this process,
+  // which decides what happens to its children), with default signals, no inherited descriptors and
+  // stdin from /dev/null. NOT_FOUND: no such program. Other errors: why it could not be started.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const ChildOptions& options);
   // Stops it: SIGTERM, and SIGKILL 5 s later.
   ~ChildProcess();
@@ -48,14 +49,15 @@ class ChildProcess {
   pid_t pid() const { return pid_; }
   // How it ended ("exit code 1", "killed by signal 9 (Killed)"), or nothing while it runs.
   std::optional<std::string> Ended();
-  // SIGTERM; SIGKILL if it has not ended after `grace`. Returns when it has ended.
+  // Sends SIGTERM, and SIGKILL if the program has not ended after `grace`. Returns when it has
+  // ended.
   void Stop(std::chrono::milliseconds grace);
 
  private:
   ChildProcess(pid_t pid, int life_line) : pid_(pid), life_line_(life_line) {}
 
   const pid_t pid_;
-  const int life_line_;  // write end, -1: none
+  const int life_line_;  // the pipe's write end; -1: none
   std::mutex mutex_;
   std::optional<std::string> ended_;  // protected by mutex_
 };

@@ -57,7 +57,7 @@ nlohmann::ordered_json Provenance(const v1::Problem& problem, const std::string&
   json["timer_apart"] = on.timer_apart();
   json["isolation"] = v.isolation();
   json["noise_band"] = v.noise_band();
-  // As text: other readers of JSON keep 53 bits of a number.
+  // The seed is text: other readers of JSON keep 53 bits of a number.
   json["input_seed"] = absl::StrCat(v.input_seed());
   return json;
 }

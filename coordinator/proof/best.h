@@ -20,7 +20,7 @@
 namespace whetstone {
 
 // Writes such a directory for any program measured as `verdict` says. `origin` goes to the front of
-// provenance.json. Replaces what was there, file by file; written again, it is the same.
+// provenance.json. What was there is replaced, file by file; written again, it is the same.
 absl::Status WriteProof(const std::string& folder, const v1::Problem& problem,
                         const std::string& source, const v1::Verdict& verdict,
                         const nlohmann::ordered_json& origin);

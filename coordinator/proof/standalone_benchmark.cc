@@ -46,7 +46,8 @@ std::string Unit(const v1::Problem& problem, const std::string& name, const std:
                       "\n}  // namespace ", name, "\n");
 }
 
-// As the worker compiled reference and candidate, as far as an executable can.
+// The flags with which the worker compiled reference and candidate, as far as an executable can
+// have them.
 std::vector<std::string> KernelFlags(const v1::Problem& problem) {
   const v1::CompileRules& rules = problem.compile();
   std::vector<std::string> flags = {

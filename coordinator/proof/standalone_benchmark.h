@@ -2,12 +2,14 @@
 // inputs, compares the candidate's outputs with the reference's on every check and timed size, and
 // times both in random order.
 //
-//   for (const auto& [name, text] : StandaloneBenchmark(problem, source, verdict)) Write(name,
-//   text); $ cmake -B build && cmake --build build && build/benchmark
+//   ASSIGN_OR_RETURN(const auto files, StandaloneBenchmark(problem, source, verdict));
+//   for (const auto& [name, text] : files) Write(name, text);
 //
-// Exit code 0: right everywhere, and as fast as recorded, within a tolerance of the recorded
-// interval that it states. Needs a C++20 compiler, CMake and libbenchmark. Pure function,
-// thread-safe.
+//   $ cmake -B build && cmake --build build && build/benchmark
+//
+// Its exit code is 0 if the program is right everywhere and as fast as recorded, within a tolerance
+// of the recorded interval that it states. It needs a C++20 compiler, CMake and libbenchmark. The
+// function is pure and thread-safe.
 #ifndef WHETSTONE_COORDINATOR_PROOF_STANDALONE_BENCHMARK_H_
 #define WHETSTONE_COORDINATOR_PROOF_STANDALONE_BENCHMARK_H_
 
@@ -20,10 +22,10 @@
 
 namespace whetstone {
 
-// File name → content: candidate.cc, reference.cc, benchmark.cc and its headers, CMakeLists.txt,
-// run.sh and, where the problem has them, oracle.cc, generator.cc, checker.cc, types.h. `verdict`
-// is what a worker measured. INVALID_ARGUMENT: a signature that can't be read (no parsed problem
-// has one).
+// Maps file names to their content: candidate.cc, reference.cc, benchmark.cc and its headers,
+// CMakeLists.txt, run.sh and, where the problem has them, oracle.cc, generator.cc, checker.cc,
+// types.h. `verdict` is what a worker measured. INVALID_ARGUMENT: a signature that can't be read
+// (no parsed problem has one).
 absl::StatusOr<std::map<std::string, std::string>> StandaloneBenchmark(const v1::Problem& problem,
                                                                        const std::string& source,
                                                                        const v1::Verdict& verdict);

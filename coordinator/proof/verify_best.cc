@@ -22,7 +22,7 @@ constexpr seconds kConfigureDeadline{120};
 constexpr seconds kBuildDeadline{600};
 constexpr seconds kRunDeadline{900};
 
-// How `argv` ended ("exit code 0" …); its output goes to `log`.
+// Runs `argv` and returns how it ended ("exit code 0" …); its output goes to `log`.
 absl::StatusOr<std::string> RunToEnd(const std::vector<std::string>& argv, const std::string& log,
                                      seconds deadline) {
   ChildOptions options;

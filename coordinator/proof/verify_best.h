@@ -17,7 +17,7 @@ namespace whetstone {
 struct Verification {
   bool confirmed = false;
   std::string reason;  // one line: why, or why not
-  // Found here; 0 when nothing was timed.
+  // These were found here; 0 when nothing was timed.
   double speedup = 0;
   double speedup_low = 0;
   double speedup_high = 0;
@@ -26,8 +26,8 @@ struct Verification {
 };
 
 // `program` is the source that was measured: a candidate.cc that no longer holds it is never
-// confirmed, whatever it does. `tolerance`: how far outside the recorded interval a speedup may lie
-// (0.25 is a quarter); none: the benchmark's own. `status` hears what is going on.
+// confirmed, whatever it does. `tolerance` is how far outside the recorded interval a speedup may
+// lie (0.25 is a quarter); without one the benchmark's own holds. `status` hears what is going on.
 // NOT_FOUND: no proof in `folder`, or no CMake. DEADLINE_EXCEEDED: building or running took too
 // long. A program that doesn't build or crashes is not confirmed, not an error.
 absl::StatusOr<Verification> VerifyProof(const std::string& folder, const std::string& program,

@@ -51,7 +51,7 @@ class JournalReplayTest : public testing::Test {
     FarEchoTrainer trainer;
     SlowEchoWorker worker;
     const SteadyClock clock;
-    LoopSeams seams;
+    LoopHooks seams;
     seams.trainer = &trainer;
     seams.workers = {&worker};
     seams.journal = journal.get();

@@ -17,13 +17,13 @@
 
 namespace whetstone {
 
-// Not thread-safe.
+// The class is not thread-safe.
 class Metrics {
  public:
   static absl::StatusOr<std::unique_ptr<Metrics>> Open(const RunPaths& paths,
                                                        const Journal& journal);
   ~Metrics();
-  // On disk (in the page cache) when it returns.
+  // Writes a row; it is on disk (in the page cache) when this returns.
   absl::Status Add(const v1::UpdateName& name, const std::map<std::string, double>& row);
 
  private:

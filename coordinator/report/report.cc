@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
+#include "coordinator/report/html.h"
 #include "coordinator/report/svg_chart.h"
 #include "coordinator/yaml/yaml_writer.h"
 
@@ -112,11 +112,6 @@ std::string Best(const CampaignPlan& plan, const RunSummary& s) {
 }
 
 }  // namespace
-
-std::string EscapeHtml(const std::string& text) {
-  return absl::StrReplaceAll(
-      text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}});
-}
 
 std::string ReportHtml(const CampaignPlan& plan, const RunSummary& s) {
   std::string html = absl::StrCat(

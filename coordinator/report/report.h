@@ -11,9 +11,6 @@ namespace whetstone {
 
 std::string ReportHtml(const CampaignPlan& plan, const RunSummary& summary);
 
-// Text made harmless inside HTML.
-std::string EscapeHtml(const std::string& text);
-
 }  // namespace whetstone
 
 #endif  // WHETSTONE_COORDINATOR_REPORT_REPORT_H_

@@ -22,7 +22,7 @@ struct RunSummary {
   int64_t warmup_total = 0;
   int64_t steps_done = 0;
   int64_t steps_total = 0;
-  // Of the step under way.
+  // These three are of the step under way.
   int rollouts = 0;
   int verdicts = 0;
   int rollouts_per_step = 0;
@@ -33,7 +33,7 @@ struct RunSummary {
   std::vector<std::map<std::string, double>> warmup_rows;
   std::vector<std::map<std::string, double>> rows;  // GRPO, in order
   std::map<std::string, LeaderFact> leaders;        // by problem id
-  std::map<std::string, double> expert_speedup;     // by problem id, of any host
+  std::map<std::string, double> expert_speedup;     // by problem id; of any host
   std::vector<CheckpointFact> checkpoints;
 
   bool done() const { return warmup_done == warmup_total && steps_done == steps_total; }
@@ -45,7 +45,7 @@ struct RunSummary {
 
 absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths& paths,
                                         const Journal& journal);
-// For commands that only have the directory. Read-only.
+// The same for commands that only have the directory, which is only read.
 absl::StatusOr<RunSummary> SummarizeRun(const RunPaths& paths, CampaignPlan* plan);
 
 std::string SummaryText(const RunSummary& summary);

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "coordinator/report/report.h"
+#include "coordinator/report/html.h"
 
 namespace whetstone {
 namespace {

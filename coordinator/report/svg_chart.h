@@ -14,9 +14,9 @@ struct Series {
   std::vector<double> spread;  // empty, or half the height of a band around each value
 };
 
-// Lines with points; the y axis covers all values (and 0 if `from_zero`).
+// A chart of lines with points; the y axis covers all values (and 0 if `from_zero`).
 std::string LineChart(const std::string& title, const std::vector<Series>& series, bool from_zero);
-// Every series' values are shares of 1, drawn on top of each other.
+// A chart of shares of 1, drawn on top of each other: the values of every series.
 std::string StackedChart(const std::string& title, const std::vector<Series>& series);
 
 }  // namespace whetstone

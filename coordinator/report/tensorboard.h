@@ -25,13 +25,13 @@ namespace whetstone {
 // CRC-32C (Castagnoli), as TFRecord wants it: rotated right by 15 bits plus 0xa282ead8.
 uint32_t MaskedCrc32c(absl::string_view bytes);
 
-// Not thread-safe.
+// The class is not thread-safe.
 class TensorBoardWriter {
  public:
-  // A new events.out.tfevents.* file in `folder`, which must exist.
+  // Makes a new events.out.tfevents.* file in `folder`, which must exist.
   static absl::StatusOr<std::unique_ptr<TensorBoardWriter>> Create(const std::string& folder);
   ~TensorBoardWriter();
-  // One event with all scalars; values that are not finite are left out.
+  // Writes one event with all scalars; values that are not finite are left out.
   absl::Status Add(int64_t step, const std::map<std::string, double>& scalars);
 
  private:

@@ -13,7 +13,7 @@ namespace {
 constexpr int kEighths = 8;  // heights of a character
 constexpr const char* kBars[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
-// Means of equally many neighbours, at most `columns` of them; NaN where none is finite.
+// The means of equally many neighbours, at most `columns` of them; NaN where none is finite.
 std::vector<double> Columns(const std::vector<double>& values, size_t columns) {
   const size_t each = (values.size() + columns - 1) / columns;
   std::vector<double> means;
@@ -44,7 +44,7 @@ std::string TextChart(const std::string& title, const std::vector<double>& value
     low = std::min(low, mean);
     high = std::max(high, mean);
   }
-  // From one eighth, so that the lowest value shows, to the full height.
+  // Heights begin at one eighth, so that the lowest value shows.
   std::vector<int> heights;
   for (const double mean : means) {
     const double share = high > low ? (mean - low) / (high - low) : 0.5;

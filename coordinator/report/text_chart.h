@@ -12,10 +12,10 @@
 
 namespace whetstone {
 
-// `values`: one per step, NaN where there is none. A column for each; where there are more than
-// `columns`, each is the mean of as many neighbours as needed. The title is followed by the last
-// value, the scale covers all columns (its lower end is not shown in one row). `rows` >= 1. Empty
-// if no value is finite.
+// `values` has one value per step, NaN where there is none. Each gets a column; where there are
+// more than `columns`, each column is the mean of as many neighbours as needed. The title is
+// followed by the last value; the scale covers all columns (its lower end is not shown in one row).
+// `rows` >= 1. The chart is empty if no value is finite.
 std::string TextChart(const std::string& title, const std::vector<double>& values, int columns,
                       int rows);
 

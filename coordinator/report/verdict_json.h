@@ -8,11 +8,11 @@
 
 namespace whetstone {
 
-// outcome, speedup, speedup_low, speedup_high (null unless timed), sizes, detail, isolation and the
-// rest of verdict.proto; numbers that are not finite become null.
+// The object has outcome, speedup, speedup_low, speedup_high (null unless timed), sizes, detail,
+// isolation and the rest of verdict.proto; numbers that are not finite become null.
 nlohmann::ordered_json VerdictJson(const v1::Verdict& verdict);
 
-// Null if it is not finite.
+// The number, or null if it is not finite.
 nlohmann::ordered_json NumberOrNull(double value);
 
 }  // namespace whetstone

@@ -26,7 +26,7 @@ class CallControl {
     const std::lock_guard<std::mutex> lock(mutex_);
     return cancelled_;
   }
-  // For clients: `cancel` runs at most once while bound; Unbind before what it captures goes.
+  // Clients call this: `cancel` runs at most once while bound; Unbind before what it captures goes.
   void Bind(std::function<void()> cancel) {
     const std::lock_guard<std::mutex> lock(mutex_);
     cancel_ = std::move(cancel);
@@ -41,9 +41,9 @@ class CallControl {
 };
 
 struct CallOptions {
-  // The whole call, streaming included.
+  // The deadline of the whole call, streaming included.
   std::chrono::milliseconds deadline{60'000};
-  // Borrowed; may be null.
+  // The switch is borrowed, and may be null.
   CallControl* control = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// For tests: clients of a trainer and a worker that answer at once, each time the same.
+// Clients of a trainer and a worker that answer at once, each time the same; for tests.
 #ifndef WHETSTONE_COORDINATOR_RPC_ECHO_SERVICES_H_
 #define WHETSTONE_COORDINATOR_RPC_ECHO_SERVICES_H_
 

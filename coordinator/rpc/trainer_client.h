@@ -1,9 +1,7 @@
-// The coordinator's seam to a trainer: the RPCs of proto/whetstone/v1/trainer.proto as blocking
-// calls.
+// The interface to a trainer: the RPCs of proto/whetstone/v1/trainer.proto as blocking calls.
 //
-//   std::unique_ptr<TrainerClient> trainer =
-//   MakeGrpcTrainerClient("unix:/tmp/whet.x/trainer.sock"); ASSIGN_OR_RETURN(v1::TrainerInfo info,
-//   trainer->GetInfo({std::chrono::seconds(5)}));
+//   const auto trainer = MakeGrpcTrainerClient("unix:/tmp/whet.x/trainer.sock");
+//   ASSIGN_OR_RETURN(v1::TrainerInfo info, trainer->GetInfo({std::chrono::seconds(5)}));
 //
 // Thread-safe. An error is the server's own status, or UNAVAILABLE (no connection, or it broke),
 // DEADLINE_EXCEEDED or CANCELLED. Calls do not wait for a connection beyond their deadline.

@@ -31,13 +31,13 @@
 namespace whetstone {
 
 struct Endpoint {
-  // "trainer" or "worker" for those started here, "worker /run/w.sock" for one that was there,
-  // "trainer gpu01" or "worker cpu03" through SSH. Unique.
+  // The name is unique: "trainer" or "worker" for a service started here, "worker /run/w.sock" for
+  // one that was there, "trainer gpu01" or "worker cpu03" for one reached through SSH.
   std::string name;
   // A gRPC target: "unix:/tmp/whet-Xy12/trainer.sock".
   std::string target;
-  // Of a worker, where it is: as in Roster (coordinator.proto).
-  v1::WorkerHost place;
+  // A worker's address, as in Roster (coordinator.proto); empty for a trainer.
+  v1::WorkerHost address;
 };
 
 // What happened to one service's connection.
@@ -52,12 +52,12 @@ struct ServiceEvent {
   State state = State::kConnecting;
   // One line for people.
   std::string detail;
-  // kReady only: not the process that was there before (or that can't be ruled out).
+  // With kReady: the process may be another than the one that was there before.
   bool restarted = false;
 };
 
-// Called from the cluster's own threads, one call at a time. Must return quickly and must not call
-// back into the cluster.
+// A listener is called from the cluster's own threads, one call at a time. It must return quickly and
+// must not call back into the cluster.
 using ServiceListener = std::function<void(const ServiceEvent&)>;
 
 // Thread-safe. Destruction stops what it started: local services (SIGTERM, SIGKILL 5 s later) or
@@ -66,18 +66,18 @@ class Cluster {
  public:
   virtual ~Cluster() = default;
   virtual const Endpoint& trainer() const = 0;
-  // In the order in which they came.
+  // The workers in the order in which they came.
   virtual std::vector<Endpoint> workers() const = 0;
-  // Connects to one more: a host through SSH, or, where the services are this machine's, a socket
-  // here. Returns when it is healthy. `cancelled` (may be empty) is polled. Errors as of
-  // OpenCluster; ALREADY_EXISTS: it is one of workers(). INVALID_ARGUMENT: not a place for this
-  // kind of cluster.
-  virtual absl::StatusOr<Endpoint> AddWorker(const v1::WorkerHost& place,
+  // Connects to one more worker: on a host through SSH, or, where the services are this machine's,
+  // on a socket here. Returns when it is healthy. `cancelled` (may be empty) is polled. Errors as
+  // of OpenCluster; ALREADY_EXISTS: it is one of workers(). INVALID_ARGUMENT: not an address of
+  // this kind of cluster.
+  virtual absl::StatusOr<Endpoint> AddWorker(const v1::WorkerHost& address,
                                              const std::function<bool()>& cancelled) = 0;
-  // It is none of workers() any more. Its connection is closed, or its service stopped, some
-  // seconds later, so that what it measures can still be cancelled. Unknown names are ignored.
+  // The worker is none of workers() any more. Its connection is closed, or its service stopped,
+  // some seconds later, so that what it measures can still be cancelled. Unknown names are ignored.
   virtual void RemoveWorker(const std::string& name) = 0;
-  // True: the services are children of this process and share its filesystem.
+  // True if the services are children of this process and share its filesystem.
   virtual bool is_local() const = 0;
   // OK, or why one of the services (named) can't be had any more.
   virtual absl::Status status() const = 0;
@@ -85,22 +85,22 @@ class Cluster {
 
 struct ClusterOptions {
   v1::Campaign campaign;
-  // Where local services write trainer.log and worker.log. Made if missing.
+  // The folder in which local services write trainer.log and worker.log. It is made if missing.
   std::string log_dir;
-  // May be empty.
+  // The listener may be empty.
   ServiceListener on_event;
-  // Polled while opening: true gives up with CANCELLED. May be empty.
+  // This is polled while opening: true gives up with CANCELLED. It may be empty.
   std::function<bool()> cancelled;
-  // How long every service together may take to become healthy.
+  // The time that all services together may take to become healthy.
   std::chrono::seconds deadline{120};
-  // False: only a worker (`whet measure`, `whet problem check`); trainer().target is empty.
+  // False opens only a worker (`whet measure`, `whet problem check`); trainer().target is empty.
   bool with_trainer = true;
-  // Where the workers are, in place of what the campaign says. An empty one: none (`whet replay`).
+  // The workers, in place of those that the campaign names; an empty list: none (`whet replay`).
   std::optional<v1::Roster> roster;
   // Workers that can't be reached at first are kLost and tried again, as long as one of all is
   // there until the deadline. False: each must be there.
   bool workers_may_be_missing = false;
-  // Local services' binaries; empty: the folder this program lies in.
+  // The folder of the local services' binaries; empty means the one this program lies in.
   std::string bin_dir;
 };
 

@@ -1,28 +1,17 @@
 #include "coordinator/services/health.h"
 
-#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
-#include <vector>
-
 #include "absl/strings/str_cat.h"
+#include "grpc/health/v1/health.grpc.pb.h"
 
 namespace whetstone {
 namespace {
 
-constexpr std::chrono::milliseconds kPoll{50};
+using grpc::health::v1::HealthCheckRequest;
+using grpc::health::v1::HealthCheckResponse;
 
-// HealthCheckResponse{status: SERVING} on the wire: field 1, varint 1. The request for the server
-// as a whole is empty. The generated classes are not packaged, and these two bytes never change.
-bool SaysServing(const grpc::ByteBuffer& response) {
-  std::vector<grpc::Slice> slices;
-  if (!response.Dump(&slices).ok()) return false;
-  std::string bytes;
-  for (const grpc::Slice& slice : slices) {
-    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  }
-  return bytes == std::string("\x08\x01", 2);
-}
+constexpr std::chrono::milliseconds kPoll{50};
 
 }  // namespace
 
@@ -33,18 +22,15 @@ absl::Status CheckServing(const std::string& target, std::chrono::milliseconds d
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 200);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  grpc::GenericStub stub(
+  const auto stub = grpc::health::v1::Health::NewStub(
       grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + deadline);
   context.set_wait_for_ready(true);
   grpc::CompletionQueue queue;
-  const grpc::ByteBuffer request{nullptr, 0};
-  grpc::ByteBuffer response;
+  HealthCheckResponse response;
   grpc::Status status;
-  const auto call =
-      stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", request, &queue);
-  call->StartCall();
+  const auto call = stub->AsyncCheck(&context, HealthCheckRequest(), &queue);
   call->Finish(&response, &status, nullptr);
   void* tag = nullptr;
   bool ok = false;
@@ -60,7 +46,7 @@ absl::Status CheckServing(const std::string& target, std::chrono::milliseconds d
     return absl::UnavailableError(
         absl::StrCat("no healthy server at ", target, ": ", status.error_message()));
   }
-  if (!SaysServing(response)) {
+  if (response.status() != HealthCheckResponse::SERVING) {
     return absl::FailedPreconditionError(
         absl::StrCat("the server at ", target, " says it is not serving"));
   }

@@ -10,7 +10,7 @@
 
 namespace whetstone {
 
-// For a server that has just been started or connected to.
+// The deadline for a server that has just been started or connected to.
 inline constexpr std::chrono::seconds kHealthDeadline{10};
 
 // OK once the server at `target` (a gRPC target) says it is SERVING; waits at most `deadline` for

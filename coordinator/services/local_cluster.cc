@@ -11,16 +11,16 @@
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "coordinator/process/child_process.h"
+#include "coordinator/services/connect_retrier.h"
 #include "coordinator/services/health.h"
 #include "coordinator/services/local_service.h"
 #include "coordinator/services/open_services.h"
-#include "coordinator/services/opener.h"
 
 namespace whetstone {
 namespace {
 
 constexpr char kTrainerName[] = "trainer";
-constexpr std::chrono::seconds kAttempt{2};  // of several
+constexpr std::chrono::seconds kAttemptDeadline{2};
 
 absl::StatusOr<std::string> FindBinary(const std::string& bin_dir, const std::string& name) {
   const std::string path = absl::StrCat(bin_dir.empty() ? ProgramDirectory() : bin_dir, "/", name);
@@ -46,7 +46,7 @@ class LocalCluster final : public Cluster {
         .IgnoreError();
   }
 
-  // In the background.
+  // Starts a service in the background.
   void Start(const std::string& name, std::vector<std::string> argv,
              const ClusterOptions& options) {
     LocalServiceOptions service;
@@ -72,10 +72,10 @@ class LocalCluster final : public Cluster {
 
   const Endpoint& trainer() const override { return trainer_; }
   std::vector<Endpoint> workers() const override { return open_.workers(); }
-  absl::StatusOr<Endpoint> AddWorker(const v1::WorkerHost& place,
+  absl::StatusOr<Endpoint> AddWorker(const v1::WorkerHost& address,
                                      const std::function<bool()>& cancelled) override {
-    opener_.AwaitForgotten();
-    ASSIGN_OR_RETURN(const Endpoint endpoint, NewEndpoint(place));
+    retrier_.AwaitForgotten();
+    ASSIGN_OR_RETURN(const Endpoint endpoint, NewEndpoint(address));
     const absl::Status health = CheckServing(endpoint.target, kHealthDeadline, cancelled);
     if (!health.ok()) {
       return absl::Status(health.code(), absl::StrCat(endpoint.name, ": ", health.message()));
@@ -85,31 +85,31 @@ class LocalCluster final : public Cluster {
     return endpoint;
   }
 
-  // Those of `places` that are sockets here.
-  absl::Status AddWorkers(const std::vector<v1::WorkerHost>& places,
+  // Connects to the workers that listen on sockets of this machine.
+  absl::Status AddWorkers(const std::vector<v1::WorkerHost>& addresses,
                           const ClusterOptions& options) {
     const bool some_are_here = !workers().empty();
-    for (const v1::WorkerHost& place : places) {
-      ASSIGN_OR_RETURN(const Endpoint endpoint, NewEndpoint(place));
+    for (const v1::WorkerHost& address : addresses) {
+      ASSIGN_OR_RETURN(const Endpoint endpoint, NewEndpoint(address));
       open_.AddWorker(endpoint);
-      opener_.Start(
+      retrier_.Start(
           endpoint.name, /*necessary=*/!options.workers_may_be_missing,
-          [this, endpoint](const Opener::Stopped& stopped) -> absl::Status {
-            RETURN_IF_ERROR(CheckServing(endpoint.target, kAttempt, stopped));
+          [this, endpoint](const ConnectRetrier::Stopped& stopped) -> absl::Status {
+            RETURN_IF_ERROR(CheckServing(endpoint.target, kAttemptDeadline, stopped));
             open_.Report({endpoint.name, ServiceEvent::State::kReady, "", false});
             return absl::OkStatus();
           },
-          [this, name = endpoint.name](const absl::Status& why, bool for_good) {
-            open_.ReportMissing(name, why, for_good);
+          [this, name = endpoint.name](const absl::Status& why, bool permanent) {
+            open_.ReportMissing(name, why, permanent);
           });
     }
-    return opener_.Wait({.at_least = some_are_here ? 0 : 1,
-                         .deadline = options.deadline,
-                         .cancelled = options.cancelled});
+    return retrier_.Wait({.at_least = some_are_here ? 0 : 1,
+                          .deadline = options.deadline,
+                          .cancelled = options.cancelled});
   }
 
   void RemoveWorker(const std::string& name) override {
-    opener_.Forget(name);
+    retrier_.Forget(name);
     open_.RemoveWorker(name);
   }
   bool is_local() const override { return true; }
@@ -118,21 +118,21 @@ class LocalCluster final : public Cluster {
   }
 
  private:
-  // A socket that somebody else's worker listens on. Nothing watches that process: whether it lives
-  // shows when it is called.
-  absl::StatusOr<Endpoint> NewEndpoint(const v1::WorkerHost& place) const {
-    if (!place.ssh().empty()) {
+  // The endpoint of a socket that somebody else's worker listens on. Nothing watches that process:
+  // whether it lives shows when it is called.
+  absl::StatusOr<Endpoint> NewEndpoint(const v1::WorkerHost& address) const {
+    if (!address.ssh().empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "'", place.ssh(),
+          "'", address.ssh(),
           "': this run has its services on this machine; name the socket of a worker "
           "here (/PATH), or give the campaign a 'cluster' to reach hosts through SSH"));
     }
-    Endpoint endpoint{absl::StrCat("worker ", place.socket()),
-                      absl::StrCat("unix:", place.socket()), place};
+    Endpoint endpoint{absl::StrCat("worker ", address.socket()),
+                      absl::StrCat("unix:", address.socket()), address};
     for (const Endpoint& worker : workers()) {
       if (worker.name == endpoint.name) {
         return absl::AlreadyExistsError(
-            absl::StrCat(place.socket(), " is one of this run's workers"));
+            absl::StrCat(address.socket(), " is one of this run's workers"));
       }
     }
     return endpoint;
@@ -141,7 +141,7 @@ class LocalCluster final : public Cluster {
   const TempDir dir_;
   Endpoint trainer_;
   OpenServices<LocalService> open_;
-  Opener opener_;  // last: its attempts use all the others
+  ConnectRetrier retrier_;  // last: its attempts use all the others
 };
 
 }  // namespace
@@ -160,11 +160,11 @@ absl::StatusOr<std::unique_ptr<Cluster>> StartLocalCluster(const ClusterOptions&
     if (!local.dtype().empty()) trainer.insert(trainer.end(), {"--dtype", local.dtype()});
     if (!local.device().empty()) trainer.insert(trainer.end(), {"--device", local.device()});
   }
-  const auto own = [](const v1::WorkerHost& place) {
-    return place.ssh().empty() && place.socket().empty();
+  const auto own = [](const v1::WorkerHost& address) {
+    return address.ssh().empty() && address.socket().empty();
   };
-  const auto& places = options.roster->workers();
-  const bool with_own = std::any_of(places.begin(), places.end(), own);
+  const auto& addresses = options.roster->workers();
+  const bool with_own = std::any_of(addresses.begin(), addresses.end(), own);
   if (with_own) {
     ASSIGN_OR_RETURN(const std::string binary, FindBinary(options.bin_dir, "whet-worker"));
     worker = {binary, "serve"};
@@ -176,7 +176,7 @@ absl::StatusOr<std::unique_ptr<Cluster>> StartLocalCluster(const ClusterOptions&
   if (options.with_trainer) cluster->Start(kTrainerName, std::move(trainer), options);
   if (with_own) cluster->Start("worker", std::move(worker), options);
   RETURN_IF_ERROR(cluster->WaitReady(options.cancelled));
-  std::vector<v1::WorkerHost> others(places.begin(), places.end());
+  std::vector<v1::WorkerHost> others(addresses.begin(), addresses.end());
   std::erase_if(others, own);
   RETURN_IF_ERROR(cluster->AddWorkers(others, options));
   return std::unique_ptr<Cluster>(std::move(cluster));

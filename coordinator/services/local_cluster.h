@@ -10,7 +10,7 @@
 
 namespace whetstone {
 
-// As OpenCluster, for a campaign without `cluster`.
+// Does what OpenCluster does, for a campaign without `cluster`.
 absl::StatusOr<std::unique_ptr<Cluster>> StartLocalCluster(const ClusterOptions& options);
 
 }  // namespace whetstone

@@ -66,10 +66,10 @@ void LocalService::Run() {
     }
     if (Stopping()) break;
     // What can't even start would not start the next time either.
-    const bool hopeless = restarts == 0 && !ready_;
-    if (hopeless || restarts >= options_.restarts_max) {
+    const bool never_started = restarts == 0 && !ready_;
+    if (never_started || restarts >= options_.restarts_max) {
       const std::string times =
-          hopeless ? "" : absl::StrCat(" It was restarted ", restarts, " times already.");
+          never_started ? "" : absl::StrCat(" It was restarted ", restarts, " times already.");
       Report(ServiceEvent::State::kFailed, absl::StrCat(status.message(), times));
       break;
     }

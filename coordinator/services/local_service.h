@@ -23,9 +23,9 @@ struct LocalServiceOptions {
   std::vector<std::string> argv;  // without --life-line-fd, which is added
   std::string target;             // the gRPC target it will listen on
   std::string log_path;
-  // Called from this service's thread. May be empty.
+  // The listener is called from this service's thread. It may be empty.
   ServiceListener on_event;
-  // Starting until healthy.
+  // The time from the start until it is healthy.
   std::chrono::milliseconds start_deadline{120000};
   int restarts_max = 3;
 };
@@ -40,16 +40,17 @@ class LocalService {
   // Begins to stop it, without waiting: several services then stop side by side.
   void BeginStop();
 
-  // Until the service is healthy (OK), has failed (why), or `cancelled` returns true (CANCELLED).
+  // Waits until the service is healthy (OK), has failed (why), or `cancelled` returns true
+  // (CANCELLED).
   absl::Status WaitReady(const std::function<bool()>& cancelled);
   // OK while it runs or is being restarted; otherwise why it was given up.
   absl::Status status() const;
 
  private:
   void Run();
-  // Until healthy; the error says how it went wrong.
+  // Starts the child and waits until it is healthy; the error says how that went wrong.
   absl::Status StartOnce();
-  // What to say about a child that ended.
+  // The error that tells of a child that ended.
   absl::Status Ended(const std::string& how) const;
   bool Stopping() const;
   // Sleeps; true if the service is being stopped.
@@ -57,7 +58,7 @@ class LocalService {
   void Report(ServiceEvent::State state, const std::string& detail, bool restarted = false);
 
   const LocalServiceOptions options_;
-  std::unique_ptr<ChildProcess> child_;  // only the thread's
+  std::unique_ptr<ChildProcess> child_;  // used by the thread alone
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;  // these three protected by mutex_

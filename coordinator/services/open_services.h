@@ -20,7 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "coordinator/services/cluster.h"
-#include "coordinator/services/late_closer.h"
+#include "coordinator/services/deferred_destroyer.h"
 
 namespace whetstone {
 
@@ -34,9 +34,10 @@ class OpenServices {
     const std::lock_guard<std::mutex> lock(listener_mutex_);
     if (listener_) listener_(event);
   }
-  // Of one that could not be opened: it is tried again (opener.h), unless that failed for good.
-  void ReportMissing(const std::string& name, const absl::Status& why, bool for_good) {
-    if (for_good) {
+  // Reports a service that could not be opened: it is tried again (connect_retrier.h), unless the
+  // failure is permanent.
+  void ReportMissing(const std::string& name, const absl::Status& why, bool permanent) {
+    if (permanent) {
       Report({name, ServiceEvent::State::kFailed, std::string(why.message()), false});
     } else {
       Report({name, ServiceEvent::State::kLost,
@@ -52,7 +53,7 @@ class OpenServices {
     const std::lock_guard<std::mutex> lock(mutex_);
     workers_.push_back(worker);
   }
-  // As Cluster::RemoveWorker.
+  // See Cluster::RemoveWorker.
   void RemoveWorker(const std::string& name) {
     const std::lock_guard<std::mutex> lock(mutex_);
     workers_.erase(std::remove_if(workers_.begin(), workers_.end(),
@@ -60,7 +61,7 @@ class OpenServices {
                    workers_.end());
     const auto connection = connections_.find(name);
     if (connection == connections_.end()) return;
-    closer_.Close(std::move(connection->second));
+    destroyer_.Destroy(std::move(connection->second));
     connections_.erase(connection);
   }
 
@@ -82,7 +83,7 @@ class OpenServices {
   mutable std::mutex mutex_;
   std::vector<Endpoint> workers_;                                   // these protected by mutex_
   std::map<std::string, std::unique_ptr<Connection>> connections_;  // by Endpoint::name
-  LateCloser closer_;
+  DeferredDestroyer destroyer_;
 };
 
 }  // namespace whetstone

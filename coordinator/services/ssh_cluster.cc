@@ -10,14 +10,14 @@
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "coordinator/config/default_sockets.h"
+#include "coordinator/services/connect_retrier.h"
 #include "coordinator/services/health.h"
 #include "coordinator/services/open_services.h"
-#include "coordinator/services/opener.h"
 
 namespace whetstone {
 namespace {
 
-// Several workers on one host: they are numbered.
+// Names a worker; several on one host are numbered.
 RemoteService WorkerService(const v1::WorkerHost& worker, const std::set<std::string>& taken) {
   const std::string plain = absl::StrCat("worker ", worker.ssh());
   std::string name = plain;
@@ -47,36 +47,36 @@ class SshCluster final : public Cluster {
       is_trainer = false;
       if (!wanted) continue;
       Connecting(service);
-      opener_.Start(
+      retrier_.Start(
           service.name, necessary,
-          [this, service, endpoint](const Opener::Stopped& stopped) {
+          [this, service, endpoint](const ConnectRetrier::Stopped& stopped) {
             return Open(service, endpoint, stopped);
           },
-          [this, name = service.name](const absl::Status& why, bool for_good) {
-            open_.ReportMissing(name, why, for_good);
+          [this, name = service.name](const absl::Status& why, bool permanent) {
+            open_.ReportMissing(name, why, permanent);
           });
     }
-    return opener_.Wait(
+    return retrier_.Wait(
         {.at_least = 1, .deadline = options.deadline, .cancelled = options.cancelled});
   }
 
   const Endpoint& trainer() const override { return trainer_; }
   std::vector<Endpoint> workers() const override { return open_.workers(); }
-  absl::StatusOr<Endpoint> AddWorker(const v1::WorkerHost& place,
+  absl::StatusOr<Endpoint> AddWorker(const v1::WorkerHost& address,
                                      const std::function<bool()>& cancelled) override {
-    if (place.ssh().empty()) {
+    if (address.ssh().empty()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("'", place.socket(),
+          absl::StrCat("'", address.socket(),
                        "' is a socket of this machine, but this run's workers are reached through "
                        "SSH; name HOST or HOST:SOCKET"));
     }
     const std::lock_guard<std::mutex> adding(adding_mutex_);
-    opener_.AwaitForgotten();
+    retrier_.AwaitForgotten();
     std::set<std::string> taken;
     for (const Endpoint& worker : workers()) taken.insert(worker.name);
-    const RemoteService service = WorkerService(place, taken);
+    const RemoteService service = WorkerService(address, taken);
     for (const Endpoint& worker : workers()) {
-      if (worker.place.ssh() == service.host && worker.place.socket() == service.socket) {
+      if (worker.address.ssh() == service.host && worker.address.socket() == service.socket) {
         return absl::AlreadyExistsError(
             absl::StrCat(service.socket, " at ", service.host, " is one of this run's workers"));
       }
@@ -91,7 +91,7 @@ class SshCluster final : public Cluster {
     return endpoint;
   }
   void RemoveWorker(const std::string& name) override {
-    opener_.Forget(name);
+    retrier_.Forget(name);
     open_.RemoveWorker(name);
   }
   bool is_local() const override { return false; }
@@ -106,8 +106,8 @@ class SshCluster final : public Cluster {
   Endpoint NewEndpoint(const RemoteService& service) {
     Endpoint endpoint{
         service.name, absl::StrCat("unix:", dir_.path(), "/", sockets_++, ".sock"), {}};
-    endpoint.place.set_ssh(service.host);
-    endpoint.place.set_socket(service.socket);
+    endpoint.address.set_ssh(service.host);
+    endpoint.address.set_socket(service.socket);
     return endpoint;
   }
 
@@ -133,7 +133,7 @@ class SshCluster final : public Cluster {
     }
     open_.Report({service.name, ServiceEvent::State::kReady, "", false});
     open_.Keep(service.name, std::move(tunnel));
-    // Perhaps it was removed just now, before there was anything to remove.
+    // The worker may have been removed just now, before there was anything to remove.
     if (cancelled && cancelled()) open_.RemoveWorker(service.name);
     return absl::OkStatus();
   }
@@ -141,7 +141,7 @@ class SshCluster final : public Cluster {
   void OnTunnel(const std::string& name, const TunnelEvent& event) {
     switch (event.state) {
       case TunnelEvent::State::kConnected:
-        // Who knows what happened on the host meanwhile.
+        // The service may have been restarted meanwhile.
         open_.Report({name, ServiceEvent::State::kReady, "reconnected", true});
         break;
       case TunnelEvent::State::kLost:
@@ -159,7 +159,7 @@ class SshCluster final : public Cluster {
   std::mutex adding_mutex_;  // held by AddWorker: two may not take one name
   int sockets_ = 0;          // made so far; protected by adding_mutex_ once the cluster is open
   OpenServices<Tunnel> open_;
-  Opener opener_;  // last: its attempts use all the others
+  ConnectRetrier retrier_;  // last: its attempts use all the others
 };
 
 }  // namespace

@@ -26,11 +26,11 @@ std::vector<RemoteService> RemoteServices(const v1::ClusterConfig& cluster);
 TunnelOptions TunnelTo(const RemoteService& service, const v1::ClusterConfig& cluster,
                        const std::string& local_socket);
 
-// Opens it with what the campaign chose (cluster.tunnel); errors as OpenLibsshTunnel.
+// Opens a tunnel of the kind that the campaign chose (cluster.tunnel). Errors as OpenLibsshTunnel.
 absl::StatusOr<std::unique_ptr<Tunnel>> OpenTunnel(const v1::ClusterConfig& cluster,
                                                    const TunnelOptions& options);
 
-// As OpenCluster, for a campaign with `cluster`.
+// Does what OpenCluster does, for a campaign with `cluster`.
 absl::StatusOr<std::unique_ptr<Cluster>> ConnectSshCluster(const ClusterOptions& options);
 
 }  // namespace whetstone

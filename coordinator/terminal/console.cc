@@ -1,92 +1,65 @@
 #include "coordinator/terminal/console.h"
 
-#include <unistd.h>
+#include <fcntl.h>
+#include <spdlog/logger.h>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/basic_file_sink.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
+#include "common/unique_fd.h"
+#include "coordinator/terminal/people_sink.h"
 
 namespace whetstone {
-namespace {
-// How often the status is printed where it can't be rewritten.
-constexpr auto kStatusEvery = std::chrono::seconds(15);
-// On a terminal: an answer within this time needs no status.
-constexpr auto kStatusAfter = std::chrono::seconds(2);
-}  // namespace
 
 Console::Console(bool json)
     : json_(json),
-      people_(json ? stderr : stdout),
-      terminal_(isatty(fileno(people_)) == 1),
-      last_output_(std::chrono::steady_clock::now()) {}
+      people_(std::make_shared<PeopleSink>(json ? stderr : stdout)),
+      log_(std::make_unique<spdlog::logger>("whet", people_)) {
+  log_->flush_on(spdlog::level::info);
+  // A full disk must not put spdlog's complaints between the lines: what needs the disk reports it.
+  log_->set_error_handler([](const std::string&) {});
+}
 
 Console::~Console() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  ClearStatus();
-  if (log_ != nullptr) std::fclose(log_);
+  people_->ClearStatus();
 }
 
 absl::Status Console::LogTo(const std::string& path) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  log_ = std::fopen(path.c_str(), "ae");
-  if (log_ == nullptr) return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", path));
+  // The file is opened here first because spdlog throws where it cannot be made.
+  const UniqueFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (!file) return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", path));
+  auto sink = std::make_shared<spdlog::sinks::basic_file_sink_st>(path);
+  sink->set_formatter(std::make_unique<spdlog::pattern_formatter>("%Y-%m-%d %H:%M:%S.%e %l %v",
+                                                                  spdlog::pattern_time_type::utc));
+  log_->sinks().push_back(std::move(sink));
   return absl::OkStatus();
-}
-
-void Console::ClearStatus() {
-  if (!status_shown_) return;
-  std::fputs("\r\033[K", people_);
-  status_shown_ = false;
-}
-
-void Console::Log(const char* level, const std::string& text) {
-  if (log_ == nullptr) return;
-  const std::string now = absl::FormatTime("%Y-%m-%d %H:%M:%E3S", absl::Now(), absl::UTCTimeZone());
-  std::fprintf(log_, "%s %s %s\n", now.c_str(), level, text.c_str());
-  std::fflush(log_);
 }
 
 void Console::Line(const std::string& text) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  ClearStatus();
-  std::fprintf(people_, "%s\n", text.c_str());
-  std::fflush(people_);
-  last_output_ = std::chrono::steady_clock::now();
-  Log("info", text);
+  log_->info(text);
 }
 
 void Console::Notice(const std::string& text) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  ClearStatus();
-  std::fprintf(people_, "! %s\n", text.c_str());
-  std::fflush(people_);
-  last_output_ = std::chrono::steady_clock::now();
-  Log("warning", text);
+  log_->warn(text);
 }
 
 void Console::Status(const std::string& text) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto now = std::chrono::steady_clock::now();
-  if (terminal_) {
-    if (!status_shown_ && now - last_output_ < kStatusAfter) return;
-    // A line longer than the screen could not be taken back.
-    std::fprintf(people_, "\r\033[K%.110s", text.c_str());
-    std::fflush(people_);
-    status_shown_ = true;
-  } else if (now - last_output_ >= kStatusEvery) {
-    std::fprintf(people_, "… %s\n", text.c_str());
-    std::fflush(people_);
-    last_output_ = now;
-  }
+  people_->ShowStatus(text);
 }
 
 void Console::Result(const nlohmann::ordered_json& object) {
   if (!json_) return;
   const std::lock_guard<std::mutex> lock(mutex_);
-  ClearStatus();
+  people_->ClearStatus();
   const std::string text =
       object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   std::fprintf(stdout, "%s\n", text.c_str());
@@ -96,10 +69,7 @@ void Console::Result(const nlohmann::ordered_json& object) {
 int Console::Fail(const absl::Status& status) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    ClearStatus();
-    const std::string message(status.message());
-    std::fprintf(stderr, "whet: %s\n", message.c_str());
-    Log("error", message);
+    log_->error(std::string(status.message()));
   }
   Result({{"error", std::string(status.message())},
           {"code", absl::StatusCodeToString(status.code())}});

@@ -1,20 +1,26 @@
 // What a person sees, and what a program reads: lines for people go to stdout (to stderr with
-// --json), the one JSON object at the end to stdout.
+// --json), the one JSON object at the end to stdout. Every line is a record of one spdlog logger,
+// which prints it for the person (people_sink.h) and writes it, with the time, to the run's log.
 //
 // On a terminal the status line is rewritten in place; elsewhere it is printed now and then, so
 // that a log shows life without drowning. Thread-safe.
 #ifndef WHETSTONE_COORDINATOR_TERMINAL_CONSOLE_H_
 #define WHETSTONE_COORDINATOR_TERMINAL_CONSOLE_H_
 
-#include <chrono>
-#include <cstdio>
+#include <memory>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "absl/status/status.h"
 
+namespace spdlog {
+class logger;
+}
+
 namespace whetstone {
+
+class PeopleSink;
 
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitWrongInput = 2;
@@ -27,33 +33,28 @@ class Console {
   ~Console();
   bool json() const { return json_; }
 
-  // Also append every line, with the time, to this file (logs/whet.log).
+  // From here on every line is appended to this file as well, with the time (logs/whet.log).
   absl::Status LogTo(const std::string& path);
 
   void Line(const std::string& text);
-  // Something the operator should look at.
+  // Prints what the operator should look at.
   void Notice(const std::string& text);
-  // What is going on now; forgotten at the next call of anything.
+  // Shows what is going on now; the next call of anything else takes it back.
   void Status(const std::string& text);
-  // The command's result: with --json one line on stdout, else nothing.
+  // Prints the command's result: with --json one line on stdout, else nothing.
   void Result(const nlohmann::ordered_json& object);
   // Prints the error (and as JSON {"error": …, "code": …}); returns the exit code it stands for.
   int Fail(const absl::Status& status);
 
  private:
-  void ClearStatus();
-  void Log(const char* level, const std::string& text);
-
   const bool json_;
-  std::FILE* const people_;
-  const bool terminal_;
-  std::mutex mutex_;
-  bool status_shown_ = false;                            // protected by mutex_
-  std::chrono::steady_clock::time_point last_output_{};  // protected by mutex_
-  std::FILE* log_ = nullptr;                             // protected by mutex_
+  std::mutex mutex_;  // protects both, and keeps their output in order
+  const std::shared_ptr<PeopleSink> people_;
+  const std::unique_ptr<spdlog::logger> log_;
 };
 
-// 2 for what the operator can put right in the input, 3 for the rest, 130 for CANCELLED.
+// The exit code is 2 for what the operator can put right in the input, 130 for CANCELLED, 3 for the
+// rest.
 int ExitCodeOf(const absl::Status& status);
 
 }  // namespace whetstone

@@ -1,4 +1,5 @@
-// Ctrl-C once (or SIGTERM): finish cleanly. Twice: now.
+// Ctrl-C: the first (or a first SIGTERM) asks the program to finish cleanly, the second ends it
+// now.
 //
 //   StopSignals signals;                       // before any other thread is started
 //   signals.OnStop([&] { loop.Post(event::Stop{}); });
@@ -16,7 +17,8 @@ namespace whetstone {
 class StopSignals {
  public:
   StopSignals();
-  // Called once, at the first signal (at once if it was before), on another thread. Null: forget.
+  // `call` is called once, on another thread, at the first signal (at once if that was before).
+  // Null forgets the one given before.
   void OnStop(std::function<void()> call);
   bool stopped() const { return stopped_; }
 

@@ -58,8 +58,8 @@ absl::StatusOr<bool> LibsshChannel::TryOpen() {
 
 ssize_t LibsshChannel::Write(const char* data, size_t size) {
   if (ssh_channel_is_closed(channel_)) return kBroken;
-  // Only what the peer's window and the connection take at once: libssh would queue the rest in
-  // memory without limit.
+  // What is written is only what the peer's window and the connection take at once: libssh would
+  // queue the rest in memory without limit.
   const size_t window = ssh_channel_window_size(channel_);
   if (window == 0 || session_->Congested()) return 0;
   const size_t n = std::min({size, window, kWriteBytesMax});

@@ -7,13 +7,13 @@
 #include <libssh/libssh.h>
 
 #include "absl/status/statusor.h"
-#include "coordinator/tunnel/pump.h"
+#include "coordinator/tunnel/byte_copier.h"
 #include "coordinator/tunnel/ssh_session.h"
 #include "coordinator/tunnel/ssh_target.h"
 
 namespace whetstone {
 
-// Belongs to the session's thread; the session (borrowed) must outlive it.
+// A channel belongs to the session's thread; the session (borrowed) must outlive it.
 class LibsshChannel final : public ByteChannel {
  public:
   LibsshChannel(SshSession* session, const RemoteEnd& remote);
@@ -21,8 +21,8 @@ class LibsshChannel final : public ByteChannel {
   LibsshChannel(const LibsshChannel&) = delete;
   LibsshChannel& operator=(const LibsshChannel&) = delete;
 
-  // Call until true; never blocks. UNAVAILABLE: nothing listens there.
-  // PERMISSION_DENIED: the server forbids it.
+  // Opens the channel: call it until it returns true; it never blocks. UNAVAILABLE: nothing listens
+  // there. PERMISSION_DENIED: the server forbids it.
   absl::StatusOr<bool> TryOpen();
 
   ssize_t Write(const char* data, size_t size) override;
@@ -39,8 +39,8 @@ class LibsshChannel final : public ByteChannel {
   const RemoteEnd remote_;
   ssh_channel channel_ = nullptr;
   ssh_channel_callbacks_struct callbacks_ = {};
-  // Something may wait in libssh's buffer. Asking libssh instead would cost a system call each
-  // time.
+  // True if something may wait in libssh's buffer. Asking libssh instead would cost a system call
+  // each time.
   bool readable_ = false;
 };
 

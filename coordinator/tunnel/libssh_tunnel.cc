@@ -1,10 +1,10 @@
 // One thread owns the session and everything that uses it. It sleeps in one poll over: the wake
 // descriptor, the SSH connection, the local listening socket and every local stream. libssh may
-// hold bytes that poll cannot see, so a round ends only when a pass over all pumps made nothing
+// hold bytes that poll cannot see, so a round ends only when a pass over all copiers made nothing
 // new arrive.
 //
 // libssh 0.10's own ssh_connector is not used: it reads 4,096 bytes and then forgets that more is
-// waiting, so longer replies stall. When a later libssh does better, Pump may go.
+// waiting, so longer replies stall. When a later libssh does better, ByteCopier may go.
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -22,10 +22,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/retry_policy.h"
 #include "common/status_macros.h"
+#include "coordinator/tunnel/byte_copier.h"
 #include "coordinator/tunnel/libssh_channel.h"
-#include "coordinator/tunnel/pump.h"
-#include "coordinator/tunnel/reconnect.h"
 #include "coordinator/tunnel/sockets.h"
 #include "coordinator/tunnel/ssh_session.h"
 #include "coordinator/tunnel/ssh_target.h"
@@ -37,15 +37,15 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// More at once stay in the listening socket's queue.
+// Streams at once; further ones stay in the listening socket's queue.
 constexpr size_t kStreamsMax = 512;
 
-// A local connection: waiting for its channel, then pumping.
+// A local connection, which waits for its channel and then copies.
 struct Stream {
-  UniqueFd fd;                             // until the pump owns it
-  std::unique_ptr<LibsshChannel> channel;  // until the pump owns it
+  UniqueFd fd;                             // until the copier owns it
+  std::unique_ptr<LibsshChannel> channel;  // until the copier owns it
   Clock::time_point open_deadline;
-  std::unique_ptr<Pump> pump;
+  std::unique_ptr<ByteCopier> copier;
 };
 
 class LibsshTunnel final : public Tunnel {
@@ -81,26 +81,25 @@ class LibsshTunnel final : public Tunnel {
     SetStatus(first);
     opened_.set_value(std::move(first));
     if (!opened) return;
-    milliseconds backoff = kBackoffMin;
+    Backoff backoff;
     while (!stop_) {
       if (session_ != nullptr) {
-        backoff = kBackoffMin;
+        backoff.Reset();
         const absl::Status lost = Serve();
         streams_.clear();  // before the session: channels belong to it
         session_.reset();
         if (stop_) return;
         Report(TunnelEvent::State::kLost, lost);
       }
-      Refuse(backoff);
-      backoff = std::min(backoff * 2, kBackoffMax);
+      Refuse(backoff.Next());
       if (stop_) return;
       auto session = SshSession::Connect(options_, [this] { return Stopped(); });
       if (session.ok()) {
         session_ = *std::move(session);
         Report(TunnelEvent::State::kConnected, absl::OkStatus());
-      } else if (IsFinal(session.status())) {
+      } else if (IsPermanent(Operation::kConnect, session.status())) {
         Report(TunnelEvent::State::kFailed, session.status());
-        while (!stop_) Refuse(kBackoffMax);
+        while (!stop_) Refuse(Backoff::kMax);
       } else {
         SetStatus(absl::UnavailableError(session.status().message()));
       }
@@ -133,7 +132,7 @@ class LibsshTunnel final : public Tunnel {
     }
   }
 
-  // Until the connection breaks (the status says why) or the tunnel stops.
+  // Serves streams until the connection breaks (the status says why) or the tunnel stops.
   absl::Status Serve() {
     uint64_t received = session_->received_bytes();
     Clock::time_point last_sign = Clock::now();
@@ -147,8 +146,8 @@ class LibsshTunnel final : public Tunnel {
                   {session_->fd(), session_->TakePollEvents(), 0},
                   {room ? listener_.get() : -1, POLLIN, 0}});
       for (const Stream& s : streams_) {
-        const short events = s.pump ? s.pump->PollEvents() : short{0};
-        fds.push_back({events != 0 ? s.pump->fd() : -1, events, 0});
+        const short events = s.copier ? s.copier->PollEvents() : short{0};
+        fds.push_back({events != 0 ? s.copier->fd() : -1, events, 0});
       }
       poll(fds.data(), fds.size(), again ? 0 : TimeoutMs(last_sign, last_keepalive));
       if (fds[0].revents != 0) wake_.Drain();
@@ -178,19 +177,20 @@ class LibsshTunnel final : public Tunnel {
     return absl::CancelledError("stopped");
   }
 
-  // fds[3 + i] belongs to the i-th stream. True: some stream wants another turn at once.
+  // Gives each stream its turn; fds[3 + i] belongs to the i-th. True: some stream wants another
+  // turn at once.
   bool AdvanceStreams(const std::vector<pollfd>& fds) {
     bool again = false;
     size_t i = 3;
     for (auto s = streams_.begin(); s != streams_.end(); ++i) {
-      if (s->pump == nullptr && !TryOpen(*s)) {
+      if (s->copier == nullptr && !TryOpen(*s)) {
         s = streams_.erase(s);
         continue;
       }
-      if (s->pump != nullptr) {
+      if (s->copier != nullptr) {
         const short revents = i < fds.size() ? fds[i].revents : short{0};
-        if (s->pump->Advance(revents)) again = true;
-        if (s->pump->done()) {
+        if (s->copier->Advance(revents)) again = true;
+        if (s->copier->done()) {
           s = streams_.erase(s);
           continue;
         }
@@ -200,12 +200,12 @@ class LibsshTunnel final : public Tunnel {
     return again;
   }
 
-  // False: this stream can't be had.
+  // Tries to open the stream's channel. False: this stream can't be had.
   bool TryOpen(Stream& stream) {
     const absl::StatusOr<bool> open = stream.channel->TryOpen();
     if (!open.ok()) return false;
     if (*open) {
-      stream.pump = std::make_unique<Pump>(stream.fd.release(), std::move(stream.channel));
+      stream.copier = std::make_unique<ByteCopier>(stream.fd.release(), std::move(stream.channel));
       return true;
     }
     return Clock::now() < stream.open_deadline;
@@ -227,13 +227,13 @@ class LibsshTunnel final : public Tunnel {
     Clock::time_point next = std::max(last_sign, last_keepalive) + options_.keepalive_interval;
     next = std::min(next, last_sign + options_.dead_after);
     for (const Stream& s : streams_) {
-      if (s.pump == nullptr) next = std::min(next, s.open_deadline);
+      if (s.copier == nullptr) next = std::min(next, s.open_deadline);
     }
     const auto left = std::chrono::duration_cast<milliseconds>(next - Clock::now());
     return static_cast<int>(std::clamp<int64_t>(left.count() + 1, 0, 60000));
   }
 
-  // Without a connection: closes whoever connects, at once, for `time`.
+  // Closes whoever connects, at once, for `time`: there is no connection.
   void Refuse(milliseconds time) {
     const Clock::time_point end = Clock::now() + time;
     while (!stop_ && Clock::now() < end) {
@@ -263,7 +263,7 @@ class LibsshTunnel final : public Tunnel {
   std::promise<absl::Status> opened_;
   std::thread thread_;
 
-  // Only the thread's.
+  // These are used by the thread alone.
   std::unique_ptr<SshSession> session_;
   std::list<Stream> streams_;
 

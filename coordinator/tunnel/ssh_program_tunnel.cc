@@ -17,9 +17,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/file.h"
+#include "common/retry_policy.h"
 #include "common/status_macros.h"
 #include "coordinator/process/child_process.h"
-#include "coordinator/tunnel/reconnect.h"
 #include "coordinator/tunnel/sockets.h"
 #include "coordinator/tunnel/ssh_target.h"
 #include "coordinator/tunnel/tunnel.h"
@@ -71,7 +71,7 @@ std::vector<std::string> Command(const TunnelOptions& options, const SshTarget& 
   return argv;
 }
 
-// What ssh's last words mean.
+// The error that ssh's last words mean.
 absl::Status StatusFromProgram(const std::string& said, const TunnelOptions& options) {
   const std::string config =
       options.ssh_config.empty() ? "" : absl::StrCat("-F ", options.ssh_config, " ");
@@ -139,23 +139,22 @@ class SshProgramTunnel final : public Tunnel {
     if (!opened) End();
     opened_.set_value(std::move(first));
     if (!opened) return;
-    milliseconds backoff = kBackoffMin;
+    Backoff backoff;
     while (!stop_) {
       if (child_ != nullptr) {
-        backoff = kBackoffMin;
+        backoff.Reset();
         while (!stop_ && !child_->Ended().has_value()) std::this_thread::sleep_for(kPoll);
         const absl::Status lost = StatusFromProgram(LastLines(Log(), 3), options_);
         End();
         if (stop_) return;
         Report(TunnelEvent::State::kLost, absl::UnavailableError(lost.message()));
       }
-      SleepUnlessStopped(backoff);
-      backoff = std::min(backoff * 2, kBackoffMax);
+      SleepUnlessStopped(backoff.Next());
       if (stop_) return;
       const absl::Status status = Connect().status();
       if (status.ok()) {
         Report(TunnelEvent::State::kConnected, absl::OkStatus());
-      } else if (IsFinal(status)) {
+      } else if (IsPermanent(Operation::kConnect, status)) {
         End();
         Report(TunnelEvent::State::kFailed, status);
         return;
@@ -241,7 +240,7 @@ class SshProgramTunnel final : public Tunnel {
   std::atomic<bool> stop_{false};
   std::promise<absl::Status> opened_;
   std::thread thread_;
-  std::unique_ptr<ChildProcess> child_;  // only the thread's
+  std::unique_ptr<ChildProcess> child_;  // used by the thread alone
   mutable std::mutex mutex_;
   absl::Status status_;  // protected by mutex_
 };

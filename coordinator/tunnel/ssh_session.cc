@@ -20,7 +20,8 @@
 namespace whetstone {
 namespace {
 
-// Reads in one go before other work gets its turn, and what libssh reads at most each time.
+// The reads in one go before other work gets its turn, and the bytes libssh reads at most each
+// time.
 constexpr int kReadsMax = 64;
 constexpr uint64_t kReadBytes = 4096;
 
@@ -136,7 +137,7 @@ absl::Status SshSession::Configure(const TunnelOptions& options) {
                          absl::StrCat("cannot understand the ssh_config ", config));
   }
   TightenProxyJump(session_, config);
-  // After the file, so that the campaign wins.
+  // The campaign's port is set after the file is read, so that it wins.
   if (target.port != 0) {
     const unsigned int port = static_cast<unsigned int>(target.port);
     ssh_options_set(session_, SSH_OPTIONS_PORT, &port);

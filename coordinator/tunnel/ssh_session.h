@@ -16,10 +16,11 @@
 
 namespace whetstone {
 
-// What libssh says went wrong last, with `what` in front. libssh tells only "denied" from "fatal".
+// The error that libssh tells of last, with `what` in front. libssh knows only "denied" and
+// "fatal".
 absl::Status StatusFromSsh(void* session, absl::StatusCode code, const std::string& what);
 
-// Belongs to one thread: libssh sessions are not thread-safe.
+// A session belongs to one thread: libssh sessions are not thread-safe.
 class SshSession {
  public:
   // Connects within options.connect_deadline. `stop` is polled at least every 50 ms.
@@ -33,7 +34,7 @@ class SshSession {
   ssh_session get() const { return session_; }
   // The connection's descriptor, for poll.
   int fd() const { return ssh_get_fd(session_); }
-  // Bytes that ever arrived: grows whenever the peer lives and speaks.
+  // The number of bytes that ever arrived: it grows whenever the peer lives and speaks.
   uint64_t received_bytes() const { return received_.in_bytes; }
   // Handles what has arrived and sends what waits; never blocks. An error means the session is
   // over.
@@ -42,7 +43,7 @@ class SshSession {
   bool Congested();
   // Asks the peer for a sign of life; any answer raises received_bytes().
   void SendKeepalive();
-  // What the connection's descriptor must be polled for; forgets earlier congestion.
+  // The events that the connection's descriptor must be polled for; forgets earlier congestion.
   short TakePollEvents();
   // "me@127.0.0.1 port 2222", for messages.
   const std::string& where() const { return where_; }

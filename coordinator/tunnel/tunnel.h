@@ -24,6 +24,7 @@
 
 namespace whetstone {
 
+// What happened to a tunnel's connection.
 struct TunnelEvent {
   enum class State {
     kConnected,
@@ -40,19 +41,20 @@ struct TunnelOptions {
   // Absolute path of a unix socket on that host, or a TCP address as that host sees it:
   // "127.0.0.1:7070".
   std::string remote_socket;
-  // Where to listen here; at most 107 bytes, in a private directory. Must not exist.
+  // The socket to listen on here: at most 107 bytes, in a private directory. It must not exist.
   std::string local_socket;
-  // OpenSSH client configuration. Empty: ~/.ssh/config and /etc/ssh/ssh_config.
+  // The OpenSSH client configuration; empty means ~/.ssh/config and /etc/ssh/ssh_config.
   std::string ssh_config;
-  // Called from the tunnel's thread after opening has succeeded. May be empty; must be quick.
+  // This is called from the tunnel's thread after opening has succeeded. It must be quick, and may
+  // be empty.
   std::function<void(const TunnelEvent&)> on_event;
-  // Polled while opening; true gives up with CANCELLED. May be empty. Called from the caller's
-  // thread.
+  // This is polled on the caller's thread while opening; true gives up with CANCELLED. It may be
+  // empty.
   std::function<bool()> cancelled;
 
-  // Reaching the host, its key, our key: all together.
+  // The time to reach the host and to check its key and ours, all together.
   std::chrono::milliseconds connect_deadline{10000};
-  // The host's answer to one new stream.
+  // The time for the host's answer to one new stream.
   std::chrono::milliseconds stream_deadline{10000};
   // A silent peer is asked for a sign of life this often …
   std::chrono::milliseconds keepalive_interval{5000};
@@ -78,9 +80,9 @@ class Tunnel {
 //   CANCELLED
 absl::StatusOr<std::unique_ptr<Tunnel>> OpenLibsshTunnel(const TunnelOptions& options);
 
-// The same by running the `ssh` program, which must be installed. Useful where a site's ssh_config
-// uses what libssh does not know (Match exec, GSSAPI, certificates, hardware keys). A jump host's
-// key is judged by the ssh_config alone (StrictHostKeyChecking there). Also
+// The same by running the `ssh` program, which must be installed. It is useful where a site's
+// ssh_config uses what libssh does not know (Match exec, GSSAPI, certificates, hardware keys). A
+// jump host's key is judged by the ssh_config alone (StrictHostKeyChecking there). Also
 //   NOT_FOUND          there is no `ssh` in PATH
 absl::StatusOr<std::unique_ptr<Tunnel>> OpenSshProgramTunnel(const TunnelOptions& options);
 

@@ -12,8 +12,8 @@
 #include "common/file.h"
 #include "common/sha256.h"
 #include "common/status_macros.h"
+#include "cpu_bench_worker/build/diagnostics.h"
 #include "cpu_bench_worker/build/readable_file.h"
-#include "cpu_bench_worker/verdict/printable.h"
 
 namespace whetstone {
 namespace {
@@ -24,8 +24,6 @@ constexpr char kBareHeader[] = "bare.h";
 constexpr std::chrono::seconds kOwnLimit{120};  // for what is not the candidate's
 constexpr int64_t kMemoryBytes = int64_t{2} << 30;
 constexpr int64_t kHeaderBytesMax = int64_t{512} << 20;
-constexpr size_t kErrorsMax = 3;
-constexpr size_t kDiagnosticBytesMax = 700;
 
 std::string HowItEnded(const ToolChain& tools, const SandboxResult& result) {
   switch (result.exit) {
@@ -55,33 +53,6 @@ std::string AllowedHeaderText(const v1::CompileRules& rules, const std::string& 
   for (const std::string& header : rules.headers())
     absl::StrAppend(&text, "#include <", header, ">\n");
   return text + structs;
-}
-
-std::string TrimDiagnostics(const std::string& text) {
-  std::vector<std::string> kept;
-  for (absl::string_view line : absl::StrSplit(text, '\n')) {
-    if (!absl::StrContains(line, "error: ") && !absl::StrContains(line, "undefined reference"))
-      continue;
-    std::string clean(line);
-    // "/work/candidate.cc:3:9: error: …" → "line 3: error: …"
-    if (const size_t at = clean.find("candidate.cc:"); at != std::string::npos) {
-      clean = clean.substr(at + sizeof("candidate.cc:") - 1);
-      const size_t line_end = clean.find(':');
-      const size_t column_end = clean.find(": error", line_end == std::string::npos ? 0 : line_end);
-      if (line_end != std::string::npos && column_end != std::string::npos)
-        clean = absl::StrCat("line ", clean.substr(0, line_end), clean.substr(column_end));
-    } else if (const size_t error = clean.find("undefined reference"); error != std::string::npos) {
-      clean = clean.substr(error);
-    } else if (const size_t message = clean.find("error: "); message != std::string::npos) {
-      clean = clean.substr(message);
-    }
-    if (std::find(kept.begin(), kept.end(), clean) != kept.end()) continue;
-    kept.push_back(std::move(clean));
-    if (kept.size() == kErrorsMax) break;
-  }
-  std::string joined = absl::StrJoin(kept, "\n");
-  const absl::string_view cut = CutUtf8(joined, kDiagnosticBytesMax);
-  return cut.size() == joined.size() ? joined : absl::StrCat(cut, "…");
 }
 
 SandboxSpec Compiler::BaseSpec(std::chrono::milliseconds limit) const {
@@ -119,40 +90,41 @@ absl::StatusOr<std::unique_ptr<Compiler>> Compiler::Create(const std::string& wo
   return compiler;
 }
 
-absl::StatusOr<CompileKit> Compiler::Prepare(const v1::CompileRules& rules, double compile_s,
-                                             const std::string& structs) {
-  CompileKit kit;
+absl::StatusOr<CompileConfig> Compiler::Prepare(const v1::CompileRules& rules, double compile_s,
+                                                const std::string& structs) {
+  CompileConfig config;
   const std::string name = rules.compiler().empty() ? "g++" : rules.compiler();
   for (const ToolChain& tools : tools_)
-    if (tools.name == name) kit.tools = &tools;
-  if (kit.tools == nullptr)
+    if (tools.name == name) config.tools = &tools;
+  if (config.tools == nullptr)
     return absl::InvalidArgumentError(absl::StrCat("compile.compiler: this host has no ", name,
                                                    "; install it there or use ", tools_[0].name));
-  const ToolChain& tools = *kit.tools;
-  kit.flags = {absl::StrCat("-std=", rules.std().empty() ? "c++20" : rules.std())};
-  kit.flags.insert(kit.flags.end(), rules.flags().begin(), rules.flags().end());
+  const ToolChain& tools = *config.tools;
+  config.flags = {absl::StrCat("-std=", rules.std().empty() ? "c++20" : rules.std())};
+  config.flags.insert(config.flags.end(), rules.flags().begin(), rules.flags().end());
   // Equal functions lie alike whatever stands before them: beside a busy neighbour on the same core
   // their place alone is worth up to a sixth of their speed.
-  kit.flags.insert(kit.flags.end(), {"-fPIC", "-fvisibility=hidden", "-falign-functions=64", "-w"});
-  kit.limit = std::chrono::milliseconds(static_cast<int64_t>(compile_s * 1000));
+  config.flags.insert(config.flags.end(),
+                      {"-fPIC", "-fvisibility=hidden", "-falign-functions=64", "-w"});
+  config.limit = std::chrono::milliseconds(static_cast<int64_t>(compile_s * 1000));
 
   const std::string key =
-      Sha256Hex(absl::StrCat(tools.version, "\n", absl::StrJoin(kit.flags, "\n"), "\n",
+      Sha256Hex(absl::StrCat(tools.version, "\n", absl::StrJoin(config.flags, "\n"), "\n",
                              AllowedHeaderText(rules, structs)));
   std::lock_guard<std::mutex> lock(mutex_);
   auto headers = headers_.find(key);
   if (headers == headers_.end()) {
-    ASSIGN_OR_RETURN(
-        Headers made,
-        MakeHeaders(kit, rules, structs, absl::StrCat(work_dir_, "/headers-", key.substr(0, 16))));
+    ASSIGN_OR_RETURN(Headers made,
+                     MakeHeaders(config, rules, structs,
+                                 absl::StrCat(work_dir_, "/headers-", key.substr(0, 16))));
     headers = headers_.emplace(key, std::move(made)).first;
   }
-  kit.header_dir = headers->second.dir;
-  kit.header_names = &headers->second.names;
-  return kit;
+  config.header_dir = headers->second.dir;
+  config.header_names = &headers->second.names;
+  return config;
 }
 
-absl::StatusOr<Compiler::Headers> Compiler::MakeHeaders(const CompileKit& kit,
+absl::StatusOr<Compiler::Headers> Compiler::MakeHeaders(const CompileConfig& config,
                                                         const v1::CompileRules& rules,
                                                         const std::string& structs,
                                                         const std::string& dir) const {
@@ -167,22 +139,23 @@ absl::StatusOr<Compiler::Headers> Compiler::MakeHeaders(const CompileKit& kit,
     SandboxSpec spec = BaseSpec(kOwnLimit);
     spec.binds = {{dir, kHeaderMount}};
     ASSIGN_OR_RETURN(const std::string precompiled,
-                     CompileHeader(kit, spec, {absl::StrCat(kHeaderMount, "/", name)}));
-    RETURN_IF_ERROR(WriteReadableFile(absl::StrCat(dir, "/", name, kit.tools->precompiled_suffix),
-                                      precompiled));
+                     CompileHeader(config, spec, {absl::StrCat(kHeaderMount, "/", name)}));
+    RETURN_IF_ERROR(WriteReadableFile(
+        absl::StrCat(dir, "/", name, config.tools->precompiled_suffix), precompiled));
     spec = BaseSpec(kOwnLimit);
     spec.files = {{name, AllowedHeaderText(of, "")}};
     ASSIGN_OR_RETURN(preprocessed[name],
-                     CompileHeader(kit, spec, {"-E", "-dD", absl::StrCat("/work/", name)}));
+                     CompileHeader(config, spec, {"-E", "-dD", absl::StrCat("/work/", name)}));
   }
   return Headers{dir, HeaderNames(preprocessed[kBareHeader], preprocessed[kAllowedHeader])};
 }
 
 absl::StatusOr<std::string> Compiler::CompileHeader(
-    const CompileKit& kit, SandboxSpec spec, const std::vector<std::string>& arguments) const {
+    const CompileConfig& config, SandboxSpec spec,
+    const std::vector<std::string>& arguments) const {
   spec.limits.file_bytes_max = kHeaderBytesMax;
-  spec.argv = {kit.tools->path, "-x", "c++-header"};
-  for (const auto* part : {&kit.flags, &arguments})
+  spec.argv = {config.tools->path, "-x", "c++-header"};
+  for (const auto* part : {&config.flags, &arguments})
     spec.argv.insert(spec.argv.end(), part->begin(), part->end());
   spec.argv.insert(spec.argv.end(), {"-o", "/work/made"});
   spec.collect = {"made"};
@@ -190,47 +163,47 @@ absl::StatusOr<std::string> Compiler::CompileHeader(
   const auto made = result.files.find("made");
   if (!Succeeded(result) || made == result.files.end())
     return absl::InvalidArgumentError(
-        absl::StrCat("compile: ", kit.tools->name, " refuses the headers, types or flags: ",
-                     HowItEnded(*kit.tools, result), "\n", TrimDiagnostics(result.stderr_text)));
+        absl::StrCat("compile: ", config.tools->name, " refuses the headers, types or flags: ",
+                     HowItEnded(*config.tools, result), "\n", TrimDiagnostics(result.stderr_text)));
   return std::move(made->second);
 }
 
-absl::StatusOr<std::string> Compiler::CompileShim(const CompileKit& kit,
+absl::StatusOr<std::string> Compiler::CompileShim(const CompileConfig& config,
                                                   const std::string& source) {
   SandboxSpec spec = BaseSpec(kOwnLimit);
-  spec.argv = {kit.tools->path, "-pipe", "-c"};
-  spec.argv.insert(spec.argv.end(), kit.flags.begin(), kit.flags.end());
+  spec.argv = {config.tools->path, "-pipe", "-c"};
+  spec.argv.insert(spec.argv.end(), config.flags.begin(), config.flags.end());
   spec.argv.insert(spec.argv.end(), {"-include", absl::StrCat(kHeaderMount, "/", kAllowedHeader),
                                      "/work/shim.cc", "-o", "/work/shim.o"});
   // g++ silently ignores a precompiled header that doesn't fit, and every candidate is slow. (To
   // clang++ it is an error.)
   spec.argv.erase(std::remove(spec.argv.begin(), spec.argv.end(), "-w"), spec.argv.end());
-  if (kit.tools->name == "g++")
+  if (config.tools->name == "g++")
     spec.argv.insert(spec.argv.end(), {"-Winvalid-pch", "-Werror=invalid-pch"});
-  spec.binds = {{kit.header_dir, kHeaderMount}};
+  spec.binds = {{config.header_dir, kHeaderMount}};
   spec.files = {{"shim.cc", source}};
   spec.collect = {"shim.o"};
   ASSIGN_OR_RETURN(SandboxResult result, Sandbox::Run(spec));
   if (!Succeeded(result) || result.files.count("shim.o") == 0)
     return absl::InvalidArgumentError(
-        absl::StrCat("signature or args: ", HowItEnded(*kit.tools, result), "\n",
+        absl::StrCat("signature or args: ", HowItEnded(*config.tools, result), "\n",
                      TrimDiagnostics(result.stderr_text)));
   return std::move(result.files.at("shim.o"));
 }
 
-absl::StatusOr<SandboxResult> Compiler::Link(const CompileKit& kit, const char* header,
+absl::StatusOr<SandboxResult> Compiler::Link(const CompileConfig& config, const char* header,
                                              const std::string& shim_object,
                                              const std::string& source) const {
-  SandboxSpec spec = BaseSpec(kit.limit);
-  spec.argv = {kit.tools->path, "-pipe"};
-  for (const auto* flags : {&kit.flags, &kit.tools->diagnostics})
+  SandboxSpec spec = BaseSpec(config.limit);
+  spec.argv = {config.tools->path, "-pipe"};
+  for (const auto* flags : {&config.flags, &config.tools->diagnostics})
     spec.argv.insert(spec.argv.end(), flags->begin(), flags->end());
   spec.argv.insert(
       spec.argv.end(),
       {"-include", absl::StrCat(kHeaderMount, "/", header), "/work/candidate.cc", "/work/shim.o",
        "-shared", "-s", "-Wl,-z,defs,-z,now,--build-id=none,--version-script=/work/exports", "-o",
        "/work/kernel.so"});
-  spec.binds = {{kit.header_dir, kHeaderMount}};
+  spec.binds = {{config.header_dir, kHeaderMount}};
   spec.files = {{"candidate.cc", source},
                 {"shim.o", shim_object},
                 {"exports", "{ global: whet_entry; local: *; };\n"}};
@@ -238,16 +211,16 @@ absl::StatusOr<SandboxResult> Compiler::Link(const CompileKit& kit, const char* 
   return Sandbox::Run(spec);
 }
 
-CompileResult Compiler::Compile(const CompileKit& kit, const std::string& shim_object,
+CompileResult Compiler::Compile(const CompileConfig& config, const std::string& shim_object,
                                 const std::string& source, const std::string& function) const {
   CompileResult out;
-  const ToolChain& tools = *kit.tools;
-  const bool bare = !kit.header_names->UsedBy(source);
+  const ToolChain& tools = *config.tools;
+  const bool bare = !config.header_names->UsedBy(source);
   absl::StatusOr<SandboxResult> result =
-      Link(kit, bare ? kBareHeader : kAllowedHeader, shim_object, source);
+      Link(config, bare ? kBareHeader : kAllowedHeader, shim_object, source);
   // What the language itself asks of a header is an error without it.
   if (bare && result.ok() && result->exit == SandboxExit::kExited && result->exit_code != 0)
-    result = Link(kit, kAllowedHeader, shim_object, source);
+    result = Link(config, kAllowedHeader, shim_object, source);
   if (!result.ok()) {
     out.status = result.status();
     return out;
@@ -260,7 +233,7 @@ CompileResult Compiler::Compile(const CompileKit& kit, const std::string& shim_o
     if (out.diagnostics.empty()) out.diagnostics = HowItEnded(tools, *result);
     return out;
   }
-  const std::string context = absl::StrCat(tools.version, "\n", absl::StrJoin(kit.flags, "\n"));
+  const std::string context = absl::StrCat(tools.version, "\n", absl::StrJoin(config.flags, "\n"));
   out.compiled = true;
   out.object = std::move(object->second);
   // The whole stripped file: what is left out of a hash, two different programs may differ in.

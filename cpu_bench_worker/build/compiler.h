@@ -3,9 +3,9 @@
 // compiled without them (header_names.h).
 //
 //   ASSIGN_OR_RETURN(Compiler compiler, Compiler::Create(work_dir, {}));
-//   ASSIGN_OR_RETURN(CompileKit kit, compiler.Prepare(problem.compile(), 10));
-//   ASSIGN_OR_RETURN(std::string shim, compiler.CompileShim(kit, shim_source));
-//   CompileResult result = compiler.Compile(kit, shim, source);
+//   ASSIGN_OR_RETURN(CompileConfig config, compiler.Prepare(problem.compile(), 10));
+//   ASSIGN_OR_RETURN(std::string shim, compiler.CompileShim(config, shim_source));
+//   CompileResult result = compiler.Compile(config, shim, source);
 //
 // Thread-safe: const after Create, except the table of precompiled headers, which has a lock.
 #ifndef WHETSTONE_CPU_BENCH_WORKER_BUILD_COMPILER_H_
@@ -27,8 +27,8 @@
 namespace whetstone {
 
 // How one problem's sources are compiled.
-struct CompileKit {
-  const ToolChain* tools = nullptr;  // of the Compiler that made the kit
+struct CompileConfig {
+  const ToolChain* tools = nullptr;  // of the Compiler that made the config
   std::vector<std::string> flags;    // code generation: the same for headers, shim and candidates
   std::string header_dir;            // host folder with allowed.h and bare.h, both precompiled
   const HeaderNames* header_names = nullptr;  // what allowed.h brings; of that Compiler too
@@ -54,17 +54,17 @@ class Compiler {
   // Precompiles the allowed headers of `rules` and, behind them, `structs`
   // (common/problem/struct_type.h), once per set of flags and text. INVALID_ARGUMENT: a header,
   // struct or flag that the compiler refuses, or a compiler that is not here.
-  absl::StatusOr<CompileKit> Prepare(const v1::CompileRules& rules, double compile_s,
-                                     const std::string& structs = "");
+  absl::StatusOr<CompileConfig> Prepare(const v1::CompileRules& rules, double compile_s,
+                                        const std::string& structs = "");
   // Compiles the trusted entry to an object file. INVALID_ARGUMENT with the compiler's message:
   // signature and arguments disagree.
-  absl::StatusOr<std::string> CompileShim(const CompileKit& kit, const std::string& source);
+  absl::StatusOr<std::string> CompileShim(const CompileConfig& config, const std::string& source);
   // Compiles `source` and links it with the shim object. One that is an error without the allowed
-  // headers is compiled with them as well, so it may take the kit's limit twice.
-  CompileResult Compile(const CompileKit& kit, const std::string& shim_object,
+  // headers is compiled with them as well, so it may take the config's limit twice.
+  CompileResult Compile(const CompileConfig& config, const std::string& shim_object,
                         const std::string& source, const std::string& function) const;
 
-  // Of this host, g++ first.
+  // The compilers of this host, g++ first.
   const std::vector<ToolChain>& tool_chains() const { return tools_; }
 
  private:
@@ -77,13 +77,14 @@ class Compiler {
   };
 
   SandboxSpec BaseSpec(std::chrono::milliseconds limit) const;
-  absl::StatusOr<Headers> MakeHeaders(const CompileKit& kit, const v1::CompileRules& rules,
+  absl::StatusOr<Headers> MakeHeaders(const CompileConfig& config, const v1::CompileRules& rules,
                                       const std::string& structs, const std::string& dir) const;
-  // What the compiler makes of a header that `spec` holds, with `arguments` behind the flags.
-  absl::StatusOr<std::string> CompileHeader(const CompileKit& kit, SandboxSpec spec,
+  // Returns what the compiler makes of a header that `spec` holds, with `arguments` behind the
+  // flags.
+  absl::StatusOr<std::string> CompileHeader(const CompileConfig& config, SandboxSpec spec,
                                             const std::vector<std::string>& arguments) const;
-  // Compiles and links behind `header` of the kit's folder.
-  absl::StatusOr<SandboxResult> Link(const CompileKit& kit, const char* header,
+  // Compiles and links behind `header` of the config's folder.
+  absl::StatusOr<SandboxResult> Link(const CompileConfig& config, const char* header,
                                      const std::string& shim_object,
                                      const std::string& source) const;
 
@@ -95,11 +96,8 @@ class Compiler {
 };
 
 // The text of allowed.h: the problem's headers, <cstddef> and <cstdint> always, and its structs.
-// Of rules without headers it is that of bare.h.
+// For rules without headers it is the text of bare.h.
 std::string AllowedHeaderText(const v1::CompileRules& rules, const std::string& structs);
-
-// First three errors of a compiler's output, paths removed, at most 700 bytes.
-std::string TrimDiagnostics(const std::string& text);
 
 }  // namespace whetstone
 

@@ -24,12 +24,12 @@ class CompilerTest : public CompilingTest {
       rules_ = problem.compile();
       rules_.set_compiler(tools.name);
       rules_.add_headers("cstring");
-      auto kit = compiler_->Prepare(rules_, 20);
-      ASSERT_TRUE(kit.ok()) << kit.status();
-      kit_ = *kit;
+      auto config = compiler_->Prepare(rules_, 20);
+      ASSERT_TRUE(config.ok()) << config.status();
+      config_ = *config;
       auto source = ShimSource(problem.signature(), *Arguments::Parse(problem), CallRole::kKernel);
       ASSERT_TRUE(source.ok()) << source.status();
-      auto shim = compiler_->CompileShim(kit_, *source);
+      auto shim = compiler_->CompileShim(config_, *source);
       ASSERT_TRUE(shim.ok()) << shim.status();
       shim_ = *shim;
       test();
@@ -37,11 +37,11 @@ class CompilerTest : public CompilingTest {
   }
 
   CompileResult Compile(const std::string& source) {
-    return compiler_->Compile(kit_, shim_, source, "matmul");
+    return compiler_->Compile(config_, shim_, source, "matmul");
   }
 
   v1::CompileRules rules_;
-  CompileKit kit_;
+  CompileConfig config_;
   std::string shim_;
 };
 
@@ -50,13 +50,13 @@ TEST_F(CompilerTest, NamesOfTheAllowedHeaders) {
     for (const char* name :
          {"_mm256_add_ps", "__m256", "_MM_SHUFFLE", "_CMP_LT_OS", "malloc", "memcpy",
           "__builtin_memcpy", "UINT64_MAX", "abs", "new", "delete", "__gnu_cxx", "std"})
-      EXPECT_TRUE(kit_.header_names->UsedBy(name)) << name;
+      EXPECT_TRUE(config_.header_names->UsedBy(name)) << name;
     for (const char* text :
          {"i", "n", "c", "count", "size", "matmul", "a", "b", "x", "sum", "block", "row", "size_t",
           "int64_t", "__restrict", "__builtin_expect", "#pragma GCC optimize(\"O3\")",
           "__attribute__((target(\"avx2\"), always_inline))",
           "typedef float v8 __attribute__((vector_size(32), aligned(4)));"})
-      EXPECT_FALSE(kit_.header_names->UsedBy(text)) << text;
+      EXPECT_FALSE(config_.header_names->UsedBy(text)) << text;
   });
 }
 
@@ -66,12 +66,12 @@ TEST_F(CompilerTest, APlainProgramNeverReadsTheAllowedHeaders) {
     // A folder of its own: whoever reads these now, fails. (g++ takes bare.h.gch for bare.h;
     // clang++ looks whether that is as it was.)
     rules_.add_headers("cmath");
-    kit_ = *compiler_->Prepare(rules_, 20);
-    const std::string allowed = kit_.header_dir + "/allowed.h";
-    const std::string bare = kit_.header_dir + "/bare.h";
+    config_ = *compiler_->Prepare(rules_, 20);
+    const std::string allowed = config_.header_dir + "/allowed.h";
+    const std::string bare = config_.header_dir + "/bare.h";
     ASSERT_TRUE(WriteReadableFile(allowed, "#error read\n").ok());
-    ASSERT_TRUE(WriteReadableFile(allowed + kit_.tools->precompiled_suffix, "broken").ok());
-    if (kit_.tools->name == "g++") {
+    ASSERT_TRUE(WriteReadableFile(allowed + config_.tools->precompiled_suffix, "broken").ok());
+    if (config_.tools->name == "g++") {
       ASSERT_TRUE(WriteReadableFile(bare, "#error read\n").ok());
     }
     EXPECT_FALSE(Compile(absl::StrCat("using std::size_t;\n", kMatmulIkj)).compiled);
@@ -105,7 +105,7 @@ TEST_F(CompilerTest, MistakesAreDescribedAsWithTheHeaders) {
   ForEach([&] {
     for (const char* source : {"void matmul(const float* a) { return x; }\nint = 3;\n",
                                "int f(int i) { return mallocc(i); }", "void other() {}"}) {
-      EXPECT_FALSE(kit_.header_names->UsedBy(source)) << source;
+      EXPECT_FALSE(config_.header_names->UsedBy(source)) << source;
       const CompileResult plain = Compile(source);
       const CompileResult with = Compile(absl::StrCat(source, "\nusing std::size_t;"));
       EXPECT_FALSE(plain.compiled);

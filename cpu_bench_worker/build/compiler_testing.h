@@ -1,4 +1,5 @@
-// For tests that compile: one compiler for all tests of a suite, which keeps what it precompiled.
+// A fixture for tests that compile: one compiler for all tests of a suite, which keeps what it
+// precompiled.
 #ifndef WHETSTONE_CPU_BENCH_WORKER_BUILD_COMPILER_TESTING_H_
 #define WHETSTONE_CPU_BENCH_WORKER_BUILD_COMPILER_TESTING_H_
 
@@ -28,7 +29,7 @@ class CompilingTest : public ::testing::Test {
   }
   void SetUp() override { ASSERT_NE(compiler_, nullptr); }
 
-  // Of the suite that runs.
+  // The compiler of the suite that runs.
   inline static std::unique_ptr<TempDir> dir_;
   inline static std::unique_ptr<Compiler> compiler_;
 };

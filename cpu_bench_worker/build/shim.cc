@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/status_macros.h"
-#include "cpu_bench_worker/shared_memory/doorbell.h"
+#include "cpu_bench_worker/shared_memory/mailbox.h"
 
 namespace whetstone {
 namespace {

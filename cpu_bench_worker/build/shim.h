@@ -1,5 +1,5 @@
-// C++ text of the trusted entry that a kernel process calls: it takes one row of the slot table
-// (doorbell.h) apart into the typed arguments of a problem's function. Compiled once per problem,
+// C++ text of the trusted entry that a kernel process calls: it takes one row of the call table
+// (mailbox.h) apart into the typed arguments of a problem's function. Compiled once per problem,
 // in a translation unit of its own that only declares the function, so a candidate with another
 // signature does not link, and the compiler can't look through the call.
 #ifndef WHETSTONE_CPU_BENCH_WORKER_BUILD_SHIM_H_

@@ -13,7 +13,7 @@ struct ToolChain {
   std::vector<std::string> paths;  // where it may be; the first one that is there is used
   std::string path;
   std::string version;  // "g++ (Debian 12.2.0-14) 12.2.0"
-  // Of a precompiled header: `-include x.h` uses x.h and this, where it lies beside x.h.
+  // A precompiled header's suffix: `-include x.h` uses x.h and this, where it lies beside x.h.
   std::string precompiled_suffix;
   std::vector<std::string> diagnostics;  // few of them, one line each, the same every time
 };

@@ -1,16 +1,14 @@
 #include "cpu_bench_worker/host/core_thread.h"
 
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cpu_bench_worker/host/urgent_thread.h"
+#include "common/futex.h"
+#include "cpu_bench_worker/host/scoped_realtime.h"
 
 namespace whetstone {
 
@@ -35,7 +33,7 @@ void CoreThread::Begin(std::function<void()> job) {
   Await();
   job_ = std::move(job);
   begun_.fetch_add(1, std::memory_order_release);
-  syscall(SYS_futex, &begun_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  FutexWake(&begun_, FutexScope::kPrivate);
 }
 
 void CoreThread::Await() const {
@@ -43,10 +41,10 @@ void CoreThread::Await() const {
 }
 
 void CoreThread::Loop() {
-  const UrgentThread urgent;  // else a busy neighbour keeps the other thread waiting
+  const ScopedRealtime realtime;  // else a busy neighbour keeps the other thread waiting
   for (uint32_t seen = 0;; through_.store(seen, std::memory_order_release)) {
     while (begun_.load(std::memory_order_acquire) == seen)
-      syscall(SYS_futex, &begun_, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
+      FutexWait(&begun_, seen, FutexScope::kPrivate);
     ++seen;
     if (job_ == nullptr) return;
     job_();

@@ -34,7 +34,7 @@ class CoreThread {
   bool Through() const {
     return through_.load(std::memory_order_acquire) == begun_.load(std::memory_order_relaxed);
   }
-  // Spins until it is. Jobs are short and our own: the longest wait is for a turn on the core.
+  // Spins until it is. Jobs are short and our own: the longest wait is for the core.
   void Await() const;
 
  private:

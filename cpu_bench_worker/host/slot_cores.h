@@ -13,7 +13,7 @@ struct SlotCores {
   // False where the host has no core to spare for the timer: it then sleeps on one of the kernel's,
   // and results are coarser.
   bool apart = false;
-  // The memory node that what they share is bound to; -1: wherever the kernel puts it.
+  // The NUMA node that what they share is bound to; -1: wherever the kernel puts it.
   int node = -1;
 };
 

@@ -79,14 +79,14 @@ int OwnSlots(std::vector<Siblings> cores) {
 
 // Adds `slots` slots of `kernels` cores each; what is left builds. False, and nothing is added, if
 // so many don't fit, or leave less than two cores to build and need not be so many.
-bool TrySlots(const CoreGroup& node, int slots, int kernels, CorePlan* plan) {
+bool TrySlots(const NumaNode& node, int slots, int kernels, CorePlan* plan) {
   NodeCores left(node.cores);
   std::vector<SlotCores> added;
   for (int s = 0; s < slots; ++s) {
     const std::optional<int> timer = left.Timer();
     if (!timer.has_value()) return false;
     SlotCores slot{
-        .timer = *timer, .kernel = {}, .apart = true, .node = plan->nodes > 1 ? node.node : -1};
+        .timer = *timer, .kernel = {}, .apart = true, .node = plan->nodes > 1 ? node.id : -1};
     for (int k = 0; k < kernels; ++k) {
       const std::optional<int> kernel = left.Kernel();
       if (!kernel.has_value()) return false;
@@ -104,7 +104,7 @@ bool TrySlots(const CoreGroup& node, int slots, int kernels, CorePlan* plan) {
 
 // Adds `slots` slots of `node`, at most SlotsMax(), each with as many kernel cores as there are,
 // for problems with threads.
-void PlanNode(const CoreGroup& node, int slots, CorePlan* plan) {
+void PlanNode(const NumaNode& node, int slots, CorePlan* plan) {
   int kernels = std::max(1, static_cast<int>(node.cores.size()) / std::max(1, slots));
   while (!TrySlots(node, slots, kernels, plan)) --kernels;
 }
@@ -117,11 +117,11 @@ std::vector<Siblings> WithoutSiblings(const std::vector<Siblings>& cores) {
   return apart;
 }
 
-std::vector<int> AllCores(const std::vector<CoreGroup>& nodes) {
+std::vector<int> AllCores(const std::vector<NumaNode>& nodes) {
   std::vector<int> all;
   for (size_t thread = 0;; ++thread) {
     const size_t before = all.size();
-    for (const CoreGroup& node : nodes)
+    for (const NumaNode& node : nodes)
       for (const Siblings& siblings : node.cores)
         if (thread < siblings.size()) all.push_back(siblings[thread]);
     if (all.size() == before) return all;
@@ -129,7 +129,7 @@ std::vector<int> AllCores(const std::vector<CoreGroup>& nodes) {
 }
 
 // Adds a slot to the node that has the most room beyond its share; false if none has any.
-bool AddShare(const std::vector<CoreGroup>& nodes, bool hyper_threads_as_cores,
+bool AddShare(const std::vector<NumaNode>& nodes, bool hyper_threads_as_cores,
               std::vector<int>* share) {
   std::optional<size_t> best;
   std::pair<int, int> most = {0, 0};  // slots, physical cores
@@ -146,9 +146,9 @@ bool AddShare(const std::vector<CoreGroup>& nodes, bool hyper_threads_as_cores,
   return best.has_value();
 }
 
-absl::Status TooManySlots(const std::vector<CoreGroup>& nodes, int slots, int slots_max) {
+absl::Status TooManySlots(const std::vector<NumaNode>& nodes, int slots, int slots_max) {
   return absl::ResourceExhaustedError(absl::StrCat(
-      slots, " slots need ", 2 * slots, " cores (a timer and a kernel core each, on one memory ",
+      slots, " slots need ", 2 * slots, " cores (a timer and a kernel core each, on one NUMA ",
       "node), but there are ", AllCores(nodes).size(), " on ", nodes.size(),
       " nodes; ask for at most ", slots_max));
 }
@@ -166,7 +166,7 @@ std::vector<int> AllowedCores() {
   return cores;
 }
 
-absl::StatusOr<CorePlan> PlanCores(const std::vector<CoreGroup>& nodes, int slots) {
+absl::StatusOr<CorePlan> PlanCores(const std::vector<NumaNode>& nodes, int slots) {
   CorePlan plan;
   plan.nodes = static_cast<int>(nodes.size());
   plan.all = AllCores(nodes);
@@ -180,12 +180,12 @@ absl::StatusOr<CorePlan> PlanCores(const std::vector<CoreGroup>& nodes, int slot
     return plan;
   }
   if (plan.all.size() == nodes.size()) {  // no node has two: slots have to straddle them
-    CoreGroup straddling{.node = -1, .cores = {}};
+    NumaNode straddling{.id = -1, .cores = {}};
     for (const int core : plan.all) straddling.cores.push_back({core});
     return PlanCores({straddling}, slots);
   }
   std::vector<int> share;
-  for (const CoreGroup& node : nodes) {
+  for (const NumaNode& node : nodes) {
     share.push_back(slots == 0 ? OwnSlots(node.cores) : 0);
     plan.slots_apart_max += SlotsMax(node.cores);
   }
@@ -195,7 +195,7 @@ absl::StatusOr<CorePlan> PlanCores(const std::vector<CoreGroup>& nodes, int slot
         !AddShare(nodes, /*hyper_threads_as_cores=*/true, &share))
       return TooManySlots(nodes, slots, s);
   for (size_t n = 0; n < nodes.size(); ++n) {
-    CoreGroup node = nodes[n];
+    NumaNode node = nodes[n];
     if (share[n] > SlotsMax(node.cores)) node.cores = WithoutSiblings(node.cores);
     PlanNode(node, share[n], &plan);
   }
@@ -312,14 +312,14 @@ void SlotPool::Lease::EndTiming() {
   pool_->changed_.notify_all();
 }
 
-SlotPool::BuildTurn::BuildTurn(SlotPool* pool) : pool_(pool) {
+SlotPool::BuildLease::BuildLease(SlotPool* pool) : pool_(pool) {
   std::unique_lock<std::mutex> lock(pool_->mutex_);
   // Timing goes first: it ends one candidate, while building only starts another.
   pool_->changed_.wait(lock, [&] { return pool_->timing_ == 0 && pool_->timing_waiting_ == 0; });
   ++pool_->building_;
 }
 
-SlotPool::BuildTurn::~BuildTurn() {
+SlotPool::BuildLease::~BuildLease() {
   std::lock_guard<std::mutex> lock(pool_->mutex_);
   --pool_->building_;
   pool_->changed_.notify_all();

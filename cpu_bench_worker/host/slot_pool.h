@@ -1,5 +1,5 @@
-// Hands out the host's cores: slots for measuring, and turns between building and timing where both
-// would share cores.
+// Hands out the host's cores: slots for measuring, and building or timing, one at a time, where
+// both would share cores.
 #ifndef WHETSTONE_CPU_BENCH_WORKER_HOST_SLOT_POOL_H_
 #define WHETSTONE_CPU_BENCH_WORKER_HOST_SLOT_POOL_H_
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "cpu_bench_worker/host/memory_nodes.h"
+#include "cpu_bench_worker/host/numa_nodes.h"
 #include "cpu_bench_worker/host/slot_cores.h"
 
 namespace whetstone {
@@ -18,11 +18,11 @@ namespace whetstone {
 // How a host's cores are divided. Where they are hyper-threads, a physical core on which kernels
 // run has one of them in use, and timers and compilers share others.
 struct CorePlan {
-  std::vector<SlotCores> slots;  // at least one; each on one memory node
+  std::vector<SlotCores> slots;  // at least one; each on one NUMA node
   std::vector<int> idle;         // siblings of kernel cores
   std::vector<int> build;        // for compilers and the screener
   bool build_apart = false;      // `build` shares no physical core with a kernel
-  // So many slots have physical cores; where there are more, kernels share theirs with timers.
+  // How many slots have physical cores; where there are more, kernels share theirs with timers.
   int slots_apart_max = 0;
   // Every core, for problems that no slot is large enough for: first one of each physical core,
   // node by node, then their siblings.
@@ -34,7 +34,7 @@ struct CorePlan {
 // host's for compilers. Where more are asked for, hyper-threads are taken for cores.
 // RESOURCE_EXHAUSTED: more slots asked for than there are pairs of a timer and a kernel core on one
 // node each (one core alone allows one).
-absl::StatusOr<CorePlan> PlanCores(const std::vector<CoreGroup>& nodes, int slots);
+absl::StatusOr<CorePlan> PlanCores(const std::vector<NumaNode>& nodes, int slots);
 
 // The cores this process may run on.
 std::vector<int> AllowedCores();
@@ -52,7 +52,7 @@ class SlotPool {
     ~Lease();
     // Into CorePlan::slots; beyond them for a lease of the whole host.
     size_t index() const { return index_; }
-    // As many kernel cores as asked for.
+    // Has as many kernel cores as asked for.
     const SlotCores& cores() const { return cores_; }
     // Switches between checking (others may build meanwhile) and timing (nobody builds). Blocks.
     void BeginTiming();
@@ -76,12 +76,12 @@ class SlotPool {
   std::optional<Lease> TryAcquireOther(const Lease& held);
 
   // Held while compiling or screening.
-  class BuildTurn {
+  class BuildLease {
    public:
-    explicit BuildTurn(SlotPool* pool);
-    ~BuildTurn();
-    BuildTurn(const BuildTurn&) = delete;
-    BuildTurn& operator=(const BuildTurn&) = delete;
+    explicit BuildLease(SlotPool* pool);
+    ~BuildLease();
+    BuildLease(const BuildLease&) = delete;
+    BuildLease& operator=(const BuildLease&) = delete;
 
    private:
     SlotPool* pool_;

@@ -17,21 +17,21 @@
 namespace whetstone {
 namespace {
 
-std::vector<CoreGroup> Cores(int n) {
-  CoreGroup group;
-  for (int i = 0; i < n; ++i) group.cores.push_back({i});
-  return {group};
+std::vector<NumaNode> Cores(int n) {
+  NumaNode node;
+  for (int i = 0; i < n; ++i) node.cores.push_back({i});
+  return {node};
 }
 
 // Of a host that hwloc makes up: "numa:2 core:8 pu:1".
-std::vector<CoreGroup> Synthetic(const char* description, int cores) {
+std::vector<NumaNode> Synthetic(const char* description, int cores) {
   setenv("HWLOC_SYNTHETIC", description, 1);
   std::vector<int> all(static_cast<size_t>(cores));
   std::iota(all.begin(), all.end(), 0);
-  auto groups = GroupByNode(all);
+  auto nodes = GroupByNumaNode(all);
   unsetenv("HWLOC_SYNTHETIC");
-  EXPECT_TRUE(groups.ok()) << groups.status();
-  return *groups;
+  EXPECT_TRUE(nodes.ok()) << nodes.status();
+  return *nodes;
 }
 
 TEST(PlanCoresTest, NoCoreIsGivenTwice) {
@@ -56,7 +56,7 @@ TEST(PlanCoresTest, NoCoreIsGivenTwice) {
 }
 
 TEST(PlanCoresTest, SmallHosts) {
-  const auto one = PlanCores({{.node = 0, .cores = {{3}}}}, 0);
+  const auto one = PlanCores({{.id = 0, .cores = {{3}}}}, 0);
   ASSERT_TRUE(one.ok());
   EXPECT_FALSE(one->slots[0].apart);
   EXPECT_EQ(one->slots[0].kernel, std::vector<int>{3});
@@ -71,22 +71,22 @@ TEST(PlanCoresTest, SmallHosts) {
 }
 
 TEST(PlanCoresTest, ASlotIsOnOneNode) {
-  for (const auto& [description, cores, nodes] :
+  for (const auto& [description, cores, node_count] :
        std::vector<std::tuple<const char*, int, size_t>>{{"numa:2 core:8 pu:1", 16, 2},
                                                          {"numa:4 core:3 pu:2", 24, 4},
                                                          {"pack:2 numa:2 core:2 pu:1", 8, 4},
                                                          {"numa:3 core:5 pu:1", 13, 3}}) {
-    const std::vector<CoreGroup> groups = Synthetic(description, cores);
-    ASSERT_EQ(groups.size(), nodes) << description;
+    const std::vector<NumaNode> nodes = Synthetic(description, cores);
+    ASSERT_EQ(nodes.size(), node_count) << description;
     std::map<int, int> node_of;
-    for (const CoreGroup& group : groups)
-      for (const Siblings& siblings : group.cores)
-        for (const int core : siblings) node_of[core] = group.node;
+    for (const NumaNode& node : nodes)
+      for (const Siblings& siblings : node.cores)
+        for (const int core : siblings) node_of[core] = node.id;
     EXPECT_EQ(node_of.size(), static_cast<size_t>(cores));
     for (const int slots : {0, 1, 2, 4}) {
-      const auto plan = PlanCores(groups, slots);
+      const auto plan = PlanCores(nodes, slots);
       ASSERT_TRUE(plan.ok()) << description << plan.status();
-      EXPECT_EQ(plan->nodes, static_cast<int>(nodes));
+      EXPECT_EQ(plan->nodes, static_cast<int>(node_count));
       if (slots > 0) {
         EXPECT_EQ(plan->slots.size(), static_cast<size_t>(slots));
       }
@@ -113,35 +113,35 @@ TEST(PlanCoresTest, ASlotIsOnOneNode) {
 
 TEST(PlanCoresTest, ThisHostsCoresAreAllSomewhere) {
   const std::vector<int> cores = AllowedCores();
-  const auto groups = GroupByNode(cores);
-  ASSERT_TRUE(groups.ok()) << groups.status();
+  const auto nodes = GroupByNumaNode(cores);
+  ASSERT_TRUE(nodes.ok()) << nodes.status();
   size_t found = 0;
-  for (const CoreGroup& group : *groups)
-    for (const Siblings& siblings : group.cores) found += siblings.size();
+  for (const NumaNode& node : *nodes)
+    for (const Siblings& siblings : node.cores) found += siblings.size();
   EXPECT_EQ(found, cores.size());
 }
 
 TEST(PlanCoresTest, NothingRunsBesideAKernel) {
-  for (const auto& [description, cores, nodes, siblings] :
+  for (const auto& [description, cores, node_count, siblings] :
        std::vector<std::tuple<const char*, int, int, int>>{{"numa:1 core:2 pu:2", 4, 1, 2},
                                                            {"numa:1 core:3 pu:2", 6, 1, 2},
                                                            {"numa:1 core:8 pu:2", 16, 1, 2},
                                                            {"numa:2 core:64 pu:2", 256, 2, 2},
                                                            {"numa:1 core:2 pu:4", 8, 1, 4},
                                                            {"numa:1 core:22 pu:4", 88, 1, 4}}) {
-    const std::vector<CoreGroup> groups = Synthetic(description, cores);
+    const std::vector<NumaNode> nodes = Synthetic(description, cores);
     std::map<int, std::pair<int, size_t>> physical;  // of each core: its node, and which one there
-    for (const CoreGroup& group : groups)
-      for (size_t i = 0; i < group.cores.size(); ++i)
-        for (const int core : group.cores[i]) physical[core] = {group.node, i};
+    for (const NumaNode& node : nodes)
+      for (size_t i = 0; i < node.cores.size(); ++i)
+        for (const int core : node.cores[i]) physical[core] = {node.id, i};
     ASSERT_EQ(physical.size(), static_cast<size_t>(cores));
     // A node's slots have a physical core each, and one for as many timers as it has siblings.
-    const int physical_cores = cores / nodes / siblings;
+    const int physical_cores = cores / node_count / siblings;
     int apart_max = 0;
     while (apart_max + 1 + apart_max / siblings + 1 <= physical_cores) ++apart_max;
-    apart_max *= nodes;
+    apart_max *= node_count;
     for (int slots = 0; slots <= cores / 2; ++slots) {
-      const auto plan = PlanCores(groups, slots);
+      const auto plan = PlanCores(nodes, slots);
       ASSERT_TRUE(plan.ok()) << description << plan.status();
       EXPECT_EQ(plan->slots_apart_max, apart_max) << description;
       if (slots == 0) {
@@ -163,9 +163,9 @@ TEST(PlanCoresTest, NothingRunsBesideAKernel) {
       }
       EXPECT_EQ(plan->all.size(), static_cast<size_t>(cores));
       std::set<std::pair<int, size_t>> first;
-      for (int i = 0; i < nodes * physical_cores; ++i)
+      for (int i = 0; i < node_count * physical_cores; ++i)
         first.insert(physical.at(plan->all[static_cast<size_t>(i)]));
-      EXPECT_EQ(first.size(), static_cast<size_t>(nodes * physical_cores)) << description;
+      EXPECT_EQ(first.size(), static_cast<size_t>(node_count * physical_cores)) << description;
       if (slots > apart_max) {
         EXPECT_FALSE(plan->build_apart) << "beside kernels";
         continue;
@@ -179,13 +179,13 @@ TEST(PlanCoresTest, NothingRunsBesideAKernel) {
         }
       EXPECT_EQ(std::set<int>(plan->idle.begin(), plan->idle.end()), idle);
     }
-    EXPECT_FALSE(PlanCores(groups, cores / 2 + 1).ok()) << description;
+    EXPECT_FALSE(PlanCores(nodes, cores / 2 + 1).ok()) << description;
   }
 }
 
 TEST(PlanCoresTest, TimersAndCompilersShareWhatKernelsDoNot) {
   // Linux numbers siblings far apart.
-  const std::vector<CoreGroup> eight = {
+  const std::vector<NumaNode> eight = {
       {.cores = {{0, 8}, {1, 9}, {2, 10}, {3, 11}, {4, 12}, {5, 13}, {6, 14}, {7, 15}}}};
   const auto plan = PlanCores(eight, 0);
   ASSERT_TRUE(plan.ok());
@@ -219,7 +219,7 @@ TEST(PlanCoresTest, MoreSlotsThanPhysicalCoresTakeHyperThreadsForCores) {
   ASSERT_EQ(one->slots.size(), 1u);
   EXPECT_EQ(one->slots[0].timer, 0);
   EXPECT_EQ(one->slots[0].kernel, std::vector<int>{1});
-  const std::vector<CoreGroup> two = {{.cores = {{0, 2}, {1, 3}}}};
+  const std::vector<NumaNode> two = {{.cores = {{0, 2}, {1, 3}}}};
   const auto full = PlanCores(two, 2);
   ASSERT_TRUE(full.ok()) << full.status();
   EXPECT_EQ(full->slots_apart_max, 1);
@@ -227,19 +227,18 @@ TEST(PlanCoresTest, MoreSlotsThanPhysicalCoresTakeHyperThreadsForCores) {
     EXPECT_EQ(slot.kernel, std::vector<int>{slot.timer + 2}) << "beside no other slot";
   EXPECT_FALSE(full->build_apart);
   EXPECT_EQ(PlanCores(two, 3).status().message(),
-            "3 slots need 6 cores (a timer and a kernel core each, on one memory node), but there "
+            "3 slots need 6 cores (a timer and a kernel core each, on one NUMA node), but there "
             "are 4 on 1 nodes; ask for at most 2");
   // Only the node that has to: three slots of two nodes.
-  const auto three = PlanCores(
-      {{.node = 0, .cores = {{0, 4}, {1, 5}}}, {.node = 1, .cores = {{2, 6}, {3, 7}}}}, 3);
+  const auto three =
+      PlanCores({{.id = 0, .cores = {{0, 4}, {1, 5}}}, {.id = 1, .cores = {{2, 6}, {3, 7}}}}, 3);
   ASSERT_TRUE(three.ok()) << three.status();
   EXPECT_EQ(three->idle, std::vector<int>{7});
 }
 
 TEST(PlanCoresTest, ASlotGoesWhereMostCoresAreLeft) {
   const auto plan = PlanCores(
-      {{.node = 0, .cores = {{0}, {1}, {2}, {3}}}, {.node = 1, .cores = {{4}, {5}, {6}, {7}, {8}}}},
-      1);
+      {{.id = 0, .cores = {{0}, {1}, {2}, {3}}}, {.id = 1, .cores = {{4}, {5}, {6}, {7}, {8}}}}, 1);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->slots[0].node, 1);
   EXPECT_EQ(plan->slots[0].kernel.size(), 2u);
@@ -247,12 +246,12 @@ TEST(PlanCoresTest, ASlotGoesWhereMostCoresAreLeft) {
 
 TEST(GroupByNodeTest, SiblingsAreThoseThatThisProcessMayUse) {
   setenv("HWLOC_SYNTHETIC", "numa:2 core:2 pu:2", 1);
-  const auto groups = GroupByNode({0, 2, 3, 5, 99});
+  const auto nodes = GroupByNumaNode({0, 2, 3, 5, 99});
   unsetenv("HWLOC_SYNTHETIC");
-  ASSERT_TRUE(groups.ok()) << groups.status();
-  ASSERT_EQ(groups->size(), 2u);
-  EXPECT_EQ((*groups)[0].cores, (std::vector<Siblings>{{0}, {2, 3}, {99}}));
-  EXPECT_EQ((*groups)[1].cores, (std::vector<Siblings>{{5}}));
+  ASSERT_TRUE(nodes.ok()) << nodes.status();
+  ASSERT_EQ(nodes->size(), 2u);
+  EXPECT_EQ((*nodes)[0].cores, (std::vector<Siblings>{{0}, {2, 3}, {99}}));
+  EXPECT_EQ((*nodes)[1].cores, (std::vector<Siblings>{{5}}));
 }
 
 TEST(SlotPoolTest, LendsAsManyKernelCoresAsAskedFor) {
@@ -283,7 +282,7 @@ TEST(SlotPoolTest, TheWholeHostIsLentWhenItIsFreeAndNobodyBuildsThen) {
     lease->BeginTiming();
     has_host = true;
     std::thread builder([&] {
-      const SlotPool::BuildTurn turn(&pool);
+      const SlotPool::BuildLease lease(&pool);
       built = true;
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -291,7 +290,7 @@ TEST(SlotPoolTest, TheWholeHostIsLentWhenItIsFreeAndNobodyBuildsThen) {
     lease->EndTiming();
     builder.join();
   });
-  { const SlotPool::BuildTurn beside_a_slot(&pool); }
+  { const SlotPool::BuildLease beside_a_slot(&pool); }
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_FALSE(has_host) << "a slot is still taken";
   small.reset();
@@ -343,7 +342,7 @@ TEST(SlotPoolTest, NobodyBuildsWhileSomebodyTimes) {
   for (int b = 0; b < 3; ++b)
     builders.emplace_back([&] {
       for (int i = 0; i < 50; ++i) {
-        const SlotPool::BuildTurn turn(&pool);
+        const SlotPool::BuildLease lease(&pool);
         ++building;
         std::this_thread::yield();
         --building;

@@ -1,16 +1,15 @@
 #include "cpu_bench_worker/kernel/kernel_process.h"
 
-#include <linux/futex.h>
 #include <sched.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <climits>
 #include <cstring>
 
+#include "common/futex.h"
 #include "common/status_macros.h"
+#include "cpu_bench_worker/host/raw_clock.h"
 
 namespace whetstone {
 namespace {
@@ -19,9 +18,9 @@ constexpr uint64_t kInputBase = 0x2000'0000'0000;
 constexpr uint64_t kOutputBase = 0x3000'0000'0000;
 // Address space that the program itself, libstdc++ and its stack take.
 constexpr int64_t kOwnBytes = int64_t{96} << 20;
-// How long to spin before looking whether the child is still there.
+// How long to spin before checking whether the child is still there.
 constexpr uint64_t kSpinNs = 2'000'000;
-constexpr uint64_t kLookEveryNs = 1'000'000;
+constexpr uint64_t kCheckEveryNs = 1'000'000;
 
 void Pause() {
 #if defined(__x86_64__)
@@ -29,117 +28,109 @@ void Pause() {
 #endif
 }
 
-void FutexWake(std::atomic<uint32_t>* word) {
-  syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-}
-
-// At most a millisecond.
+// Sleeps at most a millisecond.
 void FutexNap(std::atomic<uint32_t>* word, uint32_t value) {
-  const timespec nap{.tv_sec = 0, .tv_nsec = static_cast<int64_t>(kLookEveryNs)};
-  syscall(SYS_futex, word, FUTEX_WAIT, value, &nap, nullptr, 0);
+  const timespec nap{.tv_sec = 0, .tv_nsec = static_cast<int64_t>(kCheckEveryNs)};
+  FutexWait(word, value, FutexScope::kShared, &nap);
 }
 
 }  // namespace
 
-uint64_t RawNowNs() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
-}
-
 absl::StatusOr<std::unique_ptr<KernelProcess>> KernelProcess::Start(const KernelSpec& spec) {
   std::unique_ptr<KernelProcess> self(new KernelProcess(spec));
-  const size_t door_bytes =
-      kSlotTableOffset +
-      sizeof(uint64_t) * CallBatch::TableWords(spec.slots_per_call, spec.calls_max);
-  ASSIGN_OR_RETURN(self->door_, SharedRegion::Make("doorbell", door_bytes,
-                                                   SharedRegion::Access::kReadWrite, spec.node));
+  const size_t mailbox_bytes =
+      kCallTableOffset +
+      sizeof(uint64_t) * CallBatch::TableWords(spec.words_per_call, spec.calls_max);
+  ASSIGN_OR_RETURN(self->mailbox_, SharedRegion::Make("mailbox", mailbox_bytes,
+                                                      SharedRegion::Access::kReadWrite, spec.node));
   ASSIGN_OR_RETURN(self->outputs_, SharedRegion::Make("outputs", spec.output_bytes,
                                                       SharedRegion::Access::kReadWrite, spec.node));
   self->input_address_ = kInputBase + spec.address_shift;
   self->output_address_ = kOutputBase + spec.address_shift;
-  Doorbell* door = new (self->door_.data()) Doorbell{};
-  door->magic = kDoorbellMagic;
-  door->slots_per_call = static_cast<uint32_t>(spec.slots_per_call);
-  door->calls_max = static_cast<uint32_t>(spec.calls_max);
-  door->input_address = self->input_address_;
-  door->input_bytes = spec.inputs == nullptr ? 0 : spec.inputs->size();
-  door->output_address = self->output_address_;
-  door->output_bytes = spec.output_bytes;
+  Mailbox* mailbox = new (self->mailbox_.data()) Mailbox{};
+  mailbox->magic = kMailboxMagic;
+  mailbox->words_per_call = static_cast<uint32_t>(spec.words_per_call);
+  mailbox->calls_max = static_cast<uint32_t>(spec.calls_max);
+  mailbox->input_address = self->input_address_;
+  mailbox->input_bytes = spec.inputs == nullptr ? 0 : spec.inputs->size();
+  mailbox->output_address = self->output_address_;
+  mailbox->output_bytes = spec.output_bytes;
 
   SandboxSpec box;
   box.profile = Profile::kRun;
   box.argv = {"/whetstone/whet-kernel", "/whetstone/kernel.so"};
   box.binds = {{spec.kernel_binary, box.argv[0]}, {spec.object, box.argv[1]}};
-  box.fds = {{self->door_.fd(), kDoorbellFd}};
-  if (door->input_bytes > 0) box.fds.push_back({spec.inputs->fd(), kInputFd});
+  box.fds = {{self->mailbox_.fd(), kMailboxFd}};
+  if (mailbox->input_bytes > 0) box.fds.push_back({spec.inputs->fd(), kInputFd});
   if (spec.output_bytes > 0) box.fds.push_back({self->outputs_.fd(), kOutputFd});
   box.cores = spec.cores;
   box.limits.wall = spec.life;
   box.limits.cpu = spec.life;
-  box.limits.memory_bytes_max =
-      kOwnBytes + spec.memory_bytes + static_cast<int64_t>(door->input_bytes + spec.output_bytes);
+  box.limits.memory_bytes_max = kOwnBytes + spec.memory_bytes +
+                                static_cast<int64_t>(mailbox->input_bytes + spec.output_bytes);
   box.limits.processes_max = spec.threads > 1 ? 4 * spec.threads : 1;
   ASSIGN_OR_RETURN(self->process_, Sandbox::Start(box));
-  absl::StatusOr<SleepWatch> watch = SleepWatch::Open(self->process_->pid());
-  if (watch.ok()) {
-    self->watch_ = std::make_unique<SleepWatch>(*std::move(watch));
+  absl::StatusOr<SchedulerStateMonitor> monitor =
+      SchedulerStateMonitor::Open(self->process_->pid());
+  if (monitor.ok()) {
+    self->monitor_ = std::make_unique<SchedulerStateMonitor>(*std::move(monitor));
   } else if (access("/proc/self/schedstat", R_OK) != 0) {
-    return watch.status();
+    return monitor.status();
   }  // else it has ended already, by its own doing: AwaitReady says so
   return self;
 }
 
-Answer KernelProcess::AwaitReady(std::chrono::nanoseconds deadline) {
+WaitResult KernelProcess::AwaitReady(std::chrono::nanoseconds deadline) {
   uint64_t at = 0;
-  rung_at_ns_ = RawNowNs();
-  const Answer answer = Await(&door()->ready, 1, deadline, /*spin=*/false, &at);
-  return answer == Answer::kAnswered && watch_ == nullptr ? Answer::kEnded : answer;
+  requested_at_ns_ = RawNowNs();
+  const WaitResult result = Await(&mailbox()->ready, 1, deadline, /*spin=*/false, &at);
+  return result == WaitResult::kResponded && monitor_ == nullptr ? WaitResult::kEnded : result;
 }
 
-void KernelProcess::Hurry() {
+void KernelProcess::SetRealtimePriority() {
   const sched_param lowest{.sched_priority = 1};
   sched_setscheduler(process_->pid(), SCHED_RR, &lowest);
 }
 
 void KernelProcess::Load(const CallBatch& batch, size_t input_offset) {
   batch.WriteTable(input_address_ + input_offset, output_address_,
-                   reinterpret_cast<uint64_t*>(door_.data() + kSlotTableOffset));
+                   reinterpret_cast<uint64_t*>(mailbox_.data() + kCallTableOffset));
   if (!batch.outputs().empty())
     std::memcpy(outputs_.data(), batch.outputs().data(), batch.outputs().size());
 }
 
-void KernelProcess::Ring(int calls) {
-  Doorbell* d = door();
-  d->calls = static_cast<uint32_t>(calls);
-  d->wake = spec_.spin ? 0 : 1;
-  ++bell_;
-  rung_at_ns_ = RawNowNs();
-  d->bell.store(bell_, std::memory_order_release);
+void KernelProcess::PostRequest(int calls) {
+  Mailbox* const m = mailbox();
+  m->calls = static_cast<uint32_t>(calls);
+  m->wake = spec_.spin ? 0 : 1;
+  ++request_;
+  requested_at_ns_ = RawNowNs();
+  m->request.store(request_, std::memory_order_release);
 }
 
-void KernelProcess::Wake() { FutexWake(&door()->bell); }
+void KernelProcess::Wake() { FutexWake(&mailbox()->request, FutexScope::kShared); }
 
-Answer KernelProcess::AwaitAnswer(std::chrono::nanoseconds deadline, double* elapsed_ns) {
-  uint64_t answered_at = 0;
-  const Answer answer = Await(&door()->answer, bell_, deadline, spec_.spin, &answered_at);
-  *elapsed_ns = static_cast<double>(answered_at - rung_at_ns_);
-  return answer;
+WaitResult KernelProcess::AwaitResponse(std::chrono::nanoseconds deadline, double* elapsed_ns) {
+  uint64_t responded_at = 0;
+  const WaitResult result =
+      Await(&mailbox()->response, request_, deadline, spec_.spin, &responded_at);
+  *elapsed_ns = static_cast<double>(responded_at - requested_at_ns_);
+  return result;
 }
 
-Answer KernelProcess::Await(std::atomic<uint32_t>* word, uint32_t value,
-                            std::chrono::nanoseconds deadline, bool spin,
-                            uint64_t* answered_at_ns) {
-  const uint64_t end = rung_at_ns_ + static_cast<uint64_t>(deadline.count());
-  uint64_t look_at = rung_at_ns_ + (spin ? kSpinNs : kLookEveryNs);
+WaitResult KernelProcess::Await(std::atomic<uint32_t>* word, uint32_t value,
+                                std::chrono::nanoseconds deadline, bool spin,
+                                uint64_t* responded_at_ns) {
+  const uint64_t end = requested_at_ns_ + static_cast<uint64_t>(deadline.count());
+  uint64_t check_at = requested_at_ns_ + (spin ? kSpinNs : kCheckEveryNs);
   for (;;) {
     const uint32_t now_value = word->load(std::memory_order_acquire);
-    *answered_at_ns = RawNowNs();
-    if (now_value == value) return Answer::kAnswered;
-    if (*answered_at_ns >= look_at) {
-      if (!process_->Running()) return Answer::kEnded;
-      if (*answered_at_ns >= end) return Answer::kDeadline;
-      look_at = *answered_at_ns + kLookEveryNs;
+    *responded_at_ns = RawNowNs();
+    if (now_value == value) return WaitResult::kResponded;
+    if (*responded_at_ns >= check_at) {
+      if (!process_->Running()) return WaitResult::kEnded;
+      if (*responded_at_ns >= end) return WaitResult::kDeadline;
+      check_at = *responded_at_ns + kCheckEveryNs;
     }
     if (spin) {
       for (int i = 0; i < 8; ++i) Pause();
@@ -149,7 +140,9 @@ Answer KernelProcess::Await(std::atomic<uint32_t>* word, uint32_t value,
   }
 }
 
-double KernelProcess::SinceBellNs() const { return static_cast<double>(RawNowNs() - rung_at_ns_); }
+double KernelProcess::SinceRequestNs() const {
+  return static_cast<double>(RawNowNs() - requested_at_ns_);
+}
 
 absl::StatusOr<SandboxResult> KernelProcess::End() {
   process_->Kill();

@@ -1,9 +1,9 @@
-// One sandboxed child that computes when its doorbell rings (kernel_main.cc inside, doorbell.h
-// between). The parent's side: start, ring, time, look whether it sleeps.
+// One sandboxed child that computes when a request comes (kernel_main.cc inside, mailbox.h
+// between). This is the parent's side: start it, post requests, time them, see whether it sleeps.
 //
-// One thread at a time, but Wake may still run when another one awaits the answer. Nothing here
-// trusts the child: the answer's time is a claim until the caller has seen the child asleep
-// (watch()).
+// One thread at a time, but Wake may still run when another one awaits the response. Nothing here
+// trusts the child: the response's time is a claim until the caller has seen the child asleep
+// (monitor()).
 #ifndef WHETSTONE_CPU_BENCH_WORKER_KERNEL_KERNEL_PROCESS_H_
 #define WHETSTONE_CPU_BENCH_WORKER_KERNEL_KERNEL_PROCESS_H_
 
@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "cpu_bench_worker/kernel/sleep_watch.h"
+#include "cpu_bench_worker/kernel/scheduler_state_monitor.h"
 #include "cpu_bench_worker/problem/call_batch.h"
-#include "cpu_bench_worker/shared_memory/doorbell.h"
+#include "cpu_bench_worker/shared_memory/mailbox.h"
 #include "cpu_bench_worker/shared_memory/shared_region.h"
 #include "sandbox/sandbox.h"
 
@@ -25,23 +25,23 @@ namespace whetstone {
 struct KernelSpec {
   std::string kernel_binary;  // whet-kernel on the host
   std::string object;         // shared object on the host
-  size_t slots_per_call = 0;
+  size_t words_per_call = 0;
   int calls_max = 1;
   const SharedRegion* inputs = nullptr;  // borrowed; outlives the process
   size_t output_bytes = 0;
   uint64_t address_shift = 0;  // moves both mappings; a multiple of the page size
   std::vector<int> cores;
-  int node = -1;  // memory node of the regions; -1: any
+  int node = -1;  // NUMA node of the regions; -1: any
   int threads = 1;
   int64_t memory_bytes = 0;  // beyond the mapped regions
   std::chrono::milliseconds life{60'000};
   bool spin = true;  // false where parent and child share their only core
 };
 
-// For a program to start and to be loaded.
+// A program must have started and be loaded within this time.
 inline constexpr std::chrono::seconds kLoadDeadline{10};
 
-enum class Answer { kAnswered, kEnded, kDeadline };
+enum class WaitResult { kResponded, kEnded, kDeadline };
 
 class KernelProcess {
  public:
@@ -49,25 +49,25 @@ class KernelProcess {
   static absl::StatusOr<std::unique_ptr<KernelProcess>> Start(const KernelSpec& spec);
 
   // Blocks until the object is loaded, the process has ended, or the deadline.
-  Answer AwaitReady(std::chrono::nanoseconds deadline);
+  WaitResult AwaitReady(std::chrono::nanoseconds deadline);
 
   // Real-time priority for a loaded child, so that nothing else runs on its core while it is timed.
   // Root only; without the right it changes nothing.
-  void Hurry();
+  void SetRealtimePriority();
 
-  // Writes the slot table, for inputs that begin at `input_offset` of the region, and the batch's
+  // Writes the call table, for inputs that begin at `input_offset` of the region, and the batch's
   // output image into the output region.
   void Load(const CallBatch& batch, size_t input_offset);
-  // The bell, for the first `calls` rows, and the child's waking. Two steps, so that whoever spins
-  // for the bell on another core knows of it before the child can have this one.
-  void Ring(int calls);
+  // Post the request for the first `calls` rows, and wake the child. Two steps, so that whoever
+  // spins for the request on another core knows of it before the child can have this one.
+  void PostRequest(int calls);
   void Wake();
-  // After the bell; *elapsed_ns is from there to the answer.
-  Answer AwaitAnswer(std::chrono::nanoseconds deadline, double* elapsed_ns);
+  // After PostRequest; *elapsed_ns is from there to the response.
+  WaitResult AwaitResponse(std::chrono::nanoseconds deadline, double* elapsed_ns);
 
-  // Nanoseconds since the last bell.
-  double SinceBellNs() const;
-  const SleepWatch& watch() const { return *watch_; }
+  // Nanoseconds since the last request.
+  double SinceRequestNs() const;
+  const SchedulerStateMonitor& monitor() const { return *monitor_; }
   const char* outputs() const { return outputs_.data(); }
   int threads() const { return spec_.threads; }
 
@@ -76,23 +76,20 @@ class KernelProcess {
 
  private:
   explicit KernelProcess(const KernelSpec& spec) : spec_(spec) {}
-  Answer Await(std::atomic<uint32_t>* word, uint32_t value, std::chrono::nanoseconds deadline,
-               bool spin, uint64_t* answered_at_ns);
-  Doorbell* door() const { return reinterpret_cast<Doorbell*>(door_.data()); }
+  WaitResult Await(std::atomic<uint32_t>* word, uint32_t value, std::chrono::nanoseconds deadline,
+                   bool spin, uint64_t* responded_at_ns);
+  Mailbox* mailbox() const { return reinterpret_cast<Mailbox*>(mailbox_.data()); }
 
   KernelSpec spec_;
-  SharedRegion door_;
+  SharedRegion mailbox_;
   SharedRegion outputs_;
   uint64_t input_address_ = 0;
   uint64_t output_address_ = 0;
-  uint32_t bell_ = 0;
-  uint64_t rung_at_ns_ = 0;
-  std::unique_ptr<SleepWatch> watch_;
+  uint32_t request_ = 0;
+  uint64_t requested_at_ns_ = 0;
+  std::unique_ptr<SchedulerStateMonitor> monitor_;
   std::unique_ptr<SandboxProcess> process_;  // last: dies before the memory it uses goes
 };
-
-// CLOCK_MONOTONIC_RAW: never slewed.
-uint64_t RawNowNs();
 
 }  // namespace whetstone
 

@@ -13,10 +13,10 @@ namespace {
 
 constexpr std::chrono::minutes kLife{10};
 
-size_t SlotOf(const std::vector<CallSlot>& slots, int arg, bool before) {
-  for (size_t s = 0; s < slots.size(); ++s)
-    if (slots[s].arg == arg && slots[s].before == before) return s;
-  return slots.size();
+size_t WordOf(const std::vector<CallWord>& words, int arg, bool before) {
+  for (size_t s = 0; s < words.size(); ++s)
+    if (words[s].arg == arg && words[s].before == before) return s;
+  return words.size();
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ absl::Status OperatorProgram::Run(const CallBatch& batch) {
     KernelSpec spec;
     spec.kernel_binary = context_.kernel_binary;
     spec.object = object_;
-    spec.slots_per_call = batch.slots().size();
+    spec.words_per_call = batch.words().size();
     spec.calls_max = calls_max_;
     spec.inputs = &inputs_;
     spec.output_bytes = output_bytes_;
@@ -57,23 +57,23 @@ absl::Status OperatorProgram::Run(const CallBatch& batch) {
     spec.life = kLife;
     spec.spin = false;
     ASSIGN_OR_RETURN(process_, KernelProcess::Start(spec));
-    if (process_->AwaitReady(kLoadDeadline) != Answer::kAnswered)
+    if (process_->AwaitReady(kLoadDeadline) != WaitResult::kResponded)
       return absl::InternalError(absl::StrCat("the problem's ", name_, " could not be loaded"));
-    process_->Hurry();  // trusted, short, and waited for
+    process_->SetRealtimePriority();  // trusted, short, and waited for
   }
   if (batch.input_bytes() > 0) std::memcpy(inputs_.data(), batch.inputs(), batch.input_bytes());
   process_->Load(batch, /*input_offset=*/0);
   const std::chrono::duration<double> deadline(5 + 10 * context_.problem->problem.limits().run_s() *
                                                        batch.calls());
   double elapsed_ns = 0;
-  process_->Ring(batch.calls());
+  process_->PostRequest(batch.calls());
   process_->Wake();
-  const Answer answer = process_->AwaitAnswer(
+  const WaitResult waited = process_->AwaitResponse(
       std::chrono::duration_cast<std::chrono::nanoseconds>(deadline), &elapsed_ns);
-  if (answer == Answer::kAnswered) return absl::OkStatus();
+  if (waited == WaitResult::kResponded) return absl::OkStatus();
   const std::string doing = absl::StrCat("computing ", SizeText(batch.shape().size));
   std::string detail = absl::StrCat("took over ", deadline.count(), " s while ", doing);
-  if (answer == Answer::kEnded) {
+  if (waited == WaitResult::kEnded) {
     ASSIGN_OR_RETURN(const SandboxResult result, process_->End());
     detail = FailureOfEnd(result, doing).detail;
   }
@@ -91,30 +91,30 @@ absl::Status OperatorProgram::Generate(uint64_t key, CallBatch* batch) {
                  CallRole::kGenerator);
   Philox seeds(key, {0x6E4, 0, 0, 0});
   const auto image = [&](int call, size_t s) {
-    const bool output = batch->slots()[s].place == SlotPlace::kOutput;
+    const bool output = batch->words()[s].place == WordPlace::kOutput;
     return (output ? batch->outputs().data() : batch->inputs()) + batch->offset(call, s);
   };
   for (int call = 0; call < mine.calls(); ++call) {
-    for (size_t s = 0; s < mine.slots().size(); ++s) {
-      const CallSlot& slot = mine.slots()[s];
-      if (slot.arg == kSeedSlot) {
+    for (size_t s = 0; s < mine.words().size(); ++s) {
+      const CallWord& word = mine.words()[s];
+      if (word.arg == kSeedWord) {
         mine.scalar(call, s) = seeds.Next64();
-      } else if (slot.place == SlotPlace::kScalar) {
-        mine.scalar(call, s) = batch->scalar(call, s);  // slots agree up to the last
+      } else if (word.place == WordPlace::kScalar) {
+        mine.scalar(call, s) = batch->scalar(call, s);  // words agree up to the last
       } else {
-        std::memcpy(mine.outputs().data() + mine.offset(call, s), image(call, s), slot.bytes);
+        std::memcpy(mine.outputs().data() + mine.offset(call, s), image(call, s), word.bytes);
       }
     }
   }
   RETURN_IF_ERROR(Run(mine));
   for (int call = 0; call < mine.calls(); ++call) {
-    for (size_t s = 0; s < mine.slots().size(); ++s) {
-      const CallSlot& slot = mine.slots()[s];
-      if (slot.place != SlotPlace::kOutput) continue;
+    for (size_t s = 0; s < mine.words().size(); ++s) {
+      const CallWord& word = mine.words()[s];
+      if (word.place != WordPlace::kOutput) continue;
       const ArgumentKind kind =
-          context_.problem->arguments.specs()[static_cast<size_t>(slot.arg)].kind;
+          context_.problem->arguments.specs()[static_cast<size_t>(word.arg)].kind;
       if (kind == ArgumentKind::kOut) continue;  // stays poisoned
-      std::memcpy(image(call, s), process_->outputs() + mine.offset(call, s), slot.bytes);
+      std::memcpy(image(call, s), process_->outputs() + mine.offset(call, s), word.bytes);
     }
   }
   return absl::OkStatus();
@@ -124,34 +124,34 @@ absl::StatusOr<std::vector<bool>> OperatorProgram::Check(const CallBatch& batch,
                                                          const std::string& got) {
   CallBatch mine(&context_.problem->arguments, batch.shape(), batch.calls(), Placement{},
                  CallRole::kChecker);
-  size_t verdict_slot = 0;
+  size_t verdict_word = 0;
   for (int call = 0; call < mine.calls(); ++call) {
-    for (size_t s = 0; s < mine.slots().size(); ++s) {
-      const CallSlot& slot = mine.slots()[s];
-      if (slot.arg == kVerdictSlot) {
-        verdict_slot = s;
+    for (size_t s = 0; s < mine.words().size(); ++s) {
+      const CallWord& word = mine.words()[s];
+      if (word.arg == kVerdictWord) {
+        verdict_word = s;
         mine.outputs()[mine.offset(call, s)] = 0;
         continue;
       }
-      const size_t theirs = SlotOf(batch.slots(), slot.arg, false);
-      const CallSlot& their_slot = batch.slots()[theirs];
-      const char* source = their_slot.place == SlotPlace::kInput
+      const size_t theirs = WordOf(batch.words(), word.arg, false);
+      const CallWord& their_word = batch.words()[theirs];
+      const char* source = their_word.place == WordPlace::kInput
                                ? batch.inputs()
-                               : (slot.before ? batch.outputs().data() : got.data());
+                               : (word.before ? batch.outputs().data() : got.data());
       source += batch.offset(call, theirs);
-      if (slot.arg == kReturnSlot && slot.place == SlotPlace::kScalar) {
-        std::memcpy(&mine.scalar(call, s), source, their_slot.bytes);
-      } else if (slot.place == SlotPlace::kScalar) {
+      if (word.arg == kReturnWord && word.place == WordPlace::kScalar) {
+        std::memcpy(&mine.scalar(call, s), source, their_word.bytes);
+      } else if (word.place == WordPlace::kScalar) {
         mine.scalar(call, s) = batch.scalar(call, theirs);
       } else {
-        std::memcpy(mine.inputs() + mine.offset(call, s), source, slot.bytes);
+        std::memcpy(mine.inputs() + mine.offset(call, s), source, word.bytes);
       }
     }
   }
   RETURN_IF_ERROR(Run(mine));
   std::vector<bool> right;
   for (int call = 0; call < mine.calls(); ++call)
-    right.push_back(process_->outputs()[mine.offset(call, verdict_slot)] == 1);
+    right.push_back(process_->outputs()[mine.offset(call, verdict_word)] == 1);
   return right;
 }
 

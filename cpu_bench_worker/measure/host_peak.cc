@@ -103,16 +103,16 @@ absl::StatusOr<std::unique_ptr<HostPeak>> HostPeak::Create(Compiler* compiler,
   std::unique_ptr<HostPeak> peak(new HostPeak);
   peak->kernel_binary_ = kernel_binary;
   const v1::Problem problem = PeakProblem();
-  ASSIGN_OR_RETURN(const CompileKit kit, compiler->Prepare(problem.compile(), 60));
+  ASSIGN_OR_RETURN(const CompileConfig config, compiler->Prepare(problem.compile(), 60));
   ASSIGN_OR_RETURN(const Arguments arguments, Arguments::Parse(problem));
   ASSIGN_OR_RETURN(const std::string shim_source,
                    ShimSource(problem.signature(), arguments, CallRole::kKernel));
-  ASSIGN_OR_RETURN(const std::string shim, compiler->CompileShim(kit, shim_source));
+  ASSIGN_OR_RETURN(const std::string shim, compiler->CompileShim(config, shim_source));
   for (auto& [bench, source, name] : {std::tuple(&peak->flops_, kFlopsSource, "flops"),
                                       std::tuple(&peak->bytes_, kBytesSource, "bytes")}) {
     bench->problem = problem;
     bench->arguments = arguments;
-    CompileResult compiled = compiler->Compile(kit, shim, source, "peak");
+    CompileResult compiled = compiler->Compile(config, shim, source, "peak");
     RETURN_IF_ERROR(compiled.status);
     if (!compiled.compiled)
       return absl::InternalError(absl::StrCat("host peak kernel: ", compiled.diagnostics));
@@ -138,23 +138,23 @@ absl::StatusOr<double> HostPeak::BestNs(const BenchProblem& problem, const SlotC
   KernelSpec spec;
   spec.kernel_binary = kernel_binary_;
   spec.object = problem.reference_object;
-  spec.slots_per_call = batch.slots().size();
+  spec.words_per_call = batch.words().size();
   spec.inputs = &inputs;
   spec.output_bytes = batch.outputs().size();
   spec.cores = {cores.kernel[0]};
   spec.memory_bytes = int64_t{64} << 20;
   spec.spin = cores.apart;
   ASSIGN_OR_RETURN(const std::unique_ptr<KernelProcess> process, KernelProcess::Start(spec));
-  if (process->AwaitReady(kLoadDeadline) != Answer::kAnswered)
+  if (process->AwaitReady(kLoadDeadline) != WaitResult::kResponded)
     return absl::InternalError("the host peak kernel could not be loaded");
-  process->Hurry();
+  process->SetRealtimePriority();
   process->Load(batch, /*input_offset=*/0);
   double best = 0;
   for (int i = 0; i < kTries; ++i) {
     double elapsed = 0;
-    process->Ring(1);
+    process->PostRequest(1);
     process->Wake();
-    if (process->AwaitAnswer(std::chrono::seconds(10), &elapsed) != Answer::kAnswered)
+    if (process->AwaitResponse(std::chrono::seconds(10), &elapsed) != WaitResult::kResponded)
       return absl::InternalError("the host peak kernel did not answer");
     best = best == 0 ? elapsed : std::min(best, elapsed);
   }
@@ -186,8 +186,8 @@ absl::StatusOr<double> HostPeak::BytesPerNs(const SlotCores& cores, int64_t work
   return peak.per_ns;
 }
 
-absl::StatusOr<double> HostPeak::FloorNs(const BenchProblem& problem, const CallShape& shape,
-                                         const SlotCores& cores) {
+absl::StatusOr<double> HostPeak::PhysicalFloorNs(const BenchProblem& problem,
+                                                 const CallShape& shape, const SlotCores& cores) {
   ASSIGN_OR_RETURN(const double flops, Evaluate(problem.problem.cost().flops(), shape.size));
   ASSIGN_OR_RETURN(const double bytes, Evaluate(problem.problem.cost().bytes(), shape.size));
   const double threads = std::max(1, problem.problem.compile().threads());

@@ -36,8 +36,8 @@ class HostPeak {
 
   // Nanoseconds that one call of `problem` at `shape` takes at least, by its `cost`; 0 where the
   // problem states none. Narrow element types get proportionally more operations.
-  absl::StatusOr<double> FloorNs(const BenchProblem& problem, const CallShape& shape,
-                                 const SlotCores& cores);
+  absl::StatusOr<double> PhysicalFloorNs(const BenchProblem& problem, const CallShape& shape,
+                                         const SlotCores& cores);
 
  private:
   HostPeak() = default;

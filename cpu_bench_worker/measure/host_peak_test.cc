@@ -17,7 +17,7 @@ TEST(HostPeakTest, NoHonestProgramBeatsIt) {
   ASSERT_TRUE(compiler.ok()) << compiler.status();
   auto peak = HostPeak::Create(compiler->get(), BinDir() + "/whet-kernel", dir->path());
   ASSERT_TRUE(peak.ok()) << peak.status();
-  const SlotCores cores = PlanCores(*GroupByNode(AllowedCores()), 1)->slots[0];
+  const SlotCores cores = PlanCores(*GroupByNumaNode(AllowedCores()), 1)->slots[0];
   const auto flops = (*peak)->FlopsPerNs(cores);
   ASSERT_TRUE(flops.ok()) << flops.status();
   RecordProperty("flops_per_ns", std::to_string(*flops));
@@ -36,11 +36,11 @@ TEST(HostPeakTest, NoHonestProgramBeatsIt) {
   problem.problem = MatmulProblem();
   problem.arguments = *Arguments::Parse(problem.problem);
   const CallShape shape = *problem.arguments.At(problem.problem.sizes().timed(1));
-  const auto floor = (*peak)->FloorNs(problem, shape, cores);
+  const auto floor = (*peak)->PhysicalFloorNs(problem, shape, cores);
   ASSERT_TRUE(floor.ok()) << floor.status();
   EXPECT_NEAR(*floor, 2.0 * 96 * 96 * 96 / *flops, 1e-6);
   problem.problem.clear_cost();
-  EXPECT_EQ(*(*peak)->FloorNs(problem, shape, cores), 0) << "no cost, no floor";
+  EXPECT_EQ(*(*peak)->PhysicalFloorNs(problem, shape, cores), 0) << "no cost, no floor";
 }
 
 }  // namespace

@@ -1,34 +1,32 @@
 // How a candidate becomes a verdict, and where each step is:
 //
-//   Measure            idempotence by candidate id, verdict cache by machine code     this file
-//   └ Pipeline         the stages in order, and the doubt at their end                pipeline.cc
-//     ├ ScreenClient   clang reads the source in a sandboxed, forked child            screen/
-//     ├ Compiler       meanwhile g++, in its sandbox, precompiled headers             compiler.cc
-//     ├ check_stage    all check sizes: plain, unaligned, edge values
-//     ├ time_stage     16 fresh process pairs × 8 rounds unless clear before (stopping.h),
-//     │                more beside a neighbour on the same physical core, or for precision (plan.h)
-//     │ └ Trial        fills inputs, plays rounds, compares with reference or oracle  trial.cc
-//     │   └ Duel       one turn: who may run when, and what is timed                  duel.cc
-//     │     └ KernelProcess   one sandboxed child behind a doorbell                   doorbell.h
-//     └ HostPeak       what no honest program can beat                                host_peak.cc
+//   Measure              idempotence by candidate id                                  this file
+//   ├ BuildCache         what equal sources became build_cache.cc ├ VerdictCache       what equal
+//   machine code reached                              verdict_cache.cc └ Pipeline           the
+//   stages in order, and the outlier check at their end      pipeline.cc
+//     ├ ScreenClient     clang reads the source in a sandboxed, forked child          screen/
+//     ├ Compiler         meanwhile g++, in its sandbox, precompiled headers           build/
+//     ├ CheckCandidate   all check sizes: plain, unaligned, edge values check_stage.cc ├
+//     TimeCandidate    16 fresh process pairs × 8 samples unless clear before │ (stopping.h), more
+//     beside a neighbour on the same physical │                  core, or for precision (plan.h)
+//     time_stage.cc │ └ Session        fills inputs, takes samples, compares outputs session.cc │
+//     └ PairedRun    one invocation: who may run when, and what is timed          paired_run.cc │
+//     └ KernelProcess   one sandboxed child behind a mailbox                    kernel/ └ HostPeak
+//     what no honest program can beat                              host_peak.cc
 //
 // Cores are handed out by SlotPool: a slot is a timer core, where this process fills inputs and
-// spins, and kernel cores, where both children of a Duel take turns and a thread of this process
-// hands them their inputs. On a host without cores to spare, nobody compiles while somebody times.
+// spins, and kernel cores, where both children of a PairedRun alternate and a thread of this
+// process hands them their inputs. On a host without cores to spare, nobody compiles while somebody
+// times.
 #include "cpu_bench_worker/measure/measure.h"
 
-#include <signal.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <condition_variable>
-#include <cstdlib>
 #include <deque>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -42,20 +40,19 @@
 #include "common/status_macros.h"
 #include "cpu_bench_worker/build/isa.h"
 #include "cpu_bench_worker/measure/build_cache.h"
+#include "cpu_bench_worker/measure/calibrate.h"
 #include "cpu_bench_worker/measure/pipeline.h"
-#include "cpu_bench_worker/measure/slot_noise.h"
+#include "cpu_bench_worker/measure/slot_aa_thresholds.h"
+#include "cpu_bench_worker/measure/verdict_cache.h"
+#include "cpu_bench_worker/measure/work_folder.h"
 #include "sandbox/sandbox.h"
 
 namespace whetstone {
 namespace {
 
-// The expert calibrates the reward; a problem without headroom teaches nothing.
-constexpr double kExpertSpeedupMin = 1.2;
-constexpr int kNoiseTries = 3;  // of a problem; it is calibrated once
 // Finished candidates remembered for repeated calls, and verdicts for equal machine code.
 constexpr size_t kRememberedMax = 2048;
 constexpr size_t kBuildCacheBytes = size_t{8} << 20;
-constexpr char kFolderPrefix[] = "whet-worker-";
 
 // One candidate id. Guarded by the registry's mutex, except while `running`, when the one thread
 // that runs it owns `artefact`.
@@ -93,14 +90,11 @@ class MeasurerImpl final : public Measurer {
   v1::WorkerInfo Info() override;
 
  private:
-  absl::StatusOr<v1::Calibration> Calibrate(PreparedProblem* problem);
   // Runs the stages that are missing; on return the entry's artefact is as far as asked.
   absl::Status Run(const PreparedProblem& problem, const v1::MeasureRequest& request, Entry* entry);
-  // Where and from which inputs the verdict comes.
+  // Notes where and from which inputs the verdict comes.
   void SetOrigin(const PreparedProblem& problem, const SlotCores& cores, uint64_t seed,
                  v1::Verdict* verdict) const;
-  bool FromCache(const v1::MeasureRequest& request, Artefact* artefact);
-  void ToCache(const Artefact& artefact);
   void Forget(const std::string& candidate_id);  // with mutex_ held
 
   TempDir dir_;
@@ -114,10 +108,10 @@ class MeasurerImpl final : public Measurer {
   std::unique_ptr<HostPeak> peak_;
   std::unique_ptr<Pipeline> pipeline_;
   v1::MeasuredOn host_;  // what is the same for every verdict
-  std::unique_ptr<SlotNoise> noise_;
+  std::unique_ptr<SlotAaThresholds> slot_aa_;
   std::atomic<bool> stopping_{false};
-  std::vector<std::thread> at_start_;  // measure the noise of one slot each
-  std::atomic<double> noise_band_{0};
+  std::vector<std::thread> at_start_;  // measure the A/A threshold of one slot each
+  std::atomic<double> aa_threshold_{0};
 
   std::mutex put_mutex_;  // one problem is prepared at a time
   std::mutex mutex_;
@@ -125,8 +119,8 @@ class MeasurerImpl final : public Measurer {
   std::map<std::string, std::shared_ptr<PreparedProblem>> problems_;  // by hash
   std::map<std::string, std::shared_ptr<Entry>> entries_;             // by candidate id
   std::deque<std::string> finished_order_;
-  std::map<std::string, v1::Verdict> cache_;  // by problem and object hash
   BuildCache builds_{kBuildCacheBytes};
+  VerdictCache verdicts_{kRememberedMax};
 };
 
 absl::Status MeasurerImpl::Start(const MeasurerOptions& options) {
@@ -148,8 +142,8 @@ absl::Status MeasurerImpl::Start(const MeasurerOptions& options) {
   host_.set_cpu_model(CpuModel());
   host_.set_microcode(Microcode());
   host_.set_kernel(KernelRelease());
-  ASSIGN_OR_RETURN(const std::vector<CoreGroup> nodes,
-                   GroupByNode(options.cores.empty() ? AllowedCores() : options.cores));
+  ASSIGN_OR_RETURN(const std::vector<NumaNode> nodes,
+                   GroupByNumaNode(options.cores.empty() ? AllowedCores() : options.cores));
   ASSIGN_OR_RETURN(CorePlan plan, PlanCores(nodes, options.slots));
   const std::vector<int> build = plan.build;
   slots_ = std::make_unique<SlotPool>(std::move(plan));
@@ -161,15 +155,15 @@ absl::Status MeasurerImpl::Start(const MeasurerOptions& options) {
   pipeline_ = std::make_unique<Pipeline>(compiler_.get(), screen_.get(), slots_.get(), peak_.get(),
                                          kernel, dir_.path());
   const size_t slots = slots_->plan().slots.size();
-  noise_ = std::make_unique<SlotNoise>(pipeline_.get(), compiler_.get(), dir_.path(), slots,
-                                       options.noise_interval);
-  if (!options.noise_at_start) return absl::OkStatus();
+  slot_aa_ = std::make_unique<SlotAaThresholds>(pipeline_.get(), compiler_.get(), dir_.path(),
+                                                slots, options.aa_interval);
+  if (!options.aa_at_start) return absl::OkStatus();
   // All leases first, so that each thread gets another slot.
   for (size_t i = 0; i < slots; ++i) {
     ASSIGN_OR_RETURN(SlotPool::Lease lease, slots_->Acquire(1, nullptr));
     at_start_.emplace_back([this, lease = std::move(lease)]() mutable {
       // Where this fails, so does the first candidate on the slot, and that says why.
-      noise_->Current(&lease, &stopping_).IgnoreError();
+      slot_aa_->Current(&lease, &stopping_).IgnoreError();
       lease = SlotPool::Lease();
     });
   }
@@ -186,61 +180,23 @@ absl::StatusOr<v1::Calibration> MeasurerImpl::PutProblem(const v1::Problem& prob
   }
   std::unique_ptr<PreparedProblem> prepared;
   {
-    const SlotPool::BuildTurn turn(slots_.get());
+    const SlotPool::BuildLease building(slots_.get());
     ASSIGN_OR_RETURN(prepared,
                      PrepareProblem(problem, hash, compiler_.get(), screen_.get(), dir_.path()));
   }
   if (known != nullptr && known->expert().outcome() == v1::CORRECT) {
     prepared->calibration = *known;
   } else {
-    ASSIGN_OR_RETURN(prepared->calibration, Calibrate(prepared.get()));
+    ASSIGN_OR_RETURN(prepared->calibration,
+                     Calibrate(pipeline_.get(), slots_.get(), screen_.get(), prepared.get()));
+    prepared->calibration.mutable_expert()->set_isolation(isolation_.summary);
+    prepared->calibration.mutable_expert()->set_worker(Hostname());
   }
-  noise_band_ = prepared->calibration.noise_band();
+  aa_threshold_ = prepared->calibration.noise_band();
   const v1::Calibration calibration = prepared->calibration;
   const std::lock_guard<std::mutex> lock(mutex_);
   problems_[hash] = std::move(prepared);
   return calibration;
-}
-
-absl::StatusOr<v1::Calibration> MeasurerImpl::Calibrate(PreparedProblem* problem) {
-  const int threads = std::max(1, problem->bench.problem.compile().threads());
-  {
-    ASSIGN_OR_RETURN(SlotPool::Lease lease, slots_->Acquire(threads, nullptr));
-    ASSIGN_OR_RETURN(const double band,
-                     pipeline_->NoiseBand(*problem, &lease, kNoiseTries, nullptr));
-    problem->calibration.set_noise_band(band);
-  }
-  // Both pass the screen that candidates pass: rules the authors can't keep are wrong.
-  if (screen_ != nullptr) {
-    const SlotPool::BuildTurn turn(slots_.get());
-    const ScreenReport report =
-        screen_->Screen(problem->screen, problem->bench.problem.reference());
-    RETURN_IF_ERROR(report.status);
-    if (report.outcome != v1::OUTCOME_UNSPECIFIED)
-      return absl::InvalidArgumentError(
-          absl::StrCat("the reference does not pass the screen: ", report.detail));
-  }
-  Artefact artefact = pipeline_->Build(*problem, problem->bench.problem.expert());
-  if (!artefact.final) {
-    ASSIGN_OR_RETURN(SlotPool::Lease lease, slots_->Acquire(threads, nullptr));
-    pipeline_->Check(*problem, &lease, 0xE4BE, nullptr, &artefact);
-    if (!artefact.final)
-      pipeline_->Time(*problem, &lease, 0xE4BE, Until::kPrecise, nullptr, &artefact);
-  }
-  v1::Verdict& expert = artefact.verdict;
-  if (expert.outcome() == v1::INFRASTRUCTURE_ERROR) return absl::UnavailableError(expert.detail());
-  if (expert.outcome() != v1::CORRECT)
-    return absl::InvalidArgumentError(absl::StrCat("the expert is not CORRECT but ",
-                                                   v1::Outcome_Name(expert.outcome()), ": ",
-                                                   expert.detail()));
-  if (expert.speedup_high() < kExpertSpeedupMin)
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the expert is only ", expert.speedup(), "x the reference; it must be at least ",
-        kExpertSpeedupMin, "x, or there is nothing to learn"));
-  expert.set_isolation(isolation_.summary);
-  expert.set_worker(Hostname());
-  *problem->calibration.mutable_expert() = expert;
-  return problem->calibration;
 }
 
 absl::StatusOr<v1::Verdict> MeasurerImpl::Measure(const v1::MeasureRequest& request) {
@@ -255,13 +211,13 @@ absl::StatusOr<v1::Verdict> MeasurerImpl::Measure(const v1::MeasureRequest& requ
       return absl::FailedPreconditionError(absl::StrCat(
           "problem ", request.problem_hash(), " is not known here; call PutProblem first"));
     problem = it->second;
-    std::shared_ptr<Entry>& slot = entries_[request.candidate_id()];
-    if (slot == nullptr) {
-      slot = std::make_shared<Entry>();
-      slot->problem_hash = request.problem_hash();
-      slot->source_hash = Sha256Hex(request.source());
+    std::shared_ptr<Entry>& known = entries_[request.candidate_id()];
+    if (known == nullptr) {
+      known = std::make_shared<Entry>();
+      known->problem_hash = request.problem_hash();
+      known->source_hash = Sha256Hex(request.source());
     }
-    entry = slot;
+    entry = known;
     if (entry->problem_hash != request.problem_hash() ||
         entry->source_hash != Sha256Hex(request.source()))
       return absl::InvalidArgumentError(absl::StrCat("candidate_id '", request.candidate_id(),
@@ -292,8 +248,8 @@ absl::StatusOr<v1::Verdict> MeasurerImpl::Measure(const v1::MeasureRequest& requ
   verdict.set_problem_hash(request.problem_hash());
   verdict.set_isolation(isolation_.summary);
   verdict.set_worker(Hostname());
-  const v1::Verdict answer = verdict;
-  if (answer.outcome() == v1::INFRASTRUCTURE_ERROR) {
+  const v1::Verdict reached = verdict;
+  if (reached.outcome() == v1::INFRASTRUCTURE_ERROR) {
     Forget(request.candidate_id());  // a retry measures again
   } else if (entry->artefact.final) {
     std::string().swap(entry->artefact.object);  // and its memory, thousands of times
@@ -304,7 +260,7 @@ absl::StatusOr<v1::Verdict> MeasurerImpl::Measure(const v1::MeasureRequest& requ
       finished_order_.pop_front();
     }
   }
-  return answer;
+  return reached;
 }
 
 absl::Status MeasurerImpl::Run(const PreparedProblem& problem, const v1::MeasureRequest& request,
@@ -312,7 +268,7 @@ absl::Status MeasurerImpl::Run(const PreparedProblem& problem, const v1::Measure
   Artefact& artefact = entry->artefact;
   if (!entry->built) {
     const std::string key =
-        BuildKey(request.problem_hash(), problem.kit.tools->version, request.source());
+        BuildKey(request.problem_hash(), problem.config.tools->version, request.source());
     if (std::optional<Artefact> known = builds_.Find(key)) {
       artefact = std::move(*known);
       artefact.verdict.set_screen_s(0);
@@ -323,7 +279,8 @@ absl::Status MeasurerImpl::Run(const PreparedProblem& problem, const v1::Measure
       if (Repeatable(artefact)) builds_.Add(key, artefact);
     }
     entry->built = artefact.verdict.outcome() != v1::INFRASTRUCTURE_ERROR;
-    if (artefact.final || FromCache(request, &artefact)) return absl::OkStatus();
+    if (!artefact.final && !request.fresh()) artefact.final = verdicts_.Find(&artefact.verdict);
+    if (artefact.final) return absl::OkStatus();
   }
   // One way, so that a verdict's seed tells nothing of other candidates'.
   const std::string mixed =
@@ -335,13 +292,14 @@ absl::Status MeasurerImpl::Run(const PreparedProblem& problem, const v1::Measure
   if (artefact.verdict.outcome() != v1::CORRECT)
     pipeline_->Check(problem, &lease, seed, &entry->cancelled, &artefact);
   if (!artefact.final && request.time()) {
-    const absl::StatusOr<double> band = noise_->Current(&lease, &entry->cancelled);
-    RETURN_IF_ERROR(band.status());
-    artefact.verdict.set_noise_band(std::max(*band, problem.calibration.noise_band()));
-    pipeline_->Time(problem, &lease, seed, request.fresh() ? Until::kPrecise : Until::kClear,
+    const absl::StatusOr<double> threshold = slot_aa_->Current(&lease, &entry->cancelled);
+    RETURN_IF_ERROR(threshold.status());
+    artefact.verdict.set_noise_band(std::max(*threshold, problem.calibration.noise_band()));
+    pipeline_->Time(problem, &lease, seed,
+                    request.fresh() ? StoppingCriterion::kPrecise : StoppingCriterion::kClear,
                     &entry->cancelled, &artefact);
   }
-  if (artefact.final && !artefact.cancelled) ToCache(artefact);
+  if (artefact.final && !artefact.cancelled) verdicts_.Add(artefact.verdict);
   return absl::OkStatus();
 }
 
@@ -350,44 +308,11 @@ void MeasurerImpl::SetOrigin(const PreparedProblem& problem, const SlotCores& co
   verdict->set_input_seed(seed);
   v1::MeasuredOn* on = verdict->mutable_measured_on();
   *on = host_;
-  on->set_compiler(problem.kit.tools->version);
-  on->mutable_flags()->Assign(problem.kit.flags.begin(), problem.kit.flags.end());
+  on->set_compiler(problem.config.tools->version);
+  on->mutable_flags()->Assign(problem.config.flags.begin(), problem.config.flags.end());
   on->set_timer_core(cores.timer);
   on->mutable_kernel_cores()->Assign(cores.kernel.begin(), cores.kernel.end());
   on->set_timer_apart(cores.apart);
-}
-
-bool MeasurerImpl::FromCache(const v1::MeasureRequest& request, Artefact* artefact) {
-  if (request.fresh()) return false;
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const auto it =
-      cache_.find(absl::StrCat(request.problem_hash(), "/", artefact->verdict.object_hash()));
-  if (it == cache_.end()) return false;
-  const v1::Verdict mine = artefact->verdict;
-  v1::Verdict& verdict = artefact->verdict;
-  verdict = it->second;
-  // What belongs to this source, not to its machine code.
-  verdict.set_canonical_hash(mine.canonical_hash());
-  *verdict.mutable_techniques() = mine.techniques();
-  verdict.set_screen_s(mine.screen_s());
-  verdict.set_compile_s(mine.compile_s());
-  verdict.set_check_s(0);
-  verdict.set_time_s(0);
-  verdict.set_start_s(0);
-  verdict.set_turns_s(0);
-  verdict.set_cached(true);
-  artefact->final = true;
-  return true;
-}
-
-void MeasurerImpl::ToCache(const Artefact& artefact) {
-  // Only what the machine code alone decides: a limit can be hit by a disturbed machine too.
-  const v1::Outcome outcome = artefact.verdict.outcome();
-  if (outcome != v1::CORRECT && outcome != v1::WRONG_ANSWER && outcome != v1::CRASH) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (cache_.size() >= kRememberedMax) cache_.erase(cache_.begin());
-  cache_[absl::StrCat(artefact.verdict.problem_hash(), "/", artefact.verdict.object_hash())] =
-      artefact.verdict;
 }
 
 void MeasurerImpl::Forget(const std::string& candidate_id) { entries_.erase(candidate_id); }
@@ -437,7 +362,7 @@ v1::WorkerInfo MeasurerImpl::Info() {
       if (core != slot.timer) info.add_slot_cores(core);
   }
   for (const int core : slots_->plan().idle) info.add_slot_cores(core);
-  info.set_noise_band(noise_band_);
+  info.set_noise_band(aa_threshold_);
   info.set_microcode(host_.microcode());
   const CorePlan& plan = slots_->plan();
   info.mutable_build_cores()->Assign(plan.build.begin(), plan.build.end());
@@ -446,31 +371,15 @@ v1::WorkerInfo MeasurerImpl::Info() {
   info.set_numa_nodes(plan.nodes);
   info.set_threads_max(static_cast<int>(plan.all.size()));
   info.set_threads_apart_max(static_cast<int>(plan.all.size()) - 1);
-  for (const double band : noise_->Bands()) info.add_slot_noise_bands(band);
-  info.set_slot_noise_measurements(noise_->measurements());
+  for (const double threshold : slot_aa_->All()) info.add_slot_noise_bands(threshold);
+  info.set_slot_noise_measurements(slot_aa_->measurements());
   return info;
-}
-
-// Workers die with their parent, without clean-up; whoever starts next removes what they left. A
-// folder's name holds its owner's pid.
-void SweepAbandonedFolders() {
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(
-           std::filesystem::temp_directory_path(ignored), ignored)) {
-    const std::string name = entry.path().filename();
-    if (!absl::StartsWith(name, kFolderPrefix)) continue;
-    const int pid = std::atoi(name.c_str() + sizeof(kFolderPrefix) - 1);
-    struct stat info;
-    if (pid <= 0 || lstat(entry.path().c_str(), &info) != 0 || info.st_uid != geteuid()) continue;
-    if (kill(pid, 0) != 0 && errno == ESRCH) std::filesystem::remove_all(entry.path(), ignored);
-  }
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Measurer>> Measurer::Create(const MeasurerOptions& options) {
-  SweepAbandonedFolders();
-  ASSIGN_OR_RETURN(TempDir dir, TempDir::Make(absl::StrCat(kFolderPrefix, getpid(), "-")));
+  ASSIGN_OR_RETURN(TempDir dir, MakeWorkFolder());
   auto measurer = std::make_unique<MeasurerImpl>(std::move(dir));
   RETURN_IF_ERROR(measurer->Start(options));
   return measurer;

@@ -14,9 +14,9 @@
 //
 // The candidate is hostile. Timer, inputs, expected outputs and comparison live in this process;
 // the candidate's code only ever runs in a sandboxed child, entered through shared memory
-// (doorbell.h). Stages: screen → compile → check → time → doubt. Everything a candidate does is a
-// Verdict; an absl::Status is the caller's mistake or a cancellation. A fault of ours is a Verdict
-// with INFRASTRUCTURE_ERROR, never booked as the candidate's.
+// (mailbox.h). Stages: screen → compile → check → time → outlier check. Everything a candidate does
+// is a Verdict; an absl::Status is the caller's mistake or a cancellation. A fault of ours is a
+// Verdict with INFRASTRUCTURE_ERROR, never booked as the candidate's.
 //
 // Thread-safe: every method may be called from many threads. At most `slots` candidates are timed
 // at once, each on its own cores; other calls queue. Measure blocks until its verdict is there.
@@ -44,12 +44,12 @@ struct MeasurerOptions {
   std::vector<int> cores;
   // Candidates timed at the same time; 0: as PlanCores (slot_pool.h) finds best, at least 1.
   int slots = 0;
-  // A slot whose noise was last measured longer ago than this has it measured again before the next
-  // candidate is timed on it.
-  std::chrono::seconds noise_interval{180};
-  // Measures the noise of every slot right away, in the background, instead of before its first
-  // candidate.
-  bool noise_at_start = false;
+  // A slot whose A/A threshold was last measured longer ago than this has it measured again before
+  // the next candidate is timed on it.
+  std::chrono::seconds aa_interval{180};
+  // Measures the A/A threshold of every slot right away, in the background, instead of before its
+  // first candidate.
+  bool aa_at_start = false;
   // Tests only: false lets hostile code past the screen, so that the sandbox and the ruler are
   // tested on their own. The canonical hash and the technique tags are then empty.
   bool screen = true;
@@ -63,7 +63,7 @@ class Measurer {
   virtual ~Measurer() = default;
 
   // Compiles the reference, the expert and the operator's programs and calibrates: the reference
-  // against itself gives the noise band, the expert its verdict. `known` (may be null) is an
+  // against itself gives the A/A threshold, the expert its verdict. `known` (may be null) is an
   // earlier calibration of this host and skips both. Idempotent by ProblemHash. INVALID_ARGUMENT:
   // the problem is unsound; the message names the field and what to change. FAILED_PRECONDITION:
   // this host can't measure it (fewer cores than compile.threads).

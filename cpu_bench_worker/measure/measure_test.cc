@@ -67,7 +67,7 @@ Measurer* MeasureTest::measurer_ = nullptr;
 v1::Problem* MeasureTest::problem_ = nullptr;
 v1::Calibration* MeasureTest::calibration_ = nullptr;
 
-TEST_F(MeasureTest, CalibrationKnowsTheExpertAndTheNoise) {
+TEST_F(MeasureTest, CalibrationKnowsTheExpertAndTheAaThreshold) {
   EXPECT_EQ(calibration_->expert().outcome(), v1::CORRECT);
   EXPECT_GT(calibration_->expert().speedup(), 2.0);
   EXPECT_GT(calibration_->noise_band(), 0);
@@ -81,11 +81,11 @@ TEST_F(MeasureTest, ALeaderIsMeasuredWithAllProcessPairs) {
   ASSERT_TRUE(verdict.ok()) << verdict.status();
   EXPECT_FALSE(verdict->stopped_early());
   EXPECT_GT(verdict->process_pairs(), 3);
-  EXPECT_GT(verdict->turns_s(), 0);
-  EXPECT_LE(verdict->start_s() + verdict->turns_s(), verdict->time_s());
+  EXPECT_GT(verdict->invocations_s(), 0);
+  EXPECT_LE(verdict->start_s() + verdict->invocations_s(), verdict->time_s());
 }
 
-TEST_F(MeasureTest, NoiseIsMeasuredBySlotAndUsed) {
+TEST_F(MeasureTest, AaThresholdsAreMeasuredBySlotAndUsed) {
   const v1::Verdict verdict = Measure("noise/1", Variant(kMatmulIkj, 2), true);
   const v1::WorkerInfo info = measurer_->Info();
   ASSERT_EQ(info.slot_noise_bands_size(), info.slots());
@@ -97,10 +97,10 @@ TEST_F(MeasureTest, NoiseIsMeasuredBySlotAndUsed) {
   EXPECT_GE(verdict.noise_band(), calibration_->noise_band());
 }
 
-TEST_F(MeasureTest, OldNoiseIsMeasuredAgain) {
+TEST_F(MeasureTest, OldAaThresholdsAreMeasuredAgain) {
   MeasurerOptions options;
   options.bin_dir = BinDir();
-  options.noise_interval = std::chrono::seconds(0);
+  options.aa_interval = std::chrono::seconds(0);
   const auto measurer = Measurer::Create(options);
   ASSERT_TRUE(measurer.ok()) << measurer.status();
   ASSERT_TRUE((*measurer)->PutProblem(*problem_, calibration_).ok());

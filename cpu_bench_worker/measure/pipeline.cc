@@ -22,17 +22,17 @@ namespace {
 
 // Below this share of the physical floor nobody computes what `cost` says; the measured peak is a
 // best case, so it leaves room.
-constexpr double kFloorShare = 0.8;
+constexpr double kPhysicalFloorShare = 0.8;
 // Past the expert by this factor a result is measured a second time.
 constexpr double kPastExpert = 2.0;
-constexpr double kDoubtSpeedupMin = 1.5;
+constexpr double kOutlierSpeedupMin = 1.5;
 // Equal code is never quieter than this, whatever one calibration saw.
-constexpr double kNoiseBandMin = 0.003;
-// Beside a neighbour on the same physical core equal code scored up to 2 % off; bands are measured
-// without.
-constexpr double kSharedNoiseBand = 0.02;
-// A band no wider than this needs no further try.
-constexpr double kNoiseBandGood = 0.015;
+constexpr double kAaThresholdMin = 0.003;
+// Beside a neighbour on the same physical core equal code scored up to 2 % off; thresholds are
+// measured without.
+constexpr double kSharedAaThreshold = 0.02;
+// A threshold no wider than this needs no further try.
+constexpr double kAaThresholdGood = 0.015;
 
 double Seconds(std::chrono::steady_clock::time_point since) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count();
@@ -67,7 +67,7 @@ void SetTimed(const std::vector<CallShape>& shapes, const TimeReport& report,
   verdict->set_stopped_early(report.stopped_early);
   verdict->set_process_pairs(report.process_pairs);
   verdict->set_start_s(verdict->start_s() + report.start_s);
-  verdict->set_turns_s(verdict->turns_s() + report.turns_s);
+  verdict->set_invocations_s(verdict->invocations_s() + report.invocations_s);
   verdict->clear_sizes();
   for (size_t i = 0; i < report.sizes.size(); ++i) {
     v1::SizeResult* size = verdict->add_sizes();
@@ -75,14 +75,14 @@ void SetTimed(const std::vector<CallShape>& shapes, const TimeReport& report,
     size->set_speedup(report.sizes[i].speedup);
     size->set_reference_ns(report.sizes[i].reference_ns);
     size->set_candidate_ns(report.sizes[i].candidate_ns);
-    size->set_pairs(report.sizes[i].pairs);
-    size->set_calls(report.sizes[i].pairs * report.sizes[i].calls_per_bell);
-    size->set_rounds_redone(report.sizes[i].rounds_redone);
-    size->set_rounds_clock_changed(report.sizes[i].rounds_clock_changed);
-    size->set_rounds_core_shared(report.sizes[i].rounds_core_shared);
-    size->set_pairs_core_shared(report.sizes[i].pairs_core_shared);
+    size->set_pairs(report.sizes[i].samples);
+    size->set_calls(report.sizes[i].samples * report.sizes[i].calls_per_request);
+    size->set_rounds_redone(report.sizes[i].samples_redone);
+    size->set_rounds_clock_changed(report.sizes[i].samples_frequency_changed);
+    size->set_rounds_core_shared(report.sizes[i].samples_core_shared);
+    size->set_pairs_core_shared(report.sizes[i].samples_counted_shared);
     if (size->pairs_core_shared() > 0)
-      verdict->set_noise_band(std::max(verdict->noise_band(), kSharedNoiseBand));
+      verdict->set_noise_band(std::max(verdict->noise_band(), kSharedAaThreshold));
   }
 }
 
@@ -113,7 +113,7 @@ Artefact Pipeline::Build(const PreparedProblem& problem, const std::string& sour
   Artefact artefact;
   artefact.verdict.set_problem_hash(problem.bench.hash);
   artefact.verdict.set_noise_band(problem.calibration.noise_band());
-  const SlotPool::BuildTurn turn(slots_);
+  const SlotPool::BuildLease building(slots_);
   const auto begin = std::chrono::steady_clock::now();
   const std::string text = WithoutStructs(source, problem.bench.problem);
   // Side by side: most candidates pass the screen, and then only the longer of the two takes time.
@@ -127,7 +127,7 @@ Artefact Pipeline::Build(const PreparedProblem& problem, const std::string& sour
       return report;
     });
   CompileResult compiled =
-      compiler_->Compile(problem.kit, problem.shim_object, text, problem.function);
+      compiler_->Compile(problem.config, problem.shim_object, text, problem.function);
   artefact.verdict.set_compile_s(Seconds(begin));
   if (screening.valid()) {
     ScreenReport report = screening.get();
@@ -163,9 +163,9 @@ void Pipeline::Check(const PreparedProblem& problem, SlotPool::Lease* lease, uin
   if (!object.ok()) return End(OurFault(object.status()), artefact);
   const absl::Cleanup remove = [&] { unlink(object->c_str()); };
   const PinnedThread pin(lease->cores().timer);
-  Trial trial({kernel_binary_, lease->cores(), &problem.bench, cancelled}, *object, seed);
+  Session session({kernel_binary_, lease->cores(), &problem.bench, cancelled}, *object, seed);
   CheckReport report;
-  if (const auto failure = CheckCandidate(&trial, problem.bench.timed, &report)) {
+  if (const auto failure = CheckCandidate(&session, problem.bench.timed, &report)) {
     artefact->verdict.set_pass_fraction(
         report.cases == 0 ? 0 : static_cast<double>(report.cases_right) / report.cases);
     return End(*failure, artefact);
@@ -179,7 +179,8 @@ void Pipeline::Check(const PreparedProblem& problem, SlotPool::Lease* lease, uin
 }
 
 void Pipeline::Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint64_t seed,
-                    Until until, const std::atomic<bool>* cancelled, Artefact* artefact) {
+                    StoppingCriterion criterion, const std::atomic<bool>* cancelled,
+                    Artefact* artefact) {
   lease->BeginTiming();
   const absl::Cleanup end_timing = [&] { lease->EndTiming(); };
   const StageTimer timer(artefact, &v1::Verdict::set_time_s, 0);
@@ -188,108 +189,111 @@ void Pipeline::Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint
   const absl::Cleanup remove = [&] { unlink(object->c_str()); };
   const PinnedThread pin(lease->cores().timer);
   const BenchContext context{kernel_binary_, lease->cores(), &problem.bench, cancelled};
-  Trial trial(context, *object, Philox(seed, {0x71E, 0, 0, 0}).Next64());
+  Session session(context, *object, Philox(seed, {0x71E, 0, 0, 0}).Next64());
   TimeReport report;
   const double budget_s =
       std::max(1.0, problem.bench.problem.limits().total_s() - artefact->spent_s);
-  if (const auto failure =
-          TimeCandidate(&trial, problem.bench.timed, artefact->estimates,
-                        {.budget_s = budget_s, .until = until, .width = WidthOf(*lease)}, &report))
+  if (const auto failure = TimeCandidate(
+          &session, problem.bench.timed, artefact->estimates,
+          {.budget_s = budget_s, .criterion = criterion, .smt_detector = SmtDetectorOf(*lease)},
+          &report))
     return End(*failure, artefact);
   if (!report.first_bad.empty())
-    return EndWrong(report.rounds_right, report.rounds, report.first_bad, artefact);
+    return EndWrong(report.samples_right, report.samples, report.first_bad, artefact);
   SetTimed(problem.bench.timed, report, &artefact->verdict);
-  bool below_floor = false;
-  const absl::StatusOr<std::string> doubt =
-      Doubt(problem, report, lease->cores(), &artefact->verdict, &below_floor);
-  if (!doubt.ok()) return End(OurFault(doubt.status()), artefact);
+  bool below_physical_floor = false;
+  const absl::StatusOr<std::string> outlier =
+      OutlierCheck(problem, report, lease->cores(), &artefact->verdict, &below_physical_floor);
+  if (!outlier.ok()) return End(OurFault(outlier.status()), artefact);
   artefact->final = true;
-  if (!doubt->empty()) {
+  if (!outlier->empty()) {
     // What was odd about one slot's cores isn't about another's.
     std::optional<SlotPool::Lease> other = slots_->TryAcquireOther(*lease);
     SlotPool::Lease& second = other.has_value() ? *other : *lease;
     second.BeginTiming();
     const PinnedThread pin_again(second.cores().timer);
-    TimeAgain(problem, second, *object, seed, until, *doubt, cancelled, artefact);
+    Remeasure(problem, second, *object, seed, criterion, *outlier, cancelled, artefact);
     if (artefact->verdict.outcome() != v1::CORRECT) return;
   }
   artefact->verdict.set_detail(absl::StrFormat(
       "right everywhere; %.3fx the reference [%.3f, %.3f]%s", artefact->verdict.speedup(),
       artefact->verdict.speedup_low(), artefact->verdict.speedup_high(),
-      doubt->empty() ? "" : absl::StrCat("; measured twice because it was ", *doubt)));
+      outlier->empty() ? "" : absl::StrCat("; measured twice because it was ", *outlier)));
 }
 
-absl::StatusOr<std::string> Pipeline::Doubt(const PreparedProblem& problem,
-                                            const TimeReport& report, const SlotCores& cores,
-                                            v1::Verdict* verdict, bool* below_floor) {
+absl::StatusOr<std::string> Pipeline::OutlierCheck(const PreparedProblem& problem,
+                                                   const TimeReport& report, const SlotCores& cores,
+                                                   v1::Verdict* verdict,
+                                                   bool* below_physical_floor) {
   const std::lock_guard<std::mutex> lock(peak_mutex_);
   for (size_t i = 0; i < report.sizes.size(); ++i) {
     const CallShape& shape = problem.bench.timed[i];
-    ASSIGN_OR_RETURN(const double floor_ns, peak_->FloorNs(problem.bench, shape, cores));
+    ASSIGN_OR_RETURN(const double floor_ns, peak_->PhysicalFloorNs(problem.bench, shape, cores));
     verdict->mutable_sizes(static_cast<int>(i))->set_floor_ns(floor_ns);
-    *below_floor = report.sizes[i].candidate_ns < kFloorShare * floor_ns;
-    if (*below_floor)
+    *below_physical_floor = report.sizes[i].candidate_ns < kPhysicalFloorShare * floor_ns;
+    if (*below_physical_floor)
       return absl::StrFormat("faster at %s (%.0f ns) than this host can be (%.0f ns)",
                              SizeText(shape.size), report.sizes[i].candidate_ns, floor_ns);
   }
   const double expert = problem.calibration.expert().speedup();
-  if (expert > 0 && report.score.speedup > kDoubtSpeedupMin &&
+  if (expert > 0 && report.score.speedup > kOutlierSpeedupMin &&
       report.score.speedup > kPastExpert * expert)
     return absl::StrFormat("far past the expert (%.2fx against %.2fx)", report.score.speedup,
                            expert);
   return std::string();
 }
 
-void Pipeline::TimeAgain(const PreparedProblem& problem, const SlotPool::Lease& lease,
-                         const std::string& object, uint64_t seed, Until until,
+void Pipeline::Remeasure(const PreparedProblem& problem, const SlotPool::Lease& lease,
+                         const std::string& object, uint64_t seed, StoppingCriterion criterion,
                          const std::string& reason, const std::atomic<bool>* cancelled,
                          Artefact* artefact) {
   // New seeds, fresh processes; hidden sizes first, so that a program that knows the timed ones by
   // heart has to compute something else.
-  Trial trial({kernel_binary_, lease.cores(), &problem.bench, cancelled}, object,
-              Philox(seed, {0xD0B7, 0, 0, 0}).Next64());
+  Session session({kernel_binary_, lease.cores(), &problem.bench, cancelled}, object,
+                  Philox(seed, {0xD0B7, 0, 0, 0}).Next64());
   std::vector<CallShape> sizes = problem.bench.hidden;
   sizes.insert(sizes.end(), problem.bench.timed.begin(), problem.bench.timed.end());
   CheckReport check;
-  if (const auto failure = CheckCandidate(&trial, sizes, &check)) return End(*failure, artefact);
+  if (const auto failure = CheckCandidate(&session, sizes, &check)) return End(*failure, artefact);
   if (check.cases_right < check.cases)
     return EndWrong(check.cases_right, check.cases, check.first_bad, artefact);
   const size_t hidden = problem.bench.hidden.size();
   const std::vector<CallEstimate> estimates(
       check.timed.begin() + static_cast<std::ptrdiff_t>(hidden), check.timed.end());
   TimeReport report;
-  if (const auto failure = TimeCandidate(&trial, problem.bench.timed, estimates,
-                                         {.budget_s = problem.bench.problem.limits().total_s(),
-                                          .until = std::max(until, Until::kAllPairs),
-                                          .width = WidthOf(lease)},
-                                         &report))
+  if (const auto failure =
+          TimeCandidate(&session, problem.bench.timed, estimates,
+                        {.budget_s = problem.bench.problem.limits().total_s(),
+                         .criterion = std::max(criterion, StoppingCriterion::kAllPairs),
+                         .smt_detector = SmtDetectorOf(lease)},
+                        &report))
     return End(*failure, artefact);
   if (!report.first_bad.empty())
-    return EndWrong(report.rounds_right, report.rounds, report.first_bad, artefact);
+    return EndWrong(report.samples_right, report.samples, report.first_bad, artefact);
   SetTimed(problem.bench.timed, report, &artefact->verdict);
   artefact->verdict.set_doubted(true);
-  bool below_floor = false;
+  bool below_physical_floor = false;
   {
     const std::lock_guard<std::mutex> lock(peak_mutex_);
     peak_->MeasureAgain();
   }
   const absl::StatusOr<std::string> again =
-      Doubt(problem, report, lease.cores(), &artefact->verdict, &below_floor);
+      OutlierCheck(problem, report, lease.cores(), &artefact->verdict, &below_physical_floor);
   if (!again.ok()) return End(OurFault(again.status()), artefact);
-  if (!below_floor) return;
+  if (!below_physical_floor) return;
   artefact->verdict.set_outcome(v1::SUSPECT);
   artefact->verdict.set_detail(absl::StrCat("measured twice and still ", *again, "; first ", reason,
                                             ". Either it does not do the work, or the problem's "
                                             "cost is too high"));
 }
 
-absl::StatusOr<double> Pipeline::NoiseBand(const PreparedProblem& problem, SlotPool::Lease* lease,
-                                           int tries, const std::atomic<bool>* cancelled) {
+absl::StatusOr<double> Pipeline::AaThreshold(const PreparedProblem& problem, SlotPool::Lease* lease,
+                                             int tries, const std::atomic<bool>* cancelled) {
   lease->BeginTiming();
   const absl::Cleanup end_timing = [&] { lease->EndTiming(); };
   const PinnedThread pin(lease->cores().timer);
-  Trial trial({kernel_binary_, lease->cores(), &problem.bench, cancelled},
-              problem.bench.reference_object, 0xCA11B8);
+  Session session({kernel_binary_, lease->cores(), &problem.bench, cancelled},
+                  problem.bench.reference_object, 0xCA11B8);
   const auto unsound = [](const std::string& what) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the reference, run against itself, ", what,
@@ -301,25 +305,26 @@ absl::StatusOr<double> Pipeline::NoiseBand(const PreparedProblem& problem, SlotP
         absl::StrCat("the reference could not be measured: ", failure.detail));
   };
   CheckReport check;
-  if (const auto failure = CheckCandidate(&trial, problem.bench.timed, &check))
+  if (const auto failure = CheckCandidate(&session, problem.bench.timed, &check))
     return failed(*failure);
   if (check.cases_right < check.cases)
     return unsound(absl::StrCat("is wrong in ", check.cases - check.cases_right, " of ",
                                 check.cases, " cases; first at ", check.first_bad));
-  double band = 0;
+  double threshold = 0;
   for (int i = 0; i < tries; ++i) {
     TimeReport time;
-    if (const auto failure =
-            TimeCandidate(&trial, problem.bench.timed, check.timed,
-                          {.until = Until::kAllPairs, .width = WidthOf(*lease)}, &time))
+    if (const auto failure = TimeCandidate(
+            &session, problem.bench.timed, check.timed,
+            {.criterion = StoppingCriterion::kAllPairs, .smt_detector = SmtDetectorOf(*lease)},
+            &time))
       return failed(*failure);
     if (!time.first_bad.empty()) return unsound(absl::StrCat("is wrong at ", time.first_bad));
-    const double seen = std::max(
-        {kNoiseBandMin, std::fabs(std::log(time.score.low)), std::fabs(std::log(time.score.high))});
-    band = i == 0 ? seen : std::min(band, seen);
-    if (band <= kNoiseBandGood) break;
+    const double seen = std::max({kAaThresholdMin, std::fabs(std::log(time.score.low)),
+                                  std::fabs(std::log(time.score.high))});
+    threshold = i == 0 ? seen : std::min(threshold, seen);
+    if (threshold <= kAaThresholdGood) break;
   }
-  return band;
+  return threshold;
 }
 
 }  // namespace whetstone

@@ -46,39 +46,40 @@ class Pipeline {
         peak_(peak),
         kernel_binary_(std::move(kernel_binary)),
         dir_(std::move(dir)),
-        widths_(slots->plan().slots.size()) {}
+        smt_detectors_(slots->plan().slots.size()) {}
 
   // Screens and compiles.
   Artefact Build(const PreparedProblem& problem, const std::string& source);
   // CORRECT and not final when every case is right.
   void Check(const PreparedProblem& problem, SlotPool::Lease* lease, uint64_t seed,
              const std::atomic<bool>* cancelled, Artefact* artefact);
-  // Times, and doubts what looks too good. Always final.
-  void Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint64_t seed, Until until,
-            const std::atomic<bool>* cancelled, Artefact* artefact);
+  // Times, checks for an outlier and measures that a second time. Always final.
+  void Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint64_t seed,
+            StoppingCriterion criterion, const std::atomic<bool>* cancelled, Artefact* artefact);
 
   // The reference against itself: right by its own rule and how far apart equal code measures.
   // INVALID_ARGUMENT: the reference isn't deterministic, or disagrees with the oracle or checker.
-  // CANCELLED: by the flag (may be null). A disturbed machine can spoil one try, and a band that is
-  // too wide hides real progress: the best of at most `tries` counts.
-  absl::StatusOr<double> NoiseBand(const PreparedProblem& problem, SlotPool::Lease* lease,
-                                   int tries, const std::atomic<bool>* cancelled);
+  // CANCELLED: by the flag (may be null). A disturbed machine can spoil one try, and a threshold
+  // that is too wide hides real progress: the best of at most `tries` counts.
+  absl::StatusOr<double> AaThreshold(const PreparedProblem& problem, SlotPool::Lease* lease,
+                                     int tries, const std::atomic<bool>* cancelled);
 
  private:
   // Writes the object to a file for the time of a stage.
   absl::StatusOr<std::string> Materialize(const Artefact& artefact);
   void End(const Failure& failure, Artefact* artefact);
   void EndWrong(int right, int cases, const std::string& first_bad, Artefact* artefact);
-  // Why the timed result is doubtful; empty when it is not.
-  absl::StatusOr<std::string> Doubt(const PreparedProblem& problem, const TimeReport& report,
-                                    const SlotCores& cores, v1::Verdict* verdict,
-                                    bool* below_floor);
-  void TimeAgain(const PreparedProblem& problem, const SlotPool::Lease& lease,
-                 const std::string& object, uint64_t seed, Until until, const std::string& reason,
-                 const std::atomic<bool>* cancelled, Artefact* artefact);
-  // Of the slot's first kernel core; whoever holds the lease uses it. Null for the whole host's.
-  CoreWidth* WidthOf(const SlotPool::Lease& lease) {
-    return lease.index() < widths_.size() ? &widths_[lease.index()] : nullptr;
+  // Why the timed result is too good to be believed at once; empty when it is not.
+  absl::StatusOr<std::string> OutlierCheck(const PreparedProblem& problem, const TimeReport& report,
+                                           const SlotCores& cores, v1::Verdict* verdict,
+                                           bool* below_physical_floor);
+  void Remeasure(const PreparedProblem& problem, const SlotPool::Lease& lease,
+                 const std::string& object, uint64_t seed, StoppingCriterion criterion,
+                 const std::string& reason, const std::atomic<bool>* cancelled, Artefact* artefact);
+  // What is known of the slot's first kernel core; whoever holds the lease uses it. Null for a
+  // lease of the whole host.
+  SmtContentionDetector* SmtDetectorOf(const SlotPool::Lease& lease) {
+    return lease.index() < smt_detectors_.size() ? &smt_detectors_[lease.index()] : nullptr;
   }
 
   Compiler* compiler_;
@@ -88,7 +89,7 @@ class Pipeline {
   std::mutex peak_mutex_;
   const std::string kernel_binary_;
   const std::string dir_;
-  std::vector<CoreWidth> widths_;  // by slot
+  std::vector<SmtContentionDetector> smt_detectors_;  // by slot
   std::atomic<uint64_t> objects_{0};
 };
 

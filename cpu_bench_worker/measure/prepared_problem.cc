@@ -51,8 +51,8 @@ absl::StatusOr<std::string> CompileProgram(const PreparedProblem& prepared, Comp
                                            const std::string& dir, std::string* shim_object) {
   ASSIGN_OR_RETURN(const std::string text,
                    ShimSource(prepared.bench.problem.signature(), prepared.bench.arguments, role));
-  ASSIGN_OR_RETURN(*shim_object, compiler->CompileShim(prepared.kit, text));
-  const CompileResult result = compiler->Compile(prepared.kit, *shim_object, source, function);
+  ASSIGN_OR_RETURN(*shim_object, compiler->CompileShim(prepared.config, text));
+  const CompileResult result = compiler->Compile(prepared.config, *shim_object, source, function);
   RETURN_IF_ERROR(result.status);
   if (!result.compiled) {
     const std::string why = result.entry_missing ? absl::StrCat("does not define '", function,
@@ -84,8 +84,9 @@ absl::StatusOr<std::unique_ptr<PreparedProblem>> PrepareProblem(const v1::Proble
   ASSIGN_OR_RETURN(bench.check, Shapes(bench.arguments, "check", problem.sizes().check()));
   ASSIGN_OR_RETURN(bench.timed, Shapes(bench.arguments, "timed", problem.sizes().timed()));
   ASSIGN_OR_RETURN(bench.hidden, Shapes(bench.arguments, "hidden", problem.sizes().hidden()));
-  ASSIGN_OR_RETURN(prepared->kit, compiler->Prepare(problem.compile(), problem.limits().compile_s(),
-                                                    StructText(problem)));
+  ASSIGN_OR_RETURN(
+      prepared->config,
+      compiler->Prepare(problem.compile(), problem.limits().compile_s(), StructText(problem)));
   if (screen != nullptr) {
     ASSIGN_OR_RETURN(prepared->screen, screen->Prepare(problem));
   }

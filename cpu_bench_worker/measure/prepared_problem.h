@@ -16,9 +16,9 @@ namespace whetstone {
 struct PreparedProblem {
   BenchProblem bench;
   std::string function;
-  CompileKit kit;
+  CompileConfig config;
   std::string shim_object;  // of the signature's own entry
-  ScreenKit screen;
+  ScreenConfig screen;
   v1::Calibration calibration;
 };
 

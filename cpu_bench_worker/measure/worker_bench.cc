@@ -79,26 +79,26 @@ absl::StatusOr<std::vector<BenchKind>> BenchVerdicts(Measurer* measurer, int rep
 std::string BenchTable(const std::vector<BenchKind>& kinds) {
   std::string text =
       absl::StrFormat("%-10s %8s %8s | %8s %8s %8s %8s | %8s %8s %8s %6s\n", "ms", "p50", "p90",
-                      "screen", "compile", "check", "time", "start", "turns", "judge", "pairs");
+                      "screen", "compile", "check", "time", "start", "invoke", "judge", "pairs");
   for (const BenchKind& kind : kinds) {
     const double time = kind.MedianOf(&v1::Verdict::time_s);
     const double start = kind.MedianOf(&v1::Verdict::start_s);
-    const double turns = kind.MedianOf(&v1::Verdict::turns_s);
+    const double invocations = kind.MedianOf(&v1::Verdict::invocations_s);
     std::vector<double> pairs;
     for (const v1::Verdict& verdict : kind.verdicts) pairs.push_back(verdict.process_pairs());
     absl::StrAppendFormat(
         &text, "%-10s %8.1f %8.1f | %8.1f %8.1f %8.1f %8.1f | %8.1f %8.1f %8.1f %6.0f\n", kind.name,
         1e3 * kind.Quantile(0.5), 1e3 * kind.Quantile(0.9),
         1e3 * kind.MedianOf(&v1::Verdict::screen_s), 1e3 * kind.MedianOf(&v1::Verdict::compile_s),
-        1e3 * kind.MedianOf(&v1::Verdict::check_s), 1e3 * time, 1e3 * start, 1e3 * turns,
-        1e3 * std::max(0.0, time - start - turns), Median(std::move(pairs)));
+        1e3 * kind.MedianOf(&v1::Verdict::check_s), 1e3 * time, 1e3 * start, 1e3 * invocations,
+        1e3 * std::max(0.0, time - start - invocations), Median(std::move(pairs)));
   }
   absl::StrAppend(&text, "\n");
   for (const BenchKind& kind : kinds)
     absl::StrAppendFormat(&text, "%-10s %s\n", kind.name, kind.what);
   absl::StrAppend(
       &text,
-      "time = start (fresh process pairs) + turns (writing inputs, computing, sleeping) "
+      "time = start (fresh process pairs) + invoke (writing inputs, computing, sleeping) "
       "+ judge (filling, comparing, statistics)\n");
   return text;
 }

@@ -27,7 +27,7 @@ struct BenchKind {
   double MedianOf(double (v1::Verdict::*phase)() const) const;
 };
 
-// Measures `repeats` candidates of each kind in turns, one at a time. Each has another text and
+// Measures `repeats` candidates of each kind alternately, one at a time. Each has another text and
 // other machine code, so nothing is cached. INTERNAL: a verdict is not the expected one.
 absl::StatusOr<std::vector<BenchKind>> BenchVerdicts(Measurer* measurer, int repeats);
 

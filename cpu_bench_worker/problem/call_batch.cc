@@ -17,60 +17,60 @@ constexpr size_t kSlackBytes = kPageBytes + 4 * kLineBytes;
 size_t RoundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
 size_t RegionBytesMax(const Arguments& arguments, const CallShape& shape, int calls,
-                      SlotPlace place) {
+                      WordPlace place) {
   size_t bytes = 0;
-  for (const CallSlot& slot : SlotsOf(arguments, shape, CallRole::kKernel))
-    if (slot.place == place)
-      bytes += static_cast<size_t>(calls) * (slot.bytes + 4 * kLineBytes) + kSlackBytes;
+  for (const CallWord& word : WordsOf(arguments, shape, CallRole::kKernel))
+    if (word.place == place)
+      bytes += static_cast<size_t>(calls) * (word.bytes + 4 * kLineBytes) + kSlackBytes;
   return RoundUp(bytes, kPageBytes);
 }
 
 }  // namespace
 
-std::vector<CallSlot> SlotsOf(const Arguments& arguments, const CallShape& shape, CallRole role) {
-  std::vector<CallSlot> slots;
+std::vector<CallWord> WordsOf(const Arguments& arguments, const CallShape& shape, CallRole role) {
+  std::vector<CallWord> words;
   for (size_t i = 0; i < arguments.specs().size(); ++i) {
     const ArgumentSpec& spec = arguments.specs()[i];
-    CallSlot slot;
-    slot.arg = static_cast<int>(i);
+    CallWord word;
+    word.arg = static_cast<int>(i);
     if (spec.is_array() || spec.is_struct_value()) {
-      slot.alignment = spec.element.alignment;
-      slot.bytes = spec.is_array() ? static_cast<size_t>(shape.args[i].count) * spec.element.bytes
+      word.alignment = spec.element.alignment;
+      word.bytes = spec.is_array() ? static_cast<size_t>(shape.args[i].count) * spec.element.bytes
                                    : spec.element.bytes;
       switch (role) {
         case CallRole::kKernel:
-          slot.place = spec.is_output() ? SlotPlace::kOutput : SlotPlace::kInput;
+          word.place = spec.is_output() ? WordPlace::kOutput : WordPlace::kInput;
           break;
         case CallRole::kGenerator:
-          slot.place = SlotPlace::kOutput;
+          word.place = WordPlace::kOutput;
           break;
         case CallRole::kChecker:
-          slot.place = SlotPlace::kInput;
+          word.place = WordPlace::kInput;
           if (spec.kind == ArgumentKind::kInOut) {
-            slot.before = true;
-            slots.push_back(slot);
-            slot.before = false;
+            word.before = true;
+            words.push_back(word);
+            word.before = false;
           }
           break;
       }
     }
-    slots.push_back(slot);
+    words.push_back(word);
   }
   if (role == CallRole::kGenerator)
-    slots.push_back({.place = SlotPlace::kScalar, .arg = kSeedSlot});
+    words.push_back({.place = WordPlace::kScalar, .arg = kSeedWord});
   if (arguments.has_return() && role != CallRole::kGenerator) {
     const ElementLayout& returned = arguments.returned();
-    const SlotPlace place = role == CallRole::kKernel ? SlotPlace::kOutput
-                            : returned.is_struct()    ? SlotPlace::kInput
-                                                      : SlotPlace::kScalar;
-    slots.push_back({.place = place,
-                     .arg = kReturnSlot,
-                     .bytes = place == SlotPlace::kScalar ? 0 : returned.bytes,
+    const WordPlace place = role == CallRole::kKernel ? WordPlace::kOutput
+                            : returned.is_struct()    ? WordPlace::kInput
+                                                      : WordPlace::kScalar;
+    words.push_back({.place = place,
+                     .arg = kReturnWord,
+                     .bytes = place == WordPlace::kScalar ? 0 : returned.bytes,
                      .alignment = returned.alignment});
   }
   if (role == CallRole::kChecker)
-    slots.push_back({.place = SlotPlace::kOutput, .arg = kVerdictSlot, .bytes = 1});
-  return slots;
+    words.push_back({.place = WordPlace::kOutput, .arg = kVerdictWord, .bytes = 1});
+  return words;
 }
 
 CallBatch::CallBatch(const Arguments* arguments, const CallShape& shape, int calls,
@@ -78,23 +78,23 @@ CallBatch::CallBatch(const Arguments* arguments, const CallShape& shape, int cal
     : arguments_(arguments),
       shape_(shape),
       calls_(calls),
-      slots_(SlotsOf(*arguments, shape, role)),
-      offsets_(slots_.size() * static_cast<size_t>(calls)),
+      words_(WordsOf(*arguments, shape, role)),
+      offsets_(words_.size() * static_cast<size_t>(calls)),
       scalars_(offsets_.size()) {
   // The same random shift for an argument in every call keeps the calls alike.
   Philox rng(placement.seed, {0x91ACE, 0, 0, 0});
-  std::vector<size_t> shift(slots_.size());
+  std::vector<size_t> shift(words_.size());
   for (size_t& s : shift) s = kLineBytes * rng.Below(kPageBytes / kLineBytes);
   size_t used[2] = {0, 0};
   for (int call = 0; call < calls; ++call) {
-    for (size_t s = 0; s < slots_.size(); ++s) {
-      const CallSlot& slot = slots_[s];
-      if (slot.place == SlotPlace::kScalar) continue;
-      size_t& end = used[slot.place == SlotPlace::kOutput];
+    for (size_t s = 0; s < words_.size(); ++s) {
+      const CallWord& word = words_[s];
+      if (word.place == WordPlace::kScalar) continue;
+      size_t& end = used[word.place == WordPlace::kOutput];
       size_t at = RoundUp(end, kLineBytes) + kGuardBytes + (call == 0 ? shift[s] : 0);
-      if (placement.unaligned) at += slot.alignment;
+      if (placement.unaligned) at += word.alignment;
       offsets_[Index(call, s)] = at;
-      end = at + slot.bytes + kGuardBytes;
+      end = at + word.bytes + kGuardBytes;
     }
   }
   input_bytes_ = RoundUp(used[0], kLineBytes);
@@ -111,20 +111,20 @@ void CallBatch::PlaceInputs(char* at, size_t offset) {
 void CallBatch::Fill(uint64_t key, FillStyle style) {
   Philox keys(key, {0xF111, 0, 0, 0});
   for (int call = 0; call < calls_; ++call) {
-    for (size_t s = 0; s < slots_.size(); ++s) {
-      const CallSlot& slot = slots_[s];
+    for (size_t s = 0; s < words_.size(); ++s) {
+      const CallWord& word = words_[s];
       const uint64_t own_key = keys.Next64();
-      char* data = slot.place == SlotPlace::kOutput ? outputs_.data() : inputs();
+      char* data = word.place == WordPlace::kOutput ? outputs_.data() : inputs();
       data += offset(call, s);
-      if (slot.arg == kReturnSlot) {
+      if (word.arg == kReturnWord) {
         PoisonElements(arguments_->returned(), 1, own_key, data);
         continue;
       }
-      const auto a = static_cast<size_t>(slot.arg);
+      const auto a = static_cast<size_t>(word.arg);
       const ArgumentSpec& spec = arguments_->specs()[a];
       if (spec.kind == ArgumentKind::kSize) {
         scalar(call, s) = static_cast<uint64_t>(shape_.args[a].value);
-      } else if (slot.place == SlotPlace::kScalar) {
+      } else if (word.place == WordPlace::kScalar) {
         scalar(call, s) = 0;
         FillElements(spec.element, spec.fills, style, 1, own_key, &scalar(call, s));
       } else if (spec.kind == ArgumentKind::kOut) {
@@ -139,14 +139,14 @@ void CallBatch::Fill(uint64_t key, FillStyle style) {
 
 void CallBatch::WriteTable(uint64_t input_address, uint64_t output_address, uint64_t* table) const {
   for (size_t i = 0; i < offsets_.size(); ++i) {
-    switch (slots_[i % slots_.size()].place) {
-      case SlotPlace::kScalar:
+    switch (words_[i % words_.size()].place) {
+      case WordPlace::kScalar:
         table[i] = scalars_[i];
         break;
-      case SlotPlace::kInput:
+      case WordPlace::kInput:
         table[i] = input_address + offsets_[i];
         break;
-      case SlotPlace::kOutput:
+      case WordPlace::kOutput:
         table[i] = output_address + offsets_[i];
         break;
     }
@@ -156,21 +156,21 @@ void CallBatch::WriteTable(uint64_t input_address, uint64_t output_address, uint
 bool CallBatch::GuardsIntact(const char* got) const {
   size_t checked = 0;  // everything below is an array or intact
   for (size_t i = 0; i < offsets_.size(); ++i) {
-    const CallSlot& slot = slots_[i % slots_.size()];
-    if (slot.place != SlotPlace::kOutput) continue;
+    const CallWord& word = words_[i % words_.size()];
+    if (word.place != WordPlace::kOutput) continue;
     if (std::memcmp(got + checked, outputs_.data() + checked, offsets_[i] - checked) != 0)
       return false;
-    checked = offsets_[i] + slot.bytes;
+    checked = offsets_[i] + word.bytes;
   }
   return std::memcmp(got + checked, outputs_.data() + checked, outputs_.size() - checked) == 0;
 }
 
 size_t InputBytesMax(const Arguments& arguments, const CallShape& shape, int calls) {
-  return RegionBytesMax(arguments, shape, calls, SlotPlace::kInput);
+  return RegionBytesMax(arguments, shape, calls, WordPlace::kInput);
 }
 
 size_t OutputBytesMax(const Arguments& arguments, const CallShape& shape, int calls) {
-  return RegionBytesMax(arguments, shape, calls, SlotPlace::kOutput);
+  return RegionBytesMax(arguments, shape, calls, WordPlace::kOutput);
 }
 
 }  // namespace whetstone

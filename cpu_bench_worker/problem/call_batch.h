@@ -6,7 +6,7 @@
 //   memcpy(inputs.data(), batch.inputs().data(), batch.inputs().size());
 //
 // Both regions are kept as private images of exactly the bytes that go into shared memory, so that
-// writing them before a call is one copy each, and a child's answer is compared with the image.
+// writing them before a call is one copy each, and a child's output is compared with the image.
 // Inputs above kInPlaceBytesMin have no image: PlaceInputs gives them a place in the shared region,
 // which Fill writes. Not thread-safe.
 #ifndef WHETSTONE_CPU_BENCH_WORKER_PROBLEM_CALL_BATCH_H_
@@ -29,7 +29,7 @@ struct Placement {
   bool unaligned = false;
 };
 
-// Who is called: decides what a row of the slot table holds.
+// Who is called; it decides what a row of the call table holds.
 enum class CallRole {
   kKernel,     // the signature's arguments, then the place of the returned value
   kGenerator,  // every array in the output region, then the seed
@@ -37,29 +37,31 @@ enum class CallRole {
                // value, then the place of the bool
 };
 
-// A struct that goes by value has a place in a region, like an array of one; a plain number is in
-// its word.
-enum class SlotPlace { kScalar, kInput, kOutput };
+// Where a word of the call table leads: to an array in one of the regions, or nowhere, because it
+// is a plain number itself. (A struct that goes by value lies in a region, like an array of one.)
+enum class WordPlace { kScalar, kInput, kOutput };
 
-struct CallSlot {
-  SlotPlace place = SlotPlace::kScalar;
-  int arg = -1;         // index into Arguments::specs; kReturnSlot, kSeedSlot or kVerdictSlot
+// One word of a row, and what it leads to.
+struct CallWord {
+  WordPlace place = WordPlace::kScalar;
+  int arg = -1;         // index into Arguments::specs; kReturnWord, kSeedWord or kVerdictWord
   bool before = false;  // kChecker: the in-out array as it was before the call
   size_t bytes = 0;
   size_t alignment = 1;  // of its elements
 };
-inline constexpr int kReturnSlot = -1;
-inline constexpr int kSeedSlot = -2;
-inline constexpr int kVerdictSlot = -3;
+inline constexpr int kReturnWord = -1;
+inline constexpr int kSeedWord = -2;
+inline constexpr int kVerdictWord = -3;
 
-std::vector<CallSlot> SlotsOf(const Arguments& arguments, const CallShape& shape, CallRole role);
+// The words of one row, in their order.
+std::vector<CallWord> WordsOf(const Arguments& arguments, const CallShape& shape, CallRole role);
 
-// Bytes around every output array that nobody may write.
+// The bytes around every output array, which nobody may write.
 inline constexpr size_t kGuardBytes = 64;
 inline constexpr uint8_t kGuardByte = 0xC5;
 
 // Inputs of a kernel's batch larger than this are written where the children read them and never
-// copied: an image and two copies a round would cost more than the round.
+// copied: an image and two copies a sample would cost more than the sample.
 inline constexpr size_t kInPlaceBytesMin = size_t{32} << 20;
 
 class CallBatch {
@@ -80,11 +82,11 @@ class CallBatch {
 
   int calls() const { return calls_; }
   const CallShape& shape() const { return shape_; }
-  const std::vector<CallSlot>& slots() const { return slots_; }
-  size_t offset(int call, size_t slot) const { return offsets_[Index(call, slot)]; }
-  // Bits of a scalar slot, readable and writable.
-  uint64_t& scalar(int call, size_t slot) { return scalars_[Index(call, slot)]; }
-  uint64_t scalar(int call, size_t slot) const { return scalars_[Index(call, slot)]; }
+  const std::vector<CallWord>& words() const { return words_; }
+  size_t offset(int call, size_t word) const { return offsets_[Index(call, word)]; }
+  // The bits of a scalar word, readable and writable.
+  uint64_t& scalar(int call, size_t word) { return scalars_[Index(call, word)]; }
+  uint64_t scalar(int call, size_t word) const { return scalars_[Index(call, word)]; }
 
   // The images. `outputs` is what the region holds before the call. `inputs` of a batch that is in
   // place: the region itself, once placed.
@@ -93,22 +95,22 @@ class CallBatch {
   std::string& outputs() { return outputs_; }
   const std::string& outputs() const { return outputs_; }
 
-  // Writes the slot table for regions mapped at these addresses in the child.
+  // Writes the call table for regions mapped at these addresses in the child.
   void WriteTable(uint64_t input_address, uint64_t output_address, uint64_t* table) const;
   // True when every byte of `got` (an output region after the calls) outside the arrays is intact.
   bool GuardsIntact(const char* got) const;
 
-  static size_t TableWords(size_t slots, int calls) { return slots * static_cast<size_t>(calls); }
+  static size_t TableWords(size_t words, int calls) { return words * static_cast<size_t>(calls); }
 
  private:
-  size_t Index(int call, size_t slot) const {
-    return static_cast<size_t>(call) * slots_.size() + slot;
+  size_t Index(int call, size_t word) const {
+    return static_cast<size_t>(call) * words_.size() + word;
   }
 
   const Arguments* arguments_;
   CallShape shape_;
   int calls_;
-  std::vector<CallSlot> slots_;
+  std::vector<CallWord> words_;
   std::vector<size_t> offsets_;
   std::vector<uint64_t> scalars_;
   size_t input_bytes_ = 0;

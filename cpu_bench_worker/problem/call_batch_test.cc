@@ -33,7 +33,7 @@ TEST_F(CallBatchTest, ArraysAreApartAlignedAndInside) {
   Use(MatmulProblem());  // n = 3
   for (const bool unaligned : {false, true}) {
     CallBatch batch(&arguments_, shape_, 5, {.seed = 3, .unaligned = unaligned});
-    ASSERT_EQ(batch.slots().size(), 4u);
+    ASSERT_EQ(batch.words().size(), 4u);
     for (int call = 0; call < 5; ++call) {
       for (const size_t s : {0u, 1u, 2u}) {
         const size_t offset = batch.offset(call, s);
@@ -101,8 +101,8 @@ TEST_F(CallBatchTest, StructsHaveAPlaceInARegion) {
   Use(problem);
   const auto places = [&](CallRole role) {
     std::string text;
-    for (const CallSlot& slot : SlotsOf(arguments_, shape_, role))
-      text += slot.place == SlotPlace::kScalar ? 's' : slot.place == SlotPlace::kInput ? 'i' : 'o';
+    for (const CallWord& word : WordsOf(arguments_, shape_, role))
+      text += word.place == WordPlace::kScalar ? 's' : word.place == WordPlace::kInput ? 'i' : 'o';
     return text;
   };
   EXPECT_EQ(places(CallRole::kKernel), "ioiiso") << "from, to, bounds, step, n, returned";
@@ -140,20 +140,20 @@ TEST_F(CallBatchTest, GuardsNoticeAStrayByte) {
 
 TEST_F(CallBatchTest, RolesSeeTheArgumentsTheyNeed) {
   Use(PartitionProblem());  // data: in-out, n, pivot, returns
-  const auto kernel = SlotsOf(arguments_, shape_, CallRole::kKernel);
+  const auto kernel = WordsOf(arguments_, shape_, CallRole::kKernel);
   ASSERT_EQ(kernel.size(), 4u);
-  EXPECT_EQ(kernel[3].arg, kReturnSlot);
-  EXPECT_EQ(kernel[3].place, SlotPlace::kOutput);
-  const auto generator = SlotsOf(arguments_, shape_, CallRole::kGenerator);
+  EXPECT_EQ(kernel[3].arg, kReturnWord);
+  EXPECT_EQ(kernel[3].place, WordPlace::kOutput);
+  const auto generator = WordsOf(arguments_, shape_, CallRole::kGenerator);
   ASSERT_EQ(generator.size(), 4u);
-  EXPECT_EQ(generator[3].arg, kSeedSlot);
-  const auto checker = SlotsOf(arguments_, shape_, CallRole::kChecker);
+  EXPECT_EQ(generator[3].arg, kSeedWord);
+  const auto checker = WordsOf(arguments_, shape_, CallRole::kChecker);
   ASSERT_EQ(checker.size(), 6u);
   EXPECT_TRUE(checker[0].before);
   EXPECT_FALSE(checker[1].before);
-  EXPECT_EQ(checker[4].arg, kReturnSlot);
-  EXPECT_EQ(checker[4].place, SlotPlace::kScalar);
-  EXPECT_EQ(checker[5].arg, kVerdictSlot);
+  EXPECT_EQ(checker[4].arg, kReturnWord);
+  EXPECT_EQ(checker[4].place, WordPlace::kScalar);
+  EXPECT_EQ(checker[5].arg, kVerdictWord);
 }
 
 }  // namespace

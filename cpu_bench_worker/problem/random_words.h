@@ -1,6 +1,6 @@
 // Many random words quickly: Philox4x32-10 in blocks of 16 counters side by side, so that the
 // compiler turns every step into vector instructions. Inputs are rewritten before every timed call,
-// so this bounds how many rounds a second can hold.
+// so this bounds how many samples a second can hold.
 #ifndef WHETSTONE_CPU_BENCH_WORKER_PROBLEM_RANDOM_WORDS_H_
 #define WHETSTONE_CPU_BENCH_WORKER_PROBLEM_RANDOM_WORDS_H_
 

@@ -8,7 +8,7 @@
 
 namespace whetstone {
 
-// The rules one program is held to (ScreenKit, inside the screener).
+// The rules one program is held to (ScreenConfig, inside the screener).
 struct ScreenRules {
   std::vector<std::string> headers;
   std::set<std::string> allow;  // target pragma static asm threads

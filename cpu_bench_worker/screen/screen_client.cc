@@ -14,9 +14,10 @@
 #include "common/problem/struct_type.h"
 #include "common/sha256.h"
 #include "common/status_macros.h"
+#include "common/unique_fd.h"
 #include "cpu_bench_worker/build/shim.h"
-#include "cpu_bench_worker/screen/screen_answer.h"
 #include "cpu_bench_worker/screen/screen_protocol.h"
+#include "cpu_bench_worker/screen/screen_report.h"
 #include "sandbox/sandbox.h"
 
 namespace whetstone {
@@ -42,10 +43,12 @@ std::vector<std::string> ParserFlags(const v1::CompileRules& rules) {
   return flags;
 }
 
-json KitJson(const ScreenKit& kit) {
-  return {{"flags", kit.flags},         {"header_dir", kit.header_dir}, {"headers", kit.headers},
-          {"allow", kit.allow},         {"function", kit.function},     {"type", kit.type},
-          {"signature", kit.signature}, {"threads", kit.threads},       {"structs", kit.structs}};
+json ConfigJson(const ScreenConfig& config) {
+  return {{"flags", config.flags},         {"header_dir", config.header_dir},
+          {"headers", config.headers},     {"allow", config.allow},
+          {"function", config.function},   {"type", config.type},
+          {"signature", config.signature}, {"threads", config.threads},
+          {"structs", config.structs}};
 }
 
 class Client final : public ScreenClient {
@@ -59,43 +62,43 @@ class Client final : public ScreenClient {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
       return absl::ResourceExhaustedError("screener: socketpair failed");
-    fd_ = ends[0];
+    fd_ = UniqueFd(ends[0]);
+    const UniqueFd screener_end(ends[1]);
     SandboxSpec spec;
     spec.profile = Profile::kCompile;
     spec.argv = {kProgramInside};
     spec.env = {"LC_ALL=C.UTF-8", "TMPDIR=/tmp"};
     spec.binds = {{program_, kProgramInside}};
-    spec.fds = {{ends[1], kScreenerFd}};
+    spec.fds = {{screener_end.get(), kScreenerFd}};
     spec.cores = cores_;
     spec.limits.wall = kLife;
     spec.limits.cpu = kLife;
     spec.limits.memory_bytes_max = int64_t{4} << 30;
     spec.limits.file_bytes_max = int64_t{1} << 30;
     absl::StatusOr<std::unique_ptr<SandboxProcess>> process = Sandbox::Start(spec);
-    close(ends[1]);
     if (!process.ok()) return process.status();
     process_ = std::move(*process);
     return absl::OkStatus();
   }
 
-  absl::StatusOr<ScreenKit> Prepare(const v1::Problem& problem) override {
-    ScreenKit kit;
-    kit.flags = ParserFlags(problem.compile());
-    kit.headers.assign(problem.compile().headers().begin(), problem.compile().headers().end());
-    kit.allow.assign(problem.compile().allow().begin(), problem.compile().allow().end());
-    kit.threads = problem.compile().threads();
-    kit.signature = problem.signature();
-    kit.structs = StructText(problem);
-    ASSIGN_OR_RETURN(kit.function, FunctionName(problem.signature()));
-    kit.header_dir = absl::StrCat(
-        "/work/",
-        Sha256Hex(json(std::tuple(kit.flags, kit.headers, kit.structs)).dump()).substr(0, 16));
+  absl::StatusOr<ScreenConfig> Prepare(const v1::Problem& problem) override {
+    ScreenConfig config;
+    config.flags = ParserFlags(problem.compile());
+    config.headers.assign(problem.compile().headers().begin(), problem.compile().headers().end());
+    config.allow.assign(problem.compile().allow().begin(), problem.compile().allow().end());
+    config.threads = problem.compile().threads();
+    config.signature = problem.signature();
+    config.structs = StructText(problem);
+    ASSIGN_OR_RETURN(config.function, FunctionName(problem.signature()));
+    config.header_dir = absl::StrCat(
+        "/work/", Sha256Hex(json(std::tuple(config.flags, config.headers, config.structs)).dump())
+                      .substr(0, 16));
     const std::lock_guard<std::mutex> lock(mutex_);
-    RETURN_IF_ERROR(PrepareLocked(&kit));
-    return kit;
+    RETURN_IF_ERROR(PrepareLocked(&config));
+    return config;
   }
 
-  ScreenReport Screen(const ScreenKit& kit, const std::string& source) override {
+  ScreenReport Screen(const ScreenConfig& config, const std::string& source) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     ScreenReport report;
     if (source.size() > kScreenMessageBytesMax / 4) {
@@ -103,13 +106,13 @@ class Client final : public ScreenClient {
       report.detail = "the program is longer than a megabyte";
       return report;
     }
-    if (prepared_.count(kit.header_dir) == 0) {  // a screener started since
-      ScreenKit again = kit;
+    if (prepared_.count(config.header_dir) == 0) {  // a screener started since
+      ScreenConfig again = config;
       report.status = PrepareLocked(&again);
       if (!report.status.ok()) return report;
     }
     // Candidates come as whatever bytes the model wrote.
-    const json request = {{"kit", KitJson(kit)}, {"source", source}};
+    const json request = {{"kit", ConfigJson(config)}, {"source", source}};
     const absl::StatusOr<std::string> answer =
         Ask(request.dump(-1, ' ', false, json::error_handler_t::replace), kAnswerDeadline);
     absl::StatusOr<ScreenReport> read = answer.ok() ? ParseScreenReport(*answer) : answer.status();
@@ -131,10 +134,10 @@ class Client final : public ScreenClient {
     return absl::OkStatus();
   }
 
-  absl::Status PrepareLocked(ScreenKit* kit) {
+  absl::Status PrepareLocked(ScreenConfig* config) {
     const auto prepare = [&]() -> absl::StatusOr<std::string> {
       ASSIGN_OR_RETURN(const std::string answer,
-                       Ask(json{{"prepare", KitJson(*kit)}}.dump(), kPrepareDeadline));
+                       Ask(json{{"prepare", ConfigJson(*config)}}.dump(), kPrepareDeadline));
       return ParsePreparedType(answer);
     };
     absl::StatusOr<std::string> type = prepare();
@@ -144,28 +147,27 @@ class Client final : public ScreenClient {
       RETURN_IF_ERROR(Start());
       type = prepare();
     }
-    ASSIGN_OR_RETURN(kit->type, std::move(type));
-    prepared_.insert(kit->header_dir);
+    ASSIGN_OR_RETURN(config->type, std::move(type));
+    prepared_.insert(config->header_dir);
     return absl::OkStatus();
   }
 
   absl::StatusOr<std::string> Ask(const std::string& request, std::chrono::milliseconds deadline) {
     std::string text;
-    if (!SendFrame(fd_, request) || !ReceiveFrame(fd_, deadline, &text))
+    if (!SendFrame(fd_.get(), request) || !ReceiveFrame(fd_.get(), deadline, &text))
       return absl::UnavailableError("screener: the process ended or did not answer in time");
     return text;
   }
 
   void Stop() {
     process_.reset();
-    if (fd_ >= 0) close(fd_);
-    fd_ = -1;
+    fd_.reset();
   }
 
   const std::string program_;
   const std::vector<int> cores_;
   std::mutex mutex_;
-  int fd_ = -1;
+  UniqueFd fd_;
   std::unique_ptr<SandboxProcess> process_;
   std::set<std::string> prepared_;  // header folders the running screener has
 };

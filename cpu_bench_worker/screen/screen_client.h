@@ -2,8 +2,8 @@
 // candidate (screener_main.cc holds clang; nothing of clang shows here).
 //
 //   ASSIGN_OR_RETURN(auto screener, ScreenClient::Create(bin_dir, work_dir, cores));
-//   ASSIGN_OR_RETURN(ScreenKit kit, screener->Prepare(problem));
-//   ScreenReport report = screener->Screen(kit, source);
+//   ASSIGN_OR_RETURN(ScreenConfig config, screener->Prepare(problem));
+//   ScreenReport report = screener->Screen(config, source);
 //
 // Courtesy and telemetry: the sandbox is the security. The screener parses hostile text, so a
 // candidate that crashes or hangs it gets a verdict and the screener is started afresh.
@@ -23,7 +23,7 @@
 namespace whetstone {
 
 // What the screener needs to know of a problem; made once.
-struct ScreenKit {
+struct ScreenConfig {
   std::vector<std::string> flags;  // of clang: -std, -march …
   std::string header_dir;          // inside the sandbox: holds allowed.h and allowed.h.pch
   std::vector<std::string> headers;
@@ -52,8 +52,8 @@ class ScreenClient {
   virtual ~ScreenClient() = default;
   // Precompiles the allowed headers for clang and resolves the signature's type.
   // INVALID_ARGUMENT: clang refuses headers, flags or signature.
-  virtual absl::StatusOr<ScreenKit> Prepare(const v1::Problem& problem) = 0;
-  virtual ScreenReport Screen(const ScreenKit& kit, const std::string& source) = 0;
+  virtual absl::StatusOr<ScreenConfig> Prepare(const v1::Problem& problem) = 0;
+  virtual ScreenReport Screen(const ScreenConfig& config, const std::string& source) = 0;
 };
 
 }  // namespace whetstone

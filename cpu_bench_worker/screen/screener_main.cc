@@ -16,6 +16,7 @@
 #include <string>
 
 #include "common/sha256.h"
+#include "common/unique_fd.h"
 #include "cpu_bench_worker/screen/canonical.h"
 #include "cpu_bench_worker/screen/parse.h"
 #include "cpu_bench_worker/screen/screen_protocol.h"
@@ -29,28 +30,28 @@ using nlohmann::json;
 constexpr std::chrono::hours kIdle{24 * 365};
 constexpr size_t kForbiddenMax = 4;
 
-std::string HeaderPath(const json& kit) {
-  return kit.at("header_dir").get<std::string>() + "/allowed.h";
+std::string HeaderPath(const json& config) {
+  return config.at("header_dir").get<std::string>() + "/allowed.h";
 }
 
-json Prepare(const json& kit) {
-  const auto flags = kit.at("flags").get<std::vector<std::string>>();
-  const std::string header = HeaderPath(kit);
+json Prepare(const json& config) {
+  const auto flags = config.at("flags").get<std::vector<std::string>>();
+  const std::string header = HeaderPath(config);
   const std::string pch = header + ".pch";
   if (access(pch.c_str(), R_OK) != 0) {
-    mkdir(kit.at("header_dir").get<std::string>().c_str(), 0755);
+    mkdir(config.at("header_dir").get<std::string>().c_str(), 0755);
     std::ofstream file(header);
     file << "#include <cstddef>\n#include <cstdint>\n";
-    for (const std::string& name : kit.at("headers").get<std::vector<std::string>>())
+    for (const std::string& name : config.at("headers").get<std::vector<std::string>>())
       file << "#include <" << name << ">\n";
-    file << kit.at("structs").get<std::string>();
+    file << config.at("structs").get<std::string>();
     file.close();
     if (const std::string error = PrecompileHeader(flags, header); !error.empty())
       return {{"error", "compile.headers, compile.flags or types: " + error}};
   }
   std::string error;
-  const std::string type = SignatureType(flags, pch, kit.at("signature").get<std::string>(),
-                                         kit.at("function").get<std::string>(), &error);
+  const std::string type = SignatureType(flags, pch, config.at("signature").get<std::string>(),
+                                         config.at("function").get<std::string>(), &error);
   if (!error.empty()) return {{"error", "signature: " + error}};
   return {{"type", type}};
 }
@@ -64,16 +65,16 @@ std::string Joined(const std::vector<std::string>& lines, size_t count_max) {
   return text;
 }
 
-json Screen(const json& kit, const std::string& source) {
+json Screen(const json& config, const std::string& source) {
   ScreenRules rules;
-  rules.headers = kit.at("headers").get<std::vector<std::string>>();
-  for (const auto& name : kit.at("allow")) rules.allow.insert(name.get<std::string>());
-  rules.function = kit.at("function").get<std::string>();
-  rules.type = kit.at("type").get<std::string>();
-  rules.signature = kit.at("signature").get<std::string>();
-  rules.threads = kit.at("threads").get<int>();
-  ScreenFindings findings = ParseProgram(kit.at("flags").get<std::vector<std::string>>(),
-                                         HeaderPath(kit) + ".pch", rules, source);
+  rules.headers = config.at("headers").get<std::vector<std::string>>();
+  for (const auto& name : config.at("allow")) rules.allow.insert(name.get<std::string>());
+  rules.function = config.at("function").get<std::string>();
+  rules.type = config.at("type").get<std::string>();
+  rules.signature = config.at("signature").get<std::string>();
+  rules.threads = config.at("threads").get<int>();
+  ScreenFindings findings = ParseProgram(config.at("flags").get<std::vector<std::string>>(),
+                                         HeaderPath(config) + ".pch", rules, source);
   if (findings.forbidden.empty()) {
     if (const std::string probe = CompilerProbe(source, rules.allows("asm")); !probe.empty())
       findings.forbidden.push_back(probe + " is not allowed");
@@ -99,14 +100,16 @@ json Screen(const json& kit, const std::string& source) {
   return answer;
 }
 
-// In a child of its own: whatever happens there stays there.
-json ScreenInChild(const json& kit, const std::string& source) {
+// Screens in a child of its own: whatever happens there stays there.
+json ScreenInChild(const json& config, const std::string& source) {
   int ends[2];
   if (pipe(ends) != 0) return {{"outcome", static_cast<int>(v1::INFRASTRUCTURE_ERROR)}};
+  UniqueFd read_end(ends[0]);
+  UniqueFd write_end(ends[1]);
   const pid_t child = fork();
   if (child < 0) return {{"outcome", static_cast<int>(v1::INFRASTRUCTURE_ERROR)}};
   if (child == 0) {
-    close(ends[0]);
+    read_end.reset();
     close(kScreenerFd);
     const rlimit cpu{kScreenSeconds, kScreenSeconds};
     const rlimit files{0, 0};
@@ -114,25 +117,25 @@ json ScreenInChild(const json& kit, const std::string& source) {
     setrlimit(RLIMIT_FSIZE, &files);
     alarm(2 * kScreenSeconds);
     const std::string text =
-        Screen(kit, source).dump(-1, ' ', false, json::error_handler_t::replace);
+        Screen(config, source).dump(-1, ' ', false, json::error_handler_t::replace);
     size_t sent = 0;
     while (sent < text.size()) {
-      const ssize_t n = write(ends[1], text.data() + sent, text.size() - sent);
+      const ssize_t n = write(write_end.get(), text.data() + sent, text.size() - sent);
       if (n <= 0) break;
       sent += static_cast<size_t>(n);
     }
     _exit(0);
   }
-  close(ends[1]);
+  write_end.reset();
   std::string text;
   char buffer[4096];
   for (;;) {
-    const ssize_t n = read(ends[0], buffer, sizeof buffer);
+    const ssize_t n = read(read_end.get(), buffer, sizeof buffer);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0 || text.size() > kScreenMessageBytesMax / 2) break;
     text.append(buffer, static_cast<size_t>(n));
   }
-  close(ends[0]);
+  read_end.reset();
   kill(child, SIGKILL);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {

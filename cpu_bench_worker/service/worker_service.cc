@@ -41,7 +41,7 @@ grpc::Status WorkerService::PutProblem(grpc::ServerContext*, const v1::PutProble
                  std::string(calibration.status().message()));
     return ToGrpcStatus(calibration.status());
   }
-  spdlog::info("problem {} ready: expert {:.2f}x, noise band {:.2f} %", request->problem().id(),
+  spdlog::info("problem {} ready: expert {:.2f}x, A/A threshold {:.2f} %", request->problem().id(),
                calibration->expert().speedup(), 100 * calibration->noise_band());
   *response->mutable_calibration() = std::move(*calibration);
   return grpc::Status::OK;

@@ -1,5 +1,5 @@
-// The gRPC face of a Measurer: checks what comes in, turns statuses, follows a client that hangs
-// up.
+// The gRPC face of a Measurer: checks what comes in and translates statuses. A client that hangs up
+// leaves its measurement running; whoever asks again joins it.
 #ifndef WHETSTONE_CPU_BENCH_WORKER_SERVICE_WORKER_SERVICE_H_
 #define WHETSTONE_CPU_BENCH_WORKER_SERVICE_WORKER_SERVICE_H_
 

@@ -38,30 +38,29 @@ absl::StatusOr<SharedRegion> SharedRegion::Make(const char* name, size_t bytes, 
   SharedRegion region;
   if (bytes == 0) return region;
   region.size_ = bytes;
-  region.fd_ = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (region.fd_ < 0) return Failed("memfd_create", name, bytes);
-  if (ftruncate(region.fd_, static_cast<off_t>(bytes)) != 0) return Failed("sizing", name, bytes);
-  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, region.fd_, 0);
+  region.fd_ = UniqueFd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (region.fd() < 0) return Failed("memfd_create", name, bytes);
+  if (ftruncate(region.fd(), static_cast<off_t>(bytes)) != 0) return Failed("sizing", name, bytes);
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, region.fd(), 0);
   if (data == MAP_FAILED) return Failed("mapping", name, bytes);
   region.data_ = static_cast<char*>(data);
   // The policy belongs to the file, so it holds for the children's mappings too.
   if (node >= 0 && !Bind(data, bytes, node)) return Failed("binding to its node", name, bytes);
   // Pages that can't be had are an error here and not a SIGBUS later.
-  if (const int error = posix_fallocate(region.fd_, 0, static_cast<off_t>(bytes)); error != 0) {
+  if (const int error = posix_fallocate(region.fd(), 0, static_cast<off_t>(bytes)); error != 0) {
     errno = error;
     return Failed("allocation", name, bytes);
   }
   for (size_t at = 0; at < bytes; at += 4096) region.data_[at] = 0;
   int seals = F_SEAL_SHRINK | F_SEAL_GROW;
   if (access == Access::kReadOnly) seals |= F_SEAL_FUTURE_WRITE;
-  if (fcntl(region.fd_, F_ADD_SEALS, seals | F_SEAL_SEAL) != 0)
+  if (fcntl(region.fd(), F_ADD_SEALS, seals | F_SEAL_SEAL) != 0)
     return Failed("sealing", name, bytes);
   if (access == Access::kReadOnly) {
-    const std::string path = absl::StrCat("/proc/self/fd/", region.fd_);
-    const int read_only = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (read_only < 0) return Failed("opening read-only", name, bytes);
-    close(region.fd_);
-    region.fd_ = read_only;
+    const std::string path = absl::StrCat("/proc/self/fd/", region.fd());
+    UniqueFd read_only(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (read_only.get() < 0) return Failed("opening read-only", name, bytes);
+    region.fd_ = std::move(read_only);
   }
   return region;
 }
@@ -75,7 +74,6 @@ SharedRegion& SharedRegion::operator=(SharedRegion&& other) noexcept {
 
 SharedRegion::~SharedRegion() {
   if (data_ != nullptr) munmap(data_, size_);
-  if (fd_ >= 0) close(fd_);
 }
 
 }  // namespace whetstone

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "common/unique_fd.h"
 
 namespace whetstone {
 
@@ -18,7 +19,7 @@ class SharedRegion {
     kReadOnly,
   };
   // `bytes` of 0 makes an empty region (data null, fd -1). The size is sealed: a child can't shrink
-  // it under our feet. All its pages are there at once, on memory node `node` (-1: wherever the
+  // it under our feet. All its pages are there at once, on NUMA node `node` (-1: wherever the
   // kernel puts them). RESOURCE_EXHAUSTED: no memory, or none on that node.
   static absl::StatusOr<SharedRegion> Make(const char* name, size_t bytes, Access access, int node);
 
@@ -29,13 +30,13 @@ class SharedRegion {
 
   char* data() const { return data_; }
   size_t size() const { return size_; }
-  // For the child; stays owned by the region.
-  int fd() const { return fd_; }
+  // The descriptor for the child; stays owned by the region.
+  int fd() const { return fd_.get(); }
 
  private:
   char* data_ = nullptr;
   size_t size_ = 0;
-  int fd_ = -1;
+  UniqueFd fd_;
 };
 
 }  // namespace whetstone

@@ -5,11 +5,11 @@
 
 namespace whetstone {
 
-int CallsPerBell(const CallEstimate& estimate, double floor_ns, int64_t bytes_per_call,
-                 double batch_ns) {
+int CallsPerRequest(const CallEstimate& estimate, double harness_floor_ns, int64_t bytes_per_call,
+                    double batch_ns) {
   constexpr double kShortestNs = 200;  // below what an estimate from one call can resolve
-  const double reference = std::max(kShortestNs, estimate.reference_ns - floor_ns);
-  const double candidate = std::max(kShortestNs, estimate.candidate_ns - floor_ns);
+  const double reference = std::max(kShortestNs, estimate.reference_ns - harness_floor_ns);
+  const double candidate = std::max(kShortestNs, estimate.candidate_ns - harness_floor_ns);
   const double for_candidate =
       std::min(std::ceil(batch_ns / candidate), std::floor(kReferenceBatchNsMax / reference));
   const double wanted = std::max(std::ceil(batch_ns / reference), for_candidate);
@@ -17,10 +17,10 @@ int CallsPerBell(const CallEstimate& estimate, double floor_ns, int64_t bytes_pe
   return static_cast<int>(std::clamp(std::min(wanted, fitting), 1.0, double{kCallsMax}));
 }
 
-int RoundsPerPair(double round_ns, double budget_ns, int rounds_max) {
-  const double fitting = std::floor(budget_ns / (kProcessPairs * std::max(1.0, round_ns)));
-  return std::clamp(static_cast<int>(std::min(fitting, double{kRoundsMax})), kRoundsMin,
-                    rounds_max);
+int SamplesPerPair(double sample_ns, double budget_ns, int samples_max) {
+  const double fitting = std::floor(budget_ns / (kProcessPairs * std::max(1.0, sample_ns)));
+  return std::clamp(static_cast<int>(std::min(fitting, double{kSamplesMax})), kSamplesMin,
+                    samples_max);
 }
 
 bool FarApart(const std::vector<CallEstimate>& estimates) {

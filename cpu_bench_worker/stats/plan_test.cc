@@ -5,30 +5,30 @@
 namespace whetstone {
 namespace {
 
-TEST(PlanTest, ABellLastsLongEnough) {
-  EXPECT_EQ(CallsPerBell({1e6, 1e6}, 0, 1000, 300e3), 1) << "long kernels: one call";
-  EXPECT_EQ(CallsPerBell({100e3, 100e3}, 0, 1000, 300e3), 3);
-  EXPECT_EQ(CallsPerBell({115e3, 115e3}, 15e3, 1000, 300e3), 3) << "waking is not work";
+TEST(PlanTest, ARequestLastsLongEnough) {
+  EXPECT_EQ(CallsPerRequest({1e6, 1e6}, 0, 1000, 300e3), 1) << "long kernels: one call";
+  EXPECT_EQ(CallsPerRequest({100e3, 100e3}, 0, 1000, 300e3), 3);
+  EXPECT_EQ(CallsPerRequest({115e3, 115e3}, 15e3, 1000, 300e3), 3) << "waking is not work";
 }
 
 TEST(PlanTest, AFastCandidateGetsMoreCallsUpToALimit) {
-  EXPECT_EQ(CallsPerBell({300e3, 60e3}, 0, 1000, 300e3), 5);
-  EXPECT_EQ(CallsPerBell({300e3, 60e3}, 0, 1000, 100e3), 2);
-  EXPECT_EQ(CallsPerBell({300e3, 1e3}, 0, 1000, 300e3), 10)
-      << "the reference's turn stays under 3 ms";
+  EXPECT_EQ(CallsPerRequest({300e3, 60e3}, 0, 1000, 300e3), 5);
+  EXPECT_EQ(CallsPerRequest({300e3, 60e3}, 0, 1000, 100e3), 2);
+  EXPECT_EQ(CallsPerRequest({300e3, 1e3}, 0, 1000, 300e3), 10)
+      << "the reference's invocation stays under 3 ms";
 }
 
 TEST(PlanTest, MemoryAndCallsAreBounded) {
-  EXPECT_EQ(CallsPerBell({100, 100}, 1e6, 8, 300e3), kCallsMax);
-  EXPECT_EQ(CallsPerBell({10e3, 10e3}, 0, kBatchBytesMax / 4, 300e3), 4);
-  EXPECT_EQ(CallsPerBell({10e3, 10e3}, 0, kBatchBytesMax * 2, 300e3), 1);
+  EXPECT_EQ(CallsPerRequest({100, 100}, 1e6, 8, 300e3), kCallsMax);
+  EXPECT_EQ(CallsPerRequest({10e3, 10e3}, 0, kBatchBytesMax / 4, 300e3), 4);
+  EXPECT_EQ(CallsPerRequest({10e3, 10e3}, 0, kBatchBytesMax * 2, 300e3), 1);
 }
 
-TEST(PlanTest, RoundsFitTheBudget) {
-  EXPECT_EQ(RoundsPerPair(1e6, 20e9, kRoundsMax), kRoundsMax);
-  EXPECT_EQ(RoundsPerPair(1e6, 20e9, kRoundsMaxFar), kRoundsMaxFar);
-  EXPECT_EQ(RoundsPerPair(100e6, 8e9, kRoundsMax), 5);
-  EXPECT_EQ(RoundsPerPair(1e9, 1e9, kRoundsMaxFar), kRoundsMin);
+TEST(PlanTest, SamplesFitTheBudget) {
+  EXPECT_EQ(SamplesPerPair(1e6, 20e9, kSamplesMax), kSamplesMax);
+  EXPECT_EQ(SamplesPerPair(1e6, 20e9, kSamplesMaxFar), kSamplesMaxFar);
+  EXPECT_EQ(SamplesPerPair(100e6, 8e9, kSamplesMax), 5);
+  EXPECT_EQ(SamplesPerPair(1e9, 1e9, kSamplesMaxFar), kSamplesMin);
 }
 
 TEST(PlanTest, FarMeansAtEverySize) {

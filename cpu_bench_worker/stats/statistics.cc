@@ -59,8 +59,8 @@ std::vector<SizeMedian> SizeMedians(const std::vector<PairedRatios>& sizes) {
   std::vector<double> all;
   for (const PairedRatios& ratios : sizes) {
     all.clear();
-    for (const std::vector<double>& rounds : ratios)
-      all.insert(all.end(), rounds.begin(), rounds.end());
+    for (const std::vector<double>& samples : ratios)
+      all.insert(all.end(), samples.begin(), samples.end());
     if (!all.empty()) medians.push_back({&ratios, std::log(MedianInPlace(all))});
   }
   return medians;
@@ -100,12 +100,12 @@ Score ScoreOf(const std::vector<PairedRatios>& sizes, uint64_t seed, Confidence 
       draw.clear();
       for (const size_t pair : drawn) {
         if (pair >= ratios.size()) continue;
-        const std::vector<double>& rounds = ratios[pair];
+        const std::vector<double>& samples = ratios[pair];
         if (pairs > 1)
-          draw.insert(draw.end(), rounds.begin(), rounds.end());
+          draw.insert(draw.end(), samples.begin(), samples.end());
         else
-          for (size_t r = 0; r < rounds.size(); ++r)
-            draw.push_back(rounds[rng.Below(rounds.size())]);
+          for (size_t r = 0; r < samples.size(); ++r)
+            draw.push_back(samples[rng.Below(samples.size())]);
       }
       resampled[s].log = draw.empty() ? medians[s].log : std::log(MedianInPlace(draw));
     }

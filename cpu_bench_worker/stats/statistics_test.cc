@@ -18,13 +18,14 @@ TEST(StatisticsTest, MediansAndQuantiles) {
   EXPECT_EQ(Quantile({5, 1, 4, 2, 3}, 0.0), 1);
 }
 
-// Sixteen pairs of twelve rounds around `ratio`, each pair with a luck of its own.
+// Sixteen pairs of twelve samples around `ratio`, each pair with a luck of its own.
 PairedRatios Noisy(double ratio, double pair_sd, double round_sd, uint64_t seed) {
   Philox rng(seed, {1, 2, 3, 4});
   PairedRatios pairs(16);
-  for (auto& rounds : pairs) {
+  for (auto& samples : pairs) {
     const double luck = std::exp(pair_sd * rng.Normal());
-    for (int r = 0; r < 12; ++r) rounds.push_back(ratio * luck * std::exp(round_sd * rng.Normal()));
+    for (int r = 0; r < 12; ++r)
+      samples.push_back(ratio * luck * std::exp(round_sd * rng.Normal()));
   }
   return pairs;
 }
@@ -38,13 +39,13 @@ TEST(ScoreTest, IsTheGeometricMeanOfMedians) {
   EXPECT_DOUBLE_EQ(ScoreOf({{{3}}, {{}}}, 1).speedup, 3) << "sizes without ratios are left out";
 }
 
-TEST(ScoreTest, OneWildRoundChangesLittle) {
+TEST(ScoreTest, OneWildSampleChangesLittle) {
   PairedRatios pairs = Noisy(1.5, 0, 0.001, 5);
   pairs[2][3] = 400;
   EXPECT_NEAR(ScoreOf({pairs}, 1).speedup, 1.5, 0.01);
 }
 
-// Twelve rounds of luck that is the pair's own are no evidence: a bootstrap over rounds would be
+// Twelve samples of luck that is the pair's own are no evidence: a bootstrap over samples would be
 // four times too sure here.
 TEST(ScoreTest, TheIntervalCoversTheTruth) {
   for (const int pairs : {3, 6, 16}) {

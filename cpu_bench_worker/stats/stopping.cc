@@ -8,7 +8,7 @@
 namespace whetstone {
 namespace {
 
-// Of the interval, as a logarithm.
+// The half width of the interval, as a logarithm.
 double HalfWidth(const Score& score) { return std::log(score.high / score.low) / 2; }
 
 }  // namespace
@@ -29,9 +29,11 @@ bool PreciseEnough(const std::vector<PairedRatios>& sizes, uint64_t seed) {
   return score.speedup > 0 && HalfWidth(score) <= kPreciseHalfWidth;
 }
 
-bool PairsMissing(Until until, int pairs, const std::vector<PairedRatios>& sizes, uint64_t seed) {
+bool PairsMissing(StoppingCriterion criterion, int pairs, const std::vector<PairedRatios>& sizes,
+                  uint64_t seed) {
   if (pairs < kProcessPairs) return true;
-  return until == Until::kPrecise && pairs < kProcessPairsMax && !PreciseEnough(sizes, seed);
+  return criterion == StoppingCriterion::kPrecise && pairs < kProcessPairsMax &&
+         !PreciseEnough(sizes, seed);
 }
 
 Score FinalScore(const std::vector<PairedRatios>& sizes, bool stopped_early, uint64_t seed) {

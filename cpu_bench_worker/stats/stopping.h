@@ -1,5 +1,5 @@
-// Whether enough process pairs have been seen. Pure functions of the timings, so that a test can
-// replay them on recorded ones (stopping_test.cc).
+// Decides whether enough process pairs have been seen. Pure functions of the timings, so that a
+// test can replay them on recorded ones (timing/timing_replay_test.cc).
 //
 //   for (int pair = 1; pair <= kProcessPairs; ++pair) {
 //     …
@@ -25,10 +25,10 @@ inline constexpr double kClearLogMin = 0.1;
 inline constexpr double kClearPrecision = 0.125;
 
 // What a measurement goes on for; each takes longer than the one before.
-enum class Until {
+enum class StoppingCriterion {
   kClear,     // kProcessPairs, or what is enough to be clear
   kAllPairs,  // kProcessPairs, however clear
-  kPrecise,   // … or, where they scatter, as many more as make the result precise (plan.h)
+  kPrecise,   // kAllPairs, and where they scatter as many more as make the result precise (plan.h)
 };
 
 // The half width, as a logarithm, of the interval of 95 % of a precise result. (Having been looked
@@ -46,9 +46,10 @@ bool ClearAlready(const std::vector<PairedRatios>& sizes, uint64_t seed);
 // Whether the interval of 95 % is as narrow as kPreciseHalfWidth asks.
 bool PreciseEnough(const std::vector<PairedRatios>& sizes, uint64_t seed);
 
-// Whether `pairs` process pairs, with these ratios, are fewer than `until` asks for, on a core that
-// is ours alone; that they may be clear already is left to ClearAlready.
-bool PairsMissing(Until until, int pairs, const std::vector<PairedRatios>& sizes, uint64_t seed);
+// Whether `pairs` process pairs, with these ratios, are fewer than `criterion` asks for, on a core
+// that is ours alone; that they may be clear already is left to ClearAlready.
+bool PairsMissing(StoppingCriterion criterion, int pairs, const std::vector<PairedRatios>& sizes,
+                  uint64_t seed);
 
 // The score to report: of 99.5 % where the timing was stopped early, else of 95 %.
 Score FinalScore(const std::vector<PairedRatios>& sizes, bool stopped_early, uint64_t seed);

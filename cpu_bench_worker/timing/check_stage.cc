@@ -6,7 +6,7 @@
 namespace whetstone {
 namespace {
 
-constexpr int kEstimateRounds = 3;
+constexpr int kEstimateSamples = 3;
 
 struct Case {
   const CallShape* shape;
@@ -17,9 +17,9 @@ struct Case {
 
 }  // namespace
 
-std::optional<Failure> CheckCandidate(Trial* trial, const std::vector<CallShape>& sizes,
+std::optional<Failure> CheckCandidate(Session* session, const std::vector<CallShape>& sizes,
                                       CheckReport* report) {
-  const BenchProblem& problem = trial->problem();
+  const BenchProblem& problem = session->problem();
   std::vector<Case> cases;
   for (const CallShape& shape : problem.check) {
     cases.push_back({&shape, false, FillStyle::kPlain, -1});
@@ -27,11 +27,11 @@ std::optional<Failure> CheckCandidate(Trial* trial, const std::vector<CallShape>
     cases.push_back({&shape, false, FillStyle::kEdges, -1});
   }
   for (size_t i = 0; i < sizes.size(); ++i)
-    for (int r = 0; r < kEstimateRounds; ++r)
+    for (int r = 0; r < kEstimateSamples; ++r)
       cases.push_back({&sizes[i], false, FillStyle::kPlain, static_cast<int>(i)});
   report->timed.assign(sizes.size(), CallEstimate{});
 
-  // The rounds of an estimate share a batch: it may be large.
+  // The samples of an estimate share a batch: it may be large.
   std::vector<CallBatch> batches;
   batches.reserve(cases.size());
   std::vector<CallBatch*> batch_of;
@@ -40,29 +40,29 @@ std::optional<Failure> CheckCandidate(Trial* trial, const std::vector<CallShape>
     const Case& c = cases[i];
     if (i == 0 || c.estimate_of < 0 || c.estimate_of != cases[i - 1].estimate_of) {
       batches.emplace_back(&problem.arguments, *c.shape, 1,
-                           Placement{.seed = trial->seed(), .unaligned = c.unaligned});
+                           Placement{.seed = session->seed(), .unaligned = c.unaligned});
       borrowed.push_back(&batches.back());
     }
     batch_of.push_back(&batches.back());
   }
-  if (auto failure = trial->FreshPair(borrowed, /*urgent=*/false)) return failure;
+  if (auto failure = session->FreshProcessPair(borrowed, /*realtime=*/false)) return failure;
 
   for (size_t i = 0; i < cases.size(); ++i) {
-    if (auto failure = trial->Fill(i, cases[i].style, batch_of[i])) return failure;
-    Round round;
-    if (auto failure = trial->Play(*batch_of[i], {.oracle = true}, &round)) return failure;
+    if (auto failure = session->Fill(i, cases[i].style, batch_of[i])) return failure;
+    PairedSample sample;
+    if (auto failure = session->TakeSample(*batch_of[i], {.oracle = true}, &sample)) return failure;
     ++report->cases;
-    if (round.right_calls == 1)
+    if (sample.right_calls == 1)
       ++report->cases_right;
     else if (report->first_bad.empty())
-      report->first_bad = round.first_bad;
+      report->first_bad = sample.first_bad;
     if (cases[i].estimate_of >= 0) {
       CallEstimate& e = report->timed[static_cast<size_t>(cases[i].estimate_of)];
       const auto keep = [](double* best, double ns) {
         *best = *best == 0 ? ns : std::min(*best, ns);
       };
-      keep(&e.reference_ns, round.reference.ns);
-      keep(&e.candidate_ns, round.candidate.ns);
+      keep(&e.reference_ns, sample.reference.ns);
+      keep(&e.candidate_ns, sample.candidate.ns);
     }
   }
   return std::nullopt;

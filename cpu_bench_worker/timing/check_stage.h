@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cpu_bench_worker/stats/plan.h"
-#include "cpu_bench_worker/timing/trial.h"
+#include "cpu_bench_worker/timing/session.h"
 
 namespace whetstone {
 
@@ -21,7 +21,7 @@ struct CheckReport {
 
 // A Failure ends the candidate (crash, timeout, forbidden, ours); wrong answers are in the report.
 // `sizes` are the larger sizes tried after the check sizes: the timed or the hidden ones.
-std::optional<Failure> CheckCandidate(Trial* trial, const std::vector<CallShape>& sizes,
+std::optional<Failure> CheckCandidate(Session* session, const std::vector<CallShape>& sizes,
                                       CheckReport* report);
 
 }  // namespace whetstone

@@ -12,7 +12,7 @@ namespace {
 constexpr absl::string_view kMagic = "WHETTIM1";
 constexpr double kUnit = 1e-4;       // of ln(ratio)
 constexpr int kLargest = 32'000;     // of these
-constexpr uint16_t kListMax = 4096;  // sizes, pairs and rounds in a file that is not damaged
+constexpr uint16_t kListMax = 4096;  // sizes, pairs and samples in a file that is not damaged
 
 void Put(uint16_t word, std::string* out) {
   out->push_back(static_cast<char>(word & 0xFF));
@@ -56,11 +56,11 @@ bool Decode(Reader* reader, RecordedTimings* timings) {
     uint16_t pairs = 0;
     if (!reader->TakeLength(&pairs)) return false;
     ratios.resize(pairs);
-    for (std::vector<double>& rounds : ratios) {
+    for (std::vector<double>& samples : ratios) {
       uint16_t count = 0;
       if (!reader->TakeLength(&count)) return false;
-      rounds.resize(count);
-      for (double& ratio : rounds)
+      samples.resize(count);
+      for (double& ratio : samples)
         if (!reader->TakeRatio(&ratio)) return false;
     }
   }
@@ -75,9 +75,9 @@ std::string EncodeTimings(const RecordedTimings& timings) {
   Put(static_cast<uint16_t>(timings.sizes.size()), &out);
   for (const PairedRatios& ratios : timings.sizes) {
     Put(static_cast<uint16_t>(ratios.size()), &out);
-    for (const std::vector<double>& rounds : ratios) {
-      Put(static_cast<uint16_t>(rounds.size()), &out);
-      for (const double ratio : rounds) PutLog(ratio, &out);
+    for (const std::vector<double>& samples : ratios) {
+      Put(static_cast<uint16_t>(samples.size()), &out);
+      for (const double ratio : samples) PutLog(ratio, &out);
     }
   }
   return out;

@@ -4,7 +4,7 @@
 //
 //   ASSIGN_OR_RETURN(const std::string bytes, ReadFile("…/equal_compute.timings"));
 //   ASSIGN_OR_RETURN(const RecordedTimings timings, DecodeTimings(bytes));
-//   timings.sizes[0][17];  // the rounds of process pair 17 at the first timed size
+//   timings.sizes[0][17];  // the samples of process pair 17 at the first timed size
 //
 // Pure functions.
 #ifndef WHETSTONE_CPU_BENCH_WORKER_TIMING_RECORDED_TIMINGS_H_
@@ -21,7 +21,7 @@ namespace whetstone {
 
 struct RecordedTimings {
   double truth = 1;                 // the candidate's true speedup
-  std::vector<PairedRatios> sizes;  // ratios[size][pair][round], pairs in the order of time
+  std::vector<PairedRatios> sizes;  // ratios[size][pair][sample], pairs in the order of time
 };
 
 // Ratios are kept to 0.01 % of themselves, and cut to e^±3.2.

@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "cpu_bench_worker/stats/plan.h"
-#include "cpu_bench_worker/timing/core_speed.h"
-#include "cpu_bench_worker/timing/trial_testing.h"
+#include "cpu_bench_worker/timing/core_probe.h"
+#include "cpu_bench_worker/timing/session_testing.h"
 
 namespace whetstone {
 namespace {
 
-using TimeStageTest = TrialTest;
+using TimeStageTest = SessionTest;
 
 TEST_F(TimeStageTest, TheReferenceIsRightAndAsFastAsItself) {
   Use(MatmulProblem());
@@ -36,26 +36,26 @@ TEST_F(TimeStageTest, AFasterProgramIsFaster) {
   EXPECT_GT(time.score.speedup, 2.0);
 }
 
-// A core as the test wants it, by how often it was looked at.
-class FakeCore final : public CoreWatch {
+// A core as the test wants it, by how often it was probed.
+class FakeCore final : public CoreProbe {
  public:
-  explicit FakeCore(std::function<CoreSpeed(int)> speed) : speed_(std::move(speed)) {}
-  CoreSpeed Look() override { return speed_(++looks_); }
-  int looks() const { return looks_; }
+  explicit FakeCore(std::function<CoreProbeTimes(int)> times) : times_(std::move(times)) {}
+  CoreProbeTimes Run() override { return times_(++runs_); }
+  int runs() const { return runs_; }
 
  private:
-  const std::function<CoreSpeed(int)> speed_;
-  int looks_ = 0;
+  const std::function<CoreProbeTimes(int)> times_;
+  int runs_ = 0;
 };
 
-constexpr CoreSpeed kAlone{.chain_ns = 3000, .wide_ns = 2000};
-constexpr CoreSpeed kShared{.chain_ns = 3000, .wide_ns = 2500};
+constexpr CoreProbeTimes kAlone{.latency_bound_ns = 3000, .throughput_bound_ns = 2000};
+constexpr CoreProbeTimes kShared{.latency_bound_ns = 3000, .throughput_bound_ns = 2500};
 
 // Of a core that has been alone before.
-CoreWidth KnownWidth() {
-  CoreWidth width;
-  for (int i = 0; i < 100; ++i) width.Shared(kAlone);
-  return width;
+SmtContentionDetector KnownDetector() {
+  SmtContentionDetector detector;
+  for (int i = 0; i < 100; ++i) detector.Shared(kAlone);
+  return detector;
 }
 
 TEST_F(TimeStageTest, WhatScattersIsMeasuredUntilItIsPrecise) {
@@ -69,14 +69,14 @@ TEST_F(TimeStageTest, WhatScattersIsMeasuredUntilItIsPrecise) {
         for (int i = 0; i < r; ++i)
           for (int j = 0; j < c; ++j) out[j * r + i] = in[i * c + j];
     })");
-  const auto pairs = [&](Until until) {
+  const auto pairs = [&](StoppingCriterion criterion) {
     FakeCore core([](int) { return kAlone; });
     const TimeReport time =
-        CheckAndTime(lucky, {.budget_s = 20, .until = until, .watch = &core}).time;
+        CheckAndTime(lucky, {.budget_s = 20, .criterion = criterion, .core_probe = &core}).time;
     return static_cast<int>(time.ratios[0].size());
   };
-  EXPECT_LE(pairs(Until::kAllPairs), kProcessPairs);
-  const int precise = pairs(Until::kPrecise);
+  EXPECT_LE(pairs(StoppingCriterion::kAllPairs), kProcessPairs);
+  const int precise = pairs(StoppingCriterion::kPrecise);
   EXPECT_GT(precise, kProcessPairs);
   EXPECT_LE(precise, kProcessPairsMax);
 }
@@ -87,20 +87,20 @@ TEST_F(TimeStageTest, OnlyAGuessFarOffCostsAProcessPair) {
   small["r"] = small["c"] = 160;
   Use(problem);
   const std::string object = Build(problem_.problem.reference());
-  Trial trial(context_, object, 5);
+  Session session(context_, object, 5);
   const auto timed = [&](double guess_of) {
     const CallEstimate estimate{.reference_ns = guess_of, .candidate_ns = guess_of};
     TimeReport time;
     FakeCore core([](int) { return kAlone; });
-    const auto failure =
-        TimeCandidate(&trial, problem_.timed, {estimate},
-                      {.budget_s = 20, .until = Until::kAllPairs, .watch = &core}, &time);
+    const auto failure = TimeCandidate(
+        &session, problem_.timed, {estimate},
+        {.budget_s = 20, .criterion = StoppingCriterion::kAllPairs, .core_probe = &core}, &time);
     EXPECT_FALSE(failure.has_value()) << failure->detail;
     return time;
   };
   const TimeReport far_off = timed(3 * kBatchNsMin);
   ASSERT_EQ(far_off.sizes.size(), 1u);
-  ASSERT_GT(far_off.sizes[0].calls_per_bell, 1) << "or one call would have been right";
+  ASSERT_GT(far_off.sizes[0].calls_per_request, 1) << "or one call would have been right";
   EXPECT_EQ(far_off.process_pairs, static_cast<int>(far_off.ratios[0].size()) + 1);
 
   // 5 µs of waking are taken off a guess. On a busy machine settling may be off now and then.
@@ -115,107 +115,110 @@ TEST_F(TimeStageTest, OnlyAGuessFarOffCostsAProcessPair) {
 TEST_F(TimeStageTest, WhoIsFarFromTheReferenceOnlyWhenCheckedIsTimedInFull) {
   Use(TransposeProblem());
   const std::string object = Build(problem_.problem.reference());
-  Trial trial(context_, object, 5);
+  Session session(context_, object, 5);
   const CallEstimate far{.reference_ns = 1e6, .candidate_ns = 1e5};
   TimeReport time;
   FakeCore core([](int) { return kAlone; });
   const auto failure =
-      TimeCandidate(&trial, problem_.timed, {far}, {.budget_s = 20, .watch = &core}, &time);
+      TimeCandidate(&session, problem_.timed, {far}, {.budget_s = 20, .core_probe = &core}, &time);
   ASSERT_FALSE(failure.has_value()) << failure->detail;
-  EXPECT_EQ(time.ratios[0][0].size(), static_cast<size_t>(kRoundsMax));
+  EXPECT_EQ(time.ratios[0][0].size(), static_cast<size_t>(kSamplesMax));
 }
 
 // Times the reference against itself on a core that the test makes up, with all process pairs.
-class WatchedCoreTest : public TrialTest {
+class ProbedCoreTest : public SessionTest {
  protected:
-  TimeReport TimeOn(CoreWatch* core, CoreWidth* width) {
+  TimeReport TimeOn(CoreProbe* core, SmtContentionDetector* detector) {
     Use(TransposeProblem());
     return CheckAndTime(Build(problem_.problem.reference()),
-                        {.budget_s = 20, .until = Until::kAllPairs, .watch = core, .width = width})
+                        {.budget_s = 20,
+                         .criterion = StoppingCriterion::kAllPairs,
+                         .core_probe = core,
+                         .smt_detector = detector})
         .time;
   }
   // What a whole measurement consists of.
-  static constexpr int kRounds = kProcessPairs * kRoundsMax;
+  static constexpr int kSamples = kProcessPairs * kSamplesMax;
 };
 
-TEST_F(WatchedCoreTest, RoundsInWhichTheClockChangesArePlayedAgain) {
-  // It changes after every seventh look.
-  FakeCore core([](int looks) {
-    const double slower = looks / 7 % 2 == 0 ? 1 : 1.1;
-    return CoreSpeed{.chain_ns = 3000 * slower, .wide_ns = 2000 * slower};
+TEST_F(ProbedCoreTest, SamplesInWhichTheFrequencyChangesAreTakenAgain) {
+  // It changes after every seventh run.
+  FakeCore core([](int runs) {
+    const double slower = runs / 7 % 2 == 0 ? 1 : 1.1;
+    return CoreProbeTimes{.latency_bound_ns = 3000 * slower, .throughput_bound_ns = 2000 * slower};
   });
   const TimeReport time = TimeOn(&core, nullptr);
   const TimedSize& size = time.sizes[0];
-  // One round lies on every step but those between two process pairs and the first, when the
+  // One sample lies on every step but those between two process pairs and the first, when the
   // scatter is not known yet.
-  EXPECT_LE(size.rounds_clock_changed, core.looks() / 7);
-  // On a busy machine rounds may be played again for other reasons, until no more may.
-  if (size.rounds_redone < kRedoneMax) {
-    EXPECT_GE(size.rounds_clock_changed, core.looks() / 7 / 2);
+  EXPECT_LE(size.samples_frequency_changed, core.runs() / 7);
+  // On a busy machine samples may be taken again for other reasons, until no more may.
+  if (size.samples_redone < kRedoneMax) {
+    EXPECT_GE(size.samples_frequency_changed, core.runs() / 7 / 2);
   }
-  EXPECT_GE(size.rounds_redone, size.rounds_clock_changed);
-  EXPECT_EQ(size.rounds_core_shared, 0);
+  EXPECT_GE(size.samples_redone, size.samples_frequency_changed);
+  EXPECT_EQ(size.samples_core_shared, 0);
   for (const auto& pair : time.ratios[0])
     EXPECT_EQ(pair.size(), time.ratios[0][0].size()) << "none is missing";
 }
 
-TEST_F(WatchedCoreTest, RoundsThatShareTheCoreDoNotCount) {
-  // One look in ten, and so the round before it and the one after.
-  FakeCore core([](int looks) { return looks % 10 == 0 ? kShared : kAlone; });
-  CoreWidth width = KnownWidth();
-  const TimeReport time = TimeOn(&core, &width);
+TEST_F(ProbedCoreTest, SamplesThatShareTheCoreDoNotCount) {
+  // One run in ten, and so the sample before it and the one after.
+  FakeCore core([](int runs) { return runs % 10 == 0 ? kShared : kAlone; });
+  SmtContentionDetector detector = KnownDetector();
+  const TimeReport time = TimeOn(&core, &detector);
   const TimedSize& size = time.sizes[0];
-  EXPECT_GE(size.rounds_core_shared, kRounds / 10);
-  EXPECT_LE(size.rounds_core_shared, core.looks() / 5 + 1);
-  EXPECT_EQ(size.pairs_core_shared, 0);
-  // Each pair goes on until it has all of its rounds.
-  EXPECT_EQ(size.pairs, kRounds);
+  EXPECT_GE(size.samples_core_shared, kSamples / 10);
+  EXPECT_LE(size.samples_core_shared, core.runs() / 5 + 1);
+  EXPECT_EQ(size.samples_counted_shared, 0);
+  // Each pair goes on until it has all of its samples.
+  EXPECT_EQ(size.samples, kSamples);
   ASSERT_EQ(time.ratios[0].size(), static_cast<size_t>(kProcessPairs));
-  for (const auto& pair : time.ratios[0]) EXPECT_EQ(pair.size(), static_cast<size_t>(kRoundsMax));
+  for (const auto& pair : time.ratios[0]) EXPECT_EQ(pair.size(), static_cast<size_t>(kSamplesMax));
 }
 
-TEST_F(WatchedCoreTest, APairIsStretchedOnlySoFar) {
-  // More than half of all rounds.
-  FakeCore core([](int looks) { return looks % 8 < 4 ? kShared : kAlone; });
-  CoreWidth width = KnownWidth();
-  const TimedSize size = TimeOn(&core, &width).sizes[0];
-  EXPECT_LE(size.pairs + size.rounds_core_shared, kRoundsStretched * kRounds);
-  EXPECT_GT(size.pairs, kRounds / 2);
-  EXPECT_LT(size.pairs, kRounds);
-  EXPECT_EQ(size.pairs_core_shared, 0);
+TEST_F(ProbedCoreTest, APairIsStretchedOnlySoFar) {
+  // More than half of all samples.
+  FakeCore core([](int runs) { return runs % 8 < 4 ? kShared : kAlone; });
+  SmtContentionDetector detector = KnownDetector();
+  const TimedSize size = TimeOn(&core, &detector).sizes[0];
+  EXPECT_LE(size.samples + size.samples_core_shared, kSamplesStretched * kSamples);
+  EXPECT_GT(size.samples, kSamples / 2);
+  EXPECT_LT(size.samples, kSamples);
+  EXPECT_EQ(size.samples_counted_shared, 0);
 }
 
-TEST_F(WatchedCoreTest, ANeighbourWhoLeavesLateCostsProcessPairs) {
-  // Ten looks a pair and three to settle: the neighbour stays for most of sixteen pairs.
-  FakeCore core([](int looks) { return looks < 140 ? kShared : kAlone; });
-  CoreWidth width = KnownWidth();
-  const TimeReport time = TimeOn(&core, &width);
+TEST_F(ProbedCoreTest, ANeighbourWhoLeavesLateCostsProcessPairs) {
+  // Ten runs a pair and three to settle: the neighbour stays for most of sixteen pairs.
+  FakeCore core([](int runs) { return runs < 140 ? kShared : kAlone; });
+  SmtContentionDetector detector = KnownDetector();
+  const TimeReport time = TimeOn(&core, &detector);
   EXPECT_GT(time.process_pairs, kProcessPairs);
   EXPECT_EQ(time.ratios[0].size(), static_cast<size_t>(kAlonePairsWanted));
-  EXPECT_EQ(time.sizes[0].pairs_core_shared, 0);
+  EXPECT_EQ(time.sizes[0].samples_counted_shared, 0);
 }
 
-TEST_F(WatchedCoreTest, ACoreThatIsAlwaysSharedIsMeasuredAllTheSame) {
+TEST_F(ProbedCoreTest, ACoreThatIsAlwaysSharedIsMeasuredAllTheSame) {
   FakeCore core([](int) { return kShared; });
-  CoreWidth width = KnownWidth();
-  for (int i = 0; i < 12'000; ++i) width.Shared(i % 20 == 0 ? kAlone : kShared);
-  const TimeReport time = TimeOn(&core, &width);
+  SmtContentionDetector detector = KnownDetector();
+  for (int i = 0; i < 12'000; ++i) detector.Shared(i % 20 == 0 ? kAlone : kShared);
+  const TimeReport time = TimeOn(&core, &detector);
   const TimedSize& size = time.sizes[0];
   EXPECT_EQ(time.ratios[0].size(), static_cast<size_t>(kProcessPairs)) << "no use waiting";
-  EXPECT_EQ(size.rounds_core_shared, kRounds);
-  EXPECT_EQ(size.pairs, kRounds);
-  EXPECT_EQ(size.pairs_core_shared, kRounds);
+  EXPECT_EQ(size.samples_core_shared, kSamples);
+  EXPECT_EQ(size.samples, kSamples);
+  EXPECT_EQ(size.samples_counted_shared, kSamples);
   EXPECT_GT(time.score.speedup, 0.5);
   EXPECT_LT(time.score.speedup, 2);
 }
 
-TEST_F(WatchedCoreTest, ANeighbourWhoStaysIsNotWaitedForForEver) {
+TEST_F(ProbedCoreTest, ANeighbourWhoStaysIsNotWaitedForForEver) {
   FakeCore core([](int) { return kShared; });
-  CoreWidth width = KnownWidth();
-  const TimeReport time = TimeOn(&core, &width);
+  SmtContentionDetector detector = KnownDetector();
+  const TimeReport time = TimeOn(&core, &detector);
   EXPECT_GT(time.process_pairs, kProcessPairs);
   EXPECT_LE(time.ratios[0].size(), static_cast<size_t>(kProcessPairsMax));
-  EXPECT_EQ(time.sizes[0].pairs_core_shared, time.sizes[0].pairs);
+  EXPECT_EQ(time.sizes[0].samples_counted_shared, time.sizes[0].samples);
 }
 
 TEST_F(TimeStageTest, WhatIsClearOnASharedCoreIsNotYetClear) {
@@ -231,27 +234,29 @@ TEST_F(TimeStageTest, WhatIsClearOnASharedCoreIsNotYetClear) {
       }
 })");
   Use(problem);
-  // Eight looks a pair, and up to eighty more in the first if the machine is busy: the neighbour
+  // Eight runs a pair, and up to eighty more in the first if the machine is busy: the neighbour
   // leaves some pairs later.
-  FakeCore core([](int looks) { return looks < 120 ? kShared : kAlone; });
-  CoreWidth width = KnownWidth();
+  FakeCore core([](int runs) { return runs < 120 ? kShared : kAlone; });
+  SmtContentionDetector detector = KnownDetector();
   const TimeReport time =
-      CheckAndTime(Build(kMatmulIkj), {.budget_s = 20, .watch = &core, .width = &width}).time;
+      CheckAndTime(Build(kMatmulIkj),
+                   {.budget_s = 20, .core_probe = &core, .smt_detector = &detector})
+          .time;
   EXPECT_TRUE(time.stopped_early) << time.score.low << " – " << time.score.high;
   EXPECT_GT(time.process_pairs, kAlonePairsMin);
   EXPECT_GE(time.ratios[0].size(), static_cast<size_t>(kAlonePairsMin));
   EXPECT_LT(time.ratios[0].size(), static_cast<size_t>(time.process_pairs));
   for (const TimedSize& size : time.sizes) {
-    EXPECT_GT(size.rounds_core_shared, 0);
-    EXPECT_EQ(size.pairs_core_shared, 0);
+    EXPECT_GT(size.samples_core_shared, 0);
+    EXPECT_EQ(size.samples_counted_shared, 0);
   }
 }
 
-TEST_F(WatchedCoreTest, ALookThatWasKeptWaitingIsOfASharedCore) {
-  FakeCore core([](int looks) { return looks % 10 == 0 ? CoreSpeed{} : kAlone; });
+TEST_F(ProbedCoreTest, ALookThatWasKeptWaitingIsOfASharedCore) {
+  FakeCore core([](int runs) { return runs % 10 == 0 ? CoreProbeTimes{} : kAlone; });
   const TimedSize size = TimeOn(&core, nullptr).sizes[0];
-  EXPECT_GE(size.rounds_core_shared, kRounds / 10);
-  EXPECT_EQ(size.pairs_core_shared, 0);
+  EXPECT_GE(size.samples_core_shared, kSamples / 10);
+  EXPECT_EQ(size.samples_counted_shared, 0);
 }
 
 }  // namespace

@@ -10,9 +10,10 @@ namespace whetstone {
 
 // Shares of the trials, 0…1.
 struct ReplayRates {
-  double called_faster = 0;  // the interval's lower bound is above 1 + noise band
-  // The interval, widened by the noise band, holds the truth. (What process pairs that follow each
-  // other have in common, a busy machine's moods, no interval over pairs can know; the band does.)
+  double called_faster = 0;  // the interval's lower bound is above 1 + A/A threshold
+  // The interval, widened by the A/A threshold, holds the truth. (What process pairs that follow
+  // each other have in common, a busy machine's moods, no interval over pairs can know; the
+  // threshold does.)
   double covered = 0;
   double stopped_early = 0;
   double pairs_mean = 0;  // process pairs a trial took
@@ -21,10 +22,10 @@ struct ReplayRates {
 
 // Every trial is one measurement as time_stage.cc makes it, of recorded pairs from a random one on:
 // neighbours in time then are neighbours now. `factor` makes a program of another speed of them;
-// one far from the reference has as few rounds in a pair as it would, until it is clear. All zeros
+// one far from the reference has as few samples in a pair as it would, until it is clear. All zeros
 // for an empty recording. Pure.
-ReplayRates ReplayTimings(const RecordedTimings& recorded, double factor, double noise_band,
-                          int trials, Until until = Until::kClear);
+ReplayRates ReplayTimings(const RecordedTimings& recorded, double factor, double aa_threshold,
+                          int trials, StoppingCriterion criterion = StoppingCriterion::kClear);
 
 }  // namespace whetstone
 

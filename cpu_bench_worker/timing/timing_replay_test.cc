@@ -19,7 +19,7 @@ namespace whetstone {
 namespace {
 
 constexpr int kTrials = 1000;
-constexpr double kNoiseBand = 0.005;
+constexpr double kAaThreshold = 0.005;
 
 RecordedTimings Recorded(const std::string& name) {
   const auto bytes =
@@ -31,7 +31,7 @@ RecordedTimings Recorded(const std::string& name) {
 }
 
 ReplayRates Simulate(const std::string& name, double factor = 1, int trials = kTrials) {
-  return ReplayTimings(Recorded(name), factor, kNoiseBand, trials);
+  return ReplayTimings(Recorded(name), factor, kAaThreshold, trials);
 }
 
 class StoppingTest : public ::testing::TestWithParam<const char*> {};
@@ -69,17 +69,17 @@ TEST_P(StoppingTest, WhatScattersIsMeasuredUntilItIsPrecise) {
   for (const PairedRatios& size : recorded.sizes) {
     PairedRatios& pairs = scattered.sizes.emplace_back();
     for (int copy = 0; copy < 10; ++copy)
-      for (std::vector<double> rounds : size) {
+      for (std::vector<double> samples : size) {
         const double luck = std::exp(0.018 * rng.Normal());
-        for (double& ratio : rounds) ratio *= luck;
-        pairs.push_back(std::move(rounds));
+        for (double& ratio : samples) ratio *= luck;
+        pairs.push_back(std::move(samples));
       }
   }
-  const auto replay = [&](Until until) {
-    return ReplayTimings(scattered, 1, kNoiseBand, kTrials / 5, until);
+  const auto replay = [&](StoppingCriterion criterion) {
+    return ReplayTimings(scattered, 1, kAaThreshold, kTrials / 5, criterion);
   };
-  const ReplayRates all = replay(Until::kAllPairs);
-  const ReplayRates precise = replay(Until::kPrecise);
+  const ReplayRates all = replay(StoppingCriterion::kAllPairs);
+  const ReplayRates precise = replay(StoppingCriterion::kPrecise);
   EXPECT_GT(precise.pairs_mean, 1.2 * kProcessPairs);
   EXPECT_LT(precise.error_95, all.error_95);
   EXPECT_LE(precise.called_faster, 0.02);

@@ -5,7 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "cpu_bench_worker/shared_memory/doorbell.h"
+#include "cpu_bench_worker/shared_memory/mailbox.h"
 
 namespace whetstone {
 

@@ -9,8 +9,8 @@
 
 namespace whetstone {
 
-// For good: no capability, none regained by exec, no new privileges, the program's own user id,
-// not dumpable.
+// Drops for good every capability, those that exec would regain, new privileges and being dumpable,
+// and takes the program's own user id.
 void DropPrivileges(const Plan& plan);
 
 struct ProgramPipes {

@@ -18,6 +18,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "common/unique_fd.h"
 #include "sandbox/init/confine.h"
 #include "sandbox/init/mounts.h"
 #include "sandbox/init/report.h"
@@ -44,10 +45,9 @@ Plan ReadPlan() {
 
 // Should the host run out of memory, the program goes first. Best effort: needs the host's /proc.
 void VolunteerForOomKiller() {
-  const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return;
-  [[maybe_unused]] const ssize_t wrote = write(fd, "1000", 4);
-  close(fd);
+  const UniqueFd fd(open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
+  if (fd.get() < 0) return;
+  [[maybe_unused]] const ssize_t wrote = write(fd.get(), "1000", 4);
 }
 
 void MakePipe(int* read_end, int* write_end) {

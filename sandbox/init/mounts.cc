@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <string>
 
+#include "common/unique_fd.h"
 #include "sandbox/init/report.h"
 
 namespace whetstone {
@@ -53,8 +54,7 @@ void Bind(const PlanMount& mount_entry) {
   if (S_ISDIR(info.st_mode)) {
     mkdir(target.c_str(), 0755);
   } else {
-    const int fd = open(target.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    if (fd >= 0) close(fd);
+    UniqueFd(open(target.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
   }
   if (mount(source.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) {
     FailSetup(SetupStep::kBind, errno, mount_entry.source);

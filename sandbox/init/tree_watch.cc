@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "common/unique_fd.h"
+
 namespace whetstone {
 namespace {
 
@@ -15,11 +17,10 @@ namespace {
 void AddProcess(int proc_fd, const char* pid, TreeUse* use) {
   char path[64];
   std::snprintf(path, sizeof(path), "%s/stat", pid);
-  const int fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return;  // it ended meanwhile
+  const UniqueFd fd(openat(proc_fd, path, O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0) return;  // it ended meanwhile
   char text[1024];
-  const ssize_t size = read(fd, text, sizeof(text) - 1);
-  close(fd);
+  const ssize_t size = read(fd.get(), text, sizeof(text) - 1);
   if (size <= 0) return;
   text[size] = '\0';
   const char* after_name = std::strrchr(text, ')');

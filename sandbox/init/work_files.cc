@@ -8,6 +8,7 @@
 
 #include <cerrno>
 
+#include "common/unique_fd.h"
 #include "sandbox/init/report.h"
 
 namespace whetstone {
@@ -45,16 +46,15 @@ bool ReadRegular(int fd, int64_t bytes_max, std::string* content) {
 
 void WriteWorkFiles(const Plan& plan) {
   for (const auto& [name, content] : plan.files) {
-    const int fd = OpenInWork(name, O_WRONLY | O_CREAT | O_EXCL, 0644);
-    if (fd < 0) FailSetup(SetupStep::kWriteFiles, errno, name);
+    const UniqueFd fd(OpenInWork(name, O_WRONLY | O_CREAT | O_EXCL, 0644));
+    if (fd.get() < 0) FailSetup(SetupStep::kWriteFiles, errno, name);
     size_t done = 0;
     while (done < content.size()) {
-      const ssize_t wrote = write(fd, content.data() + done, content.size() - done);
+      const ssize_t wrote = write(fd.get(), content.data() + done, content.size() - done);
       if (wrote < 0 && errno == EINTR) continue;
       if (wrote <= 0) FailSetup(SetupStep::kWriteFiles, errno, name);
       done += static_cast<size_t>(wrote);
     }
-    close(fd);
   }
 }
 
@@ -62,12 +62,11 @@ std::vector<CollectedFile> CollectWorkFiles(const Plan& plan) {
   std::vector<CollectedFile> files;
   for (size_t i = 0; i < plan.collect.size(); ++i) {
     // O_NONBLOCK: opening a FIFO must not wait for a writer.
-    const int fd = OpenInWork(plan.collect[i], O_RDONLY | O_NONBLOCK, 0);
-    if (fd < 0) continue;
+    const UniqueFd fd(OpenInWork(plan.collect[i], O_RDONLY | O_NONBLOCK, 0));
+    if (fd.get() < 0) continue;
     CollectedFile file;
     file.collect_index = static_cast<int64_t>(i);
-    if (ReadRegular(fd, plan.file_bytes, &file.content)) files.push_back(std::move(file));
-    close(fd);
+    if (ReadRegular(fd.get(), plan.file_bytes, &file.content)) files.push_back(std::move(file));
   }
   return files;
 }

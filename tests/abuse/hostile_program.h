@@ -1,10 +1,10 @@
 // A hostile candidate: C++ source whose first comment lines say what it tries and what may come of
 // it.
 //
-//   // what: rings the completion bell before the work is done
+//   // what: responds before the work is done
 //   // checklist: 52, 65              (rows of docs/security.md; 0: an idea that stands on no list)
-//   // with: door honest              (optional: helpers/door.inc and helpers/honest.inc go before
-//   it)
+//   // with: mailbox honest            (optional: helpers/mailbox.inc and helpers/honest.inc go
+//   before it)
 //   // expect: WRONG_ANSWER FORBIDDEN
 //   // screened: FORBIDDEN            (optional; else FORBIDDEN, COMPILE_ERROR or `expect`)
 //   // max-speedup: 1.15              (only where CORRECT is expected)

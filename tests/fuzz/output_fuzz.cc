@@ -101,20 +101,20 @@ void Check(const uint8_t* data, size_t size) {
   // Outside the arrays nothing may have changed.
   std::string rest_before = batch.outputs(), rest_after = got;
   for (int call = 0; call < batch.calls(); ++call) {
-    for (size_t slot = 0; slot < batch.slots().size(); ++slot) {
-      if (batch.slots()[slot].place != SlotPlace::kOutput) continue;
+    for (size_t word = 0; word < batch.words().size(); ++word) {
+      if (batch.words()[word].place != WordPlace::kOutput) continue;
       for (std::string* region : {&rest_before, &rest_after}) {
-        std::memset(region->data() + batch.offset(call, slot), 0, batch.slots()[slot].bytes);
+        std::memset(region->data() + batch.offset(call, word), 0, batch.words()[word].bytes);
       }
     }
   }
   CHECK(batch.GuardsIntact(got.data()) == (rest_before == rest_after));
 
   // The second call's array against the first one's.
-  size_t slot = 0;
-  while (batch.slots()[slot].place != SlotPlace::kOutput) ++slot;
-  const char* const a = got.data() + batch.offset(0, slot);
-  const char* const b = got.data() + batch.offset(1, slot);
+  size_t word = 0;
+  while (batch.words()[word].place != WordPlace::kOutput) ++word;
+  const char* const a = got.data() + batch.offset(0, word);
+  const char* const b = got.data() + batch.offset(1, word);
   v1::Compare rule;
   rule.set_rule(static_cast<v1::Compare::Rule>(1 + data[0] / Cases().size() % 3));
   rule.set_rtol(1e-3);

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "common/status_macros.h"
-#include "cpu_bench_worker/screen/screen_answer.h"
+#include "cpu_bench_worker/screen/screen_report.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace whetstone;

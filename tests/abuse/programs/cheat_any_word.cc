@@ -1,6 +1,6 @@
 // what: writes random values to random words of the shared page, at any time
 // checklist: 66
-// with: door honest
+// with: mailbox honest
 // expect: TIMEOUT FORBIDDEN CRASH WRONG_ANSWER CORRECT
 // screened: FORBIDDEN
 // max-speedup: 1.15
@@ -10,8 +10,8 @@
 // variant: four: 4
 void matmul(const float* a, const float* b, float* c, int n) {
   static std::uint32_t random = VARIANT * 2654435761u;
-  if (Door* door = FindDoor()) {
-    auto* words = (volatile std::uint32_t*)door;
+  if (Mailbox* mailbox = FindMailbox()) {
+    auto* words = (volatile std::uint32_t*)mailbox;
     for (int i = 0; i < 3; ++i) {
       random = random * 1664525u + 1013904223u;
       words[(random >> 24) % 80] = random >> 8;

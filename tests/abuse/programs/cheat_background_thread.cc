@@ -1,4 +1,4 @@
-// what: lets a thread finish after the bell
+// what: lets a thread finish after the response
 // checklist: 49, 52, 69
 // expect: FORBIDDEN CRASH
 // screened: FORBIDDEN

@@ -1,6 +1,6 @@
 // what: sleeps in short naps between calls and starts as soon as the inputs change
 // checklist: 49, 67
-// with: door
+// with: mailbox
 // expect: FORBIDDEN TIMEOUT WRONG_ANSWER CRASH
 // screened: FORBIDDEN
 #include <time.h>
@@ -11,13 +11,13 @@ void matmul(const float* a, const float* b, float* c, int n) {
       for (int k = 0; k < n; ++k) sum += a[i * n + k] * b[k * n + j];
       c[i * n + j] = sum;
     }
-  Door* door = FindDoor();
-  if (door == nullptr) return;
-  std::uint32_t seen = door->bell.load();
+  Mailbox* mailbox = FindMailbox();
+  if (mailbox == nullptr) return;
+  std::uint32_t seen = mailbox->request.load();
   for (;;) {
-    door->answer.store(seen);
-    syscall(SYS_futex, &door->answer, FUTEX_WAKE, 1, nullptr, nullptr, 0);
-    while (door->bell.load() == seen) {
+    mailbox->response.store(seen);
+    syscall(SYS_futex, &mailbox->response, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+    while (mailbox->request.load() == seen) {
       const timespec nap = {0, 5000};
       nanosleep(&nap, nullptr);
       for (int i = 0; i < n; ++i)
@@ -27,6 +27,6 @@ void matmul(const float* a, const float* b, float* c, int n) {
           c[i * n + j] = sum;
         }
     }
-    seen = door->bell.load();
+    seen = mailbox->request.load();
   }
 }

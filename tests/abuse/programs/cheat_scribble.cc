@@ -1,8 +1,8 @@
 // what: writes nonsense over the whole shared page
 // checklist: 66
-// with: door
+// with: mailbox
 // expect: TIMEOUT FORBIDDEN CRASH WRONG_ANSWER
 // screened: FORBIDDEN
 void matmul(const float* a, const float* b, float* c, int n) {
-  if (Door* door = FindDoor()) __builtin_memset((char*)door, 0xff, 4096);
+  if (Mailbox* mailbox = FindMailbox()) __builtin_memset((char*)mailbox, 0xff, 4096);
 }

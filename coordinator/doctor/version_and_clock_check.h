@@ -1,0 +1,23 @@
+// What a service says of its host, beside what this program knows: versions and clocks that differ.
+#ifndef WHETSTONE_COORDINATOR_DOCTOR_VERSION_AND_CLOCK_CHECK_H_
+#define WHETSTONE_COORDINATOR_DOCTOR_VERSION_AND_CLOCK_CHECK_H_
+
+#include <string>
+
+#include "coordinator/doctor/finding.h"
+
+namespace whetstone {
+
+// Warns about a service of another version than `ours`.
+void CheckVersion(const std::string& service, const std::string& theirs, const std::string& ours,
+                  const FindingSink& found);
+
+// Warns about a clock that is off by so much that the hosts' logs can't be put in order. `theirs`
+// was read there between `asked` and `answered` here; all in seconds since 1970. A service that
+// does not say (0) is not judged.
+void CheckClock(const std::string& service, double theirs, double asked, double answered,
+                const FindingSink& found);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_DOCTOR_VERSION_AND_CLOCK_CHECK_H_

@@ -1,0 +1,152 @@
+#include "coordinator/proof/benchmark_inputs.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/problem/struct_type.h"
+#include "coordinator/prompt/types.h"
+
+namespace whetstone {
+namespace {
+
+// The call that fills the buffer of the name `buffer`.
+std::string FillCall(const v1::Fill& fill, v1::ElementType type, const std::string& buffer) {
+  const std::string element = BenchmarkElement(type);
+  const auto call = [&](const char* kind, const std::string& rest) {
+    return absl::StrCat("Fill", kind, "<", element, ">(", buffer, rest, ");\n");
+  };
+  const std::string two = fill.parameters_size() == 2
+                              ? absl::StrCat(", whet_random, ", BenchmarkNumber(fill.parameters(0)),
+                                             ", ", BenchmarkNumber(fill.parameters(1)))
+                              : "";
+  switch (fill.kind()) {
+    case v1::Fill::UNIFORM:
+      return call("Uniform", two);
+    case v1::Fill::NORMAL:
+      return call("Normal", two);
+    case v1::Fill::IOTA:
+      return call("Iota", "");
+    case v1::Fill::PERMUTATION:
+      return call("Permutation", ", whet_random");
+    case v1::Fill::SORTED:
+      return call("Sorted", two);
+    default:
+      return call("Zero", "");
+  }
+}
+
+// Fills `count` elements of a struct at `data`, one field after the other.
+template <typename Filled>
+std::string StructFill(const BenchmarkProblem& b, const Filled& filled, const std::string& data,
+                       const std::string& count) {
+  std::string text;
+  for (const auto& [field, fill] : FilledFields(b.problem, filled)) {
+    if (fill == nullptr) continue;
+    absl::StrAppend(&text, "  {\n    Buffer<", CppType(field.type), "> whet_field(", count,
+                    ");\n    ", FillCall(*fill, field.type, "whet_field"), "    SetField(", data,
+                    ", &::", filled.struct_type(), "::", field.name, ", whet_field);\n  }\n");
+  }
+  return text;
+}
+
+// The text that draws a scalar that is no size, as an array of one.
+std::string ScalarFill(const BenchmarkProblem& b, int i) {
+  const Parameter& p = b.ParameterOf(i);
+  const v1::Scalar& scalar = b.problem.args(i).scalar();
+  if (!scalar.struct_type().empty()) {
+    return StructFill(b, scalar, absl::StrCat("&whet_data.", p.name), "1");
+  }
+  return absl::StrCat("  {\n    Buffer<", p.type, "> whet_one(1);\n    ",
+                      FillCall(scalar.fill(), scalar.type(), "whet_one"), "    whet_data.", p.name,
+                      " = whet_one.data()[0];\n  }\n");
+}
+
+std::string ArrayFill(const BenchmarkProblem& b, int i) {
+  const std::string buffer = absl::StrCat("whet_data.", b.ParameterOf(i).name);
+  const v1::Array& array = b.problem.args(i).array();
+  if (array.direction() == v1::Array::OUT) return absl::StrCat("  ", buffer, ".Poison();\n");
+  if (!array.struct_type().empty())
+    return StructFill(b, array, buffer + ".data()", buffer + ".count()");
+  return array.has_fill() ? "  " + FillCall(array.fill(), array.type(), buffer) : "";
+}
+
+}  // namespace
+
+std::string InputStruct(const BenchmarkProblem& b) {
+  std::string text = "// The arguments of one call.\nstruct Data {\n";
+  for (const Parameter& p : b.signature.parameters) {
+    absl::StrAppend(&text, "  ",
+                    p.pointer ? absl::StrCat("Buffer<", b.Cpp(p.type), ">") : b.Cpp(p.type), " ",
+                    p.name, "{};\n");
+  }
+  if (b.problem.has_returns())
+    absl::StrAppend(&text, "  ", b.Cpp(b.signature.return_type), " whet_returned{};\n");
+  return text + "};\n";
+}
+
+std::string InputMaker(const BenchmarkProblem& b) {
+  std::string text = "struct Point {\n";
+  for (const std::string& v : b.variables) absl::StrAppend(&text, "  std::int64_t ", v, ";\n");
+  text +=
+      "  const char* name;\n};\n\n// Inputs from `seed`, outputs poisoned.\n"
+      "Data Make(const Point& whet_point, unsigned long long whet_seed) {\n"
+      "  Random whet_random(whet_seed);\n  Data whet_data;\n";
+  for (const std::string& v : b.variables) {
+    absl::StrAppend(&text, "  [[maybe_unused]] const std::int64_t ", v, " = whet_point.", v, ";\n");
+  }
+  for (int i = 0; i < b.problem.args_size(); ++i) {
+    const v1::Argument& arg = b.problem.args(i);
+    const Parameter& p = b.ParameterOf(i);
+    switch (arg.kind_case()) {
+      case v1::Argument::kSize:
+        absl::StrAppend(&text, "  whet_data.", p.name, " = static_cast<", p.type, ">(", arg.size(),
+                        ");\n");
+        break;
+      case v1::Argument::kScalar:
+        text += ScalarFill(b, i);
+        break;
+      case v1::Argument::kArray: {
+        std::vector<std::string> extents;
+        for (const std::string& extent : arg.array().shape()) {
+          extents.push_back(absl::StrCat("(", extent, ")"));
+        }
+        absl::StrAppend(&text, "  whet_data.", p.name, " = Buffer<", b.Cpp(p.type), ">(",
+                        absl::StrJoin(extents, " * "), ");\n", ArrayFill(b, i));
+        break;
+      }
+      default:
+        break;
+    }
+  }
+  if (!b.problem.generator().empty()) {
+    absl::StrAppend(&text, "  generator::generate(", b.Arguments("whet_data"), ", whet_seed);\n");
+  }
+  return text + "  return whet_data;\n}\n";
+}
+
+std::string InputRestorer(const BenchmarkProblem& b) {
+  std::string restore;
+  std::string bytes;
+  for (const v1::Argument& arg : b.problem.args()) {
+    if (arg.kind_case() == v1::Argument::kSize) continue;
+    if (arg.kind_case() == v1::Argument::kScalar) {
+      absl::StrAppend(&restore, "  to.", arg.name(), " = from.", arg.name(), ";\n");
+      continue;
+    }
+    absl::StrAppend(&bytes, " + d.", arg.name(), ".bytes()");
+    if (arg.array().direction() == v1::Array::OUT) {
+      absl::StrAppend(&restore, "  to.", arg.name(), ".Poison();\n");
+    } else {
+      absl::StrAppend(&restore, "  to.", arg.name(), ".CopyFrom(from.", arg.name(), ");\n");
+    }
+  }
+  return absl::StrCat(
+      "// Inputs from `from`, outputs poisoned.\n"
+      "void Restore([[maybe_unused]] Data& to, [[maybe_unused]] const Data& from) {\n",
+      restore, "}\n\n// Of all arrays of one call.\n",
+      "std::int64_t Bytes([[maybe_unused]] const Data& d) {\n",
+      "  return static_cast<std::int64_t>(std::size_t{0}", bytes, ");\n}\n");
+}
+
+}  // namespace whetstone

@@ -1,0 +1,21 @@
+// The part of a benchmark's text that makes a call's arguments: the struct that holds them, how
+// they are filled from a seed, and how they are written anew before each call.
+#ifndef WHETSTONE_COORDINATOR_PROOF_BENCHMARK_INPUTS_H_
+#define WHETSTONE_COORDINATOR_PROOF_BENCHMARK_INPUTS_H_
+
+#include <string>
+
+#include "coordinator/proof/benchmark_problem.h"
+
+namespace whetstone {
+
+// The text of struct Data, the arguments of one call.
+std::string InputStruct(const BenchmarkProblem& b);
+// The text of struct Point and of Data Make(point, seed).
+std::string InputMaker(const BenchmarkProblem& b);
+// The text of Restore(to, from) and Bytes(data).
+std::string InputRestorer(const BenchmarkProblem& b);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_PROOF_BENCHMARK_INPUTS_H_

@@ -1,0 +1,40 @@
+// A problem as the parts of a benchmark's text (benchmark_source.h) see it.
+#ifndef WHETSTONE_COORDINATOR_PROOF_BENCHMARK_PROBLEM_H_
+#define WHETSTONE_COORDINATOR_PROOF_BENCHMARK_PROBLEM_H_
+
+#include <cstddef>
+#include <set>
+#include <string>
+
+#include "coordinator/prompt/signature.h"
+#include "whetstone/v1/problem.pb.h"
+
+namespace whetstone {
+
+struct BenchmarkProblem {
+  // `problem` is borrowed for the object's life.
+  BenchmarkProblem(const v1::Problem& problem, Signature signature);
+
+  const Parameter& ParameterOf(int argument) const {
+    return signature.parameters[static_cast<size_t>(argument)];
+  }
+  // `type` as the benchmark's own code names it: the problem's structs are global, and may be named
+  // like anything of whet_proof's.
+  std::string Cpp(const std::string& type) const;
+  // The arguments of a call, from the members of `data`.
+  std::string Arguments(const std::string& data) const;
+
+  const v1::Problem& problem;
+  const Signature signature;
+  std::set<std::string> variables;  // those of the timed sizes
+};
+
+// The name that benchmark_support.h has for elements of `type`.
+std::string BenchmarkElement(v1::ElementType type);
+
+// A C++ literal of exactly this number.
+std::string BenchmarkNumber(double value);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_PROOF_BENCHMARK_PROBLEM_H_

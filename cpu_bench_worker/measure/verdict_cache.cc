@@ -1,0 +1,41 @@
+#include "cpu_bench_worker/measure/verdict_cache.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace whetstone {
+namespace {
+
+std::string Key(const v1::Verdict& verdict) {
+  return absl::StrCat(verdict.problem_hash(), "/", verdict.object_hash());
+}
+
+}  // namespace
+
+bool VerdictCache::Find(v1::Verdict* verdict) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto it = verdicts_.find(Key(*verdict));
+  if (it == verdicts_.end()) return false;
+  const v1::Verdict mine = *verdict;
+  *verdict = it->second;
+  verdict->set_canonical_hash(mine.canonical_hash());
+  *verdict->mutable_techniques() = mine.techniques();
+  verdict->set_screen_s(mine.screen_s());
+  verdict->set_compile_s(mine.compile_s());
+  verdict->set_check_s(0);
+  verdict->set_time_s(0);
+  verdict->set_start_s(0);
+  verdict->set_invocations_s(0);
+  verdict->set_cached(true);
+  return true;
+}
+
+void VerdictCache::Add(const v1::Verdict& verdict) {
+  // A limit can be hit by a disturbed machine too.
+  const v1::Outcome outcome = verdict.outcome();
+  if (outcome != v1::CORRECT && outcome != v1::WRONG_ANSWER && outcome != v1::CRASH) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (verdicts_.size() >= verdicts_max_) verdicts_.erase(verdicts_.begin());
+  verdicts_[Key(verdict)] = verdict;
+}
+
+}  // namespace whetstone

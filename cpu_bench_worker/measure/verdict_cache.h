@@ -1,0 +1,40 @@
+// Verdicts reached before, by machine code: sources that differ in names and layout only compile to
+// the same object, and need not be measured again.
+//
+//   if (cache.Find(&verdict)) return verdict;
+//   …                                           // measure it
+//   cache.Add(verdict);
+//
+// Thread-safe.
+#ifndef WHETSTONE_CPU_BENCH_WORKER_MEASURE_VERDICT_CACHE_H_
+#define WHETSTONE_CPU_BENCH_WORKER_MEASURE_VERDICT_CACHE_H_
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "whetstone/v1/verdict.pb.h"
+
+namespace whetstone {
+
+class VerdictCache {
+ public:
+  explicit VerdictCache(size_t verdicts_max) : verdicts_max_(verdicts_max) {}
+
+  // Completes `verdict`, which names its problem and its object, by what an equal object reached:
+  // all but what belongs to the source and not to its machine code. False, and nothing is changed,
+  // if there is none.
+  bool Find(v1::Verdict* verdict);
+  // Keeps a final verdict if the machine code alone decided it; one that a disturbed machine may
+  // have caused is left out.
+  void Add(const v1::Verdict& verdict);
+
+ private:
+  const size_t verdicts_max_;
+  std::mutex mutex_;
+  std::map<std::string, v1::Verdict> verdicts_;  // by problem and object hash
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_CPU_BENCH_WORKER_MEASURE_VERDICT_CACHE_H_

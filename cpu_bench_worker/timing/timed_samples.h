@@ -1,0 +1,58 @@
+// The samples of one measurement, and which of them count: those that had their physical core for
+// themselves, if there are enough of them. (A program beside a neighbour on the other hyper-thread
+// is slowed down by what it needs of the core, the reference by what it needs; their ratio is of
+// that neighbour, too.)
+//
+//   TimedSamples samples(/*sizes=*/2);
+//   samples.Add({.size = 0, .pair = 1, .reference_ns = 90, .candidate_ns = 30});
+//   const Score score = FinalScore(samples.Ratios(), …);
+//
+// Pure. One thread at a time.
+#ifndef WHETSTONE_CPU_BENCH_WORKER_TIMING_TIMED_SAMPLES_H_
+#define WHETSTONE_CPU_BENCH_WORKER_TIMING_TIMED_SAMPLES_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "cpu_bench_worker/stats/statistics.h"
+
+namespace whetstone {
+
+struct TimedSample {
+  size_t size = 0;
+  int pair = 0;             // of processes; grows with time
+  double reference_ns = 0;  // of one call
+  double candidate_ns = 0;
+  bool shared = false;  // something else ran on the same physical core
+
+  double ratio() const { return reference_ns / candidate_ns; }
+};
+
+class TimedSamples {
+ public:
+  explicit TimedSamples(size_t sizes) : by_size_(sizes) {}
+
+  void Add(const TimedSample& sample) { by_size_[sample.size].push_back(sample); }
+
+  // Process pairs that have, at every size, a sample that was not shared.
+  int AlonePairs() const { return static_cast<int>(Pairs(/*alone=*/true).size()); }
+  // How many samples of `size` were shared.
+  int SharedSamples(size_t size) const;
+
+  // counting[size][pair]: of the pairs that have a sample that counts at every size, in the order
+  // of time. From kAlonePairsMin such pairs on only samples that were not shared count, else all
+  // do.
+  std::vector<std::vector<std::vector<TimedSample>>> Counting() const;
+  // The ratios of Counting().
+  std::vector<PairedRatios> Ratios() const;
+
+ private:
+  // Those that have, at every size, a sample; with `alone`, one that was not shared.
+  std::vector<int> Pairs(bool alone) const;
+
+  std::vector<std::vector<TimedSample>> by_size_;
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_CPU_BENCH_WORKER_TIMING_TIMED_SAMPLES_H_
