@@ -9,11 +9,11 @@
 
 namespace whetstone {
 
-// `code` with comments, the insides of literals and preprocessor lines as spaces: every place and
-// every line end stays where it was. Raw strings are not known.
+// Returns `code` with comments, the insides of literals and preprocessor lines as spaces: what is
+// left, and every line end, stays where it was. Raw strings are not known.
 std::string MaskedCpp(absl::string_view code);
 
-// The line, from 1, on which the byte at `at` stands.
+// Returns the line, from 1, on which the byte at `at` stands.
 int LineAt(absl::string_view code, size_t at);
 
 }  // namespace whetstone

@@ -11,12 +11,13 @@
 
 namespace whetstone {
 
-// 0 for an unspecified or unknown type.
+// Returns 0 for an unspecified or unknown type.
 size_t ElementBytes(v1::ElementType type);
 bool IsFloating(v1::ElementType type);
 bool IsSigned(v1::ElementType type);
 
-// "f32" ↔ F32. Parsing gives ELEMENT_TYPE_UNSPECIFIED for an unknown name.
+// The names are "f32" for F32 and so on. Parsing gives ELEMENT_TYPE_UNSPECIFIED for an unknown
+// name.
 std::string ElementTypeName(v1::ElementType type);
 v1::ElementType ParseElementType(absl::string_view name);
 const std::vector<std::string>& ElementTypeNames();

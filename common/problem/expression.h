@@ -3,8 +3,9 @@
 //   auto e = Expression::Parse("2*n*(m + 1)");
 //   e->Evaluate({{"n", 3}, {"m", 4}});   // 30
 //
-// Grammar: + - * / % over integers, names and parentheses; unary minus; min(a, b) and max(a, b).
-// Division truncates. Immutable and thread-safe after Parse.
+// The grammar is + - * / % over integers, names and parentheses; unary minus; and the functions
+// min(a, b) and max(a, b). Division truncates. An expression is immutable and thread-safe after
+// Parse.
 #ifndef WHETSTONE_COMMON_PROBLEM_EXPRESSION_H_
 #define WHETSTONE_COMMON_PROBLEM_EXPRESSION_H_
 

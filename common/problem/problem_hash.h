@@ -8,8 +8,8 @@
 
 namespace whetstone {
 
-// SHA-256 (hex) over the deterministic serialization: map entries are ordered by key, so that two
-// processes agree. Stable for one version of problem.proto and protobuf.
+// Returns the SHA-256 (hex) over the deterministic serialization: map entries are ordered by key,
+// so that two processes agree. It is stable for one version of problem.proto and protobuf.
 std::string ProblemHash(const v1::Problem& problem);
 
 }  // namespace whetstone

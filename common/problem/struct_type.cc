@@ -15,7 +15,7 @@ namespace {
 
 bool IsWordByte(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// The identifiers of a declaration; "std::" is left out. None if there is anything else in it.
+// Returns the identifiers of a declaration, "std::" left out; none if there is anything else in it.
 std::optional<std::vector<std::string>> Words(absl::string_view text) {
   std::vector<std::string> words;
   for (size_t at = 0; at < text.size();) {
@@ -35,7 +35,7 @@ std::optional<std::vector<std::string>> Words(absl::string_view text) {
   return words;
 }
 
-// "float x, y; int id;"
+// Reads the members of the struct `name` ("float x, y; int id;"); none if one is no number.
 std::optional<v1::StructType> ParseFields(const std::string& name, absl::string_view body) {
   v1::StructType type;
   type.set_name(name);
@@ -72,7 +72,7 @@ class Cursor {
   void SkipSpace() {
     while (at_ < text_.size() && absl::ascii_isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
   }
-  // The word here; empty if none is.
+  // Returns the word here; empty if none is.
   absl::string_view Word() {
     const size_t begin = at_;
     while (at_ < text_.size() && IsWordByte(text_[at_])) ++at_;
@@ -83,7 +83,7 @@ class Cursor {
     ++at_;
     return true;
   }
-  // From behind a '{' to behind its '}'.
+  // Goes from behind a '{' to behind its '}'.
   bool SkipBlock() {
     for (int depth = 1; at_ < text_.size(); ++at_) {
       depth += (text_[at_] == '{') - (text_[at_] == '}');

@@ -8,7 +8,7 @@
 //       int id;
 //   };
 //
-// All of it pure functions, thread-safe.
+// All functions are pure and thread-safe.
 #ifndef WHETSTONE_COMMON_PROBLEM_STRUCT_TYPE_H_
 #define WHETSTONE_COMMON_PROBLEM_STRUCT_TYPE_H_
 
@@ -39,12 +39,13 @@ struct ElementLayout {
   bool is_struct() const { return !struct_name.empty(); }
 };
 
-// As every supported compiler lays it out: each field at the next multiple of its own size.
+// Lays a struct out as every supported compiler does: each field at the next multiple of its own
+// size.
 ElementLayout LayoutOf(const v1::StructType& type);
 ElementLayout LayoutOf(v1::ElementType type);
 
-// The element that a v1::Scalar, v1::Array or v1::ReturnValue of `problem` names. INVALID_ARGUMENT:
-// no type, or a struct that the problem does not have.
+// Returns the element that a v1::Scalar, v1::Array or v1::ReturnValue of `problem` names.
+// INVALID_ARGUMENT: no type, or a struct that the problem does not have.
 absl::StatusOr<ElementLayout> LayoutIn(const v1::Problem& problem, v1::ElementType type,
                                        absl::string_view struct_type);
 template <typename Typed>
@@ -52,10 +53,10 @@ absl::StatusOr<ElementLayout> LayoutIn(const v1::Problem& problem, const Typed& 
   return LayoutIn(problem, typed.type(), typed.struct_type());
 }
 
-// The problem's struct of that name; null if it has none.
+// Returns the problem's struct of that name; null if it has none.
 const v1::StructType* FindStruct(const v1::Problem& problem, absl::string_view name);
 
-// The definitions of all structs of `problem`; empty if it has none.
+// Returns the definitions of all structs of `problem`; empty if it has none.
 std::string StructText(const v1::Problem& problem);
 
 // A struct that C++ text defines at global scope.
@@ -64,19 +65,20 @@ struct StructDefinition {
   size_t begin = 0;  // of "struct X { … };" in the text
   size_t end = 0;
   int line = 0;
-  // None if a member is anything but a number: an array, a pointer, a function …
+  // The struct; none if a member is anything but a number: an array, a pointer, a function …
   std::optional<v1::StructType> type = {};
 };
 std::vector<StructDefinition> FindStructs(absl::string_view code);
 
-// Whether both have the same fields in the same order, as C++ sees them.
+// Says whether both have the same fields in the same order, as C++ sees them.
 bool SameStruct(const v1::StructType& a, const v1::StructType& b);
 
-// Whether `definition` is one of the problem's structs, written again.
+// Says whether `definition` is one of the problem's structs, written again.
 bool IsStructOf(const v1::Problem& problem, const StructDefinition& definition);
 
-// `code` with spaces in place of every definition of one of the problem's structs, where it is the
-// same struct: a program may repeat what it was shown, though it finds it defined. Lines stay.
+// Returns `code` with spaces in place of every definition of one of the problem's structs, where it
+// is the same struct: a program may repeat what it was shown, though it finds it defined. Lines
+// stay.
 std::string WithoutStructs(absl::string_view code, const v1::Problem& problem);
 
 }  // namespace whetstone

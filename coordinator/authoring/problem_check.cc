@@ -2,16 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
 #include "common/status_macros.h"
-#include "coordinator/authoring/canaries.h"
+#include "coordinator/authoring/negative_controls.h"
 
 namespace whetstone {
 namespace {
@@ -30,20 +27,6 @@ constexpr double kFullRewardSpeedup = 2.0;
 constexpr double kFullReward = 1.3;
 constexpr double kFullRewardTolerance = 0.15;
 constexpr int kExpertTries = 3;
-constexpr int kEasyLinesMax = 30;
-constexpr int kMediumLinesMax = 60;
-
-std::string LevelName(Level level) {
-  switch (level) {
-    case Level::kPassed:
-      return "ok";
-    case Level::kWarning:
-      return "warning";
-    case Level::kFailed:
-      return "FAILED";
-  }
-  return "";
-}
 
 std::string Describe(const v1::Verdict& verdict) {
   std::string text = v1::Outcome_Name(verdict.outcome());
@@ -64,7 +47,7 @@ std::string PartOf(const std::string& refusal) {
   return part;
 }
 
-// What to do about it.
+// What the author should do about that part.
 std::string RemedyOf(const std::string& part) {
   if (part == "expert") {
     return "correct the expert, or write a faster one; where nothing can be gained, choose other "
@@ -78,16 +61,6 @@ std::string RemedyOf(const std::string& part) {
          "without reading an output before it is written";
 }
 
-// Without empty lines and those that hold only a comment.
-int CodeLines(absl::string_view code) {
-  int count = 0;
-  for (absl::string_view line : absl::StrSplit(code, '\n')) {
-    line = absl::StripAsciiWhitespace(line);
-    count += !line.empty() && !absl::StartsWith(line, "//");
-  }
-  return count;
-}
-
 double GeometricMean(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) {
@@ -99,8 +72,8 @@ double GeometricMean(const std::vector<double>& values) {
 
 class Checker {
  public:
-  Checker(const v1::Problem& problem, const PromptPlaces& places, const ProblemTools& tools)
-      : problem_(problem), places_(places), tools_(tools) {
+  Checker(const v1::Problem& problem, const PromptLocations& locations, const ProblemTools& tools)
+      : problem_(problem), locations_(locations), tools_(tools) {
     report_.problem_id = problem.id();
   }
 
@@ -129,7 +102,7 @@ class Checker {
       RETURN_IF_ERROR(ExpertReward());
     }
     RETURN_IF_ERROR(Reference(std::max(calibration_.noise_band(), kNoiseFloor)));
-    RETURN_IF_ERROR(Canaries());
+    RETURN_IF_ERROR(NegativeControls());
     return std::move(report_);
   }
 
@@ -139,7 +112,7 @@ class Checker {
   }
 
   void Add(Level level, std::string check, const std::string& part, std::string detail) {
-    report_.findings.push_back({level, std::move(check), places_.Of(part), std::move(detail)});
+    report_.findings.push_back({level, std::move(check), locations_.Of(part), std::move(detail)});
   }
 
   bool Expert(const v1::Verdict& expert) {
@@ -161,7 +134,7 @@ class Checker {
     return true;
   }
 
-  // The expert as a candidate, through the path that a policy's programs take.
+  // Measures the expert as a candidate, through the path that a policy's programs take.
   absl::Status ExpertReward() {
     std::string seen;
     for (int attempt = 1; attempt <= kExpertTries; ++attempt) {
@@ -217,7 +190,7 @@ class Checker {
     }
   }
 
-  // The reference as a candidate: right by its own measure, and as fast as itself.
+  // Measures the reference as a candidate: right by its own measure, and as fast as itself.
   absl::Status Reference(double band) {
     std::string seen;
     for (int attempt = 1; attempt <= kEqualCodeTries; ++attempt) {
@@ -286,18 +259,18 @@ class Checker {
     }
   }
 
-  absl::Status Canaries() {
-    ASSIGN_OR_RETURN(const std::vector<Canary> canaries, MakeCanaries(problem_));
-    for (const Canary& canary : canaries) {
+  absl::Status NegativeControls() {
+    ASSIGN_OR_RETURN(const std::vector<NegativeControl> controls, MakeNegativeControls(problem_));
+    for (const NegativeControl& control : controls) {
       ASSIGN_OR_RETURN(const v1::Verdict verdict,
-                       tools_.measure(canary.source, canary.needs_timing));
-      RETURN_IF_ERROR(JudgeCanary(canary, verdict));
+                       tools_.measure(control.source, control.needs_timing));
+      RETURN_IF_ERROR(JudgeControl(control, verdict));
     }
     return absl::OkStatus();
   }
 
-  absl::Status JudgeCanary(const Canary& canary, const v1::Verdict& verdict) {
-    const std::string check = absl::StrCat("canary: ", canary.name);
+  absl::Status JudgeControl(const NegativeControl& control, const v1::Verdict& verdict) {
+    const std::string check = absl::StrCat("canary: ", control.name);
     switch (verdict.outcome()) {
       case v1::WRONG_ANSWER:
       case v1::CRASH:
@@ -310,7 +283,7 @@ class Checker {
         return absl::OkStatus();
       case v1::CORRECT:
       case v1::SUSPECT:
-        PassesForRight(canary, check);
+        PassesForRight(control, check);
         return absl::OkStatus();
       case v1::INFRASTRUCTURE_ERROR:
         return OurFault(verdict);
@@ -321,15 +294,15 @@ class Checker {
     }
   }
 
-  void PassesForRight(const Canary& canary, const std::string& check) {
-    if (!canary.input.empty()) {
-      Add(Level::kFailed, check, absl::StrCat("args.", canary.input),
-          absl::StrCat("the reference is right although it reads zeros for '", canary.input,
-                       "', so its answer does not depend on that input: use '", canary.input,
+  void PassesForRight(const NegativeControl& control, const std::string& check) {
+    if (!control.input.empty()) {
+      Add(Level::kFailed, check, absl::StrCat("args.", control.input),
+          absl::StrCat("the reference is right although it reads zeros for '", control.input,
+                       "', so its answer does not depend on that input: use '", control.input,
                        "' in the reference, fill it with values that matter, or leave it out"));
       return;
     }
-    if (canary.needs_timing) {
+    if (control.needs_timing) {
       Add(Level::kFailed, check, "args",
           "an answer kept from an earlier call passes for right, so the outputs have no variance: "
           "fill the inputs with values that change the answer from call to call");
@@ -349,87 +322,18 @@ class Checker {
   }
 
   const v1::Problem& problem_;
-  const PromptPlaces& places_;
+  const PromptLocations& locations_;
   const ProblemTools& tools_;
   v1::Calibration calibration_;
   ProblemReport report_;
 };
 
-std::string Ending(const ProblemReport& report) {
-  if (!report.proven) return " is not proven: this machine cannot measure it";
-  return report.sound() ? " is sound" : " is NOT sound";
-}
-
 }  // namespace
 
-bool ProblemReport::sound() const {
-  return proven &&
-         std::none_of(findings.begin(), findings.end(), [](const ProblemFinding& finding) {
-           return finding.level == Level::kFailed;
-         });
-}
-
-std::string ProblemReport::Table() const {
-  size_t width = 0;
-  for (const ProblemFinding& finding : findings) width = std::max(width, finding.check.size());
-  std::string text;
-  for (const ProblemFinding& finding : findings) {
-    absl::StrAppendFormat(&text, "%-8s %-*s  %s%s%s\n", LevelName(finding.level),
-                          static_cast<int>(width), finding.check, finding.place,
-                          finding.place.empty() ? "" : ": ", finding.detail);
-  }
-  absl::StrAppend(&text, problem_id, Ending(*this), "\n");
-  return text;
-}
-
-std::string ProblemReport::Summary() const {
-  std::string text;
-  for (const ProblemFinding& finding : findings) {
-    if (finding.level == Level::kPassed) continue;
-    absl::StrAppend(&text, LevelName(finding.level), " ", finding.place, ": ", finding.check, ": ",
-                    finding.detail, "\n");
-  }
-  absl::StrAppend(&text, problem_id, Ending(*this));
-  if (figures.reference_ns > 0) {
-    absl::StrAppendFormat(&text, ": reference %.1f µs, expert %.2f×, rewards %.2f and %.2f",
-                          figures.reference_ns / 1e3, figures.expert_speedup,
-                          figures.reference_reward, figures.expert_reward);
-  }
-  return text;
-}
-
-nlohmann::json ProblemReport::ToJson() const {
-  nlohmann::json list = nlohmann::json::array();
-  for (const ProblemFinding& finding : findings) {
-    const char* level = finding.level == Level::kPassed    ? "passed"
-                        : finding.level == Level::kWarning ? "warning"
-                                                           : "failed";
-    list.push_back({{"level", level},
-                    {"check", finding.check},
-                    {"place", finding.place},
-                    {"detail", finding.detail}});
-  }
-  return {{"problem", problem_id},
-          {"sound", sound()},
-          {"proven", proven},
-          {"reference_ns", figures.reference_ns},
-          {"expert_speedup", figures.expert_speedup},
-          {"roofline_share", figures.roofline_share},
-          {"reference_reward", figures.reference_reward},
-          {"expert_reward", figures.expert_reward},
-          {"findings", std::move(list)}};
-}
-
-absl::StatusOr<ProblemReport> CheckProblem(const v1::Problem& problem, const PromptPlaces& places,
+absl::StatusOr<ProblemReport> CheckProblem(const v1::Problem& problem,
+                                           const PromptLocations& locations,
                                            const ProblemTools& tools) {
-  return Checker(problem, places, tools).Run();
-}
-
-std::string Difficulty(const v1::Problem& problem) {
-  const int lines = CodeLines(problem.expert());
-  const bool intrinsics = absl::StrContains(problem.expert(), "_mm");
-  if (lines > kMediumLinesMax || (intrinsics && lines > kEasyLinesMax)) return "hard";
-  return lines > kEasyLinesMax || intrinsics ? "medium" : "easy";
+  return Checker(problem, locations, tools).Run();
 }
 
 }  // namespace whetstone

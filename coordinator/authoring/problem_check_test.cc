@@ -16,7 +16,8 @@
 #include "common/problem/struct_type.h"
 #include "common/status_macros.h"
 #include "common/tree_testing.h"
-#include "coordinator/authoring/canaries.h"
+#include "coordinator/authoring/difficulty.h"
+#include "coordinator/authoring/negative_controls.h"
 #include "coordinator/authoring/problem_new.h"
 #include "coordinator/prompt/prompt_file.h"
 
@@ -60,7 +61,7 @@ struct FakeWorker {
               ++measured;
               timed += time;
               if (source == problem.expert()) return expert;
-              return source == problem.reference() ? reference : canary;
+              return source == problem.reference() ? reference : control;
             },
             .reward =
                 [](const v1::Verdict& verdict, const v1::Calibration& calibration) {
@@ -69,18 +70,18 @@ struct FakeWorker {
                 }};
   }
   ProblemReport Run() {
-    auto report = CheckProblem(problem, places, Tools());
+    auto report = CheckProblem(problem, locations, Tools());
     EXPECT_TRUE(report.ok()) << report.status();
     return report.ok() ? *report : ProblemReport{};
   }
 
   v1::Problem problem;
-  PromptPlaces places = PromptPlaces::Read(*ReadFile(PathOf(problem.id())), "p.md");
+  PromptLocations locations = PromptLocations::Read(*ReadFile(PathOf(problem.id())), "p.md");
   v1::Calibration calibration;
   absl::Status calibrate_status;
   v1::Verdict expert = Outcome(v1::CORRECT, 7.9);
   v1::Verdict reference = Outcome(v1::CORRECT, 1.001);
-  v1::Verdict canary = Outcome(v1::WRONG_ANSWER);
+  v1::Verdict control = Outcome(v1::WRONG_ANSWER);
   int measured = 0;
   int timed = 0;
 };
@@ -173,19 +174,19 @@ TEST(ProblemCheckTest, WhatTheWorkerRefusesIsAFinding) {
   const ProblemReport report = worker.Run();
   EXPECT_FALSE(report.sound());
   EXPECT_THAT(report.findings[0].detail, HasSubstr("the expert does not compile: correct the"));
-  EXPECT_EQ(report.findings[0].place, "p.md:33");
+  EXPECT_EQ(report.findings[0].location, "p.md:33");
   EXPECT_EQ(worker.measured, 0);
 }
 
 TEST(ProblemCheckTest, OurOwnFailureIsAnError) {
   FakeWorker worker(Load("matmul_f32"));
   worker.calibrate_status = absl::UnavailableError("no worker");
-  EXPECT_EQ(CheckProblem(worker.problem, worker.places, worker.Tools()).status().message(),
+  EXPECT_EQ(CheckProblem(worker.problem, worker.locations, worker.Tools()).status().message(),
             "no worker");
   worker.calibrate_status = absl::OkStatus();
-  worker.canary = Outcome(v1::INFRASTRUCTURE_ERROR);
-  worker.canary.set_detail("out of disk");
-  EXPECT_EQ(CheckProblem(worker.problem, worker.places, worker.Tools()).status().message(),
+  worker.control = Outcome(v1::INFRASTRUCTURE_ERROR);
+  worker.control.set_detail("out of disk");
+  EXPECT_EQ(CheckProblem(worker.problem, worker.locations, worker.Tools()).status().message(),
             "the worker failed: out of disk");
 }
 
@@ -205,23 +206,23 @@ TEST(ProblemCheckTest, EqualCodeOutsideTheBandFailsAfterThreeTries) {
   EXPECT_THAT(report.Table(), HasSubstr("measures 1.0300×, 1.0300×, 1.0300× itself, outside"));
 }
 
-TEST(ProblemCheckTest, ACanaryThatPassesFails) {
+TEST(ProblemCheckTest, AControlThatPassesFails) {
   for (const v1::Outcome outcome : {v1::CORRECT, v1::SUSPECT}) {
     FakeWorker worker(Load("matmul_f32"));
-    worker.canary = Outcome(outcome, 1000);
+    worker.control = Outcome(outcome, 1000);
     EXPECT_FALSE(worker.Run().sound());
   }
 }
 
 // Line, reason and remedy for each way to pass without doing the work.
-TEST(ProblemCheckTest, ACanaryThatPassesNamesWhatIsWrong) {
+TEST(ProblemCheckTest, AControlThatPassesNamesWhatIsWrong) {
   FakeWorker worker(Load("matmul_f32"));
-  worker.canary = Outcome(v1::CORRECT, 1000);
+  worker.control = Outcome(v1::CORRECT, 1000);
   const std::string table = worker.Run().Table();
   for (const char* line :
        {"canary: zeros         p.md:10: passes for right without doing the work: lower the "
         "tolerances of 'compare', or choose inputs whose answers are larger and differ",
-        "canary: stale output  p.md:5: an answer kept from an earlier call passes for right, so "
+        "canary: stale output  p.md:4: an answer kept from an earlier call passes for right, so "
         "the outputs have no variance: fill the inputs with values that change the answer",
         "canary: ignores b     p.md:6: the reference is right although it reads zeros for 'b', so "
         "its answer does not depend on that input: use 'b' in the reference"}) {
@@ -229,9 +230,9 @@ TEST(ProblemCheckTest, ACanaryThatPassesNamesWhatIsWrong) {
   }
 }
 
-TEST(ProblemCheckTest, ACanaryThatDidNotRunIsAWarning) {
+TEST(ProblemCheckTest, AControlThatDidNotRunIsAWarning) {
   FakeWorker worker(Load("matmul_f32"));
-  worker.canary = Outcome(v1::COMPILE_ERROR);
+  worker.control = Outcome(v1::COMPILE_ERROR);
   const ProblemReport report = worker.Run();
   EXPECT_TRUE(report.sound());
   EXPECT_THAT(report.Table(), HasSubstr("warning  canary: zeros"));
@@ -248,26 +249,26 @@ TEST(ProblemCheckTest, WarnsOfLongCallsAndLongVerdicts) {
   EXPECT_THAT(table, HasSubstr("one verdict takes 16.0 s"));
 }
 
-TEST(CanariesTest, OneForEveryInput) {
+TEST(NegativeControlsTest, OneForEveryInput) {
   std::vector<std::string> names;
-  const auto canaries = MakeCanaries(Load("partition_i32"));
-  ASSERT_TRUE(canaries.ok());
-  for (const Canary& canary : *canaries) names.push_back(canary.name);
+  const auto controls = MakeNegativeControls(Load("partition_i32"));
+  ASSERT_TRUE(controls.ok());
+  for (const NegativeControl& control : *controls) names.push_back(control.name);
   EXPECT_EQ(names, (std::vector<std::string>{"empty body", "zeros", "constant", "stale output",
                                              "ignores data", "ignores pivot"}));
 }
 
-TEST(CanariesTest, NoEmptyBodyWhereOnlyAValueIsReturned) {
-  const auto canaries = MakeCanaries(Load("word_count_u8"));
-  ASSERT_TRUE(canaries.ok());
-  EXPECT_EQ((*canaries)[0].name, "zeros");
-  EXPECT_EQ((*canaries)[0].source,
+TEST(NegativeControlsTest, NoEmptyBodyWhereOnlyAValueIsReturned) {
+  const auto controls = MakeNegativeControls(Load("word_count_u8"));
+  ASSERT_TRUE(controls.ok());
+  EXPECT_EQ((*controls)[0].name, "zeros");
+  EXPECT_EQ((*controls)[0].source,
             "int word_count(const unsigned char* text, int n) {\n    return 0;\n}\n");
 }
 
-// Every canary of every kind of problem is a program.
-TEST(CanariesTest, AllCompile) {
-  auto dir = TempDir::Make("canaries");
+// Every control of every kind of problem is a program.
+TEST(NegativeControlsTest, AllCompile) {
+  auto dir = TempDir::Make("controls");
   ASSERT_TRUE(dir.ok());
   std::string all = "#include <algorithm>\n#include <vector>\n#include <math.h>\n";
   int number = 0;
@@ -275,10 +276,10 @@ TEST(CanariesTest, AllCompile) {
        {"matmul_f32", "word_count_u8", "partition_i32", "sort_u32", "spmm_csr_f32", "box_blur_f32",
         "softmax_rows_f32", "nbody_aos_f32", "box_overlap_i32"}) {
     const v1::Problem problem = Load(name);
-    const auto canaries = MakeCanaries(problem);
-    ASSERT_TRUE(canaries.ok()) << name;
-    for (const Canary& canary : *canaries) {
-      absl::StrAppend(&all, "namespace n", number++, " {\n", StructText(problem), canary.source,
+    const auto controls = MakeNegativeControls(problem);
+    ASSERT_TRUE(controls.ok()) << name;
+    for (const NegativeControl& control : *controls) {
+      absl::StrAppend(&all, "namespace n", number++, " {\n", StructText(problem), control.source,
                       "}\n");
     }
   }

@@ -14,6 +14,7 @@
 #include "common/problem/expression.h"
 #include "common/problem/struct_type.h"
 #include "common/status_macros.h"
+#include "coordinator/authoring/imported_function.h"
 #include "coordinator/authoring/problem_new.h"
 #include "coordinator/prompt/cpp_source.h"
 #include "coordinator/prompt/fill.h"
@@ -28,83 +29,11 @@ constexpr absl::string_view kNone = "none";
 
 absl::Status Refuse(const std::string& why) { return absl::InvalidArgumentError(why); }
 
-// The function to import, which may name `structs`.
-absl::StatusOr<Signature> ChooseFunction(const CppSource& source,
-                                         const std::vector<StructDefinition>& structs,
-                                         const ImportRequest& request, std::string* text) {
-  std::vector<std::string> names;
-  for (const StructDefinition& definition : structs) names.push_back(definition.name);
-  std::vector<std::string> callable;
-  absl::Status first_error;
-  for (const CppFunction& function : source.functions) {
-    const absl::StatusOr<Signature> signature = ParseSignature(function.signature, names);
-    if (!signature.ok()) {
-      const absl::Status error =
-          PromptError(request.name, function.line,
-                      absl::StrCat("'", function.signature, "', ", signature.status().message(),
-                                   ". A problem is one function of numbers, structs of numbers and "
-                                   "pointers to them; wrap yours in one"));
-      if (first_error.ok()) first_error = error;
-      continue;
-    }
-    if (!request.function.empty() && signature->name != request.function) continue;
-    callable.push_back(signature->name);
-    *text = function.signature;
-  }
-  if (callable.size() > 1) {
-    return Refuse(absl::StrCat(request.name, " has several functions: choose one with --function (",
-                               absl::StrJoin(callable, ", "), ") and make the others static"));
-  }
-  if (callable.size() == 1) return ParseSignature(*text, names);
-  RETURN_IF_ERROR(first_error);
-  return PromptError(request.name, 1,
-                     request.function.empty()
-                         ? std::string("there is no function at global scope that is not static")
-                         : absl::StrCat("there is no function '", request.function,
-                                        "' at global scope that is not static"));
-}
-
-// A problem that has those of `structs` that the signature names, and nothing else.
-absl::StatusOr<v1::Problem> UsedStructs(const std::vector<StructDefinition>& structs,
-                                        const Signature& signature, const std::string& name) {
-  v1::Problem used;
-  for (const StructDefinition& definition : structs) {
-    if (!signature.Names(definition.name)) continue;
-    if (!definition.type.has_value()) {
-      return PromptError(
-          name, definition.line,
-          absl::StrCat("struct ", definition.name,
-                       " has a member that is not a number: a problem's structs hold "
-                       "numbers only, so pass the rest as arguments of its own"));
-    }
-    *used.add_structs() = *definition.type;
-  }
-  return used;
-}
-
-// `code` without the definitions of the problem's structs: the prompt file has them in `types`.
-std::string CutStructs(std::string code, const v1::Problem& problem) {
-  std::vector<StructDefinition> found = FindStructs(code);
-  std::reverse(found.begin(), found.end());
-  for (const StructDefinition& s : found) {
-    if (!IsStructOf(problem, s)) continue;
-    const size_t line_end = code.find_first_not_of(" \t", s.end);
-    const bool ends = line_end < code.size() && code[line_end] == '\n';
-    code.erase(s.begin, (ends ? line_end + 1 : s.end) - s.begin);
-  }
-  return code;
-}
-
 // Asks, and puts the front matter together.
 class Importer {
  public:
-  // `structs` is a problem that has the signature's structs.
-  Importer(const ImportRequest& request, const v1::Problem& structs, const Signature& signature,
-           std::string signature_text)
-      : request_(request),
-        structs_(structs),
-        signature_(signature),
-        signature_text_(std::move(signature_text)) {}
+  Importer(const ImportRequest& request, const ImportedFunction& function)
+      : request_(request), function_(function), signature_(function.signature) {}
 
   absl::StatusOr<ImportedProblem> Run(const CppSource& source) {
     ASSIGN_OR_RETURN(const std::string id,
@@ -119,7 +48,7 @@ class Importer {
     }
     RETURN_IF_ERROR(Sizes());
     std::string front =
-        absl::StrCat("---\nid: ", id, "\n", Types(), "signature: ", signature_text_, "\nargs:\n");
+        absl::StrCat("---\nid: ", id, "\n", Types(), "signature: ", function_.text, "\nargs:\n");
     for (const Parameter& parameter : signature_.parameters) {
       absl::StrAppend(&front, "  ", parameter.name, ": {", entries_[parameter.name], "}\n");
     }
@@ -141,14 +70,14 @@ class Importer {
     const bool has_expert = !request_.expert.empty();
     ImportedProblem made{
         id, absl::StrCat(front, "---\n", prose, "\n\n## reference\n\n",
-                         Fenced(CutStructs(request_.code, structs_)), "\n## expert\n\n")};
+                         Fenced(WithoutStructsOf(function_, request_.code)), "\n## expert\n\n")};
     if (!has_expert) {
       absl::StrAppend(&made.text,
                       "The reference once more. Put a program here that is at least 1.2 times as "
                       "fast: `whet problem\ncheck` refuses the problem until then.\n\n");
     }
-    absl::StrAppend(&made.text,
-                    Fenced(CutStructs(has_expert ? request_.expert : request_.code, structs_)));
+    absl::StrAppend(&made.text, Fenced(WithoutStructsOf(
+                                    function_, has_expert ? request_.expert : request_.code)));
     const absl::StatusOr<v1::Problem> problem = ParsePrompt(made.text, made.id + ".md");
     if (!problem.ok()) {
       return Refuse(absl::StrCat("these answers make no problem: ", problem.status().message()));
@@ -183,9 +112,9 @@ class Importer {
     };
   }
 
-  // A type that the signature was read with.
+  // Returns the element of a type that the signature was read with.
   ElementLayout ElementOf(const std::string& cpp_type) const {
-    const v1::StructType* type = FindStruct(structs_, cpp_type);
+    const v1::StructType* type = FindStruct(function_.structs, cpp_type);
     return type != nullptr ? LayoutOf(*type) : LayoutOf(ElementTypeOfCpp(cpp_type));
   }
 
@@ -198,8 +127,8 @@ class Importer {
   }
 
   std::string Types() const {
-    std::string text = structs_.structs().empty() ? "" : "types:\n";
-    for (const v1::StructType& type : structs_.structs()) {
+    std::string text = function_.structs.structs().empty() ? "" : "types:\n";
+    for (const v1::StructType& type : function_.structs.structs()) {
       std::vector<std::string> fields;
       for (const v1::StructType::Field& field : type.fields()) {
         fields.push_back(absl::StrCat(field.name(), ": ", ElementTypeName(field.type())));
@@ -209,7 +138,7 @@ class Importer {
     return text;
   }
 
-  // What stands behind "fill: ".
+  // Asks for what stands behind "fill: ".
   absl::StatusOr<std::string> AskFill(const std::string& name, const ElementLayout& element) const {
     std::vector<std::string> fills;
     for (const FieldLayout& field : element.fields) {
@@ -227,7 +156,7 @@ class Importer {
     return absl::StrCat("{", absl::StrJoin(fills, ", "), "}");
   }
 
-  // Sizes first: shapes are made of them.
+  // Asks for sizes first, for shapes are made of them.
   absl::Status Arguments() {
     for (const bool pointers : {false, true}) {
       for (const Parameter& parameter : signature_.parameters) {
@@ -377,9 +306,8 @@ class Importer {
   }
 
   const ImportRequest& request_;
-  const v1::Problem& structs_;
+  const ImportedFunction& function_;
   const Signature& signature_;
-  const std::string signature_text_;
   std::vector<std::string> variables_;
   std::map<std::string, std::string> entries_;  // parameter → what stands in its braces
   std::string sizes_;
@@ -390,11 +318,9 @@ class Importer {
 
 absl::StatusOr<ImportedProblem> ImportProblem(const ImportRequest& request) {
   ASSIGN_OR_RETURN(const CppSource source, ReadCppSource(request.code, request.name));
-  const std::vector<StructDefinition> structs = FindStructs(request.code);
-  std::string text;
-  ASSIGN_OR_RETURN(const Signature signature, ChooseFunction(source, structs, request, &text));
-  ASSIGN_OR_RETURN(const v1::Problem used, UsedStructs(structs, signature, request.name));
-  return Importer(request, used, signature, text).Run(source);
+  ASSIGN_OR_RETURN(const ImportedFunction function,
+                   FindImportedFunction(source, request.code, request.name, request.function));
+  return Importer(request, function).Run(source);
 }
 
 }  // namespace whetstone

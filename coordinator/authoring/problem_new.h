@@ -10,8 +10,8 @@
 
 namespace whetstone {
 
-// The text of NAME.md. INVALID_ARGUMENT: `name` is not [a-z][a-z0-9_]*, at most 64 characters, or
-// is a C++ keyword.
+// Returns the text of NAME.md. INVALID_ARGUMENT: `name` is not [a-z][a-z0-9_]*, at most 64
+// characters, or is a C++ keyword.
 absl::StatusOr<std::string> NewPromptFile(absl::string_view name);
 
 }  // namespace whetstone

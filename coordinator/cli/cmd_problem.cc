@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/status_macros.h"
+#include "coordinator/authoring/difficulty.h"
 #include "coordinator/authoring/problem_check.h"
 #include "coordinator/authoring/problem_new.h"
 #include "coordinator/campaign/reward.h"
@@ -82,7 +83,7 @@ class FileChecker {
           .value;
     };
     ASSIGN_OR_RETURN(ProblemReport report,
-                     CheckProblem(problem, PromptPlaces::Read(text, file), tools));
+                     CheckProblem(problem, PromptLocations::Read(text, file), tools));
     *json = report.ToJson();
     (*json)["file"] = file;
     (*json)["split"] = problem.split() == v1::Problem::EVAL ? "eval" : "train";

@@ -8,7 +8,6 @@
 #include "common/status_macros.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/config/campaign_parser.h"
-#include "coordinator/config/yaml_message.h"
 #include "coordinator/journal/campaign_setup.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/open_run.h"
@@ -17,6 +16,7 @@
 #include "coordinator/report/run_summary.h"
 #include "coordinator/terminal/console.h"
 #include "coordinator/terminal/stop_signals.h"
+#include "coordinator/yaml/yaml_writer.h"
 #include "google/protobuf/util/json_util.h"
 
 namespace whetstone {

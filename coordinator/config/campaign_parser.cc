@@ -8,14 +8,14 @@
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "coordinator/config/campaign_rules.h"
+#include "coordinator/config/default_sockets.h"
 #include "coordinator/config/host_range.h"
-#include "coordinator/config/usual_sockets.h"
-#include "coordinator/config/yaml_message.h"
+#include "coordinator/yaml/yaml_message.h"
 
 namespace whetstone {
 namespace {
 
-// One path of a campaign made absolute; which folder counts depends on who gave it.
+// Makes one path of a campaign absolute; which folder counts depends on who gave it.
 class PathResolver {
  public:
   PathResolver(std::string folder, const YamlMessage& source)
@@ -53,7 +53,7 @@ absl::Status ExpandWorkers(const YamlMessage& source, v1::ClusterConfig* cluster
       v1::WorkerHost* worker = expanded.Add();
       *worker = cluster->workers(i);
       worker->set_ssh(host);
-      if (worker->socket().empty()) worker->set_socket(kUsualWorkerSocket);
+      if (worker->socket().empty()) worker->set_socket(kDefaultWorkerSocket);
     }
   }
   cluster->mutable_workers()->Swap(&expanded);
@@ -67,7 +67,7 @@ absl::StatusOr<v1::Campaign> ParseCampaign(absl::string_view yaml, const std::st
                                            const std::vector<std::string>& sets) {
   v1::Campaign campaign;
   YamlMessage source(&campaign);
-  RETURN_IF_ERROR(source.Merge(DefaultCampaignYaml(), "defaults.yaml"));
+  RETURN_IF_ERROR(source.MergeDefaults(DefaultCampaignYaml(), "defaults.yaml"));
   // The defaults of an optional section must not bring the section into being: read once to learn
   // which sections the operator gave, then again over the right defaults.
   {
@@ -93,7 +93,7 @@ absl::StatusOr<v1::Campaign> ParseCampaign(absl::string_view yaml, const std::st
     v1::ClusterConfig* cluster = campaign.mutable_cluster();
     cluster->set_ssh_config(paths.Resolve("cluster.ssh_config", cluster->ssh_config()));
     if (cluster->has_trainer() && cluster->trainer().socket().empty()) {
-      cluster->mutable_trainer()->set_socket(kUsualTrainerSocket);
+      cluster->mutable_trainer()->set_socket(kDefaultTrainerSocket);
     }
     RETURN_IF_ERROR(ExpandWorkers(source, cluster));
   } else {

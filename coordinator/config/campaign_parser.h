@@ -3,11 +3,11 @@
 //   ASSIGN_OR_RETURN(v1::Campaign campaign, LoadCampaign("quickstart.yaml", {"train.steps=4"}));
 //   std::string frozen = MessageToYaml(campaign);   // reads back to an equal campaign
 //
-// Three sources, later ones win key by key: coordinator/config/defaults.yaml, the file, --set.
-// Paths (problems, warmup.examples, ssh_config and, without a cluster, model and checkpoint.dir)
-// come out absolute: "~/" is the home directory, relative ones in the file are relative to the
-// file's folder, relative ones in --set to the current directory. Worker host ranges come out
-// expanded. Nothing but the campaign file is read.
+// There are three sources, of which later ones win key by key: coordinator/config/defaults.yaml,
+// the file, --set. Paths (problems, warmup.examples, ssh_config and, without a cluster, model and
+// checkpoint.dir) come out absolute: "~/" is the home directory, relative ones in the file are
+// relative to the file's folder, relative ones in --set to the current directory. Worker host
+// ranges come out expanded. Nothing but the campaign file is read.
 #ifndef WHETSTONE_COORDINATOR_CONFIG_CAMPAIGN_PARSER_H_
 #define WHETSTONE_COORDINATOR_CONFIG_CAMPAIGN_PARSER_H_
 
@@ -27,8 +27,8 @@ absl::string_view DefaultCampaignYaml();
 absl::StatusOr<v1::Campaign> LoadCampaign(const std::string& path,
                                           const std::vector<std::string>& sets);
 
-// Text in memory; `name` stands for the file in messages, `folder` (absolute) is what relative
-// paths are relative to.
+// Does the same for text in memory: `name` stands for the file in messages, `folder` (absolute) is
+// what relative paths are relative to.
 absl::StatusOr<v1::Campaign> ParseCampaign(absl::string_view yaml, const std::string& name,
                                            const std::string& folder,
                                            const std::vector<std::string>& sets);

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "coordinator/config/host_range.h"
-#include "coordinator/config/yaml_message.h"
+#include "coordinator/yaml/yaml_writer.h"
 #include "google/protobuf/util/message_differencer.h"
 
 namespace whetstone {
@@ -122,7 +122,7 @@ TEST(CampaignParserTest, FrozenCampaignReadsBackEqual) {
   }
 }
 
-TEST(CampaignParserTest, MessagesNamePlaceKeyAndRemedy) {
+TEST(CampaignParserTest, MessagesNameLineKeyAndRemedy) {
   EXPECT_EQ(Error("name: x\nmodel: m\nproblems: [a]\ntrain:\n  stepz: 4\n"),
             "c.yaml:5: unknown key 'train.stepz'; did you mean 'train.steps'? Keys here: steps, "
             "prompts_per_step, group_size, lr, loss, clip_low, clip_high, kl_beta, "
@@ -141,11 +141,11 @@ TEST(CampaignParserTest, MessagesNamePlaceKeyAndRemedy) {
   EXPECT_EQ(Error("name: x\nmodel: m\nproblems: [a]\ntrain: {lr: \"1\"}\n"),
             "c.yaml:4: 'train.lr' must be a number, not '1'");
   EXPECT_EQ(Error("name: x\nmodel: m\nproblems: a.md\n"),
-            "c.yaml:3: 'problems' must be a list, not 'a.md'");
+            "c.yaml:3: 'problems' must be a list, as in [a, b], not 'a.md'");
   EXPECT_EQ(Error("name: x\nmodel: m\nproblems: [a]\ntrain: 5\n"),
             "c.yaml:4: 'train' must be a map of keys, not '5'");
   EXPECT_EQ(Error("name: x\nmodel: m\nname: y\n"), "c.yaml:3: 'name' is given twice");
-  EXPECT_EQ(Error("- a\n- b\n"), "c.yaml:1: the campaign must be a map of keys, not a list");
+  EXPECT_EQ(Error("- a\n- b\n"), "c.yaml:1: the top level must be a map of keys, not a list");
   EXPECT_EQ(Error("name: [x\n").substr(0, 24), "c.yaml:2: not valid YAML");
   EXPECT_EQ(Error(kMinimal, {"train.steps"}),
             "--set train.steps: must look like KEY=VALUE, as in --set train.steps=4");

@@ -8,9 +8,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "common/nearest.h"
 #include "common/status_macros.h"
+#include "coordinator/yaml/yaml_message.h"
 
 namespace whetstone {
 namespace {
@@ -27,7 +26,8 @@ class Rules {
     RETURN_IF_ERROR(Loss());
     RETURN_IF_ERROR(Generate());
     RETURN_IF_ERROR(Reward());
-    RETURN_IF_ERROR(Places());
+    RETURN_IF_ERROR(Machine());
+    RETURN_IF_ERROR(Cluster());
     return Deterministic();
   }
 
@@ -39,8 +39,7 @@ class Rules {
   absl::Status OneOf(const std::string& key, const std::string& value,
                      const std::vector<std::string>& words) const {
     if (std::find(words.begin(), words.end(), value) != words.end()) return absl::OkStatus();
-    return Wrong(key, absl::StrCat("must be one of ", absl::StrJoin(words, ", "), ", not '", value,
-                                   "'; did you mean '", Nearest(value, words), "'?"));
+    return absl::InvalidArgumentError(absl::StrCat(where_(key), ": ", NotOneOf(key, value, words)));
   }
 
   absl::Status AtLeast(const std::string& key, double value, double least) const {
@@ -317,7 +316,7 @@ class Rules {
     return AtLeast("reward.overlong_penalty", r.overlong_penalty(), 0);
   }
 
-  absl::Status Places() const {
+  absl::Status Machine() const {
     RETURN_IF_ERROR(AtLeast("checkpoint.every", static_cast<double>(c_.checkpoint().every()), 1));
     RETURN_IF_ERROR(AtLeast("checkpoint.keep", c_.checkpoint().keep(), 1));
     RETURN_IF_ERROR(AtLeast("local.threads", c_.local().threads(), 0));
@@ -331,7 +330,10 @@ class Rules {
     RETURN_IF_ERROR(OneOf("measure.isolation_min", c_.measure().isolation_min(),
                           {"namespaces", "landlock", "cgroups"}));
     RETURN_IF_ERROR(OneOf("local.dtype", c_.local().dtype(), {"bf16", "fp32", "fp16"}));
-    RETURN_IF_ERROR(OneOf("local.device", c_.local().device(), {"auto", "cpu", "cuda"}));
+    return OneOf("local.device", c_.local().device(), {"auto", "cpu", "cuda"});
+  }
+
+  absl::Status Cluster() const {
     if (!c_.has_cluster()) return absl::OkStatus();
     const v1::ClusterConfig& cluster = c_.cluster();
     if (cluster.trainer().ssh().empty()) {

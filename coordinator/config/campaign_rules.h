@@ -12,11 +12,12 @@
 
 namespace whetstone {
 
-// The first broken rule as INVALID_ARGUMENT "PLACE: 'key' …"; `where` gives a key's place.
+// INVALID_ARGUMENT "FILE:LINE: 'key' …" for the first broken rule; `where` gives a key's file and
+// line.
 absl::Status CheckCampaignRules(const v1::Campaign& campaign,
                                 const std::function<std::string(const std::string& key)>& where);
 
-// measure.isolation_min, of a campaign that was checked.
+// Returns measure.isolation_min of a campaign that was checked.
 v1::IsolationLevel IsolationMin(const v1::Campaign& campaign);
 
 }  // namespace whetstone

@@ -10,9 +10,9 @@
 
 namespace whetstone {
 
-// "cpu[01-03,7]x" → cpu01x cpu02x cpu03x cpu7x; text without brackets is one host. The width of
-// the first number is kept. One bracket at most, 4096 hosts at most. INVALID_ARGUMENT shows the
-// text and says what is wrong with it.
+// "cpu[01-03,7]x" gives cpu01x cpu02x cpu03x cpu7x; text without brackets is one host. The width of
+// the first number is kept. There may be one bracket and 4096 hosts at most. INVALID_ARGUMENT shows
+// the text and says what is wrong with it.
 absl::StatusOr<std::vector<std::string>> ExpandHostRange(absl::string_view text);
 
 }  // namespace whetstone

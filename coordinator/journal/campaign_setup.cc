@@ -11,10 +11,10 @@
 #include "common/file.h"
 #include "common/problem/problem_hash.h"
 #include "common/status_macros.h"
-#include "coordinator/config/yaml_message.h"
 #include "coordinator/prompt/prompt_file.h"
 #include "coordinator/prompt/render.h"
 #include "coordinator/prompt/worked_examples.h"
+#include "coordinator/yaml/yaml_writer.h"
 
 namespace whetstone {
 absl::Status CheckModel(const v1::Campaign& campaign) {

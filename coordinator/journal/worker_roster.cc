@@ -4,8 +4,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/status_macros.h"
-#include "coordinator/config/usual_sockets.h"
-#include "coordinator/config/yaml_message.h"
+#include "coordinator/config/default_sockets.h"
+#include "coordinator/yaml/yaml_message.h"
+#include "coordinator/yaml/yaml_writer.h"
 
 namespace whetstone {
 absl::StatusOr<v1::Roster> ReadRoster(const RunPaths& paths, const v1::Roster& otherwise) {
@@ -32,7 +33,7 @@ v1::WorkerHost ParseWorkerAddress(absl::string_view text) {
   const size_t colon = absl::StartsWith(text, "/") ? 0 : text.find(":/");
   if (colon == absl::string_view::npos) {
     place.set_ssh(std::string(text));
-    place.set_socket(kUsualWorkerSocket);
+    place.set_socket(kDefaultWorkerSocket);
   } else {
     place.set_ssh(std::string(text.substr(0, colon)));
     place.set_socket(std::string(text.substr(colon == 0 ? 0 : colon + 1)));
@@ -42,7 +43,7 @@ v1::WorkerHost ParseWorkerAddress(absl::string_view text) {
 
 std::string WorkerAddressText(const v1::WorkerHost& place) {
   if (place.ssh().empty()) return place.socket().empty() ? "this machine" : place.socket();
-  if (place.socket() == kUsualWorkerSocket || place.socket().empty()) return place.ssh();
+  if (place.socket() == kDefaultWorkerSocket || place.socket().empty()) return place.ssh();
   return absl::StrCat(place.ssh(), ":", place.socket());
 }
 

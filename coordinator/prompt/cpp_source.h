@@ -1,5 +1,5 @@
-// As much of a C++ source as an import needs: where its functions are and what it includes. Not a
-// parser: macros and preprocessor conditions are not followed.
+// As much of a C++ source as an import needs: where its functions are and what it includes. It is
+// no parser: macros and preprocessor conditions are not followed.
 #ifndef WHETSTONE_COORDINATOR_PROMPT_CPP_SOURCE_H_
 #define WHETSTONE_COORDINATOR_PROMPT_CPP_SOURCE_H_
 

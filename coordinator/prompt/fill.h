@@ -9,7 +9,7 @@
 namespace whetstone {
 
 // INVALID_ARGUMENT: unknown fill (with the nearest), wrong number of parameters, an empty range, or
-// parameters that `type` cannot hold. The message has no place in it: the caller knows the line.
+// parameters that `type` cannot hold. The message names no line: the caller knows it.
 absl::StatusOr<v1::Fill> ParseFill(absl::string_view text, v1::ElementType type);
 
 }  // namespace whetstone

@@ -1,16 +1,64 @@
-// The front matter of a prompt file, read into a Problem and checked against the signature.
+// The front matter of a prompt file as its author wrote it: the values of its keys, whose schema is
+// v1::FrontMatter, and the line of each. problem_reader.h gives it meaning.
+//
+//   ASSIGN_OR_RETURN(FrontMatter front, FrontMatter::Parse(yaml, "p.md", /*first_line=*/2));
+//   front.keys().id();                                    // "scale"
+//   if (…) return front.Error("args.a.shape", "…");       // "p.md:6: …"
+//
+// In flow style a comma inside parentheses is part of the value: {fill: uniform(-1, 1)}. A key is
+// named by its path, as in "limits.run_s" and "sizes.check[1].n". Not thread-safe.
 #ifndef WHETSTONE_COORDINATOR_PROMPT_FRONT_MATTER_H_
 #define WHETSTONE_COORDINATOR_PROMPT_FRONT_MATTER_H_
 
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "absl/status/status.h"
-#include "coordinator/prompt/yaml_map.h"
-#include "whetstone/v1/problem.pb.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "coordinator/yaml/yaml_message.h"
+#include "whetstone/v1/front_matter.pb.h"
 
 namespace whetstone {
 
-// Fills every field of `problem` but `sizes`, `prose` and the sources. Expects `generator` and
-// `checker` to be set already: with a generator an input needs no fill, with a checker no compare.
-absl::Status ReadFrontMatter(const YamlMap& top, v1::Problem* problem);
+class FrontMatter {
+ public:
+  // `first_line` is the line of the file `name` on which `yaml` begins. INVALID_ARGUMENT
+  // "NAME:LINE: WHAT": not YAML, an unknown key, a value of the wrong type.
+  static absl::StatusOr<FrontMatter> Parse(absl::string_view yaml, absl::string_view name,
+                                           int first_line);
+
+  // The values, the defaults of `compile` and `limits` among them.
+  const v1::FrontMatter& keys() const { return *keys_; }
+  // Whether the author wrote this key.
+  bool Given(const std::string& key) const { return source_->Given(key); }
+  // The file and line of a key ("p.md:6"); of one that is not given, those of the nearest section
+  // around it.
+  std::string Where(const std::string& key) const { return source_->Where(key); }
+
+  // Returns INVALID_ARGUMENT "FILE:LINE: WHAT", at the line of `key`.
+  absl::Status Error(const std::string& key, absl::string_view what) const;
+  // Fails if `key` is not given. Every failure, here and below, is as Error returns it.
+  absl::Status Require(const std::string& key) const;
+  // Fails if `value`, which `key` has, is none of `words`.
+  absl::Status RequireOneOf(const std::string& key, const std::string& value,
+                            const std::vector<std::string>& words) const;
+  // Fails if `name`, a key of the author's own in `section`, is none of `known`.
+  absl::Status RequireKey(const std::string& section, const std::string& name,
+                          const std::vector<std::string>& known) const;
+  // Fails if `section`, whose value is `message`, has other keys than `known`: they have no meaning
+  // `why` ("beside 'size'").
+  absl::Status AllowOnly(const std::string& section, const google::protobuf::Message& message,
+                         const std::vector<std::string>& known, absl::string_view why) const;
+
+ private:
+  FrontMatter() : keys_(std::make_unique<v1::FrontMatter>()) {}
+
+  std::unique_ptr<v1::FrontMatter> keys_;
+  std::unique_ptr<YamlMessage> source_;  // borrows keys_
+};
 
 }  // namespace whetstone
 

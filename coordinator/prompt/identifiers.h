@@ -7,8 +7,8 @@
 
 namespace whetstone {
 
-// `code` with every identifier (and keyword) replaced by what `replace` answers. Numbers such as
-// 1.0f or 0xff hold none. Words in strings and comments count too.
+// Returns `code` with every identifier (and keyword) replaced by what `replace` answers. Numbers
+// such as 1.0f or 0xff hold none. Words in strings and comments count too.
 std::string MapIdentifiers(const std::string& code,
                            const std::function<std::string(const std::string&)>& replace);
 

@@ -7,10 +7,9 @@
 #include "common/problem/struct_type.h"
 #include "common/status_macros.h"
 #include "coordinator/prompt/front_matter.h"
+#include "coordinator/prompt/problem_reader.h"
 #include "coordinator/prompt/prompt_sections.h"
 #include "coordinator/prompt/signature.h"
-#include "coordinator/prompt/sizes.h"
-#include "coordinator/prompt/yaml_map.h"
 
 namespace whetstone {
 namespace {
@@ -30,7 +29,7 @@ absl::Status CheckSections(const PromptParts& parts, absl::string_view name) {
   return absl::OkStatus();
 }
 
-// A quick look; the worker compiles. The name must stand before a parenthesis somewhere.
+// Whether `function` stands before a parenthesis somewhere: a quick look, for the worker compiles.
 bool Mentions(const std::string& code, const std::string& function) {
   for (size_t at = code.find(function); at != std::string::npos; at = code.find(function, at + 1)) {
     const auto is_word = [](char c) {
@@ -102,10 +101,9 @@ absl::StatusOr<v1::Problem> ParsePrompt(absl::string_view text, absl::string_vie
   // The front matter may leave out what these two decide.
   problem.set_generator(code("generator"));
   problem.set_checker(code("checker"));
-  ASSIGN_OR_RETURN(const YamlMap top,
-                   YamlMap::Parse(parts.front_matter, name, parts.front_matter_line));
-  RETURN_IF_ERROR(ReadFrontMatter(top, &problem));
-  RETURN_IF_ERROR(ReadSizes(top, &problem));
+  ASSIGN_OR_RETURN(const FrontMatter front,
+                   FrontMatter::Parse(parts.front_matter, name, parts.front_matter_line));
+  RETURN_IF_ERROR(ReadProblem(front, &problem));
   RETURN_IF_ERROR(CheckSections(parts, name));
   ASSIGN_OR_RETURN(const Signature signature, ParseSignature(problem));
   RETURN_IF_ERROR(CheckDefinitions(parts, signature.name, name));
@@ -119,27 +117,32 @@ absl::StatusOr<v1::Problem> ParsePrompt(absl::string_view text, absl::string_vie
   return problem;
 }
 
-PromptPlaces PromptPlaces::Read(absl::string_view text, absl::string_view name) {
-  PromptPlaces places;
-  places.name_ = std::string(name);
+PromptLocations PromptLocations::Read(absl::string_view text, absl::string_view name) {
+  PromptLocations locations;
+  locations.name_ = std::string(name);
   const absl::StatusOr<PromptParts> parts = SplitPrompt(text, name);
-  if (!parts.ok()) return places;
-  for (const auto& [section, source] : parts->sections) places.lines_[section] = source.line;
-  const absl::StatusOr<YamlMap> top =
-      YamlMap::Parse(parts->front_matter, name, parts->front_matter_line);
-  if (!top.ok()) return places;
-  for (const std::string& key : top->keys()) places.lines_[key] = top->line(key);
-  const absl::StatusOr<YamlMap> args = top->Map("args");
-  if (!args.ok()) return places;
-  for (const std::string& key : args->keys()) {
-    places.lines_[absl::StrCat("args.", key)] = args->line(key);
+  if (!parts.ok()) return locations;
+  for (const auto& [section, source] : parts->sections) {
+    locations.parts_[section] = absl::StrCat(name, ":", source.line);
   }
-  return places;
+  const absl::StatusOr<FrontMatter> front =
+      FrontMatter::Parse(parts->front_matter, name, parts->front_matter_line);
+  if (!front.ok()) return locations;
+  const google::protobuf::Descriptor& keys = *front->keys().GetDescriptor();
+  for (int i = 0; i < keys.field_count(); ++i) {
+    const std::string& key = keys.field(i)->name();
+    if (front->Given(key)) locations.parts_[key] = front->Where(key);
+  }
+  for (const v1::FrontMatter::NamedArgument& arg : front->keys().args()) {
+    const std::string key = absl::StrCat("args.", arg.key());
+    locations.parts_[key] = front->Where(key);
+  }
+  return locations;
 }
 
-std::string PromptPlaces::Of(const std::string& part) const {
-  const auto it = lines_.find(part);
-  return it == lines_.end() ? name_ : absl::StrCat(name_, ":", it->second);
+std::string PromptLocations::Of(const std::string& part) const {
+  const auto it = parts_.find(part);
+  return it == parts_.end() ? name_ : it->second;
 }
 
 absl::Status CheckTrainable(const v1::Problem& problem, const std::string& path) {

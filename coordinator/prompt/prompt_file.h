@@ -2,9 +2,8 @@
 // names file and line.
 //
 //   ASSIGN_OR_RETURN(v1::Problem problem, ParsePromptFile("prompts/matmul_f32.md"));
-//   std::string hash = ProblemHash(problem);                     // common/problem/problem_hash.h,
-//   whetstone_service std::vector<v1::Message> messages = RenderMessages(problem); //
-//   coordinator/prompt/render.h
+//   std::string hash = ProblemHash(problem);                           // problem_hash.h
+//   std::vector<v1::Message> messages = RenderMessages(problem);       // render.h
 //
 // Parsing is strict: unknown keys, missing sections, disagreement between `signature` and `args`, a
 // size that is not positive or does not fit into memory are all errors. Everything left out is
@@ -30,21 +29,21 @@ inline constexpr size_t kPromptBytesMax = 1 << 20;
 // NOT_FOUND and the like: the file cannot be read. INVALID_ARGUMENT: "PATH:LINE: what is wrong".
 absl::StatusOr<v1::Problem> ParsePromptFile(const std::string& path);
 
-// The same for text in memory; `name` stands for the path in messages.
+// Does the same for text in memory; `name` stands for the path in messages.
 absl::StatusOr<v1::Problem> ParsePrompt(absl::string_view text, absl::string_view name);
 
 // Where the parts of a prompt file stand, for messages about a file that parses.
-class PromptPlaces {
+class PromptLocations {
  public:
-  // Of a `text` that ParsePrompt accepts; anything else gives places without a line.
-  static PromptPlaces Read(absl::string_view text, absl::string_view name);
-  // "p.md:31". `part` is a section ("expert"), a key ("sizes") or an argument ("args.a"); the
+  // Reads a `text` that ParsePrompt accepts; anything else gives locations without a line.
+  static PromptLocations Read(absl::string_view text, absl::string_view name);
+  // Returns "p.md:31" for a section ("expert"), a key ("sizes") or an argument ("args.a"), and the
   // name alone for what the file does not have.
   std::string Of(const std::string& part) const;
 
  private:
   std::string name_;
-  std::map<std::string, int> lines_;
+  std::map<std::string, std::string> parts_;  // part → "p.md:31"
 };
 
 // INVALID_ARGUMENT: the problem is held out for evaluation (`split: eval`), so no campaign may

@@ -117,6 +117,28 @@ TEST(PromptFileTest, SeveralSizeVariables) {
   ASSERT_TRUE(problem.ok()) << problem.status();
   EXPECT_EQ(problem->args(1).array().shape(1), "max(c, 2)") << "a comma within parentheses";
   EXPECT_EQ(problem->sizes().timed(0).values().at("c"), 9);
+  const auto said = [&](absl::string_view from, absl::string_view to) {
+    return Message(absl::StrReplaceAll(text, {{from, to}}));
+  };
+  EXPECT_EQ(said("{c: 9, r: 2}", "7"),
+            "p.md:9: 'sizes.timed[0]' must be a map, as in {r: 3, c: 5}");
+  EXPECT_EQ(said("{c: 9, r: 2}", "{c: 9}"), "p.md:9: key 'sizes.timed[0].r' is missing");
+  EXPECT_EQ(
+      said("{c: 9, r: 2}", "{c: 9, r: 2, d: 3}"),
+      "p.md:9: unknown key 'sizes.timed[0].d'; did you mean 'sizes.timed[0].r'? Keys here: r, "
+      "c");
+  EXPECT_EQ(said("{c: 9, r: 2}", "{c: 9, r: 0}"),
+            "p.md:9: size r=0 in 'sizes.timed' must be at least 1");
+}
+
+TEST(PromptFileTest, QuotedNumbersAreNumbers) {
+  const auto problem = ParsePrompt(
+      absl::StrReplaceAll(
+          kGood, {{"[1, 7]", "[\"1\", '7']"}, {"sizes:", "limits: {run_s: \"3\"}\nsizes:"}}),
+      "p.md");
+  ASSERT_TRUE(problem.ok()) << problem.status();
+  EXPECT_EQ(problem->sizes().check(1).values().at("n"), 7);
+  EXPECT_EQ(problem->limits().run_s(), 3);
 }
 
 // Whole messages: file, line, key, what to do.
@@ -131,22 +153,22 @@ TEST(PromptFileTest, SaysWhatIsWrongAndWhere) {
        "have at most 64 characters"},
       {"id: scale\n", "", "p.md:2: key 'id' is missing"},
       {"sizes:", "sises:",
-       "p.md:9: unknown key 'sises'; did you mean 'sizes'? Valid keys: id, types, signature, "
+       "p.md:9: unknown key 'sises'; did you mean 'sizes'? Keys here: id, types, signature, "
        "args, returns, sizes, compare, cost, compile, limits, split"},
-      {"id: scale", "id: scale\nid: scale", "p.md:3: key 'id' stands here a second time"},
+      {"id: scale", "id: scale\nid: scale", "p.md:3: 'id' is given twice"},
       {"args:", "args: [", "p.md:4: a '{' or '[' opened here is never closed"},
-      {"id: scale", "id: [scale]", "p.md:2: 'id' must be a plain value, not a list"},
+      {"id: scale", "id: [scale]", "p.md:2: 'id' must be text, not a list"},
       {"signature: void scale(float s,", "signature: void scale(floot s,",
        "p.md:3: signature \"void scale(floot s, const float* a, float* b, int n)\", column 12: "
        "expected a type, found 'floot': a struct must be in 'types'"},
       {"  s: {", "  t: {", "p.md:5: 't' is no parameter of the signature; did you mean 's'?"},
-      {"  n: {size: n}\n", "", "p.md:5: parameter 'n' of the signature has no entry in args"},
+      {"  n: {size: n}\n", "", "p.md:4: parameter 'n' of the signature has no entry in args"},
       {"{type: f32, fill: uniform(1, 2)}", "{type: f64, fill: uniform(1, 2)}",
        "p.md:5: 's' is f64, but the signature says float: write double there, or another type "
        "here"},
       {"{type: f32, fill: uniform(1, 2)}", "{type: f16, fill: uniform(1, 2)}",
-       "p.md:5: unknown type 'f16'; did you mean 'bf16'? Valid: f32, f64, bf16, i8, i16, i32, "
-       "i64, u8, u16, u32, u64"},
+       "p.md:5: 'args.s.type' must be one of f32, f64, bf16, i8, i16, i32, i64, u8, u16, u32, u64, "
+       "not 'f16'; did you mean 'bf16'?"},
       {"uniform(1, 2)", "unifrom(1, 2)",
        "p.md:5: 'args.s.fill': unknown fill 'unifrom'; did you mean 'zero'? Fills are uniform(lo, "
        "hi), normal(mean, sd), zero, iota, permutation, sorted(lo, hi)"},
@@ -154,10 +176,10 @@ TEST(PromptFileTest, SaysWhatIsWrongAndWhere) {
       {"uniform(1, 2)", "uniform(1)",
        "p.md:5: 'args.s.fill': 'uniform(1)' has 1 parameters: write uniform(lo, hi)"},
       {"shape: [n], fill", "shpe: [n], fill",
-       "p.md:6: unknown key 'args.a.shpe'; did you mean 'shape'? Valid keys: type, shape, fill, "
-       "out, inout"},
+       "p.md:6: unknown key 'args.a.shpe'; did you mean 'args.a.shape'? Keys here: size, type, "
+       "shape, fill, out, inout"},
       {"shape: [n], fill", "shape: n, fill",
-       "p.md:6: 'args.a.shape' must be a list [a, b], not a plain value"},
+       "p.md:6: 'args.a.shape' must be a list, as in [a, b], not 'n'"},
       {"shape: [n], fill", "shape: [2*], fill",
        "p.md:6: 'args.a.shape': expression \"2*\", column 3: ends too early"},
       {"shape: [n], fill", "shape: [n / (n - n)], fill",
@@ -179,12 +201,23 @@ TEST(PromptFileTest, SaysWhatIsWrongAndWhere) {
        "p.md:7: 'b' is not const in the signature: say 'out: true' or 'inout: true', or make it "
        "const float*"},
       {", out: true", ", out: yes", "p.md:7: 'args.b.out' must be true or false, not 'yes'"},
+      {"uniform(1, 2)", "{x: zero}",
+       "p.md:5: 'args.s.fill' must be one fill, such as uniform(-1, 1), not a map: only a struct "
+       "has fields"},
+      {"uniform(1, 2)", "[zero]",
+       "p.md:5: 'args.s.fill' must be a fill, such as uniform(-1, 1), not a list"},
+      {"fill: uniform(1, 2)", "fill: uniform(1, 2), shape: [n]",
+       "p.md:5: 'args.s.shape' has no meaning where the signature has no pointer; keys here: type, "
+       "fill"},
+      {"{size: n}", "{size: n, type: i32}",
+       "p.md:8: 'args.n.type' has no meaning beside 'size'; keys here: size"},
       {", out: true", ", out: true, fill: zero",
        "p.md:7: 'b' is an output: it is poisoned, not filled (inout: true for an array changed in "
        "place)"},
       {"{size: n}", "{type: i32}", "p.md:8: key 'args.n.fill' is missing"},
       {"[1, 7]", "[1, 0]", "p.md:9: size n=0 in 'sizes.check' must be at least 1"},
-      {"[1, 7]", "[1, x]", "p.md:9: 'sizes.check[1].n' must be an integer, not 'x'"},
+      {"[1, 7]", "[1, x]",
+       "p.md:9: 'sizes.check[1]' must be a whole number, or a map as in {r: 3, c: 5}, not 'x'"},
       {"[1, 7]", "[1, 1]", "p.md:9: size n=1 stands in 'sizes.check' twice"},
       {"[1, 7]", "[]", "p.md:9: 'sizes.check' needs at least one size"},
       {", timed: [1000]", "", "p.md:9: 'sizes.timed' needs at least one size"},
@@ -201,7 +234,12 @@ TEST(PromptFileTest, SaysWhatIsWrongAndWhere) {
       {"signature: void", "signature: float",
        "p.md:3: the signature returns float: add 'returns: {type: …}'"},
       {"sizes: {", "compare: {rule: close}\nsizes: {",
-       "p.md:9: unknown rule 'close'; did you mean 'exact'? Valid: exact, scaled, elementwise"},
+       "p.md:9: 'compare.rule' must be one of exact, scaled, elementwise, not 'close'; did you "
+       "mean "
+       "'exact'?"},
+      {"sizes: {", "compare:\nsizes: {", "p.md:9: 'compare' must be a map of keys, not empty"},
+      {"sizes: {", "compare: {rule: exact, rtol: 0.1}\nsizes: {",
+       "p.md:9: 'compare.rtol' has no meaning with 'rule: exact'; keys here: rule"},
       {"sizes: {", "compare: {rule: scaled}\nsizes: {", "p.md:9: key 'compare.rtol' is missing"},
       {"sizes: {", "compare: {rule: scaled, rtol: 2}\nsizes: {",
        "p.md:9: 'compare.rtol' must be at least 0 and below 1, not 2"},
@@ -213,10 +251,10 @@ TEST(PromptFileTest, SaysWhatIsWrongAndWhere) {
       {"sizes: {", "compile: {headers: [<vector>]}\nsizes: {",
        "p.md:9: '<vector>' is not a header's name: write immintrin.h, not <immintrin.h>"},
       {"sizes: {", "compile: {compiler: g+}\nsizes: {",
-       "p.md:9: unknown compiler 'g+'; did you mean 'g++'? Valid: g++, clang++"},
+       "p.md:9: 'compile.compiler' must be one of g++, clang++, not 'g+'; did you mean 'g++'?"},
       {"sizes: {", "compile: {allow: [pragmas]}\nsizes: {",
-       "p.md:9: unknown allow 'pragmas'; did you mean 'pragma'? Valid: target, pragma, static, "
-       "asm, threads"},
+       "p.md:9: 'compile.allow[0]' must be one of target, pragma, static, asm, threads, not "
+       "'pragmas'; did you mean 'pragma'?"},
       {"sizes: {", "compile: {threads: 2}\nsizes: {",
        "p.md:9: 2 threads, but 'threads' is not in compile.allow"},
       {"sizes: {", "limits: {run_s: 0}\nsizes: {",
@@ -225,7 +263,7 @@ TEST(PromptFileTest, SaysWhatIsWrongAndWhere) {
        "p.md:9: 'limits.run_s' (60) is above 'limits.total_s' (30), which bounds the whole "
        "verdict"},
       {"sizes: {", "split: evaluation\nsizes: {",
-       "p.md:9: unknown split 'evaluation'; did you mean 'eval'? Valid: train, eval"},
+       "p.md:9: 'split' must be one of train, eval, not 'evaluation'; did you mean 'eval'?"},
       {"---\nid", "id", "p.md:1: a prompt file begins with '---' and YAML front matter"},
       {"[1000]}\n---", "[1000]}", "p.md:1: the front matter is never closed by '---'"},
       {"Scale a vector.", "",
@@ -318,9 +356,8 @@ TEST(PromptFileTest, SaysWhatIsWrongWithStructs) {
     const char* to;
     const char* message;
   } kCases[] = {
-      {"x: f32, y: f32, id: i32}\n", "x: f32, x: f32}\n",
-       "p.md:4: key 'types.Body.x' stands here a second time"},
-      {"  Step: {", "  Body: {", "p.md:5: key 'types.Body' stands here a second time"},
+      {"x: f32, y: f32, id: i32}\n", "x: f32, x: f32}\n", "p.md:4: 'types.Body.x' is given twice"},
+      {"  Step: {", "  Body: {", "p.md:5: 'types.Body' is given twice"},
       {"id: i32}\n", "id: int}\n",
        "p.md:4: field 'id' of Body: unknown type 'int'; did you mean 'i32'? Valid: f32, f64, bf16, "
        "i8, i16, i32, i64, u8, u16, u32, u64"},
@@ -328,8 +365,8 @@ TEST(PromptFileTest, SaysWhatIsWrongWithStructs) {
        "p.md:4: field 'id' of Body is a Step: a struct in a struct is not supported, so list the "
        "fields of Step in Body"},
       {"id: i32}\n", "id: [i32, 4]}\n",
-       "p.md:4: field 'id' of Body is not a number: a struct holds numbers only, so list each as a "
-       "field of its own"},
+       "p.md:4: 'types.Body.id' must be the type of a number, such as f32 (a struct holds numbers "
+       "only: list each as a field of its own), not a list"},
       {"id: i32}\n", "int: i32}\n", "p.md:4: 'int' cannot name a field of Body"},
       {"{dx: f32, dy: f32}", "{}",
        "p.md:5: struct Step has 0 fields: give it 1 to 32, as in {x: f32, y: f32}"},
@@ -349,12 +386,13 @@ TEST(PromptFileTest, SaysWhatIsWrongWithStructs) {
       {"{type: Body, shape: [n], out", "{type: Step, shape: [n], out",
        "p.md:9: 'to' is Step, but the signature says Body: write Step there, or another type here"},
       {"{type: Body, shape: [n], out", "{type: body, shape: [n], out",
-       "p.md:9: unknown type 'body'; did you mean 'Body'? Valid: f32, f64, bf16, i8, i16, i32, "
-       "i64, "
-       "u8, u16, u32, u64, Body, Step"},
+       "p.md:9: 'args.to.type' must be one of f32, f64, bf16, i8, i16, i32, i64, u8, u16, u32, "
+       "u64, "
+       "Body, Step, not 'body'; did you mean 'Body'?"},
       {", id: iota}}", "}}", "p.md:8: key 'args.from.fill.id' is missing"},
       {", id: iota}}", ", id: iota, z: zero}}",
-       "p.md:8: unknown key 'args.from.fill.z'; did you mean 'x'? Valid keys: x, y, id"},
+       "p.md:8: unknown key 'args.from.fill.z'; did you mean 'args.from.fill.x'? Keys here: x, y, "
+       "id"},
       {"id: iota}}", "id: uniform(0.5, 1)}}",
        "p.md:8: 'args.from.fill.id': 0.5 is not a value of type i32"},
       {"{x: uniform(-1, 1), y: \"normal(0, 1)\", id: iota}", "\"normal(0, 1)\"",
@@ -422,10 +460,10 @@ TEST(PromptFileTest, HugeAndHostileInputIsRefused) {
     EXPECT_TRUE(absl::StartsWith(Message(deep + "\n---\n"), "p.md:2: ")) << nest;
   }
   const std::string anchors = "---\nid: &a [x, x]\nargs: &b [*a, *a]\nsizes: [*b, *b]\n---\n";
-  EXPECT_EQ(Message(anchors), "p.md:2: 'id' must be a plain value, not a list");
+  EXPECT_EQ(Message(anchors), "p.md:2: 'id' must be text, not a list");
 }
 
-// Every single-byte change either parses or is refused with a place: never a crash.
+// Every single-byte change either parses or is refused with its line: never a crash.
 TEST(PromptFileTest, SurvivesEveryMutation) {
   Philox rng(1, {0, 0, 0, 0});
   const std::string alphabet = "{}[]:,-#'\"&*!|>%@`()\n\t \x80\xff?0a";

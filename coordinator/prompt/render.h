@@ -1,5 +1,6 @@
-// What the model is asked. One wording for GRPO and for the supervised warm-up: a policy warmed up
-// on other words answers worse. Short on purpose: every prompt token is encoded at every step.
+// The words in which the model is asked. GRPO and the supervised warm-up share one wording: a
+// policy warmed up on other words answers worse. It is short because every prompt token is encoded
+// at every step.
 #ifndef WHETSTONE_COORDINATOR_PROMPT_RENDER_H_
 #define WHETSTONE_COORDINATOR_PROMPT_RENDER_H_
 
@@ -12,14 +13,14 @@
 
 namespace whetstone {
 
-// One user message: the prose, the request, the problem's structs and reference in a ```cpp block.
-// The trainer renders the model's chat template around it.
+// Returns one user message: the prose, the request, and the problem's structs and reference in a
+// ```cpp block. The trainer renders the model's chat template around it.
 std::vector<v1::Message> RenderMessages(const v1::Problem& problem);
 
-// The same from its parts; `prose` may be empty.
+// Makes the same message from its parts; `prose` may be empty.
 std::vector<v1::Message> RenderMessages(absl::string_view prose, absl::string_view code);
 
-// The answer a worked example teaches: `code` in a ```cpp block and nothing else.
+// Returns the answer that a worked example teaches: `code` in a ```cpp block and nothing else.
 std::string RenderAnswer(absl::string_view code);
 
 }  // namespace whetstone

@@ -4,8 +4,8 @@
 //   s->name;                  // "matmul"
 //   s->parameters[0].pointer; // true
 //
-// Only what a problem needs: one function of numbers, by their built-in or <cstdint> names, of
-// structs, and of single pointers to either. Pure functions, thread-safe.
+// It knows only what a problem needs: one function of numbers, by their built-in or <cstdint>
+// names, of structs, and of single pointers to either. All functions are pure and thread-safe.
 #ifndef WHETSTONE_COORDINATOR_PROMPT_SIGNATURE_H_
 #define WHETSTONE_COORDINATOR_PROMPT_SIGNATURE_H_
 
@@ -32,27 +32,27 @@ struct Signature {
   std::string name;
   std::vector<Parameter> parameters;
 
-  // Whether a parameter or the returned value is of that type.
+  // Says whether a parameter or the returned value is of that type.
   bool Names(const std::string& type) const;
 };
 
-// INVALID_ARGUMENT says what is wrong and at which column. `structs`: names that are types too.
+// `structs` are names that are types too. INVALID_ARGUMENT says what is wrong and at which column.
 absl::StatusOr<Signature> ParseSignature(absl::string_view text,
                                          const std::vector<std::string>& structs = {});
-// Of `problem`, whose structs its signature may name.
+// Parses the signature of `problem`, which may name its structs.
 absl::StatusOr<Signature> ParseSignature(const v1::Problem& problem);
 
-// Whether a C++ type (as in Parameter.type) holds elements of `type`. bf16 travels as 16-bit
+// Says whether a C++ type (as in Parameter.type) holds elements of `type`. bf16 travels as 16-bit
 // unsigned integers; char holds i8 and u8.
 bool TypeHolds(absl::string_view cpp_type, v1::ElementType type);
 
-// Inclusive range of an integer type, as doubles. Meaningless for floating types.
+// The inclusive range of an integer type, as doubles; it has no meaning for floating types.
 double IntegerMin(v1::ElementType type);
 double IntegerMax(v1::ElementType type);
-// Largest value a C++ integer type can hold; 0 for a type that is no integer.
+// The largest value that a C++ integer type can hold; 0 for a type that is no integer.
 int64_t CppIntegerMax(absl::string_view cpp_type);
 
-// [A-Za-z_][A-Za-z0-9_]* and not a keyword of C++20.
+// Says whether `word` is [A-Za-z_][A-Za-z0-9_]* and not a keyword of C++20.
 bool IsIdentifier(absl::string_view word);
 
 }  // namespace whetstone

@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "common/nearest.h"
 #include "common/problem/expression.h"
 #include "common/status_macros.h"
@@ -19,22 +18,18 @@ namespace whetstone {
 namespace {
 
 constexpr size_t kPointsMax = 64;
-const char* const kLists[] = {"check", "timed", "hidden"};
-// Stands for the variable of a size written as a plain integer until that variable is known; no
-// file can hold this key.
-constexpr char kPlainInteger[] = " ";
 
-// One expression of the front matter and how messages call it.
+// One expression of the front matter and where it stands.
 struct Use {
-  std::string what;  // "args.a.shape", a path that YamlMap would print
+  std::string key;  // "args.a.shape"
   Expression expression;
 };
 
 absl::StatusOr<std::vector<Use>> CollectUses(const v1::Problem& problem) {
   std::vector<Use> uses;
-  const auto add = [&](std::string what, const std::string& text) -> absl::Status {
+  const auto add = [&](std::string key, const std::string& text) -> absl::Status {
     ASSIGN_OR_RETURN(Expression expression, Expression::Parse(text));
-    uses.push_back({std::move(what), std::move(expression)});
+    uses.push_back({std::move(key), std::move(expression)});
     return absl::OkStatus();
   };
   for (const v1::Argument& arg : problem.args()) {
@@ -54,14 +49,14 @@ absl::StatusOr<std::vector<Use>> CollectUses(const v1::Problem& problem) {
   return uses;
 }
 
-// The line of "args.a.shape" in the file.
-absl::Status ErrorAtUse(const YamlMap& top, const Use& use, absl::string_view what) {
-  const std::vector<std::string> path = absl::StrSplit(use.what, '.');
-  absl::StatusOr<YamlMap> map = top;
-  for (size_t i = 0; i + 1 < path.size() && map.ok(); ++i) map = map->Map(path[i]);
-  if (!map.ok()) return map.status();
-  return map->Error(path.back(), absl::StrCat("'", use.what, "': ", what));
-}
+// One list of sizes: what the author wrote, and what becomes of it.
+struct SizeList {
+  const char* name;
+  const google::protobuf::RepeatedPtrField<v1::FrontMatter::Size>& given;
+  google::protobuf::RepeatedPtrField<v1::SizePoint>* points;
+
+  std::string key() const { return absl::StrCat("sizes.", name); }
+};
 
 std::string PointText(const v1::SizePoint& point) {
   const std::map<std::string, int64_t> ordered(point.values().begin(), point.values().end());
@@ -72,72 +67,96 @@ std::string PointText(const v1::SizePoint& point) {
 
 // The variables that the size points must give: with plain integers the one that the arguments
 // name, with maps the keys of the first map.
-absl::StatusOr<std::vector<std::string>> FindVariables(const YamlMap& sizes,
+absl::StatusOr<std::vector<std::string>> FindVariables(const FrontMatter& front,
+                                                       const std::vector<SizeList>& lists,
                                                        const std::vector<Use>& uses) {
   std::set<std::string> used;
   for (const Use& use : uses) {
-    if (use.what.rfind("cost.", 0) == 0) continue;
+    if (use.key.rfind("cost.", 0) == 0) continue;
     used.insert(use.expression.names().begin(), use.expression.names().end());
   }
-  for (const char* list : kLists) {
-    if (!sizes.Has(list)) continue;
-    ASSIGN_OR_RETURN(const std::vector<YamlMap> points, sizes.Maps(list, kPlainInteger));
-    if (points.empty()) continue;
-    if (!points[0].Has(kPlainInteger)) return points[0].keys();
-    if (used.size() == 1) return std::vector<std::string>(used.begin(), used.end());
-    return sizes.Error(
-        list, absl::StrCat("plain integers need exactly one size variable, but the ",
-                           "arguments use ", used.empty() ? "none" : absl::StrJoin(used, ", "),
-                           ": write every size as a map, as in {r: 3, c: 5}"));
+  std::vector<std::string> variables(used.begin(), used.end());
+  for (const SizeList& list : lists) {
+    if (list.given.empty()) continue;
+    if (!list.given[0].has_plain()) {
+      variables.clear();
+      for (const auto& variable : list.given[0].by_name()) variables.push_back(variable.key());
+    } else if (variables.size() != 1) {
+      return front.Error(
+          list.key(),
+          absl::StrCat("plain integers need exactly one size variable, but the arguments use ",
+                       variables.empty() ? "none" : absl::StrJoin(variables, ", "),
+                       ": write every size as a map, as in {r: 3, c: 5}"));
+    }
+    break;
   }
-  return std::vector<std::string>(used.begin(), used.end());
+  return variables;
 }
 
-absl::Status CheckNames(const YamlMap& top, const std::vector<Use>& uses,
+absl::Status CheckNames(const FrontMatter& front, const std::vector<Use>& uses,
                         const std::vector<std::string>& variables) {
   std::set<std::string> used;
   for (const Use& use : uses) {
     for (const std::string& name : use.expression.names()) {
       used.insert(name);
       if (std::find(variables.begin(), variables.end(), name) != variables.end()) continue;
-      return ErrorAtUse(top, use,
-                        absl::StrCat("'", name, "' is not a size variable; did you mean '",
-                                     Nearest(name, variables), "'? Variables are ",
-                                     absl::StrJoin(variables, ", ")));
+      return front.Error(use.key, absl::StrCat("'", use.key, "': '", name,
+                                               "' is not a size variable; did you mean '",
+                                               Nearest(name, variables), "'? Variables are ",
+                                               absl::StrJoin(variables, ", ")));
     }
   }
   for (const std::string& name : variables) {
     if (used.count(name) > 0) continue;
-    return top.Error("sizes", absl::StrCat("size variable '", name, "' is used by no argument"));
+    return front.Error("sizes", absl::StrCat("size variable '", name, "' is used by no argument"));
   }
   return absl::OkStatus();
 }
 
-absl::Status ReadList(const YamlMap& sizes, const std::string& list,
-                      const std::vector<std::string>& variables,
-                      google::protobuf::RepeatedPtrField<v1::SizePoint>* out) {
-  const std::string single = variables.size() == 1 ? variables[0] : "";
-  ASSIGN_OR_RETURN(const std::vector<YamlMap> points, sizes.Maps(list, single));
-  if (points.size() > kPointsMax) {
-    return sizes.Error(list, absl::StrCat("'sizes.", list, "' has ", points.size(),
-                                          " entries, more than ", kPointsMax));
+// The values of one size, which stands at `key`: one for each variable.
+absl::StatusOr<v1::SizePoint> ReadPoint(const FrontMatter& front, const std::string& key,
+                                        const v1::FrontMatter::Size& given,
+                                        const std::vector<std::string>& variables) {
+  v1::SizePoint point;
+  if (given.has_plain()) {
+    if (variables.size() != 1) {
+      return front.Error(key, absl::StrCat("'", key, "' must be a map, as in {r: 3, c: 5}"));
+    }
+    (*point.mutable_values())[variables[0]] = given.plain();
+  } else {
+    for (const v1::FrontMatter::Variable& variable : given.by_name()) {
+      RETURN_IF_ERROR(front.RequireKey(key, variable.key(), variables));
+      (*point.mutable_values())[variable.key()] = variable.value();
+    }
+    for (const std::string& name : variables) {
+      RETURN_IF_ERROR(front.Require(absl::StrCat(key, ".", name)));
+    }
+  }
+  for (const std::string& name : variables) {
+    const int64_t value = point.values().at(name);
+    if (value >= 1) continue;
+    return front.Error(given.has_plain() ? key : absl::StrCat(key, ".", name),
+                       absl::StrCat("size ", name, "=", value, " in '",
+                                    key.substr(0, key.find('[')), "' must be at least 1"));
+  }
+  return point;
+}
+
+absl::Status ReadList(const FrontMatter& front, const std::vector<std::string>& variables,
+                      const SizeList& list) {
+  if (static_cast<size_t>(list.given.size()) > kPointsMax) {
+    return front.Error(list.key(), absl::StrCat("'", list.key(), "' has ", list.given.size(),
+                                                " entries, more than ", kPointsMax));
   }
   std::set<std::string> seen;
-  for (const YamlMap& point : points) {
-    RETURN_IF_ERROR(point.AllowOnly(variables));
-    v1::SizePoint* made = out->Add();
-    for (const std::string& name : variables) {
-      ASSIGN_OR_RETURN(const int64_t value, point.Integer(name));
-      if (value < 1) {
-        return point.Error(name, absl::StrCat("size ", name, "=", value, " in 'sizes.", list,
-                                              "' must be at least 1"));
-      }
-      (*made->mutable_values())[name] = value;
+  for (const v1::FrontMatter::Size& given : list.given) {
+    const std::string key = absl::StrCat(list.key(), "[", seen.size(), "]");
+    ASSIGN_OR_RETURN(const v1::SizePoint point, ReadPoint(front, key, given, variables));
+    if (!seen.insert(PointText(point)).second) {
+      return front.Error(
+          key, absl::StrCat("size ", PointText(point), " stands in '", list.key(), "' twice"));
     }
-    if (!seen.insert(PointText(*made)).second) {
-      return point.Error(
-          "", absl::StrCat("size ", PointText(*made), " stands in 'sizes.", list, "' twice"));
-    }
+    *list.points->Add() = point;
   }
   return absl::OkStatus();
 }
@@ -156,7 +175,7 @@ absl::Status CheckFillFits(const v1::Problem& problem, const v1::Argument& arg, 
   return absl::OkStatus();
 }
 
-// What is wrong with `problem` at `size`, without a place.
+// Says what is wrong with `problem` at `size`, without file and line.
 absl::Status CheckPoint(const v1::Problem& problem, const Signature& signature,
                         const std::vector<Use>& uses, const v1::SizePoint& size) {
   const std::map<std::string, int64_t> values(size.values().begin(), size.values().end());
@@ -190,9 +209,9 @@ absl::Status CheckPoint(const v1::Problem& problem, const Signature& signature,
                      " MiB, more than limits.memory_mb (", problem.limits().memory_mb(), ")"));
   }
   for (const Use& use : uses) {
-    if (use.what.rfind("cost.", 0) != 0) continue;
+    if (use.key.rfind("cost.", 0) != 0) continue;
     ASSIGN_OR_RETURN(const int64_t value, use.expression.Evaluate(values));
-    if (value < 0) return absl::InvalidArgumentError(absl::StrCat(use.what, " is ", value));
+    if (value < 0) return absl::InvalidArgumentError(absl::StrCat(use.key, " is ", value));
   }
   return absl::OkStatus();
 }
@@ -227,32 +246,30 @@ int64_t MaxElementCount(const v1::Problem& problem, const v1::Array& array) {
   return max;
 }
 
-absl::Status ReadSizes(const YamlMap& top, v1::Problem* problem) {
-  ASSIGN_OR_RETURN(const YamlMap sizes, top.Map("sizes"));
-  RETURN_IF_ERROR(sizes.AllowOnly({"check", "timed", "hidden"}));
+absl::Status ReadSizes(const FrontMatter& front, v1::Problem* problem) {
+  RETURN_IF_ERROR(front.Require("sizes"));
+  const v1::FrontMatter::Sizes& given = front.keys().sizes();
+  v1::Sizes* sizes = problem->mutable_sizes();
+  const std::vector<SizeList> lists = {{"check", given.check(), sizes->mutable_check()},
+                                       {"timed", given.timed(), sizes->mutable_timed()},
+                                       {"hidden", given.hidden(), sizes->mutable_hidden()}};
   ASSIGN_OR_RETURN(const std::vector<Use> uses, CollectUses(*problem));
-  ASSIGN_OR_RETURN(const std::vector<std::string> variables, FindVariables(sizes, uses));
+  ASSIGN_OR_RETURN(const std::vector<std::string> variables, FindVariables(front, lists, uses));
   if (variables.empty()) {
-    return top.Error("sizes", "no argument uses a size variable: nothing to measure by size");
+    return front.Error("sizes", "no argument uses a size variable: nothing to measure by size");
   }
-  RETURN_IF_ERROR(CheckNames(top, uses, variables));
+  RETURN_IF_ERROR(CheckNames(front, uses, variables));
   ASSIGN_OR_RETURN(const Signature signature, ParseSignature(*problem));
-  v1::Sizes* out = problem->mutable_sizes();
-  for (const std::string list : kLists) {
-    auto* points = list == "check"   ? out->mutable_check()
-                   : list == "timed" ? out->mutable_timed()
-                                     : out->mutable_hidden();
-    if (sizes.Has(list)) {
-      RETURN_IF_ERROR(ReadList(sizes, list, variables, points));
+  for (const SizeList& list : lists) {
+    RETURN_IF_ERROR(ReadList(front, variables, list));
+    if (list.points->empty() && list.points != sizes->mutable_hidden()) {
+      return front.Error("sizes", absl::StrCat("'", list.key(), "' needs at least one size"));
     }
-    if (points->empty() && list != "hidden") {
-      return top.Error("sizes", absl::StrCat("'sizes.", list, "' needs at least one size"));
-    }
-    for (const v1::SizePoint& point : *points) {
+    for (const v1::SizePoint& point : *list.points) {
       const absl::Status status = CheckPoint(*problem, signature, uses, point);
       if (status.ok()) continue;
-      return sizes.Error(list, absl::StrCat("at size ", PointText(point), " of 'sizes.", list,
-                                            "': ", status.message()));
+      return front.Error(list.key(), absl::StrCat("at size ", PointText(point), " of '", list.key(),
+                                                  "': ", status.message()));
     }
   }
   return absl::OkStatus();

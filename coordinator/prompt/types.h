@@ -15,27 +15,28 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/problem/struct_type.h"
+#include "coordinator/prompt/front_matter.h"
 #include "coordinator/prompt/signature.h"
-#include "coordinator/prompt/yaml_map.h"
 #include "whetstone/v1/problem.pb.h"
 
 namespace whetstone {
 
-// "unknown KEY 'GOT'; did you mean …", at the line of `key`.
-absl::Status NotOneOf(const YamlMap& map, absl::string_view key, absl::string_view got,
-                      const std::vector<std::string>& known);
-
-// Fills problem->structs.
-absl::Status ReadTypes(const YamlMap& top, v1::Problem* problem);
-// INVALID_ARGUMENT at the line of a struct that the signature does not name.
-absl::Status CheckTypesUsed(const YamlMap& top, const v1::Problem& problem,
+// Fills problem->structs. INVALID_ARGUMENT, here and below: "FILE:LINE: what is wrong".
+absl::Status ReadTypes(const FrontMatter& front, v1::Problem* problem);
+// Fails at the line of a struct that the signature does not name.
+absl::Status CheckTypesUsed(const FrontMatter& front, const v1::Problem& problem,
                             const Signature& signature);
 
-// `type`, which must be what the signature has: `cpp_type` for `what` ("'a' is", "returns").
-absl::StatusOr<ElementLayout> ReadType(const YamlMap& map, const v1::Problem& problem,
+// Returns the element type `name`, which stands at `key` and must be what the signature has:
+// `cpp_type` for `what` ("'a' is", "returns").
+absl::StatusOr<ElementLayout> ReadType(const FrontMatter& front, const std::string& key,
+                                       const std::string& name, const v1::Problem& problem,
                                        const std::string& what, const std::string& cpp_type);
-// `fill`: one for each field of `element`. A plain value stands for every field.
-absl::StatusOr<std::vector<v1::Fill>> ReadFills(const YamlMap& map, const ElementLayout& element);
+// Returns `fill`, which stands at `key`, as one fill for each field of `element`. A plain value
+// stands for every field.
+absl::StatusOr<std::vector<v1::Fill>> ReadFills(const FrontMatter& front, const std::string& key,
+                                                const v1::FrontMatter::Fill& fill,
+                                                const ElementLayout& element);
 
 // Writes what ReadType and ReadFills gave into a v1::Scalar, v1::Array or v1::ReturnValue.
 template <typename Typed>
@@ -55,8 +56,8 @@ void SetFills(const ElementLayout& element, const std::vector<v1::Fill>& fills, 
   for (const v1::Fill& fill : fills) *filled->add_field_fills() = fill;
 }
 
-// What stands in `typed`, of a problem that was read: each field of its element and the field's
-// fill, which is null where the generator writes it or nothing does.
+// Returns what stands in `filled`, of a problem that was read: each field of its element and the
+// field's fill, which is null where the generator writes it or nothing does.
 template <typename Filled>
 std::vector<std::pair<FieldLayout, const v1::Fill*>> FilledFields(const v1::Problem& problem,
                                                                   const Filled& filled) {

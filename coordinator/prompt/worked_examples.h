@@ -5,7 +5,7 @@
 //     Update(batch);
 //
 // A file is JSON lines: {"id": "dot/1", "prompt_code": "…", "rewrite": "…"}; "prose" may be added.
-// Pure functions of their arguments, thread-safe.
+// All functions are pure and thread-safe.
 #ifndef WHETSTONE_COORDINATOR_PROMPT_WORKED_EXAMPLES_H_
 #define WHETSTONE_COORDINATOR_PROMPT_WORKED_EXAMPLES_H_
 
@@ -27,16 +27,17 @@ struct WorkedExample {
   std::string rewrite;
 };
 
-// INVALID_ARGUMENT: "PATH:LINE: what is wrong"; an empty file is an error too.
+// Reads a file. INVALID_ARGUMENT "PATH:LINE: what is wrong"; an empty file is an error too.
 absl::StatusOr<std::vector<WorkedExample>> ReadWorkedExamples(const std::string& path);
 absl::StatusOr<std::vector<WorkedExample>> ParseWorkedExamples(absl::string_view text,
                                                                absl::string_view name);
 
-// The chat that teaches one example. `response_prefix` is what the campaign puts in front of every
-// answer; the answer must begin with it (it is cut off), or it is left out of this example.
+// Returns the chat that teaches one example. `response_prefix` is what the campaign puts in front
+// of every answer; the answer must begin with it (it is cut off), or it is left out of this
+// example.
 v1::SftExample ToSftExample(const WorkedExample& example, absl::string_view response_prefix);
 
-// One consistent renaming of the identifiers of both texts, drawn from (seed, draw): a, b, i, j, n
+// Renames the identifiers of both texts consistently, as drawn from (seed, draw): a, b, i, j, n
 // and the function's name get other usual names, so that the policy learns the rewrite and not the
 // letters. The example comes back unchanged where new names would clash.
 WorkedExample RenameIdentifiers(const WorkedExample& example, uint64_t seed, uint64_t draw);
@@ -49,9 +50,10 @@ struct WarmupOptions {
   std::string response_prefix = {};
 };
 
-// Every update's examples, in order. Each epoch is a fresh shuffle, and half of its draws have
-// renamed identifiers, drawn anew. The last batch may be smaller. Empty if no example is short
-// enough. One seed gives one plan: a resumed campaign asks again and goes on where it was.
+// Returns every update's examples, in order. Each epoch is a fresh shuffle, and half of its draws
+// have renamed identifiers, drawn anew. The last batch may be smaller. The plan is empty if no
+// example is short enough. One seed gives one plan: a resumed campaign asks again and goes on where
+// it was.
 std::vector<std::vector<v1::SftExample>> PlanWarmup(const std::vector<WorkedExample>& examples,
                                                     const WarmupOptions& options);
 

@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "coordinator/config/yaml_message.h"
 #include "coordinator/report/html.h"
 #include "coordinator/report/svg_chart.h"
+#include "coordinator/yaml/yaml_writer.h"
 
 namespace whetstone {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/strip.h"
 #include "common/file.h"
 #include "common/status_macros.h"
-#include "coordinator/config/usual_sockets.h"
+#include "coordinator/config/default_sockets.h"
 #include "coordinator/services/connect_retrier.h"
 #include "coordinator/services/health.h"
 #include "coordinator/services/open_services.h"
@@ -22,7 +22,7 @@ RemoteService WorkerService(const v1::WorkerHost& worker, const std::set<std::st
   const std::string plain = absl::StrCat("worker ", worker.ssh());
   std::string name = plain;
   for (int n = 2; taken.count(name) > 0; ++n) name = absl::StrCat(plain, "#", n);
-  return {name, worker.ssh(), worker.socket().empty() ? kUsualWorkerSocket : worker.socket()};
+  return {name, worker.ssh(), worker.socket().empty() ? kDefaultWorkerSocket : worker.socket()};
 }
 
 class SshCluster final : public Cluster {
@@ -168,7 +168,7 @@ std::vector<RemoteService> RemoteServices(const v1::ClusterConfig& cluster) {
   std::vector<RemoteService> services;
   const v1::TrainerHost& trainer = cluster.trainer();
   services.push_back({absl::StrCat("trainer ", trainer.ssh()), trainer.ssh(),
-                      trainer.socket().empty() ? kUsualTrainerSocket : trainer.socket()});
+                      trainer.socket().empty() ? kDefaultTrainerSocket : trainer.socket()});
   std::set<std::string> taken;
   for (const v1::WorkerHost& worker : cluster.workers()) {
     services.push_back(WorkerService(worker, taken));

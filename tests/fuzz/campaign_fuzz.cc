@@ -10,7 +10,8 @@
 #include "absl/strings/string_view.h"
 #include "common/status_macros.h"
 #include "coordinator/config/campaign_parser.h"
-#include "coordinator/config/yaml_message.h"
+#include "coordinator/yaml/yaml_message.h"
+#include "coordinator/yaml/yaml_writer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace whetstone;

@@ -79,12 +79,12 @@ TEST_F(ProblemTest, EveryKindOfUnsoundProblemIsNamedWithItsRemedy) {
     const char* name;
     const char* from;
     const char* to;
-    const char* place;
+    const char* location;
     const char* reason;
     const char* remedy;
   } kCases[] = {
-      {"type.md", "a: {type: f32", "a: {type: f31", "type.md:5: ", "unknown type 'f31'",
-       "did you mean 'f32'?"},
+      {"type.md", "a: {type: f32", "a: {type: f31",
+       "type.md:5: ", "must be one of f32, .*, not 'f31'", "did you mean 'f32'?"},
       {"shape.md", "shape: [n], out", "shape: [n / (n - 1)], out",
        "shape.md:9: ", "at size n=1 of 'sizes.check': 'c': .*division by zero", ""},
       {"overflow.md", "timed: [160]", "timed: [2000000000]", "overflow.md:9: ",
@@ -102,7 +102,7 @@ TEST_F(ProblemTest, EveryKindOfUnsoundProblemIsNamedWithItsRemedy) {
        "canary: ignores b: the reference is right although it reads zeros for 'b'",
        "use 'b' in the reference"},
       {"constant.md", "uniform(-1, 1)}\n  b: {type: f32, shape: [n], fill: uniform(1, 2)}",
-       "iota}\n  b: {type: f32, shape: [n], fill: iota}", "constant.md:5: ",
+       "iota}\n  b: {type: f32, shape: [n], fill: iota}", "constant.md:4: ",
        "canary: stale output: an answer kept from an earlier call passes for right",
        "fill the inputs with values that change the answer"},
       {"tolerant.md", "fill: uniform(-1, 1)", "fill: uniform(-0.0000001, 0.0000001)",
@@ -116,7 +116,7 @@ TEST_F(ProblemTest, EveryKindOfUnsoundProblemIsNamedWithItsRemedy) {
   for (const auto& c : kCases) {
     // One line of the answer has all three.
     EXPECT_THAT(result.out, testing::ContainsRegex(absl::StrReplaceAll(
-                                absl::StrCat(c.place, "[^\n]*", c.reason, ".*", c.remedy),
+                                absl::StrCat(c.location, "[^\n]*", c.reason, ".*", c.remedy),
                                 {{"?", "[?]"}, {"'", "."}})))
         << c.name;
   }

@@ -1,7 +1,7 @@
-// Programs that do not do the work, made from a problem's signature. A harness that calls one of
-// them right would pay a policy for cheating.
-#ifndef WHETSTONE_COORDINATOR_AUTHORING_CANARIES_H_
-#define WHETSTONE_COORDINATOR_AUTHORING_CANARIES_H_
+// Negative controls: programs that do not do the work, made from a problem's signature. A harness
+// that calls one of them right would pay a policy for cheating.
+#ifndef WHETSTONE_COORDINATOR_AUTHORING_NEGATIVE_CONTROLS_H_
+#define WHETSTONE_COORDINATOR_AUTHORING_NEGATIVE_CONTROLS_H_
 
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace whetstone {
 
-struct Canary {
+struct NegativeControl {
   std::string name;    // "empty body", "zeros", "stale output", "ignores a" …
   std::string source;  // a candidate
   // Whether it takes timing to catch it: it is right the first time and only later wrong.
@@ -20,14 +20,16 @@ struct Canary {
   std::string input = {};
 };
 
+// Makes the controls of a problem, in this order:
+//
 // empty body     writes nothing: caught by the poison, or for arguments changed in place by the
 //                answer. Left out if the function only returns a value.
 // zeros          writes zero everywhere and returns zero.
 // constant       writes one everywhere and returns one.
 // stale output   computes the right answer once per size and repeats it ever after.
 // ignores NAME   the reference, reading zeros in place of the input NAME: one for each input.
-absl::StatusOr<std::vector<Canary>> MakeCanaries(const v1::Problem& problem);
+absl::StatusOr<std::vector<NegativeControl>> MakeNegativeControls(const v1::Problem& problem);
 
 }  // namespace whetstone
 
-#endif  // WHETSTONE_COORDINATOR_AUTHORING_CANARIES_H_
+#endif  // WHETSTONE_COORDINATOR_AUTHORING_NEGATIVE_CONTROLS_H_

@@ -1,4 +1,4 @@
-#include "coordinator/authoring/canaries.h"
+#include "coordinator/authoring/negative_controls.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -22,10 +22,10 @@ namespace {
 
 constexpr char kTrueName[] = "whet_true_function";
 
-// Writes the pieces that every canary is made of.
-class CanaryWriter {
+// Writes the pieces that every control is made of.
+class ControlWriter {
  public:
-  CanaryWriter(const v1::Problem& problem, Signature signature)
+  ControlWriter(const v1::Problem& problem, Signature signature)
       : problem_(problem), signature_(std::move(signature)) {
     for (const auto* list :
          {&problem.sizes().check(), &problem.sizes().timed(), &problem.sizes().hidden()}) {
@@ -136,7 +136,7 @@ class CanaryWriter {
     } else if (arg.array().direction() == v1::Array::INOUT) {
       body = absl::StrCat(Set(arg, "0"), "    ", call_with, "(", Arguments(), ");\n");
     } else {
-      // Never freed: a few calls in a process that ends soon.
+      // The zeros are never freed: there are a few calls in a process that ends soon.
       body = absl::StrCat("    const ", TypeOf(name), "* whet_zeros = new ", TypeOf(name), "[",
                           Count(arg, /*largest=*/true), "]();\n    ", call_with, "(",
                           Arguments(name, "whet_zeros"), ");\n");
@@ -196,26 +196,26 @@ class CanaryWriter {
 
 }  // namespace
 
-absl::StatusOr<std::vector<Canary>> MakeCanaries(const v1::Problem& problem) {
+absl::StatusOr<std::vector<NegativeControl>> MakeNegativeControls(const v1::Problem& problem) {
   ASSIGN_OR_RETURN(Signature signature, ParseSignature(problem));
-  const CanaryWriter writer(problem, std::move(signature));
+  const ControlWriter writer(problem, std::move(signature));
   const bool writes = std::any_of(problem.args().begin(), problem.args().end(),
-                                  [](const auto& arg) { return CanaryWriter::IsOutput(arg); });
-  std::vector<Canary> canaries;
-  if (writes) canaries.push_back({"empty body", writer.Function(writer.ReturnNumber("0"))});
+                                  [](const auto& arg) { return ControlWriter::IsOutput(arg); });
+  std::vector<NegativeControl> controls;
+  if (writes) controls.push_back({"empty body", writer.Function(writer.ReturnNumber("0"))});
   for (const auto& [name, value] : {std::pair("zeros", "0"), std::pair("constant", "1")}) {
-    canaries.push_back({name, writer.Function(absl::StrCat(writer.SetOutputs(value),
+    controls.push_back({name, writer.Function(absl::StrCat(writer.SetOutputs(value),
                                                            writer.ReturnNumber(value)))});
   }
-  canaries.push_back({"stale output", writer.Stale(), /*needs_timing=*/true});
+  controls.push_back({"stale output", writer.Stale(), /*needs_timing=*/true});
   for (const v1::Argument& arg : problem.args()) {
     const bool input =
         arg.has_scalar() || (arg.has_array() && arg.array().direction() != v1::Array::OUT);
     if (input)
-      canaries.push_back({absl::StrCat("ignores ", arg.name()), writer.Ignoring(arg),
+      controls.push_back({absl::StrCat("ignores ", arg.name()), writer.Ignoring(arg),
                           /*needs_timing=*/false, arg.name()});
   }
-  return canaries;
+  return controls;
 }
 
 }  // namespace whetstone

@@ -1,0 +1,154 @@
+#include "coordinator/yaml/call_commas.h"
+
+#include <cstddef>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/status_macros.h"
+
+namespace whetstone {
+namespace {
+
+// Stands for a hidden comma: a private-use character, U+E000.
+constexpr char kHiddenComma[] = "\xee\x80\x80";
+constexpr int kDepthMax = 8;
+
+class CommaHider {
+ public:
+  CommaHider(absl::string_view text, absl::string_view name, int first_line)
+      : text_(text), name_(name), line_(first_line) {}
+
+  absl::StatusOr<std::string> Run() {
+    while (at_ < text_.size()) {
+      if (depth_ > 0) {
+        RETURN_IF_ERROR(Flow());
+      } else {
+        RETURN_IF_ERROR(Block());
+      }
+    }
+    if (depth_ > 0) {
+      return ErrorAt(open_line_, "a '{' or '[' opened here is never closed");
+    }
+    return std::move(out_);
+  }
+
+ private:
+  absl::Status ErrorAt(int line, absl::string_view what) const {
+    return absl::InvalidArgumentError(absl::StrCat(name_, ":", line, ": ", what));
+  }
+  char Peek(size_t ahead = 0) const {
+    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\n';
+  }
+  void Copy() {
+    if (text_[at_] == '\n') ++line_;
+    out_ += text_[at_++];
+  }
+  void CopyQuoted() {
+    const char quote = Peek();
+    Copy();
+    while (at_ < text_.size() && Peek() != quote) {
+      if (quote == '"' && Peek() == '\\' && at_ + 1 < text_.size()) Copy();
+      Copy();
+    }
+    if (at_ < text_.size()) Copy();
+  }
+  void CopyLine() {
+    while (at_ < text_.size() && Peek() != '\n') Copy();
+    if (at_ < text_.size()) Copy();
+  }
+  absl::Status Open() {
+    if (depth_ == 0) open_line_ = line_;
+    if (++depth_ > kDepthMax) return ErrorAt(line_, "nested too deeply");
+    parentheses_ = 0;
+    Copy();
+    return absl::OkStatus();
+  }
+
+  // One line outside of flow collections: only a value's first character can open one.
+  absl::Status Block() {
+    bool value_start = true;
+    int dashes = 0;
+    while (at_ < text_.size() && Peek() != '\n') {
+      const char c = Peek();
+      if (value_start && (c == '{' || c == '[')) return Open();
+      if (value_start && (c == '"' || c == '\'')) {
+        CopyQuoted();
+        value_start = false;
+        continue;
+      }
+      if (c == '#' && (out_.empty() || out_.back() == ' ' || out_.back() == '\n')) {
+        CopyLine();
+        return absl::OkStatus();
+      }
+      const bool separator =
+          (c == ':' || (c == '-' && value_start)) && (Peek(1) == ' ' || Peek(1) == '\n');
+      if (c == '-' && separator && ++dashes > kDepthMax) {
+        return ErrorAt(line_, "nested too deeply");
+      }
+      if (separator) {
+        value_start = true;
+      } else if (c != ' ') {
+        value_start = false;
+      }
+      Copy();
+    }
+    if (at_ < text_.size()) Copy();
+    return absl::OkStatus();
+  }
+
+  // One character inside a flow collection.
+  absl::Status Flow() {
+    const char c = Peek();
+    const char before = out_.empty() ? '\n' : out_.back();
+    const bool token_start = before == ' ' || before == '\n' || before == '{' || before == '[' ||
+                             before == ',' || before == ':';
+    if (token_start && (c == '"' || c == '\'')) {
+      CopyQuoted();
+    } else if (token_start && c == '#') {
+      CopyLine();
+    } else if (c == '{' || c == '[') {
+      return Open();
+    } else if (c == '}' || c == ']') {
+      --depth_;
+      parentheses_ = 0;
+      Copy();
+    } else if (c == ',' && parentheses_ > 0) {
+      out_ += kHiddenComma;
+      ++at_;
+    } else {
+      if (c == '(') ++parentheses_;
+      if (c == ')' && parentheses_ > 0) --parentheses_;
+      Copy();
+    }
+    return absl::OkStatus();
+  }
+
+  absl::string_view text_;
+  absl::string_view name_;
+  int line_;
+  int open_line_ = 0;
+  int depth_ = 0;
+  int parentheses_ = 0;
+  size_t at_ = 0;
+  std::string out_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::string> HideCallCommas(absl::string_view text, absl::string_view name,
+                                           int first_line) {
+  if (absl::StrContains(text, kHiddenComma)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ":", first_line, ": the character U+E000 may not stand in this YAML"));
+  }
+  return CommaHider(text, name, first_line).Run();
+}
+
+std::string ShowCallCommas(const std::string& scalar) {
+  return absl::StrReplaceAll(scalar, {{kHiddenComma, ","}});
+}
+
+}  // namespace whetstone

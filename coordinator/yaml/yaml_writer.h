@@ -1,0 +1,18 @@
+// A protobuf message as YAML; coordinator/yaml/yaml_message.h reads it back.
+#ifndef WHETSTONE_COORDINATOR_YAML_YAML_WRITER_H_
+#define WHETSTONE_COORDINATOR_YAML_YAML_WRITER_H_
+
+#include <google/protobuf/message.h>
+
+#include <string>
+
+namespace whetstone {
+
+// The message as YAML that YamlMessage::Merge reads back to an equal message: every scalar with its
+// value, sub-messages only where present. Not for messages with maps of `key` and `value`, or with
+// enums.
+std::string MessageToYaml(const google::protobuf::Message& message);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_YAML_YAML_WRITER_H_
