@@ -104,7 +104,7 @@ absl::StatusOr<ReplayCounts> ReplayRun(const Options& options, StopSignals* sign
   Replay replay(&plan, updates_max, std::move(seams));
   absl::Status status = replay.Begin();
   if (status.ok()) {
-    status = run.journal->ForEach([&](const Fact& fact) { return replay.Take(fact); });
+    status = run.journal->ForEach([&](const JournalEntry& entry) { return replay.Take(entry); });
   }
   if (status.ok()) status = replay.End();
   if (signals->stopped()) {

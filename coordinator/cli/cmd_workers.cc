@@ -13,7 +13,7 @@
 #include "common/status_macros.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/journal/run_dir.h"
-#include "coordinator/journal/worker_roster.h"
+#include "coordinator/journal/worker_list.h"
 #include "coordinator/loop/control_address.h"
 #include "coordinator/rpc/grpc_channel.h"
 #include "coordinator/terminal/console.h"
@@ -45,7 +45,7 @@ std::string HeardText(double seconds) {
 
 nlohmann::ordered_json WorkerJson(const v1::WorkerStatus& worker) {
   nlohmann::ordered_json json = {
-      {"name", worker.name()},           {"place", WorkerPlaceText(worker.place())},
+      {"name", worker.name()},           {"place", WorkerAddressText(worker.address())},
       {"state", StateName(worker)},      {"why", worker.why()},
       {"hostname", worker.hostname()},   {"cpu_model", worker.cpu_model()},
       {"slots", worker.slots()},         {"isolation", worker.isolation()},
@@ -164,7 +164,7 @@ int Add(const Options& options) {
   const auto run = LiveRun::Find(options.root);
   if (!run.ok()) return console.Fail(run.status());
   v1::AddWorkerRequest request;
-  *request.mutable_worker() = ParseWorkerPlace(options.place);
+  *request.mutable_worker() = ParseWorkerAddress(options.place);
   return Conclude((*run)->Call(&Stub::AddWorker, request), &console);
 }
 

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "coordinator/campaign/deadlines.h"
-#include "coordinator/campaign/ledger.h"
 #include "coordinator/config/campaign_rules.h"
+#include "coordinator/durable/request_builders.h"
 
 namespace whetstone {
 namespace {
@@ -31,7 +31,7 @@ CampaignLoop::~CampaignLoop() {
   for (const auto& [number, control] : calls_) control->Cancel();
 }
 
-void CampaignLoop::Post(Event event) {
+void CampaignLoop::Post(CampaignEvent event) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     news_.events.push_back(std::move(event));
@@ -93,15 +93,15 @@ absl::Status CampaignLoop::Live(CampaignState* state) {
 }
 
 absl::Status CampaignLoop::Perform(std::vector<Action> actions) {
-  std::vector<Fact> facts;
+  std::vector<JournalEntry> entries;
   for (Action& action : actions) {
     if (auto* record = std::get_if<action::Record>(&action)) {
-      facts.push_back(std::move(record->fact));
+      entries.push_back(std::move(record->entry));
     }
   }
-  RETURN_IF_ERROR(seams_.journal->Append(facts));
-  for (const Fact& fact : facts) {
-    const auto* checkpoint = std::get_if<CheckpointFact>(&fact);
+  RETURN_IF_ERROR(seams_.journal->Append(entries));
+  for (const JournalEntry& entry : entries) {
+    const auto* checkpoint = std::get_if<CheckpointEntry>(&entry);
     if (checkpoint != nullptr && seams_.on_checkpoint) seams_.on_checkpoint(*checkpoint);
   }
   for (Action& action : actions) {
@@ -110,11 +110,11 @@ absl::Status CampaignLoop::Perform(std::vector<Action> actions) {
   return absl::OkStatus();
 }
 
-void CampaignLoop::Start(uint64_t number, std::function<Event(CallControl*)> body) {
+void CampaignLoop::Start(uint64_t number, std::function<CampaignEvent(CallControl*)> body) {
   const auto control = std::make_shared<CallControl>();
   calls_[number] = control;
   threads_.Run([this, number, control, body = std::move(body)] {
-    Event event = body(control.get());
+    CampaignEvent event = body(control.get());
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       news_.events.push_back(std::move(event));
@@ -130,7 +130,7 @@ absl::Status CampaignLoop::Do(const action::Record&) {
 
 absl::Status CampaignLoop::Do(const action::Probe& a) {
   if (a.service == kTrainer) {
-    Start(a.call, [this, a](CallControl* control) -> Event {
+    Start(a.call, [this, a](CallControl* control) -> CampaignEvent {
       const auto info = seams_.trainer->GetInfo(Net(kProbeDeadline, control));
       if (!info.ok()) return event::CallFailed{a.call, info.status()};
       return event::TrainerProbed{a.call, *info};
@@ -138,7 +138,7 @@ absl::Status CampaignLoop::Do(const action::Probe& a) {
     return absl::OkStatus();
   }
   WorkerClient* const worker = workers_[static_cast<size_t>(a.service)];
-  Start(a.call, [a, worker](CallControl* control) -> Event {
+  Start(a.call, [a, worker](CallControl* control) -> CampaignEvent {
     const auto info = worker->GetInfo(Net(kProbeDeadline, control));
     if (!info.ok()) return event::CallFailed{a.call, info.status()};
     return event::WorkerProbed{a.call, *info};
@@ -148,7 +148,7 @@ absl::Status CampaignLoop::Do(const action::Probe& a) {
 
 absl::Status CampaignLoop::Do(const action::LoadPolicy& a) {
   const v1::LoadCheckpointRequest request = BuildLoad(*plan_, a.path);
-  Start(a.call, [this, call = a.call, request](CallControl* control) -> Event {
+  Start(a.call, [this, call = a.call, request](CallControl* control) -> CampaignEvent {
     const auto reply = seams_.trainer->LoadCheckpoint(request, Net(kLoadDeadline, control));
     if (!reply.ok()) return event::CallFailed{call, reply.status()};
     return event::PolicyLoaded{call};
@@ -157,7 +157,7 @@ absl::Status CampaignLoop::Do(const action::LoadPolicy& a) {
 }
 
 absl::Status CampaignLoop::Do(const action::Generate& a) {
-  Start(a.call, [this, a](CallControl* control) -> Event {
+  Start(a.call, [this, a](CallControl* control) -> CampaignEvent {
     const absl::Status status = seams_.trainer->Generate(
         a.request,
         [&](const v1::GenerateEvent& e) {
@@ -180,7 +180,7 @@ absl::Status CampaignLoop::Do(const action::Generate& a) {
 }
 
 void CampaignLoop::SendUpdate(uint64_t call, v1::UpdateRequest request) {
-  Start(call, [this, call, request = std::move(request)](CallControl* control) -> Event {
+  Start(call, [this, call, request = std::move(request)](CallControl* control) -> CampaignEvent {
     auto reply = seams_.trainer->Update(request, Net(kUpdateDeadline, control));
     if (!reply.ok()) return event::CallFailed{call, reply.status()};
     return event::UpdateDone{call, *std::move(reply)};
@@ -201,7 +201,7 @@ absl::Status CampaignLoop::Do(const action::ReplayUpdate& a) {
 absl::Status CampaignLoop::Do(const action::SaveCheckpoint& a) {
   v1::SaveCheckpointRequest request;
   request.set_path(a.path);
-  Start(a.call, [this, call = a.call, request](CallControl* control) -> Event {
+  Start(a.call, [this, call = a.call, request](CallControl* control) -> CampaignEvent {
     auto reply = seams_.trainer->SaveCheckpoint(request, Net(kSaveDeadline, control));
     if (!reply.ok()) return event::CallFailed{call, reply.status()};
     return event::CheckpointSaved{call, *std::move(reply)};
@@ -212,7 +212,7 @@ absl::Status CampaignLoop::Do(const action::SaveCheckpoint& a) {
 absl::Status CampaignLoop::Do(const action::RemoveCheckpoints& a) {
   v1::RemoveCheckpointsRequest request;
   request.mutable_paths()->Assign(a.paths.begin(), a.paths.end());
-  Start(a.call, [this, call = a.call, request](CallControl* control) -> Event {
+  Start(a.call, [this, call = a.call, request](CallControl* control) -> CampaignEvent {
     auto reply = seams_.trainer->RemoveCheckpoints(request, Net(kRemoveDeadline, control));
     if (!reply.ok()) return event::CallFailed{call, reply.status()};
     return event::CheckpointsRemoved{call, *std::move(reply)};
@@ -229,7 +229,7 @@ absl::Status CampaignLoop::Do(const action::PutProblem& a) {
   if (a.has_calibration) *request.mutable_calibration() = a.calibration;
   const Seconds deadline = PutProblemDeadline(problem.problem);
   WorkerClient* const worker = workers_[static_cast<size_t>(a.worker)];
-  Start(a.call, [call = a.call, request, deadline, worker](CallControl* control) -> Event {
+  Start(a.call, [call = a.call, request, deadline, worker](CallControl* control) -> CampaignEvent {
     auto reply = worker->PutProblem(request, Net(deadline, control));
     if (!reply.ok()) return event::CallFailed{call, reply.status()};
     return event::ProblemKnown{call, std::move(*reply->mutable_calibration())};
@@ -240,7 +240,8 @@ absl::Status CampaignLoop::Do(const action::PutProblem& a) {
 absl::Status CampaignLoop::Do(action::Measure& a) {
   WorkerClient* const worker = workers_[static_cast<size_t>(a.worker)];
   Start(a.call,
-        [call = a.call, request = std::move(a.request), worker](CallControl* control) -> Event {
+        [call = a.call, request = std::move(a.request),
+         worker](CallControl* control) -> CampaignEvent {
           // The core's deadline is per problem; the net only has to be longer than any.
           auto reply = worker->Measure(request, Net(3600, control));
           if (control->cancelled()) {
@@ -269,8 +270,8 @@ absl::Status CampaignLoop::Do(const action::StepDone& a) {
   return seams_.on_step ? seams_.on_step(a) : absl::OkStatus();
 }
 
-absl::Status CampaignLoop::Do(const action::NewLeader& a) {
-  return seams_.on_leader ? seams_.on_leader(a.fact) : absl::OkStatus();
+absl::Status CampaignLoop::Do(const action::NewIncumbent& a) {
+  return seams_.on_incumbent ? seams_.on_incumbent(a.entry) : absl::OkStatus();
 }
 
 absl::Status CampaignLoop::Do(const action::Notice& a) {

@@ -24,7 +24,7 @@ class ServiceRelay {
   // For ClusterOptions::on_event.
   void Hear(const ServiceEvent& event);
   // From here on events go to `post`; first the present state of every service of `cluster`.
-  void Attach(const Cluster& cluster, std::function<void(Event)> post);
+  void Attach(const Cluster& cluster, std::function<void(CampaignEvent)> post);
   // While attached: the cluster has one more worker, with this index. Passes on its present state.
   void AddWorker(const std::string& name, ServiceIndex index);
   void Detach();
@@ -36,7 +36,7 @@ class ServiceRelay {
   std::mutex mutex_;
   std::map<std::string, ServiceEvent> latest_;   // protected by mutex_
   std::map<std::string, ServiceIndex> indices_;  // protected by mutex_
-  std::function<void(Event)> post_;              // protected by mutex_
+  std::function<void(CampaignEvent)> post_;      // protected by mutex_
 };
 
 }  // namespace whetstone

@@ -10,7 +10,7 @@
 #include "common/grpc_status.h"
 #include "common/status_macros.h"
 #include "coordinator/campaign/deadlines.h"
-#include "coordinator/journal/worker_roster.h"
+#include "coordinator/journal/worker_list.h"
 
 namespace whetstone {
 namespace {
@@ -30,7 +30,7 @@ bool IsGone(const v1::WorkerStatus& worker) { return worker.state() == v1::Worke
 absl::StatusOr<int> Find(const std::vector<v1::WorkerStatus>& workers, const std::string& name) {
   std::vector<std::string> names;
   for (size_t w = workers.size(); w-- > 0;) {
-    if (workers[w].name() == ShortName(name) || WorkerPlaceText(workers[w].place()) == name) {
+    if (workers[w].name() == ShortName(name) || WorkerAddressText(workers[w].address()) == name) {
       return static_cast<int>(w);
     }
     if (!IsGone(workers[w])) names.push_back(workers[w].name());
@@ -176,7 +176,7 @@ WorkerControl::Workers WorkerControl::ListNow(const CampaignState& state, Second
   Workers workers = state.Workers(now);
   for (size_t w = 0; w < workers.size(); ++w) {
     workers[w].set_name(ShortName(members_[w].endpoint.name));
-    *workers[w].mutable_place() = members_[w].endpoint.place;
+    *workers[w].mutable_address() = members_[w].endpoint.place;
   }
   return workers;
 }
@@ -233,11 +233,11 @@ absl::StatusOr<int> WorkerControl::JoinNow(const Endpoint& endpoint,
 }
 
 absl::Status WorkerControl::WriteMembers() const {
-  v1::Roster roster;
+  v1::WorkerList roster;
   for (const Member& member : members_) {
     if (!member.left) *roster.add_workers() = member.endpoint.place;
   }
-  return WriteRoster(paths_, roster);
+  return WriteWorkerList(paths_, roster);
 }
 
 }  // namespace whetstone

@@ -17,7 +17,7 @@
 #include "common/file.h"
 #include "common/grpc_status.h"
 #include "coordinator/campaign/campaign_fakes.h"
-#include "coordinator/journal/worker_roster.h"
+#include "coordinator/journal/worker_list.h"
 #include "coordinator/rpc/echo_services.h"
 #include "coordinator/rpc/grpc_channel.h"
 
@@ -30,7 +30,7 @@ using ::testing::HasSubstr;
 // Connects to anything but host "dead".
 class FakeCluster final : public Cluster {
  public:
-  FakeCluster() { AddWorker(ParseWorkerPlace("cpu01"), nullptr).IgnoreError(); }
+  FakeCluster() { AddWorker(ParseWorkerAddress("cpu01"), nullptr).IgnoreError(); }
   const Endpoint& trainer() const override { return trainer_; }
   std::vector<Endpoint> workers() const override {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -98,7 +98,7 @@ class WorkerControlTest : public testing::Test {
     seams.on_worker_left = [this](int worker) { control_->Left(worker); };
     loop_ = std::make_unique<CampaignLoop>(&world_.plan(), seams);
     control_->Attach(loop_.get(), &cluster_, &relay_);
-    relay_.Attach(cluster_, [this](Event event) { loop_->Post(std::move(event)); });
+    relay_.Attach(cluster_, [this](CampaignEvent event) { loop_->Post(std::move(event)); });
     running_ = std::thread([this] { ended_ = loop_->Run(&state_); });
   }
 
@@ -128,7 +128,7 @@ class WorkerControlTest : public testing::Test {
   }
   absl::Status Add(const std::string& place) {
     v1::AddWorkerRequest request;
-    *request.mutable_worker() = ParseWorkerPlace(place);
+    *request.mutable_worker() = ParseWorkerAddress(place);
     return Call(&v1::Coordinator::Stub::AddWorker, request).status();
   }
   absl::Status Leave(bool drain, const std::string& name, bool force = false) {
@@ -141,10 +141,10 @@ class WorkerControlTest : public testing::Test {
   }
   // Whom `whet resume` would open.
   std::string Roster() {
-    const v1::Roster roster = ReadRoster(*paths_, RosterOf({})).value();
+    const v1::WorkerList roster = ReadWorkerList(*paths_, WorkerListOf({})).value();
     std::string text;
     for (const v1::WorkerHost& place : roster.workers()) {
-      absl::StrAppend(&text, text.empty() ? "" : " ", WorkerPlaceText(place));
+      absl::StrAppend(&text, text.empty() ? "" : " ", WorkerAddressText(place));
     }
     return text;
   }

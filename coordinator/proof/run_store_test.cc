@@ -17,12 +17,12 @@
 #include "common/file.h"
 #include "common/sha256.h"
 #include "common/tree_testing.h"
-#include "coordinator/campaign/step_row.h"
 #include "coordinator/config/campaign_parser.h"
+#include "coordinator/durable/step_row.h"
 #include "coordinator/journal/campaign_setup.h"
 #include "coordinator/journal/open_run.h"
 #include "coordinator/journal/run_dir.h"
-#include "coordinator/journal/worker_roster.h"
+#include "coordinator/journal/worker_list.h"
 #include "coordinator/prompt/prompt_file.h"
 #include "coordinator/proof/best.h"
 #include "coordinator/proof/standalone_benchmark.h"
@@ -73,7 +73,7 @@ TEST_F(RunDirTest, ARunWithProgressIsKept) {
   {
     const RunDir dir = *RunDir::Create(root_);
     auto journal = *Journal::Create(paths.journal(), "c");
-    ASSERT_TRUE(journal->Append({RolloutFact{1, {}}}).ok());
+    ASSERT_TRUE(journal->Append({RolloutEntry{1, {}}}).ok());
   }
   EXPECT_EQ(RunDir::Create(root_).status().code(), absl::StatusCode::kAlreadyExists);
   EXPECT_TRUE(std::filesystem::exists(paths.journal()));
@@ -150,28 +150,28 @@ TEST(OpenRunTest, JournalAndCampaignBelongTogether) {
   EXPECT_EQ(OpenRun(paths, /*read_only=*/true).status().code(), absl::StatusCode::kDataLoss);
 }
 
-TEST(WorkerRosterTest, IsTheCampaignsUntilWritten) {
+TEST(WorkerListTest, IsTheCampaignsUntilWritten) {
   const TempDir folder = *TempDir::Make("roster");
   const RunPaths paths(folder.path());
-  v1::Roster campaign, now;
+  v1::WorkerList campaign, now;
   campaign.add_workers()->set_ssh("cpu01");
-  EXPECT_EQ(ReadRoster(paths, campaign)->ShortDebugString(), campaign.ShortDebugString());
+  EXPECT_EQ(ReadWorkerList(paths, campaign)->ShortDebugString(), campaign.ShortDebugString());
   for (const char* text : {"cpu02", "me@cpu03:22:/w.sock", "/here.sock"}) {
-    *now.add_workers() = ParseWorkerPlace(text);
-    EXPECT_EQ(WorkerPlaceText(now.workers(now.workers_size() - 1)), text);
+    *now.add_workers() = ParseWorkerAddress(text);
+    EXPECT_EQ(WorkerAddressText(now.workers(now.workers_size() - 1)), text);
   }
   EXPECT_EQ(now.workers(0).socket(), "/run/whetstone/worker.sock");
   EXPECT_EQ(now.workers(1).ssh(), "me@cpu03:22");
   EXPECT_EQ(now.workers(2).ssh(), "");
   now.add_workers();  // whet's own
-  for (const v1::Roster& roster : {now, v1::Roster()}) {
-    ASSERT_TRUE(WriteRoster(paths, roster).ok());
-    const absl::StatusOr<v1::Roster> read = ReadRoster(paths, campaign);
+  for (const v1::WorkerList& roster : {now, v1::WorkerList()}) {
+    ASSERT_TRUE(WriteWorkerList(paths, roster).ok());
+    const absl::StatusOr<v1::WorkerList> read = ReadWorkerList(paths, campaign);
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(read->ShortDebugString(), roster.ShortDebugString());
   }
   std::ofstream(paths.workers()) << "workers:\n- sssh: cpu01\n";
-  EXPECT_NE(ReadRoster(paths, campaign).status().message().find("workers.yaml:2: "),
+  EXPECT_NE(ReadWorkerList(paths, campaign).status().message().find("workers.yaml:2: "),
             std::string::npos);
 }
 
@@ -179,7 +179,7 @@ TEST(MetricsTest, FilesAreRebuiltFromTheJournal) {
   const TempDir folder = *TempDir::Make("metrics");
   const RunPaths paths(folder.path());
   auto journal = *Journal::Create(paths.journal(), "c");
-  UpdateFact update;
+  UpdateEntry update;
   update.request.mutable_name()->set_phase(v1::UpdateName::WARMUP);
   update.request.mutable_name()->set_step(1);
   update.row = {{"loss", 2.5}};
@@ -292,17 +292,17 @@ TEST(ProvenanceTest, NamesRunMachineAndSeeds) {
   v1::Campaign campaign;
   campaign.set_name("mine");
   campaign.set_seed(~uint64_t{0});
-  LeaderFact leader;
-  leader.step = 3;
-  leader.group = 1;
-  leader.sample = 5;
-  leader.source = "// the program\n";
-  leader.verdict.set_worker("host7");
-  leader.verdict.set_noise_band(0.004);
-  leader.verdict.set_input_seed(42);
-  leader.verdict.mutable_measured_on()->set_microcode("0x1");
-  leader.verdict.mutable_measured_on()->add_flags("-O3");
-  ASSERT_TRUE(PublishBest(paths, campaign, *problem, leader).ok());
+  IncumbentEntry incumbent;
+  incumbent.step = 3;
+  incumbent.group_index = 1;
+  incumbent.sample = 5;
+  incumbent.source = "// the program\n";
+  incumbent.verdict.set_worker("host7");
+  incumbent.verdict.set_noise_band(0.004);
+  incumbent.verdict.set_input_seed(42);
+  incumbent.verdict.mutable_measured_on()->set_microcode("0x1");
+  incumbent.verdict.mutable_measured_on()->add_flags("-O3");
+  ASSERT_TRUE(PublishBest(paths, campaign, *problem, incumbent).ok());
   const nlohmann::json json =
       nlohmann::json::parse(*ReadFile(paths.best("matmul_f32") + "/provenance.json"));
   EXPECT_EQ(json["campaign"], "mine");
@@ -314,7 +314,7 @@ TEST(ProvenanceTest, NamesRunMachineAndSeeds) {
   EXPECT_EQ(json["flags"][0], "-O3");
   EXPECT_EQ(json["noise_band"], 0.004);
   EXPECT_EQ(json["input_seed"], "42");
-  EXPECT_EQ(json["program_sha256"], Sha256Hex(leader.source));
+  EXPECT_EQ(json["program_sha256"], Sha256Hex(incumbent.source));
 }
 
 INSTANTIATE_TEST_SUITE_P(Prompts, StandaloneTest,
@@ -354,10 +354,10 @@ TEST(ReportTest, IsOnePageAndHarmless) {
   for (int i = 0; i < 3; ++i) {
     summary.rows.push_back({{"reward", 0.1 * i}, {"reward_std", 0.2}, {"outcome/correct", 0.5}});
   }
-  LeaderFact leader;
-  leader.source = "a[i] < b && \"</pre><script>\"";
-  leader.verdict.set_speedup(3.25);
-  summary.leaders["p"] = leader;
+  IncumbentEntry incumbent;
+  incumbent.source = "a[i] < b && \"</pre><script>\"";
+  incumbent.verdict.set_speedup(3.25);
+  summary.incumbents["p"] = incumbent;
   const std::string html = ReportHtml(plan, summary);
   EXPECT_EQ(html.find("<script"), std::string::npos);
   EXPECT_EQ(html.find("http"), std::string::npos) << "nothing from outside";

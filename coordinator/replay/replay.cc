@@ -20,6 +20,7 @@
 #include "common/measured_metric.h"
 #include "common/status_macros.h"
 #include "coordinator/campaign/deadlines.h"
+#include "coordinator/durable/request_builders.h"
 
 namespace whetstone {
 namespace {
@@ -132,9 +133,9 @@ Replay::Replay(const CampaignPlan* plan, int64_t updates_max, ReplaySeams seams)
       recorded_(plan),
       replayed_(plan) {}
 
-std::string Replay::RolloutName(int64_t step, int group, int sample) const {
-  return absl::StrCat("step ", step, ", problem ", group, " (",
-                      plan_->ProblemOf(step, group).problem.id(), "), sample ", sample);
+std::string Replay::RolloutName(int64_t step, int group_index, int sample) const {
+  return absl::StrCat("step ", step, ", group ", group_index, " (",
+                      plan_->ProblemOf(step, group_index).problem.id(), "), sample ", sample);
 }
 
 CallOptions Replay::Within(double deadline_s) const {
@@ -147,17 +148,17 @@ absl::Status Replay::Begin() {
       .status();
 }
 
-absl::Status Replay::Take(const Fact& fact) {
-  const auto* checkpoint = std::get_if<CheckpointFact>(&fact);
+absl::Status Replay::Take(const JournalEntry& entry) {
+  const auto* checkpoint = std::get_if<CheckpointEntry>(&entry);
   // The checkpoint after the last update still counts.
   if (past_the_end() &&
       (checkpoint == nullptr || plan_->PositionOf(checkpoint->name) > updates_max_)) {
     return absl::OkStatus();
   }
-  RETURN_IF_ERROR(recorded_.Check(fact));
-  if (const auto* update = std::get_if<UpdateFact>(&fact)) RETURN_IF_ERROR(Update(*update));
+  RETURN_IF_ERROR(recorded_.Check(entry));
+  if (const auto* update = std::get_if<UpdateEntry>(&entry)) RETURN_IF_ERROR(Update(*update));
   if (checkpoint != nullptr) RETURN_IF_ERROR(SaveCheckpoint(*checkpoint));
-  recorded_.Apply(fact);
+  recorded_.Apply(entry);
   return absl::OkStatus();
 }
 
@@ -172,7 +173,7 @@ absl::Status Replay::CatchUp() {
       RETURN_IF_ERROR(Generate(recorded.step));
       for (size_t g = 0; g < groups; ++g) {
         for (size_t s = 0; s < replayed.groups[g].samples.size(); ++s) {
-          const std::optional<VerdictFact>& verdict = recorded.groups[g].samples[s].verdict;
+          const std::optional<VerdictEntry>& verdict = recorded.groups[g].samples[s].verdict;
           if (verdict && !replayed.groups[g].samples[s].verdict) replayed_.Apply(*verdict);
         }
       }
@@ -188,7 +189,7 @@ absl::Status Replay::Generate(int64_t step) {
   // A step that was cut off has not all of them.
   int64_t wanted = 0;
   for (v1::PromptGroup& group : *request.mutable_groups()) {
-    const GroupRecord& recorded = recorded_step.groups[static_cast<size_t>(group.problem())];
+    const GroupRecord& recorded = recorded_step.groups[static_cast<size_t>(group.group_index())];
     const v1::PromptGroup missing = group;
     group.clear_samples();
     for (const int s : missing.samples()) {
@@ -209,10 +210,10 @@ absl::Status Replay::Generate(int64_t step) {
         request,
         [&](const v1::GenerateEvent& event) {
           watch.Heard();
-          if (event.has_prompt()) prompts[event.prompt().problem()] = event.prompt();
+          if (event.has_prompt()) prompts[event.prompt().group_index()] = event.prompt();
           if (event.has_completion()) {
             const v1::Completion& completion = event.completion();
-            rollouts[{completion.problem(), completion.sample()}] = completion;
+            rollouts[{completion.group_index(), completion.sample()}] = completion;
           }
           if (event.has_progress() && seams_.on_status) {
             seams_.on_status(absl::StrFormat("%s: generating again, %d of %d rollouts, %d tokens",
@@ -229,12 +230,12 @@ absl::Status Replay::Generate(int64_t step) {
     RETURN_IF_ERROR(Named(status, where));
   }
   for (const v1::PromptGroup& group : request.groups()) {
-    const int g = group.problem();
+    const int g = group.group_index();
     const GroupRecord& recorded = recorded_step.groups[static_cast<size_t>(g)];
     if (recorded.prompt) {
       RETURN_IF_ERROR(
-          Compare(absl::StrCat(where, ", prompt of problem ", g), *recorded.prompt, prompts[g]));
-      replayed_.Apply(PromptFact{step, prompts[g]});
+          Compare(absl::StrCat(where, ", prompt of group ", g), *recorded.prompt, prompts[g]));
+      replayed_.Apply(PromptEntry{step, prompts[g]});
     }
     for (const int s : group.samples()) {
       if (rollouts.count({g, s}) == 0) {
@@ -246,17 +247,17 @@ absl::Status Replay::Generate(int64_t step) {
                               *recorded.samples[static_cast<size_t>(s)].completion, replayed));
       ++counts_.rollouts;
       counts_.tokens += replayed.ids_size();
-      replayed_.Apply(RolloutFact{step, replayed});
+      replayed_.Apply(RolloutEntry{step, replayed});
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status Replay::Update(const UpdateFact& fact) {
+absl::Status Replay::Update(const UpdateEntry& entry) {
   const auto begin = std::chrono::steady_clock::now();
-  const std::string where = PhaseStep(fact.request.name());
+  const std::string where = PhaseStep(entry.request.name());
   const ReplayCounts before = counts_;
-  if (const int ranks = RanksOf(fact.response); ranks > 0) {
+  if (const int ranks = RanksOf(entry.response); ranks > 0) {
     ASSIGN_OR_RETURN(const v1::TrainerInfo trainer,
                      seams_.trainer->GetInfo(Within(kProbeDeadline)));
     RETURN_IF_ERROR(CheckRanks(ranks, trainer));
@@ -274,14 +275,14 @@ absl::Status Replay::Update(const UpdateFact& fact) {
   const v1::UpdateRequest request = BuildUpdate(*plan_, replayed_);
   RETURN_IF_ERROR(
       Compare(absl::StrCat(where, ": the update that follows from its rollouts and verdicts"),
-              fact.request, request));
+              entry.request, request));
   absl::StatusOr<v1::UpdateResponse> response =
       seams_.trainer->Update(request, Within(kUpdateDeadline));
   RETURN_IF_ERROR(Named(response.status(), where));
-  RETURN_IF_ERROR(CompareResponses(where, fact.response, *response));
+  RETURN_IF_ERROR(CompareResponses(where, entry.response, *response));
   const auto loss = response->metrics().find("loss");
   const double loss_value = loss == response->metrics().end() ? 0 : loss->second;
-  replayed_.Apply(UpdateFact{request, *std::move(response), fact.row});
+  replayed_.Apply(UpdateEntry{request, *std::move(response), entry.row});
   ++counts_.updates;
   if (!seams_.on_step) return absl::OkStatus();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -295,18 +296,18 @@ absl::Status Replay::Update(const UpdateFact& fact) {
   return absl::OkStatus();
 }
 
-absl::Status Replay::SaveCheckpoint(const CheckpointFact& fact) {
-  const std::string where = absl::StrCat(PhaseStep(fact.name), ": checkpoint");
+absl::Status Replay::SaveCheckpoint(const CheckpointEntry& entry) {
+  const std::string where = absl::StrCat(PhaseStep(entry.name), ": checkpoint");
   const std::filesystem::path original = plan_->CheckpointPath(replayed_.position());
   v1::SaveCheckpointRequest save;
   save.set_path(absl::StrCat(seams_.checkpoint_dir, "/", original.filename().string()));
   absl::StatusOr<v1::SaveCheckpointResponse> saved =
       seams_.trainer->SaveCheckpoint(save, Within(kSaveDeadline));
   RETURN_IF_ERROR(Named(saved.status(), where));
-  if (saved->checksum() != fact.checksum) {
-    return Difference(absl::StrCat(where, " ", fact.path),
-                      absl::StrCat("checksum ", fact.checksum, " -> ", saved->checksum(),
-                                   DifferentFiles(fact.path, save.path())));
+  if (saved->checksum() != entry.checksum) {
+    return Difference(absl::StrCat(where, " ", entry.path),
+                      absl::StrCat("checksum ", entry.checksum, " -> ", saved->checksum(),
+                                   DifferentFiles(entry.path, save.path())));
   }
   ++counts_.checkpoints;
   if (seams_.keep_checkpoints) return absl::OkStatus();

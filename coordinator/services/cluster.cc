@@ -5,8 +5,8 @@
 
 namespace whetstone {
 
-v1::Roster RosterOf(const v1::Campaign& campaign) {
-  v1::Roster roster;
+v1::WorkerList WorkerListOf(const v1::Campaign& campaign) {
+  v1::WorkerList roster;
   if (campaign.has_cluster()) {
     *roster.mutable_workers() = campaign.cluster().workers();
   } else {
@@ -16,7 +16,7 @@ v1::Roster RosterOf(const v1::Campaign& campaign) {
 }
 
 absl::StatusOr<std::unique_ptr<Cluster>> OpenCluster(ClusterOptions options) {
-  if (!options.roster) options.roster = RosterOf(options.campaign);
+  if (!options.roster) options.roster = WorkerListOf(options.campaign);
   return options.campaign.has_cluster() ? ConnectSshCluster(options) : StartLocalCluster(options);
 }
 
