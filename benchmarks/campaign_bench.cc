@@ -165,7 +165,7 @@ int Main(const Flags& flags) {
     hooks.journal = journal.get();
     hooks.clock = &clock;
     hooks.on_step = [](const action::StepDone&) { return absl::OkStatus(); };
-    hooks.on_leader = [](const LeaderFact&) { return absl::OkStatus(); };
+    hooks.on_incumbent = [](const IncumbentEntry&) { return absl::OkStatus(); };
     for (int w = 0; w < flags.workers; ++w) {
       workers.push_back(std::make_unique<SlowWorker>(
           w,
@@ -193,15 +193,15 @@ int Main(const Flags& flags) {
   }
   const double start = Now();
   const std::unique_ptr<Journal> journal = Journal::Open(path).value();
-  Ledger ledger(&plan);
-  const absl::Status read = journal->ForEach([&](const Fact& fact) {
-    RETURN_IF_ERROR(ledger.Check(fact));
-    ledger.Apply(fact);
+  DurableState durable(&plan);
+  const absl::Status read = journal->ForEach([&](const JournalEntry& entry) {
+    RETURN_IF_ERROR(durable.Check(entry));
+    durable.Apply(entry);
     return absl::OkStatus();
   });
-  CHECK(read.ok() && ledger.done());
+  CHECK(read.ok() && durable.done());
   CampaignState state(&plan, {"worker"});
-  state.Restore(std::move(ledger));
+  state.Restore(std::move(durable));
   CHECK(!state.Handle({event::ServiceReady{kTrainer}}, 0).empty());
   result["resume_s"] = Now() - start;
   std::printf("%s\n", result.dump().c_str());

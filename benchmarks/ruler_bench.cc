@@ -29,7 +29,7 @@
 #include "benchmarks/plain_pipeline.h"
 #include "common/file.h"
 #include "common/status_macros.h"
-#include "coordinator/campaign/code_extractor.h"
+#include "coordinator/durable/code_extractor.h"
 #include "coordinator/prompt/prompt_file.h"
 #include "cpu_bench_worker/host/slot_pool.h"
 #include "cpu_bench_worker/measure/measure.h"

@@ -39,8 +39,8 @@ Waited WaitedIn(int max_staleness, int slots) {
   EXPECT_EQ(world.stalest(), max_staleness);
   Waited waited;
   double wait = 0, all = 0;
-  for (const Fact& fact : world.journal()) {
-    const auto* update = std::get_if<UpdateFact>(&fact);
+  for (const JournalEntry& entry : world.journal()) {
+    const auto* update = std::get_if<UpdateEntry>(&entry);
     if (update == nullptr || update->request.name().step() <= 5) continue;
     wait += update->row.at("time/wait_verdicts");
     all += update->row.at("time/step");
@@ -86,12 +86,12 @@ TEST(DynamicSamplingTest, GroupsWithoutSpreadAreReplacedAndCounted) {
   EXPECT_GT(world.refilled(), 4);
   std::map<int64_t, std::map<int, std::vector<double>>> rewards;  // by step and group
   double discarded = 0;
-  for (const Fact& fact : world.journal()) {
-    if (const auto* verdict = std::get_if<VerdictFact>(&fact)) {
+  for (const JournalEntry& entry : world.journal()) {
+    if (const auto* verdict = std::get_if<VerdictEntry>(&entry)) {
       EXPECT_FALSE(verdict->dropped);
-      rewards[verdict->step][verdict->group].push_back(verdict->reward);
+      rewards[verdict->step][verdict->group_index].push_back(verdict->reward);
     }
-    const auto* update = std::get_if<UpdateFact>(&fact);
+    const auto* update = std::get_if<UpdateEntry>(&entry);
     if (update == nullptr) continue;
     double first = 0, learned = 0;
     std::map<int, std::vector<double>>& groups = rewards[update->request.name().step()];
@@ -128,56 +128,15 @@ TEST(DynamicSamplingTest, EndsAtItsBound) {
                .flat = 1});
   ASSERT_EQ(world.Live(), "");
   int rollouts = 0;
-  for (const Fact& fact : world.journal()) {
-    rollouts += std::holds_alternative<RolloutFact>(fact) ? 1 : 0;
-    const auto* update = std::get_if<UpdateFact>(&fact);
+  for (const JournalEntry& entry : world.journal()) {
+    rollouts += std::holds_alternative<RolloutEntry>(entry) ? 1 : 0;
+    const auto* update = std::get_if<UpdateEntry>(&entry);
     if (update == nullptr) continue;
     EXPECT_EQ(update->request.grpo().groups_size(), 0);
     EXPECT_EQ(update->row.at("discarded_groups"), 6);
     EXPECT_EQ(update->row.count("reward_learned"), 0u);
   }
   EXPECT_EQ(rollouts, 3 * 3 * 2 * 4);
-}
-
-TEST(LedgerTest, KeepsNoMoreThanTheStepsThatMayBeOpen) {
-  World world({.seed = 1, .steps = 4, .warmup = 1, .sets = {"train.max_staleness=1"}});
-  Ledger ledger(&world.plan());
-  const auto rollout = [](int64_t step, int group, int sample) {
-    RolloutFact fact;
-    fact.step = step;
-    fact.completion.set_problem(group);
-    fact.completion.set_sample(sample);
-    return fact;
-  };
-  const auto update = [&] {
-    UpdateFact fact;
-    *fact.request.mutable_name() = world.plan().NameOf(ledger.position() + 1);
-    return fact;
-  };
-  EXPECT_TRUE(absl::IsDataLoss(ledger.Check(rollout(1, 0, 0)))) << "warm-up comes first";
-  ledger.Apply(update());
-  EXPECT_EQ(ledger.open_steps().size(), 2u);
-  EXPECT_TRUE(absl::IsDataLoss(ledger.Check(rollout(3, 0, 0)))) << "it would be two updates old";
-  ledger.Apply(rollout(1, 0, 0));
-  ledger.Apply(rollout(2, 1, 3));
-  EXPECT_EQ(ledger.Check(update()).message(),
-            "the journal holds an update of step 1 amid the rollouts of step 2");
-  for (const int group : {0, 1}) {
-    PromptFact prompt;
-    prompt.step = 2;
-    prompt.prompt.set_problem(group);
-    ledger.Apply(prompt);
-    for (int sample = 0; sample < 4 - group; ++sample) ledger.Apply(rollout(2, group, sample));
-  }
-  ledger.Apply(update());
-  EXPECT_EQ(ledger.step(), 2);
-  EXPECT_EQ(*ledger.open_steps().front().groups[1].policy, 1) << "before step 1's update";
-  EXPECT_EQ(ledger.FindStep(1), nullptr);
-  ledger.Apply(update());
-  ledger.Apply(update());
-  EXPECT_EQ(ledger.open_steps().size(), 1u) << "the last";
-  ledger.Apply(update());
-  EXPECT_EQ(ledger.step(), 0);
 }
 
 }  // namespace

@@ -13,14 +13,13 @@
 #include <variant>
 
 #include "absl/status/status.h"
-#include "coordinator/campaign/facts.h"
+#include "coordinator/durable/journal_entry.h"
+#include "coordinator/durable/seconds.h"
 #include "whetstone/v1/trainer.pb.h"
 #include "whetstone/v1/worker.pb.h"
 
 namespace whetstone {
 
-// Seconds of a monotonic clock.
-using Seconds = double;
 // A service: kTrainer, or a worker's index from 0.
 using ServiceIndex = int;
 inline constexpr ServiceIndex kTrainer = -1;
@@ -32,17 +31,17 @@ namespace event {
 struct ServiceReady {
   ServiceIndex service = 0;
 };
-// It died or its connection broke; it may come back.
+// The service died or its connection broke; it may come back.
 struct ServiceLost {
   ServiceIndex service = 0;
   std::string detail;
 };
-// It won't come back.
+// The service won't come back.
 struct ServiceFailed {
   ServiceIndex service = 0;
   std::string detail;
 };
-// Any call that ended badly.
+// A call, whichever, ended badly.
 struct CallFailed {
   uint64_t call = 0;
   absl::Status status;
@@ -93,27 +92,27 @@ struct VerdictArrived {
   uint64_t call = 0;
   v1::Verdict verdict;
 };
-// One more worker: its index is the next one. ServiceReady follows.
+// One more worker joins; its index is the next one. ServiceReady follows.
 struct WorkerJoined {
   int worker = 0;
   std::string name;
 };
-// It gets no new work; when what it measures has ended, WorkerLeft says so.
+// The worker gets no new work; when what it measures has ended, WorkerLeft says so.
 struct DrainWorker {
   int worker = 0;
 };
-// It is not to be talked to any more: what it measures is asked of others.
+// The worker is not to be talked to any more: what it measures is asked of others.
 struct RemoveWorker {
   int worker = 0;
 };
-// Time passes; sent about once a second.
+// Time passes. It is sent about once a second.
 struct Tick {};
 // The operator wants to stop.
 struct Stop {};
 
 }  // namespace event
 
-using Event =
+using CampaignEvent =
     std::variant<event::ServiceReady, event::ServiceLost, event::ServiceFailed, event::CallFailed,
                  event::TrainerProbed, event::WorkerProbed, event::PolicyLoaded, event::Prompt,
                  event::Completion, event::Progress, event::GenerateEnded, event::UpdateDone,
@@ -124,11 +123,11 @@ using Event =
 // ---- actions ------------------------------------------------------------------------------------
 namespace action {
 
-// Write to the journal before doing any action after this one.
+// `entry` is written to the journal before any action after this one is done.
 struct Record {
-  Fact fact;
+  JournalEntry entry;
 };
-// GetInfo.
+// The service is asked what it is (GetInfo).
 struct Probe {
   uint64_t call = 0;
   ServiceIndex service = 0;
@@ -145,7 +144,7 @@ struct Update {
   uint64_t call = 0;
   v1::UpdateRequest request;
 };
-// Send again the update the journal holds under this name.
+// The update that the journal holds under this name is sent again.
 struct ReplayUpdate {
   uint64_t call = 0;
   v1::UpdateName name;
@@ -162,7 +161,7 @@ struct PutProblem {
   uint64_t call = 0;
   int worker = 0;
   size_t problem = 0;  // index in the plan
-  // Known from before; absent: the worker measures.
+  // What the host measured before; without one the worker measures.
   bool has_calibration = false;
   v1::Calibration calibration;
 };
@@ -171,11 +170,11 @@ struct Measure {
   int worker = 0;
   v1::MeasureRequest request;
 };
-// Its answer, if one still comes, matters no more.
+// The call's answer, if one still comes, matters no more.
 struct CancelCall {
   uint64_t call = 0;
 };
-// Drained or removed: no call to it follows.
+// The worker has left, drained or removed: no call to it follows.
 struct WorkerLeft {
   int worker = 0;
 };
@@ -183,14 +182,14 @@ struct WorkerLeft {
 struct StepDone {
   v1::UpdateName name;
   std::map<std::string, double> row;
-  // "step 12  reward 0.43 …": the console's line; with a profile a second one, its bottleneck.
+  // The console's line, "step 12  reward 0.43 …"; with a profile a second one, its bottleneck.
   std::string line;
 };
-// `fact` is the problem's new best program.
-struct NewLeader {
-  LeaderFact fact;
+// `entry` is the problem's new best program: its incumbent.
+struct NewIncumbent {
+  IncumbentEntry entry;
 };
-// A line for people about something out of the ordinary.
+// `text` tells people about something out of the ordinary.
 struct Notice {
   std::string text;
 };
@@ -205,7 +204,7 @@ using Action = std::variant<action::Record, action::Probe, action::LoadPolicy, a
                             action::Update, action::ReplayUpdate, action::SaveCheckpoint,
                             action::RemoveCheckpoints, action::PutProblem, action::Measure,
                             action::CancelCall, action::WorkerLeft, action::StepDone,
-                            action::NewLeader, action::Notice, action::Finish>;
+                            action::NewIncumbent, action::Notice, action::Finish>;
 
 }  // namespace whetstone
 

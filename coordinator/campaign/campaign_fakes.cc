@@ -7,7 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "coordinator/config/campaign_parser.h"
+#include "coordinator/durable/campaign_plan_testing.h"
 
 namespace whetstone {
 namespace {
@@ -15,46 +15,20 @@ namespace {
 constexpr uint64_t kKinds = 8;                // of programs
 constexpr Seconds kPatience = 7 * 24 * 3600;  // a campaign that takes longer hangs
 
-CampaignPlan MakePlan(const WorldOptions& options) {
-  CampaignPlan plan;
-  std::vector<std::string> sets = {"checkpoint.every=2", "train.lr_schedule=cosine"};
-  sets.insert(sets.end(), options.sets.begin(), options.sets.end());
-  plan.campaign =
-      *ParseCampaign("name: sim\nmodel: /model\nproblems: [a.md, b.md]\n", "sim", "/", sets);
-  plan.campaign.mutable_train()->set_steps(options.steps);
-  plan.campaign.mutable_train()->set_group_size(options.group_size);
-  plan.campaign.mutable_train()->set_prompts_per_step(options.prompts_per_step);
-  plan.campaign_id = "sim-1";
-  plan.checkpoint_dir = "/ckpt";
-  for (const char* id : {"a", "b"}) {
-    PlannedProblem planned;
-    planned.problem.set_id(id);
-    planned.problem.mutable_limits()->set_total_s(30);
-    planned.hash = absl::StrCat("hash-", id);
-    v1::Message message;
-    message.set_role("user");
-    message.set_content(id);
-    planned.messages = {message};
-    plan.problems.push_back(planned);
-  }
-  for (int64_t i = 0; i < options.warmup; ++i) {
-    v1::SftExample example;
-    example.set_response(absl::StrCat("answer ", i));
-    plan.warmup.push_back({example});
-  }
-  return plan;
-}
-
 }  // namespace
 
 World::World(const WorldOptions& options)
     : options_(options),
       random_(options.seed),
-      plan_(MakePlan(options)),
+      plan_(MakeTestPlan({.steps = options.steps,
+                          .warmup = options.warmup,
+                          .group_size = options.group_size,
+                          .prompts_per_step = options.prompts_per_step,
+                          .sets = options.sets})),
       faults_left_(options.faults),
       moves_left_(options.moves),
       workers_(static_cast<size_t>(options.workers)) {
-  for (size_t w = 0; w < workers_.size(); ++w) roster_.push_back(w);
+  for (size_t w = 0; w < workers_.size(); ++w) worker_list_.push_back(w);
 }
 
 bool World::Fault(double probability) {
@@ -63,7 +37,7 @@ bool World::Fault(double probability) {
   return true;
 }
 
-void World::After(Seconds delay, Event event) {
+void World::After(Seconds delay, CampaignEvent event) {
   queue_.push_back({now_ + delay, ++order_, std::move(event)});
   std::push_heap(queue_.begin(), queue_.end(), std::greater<>());
 }
@@ -79,14 +53,14 @@ void World::Start() {
   timing_.clear();
   members_.clear();
   std::vector<std::string> names;
-  for (const size_t worker : roster_) {
+  for (const size_t worker : worker_list_) {
     members_.push_back({worker, false, {}, false});
     names.push_back(absl::StrCat("worker w", worker));
   }
   state_ = std::make_unique<CampaignState>(&plan_, names);
-  Ledger ledger(&plan_);
-  for (const Fact& fact : journal_) ledger.Apply(fact);
-  state_->Restore(std::move(ledger));
+  DurableState durable(&plan_);
+  for (const JournalEntry& entry : journal_) durable.Apply(entry);
+  state_->Restore(std::move(durable));
   if (Draw() < 0.5) policy_ = {};  // services of its own die with it, remote ones live on
   if (trainer_up_) After(0.1 * Draw(), event::ServiceReady{kTrainer});
   for (int w = 0; w < static_cast<int>(members_.size()); ++w) {
@@ -100,7 +74,7 @@ std::string World::Live() {
   while (!done_ && broken_.empty()) {
     if (queue_.empty()) return "nothing happens any more";
     std::pop_heap(queue_.begin(), queue_.end(), std::greater<>());
-    std::vector<Event> events = {std::move(queue_.back().event)};
+    std::vector<CampaignEvent> events = {std::move(queue_.back().event)};
     now_ = queue_.back().at;
     queue_.pop_back();
     // What comes while the shell writes to its journal is seen together.
@@ -112,7 +86,7 @@ std::string World::Live() {
       queue_.pop_back();
     }
     if (lived() > kPatience) return "the campaign hangs: " + state_->StatusLine(now_);
-    for (const Event& event : events) {
+    for (const CampaignEvent& event : events) {
       if (!std::holds_alternative<event::Tick>(event)) continue;
       After(1, event::Tick{});
       if (Fault(0.01)) LoseTrainer();
@@ -132,8 +106,8 @@ std::string World::Live() {
   if (!broken_.empty()) return broken_;
   // The policy saw every update exactly once and in order.
   std::vector<std::string> want;
-  for (const Fact& fact : journal_) {
-    if (const auto* update = std::get_if<UpdateFact>(&fact)) {
+  for (const JournalEntry& entry : journal_) {
+    if (const auto* update = std::get_if<UpdateEntry>(&entry)) {
       want.push_back(update->request.SerializeAsString());
     }
   }
@@ -144,13 +118,13 @@ std::string World::Live() {
   return "";
 }
 
-void World::Step(const std::vector<Event>& events) {
-  // What ends a call also ends its place in the books below, before the core can react.
+void World::Step(const std::vector<CampaignEvent>& events) {
+  // An event that ends a call strikes it from the books below before the core can react.
   const auto over = [&](uint64_t call) {
     computing_.erase(call);
     timing_.erase(call);
   };
-  for (const Event& event : events) {
+  for (const CampaignEvent& event : events) {
     if (const auto* e = std::get_if<event::CallFailed>(&event)) over(e->call);
     if (const auto* e = std::get_if<event::PolicyLoaded>(&event)) over(e->call);
     if (const auto* e = std::get_if<event::GenerateEnded>(&event)) over(e->call);
@@ -167,7 +141,7 @@ void World::Step(const std::vector<Event>& events) {
     if (const auto* e = std::get_if<event::RemoveWorker>(&event)) told(e->worker);
   }
   const std::vector<Action> actions = state_->Handle(events, now_);
-  // The shell journals the facts together, then acts; a crash falls between.
+  // The shell journals the entries together, then acts; a crash falls between.
   for (const Action& action : actions) {
     if (const auto* record = std::get_if<action::Record>(&action)) Do(*record);
   }
@@ -192,7 +166,7 @@ void World::CheckPromises() {
       }
     }
   }
-  if (state_->ledger().open_steps().size() >
+  if (state_->durable().open_steps().size() >
       1 + static_cast<size_t>(plan_.campaign.train().max_staleness())) {
     Break("more steps are open than may be");
   }
@@ -205,21 +179,21 @@ void World::CheckPromises() {
       Break(absl::StrCat("worker w", member.worker, " was sent away and stays"));
     }
   }
-  if (order_ % 7 != 0) return;  // the costly one, now and then
-  Ledger replayed(&plan_);
-  for (const Fact& fact : journal_) replayed.Apply(fact);
-  if (replayed.Fingerprint() != state_->ledger().Fingerprint()) {
+  if (order_ % 7 != 0) return;  // what follows is costly
+  DurableState replayed(&plan_);
+  for (const JournalEntry& entry : journal_) replayed.Apply(entry);
+  if (replayed.Fingerprint() != state_->durable().Fingerprint()) {
     Break("the journal's replay differs from the living state");
   }
 }
 
 void World::Do(const action::Record& a) {
-  if (const auto* verdict = std::get_if<VerdictFact>(&a.fact)) {
+  if (const auto* verdict = std::get_if<VerdictEntry>(&a.entry)) {
     if (!judged_.insert(verdict->verdict.candidate_id()).second) {
       Break("a second verdict for " + verdict->verdict.candidate_id());
     }
   }
-  journal_.push_back(a.fact);
+  journal_.push_back(a.entry);
 }
 
 void World::Do(const action::Probe& a) {
@@ -274,21 +248,21 @@ void World::Do(const action::Generate& a) {
   Seconds at = 0;
   for (const v1::PromptGroup& group : a.request.groups()) {
     v1::PromptTokens prompt;
-    prompt.set_problem(group.problem());
-    prompt.add_ids(group.problem() + 7);
+    prompt.set_group_index(group.group_index());
+    prompt.add_ids(group.group_index() + 7);
     After(at, event::Prompt{a.call, prompt});
     for (const int sample : group.samples()) {
       v1::Completion completion;
-      completion.set_problem(group.problem());
+      completion.set_group_index(group.group_index());
       completion.set_sample(sample);
       // A function of the key alone, as the trainer promises; few different programs.
       std::mt19937_64 key(
           plan_.campaign.seed() * 1000003 +
-          static_cast<uint64_t>(a.request.step() * 8191 + group.problem() * 127 + sample));
-      std::mt19937_64 group_key(static_cast<uint64_t>(a.request.step() * 31 + group.problem()));
+          static_cast<uint64_t>(a.request.step() * 8191 + group.group_index() * 127 + sample));
+      std::mt19937_64 group_key(static_cast<uint64_t>(a.request.step() * 31 + group.group_index()));
       const bool flat = static_cast<double>(group_key() % 1000) < 1000 * options_.flat;
       const uint64_t kind = (flat ? group_key() : key()) % kKinds;
-      // Also says which policy it is of: how many updates that has seen.
+      // The ids also say which policy it is of: how many updates that has seen.
       completion.add_ids(static_cast<int>(kind + kKinds * policy_.updates.size()));
       completion.add_sampling_logprobs(-1);
       completion.set_text(kind == 0 ? "no code here"
@@ -346,7 +320,7 @@ void World::CheckBatch(const v1::UpdateRequest& request) {
   if (!request.has_grpo()) return;
   std::set<int> learned;
   for (const v1::RolloutGroup& group : request.grpo().groups()) {
-    learned.insert(group.problem());
+    learned.insert(group.group_index());
     std::set<int64_t> policies;
     for (const v1::Rollout& rollout : group.rollouts()) {
       policies.insert(rollout.ids(0) / static_cast<int64_t>(kKinds));
@@ -367,10 +341,10 @@ void World::CheckBatch(const v1::UpdateRequest& request) {
     return;
   }
   std::map<int, std::set<double>> rewards;  // of each group that was sampled
-  for (const Fact& fact : journal_) {
-    const auto* verdict = std::get_if<VerdictFact>(&fact);
+  for (const JournalEntry& entry : journal_) {
+    const auto* verdict = std::get_if<VerdictEntry>(&entry);
     if (verdict == nullptr || verdict->step != request.name().step()) continue;
-    std::set<double>& kept = rewards[verdict->group];
+    std::set<double>& kept = rewards[verdict->group_index];
     if (!verdict->dropped) kept.insert(verdict->reward);
   }
   const size_t sampled = rewards.size();
@@ -386,8 +360,8 @@ void World::CheckBatch(const v1::UpdateRequest& request) {
 void World::Do(const action::Update& a) { Apply(a.call, a.request); }
 
 void World::Do(const action::ReplayUpdate& a) {
-  for (const Fact& fact : journal_) {
-    const auto* update = std::get_if<UpdateFact>(&fact);
+  for (const JournalEntry& entry : journal_) {
+    const auto* update = std::get_if<UpdateEntry>(&entry);
     if (update != nullptr && plan_.PositionOf(update->request.name()) == plan_.PositionOf(a.name)) {
       return Apply(a.call, update->request);
     }
@@ -492,7 +466,7 @@ void World::Do(const action::Notice& a) {
   hedges_ += absl::StrContains(a.text, "; asking worker ") ? 1 : 0;
 }
 
-// The answer already under way still arrives: CancelCall is a wish.
+// An answer that is under way still arrives.
 void World::Do(const action::CancelCall& a) {
   computing_.erase(a.call);
   timing_.erase(a.call);
@@ -523,7 +497,7 @@ void World::LoseWorker(int w) {
 // An operator at `whet workers`, who never leaves the campaign without any for long.
 void World::MoveWorkers() {
   if (options_.moves == 0) return;
-  if (roster_.empty() && Draw() < 0.05) return Join();
+  if (worker_list_.empty() && Draw() < 0.05) return Join();
   if (moves_left_ == 0 || Draw() >= 0.05) return;
   --moves_left_;
   std::vector<int> staying;
@@ -538,16 +512,16 @@ void World::Join() {
   ++joined_;
   const int index = static_cast<int>(members_.size());
   members_.push_back({workers_.size(), false, {}, false});
-  roster_.push_back(workers_.size());
+  worker_list_.push_back(workers_.size());
   workers_.emplace_back();
   // Together with whatever else happens now.
-  After(0, event::WorkerJoined{index, absl::StrCat("worker w", roster_.back())});
+  After(0, event::WorkerJoined{index, absl::StrCat("worker w", worker_list_.back())});
   After(Draw(), event::ServiceReady{index});
 }
 
 void World::SendAway(int w) {
   Member& member = members_[static_cast<size_t>(w)];
-  roster_.erase(std::find(roster_.begin(), roster_.end(), member.worker));
+  worker_list_.erase(std::find(worker_list_.begin(), worker_list_.end(), member.worker));
   member.sent_away = true;
   if (Draw() < 0.6) {
     After(0, event::DrainWorker{w});

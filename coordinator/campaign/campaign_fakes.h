@@ -51,7 +51,7 @@ class World {
   std::string Live();
 
   // What happened.
-  const std::vector<Fact>& journal() const { return journal_; }
+  const std::vector<JournalEntry>& journal() const { return journal_; }
   // Of the console, one for each update done.
   const std::vector<std::string>& lines() const { return lines_; }
   int crashes() const { return crashes_; }
@@ -71,7 +71,7 @@ class World {
   struct Later {
     Seconds at = 0;
     uint64_t order = 0;
-    Event event;
+    CampaignEvent event;
     bool operator>(const Later& other) const {
       return std::tie(at, order) > std::tie(other.at, other.order);
     }
@@ -96,7 +96,7 @@ class World {
   };
 
   void Start();
-  void Step(const std::vector<Event>& events);
+  void Step(const std::vector<CampaignEvent>& events);
   void Do(const action::Record& a);
   void Do(const action::Probe& a);
   void Do(const action::LoadPolicy& a);
@@ -110,7 +110,7 @@ class World {
   void Do(const action::CancelCall& a);
   void Do(const action::WorkerLeft& a);
   void Do(const action::StepDone& a) { lines_.push_back(a.line); }
-  void Do(const action::NewLeader&) {}
+  void Do(const action::NewIncumbent&) {}
   void Do(const action::Notice& a);
   void Do(const action::Finish& a);
   void Apply(uint64_t call, const v1::UpdateRequest& request);
@@ -127,7 +127,7 @@ class World {
   double Draw() { return std::uniform_real_distribution<double>(0, 1)(random_); }
   // Spends a fault with this probability.
   bool Fault(double probability);
-  void After(Seconds delay, Event event);
+  void After(Seconds delay, CampaignEvent event);
   v1::Verdict VerdictOf(const v1::MeasureRequest& request);
 
   static constexpr Seconds kBegin = 1000;
@@ -139,7 +139,7 @@ class World {
   Seconds now_ = kBegin;
   uint64_t order_ = 0;
   std::vector<Later> queue_;  // a heap
-  std::vector<Fact> journal_;
+  std::vector<JournalEntry> journal_;
   std::vector<std::string> lines_;
   int faults_left_ = 0;
   int crashes_ = 0;
@@ -160,7 +160,7 @@ class World {
   Policy policy_;
   std::map<std::string, Policy> checkpoints_;  // by path
   std::vector<Worker> workers_;                // all that ever were
-  std::vector<size_t> roster_;                 // those that get work, also after a crash
+  std::vector<size_t> worker_list_;            // those that get work, also after a crash
   std::vector<Member> members_;
   // In flight, for the promise about the stopwatch: the trainer's computing calls, timed measures.
   std::set<uint64_t> computing_;

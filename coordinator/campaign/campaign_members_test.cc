@@ -24,19 +24,19 @@ using ::testing::IsEmpty;
 class CampaignMembersTest : public testing::Test {
  protected:
   CampaignMembersTest() {
-    Ledger ledger(&world_.plan());
-    ledger.Apply(PromptFact{1, {}});
+    DurableState durable(&world_.plan());
+    durable.Apply(PromptEntry{1, {}});
     for (int sample = 0; sample < 4; ++sample) {
-      RolloutFact rollout;
+      RolloutEntry rollout;
       rollout.step = 1;
       rollout.completion.set_sample(sample);
       rollout.completion.set_text(absl::StrCat("```cpp\nint f", sample, "();\n```"));
-      ledger.Apply(rollout);
+      durable.Apply(rollout);
     }
-    state_.Restore(std::move(ledger));
+    state_.Restore(std::move(durable));
   }
 
-  void Send(Event event) {
+  void Send(CampaignEvent event) {
     left_.clear();
     cancelled_.clear();
     asked_.clear();
@@ -160,9 +160,9 @@ TEST_F(CampaignMembersTest, WhatARemovedWorkerMeasuresIsAskedOfAnother) {
   EXPECT_EQ(measures_[1].request.candidate_id(), measures_[0].request.candidate_id())
       << "no failure of the candidate's";
   Answer(measures_[0]);
-  EXPECT_EQ(state_.ledger().FindStep(1)->verdicts, 0) << "what it says now counts no more";
+  EXPECT_EQ(state_.durable().FindStep(1)->verdicts, 0) << "what it says now counts no more";
   Answer(measures_[1]);
-  EXPECT_EQ(state_.ledger().FindStep(1)->verdicts, 1);
+  EXPECT_EQ(state_.durable().FindStep(1)->verdicts, 1);
   Send(event::RemoveWorker{0});
   EXPECT_THAT(left_, IsEmpty());
 }

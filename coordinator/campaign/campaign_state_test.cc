@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <memory>
 #include <set>
 
@@ -20,9 +18,9 @@ namespace {
 using ::testing::HasSubstr;
 
 template <typename T>
-int Count(const std::vector<Fact>& journal) {
+int Count(const std::vector<JournalEntry>& journal) {
   int count = 0;
-  for (const Fact& fact : journal) count += std::holds_alternative<T>(fact) ? 1 : 0;
+  for (const JournalEntry& entry : journal) count += std::holds_alternative<T>(entry) ? 1 : 0;
   return count;
 }
 
@@ -30,10 +28,10 @@ TEST(CampaignStateTest, AHundredStepsWithoutTrouble) {
   World world({.seed = 3, .workers = 2, .shared = true, .faults = 0, .steps = 100, .warmup = 5});
   EXPECT_EQ(world.Live(), "");
   EXPECT_EQ(world.crashes(), 0);
-  EXPECT_EQ(Count<UpdateFact>(world.journal()), 105);
-  EXPECT_EQ(Count<RolloutFact>(world.journal()), 100 * 2 * 4);
-  EXPECT_EQ(Count<VerdictFact>(world.journal()), 100 * 2 * 4);
-  EXPECT_EQ(Count<CheckpointFact>(world.journal()), 1 + 50) << "warm-up's end and every second";
+  EXPECT_EQ(Count<UpdateEntry>(world.journal()), 105);
+  EXPECT_EQ(Count<RolloutEntry>(world.journal()), 100 * 2 * 4);
+  EXPECT_EQ(Count<VerdictEntry>(world.journal()), 100 * 2 * 4);
+  EXPECT_EQ(Count<CheckpointEntry>(world.journal()), 1 + 50) << "warm-up's end and every second";
   EXPECT_LT(world.measured(), 2 * 800) << "equal texts of a group share a measurement";
 }
 
@@ -41,50 +39,11 @@ TEST(CampaignStateTest, CheckpointsAtTheEndOfWarmupEveryNAndTheEnd) {
   World world({.seed = 1, .faults = 0, .steps = 5, .warmup = 2});
   EXPECT_EQ(world.Live(), "");
   std::vector<std::string> paths;
-  for (const Fact& fact : world.journal()) {
-    if (const auto* f = std::get_if<CheckpointFact>(&fact)) paths.push_back(f->path);
+  for (const JournalEntry& entry : world.journal()) {
+    if (const auto* f = std::get_if<CheckpointEntry>(&entry)) paths.push_back(f->path);
   }
   EXPECT_EQ(paths, (std::vector<std::string>{"/ckpt/warmup", "/ckpt/step-2", "/ckpt/step-4",
                                              "/ckpt/step-5"}));
-}
-
-TEST(CampaignStateTest, KeepsTheNewestCheckpointsAndTheBest) {
-  World world({.seed = 1, .faults = 0, .steps = 12, .warmup = 1});
-  CampaignPlan plan = world.plan();  // saves after warm-up and every second step
-  plan.campaign.mutable_checkpoint()->set_keep(2);
-  Ledger ledger(&plan);
-  const auto learn = [&](double reward) {
-    UpdateFact update;
-    *update.request.mutable_name() = plan.NameOf(ledger.position() + 1);
-    update.row["reward"] = reward;
-    ledger.Apply(update);
-  };
-  const auto save = [&] {
-    ledger.Apply(CheckpointFact{plan.NameOf(ledger.position()),
-                                plan.CheckpointPath(ledger.position()), "", 0});
-    return ObsoleteCheckpoints(plan, ledger);
-  };
-  learn(std::nan(""));  // warm-up has no reward
-  EXPECT_TRUE(save().empty());
-  learn(0.9);
-  learn(0.7);
-  EXPECT_TRUE(save().empty());
-  learn(0.1);
-  learn(0.2);
-  EXPECT_EQ(save(), std::vector<std::string>{"/ckpt/warmup"});
-  learn(0.8);
-  learn(0.5);
-  EXPECT_EQ(save(), std::vector<std::string>{"/ckpt/warmup"}) << "step-2 is the best";
-  learn(0.9);
-  learn(0.8);
-  EXPECT_EQ(save(), (std::vector<std::string>{"/ckpt/warmup", "/ckpt/step-2", "/ckpt/step-4"}));
-  plan.campaign.mutable_checkpoint()->set_keep_best(false);
-  learn(0.1);
-  EXPECT_EQ(ObsoleteCheckpoints(plan, ledger).size(), 3u);
-  plan.campaign.mutable_train()->set_kl_beta(0.1);
-  EXPECT_EQ(ObsoleteCheckpoints(plan, ledger),
-            (std::vector<std::string>{"/ckpt/step-2", "/ckpt/step-4"}))
-      << "warm-up's is the reference of the KL penalty";
 }
 
 TEST(CampaignStateTest, WarmupAloneAndGrpoAloneBothEnd) {
@@ -95,8 +54,8 @@ TEST(CampaignStateTest, WarmupAloneAndGrpoAloneBothEnd) {
 TEST(CampaignStateTest, RowsHaveTheNamesPeopleLookFor) {
   World world({.seed = 5, .faults = 0, .steps = 3, .warmup = 1});
   ASSERT_EQ(world.Live(), "");
-  for (const Fact& fact : world.journal()) {
-    const auto* update = std::get_if<UpdateFact>(&fact);
+  for (const JournalEntry& entry : world.journal()) {
+    const auto* update = std::get_if<UpdateEntry>(&entry);
     if (update == nullptr) continue;
     const bool warm = update->request.name().phase() == v1::UpdateName::WARMUP;
     EXPECT_EQ(update->row.count("reward"), warm ? 0u : 1u);
@@ -125,8 +84,8 @@ TEST(CampaignStateTest, AProfiledStepSaysWhatTookLongest) {
                  .sets = {absl::StrCat("profile=", profile ? "true" : "false")}});
     ASSERT_EQ(world.Live(), "");
     size_t updates = 0;
-    for (const Fact& fact : world.journal()) {
-      const auto* update = std::get_if<UpdateFact>(&fact);
+    for (const JournalEntry& entry : world.journal()) {
+      const auto* update = std::get_if<UpdateEntry>(&entry);
       if (update == nullptr) continue;
       ++updates;
       EXPECT_EQ(update->request.profile(), profile);
@@ -146,24 +105,6 @@ TEST(CampaignStateTest, AProfiledStepSaysWhatTookLongest) {
   }
 }
 
-TEST(StepRowTest, TheBottleneckIsAPartComputedOrAWaitThatTookLonger) {
-  std::map<std::string, double> row = {{"time/step", 10},
-                                       {"profile/head_s", 3},
-                                       {"profile/sampling_s", 1},
-                                       {"profile/computed_s", 4},
-                                       {"profile/measure_machine_s", 9},
-                                       {"profile/wait_rewards_s", 2},
-                                       {"profile/communication_s", 1}};
-  EXPECT_EQ(StepBottleneck(row, "The head."), "The head.");
-  row["profile/wait_rewards_s"] = 3.5;
-  const std::string rewards = StepBottleneck(row, "The head.");
-  EXPECT_THAT(rewards, HasSubstr("waiting for rewards (35 % of the step)"));
-  EXPECT_THAT(rewards, HasSubstr("--slots"));
-  row["profile/communication_s"] = 4;
-  EXPECT_THAT(StepBottleneck(row, "The head."),
-              HasSubstr("communication with the trainer (40 % of the step)"));
-}
-
 TEST(CampaignStateTest, UpdatesCarryWhatTheCampaignSays) {
   World world({.seed = 5,
                .faults = 0,
@@ -178,12 +119,12 @@ TEST(CampaignStateTest, UpdatesCarryWhatTheCampaignSays) {
   ASSERT_EQ(world.Live(), "");
   std::map<std::pair<int64_t, std::pair<int, int>>, bool> cut;
   int truncated = 0;
-  for (const Fact& fact : world.journal()) {
-    if (const auto* rollout = std::get_if<RolloutFact>(&fact)) {
-      cut[{rollout->step, {rollout->completion.problem(), rollout->completion.sample()}}] =
+  for (const JournalEntry& entry : world.journal()) {
+    if (const auto* rollout = std::get_if<RolloutEntry>(&entry)) {
+      cut[{rollout->step, {rollout->completion.group_index(), rollout->completion.sample()}}] =
           rollout->completion.finish() == v1::Completion::LENGTH;
     }
-    const auto* update = std::get_if<UpdateFact>(&fact);
+    const auto* update = std::get_if<UpdateEntry>(&entry);
     if (update == nullptr) continue;
     EXPECT_EQ(update->request.optimizer().spike_factor(), 5);
     EXPECT_TRUE(update->request.optimizer().grad_norm_per_layer());
@@ -198,7 +139,7 @@ TEST(CampaignStateTest, UpdatesCarryWhatTheCampaignSays) {
     for (const v1::RolloutGroup& group : update->request.grpo().groups()) {
       for (const v1::Rollout& r : group.rollouts()) {
         EXPECT_EQ(r.truncated(),
-                  (cut[{update->request.name().step(), {group.problem(), r.sample()}}]));
+                  (cut[{update->request.name().step(), {group.group_index(), r.sample()}}]));
         truncated += r.truncated() ? 1 : 0;
       }
     }
@@ -221,8 +162,8 @@ TEST(CampaignStateTest, LengthIsTakenOffTheReward) {
     World world({.seed = 9, .faults = 0, .steps = 2, .warmup = 0, .sets = std::move(sets)});
     EXPECT_EQ(world.Live(), "");
     std::map<std::string, double> all;
-    for (const Fact& fact : world.journal()) {
-      const auto* verdict = std::get_if<VerdictFact>(&fact);
+    for (const JournalEntry& entry : world.journal()) {
+      const auto* verdict = std::get_if<VerdictEntry>(&entry);
       if (verdict != nullptr && !verdict->dropped) {
         all[verdict->verdict.candidate_id()] = verdict->reward;
       }
@@ -236,68 +177,10 @@ TEST(CampaignStateTest, LengthIsTakenOffTheReward) {
   }
 }
 
-// A number from the environment.
-uint64_t Setting(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
-// The world of a simulated campaign. Every seed finds another mixture of what a campaign can be.
-WorldOptions OptionsOf(uint64_t seed) {
-  WorldOptions options;
-  options.seed = seed;
-  options.workers = 1 + static_cast<int>(seed % 4);
-  options.shared = seed % 2 == 0;
-  options.faults = 40;
-  options.measure = seed % 5 == 0 ? 15 : 2;
-  options.sets = {absl::StrCat("train.max_staleness=", seed % 3),
-                  absl::StrCat("train.dynamic_sampling.max_refills=", seed / 3 % 3)};
-  options.flat = 0.3;
-  options.moves = seed % 7 < 3 ? 12 : 0;
-  return options;
-}
-
-// Campaigns under lost connections, lost processes, duplicate and late answers, infrastructure
-// errors and crashes of the coordinator at any event, while workers join and leave: 300, or
-// WHETSTONE_SIM_SEEDS. One that fails is repeated alone: WHETSTONE_SIM_FIRST=SEED
-// WHETSTONE_SIM_SEEDS=1.
-TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
-  const uint64_t first = Setting("WHETSTONE_SIM_FIRST", 1);
-  const uint64_t count = Setting("WHETSTONE_SIM_SEEDS", 300);
-  int crashes = 0;
-  int losses = 0;
-  int hedges = 0;
-  int refilled = 0;
-  int joined = 0;
-  int left = 0;
-  std::map<int64_t, int> stalest;
-  for (uint64_t seed = first; seed < first + count; ++seed) {
-    World world(OptionsOf(seed));
-    ASSERT_EQ(world.Live(), "") << "seed " << seed;
-    ++stalest[world.stalest()];
-    refilled += world.refilled();
-    crashes += world.crashes();
-    losses += world.trainer_losses();
-    hedges += world.hedges();
-    joined += world.joined();
-    left += world.left();
-  }
-  if (count < 100) return;
-  EXPECT_GT(crashes, static_cast<int>(count)) << "the simulation must do what it says";
-  EXPECT_GT(losses, static_cast<int>(count));
-  EXPECT_GT(hedges, static_cast<int>(count) / 10);
-  EXPECT_GT(refilled, static_cast<int>(count));
-  for (const int64_t staleness : {0, 1, 2}) {
-    EXPECT_GT(stalest[staleness], static_cast<int>(count) / 10) << staleness;
-  }
-  EXPECT_GT(joined, static_cast<int>(count) / 2);
-  EXPECT_GT(left, static_cast<int>(count) / 2);
-}
-
 std::map<std::string, int> OutcomesOf(const World& world) {
   std::map<std::string, int> outcomes;
-  for (const Fact& fact : world.journal()) {
-    if (const auto* verdict = std::get_if<VerdictFact>(&fact)) {
+  for (const JournalEntry& entry : world.journal()) {
+    if (const auto* verdict = std::get_if<VerdictEntry>(&entry)) {
       ++outcomes[v1::Outcome_Name(verdict->verdict.outcome())];
     }
   }
@@ -309,17 +192,17 @@ TEST(CampaignStateTest, APoisonedProgramEndsTwoWorkersAndNoNeighbourOfItsIsDropp
   ASSERT_EQ(world.Live(), "");
   std::set<std::pair<int64_t, int>> poisoned_groups;
   int dropped = 0;
-  for (const Fact& fact : world.journal()) {
-    if (const auto* rollout = std::get_if<RolloutFact>(&fact)) {
+  for (const JournalEntry& entry : world.journal()) {
+    if (const auto* rollout = std::get_if<RolloutEntry>(&entry)) {
       if (absl::StrContains(rollout->completion.text(), "program_5")) {
-        poisoned_groups.insert({rollout->step, rollout->completion.problem()});
+        poisoned_groups.insert({rollout->step, rollout->completion.group_index()});
         ++dropped;
       }
     }
   }
   EXPECT_GE(poisoned_groups.size(), 5u);
   EXPECT_EQ(world.poisoned(),
-            static_cast<int>(poisoned_groups.size()) * CampaignState::kHarmedWorkersMax)
+            static_cast<int>(poisoned_groups.size()) * MeasureScheduler::kWorkerLossesMax)
       << "equal programs of a group are measured as one";
   EXPECT_EQ(OutcomesOf(world)["INFRASTRUCTURE_ERROR"], dropped) << "and nobody else's";
 }
@@ -345,11 +228,12 @@ class Driven : public testing::Test {
  protected:
   Driven() : world_({.seed = 1, .faults = 0, .steps = 2, .warmup = 0, .prompts_per_step = 1}) {}
 
-  std::vector<Action> Send(Event event, Seconds now) {
+  std::vector<Action> Send(CampaignEvent event, Seconds now) {
     std::vector<Action> actions = state_.Handle({std::move(event)}, now);
     for (const Action& action : actions) {
       if (const auto* m = std::get_if<action::Measure>(&action)) measures_.push_back(*m);
       if (const auto* p = std::get_if<action::Probe>(&action)) probe_ = *p;
+      if (const auto* g = std::get_if<action::Generate>(&action)) generate_ = *g;
       if (const auto* f = std::get_if<action::Finish>(&action)) finish_ = f->status;
     }
     return actions;
@@ -372,7 +256,7 @@ class Driven : public testing::Test {
     Send(event::CallFailed{put->call, status}, 1);
   }
   // Trainer and one worker on hosts of their own, problems known, policy loaded: generating.
-  action::Generate Begin(bool shared) {
+  void Begin(bool shared) {
     Send(event::ServiceReady{kTrainer}, 0);
     v1::TrainerInfo trainer;
     trainer.set_host_id("t");
@@ -394,15 +278,13 @@ class Driven : public testing::Test {
     while (const auto* put = Find<action::PutProblem>(actions)) {
       actions = Send(event::ProblemKnown{put->call, calibration}, 0);
     }
-    action::Generate generate;
-    generate.call = 0;
-    return generate;
   }
 
   World world_;
   CampaignState state_{&world_.plan(), {"worker"}};
   std::vector<action::Measure> measures_;
   action::Probe probe_;
+  action::Generate generate_;
   absl::Status finish_;
 };
 
@@ -426,22 +308,22 @@ TEST_F(Driven, AnUnsoundProblemEndsTheCampaign) {
 TEST_F(Driven, AGroupStaysOnItsCpuModelThroughAResume) {
   CampaignState state(&world_.plan(), {"worker a", "worker b"});
   const int group_size = world_.plan().campaign.train().group_size();
-  Ledger ledger(&world_.plan());
-  ledger.Apply(PromptFact{1, {}});
+  DurableState durable(&world_.plan());
+  durable.Apply(PromptEntry{1, {}});
   for (int sample = 0; sample < group_size; ++sample) {
-    RolloutFact rollout;
+    RolloutEntry rollout;
     rollout.step = 1;
     rollout.completion.set_sample(sample);
     rollout.completion.set_text(absl::StrCat("```cpp\nint f", sample, "();\n```"));
-    ledger.Apply(rollout);
+    durable.Apply(rollout);
   }
-  VerdictFact before;
+  VerdictEntry before;
   before.step = 1;
   before.verdict.set_outcome(v1::CORRECT);
   before.verdict.set_timed(true);
   before.verdict.set_worker("second");
-  ledger.Apply(before);
-  state.Restore(std::move(ledger));
+  durable.Apply(before);
+  state.Restore(std::move(durable));
   std::vector<action::PutProblem> puts;
   for (const int w : {0, 1}) {
     const auto probe = *Find<action::Probe>(state.Handle({event::ServiceReady{w}}, 0));
@@ -483,12 +365,12 @@ TEST_F(Driven, StopSaysWhatResumingWillDo) {
   CampaignState state(&world_.plan(), {"worker"});
   v1::UpdateRequest request;
   *request.mutable_name() = world_.plan().NameOf(1);
-  Ledger ledger(&world_.plan());
-  ledger.Apply(UpdateFact{request, {}, {}});
-  RolloutFact rollout;
+  DurableState durable(&world_.plan());
+  durable.Apply(UpdateEntry{request, {}, {}});
+  RolloutEntry rollout;
   rollout.step = 2;
-  ledger.Apply(rollout);
-  state.Restore(std::move(ledger));
+  durable.Apply(rollout);
+  state.Restore(std::move(durable));
   const std::vector<Action> actions = state.Handle({event::Stop{}}, 0);
   const auto* finish = Find<action::Finish>(actions);
   ASSERT_NE(finish, nullptr);
@@ -503,9 +385,9 @@ TEST_F(Driven, AFullDiskAtACheckpointIsNotTriedAgain) {
   CampaignState state(&world.plan(), {"worker"});
   v1::UpdateRequest request;
   *request.mutable_name() = world.plan().NameOf(1);
-  Ledger ledger(&world.plan());
-  ledger.Apply(UpdateFact{request, {}, {}});
-  state.Restore(std::move(ledger));
+  DurableState durable(&world.plan());
+  durable.Apply(UpdateEntry{request, {}, {}});
+  state.Restore(std::move(durable));
   const auto probe = *Find<action::Probe>(state.Handle({event::ServiceReady{kTrainer}}, 0));
   v1::TrainerInfo info;
   info.set_campaign_id(world.plan().campaign_id);
@@ -525,13 +407,13 @@ TEST_F(Driven, ADeterministicRunGoesOnWithAsManyRanksAsItHad) {
   // How the campaign ends when a trainer of so many ranks shows up after the first update.
   const auto finish = [&](bool deterministic, int ranks) {
     plan.campaign.set_deterministic(deterministic);
-    UpdateFact update;
+    UpdateEntry update;
     *update.request.mutable_name() = plan.NameOf(1);
     (*update.response.mutable_metrics())["perf/ranks"] = 2;
-    Ledger ledger(&plan);
-    ledger.Apply(update);
+    DurableState durable(&plan);
+    durable.Apply(update);
     CampaignState state(&plan, {"worker"});
-    state.Restore(std::move(ledger));
+    state.Restore(std::move(durable));
     const auto probe = *Find<action::Probe>(state.Handle({event::ServiceReady{kTrainer}}, 0));
     v1::TrainerInfo info;
     info.set_world_size(ranks);
@@ -555,16 +437,9 @@ TEST_F(Driven, ADeadWorkersCandidateGoesOnceMoreThenIsDropped) {
   ASSERT_FALSE(waits.empty());
   EXPECT_EQ(waits[0].name, "Trainer.Generate step 1");
   // One rollout arrives; the worker fails it as often as it is asked.
-  v1::PromptTokens prompt;
-  const uint64_t call = 0;
-  (void)call;
   v1::Completion completion;
   completion.set_text("```cpp\nint f();\n```");
-  // The generate call's number is the newest trainer call: find it through the wait's events.
-  for (uint64_t guess = 1; guess < 20; ++guess) {
-    Send(event::Completion{guess, completion}, 1);
-    if (!measures_.empty()) break;
-  }
+  Send(event::Completion{generate_.call, completion}, 1);
   ASSERT_EQ(measures_.size(), 1u);
   EXPECT_TRUE(measures_[0].request.time()) << "a host of its own may time at once";
   Seconds now = 1;
@@ -576,10 +451,10 @@ TEST_F(Driven, ADeadWorkersCandidateGoesOnceMoreThenIsDropped) {
     verdict.set_detail("no memory");
     Send(event::VerdictArrived{measures_.back().call, verdict}, now);
   }
-  EXPECT_EQ(measures_.size(), static_cast<size_t>(CampaignState::kMeasureAttemptsMax));
+  EXPECT_EQ(measures_.size(), static_cast<size_t>(MeasureScheduler::kAttemptsMax));
   EXPECT_NE(measures_[0].request.candidate_id(), measures_[1].request.candidate_id())
       << "a verdict of the same id would be repeated";
-  const CandidateRecord& record = state_.ledger().open_steps().front().groups[0].samples[0];
+  const CandidateRecord& record = state_.durable().open_steps().front().groups[0].samples[0];
   ASSERT_TRUE(record.verdict.has_value());
   EXPECT_EQ(record.verdict->verdict.outcome(), v1::INFRASTRUCTURE_ERROR);
   EXPECT_TRUE(record.verdict->dropped);

@@ -3,12 +3,12 @@
 #ifndef WHETSTONE_COORDINATOR_CAMPAIGN_DEADLINES_H_
 #define WHETSTONE_COORDINATOR_CAMPAIGN_DEADLINES_H_
 
-#include "coordinator/campaign/campaign_events.h"
+#include "coordinator/durable/seconds.h"
 #include "whetstone/v1/problem.pb.h"
 
 namespace whetstone {
 
-// GetInfo, tried again until then.
+// A service answers GetInfo within this.
 inline constexpr Seconds kProbeDeadline = 20;
 // From a lost service until it answers again (a local one is restarted, a tunnel reconnects).
 inline constexpr Seconds kReturnDeadline = 180;
@@ -20,7 +20,7 @@ inline constexpr Seconds kGenerateSilenceDeadline = 180;
 inline constexpr Seconds kUpdateDeadline = 3600;
 inline constexpr Seconds kSaveDeadline = 1800;
 inline constexpr Seconds kRemoveDeadline = 600;
-// A piece of a checkpoint that is fetched.
+// The trainer sends a piece of a checkpoint within this.
 inline constexpr Seconds kReadPieceDeadline = 300;
 
 // The worker queues at most `slots` of ours, each bounded by total_s.
@@ -31,10 +31,10 @@ inline Seconds MeasureDeadline(const v1::Problem& problem) {
 // is a straggler: it is tried on an idle worker besides.
 inline constexpr double kStragglerFactor = 4;
 inline constexpr Seconds kStragglerMin = 5;
-// … a leader's, which goes on until it is precise: eight seconds at most, as much again if in
-// doubt.
-inline constexpr Seconds kLeaderStragglerMin = 30;
-// Compiles the operator's programs and measures expert and noise.
+// A challenger's takes longer, as it goes on until it is precise: eight seconds at most, as much
+// again if in doubt.
+inline constexpr Seconds kChallengerStragglerMin = 30;
+// The worker compiles the operator's programs and measures expert and noise.
 inline Seconds PutProblemDeadline(const v1::Problem& problem) {
   return 120 + 10 * (problem.limits().total_s() > 0 ? problem.limits().total_s() : 30);
 }

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "coordinator/campaign/campaign_events.h"
+#include "coordinator/durable/seconds.h"
 
 namespace whetstone {
 
@@ -32,13 +32,15 @@ struct WorkNeed {
   bool timed = false;
   // Workers that share cores with the trainer may not time now.
   bool trainer_computes = false;
-  // Only hosts of this model ("": any). Ignored while no worker of that model is up and takes work.
+  // Only hosts of this model are taken ("": any). It is ignored while no worker of that model is up
+  // and takes work.
   std::string cpu_model;
-  // Preferred if it has room (it holds the candidate's binary); -1: none.
+  // This worker is preferred if it has room (it holds the candidate's binary); -1: none.
   int prefer = -1;
-  // Taken only if no other will do; -1: none.
+  // This worker is taken only if no other will do; -1: none.
   int avoid = -1;
-  // Only a worker that does nothing else: whatever goes wrong there is this candidate's doing.
+  // Only a worker that does nothing else is taken: whatever goes wrong there is this candidate's
+  // doing.
   bool alone = false;
 };
 
@@ -51,11 +53,11 @@ class Dispatcher {
   explicit Dispatcher(int workers);
   void SetUp(int worker, WorkerTraits traits);
   void SetDown(int worker);
-  // It gets no more work.
+  // The worker gets no more work.
   void SetDraining(int worker);
-  // It never comes back.
+  // The worker never comes back.
   void SetGone(int worker);
-  // One more, down until SetUp; its index is size() before.
+  // Adds a worker, down until SetUp; its index is size() before.
   void Add() { workers_.emplace_back(); }
 
   // `usable` (may be empty) filters further, say to workers that know the problem.
@@ -64,7 +66,7 @@ class Dispatcher {
   // `alone`: nothing else is picked for that worker until it ends.
   void Started(int worker, bool alone = false);
   void Ended(int worker, bool ok, Seconds now);
-  // It ends for reasons that are not the worker's.
+  // The measurement ends for reasons that are not the worker's.
   void Cancelled(int worker);
 
   bool up(int worker) const { return workers_[static_cast<size_t>(worker)].up; }
@@ -74,7 +76,7 @@ class Dispatcher {
   bool resting(int worker, Seconds now) const;
   // Whether it is of that model; any is, while no worker of the model is up and takes work.
   bool HasModel(int worker, const std::string& cpu_model) const;
-  // Of all workers.
+  // The measurements of all workers.
   int in_flight() const { return in_flight_; }
   // Whether any worker could take more now.
   bool HasRoom(Seconds now) const;

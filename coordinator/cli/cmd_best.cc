@@ -35,30 +35,30 @@ absl::StatusOr<nlohmann::ordered_json> ListBest(const BestOptions& options, Cons
   ASSIGN_OR_RETURN(const RunPaths paths, RunDir::Find(options.root));
   CampaignPlan plan;
   ASSIGN_OR_RETURN(const RunSummary summary, SummarizeRun(paths, &plan));
-  if (!options.problem.empty() && summary.leaders.count(options.problem) == 0) {
+  if (!options.problem.empty() && summary.incumbents.count(options.problem) == 0) {
     std::vector<std::string> known;
-    for (const auto& [id, leader] : summary.leaders) known.push_back(id);
+    for (const auto& [id, incumbent] : summary.incumbents) known.push_back(id);
     return absl::NotFoundError(
         absl::StrCat("no program of '", options.problem, "' in ", options.root,
                      "; there are: ", known.empty() ? "none" : absl::StrJoin(known, ", ")));
   }
   nlohmann::ordered_json best = nlohmann::ordered_json::array();
-  for (const auto& [id, leader] : summary.leaders) {
+  for (const auto& [id, incumbent] : summary.incumbents) {
     if (!options.problem.empty() && id != options.problem) continue;
-    const v1::Verdict& v = leader.verdict;
+    const v1::Verdict& v = incumbent.verdict;
     console->Line(absl::StrFormat("%s: %.2fx (%.2f to %.2f), step %d\n%s\n%s", id, v.speedup(),
-                                  v.speedup_low(), v.speedup_high(), leader.step, paths.best(id),
-                                  options.verify ? "" : leader.source));
+                                  v.speedup_low(), v.speedup_high(), incumbent.step, paths.best(id),
+                                  options.verify ? "" : incumbent.source));
     best.push_back({{"problem", id},
                     {"speedup", v.speedup()},
                     {"speedup_low", v.speedup_low()},
                     {"speedup_high", v.speedup_high()},
-                    {"step", leader.step},
+                    {"step", incumbent.step},
                     {"directory", paths.best(id)},
-                    {"source", leader.source}});
+                    {"source", incumbent.source}});
     if (!options.verify) continue;
     ASSIGN_OR_RETURN(const Verification verification,
-                     VerifyProof(paths.best(id), leader.source, options.tolerance,
+                     VerifyProof(paths.best(id), incumbent.source, options.tolerance,
                                  [&](const std::string& text) { console->Status(text); }));
     console->Line(verification.output);
     console->Line(absl::StrCat(
@@ -67,7 +67,7 @@ absl::StatusOr<nlohmann::ordered_json> ListBest(const BestOptions& options, Cons
     best.back()["verification"] = VerificationJson(verification);
     *confirmed = *confirmed && verification.confirmed;
   }
-  if (summary.leaders.empty()) console->Line("no program was faster than its reference yet");
+  if (summary.incumbents.empty()) console->Line("no program was faster than its reference yet");
   return nlohmann::ordered_json{{"run_dir", summary.run_dir}, {"best", best}};
 }
 

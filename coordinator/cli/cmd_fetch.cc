@@ -34,12 +34,12 @@ struct FetchOptions {
   bool json = false;
 };
 
-std::string NameOf(const CheckpointFact& fact) {
-  return std::filesystem::path(fact.path).filename().string();
+std::string NameOf(const CheckpointEntry& entry) {
+  return std::filesystem::path(entry.path).filename().string();
 }
 
 // The checkpoint that `step` names: "12", "step-12" or "warmup"; the newest if it is empty.
-absl::StatusOr<CheckpointFact> Choose(const std::vector<CheckpointFact>& saved,
+absl::StatusOr<CheckpointEntry> Choose(const std::vector<CheckpointEntry>& saved,
                                       const std::string& step) {
   if (saved.empty()) {
     return absl::NotFoundError("this run has saved no checkpoint yet (checkpoint.every)");
@@ -48,19 +48,19 @@ absl::StatusOr<CheckpointFact> Choose(const std::vector<CheckpointFact>& saved,
   int64_t number = 0;
   const std::string wanted = absl::SimpleAtoi(step, &number) ? absl::StrCat("step-", number) : step;
   std::vector<std::string> names;
-  for (auto fact = saved.rbegin(); fact != saved.rend(); ++fact) {
-    if (NameOf(*fact) == wanted) return *fact;
-    names.push_back(NameOf(*fact));
+  for (auto entry = saved.rbegin(); entry != saved.rend(); ++entry) {
+    if (NameOf(*entry) == wanted) return *entry;
+    names.push_back(NameOf(*entry));
   }
   return absl::NotFoundError(absl::StrCat("no checkpoint '", step, "' was saved; there are: ",
                                           absl::StrJoin(names.rbegin(), names.rend(), ", ")));
 }
 
 // Says where the checkpoint of a trainer on this machine is: `whet` can see it.
-absl::Status SayWhere(const FetchOptions& options, const CheckpointFact& fact, Console* console) {
-  if (!std::filesystem::exists(fact.path)) {
+absl::Status SayWhere(const FetchOptions& options, const CheckpointEntry& entry, Console* console) {
+  if (!std::filesystem::exists(entry.path)) {
     return absl::NotFoundError(
-        absl::StrCat(fact.path,
+        absl::StrCat(entry.path,
                      " was on this machine and is gone: only the newest and the best "
                      "checkpoints are kept (checkpoint.keep)"));
   }
@@ -68,11 +68,11 @@ absl::Status SayWhere(const FetchOptions& options, const CheckpointFact& fact, C
     return absl::FailedPreconditionError(
         absl::StrCat("the trainer of this run worked on this machine, there is nothing to fetch: "
                      "cp -r ",
-                     fact.path, " ", options.to));
+                     entry.path, " ", options.to));
   }
-  console->Line(absl::StrCat("the trainer of this run worked on this machine: ", NameOf(fact),
-                             " is here: ", fact.path));
-  console->Result({{"path", fact.path}, {"bytes", fact.bytes}, {"fetched", false}});
+  console->Line(absl::StrCat("the trainer of this run worked on this machine: ", NameOf(entry),
+                             " is here: ", entry.path));
+  console->Result({{"path", entry.path}, {"bytes", entry.bytes}, {"fetched", false}});
   return absl::OkStatus();
 }
 
@@ -84,10 +84,10 @@ absl::Status Fetch(const FetchOptions& options, StopSignals* signals, Console* c
   ASSIGN_OR_RETURN(const RunPaths paths, RunDir::Find(options.root));
   CampaignPlan plan;
   ASSIGN_OR_RETURN(const RunSummary summary, SummarizeRun(paths, &plan));
-  ASSIGN_OR_RETURN(const CheckpointFact fact, Choose(summary.checkpoints, options.step));
-  if (!plan.campaign.has_cluster()) return SayWhere(options, fact, console);
+  ASSIGN_OR_RETURN(const CheckpointEntry entry, Choose(summary.checkpoints, options.step));
+  if (!plan.campaign.has_cluster()) return SayWhere(options, entry, console);
   const std::string to =
-      options.to.empty() ? absl::StrCat(paths.checkpoints(), "/", NameOf(fact)) : options.to;
+      options.to.empty() ? absl::StrCat(paths.checkpoints(), "/", NameOf(entry)) : options.to;
 
   ASSIGN_OR_RETURN(const std::unique_ptr<TrainerConnection> trainer,
                    TrainerConnection::Open(plan.campaign, /*log_dir=*/"", signals, console));
@@ -95,7 +95,7 @@ absl::Status Fetch(const FetchOptions& options, StopSignals* signals, Console* c
   hooks.read = [&](const std::string& file, int64_t offset,
                    int64_t length) -> absl::StatusOr<std::string> {
     v1::ReadCheckpointRequest request;
-    request.set_path(fact.path);
+    request.set_path(entry.path);
     request.set_file(file);
     request.set_offset(offset);
     request.set_length(length);
@@ -117,12 +117,12 @@ absl::Status Fetch(const FetchOptions& options, StopSignals* signals, Console* c
   hooks.on_progress = [&](int64_t done, int64_t total) {
     const double seconds = duration<double>(SteadyClock::now() - start).count();
     if (first < 0) first = done;
-    console->Status(absl::StrFormat("%s: %.0f %% of %s, %.1f MB/s", NameOf(fact),
+    console->Status(absl::StrFormat("%s: %.0f %% of %s, %.1f MB/s", NameOf(entry),
                                     100.0 * static_cast<double>(done) / static_cast<double>(total),
                                     Megabytes(total),
                                     static_cast<double>(done - first) / 1e6 / (seconds + 1e-3)));
   };
-  const absl::StatusOr<Fetched> fetched = FetchCheckpoint(fact.checksum, to, hooks);
+  const absl::StatusOr<Fetched> fetched = FetchCheckpoint(entry.checksum, to, hooks);
   if (signals->stopped()) {
     return absl::CancelledError(
         absl::StrCat("stopped; what has arrived is in ", to, ".part, and the next fetch goes on"));
@@ -130,17 +130,17 @@ absl::Status Fetch(const FetchOptions& options, StopSignals* signals, Console* c
   RETURN_IF_ERROR(fetched.status());
   const double seconds = duration<double>(SteadyClock::now() - start).count();
   if (fetched->was_here) {
-    console->Line(absl::StrCat(NameOf(fact), " is already here, whole: ", to));
+    console->Line(absl::StrCat(NameOf(entry), " is already here, whole: ", to));
   } else {
     console->Line(absl::StrFormat(
-        "%s: %s in %.1f s%s, every file verified: %s", NameOf(fact),
+        "%s: %s in %.1f s%s, every file verified: %s", NameOf(entry),
         Megabytes(fetched->bytes - fetched->bytes_before), seconds,
         fetched->bytes_before == 0 ? "" : " (" + Megabytes(fetched->bytes_before) + " were here)",
         to));
   }
   console->Result({{"path", to},
                    {"bytes", fetched->bytes},
-                   {"checksum", fact.checksum},
+                   {"checksum", entry.checksum},
                    {"fetched", !fetched->was_here}});
   return absl::OkStatus();
 }

@@ -89,23 +89,23 @@ absl::StatusOr<ReplayCounts> ReplayRun(const ReplayOptions& options, StopSignals
   ASSIGN_OR_RETURN(const TempDir temp, TempDir::Make("whet-replay"));
   ASSIGN_OR_RETURN(const std::unique_ptr<TrainerConnection> trainer,
                    TrainerConnection::Open(plan.campaign, temp.path() + "/logs", signals, console));
-  ReplaySeams seams;
-  seams.trainer = trainer->client();
-  seams.control = trainer->control();
-  seams.keep_checkpoints = !options.keep.empty();
-  seams.checkpoint_dir = temp.path();
-  if (seams.keep_checkpoints) {
+  ReplayHooks hooks;
+  hooks.trainer = trainer->client();
+  hooks.control = trainer->control();
+  hooks.keep_checkpoints = !options.keep.empty();
+  hooks.checkpoint_dir = temp.path();
+  if (hooks.keep_checkpoints) {
     // The path is relative to this machine's working directory, or one of the trainer's machine.
-    seams.checkpoint_dir = plan.campaign.has_cluster()
+    hooks.checkpoint_dir = plan.campaign.has_cluster()
                                ? options.keep
                                : std::filesystem::absolute(options.keep).string();
   }
-  seams.on_step = [console](const std::string& line) { console->Line(line); };
-  seams.on_status = [console](const std::string& line) { console->Status(line); };
-  Replay replay(&plan, updates_max, std::move(seams));
+  hooks.on_step = [console](const std::string& line) { console->Line(line); };
+  hooks.on_status = [console](const std::string& line) { console->Status(line); };
+  Replay replay(&plan, updates_max, std::move(hooks));
   absl::Status status = replay.Begin();
   if (status.ok()) {
-    status = run.journal->ForEach([&](const Fact& fact) { return replay.Take(fact); });
+    status = run.journal->ForEach([&](const JournalEntry& entry) { return replay.Take(entry); });
   }
   if (status.ok()) status = replay.End();
   if (signals->stopped()) {

@@ -13,7 +13,7 @@
 #include "common/status_macros.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/journal/run_dir.h"
-#include "coordinator/journal/worker_roster.h"
+#include "coordinator/journal/worker_list.h"
 #include "coordinator/loop/control_address.h"
 #include "coordinator/rpc/grpc_channel.h"
 #include "coordinator/terminal/console.h"

@@ -100,7 +100,7 @@ absl::Status FreezeCampaign(const v1::Campaign& campaign, const RunPaths& paths)
   v1::Campaign frozen = campaign;
   RETURN_IF_ERROR(MakeDirectories(paths.inputs()));
   for (int i = 0; i < campaign.problems_size(); ++i) {
-    // Numbered: two folders may hold files of one name.
+    // They are numbered, as two folders may hold files of one name.
     const std::string copy =
         absl::StrCat(paths.inputs(), "/", i, "-",
                      std::filesystem::path(campaign.problems(i)).filename().string());

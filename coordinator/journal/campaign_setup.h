@@ -6,12 +6,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "coordinator/campaign/campaign_plan.h"
+#include "coordinator/durable/campaign_plan.h"
 #include "coordinator/journal/run_dir.h"
 
 namespace whetstone {
 
-// That a model on this machine, and the reference of a KL penalty, look like Hugging Face
+// Checks that a model on this machine, and the reference of a KL penalty, look like Hugging Face
 // directories, before anything is started. The trainer says what is wrong inside.
 absl::Status CheckModel(const v1::Campaign& campaign);
 
@@ -20,10 +20,10 @@ absl::Status CheckModel(const v1::Campaign& campaign);
 absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::string& campaign_id,
                                        const std::string& checkpoint_dir);
 
-// Where the policy is saved: checkpoint.dir, or a folder of the run directory.
+// The folder that the policy is saved in: checkpoint.dir, or one of the run directory.
 std::string CheckpointDir(const v1::Campaign& campaign, const RunPaths& paths);
 
-// NAME-xxxxxxxx with eight random hexadecimal digits.
+// A new id: NAME-xxxxxxxx with eight random hexadecimal digits.
 std::string NewCampaignId(const std::string& name);
 
 // Copies the campaign's inputs into the run directory and writes campaign.yaml, whose paths then

@@ -166,14 +166,14 @@ Journal::~Journal() {
   sqlite3_close(db_);
 }
 
-absl::Status Journal::Append(const std::vector<Fact>& facts) {
-  if (facts.empty()) return absl::OkStatus();
+absl::Status Journal::Append(const std::vector<JournalEntry>& entries) {
+  if (entries.empty()) return absl::OkStatus();
   const int64_t first = next_seq_;
   absl::Status status = Execute("BEGIN IMMEDIATE");
   if (writer_ == nullptr) writer_ = std::make_unique<RowWriter>(db_);
-  for (const Fact& fact : facts) {
+  for (const JournalEntry& entry : entries) {
     if (!status.ok()) break;
-    status = writer_->Write(next_seq_++, fact);
+    status = writer_->Write(next_seq_++, entry);
   }
   if (status.ok()) status = Execute("COMMIT");
   if (!status.ok()) {
@@ -186,7 +186,7 @@ absl::Status Journal::Append(const std::vector<Fact>& facts) {
   return absl::OkStatus();
 }
 
-absl::Status Journal::ForEach(const std::function<absl::Status(const Fact&)>& visit) const {
+absl::Status Journal::ForEach(const std::function<absl::Status(const JournalEntry&)>& visit) const {
   const std::vector<std::unique_ptr<RowReader>> readers = MakeRowReaders(db_);
   for (const auto& reader : readers) RETURN_IF_ERROR(reader->Advance());
   int64_t seq = 0;
@@ -199,11 +199,11 @@ absl::Status Journal::ForEach(const std::function<absl::Status(const Fact&)>& vi
     }
     if (first == nullptr) return absl::OkStatus();
     if (first->seq() != ++seq) {
-      return absl::DataLossError(absl::StrCat(path_, " is incomplete: fact ", seq,
+      return absl::DataLossError(absl::StrCat(path_, " is incomplete: entry ", seq,
                                               " is missing; restore it from a back-up"));
     }
-    ASSIGN_OR_RETURN(const Fact fact, first->Get());
-    RETURN_IF_ERROR(visit(fact));
+    ASSIGN_OR_RETURN(const JournalEntry entry, first->Get());
+    RETURN_IF_ERROR(visit(entry));
     RETURN_IF_ERROR(first->Advance());
   }
 }

@@ -1,16 +1,16 @@
-// The campaign's memory: every fact (facts.h), in order, in one SQLite file.
+// The campaign's memory: every entry (journal_entry.h), in order, in one SQLite file.
 //
 //   ASSIGN_OR_RETURN(auto journal, Journal::Open(paths.journal(), campaign_id));
-//   RETURN_IF_ERROR(journal->Append(facts));       // one transaction, on disk when it returns
-//   RETURN_IF_ERROR(journal->ForEach([&](const Fact& fact) {
-//     ledger.Apply(fact);
+//   RETURN_IF_ERROR(journal->Append(entries));       // one transaction, on disk when it returns
+//   RETURN_IF_ERROR(journal->ForEach([&](const JournalEntry& entry) {
+//     durable_state.Apply(entry);
 //     return absl::OkStatus();
 //   }));
 //
 // docs/formats/journal.md explains every table, for people with an sqlite3 prompt.
 //
 // Write-ahead log with synchronous=FULL: a commit costs an fsync (milliseconds, a few dozen times a
-// step), and what the trainer is asked to do is never built on a fact that a power cut could take
+// step), and what the trainer is asked to do is never built on an entry that a power cut could take
 // back. A full disk fails the Append as RESOURCE_EXHAUSTED and leaves the journal as it was before.
 //
 // Not thread-safe. One process writes; readers (`whet status`) open it read-only beside it.
@@ -24,7 +24,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "coordinator/campaign/facts.h"
+#include "coordinator/durable/journal_entry.h"
 
 struct sqlite3;
 
@@ -34,11 +34,11 @@ class RowWriter;
 
 class Journal {
  public:
-  // A new journal; ALREADY_EXISTS if there is one.
+  // Makes a new journal. ALREADY_EXISTS: there is one.
   static absl::StatusOr<std::unique_ptr<Journal>> Create(const std::string& path,
                                                          const std::string& campaign_id);
-  // An existing one. To write, it is checked page by page and brought to this version's schema;
-  // read-only it is taken as it is. DATA_LOSS: not a journal, or a damaged one.
+  // Opens an existing one. To write, it is checked page by page and brought to this version's
+  // schema; read-only it is taken as it is. DATA_LOSS: not a journal, or a damaged one.
   // FAILED_PRECONDITION: written by a newer version.
   static absl::StatusOr<std::unique_ptr<Journal>> Open(const std::string& path,
                                                        bool read_only = false);
@@ -48,13 +48,14 @@ class Journal {
 
   const std::string& campaign_id() const { return campaign_id_; }
 
-  // All or nothing.
-  absl::Status Append(const std::vector<Fact>& facts);
-  // In order. An error of `visit` ends it and is returned. DATA_LOSS: a fact is missing or damaged.
-  absl::Status ForEach(const std::function<absl::Status(const Fact&)>& visit) const;
-  // NOT_FOUND: no such update.
+  // Appends all of them or, on an error, none.
+  absl::Status Append(const std::vector<JournalEntry>& entries);
+  // Visits every entry in order. An error of `visit` ends it and is returned. DATA_LOSS: an entry
+  // is missing or damaged.
+  absl::Status ForEach(const std::function<absl::Status(const JournalEntry&)>& visit) const;
+  // The request as it was sent. NOT_FOUND: no such update.
   absl::StatusOr<v1::UpdateRequest> FindUpdateRequest(const v1::UpdateName& name) const;
-  // Only updates, without their requests: enough for metrics and reports.
+  // Visits the updates only, without their requests: enough for metrics and reports.
   absl::Status ForEachRow(
       const std::function<void(const v1::UpdateName&, const std::map<std::string, double>&)>& visit)
       const;
@@ -62,14 +63,14 @@ class Journal {
   // Whether any rollout or update is in it: something that would be lost with it.
   absl::StatusOr<bool> HasProgress() const;
 
-  // For tests of a full disk: the file may not grow beyond `pages` pages from here on (nor beyond
+  // Lets tests fill the disk: the file may not grow beyond `pages` pages from here on (nor beyond
   // its present size, if that is more).
   absl::Status TEST_LimitPages(int pages);
 
  private:
   explicit Journal(std::string path);
   absl::Status OpenDatabase(int flags);
-  // That it is a journal, its schema's version, and whose it is.
+  // Checks that it is a journal and reads whose it is; returns its schema's version.
   absl::StatusOr<int64_t> Identify();
   absl::Status CheckPages();
   absl::Status Migrate(int64_t version);

@@ -38,10 +38,10 @@ class PromptReader final : public RowReader {
  public:
   explicit PromptReader(sqlite3* db)
       : RowReader(db, "SELECT seq, step, proto FROM prompts ORDER BY 1") {}
-  absl::StatusOr<Fact> Get() const override {
-    PromptFact fact{statement_.Int(1), {}};
-    RETURN_IF_ERROR(statement_.Parse(2, &fact.prompt));
-    return fact;
+  absl::StatusOr<JournalEntry> Get() const override {
+    PromptEntry entry{statement_.Int(1), {}};
+    RETURN_IF_ERROR(statement_.Parse(2, &entry.prompt));
+    return entry;
   }
 };
 
@@ -49,10 +49,10 @@ class RolloutReader final : public RowReader {
  public:
   explicit RolloutReader(sqlite3* db)
       : RowReader(db, "SELECT seq, step, proto FROM rollouts ORDER BY 1") {}
-  absl::StatusOr<Fact> Get() const override {
-    RolloutFact fact{statement_.Int(1), {}};
-    RETURN_IF_ERROR(statement_.Parse(2, &fact.completion));
-    return fact;
+  absl::StatusOr<JournalEntry> Get() const override {
+    RolloutEntry entry{statement_.Int(1), {}};
+    RETURN_IF_ERROR(statement_.Parse(2, &entry.completion));
+    return entry;
   }
 };
 
@@ -61,34 +61,34 @@ class VerdictReader final : public RowReader {
   explicit VerdictReader(sqlite3* db)
       : RowReader(
             db, "SELECT seq, step, grp, sample, reward, dropped, proto FROM verdicts ORDER BY 1") {}
-  absl::StatusOr<Fact> Get() const override {
-    VerdictFact fact;
-    fact.step = statement_.Int(1);
-    fact.group = static_cast<int>(statement_.Int(2));
-    fact.sample = static_cast<int>(statement_.Int(3));
-    fact.reward = statement_.Double(4);
-    fact.dropped = statement_.Int(5) != 0;
-    RETURN_IF_ERROR(statement_.Parse(6, &fact.verdict));
-    return fact;
+  absl::StatusOr<JournalEntry> Get() const override {
+    VerdictEntry entry;
+    entry.step = statement_.Int(1);
+    entry.group_index = static_cast<int>(statement_.Int(2));
+    entry.sample = static_cast<int>(statement_.Int(3));
+    entry.reward = statement_.Double(4);
+    entry.dropped = statement_.Int(5) != 0;
+    RETURN_IF_ERROR(statement_.Parse(6, &entry.verdict));
+    return entry;
   }
 };
 
-class LeaderReader final : public RowReader {
+class IncumbentReader final : public RowReader {
  public:
-  explicit LeaderReader(sqlite3* db)
+  explicit IncumbentReader(sqlite3* db)
       : RowReader(db,
                   "SELECT seq, step, grp, sample, problem, accepted, source, proto FROM leaders "
                   "ORDER BY 1") {}
-  absl::StatusOr<Fact> Get() const override {
-    LeaderFact fact;
-    fact.step = statement_.Int(1);
-    fact.group = static_cast<int>(statement_.Int(2));
-    fact.sample = static_cast<int>(statement_.Int(3));
-    fact.problem_id = statement_.Bytes(4);
-    fact.accepted = statement_.Int(5) != 0;
-    fact.source = statement_.Bytes(6);
-    RETURN_IF_ERROR(statement_.Parse(7, &fact.verdict));
-    return fact;
+  absl::StatusOr<JournalEntry> Get() const override {
+    IncumbentEntry entry;
+    entry.step = statement_.Int(1);
+    entry.group_index = static_cast<int>(statement_.Int(2));
+    entry.sample = static_cast<int>(statement_.Int(3));
+    entry.problem_id = statement_.Bytes(4);
+    entry.accepted = statement_.Int(5) != 0;
+    entry.source = statement_.Bytes(6);
+    RETURN_IF_ERROR(statement_.Parse(7, &entry.verdict));
+    return entry;
   }
 };
 
@@ -96,12 +96,12 @@ class UpdateReader final : public RowReader {
  public:
   explicit UpdateReader(sqlite3* db)
       : RowReader(db, "SELECT seq, row, request, response FROM updates ORDER BY 1") {}
-  absl::StatusOr<Fact> Get() const override {
-    UpdateFact fact;
-    ASSIGN_OR_RETURN(fact.row, ParseMetricsRow(statement_.Bytes(1)));
-    RETURN_IF_ERROR(statement_.Parse(2, &fact.request));
-    RETURN_IF_ERROR(statement_.Parse(3, &fact.response));
-    return fact;
+  absl::StatusOr<JournalEntry> Get() const override {
+    UpdateEntry entry;
+    ASSIGN_OR_RETURN(entry.row, ParseMetricsRow(statement_.Bytes(1)));
+    RETURN_IF_ERROR(statement_.Parse(2, &entry.request));
+    RETURN_IF_ERROR(statement_.Parse(3, &entry.response));
+    return entry;
   }
 };
 
@@ -110,14 +110,14 @@ class CheckpointReader final : public RowReader {
   explicit CheckpointReader(sqlite3* db)
       : RowReader(db,
                   "SELECT seq, phase, step, path, checksum, bytes FROM checkpoints ORDER BY 1") {}
-  absl::StatusOr<Fact> Get() const override {
-    CheckpointFact fact;
-    fact.name.set_phase(static_cast<v1::UpdateName::Phase>(statement_.Int(1)));
-    fact.name.set_step(statement_.Int(2));
-    fact.path = statement_.Bytes(3);
-    fact.checksum = statement_.Bytes(4);
-    fact.bytes = statement_.Int(5);
-    return fact;
+  absl::StatusOr<JournalEntry> Get() const override {
+    CheckpointEntry entry;
+    entry.name.set_phase(static_cast<v1::UpdateName::Phase>(statement_.Int(1)));
+    entry.name.set_step(statement_.Int(2));
+    entry.path = statement_.Bytes(3);
+    entry.checksum = statement_.Bytes(4);
+    entry.bytes = statement_.Int(5);
+    return entry;
   }
 };
 
@@ -125,10 +125,10 @@ class CalibrationReader final : public RowReader {
  public:
   explicit CalibrationReader(sqlite3* db)
       : RowReader(db, "SELECT seq, host_id, problem_hash, proto FROM calibrations ORDER BY 1") {}
-  absl::StatusOr<Fact> Get() const override {
-    CalibrationFact fact{statement_.Bytes(1), statement_.Bytes(2), {}};
-    RETURN_IF_ERROR(statement_.Parse(3, &fact.calibration));
-    return fact;
+  absl::StatusOr<JournalEntry> Get() const override {
+    CalibrationEntry entry{statement_.Bytes(1), statement_.Bytes(2), {}};
+    RETURN_IF_ERROR(statement_.Parse(3, &entry.calibration));
+    return entry;
   }
 };
 
@@ -139,7 +139,7 @@ std::vector<std::unique_ptr<RowReader>> MakeRowReaders(sqlite3* db) {
   readers.push_back(std::make_unique<PromptReader>(db));
   readers.push_back(std::make_unique<RolloutReader>(db));
   readers.push_back(std::make_unique<VerdictReader>(db));
-  readers.push_back(std::make_unique<LeaderReader>(db));
+  readers.push_back(std::make_unique<IncumbentReader>(db));
   readers.push_back(std::make_unique<UpdateReader>(db));
   readers.push_back(std::make_unique<CheckpointReader>(db));
   readers.push_back(std::make_unique<CalibrationReader>(db));
@@ -150,87 +150,91 @@ RowWriter::RowWriter(sqlite3* db)
     : prompts_(db, "INSERT INTO prompts VALUES (?, ?, ?, ?)"),
       rollouts_(db, "INSERT INTO rollouts VALUES (?, ?, ?, ?, ?, ?, ?)"),
       verdicts_(db, "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
-      leaders_(db, "INSERT INTO leaders VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+      incumbents_(db, "INSERT INTO leaders VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"),
       updates_(db, "INSERT INTO updates VALUES (?, ?, ?, ?, ?, ?, ?)"),
       checkpoints_(db, "INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?, ?)"),
       calibrations_(db, "INSERT INTO calibrations VALUES (?, ?, ?, ?, ?, ?)") {}
 
-absl::Status RowWriter::Write(int64_t seq, const Fact& fact) {
-  return std::visit([&](const auto& f) { return Insert(seq, f); }, fact);
+absl::Status RowWriter::Write(int64_t seq, const JournalEntry& entry) {
+  return std::visit([&](const auto& e) { return Insert(seq, e); }, entry);
 }
 
-absl::Status RowWriter::Insert(int64_t seq, const PromptFact& f) {
-  return prompts_.Bind(seq).Bind(f.step).Bind(int64_t{f.prompt.problem()}).Proto(f.prompt).Run();
+absl::Status RowWriter::Insert(int64_t seq, const PromptEntry& e) {
+  return prompts_.Bind(seq)
+      .Bind(e.step)
+      .Bind(int64_t{e.prompt.group_index()})
+      .Proto(e.prompt)
+      .Run();
 }
 
-absl::Status RowWriter::Insert(int64_t seq, const RolloutFact& f) {
+absl::Status RowWriter::Insert(int64_t seq, const RolloutEntry& e) {
   return rollouts_.Bind(seq)
-      .Bind(f.step)
-      .Bind(int64_t{f.completion.problem()})
-      .Bind(int64_t{f.completion.sample()})
-      .Bind(int64_t{f.completion.ids_size()})
-      .Text(f.completion.text())
-      .Proto(f.completion)
+      .Bind(e.step)
+      .Bind(int64_t{e.completion.group_index()})
+      .Bind(int64_t{e.completion.sample()})
+      .Bind(int64_t{e.completion.ids_size()})
+      .Text(e.completion.text())
+      .Proto(e.completion)
       .Run();
 }
 
-absl::Status RowWriter::Insert(int64_t seq, const VerdictFact& f) {
+absl::Status RowWriter::Insert(int64_t seq, const VerdictEntry& e) {
   return verdicts_.Bind(seq)
-      .Bind(f.step)
-      .Bind(int64_t{f.group})
-      .Bind(int64_t{f.sample})
-      .Text(v1::Outcome_Name(f.verdict.outcome()))
-      .Bind(f.reward)
-      .Bind(int64_t{f.dropped})
-      .Bind(f.verdict.speedup())
-      .Text(f.verdict.detail())
-      .Proto(f.verdict)
+      .Bind(e.step)
+      .Bind(int64_t{e.group_index})
+      .Bind(int64_t{e.sample})
+      .Text(v1::Outcome_Name(e.verdict.outcome()))
+      .Bind(e.reward)
+      .Bind(int64_t{e.dropped})
+      .Bind(e.verdict.speedup())
+      .Text(e.verdict.detail())
+      .Proto(e.verdict)
       .Run();
 }
 
-absl::Status RowWriter::Insert(int64_t seq, const LeaderFact& f) {
-  return leaders_.Bind(seq)
-      .Bind(f.step)
-      .Bind(int64_t{f.group})
-      .Bind(int64_t{f.sample})
-      .Text(f.problem_id)
-      .Bind(int64_t{f.accepted})
-      .Bind(f.verdict.speedup())
-      .Text(f.source)
-      .Proto(f.verdict)
+absl::Status RowWriter::Insert(int64_t seq, const IncumbentEntry& e) {
+  return incumbents_.Bind(seq)
+      .Bind(e.step)
+      .Bind(int64_t{e.group_index})
+      .Bind(int64_t{e.sample})
+      .Text(e.problem_id)
+      .Bind(int64_t{e.accepted})
+      .Bind(e.verdict.speedup())
+      .Text(e.source)
+      .Proto(e.verdict)
       .Run();
 }
 
-absl::Status RowWriter::Insert(int64_t seq, const UpdateFact& f) {
+absl::Status RowWriter::Insert(int64_t seq, const UpdateEntry& e) {
   nlohmann::json row = nlohmann::json::object();
-  for (const auto& [key, value] : f.row) row[key] = value;
+  for (const auto& [key, value] : e.row) row[key] = value;
   return updates_.Bind(seq)
-      .Bind(int64_t{f.request.name().phase()})
-      .Bind(int64_t{f.request.name().step()})
-      .Bind(int64_t{f.response.applied()})
+      .Bind(int64_t{e.request.name().phase()})
+      .Bind(int64_t{e.request.name().step()})
+      .Bind(int64_t{e.response.applied()})
       .Text(row.dump())
-      .Proto(f.request)
-      .Proto(f.response)
+      .Proto(e.request)
+      .Proto(e.response)
       .Run();
 }
 
-absl::Status RowWriter::Insert(int64_t seq, const CheckpointFact& f) {
+absl::Status RowWriter::Insert(int64_t seq, const CheckpointEntry& e) {
   return checkpoints_.Bind(seq)
-      .Bind(int64_t{f.name.phase()})
-      .Bind(int64_t{f.name.step()})
-      .Text(f.path)
-      .Text(f.checksum)
-      .Bind(f.bytes)
+      .Bind(int64_t{e.name.phase()})
+      .Bind(int64_t{e.name.step()})
+      .Text(e.path)
+      .Text(e.checksum)
+      .Bind(e.bytes)
       .Run();
 }
 
-absl::Status RowWriter::Insert(int64_t seq, const CalibrationFact& f) {
+absl::Status RowWriter::Insert(int64_t seq, const CalibrationEntry& e) {
   return calibrations_.Bind(seq)
-      .Text(f.host_id)
-      .Text(f.problem_hash)
-      .Bind(f.calibration.expert().speedup())
-      .Bind(f.calibration.noise_band())
-      .Proto(f.calibration)
+      .Text(e.host_id)
+      .Text(e.problem_hash)
+      .Bind(e.calibration.expert().speedup())
+      .Bind(e.calibration.noise_band())
+      .Proto(e.calibration)
       .Run();
 }
 

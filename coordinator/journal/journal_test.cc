@@ -13,7 +13,7 @@
 #include "common/file.h"
 #include "common/tree_testing.h"
 #include "coordinator/campaign/campaign_fakes.h"
-#include "coordinator/campaign/ledger.h"
+#include "coordinator/durable/durable_state.h"
 
 namespace whetstone {
 namespace {
@@ -22,7 +22,7 @@ using testing::HasSubstr;
 
 class JournalTest : public testing::Test {
  protected:
-  // A campaign that was really lived through, with every kind of fact.
+  // A campaign that was really lived through, with every kind of entry.
   static const World& Lived() {
     static World* const world = [] {
       auto* w = new World({.seed = 11, .workers = 2, .faults = 20, .steps = 4, .warmup = 2});
@@ -31,22 +31,22 @@ class JournalTest : public testing::Test {
     }();
     return *world;
   }
-  static std::string Fingerprint(const std::vector<Fact>& facts) {
-    Ledger ledger(&Lived().plan());
-    for (const Fact& fact : facts) ledger.Apply(fact);
-    return ledger.Fingerprint();
+  static std::string Fingerprint(const std::vector<JournalEntry>& entries) {
+    DurableState durable(&Lived().plan());
+    for (const JournalEntry& entry : entries) durable.Apply(entry);
+    return durable.Fingerprint();
   }
-  static std::vector<Fact> Read(const Journal& journal) {
-    std::vector<Fact> facts;
-    const absl::Status status = journal.ForEach([&](const Fact& fact) {
-      facts.push_back(fact);
+  static std::vector<JournalEntry> Read(const Journal& journal) {
+    std::vector<JournalEntry> entries;
+    const absl::Status status = journal.ForEach([&](const JournalEntry& entry) {
+      entries.push_back(entry);
       return absl::OkStatus();
     });
     EXPECT_TRUE(status.ok()) << status;
-    return facts;
+    return entries;
   }
 
-  // On the closed file, as something else than whet.
+  // Runs on the closed file, as something else than whet.
   void Sql(const char* sql) const {
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
@@ -62,9 +62,9 @@ class JournalTest : public testing::Test {
 TEST_F(JournalTest, GivesBackEveryFactInOrder) {
   {
     auto journal = *Journal::Create(path_, "camp-1");
-    std::vector<Fact> batch;
-    for (const Fact& fact : Lived().journal()) {
-      batch.push_back(fact);
+    std::vector<JournalEntry> batch;
+    for (const JournalEntry& entry : Lived().journal()) {
+      batch.push_back(entry);
       if (batch.size() == 3) {
         ASSERT_TRUE(journal->Append(batch).ok());
         batch.clear();
@@ -74,12 +74,12 @@ TEST_F(JournalTest, GivesBackEveryFactInOrder) {
   }
   const auto journal = *Journal::Open(path_);
   EXPECT_EQ(journal->campaign_id(), "camp-1");
-  const std::vector<Fact> facts = Read(*journal);
-  ASSERT_EQ(facts.size(), Lived().journal().size());
-  for (size_t i = 0; i < facts.size(); ++i) {
-    ASSERT_EQ(facts[i].index(), Lived().journal()[i].index()) << i;
-    if (const auto* update = std::get_if<UpdateFact>(&facts[i])) {
-      const auto& want = std::get<UpdateFact>(Lived().journal()[i]);
+  const std::vector<JournalEntry> entries = Read(*journal);
+  ASSERT_EQ(entries.size(), Lived().journal().size());
+  for (size_t i = 0; i < entries.size(); ++i) {
+    ASSERT_EQ(entries[i].index(), Lived().journal()[i].index()) << i;
+    if (const auto* update = std::get_if<UpdateEntry>(&entries[i])) {
+      const auto& want = std::get<UpdateEntry>(Lived().journal()[i]);
       EXPECT_EQ(update->request.SerializeAsString(), want.request.SerializeAsString());
       EXPECT_EQ(update->row, want.row);
       const auto found = journal->FindUpdateRequest(want.request.name());
@@ -87,12 +87,12 @@ TEST_F(JournalTest, GivesBackEveryFactInOrder) {
       EXPECT_EQ(found->SerializeAsString(), want.request.SerializeAsString());
     }
   }
-  EXPECT_EQ(Fingerprint(facts), Fingerprint(Lived().journal()));
+  EXPECT_EQ(Fingerprint(entries), Fingerprint(Lived().journal()));
 }
 
 TEST_F(JournalTest, ReplayAfterAnyNumberOfFactsIsThatMomentsState) {
   auto journal = *Journal::Create(path_, "c");
-  Ledger live(&Lived().plan());
+  DurableState live(&Lived().plan());
   for (size_t i = 0; i < Lived().journal().size(); ++i) {
     ASSERT_TRUE(journal->Append({Lived().journal()[i]}).ok());
     live.Apply(Lived().journal()[i]);
@@ -105,7 +105,7 @@ TEST_F(JournalTest, ReplayAfterAnyNumberOfFactsIsThatMomentsState) {
 
 TEST_F(JournalTest, AppendIsAllOrNothing) {
   auto journal = *Journal::Create(path_, "c");
-  RolloutFact rollout{1, {}};
+  RolloutEntry rollout{1, {}};
   // The second is a duplicate of the first: the pair must leave no trace.
   EXPECT_FALSE(journal->Append({rollout, rollout}).ok());
   EXPECT_TRUE(Read(*journal).empty());
@@ -115,7 +115,7 @@ TEST_F(JournalTest, AppendIsAllOrNothing) {
 
 TEST_F(JournalTest, AFullDiskIsAClearErrorAndNothingIsLost) {
   auto journal = *Journal::Create(path_, "c");
-  RolloutFact rollout{1, {}};
+  RolloutEntry rollout{1, {}};
   ASSERT_TRUE(journal->Append({rollout}).ok());
   ASSERT_TRUE(journal->TEST_LimitPages(40).ok());
   absl::Status status;
@@ -129,7 +129,7 @@ TEST_F(JournalTest, AFullDiskIsAClearErrorAndNothingIsLost) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
   EXPECT_NE(status.message().find(path_), std::string::npos);
   EXPECT_NE(status.message().find("go on with whet resume"), std::string::npos);
-  // Space again, another process: all that was acknowledged is there, and it goes on.
+  // With space again, in another process: all that was acknowledged is there, and it goes on.
   journal.reset();
   journal = *Journal::Open(path_);
   EXPECT_EQ(Read(*journal).size(), static_cast<size_t>(written));
@@ -156,7 +156,7 @@ TEST_F(JournalTest, RefusesADatabaseOfAnotherProgramAndANewerVersion) {
 }
 
 TEST_F(JournalTest, AnOlderVersionIsMigratedWhenWritten) {
-  (*Journal::Create(path_, "camp-1"))->Append({RolloutFact{1, {}}}).IgnoreError();
+  (*Journal::Create(path_, "camp-1"))->Append({RolloutEntry{1, {}}}).IgnoreError();
   Sql("INSERT INTO meta VALUES ('schema_version', '1'); PRAGMA application_id = 0; "
       "PRAGMA user_version = 0");
   EXPECT_EQ(Read(**Journal::Open(path_, /*read_only=*/true)).size(), 1u);
@@ -164,7 +164,7 @@ TEST_F(JournalTest, AnOlderVersionIsMigratedWhenWritten) {
     const auto journal = *Journal::Open(path_);
     EXPECT_EQ(journal->campaign_id(), "camp-1");
     EXPECT_EQ(Read(*journal).size(), 1u);
-    EXPECT_TRUE(journal->Append({RolloutFact{2, {}}}).ok());
+    EXPECT_TRUE(journal->Append({RolloutEntry{2, {}}}).ok());
   }
   Sql("DELETE FROM meta WHERE key = 'schema_version'");
   EXPECT_EQ(Read(**Journal::Open(path_)).size(), 2u) << "the header says what it is now";
@@ -173,7 +173,7 @@ TEST_F(JournalTest, AnOlderVersionIsMigratedWhenWritten) {
 TEST_F(JournalTest, DamageIsFoundBeforeAnythingIsBuiltOnIt) {
   {
     auto journal = *Journal::Create(path_, "c");
-    RolloutFact rollout{1, {}};
+    RolloutEntry rollout{1, {}};
     for (int i = 0; i < 50; ++i) {
       rollout.completion.set_sample(i);
       rollout.completion.set_text(std::string(3000, 'x'));
@@ -188,12 +188,12 @@ TEST_F(JournalTest, DamageIsFoundBeforeAnythingIsBuiltOnIt) {
   ASSERT_TRUE(WriteFileAtomically(path_, holed).ok());
   EXPECT_EQ(Journal::Open(path_).status().code(), absl::StatusCode::kDataLoss) << "overwritten";
   EXPECT_THAT(OpenError(), HasSubstr("back-up"));
-  // What SQLite has no objection to.
+  // SQLite has no objection to this.
   ASSERT_TRUE(WriteFileAtomically(path_, whole).ok());
   Sql("DELETE FROM rollouts WHERE sample = 7");
-  const auto skip = [](const Fact&) { return absl::OkStatus(); };
+  const auto skip = [](const JournalEntry&) { return absl::OkStatus(); };
   EXPECT_THAT(std::string((*Journal::Open(path_))->ForEach(skip).message()),
-              HasSubstr("fact 8 is missing"));
+              HasSubstr("entry 8 is missing"));
 }
 
 // docs/formats/journal.md has a section for each table and a line for each column, and no other.
@@ -229,9 +229,9 @@ TEST_F(JournalTest, ItsDocumentNamesEveryColumn) {
 
 TEST_F(JournalTest, AHalfWrittenTailIsLeftOut) {
   auto journal = *Journal::Create(path_, "c");
-  RolloutFact rollout{1, {}};
+  RolloutEntry rollout{1, {}};
   ASSERT_TRUE(journal->Append({rollout}).ok());
-  // As a process leaves it that is killed: the write-ahead log is there, its end torn.
+  // A process that is killed leaves it so: the write-ahead log is there, its end torn.
   const std::string copy = folder_.path() + "/copy.db";
   ASSERT_TRUE(WriteFileAtomically(copy, *ReadFile(path_)).ok());
   std::string wal = *ReadFile(path_ + "-wal");

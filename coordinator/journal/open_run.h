@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "coordinator/campaign/campaign_plan.h"
+#include "coordinator/durable/campaign_plan.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_dir.h"
 

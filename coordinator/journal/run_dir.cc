@@ -51,7 +51,7 @@ bool IsLivingWhet(int pid) {
          *name != "whet-worker\n";
 }
 
-// Services (not this process, nor somebody's `tail -f`) that have a file below `folder` open.
+// The services (not this process, nor somebody's `tail -f`) that have a file below `folder` open.
 std::vector<int> HoldersOf(const std::string& folder) {
   std::vector<int> holders;
   std::error_code error;

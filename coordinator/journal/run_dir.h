@@ -9,7 +9,7 @@
 //   RUN/best/<problem>/        the fastest verified programs
 //   RUN/report.html            `whet report`
 //   RUN/logs/                  whet.log, trainer.log, worker.log
-//   RUN/workers.yaml           who measures, once `whet workers` has changed it (worker_roster.h)
+//   RUN/workers.yaml           who measures, once `whet workers` has changed it (worker_list.h)
 //   RUN/control.sock           where the owning process can be asked (worker_control.h)
 //   RUN/lock                   held by the owning process (flock), holds its pid
 #ifndef WHETSTONE_COORDINATOR_JOURNAL_RUN_DIR_H_
@@ -25,7 +25,7 @@
 
 namespace whetstone {
 
-// Where things lie; touches nothing.
+// The paths within a run directory. Touches nothing.
 class RunPaths {
  public:
   explicit RunPaths(std::string root) : root_(std::move(root)) {}
@@ -59,7 +59,7 @@ class RunDir {
   // there. FAILED_PRECONDITION: a living process owns it (its pid is named).
   static absl::StatusOr<RunDir> Open(const std::string& root, std::chrono::seconds patience,
                                      const std::function<void(const std::string&)>& waiting);
-  // Read-only use by status, report, best: checks that a run is there, takes no lock.
+  // Checks that a run is there and takes no lock: the read-only use of status, report and best.
   static absl::StatusOr<RunPaths> Find(const std::string& root);
 
   RunDir(RunDir&& other) noexcept

@@ -56,7 +56,7 @@ TEST_F(RunDirTest, ARunWithProgressIsKept) {
   {
     const RunDir dir = *RunDir::Create(root_);
     auto journal = *Journal::Create(paths.journal(), "c");
-    ASSERT_TRUE(journal->Append({RolloutFact{1, {}}}).ok());
+    ASSERT_TRUE(journal->Append({RolloutEntry{1, {}}}).ok());
   }
   EXPECT_EQ(RunDir::Create(root_).status().code(), absl::StatusCode::kAlreadyExists);
   EXPECT_TRUE(std::filesystem::exists(paths.journal()));

@@ -20,7 +20,8 @@
 
 namespace whetstone {
 
-// `what` first, then SQLite's words; a full disk is RESOURCE_EXHAUSTED and says what to do.
+// An error that says `what` first, then SQLite's words; a full disk is RESOURCE_EXHAUSTED and says
+// what to do.
 absl::Status SqliteError(sqlite3* db, int code, absl::string_view what);
 
 class Statement {
@@ -30,21 +31,21 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  // Fill the next question mark.
+  // These fill the next question mark.
   Statement& Bind(int64_t value);
   Statement& Bind(double value);
   Statement& Text(absl::string_view value);
   Statement& Proto(const google::protobuf::MessageLite& message);
 
-  // Runs to the end, rows ignored; then it can be filled and run again.
+  // Runs to the end and ignores rows; then it can be filled and run again.
   absl::Status Run();
-  // The next row: false at the end.
+  // Goes to the next row; false at the end.
   absl::StatusOr<bool> Step();
 
   int64_t Int(int column) const { return sqlite3_column_int64(statement_, column); }
   double Double(int column) const { return sqlite3_column_double(statement_, column); }
   std::string Bytes(int column) const;
-  // DATA_LOSS if the bytes are no such message.
+  // Parses a column as a message. DATA_LOSS: the bytes are none.
   absl::Status Parse(int column, google::protobuf::MessageLite* message) const;
 
  private:

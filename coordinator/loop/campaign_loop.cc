@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "coordinator/campaign/deadlines.h"
-#include "coordinator/campaign/ledger.h"
 #include "coordinator/config/campaign_rules.h"
+#include "coordinator/durable/request_builders.h"
 
 namespace whetstone {
 namespace {
@@ -64,7 +64,7 @@ absl::Status CampaignLoop::RunUntilFinished(CampaignState* state) {
   return result_;
 }
 
-void CampaignLoop::Post(Event event) {
+void CampaignLoop::Post(CampaignEvent event) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     news_.events.push_back(std::move(event));
@@ -95,15 +95,15 @@ Seconds CampaignLoop::Now() const {
 }
 
 absl::Status CampaignLoop::Perform(std::vector<Action> actions) {
-  std::vector<Fact> facts;
+  std::vector<JournalEntry> entries;
   for (Action& action : actions) {
     if (auto* record = std::get_if<action::Record>(&action)) {
-      facts.push_back(std::move(record->fact));
+      entries.push_back(std::move(record->entry));
     }
   }
-  RETURN_IF_ERROR(hooks_.journal->Append(facts));
-  for (const Fact& fact : facts) {
-    const auto* checkpoint = std::get_if<CheckpointFact>(&fact);
+  RETURN_IF_ERROR(hooks_.journal->Append(entries));
+  for (const JournalEntry& entry : entries) {
+    const auto* checkpoint = std::get_if<CheckpointEntry>(&entry);
     if (checkpoint != nullptr && hooks_.on_checkpoint) hooks_.on_checkpoint(*checkpoint);
   }
   for (Action& action : actions) {
@@ -112,11 +112,11 @@ absl::Status CampaignLoop::Perform(std::vector<Action> actions) {
   return absl::OkStatus();
 }
 
-void CampaignLoop::Start(uint64_t number, std::function<Event(CallControl*)> body) {
+void CampaignLoop::Start(uint64_t number, std::function<CampaignEvent(CallControl*)> body) {
   const auto control = std::make_shared<CallControl>();
   calls_[number] = control;
   threads_.Run([this, number, control, body = std::move(body)] {
-    Event event = body(control.get());
+    CampaignEvent event = body(control.get());
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       news_.events.push_back(std::move(event));
@@ -132,7 +132,7 @@ absl::Status CampaignLoop::Do(const action::Record&) {
 
 absl::Status CampaignLoop::Do(const action::Probe& a) {
   if (a.service == kTrainer) {
-    Start(a.call, [this, a](CallControl* control) -> Event {
+    Start(a.call, [this, a](CallControl* control) -> CampaignEvent {
       const auto info = hooks_.trainer->GetInfo(Net(kProbeDeadline, control));
       if (!info.ok()) return event::CallFailed{a.call, info.status()};
       return event::TrainerProbed{a.call, *info};
@@ -140,7 +140,7 @@ absl::Status CampaignLoop::Do(const action::Probe& a) {
     return absl::OkStatus();
   }
   WorkerClient* const worker = workers_[static_cast<size_t>(a.service)];
-  Start(a.call, [a, worker](CallControl* control) -> Event {
+  Start(a.call, [a, worker](CallControl* control) -> CampaignEvent {
     const auto info = worker->GetInfo(Net(kProbeDeadline, control));
     if (!info.ok()) return event::CallFailed{a.call, info.status()};
     return event::WorkerProbed{a.call, *info};
@@ -150,7 +150,7 @@ absl::Status CampaignLoop::Do(const action::Probe& a) {
 
 absl::Status CampaignLoop::Do(const action::LoadPolicy& a) {
   const v1::LoadCheckpointRequest request = BuildLoad(*plan_, a.path);
-  Start(a.call, [this, call = a.call, request](CallControl* control) -> Event {
+  Start(a.call, [this, call = a.call, request](CallControl* control) -> CampaignEvent {
     const auto reply = hooks_.trainer->LoadCheckpoint(request, Net(kLoadDeadline, control));
     if (!reply.ok()) return event::CallFailed{call, reply.status()};
     return event::PolicyLoaded{call};
@@ -159,7 +159,7 @@ absl::Status CampaignLoop::Do(const action::LoadPolicy& a) {
 }
 
 absl::Status CampaignLoop::Do(const action::Generate& a) {
-  Start(a.call, [this, a](CallControl* control) -> Event {
+  Start(a.call, [this, a](CallControl* control) -> CampaignEvent {
     const absl::Status status = hooks_.trainer->Generate(
         a.request,
         [&](const v1::GenerateEvent& e) {
@@ -182,7 +182,7 @@ absl::Status CampaignLoop::Do(const action::Generate& a) {
 }
 
 void CampaignLoop::SendUpdate(uint64_t call, v1::UpdateRequest request) {
-  Start(call, [this, call, request = std::move(request)](CallControl* control) -> Event {
+  Start(call, [this, call, request = std::move(request)](CallControl* control) -> CampaignEvent {
     auto reply = hooks_.trainer->Update(request, Net(kUpdateDeadline, control));
     if (!reply.ok()) return event::CallFailed{call, reply.status()};
     return event::UpdateDone{call, *std::move(reply)};
@@ -203,7 +203,7 @@ absl::Status CampaignLoop::Do(const action::ReplayUpdate& a) {
 absl::Status CampaignLoop::Do(const action::SaveCheckpoint& a) {
   v1::SaveCheckpointRequest request;
   request.set_path(a.path);
-  Start(a.call, [this, call = a.call, request](CallControl* control) -> Event {
+  Start(a.call, [this, call = a.call, request](CallControl* control) -> CampaignEvent {
     auto reply = hooks_.trainer->SaveCheckpoint(request, Net(kSaveDeadline, control));
     if (!reply.ok()) return event::CallFailed{call, reply.status()};
     return event::CheckpointSaved{call, *std::move(reply)};
@@ -214,7 +214,7 @@ absl::Status CampaignLoop::Do(const action::SaveCheckpoint& a) {
 absl::Status CampaignLoop::Do(const action::RemoveCheckpoints& a) {
   v1::RemoveCheckpointsRequest request;
   request.mutable_paths()->Assign(a.paths.begin(), a.paths.end());
-  Start(a.call, [this, call = a.call, request](CallControl* control) -> Event {
+  Start(a.call, [this, call = a.call, request](CallControl* control) -> CampaignEvent {
     auto reply = hooks_.trainer->RemoveCheckpoints(request, Net(kRemoveDeadline, control));
     if (!reply.ok()) return event::CallFailed{call, reply.status()};
     return event::CheckpointsRemoved{call, *std::move(reply)};
@@ -231,7 +231,7 @@ absl::Status CampaignLoop::Do(const action::PutProblem& a) {
   if (a.has_calibration) *request.mutable_calibration() = a.calibration;
   const Seconds deadline = PutProblemDeadline(problem.problem);
   WorkerClient* const worker = workers_[static_cast<size_t>(a.worker)];
-  Start(a.call, [call = a.call, request, deadline, worker](CallControl* control) -> Event {
+  Start(a.call, [call = a.call, request, deadline, worker](CallControl* control) -> CampaignEvent {
     auto reply = worker->PutProblem(request, Net(deadline, control));
     if (!reply.ok()) return event::CallFailed{call, reply.status()};
     return event::ProblemKnown{call, std::move(*reply->mutable_calibration())};
@@ -242,7 +242,8 @@ absl::Status CampaignLoop::Do(const action::PutProblem& a) {
 absl::Status CampaignLoop::Do(action::Measure& a) {
   WorkerClient* const worker = workers_[static_cast<size_t>(a.worker)];
   Start(a.call,
-        [call = a.call, request = std::move(a.request), worker](CallControl* control) -> Event {
+        [call = a.call, request = std::move(a.request),
+         worker](CallControl* control) -> CampaignEvent {
           // The core's deadline is per problem; the net only has to be longer than any.
           auto reply = worker->Measure(request, Net(3600, control));
           if (control->cancelled()) {
@@ -271,8 +272,8 @@ absl::Status CampaignLoop::Do(const action::StepDone& a) {
   return hooks_.on_step ? hooks_.on_step(a) : absl::OkStatus();
 }
 
-absl::Status CampaignLoop::Do(const action::NewLeader& a) {
-  return hooks_.on_leader ? hooks_.on_leader(a.fact) : absl::OkStatus();
+absl::Status CampaignLoop::Do(const action::NewIncumbent& a) {
+  return hooks_.on_incumbent ? hooks_.on_incumbent(a.entry) : absl::OkStatus();
 }
 
 absl::Status CampaignLoop::Do(const action::Notice& a) {

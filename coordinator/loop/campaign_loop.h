@@ -1,6 +1,6 @@
 // The shell around the pure core: threads, calls, journal. Main loop of a campaign:
 //
-//   wait for events  →  core: actions  →  journal the facts  →  start calls, tell people
+//   wait for events  →  core: actions  →  journal the entries  →  start calls, tell people
 //
 // Every call runs on a thread of its own and answers with one event; all state is touched by the
 // thread in Run alone.
@@ -23,8 +23,8 @@
 #include "absl/status/status.h"
 #include "common/clock.h"
 #include "coordinator/campaign/campaign_events.h"
-#include "coordinator/campaign/campaign_plan.h"
 #include "coordinator/campaign/campaign_state.h"
+#include "coordinator/durable/campaign_plan.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/loop/call_threads.h"
 #include "coordinator/rpc/call_options.h"
@@ -34,16 +34,16 @@
 namespace whetstone {
 
 // What the loop works with, borrowed for its life (`workers` by index), and whom it tells. The
-// functions are called on Run's thread; an error of on_step or on_leader ends the campaign (the
-// journal has the facts: nothing is lost).
+// functions are called on Run's thread; an error of on_step or on_incumbent ends the campaign (the
+// journal has the entries: nothing is lost).
 struct LoopHooks {
   TrainerClient* trainer = nullptr;
   std::vector<WorkerClient*> workers;
   Journal* journal = nullptr;
   const Clock* clock = nullptr;
   std::function<absl::Status(const action::StepDone&)> on_step;
-  std::function<absl::Status(const LeaderFact&)> on_leader;
-  std::function<void(const CheckpointFact&)> on_checkpoint;
+  std::function<absl::Status(const IncumbentEntry&)> on_incumbent;
+  std::function<void(const CheckpointEntry&)> on_checkpoint;
   std::function<void(const std::string&)> on_notice;
   // The worker has left: no call to it will be started any more.
   std::function<void(int worker)> on_worker_left;
@@ -58,7 +58,7 @@ class CampaignLoop {
   ~CampaignLoop();
 
   // Thread-safe.
-  void Post(Event event);
+  void Post(CampaignEvent event);
   // `question` is called on Run's thread once the events posted before it are handled; with null
   // once Run has ended, perhaps on this thread. Always, and once. Thread-safe.
   using Question = std::function<void(const CampaignState* state, Seconds now)>;
@@ -73,7 +73,7 @@ class CampaignLoop {
  private:
   // What came since the loop last looked.
   struct News {
-    std::vector<Event> events;
+    std::vector<CampaignEvent> events;
     std::vector<Question> questions;
     std::vector<uint64_t> ended_calls;
   };
@@ -84,7 +84,7 @@ class CampaignLoop {
   Seconds Now() const;
   absl::Status Perform(std::vector<Action> actions);
   // Runs `body` on a thread of its own and posts what it returns.
-  void Start(uint64_t number, std::function<Event(CallControl*)> body);
+  void Start(uint64_t number, std::function<CampaignEvent(CallControl*)> body);
 
   absl::Status Do(const action::Record&);
   absl::Status Do(const action::Probe& a);
@@ -99,7 +99,7 @@ class CampaignLoop {
   absl::Status Do(const action::CancelCall& a);
   absl::Status Do(const action::WorkerLeft& a);
   absl::Status Do(const action::StepDone& a);
-  absl::Status Do(const action::NewLeader& a);
+  absl::Status Do(const action::NewIncumbent& a);
   absl::Status Do(const action::Notice& a);
   absl::Status Do(const action::Finish& a);
   void SendUpdate(uint64_t call, v1::UpdateRequest request);

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "coordinator/campaign/campaign_fakes.h"
-#include "coordinator/campaign/ledger.h"
+#include "coordinator/durable/durable_state.h"
 #include "coordinator/rpc/echo_services.h"
 
 namespace whetstone {
@@ -26,8 +26,8 @@ class CampaignLoopTest : public testing::Test {
       lines_.push_back(done.line);
       return absl::OkStatus();
     };
-    hooks_.on_leader = [this](const LeaderFact& leader) {
-      leaders_.push_back(leader.problem_id);
+    hooks_.on_incumbent = [this](const IncumbentEntry& incumbent) {
+      incumbents_.push_back(incumbent.problem_id);
       return absl::OkStatus();
     };
   }
@@ -48,51 +48,24 @@ class CampaignLoopTest : public testing::Test {
   LoopHooks hooks_;
   CampaignLoop* loop_ = nullptr;
   std::vector<std::string> lines_;
-  std::vector<std::string> leaders_;
+  std::vector<std::string> incumbents_;
 };
-
-TEST(BuildLoad, TellsTheTrainerHowToLearn) {
-  CampaignPlan plan;
-  plan.campaign_id = "c";
-  v1::TrainConfig& train = *plan.campaign.mutable_train();
-  train.set_optimizer_state("8bit");
-  train.set_activation_checkpointing("full");
-  train.set_token_budget(700);
-  train.set_sharding("optimizer");
-  train.mutable_lora()->set_rank(4);
-  train.mutable_lora()->set_alpha(8);
-  train.mutable_lora()->add_targets("v_proj");
-  plan.campaign.mutable_chat()->set_thinking("off");
-  plan.campaign.mutable_chat()->set_date("1 May 2026");
-  const v1::LoadCheckpointRequest request = BuildLoad(plan, "dir");
-  EXPECT_EQ(request.path(), "dir");
-  EXPECT_EQ(request.campaign_id(), "c");
-  EXPECT_EQ(request.learner().optimizer_state(), "8bit");
-  EXPECT_EQ(request.learner().activation_checkpointing(), "full");
-  EXPECT_EQ(request.learner().token_budget(), 700);
-  EXPECT_EQ(request.learner().sharding(), "optimizer");
-  EXPECT_EQ(request.learner().lora().rank(), 4);
-  EXPECT_EQ(request.learner().lora().alpha(), 8);
-  EXPECT_EQ(request.learner().lora().targets(0), "v_proj");
-  EXPECT_EQ(request.chat().thinking(), "off");
-  EXPECT_EQ(request.chat().date(), "1 May 2026");
-}
 
 TEST_F(CampaignLoopTest, RunsACampaignAndJournalsIt) {
   CampaignState state(&world_.plan(), {"worker"});
   const absl::Status status = Run(&state);
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(lines_.size(), 7u);
-  std::sort(leaders_.begin(), leaders_.end());  // the two are measured side by side
-  EXPECT_EQ(leaders_, (std::vector<std::string>{"a", "b"})) << "2x once each, then never faster";
-  Ledger replayed(&world_.plan());
+  std::sort(incumbents_.begin(), incumbents_.end());  // the two are measured side by side
+  EXPECT_EQ(incumbents_, (std::vector<std::string>{"a", "b"})) << "2x once each, then never faster";
+  DurableState replayed(&world_.plan());
   ASSERT_TRUE(journal_
-                  ->ForEach([&](const Fact& fact) {
-                    replayed.Apply(fact);
+                  ->ForEach([&](const JournalEntry& entry) {
+                    replayed.Apply(entry);
                     return absl::OkStatus();
                   })
                   .ok());
-  EXPECT_EQ(replayed.Fingerprint(), state.ledger().Fingerprint());
+  EXPECT_EQ(replayed.Fingerprint(), state.durable().Fingerprint());
   EXPECT_TRUE(replayed.done());
 }
 
@@ -105,17 +78,17 @@ TEST_F(CampaignLoopTest, AFullDiskEndsItAndResumeGoesOn) {
   EXPECT_LT(lines_.size(), 7u);
   ASSERT_TRUE(journal_->TEST_LimitPages(1 << 20).ok());
   CampaignState state(&world_.plan(), {"worker"});
-  Ledger ledger(&world_.plan());
+  DurableState durable(&world_.plan());
   ASSERT_TRUE(journal_
-                  ->ForEach([&](const Fact& fact) {
-                    ledger.Apply(fact);
+                  ->ForEach([&](const JournalEntry& entry) {
+                    durable.Apply(entry);
                     return absl::OkStatus();
                   })
                   .ok());
-  state.Restore(std::move(ledger));
+  state.Restore(std::move(durable));
   const absl::Status status = Run(&state);
   EXPECT_TRUE(status.ok()) << status;
-  EXPECT_TRUE(state.ledger().done());
+  EXPECT_TRUE(state.durable().done());
 }
 
 TEST_F(CampaignLoopTest, StopCancelsWhatIsInFlight) {

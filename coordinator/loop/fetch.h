@@ -3,7 +3,7 @@
 //   FetchHooks hooks;
 //   hooks.read = [&](const std::string& file, int64_t offset, int64_t length) { … };
 //   ASSIGN_OR_RETURN(const Fetched fetched,
-//                    FetchCheckpoint(fact.checksum, paths.checkpoints() + "/step-12", hooks));
+//                    FetchCheckpoint(entry.checksum, paths.checkpoints() + "/step-12", hooks));
 //
 // All or nothing: files are written to DIR.part, which is renamed to DIR when all of them have the
 // size and SHA-256 of the checkpoint's own list, and that list the checksum that the journal
@@ -37,7 +37,7 @@ struct Fetched {
   int64_t bytes_before = 0;  // of an earlier fetch that was cut off
 };
 
-// `checksum` is CheckpointFact::checksum; the directory `to` is made with its parents.
+// `checksum` is CheckpointEntry::checksum; the directory `to` is made with its parents.
 // DATA_LOSS: the checkpoint over there is not the one that was saved, or what arrived is not what
 // its list says (the file is named and will be fetched anew). ALREADY_EXISTS: `to` is something
 // else. RESOURCE_EXHAUSTED: no room. And what `read` and `wait` return.

@@ -9,7 +9,7 @@
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "coordinator/campaign/campaign_state.h"
-#include "coordinator/journal/worker_roster.h"
+#include "coordinator/journal/worker_list.h"
 #include "coordinator/loop/campaign_loop.h"
 #include "coordinator/loop/service_relay.h"
 #include "coordinator/loop/worker_control.h"
@@ -24,25 +24,25 @@ const PlannedProblem& FindProblem(const CampaignPlan& plan, const std::string& i
   for (const PlannedProblem& problem : plan.problems) {
     if (problem.problem.id() == id) return problem;
   }
-  CHECK(false && "a leader of a problem the campaign does not have");
+  CHECK(false && "an incumbent of a problem the campaign does not have");
 }
 
 }  // namespace
 
 absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journal* journal,
                          StopSignals* signals, Console* console) {
-  Ledger before(&plan);
-  RETURN_IF_ERROR(journal->ForEach([&](const Fact& fact) {
-    RETURN_IF_ERROR(before.Check(fact));
-    before.Apply(fact);
+  DurableState before(&plan);
+  RETURN_IF_ERROR(journal->ForEach([&](const JournalEntry& entry) {
+    RETURN_IF_ERROR(before.Check(entry));
+    before.Apply(entry);
     return absl::OkStatus();
   }));
   RETURN_IF_ERROR(MakeDirectories(paths.logs()));
   RETURN_IF_ERROR(console->LogTo(paths.logs() + "/whet.log"));
   ASSIGN_OR_RETURN(const std::unique_ptr<Metrics> metrics, Metrics::Open(paths, *journal));
-  // A crash may have come between a leader's fact and its files.
-  for (const auto& [id, leader] : before.leaders()) {
-    RETURN_IF_ERROR(PublishBest(paths, plan.campaign, FindProblem(plan, id).problem, leader));
+  // A crash may have come between an incumbent's entry and its files.
+  for (const auto& [id, incumbent] : before.incumbents()) {
+    RETURN_IF_ERROR(PublishBest(paths, plan.campaign, FindProblem(plan, id).problem, incumbent));
   }
   if (before.done() && before.CheckpointSaved(before.position())) return absl::OkStatus();
   if (before.position() > 0) {
@@ -62,8 +62,8 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
   options.cancelled = [signals] { return signals->stopped(); };
   // A run that has begun is not held up by one host.
   ASSIGN_OR_RETURN(options.workers_may_be_missing, journal->HasProgress());
-  ASSIGN_OR_RETURN(options.roster, ReadRoster(paths, RosterOf(plan.campaign)));
-  if (options.roster->workers().empty()) {
+  ASSIGN_OR_RETURN(options.worker_list, ReadWorkerList(paths, WorkerListOf(plan.campaign)));
+  if (options.worker_list->workers().empty()) {
     console->Notice(absl::StrCat("every worker has left; add one with: whet workers ", paths.root(),
                                  " add HOST"));
   }
@@ -89,13 +89,13 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
     console->Line(done.line);
     return metrics->Add(done.name, done.row);
   };
-  hooks.on_leader = [&](const LeaderFact& leader) {
-    console->Line(absl::StrFormat("new best for %s: %.2fx (%.2f to %.2f)", leader.problem_id,
-                                  leader.verdict.speedup(), leader.verdict.speedup_low(),
-                                  leader.verdict.speedup_high()));
-    return PublishBest(paths, plan.campaign, FindProblem(plan, leader.problem_id).problem, leader);
+  hooks.on_incumbent = [&](const IncumbentEntry& incumbent) {
+    console->Line(absl::StrFormat("new best for %s: %.2fx (%.2f to %.2f)", incumbent.problem_id,
+                                  incumbent.verdict.speedup(), incumbent.verdict.speedup_low(),
+                                  incumbent.verdict.speedup_high()));
+    return PublishBest(paths, plan.campaign, FindProblem(plan, incumbent.problem_id).problem, incumbent);
   };
-  hooks.on_checkpoint = [&](const CheckpointFact& checkpoint) {
+  hooks.on_checkpoint = [&](const CheckpointEntry& checkpoint) {
     console->Line(absl::StrCat("saved ", checkpoint.path));
   };
   hooks.on_notice = [console](const std::string& text) { console->Notice(text); };
@@ -106,7 +106,7 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
   {
     CampaignLoop loop(&plan, hooks);
     control.Attach(&loop, cluster.get(), &relay);
-    relay.Attach(*cluster, [&loop](Event event) { loop.Post(std::move(event)); });
+    relay.Attach(*cluster, [&loop](CampaignEvent event) { loop.Post(std::move(event)); });
     signals->OnStop([&loop] { loop.Post(event::Stop{}); });
     result = loop.Run(&state);
     signals->OnStop(nullptr);

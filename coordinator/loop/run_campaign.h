@@ -3,7 +3,7 @@
 #define WHETSTONE_COORDINATOR_LOOP_RUN_CAMPAIGN_H_
 
 #include "absl/status/status.h"
-#include "coordinator/campaign/campaign_plan.h"
+#include "coordinator/durable/campaign_plan.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_dir.h"
 #include "coordinator/terminal/console.h"

@@ -43,7 +43,7 @@ void ServiceRelay::PassPresent(const std::string& name) {
   Pass(event);
 }
 
-void ServiceRelay::Attach(const Cluster& cluster, std::function<void(Event)> post) {
+void ServiceRelay::Attach(const Cluster& cluster, std::function<void(CampaignEvent)> post) {
   const std::lock_guard<std::mutex> lock(mutex_);
   indices_[cluster.trainer().name] = kTrainer;
   ServiceIndex next = 0;

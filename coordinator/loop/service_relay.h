@@ -24,7 +24,7 @@ class ServiceRelay {
   // Takes an event of the cluster; meant for ClusterOptions::on_event.
   void Hear(const ServiceEvent& event);
   // Sends events to `post` from here on, at first the present state of every service of `cluster`.
-  void Attach(const Cluster& cluster, std::function<void(Event)> post);
+  void Attach(const Cluster& cluster, std::function<void(CampaignEvent)> post);
   // Adds the worker that the cluster has got, with its index, and passes on its present state.
   // Called while attached.
   void AddWorker(const std::string& name, ServiceIndex index);
@@ -37,7 +37,7 @@ class ServiceRelay {
   std::mutex mutex_;
   std::map<std::string, ServiceEvent> latest_;   // protected by mutex_
   std::map<std::string, ServiceIndex> indices_;  // protected by mutex_
-  std::function<void(Event)> post_;              // protected by mutex_
+  std::function<void(CampaignEvent)> post_;      // protected by mutex_
 };
 
 }  // namespace whetstone

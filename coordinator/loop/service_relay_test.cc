@@ -28,7 +28,7 @@ using State = ServiceEvent::State;
 class ServiceRelayTest : public testing::Test {
  protected:
   void Attach() {
-    relay_.Attach(cluster_, [this](Event event) {
+    relay_.Attach(cluster_, [this](CampaignEvent event) {
       if (const auto* e = std::get_if<event::ServiceReady>(&event)) {
         heard_.push_back(absl::StrCat("ready ", e->service));
       } else if (const auto* e = std::get_if<event::ServiceLost>(&event)) {

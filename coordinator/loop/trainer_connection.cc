@@ -14,7 +14,7 @@ absl::StatusOr<std::unique_ptr<TrainerConnection>> TrainerConnection::Open(
   services.log_dir = log_dir;
   services.on_event = [console](const ServiceEvent& event) { console->Status(event.detail); };
   services.cancelled = [signals] { return signals->stopped(); };
-  services.roster.emplace();  // no workers
+  services.worker_list.emplace();  // no workers
   ASSIGN_OR_RETURN(std::unique_ptr<Cluster> cluster, OpenCluster(std::move(services)));
   return std::unique_ptr<TrainerConnection>(new TrainerConnection(std::move(cluster), signals));
 }

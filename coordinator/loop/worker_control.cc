@@ -10,7 +10,7 @@
 #include "common/grpc_status.h"
 #include "common/status_macros.h"
 #include "coordinator/campaign/deadlines.h"
-#include "coordinator/journal/worker_roster.h"
+#include "coordinator/journal/worker_list.h"
 
 namespace whetstone {
 namespace {
@@ -233,11 +233,11 @@ absl::StatusOr<int> WorkerControl::JoinNow(const Endpoint& endpoint,
 }
 
 absl::Status WorkerControl::WriteMembers() const {
-  v1::Roster roster;
+  v1::WorkerList worker_list;
   for (const Member& member : members_) {
-    if (!member.left) *roster.add_workers() = member.endpoint.address;
+    if (!member.left) *worker_list.add_workers() = member.endpoint.address;
   }
-  return WriteRoster(paths_, roster);
+  return WriteWorkerList(paths_, worker_list);
 }
 
 }  // namespace whetstone

@@ -17,7 +17,7 @@
 #include "common/file.h"
 #include "common/grpc_status.h"
 #include "coordinator/campaign/campaign_fakes.h"
-#include "coordinator/journal/worker_roster.h"
+#include "coordinator/journal/worker_list.h"
 #include "coordinator/rpc/echo_services.h"
 #include "coordinator/rpc/grpc_channel.h"
 
@@ -98,7 +98,7 @@ class WorkerControlTest : public testing::Test {
     hooks.on_worker_left = [this](int worker) { control_->Left(worker); };
     loop_ = std::make_unique<CampaignLoop>(&world_.plan(), hooks);
     control_->Attach(loop_.get(), &cluster_, &relay_);
-    relay_.Attach(cluster_, [this](Event event) { loop_->Post(std::move(event)); });
+    relay_.Attach(cluster_, [this](CampaignEvent event) { loop_->Post(std::move(event)); });
     running_ = std::thread([this] { ended_ = loop_->Run(&state_); });
   }
 
@@ -140,10 +140,10 @@ class WorkerControlTest : public testing::Test {
         .status();
   }
   // Whom `whet resume` would open.
-  std::string Roster() {
-    const v1::Roster roster = ReadRoster(*paths_, RosterOf({})).value();
+  std::string WorkerListText() {
+    const v1::WorkerList worker_list = ReadWorkerList(*paths_, WorkerListOf({})).value();
     std::string text;
-    for (const v1::WorkerHost& address : roster.workers()) {
+    for (const v1::WorkerHost& address : worker_list.workers()) {
       absl::StrAppend(&text, text.empty() ? "" : " ", WorkerAddressText(address));
     }
     return text;
@@ -180,31 +180,31 @@ TEST_F(WorkerControlTest, OnlyItsOwnerMayAsk) {
 TEST_F(WorkerControlTest, WorkersJoinAndLeave) {
   Start();
   ASSERT_TRUE(Lists("cpu01 UP"));
-  EXPECT_EQ(Roster(), "this machine") << "nothing changed yet: the campaign's";
+  EXPECT_EQ(WorkerListText(), "this machine") << "nothing changed yet: the campaign's";
   const absl::Status last = Leave(true, "cpu01");
   EXPECT_EQ(last.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(last.message()), HasSubstr("--force"));
 
   ASSERT_TRUE(Add("cpu02:/w.sock").ok());
   ASSERT_TRUE(Lists("cpu01 UP, cpu02 UP"));
-  EXPECT_EQ(Roster(), "cpu01 cpu02:/w.sock");
+  EXPECT_EQ(WorkerListText(), "cpu01 cpu02:/w.sock");
   const absl::Status unknown = Leave(true, "cpu3");
   EXPECT_EQ(unknown.code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(unknown.message(), "this run has no worker 'cpu3'; there are: cpu01, cpu02");
 
   ASSERT_TRUE(Leave(true, "cpu01").ok());
   ASSERT_TRUE(Lists("cpu01 GONE (drained), cpu02 UP"));
-  EXPECT_EQ(Roster(), "cpu02:/w.sock");
+  EXPECT_EQ(WorkerListText(), "cpu02:/w.sock");
   EXPECT_EQ(cluster_.workers().size(), 1u) << "its connection is closed";
   EXPECT_EQ(Leave(false, "cpu01").message(), "cpu01 has left already: drained");
   ASSERT_TRUE(Add("cpu01").ok());
   ASSERT_TRUE(Lists("cpu02 UP, cpu01 UP")) << "it came again";
   ASSERT_TRUE(Leave(false, "cpu02:/w.sock").ok()) << "by its address";
   ASSERT_TRUE(Lists("cpu02 GONE (removed), cpu01 UP"));
-  EXPECT_EQ(Roster(), "cpu01");
+  EXPECT_EQ(WorkerListText(), "cpu01");
   ASSERT_TRUE(Leave(false, "cpu01", /*force=*/true).ok());
   ASSERT_TRUE(Lists("cpu02 GONE (removed), cpu01 GONE (removed)"));
-  EXPECT_EQ(Roster(), "");
+  EXPECT_EQ(WorkerListText(), "");
 }
 
 TEST_F(WorkerControlTest, WhatCanNotBeReachedIsNotTakenIn) {

@@ -86,13 +86,14 @@ absl::Status WriteProof(const std::string& folder, const v1::Problem& problem,
 }
 
 absl::Status PublishBest(const RunPaths& paths, const v1::Campaign& campaign,
-                         const v1::Problem& problem, const LeaderFact& leader) {
-  return WriteProof(paths.best(problem.id()), problem, leader.source, leader.verdict,
-                    {{"campaign", campaign.name()},
-                     {"model", campaign.model()},
-                     {"campaign_seed", absl::StrCat(campaign.seed())},
-                     {"step", leader.step},
-                     {"rollout", {{"group", leader.group}, {"sample", leader.sample}}}});
+                         const v1::Problem& problem, const IncumbentEntry& incumbent) {
+  return WriteProof(
+      paths.best(problem.id()), problem, incumbent.source, incumbent.verdict,
+      {{"campaign", campaign.name()},
+       {"model", campaign.model()},
+       {"campaign_seed", absl::StrCat(campaign.seed())},
+       {"step", incumbent.step},
+       {"rollout", {{"group", incumbent.group_index}, {"sample", incumbent.sample}}}});
 }
 
 }  // namespace whetstone

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "coordinator/campaign/facts.h"
+#include "coordinator/durable/journal_entry.h"
 #include "coordinator/journal/run_dir.h"
 #include "whetstone/v1/campaign.pb.h"
 #include "whetstone/v1/problem.pb.h"
@@ -27,7 +27,7 @@ absl::Status WriteProof(const std::string& folder, const v1::Problem& problem,
 
 // The same for the best program of a campaign, in its place.
 absl::Status PublishBest(const RunPaths& paths, const v1::Campaign& campaign,
-                         const v1::Problem& problem, const LeaderFact& leader);
+                         const v1::Problem& problem, const IncumbentEntry& incumbent);
 
 }  // namespace whetstone
 

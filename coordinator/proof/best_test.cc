@@ -76,17 +76,17 @@ TEST(ProvenanceTest, NamesRunMachineAndSeeds) {
   v1::Campaign campaign;
   campaign.set_name("mine");
   campaign.set_seed(~uint64_t{0});
-  LeaderFact leader;
-  leader.step = 3;
-  leader.group = 1;
-  leader.sample = 5;
-  leader.source = "// the program\n";
-  leader.verdict.set_worker("host7");
-  leader.verdict.set_noise_band(0.004);
-  leader.verdict.set_input_seed(42);
-  leader.verdict.mutable_measured_on()->set_microcode("0x1");
-  leader.verdict.mutable_measured_on()->add_flags("-O3");
-  ASSERT_TRUE(PublishBest(paths, campaign, *problem, leader).ok());
+  IncumbentEntry incumbent;
+  incumbent.step = 3;
+  incumbent.group_index = 1;
+  incumbent.sample = 5;
+  incumbent.source = "// the program\n";
+  incumbent.verdict.set_worker("host7");
+  incumbent.verdict.set_noise_band(0.004);
+  incumbent.verdict.set_input_seed(42);
+  incumbent.verdict.mutable_measured_on()->set_microcode("0x1");
+  incumbent.verdict.mutable_measured_on()->add_flags("-O3");
+  ASSERT_TRUE(PublishBest(paths, campaign, *problem, incumbent).ok());
   const nlohmann::json json =
       nlohmann::json::parse(*ReadFile(paths.best("matmul_f32") + "/provenance.json"));
   EXPECT_EQ(json["campaign"], "mine");
@@ -98,7 +98,7 @@ TEST(ProvenanceTest, NamesRunMachineAndSeeds) {
   EXPECT_EQ(json["flags"][0], "-O3");
   EXPECT_EQ(json["noise_band"], 0.004);
   EXPECT_EQ(json["input_seed"], "42");
-  EXPECT_EQ(json["program_sha256"], Sha256Hex(leader.source));
+  EXPECT_EQ(json["program_sha256"], Sha256Hex(incumbent.source));
 }
 
 }  // namespace

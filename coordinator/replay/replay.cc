@@ -20,6 +20,7 @@
 #include "common/measured_metric.h"
 #include "common/status_macros.h"
 #include "coordinator/campaign/deadlines.h"
+#include "coordinator/durable/request_builders.h"
 
 namespace whetstone {
 namespace {
@@ -125,39 +126,39 @@ absl::Status Named(const absl::Status& status, const std::string& where) {
 
 }  // namespace
 
-Replay::Replay(const CampaignPlan* plan, int64_t updates_max, ReplaySeams seams)
+Replay::Replay(const CampaignPlan* plan, int64_t updates_max, ReplayHooks hooks)
     : plan_(plan),
       updates_max_(updates_max),
-      seams_(std::move(seams)),
+      hooks_(std::move(hooks)),
       recorded_(plan),
       replayed_(plan) {}
 
-std::string Replay::RolloutName(int64_t step, int group, int sample) const {
-  return absl::StrCat("step ", step, ", problem ", group, " (",
-                      plan_->ProblemOf(step, group).problem.id(), "), sample ", sample);
+std::string Replay::RolloutName(int64_t step, int group_index, int sample) const {
+  return absl::StrCat("step ", step, ", group ", group_index, " (",
+                      plan_->ProblemOf(step, group_index).problem.id(), "), sample ", sample);
 }
 
 CallOptions Replay::Within(double deadline_s) const {
-  return {std::chrono::milliseconds(static_cast<int64_t>(deadline_s * 1000)), seams_.control};
+  return {std::chrono::milliseconds(static_cast<int64_t>(deadline_s * 1000)), hooks_.control};
 }
 
 absl::Status Replay::Begin() {
-  return seams_.trainer
+  return hooks_.trainer
       ->LoadCheckpoint(BuildLoad(*plan_, plan_->campaign.model()), Within(kLoadDeadline))
       .status();
 }
 
-absl::Status Replay::Take(const Fact& fact) {
-  const auto* checkpoint = std::get_if<CheckpointFact>(&fact);
+absl::Status Replay::Take(const JournalEntry& entry) {
+  const auto* checkpoint = std::get_if<CheckpointEntry>(&entry);
   // The checkpoint after the last update still counts.
   if (past_the_end() &&
       (checkpoint == nullptr || plan_->PositionOf(checkpoint->name) > updates_max_)) {
     return absl::OkStatus();
   }
-  RETURN_IF_ERROR(recorded_.Check(fact));
-  if (const auto* update = std::get_if<UpdateFact>(&fact)) RETURN_IF_ERROR(Update(*update));
+  RETURN_IF_ERROR(recorded_.Check(entry));
+  if (const auto* update = std::get_if<UpdateEntry>(&entry)) RETURN_IF_ERROR(Update(*update));
   if (checkpoint != nullptr) RETURN_IF_ERROR(SaveCheckpoint(*checkpoint));
-  recorded_.Apply(fact);
+  recorded_.Apply(entry);
   return absl::OkStatus();
 }
 
@@ -172,7 +173,7 @@ absl::Status Replay::CatchUp() {
       RETURN_IF_ERROR(Generate(recorded.step));
       for (size_t g = 0; g < groups; ++g) {
         for (size_t s = 0; s < replayed.groups[g].samples.size(); ++s) {
-          const std::optional<VerdictFact>& verdict = recorded.groups[g].samples[s].verdict;
+          const std::optional<VerdictEntry>& verdict = recorded.groups[g].samples[s].verdict;
           if (verdict && !replayed.groups[g].samples[s].verdict) replayed_.Apply(*verdict);
         }
       }
@@ -188,7 +189,7 @@ absl::Status Replay::Generate(int64_t step) {
   // A step that was cut off has not all of them.
   int64_t wanted = 0;
   for (v1::PromptGroup& group : *request.mutable_groups()) {
-    const GroupRecord& recorded = recorded_step.groups[static_cast<size_t>(group.problem())];
+    const GroupRecord& recorded = recorded_step.groups[static_cast<size_t>(group.group_index())];
     const v1::PromptGroup missing = group;
     group.clear_samples();
     for (const int s : missing.samples()) {
@@ -202,20 +203,20 @@ absl::Status Replay::Generate(int64_t step) {
   std::map<int, v1::PromptTokens> prompts;
   std::map<std::pair<int, int>, v1::Completion> rollouts;
   CallControl own_control;
-  CallControl* const control = seams_.control != nullptr ? seams_.control : &own_control;
+  CallControl* const control = hooks_.control != nullptr ? hooks_.control : &own_control;
   {
     SilenceWatch watch(control);
-    const absl::Status status = seams_.trainer->Generate(
+    const absl::Status status = hooks_.trainer->Generate(
         request,
         [&](const v1::GenerateEvent& event) {
           watch.Heard();
-          if (event.has_prompt()) prompts[event.prompt().problem()] = event.prompt();
+          if (event.has_prompt()) prompts[event.prompt().group_index()] = event.prompt();
           if (event.has_completion()) {
             const v1::Completion& completion = event.completion();
-            rollouts[{completion.problem(), completion.sample()}] = completion;
+            rollouts[{completion.group_index(), completion.sample()}] = completion;
           }
-          if (event.has_progress() && seams_.on_status) {
-            seams_.on_status(absl::StrFormat("%s: generating again, %d of %d rollouts, %d tokens",
+          if (event.has_progress() && hooks_.on_status) {
+            hooks_.on_status(absl::StrFormat("%s: generating again, %d of %d rollouts, %d tokens",
                                              where, event.progress().completions(), wanted,
                                              event.progress().tokens()));
           }
@@ -229,12 +230,12 @@ absl::Status Replay::Generate(int64_t step) {
     RETURN_IF_ERROR(Named(status, where));
   }
   for (const v1::PromptGroup& group : request.groups()) {
-    const int g = group.problem();
+    const int g = group.group_index();
     const GroupRecord& recorded = recorded_step.groups[static_cast<size_t>(g)];
     if (recorded.prompt) {
       RETURN_IF_ERROR(
-          Compare(absl::StrCat(where, ", prompt of problem ", g), *recorded.prompt, prompts[g]));
-      replayed_.Apply(PromptFact{step, prompts[g]});
+          Compare(absl::StrCat(where, ", prompt of group ", g), *recorded.prompt, prompts[g]));
+      replayed_.Apply(PromptEntry{step, prompts[g]});
     }
     for (const int s : group.samples()) {
       if (rollouts.count({g, s}) == 0) {
@@ -246,19 +247,19 @@ absl::Status Replay::Generate(int64_t step) {
                               *recorded.samples[static_cast<size_t>(s)].completion, replayed));
       ++counts_.rollouts;
       counts_.tokens += replayed.ids_size();
-      replayed_.Apply(RolloutFact{step, replayed});
+      replayed_.Apply(RolloutEntry{step, replayed});
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status Replay::Update(const UpdateFact& fact) {
+absl::Status Replay::Update(const UpdateEntry& entry) {
   const auto begin = std::chrono::steady_clock::now();
-  const std::string where = PhaseStep(fact.request.name());
+  const std::string where = PhaseStep(entry.request.name());
   const ReplayCounts before = counts_;
-  if (const int ranks = RanksOf(fact.response); ranks > 0) {
+  if (const int ranks = RanksOf(entry.response); ranks > 0) {
     ASSIGN_OR_RETURN(const v1::TrainerInfo trainer,
-                     seams_.trainer->GetInfo(Within(kProbeDeadline)));
+                     hooks_.trainer->GetInfo(Within(kProbeDeadline)));
     RETURN_IF_ERROR(CheckRanks(ranks, trainer));
   }
   if (recorded_.step() > 0) {
@@ -274,19 +275,19 @@ absl::Status Replay::Update(const UpdateFact& fact) {
   const v1::UpdateRequest request = BuildUpdate(*plan_, replayed_);
   RETURN_IF_ERROR(
       Compare(absl::StrCat(where, ": the update that follows from its rollouts and verdicts"),
-              fact.request, request));
+              entry.request, request));
   absl::StatusOr<v1::UpdateResponse> response =
-      seams_.trainer->Update(request, Within(kUpdateDeadline));
+      hooks_.trainer->Update(request, Within(kUpdateDeadline));
   RETURN_IF_ERROR(Named(response.status(), where));
-  RETURN_IF_ERROR(CompareResponses(where, fact.response, *response));
+  RETURN_IF_ERROR(CompareResponses(where, entry.response, *response));
   const auto loss = response->metrics().find("loss");
   const double loss_value = loss == response->metrics().end() ? 0 : loss->second;
-  replayed_.Apply(UpdateFact{request, *std::move(response), fact.row});
+  replayed_.Apply(UpdateEntry{request, *std::move(response), entry.row});
   ++counts_.updates;
-  if (!seams_.on_step) return absl::OkStatus();
+  if (!hooks_.on_step) return absl::OkStatus();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   const int64_t rollouts = counts_.rollouts - before.rollouts;
-  seams_.on_step(absl::StrFormat(
+  hooks_.on_step(absl::StrFormat(
       "%s  equal: %sloss %.9g  %.1f s", where,
       rollouts > 0
           ? absl::StrCat(rollouts, " rollouts, ", counts_.tokens - before.tokens, " tokens, ")
@@ -295,24 +296,24 @@ absl::Status Replay::Update(const UpdateFact& fact) {
   return absl::OkStatus();
 }
 
-absl::Status Replay::SaveCheckpoint(const CheckpointFact& fact) {
-  const std::string where = absl::StrCat(PhaseStep(fact.name), ": checkpoint");
+absl::Status Replay::SaveCheckpoint(const CheckpointEntry& entry) {
+  const std::string where = absl::StrCat(PhaseStep(entry.name), ": checkpoint");
   const std::filesystem::path original = plan_->CheckpointPath(replayed_.position());
   v1::SaveCheckpointRequest save;
-  save.set_path(absl::StrCat(seams_.checkpoint_dir, "/", original.filename().string()));
+  save.set_path(absl::StrCat(hooks_.checkpoint_dir, "/", original.filename().string()));
   absl::StatusOr<v1::SaveCheckpointResponse> saved =
-      seams_.trainer->SaveCheckpoint(save, Within(kSaveDeadline));
+      hooks_.trainer->SaveCheckpoint(save, Within(kSaveDeadline));
   RETURN_IF_ERROR(Named(saved.status(), where));
-  if (saved->checksum() != fact.checksum) {
-    return Difference(absl::StrCat(where, " ", fact.path),
-                      absl::StrCat("checksum ", fact.checksum, " -> ", saved->checksum(),
-                                   DifferentFiles(fact.path, save.path())));
+  if (saved->checksum() != entry.checksum) {
+    return Difference(absl::StrCat(where, " ", entry.path),
+                      absl::StrCat("checksum ", entry.checksum, " -> ", saved->checksum(),
+                                   DifferentFiles(entry.path, save.path())));
   }
   ++counts_.checkpoints;
-  if (seams_.keep_checkpoints) return absl::OkStatus();
+  if (hooks_.keep_checkpoints) return absl::OkStatus();
   v1::RemoveCheckpointsRequest remove;
   remove.add_paths(save.path());
-  return Named(seams_.trainer->RemoveCheckpoints(remove, Within(kRemoveDeadline)).status(), where);
+  return Named(hooks_.trainer->RemoveCheckpoints(remove, Within(kRemoveDeadline)).status(), where);
 }
 
 std::string Replay::DifferentFiles(const std::string& recorded, const std::string& replayed) const {

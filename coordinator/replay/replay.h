@@ -5,7 +5,8 @@
 //
 //   Replay replay(&plan, {.trainer = trainer, .checkpoint_dir = directory});
 //   RETURN_IF_ERROR(replay.Begin());
-//   RETURN_IF_ERROR(journal->ForEach([&](const Fact& fact) { return replay.Take(fact); }));
+//   RETURN_IF_ERROR(journal->ForEach(
+//       [&](const JournalEntry& entry) { return replay.Take(entry); }));
 //   RETURN_IF_ERROR(replay.End());
 //
 // What is compared, in the journal's order: each prompt's ids; each rollout's ids, sampling
@@ -13,7 +14,7 @@
 // verdicts as the campaign built it; its response, but for what was timed; and the checksum of each
 // checkpoint, over weights and resume state.
 //
-// The first difference is DATA_LOSS and named: step, problem, sample, field, both values. A trainer
+// The first difference is DATA_LOSS and named: step, group, sample, field, both values. A trainer
 // of another number of ranks than computed the run is FAILED_PRECONDITION, before anything is
 // generated. Errors of the trainer keep their code and get the step's name. Not thread-safe.
 #ifndef WHETSTONE_COORDINATOR_REPLAY_REPLAY_H_
@@ -24,16 +25,16 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "coordinator/campaign/campaign_plan.h"
-#include "coordinator/campaign/facts.h"
-#include "coordinator/campaign/ledger.h"
+#include "coordinator/durable/campaign_plan.h"
+#include "coordinator/durable/durable_state.h"
+#include "coordinator/durable/journal_entry.h"
 #include "coordinator/rpc/call_options.h"
 #include "coordinator/rpc/trainer_client.h"
 
 namespace whetstone {
 
-// Borrowed for the replay's life.
-struct ReplaySeams {
+// What a replay talks to, borrowed for its life.
+struct ReplayHooks {
   TrainerClient* trainer = nullptr;
   // Cancels the call in flight and all later ones. May be null.
   CallControl* control = nullptr;
@@ -41,13 +42,13 @@ struct ReplaySeams {
   std::string checkpoint_dir;
   // False: each is removed once it is compared.
   bool keep_checkpoints = false;
-  // One line for each update that was equal. May be empty.
+  // Is told one line for each update that was equal. May be empty.
   std::function<void(const std::string& line)> on_step = nullptr;
-  // While generating, about once a second: what is going on. May be empty.
+  // Is told what is going on while generating, about once a second. May be empty.
   std::function<void(const std::string& line)> on_status = nullptr;
 };
 
-// What was found equal so far.
+// How much was found equal so far.
 struct ReplayCounts {
   int64_t updates = 0;
   int64_t rollouts = 0;
@@ -58,13 +59,13 @@ struct ReplayCounts {
 class Replay {
  public:
   // `plan` is borrowed. `updates_max`: later updates, and all that follows them, are left out.
-  Replay(const CampaignPlan* plan, int64_t updates_max, ReplaySeams seams);
+  Replay(const CampaignPlan* plan, int64_t updates_max, ReplayHooks hooks);
 
   // Loads the policy that the campaign began with.
   absl::Status Begin();
-  // The journal's facts in order.
-  absl::Status Take(const Fact& fact);
-  // Rollouts after the last update.
+  // Takes the journal's entries, one by one and in order.
+  absl::Status Take(const JournalEntry& entry);
+  // Repeats the rollouts after the last update.
   absl::Status End();
 
   const ReplayCounts& counts() const { return counts_; }
@@ -76,18 +77,18 @@ class Replay {
   absl::Status CatchUp();
   // Generates the recorded rollouts of `step` that are still missing and compares them.
   absl::Status Generate(int64_t step);
-  absl::Status Update(const UpdateFact& fact);
-  absl::Status SaveCheckpoint(const CheckpointFact& fact);
+  absl::Status Update(const UpdateEntry& entry);
+  absl::Status SaveCheckpoint(const CheckpointEntry& entry);
   // How a checkpoint differs from the recorded one, as far as both can be read here.
   std::string DifferentFiles(const std::string& recorded, const std::string& replayed) const;
-  std::string RolloutName(int64_t step, int group, int sample) const;
+  std::string RolloutName(int64_t step, int group_index, int sample) const;
   CallOptions Within(double deadline_s) const;
 
   const CampaignPlan* const plan_;
   const int64_t updates_max_;
-  const ReplaySeams seams_;
-  Ledger recorded_;  // what the journal says
-  Ledger replayed_;  // what came out again, and the recorded verdicts
+  const ReplayHooks hooks_;
+  DurableState recorded_;  // what the journal says
+  DurableState replayed_;  // what came out again, and the recorded verdicts
   ReplayCounts counts_;
 };
 

@@ -51,79 +51,80 @@ class JournalReplayTest : public testing::Test {
     FarEchoTrainer trainer;
     SlowEchoWorker worker;
     const SteadyClock clock;
-    LoopHooks seams;
-    seams.trainer = &trainer;
-    seams.workers = {&worker};
-    seams.journal = journal.get();
-    seams.clock = &clock;
-    CampaignLoop loop(&world_.plan(), seams);
+    LoopHooks hooks;
+    hooks.trainer = &trainer;
+    hooks.workers = {&worker};
+    hooks.journal = journal.get();
+    hooks.clock = &clock;
+    CampaignLoop loop(&world_.plan(), hooks);
     loop.Post(event::ServiceReady{kTrainer});
     loop.Post(event::ServiceReady{0});
     CampaignState state(&world_.plan(), {"worker"});
     EXPECT_TRUE(loop.Run(&state).ok());
     EXPECT_TRUE(journal
-                    ->ForEach([&](const Fact& fact) {
-                      facts_.push_back(fact);
+                    ->ForEach([&](const JournalEntry& entry) {
+                      entries_.push_back(entry);
                       return absl::OkStatus();
                     })
                     .ok());
   }
 
-  // What a replay of `facts` says.
-  absl::Status Run(const std::vector<Fact>& facts, int64_t updates_max = 7, int ranks = 1) {
+  // What a replay of `entries` says.
+  absl::Status Run(const std::vector<JournalEntry>& entries, int64_t updates_max = 7,
+                   int ranks = 1) {
     EchoTrainer trainer;
     trainer.ranks_ = ranks;
     Replay replay(&world_.plan(), updates_max, {.trainer = &trainer, .checkpoint_dir = "/again"});
     absl::Status status = replay.Begin();
-    for (const Fact& fact : facts) {
-      if (status.ok()) status = replay.Take(fact);
+    for (const JournalEntry& entry : entries) {
+      if (status.ok()) status = replay.Take(entry);
     }
     if (status.ok()) status = replay.End();
     counts_ = replay.counts();
     return status;
   }
-  // With the `n`th fact of kind T (from 0) changed.
+  // With the `n`th entry of kind T (from 0) changed.
   template <typename T>
   std::string Altered(int n, const std::function<void(T*)>& change) {
-    std::vector<Fact> facts = facts_;
-    for (Fact& fact : facts) {
-      if (std::holds_alternative<T>(fact) && n-- == 0) change(&std::get<T>(fact));
+    std::vector<JournalEntry> entries = entries_;
+    for (JournalEntry& entry : entries) {
+      if (std::holds_alternative<T>(entry) && n-- == 0) change(&std::get<T>(entry));
     }
     EXPECT_LT(n, 0);
-    const absl::Status status = Run(facts);
+    const absl::Status status = Run(entries);
     EXPECT_TRUE(status.ok() || absl::IsDataLoss(status)) << status;
     return status.ok() ? "equal" : std::string(status.message());
   }
-  // Without those facts that `left_out` says.
-  std::string Without(const std::function<bool(const Fact&)>& left_out) {
-    std::vector<Fact> facts = facts_;
-    std::erase_if(facts, left_out);
-    return std::string(Run(facts).message());
+  // Without those entries that `left_out` says.
+  std::string Without(const std::function<bool(const JournalEntry&)>& left_out) {
+    std::vector<JournalEntry> entries = entries_;
+    std::erase_if(entries, left_out);
+    return std::string(Run(entries).message());
   }
 
   TempDir folder_ = *TempDir::Make("replay");
   World world_;  // for its plan
-  std::vector<Fact> facts_;
+  std::vector<JournalEntry> entries_;
   ReplayCounts counts_;
 };
 
 TEST_F(JournalReplayTest, ARunAsItWasIsEqual) {
-  const absl::Status status = Run(facts_);
+  const absl::Status status = Run(entries_);
   EXPECT_TRUE(status.ok()) << status;
   const v1::TrainConfig& train = world_.plan().campaign.train();
   EXPECT_EQ(counts_.updates, 7);
   EXPECT_EQ(counts_.rollouts, 5 * train.prompts_per_step() * train.group_size());
   EXPECT_GE(counts_.checkpoints, 2);
-  EXPECT_EQ(Altered<UpdateFact>(3,
-                                [](UpdateFact* fact) {
-                                  (*fact->response.mutable_metrics())["perf/tokens_per_s"] = 1e9;
-                                }),
+  EXPECT_EQ(Altered<UpdateEntry>(3,
+                                 [](UpdateEntry* entry) {
+                                   (*entry->response.mutable_metrics())["perf/tokens_per_s"] = 1e9;
+                                 }),
             "equal")
       << "how fast it was";
 }
 
 TEST_F(JournalReplayTest, AnotherNumberOfRanksIsRefusedBeforeAnythingIsComputed) {
-  const absl::Status status = Run(facts_, 7, /*ranks=*/2);
+  const absl::Status status = Run(entries_, 7, /*ranks=*/2);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("computed by 1 rank, and the trainer has 2"));
@@ -132,19 +133,19 @@ TEST_F(JournalReplayTest, AnotherNumberOfRanksIsRefusedBeforeAnythingIsComputed)
 }
 
 TEST_F(JournalReplayTest, EndsWhereItIsTold) {
-  EXPECT_TRUE(Run(facts_, 4).ok());
+  EXPECT_TRUE(Run(entries_, 4).ok());
   EXPECT_EQ(counts_.updates, 4);
 }
 
 TEST_F(JournalReplayTest, ARunThatWasCutOffIsReplayedToItsLastRollout) {
-  std::vector<Fact> facts;
+  std::vector<JournalEntry> entries;
   int rollouts = 0;
-  for (const Fact& fact : facts_) {
-    rollouts += std::holds_alternative<RolloutFact>(fact) ? 1 : 0;
-    facts.push_back(fact);
+  for (const JournalEntry& entry : entries_) {
+    rollouts += std::holds_alternative<RolloutEntry>(entry) ? 1 : 0;
+    entries.push_back(entry);
     if (rollouts == 3) break;
   }
-  EXPECT_TRUE(Run(facts).ok());
+  EXPECT_TRUE(Run(entries).ok());
   EXPECT_EQ(counts_.rollouts, 3);
 }
 
@@ -156,21 +157,22 @@ class AheadReplayTest : public JournalReplayTest {
 TEST_F(AheadReplayTest, ARunThatGeneratedAheadIsEqualToo) {
   int ahead = 0;
   int64_t done = 0;
-  for (const Fact& fact : facts_) {
-    if (const auto* update = std::get_if<UpdateFact>(&fact)) {
+  for (const JournalEntry& entry : entries_) {
+    if (const auto* update = std::get_if<UpdateEntry>(&entry)) {
       if (update->request.has_grpo()) done = update->request.name().step();
     }
-    const auto* rollout = std::get_if<RolloutFact>(&fact);
+    const auto* rollout = std::get_if<RolloutEntry>(&entry);
     ahead += rollout != nullptr && rollout->step > done + 1 ? 1 : 0;
   }
   EXPECT_GT(ahead, 0) << "or there is nothing to prove";
-  const absl::Status status = Run(facts_);
+  const absl::Status status = Run(entries_);
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(counts_.updates, 7);
   EXPECT_EQ(counts_.rollouts, 5 * 2 * 4);
-  EXPECT_TRUE(Run(facts_, 4).ok());
-  EXPECT_THAT(Altered<RolloutFact>(12, [](RolloutFact* fact) { fact->completion.set_ids(1, 77); }),
-              HasSubstr("ids[1]: 77 -> "));
+  EXPECT_TRUE(Run(entries_, 4).ok());
+  EXPECT_THAT(
+      Altered<RolloutEntry>(12, [](RolloutEntry* entry) { entry->completion.set_ids(1, 77); }),
+      HasSubstr("ids[1]: 77 -> "));
 }
 
 class RefillReplayTest : public JournalReplayTest {
@@ -180,46 +182,47 @@ class RefillReplayTest : public JournalReplayTest {
 };
 
 TEST_F(RefillReplayTest, ARunWithRefillsIsEqualToo) {
-  const absl::Status status = Run(facts_);
+  const absl::Status status = Run(entries_);
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(counts_.updates, 7);
   EXPECT_EQ(counts_.rollouts, 5 * 4 * 4) << "of four groups, the second and the fourth have spread";
-  EXPECT_TRUE(Run(facts_, 4).ok());
+  EXPECT_TRUE(Run(entries_, 4).ok());
 }
 
 TEST_F(JournalReplayTest, EachAlterationIsNamed) {
-  EXPECT_THAT(Altered<PromptFact>(1, [](PromptFact* fact) { fact->prompt.add_ids(7); }),
+  EXPECT_THAT(Altered<PromptEntry>(1, [](PromptEntry* entry) { entry->prompt.add_ids(7); }),
               HasSubstr("prompt of problem"));
-  EXPECT_THAT(Altered<RolloutFact>(2, [](RolloutFact* fact) { fact->completion.set_ids(0, 99); }),
-              HasSubstr("ids[0]: 99 -> "));
-  EXPECT_THAT(Altered<RolloutFact>(
-                  2, [](RolloutFact* f) { f->completion.set_sampling_logprobs(0, -0.75f); }),
+  EXPECT_THAT(
+      Altered<RolloutEntry>(2, [](RolloutEntry* entry) { entry->completion.set_ids(0, 99); }),
+      HasSubstr("ids[0]: 99 -> "));
+  EXPECT_THAT(Altered<RolloutEntry>(
+                  2, [](RolloutEntry* f) { f->completion.set_sampling_logprobs(0, -0.75f); }),
               HasSubstr("sampling_logprobs[0]: -0.75 -> -0.5"));
-  EXPECT_THAT(Altered<VerdictFact>(1, [](VerdictFact* fact) { fact->reward += 1e-9; }),
+  EXPECT_THAT(Altered<VerdictEntry>(1, [](VerdictEntry* entry) { entry->reward += 1e-9; }),
               testing::AllOf(HasSubstr("step 1: the update that follows"), HasSubstr(".reward: ")));
-  EXPECT_THAT(Altered<UpdateFact>(
-                  4, [](UpdateFact* f) { (*f->response.mutable_metrics())["loss"] += 1e-12; }),
+  EXPECT_THAT(Altered<UpdateEntry>(
+                  4, [](UpdateEntry* f) { (*f->response.mutable_metrics())["loss"] += 1e-12; }),
               HasSubstr("step 3: loss is not what the journal says"));
-  EXPECT_THAT(Altered<UpdateFact>(4, [](UpdateFact* f) { f->response.set_applied(false); }),
+  EXPECT_THAT(Altered<UpdateEntry>(4, [](UpdateEntry* f) { f->response.set_applied(false); }),
               HasSubstr("skipped -> applied"));
   EXPECT_THAT(
-      Altered<UpdateFact>(1, [](UpdateFact* f) { f->request.mutable_optimizer()->set_lr(1); }),
+      Altered<UpdateEntry>(1, [](UpdateEntry* f) { f->request.mutable_optimizer()->set_lr(1); }),
       HasSubstr("optimizer.lr: 1"));
-  EXPECT_THAT(Altered<CheckpointFact>(0, [](CheckpointFact* f) { f->checksum = "other"; }),
+  EXPECT_THAT(Altered<CheckpointEntry>(0, [](CheckpointEntry* f) { f->checksum = "other"; }),
               HasSubstr("warm-up 2: checkpoint"));
 }
 
 TEST_F(JournalReplayTest, AJournalThatIsNoneIsRefused) {
-  const auto verdict = [n = 0](const Fact& fact) mutable {
-    return std::holds_alternative<VerdictFact>(fact) && ++n == 2;
+  const auto verdict = [n = 0](const JournalEntry& entry) mutable {
+    return std::holds_alternative<VerdictEntry>(entry) && ++n == 2;
   };
   EXPECT_THAT(Without(verdict), HasSubstr("not the prompt, rollout and verdict of each sample"));
-  const auto update = [n = 0](const Fact& fact) mutable {
-    return std::holds_alternative<UpdateFact>(fact) && ++n == 2;
+  const auto update = [n = 0](const JournalEntry& entry) mutable {
+    return std::holds_alternative<UpdateEntry>(entry) && ++n == 2;
   };
   EXPECT_THAT(Without(update), HasSubstr("after 1 of 7 updates"));
-  const auto rollout = [n = 0](const Fact& fact) mutable {
-    return std::holds_alternative<RolloutFact>(fact) && ++n == 1;
+  const auto rollout = [n = 0](const JournalEntry& entry) mutable {
+    return std::holds_alternative<RolloutEntry>(entry) && ++n == 1;
   };
   EXPECT_THAT(Without(rollout), HasSubstr("a verdict without a rollout"));
 }

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/status_macros.h"
-#include "coordinator/campaign/step_row.h"
+#include "coordinator/durable/step_row.h"
 
 namespace whetstone {
 namespace {

@@ -18,7 +18,7 @@ TEST(MetricsTest, FilesAreRebuiltFromTheJournal) {
   const TempDir folder = *TempDir::Make("metrics");
   const RunPaths paths(folder.path());
   auto journal = *Journal::Create(paths.journal(), "c");
-  UpdateFact update;
+  UpdateEntry update;
   update.request.mutable_name()->set_phase(v1::UpdateName::WARMUP);
   update.request.mutable_name()->set_step(1);
   update.row = {{"loss", 2.5}};

@@ -72,16 +72,16 @@ std::string Best(const CampaignPlan& plan, const RunSummary& s) {
   for (const PlannedProblem& planned : plan.problems) {
     const std::string& id = planned.problem.id();
     absl::StrAppend(&html, "<h2>", EscapeHtml(id), "</h2>");
-    const auto leader = s.leaders.find(id);
-    if (leader == s.leaders.end()) {
+    const auto incumbent = s.incumbents.find(id);
+    if (incumbent == s.incumbents.end()) {
       html += "<p>No program was faster than the reference.</p>";
       continue;
     }
-    const v1::Verdict& v = leader->second.verdict;
+    const v1::Verdict& v = incumbent->second.verdict;
     absl::StrAppend(&html, absl::StrFormat("<p class=\"big\"><b>%.2f×</b> as fast as the reference "
                                            "(95 %% interval %.2f to %.2f), step %d",
                                            v.speedup(), v.speedup_low(), v.speedup_high(),
-                                           leader->second.step));
+                                           incumbent->second.step));
     const auto expert = s.expert_speedup.find(id);
     if (expert != s.expert_speedup.end()) {
       absl::StrAppend(&html, absl::StrFormat("; the expert's program: %.2f×", expert->second));
@@ -100,7 +100,7 @@ std::string Best(const CampaignPlan& plan, const RunSummary& s) {
                                              EscapeHtml(name), size.speedup(), size.reference_ns(),
                                              size.candidate_ns()));
     }
-    absl::StrAppend(&html, "</table><pre>", EscapeHtml(leader->second.source),
+    absl::StrAppend(&html, "</table><pre>", EscapeHtml(incumbent->second.source),
                     "</pre><p>Proof: "
                     "<code>sh best/",
                     EscapeHtml(id),

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "coordinator/campaign/campaign_plan.h"
+#include "coordinator/durable/campaign_plan.h"
 #include "coordinator/report/run_summary.h"
 
 namespace whetstone {

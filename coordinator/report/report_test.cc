@@ -20,10 +20,10 @@ TEST(ReportTest, IsOnePageAndHarmless) {
   for (int i = 0; i < 3; ++i) {
     summary.rows.push_back({{"reward", 0.1 * i}, {"reward_std", 0.2}, {"outcome/correct", 0.5}});
   }
-  LeaderFact leader;
-  leader.source = "a[i] < b && \"</pre><script>\"";
-  leader.verdict.set_speedup(3.25);
-  summary.leaders["p"] = leader;
+  IncumbentEntry incumbent;
+  incumbent.source = "a[i] < b && \"</pre><script>\"";
+  incumbent.verdict.set_speedup(3.25);
+  summary.incumbents["p"] = incumbent;
   const std::string html = ReportHtml(plan, summary);
   EXPECT_EQ(html.find("<script"), std::string::npos);
   EXPECT_EQ(html.find("http"), std::string::npos) << "nothing from outside";

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/status_macros.h"
-#include "coordinator/campaign/ledger.h"
+#include "coordinator/durable/durable_state.h"
 #include "coordinator/journal/open_run.h"
 #include "coordinator/report/verdict_json.h"
 
@@ -47,11 +47,11 @@ double RunSummary::RewardLast() const {
 absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths& paths,
                                         const Journal& journal) {
   RunSummary summary;
-  Ledger ledger(&plan);
-  RETURN_IF_ERROR(journal.ForEach([&](const Fact& fact) {
-    RETURN_IF_ERROR(ledger.Check(fact));
-    ledger.Apply(fact);
-    if (const auto* update = std::get_if<UpdateFact>(&fact)) {
+  DurableState durable(&plan);
+  RETURN_IF_ERROR(journal.ForEach([&](const JournalEntry& entry) {
+    RETURN_IF_ERROR(durable.Check(entry));
+    durable.Apply(entry);
+    if (const auto* update = std::get_if<UpdateEntry>(&entry)) {
       const bool warm = update->request.name().phase() == v1::UpdateName::WARMUP;
       (warm ? summary.warmup_rows : summary.rows).push_back(update->row);
     }
@@ -61,10 +61,10 @@ absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths
   summary.name = plan.campaign.name();
   summary.warmup_total = plan.warmup_updates();
   summary.steps_total = plan.campaign.train().steps();
-  summary.warmup_done = std::min(ledger.position(), summary.warmup_total);
-  summary.steps_done = ledger.position() - summary.warmup_done;
-  if (!ledger.open_steps().empty()) {
-    const StepRecord& next = ledger.open_steps().front();
+  summary.warmup_done = std::min(durable.position(), summary.warmup_total);
+  summary.steps_done = durable.position() - summary.warmup_done;
+  if (!durable.open_steps().empty()) {
+    const StepRecord& next = durable.open_steps().front();
     summary.rollouts = next.rollouts;
     summary.verdicts = next.verdicts;
     summary.rollouts_per_step =
@@ -73,10 +73,10 @@ absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths
   if (plan.campaign.train().dynamic_sampling().max_refills() > 0) {
     summary.reward_note = " before refills";
   }
-  summary.leaders = ledger.leaders();
-  summary.checkpoints = ledger.checkpoints();
+  summary.incumbents = durable.incumbents();
+  summary.checkpoints = durable.checkpoints();
   for (const PlannedProblem& problem : plan.problems) {
-    for (const auto& [key, calibration] : ledger.calibrations()) {
+    for (const auto& [key, calibration] : durable.calibrations()) {
       if (key.second == problem.hash) {
         summary.expert_speedup[problem.problem.id()] = calibration.expert().speedup();
       }
@@ -113,8 +113,8 @@ std::string SummaryText(const RunSummary& s) {
     absl::StrAppend(&text, absl::StrFormat("\nreward%s %.3f (first steps) → %.3f (last)",
                                            s.reward_note, s.RewardFirst(), s.RewardLast()));
   }
-  for (const auto& [id, leader] : s.leaders) {
-    absl::StrAppend(&text, absl::StrFormat("\nbest %s: %.2fx", id, leader.verdict.speedup()));
+  for (const auto& [id, incumbent] : s.incumbents) {
+    absl::StrAppend(&text, absl::StrFormat("\nbest %s: %.2fx", id, incumbent.verdict.speedup()));
     const auto expert = s.expert_speedup.find(id);
     if (expert != s.expert_speedup.end()) {
       absl::StrAppend(&text, absl::StrFormat(" (expert %.2fx)", expert->second));
@@ -145,7 +145,7 @@ nlohmann::ordered_json SummaryJson(const RunSummary& s) {
       {"reward_last", NumberOrNull(s.rows.empty() ? kNaN : s.RewardLast())},
   };
   nlohmann::ordered_json best = nlohmann::ordered_json::object();
-  for (const auto& [id, leader] : s.leaders) best[id] = leader.verdict.speedup();
+  for (const auto& [id, incumbent] : s.incumbents) best[id] = incumbent.verdict.speedup();
   json["best"] = best;
   json["checkpoint"] = s.checkpoints.empty() ? nlohmann::ordered_json(nullptr)
                                              : nlohmann::ordered_json(s.checkpoints.back().path);

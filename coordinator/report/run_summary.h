@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "coordinator/campaign/campaign_plan.h"
+#include "coordinator/durable/campaign_plan.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_dir.h"
 
@@ -32,9 +32,9 @@ struct RunSummary {
   int in_use_by = 0;  // pid of the process that runs it now; 0: none
   std::vector<std::map<std::string, double>> warmup_rows;
   std::vector<std::map<std::string, double>> rows;  // GRPO, in order
-  std::map<std::string, LeaderFact> leaders;        // by problem id
+  std::map<std::string, IncumbentEntry> incumbents;        // by problem id
   std::map<std::string, double> expert_speedup;     // by problem id; of any host
-  std::vector<CheckpointFact> checkpoints;
+  std::vector<CheckpointEntry> checkpoints;
 
   bool done() const { return warmup_done == warmup_total && steps_done == steps_total; }
   std::vector<double> Series(const std::string& key) const;  // missing values as NaN

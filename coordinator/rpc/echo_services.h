@@ -53,11 +53,11 @@ class EchoTrainer : public TrainerClient {
     const int policy = Policy();
     for (const v1::PromptGroup& group : request.groups()) {
       v1::GenerateEvent prompt;
-      prompt.mutable_prompt()->set_problem(group.problem());
+      prompt.mutable_prompt()->set_group_index(group.group_index());
       on_event(prompt);
       for (const int sample : group.samples()) {
         v1::GenerateEvent event;
-        event.mutable_completion()->set_problem(group.problem());
+        event.mutable_completion()->set_group_index(group.group_index());
         event.mutable_completion()->set_sample(sample);
         event.mutable_completion()->set_text(absl::StrCat("```cpp\nint f", sample, "();\n```"));
         for (const int id : {sample, policy}) {

@@ -5,18 +5,18 @@
 
 namespace whetstone {
 
-v1::Roster RosterOf(const v1::Campaign& campaign) {
-  v1::Roster roster;
+v1::WorkerList WorkerListOf(const v1::Campaign& campaign) {
+  v1::WorkerList worker_list;
   if (campaign.has_cluster()) {
-    *roster.mutable_workers() = campaign.cluster().workers();
+    *worker_list.mutable_workers() = campaign.cluster().workers();
   } else {
-    roster.add_workers();  // the one that is started here
+    worker_list.add_workers();  // the one that is started here
   }
-  return roster;
+  return worker_list;
 }
 
 absl::StatusOr<std::unique_ptr<Cluster>> OpenCluster(ClusterOptions options) {
-  if (!options.roster) options.roster = RosterOf(options.campaign);
+  if (!options.worker_list) options.worker_list = WorkerListOf(options.campaign);
   return options.campaign.has_cluster() ? ConnectSshCluster(options) : StartLocalCluster(options);
 }
 

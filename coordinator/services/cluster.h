@@ -36,7 +36,7 @@ struct Endpoint {
   std::string name;
   // A gRPC target: "unix:/tmp/whet-Xy12/trainer.sock".
   std::string target;
-  // A worker's address, as in Roster (coordinator.proto); empty for a trainer.
+  // A worker's address, as in WorkerList (coordinator.proto); empty for a trainer.
   v1::WorkerHost address;
 };
 
@@ -96,7 +96,7 @@ struct ClusterOptions {
   // False opens only a worker (`whet measure`, `whet problem check`); trainer().target is empty.
   bool with_trainer = true;
   // The workers, in place of those that the campaign names; an empty list: none (`whet replay`).
-  std::optional<v1::Roster> roster;
+  std::optional<v1::WorkerList> worker_list;
   // Workers that can't be reached at first are kLost and tried again, as long as one of all is
   // there until the deadline. False: each must be there.
   bool workers_may_be_missing = false;
@@ -105,7 +105,7 @@ struct ClusterOptions {
 };
 
 // The workers that the campaign says.
-v1::Roster RosterOf(const v1::Campaign& campaign);
+v1::WorkerList WorkerListOf(const v1::Campaign& campaign);
 
 // Local services if the campaign names no cluster, SSH tunnels otherwise. Returns when every
 // service is healthy. Errors name the service: UNAVAILABLE (dead host, service not running, died

@@ -130,9 +130,9 @@ TEST(ConnectRetrierTest, AClusterOpensWithTheWorkersThatLive) {
     EXPECT_THAT(event.detail, StartsWith("not reachable, tried again until it is: "));
     ++lost;
   };
-  options.roster.emplace();
+  options.worker_list.emplace();
   for (const char* name : {"here", "late"}) {
-    options.roster->add_workers()->set_socket(absl::StrCat(dir->path(), "/", name, ".sock"));
+    options.worker_list->add_workers()->set_socket(absl::StrCat(dir->path(), "/", name, ".sock"));
   }
   const auto cluster = OpenCluster(options);
   ASSERT_TRUE(cluster.ok()) << cluster.status();

@@ -163,7 +163,7 @@ absl::StatusOr<std::unique_ptr<Cluster>> StartLocalCluster(const ClusterOptions&
   const auto own = [](const v1::WorkerHost& address) {
     return address.ssh().empty() && address.socket().empty();
   };
-  const auto& addresses = options.roster->workers();
+  const auto& addresses = options.worker_list->workers();
   const bool with_own = std::any_of(addresses.begin(), addresses.end(), own);
   if (with_own) {
     ASSIGN_OR_RETURN(const std::string binary, FindBinary(options.bin_dir, "whet-worker"));

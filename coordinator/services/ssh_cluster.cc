@@ -33,7 +33,7 @@ class SshCluster final : public Cluster {
   // Opens every tunnel at once; the first error, or all of them in one, when several hosts fail.
   absl::Status Connect(const ClusterOptions& options) {
     v1::ClusterConfig cluster = config_;
-    *cluster.mutable_workers() = options.roster->workers();
+    *cluster.mutable_workers() = options.worker_list->workers();
     bool is_trainer = true;
     for (const RemoteService& service : RemoteServices(cluster)) {
       const bool wanted = !is_trainer || options.with_trainer;

@@ -74,7 +74,7 @@ TEST_F(MeasureTest, CalibrationKnowsTheExpertAndTheAaThreshold) {
   EXPECT_LT(calibration_->noise_band(), 0.5);
 }
 
-TEST_F(MeasureTest, ALeaderIsMeasuredWithAllProcessPairs) {
+TEST_F(MeasureTest, AChallengerIsMeasuredWithAllProcessPairs) {
   v1::MeasureRequest request = Request("all pairs", Variant(kMatmulIkj, 1), true);
   request.set_fresh(true);
   const auto verdict = measurer_->Measure(request);
@@ -156,12 +156,12 @@ TEST_F(MeasureTest, AFasterProgramIsFasterAndEqualMachineCodeIsCached) {
   EXPECT_EQ(again.candidate_id(), "renamed");
   EXPECT_EQ(again.speedup(), verdict.speedup());
   EXPECT_EQ(again.canonical_hash(), verdict.canonical_hash());
-  // Leaders are measured again all the same.
-  v1::MeasureRequest fresh = Request("leader", renamed, true);
+  // Challengers are measured again all the same.
+  v1::MeasureRequest fresh = Request("challenger", renamed, true);
   fresh.set_fresh(true);
-  const auto leader = measurer_->Measure(fresh);
-  ASSERT_TRUE(leader.ok()) << leader.status();
-  EXPECT_FALSE(leader->cached());
+  const auto challenger = measurer_->Measure(fresh);
+  ASSERT_TRUE(challenger.ok()) << challenger.status();
+  EXPECT_FALSE(challenger->cached());
 }
 
 TEST_F(MeasureTest, CheckingFirstAndTimingLaterIsOneCandidate) {

@@ -218,14 +218,15 @@ absl::Status HeldPolicy::Generate(const v1::GenerateRequest& request,
                      PromptIds(group.messages(), group.response_prefix()));
     if (on_prompt) {
       v1::GenerateEvent event;
-      event.mutable_prompt()->set_problem(group.problem());
+      event.mutable_prompt()->set_group_index(group.group_index());
       event.mutable_prompt()->mutable_ids()->Assign(ids.begin(), ids.end());
       on_prompt(std::move(event));
     }
     const std::vector<int32_t>& samples = mine[static_cast<size_t>(g)];
     if (samples.empty() && group.samples_size() > 0) continue;  // another rank's
     if (request.profile()) profile_.sequences += static_cast<int64_t>(samples.size());
-    spec.groups.push_back({.problem = group.problem(), .ids = std::move(ids), .samples = samples});
+    spec.groups.push_back(
+        {.problem = group.group_index(), .ids = std::move(ids), .samples = samples});
   }
   return model->engine->Generate(spec, sink);
 }

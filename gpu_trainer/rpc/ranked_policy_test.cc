@@ -66,7 +66,7 @@ class RankedPolicyTest : public testing::Test {
     s.set_ignore_eos(true);
     for (int g = 0; g < 2; ++g) {
       v1::PromptGroup& group = *request.add_groups();
-      group.set_problem(g);
+      group.set_group_index(g);
       v1::Message& message = *group.add_messages();
       message.set_role("user");
       message.set_content(absl::StrCat("Make it faster, ", g));
@@ -86,13 +86,14 @@ class RankedPolicyTest : public testing::Test {
     result.status = policy.Generate(request, &stream);
     while (const auto event = stream.Next(std::chrono::milliseconds(0))) {
       if (event->has_prompt()) {
-        result.prompts[event->prompt().problem()] = {event->prompt().ids().begin(),
-                                                     event->prompt().ids().end()};
+        result.prompts[event->prompt().group_index()] = {event->prompt().ids().begin(),
+                                                         event->prompt().ids().end()};
       }
       if (!event->has_completion()) continue;
       const v1::Completion& c = event->completion();
-      EXPECT_EQ(result.prompts.count(c.problem()), 1u) << "the prompt comes before";
-      EXPECT_TRUE(result.completions.try_emplace({c.problem(), c.sample()}, c).second) << "twice";
+      EXPECT_EQ(result.prompts.count(c.group_index()), 1u) << "the prompt comes before";
+      EXPECT_TRUE(result.completions.try_emplace({c.group_index(), c.sample()}, c).second)
+          << "twice";
     }
     return result;
   }
@@ -115,7 +116,7 @@ class RankedPolicyTest : public testing::Test {
     s.set_temperature(1);
     for (const auto& [problem, ids] : from.prompts) {
       v1::RolloutGroup& group = *request.mutable_grpo()->add_groups();
-      group.set_problem(problem);
+      group.set_group_index(problem);
       group.mutable_prompt_ids()->Assign(ids.begin(), ids.end());
       for (const auto& [key, completion] : from.completions) {
         if (key.first != problem) continue;

@@ -74,7 +74,7 @@ class TrainerServiceTest : public testing::Test {
     request.mutable_sampling()->set_top_p(1);
     request.mutable_sampling()->set_ignore_eos(true);
     v1::PromptGroup& group = *request.add_groups();
-    group.set_problem(4);
+    group.set_group_index(4);
     v1::Message& message = *group.add_messages();
     message.set_role("user");
     message.set_content("Make it faster.");
@@ -206,7 +206,7 @@ TEST_F(TrainerServiceTest, GeneratesAsScored) {
   const Generated first = Generate(Prompt(3, 6));
   ASSERT_TRUE(first.status.ok()) << first.status.error_message();
   ASSERT_EQ(first.completions.size(), 3u);
-  EXPECT_EQ(first.completions.at(0).problem(), 4);
+  EXPECT_EQ(first.completions.at(0).group_index(), 4);
   const Generated again = Generate(Prompt(3, 6));
   grpc::ClientContext context;
   v1::ScoreRequest request;

@@ -80,7 +80,7 @@ inline v1::GrpoBatch MakeBatch(const ModelConfig& config, const Weights& weights
   *batch.mutable_settings() = DefaultSettings();
   for (int g = 0; g < 2; ++g) {
     v1::RolloutGroup& group = *batch.add_groups();
-    group.set_problem(g);
+    group.set_group_index(g);
     for (int i = 0; i < 6 + g; ++i) group.add_prompt_ids(static_cast<int32_t>(rng.Below(97)));
     for (int r = 0; r < 4; ++r) {
       v1::Rollout& rollout = *group.add_rollouts();

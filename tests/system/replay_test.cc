@@ -163,7 +163,7 @@ TEST_F(ReplayTest, ARunKilledAgainAndAgainIsItsOwnReplay) {
                        rollout));
   ExpectDifference(
       {},
-      AllOf(HasSubstr("step 2, problem 0 (multiply), sample 3"),
+      AllOf(HasSubstr("step 2, group 0 (multiply), sample 3"),
             HasSubstr(absl::StrCat("ids[0]: ", completion.ids(0), " -> ", completion.ids(0) - 1))));
 }
 

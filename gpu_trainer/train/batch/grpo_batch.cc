@@ -89,7 +89,7 @@ absl::StatusOr<DealtBatch> DealBatch(const v1::GrpoBatch& batch, const GrpoPlan&
       sequence.learn_from = group.prompt_ids_size();
       sequence.group = g;
       m.sources.push_back(
-          {.rollout = &rollout, .problem = group.problem(), .advantage = advantage.values[r]});
+          {.rollout = &rollout, .problem = group.group_index(), .advantage = advantage.values[r]});
       ++m.counts.sequences;
       m.counts.tokens += rollout.ids_size();
     }

@@ -1,0 +1,73 @@
+// Whole campaigns lived through from a seed.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "coordinator/campaign/campaign_fakes.h"
+
+namespace whetstone {
+namespace {
+
+// A number from the environment.
+uint64_t Setting(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+// The world of a simulated campaign. Every seed finds another mixture of what a campaign can be.
+WorldOptions OptionsOf(uint64_t seed) {
+  WorldOptions options;
+  options.seed = seed;
+  options.workers = 1 + static_cast<int>(seed % 4);
+  options.shared = seed % 2 == 0;
+  options.faults = 40;
+  options.measure = seed % 5 == 0 ? 15 : 2;
+  options.sets = {absl::StrCat("train.max_staleness=", seed % 3),
+                  absl::StrCat("train.dynamic_sampling.max_refills=", seed / 3 % 3)};
+  options.flat = 0.3;
+  options.moves = seed % 7 < 3 ? 12 : 0;
+  return options;
+}
+
+// Campaigns under lost connections, lost processes, duplicate and late answers, infrastructure
+// errors and crashes of the coordinator at any event, while workers join and leave: 300, or
+// WHETSTONE_SIM_SEEDS. One that fails is repeated alone: WHETSTONE_SIM_FIRST=SEED
+// WHETSTONE_SIM_SEEDS=1.
+TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
+  const uint64_t first = Setting("WHETSTONE_SIM_FIRST", 1);
+  const uint64_t count = Setting("WHETSTONE_SIM_SEEDS", 300);
+  int crashes = 0;
+  int losses = 0;
+  int hedges = 0;
+  int refilled = 0;
+  int joined = 0;
+  int left = 0;
+  std::map<int64_t, int> stalest;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    World world(OptionsOf(seed));
+    ASSERT_EQ(world.Live(), "") << "seed " << seed;
+    ++stalest[world.stalest()];
+    refilled += world.refilled();
+    crashes += world.crashes();
+    losses += world.trainer_losses();
+    hedges += world.hedges();
+    joined += world.joined();
+    left += world.left();
+  }
+  if (count < 100) return;
+  EXPECT_GT(crashes, static_cast<int>(count)) << "the simulation must do what it says";
+  EXPECT_GT(losses, static_cast<int>(count));
+  EXPECT_GT(hedges, static_cast<int>(count) / 10);
+  EXPECT_GT(refilled, static_cast<int>(count));
+  for (const int64_t staleness : {0, 1, 2}) {
+    EXPECT_GT(stalest[staleness], static_cast<int>(count) / 10) << staleness;
+  }
+  EXPECT_GT(joined, static_cast<int>(count) / 2);
+  EXPECT_GT(left, static_cast<int>(count) / 2);
+}
+
+}  // namespace
+}  // namespace whetstone

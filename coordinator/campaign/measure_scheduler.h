@@ -1,0 +1,110 @@
+// Schedules the measuring of every candidate: who measures what, when, and how often. A pure state
+// machine; one of CampaignState's three.
+//
+//   MeasureScheduler measuring(&context, &members);
+//   measuring.OpenSteps();
+//   measuring.AddCandidate(step, group, sample);        // its rollout is recorded
+//   measuring.Schedule(/*trainer_computes=*/true);      // → action::Measure
+//   measuring.On(event::VerdictArrived{call, verdict}); // → the verdict and its reward are
+//   recorded
+//
+// Every rollout with code becomes part of a job (rollouts of one text and group share it) that goes
+// to the workers: check and time at once, or, where the worker shares cores with the trainer, check
+// while the trainer computes and time once it is quiet. A group is timed on one CPU model. An
+// attempt ends with a verdict, or fails: by an error, by its deadline, or with its worker. Then its
+// job is tried again, elsewhere if there is an elsewhere, kAttemptsMax times in a row; one whose
+// workers die is tried alone, and given up after kWorkerLossesMax of them. What takes much longer
+// than usual is tried on an idle worker besides (Hedge), and the first verdict counts. Given up
+// means an INFRASTRUCTURE_ERROR, which is never learned from. Once the verdicts of the step whose
+// update is next are in, its challengers (challengers.h) are measured afresh.
+//
+// It ends the campaign (CampaignContext::Finish) when there have been candidates for
+// kReturnDeadline, but nobody to measure them. Events that answer no call of its own are ignored.
+// Not thread-safe.
+#ifndef WHETSTONE_COORDINATOR_CAMPAIGN_MEASURE_SCHEDULER_H_
+#define WHETSTONE_COORDINATOR_CAMPAIGN_MEASURE_SCHEDULER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "coordinator/campaign/campaign_context.h"
+#include "coordinator/campaign/campaign_events.h"
+#include "coordinator/campaign/measure_queue.h"
+#include "coordinator/campaign/membership.h"
+#include "coordinator/campaign/verdict_recorder.h"
+#include "coordinator/campaign/wait.h"
+
+namespace whetstone {
+
+class MeasureScheduler {
+ public:
+  // How often a candidate is tried before it is given up as INFRASTRUCTURE_ERROR.
+  static constexpr int kAttemptsMax = 4;
+  // How many workers may be lost while they measure it.
+  static constexpr int kWorkerLossesMax = 2;
+
+  // Both are borrowed.
+  MeasureScheduler(CampaignContext* context, Membership* members)
+      : context_(context), members_(members), recorder_(context, members) {}
+
+  // Brings the jobs in line with the durable state's open steps: forgets what is over, opens what
+  // is new, with a job for whatever is not measured yet (on resume, rollouts of an earlier
+  // process). Before the first event, and after every update.
+  void OpenSteps();
+  // Schedules an open step's rollout that is recorded. One without code, or whose text has its
+  // verdict, gets its own at once.
+  void AddCandidate(int64_t step, int group_index, int sample);
+
+  void On(const event::VerdictArrived& e);
+  void On(const event::CallFailed& e);
+  // What it was measuring may be the cause, and is tried alone from now on.
+  void WorkerLost(const LostWorker& lost);
+  // The worker's attempts count no more, nor do verdicts that are on their way: perhaps it is
+  // removed because it measures badly. It is neither the candidates' fault nor the worker's.
+  void Withdraw(int worker);
+
+  // Gives up attempts that take too long.
+  void CheckAttempts();
+  // Gives up the campaign if there has been nobody to measure for too long.
+  void CheckWorkers();
+  // Starts what can start now; the step whose update is next goes first.
+  void Schedule(bool trainer_computes);
+  // Tries stragglers elsewhere besides: what is idle after Schedule, nobody needs.
+  void Hedge(bool trainer_computes);
+  // Notes since when there are candidates, but nobody to measure them.
+  void WatchWorkers();
+  // The campaign ends: cancels every attempt.
+  void Cancel();
+
+  // Whether everything that the next update learns from is there, and its challengers are judged;
+  // for warm-up always.
+  bool UpdateReady() const;
+  // Whether a timing is in flight that a computing trainer would spoil.
+  bool TimesOnTrainersCores() const;
+  void AddWaits(std::vector<Wait>* waits) const;
+
+ private:
+  void AddChallengers();
+  void Dispatch(bool trainer_computes);
+  void TryDispatch(MeasureJob* job, bool trainer_computes);
+  void TryHedge(MeasureJob* job, bool trainer_computes);
+  void StartAttempt(MeasureJob* job, int worker, bool timed);
+  std::string CpuModelOf(const StepMeasuring& step, int group_index) const;
+  Seconds StragglerAge(const MeasureJob& job);
+  void AttemptFailed(MeasureJob* job, const MeasureAttempt& attempt, const absl::Status& status);
+  void EndAttempt(MeasureJob* job, const MeasureAttempt& attempt, const absl::Status& status);
+  void CancelAttempts(MeasureJob* job, Seconds beaten_since);
+  void GiveUp(MeasureJob* job, const std::string& why);
+
+  CampaignContext* const context_;
+  Membership* const members_;
+  VerdictRecorder recorder_;
+  MeasureQueue queue_;
+  Seconds no_worker_since_ = -1;  // negative: there is one, or nothing to measure
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_CAMPAIGN_MEASURE_SCHEDULER_H_

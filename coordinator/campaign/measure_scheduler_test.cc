@@ -1,0 +1,205 @@
+#include "coordinator/campaign/measure_scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "coordinator/campaign/deadlines.h"
+#include "coordinator/durable/campaign_plan_testing.h"
+
+namespace whetstone {
+namespace {
+
+v1::Verdict Correct(double speedup) {
+  v1::Verdict verdict;
+  verdict.set_outcome(v1::CORRECT);
+  verdict.set_timed(true);
+  verdict.set_speedup(speedup);
+  verdict.set_speedup_low(speedup * 0.99);
+  return verdict;
+}
+
+// One step of one group of four rollouts, and two workers of one slot that know the problem.
+class MeasureSchedulerTest : public testing::Test {
+ protected:
+  MeasureSchedulerTest() : plan_(MakeTestPlan({.steps = 1, .warmup = 0, .prompts_per_step = 1})) {
+    v1::TrainerInfo trainer;
+    trainer.set_host_id("t");
+    members_.SetTrainer(trainer);
+    measuring_.OpenSteps();
+  }
+
+  void Arrive(int worker) {
+    members_.On(event::ServiceReady{worker});
+    for (int round = 0; round < 3; ++round) {  // the probe, and two problems
+      members_.Schedule(false);
+      for (const Action& action : context_.TakeActions()) {
+        if (const auto* probe = std::get_if<action::Probe>(&action)) {
+          v1::WorkerInfo info;
+          info.set_host_id(absl::StrCat("h", worker));
+          info.set_slots(1);
+          info.set_cores(4);
+          members_.On(event::WorkerProbed{probe->call, info});
+        }
+        if (const auto* put = std::get_if<action::PutProblem>(&action)) {
+          members_.On(event::ProblemKnown{put->call, {}});
+        }
+      }
+    }
+    context_.TakeActions();
+  }
+  void Rollout(int sample, const std::string& source) {
+    RolloutEntry rollout;
+    rollout.step = 1;
+    rollout.completion.set_sample(sample);
+    rollout.completion.set_text(source.empty() ? "no code"
+                                               : absl::StrCat("```cpp\n", source, "\n```"));
+    context_.Record(rollout);
+    measuring_.AddCandidate(1, 0, sample);
+  }
+  // What is asked of the workers since the last look.
+  std::vector<action::Measure> Asked() {
+    measuring_.Schedule(/*trainer_computes=*/false);
+    std::vector<action::Measure> asked;
+    for (Action& action : context_.TakeActions()) {
+      if (auto* m = std::get_if<action::Measure>(&action)) asked.push_back(std::move(*m));
+    }
+    return asked;
+  }
+  const std::optional<VerdictEntry>& VerdictOf(int sample) const {
+    return context_.durable()
+        .open_steps()
+        .front()
+        .groups[0]
+        .samples[static_cast<size_t>(sample)]
+        .verdict;
+  }
+
+  const CampaignPlan plan_;
+  CampaignContext context_{&plan_};
+  Membership members_{&context_, {"worker 0", "worker 1"}};
+  MeasureScheduler measuring_{&context_, &members_};
+};
+
+TEST_F(MeasureSchedulerTest, RolloutsOfOneTextShareAMeasurementAndCodeIsNeeded) {
+  Arrive(0);
+  Rollout(0, "int f();");
+  Rollout(1, "int f();");
+  Rollout(2, "");
+  EXPECT_EQ(VerdictOf(2)->verdict.outcome(), v1::NO_CODE) << "which needs no worker";
+  const std::vector<action::Measure> asked = Asked();
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_EQ(asked[0].request.candidate_id(), "sim-1/1/0/0");
+  measuring_.On(event::VerdictArrived{asked[0].call, Correct(1)});
+  EXPECT_FALSE(VerdictOf(0)->verdict.cached());
+  EXPECT_TRUE(VerdictOf(1)->verdict.cached());
+  Rollout(3, "int f();");
+  EXPECT_TRUE(VerdictOf(3)->verdict.cached()) << "also one that comes later";
+}
+
+TEST_F(MeasureSchedulerTest, AFailedAttemptIsTriedElsewhereAndThenGivenUp) {
+  Arrive(0);
+  Arrive(1);
+  Rollout(0, "int f();");
+  int last = -1;
+  for (int attempt = 1; attempt <= MeasureScheduler::kAttemptsMax; ++attempt) {
+    const std::vector<action::Measure> asked = Asked();
+    ASSERT_EQ(asked.size(), 1u) << attempt;
+    EXPECT_NE(asked[0].worker, last);
+    last = asked[0].worker;
+    measuring_.On(event::CallFailed{asked[0].call, absl::InternalError("no memory")});
+  }
+  ASSERT_TRUE(VerdictOf(0).has_value());
+  EXPECT_TRUE(VerdictOf(0)->dropped);
+  EXPECT_EQ(VerdictOf(0)->verdict.detail(), "given up after 4 attempts; the last: no memory");
+}
+
+TEST_F(MeasureSchedulerTest, AProgramThatEndsItsWorkersIsGivenUp) {
+  Arrive(0);
+  Arrive(1);
+  Rollout(0, "int f();");
+  for (int loss = 1; loss <= MeasureScheduler::kWorkerLossesMax; ++loss) {
+    const std::vector<action::Measure> asked = Asked();
+    ASSERT_EQ(asked.size(), 1u) << loss;
+    const auto lost = members_.On(event::ServiceLost{asked[0].worker, "connection reset"});
+    measuring_.WorkerLost(*lost);
+  }
+  ASSERT_TRUE(VerdictOf(0).has_value());
+  EXPECT_EQ(VerdictOf(0)->verdict.detail(),
+            "2 workers were lost while they measured it, the last: connection reset");
+}
+
+TEST_F(MeasureSchedulerTest, AVerdictFromAnAttemptThatWasGivenUpStillCounts) {
+  Arrive(0);
+  Rollout(0, "int f();");
+  const uint64_t call = Asked()[0].call;
+  context_.set_now(MeasureDeadline(plan_.problems[0].problem));
+  measuring_.CheckAttempts();
+  EXPECT_EQ(members_.last_error(0), "worker 0 gave no verdict in 150 s");
+  measuring_.On(event::VerdictArrived{call, Correct(1)});
+  EXPECT_TRUE(VerdictOf(0).has_value());
+}
+
+TEST_F(MeasureSchedulerTest, AStragglerIsTriedOnAnIdleWorkerBesides) {
+  Arrive(0);
+  Rollout(0, "int f();");
+  const std::vector<action::Measure> first = Asked();
+  Arrive(1);
+  measuring_.Hedge(false);
+  EXPECT_TRUE(context_.TakeActions().empty()) << "it has just begun";
+  context_.set_now(MeasureDeadline(plan_.problems[0].problem) / 2);
+  measuring_.Hedge(false);
+  const std::vector<action::Measure> second = Asked();
+  ASSERT_EQ(second.size(), 1u);
+  EXPECT_EQ(second[0].worker, 1);
+  measuring_.On(event::VerdictArrived{second[0].call, Correct(1)});
+  bool cancelled = false;
+  for (const Action& action : context_.TakeActions()) {
+    const auto* cancel = std::get_if<action::CancelCall>(&action);
+    cancelled = cancelled || (cancel != nullptr && cancel->call == first[0].call);
+  }
+  EXPECT_TRUE(cancelled);
+  EXPECT_EQ(members_.dispatcher().in_flight(), 0);
+}
+
+TEST_F(MeasureSchedulerTest, TheUpdateWaitsForTheChallengerToBeMeasuredAfresh) {
+  Arrive(0);
+  context_.Record(PromptEntry{1, {}});
+  for (int sample = 0; sample < 4; ++sample) Rollout(sample, absl::StrCat("int f", sample, "();"));
+  for (int sample = 0; sample < 4; ++sample) {
+    const std::vector<action::Measure> asked = Asked();
+    ASSERT_EQ(asked.size(), 1u) << "one slot";
+    EXPECT_FALSE(asked[0].request.fresh());
+    measuring_.On(event::VerdictArrived{asked[0].call, Correct(1 + sample)});
+  }
+  EXPECT_FALSE(measuring_.UpdateReady());
+  const std::vector<action::Measure> asked = Asked();
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_TRUE(asked[0].request.fresh());
+  EXPECT_EQ(asked[0].request.candidate_id(), "sim-1/1/0/3/fresh");
+  measuring_.On(event::VerdictArrived{asked[0].call, Correct(3.5)});
+  EXPECT_TRUE(measuring_.UpdateReady());
+  EXPECT_EQ(context_.durable().incumbents().at("a").verdict.speedup(), 3.5);
+}
+
+TEST_F(MeasureSchedulerTest, NobodyToMeasureForTooLongEndsTheCampaign) {
+  measuring_.WatchWorkers();
+  std::vector<Wait> waits;
+  measuring_.AddWaits(&waits);
+  EXPECT_TRUE(waits.empty()) << "there is nothing to measure";
+  Rollout(0, "int f();");
+  measuring_.WatchWorkers();
+  measuring_.AddWaits(&waits);
+  ASSERT_EQ(waits.size(), 1u);
+  EXPECT_EQ(waits[0].name, "a worker");
+  context_.set_now(kReturnDeadline);
+  measuring_.CheckWorkers();
+  ASSERT_TRUE(context_.end().has_value());
+  EXPECT_EQ(context_.end()->message(), "no worker has been reachable for 180 s: no answer");
+}
+
+}  // namespace
+}  // namespace whetstone

@@ -1,0 +1,131 @@
+// Drives the trainer, which does one thing at a time: load the policy and catch up with the
+// journal, generate, update, save. A pure state machine; one of CampaignState's three.
+//
+//   TrainerDriver trainer(&context);
+//   trainer.Begin();
+//   trainer.On(event::ServiceReady{kTrainer});
+//   if (trainer.Idle()) trainer.Schedule({.compute = true, .update = measured});
+//
+// Each Schedule starts at most one call, and whatever that call answers is an event. A call that
+// fails, or does not answer by its deadline, leaves unknown whether the trainer is still there and
+// with which policy: it is probed, given back what it forgot (a checkpoint, then the journal's
+// updates), and asked again. It ends the campaign (CampaignContext::Finish) when asking again is
+// pointless, after kFailuresMax failures in a row, when the trainer has been away for
+// kReturnDeadline, and with OK once every update is done and saved.
+//
+// An event that answers another call than the running one is ignored. Not thread-safe.
+#ifndef WHETSTONE_COORDINATOR_CAMPAIGN_TRAINER_DRIVER_H_
+#define WHETSTONE_COORDINATOR_CAMPAIGN_TRAINER_DRIVER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "coordinator/campaign/campaign_context.h"
+#include "coordinator/campaign/campaign_events.h"
+#include "coordinator/campaign/wait.h"
+#include "coordinator/durable/step_record.h"
+#include "whetstone/v1/trainer.pb.h"
+
+namespace whetstone {
+
+// What the trainer is asked to do; kReplay: an update the journal holds, once more.
+enum class TrainerOp { kNone, kProbe, kLoad, kGenerate, kUpdate, kReplay, kSave, kRemove };
+
+class TrainerDriver {
+ public:
+  static constexpr int kFailuresMax = 6;
+
+  // `context` is borrowed. The trainer counts as down until ServiceReady.
+  explicit TrainerDriver(CampaignContext* context) : context_(context) {}
+
+  // The campaign begins: from now on the trainer is waited for.
+  void Begin() { down_since_ = context_->now(); }
+
+  // Service events are the trainer's (kTrainer), not a worker's.
+  void On(const event::ServiceReady& e);
+  void On(const event::ServiceLost& e);
+  void On(const event::ServiceFailed& e);
+  void On(const event::CallFailed& e);
+  void On(const event::TrainerProbed& e);
+  void On(const event::PolicyLoaded& e);
+  void On(const event::Prompt& e);
+  // Records the rollout and returns the step it is of; nothing if the rollout is there already.
+  std::optional<int64_t> On(const event::Completion& e);
+  void On(const event::Progress& e);
+  void On(const event::GenerateEnded& e);
+  // Returns the request of a new update that is done, for the caller to record; nothing for an
+  // update that was repeated.
+  std::optional<v1::UpdateRequest> On(const event::UpdateDone& e);
+  void On(const event::CheckpointSaved& e);
+  void On(const event::CheckpointsRemoved& e);
+
+  // Gives up a call that takes too long, and the campaign if the trainer stays away.
+  void CheckDeadlines();
+
+  // What the measuring allows it to start.
+  struct Allowed {
+    bool compute = false;  // no timing in flight that a computing trainer would spoil
+    bool update = false;   // everything that the next update learns from is there
+  };
+  // Whether Schedule may start something.
+  bool Idle() const { return op_ == TrainerOp::kNone && up_ && context_->now() >= retry_at_; }
+  // Starts what is next, if it is allowed. Must be Idle.
+  void Schedule(const Allowed& allowed);
+
+  // Cancels the running call, if there is one.
+  void Cancel();
+
+  TrainerOp op() const { return op_; }
+  // Whether it uses its cores.
+  bool computes() const { return op_ != TrainerOp::kNone && op_ != TrainerOp::kProbe; }
+  // What the last probe said.
+  const v1::TrainerInfo& info() const { return info_; }
+  // What the running generation reported last.
+  const v1::GenerateProgress& progress() const { return progress_; }
+  void AddWaits(std::vector<Wait>* waits) const;
+
+ private:
+  bool Answers(uint64_t call, TrainerOp op) const { return op_ == op && call_ == call; }
+  uint64_t Start(TrainerOp op, std::string name, Seconds allowed);
+  void End();
+  // The running call is done, and failures before it are forgiven.
+  void Succeed();
+  void Fail(const absl::Status& status);
+  void StartLoad();
+  void StartGenerate(const StepRecord& step);
+  void StartUpdate();
+  void SetPosition();
+
+  CampaignContext* const context_;
+  bool up_ = false;
+  bool probed_ = false;  // info_ is of the process that is there now
+  v1::TrainerInfo info_;
+  // Updates in the policy it holds; unknown: load one.
+  std::optional<int64_t> position_;
+  // The running call.
+  TrainerOp op_ = TrainerOp::kNone;
+  uint64_t call_ = 0;
+  std::string op_name_;
+  Seconds since_ = 0;
+  Seconds deadline_ = 0;
+  int64_t step_ = 0;    // whose rollouts it generates …
+  size_t groups_ = 0;   // … those of its first groups
+  int64_t target_ = 0;  // position after the running load, update or replay
+  v1::UpdateRequest update_;
+  v1::GenerateProgress progress_;
+  // Trouble.
+  Seconds down_since_ = 0;  // negative: it is there
+  Seconds retry_at_ = 0;    // probe again not before this
+  int failures_ = 0;        // in a row
+  std::string last_error_;
+  size_t load_choice_ = 0;             // 0: the newest checkpoint; 1: the one before it …
+  std::vector<std::string> obsolete_;  // checkpoints to remove
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_CAMPAIGN_TRAINER_DRIVER_H_

@@ -1,0 +1,185 @@
+#include "coordinator/campaign/trainer_driver.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coordinator/campaign/deadlines.h"
+#include "coordinator/durable/campaign_plan_testing.h"
+
+namespace whetstone {
+namespace {
+
+constexpr TrainerDriver::Allowed kAll = {.compute = true, .update = true};
+
+// One warm-up update, then one step of one group of two rollouts.
+class TrainerDriverTest : public testing::Test {
+ protected:
+  TrainerDriverTest()
+      : plan_(MakeTestPlan({.steps = 1, .warmup = 1, .group_size = 2, .prompts_per_step = 1})) {
+    trainer_.Begin();
+  }
+
+  // The one action since the last look.
+  template <typename T>
+  T Only() {
+    std::vector<Action> actions = context_.TakeActions();
+    EXPECT_EQ(actions.size(), 1u);
+    if (actions.size() != 1 || !std::holds_alternative<T>(actions[0])) {
+      ADD_FAILURE() << "another action";
+      return {};
+    }
+    return std::get<T>(std::move(actions[0]));
+  }
+  template <typename T>
+  T Scheduled(const TrainerDriver::Allowed& allowed = kAll) {
+    trainer_.Schedule(allowed);
+    return Only<T>();
+  }
+  // It is there and says what it holds.
+  void Probed(const v1::TrainerInfo& info = {}) {
+    trainer_.On(event::ServiceReady{kTrainer});
+    trainer_.On(event::TrainerProbed{Scheduled<action::Probe>().call, info});
+  }
+  v1::UpdateRequest Updated() {
+    const auto update = Scheduled<action::Update>();
+    std::optional<v1::UpdateRequest> done = trainer_.On(event::UpdateDone{update.call, {}});
+    EXPECT_TRUE(done.has_value());
+    return done.value_or(v1::UpdateRequest());
+  }
+
+  const CampaignPlan plan_;
+  CampaignContext context_{&plan_};
+  TrainerDriver trainer_{&context_};
+};
+
+TEST_F(TrainerDriverTest, LoadsUpdatesSavesAndGenerates) {
+  EXPECT_FALSE(trainer_.Idle()) << "it is not there yet";
+  trainer_.On(event::ServiceReady{kTrainer});
+  const auto probe = Scheduled<action::Probe>({});  // for which nothing need be quiet
+  EXPECT_FALSE(trainer_.computes());
+  trainer_.On(event::TrainerProbed{probe.call, {}});
+  trainer_.Schedule({});
+  EXPECT_TRUE(context_.TakeActions().empty()) << "it may not compute now";
+  const auto load = Scheduled<action::LoadPolicy>();
+  EXPECT_EQ(load.path, "/model");
+  EXPECT_TRUE(trainer_.computes());
+  trainer_.On(event::PolicyLoaded{load.call});
+  context_.Record(UpdateEntry{Updated(), {}, {}});
+  Only<action::Record>();
+  const auto save = Scheduled<action::SaveCheckpoint>();
+  EXPECT_EQ(save.path, "/ckpt/warmup");
+  trainer_.On(event::CheckpointSaved{save.call, {}});
+  EXPECT_TRUE(std::holds_alternative<CheckpointEntry>(Only<action::Record>().entry));
+  const auto generate = Scheduled<action::Generate>({.compute = true});
+  EXPECT_EQ(generate.request.step(), 1);
+  v1::Completion completion;
+  completion.set_sample(1);
+  EXPECT_EQ(trainer_.On(event::Completion{generate.call, completion}), 1);
+  EXPECT_EQ(trainer_.On(event::Completion{generate.call, completion}), std::nullopt) << "a repeat";
+  EXPECT_TRUE(std::holds_alternative<RolloutEntry>(Only<action::Record>().entry));
+  completion.set_sample(2);
+  EXPECT_EQ(trainer_.On(event::Completion{generate.call, completion}), std::nullopt)
+      << "a group has two";
+  trainer_.On(event::GenerateEnded{generate.call});
+  Only<action::Notice>();
+  EXPECT_FALSE(trainer_.Idle()) << "one rollout is missing: it is asked again a little later";
+}
+
+TEST_F(TrainerDriverTest, ATrainerThatForgotGetsTheJournalsUpdatesAgain) {
+  DurableState durable(&plan_);
+  UpdateEntry update;
+  *update.request.mutable_name() = plan_.NameOf(1);
+  durable.Apply(update);
+  context_.Restore(std::move(durable));
+  Probed();
+  const auto load = Scheduled<action::LoadPolicy>();
+  trainer_.On(event::PolicyLoaded{load.call});
+  const auto replay = Scheduled<action::ReplayUpdate>();
+  EXPECT_EQ(replay.name.phase(), v1::UpdateName::WARMUP);
+  EXPECT_EQ(trainer_.On(event::UpdateDone{replay.call, {}}), std::nullopt)
+      << "it is in the journal already";
+  Scheduled<action::SaveCheckpoint>();
+}
+
+TEST_F(TrainerDriverTest, AnUpdateWhoseAnswerWasLostIsAskedForAgain) {
+  v1::TrainerInfo info;
+  info.set_campaign_id(plan_.campaign_id);
+  info.set_model("/model");
+  *info.mutable_last_update() = plan_.NameOf(1);
+  Probed(info);
+  EXPECT_EQ(Updated().name().step(), 1);
+}
+
+TEST_F(TrainerDriverTest, APolicyThatIsNotOursIsReplacedWithoutAskingTwice) {
+  Probed();
+  trainer_.On(event::CallFailed{Scheduled<action::LoadPolicy>().call,
+                                absl::FailedPreconditionError("another campaign's")});
+  Only<action::Notice>();
+  EXPECT_FALSE(trainer_.Idle());
+  context_.set_now(kRetryDelay);
+  Scheduled<action::LoadPolicy>();
+}
+
+TEST_F(TrainerDriverTest, FailuresInARowEndTheCampaign) {
+  trainer_.On(event::ServiceReady{kTrainer});
+  for (int failure = 1; failure <= TrainerDriver::kFailuresMax; ++failure) {
+    EXPECT_FALSE(context_.end().has_value());
+    trainer_.On(
+        event::CallFailed{Scheduled<action::Probe>().call, absl::UnavailableError("refused")});
+    EXPECT_TRUE(context_.end() || !trainer_.Idle()) << "it is not asked again at once";
+    context_.set_now(failure * kRetryDelay);
+  }
+  ASSERT_TRUE(context_.end().has_value());
+  EXPECT_EQ(context_.end()->message(), "Trainer.GetInfo: refused");
+}
+
+TEST_F(TrainerDriverTest, AFrozenTrainerIsCancelledByNameAndGivenUpLater) {
+  Probed();
+  const uint64_t load = Scheduled<action::LoadPolicy>().call;
+  std::vector<Wait> waits;
+  trainer_.AddWaits(&waits);
+  ASSERT_EQ(waits.size(), 1u);
+  EXPECT_EQ(waits[0].name, "Trainer.LoadCheckpoint /model");
+  EXPECT_EQ(waits[0].deadline, kLoadDeadline);
+  context_.set_now(kLoadDeadline);
+  trainer_.CheckDeadlines();
+  const std::vector<Action> actions = context_.TakeActions();
+  ASSERT_EQ(actions.size(), 2u);
+  EXPECT_EQ(std::get<action::CancelCall>(actions[0]).call, load);
+  EXPECT_EQ(std::get<action::Notice>(actions[1]).text,
+            "Trainer.LoadCheckpoint /model failed, asking again: Trainer.LoadCheckpoint /model: no "
+            "answer in 900 s");
+  EXPECT_FALSE(context_.end().has_value());
+  trainer_.On(event::PolicyLoaded{load});  // too late
+  EXPECT_FALSE(trainer_.computes());
+  context_.set_now(kLoadDeadline + kReturnDeadline);
+  trainer_.CheckDeadlines();
+  ASSERT_TRUE(context_.end().has_value());
+  EXPECT_EQ(context_.end()->message(),
+            "the trainer has not answered for 180 s: Trainer.LoadCheckpoint /model: no answer in "
+            "900 s");
+}
+
+TEST_F(TrainerDriverTest, AnOlderCheckpointIsTriedBeforeTheCampaignEnds) {
+  DurableState durable(&plan_);
+  UpdateEntry update;
+  *update.request.mutable_name() = plan_.NameOf(1);
+  durable.Apply(update);
+  durable.Apply(CheckpointEntry{plan_.NameOf(1), "/ckpt/warmup", "", 0});
+  context_.Restore(std::move(durable));
+  Probed();
+  for (const char* path : {"/ckpt/warmup", "/model"}) {
+    const auto load = Scheduled<action::LoadPolicy>();
+    EXPECT_EQ(load.path, path);
+    trainer_.On(event::CallFailed{load.call, absl::NotFoundError("gone")});
+    context_.TakeActions();
+  }
+  ASSERT_TRUE(context_.end().has_value());
+  EXPECT_EQ(context_.end()->message(), "can't load the model: gone");
+}
+
+}  // namespace
+}  // namespace whetstone

@@ -1,0 +1,70 @@
+#include "coordinator/durable/campaign_plan.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "coordinator/durable/lr_schedule.h"
+
+namespace whetstone {
+
+v1::UpdateName CampaignPlan::NameOf(int64_t position) const {
+  CHECK(position >= 1 && position <= updates());
+  v1::UpdateName name;
+  const bool warm = position <= warmup_updates();
+  name.set_phase(warm ? v1::UpdateName::WARMUP : v1::UpdateName::GRPO);
+  name.set_step(warm ? position : position - warmup_updates());
+  return name;
+}
+
+int64_t CampaignPlan::PositionOf(const v1::UpdateName& name) const {
+  switch (name.phase()) {
+    case v1::UpdateName::WARMUP:
+      return name.step() <= warmup_updates() ? name.step() : updates() + 2;
+    case v1::UpdateName::GRPO:
+      return warmup_updates() + name.step();
+    default:
+      return 0;
+  }
+}
+
+const PlannedProblem& CampaignPlan::ProblemOf(int64_t step, int group_index) const {
+  const int64_t turn = (step - 1) * campaign.train().prompts_per_step() + group_index;
+  return problems[static_cast<size_t>(turn % static_cast<int64_t>(problems.size()))];
+}
+
+bool CampaignPlan::CheckpointDue(int64_t position) const {
+  if (position < 1) return false;
+  if (position == warmup_updates() || position == updates()) return true;
+  const int64_t step = position - warmup_updates();
+  return step > 0 && step % campaign.checkpoint().every() == 0;
+}
+
+std::string CampaignPlan::CheckpointPath(int64_t position) const {
+  const v1::UpdateName name = NameOf(position);
+  if (name.phase() == v1::UpdateName::WARMUP) return absl::StrCat(checkpoint_dir, "/warmup");
+  return absl::StrCat(checkpoint_dir, "/step-", name.step());
+}
+
+std::string CampaignPlan::ReferencePath() const {
+  const v1::TrainConfig& train = campaign.train();
+  if (train.kl_beta() == 0) return "";
+  if (!train.kl_reference().empty()) return train.kl_reference();
+  return warmup_updates() > 0 ? CheckpointPath(warmup_updates()) : campaign.model();
+}
+
+std::string CampaignPlan::CandidateId(int64_t step, int group_index, int sample) const {
+  return absl::StrCat(campaign_id, "/", step, "/", group_index, "/", sample);
+}
+
+double CampaignPlan::LearningRateAt(int64_t position) const {
+  const v1::UpdateName name = NameOf(position);
+  if (name.phase() == v1::UpdateName::WARMUP) {
+    return LearningRate(WarmupSchedule(campaign.warmup(), warmup_updates()), name.step());
+  }
+  return LearningRate(TrainSchedule(campaign.train()), name.step());
+}
+
+std::string PhaseStep(const v1::UpdateName& name) {
+  return absl::StrCat(name.phase() == v1::UpdateName::WARMUP ? "warm-up " : "step ", name.step());
+}
+
+}  // namespace whetstone

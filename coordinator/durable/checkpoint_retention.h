@@ -1,0 +1,19 @@
+// Which checkpoints a campaign keeps. Pure: a function of the plan and the durable state.
+#ifndef WHETSTONE_COORDINATOR_DURABLE_CHECKPOINT_RETENTION_H_
+#define WHETSTONE_COORDINATOR_DURABLE_CHECKPOINT_RETENTION_H_
+
+#include <string>
+#include <vector>
+
+#include "coordinator/durable/campaign_plan.h"
+#include "coordinator/durable/durable_state.h"
+
+namespace whetstone {
+
+// The directories of the others: of all but the newest checkpoint.keep, with checkpoint.keep_best
+// the best, and the reference of the KL penalty.
+std::vector<std::string> ObsoleteCheckpoints(const CampaignPlan& plan, const DurableState& durable);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_DURABLE_CHECKPOINT_RETENTION_H_

@@ -1,0 +1,53 @@
+#include "coordinator/durable/checkpoint_retention.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "coordinator/durable/campaign_plan_testing.h"
+
+namespace whetstone {
+namespace {
+
+TEST(CheckpointRetentionTest, KeepsTheNewestCheckpointsAndTheBest) {
+  CampaignPlan plan = MakeTestPlan({.steps = 12, .warmup = 1});  // saves after every second step
+  plan.campaign.mutable_checkpoint()->set_keep(2);
+  DurableState durable(&plan);
+  const auto learn = [&](double reward) {
+    UpdateEntry update;
+    *update.request.mutable_name() = plan.NameOf(durable.position() + 1);
+    update.row["reward"] = reward;
+    durable.Apply(update);
+  };
+  const auto save = [&] {
+    durable.Apply(CheckpointEntry{plan.NameOf(durable.position()),
+                                  plan.CheckpointPath(durable.position()), "", 0});
+    return ObsoleteCheckpoints(plan, durable);
+  };
+  learn(std::nan(""));  // warm-up has no reward
+  EXPECT_TRUE(save().empty());
+  learn(0.9);
+  learn(0.7);
+  EXPECT_TRUE(save().empty());
+  learn(0.1);
+  learn(0.2);
+  EXPECT_EQ(save(), std::vector<std::string>{"/ckpt/warmup"});
+  learn(0.8);
+  learn(0.5);
+  EXPECT_EQ(save(), std::vector<std::string>{"/ckpt/warmup"}) << "step-2 is the best";
+  learn(0.9);
+  learn(0.8);
+  EXPECT_EQ(save(), (std::vector<std::string>{"/ckpt/warmup", "/ckpt/step-2", "/ckpt/step-4"}));
+  plan.campaign.mutable_checkpoint()->set_keep_best(false);
+  learn(0.1);
+  EXPECT_EQ(ObsoleteCheckpoints(plan, durable).size(), 3u);
+  plan.campaign.mutable_train()->set_kl_beta(0.1);
+  EXPECT_EQ(ObsoleteCheckpoints(plan, durable),
+            (std::vector<std::string>{"/ckpt/step-2", "/ckpt/step-4"}))
+      << "warm-up's is the reference of the KL penalty";
+}
+
+}  // namespace
+}  // namespace whetstone

@@ -1,0 +1,239 @@
+#include "coordinator/durable/durable_state.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "common/sha256.h"
+#include "common/status_macros.h"
+#include "coordinator/durable/code_extractor.h"
+
+namespace whetstone {
+
+DurableState::DurableState(const CampaignPlan* plan) : plan_(plan) { OpenSteps(); }
+
+absl::Status DurableState::Check(const JournalEntry& entry) const {
+  return std::visit([this](const auto& e) { return CheckOne(e); }, entry);
+}
+
+void DurableState::Apply(const JournalEntry& entry) {
+  CHECK(Check(entry).ok());
+  std::visit([this](const auto& e) { Set(e); }, entry);
+}
+
+absl::Status DurableState::CheckPlace(const char* what, int64_t step, int group_index,
+                                      int sample) const {
+  const StepRecord* open = FindStep(step);
+  if (open != nullptr && group_index >= 0 &&
+      static_cast<size_t>(group_index) < open->groups.size() && sample >= 0 &&
+      static_cast<size_t>(sample) < open->groups[static_cast<size_t>(group_index)].samples.size()) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(absl::StrCat(
+      "the journal holds a ", what, " of step ", step, ", group ", group_index, ", sample ", sample,
+      " after ", position_, " of ", plan_->updates(), " updates, where it has no place"));
+}
+
+absl::Status DurableState::CheckOne(const PromptEntry& entry) const {
+  return CheckPlace("prompt", entry.step, entry.prompt.group_index(), 0);
+}
+
+absl::Status DurableState::CheckOne(const RolloutEntry& entry) const {
+  const int group_index = entry.completion.group_index(), sample = entry.completion.sample();
+  RETURN_IF_ERROR(CheckPlace("rollout", entry.step, group_index, sample));
+  if (!At(entry.step, group_index, sample).completion) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("the journal holds a second rollout of step ", entry.step,
+                                          ", group ", group_index, ", sample ", sample));
+}
+
+absl::Status DurableState::CheckOne(const VerdictEntry& entry) const {
+  RETURN_IF_ERROR(CheckPlace("verdict", entry.step, entry.group_index, entry.sample));
+  const CandidateRecord& record = At(entry.step, entry.group_index, entry.sample);
+  if (record.completion && !record.verdict) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      "the journal holds ", record.completion ? "a second verdict" : "a verdict without a rollout",
+      " of step ", entry.step, ", group ", entry.group_index, ", sample ", entry.sample));
+}
+
+absl::Status DurableState::CheckOne(const IncumbentEntry& entry) const {
+  return CheckPlace("best program", entry.step, entry.group_index, entry.sample);
+}
+
+absl::Status DurableState::CheckOne(const UpdateEntry& entry) const {
+  if (done() || plan_->PositionOf(entry.request.name()) != position_ + 1) {
+    return absl::DataLossError(absl::StrCat("the journal holds an update of ",
+                                            PhaseStep(entry.request.name()), " after ", position_,
+                                            " of ", plan_->updates(), " updates"));
+  }
+  for (const StepRecord& open : open_) {
+    if (open.step == step() || !open.Sampling()) continue;
+    return absl::DataLossError(absl::StrCat("the journal holds an update of ",
+                                            PhaseStep(entry.request.name()),
+                                            " amid the rollouts of step ", open.step));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DurableState::CheckOne(const CheckpointEntry& entry) const {
+  if (position_ > 0 && plan_->PositionOf(entry.name) == position_) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("the journal holds a checkpoint of ",
+                                          PhaseStep(entry.name), " after ", position_, " of ",
+                                          plan_->updates(), " updates"));
+}
+
+const StepRecord* DurableState::FindStep(int64_t step) const {
+  if (open_.empty() || step < open_.front().step || step > open_.back().step) return nullptr;
+  return &open_[static_cast<size_t>(step - open_.front().step)];
+}
+
+void DurableState::OpenSteps() {
+  if (position_ < plan_->warmup_updates()) return;
+  const v1::TrainConfig& train = plan_->campaign.train();
+  const int64_t first = position_ - plan_->warmup_updates() + 1;
+  const int64_t last = std::min<int64_t>(first + train.max_staleness(), train.steps());
+  for (int64_t step = open_.empty() ? first : open_.back().step + 1; step <= last; ++step) {
+    open_.emplace_back(step, train.prompts_per_step(), train.group_size());
+  }
+}
+
+StepRecord& DurableState::StepAt(int64_t step) {
+  return open_[static_cast<size_t>(step - open_.front().step)];
+}
+
+const CandidateRecord& DurableState::At(int64_t step, int group_index, int sample) const {
+  return FindStep(step)
+      ->groups[static_cast<size_t>(group_index)]
+      .samples[static_cast<size_t>(sample)];
+}
+
+CandidateRecord& DurableState::At(int64_t step, int group_index, int sample) {
+  return StepAt(step).groups[static_cast<size_t>(group_index)].samples[static_cast<size_t>(sample)];
+}
+
+void DurableState::Set(const PromptEntry& entry) {
+  StepRecord& step = StepAt(entry.step);
+  std::optional<v1::PromptTokens>& prompt =
+      step.groups[static_cast<size_t>(entry.prompt.group_index())].prompt;
+  step.prompts += prompt ? 0 : 1;  // tokenised again by a trainer that lost its memory
+  prompt = entry.prompt;
+}
+
+void DurableState::Set(const RolloutEntry& entry) {
+  const int group_index = entry.completion.group_index();
+  CandidateRecord& record = At(entry.step, group_index, entry.completion.sample());
+  record.completion = entry.completion;
+  StepRecord& step = StepAt(entry.step);
+  ++step.rollouts;
+  step.groups[static_cast<size_t>(group_index)].policy = position_;
+  record.source =
+      ExtractCode(entry.completion.text(), plan_->campaign.generate().response_prefix());
+}
+
+void DurableState::Set(const VerdictEntry& entry) {
+  At(entry.step, entry.group_index, entry.sample).verdict = entry;
+  StepRecord& step = StepAt(entry.step);
+  ++step.verdicts;
+  const v1::TrainConfig& train = plan_->campaign.train();
+  if (!step.HasAllVerdicts() || step.refills == train.dynamic_sampling().max_refills()) return;
+  const int missing = train.prompts_per_step() - step.Informative();
+  if (missing > 0) step.Refill(missing);
+}
+
+void DurableState::Set(const IncumbentEntry& entry) {
+  StepAt(entry.step).groups[static_cast<size_t>(entry.group_index)].challenger_checked = true;
+  if (entry.accepted) incumbents_[entry.problem_id] = entry;
+}
+
+void DurableState::Set(const UpdateEntry& entry) {
+  ++position_;
+  ranks_ = RanksOf(entry.response);
+  const auto reward = entry.row.find("reward");
+  if (reward != entry.row.end() && std::isfinite(reward->second)) {
+    reward_sum_ += reward->second;
+    ++rewarded_steps_;
+  }
+  if (!open_.empty()) open_.pop_front();
+  OpenSteps();
+}
+
+void DurableState::Set(const CheckpointEntry& entry) {
+  checkpoints_.push_back(entry);
+  checkpoint_rewards_.push_back(std::nullopt);
+  if (rewarded_steps_ > 0) {
+    checkpoint_rewards_.back() = reward_sum_ / static_cast<double>(rewarded_steps_);
+  }
+  reward_sum_ = 0;
+  rewarded_steps_ = 0;
+}
+
+void DurableState::Set(const CalibrationEntry& entry) {
+  calibrations_[{entry.host_id, entry.problem_hash}] = entry.calibration;
+}
+
+bool DurableState::CheckpointSaved(int64_t position) const {
+  return std::any_of(checkpoints_.begin(), checkpoints_.end(), [&](const CheckpointEntry& entry) {
+    return plan_->PositionOf(entry.name) == position;
+  });
+}
+
+const v1::Calibration* DurableState::FindCalibration(const std::string& host_id,
+                                                     const std::string& problem_hash) const {
+  const auto it = calibrations_.find({host_id, problem_hash});
+  return it == calibrations_.end() ? nullptr : &it->second;
+}
+
+std::string DurableState::Fingerprint() const {
+  std::string text = absl::StrCat("position ", position_, " ranks ", ranks_, "\n");
+  for (const StepRecord& step : open_) {
+    absl::StrAppend(&text, "step ", step.step, "\n");
+    for (size_t g = 0; g < step.groups.size(); ++g) {
+      const GroupRecord& group = step.groups[g];
+      absl::StrAppend(&text, "group ", g, " policy ", group.policy.value_or(-1),
+                      " challenger_checked ", group.challenger_checked, " prompt ",
+                      group.prompt ? group.prompt->ShortDebugString() : "none", "\n");
+      for (size_t s = 0; s < group.samples.size(); ++s) {
+        const CandidateRecord& record = group.samples[s];
+        absl::StrAppend(&text, "  ", s, ": ",
+                        record.completion ? record.completion->ShortDebugString() : "none");
+        if (record.verdict) {
+          absl::StrAppend(&text, " → ", record.verdict->verdict.ShortDebugString(), " reward ",
+                          record.verdict->reward, record.verdict->dropped ? " dropped" : "");
+        }
+        text += "\n";
+      }
+    }
+  }
+  for (const CheckpointEntry& entry : checkpoints_) {
+    absl::StrAppend(&text, "checkpoint ", PhaseStep(entry.name), " ", entry.path, " ",
+                    entry.checksum, "\n");
+  }
+  for (const auto& [id, entry] : incumbents_) {
+    absl::StrAppend(&text, "incumbent ", id, " step ", entry.step, " sample ", entry.group_index,
+                    "/", entry.sample, " ", Sha256Hex(entry.source), " speedup ",
+                    entry.verdict.speedup(), "\n");
+  }
+  for (const auto& [key, calibration] : calibrations_) {
+    absl::StrAppend(&text, "calibration ", key.first, " ", key.second, " ",
+                    calibration.ShortDebugString(), "\n");
+  }
+  return text;
+}
+
+int RanksOf(const v1::UpdateResponse& response) {
+  const auto ranks = response.metrics().find("perf/ranks");
+  return ranks == response.metrics().end() ? 0 : static_cast<int>(ranks->second);
+}
+
+absl::Status CheckRanks(int ranks, const v1::TrainerInfo& trainer) {
+  if (ranks == 0 || trainer.world_size() == 0 || trainer.world_size() == ranks) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the updates of this deterministic run were computed by ", ranks,
+      ranks == 1 ? " rank" : " ranks", ", and the trainer has ", trainer.world_size(),
+      ": sums over another number of ranks have other last bits. Start the trainer with ",
+      ranks == 1 ? std::string("one (whet-trainer serve)")
+                 : absl::StrCat(ranks, " (whet-trainer launch --nproc ", ranks, " -- serve …)")));
+}
+
+}  // namespace whetstone

@@ -1,0 +1,78 @@
+// What a campaign knows for good: the entries of its journal, in the order in which they became
+// true. The durable state (durable_state.h) is what follows from them. Nothing else survives a
+// crash.
+#ifndef WHETSTONE_COORDINATOR_DURABLE_JOURNAL_ENTRY_H_
+#define WHETSTONE_COORDINATOR_DURABLE_JOURNAL_ENTRY_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+
+#include "whetstone/v1/trainer.pb.h"
+#include "whetstone/v1/verdict.pb.h"
+#include "whetstone/v1/worker.pb.h"
+
+namespace whetstone {
+
+// How the prompt of one group was tokenised (the ids travel back in the update).
+struct PromptEntry {
+  int64_t step = 0;
+  v1::PromptTokens prompt;
+};
+
+struct RolloutEntry {
+  int64_t step = 0;
+  v1::Completion completion;
+};
+
+// Exactly one for each rollout.
+struct VerdictEntry {
+  int64_t step = 0;
+  int group_index = 0;
+  int sample = 0;
+  v1::Verdict verdict;
+  double reward = 0;
+  bool dropped = false;  // not learned from
+};
+
+// A challenger, the fastest candidate of a group that looked faster than its problem's incumbent
+// (the best program so far), was measured again in fresh processes. `accepted`: it is the new
+// incumbent.
+struct IncumbentEntry {
+  int64_t step = 0;
+  int group_index = 0;
+  int sample = 0;
+  std::string problem_id;
+  std::string source;
+  v1::Verdict verdict;
+  bool accepted = false;
+};
+
+struct UpdateEntry {
+  v1::UpdateRequest request;
+  v1::UpdateResponse response;
+  // This update's row of metrics.jsonl.
+  std::map<std::string, double> row;
+};
+
+struct CheckpointEntry {
+  v1::UpdateName name;
+  std::string path;
+  std::string checksum;
+  int64_t bytes = 0;
+};
+
+// What reference and expert measure on one host.
+struct CalibrationEntry {
+  std::string host_id;
+  std::string problem_hash;
+  v1::Calibration calibration;
+};
+
+using JournalEntry = std::variant<PromptEntry, RolloutEntry, VerdictEntry, IncumbentEntry,
+                                  UpdateEntry, CheckpointEntry, CalibrationEntry>;
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_DURABLE_JOURNAL_ENTRY_H_

@@ -1,0 +1,29 @@
+// What the trainer is asked for: every request that depends on the campaign's state. Pure functions
+// of the plan and the durable state, so a replay of the journal builds the same bytes again.
+//
+//   v1::UpdateRequest request = BuildUpdate(plan, durable);   // durable.done() must be false
+#ifndef WHETSTONE_COORDINATOR_DURABLE_REQUEST_BUILDERS_H_
+#define WHETSTONE_COORDINATOR_DURABLE_REQUEST_BUILDERS_H_
+
+#include <string>
+
+#include "coordinator/durable/campaign_plan.h"
+#include "coordinator/durable/durable_state.h"
+#include "coordinator/durable/step_record.h"
+#include "whetstone/v1/trainer.pb.h"
+
+namespace whetstone {
+
+// The load of `path` as the policy of this campaign, to learn as it says.
+v1::LoadCheckpointRequest BuildLoad(const CampaignPlan& plan, const std::string& path);
+
+// The next update. For GRPO every rollout of its step must
+// have its verdict.
+v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const DurableState& durable);
+
+// What is still to be sampled for `step`; no groups if nothing.
+v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const StepRecord& step);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_DURABLE_REQUEST_BUILDERS_H_

@@ -1,0 +1,71 @@
+#include "coordinator/durable/request_builders.h"
+
+#include <gtest/gtest.h>
+
+#include "coordinator/durable/campaign_plan_testing.h"
+
+namespace whetstone {
+namespace {
+
+TEST(BuildLoadTest, TellsTheTrainerHowToLearn) {
+  CampaignPlan plan;
+  plan.campaign_id = "c";
+  v1::TrainConfig& train = *plan.campaign.mutable_train();
+  train.set_optimizer_state("8bit");
+  train.set_activation_checkpointing("full");
+  train.set_token_budget(700);
+  train.set_sharding("optimizer");
+  train.mutable_lora()->set_rank(4);
+  train.mutable_lora()->set_alpha(8);
+  train.mutable_lora()->add_targets("v_proj");
+  plan.campaign.mutable_chat()->set_thinking("off");
+  plan.campaign.mutable_chat()->set_date("1 May 2026");
+  const v1::LoadCheckpointRequest request = BuildLoad(plan, "dir");
+  EXPECT_EQ(request.path(), "dir");
+  EXPECT_EQ(request.campaign_id(), "c");
+  EXPECT_EQ(request.learner().optimizer_state(), "8bit");
+  EXPECT_EQ(request.learner().activation_checkpointing(), "full");
+  EXPECT_EQ(request.learner().token_budget(), 700);
+  EXPECT_EQ(request.learner().sharding(), "optimizer");
+  EXPECT_EQ(request.learner().lora().rank(), 4);
+  EXPECT_EQ(request.learner().lora().alpha(), 8);
+  EXPECT_EQ(request.learner().lora().targets(0), "v_proj");
+  EXPECT_EQ(request.chat().thinking(), "off");
+  EXPECT_EQ(request.chat().date(), "1 May 2026");
+}
+
+TEST(BuildGenerateTest, AsksForWhatIsMissingOnly) {
+  const CampaignPlan plan = MakeTestPlan({.steps = 2, .warmup = 0, .group_size = 2});
+  DurableState durable(&plan);
+  for (const int sample : {0, 1}) {
+    RolloutEntry rollout;
+    rollout.step = 1;
+    rollout.completion.set_group_index(sample);  // one of each group
+    rollout.completion.set_sample(sample);
+    durable.Apply(rollout);
+  }
+  const v1::GenerateRequest request = BuildGenerate(plan, *durable.FindStep(1));
+  ASSERT_EQ(request.groups_size(), 2);
+  EXPECT_EQ(request.step(), 1);
+  for (const int group : {0, 1}) {
+    EXPECT_EQ(request.groups(group).group_index(), group);
+    ASSERT_EQ(request.groups(group).samples_size(), 1);
+    EXPECT_EQ(request.groups(group).samples(0), 1 - group);
+    EXPECT_EQ(request.groups(group).messages(0).content(), group == 0 ? "a" : "b");
+  }
+}
+
+TEST(BuildUpdateTest, WarmupTakesItsExamples) {
+  const CampaignPlan plan = MakeTestPlan({.steps = 1, .warmup = 2});
+  DurableState durable(&plan);
+  v1::UpdateRequest request = BuildUpdate(plan, durable);
+  EXPECT_EQ(request.name().phase(), v1::UpdateName::WARMUP);
+  EXPECT_EQ(request.sft().examples(0).response(), "answer 0");
+  durable.Apply(UpdateEntry{request, {}, {}});
+  request = BuildUpdate(plan, durable);
+  EXPECT_EQ(request.name().step(), 2);
+  EXPECT_EQ(request.sft().examples(0).response(), "answer 1");
+}
+
+}  // namespace
+}  // namespace whetstone

@@ -1,0 +1,48 @@
+#include "coordinator/durable/reward.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/status_macros.h"
+
+namespace whetstone {
+
+Reward RewardOf(const v1::Verdict& verdict, const v1::RewardConfig& config, double expert_speedup,
+                double noise_band) {
+  switch (verdict.outcome()) {
+    case v1::NO_CODE:
+    case v1::FORBIDDEN:
+      return {config.no_code(), false};
+    case v1::COMPILE_ERROR:
+      return {config.compile_error(), false};
+    case v1::CRASH:
+    case v1::TIMEOUT:
+    case v1::MEMORY_LIMIT:
+      return {config.runtime_error(), false};
+    case v1::WRONG_ANSWER:
+      return {config.wrong_base() +
+                  config.wrong_slope() * std::clamp(verdict.pass_fraction(), 0.0, 1.0),
+              false};
+    case v1::CORRECT: {
+      CHECK(verdict.timed() && verdict.speedup() > 0);
+      double gain = std::log(verdict.speedup());
+      const double band = verdict.noise_band() > 0 ? verdict.noise_band() : noise_band;
+      if (std::abs(gain) <= band) gain = 0;
+      // An expert of 1 or less (or none measured) must not divide by zero or turn the sign.
+      const double scale = std::max(std::log(std::max(expert_speedup, 1.0)), std::log(2.0));
+      return {
+          config.correct_base() + std::clamp(gain / scale, config.clip_low(), config.clip_high()),
+          false};
+    }
+    default:
+      return {0, true};
+  }
+}
+
+double OverlongPenalty(const v1::RewardConfig& config, int tokens, int max_new_tokens) {
+  if (config.overlong_buffer() == 0) return 0;
+  const double over = tokens - (max_new_tokens - config.overlong_buffer());
+  return config.overlong_penalty() * std::clamp(over / config.overlong_buffer(), 0.0, 1.0);
+}
+
+}  // namespace whetstone

@@ -1,0 +1,38 @@
+// A verdict becomes the number GRPO learns from (docs: the campaign's `reward` section).
+//
+//   NO_CODE, FORBIDDEN             no_code
+//   COMPILE_ERROR                  compile_error
+//   CRASH, TIMEOUT, MEMORY_LIMIT   runtime_error
+//   WRONG_ANSWER                   wrong_base + wrong_slope * pass_fraction
+//   CORRECT                        correct_base + clip(ln s / max(ln s_expert, ln 2), low, high)
+//   SUSPECT, INFRASTRUCTURE_ERROR  dropped: no reward, never learned from
+//
+// s is the paired speedup over the reference; |ln s| inside the noise band counts as 0. The
+// logarithm and the clip keep one outlier from swamping its group's standard deviation; the floor
+// of ln 2 keeps a weak expert from blowing small gains up. Pure and thread-safe.
+#ifndef WHETSTONE_COORDINATOR_DURABLE_REWARD_H_
+#define WHETSTONE_COORDINATOR_DURABLE_REWARD_H_
+
+#include "whetstone/v1/campaign.pb.h"
+#include "whetstone/v1/verdict.pb.h"
+
+namespace whetstone {
+
+struct Reward {
+  double value = 0;
+  bool dropped = false;  // `value` is 0
+};
+
+// `expert_speedup` and `noise_band` come from the calibration of the worker that measured; a
+// verdict that carries its own noise band uses that one. A CORRECT verdict must be timed.
+Reward RewardOf(const v1::Verdict& verdict, const v1::RewardConfig& config, double expert_speedup,
+                double noise_band);
+
+// What a completion's length costs (0 or more, to be subtracted from its reward): nothing up to
+// overlong_buffer tokens before max_new_tokens, from there linearly up to overlong_penalty at
+// max_new_tokens (DAPO's soft overlong punishment, arXiv 2503.14476, eq. 13).
+double OverlongPenalty(const v1::RewardConfig& config, int tokens, int max_new_tokens);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_DURABLE_REWARD_H_

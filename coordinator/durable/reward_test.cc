@@ -1,0 +1,91 @@
+#include "coordinator/durable/reward.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "coordinator/config/campaign_parser.h"
+
+namespace whetstone {
+namespace {
+
+v1::RewardConfig Defaults() {
+  return ParseCampaign("name: x\nmodel: /m\nproblems: [a.md]\n", "c.yaml", "/", {})->reward();
+}
+
+v1::Verdict Of(v1::Outcome outcome) {
+  v1::Verdict verdict;
+  verdict.set_outcome(outcome);
+  return verdict;
+}
+
+v1::Verdict Correct(double speedup) {
+  v1::Verdict verdict = Of(v1::CORRECT);
+  verdict.set_timed(true);
+  verdict.set_speedup(speedup);
+  return verdict;
+}
+
+TEST(RewardTest, EveryOutcomeHasTheDesignsNumber) {
+  const v1::RewardConfig config = Defaults();
+  const std::pair<v1::Outcome, double> table[] = {
+      {v1::NO_CODE, -1}, {v1::FORBIDDEN, -1}, {v1::COMPILE_ERROR, -0.6},
+      {v1::CRASH, -0.4}, {v1::TIMEOUT, -0.4}, {v1::MEMORY_LIMIT, -0.4}};
+  for (const auto& [outcome, want] : table) {
+    const Reward reward = RewardOf(Of(outcome), config, 8, 0.01);
+    EXPECT_DOUBLE_EQ(reward.value, want) << v1::Outcome_Name(outcome);
+    EXPECT_FALSE(reward.dropped);
+  }
+}
+
+TEST(RewardTest, WrongAnswersEarnByTheirPassFraction) {
+  v1::Verdict wrong = Of(v1::WRONG_ANSWER);
+  EXPECT_DOUBLE_EQ(RewardOf(wrong, Defaults(), 8, 0).value, -0.3);
+  wrong.set_pass_fraction(0.5);
+  EXPECT_DOUBLE_EQ(RewardOf(wrong, Defaults(), 8, 0).value, -0.2);
+  wrong.set_pass_fraction(1);
+  EXPECT_LT(RewardOf(wrong, Defaults(), 8, 0).value, RewardOf(Correct(0.1), Defaults(), 8, 0).value)
+      << "the slowest right program is worth more than the nearly right one";
+}
+
+TEST(RewardTest, SpeedCountsByItsLogarithmAgainstTheExpert) {
+  EXPECT_DOUBLE_EQ(RewardOf(Correct(1), Defaults(), 8, 0).value, 0.3);
+  EXPECT_DOUBLE_EQ(RewardOf(Correct(8), Defaults(), 8, 0).value, 1.3);
+  EXPECT_NEAR(RewardOf(Correct(std::sqrt(8.0)), Defaults(), 8, 0).value, 0.8, 1e-12);
+  EXPECT_DOUBLE_EQ(RewardOf(Correct(1000), Defaults(), 8, 0).value, 1.5) << "clipped above";
+  EXPECT_DOUBLE_EQ(RewardOf(Correct(0.01), Defaults(), 8, 0).value, 0.3 - 0.2) << "clipped below";
+  EXPECT_DOUBLE_EQ(RewardOf(Correct(2), Defaults(), 1.2, 0).value, 1.3)
+      << "an expert below 2x counts as 2x";
+}
+
+TEST(RewardTest, SpeedInsideTheNoiseBandIsNoSpeed) {
+  EXPECT_DOUBLE_EQ(RewardOf(Correct(1.01), Defaults(), 8, 0.02).value, 0.3);
+  EXPECT_GT(RewardOf(Correct(1.03), Defaults(), 8, 0.02).value, 0.3);
+  v1::Verdict own_band = Correct(1.03);
+  own_band.set_noise_band(0.05);
+  EXPECT_DOUBLE_EQ(RewardOf(own_band, Defaults(), 8, 0.02).value, 0.3);
+}
+
+TEST(RewardTest, LengthCostsOnlyInTheBuffer) {
+  v1::RewardConfig config = Defaults();
+  EXPECT_EQ(OverlongPenalty(config, 256, 256), 0) << "off by default";
+  config.set_overlong_buffer(100);
+  const std::pair<int, double> table[] = {{0, 0},     {156, 0}, {157, 0.01},
+                                          {206, 0.5}, {256, 1}, {300, 1}};
+  for (const auto& [tokens, want] : table) {
+    EXPECT_DOUBLE_EQ(OverlongPenalty(config, tokens, 256), want) << tokens;
+  }
+  config.set_overlong_penalty(0.3);
+  EXPECT_DOUBLE_EQ(OverlongPenalty(config, 206, 256), 0.15);
+}
+
+TEST(RewardTest, DoubtAndOurOwnFailuresAreDropped) {
+  for (const v1::Outcome outcome : {v1::SUSPECT, v1::INFRASTRUCTURE_ERROR}) {
+    const Reward reward = RewardOf(Of(outcome), Defaults(), 8, 0);
+    EXPECT_TRUE(reward.dropped);
+    EXPECT_EQ(reward.value, 0);
+  }
+}
+
+}  // namespace
+}  // namespace whetstone

@@ -1,0 +1,73 @@
+// What is known of one GRPO step whose update is not done: its groups of rollouts and their
+// verdicts, as far as they are there.
+//
+//   StepRecord step(12, prompts_per_step, group_size);
+//   step.groups[0].samples[3].completion = completion;    // DurableState does this, entry by entry
+//   if (step.HasAllRollouts() && step.HasAllVerdicts()) Learn(step);
+//
+// A plain value; not thread-safe.
+#ifndef WHETSTONE_COORDINATOR_DURABLE_STEP_RECORD_H_
+#define WHETSTONE_COORDINATOR_DURABLE_STEP_RECORD_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coordinator/durable/journal_entry.h"
+
+namespace whetstone {
+
+// One rollout.
+struct CandidateRecord {
+  std::optional<v1::Completion> completion;
+  // The program in the completion; nothing where there is no code.
+  std::optional<std::string> source;
+  std::optional<VerdictEntry> verdict;
+};
+
+struct GroupRecord {
+  std::optional<v1::PromptTokens> prompt;
+  std::vector<CandidateRecord> samples;  // group_size
+  // How many updates the policy that sampled it had seen, counted as in campaign_plan.h; nothing:
+  // not yet sampled.
+  std::optional<int64_t> policy;
+  bool challenger_checked = false;  // an IncumbentEntry of this group is there
+
+  // At least two rollouts are kept, and their rewards are not all equal. A group without spread has
+  // no part in an update (gpu_trainer/train/loss/advantage.h). Its verdicts must be there.
+  bool HasSpread() const;
+};
+
+struct StepRecord {
+  StepRecord(int64_t step, int groups, int group_size);
+
+  // Every rollout of the first `count` groups is there, and every one's prompt.
+  bool HasRollouts(size_t count) const;
+  bool HasAllRollouts() const { return HasRollouts(groups.size()); }
+  // Every verdict is there, also of rollouts still to come: never true before all of those are.
+  bool HasAllVerdicts() const;
+  // Of the newest round's rollouts some are there, and some are not.
+  bool Sampling() const;
+  // Begins another round of `count` further groups. Every verdict must be there.
+  void Refill(int count);
+  // How many groups have spread.
+  int Informative() const;
+
+  int64_t step;  // from 1
+  // The step's own first, then those of each refill (train.dynamic_sampling). Where they are, they
+  // stay.
+  std::deque<GroupRecord> groups;
+  size_t round_begin = 0;  // first group of the newest round
+  int refills = 0;
+  int prompts = 0, rollouts = 0, verdicts = 0;  // recorded in `groups`
+
+ private:
+  int group_size() const { return static_cast<int>(groups[0].samples.size()); }
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_DURABLE_STEP_RECORD_H_

@@ -1,0 +1,60 @@
+// One row of metrics.jsonl, and the console's line for it. Names follow TRL where TRL has one.
+#ifndef WHETSTONE_COORDINATOR_DURABLE_STEP_ROW_H_
+#define WHETSTONE_COORDINATOR_DURABLE_STEP_ROW_H_
+
+#include <map>
+#include <string>
+
+#include "coordinator/durable/campaign_plan.h"
+#include "coordinator/durable/durable_state.h"
+#include "coordinator/durable/seconds.h"
+#include "whetstone/v1/trainer.pb.h"
+
+namespace whetstone {
+
+// From one update to the next, by what the campaign was doing: wall seconds; overlaps count in
+// each. With train.max_staleness what is generated then may be a later step's.
+struct StepTimes {
+  Seconds generate = 0;
+  Seconds measure = 0;        // at least one measurement in flight
+  Seconds wait_verdicts = 0;  // nothing but measurements in flight: the trainer idles
+  Seconds update = 0;
+  Seconds checkpoint = 0;     // saving and loading the policy
+  Seconds wait_services = 0;  // nothing in flight: a service is down
+  Seconds step = 0;
+  int64_t generated_tokens = 0;
+  Seconds slots_busy = 0;          // measuring: of all slots together
+  int slots = 0;                   // of the workers that are there
+  bool slots_share_cores = false;  // with the trainer: some can't time while it computes
+};
+
+// The row of the update that `request` asked for; `durable` still holds its step. Keys: lr, time/*,
+// perf/* and whatever the trainer reports; for GRPO reward, reward_std, frac_reward_zero_std,
+// completions/*, outcome/* (shares), speedup/*, problem/ID/reward; measure/slots, and
+// measure/slots_needed for measuring to keep up with the trainer: the seconds of slots that
+// verdicts took, by the seconds that the trainer worked (not where a worker shares cores with the
+// trainer); with train.max_staleness also staleness, the updates between the policy that sampled
+// its oldest rollouts and the one that learns. Rewards (reward_learned aside) are over the groups
+// sampled first, completions/* and outcome/* over all of the step; with train.dynamic_sampling also
+// refills, discarded_groups (of all, those not learned from) and reward_learned, over those that
+// are. With a profile of the trainer's also profile/wait_rewards_s, and
+// profile/communication_s: calls to the trainer in which it did not compute.
+std::map<std::string, double> BuildRow(const CampaignPlan& plan, const DurableState& durable,
+                                       const v1::UpdateRequest& request,
+                                       const v1::UpdateResponse& response, const StepTimes& times);
+
+// "step 12/40  reward  0.43 ±0.81  correct 56 %  best 5.6x  31.2 s (generate 18.0, …)".
+std::string RowLine(const CampaignPlan& plan, const v1::UpdateName& name,
+                    const std::map<std::string, double>& row);
+
+// What took longest in a profiled step, in one sentence for people: `computing`, which is the
+// trainer's own (UpdateResponse.bottleneck), or what kept the trainer waiting if that took longer
+// than any part that it computed.
+std::string StepBottleneck(const std::map<std::string, double>& row, const std::string& computing);
+
+// {"step": 12, "phase": "grpo", …}: one line, no newline.
+std::string RowJson(const v1::UpdateName& name, const std::map<std::string, double>& row);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_DURABLE_STEP_ROW_H_

@@ -1,0 +1,35 @@
+// RUN/workers.yaml: the workers of a run that get work, once `whet workers` has added one or sent
+// one away; until then the campaign's. `whet resume` opens these and no others.
+//
+// It is written before anybody acts on the change: a run killed at any moment goes on with the
+// workers of the last change that was answered, or of the one that was under way. A worker that
+// drains is out of it from the start, as it would be idle after a resume.
+#ifndef WHETSTONE_COORDINATOR_JOURNAL_WORKER_LIST_H_
+#define WHETSTONE_COORDINATOR_JOURNAL_WORKER_LIST_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "coordinator/journal/run_dir.h"
+#include "whetstone/v1/campaign.pb.h"
+#include "whetstone/v1/coordinator.pb.h"
+
+namespace whetstone {
+
+// The list of the file; `otherwise` if there is none. INVALID_ARGUMENT names file and line.
+absl::StatusOr<v1::WorkerList> ReadWorkerList(const RunPaths& paths,
+                                              const v1::WorkerList& otherwise);
+// Replaces the file atomically; it is on disk when this returns.
+absl::Status WriteWorkerList(const RunPaths& paths, const v1::WorkerList& worker_list);
+
+// Reads an address: "cpu03", "user@cpu03:22:/run/other.sock", or "/run/w.sock" on this machine.
+v1::WorkerHost ParseWorkerAddress(absl::string_view text);
+// The same text again. The default socket is left out, and the worker that `whet` starts is "this
+// machine".
+std::string WorkerAddressText(const v1::WorkerHost& address);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_JOURNAL_WORKER_LIST_H_
