@@ -62,8 +62,8 @@ class DistributedTrainer::Collector {
       if (told || !stream_.cancelled()) continue;
       told = true;
       for (int r = 1; r < ranks.size(); ++r) {
-        ranks.Push(trainer_.CancelQueue(r), "")
-            .IgnoreError();  // its loss shows at the end of the call
+        // The loss of a rank shows at the end of the call.
+        ranks.Push(trainer_.CancelQueue(r), "").IgnoreError();
       }
     }
   }
@@ -169,8 +169,8 @@ absl::Status DistributedTrainer::GenerateForRank0(const v1::GenerateRequest& req
   ++generations_;
   absl::Status pushed;
   const auto push = [&](const v1::GenerateEvent& event) {
-    if (pushed.ok())
-      pushed = ranks_.Push(CompletionsQueue(ranks_.rank()), event.SerializeAsString());
+    if (!pushed.ok()) return;
+    pushed = ranks_.Push(CompletionsQueue(ranks_.rank()), event.SerializeAsString());
   };
   bool cancelled = false;
   Steady::time_point looked = Steady::now(), told = looked;

@@ -33,17 +33,17 @@ class DistributedTrainerTest : public testing::Test {
   void Run(int ranks, const std::function<void(DistributedTrainer&)>& lead,
            const std::function<void(DistributedTrainer&, int rank)>& after = nullptr) {
     const auto run = [&](RankGroup& group) {
-      DistributedTrainer policy(torch::kCPU, torch::kFloat, group);
+      DistributedTrainer trainer(torch::kCPU, torch::kFloat, group);
       if (group.rank() == 0) {
-        const absl::Status loaded = policy.Load(load_);
+        const absl::Status loaded = trainer.Load(load_);
         EXPECT_TRUE(loaded.ok()) << loaded;
-        lead(policy);
-        policy.Stop();
+        lead(trainer);
+        trainer.Stop();
       } else {
-        const absl::Status followed = policy.Follow();
+        const absl::Status followed = trainer.Follow();
         EXPECT_TRUE(followed.ok()) << followed;
       }
-      if (after) after(policy, group.rank());
+      if (after) after(trainer, group.rank());
     };
     if (ranks == 1) {
       RankGroup alone;
@@ -80,10 +80,10 @@ class DistributedTrainerTest : public testing::Test {
     std::map<int, std::vector<int32_t>> prompts;                // by problem
     std::map<std::pair<int, int>, v1::Completion> completions;  // by problem and sample
   };
-  static Generated Generate(DistributedTrainer& policy, const v1::GenerateRequest& request) {
+  static Generated Generate(DistributedTrainer& trainer, const v1::GenerateRequest& request) {
     GenerateStream stream;
     Generated result;
-    result.status = policy.Generate(request, &stream);
+    result.status = trainer.Generate(request, &stream);
     while (const auto event = stream.Next(std::chrono::milliseconds(0))) {
       if (event->has_prompt()) {
         result.prompts[event->prompt().problem()] = {event->prompt().ids().begin(),
@@ -159,9 +159,9 @@ TEST_F(DistributedTrainerTest, TokensAndUpdatesDoNotDependOnTheNumberOfRanks) {
     std::vector<std::string> scores(static_cast<size_t>(ranks));
     Run(
         ranks,
-        [&](DistributedTrainer& policy) {
-          EXPECT_EQ(policy.held().Info().world_size(), ranks);
-          const Generated generated = Generate(policy, Prompts());
+        [&](DistributedTrainer& trainer) {
+          EXPECT_EQ(trainer.state().Info().world_size(), ranks);
+          const Generated generated = Generate(trainer, Prompts());
           ASSERT_TRUE(generated.status.ok()) << generated.status;
           ASSERT_EQ(generated.completions.size(), 6u);
           for (const auto& [key, completion] : generated.completions) {
@@ -169,7 +169,7 @@ TEST_F(DistributedTrainerTest, TokensAndUpdatesDoNotDependOnTheNumberOfRanks) {
             EXPECT_EQ(completions.try_emplace(key, bytes).first->second, bytes);
           }
           v1::UpdateResponse response;
-          const absl::Status updated = policy.Update(Update(1, generated), &response);
+          const absl::Status updated = trainer.Update(Update(1, generated), &response);
           ASSERT_TRUE(updated.ok()) << updated;
           EXPECT_TRUE(response.applied()) << response.skip_reason();
           for (const char* name : {"loss", "grad_norm", "entropy"}) {
@@ -177,15 +177,15 @@ TEST_F(DistributedTrainerTest, TokensAndUpdatesDoNotDependOnTheNumberOfRanks) {
             EXPECT_NEAR(metrics.try_emplace(name, value).first->second, value, 1e-5) << name;
           }
         },
-        [&](DistributedTrainer& policy, int rank) {
+        [&](DistributedTrainer& trainer, int rank) {
           v1::ScoreRequest request;
           for (const int id : {1, 50, 600, 7000}) request.add_sequences()->add_ids(id);
           request.add_sequences()->mutable_ids()->Add(request.sequences(0).ids(0));
           for (int i = 0; i < 8; ++i) request.mutable_sequences(4)->add_ids(100 * i);
           v1::ScoreResponse response;
-          ASSERT_TRUE(policy.held().Score(request, &response).ok());
+          ASSERT_TRUE(trainer.state().Score(request, &response).ok());
           scores[static_cast<size_t>(rank)] = response.SerializeAsString();
-          EXPECT_EQ(policy.held().Info().last_update().step(), 1);
+          EXPECT_EQ(trainer.state().Info().last_update().step(), 1);
         });
     for (const std::string& score : scores) EXPECT_EQ(score, scores[0]) << "ranks drifted apart";
   }
@@ -195,10 +195,10 @@ TEST_F(DistributedTrainerTest, AShardedStateIsSavedAndGoesOnWithOtherRanks) {
   const std::string origin = load_.path();
   Generated generated;
   std::vector<std::map<std::string, double>> metrics;
-  const auto update = [&](DistributedTrainer& policy, int64_t step) {
-    if (step == 1) generated = Generate(policy, Prompts());
+  const auto update = [&](DistributedTrainer& trainer, int64_t step) {
+    if (step == 1) generated = Generate(trainer, Prompts());
     v1::UpdateResponse response;
-    const absl::Status updated = policy.Update(Update(step, generated), &response);
+    const absl::Status updated = trainer.Update(Update(step, generated), &response);
     ASSERT_TRUE(updated.ok()) << updated;
     EXPECT_TRUE(response.applied()) << response.skip_reason();
     metrics.emplace_back(response.metrics().begin(), response.metrics().end());
@@ -207,15 +207,15 @@ TEST_F(DistributedTrainerTest, AShardedStateIsSavedAndGoesOnWithOtherRanks) {
   load_.mutable_learner()->set_sharding("optimizer");
   for (const int ranks : {2, 4, 1}) {
     SCOPED_TRACE(absl::StrCat(ranks, " ranks"));
-    Run(ranks, [&](DistributedTrainer& policy) {
-      EXPECT_EQ(policy.held().Info().last_update().step(), step);
-      update(policy, ++step);
+    Run(ranks, [&](DistributedTrainer& trainer) {
+      EXPECT_EQ(trainer.state().Info().last_update().step(), step);
+      update(trainer, ++step);
       v1::SaveCheckpointRequest request;
       SavedCheckpoint saved;
       request.set_path("/proc/nothing/here");
-      EXPECT_FALSE(policy.Save(request, &saved).ok());
+      EXPECT_FALSE(trainer.Save(request, &saved).ok());
       request.set_path(absl::StrCat(dir_->path(), "/step-", step));
-      const absl::Status status = policy.Save(request, &saved);
+      const absl::Status status = trainer.Save(request, &saved);
       ASSERT_TRUE(status.ok()) << status;
       EXPECT_EQ(saved.checksum.size(), 64u);
     });
@@ -223,8 +223,8 @@ TEST_F(DistributedTrainerTest, AShardedStateIsSavedAndGoesOnWithOtherRanks) {
   }
   load_.set_path(origin);
   load_.mutable_learner()->set_sharding("none");
-  Run(1, [&](DistributedTrainer& policy) {
-    for (step = 1; step <= 3; ++step) update(policy, step);
+  Run(1, [&](DistributedTrainer& trainer) {
+    for (step = 1; step <= 3; ++step) update(trainer, step);
   });
   ASSERT_EQ(metrics.size(), 6u);
   for (size_t s = 0; s < 3; ++s) {
@@ -236,56 +236,56 @@ TEST_F(DistributedTrainerTest, AShardedStateIsSavedAndGoesOnWithOtherRanks) {
 }
 
 TEST_F(DistributedTrainerTest, AnErrorIsTheCallsAndTheRanksGoOn) {
-  Run(2, [&](DistributedTrainer& policy) {
+  Run(2, [&](DistributedTrainer& trainer) {
     v1::LoadCheckpointRequest unknown = load_;
     unknown.mutable_learner()->set_sharding("zero1");
-    const absl::Status refused = policy.Load(unknown);
+    const absl::Status refused = trainer.Load(unknown);
     EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(refused.message()), HasSubstr("'zero1'; valid: none, optimizer"));
     v1::LoadCheckpointRequest nowhere;
     nowhere.set_path(dir_->path() + "/nowhere");
-    EXPECT_EQ(policy.Load(nowhere).code(), absl::StatusCode::kNotFound);
+    EXPECT_EQ(trainer.Load(nowhere).code(), absl::StatusCode::kNotFound);
     // Only the last rank meets the second group's prompt.
     v1::GenerateRequest request = Prompts();
     std::string text;
     for (int i = 0; i < 3000; ++i) text += " word";
     request.mutable_groups(1)->mutable_messages(0)->set_content(text);
-    const absl::Status too_long = Generate(policy, request).status;
+    const absl::Status too_long = Generate(trainer, request).status;
     EXPECT_EQ(too_long.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(too_long.message()), HasSubstr("Generate: rank 1 failed: problem 1"));
-    EXPECT_TRUE(Generate(policy, Prompts()).status.ok());
+    EXPECT_TRUE(Generate(trainer, Prompts()).status.ok());
   });
 }
 
 TEST_F(DistributedTrainerTest, CancellingStopsAllRanks) {
-  Run(2, [&](DistributedTrainer& policy) {
+  Run(2, [&](DistributedTrainer& trainer) {
     GenerateStream stream;
     std::thread client([&] {
       while (stream.Progress().progress().tokens() == 0) std::this_thread::yield();
       stream.Cancel();
     });
-    const absl::Status status = policy.Generate(Prompts(/*tokens=*/1900), &stream);
+    const absl::Status status = trainer.Generate(Prompts(/*tokens=*/1900), &stream);
     client.join();
     EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << status;
-    EXPECT_TRUE(Generate(policy, Prompts()).status.ok());
+    EXPECT_TRUE(Generate(trainer, Prompts()).status.ok());
   });
 }
 
 TEST_F(DistributedTrainerTest, RanksWithDifferentModelsAreRefused) {
   RunAsRanks(2, [&](RankGroup& group) {
     // The same file in another type is another model.
-    DistributedTrainer policy(torch::kCPU, group.rank() == 0 ? torch::kFloat : torch::kBFloat16,
-                              group);
+    DistributedTrainer trainer(torch::kCPU, group.rank() == 0 ? torch::kFloat : torch::kBFloat16,
+                               group);
     if (group.rank() > 0) {
-      EXPECT_TRUE(policy.Follow().ok());
-      EXPECT_EQ(policy.held().Info().model(), "");
+      EXPECT_TRUE(trainer.Follow().ok());
+      EXPECT_EQ(trainer.state().Info().model(), "");
       return;
     }
-    const absl::Status status = policy.Load(load_);
+    const absl::Status status = trainer.Load(load_);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), HasSubstr("rank 1 has another weights than rank 0"));
-    EXPECT_EQ(policy.held().Info().model(), "") << "nothing was replaced";
-    policy.Stop();
+    EXPECT_EQ(trainer.state().Info().model(), "") << "nothing was replaced";
+    trainer.Stop();
   });
 }
 
@@ -300,24 +300,24 @@ TEST_F(DistributedTrainerTest, AModelTooLargeToLearnIsRefusedBeforeItIsRead) {
       "max_position_embeddings": 8192, "rms_norm_eps": 1e-5, "rope_theta": 500000.0,
       "tie_word_embeddings": false})")
                   .ok());
-  Run(2, [&](DistributedTrainer& policy) {
+  Run(2, [&](DistributedTrainer& trainer) {
     v1::LoadCheckpointRequest request;
     request.set_path(giant);
-    const absl::Status status = policy.Load(request);
+    const absl::Status status = trainer.Load(request);
     EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
     EXPECT_THAT(std::string(status.message()), HasSubstr("learning with this model takes"));
     EXPECT_THAT(std::string(status.message()), HasSubstr("no setting makes it fit"));
-    EXPECT_EQ(policy.held().Info().model(), load_.path()) << "the one before stays";
+    EXPECT_EQ(trainer.state().Info().model(), load_.path()) << "the one before stays";
   });
 }
 
 TEST_F(DistributedTrainerTest, ALostRankEndsTheCallWithItsName) {
   RunAsRanks(2, [&](RankGroup& group) {
-    DistributedTrainer policy(torch::kCPU, torch::kFloat, group);
+    DistributedTrainer trainer(torch::kCPU, torch::kFloat, group);
     if (group.rank() == 1) {
       throw Vanish();
     }
-    const absl::Status status = policy.Load(load_);
+    const absl::Status status = trainer.Load(load_);
     EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
     EXPECT_THAT(std::string(status.message()), HasSubstr("rank 1"));
     EXPECT_FALSE(group.broken().ok());
