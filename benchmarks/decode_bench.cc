@@ -30,12 +30,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
-#include "gpu_trainer/cli/passive_threads.h"
 #include "gpu_trainer/engine/engine.h"
 #include "gpu_trainer/engine/graph_runner.h"
 #include "gpu_trainer/kernels/linear.h"
 #include "gpu_trainer/kernels/parallel.h"
 #include "gpu_trainer/model/weights.h"
+#include "gpu_trainer/process/passive_threads.h"
 #include "gpu_trainer/profile/machine.h"
 #include "gpu_trainer/profile/reuse_memory.h"
 

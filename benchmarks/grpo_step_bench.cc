@@ -23,19 +23,19 @@
 
 #include "absl/status/status.h"
 #include "common/status_macros.h"
-#include "gpu_trainer/cli/passive_threads.h"
-#include "gpu_trainer/cli/synthetic_step.h"
 #include "gpu_trainer/engine/engine.h"
 #include "gpu_trainer/engine/graph_runner.h"
 #include "gpu_trainer/model/config.h"
 #include "gpu_trainer/model/weights.h"
+#include "gpu_trainer/process/passive_threads.h"
 #include "gpu_trainer/profile/device_memory.h"
 #include "gpu_trainer/profile/machine.h"
 #include "gpu_trainer/profile/memory.h"
 #include "gpu_trainer/profile/reuse_memory.h"
 #include "gpu_trainer/profile/step_profile.h"
+#include "gpu_trainer/synthetic/synthetic_step.h"
 #include "gpu_trainer/tokenizer/tokenizer.h"
-#include "gpu_trainer/train/learner_settings.h"
+#include "gpu_trainer/train/learner/learner_settings.h"
 
 namespace whetstone {
 namespace {

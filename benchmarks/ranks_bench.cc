@@ -31,16 +31,16 @@
 
 #include "absl/status/status.h"
 #include "common/status_macros.h"
-#include "gpu_trainer/cli/passive_threads.h"
-#include "gpu_trainer/cli/synthetic_step.h"
 #include "gpu_trainer/distributed/free_port.h"
 #include "gpu_trainer/distributed/rank_group.h"
 #include "gpu_trainer/engine/engine.h"
+#include "gpu_trainer/process/passive_threads.h"
 #include "gpu_trainer/profile/chrome_trace.h"
 #include "gpu_trainer/profile/reuse_memory.h"
 #include "gpu_trainer/profile/step_profile.h"
+#include "gpu_trainer/synthetic/synthetic_step.h"
 #include "gpu_trainer/tokenizer/tokenizer.h"
-#include "gpu_trainer/train/learner.h"
+#include "gpu_trainer/train/learner/learner.h"
 
 namespace whetstone {
 namespace {

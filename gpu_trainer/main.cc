@@ -4,9 +4,7 @@
 #include <vector>
 
 #include "gpu_trainer/cli/cli.h"
-#include "gpu_trainer/cli/launch.h"
-#include "gpu_trainer/cli/passive_threads.h"
-#include "gpu_trainer/cli/serve.h"
+#include "gpu_trainer/process/passive_threads.h"
 #include "gpu_trainer/profile/reuse_memory.h"
 
 int main(int argc, char** argv) {
@@ -17,9 +15,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", WHETSTONE_VERSION);
   app.require_subcommand(1);
   int exit_code = 0;
-  whetstone::AddServeCommand(app, &exit_code);
-  whetstone::AddLaunchCommand(app, launched, &exit_code);
-  whetstone::AddModelCommands(app, &exit_code);
+  whetstone::AddCommands(app, launched, &exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

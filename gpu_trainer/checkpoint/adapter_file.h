@@ -12,7 +12,7 @@
 
 namespace whetstone {
 
-// `base_model`: where the weights that the adapters belong to are (base_model_name_or_path).
+// `base_model` says where the weights are that the adapters belong to (base_model_name_or_path).
 // RESOURCE_EXHAUSTED: disk full.
 absl::Status SaveAdapter(const std::string& directory, const Lora& lora,
                          const std::string& base_model);

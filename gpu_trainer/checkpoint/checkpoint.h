@@ -41,15 +41,15 @@ struct SavedCheckpoint {
   int64_t bytes = 0;
 };
 
-// For tests: called before each stage ("weights", "files", "optimizer", "manifest", "rename"); an
-// error makes the save fail there.
+// For tests. It is called before each stage ("weights", "files", "optimizer", "manifest",
+// "rename"); an error makes the save fail there.
 using CheckpointFault = std::function<absl::Status(absl::string_view stage)>;
 
 // `directory`: absolute, or relative to the working directory; its parent is made if missing.
-// Of several ranks (policy.learner_options.ranks) all must call it: rank 0 writes, the others hand
-// it their part of the state and get an empty SavedCheckpoint.
-// RESOURCE_EXHAUSTED: disk full. After any failure nothing is left behind, an older checkpoint of
-// that name included unharmed.
+// Where there are several ranks (policy.learner_options.ranks) all must call it: rank 0 writes, the
+// others hand it their slices of the state and get an empty SavedCheckpoint. RESOURCE_EXHAUSTED:
+// disk full. After any failure nothing is left behind, an older checkpoint of that name included
+// unharmed.
 absl::StatusOr<SavedCheckpoint> SaveCheckpoint(const Policy& policy, const std::string& directory,
                                                const CheckpointFault& fault = nullptr);
 

@@ -13,7 +13,7 @@
 #include "common/manifest.h"
 #include "gpu_trainer/distributed/ranks_testing.h"
 #include "gpu_trainer/model/compute_type.h"
-#include "gpu_trainer/train/reference.h"
+#include "gpu_trainer/model/decoder_reference.h"
 
 namespace whetstone {
 namespace {
@@ -184,7 +184,7 @@ TEST_F(CheckpointTest, GoesOnWithAnotherNumberOfRanksAndAnotherSharding) {
   }
 }
 
-TEST_F(CheckpointTest, TheSameFilesHoweverTheStateIsShared) {
+TEST_F(CheckpointTest, TheSameFilesHoweverTheStateIsSharded) {
   std::map<Sharding, std::string> checksums;
   for (const Sharding sharding : {Sharding::kNone, Sharding::kOptimizer}) {
     RunAsRanks(2, [&](RankGroup& group) {
@@ -210,7 +210,7 @@ TEST_F(CheckpointTest, AFailedSaveLeavesNoRankWaiting) {
         return at == stage ? absl::ResourceExhaustedError("the disk is full") : absl::OkStatus();
       });
       EXPECT_EQ(saved.ok(), group.rank() > 0 || stage == "none") << stage;
-      ASSERT_TRUE(group.Gather("what comes next", stage).ok());
+      ASSERT_TRUE(group.AllGather("what comes next", stage).ok());
     }
     Step(*policy, 2);
   });

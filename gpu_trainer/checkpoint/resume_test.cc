@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "gpu_trainer/checkpoint/checkpoint.h"
-#include "gpu_trainer/checkpoint/reference.h"
-#include "gpu_trainer/train/learner_testing.h"
+#include "gpu_trainer/checkpoint/kl_reference.h"
+#include "gpu_trainer/train/learner/learner_testing.h"
 
 namespace whetstone {
 namespace {
@@ -66,7 +66,7 @@ class ResumeTest : public testing::Test {
       if (dense) r.set_reward(r.ids(0));
     }
     batch.mutable_settings()->MergeFrom(changes);
-    EXPECT_TRUE(HoldReference(changes.kl_reference(), policy).ok());
+    EXPECT_TRUE(SetKlReference(changes.kl_reference(), policy).ok());
     StepSettings settings;
     settings.adamw.lr = 2e-2;
     settings.max_grad_norm = 1;
@@ -116,34 +116,35 @@ TEST_F(ResumeTest, ResumingIsExactWithEveryKindOfState) {
   const std::unique_ptr<Policy> straight = run(false), resumed = run(true);
   EXPECT_EQ(Flat(straight->learner().optimizer().Masters()),
             Flat(resumed->learner().optimizer().Masters()));
-  EXPECT_EQ(straight->learner().spike_guard().state(), resumed->learner().spike_guard().state());
-  EXPECT_EQ(straight->learner().spike_guard().state().norms.size(), 12u);
+  EXPECT_EQ(straight->learner().outlier_filter().state(),
+            resumed->learner().outlier_filter().state());
+  EXPECT_EQ(straight->learner().outlier_filter().state().norms.size(), 12u);
   EXPECT_EQ(resumed->reference_path, Path("origin"));
 }
 
 TEST_F(ResumeTest, TheReferenceIsHeldWhileItIsAskedFor) {
   const std::unique_ptr<Policy> policy = Load("origin");
-  ASSERT_TRUE(HoldReference(Path("origin"), *policy).ok());
+  ASSERT_TRUE(SetKlReference(Path("origin"), *policy).ok());
   const ReferenceModel* held = policy->reference.get();
   ASSERT_NE(held, nullptr);
   fs::rename(Path("origin"), Path("moved"));
-  EXPECT_TRUE(HoldReference(Path("origin"), *policy).ok()) << "nothing is read a second time";
+  EXPECT_TRUE(SetKlReference(Path("origin"), *policy).ok()) << "nothing is read a second time";
   EXPECT_EQ(policy->reference.get(), held);
 
-  const absl::Status missing = HoldReference(Path("nowhere"), *policy);
+  const absl::Status missing = SetKlReference(Path("nowhere"), *policy);
   EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(missing.message()), HasSubstr("kl_reference"));
   SaveModel("foreign", 98);
-  EXPECT_THAT(std::string(HoldReference(Path("foreign"), *policy).message()),
+  EXPECT_THAT(std::string(SetKlReference(Path("foreign"), *policy).message()),
               HasSubstr("vocabulary has 98 tokens, the policy's 97"));
   EXPECT_EQ(policy->reference.get(), held) << "the one before stays";
 
   ASSERT_TRUE(SaveCheckpoint(*policy, Path("saved")).ok());
-  EXPECT_TRUE(HoldReference(Path("saved"), *policy).ok());
-  EXPECT_TRUE(HoldReference("", *policy).ok());
+  EXPECT_TRUE(SetKlReference(Path("saved"), *policy).ok());
+  EXPECT_TRUE(SetKlReference("", *policy).ok());
   EXPECT_EQ(policy->reference, nullptr);
   fs::resize_file(Path("saved/model.safetensors"), 100);
-  EXPECT_THAT(std::string(HoldReference(Path("saved"), *policy).message()),
+  EXPECT_THAT(std::string(SetKlReference(Path("saved"), *policy).message()),
               HasSubstr("model.safetensors"));
 }
 

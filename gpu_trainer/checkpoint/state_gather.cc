@@ -18,11 +18,11 @@ absl::StatusOr<torch::Tensor> StateGather::Next() {
   const int64_t width = static_cast<int64_t>(mine.itemsize());
   std::vector<int64_t> sizes;
   for (const Slice& slice : tensor.slices) sizes.push_back(width * slice.size());
-  ASSIGN_OR_RETURN(const std::vector<torch::Tensor> parts,
-                   ranks_->ToFirst(tensor.name, mine.view(torch::kByte), sizes));
-  if (parts.empty()) return torch::Tensor();
+  ASSIGN_OR_RETURN(const std::vector<torch::Tensor> pieces,
+                   ranks_->Gather(tensor.name, mine.view(torch::kByte), sizes));
+  if (pieces.empty()) return torch::Tensor();
   // Slices lie in the order of the ranks.
-  return torch::cat(parts).view(mine.scalar_type());
+  return torch::cat(pieces).view(mine.scalar_type());
 }
 
 absl::Status StateGather::Rest() {

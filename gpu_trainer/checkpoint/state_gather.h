@@ -1,4 +1,4 @@
-// A learner's state brought to rank 0, tensor by tensor, from the ranks that share it.
+// Brings a learner's state to rank 0, tensor by tensor, from the ranks that shard it.
 //
 //   StateGather state(learner.State(), ranks);
 //   rank 0:  for (…) { ASSIGN_OR_RETURN(const torch::Tensor whole, state.Next()); … }
@@ -23,7 +23,7 @@ namespace whetstone {
 
 class StateGather {
  public:
-  // `ranks`: null: this process alone.
+  // Null `ranks`: this process is alone.
   StateGather(std::vector<ShardedTensor> state, RankGroup* ranks);
   ~StateGather();
   StateGather(const StateGather&) = delete;
@@ -31,9 +31,9 @@ class StateGather {
 
   const std::vector<ShardedTensor>& tensors() const { return state_; }
 
-  // The next of them as a whole, flat and on the CPU, on rank 0; undefined on the others.
+  // Returns the next tensor as a whole, flat and on the CPU, on rank 0; undefined on the others.
   absl::StatusOr<torch::Tensor> Next();
-  // Takes part in what is left.
+  // Goes through all that is left.
   absl::Status Rest();
 
  private:

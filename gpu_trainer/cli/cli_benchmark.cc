@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "common/status_macros.h"
+#include "gpu_trainer/cli/cli.h"
 #include "gpu_trainer/cli/cli_common.h"
 #include "gpu_trainer/distributed/rank_group.h"
 #include "gpu_trainer/profile/report.h"
@@ -27,9 +28,9 @@ absl::StatusOr<nlohmann::ordered_json> MeasureAllReduce(torch::Device device, Ra
         torch::zeros({kib * 256}, torch::dtype(torch::kFloat).device(device));
     double shortest = std::numeric_limits<double>::infinity();
     for (int i = 0; i < kRounds; ++i) {
-      RETURN_IF_ERROR(ranks.Gather("the start", "").status());
+      RETURN_IF_ERROR(ranks.AllGather("the start", "").status());
       const auto start = std::chrono::steady_clock::now();
-      RETURN_IF_ERROR(ranks.Sum("an all-reduce", {tensor}));
+      RETURN_IF_ERROR(ranks.AllReduce("an all-reduce", {tensor}));
       shortest =
           std::min(shortest,
                    std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());

@@ -11,7 +11,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
-#include "gpu_trainer/cli/cli.h"
 #include "gpu_trainer/model/compute_type.h"
 
 namespace whetstone {
@@ -142,14 +141,6 @@ void PrintLine(const nlohmann::ordered_json& value) {
       value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   std::fprintf(stdout, "%s\n", text.c_str());
   std::fflush(stdout);
-}
-
-void AddModelCommands(CLI::App& app, int* exit_code) {
-  AddTokenizeCommand(app, exit_code);
-  AddScoreCommand(app, exit_code);
-  AddGenerateCommand(app, exit_code);
-  AddBenchmarkCommand(app, exit_code);
-  AddProfileCommand(app, exit_code);
 }
 
 }  // namespace whetstone

@@ -19,14 +19,15 @@
 
 namespace whetstone {
 
-// Exit codes: 0 done, 2 wrong usage or input, 3 our own failure. Prints a failure to stderr.
+// Returns the exit code: 0 done, 2 wrong usage or input, 3 our own failure. Prints a failure to
+// stderr.
 int ExitCode(const absl::Status& status);
 
-// What decides where and how a model computes.
+// Where and how a model computes.
 struct ComputeOptions {
-  std::string dtype = "bfloat16";  // float32, or float16
-  std::string device = "auto";     // cpu, cuda, or auto: cuda where there is one
-  int threads = 0;                 // 0: all cores
+  std::string dtype = "bfloat16";  // Or float32, float16.
+  std::string device = "auto";     // Or cpu, cuda. auto is cuda where there is one.
+  int threads = 0;                 // 0: all cores.
 };
 
 // Adds --dtype, --device and --threads.
@@ -51,21 +52,16 @@ absl::StatusOr<std::unique_ptr<LoadedModel>> LoadModel(const std::string& direct
 absl::Status ForEachJsonLine(const std::string& path,
                              const std::function<absl::Status(const nlohmann::json& line)>& body);
 
-// line[key] as a string, or as a list of token ids. INVALID_ARGUMENT: missing or of another type.
+// Return line[key] as a string, or as a list of token ids. INVALID_ARGUMENT: missing or of another
+// type.
 absl::StatusOr<std::string> StringField(const nlohmann::json& line, const char* key);
 absl::StatusOr<std::vector<int32_t>> IdsField(const nlohmann::json& line, const char* key);
 
-// line["messages"], which must be there: [{"role": "…", "content": "…"}, …].
+// Returns line["messages"], which must be there: [{"role": "…", "content": "…"}, …].
 absl::StatusOr<std::vector<ChatMessage>> MessagesField(const nlohmann::json& line);
 
-// One line on stdout, flushed.
+// Prints one line on stdout, flushed.
 void PrintLine(const nlohmann::ordered_json& value);
-
-void AddTokenizeCommand(CLI::App& app, int* exit_code);
-void AddScoreCommand(CLI::App& app, int* exit_code);
-void AddBenchmarkCommand(CLI::App& app, int* exit_code);
-void AddProfileCommand(CLI::App& app, int* exit_code);
-void AddGenerateCommand(CLI::App& app, int* exit_code);
 
 }  // namespace whetstone
 

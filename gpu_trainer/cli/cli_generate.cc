@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
+#include "gpu_trainer/cli/cli.h"
 #include "gpu_trainer/cli/cli_common.h"
 #include "gpu_trainer/engine/engine.h"
 #include "gpu_trainer/tokenizer/chat.h"

@@ -1,14 +1,15 @@
 #include <cstdio>
 
 #include "common/status_macros.h"
+#include "gpu_trainer/cli/cli.h"
 #include "gpu_trainer/cli/cli_common.h"
-#include "gpu_trainer/cli/synthetic_step.h"
 #include "gpu_trainer/engine/engine.h"
 #include "gpu_trainer/model/compute_type.h"
 #include "gpu_trainer/profile/machine.h"
 #include "gpu_trainer/profile/memory.h"
 #include "gpu_trainer/profile/report.h"
-#include "gpu_trainer/train/learner_settings.h"
+#include "gpu_trainer/synthetic/synthetic_step.h"
+#include "gpu_trainer/train/learner/learner_settings.h"
 
 namespace whetstone {
 namespace {
@@ -51,7 +52,7 @@ absl::Status Profile(const Options& options) {
   return absl::OkStatus();
 }
 
-// As train.… of a campaign.
+// Adds the options that a campaign has under train.
 void AddLearnerOptions(CLI::App* command, v1::LearnerSettings* settings) {
   const auto text = [&](const char* name, std::string* to, const char* help) {
     command->add_option(name, *to, help);

@@ -1,4 +1,5 @@
 #include "common/status_macros.h"
+#include "gpu_trainer/cli/cli.h"
 #include "gpu_trainer/cli/cli_common.h"
 #include "gpu_trainer/engine/engine.h"
 

@@ -1,5 +1,6 @@
 #include "common/status_macros.h"
 #include "common/utf8.h"
+#include "gpu_trainer/cli/cli.h"
 #include "gpu_trainer/cli/cli_common.h"
 #include "gpu_trainer/tokenizer/chat.h"
 

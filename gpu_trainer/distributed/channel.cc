@@ -21,7 +21,8 @@ using std::chrono::milliseconds;
 // Gloo's own deadlines are out of the way: Wait knows better who is at fault.
 constexpr milliseconds kNever = std::chrono::hours(24 * 365);
 
-// Keys of the store: rank 0's WORLD_SIZE; why this job can not be; how many know that.
+// Keys of the store hold rank 0's WORLD_SIZE, why this job can not be, and how many ranks know
+// that.
 constexpr char kWorldSize[] = "world_size";
 constexpr char kRefused[] = "refused";
 constexpr char kTold[] = "told";
@@ -54,7 +55,7 @@ absl::Status RankGroup::Channel::Open() {
   try {
     RETURN_IF_ERROR(OpenStore());
     RETURN_IF_ERROR(Assemble());
-    letters = store->clone();
+    queues = store->clone();
     heart = std::make_unique<Heartbeat>(store->clone(), place.rank, place.world_size,
                                         options.heartbeat);
     gloo = MakeGloo("gloo");

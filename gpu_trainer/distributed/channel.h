@@ -22,14 +22,14 @@ using Works = std::vector<c10::intrusive_ptr<c10d::Work>>;
 
 struct RankGroup::Channel {
   Channel(const RankPlace& place, const RankOptions& options) : place(place), options(options) {}
-  // Joins store, heartbeats and Gloo.
+  // Joins the store, starts the heartbeats and makes the Gloo groups.
   absl::Status Open();
 
   // Rank 0, who holds the store, leaves last.
   void Leave();
 
-  // Starts operations and waits for them. `idle`: for as long as all live; else until nobody has
-  // done any work for options.work_deadline.
+  // Starts operations and waits for them: as long as all ranks live, if `idle`; else until nobody
+  // has done any work for options.work_deadline.
   absl::Status Meet(absl::string_view what, const std::function<Works()>& start, bool idle = false);
   // Thread-safe.
   absl::Status Broken();
@@ -38,25 +38,26 @@ struct RankGroup::Channel {
 
   const RankPlace place;
   const RankOptions options;
-  c10::intrusive_ptr<c10d::Store> store;    // rank 0's holds the server
-  c10::intrusive_ptr<c10d::Store> letters;  // a connection of its own
+  c10::intrusive_ptr<c10d::Store> store;   // Rank 0's holds the server.
+  c10::intrusive_ptr<c10d::Store> queues;  // A connection of its own, for RankGroup::Push and Pop.
   std::unique_ptr<Heartbeat> heart;
-  c10::intrusive_ptr<c10d::Backend> gloo;          // for words
-  c10::intrusive_ptr<c10d::Backend> gloo_tensors;  // on the CPU
-  c10::intrusive_ptr<c10d::Backend> nccl;          // made when first needed
+  c10::intrusive_ptr<c10d::Backend> gloo;          // For words.
+  c10::intrusive_ptr<c10d::Backend> gloo_tensors;  // For tensors on the CPU.
+  c10::intrusive_ptr<c10d::Backend> nccl;          // Made when first needed.
 
  private:
   absl::Status OpenStore();
-  // Until all ranks have come, and mean the same job.
+  // Waits until all ranks have come, and mean the same job.
   absl::Status Assemble();
-  // Why that can not be: for the others to find; as every rank says it.
+  // Refuse writes why the job can not be into the store, for the others to find; Refused returns
+  // it as every rank says it.
   absl::Status Refuse(const std::string& why);
   absl::Status Refused(const std::string& why);
   c10::intrusive_ptr<c10d::Backend> MakeGloo(const std::string& name);
   absl::Status Wait(const Works& works, bool idle);
 
   std::mutex mutex_;
-  absl::Status broken_;  // protected by mutex_
+  absl::Status broken_;  // Protected by mutex_.
 };
 
 // NCCL over all ranks, for this process's current CUDA device. Only where LibTorch has CUDA.

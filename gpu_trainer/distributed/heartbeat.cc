@@ -10,7 +10,7 @@ namespace whetstone {
 namespace {
 
 constexpr int kSilentMax = 15;
-// A process that ended: long enough to be no hiccup of a busy machine.
+// A process that is silent for so long has ended: it is no hiccup of a busy machine.
 constexpr int kSilentOfTheDead = 4;
 
 std::string Key(int rank) { return absl::StrCat("beat/", rank); }

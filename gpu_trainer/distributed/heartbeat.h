@@ -39,18 +39,19 @@ class Heartbeat {
 
   // UNAVAILABLE: a rank that has been silent for 15 beats, or the store of rank 0 has.
   absl::Status Lost() const;
-  // After a connection broke: who has been silent longest. Takes some beats to tell.
+  // Names, after a connection broke, who has been silent longest. Takes some beats to tell.
   absl::Status WhoBroke(const std::string& what) const;
-  // Beats of this rank so far; beats since anybody, this rank included, last did a piece of work;
-  // and who has not come to this rank's last meeting.
+  // The beats of this rank so far.
   int64_t Beats() const;
+  // The beats since anybody, this rank included, last did a piece of work.
   int BeatsWithoutWork() const;
+  // Names the ranks that have not come to this rank's last meeting.
   std::string WhoIsMissing() const;
 
  private:
   struct Other {
-    std::string last;  // what it wrote last
-    int silent = 0;    // beats since that changed
+    std::string last;  // What it wrote last.
+    int silent = 0;    // Beats since that changed.
     int64_t work = 0, meetings = 0;
   };
 
@@ -62,14 +63,15 @@ class Heartbeat {
   const int rank_, size_;
   const std::chrono::milliseconds period_;
   std::atomic<int64_t> work_ = 0, meetings_ = 0;
-  int64_t written_ = 0;  // loop's only
+  int64_t written_ = 0;  // Only the loop touches it.
 
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
-  std::vector<Other> others_;  // by rank; these five protected by mutex_
+  // mutex_ protects these five.
+  std::vector<Other> others_;  // By rank.
   int64_t beats_ = 0;
   int without_work_ = 0;
-  std::string store_error_;  // not empty: the store is gone
+  std::string store_error_;  // Not empty: the store is gone.
   bool stopping_ = false;
   std::thread thread_;
 };

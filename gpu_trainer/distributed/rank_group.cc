@@ -16,10 +16,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double Seconds(Clock::time_point begin, Clock::time_point end) {
-  return std::chrono::duration<double>(end - begin).count();
-}
-
 torch::Tensor BytesTensor(size_t size) {
   return torch::zeros({static_cast<int64_t>(size)}, torch::kByte);
 }
@@ -34,7 +30,7 @@ torch::Tensor CopyOf(const std::string& bytes, size_t size) {
 constexpr char kRelayed[] = "whetstone/relayed";
 bool IsRelayed(const absl::Status& status) { return status.GetPayload(kRelayed).has_value(); }
 
-// OK: nothing. Else code, whether it is relayed, words.
+// OK is an empty string; any other status is its code, whether it is relayed, and its words.
 std::string Packed(const absl::Status& status) {
   if (status.ok()) return "";
   return absl::StrCat(std::string(1, static_cast<char>(status.code())),
@@ -85,8 +81,8 @@ void RankGroup::Working() {
   if (channel_ != nullptr) channel_->heart->Working();
 }
 
-absl::Status RankGroup::Together(absl::string_view what,
-                                 const std::function<absl::Status()>& work) {
+absl::Status RankGroup::StatusBarrier(absl::string_view what,
+                                      const std::function<absl::Status()>& work) {
   if (alone()) return work();
   absl::Status mine;
   std::exception_ptr exception;
@@ -99,8 +95,8 @@ absl::Status RankGroup::Together(absl::string_view what,
   }
   const PartScope scope(Part::kWaiting);
   const Clock::time_point start = Clock::now();
-  const absl::StatusOr<std::vector<std::string>> all = Gather(what, Packed(mine));
-  traffic_.wait_s += Seconds(start, Clock::now());
+  const absl::StatusOr<std::vector<std::string>> all = AllGather(what, Packed(mine));
+  traffic_.wait_s += std::chrono::duration<double>(Clock::now() - start).count();
   RETURN_IF_ERROR(all.status());
   if (exception != nullptr) std::rethrow_exception(exception);
   if (!mine.ok() && !IsRelayed(mine)) return mine;
@@ -115,64 +111,8 @@ absl::Status RankGroup::Together(absl::string_view what,
   return mine;
 }
 
-absl::Status RankGroup::Sum(absl::string_view what, const std::vector<torch::Tensor>& tensors) {
-  std::vector<Finish> sums;
-  for (const torch::Tensor& tensor : tensors) sums.push_back(StartSum(what, tensor));
-  for (const Finish& finish : sums) RETURN_IF_ERROR(finish());
-  return absl::OkStatus();
-}
-
-RankGroup::Finish RankGroup::StartSum(absl::string_view what, const torch::Tensor& tensor) {
-  // A ring sends each number twice, but for the own share.
-  const double bytes = 2.0 * (size() - 1) / size() * static_cast<double>(tensor.nbytes());
-  return Start(what, bytes, tensor.is_cpu(), [&] {
-    std::vector<torch::Tensor> one = {tensor};
-    return channel_->BackendFor(tensor.device()).allreduce(one);
-  });
-}
-
-RankGroup::Finish RankGroup::Start(absl::string_view what, double bytes, bool on_cpu,
-                                   const std::function<c10::intrusive_ptr<c10d::Work>()>& start) {
-  if (alone()) return [] { return absl::OkStatus(); };
-  const Clock::time_point begin = Clock::now();
-  // Written by the thread that does the work, before it is complete.
-  const auto end = std::make_shared<Clock::time_point>();
-  Works works;
-  std::exception_ptr failure;
-  if (broken().ok()) {  // else Finish says so
-    try {
-      works.push_back(start());
-      // NCCL's future is complete when the work is queued: nobody says when it ends.
-      if (on_cpu) {
-        works[0]->getFuture()->addCallback([end](c10::ivalue::Future&) { *end = Clock::now(); });
-      }
-    } catch (const std::exception&) {
-      failure = std::current_exception();
-    }
-  }
-  return [this, what = std::string(what), bytes, begin, end, works, failure]() -> absl::Status {
-    const PartScope scope(Part::kCommunication, 0, bytes);
-    const Clock::time_point waiting_since = Clock::now();
-    RETURN_IF_ERROR(channel_->Meet(what, [&] {
-      if (failure != nullptr) std::rethrow_exception(failure);
-      return works;
-    }));
-    if (*end == Clock::time_point()) *end = Clock::now();
-    TraceBeside(what, begin, *end);
-    // Several are on their way at once; no moment counts twice.
-    const Clock::time_point from = std::max(begin, counted_until_);
-    counted_until_ = std::max(*end, counted_until_);
-    const double on_the_way_s = std::max(0.0, Seconds(from, *end));
-    traffic_.communication_s += on_the_way_s;
-    traffic_.hidden_s +=
-        std::clamp(Seconds(from, std::min(*end, waiting_since)), 0.0, on_the_way_s);
-    traffic_.bytes += bytes;
-    return absl::OkStatus();
-  };
-}
-
-absl::StatusOr<std::vector<std::string>> RankGroup::Gather(absl::string_view what,
-                                                           const std::string& mine) {
+absl::StatusOr<std::vector<std::string>> RankGroup::AllGather(absl::string_view what,
+                                                              const std::string& mine) {
   if (alone()) return std::vector<std::string>{mine};
   const size_t n = static_cast<size_t>(size());
   // Lengths first, then everything at the longest one's.
@@ -203,12 +143,12 @@ absl::StatusOr<std::vector<std::string>> RankGroup::Gather(absl::string_view wha
   return all;
 }
 
-absl::StatusOr<std::vector<std::vector<double>>> RankGroup::GatherNumbers(
+absl::StatusOr<std::vector<std::vector<double>>> RankGroup::AllGatherNumbers(
     absl::string_view what, const std::vector<double>& mine) {
   if (alone()) return std::vector<std::vector<double>>{mine};
   std::string bytes(mine.size() * sizeof(double), '\0');
   std::memcpy(bytes.data(), mine.data(), bytes.size());
-  ASSIGN_OR_RETURN(const std::vector<std::string> all, Gather(what, bytes));
+  ASSIGN_OR_RETURN(const std::vector<std::string> all, AllGather(what, bytes));
   std::vector<std::vector<double>> numbers;
   for (const std::string& one : all) {
     numbers.emplace_back(mine.size());
@@ -218,11 +158,12 @@ absl::StatusOr<std::vector<std::vector<double>>> RankGroup::GatherNumbers(
   return numbers;
 }
 
-absl::Status RankGroup::SumNumbers(absl::string_view what, const std::vector<double*>& numbers) {
+absl::Status RankGroup::AllReduceNumbers(absl::string_view what,
+                                         const std::vector<double*>& numbers) {
   if (alone()) return absl::OkStatus();
   std::vector<double> mine;
   for (double* const number : numbers) mine.push_back(std::exchange(*number, 0));
-  ASSIGN_OR_RETURN(const std::vector<std::vector<double>> all, GatherNumbers(what, mine));
+  ASSIGN_OR_RETURN(const std::vector<std::vector<double>> all, AllGatherNumbers(what, mine));
   for (const std::vector<double>& one : all) {
     for (size_t i = 0; i < numbers.size(); ++i) *numbers[i] += one[i];
   }
@@ -232,7 +173,7 @@ absl::Status RankGroup::SumNumbers(absl::string_view what, const std::vector<dou
 absl::Status RankGroup::CheckEqual(const std::vector<std::pair<std::string, std::string>>& facts) {
   if (alone()) return absl::OkStatus();
   for (const auto& [name, value] : facts) {
-    ASSIGN_OR_RETURN(const std::vector<std::string> all, Gather(name, value));
+    ASSIGN_OR_RETURN(const std::vector<std::string> all, AllGather(name, value));
     for (size_t r = 1; r < all.size(); ++r) {
       if (all[r] == all[0]) continue;
       return absl::InvalidArgumentError(absl::StrCat("rank ", r, " has another ", name,
@@ -243,7 +184,7 @@ absl::Status RankGroup::CheckEqual(const std::vector<std::pair<std::string, std:
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> RankGroup::FromFirst(const std::string& bytes) {
+absl::StatusOr<std::string> RankGroup::Broadcast(const std::string& bytes) {
   if (alone()) return bytes;
   const auto broadcast = [&](const torch::Tensor& tensor) {
     return channel_->Meet(
@@ -263,19 +204,19 @@ absl::StatusOr<std::string> RankGroup::FromFirst(const std::string& bytes) {
   return std::string(static_cast<const char*>(content.const_data_ptr()), size);
 }
 
-absl::Status RankGroup::Post(const std::string& box, const std::string& bytes) {
+absl::Status RankGroup::Push(const std::string& queue, const std::string& bytes) {
   try {
-    channel_->letters->queuePush(box, {bytes.begin(), bytes.end()});
+    channel_->queues->queuePush(queue, {bytes.begin(), bytes.end()});
   } catch (const std::exception& e) {
     return absl::UnavailableError(absl::StrCat("rank 0's store does not answer: ", e.what()));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<std::string>> RankGroup::Take(const std::string& box) {
+absl::StatusOr<std::optional<std::string>> RankGroup::Pop(const std::string& queue) {
   try {
-    if (channel_->letters->queueLen(box) == 0) return std::nullopt;
-    const std::vector<uint8_t> bytes = channel_->letters->queuePop(box, /*block=*/false);
+    if (channel_->queues->queueLen(queue) == 0) return std::nullopt;
+    const std::vector<uint8_t> bytes = channel_->queues->queuePop(queue, /*block=*/false);
     return std::string(bytes.begin(), bytes.end());
   } catch (const std::exception& e) {
     return absl::UnavailableError(absl::StrCat("rank 0's store does not answer: ", e.what()));

@@ -3,10 +3,10 @@
 // sequence or a layer will be groups of their own.
 //
 //   ASSIGN_OR_RETURN(std::unique_ptr<RankGroup> ranks, RankGroup::Join(place, {}));
-//   RETURN_IF_ERROR(ranks->Together("the forward pass", [&] { return ComputeMyShare(); }));
-//   RETURN_IF_ERROR(ranks->Sum("gradients", gradients));          // in place, the same bits on all
+//   RETURN_IF_ERROR(ranks->StatusBarrier("the forward pass", [&] { return ComputeMyShare(); }));
+//   RETURN_IF_ERROR(ranks->AllReduce("gradients", gradients));    // in place, the same bits on all
 //
-//   const RankGroup::Finish finish = ranks->StartSum("gradients of layers.3", gradient);
+//   const RankGroup::Finish finish = ranks->StartAllReduce("gradients of layers.3", gradient);
 //   … other work …
 //   RETURN_IF_ERROR(finish());
 //
@@ -15,11 +15,12 @@
 // on their way; NCCL for CUDA tensors. A group of one makes no c10d object and every call returns
 // at once.
 //
-// Errors. A rank that fails at its own work says so (Together) and all go on in step. A rank that
-// is gone, or does no work for a deadline while the others wait, makes every later call UNAVAILABLE
-// with its name: the group is broken for good, and its processes should end and be launched anew.
+// Errors. A rank that fails at its own work says so (StatusBarrier) and all go on in step. A rank
+// that is gone, or does no work for a deadline while the others wait, makes every later call
+// UNAVAILABLE with its name: the group is broken for good, and its processes should end and be
+// launched anew. `what` names a call in errors.
 //
-// Not thread-safe, but for Post, Take, Working and broken.
+// Not thread-safe, but for Push, Pop, Working and broken.
 #ifndef WHETSTONE_GPU_TRAINER_DISTRIBUTED_RANK_GROUP_H_
 #define WHETSTONE_GPU_TRAINER_DISTRIBUTED_RANK_GROUP_H_
 
@@ -56,12 +57,12 @@ struct RankOptions {
 
 // What talking has cost this rank so far.
 struct RankTraffic {
-  double wait_s = 0;  // for ranks that were still at work
-  // With tensors on their way, from the start on this rank to the end; they begin to move when all
-  // ranks have started.
+  double wait_s = 0;  // Spent waiting for ranks that were still at work.
+  // The time with tensors on their way, from the start on this rank to the end; they begin to move
+  // when all ranks have started.
   double communication_s = 0;
-  double hidden_s = 0;  // of communication_s: this rank did not wait for them
-  double bytes = 0;     // of tensors, sent by this rank
+  double hidden_s = 0;  // The share of it in which this rank did not wait for them.
+  double bytes = 0;     // The bytes of tensors that this rank sent.
 };
 
 class RankGroup {
@@ -81,49 +82,55 @@ class RankGroup {
   bool alone() const { return place_.alone(); }
   const RankPlace& place() const { return place_; }
 
-  // Runs `work` on each rank, which may itself meet the others. OK when it was OK on all; else, on
-  // a rank where it failed, its own error or exception, on the others that of the first that
-  // failed, with its name. `what` names it in errors, as everywhere here.
-  absl::Status Together(absl::string_view what, const std::function<absl::Status()>& work);
+  // Runs `work`, which may itself meet the others, and waits until all ranks have run theirs. OK
+  // when it was OK on all; else, on a rank where it failed, its own error or exception, on the
+  // others that of the first that failed, with its name.
+  absl::Status StatusBarrier(absl::string_view what, const std::function<absl::Status()>& work);
+
+  // Collectives on tensors (tensor_collectives.cc).
 
   // Each tensor (contiguous, fp32 or fp64, on one device, of the same shape on all ranks) becomes
   // the sum over the ranks.
-  absl::Status Sum(absl::string_view what, const std::vector<torch::Tensor>& tensors);
+  absl::Status AllReduce(absl::string_view what, const std::vector<torch::Tensor>& tensors);
 
   // What was started goes on by itself until this, called once, has waited for it; nobody may touch
   // its tensor meanwhile. All ranks start the same in the same order and finish in one order, also
   // where something else has failed on one of them: the others would wait for it. Whatever went
   // wrong this returns. The group must outlive it.
   using Finish = std::function<absl::Status()>;
-  // Sum, of one tensor.
-  Finish StartSum(absl::string_view what, const torch::Tensor& tensor);
-  // The other way round: each rank's part of something goes to all. rows [size(), n] of any type,
-  // of which this rank's row is filled in.
-  Finish StartExchange(absl::string_view what, const torch::Tensor& rows);
+  // Starts AllReduce of one tensor.
+  Finish StartAllReduce(absl::string_view what, const torch::Tensor& tensor);
+  // Every rank's row goes to all. rows [size(), n] of any type, of which this rank's row is filled
+  // in.
+  Finish StartAllGather(absl::string_view what, const torch::Tensor& rows);
 
-  // Rank 0 gets the bytes of all, by rank; the others get nothing. mine: flat, kByte, on the CPU;
-  // `sizes`: how many each rank gives.
-  absl::StatusOr<std::vector<torch::Tensor>> ToFirst(absl::string_view what,
-                                                     const torch::Tensor& mine,
-                                                     const std::vector<int64_t>& sizes);
+  // Rank 0 gets the bytes of all, by rank; the others get nothing. `mine` is flat, kByte, on the
+  // CPU; `sizes` says how many bytes each rank gives.
+  absl::StatusOr<std::vector<torch::Tensor>> Gather(absl::string_view what,
+                                                    const torch::Tensor& mine,
+                                                    const std::vector<int64_t>& sizes);
 
-  // What each rank gave, by rank.
-  absl::StatusOr<std::vector<std::string>> Gather(absl::string_view what, const std::string& mine);
-  // The same for numbers, of which all give equally many.
-  absl::StatusOr<std::vector<std::vector<double>>> GatherNumbers(absl::string_view what,
-                                                                 const std::vector<double>& mine);
-  // Each becomes the sum of what the ranks gave, by rank: the same bits on all.
-  absl::Status SumNumbers(absl::string_view what, const std::vector<double*>& numbers);
+  // Collectives on words and numbers.
+
+  // Returns what each rank gave, by rank.
+  absl::StatusOr<std::vector<std::string>> AllGather(absl::string_view what,
+                                                     const std::string& mine);
+  // Does the same for numbers, of which all give equally many.
+  absl::StatusOr<std::vector<std::vector<double>>> AllGatherNumbers(
+      absl::string_view what, const std::vector<double>& mine);
+  // Each number becomes the sum of what the ranks gave, added by rank: the same bits on all.
+  absl::Status AllReduceNumbers(absl::string_view what, const std::vector<double*>& numbers);
   // INVALID_ARGUMENT on all ranks, unless all gave the same: names the first that differs from rank
-  // 0, and where. `facts`: name and value.
+  // 0, and where. A fact is a name and a value.
   absl::Status CheckEqual(const std::vector<std::pair<std::string, std::string>>& facts);
 
-  // Rank 0's bytes, on all. The others wait as long as rank 0 lives.
-  absl::StatusOr<std::string> FromFirst(const std::string& bytes);
+  // Returns rank 0's bytes on all ranks. The others wait as long as rank 0 lives.
+  absl::StatusOr<std::string> Broadcast(const std::string& bytes);
 
-  // Letter boxes: what was posted to one is taken once, in order, by any rank. Of at most 8 MiB.
-  absl::Status Post(const std::string& box, const std::string& bytes);
-  absl::StatusOr<std::optional<std::string>> Take(const std::string& box);
+  // Queues by name: what was pushed to one, at most 8 MiB at a time, is popped once, in order, by
+  // any rank. Pop returns nullopt from an empty queue.
+  absl::Status Push(const std::string& queue, const std::string& bytes);
+  absl::StatusOr<std::optional<std::string>> Pop(const std::string& queue);
 
   // A piece of work was done: others that wait may go on waiting.
   void Working();
@@ -135,7 +142,7 @@ class RankGroup {
   absl::Status broken() const;
 
  private:
-  struct Channel;  // all of c10d
+  struct Channel;  // All of c10d.
 
   explicit RankGroup(const RankPlace& place);
   // Starts an operation on tensors, of which this rank sends so many bytes.
@@ -144,8 +151,9 @@ class RankGroup {
 
   const RankPlace place_;
   RankTraffic traffic_;
-  std::chrono::steady_clock::time_point counted_until_;  // in traffic_.communication_s
-  std::unique_ptr<Channel> channel_;                     // null: alone
+  // Up to when traffic_.communication_s is counted.
+  std::chrono::steady_clock::time_point counted_until_;
+  std::unique_ptr<Channel> channel_;  // Null: alone.
 };
 
 }  // namespace whetstone

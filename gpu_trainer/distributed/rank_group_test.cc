@@ -79,15 +79,15 @@ TEST(RankPlace, EachRankOfAHostHasAGpuOfItsOwn) {
 TEST(RankGroup, OneRankIsAloneAndCommunicatesNothing) {
   RankGroup ranks;
   torch::Tensor tensor = torch::ones({3});
-  EXPECT_TRUE(ranks.Sum("tensors", {tensor}).ok());
+  EXPECT_TRUE(ranks.AllReduce("tensors", {tensor}).ok());
   EXPECT_EQ(tensor.sum().item<float>(), 3);
-  EXPECT_THAT(*ranks.Gather("words", "mine"), ElementsAre("mine"));
-  EXPECT_EQ(*ranks.FromFirst("command"), "command");
-  EXPECT_EQ(Words(ranks.Together("work", [] { return absl::InternalError("mine"); })), "mine");
+  EXPECT_THAT(*ranks.AllGather("words", "mine"), ElementsAre("mine"));
+  EXPECT_EQ(*ranks.Broadcast("command"), "command");
+  EXPECT_EQ(Words(ranks.StatusBarrier("work", [] { return absl::InternalError("mine"); })), "mine");
   EXPECT_EQ(ranks.traffic().bytes, 0);
 }
 
-TEST(RankGroup, ExchangesRowsAndGathersUnequalPartsAtRank0) {
+TEST(RankGroup, AllGathersRowsAndGathersUnequalPiecesAtRank0) {
   RunAsRanks(3, [](RankGroup& ranks) {
     const int me = ranks.rank();
     // Several on their way at once, of several types.
@@ -96,7 +96,7 @@ TEST(RankGroup, ExchangesRowsAndGathersUnequalPartsAtRank0) {
     for (const auto dtype : {torch::kByte, torch::kFloat, torch::kBFloat16, torch::kByte}) {
       all.push_back(torch::zeros({3, 1000}, dtype));
       all.back()[me].fill_(10 + me);
-      finish.push_back(ranks.StartExchange("rows", all.back()));
+      finish.push_back(ranks.StartAllGather("rows", all.back()));
     }
     const double before = ranks.traffic().bytes;
     for (const RankGroup::Finish& f : finish) ASSERT_TRUE(f().ok());
@@ -107,25 +107,25 @@ TEST(RankGroup, ExchangesRowsAndGathersUnequalPartsAtRank0) {
 
     const std::vector<int64_t> sizes = {5, 0, 7};
     const auto mine = torch::full({sizes[static_cast<size_t>(me)]}, me, torch::kByte);
-    const auto parts = ranks.ToFirst("parts", mine, sizes);
-    ASSERT_TRUE(parts.ok()) << parts.status();
-    ASSERT_EQ(parts->size(), me == 0 ? 3u : 0u);
-    for (size_t r = 0; r < parts->size(); ++r) {
-      EXPECT_EQ((*parts)[r].numel(), sizes[r]);
-      EXPECT_TRUE((*parts)[r].eq(static_cast<int>(r)).all().item<bool>());
+    const auto pieces = ranks.Gather("pieces", mine, sizes);
+    ASSERT_TRUE(pieces.ok()) << pieces.status();
+    ASSERT_EQ(pieces->size(), me == 0 ? 3u : 0u);
+    for (size_t r = 0; r < pieces->size(); ++r) {
+      EXPECT_EQ((*pieces)[r].numel(), sizes[r]);
+      EXPECT_TRUE((*pieces)[r].eq(static_cast<int>(r)).all().item<bool>());
     }
   });
 }
 
-TEST(RankGroup, AnExchangeWithARankThatIsGoneNamesIt) {
+TEST(RankGroup, AnAllGatherWithARankThatIsGoneNamesIt) {
   RunAsRanks(2, [](RankGroup& ranks) {
-    ASSERT_TRUE(ranks.Gather("start", "").ok());
+    ASSERT_TRUE(ranks.AllGather("start", "").ok());
     if (ranks.rank() == 1) throw Vanish();
     const torch::Tensor rows = torch::zeros({2, 100});
-    const absl::Status status = ranks.StartExchange("rows", rows)();
+    const absl::Status status = ranks.StartAllGather("rows", rows)();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
     EXPECT_THAT(Words(status), HasSubstr("waiting for rows: rank 1 is gone"));
-    EXPECT_EQ(ranks.StartExchange("rows", rows)(), status) << "the group stays broken";
+    EXPECT_EQ(ranks.StartAllGather("rows", rows)(), status) << "the group stays broken";
   });
 }
 
@@ -136,24 +136,24 @@ TEST(RankGroup, SumsGathersAndBroadcasts) {
       const float all = size == 2 ? 3 : 6;
       std::vector<torch::Tensor> tensors = {torch::full({3 << 20}, me), torch::full({7, 5}, me)};
       for (int i = 0; i < 5; ++i) tensors.push_back(torch::full({1 << 20}, me * i));
-      ASSERT_TRUE(ranks.Sum("tensors", tensors).ok());
+      ASSERT_TRUE(ranks.AllReduce("tensors", tensors).ok());
       EXPECT_TRUE(tensors[0].eq(all).all().item<bool>());
       EXPECT_TRUE(tensors[1].eq(all).all().item<bool>());
       for (int i = 0; i < 5; ++i) EXPECT_TRUE(tensors[2 + i].eq(all * i).all().item<bool>());
       EXPECT_NEAR(ranks.traffic().bytes, 4.0 * (8 * (1 << 20) + 35) * 2 * (size - 1) / size, 1);
       EXPECT_GT(ranks.traffic().communication_s, 0);
 
-      const auto words = *ranks.Gather("words", std::string(ranks.rank() * 100, 'x'));
+      const auto words = *ranks.AllGather("words", std::string(ranks.rank() * 100, 'x'));
       for (int r = 0; r < size; ++r) EXPECT_EQ(words[r], std::string(r * 100, 'x'));
-      const auto numbers = *ranks.GatherNumbers("numbers", {1.5 * ranks.rank(), 2});
+      const auto numbers = *ranks.AllGatherNumbers("numbers", {1.5 * ranks.rank(), 2});
       for (int r = 0; r < size; ++r) EXPECT_THAT(numbers[r], ElementsAre(1.5 * r, 2));
-      EXPECT_EQ(*ranks.FromFirst(ranks.rank() == 0 ? "do it" : ""), "do it");
+      EXPECT_EQ(*ranks.Broadcast(ranks.rank() == 0 ? "do it" : ""), "do it");
 
-      ASSERT_TRUE(ranks.Post(absl::StrCat("box", ranks.rank()), "letter").ok());
-      ASSERT_TRUE(ranks.Gather("posted", "").ok());
+      ASSERT_TRUE(ranks.Push(absl::StrCat("queue", ranks.rank()), "word").ok());
+      ASSERT_TRUE(ranks.AllGather("pushed", "").ok());
       if (ranks.rank() == 1) {
-        EXPECT_EQ(**ranks.Take("box0"), "letter");
-        EXPECT_FALSE(ranks.Take("box0")->has_value());
+        EXPECT_EQ(**ranks.Pop("queue0"), "word");
+        EXPECT_FALSE(ranks.Pop("queue0")->has_value());
       }
     });
   }
@@ -166,11 +166,12 @@ TEST(RankGroup, SumsGoOnWhileRanksComputeAndTalk) {
     const torch::Tensor wide = torch::full({3}, 0.1 * me, torch::kDouble);
     std::vector<RankGroup::Finish> sums;
     const auto start = [&] {
-      for (const torch::Tensor& t : {first, wide, last}) sums.push_back(ranks.StartSum("a sum", t));
+      for (const torch::Tensor& t : {first, wide, last})
+        sums.push_back(ranks.StartAllReduce("a sum", t));
     };
     // Words pass by sums that wait for the other rank.
     if (ranks.rank() == 0) start();
-    ASSERT_TRUE(ranks.Gather("words", "").ok());
+    ASSERT_TRUE(ranks.AllGather("words", "").ok());
     if (ranks.rank() == 1) start();
     EXPECT_EQ(ranks.traffic().communication_s, 0) << "not before they are finished";
     // So long that they end meanwhile.
@@ -189,7 +190,7 @@ TEST(RankGroup, SumsGoOnWhileRanksComputeAndTalk) {
 
 TEST(RankGroup, AnErrorOfOneRankIsToldToAll) {
   RunAsRanks(2, [](RankGroup& ranks) {
-    const absl::Status failed = ranks.Together("loading", [&] {
+    const absl::Status failed = ranks.StatusBarrier("loading", [&] {
       return ranks.rank() == 1 ? absl::NotFoundError("no such model") : absl::OkStatus();
     });
     if (ranks.rank() == 1) {
@@ -199,7 +200,7 @@ TEST(RankGroup, AnErrorOfOneRankIsToldToAll) {
       EXPECT_EQ(Words(failed), "loading: rank 1 failed: no such model");
     }
     const auto throws = [&] {
-      return ranks.Together("thinking", [&]() -> absl::Status {
+      return ranks.StatusBarrier("thinking", [&]() -> absl::Status {
         if (ranks.rank() == 0) throw std::runtime_error("out of memory\nat …");
         return absl::OkStatus();
       });
@@ -210,8 +211,8 @@ TEST(RankGroup, AnErrorOfOneRankIsToldToAll) {
       EXPECT_EQ(Words(throws()), "thinking: rank 0 failed: out of memory");
     }
     // Whoever only tells of another's error is not the one to quote.
-    const absl::Status outer = ranks.Together("the call", [&] {
-      const absl::Status inner = ranks.Together("a part", [&] {
+    const absl::Status outer = ranks.StatusBarrier("the call", [&] {
+      const absl::Status inner = ranks.StatusBarrier("a piece", [&] {
         return ranks.rank() == 1 ? absl::InternalError("no") : absl::OkStatus();
       });
       return ranks.rank() == 1 ? absl::ResourceExhaustedError("out of memory") : inner;
@@ -219,7 +220,7 @@ TEST(RankGroup, AnErrorOfOneRankIsToldToAll) {
     EXPECT_EQ(outer.code(), absl::StatusCode::kResourceExhausted);
     EXPECT_EQ(Words(outer),
               ranks.rank() == 1 ? "out of memory" : "the call: rank 1 failed: out of memory");
-    EXPECT_TRUE(ranks.Together("going on", [] { return absl::OkStatus(); }).ok());
+    EXPECT_TRUE(ranks.StatusBarrier("going on", [] { return absl::OkStatus(); }).ok());
     EXPECT_TRUE(ranks.CheckEqual({{"model", "a"}, {"threads", "1"}}).ok());
     EXPECT_EQ(Words(ranks.CheckEqual({{"model", "a"}, {"build", ranks.rank() == 0 ? "x" : "y"}})),
               "rank 1 has another build than rank 0: y, not x; all ranks must be alike");
@@ -230,13 +231,13 @@ TEST(RankGroup, ARankThatIsGoneIsNamed) {
   std::atomic<int> told = 0;
   RunAsRanks(3, [&](RankGroup& ranks) {
     torch::Tensor tensor = torch::ones({1 << 20});
-    ASSERT_TRUE(ranks.Sum("gradients", {tensor}).ok());
+    ASSERT_TRUE(ranks.AllReduce("gradients", {tensor}).ok());
     if (ranks.rank() == 2) throw Vanish();
-    const absl::Status status = ranks.Sum("gradients", {tensor});
+    const absl::Status status = ranks.AllReduce("gradients", {tensor});
     EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
     EXPECT_THAT(Words(status), HasSubstr("waiting for gradients: rank 2 is gone"));
     EXPECT_EQ(ranks.broken(), status);
-    EXPECT_EQ(ranks.Gather("words", "").status(), status) << "broken for good";
+    EXPECT_EQ(ranks.AllGather("words", "").status(), status) << "broken for good";
     ++told;
   });
   EXPECT_EQ(told, 2);
@@ -246,15 +247,15 @@ TEST(RankGroup, ARankThatIsGoneWhileSumsAreOnTheirWayIsNamed) {
   std::atomic<int> told = 0;
   RunAsRanks(3, [&](RankGroup& ranks) {
     const torch::Tensor first = torch::ones({1 << 20}), last = torch::ones({1 << 20});
-    const RankGroup::Finish finish_first = ranks.StartSum("the first", first);
+    const RankGroup::Finish finish_first = ranks.StartAllReduce("the first", first);
     if (ranks.rank() == 2) throw Vanish();
-    const RankGroup::Finish finish_last = ranks.StartSum("the last", last);
+    const RankGroup::Finish finish_last = ranks.StartAllReduce("the last", last);
     finish_first().IgnoreError();  // it may have been over
     const absl::Status status = finish_last();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
     EXPECT_THAT(Words(status), HasSubstr("rank 2 is gone"));
     // Nothing starts any more, and nothing waits.
-    EXPECT_EQ(ranks.StartSum("one more", last)(), status);
+    EXPECT_EQ(ranks.StartAllReduce("one more", last)(), status);
     ++told;
   });
   EXPECT_EQ(told, 2);
@@ -280,7 +281,7 @@ TEST(RankGroup, ARankThatDoesNoWorkIsNamedWithinTheDeadline) {
           while (!told && seconds() < 60) std::this_thread::sleep_for(milliseconds(20));
           throw Vanish();
         }
-        const absl::Status status = ranks.Gather("words", "").status();
+        const absl::Status status = ranks.AllGather("words", "").status();
         EXPECT_THAT(Words(status), HasSubstr("waiting for words: rank 1 has not come"));
         EXPECT_GT(seconds(), 2);
         told = true;

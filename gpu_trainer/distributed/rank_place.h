@@ -1,4 +1,4 @@
-// Where this process stands among those of one job, as launchers of PyTorch jobs say it.
+// The place of this process among those of one job, as launchers of PyTorch jobs say it.
 //
 //   ASSIGN_OR_RETURN(const RankPlace place, RankPlaceFromEnvironment());
 //   if (place.world_size > 1) … RankGroup::Join(place, {}) …
@@ -16,11 +16,11 @@
 namespace whetstone {
 
 struct RankPlace {
-  int rank = 0;        // in [0, world_size)
-  int world_size = 1;  // processes of the job
-  int local_rank = 0;  // among those on this host: which GPU is this one's
-  int local_size = 1;  // processes on this host; 1 where nobody said
-  // Of rank 0. Where everything is on one host: 127.0.0.1, and nothing listens elsewhere.
+  int rank = 0;        // In [0, world_size).
+  int world_size = 1;  // Processes of the job.
+  int local_rank = 0;  // Among those on this host: says which GPU is this one's.
+  int local_size = 1;  // Processes on this host; 1 where nobody said.
+  // Rank 0's address; 127.0.0.1 where everything is on one host, and nothing listens elsewhere.
   std::string master_address = {};
   uint16_t master_port = 0;
 
@@ -31,11 +31,12 @@ struct RankPlace {
 // odds with another; it is named.
 absl::StatusOr<RankPlace> RankPlaceFromEnvironment();
 
-// Which of the `gpus` that this process sees is the rank's. INVALID_ARGUMENT: there are fewer than
-// ranks on this host.
+// Returns which of the `gpus` that this process sees is the rank's. INVALID_ARGUMENT: there are
+// fewer than ranks on this host.
 absl::StatusOr<int> GpuOf(const RankPlace& place, int gpus);
 
-// CPU threads for a rank that was not told how many: its share of this host's cores, at least one.
+// Returns the CPU threads for a rank that was not told how many: its share of this host's cores, at
+// least one.
 int DefaultThreads(const RankPlace& place);
 
 }  // namespace whetstone

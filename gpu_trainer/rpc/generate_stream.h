@@ -1,5 +1,5 @@
-// Between the engine, which computes on one thread, and the client's stream, which another thread
-// writes: a slow client never holds up the decoder, and a lost one stops it.
+// Stands between the engine, which computes on one thread, and the client's stream, which another
+// thread writes: a slow client never holds up the decoder, and a lost one stops it.
 #ifndef WHETSTONE_GPU_TRAINER_RPC_GENERATE_STREAM_H_
 #define WHETSTONE_GPU_TRAINER_RPC_GENERATE_STREAM_H_
 
@@ -21,11 +21,11 @@ class GenerateStream {
  public:
   // Producers.
   void Push(v1::GenerateEvent event);
-  // How far a rank is; Progress adds the ranks up.
+  // Takes how far a rank is; Progress adds the ranks up.
   void SetProgress(int rank, const v1::GenerateProgress& progress);
   bool cancelled() const { return cancelled_; }
 
-  // Consumer. The next event; nothing after `timeout`.
+  // Consumer. Next returns the next event; nothing after `timeout`.
   std::optional<v1::GenerateEvent> Next(std::chrono::milliseconds timeout);
   v1::GenerateEvent Progress() const;
   void Cancel() { cancelled_ = true; }
@@ -36,8 +36,8 @@ class GenerateStream {
  private:
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
-  std::deque<v1::GenerateEvent> events_;          // guarded by mutex_
-  std::map<int, v1::GenerateProgress> progress_;  // by rank; guarded by mutex_
+  std::deque<v1::GenerateEvent> events_;          // Guarded by mutex_.
+  std::map<int, v1::GenerateProgress> progress_;  // By rank; guarded by mutex_.
   std::atomic<bool> cancelled_ = false;
 };
 

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kUsualTokens = 1024;
 constexpr int64_t kUsualLoraRank = 16;
 
-// Both moments of so many numbers.
+// The bytes of both moments of so many numbers.
 int64_t MomentBytes(int64_t numbers, MomentType type) {
   switch (type) {
     case MomentType::kFp32:
@@ -25,12 +25,12 @@ int64_t MomentBytes(int64_t numbers, MomentType type) {
     case MomentType::kBf16:
       return 4 * numbers;
     case MomentType::kEightBit:
-      return 2 * numbers + 8 * (numbers / kernels::kBlock);  // and a scale of each block
+      return 2 * numbers + 8 * (numbers / kernels::kBlock);  // And a scale of each block.
   }
   return 0;
 }
 
-// What makes an fp32 master of a weight.
+// The bytes that make fp32 masters of so many weights.
 int64_t MasterBytes(int64_t numbers, torch::ScalarType dtype) {
   if (dtype == torch::kFloat) return 0;
   return dtype == torch::kBFloat16 ? 2 * numbers : 4 * numbers;
@@ -49,8 +49,8 @@ std::string Gib(int64_t bytes) {
   return absl::StrFormat("%.3g GiB", static_cast<double>(bytes) / (1 << 30));
 }
 
-std::string PartsOf(const MemoryNeed& need) {
-  std::vector<std::string> parts;
+std::string BreakdownOf(const MemoryNeed& need) {
+  std::vector<std::string> items;
   for (const auto& [name, bytes] : std::vector<std::pair<const char*, int64_t>>{
            {"weights", need.weights},
            {"adapters", need.adapters},
@@ -58,9 +58,9 @@ std::string PartsOf(const MemoryNeed& need) {
            {"the optimizer's masters and moments", need.optimizer},
            {"activations", need.activations},
            {"keys and values", need.keys_values}}) {
-    if (bytes > 0) parts.push_back(absl::StrCat(name, " ", Gib(bytes)));
+    if (bytes > 0) items.push_back(absl::StrCat(name, " ", Gib(bytes)));
   }
-  return absl::StrJoin(parts, ", ");
+  return absl::StrJoin(items, ", ");
 }
 
 // A setting that takes less memory.
@@ -69,7 +69,8 @@ struct Change {
   LearnerOptions options;  // with it
 };
 
-// Those that `options` does not have yet. `room`: bytes left for activations, negative if none.
+// The changes that `options` does not have yet. `room` is how many bytes are left for activations,
+// negative if none.
 std::vector<Change> Changes(const ModelConfig& config, torch::ScalarType dtype,
                             const LearnerOptions& options, torch::Device device, int64_t room) {
   std::vector<Change> changes;
@@ -129,21 +130,21 @@ MemoryNeed NeedOf(const ModelConfig& config, torch::ScalarType dtype,
     learning = lora.adapters;
   }
   const int64_t ranks = options.ranks != nullptr ? options.ranks->size() : 1;
-  // What belongs to no layer.
+  // The numbers of what belongs to no layer.
   const int64_t ends = config.hidden + config.vocab * config.hidden * (config.tied ? 1 : 2);
   need.gradients = 4 * learning;
   if (options.sharding >= Sharding::kGradients && ranks > 1) {
-    // Of the whole ones, what GradientUnits has in memory at once.
+    // The whole gradients that GradientBuckets has in memory at once.
     const int64_t whole = options.lora.rank > 0 ? 0 : ends;
-    const int64_t turns = std::min<int64_t>(GradientUnits::kTurns, config.layers);
+    const int64_t turns = std::min<int64_t>(GradientBuckets::kTurns, config.layers);
     need.gradients = 4 * (learning / ranks + whole + (learning - whole) / config.layers * turns);
   }
   need.weights_in_update = need.weights;
   if (options.sharding == Sharding::kParameters && ranks > 1) {
-    // A layer in work and two on the way (WeightShards), of which Gloo makes copies.
+    // A layer in work and two on the way (FsdpShards), of which Gloo makes copies.
     const int64_t layers = config.parameters() - ends, layer = layers / config.layers;
     need.weights_in_update = bytes * (layers / ranks + ends + 3 * layer);
-    need.exchange = bytes * 5 * layer;
+    need.resharding = bytes * 5 * layer;
   }
   need.optimizer = (MomentBytes(learning, options.optimizer_state) +
                     (options.lora.rank > 0 ? 0 : MasterBytes(learning, dtype))) /
@@ -170,13 +171,13 @@ absl::Status CheckMemory(const ModelConfig& config, torch::ScalarType dtype,
   if (!fitting.empty()) {
     advice = absl::StrCat("it would fit with ", absl::StrJoin(fitting, ", or with "));
   } else {
-    // The last of its kind that is possible, of each: the smallest.
+    // Takes of each kind of change the last that is possible, which is the smallest.
     std::vector<std::string> settings;
     LearnerOptions smallest = options;
     while (true) {
       const std::vector<Change> more = Changes(config, dtype, smallest, device, /*room=*/0);
       if (more.empty()) break;
-      // Of those for the same setting the last is the smallest.
+      // The last of those for the same setting is the smallest.
       const auto key = [](const Change& c) { return c.setting.substr(0, c.setting.find(':')); };
       const Change& next = *std::find_if(more.rbegin(), more.rend(),
                                          [&](const Change& c) { return key(c) == key(more[0]); });
@@ -192,7 +193,7 @@ absl::Status CheckMemory(const ModelConfig& config, torch::ScalarType dtype,
   }
   return absl::ResourceExhaustedError(
       absl::StrCat("learning with this model takes ", Gib(need.total()), " and ", device.str(),
-                   " has ", Gib(free_bytes), " free for it: ", PartsOf(need), "; ", advice));
+                   " has ", Gib(free_bytes), " free for it: ", BreakdownOf(need), "; ", advice));
 }
 
 }  // namespace whetstone

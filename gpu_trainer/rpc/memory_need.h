@@ -1,4 +1,4 @@
-// What a policy that learns takes of a device's memory, told before any of it is taken.
+// Tells what a policy that learns takes of a device's memory, before any of it is taken.
 //
 //   RETURN_IF_ERROR(CheckMemory(config, torch::kBFloat16, options, device, free_bytes));
 #ifndef WHETSTONE_GPU_TRAINER_RPC_MEMORY_NEED_H_
@@ -11,38 +11,39 @@
 
 #include "absl/status/status.h"
 #include "gpu_trainer/model/config.h"
-#include "gpu_trainer/train/learner.h"
+#include "gpu_trainer/train/learner/learner.h"
 
 namespace whetstone {
 
 // Bytes.
 struct MemoryNeed {
   int64_t weights = 0;
-  int64_t weights_in_update = 0;  // the same, unless the ranks share them out meanwhile; then
-  int64_t exchange = 0;           // what that takes beside whole weights, at its begin and end
-  int64_t adapters = 0;           // with LoRA: they, and the values of their matrices before
+  int64_t weights_in_update = 0;  // The same, unless the ranks shard them meanwhile (FSDP).
+  int64_t resharding = 0;         // What that takes beside whole weights, at its beginning and end.
+  int64_t adapters = 0;           // With LoRA: they, and the values of their matrices before.
   int64_t gradients = 0;
-  int64_t optimizer = 0;  // masters and moments, or this rank's share of them
-  // Of one micro-batch: token_budget, or the least that an automatic budget takes.
+  int64_t optimizer = 0;  // Masters and moments, or this rank's slices of them.
+  // Those of one micro-batch: token_budget, or the least that an automatic budget takes.
   int64_t activations = 0;
-  // Of one sequence, so long as completions usually are: generation takes what there is.
+  // Those of one sequence, as long as completions usually are: generation takes what there is.
   int64_t keys_values = 0;
 
-  // What the learner holds from its first update on.
+  // The bytes that the learner holds from its first update on.
   int64_t learning() const { return adapters + gradients + optimizer; }
   // The most at one time: nothing generates during an update.
   int64_t total() const {
     return learning() +
-           std::max({weights_in_update + activations, weights + keys_values, weights + exchange});
+           std::max({weights_in_update + activations, weights + keys_values, weights + resharding});
   }
 };
 
-// A pure function. What comes on top is small beside it: one layer's products, a chunk of logits.
+// It is a pure function. What comes on top is small beside it: one layer's products, a chunk of
+// logits.
 MemoryNeed NeedOf(const ModelConfig& config, torch::ScalarType dtype,
                   const LearnerOptions& options);
 
-// RESOURCE_EXHAUSTED: that is more than `free_bytes`. Says for what, and which settings, each by
-// itself or else all together, would make it fit. A pure function.
+// RESOURCE_EXHAUSTED: the total is more than `free_bytes`. Says for what, and which settings, each
+// by itself or else all together, would make it fit. A pure function.
 absl::Status CheckMemory(const ModelConfig& config, torch::ScalarType dtype,
                          const LearnerOptions& options, torch::Device device, int64_t free_bytes);
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gpu_trainer/distributed/ranks_testing.h"
-#include "gpu_trainer/train/reference.h"
+#include "gpu_trainer/model/decoder_reference.h"
 
 namespace whetstone {
 namespace {
@@ -79,7 +79,7 @@ TEST(MemoryNeed, IsWhatWeightsAndLearnerTake) {
   }
 }
 
-TEST(MemoryNeed, RanksMayShareTheOptimizersStateOut) {
+TEST(MemoryNeed, RanksMayShardTheOptimizersState) {
   ModelConfig config = reference::TinyConfig();
   config.vocab = 4096;
   RunAsRanks(2, [&](RankGroup& group) {
@@ -110,7 +110,7 @@ TEST(MemoryNeed, RanksMayShareTheOptimizersStateOut) {
     EXPECT_EQ(least.weights_in_update, 2 * (layers / 2 + ends + 3 * (layers / large.layers)));
     EXPECT_EQ(least.weights, 2 * learned) << "to generate with";
     EXPECT_EQ(least.total(),
-              least.learning() + std::max(least.weights + least.exchange,
+              least.learning() + std::max(least.weights + least.resharding,
                                           least.weights_in_update + least.activations));
     EXPECT_THAT(Advice(options, torch::Device(torch::kCUDA, 0), 12),
                 HasSubstr("train.lora: {rank: 16} and train.sharding: gradients ("));

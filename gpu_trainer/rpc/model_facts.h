@@ -1,4 +1,4 @@
-// What must be the same on all ranks that train one policy.
+// The facts that must be the same on all ranks that train one policy.
 #ifndef WHETSTONE_GPU_TRAINER_RPC_MODEL_FACTS_H_
 #define WHETSTONE_GPU_TRAINER_RPC_MODEL_FACTS_H_
 
@@ -10,7 +10,7 @@
 
 namespace whetstone {
 
-// Name and value, for RankGroup::CheckEqual: hashes of configuration, tokenizer and weights; how
+// Names and values for RankGroup::CheckEqual: hashes of configuration, tokenizer and weights; how
 // the policy learns; its last update. Reads all weights.
 std::vector<std::pair<std::string, std::string>> FactsOf(const Policy& policy);
 

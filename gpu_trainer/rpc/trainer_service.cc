@@ -22,7 +22,7 @@ constexpr milliseconds kProgressEvery{1000};
 
 TrainerService::TrainerService(const TrainerOptions& options)
     : ranks_(options.ranks != nullptr ? *options.ranks : alone_),
-      policy_(options.device, options.dtype, ranks_),
+      trainer_(options.device, options.dtype, ranks_),
       compute_(options.threads) {}
 
 absl::Status TrainerService::Run(grpc::ServerContext* context, std::string name,
@@ -38,13 +38,13 @@ absl::Status TrainerService::Run(grpc::ServerContext* context, std::string name,
 
 void TrainerService::Stop() {
   Run(/*context=*/nullptr, "Stop", [this] {
-    policy_.Stop();
+    trainer_.Stop();
     return absl::OkStatus();
   }).IgnoreError();
 }
 
 v1::TrainerInfo TrainerService::Info() const {
-  v1::TrainerInfo info = policy_.held().Info();
+  v1::TrainerInfo info = trainer_.state().Info();
   info.set_threads(compute_.threads());
   return info;
 }
@@ -57,7 +57,7 @@ grpc::Status TrainerService::GetInfo(grpc::ServerContext*, const v1::TrainerInfo
 
 absl::Status TrainerService::Load(const v1::LoadCheckpointRequest& request) {
   return Run(/*context=*/nullptr, "LoadCheckpoint",
-             [this, request] { return policy_.Load(request); });
+             [this, request] { return trainer_.Load(request); });
 }
 
 grpc::Status TrainerService::LoadCheckpoint(grpc::ServerContext*,
@@ -74,7 +74,7 @@ grpc::Status TrainerService::Generate(grpc::ServerContext* context,
   GenerateStream stream;
   const ComputeThread::Ticket ticket = compute_.Submit("Generate", [this, request, &stream] {
     if (stream.cancelled()) return absl::CancelledError("cancelled before it began");
-    return policy_.Generate(*request, &stream);
+    return trainer_.Generate(*request, &stream);
   });
 
   // `stream` and `request` are borrowed by the work: leave only when it is done.
@@ -106,7 +106,7 @@ grpc::Status TrainerService::Update(grpc::ServerContext* context, const v1::Upda
   auto copy = std::make_shared<v1::UpdateRequest>(*request);
   auto result = std::make_shared<v1::UpdateResponse>();
   const absl::Status status =
-      Run(context, "Update", [this, copy, result] { return policy_.Update(*copy, result.get()); });
+      Run(context, "Update", [this, copy, result] { return trainer_.Update(*copy, result.get()); });
   if (status.ok()) *response = *result;
   return ToGrpcStatus(status);
 }
@@ -117,7 +117,7 @@ grpc::Status TrainerService::SaveCheckpoint(grpc::ServerContext*,
   const v1::SaveCheckpointRequest copy = *request;
   auto saved = std::make_shared<SavedCheckpoint>();
   const ComputeThread::Ticket ticket = compute_.Submit(
-      "SaveCheckpoint", [this, copy, saved] { return policy_.Save(copy, saved.get()); });
+      "SaveCheckpoint", [this, copy, saved] { return trainer_.Save(copy, saved.get()); });
   while (!ticket.WaitFor(kPoll)) {
   }
   if (!ticket.status().ok()) return ToGrpcStatus(ticket.status());
@@ -150,8 +150,9 @@ grpc::Status TrainerService::Score(grpc::ServerContext* context, const v1::Score
                                    v1::ScoreResponse* response) {
   auto copy = std::make_shared<v1::ScoreRequest>(*request);
   auto result = std::make_shared<v1::ScoreResponse>();
-  const absl::Status status = Run(
-      context, "Score", [this, copy, result] { return policy_.held().Score(*copy, result.get()); });
+  const absl::Status status = Run(context, "Score", [this, copy, result] {
+    return trainer_.state().Score(*copy, result.get());
+  });
   if (status.ok()) *response = std::move(*result);
   return ToGrpcStatus(status);
 }

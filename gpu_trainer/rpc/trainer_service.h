@@ -1,8 +1,8 @@
 // The Trainer service of proto/whetstone/v1/trainer.proto on one policy.
 //
 // Who runs what: gRPC's threads take calls and wait; ComputeThread alone touches the policy, which
-// may be spread over several ranks (ranked_policy.h); GetInfo reads a copy behind a mutex, so it
-// answers while an update computes.
+// may be spread over several ranks (distributed_trainer.h); GetInfo reads a copy behind a mutex, so
+// it answers while an update computes.
 #ifndef WHETSTONE_GPU_TRAINER_RPC_TRAINER_SERVICE_H_
 #define WHETSTONE_GPU_TRAINER_RPC_TRAINER_SERVICE_H_
 
@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "gpu_trainer/distributed/rank_group.h"
 #include "gpu_trainer/rpc/compute_thread.h"
-#include "gpu_trainer/rpc/ranked_policy.h"
+#include "gpu_trainer/rpc/distributed_trainer.h"
 #include "whetstone/v1/trainer.grpc.pb.h"
 
 namespace whetstone {
@@ -22,8 +22,8 @@ namespace whetstone {
 struct TrainerOptions {
   torch::Device device = torch::kCPU;
   torch::ScalarType dtype = torch::kBFloat16;
-  int threads = 0;             // 0: one for each core
-  RankGroup* ranks = nullptr;  // this process is rank 0 of them; borrowed; null: it is alone
+  int threads = 0;             // 0: one for each core.
+  RankGroup* ranks = nullptr;  // This process is rank 0 of them; borrowed. Null: it is alone.
 };
 
 class TrainerService final : public v1::Trainer::Service {
@@ -70,8 +70,8 @@ class TrainerService final : public v1::Trainer::Service {
 
   RankGroup alone_;
   RankGroup& ranks_;
-  RankedPolicy policy_;  // compute thread only, but for its Info
-  // Last: its thread uses all of the above.
+  DistributedTrainer trainer_;  // Only the compute thread uses it, but for its Info.
+  // The compute thread comes last: it uses all of the above.
   mutable ComputeThread compute_;
 };
 

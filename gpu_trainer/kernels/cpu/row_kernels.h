@@ -1,5 +1,5 @@
 // The element-wise work of training as hand loops over rows of memory: no tensors, no threads.
-// Callers (train_ops.cc, head_loss.cc, attention.cc) split the rows over threads.
+// Callers (elementwise_layers.cc, head_loss.cc, attention.cc) split the rows over threads.
 //
 //   kernels::Row<uint16_t>().swiglu_forward(gate_up, n, c, y);
 //
@@ -20,8 +20,8 @@ struct SoftmaxRow {
   float entropy = 0;  // nats
 };
 
-// What one row of logits counts: the derivatives by its target's log-probability and its entropy.
-struct SoftmaxSlopes {
+// The derivatives of the loss by the log-probability of a row's target and by the row's entropy.
+struct SoftmaxLossGradient {
   float logprob = 0;
   float entropy = 0;
 };
@@ -52,11 +52,11 @@ struct RowKernels {
   void (*swiglu_forward)(const T* gate_up, int64_t n, int64_t c, T* y);
   // Replaces gate_up by its gradient, and dy, that of y, by y.
   void (*swiglu_backward)(T* dy, int64_t n, int64_t c, T* gate_up);
-  // The gradient of slopes.logprob * log p[target] + slopes.entropy * entropy(p) by `c` logits of a
+  // The gradient of dloss.logprob * log p[target] + dloss.entropy * entropy(p) by `c` logits of a
   // row, p = softmax(scale * the row); `row` is that of SoftmaxStatistics over all of it. A target
   // outside [0, c) is among the others.
   void (*softmax_gradient)(const float* logits, int64_t c, float scale, const SoftmaxRow& row,
-                           const SoftmaxSlopes& slopes, int64_t target, T* gradient);
+                           const SoftmaxLossGradient& dloss, int64_t target, T* gradient);
   // sum[i] += x[i].
   void (*accumulate)(const T* x, int64_t n, float* sum);
 };

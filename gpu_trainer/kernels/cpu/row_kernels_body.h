@@ -264,14 +264,14 @@ SoftmaxRow SoftmaxStatisticsOf(const float* logits, int64_t c, float scale) {
 
 template <typename T>
 void SoftmaxGradientOf(const float* logits, int64_t c, float scale, const SoftmaxRow& row,
-                       const SoftmaxSlopes& slopes, int64_t target, T* gradient) {
-  if (slopes.logprob == 0 && slopes.entropy == 0) {  // no exponentials needed
+                       const SoftmaxLossGradient& dloss, int64_t target, T* gradient) {
+  if (dloss.logprob == 0 && dloss.entropy == 0) {  // no exponentials needed
     ForEachVector(
         c, [&](int64_t i) { Store(gradient + i, V{}); },
         [&](int64_t i, int64_t rest) { StorePart(gradient + i, V{}, rest); });
     return;
   }
-  const float by_logprob = slopes.logprob * scale, by_entropy = slopes.entropy * scale;
+  const float by_logprob = dloss.logprob * scale, by_entropy = dloss.entropy * scale;
   // p_j * (by_logprob + by_entropy * (log p_j + H)), all constants gathered.
   const float base = by_logprob + by_entropy * row.entropy;
   const auto at = [&](V logit) {

@@ -21,8 +21,8 @@ namespace whetstone {
 // Tokens from `learn_from` on are learned.
 struct LearnedSequence {
   std::vector<int32_t> ids;
-  int64_t learn_from = 1;  // in [1, ids.size()): a first token is not predicted by anything
-  int32_t group = 0;       // sequences of one group are cut apart only where they must be
+  int64_t learn_from = 1;  // In [1, ids.size()): a first token is not predicted by anything.
+  int32_t group = 0;       // Sequences of one group are cut apart only where they must be.
 };
 
 // Rows [begin, begin + rows) that follow each other, after the last row of node `parent` (-1: they
@@ -41,7 +41,7 @@ struct Target {
 
 // A sequence's way through the batch: the target of each of its learned tokens.
 struct Path {
-  int32_t sequence = 0;  // index in what was packed
+  int32_t sequence = 0;  // Index in what was packed.
   std::vector<int32_t> targets;
 };
 
@@ -52,18 +52,18 @@ struct Use {
 };
 
 struct PackedBatch {
-  std::vector<int32_t> ids;            // by row
-  std::vector<int32_t> positions;      // by row, in its sequences
-  std::vector<Node> nodes;             // in the order of their rows
-  std::vector<Target> targets;         // no two alike
-  std::vector<std::vector<Use>> uses;  // of each target, at least one
+  std::vector<int32_t> ids;            // By row.
+  std::vector<int32_t> positions;      // By row, in its sequences.
+  std::vector<Node> nodes;             // In the order of their rows.
+  std::vector<Target> targets;         // No two are alike.
+  std::vector<std::vector<Use>> uses;  // By target; each has at least one.
   std::vector<Path> paths;
 };
 
 struct PackLimits {
-  // Rows of a batch.
+  // The most rows of a batch …
   int64_t tokens = 0;
-  // For the sake of a group that would else be cut apart, and what it shares computed twice.
+  // … but for a group that would else be cut apart, and what it shares computed twice.
   int64_t tokens_max = 0;
 };
 

@@ -65,7 +65,7 @@ absl::Status GrpoMetrics::CombineOver(RankGroup& ranks) {
                               importance_max_};
   for (double* const sum : sums) mine.push_back(std::exchange(*sum, 0));
   ASSIGN_OR_RETURN(const std::vector<std::vector<double>> all,
-                   ranks.GatherNumbers("metrics", mine));
+                   ranks.AllGatherNumbers("metrics", mine));
   tokens_ = 0;
   for (const std::vector<double>& one : all) {
     if (one[0] == 0) continue;  // it has no extremes either

@@ -18,7 +18,7 @@ class GrpoMetrics {
  public:
   explicit GrpoMetrics(const LossSettings& settings) : settings_(settings) {}
 
-  // `learnable`: groups with spread.
+  // `learnable_groups` are those with spread.
   void AddBatch(const v1::GrpoBatch& batch, int64_t learnable_groups);
   void AddToken(const TokenLoss& loss, const PolicyToken& token, double entropy);
 

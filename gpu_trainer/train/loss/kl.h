@@ -1,12 +1,12 @@
 // How far the policy is from a frozen reference: estimators of KL(policy || reference) from one
 // sampled token (Schulman, "Approximating KL divergence", 2020). With d = policy - reference:
 //
-//         value            unbiased   slope by `policy`
+//         value            unbiased   gradient by `policy`
 //   k1    d                yes        d            as a reward: see below
 //   k2    d^2 / 2          no         d            its own derivative
 //   k3    e^-d + d - 1     yes        1 - e^-d     its own derivative; DeepSeekMath, eq. 4
 //
-// The slope is what counts. The gradient of the KL itself is the mean of d * grad(policy) over
+// The gradient is what counts. That of the KL itself is the mean of d * grad(policy) over
 // tokens the policy samples. The derivative of k1 is grad(policy), whose mean is zero:
 // differentiated as it stands it would be noise and no penalty, so k1 is applied as what it is in
 // PPO, a reward of -kl_beta * d for the token, whose score-function gradient is d * grad(policy).
@@ -22,7 +22,7 @@ enum class KlEstimator { kK1, kK2, kK3 };
 
 struct KlPenalty {
   double value = 0;
-  double slope = 0;
+  double gradient = 0;  // d value / d policy, as it is applied
 };
 
 // Both natural log-probabilities of the sampled token.

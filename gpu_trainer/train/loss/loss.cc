@@ -5,15 +5,15 @@
 namespace whetstone {
 namespace {
 
-// Where one weight serves all tokens of a sequence. With gspo it always does: the gradient of a
-// sequence's one ratio reaches every token through all of the sequence's terms.
+// Tells whether one weight serves all tokens of a sequence. With gspo it always does: the gradient
+// of a sequence's one ratio reaches every token through all of the sequence's terms.
 bool SharesImportance(const LossSettings& s) {
   return s.importance.level == ImportanceLevel::kSequence ||
          s.importance.level == ImportanceLevel::kGeometric ||
          (s.kind == LossKind::kGspo && s.importance.level == ImportanceLevel::kToken);
 }
 
-// The ratio that counts, and in `out` whether a bound replaced it.
+// Returns the ratio that counts, and in `out` whether a bound replaced it.
 double Bounded(const LossSettings& s, double a, TokenLoss* out) {
   const double ratio = out->ratio, low = 1 - s.clip_low, high = 1 + s.clip_high;
   const bool both_ways = s.kind == LossKind::kCispo;  // whatever the advantage's sign
@@ -56,19 +56,19 @@ TokenLoss PolicyTokenLoss(const LossSettings& s, const PolicyToken& token,
   const double gain = -out.importance * ratio * token.advantage;
   if (s.kind == LossKind::kCispo) {
     out.value = gain * token.policy;
-    out.slope = gain;
+    out.gradient = gain;
   } else {
     // The derivative of exp(x) is itself; a bound is a constant. gspo's 1 / length is in its
     // weight, where it belongs to the mean over tokens just as well.
     const bool clipped = out.clipped_low || out.clipped_high || out.clipped_dual;
     out.value = gain;
-    out.slope = clipped ? 0 : gain;
+    out.gradient = clipped ? 0 : gain;
   }
   if (s.kl_beta > 0) {
     const KlPenalty kl = TokenKl(s.kl_estimator, token.policy, token.reference);
     out.kl = kl.value;
     out.value += s.kl_beta * kl.value;
-    out.slope += s.kl_beta * kl.slope;
+    out.gradient += s.kl_beta * kl.gradient;
   }
   return out;
 }

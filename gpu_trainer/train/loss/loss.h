@@ -20,7 +20,7 @@
 //   SequenceTerms sequence;   // NeedsSequence(settings, …) ? ComputeSequenceTerms(…) : {}
 //   TokenLoss t = PolicyTokenLoss(settings, {.policy = p, .old = o, .sampling = s, .advantage = a},
 //                                 sequence);
-//   loss += weight * t.value;   // gradient of the token's log-probability: weight * t.slope
+//   loss += weight * t.value;   // gradient of the token's log-probability: weight * t.gradient
 #ifndef WHETSTONE_GPU_TRAINER_TRAIN_LOSS_LOSS_H_
 #define WHETSTONE_GPU_TRAINER_TRAIN_LOSS_LOSS_H_
 
@@ -48,21 +48,21 @@ struct LossSettings {
 
 // Natural log-probabilities of one token.
 struct PolicyToken {
-  double policy = 0;     // being differentiated
-  double old = 0;        // the policy at the start of the update
-  double sampling = 0;   // recorded while decoding
-  double reference = 0;  // of the frozen model that kl_beta pulls towards
+  double policy = 0;     // The one being differentiated.
+  double old = 0;        // The policy's at the start of the update.
+  double sampling = 0;   // Recorded while decoding.
+  double reference = 0;  // The frozen model's that kl_beta pulls towards.
   double advantage = 0;
 };
 
-// What a token's loss has to know of its whole sequence.
+// The terms of a token's loss that depend on its whole sequence.
 struct SequenceTerms {
   double ratio = 1;       // kGspo
   double importance = 1;  // w of every token, where w belongs to the sequence
 };
 
-// Whether PolicyTokenLoss reads SequenceTerms other than the default ones, so that every
-// log-probability of a sequence must be known before its first slope. `on_policy`: old = policy.
+// Tells whether PolicyTokenLoss reads SequenceTerms other than the default ones, so that every
+// log-probability of a sequence must be known before its first gradient. `on_policy`: old = policy.
 bool NeedsSequence(const LossSettings& settings, bool on_policy);
 
 // Log-probabilities of one sequence's tokens; at least one.
@@ -71,13 +71,13 @@ SequenceTerms ComputeSequenceTerms(const LossSettings& settings, absl::Span<cons
 
 struct TokenLoss {
   double value = 0;
-  double slope = 0;  // d value / d policy
+  double gradient = 0;  // d value / d policy
   double ratio = 1;
   double importance = 1;      // w
   double kl = 0;              // the estimator's value
-  bool clipped_low = false;   // the lower bound replaced the ratio
-  bool clipped_high = false;  // the upper bound did
-  bool clipped_dual = false;  // dual_clip did
+  bool clipped_low = false;   // The lower bound replaced the ratio.
+  bool clipped_high = false;  // The upper bound did.
+  bool clipped_dual = false;  // dual_clip did.
 };
 TokenLoss PolicyTokenLoss(const LossSettings& settings, const PolicyToken& token,
                           const SequenceTerms& sequence);

@@ -1,6 +1,5 @@
 #include "gpu_trainer/train/loss/loss.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -10,7 +9,6 @@
 #include "common/philox.h"
 #include "gpu_trainer/train/loss/advantage.h"
 #include "gpu_trainer/train/loss/loss_reference.h"
-#include "gpu_trainer/train/optim/spike_guard.h"
 
 namespace whetstone {
 namespace {
@@ -72,8 +70,8 @@ void CompareWithReference(const LossSettings& settings, Coverage* coverage) {
                                            .advantage = q.advantage},
                                           terms);
       loss += weight * t.value;
-      const double slope = q.policy.grad()[static_cast<int64_t>(i)].item<double>();
-      ASSERT_NEAR(weight * t.slope, slope, 1e-12 * std::max(1.0, std::abs(slope)));
+      const double gradient = q.policy.grad()[static_cast<int64_t>(i)].item<double>();
+      ASSERT_NEAR(weight * t.gradient, gradient, 1e-12 * std::max(1.0, std::abs(gradient)));
       coverage->low += t.clipped_low;
       coverage->high += t.clipped_high;
       coverage->dual += t.clipped_dual;
@@ -86,7 +84,7 @@ void CompareWithReference(const LossSettings& settings, Coverage* coverage) {
   ASSERT_NEAR(loss, want.item<double>(), 1e-12 * std::max(1.0, std::abs(loss)));
 }
 
-TEST(PolicyTokenLoss, EveryLossAndItsSlopesEqualTheFp64Reference) {
+TEST(PolicyTokenLoss, EveryLossAndItsGradientEqualTheFp64Reference) {
   for (const LossKind kind : kKinds) {
     SCOPED_TRACE(static_cast<int>(kind));
     LossSettings settings{.kind = kind, .max_new_tokens = 20};
@@ -142,7 +140,7 @@ TEST(PolicyTokenLoss, EveryKlEstimatorEqualsTheFp64Reference) {
 }
 
 // What kl.h says of the estimators, over tokens that a policy of four really samples.
-TEST(TokenKl, ValuesAndSlopesAreThoseOfTheKlInExpectation) {
+TEST(TokenKl, ValuesAndGradientsAreThoseOfTheKlInExpectation) {
   const torch::Tensor logits =
       torch::tensor({0.3, -0.5, 1.0, 0.0}, torch::kDouble).set_requires_grad(true);
   const torch::Tensor frozen = torch::log_softmax(torch::tensor({0.0, 0.4, 0.2, -0.3}), 0);
@@ -156,7 +154,7 @@ TEST(TokenKl, ValuesAndSlopesAreThoseOfTheKlInExpectation) {
     for (int64_t i = 0; i < 4; ++i) {
       const KlPenalty k = TokenKl(estimator, log_p[i].item<double>(), frozen[i].item<double>());
       value += p[i].item<double>() * k.value;
-      surrogate = surrogate + p[i] * k.slope * log_p[i];
+      surrogate = surrogate + p[i] * k.gradient * log_p[i];
     }
     const torch::Tensor got = torch::autograd::grad({surrogate}, {logits}, {}, true)[0];
     const double off = (got - want).norm().item<double>() / want.norm().item<double>();
@@ -189,7 +187,7 @@ TEST(PolicyTokenLoss, TokensOfAnOlderPolicyGiveThePresentOnesGradient) {
           .policy = p, .old = p, .sampling = older, .advantage = advantages[i].item<double>()};
       const TokenLoss loss = PolicyTokenLoss(
           settings, token, ComputeSequenceTerms(settings, {&p, 1}, {&p, 1}, {&older, 1}));
-      surrogate = surrogate + std::exp(older) * loss.slope * log_p[i];
+      surrogate = surrogate + std::exp(older) * loss.gradient * log_p[i];
     }
     const torch::Tensor got = torch::autograd::grad({surrogate}, {logits}, {}, true)[0];
     return (got - want).norm().item<double>() / want.norm().item<double>();
@@ -270,22 +268,6 @@ TEST(ComputeAdvantages, NothingToLearnIsZeroAndNeverNan) {
     }
     EXPECT_TRUE(Advantages({}, scale).empty());
   }
-}
-
-TEST(SpikeGuard, SkipsASpikeAndGetsUsedToALastingChange) {
-  SpikeGuard guard;
-  for (size_t i = 0; i + 1 < SpikeGuard::kLeast; ++i) EXPECT_EQ(guard.Judge(3, 1.0, 2.0), "");
-  EXPECT_EQ(guard.Judge(3, 50.0, 2.0), "") << "too little is known yet";
-  EXPECT_EQ(guard.Judge(3, 2.9, 2.0), "");
-  EXPECT_THAT(guard.Judge(3, 3.1, 2.0),
-              testing::AllOf(testing::HasSubstr("the gradient norm is 3.1"),
-                             testing::HasSubstr("3 times the median 1 ")));
-  EXPECT_THAT(guard.Judge(3, 1.0, 6.5), testing::HasSubstr("the loss is 6.5"));
-  EXPECT_EQ(guard.Judge(3, 1.0, std::nullopt), "") << "a policy loss is not judged";
-  int skipped = 0;
-  for (int i = 0; i < 64; ++i) skipped += guard.Judge(3, 10.0, 2.0).empty() ? 0 : 1;
-  EXPECT_GT(skipped, 4);
-  EXPECT_LE(skipped, static_cast<int>(SpikeGuard::kWindow / 2) + 1);
 }
 
 }  // namespace

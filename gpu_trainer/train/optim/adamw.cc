@@ -14,7 +14,8 @@ namespace whetstone {
 namespace {
 
 constexpr int64_t kGrain = 1 << 16;
-// Numbers that are unpacked at a time, in whole blocks of 8 bits; three such buffers fit the cache.
+// So many numbers are unpacked at a time, in whole blocks of 8 bits; three such buffers fit the
+// cache.
 constexpr int64_t kRun = 4 * kernels::kBlock;
 static_assert(kSliceUnit % kRun == 0, "a slice must be stepped as the whole is");
 
@@ -49,7 +50,7 @@ void StepOnDevice(const kernels::AdamWStep& step, torch::Tensor gradient, torch:
   gradient.zero_();
 }
 
-// Another for each tensor, moment and step.
+// A seed of its own for each tensor, moment and step.
 uint32_t RoundingSeed(int64_t step, size_t parameter, int moment) {
   return kernels::Hash(kernels::Hash(static_cast<uint32_t>(step)) +
                        2 * static_cast<uint32_t>(parameter) + static_cast<uint32_t>(moment));
@@ -166,14 +167,14 @@ AdamW::Moment AdamW::MakeMoment(const torch::Tensor& weight) const {
   return {};
 }
 
-AdamW::AdamW(NamedTensors parameters, MomentType type, OptimizerShare share,
+AdamW::AdamW(NamedTensors parameters, MomentType type, OptimizerShard shard,
              const NamedTensors& slices)
-    : type_(type), share_(share) {
+    : type_(type), shard_(shard) {
   TORCH_CHECK(slices.empty() || slices.size() == parameters.size(), "AdamW: a slice for each");
   for (auto& [name, whole] : parameters) {
     TORCH_CHECK(whole.is_cpu() || type == MomentType::kFp32, "optimizer state ", NameOf(type),
                 " is for weights on the CPU");
-    const Slice slice = SliceOf(whole.numel(), parameters_.size(), share.rank, share.ranks);
+    const Slice slice = SliceOf(whole.numel(), parameters_.size(), shard.rank, shard.ranks);
     const torch::Tensor weight = slices.empty()
                                      ? whole.view({-1}).narrow(0, slice.begin, slice.size())
                                      : slices[parameters_.size()].second;
@@ -244,8 +245,8 @@ std::vector<ShardedTensor> AdamW::State() const {
                            .slices = {}};
       const auto groups = [per](int64_t numbers) { return (numbers + per - 1) / per; };
       if (per > 1) tensor.shape = {groups(p.whole.numel())};
-      for (int r = 0; r < share_.ranks; ++r) {
-        const Slice slice = SliceOf(p.whole.numel(), i, r, share_.ranks);
+      for (int r = 0; r < shard_.ranks; ++r) {
+        const Slice slice = SliceOf(p.whole.numel(), i, r, shard_.ranks);
         tensor.slices.push_back({.begin = groups(slice.begin), .end = groups(slice.end)});
       }
       state.push_back(std::move(tensor));

@@ -19,7 +19,7 @@
 // root is stored: one that is small beside its block's largest does not vanish under eps.
 // Everything is a function of the state alone: a resumed optimizer goes on bit for bit.
 //
-// Several ranks may share the state out (ZeRO-1): each holds that of its slices of the parameters
+// Several ranks may shard the state (ZeRO-1): each holds that of its slices of the parameters
 // (shard_plan.h), and steps only those, to the same bits as one that holds all.
 //
 // Not thread-safe.
@@ -52,8 +52,8 @@ enum class MomentType { kFp32, kBf16, kEightBit };
 // "fp32", "bf16", "8bit": train.optimizer_state.
 const char* NameOf(MomentType type);
 
-// Whose slices of the parameters an optimizer steps.
-struct OptimizerShare {
+// Says whose slices of the parameters an optimizer steps.
+struct OptimizerShard {
   int rank = 0;
   int ranks = 1;
 };
@@ -61,21 +61,22 @@ struct OptimizerShare {
 class AdamW {
  public:
   // `parameters`, contiguous, of a compute type, are updated in place; never replace their tensors.
-  // kBf16 and kEightBit: on the CPU only. slices: the share of them, flat, by parameter, where it
-  // does not always lie in them; empty: it does.
-  AdamW(NamedTensors parameters, MomentType type, OptimizerShare share = {},
+  // kBf16 and kEightBit: on the CPU only. `slices` are those of `shard`, flat, by parameter, where
+  // they do not always lie in the parameters; empty: they do.
+  AdamW(NamedTensors parameters, MomentType type, OptimizerShard shard = {},
         const NamedTensors& slices = {});
 
-  // Steps this rank's slices. gradients: of those, as SlicesOf gives them, fp32, in the order of
-  // the parameters; each is multiplied by `gradient_scale` first, and set to zero afterwards.
+  // Steps this rank's slices. `gradients` are those of the slices, as SlicesOf gives them, fp32, in
+  // the order of the parameters; each is multiplied by `gradient_scale` first, and set to zero
+  // afterwards.
   // stepped(i, parameter), if any, is called once that slice of parameter i is new.
   void Step(const AdamWSettings& settings, double gradient_scale, const NamedTensors& gradients,
             const std::function<void(size_t, const torch::Tensor&)>& stepped = nullptr);
 
-  // Of tensors like the parameters, this rank's slices, flat.
+  // This rank's slices of tensors like the parameters, flat.
   NamedTensors SlicesOf(const NamedTensors& tensors) const;
 
-  // What a step reads and writes at least: for profiles.
+  // The bytes that a step reads and writes at least, for profiles.
   double StepBytes() const;
 
   // Forgets moments and step count (a new phase begins), keeps the masters.
@@ -93,17 +94,17 @@ class AdamW {
 
  private:
   struct Moment {
-    torch::Tensor values;  // like the slice: f32, bf16 or u8
-    torch::Tensor scales;  // 8 bits: f32, one for each block
+    torch::Tensor values;  // Like the slice: f32, bf16 or u8.
+    torch::Tensor scales;  // In 8 bits: f32, one for each block.
   };
   struct Parameter {
     std::string name;
     torch::Tensor whole;
     Slice slice;
-    // Of the slice, flat:
-    torch::Tensor weight;  // a part of `whole`, or given
-    torch::Tensor low;     // i16, of a bf16 weight
-    torch::Tensor master;  // f32: a float weight itself, an fp16 one's own; undefined with `low`
+    // These belong to the slice and are flat:
+    torch::Tensor weight;  // A view into `whole`, or a tensor given.
+    torch::Tensor low;     // i16, of a bf16 weight.
+    torch::Tensor master;  // f32: a float weight itself, an fp16 one's own; undefined with `low`.
     Moment moment1, moment2;
   };
   class BlockStep;
@@ -111,7 +112,7 @@ class AdamW {
   Moment MakeMoment(const torch::Tensor& weight) const;
 
   const MomentType type_;
-  const OptimizerShare share_;
+  const OptimizerShard shard_;
   std::vector<Parameter> parameters_;
   int64_t steps_ = 0;
 };

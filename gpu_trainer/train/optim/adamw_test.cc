@@ -110,7 +110,7 @@ TEST(AdamW, SlicesAreSteppedToTheSameBits) {
         for (int r = 0; r < ranks; ++r) {
           Problem& own = parts[static_cast<size_t>(r)];
           for (auto& [name, weight] : own.weights) weight = weight.clone();
-          shares.emplace_back(own.weights, type, OptimizerShare{r, ranks});
+          shares.emplace_back(own.weights, type, OptimizerShard{r, ranks});
         }
         for (int t = 1; t <= 3; ++t) {
           optimizer.Step(kSettings, 0.5, whole.Gradients(t));

@@ -20,11 +20,11 @@ constexpr int64_t kGrain = 1 << 16;
 
 double SumOfSquares(const torch::Tensor& tensor) {
   if (!HandKernelsServe(tensor)) return tensor.square().sum(torch::kDouble).item<double>();
-  // Fixed parts, so that the sum does not depend on the number of threads.
-  const int64_t parts = (tensor.numel() + kGrain - 1) / kGrain;
-  std::vector<double> partial(parts);
+  // Fixed chunks, so that the sum does not depend on the number of threads.
+  const int64_t chunks = (tensor.numel() + kGrain - 1) / kGrain;
+  std::vector<double> partial(chunks);
   const float* data = Raw<float>(tensor);
-  at::parallel_for(0, parts, 1, [&](int64_t first, int64_t last) {
+  at::parallel_for(0, chunks, 1, [&](int64_t first, int64_t last) {
     for (int64_t p = first; p < last; ++p) {
       const int64_t begin = p * kGrain;
       partial[p] =
@@ -36,7 +36,7 @@ double SumOfSquares(const torch::Tensor& tensor) {
   return squares;
 }
 
-// What is in no layer is its own.
+// A tensor in no layer is a group of its own.
 std::string GroupOf(const std::string& name) {
   const std::optional<int64_t> layer = LayerOf(name);
   return layer.has_value() ? absl::StrCat("layers.", *layer) : name;
@@ -45,13 +45,13 @@ std::string GroupOf(const std::string& name) {
 }  // namespace
 
 absl::StatusOr<GradientSize> MeasureGradients(const NamedTensors& gradients, bool by_layer,
-                                              double scale, RankGroup* sharers) {
+                                              double scale, RankGroup* shard_ranks) {
   std::vector<double> squares;
   for (const auto& [name, tensor] : gradients) squares.push_back(SumOfSquares(tensor));
-  if (sharers != nullptr) {
-    std::vector<double*> shared;
-    for (double& s : squares) shared.push_back(&s);
-    RETURN_IF_ERROR(sharers->SumNumbers("the size of gradients", shared));
+  if (shard_ranks != nullptr) {
+    std::vector<double*> sums;
+    for (double& s : squares) sums.push_back(&s);
+    RETURN_IF_ERROR(shard_ranks->AllReduceNumbers("the size of gradients", sums));
   }
   GradientSize size;
   double total = 0;

@@ -17,7 +17,7 @@
 namespace whetstone {
 
 struct GradientSize {
-  double total = 0;  // 2-norm over all gradients
+  double total = 0;  // The 2-norm over all gradients.
   // The first tensor that holds a number which is not finite; empty: none. `total` is then not
   // finite either.
   std::string culprit;
@@ -26,13 +26,13 @@ struct GradientSize {
   std::map<std::string, double> layers;
 };
 
-// gradients: fp32, each times `scale` > 0. Summed in double and in an order that does not depend on
-// the number of threads. `sharers`: the ranks of which each has its slices of the gradients alone;
-// all get the size of the whole. Null: these are whole.
+// Measures `gradients`, fp32, each times `scale` > 0. Sums are in double and in an order that does
+// not depend on the number of threads. `shard_ranks`, unless null, are ranks of which each has its
+// slices of the gradients alone; all get the size of the whole.
 absl::StatusOr<GradientSize> MeasureGradients(const NamedTensors& gradients, bool by_layer,
-                                              double scale = 1, RankGroup* sharers = nullptr);
+                                              double scale = 1, RankGroup* shard_ranks = nullptr);
 
-// The first that holds a number which is not finite; empty: none. Slow; for telling
+// Names the first tensor that holds a number which is not finite; empty: none. Slow; for telling
 // why, once something is wrong.
 std::string FirstNotFinite(const NamedTensors& tensors);
 

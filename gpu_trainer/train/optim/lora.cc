@@ -12,7 +12,7 @@
 namespace whetstone {
 namespace {
 
-// Where a target lies in its fused matrix.
+// The place of a target in its fused matrix.
 struct Place {
   const char* target;
   FusedMatrix matrix;

@@ -36,14 +36,14 @@ struct LoraSettings {
   std::vector<std::string> targets;
 };
 
-// All that a layer has.
+// All targets that a layer has.
 std::vector<std::string> LoraTargets(const ModelConfig& config);
 
 // INVALID_ARGUMENT: a target that no layer has (the valid ones are listed), the same one twice,
 // none, a rank above the smallest dimension of a target, alpha not above 0.
 absl::Status CheckLora(const ModelConfig& config, const LoraSettings& settings);
 
-// Numbers of all adapters, and of the matrices that have targets, whose values before are kept.
+// How many numbers all adapters have, and the matrices that have targets, whose values are kept.
 struct LoraNumbers {
   int64_t adapters = 0;
   int64_t bases = 0;
@@ -59,9 +59,9 @@ class Lora {
     int64_t layer = 0;
     std::string target;  // "q_proj"
     FusedMatrix matrix = FusedMatrix::kQkv;
-    int64_t row = 0;       // of the fused matrix, where the target begins
+    int64_t row = 0;       // The fused matrix's row where the target begins.
     torch::Tensor a, b;    // [r, in], [out, r] f32
-    torch::Tensor da, db;  // their gradients
+    torch::Tensor da, db;  // Their gradients.
   };
 
   // `settings` must pass CheckLora, with rank > 0.
@@ -88,7 +88,7 @@ class Lora {
   struct Base {
     int64_t layer = 0;
     FusedMatrix matrix = FusedMatrix::kQkv;
-    torch::Tensor values;  // as the weight was
+    torch::Tensor values;  // What the weight was before any merge.
   };
 
   Weights& weights_;

@@ -35,7 +35,7 @@ class LossScale {
   void StepWasFinite();
   void Overflowed();
 
-  // Whether `state` is one that can be reached.
+  // Tells whether `state` can be reached.
   static bool IsValid(const State& state);
   const State& state() const { return state_; }
   void set_state(const State& state) { state_ = state; }

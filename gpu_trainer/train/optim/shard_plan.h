@@ -1,5 +1,5 @@
-// What of a learner's state each rank holds, when the ranks share it out (ZeRO; Rajbhandari et al.,
-// arXiv 1910.02054).
+// Which slice of a learner's state each rank holds, when the ranks shard it (ZeRO; Rajbhandari et
+// al., arXiv 1910.02054).
 //
 //   const Slice mine = SliceOf(weight.numel(), index, ranks.rank(), ranks.size());
 //   moments = torch::zeros({mine.size()});           // of weight.view(-1)[mine.begin, mine.end)
@@ -17,12 +17,12 @@ namespace whetstone {
 
 // train.sharding.
 enum class Sharding {
-  kNone,        // every rank holds all
-  kOptimizer,   // masters and moments of the own slices only (ZeRO-1)
-  kGradients,   // and the gradients' sums (ZeRO-2)
-  kParameters,  // and, during an update, the layers' weights (ZeRO-3)
+  kNone,        // Every rank holds all.
+  kOptimizer,   // A rank holds masters and moments of its own slices only (ZeRO-1) …
+  kGradients,   // … and the gradients' sums (ZeRO-2) …
+  kParameters,  // … and, during an update, the layers' weights (ZeRO-3).
 };
-// All, each with what those before it share.
+// All of them; each shards what those before it do.
 inline constexpr std::array<Sharding, 4> kShardings = {Sharding::kNone, Sharding::kOptimizer,
                                                        Sharding::kGradients, Sharding::kParameters};
 // "none", "optimizer", "gradients", "parameters".

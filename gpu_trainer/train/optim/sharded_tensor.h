@@ -15,10 +15,10 @@ namespace whetstone {
 
 struct ShardedTensor {
   std::string name;
-  std::vector<int64_t> shape;  // of the whole
+  std::vector<int64_t> shape;  // Of the whole tensor.
   // This rank's numbers, flat. A handle: it shares storage with what it names.
   torch::Tensor mine;
-  // Which of the whole's numbers each rank holds; a single one: every rank holds all.
+  // The slice of the whole that each rank holds; a single one: every rank holds all.
   std::vector<Slice> slices;
 
   bool whole() const { return slices.size() == 1; }

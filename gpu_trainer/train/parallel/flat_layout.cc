@@ -3,7 +3,7 @@
 namespace whetstone {
 namespace {
 
-// Numbers; 64 bytes of a type of two.
+// In numbers: 64 bytes of a type of two bytes.
 constexpr int64_t kAlignment = 32;
 
 int64_t Aligned(int64_t numbers) { return (numbers + kAlignment - 1) / kAlignment * kAlignment; }
@@ -22,7 +22,7 @@ int64_t FlatNumbers(const std::vector<torch::Tensor>& tensors) {
   return FlatNumbers(sizes);
 }
 
-torch::Tensor LayOut(const torch::Tensor& memory, const std::vector<torch::Tensor>& tensors) {
+torch::Tensor MoveInto(const torch::Tensor& memory, const std::vector<torch::Tensor>& tensors) {
   int64_t at = 0;
   for (torch::Tensor tensor : tensors) {
     const std::vector<int64_t> sizes = tensor.sizes().vec(), strides = tensor.strides().vec();

@@ -9,13 +9,14 @@
 
 namespace whetstone {
 
-// What tensors of so many numbers take together: each begins where vector instructions like it.
+// How many numbers tensors of these sizes take together: each begins where vector instructions like
+// it.
 int64_t FlatNumbers(const std::vector<int64_t>& sizes);
 int64_t FlatNumbers(const std::vector<torch::Tensor>& tensors);
 
-// Moves them, contiguous and of the type of `memory`, though not what they hold, to its beginning:
-// the tensors behind all handles. Returns that part of it. memory: flat.
-torch::Tensor LayOut(const torch::Tensor& memory, const std::vector<torch::Tensor>& tensors);
+// Moves the tensors behind all handles to the beginning of `memory`, but not what they hold.
+// `memory` is flat; the tensors are contiguous and of its type. Returns as much of it as they take.
+torch::Tensor MoveInto(const torch::Tensor& memory, const std::vector<torch::Tensor>& tensors);
 
 }  // namespace whetstone
 

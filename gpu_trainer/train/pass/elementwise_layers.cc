@@ -1,0 +1,214 @@
+#include "gpu_trainer/train/pass/elementwise_layers.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+
+#include "gpu_trainer/kernels/cpu/raw.h"
+#include "gpu_trainer/kernels/cpu/row_kernels.h"
+#include "gpu_trainer/kernels/hand_kernels.h"
+#include "gpu_trainer/model/compute_type.h"
+#include "gpu_trainer/profile/step_profile.h"
+
+namespace whetstone {
+namespace {
+
+// So many rows per thread: with fewer, splitting costs more than it gains.
+int64_t RowGrain(int64_t columns) { return std::max<int64_t>(1, 16384 / columns); }
+
+// Weight gradients are sums over all rows, made of a fixed number of partial sums so that they do
+// not depend on the number of threads.
+constexpr int64_t kPartialSums = 16;
+
+// The bytes of tensors read or written, for the profile; one that is both comes twice.
+double Bytes(const auto&... tensors) { return (0.0 + ... + static_cast<double>(tensors.nbytes())); }
+
+// The bytes of some columns of qkv.
+double HeadBytes(const torch::Tensor& qkv, int64_t columns) {
+  return static_cast<double>(qkv.size(0) * columns) * static_cast<double>(qkv.itemsize());
+}
+
+torch::ScalarType Wide(const torch::Tensor& x) { return WideType(x.scalar_type()); }
+
+}  // namespace
+
+torch::Tensor ResidualAdd(const torch::Tensor& x, const torch::Tensor& delta) {
+  const PartScope scope(Part::kElementwise, 0, Bytes(x, x, delta));
+  if (!HandKernelsServe(delta)) return x + delta;
+  torch::Tensor y = torch::empty_like(x);
+  DispatchCompute(delta, [&]<typename T>() {
+    at::parallel_for(0, x.numel(), 1 << 15, [&](int64_t begin, int64_t end) {
+      kernels::Row<T>().residual_add(Raw<float>(x) + begin, Raw<T>(delta) + begin, end - begin,
+                                     Raw<float>(y) + begin);
+    });
+  });
+  return y;
+}
+
+RmsNormResult RmsNormForward(const torch::Tensor& x, const torch::Tensor& weight, double eps) {
+  const double y_bytes = static_cast<double>(x.numel()) * static_cast<double>(weight.itemsize());
+  const PartScope scope(Part::kElementwise, 0, Bytes(x) + y_bytes);
+  if (!HandKernelsServe(weight)) {
+    const torch::Tensor rstd = (x.square().mean(-1) + eps).rsqrt();
+    return {(x * rstd.unsqueeze(-1) * weight).to(weight.scalar_type()), rstd};
+  }
+  const int64_t c = x.size(1);
+  RmsNormResult result{torch::empty(x.sizes(), weight.options()),
+                       torch::empty({x.size(0)}, x.options())};
+  DispatchCompute(weight, [&]<typename T>() {
+    at::parallel_for(0, x.size(0), RowGrain(c), [&](int64_t begin, int64_t end) {
+      kernels::Row<T>().rms_norm_forward(Raw<float>(x) + begin * c, Raw<T>(weight), end - begin, c,
+                                         static_cast<float>(eps), Raw<T>(result.y) + begin * c,
+                                         Raw<float>(result.rstd) + begin);
+    });
+  });
+  return result;
+}
+
+void RmsNormBackward(const torch::Tensor& dy, const torch::Tensor& x, const torch::Tensor& weight,
+                     const torch::Tensor& rstd, torch::Tensor dx, torch::Tensor dweight) {
+  const PartScope scope(Part::kElementwise, 0, Bytes(dy, x, dx, dx));
+  const int64_t rows = x.size(0), c = x.size(1);
+  if (!HandKernelsServe(weight)) {
+    const torch::Tensor h = x * rstd.unsqueeze(-1);
+    const torch::Tensor g = dy * weight.to(Wide(weight));
+    if (dweight.defined()) dweight.add_((dy * h).sum(0));
+    dx.add_((g - h * (g * h).mean(-1, true)) * rstd.unsqueeze(-1));
+    return;
+  }
+  torch::Tensor partial = torch::zeros({kPartialSums, c}, x.options());
+  DispatchCompute(weight, [&]<typename T>() {
+    at::parallel_for(0, kPartialSums, 1, [&](int64_t first, int64_t last) {
+      for (int64_t chunk = first; chunk < last; ++chunk) {
+        const int64_t begin = rows * chunk / kPartialSums, end = rows * (chunk + 1) / kPartialSums;
+        kernels::Row<T>().rms_norm_backward(Raw<T>(dy) + begin * c, Raw<float>(x) + begin * c,
+                                            Raw<T>(weight), Raw<float>(rstd) + begin, end - begin,
+                                            c, Raw<float>(dx) + begin * c,
+                                            Raw<float>(partial) + chunk * c);
+      }
+    });
+  });
+  if (dweight.defined()) dweight.add_(partial.sum(0));
+}
+
+void HeadNormInPlace(torch::Tensor qkv, const HeadRange& heads, const torch::Tensor& weight,
+                     double eps) {
+  const PartScope scope(Part::kElementwise, 0, 2 * HeadBytes(qkv, heads.count * heads.head_dim));
+  const int64_t stride = qkv.size(1), d = heads.head_dim, first = heads.first * d;
+  if (!HandKernelsServe(qkv)) {
+    torch::Tensor x = qkv.narrow(1, first, heads.count * d).view({qkv.size(0), heads.count, d});
+    const torch::Tensor wide = x.to(Wide(x));
+    x.copy_(wide * (wide.square().mean(-1, true) + eps).rsqrt() * weight);
+    return;
+  }
+  DispatchCompute(qkv, [&]<typename T>() {
+    at::parallel_for(0, qkv.size(0), RowGrain(heads.count * d), [&](int64_t begin, int64_t end) {
+      kernels::Row<T>().head_norm(Raw<T>(qkv) + begin * stride + first, Raw<T>(weight), end - begin,
+                                  stride, heads.count, d, static_cast<float>(eps));
+    });
+  });
+}
+
+void HeadNormBackwardInPlace(torch::Tensor dqkv, const torch::Tensor& qkv, const HeadRange& heads,
+                             const torch::Tensor& weight, double eps, torch::Tensor dweight) {
+  const PartScope scope(Part::kElementwise, 0, 3 * HeadBytes(qkv, heads.count * heads.head_dim));
+  const int64_t rows = qkv.size(0), stride = qkv.size(1), d = heads.head_dim;
+  const int64_t first = heads.first * d;
+  if (!HandKernelsServe(qkv)) {
+    const auto of = [&](const torch::Tensor& x) {
+      return x.narrow(1, first, heads.count * d).view({rows, heads.count, d});
+    };
+    const torch::Tensor x = of(qkv).to(Wide(qkv)), dy = of(dqkv).to(Wide(qkv));
+    const torch::Tensor rstd = (x.square().mean(-1, true) + eps).rsqrt();
+    const torch::Tensor h = x * rstd, g = dy * weight.to(Wide(weight));
+    if (dweight.defined()) dweight.add_((dy * h).flatten(0, 1).sum(0));
+    of(dqkv).copy_((g - h * (g * h).mean(-1, true)) * rstd);
+    return;
+  }
+  torch::Tensor partial = torch::zeros({kPartialSums, d}, torch::kFloat);
+  DispatchCompute(qkv, [&]<typename T>() {
+    at::parallel_for(0, kPartialSums, 1, [&](int64_t first_chunk, int64_t last_chunk) {
+      for (int64_t chunk = first_chunk; chunk < last_chunk; ++chunk) {
+        const int64_t begin = rows * chunk / kPartialSums, end = rows * (chunk + 1) / kPartialSums;
+        const int64_t at = begin * stride + first;
+        kernels::Row<T>().head_norm_backward(
+            Raw<T>(dqkv) + at, Raw<T>(qkv) + at, Raw<T>(weight), end - begin, stride, heads.count,
+            d, static_cast<float>(eps), Raw<float>(partial) + chunk * d);
+      }
+    });
+  });
+  if (dweight.defined()) dweight.add_(partial.sum(0));
+}
+
+void RotateInPlace(torch::Tensor qkv, int64_t heads, int64_t head_dim,
+                   const torch::Tensor& positions, const RopeTable& table, bool backward) {
+  const PartScope scope(Part::kElementwise, 0, 2 * HeadBytes(qkv, heads * head_dim));
+  const int64_t stride = qkv.size(1), half = head_dim / 2;
+  if (!HandKernelsServe(qkv)) {
+    torch::Tensor rotated = qkv.narrow(1, 0, heads * head_dim).view({qkv.size(0), heads, head_dim});
+    const torch::Tensor cos = table.cos.index_select(0, positions);
+    const torch::Tensor sin = table.sin.index_select(0, positions);
+    rotated.copy_(ApplyRope(rotated, cos, backward ? -sin : sin));
+    return;
+  }
+  TORCH_CHECK(table.cos.size(1) == half, "rope table of another head_dim");
+  DispatchCompute(qkv, [&]<typename T>() {
+    at::parallel_for(0, qkv.size(0), RowGrain(stride), [&](int64_t begin, int64_t end) {
+      kernels::Row<T>().rope(Raw<T>(qkv) + begin * stride, end - begin, stride, heads, head_dim,
+                             positions.data_ptr<int32_t>() + begin, Raw<float>(table.cos),
+                             Raw<float>(table.sin), backward ? -1.0f : 1.0f);
+    });
+  });
+}
+
+torch::Tensor SwigluForward(const torch::Tensor& gate_up) {
+  const PartScope scope(Part::kElementwise, 0, 1.5 * Bytes(gate_up));
+  const int64_t c = gate_up.size(1) / 2;
+  if (!HandKernelsServe(gate_up)) {
+    const torch::Tensor gate = gate_up.narrow(1, 0, c).to(Wide(gate_up));
+    return (torch::silu(gate) * gate_up.narrow(1, c, c)).to(gate_up.scalar_type());
+  }
+  torch::Tensor y = torch::empty({gate_up.size(0), c}, gate_up.options());
+  DispatchCompute(y, [&]<typename T>() {
+    at::parallel_for(0, y.size(0), RowGrain(c), [&](int64_t begin, int64_t end) {
+      kernels::Row<T>().swiglu_forward(Raw<T>(gate_up) + begin * 2 * c, end - begin, c,
+                                       Raw<T>(y) + begin * c);
+    });
+  });
+  return y;
+}
+
+void SwigluBackwardInPlace(torch::Tensor dy, torch::Tensor gate_up) {
+  const PartScope scope(Part::kElementwise, 0, Bytes(dy, dy, gate_up, gate_up));
+  const int64_t c = gate_up.size(1) / 2;
+  if (!HandKernelsServe(gate_up)) {
+    const torch::Tensor g = gate_up.narrow(1, 0, c).to(Wide(gate_up));
+    const torch::Tensor u = gate_up.narrow(1, c, c).to(Wide(gate_up));
+    const torch::Tensor s = g.sigmoid();
+    gate_up.copy_(torch::cat({dy * u * s * (1 + g * (1 - s)), dy * g * s}, 1));
+    dy.copy_(g * s * u);
+    return;
+  }
+  DispatchCompute(dy, [&]<typename T>() {
+    at::parallel_for(0, dy.size(0), RowGrain(c), [&](int64_t begin, int64_t end) {
+      kernels::Row<T>().swiglu_backward(Raw<T>(dy) + begin * c, end - begin, c,
+                                        Raw<T>(gate_up) + begin * 2 * c);
+    });
+  });
+}
+
+void AccumulateInto(torch::Tensor sum, const torch::Tensor& x) {
+  if (!HandKernelsServe(x)) {
+    sum.add_(x);
+    return;
+  }
+  TORCH_CHECK(sum.is_contiguous() && x.is_contiguous() && sum.numel() == x.numel(),
+              "AccumulateInto: sizes differ");
+  DispatchCompute(x, [&]<typename T>() {
+    at::parallel_for(0, x.numel(), 1 << 15, [&](int64_t begin, int64_t end) {
+      kernels::Row<T>().accumulate(Raw<T>(x) + begin, end - begin, Raw<float>(sum) + begin);
+    });
+  });
+}
+
+}  // namespace whetstone
