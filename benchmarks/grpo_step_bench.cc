@@ -26,7 +26,7 @@
 #include "gpu_trainer/cli/passive_threads.h"
 #include "gpu_trainer/cli/synthetic_step.h"
 #include "gpu_trainer/engine/engine.h"
-#include "gpu_trainer/engine/graph_runner.h"
+#include "gpu_trainer/engine/runner/graph_runner.h"
 #include "gpu_trainer/model/config.h"
 #include "gpu_trainer/model/weights.h"
 #include "gpu_trainer/profile/device_memory.h"

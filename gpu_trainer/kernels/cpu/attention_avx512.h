@@ -1,5 +1,5 @@
-// Attention of a few query rows over keys and values that lie packed for them. Internal to ops/ and
-// engine/.
+// Attention of a few query rows over keys and values that lie packed for them. Internal to kernels/
+// and engine/.
 //
 // Packed layout of one key/value head, D padded with zeros to Dp, a multiple of 16; kPair numbers
 // (2 bf16, 1 float) that are multiplied in one lane lie together:

@@ -1,5 +1,5 @@
 // The element-wise layers of a decoder with hand-written gradients, over whole tensors: hand loops
-// (row_kernels.h) spread over the threads where they serve (kernels/hand_kernels.h), LibTorch's own
+// (row_kernels.h) spread over the threads where they serve (kernels/simd_kernels.h), LibTorch's own
 // operations elsewhere.
 // Nothing here is recorded by autograd. The residual stream and its gradient are f32, everything
 // else is of the compute type. Every tensor is contiguous. T rows.
