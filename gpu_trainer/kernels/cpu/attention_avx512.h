@@ -7,7 +7,7 @@
 //   v [capacity / kPair][Dp][kPair]   16 neighbouring dimensions fill a register
 // capacity is a multiple of kPackedBlock; tokens past the end hold zeros or any finite number.
 //
-// Softmax runs online (Milakov and Gimelshein, arXiv 1805.02867): after any number of parts
+// Softmax runs online (Milakov and Gimelshein, arXiv 1805.02867): after any number of blocks
 // (a prefix shared by many rows, then a row's own suffix) the state holds the exact merged result.
 // A row's additions always come in the same order, whatever rows are beside it.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_CPU_ATTENTION_AVX512_H_
