@@ -31,7 +31,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "gpu_trainer/engine/engine.h"
-#include "gpu_trainer/engine/graph_runner.h"
+#include "gpu_trainer/engine/runner/graph_runner.h"
 #include "gpu_trainer/kernels/linear.h"
 #include "gpu_trainer/kernels/parallel.h"
 #include "gpu_trainer/model/weights.h"

@@ -24,7 +24,7 @@
 #include "absl/status/status.h"
 #include "common/status_macros.h"
 #include "gpu_trainer/engine/engine.h"
-#include "gpu_trainer/engine/graph_runner.h"
+#include "gpu_trainer/engine/runner/graph_runner.h"
 #include "gpu_trainer/model/config.h"
 #include "gpu_trainer/model/weights.h"
 #include "gpu_trainer/process/passive_threads.h"

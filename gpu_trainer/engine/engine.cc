@@ -1,12 +1,16 @@
 #include "gpu_trainer/engine/engine.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
-#include "gpu_trainer/engine/check_spec.h"
-#include "gpu_trainer/engine/generate_run.h"
-#include "gpu_trainer/engine/kv_cache.h"
+#include "gpu_trainer/engine/cache/kv_cache.h"
+#include "gpu_trainer/engine/generation_loop.h"
+#include "gpu_trainer/engine/request/check_spec.h"
+#include "gpu_trainer/engine/runner/model_runner.h"
+#include "gpu_trainer/engine/sampling/token_sampler.h"
+#include "gpu_trainer/engine/schedule/kv_plan.h"
 #include "gpu_trainer/kernels/linear.h"
 #include "gpu_trainer/kernels/parallel.h"
 #include "gpu_trainer/kernels/sample.h"
@@ -30,7 +34,32 @@ absl::Status Engine::Generate(const GenerateSpec& spec, const GenerateSink& sink
     positions = std::max(positions, static_cast<int64_t>(group.ids.size()));
   }
   EnsureRope(std::min(config_.context, positions + spec.sampling.max_new_tokens));
-  return RunGenerate({config_, weights_, tokenizer_, rope_, options_}, spec, sink);
+  ASSIGN_OR_RETURN(const KvPlan plan, PlanKv(spec, config_, weights_.dtype(),
+                                             KvBytesAllowed(spec.memory, weights_.device())));
+  const TokenSampler sampler(spec.seed, spec.step, spec.sampling, config_.vocab);
+  std::unique_ptr<ModelRunner> runner;
+  if (plan.slots > 0) {
+    runner = MakeModelRunner(config_, weights_, rope_,
+                             {.slots = plan.slots,
+                              .suffix_tokens = plan.suffix_tokens,
+                              .prefix_tokens = plan.prefix_tokens,
+                              .batch_invariant = spec.deterministic,
+                              .draw = sampler.DrawsFromWholeSoftmax(),
+                              .temperature = spec.sampling.temperature,
+                              .seed = spec.seed,
+                              .step = static_cast<uint64_t>(spec.step),
+                              .graphs = options_.cuda_graphs});
+  }
+  const SteadyClock own_clock;
+  return GenerationLoop({.spec = spec,
+                         .sink = sink,
+                         .config = config_,
+                         .tokenizer = tokenizer_,
+                         .sampler = sampler,
+                         .clock = options_.clock != nullptr ? *options_.clock : own_clock,
+                         .prompt_lookup = options_.prompt_lookup},
+                        plan.slots, runner.get())
+      .Run();
 }
 
 absl::StatusOr<std::vector<float>> Engine::Score(const std::vector<int32_t>& ids) {
@@ -44,7 +73,7 @@ absl::StatusOr<std::vector<float>> Engine::Score(const std::vector<int32_t>& ids
   EnsureRope(n);
   // Only the attention is wanted: every layer may overwrite the last one's keys and values.
   const auto cache = MakeKvCache(config_, weights_.dtype(), weights_.device(), /*slots=*/0,
-                                 /*suffix_tokens=*/1, /*row_by_row=*/false);
+                                 /*suffix_tokens=*/1, /*batch_invariant=*/false);
   const torch::Tensor hidden =
       Forward(config_, weights_, torch::tensor(ids, torch::kLong).to(weights_.device()),
               rope_.cos.narrow(0, 0, n), rope_.sin.narrow(0, 0, n),

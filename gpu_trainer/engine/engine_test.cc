@@ -14,9 +14,9 @@
 
 #include "absl/strings/match.h"
 #include "common/utf8.h"
+#include "gpu_trainer/engine/cache/kv_cache.h"
 #include "gpu_trainer/engine/engine_testing.h"
-#include "gpu_trainer/engine/generation_work.h"
-#include "gpu_trainer/engine/kv_cache.h"
+#include "gpu_trainer/engine/runner/generation_work.h"
 #include "gpu_trainer/kernels/linear.h"
 #include "gpu_trainer/profile/step_profile.h"
 
@@ -76,7 +76,7 @@ class EngineTest : public ::testing::TestWithParam<torch::ScalarType> {
     return all;
   }
 
-  static bool Independent() { return RowsAreIndependent(torch::kCPU, GetParam()); }
+  static bool Independent() { return IsBatchInvariant(torch::kCPU, GetParam()); }
 
   absl::Status Error(const GenerateSpec& spec) {
     return Engine(config_, weights_, *tokenizer_).Generate(spec, {});
@@ -118,7 +118,7 @@ TEST_P(EngineTest, DecodeEqualsPrefill) {
       }
       ratio += std::exp(std::abs(completion.logprobs[i] - again));
     }
-    // fp16 has eight times the digits of bf16, whose bound holds without hand-written kernels.
+    // fp16 has eight times the digits of bf16, whose bound holds without SIMD kernels.
     EXPECT_LE(ratio / static_cast<double>(completion.ids.size()),
               GetParam() == torch::kHalf ? 1.002 : 1.05);
   }
@@ -431,37 +431,6 @@ TEST_P(EngineTest, MemoryFollowsWhatIsFree) {
   const absl::Status none = Engine(config_, weights_, *tokenizer_).Generate(spec, {});
   EXPECT_EQ(none.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(none.message()), HasSubstr("0.0 MiB are half of what is free now"));
-}
-
-TEST_P(EngineTest, PackedAndPlainCachesAgree) {
-  if (!Independent()) return;  // the packed cache is hand-written
-  torch::manual_seed(6);
-  const double tolerance = GetParam() == torch::kFloat ? 1e-5 : 3e-2;
-  for (const int64_t prompt : {1, 63, 64, 65, 200}) {
-    auto packed = MakePackedKvCache(config_, GetParam(), 5, 70);
-    auto plain = MakePlainKvCache(config_, GetParam(), torch::kCPU, 5, 70, /*row_by_row=*/false);
-    auto by_row = MakePlainKvCache(config_, GetParam(), torch::kCPU, 5, 70, /*row_by_row=*/true);
-    const auto random = [&](int64_t n) { return torch::randn({n, 10, 8}); };
-    for (const int32_t prefix : {0, 1}) {
-      const torch::Tensor qkv = random(prompt + prefix);
-      const torch::Tensor a = packed->Prefill(prefix, 0, qkv).to(torch::kFloat);
-      const torch::Tensor b = plain->Prefill(prefix, 0, qkv).to(torch::kFloat);
-      by_row->Prefill(prefix, 0, qkv);
-      EXPECT_LT((a - b).abs().max().item<double>(), tolerance) << prompt;
-    }
-    for (int64_t t = 0; t < 70; ++t) {
-      // Prefix 0 in slots 4 and 0, prefix 1 in slot 2, which starts later and takes two tokens at
-      // a time, the second of which is done again in the next step.
-      std::vector<DecodeRow> rows = {{0, 4, t}, {0, 0, t}};
-      if (t >= 10) rows.insert(rows.end(), {{1, 2, t - 10}, {1, 2, t - 9}});
-      const torch::Tensor qkv = random(static_cast<int64_t>(rows.size()));
-      const torch::Tensor a = packed->Attend(0, qkv, rows).to(torch::kFloat);
-      const torch::Tensor b = plain->Attend(0, qkv, rows).to(torch::kFloat);
-      ASSERT_LT((a - b).abs().max().item<double>(), tolerance) << prompt << " " << t;
-      const torch::Tensor c = by_row->Attend(0, qkv, rows).to(torch::kFloat);
-      ASSERT_LT((a - c).abs().max().item<double>(), tolerance) << prompt << " " << t;
-    }
-  }
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 
 #include "gpu_trainer/kernels/cpu/cpu.h"
 #include "gpu_trainer/kernels/cpu/linear_avx512.h"
-#include "gpu_trainer/kernels/hand_kernels.h"
 #include "gpu_trainer/kernels/parallel.h"
+#include "gpu_trainer/kernels/simd_kernels.h"
 
 namespace whetstone {
 namespace {
@@ -39,7 +39,7 @@ void RunKernel(const torch::Tensor& x, const torch::Tensor& w, const torch::Tens
 }
 
 bool KernelServes(const torch::Tensor& x, const torch::Tensor& w) {
-  return HandKernelsServe(x) && HasAvx512Kernels() && x.scalar_type() == w.scalar_type() &&
+  return SimdKernelsServe(x) && HasAvx512Kernels() && x.scalar_type() == w.scalar_type() &&
          w.is_contiguous();
 }
 
@@ -60,8 +60,8 @@ torch::Tensor WideProduct(const torch::Tensor& x, const torch::Tensor& w) {
 
 }  // namespace
 
-bool RowsAreIndependent(torch::Device device, torch::ScalarType compute) {
-  return HandKernelsServe(device, compute) && HasAvx512Kernels();
+bool IsBatchInvariant(torch::Device device, torch::ScalarType compute) {
+  return SimdKernelsServe(device, compute) && HasAvx512Kernels();
 }
 
 torch::Tensor Linear(const torch::Tensor& x, const torch::Tensor& w, const torch::Tensor& bias) {

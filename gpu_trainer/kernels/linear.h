@@ -7,7 +7,7 @@
 // moves by up to 0.06 by the rounding of its logit alone), so callers round once, where the next
 // product reads.
 //
-// On a CPU with AVX-512 a hand-written kernel runs: a row's bits then do not depend on the rows
+// On a CPU with AVX-512 a SIMD kernel runs: a row's bits then do not depend on the rows
 // beside it. Elsewhere, and on CUDA, LibTorch's matmul runs.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_LINEAR_H_
 #define WHETSTONE_GPU_TRAINER_KERNELS_LINEAR_H_
@@ -22,7 +22,7 @@ torch::Tensor Linear(const torch::Tensor& x, const torch::Tensor& w,
 
 // Whether results on `device` in that compute type do not depend on the rows computed beside: in
 // Linear as in attention.
-bool RowsAreIndependent(torch::Device device, torch::ScalarType compute);
+bool IsBatchInvariant(torch::Device device, torch::ScalarType compute);
 
 }  // namespace whetstone
 

@@ -1,4 +1,4 @@
-// How hand-written CPU kernels use several threads. Free of LibTorch headers, so kernels compile
+// How SIMD kernels use several threads. Free of LibTorch headers, so kernels compile
 // fast.
 //
 // Not OpenMP: its loops end at a barrier that waits for every thread of the pool, also for one that

@@ -9,9 +9,9 @@
 namespace whetstone {
 namespace {
 
-// Untruncated sampling sums the vocabulary in stretches of this many tokens, finds the stretch the
+// Untruncated sampling sums the vocabulary in blocks of this many tokens, finds the block the
 // draw falls into, and looks at single tokens only there.
-constexpr int64_t kStretch = 1024;
+constexpr int64_t kVocabBlockTokens = 1024;
 
 struct Candidate {
   float logit;
@@ -25,18 +25,18 @@ bool Likelier(const Candidate& a, const Candidate& b) {
 
 SampledToken SampleWhole(const float* logits, int64_t vocab, float scale, double uniform) {
   const float most = MaxOf(logits, vocab);
-  thread_local std::vector<double> stretches;
-  stretches.clear();
+  thread_local std::vector<double> blocks;
+  blocks.clear();
   double total = 0;
-  for (int64_t i = 0; i < vocab; i += kStretch) {
-    stretches.push_back(SumExp(logits + i, std::min(kStretch, vocab - i), most, scale));
-    total += stretches.back();
+  for (int64_t i = 0; i < vocab; i += kVocabBlockTokens) {
+    blocks.push_back(SumExp(logits + i, std::min(kVocabBlockTokens, vocab - i), most, scale));
+    total += blocks.back();
   }
   double left = uniform * total;
   size_t s = 0;
-  while (s + 1 < stretches.size() && left >= stretches[s]) left -= stretches[s++];
-  const int64_t begin = static_cast<int64_t>(s) * kStretch;
-  const int64_t end = std::min(vocab, begin + kStretch);
+  while (s + 1 < blocks.size() && left >= blocks[s]) left -= blocks[s++];
+  const int64_t begin = static_cast<int64_t>(s) * kVocabBlockTokens;
+  const int64_t end = std::min(vocab, begin + kVocabBlockTokens);
   // Rounding may leave a draw just past the last token: then the last one with a chance is it.
   int64_t id = -1;
   for (int64_t i = begin; i < end; ++i) {
@@ -138,8 +138,8 @@ float TokenLogprob(const float* logits, int64_t vocab, int32_t id, double temper
   const float most = MaxOf(logits, vocab);
   // The same additions as while sampling, so that scoring a sampled token gives the same bits.
   double total = 0;
-  for (int64_t i = 0; i < vocab; i += kStretch) {
-    total += SumExp(logits + i, std::min(kStretch, vocab - i), most, scale);
+  for (int64_t i = 0; i < vocab; i += kVocabBlockTokens) {
+    total += SumExp(logits + i, std::min(kVocabBlockTokens, vocab - i), most, scale);
   }
   return static_cast<float>(static_cast<double>(logits[id] - most) * scale - std::log(total));
 }

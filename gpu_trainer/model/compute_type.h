@@ -16,7 +16,7 @@ absl::StatusOr<torch::ScalarType> ParseComputeType(absl::string_view name);
 // "bf16", "fp16" or "fp32". `type` is one of the three.
 const char* ComputeTypeName(torch::ScalarType type);
 
-// Of the residual stream, of sums and of gradients: fp32, and fp64 beside weights in fp64. No
+// The type of the residual stream, of sums and gradients: fp32, and fp64 beside weights in fp64. No
 // policy is trained in fp64; it is there to tell in tests a different order of sums from a mistake.
 inline torch::ScalarType WideType(torch::ScalarType compute) {
   return compute == torch::kDouble ? torch::kDouble : torch::kFloat;

@@ -148,7 +148,7 @@ absl::StatusOr<ModelFamily> ParseFamily(const json& root, const std::string& whe
                    "\" is not supported; supported architectures: llama, qwen2, qwen3"));
 }
 
-// Where config.json does not say.
+// The value where config.json does not say one.
 int64_t DefaultHeadDim(const ModelConfig& config, Reader* reader) {
   if (config.family == ModelFamily::kQwen3) return 128;  // as transformers has it
   if (!reader->Has("head_dim") && config.hidden % config.heads != 0) {

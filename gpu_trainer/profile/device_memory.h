@@ -8,7 +8,7 @@
 
 namespace whetstone {
 
-// What nobody uses, and what this process only keeps for its next tensors: LibTorch's cache on a
+// Bytes that nobody uses, and that this process keeps for its next tensors: LibTorch's cache on a
 // GPU, that of reuse_memory.h on the CPU.
 int64_t FreeTensorBytes(torch::Device device);
 

@@ -47,7 +47,7 @@ enum class Part {
 };
 inline constexpr int kParts = static_cast<int>(Part::kOther) + 1;
 
-// "decode attention"
+// The name that a report shows, such as "decode attention".
 const char* NameOf(Part part);
 
 struct PartUse {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "gpu_trainer/engine/kv_cache.h"
+#include "gpu_trainer/engine/cache/kv_cache.h"
 #include "gpu_trainer/kernels/cpu/optimizer_kernels.h"
 
 namespace whetstone {

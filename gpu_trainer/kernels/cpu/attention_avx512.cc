@@ -65,13 +65,13 @@ inline void Multiply(const T* a, int64_t a_stride, const T* b, int64_t b_stride,
   }
 }
 
-// Softmax weights as a sum of kParts numbers of type T. One bf16 would round each weight by up to
+// Softmax weights as a sum of kTerms numbers of type T. One bf16 would round each weight by up to
 // 1/512, differently for every way to cut the tokens into blocks; two hold 16 bits, so that
 // decoding and prefill agree.
 template <typename T>
-inline constexpr int kParts = 1;
+inline constexpr int kTerms = 1;
 template <>
-inline constexpr int kParts<Bf16> = 2;
+inline constexpr int kTerms<Bf16> = 2;
 
 // out += probabilities x v for 16 * kN dimensions.
 template <int kRows, int kN, typename T>
@@ -81,8 +81,8 @@ inline void AddValues(const T* probabilities, const T* v, int64_t dp, int64_t to
   for (int r = 0; r < kRows; ++r) {
     for (int n = 0; n < kN; ++n) sum[r][n] = _mm512_loadu_ps(out + r * dp + n * 16);
   }
-  for (int part = 0; part < kParts<T>; ++part) {
-    Multiply<kRows, kN>(probabilities + part * kRows * kPackedBlock, kPackedBlock, v, dp * p,
+  for (int term = 0; term < kTerms<T>; ++term) {
+    Multiply<kRows, kN>(probabilities + term * kRows * kPackedBlock, kPackedBlock, v, dp * p,
                         tokens / p, sum);
   }
   for (int r = 0; r < kRows; ++r) {
@@ -102,7 +102,7 @@ inline void Block(const AttentionState<T>& state, int64_t row, const T* k, const
   }
   Multiply<kRows, kVectors>(state.q + row * dp, dp, k, capacity * p, dp / p, score);
 
-  alignas(64) T probabilities[kParts<T> * kRows * kPackedBlock];
+  alignas(64) T probabilities[kTerms<T> * kRows * kPackedBlock];
   const __m512 scale = _mm512_set1_ps(state.scale), minus = _mm512_set1_ps(-__builtin_inff());
   for (int r = 0; r < kRows; ++r) {
     __m512 most = minus;
@@ -124,7 +124,7 @@ inline void Block(const AttentionState<T>& state, int64_t row, const T* k, const
       sum = _mm512_add_ps(sum, e);
       T* to = probabilities + r * kPackedBlock + n * 16;
       const __m512 rest = StoreLanes(e, to);
-      if (kParts<T> == 2) StoreLanes(rest, to + kRows * kPackedBlock);
+      if (kTerms<T> == 2) StoreLanes(rest, to + kRows * kPackedBlock);
     }
     float* out = state.out + (row + r) * dp;
     if (now > before) {

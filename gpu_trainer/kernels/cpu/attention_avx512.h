@@ -1,5 +1,5 @@
-// Attention of a few query rows over keys and values that lie packed for them. Internal to ops/ and
-// engine/.
+// Attention of a few query rows over keys and values that lie packed for them. Internal to kernels/
+// and engine/.
 //
 // Packed layout of one key/value head, D padded with zeros to Dp, a multiple of 16; kPair numbers
 // (2 bf16, 1 float) that are multiplied in one lane lie together:
@@ -7,7 +7,7 @@
 //   v [capacity / kPair][Dp][kPair]   16 neighbouring dimensions fill a register
 // capacity is a multiple of kPackedBlock; tokens past the end hold zeros or any finite number.
 //
-// Softmax runs online (Milakov and Gimelshein, arXiv 1805.02867): after any number of parts
+// Softmax runs online (Milakov and Gimelshein, arXiv 1805.02867): after any number of blocks
 // (a prefix shared by many rows, then a row's own suffix) the state holds the exact merged result.
 // A row's additions always come in the same order, whatever rows are beside it.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_CPU_ATTENTION_AVX512_H_

@@ -1,4 +1,4 @@
-// The parts of attention_packed.h that are no matrix products, by AVX-512: softmax and its gradient
+// What attention_packed.h does beside matrix products, by AVX-512: softmax and its gradient
 // over rows of scores, and the packing of rows into the pairs that PanelProduct reads.
 //
 // Every exponential is computed once. Forward, probabilities are left unnormalised (the caller

@@ -1,4 +1,4 @@
-// What this machine's processor can do, asked once.
+// The abilities of this machine's processor, asked for once.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_CPU_CPU_H_
 #define WHETSTONE_GPU_TRAINER_KERNELS_CPU_CPU_H_
 
@@ -6,7 +6,7 @@
 
 namespace whetstone {
 
-// The hand-written kernels for few rows: AVX-512 F, BW, VL, DQ and BF16. Elsewhere, and where the
+// The SIMD kernels for few rows: AVX-512 F, BW, VL, DQ and BF16. Elsewhere, and where the
 // environment has WHETSTONE_PLAIN_KERNELS (to compare the two, or to doubt one), the same work is
 // done by LibTorch's operators.
 inline bool HasAvx512Kernels() {

@@ -1,6 +1,6 @@
 // Plain loops behind kernels/elementwise.h, compiled for several processor generations and chosen
-// at load time. Internal to ops/. Inputs and sums are f32; results are rounded once, where a matrix
-// product reads them. Everything contiguous.
+// at load time. Internal to kernels/. Inputs and sums are f32; results are rounded once, where a
+// matrix product reads them. Everything contiguous.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_CPU_ELEMENTWISE_CPU_H_
 #define WHETSTONE_GPU_TRAINER_KERNELS_CPU_ELEMENTWISE_CPU_H_
 

@@ -12,7 +12,7 @@ constexpr int kTileRows = 3;
 constexpr int kTileColumns = 8;
 // Rows of x that stay in the first-level cache while the weights stream past.
 constexpr int64_t kBlockRows = 48;
-// Of each of eight columns, that stay in the first-level cache while all rows pass.
+// Bytes of each of eight columns that stay in the first-level cache while all rows pass.
 constexpr int64_t kStretchBytes = 2048;
 
 struct Bf16Lanes {

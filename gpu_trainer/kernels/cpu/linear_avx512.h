@@ -1,4 +1,4 @@
-// y = x W^T (+ bias) for the few rows that decoding has, by AVX-512 (BF16). Internal to ops/.
+// y = x W^T (+ bias) for the few rows that decoding has, by AVX-512 (BF16). Internal to kernels/.
 //
 // Both operands are read as they lie in memory, along k, so weights need no packing and an update
 // of them is seen at once; the price, a horizontal sum per output, is small beside k >= 500 (a copy

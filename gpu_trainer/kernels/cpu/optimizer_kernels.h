@@ -1,4 +1,4 @@
-// AdamW's arithmetic, and the forms its state is stored in, as hand loops over runs of memory: no
+// AdamW's arithmetic, and the forms its state is stored in, as SIMD loops over runs of memory: no
 // tensors, no threads. Compiled for several instruction sets, as row_kernels.h.
 //
 // Masters. A bf16 weight and 16 more bits make the f32 master: `high` is the master rounded to

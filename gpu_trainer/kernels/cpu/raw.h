@@ -15,7 +15,7 @@ void DispatchCompute(const torch::Tensor& like, const F& f) {
     f.template operator()<uint16_t>();
   } else {
     TORCH_CHECK(like.scalar_type() == torch::kFloat,
-                "hand loops compute in float32 or bfloat16, not ", like.scalar_type());
+                "SIMD loops compute in float32 or bfloat16, not ", like.scalar_type());
     f.template operator()<float>();
   }
 }

@@ -1,4 +1,4 @@
-// The element-wise work of training as hand loops over rows of memory: no tensors, no threads.
+// The element-wise work of training as SIMD loops over rows of memory: no tensors, no threads.
 // Callers (elementwise_layers.cc, head_loss.cc, attention.cc) split the rows over threads.
 //
 //   kernels::Row<uint16_t>().swiglu_forward(gate_up, n, c, y);

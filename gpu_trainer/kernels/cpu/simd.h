@@ -1,4 +1,4 @@
-// Sixteen floats at a time, for the hand loops of row_kernels_body.h: GCC's vector extension, which
+// Sixteen floats at a time, for the SIMD loops of row_kernels_body.h: GCC's vector extension, which
 // compiles to whatever the instruction set has (one AVX-512 register, two of AVX2, four of SSE).
 // Values live in float; memory holds float or bf16 (as uint16_t).
 //

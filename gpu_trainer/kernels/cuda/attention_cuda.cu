@@ -1,12 +1,12 @@
 // Attention of tokens that decode, over a prompt that several share and over what is their own.
 //
 // 1. RotateStore: queries and keys rotated, keys and values stored.
-// 2. AttendParts: a block takes one part (kPartTokens tokens) of one segment and all query heads
+// 2. AttendSplits: a block takes one split (kSplitTokens tokens) of one segment and all query heads
 //    that read one key/value head, of all rows of the segment: so a shared prompt is read once for
 //    QueriesMax queries. Scores, softmax, product with the values, all within the block; the two
 //    products run on the tensor cores for 16-bit types. Keys and values go from memory to fragments
 //    directly: each is used by one warp only.
-// 3. MergeParts: a row's parts become one result.
+// 3. MergeSplits: a row's splits become one result.
 #include "gpu_trainer/kernels/cuda/cuda_code.h"
 
 namespace whetstone::WHETSTONE_KERNELS {
@@ -137,23 +137,23 @@ struct Product<float, kColumns> {
 
 // --- Attention -----------------------------------------------------------------------------------
 
-// Block (segment, key/value head, part).
+// Block (segment, key/value head, split).
 template <typename T>
-__global__ void __launch_bounds__(kAttendThreads) AttendPartsKernel(AttendPartsArgs args) {
+__global__ void __launch_bounds__(kAttendThreads) AttendSplitsKernel(AttendSplitsArgs args) {
   constexpr int kQueries = std::is_same_v<T, float> ? kQueriesF32 : kQueries16;
   // Rows are longer than their contents so that neighbouring ones lie in different banks.
-  constexpr int kScoreStride = kPartTokens + 4, kWeightStride = kPartTokens + 8;
+  constexpr int kScoreStride = kSplitTokens + 4, kWeightStride = kSplitTokens + 8;
   constexpr int kQueryStride = kHeadDimMax + 8;
-  static_assert(kHeadDimMax <= kPartTokens, "results take the place of scores");
+  static_assert(kHeadDimMax <= kSplitTokens, "results take the place of scores");
   __shared__ __align__(32) float scores[kQueries * kScoreStride];
   __shared__ __align__(32) T weights[kQueries * kWeightStride];
   __shared__ __align__(32) T queries[kQueries * kQueryStride];
 
   const KvSegment& segment = args.segments[blockIdx.x];
-  const int32_t part = static_cast<int32_t>(blockIdx.z), first = part * kPartTokens;
+  const int32_t split = static_cast<int32_t>(blockIdx.z), first = split * kSplitTokens;
   if (first >= segment.tokens) return;
   const int32_t tokens =
-      segment.tokens - first < kPartTokens ? segment.tokens - first : kPartTokens;
+      segment.tokens - first < kSplitTokens ? segment.tokens - first : kSplitTokens;
   const int32_t token_tiles = (tokens + kTile - 1) / kTile;
   const DecodeShape& shape = args.shape;
   const int32_t d = shape.head_dim, per = shape.heads / shape.kv_heads;
@@ -216,7 +216,7 @@ __global__ void __launch_bounds__(kAttendThreads) AttendPartsKernel(AttendPartsA
       const int64_t head = kv_head * per + query % per;
       float* to =
           args.scales +
-          ((row_of_query * shape.heads + head) * args.parts_max + segment.first_part + part) * 2;
+          ((row_of_query * shape.heads + head) * args.splits_max + segment.first_split + split) * 2;
       to[0] = most;
       to[1] = sum;
     }
@@ -235,23 +235,23 @@ __global__ void __launch_bounds__(kAttendThreads) AttendPartsKernel(AttendPartsA
 
   for (int32_t i = static_cast<int32_t>(threadIdx.x); i < count * d; i += kAttendThreads) {
     const int32_t query = i / d, column = i % d;
-    args.parts[(query_at(query) * args.parts_max + segment.first_part + part) * d + column] =
+    args.split_out[(query_at(query) * args.splits_max + segment.first_split + split) * d + column] =
         scores[query * kScoreStride + column];
   }
 }
 
 // Block (row, head), a thread for every dimension.
 template <typename T>
-__global__ void __launch_bounds__(kHeadDimMax) MergePartsKernel(MergePartsArgs args) {
+__global__ void __launch_bounds__(kHeadDimMax) MergeSplitsKernel(MergeSplitsArgs args) {
   const DecodeShape& shape = args.shape;
   const int64_t query = static_cast<int64_t>(blockIdx.x) * shape.heads + blockIdx.y;
-  const int32_t parts = args.tokens[blockIdx.x].parts, d = shape.head_dim;
-  const float* scales = args.scales + query * args.parts_max * 2;
-  const float* from = args.parts + query * args.parts_max * d + threadIdx.x;
+  const int32_t splits = args.tokens[blockIdx.x].splits, d = shape.head_dim;
+  const float* scales = args.scales + query * args.splits_max * 2;
+  const float* from = args.split_out + query * args.splits_max * d + threadIdx.x;
   float most = -INFINITY;
-  for (int32_t p = 0; p < parts; ++p) most = fmaxf(most, scales[2 * p]);
+  for (int32_t p = 0; p < splits; ++p) most = fmaxf(most, scales[2 * p]);
   float sum = 0, out = 0;
-  for (int32_t p = 0; p < parts; ++p) {
+  for (int32_t p = 0; p < splits; ++p) {
     const float share = expf(scales[2 * p] - most);
     sum += share * scales[2 * p + 1];
     out += share * from[static_cast<int64_t>(p) * d];
@@ -281,19 +281,19 @@ LaunchError RotateStore(const RotateStoreArgs& args, CudaStreamHandle stream) {
   });
 }
 
-LaunchError AttendParts(const AttendPartsArgs& args, CudaStreamHandle stream) {
+LaunchError AttendSplits(const AttendSplitsArgs& args, CudaStreamHandle stream) {
   if (const LaunchError error = CheckShape(args.shape)) return error;
-  const int64_t parts = (args.tokens_max + kPartTokens - 1) / kPartTokens;
+  const int64_t splits = (args.tokens_max + kSplitTokens - 1) / kSplitTokens;
   return WithType(args.shape.type, [&]<typename T>() {
-    return Launch(AttendPartsKernel<T>, Grid(args.segments_count, args.shape.kv_heads, parts),
+    return Launch(AttendSplitsKernel<T>, Grid(args.segments_count, args.shape.kv_heads, splits),
                   kAttendThreads, stream, args);
   });
 }
 
-LaunchError MergeParts(const MergePartsArgs& args, CudaStreamHandle stream) {
+LaunchError MergeSplits(const MergeSplitsArgs& args, CudaStreamHandle stream) {
   if (const LaunchError error = CheckShape(args.shape)) return error;
   return WithType(args.shape.type, [&]<typename T>() {
-    return Launch(MergePartsKernel<T>, Grid(args.rows, args.shape.heads),
+    return Launch(MergeSplitsKernel<T>, Grid(args.rows, args.shape.heads),
                   static_cast<unsigned>(args.shape.head_dim), stream, args);
   });
 }

@@ -1,11 +1,11 @@
-// Which hand-written kernels (kernels/cuda/cuda_kernels.h) serve tensors on a device.
+// Which GPU kernels (kernels/cuda/cuda_kernels.h) serve tensors on a device.
 //
 //   if (const CudaKernels* kernels = KernelsFor(x.device())) {
 //     if (Launched("rms_norm", kernels->rms_norm({…}, StreamOf(x.device())))) return y;
 //   }
 //   … LibTorch's operators
 //
-// None serve a CPU (it has its own, kernels/hand_kernels.h), a build without nvcc, and a process
+// None serve a CPU (it has its own, kernels/simd_kernels.h), a build without nvcc, and a process
 // with WHETSTONE_PLAIN_KERNELS in its environment. After the first launch that fails none serve
 // this process any more: a warning says why, and LibTorch's operators do the work. Thread-safe but
 // for EmulateKernelsForTesting.
@@ -26,7 +26,7 @@ CudaStreamHandle StreamOf(torch::Device device);
 // Whether the launch went well. `kernel` names it in the warning.
 bool Launched(const char* kernel, LaunchError error);
 
-// Of float, bf16 or fp16.
+// The kernels' name for `type`, which is float, bf16 or fp16.
 NumberType NumberTypeOf(torch::ScalarType type);
 
 // From now on `kernels` serve CPU tensors; null: none again.

@@ -1,5 +1,5 @@
 // What the kernels' sources (.cu) share: types, reductions, launches. Compiled by nvcc, or by the
-// host's compiler for the emulator (cuda_emulator.h). Internal to ops/.
+// host's compiler for the emulator (cuda_emulator.h). Internal to kernels/.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_CUDA_CUDA_CODE_H_
 #define WHETSTONE_GPU_TRAINER_KERNELS_CUDA_CUDA_CODE_H_
 
@@ -103,8 +103,8 @@ inline dim3 Grid(int64_t x, int64_t y = 1, int64_t z = 1) {
 LaunchError RmsNorm(const RmsNormArgs& args, CudaStreamHandle stream);
 LaunchError SiluMul(const SiluMulArgs& args, CudaStreamHandle stream);
 LaunchError RotateStore(const RotateStoreArgs& args, CudaStreamHandle stream);
-LaunchError AttendParts(const AttendPartsArgs& args, CudaStreamHandle stream);
-LaunchError MergeParts(const MergePartsArgs& args, CudaStreamHandle stream);
+LaunchError AttendSplits(const AttendSplitsArgs& args, CudaStreamHandle stream);
+LaunchError MergeSplits(const MergeSplitsArgs& args, CudaStreamHandle stream);
 LaunchError Sample(const SampleArgs& args, CudaStreamHandle stream);
 LaunchError SoftmaxStatistics(const SoftmaxStatisticsArgs& args, CudaStreamHandle stream);
 LaunchError SoftmaxGradient(const SoftmaxGradientArgs& args, CudaStreamHandle stream);

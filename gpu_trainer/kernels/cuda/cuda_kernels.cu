@@ -4,8 +4,8 @@
 namespace whetstone::WHETSTONE_KERNELS {
 
 const CudaKernels& Kernels() {
-  static const CudaKernels kernels = {RmsNorm,    SiluMul, RotateStore,       AttendParts,
-                                      MergeParts, Sample,  SoftmaxStatistics, SoftmaxGradient};
+  static const CudaKernels kernels = {RmsNorm,     SiluMul, RotateStore,       AttendSplits,
+                                      MergeSplits, Sample,  SoftmaxStatistics, SoftmaxGradient};
   return kernels;
 }
 

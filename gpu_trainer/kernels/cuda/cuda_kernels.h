@@ -1,4 +1,4 @@
-// Hand-written kernels for GPUs: what they compute, on raw pointers. No CUDA or LibTorch header.
+// Own kernels for GPUs: what they compute, on raw pointers. No CUDA or LibTorch header.
 //
 //   const CudaKernels* kernels = KernelsFor(x.device());            // kernels/cuda/cuda_choice.h
 //   LaunchError error = kernels->rms_norm({.x = …, .rows = n, …}, stream);
@@ -55,23 +55,24 @@ struct DecodeToken {
   int32_t capacity;  // of the slot
   int32_t suffix;    // where in the slot its key and value belong
   int32_t position;  // in the whole sequence: its rotation
-  int32_t parts;     // results of attend_parts that belong to it
+  int32_t splits;    // results of attend_splits that belong to it
   uint64_t problem;  // with `sample` and `draw`: the stream of its random number
   uint64_t sample;   // (common/philox.h)
   uint64_t draw;     // tokens drawn before
 };
 
 // A run of tokens that some rows attend to: a prompt's, shared by neighbouring rows, or one row's
-// own. Its tokens are cut into parts of kPartTokens; results of row r's go to first_part, … of r.
+// own. Its tokens are cut into splits of kSplitTokens; results of row r's go to first_split, … of
+// r.
 struct KvSegment {
   const void* base;
   int32_t capacity;
   int32_t tokens;  // 0: nothing to do
   int32_t first_row;
   int32_t rows;  // rows * H / K <= QueriesMax(type)
-  int32_t first_part;
+  int32_t first_split;
 };
-inline constexpr int32_t kPartTokens = 128;
+inline constexpr int32_t kSplitTokens = 128;
 // What the kernels serve: a head of a multiple of kKvTile numbers, up to so many, and so many query
 // heads that read one key/value head.
 inline constexpr int32_t kHeadDimMax = 128;
@@ -105,35 +106,35 @@ struct RotateStoreArgs {
   DecodeShape shape;
 };
 
-// Attention of each row's queries over parts of its segments, each with its own softmax, to be
+// Attention of each row's queries over splits of its segments, each with its own softmax, to be
 // merged by log-sum-exp (Flash-Decoding; Dao et al. 2023). A query's result does not depend on the
 // rows beside it.
-struct AttendPartsArgs {
+struct AttendSplitsArgs {
   const void* q;              // [rows, H, D] T, scaled
   const KvSegment* segments;  // [segments]
   int32_t segments_count;
   int32_t tokens_max;  // of the longest segment that may come
   int32_t layer;
-  float* parts;   // [rows, H, parts_max, D]
-  float* scales;  // [rows, H, parts_max, 2]: maximum and sum of the exponentials
-  int32_t parts_max;
+  float* split_out;  // [rows, H, splits_max, D]
+  float* scales;     // [rows, H, splits_max, 2]: maximum and sum of the exponentials
+  int32_t splits_max;
   DecodeShape shape;
 };
 
-struct MergePartsArgs {
-  const float* parts;
+struct MergeSplitsArgs {
+  const float* split_out;
   const float* scales;
   const DecodeToken* tokens;  // [rows]
   void* out;                  // [rows, H * D] T
   int64_t rows;
-  int32_t parts_max;
+  int32_t splits_max;
   DecodeShape shape;
 };
 
 // Draws a token for every row as kernels/sample.h does without top-k, top-p and min-p, by the same
 // random number, so that both draw the same token but for rounding.
-inline constexpr int32_t kStretchTokens = 1024;
-struct Stretch {
+inline constexpr int32_t kVocabBlockTokens = 1024;
+struct VocabBlock {
   float max, sum;  // of scale * logits, and of exp(scale * logit - max)
   int32_t best;    // the first of the likeliest
 };
@@ -142,7 +143,7 @@ struct SampleArgs {
   const DecodeToken* tokens;  // [rows]
   uint64_t seed, step;        // of the stream
   float scale;                // 1 / temperature; 0: greedy
-  Stretch* stretches;         // [rows, ceil(vocab / kStretchTokens)], written
+  VocabBlock* vocab_blocks;   // [rows, ceil(vocab / kVocabBlockTokens)], written
   int32_t* ids;               // [rows]
   float* logprobs;            // [rows]; not finite where the logits are not
   int64_t rows, vocab;
@@ -180,8 +181,8 @@ struct CudaKernels {
   LaunchError (*rms_norm)(const RmsNormArgs&, CudaStreamHandle);
   LaunchError (*silu_mul)(const SiluMulArgs&, CudaStreamHandle);
   LaunchError (*rotate_store)(const RotateStoreArgs&, CudaStreamHandle);
-  LaunchError (*attend_parts)(const AttendPartsArgs&, CudaStreamHandle);
-  LaunchError (*merge_parts)(const MergePartsArgs&, CudaStreamHandle);
+  LaunchError (*attend_splits)(const AttendSplitsArgs&, CudaStreamHandle);
+  LaunchError (*merge_splits)(const MergeSplitsArgs&, CudaStreamHandle);
   LaunchError (*sample)(const SampleArgs&, CudaStreamHandle);
   LaunchError (*softmax_statistics)(const SoftmaxStatisticsArgs&, CudaStreamHandle);
   LaunchError (*softmax_gradient)(const SoftmaxGradientArgs&, CudaStreamHandle);

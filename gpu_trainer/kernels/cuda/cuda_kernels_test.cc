@@ -73,7 +73,7 @@ TEST_P(CudaKernelsTest, AttentionOverSharedPrefixAndOwnSuffix) {
     const int64_t layers = 2, layer = 1, h = c.heads, k = c.kv_heads, d = c.dim, per = h / k;
     const std::vector<int64_t> prefix_tokens = {150, 3};
     const std::vector<int64_t> prefix_of = {0, 0, 0, 1}, suffix_of = {0, 130, 17, 16};
-    const int64_t rows = 4, slot_capacity = 144, parts_max = 4;
+    const int64_t rows = 4, slot_capacity = 144, splits_max = 4;
     const auto kv = [&](int64_t capacity) { return Rounded(Random({layers, 2, k, capacity, d})); };
     const std::vector<torch::Tensor> prefixes = {kv(160), kv(16)};
     const torch::Tensor slots = Rounded(Random({rows, layers, 2, k, slot_capacity, d}));
@@ -89,14 +89,14 @@ TEST_P(CudaKernelsTest, AttentionOverSharedPrefixAndOwnSuffix) {
     const int64_t run_max = QueriesMax(Number()) / per;
     for (int64_t i = 0; i < rows; ++i) {
       const size_t row = static_cast<size_t>(i), prefix = static_cast<size_t>(prefix_of[row]);
-      const int64_t prefix_parts = (prefix_tokens[prefix] + kPartTokens - 1) / kPartTokens;
-      const int64_t own_parts = (suffix_of[row] + kPartTokens) / kPartTokens;
+      const int64_t prefix_splits = (prefix_tokens[prefix] + kSplitTokens - 1) / kSplitTokens;
+      const int64_t own_splits = (suffix_of[row] + kSplitTokens) / kSplitTokens;
       void* const slot = slots[i].data_ptr();
       tokens.push_back({.slot = slot,
                         .capacity = static_cast<int32_t>(slot_capacity),
                         .suffix = static_cast<int32_t>(suffix_of[row]),
                         .position = static_cast<int32_t>(prefix_tokens[prefix] + suffix_of[row]),
-                        .parts = static_cast<int32_t>(prefix_parts + own_parts),
+                        .splits = static_cast<int32_t>(prefix_splits + own_splits),
                         .problem = 0,
                         .sample = 0,
                         .draw = 0});
@@ -108,18 +108,18 @@ TEST_P(CudaKernelsTest, AttentionOverSharedPrefixAndOwnSuffix) {
                             .tokens = static_cast<int32_t>(prefix_tokens[prefix]),
                             .first_row = static_cast<int32_t>(i),
                             .rows = 1,
-                            .first_part = 0});
+                            .first_split = 0});
       }
     }
     for (int64_t i = 0; i < rows; ++i) {
       const DecodeToken& token = tokens[static_cast<size_t>(i)];
-      const int32_t own_parts = (token.suffix + kPartTokens) / kPartTokens;
+      const int32_t own_splits = (token.suffix + kSplitTokens) / kSplitTokens;
       segments.push_back({.base = token.slot,
                           .capacity = token.capacity,
                           .tokens = token.suffix + 1,
                           .first_row = static_cast<int32_t>(i),
                           .rows = 1,
-                          .first_part = token.parts - own_parts});
+                          .first_split = token.splits - own_splits});
     }
     segments.push_back({});  // one that is none
 
@@ -130,8 +130,8 @@ TEST_P(CudaKernelsTest, AttentionOverSharedPrefixAndOwnSuffix) {
                                .type = Number()};
     const auto typed = torch::dtype(Type()).device(Device());
     torch::Tensor q = torch::empty({rows, h, d}, typed), out = torch::empty({rows, h * d}, typed);
-    const torch::Tensor parts = torch::full({rows, h, parts_max, d}, NAN, Floats());
-    const torch::Tensor scales = torch::full({rows, h, parts_max, 2}, NAN, Floats());
+    const torch::Tensor split_out = torch::full({rows, h, splits_max, d}, NAN, Floats());
+    const torch::Tensor scales = torch::full({rows, h, splits_max, 2}, NAN, Floats());
     Check(Kernels().rotate_store({.qkv = Data<float>(qkv),
                                   .bias = c.bias ? bias.data_ptr() : nullptr,
                                   .q_norm = c.norms ? q_norm.data_ptr() : nullptr,
@@ -145,24 +145,24 @@ TEST_P(CudaKernelsTest, AttentionOverSharedPrefixAndOwnSuffix) {
                                   .layer = static_cast<int32_t>(layer),
                                   .shape = shape},
                                  nullptr));
-    Check(Kernels().attend_parts({.q = q.data_ptr(),
-                                  .segments = Data<KvSegment>(segment_memory),
-                                  .segments_count = static_cast<int32_t>(segments.size()),
-                                  .tokens_max = 150,
-                                  .layer = static_cast<int32_t>(layer),
-                                  .parts = Data<float>(parts),
+    Check(Kernels().attend_splits({.q = q.data_ptr(),
+                                   .segments = Data<KvSegment>(segment_memory),
+                                   .segments_count = static_cast<int32_t>(segments.size()),
+                                   .tokens_max = 150,
+                                   .layer = static_cast<int32_t>(layer),
+                                   .split_out = Data<float>(split_out),
+                                   .scales = Data<float>(scales),
+                                   .splits_max = static_cast<int32_t>(splits_max),
+                                   .shape = shape},
+                                  nullptr));
+    Check(Kernels().merge_splits({.split_out = Data<float>(split_out),
                                   .scales = Data<float>(scales),
-                                  .parts_max = static_cast<int32_t>(parts_max),
+                                  .tokens = Data<DecodeToken>(token_memory),
+                                  .out = out.data_ptr(),
+                                  .rows = rows,
+                                  .splits_max = static_cast<int32_t>(splits_max),
                                   .shape = shape},
                                  nullptr));
-    Check(Kernels().merge_parts({.parts = Data<float>(parts),
-                                 .scales = Data<float>(scales),
-                                 .tokens = Data<DecodeToken>(token_memory),
-                                 .out = out.data_ptr(),
-                                 .rows = rows,
-                                 .parts_max = static_cast<int32_t>(parts_max),
-                                 .shape = shape},
-                                nullptr));
 
     // The plain version.
     torch::Tensor x = qkv.cpu().to(torch::kDouble);
@@ -208,14 +208,14 @@ TEST_P(CudaKernelsTest, ShapesThatDoNotFitAreRefused) {
   for (const DecodeShape& shape :
        {DecodeShape{4, 2, 24, Number()}, DecodeShape{4, 2, 256, Number()},
         DecodeShape{34, 2, 16, Number()}}) {
-    EXPECT_NE(Kernels().merge_parts({.parts = nullptr,
-                                     .scales = nullptr,
-                                     .tokens = nullptr,
-                                     .out = nullptr,
-                                     .rows = 1,
-                                     .parts_max = 1,
-                                     .shape = shape},
-                                    nullptr),
+    EXPECT_NE(Kernels().merge_splits({.split_out = nullptr,
+                                      .scales = nullptr,
+                                      .tokens = nullptr,
+                                      .out = nullptr,
+                                      .rows = 1,
+                                      .splits_max = 1,
+                                      .shape = shape},
+                                     nullptr),
               nullptr);
   }
 }
@@ -237,7 +237,7 @@ TEST_P(CudaKernelsTest, SamplesAsTheCpuDoes) {
                           .capacity = 0,
                           .suffix = 0,
                           .position = 0,
-                          .parts = 0,
+                          .splits = 0,
                           .problem = static_cast<uint64_t>(7 * i),
                           .sample = static_cast<uint64_t>(i),
                           .draw = draw});

@@ -80,9 +80,10 @@ class KernelTest : public ::testing::TestWithParam<KernelTestCase> {
                                    uint64_t step, double temperature) const {
     const int64_t rows = logits.size(0), vocab = logits.size(1);
     const torch::Tensor token_memory = Upload(tokens);
-    const int64_t stretches = (vocab + kStretchTokens - 1) / kStretchTokens;
-    const torch::Tensor scratch = torch::empty(
-        {rows * stretches * static_cast<int64_t>(sizeof(Stretch))}, Floats().dtype(torch::kByte));
+    const int64_t vocab_blocks = (vocab + kVocabBlockTokens - 1) / kVocabBlockTokens;
+    const torch::Tensor scratch =
+        torch::empty({rows * vocab_blocks * static_cast<int64_t>(sizeof(VocabBlock))},
+                     Floats().dtype(torch::kByte));
     const torch::Tensor ids = torch::empty({rows}, Floats().dtype(torch::kInt));
     const torch::Tensor logprobs = torch::empty({rows}, Floats());
     Check(Kernels().sample({.logits = Data<float>(logits),
@@ -90,7 +91,7 @@ class KernelTest : public ::testing::TestWithParam<KernelTestCase> {
                             .seed = seed,
                             .step = step,
                             .scale = temperature > 0 ? static_cast<float>(1 / temperature) : 0.0f,
-                            .stretches = Data<Stretch>(scratch),
+                            .vocab_blocks = Data<VocabBlock>(scratch),
                             .ids = Data<int32_t>(ids),
                             .logprobs = Data<float>(logprobs),
                             .rows = rows,

@@ -1,4 +1,4 @@
-// The random numbers of common/philox.h where kernels draw: the same bits. Internal to ops/.
+// The random numbers of common/philox.h where kernels draw: the same bits. Internal to kernels/.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_CUDA_PHILOX_CUDA_H_
 #define WHETSTONE_GPU_TRAINER_KERNELS_CUDA_PHILOX_CUDA_H_
 

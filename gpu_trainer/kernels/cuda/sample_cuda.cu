@@ -1,6 +1,6 @@
-// Draws tokens from logits. The vocabulary is summed in stretches, all rows and stretches at once;
-// then a block for each row finds the stretch that the draw falls into, and the token within it, as
-// kernels/sample.cc does: the logits are read once.
+// Draws tokens from logits. The vocabulary is summed in vocabulary blocks (VocabBlock), all rows
+// and all of them at once; then a thread block for each row finds the vocabulary block that the
+// draw falls into, and the token within it, as kernels/sample.cc does: the logits are read once.
 #include "gpu_trainer/kernels/cuda/cuda_code.h"
 #include "gpu_trainer/kernels/cuda/philox_cuda.h"
 
@@ -8,20 +8,20 @@ namespace whetstone::WHETSTONE_KERNELS {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kPerThread = kStretchTokens / kThreads;
+constexpr int kPerThread = kVocabBlockTokens / kThreads;
 
-__device__ int64_t StretchesOf(int64_t vocab) {
-  return (vocab + kStretchTokens - 1) / kStretchTokens;
+__device__ int64_t VocabBlocksOf(int64_t vocab) {
+  return (vocab + kVocabBlockTokens - 1) / kVocabBlockTokens;
 }
 
-// Block (stretch, row).
-__global__ void __launch_bounds__(kThreads) StretchKernel(SampleArgs args) {
+// Thread block (vocabulary block, row).
+__global__ void __launch_bounds__(kThreads) VocabBlockKernel(SampleArgs args) {
   __shared__ float max_scratch[32], sum_scratch[32];
   __shared__ int32_t best;
-  const int64_t row = blockIdx.y, begin = static_cast<int64_t>(blockIdx.x) * kStretchTokens;
+  const int64_t row = blockIdx.y, begin = static_cast<int64_t>(blockIdx.x) * kVocabBlockTokens;
   const float* logits = args.logits + row * args.vocab + begin;
-  const int32_t n = static_cast<int32_t>(args.vocab - begin < kStretchTokens ? args.vocab - begin
-                                                                             : kStretchTokens);
+  const int32_t n = static_cast<int32_t>(
+      args.vocab - begin < kVocabBlockTokens ? args.vocab - begin : kVocabBlockTokens);
   const float scale = args.scale > 0 ? args.scale : 1.0f;
   float most = -INFINITY;
   for (int32_t i = static_cast<int32_t>(threadIdx.x); i < n; i += kThreads) {
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(kThreads) StretchKernel(SampleArgs args) {
     __syncthreads();
   }
   if (threadIdx.x == 0) {
-    args.stretches[row * StretchesOf(args.vocab) + blockIdx.x] = {
+    args.vocab_blocks[row * VocabBlocksOf(args.vocab) + blockIdx.x] = {
         most, sum, static_cast<int32_t>(begin) + best};
   }
 }
@@ -49,11 +49,11 @@ __global__ void __launch_bounds__(kThreads) StretchKernel(SampleArgs args) {
 // A block for every row.
 __global__ void __launch_bounds__(kThreads) DrawKernel(SampleArgs args) {
   __shared__ double sums[kThreads];
-  __shared__ int64_t chosen;      // stretch
+  __shared__ int64_t chosen;      // vocabulary block
   __shared__ float chosen_most;   // over the vocabulary
   __shared__ double left, total;  // of the draw, and of the vocabulary
-  const int64_t row = blockIdx.x, count = StretchesOf(args.vocab);
-  const Stretch* stretches = args.stretches + row * count;
+  const int64_t row = blockIdx.x, count = VocabBlocksOf(args.vocab);
+  const VocabBlock* vocab_blocks = args.vocab_blocks + row * count;
   const float* logits = args.logits + row * args.vocab;
   const float scale = args.scale > 0 ? args.scale : 1.0f;
 
@@ -61,11 +61,11 @@ __global__ void __launch_bounds__(kThreads) DrawKernel(SampleArgs args) {
     float most = -INFINITY;
     int32_t best = 0;
     for (int64_t s = 0; s < count; ++s) {
-      if (stretches[s].max > most) most = stretches[s].max, best = stretches[s].best;
+      if (vocab_blocks[s].max > most) most = vocab_blocks[s].max, best = vocab_blocks[s].best;
     }
     const auto mass = [&](int64_t s) {
-      return static_cast<double>(stretches[s].sum) *
-             static_cast<double>(expf((stretches[s].max - most) * scale));
+      return static_cast<double>(vocab_blocks[s].sum) *
+             static_cast<double>(expf((vocab_blocks[s].max - most) * scale));
     };
     double all = 0;
     for (int64_t s = 0; s < count; ++s) all += mass(s);
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(kThreads) DrawKernel(SampleArgs args) {
 
   // Each thread sums neighbouring tokens; one of them then looks at single tokens.
   const float most = chosen_most;
-  const int64_t begin = chosen * kStretchTokens;
+  const int64_t begin = chosen * kVocabBlockTokens;
   const auto mass = [&](int64_t i) {
     return i < args.vocab ? static_cast<double>(expf((logits[i] - most) * scale)) : 0.0;
   };
@@ -122,9 +122,9 @@ __global__ void __launch_bounds__(kThreads) DrawKernel(SampleArgs args) {
 }  // namespace
 
 LaunchError Sample(const SampleArgs& args, CudaStreamHandle stream) {
-  const int64_t stretches = (args.vocab + kStretchTokens - 1) / kStretchTokens;
+  const int64_t vocab_blocks = (args.vocab + kVocabBlockTokens - 1) / kVocabBlockTokens;
   if (const LaunchError error =
-          Launch(StretchKernel, Grid(stretches, args.rows), kThreads, stream, args)) {
+          Launch(VocabBlockKernel, Grid(vocab_blocks, args.rows), kThreads, stream, args)) {
     return error;
   }
   return Launch(DrawKernel, Grid(args.rows), kThreads, stream, args);

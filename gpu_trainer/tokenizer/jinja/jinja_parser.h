@@ -11,34 +11,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "gpu_trainer/tokenizer/jinja/jinja_value.h"
+#include "gpu_trainer/tokenizer/jinja/jinja_expression.h"
 
 namespace whetstone::jinja {
-
-// An expression. `text` and `kids` by kind:
-struct Expr {
-  enum Kind {
-    kLiteral,    // literal
-    kName,       // text
-    kList,       // kids
-    kDict,       // kids: key, value, key, value …
-    kAttribute,  // kids[0].text
-    kIndex,      // kids[0][kids[1]]
-    kSlice,      // kids[0][kids[1]:kids[2]:kids[3]]; a missing bound is a literal none
-    kCall,       // kids[0](kids[1] …); names[i] is kids[i + 1]'s keyword, or ""
-    kFilter,     // kids[0] | text(kids[1] …), names as in a call
-    kTest,       // kids[0] is text(kids[1] …)
-    kUnary,      // text: "not", "-", "+"
-    kBinary,     // kids[0] text kids[1]; "and", "or", "==", "in", "not in", "~", "+" …
-    kTernary,    // kids[0] if kids[1] else kids[2]
-  };
-  Kind kind = kLiteral;
-  std::string text;
-  Value literal;
-  std::vector<std::unique_ptr<Expr>> kids;
-  std::vector<std::string> names;
-  int line = 0;
-};
 
 struct Node {
   enum Kind {

@@ -11,7 +11,7 @@
 #include "common/status_macros.h"
 #include "gpu_trainer/kernels/cpu/optimizer_kernels.h"
 #include "gpu_trainer/kernels/cpu/raw.h"
-#include "gpu_trainer/kernels/hand_kernels.h"
+#include "gpu_trainer/kernels/simd_kernels.h"
 
 namespace whetstone {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kGrain = 1 << 16;
 
 double SumOfSquares(const torch::Tensor& tensor) {
-  if (!HandKernelsServe(tensor)) return tensor.square().sum(torch::kDouble).item<double>();
+  if (!SimdKernelsServe(tensor)) return tensor.square().sum(torch::kDouble).item<double>();
   // Fixed chunks, so that the sum does not depend on the number of threads.
   const int64_t chunks = (tensor.numel() + kGrain - 1) / kGrain;
   std::vector<double> partial(chunks);

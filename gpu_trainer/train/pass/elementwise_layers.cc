@@ -6,7 +6,7 @@
 
 #include "gpu_trainer/kernels/cpu/raw.h"
 #include "gpu_trainer/kernels/cpu/row_kernels.h"
-#include "gpu_trainer/kernels/hand_kernels.h"
+#include "gpu_trainer/kernels/simd_kernels.h"
 #include "gpu_trainer/model/compute_type.h"
 #include "gpu_trainer/profile/step_profile.h"
 
@@ -34,7 +34,7 @@ torch::ScalarType Wide(const torch::Tensor& x) { return WideType(x.scalar_type()
 
 torch::Tensor ResidualAdd(const torch::Tensor& x, const torch::Tensor& delta) {
   const PartScope scope(Part::kElementwise, 0, Bytes(x, x, delta));
-  if (!HandKernelsServe(delta)) return x + delta;
+  if (!SimdKernelsServe(delta)) return x + delta;
   torch::Tensor y = torch::empty_like(x);
   DispatchCompute(delta, [&]<typename T>() {
     at::parallel_for(0, x.numel(), 1 << 15, [&](int64_t begin, int64_t end) {
@@ -48,7 +48,7 @@ torch::Tensor ResidualAdd(const torch::Tensor& x, const torch::Tensor& delta) {
 RmsNormResult RmsNormForward(const torch::Tensor& x, const torch::Tensor& weight, double eps) {
   const double y_bytes = static_cast<double>(x.numel()) * static_cast<double>(weight.itemsize());
   const PartScope scope(Part::kElementwise, 0, Bytes(x) + y_bytes);
-  if (!HandKernelsServe(weight)) {
+  if (!SimdKernelsServe(weight)) {
     const torch::Tensor rstd = (x.square().mean(-1) + eps).rsqrt();
     return {(x * rstd.unsqueeze(-1) * weight).to(weight.scalar_type()), rstd};
   }
@@ -69,7 +69,7 @@ void RmsNormBackward(const torch::Tensor& dy, const torch::Tensor& x, const torc
                      const torch::Tensor& rstd, torch::Tensor dx, torch::Tensor dweight) {
   const PartScope scope(Part::kElementwise, 0, Bytes(dy, x, dx, dx));
   const int64_t rows = x.size(0), c = x.size(1);
-  if (!HandKernelsServe(weight)) {
+  if (!SimdKernelsServe(weight)) {
     const torch::Tensor h = x * rstd.unsqueeze(-1);
     const torch::Tensor g = dy * weight.to(Wide(weight));
     if (dweight.defined()) dweight.add_((dy * h).sum(0));
@@ -95,7 +95,7 @@ void HeadNormInPlace(torch::Tensor qkv, const HeadRange& heads, const torch::Ten
                      double eps) {
   const PartScope scope(Part::kElementwise, 0, 2 * HeadBytes(qkv, heads.count * heads.head_dim));
   const int64_t stride = qkv.size(1), d = heads.head_dim, first = heads.first * d;
-  if (!HandKernelsServe(qkv)) {
+  if (!SimdKernelsServe(qkv)) {
     torch::Tensor x = qkv.narrow(1, first, heads.count * d).view({qkv.size(0), heads.count, d});
     const torch::Tensor wide = x.to(Wide(x));
     x.copy_(wide * (wide.square().mean(-1, true) + eps).rsqrt() * weight);
@@ -114,7 +114,7 @@ void HeadNormBackwardInPlace(torch::Tensor dqkv, const torch::Tensor& qkv, const
   const PartScope scope(Part::kElementwise, 0, 3 * HeadBytes(qkv, heads.count * heads.head_dim));
   const int64_t rows = qkv.size(0), stride = qkv.size(1), d = heads.head_dim;
   const int64_t first = heads.first * d;
-  if (!HandKernelsServe(qkv)) {
+  if (!SimdKernelsServe(qkv)) {
     const auto of = [&](const torch::Tensor& x) {
       return x.narrow(1, first, heads.count * d).view({rows, heads.count, d});
     };
@@ -144,7 +144,7 @@ void RotateInPlace(torch::Tensor qkv, int64_t heads, int64_t head_dim,
                    const torch::Tensor& positions, const RopeTable& table, bool backward) {
   const PartScope scope(Part::kElementwise, 0, 2 * HeadBytes(qkv, heads * head_dim));
   const int64_t stride = qkv.size(1), half = head_dim / 2;
-  if (!HandKernelsServe(qkv)) {
+  if (!SimdKernelsServe(qkv)) {
     torch::Tensor rotated = qkv.narrow(1, 0, heads * head_dim).view({qkv.size(0), heads, head_dim});
     const torch::Tensor cos = table.cos.index_select(0, positions);
     const torch::Tensor sin = table.sin.index_select(0, positions);
@@ -164,7 +164,7 @@ void RotateInPlace(torch::Tensor qkv, int64_t heads, int64_t head_dim,
 torch::Tensor SwigluForward(const torch::Tensor& gate_up) {
   const PartScope scope(Part::kElementwise, 0, 1.5 * Bytes(gate_up));
   const int64_t c = gate_up.size(1) / 2;
-  if (!HandKernelsServe(gate_up)) {
+  if (!SimdKernelsServe(gate_up)) {
     const torch::Tensor gate = gate_up.narrow(1, 0, c).to(Wide(gate_up));
     return (torch::silu(gate) * gate_up.narrow(1, c, c)).to(gate_up.scalar_type());
   }
@@ -181,7 +181,7 @@ torch::Tensor SwigluForward(const torch::Tensor& gate_up) {
 void SwigluBackwardInPlace(torch::Tensor dy, torch::Tensor gate_up) {
   const PartScope scope(Part::kElementwise, 0, Bytes(dy, dy, gate_up, gate_up));
   const int64_t c = gate_up.size(1) / 2;
-  if (!HandKernelsServe(gate_up)) {
+  if (!SimdKernelsServe(gate_up)) {
     const torch::Tensor g = gate_up.narrow(1, 0, c).to(Wide(gate_up));
     const torch::Tensor u = gate_up.narrow(1, c, c).to(Wide(gate_up));
     const torch::Tensor s = g.sigmoid();
@@ -198,7 +198,7 @@ void SwigluBackwardInPlace(torch::Tensor dy, torch::Tensor gate_up) {
 }
 
 void AccumulateInto(torch::Tensor sum, const torch::Tensor& x) {
-  if (!HandKernelsServe(x)) {
+  if (!SimdKernelsServe(x)) {
     sum.add_(x);
     return;
   }

@@ -1,5 +1,5 @@
 // The element-wise layers of a decoder with hand-written gradients, over whole tensors: SIMD
-// kernels (row_kernels.h) spread over the threads where they serve (kernels/hand_kernels.h),
+// kernels (row_kernels.h) spread over the threads where they serve (kernels/simd_kernels.h),
 // LibTorch's own operators elsewhere.
 //
 // Nothing here is recorded by autograd. The residual stream and its gradient are f32, everything

@@ -7,8 +7,8 @@
 #include "gpu_trainer/kernels/cpu/raw.h"
 #include "gpu_trainer/kernels/cpu/row_kernels.h"
 #include "gpu_trainer/kernels/cuda/cuda_choice.h"
-#include "gpu_trainer/kernels/hand_kernels.h"
 #include "gpu_trainer/kernels/linear.h"
+#include "gpu_trainer/kernels/simd_kernels.h"
 #include "gpu_trainer/model/compute_type.h"
 #include "gpu_trainer/profile/step_profile.h"
 #include "gpu_trainer/train/pass/elementwise_layers.h"
@@ -185,7 +185,7 @@ HeadOutput HeadLoss(const torch::Tensor& hidden, const torch::Tensor& weight,
   const torch::ScalarType wide = WideType(hidden.scalar_type());
   const bool kernels_serve = wide == torch::kFloat && KernelsFor(hidden.device()) != nullptr;
   const By by = !operators_only && kernels_serve              ? By::kDevice
-                : operators_only || !HandKernelsServe(hidden) ? By::kOperators
+                : operators_only || !SimdKernelsServe(hidden) ? By::kOperators
                                                               : By::kSimdKernels;
   const double product_flops =
       2.0 * static_cast<double>(targets.size()) * static_cast<double>(weight.numel());

@@ -1,0 +1,212 @@
+// Generation by the kernels for GPUs, on the emulator and, where there is one, on a GPU, beside
+// generation by the CPU's own: the same tokens where sums are f32, and the same distribution else.
+#include "gpu_trainer/engine/runner/cuda_model_runner.h"
+
+#include <gtest/gtest.h>
+#include <torch/cuda.h>
+
+#include <cmath>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "gpu_trainer/engine/engine.h"
+#include "gpu_trainer/engine/engine_testing.h"
+#include "gpu_trainer/engine/runner/graph_runner.h"
+#include "gpu_trainer/kernels/cuda/cuda_choice.h"
+
+namespace whetstone {
+namespace {
+
+class CudaModelRunnerTest : public ::testing::TestWithParam<bool> {
+ protected:
+  static bool OnGpu() { return GetParam(); }
+  ~CudaModelRunnerTest() override { EmulateKernelsForTesting(nullptr); }
+
+  void MakeModel(const std::string& type, torch::ScalarType dtype) {
+    const absl::StatusOr<ModelConfig> config =
+        ParseModelConfig(R"({"model_type": ")" + type +
+                             R"(", "hidden_size": 48, "num_hidden_layers": 2, "head_dim": 16,
+            "num_attention_heads": 6, "num_key_value_heads": 2, "intermediate_size": 64,
+            "vocab_size": 260, "max_position_embeddings": 300, "eos_token_id": 256})",
+                         "test");
+    ASSERT_TRUE(config.ok()) << config.status();
+    config_ = *config;
+    weights_ = RandomWeights(config_, dtype, 5);
+    torch::NoGradGuard no_grad;
+    for (auto& [name, tensor] : weights_.Named()) {
+      if (!absl::EndsWith(name, "norm")) tensor.mul_(8);
+    }
+    tokenizer_ = *Tokenizer::Parse(ByteTokenizerJson(), "test");
+  }
+
+  GenerateSpec Spec() const {
+    GenerateSpec spec;
+    spec.seed = 3;
+    spec.step = 2;
+    spec.sampling.max_new_tokens = 12;
+    spec.sampling.ignore_eos = true;
+    // A prompt longer than a KV split, and slots that are used again.
+    for (const int length : {3, 140}) {
+      PromptGroupSpec group;
+      group.problem = length;
+      group.ids = tokenizer_->Encode(std::string(static_cast<size_t>(length), 'a') + "bc");
+      group.samples = {0, 1, 2};
+      spec.groups.push_back(group);
+    }
+    spec.memory.sequences_max = 5;
+    return spec;
+  }
+
+  // The weights on the device whose kernels are tested.
+  Weights OnDevice() const {
+    if (!OnGpu()) return weights_;
+    return CopyWeights(config_, weights_, weights_.dtype(), torch::Device(torch::kCUDA, 0));
+  }
+
+  using Completions = std::map<std::pair<int, int>, Completion>;
+  // By the CPU's own means, or by the kernels.
+  Completions Run(const GenerateSpec& spec, bool kernels) {
+    EmulateKernelsForTesting(kernels && !OnGpu() ? &emulated::Kernels() : nullptr);
+    const Weights weights = kernels ? OnDevice() : weights_;
+    Engine engine(config_, weights, *tokenizer_, {.prompt_lookup = false});
+    Completions all;
+    GenerateStatus last;
+    const absl::Status status =
+        engine.Generate(spec, {.on_completion =
+                                   [&](Completion c) {
+                                     all[{c.problem, c.sample}] = std::move(c);
+                                   },
+                               .on_progress = [&](const GenerateStatus& now) { last = now; },
+                               .cancelled = {}});
+    EXPECT_TRUE(status.ok()) << status;
+    // Each of a few buckets is run plainly once.
+    if (kernels && OnGpu()) {
+      EXPECT_GT(last.graph_steps, last.steps / 2);
+    }
+    return all;
+  }
+
+  void ExpectSameTokens(const GenerateSpec& spec) {
+    const Completions plain = Run(spec, false), emulated = Run(spec, true);
+    ASSERT_EQ(emulated.size(), 6u);
+    for (const auto& [key, completion] : emulated) {
+      const Completion& want = plain.at(key);
+      ASSERT_EQ(completion.ids, want.ids);
+      for (size_t i = 0; i < want.logprobs.size(); ++i) {
+        EXPECT_NEAR(completion.logprobs[i], want.logprobs[i], 1e-4);
+      }
+    }
+  }
+
+  ModelConfig config_;
+  Weights weights_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+};
+
+std::vector<bool> Devices() {
+  if (torch::cuda::is_available()) return {false, true};
+  return {false};
+}
+INSTANTIATE_TEST_SUITE_P(Devices, CudaModelRunnerTest, ::testing::ValuesIn(Devices()),
+                         [](const auto& info) { return info.param ? "Gpu" : "Emulator"; });
+
+TEST_P(CudaModelRunnerTest, DrawsWhatTheOperatorsDraw) {
+  for (const char* type : {"qwen2", "qwen3"}) {
+    SCOPED_TRACE(type);
+    MakeModel(type, torch::kFloat);
+    ExpectSameTokens(Spec());
+  }
+}
+
+TEST_P(CudaModelRunnerTest, GreedyAndTruncatedSampling) {
+  MakeModel("qwen2", torch::kFloat);
+  GenerateSpec spec = Spec();
+  spec.sampling.temperature = 0;
+  ExpectSameTokens(spec);
+  spec.sampling.temperature = 0.9;
+  spec.sampling.top_p = 0.8;
+  ExpectSameTokens(spec);
+}
+
+TEST_P(CudaModelRunnerTest, LogprobsAreThoseOfAPrefill) {
+  MakeModel("qwen2", torch::kBFloat16);
+  const GenerateSpec spec = Spec();
+  const Completions all = Run(spec, true);
+  EmulateKernelsForTesting(nullptr);
+  Engine engine(config_, weights_, *tokenizer_);
+  for (const auto& [key, completion] : all) {
+    const std::vector<int32_t>& prompt = spec.groups[key.first == 3 ? 0 : 1].ids;
+    std::vector<int32_t> ids = prompt;
+    ids.insert(ids.end(), completion.ids.begin(), completion.ids.end());
+    const auto scored = engine.Score(ids);
+    ASSERT_TRUE(scored.ok()) << scored.status();
+    double ratio = 0;
+    for (size_t i = 0; i < completion.ids.size(); ++i) {
+      ratio += std::exp(std::abs(completion.logprobs[i] - (*scored)[prompt.size() - 1 + i]));
+    }
+    EXPECT_LE(ratio / static_cast<double>(completion.ids.size()), 1.05);
+  }
+}
+
+// A kernel that can not be launched is seen on the trial: the operators do the work.
+TEST_P(CudaModelRunnerTest, FallsBackWhenAKernelFails) {
+  if (OnGpu()) return;  // what is broken here are the emulator's
+  MakeModel("qwen2", torch::kFloat);
+  const GenerateSpec spec = Spec();
+  const Completions plain = Run(spec, false);
+  static CudaKernels broken;
+  broken = emulated::Kernels();
+  broken.merge_splits = [](const MergeSplitsArgs&, CudaStreamHandle) -> LaunchError {
+    return "no kernel image is available";
+  };
+  const RopeTable rope = MakeRopeTable(config_, 300, torch::kCPU);
+  const ModelRunnerOptions options = {.slots = 2, .suffix_tokens = 4, .prefix_tokens = 4};
+  EmulateKernelsForTesting(&emulated::Kernels());
+  EXPECT_NE(CudaModelRunner::Make(config_, weights_, rope, options), nullptr);
+  EmulateKernelsForTesting(&broken);
+  EXPECT_EQ(CudaModelRunner::Make(config_, weights_, rope, options), nullptr);
+  EXPECT_EQ(KernelsFor(torch::kCPU), nullptr);
+  // That stays so until the process ends.
+  Engine engine(config_, weights_, *tokenizer_, {.prompt_lookup = false});
+  Completions all;
+  ASSERT_TRUE(engine
+                  .Generate(spec, {.on_completion =
+                                       [&](Completion c) {
+                                         all[{c.problem, c.sample}] = std::move(c);
+                                       },
+                                   .on_progress = {},
+                                   .cancelled = {}})
+                  .ok());
+  for (const auto& [key, completion] : all) {
+    EXPECT_EQ(completion.ids, plain.at(key).ids);
+    EXPECT_EQ(completion.logprobs, plain.at(key).logprobs);
+  }
+}
+
+TEST_P(CudaModelRunnerTest, DamagedWeightsAreReported) {
+  MakeModel("qwen2", torch::kFloat);
+  {
+    torch::NoGradGuard no_grad;
+    weights_.final_norm.fill_(NAN);
+  }
+  if (!OnGpu()) EmulateKernelsForTesting(&emulated::Kernels());
+  const Weights weights = OnDevice();
+  Engine engine(config_, weights, *tokenizer_);
+  EXPECT_EQ(engine.Generate(Spec(), {}).code(), absl::StatusCode::kInternal);
+}
+
+TEST(GraphRunnerTest, WithoutAGpuWorkIsRunPlainly) {
+  GraphRunner runner(torch::kCPU, /*graphs=*/true);
+  int runs = 0;
+  for (int i = 0; i < 3; ++i) runner.Run(1, [&] { ++runs; });
+  EXPECT_EQ(runs, 3);
+  EXPECT_EQ(runner.plain(), 3);
+  EXPECT_EQ(runner.replayed(), 0);
+}
+
+}  // namespace
+}  // namespace whetstone
