@@ -12,7 +12,7 @@
 namespace whetstone {
 namespace {
 
-v1::Verdict Correct(double speedup, double noise_band = 0.02) {
+v1::Verdict CorrectWithin(double speedup, double noise_band = 0.02) {
   v1::Verdict verdict;
   verdict.set_outcome(v1::CORRECT);
   verdict.set_timed(true);
@@ -51,42 +51,42 @@ class ChallengersTest : public testing::Test {
 };
 
 TEST_F(ChallengersTest, TheFastestOfEachProblemIfItBeatsTheReferenceBeyondNoise) {
-  Measured(0, 0, Correct(1.5));
-  Measured(0, 1, Correct(2));
-  Measured(1, 0, Correct(1.01));  // within its noise band
-  Measured(1, 1, Correct(0.9));
-  Measured(2, 0, Correct(3));
-  v1::Verdict wrong = Correct(9);
+  Measured(0, 0, CorrectWithin(1.5));
+  Measured(0, 1, CorrectWithin(2));
+  Measured(1, 0, CorrectWithin(1.01));  // within its noise band
+  Measured(1, 1, CorrectWithin(0.9));
+  Measured(2, 0, CorrectWithin(3));
+  v1::Verdict wrong = CorrectWithin(9);
   wrong.set_outcome(v1::WRONG_ANSWER);
   Measured(2, 1, wrong);
-  Measured(3, 0, Correct(1.009, /*noise_band=*/0));  // within the least margin
-  Measured(3, 1, Correct(1));
+  Measured(3, 0, CorrectWithin(1.009, /*noise_band=*/0));  // within the least margin
+  Measured(3, 1, CorrectWithin(1));
   EXPECT_EQ(Found(), (std::vector<std::pair<int, int>>{{2, 0}}));
 }
 
 TEST_F(ChallengersTest, OneThatWasJudgedIsNoneAnyMoreAndTheIncumbentIsTheBar) {
   for (int group = 0; group < 4; ++group) {
-    for (int sample = 0; sample < 2; ++sample) Measured(group, sample, Correct(2 + group));
+    for (int sample = 0; sample < 2; ++sample) Measured(group, sample, CorrectWithin(2 + group));
   }
   EXPECT_EQ(Found(), (std::vector<std::pair<int, int>>{{2, 0}, {3, 0}}));
   const Challenger of_a = FindChallengers(plan_, durable_)[0];
-  const IncumbentEntry entry = JudgeChallenger(plan_, durable_, 1, of_a, Correct(3.9));
+  const IncumbentEntry entry = JudgeChallenger(plan_, durable_, 1, of_a, CorrectWithin(3.9));
   EXPECT_EQ(entry.problem_id, "a");
   EXPECT_EQ(entry.source, "int f20();\n");
   EXPECT_TRUE(entry.accepted);
   durable_.Apply(entry);
   EXPECT_EQ(Found(), (std::vector<std::pair<int, int>>{{3, 0}})) << "group 0's 2x is no 3.9x";
-  EXPECT_FALSE(JudgeChallenger(plan_, durable_, 1, of_a, Correct(3.8)).accepted);
-  EXPECT_TRUE(JudgeChallenger(plan_, durable_, 1, of_a, Correct(4)).accepted);
+  EXPECT_FALSE(JudgeChallenger(plan_, durable_, 1, of_a, CorrectWithin(3.8)).accepted);
+  EXPECT_TRUE(JudgeChallenger(plan_, durable_, 1, of_a, CorrectWithin(4)).accepted);
 }
 
 TEST_F(ChallengersTest, IsAcceptedOnlyIfItIsRightAndCertainlyFaster) {
   const Challenger challenger{0, 0, "int f();"};
-  v1::Verdict verdict = Correct(1.2);
+  v1::Verdict verdict = CorrectWithin(1.2);
   EXPECT_TRUE(JudgeChallenger(plan_, durable_, 1, challenger, verdict).accepted);
   verdict.set_speedup_low(1);
   EXPECT_FALSE(JudgeChallenger(plan_, durable_, 1, challenger, verdict).accepted);
-  verdict = Correct(1.2);
+  verdict = CorrectWithin(1.2);
   verdict.set_outcome(v1::SUSPECT);
   EXPECT_FALSE(JudgeChallenger(plan_, durable_, 1, challenger, verdict).accepted);
 }

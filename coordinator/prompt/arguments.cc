@@ -114,7 +114,7 @@ absl::Status ReadArrayArgument(const FrontMatter& front, const Entry& entry,
   return absl::OkStatus();
 }
 
-absl::Status CheckNames(const FrontMatter& front, const Signature& signature) {
+absl::Status CheckArgumentNames(const FrontMatter& front, const Signature& signature) {
   std::vector<std::string> names;
   for (const Parameter& parameter : signature.parameters) names.push_back(parameter.name);
   for (const v1::FrontMatter::NamedArgument& arg : front.keys().args()) {
@@ -158,7 +158,7 @@ absl::Status ReadReturns(const FrontMatter& front, const Signature& signature,
 absl::Status ReadArguments(const FrontMatter& front, const Signature& signature,
                            v1::Problem* problem) {
   RETURN_IF_ERROR(front.Require("args"));
-  RETURN_IF_ERROR(CheckNames(front, signature));
+  RETURN_IF_ERROR(CheckArgumentNames(front, signature));
   bool has_output = problem->has_returns();
   for (const Parameter& parameter : signature.parameters) {
     const v1::FrontMatter::Argument* keys = FindArgument(front.keys(), parameter.name);

@@ -93,8 +93,8 @@ absl::StatusOr<std::vector<std::string>> FindVariables(const FrontMatter& front,
   return variables;
 }
 
-absl::Status CheckNames(const FrontMatter& front, const std::vector<Use>& uses,
-                        const std::vector<std::string>& variables) {
+absl::Status CheckSizeNames(const FrontMatter& front, const std::vector<Use>& uses,
+                            const std::vector<std::string>& variables) {
   std::set<std::string> used;
   for (const Use& use : uses) {
     for (const std::string& name : use.expression.names()) {
@@ -258,7 +258,7 @@ absl::Status ReadSizes(const FrontMatter& front, v1::Problem* problem) {
   if (variables.empty()) {
     return front.Error("sizes", "no argument uses a size variable: nothing to measure by size");
   }
-  RETURN_IF_ERROR(CheckNames(front, uses, variables));
+  RETURN_IF_ERROR(CheckSizeNames(front, uses, variables));
   ASSIGN_OR_RETURN(const Signature signature, ParseSignature(*problem));
   for (const SizeList& list : lists) {
     RETURN_IF_ERROR(ReadList(front, variables, list));

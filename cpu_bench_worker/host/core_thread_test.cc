@@ -10,7 +10,7 @@
 namespace whetstone {
 namespace {
 
-std::vector<int> Cores() {
+std::vector<int> OwnCores() {
   cpu_set_t set;
   sched_getaffinity(0, sizeof set, &set);
   std::vector<int> cores;
@@ -20,7 +20,7 @@ std::vector<int> Cores() {
 }
 
 TEST(CoreThreadTest, DoesItsJobsOnItsCoreOneAfterAnother) {
-  for (const int core : Cores()) {
+  for (const int core : OwnCores()) {
     const auto thread = CoreThread::Start(core);
     ASSERT_TRUE(thread.ok()) << thread.status();
     EXPECT_TRUE((*thread)->Through()) << "nothing has begun";
@@ -40,7 +40,7 @@ TEST(CoreThreadTest, DoesItsJobsOnItsCoreOneAfterAnother) {
 TEST(CoreThreadTest, AJobThatRunsIsNotThroughAndItsEndIsWaitedFor) {
   bool done = false;
   {
-    const auto thread = CoreThread::Start(Cores().back());
+    const auto thread = CoreThread::Start(OwnCores().back());
     ASSERT_TRUE(thread.ok()) << thread.status();
     std::atomic<bool> go{false};
     (*thread)->Begin([&] {

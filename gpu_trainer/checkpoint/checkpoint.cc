@@ -28,10 +28,6 @@ namespace fs = std::filesystem;
 
 constexpr char kAdapter[] = "adapter";
 
-std::string Join(const std::string& directory, absl::string_view name) {
-  return absl::StrCat(directory, "/", name);
-}
-
 // Tells whether a checkpoint gets a copy of the file. SaveWeights writes some files itself, and
 // weights in other formats are not ours to copy.
 bool IsCopied(const std::string& name) {
@@ -90,22 +86,24 @@ absl::Status WriteAll(const Policy& policy, StateGather& gathered, const std::st
     if (RankGroup* const ranks = policy.learner_options.ranks) ranks->Working();
     return fault ? fault(name) : absl::OkStatus();
   };
-  RETURN_IF_ERROR(MakeDirectories(Join(temp, kResumeFolder)));
+  RETURN_IF_ERROR(MakeDirectories(absl::StrCat(temp, "/", kResumeFolder)));
   RETURN_IF_ERROR(stage("weights"));
   RETURN_IF_ERROR(SaveWeights(temp, policy.config, policy.weights, policy.weights.dtype()));
   RETURN_IF_ERROR(stage("files"));
   for (const auto& [name, content] : policy.companions) {
-    RETURN_IF_ERROR(WriteFileAtomically(Join(temp, name), content));
+    RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(temp, "/", name), content));
   }
   RETURN_IF_ERROR(stage("optimizer"));
   RETURN_IF_ERROR(WriteResumeState(policy, gathered, temp));
   const Learner* const learner = policy.learner_if_any();
   if (learner != nullptr && learner->lora() != nullptr) {
-    RETURN_IF_ERROR(SaveAdapter(Join(temp, kAdapter), *learner->lora(), policy.base_model));
+    RETURN_IF_ERROR(
+        SaveAdapter(absl::StrCat(temp, "/", kAdapter), *learner->lora(), policy.base_model));
   }
   RETURN_IF_ERROR(stage("manifest"));
   ASSIGN_OR_RETURN(*manifest, DigestDirectory(temp));
-  RETURN_IF_ERROR(WriteFileAtomically(Join(temp, kManifestFile), ManifestToJson(*manifest)));
+  RETURN_IF_ERROR(
+      WriteFileAtomically(absl::StrCat(temp, "/", kManifestFile), ManifestToJson(*manifest)));
   return SyncDirectory(temp);
 }
 
@@ -127,7 +125,7 @@ absl::StatusOr<SavedCheckpoint> SaveCheckpoint(const Policy& policy, const std::
   }
   if (!absolute.has_filename()) absolute = absolute.parent_path();
   const std::string directory = absolute.string();
-  if (fs::exists(directory) && !fs::exists(Join(directory, kManifestFile))) {
+  if (fs::exists(directory) && !fs::exists(absl::StrCat(directory, "/", kManifestFile))) {
     return absl::AlreadyExistsError(
         absl::StrCat(directory, " exists and is no checkpoint; it will not be replaced"));
   }
@@ -151,7 +149,7 @@ absl::Status RemoveCheckpoint(const std::string& directory) {
   const std::string doomed = absl::StrCat(directory, ".tmp-removed");
   fs::remove_all(doomed, error);
   if (!fs::exists(directory, error)) return absl::OkStatus();
-  if (!fs::exists(Join(directory, kManifestFile), error)) {
+  if (!fs::exists(absl::StrCat(directory, "/", kManifestFile), error)) {
     return absl::FailedPreconditionError(
         absl::StrCat(directory, " is no checkpoint; it will not be removed"));
   }
@@ -179,7 +177,7 @@ absl::StatusOr<std::unique_ptr<Policy>> LoadPolicy(const std::string& directory,
   ASSIGN_OR_RETURN(policy->config, LoadModelConfig(directory));
   RETURN_IF_ERROR(CheckLora(policy->config, options.lora));
   ASSIGN_OR_RETURN(policy->weights, LoadWeights(directory, policy->config, dtype, device));
-  if (fs::exists(Join(directory, kResumeFolder)))
+  if (fs::exists(absl::StrCat(directory, "/", kResumeFolder)))
     RETURN_IF_ERROR(ReadResumeState(directory, *policy));
   return policy;
 }

@@ -27,10 +27,6 @@ constexpr char kState[] = "resume/state.json";
 constexpr char kOptimizer[] = "resume/optimizer.safetensors";
 constexpr char kLastUpdate[] = "resume/last_update.pb";
 
-std::string Join(const std::string& directory, absl::string_view name) {
-  return absl::StrCat(directory, "/", name);
-}
-
 json OutlierFilterToJson(const OutlierFilter::State& state) {
   return {{"norms", state.norms}, {"losses", state.losses}};
 }
@@ -116,15 +112,16 @@ absl::Status WriteResumeState(const Policy& policy, StateGather& gathered,
     if (learner->loss_scale().has_value()) {
       state["loss_scale"] = LossScaleToJson(learner->loss_scale()->state());
     }
-    RETURN_IF_ERROR(WriteOptimizerFile(gathered, Join(directory, kOptimizer)));
+    RETURN_IF_ERROR(WriteOptimizerFile(gathered, absl::StrCat(directory, "/", kOptimizer)));
   }
-  RETURN_IF_ERROR(WriteFileAtomically(Join(directory, kState), state.dump() + "\n"));
+  RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(directory, "/", kState), state.dump() + "\n"));
   if (!policy.last_update.has_value()) return absl::OkStatus();
-  return WriteFileAtomically(Join(directory, kLastUpdate), RepeatableBytes(*policy.last_update));
+  return WriteFileAtomically(absl::StrCat(directory, "/", kLastUpdate),
+                             RepeatableBytes(*policy.last_update));
 }
 
 absl::Status ReadResumeState(const std::string& directory, Policy& policy) {
-  const std::string manifest_path = Join(directory, kManifestFile);
+  const std::string manifest_path = absl::StrCat(directory, "/", kManifestFile);
   absl::StatusOr<std::string> text = ReadFile(manifest_path);
   if (!text.ok()) {
     return absl::InvalidArgumentError(
@@ -134,7 +131,7 @@ absl::Status ReadResumeState(const std::string& directory, Policy& policy) {
   ASSIGN_OR_RETURN(const Manifest manifest, ParseManifest(*text, manifest_path));
   RETURN_IF_ERROR(VerifyDirectory(directory, manifest));
 
-  const std::string state_path = Join(directory, kState);
+  const std::string state_path = absl::StrCat(directory, "/", kState);
   ASSIGN_OR_RETURN(const std::string state_text, ReadFile(state_path));
   const json state = json::parse(state_text, nullptr, /*allow_exceptions=*/false);
   if (!state.is_object() || state.value("format", json()) != 2 || !state.contains("adam_steps") ||
@@ -151,7 +148,7 @@ absl::Status ReadResumeState(const std::string& directory, Policy& policy) {
           wanted.dump(), "; go on with the settings it was saved with"));
     }
     const RankGroup* const ranks = policy.learner_options.ranks;
-    RETURN_IF_ERROR(ReadOptimizerFile(Join(directory, kOptimizer),
+    RETURN_IF_ERROR(ReadOptimizerFile(absl::StrCat(directory, "/", kOptimizer),
                                       ranks == nullptr ? 0 : ranks->rank(), policy.learner()));
     policy.learner().optimizer().set_steps(state["adam_steps"].get<int64_t>());
     RETURN_IF_ERROR(ReadOutlierFilter(state, state_path, policy.learner().outlier_filter()));
@@ -160,11 +157,11 @@ absl::Status ReadResumeState(const std::string& directory, Policy& policy) {
     }
   }
   if (manifest.contains(kLastUpdate)) {
-    ASSIGN_OR_RETURN(const std::string bytes, ReadFile(Join(directory, kLastUpdate)));
+    ASSIGN_OR_RETURN(const std::string bytes, ReadFile(absl::StrCat(directory, "/", kLastUpdate)));
     v1::UpdateResponse last;
     if (!last.ParseFromString(bytes)) {
       return absl::InvalidArgumentError(
-          absl::StrCat(Join(directory, kLastUpdate), ": not an UpdateResponse"));
+          absl::StrCat(absl::StrCat(directory, "/", kLastUpdate), ": not an UpdateResponse"));
     }
     policy.last_update = std::move(last);
   }

@@ -12,7 +12,7 @@
 namespace whetstone {
 namespace {
 
-struct Options {
+struct BenchmarkOptions {
   ComputeOptions compute;
   double seconds = 10;
 };
@@ -42,7 +42,7 @@ absl::StatusOr<nlohmann::ordered_json> MeasureAllReduce(torch::Device device, Ra
   return rows;
 }
 
-absl::Status Benchmark(Options options) {
+absl::Status Benchmark(BenchmarkOptions options) {
   ASSIGN_OR_RETURN(const RankPlace place, RankPlaceFromEnvironment());
   if (options.compute.threads == 0) options.compute.threads = DefaultThreads(place);
   ASSIGN_OR_RETURN(torch::Device device, ApplyComputeOptions(options.compute));
@@ -60,7 +60,7 @@ absl::Status Benchmark(Options options) {
 }  // namespace
 
 void AddBenchmarkCommand(CLI::App& app, int* exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchmarkOptions>();
   CLI::App* command = app.add_subcommand(
       "benchmark",
       "What this machine can do: matrix products, reading memory, operator overhead; launched "

@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-struct Options {
+struct GenerateOptions {
   std::string model, prompts;
   int samples = 1;
   SamplingSpec sampling;
@@ -29,7 +29,7 @@ struct Options {
 };
 
 // A prompt is taken as it is; messages go through the model's chat template.
-absl::StatusOr<std::vector<PromptGroupSpec>> ReadPrompts(const Options& options,
+absl::StatusOr<std::vector<PromptGroupSpec>> ReadPrompts(const GenerateOptions& options,
                                                          const LoadedModel& model,
                                                          const absl::StatusOr<ChatFormat>& chat) {
   std::vector<PromptGroupSpec> groups;
@@ -74,7 +74,7 @@ void PrintCompletion(const Completion& completion, bool as_json) {
   }
 }
 
-absl::Status Generate(const Options& options) {
+absl::Status Generate(const GenerateOptions& options) {
   ASSIGN_OR_RETURN(const auto model, LoadModel(options.model, options.compute));
   // A base model has no chat template, which matters only to prompts given as messages.
   const absl::StatusOr<ChatFormat> chat = ChatFormat::Load(options.model);
@@ -118,7 +118,7 @@ absl::Status Generate(const Options& options) {
 }  // namespace
 
 void AddGenerateCommand(CLI::App& app, int* exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GenerateOptions>();
   SamplingSpec& sampling = options->sampling;
   CLI::App* command = app.add_subcommand("generate", "Sample completions of prompts");
   command->add_option("--model", options->model, "a Hugging Face directory")->required();

@@ -14,7 +14,7 @@
 namespace whetstone {
 namespace {
 
-struct Options {
+struct ProfileOptions {
   std::string model;
   ComputeOptions compute;
   SyntheticWork work;
@@ -22,7 +22,7 @@ struct Options {
   bool as_json = false;
 };
 
-absl::Status Profile(const Options& options) {
+absl::Status Profile(const ProfileOptions& options) {
   ASSIGN_OR_RETURN(const auto model, LoadModel(options.model, options.compute));
   ASSIGN_OR_RETURN(const LearnerOptions learner_options,
                    ParseLearnerSettings(options.learner, model->weights.device()));
@@ -80,7 +80,7 @@ void AddLearnerOptions(CLI::App* command, v1::LearnerSettings* settings) {
 }  // namespace
 
 void AddProfileCommand(CLI::App& app, int* exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ProfileOptions>();
   CLI::App* command = app.add_subcommand(
       "profile", "One GRPO step with a free reward: time and work by part, and what bounds it");
   command->add_option("--model", options->model, "a Hugging Face directory")->required();

@@ -6,12 +6,12 @@
 namespace whetstone {
 namespace {
 
-struct Options {
+struct ScoreOptions {
   std::string model, tokens;
   ComputeOptions compute;
 };
 
-absl::Status Score(const Options& options) {
+absl::Status Score(const ScoreOptions& options) {
   ASSIGN_OR_RETURN(const auto model, LoadModel(options.model, options.compute));
   Engine engine(model->config, model->weights, *model->tokenizer);
   return ForEachJsonLine(options.tokens, [&](const nlohmann::json& line) -> absl::Status {
@@ -25,7 +25,7 @@ absl::Status Score(const Options& options) {
 }  // namespace
 
 void AddScoreCommand(CLI::App& app, int* exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ScoreOptions>();
   CLI::App* command = app.add_subcommand("score", "Log-probability of every token after the first");
   command->add_option("--model", options->model, "a Hugging Face directory")->required();
   command->add_option("--tokens", options->tokens, "lines {\"ids\": […]}; - is stdin")->required();

@@ -163,15 +163,6 @@ TEST_P(EngineTest, TokensDoNotDependOnTheBatch) {
   EXPECT_NE(all.at({1, 3}).ids, all.at({1, 4}).ids);
 }
 
-// Every look at it takes a second.
-class TickingClock final : public Clock {
- public:
-  std::chrono::nanoseconds Now() const override { return std::chrono::seconds(++seconds_); }
-
- private:
-  mutable int seconds_ = 0;
-};
-
 TEST_P(EngineTest, PromptLookupChangesNothing) {
   for (const double temperature : {0.0, 0.5, 1.0}) {
     for (const int samples : {1, 3}) {

@@ -2,8 +2,10 @@
 #ifndef WHETSTONE_GPU_TRAINER_ENGINE_ENGINE_TESTING_H_
 #define WHETSTONE_GPU_TRAINER_ENGINE_ENGINE_TESTING_H_
 
+#include <chrono>
 #include <string>
 
+#include "common/clock.h"
 #include "common/utf8.h"
 #include "gpu_trainer/tokenizer/byte_level.h"
 
@@ -22,6 +24,15 @@ inline std::string ByteTokenizerJson() {
          R"("<eos>":256}},"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false},)"
          R"("added_tokens":[{"id":256,"content":"<eos>","special":true,"normalized":false}]})";
 }
+
+// Every look at it takes a second.
+class TickingClock final : public Clock {
+ public:
+  std::chrono::nanoseconds Now() const override { return std::chrono::seconds(++seconds_); }
+
+ private:
+  mutable int seconds_ = 0;
+};
 
 }  // namespace whetstone
 

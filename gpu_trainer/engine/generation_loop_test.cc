@@ -69,15 +69,6 @@ class FakeRunner final : public ModelRunner {
   const bool takes_drafts_, draws_;
 };
 
-// Every look at it takes a second.
-class TickingClock final : public Clock {
- public:
-  std::chrono::nanoseconds Now() const override { return std::chrono::seconds(++seconds_); }
-
- private:
-  mutable int seconds_ = 0;
-};
-
 class GenerationLoopTest : public ::testing::Test {
  protected:
   GenerationLoopTest() : tokenizer_(*Tokenizer::Parse(ByteTokenizerJson(), "test")) {

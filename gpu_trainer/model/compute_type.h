@@ -21,6 +21,7 @@ const char* ComputeTypeName(torch::ScalarType type);
 inline torch::ScalarType WideType(torch::ScalarType compute) {
   return compute == torch::kDouble ? torch::kDouble : torch::kFloat;
 }
+inline torch::ScalarType WideType(const torch::Tensor& x) { return WideType(x.scalar_type()); }
 
 }  // namespace whetstone
 

@@ -16,19 +16,19 @@
 namespace whetstone {
 namespace {
 
-constexpr int64_t kGrain = 1 << 16;
+constexpr int64_t kChunk = 1 << 16;
 
 double SumOfSquares(const torch::Tensor& tensor) {
   if (!SimdKernelsServe(tensor)) return tensor.square().sum(torch::kDouble).item<double>();
   // Fixed chunks, so that the sum does not depend on the number of threads.
-  const int64_t chunks = (tensor.numel() + kGrain - 1) / kGrain;
+  const int64_t chunks = (tensor.numel() + kChunk - 1) / kChunk;
   std::vector<double> partial(chunks);
   const float* data = Raw<float>(tensor);
   at::parallel_for(0, chunks, 1, [&](int64_t first, int64_t last) {
     for (int64_t p = first; p < last; ++p) {
-      const int64_t begin = p * kGrain;
+      const int64_t begin = p * kChunk;
       partial[p] =
-          kernels::SumOfSquares(data + begin, std::min<int64_t>(kGrain, tensor.numel() - begin));
+          kernels::SumOfSquares(data + begin, std::min<int64_t>(kChunk, tensor.numel() - begin));
     }
   });
   double squares = 0;

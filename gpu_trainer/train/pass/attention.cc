@@ -34,11 +34,9 @@ double ProductFlops(const AttentionShape& shape, const std::vector<Run>& runs) {
   return 2 * pairs * static_cast<double>(shape.heads * shape.head_dim);
 }
 
-torch::ScalarType Wide(const torch::Tensor& x) { return WideType(x.scalar_type()); }
-
 // a [m, k] times b [n, k] transposed, f32 sums.
 torch::Tensor Products(const torch::Tensor& a, const torch::Tensor& b) {
-  return torch::mm(a.to(Wide(a)), b.to(Wide(b)).t());
+  return torch::mm(a.to(WideType(a)), b.to(WideType(b)).t());
 }
 
 // One run and kv head, by LibTorch's operators.
@@ -69,7 +67,7 @@ class Task {
   torch::Tensor Backward(const AttentionResult& forward, const torch::Tensor& dout,
                          const torch::Tensor& dqkv) const {
     const int64_t d = shape_.head_dim;
-    torch::Tensor sums = torch::zeros({keys_.size(0), 2 * d}, qkv_.options().dtype(Wide(qkv_)));
+    torch::Tensor sums = torch::zeros({keys_.size(0), 2 * d}, qkv_.options().dtype(WideType(qkv_)));
     ForEachTile([&](int64_t first, int64_t end) {
       const int64_t n = context_ + end;
       const torch::Tensor keys = keys_.narrow(0, 0, n), values = values_.narrow(0, 0, n);
@@ -242,7 +240,7 @@ AttentionResult AttentionForward(const AttentionShape& shape, const std::vector<
   if (!operators_only && FlashServes(shape, qkv)) return FlashForward(shape, runs, qkv);
   AttentionResult result;
   result.out = torch::empty({qkv.size(0), shape.heads * shape.head_dim}, qkv.options());
-  result.log_sum = torch::empty({shape.heads, qkv.size(0)}, qkv.options().dtype(Wide(qkv)));
+  result.log_sum = torch::empty({shape.heads, qkv.size(0)}, qkv.options().dtype(WideType(qkv)));
   const bool packed = UsePacked(qkv, operators_only);
   ForEachTask(runs.size() * shape.kv_heads, qkv.is_cpu(), [&](size_t task) {
     const Run& run = runs[task / shape.kv_heads];
@@ -267,7 +265,7 @@ torch::Tensor AttentionBackward(const AttentionShape& shape, const std::vector<R
   torch::Tensor dqkv = torch::empty_like(qkv);
   // In f32: keys and values collect gradients from all that come after them.
   torch::Tensor dkv =
-      torch::zeros({qkv.size(0), 2, shape.kv_heads, d}, qkv.options().dtype(Wide(qkv)));
+      torch::zeros({qkv.size(0), 2, shape.kv_heads, d}, qkv.options().dtype(WideType(qkv)));
   std::vector<torch::Tensor> of_task(runs.size() * shape.kv_heads);  // [context + rows, 2, D]
   ForEachTask(of_task.size(), qkv.is_cpu(), [&](size_t task) {
     const Run& run = runs[task / shape.kv_heads];

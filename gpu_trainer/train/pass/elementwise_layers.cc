@@ -28,8 +28,6 @@ double HeadBytes(const torch::Tensor& qkv, int64_t columns) {
   return static_cast<double>(qkv.size(0) * columns) * static_cast<double>(qkv.itemsize());
 }
 
-torch::ScalarType Wide(const torch::Tensor& x) { return WideType(x.scalar_type()); }
-
 }  // namespace
 
 torch::Tensor ResidualAdd(const torch::Tensor& x, const torch::Tensor& delta) {
@@ -71,7 +69,7 @@ void RmsNormBackward(const torch::Tensor& dy, const torch::Tensor& x, const torc
   const int64_t rows = x.size(0), c = x.size(1);
   if (!SimdKernelsServe(weight)) {
     const torch::Tensor h = x * rstd.unsqueeze(-1);
-    const torch::Tensor g = dy * weight.to(Wide(weight));
+    const torch::Tensor g = dy * weight.to(WideType(weight));
     if (dweight.defined()) dweight.add_((dy * h).sum(0));
     dx.add_((g - h * (g * h).mean(-1, true)) * rstd.unsqueeze(-1));
     return;
@@ -97,7 +95,7 @@ void HeadNormInPlace(torch::Tensor qkv, const HeadRange& heads, const torch::Ten
   const int64_t stride = qkv.size(1), d = heads.head_dim, first = heads.first * d;
   if (!SimdKernelsServe(qkv)) {
     torch::Tensor x = qkv.narrow(1, first, heads.count * d).view({qkv.size(0), heads.count, d});
-    const torch::Tensor wide = x.to(Wide(x));
+    const torch::Tensor wide = x.to(WideType(x));
     x.copy_(wide * (wide.square().mean(-1, true) + eps).rsqrt() * weight);
     return;
   }
@@ -118,9 +116,9 @@ void HeadNormBackwardInPlace(torch::Tensor dqkv, const torch::Tensor& qkv, const
     const auto of = [&](const torch::Tensor& x) {
       return x.narrow(1, first, heads.count * d).view({rows, heads.count, d});
     };
-    const torch::Tensor x = of(qkv).to(Wide(qkv)), dy = of(dqkv).to(Wide(qkv));
+    const torch::Tensor x = of(qkv).to(WideType(qkv)), dy = of(dqkv).to(WideType(qkv));
     const torch::Tensor rstd = (x.square().mean(-1, true) + eps).rsqrt();
-    const torch::Tensor h = x * rstd, g = dy * weight.to(Wide(weight));
+    const torch::Tensor h = x * rstd, g = dy * weight.to(WideType(weight));
     if (dweight.defined()) dweight.add_((dy * h).flatten(0, 1).sum(0));
     of(dqkv).copy_((g - h * (g * h).mean(-1, true)) * rstd);
     return;
@@ -165,7 +163,7 @@ torch::Tensor SwigluForward(const torch::Tensor& gate_up) {
   const PartScope scope(Part::kElementwise, 0, 1.5 * Bytes(gate_up));
   const int64_t c = gate_up.size(1) / 2;
   if (!SimdKernelsServe(gate_up)) {
-    const torch::Tensor gate = gate_up.narrow(1, 0, c).to(Wide(gate_up));
+    const torch::Tensor gate = gate_up.narrow(1, 0, c).to(WideType(gate_up));
     return (torch::silu(gate) * gate_up.narrow(1, c, c)).to(gate_up.scalar_type());
   }
   torch::Tensor y = torch::empty({gate_up.size(0), c}, gate_up.options());
@@ -182,8 +180,8 @@ void SwigluBackwardInPlace(torch::Tensor dy, torch::Tensor gate_up) {
   const PartScope scope(Part::kElementwise, 0, Bytes(dy, dy, gate_up, gate_up));
   const int64_t c = gate_up.size(1) / 2;
   if (!SimdKernelsServe(gate_up)) {
-    const torch::Tensor g = gate_up.narrow(1, 0, c).to(Wide(gate_up));
-    const torch::Tensor u = gate_up.narrow(1, c, c).to(Wide(gate_up));
+    const torch::Tensor g = gate_up.narrow(1, 0, c).to(WideType(gate_up));
+    const torch::Tensor u = gate_up.narrow(1, c, c).to(WideType(gate_up));
     const torch::Tensor s = g.sigmoid();
     gate_up.copy_(torch::cat({dy * u * s * (1 + g * (1 - s)), dy * g * s}, 1));
     dy.copy_(g * s * u);

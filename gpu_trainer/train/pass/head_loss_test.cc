@@ -29,7 +29,7 @@ Reference ReferenceHead(const torch::Tensor& hidden, const torch::Tensor& weight
           -(log_p.exp() * log_p).sum(-1)};
 }
 
-double RelativeError(const torch::Tensor& got, const torch::Tensor& want) {
+double ErrorShare(const torch::Tensor& got, const torch::Tensor& want) {
   const torch::Tensor w = want.to(torch::kDouble);
   return ((got.to(torch::kDouble) - w).norm() / w.norm()).item<double>();
 }
@@ -77,8 +77,8 @@ TEST(HeadLoss, LogprobsEntropiesAndGradientsEqualFp64Autograd) {
         EXPECT_NEAR(out.logprobs[i], reference.logprobs[i].item<double>(), 1e-5);
         EXPECT_NEAR(out.entropies[i], reference.entropies[i].item<double>(), 1e-5);
       }
-      EXPECT_LT(RelativeError(gradient.hidden, h.grad()), tolerance);
-      EXPECT_LT(RelativeError(gradient.weight, w.grad()), tolerance);
+      EXPECT_LT(ErrorShare(gradient.hidden, h.grad()), tolerance);
+      EXPECT_LT(ErrorShare(gradient.weight, w.grad()), tolerance);
       // A sweep before the differentiated one sees the very same numbers.
       const HeadOutput before =
           HeadLoss(hidden, weight, targets, kTemperature, nullptr, nullptr, chunk, operators_only);
