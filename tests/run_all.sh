@@ -132,8 +132,8 @@ main() {
     fi
   fi
   # What tests/gpu/run.sh takes to a GPU, and the trainer; no GPU is needed to build them.
-  timed_build cuda whet-trainer cuda_kernels_test trainer_engine_test trainer_optim_test \
-    trainer_train_test decode_bench grpo_step_bench || true
+  timed_build cuda whet-trainer cuda_kernels_test trainer_engine_test trainer_learner_test \
+    trainer_optim_test trainer_pass_test decode_bench grpo_step_bench || true
   sanitized asan unit
   sanitized tsan unit
   sanitized fuzz fuzz

@@ -14,7 +14,7 @@ set -euo pipefail
 
 HERE="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 readonly HERE
-readonly TESTS=(cuda_kernels_test trainer_engine_test trainer_optim_test trainer_train_test)
+readonly TESTS=(cuda_kernels_test trainer_engine_test trainer_learner_test trainer_optim_test trainer_pass_test)
 readonly BENCHMARKS=(decode_bench grpo_step_bench)
 
 fail() { printf 'tests/gpu/run.sh: %s\n' "$*" >&2; exit 2; }

@@ -30,7 +30,11 @@ using ::testing::SizeIs;
 // "whetstone/" are the generated protos.
 using Rooms = std::map<std::string, std::vector<std::string>>;
 
-// The rows "| `room/` | what it holds | `room/` `room/` |" of a page.
+// The first folder of a path, with its slash.
+std::string ServiceOf(const std::string& path) { return path.substr(0, path.find('/') + 1); }
+
+// The rows "| `service/room/` | what it holds | `other/` `common/` |" of a page. What a row may
+// include is a room of the same service by its name there, or any by its whole name.
 Rooms RoomsOf(const std::string& page) {
   Rooms rooms;
   for (const std::string& line : Lines(page)) {
@@ -41,6 +45,12 @@ Rooms RoomsOf(const std::string& page) {
       continue;
     }
     rooms[first[0]] = Quoted(cells[2]);
+  }
+  for (auto& [room, may_include] : rooms) {
+    for (std::string& other : may_include) {
+      const std::string within = absl::StrCat(ServiceOf(room), other);
+      if (rooms.count(within) > 0) other = within;
+    }
   }
   return rooms;
 }
@@ -58,9 +68,6 @@ std::string RoomOf(const std::string& path, const Rooms& rooms) {
   }
   return absl::StartsWith(path, "whetstone/") ? "whetstone/" : room;
 }
-
-// The first folder of a path, with its slash.
-std::string ServiceOf(const std::string& path) { return path.substr(0, path.find('/') + 1); }
 
 bool IsOurs(const std::string& include) {
   return absl::StartsWith(include, "whetstone/") ||
@@ -159,19 +166,26 @@ std::vector<std::string> Unused(const Rooms& rooms, const std::vector<SourceFile
 // A path without its extension: x.h and x.cc are one unit.
 std::string UnitOf(const std::string& path) { return path.substr(0, path.rfind('.')); }
 
-// Pairs of units that include each other.
+// Pairs of units that include each other. What a unit is made of may include its header, and be
+// included by its source: of two sources that use each other's headers neither is the lower one,
+// and of two headers neither can be read first.
 std::vector<std::string> Mutual(const std::vector<SourceFile>& files) {
-  std::set<std::pair<std::string, std::string>> includes;
+  using Pairs = std::set<std::pair<std::string, std::string>>;
+  Pairs by_headers;
+  Pairs by_sources;
   for (const SourceFile& file : files) {
     if (!IsCpp(file.path) || IsTest(file.path)) continue;
+    Pairs& pairs = HasExtension(file.path, {".h", ".cuh"}) ? by_headers : by_sources;
     for (const Include& include : Includes(file)) {
-      if (IsOurs(include.path)) includes.insert({UnitOf(file.path), UnitOf(include.path)});
+      if (IsOurs(include.path)) pairs.insert({UnitOf(file.path), UnitOf(include.path)});
     }
   }
   std::vector<std::string> mutual;
-  for (const auto& [from, to] : includes) {
-    if (from < to && includes.count({to, from}) > 0) {
-      mutual.push_back(absl::StrCat(from, " and ", to, " include each other"));
+  for (const Pairs* pairs : {&by_headers, &by_sources}) {
+    for (const auto& [from, to] : *pairs) {
+      if (from < to && pairs->count({to, from}) > 0) {
+        mutual.push_back(absl::StrCat(from, " and ", to, " include each other"));
+      }
     }
   }
   return mutual;
@@ -236,7 +250,7 @@ TEST(RoomsTest, IncludeOnlyWhatTheirRowsSay) {
               IsEmpty());
   const Rooms rooms = RoomsOf(
       "| `common/` | files | |\n| `common/x/` | data | `common/` |\n"
-      "| `proto/` | contracts | |\n| `coordinator/a/` | it | `coordinator/b/` `common/` |\n"
+      "| `proto/` | contracts | |\n| `coordinator/a/` | it | `b/` `common/` |\n"
       "| `coordinator/b/` | that | `whetstone/` |\n");
   const auto check = [&](const char* path, const char* include) {
     return CheckIncludes({path, absl::StrCat("#include \"", include, "\"\n")}, rooms);
@@ -266,9 +280,11 @@ TEST(RoomsTest, NoRowIsWiderThanTheCode) {
 
 TEST(RoomsTest, NoTwoFilesIncludeEachOther) {
   EXPECT_THAT(Mutual(Tree()), IsEmpty());
-  EXPECT_THAT(Mutual({{"common/a.cc", "#include \"common/b.h\"\n"},
-                      {"common/b.h", "#include \"common/a.h\"\n"}}),
-              SizeIs(1));
+  const SourceFile header = {"common/a.h", "#include \"common/b.h\"\n"};
+  const SourceFile source = {"common/a.cc", "#include \"common/b.h\"\n"};
+  EXPECT_THAT(Mutual({header, {"common/b.h", "#include \"common/a.h\"\n"}}), SizeIs(1));
+  EXPECT_THAT(Mutual({source, {"common/b.cc", "#include \"common/a.h\"\n"}}), SizeIs(1));
+  EXPECT_THAT(Mutual({source, {"common/b.h", "#include \"common/a.h\"\n"}}), IsEmpty());
 }
 
 TEST(HomesTest, ALibraryHasOne) {
