@@ -4,8 +4,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/status_macros.h"
-#include "coordinator/config/usual_sockets.h"
-#include "coordinator/config/yaml_message.h"
+#include "coordinator/config/default_sockets.h"
+#include "coordinator/yaml/yaml_message.h"
+#include "coordinator/yaml/yaml_writer.h"
 
 namespace whetstone {
 absl::StatusOr<v1::WorkerList> ReadWorkerList(const RunPaths& paths,
@@ -33,7 +34,7 @@ v1::WorkerHost ParseWorkerAddress(absl::string_view text) {
   const size_t colon = absl::StartsWith(text, "/") ? 0 : text.find(":/");
   if (colon == absl::string_view::npos) {
     address.set_ssh(std::string(text));
-    address.set_socket(kUsualWorkerSocket);
+    address.set_socket(kDefaultWorkerSocket);
   } else {
     address.set_ssh(std::string(text.substr(0, colon)));
     address.set_socket(std::string(text.substr(colon == 0 ? 0 : colon + 1)));
@@ -43,7 +44,7 @@ v1::WorkerHost ParseWorkerAddress(absl::string_view text) {
 
 std::string WorkerAddressText(const v1::WorkerHost& address) {
   if (address.ssh().empty()) return address.socket().empty() ? "this machine" : address.socket();
-  if (address.socket() == kUsualWorkerSocket || address.socket().empty()) return address.ssh();
+  if (address.socket() == kDefaultWorkerSocket || address.socket().empty()) return address.ssh();
   return absl::StrCat(address.ssh(), ":", address.socket());
 }
 
