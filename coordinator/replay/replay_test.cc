@@ -191,7 +191,7 @@ TEST_F(RefillReplayTest, ARunWithRefillsIsEqualToo) {
 
 TEST_F(JournalReplayTest, EachAlterationIsNamed) {
   EXPECT_THAT(Altered<PromptEntry>(1, [](PromptEntry* entry) { entry->prompt.add_ids(7); }),
-              HasSubstr("prompt of problem"));
+              HasSubstr("prompt of group"));
   EXPECT_THAT(
       Altered<RolloutEntry>(2, [](RolloutEntry* entry) { entry->completion.set_ids(0, 99); }),
       HasSubstr("ids[0]: 99 -> "));
