@@ -8,12 +8,12 @@
 namespace whetstone {
 namespace {
 
-struct DoctorOptions {
+struct DoctorCommandOptions {
   DoctorOptions doctor;
   bool json = false;
 };
 
-int RunDoctor(const DoctorOptions& options) {
+int RunDoctorCommand(const DoctorCommandOptions& options) {
   Console console(options.json);
   return RunDoctor(options.doctor, &console);
 }
@@ -21,7 +21,7 @@ int RunDoctor(const DoctorOptions& options) {
 }  // namespace
 
 void AddDoctor(CLI::App* app, SelectedCommand* selected) {
-  const auto options = std::make_shared<DoctorOptions>();
+  const auto options = std::make_shared<DoctorCommandOptions>();
   CLI::App* command = app->add_subcommand(
       "doctor",
       "Say what is wrong before an hour is lost\n\nKeys, host keys, sockets, sandbox level, noise, "
@@ -31,7 +31,7 @@ void AddDoctor(CLI::App* app, SelectedCommand* selected) {
   command->add_option("--set", options->doctor.sets, "KEY=VALUE changes a key; may be repeated")
       ->allow_extra_args(false);
   command->add_flag("--json", options->json, "One JSON object per finding, then the totals");
-  command->callback([=] { selected->run = [options] { return RunDoctor(*options); }; });
+  command->callback([=] { selected->run = [options] { return RunDoctorCommand(*options); }; });
 }
 
 }  // namespace whetstone
