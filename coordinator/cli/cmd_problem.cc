@@ -175,7 +175,7 @@ void AddCommand(CLI::App* app, SelectedCommand* selected, const char* name, cons
 
 }  // namespace
 
-void AddCommand(CLI::App* app, SelectedCommand* selected) {
+void AddProblem(CLI::App* app, SelectedCommand* selected) {
   CLI::App* problem = app->add_subcommand("problem", "Write and check prompt files");
   problem->require_subcommand(1);
   AddCommand(

@@ -145,7 +145,7 @@ int RunProblemImport(const ProblemImportOptions& options) {
 
 }  // namespace
 
-void Add(CLI::App* problem, SelectedCommand* selected) {
+void AddProblemImport(CLI::App* problem, SelectedCommand* selected) {
   const auto options = std::make_shared<ProblemImportOptions>();
   CLI::App* command = problem->add_subcommand(
       "import",

@@ -46,7 +46,7 @@ absl::StatusOr<std::vector<PromptGroupSpec>> ReadPrompts(const GenerateOptions& 
       ASSIGN_OR_RETURN(text, chat->Render(messages, ChatFormat::kGenerate));
     }
     PromptGroupSpec group;
-    group.problem = static_cast<int32_t>(groups.size());
+    group.group_index = static_cast<int32_t>(groups.size());
     group.ids = model.tokenizer->Encode(text);
     if (group.ids.empty()) return absl::InvalidArgumentError("the prompt is empty");
     for (int32_t sample = 0; sample < options.samples; ++sample) group.samples.push_back(sample);
@@ -61,14 +61,14 @@ void PrintCompletion(const Completion& completion, bool as_json) {
                        : completion.finish == Completion::Finish::kLength ? "length"
                                                                           : "deadline";
   if (as_json) {
-    PrintLine({{"prompt", completion.problem},
+    PrintLine({{"prompt", completion.group_index},
                {"sample", completion.sample},
                {"ids", completion.ids},
                {"logprobs", completion.logprobs},
                {"text", completion.text},
                {"finish", finish}});
   } else {
-    std::printf("--- prompt %d, sample %d, %zu tokens, %s\n%s\n", completion.problem,
+    std::printf("--- prompt %d, sample %d, %zu tokens, %s\n%s\n", completion.group_index,
                 completion.sample, completion.ids.size(), finish, completion.text.c_str());
     std::fflush(stdout);
   }

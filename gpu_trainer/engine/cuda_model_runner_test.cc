@@ -52,7 +52,7 @@ class CudaModelRunnerTest : public ::testing::TestWithParam<bool> {
     // A prompt longer than a KV split, and slots that are used again.
     for (const int length : {3, 140}) {
       PromptGroupSpec group;
-      group.problem = length;
+      group.group_index = length;
       group.ids = tokenizer_->Encode(std::string(static_cast<size_t>(length), 'a') + "bc");
       group.samples = {0, 1, 2};
       spec.groups.push_back(group);
@@ -78,7 +78,7 @@ class CudaModelRunnerTest : public ::testing::TestWithParam<bool> {
     const absl::Status status =
         engine.Generate(spec, {.on_completion =
                                    [&](Completion c) {
-                                     all[{c.problem, c.sample}] = std::move(c);
+                                     all[{c.group_index, c.sample}] = std::move(c);
                                    },
                                .on_progress = [&](const GenerateStatus& now) { last = now; },
                                .cancelled = {}});
@@ -176,7 +176,7 @@ TEST_P(CudaModelRunnerTest, FallsBackWhenAKernelFails) {
   ASSERT_TRUE(engine
                   .Generate(spec, {.on_completion =
                                        [&](Completion c) {
-                                         all[{c.problem, c.sample}] = std::move(c);
+                                         all[{c.group_index, c.sample}] = std::move(c);
                                        },
                                    .on_progress = {},
                                    .cancelled = {}})

@@ -2,7 +2,7 @@
 // shared prefix, each completion delivered when it ends.
 //
 //   Engine engine(config, weights, tokenizer);
-//   GenerateSpec spec{.seed = 17, .step = 3, .groups = {{.problem = 0, .ids = prompt,
+//   GenerateSpec spec{.seed = 17, .step = 3, .groups = {{.group_index = 0, .ids = prompt,
 //                                                        .samples = {0, 1, 2, 3}}}};
 //   spec.sampling.max_new_tokens = 128;
 //   RETURN_IF_ERROR(engine.Generate(spec, {.on_completion = [&](Completion c) { … }}));
@@ -13,7 +13,7 @@
 // per group; attention reads them once for the whole group and merges with the sequence's own
 // suffix by log-sum-exp (cache/).
 //
-// Randomness: the token at `position` of a sample is decided by Philox(seed, {step, problem,
+// Randomness: the token at `position` of a sample is decided by Philox(seed, {step, group_index,
 // sample, position}), position counted from 0 after the prompt (sampling/). On a CPU with AVX-512
 // the kernels are batch-invariant: a sequence's tokens do not depend at all on what else is in the
 // batch. Elsewhere they do so up to rounding, unless `deterministic` asks for more: then every

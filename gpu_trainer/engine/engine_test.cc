@@ -49,7 +49,7 @@ class EngineTest : public ::testing::TestWithParam<torch::ScalarType> {
     spec.sampling.ignore_eos = true;
     for (int g = 0; g < groups; ++g) {
       PromptGroupSpec group;
-      group.problem = g;
+      group.group_index = g;
       group.ids = tokenizer_->Encode(std::string(static_cast<size_t>(3 + 61 * g), 'a') + "bc");
       for (int s = 0; s < samples; ++s) group.samples.push_back(s);
       spec.groups.push_back(group);
@@ -65,7 +65,7 @@ class EngineTest : public ::testing::TestWithParam<torch::ScalarType> {
     const absl::Status status =
         engine.Generate(spec, {.on_completion =
                                    [&](Completion c) {
-                                     all[{c.problem, c.sample}] = std::move(c);
+                                     all[{c.group_index, c.sample}] = std::move(c);
                                    },
                                .on_progress =
                                    [&](const GenerateStatus& status) {
@@ -220,7 +220,7 @@ TEST_P(EngineTest, AnUpdateIsSeenAtOnce) {
   auto collect = [](Completions* to) {
     return GenerateSink{.on_completion =
                             [to](Completion c) {
-                              (*to)[{c.problem, c.sample}] = std::move(c);
+                              (*to)[{c.group_index, c.sample}] = std::move(c);
                             },
                         .on_progress = {},
                         .cancelled = {}};

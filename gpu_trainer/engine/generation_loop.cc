@@ -110,7 +110,7 @@ DecodeInput GenerationLoop::InputOf(const Sequence& sequence) const {
           .suffix = sampled - 1,
           .token = result.ids.back(),
           .draft = speculator_.Propose(prompt, result.ids, sequence.tokens_max - sampled),
-          .next = {result.problem, result.sample, sampled}};
+          .next = {result.group_index, result.sample, sampled}};
 }
 
 // Draws the tokens of active sequences [begin, end), whose rows of `logits` follow each other.
@@ -136,7 +136,7 @@ void GenerationLoop::Draw(const std::vector<DecodeInput>& inputs, size_t begin, 
 SampledToken GenerationLoop::Draw(const float* logits, size_t ahead, Sequence* sequence) const {
   const Completion& result = sequence->result;
   return sampler_.Draw(
-      logits, {result.problem, result.sample, static_cast<int64_t>(result.ids.size() + ahead)},
+      logits, {result.group_index, result.sample, static_cast<int64_t>(result.ids.size() + ahead)},
       sequence->history ? &*sequence->history : nullptr);
 }
 

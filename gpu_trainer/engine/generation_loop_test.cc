@@ -78,18 +78,19 @@ class GenerationLoopTest : public ::testing::Test {
     spec_.sampling.max_new_tokens = 6;
   }
 
-  void AddGroup(int32_t problem, const std::string& prompt, std::vector<int32_t> samples) {
-    spec_.groups.push_back(
-        {.problem = problem, .ids = tokenizer_->Encode(prompt), .samples = std::move(samples)});
+  void AddGroup(int32_t group_index, const std::string& prompt, std::vector<int32_t> samples) {
+    spec_.groups.push_back({.group_index = group_index,
+                            .ids = tokenizer_->Encode(prompt),
+                            .samples = std::move(samples)});
   }
 
-  // Each completion as "problem.sample text", in the order of their ends.
+  // Each completion as "group.sample text", in the order of their ends.
   std::vector<std::string> Run(int64_t slots, FakeRunner* runner) {
     std::vector<std::string> ended;
     const TokenSampler sampler(0, 0, spec_.sampling, kVocab);
     const GenerateSink sink = {.on_completion =
                                    [&](const Completion& c) {
-                                     ended.push_back(std::to_string(c.problem) + "." +
+                                     ended.push_back(std::to_string(c.group_index) + "." +
                                                      std::to_string(c.sample) + " " + c.text);
                                      EXPECT_EQ(c.ids.size(), c.logprobs.size());
                                    },

@@ -77,8 +77,8 @@ class DistributedTrainerTest : public testing::Test {
 
   struct Generated {
     absl::Status status;
-    std::map<int, std::vector<int32_t>> prompts;                // by problem
-    std::map<std::pair<int, int>, v1::Completion> completions;  // by problem and sample
+    std::map<int, std::vector<int32_t>> prompts;                // by group
+    std::map<std::pair<int, int>, v1::Completion> completions;  // by group and sample
   };
   static Generated Generate(DistributedTrainer& trainer, const v1::GenerateRequest& request) {
     GenerateStream stream;
@@ -114,12 +114,12 @@ class DistributedTrainerTest : public testing::Test {
     s.set_advantage_scale(v1::GrpoSettings::GROUP);
     s.set_minibatches(1);
     s.set_temperature(1);
-    for (const auto& [problem, ids] : from.prompts) {
+    for (const auto& [group_index, ids] : from.prompts) {
       v1::RolloutGroup& group = *request.mutable_grpo()->add_groups();
-      group.set_group_index(problem);
+      group.set_group_index(group_index);
       group.mutable_prompt_ids()->Assign(ids.begin(), ids.end());
       for (const auto& [key, completion] : from.completions) {
-        if (key.first != problem) continue;
+        if (key.first != group_index) continue;
         v1::Rollout& rollout = *group.add_rollouts();
         rollout.set_sample(key.second);
         *rollout.mutable_ids() = completion.ids();
@@ -253,7 +253,7 @@ TEST_F(DistributedTrainerTest, AnErrorIsTheCallsAndTheRanksGoOn) {
     request.mutable_groups(1)->mutable_messages(0)->set_content(text);
     const absl::Status too_long = Generate(trainer, request).status;
     EXPECT_EQ(too_long.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(std::string(too_long.message()), HasSubstr("Generate: rank 1 failed: problem 1"));
+    EXPECT_THAT(std::string(too_long.message()), HasSubstr("Generate: rank 1 failed: group 1"));
     EXPECT_TRUE(Generate(trainer, Prompts()).status.ok());
   });
 }

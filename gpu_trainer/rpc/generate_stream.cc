@@ -46,7 +46,7 @@ v1::GenerateProgress GenerateStream::ProgressOf(const GenerateStatus& status) {
 v1::GenerateEvent GenerateStream::EventOf(Completion completion) {
   v1::GenerateEvent event;
   v1::Completion& out = *event.mutable_completion();
-  out.set_group_index(completion.problem);
+  out.set_group_index(completion.group_index);
   out.set_sample(completion.sample);
   out.mutable_ids()->Assign(completion.ids.begin(), completion.ids.end());
   out.mutable_sampling_logprobs()->Assign(completion.logprobs.begin(), completion.logprobs.end());

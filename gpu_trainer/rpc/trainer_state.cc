@@ -158,7 +158,7 @@ absl::Status TrainerState::Generate(const v1::GenerateRequest& request,
     if (samples.empty() && group.samples_size() > 0) continue;  // another rank's
     if (request.profile()) profile_.sequences += static_cast<int64_t>(samples.size());
     spec.groups.push_back(
-        {.problem = group.group_index(), .ids = std::move(ids), .samples = samples});
+        {.group_index = group.group_index(), .ids = std::move(ids), .samples = samples});
   }
   return model->engine->Generate(spec, sink);
 }

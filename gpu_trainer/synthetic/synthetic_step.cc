@@ -55,7 +55,7 @@ absl::StatusOr<v1::GrpoBatch> GenerateSyntheticBatch(
   s.set_temperature(1);
   for (int p = 0; p < work.prompts; ++p) {
     PromptGroupSpec group;
-    group.problem = p;
+    group.group_index = p;
     group.ids = PromptIds(tokenizer, (step * work.prompts + p) % 64, work.prompt_tokens);
     for (int i = 0; i < work.group; ++i) group.samples.push_back(i);
     batch.add_groups()->mutable_prompt_ids()->Assign(group.ids.begin(), group.ids.end());
@@ -64,7 +64,7 @@ absl::StatusOr<v1::GrpoBatch> GenerateSyntheticBatch(
   GenerateSink sink;
   sink.on_progress = on_progress;
   sink.on_completion = [&batch](Completion c) {
-    v1::Rollout& rollout = *batch.mutable_groups(c.problem)->add_rollouts();
+    v1::Rollout& rollout = *batch.mutable_groups(c.group_index)->add_rollouts();
     rollout.set_sample(c.sample);
     rollout.mutable_ids()->Assign(c.ids.begin(), c.ids.end());
     rollout.mutable_sampling_logprobs()->Assign(c.logprobs.begin(), c.logprobs.end());

@@ -71,7 +71,7 @@ absl::Status CheckSpec(const GenerateSpec& spec, const ModelConfig& config) {
     }
     if (!status.ok()) {
       return absl::Status(status.code(),
-                          absl::StrCat("problem ", group.problem, ": ", status.message()));
+                          absl::StrCat("group ", group.group_index, ": ", status.message()));
     }
   }
   return absl::OkStatus();

@@ -14,7 +14,7 @@ namespace whetstone {
 // INVALID_ARGUMENT: none, or one that is not in the vocabulary.
 absl::Status CheckIds(const std::vector<int32_t>& ids, const ModelConfig& config);
 
-// INVALID_ARGUMENT: naming the setting, or the problem whose prompt is wrong.
+// INVALID_ARGUMENT: naming the setting, or the group whose prompt is wrong.
 absl::Status CheckSpec(const GenerateSpec& spec, const ModelConfig& config);
 
 }  // namespace whetstone

@@ -34,7 +34,7 @@ struct SamplingSpec {
 
 // All samples of one prompt.
 struct PromptGroupSpec {
-  int32_t problem = 0;
+  int32_t group_index = 0;
   std::vector<int32_t> ids;      // the prompt, at least one token
   std::vector<int32_t> samples;  // which to draw
 };
@@ -68,7 +68,7 @@ struct GenerateSpec {
 
 struct Completion {
   enum class Finish { kStop, kLength, kDeadline };
-  int32_t problem = 0;
+  int32_t group_index = 0;
   int32_t sample = 0;
   std::vector<int32_t> ids;  // sampled tokens, the end-of-sequence token included
   std::vector<float>

@@ -166,7 +166,7 @@ void CudaModelRunner::PrepareMetadata(const std::vector<DecodeInput>& inputs, in
                        .suffix = static_cast<int32_t>(row.suffix),
                        .position = static_cast<int32_t>(row.position()),
                        .splits = static_cast<int32_t>(prefix_splits + Splits(row.suffix + 1)),
-                       .problem = static_cast<uint64_t>(row.next.problem),
+                       .group_index = static_cast<uint64_t>(row.next.group_index),
                        .sample = static_cast<uint64_t>(row.next.sample),
                        .draw = static_cast<uint64_t>(row.next.position)};
     host_ids_[i] = row.token;

@@ -15,8 +15,8 @@ TokenSampler::TokenSampler(uint64_t seed, int64_t step, const SamplingSpec& samp
 
 SampledToken TokenSampler::Draw(const float* logits, const TokenKey& key,
                                 TokenHistory* history) const {
-  Philox rng(seed_, {step_, static_cast<uint64_t>(key.problem), static_cast<uint64_t>(key.sample),
-                     static_cast<uint64_t>(key.position)});
+  Philox rng(seed_, {step_, static_cast<uint64_t>(key.group_index),
+                     static_cast<uint64_t>(key.sample), static_cast<uint64_t>(key.position)});
   if (history == nullptr) return SampleToken(logits, vocab_, settings_, rng.Uniform());
   std::vector<float> penalized(logits, logits + vocab_);
   history->Penalize(penalties_, penalized.data());

@@ -2,7 +2,7 @@
 // a token and its log-probability.
 //
 //   const TokenSampler sampler(spec.seed, spec.step, spec.sampling, config.vocab);
-//   const SampledToken token = sampler.Draw(logits, {.problem = 3, .sample = 1, .position = 0},
+//   const SampledToken token = sampler.Draw(logits, {.group_index = 3, .sample = 1, .position = 0},
 //                                           &history);
 #ifndef WHETSTONE_GPU_TRAINER_ENGINE_SAMPLING_TOKEN_SAMPLER_H_
 #define WHETSTONE_GPU_TRAINER_ENGINE_SAMPLING_TOKEN_SAMPLER_H_
@@ -17,7 +17,7 @@ namespace whetstone {
 
 // Which token of a step it is. With the seed and the step it names the random number that decides.
 struct TokenKey {
-  int32_t problem = 0;
+  int32_t group_index = 0;
   int32_t sample = 0;
   int64_t position = 0;  // from 0 after the prompt
 };

@@ -16,7 +16,7 @@ std::vector<float> Logits() {
   return logits;
 }
 
-// The random number of a token is that of its seed, step, problem, sample and position, and of
+// The random number of a token is that of its seed, step, group, sample and position, and of
 // nothing else.
 TEST(TokenSamplerTest, DrawsByTheTokensOwnNumber) {
   const std::vector<float> logits = Logits();
@@ -25,8 +25,8 @@ TEST(TokenSamplerTest, DrawsByTheTokensOwnNumber) {
     Philox rng(17, {3, 5, 2, static_cast<uint64_t>(position)});
     const SampledToken want = SampleToken(logits.data(), 50, {}, rng.Uniform());
     for (int again = 0; again < 2; ++again) {
-      const SampledToken got =
-          sampler.Draw(logits.data(), {.problem = 5, .sample = 2, .position = position}, nullptr);
+      const SampledToken got = sampler.Draw(
+          logits.data(), {.group_index = 5, .sample = 2, .position = position}, nullptr);
       EXPECT_EQ(got.id, want.id);
       EXPECT_EQ(got.logprob, want.logprob);
     }

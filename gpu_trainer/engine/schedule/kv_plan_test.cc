@@ -21,8 +21,9 @@ class KvPlanTest : public ::testing::Test {
     config_.head_dim = 16;
     config_.context = 1000;
     spec_.sampling.max_new_tokens = 64;
-    spec_.groups = {{.problem = 0, .ids = std::vector<int32_t>(128, 1), .samples = {0, 1, 2, 3}},
-                    {.problem = 1, .ids = std::vector<int32_t>(64, 1), .samples = {0, 1}}};
+    spec_.groups = {
+        {.group_index = 0, .ids = std::vector<int32_t>(128, 1), .samples = {0, 1, 2, 3}},
+        {.group_index = 1, .ids = std::vector<int32_t>(64, 1), .samples = {0, 1}}};
   }
 
   absl::StatusOr<KvPlan> Plan(int64_t bytes) const {
@@ -62,7 +63,7 @@ TEST_F(KvPlanTest, OneSequenceMustFit) {
 }
 
 TEST_F(KvPlanTest, NothingAskedForNeedsNoMemory) {
-  spec_.groups = {{.problem = 0, .ids = {1}, .samples = {}}};
+  spec_.groups = {{.group_index = 0, .ids = {1}, .samples = {}}};
   EXPECT_EQ(Plan(0)->slots, 0);
 }
 

@@ -23,7 +23,7 @@ std::optional<Sequence> Scheduler::Admit() {
   sequence.group = next.group;
   sequence.slot = free_slots_.back();
   sequence.tokens_max = TokensMax(spec_.sampling, group, context_);
-  sequence.result.problem = group.problem;
+  sequence.result.group_index = group.group_index;
   sequence.result.sample = next.sample;
   free_slots_.pop_back();
   return sequence;

@@ -15,8 +15,8 @@ using ::testing::IsEmpty;
 GenerateSpec TwoGroups() {
   GenerateSpec spec;
   spec.sampling.max_new_tokens = 10;
-  spec.groups = {{.problem = 7, .ids = {1, 2, 3}, .samples = {0, 1}},
-                 {.problem = 9, .ids = {1, 2, 3, 4, 5, 6, 7, 8}, .samples = {4}}};
+  spec.groups = {{.group_index = 7, .ids = {1, 2, 3}, .samples = {0, 1}},
+                 {.group_index = 9, .ids = {1, 2, 3, 4, 5, 6, 7, 8}, .samples = {4}}};
   return spec;
 }
 
@@ -38,7 +38,7 @@ TEST(SchedulerTest, AdmitsInOrderAsSlotsGetFree) {
 
   std::vector<Sequence>& active = scheduler.active();
   EXPECT_NE(active[0].slot, active[1].slot);
-  EXPECT_EQ(active[1].result.problem, 7);
+  EXPECT_EQ(active[1].result.group_index, 7);
   EXPECT_EQ(active[1].tokens_max, 9);  // the context ends before max_new_tokens
   const int32_t slot = active[1].slot;
   active[1].ended = true;

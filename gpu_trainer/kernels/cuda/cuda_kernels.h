@@ -51,14 +51,14 @@ inline constexpr int32_t kKvTile = 16;
 
 // One token that decodes.
 struct DecodeToken {
-  void* slot;        // its sequence's own keys and values
-  int32_t capacity;  // of the slot
-  int32_t suffix;    // where in the slot its key and value belong
-  int32_t position;  // in the whole sequence: its rotation
-  int32_t splits;    // results of attend_splits that belong to it
-  uint64_t problem;  // with `sample` and `draw`: the stream of its random number
-  uint64_t sample;   // (common/philox.h)
-  uint64_t draw;     // tokens drawn before
+  void* slot;            // its sequence's own keys and values
+  int32_t capacity;      // of the slot
+  int32_t suffix;        // where in the slot its key and value belong
+  int32_t position;      // in the whole sequence: its rotation
+  int32_t splits;        // results of attend_splits that belong to it
+  uint64_t group_index;  // with `sample` and `draw`: the stream of its random number
+  uint64_t sample;       // (common/philox.h)
+  uint64_t draw;         // tokens drawn before
 };
 
 // A run of tokens that some rows attend to: a prompt's, shared by neighbouring rows, or one row's

@@ -97,7 +97,7 @@ TEST_P(CudaKernelsTest, AttentionOverSharedPrefixAndOwnSuffix) {
                         .suffix = static_cast<int32_t>(suffix_of[row]),
                         .position = static_cast<int32_t>(prefix_tokens[prefix] + suffix_of[row]),
                         .splits = static_cast<int32_t>(prefix_splits + own_splits),
-                        .problem = 0,
+                        .group_index = 0,
                         .sample = 0,
                         .draw = 0});
       if (i > 0 && prefix_of[row - 1] == prefix_of[row] && segments.back().rows < run_max) {
@@ -238,7 +238,7 @@ TEST_P(CudaKernelsTest, SamplesAsTheCpuDoes) {
                           .suffix = 0,
                           .position = 0,
                           .splits = 0,
-                          .problem = static_cast<uint64_t>(7 * i),
+                          .group_index = static_cast<uint64_t>(7 * i),
                           .sample = static_cast<uint64_t>(i),
                           .draw = draw});
       }
@@ -246,7 +246,7 @@ TEST_P(CudaKernelsTest, SamplesAsTheCpuDoes) {
           Sample(logits, tokens, /*seed=*/11, /*step=*/3, temperature);
       for (int64_t i = 0; i < rows; ++i) {
         const DecodeToken& token = tokens[static_cast<size_t>(i)];
-        Philox rng(11, {3, token.problem, token.sample, token.draw});
+        Philox rng(11, {3, token.group_index, token.sample, token.draw});
         const SampledToken want = SampleToken(host[i].const_data_ptr<float>(), vocab,
                                               {.temperature = temperature}, rng.Uniform());
         EXPECT_EQ(got[static_cast<size_t>(i)].id, want.id) << temperature << " row " << i;

@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(kThreads) DrawKernel(SampleArgs args) {
     } else {
       const DecodeToken& token = args.tokens[row];
       double rest =
-          all * FirstUniform(args.seed, args.step, token.problem, token.sample, token.draw);
+          all * FirstUniform(args.seed, args.step, token.group_index, token.sample, token.draw);
       for (; s + 1 < count && rest >= mass(s); ++s) rest -= mass(s);
       left = rest;
     }

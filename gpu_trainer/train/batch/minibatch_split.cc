@@ -89,8 +89,9 @@ absl::StatusOr<MinibatchSplit> SplitIntoMinibatches(const v1::GrpoBatch& batch,
       sequence.ids.insert(sequence.ids.end(), rollout.ids().begin(), rollout.ids().end());
       sequence.learn_from = group.prompt_ids_size();
       sequence.group = g;
-      m.sources.push_back(
-          {.rollout = &rollout, .problem = group.group_index(), .advantage = advantage.values[r]});
+      m.sources.push_back({.rollout = &rollout,
+                           .group_index = group.group_index(),
+                           .advantage = advantage.values[r]});
       ++m.counts.sequences;
       m.counts.tokens += rollout.ids_size();
     }

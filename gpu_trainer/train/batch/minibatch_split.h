@@ -25,7 +25,7 @@ namespace whetstone {
 // The rollout that a sequence was made from.
 struct Source {
   const v1::Rollout* rollout;  // Borrowed from the batch.
-  int32_t problem;
+  int32_t group_index;
   double advantage;
 };
 

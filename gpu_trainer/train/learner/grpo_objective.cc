@@ -56,8 +56,8 @@ TokenGradient GrpoObjective::At(size_t i, float logprob, float entropy) {
     if (first_bad_token_.empty() && !std::isfinite(loss_)) {
       first_bad_token_ =
           absl::StrCat("; first at token ", use.token, " of sample ", source.rollout->sample(),
-                       " of problem ", source.problem, ", whose log-probability is ", logprob, " (",
-                       token.sampling, " while sampling)");
+                       " of group ", source.group_index, ", whose log-probability is ", logprob,
+                       " (", token.sampling, " while sampling)");
     }
     metrics_.AddToken(t, token, entropy);
     gradient.logprob += weight * t.gradient;
