@@ -1,5 +1,6 @@
 // What pages name is there: tests, programs, files.
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <map>
 #include <set>
