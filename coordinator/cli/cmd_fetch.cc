@@ -40,7 +40,7 @@ std::string NameOf(const CheckpointEntry& entry) {
 
 // The checkpoint that `step` names: "12", "step-12" or "warmup"; the newest if it is empty.
 absl::StatusOr<CheckpointEntry> Choose(const std::vector<CheckpointEntry>& saved,
-                                      const std::string& step) {
+                                       const std::string& step) {
   if (saved.empty()) {
     return absl::NotFoundError("this run has saved no checkpoint yet (checkpoint.every)");
   }

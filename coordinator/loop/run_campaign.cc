@@ -93,7 +93,8 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
     console->Line(absl::StrFormat("new best for %s: %.2fx (%.2f to %.2f)", incumbent.problem_id,
                                   incumbent.verdict.speedup(), incumbent.verdict.speedup_low(),
                                   incumbent.verdict.speedup_high()));
-    return PublishBest(paths, plan.campaign, FindProblem(plan, incumbent.problem_id).problem, incumbent);
+    return PublishBest(paths, plan.campaign, FindProblem(plan, incumbent.problem_id).problem,
+                       incumbent);
   };
   hooks.on_checkpoint = [&](const CheckpointEntry& checkpoint) {
     console->Line(absl::StrCat("saved ", checkpoint.path));

@@ -10,8 +10,8 @@
 //   control.Close();                                 // before the loop goes
 //
 // A change is made on the loop's thread, between two batches of events: it is looked at beside the
-// core's state, written to the worker_list, and then becomes an event of the core. Only connecting to a
-// worker happens before that, on the request's own thread.
+// core's state, written to the worker_list, and then becomes an event of the core. Only connecting
+// to a worker happens before that, on the request's own thread.
 #ifndef WHETSTONE_COORDINATOR_LOOP_WORKER_CONTROL_H_
 #define WHETSTONE_COORDINATOR_LOOP_WORKER_CONTROL_H_
 

@@ -31,9 +31,9 @@ struct RunSummary {
   std::string reward_note;
   int in_use_by = 0;  // pid of the process that runs it now; 0: none
   std::vector<std::map<std::string, double>> warmup_rows;
-  std::vector<std::map<std::string, double>> rows;  // GRPO, in order
-  std::map<std::string, IncumbentEntry> incumbents;        // by problem id
-  std::map<std::string, double> expert_speedup;     // by problem id; of any host
+  std::vector<std::map<std::string, double>> rows;   // GRPO, in order
+  std::map<std::string, IncumbentEntry> incumbents;  // by problem id
+  std::map<std::string, double> expert_speedup;      // by problem id; of any host
   std::vector<CheckpointEntry> checkpoints;
 
   bool done() const { return warmup_done == warmup_total && steps_done == steps_total; }

@@ -56,8 +56,8 @@ struct ServiceEvent {
   bool restarted = false;
 };
 
-// A listener is called from the cluster's own threads, one call at a time. It must return quickly and
-// must not call back into the cluster.
+// A listener is called from the cluster's own threads, one call at a time. It must return quickly
+// and must not call back into the cluster.
 using ServiceListener = std::function<void(const ServiceEvent&)>;
 
 // Thread-safe. Destruction stops what it started: local services (SIGTERM, SIGKILL 5 s later) or

@@ -18,7 +18,8 @@ struct SshTarget {
 // "gpu01", "me@gpu01:2222", "[::1]:2222". INVALID_ARGUMENT: empty, starts with '-', bad port.
 absl::StatusOr<SshTarget> ParseSshTarget(absl::string_view text);
 
-// The socket at which streams come out on the host: a unix socket, or a TCP port as the host itself sees it.
+// The socket at which streams come out on the host: a unix socket, or a TCP port as the host itself
+// sees it.
 struct RemoteEnd {
   std::string path;  // empty: TCP
   std::string host;

@@ -125,8 +125,8 @@ TEST(ArchitectureTest, ThePageNamesFilesThatExist) {
   const SourceFile& page = FileOf("docs/architecture.md");
   EXPECT_THAT(CheckNamedFiles(page, TreePaths()), IsEmpty());
   // The ways of the data: every hop is a file.
-  for (const char* way :
-       {"### A campaign's step", "### *Generate*", "### *Update*", "### A verdict"}) {
+  for (const char* way : {"### A campaign's step", "### *Generate*", "### *Update*",
+                          "### A checkpoint", "### A verdict"}) {
     const size_t begin = page.text.find(way);
     ASSERT_NE(begin, std::string::npos) << way;
     const std::string section = page.text.substr(begin, page.text.find("\n#", begin) - begin);

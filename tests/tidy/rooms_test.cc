@@ -238,6 +238,42 @@ std::vector<std::string> CheckHomes(const SourceFile& file) {
   return problems;
 }
 
+// The rooms of the pure core: no I/O, no clock, no threads. Whatever could bring them is not on
+// this list of all that they include from elsewhere.
+std::vector<std::string> CheckPure(const SourceFile& file) {
+  static const auto* const kPure = new std::set<std::string>{
+      "common/retry_policy.h", "common/sha256.h", "common/status_macros.h", "nlohmann/json.hpp",
+      "nlohmann/json_fwd.hpp"};
+  static const auto* const kLibrary = new std::set<std::string>{
+      "algorithm", "array", "cmath",   "cstddef", "cstdint", "deque",    "functional",
+      "limits",    "map",   "memory",  "numbers", "numeric", "optional", "set",
+      "string",    "tuple", "utility", "variant", "vector"};
+  const bool core = absl::StartsWith(file.path, "coordinator/campaign/") ||
+                    absl::StartsWith(file.path, "coordinator/durable/");
+  if (!core || !IsCpp(file.path) || IsTest(file.path)) return {};
+  std::vector<std::string> problems;
+  for (const Include& include : Includes(file)) {
+    if (absl::StartsWith(include.path, "absl/") || absl::StartsWith(include.path, "whetstone/") ||
+        absl::StartsWith(include.path, "coordinator/") || kPure->count(include.path) > 0 ||
+        kLibrary->count(include.path) > 0) {
+      continue;
+    }
+    problems.push_back(At(file, include.line, absl::StrCat("is not pure: ", include.path)));
+  }
+  return problems;
+}
+
+TEST(RoomsTest, TheCampaignsCoreIsPure) {
+  EXPECT_THAT(CheckTree(CheckPure), IsEmpty());
+  const auto check = [](const char* path, const char* include) {
+    return CheckPure({path, absl::StrCat("#include ", include, "\n")});
+  };
+  EXPECT_THAT(check("coordinator/campaign/a.cc", "<thread>"), SizeIs(1));
+  EXPECT_THAT(check("coordinator/durable/a.cc", "<chrono>"), SizeIs(1));
+  EXPECT_THAT(check("coordinator/durable/a.cc", "\"common/file.h\""), SizeIs(1));
+  EXPECT_THAT(check("coordinator/loop/a.cc", "<thread>"), IsEmpty());
+}
+
 TEST(RoomsTest, EverySourceIsInOne) {
   EXPECT_THAT(CheckTree([](const SourceFile& file) { return CheckHasRoom(file, ProjectRooms()); }),
               IsEmpty());
