@@ -163,7 +163,7 @@ quickstart() {
   local start=$SECONDS groups=()
   if $SSH; then groups+=(ssh); fi
   set_up "${groups[@]}"
-  step "build release" build_preset release
+  step "build release" build_preset release whet whet-trainer whet-worker
   run_campaign
   show_best
   echo
