@@ -29,8 +29,8 @@ endforeach()
 # compiled if nvcc is there too.
 file(GLOB TORCH_CUBLAS ${TORCH_SITE}/nvidia/*/lib/libcublas.so.*)
 set(WHETSTONE_HAVE_CUDA OFF)
-if(TORCH_CUBLAS AND (WHETSTONE_CUDA STREQUAL "ON" OR
-                     (WHETSTONE_CUDA STREQUAL "AUTO" AND EXISTS /dev/nvidia0)))
+file(GLOB GPU_DEVICES /dev/nvidiactl /dev/nvidia[0-9]* /dev/dxg)
+if(TORCH_CUBLAS AND (WHETSTONE_CUDA STREQUAL "ON" OR (WHETSTONE_CUDA STREQUAL "AUTO" AND GPU_DEVICES)))
   set(WHETSTONE_HAVE_CUDA ON)
 endif()
 include(cuda)

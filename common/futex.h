@@ -1,7 +1,6 @@
 // Sleeping on a 32-bit word until another thread or process wakes whoever sleeps on it.
 //
-//   while (word.load(std::memory_order_acquire) == seen) FutexWait(&word, seen,
-//   FutexScope::kPrivate);
+//   while (word.load() == seen) FutexWait(&word, seen, FutexScope::kPrivate);
 //
 // Thread-safe. Errors are not told apart from waking: the caller looks at the word in any case.
 #ifndef WHETSTONE_COMMON_FUTEX_H_

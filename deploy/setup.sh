@@ -112,7 +112,9 @@ make_venv() {
 }
 
 # CUDA's half of LibTorch (3 GB more), with nvcc, is taken where a GPU is or it is asked for.
-wants_cuda() { [[ " $* " == *" cuda "* || -e /dev/nvidia0 ]]; }
+wants_cuda() {
+  [[ " $* " == *" cuda "* ]] || compgen -G "/dev/nvidia[c0-9]*" >/dev/null || [[ -e /dev/dxg ]]
+}
 
 # has_requirements [--deps] FILE: whether the environment holds exactly the pinned versions; with
 # --deps, that what torch itself depends on is there too.
@@ -193,7 +195,7 @@ install_model() {
 
 # --- Build ----------------------------------------------------------------------------------------
 
-# Compiling a LibTorch or libTooling file takes up to 2.5 GB.
+# Compiling the files of a room that uses LibTorch or libTooling takes up to 2.5 GB.
 build_jobs() {
   local memory_gb cores
   memory_gb=$(awk '/^MemAvailable/ {print int($2 / 1048576)}' /proc/meminfo)

@@ -125,7 +125,10 @@ TEST_P(CgroupKindTest, FoldersOfDeadWorkersAreSweptAndOwnOnesGo) {
   };
   for (const std::string& home : Homes(GetParam())) {
     const std::string left = absl::StrCat(home, "/", CgroupFolderName(dead));
-    if (mkdir(left.c_str(), 0755) == 0) mkdir((left + "/group-0").c_str(), 0755);
+    if (mkdir(left.c_str(), 0755) == 0) {
+      mkdir((left + "/group-0").c_str(), 0755);
+      mkdir((left + "/slot-0").c_str(), 0755);  // of an earlier version
+    }
     mkdir(another(home).c_str(), 0755);
   }
   // This program's own groups, kept for use again, may be there already.

@@ -5,8 +5,7 @@
 //   measuring.OpenSteps();
 //   measuring.AddCandidate(step, group, sample);        // its rollout is recorded
 //   measuring.Schedule(/*trainer_computes=*/true);      // → action::Measure
-//   measuring.On(event::VerdictArrived{call, verdict}); // → the verdict and its reward are
-//   recorded
+//   measuring.On(event::VerdictArrived{call, verdict}); // → its entry, with the reward
 //
 // Every rollout with code becomes part of a job (rollouts of one text and group share it) that goes
 // to the workers: check and time at once, or, where the worker shares cores with the trainer, check

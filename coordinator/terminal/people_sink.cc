@@ -31,6 +31,7 @@ PeopleSink::PeopleSink(std::FILE* out)
 void PeopleSink::ClearStatus() {
   if (!status_shown_) return;
   std::fputs("\r\033[K", out_);
+  std::fflush(out_);  // before an error's line, which goes to stderr at once
   status_shown_ = false;
 }
 

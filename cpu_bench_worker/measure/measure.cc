@@ -1,18 +1,19 @@
 // How a candidate becomes a verdict, and where each step is:
 //
-//   Measure              idempotence by candidate id                                  this file
-//   ├ BuildCache         what equal sources became build_cache.cc ├ VerdictCache       what equal
-//   machine code reached                              verdict_cache.cc └ Pipeline           the
-//   stages in order, and the outlier check at their end      pipeline.cc
-//     ├ ScreenClient     clang reads the source in a sandboxed, forked child          screen/
-//     ├ Compiler         meanwhile g++, in its sandbox, precompiled headers           build/
-//     ├ CheckCandidate   all check sizes: plain, unaligned, edge values check_stage.cc ├
-//     TimeCandidate    16 fresh process pairs × 8 samples unless clear before │ (stopping.h), more
-//     beside a neighbour on the same physical │                  core, or for precision (plan.h)
-//     time_stage.cc │ └ Session        fills inputs, takes samples, compares outputs session.cc │
-//     └ PairedRun    one invocation: who may run when, and what is timed          paired_run.cc │
-//     └ KernelProcess   one sandboxed child behind a mailbox                    kernel/ └ HostPeak
-//     what no honest program can beat                              host_peak.cc
+//   Measure             idempotence by candidate id                           this file
+//   ├ BuildCache        what equal sources became                             build_cache.cc
+//   ├ VerdictCache      what equal machine code reached                       verdict_cache.cc
+//   └ Pipeline          the stages in order, the outlier check at their end   pipeline.cc
+//     ├ ScreenClient    clang reads the source in a sandboxed, forked child   screen/
+//     ├ Compiler        meanwhile g++, in its sandbox, precompiled headers    build/
+//     ├ CheckCandidate  check sizes: plain, unaligned, edge values            check_stage.cc
+//     ├ TimeCandidate   16 fresh process pairs × 8 samples unless clear       time_stage.cc
+//     │                 before (stopping.h); more beside a neighbour on the
+//     │                 same physical core, or for precision (plan.h)
+//     │ └ Session       fills inputs, takes samples, compares outputs         session.cc
+//     │   └ PairedRun   one invocation: who may run when, what is timed       paired_run.cc
+//     │     └ KernelProcess   one sandboxed child behind a mailbox            kernel/
+//     └ HostPeak        what no honest program can beat                       host_peak.cc
 //
 // Cores are handed out by SlotPool: a slot is a timer core, where this process fills inputs and
 // spins, and kernel cores, where both children of a PairedRun alternate and a thread of this

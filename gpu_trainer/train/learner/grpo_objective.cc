@@ -54,9 +54,10 @@ TokenGradient GrpoObjective::At(size_t i, float logprob, float entropy) {
     const double weight = TokenWeight(plan_.loss, minibatch_.counts, source.rollout->ids_size());
     loss_ += weight * t.value - entropy_weight_ * entropy;
     if (first_bad_token_.empty() && !std::isfinite(loss_)) {
+      // A replay compares these words with those that the journal kept: they stay as they are.
       first_bad_token_ =
           absl::StrCat("; first at token ", use.token, " of sample ", source.rollout->sample(),
-                       " of group ", source.group_index, ", whose log-probability is ", logprob,
+                       " of problem ", source.group_index, ", whose log-probability is ", logprob,
                        " (", token.sampling, " while sampling)");
     }
     metrics_.AddToken(t, token, entropy);
