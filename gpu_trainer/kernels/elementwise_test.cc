@@ -4,12 +4,10 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "gpu_trainer/kernels/difference_testing.h"
+
 namespace whetstone {
 namespace {
-
-double MaxDifference(const torch::Tensor& a, const torch::Tensor& b) {
-  return (a.to(torch::kDouble) - b.to(torch::kDouble)).abs().max().item<double>();
-}
 
 // Relative to 1 + |b|.
 double MaxRelative(const torch::Tensor& a, const torch::Tensor& b) {

@@ -6,13 +6,10 @@
 #include <torch/types.h>
 
 #include "gpu_trainer/kernels/cpu/cpu.h"
+#include "gpu_trainer/kernels/difference_testing.h"
 
 namespace whetstone {
 namespace {
-
-double LargestError(const torch::Tensor& a, const torch::Tensor& b) {
-  return (a.to(torch::kDouble) - b.to(torch::kDouble)).abs().max().item<double>();
-}
 
 TEST(LinearTest, EqualsFloat64) {
   torch::manual_seed(1);
@@ -23,8 +20,8 @@ TEST(LinearTest, EqualsFloat64) {
         const torch::Tensor w = torch::randn({n, k}).to(dtype), bias = torch::randn({n}).to(dtype);
         const torch::Tensor wide = x.to(torch::kDouble), wide_w = w.to(torch::kDouble);
         const torch::Tensor want = at::linear(wide, wide_w, bias.to(torch::kDouble));
-        EXPECT_LT(LargestError(Linear(x, w, bias), want), 1e-4) << rows << " " << n << " " << k;
-        EXPECT_LT(LargestError(Linear(x, w), at::linear(wide, wide_w)), 1e-4);
+        EXPECT_LT(MaxDifference(Linear(x, w, bias), want), 1e-4) << rows << " " << n << " " << k;
+        EXPECT_LT(MaxDifference(Linear(x, w), at::linear(wide, wide_w)), 1e-4);
         EXPECT_EQ(Linear(x, w).scalar_type(), torch::kFloat);
       }
     }
@@ -52,7 +49,7 @@ TEST(LinearTest, WideRows) {
     for (const int64_t k : {1024, 2047, 2048, 3131}) {
       const torch::Tensor x = torch::randn({35, k}).to(dtype), w = torch::randn({21, k}).to(dtype);
       const torch::Tensor y = Linear(x, w);
-      EXPECT_LT(LargestError(y, at::linear(x.to(torch::kDouble), w.to(torch::kDouble))), 1e-3);
+      EXPECT_LT(MaxDifference(y, at::linear(x.to(torch::kDouble), w.to(torch::kDouble))), 1e-3);
       if (!HasAvx512Kernels()) continue;
       for (const int64_t rows : {1, 3, 7, 20}) {
         EXPECT_TRUE(torch::equal(y.narrow(0, 9, rows), Linear(x.narrow(0, 9, rows), w))) << rows;
