@@ -13,7 +13,7 @@
 namespace whetstone {
 namespace {
 
-// The first value of a key of /proc/cpuinfo.
+// Returns the first value of a key of /proc/cpuinfo.
 std::optional<std::string> CpuInfo(absl::string_view key) {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);) {

@@ -5,7 +5,8 @@
 namespace whetstone {
 namespace {
 
-// SplitMix64's finalizer (Steele et al., 2014): spreads small stream numbers over all bits.
+// Mix is SplitMix64's finalizer (Steele et al., 2014), which spreads small stream numbers over all
+// bits.
 uint64_t Mix(uint64_t x) {
   x += 0x9E3779B97F4A7C15ull;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;

@@ -9,7 +9,7 @@
 namespace whetstone {
 namespace {
 
-// Known answers of Random123 1.09 (kat_vectors, philox4x32 10).
+// The answers are those of Random123 1.09 (kat_vectors, philox4x32 10).
 TEST(PhiloxTest, KnownAnswers) {
   EXPECT_EQ(Philox4x32({0, 0, 0, 0}, {0, 0}),
             (std::array<uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
@@ -52,7 +52,7 @@ TEST(PhiloxTest, BelowIsUniformByChiSquare) {
   for (int i = 0; i < n; ++i) ++counts[rng.Below(7)];
   double chi = 0;
   for (const int c : counts) chi += std::pow(c - n / 7.0, 2) / (n / 7.0);
-  EXPECT_LT(chi, 22.5);  // 99.9 % of chi-square with 6 degrees of freedom
+  EXPECT_LT(chi, 22.5);  // 99.9 % of chi-square with 6 degrees of freedom lie below it
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> TcpCredentials(
     return absl::InvalidArgumentError(
         absl::StrCat(options.token_file, " holds ", token.size(), " characters; use at least 16"));
   }
-  // Local credentials: loopback only, and they let the metadata processor run.
+  // Local credentials take loopback only, and they let the metadata processor run.
   auto credentials = grpc::experimental::LocalServerCredentials(LOCAL_TCP);
   credentials->SetAuthMetadataProcessor(std::make_shared<TokenProcessor>(token));
   return credentials;

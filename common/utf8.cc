@@ -8,7 +8,8 @@ Utf8Step DecodeUtf8(absl::string_view text) {
   const unsigned char first = byte(0);
   if (first < 0x80) return {first, 1, true};
   size_t length;
-  unsigned char low = 0x80, high = 0xBF;  // of the second byte
+  // `low` and `high` are the bounds of the second byte.
+  unsigned char low = 0x80, high = 0xBF;
   char32_t code;
   if (first >= 0xC2 && first <= 0xDF) {
     length = 2, code = first & 0x1F;

@@ -1,4 +1,4 @@
-// whet: the command line of Whetstone. The main loop of a campaign is CampaignLoop::Run in
+// This is whet, the command line of Whetstone. The main loop of a campaign is CampaignLoop::Run in
 // coordinator/loop/campaign_loop.cc.
 #include "coordinator/cli/commands.h"
 

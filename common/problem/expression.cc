@@ -11,7 +11,8 @@
 
 namespace whetstone {
 
-// Recursive descent; nesting is bounded so that hostile text cannot exhaust the stack.
+// The parser descends recursively; nesting is bounded so that hostile text cannot exhaust the
+// stack.
 class ExpressionParser {
  public:
   explicit ExpressionParser(absl::string_view text) { result_.text_ = std::string(text); }

@@ -34,11 +34,12 @@ TEST(ProblemHashTest, ChangesWithEveryField) {
   EXPECT_NE(other_size, ProblemHash(problem));
 }
 
-// Pins the bytes: a change here invalidates journals and verdict caches of earlier versions.
+// This test pins the bytes: a change here invalidates journals and verdict caches of earlier
+// versions.
 TEST(ProblemHashTest, IsTheHashOfTheWireFormat) {
   v1::Problem problem;
   problem.set_id("p");
-  // Field 1, length 1, 'p': 0a 01 70.
+  // The message is the bytes 0a 01 70: field 1, length 1, 'p'.
   EXPECT_EQ(ProblemHash(problem),
             "21faf689cb03da7df663a215b8d17862ba4c535034c6aebd32edfc41ea623a35");
 }

@@ -63,7 +63,7 @@ std::optional<v1::StructType> ParseFields(const std::string& name, absl::string_
   return type;
 }
 
-// A position in masked text.
+// A Cursor is a position in masked text.
 class Cursor {
  public:
   Cursor(absl::string_view text, size_t at) : text_(text), at_(at) {}
@@ -155,7 +155,8 @@ std::string StructText(const v1::Problem& problem) {
   std::string text;
   for (const v1::StructType& type : problem.structs()) {
     absl::StrAppend(&text, "struct ", type.name(), " {");
-    std::string before;  // the type of the line so far
+    // `before` is the type of the line so far.
+    std::string before;
     for (const v1::StructType::Field& field : type.fields()) {
       const std::string cpp = CppType(field.type());
       if (cpp == before) {

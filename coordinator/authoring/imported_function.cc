@@ -13,7 +13,7 @@
 namespace whetstone {
 namespace {
 
-// Chooses the function, which may name `structs`: its text and signature.
+// Chooses the function, which may name `structs`, and returns its text and signature.
 absl::StatusOr<ImportedFunction> Choose(const CppSource& source,
                                         const std::vector<StructDefinition>& structs,
                                         const std::string& name, const std::string& function) {

@@ -33,7 +33,7 @@ class ControlWriter {
     }
   }
 
-  // The asked function with this body.
+  // Returns the asked function with this body.
   std::string Function(absl::string_view body) const {
     return absl::StrCat(problem_.signature(), " {\n", body, "}\n");
   }
@@ -42,12 +42,12 @@ class ControlWriter {
     return Return(Value(signature_.return_type, number));
   }
 
-  // "    return VALUE;\n", or nothing for a void function.
+  // Returns "    return VALUE;\n", or nothing for a void function.
   std::string Return(absl::string_view value) const {
     return problem_.has_returns() ? absl::StrCat("    return ", value, ";\n") : "";
   }
 
-  // An element of `cpp_type` that is `number`, or a struct of nothing else.
+  // Returns an element of `cpp_type` that is `number`, or a struct of nothing else.
   std::string Value(const std::string& cpp_type, absl::string_view number) const {
     const v1::StructType* type = FindStruct(problem_, cpp_type);
     if (type == nullptr) return std::string(number);
@@ -62,7 +62,7 @@ class ControlWriter {
                         "[whet_i] = ", Value(TypeOf(arg.name()), number), ";\n");
   }
 
-  // The arguments' names, one of them replaced.
+  // Returns the arguments' names, one of them replaced.
   std::string Arguments(absl::string_view replaced = "", absl::string_view by = "") const {
     std::vector<std::string> names;
     for (const Parameter& parameter : signature_.parameters) {
@@ -79,7 +79,8 @@ class ControlWriter {
     return body;
   }
 
-  // The reference under another name. Its includes come first, so it may stand above anything.
+  // Returns the reference under another name. Its includes come first, so it may stand above
+  // anything.
   std::string RenamedReference() const {
     return MapIdentifiers(problem_.reference(),
                           [&](const std::string& word) {
@@ -156,9 +157,10 @@ class ControlWriter {
     return "";
   }
 
-  // The number of elements as a C++ expression over the size parameters. Shapes may use variables
-  // that are no parameter, so it is a table of the problem's own size points. Points that the
-  // parameters cannot tell apart give the smallest (safe to write) or largest (safe to read) count.
+  // Returns the number of elements as a C++ expression over the size parameters. Shapes may use
+  // variables that are no parameter, so it is a table of the problem's own size points. Points that
+  // the parameters cannot tell apart give the smallest (safe to write) or largest (safe to read)
+  // count.
   std::string Count(const v1::Argument& arg, bool largest) const {
     std::map<std::string, int64_t> by_condition;
     for (const v1::SizePoint* point : points_) {
@@ -175,7 +177,7 @@ class ControlWriter {
     return absl::StrCat(text, "0L)");
   }
 
-  // True for the calls at `point`: "n == 3 && m == 4".
+  // Returns a condition that is true for the calls at `point`: "n == 3 && m == 4".
   std::string Condition(const v1::SizePoint& point) const {
     const std::map<std::string, int64_t> values(point.values().begin(), point.values().end());
     std::vector<std::string> parts;

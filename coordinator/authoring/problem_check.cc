@@ -34,7 +34,7 @@ std::string Describe(const v1::Verdict& verdict) {
   return text;
 }
 
-// The part of the file that a worker's refusal is about: the first one that it names.
+// Returns the part of the file that a worker's refusal is about: the first one that it names.
 std::string PartOf(const std::string& refusal) {
   size_t first = std::string::npos;
   std::string part = "reference";
@@ -47,7 +47,7 @@ std::string PartOf(const std::string& refusal) {
   return part;
 }
 
-// What the author should do about that part.
+// Returns what the author should do about that part.
 std::string RemedyOf(const std::string& part) {
   if (part == "expert") {
     return "correct the expert, or write a faster one; where nothing can be gained, choose other "
@@ -190,7 +190,8 @@ class Checker {
     }
   }
 
-  // Measures the reference as a candidate: right by its own measure, and as fast as itself.
+  // Measures the reference as a candidate: it must be right by its own measure, and as fast as
+  // itself.
   absl::Status Reference(double band) {
     std::string seen;
     for (int attempt = 1; attempt <= kEqualCodeTries; ++attempt) {

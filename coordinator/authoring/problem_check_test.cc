@@ -46,7 +46,7 @@ v1::Verdict Outcome(v1::Outcome outcome, double speedup = 0) {
   return verdict;
 }
 
-// A worker that answers as told: the reference is right, everything else wrong, unless changed.
+// A FakeWorker answers as told: the reference is right, everything else wrong, unless changed.
 struct FakeWorker {
   explicit FakeWorker(v1::Problem p) : problem(std::move(p)) {
     *calibration.mutable_expert() = Outcome(v1::CORRECT, 8);
@@ -214,7 +214,7 @@ TEST(ProblemCheckTest, AControlThatPassesFails) {
   }
 }
 
-// Line, reason and remedy for each way to pass without doing the work.
+// Each way to pass without doing the work has a line, a reason and a remedy.
 TEST(ProblemCheckTest, AControlThatPassesNamesWhatIsWrong) {
   FakeWorker worker(Load("matmul_f32"));
   worker.control = Outcome(v1::CORRECT, 1000);

@@ -262,7 +262,7 @@ class Importer {
     return absl::OkStatus();
   }
 
-  // The same size for every variable, but not quite: "r=17 c=18".
+  // Returns the same size for every variable, but not quite: "r=17 c=18".
   std::string Point(int size) const {
     std::vector<std::string> parts;
     for (const std::string& name : variables_) {
@@ -272,7 +272,7 @@ class Importer {
     return absl::StrJoin(parts, " ");
   }
 
-  // "r=1 c=2, r=3 c=4" or "1, 2" as YAML.
+  // Returns "r=1 c=2, r=3 c=4" or "1, 2" as YAML.
   absl::StatusOr<std::string> Points(const std::string& text) const {
     std::vector<std::string> points;
     for (const absl::string_view part : absl::StrSplit(text, ',')) {
@@ -309,7 +309,8 @@ class Importer {
   const ImportedFunction& function_;
   const Signature& signature_;
   std::vector<std::string> variables_;
-  std::map<std::string, std::string> entries_;  // parameter → what stands in its braces
+  // `entries_` maps a parameter to what stands in its braces.
+  std::map<std::string, std::string> entries_;
   std::string sizes_;
   bool floating_output_ = false;
 };

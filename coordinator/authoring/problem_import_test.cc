@@ -41,8 +41,8 @@ float row_sums(const float* __restrict a,
 }
 )code";
 
-// Answers from a table, else with the suggestion; what has none is an error. Remembers what it was
-// asked.
+// Answers from a table, else with the suggestion; what has none is an error. It remembers what it
+// was asked.
 struct Answers {
   std::map<std::string, std::string> given;
   std::vector<std::string> asked;

@@ -1,5 +1,5 @@
-// Rollouts that are sampled before the updates of earlier steps, and further ones for a step whose
-// groups lack spread.
+// These campaigns sample rollouts before the updates of earlier steps, and further ones for a step
+// whose groups lack spread.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,12 +19,15 @@ namespace {
 using ::testing::HasSubstr;
 
 struct Waited {
-  double share = 0;   // of the time, after the first steps
-  double needed = 0;  // slots, as the last step says
-  std::string line;   // of the last step
+  // `share` is the part of the time, after the first steps, in which the trainer waited.
+  double share = 0;
+  // `needed` is how many slots the last step asks for.
+  double needed = 0;
+  // `line` is the console's line of the last step.
+  std::string line;
 };
 
-// One that measures so slowly that the trainer has to wait, unless it goes on meanwhile.
+// The campaign measures so slowly that the trainer has to wait, unless it goes on meanwhile.
 Waited WaitedIn(int max_staleness, int slots) {
   World world({.seed = 7,
                .workers = 2,
@@ -84,7 +87,8 @@ TEST(DynamicSamplingTest, GroupsWithoutSpreadAreReplacedAndCounted) {
                .flat = 0.5});
   ASSERT_EQ(world.Live(), "");
   EXPECT_GT(world.refilled(), 4);
-  std::map<int64_t, std::map<int, std::vector<double>>> rewards;  // by step and group
+  // `rewards` is by step and group.
+  std::map<int64_t, std::map<int, std::vector<double>>> rewards;
   double discarded = 0;
   for (const JournalEntry& entry : world.journal()) {
     if (const auto* verdict = std::get_if<VerdictEntry>(&entry)) {

@@ -12,8 +12,10 @@
 namespace whetstone {
 namespace {
 
-constexpr uint64_t kKinds = 8;                // of programs
-constexpr Seconds kPatience = 7 * 24 * 3600;  // a campaign that takes longer hangs
+// There are this many different programs.
+constexpr uint64_t kKinds = 8;
+// A campaign that takes longer hangs.
+constexpr Seconds kPatience = 7 * 24 * 3600;
 
 }  // namespace
 
@@ -46,7 +48,7 @@ void World::Break(const std::string& promise) {
   if (broken_.empty()) broken_ = absl::StrCat("at ", now_ - kBegin, " s: ", promise);
 }
 
-// A coordinator starts: fresh, or from what the journal holds.
+// The coordinator starts, fresh or from what the journal holds.
 void World::Start() {
   queue_.clear();  // answers to the one before reach nobody
   computing_.clear();
@@ -174,7 +176,8 @@ void World::CheckPromises() {
     Break("timing beside a computing trainer");
   }
   for (const Member& member : members_) {
-    constexpr Seconds kLastVerdict = 200;  // with its deadline
+    // The last verdict comes within this, its deadline included.
+    constexpr Seconds kLastVerdict = 200;
     if (!member.left && member.told_at && now_ > *member.told_at + kLastVerdict) {
       Break(absl::StrCat("worker w", member.worker, " was sent away and stays"));
     }
@@ -197,7 +200,7 @@ void World::Do(const action::Record& a) {
 }
 
 void World::Do(const action::Probe& a) {
-  if (Fault(0.05)) return;  // no answer: its deadline must end it
+  if (Fault(0.05)) return;  // it gets no answer, and its deadline must end it
   if (a.service == kTrainer) {
     if (!trainer_up_) {
       return After(0.1, event::CallFailed{a.call, absl::UnavailableError("no trainer")});
@@ -255,14 +258,15 @@ void World::Do(const action::Generate& a) {
       v1::Completion completion;
       completion.set_group_index(group.group_index());
       completion.set_sample(sample);
-      // A function of the key alone, as the trainer promises; few different programs.
+      // A completion depends on the key alone, as the trainer promises; there are few different
+      // programs.
       std::mt19937_64 key(
           plan_.campaign.seed() * 1000003 +
           static_cast<uint64_t>(a.request.step() * 8191 + group.group_index() * 127 + sample));
       std::mt19937_64 group_key(static_cast<uint64_t>(a.request.step() * 31 + group.group_index()));
       const bool flat = static_cast<double>(group_key() % 1000) < 1000 * options_.flat;
       const uint64_t kind = (flat ? group_key() : key()) % kKinds;
-      // The ids also say which policy it is of: how many updates that has seen.
+      // The ids also say how many updates the completion's policy has seen.
       completion.add_ids(static_cast<int>(kind + kKinds * policy_.updates.size()));
       completion.add_sampling_logprobs(-1);
       completion.set_text(kind == 0 ? "no code here"
@@ -276,7 +280,7 @@ void World::Do(const action::Generate& a) {
       }
     }
   }
-  if (Fault(0.02)) return;  // falls silent: its deadline must end it
+  if (Fault(0.02)) return;  // it falls silent, and its deadline must end it
   After(at + 0.2, event::GenerateEnded{a.call});
   if (Fault(0.02)) After(at + 0.3, event::GenerateEnded{a.call});
 }
@@ -288,7 +292,7 @@ void World::Apply(uint64_t call, const v1::UpdateRequest& request) {
   if (policy_.model.empty() || (position != done + 1 && position != done)) {
     return After(0.1, event::CallFailed{call, absl::FailedPreconditionError("not the successor")});
   }
-  if (Fault(0.03)) {  // lost on the way there
+  if (Fault(0.03)) {  // the request is lost
     return After(1, event::CallFailed{call, absl::UnavailableError("connection reset")});
   }
   if (position == done + 1) {
@@ -296,7 +300,7 @@ void World::Apply(uint64_t call, const v1::UpdateRequest& request) {
     policy_.updates.push_back(request.SerializeAsString());
     policy_.last = request.name();
   }
-  if (Fault(0.03)) {  // lost on the way back
+  if (Fault(0.03)) {  // the answer is lost
     return After(1, event::CallFailed{call, absl::UnavailableError("connection reset")});
   }
   v1::UpdateResponse response;
@@ -313,7 +317,7 @@ void World::Apply(uint64_t call, const v1::UpdateRequest& request) {
   if (Fault(0.02)) After(delay + Draw(), event::UpdateDone{call, response});
 }
 
-// Whatever was lost on the way: groups are learned from as a whole, and the rollouts of each are of
+// Whatever was lost on the way, groups are learned from as a whole, and the rollouts of each are of
 // one policy (were some resampled by a newer one, it would be those that take long), which is not
 // too old.
 void World::CheckBatch(const v1::UpdateRequest& request) {
@@ -340,7 +344,8 @@ void World::CheckBatch(const v1::UpdateRequest& request) {
     if (learned.size() != wanted) Break("a step is not whole");
     return;
   }
-  std::map<int, std::set<double>> rewards;  // of each group that was sampled
+  // Each group that was sampled has an entry, which holds its rewards.
+  std::map<int, std::set<double>> rewards;
   for (const JournalEntry& entry : journal_) {
     const auto* verdict = std::get_if<VerdictEntry>(&entry);
     if (verdict == nullptr || verdict->step != request.name().step()) continue;
@@ -450,7 +455,7 @@ void World::Do(const action::Measure& a) {
     return LoseWorker(a.worker);
   }
   const v1::Verdict verdict = VerdictOf(a.request);
-  if (Fault(0.03)) {  // very late: after its deadline and another attempt
+  if (Fault(0.03)) {  // it comes after its deadline and another attempt
     return After(400 * Draw(), event::VerdictArrived{a.call, verdict});
   }
   if (Fault(0.03)) {
@@ -482,8 +487,8 @@ void World::Do(const action::Finish& a) {
 
 void World::LoseTrainer() {
   ++losses_;
-  if (Draw() < 0.7) policy_ = {};  // the process, or only the connection
-  trainer_up_ = true;              // back by the time anybody is told
+  if (Draw() < 0.7) policy_ = {};  // the process is lost, or only the connection
+  trainer_up_ = true;              // it is back by the time anybody is told
   After(0, event::ServiceLost{kTrainer, "killed by the simulation"});
   After(5 * Draw() + 0.01, event::ServiceReady{kTrainer});
 }
@@ -494,7 +499,7 @@ void World::LoseWorker(int w) {
   After(20 * Draw() + 0.01, event::ServiceReady{w});
 }
 
-// An operator at `whet workers`, who never leaves the campaign without any for long.
+// An operator at `whet workers` never leaves the campaign without any worker for long.
 void World::MoveWorkers() {
   if (options_.moves == 0) return;
   if (worker_list_.empty() && Draw() < 0.05) return Join();
@@ -514,7 +519,7 @@ void World::Join() {
   members_.push_back({workers_.size(), false, {}, false});
   worker_list_.push_back(workers_.size());
   workers_.emplace_back();
-  // Together with whatever else happens now.
+  // This happens together with whatever else is due now.
   After(0, event::WorkerJoined{index, absl::StrCat("worker w", worker_list_.back())});
   After(Draw(), event::ServiceReady{index});
 }
@@ -525,7 +530,7 @@ void World::SendAway(int w) {
   member.sent_away = true;
   if (Draw() < 0.6) {
     After(0, event::DrainWorker{w});
-    if (Draw() < 0.2) After(Draw(), event::RemoveWorker{w});  // too slow for somebody
+    if (Draw() < 0.2) After(Draw(), event::RemoveWorker{w});  // the drain is too slow for somebody
   } else {
     After(0, event::RemoveWorker{w});
   }

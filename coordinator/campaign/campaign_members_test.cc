@@ -1,4 +1,4 @@
-// Workers that come and go, driven by hand. (Under faults: CampaignSimulationTest.)
+// Workers come and go here, driven by hand; CampaignSimulationTest has them do so under faults.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ class CampaignMembersTest : public testing::Test {
       }
     }
   }
-  // It is there, and knows the problem.
+  // The worker is there, and knows the problem.
   void Ready(int worker) {
     Send(event::ServiceReady{worker});
     ASSERT_EQ(probe_.service, worker);
@@ -81,7 +81,7 @@ class CampaignMembersTest : public testing::Test {
   action::PutProblem put_;
   std::vector<action::Measure> measures_;
   absl::Status finish_;
-  // Of the last event.
+  // These three are of the last event.
   std::vector<int> left_;
   std::vector<int> asked_;
   std::vector<uint64_t> cancelled_;
@@ -201,7 +201,7 @@ TEST_F(CampaignMembersTest, WithoutAnyTheCampaignWaitsForOneAndSaysSo) {
   const std::vector<Wait> waits = state_.Waits();
   EXPECT_TRUE(std::any_of(waits.begin(), waits.end(),
                           [](const Wait& wait) { return wait.name == "a worker"; }));
-  Send(event::ServiceReady{kTrainer});  // whose absence would end it as well
+  Send(event::ServiceReady{kTrainer});  // its absence would end the campaign as well
   Send(event::TrainerProbed{probe_.call, {}});
   now_ = kReturnDeadline;
   Send(event::Tick{});

@@ -1,4 +1,4 @@
-// Whole campaigns lived through from a seed.
+// Whole campaigns are lived through here, each from a seed.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -11,13 +11,12 @@
 namespace whetstone {
 namespace {
 
-// A number from the environment.
 uint64_t Setting(const char* name, uint64_t otherwise) {
   const char* text = std::getenv(name);
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-// The world of a simulated campaign. Every seed finds another mixture of what a campaign can be.
+// Every seed finds another mixture of what a campaign can be.
 WorldOptions OptionsOf(uint64_t seed) {
   WorldOptions options;
   options.seed = seed;
@@ -32,10 +31,10 @@ WorldOptions OptionsOf(uint64_t seed) {
   return options;
 }
 
-// Campaigns under lost connections, lost processes, duplicate and late answers, infrastructure
-// errors and crashes of the coordinator at any event, while workers join and leave: 300, or
-// WHETSTONE_SIM_SEEDS. One that fails is repeated alone: WHETSTONE_SIM_FIRST=SEED
-// WHETSTONE_SIM_SEEDS=1.
+// The campaigns go through lost connections, lost processes, duplicate and late answers,
+// infrastructure errors and crashes of the coordinator at any event, while workers join and leave.
+// There are 300 of them, or WHETSTONE_SIM_SEEDS. One that fails is repeated alone by
+// WHETSTONE_SIM_FIRST=SEED WHETSTONE_SIM_SEEDS=1.
 TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
   const uint64_t first = Setting("WHETSTONE_SIM_FIRST", 1);
   const uint64_t count = Setting("WHETSTONE_SIM_SEEDS", 300);

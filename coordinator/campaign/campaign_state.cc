@@ -46,7 +46,7 @@ void CampaignState::Schedule() {
     CheckDeadlines();
   }
   if (finished()) return;
-  // Workers first: timing that can run now runs before the trainer makes the machine loud again.
+  // Workers go first: timing that can run now runs before the trainer makes the machine loud again.
   members_.Schedule(trainer_.computes());
   measuring_.Schedule(trainer_.computes());
   if (look) measuring_.Hedge(trainer_.computes());

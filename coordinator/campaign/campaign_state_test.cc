@@ -218,7 +218,7 @@ TEST(CampaignStateTest, StragglersAreTriedElsewhereBesides) {
   EXPECT_EQ(usual->hedges(), 0);
   EXPECT_GT(slow->hedges(), 3);
   EXPECT_EQ(OutcomesOf(*slow).count("INFRASTRUCTURE_ERROR"), 0u);
-  // Its first three verdicts are waited for, until it is known what is usual.
+  // The first three verdicts of a step are waited for, until it is known what is usual.
   EXPECT_LT(slow->lived(), usual->lived() + 200);
 }
 
@@ -245,7 +245,7 @@ class Driven : public testing::Test {
     }
     return nullptr;
   }
-  // The only worker answers its first PutProblem so.
+  // The only worker answers its first PutProblem with `status`.
   void RefuseProblem(const absl::Status& status) {
     Send(event::ServiceReady{0}, 0);
     v1::WorkerInfo info;
@@ -255,7 +255,8 @@ class Driven : public testing::Test {
     ASSERT_NE(put, nullptr);
     Send(event::CallFailed{put->call, status}, 1);
   }
-  // Trainer and one worker on hosts of their own, problems known, policy loaded: generating.
+  // Brings the trainer to generate, and one worker up: on the trainer's host if `shared`, else on a
+  // host of its own, where it learns the problems at once.
   void Begin(bool shared) {
     Send(event::ServiceReady{kTrainer}, 0);
     v1::TrainerInfo trainer;
@@ -404,7 +405,7 @@ TEST_F(Driven, AFullDiskAtACheckpointIsNotTriedAgain) {
 
 TEST_F(Driven, ADeterministicRunGoesOnWithAsManyRanksAsItHad) {
   CampaignPlan plan = World({.seed = 1, .faults = 0, .steps = 1, .warmup = 2}).plan();
-  // How the campaign ends when a trainer of so many ranks shows up after the first update.
+  // Returns how the campaign ends when a trainer of so many ranks shows up after the first update.
   const auto finish = [&](bool deterministic, int ranks) {
     plan.campaign.set_deterministic(deterministic);
     UpdateEntry update;

@@ -44,7 +44,7 @@ bool Dispatcher::Free(int worker, Seconds now) const {
   const Worker& w = workers_[static_cast<size_t>(worker)];
   if (w.in_flight >= w.traits.slots || !w.up || w.draining || w.alone || resting(worker, now))
     return false;
-  // On trial after a rest: one call at a time.
+  // A worker on trial after a rest gets one call at a time.
   return w.failures < kBreakerFailures || w.in_flight == 0;
 }
 

@@ -104,11 +104,12 @@ void MeasureScheduler::Hedge(bool trainer_computes) {
   }
 }
 
-// The one that a group is timed on, as an advantage compares within the group; empty: any yet.
+// Returns the model that the group is timed on, as an advantage compares within the group; empty:
+// any yet.
 std::string MeasureScheduler::CpuModelOf(const StepMeasuring& step, int group_index) const {
   const auto known = step.cpu_models.find(group_index);
   if (known != step.cpu_models.end()) return known->second;
-  // Before this process was started, perhaps.
+  // The group was timed before this process was started, perhaps.
   const StepRecord& record = *context_->durable().FindStep(step.step);
   for (const CandidateRecord& candidate : record.groups[static_cast<size_t>(group_index)].samples) {
     if (!candidate.verdict || !candidate.verdict->verdict.timed()) continue;
@@ -136,8 +137,8 @@ void MeasureScheduler::TryDispatch(MeasureJob* job, bool trainer_computes) {
   if (worker) StartAttempt(job, *worker, /*timed=*/false);
 }
 
-// A second attempt beside a straggler, on another worker of its CPU model; the first verdict
-// counts.
+// A straggler gets a second attempt beside it, on another worker of its CPU model; the first
+// verdict counts.
 void MeasureScheduler::TryHedge(MeasureJob* job, bool trainer_computes) {
   if (job->running.size() != 1 || !job->running[0].timed || job->worker_losses > 0) return;
   const MeasureAttempt& first = job->running[0];
@@ -209,7 +210,7 @@ void MeasureScheduler::On(const event::VerdictArrived& e) {
                       e.verdict.outcome() != v1::OUTCOME_UNSPECIFIED;
   const bool provisional = e.verdict.outcome() == v1::CORRECT && !e.verdict.timed();
   if (attempt == job->running.end()) {
-    // The answer to an attempt that was given up. A full verdict is still a verdict.
+    // This answers an attempt that was given up. A full verdict is still a verdict.
     queue_.Forget(e.call);
     if (job->done || !usable || provisional) return;
     CancelAttempts(job, 0);
@@ -260,7 +261,7 @@ void MeasureScheduler::AttemptFailed(MeasureJob* job, const MeasureAttempt& atte
   const int worker = attempt.worker;
   if (absl::IsUnavailable(status) && members_->dispatcher().up(worker)) {
     members_->Lose(worker, status);
-    WorkerLost({worker, status});  // which ends this attempt too
+    WorkerLost({worker, status});  // this ends the attempt too
     return;
   }
   members_->set_last_error(worker, status);

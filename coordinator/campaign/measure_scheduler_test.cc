@@ -22,7 +22,7 @@ v1::Verdict Correct(double speedup) {
   return verdict;
 }
 
-// One step of one group of four rollouts, and two workers of one slot that know the problem.
+// The plan is one step of one group of four rollouts; two workers of one slot know the problem.
 class MeasureSchedulerTest : public testing::Test {
  protected:
   MeasureSchedulerTest() : plan_(MakeTestPlan({.steps = 1, .warmup = 0, .prompts_per_step = 1})) {
@@ -34,7 +34,8 @@ class MeasureSchedulerTest : public testing::Test {
 
   void Arrive(int worker) {
     members_.On(event::ServiceReady{worker});
-    for (int round = 0; round < 3; ++round) {  // the probe, and two problems
+    // The rounds are the probe and two problems.
+    for (int round = 0; round < 3; ++round) {
       members_.Schedule(false);
       for (const Action& action : context_.TakeActions()) {
         if (const auto* probe = std::get_if<action::Probe>(&action)) {
@@ -60,7 +61,7 @@ class MeasureSchedulerTest : public testing::Test {
     context_.Record(rollout);
     measuring_.AddCandidate(1, 0, sample);
   }
-  // What is asked of the workers since the last look.
+  // Returns what is asked of the workers now.
   std::vector<action::Measure> Asked() {
     measuring_.Schedule(/*trainer_computes=*/false);
     std::vector<action::Measure> asked;

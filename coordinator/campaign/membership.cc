@@ -135,9 +135,9 @@ void Membership::SetTrainer(const v1::TrainerInfo& trainer) {
   }
 }
 
-// Whether timing there would run on cores the trainer computes on.
+// Returns whether timing there would run on cores the trainer computes on.
 bool Membership::SharesCores(const v1::WorkerInfo& worker) const {
-  // Nothing known of the trainer yet: be careful.
+  // Nothing is known of the trainer yet: be careful.
   if (trainer_.host_id().empty()) return true;
   if (trainer_.host_id() != worker.host_id()) return false;
   // A GPU's policy still needs a core or two to drive it.
@@ -207,7 +207,7 @@ void Membership::ScheduleOne(int w, bool trainer_computes) {
   }
 }
 
-// Those that prepare it: measurements are their jobs' to cancel.
+// Cancels the calls that prepare the worker; its measurements are their jobs' to cancel.
 void Membership::CancelCalls(Worker* worker) {
   for (uint64_t* call : {&worker->probe, &worker->put}) {
     if (*call != 0) context_->Emit(action::CancelCall{*call});
@@ -223,7 +223,7 @@ void Membership::Cancel() const {
   }
 }
 
-// Its number stays, for verdicts and calibrations that name it.
+// The worker's number stays, for verdicts and calibrations that name it.
 void Membership::Leave(int w, const std::string& why) {
   Worker& worker = At(w);
   CancelCalls(&worker);

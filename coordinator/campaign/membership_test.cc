@@ -13,12 +13,12 @@
 namespace whetstone {
 namespace {
 
-// Two workers, and two problems to teach them.
+// There are two workers, and two problems to teach them.
 class MembershipTest : public testing::Test {
  protected:
   MembershipTest() : plan_(MakeTestPlan({})) {}
 
-  // The actions of type T since the last look.
+  // Returns the actions of type T since the last look, and drops the others.
   template <typename T>
   std::vector<T> Taken() {
     std::vector<T> taken;
@@ -27,7 +27,7 @@ class MembershipTest : public testing::Test {
     }
     return taken;
   }
-  // It is there and says what it is.
+  // The worker is there and says what it is.
   void Probed(int worker, const std::string& host) {
     members_.On(event::ServiceReady{worker});
     members_.Schedule(/*trainer_computes=*/false);
@@ -40,7 +40,7 @@ class MembershipTest : public testing::Test {
       members_.On(event::WorkerProbed{probe.call, info});
     }
   }
-  // The PutProblem that is next.
+  // Returns the PutProblem that is next.
   action::PutProblem NextPut(bool trainer_computes = false) {
     members_.Schedule(trainer_computes);
     const auto puts = Taken<action::PutProblem>();

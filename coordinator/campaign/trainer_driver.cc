@@ -13,7 +13,8 @@
 
 namespace whetstone {
 void TrainerDriver::On(const event::ServiceReady&) {
-  Cancel();  // also when it never looked lost: the process may be another one
+  // The call ends even if the trainer never looked lost: the process may be another one.
+  Cancel();
   up_ = true;
   probed_ = false;
   retry_at_ = 0;
@@ -180,7 +181,7 @@ void TrainerDriver::Schedule(const Allowed& allowed) {
 }
 
 void TrainerDriver::StartLoad() {
-  // The newest checkpoint that loads; before the first one, the campaign's model.
+  // This is the newest checkpoint that loads or, before the first one, the campaign's model.
   const std::vector<CheckpointEntry>& saved = context_->durable().checkpoints();
   const bool base = load_choice_ >= saved.size();
   const std::string path =
@@ -224,13 +225,13 @@ void TrainerDriver::On(const event::TrainerProbed& e) {
   SetPosition();
 }
 
-// Which of our updates the policy it holds has seen, if it is ours at all.
+// Finds out which of our updates the policy it holds has seen, if it is ours at all.
 void TrainerDriver::SetPosition() {
   const v1::TrainerInfo& info = info_;
   position_.reset();
   if (info.campaign_id() != context_->plan().campaign_id || info.model().empty()) return;
   if (!info.has_last_update()) {
-    // Fresh from LoadCheckpoint: of the model itself only if there is nothing else to load.
+    // It is fresh from LoadCheckpoint: of the model itself only if there is nothing else to load.
     if (context_->durable().position() == 0) position_ = 0;
     return;
   }
@@ -269,7 +270,7 @@ std::optional<int64_t> TrainerDriver::On(const event::Completion& e) {
   const size_t sample = static_cast<size_t>(e.completion.sample());
   if (group_index >= groups.size() || sample >= groups[group_index].samples.size())
     return std::nullopt;
-  if (groups[group_index].samples[sample].completion) return std::nullopt;  // a repeat
+  if (groups[group_index].samples[sample].completion) return std::nullopt;  // it came twice
   context_->Record(RolloutEntry{step_, e.completion});
   return step_;
 }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr TrainerDriver::Allowed kAll = {.compute = true, .update = true};
 
-// One warm-up update, then one step of one group of two rollouts.
+// The plan is one warm-up update, then one step of one group of two rollouts.
 class TrainerDriverTest : public testing::Test {
  protected:
   TrainerDriverTest()
@@ -22,7 +22,7 @@ class TrainerDriverTest : public testing::Test {
     trainer_.Begin();
   }
 
-  // The one action since the last look.
+  // Returns the one action since the last look.
   template <typename T>
   T Only() {
     std::vector<Action> actions = context_.TakeActions();
@@ -38,7 +38,7 @@ class TrainerDriverTest : public testing::Test {
     trainer_.Schedule(allowed);
     return Only<T>();
   }
-  // It is there and says what it holds.
+  // The trainer is there and says what it holds.
   void Probed(const v1::TrainerInfo& info = {}) {
     trainer_.On(event::ServiceReady{kTrainer});
     trainer_.On(event::TrainerProbed{Scheduled<action::Probe>().call, info});
@@ -58,7 +58,7 @@ class TrainerDriverTest : public testing::Test {
 TEST_F(TrainerDriverTest, LoadsUpdatesSavesAndGenerates) {
   EXPECT_FALSE(trainer_.Idle()) << "it is not there yet";
   trainer_.On(event::ServiceReady{kTrainer});
-  const auto probe = Scheduled<action::Probe>({});  // for which nothing need be quiet
+  const auto probe = Scheduled<action::Probe>({});  // nothing need be quiet for a probe
   EXPECT_FALSE(trainer_.computes());
   trainer_.On(event::TrainerProbed{probe.call, {}});
   trainer_.Schedule({});

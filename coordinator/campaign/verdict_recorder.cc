@@ -23,8 +23,8 @@ bool VerdictRecorder::RecordWithoutMeasuring(int64_t step, int group_index, int 
     Record(step, group_index, sample, std::move(verdict));
     return true;
   }
-  // The same text in the same group: one measurement, a verdict for each. (Groups do not share:
-  // each has its CPU model.)
+  // The same text in the same group is measured once and gets a verdict for each. (Groups do not
+  // share: each has its CPU model.)
   for (const CandidateRecord& duplicate : samples) {
     if (!duplicate.verdict || duplicate.source != record.source) continue;
     v1::Verdict verdict = duplicate.verdict->verdict;
@@ -64,7 +64,8 @@ void VerdictRecorder::Record(int64_t step, int group_index, int sample, v1::Verd
   context_->Record(std::move(entry));
 }
 
-// That of the host that measured, or of any other if that one is not known any more.
+// Returns the calibration of the host that measured, or of any other if that one is not known any
+// more.
 const v1::Calibration* VerdictRecorder::CalibrationFor(const v1::Verdict& verdict,
                                                        const std::string& problem_hash) const {
   for (const int w : members_->WorkersOn(verdict.worker())) {

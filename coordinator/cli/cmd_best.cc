@@ -1,4 +1,3 @@
-// whet best
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -29,7 +28,7 @@ nlohmann::ordered_json VerificationJson(const Verification& v) {
           {"speedup_high", v.speedup_high}, {"tolerance", v.tolerance}};
 }
 
-// *confirmed turns false with the first program that is not.
+// Sets *confirmed to false at the first program that is not.
 absl::StatusOr<nlohmann::ordered_json> ListBest(const BestOptions& options, Console* console,
                                                 bool* confirmed) {
   ASSIGN_OR_RETURN(const RunPaths paths, RunDir::Find(options.root));

@@ -1,4 +1,3 @@
-// whet doctor
 #include <memory>
 
 #include "coordinator/cli/commands.h"

@@ -1,4 +1,3 @@
-// whet fetch
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -38,7 +37,7 @@ std::string NameOf(const CheckpointEntry& entry) {
   return std::filesystem::path(entry.path).filename().string();
 }
 
-// The checkpoint that `step` names: "12", "step-12" or "warmup"; the newest if it is empty.
+// Returns the checkpoint that `step` names: "12", "step-12" or "warmup"; the newest if it is empty.
 absl::StatusOr<CheckpointEntry> Choose(const std::vector<CheckpointEntry>& saved,
                                        const std::string& step) {
   if (saved.empty()) {

@@ -1,4 +1,3 @@
-// whet measure
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -25,7 +24,7 @@ namespace {
 struct MeasureOptions {
   std::string problem;
   std::string candidate;
-  std::string proof;  // empty: none is written
+  std::string proof;  // where it is empty, none is written
   bool json = false;
 };
 

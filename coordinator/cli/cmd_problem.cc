@@ -1,4 +1,4 @@
-// whet problem check, whet problem new (whet problem import: cmd_problem_import.cc)
+// The commands are whet problem check and whet problem new; cmd_problem_import.cc has the third.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -23,11 +23,12 @@ namespace whetstone {
 namespace {
 
 struct ProblemOptions {
-  std::vector<std::string> words;  // FILE or folder …, or NAME
+  // The words are files or folders, or one NAME.
+  std::vector<std::string> words;
   bool json = false;
 };
 
-// The prompt files that `paths` name: of a folder every .md but its README.md, by name.
+// Returns the prompt files that `paths` name: of a folder every .md but its README.md, by name.
 absl::StatusOr<std::vector<std::string>> PromptFiles(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {

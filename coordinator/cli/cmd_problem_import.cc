@@ -1,4 +1,3 @@
-// whet problem import
 #include <unistd.h>
 
 #include <algorithm>

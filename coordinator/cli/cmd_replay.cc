@@ -1,4 +1,3 @@
-// whet replay
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -66,7 +65,8 @@ absl::Status CheckRun(const CampaignPlan& plan, const RunPaths& paths,
   return absl::OkStatus();
 }
 
-// The number of updates that the replay goes through: all of the journal's unless --to says less.
+// Returns the number of updates that the replay goes through: all of the journal's unless --to says
+// less.
 absl::StatusOr<int64_t> UpdatesMax(const CampaignPlan& plan, const Journal& journal, int64_t to) {
   int64_t recorded = 0;
   RETURN_IF_ERROR(journal.ForEachRow([&](const v1::UpdateName&, const auto&) { ++recorded; }));

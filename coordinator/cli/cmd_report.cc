@@ -1,4 +1,3 @@
-// whet report
 #include <memory>
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-// whet run, whet resume
+// The commands are whet run and whet resume.
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -137,7 +137,8 @@ int RunCampaignFile(const RunOptions& options) {
   const int exit_code = ConcludeRun(*plan, paths, journal->get(), signals, &console);
   const absl::StatusOr<bool> progress = (*journal)->HasProgress();
   if (exit_code == kExitWrongInput && progress.ok() && !*progress) {
-    // The input was wrong after all (a corrupt model, an unsound problem): nothing half-written.
+    // The input was wrong after all (a corrupt model, an unsound problem): nothing half-written
+    // stays.
     std::error_code ignored;
     std::filesystem::remove_all(paths.root(), ignored);
   }

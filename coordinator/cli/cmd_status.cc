@@ -1,4 +1,3 @@
-// whet status
 #include <memory>
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,3 @@
-// whet watch
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -21,7 +20,8 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr char kClearScreen[] = "\033[H\033[2J";  // to the top, and clear
+// The sequence moves to the top and clears the screen.
+constexpr char kClearScreen[] = "\033[H\033[2J";
 
 struct WatchOptions {
   std::string root;
@@ -50,8 +50,10 @@ std::string Page(const RunSummary& summary, const Screen& screen) {
       {"speedup/mean", "speedup of correct programs"},
       {"completions/mean_length", "tokens of a completion"},
       {"time/step", "seconds of a step"}};
-  constexpr int kAxis = 12;      // columns that a chart takes besides its curve
-  constexpr int kOtherRows = 8;  // for the text below
+  // A chart takes this many columns besides its curve.
+  constexpr int kAxis = 12;
+  // The text below takes this many rows.
+  constexpr int kOtherRows = 8;
   const int rows =
       std::clamp((screen.rows - kOtherRows) / static_cast<int>(std::size(curves)) - 1, 2, 8);
   std::string page;

@@ -1,4 +1,3 @@
-// whet workers
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -22,13 +21,14 @@
 namespace whetstone {
 namespace {
 
-// The deadline of one request. Connecting to a worker takes at most half of it.
+// A request has this deadline. Connecting to a worker takes at most half of it.
 constexpr std::chrono::seconds kDeadline{60};
 
 struct WorkersOptions {
   std::string root;
-  std::string name;     // drain, remove
-  std::string address;  // add
+  // `name` is of drain and remove, `address` of add.
+  std::string name;
+  std::string address;
   bool force = false;
   bool json = false;
 };
@@ -55,7 +55,7 @@ nlohmann::ordered_json WorkerJson(const v1::WorkerStatus& worker) {
   return json;
 }
 
-// The list as a table with columns as wide as what is in them.
+// Returns the list as a table with columns as wide as what is in them.
 std::string Table(const v1::ListWorkersResponse& list) {
   std::vector<std::vector<std::string>> rows = {
       {"NAME", "STATE", "SLOTS", "IN FLIGHT", "VERDICTS", "HEARD", "HOST", "CPU", "ISOLATION", ""}};
@@ -80,7 +80,7 @@ std::string Table(const v1::ListWorkersResponse& list) {
   return text;
 }
 
-// A live run's process, asked through its run directory.
+// A LiveRun is a live run's process, asked through its run directory.
 class LiveRun {
  public:
   static absl::StatusOr<std::unique_ptr<LiveRun>> Find(const std::string& root) {
@@ -97,7 +97,7 @@ class LiveRun {
     return std::unique_ptr<LiveRun>(new LiveRun(root, std::move(address)));
   }
 
-  // `call`: a method of the stub.
+  // `call` is a method of the stub.
   template <typename Reply, typename Request>
   absl::StatusOr<Reply> Call(grpc::Status (v1::Coordinator::Stub::*call)(grpc::ClientContext*,
                                                                          const Request&, Reply*),
@@ -181,7 +181,8 @@ void AddWorkers(CLI::App* app, SelectedCommand* selected) {
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
   command->require_subcommand(0, 1);
   const auto leave = [&](const char* name, const char* help, bool drain) {
-    CLI::App* sub = command->add_subcommand(name, help)->fallthrough();  // --json
+    // Falling through lets --json be given after the command too.
+    CLI::App* sub = command->add_subcommand(name, help)->fallthrough();
     sub->add_option("NAME", options->name, "As in the list")->required();
     sub->add_flag("--force", options->force,
                   "Even the last one: the campaign then waits three minutes for another one");
@@ -198,7 +199,7 @@ void AddWorkers(CLI::App* app, SelectedCommand* selected) {
                   "Host alias of ssh_config or user@host[:port], or the path of a socket")
       ->required();
   add->callback([=] { selected->run = [=] { return AddWorkers(*options); }; });
-  // Its commands' callbacks come first.
+  // The callbacks of its commands come first.
   command->callback([=] {
     if (!selected->run) selected->run = [=] { return ListWorkers(*options); };
   });

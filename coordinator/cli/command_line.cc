@@ -18,12 +18,13 @@ constexpr char kAbout[] =
     "  whet resume runs/NAME         goes on, also after kill -9\n"
     "  whet report runs/NAME         one self-contained HTML page\n";
 
-// The number of words that a command takes besides its options.
+// Returns the number of words that a command takes besides its options.
 size_t PositionalsOf(const CLI::App* app) {
   return app->get_options([](const CLI::Option* o) { return o->get_positional(); }).size();
 }
 
-// The deepest command that the words name, and the first word it did not understand.
+// Returns the deepest command that the words name, and sets *stray to the first word it did not
+// understand.
 const CLI::App* Deepest(const CLI::App* app, int argc, char** argv, std::string* stray) {
   size_t positionals = PositionalsOf(app);
   for (int i = 1; i < argc; ++i) {

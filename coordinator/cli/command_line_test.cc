@@ -1,4 +1,5 @@
-// The whet program from outside: exit codes and messages for wrong usage and wrong input.
+// These tests run the whet program from outside: they hold exit codes and messages for wrong usage
+// and wrong input.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -33,7 +34,7 @@ class CommandLineTest : public testing::Test {
   void Write(const std::string& name, const std::string& text) {
     std::ofstream(folder_.path() + "/" + name) << text;
   }
-  // A campaign that parses; its model is an empty shell.
+  // Writes a campaign that parses; its model is an empty shell.
   void WriteCampaign(const std::string& extra = "") {
     ASSERT_TRUE(MakeDirectories(folder_.path() + "/model").ok());
     Write("model/config.json", "{}");

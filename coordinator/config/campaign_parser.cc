@@ -68,8 +68,8 @@ absl::StatusOr<v1::Campaign> ParseCampaign(absl::string_view yaml, const std::st
   v1::Campaign campaign;
   YamlMessage source(&campaign);
   RETURN_IF_ERROR(source.MergeDefaults(DefaultCampaignYaml(), "defaults.yaml"));
-  // The defaults of an optional section must not bring the section into being: read once to learn
-  // which sections the operator gave, then again over the right defaults.
+  // The defaults of an optional section must not bring the section into being. So the text is read
+  // once to learn which sections the operator gave, then again over the right defaults.
   {
     v1::Campaign given;
     YamlMessage alone(&given);

@@ -229,7 +229,7 @@ TEST(CampaignParserTest, RefusesWhatCannotWork) {
               std::string::npos)
         << set;
   }
-  // What follows the moment can not be repeated.
+  // What depends on the moment cannot be repeated.
   const std::vector<std::string> fixed = {"deterministic=true", "train.token_budget=2048",
                                           "local.threads=2"};
   EXPECT_EQ(Error(kMinimal, fixed), "(accepted)");

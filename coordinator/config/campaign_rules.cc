@@ -52,7 +52,7 @@ class Rules {
     return Wrong(key, absl::StrCat("must be greater than 0, not ", value));
   }
 
-  // lo <= value < hi
+  // Fails unless lo <= value < hi.
   absl::Status Within(const std::string& key, double value, double lo, double hi) const {
     if (value >= lo && value < hi) return absl::OkStatus();
     return Wrong(key, absl::StrCat("must be at least ", lo, " and below ", hi, ", not ", value));

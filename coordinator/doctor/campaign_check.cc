@@ -19,7 +19,7 @@ using Level = Finding::Level;
 
 double Gigabytes(double bytes) { return bytes / 1e9; }
 
-// The nearest existing folder of `path`: where its bytes would go.
+// Returns the nearest existing folder of `path`: where its bytes would go.
 std::string ExistingAncestor(std::string path) {
   while (path.size() > 1 && access(path.c_str(), F_OK) != 0) {
     const size_t slash = path.rfind('/');
@@ -82,7 +82,7 @@ void CheckDisk(const v1::Campaign& campaign, const std::string& directory,
   const double free = static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize);
   const auto model = InspectModelDirectory(campaign.model());
   const double parameters = model.ok() ? static_cast<double>(model->parameters) : 0;
-  // A checkpoint: weights (at most fp32), fp32 master weights and two moments of AdamW.
+  // A checkpoint holds weights (at most fp32), fp32 master weights and two moments of AdamW.
   const double one = 16 * parameters;
   // One more than is kept exists while a checkpoint is being written.
   const double all = one * (std::max(1, campaign.checkpoint().keep()) + 1);

@@ -32,7 +32,7 @@ void Print(const Finding& finding, Console* console) {
   console->Line(text);
 }
 
-// Counts of ok, warn and fail; returns the exit code.
+// Prints the counts of ok, warn and fail; returns the exit code.
 int Conclude(const int (&counts)[3], Console* console) {
   if (console->json()) {
     console->Result({{"fail", counts[2]}, {"ok", counts[0]}, {"warn", counts[1]}});

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-// The architectures that gpu_trainer/model/config.cc accepts.
+// gpu_trainer/model/config.cc accepts these architectures.
 const char* const kArchitectures[] = {"llama", "qwen2", "qwen3"};
 
 // A safetensors header is JSON; the format's own reader refuses more than this.
@@ -43,7 +43,7 @@ absl::StatusOr<json> ReadJson(const std::string& file) {
   return value;
 }
 
-// Adds one weight file's tensors to `summary`. Format:
+// Adds one weight file's tensors to `summary`. The format is that of
 // https://github.com/huggingface/safetensors#format
 absl::Status AddWeights(const std::string& file, ModelSummary* summary) {
   struct stat info;

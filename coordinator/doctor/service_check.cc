@@ -34,7 +34,7 @@ constexpr double kNoisyBand = 0.05;
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
-// Noise on the scale of logarithms as the percentage that people expect.
+// Returns noise on the scale of logarithms as the percentage that people expect.
 std::string Percent(double band) { return absl::StrFormat("%.2f %%", 100 * std::expm1(band)); }
 
 void CheckIsolation(const std::string& name, const v1::WorkerInfo& info,
@@ -46,7 +46,7 @@ void CheckIsolation(const std::string& name, const v1::WorkerInfo& info,
            absl::StrCat("in force: ", info.isolation(), "; measure.isolation_min demands ",
                         campaign.measure().isolation_min()),
            fix});
-  } else if (!fix.empty()) {  // protected, but the host could do more
+  } else if (!fix.empty()) {  // it is protected, but the host could do more
     found({Level::kWarn, check, absl::StrCat("in force: ", info.isolation()), fix});
   } else {
     found({Level::kOk, check, info.isolation(), ""});
@@ -85,7 +85,7 @@ void CheckCores(const std::string& name, const v1::WorkerInfo& info, bool with_t
 // The slot that measured the problem has its own noise by now; others follow with their candidates.
 void CheckSlotNoise(const std::string& name, WorkerClient* worker, const FindingSink& found) {
   const auto info = worker->GetInfo({kInfoDeadline});
-  if (!info.ok()) return;  // reported already
+  if (!info.ok()) return;  // it is reported already
   double widest = 0;
   int measured = 0;
   for (const double band : info->slot_noise_bands()) {
@@ -103,7 +103,7 @@ void CheckNoise(const std::string& name, const v1::Campaign& campaign, WorkerCli
   const std::string check = name + ": noise";
   if (campaign.problems().empty()) return;
   absl::StatusOr<v1::Problem> problem = ParsePromptFile(campaign.problems(0));
-  if (!problem.ok()) return;  // reported already
+  if (!problem.ok()) return;  // it is reported already
   v1::PutProblemRequest request;
   request.set_problem_hash(ProblemHash(*problem));
   *request.mutable_problem() = *std::move(problem);
@@ -163,7 +163,7 @@ void CheckTrainer(const std::string& name, const std::string& target, const Find
          ""});
 }
 
-// The command to type after an error of a tunnel, beyond what the message says.
+// Returns the command to type after an error of a tunnel, beyond what the message says.
 std::string TunnelFix(const absl::Status& status, const RemoteService& service,
                       const v1::ClusterConfig& cluster) {
   const std::string ssh = absl::StrCat("ssh -F ", cluster.ssh_config(), " ", service.host);

@@ -19,7 +19,7 @@ class VersionAndClockCheckTest : public testing::Test {
 TEST_F(VersionAndClockCheckTest, EqualVersionsAndClocksAreNotMentioned) {
   CheckVersion("worker cpu01", "1.2", "1.2", sink_);
   CheckClock("worker cpu01", 1000.5, 1000, 1001, sink_);
-  CheckClock("worker cpu01", 1002.9, 1000, 1001, sink_);  // within what logs bear
+  CheckClock("worker cpu01", 1002.9, 1000, 1001, sink_);  // logs bear this much
   CheckClock("worker cpu01", 1004, 1000, 1010, sink_);    // a slow answer proves nothing
   CheckClock("worker cpu01", 0, 1000, 1001, sink_);
   EXPECT_TRUE(findings_.empty());

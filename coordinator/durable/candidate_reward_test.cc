@@ -18,7 +18,8 @@ class CandidateRewardTest : public testing::Test {
     rollout.step = 1;
     rollout.completion.set_group_index(1);
     rollout.completion.set_sample(3);
-    for (int i = 0; i < 64; ++i) rollout.completion.add_ids(i);  // of at most 256
+    // The completion has 64 of at most 256 tokens.
+    for (int i = 0; i < 64; ++i) rollout.completion.add_ids(i);
     durable_.Apply(rollout);
     verdict_.set_outcome(v1::CORRECT);
     verdict_.set_timed(true);

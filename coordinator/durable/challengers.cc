@@ -12,7 +12,7 @@ namespace {
 // A candidate must beat the best so far by more than this to be worth measuring again.
 constexpr double kMarginMin = 0.01;
 
-// What a program has to beat: the incumbent, or the reference where there is none.
+// Returns what a program has to beat: the incumbent, or the reference where there is none.
 double SpeedupToBeat(const DurableState& durable, const std::string& problem_id) {
   const auto incumbent = durable.incumbents().find(problem_id);
   return incumbent == durable.incumbents().end() ? 1 : incumbent->second.verdict.speedup();
@@ -22,7 +22,8 @@ double SpeedupToBeat(const DurableState& durable, const std::string& problem_id)
 
 std::vector<Challenger> FindChallengers(const CampaignPlan& plan, const DurableState& durable) {
   const StepRecord& step = durable.open_steps().front();
-  std::map<std::string, std::pair<size_t, size_t>> fastest;  // problem id → group, sample
+  // `fastest` maps a problem's id to group and sample.
+  std::map<std::string, std::pair<size_t, size_t>> fastest;
   const auto candidate = [&](const std::pair<size_t, size_t>& at) -> const CandidateRecord& {
     return step.groups[at.first].samples[at.second];
   };

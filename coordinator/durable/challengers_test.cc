@@ -22,7 +22,7 @@ v1::Verdict CorrectWithin(double speedup, double noise_band = 0.02) {
   return verdict;
 }
 
-// One step of four groups, problems a, b, a, b, of two rollouts each.
+// The plan is one step of four groups, problems a, b, a, b, of two rollouts each.
 class ChallengersTest : public testing::Test {
  protected:
   ChallengersTest()
@@ -53,13 +53,13 @@ class ChallengersTest : public testing::Test {
 TEST_F(ChallengersTest, TheFastestOfEachProblemIfItBeatsTheReferenceBeyondNoise) {
   Measured(0, 0, CorrectWithin(1.5));
   Measured(0, 1, CorrectWithin(2));
-  Measured(1, 0, CorrectWithin(1.01));  // within its noise band
+  Measured(1, 0, CorrectWithin(1.01));  // it is within its noise band
   Measured(1, 1, CorrectWithin(0.9));
   Measured(2, 0, CorrectWithin(3));
   v1::Verdict wrong = CorrectWithin(9);
   wrong.set_outcome(v1::WRONG_ANSWER);
   Measured(2, 1, wrong);
-  Measured(3, 0, CorrectWithin(1.009, /*noise_band=*/0));  // within the least margin
+  Measured(3, 0, CorrectWithin(1.009, /*noise_band=*/0));  // it is within the least margin
   Measured(3, 1, CorrectWithin(1));
   EXPECT_EQ(Found(), (std::vector<std::pair<int, int>>{{2, 0}}));
 }

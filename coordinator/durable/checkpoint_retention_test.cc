@@ -12,7 +12,8 @@ namespace whetstone {
 namespace {
 
 TEST(CheckpointRetentionTest, KeepsTheNewestCheckpointsAndTheBest) {
-  CampaignPlan plan = MakeTestPlan({.steps = 12, .warmup = 1});  // saves after every second step
+  // The plan saves after every second step.
+  CampaignPlan plan = MakeTestPlan({.steps = 12, .warmup = 1});
   plan.campaign.mutable_checkpoint()->set_keep(2);
   DurableState durable(&plan);
   const auto learn = [&](double reward) {

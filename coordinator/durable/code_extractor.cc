@@ -9,7 +9,8 @@
 namespace whetstone {
 namespace {
 
-// The length of the fence a line opens or closes; 0 if it is no fence. `rest` is what follows.
+// Returns the length of the fence a line opens or closes; 0 if it is no fence. `rest` is what
+// follows.
 size_t FenceLength(absl::string_view line, absl::string_view* rest) {
   size_t blanks = 0;
   while (blanks < line.size() && blanks < 4 && line[blanks] == ' ') ++blanks;

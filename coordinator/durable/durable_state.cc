@@ -114,7 +114,7 @@ void DurableState::Set(const PromptEntry& entry) {
   StepRecord& step = StepAt(entry.step);
   std::optional<v1::PromptTokens>& prompt =
       step.groups[static_cast<size_t>(entry.prompt.group_index())].prompt;
-  step.prompts += prompt ? 0 : 1;  // tokenised again by a trainer that lost its memory
+  step.prompts += prompt ? 0 : 1;  // a trainer that lost its memory tokenises again
   prompt = entry.prompt;
 }
 

@@ -40,7 +40,7 @@ TEST(BuildGenerateTest, AsksForWhatIsMissingOnly) {
   for (const int sample : {0, 1}) {
     RolloutEntry rollout;
     rollout.step = 1;
-    rollout.completion.set_group_index(sample);  // one of each group
+    rollout.completion.set_group_index(sample);  // each group has one
     rollout.completion.set_sample(sample);
     durable.Apply(rollout);
   }

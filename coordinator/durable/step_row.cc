@@ -16,7 +16,8 @@ namespace {
 
 struct Spread {
   double mean = 0;
-  double deviation = 0;  // of the sample (n - 1), as TRL reports it
+  // `deviation` is that of the sample (n - 1), as TRL reports it.
+  double deviation = 0;
 };
 
 Spread SpreadOf(const std::vector<double>& values) {
@@ -30,8 +31,8 @@ Spread SpreadOf(const std::vector<double>& values) {
   return spread;
 }
 
-// Only of the groups that were sampled first: which further ones there are depends on their
-// rewards.
+// The rewards are only those of the groups that were sampled first: which further ones there are
+// depends on their rewards.
 void AddRewards(const CampaignPlan& plan, const StepRecord& step,
                 std::map<std::string, double>* row) {
   const size_t first_groups = static_cast<size_t>(plan.campaign.train().prompts_per_step());
@@ -54,7 +55,7 @@ void AddRewards(const CampaignPlan& plan, const StepRecord& step,
   }
   const double groups = static_cast<double>(first_groups);
   (*row)["reward"] = SpreadOf(all).mean;
-  // As in TRL: the mean over groups of the deviation within the group.
+  // This is, as in TRL, the mean over groups of the deviation within the group.
   (*row)["reward_std"] = deviations / groups;
   (*row)["frac_reward_zero_std"] = flat_groups / groups;
   for (const auto& [id, rewards] : by_problem) {
@@ -135,7 +136,7 @@ double Get(const std::map<std::string, double>& row, const std::string& key) {
   return it == row.end() ? 0 : it->second;
 }
 
-// What would let the trainer wait less for rewards.
+// Returns what would let the trainer wait less for rewards.
 std::string WaitAdvice(const CampaignPlan& plan, const std::map<std::string, double>& row) {
   const auto needed = row.find("measure/slots_needed");
   if (needed == row.end()) return "workers on cores of their own could measure meanwhile";
@@ -257,7 +258,7 @@ std::string StepBottleneck(const std::map<std::string, double>& row, const std::
     if (Get(row, wait.key) > Get(row, longest_wait->key)) longest_wait = &wait;
   }
   const double wait_s = Get(row, longest_wait->key);
-  // What is no part of the trainer's work.
+  // `others` is what is no part of the trainer's work.
   const std::set<std::string> others = {"profile/computed_s", "profile/measure_machine_s",
                                         kWaits[0].key, kWaits[1].key};
   for (const auto& [key, value] : row) {

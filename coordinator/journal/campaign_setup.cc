@@ -52,7 +52,8 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
   plan.campaign = campaign;
   plan.campaign_id = campaign_id;
   plan.checkpoint_dir = checkpoint_dir;
-  std::map<std::string, std::string> files;  // problem id → file
+  // `files` maps a problem's id to its file.
+  std::map<std::string, std::string> files;
   for (const std::string& file : campaign.problems()) {
     PlannedProblem planned;
     ASSIGN_OR_RETURN(planned.problem, ParsePromptFile(file));

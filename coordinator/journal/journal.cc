@@ -179,7 +179,8 @@ absl::Status Journal::Append(const std::vector<JournalEntry>& entries) {
   if (!status.ok()) {
     next_seq_ = first;
     writer_.reset();
-    sqlite3_exec(db_, "ROLLBACK", nullptr, nullptr, nullptr);  // best effort: the error counts
+    // The rollback is best effort: the error before it is what counts.
+    sqlite3_exec(db_, "ROLLBACK", nullptr, nullptr, nullptr);
     return absl::Status(status.code(),
                         absl::StrCat("cannot write ", path_, ": ", status.message()));
   }

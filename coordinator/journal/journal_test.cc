@@ -22,7 +22,7 @@ using testing::HasSubstr;
 
 class JournalTest : public testing::Test {
  protected:
-  // A campaign that was really lived through, with every kind of entry.
+  // The campaign was really lived through, with every kind of entry.
   static const World& Lived() {
     static World* const world = [] {
       auto* w = new World({.seed = 11, .workers = 2, .faults = 20, .steps = 4, .warmup = 2});
@@ -46,7 +46,7 @@ class JournalTest : public testing::Test {
     return entries;
   }
 
-  // Runs on the closed file, as something else than whet.
+  // The statement runs on the closed file, as something else than whet would.
   void Sql(const char* sql) const {
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
@@ -129,7 +129,7 @@ TEST_F(JournalTest, AFullDiskIsAClearErrorAndNothingIsLost) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
   EXPECT_NE(status.message().find(path_), std::string::npos);
   EXPECT_NE(status.message().find("go on with whet resume"), std::string::npos);
-  // With space again, in another process: all that was acknowledged is there, and it goes on.
+  // With space again, in another process, all that was acknowledged is there, and it goes on.
   journal.reset();
   journal = *Journal::Open(path_);
   EXPECT_EQ(Read(*journal).size(), static_cast<size_t>(written));

@@ -35,7 +35,7 @@ absl::StatusOr<int> OpenLock(const RunPaths& paths) {
   return fd;
 }
 
-// The pid the owner wrote; 0 if there is none.
+// Returns the pid the owner wrote; 0 if there is none.
 int ReadOwner(const RunPaths& paths) {
   const absl::StatusOr<std::string> text = ReadFile(paths.lock());
   int pid = 0;
@@ -51,7 +51,8 @@ bool IsLivingWhet(int pid) {
          *name != "whet-worker\n";
 }
 
-// The services (not this process, nor somebody's `tail -f`) that have a file below `folder` open.
+// Returns the services (not this process, nor somebody's `tail -f`) that have a file below `folder`
+// open.
 std::vector<int> HoldersOf(const std::string& folder) {
   std::vector<int> holders;
   std::error_code error;

@@ -78,7 +78,7 @@ TEST_F(RunDirTest, BelongsToOneProcess) {
 
 TEST_F(RunDirTest, WaitsForAKilledPredecessorsServices) {
   MakeRun(root_);
-  // An orphan: holds a log open, as a service does, for as long as a pipe is open.
+  // The orphan holds a log open, as a service does, for as long as a pipe is open.
   int gate[2];
   ASSERT_EQ(pipe(gate), 0);
   const std::string log = root_ + "/logs/trainer.log";
@@ -95,7 +95,7 @@ TEST_F(RunDirTest, WaitsForAKilledPredecessorsServices) {
     _exit(0);
   }
   close(gate[0]);
-  // Until it has opened the file.
+  // The test goes on once the orphan has opened the file.
   const std::string fds = absl::StrCat("/proc/", child, "/fd");
   for (bool open = false; !open;) {
     std::error_code error;

@@ -56,7 +56,7 @@ Statement& Statement::Text(absl::string_view value) {
 Statement& Statement::Proto(const google::protobuf::MessageLite& message) {
   if (code_ != SQLITE_OK) return *this;
   const size_t size = message.ByteSizeLong();
-  void* const bytes = sqlite3_malloc64(size + 1);  // SQLite's once it is bound
+  void* const bytes = sqlite3_malloc64(size + 1);  // SQLite owns it once it is bound
   CHECK(bytes != nullptr && message.SerializeToArray(bytes, static_cast<int>(size)));
   code_ = sqlite3_bind_blob64(statement_, next_++, bytes, size, sqlite3_free);
   return *this;

@@ -23,7 +23,7 @@ TEST(WorkerListTest, IsTheCampaignsUntilWritten) {
   EXPECT_EQ(now.workers(0).socket(), "/run/whetstone/worker.sock");
   EXPECT_EQ(now.workers(1).ssh(), "me@cpu03:22");
   EXPECT_EQ(now.workers(2).ssh(), "");
-  now.add_workers();  // whet's own
+  now.add_workers();  // this is whet's own
   for (const v1::WorkerList& worker_list : {now, v1::WorkerList()}) {
     ASSERT_TRUE(WriteWorkerList(paths, worker_list).ok());
     const absl::StatusOr<v1::WorkerList> read = ReadWorkerList(paths, campaign);

@@ -40,7 +40,7 @@ TEST(CallThreadsTest, AThreadIsUsedAgain) {
     });
     ASSERT_EQ(done->get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
   }
-  // It says that it is done a moment before it is idle: then another one is made.
+  // A call says that it is done a moment before its thread is idle: then another one is made.
   EXPECT_LT(used.size(), 25u);
 }
 

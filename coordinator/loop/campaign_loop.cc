@@ -13,7 +13,7 @@ namespace {
 
 constexpr auto kTick = std::chrono::seconds(1);
 
-// The options of a call, with a deadline that only catches what the core misses: the core ends a
+// Returns a call's options, with a deadline that only catches what the core misses: the core ends a
 // call that takes too long, and says so by name; this leaves it the time to do so.
 CallOptions Net(Seconds deadline, CallControl* control) {
   return {std::chrono::milliseconds(static_cast<int64_t>((deadline + 30) * 1000)), control};
@@ -43,8 +43,8 @@ absl::Status CampaignLoop::Run(CampaignState* state) {
   return status;
 }
 
-// The main loop: events go to the core, the entries it makes go to the journal, and then the calls
-// it asks for are started.
+// In the main loop events go to the core, the entries it makes go to the journal, and then the
+// calls it asks for are started.
 absl::Status CampaignLoop::RunUntilFinished(CampaignState* state) {
   Seconds last_tick = Now();
   while (!state->finished()) {
@@ -247,7 +247,7 @@ absl::Status CampaignLoop::Do(action::Measure& a) {
           // The core's deadline is per problem; the net only has to be longer than any.
           auto reply = worker->Measure(request, Net(3600, control));
           if (control->cancelled()) {
-            // The connection's end does not stop the worker: free its slot. Best effort.
+            // The connection's end does not stop the worker: this tries to free its slot.
             v1::CancelRequest cancel;
             cancel.add_candidate_ids(request.candidate_id());
             worker->Cancel(cancel, {std::chrono::seconds(2), nullptr}).IgnoreError();

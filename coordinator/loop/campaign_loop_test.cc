@@ -1,4 +1,4 @@
-// The shell with real threads and a real journal, and clients that answer at once.
+// The shell has real threads and a real journal here, and clients that answer at once.
 #include "coordinator/loop/campaign_loop.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ class CampaignLoopTest : public testing::Test {
   }
 
   TempDir folder_ = *TempDir::Make("loop");
-  World world_;  // for its plan
+  World world_;  // it gives the plan
   EchoTrainer trainer_;
   EchoWorker worker_;
   SteadyClock clock_;

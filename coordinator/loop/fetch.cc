@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kPieceBytes = 8 << 20;
-// Tries in a row without a byte between them.
+// A fetch ends after this many tries in a row without a byte between them.
 constexpr int kTriesMax = 60;
 
 std::string Join(const std::string& directory, const std::string& name) {
@@ -101,7 +101,8 @@ absl::Status FetchFile(const FetchHooks& hooks, const std::string& name, const F
   return absl::OkStatus();
 }
 
-// The checkpoint's size in bytes if `to` holds it already. ALREADY_EXISTS: something else is there.
+// Returns the checkpoint's size in bytes if `to` holds it already. ALREADY_EXISTS: something else
+// is there.
 absl::StatusOr<std::optional<int64_t>> BytesHere(const std::string& to,
                                                  const std::string& checksum) {
   if (!fs::exists(to)) return std::nullopt;
@@ -118,7 +119,7 @@ absl::StatusOr<std::optional<int64_t>> BytesHere(const std::string& to,
       "--to"));
 }
 
-// Puts aside what an earlier fetch left of another checkpoint, or has too much of.
+// Removes what an earlier fetch left of another checkpoint, or has too much of.
 absl::Status Prepare(const std::string& part, const std::string& text, const Manifest& manifest) {
   std::error_code error;
   const absl::StatusOr<std::string> before = ReadFile(Join(part, kManifestFile));

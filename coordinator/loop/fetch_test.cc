@@ -16,11 +16,11 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-// A checkpoint on "another machine": a second folder, read through a line that can be cut.
+// The checkpoint is on "another machine": a second folder, read through a line that can be cut.
 class FetchTest : public testing::Test {
  protected:
   void SetUp() override {
-    // Two pieces and a bit; one in a subfolder; an empty one.
+    // The files are two pieces and a bit, one in a subfolder, and an empty one.
     Write("model.safetensors", std::string(17 << 20, 'w'));
     Write("config.json", "{}");
     Write("adapter/empty", "");
@@ -93,7 +93,8 @@ TEST_F(FetchTest, ALineThatBreaksIsTriedAgain) {
 }
 
 TEST_F(FetchTest, GoesOnWhereItWasCutOff) {
-  stop_at_ = 5;  // manifest, config.json, two pieces of the weights
+  // The manifest, config.json and two pieces of the weights come before.
+  stop_at_ = 5;
   EXPECT_TRUE(absl::IsCancelled(FetchCheckpoint(checksum_, To(), hooks_).status()));
   EXPECT_FALSE(fs::exists(To())) << "half a checkpoint must not look like one";
   const auto fetched = FetchCheckpoint(checksum_, To(), hooks_);

@@ -19,14 +19,14 @@ namespace {
 constexpr std::chrono::seconds kAnswerDeadline{20};
 constexpr std::chrono::seconds kInfoDeadline{5};
 
-// The name as people say it: "cpu03".
+// Returns the name as people say it: "cpu03".
 std::string ShortName(const std::string& name) {
   return std::string(absl::StripPrefix(name, "worker "));
 }
 
 bool IsGone(const v1::WorkerStatus& worker) { return worker.state() == v1::WorkerStatus::GONE; }
 
-// The index of the newest worker of that name: one that has left may have come again.
+// Returns the index of the newest worker of that name: one that has left may have come again.
 absl::StatusOr<int> Find(const std::vector<v1::WorkerStatus>& workers, const std::string& name) {
   std::vector<std::string> names;
   for (size_t w = workers.size(); w-- > 0;) {
@@ -113,7 +113,7 @@ absl::StatusOr<T> WorkerControl::OnLoop(
   if (!attached_) {
     return absl::UnavailableError("the run's services are still being opened; try again soon");
   }
-  // Whoever comes first: the loop, or the deadline.
+  // Whoever comes first, the loop or the deadline, takes the answer.
   struct Shared {
     std::atomic<bool> taken{false};
     std::promise<absl::StatusOr<T>> answer;
@@ -150,7 +150,8 @@ absl::StatusOr<v1::WorkerStatus> WorkerControl::Leave(const v1::LeaveRequest& re
 }
 
 absl::StatusOr<v1::WorkerStatus> WorkerControl::Add(const v1::WorkerHost& address) {
-  RETURN_IF_ERROR(List().status());  // is anybody there to give it work?
+  // Somebody must be there to give the worker work.
+  RETURN_IF_ERROR(List().status());
   ASSIGN_OR_RETURN(const Endpoint endpoint,
                    cluster_->AddWorker(address, [this] { return closing_.load(); }));
   const std::shared_ptr<WorkerClient> client = connect_(endpoint.target);

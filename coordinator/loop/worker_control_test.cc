@@ -1,5 +1,5 @@
-// What `whet workers` asks, over a real control socket, of a real loop with clients that answer at
-// once.
+// These tests ask what `whet workers` asks, over a real control socket, of a real loop with clients
+// that answer at once.
 #include "coordinator/loop/worker_control.h"
 
 #include <gmock/gmock.h>
@@ -58,7 +58,7 @@ class FakeCluster final : public Cluster {
   std::vector<Endpoint> workers_;
 };
 
-// One whose service is no worker.
+// The service of a StrangeWorker is no worker.
 class StrangeWorker final : public EchoWorker {
  public:
   absl::StatusOr<v1::WorkerInfo> GetInfo(const CallOptions&) override {
@@ -69,7 +69,7 @@ class StrangeWorker final : public EchoWorker {
 class WorkerControlTest : public testing::Test {
  protected:
   void SetUp() override {
-    // Deeper than a socket's path may be long.
+    // The directory is deeper than a socket's path may be long.
     root_ = absl::StrCat(folder_.path(), "/", std::string(120, 'd'));
     ASSERT_TRUE(MakeDirectories(root_).ok());
     paths_ = std::make_unique<RunPaths>(root_);
@@ -108,7 +108,7 @@ class WorkerControlTest : public testing::Test {
                              const Request& request) {
     return CallStub(stub_.get(), call, request, {seconds(30), nullptr});
   }
-  // "cpu01 up, cpu02 gone (removed)"
+  // Returns "cpu01 UP, cpu02 GONE (removed)".
   std::string List() {
     const auto list = Call(&v1::Coordinator::Stub::ListWorkers, v1::ListWorkersRequest());
     if (!list.ok()) return list.status().ToString();
@@ -139,7 +139,7 @@ class WorkerControlTest : public testing::Test {
                 request)
         .status();
   }
-  // Whom `whet resume` would open.
+  // Returns the workers that `whet resume` would open.
   std::string WorkerListText() {
     const v1::WorkerList worker_list = ReadWorkerList(*paths_, WorkerListOf({})).value();
     std::string text;
@@ -152,7 +152,7 @@ class WorkerControlTest : public testing::Test {
   TempDir folder_ = *TempDir::Make("control");
   std::string root_;
   std::unique_ptr<RunPaths> paths_;
-  World world_{WorldOptions{.seed = 1, .steps = 2, .warmup = 0}};  // for its plan
+  World world_{WorldOptions{.seed = 1, .steps = 2, .warmup = 0}};  // it gives the plan
   std::unique_ptr<Journal> journal_;
   EchoTrainer trainer_;
   EchoWorker worker_;

@@ -27,7 +27,7 @@
 namespace whetstone {
 namespace {
 
-// The one thread that forks. It is never joined, as it must outlive every other.
+// The Forker is the one thread that forks. It is never joined, as it must outlive every other.
 class Forker {
  public:
   static Forker& Get() {
@@ -63,7 +63,7 @@ class Forker {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::packaged_task<pid_t()>> tasks_;  // protected by mutex_
+  std::deque<std::packaged_task<pid_t()>> tasks_;  // mutex_ protects it
 };
 
 struct Pipe {
@@ -77,12 +77,13 @@ absl::StatusOr<Pipe> MakePipe() {
   return Pipe{fds[0], fds[1]};
 }
 
-// What the child does between fork and exec: only async-signal-safe calls. It never returns.
+// BecomeChild is what the child does between fork and exec. It makes only async-signal-safe calls,
+// and never returns.
 [[noreturn]] void BecomeChild(char* const* argv, int log, int life_line, int error_pipe,
                               pid_t parent) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);  // it died before the line above
+  if (getppid() != parent) _exit(127);  // the parent died before the line above
   for (int s = 1; s < NSIG; ++s) signal(s, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);

@@ -55,7 +55,7 @@ TEST(ChildProcessTest, StopKillsWhatIgnoresTermination) {
   options.argv = {"sh", "-c", "trap '' TERM; while :; do sleep 0.05; done"};
   auto child = ChildProcess::Start(options);
   ASSERT_TRUE(child.ok());
-  std::this_thread::sleep_for(milliseconds(100));  // lets the trap be set
+  std::this_thread::sleep_for(milliseconds(100));  // this lets the trap be set
   (*child)->Stop(milliseconds(50));
   EXPECT_THAT(*(*child)->Ended(), testing::HasSubstr("signal 9"));
 }
@@ -63,7 +63,7 @@ TEST(ChildProcessTest, StopKillsWhatIgnoresTermination) {
 TEST(ChildProcessTest, HasOwnProcessGroupAndNoForeignDescriptors) {
   auto dir = TempDir::Make("child");
   ASSERT_TRUE(dir.ok());
-  const int leaked = open("/dev/zero", O_RDONLY);  // on purpose without O_CLOEXEC
+  const int leaked = open("/dev/zero", O_RDONLY);  // O_CLOEXEC is left out on purpose
   ASSERT_GE(leaked, 3);
   ChildOptions options;
   options.argv = {"sh", "-c", "ls -l /proc/$$/fd; ps -o pgid= -p $$"};
@@ -86,7 +86,7 @@ TEST(ChildProcessTest, SurvivesTheThreadThatStartedIt) {
   EXPECT_FALSE(child->Ended().has_value()) << *child->Ended();
 }
 
-// A process that starts a child and is killed: the child must go too. Forking threads does not copy
+// A process that starts a child is killed, and the child must go too. Forking threads does not copy
 // them, so the parent-to-be is this program once more, told by the environment what to do.
 constexpr char kParentRole[] = "WHETSTONE_TEST_PARENT_PIPE";
 

@@ -14,7 +14,7 @@
 namespace whetstone {
 namespace {
 
-// One entry of `args`.
+// An Entry is one of `args`.
 struct Entry {
   std::string path;  // "args.a"
   const v1::FrontMatter::Argument& keys;
@@ -127,7 +127,7 @@ absl::Status CheckArgumentNames(const FrontMatter& front, const Signature& signa
   return absl::OkStatus();
 }
 
-// The keys of the entry `name`; null if there is none.
+// Returns the keys of the entry `name`; null if there is none.
 const v1::FrontMatter::Argument* FindArgument(const v1::FrontMatter& keys,
                                               const std::string& name) {
   for (const v1::FrontMatter::NamedArgument& arg : keys.args()) {

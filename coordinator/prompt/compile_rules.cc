@@ -15,7 +15,8 @@ namespace {
 
 constexpr int kThreadsMax = 64;
 
-// Flags that tune the code; none that reads files, loads plugins or changes what is written.
+// Returns whether `flag` tunes the code and does not read files, load plugins or change what is
+// written.
 bool IsTuningFlag(absl::string_view flag) {
   static constexpr const char* kRefused[] = {
       "-fplugin", "-fsanitize", "-flto", "-fPIC", "-fpic", "-fPIE", "-fpie", "-fdump", "-fprofile"};

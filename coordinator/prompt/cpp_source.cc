@@ -31,7 +31,7 @@ absl::Status ReadIncludes(absl::string_view code, absl::string_view name, CppSou
                                       ": put what the function needs into this file"));
     }
     const std::string header(line.substr(1, end - 1));
-    // Always there, in every problem.
+    // These are always there, in every problem.
     if (header == "cstddef" || header == "cstdint") continue;
     auto& headers = source->headers;
     if (std::find(headers.begin(), headers.end(), header) == headers.end()) {
@@ -41,7 +41,8 @@ absl::Status ReadIncludes(absl::string_view code, absl::string_view name, CppSou
   return absl::OkStatus();
 }
 
-// The text before a '{' at global scope, if it can be the head of a function others call.
+// Returns whether `head`, the text before a '{' at global scope, can be of a function that others
+// call.
 bool IsFunctionHead(const std::string& head) {
   if (!absl::StrContains(head, "(") || absl::StrContains(head, "=")) return false;
   bool callable = true;
@@ -76,7 +77,8 @@ absl::StatusOr<CppSource> ReadCppSource(absl::string_view code, absl::string_vie
   CppSource source;
   RETURN_IF_ERROR(ReadIncludes(code, name, &source));
   const std::string masked = MaskedCpp(code);
-  size_t head = 0;  // where the current declaration begins
+  // The current declaration begins at `head`.
+  size_t head = 0;
   int depth = 0;
   for (size_t at = 0; at < masked.size(); ++at) {
     const char c = masked[at];

@@ -29,7 +29,8 @@ absl::Status CheckSections(const PromptParts& parts, absl::string_view name) {
   return absl::OkStatus();
 }
 
-// Whether `function` stands before a parenthesis somewhere: a quick look, for the worker compiles.
+// Returns whether `function` stands before a parenthesis somewhere: a quick look, for the worker
+// compiles.
 bool Mentions(const std::string& code, const std::string& function) {
   for (size_t at = code.find(function); at != std::string::npos; at = code.find(function, at + 1)) {
     const auto is_word = [](char c) {

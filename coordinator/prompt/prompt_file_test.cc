@@ -141,7 +141,7 @@ TEST(PromptFileTest, QuotedNumbersAreNumbers) {
   EXPECT_EQ(problem->limits().run_s(), 3);
 }
 
-// Whole messages: file, line, key, what to do.
+// Messages are compared whole: file, line, key, what to do.
 TEST(PromptFileTest, SaysWhatIsWrongAndWhere) {
   const struct {
     const char* from;
@@ -422,7 +422,7 @@ TEST(PromptFileTest, CountingFillsMustFitTheField) {
 
 TEST(PromptFileTest, AnUnclosedFenceNamesItsFirstLine) {
   std::string text = kGood;
-  text.resize(text.size() - 4);  // the last ```
+  text.resize(text.size() - 4);  // the last ``` goes
   EXPECT_EQ(Message(text), "p.md:25: this fenced block is never closed");
 }
 
@@ -463,7 +463,7 @@ TEST(PromptFileTest, HugeAndHostileInputIsRefused) {
   EXPECT_EQ(Message(anchors), "p.md:2: 'id' must be text, not a list");
 }
 
-// Every single-byte change either parses or is refused with its line: never a crash.
+// Every single-byte change either parses or is refused with its line; none makes it crash.
 TEST(PromptFileTest, SurvivesEveryMutation) {
   Philox rng(1, {0, 0, 0, 0});
   const std::string alphabet = "{}[]:,-#'\"&*!|>%@`()\n\t \x80\xff?0a";

@@ -34,7 +34,7 @@ absl::Status CheckText(absl::string_view line, absl::string_view name, int numbe
   return absl::OkStatus();
 }
 
-// The number of backticks that open a fence on this line; 0: none.
+// Returns the number of backticks that open a fence on this line; 0: none.
 size_t FenceLength(absl::string_view line) {
   const size_t ticks = std::min(line.find_first_not_of('`'), line.size());
   return ticks >= 3 ? ticks : 0;
@@ -58,7 +58,7 @@ class FenceTracker {
     open_ticks_ = 0;
     return Line::kCloses;
   }
-  // The line of a fence that was never closed; 0: none.
+  // Returns the line of a fence that was never closed; 0: none.
   int open_line() const { return open_ticks_ == 0 ? 0 : open_line_; }
 
  private:
@@ -91,7 +91,7 @@ class BodyReader {
       case FenceTracker::Line::kInside:
         absl::StrAppend(&parts_->sections[section_].code, line, "\n");
         break;
-      case FenceTracker::Line::kOutside:  // notes for people
+      case FenceTracker::Line::kOutside:  // these are notes for people
       case FenceTracker::Line::kCloses:
         break;
     }

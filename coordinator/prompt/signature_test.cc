@@ -9,7 +9,7 @@
 namespace whetstone {
 namespace {
 
-// "int f(const float* a; unsigned char n)": type, const, pointer and name of every part.
+// Returns type, const, pointer and name of every part: "int f(const float* a; unsigned char n)".
 std::string Describe(absl::string_view text) {
   const auto signature = ParseSignature(text);
   if (!signature.ok()) return std::string(signature.status().message());

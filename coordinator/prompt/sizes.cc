@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kPointsMax = 64;
 
-// One expression of the front matter and where it stands.
+// A Use is one expression of the front matter and where it stands.
 struct Use {
   std::string key;  // "args.a.shape"
   Expression expression;
@@ -49,7 +49,7 @@ absl::StatusOr<std::vector<Use>> CollectUses(const v1::Problem& problem) {
   return uses;
 }
 
-// One list of sizes: what the author wrote, and what becomes of it.
+// A SizeList is what the author wrote of one list of sizes, and what becomes of it.
 struct SizeList {
   const char* name;
   const google::protobuf::RepeatedPtrField<v1::FrontMatter::Size>& given;
@@ -65,8 +65,8 @@ std::string PointText(const v1::SizePoint& point) {
   return absl::StrJoin(parts, ", ");
 }
 
-// The variables that the size points must give: with plain integers the one that the arguments
-// name, with maps the keys of the first map.
+// Returns the variables that the size points must give: with plain integers the one that the
+// arguments name, with maps the keys of the first map.
 absl::StatusOr<std::vector<std::string>> FindVariables(const FrontMatter& front,
                                                        const std::vector<SizeList>& lists,
                                                        const std::vector<Use>& uses) {
@@ -113,7 +113,7 @@ absl::Status CheckSizeNames(const FrontMatter& front, const std::vector<Use>& us
   return absl::OkStatus();
 }
 
-// The values of one size, which stands at `key`: one for each variable.
+// Returns the values of one size, which stands at `key`: one for each variable.
 absl::StatusOr<v1::SizePoint> ReadPoint(const FrontMatter& front, const std::string& key,
                                         const v1::FrontMatter::Size& given,
                                         const std::vector<std::string>& variables) {

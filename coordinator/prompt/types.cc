@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kStructsMax = 16;
 constexpr size_t kFieldsMax = 32;
 
-// Names that the C++ around a problem already uses.
+// Returns whether the C++ around a problem already uses `name`.
 bool IsTaken(const std::string& name) {
   const std::vector<std::string>& sections = SectionNames();
   return std::find(sections.begin(), sections.end(), name) != sections.end() ||

@@ -58,7 +58,8 @@ absl::StatusOr<WorkedExample> ParseLine(const std::string& line, absl::string_vi
 
 bool IsWordChar(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// Usual other names of the letters that worked examples use; the first is the letter itself.
+// Returns usual other names of the letters that worked examples use; the first is the letter
+// itself.
 const std::map<std::string, std::vector<std::string>>& LetterNames() {
   static const auto* const kNames = new std::map<std::string, std::vector<std::string>>{
       {"n", {"n", "n", "m", "len", "size", "count", "num"}},

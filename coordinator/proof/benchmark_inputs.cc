@@ -10,7 +10,7 @@
 namespace whetstone {
 namespace {
 
-// The call that fills the buffer of the name `buffer`.
+// Returns the call that fills the buffer of the name `buffer`.
 std::string FillCall(const v1::Fill& fill, v1::ElementType type, const std::string& buffer) {
   const std::string element = BenchmarkElement(type);
   const auto call = [&](const char* kind, const std::string& rest) {
@@ -50,7 +50,7 @@ std::string StructFill(const BenchmarkProblem& b, const Filled& filled, const st
   return text;
 }
 
-// The text that draws a scalar that is no size, as an array of one.
+// Returns the text that draws a scalar that is no size, as an array of one.
 std::string ScalarFill(const BenchmarkProblem& b, int i) {
   const Parameter& p = b.ParameterOf(i);
   const v1::Scalar& scalar = b.problem.args(i).scalar();

@@ -16,7 +16,7 @@
 namespace whetstone {
 namespace {
 
-// "void f(const float* a, int n)" with the function named `name`.
+// Returns "void f(const float* a, int n)" with the function named `name`.
 std::string Declare(const BenchmarkProblem& b, const std::string& name) {
   std::vector<std::string> parameters;
   for (const Parameter& p : b.signature.parameters) {

@@ -34,7 +34,8 @@ TEST_P(StandaloneTest, ProvesTheExpertAndRefusesOthers) {
   verdict.set_outcome(v1::CORRECT);
   verdict.set_timed(true);
   verdict.set_speedup(6);
-  verdict.set_speedup_low(1.6);  // so wide that any machine, however busy, is inside
+  // The interval is so wide that any machine, however busy, is inside.
+  verdict.set_speedup_low(1.6);
   verdict.set_speedup_high(100);
   const auto run = [&](const std::string& source) {
     EXPECT_TRUE(WriteProof(folder.path() + "/proof", *problem, source, verdict,
@@ -59,8 +60,9 @@ TEST_P(StandaloneTest, ProvesTheExpertAndRefusesOthers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Prompts, StandaloneTest,
-                         // In place, with checker and result; with a generator; with a size that
-                         // has the name of another variable; with structs by value and returned.
+                         // The problems are one in place with checker and result, one with a
+                         // generator, one with a size that has the name of another variable, and
+                         // one with structs by value and returned.
                          testing::Values("partition_i32.md", "spmm_csr_f32.md",
                                          "pairwise_sqdist_f32.md", "box_overlap_i32.md"),
                          [](const auto& info) {

@@ -17,7 +17,7 @@
 namespace whetstone {
 namespace {
 
-// The headers a section may count on, and those it names itself.
+// Returns the headers a section may count on, and those it names itself.
 std::string Includes(const v1::Problem& problem, const std::string& source) {
   std::set<std::string> headers = {"cstddef", "cstdint"};
   headers.insert(problem.compile().headers().begin(), problem.compile().headers().end());
@@ -37,8 +37,8 @@ std::string Includes(const v1::Problem& problem, const std::string& source) {
   return text;
 }
 
-// One section in a namespace of its own. Its headers come first, outside of it: their include
-// guards make a second inclusion inside a no-op.
+// Returns one section in a namespace of its own. Its headers come first, outside of it: their
+// include guards make a second inclusion inside a no-op.
 std::string Unit(const v1::Problem& problem, const std::string& name, const std::string& source) {
   return absl::StrCat("// The ", name, ", as it was measured.\n", Includes(problem, source),
                       problem.structs().empty() ? "" : "#include \"types.h\"\n", "\nnamespace ",
@@ -46,8 +46,8 @@ std::string Unit(const v1::Problem& problem, const std::string& name, const std:
                       "\n}  // namespace ", name, "\n");
 }
 
-// The flags with which the worker compiled reference and candidate, as far as an executable can
-// have them.
+// Returns the flags with which the worker compiled reference and candidate, as far as an executable
+// can have them.
 std::vector<std::string> KernelFlags(const v1::Problem& problem) {
   const v1::CompileRules& rules = problem.compile();
   std::vector<std::string> flags = {

@@ -30,13 +30,14 @@ absl::Status Difference(const std::string& what, const std::string& how) {
       absl::StrCat(what, " is not what the journal says (journal -> replay): ", how));
 }
 
-// OK if equal to the bit, NaN and signs of zero included. Not for messages with maps, whose order
-// on the wire is any.
+// Returns OK if both are equal to the bit, NaN and signs of zero included. It is not for messages
+// with maps, whose order on the wire is any.
 absl::Status Compare(const std::string& what, const google::protobuf::Message& recorded,
                      const google::protobuf::Message& replayed) {
   if (recorded.SerializeAsString() == replayed.SerializeAsString()) return absl::OkStatus();
   google::protobuf::util::MessageDifferencer differencer;
-  std::string report;  // a line for each difference: "modified: ids[17]: 345 -> 346"
+  // The report has a line for each difference: "modified: ids[17]: 345 -> 346".
+  std::string report;
   differencer.ReportDifferencesToString(&report);
   if (differencer.Compare(recorded, replayed)) report = "a NaN or the sign of a zero";
   return Difference(what, report.substr(0, report.find('\n')));
@@ -113,7 +114,8 @@ class SilenceWatch {
   CallControl* const control_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  Clock::time_point heard_;  // these three protected by mutex_
+  // mutex_ protects these three.
+  Clock::time_point heard_;
   bool ended_ = false;
   bool expired_ = false;
   std::thread thread_;
@@ -199,7 +201,7 @@ absl::Status Replay::Generate(int64_t step) {
   }
   if (wanted == 0) return absl::OkStatus();
 
-  // Compared in order once all are there: completions end in any order.
+  // They are compared in order once all are there: completions end in any order.
   std::map<int, v1::PromptTokens> prompts;
   std::map<std::pair<int, int>, v1::Completion> rollouts;
   CallControl own_control;
@@ -324,7 +326,8 @@ std::string Replay::DifferentFiles(const std::string& recorded, const std::strin
                             : nlohmann::json::object();
   };
   const nlohmann::json a = files(recorded), b = files(replayed);
-  if (a.empty() || b.empty()) return "";  // removed since, or on another machine
+  // They were removed since, or are on another machine.
+  if (a.empty() || b.empty()) return "";
   std::set<std::string> different;
   for (const auto& [from, to] : {std::pair(&a, &b), std::pair(&b, &a)}) {
     for (const auto& [name, digest] : from->items()) {

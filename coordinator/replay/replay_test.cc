@@ -1,5 +1,5 @@
-// A campaign that was lived through, replayed as it was and with each kind of alteration. That the
-// real trainer repeats itself is tests/system/replay_test.cc's.
+// A campaign that was lived through is replayed as it was and with each kind of alteration. That
+// the real trainer repeats itself is tests/system/replay_test.cc's to show.
 #include "coordinator/replay/replay.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// Slow enough for the trainer to be done first. Only groups with an odd number have spread.
+// The worker is slow enough for the trainer to be done first. Only groups with an odd number have
+// spread.
 class SlowEchoWorker final : public EchoWorker {
  public:
   absl::StatusOr<v1::MeasureResponse> Measure(const v1::MeasureRequest& request,
@@ -33,7 +34,7 @@ class SlowEchoWorker final : public EchoWorker {
   }
 };
 
-// On a host of its own: workers measure while it computes.
+// The trainer has a host of its own: workers measure while it computes.
 class FarEchoTrainer final : public EchoTrainer {
  public:
   absl::StatusOr<v1::TrainerInfo> GetInfo(const CallOptions& options) override {
@@ -69,7 +70,7 @@ class JournalReplayTest : public testing::Test {
                     .ok());
   }
 
-  // What a replay of `entries` says.
+  // Returns what a replay of `entries` says.
   absl::Status Run(const std::vector<JournalEntry>& entries, int64_t updates_max = 7,
                    int ranks = 1) {
     EchoTrainer trainer;
@@ -83,7 +84,7 @@ class JournalReplayTest : public testing::Test {
     counts_ = replay.counts();
     return status;
   }
-  // With the `n`th entry of kind T (from 0) changed.
+  // Replays them with the `n`th entry of kind T (from 0) changed.
   template <typename T>
   std::string Altered(int n, const std::function<void(T*)>& change) {
     std::vector<JournalEntry> entries = entries_;
@@ -95,7 +96,7 @@ class JournalReplayTest : public testing::Test {
     EXPECT_TRUE(status.ok() || absl::IsDataLoss(status)) << status;
     return status.ok() ? "equal" : std::string(status.message());
   }
-  // Without those entries that `left_out` says.
+  // Replays them without those entries that `left_out` says.
   std::string Without(const std::function<bool(const JournalEntry&)>& left_out) {
     std::vector<JournalEntry> entries = entries_;
     std::erase_if(entries, left_out);
@@ -103,7 +104,7 @@ class JournalReplayTest : public testing::Test {
   }
 
   TempDir folder_ = *TempDir::Make("replay");
-  World world_;  // for its plan
+  World world_;  // it gives the plan
   std::vector<JournalEntry> entries_;
   ReplayCounts counts_;
 };

@@ -16,7 +16,8 @@ namespace whetstone {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr size_t kEnds = 3;  // steps at either end that are compared
+// So many steps at either end are compared.
+constexpr size_t kEnds = 3;
 
 double Mean(const std::vector<double>& values, size_t begin, size_t end) {
   if (begin >= end) return kNaN;

@@ -17,7 +17,7 @@ constexpr double kRight = 16;
 constexpr double kTop = 34;
 constexpr double kBottom = 30;
 
-// A step of 1, 2 or 5 times a power of ten that cuts `range` into about five.
+// Returns a step of 1, 2 or 5 times a power of ten that cuts `range` into about five.
 double NiceStep(double range) {
   const double raw = range / 5;
   const double power = std::pow(10, std::floor(std::log10(raw)));

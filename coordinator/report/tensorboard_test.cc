@@ -14,13 +14,13 @@ namespace whetstone {
 namespace {
 
 TEST(TensorBoardTest, ChecksumIsTheStandardsOwnExample) {
-  // RFC 3720, B.4: CRC-32C of 32 zero bytes is 0x8a9136aa.
+  // By RFC 3720, B.4, the CRC-32C of 32 zero bytes is 0x8a9136aa.
   const uint32_t crc = 0x8a9136aau;
   const uint32_t masked = ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
   EXPECT_EQ(MaskedCrc32c(std::string(32, '\0')), masked);
 }
 
-// The event file as TensorBoard's own reader sees it; the Python environment is the one that
+// TensorBoard's own reader reads the event file; its Python environment is the one that
 // deploy/setup.sh --tests makes.
 TEST(TensorBoardTest, TensorBoardReadsIt) {
   const std::string python = absl::StrCat(WHETSTONE_VENV_DIR, "/bin/python");

@@ -10,10 +10,12 @@
 namespace whetstone {
 namespace {
 
-constexpr int kEighths = 8;  // heights of a character
+// A character has this many heights.
+constexpr int kEighths = 8;
 constexpr const char* kBars[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
-// The means of equally many neighbours, at most `columns` of them; NaN where none is finite.
+// Returns the means of equally many neighbours, at most `columns` of them; NaN where none is
+// finite.
 std::vector<double> Columns(const std::vector<double>& values, size_t columns) {
   const size_t each = (values.size() + columns - 1) / columns;
   std::vector<double> means;

@@ -16,7 +16,7 @@ nlohmann::ordered_json VerdictJson(const v1::Verdict& v) {
   };
   nlohmann::ordered_json json = {
       {"outcome", v1::Outcome_Name(v.outcome())},
-      {"reward", nullptr},  // the caller's, who knows the campaign
+      {"reward", nullptr},  // the caller, who knows the campaign, fills it in
       {"speedup", timed(v.speedup())},
       {"speedup_low", timed(v.speedup_low())},
       {"speedup_high", timed(v.speedup_high())},

@@ -10,7 +10,7 @@ v1::WorkerList WorkerListOf(const v1::Campaign& campaign) {
   if (campaign.has_cluster()) {
     *worker_list.mutable_workers() = campaign.cluster().workers();
   } else {
-    worker_list.add_workers();  // the one that is started here
+    worker_list.add_workers();  // this one is started here
   }
   return worker_list;
 }

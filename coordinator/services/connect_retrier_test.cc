@@ -83,7 +83,7 @@ TEST(ConnectRetrierTest, WhatIsRefusedIsNotTriedAgain) {
       },
       [&](const absl::Status&, bool permanent) { told += permanent; });
   const absl::Status status =
-      retrier.Wait({.at_least = 1, .cancelled = nullptr});  // not until the deadline
+      retrier.Wait({.at_least = 1, .cancelled = nullptr});  // it does not wait until the deadline
   EXPECT_EQ(status, absl::PermissionDeniedError("worker: another host key"));
   EXPECT_EQ(attempts, 1);
   EXPECT_EQ(told, 1);

@@ -118,8 +118,8 @@ class LocalCluster final : public Cluster {
   }
 
  private:
-  // The endpoint of a socket that somebody else's worker listens on. Nothing watches that process:
-  // whether it lives shows when it is called.
+  // Returns the endpoint of a socket that somebody else's worker listens on. Nothing watches that
+  // process: whether it lives shows when it is called.
   absl::StatusOr<Endpoint> NewEndpoint(const v1::WorkerHost& address) const {
     if (!address.ssh().empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -141,7 +141,7 @@ class LocalCluster final : public Cluster {
   const TempDir dir_;
   Endpoint trainer_;
   OpenServices<LocalService> open_;
-  ConnectRetrier retrier_;  // last: its attempts use all the others
+  ConnectRetrier retrier_;  // it is last, as its attempts use all the others
 };
 
 }  // namespace

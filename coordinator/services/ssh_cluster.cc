@@ -30,7 +30,8 @@ class SshCluster final : public Cluster {
   SshCluster(TempDir dir, const ClusterOptions& options)
       : dir_(std::move(dir)), config_(options.campaign.cluster()), open_(options.on_event) {}
 
-  // Opens every tunnel at once; the first error, or all of them in one, when several hosts fail.
+  // Opens every tunnel at once; returns the first error, or all of them in one, when several hosts
+  // fail.
   absl::Status Connect(const ClusterOptions& options) {
     v1::ClusterConfig cluster = config_;
     *cluster.mutable_workers() = options.worker_list->workers();
@@ -156,10 +157,11 @@ class SshCluster final : public Cluster {
   const TempDir dir_;
   const v1::ClusterConfig config_;
   Endpoint trainer_;
-  std::mutex adding_mutex_;  // held by AddWorker: two may not take one name
-  int sockets_ = 0;          // made so far; protected by adding_mutex_ once the cluster is open
+  std::mutex adding_mutex_;  // AddWorker holds it: two may not take one name
+  // `sockets_` counts those made so far; adding_mutex_ protects it once the cluster is open.
+  int sockets_ = 0;
   OpenServices<Tunnel> open_;
-  ConnectRetrier retrier_;  // last: its attempts use all the others
+  ConnectRetrier retrier_;  // it is last, as its attempts use all the others
 };
 
 }  // namespace

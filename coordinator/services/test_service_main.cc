@@ -1,4 +1,4 @@
-// A service for tests of LocalService: healthy, unless told otherwise.
+// This service, for tests of LocalService, is healthy unless told otherwise.
 //
 //   test_service [--refuse] [--die-file PATH] --listen unix:PATH --life-line-fd N
 //
@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "no memory for the model\n");
     return 3;
   }
-  whetstone::v1::Worker::Service service;  // every call UNIMPLEMENTED; health is the server's
+  whetstone::v1::Worker::Service service;  // every call is UNIMPLEMENTED; health is the server's
   auto server = whetstone::RpcServer::Start(listen, &service);
   if (!server.ok()) return 1;
   if (!die_file.empty()) {

@@ -20,7 +20,7 @@ struct Printed {
   std::string error;
 };
 
-// Every kind of line, in a row; returns the exit code.
+// Prints every kind of line, in a row; returns the exit code.
 int SayEverything(Console* console) {
   console->Status("too early to be shown");
   console->Line("step 1: {} %s");

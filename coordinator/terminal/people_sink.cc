@@ -5,7 +5,7 @@
 namespace whetstone {
 namespace {
 
-// The time between two prints of the status where it can't be rewritten.
+// The status is printed this often where it can't be rewritten.
 constexpr auto kStatusEvery = std::chrono::seconds(15);
 // An answer within this time needs no status on a terminal.
 constexpr auto kStatusAfter = std::chrono::seconds(2);
@@ -31,7 +31,8 @@ PeopleSink::PeopleSink(std::FILE* out)
 void PeopleSink::ClearStatus() {
   if (!status_shown_) return;
   std::fputs("\r\033[K", out_);
-  std::fflush(out_);  // before an error's line, which goes to stderr at once
+  // An error's line goes to stderr at once and must come after this.
+  std::fflush(out_);
   status_shown_ = false;
 }
 

@@ -12,7 +12,7 @@ namespace whetstone {
 
 StopSignals::StopSignals() {
   BlockStopSignals();
-  // Detached: it lives as long as the process, and so must this object.
+  // The thread is detached: it lives as long as the process, and so must this object.
   std::thread([this] { Wait(); }).detach();
 }
 

@@ -10,7 +10,7 @@
 namespace whetstone {
 namespace {
 
-// The bytes that one Advance moves per direction before other connections get their turn.
+// One Advance moves this many bytes per direction before other connections get their turn.
 constexpr size_t kFairShareBytes = 256 << 10;
 
 }  // namespace
@@ -109,7 +109,7 @@ bool ByteCopier::MoveIn() {
         shutdown(fd_, SHUT_WR);
         shut_ = true;
       }
-      // Closed, not only half: nothing the local side may still say can arrive.
+      // The far side is closed, not only half: nothing the local side may still say can arrive.
       if (channel_->WriteClosed()) done_ = true;
     }
     if (!progress) return false;

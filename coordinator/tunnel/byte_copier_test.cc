@@ -17,12 +17,12 @@
 namespace whetstone {
 namespace {
 
-// A far side the test moves by hand: a window that limits what it takes, text it gives.
+// The test moves the far side by hand: a window limits what it takes, and it gives text.
 struct FarSide {
   std::string taken;
   size_t window = SIZE_MAX;
   std::string to_give;
-  bool eof = false;     // after to_give
+  bool eof = false;     // it ends after to_give
   bool broken = false;  // nothing passes
   bool closed = false;  // takes no more
   int eofs_received = 0;
@@ -55,7 +55,7 @@ class FakeChannel final : public ByteChannel {
   FarSide* const far_;
 };
 
-// A copier with the test holding the other end of its local socket.
+// The test holds the other end of the copier's local socket.
 class ByteCopierTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -70,7 +70,7 @@ class ByteCopierTest : public testing::Test {
     if (here_ >= 0) close(here_);
   }
 
-  // One round of the loop, as its owner would run it.
+  // Runs one round of the loop, as the copier's owner would.
   bool Round() {
     pollfd p = {copier_->PollEvents() != 0 ? copier_->fd() : -1, copier_->PollEvents(), 0};
     poll(&p, 1, 0);
@@ -119,7 +119,7 @@ TEST_F(ByteCopierTest, ClosedWindowStopsReadingLocally) {
     idle = n > 0 ? 0 : idle + 1;
     Round();
   }
-  // What the kernel's socket buffers and the copier's own buffer hold; not a byte more.
+  // Only the kernel's socket buffers and the copier's own buffer took bytes.
   EXPECT_LT(accepted, 2u << 20);
   EXPECT_EQ(copier_->PollEvents(), 0) << "a full buffer must not keep the loop awake";
   EXPECT_TRUE(far_.taken.empty());
@@ -242,7 +242,7 @@ TEST_F(ByteCopierTest, YieldsAfterItsShare) {
   reader.join();
 }
 
-// A channel over a socket: the copier between two real sockets, three threads, random sizes.
+// The copier stands between two real sockets here, with three threads and random sizes.
 class SocketChannel final : public ByteChannel {
  public:
   explicit SocketChannel(int fd) : fd_(fd) {}
@@ -263,8 +263,8 @@ class SocketChannel final : public ByteChannel {
   const int fd_;
 };
 
-// Sends `total` bytes of a known sequence in odd portions while receiving as many; true if what
-// came back is the same sequence.
+// Sends `total` bytes of a known sequence in odd portions while receiving as many; returns whether
+// what came back is the same sequence.
 bool Exchange(int fd, size_t total, size_t portion) {
   std::thread sender([=] {
     std::vector<unsigned char> block(portion);

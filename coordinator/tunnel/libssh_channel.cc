@@ -84,7 +84,7 @@ bool LibsshChannel::WriteClosed() const { return ssh_channel_is_closed(channel_)
 
 int LibsshChannel::OnData(ssh_session, ssh_channel, void*, uint32_t, int, void* self) {
   static_cast<LibsshChannel*>(self)->readable_ = true;
-  return 0;  // nothing taken: it stays in libssh's buffer, bounded by the window
+  return 0;  // it takes nothing: the bytes stay in libssh's buffer, bounded by the window
 }
 
 void LibsshChannel::OnEnd(ssh_session, ssh_channel, void* self) {

@@ -37,13 +37,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// Streams at once; further ones stay in the listening socket's queue.
+// So many streams are open at once; further ones stay in the listening socket's queue.
 constexpr size_t kStreamsMax = 512;
 
-// A local connection, which waits for its channel and then copies.
+// A Stream is a local connection, which waits for its channel and then copies.
 struct Stream {
-  UniqueFd fd;                             // until the copier owns it
-  std::unique_ptr<LibsshChannel> channel;  // until the copier owns it
+  // `fd` and `channel` are here until the copier owns them.
+  UniqueFd fd;
+  std::unique_ptr<LibsshChannel> channel;
   Clock::time_point open_deadline;
   std::unique_ptr<ByteCopier> copier;
 };
@@ -86,7 +87,7 @@ class LibsshTunnel final : public Tunnel {
       if (session_ != nullptr) {
         backoff.Reset();
         const absl::Status lost = Serve();
-        streams_.clear();  // before the session: channels belong to it
+        streams_.clear();  // channels belong to the session, so they go first
         session_.reset();
         if (stop_) return;
         Report(TunnelEvent::State::kLost, lost);
@@ -108,7 +109,7 @@ class LibsshTunnel final : public Tunnel {
 
   absl::Status ConnectAndProbe() {
     ASSIGN_OR_RETURN(session_, SshSession::Connect(options_, [this] { return Stopped(); }));
-    // One stream, opened and closed: tells a missing service from a missing host.
+    // One stream, opened and closed, tells a missing service from a missing host.
     absl::Status probe = Probe();
     if (!probe.ok()) session_.reset();
     return probe;
@@ -177,8 +178,8 @@ class LibsshTunnel final : public Tunnel {
     return absl::CancelledError("stopped");
   }
 
-  // Gives each stream its turn; fds[3 + i] belongs to the i-th. True: some stream wants another
-  // turn at once.
+  // Gives each stream its turn; fds[3 + i] belongs to the i-th. Returns whether some stream wants
+  // another turn at once.
   bool AdvanceStreams(const std::vector<pollfd>& fds) {
     bool again = false;
     size_t i = 3;
@@ -200,7 +201,7 @@ class LibsshTunnel final : public Tunnel {
     return again;
   }
 
-  // Tries to open the stream's channel. False: this stream can't be had.
+  // Tries to open the stream's channel; returns false if this stream can't be had.
   bool TryOpen(Stream& stream) {
     const absl::StatusOr<bool> open = stream.channel->TryOpen();
     if (!open.ok()) return false;
@@ -268,7 +269,7 @@ class LibsshTunnel final : public Tunnel {
   std::list<Stream> streams_;
 
   mutable std::mutex mutex_;
-  absl::Status status_;  // protected by mutex_
+  absl::Status status_;  // mutex_ protects it
 };
 
 }  // namespace

@@ -34,7 +34,7 @@ absl::StatusOr<sockaddr_un> UnixAddress(const std::string& path) {
   return address;
 }
 
-// One address; errno says why when the result is empty (0: stopped).
+// Connects to one address; errno says why when the result is empty (0: stopped).
 UniqueFd TryConnect(const addrinfo& address, std::chrono::steady_clock::time_point deadline,
                     const std::function<bool()>& stop) {
   UniqueFd fd(socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));

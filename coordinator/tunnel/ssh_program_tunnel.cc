@@ -1,5 +1,5 @@
-// A tunnel made by the `ssh` program: everything a site's ssh_config can say works, at the price of
-// a process per host and twice the round trip time. Errors are told apart by what ssh prints.
+// The `ssh` program makes this tunnel: everything a site's ssh_config can say works, at the price
+// of a process per host and twice the round trip time. Errors are told apart by what ssh prints.
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -71,7 +71,7 @@ std::vector<std::string> Command(const TunnelOptions& options, const SshTarget& 
   return argv;
 }
 
-// The error that ssh's last words mean.
+// Returns the error that ssh's last words mean.
 absl::Status StatusFromProgram(const std::string& said, const TunnelOptions& options) {
   const std::string config =
       options.ssh_config.empty() ? "" : absl::StrCat("-F ", options.ssh_config, " ");
@@ -202,7 +202,7 @@ class SshProgramTunnel final : public Tunnel {
     child_.reset();
   }
 
-  // Tells a missing service from a missing host: whether `stream`, which it closes, is refused.
+  // Tells a missing service from a missing host by whether `stream`, which it closes, is refused.
   absl::Status Probe(UniqueFd stream, milliseconds refusal_max) const {
     pollfd p = {stream.get(), POLLIN, 0};
     char byte;
@@ -240,9 +240,9 @@ class SshProgramTunnel final : public Tunnel {
   std::atomic<bool> stop_{false};
   std::promise<absl::Status> opened_;
   std::thread thread_;
-  std::unique_ptr<ChildProcess> child_;  // used by the thread alone
+  std::unique_ptr<ChildProcess> child_;  // the thread alone uses it
   mutable std::mutex mutex_;
-  absl::Status status_;  // protected by mutex_
+  absl::Status status_;  // mutex_ protects it
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ class SshProgramTunnelTest : public testing::Test {
     options_.remote_socket = "/run/whetstone/worker.sock";
     options_.local_socket = dir_.path() + "/local.sock";
   }
-  // With this PATH while it opens.
+  // Opens the tunnel with this PATH.
   absl::StatusOr<std::unique_ptr<Tunnel>> OpenWithPath(const std::string& path) const {
     const std::string usual = std::getenv("PATH");
     setenv("PATH", path.c_str(), 1);

@@ -20,8 +20,8 @@
 namespace whetstone {
 namespace {
 
-// The reads in one go before other work gets its turn, and the bytes libssh reads at most each
-// time.
+// So many reads come in one go before other work gets its turn, and libssh reads at most so many
+// bytes each time.
 constexpr int kReadsMax = 64;
 constexpr uint64_t kReadBytes = 4096;
 
@@ -57,7 +57,7 @@ struct KeyDeleter {
 };
 using Key = std::unique_ptr<ssh_key_struct, KeyDeleter>;
 
-// "ssh-ed25519 SHA256:…", as ssh-keygen -l prints it.
+// Returns "ssh-ed25519 SHA256:…", as ssh-keygen -l prints it.
 std::string Fingerprint(ssh_key key) {
   unsigned char* hash = nullptr;
   size_t length = 0;
@@ -214,8 +214,8 @@ absl::Status SshSession::VerifyHostKey() const {
 
 absl::Status SshSession::Authenticate(const TunnelOptions& options, Clock::time_point deadline,
                                       const std::function<bool()>& stop) {
-  // The configured key first: a server counts refused keys (MaxAuthTries), and an agent may hold
-  // many.
+  // The configured key comes first: a server counts refused keys (MaxAuthTries), and an agent may
+  // hold many.
   const std::string identity = Option(session_, SSH_OPTIONS_IDENTITY);
   ssh_key raw = nullptr;
   if (!identity.empty() && access(identity.c_str(), R_OK) == 0 &&
@@ -268,7 +268,7 @@ absl::Status SshSession::HandlePackets() {
                            absl::StrCat("the SSH connection to ", where_, " broke"));
     }
     if (rc == SSH_AGAIN) break;
-    // That was all; what comes from here on, the next poll sees.
+    // That was all that had come; the next poll sees what comes from here on.
     const uint64_t bytes = received_bytes() - before;
     if (bytes > 0 && bytes < kReadBytes) break;
   }

@@ -12,7 +12,7 @@
 namespace whetstone {
 namespace {
 
-// Stands for a hidden comma: a private-use character, U+E000.
+// The private-use character U+E000 stands for a hidden comma.
 constexpr char kHiddenComma[] = "\xee\x80\x80";
 constexpr int kDepthMax = 8;
 
@@ -67,7 +67,7 @@ class CommaHider {
     return absl::OkStatus();
   }
 
-  // One line outside of flow collections: only a value's first character can open one.
+  // Copies one line outside of flow collections: only a value's first character can open one.
   absl::Status Block() {
     bool value_start = true;
     int dashes = 0;
@@ -99,7 +99,7 @@ class CommaHider {
     return absl::OkStatus();
   }
 
-  // One character inside a flow collection.
+  // Copies one character inside a flow collection.
   absl::Status Flow() {
     const char c = Peek();
     const char before = out_.empty() ? '\n' : out_.back();

@@ -50,7 +50,7 @@ std::string EnumWord(const EnumValueDescriptor* value) {
   return absl::EndsWith(value->name(), "_UNSPECIFIED") ? "" : absl::AsciiStrToLower(value->name());
 }
 
-// One walk over one source.
+// A Walker makes one walk over one source.
 class Walker {
  public:
   // `where` names the line of a mark; `record` is told every key met, and every element of a list.
@@ -115,7 +115,8 @@ class Walker {
                                     dialect_.elements_max, " elements"));
   }
 
-  // Visits the entries of a map in their order: the node of the key, its path, the value.
+  // Visits the entries of a map in their order, each by the node of the key, its path and the
+  // value.
   absl::Status Keys(const YAML::Node& node, const std::string& path,
                     absl::FunctionRef<absl::Status(const YAML::Node& name, const std::string& key,
                                                    YAML::Node value)>
@@ -261,7 +262,8 @@ class Walker {
   const YamlDialect& dialect_;
   const std::function<std::string(const YAML::Mark&)> where_;
   const std::function<void(const std::string&, const std::string&)> record_;
-  std::string last_;  // where the last key or element recorded stands
+  // The key or element that was recorded last stands at `last_`.
+  std::string last_;
 };
 
 absl::StatusOr<YAML::Node> LoadYaml(absl::string_view text, const std::string& name, int first_line,

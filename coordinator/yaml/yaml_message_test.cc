@@ -7,7 +7,7 @@
 namespace whetstone {
 namespace {
 
-// What Merge says about `yaml`, which begins on line 2 of f.md.
+// Returns what Merge says about `yaml`, which begins on line 2 of f.md.
 std::string Error(absl::string_view yaml, const YamlDialect& dialect = {}) {
   v1::FrontMatter message;
   return std::string(YamlMessage(&message, dialect).Merge(yaml, "f.md", 2).message());

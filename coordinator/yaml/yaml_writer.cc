@@ -16,7 +16,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// The shortest decimal that reads back as the same double.
+// Returns the shortest decimal that reads back as the same double.
 std::string ShortestDouble(double value) {
   for (int digits = 15; digits <= 17; ++digits) {
     std::string text = absl::StrFormat("%.*g", digits, value);
@@ -26,7 +26,7 @@ std::string ShortestDouble(double value) {
   return absl::StrFormat("%.17g", value);
 }
 
-// YAML's double quotes; C's octal escapes would read as something else there.
+// Returns the text in YAML's double quotes; C's octal escapes would read as something else there.
 std::string QuotedText(const std::string& text) {
   std::string quoted = "\"";
   for (const char c : text) {
