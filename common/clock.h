@@ -1,4 +1,4 @@
-// Time as a seam: code that waits takes a Clock, tests give it one they move by hand.
+// Time is a seam: code that waits takes a Clock, and tests give it one they move by hand.
 #ifndef WHETSTONE_COMMON_CLOCK_H_
 #define WHETSTONE_COMMON_CLOCK_H_
 
@@ -9,7 +9,7 @@ namespace whetstone {
 class Clock {
  public:
   virtual ~Clock() = default;
-  // Monotonic; only differences mean anything. Thread-safe.
+  // The time is monotonic; only differences mean anything. Thread-safe.
   virtual std::chrono::nanoseconds Now() const = 0;
 };
 
@@ -20,7 +20,7 @@ class SteadyClock final : public Clock {
   }
 };
 
-// The host's calendar clock, which may jump: seconds since 1970.
+// Returns the host's calendar time, which may jump, in seconds since 1970.
 inline double UnixSeconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }

@@ -1,4 +1,4 @@
-// Waiting, in a test, for something that another process or thread will do.
+// A test waits here for something that another process or thread will do.
 #ifndef WHETSTONE_COMMON_EVENTUALLY_TESTING_H_
 #define WHETSTONE_COMMON_EVENTUALLY_TESTING_H_
 
@@ -8,7 +8,8 @@
 
 namespace whetstone {
 
-// Whether `condition` comes true within `limit`, which is for failures only; looks every 10 ms.
+// Returns whether `condition` comes true within `limit`, which is for failures only; looks every 10
+// ms.
 inline bool Eventually(const std::function<bool()>& condition,
                        std::chrono::seconds limit = std::chrono::seconds(60)) {
   const auto end = std::chrono::steady_clock::now() + limit;

@@ -1,4 +1,4 @@
-// Whole files in and out, crash-safe where it matters.
+// These functions read and write whole files, crash-safe where it matters.
 #ifndef WHETSTONE_COMMON_FILE_H_
 #define WHETSTONE_COMMON_FILE_H_
 
@@ -17,11 +17,11 @@ absl::StatusOr<std::string> ReadFile(const std::string& path);
 // or the new, and after a failure nothing is left behind. A full disk is RESOURCE_EXHAUSTED.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content);
 
-// mkdir -p with mode 0755.
+// Does what mkdir -p does, with mode 0755.
 absl::Status MakeDirectories(const std::string& path);
 
-// A fresh private directory (mode 0700) under $TMPDIR or /tmp, its name kept short because a unix
-// socket's path holds 107 bytes. Removed with everything in it on destruction.
+// A TempDir is a fresh private directory (mode 0700) under $TMPDIR or /tmp, its name kept short
+// because a unix socket's path holds 107 bytes. It is removed with everything in it on destruction.
 class TempDir {
  public:
   static absl::StatusOr<TempDir> Make(absl::string_view prefix);

@@ -1,4 +1,4 @@
-// Sleeping on a 32-bit word until another thread or process wakes whoever sleeps on it.
+// A thread sleeps on a 32-bit word until another thread or process wakes whoever sleeps on it.
 //
 //   while (word.load() == seen) FutexWait(&word, seen, FutexScope::kPrivate);
 //

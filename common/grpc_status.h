@@ -1,4 +1,5 @@
-// absl::Status ↔ grpc::Status: the codes are the same numbers, the message travels along.
+// An absl::Status becomes a grpc::Status and back: the codes are the same numbers, the message
+// travels along.
 #ifndef WHETSTONE_COMMON_GRPC_STATUS_H_
 #define WHETSTONE_COMMON_GRPC_STATUS_H_
 

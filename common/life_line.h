@@ -6,9 +6,10 @@
 
 namespace whetstone {
 
-// Call at the start of main. `fd` is the pipe's read end, inherited; -1: no life line, does
-// nothing. When the pipe closes the process ends at once with exit code 0 (its state is the
-// journal's and the checkpoints', never its own). Starts one detached thread.
+// HoldLifeLine is called at the start of main. `fd` is the pipe's read end, inherited; with -1
+// there is no life line, and it does nothing. When the pipe closes the process ends at once with
+// exit code 0 (its state is the journal's and the checkpoints', never its own). It starts one
+// detached thread.
 void HoldLifeLine(int fd);
 
 }  // namespace whetstone

@@ -1,5 +1,5 @@
-// The list of a directory's files with their sizes and SHA-256, which tells whether any byte of a
-// checkpoint was lost or changed, where it was saved and where it was brought to.
+// A manifest lists a directory's files with their sizes and SHA-256, and so tells whether any byte
+// of a checkpoint was lost or changed, where it was saved and where it was brought to.
 #ifndef WHETSTONE_COMMON_MANIFEST_H_
 #define WHETSTONE_COMMON_MANIFEST_H_
 
@@ -21,13 +21,13 @@ struct FileDigest {
 // A checkpoint holds its own manifest here; that does not name itself.
 inline constexpr char kManifestFile[] = "resume/manifest.json";
 
-// Key: path relative to the directory.
+// The key is a path relative to the directory.
 using Manifest = std::map<std::string, FileDigest>;
 
-// The manifest of all regular files below `directory`.
+// Returns the manifest of all regular files below `directory`.
 absl::StatusOr<Manifest> DigestDirectory(const std::string& directory);
 
-// SHA-256 over the lines "NAME SHA256\n".
+// Returns the SHA-256 over the lines "NAME SHA256\n".
 std::string ChecksumOf(const Manifest& manifest);
 int64_t BytesOf(const Manifest& manifest);
 

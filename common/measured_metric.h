@@ -1,4 +1,4 @@
-// Which metrics of an update say how fast it was, not what it computed. They differ each time the
+// Some metrics of an update say how fast it was, not what it computed. They differ each time the
 // very same update is done; all others are functions of its numbers.
 #ifndef WHETSTONE_COMMON_MEASURED_METRIC_H_
 #define WHETSTONE_COMMON_MEASURED_METRIC_H_

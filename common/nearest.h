@@ -1,4 +1,4 @@
-// "Did you mean": the known word closest to a misspelt one.
+// "Did you mean" needs the known word closest to a misspelt one.
 #ifndef WHETSTONE_COMMON_NEAREST_H_
 #define WHETSTONE_COMMON_NEAREST_H_
 
@@ -10,11 +10,11 @@
 
 namespace whetstone {
 
-// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b` (optimal
-// string alignment). Only the first 64 characters count.
+// Returns how many insertions, deletions, replacements and swaps of neighbours turn `a` into `b`
+// (optimal string alignment). Only the first 64 characters count.
 size_t EditDistance(absl::string_view a, absl::string_view b);
 
-// The closest of `words`, the first of equals; empty only if `words` is empty.
+// Returns the closest of `words`, the first of equals; empty only if `words` is empty.
 std::string Nearest(absl::string_view word, const std::vector<std::string>& words);
 
 }  // namespace whetstone

@@ -1,6 +1,6 @@
-// Philox4x32-10, a counter-based random number generator: the n-th number is a function of (key,
-// n), so results do not depend on who draws first. Salmon et al., "Parallel Random Numbers: As Easy
-// as 1, 2, 3", SC 2011.
+// Philox4x32-10 is a counter-based random number generator: the n-th number is a function of (key,
+// n), so results do not depend on who draws first (Salmon et al., "Parallel Random Numbers: As Easy
+// as 1, 2, 3", SC 2011).
 //
 //   Philox rng(seed, {step, problem, sample, position});
 //   double u = rng.Uniform();
@@ -14,20 +14,20 @@
 
 namespace whetstone {
 
-// The raw block function: ten rounds over `counter` with `key`.
+// Philox4x32 is the raw block function: ten rounds over `counter` with `key`.
 std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 
 class Philox {
  public:
-  // One independent stream for each (seed, stream): `stream` is hashed into key and upper counter.
+  // Each (seed, stream) has an independent stream: `stream` is hashed into key and upper counter.
   Philox(uint64_t seed, std::array<uint64_t, 4> stream);
   uint32_t Next32();
   uint64_t Next64();
-  // [0, 1) with 53 bits.
+  // Returns a number in [0, 1) with 53 bits.
   double Uniform();
-  // Standard normal (Box-Muller, the second value kept).
+  // Returns a standard normal number (Box-Muller, the second value kept).
   double Normal();
-  // Uniform in [0, bound), bound >= 1; unbiased (Lemire, 2019).
+  // Returns a uniform number in [0, bound), bound >= 1; it is unbiased (Lemire, 2019).
   uint64_t Below(uint64_t bound);
 
  private:

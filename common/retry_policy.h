@@ -1,6 +1,6 @@
-// Which failures are worth another attempt, and how long to wait before it. The one place that
-// decides, for connections (services/, tunnel/) and for a campaign's calls. Pure: no clock, no
-// thread, no I/O.
+// The retry policy says which failures are worth another attempt, and how long to wait before it.
+// It is the one place that decides, for connections (services/, tunnel/) and for a campaign's
+// calls. It is pure: no clock, no thread, no I/O.
 //
 //   Backoff backoff;
 //   while (!stopped) {
@@ -18,13 +18,14 @@
 
 namespace whetstone {
 
-// What has failed. Two codes mean one thing on the way to a service and another in its answer.
+// The operation is what has failed. Two codes mean one thing on the way to a service and another in
+// its answer.
 enum class Operation {
   kConnect,  // reaching a service: a tunnel, a socket, a health check
   kCall,     // a call to a service that was reached: the code is the service's own
 };
 
-// True: a further attempt would end in the same way, and the status says what to do about it.
+// Returns whether a further attempt would end in the same way; the status says what to do about it.
 //
 //   INVALID_ARGUMENT     The input itself is wrong (an ssh_config that is not understood, a request
 //                        that the service refuses), and the next attempt sends the same.
@@ -44,17 +45,17 @@ enum class Operation {
 // Every other code may pass: hosts restart, links drop, services come back.
 bool IsPermanent(Operation operation, const absl::Status& status);
 
-// The pause between two attempts to open a connection that was never there.
+// Two attempts to open a connection that was never there have this pause between them.
 inline constexpr std::chrono::milliseconds kConnectPause{1000};
 
-// The pauses between attempts to restore a connection that was lost: kMin at first, as it may be
-// back at once, then twice as long each time, up to kMax.
+// A Backoff gives the pauses between attempts to restore a connection that was lost: kMin at first,
+// as it may be back at once, then twice as long each time, up to kMax.
 class Backoff {
  public:
   static constexpr std::chrono::milliseconds kMin{100};
   static constexpr std::chrono::milliseconds kMax{2000};
 
-  // The pause before the next attempt.
+  // Returns the pause before the next attempt.
   std::chrono::milliseconds Next();
   // The connection is there again: the next loss begins with kMin.
   void Reset() { next_ = kMin; }

@@ -1,4 +1,4 @@
-// A gRPC server as every service of this project runs it: on a unix socket of mode 0600 (0660 for a
+// Every service of this project runs its gRPC server so: on a unix socket of mode 0600 (0660 for a
 // group), or on loopback TCP with a bearer token, and nowhere else; with the standard health
 // service.
 #ifndef WHETSTONE_COMMON_SERVER_H_
@@ -16,11 +16,12 @@
 namespace whetstone {
 
 struct ListenOptions {
-  // "unix:/run/whetstone/worker.sock" or "127.0.0.1:7070" / "[::1]:7070" (port 0: any free).
+  // The address is "unix:/run/whetstone/worker.sock" or "127.0.0.1:7070" / "[::1]:7070" (port 0:
+  // any free).
   std::string address;
-  // unix only: the group that may connect too (mode 0660). Empty: the owner alone (0600).
+  // This group, for unix only, may connect too (mode 0660). Empty: the owner alone (0600).
   std::string group;
-  // TCP only, required there: a file with the bearer token (mode 0600 or stricter).
+  // This file, for TCP only and required there, holds the bearer token (mode 0600 or stricter).
   std::string token_file;
 };
 
@@ -36,7 +37,7 @@ class RpcServer {
   // Blocks until SIGINT or SIGTERM (which must be blocked in every thread: BlockStopSignals), then
   // refuses new calls, gives running ones `grace_s` seconds and cancels the rest.
   void ServeUntilSignal(double grace_s);
-  // The port really bound; 0 for a unix socket.
+  // Returns the port really bound; 0 for a unix socket.
   int port() const { return port_; }
 
  private:
@@ -47,10 +48,10 @@ class RpcServer {
   std::unique_ptr<grpc::Server> server_;
 };
 
-// Blocks SIGINT and SIGTERM in this and all later threads. Call first in main.
+// Blocks SIGINT and SIGTERM in this and all later threads. It is called first in main.
 void BlockStopSignals();
 
-// Largest message either side accepts: 256 MiB.
+// Neither side accepts a larger message than this.
 inline constexpr int kMessageBytesMax = 256 << 20;
 
 }  // namespace whetstone

@@ -1,4 +1,4 @@
-// SHA-256, hexadecimal in lower case.
+// The digests are SHA-256, hexadecimal in lower case.
 #ifndef WHETSTONE_COMMON_SHA256_H_
 #define WHETSTONE_COMMON_SHA256_H_
 
@@ -11,7 +11,8 @@ namespace whetstone {
 
 std::string Sha256Hex(absl::string_view bytes);
 
-// The digest of a file's content, which is read in pieces. NOT_FOUND and the like name the path.
+// Returns the digest of a file's content, which is read in pieces. NOT_FOUND and the like name the
+// path.
 absl::StatusOr<std::string> Sha256HexOfFile(const std::string& path);
 
 }  // namespace whetstone

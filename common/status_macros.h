@@ -1,4 +1,4 @@
-// Early return on a failed absl::Status or absl::StatusOr.
+// These macros return early on a failed absl::Status or absl::StatusOr.
 //
 //   RETURN_IF_ERROR(Open(path));
 //   ASSIGN_OR_RETURN(std::string text, ReadFile(path));

@@ -1,4 +1,4 @@
-// Where tests find the tree and what was built of it.
+// Tests find the tree, and what was built of it, by these.
 #ifndef WHETSTONE_COMMON_TREE_TESTING_H_
 #define WHETSTONE_COMMON_TREE_TESTING_H_
 
@@ -6,8 +6,8 @@
 
 namespace whetstone {
 
-// Absolute, without a slash at the end. Compiled in one place, so that no test's object depends on
-// where the tree lies.
+// The path is absolute, without a slash at the end. It is compiled in one place, so that no test's
+// object depends on where the tree lies.
 const std::string& SourceDir();
 const std::string& BinDir();  // programs
 

@@ -1,4 +1,4 @@
-// A file descriptor that closes itself.
+// A UniqueFd is a file descriptor that closes itself.
 #ifndef WHETSTONE_COMMON_UNIQUE_FD_H_
 #define WHETSTONE_COMMON_UNIQUE_FD_H_
 

@@ -1,4 +1,4 @@
-// UTF-8 (RFC 3629), whole or broken.
+// These functions read UTF-8 (RFC 3629), whole or broken.
 #ifndef WHETSTONE_COMMON_UTF8_H_
 #define WHETSTONE_COMMON_UTF8_H_
 
@@ -10,7 +10,7 @@
 
 namespace whetstone {
 
-// One step through possibly broken UTF-8.
+// A Utf8Step is one step through possibly broken UTF-8.
 struct Utf8Step {
   char32_t code = 0;  // U+FFFD when broken
   size_t bytes = 0;   // consumed, >= 1
@@ -24,13 +24,13 @@ Utf8Step DecodeUtf8(absl::string_view text);
 
 void AppendUtf8(char32_t code, std::string* to);
 
-// Bytes that arrive in parts, as those of tokens do, as valid UTF-8. The text does not depend on
-// where the bytes were cut. Not thread-safe.
+// A Utf8Stream makes valid UTF-8 of bytes that arrive in parts, as those of tokens do. The text
+// does not depend on where the bytes were cut. It is not thread-safe.
 class Utf8Stream {
  public:
   // Appends the text that is certain by now. The beginning of a character waits for its rest.
   void Take(absl::string_view bytes, std::string* text);
-  // Call after the last bytes: the beginning of a character becomes U+FFFD.
+  // Finish is called after the last bytes: the beginning of a character becomes U+FFFD.
   void Finish(std::string* text);
 
  private:

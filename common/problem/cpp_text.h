@@ -1,4 +1,4 @@
-// C++ text looked at without parsing it.
+// These functions look at C++ text without parsing it.
 #ifndef WHETSTONE_COMMON_PROBLEM_CPP_TEXT_H_
 #define WHETSTONE_COMMON_PROBLEM_CPP_TEXT_H_
 

@@ -1,4 +1,4 @@
-// Facts about the element types of a problem's data.
+// These functions give facts about the element types of a problem's data.
 #ifndef WHETSTONE_COMMON_PROBLEM_ELEMENT_TYPE_H_
 #define WHETSTONE_COMMON_PROBLEM_ELEMENT_TYPE_H_
 
@@ -22,10 +22,11 @@ std::string ElementTypeName(v1::ElementType type);
 v1::ElementType ParseElementType(absl::string_view name);
 const std::vector<std::string>& ElementTypeNames();
 
-// The C++ type that holds it: "float", "unsigned char" …; bf16 travels as "unsigned short".
+// Returns the C++ type that holds it: "float", "unsigned char" …; bf16 travels as "unsigned short".
 std::string CppType(v1::ElementType type);
-// The type that a C++ name means on every supported host (LP64), whichever of its usual names it
-// is: "unsigned", "int32_t", "size_t" …; bf16 is never meant. Unspecified for any other name.
+// Returns the type that a C++ name means on every supported host (LP64), whichever of its usual
+// names it is: "unsigned", "int32_t", "size_t" …; bf16 is never meant. It is unspecified for any
+// other name.
 v1::ElementType ElementTypeOfCpp(absl::string_view cpp_name);
 
 }  // namespace whetstone

@@ -1,4 +1,5 @@
-// Integer arithmetic over named size variables: the `shape`, `size` and `cost` of a prompt file.
+// An Expression is integer arithmetic over named size variables: the `shape`, `size` and `cost` of
+// a prompt file.
 //
 //   auto e = Expression::Parse("2*n*(m + 1)");
 //   e->Evaluate({{"n", 3}, {"m", 4}});   // 30
@@ -31,7 +32,8 @@ class Expression {
 
  private:
   friend class ExpressionParser;
-  // Reverse Polish notation: a literal, a name, or an operator on the stack's top.
+  // The tokens are in reverse Polish notation: a literal, a name, or an operator on the stack's
+  // top.
   struct Token {
     char op = 0;  // 'i' literal, 'v' variable, '~' negate, 'm' min, 'M' max, or + - * / %
     int64_t literal = 0;

@@ -1,4 +1,4 @@
-// The name of a problem's content, equal in every service.
+// The hash names a problem's content, equal in every service.
 #ifndef WHETSTONE_COMMON_PROBLEM_PROBLEM_HASH_H_
 #define WHETSTONE_COMMON_PROBLEM_PROBLEM_HASH_H_
 

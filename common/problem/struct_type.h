@@ -1,4 +1,4 @@
-// Structs of numbers: what an element of a problem's data may be besides a plain number. The prompt
+// An element of a problem's data may be a struct of numbers instead of a plain number. The prompt
 // file names a struct's fields; its C++ text and its layout follow from them, so that the two
 // cannot disagree.
 //
@@ -29,7 +29,6 @@ struct FieldLayout {
   size_t offset = 0;  // bytes
 };
 
-// What one element is.
 struct ElementLayout {
   std::string struct_name;          // empty: a plain number
   std::vector<FieldLayout> fields;  // of a plain number one, without a name; of nothing none
@@ -59,13 +58,13 @@ const v1::StructType* FindStruct(const v1::Problem& problem, absl::string_view n
 // Returns the definitions of all structs of `problem`; empty if it has none.
 std::string StructText(const v1::Problem& problem);
 
-// A struct that C++ text defines at global scope.
+// A StructDefinition is a struct that C++ text defines at global scope.
 struct StructDefinition {
   std::string name;
   size_t begin = 0;  // of "struct X { … };" in the text
   size_t end = 0;
   int line = 0;
-  // The struct; none if a member is anything but a number: an array, a pointer, a function …
+  // There is no type if a member is anything but a number: an array, a pointer, a function …
   std::optional<v1::StructType> type = {};
 };
 std::vector<StructDefinition> FindStructs(absl::string_view code);

@@ -1,4 +1,4 @@
-// How hard it is to write a problem's expert, judged by its text.
+// The difficulty is how hard it is to write a problem's expert, judged by its text.
 #ifndef WHETSTONE_COORDINATOR_AUTHORING_DIFFICULTY_H_
 #define WHETSTONE_COORDINATOR_AUTHORING_DIFFICULTY_H_
 

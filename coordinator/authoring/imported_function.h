@@ -1,4 +1,4 @@
-// The one function of a C++ source that an import makes a problem of, and the structs it names.
+// An import makes a problem of one function of a C++ source and the structs it names.
 #ifndef WHETSTONE_COORDINATOR_AUTHORING_IMPORTED_FUNCTION_H_
 #define WHETSTONE_COORDINATOR_AUTHORING_IMPORTED_FUNCTION_H_
 

@@ -1,5 +1,5 @@
-// Negative controls: programs that do not do the work, made from a problem's signature. A harness
-// that calls one of them right would pay a policy for cheating.
+// Negative controls are programs that do not do the work, made from a problem's signature. A
+// harness that calls one of them right would pay a policy for cheating.
 #ifndef WHETSTONE_COORDINATOR_AUTHORING_NEGATIVE_CONTROLS_H_
 #define WHETSTONE_COORDINATOR_AUTHORING_NEGATIVE_CONTROLS_H_
 
@@ -14,9 +14,9 @@ namespace whetstone {
 struct NegativeControl {
   std::string name;    // "empty body", "zeros", "stale output", "ignores a" …
   std::string source;  // a candidate
-  // Whether it takes timing to catch it: it is right the first time and only later wrong.
+  // The control needs timing to be caught: it is right the first time and only later wrong.
   bool needs_timing = false;
-  // The input that it ignores, if it is otherwise the reference.
+  // The control ignores this input, if it is otherwise the reference.
   std::string input = {};
 };
 

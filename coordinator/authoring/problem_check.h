@@ -22,15 +22,16 @@
 
 namespace whetstone {
 
-// The worker, as far as the check needs it. Called from the caller's thread, one at a time.
+// The tools are the worker, as far as the check needs it. They are called from the caller's thread,
+// one at a time.
 struct ProblemTools {
-  // PutProblem. INVALID_ARGUMENT means that the worker found the problem unsound,
-  // FAILED_PRECONDITION that its host is too small for it: findings.
-  // Every other error is ours and ends the check.
+  // Puts the problem. INVALID_ARGUMENT means that the worker found the problem unsound,
+  // FAILED_PRECONDITION that its host is too small for it: findings. Every other error is ours and
+  // ends the check.
   std::function<absl::StatusOr<v1::Calibration>()> calibrate;
-  // Measure `source`, with `time` as in MeasureRequest, never from the verdict cache.
+  // Measures `source`, with `time` as in MeasureRequest, never from the verdict cache.
   std::function<absl::StatusOr<v1::Verdict>(const std::string& source, bool time)> measure;
-  // What a campaign with default rewards pays for a timed, CORRECT verdict.
+  // Returns what a campaign with default rewards pays for a timed, CORRECT verdict.
   std::function<double(const v1::Verdict& verdict, const v1::Calibration& calibration)> reward;
 };
 

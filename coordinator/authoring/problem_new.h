@@ -1,5 +1,5 @@
-// A prompt file to start from (`whet problem new NAME`): complete, parses, passes `whet problem
-// check`, and has a comment at each place that is to be edited.
+// `whet problem new NAME` writes a prompt file to start from: it is complete, parses, passes `whet
+// problem check`, and has a comment at each place that is to be edited.
 #ifndef WHETSTONE_COORDINATOR_AUTHORING_PROBLEM_NEW_H_
 #define WHETSTONE_COORDINATOR_AUTHORING_PROBLEM_NEW_H_
 

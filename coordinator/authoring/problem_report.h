@@ -1,4 +1,4 @@
-// What `whet problem check` found out about a problem, and how it is told.
+// A ProblemReport holds what `whet problem check` found out about a problem, and tells it.
 #ifndef WHETSTONE_COORDINATOR_AUTHORING_PROBLEM_REPORT_H_
 #define WHETSTONE_COORDINATOR_AUTHORING_PROBLEM_REPORT_H_
 
@@ -16,12 +16,13 @@ struct ProblemFinding {
   std::string detail;    // what was found, with both numbers, and what to do
 };
 
-// What was measured on this machine; 0 where the check did not get that far. Geometric means over
-// the timed sizes.
+// The figures were measured on this machine; they are 0 where the check did not get that far. They
+// are geometric means over the timed sizes.
 struct ProblemFigures {
   double reference_ns = 0;  // one call of the reference
   double expert_speedup = 0;
-  // The time by `cost` and the host's peak as a share of the expert's; 0 where there is no cost.
+  // This is the time by `cost` and the host's peak as a share of the expert's; 0 where there is no
+  // cost.
   double roofline_share = 0;
   double reference_reward = 0;
   double expert_reward = 0;

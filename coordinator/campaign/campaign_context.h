@@ -1,5 +1,5 @@
-// What the campaign's machines share: the plan, the time, the durable state, and the only way out
-// of the pure core, a list of actions in the order in which they are to happen.
+// The campaign's machines share the plan, the time, the durable state, and the only way out of the
+// pure core, a list of actions in the order in which they are to happen.
 //
 //   CampaignContext context(&plan);
 //   TrainerDriver trainer(&context);
@@ -7,8 +7,8 @@
 //   trainer.On(event);
 //   for (Action& action : context.TakeActions()) …
 //
-// Owned by CampaignState, borrowed by its machines (TrainerDriver, Membership, MeasureScheduler)
-// for their lives. Not thread-safe.
+// CampaignState owns it, and its machines (TrainerDriver, Membership, MeasureScheduler) borrow it
+// for their lives. It is not thread-safe.
 #ifndef WHETSTONE_COORDINATOR_CAMPAIGN_CAMPAIGN_CONTEXT_H_
 #define WHETSTONE_COORDINATOR_CAMPAIGN_CAMPAIGN_CONTEXT_H_
 
@@ -34,14 +34,14 @@ class CampaignContext {
 
   const CampaignPlan& plan() const { return *plan_; }
   const DurableState& durable() const { return durable_; }
-  // What the journal holds, before the first event.
+  // Restores what the journal holds, before the first event.
   void Restore(DurableState durable) { durable_ = std::move(durable); }
 
-  // The time of the events that are being handled.
+  // Returns the time of the events that are being handled.
   Seconds now() const { return now_; }
   void set_now(Seconds now) { now_ = now; }
 
-  // A number that no call had before.
+  // Returns a number that no call had before.
   uint64_t NewCall() { return next_call_++; }
 
   void Emit(Action action) { actions_.push_back(std::move(action)); }
@@ -58,10 +58,10 @@ class CampaignContext {
   void Finish(absl::Status status) {
     if (!end_) end_ = std::move(status);
   }
-  // Absent while the campaign goes on.
+  // The end is absent while the campaign goes on.
   const std::optional<absl::Status>& end() const { return end_; }
 
-  // Those emitted since the last call.
+  // Returns the actions emitted since the last call.
   std::vector<Action> TakeActions() { return std::exchange(actions_, {}); }
 
  private:

@@ -1,5 +1,5 @@
-// The language between the pure core (campaign_state.h) and the shell (campaign_loop.h): events go
-// in, actions come out.
+// Events and actions are the language between the pure core (campaign_state.h) and the shell
+// (campaign_loop.h): events go in, actions come out.
 //
 // Every action that starts a call carries a fresh `call` number, and the events that answer it
 // carry the same one; an answer to a call the core has given up is recognised by that. The shell
@@ -20,7 +20,7 @@
 
 namespace whetstone {
 
-// A service: kTrainer, or a worker's index from 0.
+// A service is kTrainer, or a worker's index from 0.
 using ServiceIndex = int;
 inline constexpr ServiceIndex kTrainer = -1;
 
@@ -161,7 +161,7 @@ struct PutProblem {
   uint64_t call = 0;
   int worker = 0;
   size_t problem = 0;  // index in the plan
-  // What the host measured before; without one the worker measures.
+  // `calibration` is what the host measured before; without one the worker measures.
   bool has_calibration = false;
   v1::Calibration calibration;
 };
@@ -182,7 +182,8 @@ struct WorkerLeft {
 struct StepDone {
   v1::UpdateName name;
   std::map<std::string, double> row;
-  // The console's line, "step 12  reward 0.43 …"; with a profile a second one, its bottleneck.
+  // The line is the console's, "step 12  reward 0.43 …"; with a profile it has a second one, its
+  // bottleneck.
   std::string line;
 };
 // `entry` is the problem's new best program: its incumbent.

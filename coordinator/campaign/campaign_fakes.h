@@ -1,6 +1,6 @@
-// A trainer, workers and a journal that live in one thread and one seed: what a CampaignState talks
-// to in tests. Time is virtual; replies come after random delays, and, with faults left to spend,
-// also twice, late, wrong or not at all.
+// A World is a trainer, workers and a journal that live in one thread and one seed: a CampaignState
+// talks to it in tests. Time is virtual; replies come after random delays, and, with faults left to
+// spend, also twice, late, wrong or not at all.
 #ifndef WHETSTONE_COORDINATOR_CAMPAIGN_CAMPAIGN_FAKES_H_
 #define WHETSTONE_COORDINATOR_CAMPAIGN_CAMPAIGN_FAKES_H_
 
@@ -24,7 +24,7 @@ struct WorldOptions {
   // The workers share cores with the trainer, and have one slot each.
   bool shared = true;
   int slots = 2;  // of each worker that does not
-  // Faults to spend; 0: everything works.
+  // So many faults may be spent; 0: everything works.
   int faults = 0;
   int64_t steps = 6;
   int64_t warmup = 3;
@@ -35,31 +35,31 @@ struct WorldOptions {
   std::string poison = {};
   // Worker 0 takes this much longer for every verdict.
   Seconds slow = 0;
-  // Share of groups whose rollouts are all the same program.
+  // This share of groups has the same program in all its rollouts.
   double flat = 0;
   // A verdict takes up to this long.
   Seconds measure = 2;
-  // How often a worker joins, drains or is removed.
+  // A worker joins, drains or is removed so often.
   int moves = 0;
 };
 
 class World {
  public:
   explicit World(const WorldOptions& options);
-  // Lives through the whole campaign, resuming after every crash. Empty, or the first broken
-  // promise.
+  // Lives through the whole campaign, resuming after every crash. Returns the first broken promise,
+  // or nothing.
   std::string Live();
 
-  // What happened.
+  // These say what happened.
   const std::vector<JournalEntry>& journal() const { return journal_; }
-  // Of the console, one for each update done.
+  // The console had one line for each update done.
   const std::vector<std::string>& lines() const { return lines_; }
   int crashes() const { return crashes_; }
   int measured() const { return measured_; }
   int trainer_losses() const { return losses_; }
   int poisoned() const { return poisoned_; }  // workers ended by `poison`
   int hedges() const { return hedges_; }
-  // Updates between the policy that sampled and the one that learned: the most.
+  // Returns how many updates at most came between the policy that sampled and the one that learned.
   int64_t stalest() const { return stalest_; }
   int refilled() const { return refilled_; }  // steps with further groups
   int joined() const { return joined_; }
@@ -79,7 +79,7 @@ class World {
   struct Policy {
     std::string campaign_id;
     std::string model;
-    // Serialized requests of the updates applied, in order.
+    // These are the serialized requests of the updates applied, in order.
     std::vector<std::string> updates;
     std::optional<v1::UpdateName> last;
   };
@@ -87,7 +87,7 @@ class World {
     bool up = true;
     std::set<std::string> known;
   };
-  // A worker as the living coordinator knows it, by its index there.
+  // A Member is a worker as the living coordinator knows it, by its index there.
   struct Member {
     size_t worker = 0;  // in workers_
     bool sent_away = false;
@@ -125,7 +125,7 @@ class World {
   void Break(const std::string& promise);
 
   double Draw() { return std::uniform_real_distribution<double>(0, 1)(random_); }
-  // Spends a fault with this probability.
+  // Spends a fault with this probability, and returns whether it did.
   bool Fault(double probability);
   void After(Seconds delay, CampaignEvent event);
   v1::Verdict VerdictOf(const v1::MeasureRequest& request);
@@ -162,7 +162,8 @@ class World {
   std::vector<Worker> workers_;                // all that ever were
   std::vector<size_t> worker_list_;            // those that get work, also after a crash
   std::vector<Member> members_;
-  // In flight, for the promise about the stopwatch: the trainer's computing calls, timed measures.
+  // The promise about the stopwatch is about these calls in flight: the trainer's computing ones,
+  // timed measures.
   std::set<uint64_t> computing_;
   std::set<uint64_t> timing_;
   std::set<std::string> judged_;  // candidate ids with a recorded verdict

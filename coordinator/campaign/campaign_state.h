@@ -1,6 +1,6 @@
-// The campaign itself, as a pure state machine: events and the time go in, actions come out. No
-// I/O, no clock, no threads, so a hundred steps run in milliseconds under test and a whole cluster
-// can be simulated from a seed.
+// CampaignState is the campaign itself, as a pure state machine: events and the time go in, actions
+// come out. It has no I/O, no clock and no threads, so a hundred steps run in milliseconds under
+// test and a whole cluster can be simulated from a seed.
 //
 //   CampaignState state(&plan, {"worker cpu01", "worker cpu02"});
 //   state.Restore(durable_state_of_the_journal);                 // resume; nothing for a new run
@@ -23,7 +23,7 @@
 // that is lost is waited for, probed, given back what it forgot, and asked again for what is still
 // missing.
 //
-// Not thread-safe.
+// It is not thread-safe.
 #ifndef WHETSTONE_COORDINATOR_CAMPAIGN_CAMPAIGN_STATE_H_
 #define WHETSTONE_COORDINATOR_CAMPAIGN_CAMPAIGN_STATE_H_
 
@@ -51,7 +51,7 @@ class CampaignState {
   // ServiceReady.
   CampaignState(const CampaignPlan* plan, const std::vector<std::string>& workers);
 
-  // What the journal holds, before the first Handle.
+  // Restores what the journal holds, before the first Handle.
   void Restore(DurableState durable) { context_.Restore(std::move(durable)); }
 
   // `now` never goes backwards.
@@ -59,11 +59,11 @@ class CampaignState {
 
   bool finished() const { return context_.end().has_value(); }
   const DurableState& durable() const { return context_.durable(); }
-  // While not finished: at least one.
+  // Returns at least one while not finished.
   std::vector<Wait> Waits() const;
-  // What is going on, in one line.
+  // Returns what is going on, in one line.
   std::string StatusLine(Seconds now) const;
-  // The workers by index, those that have left included; without their addresses.
+  // Returns the workers by index, those that have left included; without their addresses.
   std::vector<v1::WorkerStatus> Workers(Seconds now) const { return members_.Status(now); }
 
  private:

@@ -1,5 +1,6 @@
-// How long the campaign waits for anything, in one place. Each is several times what the thing
-// takes on the slowest machine it was tried on: a deadline is there to end a hang, not to hurry.
+// These deadlines say, in one place, how long the campaign waits for anything. Each is several
+// times what the thing takes on the slowest machine it was tried on: a deadline is there to end a
+// hang, not to hurry.
 #ifndef WHETSTONE_COORDINATOR_CAMPAIGN_DEADLINES_H_
 #define WHETSTONE_COORDINATOR_CAMPAIGN_DEADLINES_H_
 
@@ -10,12 +11,12 @@ namespace whetstone {
 
 // A service answers GetInfo within this.
 inline constexpr Seconds kProbeDeadline = 20;
-// From a lost service until it answers again (a local one is restarted, a tunnel reconnects).
+// A lost service answers again within this (a local one is restarted, a tunnel reconnects).
 inline constexpr Seconds kReturnDeadline = 180;
 inline constexpr Seconds kLoadDeadline = 900;
-// Before a service that failed is asked again.
+// A service that failed is asked again after this.
 inline constexpr Seconds kRetryDelay = 1;
-// Between two signs of life while generating (the trainer promises one every two seconds).
+// Two signs of life while generating come within this (the trainer promises one every two seconds).
 inline constexpr Seconds kGenerateSilenceDeadline = 180;
 inline constexpr Seconds kUpdateDeadline = 3600;
 inline constexpr Seconds kSaveDeadline = 1800;
@@ -31,8 +32,8 @@ inline Seconds MeasureDeadline(const v1::Problem& problem) {
 // is a straggler: it is tried on an idle worker besides.
 inline constexpr double kStragglerFactor = 4;
 inline constexpr Seconds kStragglerMin = 5;
-// A challenger's takes longer, as it goes on until it is precise: eight seconds at most, as much
-// again if in doubt.
+// A challenger's measurement takes longer, as it goes on until it is precise: eight seconds at
+// most, as much again if in doubt.
 inline constexpr Seconds kChallengerStragglerMin = 30;
 // The worker compiles the operator's programs and measures expert and noise.
 inline Seconds PutProblemDeadline(const v1::Problem& problem) {

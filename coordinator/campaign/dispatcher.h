@@ -1,4 +1,5 @@
-// Which worker measures what: the least loaded one that may, with a circuit breaker per worker.
+// The Dispatcher says which worker measures what: the least loaded one that may, with a circuit
+// breaker per worker.
 //
 //   Dispatcher dispatcher(workers);
 //   dispatcher.SetUp(0, {.slots = 2, .cpu_model = "EPYC"});
@@ -7,7 +8,7 @@
 //   dispatcher.Ended(*w, /*ok=*/true, now);
 //
 // After kBreakerFailures failures in a row a worker rests, twice as long each time; then one call
-// tries it out. Pure: time comes in as an argument. Not thread-safe.
+// tries it out. It is pure: time comes in as an argument. It is not thread-safe.
 #ifndef WHETSTONE_COORDINATOR_CAMPAIGN_DISPATCHER_H_
 #define WHETSTONE_COORDINATOR_CAMPAIGN_DISPATCHER_H_
 
@@ -63,7 +64,7 @@ class Dispatcher {
   // `usable` (may be empty) filters further, say to workers that know the problem.
   std::optional<int> Pick(const WorkNeed& need, Seconds now,
                           const std::function<bool(int)>& usable) const;
-  // `alone`: nothing else is picked for that worker until it ends.
+  // With `alone`, nothing else is picked for that worker until it ends.
   void Started(int worker, bool alone = false);
   void Ended(int worker, bool ok, Seconds now);
   // The measurement ends for reasons that are not the worker's.
@@ -74,11 +75,11 @@ class Dispatcher {
   bool gone(int worker) const { return workers_[static_cast<size_t>(worker)].gone; }
   Seconds rest_until(int worker) const { return workers_[static_cast<size_t>(worker)].rest_until; }
   bool resting(int worker, Seconds now) const;
-  // Whether it is of that model; any is, while no worker of the model is up and takes work.
+  // Returns whether it is of that model; any is, while no worker of the model is up and takes work.
   bool HasModel(int worker, const std::string& cpu_model) const;
-  // The measurements of all workers.
+  // Returns the number of measurements of all workers.
   int in_flight() const { return in_flight_; }
-  // Whether any worker could take more now.
+  // Returns whether any worker could take more now.
   bool HasRoom(Seconds now) const;
   int in_flight(int worker) const { return workers_[static_cast<size_t>(worker)].in_flight; }
   const WorkerTraits& traits(int worker) const {

@@ -1,12 +1,12 @@
-// The programs to be measured: the jobs of the open steps, their attempts in flight, and which call
-// is whose. It knows no worker and no verdict; MeasureScheduler decides.
+// The MeasureQueue holds the programs to be measured: the jobs of the open steps, their attempts in
+// flight, and which call is whose. It knows no worker and no verdict; MeasureScheduler decides.
 //
 //   MeasureQueue queue;
 //   queue.Open(12).AddRollout(/*group=*/0, /*sample=*/3, source);
 //   for (MeasureJob* job : queue.OpenJobs()) queue.Started(job, attempt);
 //   MeasureJob* job = queue.Find(call);
 //
-// Nothing here survives a crash: what is not measured yet follows from the journal. Not
+// Nothing here survives a crash: what is not measured yet follows from the journal. It is not
 // thread-safe.
 #ifndef WHETSTONE_COORDINATOR_CAMPAIGN_MEASURE_QUEUE_H_
 #define WHETSTONE_COORDINATOR_CAMPAIGN_MEASURE_QUEUE_H_
@@ -24,7 +24,7 @@
 
 namespace whetstone {
 
-// A measurement in flight.
+// A MeasureAttempt is a measurement in flight.
 struct MeasureAttempt {
   uint64_t call = 0;
   int worker = 0;
@@ -33,14 +33,14 @@ struct MeasureAttempt {
   Seconds deadline = 0;
 };
 
-// One program to measure, for every rollout of a group that wrote it.
+// A MeasureJob is one program to measure, for every rollout of a group that wrote it.
 struct MeasureJob {
   int64_t step = 0;
   bool challenger = false;  // measured again because it may be the problem's best
   int group_index = 0;
   std::vector<int> samples;
   std::string source;
-  // Empty: waiting, or done; two: the first is a straggler.
+  // While `running` is empty the job waits, or is done; of two the first is a straggler.
   std::vector<MeasureAttempt> running;
   int checked_by = -1;  // the worker where it passed without timing, which holds its binary
   int failed_worker = -1;
@@ -50,13 +50,13 @@ struct MeasureJob {
   bool done = false;
 };
 
-// An open step's measuring, as far as the durable state does not know it.
+// StepMeasuring is an open step's measuring, as far as the durable state does not know it.
 struct StepMeasuring {
   explicit StepMeasuring(int64_t step) : step(step) {}
-  // A new job, or one sample more of an open job of the same text and group.
+  // Adds a new job, or one sample more of an open job of the same text and group.
   void AddRollout(int group_index, int sample, const std::string& source);
   bool AllDone() const;
-  // How long a full verdict usually took; nothing before there are enough to say.
+  // Returns how long a full verdict usually took; nothing before there are enough to say.
   std::optional<Seconds> UsualDuration() const;
 
   int64_t step;
@@ -75,20 +75,21 @@ class MeasureQueue {
   void CloseFront();
   std::deque<StepMeasuring>& steps() { return steps_; }
   const std::deque<StepMeasuring>& steps() const { return steps_; }
-  // The measuring of an open step.
+  // Returns the measuring of an open step.
   StepMeasuring& StepOf(int64_t step) {
     return steps_[static_cast<size_t>(step - steps_.front().step)];
   }
-  // The jobs that are not done, older steps' first. They are valid until their step is closed.
+  // Returns the jobs that are not done, older steps' first. They are valid until their step is
+  // closed.
   std::vector<MeasureJob*> OpenJobs();
 
   // `attempt` of the job is in flight. Its number is known until Forget, also when it has ended: an
   // answer may still come.
   void Started(MeasureJob* job, const MeasureAttempt& attempt);
   void Forget(uint64_t call) { calls_.erase(call); }
-  // The job of a call; null if the call is of none of an open step, or forgotten.
+  // Returns the job of a call; null if the call is of none of an open step, or forgotten.
   MeasureJob* Find(uint64_t call) const;
-  // Whether an attempt in flight is one of these.
+  // Returns whether an attempt in flight is one of these.
   bool AnyRunning(const std::function<bool(const MeasureAttempt&)>& of_these) const;
 
  private:
@@ -96,7 +97,7 @@ class MeasureQueue {
   std::map<uint64_t, MeasureJob*> calls_;
 };
 
-// The attempt in flight; the end if the call is of none.
+// Returns the attempt in flight; the end if the call is of none.
 std::vector<MeasureAttempt>::iterator FindAttempt(MeasureJob* job, uint64_t call);
 
 }  // namespace whetstone

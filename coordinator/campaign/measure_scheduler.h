@@ -1,5 +1,5 @@
-// Schedules the measuring of every candidate: who measures what, when, and how often. A pure state
-// machine; one of CampaignState's three.
+// Schedules the measuring of every candidate: who measures what, when, and how often. It is a pure
+// state machine, one of CampaignState's three.
 //
 //   MeasureScheduler measuring(&context, &members);
 //   measuring.OpenSteps();
@@ -19,7 +19,7 @@
 //
 // It ends the campaign (CampaignContext::Finish) when there have been candidates for
 // kReturnDeadline, but nobody to measure them. Events that answer no call of its own are ignored.
-// Not thread-safe.
+// It is not thread-safe.
 #ifndef WHETSTONE_COORDINATOR_CAMPAIGN_MEASURE_SCHEDULER_H_
 #define WHETSTONE_COORDINATOR_CAMPAIGN_MEASURE_SCHEDULER_H_
 
@@ -39,9 +39,9 @@ namespace whetstone {
 
 class MeasureScheduler {
  public:
-  // How often a candidate is tried before it is given up as INFRASTRUCTURE_ERROR.
+  // A candidate is tried so often before it is given up as INFRASTRUCTURE_ERROR.
   static constexpr int kAttemptsMax = 4;
-  // How many workers may be lost while they measure it.
+  // So many workers may be lost while they measure it.
   static constexpr int kWorkerLossesMax = 2;
 
   // Both are borrowed.
@@ -50,7 +50,7 @@ class MeasureScheduler {
 
   // Brings the jobs in line with the durable state's open steps: forgets what is over, opens what
   // is new, with a job for whatever is not measured yet (on resume, rollouts of an earlier
-  // process). Before the first event, and after every update.
+  // process). It is called before the first event, and after every update.
   void OpenSteps();
   // Schedules an open step's rollout that is recorded. One without code, or whose text has its
   // verdict, gets its own at once.
@@ -74,13 +74,13 @@ class MeasureScheduler {
   void Hedge(bool trainer_computes);
   // Notes since when there are candidates, but nobody to measure them.
   void WatchWorkers();
-  // The campaign ends: cancels every attempt.
+  // Cancels every attempt, as the campaign ends.
   void Cancel();
 
-  // Whether everything that the next update learns from is there, and its challengers are judged;
-  // for warm-up always.
+  // Returns whether everything that the next update learns from is there, and its challengers are
+  // judged; for warm-up always.
   bool UpdateReady() const;
-  // Whether a timing is in flight that a computing trainer would spoil.
+  // Returns whether a timing is in flight that a computing trainer would spoil.
   bool TimesOnTrainersCores() const;
   void AddWaits(std::vector<Wait>* waits) const;
 

@@ -1,5 +1,6 @@
-// Which workers there are: they join, are probed, are taught the campaign's problems, get lost,
-// come back, drain and leave. A pure state machine; one of CampaignState's three.
+// Membership knows which workers there are: they join, are probed, are taught the campaign's
+// problems, get lost, come back, drain and leave. It is a pure state machine, one of
+// CampaignState's three.
 //
 //   Membership members(&context, {"worker cpu01", "worker cpu02"});
 //   std::optional<LostWorker> lost = members.On(event::ServiceLost{0, "connection reset"});
@@ -12,7 +13,7 @@
 // whatever loses a worker says so to the caller.
 //
 // It ends the campaign (CampaignContext::Finish) when a worker finds a problem unsound. Events that
-// answer no call of its own are ignored. Not thread-safe.
+// answer no call of its own are ignored. It is not thread-safe.
 #ifndef WHETSTONE_COORDINATOR_CAMPAIGN_MEMBERSHIP_H_
 #define WHETSTONE_COORDINATOR_CAMPAIGN_MEMBERSHIP_H_
 
@@ -66,16 +67,16 @@ class Membership {
 
   // A measurement there failed as if the worker had died.
   void Lose(int worker, const absl::Status& why);
-  // The first worker that has not answered in time, which is lost by that; call it until there is
-  // none.
+  // Returns the first worker that has not answered in time, which is lost by that; it is called
+  // until there is none.
   std::optional<LostWorker> LoseOverdue();
   // Lets drained workers leave; starts the next probe or PutProblem of each that is there. Nothing
   // is calibrated on cores that the trainer computes on.
   void Schedule(bool trainer_computes);
-  // The campaign ends: cancels every call in flight.
+  // Cancels every call in flight, as the campaign ends.
   void Cancel() const;
 
-  // Each worker's load and circuit breaker.
+  // The dispatcher holds each worker's load and circuit breaker.
   Dispatcher& dispatcher() { return dispatcher_; }
   const Dispatcher& dispatcher() const { return dispatcher_; }
   bool gone(int worker) const { return dispatcher_.gone(worker); }
@@ -88,15 +89,15 @@ class Membership {
   bool KnowsAny(int worker) const { return !At(worker).known.empty(); }
   // Notes that it does not know the problem any more.
   void Forget(int worker, const std::string& problem_hash);
-  // Whether any worker is being taught a problem.
+  // Returns whether any worker is being taught a problem.
   bool AnyPrepares() const;
-  // Whether one calibrates on cores of the trainer's.
+  // Returns whether one calibrates on cores of the trainer's.
   bool CalibratesOnTrainersCores() const;
-  // The workers whose last probe gave this host name.
+  // Returns the workers whose last probe gave this host name.
   std::vector<int> WorkersOn(const std::string& hostname) const;
-  // What the worker's host measured of the problem; null if it never did.
+  // Returns what the worker's host measured of the problem; null if it never did.
   const v1::Calibration* CalibrationOf(int worker, const std::string& problem_hash) const;
-  // The workers by index, those that have left included; without their addresses.
+  // Returns the workers by index, those that have left included; without their addresses.
   std::vector<v1::WorkerStatus> Status(Seconds now) const;
   void AddWaits(std::vector<Wait>* waits) const;
 
@@ -106,7 +107,7 @@ class Membership {
     bool up = false;  // it can be called
     v1::WorkerInfo info;
     std::set<std::string> known;  // problem hashes
-    // Calls in flight, 0: none.
+    // These are calls in flight; 0: none.
     uint64_t probe = 0;
     Seconds probe_deadline = 0;
     uint64_t put = 0;
@@ -114,11 +115,11 @@ class Membership {
     bool put_timed = false;  // it calibrates
     Seconds put_since = 0;
     Seconds put_deadline = 0;
-    // Trouble.
+    // These tell of trouble.
     int put_failures = 0;  // in a row
     Seconds retry_at = 0;
     std::string last_error;
-    // For people.
+    // These are for people.
     int64_t verdicts = 0;
     Seconds heard = -1;  // when it last answered; negative: never
   };

@@ -1,5 +1,5 @@
 // Drives the trainer, which does one thing at a time: load the policy and catch up with the
-// journal, generate, update, save. A pure state machine; one of CampaignState's three.
+// journal, generate, update, save. It is a pure state machine, one of CampaignState's three.
 //
 //   TrainerDriver trainer(&context);
 //   trainer.Begin();
@@ -13,7 +13,7 @@
 // pointless, after kFailuresMax failures in a row, when the trainer has been away for
 // kReturnDeadline, and with OK once every update is done and saved.
 //
-// An event that answers another call than the running one is ignored. Not thread-safe.
+// An event that answers another call than the running one is ignored. It is not thread-safe.
 #ifndef WHETSTONE_COORDINATOR_CAMPAIGN_TRAINER_DRIVER_H_
 #define WHETSTONE_COORDINATOR_CAMPAIGN_TRAINER_DRIVER_H_
 
@@ -32,7 +32,7 @@
 
 namespace whetstone {
 
-// What the trainer is asked to do; kReplay: an update the journal holds, once more.
+// The trainer is asked to do one of these; kReplay is an update the journal holds, once more.
 enum class TrainerOp { kNone, kProbe, kLoad, kGenerate, kUpdate, kReplay, kSave, kRemove };
 
 class TrainerDriver {
@@ -66,25 +66,25 @@ class TrainerDriver {
   // Gives up a call that takes too long, and the campaign if the trainer stays away.
   void CheckDeadlines();
 
-  // What the measuring allows it to start.
+  // The measuring allows the trainer to start this.
   struct Allowed {
     bool compute = false;  // no timing in flight that a computing trainer would spoil
     bool update = false;   // everything that the next update learns from is there
   };
-  // Whether Schedule may start something.
+  // Returns whether Schedule may start something.
   bool Idle() const { return op_ == TrainerOp::kNone && up_ && context_->now() >= retry_at_; }
-  // Starts what is next, if it is allowed. Must be Idle.
+  // Starts what is next, if it is allowed. The driver must be Idle.
   void Schedule(const Allowed& allowed);
 
   // Cancels the running call, if there is one.
   void Cancel();
 
   TrainerOp op() const { return op_; }
-  // Whether it uses its cores.
+  // Returns whether the trainer uses its cores.
   bool computes() const { return op_ != TrainerOp::kNone && op_ != TrainerOp::kProbe; }
-  // What the last probe said.
+  // Returns what the last probe said.
   const v1::TrainerInfo& info() const { return info_; }
-  // What the running generation reported last.
+  // Returns what the running generation reported last.
   const v1::GenerateProgress& progress() const { return progress_; }
   void AddWaits(std::vector<Wait>* waits) const;
 
@@ -104,9 +104,9 @@ class TrainerDriver {
   bool up_ = false;
   bool probed_ = false;  // info_ is of the process that is there now
   v1::TrainerInfo info_;
-  // Updates in the policy it holds; unknown: load one.
+  // The policy it holds has seen so many updates; unknown: load one.
   std::optional<int64_t> position_;
-  // The running call.
+  // These are of the running call.
   TrainerOp op_ = TrainerOp::kNone;
   uint64_t call_ = 0;
   std::string op_name_;
@@ -117,7 +117,7 @@ class TrainerDriver {
   int64_t target_ = 0;  // position after the running load, update or replay
   v1::UpdateRequest update_;
   v1::GenerateProgress progress_;
-  // Trouble.
+  // These tell of trouble.
   Seconds down_since_ = 0;  // negative: it is there
   Seconds retry_at_ = 0;    // probe again not before this
   int failures_ = 0;        // in a row

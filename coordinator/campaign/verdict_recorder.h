@@ -1,11 +1,11 @@
-// What a verdict becomes: a journal entry with its reward for every rollout that wrote the program,
-// or, of a challenger, perhaps its problem's new incumbent.
+// A verdict becomes a journal entry with its reward for every rollout that wrote the program, or,
+// of a challenger, perhaps its problem's new incumbent.
 //
 //   VerdictRecorder recorder(&context, &members);
 //   if (!recorder.RecordWithoutMeasuring(step, group, sample)) Measure(…);
 //   recorder.Settle(&job, verdict);
 //
-// Part of MeasureScheduler. Not thread-safe.
+// The recorder is part of MeasureScheduler. It is not thread-safe.
 #ifndef WHETSTONE_COORDINATOR_CAMPAIGN_VERDICT_RECORDER_H_
 #define WHETSTONE_COORDINATOR_CAMPAIGN_VERDICT_RECORDER_H_
 
@@ -26,7 +26,7 @@ class VerdictRecorder {
       : context_(context), members_(members) {}
 
   // Records the verdict of an open step's rollout if that needs no measurement: because it has no
-  // code, or because another of its group wrote the same and has a verdict. Whether it did.
+  // code, or because another of its group wrote the same and has a verdict. Returns whether it did.
   bool RecordWithoutMeasuring(int64_t step, int group_index, int sample);
   // Records what `verdict` means for the job, which is done by that.
   void Settle(MeasureJob* job, const v1::Verdict& verdict);

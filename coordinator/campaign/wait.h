@@ -1,4 +1,5 @@
-// Something the campaign can't go on without. Whatever is waited for has a name and a deadline.
+// A Wait is something the campaign can't go on without. Whatever is waited for has a name and a
+// deadline.
 #ifndef WHETSTONE_COORDINATOR_CAMPAIGN_WAIT_H_
 #define WHETSTONE_COORDINATOR_CAMPAIGN_WAIT_H_
 

@@ -1,5 +1,5 @@
-// The commands of `whet`. Each cmd_x.cc adds its options and help to the parser and says what to
-// run when its command is selected.
+// Each command of `whet` has a cmd_x.cc, which adds its options and help to the parser and says
+// what to run when the command is selected.
 #ifndef WHETSTONE_COORDINATOR_CLI_COMMANDS_H_
 #define WHETSTONE_COORDINATOR_CLI_COMMANDS_H_
 
@@ -9,7 +9,7 @@
 
 namespace whetstone {
 
-// The command that the command line names; the parser's callbacks fill it in.
+// The command line names this command; the parser's callbacks fill it in.
 struct SelectedCommand {
   std::function<int()> run;  // returns the exit code
 };

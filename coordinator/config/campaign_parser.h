@@ -20,7 +20,7 @@
 
 namespace whetstone {
 
-// The text of coordinator/config/defaults.yaml, as built in.
+// Returns the text of coordinator/config/defaults.yaml, as built in.
 absl::string_view DefaultCampaignYaml();
 
 // NOT_FOUND and the like: the file cannot be read. INVALID_ARGUMENT: everything else.

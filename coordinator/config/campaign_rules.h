@@ -1,5 +1,5 @@
-// What a campaign may say beyond its keys' types: ranges, known words, combinations that can't
-// work, and values of keys that this version does not run.
+// The rules say what a campaign may say beyond its keys' types: ranges, known words, combinations
+// that can't work, and values of keys that this version does not run.
 #ifndef WHETSTONE_COORDINATOR_CONFIG_CAMPAIGN_RULES_H_
 #define WHETSTONE_COORDINATOR_CONFIG_CAMPAIGN_RULES_H_
 
@@ -12,8 +12,8 @@
 
 namespace whetstone {
 
-// INVALID_ARGUMENT "FILE:LINE: 'key' …" for the first broken rule; `where` gives a key's file and
-// line.
+// Returns INVALID_ARGUMENT "FILE:LINE: 'key' …" for the first broken rule; `where` gives a key's
+// file and line.
 absl::Status CheckCampaignRules(const v1::Campaign& campaign,
                                 const std::function<std::string(const std::string& key)>& where);
 

@@ -1,5 +1,4 @@
-// The sockets on which services listen unless a campaign says otherwise; deploy/systemd/ has the
-// same.
+// Services listen on these sockets unless a campaign says otherwise; deploy/systemd/ has the same.
 #ifndef WHETSTONE_COORDINATOR_CONFIG_DEFAULT_SOCKETS_H_
 #define WHETSTONE_COORDINATOR_CONFIG_DEFAULT_SOCKETS_H_
 

@@ -1,5 +1,5 @@
-// The doctor's checks of what a campaign names on this machine: models, problems, examples, disk.
-// They read files only.
+// These are the doctor's checks of what a campaign names on this machine: models, problems,
+// examples, disk. They read files only.
 #ifndef WHETSTONE_COORDINATOR_DOCTOR_CAMPAIGN_CHECK_H_
 #define WHETSTONE_COORDINATOR_DOCTOR_CAMPAIGN_CHECK_H_
 

@@ -1,4 +1,4 @@
-// `whet doctor CAMPAIGN`: says what is wrong before an hour is lost. It does what a run would do
+// `whet doctor CAMPAIGN` says what is wrong before an hour is lost. It does what a run would do
 // first (parse, look at the model, reach or start every service, ask what each is, measure noise)
 // and reports each thing on a line of its own, with the command that mends it.
 #ifndef WHETSTONE_COORDINATOR_DOCTOR_DOCTOR_H_

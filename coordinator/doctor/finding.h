@@ -1,4 +1,4 @@
-// What the doctor's checks report.
+// The doctor's checks report findings.
 #ifndef WHETSTONE_COORDINATOR_DOCTOR_FINDING_H_
 #define WHETSTONE_COORDINATOR_DOCTOR_FINDING_H_
 

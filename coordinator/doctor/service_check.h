@@ -1,5 +1,5 @@
-// The doctor's checks of a campaign's services: each is started or reached as a run would do it,
-// asked what it is, and each worker measures its noise.
+// These are the doctor's checks of a campaign's services: each is started or reached as a run would
+// do it, asked what it is, and each worker measures its noise.
 #ifndef WHETSTONE_COORDINATOR_DOCTOR_SERVICE_CHECK_H_
 #define WHETSTONE_COORDINATOR_DOCTOR_SERVICE_CHECK_H_
 
@@ -14,7 +14,7 @@ namespace whetstone {
 struct ServiceCheckOptions {
   // It is polled; true ends the checks early. It may be empty.
   std::function<bool()> cancelled;
-  // The folder of the local services' binaries; empty means the one this program lies in.
+  // This folder holds the local services' binaries; empty means the one this program lies in.
   std::string bin_dir;
 };
 

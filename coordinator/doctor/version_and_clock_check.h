@@ -1,4 +1,5 @@
-// What a service says of its host, beside what this program knows: versions and clocks that differ.
+// These checks hold what a service says of its host against what this program knows: versions and
+// clocks may differ.
 #ifndef WHETSTONE_COORDINATOR_DOCTOR_VERSION_AND_CLOCK_CHECK_H_
 #define WHETSTONE_COORDINATOR_DOCTOR_VERSION_AND_CLOCK_CHECK_H_
 

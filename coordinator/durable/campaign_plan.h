@@ -1,5 +1,6 @@
-// Everything about a campaign that is fixed before its first event, and the arithmetic of its
-// position: updates are counted through both phases, 1 … W supervised (warm-up), W+1 … W+S GRPO.
+// The CampaignPlan is everything about a campaign that is fixed before its first event, and the
+// arithmetic of its position: updates are counted through both phases, 1 … W supervised (warm-up),
+// W+1 … W+S GRPO.
 #ifndef WHETSTONE_COORDINATOR_DURABLE_CAMPAIGN_PLAN_H_
 #define WHETSTONE_COORDINATOR_DURABLE_CAMPAIGN_PLAN_H_
 
@@ -22,7 +23,7 @@ struct PlannedProblem {
 
 struct CampaignPlan {
   v1::Campaign campaign;
-  // Names this run to the trainer and in candidate ids; unique.
+  // The id names this run to the trainer and in candidate ids; it is unique.
   std::string campaign_id;
   std::vector<PlannedProblem> problems;             // at least one
   std::vector<std::vector<v1::SftExample>> warmup;  // one batch per warm-up update
@@ -30,25 +31,26 @@ struct CampaignPlan {
 
   int64_t warmup_updates() const { return static_cast<int64_t>(warmup.size()); }
   int64_t updates() const { return warmup_updates() + campaign.train().steps(); }
-  // The name of the update that is number `position` (from 1).
+  // Returns the name of the update that is number `position` (from 1).
   v1::UpdateName NameOf(int64_t position) const;
-  // 0 for a name without phase; beyond the campaign for a name that is not part of it.
+  // Returns 0 for a name without phase, and a position beyond the campaign for a name that is not
+  // part of it.
   int64_t PositionOf(const v1::UpdateName& name) const;
-  // The problem that group `group` of GRPO step `step` (from 1) works on: problems take turns.
+  // Returns the problem that group `group` of GRPO step `step` (from 1) works on: problems take
+  // turns.
   const PlannedProblem& ProblemOf(int64_t step, int group_index) const;
-  // Whether the policy is saved once `position` updates are done.
+  // Returns whether the policy is saved once `position` updates are done.
   bool CheckpointDue(int64_t position) const;
-  // DIR/warmup or DIR/step-12.
+  // Returns DIR/warmup or DIR/step-12.
   std::string CheckpointPath(int64_t position) const;
-  // The directory of the KL penalty's reference model; empty without a penalty. Unless the campaign
-  // names one: the policy GRPO begins with.
+  // Returns the directory of the KL penalty's reference model; empty without a penalty. Unless the
+  // campaign names one, it is that of the policy GRPO begins with.
   std::string ReferencePath() const;
   std::string CandidateId(int64_t step, int group_index, int sample) const;
-  // Learning rate of update `position`.
   double LearningRateAt(int64_t position) const;
 };
 
-// "warm-up 3" or "step 12", for people.
+// Returns "warm-up 3" or "step 12", for people.
 std::string PhaseStep(const v1::UpdateName& name);
 
 }  // namespace whetstone

@@ -1,5 +1,5 @@
-// The one way from a rollout's verdict to what is journaled and learned from: the campaign's reward
-// for it (reward.h), less what its length costs. A pure function.
+// This is the one way from a rollout's verdict to what is journaled and learned from: the
+// campaign's reward for it (reward.h), less what its length costs. The function is pure.
 //
 //   VerdictEntry entry = RewardVerdict(plan, durable, {.step = 12, .group_index = 0, .sample = 3},
 //                                      verdict, calibration);
@@ -14,7 +14,7 @@
 
 namespace whetstone {
 
-// Which rollout of a campaign.
+// A RolloutKey says which rollout of a campaign it is.
 struct RolloutKey {
   int64_t step = 0;  // from 1
   int group_index = 0;

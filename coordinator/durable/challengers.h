@@ -1,6 +1,6 @@
-// How a problem's best program, its incumbent, changes: once every verdict of a step is in, the
+// A problem's best program, its incumbent, changes so: once every verdict of a step is in, the
 // fastest candidate that seems faster than the incumbent is a challenger. It is measured again in
-// fresh processes, and that verdict decides. Pure functions.
+// fresh processes, and that verdict decides. The functions are pure.
 //
 //   for (const Challenger& c : FindChallengers(plan, durable)) MeasureAfresh(c);
 //   IncumbentEntry entry = JudgeChallenger(plan, durable, challenger, verdict);
@@ -22,8 +22,8 @@ struct Challenger {
   std::string source;
 };
 
-// The challengers of the step whose update is next: at most one of each problem, by problem id.
-// Those that were judged already are left out. Every verdict of the step must be there.
+// Returns the challengers of the step whose update is next: at most one of each problem, by problem
+// id. Those that were judged already are left out. Every verdict of the step must be there.
 std::vector<Challenger> FindChallengers(const CampaignPlan& plan, const DurableState& durable);
 
 // `verdict` is that of the fresh measurement in step `step`. It is accepted if it is right,

@@ -1,4 +1,4 @@
-// Which checkpoints a campaign keeps. Pure: a function of the plan and the durable state.
+// A pure function of the plan and the durable state says which checkpoints a campaign keeps.
 #ifndef WHETSTONE_COORDINATOR_DURABLE_CHECKPOINT_RETENTION_H_
 #define WHETSTONE_COORDINATOR_DURABLE_CHECKPOINT_RETENTION_H_
 
@@ -10,8 +10,8 @@
 
 namespace whetstone {
 
-// The directories of the others: of all but the newest checkpoint.keep, with checkpoint.keep_best
-// the best, and the reference of the KL penalty.
+// Returns the directories of the others: of all but the newest checkpoint.keep, with
+// checkpoint.keep_best the best, and the reference of the KL penalty.
 std::vector<std::string> ObsoleteCheckpoints(const CampaignPlan& plan, const DurableState& durable);
 
 }  // namespace whetstone

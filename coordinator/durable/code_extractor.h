@@ -2,11 +2,11 @@
 //
 //   ExtractCode("Sure:\n```cpp\nint f();\n```\nDone.", "")  →  "int f();\n"
 //
-// Markdown's rules, as far as they matter: a fence is three or more backticks at most three blanks
-// from the line's start, closed by one at least as long. A block counts if its language is cpp,
-// c++, cc, cxx, c, or absent. The last closed block wins (an answer follows its drafts); without
-// one, the block left open at the end, since a completion may stop at the length limit or at a stop
-// string. `response_prefix` (already part of the prompt) may hold the opening fence.
+// The rules are Markdown's, as far as they matter: a fence is three or more backticks at most three
+// blanks from the line's start, closed by one at least as long. A block counts if its language is
+// cpp, c++, cc, cxx, c, or absent. The last closed block wins (an answer follows its drafts);
+// without one, the block left open at the end, since a completion may stop at the length limit or
+// at a stop string. `response_prefix` (already part of the prompt) may hold the opening fence.
 #ifndef WHETSTONE_COORDINATOR_DURABLE_CODE_EXTRACTOR_H_
 #define WHETSTONE_COORDINATOR_DURABLE_CODE_EXTRACTOR_H_
 
@@ -17,7 +17,7 @@
 
 namespace whetstone {
 
-// The program; nothing if there is no block, or only blank ones.
+// Returns the program; nothing if there is no block, or only blank ones.
 std::optional<std::string> ExtractCode(absl::string_view completion,
                                        absl::string_view response_prefix);
 

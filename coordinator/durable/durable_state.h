@@ -1,4 +1,4 @@
-// The durable state of a campaign: a fold over the entries of its journal. Living through a
+// The durable state of a campaign is a fold over the entries of its journal. Living through a
 // campaign and replaying its journal are the same calls of Apply, so they reach the same state.
 //
 // With train.max_staleness N the rollouts of up to N steps after the one whose update is next may
@@ -11,8 +11,8 @@
 // among them, gets further groups: a round more of rollouts and verdicts, each of one policy. That
 // follows from the verdicts, so no entry says it.
 //
-// Pure; not thread-safe. Holds the rollouts of the open steps only: memory does not grow with the
-// campaign.
+// It is pure, and not thread-safe. It holds the rollouts of the open steps only: memory does not
+// grow with the campaign.
 #ifndef WHETSTONE_COORDINATOR_DURABLE_DURABLE_STATE_H_
 #define WHETSTONE_COORDINATOR_DURABLE_DURABLE_STATE_H_
 
@@ -36,43 +36,44 @@ class DurableState {
   // `plan` is borrowed for the durable state's life.
   explicit DurableState(const CampaignPlan* plan);
 
-  // Whether `entry` can come next: it is of an open step and its first of that kind, the update is
-  // the next one, the checkpoint is of the last one. DATA_LOSS says what is wrong: for entries that
-  // come from a file.
+  // Checks whether `entry` can come next: it is of an open step and its first of that kind, the
+  // update is the next one, the checkpoint is of the last one. DATA_LOSS says what is wrong: for
+  // entries that come from a file.
   absl::Status Check(const JournalEntry& entry) const;
   // An entry that Check refuses is a programmer's error: the caller filters what comes from
   // outside.
   void Apply(const JournalEntry& entry);
 
-  // How many updates are done, of both phases (see campaign_plan.h).
+  // Returns how many updates are done, of both phases (see campaign_plan.h).
   int64_t position() const { return position_; }
   bool done() const { return position_ == plan_->updates(); }
-  // The GRPO step whose update is next, from 1; 0 during warm-up or when done.
+  // Returns the GRPO step whose update is next, from 1; 0 during warm-up or when done.
   int64_t step() const { return open_.empty() ? 0 : open_.front().step; }
-  // That step and those whose rollouts may be sampled before its update: in order, at most
-  // max_staleness + 1. Empty during warm-up or when done.
+  // Returns that step and those whose rollouts may be sampled before its update: in order, at most
+  // max_staleness + 1. There are none during warm-up or when done.
   const std::deque<StepRecord>& open_steps() const { return open_; }
-  // The open step of that number; null if there is none.
+  // Returns the open step of that number; null if there is none.
   const StepRecord* FindStep(int64_t step) const;
-  // The checkpoints that were saved, oldest first.
+  // Returns the checkpoints that were saved, oldest first.
   const std::vector<CheckpointEntry>& checkpoints() const { return checkpoints_; }
   bool CheckpointSaved(int64_t position) const;
-  // The reward of checkpoints()[i]: the mean of the GRPO steps' mean rewards since the checkpoint
-  // before it; nothing for one without such steps.
+  // Returns the reward of checkpoints()[i]: the mean of the GRPO steps' mean rewards since the
+  // checkpoint before it; nothing for one without such steps.
   std::optional<double> CheckpointReward(size_t i) const { return checkpoint_rewards_[i]; }
-  // The best program of each problem, by problem id.
+  // Returns the best program of each problem, by problem id.
   const std::map<std::string, IncumbentEntry>& incumbents() const { return incumbents_; }
-  // What that host measured of the problem; null if it never did.
+  // Returns what that host measured of the problem; null if it never did.
   const v1::Calibration* FindCalibration(const std::string& host_id,
                                          const std::string& problem_hash) const;
   const std::map<std::pair<std::string, std::string>, v1::Calibration>& calibrations() const {
     return calibrations_;
   }
 
-  // How many ranks of a trainer computed the last update; 0: there was none, or it does not say.
+  // Returns how many ranks of a trainer computed the last update; 0: there was none, or it does not
+  // say.
   int ranks() const { return ranks_; }
 
-  // All of the above as text: equal durable states, equal fingerprints.
+  // Returns all of the above as text: equal durable states, equal fingerprints.
   std::string Fingerprint() const;
 
  private:
@@ -92,7 +93,7 @@ class DurableState {
   void Set(const CheckpointEntry& entry);
   void Set(const CalibrationEntry& entry);
   void OpenSteps();
-  // Of an open step.
+  // These are of an open step.
   StepRecord& StepAt(int64_t step);
   CandidateRecord& At(int64_t step, int group_index, int sample);
   const CandidateRecord& At(int64_t step, int group_index, int sample) const;
@@ -103,14 +104,14 @@ class DurableState {
   std::deque<StepRecord> open_;
   std::vector<CheckpointEntry> checkpoints_;
   std::vector<std::optional<double>> checkpoint_rewards_;  // one for each
-  // Of the steps since the last checkpoint.
+  // These are of the steps since the last checkpoint.
   double reward_sum_ = 0;
   int64_t rewarded_steps_ = 0;
   std::map<std::string, IncumbentEntry> incumbents_;
   std::map<std::pair<std::string, std::string>, v1::Calibration> calibrations_;
 };
 
-// How many ranks computed an update; 0: it does not say.
+// Returns how many ranks computed an update; 0: it does not say.
 int RanksOf(const v1::UpdateResponse& response);
 
 // FAILED_PRECONDITION: `trainer` has another number of ranks than the `ranks` (0: any) that

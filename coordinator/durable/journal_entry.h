@@ -1,4 +1,4 @@
-// What a campaign knows for good: the entries of its journal, in the order in which they became
+// The entries of its journal are what a campaign knows for good, in the order in which they became
 // true. The durable state (durable_state.h) is what follows from them. Nothing else survives a
 // crash.
 #ifndef WHETSTONE_COORDINATOR_DURABLE_JOURNAL_ENTRY_H_
@@ -15,7 +15,7 @@
 
 namespace whetstone {
 
-// How the prompt of one group was tokenised (the ids travel back in the update).
+// The entry says how the prompt of one group was tokenised (the ids travel back in the update).
 struct PromptEntry {
   int64_t step = 0;
   v1::PromptTokens prompt;
@@ -26,7 +26,7 @@ struct RolloutEntry {
   v1::Completion completion;
 };
 
-// Exactly one for each rollout.
+// Each rollout has exactly one.
 struct VerdictEntry {
   int64_t step = 0;
   int group_index = 0;
@@ -63,7 +63,7 @@ struct CheckpointEntry {
   int64_t bytes = 0;
 };
 
-// What reference and expert measure on one host.
+// The entry says what reference and expert measure on one host.
 struct CalibrationEntry {
   std::string host_id;
   std::string problem_hash;

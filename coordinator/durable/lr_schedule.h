@@ -1,4 +1,4 @@
-// The learning rate of each update: a linear rise, then constant or a cosine down to a floor.
+// Each update has a learning rate: a linear rise, then constant or a cosine down to a floor.
 #ifndef WHETSTONE_COORDINATOR_DURABLE_LR_SCHEDULE_H_
 #define WHETSTONE_COORDINATOR_DURABLE_LR_SCHEDULE_H_
 
@@ -16,10 +16,12 @@ struct LrSchedule {
   double min_ratio = 0;
 };
 
-// The learning rate of update `step`, counted from 1. Never 0 for a positive peak and min_ratio.
+// Returns the learning rate of update `step`, counted from 1. It is never 0 for a positive peak and
+// min_ratio.
 double LearningRate(const LrSchedule& schedule, int64_t step);
 
-// The schedules of the two phases. The supervised warm-up always decays, to a tenth of its peak.
+// The two phases have schedules of their own. The supervised warm-up always decays, to a tenth of
+// its peak.
 LrSchedule WarmupSchedule(const v1::WarmupConfig& config, int64_t total_steps);
 LrSchedule TrainSchedule(const v1::TrainConfig& config);
 

@@ -1,5 +1,6 @@
-// What the trainer is asked for: every request that depends on the campaign's state. Pure functions
-// of the plan and the durable state, so a replay of the journal builds the same bytes again.
+// The trainer is asked by these requests: every one that depends on the campaign's state. They are
+// pure functions of the plan and the durable state, so a replay of the journal builds the same
+// bytes again.
 //
 //   v1::UpdateRequest request = BuildUpdate(plan, durable);   // durable.done() must be false
 #ifndef WHETSTONE_COORDINATOR_DURABLE_REQUEST_BUILDERS_H_
@@ -14,14 +15,13 @@
 
 namespace whetstone {
 
-// The load of `path` as the policy of this campaign, to learn as it says.
+// Asks for the load of `path` as the policy of this campaign, to learn as it says.
 v1::LoadCheckpointRequest BuildLoad(const CampaignPlan& plan, const std::string& path);
 
-// The next update. For GRPO every rollout of its step must
-// have its verdict.
+// Asks for the next update. For GRPO every rollout of its step must have its verdict.
 v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const DurableState& durable);
 
-// What is still to be sampled for `step`; no groups if nothing.
+// Asks for what is still to be sampled for `step`; no groups if nothing.
 v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const StepRecord& step);
 
 }  // namespace whetstone

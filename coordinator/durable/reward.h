@@ -28,8 +28,8 @@ struct Reward {
 Reward RewardOf(const v1::Verdict& verdict, const v1::RewardConfig& config, double expert_speedup,
                 double noise_band);
 
-// What a completion's length costs (0 or more, to be subtracted from its reward): nothing up to
-// overlong_buffer tokens before max_new_tokens, from there linearly up to overlong_penalty at
+// Returns what a completion's length costs (0 or more, to be subtracted from its reward): nothing
+// up to overlong_buffer tokens before max_new_tokens, from there linearly up to overlong_penalty at
 // max_new_tokens (DAPO's soft overlong punishment, arXiv 2503.14476, eq. 13).
 double OverlongPenalty(const v1::RewardConfig& config, int tokens, int max_new_tokens);
 

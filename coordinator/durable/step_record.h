@@ -1,11 +1,11 @@
-// What is known of one GRPO step whose update is not done: its groups of rollouts and their
-// verdicts, as far as they are there.
+// A StepRecord is what is known of one GRPO step whose update is not done: its groups of rollouts
+// and their verdicts, as far as they are there.
 //
 //   StepRecord step(12, prompts_per_step, group_size);
 //   step.groups[0].samples[3].completion = completion;    // DurableState does this, entry by entry
 //   if (step.HasAllRollouts() && step.HasAllVerdicts()) Learn(step);
 //
-// A plain value; not thread-safe.
+// It is a plain value, and not thread-safe.
 #ifndef WHETSTONE_COORDINATOR_DURABLE_STEP_RECORD_H_
 #define WHETSTONE_COORDINATOR_DURABLE_STEP_RECORD_H_
 
@@ -20,10 +20,10 @@
 
 namespace whetstone {
 
-// One rollout.
+// A CandidateRecord is one rollout.
 struct CandidateRecord {
   std::optional<v1::Completion> completion;
-  // The program in the completion; nothing where there is no code.
+  // The source is the program in the completion; nothing where there is no code.
   std::optional<std::string> source;
   std::optional<VerdictEntry> verdict;
 };
@@ -31,34 +31,36 @@ struct CandidateRecord {
 struct GroupRecord {
   std::optional<v1::PromptTokens> prompt;
   std::vector<CandidateRecord> samples;  // group_size
-  // How many updates the policy that sampled it had seen, counted as in campaign_plan.h; nothing:
+  // The policy that sampled it had seen so many updates, counted as in campaign_plan.h; nothing:
   // not yet sampled.
   std::optional<int64_t> policy;
   bool challenger_checked = false;  // an IncumbentEntry of this group is there
 
-  // At least two rollouts are kept, and their rewards are not all equal. A group without spread has
-  // no part in an update (gpu_trainer/train/loss/advantage.h). Its verdicts must be there.
+  // Returns whether at least two rollouts are kept and their rewards are not all equal. A group
+  // without spread has no part in an update (gpu_trainer/train/loss/advantage.h). Its verdicts must
+  // be there.
   bool HasSpread() const;
 };
 
 struct StepRecord {
   StepRecord(int64_t step, int groups, int group_size);
 
-  // Every rollout of the first `count` groups is there, and every one's prompt.
+  // Returns whether every rollout of the first `count` groups is there, and every one's prompt.
   bool HasRollouts(size_t count) const;
   bool HasAllRollouts() const { return HasRollouts(groups.size()); }
-  // Every verdict is there, also of rollouts still to come: never true before all of those are.
+  // Returns whether every verdict is there, also of rollouts still to come: never true before all
+  // of those are.
   bool HasAllVerdicts() const;
-  // Of the newest round's rollouts some are there, and some are not.
+  // Returns whether some of the newest round's rollouts are there, and some are not.
   bool Sampling() const;
   // Begins another round of `count` further groups. Every verdict must be there.
   void Refill(int count);
-  // How many groups have spread.
+  // Returns how many groups have spread.
   int Informative() const;
 
   int64_t step;  // from 1
-  // The step's own first, then those of each refill (train.dynamic_sampling). Where they are, they
-  // stay.
+  // The step's own groups come first, then those of each refill (train.dynamic_sampling). Where
+  // they are, they stay.
   std::deque<GroupRecord> groups;
   size_t round_begin = 0;  // first group of the newest round
   int refills = 0;

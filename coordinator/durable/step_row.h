@@ -1,4 +1,5 @@
-// One row of metrics.jsonl, and the console's line for it. Names follow TRL where TRL has one.
+// Each update has one row of metrics.jsonl, and a line of the console for it. Names follow TRL
+// where TRL has one.
 #ifndef WHETSTONE_COORDINATOR_DURABLE_STEP_ROW_H_
 #define WHETSTONE_COORDINATOR_DURABLE_STEP_ROW_H_
 
@@ -12,8 +13,8 @@
 
 namespace whetstone {
 
-// From one update to the next, by what the campaign was doing: wall seconds; overlaps count in
-// each. With train.max_staleness what is generated then may be a later step's.
+// The times are those from one update to the next, by what the campaign was doing: wall seconds;
+// overlaps count in each. With train.max_staleness what is generated then may be a later step's.
 struct StepTimes {
   Seconds generate = 0;
   Seconds measure = 0;        // at least one measurement in flight
@@ -28,31 +29,32 @@ struct StepTimes {
   bool slots_share_cores = false;  // with the trainer: some can't time while it computes
 };
 
-// The row of the update that `request` asked for; `durable` still holds its step. Keys: lr, time/*,
-// perf/* and whatever the trainer reports; for GRPO reward, reward_std, frac_reward_zero_std,
-// completions/*, outcome/* (shares), speedup/*, problem/ID/reward; measure/slots, and
-// measure/slots_needed for measuring to keep up with the trainer: the seconds of slots that
-// verdicts took, by the seconds that the trainer worked (not where a worker shares cores with the
-// trainer); with train.max_staleness also staleness, the updates between the policy that sampled
-// its oldest rollouts and the one that learns. Rewards (reward_learned aside) are over the groups
-// sampled first, completions/* and outcome/* over all of the step; with train.dynamic_sampling also
-// refills, discarded_groups (of all, those not learned from) and reward_learned, over those that
-// are. With a profile of the trainer's also profile/wait_rewards_s, and
-// profile/communication_s: calls to the trainer in which it did not compute.
+// Returns the row of the update that `request` asked for; `durable` still holds its step. Keys are
+// lr, time/*, perf/* and whatever the trainer reports; for GRPO reward, reward_std,
+// frac_reward_zero_std, completions/*, outcome/* (shares), speedup/*, problem/ID/reward;
+// measure/slots, and measure/slots_needed for measuring to keep up with the trainer: the seconds of
+// slots that verdicts took, by the seconds that the trainer worked (not where a worker shares cores
+// with the trainer); with train.max_staleness also staleness, the updates between the policy that
+// sampled its oldest rollouts and the one that learns. Rewards (reward_learned aside) are over the
+// groups sampled first, completions/* and outcome/* over all of the step; with
+// train.dynamic_sampling there are also refills, discarded_groups (of all, those not learned from)
+// and reward_learned, over those that are. With a profile of the trainer's there are also
+// profile/wait_rewards_s, and profile/communication_s: calls to the trainer in which it did not
+// compute.
 std::map<std::string, double> BuildRow(const CampaignPlan& plan, const DurableState& durable,
                                        const v1::UpdateRequest& request,
                                        const v1::UpdateResponse& response, const StepTimes& times);
 
-// "step 12/40  reward  0.43 ±0.81  correct 56 %  best 5.6x  31.2 s (generate 18.0, …)".
+// Returns "step 12/40  reward  0.43 ±0.81  correct 56 %  best 5.6x  31.2 s (generate 18.0, …)".
 std::string RowLine(const CampaignPlan& plan, const v1::UpdateName& name,
                     const std::map<std::string, double>& row);
 
-// What took longest in a profiled step, in one sentence for people: `computing`, which is the
-// trainer's own (UpdateResponse.bottleneck), or what kept the trainer waiting if that took longer
-// than any part that it computed.
+// Returns what took longest in a profiled step, in one sentence for people: `computing`, which is
+// the trainer's own (UpdateResponse.bottleneck), or what kept the trainer waiting if that took
+// longer than any part that it computed.
 std::string StepBottleneck(const std::map<std::string, double>& row, const std::string& computing);
 
-// {"step": 12, "phase": "grpo", …}: one line, no newline.
+// Returns {"step": 12, "phase": "grpo", …} in one line, without a newline.
 std::string RowJson(const v1::UpdateName& name, const std::map<std::string, double>& row);
 
 }  // namespace whetstone

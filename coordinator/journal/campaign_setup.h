@@ -1,4 +1,5 @@
-// From a parsed campaign to everything it needs, and into a run directory that needs nothing else.
+// A parsed campaign becomes everything it needs, and goes into a run directory that needs nothing
+// else.
 #ifndef WHETSTONE_COORDINATOR_JOURNAL_CAMPAIGN_SETUP_H_
 #define WHETSTONE_COORDINATOR_JOURNAL_CAMPAIGN_SETUP_H_
 
@@ -20,10 +21,10 @@ absl::Status CheckModel(const v1::Campaign& campaign);
 absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::string& campaign_id,
                                        const std::string& checkpoint_dir);
 
-// The folder that the policy is saved in: checkpoint.dir, or one of the run directory.
+// Returns the folder that the policy is saved in: checkpoint.dir, or one of the run directory.
 std::string CheckpointDir(const v1::Campaign& campaign, const RunPaths& paths);
 
-// A new id: NAME-xxxxxxxx with eight random hexadecimal digits.
+// Returns a new id: NAME-xxxxxxxx with eight random hexadecimal digits.
 std::string NewCampaignId(const std::string& name);
 
 // Copies the campaign's inputs into the run directory and writes campaign.yaml, whose paths then

@@ -1,4 +1,5 @@
-// The campaign's memory: every entry (journal_entry.h), in order, in one SQLite file.
+// The journal is the campaign's memory: every entry (journal_entry.h), in order, in one SQLite
+// file.
 //
 //   ASSIGN_OR_RETURN(auto journal, Journal::Open(paths.journal(), campaign_id));
 //   RETURN_IF_ERROR(journal->Append(entries));       // one transaction, on disk when it returns
@@ -9,11 +10,12 @@
 //
 // docs/formats/journal.md explains every table, for people with an sqlite3 prompt.
 //
-// Write-ahead log with synchronous=FULL: a commit costs an fsync (milliseconds, a few dozen times a
-// step), and what the trainer is asked to do is never built on an entry that a power cut could take
-// back. A full disk fails the Append as RESOURCE_EXHAUSTED and leaves the journal as it was before.
+// It is a write-ahead log with synchronous=FULL: a commit costs an fsync (milliseconds, a few dozen
+// times a step), and what the trainer is asked to do is never built on an entry that a power cut
+// could take back. A full disk fails the Append as RESOURCE_EXHAUSTED and leaves the journal as it
+// was before.
 //
-// Not thread-safe. One process writes; readers (`whet status`) open it read-only beside it.
+// It is not thread-safe. One process writes; readers (`whet status`) open it read-only beside it.
 #ifndef WHETSTONE_COORDINATOR_JOURNAL_JOURNAL_H_
 #define WHETSTONE_COORDINATOR_JOURNAL_JOURNAL_H_
 
@@ -53,14 +55,14 @@ class Journal {
   // Visits every entry in order. An error of `visit` ends it and is returned. DATA_LOSS: an entry
   // is missing or damaged.
   absl::Status ForEach(const std::function<absl::Status(const JournalEntry&)>& visit) const;
-  // The request as it was sent. NOT_FOUND: no such update.
+  // Returns the request as it was sent. NOT_FOUND: no such update.
   absl::StatusOr<v1::UpdateRequest> FindUpdateRequest(const v1::UpdateName& name) const;
   // Visits the updates only, without their requests: enough for metrics and reports.
   absl::Status ForEachRow(
       const std::function<void(const v1::UpdateName&, const std::map<std::string, double>&)>& visit)
       const;
 
-  // Whether any rollout or update is in it: something that would be lost with it.
+  // Returns whether any rollout or update is in it: something that would be lost with it.
   absl::StatusOr<bool> HasProgress() const;
 
   // Lets tests fill the disk: the file may not grow beyond `pages` pages from here on (nor beyond

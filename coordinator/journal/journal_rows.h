@@ -1,4 +1,4 @@
-// The rows of the journal's tables that its entries are: the schema, and reading and writing by it.
+// The journal's entries are rows of its tables: this is the schema, and reading and writing by it.
 //
 //   RowWriter writer(db);
 //   RETURN_IF_ERROR(writer.Write(seq, entry));
@@ -34,7 +34,7 @@ class RowReader {
     return absl::OkStatus();
   }
   bool more() const { return more_; }
-  // The row it is at.
+  // Returns the `seq` of the row it is at.
   int64_t seq() const { return statement_.Int(0); }
   virtual absl::StatusOr<JournalEntry> Get() const = 0;
 

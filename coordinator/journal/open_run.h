@@ -1,4 +1,4 @@
-// A run directory's frozen campaign and its journal, which must belong together.
+// An OpenedRun is a run directory's frozen campaign and its journal, which must belong together.
 //
 //   ASSIGN_OR_RETURN(const OpenedRun run, OpenRun(paths, /*read_only=*/true));
 //   RETURN_IF_ERROR(run.journal->ForEach(…));
@@ -19,8 +19,8 @@ struct OpenedRun {
   std::unique_ptr<Journal> journal;
 };
 
-// Errors: campaign_parser.h, campaign_setup.h, Journal::Open. DATA_LOSS: another campaign's
-// journal.
+// Errors are those of campaign_parser.h, campaign_setup.h and Journal::Open. DATA_LOSS: another
+// campaign's journal.
 absl::StatusOr<OpenedRun> OpenRun(const RunPaths& paths, bool read_only);
 
 }  // namespace whetstone

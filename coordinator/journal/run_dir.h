@@ -1,4 +1,4 @@
-// The one place that knows what lies where in a run directory, and who owns it.
+// RunPaths and RunDir alone know what lies where in a run directory, and who owns it.
 //
 //   RUN/campaign.yaml          the campaign, resolved and frozen
 //   RUN/inputs/                copies of its prompt files and worked examples
@@ -25,7 +25,7 @@
 
 namespace whetstone {
 
-// The paths within a run directory. Touches nothing.
+// RunPaths are the paths within a run directory. It touches nothing.
 class RunPaths {
  public:
   explicit RunPaths(std::string root) : root_(std::move(root)) {}
@@ -46,8 +46,8 @@ class RunPaths {
   std::string root_;
 };
 
-// Owns a run directory: at most one process at a time. The lock goes with the object, or with the
-// process. Not thread-safe.
+// A RunDir owns a run directory: at most one process at a time. The lock goes with the object, or
+// with the process. It is not thread-safe.
 class RunDir {
  public:
   // Makes a new directory (parents too) and locks it. One that holds a run which never got as far
@@ -68,7 +68,7 @@ class RunDir {
   ~RunDir();
   const RunPaths& paths() const { return paths_; }
 
-  // Whether a living process owns the run, and its pid (0 if unknown).
+  // Returns whether a living process owns the run, and sets its pid (0 if unknown).
   static bool InUse(const RunPaths& paths, int* pid);
 
  private:

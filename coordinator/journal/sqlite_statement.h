@@ -1,10 +1,11 @@
-// A prepared statement that cleans up after itself and reports errors as absl::Status.
+// A Statement is a prepared statement that cleans up after itself and reports errors as
+// absl::Status.
 //
 //   Statement insert(db, "INSERT INTO t VALUES (?, ?)");
 //   RETURN_IF_ERROR(insert.Bind(1).Text("text").Run());
 //   RETURN_IF_ERROR(insert.Bind(2).Text("more").Run());
 //
-// The database is borrowed. Not thread-safe.
+// The database is borrowed. A statement is not thread-safe.
 #ifndef WHETSTONE_COORDINATOR_JOURNAL_SQLITE_STATEMENT_H_
 #define WHETSTONE_COORDINATOR_JOURNAL_SQLITE_STATEMENT_H_
 
@@ -20,8 +21,8 @@
 
 namespace whetstone {
 
-// An error that says `what` first, then SQLite's words; a full disk is RESOURCE_EXHAUSTED and says
-// what to do.
+// Returns an error that says `what` first, then SQLite's words; a full disk is RESOURCE_EXHAUSTED
+// and says what to do.
 absl::Status SqliteError(sqlite3* db, int code, absl::string_view what);
 
 class Statement {

@@ -1,5 +1,5 @@
-// RUN/workers.yaml: the workers of a run that get work, once `whet workers` has added one or sent
-// one away; until then the campaign's. `whet resume` opens these and no others.
+// RUN/workers.yaml holds the workers of a run that get work, once `whet workers` has added one or
+// sent one away; until then the campaign's do. `whet resume` opens these and no others.
 //
 // It is written before anybody acts on the change: a run killed at any moment goes on with the
 // workers of the last change that was answered, or of the one that was under way. A worker that
@@ -18,7 +18,7 @@
 
 namespace whetstone {
 
-// The list of the file; `otherwise` if there is none. INVALID_ARGUMENT names file and line.
+// Returns the list of the file; `otherwise` if there is none. INVALID_ARGUMENT names file and line.
 absl::StatusOr<v1::WorkerList> ReadWorkerList(const RunPaths& paths,
                                               const v1::WorkerList& otherwise);
 // Replaces the file atomically; it is on disk when this returns.
@@ -26,8 +26,8 @@ absl::Status WriteWorkerList(const RunPaths& paths, const v1::WorkerList& worker
 
 // Reads an address: "cpu03", "user@cpu03:22:/run/other.sock", or "/run/w.sock" on this machine.
 v1::WorkerHost ParseWorkerAddress(absl::string_view text);
-// The same text again. The default socket is left out, and the worker that `whet` starts is "this
-// machine".
+// Returns the same text again. The default socket is left out, and the worker that `whet` starts is
+// "this machine".
 std::string WorkerAddressText(const v1::WorkerHost& address);
 
 }  // namespace whetstone

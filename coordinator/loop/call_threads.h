@@ -1,9 +1,9 @@
-// Threads for calls that mostly wait: one for each that runs, kept for the next when it ends.
+// Calls that mostly wait get threads: one for each that runs, kept for the next when it ends.
 //
 //   CallThreads threads;
 //   threads.Run([] { … });      // at once, on a thread of its own
 //
-// Thread-safe. The destructor waits for what runs: let it end first.
+// It is thread-safe. The destructor waits for what runs: let it end first.
 #ifndef WHETSTONE_COORDINATOR_LOOP_CALL_THREADS_H_
 #define WHETSTONE_COORDINATOR_LOOP_CALL_THREADS_H_
 

@@ -1,4 +1,4 @@
-// The shell around the pure core: threads, calls, journal. Main loop of a campaign:
+// The loop is the shell around the pure core: threads, calls, journal. It runs a campaign so:
 //
 //   wait for events  →  core: actions  →  journal the entries  →  start calls, tell people
 //
@@ -33,9 +33,9 @@
 
 namespace whetstone {
 
-// What the loop works with, borrowed for its life (`workers` by index), and whom it tells. The
-// functions are called on Run's thread; an error of on_step or on_incumbent ends the campaign (the
-// journal has the entries: nothing is lost).
+// The hooks are what the loop works with, borrowed for its life (`workers` by index), and whom it
+// tells. The functions are called on Run's thread; an error of on_step or on_incumbent ends the
+// campaign (the journal has the entries: nothing is lost).
 struct LoopHooks {
   TrainerClient* trainer = nullptr;
   std::vector<WorkerClient*> workers;
@@ -47,7 +47,7 @@ struct LoopHooks {
   std::function<void(const std::string&)> on_notice;
   // The worker has left: no call to it will be started any more.
   std::function<void(int worker)> on_worker_left;
-  // Called about once a second with what is going on.
+  // This is called about once a second with what is going on.
   std::function<void(const std::string& line)> on_status;
 };
 
@@ -57,21 +57,21 @@ class CampaignLoop {
   // Cancels what is in flight and waits for its threads.
   ~CampaignLoop();
 
-  // Thread-safe.
+  // Post is thread-safe.
   void Post(CampaignEvent event);
   // `question` is called on Run's thread once the events posted before it are handled; with null
-  // once Run has ended, perhaps on this thread. Always, and once. Thread-safe.
+  // once Run has ended, perhaps on this thread. It is called always, and once. Ask is thread-safe.
   using Question = std::function<void(const CampaignState* state, Seconds now)>;
   void Ask(Question question);
-  // Adds the client that calls to the next worker go to; borrowed. Called from a question only,
-  // before WorkerJoined is posted for that worker.
+  // Adds the client that calls to the next worker go to; it is borrowed. AddWorker is called from a
+  // question only, before WorkerJoined is posted for that worker.
   void AddWorker(WorkerClient* worker) { workers_.push_back(worker); }
   // Runs the campaign until the core has finished. OK: it is done. CANCELLED: it was stopped. Other
   // errors say why it ended.
   absl::Status Run(CampaignState* state);
 
  private:
-  // What came since the loop last looked.
+  // News is what came since the loop last looked.
   struct News {
     std::vector<CampaignEvent> events;
     std::vector<Question> questions;

@@ -1,6 +1,6 @@
-// The address at which a live run is asked: RUN/control.sock, by a name that is short however deep
-// the run lies. (A unix socket's path holds 107 bytes: this one leads through an open descriptor of
-// the run directory.)
+// A live run is asked at RUN/control.sock, by a name that is short however deep the run lies. (A
+// unix socket's path holds 107 bytes: this one leads through an open descriptor of the run
+// directory.)
 #ifndef WHETSTONE_COORDINATOR_LOOP_CONTROL_ADDRESS_H_
 #define WHETSTONE_COORDINATOR_LOOP_CONTROL_ADDRESS_H_
 
@@ -20,8 +20,8 @@ class ControlAddress {
   ControlAddress& operator=(ControlAddress&&) = delete;
   ~ControlAddress();
 
-  // "unix:/proc/self/fd/7/control.sock": to listen on or to connect to, in this process and while
-  // this object lives.
+  // Returns "unix:/proc/self/fd/7/control.sock", to listen on or to connect to, in this process and
+  // while this object lives.
   std::string target() const;
 
  private:

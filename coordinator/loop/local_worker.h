@@ -1,4 +1,4 @@
-// A worker on this machine for commands without a campaign (`whet measure`, `whet problem check`):
+// Commands without a campaign (`whet measure`, `whet problem check`) have a worker on this machine:
 // started, ready, and gone with the object.
 #ifndef WHETSTONE_COORDINATOR_LOOP_LOCAL_WORKER_H_
 #define WHETSTONE_COORDINATOR_LOOP_LOCAL_WORKER_H_
@@ -19,7 +19,8 @@ class LocalWorker {
 
   // Calls PutProblem with its deadline and returns the calibration that was measured.
   absl::StatusOr<v1::Calibration> Put(const v1::Problem& problem);
-  // Measures a candidate of a problem that was Put. `fresh`: never from the verdict cache.
+  // Measures a candidate of a problem that was Put. With `fresh` it never answers from the verdict
+  // cache.
   absl::StatusOr<v1::Verdict> Measure(const v1::Problem& problem, const std::string& source,
                                       bool time, bool fresh);
 

@@ -1,4 +1,5 @@
-// One campaign, from an open run directory to its end: services, loop, console, files.
+// RunCampaign takes one campaign from an open run directory to its end: services, loop, console,
+// files.
 #ifndef WHETSTONE_COORDINATOR_LOOP_RUN_CAMPAIGN_H_
 #define WHETSTONE_COORDINATOR_LOOP_RUN_CAMPAIGN_H_
 

@@ -21,12 +21,12 @@ class ServiceRelay {
   // `on_detail` (may be empty) hears every event's text, for the console.
   explicit ServiceRelay(std::function<void(const std::string&)> on_detail)
       : on_detail_(std::move(on_detail)) {}
-  // Takes an event of the cluster; meant for ClusterOptions::on_event.
+  // Takes an event of the cluster; it is meant for ClusterOptions::on_event.
   void Hear(const ServiceEvent& event);
   // Sends events to `post` from here on, at first the present state of every service of `cluster`.
   void Attach(const Cluster& cluster, std::function<void(CampaignEvent)> post);
-  // Adds the worker that the cluster has got, with its index, and passes on its present state.
-  // Called while attached.
+  // Adds the worker that the cluster has got, with its index, and passes on its present state. It
+  // is called while attached.
   void AddWorker(const std::string& name, ServiceIndex index);
   void Detach();
 

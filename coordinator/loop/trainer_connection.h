@@ -1,6 +1,6 @@
-// A connection to a campaign's trainer alone, for commands that need no workers (`whet replay`,
-// `whet fetch`): the trainer is started or connected to, ready, and gone with the object. A stop
-// signal cancels the calls to it.
+// A TrainerConnection is to a campaign's trainer alone, for commands that need no workers (`whet
+// replay`, `whet fetch`): the trainer is started or connected to, ready, and gone with the object.
+// A stop signal cancels the calls to it.
 #ifndef WHETSTONE_COORDINATOR_LOOP_TRAINER_CONNECTION_H_
 #define WHETSTONE_COORDINATOR_LOOP_TRAINER_CONNECTION_H_
 
@@ -19,8 +19,8 @@ namespace whetstone {
 
 class TrainerConnection {
  public:
-  // `log_dir`: as in ClusterOptions. `signals` and `console` are borrowed for the object's life.
-  // Errors as of OpenCluster.
+  // `log_dir` is as in ClusterOptions. `signals` and `console` are borrowed for the object's life.
+  // Errors are those of OpenCluster.
   static absl::StatusOr<std::unique_ptr<TrainerConnection>> Open(const v1::Campaign& campaign,
                                                                  const std::string& log_dir,
                                                                  StopSignals* signals,
@@ -28,9 +28,9 @@ class TrainerConnection {
   ~TrainerConnection();
 
   TrainerClient* client() const { return client_.get(); }
-  // The control to give to every call.
+  // Returns the control to give to every call.
   CallControl* control() { return &control_; }
-  // OK, or why the trainer can't be had any more.
+  // Returns OK, or why the trainer can't be had any more.
   absl::Status status() const { return cluster_->status(); }
 
  private:

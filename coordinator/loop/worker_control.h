@@ -1,5 +1,5 @@
-// What a live run can be asked by `whet workers` (proto/whetstone/v1/coordinator.proto), on a unix
-// socket in its run directory that only its owner may connect to (mode 0600).
+// `whet workers` asks a live run through a WorkerControl (proto/whetstone/v1/coordinator.proto), on
+// a unix socket in its run directory that only its owner may connect to (mode 0600).
 //
 //   WorkerControl control(paths, MakeGrpcWorkerClient);
 //   RETURN_IF_ERROR(control.Listen());               // asked now: "still being opened"
@@ -44,12 +44,12 @@ class WorkerControl final : public v1::Coordinator::Service {
       : paths_(std::move(paths)), connect_(std::move(connect)) {}
   ~WorkerControl() override { Close(); }
 
-  // Begins to listen. Errors as of RpcServer::Start: where the run directory's filesystem has no
-  // sockets, say.
+  // Begins to listen. Errors are those of RpcServer::Start: where the run directory's filesystem
+  // has no sockets, say.
   absl::Status Listen();
-  // Begins to answer. Called once, before the loop runs; everything is borrowed until Close.
+  // Begins to answer. It is called once, before the loop runs; everything is borrowed until Close.
   void Attach(CampaignLoop* loop, Cluster* cluster, ServiceRelay* relay);
-  // Closes the connection of a worker that has left; meant for LoopHooks::on_worker_left.
+  // Closes the connection of a worker that has left; it is meant for LoopHooks::on_worker_left.
   void Left(int worker);
   // Ends the calls that are being answered (a worker that is being connected to may take 10 s) and
   // stops listening. Clients live on: the loop's calls may still hold them.
@@ -65,7 +65,7 @@ class WorkerControl final : public v1::Coordinator::Service {
                          v1::WorkerStatus* response) override;
 
  private:
-  // What the core does not know of a worker.
+  // A Member is what the core does not know of a worker.
   struct Member {
     Endpoint endpoint;
     std::shared_ptr<WorkerClient> client;  // null unless the worker was added

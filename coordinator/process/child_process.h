@@ -1,4 +1,4 @@
-// A program started by this process that may not outlive it.
+// A ChildProcess is a program started by this process that may not outlive it.
 //
 //   ChildOptions options;
 //   options.argv = {"/opt/whetstone/bin/whet-worker", "--listen", "unix:/tmp/w.sock"};
@@ -27,16 +27,16 @@
 namespace whetstone {
 
 struct ChildOptions {
-  // The words of the command; argv[0] is a path, or a name looked up in PATH.
+  // These are the words of the command; argv[0] is a path, or a name looked up in PATH.
   std::vector<std::string> argv;
-  // The file to which stdout and stderr are appended (made if missing; its folder must exist);
-  // empty means /dev/null.
+  // This file gets stdout and stderr appended (made if missing; its folder must exist); empty means
+  // /dev/null.
   std::string log_path;
   // True passes a pipe's read end as `--life-line-fd N`; see common/life_line.h.
   bool life_line = false;
 };
 
-// Thread-safe.
+// The class is thread-safe.
 class ChildProcess {
  public:
   // Starts the program in a process group of its own (Ctrl-C on the terminal reaches this process,
@@ -47,7 +47,7 @@ class ChildProcess {
   ~ChildProcess();
 
   pid_t pid() const { return pid_; }
-  // How it ended ("exit code 1", "killed by signal 9 (Killed)"), or nothing while it runs.
+  // Returns how it ended ("exit code 1", "killed by signal 9 (Killed)"), or nothing while it runs.
   std::optional<std::string> Ended();
   // Sends SIGTERM, and SIGKILL if the program has not ended after `grace`. Returns when it has
   // ended.
@@ -62,10 +62,10 @@ class ChildProcess {
   std::optional<std::string> ended_;  // protected by mutex_
 };
 
-// The last `lines` lines of a log, for a message; empty if it can't be read.
+// Returns the last `lines` lines of a log, for a message; empty if it can't be read.
 std::string LastLines(const std::string& path, int lines);
 
-// The folder this program lies in.
+// Returns the folder this program lies in.
 std::string ProgramDirectory();
 
 }  // namespace whetstone

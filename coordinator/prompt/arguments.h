@@ -1,4 +1,4 @@
-// The keys `args` and `returns` of the front matter: what goes into a call and what comes back.
+// The keys `args` and `returns` of the front matter say what goes into a call and what comes back.
 #ifndef WHETSTONE_COORDINATOR_PROMPT_ARGUMENTS_H_
 #define WHETSTONE_COORDINATOR_PROMPT_ARGUMENTS_H_
 

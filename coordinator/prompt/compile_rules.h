@@ -1,4 +1,4 @@
-// The key `compile` of the front matter: how a candidate is compiled, and what it may use.
+// The key `compile` of the front matter says how a candidate is compiled, and what it may use.
 #ifndef WHETSTONE_COORDINATOR_PROMPT_COMPILE_RULES_H_
 #define WHETSTONE_COORDINATOR_PROMPT_COMPILE_RULES_H_
 

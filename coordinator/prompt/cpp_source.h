@@ -1,5 +1,5 @@
-// As much of a C++ source as an import needs: where its functions are and what it includes. It is
-// no parser: macros and preprocessor conditions are not followed.
+// A CppSource is as much of a C++ source as an import needs: where its functions are and what it
+// includes. It is no parser: macros and preprocessor conditions are not followed.
 #ifndef WHETSTONE_COORDINATOR_PROMPT_CPP_SOURCE_H_
 #define WHETSTONE_COORDINATOR_PROMPT_CPP_SOURCE_H_
 
@@ -17,7 +17,8 @@ struct CppFunction {
 };
 
 struct CppSource {
-  // Functions at global scope that other files can call, whether or not a problem could.
+  // These are the functions at global scope that other files can call, whether or not a problem
+  // could.
   std::vector<CppFunction> functions;
   std::vector<std::string> headers;  // of #include <…>, in order
 };

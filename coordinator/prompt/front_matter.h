@@ -1,12 +1,12 @@
-// The front matter of a prompt file as its author wrote it: the values of its keys, whose schema is
-// v1::FrontMatter, and the line of each. problem_reader.h gives it meaning.
+// FrontMatter is the front matter of a prompt file as its author wrote it: the values of its keys,
+// whose schema is v1::FrontMatter, and the line of each. problem_reader.h gives it meaning.
 //
 //   ASSIGN_OR_RETURN(FrontMatter front, FrontMatter::Parse(yaml, "p.md", /*first_line=*/2));
 //   front.keys().id();                                    // "scale"
 //   if (…) return front.Error("args.a.shape", "…");       // "p.md:6: …"
 //
 // In flow style a comma inside parentheses is part of the value: {fill: uniform(-1, 1)}. A key is
-// named by its path, as in "limits.run_s" and "sizes.check[1].n". Not thread-safe.
+// named by its path, as in "limits.run_s" and "sizes.check[1].n". It is not thread-safe.
 #ifndef WHETSTONE_COORDINATOR_PROMPT_FRONT_MATTER_H_
 #define WHETSTONE_COORDINATOR_PROMPT_FRONT_MATTER_H_
 
@@ -30,12 +30,12 @@ class FrontMatter {
   static absl::StatusOr<FrontMatter> Parse(absl::string_view yaml, absl::string_view name,
                                            int first_line);
 
-  // The values, the defaults of `compile` and `limits` among them.
+  // Returns the values, the defaults of `compile` and `limits` among them.
   const v1::FrontMatter& keys() const { return *keys_; }
-  // Whether the author wrote this key.
+  // Returns whether the author wrote this key.
   bool Given(const std::string& key) const { return source_->Given(key); }
-  // The file and line of a key ("p.md:6"); of one that is not given, those of the nearest section
-  // around it.
+  // Returns the file and line of a key ("p.md:6"); of one that is not given, those of the nearest
+  // section around it.
   std::string Where(const std::string& key) const { return source_->Where(key); }
 
   // Returns INVALID_ARGUMENT "FILE:LINE: WHAT", at the line of `key`.

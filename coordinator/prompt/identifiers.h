@@ -1,4 +1,4 @@
-// Identifiers in C++ text, without parsing it.
+// MapIdentifiers finds identifiers in C++ text without parsing it.
 #ifndef WHETSTONE_COORDINATOR_PROMPT_IDENTIFIERS_H_
 #define WHETSTONE_COORDINATOR_PROMPT_IDENTIFIERS_H_
 

@@ -1,4 +1,4 @@
-// What the keys of the front matter mean: a Problem, checked against the signature.
+// The keys of the front matter mean a Problem, checked against the signature.
 #ifndef WHETSTONE_COORDINATOR_PROMPT_PROBLEM_READER_H_
 #define WHETSTONE_COORDINATOR_PROMPT_PROBLEM_READER_H_
 

@@ -32,7 +32,8 @@ absl::StatusOr<v1::Problem> ParsePromptFile(const std::string& path);
 // Does the same for text in memory; `name` stands for the path in messages.
 absl::StatusOr<v1::Problem> ParsePrompt(absl::string_view text, absl::string_view name);
 
-// Where the parts of a prompt file stand, for messages about a file that parses.
+// PromptLocations say where the parts of a prompt file stand, for messages about a file that
+// parses.
 class PromptLocations {
  public:
   // Reads a `text` that ParsePrompt accepts; anything else gives locations without a line.

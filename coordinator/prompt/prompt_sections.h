@@ -1,5 +1,5 @@
 // Splits a prompt file into front matter, prose and fenced sections, and knows the line of each.
-// No meaning yet: prompt_file.h gives it.
+// They have no meaning yet: prompt_file.h gives it.
 #ifndef WHETSTONE_COORDINATOR_PROMPT_PROMPT_SECTIONS_H_
 #define WHETSTONE_COORDINATOR_PROMPT_PROMPT_SECTIONS_H_
 
@@ -13,10 +13,11 @@
 
 namespace whetstone {
 
-// INVALID_ARGUMENT "NAME:LINE: WHAT".
+// Returns INVALID_ARGUMENT "NAME:LINE: WHAT".
 absl::Status PromptError(absl::string_view name, int line, absl::string_view what);
 
-// The same where `text` is not UTF-8, at its first such line. Nothing else can travel to a service.
+// Returns the same where `text` is not UTF-8, at its first such line. Nothing else can travel to a
+// service.
 absl::Status CheckUtf8(absl::string_view text, absl::string_view name);
 
 struct CodeSection {
@@ -33,7 +34,7 @@ struct PromptParts {
   int last_line = 0;
 };
 
-// The names a "## name" heading may have.
+// Returns the names a "## name" heading may have.
 const std::vector<std::string>& SectionNames();
 
 // Accepts LF and CRLF and a leading byte order mark; the parts come back with LF alone. Refuses

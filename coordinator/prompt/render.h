@@ -1,6 +1,6 @@
-// The words in which the model is asked. GRPO and the supervised warm-up share one wording: a
-// policy warmed up on other words answers worse. It is short because every prompt token is encoded
-// at every step.
+// The model is asked in these words. GRPO and the supervised warm-up share one wording: a policy
+// warmed up on other words answers worse. It is short because every prompt token is encoded at
+// every step.
 #ifndef WHETSTONE_COORDINATOR_PROMPT_RENDER_H_
 #define WHETSTONE_COORDINATOR_PROMPT_RENDER_H_
 

@@ -1,4 +1,4 @@
-// The C++ declaration a candidate must define, read into its parts.
+// A Signature is the C++ declaration a candidate must define, read into its parts.
 //
 //   auto s = ParseSignature("void matmul(const float* a, const float* b, float* c, int n)");
 //   s->name;                  // "matmul"
@@ -46,10 +46,11 @@ absl::StatusOr<Signature> ParseSignature(const v1::Problem& problem);
 // unsigned integers; char holds i8 and u8.
 bool TypeHolds(absl::string_view cpp_type, v1::ElementType type);
 
-// The inclusive range of an integer type, as doubles; it has no meaning for floating types.
+// Returns a bound of the inclusive range of an integer type, as a double; it has no meaning for
+// floating types.
 double IntegerMin(v1::ElementType type);
 double IntegerMax(v1::ElementType type);
-// The largest value that a C++ integer type can hold; 0 for a type that is no integer.
+// Returns the largest value that a C++ integer type can hold; 0 for a type that is no integer.
 int64_t CppIntegerMax(absl::string_view cpp_type);
 
 // Says whether `word` is [A-Za-z_][A-Za-z0-9_]* and not a keyword of C++20.

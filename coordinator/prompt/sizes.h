@@ -1,4 +1,4 @@
-// The sizes of a problem: complete, positive, and within memory.
+// The sizes of a problem are complete, positive, and within memory.
 #ifndef WHETSTONE_COORDINATOR_PROMPT_SIZES_H_
 #define WHETSTONE_COORDINATOR_PROMPT_SIZES_H_
 

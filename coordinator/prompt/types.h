@@ -1,4 +1,4 @@
-// The keys `types`, `type` and `fill` of the front matter: what elements are and how they are
+// The keys `types`, `type` and `fill` of the front matter say what elements are and how they are
 // filled.
 //
 //   types:

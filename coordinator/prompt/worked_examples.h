@@ -1,4 +1,4 @@
-// Worked examples for the supervised warm-up: a function and a faster rewrite of it.
+// A worked example for the supervised warm-up is a function and a faster rewrite of it.
 //
 //   ASSIGN_OR_RETURN(auto examples, ReadWorkedExamples("prompts/warmup.jsonl"));
 //   for (const auto& batch : PlanWarmup(examples, {.epochs = 1, .batch_size = 8, .seed = 17}))

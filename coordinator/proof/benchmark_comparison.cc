@@ -17,8 +17,8 @@ std::string RuleText(const BenchmarkProblem& b) {
   return absl::StrCat(rule, ", ", BenchmarkNumber(c.rtol()), ", ", BenchmarkNumber(c.atol()));
 }
 
-// Returns the text "  if (!Right<…>(…)) return false;\n" for each field of `count` elements at `got`
-// and `want`.
+// Returns the text "  if (!Right<…>(…)) return false;\n" for each field of `count` elements at
+// `got` and `want`.
 template <typename Typed>
 std::string RightCalls(const BenchmarkProblem& b, const Typed& typed, const std::string& got,
                        const std::string& want, const std::string& count) {

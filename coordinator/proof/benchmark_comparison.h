@@ -1,4 +1,5 @@
-// The part of a benchmark's text that judges a call: bool Same(before, got, want).
+// OutputComparison writes the part of a benchmark's text that judges a call: bool Same(before, got,
+// want).
 #ifndef WHETSTONE_COORDINATOR_PROOF_BENCHMARK_COMPARISON_H_
 #define WHETSTONE_COORDINATOR_PROOF_BENCHMARK_COMPARISON_H_
 

@@ -1,5 +1,5 @@
-// The part of a benchmark's text that makes a call's arguments: the struct that holds them, how
-// they are filled from a seed, and how they are written anew before each call.
+// These functions write the part of a benchmark's text that makes a call's arguments: the struct
+// that holds them, how they are filled from a seed, and how they are written anew before each call.
 #ifndef WHETSTONE_COORDINATOR_PROOF_BENCHMARK_INPUTS_H_
 #define WHETSTONE_COORDINATOR_PROOF_BENCHMARK_INPUTS_H_
 
@@ -9,11 +9,11 @@
 
 namespace whetstone {
 
-// The text of struct Data, the arguments of one call.
+// Returns the text of struct Data, the arguments of one call.
 std::string InputStruct(const BenchmarkProblem& b);
-// The text of struct Point and of Data Make(point, seed).
+// Returns the text of struct Point and of Data Make(point, seed).
 std::string InputMaker(const BenchmarkProblem& b);
-// The text of Restore(to, from) and Bytes(data).
+// Returns the text of Restore(to, from) and Bytes(data).
 std::string InputRestorer(const BenchmarkProblem& b);
 
 }  // namespace whetstone

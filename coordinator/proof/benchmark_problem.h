@@ -1,4 +1,4 @@
-// A problem as the parts of a benchmark's text (benchmark_source.h) see it.
+// A BenchmarkProblem is a problem as the parts of a benchmark's text (benchmark_source.h) see it.
 #ifndef WHETSTONE_COORDINATOR_PROOF_BENCHMARK_PROBLEM_H_
 #define WHETSTONE_COORDINATOR_PROOF_BENCHMARK_PROBLEM_H_
 
@@ -18,10 +18,10 @@ struct BenchmarkProblem {
   const Parameter& ParameterOf(int argument) const {
     return signature.parameters[static_cast<size_t>(argument)];
   }
-  // `type` as the benchmark's own code names it: the problem's structs are global, and may be named
-  // like anything of whet_proof's.
+  // Returns `type` as the benchmark's own code names it: the problem's structs are global, and may
+  // be named like anything of whet_proof's.
   std::string Cpp(const std::string& type) const;
-  // The arguments of a call, from the members of `data`.
+  // Returns the arguments of a call, from the members of `data`.
   std::string Arguments(const std::string& data) const;
 
   const v1::Problem& problem;
@@ -29,10 +29,10 @@ struct BenchmarkProblem {
   std::set<std::string> variables;  // those of the timed sizes
 };
 
-// The name that benchmark_support.h has for elements of `type`.
+// Returns the name that benchmark_support.h has for elements of `type`.
 std::string BenchmarkElement(v1::ElementType type);
 
-// A C++ literal of exactly this number.
+// Returns a C++ literal of exactly this number.
 std::string BenchmarkNumber(double value);
 
 }  // namespace whetstone

@@ -1,6 +1,5 @@
-// The text of a stand-alone benchmark's benchmark.cc (standalone_benchmark.h): the problem's
-// arguments, sizes and comparison as C++. The function is pure and
-// thread-safe.
+// BenchmarkSource writes a stand-alone benchmark's benchmark.cc (standalone_benchmark.h): the
+// problem's arguments, sizes and comparison as C++. The function is pure and thread-safe.
 #ifndef WHETSTONE_COORDINATOR_PROOF_BENCHMARK_SOURCE_H_
 #define WHETSTONE_COORDINATOR_PROOF_BENCHMARK_SOURCE_H_
 

@@ -1,5 +1,5 @@
 // The texts of benchmark_support.h.in (buffers, inputs, comparison) and benchmark_timing.h.in
-// (timing and judgement): the parts of a stand-alone benchmark (standalone_benchmark.h) that are
+// (timing and judgement) are the parts of a stand-alone benchmark (standalone_benchmark.h) that are
 // the same for every problem.
 #ifndef WHETSTONE_COORDINATOR_PROOF_BENCHMARK_SUPPORT_H_
 #define WHETSTONE_COORDINATOR_PROOF_BENCHMARK_SUPPORT_H_

@@ -1,4 +1,5 @@
-// RUN/best/<problem>/: the fastest verified program of a problem, and all it takes to believe it.
+// RUN/best/<problem>/ holds the fastest verified program of a problem, and all it takes to believe
+// it.
 //
 //   candidate.cc      the program
 //   provenance.json   where it comes from, and on what it was measured how
@@ -25,7 +26,7 @@ absl::Status WriteProof(const std::string& folder, const v1::Problem& problem,
                         const std::string& source, const v1::Verdict& verdict,
                         const nlohmann::ordered_json& origin);
 
-// The same for the best program of a campaign, in its place.
+// Does the same for the best program of a campaign, in its place.
 absl::Status PublishBest(const RunPaths& paths, const v1::Campaign& campaign,
                          const v1::Problem& problem, const IncumbentEntry& incumbent);
 

@@ -1,6 +1,6 @@
-// A Google Benchmark that proves one program's speedup without Whetstone: it builds the problem's
-// inputs, compares the candidate's outputs with the reference's on every check and timed size, and
-// times both in random order.
+// A stand-alone benchmark is a Google Benchmark that proves one program's speedup without
+// Whetstone: it builds the problem's inputs, compares the candidate's outputs with the reference's
+// on every check and timed size, and times both in random order.
 //
 //   ASSIGN_OR_RETURN(const auto files, StandaloneBenchmark(problem, source, verdict));
 //   for (const auto& [name, text] : files) Write(name, text);

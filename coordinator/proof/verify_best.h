@@ -1,8 +1,9 @@
 // Builds a proof's stand-alone benchmark (best.h) in a directory of its own, runs it and says what
 // it found.
 //
-//   ASSIGN_OR_RETURN(Verification v, VerifyProof(paths.best("matmul"), incumbent.source, {},
-//   status)); v.confirmed;   // right everywhere, and within the tolerance of the recorded interval
+//   ASSIGN_OR_RETURN(Verification v,
+//                    VerifyProof(paths.best("matmul"), incumbent.source, {}, status));
+//   v.confirmed;   // right everywhere, within the tolerance of the recorded interval
 #ifndef WHETSTONE_COORDINATOR_PROOF_VERIFY_BEST_H_
 #define WHETSTONE_COORDINATOR_PROOF_VERIFY_BEST_H_
 

@@ -9,14 +9,14 @@
 //       [&](const JournalEntry& entry) { return replay.Take(entry); }));
 //   RETURN_IF_ERROR(replay.End());
 //
-// What is compared, in the journal's order: each prompt's ids; each rollout's ids, sampling
+// The replay compares, in the journal's order: each prompt's ids; each rollout's ids, sampling
 // log-probabilities, text and ending; each update's request, which is built again from rollouts and
 // verdicts as the campaign built it; its response, but for what was timed; and the checksum of each
 // checkpoint, over weights and resume state.
 //
 // The first difference is DATA_LOSS and named: step, group, sample, field, both values. A trainer
 // of another number of ranks than computed the run is FAILED_PRECONDITION, before anything is
-// generated. Errors of the trainer keep their code and get the step's name. Not thread-safe.
+// generated. Errors of the trainer keep their code and get the step's name. It is not thread-safe.
 #ifndef WHETSTONE_COORDINATOR_REPLAY_REPLAY_H_
 #define WHETSTONE_COORDINATOR_REPLAY_REPLAY_H_
 
@@ -33,22 +33,22 @@
 
 namespace whetstone {
 
-// What a replay talks to, borrowed for its life.
+// The hooks are what a replay talks to, borrowed for its life.
 struct ReplayHooks {
   TrainerClient* trainer = nullptr;
-  // Cancels the call in flight and all later ones. May be null.
+  // The control cancels the call in flight and all later ones. It may be null.
   CallControl* control = nullptr;
-  // Where checkpoints are saved again, on the trainer's filesystem; not the run's own.
+  // Checkpoints are saved again here, on the trainer's filesystem; it is not the run's own folder.
   std::string checkpoint_dir;
-  // False: each is removed once it is compared.
+  // Where this is false, each is removed once it is compared.
   bool keep_checkpoints = false;
-  // Is told one line for each update that was equal. May be empty.
+  // It is told one line for each update that was equal. It may be empty.
   std::function<void(const std::string& line)> on_step = nullptr;
-  // Is told what is going on while generating, about once a second. May be empty.
+  // It is told what is going on while generating, about once a second. It may be empty.
   std::function<void(const std::string& line)> on_status = nullptr;
 };
 
-// How much was found equal so far.
+// The counts say how much was found equal so far.
 struct ReplayCounts {
   int64_t updates = 0;
   int64_t rollouts = 0;
@@ -58,7 +58,7 @@ struct ReplayCounts {
 
 class Replay {
  public:
-  // `plan` is borrowed. `updates_max`: later updates, and all that follows them, are left out.
+  // `plan` is borrowed. Updates later than `updates_max`, and all that follows them, are left out.
   Replay(const CampaignPlan* plan, int64_t updates_max, ReplayHooks hooks);
 
   // Loads the policy that the campaign began with.
@@ -79,7 +79,7 @@ class Replay {
   absl::Status Generate(int64_t step);
   absl::Status Update(const UpdateEntry& entry);
   absl::Status SaveCheckpoint(const CheckpointEntry& entry);
-  // How a checkpoint differs from the recorded one, as far as both can be read here.
+  // Returns how a checkpoint differs from the recorded one, as far as both can be read here.
   std::string DifferentFiles(const std::string& recorded, const std::string& replayed) const;
   std::string RolloutName(int64_t step, int group_index, int sample) const;
   CallOptions Within(double deadline_s) const;

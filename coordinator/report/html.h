@@ -1,4 +1,3 @@
-// Text for HTML pages.
 #ifndef WHETSTONE_COORDINATOR_REPORT_HTML_H_
 #define WHETSTONE_COORDINATOR_REPORT_HTML_H_
 
@@ -6,7 +5,7 @@
 
 namespace whetstone {
 
-// `text` made harmless: HTML shows it as it is, in elements and in attributes.
+// Returns `text` made harmless: HTML shows it as it is, in elements and in attributes.
 std::string EscapeHtml(const std::string& text);
 
 }  // namespace whetstone

@@ -1,4 +1,5 @@
-// `whet report`: one self-contained HTML page about a run (no script, no network: SVG and text).
+// `whet report` makes one self-contained HTML page about a run (no script, no network: SVG and
+// text).
 #ifndef WHETSTONE_COORDINATOR_REPORT_REPORT_H_
 #define WHETSTONE_COORDINATOR_REPORT_REPORT_H_
 

@@ -1,4 +1,5 @@
-// What a run came to, read from its journal: for the end of `whet run`, for status and report.
+// A RunSummary is what a run came to, read from its journal: for the end of `whet run`, for status
+// and report.
 #ifndef WHETSTONE_COORDINATOR_REPORT_RUN_SUMMARY_H_
 #define WHETSTONE_COORDINATOR_REPORT_RUN_SUMMARY_H_
 
@@ -26,8 +27,8 @@ struct RunSummary {
   int rollouts = 0;
   int verdicts = 0;
   int rollouts_per_step = 0;
-  // " before refills" with train.dynamic_sampling: the mean rewards are of the groups sampled
-  // first.
+  // The note is " before refills" with train.dynamic_sampling: the mean rewards are of the groups
+  // sampled first.
   std::string reward_note;
   int in_use_by = 0;  // pid of the process that runs it now; 0: none
   std::vector<std::map<std::string, double>> warmup_rows;
@@ -38,20 +39,20 @@ struct RunSummary {
 
   bool done() const { return warmup_done == warmup_total && steps_done == steps_total; }
   std::vector<double> Series(const std::string& key) const;  // missing values as NaN
-  // Means over the first and last (up to) three steps; NaN without steps.
+  // These are means over the first and last (up to) three steps; NaN without steps.
   double RewardFirst() const;
   double RewardLast() const;
 };
 
 absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths& paths,
                                         const Journal& journal);
-// The same for commands that only have the directory, which is only read.
+// Does the same for commands that only have the directory, which is only read.
 absl::StatusOr<RunSummary> SummarizeRun(const RunPaths& paths, CampaignPlan* plan);
 
 std::string SummaryText(const RunSummary& summary);
 nlohmann::ordered_json SummaryJson(const RunSummary& summary);
 
-// The reward of every step as bars, for a terminal.
+// Returns the reward of every step as bars, for a terminal.
 std::string RewardCurve(const RunSummary& summary);
 
 }  // namespace whetstone

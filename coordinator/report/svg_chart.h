@@ -1,4 +1,4 @@
-// Small charts as inline SVG: lines over steps, and shares stacked to one.
+// These functions draw small charts as inline SVG: lines over steps, and shares stacked to one.
 #ifndef WHETSTONE_COORDINATOR_REPORT_SVG_CHART_H_
 #define WHETSTONE_COORDINATOR_REPORT_SVG_CHART_H_
 
@@ -14,9 +14,9 @@ struct Series {
   std::vector<double> spread;  // empty, or half the height of a band around each value
 };
 
-// A chart of lines with points; the y axis covers all values (and 0 if `from_zero`).
+// Draws lines with points; the y axis covers all values (and 0 if `from_zero`).
 std::string LineChart(const std::string& title, const std::vector<Series>& series, bool from_zero);
-// A chart of shares of 1, drawn on top of each other: the values of every series.
+// Draws shares of 1 on top of each other: the values of every series.
 std::string StackedChart(const std::string& title, const std::vector<Series>& series);
 
 }  // namespace whetstone

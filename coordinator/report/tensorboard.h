@@ -1,4 +1,4 @@
-// Scalars for TensorBoard, in its event file format.
+// TensorBoardWriter writes scalars for TensorBoard, in its event file format.
 //
 //   ASSIGN_OR_RETURN(auto writer, TensorBoardWriter::Create(run + "/tensorboard"));
 //   RETURN_IF_ERROR(writer->Add(12, {{"reward", 0.43}}));
@@ -22,7 +22,7 @@
 
 namespace whetstone {
 
-// CRC-32C (Castagnoli), as TFRecord wants it: rotated right by 15 bits plus 0xa282ead8.
+// Returns the CRC-32C (Castagnoli) as TFRecord wants it: rotated right by 15 bits plus 0xa282ead8.
 uint32_t MaskedCrc32c(absl::string_view bytes);
 
 // The class is not thread-safe.

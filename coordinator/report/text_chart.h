@@ -1,4 +1,4 @@
-// A curve as lines of text, for terminals:
+// TextChart draws a curve as lines of text, for terminals:
 //
 //   reward  0.412
 //        0.5 ┤      ▃▆

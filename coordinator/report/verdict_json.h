@@ -1,4 +1,4 @@
-// A verdict as the JSON that `whet measure` prints and best/ keeps.
+// `whet measure` prints, and best/ keeps, a verdict as this JSON.
 #ifndef WHETSTONE_COORDINATOR_REPORT_VERDICT_JSON_H_
 #define WHETSTONE_COORDINATOR_REPORT_VERDICT_JSON_H_
 
@@ -12,7 +12,7 @@ namespace whetstone {
 // isolation and the rest of verdict.proto; numbers that are not finite become null.
 nlohmann::ordered_json VerdictJson(const v1::Verdict& verdict);
 
-// The number, or null if it is not finite.
+// Returns the number, or null if it is not finite.
 nlohmann::ordered_json NumberOrNull(double value);
 
 }  // namespace whetstone

@@ -1,4 +1,4 @@
-// How one RPC may end early: a deadline, and a switch another thread can throw.
+// One RPC may end early in two ways: by a deadline, and by a switch another thread can throw.
 //
 //   auto control = std::make_shared<CallControl>();
 //   std::thread call([=] { client->Update(request, {std::chrono::minutes(20), control.get()}); });
@@ -13,7 +13,7 @@
 
 namespace whetstone {
 
-// Cancels at most one call at a time. Thread-safe; must outlive the call it is given to.
+// Cancels at most one call at a time. It is thread-safe, and must outlive the call it is given to.
 class CallControl {
  public:
   // Cancels the bound call, and at once every call bound later.
@@ -41,7 +41,7 @@ class CallControl {
 };
 
 struct CallOptions {
-  // The deadline of the whole call, streaming included.
+  // The deadline is of the whole call, streaming included.
   std::chrono::milliseconds deadline{60'000};
   // The switch is borrowed, and may be null.
   CallControl* control = nullptr;

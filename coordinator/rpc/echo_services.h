@@ -1,4 +1,4 @@
-// Clients of a trainer and a worker that answer at once, each time the same; for tests.
+// These clients of a trainer and a worker, for tests, answer at once, each time the same.
 #ifndef WHETSTONE_COORDINATOR_RPC_ECHO_SERVICES_H_
 #define WHETSTONE_COORDINATOR_RPC_ECHO_SERVICES_H_
 

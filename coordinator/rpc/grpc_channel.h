@@ -1,4 +1,4 @@
-// What both gRPC clients share: how a channel is made and how a unary call is run.
+// Both gRPC clients share how a channel is made and how a unary call is run.
 #ifndef WHETSTONE_COORDINATOR_RPC_GRPC_CHANNEL_H_
 #define WHETSTONE_COORDINATOR_RPC_GRPC_CHANNEL_H_
 
@@ -14,10 +14,11 @@
 
 namespace whetstone {
 
-// 256 MiB messages, 10 s pings, reconnect back-off of 0.1 to 2 s.
+// The channel has messages of up to 256 MiB, 10 s pings and a reconnect back-off of 0.1 to 2 s.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target);
 
-// A ClientContext with its deadline set and its cancellation wired for as long as it lives.
+// A BoundContext is a ClientContext with its deadline set and its cancellation wired for as long as
+// it lives.
 class BoundContext {
  public:
   explicit BoundContext(const CallOptions& options);
@@ -31,7 +32,7 @@ class BoundContext {
   CallControl* control_;
 };
 
-// One unary call of a stub's method, with the server's own status.
+// Makes one unary call of a stub's method, and returns the server's own status.
 template <typename Stub, typename Request, typename Reply>
 absl::StatusOr<Reply> CallStub(Stub* stub,
                                grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,

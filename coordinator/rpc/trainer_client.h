@@ -1,10 +1,11 @@
-// The interface to a trainer: the RPCs of proto/whetstone/v1/trainer.proto as blocking calls.
+// TrainerClient is the interface to a trainer: the RPCs of proto/whetstone/v1/trainer.proto as
+// blocking calls.
 //
 //   const auto trainer = MakeGrpcTrainerClient("unix:/tmp/whet.x/trainer.sock");
 //   ASSIGN_OR_RETURN(v1::TrainerInfo info, trainer->GetInfo({std::chrono::seconds(5)}));
 //
-// Thread-safe. An error is the server's own status, or UNAVAILABLE (no connection, or it broke),
-// DEADLINE_EXCEEDED or CANCELLED. Calls do not wait for a connection beyond their deadline.
+// It is thread-safe. An error is the server's own status, or UNAVAILABLE (no connection, or it
+// broke), DEADLINE_EXCEEDED or CANCELLED. Calls do not wait for a connection beyond their deadline.
 #ifndef WHETSTONE_COORDINATOR_RPC_TRAINER_CLIENT_H_
 #define WHETSTONE_COORDINATOR_RPC_TRAINER_CLIENT_H_
 
@@ -40,8 +41,8 @@ class TrainerClient {
       const v1::ReadCheckpointRequest& request, const CallOptions& options) = 0;
 };
 
-// `target` is a gRPC target such as "unix:/path". Connects on first use, reconnects by itself with
-// back-off of at most 2 s; messages up to 256 MiB; pings every 10 s.
+// `target` is a gRPC target such as "unix:/path". The client connects on first use and reconnects
+// by itself with back-off of at most 2 s; messages have up to 256 MiB, and pings come every 10 s.
 std::unique_ptr<TrainerClient> MakeGrpcTrainerClient(const std::string& target);
 
 }  // namespace whetstone

@@ -1,5 +1,5 @@
-// The interface to a worker: the RPCs of proto/whetstone/v1/worker.proto as blocking calls. Rules
-// and errors are those of trainer_client.h; thread-safe.
+// WorkerClient is the interface to a worker: the RPCs of proto/whetstone/v1/worker.proto as
+// blocking calls. Rules and errors are those of trainer_client.h; it is thread-safe.
 #ifndef WHETSTONE_COORDINATOR_RPC_WORKER_CLIENT_H_
 #define WHETSTONE_COORDINATOR_RPC_WORKER_CLIENT_H_
 

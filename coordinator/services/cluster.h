@@ -1,5 +1,6 @@
-// The services a campaign talks to, wherever they are: started on this machine, or reached through
-// SSH. The rest of the coordinator sees gRPC targets and events, never a process or a tunnel.
+// A Cluster has the services a campaign talks to, wherever they are: started on this machine, or
+// reached through SSH. The rest of the coordinator sees gRPC targets and events, never a process or
+// a tunnel.
 //
 //   ClusterOptions options;
 //   options.campaign = campaign;                    // parsed, worker host ranges expanded
@@ -34,13 +35,13 @@ struct Endpoint {
   // The name is unique: "trainer" or "worker" for a service started here, "worker /run/w.sock" for
   // one that was there, "trainer gpu01" or "worker cpu03" for one reached through SSH.
   std::string name;
-  // A gRPC target: "unix:/tmp/whet-Xy12/trainer.sock".
+  // The target is one of gRPC's: "unix:/tmp/whet-Xy12/trainer.sock".
   std::string target;
-  // A worker's address, as in WorkerList (coordinator.proto); empty for a trainer.
+  // The address is a worker's, as in WorkerList (coordinator.proto); empty for a trainer.
   v1::WorkerHost address;
 };
 
-// What happened to one service's connection.
+// A ServiceEvent says what happened to one service's connection.
 struct ServiceEvent {
   enum class State {
     kConnecting,  // being started or connected; `detail` says what is waited for
@@ -50,9 +51,9 @@ struct ServiceEvent {
   };
   std::string service;  // Endpoint::name
   State state = State::kConnecting;
-  // One line for people.
+  // The detail is one line for people.
   std::string detail;
-  // With kReady: the process may be another than the one that was there before.
+  // With kReady, the process may be another than the one that was there before.
   bool restarted = false;
 };
 
@@ -60,57 +61,58 @@ struct ServiceEvent {
 // and must not call back into the cluster.
 using ServiceListener = std::function<void(const ServiceEvent&)>;
 
-// Thread-safe. Destruction stops what it started: local services (SIGTERM, SIGKILL 5 s later) or
-// tunnels.
+// A Cluster is thread-safe. Destruction stops what it started: local services (SIGTERM, SIGKILL 5 s
+// later) or tunnels.
 class Cluster {
  public:
   virtual ~Cluster() = default;
   virtual const Endpoint& trainer() const = 0;
-  // The workers in the order in which they came.
+  // Returns the workers in the order in which they came.
   virtual std::vector<Endpoint> workers() const = 0;
   // Connects to one more worker: on a host through SSH, or, where the services are this machine's,
-  // on a socket here. Returns when it is healthy. `cancelled` (may be empty) is polled. Errors as
-  // of OpenCluster; ALREADY_EXISTS: it is one of workers(). INVALID_ARGUMENT: not an address of
-  // this kind of cluster.
+  // on a socket here. Returns when it is healthy. `cancelled` (may be empty) is polled. Errors are
+  // those of OpenCluster; ALREADY_EXISTS: it is one of workers(). INVALID_ARGUMENT: not an address
+  // of this kind of cluster.
   virtual absl::StatusOr<Endpoint> AddWorker(const v1::WorkerHost& address,
                                              const std::function<bool()>& cancelled) = 0;
   // The worker is none of workers() any more. Its connection is closed, or its service stopped,
   // some seconds later, so that what it measures can still be cancelled. Unknown names are ignored.
   virtual void RemoveWorker(const std::string& name) = 0;
-  // True if the services are children of this process and share its filesystem.
+  // Returns whether the services are children of this process and share its filesystem.
   virtual bool is_local() const = 0;
-  // OK, or why one of the services (named) can't be had any more.
+  // Returns OK, or why one of the services (named) can't be had any more.
   virtual absl::Status status() const = 0;
 };
 
 struct ClusterOptions {
   v1::Campaign campaign;
-  // The folder in which local services write trainer.log and worker.log. It is made if missing.
+  // Local services write trainer.log and worker.log in this folder. It is made if missing.
   std::string log_dir;
   // The listener may be empty.
   ServiceListener on_event;
   // This is polled while opening: true gives up with CANCELLED. It may be empty.
   std::function<bool()> cancelled;
-  // The time that all services together may take to become healthy.
+  // All services together may take this long to become healthy.
   std::chrono::seconds deadline{120};
   // False opens only a worker (`whet measure`, `whet problem check`); trainer().target is empty.
   bool with_trainer = true;
-  // The workers, in place of those that the campaign names; an empty list: none (`whet replay`).
+  // These workers stand in place of those that the campaign names; an empty list: none (`whet
+  // replay`).
   std::optional<v1::WorkerList> worker_list;
   // Workers that can't be reached at first are kLost and tried again, as long as one of all is
   // there until the deadline. False: each must be there.
   bool workers_may_be_missing = false;
-  // The folder of the local services' binaries; empty means the one this program lies in.
+  // This folder holds the local services' binaries; empty means the one this program lies in.
   std::string bin_dir;
 };
 
-// The workers that the campaign says.
+// Returns the workers that the campaign says.
 v1::WorkerList WorkerListOf(const v1::Campaign& campaign);
 
-// Local services if the campaign names no cluster, SSH tunnels otherwise. Returns when every
-// service is healthy. Errors name the service: UNAVAILABLE (dead host, service not running, died
-// at once), UNAUTHENTICATED (key refused), PERMISSION_DENIED (host key unknown or changed),
-// NOT_FOUND (binary missing), DEADLINE_EXCEEDED, CANCELLED.
+// Opens local services if the campaign names no cluster, SSH tunnels otherwise. Returns when every
+// service is healthy. Errors name the service: UNAVAILABLE (dead host, service not running, died at
+// once), UNAUTHENTICATED (key refused), PERMISSION_DENIED (host key unknown or changed), NOT_FOUND
+// (binary missing), DEADLINE_EXCEEDED, CANCELLED.
 absl::StatusOr<std::unique_ptr<Cluster>> OpenCluster(ClusterOptions options);
 
 }  // namespace whetstone

@@ -21,11 +21,11 @@
 
 namespace whetstone {
 
-// Thread-safe.
+// The class is thread-safe.
 class ConnectRetrier {
  public:
   using Stopped = std::function<bool()>;
-  // One attempt, which polls `stopped` wherever it waits.
+  // An Open is one attempt, which polls `stopped` wherever it waits.
   using Open = std::function<absl::Status(const Stopped& stopped)>;
   // This is called from the attempt's thread when the first attempt has failed, and when one has
   // failed for a reason that is permanent (common/retry_policy.h), so that no other follows.
@@ -34,7 +34,7 @@ class ConnectRetrier {
   // Ends all attempts and waits for that.
   ~ConnectRetrier();
 
-  // `name` is not in use. `necessary`: Wait fails where its first attempt does.
+  // `name` is not in use. With `necessary`, Wait fails where its first attempt does.
   void Start(const std::string& name, bool necessary, Open open, Missing missing);
 
   struct Needs {

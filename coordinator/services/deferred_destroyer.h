@@ -16,8 +16,8 @@ namespace whetstone {
 // Destroy is called by one thread at a time.
 class DeferredDestroyer {
  public:
-  // The time it takes to tell a worker that its measurement is cancelled (campaign_loop.cc), and
-  // a little.
+  // It takes this long to tell a worker that its measurement is cancelled (campaign_loop.cc), and a
+  // little more is left.
   static constexpr std::chrono::seconds kGrace{3};
 
   DeferredDestroyer() : ending_(end_.get_future()) {}

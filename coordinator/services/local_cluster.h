@@ -1,5 +1,5 @@
-// A cluster of one machine: trainer and worker as children of this process, on unix sockets in a
-// short private directory.
+// A local cluster is one machine: trainer and worker are children of this process, on unix sockets
+// in a short private directory.
 #ifndef WHETSTONE_COORDINATOR_SERVICES_LOCAL_CLUSTER_H_
 #define WHETSTONE_COORDINATOR_SERVICES_LOCAL_CLUSTER_H_
 

@@ -1,5 +1,5 @@
-// One service of this project as a child of this process: started, watched, restarted when it dies
-// alone, stopped with us.
+// A LocalService is one service of this project as a child of this process: started, watched,
+// restarted when it dies alone, stopped with us.
 #ifndef WHETSTONE_COORDINATOR_SERVICES_LOCAL_SERVICE_H_
 #define WHETSTONE_COORDINATOR_SERVICES_LOCAL_SERVICE_H_
 
@@ -25,12 +25,12 @@ struct LocalServiceOptions {
   std::string log_path;
   // The listener is called from this service's thread. It may be empty.
   ServiceListener on_event;
-  // The time from the start until it is healthy.
+  // The service may take this long from the start until it is healthy.
   std::chrono::milliseconds start_deadline{120000};
   int restarts_max = 3;
 };
 
-// Thread-safe.
+// The class is thread-safe.
 class LocalService {
  public:
   // Starts the service in the background.
@@ -43,17 +43,17 @@ class LocalService {
   // Waits until the service is healthy (OK), has failed (why), or `cancelled` returns true
   // (CANCELLED).
   absl::Status WaitReady(const std::function<bool()>& cancelled);
-  // OK while it runs or is being restarted; otherwise why it was given up.
+  // Returns OK while it runs or is being restarted; otherwise why it was given up.
   absl::Status status() const;
 
  private:
   void Run();
   // Starts the child and waits until it is healthy; the error says how that went wrong.
   absl::Status StartOnce();
-  // The error that tells of a child that ended.
+  // Returns the error that tells of a child that ended.
   absl::Status Ended(const std::string& how) const;
   bool Stopping() const;
-  // Sleeps; true if the service is being stopped.
+  // Sleeps; returns whether the service is being stopped.
   bool SleepUnlessStopping(std::chrono::milliseconds time);
   void Report(ServiceEvent::State state, const std::string& detail, bool restarted = false);
 

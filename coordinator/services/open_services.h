@@ -1,5 +1,5 @@
-// What a cluster has open: each service's connection (a child process, a tunnel) by name, which of
-// the services are workers, and who listens.
+// OpenServices is what a cluster has open: each service's connection (a child process, a tunnel) by
+// name, which of the services are workers, and who listens.
 //
 //   OpenServices<Tunnel> open(options.on_event);
 //   open.Keep(endpoint.name, std::move(tunnel));
@@ -24,7 +24,7 @@
 
 namespace whetstone {
 
-// Thread-safe. Connections may report for as long as they live.
+// The class is thread-safe. Connections may report for as long as they live.
 template <typename Connection>
 class OpenServices {
  public:
@@ -69,7 +69,7 @@ class OpenServices {
     const std::lock_guard<std::mutex> lock(mutex_);
     connections_[name] = std::move(connection);
   }
-  // The first error of `visit`, which gets each connection.
+  // Returns the first error of `visit`, which gets each connection.
   template <typename Visit>
   absl::Status ForEach(const Visit& visit) const {
     const std::lock_guard<std::mutex> lock(mutex_);

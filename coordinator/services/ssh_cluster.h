@@ -1,4 +1,4 @@
-// A cluster behind SSH: one tunnel per host, all opened at once.
+// A cluster behind SSH has one tunnel per host, all opened at once.
 #ifndef WHETSTONE_COORDINATOR_SERVICES_SSH_CLUSTER_H_
 #define WHETSTONE_COORDINATOR_SERVICES_SSH_CLUSTER_H_
 
@@ -12,21 +12,22 @@
 
 namespace whetstone {
 
-// One remote service of a campaign.
 struct RemoteService {
   std::string name;    // as Endpoint::name
   std::string host;    // as TunnelOptions::host
   std::string socket;  // on that host
 };
 
-// The services a campaign's `cluster` names, the trainer first.
+// Returns the services a campaign's `cluster` names, the trainer first.
 std::vector<RemoteService> RemoteServices(const v1::ClusterConfig& cluster);
 
-// Tunnel options for `service` under the campaign's ssh_config, listening on `local_socket`.
+// Returns tunnel options for `service` under the campaign's ssh_config, listening on
+// `local_socket`.
 TunnelOptions TunnelTo(const RemoteService& service, const v1::ClusterConfig& cluster,
                        const std::string& local_socket);
 
-// Opens a tunnel of the kind that the campaign chose (cluster.tunnel). Errors as OpenLibsshTunnel.
+// Opens a tunnel of the kind that the campaign chose (cluster.tunnel). Errors are those of
+// OpenLibsshTunnel.
 absl::StatusOr<std::unique_ptr<Tunnel>> OpenTunnel(const v1::ClusterConfig& cluster,
                                                    const TunnelOptions& options);
 

@@ -1,9 +1,10 @@
-// What a person sees, and what a program reads: lines for people go to stdout (to stderr with
-// --json), the one JSON object at the end to stdout. Every line is a record of one spdlog logger,
-// which prints it for the person (people_sink.h) and writes it, with the time, to the run's log.
+// The console is what a person sees, and what a program reads: lines for people go to stdout (to
+// stderr with --json), the one JSON object at the end to stdout. Every line is a record of one
+// spdlog logger, which prints it for the person (people_sink.h) and writes it, with the time, to
+// the run's log.
 //
 // On a terminal the status line is rewritten in place; elsewhere it is printed now and then, so
-// that a log shows life without drowning. Thread-safe.
+// that a log shows life without drowning. It is thread-safe.
 #ifndef WHETSTONE_COORDINATOR_TERMINAL_CONSOLE_H_
 #define WHETSTONE_COORDINATOR_TERMINAL_CONSOLE_H_
 

@@ -1,4 +1,4 @@
-// The spdlog sink that prints a log for the person who watches: the text alone, with a mark by its
+// This spdlog sink prints a log for the person who watches: the text alone, with a mark by its
 // level and without a time, and below it the status line.
 #ifndef WHETSTONE_COORDINATOR_TERMINAL_PEOPLE_SINK_H_
 #define WHETSTONE_COORDINATOR_TERMINAL_PEOPLE_SINK_H_
@@ -12,8 +12,8 @@
 
 namespace whetstone {
 
-// info: "text". warning: "! text". error: "whet: text", which goes to stderr.
-// The sink is not thread-safe: Console locks.
+// An info is "text", a warning "! text", an error "whet: text", which goes to stderr. The sink is
+// not thread-safe: Console locks.
 class PeopleSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
   // `out` is stdout or stderr.

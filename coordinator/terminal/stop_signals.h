@@ -1,5 +1,5 @@
-// Ctrl-C: the first (or a first SIGTERM) asks the program to finish cleanly, the second ends it
-// now.
+// Ctrl-C asks the program to finish cleanly the first time (as a first SIGTERM does), and ends it
+// now the second time.
 //
 //   StopSignals signals;                       // before any other thread is started
 //   signals.OnStop([&] { loop.Post(event::Stop{}); });
@@ -12,8 +12,8 @@
 
 namespace whetstone {
 
-// One per process, made on the main thread while it is alone: the signals stay blocked in this and
-// all later threads. The second signal ends the process with exit code 130.
+// There is one per process, made on the main thread while it is alone: the signals stay blocked in
+// this and all later threads. The second signal ends the process with exit code 130.
 class StopSignals {
  public:
   StopSignals();

@@ -23,7 +23,7 @@
 
 namespace whetstone {
 
-// The far side: a stream with flow control. No call may block.
+// The far side is a stream with flow control. No call may block.
 class ByteChannel {
  public:
   virtual ~ByteChannel() = default;
@@ -35,13 +35,13 @@ class ByteChannel {
   virtual ssize_t Write(const char* data, size_t size) = 0;
   // Gives up to `size` bytes; returns how many, 0: none now, kEof, kBroken.
   virtual ssize_t Read(char* data, size_t size) = 0;
-  // Ends our direction; called once, after the last Write.
+  // Ends our direction; it is called once, after the last Write.
   virtual void SendEof() = 0;
-  // True once the far side can take nothing more (closed, not only half).
+  // Returns whether the far side can take nothing more (closed, not only half).
   virtual bool WriteClosed() const = 0;
 };
 
-// A fixed buffer, filled at one end and drained at the other.
+// A CopyBuffer is fixed, filled at one end and drained at the other.
 class CopyBuffer {
  public:
   static constexpr size_t kBytes = 64 << 10;
@@ -74,8 +74,8 @@ class ByteCopier {
   ByteCopier& operator=(const ByteCopier&) = delete;
 
   int fd() const { return fd_; }
-  // The events that fd() must be polled for. 0: leave it out of the poll set (a hang-up there would
-  // wake the loop again and again while there is nothing to do about it).
+  // Returns the events that fd() must be polled for. 0: leave it out of the poll set (a hang-up
+  // there would wake the loop again and again while there is nothing to do about it).
   short PollEvents() const;
 
   // Copies what can be copied now. `revents` is what poll said about fd().

@@ -1,5 +1,5 @@
-// One stream to a unix socket or TCP port of the host (direct-streamlocal@openssh.com,
-// direct-tcpip) as a ByteChannel.
+// A LibsshChannel is one stream to a unix socket or TCP port of the host
+// (direct-streamlocal@openssh.com, direct-tcpip) as a ByteChannel.
 #ifndef WHETSTONE_COORDINATOR_TUNNEL_LIBSSH_CHANNEL_H_
 #define WHETSTONE_COORDINATOR_TUNNEL_LIBSSH_CHANNEL_H_
 
@@ -39,8 +39,8 @@ class LibsshChannel final : public ByteChannel {
   const RemoteEnd remote_;
   ssh_channel channel_ = nullptr;
   ssh_channel_callbacks_struct callbacks_ = {};
-  // True if something may wait in libssh's buffer. Asking libssh instead would cost a system call
-  // each time.
+  // This is true if something may wait in libssh's buffer. Asking libssh instead would cost a
+  // system call each time.
   bool readable_ = false;
 };
 

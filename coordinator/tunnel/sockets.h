@@ -1,4 +1,5 @@
-// Plain sockets with deadlines: the local end of a tunnel and the TCP connection under SSH.
+// These are plain sockets with deadlines: the local end of a tunnel and the TCP connection under
+// SSH.
 #ifndef WHETSTONE_COORDINATOR_TUNNEL_SOCKETS_H_
 #define WHETSTONE_COORDINATOR_TUNNEL_SOCKETS_H_
 
@@ -12,21 +13,21 @@
 
 namespace whetstone {
 
-// A listening, non-blocking unix socket of mode 0600. ALREADY_EXISTS: something is there.
+// Returns a listening, non-blocking unix socket of mode 0600. ALREADY_EXISTS: something is there.
 absl::StatusOr<UniqueFd> ListenUnix(const std::string& path);
 
-// A connected, blocking unix stream. UNAVAILABLE: nothing listens there.
+// Returns a connected, blocking unix stream. UNAVAILABLE: nothing listens there.
 absl::StatusOr<UniqueFd> ConnectUnix(const std::string& path);
 
-// A TCP connection to the first address of `host` that answers; TCP_NODELAY set, and the kernel
-// gives up on data that stays unacknowledged for `dead_after`. `stop` is polled every 50 ms; true
-// ends with CANCELLED. UNAVAILABLE: unknown host or refused. DEADLINE_EXCEEDED: no answer.
+// Returns a TCP connection to the first address of `host` that answers; TCP_NODELAY is set, and the
+// kernel gives up on data that stays unacknowledged for `dead_after`. `stop` is polled every 50 ms;
+// true ends with CANCELLED. UNAVAILABLE: unknown host or refused. DEADLINE_EXCEEDED: no answer.
 absl::StatusOr<UniqueFd> ConnectTcp(const std::string& host, int port,
                                     std::chrono::steady_clock::time_point deadline,
                                     std::chrono::milliseconds dead_after,
                                     const std::function<bool()>& stop);
 
-// An eventfd: Wake makes fd() readable, Drain makes it quiet again. Thread-safe.
+// A WakeFd is an eventfd: Wake makes fd() readable, Drain makes it quiet again. It is thread-safe.
 class WakeFd {
  public:
   WakeFd();

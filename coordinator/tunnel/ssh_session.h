@@ -1,5 +1,5 @@
-// An SSH connection: configured from ssh_config, its host key verified, the user authenticated.
-// The only header here that shows libssh types.
+// An SshSession is an SSH connection: configured from ssh_config, its host key verified, the user
+// authenticated. This is the only header here that shows libssh types.
 #ifndef WHETSTONE_COORDINATOR_TUNNEL_SSH_SESSION_H_
 #define WHETSTONE_COORDINATOR_TUNNEL_SSH_SESSION_H_
 
@@ -16,15 +16,15 @@
 
 namespace whetstone {
 
-// The error that libssh tells of last, with `what` in front. libssh knows only "denied" and
+// Returns the error that libssh tells of last, with `what` in front. libssh knows only "denied" and
 // "fatal".
 absl::Status StatusFromSsh(void* session, absl::StatusCode code, const std::string& what);
 
 // A session belongs to one thread: libssh sessions are not thread-safe.
 class SshSession {
  public:
-  // Connects within options.connect_deadline. `stop` is polled at least every 50 ms.
-  // Errors as OpenLibsshTunnel.
+  // Connects within options.connect_deadline. `stop` is polled at least every 50 ms. Errors are
+  // those of OpenLibsshTunnel.
   static absl::StatusOr<std::unique_ptr<SshSession>> Connect(const TunnelOptions& options,
                                                              const std::function<bool()>& stop);
   ~SshSession();
@@ -32,20 +32,21 @@ class SshSession {
   SshSession& operator=(const SshSession&) = delete;
 
   ssh_session get() const { return session_; }
-  // The connection's descriptor, for poll.
+  // Returns the connection's descriptor, for poll.
   int fd() const { return ssh_get_fd(session_); }
-  // The number of bytes that ever arrived: it grows whenever the peer lives and speaks.
+  // Returns the number of bytes that ever arrived: it grows whenever the peer lives and speaks.
   uint64_t received_bytes() const { return received_.in_bytes; }
   // Handles what has arrived and sends what waits; never blocks. An error means the session is
   // over.
   absl::Status HandlePackets();
-  // True if no more bytes can be sent now; the next poll then also waits until they can.
+  // Returns whether no more bytes can be sent now; the next poll then also waits until they can.
   bool Congested();
   // Asks the peer for a sign of life; any answer raises received_bytes().
   void SendKeepalive();
-  // The events that the connection's descriptor must be polled for; forgets earlier congestion.
+  // Returns the events that the connection's descriptor must be polled for; forgets earlier
+  // congestion.
   short TakePollEvents();
-  // "me@127.0.0.1 port 2222", for messages.
+  // Returns "me@127.0.0.1 port 2222", for messages.
   const std::string& where() const { return where_; }
 
  private:

@@ -1,4 +1,4 @@
-// "[user@]host[:port]" as operators write it in a campaign.
+// Operators write "[user@]host[:port]" in a campaign.
 #ifndef WHETSTONE_COORDINATOR_TUNNEL_SSH_TARGET_H_
 #define WHETSTONE_COORDINATOR_TUNNEL_SSH_TARGET_H_
 
@@ -15,21 +15,23 @@ struct SshTarget {
   int port = 0;      // 0: from ssh_config, else 22
 };
 
-// "gpu01", "me@gpu01:2222", "[::1]:2222". INVALID_ARGUMENT: empty, starts with '-', bad port.
+// Parses "gpu01", "me@gpu01:2222", "[::1]:2222". INVALID_ARGUMENT: empty, starts with '-', bad
+// port.
 absl::StatusOr<SshTarget> ParseSshTarget(absl::string_view text);
 
-// The socket at which streams come out on the host: a unix socket, or a TCP port as the host itself
-// sees it.
+// Streams come out at this socket on the host: a unix socket, or a TCP port as the host itself sees
+// it.
 struct RemoteEnd {
   std::string path;  // empty: TCP
   std::string host;
   int port = 0;
 };
 
-// "/run/whetstone/worker.sock", "127.0.0.1:7070", "[::1]:7070". INVALID_ARGUMENT: anything else.
+// Parses "/run/whetstone/worker.sock", "127.0.0.1:7070", "[::1]:7070". INVALID_ARGUMENT: anything
+// else.
 absl::StatusOr<RemoteEnd> ParseRemoteEnd(absl::string_view text);
 
-// PATH with a leading "~/" replaced by the home directory.
+// Returns PATH with a leading "~/" replaced by the home directory.
 std::string ExpandHome(const std::string& path);
 
 }  // namespace whetstone

@@ -1,6 +1,7 @@
-// A tunnel: connections to a local unix socket come out of a socket on another host, through
-// SSH. Two implementations, held to one conformance test (tests/system/tunnel_conformance_test.cc):
-// OpenLibsshTunnel and OpenSshProgramTunnel (runs `ssh -L`); a campaign chooses (cluster.tunnel).
+// Through a tunnel, connections to a local unix socket come out of a socket on another host, by
+// SSH. It has two implementations, held to one conformance test
+// (tests/system/tunnel_conformance_test.cc): OpenLibsshTunnel and OpenSshProgramTunnel (runs `ssh
+// -L`); a campaign chooses (cluster.tunnel).
 //
 //   TunnelOptions options;
 //   options.host = "cpu03";
@@ -24,7 +25,7 @@
 
 namespace whetstone {
 
-// What happened to a tunnel's connection.
+// A TunnelEvent says what happened to a tunnel's connection.
 struct TunnelEvent {
   enum class State {
     kConnected,
@@ -36,14 +37,15 @@ struct TunnelEvent {
 };
 
 struct TunnelOptions {
-  // A host alias of the ssh_config, or [user@]host[:port].
+  // The host is an alias of the ssh_config, or [user@]host[:port].
   std::string host;
-  // Absolute path of a unix socket on that host, or a TCP address as that host sees it:
+  // This is the absolute path of a unix socket on that host, or a TCP address as that host sees it:
   // "127.0.0.1:7070".
   std::string remote_socket;
-  // The socket to listen on here: at most 107 bytes, in a private directory. It must not exist.
+  // The tunnel listens here on this socket: at most 107 bytes, in a private directory. It must not
+  // exist.
   std::string local_socket;
-  // The OpenSSH client configuration; empty means ~/.ssh/config and /etc/ssh/ssh_config.
+  // This is the OpenSSH client configuration; empty means ~/.ssh/config and /etc/ssh/ssh_config.
   std::string ssh_config;
   // This is called from the tunnel's thread after opening has succeeded. It must be quick, and may
   // be empty.
@@ -52,9 +54,9 @@ struct TunnelOptions {
   // empty.
   std::function<bool()> cancelled;
 
-  // The time to reach the host and to check its key and ours, all together.
+  // Reaching the host and checking its key and ours may take this long, all together.
   std::chrono::milliseconds connect_deadline{10000};
-  // The time for the host's answer to one new stream.
+  // The host's answer to one new stream may take this long.
   std::chrono::milliseconds stream_deadline{10000};
   // A silent peer is asked for a sign of life this often …
   std::chrono::milliseconds keepalive_interval{5000};
@@ -62,11 +64,12 @@ struct TunnelOptions {
   std::chrono::milliseconds dead_after{15000};
 };
 
-// Thread-safe. Destruction closes every stream and the connection, and removes the local socket.
+// A Tunnel is thread-safe. Destruction closes every stream and the connection, and removes the
+// local socket.
 class Tunnel {
  public:
   virtual ~Tunnel() = default;
-  // OK while connected, UNAVAILABLE while reconnecting, otherwise why it was given up.
+  // Returns OK while connected, UNAVAILABLE while reconnecting, otherwise why it was given up.
   virtual absl::Status status() const = 0;
 };
 
@@ -80,9 +83,9 @@ class Tunnel {
 //   CANCELLED
 absl::StatusOr<std::unique_ptr<Tunnel>> OpenLibsshTunnel(const TunnelOptions& options);
 
-// The same by running the `ssh` program, which must be installed. It is useful where a site's
+// Does the same by running the `ssh` program, which must be installed. It is useful where a site's
 // ssh_config uses what libssh does not know (Match exec, GSSAPI, certificates, hardware keys). A
-// jump host's key is judged by the ssh_config alone (StrictHostKeyChecking there). Also
+// jump host's key is judged by the ssh_config alone (StrictHostKeyChecking there). Another error is
 //   NOT_FOUND          there is no `ssh` in PATH
 absl::StatusOr<std::unique_ptr<Tunnel>> OpenSshProgramTunnel(const TunnelOptions& options);
 

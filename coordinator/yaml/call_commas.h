@@ -1,5 +1,5 @@
-// A dialect of YAML in which values may be calls: in flow style a comma inside parentheses is part
-// of the value, as in {fill: uniform(-1, 1), shape: [min(n, 2), n]}; plain YAML would split there.
+// In this dialect of YAML values may be calls: in flow style a comma inside parentheses is part of
+// the value, as in {fill: uniform(-1, 1), shape: [min(n, 2), n]}; plain YAML would split there.
 //
 //   ASSIGN_OR_RETURN(std::string yaml, HideCallCommas(text, "p.md", /*first_line=*/2));
 //   YAML::Node node = YAML::Load(yaml);              // has the lines of `text`

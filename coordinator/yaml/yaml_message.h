@@ -1,4 +1,4 @@
-// YAML into a protobuf message, strictly: the message's descriptor is the schema.
+// YAML is read into a protobuf message, strictly: the message's descriptor is the schema.
 //
 //   YamlMessage merged(&campaign);
 //   RETURN_IF_ERROR(merged.MergeDefaults(defaults, "defaults.yaml"));
@@ -8,9 +8,9 @@
 //
 // Scalars replace, maps merge, lists replace as a whole, and `null` takes a key back out. An
 // unknown key, a key given twice or a value of the wrong type is INVALID_ARGUMENT: "FILE:LINE: what
-// is wrong", with the nearest key or word where one is misspelt. Not thread-safe.
+// is wrong", with the nearest key or word where one is misspelt. It is not thread-safe.
 //
-// How the schema says what YAML has and protobuf has not:
+// The schema says what YAML has and protobuf has not:
 // - A value of an enum is written in lower case; the one named …_UNSPECIFIED cannot be written.
 // - A repeated message with the fields `key` (text) and `value` and no others is a map with keys of
 //   the author's own, in the file's order; it replaces as a whole.
@@ -33,7 +33,7 @@
 
 namespace whetstone {
 
-// In what a text's YAML differs from a campaign file's.
+// A dialect says in what a text's YAML differs from a campaign file's.
 struct YamlDialect {
   bool calls = false;         // values as in call_commas.h, and its limit on depth
   bool null_clears = true;    // else `null`, or nothing behind a key, is an error

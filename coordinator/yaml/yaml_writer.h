@@ -1,4 +1,4 @@
-// A protobuf message as YAML; coordinator/yaml/yaml_message.h reads it back.
+// A protobuf message is written as YAML; coordinator/yaml/yaml_message.h reads it back.
 #ifndef WHETSTONE_COORDINATOR_YAML_YAML_WRITER_H_
 #define WHETSTONE_COORDINATOR_YAML_YAML_WRITER_H_
 
@@ -8,9 +8,9 @@
 
 namespace whetstone {
 
-// The message as YAML that YamlMessage::Merge reads back to an equal message: every scalar with its
-// value, sub-messages only where present. Not for messages with maps of `key` and `value`, or with
-// enums.
+// Returns the message as YAML that YamlMessage::Merge reads back to an equal message: every scalar
+// with its value, sub-messages only where present. It is not for messages with maps of `key` and
+// `value`, or with enums.
 std::string MessageToYaml(const google::protobuf::Message& message);
 
 }  // namespace whetstone
