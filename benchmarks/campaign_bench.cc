@@ -1,14 +1,14 @@
-// What the coordinator itself costs: whole campaigns with a trainer that answers at once and many
-// workers that only wait, through the real loop and a real journal on disk; then the same run
-// resumed from its journal.
+// Measures what the coordinator itself costs. It runs whole campaigns with a trainer that answers
+// at once and many workers that only wait, through the real loop and a real journal on disk, and
+// then resumes the same run from its journal.
 //
 //   campaign_bench [--workers 1000] [--steps 8] [--rollouts 4096] [--verdicts-per-s 10000]
 //
 // Every worker takes so long for a verdict that all of them together offer --verdicts-per-s. One
-// JSON line: verdicts a second from the first to the last (generating and updating included),
-// processor time of a verdict, peak of resident memory, the share of the time in which everybody
-// waited for the coordinator (from a step's last verdict to its update, from there to the next
-// generation), and the seconds from an unopened journal to the first action.
+// JSON line says how many verdicts a second came from the first to the last (generating and
+// updating included), a verdict's processor time, the peak of resident memory, the share of the
+// time in which everybody waited for the coordinator (from a step's last verdict to its update,
+// from there to the next generation), and the seconds from an unopened journal to the first action.
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
@@ -55,14 +55,14 @@ Usage UsageNow() {
           static_cast<double>(usage.ru_maxrss) / 1024};
 }
 
-// When the services last did something, and how long nobody but the coordinator could.
+// Idle knows when the services last did something, and how long nobody but the coordinator could.
 struct Idle {
   std::atomic<double> last_verdict{0};
   std::atomic<double> last_update{0};
   std::atomic<double> seconds{0};
 };
 
-// Completions as long as real ones.
+// QuickTrainer makes its completions as long as real ones.
 class QuickTrainer final : public EchoTrainer {
  public:
   explicit QuickTrainer(Idle* idle) : idle_(idle) {}

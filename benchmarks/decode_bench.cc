@@ -1,15 +1,15 @@
-// Decoding speed beside what the machine can do: one group of --batch samples over a shared prompt.
+// Measures decoding beside what the machine can do: one group of --batch samples shares a prompt.
 //
 //   decode_bench --shape 135m --batch 1 --batch 8 --batch 32 --tokenizer MODEL_DIR
 //   decode_bench --model MODEL_DIR --new-tokens 128
 //   decode_bench --device cuda --shape 1.5b --batch 256 --tokenizer MODEL_DIR [--no-graphs]
 //
-// One JSON line for each batch. roofline_ms is the least time a step can take: the larger of
-// bytes / read_gb_s (every matrix once, the prompt's keys and values once, each sequence's own) and
-// flops / matmul_gflop_s, both speeds measured in the same run between the decoding runs; the best
-// of --repeats counts for each. matmul_ms is the time of the step's matrix products alone. With
-// --parity also how far the recorded log-probabilities are from those of the same weights in f32:
-// mean exp|difference| over the tokens of one completion.
+// It prints one JSON line for each batch. roofline_ms is the least time a step can take: the larger
+// of bytes / read_gb_s (every matrix once, the prompt's keys and values once, each sequence's own)
+// and flops / matmul_gflop_s, both speeds measured in the same run between the decoding runs; the
+// best of --repeats counts for each. matmul_ms is the time of the step's matrix products alone.
+// With --parity the line also says how far the recorded log-probabilities are from those of the
+// same weights in f32: the mean exp|difference| over the tokens of one completion.
 #include <ATen/Parallel.h>
 #include <time.h>
 #include <torch/types.h>
@@ -56,7 +56,7 @@ struct Flags {
   bool parity = false;
 };
 
-// With --processor-time, so that what else runs on the machine counts little.
+// --processor-time sets it, so that what else runs on the machine counts little.
 bool by_processor = false;
 
 double Now() {
@@ -97,7 +97,8 @@ absl::StatusOr<ModelConfig> ShapeNamed(const std::string& name) {
   return ParseModelConfig(json, name);
 }
 
-// Read bandwidth of all threads together, bytes a second: the sum of a buffer that no cache holds.
+// ReadBandwidth measures how many bytes a second all threads read together, by the sum of a buffer
+// that no cache holds.
 class ReadBandwidth {
  public:
   ReadBandwidth() : words_(torch::ones({int64_t{64} << 20}, torch::kLong)) {}
@@ -130,10 +131,10 @@ class ReadBandwidth {
 
  private:
   using Lanes = int64_t __attribute__((vector_size(64)));
-  const torch::Tensor words_;  // as weights are allocated
+  const torch::Tensor words_;  // They are allocated as weights are.
 };
 
-// What the roofline is made of: bytes and floating-point operations a second, the best so far.
+// Roofline holds the best speeds so far: bytes and floating-point operations a second.
 class Roofline {
  public:
   explicit Roofline(torch::Device device) : device_(device) {}
@@ -159,7 +160,7 @@ class Roofline {
   std::optional<ReadBandwidth> bandwidth_;
 };
 
-// FLOP/s of LibTorch's bf16 product of two matrices that are neither small nor thin.
+// Returns the FLOP/s of LibTorch's bf16 product of two matrices that are neither small nor thin.
 double Roofline::MatmulSpeed() {
   static const torch::Tensor a = torch::randn({1024, 1024}).to(torch::kBFloat16);
   static const torch::Tensor b = torch::randn({1024, 1024}).to(torch::kBFloat16);
@@ -172,7 +173,7 @@ double Roofline::MatmulSpeed() {
   return best;
 }
 
-// What every step multiplies by.
+// Returns all that every step multiplies by.
 std::vector<torch::Tensor> Matrices(const Weights& weights) {
   std::vector<torch::Tensor> matrices = {weights.lm_head};
   for (const LayerWeights& layer : weights.layers) {
@@ -181,7 +182,7 @@ std::vector<torch::Tensor> Matrices(const Weights& weights) {
   return matrices;
 }
 
-// Seconds of one step's matrix products of `rows` rows.
+// Returns the seconds of one step's matrix products of `rows` rows.
 double MatmulSeconds(const Weights& weights, int64_t rows) {
   const std::vector<torch::Tensor> matrices = Matrices(weights);
   std::map<int64_t, torch::Tensor> inputs;
@@ -204,12 +205,12 @@ double MatrixParameters(const Weights& weights) {
 struct Measured {
   double step_s = std::numeric_limits<double>::infinity();
   double tokens_per_s = 0;
-  double graph_share = 0;  // of the steps, replayed from a CUDA graph
+  double graph_share = 0;  // The share of the steps that a CUDA graph replayed.
   std::vector<int32_t> prompt;
-  Completion completion;  // one of them
+  Completion completion;  // It is one of the group's.
 };
 
-// Time of the steps alone: from when every sample has its first token to the last token.
+// Times the steps alone, from when every sample has its first token to the last token.
 absl::StatusOr<Measured> Decode(const Flags& flags, Engine& engine, const ModelConfig& config,
                                 int batch) {
   GenerateSpec spec;
@@ -243,7 +244,8 @@ absl::StatusOr<Measured> Decode(const Flags& flags, Engine& engine, const ModelC
   return measured;
 }
 
-// Mean exp|difference| of a completion's recorded log-probabilities and those of `weights` in f32.
+// Returns the mean exp|difference| of a completion's recorded log-probabilities and those of
+// `weights` in f32.
 absl::StatusOr<double> Parity(const Measured& measured, const ModelConfig& config,
                               const Weights& weights, const Tokenizer& tokenizer) {
   const Weights wide = CopyWeights(config, weights, torch::kFloat, weights.device());
@@ -335,7 +337,7 @@ absl::Status Run(const Flags& flags) {
 
 int main(int argc, char** argv) {
   whetstone::WaitPassively(argv);
-  whetstone::ReuseTensorMemory();  // as whet-trainer does
+  whetstone::ReuseTensorMemory();  // whet-trainer does so, too.
   whetstone::Flags flags;
   CLI::App app{"Decoding speed"};
   app.add_option("--model", flags.model, "Hugging Face directory");

@@ -1,15 +1,16 @@
-// Time of a whole GRPO step, generation and update, with a reward that costs nothing: the same work
-// and the same output line as a TRL script of the same arguments, so that the two can be compared.
+// Times whole GRPO steps, generation and update, with a reward that costs nothing. The work and the
+// output line are those of a TRL script of the same arguments, so that the two can be compared.
 //
 //   grpo_step_bench --model DIR [--prompts 2] [--group 8] [--new-tokens 128] [--steps 4]
 //                   [--device cuda]
 //
 // Every completion is forced to --new-tokens tokens. Weights compute in --dtype; masters are fp32,
-// moments --optimizer-state. Details of each step go to stderr, one JSON line to stdout: s_per_step
-// is wall time over all steps, generation and update figures leave the first step out.
-// update_matmul_share: the update's useful floating-point operations (a prompt once per group, no
-// recomputation) a second, as a share of the best bf16 matmul measured in the same run.
-// first_token_ms: from the end of an update to the first tokens of the policy that it made.
+// moments are kept as --optimizer-state. Details of each step go to stderr, one JSON line to
+// stdout: s_per_step is wall time over all steps, generation and update figures leave the first
+// step out. update_matmul_share is the update's useful floating-point operations (a prompt once per
+// group, no recomputation) a second, as a share of the best bf16 matmul measured in the same run.
+// first_token_ms is the time from the end of an update to the first tokens of the policy that it
+// made.
 #include <ATen/Parallel.h>
 #include <sys/resource.h>
 #include <torch/types.h>
@@ -61,7 +62,7 @@ double Rounded(double x, int digits) {
   return std::round(x * scale) / scale;
 }
 
-// Of all threads of this process: on a busy machine it tells more than wall time.
+// Counts all threads of this process: on a busy machine that tells more than wall time.
 double ProcessorSeconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -143,7 +144,7 @@ absl::Status Run(const Flags& flags) {
   }
   const double wall = Now() - start;
   const double generate = sum.generate_s / counted, update = sum.update_s / counted;
-  // Before the machine is measured, which takes memory too.
+  // The peak is taken before the machine is measured, which takes memory too.
   const double peak_gpu_gib =
       device.is_cuda() ? static_cast<double>(PeakGpuBytes(device)) / (1 << 30) : 0;
   const double peak_gib = static_cast<double>(PeakMemoryBytes()) / (1 << 30);

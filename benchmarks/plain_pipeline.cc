@@ -10,7 +10,7 @@
 namespace whetstone {
 namespace {
 
-// Everything in one translation unit, candidate and reference in namespaces of their own.
+// The harness is one translation unit: candidate and reference have namespaces of their own.
 constexpr char kHarness[] = R"cpp(
 #include <chrono>
 #include <cmath>

@@ -1,10 +1,10 @@
-// What published systems do with a candidate, for comparison: compile it with its harness, then run
-// the program thirteen times, each run in a sandbox of its own.
+// Does what published systems do with a candidate, for comparison: compiles it with its harness,
+// then runs the program thirteen times, each run in a sandbox of its own.
 //
 //   PlainPipeline plain(problem, bin_dir);
 //   ASSIGN_OR_RETURN(PlainResult result, plain.Evaluate(source, calls_per_size));
 //
-// One thread at a time.
+// It serves one thread at a time.
 #ifndef WHETSTONE_BENCHMARKS_PLAIN_PIPELINE_H_
 #define WHETSTONE_BENCHMARKS_PLAIN_PIPELINE_H_
 
@@ -27,7 +27,7 @@ class PlainPipeline {
  public:
   static constexpr int kRuns = 13;
 
-  // For problems of the shape f(const float*, const float*, float*, int) over n×n matrices.
+  // Serves problems of the shape f(const float*, const float*, float*, int) over n×n matrices.
   static absl::StatusOr<PlainPipeline> Create(const v1::Problem& problem);
 
   // Compiles `source` with g++ and the problem's headers and flags, then runs it kRuns times; each

@@ -1,16 +1,17 @@
-// The same update by one rank and by several that share its threads, in turns in one process.
+// Compares one update by one rank with the same by several that share its threads. They take turns
+// in one process.
 //
 //   ranks_bench --model DIR [--ranks 2] [--threads 2] [--rounds 4] [--sharding optimizer]
 //     [--trace FILE]
 //
-// Ranks are threads here; they talk over loopback as processes do. One JSON line: the best time of
-// each, `throughput` of the ranks beside one rank, best beside best, and the median over the rounds
-// (the machine may change between rounds, but hardly within one); of rank 0's best round what went
-// into sums over the ranks and waiting; and seconds of each part, of the one rank's best round and,
-// as a mean over the ranks, of theirs. Ranks have a share of the work and of the threads, so a part
-// that takes them longer is where throughput goes.
+// Ranks are threads here; they talk over loopback as processes do. One JSON line gives the best
+// time of each, `throughput` of the ranks beside one rank, best beside best, and the median over
+// the rounds (the machine may change between rounds, but hardly within one). It says of rank 0's
+// best round what went into sums over the ranks and waiting. It gives the seconds of each part, of
+// the one rank's best round and, as a mean over the ranks, of theirs. Ranks have a share of the
+// work and of the threads, so a part that takes them longer is where throughput goes.
 //
-// --trace: that round of the ranks, what each computed and which sums were on their way, for
+// --trace writes that round of the ranks, what each computed and which sums were on their way, for
 // chrome://tracing or ui.perfetto.dev.
 #include <ATen/Parallel.h>
 #include <torch/types.h>
@@ -59,7 +60,7 @@ struct Round {
   StepTrace trace;
 };
 
-// A policy of its own, and how its updates went.
+// A Trainee has a policy of its own, and the rounds of its updates.
 struct Trainee {
   explicit Trainee(const Flags& flags, RankGroup* ranks)
       : config(LoadModelConfig(flags.model).value()),
@@ -81,7 +82,7 @@ struct Trainee {
   const ModelConfig config;
   Weights weights;
   Learner learner;
-  std::vector<Round> rounds;  // the first maps memory and chooses kernels: it does not count
+  std::vector<Round> rounds;  // The first maps memory and chooses kernels: it does not count.
 };
 
 size_t Best(const std::vector<Round>& rounds) {
@@ -90,7 +91,7 @@ size_t Best(const std::vector<Round>& rounds) {
                              rounds.begin());
 }
 
-// Of one rank, beside the rounds of all of several.
+// Returns the line about the rounds of one rank beside those of several.
 nlohmann::ordered_json Report(const std::vector<Round>& one,
                               const std::vector<std::vector<Round>>& ranks) {
   const size_t best_of_one = Best(one), best = Best(ranks[0]);

@@ -3,11 +3,11 @@
 //
 //   record_timings --pairs 700 DIR      writes DIR/{equal,faster}_{compute,memory}.timings
 //
-// Reference and candidate have the same machine code and differ in one number in memory: how often
-// they repeat their work. Equal: 100 against 100. Faster: 100 against 98, so 100/98 = 1.0204 times.
-// `compute` is a product of small matrices, `memory` a transposition whose time depends on where
-// its arrays lie. Both have two timed sizes, of about 0.1 and 0.3 ms. docs/formats/timings.md
-// describes the files.
+// Reference and candidate have the same machine code and differ in one number in memory, which says
+// how often they repeat their work: 100 and 100 times in `equal`, 100 and 98 times in `faster`,
+// which makes the candidate 100/98 = 1.0204 times as fast. `compute` is a product of small
+// matrices, `memory` a transposition whose time depends on where its arrays lie. Both have two
+// timed sizes, of about 0.1 and 0.3 ms. docs/formats/timings.md describes the files.
 #include <sched.h>
 #include <unistd.h>
 
@@ -90,7 +90,7 @@ class Recorder {
     return self;
   }
 
-  // `pairs` process pairs of `work` against itself with `repeats`.
+  // Records `pairs` process pairs of `work` against itself with `repeats`.
   absl::StatusOr<RecordedTimings> Record(const Work& work, int repeats, int pairs) {
     BenchProblem problem;
     problem.problem = ProblemOf(work);

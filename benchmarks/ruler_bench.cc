@@ -1,4 +1,4 @@
-// How fast, how exact and how steady verdicts are on this machine: prints the table of the ruler.
+// Prints the table of the ruler: how fast, how exact and how steady verdicts are on this machine.
 //
 //   ruler_bench                         all parts, some ten minutes
 //   ruler_bench latency rate            some of them
@@ -54,7 +54,7 @@ struct Options {
   int candidates = 10'000;
 };
 
-// One row: what, how much, and the bar it is held to.
+// Table's rows say what was measured, how much it was, and the bar that it is held to.
 class Table {
  public:
   void Add(const std::string& work, double value, const char* format, double bar, bool at_least) {
@@ -92,7 +92,7 @@ class Table {
     snprintf(text, sizeof text, format, value);
     return text;
   }
-  static size_t Letters(const std::string& text) {  // UTF-8
+  static size_t Letters(const std::string& text) {  // `text` is UTF-8.
     return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
       return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
     }));
@@ -140,7 +140,7 @@ absl::Status Rate(Measurer* measurer, const Options& options, Table* table) {
     completions.push_back(json.at("texts").at(index.get<size_t>()).get<std::string>());
   RETURN_IF_ERROR(measurer->PutProblem(problem, nullptr).status());
 
-  // As the coordinator does it: no code, no measurement.
+  // A completion without code is not measured: the coordinator does the same.
   int64_t calls = 0;
   int timed = 0;
   int measured = 0;
@@ -158,7 +158,7 @@ absl::Status Rate(Measurer* measurer, const Options& options, Table* table) {
   const double ours = static_cast<double>(completions.size()) / SecondsSince(begin);
   const int per_size = static_cast<int>(calls / std::max(1, timed));
 
-  // Every fourth completion: duplicates and failures in the same shares.
+  // Every fourth completion serves: duplicates and failures have the same shares among them.
   ASSIGN_OR_RETURN(const PlainPipeline plain, PlainPipeline::Create(problem));
   constexpr size_t kStride = 4;
   size_t done = 0;
@@ -174,7 +174,7 @@ absl::Status Rate(Measurer* measurer, const Options& options, Table* table) {
   return absl::OkStatus();
 }
 
-// The reference against itself, 95 % of `repeats` within what it returns.
+// Measures the reference against itself; 95 % of `repeats` are within what it returns.
 absl::StatusOr<double> AaThreshold(Measurer* measurer, int repeats) {
   const v1::Problem problem = SmallKernelProblem();
   RETURN_IF_ERROR(measurer->PutProblem(problem, nullptr).status());
@@ -188,7 +188,7 @@ absl::StatusOr<double> AaThreshold(Measurer* measurer, int repeats) {
   return Quantile(off, 0.95);
 }
 
-// Keeps `core` busy while it lives.
+// BusyCore keeps `core` busy while it lives.
 class BusyCore {
  public:
   explicit BusyCore(int core) {
@@ -242,7 +242,7 @@ absl::Status Replays(const Options& options, Table* table) {
   return absl::OkStatus();
 }
 
-// The same program, each time until it is precise.
+// Measures the same program each time, until it is precise.
 absl::StatusOr<double> Speedup(Measurer* measurer) {
   const v1::Problem problem = SmallKernelProblem();
   RETURN_IF_ERROR(measurer->PutProblem(problem, nullptr).status());

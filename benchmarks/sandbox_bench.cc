@@ -1,4 +1,4 @@
-// What isolation costs, in one run:
+// Measures, in one run, what isolation costs:
 //
 //   sandbox_bench --benchmark_enable_random_interleaving=true --benchmark_repetitions=5
 //
@@ -86,7 +86,8 @@ void NoSandbox(benchmark::State& state) {
   Measure(state, [] { return Spawn({"/usr/bin/true"}); });
 }
 
-// The nearest it offers: the same namespaces and binds; no seccomp, Landlock, limits, or result.
+// Asks bubblewrap for the nearest that it offers: it has the same namespaces and binds, but no
+// seccomp, Landlock, limits, or result.
 void Bubblewrap(benchmark::State& state) {
   if (access("/usr/bin/bwrap", X_OK) != 0) {
     state.SkipWithError("bubblewrap is not installed");
@@ -103,7 +104,7 @@ void Bubblewrap(benchmark::State& state) {
   });
 }
 
-// A judge's sandbox: its box is made and removed by calls of their own.
+// Runs isolate, a judge's sandbox, whose box is made and removed by calls of their own.
 void Isolate(benchmark::State& state) {
   const char* const isolate = std::getenv("WHETSTONE_ISOLATE");
   if (isolate == nullptr || *isolate == 0) {
@@ -152,7 +153,7 @@ std::string KernelPath() {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path().string() + kKernel;
 }
 
-// The nanoseconds it printed; 0: it failed.
+// Returns the nanoseconds it printed, or 0 if it failed.
 double OutsideNs(const std::string& kind) {
   const std::string path = KernelPath();
   int ends[2];
@@ -187,7 +188,7 @@ void Inside(benchmark::State& state, const std::string& kind) {
   cpu_set_t before, one;
   sched_getaffinity(0, sizeof before, &before);
   CPU_ZERO(&one);
-  CPU_SET(sched_getcpu(), &one);  // both inherit it
+  CPU_SET(sched_getcpu(), &one);  // Both inherit it.
   sched_setaffinity(0, sizeof one, &one);
   std::vector<double> ratios;
   bool inside_first = false;

@@ -1,5 +1,5 @@
-// How long the screen takes over one candidate of some sixty lines with <vector> and <immintrin.h>,
-// from the pre-started screener; and over one that does not parse.
+// Measures how long the pre-started screener takes over one candidate of some sixty lines with
+// <vector> and <immintrin.h>, and over one that does not parse.
 //
 //   screen_bench --benchmark_enable_random_interleaving=true --benchmark_repetitions=5
 #include <benchmark/benchmark.h>
@@ -94,7 +94,7 @@ v1::Problem Matmul() {
   return problem;
 }
 
-// Every candidate differs, as they do: `number` is part of its text.
+// Every candidate differs, as real ones do: `number` is part of its text.
 void Screen(benchmark::State& state, const std::string& text, v1::Outcome expected) {
   const std::string bin = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   const auto screener = ScreenClient::Create(bin, /*cores=*/{});

@@ -1,9 +1,9 @@
-// One kind of work for a while, timed by itself: what sandbox_bench runs inside a sandbox and
+// Does one kind of work for a while and times itself. sandbox_bench runs it inside a sandbox and
 // outside, to see whether isolation slows what is measured.
 //
 //   speed_kernel compute|memory|calls      prints the nanoseconds of its fastest round
 //
-// Static and plain, so that a sandbox needs nothing for it but the file.
+// It is static and plain, so that a sandbox needs nothing for it but the file.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -12,13 +12,13 @@
 
 namespace {
 
-// Keeps `value` as if it were used.
+// Makes the compiler keep `value` as if it were used.
 template <typename T>
 void Use(T& value) {
   asm volatile("" : "+m"(value) : : "memory");
 }
 
-// Floating point in registers.
+// Computes with floating-point numbers in registers.
 void Compute() {
   double sums[8] = {1, 2, 3, 4, 5, 6, 7, 8};
   for (int i = 0; i < 400'000; ++i) {
@@ -27,7 +27,8 @@ void Compute() {
   Use(sums);
 }
 
-// More than a cache holds, read in order and then by steps of a page and a bit.
+// The buffer is more than a cache holds; Memory reads it in order and then by steps of a page and a
+// bit.
 constexpr size_t kWords = size_t{4} << 20;
 uint64_t* Buffer() {
   static uint64_t* const buffer = [] {
@@ -47,7 +48,7 @@ void Memory() {
   Use(sum);
 }
 
-// Calls that no compiler or processor knows beforehand.
+// No compiler or processor knows beforehand which of the functions is called.
 using Function = uint64_t (*)(uint64_t);
 __attribute__((noinline)) uint64_t Add(uint64_t x) { return x + 0x9e3779b97f4a7c15; }
 __attribute__((noinline)) uint64_t Shift(uint64_t x) { return x ^ (x >> 29); }

@@ -1,5 +1,6 @@
-// The tunnel beside none and beside OpenSSH's `ssh -L`, in turns, through a real sshd on loopback:
-// bytes a second each way over one stream, and the time of a small call (GetInfo of a whet-worker).
+// Measures the tunnel beside none and beside OpenSSH's `ssh -L`, in turns, through a real sshd on
+// loopback: bytes a second each way over one stream, and the time of a small call (GetInfo of a
+// whet-worker).
 //
 //   tunnel_bench [--rounds 7] [--mib 256] [--calls 300]
 //
@@ -59,7 +60,7 @@ void SendMib(int fd, int mib) {
   shutdown(fd, SHUT_WR);
 }
 
-// Until the other side ends; returns how much came.
+// Receives until the other side ends; returns how much came.
 int64_t ReceiveAll(int fd) {
   std::vector<char> block(256 << 10);
   int64_t bytes = 0;
@@ -67,7 +68,7 @@ int64_t ReceiveAll(int fd) {
   return bytes;
 }
 
-// The far end: a first byte 'd' asks for bytes, 'u' announces some, which are counted.
+// Source is the far end: a first byte 'd' asks it for bytes, 'u' announces some, which it counts.
 class Source {
  public:
   Source(const std::string& path, int mib) : mib_(mib), listener_(*ListenUnix(path)) {
@@ -85,7 +86,8 @@ class Source {
       if (poll(&p, 1, 20) <= 0) continue;
       const UniqueFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
       char kind = 0;
-      if (!fd || recv(fd.get(), &kind, 1, 0) != 1) continue;  // the tunnel's own trial
+      // A connection that sends nothing is the tunnel's own trial.
+      if (!fd || recv(fd.get(), &kind, 1, 0) != 1) continue;
       if (kind == 'd') {
         SendMib(fd.get(), mib_);
         ReceiveAll(fd.get());
@@ -133,8 +135,8 @@ double CallMs(WorkerClient* worker, int calls) {
 
 struct Path {
   const char* name;
-  std::string bytes;  // local socket that leads to the Source
-  std::string calls;  // and to the worker
+  std::string bytes;  // This local socket leads to the Source.
+  std::string calls;  // This one leads to the worker.
   std::unique_ptr<Tunnel> bytes_tunnel;
   std::unique_ptr<Tunnel> calls_tunnel;
 };
@@ -176,7 +178,7 @@ absl::Status Measure(const Flags& flags) {
   paths.push_back(std::move(ssh));
 
   std::map<std::string, std::map<std::string, std::vector<double>>> all;
-  for (int round = -1; round < flags.rounds; ++round) {  // the first one warms up
+  for (int round = -1; round < flags.rounds; ++round) {  // The first one warms up.
     std::map<std::string, std::map<std::string, double>> now;
     for (const Path& path : paths) {
       now["download_mib_s"][path.name] = DownloadMibPerS(path.bytes, flags.mib);

@@ -1,4 +1,4 @@
-// whet-trainer: the learning service, and the same model code for people and tests.
+// whet-trainer is the learning service, and the same model code for people and tests.
 #include <CLI/CLI.hpp>
 #include <string>
 #include <vector>

@@ -12,7 +12,7 @@
 namespace whetstone {
 namespace {
 
-// The module's name in transformers, below PEFT's wrapper.
+// Returns the module's name in transformers, below PEFT's wrapper.
 std::string ModuleName(const Lora::Adapter& adapter) {
   const bool mlp = adapter.matrix == FusedMatrix::kGateUp || adapter.matrix == FusedMatrix::kDown;
   return absl::StrCat("base_model.model.model.layers.", adapter.layer,
@@ -24,7 +24,7 @@ std::string ModuleName(const Lora::Adapter& adapter) {
 absl::Status SaveAdapter(const std::string& directory, const Lora& lora,
                          const std::string& base_model) {
   RETURN_IF_ERROR(MakeDirectories(directory));
-  std::vector<torch::Tensor> kept;  // owns the bytes until they are written
+  std::vector<torch::Tensor> kept;  // It owns the bytes until they are written.
   std::vector<SafetensorsTensor> tensors;
   const auto add = [&](std::string name, const torch::Tensor& tensor) {
     kept.push_back(tensor.detach().to(torch::kCPU).contiguous());
@@ -39,7 +39,7 @@ absl::Status SaveAdapter(const std::string& directory, const Lora& lora,
     add(absl::StrCat(ModuleName(adapter), ".lora_B.weight"), adapter.b);
   }
   RETURN_IF_ERROR(WriteSafetensors(directory + "/adapter_model.safetensors", tensors));
-  // A whole number where it is one, as PEFT itself writes it.
+  // Alpha is written as a whole number where it is one, as PEFT itself does.
   const double alpha = lora.settings().alpha;
   const nlohmann::ordered_json alpha_json =
       alpha == std::floor(alpha) ? nlohmann::ordered_json(static_cast<int64_t>(alpha))

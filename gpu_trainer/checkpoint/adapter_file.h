@@ -1,4 +1,4 @@
-// Adapters in PEFT's format: what `peft.PeftModel.from_pretrained(base, DIRECTORY)` loads.
+// Writes adapters in PEFT's format, which `peft.PeftModel.from_pretrained(base, DIRECTORY)` loads.
 //
 //   DIRECTORY/adapter_config.json
 //   DIRECTORY/adapter_model.safetensors    F32, base_model.model.model.layers.0.self_attn.q_proj.…

@@ -145,7 +145,8 @@ absl::StatusOr<SavedCheckpoint> SaveCheckpoint(const Policy& policy, const std::
 
 absl::Status RemoveCheckpoint(const std::string& directory) {
   std::error_code error;
-  // Renamed first: half a checkpoint must not look like one. This one's removal was cut off.
+  // The rename comes first: half a checkpoint must not look like one. A directory that is there
+  // already is left of a removal that was cut off.
   const std::string doomed = absl::StrCat(directory, ".tmp-removed");
   fs::remove_all(doomed, error);
   if (!fs::exists(directory, error)) return absl::OkStatus();

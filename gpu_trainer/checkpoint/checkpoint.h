@@ -1,4 +1,4 @@
-// Checkpoints: a Hugging Face directory that transformers and vLLM load unchanged, plus resume/.
+// A checkpoint is a Hugging Face directory that transformers and vLLM load unchanged, plus resume/.
 //
 //   DIR/config.json, model.safetensors      weights in the compute type
 //   DIR/tokenizer.json, …                   the other small files of the policy's origin, copied
@@ -12,9 +12,10 @@
 //   DIR/resume/last_update.pb               whetstone.v1.UpdateResponse, without what was timed
 //   DIR/resume/manifest.json                {"format": 1, "files": {NAME: {"bytes", "sha256"}}}
 //
-// A policy that never learned has no optimizer.safetensors. All or nothing: everything is written
-// to DIR.tmp-PID, fsynced, and renamed at the end; replacing an older DIR is atomic too. Loading
-// verifies every byte against the manifest. 2 steps = 1 step + save + load + 1 step, bit for bit.
+// A policy that never learned has no optimizer.safetensors. A save is all or nothing: everything is
+// written to DIR.tmp-PID, fsynced, and renamed at the end; replacing an older DIR is atomic too.
+// Loading verifies every byte against the manifest. 2 steps = 1 step + save + load + 1 step, bit
+// for bit.
 //
 // A checkpoint does not tell how many ranks wrote it, nor what each of them held: the files are the
 // same, and any number of ranks goes on from them, with any sharding.
@@ -41,14 +42,14 @@ struct SavedCheckpoint {
   int64_t bytes = 0;
 };
 
-// For tests. It is called before each stage ("weights", "files", "optimizer", "manifest",
+// Tests set it. It is called before each stage ("weights", "files", "optimizer", "manifest",
 // "rename"); an error makes the save fail there.
 using CheckpointFault = std::function<absl::Status(absl::string_view stage)>;
 
-// `directory`: absolute, or relative to the working directory; its parent is made if missing.
+// `directory` is absolute, or relative to the working directory; its parent is made if missing.
 // Where there are several ranks (policy.learner_options.ranks) all must call it: rank 0 writes, the
 // others hand it their slices of the state and get an empty SavedCheckpoint. RESOURCE_EXHAUSTED:
-// disk full. After any failure nothing is left behind, an older checkpoint of that name included
+// disk full. After any failure nothing is left behind, and an older checkpoint of that name is
 // unharmed.
 absl::StatusOr<SavedCheckpoint> SaveCheckpoint(const Policy& policy, const std::string& directory,
                                                const CheckpointFault& fault = nullptr);

@@ -33,7 +33,7 @@ class CheckpointTest : public testing::Test {
     absl::StatusOr<TempDir> dir = TempDir::Make("ckpt");
     ASSERT_TRUE(dir.ok());
     dir_ = std::make_unique<TempDir>(*std::move(dir));
-    // A model as an operator would bring it, with a small file that must travel along.
+    // The model is as an operator would bring it, with a small file that must travel along.
     absl::StatusOr<ModelConfig> config = ParseModelConfig(kConfig, "test");
     ASSERT_TRUE(config.ok()) << config.status();
     ASSERT_TRUE(SaveWeights(Path("origin"), *config, reference::TinyWeights(*config, torch::kFloat),
@@ -71,8 +71,8 @@ class CheckpointTest : public testing::Test {
     policy.last_update = response;
   }
 
-  // Steps `from` + 1 to `to` over so many ranks that share the optimizer's state, four of them all
-  // that they can, between two checkpoints.
+  // Trains steps `from` + 1 to `to`, between two checkpoints, over so many ranks that share the
+  // optimizer's state; four of them share all that they can.
   void TrainShared(int ranks, LearnerOptions options, torch::ScalarType dtype,
                    const std::string& name, int from, int to, const std::string& saved) {
     options.sharding = ranks < 4               ? Sharding::kOptimizer
@@ -82,7 +82,7 @@ class CheckpointTest : public testing::Test {
       LearnerOptions own = options;
       own.ranks = &group;
       const std::unique_ptr<Policy> policy = Load(name, own, dtype);
-      // One example: the sum over the ranks is the gradient of the one that has it, and zeros.
+      // With one example the sum over the ranks is the gradient of the one that has it, and zeros.
       for (int step = from + 1; step <= to; ++step) Step(*policy, step, /*examples=*/1);
       const auto result = SaveCheckpoint(*policy, Path(saved));
       ASSERT_TRUE(result.ok()) << result.status();
@@ -247,14 +247,14 @@ TEST_F(CheckpointTest, CarriesTheOriginsSmallFilesButNoForeignWeights) {
   EXPECT_THAT(Names(Path("saved")),
               testing::UnorderedElementsAre("config.json", "model.safetensors", "tokenizer.json",
                                             "resume"));
-  // And once more from the copy, replacing itself.
+  // The copy is saved once more, in its own place.
   const std::unique_ptr<Policy> copy = Load("saved");
   ASSERT_TRUE(SaveCheckpoint(*copy, Path("saved")).ok());
   EXPECT_EQ(*ReadFile(Path("saved/tokenizer.json")), "{}");
 }
 
 TEST_F(CheckpointTest, SavesAfterItsOriginIsGone) {
-  // As after a resume: the coordinator removes the old checkpoint the policy came from.
+  // As after a resume, the coordinator removes the old checkpoint that the policy came from.
   const std::unique_ptr<Policy> policy = Load("origin");
   fs::remove_all(Path("origin"));
   ASSERT_TRUE(SaveCheckpoint(*policy, Path("saved")).ok());
@@ -293,7 +293,7 @@ TEST_F(CheckpointTest, EveryDamageIsRefusedByName) {
           [](const std::string& p) { fs::resize_file(p, fs::file_size(p) / 2); });
 }
 
-// What a replay of a run compares: the numbers, not the time they took.
+// A replay of a run compares the numbers, not the time they took.
 TEST_F(CheckpointTest, EqualPoliciesAreSavedEqualHoweverLongTheirUpdatesTook) {
   std::string checksums[2];
   for (const int i : {0, 1}) {
@@ -319,7 +319,7 @@ TEST_F(CheckpointTest, AnotherModelsStateIsRefused) {
   const std::unique_ptr<Policy> policy = Load("origin");
   Step(*policy, 1);
   ASSERT_TRUE(SaveCheckpoint(*policy, Path("saved")).ok());
-  // The optimizer file of a model with other tensors, with a manifest that is in order.
+  // The optimizer file is one of a model with other tensors; the manifest is in order.
   ASSERT_TRUE(fs::copy_file(Path("saved/model.safetensors"),
                             Path("saved/resume/optimizer.safetensors"),
                             fs::copy_options::overwrite_existing));

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A checkpoint's model files are verified as at its own loading; any other directory has no list of
+// Verifies a checkpoint's model files as its own loading does; any other directory has no list of
 // what they should be.
 absl::Status Verify(const std::string& directory) {
   const std::string path = directory + "/resume/manifest.json";

@@ -1,4 +1,4 @@
-// The frozen reference model of a KL penalty. It is no state of its own: every update that needs it
+// A KL penalty has a frozen reference model. It is no state of its own: every update that needs it
 // names its directory, so a resumed run has the reference it began with.
 #ifndef WHETSTONE_GPU_TRAINER_CHECKPOINT_KL_REFERENCE_H_
 #define WHETSTONE_GPU_TRAINER_CHECKPOINT_KL_REFERENCE_H_

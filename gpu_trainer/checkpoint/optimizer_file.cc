@@ -11,7 +11,7 @@
 namespace whetstone {
 namespace {
 
-// The name that safetensors has for a dtype of Learner::State.
+// Returns the name that safetensors has for a dtype of Learner::State.
 const char* StoredDtype(torch::ScalarType dtype) {
   switch (dtype) {
     case torch::kFloat:
@@ -38,7 +38,7 @@ absl::Status WriteOptimizerFile(StateGather& state, const std::string& path) {
                        .shape = tensor.shape,
                        .bytes = {}});
   }
-  torch::Tensor whole;  // Owns the bytes until they are written.
+  torch::Tensor whole;  // It owns the bytes until they are written.
   return WriteSafetensors(path, tensors, [&](size_t) -> absl::StatusOr<absl::string_view> {
     ASSIGN_OR_RETURN(whole, state.Next());
     return absl::string_view(static_cast<const char*>(whole.const_data_ptr()),

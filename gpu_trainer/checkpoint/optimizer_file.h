@@ -1,5 +1,5 @@
-// The file of a learner's state: what must be saved besides the weights (Learner::State), as
-// safetensors, each tensor whole.
+// Writes and reads the file of a learner's state: what must be saved besides the weights
+// (Learner::State), as safetensors, each tensor whole.
 #ifndef WHETSTONE_GPU_TRAINER_CHECKPOINT_OPTIMIZER_FILE_H_
 #define WHETSTONE_GPU_TRAINER_CHECKPOINT_OPTIMIZER_FILE_H_
 

@@ -1,4 +1,4 @@
-// The policy a trainer process holds: the model and, once it has learned, the optimizer's state and
+// A trainer process holds one policy: the model and, once it has learned, the optimizer's state and
 // the name of the last update.
 //
 //   ASSIGN_OR_RETURN(std::unique_ptr<Policy> policy, LoadPolicy(directory, …));  // checkpoint.h
@@ -20,7 +20,7 @@
 
 namespace whetstone {
 
-// Neither copied nor moved: the learner borrows config and weights.
+// A policy is neither copied nor moved: the learner borrows config and weights.
 struct Policy {
   Policy() = default;
   Policy(const Policy&) = delete;
@@ -35,8 +35,8 @@ struct Policy {
   const Learner* learner_if_any() const { return learner_.get(); }
 
   // The tokenizer and other small files of the directory it was loaded from, by name: every
-  // checkpoint gets them. Kept in memory because that directory may be an old checkpoint, removed
-  // since.
+  // checkpoint gets them. They are in memory because that directory may be an old checkpoint,
+  // removed since.
   std::map<std::string, std::string> companions;
   // The directory that the weights came from before anything was learned: adapters belong to it.
   std::string base_model;

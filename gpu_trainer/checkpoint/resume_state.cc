@@ -70,7 +70,7 @@ absl::Status ReadLossScale(const json& state, const std::string& path, LossScale
       absl::StrCat(path, ": loss_scale is ", found.dump(), ", which no learner in fp16 wrote"));
 }
 
-// What must be the same for a checkpoint to go on, as {"dtype", "optimizer_state", "lora"}.
+// Returns what must be the same for a checkpoint to go on, as {"dtype", "optimizer_state", "lora"}.
 json LearnerKind(const Policy& policy) {
   json lora;
   if (const LoraSettings& l = policy.learner_options.lora; l.rank > 0) {
@@ -81,8 +81,8 @@ json LearnerKind(const Policy& policy) {
           {"lora", lora}};
 }
 
-// The bytes of an update as a checkpoint keeps it. Equal runs write equal checkpoints: what was
-// timed is left out, and metrics are in a fixed order.
+// Returns the bytes of an update as a checkpoint keeps it. Equal runs write equal checkpoints: what
+// was timed is left out, and metrics are in a fixed order.
 std::string RepeatableBytes(v1::UpdateResponse update) {
   update.clear_bottleneck();
   auto& metrics = *update.mutable_metrics();

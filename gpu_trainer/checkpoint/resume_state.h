@@ -1,4 +1,5 @@
-// The resume/ folder of a checkpoint (checkpoint.h): what a policy needs to go on learning.
+// Writes and reads the resume/ folder of a checkpoint (checkpoint.h): what a policy needs to go on
+// learning.
 #ifndef WHETSTONE_GPU_TRAINER_CHECKPOINT_RESUME_STATE_H_
 #define WHETSTONE_GPU_TRAINER_CHECKPOINT_RESUME_STATE_H_
 
@@ -10,7 +11,7 @@
 
 namespace whetstone {
 
-// Its name in a checkpoint's directory.
+// The folder has this name in a checkpoint's directory.
 inline constexpr char kResumeFolder[] = "resume";
 
 // Writes state.json, optimizer.safetensors and last_update.pb into `directory`/resume, which must

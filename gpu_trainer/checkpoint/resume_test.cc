@@ -1,4 +1,4 @@
-// Learning a task with a known optimum, through a checkpoint in the middle.
+// These tests learn a task with a known optimum, through a checkpoint in the middle.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,14 +51,14 @@ class ResumeTest : public testing::Test {
     return policy.ok() ? *std::move(policy) : nullptr;
   }
 
-  // The policy as another process would find it.
+  // Brings the policy back as another process would find it.
   void SaveAndLoad(std::unique_ptr<Policy>& policy) {
     ASSERT_TRUE(SaveCheckpoint(*policy, Path("saved")).ok());
     policy = Load("saved");
   }
 
-  // One step of the toy task; its mean reward. `dense`: rewarded by the first token's id, so that
-  // every group has spread.
+  // Takes one step of the toy task and returns its mean reward. `dense` rewards by the first
+  // token's id, so that every group has spread.
   static double Step(Policy& policy, Philox& rng, const S& changes, bool dense = false) {
     double mean = 0;
     v1::GrpoBatch batch = ToyBatch(policy.config, policy.weights, rng, &mean);

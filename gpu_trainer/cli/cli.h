@@ -1,4 +1,4 @@
-// The sub-commands of whet-trainer: serve, launch, and those that need no server.
+// These are the sub-commands of whet-trainer: serve, launch, and those that need no server.
 #ifndef WHETSTONE_GPU_TRAINER_CLI_CLI_H_
 #define WHETSTONE_GPU_TRAINER_CLI_CLI_H_
 

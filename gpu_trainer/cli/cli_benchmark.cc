@@ -17,8 +17,8 @@ struct BenchmarkOptions {
   double seconds = 10;
 };
 
-// Sums over the ranks, of several sizes: the time of the best, and what each link carries ("bus": a
-// ring moves 2 (n - 1) / n of the bytes over every link).
+// Measures sums over the ranks, of several sizes: the time of the best, and what each link carries
+// ("bus": a ring moves 2 (n - 1) / n of the bytes over every link).
 absl::StatusOr<nlohmann::ordered_json> MeasureAllReduce(torch::Device device, RankGroup& ranks) {
   constexpr int kRounds = 6;
   const double ring = 2.0 * (ranks.size() - 1) / ranks.size();

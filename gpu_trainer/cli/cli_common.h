@@ -1,4 +1,4 @@
-// What the model sub-commands share: opening a model, reading JSON lines, exit codes.
+// The model sub-commands share this: opening a model, reading JSON lines, exit codes.
 #ifndef WHETSTONE_GPU_TRAINER_CLI_CLI_COMMON_H_
 #define WHETSTONE_GPU_TRAINER_CLI_CLI_COMMON_H_
 
@@ -23,7 +23,7 @@ namespace whetstone {
 // stderr.
 int ExitCode(const absl::Status& status);
 
-// Where and how a model computes.
+// ComputeOptions says where and how a model computes.
 struct ComputeOptions {
   std::string dtype = "bfloat16";  // Or float32, float16.
   std::string device = "auto";     // Or cpu, cuda. auto is cuda where there is one.

@@ -28,8 +28,8 @@
 namespace whetstone {
 namespace {
 
-// Calls in progress when the stop signal comes get this long; whoever started us sends SIGKILL
-// after 5 s.
+// Calls in progress get so long when the stop signal comes; whoever started us sends SIGKILL after
+// 5 s.
 constexpr double kGraceSeconds = 1.5;
 
 struct ServeFlags {
@@ -90,7 +90,7 @@ absl::StatusOr<std::unique_ptr<RankGroup>> JoinRanks(const RankPlace& place,
   return ranks;
 }
 
-// Ends this process because a rank is gone, and not by way of destructors: they would wait for it.
+// Ends this process because a rank is gone, without destructors: they would wait for it.
 [[noreturn]] void EndWithout(const absl::Status& broken) {
   std::fprintf(stderr, "whet-trainer: %s\n", std::string(broken.message()).c_str());
   std::fflush(nullptr);
@@ -110,7 +110,7 @@ absl::Status Follow(const TrainerOptions& options, RankGroup& ranks) {
   DistributedTrainer trainer(options.device, options.dtype, ranks);
   const absl::Status status = trainer.Follow();
   if (status.ok()) return status;
-  if (StopWasAsked()) _exit(0);  // rank 0 has left in the middle of something
+  if (StopWasAsked()) _exit(0);  // Rank 0 has left in the middle of something.
   EndWithout(status);
 }
 

@@ -7,7 +7,7 @@
 namespace whetstone {
 namespace {
 
-// {"thinking": false, "date": "26 Jul 2024"}, both optional.
+// Reads {"thinking": false, "date": "26 Jul 2024"}, both optional.
 absl::StatusOr<ChatOptions> ChatOptionsOf(const nlohmann::json& line) {
   ChatOptions options;
   if (line.contains("thinking")) {
@@ -22,7 +22,8 @@ absl::StatusOr<ChatOptions> ChatOptionsOf(const nlohmann::json& line) {
   return options;
 }
 
-// The text of ids, whole and as it comes token by token; the last piece is what the end brings.
+// Prints the text of ids, whole and as it comes token by token; the last piece is what the end
+// brings.
 absl::Status Detokenize(const Tokenizer& tokenizer, const nlohmann::json& line) {
   ASSIGN_OR_RETURN(const std::vector<int32_t> ids, IdsField(line, "ids"));
   const bool skip = line.contains("skip_special") && line["skip_special"] == true;

@@ -18,11 +18,11 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// Gloo's own deadlines are out of the way: Wait knows better who is at fault.
+// Gloo's own deadlines never come: Wait knows better who is at fault.
 constexpr milliseconds kNever = std::chrono::hours(24 * 365);
 
-// Keys of the store hold rank 0's WORLD_SIZE, why this job can not be, and how many ranks know
-// that.
+// These keys of the store hold rank 0's WORLD_SIZE, why this job can not be, and how many ranks
+// know that.
 constexpr char kWorldSize[] = "world_size";
 constexpr char kRefused[] = "refused";
 constexpr char kTold[] = "told";
@@ -84,7 +84,7 @@ absl::Status RankGroup::Channel::OpenStore() {
   tcp.numWorkers = place.world_size;
   tcp.waitWorkers = false;
   tcp.timeout = options.join_deadline;
-  if (tcp.isServer && OnThisHost(place)) {  // by itself it would listen on every address
+  if (tcp.isServer && OnThisHost(place)) {  // By itself it would listen on every address.
     ASSIGN_OR_RETURN(tcp.masterListenFd, BindLoopback(place.master_port));
   }
   try {
@@ -146,7 +146,7 @@ absl::Status RankGroup::Channel::Refused(const std::string& why) {
 }
 
 void RankGroup::Channel::Leave() {
-  if (gloo_tensors == nullptr) return;  // it never joined
+  if (gloo_tensors == nullptr) return;  // It never joined.
   try {
     const auto left = [this](int64_t more) { return store->add("left", more); };
     left(1);

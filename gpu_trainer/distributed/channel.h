@@ -1,4 +1,4 @@
-// The c10d objects behind a RankGroup, and the one way to wait for them.
+// A Channel has the c10d objects behind a RankGroup, and the one way to wait for them.
 #ifndef WHETSTONE_GPU_TRAINER_DISTRIBUTED_CHANNEL_H_
 #define WHETSTONE_GPU_TRAINER_DISTRIBUTED_CHANNEL_H_
 
@@ -33,7 +33,7 @@ struct RankGroup::Channel {
   absl::Status Meet(absl::string_view what, const std::function<Works()>& start, bool idle = false);
   // Thread-safe.
   absl::Status Broken();
-  // The backend for tensors on `device`.
+  // Returns the backend for tensors on `device`.
   c10d::Backend& BackendFor(torch::Device device);
 
   const RankPlace place;
@@ -60,7 +60,8 @@ struct RankGroup::Channel {
   absl::Status broken_;  // Protected by mutex_.
 };
 
-// NCCL over all ranks, for this process's current CUDA device. Only where LibTorch has CUDA.
+// Makes NCCL over all ranks, for this process's current CUDA device. It is there only where
+// LibTorch has CUDA.
 c10::intrusive_ptr<c10d::Backend> MakeNccl(const c10::intrusive_ptr<c10d::Store>& store,
                                            const RankPlace& place, const RankOptions& options);
 

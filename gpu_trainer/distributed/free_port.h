@@ -1,4 +1,4 @@
-// A TCP port of 127.0.0.1 that nobody listens on now.
+// Finds a TCP port of 127.0.0.1 that nobody listens on now.
 #ifndef WHETSTONE_GPU_TRAINER_DISTRIBUTED_FREE_PORT_H_
 #define WHETSTONE_GPU_TRAINER_DISTRIBUTED_FREE_PORT_H_
 
@@ -11,7 +11,7 @@ namespace whetstone {
 // Another program may take it in the meantime: whoever listens on it must be ready for that.
 absl::StatusOr<uint16_t> FreeLoopbackPort();
 
-// A socket bound to a port of 127.0.0.1 (0: any free one), which the caller closes.
+// Returns a socket bound to a port of 127.0.0.1 (0: any free one), which the caller closes.
 absl::StatusOr<int> BindLoopback(uint16_t port);
 
 }  // namespace whetstone

@@ -10,7 +10,7 @@ namespace whetstone {
 namespace {
 
 constexpr int kSilentMax = 15;
-// A process that is silent for so long has ended: it is no hiccup of a busy machine.
+// A process that is silent for so long has ended; a busy machine's hiccup is shorter.
 constexpr int kSilentOfTheDead = 4;
 
 std::string Key(int rank) { return absl::StrCat("beat/", rank); }
@@ -101,7 +101,7 @@ absl::Status Heartbeat::WhoBroke(const std::string& what) const {
     return !store_error_.empty() ||
            others_[static_cast<size_t>(longest())].silent >= kSilentOfTheDead;
   };
-  // Twice that, and no more: nobody may be silent, where only a connection broke.
+  // The wait takes twice that and no more, because where only a connection broke nobody is silent.
   changed_.wait_for(lock, 2 * kSilentOfTheDead * period_, told);
   if (!store_error_.empty()) {
     return absl::UnavailableError(absl::StrCat("rank 0 is gone: ", what));

@@ -41,9 +41,9 @@ class Heartbeat {
   absl::Status Lost() const;
   // Names, after a connection broke, who has been silent longest. Takes some beats to tell.
   absl::Status WhoBroke(const std::string& what) const;
-  // The beats of this rank so far.
+  // Returns the beats of this rank so far.
   int64_t Beats() const;
-  // The beats since anybody, this rank included, last did a piece of work.
+  // Returns the beats since anybody, this rank included, last did a piece of work.
   int BeatsWithoutWork() const;
   // Names the ranks that have not come to this rank's last meeting.
   std::string WhoIsMissing() const;

@@ -26,11 +26,13 @@ torch::Tensor CopyOf(const std::string& bytes, size_t size) {
   return tensor;
 }
 
-// Marks the error of another rank. Who failed says it again at the end of the call, and better.
+// The payload marks the error of another rank. Who failed says it again at the end of the call, and
+// better.
 constexpr char kRelayed[] = "whetstone/relayed";
 bool IsRelayed(const absl::Status& status) { return status.GetPayload(kRelayed).has_value(); }
 
-// OK is an empty string; any other status is its code, whether it is relayed, and its words.
+// Packs OK as an empty string, and any other status as its code, whether it is relayed, and its
+// words.
 std::string Packed(const absl::Status& status) {
   if (status.ok()) return "";
   return absl::StrCat(std::string(1, static_cast<char>(status.code())),
@@ -115,7 +117,7 @@ absl::StatusOr<std::vector<std::string>> RankGroup::AllGather(absl::string_view 
                                                               const std::string& mine) {
   if (alone()) return std::vector<std::string>{mine};
   const size_t n = static_cast<size_t>(size());
-  // Lengths first, then everything at the longest one's.
+  // The lengths are gathered first, then everything at the longest one's.
   std::vector<torch::Tensor> lengths(n);
   for (torch::Tensor& length : lengths) length = torch::zeros({1}, torch::kLong);
   const auto gather = [&](std::vector<torch::Tensor>& all, torch::Tensor own) {

@@ -1,6 +1,6 @@
-// The processes that train one policy together, and how they talk: an axis of the mesh of all
-// ranks. There is one axis now, data parallelism, so one group of all; ranks that will share a long
-// sequence or a layer will be groups of their own.
+// A RankGroup is the processes that train one policy together, and how they talk: an axis of the
+// mesh of all ranks. There is one axis now, data parallelism, so one group of all; ranks that will
+// share a long sequence or a layer will be groups of their own.
 //
 //   ASSIGN_OR_RETURN(std::unique_ptr<RankGroup> ranks, RankGroup::Join(place, {}));
 //   RETURN_IF_ERROR(ranks->StatusBarrier("the forward pass", [&] { return ComputeMyShare(); }));
@@ -10,17 +10,17 @@
 //   … other work …
 //   RETURN_IF_ERROR(finish());
 //
-// Every rank calls the same functions in the same order; each call meets the others. On c10d: Gloo
-// for CPU tensors and, in a group of its own, for words, so that words pass by the tensors that are
-// on their way; NCCL for CUDA tensors. A group of one makes no c10d object and every call returns
-// at once.
+// Every rank calls the same functions in the same order; each call meets the others. It runs on
+// c10d: Gloo serves CPU tensors and, in a group of its own, words, so that words pass by the
+// tensors that are on their way; NCCL serves CUDA tensors. A group of one makes no c10d object and
+// every call returns at once.
 //
-// Errors. A rank that fails at its own work says so (StatusBarrier) and all go on in step. A rank
-// that is gone, or does no work for a deadline while the others wait, makes every later call
-// UNAVAILABLE with its name: the group is broken for good, and its processes should end and be
-// launched anew. `what` names a call in errors.
+// A rank that fails at its own work says so (StatusBarrier) and all go on in step. A rank that is
+// gone, or does no work for a deadline while the others wait, makes every later call UNAVAILABLE
+// with its name: the group is broken for good, and its processes should end and be launched anew.
+// `what` names a call in errors.
 //
-// Not thread-safe, but for Push, Pop, Working and broken.
+// It is not thread-safe, but for Push, Pop, Working and broken.
 #ifndef WHETSTONE_GPU_TRAINER_DISTRIBUTED_RANK_GROUP_H_
 #define WHETSTONE_GPU_TRAINER_DISTRIBUTED_RANK_GROUP_H_
 
@@ -47,15 +47,15 @@ class Work;
 namespace whetstone {
 
 struct RankOptions {
-  // From the first rank's start until all have joined.
+  // It runs from the first rank's start until all have joined.
   std::chrono::milliseconds join_deadline{120'000};
-  // Longest that ranks wait for one that lives but does no work.
+  // Ranks wait at most so long for one that lives but does no work.
   std::chrono::milliseconds work_deadline{600'000};
   // A rank that misses 15 of these is gone.
   std::chrono::milliseconds heartbeat{1000};
 };
 
-// What talking has cost this rank so far.
+// RankTraffic is what talking has cost this rank so far.
 struct RankTraffic {
   double wait_s = 0;  // Spent waiting for ranks that were still at work.
   // The time with tensors on their way, from the start on this rank to the end; they begin to move
@@ -67,7 +67,7 @@ struct RankTraffic {
 
 class RankGroup {
  public:
-  // Alone: rank 0 of 1.
+  // Makes a group of one: rank 0 of 1.
   RankGroup();
   // Meets the others at place.master_address, where rank 0 must be. UNAVAILABLE: who did not come
   // until the deadline, or that rank 0 does not answer. INVALID_ARGUMENT, on all ranks: two have
@@ -87,7 +87,7 @@ class RankGroup {
   // others that of the first that failed, with its name.
   absl::Status StatusBarrier(absl::string_view what, const std::function<absl::Status()>& work);
 
-  // Collectives on tensors (tensor_collectives.cc).
+  // These are collectives on tensors (tensor_collectives.cc).
 
   // Each tensor (contiguous, fp32 or fp64, on one device, of the same shape on all ranks) becomes
   // the sum over the ranks.
@@ -110,7 +110,7 @@ class RankGroup {
                                                     const torch::Tensor& mine,
                                                     const std::vector<int64_t>& sizes);
 
-  // Collectives on words and numbers.
+  // These are collectives on words and numbers.
 
   // Returns what each rank gave, by rank.
   absl::StatusOr<std::vector<std::string>> AllGather(absl::string_view what,
@@ -127,15 +127,16 @@ class RankGroup {
   // Returns rank 0's bytes on all ranks. The others wait as long as rank 0 lives.
   absl::StatusOr<std::string> Broadcast(const std::string& bytes);
 
-  // Queues by name: what was pushed to one, at most 8 MiB at a time, is popped once, in order, by
-  // any rank. Pop returns nullopt from an empty queue.
+  // Push and Pop use queues by name: what was pushed to one, at most 8 MiB at a time, is popped
+  // once, in order, by any rank. Pop returns nullopt from an empty queue.
   absl::Status Push(const std::string& queue, const std::string& bytes);
   absl::StatusOr<std::optional<std::string>> Pop(const std::string& queue);
 
   // A piece of work was done: others that wait may go on waiting.
   void Working();
 
-  // Ranks that share this one's memory on `device`: those of this host, but a GPU is a rank's own.
+  // Returns how many ranks share this one's memory on `device`: those of this host, but a GPU is a
+  // rank's own.
   int sharing(torch::Device device) const { return device.is_cuda() ? 1 : place_.local_size; }
   const RankTraffic& traffic() const { return traffic_; }
   // UNAVAILABLE: a rank is gone, as a call has found, or its heartbeats that stopped.
@@ -151,7 +152,7 @@ class RankGroup {
 
   const RankPlace place_;
   RankTraffic traffic_;
-  // Up to when traffic_.communication_s is counted.
+  // traffic_.communication_s is counted up to here.
   std::chrono::steady_clock::time_point counted_until_;
   std::unique_ptr<Channel> channel_;  // Null: alone.
 };

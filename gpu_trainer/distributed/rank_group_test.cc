@@ -90,7 +90,7 @@ TEST(RankGroup, OneRankIsAloneAndCommunicatesNothing) {
 TEST(RankGroup, AllGathersRowsAndGathersUnequalPiecesAtRank0) {
   RunAsRanks(3, [](RankGroup& ranks) {
     const int me = ranks.rank();
-    // Several on their way at once, of several types.
+    // Several gathers, of several types, are on their way at once.
     std::vector<torch::Tensor> all;
     std::vector<RankGroup::Finish> finish;
     for (const auto dtype : {torch::kByte, torch::kFloat, torch::kBFloat16, torch::kByte}) {
@@ -174,7 +174,7 @@ TEST(RankGroup, SumsGoOnWhileRanksComputeAndTalk) {
     ASSERT_TRUE(ranks.AllGather("words", "").ok());
     if (ranks.rank() == 1) start();
     EXPECT_EQ(ranks.traffic().communication_s, 0) << "not before they are finished";
-    // So long that they end meanwhile.
+    // The sleep is so long that they end meanwhile.
     std::this_thread::sleep_for(milliseconds(500));
     for (const RankGroup::Finish& finish : sums) ASSERT_TRUE(finish().ok());
     EXPECT_TRUE(first.eq(3).all().item<bool>());
@@ -250,7 +250,7 @@ TEST(RankGroup, ARankThatIsGoneWhileSumsAreOnTheirWayIsNamed) {
     const RankGroup::Finish finish_first = ranks.StartAllReduce("the first", first);
     if (ranks.rank() == 2) throw Vanish();
     const RankGroup::Finish finish_last = ranks.StartAllReduce("the last", last);
-    finish_first().IgnoreError();  // it may have been over
+    finish_first().IgnoreError();  // It may have been over.
     const absl::Status status = finish_last();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
     EXPECT_THAT(Words(status), HasSubstr("rank 2 is gone"));
@@ -273,7 +273,7 @@ TEST(RankGroup, ARankThatDoesNoWorkIsNamedWithinTheDeadline) {
           return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         };
         if (ranks.rank() == 1) {
-          // As long as it works the other waits; then it hangs.
+          // The other waits as long as this rank works; then it hangs.
           while (seconds() < 2) {
             ranks.Working();
             std::this_thread::sleep_for(milliseconds(20));

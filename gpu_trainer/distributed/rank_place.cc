@@ -11,7 +11,7 @@
 namespace whetstone {
 namespace {
 
-// A number in [least, most].
+// Returns the variable as a number in [least, most].
 absl::StatusOr<int> Number(const char* name, int least, int most) {
   const char* text = std::getenv(name);
   if (text == nullptr) {

@@ -1,10 +1,11 @@
-// The place of this process among those of one job, as launchers of PyTorch jobs say it.
+// A RankPlace is the place of this process among those of one job, as launchers of PyTorch jobs say
+// it.
 //
 //   ASSIGN_OR_RETURN(const RankPlace place, RankPlaceFromEnvironment());
 //   if (place.world_size > 1) … RankGroup::Join(place, {}) …
 //
-// RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT as torchrun sets them; LOCAL_WORLD_SIZE
-// too, if it is there. Without RANK and WORLD_SIZE there is one rank.
+// It is read from RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT as torchrun sets them,
+// and LOCAL_WORLD_SIZE, if it is there. Without RANK and WORLD_SIZE there is one rank.
 #ifndef WHETSTONE_GPU_TRAINER_DISTRIBUTED_RANK_PLACE_H_
 #define WHETSTONE_GPU_TRAINER_DISTRIBUTED_RANK_PLACE_H_
 

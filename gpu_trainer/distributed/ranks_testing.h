@@ -1,4 +1,4 @@
-// For tests: ranks as threads of this process, that meet on loopback as processes do.
+// Tests run ranks as threads of their process, that meet on loopback as processes do.
 //
 //   RunAsRanks(2, [](RankGroup& ranks) { EXPECT_EQ(ranks.size(), 2); });
 #ifndef WHETSTONE_GPU_TRAINER_DISTRIBUTED_RANKS_TESTING_H_
@@ -24,7 +24,7 @@ inline RankOptions QuickRanks() {
           .heartbeat = std::chrono::milliseconds(200)};
 }
 
-// Thrown by a rank's body: it ends as a killed process does, its connections close and its heart
+// A rank's body throws it to end as a killed process does: its connections close and its heart
 // stops.
 struct Vanish {};
 

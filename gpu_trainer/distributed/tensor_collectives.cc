@@ -1,4 +1,4 @@
-// RankGroup's collectives on tensors.
+// These are RankGroup's collectives on tensors.
 #include <algorithm>
 #include <exception>
 
@@ -28,7 +28,7 @@ absl::Status RankGroup::AllReduce(absl::string_view what,
 }
 
 RankGroup::Finish RankGroup::StartAllReduce(absl::string_view what, const torch::Tensor& tensor) {
-  // A ring sends each number twice, but for the own share.
+  // A ring sends each number twice, except the rank's own share.
   const double bytes = 2.0 * (size() - 1) / size() * static_cast<double>(tensor.nbytes());
   return Start(what, bytes, tensor.is_cpu(), [&] {
     std::vector<torch::Tensor> one = {tensor};
@@ -40,11 +40,12 @@ RankGroup::Finish RankGroup::Start(absl::string_view what, double bytes, bool on
                                    const std::function<c10::intrusive_ptr<c10d::Work>()>& start) {
   if (alone()) return [] { return absl::OkStatus(); };
   const Clock::time_point begin = Clock::now();
-  // Written by the thread that does the work, before it is complete.
+  // The thread that does the work writes it before the work is complete.
   const auto end = std::make_shared<Clock::time_point>();
   Works works;
   std::exception_ptr failure;
-  if (broken().ok()) {  // else Finish says so
+  // Where the group is broken, Finish says so.
+  if (broken().ok()) {
     try {
       works.push_back(start());
       // NCCL's future is complete when the work is queued: nobody says when it ends.

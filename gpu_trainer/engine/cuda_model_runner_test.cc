@@ -1,5 +1,6 @@
-// Generation by the kernels for GPUs, on the emulator and, where there is one, on a GPU, beside
-// generation by the CPU's own: the same tokens where sums are f32, and the same distribution else.
+// These tests compare generation by the kernels for GPUs, on the emulator and, where there is one,
+// on a GPU, with generation by the CPU's own: the tokens are the same where sums are f32, and the
+// distribution is the same elsewhere.
 #include "gpu_trainer/engine/runner/cuda_model_runner.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +50,7 @@ class CudaModelRunnerTest : public ::testing::TestWithParam<bool> {
     spec.step = 2;
     spec.sampling.max_new_tokens = 12;
     spec.sampling.ignore_eos = true;
-    // A prompt longer than a KV split, and slots that are used again.
+    // One prompt is longer than a KV split, and slots are used again.
     for (const int length : {3, 140}) {
       PromptGroupSpec group;
       group.group_index = length;
@@ -61,14 +62,14 @@ class CudaModelRunnerTest : public ::testing::TestWithParam<bool> {
     return spec;
   }
 
-  // The weights on the device whose kernels are tested.
+  // Returns the weights on the device whose kernels are tested.
   Weights OnDevice() const {
     if (!OnGpu()) return weights_;
     return CopyWeights(config_, weights_, weights_.dtype(), torch::Device(torch::kCUDA, 0));
   }
 
   using Completions = std::map<std::pair<int, int>, Completion>;
-  // By the CPU's own means, or by the kernels.
+  // Generates by the CPU's own means, or by the kernels.
   Completions Run(const GenerateSpec& spec, bool kernels) {
     EmulateKernelsForTesting(kernels && !OnGpu() ? &emulated::Kernels() : nullptr);
     const Weights weights = kernels ? OnDevice() : weights_;
@@ -154,7 +155,7 @@ TEST_P(CudaModelRunnerTest, LogprobsAreThoseOfAPrefill) {
 
 // A kernel that can not be launched is seen on the trial: the operators do the work.
 TEST_P(CudaModelRunnerTest, FallsBackWhenAKernelFails) {
-  if (OnGpu()) return;  // what is broken here are the emulator's
+  if (OnGpu()) return;  // The broken kernel is the emulator's.
   MakeModel("qwen2", torch::kFloat);
   const GenerateSpec spec = Spec();
   const Completions plain = Run(spec, false);

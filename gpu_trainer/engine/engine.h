@@ -1,5 +1,5 @@
-// Generation of whole groups: one prefill per prompt, then all samples decode together over the
-// shared prefix, each completion delivered when it ends.
+// Generates whole groups: one prefill per prompt, then all samples decode together over the shared
+// prefix, each completion delivered when it ends.
 //
 //   Engine engine(config, weights, tokenizer);
 //   GenerateSpec spec{.seed = 17, .step = 3, .groups = {{.group_index = 0, .ids = prompt,
@@ -7,15 +7,15 @@
 //   spec.sampling.max_new_tokens = 128;
 //   RETURN_IF_ERROR(engine.Generate(spec, {.on_completion = [&](Completion c) { … }}));
 //
-// How it decodes: sequences wait in order and are admitted while there is a free slot and memory
-// for its keys and values (schedule/); one step draws the next token of every admitted sequence, or
-// several tokens where guessing them pays (speculation/). Keys and values of a prompt are kept once
-// per group; attention reads them once for the whole group and merges with the sequence's own
-// suffix by log-sum-exp (cache/).
+// Sequences wait in order and are admitted while there is a free slot and memory for its keys and
+// values (schedule/); one step draws the next token of every admitted sequence, or several tokens
+// where guessing them pays (speculation/). Keys and values of a prompt are kept once per group;
+// attention reads them once for the whole group and merges with the sequence's own suffix by
+// log-sum-exp (cache/).
 //
-// Randomness: the token at `position` of a sample is decided by Philox(seed, {step, group_index,
-// sample, position}), position counted from 0 after the prompt (sampling/). On a CPU with AVX-512
-// the kernels are batch-invariant: a sequence's tokens do not depend at all on what else is in the
+// The token at `position` of a sample is decided by Philox(seed, {step, group_index, sample,
+// position}), position counted from 0 after the prompt (sampling/). On a CPU with AVX-512 the
+// kernels are batch-invariant: a sequence's tokens do not depend at all on what else is in the
 // batch. Elsewhere they do so up to rounding, unless `deterministic` asks for more: then every
 // forward pass computes kBatchInvariantRows rows, real ones or not, and attends row by row
 // (runner/eager_model_runner.h).
@@ -43,10 +43,10 @@
 namespace whetstone {
 
 struct EngineOptions {
-  // Guess tokens ahead where that pays. Changes no result, and is left out where it could: where a
-  // row's bits depend on the rows beside it.
+  // Tokens are guessed ahead where that pays. It changes no result, and is left out where it could:
+  // where a row's bits depend on the rows beside it.
   bool prompt_lookup = true;
-  // On a GPU, replay decoding steps from CUDA graphs. Changes no result.
+  // On a GPU decoding steps are replayed from CUDA graphs. It changes no result.
   bool cuda_graphs = true;
   // The clock of deadlines and of what a guessed token costs. Borrowed; null: a SteadyClock.
   const Clock* clock = nullptr;
@@ -63,8 +63,8 @@ class Engine {
   // `cancelled` said so. INTERNAL: the logits were not finite.
   absl::Status Generate(const GenerateSpec& spec, const GenerateSink& sink);
 
-  // Log-probability of every token after the first, at temperature 1. Logits exist for a few rows
-  // at a time. INVALID_ARGUMENT: longer than the context, or a token id out of range.
+  // Returns the log-probability of every token after the first, at temperature 1. Logits exist for
+  // a few rows at a time. INVALID_ARGUMENT: longer than the context, or a token id out of range.
   absl::StatusOr<std::vector<float>> Score(const std::vector<int32_t>& ids);
 
  private:
@@ -74,7 +74,7 @@ class Engine {
   const Weights& weights_;
   const Tokenizer& tokenizer_;
   EngineOptions options_;
-  RopeTable rope_;  // grows with the longest sequence seen
+  RopeTable rope_;  // It grows with the longest sequence seen.
 };
 
 }  // namespace whetstone

@@ -36,7 +36,7 @@ class EngineTest : public ::testing::TestWithParam<torch::ScalarType> {
         weights_(RandomWeights(config_, GetParam(), 5)),
         tokenizer_(*Tokenizer::Parse(ByteTokenizerJson(), "test")) {
     torch::NoGradGuard no_grad;
-    // Wide enough that distributions are far from uniform.
+    // The weights are so large that distributions are far from uniform.
     for (auto& [name, tensor] : weights_.Named()) {
       if (!absl::EndsWith(name, "norm")) tensor.mul_(8);
     }
@@ -134,21 +134,21 @@ TEST_P(EngineTest, TokensDoNotDependOnTheBatch) {
       EXPECT_EQ(completion.logprobs, all.at(key).logprobs) << how;
     }
   };
-  // Two at a time, so that sequences wait, slots are used again and prompts come and go.
+  // Two decode at a time, so that sequences wait, slots are used again and prompts come and go.
   spec.memory = {.sequences_max = 2};
   expect_equal(Run(spec), "two at a time");
   const int64_t one = KvBytes(config_, GetParam(), 127) + KvBytes(config_, GetParam(), 40 + 63);
   spec.memory = {.kv_bytes_max = one};
   expect_equal(Run(spec), "memory for one");
   spec.memory = {};
-  // Another order of arrival.
+  // The groups and samples arrive in another order.
   GenerateSpec backwards = spec;
   std::reverse(backwards.groups.begin(), backwards.groups.end());
   for (PromptGroupSpec& group : backwards.groups) {
     std::reverse(group.samples.begin(), group.samples.end());
   }
   expect_equal(Run(backwards), "backwards");
-  // Split over two calls, and one sample alone.
+  // The samples are split over two calls, and one is drawn alone.
   for (const std::vector<int32_t>& samples : {std::vector<int32_t>{0, 4}, {1, 2, 3}, {3}}) {
     GenerateSpec part = spec;
     for (PromptGroupSpec& group : part.groups) group.samples = samples;
@@ -168,12 +168,13 @@ TEST_P(EngineTest, PromptLookupChangesNothing) {
     for (const int samples : {1, 3}) {
       GenerateSpec spec = Spec(1, samples, 150);
       spec.sampling.temperature = temperature;
-      // Either way the logits depend on what was drawn; the first soon runs in circles, where
-      // guesses are right.
+      // Either way the logits depend on what was drawn; one sample alone soon runs in circles,
+      // where guesses are right.
       spec.sampling.penalties = {
           .repetition = 1.02, .presence = 0.1, .frequency = samples == 1 ? -1.0 : 0.01};
       GenerateStatus with, without;
-      const TickingClock clock;  // by which a step takes the same time with and without guesses
+      // By this clock a step takes the same time with and without guesses.
+      const TickingClock clock;
       const Completions guessed = Run(spec, {.clock = &clock}, &with);
       const Completions plain = Run(spec, {.prompt_lookup = false}, &without);
       EXPECT_EQ(without.drafted, 0);
@@ -182,7 +183,7 @@ TEST_P(EngineTest, PromptLookupChangesNothing) {
         EXPECT_GT(with.accepted, 30);
         EXPECT_EQ(with.steps + with.accepted, without.steps);
       }
-      // Where it could change bits there is none.
+      // Nothing is guessed where that could change bits.
       EXPECT_TRUE(Independent() || with.drafted == 0);
       for (const auto& [key, completion] : guessed) {
         EXPECT_EQ(completion.ids, plain.at(key).ids) << temperature;
@@ -196,7 +197,7 @@ TEST_P(EngineTest, DeadlinesEndSequencesOneByOne) {
   GenerateSpec spec = Spec(1, 2, 40);
   spec.sampling.deadline_s = 8;
   const TickingClock clock;
-  // One at a time: the second one's wait does not count.
+  // One decodes at a time: the second one's wait does not count.
   spec.memory.sequences_max = 1;
   const EngineOptions options = {.clock = &clock};
   const Completions cut = Run(spec, options);
@@ -260,7 +261,7 @@ TEST_P(EngineTest, Endings) {
   }
   EXPECT_GT(beyond, 0);
 
-  // The context ends first: 300 positions, a prompt of 127.
+  // The context of 300 positions ends first, behind a prompt of 127.
   spec = Spec(3, 1, 1000);
   for (const auto& [key, c] : Run(spec)) {
     const size_t prompt = spec.groups[static_cast<size_t>(key.first)].ids.size();
@@ -273,7 +274,7 @@ TEST_P(EngineTest, Endings) {
 TEST_P(EngineTest, StopStringsCutTheText) {
   GenerateSpec spec = Spec(1, 8, 60);
   const Completions free = Run(spec);
-  // Two neighbouring tokens of a completion whose text is plain ASCII there.
+  // The stop string is two neighbouring tokens of a completion whose text is plain ASCII there.
   const Completion& model = free.at({0, 0});
   std::string stop;
   for (size_t i = 5; i + 1 < model.ids.size() && stop.empty(); ++i) {
@@ -332,7 +333,8 @@ TEST_P(EngineTest, AProfileCountsEveryPartsWork) {
     add(&prefill, work.Prefill(static_cast<int64_t>(group.ids.size())));
     prompts += static_cast<int64_t>(group.ids.size());
   }
-  // The first token of a sequence comes from its prompt's logits: 8 steps of 6 sequences.
+  // The first token of a sequence comes from its prompt's logits, so there are 8 steps of 6
+  // sequences.
   for (int64_t step = 1; step <= 8; ++step) {
     add(&matmul, work.DecodeMatmul(6));
     for (int layer = 0; layer < 2; ++layer) {
@@ -348,7 +350,7 @@ TEST_P(EngineTest, AProfileCountsEveryPartsWork) {
   expect(Part::kPrefill, prefill, 2);
   expect(Part::kDecodeMatmul, matmul, 8);
   expect(Part::kDecodeAttention, attention, 8 * 2);
-  // Six first tokens, then six a step; every logit is read.
+  // Six first tokens are drawn, then six a step; every logit is read.
   expect(Part::kSampling, {0, 4.0 * 260 * 6 * 9}, 6 + 8);
   EXPECT_GT(profile.of(Part::kDecodeElementwise).seconds, 0);
 }
@@ -382,9 +384,9 @@ TEST_P(EngineTest, BadRequestsAreRefused) {
                 s->deterministic = true;
               }),
               HasSubstr("exclude each other"));
-  EXPECT_TRUE(Error(GenerateSpec{}).ok());  // nothing asked, nothing done
+  EXPECT_TRUE(Error(GenerateSpec{}).ok());  // Nothing is asked, and nothing is done.
 
-  // One byte less than one sequence needs.
+  // This is one byte less than one sequence needs.
   GenerateSpec small = Spec(1, 1, 4);
   const int64_t needed = KvBytes(config_, GetParam(), 5) + KvBytes(config_, GetParam(), 4 + 63);
   small.memory.kv_bytes_max = needed - 1;

@@ -1,4 +1,4 @@
-// A tokenizer small enough to write down, for tests of generation.
+// The tests of generation use a tokenizer small enough to write down.
 #ifndef WHETSTONE_GPU_TRAINER_ENGINE_ENGINE_TESTING_H_
 #define WHETSTONE_GPU_TRAINER_ENGINE_ENGINE_TESTING_H_
 
@@ -11,7 +11,7 @@
 
 namespace whetstone {
 
-// 256 bytes, <eos> = 256 and padding to 260: a tokenizer.json.
+// Returns a tokenizer.json of 256 bytes, <eos> = 256 and padding to 260.
 inline std::string ByteTokenizerJson() {
   std::string vocab;
   for (size_t byte = 0; byte < 256; ++byte) {

@@ -1,5 +1,6 @@
-// The loop of one Engine::Generate call: the scheduler says which sequences decode, the speculator
-// drafts, the model runner computes logits or tokens, the sampler draws, and the sequences end.
+// The loop of one Engine::Generate call lets the scheduler say which sequences decode, the
+// speculator draft, the model runner compute logits or tokens, the sampler draw, and the sequences
+// end.
 //
 //   GenerationLoop loop({.spec = spec, .sink = sink, …}, plan.slots, runner.get());
 //   RETURN_IF_ERROR(loop.Run());
@@ -27,7 +28,7 @@ namespace whetstone {
 
 // Everything is borrowed.
 struct GenerationSetup {
-  const GenerateSpec& spec;  // checked (check_spec.h)
+  const GenerateSpec& spec;  // It was checked (check_spec.h).
   const GenerateSink& sink;
   const ModelConfig& config;
   const Tokenizer& tokenizer;
@@ -67,7 +68,8 @@ class GenerationLoop {
   // Each group's logits after its prompt: [1, V] f32. They are undefined before its prefill and
   // after its last sample.
   std::vector<torch::Tensor> prompt_logits_;
-  std::vector<std::vector<SampledToken>> drawn_;  // in this step, by each active sequence
+  // Each active sequence has drawn these in this step.
+  std::vector<std::vector<SampledToken>> drawn_;
   GenerateStatus status_;
 };
 

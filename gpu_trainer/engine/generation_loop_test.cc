@@ -1,5 +1,5 @@
-// The loop over a runner whose logits are written down: who is admitted when, what becomes of
-// drafts, and when prompts are dropped.
+// These tests run the loop over a runner whose logits are written down. They see who is admitted
+// when, what becomes of drafts, and when prompts are dropped.
 #include "gpu_trainer/engine/generation_loop.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 
 constexpr int64_t kVocab = 260;
 
-// After token t of any sequence comes t + 1, after 'd' again 'a'.
+// Returns the token after `token` in any sequence: t + 1, and 'a' again after 'd'.
 int32_t Next(int32_t token) { return token == 'd' ? 'a' : token + 1; }
 
 class FakeRunner final : public ModelRunner {
@@ -63,7 +63,7 @@ class FakeRunner final : public ModelRunner {
   int64_t graph_steps() const override { return 0; }
 
   std::set<int32_t> prefixes;
-  std::vector<int> batches;  // sequences of each step
+  std::vector<int> batches;  // The sequences of each step.
 
  private:
   const bool takes_drafts_, draws_;
@@ -84,7 +84,7 @@ class GenerationLoopTest : public ::testing::Test {
                             .samples = std::move(samples)});
   }
 
-  // Each completion as "group.sample text", in the order of their ends.
+  // Returns each completion as "group.sample text", in the order of their ends.
   std::vector<std::string> Run(int64_t slots, FakeRunner* runner) {
     std::vector<std::string> ended;
     const TokenSampler sampler(0, 0, spec_.sampling, kVocab);
@@ -120,7 +120,7 @@ TEST_F(GenerationLoopTest, SlotsAreFilledAgainAndPromptsDropped) {
   AddGroup(2, "xc", {0});
   FakeRunner runner(/*takes_drafts=*/false);
   EXPECT_THAT(Run(2, &runner), ElementsAre("1.0 bcdabc", "1.1 bcdabc", "2.0 dabcda"));
-  // The first token of each comes from its prompt.
+  // The first token of each comes from its prompt, without a step.
   EXPECT_THAT(runner.batches, ElementsAre(2, 2, 2, 2, 2, 1, 1, 1, 1, 1));
   EXPECT_TRUE(runner.prefixes.empty());
   EXPECT_EQ(last_.tokens, 18);

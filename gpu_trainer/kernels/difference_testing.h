@@ -1,4 +1,4 @@
-// How far a kernel's result is from the one it is held to.
+// Tells how far a kernel's result is from the one it is held to.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_DIFFERENCE_TESTING_H_
 #define WHETSTONE_GPU_TRAINER_KERNELS_DIFFERENCE_TESTING_H_
 
@@ -6,7 +6,8 @@
 
 namespace whetstone {
 
-// The largest absolute difference of two elements, in fp64. Both tensors have the same shape.
+// Returns the largest absolute difference of two elements, in fp64. Both tensors have the same
+// shape.
 inline double MaxDifference(const torch::Tensor& a, const torch::Tensor& b) {
   return (a.to(torch::kDouble) - b.to(torch::kDouble)).abs().max().item<double>();
 }

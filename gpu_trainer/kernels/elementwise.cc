@@ -86,7 +86,7 @@ void RmsNormHeadsInPlace(const torch::Tensor& x, int64_t first, int64_t count,
     heads.mul_(torch::rsqrt(heads.square().mean(-1, true) + eps)).mul_(weight);
     return;
   }
-  const torch::Tensor w = weight.to(torch::kFloat);  // D numbers
+  const torch::Tensor w = weight.to(torch::kFloat);  // It has D numbers.
   const int64_t total = x.size(1), d = x.size(2);
   ForRows(x.size(0), count * d, [&](int64_t row) {
     for (int64_t head = first; head < first + count; ++head) {

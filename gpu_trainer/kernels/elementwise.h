@@ -1,5 +1,5 @@
-// The small steps between a decoder's matrix products, for inference: no gradients. They compute in
-// f32 and round once, to the dtype of the weights that read the result.
+// These are the small steps between a decoder's matrix products, for inference: no gradients. They
+// compute in f32 and round once, to the dtype of the weights that read the result.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_ELEMENTWISE_H_
 #define WHETSTONE_GPU_TRAINER_KERNELS_ELEMENTWISE_H_
 
@@ -7,9 +7,9 @@
 
 namespace whetstone {
 
-// Root mean square normalisation (Zhang and Sennrich, arXiv 1910.07467): x / sqrt(mean(x^2) + eps)
-// * weight. x [rows, C] f32 contiguous, weight [C] → [rows, C] in the weight's dtype. With `delta`
-// [rows, C] f32 contiguous, x += delta in place first.
+// Does root mean square normalisation (Zhang and Sennrich, arXiv 1910.07467): x / sqrt(mean(x^2) +
+// eps) * weight. x [rows, C] f32 contiguous, weight [C] → [rows, C] in the weight's dtype. With
+// `delta` [rows, C] f32 contiguous, x += delta in place first.
 torch::Tensor RmsNorm(const torch::Tensor& x, const torch::Tensor& delta,
                       const torch::Tensor& weight, double eps);
 
@@ -18,7 +18,7 @@ torch::Tensor RmsNorm(const torch::Tensor& x, const torch::Tensor& delta,
 void RmsNormHeadsInPlace(const torch::Tensor& x, int64_t first, int64_t count,
                          const torch::Tensor& weight, double eps);
 
-// gate_up [rows, 2I] f32, gate first → silu(gate) * up [rows, I] in `dtype`.
+// Takes gate_up [rows, 2I] f32, gate first, to silu(gate) * up [rows, I] in `dtype`.
 torch::Tensor SiluMul(const torch::Tensor& gate_up, torch::ScalarType dtype);
 
 // Rotates the first `heads` heads of each row in place. x [rows, heads_total, D] f32 contiguous;

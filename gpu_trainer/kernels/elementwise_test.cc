@@ -1,4 +1,4 @@
-// The SIMD kernels against LibTorch's operators.
+// These tests hold the SIMD kernels to LibTorch's operators.
 #include "gpu_trainer/kernels/elementwise.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace whetstone {
 namespace {
 
-// Relative to 1 + |b|.
+// Differences are relative to 1 + |b|.
 double MaxRelative(const torch::Tensor& a, const torch::Tensor& b) {
   const torch::Tensor want = b.to(torch::kDouble);
   return ((a.to(torch::kDouble) - want).abs() / (1 + want.abs())).max().item<double>();

@@ -43,10 +43,10 @@ bool KernelServes(const torch::Tensor& x, const torch::Tensor& w) {
          w.is_contiguous();
 }
 
-// bf16 or fp16 factors, f32 sums, without the kernel.
+// Multiplies bf16 or fp16 factors into f32 sums, without the kernel.
 torch::Tensor WideProduct(const torch::Tensor& x, const torch::Tensor& w) {
   if (x.is_cuda()) return at::mm(x, w.t(), torch::kFloat);
-  // A wide copy of a whole head would be twice its size: widen a few rows of it at a time.
+  // A wide copy of a whole head would be twice its size, so a few rows of it are widened at a time.
   constexpr int64_t kRowsAtOnce = 8192;
   const torch::Tensor wide = x.to(torch::kFloat);
   if (w.size(0) <= kRowsAtOnce) return at::linear(wide, w.to(torch::kFloat));

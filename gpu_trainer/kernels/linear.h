@@ -1,4 +1,4 @@
-// y = x W^T + bias for inference: no gradients, sums returned in f32 as they are.
+// Computes y = x W^T + bias for inference: no gradients, sums returned in f32 as they are.
 //
 //   torch::Tensor qkv = Linear(x, layer.qkv, layer.qkv_bias);
 //   torch::Tensor logits = Linear(hidden, weights.lm_head);
@@ -16,12 +16,12 @@
 
 namespace whetstone {
 
-// x [rows, k], w [n, k], bias [n] or undefined, all of one compute type → [rows, n] f32.
+// Takes x [rows, k], w [n, k] and bias [n] or undefined, all of one compute type, to [rows, n] f32.
 torch::Tensor Linear(const torch::Tensor& x, const torch::Tensor& w,
                      const torch::Tensor& bias = {});
 
-// Whether results on `device` in that compute type do not depend on the rows computed beside: in
-// Linear as in attention.
+// Tells whether results on `device` in that compute type do not depend on the rows computed beside,
+// in Linear as in attention.
 bool IsBatchInvariant(torch::Device device, torch::ScalarType compute);
 
 }  // namespace whetstone

@@ -1,5 +1,5 @@
-// The SIMD kernel against LibTorch's product, and what makes results independent of the batch: a
-// row's bits.
+// These tests hold the SIMD kernel to LibTorch's product, and to what makes results independent of
+// the batch: a row's bits.
 #include "gpu_trainer/kernels/linear.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ TEST(LinearTest, EqualsFloat64) {
 }
 
 TEST(LinearTest, ARowsBitsDoNotDependOnTheRowsBeside) {
-  if (!HasAvx512Kernels()) return;  // no AVX-512: LibTorch's matmul runs
+  if (!HasAvx512Kernels()) return;  // Without AVX-512 LibTorch's matmul runs.
   torch::manual_seed(2);
   for (const auto dtype : {torch::kFloat, torch::kBFloat16}) {
     const torch::Tensor x = torch::randn({67, 200}).to(dtype);
@@ -42,7 +42,7 @@ TEST(LinearTest, ARowsBitsDoNotDependOnTheRowsBeside) {
   }
 }
 
-// So wide that the kernel cuts k into stretches, except for few rows.
+// The rows are so wide that the kernel cuts k into stretches, except for few rows.
 TEST(LinearTest, WideRows) {
   torch::manual_seed(4);
   for (const auto dtype : {torch::kFloat, torch::kBFloat16}) {

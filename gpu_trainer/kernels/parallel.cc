@@ -10,18 +10,18 @@
 namespace whetstone {
 namespace {
 
-// How long a helper looks for the next loop before it sleeps: loops of one decoding step follow
-// each other within a few microseconds, and waking a sleeper takes 20 to 40.
+// A helper looks so long for the next loop before it sleeps: loops of one decoding step follow each
+// other within a few microseconds, and waking a sleeper takes 20 to 40.
 constexpr auto kSpin = std::chrono::microseconds(50);
 
 inline void Pause() { __builtin_ia32_pause(); }
 
 thread_local bool inside = false;
 
-// Helpers that sleep between loops. One loop at a time (`mutex_`).
+// Pool has helpers that sleep between loops, of which `mutex_` lets one run at a time.
 class Pool {
  public:
-  // Never destroyed: helpers run until the process ends.
+  // The pool is never destroyed: helpers run until the process ends.
   static Pool& Get() {
     static Pool* const pool = new Pool();
     return *pool;
@@ -55,7 +55,7 @@ class Pool {
   }
 
  private:
-  static constexpr uint64_t kOpen = uint64_t{1} << 63;  // below it: helpers inside the loop
+  static constexpr uint64_t kOpen = uint64_t{1} << 63;  // The bits below count the helpers inside.
 
   void Work() {
     inside = true;
@@ -98,8 +98,8 @@ class Pool {
   }
 
   std::mutex mutex_;
-  int64_t helpers_ = 0;  // guarded by mutex_
-  // The loop in progress; written before `state_` opens, read by those inside.
+  int64_t helpers_ = 0;  // Guarded by mutex_.
+  // The loop in progress is written before `state_` opens, and read by those inside.
   const std::function<void(int64_t)>* body_ = nullptr;
   int64_t tasks_ = 0;
   std::atomic<int64_t> seats_{0};
@@ -111,7 +111,7 @@ class Pool {
 
 }  // namespace
 
-// LibTorch's own number of threads, which at::set_num_threads changes.
+// omp_get_max_threads is LibTorch's own number of threads, which at::set_num_threads changes.
 int64_t ParallelThreads() { return inside ? 1 : omp_get_max_threads(); }
 
 void ParallelFor(int64_t tasks, const std::function<void(int64_t task)>& body) {

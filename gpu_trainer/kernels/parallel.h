@@ -1,10 +1,11 @@
-// How SIMD kernels use several threads. Free of LibTorch headers, so kernels compile
+// SIMD kernels use several threads by this. It is free of LibTorch headers, so kernels compile
 // fast.
 //
-// Not OpenMP: its loops end at a barrier that waits for every thread of the pool, also for one that
-// the kernel scheduler has put aside and that has nothing to do. A decoding step has 150 such loops
-// of 20 to 200 microseconds; beside one busy compiler on two cores that made it 20 times slower.
-// Here threads take tasks one by one, and the caller waits only for tasks that were taken.
+// OpenMP is not used because its loops end at a barrier that waits for every thread of the pool,
+// also for one that the kernel scheduler has put aside and that has nothing to do. A decoding step
+// has 150 such loops of 20 to 200 microseconds; beside one busy compiler on two cores that made it
+// 20 times slower. Here threads take tasks one by one, and the caller waits only for tasks that
+// were taken.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_PARALLEL_H_
 #define WHETSTONE_GPU_TRAINER_KERNELS_PARALLEL_H_
 
@@ -18,7 +19,7 @@ namespace whetstone {
 // throw. Nested calls, and calls while another thread is in one, run serially.
 void ParallelFor(int64_t tasks, const std::function<void(int64_t task)>& body);
 
-// How many threads ParallelFor uses at most.
+// Returns how many threads ParallelFor uses at most.
 int64_t ParallelThreads();
 
 }  // namespace whetstone

@@ -18,7 +18,8 @@ struct Candidate {
   int32_t id;
 };
 
-// Likelier first; among equals the lower id, so that the order is the same everywhere.
+// Likelier tokens come first and, among equals, the lower id, so that the order is the same
+// everywhere.
 bool Likelier(const Candidate& a, const Candidate& b) {
   return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
 }
@@ -50,8 +51,8 @@ SampledToken SampleWhole(const float* logits, int64_t vocab, float scale, double
   return {static_cast<int32_t>(id), static_cast<float>(logprob)};
 }
 
-// The `count` likeliest of the tokens whose logit is at least `least`, likeliest first. NaN, which
-// has no order, is all there is where there is one.
+// Returns the `count` likeliest of the tokens whose logit is at least `least`, likeliest first. A
+// NaN, which has no order, is returned alone.
 std::vector<Candidate> Likeliest(const float* logits, int64_t vocab, int64_t count, float least) {
   std::vector<Candidate> all;
   for (int64_t i = 0; i < vocab; ++i) {
@@ -70,16 +71,17 @@ double Weight(const Candidate& candidate, float most, float scale) {
   return std::exp(static_cast<double>((candidate.logit - most) * scale));
 }
 
-// Tokens left by top-k and top-p, likeliest first: the shortest run of likeliest tokens whose mass
-// reaches top_p of what top-k left. Both cuts, and min-p's, leave a run of likeliest tokens, so
-// where top-p, which needs the whole mass, is off, tokens below min-p's `least` need no sorting.
+// Returns the tokens left by top-k and top-p, likeliest first: the shortest run of likeliest tokens
+// whose mass reaches top_p of what top-k left. Both cuts, and min-p's, leave a run of likeliest
+// tokens, so where top-p, which needs the whole mass, is off, tokens below min-p's `least` need no
+// sorting.
 std::vector<Candidate> Nucleus(const float* logits, int64_t vocab, const SampleSettings& settings,
                                float most, float scale, float least) {
   const int64_t k = settings.top_k > 0 ? std::min<int64_t>(settings.top_k, vocab) : vocab;
   if (settings.top_p >= 1) return Likeliest(logits, vocab, k, least);
   const bool all = k == vocab;
   double total = all ? SumExp(logits, vocab, most, scale) : 0;
-  // Usually a few tokens hold the mass: sort more only when they do not.
+  // Usually a few tokens hold the mass, so more are sorted only when they do not.
   for (int64_t count = all ? std::min<int64_t>(k, 256) : k;; count = std::min(k, count * 16)) {
     std::vector<Candidate> top = Likeliest(logits, vocab, count, -INFINITY);
     if (!all) {
@@ -99,7 +101,7 @@ std::vector<Candidate> Nucleus(const float* logits, int64_t vocab, const SampleS
 
 std::vector<Candidate> Truncate(const float* logits, int64_t vocab, const SampleSettings& settings,
                                 float most, float scale) {
-  // p >= min_p * p_max in logits.
+  // The least logit is p >= min_p * p_max in logits.
   const float least =
       settings.min_p > 0 ? most + static_cast<float>(std::log(settings.min_p)) / scale : -INFINITY;
   std::vector<Candidate> left = Nucleus(logits, vocab, settings, most, scale, least);
@@ -136,7 +138,7 @@ SampledToken SampleToken(const float* logits, int64_t vocab, const SampleSetting
 float TokenLogprob(const float* logits, int64_t vocab, int32_t id, double temperature) {
   const float scale = static_cast<float>(1.0 / temperature);
   const float most = MaxOf(logits, vocab);
-  // The same additions as while sampling, so that scoring a sampled token gives the same bits.
+  // The additions are those of sampling, so that scoring a sampled token gives the same bits.
   double total = 0;
   for (int64_t i = 0; i < vocab; i += kVocabBlockTokens) {
     total += SumExp(logits + i, std::min(kVocabBlockTokens, vocab - i), most, scale);

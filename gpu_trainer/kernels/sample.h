@@ -2,7 +2,7 @@
 //
 //   SampledToken token = SampleToken(logits, vocab, {.temperature = 0.8, .top_p = 0.95}, u);
 //
-// Order as in transformers: temperature, then top-k, top-p and min-p (Nguyen et al., arXiv
+// The order is that of transformers: temperature, then top-k, top-p and min-p (Nguyen et al., arXiv
 // 2407.01082). The log-probability is that of the distribution really sampled from: log-softmax
 // over the tokens that were left, after temperature. With temperature 0 the likeliest token is
 // taken (the lowest id among equals) and its log-probability is that of the untruncated softmax at
@@ -26,11 +26,11 @@ struct SampledToken {
   float logprob = 0;  // natural logarithm
 };
 
-// logits [vocab] f32, finite. `uniform` in [0, 1) decides. Thread-safe; a pure function.
+// logits [vocab] f32 are finite. `uniform` in [0, 1) decides. It is a pure function, thread-safe.
 SampledToken SampleToken(const float* logits, int64_t vocab, const SampleSettings& settings,
                          double uniform);
 
-// log-softmax(logits)[id] without truncation.
+// Returns log-softmax(logits)[id] without truncation.
 float TokenLogprob(const float* logits, int64_t vocab, int32_t id, double temperature = 1);
 
 }  // namespace whetstone

@@ -14,7 +14,8 @@
 namespace whetstone {
 namespace {
 
-// The plain version: probabilities of the distribution that should be sampled from, in f64.
+// Returns the plain version's probabilities, in f64, of the distribution that should be sampled
+// from.
 std::vector<double> Reference(const std::vector<float>& logits, const SampleSettings& settings) {
   std::vector<size_t> order(logits.size());
   std::iota(order.begin(), order.end(), 0);

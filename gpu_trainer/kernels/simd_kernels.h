@@ -1,6 +1,6 @@
-// Where SIMD kernels compute: float and bf16 on the CPU. All else, fp16 and whatever lies
-// on a GPU, goes through LibTorch's operators; so computing in fp16 on a CPU, slow as it is, tests
-// what a GPU runs.
+// Says where SIMD kernels compute: float and bf16 on the CPU. All else, fp16 and whatever lies on a
+// GPU, goes through LibTorch's operators; so computing in fp16 on a CPU, slow as it is, tests what
+// a GPU runs.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_SIMD_KERNELS_H_
 #define WHETSTONE_GPU_TRAINER_KERNELS_SIMD_KERNELS_H_
 
@@ -12,7 +12,7 @@ inline bool SimdKernelsServe(torch::Device device, torch::ScalarType compute) {
   return device.is_cpu() && (compute == torch::kFloat || compute == torch::kBFloat16);
 }
 
-// `x`: a tensor of the compute type.
+// `x` is a tensor of the compute type.
 inline bool SimdKernelsServe(const torch::Tensor& x) {
   return SimdKernelsServe(x.device(), x.scalar_type());
 }

@@ -1,4 +1,4 @@
-// The compute types by name: what weights are held in and matrix products read.
+// These are the compute types by name: what weights are held in and matrix products read.
 #ifndef WHETSTONE_GPU_TRAINER_MODEL_COMPUTE_TYPE_H_
 #define WHETSTONE_GPU_TRAINER_MODEL_COMPUTE_TYPE_H_
 
@@ -9,15 +9,16 @@
 
 namespace whetstone {
 
-// "bf16", "fp16", "fp32", or transformers' "bfloat16", "float16", "float32". INVALID_ARGUMENT:
-// another name.
+// Reads "bf16", "fp16", "fp32", or transformers' "bfloat16", "float16", "float32".
+// INVALID_ARGUMENT: another name.
 absl::StatusOr<torch::ScalarType> ParseComputeType(absl::string_view name);
 
-// "bf16", "fp16" or "fp32". `type` is one of the three.
+// Returns "bf16", "fp16" or "fp32". `type` is one of the three.
 const char* ComputeTypeName(torch::ScalarType type);
 
-// The type of the residual stream, of sums and gradients: fp32, and fp64 beside weights in fp64. No
-// policy is trained in fp64; it is there to tell in tests a different order of sums from a mistake.
+// Returns the type of the residual stream, of sums and gradients: fp32, and fp64 beside weights in
+// fp64. No policy is trained in fp64; it is there to tell in tests a different order of sums from a
+// mistake.
 inline torch::ScalarType WideType(torch::ScalarType compute) {
   return compute == torch::kDouble ? torch::kDouble : torch::kFloat;
 }

@@ -56,7 +56,7 @@ class Reader {
     }
     return object_[key].get<std::string>();
   }
-  // One token id or a list of them.
+  // Reads one token id or a list of them.
   std::vector<int32_t> Ids(const char* key) {
     std::vector<int32_t> ids;
     if (!Has(key)) return ids;
@@ -97,7 +97,7 @@ void AddIds(const std::vector<int32_t>& more, std::vector<int32_t>* ids) {
   }
 }
 
-// rope_theta and scaling: `rope_parameters` (transformers 5) holds both; transformers 4 has
+// Reads rope_theta and scaling: `rope_parameters` (transformers 5) holds both; transformers 4 has
 // `rope_theta` at the top and `rope_scaling` beside it.
 absl::Status ParseRope(const json& root, const std::string& where, ModelConfig* config) {
   Reader top(root, where);
@@ -148,9 +148,9 @@ absl::StatusOr<ModelFamily> ParseFamily(const json& root, const std::string& whe
                    "\" is not supported; supported architectures: llama, qwen2, qwen3"));
 }
 
-// The value where config.json does not say one.
+// Returns the value where config.json does not say one.
 int64_t DefaultHeadDim(const ModelConfig& config, Reader* reader) {
-  if (config.family == ModelFamily::kQwen3) return 128;  // as transformers has it
+  if (config.family == ModelFamily::kQwen3) return 128;  // transformers has the same.
   if (!reader->Has("head_dim") && config.hidden % config.heads != 0) {
     reader->Fail(absl::StrCat("hidden_size ", config.hidden,
                               " is not a multiple of num_attention_heads ", config.heads));
@@ -167,7 +167,8 @@ void RefuseSlidingWindows(const json& root, const ModelConfig& config, Reader* r
                             ? 0
                             : reader->PositiveOr("max_window_layers", 28);
   bool slides = first < config.layers;
-  if (reader->Has("layer_types") && root["layer_types"].is_array()) {  // transformers 5 lists them
+  // transformers 5 lists them.
+  if (reader->Has("layer_types") && root["layer_types"].is_array()) {
     slides = std::any_of(root["layer_types"].begin(), root["layer_types"].end(),
                          [](const json& type) { return type != "full_attention"; });
   }
@@ -179,7 +180,7 @@ void RefuseSlidingWindows(const json& root, const ModelConfig& config, Reader* r
   }
 }
 
-// What this trainer would compute wrongly if it went unnoticed.
+// Refuses what this trainer would compute wrongly if it went unnoticed.
 void RefuseUnsupported(const ModelConfig& config, Reader* reader) {
   const std::string act = reader->TextOr("hidden_act", "silu");
   if (act != "silu") {

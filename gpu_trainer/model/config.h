@@ -1,12 +1,12 @@
-// The shape of a decoder: what config.json of a Hugging Face directory says.
+// ModelConfig is the shape of a decoder: what config.json of a Hugging Face directory says.
 //
 //   ASSIGN_OR_RETURN(ModelConfig config, LoadModelConfig("models/SmolLM2-135M-Instruct"));
 //
-// Families: Llama (SmolLM2 too), Qwen2 and 2.5 (a Llama with a bias on q, k and v) and Qwen3 (a
-// Llama whose query and key heads are normalised). Written by transformers 4 (`rope_theta`,
-// `rope_scaling`, `torch_dtype`) or 5 (`rope_parameters`, `dtype`). A field whose value this
-// trainer can not compute (another activation, sliding windows, other biases) is an error, never
-// ignored.
+// The families are Llama (SmolLM2 too), Qwen2 and 2.5 (a Llama with a bias on q, k and v) and Qwen3
+// (a Llama whose query and key heads are normalised). Files are written by transformers 4
+// (`rope_theta`, `rope_scaling`, `torch_dtype`) or 5 (`rope_parameters`, `dtype`). A field whose
+// value this trainer can not compute (another activation, sliding windows, other biases) is an
+// error, never ignored.
 #ifndef WHETSTONE_GPU_TRAINER_MODEL_CONFIG_H_
 #define WHETSTONE_GPU_TRAINER_MODEL_CONFIG_H_
 
@@ -22,7 +22,7 @@ namespace whetstone {
 
 enum class ModelFamily { kLlama, kQwen2, kQwen3 };
 
-// Llama 3.1's stretched rotary frequencies (transformers: rope_type "llama3").
+// RopeScaling has Llama 3.1's stretched rotary frequencies (transformers: rope_type "llama3").
 struct RopeScaling {
   double factor = 1;
   double low_freq_factor = 1;
@@ -30,8 +30,8 @@ struct RopeScaling {
   int64_t original_context = 0;
 };
 
-// A plain value. In the shapes of this trainer's comments: L layers, C hidden, H heads, K kv_heads,
-// D head_dim, I intermediate, V vocab.
+// ModelConfig is a plain value. In the shapes of this trainer's comments: L layers, C hidden, H
+// heads, K kv_heads, D head_dim, I intermediate, V vocab.
 struct ModelConfig {
   ModelFamily family = ModelFamily::kLlama;
   int64_t layers = 0;
@@ -50,13 +50,13 @@ struct ModelConfig {
   bool qk_norm = false;   // Qwen3: every query and key head has its own RMS norm before rotation
   std::optional<int32_t> bos_id;
   std::optional<int32_t> pad_id;
-  // Tokens that end a completion: config.json's and generation_config.json's, without duplicates.
+  // These tokens end a completion: config.json's and generation_config.json's, without duplicates.
   std::vector<int32_t> eos_ids;
-  // config.json verbatim; saving writes it back with the new dtype.
+  // It is config.json verbatim; saving writes it back with the new dtype.
   std::string json;
 
   int64_t qkv_rows() const { return (heads + 2 * kv_heads) * head_dim; }
-  // Learned numbers; a tied head counts once.
+  // Returns how many numbers are learned; a tied head counts once.
   int64_t parameters() const;
 };
 

@@ -80,7 +80,7 @@ TEST(ModelConfigTest, Qwen3HasItsOwnHeadDim) {
 
 // Qwen2.5's files mention a window that is off; only one that would hide something is refused.
 TEST(ModelConfigTest, SlidingWindowsThatMatterAreRefused) {
-  json root = Llama();  // 2 layers, context 128
+  json root = Llama();  // It has 2 layers and a context of 128.
   root["model_type"] = "qwen2";
   root["sliding_window"] = 64;
   root["use_sliding_window"] = false;

@@ -1,4 +1,4 @@
-// For tests: the decoder in a few plain lines of fp64 autograd, one sequence at a time. The judge
+// The tests' decoder is a few plain lines of fp64 autograd, one sequence at a time. It is the judge
 // of decoder_pass, head_loss and attention.
 #ifndef WHETSTONE_GPU_TRAINER_MODEL_DECODER_REFERENCE_H_
 #define WHETSTONE_GPU_TRAINER_MODEL_DECODER_REFERENCE_H_
@@ -14,8 +14,8 @@
 
 namespace whetstone::reference {
 
-// A decoder that computes in microseconds: grouped-query attention, odd head counts, widths that
-// are no multiple of a vector's.
+// The decoder computes in microseconds: it has grouped-query attention, odd head counts, and widths
+// that are no multiple of a vector's.
 inline ModelConfig TinyConfig(ModelFamily family = ModelFamily::kLlama, bool tied = true) {
   ModelConfig config;
   config.family = family;
@@ -33,7 +33,7 @@ inline ModelConfig TinyConfig(ModelFamily family = ModelFamily::kLlama, bool tie
   return config;
 }
 
-// Random weights large enough that attention and MLP matter.
+// Returns random weights large enough that attention and MLP matter.
 inline Weights TinyWeights(const ModelConfig& config, torch::ScalarType dtype, uint64_t seed = 1) {
   Weights weights = RandomWeights(config, torch::kFloat, seed);
   Weights out = EmptyWeights(config, dtype, torch::kCPU);
@@ -55,7 +55,7 @@ inline Weights TinyWeights(const ModelConfig& config, torch::ScalarType dtype, u
   return out;
 }
 
-// The same numbers as fp64 leaves that record gradients.
+// Returns the same numbers as fp64 leaves that record gradients.
 inline Weights DoubleLeaves(const ModelConfig& config, const Weights& weights) {
   Weights leaves = EmptyWeights(config, torch::kDouble, torch::kCPU);
   const auto from = weights.Named();
@@ -72,7 +72,7 @@ inline torch::Tensor Norm(const torch::Tensor& x, const torch::Tensor& weight, d
   return x * (x.square().mean(-1, true) + eps).rsqrt() * weight;
 }
 
-// Logits [n, V] of one sequence.
+// Returns the logits [n, V] of one sequence.
 inline torch::Tensor Logits(const ModelConfig& c, const Weights& w,
                             const std::vector<int32_t>& ids) {
   const int64_t n = static_cast<int64_t>(ids.size()), d = c.head_dim;
@@ -113,7 +113,7 @@ inline torch::Tensor Logits(const ModelConfig& c, const Weights& w,
   return torch::mm(Norm(x, w.final_norm, c.rms_eps), w.lm_head.t());
 }
 
-// Log-probabilities [ids.size() - 1] of every token after the first.
+// Returns the log-probabilities [ids.size() - 1] of every token after the first.
 inline torch::Tensor Logprobs(const ModelConfig& c, const Weights& w,
                               const std::vector<int32_t>& ids, double temperature = 1) {
   const torch::Tensor log_p = torch::log_softmax(Logits(c, w, ids) / temperature, -1);

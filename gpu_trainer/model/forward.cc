@@ -9,7 +9,7 @@ torch::Tensor Forward(const ModelConfig& config, const Weights& weights, const t
                       const torch::Tensor& cos, const torch::Tensor& sin, const AttendFn& attend) {
   torch::NoGradGuard no_grad;
   const int64_t n = ids.size(0);
-  // The residual stream; every addition to it is fused with the norm that follows.
+  // x is the residual stream; every addition to it is fused with the norm that follows.
   const torch::Tensor x = weights.embed.index_select(0, ids).to(torch::kFloat);
   torch::Tensor delta;
   for (size_t i = 0; i < weights.layers.size(); ++i) {

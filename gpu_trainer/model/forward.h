@@ -1,5 +1,5 @@
-// The decoder's forward pass for inference: no gradients, no dropout. One function serves prefill,
-// decoding and scoring, which differ only in where keys and values come from: `attend`.
+// Runs the decoder's forward pass for inference: no gradients, no dropout. One function serves
+// prefill, decoding and scoring, which differ only in where keys and values come from: `attend`.
 //
 //   torch::Tensor hidden = Forward(config, weights, ids, cos, sin,
 //       [&](int64_t layer, const torch::Tensor& qkv) { return cache->Prefill(0, layer, qkv); });
@@ -20,7 +20,8 @@
 
 namespace whetstone {
 
-// (layer, qkv [n, H + 2K, D] f32, rotated, contiguous) → [n, H * D] in the weights' dtype.
+// It takes (layer, qkv [n, H + 2K, D] f32, rotated, contiguous) to [n, H * D] in the weights'
+// dtype.
 using AttendFn = std::function<torch::Tensor(int64_t layer, const torch::Tensor& qkv)>;
 
 // ids [n] int64 on the weights' device; cos and sin [n, D/2] f32: each token's own rotation (rows

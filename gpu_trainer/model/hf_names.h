@@ -1,4 +1,4 @@
-// Which slice of which fused tensor each tensor of a Hugging Face file is.
+// Says which slice of which fused tensor each tensor of a Hugging Face file is.
 #ifndef WHETSTONE_GPU_TRAINER_MODEL_HF_NAMES_H_
 #define WHETSTONE_GPU_TRAINER_MODEL_HF_NAMES_H_
 
@@ -17,7 +17,8 @@ struct HfTensor {
   torch::Tensor view;  // contiguous rows of the fused tensor; shares its storage
 };
 
-// Every tensor that transformers saves for this config (a tied head is not saved), in file order.
+// Returns every tensor that transformers saves for this config (a tied head is not saved), in file
+// order.
 std::vector<HfTensor> HfTensors(const ModelConfig& config, const Weights& weights);
 
 }  // namespace whetstone

@@ -9,8 +9,8 @@
 namespace whetstone {
 namespace {
 
-// transformers' _compute_llama3_parameters: low frequencies are stretched by `factor`, high ones
-// kept, those between blended.
+// Does what transformers' _compute_llama3_parameters does: low frequencies are stretched by
+// `factor`, high ones kept, those between blended.
 float Llama3Frequency(float frequency, const RopeScaling& scaling) {
   const double wavelength = 2 * std::numbers::pi / frequency;
   const double original = static_cast<double>(scaling.original_context);
@@ -29,7 +29,7 @@ RopeTable MakeRopeTable(const ModelConfig& config, int64_t length, torch::Device
   const int64_t half = config.head_dim / 2;
   std::vector<float> frequencies(static_cast<size_t>(half));
   for (int64_t i = 0; i < half; ++i) {
-    // In float32, as transformers computes it, so that far positions agree.
+    // The arithmetic is float32, as in transformers, so that far positions agree.
     const float exponent = static_cast<float>(2 * i) / static_cast<float>(config.head_dim);
     float frequency = 1.0f / std::pow(static_cast<float>(config.rope_theta), exponent);
     if (config.rope_scaling) frequency = Llama3Frequency(frequency, *config.rope_scaling);

@@ -24,13 +24,13 @@ using nlohmann::json;
 
 static_assert(std::endian::native == std::endian::little, "safetensors is little-endian");
 
-// The reference implementation's own limit.
+// The reference implementation has the same limit.
 constexpr uint64_t kHeaderBytesMax = 100'000'000;
 constexpr size_t kLengthBytes = 8;
 
 absl::Status Invalid(absl::string_view what) { return absl::InvalidArgumentError(what); }
 
-// Bytes of the shape's elements, or nothing when they pass 2^63.
+// Returns the bytes of the shape's elements, or nothing when they pass 2^63.
 std::optional<uint64_t> ShapeBytes(const std::vector<int64_t>& shape, int64_t element_bytes) {
   uint64_t bytes = static_cast<uint64_t>(element_bytes);
   for (const int64_t size : shape) {
@@ -149,7 +149,7 @@ int64_t SafetensorsDtypeBytes(absl::string_view dtype) {
 absl::StatusOr<std::map<std::string, SafetensorsEntry>> ParseSafetensorsHeader(
     absl::string_view header, uint64_t data_bytes) {
   DuplicateKeyFinder duplicates;
-  // allow_exceptions false: a syntax error gives a discarded value, nothing is thrown.
+  // Exceptions are off: a syntax error gives a discarded value, nothing is thrown.
   const json parsed = json::parse(header.begin(), header.end(), std::ref(duplicates), false);
   if (parsed.is_discarded() || !parsed.is_object()) {
     return Invalid("its header is not a JSON object");

@@ -1,5 +1,6 @@
-// The safetensors file format: 8 bytes little-endian header length, a JSON header that maps tensor
-// names to {dtype, shape, data_offsets}, then the bytes. (github.com/huggingface/safetensors.)
+// The safetensors file format is 8 bytes little-endian header length, a JSON header that maps
+// tensor names to {dtype, shape, data_offsets}, then the bytes.
+// (github.com/huggingface/safetensors.)
 //
 //   ASSIGN_OR_RETURN(auto file, SafetensorsFile::Open(path));
 //   for (const auto& [name, entry] : file->entries()) use(name, entry.shape, file->Bytes(entry));
@@ -30,7 +31,7 @@ struct SafetensorsEntry {
   uint64_t end = 0;
 };
 
-// A mapped file, read-only. Thread-safe. The file must not be truncated while it is open.
+// It is a mapped file, read-only. Thread-safe. The file must not be truncated while it is open.
 class SafetensorsFile {
  public:
   // NOT_FOUND and the like from the system; INVALID_ARGUMENT: not a valid safetensors file.
@@ -41,7 +42,7 @@ class SafetensorsFile {
 
   const std::string& path() const { return path_; }
   const std::map<std::string, SafetensorsEntry>& entries() const { return entries_; }
-  // Valid while this object lives; not necessarily aligned.
+  // The bytes are valid while this object lives, and not necessarily aligned.
   absl::string_view Bytes(const SafetensorsEntry& entry) const;
 
  private:
@@ -53,14 +54,15 @@ class SafetensorsFile {
   std::map<std::string, SafetensorsEntry> entries_;
 };
 
-// The header's part of Open, on bytes: `header` is the JSON alone, `data_bytes` what follows it.
+// Does the header's part of Open on bytes: `header` is the JSON alone, `data_bytes` what follows
+// it.
 absl::StatusOr<std::map<std::string, SafetensorsEntry>> ParseSafetensorsHeader(
     absl::string_view header, uint64_t data_bytes);
 
-// Bytes of one element; 0 for an unknown dtype.
+// Returns the bytes of one element; 0 for an unknown dtype.
 int64_t SafetensorsDtypeBytes(absl::string_view dtype);
 
-// What to write: `bytes` is borrowed until the call returns.
+// A SafetensorsTensor says what to write: `bytes` is borrowed until the call returns.
 struct SafetensorsTensor {
   std::string name;
   std::string dtype;
@@ -72,8 +74,8 @@ struct SafetensorsTensor {
 // is {"format": "pt"}, which transformers asks for. RESOURCE_EXHAUSTED: disk full.
 absl::Status WriteSafetensors(const std::string& path,
                               const std::vector<SafetensorsTensor>& tensors);
-// The same for tensors that are made one by one: bytes_of(i) is asked once for each, in order, and
-// what it returns is borrowed until the next. Their `bytes` are not looked at.
+// Does the same for tensors that are made one by one: bytes_of(i) is asked once for each, in order,
+// and what it returns is borrowed until the next. Their `bytes` are not looked at.
 absl::Status WriteSafetensors(
     const std::string& path, const std::vector<SafetensorsTensor>& tensors,
     const std::function<absl::StatusOr<absl::string_view>(size_t i)>& bytes_of);

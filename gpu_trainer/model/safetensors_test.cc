@@ -54,7 +54,7 @@ TEST_F(SafetensorsTest, RoundTrip) {
 
 TEST_F(SafetensorsTest, MalformedHeadersAreRefused) {
   const std::string ok = R"("dtype":"F32","shape":[2],"data_offsets":[0,8])";
-  // {header, bytes of data, what the message must say}
+  // A case is {header, bytes of data, what the message must say}.
   const std::vector<std::tuple<std::string, size_t, std::string>> cases = {
       {"{\"a\":{" + ok + "}}", 7, "truncated"},
       {"{\"a\":{" + ok + "}}", 9, "too long"},
@@ -96,7 +96,7 @@ TEST_F(SafetensorsTest, MalformedHeadersAreRefused) {
 TEST_F(SafetensorsTest, MalformedLengthsAreRefused) {
   EXPECT_THAT(std::string(OpenBytes("").message()), HasSubstr("only 0 bytes"));
   EXPECT_THAT(std::string(OpenBytes("1234567").message()), HasSubstr("only 7 bytes"));
-  std::string wrapped(8, '\xff');  // 2^64 - 1: added to 8 it would wrap around
+  std::string wrapped(8, '\xff');  // 2^64 - 1, added to 8, would wrap around.
   EXPECT_THAT(std::string(OpenBytes(wrapped + "{}").message()), HasSubstr("header claims"));
   std::string beyond = FileBytes("{}", 0);
   beyond[0] = 3;
@@ -112,7 +112,7 @@ TEST_F(SafetensorsTest, EveryTruncationIsRefused) {
   EXPECT_TRUE(OpenBytes(whole).ok());
 }
 
-// Whatever one damaged byte makes of a header: an error or a table that fits the data.
+// Whatever one damaged byte makes of a header, it is an error or a table that fits the data.
 TEST_F(SafetensorsTest, DamagedHeadersNeverCrash) {
   const std::string header =
       R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},)"
@@ -136,7 +136,7 @@ TEST_F(SafetensorsTest, FailedWriteLeavesNothing) {
   const std::string path = dir_.path() + "/missing/m.safetensors";
   EXPECT_FALSE(WriteSafetensors(path, {}).ok());
   EXPECT_FALSE(SafetensorsFile::Open(path).ok());
-  // Nor where the second tensor can not be had.
+  // Nothing is left behind either where the second tensor can not be had.
   const std::vector<SafetensorsTensor> two = {{"a", "U8", {4}, {}}, {"b", "U8", {4}, {}}};
   const absl::Status status =
       WriteSafetensors(path_, two, [](size_t i) -> absl::StatusOr<absl::string_view> {

@@ -28,7 +28,7 @@ struct Found {
   const SafetensorsEntry* entry;
 };
 
-// The tensors of one model, however many files they are spread over.
+// TensorFiles holds the tensors of one model, however many files they are spread over.
 struct TensorFiles {
   std::vector<std::unique_ptr<SafetensorsFile>> files;
   std::map<std::string, Found> tensors;
@@ -110,7 +110,7 @@ bool MayBeIgnored(const std::string& name, const ModelConfig& config) {
   return absl::EndsWith(name, "rotary_emb.inv_freq") || (config.tied && name == "lm_head.weight");
 }
 
-// What files call a compute type.
+// StoredType holds what files call a compute type.
 struct StoredType {
   const char* safetensors;
   const char* transformers;
@@ -125,7 +125,7 @@ StoredType StoredTypeOf(torch::ScalarType dtype) {
 absl::StatusOr<std::string> ConfigJsonWithDtype(const ModelConfig& config, const char* dtype) {
   nlohmann::ordered_json root = nlohmann::ordered_json::parse(config.json, nullptr, false);
   if (root.is_discarded()) return absl::InternalError("ModelConfig::json is not JSON");
-  // Keep whichever key the source used: transformers 4 says torch_dtype, 5 says dtype.
+  // The key that the source used is kept: transformers 4 says torch_dtype, 5 says dtype.
   if (root.contains("dtype") || !root.contains("torch_dtype")) root["dtype"] = dtype;
   if (root.contains("torch_dtype")) root["torch_dtype"] = dtype;
   return root.dump(2) + "\n";
@@ -245,7 +245,7 @@ absl::Status SaveWeights(const std::string& directory, const ModelConfig& config
                          const Weights& weights, torch::ScalarType dtype) {
   const StoredType stored = StoredTypeOf(dtype);
   RETURN_IF_ERROR(MakeDirectories(directory));
-  std::vector<torch::Tensor> kept;  // owns the bytes until they are written
+  std::vector<torch::Tensor> kept;  // It owns the bytes until they are written.
   std::vector<SafetensorsTensor> tensors;
   for (const HfTensor& tensor : HfTensors(config, weights)) {
     kept.push_back(tensor.view.detach().to(torch::kCPU, dtype).contiguous());

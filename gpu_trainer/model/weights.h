@@ -1,4 +1,5 @@
-// The weights of a decoder as plain tensors, with the matrices that read the same input fused.
+// Weights holds the weights of a decoder as plain tensors, with the matrices that read the same
+// input fused.
 //
 //   ASSIGN_OR_RETURN(ModelConfig config, LoadModelConfig(directory));
 //   ASSIGN_OR_RETURN(Weights weights, LoadWeights(directory, config, torch::kBFloat16));
@@ -27,7 +28,7 @@
 
 namespace whetstone {
 
-// All contiguous, of one dtype and on one device. Letters: see ModelConfig.
+// All are contiguous, of one dtype and on one device. For the letters see ModelConfig.
 struct LayerWeights {
   torch::Tensor input_norm;  // [C]
   torch::Tensor qkv;         // [(H + 2K) * D, C]: all query heads, then key heads, then value heads
@@ -46,24 +47,25 @@ struct Weights {
   torch::Tensor final_norm;  // [C]
   torch::Tensor lm_head;     // [V, C]; when tied, the same tensor object as `embed`
 
-  // Every learned tensor once (a tied head only as "embed"), in a fixed order: "embed",
+  // Returns every learned tensor once (a tied head only as "embed"), in a fixed order: "embed",
   // "layers.0.input_norm", "layers.0.qkv", …, "final_norm", "lm_head". Handles share storage.
   std::vector<std::pair<std::string, torch::Tensor>> Named() const;
   torch::ScalarType dtype() const { return embed.scalar_type(); }
   torch::Device device() const { return embed.device(); }
 };
 
-// The layer that a name of Named(), or one made of it ("lora.layers.3.q_proj.a"), belongs to.
+// Returns the layer that a name of Named(), or one made of it ("lora.layers.3.q_proj.a"), belongs
+// to.
 std::optional<int64_t> LayerOf(absl::string_view name);
 
-// Uninitialised weights of the config's shapes (an optimizer's masters and moments, say).
+// Returns uninitialised weights of the config's shapes (an optimizer's masters and moments, say).
 Weights EmptyWeights(const ModelConfig& config, torch::ScalarType dtype, torch::Device device);
 
-// The same weights in `dtype` on `device`, whatever they are in and on.
+// Returns the same weights in `dtype` on `device`, whatever they are in and on.
 Weights CopyWeights(const ModelConfig& config, const Weights& weights, torch::ScalarType dtype,
                     torch::Device device);
 
-// Normal(0, 0.02) matrices and norms of 1, the same for a seed on every machine's CPU.
+// Returns Normal(0, 0.02) matrices and norms of 1, the same for a seed on every machine's CPU.
 Weights RandomWeights(const ModelConfig& config, torch::ScalarType dtype, uint64_t seed);
 
 // Reads model.safetensors, or model.safetensors.index.json and its shards, and converts to `dtype`

@@ -125,7 +125,7 @@ TEST_F(WeightsTest, Shards) {
   ASSERT_TRUE(WriteSafetensors(dir_.path() + "/a.safetensors", first).ok());
   const std::string index = dir_.path() + "/model.safetensors.index.json";
   ASSERT_TRUE(WriteFileAtomically(index, "{\"weight_map\":{" + map + "}}").ok());
-  EXPECT_THAT(Message(config), HasSubstr("b.safetensors"));  // a shard is missing
+  EXPECT_THAT(Message(config), HasSubstr("b.safetensors"));  // A shard is missing.
   ASSERT_TRUE(WriteSafetensors(dir_.path() + "/b.safetensors", second).ok());
   auto loaded = LoadWeights(dir_.path(), config, torch::kFloat);
   ASSERT_TRUE(loaded.ok()) << loaded.status();

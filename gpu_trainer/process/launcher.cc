@@ -27,14 +27,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How long ranks that are left may take to end: longer than they need to notice that one is gone
+// Ranks that are left may take so long to end: longer than they need to notice that one is gone
 // (heartbeat.h).
 constexpr std::chrono::seconds kGrace{30};
-// How long to wait before ranks are started anew: what they used may still be on its way out.
+// The ranks are started anew after so long: what they used may still be on its way out.
 constexpr std::chrono::seconds kPause{1};
 // Ranks that have worked for so long may again fail as often as at first.
 constexpr std::chrono::minutes kSettled{10};
-// The exit code of a rank that was used wrongly: it would end the same way again.
+// A rank that was used wrongly has this exit code: it would end the same way again.
 constexpr int kWrongUse = 2;
 
 std::vector<char*> Pointers(std::vector<std::string>& strings) {
@@ -81,9 +81,9 @@ class Launcher {
       const pid_t pid = fork();
       if (pid < 0) return absl::ErrnoToStatus(errno, "cannot fork");
       if (pid == 0) {
-        // Only async-signal-safe calls from here on.
+        // Only async-signal-safe calls follow.
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != self) _exit(3);  // died before that took effect
+        if (getppid() != self) _exit(3);  // It died before that took effect.
         sigprocmask(SIG_SETMASK, &inherited_, nullptr);
         execve("/proc/self/exe", argv.data(), env.data());
         _exit(3);
@@ -104,7 +104,7 @@ class Launcher {
     return exit_code_;
   }
 
-  // Waits until the ranks may be started anew; false: a stop was asked for.
+  // Waits until the ranks may be started anew; returns false if a stop was asked for.
   bool Pause() {
     const Clock::time_point end = Clock::now() + kPause;
     while (!stopped_ && Clock::now() < end) HearSignals();
@@ -150,7 +150,7 @@ class Launcher {
   std::map<pid_t, int> alive_;  // The ranks, by process.
   bool ending_ = false;         // One has ended.
   bool first_done_ = false;     // Rank 0 has.
-  Clock::time_point deadline_;  // When the others must have ended, then.
+  Clock::time_point deadline_;  // Then the others must have ended by this time.
   int exit_code_ = 0;
 };
 

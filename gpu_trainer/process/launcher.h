@@ -14,8 +14,9 @@ namespace whetstone {
 // anew, `restarts_max` times in a row at most; not after a stop signal, nor when a rank says that
 // it was used wrongly (exit code 2). The ranks die with this process, however it dies.
 //
-// Returns the exit code of the first rank that failed at last (128 + signal, if one killed it); 0;
-// 2: used wrongly; or 3: a rank could not be started. Says on stderr what happens.
+// Returns the exit code of the first rank that failed at last (128 + signal, if one killed it); 0
+// if none did; 2 if it was used wrongly; or 3 if a rank could not be started. Says on stderr what
+// happens.
 int Launch(int ranks, int restarts_max, const std::vector<std::string>& command);
 
 }  // namespace whetstone

@@ -4,13 +4,13 @@
 
 namespace whetstone {
 
-// Call first in main. Sets OMP_WAIT_POLICY=passive and starts the program again (in place, same
-// process), because libgomp reads it while it is loaded; does nothing where the variable is set.
+// This comes first in main. Sets OMP_WAIT_POLICY=passive and starts the program again (in place,
+// same process), because libgomp reads it while it is loaded; does nothing where the variable is
+// set.
 //
-// Why: a spinning thread takes the core from the one it waits for as soon as anything else runs on
-// the machine. Measured on two cores beside a compile job: a GRPO step took 63 s of processor time
-// spinning and 16 s sleeping. On an idle machine waking costs some 30 us a parallel loop, 0.1 s an
-// update.
+// A spinning thread takes the core from the one it waits for as soon as anything else runs on the
+// machine. On two cores beside a compile job a GRPO step took 63 s of processor time spinning and
+// 16 s sleeping. On an idle machine waking costs some 30 us a parallel loop, 0.1 s an update.
 void WaitPassively(char** argv);
 
 }  // namespace whetstone

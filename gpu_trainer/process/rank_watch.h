@@ -16,7 +16,7 @@ namespace whetstone {
 class RankWatch {
  public:
   // `busy` names the work in progress, or nothing. The end comes as SIGTERM to this process.
-  // Borrows the ranks; of one alone there is nothing to watch.
+  // Borrows the ranks; a rank that is alone has nothing to watch.
   RankWatch(const RankGroup& ranks, std::function<std::string()> busy);
   ~RankWatch();
 

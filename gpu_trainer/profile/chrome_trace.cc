@@ -29,7 +29,7 @@ Json ChromeTrace(const std::vector<StepTrace>& ranks) {
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     events.push_back(NameEvent("process_name", rank, 0, "rank " + std::to_string(rank)));
     events.push_back(NameEvent("thread_name", rank, 0, "computing"));
-    std::vector<Clock::time_point> busy_until;  // of the rows beside
+    std::vector<Clock::time_point> busy_until;  // Of the rows beside the parts.
     for (const TraceSpan& span : ranks[rank]) {
       size_t row = 0;
       if (span.beside) {

@@ -1,4 +1,4 @@
-// A step as a picture: what each rank computed and what went on beside it, to be opened in
+// A step is shown as a picture, what each rank computed and what went on beside it, to be opened in
 // chrome://tracing or ui.perfetto.dev.
 //
 //   { const ProfileCollection collecting(&profile, &trace);  learner.Grpo(…); }
@@ -13,9 +13,9 @@
 
 namespace whetstone {
 
-// In the "Trace Event Format" of Chrome: a process for each rank, in it a row for the parts and as
-// many more as there were spans beside them at once. Times in microseconds from the first span on,
-// by one clock: all ranks are on one machine.
+// Returns the picture in the "Trace Event Format" of Chrome: a process for each rank, in it a row
+// for the parts and as many more as there were spans beside them at once. Times are in microseconds
+// from the first span on, by one clock: all ranks are on one machine.
 nlohmann::ordered_json ChromeTrace(const std::vector<StepTrace>& ranks);
 
 }  // namespace whetstone

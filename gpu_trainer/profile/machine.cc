@@ -17,7 +17,8 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// The shortest of the calls of `body` that fit into `seconds`, at least three.
+// Returns the seconds of the shortest of the calls of `body` that fit into `seconds`, at least
+// three.
 double Shortest(double seconds, torch::Device device, const std::function<void()>& body) {
   const auto run = [&] {
     const Clock::time_point start = Clock::now();
@@ -25,7 +26,7 @@ double Shortest(double seconds, torch::Device device, const std::function<void()
     if (device.is_cuda()) torch::cuda::synchronize();
     return SecondsSince(start);
   };
-  run();  // the first one also chooses and compiles kernels
+  run();  // The first one also chooses and compiles kernels.
   double shortest = run();
   const Clock::time_point start = Clock::now();
   for (int i = 0; i < 2 || SecondsSince(start) < seconds; ++i) shortest = std::min(shortest, run());
@@ -60,7 +61,7 @@ double ReadGbPerSecond(torch::Device device, double seconds) {
              }
              float sum = 0;
              for (const float lane : lanes) sum += lane;
-             sums[static_cast<size_t>(at::get_thread_num())] = sum;  // else nothing is read
+             sums[static_cast<size_t>(at::get_thread_num())] = sum;  // Else nothing is read.
            });
          });
 }

@@ -1,4 +1,4 @@
-// What this machine can do: the denominators of every share that a profile gives.
+// Measures what this machine can do: the denominators of every share that a profile gives.
 #ifndef WHETSTONE_GPU_TRAINER_PROFILE_MACHINE_H_
 #define WHETSTONE_GPU_TRAINER_PROFILE_MACHINE_H_
 
@@ -22,12 +22,12 @@ struct MachineSpeed {
   double read_gb_s = 0;             // a sum over memory larger than any cache
   double operator_overhead_us = 0;  // one operation on a tensor of one number
 
-  // The best over the sizes; 0: not measured.
+  // Returns the best over the sizes; 0: not measured.
   double BestGflops(const std::string& dtype) const;
 };
 
-// Takes some `seconds` in all. Uses the threads that LibTorch is set to. `dtypes`: of the matrix
-// products; none named: all. Sizes that would take too long for a type are left out.
+// Takes some `seconds` in all. Uses the threads that LibTorch is set to. `dtypes` are those of the
+// matrix products; none named: all. Sizes that would take too long for a type are left out.
 MachineSpeed MeasureMachine(torch::Device device, double seconds = 10,
                             const std::vector<std::string>& dtypes = {});
 

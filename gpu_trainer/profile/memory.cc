@@ -10,7 +10,7 @@
 namespace whetstone {
 namespace {
 
-// The first number of a file; -1: no such file, or no number ("max").
+// Returns the first number of a file, or -1 if there is no such file, or no number ("max").
 int64_t NumberIn(const char* path) {
   std::ifstream file(path);
   int64_t number = -1;
@@ -32,7 +32,7 @@ int64_t MemAvailable() {
 
 int64_t FreeMemoryBytes() {
   int64_t free = MemAvailable();
-  // Version 2, then 1, as a container sees its own group.
+  // A container sees its own group, by version 2 or by version 1.
   for (const auto& [limit, used] :
        {std::pair{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
         std::pair{"/sys/fs/cgroup/memory/memory.limit_in_bytes",

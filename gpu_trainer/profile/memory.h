@@ -1,4 +1,4 @@
-// Memory of this process and machine, in bytes.
+// Tells the memory of this process and machine, in bytes.
 #ifndef WHETSTONE_GPU_TRAINER_PROFILE_MEMORY_H_
 #define WHETSTONE_GPU_TRAINER_PROFILE_MEMORY_H_
 
@@ -6,11 +6,11 @@
 
 namespace whetstone {
 
-// What this process may still take: the kernel's MemAvailable, or what the control group that
-// limits it leaves, whichever is less.
+// Returns what this process may still take: the kernel's MemAvailable, or what the control group
+// that limits it leaves, whichever is less.
 int64_t FreeMemoryBytes();
 
-// The most this process has had in memory so far.
+// Returns the most this process has had in memory so far.
 int64_t PeakMemoryBytes();
 
 }  // namespace whetstone

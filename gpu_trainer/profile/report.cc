@@ -26,7 +26,8 @@ bool IsGeneration(Part part) {
 constexpr double kBoundShare = 0.4;
 enum class Bound { kCompute, kMemory, kOverhead, kCommunication };
 
-// What a part would take if nothing but its operations, or nothing but its bytes, took time.
+// LeastTime is the time of a part if nothing but its operations, or nothing but its bytes, took
+// time.
 struct LeastTime {
   double compute_s = 0, memory_s = 0;
 };
@@ -38,7 +39,7 @@ LeastTime LeastTimeOf(const PartUse& use, const MachineSpeed& machine, const std
 
 Bound BoundOf(Part part, const PartUse& use, const MachineSpeed& machine,
               const std::string& dtype) {
-  if (part == Part::kRecompute) return Bound::kCompute;  // its work counts as none
+  if (part == Part::kRecompute) return Bound::kCompute;  // Its work counts as none.
   if (part == Part::kCommunication || part == Part::kWaiting) return Bound::kCommunication;
   const LeastTime least = LeastTimeOf(use, machine, dtype);
   if (std::max(least.compute_s, least.memory_s) < kBoundShare * use.seconds) {
@@ -61,7 +62,7 @@ const char* WordsOf(Bound bound) {
   return "?";
 }
 
-// The setting that would move it.
+// Returns the setting that would move it.
 std::string Advice(Part part, Bound bound, const ProfiledStep& step) {
   switch (part) {
     case Part::kInput:
@@ -122,7 +123,7 @@ bool IsCounted(Part part, const PartUse& use) {
   return part != Part::kCommunication && (use.flops > 0 || use.bytes > 0);
 }
 
-// "decode_attention"
+// Returns such as "decode_attention".
 std::string KeyOf(Part part) { return absl::StrReplaceAll(NameOf(part), {{" ", "_"}}); }
 
 double Mfu(const ProfiledStep& step, const MachineSpeed& machine) {

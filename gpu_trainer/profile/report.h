@@ -1,4 +1,4 @@
-// A step's profile beside what the machine can do.
+// Reports a step's profile beside what the machine can do.
 #ifndef WHETSTONE_GPU_TRAINER_PROFILE_REPORT_H_
 #define WHETSTONE_GPU_TRAINER_PROFILE_REPORT_H_
 
@@ -12,7 +12,7 @@
 
 namespace whetstone {
 
-// What was profiled, as far as advice depends on it.
+// ProfiledStep says what was profiled, as far as advice depends on it.
 struct ProfiledStep {
   StepProfile profile;
   std::string dtype;           // "bf16", "fp16" or "fp32"
@@ -22,23 +22,23 @@ struct ProfiledStep {
   int64_t headroom_bytes = 0;  // what is free beside it
 };
 
-// The time a part would take if nothing but its floating-point operations or its bytes bounded it,
-// as a share of the time it took; 0: neither was counted.
+// Returns the time a part would take if nothing but its floating-point operations or its bytes
+// bounded it, as a share of the time it took; 0: neither was counted.
 double RooflineShare(const PartUse& use, const MachineSpeed& machine, const std::string& dtype);
 
-// One sentence: the longest part, whether compute, memory bandwidth or overhead (less than 40 % of
-// its time is explained by its work) bounds it, and the setting that would move it.
+// Says in one sentence the longest part, whether compute, memory bandwidth or overhead (less than
+// 40 % of its time is explained by its work) bounds it, and the setting that would move it.
 std::string Bottleneck(const ProfiledStep& step, const MachineSpeed& machine);
 
 nlohmann::ordered_json MachineJson(const MachineSpeed& machine);
-// {"machine", "step_s", "mfu", "parts": [{"part", "s", "share", "calls", "gflop", "gflop_per_s",
-// "gbyte_per_s", "roofline_share"}], "peak_gib", "headroom_gib", "bottleneck"}.
+// Returns {"machine", "step_s", "mfu", "parts": [{"part", "s", "share", "calls", "gflop",
+// "gflop_per_s", "gbyte_per_s", "roofline_share"}], "peak_gib", "headroom_gib", "bottleneck"}.
 nlohmann::ordered_json ReportJson(const ProfiledStep& step, const MachineSpeed& machine);
-// The same for a campaign's metrics, times in seconds: "profile/PART_s", and where its work was
-// counted "profile/PART_gflop" and "profile/PART_roofline", with PART as decode_matmul;
+// Returns the same for a campaign's metrics, times in seconds: "profile/PART_s", and where its work
+// was counted "profile/PART_gflop" and "profile/PART_roofline", with PART as decode_matmul;
 // "profile/computed_s" (all parts), "profile/mfu", "profile/peak_gib", "profile/headroom_gib".
 std::map<std::string, double> ReportMetrics(const ProfiledStep& step, const MachineSpeed& machine);
-// The same as a table for people.
+// Returns the same as a table for people.
 std::string ReportText(const ProfiledStep& step, const MachineSpeed& machine);
 
 }  // namespace whetstone

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// 100 GFLOP/s in bf16, 10 GB/s.
+// The machine computes 100 GFLOP/s in bf16 and reads 10 GB/s.
 MachineSpeed Machine() {
   MachineSpeed machine;
   machine.matmul = {{"fp32", 512, 30}, {"bf16", 512, 80}, {"bf16", 1024, 100}};
@@ -33,7 +33,7 @@ TEST(ReportTest, SharesAndMfuOfAKnownProfile) {
   step.profile.of(Part::kForwardMatmul) = {.seconds = 1, .flops = 80e9};
   step.profile.of(Part::kOther) = {.seconds = 1};
   const MachineSpeed machine = Machine();
-  // The larger of 0.2 s for the operations and 1.5 s for the bytes, of 2 s.
+  // The share is the larger of 0.2 s for the operations and 1.5 s for the bytes, of 2 s.
   EXPECT_DOUBLE_EQ(RooflineShare(step.profile.of(Part::kDecodeMatmul), machine, "bf16"), 0.75);
   EXPECT_DOUBLE_EQ(RooflineShare(step.profile.of(Part::kForwardMatmul), machine, "bf16"), 0.8);
   EXPECT_DOUBLE_EQ(RooflineShare(step.profile.of(Part::kOther), machine, "bf16"), 0);

@@ -20,7 +20,7 @@ constexpr size_t kHugePage = size_t{2} << 20;
 
 size_t RoundUp(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
-// A mapping of `bytes` (whole pages), at a huge page's boundary where it is that large.
+// Maps `bytes` (whole pages), at a huge page's boundary where it is that large.
 void* Map(size_t bytes) {
   const size_t slack = bytes >= kHugePage ? kHugePage : 0;
   void* mapped =
@@ -33,13 +33,14 @@ void* Map(size_t bytes) {
   if (aligned > begin) munmap(begin, static_cast<size_t>(aligned - begin));
   const size_t tail = static_cast<size_t>(begin + slack - aligned);
   if (tail > 0) munmap(aligned + bytes, tail);
-  madvise(aligned, bytes, MADV_HUGEPAGE);  // a wish: without it everything works, only slower
+  madvise(aligned, bytes,
+          MADV_HUGEPAGE);  // It is a wish: without it everything works, only slower.
   return aligned;
 }
 
 class CachingAllocator final : public at::Allocator {
  public:
-  // Never destroyed: tensors may outlive every static object.
+  // The allocator is never destroyed: tensors may outlive every static object.
   static CachingAllocator& Get() {
     static CachingAllocator* const allocator = new CachingAllocator();
     return *allocator;
@@ -77,7 +78,8 @@ class CachingAllocator final : public at::Allocator {
       return block;
     }
     const size_t size = fit->first;
-    const auto last_given = std::prev(unused_.upper_bound(size));  // most likely still in a cache
+    // The block given back last is most likely still in a cache.
+    const auto last_given = std::prev(unused_.upper_bound(size));
     void* const block = last_given->second.memory;
     unused_.erase(last_given);
     unused_bytes_ -= size;
@@ -106,7 +108,7 @@ class CachingAllocator final : public at::Allocator {
     small_->raw_deleter()(block);
   }
 
-  // Unused blocks, those longest unused first, until at most `bytes` of them are left.
+  // Unmaps unused blocks, those longest unused first, until at most `bytes` of them are left.
   void UnmapDownTo(size_t bytes) {
     while (unused_bytes_ > bytes) {
       const auto oldest = std::min_element(
@@ -120,15 +122,15 @@ class CachingAllocator final : public at::Allocator {
 
   struct Unused {
     void* memory;
-    uint64_t given;  // the count of blocks given back when this one was
+    uint64_t given;  // The count of blocks given back when this one was.
   };
 
   at::Allocator* const small_;
-  std::mutex mutex_;                      // guards all below
-  std::multimap<size_t, Unused> unused_;  // by bytes
+  std::mutex mutex_;                      // It guards all below.
+  std::multimap<size_t, Unused> unused_;  // By bytes.
   std::unordered_map<void*, size_t> used_;
   size_t used_bytes_ = 0, unused_bytes_ = 0;
-  size_t most_used_bytes_ = 0;  // ever
+  size_t most_used_bytes_ = 0;
   uint64_t given_ = 0;
 };
 
@@ -138,7 +140,7 @@ int64_t UnusedTensorBytes() { return CachingAllocator::Get().unused_bytes(); }
 
 void ReuseTensorMemory() {
   c10::SetCPUAllocator(&CachingAllocator::Get(), /*priority=*/255);
-  // The scratch memory of the matrix products comes from malloc: keep that, too.
+  // The scratch memory of the matrix products comes from malloc, so that is kept, too.
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
 }

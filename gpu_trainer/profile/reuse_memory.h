@@ -6,19 +6,19 @@
 
 namespace whetstone {
 
-// Makes LibTorch allocate CPU tensors of 1 MiB and more from a cache of mapped blocks. Call once,
-// early in main; tensors made before keep their own memory. Thread-safe afterwards.
+// Makes LibTorch allocate CPU tensors of 1 MiB and more from a cache of mapped blocks. It is called
+// once, early in main; tensors made before keep their own memory. Thread-safe afterwards.
 //
-// Why: malloc maps a large tensor anew and unmaps it when it is freed, and the kernel clears every
-// page again at first touch. Measured on a virtual machine with two busy cores: an update of
-// SmolLM2-135M (2 prompts x 8 x (256 + 128) tokens) took 8.4 s of processor time, 7.4 s with this.
+// malloc would map a large tensor anew and unmap it when it is freed, and the kernel clear every
+// page again at first touch. On a virtual machine with two busy cores an update of SmolLM2-135M (2
+// prompts x 8 x (256 + 128) tokens) took 8.4 s of processor time, and 7.4 s with this.
 //
 // A freed block serves the next tensor of its size, or up to an eighth smaller. The process never
 // holds more than the most it ever had in use (and that eighth): where a new block would exceed it,
 // those longest unused are unmapped first. Blocks are asked to lie in huge pages.
 void ReuseTensorMemory();
 
-// What the cache keeps for the next tensors; 0 where memory is not reused.
+// Returns what the cache keeps for the next tensors; 0 where memory is not reused.
 int64_t UnusedTensorBytes();
 
 }  // namespace whetstone

@@ -10,12 +10,12 @@ using Clock = std::chrono::steady_clock;
 struct Collecting {
   StepProfile* profile = nullptr;
   StepTrace* trace = nullptr;
-  Part part = Part::kOther;  // whose time runs
+  Part part = Part::kOther;  // Its time runs.
   Clock::time_point since;
 };
 thread_local Collecting collecting;
 
-// Whether the scopes inside count for nothing.
+// Tells whether the scopes inside count for nothing.
 bool IsWhole(Part part) { return part == Part::kPrefill || part == Part::kRecompute; }
 
 // Books the time since the last call on the part that ran, and lets `next` run.

@@ -1,4 +1,4 @@
-// Where the time of a step goes, by part, with the work that each part did.
+// Tells where the time of a step goes, by part, with the work that each part did.
 //
 //   StepProfile profile;
 //   { const ProfileCollection collecting(&profile);  learner.Grpo(…); }
@@ -9,8 +9,8 @@
 // A trace, if wanted, keeps each piece of time beside the sums (chrome_trace.h shows it).
 //
 // Scopes nest: an inner one's time is not also the outer one's, so the parts add up to the whole.
-// Prefill and recompute are whole: what is inside counts there, and its own work not at all.
-// Costs two clock readings a scope while a collection is in progress on this thread, nothing
+// Prefill and recompute are whole: what is inside counts there, and its own work not at all. A
+// scope costs two clock readings while a collection is in progress on this thread, nothing
 // otherwise. Only the thread that opened the collection is measured: its helpers work while it
 // waits.
 #ifndef WHETSTONE_GPU_TRAINER_PROFILE_STEP_PROFILE_H_
@@ -47,7 +47,7 @@ enum class Part {
 };
 inline constexpr int kParts = static_cast<int>(Part::kOther) + 1;
 
-// The name that a report shows, such as "decode attention".
+// Returns the name that a report shows, such as "decode attention".
 const char* NameOf(Part part);
 
 struct PartUse {
@@ -68,8 +68,8 @@ class StepProfile {
   std::array<PartUse, kParts> parts_;
 };
 
-// One piece of time. Those of the parts follow each other; what goes on `beside` them, without this
-// thread, may overlap all others.
+// A TraceSpan is one piece of time. Those of the parts follow each other; what goes on `beside`
+// them, without this thread, may overlap all others.
 struct TraceSpan {
   std::string name;
   std::chrono::steady_clock::time_point begin, end;
@@ -78,7 +78,7 @@ struct TraceSpan {
 using StepTrace = std::vector<TraceSpan>;
 
 // Adds what happens on this thread until the end of its life to *profile and, if given, *trace
-// (both borrowed). One at a time on a thread.
+// (both borrowed). A thread has one at a time.
 class ProfileCollection {
  public:
   explicit ProfileCollection(StepProfile* profile, StepTrace* trace = nullptr);

@@ -13,8 +13,8 @@ struct ComputeThread::Task {
   std::function<absl::Status()> work;
   std::mutex mutex;
   std::condition_variable finished;
-  bool done = false;    // guarded by mutex
-  absl::Status status;  // guarded by mutex
+  bool done = false;    // Guarded by mutex.
+  absl::Status status;  // Guarded by mutex.
 
   void Finish(absl::Status result) {
     const std::lock_guard lock(mutex);

@@ -1,6 +1,6 @@
-// The one thread that computes. LibTorch keeps an OpenMP team for every thread that starts parallel
-// work, and the policy must not be used by two calls at once: so every call's work runs here, in
-// order of arrival, while the call's own thread waits (and answers the client meanwhile).
+// One thread computes. LibTorch keeps an OpenMP team for every thread that starts parallel work,
+// and the policy must not be used by two calls at once: so every call's work runs here, in order of
+// arrival, while the call's own thread waits (and answers the client meanwhile).
 //
 //   ComputeThread compute(threads);
 //   ComputeThread::Ticket ticket = compute.Submit("Update", [&] { return …; });
@@ -28,12 +28,12 @@ class ComputeThread {
   struct Task;
 
  public:
-  // The promise of one piece of work. Copies share it.
+  // A Ticket is the promise of one piece of work. Copies share it.
   class Ticket {
    public:
-    // True once the work is done.
+    // Returns true once the work is done.
     bool WaitFor(std::chrono::milliseconds timeout) const;
-    // After WaitFor returned true.
+    // It may be asked after WaitFor returned true.
     absl::Status status() const;
 
    private:
@@ -42,7 +42,7 @@ class ComputeThread {
     std::shared_ptr<Task> task_;
   };
 
-  // `threads`: how many CPU threads LibTorch uses for the work; 0: as many as there are cores.
+  // `threads` is how many CPU threads LibTorch uses for the work; 0: as many as there are cores.
   explicit ComputeThread(int threads);
   // Waits for the work in progress; what is still queued ends with UNAVAILABLE.
   ~ComputeThread();
@@ -51,9 +51,9 @@ class ComputeThread {
   // borrows must live until the ticket is done.
   Ticket Submit(std::string name, std::function<absl::Status()> work);
 
-  // The threads in use.
+  // Returns the threads in use.
   int threads() const { return threads_; }
-  // The name of the work in progress; empty: idle.
+  // Returns the name of the work in progress; empty: idle.
   std::string Busy() const;
 
  private:

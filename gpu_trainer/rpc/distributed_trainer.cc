@@ -25,8 +25,8 @@ constexpr milliseconds kLookEvery{200};
 
 }  // namespace
 
-// On rank 0, beside its own generation: takes what the others have generated into the stream, and
-// tells them when nobody wants any more.
+// Works on rank 0 beside its own generation: takes what the others have generated into the stream,
+// and tells them when nobody wants any more.
 class DistributedTrainer::Collector {
  public:
   Collector(DistributedTrainer& trainer, GenerateStream& stream)
@@ -86,7 +86,7 @@ class DistributedTrainer::Collector {
   GenerateStream& stream_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool finishing_ = false;  // guarded by mutex_
+  bool finishing_ = false;  // Guarded by mutex_.
   std::thread thread_;
 };
 
@@ -224,13 +224,13 @@ absl::Status DistributedTrainer::Follow() {
       if (command == Command::kUpdate) {
         v1::UpdateRequest request;
         CHECK(request.ParseFromString(bytes));
-        v1::UpdateResponse response;  // rank 0 has the same and answers it
+        v1::UpdateResponse response;  // Rank 0 has the same and answers it.
         return state_.Update(request, &response);
       }
       if (command == Command::kSave) {
         v1::SaveCheckpointRequest request;
         CHECK(request.ParseFromString(bytes));
-        return state_.Save(request.path()).status();  // rank 0 writes
+        return state_.Save(request.path()).status();  // Rank 0 writes.
       }
       v1::GenerateRequest request;
       CHECK(request.ParseFromString(bytes));

@@ -1,4 +1,4 @@
-// The trainer over all ranks: what rank 0 is asked, all ranks do, in step.
+// The trainer works over all ranks: what rank 0 is asked, all ranks do, in step.
 //
 //   DistributedTrainer trainer(device, dtype, ranks);
 //   rank 0:  RETURN_IF_ERROR(trainer.Update(request, &response));  …  trainer.Stop();
@@ -50,14 +50,14 @@ class DistributedTrainer {
   class Collector;
 
   static const char* NameOf(Command command);
-  // On rank 0: hands the request on, and does `work`.
+  // Hands the request on and does `work`, on rank 0.
   absl::Status Lead(Command command, const google::protobuf::MessageLite& request,
                     const std::function<absl::Status()>& work);
-  // On every rank: does its own work for the command, and returns the outcome of all.
+  // Does its own work for the command, on every rank, and returns the outcome of all.
   absl::Status InStep(Command command, const std::function<absl::Status()>& work);
-  // On the others: their samples go to rank 0 through a queue.
+  // Generates on the others, whose samples go to rank 0 through a queue.
   absl::Status GenerateForRank0(const v1::GenerateRequest& request);
-  // The names of a rank's queues for the generation in progress.
+  // These return the names of a rank's queues for the generation in progress.
   std::string CompletionsQueue(int rank) const;
   std::string CancelQueue(int rank) const;
 

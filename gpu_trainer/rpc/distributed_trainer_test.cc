@@ -57,7 +57,7 @@ class DistributedTrainerTest : public testing::Test {
     v1::GenerateRequest request;
     request.set_seed(17);
     request.set_step(1);
-    // On every machine the same bits.
+    // The bits are the same on every machine.
     request.set_deterministic(true);
     v1::SamplingParams& s = *request.mutable_sampling();
     s.set_max_new_tokens(tokens);
@@ -77,8 +77,8 @@ class DistributedTrainerTest : public testing::Test {
 
   struct Generated {
     absl::Status status;
-    std::map<int, std::vector<int32_t>> prompts;                // by group
-    std::map<std::pair<int, int>, v1::Completion> completions;  // by group and sample
+    std::map<int, std::vector<int32_t>> prompts;                // By group.
+    std::map<std::pair<int, int>, v1::Completion> completions;  // By group and sample.
   };
   static Generated Generate(DistributedTrainer& trainer, const v1::GenerateRequest& request) {
     GenerateStream stream;
@@ -291,7 +291,7 @@ TEST_F(DistributedTrainerTest, RanksWithDifferentModelsAreRefused) {
 }
 
 TEST_F(DistributedTrainerTest, AModelTooLargeToLearnIsRefusedBeforeItIsRead) {
-  // 400 billion parameters, and no weights that could be read.
+  // It has 400 billion parameters, and no weights that could be read.
   const std::string giant = dir_->path() + "/giant";
   ASSERT_TRUE(MakeDirectories(giant).ok());
   ASSERT_TRUE(WriteFileAtomically(giant + "/config.json", R"({

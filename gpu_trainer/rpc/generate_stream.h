@@ -16,16 +16,16 @@
 
 namespace whetstone {
 
-// Thread-safe: producers, and one consumer.
+// It is thread-safe for producers and one consumer.
 class GenerateStream {
  public:
-  // Producers.
+  // These are for producers.
   void Push(v1::GenerateEvent event);
   // Takes how far a rank is; Progress adds the ranks up.
   void SetProgress(int rank, const v1::GenerateProgress& progress);
   bool cancelled() const { return cancelled_; }
 
-  // Consumer. Next returns the next event; nothing after `timeout`.
+  // The consumer's Next returns the next event, or nothing after `timeout`.
   std::optional<v1::GenerateEvent> Next(std::chrono::milliseconds timeout);
   v1::GenerateEvent Progress() const;
   void Cancel() { cancelled_ = true; }

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kUsualTokens = 1024;
 constexpr int64_t kUsualLoraRank = 16;
 
-// The bytes of both moments of so many numbers.
+// Returns the bytes of both moments of so many numbers.
 int64_t MomentBytes(int64_t numbers, MomentType type) {
   switch (type) {
     case MomentType::kFp32:
@@ -25,12 +25,12 @@ int64_t MomentBytes(int64_t numbers, MomentType type) {
     case MomentType::kBf16:
       return 4 * numbers;
     case MomentType::kEightBit:
-      return 2 * numbers + 8 * (numbers / kernels::kBlock);  // And a scale of each block.
+      return 2 * numbers + 8 * (numbers / kernels::kBlock);  // Each block has a scale besides.
   }
   return 0;
 }
 
-// The bytes that make fp32 masters of so many weights.
+// Returns the bytes that make fp32 masters of so many weights.
 int64_t MasterBytes(int64_t numbers, torch::ScalarType dtype) {
   if (dtype == torch::kFloat) return 0;
   return dtype == torch::kBFloat16 ? 2 * numbers : 4 * numbers;
@@ -63,14 +63,14 @@ std::string BreakdownOf(const MemoryNeed& need) {
   return absl::StrJoin(items, ", ");
 }
 
-// A setting that takes less memory.
+// A Change is a setting that takes less memory.
 struct Change {
   std::string setting;
-  LearnerOptions options;  // with it
+  LearnerOptions options;  // The options with it.
 };
 
-// The changes that `options` does not have yet. `room` is how many bytes are left for activations,
-// negative if none.
+// Returns the changes that `options` does not have yet. `room` is how many bytes are left for
+// activations, negative if none.
 std::vector<Change> Changes(const ModelConfig& config, torch::ScalarType dtype,
                             const LearnerOptions& options, torch::Device device, int64_t room) {
   std::vector<Change> changes;
@@ -98,7 +98,7 @@ std::vector<Change> Changes(const ModelConfig& config, torch::ScalarType dtype,
         [](LearnerOptions& o) { o.optimizer_state = MomentType::kEightBit; });
   }
   if (options.lora.rank == 0) {
-    const bool both = options.sharding == Sharding::kParameters;  // adapters go without that
+    const bool both = options.sharding == Sharding::kParameters;  // Adapters go without that.
     add(absl::StrCat("train.lora: {rank: ", kUsualLoraRank, "}",
                      both ? " and train.sharding: gradients" : ""),
         [&](LearnerOptions& o) {
@@ -130,18 +130,18 @@ MemoryNeed NeedOf(const ModelConfig& config, torch::ScalarType dtype,
     learning = lora.adapters;
   }
   const int64_t ranks = options.ranks != nullptr ? options.ranks->size() : 1;
-  // The numbers of what belongs to no layer.
+  // `ends` counts the numbers of what belongs to no layer.
   const int64_t ends = config.hidden + config.vocab * config.hidden * (config.tied ? 1 : 2);
   need.gradients = 4 * learning;
   if (options.sharding >= Sharding::kGradients && ranks > 1) {
-    // The whole gradients that GradientBuckets has in memory at once.
+    // `whole` and `turns` are the whole gradients that GradientBuckets has in memory at once.
     const int64_t whole = options.lora.rank > 0 ? 0 : ends;
     const int64_t turns = std::min<int64_t>(GradientBuckets::kTurns, config.layers);
     need.gradients = 4 * (learning / ranks + whole + (learning - whole) / config.layers * turns);
   }
   need.weights_in_update = need.weights;
   if (options.sharding == Sharding::kParameters && ranks > 1) {
-    // A layer in work and two on the way (FsdpShards), of which Gloo makes copies.
+    // A layer is in work and two are on the way (FsdpShards), of which Gloo makes copies.
     const int64_t layers = config.parameters() - ends, layer = layers / config.layers;
     need.weights_in_update = bytes * (layers / ranks + ends + 3 * layer);
     need.resharding = bytes * 5 * layer;

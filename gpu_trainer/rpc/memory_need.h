@@ -15,7 +15,7 @@
 
 namespace whetstone {
 
-// Bytes.
+// MemoryNeed is in bytes.
 struct MemoryNeed {
   int64_t weights = 0;
   int64_t weights_in_update = 0;  // The same, unless the ranks shard them meanwhile (FSDP).
@@ -23,14 +23,15 @@ struct MemoryNeed {
   int64_t adapters = 0;           // With LoRA: they, and the values of their matrices before.
   int64_t gradients = 0;
   int64_t optimizer = 0;  // Masters and moments, or this rank's slices of them.
-  // Those of one micro-batch: token_budget, or the least that an automatic budget takes.
+  // These are those of one micro-batch: token_budget, or the least that an automatic budget takes.
   int64_t activations = 0;
-  // Those of one sequence, as long as completions usually are: generation takes what there is.
+  // These are those of one sequence, as long as completions usually are: generation takes what
+  // there is.
   int64_t keys_values = 0;
 
-  // The bytes that the learner holds from its first update on.
+  // Returns the bytes that the learner holds from its first update on.
   int64_t learning() const { return adapters + gradients + optimizer; }
-  // The most at one time: nothing generates during an update.
+  // Returns the most at one time: nothing generates during an update.
   int64_t total() const {
     return learning() +
            std::max({weights_in_update + activations, weights + keys_values, weights + resharding});
@@ -43,7 +44,7 @@ MemoryNeed NeedOf(const ModelConfig& config, torch::ScalarType dtype,
                   const LearnerOptions& options);
 
 // RESOURCE_EXHAUSTED: the total is more than `free_bytes`. Says for what, and which settings, each
-// by itself or else all together, would make it fit. A pure function.
+// by itself or else all together, would make it fit. It is a pure function.
 absl::Status CheckMemory(const ModelConfig& config, torch::ScalarType dtype,
                          const LearnerOptions& options, torch::Device device, int64_t free_bytes);
 

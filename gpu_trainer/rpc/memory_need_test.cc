@@ -22,14 +22,14 @@ int64_t BytesOf(const NamedTensors& tensors) {
   return bytes;
 }
 
-// What this rank holds.
+// Returns the bytes that this rank holds.
 int64_t BytesOf(const std::vector<ShardedTensor>& tensors) {
   int64_t bytes = 0;
   for (const ShardedTensor& tensor : tensors) bytes += static_cast<int64_t>(tensor.mine.nbytes());
   return bytes;
 }
 
-// About 1.5 billion parameters, as Qwen2.5 has.
+// The model has about 1.5 billion parameters, as Qwen2.5 has.
 ModelConfig LargeConfig() {
   ModelConfig config;
   config.layers = 28;
@@ -55,7 +55,8 @@ std::string Advice(const LearnerOptions& options, torch::Device device, double g
 
 TEST(MemoryNeed, IsWhatWeightsAndLearnerTake) {
   ModelConfig config = reference::TinyConfig();
-  config.vocab = 4096;  // so that the rest of a block of 8-bit moments is nothing
+  // With so many tokens the rest of a block of 8-bit moments is nothing.
+  config.vocab = 4096;
   for (const torch::ScalarType dtype : {torch::kFloat, torch::kBFloat16, torch::kHalf}) {
     for (const MomentType moments : {MomentType::kFp32, MomentType::kBf16, MomentType::kEightBit}) {
       for (const int64_t rank : {0, 4}) {
@@ -98,7 +99,7 @@ TEST(MemoryNeed, RanksMayShardTheOptimizersState) {
     options.sharding = Sharding::kGradients;
     const MemoryNeed less = NeedOf(config, torch::kBFloat16, options);
     EXPECT_EQ(less.optimizer, share.optimizer);
-    // Half, the embedding, and three of the layers.
+    // A rank has half of them, the embedding, and three of the layers.
     const ModelConfig large = LargeConfig();
     const int64_t learned = large.parameters();
     const int64_t ends = large.hidden + large.vocab * large.hidden;

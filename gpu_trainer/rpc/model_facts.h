@@ -1,4 +1,4 @@
-// The facts that must be the same on all ranks that train one policy.
+// Tells the facts that must be the same on all ranks that train one policy.
 #ifndef WHETSTONE_GPU_TRAINER_RPC_MODEL_FACTS_H_
 #define WHETSTONE_GPU_TRAINER_RPC_MODEL_FACTS_H_
 
@@ -10,8 +10,8 @@
 
 namespace whetstone {
 
-// Names and values for RankGroup::CheckEqual: hashes of configuration, tokenizer and weights; how
-// the policy learns; its last update. Reads all weights.
+// Returns names and values for RankGroup::CheckEqual: hashes of configuration, tokenizer and
+// weights; how the policy learns; its last update. Reads all weights.
 std::vector<std::pair<std::string, std::string>> FactsOf(const Policy& policy);
 
 }  // namespace whetstone

@@ -1,4 +1,4 @@
-// The settings of trainer.proto's requests in the terms of learner, tokenizer and engine.
+// Reads the settings of trainer.proto's requests in the terms of learner, tokenizer and engine.
 #ifndef WHETSTONE_GPU_TRAINER_RPC_REQUEST_SETTINGS_H_
 #define WHETSTONE_GPU_TRAINER_RPC_REQUEST_SETTINGS_H_
 
@@ -15,7 +15,8 @@ StepSettings StepSettingsOf(const v1::OptimizerSettings& settings);
 // INVALID_ARGUMENT: an unknown value; the valid ones are listed.
 absl::StatusOr<ChatOptions> ChatOptionsOf(const v1::ChatSettings& settings);
 
-// Everything but the groups, the ends of a completion, and what memory the process must leave.
+// Reads everything but the groups, the ends of a completion, and what memory the process must
+// leave.
 GenerateSpec GenerateSpecOf(const v1::GenerateRequest& request);
 
 }  // namespace whetstone

@@ -1,4 +1,4 @@
-// For tests: a random model of three layers that talks with the tokenizer and chat template of the
+// Tests use a random model of three layers that talks with the tokenizer and chat template of the
 // real one.
 #ifndef WHETSTONE_GPU_TRAINER_RPC_TINY_MODEL_TESTING_H_
 #define WHETSTONE_GPU_TRAINER_RPC_TINY_MODEL_TESTING_H_
@@ -14,7 +14,7 @@
 
 namespace whetstone {
 
-// The small model, which deploy/setup.sh provides.
+// deploy/setup.sh provides the small model.
 inline std::string RealModel() {
   return std::string(getenv("HOME")) + "/.cache/whetstone/models/SmolLM2-135M-Instruct";
 }

@@ -77,7 +77,7 @@ grpc::Status TrainerService::Generate(grpc::ServerContext* context,
     return trainer_.Generate(*request, &stream);
   });
 
-  // `stream` and `request` are borrowed by the work: leave only when it is done.
+  // The work borrows `stream` and `request`, so this returns only when it is done.
   auto last_written = std::chrono::steady_clock::now();
   const auto write = [&](const v1::GenerateEvent& event) {
     if (!stream.cancelled() && !writer->Write(event)) stream.Cancel();
@@ -85,7 +85,7 @@ grpc::Status TrainerService::Generate(grpc::ServerContext* context,
   };
   bool done = false;
   while (true) {
-    // In this order: what was pushed before the end is seen after it.
+    // `done` is asked before the stream, so that what was pushed before the end is seen after it.
     done = ticket.WaitFor(milliseconds(0));
     if (context->IsCancelled()) stream.Cancel();
     const std::optional<v1::GenerateEvent> event = stream.Next(done ? milliseconds(0) : kPoll);
@@ -102,7 +102,7 @@ grpc::Status TrainerService::Generate(grpc::ServerContext* context,
 
 grpc::Status TrainerService::Update(grpc::ServerContext* context, const v1::UpdateRequest* request,
                                     v1::UpdateResponse* response) {
-  // Shared: the work goes on when the server stops waiting for it.
+  // The copies are shared: the work goes on when the server stops waiting for it.
   auto copy = std::make_shared<v1::UpdateRequest>(*request);
   auto result = std::make_shared<v1::UpdateResponse>();
   const absl::Status status =

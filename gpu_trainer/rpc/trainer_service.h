@@ -1,8 +1,8 @@
-// The Trainer service of proto/whetstone/v1/trainer.proto on one policy.
+// TrainerService is the Trainer service of proto/whetstone/v1/trainer.proto on one policy.
 //
-// Who runs what: gRPC's threads take calls and wait; ComputeThread alone touches the policy, which
-// may be spread over several ranks (distributed_trainer.h); GetInfo reads a copy behind a mutex, so
-// it answers while an update computes.
+// gRPC's threads take calls and wait; ComputeThread alone touches the policy, which may be spread
+// over several ranks (distributed_trainer.h); GetInfo reads a copy behind a mutex, so it answers
+// while an update computes.
 #ifndef WHETSTONE_GPU_TRAINER_RPC_TRAINER_SERVICE_H_
 #define WHETSTONE_GPU_TRAINER_RPC_TRAINER_SERVICE_H_
 
@@ -30,10 +30,10 @@ class TrainerService final : public v1::Trainer::Service {
  public:
   explicit TrainerService(const TrainerOptions& options);
 
-  // LoadCheckpoint without a call, for a model named on the command line.
+  // Does as LoadCheckpoint without a call, for a model named on the command line.
   absl::Status Load(const v1::LoadCheckpointRequest& request);
 
-  // The work in progress; empty: idle.
+  // Returns the work in progress; empty: idle.
   std::string Busy() const { return compute_.Busy(); }
 
   // Lets the other ranks go, once all work is done. No call may follow.

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 using grpc::StatusCode;
 using ::testing::HasSubstr;
 
-// The service on an in-process channel, over a tiny model.
+// The service runs on an in-process channel, over a tiny model.
 class TrainerServiceTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -31,7 +31,7 @@ class TrainerServiceTest : public testing::Test {
     Restart();
   }
 
-  // A fresh process, as far as the client can tell.
+  // Restart makes a fresh process, as far as the client can tell.
   void Restart(torch::ScalarType dtype = torch::kFloat) {
     stub_.reset();
     if (server_) server_->Shutdown();
@@ -303,7 +303,7 @@ TEST_F(TrainerServiceTest, SamplingSettingsReachTheEngine) {
   const Generated greedy = Generate(request);
   EXPECT_EQ(greedy.completions.at(0).ids(0), greedy.completions.at(1).ids(0));
   EXPECT_EQ(greedy.completions.at(0).sampling_logprobs(3), 0);
-  // A "penalty" that makes whatever was seen overwhelmingly likely.
+  // These "penalties" make whatever was seen overwhelmingly likely.
   for (const auto set :
        {&v1::SamplingParams::set_presence_penalty, &v1::SamplingParams::set_frequency_penalty}) {
     request = Prompt(1, 12);
@@ -488,7 +488,7 @@ TEST_F(TrainerServiceTest, InfoAnswersDuringGenerationAndCancellingStopsIt) {
   EXPECT_TRUE(Generate(Prompt(1, 2)).status.ok());
 }
 
-// The model of the quickstart, in the type it trains in: it must have been set up.
+// The model is the quickstart's, in the type it trains in: it must have been set up.
 TEST_F(TrainerServiceTest, TheRealModelLearnsAnAnswer) {
   Restart(torch::kBFloat16);
   v1::TrainerInfo info;
@@ -526,7 +526,7 @@ TEST_F(TrainerServiceTest, BadRequestsAreNamed) {
   EXPECT_THAT(too_long.error_message(), HasSubstr("example 1"));
   v1::SaveCheckpointResponse saved;
   EXPECT_FALSE(Save("/proc/nothing/here", &saved).ok());
-  // And the trainer goes on.
+  // The trainer goes on after that.
   EXPECT_TRUE(Update(Warmup(1), &response).ok());
 }
 

@@ -24,13 +24,14 @@
 namespace whetstone {
 namespace {
 
-// The bytes that the first update will take besides activations. Later ones have them already.
+// Returns the bytes that the first update will take besides activations. Later ones have them
+// already.
 int64_t UpdateBytesToCome(const Policy& policy) {
   if (policy.learner_if_any() != nullptr) return 0;
   return NeedOf(policy.config, policy.weights.dtype(), policy.learner_options).learning();
 }
 
-// The bytes that become free when another policy takes this one's place.
+// Returns the bytes that become free when another policy takes this one's place.
 int64_t BytesOf(const Policy& policy) {
   const MemoryNeed need = NeedOf(policy.config, policy.weights.dtype(), policy.learner_options);
   return need.weights + (policy.learner_if_any() != nullptr ? need.learning() : 0);
@@ -155,7 +156,7 @@ absl::Status TrainerState::Generate(const v1::GenerateRequest& request,
       on_prompt(std::move(event));
     }
     const std::vector<int32_t>& samples = mine[static_cast<size_t>(g)];
-    if (samples.empty() && group.samples_size() > 0) continue;  // another rank's
+    if (samples.empty() && group.samples_size() > 0) continue;  // They are another rank's.
     if (request.profile()) profile_.sequences += static_cast<int64_t>(samples.size());
     spec.groups.push_back(
         {.group_index = group.group_index(), .ids = std::move(ids), .samples = samples});
@@ -180,7 +181,7 @@ absl::Status TrainerState::Update(const v1::UpdateRequest& request, v1::UpdateRe
   response->set_applied(result.applied);
   response->set_skip_reason(result.skip_reason);
   response->mutable_metrics()->insert(result.metrics.begin(), result.metrics.end());
-  // Sums over another number of them have other last bits.
+  // Sums over another number of ranks have other last bits.
   (*response->mutable_metrics())["perf/ranks"] = ranks_.size();
   if (request.profile()) AddProfile(response);
   profile_ = {};
@@ -215,7 +216,7 @@ void TrainerState::AddProfile(v1::UpdateResponse* response) {
 absl::StatusOr<UpdateResult> TrainerState::Learn(const v1::UpdateRequest& request) {
   Policy& policy = *model_->policy;
   RETURN_IF_ERROR(ranks_.StatusBarrier("preparing the update", [&] {
-    policy.learner();  // gradients and moments need memory
+    policy.learner();  // Gradients and moments need memory.
     const v1::GrpoSettings& grpo = request.grpo().settings();
     return request.has_grpo()
                ? SetKlReference(grpo.kl_beta() > 0 ? grpo.kl_reference() : "", policy)

@@ -1,6 +1,6 @@
-// The state of one rank's trainer, a policy with all that belongs to it, and what the calls of
-// trainer.proto do with it. No gRPC, and one thread; with several ranks all make the same calls in
-// the same order (distributed_trainer.h).
+// TrainerState is the state of one rank's trainer, a policy with all that belongs to it, and what
+// the calls of trainer.proto do with it. It needs no gRPC and serves one thread; with several ranks
+// all make the same calls in the same order (distributed_trainer.h).
 #ifndef WHETSTONE_GPU_TRAINER_RPC_TRAINER_STATE_H_
 #define WHETSTONE_GPU_TRAINER_RPC_TRAINER_STATE_H_
 
@@ -48,12 +48,12 @@ class TrainerState {
   v1::TrainerInfo Info() const;
 
  private:
-  // Everything that belongs to one loaded model; replaced as a whole.
+  // Model is everything that belongs to one loaded model; it is replaced as a whole.
   struct Model {
     std::unique_ptr<Policy> policy;
     std::unique_ptr<Tokenizer> tokenizer;
     ChatOptions chat_options;
-    // An error: the model has no template.
+    // An error says that the model has no template.
     absl::StatusOr<ChatFormat> chat = absl::UnknownError("");
     std::unique_ptr<Engine> engine;
   };
@@ -72,7 +72,7 @@ class TrainerState {
   const torch::ScalarType dtype_;
   RankGroup& ranks_;
   std::unique_ptr<Model> model_;
-  // Collected from the calls since the last update that asked for a profile.
+  // It is collected from the calls since the last update that asked for a profile.
   struct {
     StepProfile step;
     int64_t sequences = 0;

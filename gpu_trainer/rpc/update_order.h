@@ -1,4 +1,4 @@
-// The order in which updates may be applied to a policy: each has a name, a phase and a step.
+// Updates may be applied to a policy in one order: each has a name, a phase and a step.
 #ifndef WHETSTONE_GPU_TRAINER_RPC_UPDATE_ORDER_H_
 #define WHETSTONE_GPU_TRAINER_RPC_UPDATE_ORDER_H_
 
@@ -10,7 +10,7 @@
 
 namespace whetstone {
 
-// "warm-up step 3", "GRPO step 12".
+// Returns such as "warm-up step 3" or "GRPO step 12".
 std::string UpdateText(const v1::UpdateName& name);
 
 bool SameUpdate(const v1::UpdateName& a, const v1::UpdateName& b);

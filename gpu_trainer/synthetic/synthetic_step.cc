@@ -12,7 +12,7 @@
 namespace whetstone {
 namespace {
 
-// The i-th prompt: words until it has `tokens` tokens.
+// Returns the i-th prompt: words until it has `tokens` tokens.
 std::vector<int32_t> PromptIds(const Tokenizer& tokenizer, int i, int tokens) {
   const PartScope scope(Part::kInput);
   static constexpr const char* kWords[] = {"for",    "int", "float", "sum", "n",

@@ -1,4 +1,4 @@
-// A GRPO step with a reward that costs nothing: what benchmarks and profiles run.
+// Benchmarks and profiles run this GRPO step, with a reward that costs nothing.
 //
 //   ASSIGN_OR_RETURN(v1::GrpoBatch batch, GenerateSyntheticBatch(work, 0, tokenizer, engine));
 //   ASSIGN_OR_RETURN(UpdateResult result, UpdateSynthetically(work, batch, learner));
@@ -25,7 +25,7 @@ struct SyntheticWork {
   double lr = 1e-6;
 };
 
-// Step 0, 1, … have different prompts. `on_progress`: see GenerateSink.
+// Step 0, 1, … have different prompts. For `on_progress` see GenerateSink.
 absl::StatusOr<v1::GrpoBatch> GenerateSyntheticBatch(
     const SyntheticWork& work, int step, const Tokenizer& tokenizer, Engine& engine,
     const std::function<void(const GenerateStatus&)>& on_progress = nullptr);

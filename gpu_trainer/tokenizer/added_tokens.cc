@@ -15,15 +15,15 @@ namespace {
 
 using nlohmann::json;
 
-// Unicode's White_Space.
+// Tells whether `c` is in Unicode's White_Space.
 bool IsSpace(char32_t c) {
   return (c >= '\t' && c <= '\r') || c == ' ' || c == 0x85 || c == 0xA0 || c == 0x1680 ||
          (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
          c == 0x3000;
 }
 
-// Letters, marks, decimal digits, connectors, joiners and enclosed letters: \w of Unicode's
-// regular expressions (UTS 18, annex C), which is what the reference asks.
+// Tells whether `c` is a letter, mark, decimal digit, connector, joiner or enclosed letter: \w of
+// Unicode's regular expressions (UTS 18, annex C), which is what the reference asks.
 bool IsWord(char32_t c) {
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
     case UTF8PROC_CATEGORY_LU:
@@ -45,7 +45,7 @@ bool IsWord(char32_t c) {
   }
 }
 
-// Where the last character of valid UTF-8 starts.
+// Returns where the last character of valid UTF-8 starts.
 size_t LastCharacter(absl::string_view text) {
   size_t at = text.size() - 1;
   while (at > 0 && (text[at] & 0xC0) == 0x80) --at;
@@ -60,7 +60,7 @@ bool StartsWithWord(absl::string_view text) {
   return !text.empty() && IsWord(DecodeUtf8(text).code);
 }
 
-// Where the white space at the end of `text` starts.
+// Returns where the white space at the end of `text` starts.
 size_t SpaceAtEnd(absl::string_view text) {
   while (!text.empty()) {
     const size_t at = LastCharacter(text);
@@ -70,7 +70,7 @@ size_t SpaceAtEnd(absl::string_view text) {
   return text.size();
 }
 
-// Bytes of the white space at the start of `text`.
+// Returns the bytes of the white space at the start of `text`.
 size_t SpaceAtStart(absl::string_view text) {
   size_t bytes = 0;
   while (bytes < text.size()) {
@@ -123,7 +123,7 @@ void AddedTokenMatcher::Cut(std::vector<Segment>* segments) const {
 
 void AddedTokenMatcher::CutText(const std::string& text, std::vector<Segment>* out) const {
   const absl::string_view all = text;
-  size_t done = 0;  // everything before is in `out`
+  size_t done = 0;  // Everything before is in `out`.
   for (size_t i = 0; i < all.size();) {
     const Pattern* pattern = MatchAt(all.substr(i));
     if (pattern == nullptr) {

@@ -1,5 +1,5 @@
-// Added tokens: whole stretches of text that become one id before anything else looks at the text
-// (`added_tokens` of tokenizer.json), such as "<|im_start|>".
+// Added tokens are whole stretches of text that become one id before anything else looks at the
+// text (`added_tokens` of tokenizer.json), such as "<|im_start|>".
 #ifndef WHETSTONE_GPU_TRAINER_TOKENIZER_ADDED_TOKENS_H_
 #define WHETSTONE_GPU_TRAINER_TOKENIZER_ADDED_TOKENS_H_
 
@@ -24,11 +24,11 @@ struct AddedToken {
   bool rstrip = false;       // and after it
 };
 
-// From the JSON value of "added_tokens". INVALID_ARGUMENT: an entry without content or id. Throws
+// Reads the JSON value of "added_tokens". INVALID_ARGUMENT: an entry without content or id. Throws
 // json::exception where a value is of another type than its key promises.
 absl::StatusOr<std::vector<AddedToken>> ParseAddedTokens(const nlohmann::json& list);
 
-// A stretch of text that is either still text or already a token.
+// A Segment is a stretch of text that is either still text or already a token.
 struct Segment {
   std::string text;
   int32_t id;  // -1: text

@@ -23,7 +23,7 @@ absl::Status Fail(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("model: ", what));
 }
 
-// Options that would change ids if they were ignored.
+// Refuses options that would change ids if they were ignored.
 absl::Status RefuseUnsupported(const json& model) {
   if (model.value("type", "BPE") != "BPE") {
     return Fail(absl::StrCat("type ", model["type"].dump(), " is not supported; supported: BPE"));
@@ -127,15 +127,15 @@ void BytePairEncoder::Encode(absl::string_view piece, std::vector<int32_t>* ids)
   MergeAll(std::move(symbols), ids);
 }
 
-// A queue of possible merges over a doubly linked list: n log n, so that a word of a million
-// letters is no trap.
+// The possible merges are queued over a doubly linked list, which takes n log n steps, so that a
+// word of a million letters is no trap.
 void BytePairEncoder::MergeAll(std::vector<int32_t> symbols, std::vector<int32_t>* ids) const {
   struct Link {
     int32_t prev, next;
   };
   struct Candidate {
     int32_t rank, position, left, right, joined;
-    // Lowest rank first, leftmost among equals.
+    // The lowest rank comes first, and the leftmost among equals.
     bool operator<(const Candidate& other) const {
       return rank != other.rank ? rank > other.rank : position > other.position;
     }
@@ -158,7 +158,7 @@ void BytePairEncoder::MergeAll(std::vector<int32_t> symbols, std::vector<int32_t
     queue.pop();
     const size_t position = static_cast<size_t>(merge.position);
     const int32_t next = links[position].next;
-    // Stale: one of the two has been joined with something else meanwhile.
+    // The merge is stale if one of the two has been joined with something else meanwhile.
     if (symbols[position] != merge.left || next >= n ||
         symbols[static_cast<size_t>(next)] != merge.right) {
       continue;

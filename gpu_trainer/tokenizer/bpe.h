@@ -1,4 +1,4 @@
-// Byte-pair encoding of one piece of text (Sennrich et al., arXiv 1508.07909): join the neighbours
+// Byte-pair encoding of one piece of text (Sennrich et al., arXiv 1508.07909) joins the neighbours
 // whose merge was learned first until none can be joined.
 #ifndef WHETSTONE_GPU_TRAINER_TOKENIZER_BPE_H_
 #define WHETSTONE_GPU_TRAINER_TOKENIZER_BPE_H_
@@ -15,17 +15,17 @@
 
 namespace whetstone {
 
-// Immutable and thread-safe after Parse.
+// It is immutable and thread-safe after Parse.
 class BytePairEncoder {
  public:
-  // From the JSON value of "model". INVALID_ARGUMENT: not BPE, an option that changes ids and is
+  // Reads the JSON value of "model". INVALID_ARGUMENT: not BPE, an option that changes ids and is
   // not supported, or a merge of tokens that the vocabulary lacks.
   static absl::StatusOr<BytePairEncoder> Parse(const nlohmann::json& model);
 
   // Appends the ids of `piece` (bytes, not the printable alphabet).
   void Encode(absl::string_view piece, std::vector<int32_t>* ids) const;
 
-  // Tokens as the file spells them.
+  // The tokens are as the file spells them.
   const std::unordered_map<std::string, int32_t>& vocabulary() const { return vocabulary_; }
 
  private:

@@ -1,5 +1,6 @@
-// GPT-2's reversible alphabet: every byte has a printable character, so that tokens can be written
-// as text in a JSON file. Printable Latin-1 stands for itself, the other bytes for U+0100 and up.
+// GPT-2's alphabet is reversible: every byte has a printable character, so that tokens can be
+// written as text in a JSON file. Printable Latin-1 stands for itself, the other bytes for U+0100
+// and up.
 #ifndef WHETSTONE_GPU_TRAINER_TOKENIZER_BYTE_LEVEL_H_
 #define WHETSTONE_GPU_TRAINER_TOKENIZER_BYTE_LEVEL_H_
 
@@ -12,14 +13,14 @@
 
 namespace whetstone {
 
-// The character of each byte.
+// Returns the character of each byte.
 const std::array<char32_t, 256>& ByteAlphabet();
 
-// The bytes that a text of this alphabet spells; nothing if a character is outside it.
+// Returns the bytes that a text of this alphabet spells; nothing if a character is outside it.
 std::optional<std::string> BytesOfAlphabet(absl::string_view text);
 
-// The bytes a token stands for. A token with a character outside the alphabet (an added token with
-// a blank, say) stands for its own UTF-8.
+// Returns the bytes a token stands for. A token with a character outside the alphabet (an added
+// token with a blank, say) stands for its own UTF-8.
 std::string BytesOfToken(absl::string_view token);
 
 }  // namespace whetstone

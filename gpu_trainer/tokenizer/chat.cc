@@ -18,7 +18,7 @@ namespace {
 using jinja::Value;
 using nlohmann::json;
 
-// bos_token and the like, which templates name. A token is written as text or as an object.
+// Returns bos_token and the like, which templates name. A token is written as text or as an object.
 std::map<std::string, Value> SpecialTokens(const json& config) {
   std::map<std::string, Value> tokens;
   for (const char* key : {"bos_token", "eos_token", "pad_token", "unk_token"}) {
@@ -32,7 +32,8 @@ std::map<std::string, Value> SpecialTokens(const json& config) {
   return tokens;
 }
 
-// The template's source; empty: none. Several named ones: the one called "default".
+// Returns the template's source, or nothing if there is none. Of several named ones it is the one
+// called "default".
 std::string TemplateOf(const json& config) {
   if (!config.contains("chat_template")) return "";
   const json& value = config["chat_template"];
@@ -72,7 +73,7 @@ absl::StatusOr<ChatFormat> ChatFormat::Load(const std::string& directory) {
   } catch (const json::exception& error) {
     return absl::InvalidArgumentError(absl::StrCat(config_path, ": ", error.what()));
   }
-  if (std::filesystem::exists(jinja_path)) {  // wins over the config, as in transformers
+  if (std::filesystem::exists(jinja_path)) {  // It wins over the config, as in transformers.
     where = jinja_path;
     ASSIGN_OR_RETURN(source, ReadFile(jinja_path));
   }

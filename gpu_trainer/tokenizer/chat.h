@@ -1,4 +1,4 @@
-// Chat messages as the text a model was trained on.
+// Renders chat messages as the text a model was trained on.
 //
 //   ASSIGN_OR_RETURN(ChatFormat chat, ChatFormat::Load(directory));
 //   ASSIGN_OR_RETURN(std::string text, chat.Render({{"user", "Hello"}}, ChatFormat::kGenerate));
@@ -25,13 +25,13 @@ struct ChatMessage {
   std::string content;
 };
 
-// What some templates let the caller choose; the others ignore it.
+// Some templates let the caller choose these; the others ignore them.
 struct ChatOptions {
-  // Qwen3's enable_thinking: false closes the block of thoughts before the answer begins. Nothing:
-  // as the template does by itself.
+  // With false Qwen3's enable_thinking closes the block of thoughts before the answer begins.
+  // Without a value the template does as it does by itself.
   std::optional<bool> thinking;
-  // Llama 3's date_string, the day that the system message tells ("26 Jul 2024"). Empty: the
-  // template's own choice, which may be today.
+  // It is Llama 3's date_string, the day that the system message tells ("26 Jul 2024"). If it is
+  // empty, the template chooses, which may mean today.
   std::string date;
 };
 
@@ -48,11 +48,11 @@ class ChatFormat {
   absl::StatusOr<std::string> Render(const std::vector<ChatMessage>& messages, Ending ending,
                                      const ChatOptions& options = {}) const;
 
-  // The token that ends an assistant's turn, as text ("<|im_end|>"). Appended to learned answers,
-  // and ends a completion besides the config's eos ids.
+  // Returns the token that ends an assistant's turn, as text ("<|im_end|>"). It is appended to
+  // learned answers, and ends a completion besides the config's eos ids.
   const std::string& end_of_turn() const { return end_of_turn_; }
 
-  // Whether a prompt can depend on the day it is rendered, unless ChatOptions::date is given.
+  // Tells whether a prompt can depend on the day it is rendered, unless ChatOptions::date is given.
   bool can_tell_today() const { return can_tell_today_; }
 
  private:

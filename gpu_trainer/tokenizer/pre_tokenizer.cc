@@ -14,12 +14,12 @@ namespace {
 
 using nlohmann::json;
 
-// GPT-2's own pattern, which ByteLevel applies unless told not to.
+// The pattern is GPT-2's own, which ByteLevel applies unless told not to.
 constexpr char kGpt2Pattern[] =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
-// What \s means to the Oniguruma library, which these patterns were written for: Unicode's
-// White_Space. PCRE2's own \s differs by U+180E.
+// \s means Unicode's White_Space to the Oniguruma library, which these patterns were written for.
+// PCRE2's own \s differs by U+180E.
 constexpr char kSpaces[] =
     R"(\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})";
 
@@ -73,7 +73,7 @@ class SplitByPattern : public PreTokenizer {
                                                      " is not valid at ", at, ": ",
                                                      reinterpret_cast<const char*>(message)));
     }
-    pcre2_jit_compile(split->code_.get(), PCRE2_JIT_COMPLETE);  // slower without, but right
+    pcre2_jit_compile(split->code_.get(), PCRE2_JIT_COMPLETE);  // It is slower without, but right.
     return split;
   }
 
@@ -88,7 +88,7 @@ class SplitByPattern : public PreTokenizer {
  private:
   void CutOne(const std::string& piece, pcre2_match_data* match,
               std::vector<std::string>* out) const {
-    size_t done = 0;  // everything before is in `out`
+    size_t done = 0;  // Everything before is in `out`.
     size_t from = 0;
     while (from < piece.size()) {
       const auto text = reinterpret_cast<PCRE2_SPTR>(piece.data());
@@ -101,7 +101,7 @@ class SplitByPattern : public PreTokenizer {
       }
       if (found < 0) break;
       const PCRE2_SIZE* range = pcre2_get_ovector_pointer(match);
-      if (range[1] == range[0]) {  // an empty match cuts nothing
+      if (range[1] == range[0]) {  // An empty match cuts nothing.
         from = range[1] + 1;
         while (from < piece.size() && (piece[from] & 0xC0) == 0x80) ++from;
         continue;
@@ -186,7 +186,8 @@ absl::StatusOr<std::unique_ptr<PreTokenizer>> MakePreTokenizer(const json& value
   auto sequence = std::make_unique<Sequence>();
   try {
     if (!value.is_null()) RETURN_IF_ERROR(AddParts(value, sequence.get()));
-  } catch (const json::exception& error) {  // a value of another type than its key promises
+    // A value may be of another type than its key promises.
+  } catch (const json::exception& error) {
     return absl::InvalidArgumentError(absl::StrCat("pre_tokenizer: ", error.what()));
   }
   return sequence;

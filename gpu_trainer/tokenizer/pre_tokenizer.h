@@ -12,7 +12,7 @@
 
 namespace whetstone {
 
-// Immutable and thread-safe.
+// It is immutable and thread-safe.
 class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;
@@ -20,8 +20,8 @@ class PreTokenizer {
   virtual void Cut(std::vector<std::string>* pieces) const = 0;
 };
 
-// From the JSON value of "pre_tokenizer" (null: the text is one piece). Supported: ByteLevel,
-// Digits, Split (isolated, not inverted) and Sequence of these. INVALID_ARGUMENT otherwise.
+// Reads the JSON value of "pre_tokenizer" (null: the text is one piece). ByteLevel, Digits, Split
+// (isolated, not inverted) and Sequence of these are supported. INVALID_ARGUMENT otherwise.
 absl::StatusOr<std::unique_ptr<PreTokenizer>> MakePreTokenizer(const nlohmann::json& value);
 
 }  // namespace whetstone

@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-// Whether the text is normalised to NFC.
+// Tells whether the text is normalised to NFC.
 absl::StatusOr<bool> ParseNormalizer(const json& value) {
   if (value.is_null()) return false;
   const std::string type = value.value("type", "");
@@ -54,7 +54,7 @@ std::string Nfc(const std::string& text) {
       utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
                    static_cast<utf8proc_ssize_t>(text.size()), &out,
                    static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
-  if (bytes < 0) return text;  // out of memory; the input is valid
+  if (bytes < 0) return text;  // Memory is short; the input is valid.
   std::string result(reinterpret_cast<char*>(out), static_cast<size_t>(bytes));
   std::free(out);
   return result;
@@ -68,8 +68,8 @@ struct Tokenizer::Impl {
   std::unique_ptr<PreTokenizer> pre_tokenizer;
   BytePairEncoder bpe;
   std::unordered_map<std::string, int32_t> added_ids;
-  std::vector<std::string> bytes;  // by id
-  std::vector<bool> special;       // by id
+  std::vector<std::string> bytes;  // By id.
+  std::vector<bool> special;       // By id.
 
   absl::Status Fill(const json& root);
 };
@@ -127,7 +127,8 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::Parse(absl::string_view te
   absl::Status status;
   try {
     status = impl->Fill(root);
-  } catch (const json::exception& error) {  // a value of another type than its key promises
+    // A value may be of another type than its key promises.
+  } catch (const json::exception& error) {
     status = absl::InvalidArgumentError(error.what());
   }
   if (!status.ok()) {

@@ -1,11 +1,11 @@
-// Byte-level BPE as tokenizer.json of a Hugging Face directory describes it; the same ids as the
-// `tokenizers` library gives.
+// The tokenizer is byte-level BPE as tokenizer.json of a Hugging Face directory describes it; its
+// ids are those of the `tokenizers` library.
 //
 //   ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, Tokenizer::Load(directory));
 //   std::vector<int32_t> ids = tokenizer->Encode("<|im_start|>user\nHello");
 //   std::string text = tokenizer->Decode(ids, Tokenizer::kKeepSpecial);
 //
-// Supported: normalizer NFC; pre-tokenizers ByteLevel, Digits, Split and Sequence; model BPE with
+// It supports normalizer NFC; pre-tokenizers ByteLevel, Digits, Split and Sequence; model BPE with
 // merges as strings or pairs and ignore_merges; added tokens with all their flags; decoder
 // ByteLevel. Anything else in the file is an error, because ignoring it would give other ids. The
 // post-processor, which adds special tokens, is not applied: Encode adds none. Immutable and
@@ -40,15 +40,15 @@ class Tokenizer {
   // U+FFFD.
   std::vector<int32_t> Encode(absl::string_view text) const;
 
-  // Valid UTF-8 whatever the ids: broken sequences become U+FFFD, unknown ids nothing.
+  // Returns valid UTF-8 whatever the ids: broken sequences become U+FFFD, unknown ids nothing.
   std::string Decode(const std::vector<int32_t>& ids, Special special) const;
 
-  // A token's bytes, which may be part of a character; empty for an unknown id.
+  // Returns a token's bytes, which may be part of a character; none for an unknown id.
   absl::string_view TokenBytes(int32_t id) const;
   bool IsSpecial(int32_t id) const;
-  // The id of a token as tokenizer.json spells it ("<|im_end|>").
+  // Returns the id of a token as tokenizer.json spells it ("<|im_end|>").
   std::optional<int32_t> IdOf(absl::string_view token) const;
-  // One more than the highest id.
+  // Returns one more than the highest id.
   int32_t size() const;
 
  private:

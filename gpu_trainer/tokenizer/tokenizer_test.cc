@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// All bytes, four merges, two added tokens.
+// The tokenizer has all bytes, four merges and two added tokens.
 json Description() {
   json vocab;
   for (size_t byte = 0; byte < 256; ++byte) {
@@ -55,7 +55,7 @@ std::string Message(const json& description) {
 
 TEST(TokenizerTest, MergesInTheOrderTheyWereLearned) {
   const auto tokenizer = Make(Description());
-  EXPECT_THAT(tokenizer->Encode("abc"), ElementsAre('a', 258));  // "b c" is older than "a b"
+  EXPECT_THAT(tokenizer->Encode("abc"), ElementsAre('a', 258));  // "b c" is older than "a b".
   EXPECT_THAT(tokenizer->Encode("abab"), ElementsAre(256, 256));
   EXPECT_THAT(tokenizer->Encode("x ab"), ElementsAre('x', 259));
   EXPECT_THAT(tokenizer->Encode(""), IsEmpty());
@@ -80,8 +80,8 @@ TEST(TokenizerTest, AddedTokensAreMatchedInTextLongestFirst) {
   EXPECT_EQ(tokenizer->Decode({'a', 300, 'b'}, Tokenizer::kKeepSpecial), "a<s>b");
 }
 
-// What the reference does with each flag; compared with it on thousands of texts in
-// tests/conformance/tokenizer_conformance.py.
+// Each flag does what it does in the reference; tests/conformance/tokenizer_conformance.py compares
+// thousands of texts with it.
 TEST(TokenizerTest, FlagsOfAddedTokens) {
   json description = Description();
   const auto add = [&](int id, const char* content, const char* flag, bool normalized) {
@@ -112,7 +112,7 @@ TEST(TokenizerTest, DecodingNeverFails) {
     for (int j = 0; j < 20; ++j) ids.push_back(static_cast<int32_t>(rng.Below(310)));
     const std::string text = tokenizer->Decode(ids, Tokenizer::kKeepSpecial);
     EXPECT_EQ(ToValidUtf8(text), text);
-    // Token by token: the same text, valid at every step.
+    // Token by token the text is the same, and valid at every step.
     Utf8Stream stream;
     std::string streamed;
     for (const int32_t id : ids) {
@@ -196,7 +196,7 @@ TEST(Utf8Test, AStreamDoesNotDependOnWhereItIsCut) {
   Utf8Stream stream;
   std::string text;
   stream.Take("\xF0\x9F", &text);
-  EXPECT_EQ(text, "");  // waits: it may become a character
+  EXPECT_EQ(text, "");  // It waits: it may become a character.
   stream.Take("\xA4\xA6", &text);
   EXPECT_EQ(text, "🤦");
 }

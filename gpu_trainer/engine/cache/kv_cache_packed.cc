@@ -15,13 +15,13 @@ namespace {
 
 int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-// A task is a run of samples that goes through a prefix together, times one key/value head: short
-// enough that every thread has kTasksPerThread of them, and no longer than shares well what is
+// A task is a run of samples that goes through a prefix together, times one key/value head. A run
+// is so short that every thread has kTasksPerThread tasks, and no longer than shares well what is
 // read.
 constexpr int64_t kSamplesPerTask = 8;
 constexpr int64_t kTasksPerThread = 3;
-// Tokens of a prompt that one task takes; divides kPackedBlock, so that they share all whole
-// blocks.
+// One task takes so many tokens of a prompt. They divide kPackedBlock, so that the tokens of a task
+// share all whole blocks.
 constexpr int64_t kQueriesPerTask = 16;
 
 // A sequence's tokens are cut into blocks where its positions are multiples of kPackedBlock,
@@ -60,7 +60,7 @@ class PackedKvCache final : public KvCache {
     torch::Tensor out = MakeOut(tokens);
     const int64_t chunks = (tokens + kQueriesPerTask - 1) / kQueriesPerTask;
     ParallelFor(chunks * config_.kv_heads, [&](int64_t task) {
-      // Long chunks first, so that the last tasks to be taken are short.
+      // Long chunks come first, so that the last tasks to be taken are short.
       const int64_t begin = (chunks - 1 - task / config_.kv_heads) * kQueriesPerTask;
       const int64_t head = task % config_.kv_heads;
       AttendCausally(qkv, head, begin, std::min(tokens, begin + kQueriesPerTask),
@@ -98,15 +98,16 @@ class PackedKvCache final : public KvCache {
 
  private:
   struct LayerKv {
-    torch::Tensor k, v;  // [heads, Dp * capacity] each, layout of kernels/cpu/attention_avx512.h
+    // Each is [heads, Dp * capacity] in the layout of kernels/cpu/attention_avx512.h.
+    torch::Tensor k, v;
   };
   struct Prefix {
     int64_t tokens = 0, capacity = 0;
     std::vector<LayerKv> layers;
   };
 
-  // Query rows [begin, end) of the query heads that read key/value head `head`, and their running
-  // softmax. Row (i - begin) * per + h is query head h of token i.
+  // Queries holds rows [begin, end) of the query heads that read key/value head `head`, and their
+  // running softmax. Row (i - begin) * per + h is query head h of token i.
   class Queries {
    public:
     Queries(const PackedKvCache& cache, const torch::Tensor& qkv, int64_t head, int64_t begin,
@@ -129,7 +130,7 @@ class PackedKvCache final : public KvCache {
       }
     }
 
-    // Tokens [begin, end) attend to the first `length` tokens of `kv`.
+    // Lets tokens [begin, end) attend to the first `length` tokens of `kv`.
     void Attend(int64_t begin, int64_t end, const PackedKv<T>& kv, int64_t length) {
       const int64_t row = (begin - begin_) * per_, dp = cache_.dp_;
       const float scale = 1 / std::sqrt(static_cast<float>(cache_.config_.head_dim));
@@ -161,7 +162,8 @@ class PackedKvCache final : public KvCache {
     return torch::empty({rows, config_.heads * config_.head_dim}, torch::dtype(dtype_));
   }
 
-  // Zeros: what lies past a sequence's end is multiplied by weight 0 and must be finite.
+  // Fills it with zeros: what lies past a sequence's end is multiplied by weight 0 and must be
+  // finite.
   LayerKv MakeLayerKv(int64_t heads, int64_t capacity) const {
     const auto options = torch::dtype(dtype_);
     return {torch::zeros({heads, dp_ * capacity}, options),
@@ -174,7 +176,7 @@ class PackedKvCache final : public KvCache {
             static_cast<T*>(layer_kv.v.data_ptr()) + at, capacity};
   }
 
-  // Head `h` (of H + 2K) of row `row`.
+  // Returns head `h` (of H + 2K) of row `row`.
   const float* Head(const torch::Tensor& qkv, int64_t row, int64_t h) const {
     return qkv.const_data_ptr<float>() + (row * qkv.size(1) + h) * config_.head_dim;
   }
@@ -206,7 +208,7 @@ class PackedKvCache final : public KvCache {
     }
   }
 
-  // Tokens [whole, whole + tail) of a prefix become the first of a slot.
+  // Makes tokens [whole, whole + tail) of a prefix the first of a slot.
   void CopyTail(const PackedKv<T>& prefix, int64_t whole, int64_t tail,
                 const PackedKv<T>& slot) const {
     constexpr int64_t p = kPair<T>;
@@ -218,8 +220,8 @@ class PackedKvCache final : public KvCache {
     std::copy(from, from + RoundUp(tail, p) * dp_, slot.v);
   }
 
-  // Tokens [begin, end) of a prompt, each over itself and all before it: whole blocks before the
-  // first of them together, the rest one by one.
+  // Lets tokens [begin, end) of a prompt attend, each to itself and all before it: whole blocks
+  // before the first of them together, the rest one by one.
   void AttendCausally(const torch::Tensor& qkv, int64_t head, int64_t begin, int64_t end,
                       const PackedKv<T>& kv, const torch::Tensor& out) const {
     Queries queries(*this, qkv, head, begin, end);
@@ -236,7 +238,7 @@ class PackedKvCache final : public KvCache {
   const torch::ScalarType dtype_;
   const int64_t dp_, slot_capacity_;
   std::map<int32_t, Prefix> prefixes_;
-  std::vector<LayerKv> suffixes_;  // per layer, heads: slots * K
+  std::vector<LayerKv> suffixes_;  // A layer has slots * K heads.
 };
 
 }  // namespace

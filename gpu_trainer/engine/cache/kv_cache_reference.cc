@@ -44,7 +44,8 @@ class ReferenceKvCache final : public KvCache {
                        const std::vector<DecodeRow>& rows) override {
     torch::NoGradGuard no_grad;
     const torch::Tensor qkv = wide.to(dtype_);
-    // Scaled before it is rounded: in fp16 a product of whole queries and keys may overflow.
+    // The queries are scaled before they are rounded: in fp16 a product of whole queries and keys
+    // may overflow.
     const torch::Tensor q =
         (wide.narrow(1, 0, config_.heads) * (1 / std::sqrt(static_cast<double>(config_.head_dim))))
             .to(dtype_);
@@ -81,8 +82,8 @@ class ReferenceKvCache final : public KvCache {
     torch::Tensor k, v;
   };
 
-  // Rows of one prefix: q [n, H, D], scaled. Query heads and rows that read the same keys are
-  // folded into rows of one matrix, so the prefix is read once.
+  // Attends rows of one prefix, q [n, H, D], scaled. Query heads and rows that read the same keys
+  // are folded into rows of one matrix, so the prefix is read once.
   torch::Tensor AttendRun(const LayerKv& prefix, const LayerKv& suffix, const torch::Tensor& q,
                           const torch::Tensor& slot, const torch::Tensor& length, int64_t longest) {
     const int64_t n = q.size(0), kv = config_.kv_heads, per = config_.heads / kv,
@@ -115,8 +116,9 @@ class ReferenceKvCache final : public KvCache {
   const ModelConfig config_;
   const torch::ScalarType dtype_;
   const bool batch_invariant_;
-  std::map<int32_t, std::vector<LayerKv>> prefixes_;  // per layer: [K, n, D]
-  std::vector<LayerKv> suffixes_;                     // per layer: [slots, K, suffix_tokens, D]
+  // Both hold a tensor for each layer: prefixes_ [K, n, D], suffixes_ [slots, K, suffix_tokens, D].
+  std::map<int32_t, std::vector<LayerKv>> prefixes_;
+  std::vector<LayerKv> suffixes_;
 };
 
 }  // namespace

@@ -42,8 +42,8 @@ TEST_P(KvCacheTest, PackedEqualsTheReference) {
       EXPECT_LT((a - b).abs().max().item<double>(), tolerance) << prompt;
     }
     for (int64_t t = 0; t < 70; ++t) {
-      // Prefix 0 in slots 4 and 0, prefix 1 in slot 2, which starts later and takes two tokens at
-      // a time, the second of which is done again in the next step.
+      // Prefix 0 decodes in slots 4 and 0, prefix 1 in slot 2, which starts later and takes two
+      // tokens at a time, the second of which is done again in the next step.
       std::vector<DecodeRow> rows = {{0, 4, t}, {0, 0, t}};
       if (t >= 10) rows.insert(rows.end(), {{1, 2, t - 10}, {1, 2, t - 9}});
       const torch::Tensor qkv = random(static_cast<int64_t>(rows.size()));

@@ -1,4 +1,4 @@
-// What a generation is asked for, and what it hands back: plain values, without a tensor.
+// Says what a generation is asked for, and what it hands back: plain values, without a tensor.
 #ifndef WHETSTONE_GPU_TRAINER_ENGINE_REQUEST_GENERATE_SPEC_H_
 #define WHETSTONE_GPU_TRAINER_ENGINE_REQUEST_GENERATE_SPEC_H_
 
@@ -9,7 +9,7 @@
 
 namespace whetstone {
 
-// Repetition control; sampling/token_history.h says what each does.
+// These settings control repetition; sampling/token_history.h says what each does.
 struct PenaltySettings {
   double repetition = 1;  // > 0; 1: off; above 1 makes repeating less likely
   double presence = 0;    // 0: off
@@ -32,15 +32,15 @@ struct SamplingSpec {
   double deadline_s = 0;
 };
 
-// All samples of one prompt.
+// A PromptGroupSpec asks for all samples of one prompt.
 struct PromptGroupSpec {
   int32_t group_index = 0;
   std::vector<int32_t> ids;      // the prompt, at least one token
   std::vector<int32_t> samples;  // which to draw
 };
 
-// What a generation may hold at once. This changes no token where the kernels are batch-invariant
-// or the run is deterministic, elsewhere rounding.
+// GenerateMemory limits what a generation holds at once. This changes no token where the kernels
+// are batch-invariant or the run is deterministic, elsewhere rounding.
 struct GenerateMemory {
   // The most memory for keys and values; 0: half of what is free when the generation begins, less
   // `reserved_bytes`: free memory that others will need (the state of an update still to come);

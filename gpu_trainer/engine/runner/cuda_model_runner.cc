@@ -39,7 +39,7 @@ std::unique_ptr<CudaModelRunner> CudaModelRunner::Make(const ModelConfig& config
   // Kernels that can not be launched on this device must be known before sequences depend on them.
   runner->PrepareMetadata({}, 1);
   if (!runner->Compute(1)) return nullptr;
-  WaitForDevice(weights.device());  // the next step writes what this one reads
+  WaitForDevice(weights.device());  // The next step writes what this one reads.
   return runner;
 }
 
@@ -183,7 +183,7 @@ void CudaModelRunner::PrepareMetadata(const std::vector<DecodeInput>& inputs, in
   metadata_.copy_(host_metadata_, /*non_blocking=*/true);
 }
 
-// Queues the step. False: a kernel could not be launched.
+// Queues the step. Returns false if a kernel could not be launched.
 bool CudaModelRunner::Compute(int64_t bucket) {
   const torch::Tensor x =
       weights_.embed.index_select(0, ids_.narrow(0, 0, bucket)).to(torch::kFloat);

@@ -1,4 +1,4 @@
-// Decoding that stays on the device: from the newest token of every sequence to the next one, by
+// Decodes without leaving the device: from the newest token of every sequence to the next one, by
 // the kernels of kernels/cuda/cuda_kernels.h, without a transfer in between and, on a GPU, replayed
 // from a CUDA graph. What it computes is what EagerModelRunner and TokenSampler compute together,
 // its reference, up to rounding.

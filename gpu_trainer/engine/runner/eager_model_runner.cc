@@ -38,12 +38,12 @@ absl::StatusOr<std::vector<SampledToken>> EagerModelRunner::Step(
   return std::vector<SampledToken>();
 }
 
-// One forward pass of inputs [begin, end).
+// Runs one forward pass of inputs [begin, end).
 void EagerModelRunner::DecodePass(const std::vector<DecodeInput>& inputs, size_t begin, size_t end,
                                   LogitsFn on_logits) {
   std::vector<int64_t> ids, positions;
   std::vector<DecodeRow> rows;
-  int64_t pairs = 0, tokens_read = 0;  // of one layer's attention
+  int64_t pairs = 0, tokens_read = 0;  // They count one layer's attention.
   for (size_t i = begin; i < end; ++i) {
     const DecodeInput& input = inputs[i];
     ids.push_back(input.token);

@@ -1,4 +1,4 @@
-// Decoding through model/forward.h and a KvCache, operator by operator: on CPUs, and on GPUs where
+// Decodes through model/forward.h and a KvCache, operator by operator: on CPUs, and on GPUs where
 // CudaModelRunner does not serve.
 #ifndef WHETSTONE_GPU_TRAINER_ENGINE_RUNNER_EAGER_MODEL_RUNNER_H_
 #define WHETSTONE_GPU_TRAINER_ENGINE_RUNNER_EAGER_MODEL_RUNNER_H_
@@ -14,7 +14,8 @@
 
 namespace whetstone {
 
-// Rows of every forward pass of a batch-invariant run, where their number changes a row's bits.
+// Every forward pass of a batch-invariant run has so many rows, where their number changes a row's
+// bits.
 inline constexpr int64_t kBatchInvariantRows = 32;
 
 class EagerModelRunner final : public ModelRunner {

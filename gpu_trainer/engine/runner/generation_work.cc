@@ -33,7 +33,7 @@ Work GenerationWork::DecodeMatmul(int64_t rows) const {
 }
 
 Work GenerationWork::LayerAttention(int64_t pairs, int64_t tokens_read) const {
-  // The products with keys and with values, 2 operations a number each.
+  // The products with keys and with values take 2 operations a number each.
   return {4 * query_width_ * static_cast<double>(pairs),
           2 * number_bytes_ * key_width_ * static_cast<double>(tokens_read)};
 }

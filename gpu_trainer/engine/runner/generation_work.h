@@ -1,4 +1,5 @@
-// The least work that each part of generation has to do, for profiles (profile/step_profile.h).
+// Counts the least work that each part of generation has to do, for profiles
+// (profile/step_profile.h).
 //
 //   const GenerationWork work(config, /*number_bytes=*/2);
 //   const Work step = work.DecodeMatmul(8);
@@ -22,12 +23,13 @@ class GenerationWork {
   // `number_bytes`: of a weight, a key's and a value's number.
   GenerationWork(const ModelConfig& config, int64_t number_bytes);
 
-  // A prompt of `tokens` through all layers, and the logits of its last token.
+  // Returns the work of a prompt of `tokens` through all layers, and the logits of its last token.
   Work Prefill(int64_t tokens) const;
-  // All linear layers and the head, for `rows` tokens at a time: every weight is read once.
+  // Returns the work of all linear layers and the head for `rows` tokens at a time: every weight is
+  // read once.
   Work DecodeMatmul(int64_t rows) const;
-  // One layer's attention: `pairs` of a token and one that it attends to, over the keys and values
-  // of `tokens_read` tokens (those of a shared prompt are read once).
+  // Returns the work of one layer's attention: `pairs` of a token and one that it attends to, over
+  // the keys and values of `tokens_read` tokens (those of a shared prompt are read once).
   Work LayerAttention(int64_t pairs, int64_t tokens_read) const;
 
  private:

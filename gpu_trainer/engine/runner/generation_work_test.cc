@@ -16,7 +16,7 @@ ModelConfig Config() {
   c.vocab = 50;
   return c;
 }
-// Of a layer: qkv, o, gate, up, down; and of the head.
+// kLayer counts a layer's numbers in qkv, o, gate, up and down; kHead counts the head's.
 constexpr double kLayer = 16 * 8 + 8 * 8 + 3 * 12 * 8, kHead = 50 * 8;
 
 TEST(GenerationWorkTest, ADecodingStepReadsEveryWeightOnce) {

@@ -19,7 +19,7 @@ struct GraphRunner::Graphs {
         pool(at::cuda::graph_pool_handle()) {}
 
   // Throws c10::Error where something in `work` can not be captured. The default stream can not be
-  // captured at all, hence a stream of its own; the graph is replayed on the caller's.
+  // captured at all, so the capture has a stream of its own; the graph is replayed on the caller's.
   std::unique_ptr<at::cuda::CUDAGraph> Capture(const std::function<void()>& work) {
     auto graph = std::make_unique<at::cuda::CUDAGraph>();
     stream.synchronize();
@@ -32,7 +32,7 @@ struct GraphRunner::Graphs {
       try {
         graph->capture_end();
       } catch (const c10::Error&) {
-        // The capture is broken, which is why we are here.
+        // The capture is broken already: another exception is on its way.
       }
       throw;
     }

@@ -38,7 +38,7 @@ class GraphRunner {
   int64_t replayed_ = 0, plain_ = 0;
 };
 
-// Waits until what was queued on `device` by this thread is done. Nothing for a CPU.
+// Waits until what was queued on `device` by this thread is done. It does nothing for a CPU.
 void WaitForDevice(torch::Device device);
 
 }  // namespace whetstone

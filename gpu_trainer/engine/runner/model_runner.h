@@ -1,12 +1,13 @@
-// The seam between what is asked of the model and how it is computed: prompts are encoded, and all
-// active sequences move on by one step.
+// A ModelRunner is the seam between what is asked of the model and how it is computed: prompts are
+// encoded, and all active sequences move on by one step.
 //
 //   std::unique_ptr<ModelRunner> runner = MakeModelRunner(config, weights, rope, {.slots = 16, …});
 //   torch::Tensor logits = runner->Prefill(/*prefix=*/0, prompt);
 //   ASSIGN_OR_RETURN(const std::vector<SampledToken> drawn, runner->Step(inputs, on_logits));
 //
-// Two implementations: EagerModelRunner goes through model/forward.h operator by operator, on any
-// device; CudaModelRunner keeps a step on the GPU, up to the token drawn. Not thread-safe.
+// There are two implementations: EagerModelRunner goes through model/forward.h operator by
+// operator, on any device; CudaModelRunner keeps a step on the GPU, up to the token drawn. Not
+// thread-safe.
 #ifndef WHETSTONE_GPU_TRAINER_ENGINE_RUNNER_MODEL_RUNNER_H_
 #define WHETSTONE_GPU_TRAINER_ENGINE_RUNNER_MODEL_RUNNER_H_
 
@@ -27,11 +28,11 @@
 
 namespace whetstone {
 
-// Rows whose logits exist at one time on the host.
+// Logits of so many rows exist at one time on the host.
 inline constexpr int64_t kLogitRows = 32;
 
-// One sequence in a decoding step: its newest token, which enters the KV cache only now, and a
-// draft of the tokens behind it. Each is a row.
+// A DecodeInput is one sequence in a decoding step: its newest token, which enters the KV cache
+// only now, and a draft of the tokens behind it. Each is a row.
 struct DecodeInput {
   int32_t prefix = 0;
   int32_t slot = 0;
@@ -42,7 +43,7 @@ struct DecodeInput {
   TokenKey next = {};               // the token to be drawn
 
   int64_t rows() const { return static_cast<int64_t>(draft.size()) + 1; }
-  // The position of `token` in the whole sequence.
+  // Returns the position of `token` in the whole sequence.
   int64_t position() const { return prefix_tokens + suffix; }
 };
 
@@ -74,21 +75,21 @@ class ModelRunner {
   virtual torch::Tensor Prefill(int32_t prefix, const std::vector<int32_t>& ids) = 0;
   virtual void DropPrefix(int32_t prefix) = 0;
 
-  // Whether a step may be given drafts: whether they change no bit.
+  // Tells whether a step may be given drafts: whether they change no bit.
   virtual bool TakesDrafts() const = 0;
 
-  // One step of 1 to `slots` sequences; those of one prefix must be neighbours. Either returns the
-  // token drawn for each of them, or returns none and hands the logits of all of them, in order, to
-  // `on_logits`. INTERNAL: the device refused the work.
+  // Takes one step of 1 to `slots` sequences; those of one prefix must be neighbours. Either
+  // returns the token drawn for each of them, or returns none and hands the logits of all of them,
+  // in order, to `on_logits`. INTERNAL: the device refused the work.
   virtual absl::StatusOr<std::vector<SampledToken>> Step(const std::vector<DecodeInput>& inputs,
                                                          LogitsFn on_logits) = 0;
 
-  // Steps that were replayed from a CUDA graph.
+  // Returns how many steps were replayed from a CUDA graph.
   virtual int64_t graph_steps() const = 0;
 };
 
-// The fastest that serves this model on its device. Borrows config, weights and rope, whose table
-// covers every position; weights may change between steps.
+// Makes the fastest that serves this model on its device. Borrows config, weights and rope, whose
+// table covers every position; weights may change between steps.
 std::unique_ptr<ModelRunner> MakeModelRunner(const ModelConfig& config, const Weights& weights,
                                              const RopeTable& rope,
                                              const ModelRunnerOptions& options);

@@ -1,5 +1,4 @@
-// The encoding of a prompt, which all runners do alike: one forward pass, and the head for the last
-// token.
+// All runners encode a prompt alike: by one forward pass, and the head for the last token.
 #ifndef WHETSTONE_GPU_TRAINER_ENGINE_RUNNER_PREFILL_H_
 #define WHETSTONE_GPU_TRAINER_ENGINE_RUNNER_PREFILL_H_
 

@@ -1,4 +1,4 @@
-// Repetition control: which tokens a sequence has seen, and what that does to its next logits.
+// Controls repetition: which tokens a sequence has seen, and what that does to its next logits.
 //
 //   TokenHistory history(prompt);
 //   history.Penalize(settings, logits);   // before every draw

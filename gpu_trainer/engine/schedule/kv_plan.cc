@@ -19,7 +19,7 @@ int64_t KvBytesAllowed(const GenerateMemory& memory, torch::Device device) {
 absl::StatusOr<KvPlan> PlanKv(const GenerateSpec& spec, const ModelConfig& config,
                               torch::ScalarType dtype, int64_t bytes) {
   int64_t suffix = 1, prompt = 0, asked = 0;
-  int64_t share = 0;  // a sample's share of its prompt, at most
+  int64_t share = 0;  // A sample's share of its prompt, at most.
   for (const PromptGroupSpec& group : spec.groups) {
     const int64_t tokens = static_cast<int64_t>(group.ids.size());
     const int64_t samples = static_cast<int64_t>(group.samples.size());

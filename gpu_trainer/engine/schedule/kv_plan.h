@@ -1,5 +1,5 @@
-// How many sequences of a generation may decode together: as many as there is memory for their keys
-// and values.
+// Says how many sequences of a generation may decode together: as many as there is memory for their
+// keys and values.
 #ifndef WHETSTONE_GPU_TRAINER_ENGINE_SCHEDULE_KV_PLAN_H_
 #define WHETSTONE_GPU_TRAINER_ENGINE_SCHEDULE_KV_PLAN_H_
 
@@ -19,7 +19,8 @@ struct KvPlan {
   int64_t suffix_tokens = 0;  // most that a sequence gets behind its prompt
 };
 
-// Bytes that keys and values may take: what `memory` says, or half of what is free on `device` now.
+// Returns how many bytes keys and values may take: what `memory` says, or half of what is free on
+// `device` now.
 int64_t KvBytesAllowed(const GenerateMemory& memory, torch::Device device);
 
 // Keys and values are of type `dtype` and take `bytes` at most. RESOURCE_EXHAUSTED: that does not

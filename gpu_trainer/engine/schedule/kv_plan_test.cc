@@ -36,8 +36,8 @@ class KvPlanTest : public ::testing::Test {
 };
 
 TEST_F(KvPlanTest, AsManySlotsAsThereIsMemoryFor) {
-  // A slot with a block of the prompt, and a fourth of the longest prompt (more than half of the
-  // other).
+  // A sequence takes a slot with a block of the prompt, and a fourth of the longest prompt, which
+  // is more than half of the other.
   const int64_t sequence = Bytes(64 + 63) + Bytes(128) / 4;
   for (const int64_t slots : {2, 3, 5}) {
     const auto plan = Plan(slots * sequence);
@@ -47,7 +47,7 @@ TEST_F(KvPlanTest, AsManySlotsAsThereIsMemoryFor) {
     EXPECT_EQ(plan->suffix_tokens, 64);
     EXPECT_EQ(Plan(slots * sequence + sequence - 1)->slots, slots);
   }
-  EXPECT_EQ(Plan(int64_t{1} << 40)->slots, 6);  // no more than were asked for
+  EXPECT_EQ(Plan(int64_t{1} << 40)->slots, 6);  // More were not asked for.
   spec_.memory.sequences_max = 4;
   EXPECT_EQ(Plan(int64_t{1} << 40)->slots, 4);
 }

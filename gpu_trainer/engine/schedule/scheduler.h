@@ -1,6 +1,6 @@
-// Which sequences decode (continuous batching): they wait in the order in which they were asked
-// for, are admitted while a slot of the KV cache is free, and give the slot to the next when they
-// end.
+// Says which sequences decode (continuous batching): they wait in the order in which they were
+// asked for, are admitted while a slot of the KV cache is free, and give the slot to the next when
+// they end.
 //
 //   Scheduler scheduler(spec, config.context, plan.slots);
 //   while (std::optional<Sequence> sequence = scheduler.Admit()) {
@@ -28,22 +28,22 @@ namespace whetstone {
 
 class Scheduler {
  public:
-  // Queues every sample of `spec`, which is borrowed. `context`: positions of the model; `slots`:
-  // sequences that may decode together (kv_plan.h).
+  // Queues every sample of `spec`, which is borrowed. `context` is the positions of the model,
+  // `slots` the sequences that may decode together (kv_plan.h).
   Scheduler(const GenerateSpec& spec, int64_t context, int64_t slots);
 
-  // The next waiting sequence, which holds a slot from now on; nullopt: none waits, or no slot is
-  // free.
+  // Returns the next waiting sequence, which holds a slot from now on; nullopt if none waits, or no
+  // slot is free.
   std::optional<Sequence> Admit();
-  // An admitted sequence decodes.
+  // Lets an admitted sequence decode.
   void Start(Sequence sequence) { active_.push_back(std::move(sequence)); }
-  // An admitted sequence has ended: its slot is free. True: it was the last of its group, whose
-  // prompt nobody needs any more.
+  // Frees the slot of an admitted sequence that has ended. Returns whether it was the last of its
+  // group, whose prompt nobody needs any more.
   bool Finish(const Sequence& sequence);
   // Forgets the sequences of active() that have ended.
   void DropEnded();
 
-  // The sequences that decode. Samples of one group are neighbours.
+  // Returns the sequences that decode. Samples of one group are neighbours.
   std::vector<Sequence>& active() { return active_; }
 
  private:
@@ -57,7 +57,7 @@ class Scheduler {
   std::deque<Waiting> waiting_;
   std::vector<Sequence> active_;
   std::vector<int32_t> free_slots_;
-  std::vector<int32_t> unfinished_;  // of each group's samples
+  std::vector<int32_t> unfinished_;  // By group.
 };
 
 }  // namespace whetstone

@@ -39,7 +39,7 @@ TEST(SchedulerTest, AdmitsInOrderAsSlotsGetFree) {
   std::vector<Sequence>& active = scheduler.active();
   EXPECT_NE(active[0].slot, active[1].slot);
   EXPECT_EQ(active[1].result.group_index, 7);
-  EXPECT_EQ(active[1].tokens_max, 9);  // the context ends before max_new_tokens
+  EXPECT_EQ(active[1].tokens_max, 9);  // The context ends before max_new_tokens.
   const int32_t slot = active[1].slot;
   active[1].ended = true;
   EXPECT_FALSE(scheduler.Finish(active[1]));

@@ -7,8 +7,8 @@
 namespace whetstone {
 namespace {
 
-// Where the first stop string starts, looking only where the newest `added` bytes could complete
-// one; npos: nowhere.
+// Returns where the first stop string starts, or npos. It looks only where the newest `added` bytes
+// could complete one.
 size_t FindStop(const std::string& text, size_t added, const std::vector<std::string>& stops) {
   size_t first = std::string::npos;
   for (const std::string& stop : stops) {

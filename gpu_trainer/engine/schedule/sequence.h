@@ -1,4 +1,4 @@
-// One completion while it is being sampled: its tokens, its text, and when it ends.
+// A Sequence is one completion while it is being sampled: its tokens, its text, and when it ends.
 #ifndef WHETSTONE_GPU_TRAINER_ENGINE_SCHEDULE_SEQUENCE_H_
 #define WHETSTONE_GPU_TRAINER_ENGINE_SCHEDULE_SEQUENCE_H_
 
@@ -17,7 +17,7 @@
 
 namespace whetstone {
 
-// The rules that end a completion, the same for all of a Generate call. Everything is borrowed.
+// StopRules end a completion, the same for all of a Generate call. Everything is borrowed.
 struct StopRules {
   const SamplingSpec& sampling;
   const Tokenizer& tokenizer;
@@ -25,11 +25,11 @@ struct StopRules {
   std::set<int32_t> stop_ids;
 };
 
-// The most tokens that a sample of `group` may get: what was asked for, or what is left of the
-// model's `context` behind the prompt.
+// Returns the most tokens that a sample of `group` may get: what was asked for, or what is left of
+// the model's `context` behind the prompt.
 int64_t TokensMax(const SamplingSpec& sampling, const PromptGroupSpec& group, int64_t context);
 
-// Plain state, not thread-safe.
+// It is plain state, not thread-safe.
 struct Sequence {
   size_t group = 0;  // index into GenerateSpec::groups
   int32_t slot = 0;

@@ -1,4 +1,4 @@
-// Whether a draft pays, and how long it may be. Rows of one sequence share the reading of the
+// Says whether a draft pays, and how long it may be. Rows of one sequence share the reading of the
 // weights, so on a CPU they are nearly free while few sequences decode, and cost their full
 // arithmetic when many do: both what a drafted row costs and how often it is right are measured.
 //
@@ -16,7 +16,7 @@ namespace whetstone {
 // Not thread-safe.
 class DraftPolicy {
  public:
-  // One decoding step: rows = sequences + drafted.
+  // A step has rows = sequences + drafted.
   struct Step {
     int64_t sequences = 0;
     int64_t rows = 0;
@@ -25,7 +25,7 @@ class DraftPolicy {
     double seconds = 0;
   };
 
-  // Longest draft worth trying with so many sequences; 0: none in this step.
+  // Returns the longest draft worth trying with so many sequences; 0: none in this step.
   int64_t DraftMax(int64_t sequences);
   void Observe(const Step& step);
 

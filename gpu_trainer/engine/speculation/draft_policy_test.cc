@@ -7,8 +7,8 @@
 namespace whetstone {
 namespace {
 
-// Steps of `sequences` where `share` of the drafts is right and a row costs `row_cost` of a step.
-// Returns the share of the steps that drafted.
+// Takes steps of `sequences` in which `share` of the drafts is right and a row costs `row_cost` of
+// a step. Returns the share of the steps that drafted.
 double Drafting(DraftPolicy& policy, int64_t sequences, double share, double row_cost, int steps) {
   int drafted_steps = 0;
   double owed = 0;
@@ -36,7 +36,7 @@ TEST(DraftPolicyTest, DraftsOnlyWhereItPays) {
   EXPECT_LT(Drafting(dear, 4, 0.5, 0.8, 600), 0.15);
   DraftPolicy many;
   EXPECT_EQ(Drafting(many, 5, 1, 0, 20), 0);
-  // And begins again when the text changes.
+  // Drafting begins again when the text changes.
   EXPECT_GT(Drafting(wrong, 1, 0.95, 0.05, 600), 0.7);
 }
 

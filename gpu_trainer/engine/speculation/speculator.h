@@ -1,4 +1,4 @@
-// Speculative decoding: a step computes a sequence's newest token and a draft of what may follow,
+// Decodes speculatively: a step computes a sequence's newest token and a draft of what may follow,
 // and keeps as many tokens as the draft got right, and one.
 //
 //   Speculator speculator(/*enabled=*/true);                        // one per generation
@@ -34,19 +34,19 @@ class Speculator {
   // Decides how long the drafts of a step of so many sequences may be.
   void BeginStep(int64_t sequences);
 
-  // A draft of what follows `prompt` and `sampled`; empty where none is worth a row. `tokens_left`:
-  // how many the sequence may still get, at least 1; every row yields one at most.
+  // Returns a draft of what follows `prompt` and `sampled`; empty where none is worth a row.
+  // `tokens_left` is how many the sequence may still get, at least 1; every row yields one at most.
   std::vector<int32_t> Propose(const std::vector<int32_t>& prompt,
                                const std::vector<int32_t>& sampled, int64_t tokens_left) const;
 
-  // The tokens that the step yields, at least one. `draw(i)` draws the token after the first i of
-  // the draft; it is called in order, as long as the tokens drawn are the drafted ones.
+  // Returns the tokens that the step yields, at least one. `draw(i)` draws the token after the
+  // first i of the draft; it is called in order, as long as the tokens drawn are the drafted ones.
   static std::vector<SampledToken> Verify(const std::vector<int32_t>& draft,
                                           absl::FunctionRef<SampledToken(size_t i)> draw);
 
   // Books one sequence's share of the step.
   void Count(const std::vector<int32_t>& draft, const std::vector<SampledToken>& drawn);
-  // The step is over, and took so long.
+  // Ends the step, which took so long.
   void EndStep(double seconds);
 
   int64_t drafted() const { return drafted_; }    // tokens guessed ahead since the beginning …

@@ -9,7 +9,7 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-// The tokens that Verify returns where the model would draw `would`.
+// Returns the tokens that Verify returns where the model would draw `would`.
 Ids Verified(const Ids& draft, const Ids& would) {
   Ids drawn;
   for (const SampledToken& token : Speculator::Verify(
@@ -37,7 +37,7 @@ TEST(SpeculatorTest, DraftsAfterAStepWithoutDraftsAndCounts) {
 
   speculator.BeginStep(1);
   const Ids draft = speculator.Propose(prompt, sampled, 3);
-  EXPECT_EQ(draft, (Ids{4, 5}));  // three rows: as many as the sequence may still get
+  EXPECT_EQ(draft, (Ids{4, 5}));  // Three rows are as many as the sequence may still get.
   EXPECT_EQ(speculator.Propose(prompt, sampled, 1), Ids{});
   speculator.Count(draft,
                    {SampledToken{.id = 4, .logprob = 0}, SampledToken{.id = 9, .logprob = 0}});

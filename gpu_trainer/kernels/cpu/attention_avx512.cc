@@ -1,4 +1,5 @@
-// Compiled with AVX-512 flags: include nothing here that defines shared inline functions.
+// This file is compiled with AVX-512 flags: include nothing here that defines shared inline
+// functions.
 #include "gpu_trainer/kernels/cpu/attention_avx512.h"
 
 #include <immintrin.h>
@@ -25,7 +26,7 @@ inline __m512 Exp(__m512 x) {
   return _mm512_scalef_ps(p, n);
 }
 
-// kPair neighbours in every lane.
+// Puts the kPair numbers at p into every lane.
 inline __m512bh BroadcastPair(const Bf16* p) {
   int32_t bits;
   __builtin_memcpy(&bits, p, sizeof bits);
@@ -65,7 +66,7 @@ inline void Multiply(const T* a, int64_t a_stride, const T* b, int64_t b_stride,
   }
 }
 
-// Softmax weights as a sum of kTerms numbers of type T. One bf16 would round each weight by up to
+// Softmax weights are sums of kTerms numbers of type T. One bf16 would round each weight by up to
 // 1/512, differently for every way to cut the tokens into blocks; two hold 16 bits, so that
 // decoding and prefill agree.
 template <typename T>
@@ -90,7 +91,7 @@ inline void AddValues(const T* probabilities, const T* v, int64_t dp, int64_t to
   }
 }
 
-// One block of at most kPackedBlock tokens, for kRows rows from `row`.
+// Adds one block of at most kPackedBlock tokens to kRows rows from `row`.
 template <int kRows, typename T>
 inline void Block(const AttentionState<T>& state, int64_t row, const T* k, const T* v,
                   int64_t capacity, int64_t tokens) {
@@ -170,7 +171,8 @@ inline void Rows(const AttentionState<T>& state, int64_t row, int64_t rows, cons
 template <typename T>
 void Attend(const AttentionState<T>& state, const PackedKv<T>& kv, int64_t length) {
   constexpr int64_t p = kPair<T>;
-  // Blocks outside, rows inside: a block of keys and values is read from memory once.
+  // Blocks are the outer loop and rows the inner: a block of keys and values is read from memory
+  // once.
   for (int64_t t = 0; t < length; t += kPackedBlock) {
     const int64_t tokens = length - t < kPackedBlock ? length - t : kPackedBlock;
     for (int64_t row = 0; row < state.rows; row += kRowsAtOnce) {

@@ -1,8 +1,8 @@
-// Attention of a few query rows over keys and values that lie packed for them. Internal to kernels/
-// and engine/.
+// A few query rows attend over keys and values that lie packed for them. This is internal to
+// kernels/ and engine/.
 //
-// Packed layout of one key/value head, D padded with zeros to Dp, a multiple of 16; kPair numbers
-// (2 bf16, 1 float) that are multiplied in one lane lie together:
+// In the packed layout of one key/value head D is padded with zeros to Dp, a multiple of 16; kPair
+// numbers (2 bf16, 1 float) that are multiplied in one lane lie together:
 //   k [Dp / kPair][capacity][kPair]   16 neighbouring tokens fill a register
 //   v [capacity / kPair][Dp][kPair]   16 neighbouring dimensions fill a register
 // capacity is a multiple of kPackedBlock; tokens past the end hold zeros or any finite number.
@@ -33,7 +33,8 @@ struct PackedKv {
   int64_t capacity;  // tokens
 };
 
-// Running softmax of `rows` query rows. Start with max = -inf, sum = 0, out = 0.
+// AttentionState is the running softmax of `rows` query rows. It starts with max = -inf, sum = 0,
+// out = 0.
 template <typename T>
 struct AttentionState {
   const T* q;  // [rows, Dp], tail zero

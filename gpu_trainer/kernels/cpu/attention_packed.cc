@@ -11,16 +11,18 @@
 namespace whetstone {
 namespace {
 
-// Rows of one tile's scores: 192 of 400 f32 are 300 KB.
+// A tile has so many rows of scores: 192 of 400 f32 are 300 KB.
 constexpr int64_t kTileRows = 192;
 
 int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-// Memory that a thread keeps from one task to the next.
+// A thread keeps this memory from one task to the next.
 template <typename T>
 struct Scratch {
-  std::vector<T> keys_across, values_across;  // [D / pair, columns, pair]: for products with K^T
-  std::vector<T> keys_down, values_down;      // [columns / pair, D, pair]: for products with K
+  // Keys and values lie across, [D / pair, columns, pair], for products with K^T, and down,
+  // [columns / pair, D, pair], for products with K.
+  std::vector<T> keys_across, values_across;
+  std::vector<T> keys_down, values_down;
   std::vector<T> q, dy, y, q_pairs, dy_pairs;
   std::vector<T> p, ds, p_pairs, ds_pairs;
   std::vector<float> scores, dp, sums, factors;
@@ -108,7 +110,7 @@ class Task {
   }
 
  private:
-  // The context's rows, then the run's.
+  // Finds row t of the context's rows and, after them, the run's.
   const T* Token(int64_t t, int64_t head) const {
     const int64_t row = t < context_ ? a_.run->context[t] : a_.run->begin + t - context_;
     return a_.qkv + row * stride_ + head * d_;
@@ -134,7 +136,7 @@ class Task {
     }
   }
 
-  // x [m, D], packed down.
+  // Packs x [m, D] down.
   const T* PackRows(const T* x, int64_t m, std::vector<T>& to) const {
     T* packed = Room(to, RoundUp(m, kPair) * d_);
     for (int64_t i = 0; i < m; i += kPair) {
@@ -146,7 +148,7 @@ class Task {
     return packed;
   }
 
-  // x [m, D] times a matrix packed across: [m, n] in rows of columns_.
+  // Multiplies x [m, D] with a matrix packed across: [m, n] in rows of columns_.
   const float* TimesAcross(const T* x, int64_t m, const std::vector<T>& packed, int64_t n,
                            std::vector<float>& to) const {
     float* y = Room(to, m * columns_);
@@ -154,15 +156,15 @@ class Task {
     return y;
   }
 
-  // x [m, n] in rows of columns_ times a matrix packed down: [m, D].
+  // Multiplies x [m, n] in rows of columns_ with a matrix packed down: [m, D].
   const float* TimesDown(const T* x, int64_t m, const std::vector<T>& packed, int64_t n) const {
     float* y = Room(s_.sums, m * d_);
     PanelProduct({x, columns_, kPair, packed.data(), d_, y, d_, m, d_, n});
     return y;
   }
 
-  // sum [n, D] in rows of 2 D += x^T y, with x [m, n], packed in pairs of rows of columns_, and
-  // y [m, D] packed down.
+  // Computes sum [n, D] in rows of 2 D += x^T y, with x [m, n], packed in pairs of rows of
+  // columns_, and y [m, D] packed down.
   void AddTransposed(const T* x, const T* y, int64_t m, int64_t n, float* sum) const {
     PanelProduct({x, kPair, columns_ * kPair, y, d_, sum, 2 * d_, n, d_, RoundUp(m, kPair),
                   /*add=*/true});
@@ -175,7 +177,8 @@ class Task {
     }
   }
 
-  // The R query heads of positions [first, end), a position's heads together: [(end - first) R, D].
+  // Gathers the R query heads of positions [first, end), [(end - first) R, D], a position's
+  // together.
   const T* Queries(const T* x, int64_t stride, int64_t first, int64_t end,
                    std::vector<T>& to) const {
     const int64_t width = r_ * d_;
@@ -186,7 +189,7 @@ class Task {
     }
     return q;
   }
-  // Back to where they were, each row times its factor, if any.
+  // Puts the rows back to where they were, each times its factor, if any.
   void PutQueries(const float* rows, const float* factors, T* x, int64_t stride, int64_t first,
                   int64_t end) const {
     for (int64_t i = 0; i < (end - first) * r_; ++i) {
@@ -196,7 +199,7 @@ class Task {
     }
   }
 
-  // Keys that row i of the tile may see.
+  // Returns how many keys row i of the tile may see.
   int64_t Valid(int64_t first, int64_t i) const { return context_ + first + i / r_ + 1; }
   float& LogSum(int64_t first, int64_t i) const {
     return a_.log_sum[(a_.kv_head * r_ + i % r_) * a_.total_rows + a_.run->begin + first + i / r_];

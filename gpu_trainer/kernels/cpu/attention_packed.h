@@ -1,8 +1,9 @@
-// One run and kv head of attention.h's work on plain memory, by AVX-512: what attention.cc does
-// with LibTorch's operators elsewhere. No LibTorch, no threads: callers spread runs and heads.
+// Does one run and kv head of attention.h's work on plain memory, by AVX-512; attention.cc does it
+// with LibTorch's operators elsewhere. There is no LibTorch and no thread here: callers spread runs
+// and heads.
 //
-// Keys and values are gathered and packed once (panel_product.h); then a tile of queries at a time,
-// few enough that its scores stay in the second-level cache.
+// Keys and values are gathered and packed once (panel_product.h); then a tile of queries is taken
+// at a time, few enough that its scores stay in the second-level cache.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_CPU_ATTENTION_PACKED_H_
 #define WHETSTONE_GPU_TRAINER_KERNELS_CPU_ATTENTION_PACKED_H_
 
@@ -18,7 +19,7 @@ struct AttentionRun {
   int64_t rows = 0;
 };
 
-// T: uint16_t (bf16) or float. Letters as in attention.h.
+// T is uint16_t (bf16) or float. Letters are as in attention.h.
 template <typename T>
 struct PackedAttention {
   const AttentionRun* run = nullptr;
@@ -33,7 +34,7 @@ struct PackedAttention {
   float* dkv = nullptr;  // [context + rows, 2, D]: Backward writes the keys' and values' gradients
 };
 
-// Need what PanelProduct needs.
+// These need what PanelProduct needs.
 void PackedAttentionForward(const PackedAttention<uint16_t>& args);
 void PackedAttentionForward(const PackedAttention<float>& args);
 void PackedAttentionBackward(const PackedAttention<uint16_t>& args);

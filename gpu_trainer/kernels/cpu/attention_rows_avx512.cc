@@ -15,8 +15,8 @@ __mmask16 First(int64_t n) {
   return n >= 16 ? 0xffff : n <= 0 ? 0 : static_cast<__mmask16>((1u << n) - 1);
 }
 
-// 2^x to an unit in the last place: the whole part by the exponent, the rest in [-0.5, 0.5] by a
-// polynomial (least relative error).
+// Computes 2^x to a unit in the last place: the exponent takes the whole part, and a polynomial of
+// least relative error the rest in [-0.5, 0.5].
 __m512 Exp2(__m512 x) {
   const __m512 whole = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
   const __m512 r = _mm512_sub_ps(x, whole);
@@ -43,13 +43,13 @@ void StoreFirst(uint16_t* y, __mmask16 mask, __m512 x) {
   _mm256_mask_storeu_epi16(y, mask, ToBf16(x));
 }
 
-// Sixteen columns of two rows of bf16, a column's pair together.
+// Stores sixteen columns of two rows of bf16, a column's pair together.
 void StorePair(uint16_t* packed, __m256i first, __m256i second) {
   const __m512i high = _mm512_slli_epi32(_mm512_cvtepu16_epi32(second), 16);
   _mm512_storeu_si512(packed, _mm512_or_si512(_mm512_cvtepu16_epi32(first), high));
 }
 
-// p and ds of sixteen scores of one row.
+// Gradient holds p and ds of sixteen scores of one row.
 struct Gradient {
   __m512 p, ds;
 };

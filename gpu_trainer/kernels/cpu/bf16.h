@@ -1,4 +1,4 @@
-// bfloat16 as 16 plain bits, for kernels that see no LibTorch header.
+// Bf16 is bfloat16 as 16 plain bits, for kernels that see no LibTorch header.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_CPU_BF16_H_
 #define WHETSTONE_GPU_TRAINER_KERNELS_CPU_BF16_H_
 

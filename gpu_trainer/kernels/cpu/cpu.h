@@ -1,4 +1,4 @@
-// The abilities of this machine's processor, asked for once.
+// Tells the abilities of this machine's processor, asked for once.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_CPU_CPU_H_
 #define WHETSTONE_GPU_TRAINER_KERNELS_CPU_CPU_H_
 
@@ -6,9 +6,9 @@
 
 namespace whetstone {
 
-// The SIMD kernels for few rows: AVX-512 F, BW, VL, DQ and BF16. Elsewhere, and where the
-// environment has WHETSTONE_PLAIN_KERNELS (to compare the two, or to doubt one), the same work is
-// done by LibTorch's operators.
+// Tells whether the SIMD kernels for few rows run: they need AVX-512 F, BW, VL, DQ and BF16.
+// Elsewhere, and where the environment has WHETSTONE_PLAIN_KERNELS (to compare the two, or to doubt
+// one), the same work is done by LibTorch's operators.
 inline bool HasAvx512Kernels() {
   static const bool has =
       std::getenv("WHETSTONE_PLAIN_KERNELS") == nullptr && __builtin_cpu_supports("avx512f") &&

@@ -2,19 +2,19 @@
 
 #include <cmath>
 
-// GCC makes one version of a function per listed feature level and picks at load time. (Levels, not
-// models: "arch=skylake-avx512" would be chosen on that very processor only.)
+// GCC makes one version of a function per listed feature level and picks at load time. (These are
+// levels because a model, "arch=skylake-avx512", would be chosen on that very processor only.)
 #define WHETSTONE_VECTOR \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 
 namespace whetstone {
 namespace {
 
-// Partial sums, so that the compiler may use vectors without reordering our additions.
+// With so many partial sums the compiler may use vectors without reordering our additions.
 constexpr int64_t kLanes = 16;
 
-// e^x to 2 units in the last place: 2^n * p(r), |r| <= ln(2)/2 (Cephes expf). No branches, so that
-// loops over it become vector code. Below -87 the result is 0 or a tiny number.
+// Computes e^x to 2 units in the last place: 2^n * p(r), |r| <= ln(2)/2 (Cephes expf). There are no
+// branches, so that loops over it become vector code. Below -87 the result is 0 or a tiny number.
 inline __attribute__((always_inline)) float FastExp(float x) {
   x = x < -87.0f ? -87.0f : x;
   x = x > 88.0f ? 88.0f : x;
@@ -67,8 +67,8 @@ inline __attribute__((always_inline)) void SiluMulImpl(const float* __restrict g
                                                        const float* __restrict up, int64_t n,
                                                        T* __restrict y) {
   for (int64_t i = 0; i < n; ++i) {
-    // Not gate / (1 + e): GCC divides separately by the e of FastExp's bounds, for all lanes, and
-    // denormal quotients, though nobody uses them, take a hundred cycles.
+    // This is not gate / (1 + e): GCC divides separately by the e of FastExp's bounds, for all
+    // lanes, and denormal quotients, though nobody uses them, take a hundred cycles.
     Put(gate[i] * (1.0f / (1.0f + FastExp(-gate[i]))) * up[i], y + i);
   }
 }
@@ -121,7 +121,8 @@ WHETSTONE_VECTOR float MaxOf(const float* x, int64_t n) {
 }
 
 WHETSTONE_VECTOR double SumExp(const float* x, int64_t n, float shift, float scale) {
-  // f32 lanes over short stretches, f64 across them: 150,000 additions lose nothing that matters.
+  // The sums are f32 lanes over short stretches and f64 across them: 150,000 additions lose nothing
+  // that matters.
   constexpr int64_t kStretch = 1024;
   double total = 0;
   for (int64_t begin = 0; begin < n; begin += kStretch) {

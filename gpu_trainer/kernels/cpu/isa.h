@@ -1,5 +1,5 @@
-// The instruction sets that row_kernels_body.h and optimizer_kernels_body.h are compiled for, and
-// which of them this machine has.
+// row_kernels_body.h and optimizer_kernels_body.h are compiled for these instruction sets; BestIsa
+// says which of them this machine has.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_CPU_ISA_H_
 #define WHETSTONE_GPU_TRAINER_KERNELS_CPU_ISA_H_
 

@@ -1,4 +1,5 @@
-// Compiled with AVX-512 flags: include nothing here that defines shared inline functions.
+// This file is compiled with AVX-512 flags: include nothing here that defines shared inline
+// functions.
 #include "gpu_trainer/kernels/cpu/linear_avx512.h"
 
 #include <immintrin.h>
@@ -6,13 +7,13 @@
 namespace whetstone {
 namespace {
 
-// 3 x 8 accumulators, 3 activations and 1 weight: 28 of the 32 registers. Eight columns, so that
-// the sums of a row are stored at once.
+// 3 x 8 accumulators, 3 activations and 1 weight take 28 of the 32 registers. Eight columns let the
+// sums of a row be stored at once.
 constexpr int kTileRows = 3;
 constexpr int kTileColumns = 8;
-// Rows of x that stay in the first-level cache while the weights stream past.
+// So many rows of x stay in the first-level cache while the weights stream past.
 constexpr int64_t kBlockRows = 48;
-// Bytes of each of eight columns that stay in the first-level cache while all rows pass.
+// So many bytes of each of eight columns stay in the first-level cache while all rows pass.
 constexpr int64_t kStretchBytes = 2048;
 
 struct Bf16Lanes {
@@ -46,8 +47,8 @@ struct LanesOf<float> {
   using Type = FloatLanes;
 };
 
-// The sums of eight vectors. Each is added up in the same order: within its quarters, then the
-// quarters.
+// Returns the sums of eight vectors. Each is added up in the same order: within its quarters, then
+// the quarters.
 inline __m256 SumEight(const __m512* v) {
   __m512 pairs[4], quads[2];
   for (int i = 0; i < 4; ++i) {
@@ -80,8 +81,8 @@ inline __m256 LoadEight(const Bf16* from, int64_t n) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
 }
 
-// Where a tile is: rows [row, row + kRows), columns [column, column + columns), 1 <= columns <= 8,
-// and its stretch [begin, end) of k.
+// Place says where a tile is: rows [row, row + kRows), columns [column, column + columns), 1 <=
+// columns <= 8, and its stretch [begin, end) of k.
 struct Place {
   int64_t row, column, columns;
   int64_t begin, end;
@@ -98,7 +99,7 @@ inline void Tile(const LinearArgs<In, Out>& args, const Place& at, __m512* carry
   const int64_t k = args.k;
   const In* x = args.x + at.row * k;
   const In* w[kTileColumns];
-  // Past the last column its neighbour is computed again and not stored.
+  // A column past the last is its neighbour, computed again and not stored.
   for (int64_t c = 0; c < kTileColumns; ++c) {
     w[c] = args.w + (at.column + (c < at.columns ? c : at.columns - 1)) * k;
   }
@@ -157,7 +158,7 @@ inline void Tile(const LinearArgs<In, Out>& args, const Place& at, __m512* carry
   }
 }
 
-// Rows [at.row, end), few: the first tile asks for all of the next columns' weights.
+// Computes rows [at.row, end), few: the first tile asks for all of the next columns' weights.
 template <bool kStretches, typename In, typename Out>
 inline void FirstPrefetches(const LinearArgs<In, Out>& args, Place at, int64_t end, __m512* carry) {
   constexpr int kSums = kTileRows * kTileColumns;
@@ -172,8 +173,8 @@ inline void FirstPrefetches(const LinearArgs<In, Out>& args, Place at, int64_t e
   if (end - at.row == 1) Tile<1, 8, kStretches>(args, at, carry);
 }
 
-// The same for at least 8 / kPrefetch tiles, each of which asks for its share, so that memory is
-// busy all the time and not only during the first one.
+// Does the same for at least 8 / kPrefetch tiles, each of which asks for its share, so that memory
+// is busy all the time and not only during the first one.
 template <int kPrefetch, bool kStretches, typename In, typename Out>
 inline void SharedPrefetch(const LinearArgs<In, Out>& args, Place at, int64_t end, __m512* carry) {
   constexpr int kSums = kTileRows * kTileColumns;
@@ -186,7 +187,7 @@ inline void SharedPrefetch(const LinearArgs<In, Out>& args, Place at, int64_t en
   if (end - at.row == 1) Tile<1, 0, kStretches>(args, at, carry);
 }
 
-// The tiles of eight columns over one stretch.
+// Computes the tiles of eight columns over one stretch.
 template <bool kStretches, typename In, typename Out>
 inline void Rows(const LinearArgs<In, Out>& args, const Place& at, int64_t end, __m512* carry) {
   const int64_t tiles = (end - at.row) / kTileRows;
@@ -208,8 +209,8 @@ void Columns(const LinearArgs<In, Out>& args, int64_t n_begin, int64_t n_end) {
     for (int64_t column = n_begin; column < n_end; column += kTileColumns) {
       Place at = {block, column, n_end - column < kTileColumns ? n_end - column : kTileColumns, 0,
                   args.k};
-      // Up to two stretches in one, and few rows, which read the weights once or twice: nothing to
-      // gain.
+      // Up to two stretches are done as one. So are few rows, which read the weights once or twice:
+      // they have nothing to gain.
       if (args.k < 2 * kStretch || end - block <= kTileRows) {
         Rows<false>(args, at, end, carry);
         continue;

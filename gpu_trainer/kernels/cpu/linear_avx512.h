@@ -1,4 +1,5 @@
-// y = x W^T (+ bias) for the few rows that decoding has, by AVX-512 (BF16). Internal to kernels/.
+// Computes y = x W^T (+ bias) for the few rows that decoding has, by AVX-512 (BF16). It is internal
+// to kernels/.
 //
 // Both operands are read as they lie in memory, along k, so weights need no packing and an update
 // of them is seen at once; the price, a horizontal sum per output, is small beside k >= 500 (a copy
@@ -15,7 +16,7 @@
 
 namespace whetstone {
 
-// All row-major and contiguous.
+// All are row-major and contiguous.
 template <typename In, typename Out>
 struct LinearArgs {
   const In* x;     // [rows, k]

@@ -38,7 +38,7 @@ const OptimizerKernels& Optimizer() {
 namespace {
 
 // Decade i of seven, 10^(i-6), has 2^i values (unsigned: 2^(i+1)), the middles of equal parts of
-// [0.1, 1] times the decade; besides 0 and 1.
+// [0.1, 1] times the decade. 0 and 1 are in the map besides.
 std::array<float, 256> MakeDynamicMap(bool is_signed) {
   std::vector<double> values = {0, 1};
   for (int decade = 0; decade < 7; ++decade) {
@@ -55,9 +55,10 @@ std::array<float, 256> MakeDynamicMap(bool is_signed) {
   return map;
 }
 
-// The map and a table that finds a number's place in it: for the upper 16 bits of a number in
-// [0, 1], the last code not above it if it ends in zeros. The code of the number itself is that one
-// or, because a step of those bits is shorter than any of the map, the next.
+// DynamicCode is the map and a table that finds a number's place in it. For the upper 16 bits of a
+// number in [0, 1], the table holds the last code not above it if it ends in zeros. The code of the
+// number itself is that one or, because a step of those bits is shorter than any of the map, the
+// next.
 struct DynamicCode {
   explicit DynamicCode(bool is_signed) : map(MakeDynamicMap(is_signed)), zero(0) {
     while (map[static_cast<size_t>(zero)] < 0) ++zero;
@@ -68,8 +69,8 @@ struct DynamicCode {
     }
   }
   std::array<float, 256> map;
-  int zero;                              // the code of 0
-  std::array<uint8_t, 0x3f81> floor_of;  // up to 1.0, 0x3f80
+  int zero;                              // The code of 0.
+  std::array<uint8_t, 0x3f81> floor_of;  // It goes up to 1.0, 0x3f80.
 };
 
 const DynamicCode& CodeOf(bool is_signed) {
@@ -89,7 +90,7 @@ void FromEightBits(const uint8_t* x, float scale, int64_t n, bool is_signed, flo
 float ToEightBits(const float* x, int64_t n, bool is_signed, uint32_t seed, int64_t first,
                   uint8_t* y) {
   const DynamicCode& code = CodeOf(is_signed);
-  // Signed, so that the largest entry divides to 1, which is in the map; -1 is not.
+  // The scale has a sign, so that the largest entry divides to 1, which is in the map; -1 is not.
   float scale = 0;
   for (int64_t i = 0; i < n; ++i) {
     if (std::fabs(x[i]) > std::fabs(scale)) scale = x[i];

@@ -1,15 +1,15 @@
-// AdamW's arithmetic, and the forms its state is stored in, as SIMD loops over runs of memory: no
-// tensors, no threads. Compiled for several instruction sets, as row_kernels.h.
+// AdamW's arithmetic, and the forms its state is stored in, are SIMD loops over runs of memory
+// here: no tensors, no threads. They are compiled for several instruction sets, as row_kernels.h.
 //
-// Masters. A bf16 weight and 16 more bits make the f32 master: `high` is the master rounded to
-// bf16 (a tie away from zero), `low` the signed distance of the master's bits from it. So weight
-// and master take 4 bytes together, not 6, and nothing is lost.
+// A bf16 weight and 16 more bits make the f32 master: `high` is the master rounded to bf16 (a tie
+// away from zero), `low` the signed distance of the master's bits from it. So weight and master
+// take 4 bytes together, not 6, and nothing is lost.
 //
-// Stochastic rounding, for moments in fewer bits: a number between two neighbours becomes the upper
-// one with the probability of its share of the way, so that a mean moved by less than a rounding
-// step still moves. The random bits are a hash of (seed, index): the same everywhere.
+// Moments in fewer bits are rounded stochastically: a number between two neighbours becomes the
+// upper one with the probability of its share of the way, so that a mean moved by less than a
+// rounding step still moves. The random bits are a hash of (seed, index): the same everywhere.
 //
-// 8 bits: block-wise dynamic quantization (Dettmers et al., arXiv 2110.02861): a block of kBlock
+// 8 bits are block-wise dynamic quantization (Dettmers et al., arXiv 2110.02861): a block of kBlock
 // numbers is divided by its largest magnitude, and each is stored as one of 256 values that cover
 // seven decades.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_CPU_OPTIMIZER_KERNELS_H_
@@ -19,7 +19,7 @@
 
 namespace whetstone::kernels {
 
-// 32 well-mixed bits of x (Wellons' lowbias32). Inlined by force: see simd.h.
+// Returns 32 well-mixed bits of x (Wellons' lowbias32). It is inlined by force: see simd.h.
 inline __attribute__((always_inline)) uint32_t Hash(uint32_t x) {
   x ^= x >> 16;
   x *= 0x7feb352du;
@@ -28,10 +28,10 @@ inline __attribute__((always_inline)) uint32_t Hash(uint32_t x) {
   return x ^ (x >> 16);
 }
 
-// Numbers that share one scale in 8 bits.
+// In 8 bits so many numbers share one scale.
 inline constexpr int64_t kBlock = 256;
 
-// One step of AdamW (Loshchilov and Hutter, arXiv 1711.05101; PyTorch's form).
+// AdamWStep is one step of AdamW (Loshchilov and Hutter, arXiv 1711.05101; PyTorch's form).
 struct AdamWStep {
   float gradient_scale = 1;  // clipping
   float lr = 0;
@@ -50,25 +50,25 @@ struct OptimizerKernels {
   void (*join_master)(const uint16_t* high, const int16_t* low, int64_t n, float* master);
   void (*split_master)(const float* master, int64_t n, uint16_t* high, int16_t* low);
   void (*from_bf16)(const uint16_t* x, int64_t n, float* y);
-  // Stochastic; x[i] takes the bits of (seed, first + i).
+  // Rounds stochastically; x[i] takes the bits of (seed, first + i).
   void (*to_bf16)(const float* x, int64_t n, uint32_t seed, int64_t first, uint16_t* y);
 };
-// The best for this machine.
+// Returns the best for this machine.
 const OptimizerKernels& Optimizer();
 
-// The 256 values of 8 bits, ascending, the last one 1: bitsandbytes' "dynamic" map. Signed: the
-// first moment. Unsigned: the second moment, of which the square root is stored: its range of seven
-// decades is then twice as wide as that of the moment itself.
+// Returns the 256 values of 8 bits, ascending, the last one 1: bitsandbytes' "dynamic" map. The
+// signed ones are for the first moment, the unsigned for the second, of which the square root is
+// stored: its range of seven decades is then twice as wide as that of the moment itself.
 const float* DynamicMap(bool is_signed);
-// One block, n <= kBlock: y[i] = map[x[i]] * scale.
+// Unpacks one block, n <= kBlock: y[i] = map[x[i]] * scale.
 void FromEightBits(const uint8_t* x, float scale, int64_t n, bool is_signed, float* y);
-// Stochastic, as to_bf16; but a signed number below the map's first value goes to the nearest of it
-// and 0: a tiny first moment that chance rounds up would be a step of many times the learning rate.
-// Returns the scale, the entry of the largest magnitude; 0 if all are 0.
+// Rounds stochastically, as to_bf16; but a signed number below the map's first value goes to the
+// nearest of it and 0: a tiny first moment that chance rounds up would be a step of many times the
+// learning rate. Returns the scale, the entry of the largest magnitude; 0 if all are 0.
 float ToEightBits(const float* x, int64_t n, bool is_signed, uint32_t seed, int64_t first,
                   uint8_t* y);
 
-// In double; NaN or infinite if an entry is.
+// The sum is in double, and NaN or infinite if an entry is.
 double SumOfSquares(const float* x, int64_t n);
 
 }  // namespace whetstone::kernels

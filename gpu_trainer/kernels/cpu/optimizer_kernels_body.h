@@ -1,4 +1,4 @@
-// The loops of optimizer_kernels.h, compiled once per instruction set: see row_kernels_body.h.
+// The loops of optimizer_kernels.h are compiled once per instruction set: see row_kernels_body.h.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_CPU_OPTIMIZER_KERNELS_BODY_H_
 #define WHETSTONE_GPU_TRAINER_KERNELS_CPU_OPTIMIZER_KERNELS_BODY_H_
 
@@ -45,7 +45,7 @@ void AdamWOf(const AdamWStep& step, int64_t n, float* gradient, float* moment1, 
   }
 }
 
-// Plain loops from here on: integer work that the compiler turns into vector code itself.
+// Plain loops follow: integer work that the compiler turns into vector code itself.
 
 WHETSTONE_INLINE uint32_t BitsOf(float x) {
   uint32_t bits;

@@ -1,10 +1,10 @@
-// c = a b for the small matrices of attention, by AVX-512 (BF16), with b packed.
+// Computes c = a b for the small matrices of attention, by AVX-512 (BF16), with b packed.
 //
 // Bf16 is multiplied in pairs along k, so b holds two rows interleaved: packed row i has, for each
-// column, b[2i] and b[2i + 1]. (float: b as it is.) a's pairs lie `a_step` apart: kPanelPair in a
-// plain matrix, more in one packed like b, which is multiplied transposed by giving its columns as
-// rows (a_stride kPanelPair, a_step a packed row). Sums are f32, in an order that depends on k
-// alone.
+// column, b[2i] and b[2i + 1]. (A float b stays as it is.) a's pairs lie `a_step` apart: kPanelPair
+// in a plain matrix, more in one packed like b, which is multiplied transposed by giving its
+// columns as rows (a_stride kPanelPair, a_step a packed row). Sums are f32, in an order that
+// depends on k alone.
 //
 // LibTorch's products give bf16 sums, one call for each small matrix costs more than its work, and
 // the kernel for few rows (kernels/cpu/linear_avx512.h) spends k = 64 in horizontal sums.
@@ -15,7 +15,7 @@
 
 namespace whetstone {
 
-// T: uint16_t (bf16) or float.
+// T is uint16_t (bf16) or float.
 template <typename T>
 inline constexpr int64_t kPanelPair = sizeof(T) == 2 ? 2 : 1;
 
@@ -32,7 +32,7 @@ struct PanelArgs {
   bool add = false;  // to what c holds
 };
 
-// Needs avx512f, bw, vl, dq, and for bf16 avx512bf16 (kernels/cpu/cpu.h).
+// It needs avx512f, bw, vl, dq, and for bf16 avx512bf16 (kernels/cpu/cpu.h).
 void PanelProduct(const PanelArgs<uint16_t>& args);
 void PanelProduct(const PanelArgs<float>& args);
 

@@ -8,10 +8,10 @@ namespace whetstone {
 namespace {
 
 constexpr int64_t kRows = 6;
-constexpr int64_t kVectors = 4;  // 24 sums, 4 vectors of b and one of a: 29 of 32 registers
+constexpr int64_t kVectors = 4;  // 24 sums, 4 vectors of b and one of a take 29 of 32 registers.
 constexpr int64_t kWidth = 16 * kVectors;
 
-// One step along k: 16 columns, a pair of rows (bf16) or one (float).
+// A step along k multiplies 16 columns of a pair of rows (bf16) or of one (float).
 struct Bf16Step {
   using Vector = __m512bh;
   static Vector Broadcast(const uint16_t* a) {
@@ -39,7 +39,7 @@ struct StepOf<uint16_t> {
   using Type = Bf16Step;
 };
 
-// rows x (16 * vectors) of c, the last columns by `masks`.
+// Computes rows x (16 * vectors) of c, the last columns by `masks`.
 template <int rows, int vectors, typename T>
 inline void Tile(const PanelArgs<T>& args, int64_t row, int64_t column, const __mmask16* masks) {
   using Step = typename StepOf<T>::Type;

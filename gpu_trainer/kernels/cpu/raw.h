@@ -1,4 +1,4 @@
-// From tensors to the raw memory that row_kernels.h works on.
+// Leads from tensors to the raw memory that row_kernels.h works on.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_CPU_RAW_H_
 #define WHETSTONE_GPU_TRAINER_KERNELS_CPU_RAW_H_
 
@@ -20,7 +20,7 @@ void DispatchCompute(const torch::Tensor& like, const F& f) {
   }
 }
 
-// The first number of a contiguous tensor of that dtype.
+// Returns the first number of a contiguous tensor of that dtype.
 template <typename T>
 T* Raw(const torch::Tensor& tensor) {
   TORCH_CHECK(tensor.is_contiguous(), "a contiguous tensor is needed");

@@ -1,12 +1,13 @@
-// The element-wise work of training as SIMD loops over rows of memory: no tensors, no threads.
+// The element-wise work of training is SIMD loops over rows of memory here: no tensors, no threads.
 // Callers (elementwise_layers.cc, head_loss.cc, attention.cc) split the rows over threads.
 //
 //   kernels::Row<uint16_t>().swiglu_forward(gate_up, n, c, y);
 //
 // T, the compute type, is float or bf16 (as uint16_t). All arithmetic is in float, and the residual
 // stream with its gradient is kept in float, as in generation. Rows are contiguous; `n` counts
-// rows, `c` numbers of one row. Sums run in an order that depends only on `c`. Compiled for several
-// instruction sets; the best one for this machine is picked at first use. Thread-safe.
+// rows, `c` numbers of one row. Sums run in an order that depends only on `c`. The loops are
+// compiled for several instruction sets; the best one for this machine is picked at first use.
+// Thread-safe.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_CPU_ROW_KERNELS_H_
 #define WHETSTONE_GPU_TRAINER_KERNELS_CPU_ROW_KERNELS_H_
 
@@ -14,13 +15,14 @@
 
 namespace whetstone::kernels {
 
-// Of one row of logits under softmax(scale * logits).
+// SoftmaxRow is one row of logits under softmax(scale * logits).
 struct SoftmaxRow {
   float log_sum = 0;  // log sum exp(scale * logit)
   float entropy = 0;  // nats
 };
 
-// The derivatives of the loss by the log-probability of a row's target and by the row's entropy.
+// These are the derivatives of the loss by the log-probability of a row's target and by the row's
+// entropy.
 struct SoftmaxLossGradient {
   float logprob = 0;
   float entropy = 0;
@@ -52,9 +54,9 @@ struct RowKernels {
   void (*swiglu_forward)(const T* gate_up, int64_t n, int64_t c, T* y);
   // Replaces gate_up by its gradient, and dy, that of y, by y.
   void (*swiglu_backward)(T* dy, int64_t n, int64_t c, T* gate_up);
-  // The gradient of dloss.logprob * log p[target] + dloss.entropy * entropy(p) by `c` logits of a
-  // row, p = softmax(scale * the row); `row` is that of SoftmaxStatistics over all of it. A target
-  // outside [0, c) is among the others.
+  // Computes the gradient of dloss.logprob * log p[target] + dloss.entropy * entropy(p) by `c`
+  // logits of a row, p = softmax(scale * the row); `row` is that of SoftmaxStatistics over all of
+  // it. A target outside [0, c) is among the others.
   void (*softmax_gradient)(const float* logits, int64_t c, float scale, const SoftmaxRow& row,
                            const SoftmaxLossGradient& dloss, int64_t target, T* gradient);
   // sum[i] += x[i].
@@ -64,7 +66,7 @@ struct RowKernels {
 template <typename T>
 const RowKernels<T>& Row();
 
-// Of one row of logits, compiled the same way.
+// Computes one row of logits, compiled the same way.
 SoftmaxRow SoftmaxStatistics(const float* logits, int64_t c, float scale);
 
 }  // namespace whetstone::kernels

@@ -1,4 +1,4 @@
-// The loops of row_kernels.h, compiled once per instruction set: row_kernels_avx512.cc and its
+// The loops of row_kernels.h are compiled once per instruction set: row_kernels_avx512.cc and its
 // siblings define WHETSTONE_ISA (a namespace) and include this; nothing else may.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_CPU_ROW_KERNELS_BODY_H_
 #define WHETSTONE_GPU_TRAINER_KERNELS_CPU_ROW_KERNELS_BODY_H_
@@ -38,7 +38,7 @@ void ResidualAddOf(const float* x, const T* delta, int64_t n, float* y) {
       });
 }
 
-// 1 / sqrt(mean(x^2) + eps) of d numbers.
+// Returns 1 / sqrt(mean(x^2) + eps) of d numbers.
 template <typename T>
 WHETSTONE_INLINE float InverseRms(const T* x, int64_t d, float eps) {
   V squares{};
@@ -116,7 +116,7 @@ void HeadNormOf(T* x, const T* weight, int64_t n, int64_t stride, int64_t heads,
   }
 }
 
-// As RmsNormBackwardOf, head by head.
+// Does as RmsNormBackwardOf, head by head.
 template <typename T>
 void HeadNormBackwardOf(T* dx, const T* x, const T* weight, int64_t n, int64_t stride,
                         int64_t heads, int64_t d, float eps, float* dweight) {
@@ -240,7 +240,8 @@ SoftmaxRow SoftmaxStatisticsOf(const float* logits, int64_t c, float scale) {
         }
       });
   const float top = simd::MaxLane(most);
-  V sum{}, weighted{};  // of e^(x - top), and of (x - top) e^(x - top)
+  // They sum e^(x - top), and (x - top) e^(x - top).
+  V sum{}, weighted{};
   ForEachVector(
       c,
       [&](int64_t i) {
@@ -265,14 +266,14 @@ SoftmaxRow SoftmaxStatisticsOf(const float* logits, int64_t c, float scale) {
 template <typename T>
 void SoftmaxGradientOf(const float* logits, int64_t c, float scale, const SoftmaxRow& row,
                        const SoftmaxLossGradient& dloss, int64_t target, T* gradient) {
-  if (dloss.logprob == 0 && dloss.entropy == 0) {  // no exponentials needed
+  if (dloss.logprob == 0 && dloss.entropy == 0) {  // No exponentials are needed.
     ForEachVector(
         c, [&](int64_t i) { Store(gradient + i, V{}); },
         [&](int64_t i, int64_t rest) { StorePart(gradient + i, V{}, rest); });
     return;
   }
   const float by_logprob = dloss.logprob * scale, by_entropy = dloss.entropy * scale;
-  // p_j * (by_logprob + by_entropy * (log p_j + H)), all constants gathered.
+  // The gradient is p_j * (by_logprob + by_entropy * (log p_j + H)), all constants gathered.
   const float base = by_logprob + by_entropy * row.entropy;
   const auto at = [&](V logit) {
     const V log_p = logit * scale - row.log_sum;

@@ -1,6 +1,6 @@
-// Sixteen floats at a time, for the SIMD loops of row_kernels_body.h: GCC's vector extension, which
-// compiles to whatever the instruction set has (one AVX-512 register, two of AVX2, four of SSE).
-// Values live in float; memory holds float or bf16 (as uint16_t).
+// The SIMD loops of row_kernels_body.h take sixteen floats at a time, by GCC's vector extension,
+// which compiles to whatever the instruction set has (one AVX-512 register, two of AVX2, four of
+// SSE). Values live in float; memory holds float or bf16 (as uint16_t).
 //
 // Everything is inlined by force: the including file is compiled for several instruction sets, and
 // no function of one may be linked into another.
@@ -43,7 +43,7 @@ WHETSTONE_INLINE V Load(const uint16_t* p) {
   return x;
 }
 
-// Round to nearest even; NaN stays NaN.
+// Rounds to nearest even; NaN stays NaN.
 WHETSTONE_INLINE VU16 ToBf16(V x) {
   VI bits;
   std::memcpy(&bits, &x, sizeof(bits));
@@ -57,7 +57,7 @@ WHETSTONE_INLINE void Store(uint16_t* p, V x) {
   std::memcpy(p, &bits, sizeof(bits));
 }
 
-// The first n (< 16) lanes; the others read as `fill`.
+// Loads the first n (< 16) lanes; the others read as `fill`.
 template <typename T>
 WHETSTONE_INLINE V LoadPart(const T* p, int64_t n, float fill = 0) {
   V x = Splat(fill);
@@ -87,10 +87,11 @@ WHETSTONE_INLINE float MaxLane(V x) {
   return most;
 }
 
-// e^x to 2 units in the last place for x in [-87, 88]; below it 0. (Cephes' polynomial.)
+// Returns e^x to 2 units in the last place for x in [-87, 88]; below it 0. (Cephes' polynomial.)
 WHETSTONE_INLINE V Exp(V x) {
   const V clamped = Max(x, Splat(-87.0f));
-  constexpr float kShift = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
+  // Adding 1.5 * 2^23 rounds to an integer.
+  constexpr float kShift = 12582912.0f;
   const V shifted = clamped * 1.44269504088896341f + kShift;
   const V n = shifted - kShift;
   const V r = (clamped - n * 0.693359375f) - n * -2.12194440e-4f;

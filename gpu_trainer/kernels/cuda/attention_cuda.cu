@@ -1,12 +1,13 @@
-// Attention of tokens that decode, over a prompt that several share and over what is their own.
+// These kernels attend, for tokens that decode, over a prompt that several share and over what is
+// their own.
 //
-// 1. RotateStore: queries and keys rotated, keys and values stored.
-// 2. AttendSplits: a block takes one split (kSplitTokens tokens) of one segment and all query heads
-//    that read one key/value head, of all rows of the segment: so a shared prompt is read once for
-//    QueriesMax queries. Scores, softmax, product with the values, all within the block; the two
-//    products run on the tensor cores for 16-bit types. Keys and values go from memory to fragments
-//    directly: each is used by one warp only.
-// 3. MergeSplits: a row's splits become one result.
+// 1. RotateStore rotates queries and keys and stores keys and values.
+// 2. AttendSplits computes scores, softmax and the product with the values, within one block. It
+//    takes one split (kSplitTokens tokens) of one segment and all query heads that read one
+//    key/value head, of all rows of the segment: so a shared prompt is read once for QueriesMax
+//    queries. The two products run on the tensor cores for 16-bit types. Keys and values go from
+//    memory to fragments directly: each is used by one warp only.
+// 3. MergeSplits makes a row's splits one result.
 #include "gpu_trainer/kernels/cuda/cuda_code.h"
 
 namespace whetstone::WHETSTONE_KERNELS {
@@ -18,7 +19,8 @@ constexpr int kAttendThreads = 128;
 constexpr int kAttendWarps = kAttendThreads / kLanes;
 constexpr int kTile = kKvTile;
 
-// Where layer `layer`, key/value head `head` begins; values lie kv_heads * capacity * D after keys.
+// Returns where layer `layer`, key/value head `head` begins; values lie kv_heads * capacity * D
+// after keys.
 template <typename T>
 __device__ int64_t KeysAt(const DecodeShape& shape, int32_t layer, int32_t head, int64_t capacity) {
   return ((static_cast<int64_t>(layer) * 2) * shape.kv_heads + head) * capacity * shape.head_dim;
@@ -26,7 +28,7 @@ __device__ int64_t KeysAt(const DecodeShape& shape, int32_t layer, int32_t head,
 
 // --- Rotation ------------------------------------------------------------------------------------
 
-// A warp for every head of every row.
+// A warp computes every head of every row.
 template <typename T>
 __global__ void __launch_bounds__(kRotateThreads) RotateStoreKernel(RotateStoreArgs args) {
   const DecodeShape& shape = args.shape;
@@ -95,9 +97,9 @@ __global__ void __launch_bounds__(kRotateThreads) RotateStoreKernel(RotateStoreA
 
 // --- Products of a warp --------------------------------------------------------------------------
 
-// c [16, 16] f32 = a [16, 16 * steps] T, row-major, times b. kColumns: b is given transposed, as
-// keys are, [16, 16 * steps] row-major; else it is row-major itself, as values are, and a step goes
-// 16 rows down.
+// Computes c [16, 16] f32 = a [16, 16 * steps] T, row-major, times b. With kColumns b is given
+// transposed, as keys are, [16, 16 * steps] row-major; else it is row-major itself, as values are,
+// and a step goes 16 rows down.
 template <typename T, bool kColumns>
 struct Product {
   static __device__ void Run(const T* a, int32_t a_stride, const T* b, int32_t b_stride,
@@ -117,7 +119,7 @@ struct Product {
   }
 };
 
-// The tensor cores would round f32: plain arithmetic.
+// The arithmetic is plain: the tensor cores would round f32.
 template <bool kColumns>
 struct Product<float, kColumns> {
   static __device__ void Run(const float* a, int32_t a_stride, const float* b, int32_t b_stride,
@@ -137,7 +139,7 @@ struct Product<float, kColumns> {
 
 // --- Attention -----------------------------------------------------------------------------------
 
-// Block (segment, key/value head, split).
+// A block computes one split of a segment for one key/value head: block (segment, head, split).
 template <typename T>
 __global__ void __launch_bounds__(kAttendThreads) AttendSplitsKernel(AttendSplitsArgs args) {
   constexpr int kQueries = std::is_same_v<T, float> ? kQueriesF32 : kQueries16;
@@ -191,7 +193,7 @@ __global__ void __launch_bounds__(kAttendThreads) AttendSplitsKernel(AttendSplit
   }
   __syncthreads();
 
-  // kShare neighbouring lanes for every query.
+  // Every query has kShare neighbouring lanes.
   constexpr int kShare = kAttendThreads / kQueries;
   {
     const int32_t query = static_cast<int32_t>(threadIdx.x) / kShare;
@@ -240,7 +242,7 @@ __global__ void __launch_bounds__(kAttendThreads) AttendSplitsKernel(AttendSplit
   }
 }
 
-// Block (row, head), a thread for every dimension.
+// Block (row, head) has a thread for every dimension.
 template <typename T>
 __global__ void __launch_bounds__(kHeadDimMax) MergeSplitsKernel(MergeSplitsArgs args) {
   const DecodeShape& shape = args.shape;

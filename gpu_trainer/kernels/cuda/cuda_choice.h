@@ -1,4 +1,4 @@
-// Which GPU kernels (kernels/cuda/cuda_kernels.h) serve tensors on a device.
+// Says which GPU kernels (kernels/cuda/cuda_kernels.h) serve tensors on a device.
 //
 //   if (const CudaKernels* kernels = KernelsFor(x.device())) {
 //     if (Launched("rms_norm", kernels->rms_norm({…}, StreamOf(x.device())))) return y;
@@ -20,13 +20,13 @@ namespace whetstone {
 
 const CudaKernels* KernelsFor(torch::Device device);
 
-// The stream that LibTorch queues work on now; null for a CPU.
+// Returns the stream that LibTorch queues work on now; null for a CPU.
 CudaStreamHandle StreamOf(torch::Device device);
 
-// Whether the launch went well. `kernel` names it in the warning.
+// Tells whether the launch went well. `kernel` names it in the warning.
 bool Launched(const char* kernel, LaunchError error);
 
-// The kernels' name for `type`, which is float, bf16 or fp16.
+// Returns the kernels' name for `type`, which is float, bf16 or fp16.
 NumberType NumberTypeOf(torch::ScalarType type);
 
 // From now on `kernels` serve CPU tensors; null: none again.

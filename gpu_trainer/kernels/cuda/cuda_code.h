@@ -1,5 +1,5 @@
-// What the kernels' sources (.cu) share: types, reductions, launches. Compiled by nvcc, or by the
-// host's compiler for the emulator (cuda_emulator.h). Internal to kernels/.
+// The kernels' sources (.cu) share these types, reductions and launches. nvcc compiles them, or the
+// host's compiler for the emulator (cuda_emulator.h). They are internal to kernels/.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_CUDA_CUDA_CODE_H_
 #define WHETSTONE_GPU_TRAINER_KERNELS_CUDA_CUDA_CODE_H_
 
@@ -28,7 +28,7 @@ inline __device__ void Put(float x, float* to) { *to = x; }
 inline __device__ void Put(float x, __nv_bfloat16* to) { *to = __float2bfloat16(x); }
 inline __device__ void Put(float x, __half* to) { *to = __float2half(x); }
 
-// Over `kLanes` neighbouring lanes, a power of two; every one gets the result.
+// Reduces over `kLanes` neighbouring lanes, a power of two; every one gets the result.
 template <int kLanes = 32>
 __device__ float SumOverLanes(float x) {
   for (int mask = kLanes / 2; mask > 0; mask /= 2) x += __shfl_xor_sync(0xffffffffu, x, mask);
@@ -42,8 +42,8 @@ __device__ float MaxOverLanes(float x) {
   return x;
 }
 
-// Over a block of whole warps, at most 32 of them; every thread gets the result. `scratch` [32] is
-// shared memory that nothing else uses until the next barrier after the call.
+// Reduces over a block of whole warps, at most 32 of them; every thread gets the result. `scratch`
+// [32] is shared memory that nothing else uses until the next barrier after the call.
 inline __device__ float SumOverBlock(float x, float* scratch) {
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   x = SumOverLanes(x);
@@ -87,7 +87,7 @@ LaunchError Launch(void (*kernel)(Args), dim3 grid, unsigned threads, CudaStream
   config.stream = static_cast<cudaStream_t>(stream);
   const cudaError_t error = cudaLaunchKernelEx(&config, kernel, args);
   if (error == cudaSuccess) return nullptr;
-  cudaGetLastError();  // reported here, not by whoever asks next
+  cudaGetLastError();  // It is reported here, not by whoever asks next.
   return cudaGetErrorString(error);
 #else
   static_cast<void>(stream);

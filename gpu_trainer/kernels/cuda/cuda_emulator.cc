@@ -24,7 +24,7 @@ struct Fiber {
   bool started = false;
   ucontext_t start;
   jmp_buf resume;
-  uint64_t given = 0;  // to Exchange
+  uint64_t given = 0;  // Exchange gets it.
   std::vector<char> stack = std::vector<char>(kStackBytes);
 };
 
@@ -39,7 +39,7 @@ void Enter() {
   _longjmp(scheduler, 1);
 }
 
-// A context is entered once by ucontext, later by longjmp, which costs no system call.
+// A context is entered by ucontext once and by longjmp later, which costs no system call.
 __attribute__((noinline)) void Run(Fiber* fiber) {
   running = fiber;
   if (_setjmp(scheduler) != 0) return;

@@ -1,4 +1,4 @@
-// The table of all kernels.
+// This file makes the table of all kernels.
 #include "gpu_trainer/kernels/cuda/cuda_code.h"
 
 namespace whetstone::WHETSTONE_KERNELS {

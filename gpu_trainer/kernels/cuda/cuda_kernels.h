@@ -1,4 +1,4 @@
-// Own kernels for GPUs: what they compute, on raw pointers. No CUDA or LibTorch header.
+// These are own kernels for GPUs, on raw pointers, without a CUDA or LibTorch header.
 //
 //   const CudaKernels* kernels = KernelsFor(x.device());            // kernels/cuda/cuda_choice.h
 //   LaunchError error = kernels->rms_norm({.x = …, .rows = n, …}, stream);
@@ -19,12 +19,12 @@
 namespace whetstone {
 
 using LaunchError = const char*;
-using CudaStreamHandle = void*;  // a cudaStream_t
+using CudaStreamHandle = void*;  // A cudaStream_t.
 
 enum class NumberType { kFloat, kBFloat16, kHalf };
 
-// Root mean square normalisation (arXiv 1910.07467) of rows: x += delta (stored), then
-// y = x / sqrt(mean(x^2) + eps) * weight.
+// rms_norm computes the root mean square normalisation (arXiv 1910.07467) of rows: x += delta
+// (stored), then y = x / sqrt(mean(x^2) + eps) * weight.
 struct RmsNormArgs {
   float* x;            // [rows, width]
   const float* delta;  // [rows, width] or null
@@ -35,7 +35,7 @@ struct RmsNormArgs {
   NumberType type;
 };
 
-// y = silu(gate) * up.
+// silu_mul computes y = silu(gate) * up.
 struct SiluMulArgs {
   const float* gate_up;  // [rows, 2 * width]: gates, then ups
   void* y;               // [rows, width] T
@@ -43,13 +43,13 @@ struct SiluMulArgs {
   NumberType type;
 };
 
-// Keys and values of consecutive tokens, of a prompt or in a sequence's slot, as one piece:
+// Keys and values of consecutive tokens, of a prompt or in a sequence's slot, are one piece:
 //   [layers, 2 (keys, values), K, capacity, D] T
 // `capacity` is a multiple of kKvTile; what lies past the last token is finite. The piece begins at
 // a multiple of 32 bytes.
 inline constexpr int32_t kKvTile = 16;
 
-// One token that decodes.
+// A DecodeToken is one token that decodes.
 struct DecodeToken {
   void* slot;            // its sequence's own keys and values
   int32_t capacity;      // of the slot
@@ -61,9 +61,9 @@ struct DecodeToken {
   uint64_t draw;         // tokens drawn before
 };
 
-// A run of tokens that some rows attend to: a prompt's, shared by neighbouring rows, or one row's
-// own. Its tokens are cut into splits of kSplitTokens; results of row r's go to first_split, … of
-// r.
+// A KvSegment is a run of tokens that some rows attend to: a prompt's, shared by neighbouring rows,
+// or one row's own. Its tokens are cut into splits of kSplitTokens; results of row r's go to
+// first_split, … of r.
 struct KvSegment {
   const void* base;
   int32_t capacity;
@@ -73,11 +73,11 @@ struct KvSegment {
   int32_t first_split;
 };
 inline constexpr int32_t kSplitTokens = 128;
-// What the kernels serve: a head of a multiple of kKvTile numbers, up to so many, and so many query
-// heads that read one key/value head.
+// The kernels serve a head of a multiple of kKvTile numbers, at most so many, and at most so many
+// query heads that read one key/value head.
 inline constexpr int32_t kHeadDimMax = 128;
 inline constexpr int32_t kHeadsPerKvMax = 16;
-// Queries that share one reading of keys and values: of f32, and of 16-bit types.
+// So many queries share one reading of keys and values: of f32, and of 16-bit types.
 inline constexpr int32_t kQueriesF32 = 16;
 inline constexpr int32_t kQueries16 = 32;
 inline int32_t QueriesMax(NumberType type) {
@@ -89,8 +89,9 @@ struct DecodeShape {
   NumberType type;
 };
 
-// For every row: bias added, query and key heads normalised where the model does so, both rotated,
-// queries scaled by 1 / sqrt(D), key and value stored in the row's slot.
+// rotate_store works on every row: bias is added, query and key heads are normalised where the
+// model does so, both are rotated, queries are scaled by 1 / sqrt(D), key and value are stored in
+// the row's slot.
 struct RotateStoreArgs {
   const float* qkv;    // [rows, (H + 2K) * D]
   const void* bias;    // [(H + 2K) * D] T or null
@@ -106,9 +107,9 @@ struct RotateStoreArgs {
   DecodeShape shape;
 };
 
-// Attention of each row's queries over splits of its segments, each with its own softmax, to be
-// merged by log-sum-exp (Flash-Decoding; Dao et al. 2023). A query's result does not depend on the
-// rows beside it.
+// attend_splits computes the attention of each row's queries over splits of its segments, each with
+// its own softmax, to be merged by log-sum-exp (Flash-Decoding; Dao et al. 2023). A query's result
+// does not depend on the rows beside it.
 struct AttendSplitsArgs {
   const void* q;              // [rows, H, D] T, scaled
   const KvSegment* segments;  // [segments]
@@ -149,8 +150,8 @@ struct SampleArgs {
   int64_t rows, vocab;
 };
 
-// Of every row under softmax(scale * logits): the log of the sum of exponentials, the entropy and
-// the target's log-probability.
+// softmax_statistics computes, for every row under softmax(scale * logits), the log of the sum of
+// exponentials, the entropy and the target's log-probability.
 struct SoftmaxStatisticsArgs {
   const float* logits;     // [rows, vocab]
   const int64_t* targets;  // [rows]
@@ -161,9 +162,9 @@ struct SoftmaxStatisticsArgs {
   float scale;
 };
 
-// The gradient of logits [first, first + count) of every row, given the loss's slopes by its
-// target's log-probability (c) and entropy (h): scale * (c * (1{target} - p) - h * p * (log p +
-// H)).
+// softmax_gradient computes the gradient of logits [first, first + count) of every row, given the
+// loss's slopes by its target's log-probability (c) and entropy (h): scale * (c * (1{target} - p) -
+// h * p * (log p + H)).
 struct SoftmaxGradientArgs {
   const float* logits;     // [rows, vocab]
   const int64_t* targets;  // [rows]
@@ -189,11 +190,12 @@ struct CudaKernels {
 };
 
 namespace on_cuda {
-const CudaKernels& Kernels();  // only where nvcc compiled them
+const CudaKernels& Kernels();  // They are there only where nvcc compiled them.
 }
 namespace emulated {
-const CudaKernels& Kernels();  // only in tests; `stream` is ignored, work is done on return
-}
+// These serve tests only; `stream` is ignored, work is done on return.
+const CudaKernels& Kernels();
+}  // namespace emulated
 
 }  // namespace whetstone
 

@@ -1,5 +1,5 @@
-// The kernels for GPUs against plain versions in f64: one test for every device and type. Without a
-// GPU the device is the emulator alone.
+// These tests hold the kernels for GPUs to plain versions in f64, for every device and type.
+// Without a GPU the device is the emulator alone.
 #include "gpu_trainer/kernels/cuda/cuda_kernels.h"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ TEST_P(CudaKernelsTest, SiluMul) {
   EXPECT_LT(Error(y, torch::silu(wide.narrow(1, 0, 77)) * wide.narrow(1, 77, 77)), Tolerance());
 }
 
-// Rows of two prompts and their own tokens: rotated, stored, attended, as decoding does it.
+// The rows are of two prompts and their own tokens: rotated, stored, attended, as decoding does it.
 TEST_P(CudaKernelsTest, AttentionOverSharedPrefixAndOwnSuffix) {
   struct Case {
     int64_t heads, kv_heads, dim;
@@ -121,7 +121,7 @@ TEST_P(CudaKernelsTest, AttentionOverSharedPrefixAndOwnSuffix) {
                           .rows = 1,
                           .first_split = token.splits - own_splits});
     }
-    segments.push_back({});  // one that is none
+    segments.push_back({});  // This one is no segment.
 
     const torch::Tensor token_memory = Upload(tokens), segment_memory = Upload(segments);
     const DecodeShape shape = {.heads = static_cast<int32_t>(h),
@@ -164,7 +164,7 @@ TEST_P(CudaKernelsTest, AttentionOverSharedPrefixAndOwnSuffix) {
                                   .shape = shape},
                                  nullptr));
 
-    // The plain version.
+    // The plain version follows.
     torch::Tensor x = qkv.cpu().to(torch::kDouble);
     if (c.bias) x = x + bias.cpu().to(torch::kDouble).view({h + 2 * k, d});
     const auto normed = [&](const torch::Tensor& part, const torch::Tensor& weight) {
@@ -220,13 +220,13 @@ TEST_P(CudaKernelsTest, ShapesThatDoNotFitAreRefused) {
   }
 }
 
-// Equal draws: what kernels/sample.h draws by common/philox.h's numbers.
+// The draws are equal to what kernels/sample.h draws by common/philox.h's numbers.
 TEST_P(CudaKernelsTest, SamplesAsTheCpuDoes) {
-  if (Type() != torch::kFloat) return;  // logits are f32 whatever the type
+  if (Type() != torch::kFloat) return;  // Logits are f32 whatever the type.
   const int64_t rows = 6, vocab = 5000;
   torch::Tensor host = torch::randn({rows, vocab}) * 3;
-  host[3].fill_(0.25f);  // every token alike
-  host[4][4999] = 60;    // only the last
+  host[3].fill_(0.25f);  // Every token is alike.
+  host[4][4999] = 60;    // Only the last one has a chance.
   host[5][1234] = host[5][1235] = 50;
   const torch::Tensor logits = host.to(Device());
   for (const double temperature : {1.0, 0.6, 1.7, 0.0}) {
@@ -260,7 +260,7 @@ TEST_P(CudaKernelsTest, SoftmaxStatisticsAndGradient) {
   const int64_t rows = 4, vocab = 1700, first = 600, count = 700;
   const float scale = 0.8f;
   torch::Tensor host = torch::randn({rows, vocab}) * 4;
-  host[1] = torch::arange(vocab, torch::kFloat) / 100;  // a new maximum again and again
+  host[1] = torch::arange(vocab, torch::kFloat) / 100;  // A new maximum comes again and again.
   host[2].fill_(-3.0f);
   const torch::Tensor logits = host.to(Device());
   const torch::Tensor targets = torch::tensor({5, 700, 1299, 1600}, torch::kLong);

@@ -1,4 +1,5 @@
-// A test fixture for kernels: every type on the emulator and, where there is one, on a GPU.
+// The tests of kernels have this fixture: every type on the emulator and, where there is one, on a
+// GPU.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_CUDA_CUDA_KERNELS_TESTING_H_
 #define WHETSTONE_GPU_TRAINER_KERNELS_CUDA_CUDA_KERNELS_TESTING_H_
 
@@ -48,7 +49,7 @@ class KernelTest : public ::testing::TestWithParam<KernelTestCase> {
   const CudaKernels& Kernels() const {
     return std::get<0>(GetParam()) ? *KernelsFor(Device()) : emulated::Kernels();
   }
-  // Of results of about 1, relative where they are larger.
+  // The tolerance is of results of about 1, relative where they are larger.
   double Tolerance() const {
     return Type() == torch::kFloat ? 1e-5 : Type() == torch::kHalf ? 4e-3 : 3e-2;
   }
@@ -69,7 +70,7 @@ class KernelTest : public ::testing::TestWithParam<KernelTestCase> {
   }
 
   static void Check(LaunchError error) { ASSERT_EQ(error, nullptr) << error; }
-  // The largest difference, relative to 1 + |want|.
+  // Returns the largest difference, relative to 1 + |want|.
   static double Error(const torch::Tensor& got, const torch::Tensor& want) {
     const torch::Tensor exact = want.to(torch::kDouble);
     return ((got.cpu().to(torch::kDouble) - exact).abs() / (1 + exact.abs())).max().item<double>();

@@ -1,5 +1,5 @@
-// RMS norm with residual, and SwiGLU: one pass each over f32 rows that a matrix product has just
-// written, rounded once where the next one reads.
+// RMS norm with residual, and SwiGLU, are one pass each over f32 rows that a matrix product has
+// just written, rounded once where the next one reads.
 #include "gpu_trainer/kernels/cuda/cuda_code.h"
 
 namespace whetstone::WHETSTONE_KERNELS {
@@ -7,7 +7,7 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
-// A block for every row.
+// Every row has a block.
 template <typename T>
 __global__ void __launch_bounds__(kThreads) RmsNormKernel(RmsNormArgs args) {
   __shared__ float scratch[32];

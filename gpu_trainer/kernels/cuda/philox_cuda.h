@@ -1,4 +1,5 @@
-// The random numbers of common/philox.h where kernels draw: the same bits. Internal to kernels/.
+// Kernels draw the random numbers of common/philox.h by these: the bits are the same. Internal to
+// kernels/.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_CUDA_PHILOX_CUDA_H_
 #define WHETSTONE_GPU_TRAINER_KERNELS_CUDA_PHILOX_CUDA_H_
 
@@ -15,7 +16,7 @@ inline __device__ uint64_t Mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// The first Uniform() of Philox(seed, {s0, s1, s2, s3}).
+// Returns the first Uniform() of Philox(seed, {s0, s1, s2, s3}).
 inline __device__ double FirstUniform(uint64_t seed, uint64_t s0, uint64_t s1, uint64_t s2,
                                       uint64_t s3) {
   const uint64_t stream[4] = {s0, s1, s2, s3};

@@ -1,6 +1,7 @@
-// Draws tokens from logits. The vocabulary is summed in vocabulary blocks (VocabBlock), all rows
-// and all of them at once; then a thread block for each row finds the vocabulary block that the
-// draw falls into, and the token within it, as kernels/sample.cc does: the logits are read once.
+// These kernels draw tokens from logits. The vocabulary is summed in vocabulary blocks
+// (VocabBlock), all rows and all of them at once; then a thread block for each row finds the
+// vocabulary block that the draw falls into, and the token within it, as kernels/sample.cc does:
+// the logits are read once.
 #include "gpu_trainer/kernels/cuda/cuda_code.h"
 #include "gpu_trainer/kernels/cuda/philox_cuda.h"
 
@@ -14,7 +15,7 @@ __device__ int64_t VocabBlocksOf(int64_t vocab) {
   return (vocab + kVocabBlockTokens - 1) / kVocabBlockTokens;
 }
 
-// Thread block (vocabulary block, row).
+// A thread block sums one vocabulary block of one row: block (vocabulary block, row).
 __global__ void __launch_bounds__(kThreads) VocabBlockKernel(SampleArgs args) {
   __shared__ float max_scratch[32], sum_scratch[32];
   __shared__ int32_t best;
@@ -33,7 +34,7 @@ __global__ void __launch_bounds__(kThreads) VocabBlockKernel(SampleArgs args) {
   for (int32_t i = static_cast<int32_t>(threadIdx.x); i < n; i += kThreads) {
     sum += expf((logits[i] - most) * scale);
   }
-  sum = SumOverBlock(sum, sum_scratch);  // its barrier also publishes `best`
+  sum = SumOverBlock(sum, sum_scratch);  // Its barrier also publishes `best`.
   if (args.scale <= 0) {
     for (int32_t i = static_cast<int32_t>(threadIdx.x); i < n; i += kThreads) {
       if (logits[i] == most) atomicMin(&best, i);
@@ -46,12 +47,12 @@ __global__ void __launch_bounds__(kThreads) VocabBlockKernel(SampleArgs args) {
   }
 }
 
-// A block for every row.
+// Every row has a block.
 __global__ void __launch_bounds__(kThreads) DrawKernel(SampleArgs args) {
   __shared__ double sums[kThreads];
-  __shared__ int64_t chosen;      // vocabulary block
-  __shared__ float chosen_most;   // over the vocabulary
-  __shared__ double left, total;  // of the draw, and of the vocabulary
+  __shared__ int64_t chosen;      // The vocabulary block.
+  __shared__ float chosen_most;   // The maximum of the vocabulary.
+  __shared__ double left, total;  // What is left of the draw, and the vocabulary's total.
   const int64_t row = blockIdx.x, count = VocabBlocksOf(args.vocab);
   const VocabBlock* vocab_blocks = args.vocab_blocks + row * count;
   const float* logits = args.logits + row * args.vocab;
@@ -113,7 +114,7 @@ __global__ void __launch_bounds__(kThreads) DrawKernel(SampleArgs args) {
   for (int64_t i = begin + at * kPerThread - 1; id < 0 && i >= 0; --i) {
     if (mass(i) > 0) id = i;
   }
-  if (id < 0) id = 0;  // nothing but NaN, and so is the log-probability
+  if (id < 0) id = 0;  // All were NaN, and so is the log-probability.
   args.ids[row] = static_cast<int32_t>(id);
   args.logprobs[row] =
       static_cast<float>(static_cast<double>((logits[id] - most) * scale) - log(total));

@@ -1,5 +1,5 @@
-// The language-model head's loss over a chunk of logits: what every row is, in one pass, and its
-// gradient, in another.
+// These kernels compute the language-model head's loss over a chunk of logits: one pass finds what
+// every row is, another its gradient.
 #include "gpu_trainer/kernels/cuda/cuda_code.h"
 
 namespace whetstone::WHETSTONE_KERNELS {
@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kThreads = 512;
 
-// A block for every row. Each thread keeps the maximum m so far, the sum of exp(y - m) and that of
+// Every row has a block. Each thread keeps the maximum m so far, the sum of exp(y - m) and that of
 // (y - m) * exp(y - m) over its numbers y; a new maximum rescales both.
 __global__ void __launch_bounds__(kThreads) StatisticsKernel(SoftmaxStatisticsArgs args) {
   __shared__ float max_scratch[32], sum_scratch[32], slope_scratch[32];
@@ -17,7 +17,7 @@ __global__ void __launch_bounds__(kThreads) StatisticsKernel(SoftmaxStatisticsAr
   for (int64_t i = threadIdx.x; i < args.vocab; i += kThreads) {
     const float y = logits[i] * args.scale;
     if (y > most) {
-      const float shift = most - y;  // -inf at first, when there is nothing to rescale
+      const float shift = most - y;  // It is -inf at first, when there is nothing to rescale.
       slope = sum != 0 ? (slope + shift * sum) * expf(shift) : 0.0f;
       sum = sum != 0 ? sum * expf(shift) : 0.0f;
       most = y;

@@ -18,7 +18,8 @@ constexpr size_t kOutputBytesMax = size_t{64} << 20;
 constexpr int64_t kRangeMax = 10'000;
 constexpr int kMacroDepthMax = 50;
 
-// One rendering. Names live in scopes: a loop's body and a macro have their own, `if` has not.
+// The Interpreter does one rendering. Names live in scopes: a loop's body and a macro have their
+// own, `if` has not.
 class Interpreter {
  public:
   explicit Interpreter(const std::map<std::string, Value>& variables) : scopes_{variables} {}
@@ -187,7 +188,7 @@ class Interpreter {
     if (++steps_ > kStepsMax) return Fail(expr.line, "the template runs away");
     auto result = EvalInner(expr);
     if (result.ok() || located_) return result;
-    located_ = true;  // the innermost line is the useful one
+    located_ = true;  // The innermost line is the useful one.
     return At(expr.line, result.status());
   }
 

@@ -32,7 +32,7 @@ std::vector<std::string> Characters(absl::string_view text) {
   return characters;
 }
 
-// Python's strip: of Unicode white space, or of the characters in `set`.
+// Does what Python's strip does with Unicode white space, or with the characters in `set`.
 std::string Strip(const std::string& text, const Value* set, bool left, bool right) {
   std::vector<std::string> characters = Characters(text);
   const bool spaces = set == nullptr || set->kind == Value::kNone;

@@ -1,4 +1,5 @@
-// Filters, tests, string methods and operators of the template language. Internal to jinja.cc.
+// These are the filters, tests, string methods and operators of the template language. Internal to
+// jinja.cc.
 #ifndef WHETSTONE_GPU_TRAINER_TOKENIZER_JINJA_JINJA_BUILTINS_H_
 #define WHETSTONE_GPU_TRAINER_TOKENIZER_JINJA_JINJA_BUILTINS_H_
 
@@ -15,7 +16,7 @@ struct Arguments {
   std::vector<Value> positional;
   Value::Dict named;
 
-  // By position or by name; null when absent.
+  // Returns an argument by position or by name; null when absent.
   const Value* Get(size_t position, absl::string_view name) const;
 };
 
@@ -25,12 +26,12 @@ absl::StatusOr<bool> ApplyTest(const std::string& name, const Value& value,
                                const Arguments& arguments);
 absl::StatusOr<Value> CallMethod(const Value& value, const std::string& name,
                                  const Arguments& arguments);
-// Every binary operator except "and" and "or".
+// Applies every binary operator except "and" and "or".
 absl::StatusOr<Value> ApplyOperator(const std::string& op, const Value& left, const Value& right);
 absl::StatusOr<Value> Subscript(const Value& value, const Value& index);
 absl::StatusOr<Value> Slice(const Value& value, const Value& begin, const Value& end,
                             const Value& step);
-// What a loop walks over: a list's items, a dictionary's keys, a string's characters.
+// Returns what a loop walks over: a list's items, a dictionary's keys, a string's characters.
 absl::StatusOr<Value::List> Iterate(const Value& value);
 
 }  // namespace whetstone::jinja

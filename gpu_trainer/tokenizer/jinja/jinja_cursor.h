@@ -1,5 +1,5 @@
-// Where a parser is among the tokens of a template. Internal to jinja_parser.cc and
-// jinja_expression.cc.
+// A TokenCursor is where a parser is among the tokens of a template. Internal to jinja_parser.cc
+// and jinja_expression.cc.
 #ifndef WHETSTONE_GPU_TRAINER_TOKENIZER_JINJA_JINJA_CURSOR_H_
 #define WHETSTONE_GPU_TRAINER_TOKENIZER_JINJA_JINJA_CURSOR_H_
 
@@ -32,18 +32,18 @@ class TokenCursor {
   bool IsName(absl::string_view name) const {
     return Peek().kind == Token::kName && Peek().text == name;
   }
-  // True: it was the next token, and is taken.
+  // Returns whether it was the next token, which is then taken.
   bool TakeOp(absl::string_view op) { return IsOp(op) && ++at_; }
   bool TakeName(absl::string_view name) { return IsName(name) && ++at_; }
 
-  // INVALID_ARGUMENT, with the line.
+  // Returns INVALID_ARGUMENT, with the line.
   absl::Status Fail(absl::string_view what) const;
   // Takes the next token. INVALID_ARGUMENT: it is another.
   absl::Status Expect(Token::Kind kind, absl::string_view what);
   absl::Status ExpectOp(absl::string_view op);
   absl::StatusOr<std::string> ExpectName();
 
-  // Around a nested expression or block. INVALID_ARGUMENT: nested too deeply.
+  // These go around a nested expression or block. INVALID_ARGUMENT: nested too deeply.
   absl::Status Enter();
   void Leave() { --depth_; }
 

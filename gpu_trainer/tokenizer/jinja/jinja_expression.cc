@@ -12,7 +12,7 @@ namespace {
 using ExprPtr = std::unique_ptr<Expr>;
 using ParsedExpr = absl::StatusOr<ExprPtr>;
 
-// A function for each level of precedence, loosest first.
+// The parser has a function for each level of precedence, loosest first.
 class ExpressionParser {
  public:
   explicit ExpressionParser(TokenCursor* cursor) : cursor_(*cursor) {}
@@ -84,7 +84,7 @@ class ExpressionParser {
       left = Binary(op, std::move(left), std::move(right));
     }
   }
-  // Lowest of `levels` first; each level's operators group to the left.
+  // Parses the lowest of `levels` first; each level's operators group to the left.
   ParsedExpr Level(size_t level) {
     static const std::vector<std::vector<std::string>> kLevels = {
         {"+", "-"}, {"~"}, {"*", "/", "//", "%"}};
@@ -133,7 +133,7 @@ class ExpressionParser {
     }
   }
 
-  // A filter or test after its sign: a name and perhaps arguments.
+  // Parses a filter or test after its sign: a name and perhaps arguments.
   ParsedExpr Applied(Expr::Kind kind, ExprPtr to) {
     ASSIGN_OR_RETURN(std::string name, cursor_.ExpectName());
     ExprPtr expr = Make(kind, std::move(name));
@@ -142,7 +142,7 @@ class ExpressionParser {
       RETURN_IF_ERROR(Arguments(expr.get()));
     } else if (kind == Expr::kTest &&
                (cursor_.Peek().kind == Token::kString || cursor_.Peek().kind == Token::kInt)) {
-      ASSIGN_OR_RETURN(ExprPtr argument, Primary());  // x is divisibleby 3
+      ASSIGN_OR_RETURN(ExprPtr argument, Primary());  // "x is divisibleby 3" comes here.
       expr->kids.push_back(std::move(argument));
       expr->names.emplace_back();
     }
@@ -186,7 +186,8 @@ class ExpressionParser {
     return expr;
   }
 
-  // After "(": arguments and ")". kids[0] is there already; names[i] belongs to kids[i + 1].
+  // Parses what follows "(": arguments and ")". kids[0] is there already; names[i] belongs to
+  // kids[i + 1].
   absl::Status Arguments(Expr* call) {
     while (!cursor_.IsOp(")")) {
       std::string name;
@@ -210,7 +211,7 @@ class ExpressionParser {
       case Token::kString: {
         std::string text;
         while (cursor_.Peek().kind == Token::kString)
-          text += cursor_.Take().text;  // neighbours join
+          text += cursor_.Take().text;  // Neighbours join.
         return Literal(Value::Of(std::move(text)));
       }
       case Token::kInt:
@@ -247,7 +248,7 @@ class ExpressionParser {
     return cursor_.Fail(absl::StrCat("expected a value, found '", token.text, "'"));
   }
 
-  // A list or tuple after its bracket; "(x)" is x itself.
+  // Parses a list or tuple after its bracket; "(x)" is x itself.
   ParsedExpr Items(Expr::Kind kind, absl::string_view close, bool may_be_single) {
     ExprPtr list = Make(kind);
     bool comma = false;

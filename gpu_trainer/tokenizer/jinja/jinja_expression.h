@@ -1,4 +1,5 @@
-// The expressions of the template language: tokens → tree. Internal to jinja.cc and its parser.
+// Parses the expressions of the template language: tokens → tree. Internal to jinja.cc and its
+// parser.
 #ifndef WHETSTONE_GPU_TRAINER_TOKENIZER_JINJA_JINJA_EXPRESSION_H_
 #define WHETSTONE_GPU_TRAINER_TOKENIZER_JINJA_JINJA_EXPRESSION_H_
 
@@ -12,7 +13,7 @@
 
 namespace whetstone::jinja {
 
-// An expression. `text` and `kids` by kind:
+// An Expr is an expression. `kind` says what `text` and `kids` are:
 struct Expr {
   enum Kind {
     kLiteral,    // literal
@@ -37,11 +38,11 @@ struct Expr {
   int line = 0;
 };
 
-// The expression that begins at the cursor, which it leaves behind it. INVALID_ARGUMENT: a syntax
-// error, with its line.
+// Parses the expression that begins at the cursor, which it leaves behind it. INVALID_ARGUMENT: a
+// syntax error, with its line.
 absl::StatusOr<std::unique_ptr<Expr>> ParseExpression(TokenCursor* cursor);
 
-// The same, up to an `if` that would make it conditional: what a loop goes over, whose own `if`
+// Does the same up to an `if` that would make it conditional: what a loop goes over, whose own `if`
 // that is.
 absl::StatusOr<std::unique_ptr<Expr>> ParseUnconditional(TokenCursor* cursor);
 

@@ -59,7 +59,7 @@ class Lexer {
       } else if (kind != '{' && sign != '+') {
         size_t end = text.size();
         while (end > 0 && (text[end - 1] == ' ' || text[end - 1] == '\t')) --end;
-        // At the start of a line: after a newline of this text, or of what was before it.
+        // A line starts after a newline of this text, or of what was before it.
         const bool line_start = end > 0 ? text[end - 1] == '\n'
                                         : begin + skip == 0 || source_[begin + skip - 1] == '\n';
         if (line_start) text.resize(end);
@@ -85,7 +85,7 @@ class Lexer {
     if (at_ < source_.size() && (source_[at_] == '-' || source_[at_] == '+')) ++at_;
     Add(kind == '{' ? Token::kPrintBegin : Token::kBlockBegin, "");
     const std::string close = kind == '{' ? "}}" : "%}";
-    int depth = 0;  // of { inside the tag
+    int depth = 0;  // It counts the { inside the tag.
     while (true) {
       while (at_ < source_.size() && absl::ascii_isspace(source_[at_])) {
         line_ += source_[at_++] == '\n';
@@ -195,7 +195,7 @@ class Lexer {
   absl::string_view source_;
   size_t at_ = 0;
   int line_ = 1;
-  // What the tag before does to the text after it: '-' all white space goes, 'b' one newline.
+  // The tag before does this to the text after it: '-' removes all white space, 'b' one newline.
   char trim_after_ = 0;
   std::vector<Token> tokens_;
 };

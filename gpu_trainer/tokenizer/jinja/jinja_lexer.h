@@ -1,4 +1,4 @@
-// Source text of a template → tokens. Internal to jinja_parser.cc and jinja_cursor.h.
+// Cuts the source text of a template into tokens. Internal to jinja_parser.cc and jinja_cursor.h.
 #ifndef WHETSTONE_GPU_TRAINER_TOKENIZER_JINJA_JINJA_LEXER_H_
 #define WHETSTONE_GPU_TRAINER_TOKENIZER_JINJA_JINJA_LEXER_H_
 

@@ -22,7 +22,8 @@ class Parser {
   }
 
  private:
-  // Nodes up to a block tag whose name is in `ends` (left unread after its {%), or the end.
+  // Parses nodes up to a block tag whose name is in `ends` (left unread after its {%), or to the
+  // end.
   absl::StatusOr<Nodes> Body(const std::set<std::string>& ends) {
     RETURN_IF_ERROR(cursor_.Enter());
     Nodes nodes;
@@ -75,7 +76,7 @@ class Parser {
     return node;
   }
 
-  // After the opening tag: its body, and the closing tag.
+  // Parses what follows the opening tag: its body, and the closing tag.
   absl::Status BodyUntil(const std::string& end, Nodes* body) {
     ASSIGN_OR_RETURN(*body, Body({end}));
     RETURN_IF_ERROR(cursor_.Expect(Token::kBlockBegin, absl::StrCat("{% ", end, " %}")));

@@ -1,6 +1,6 @@
-// Source text of a template → tree. Internal to jinja.cc.
+// Parses the source text of a template into a tree. Internal to jinja.cc.
 //
-// White space as transformers sets it: the newline after a block tag goes (trim_blocks), so does
+// White space is as transformers sets it: the newline after a block tag goes (trim_blocks), so does
 // white space before one at the start of a line (lstrip_blocks), and `-` takes all on its side.
 #ifndef WHETSTONE_GPU_TRAINER_TOKENIZER_JINJA_JINJA_PARSER_H_
 #define WHETSTONE_GPU_TRAINER_TOKENIZER_JINJA_JINJA_PARSER_H_

@@ -1,4 +1,4 @@
-// Values of the template language: what Python would hold.
+// A Value of the template language is what Python would hold.
 #ifndef WHETSTONE_GPU_TRAINER_TOKENIZER_JINJA_JINJA_VALUE_H_
 #define WHETSTONE_GPU_TRAINER_TOKENIZER_JINJA_JINJA_VALUE_H_
 
@@ -37,14 +37,14 @@ struct Value {
   bool Truthy() const;
   bool IsNumber() const { return kind == kBool || kind == kInt || kind == kFloat; }
   double AsNumber() const;
-  // What {{ value }} prints.
+  // Returns what {{ value }} prints.
   std::string Print() const;
-  // Python's repr, as lists print their items.
+  // Returns Python's repr, as lists print their items.
   std::string Repr() const;
-  // json.dumps(value, ensure_ascii=False); indent < 0: one line.
+  // Returns json.dumps(value, ensure_ascii=False); indent < 0: one line.
   std::string ToJson(int64_t indent = -1, int64_t depth = 0) const;
   bool Equals(const Value& other) const;
-  // A dictionary's entry, or null.
+  // Returns a dictionary's entry, or null.
   const Value* Find(const std::string& key) const;
   void Set(const std::string& key, Value value);  // kDict only
 };

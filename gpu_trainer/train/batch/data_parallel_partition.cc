@@ -12,14 +12,14 @@ namespace {
 // all, and small matrix products are slow.
 constexpr double kRowsOfStarting = 32;
 
-// Sizes of a batch that are tried, as multiples of a rank's even share of the rows. Above 1 they
+// These sizes of a batch are tried, as multiples of a rank's even share of the rows. Above 1 they
 // allow for what is shared and computed by several ranks.
 constexpr double kSharesTried[] = {1, 1.15, 1.3, 1.5, 0.75, 0.5, 0.3};
 // A partition whose longest rank costs at most this much of the even share is not worth more
 // trying.
 constexpr double kGoodEnough = 1.02;
 
-// Learned numbers that every row meets: those of the layers.
+// Returns how many learned numbers every row meets: those of the layers.
 double LayerParameters(const ModelConfig& config) {
   const int64_t of_layer = config.hidden * (config.qkv_rows() + config.heads * config.head_dim +
                                             3 * config.intermediate);
@@ -54,7 +54,7 @@ Partition PartitionByCost(const std::vector<double>& costs, int ranks) {
 
 double CostOf(const PackedBatch& batch, const ModelConfig& config) {
   const double rows = static_cast<double>(batch.ids.size()) + kRowsOfStarting;
-  double seen = 0;  // pairs of a row and one that it attends to
+  double seen = 0;  // It counts pairs of a row and one that it attends to.
   for (const int32_t position : batch.positions) seen += position + 1;
   const double head =
       static_cast<double>(batch.targets.size()) * static_cast<double>(config.vocab * config.hidden);

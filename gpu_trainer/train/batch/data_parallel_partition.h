@@ -15,11 +15,12 @@
 
 namespace whetstone {
 
-// The floating-point operations of a batch's forward and backward pass, and what starting it costs.
+// Returns the floating-point operations of a batch's forward and backward pass, and what starting
+// it costs.
 double CostOf(const PackedBatch& batch, const ModelConfig& config);
 
-// The micro-batches of `rank`. All ranks together have every sequence once, as in Pack, and no
-// batch over the limits unless Pack makes it so. Some ranks get nothing where there are fewer
+// Returns the micro-batches of `rank`. All ranks together have every sequence once, as in Pack, and
+// no batch over the limits unless Pack makes it so. Some ranks get nothing where there are fewer
 // sequences than ranks. With one rank it is Pack(sequences, limits).
 std::vector<PackedBatch> PackForRank(const std::vector<LearnedSequence>& sequences,
                                      const PackLimits& limits, const ModelConfig& config, int rank,

@@ -10,7 +10,7 @@
 namespace whetstone {
 namespace {
 
-// Groups of 4 that share a prompt of 40 tokens, with completions of 1 to 40.
+// The groups of 4 share a prompt of 40 tokens and have completions of 1 to 40.
 std::vector<LearnedSequence> Sequences(int groups) {
   Philox rng(5, {});
   std::vector<LearnedSequence> sequences;

@@ -22,16 +22,16 @@
 
 namespace whetstone {
 
-// The rollout that a sequence was made from.
+// A Source names the rollout that a sequence was made from.
 struct Source {
   const v1::Rollout* rollout;  // Borrowed from the batch.
   int32_t group_index;
   double advantage;
 };
 
-// What one optimizer step learns: the rollouts that fall to it, of the groups that have spread,
-// each with its prompt before it. What was dropped or is empty is left out, and what was cut off,
-// if the plan masks that.
+// A Minibatch is what one optimizer step learns: the rollouts that fall to it, of the groups that
+// have spread, each with its prompt before it. What was dropped or is empty is left out, and what
+// was cut off, if the plan masks that.
 struct Minibatch {
   std::vector<LearnedSequence> sequences;
   std::vector<Source> sources;  // One for each sequence.

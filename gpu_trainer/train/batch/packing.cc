@@ -15,13 +15,13 @@ int64_t Rows(const LearnedSequence& sequence) {
   return static_cast<int64_t>(sequence.ids.size()) - 1;
 }
 
-// The rows that both read first.
+// Returns how many rows both read first.
 int64_t SharedRows(const LearnedSequence& a, const LearnedSequence& b) {
   const int64_t most = std::min(Rows(a), Rows(b));
   return std::mismatch(a.ids.begin(), a.ids.begin() + most, b.ids.begin()).first - a.ids.begin();
 }
 
-// One batch, from sequences in lexicographic order: each shares most with the one before it.
+// Builds one batch from sequences in lexicographic order: each shares most with the one before it.
 class Builder {
  public:
   bool empty() const { return last_ == nullptr; }
@@ -80,9 +80,9 @@ class Builder {
 
   PackedBatch batch_;
   const LearnedSequence* last_ = nullptr;
-  std::vector<int64_t> way_;                      // the rows of *last_
-  std::vector<int64_t> parents_;                  // of each row the one before it; -1: none
-  std::unordered_map<int64_t, int32_t> targets_;  // by row and id
+  std::vector<int64_t> way_;                      // The rows of *last_.
+  std::vector<int64_t> parents_;                  // The row before each row; -1: none.
+  std::unordered_map<int64_t, int32_t> targets_;  // By row and id.
 };
 
 }  // namespace

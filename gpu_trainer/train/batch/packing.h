@@ -1,4 +1,4 @@
-// Sequences laid end to end without padding, what they have in common computed only once.
+// Lays sequences end to end without padding, what they have in common computed only once.
 //
 // The sequences of a micro-batch form a trie: a GRPO group shares its prompt, completions that
 // begin alike share that too, equal ones are one, and worked examples share the text they all start
@@ -25,8 +25,8 @@ struct LearnedSequence {
   int32_t group = 0;       // Sequences of one group are cut apart only where they must be.
 };
 
-// Rows [begin, begin + rows) that follow each other, after the last row of node `parent` (-1: they
-// are the first). Parents come before their children.
+// A Node is rows [begin, begin + rows) that follow each other, after the last row of node `parent`
+// (-1: they are the first). Parents come before their children.
 struct Node {
   int64_t begin = 0;
   int64_t rows = 0;
@@ -39,13 +39,13 @@ struct Target {
   int32_t id = 0;
 };
 
-// A sequence's way through the batch: the target of each of its learned tokens.
+// A Path is a sequence's way through the batch: the target of each of its learned tokens.
 struct Path {
   int32_t sequence = 0;  // Index in what was packed.
   std::vector<int32_t> targets;
 };
 
-// Learned token number `token` of path `path`: one of those that a target stands for.
+// A Use is learned token number `token` of path `path`: one of those that a target stands for.
 struct Use {
   int32_t path = 0;
   int32_t token = 0;
@@ -61,7 +61,7 @@ struct PackedBatch {
 };
 
 struct PackLimits {
-  // The most rows of a batch …
+  // It is the most rows of a batch …
   int64_t tokens = 0;
   // … but for a group that would else be cut apart, and what it shares computed twice.
   int64_t tokens_max = 0;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr PackLimits kAll = {.tokens = 1 << 20, .tokens_max = 1 << 20};
 
-// The ids on the way to a row, that row's included.
+// Returns the ids on the way to a row, that row's included.
 std::vector<int32_t> WayTo(const PackedBatch& batch, int64_t row) {
   size_t n = 0;
   while (row >= batch.nodes[n].begin + batch.nodes[n].rows) ++n;
@@ -74,13 +74,13 @@ TEST(Pack, ComputesWhatSequencesShareOnce) {
   const std::vector<PackedBatch> batches = Pack(sequences, kAll);
   ASSERT_EQ(batches.size(), 1u);
   ExpectFaithful(sequences, batches);
-  // 1 2 | 3 4 | 9, and 7.
+  // The nodes are 1 2 | 3 4 | 9, and 7.
   EXPECT_EQ(batches[0].ids, (std::vector<int32_t>{1, 2, 3, 4, 9, 7}));
   ASSERT_EQ(batches[0].nodes.size(), 4u);
   EXPECT_EQ(batches[0].nodes[1].parent, 0);
   EXPECT_EQ(batches[0].nodes[2].parent, 0);
   EXPECT_EQ(batches[0].nodes[3].parent, -1);
-  // 2 after 1; 3 and 9 after 1 2; 4; 5 and 6; the second 9; 8.
+  // The targets are 2 after 1; 3 and 9 after 1 2; 4; 5 and 6; the second 9; 8.
   EXPECT_EQ(batches[0].targets.size(), 8u);
 }
 
@@ -89,7 +89,7 @@ TEST(Pack, AnySequencesAndAnyLimitsAreFaithful) {
   for (int round = 0; round < 200; ++round) {
     std::vector<LearnedSequence> sequences(1 + rng.Below(12));
     for (LearnedSequence& sequence : sequences) {
-      // Two letters: much is shared.
+      // With two letters much is shared.
       sequence.ids.resize(2 + rng.Below(9));
       for (int32_t& id : sequence.ids) id = static_cast<int32_t>(rng.Below(2));
       sequence.learn_from = 1 + static_cast<int64_t>(rng.Below(sequence.ids.size() - 1));

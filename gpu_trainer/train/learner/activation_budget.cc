@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kBytes = int64_t{1} << 29;
 constexpr int64_t kBytesMax = int64_t{3} << 29;
-// Below so many rows matrix products lose speed.
+// Matrix products of fewer rows lose speed.
 constexpr int64_t kTokensWanted = 1024;
 // Whatever is kept, what one layer needs besides while it computes counts, too.
 constexpr int64_t kTokensMax = 16384;

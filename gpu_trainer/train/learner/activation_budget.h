@@ -11,11 +11,11 @@
 
 namespace whetstone {
 
-// Says whether layers are computed twice to save memory (DecoderPass::Keep::kInputs). kAuto: where
-// less than 1024 tokens of a micro-batch would fit otherwise.
+// Says whether layers are computed twice to save memory (DecoderPass::Keep::kInputs). kAuto does so
+// where less than 1024 tokens of a micro-batch would fit otherwise.
 enum class ActivationCheckpointing { kAuto, kOff, kOn };
 
-// Constant after construction.
+// It is constant after construction.
 class ActivationBudget {
  public:
   // An automatic number of tokens is never less.

@@ -1,4 +1,5 @@
-// The loss of one GRPO minibatch and its gradient, target by target, as HeadLoss asks for them.
+// A GrpoObjective is the loss of one GRPO minibatch and its gradient, target by target, as HeadLoss
+// asks for them.
 //
 //   GrpoObjective objective(plan, minibatch, packed, /*on_policy=*/true, metrics);
 //   objective.BeginBatch(p);
@@ -23,25 +24,25 @@
 
 namespace whetstone {
 
-// A minibatch as this rank computes it. Log-probabilities are a vector for each packed batch, by
-// target.
+// A PackedMinibatch is a minibatch as this rank computes it. Log-probabilities are a vector for
+// each packed batch, by target.
 struct PackedMinibatch {
   std::vector<PackedBatch> packed;
-  // The policy's at the start of the Update; empty of the first minibatch, before which the policy
-  // has not changed.
+  // They are the policy's at the start of the Update; empty of the first minibatch, before which
+  // the policy has not changed.
   std::vector<std::vector<float>> old;
-  // The reference model's; empty: there is no KL penalty.
+  // They are the reference model's; empty: there is no KL penalty.
   std::vector<std::vector<float>> reference;
 };
 
 class GrpoObjective {
  public:
-  // `on_policy`: the policy is still that at the start of the Update. Adds every token to
+  // `on_policy` says that the policy is still that at the start of the Update. Adds every token to
   // `metrics`.
   GrpoObjective(const GrpoPlan& plan, const Minibatch& minibatch, const PackedMinibatch& packed,
                 bool on_policy, GrpoMetrics& metrics);
 
-  // Whether the log-probabilities of a whole batch must be known before its first target.
+  // Tells whether the log-probabilities of a whole batch must be known before its first target.
   bool needs_sequences() const { return needs_sequences_; }
 
   // The targets asked for from here on are those of packed batch `p`.
@@ -51,7 +52,7 @@ class GrpoObjective {
   // Adds the loss of the tokens that target `i` stands for and returns its gradient there.
   TokenGradient At(size_t i, float logprob, float entropy);
 
-  // The loss so far.
+  // Returns the loss so far.
   double loss() const { return loss_; }
   // Says at which token the loss ceased to be finite; empty: nowhere.
   const std::string& first_bad_token() const { return first_bad_token_; }

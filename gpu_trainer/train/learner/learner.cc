@@ -85,7 +85,7 @@ absl::StatusOr<UpdateResult> Learner::RunUpdate(
   const UpdateStopwatch stopwatch(ranks_);
   absl::StatusOr<UpdateResult> result = absl::UnknownError("");
   const auto run = [&] {
-    const absl::Cleanup forget = [this] { pass_.Forget(); };  // if a micro-batch failed
+    const absl::Cleanup forget = [this] { pass_.Forget(); };  // A micro-batch may have failed.
     result = update();
   };
   if (fsdp_shards_ == nullptr) {

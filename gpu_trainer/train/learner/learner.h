@@ -1,4 +1,5 @@
-// One update of the policy: GRPO from graded rollouts, or supervised from worked examples.
+// A Learner makes an update of the policy: GRPO from graded rollouts, or supervised from worked
+// examples.
 //
 //   Learner learner(config, weights, {});
 //   ASSIGN_OR_RETURN(UpdateResult result, learner.Grpo(batch, optimizer_settings));
@@ -73,7 +74,7 @@ struct StepSettings {
   bool grad_norm_per_layer = false;
 };
 
-// The frozen model of a KL penalty: any of the policy's vocabulary.
+// A ReferenceModel is the frozen model of a KL penalty: any of the policy's vocabulary.
 struct ReferenceModel {
   ModelConfig config;
   Weights weights;
@@ -106,7 +107,7 @@ class Learner {
   absl::StatusOr<UpdateResult> Grpo(const v1::GrpoBatch& batch, const StepSettings& settings,
                                     const ReferenceModel* reference = nullptr);
 
-  // Mean cross entropy over the learned tokens of the batch.
+  // The loss is the mean cross entropy over the learned tokens of the batch.
   absl::StatusOr<UpdateResult> Supervised(const std::vector<LearnedSequence>& sequences,
                                           const StepSettings& settings);
 
@@ -116,12 +117,12 @@ class Learner {
 
   OutlierFilter& outlier_filter() { return outlier_filter_; }
   const OutlierFilter& outlier_filter() const { return outlier_filter_; }
-  // The loss scale of a learner in fp16; else empty.
+  // Returns the loss scale of a learner in fp16; else it is empty.
   std::optional<LossScale>& loss_scale() { return loss_scale_; }
   const std::optional<LossScale>& loss_scale() const { return loss_scale_; }
   AdamW& optimizer() { return optimizer_; }
   const AdamW& optimizer() const { return optimizer_; }
-  // The adapters, if only they learn.
+  // Returns the adapters, if only they learn.
   const Lora* lora() const { return lora_.get(); }
 
   // State returns all that must be saved besides the weights. After writing into it call
@@ -133,9 +134,9 @@ class Learner {
   static absl::Status CheckSettings(const StepSettings& settings);
   // Decides on the budget, before the first update: what all ranks have memory for.
   absl::Status PrepareBudget();
-  // This rank's micro-batches of the sequences.
+  // Returns this rank's micro-batches of the sequences.
   std::vector<PackedBatch> PackMine(const std::vector<LearnedSequence>& sequences) const;
-  // The passes of the policy that a piece of work runs on a micro-batch.
+  // A piece of work runs these passes of the policy on a micro-batch.
   enum class PolicyPasses { kNone, kForward, kForwardAndBackward };
   // Runs `body` on the indices of this rank's micro-batches, as one piece of work of all ranks, and
   // sums gradients: over the micro-batches and then, beside the last one's backward pass, over the
@@ -144,7 +145,7 @@ class Learner {
   absl::Status ForEachOf(
       const std::vector<PackedBatch>& mine, const std::string& what, PolicyPasses passes,
       const std::function<void(size_t, MicroBatchCollectives* collectives)>& body);
-  // Forward and backward of one micro-batch into gradients_, times the loss scale; without an
+  // Runs forward and backward of one micro-batch into gradients_, times the loss scale; without an
   // objective only forward. `before`, if any, gets the whole batch's log-probabilities before the
   // objective is first asked.
   HeadOutput RunBatch(const PackedBatch& batch, double temperature, const TokenObjective& objective,
@@ -153,7 +154,8 @@ class Learner {
   // Times an update, during which the layers' weights are sharded, if they are to be.
   absl::StatusOr<UpdateResult> RunUpdate(
       const std::function<absl::StatusOr<UpdateResult>()>& update);
-  // Supervised and Grpo, of what is sound. `learned` counts tokens.
+  // LearnExamples and LearnMinibatches do Supervised and Grpo, of what is sound. `learned` counts
+  // tokens.
   absl::StatusOr<UpdateResult> LearnExamples(const std::vector<LearnedSequence>& sequences,
                                              int64_t learned, const StepSettings& settings);
   absl::StatusOr<UpdateResult> LearnMinibatches(const v1::GrpoBatch& batch, const GrpoPlan& plan,
@@ -166,13 +168,13 @@ class Learner {
                                                             const MinibatchSplit& split,
                                                             const ReferenceModel* reference,
                                                             double* packed_tokens);
-  // The gradients of all that learns.
+  // Returns the gradients of all that learns.
   NamedTensors Gradients() const;
   // Tells whether each rank has its own slices of what the optimizer keeps.
   bool Shards() const { return options_.sharding != Sharding::kNone && !ranks_.alone(); }
   // Tells whether it also has its own slices of the gradients.
   bool ShardsGradients() const { return options_.sharding >= Sharding::kGradients && Shards(); }
-  // The factor of the loss in the backward pass.
+  // Returns the factor of the loss in the backward pass.
   double BackwardScale() const { return loss_scale_.has_value() ? loss_scale_->value() : 1; }
   // Gradients may be summed from here on. They are zero: the last step left them so, or it failed.
   void StartStep();

@@ -1,4 +1,5 @@
-// The learner in fp16: what loss scaling is for, and what it does when it was too much.
+// These tests show the learner in fp16: what loss scaling is for, and what it does when it was too
+// much.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
@@ -52,9 +53,10 @@ TEST(LearnerFp16, FollowsTheFp64Reference) {
             1e-2 * Distance(want.weights, start));
 }
 
-// The same on a GPU, where there is one: flash attention, the head's kernels, LibTorch's operators.
+// The same holds on a GPU, where there is one: flash attention, the head's kernels, LibTorch's
+// operators.
 TEST(LearnerGpu, FollowsTheFp64Reference) {
-  if (!torch::cuda::is_available()) return;  // nothing of it runs elsewhere
+  if (!torch::cuda::is_available()) return;  // Nothing of it runs elsewhere.
   for (const auto dtype : {torch::kFloat, torch::kBFloat16, torch::kHalf}) {
     const Fixture f(dtype);
     const v1::GrpoBatch batch = MakeBatch(f.config, f.weights, 0.3);
@@ -95,7 +97,7 @@ TEST(LearnerFp16, AnOverflowSkipsTheUpdateAndHalvesTheScale) {
   EXPECT_TRUE(f.learner.outlier_filter().state().norms.empty())
       << "it says nothing about the policy";
 
-  // Until it fits.
+  // The loop ends when the scale fits.
   UpdateResult result = skipped;
   for (int i = 0; i < 24 && !result.applied; ++i) result = Must(f.learner.Grpo(batch, settings));
   EXPECT_TRUE(result.applied) << result.skip_reason;

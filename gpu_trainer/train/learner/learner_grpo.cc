@@ -1,4 +1,4 @@
-// Learner::Grpo: an update from graded rollouts.
+// Learner::Grpo is an update from graded rollouts.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -67,7 +67,8 @@ absl::StatusOr<UpdateResult> Learner::LearnMinibatches(const v1::GrpoBatch& batc
                                                        const ReferenceModel* reference) {
   const size_t steps = split.minibatches.size();
   RETURN_IF_ERROR(PrepareBudget());
-  // Everything that must be known before the first optimizer step moves the policy.
+  // Everything is computed here that must be known before the first optimizer step moves the
+  // policy.
   double packed_tokens = 0;
   ASSIGN_OR_RETURN(const std::vector<PackedMinibatch> packed,
                    PackAndScore(plan, split, reference, &packed_tokens));
@@ -104,7 +105,7 @@ absl::StatusOr<UpdateResult> Learner::LearnMinibatches(const v1::GrpoBatch& batc
     if (!std::isfinite(loss)) {
       ASSIGN_OR_RETURN(const std::vector<std::string> all,
                        ranks_.AllGather("the bad token", first_bad_token));
-      first_bad_token = *std::max_element(all.begin(), all.end());  // Of a rank that has one.
+      first_bad_token = *std::max_element(all.begin(), all.end());  // Some rank has one.
     }
     GradientSize size;
     ASSIGN_OR_RETURN(result.skip_reason,
@@ -115,7 +116,7 @@ absl::StatusOr<UpdateResult> Learner::LearnMinibatches(const v1::GrpoBatch& batc
         result.skip_reason =
             absl::StrCat("minibatch ", m + 1, " of ", steps, ": ", result.skip_reason);
       }
-      // The size of what was skipped, where nothing else was done.
+      // The size is that of what was skipped, where nothing else was done.
       if (applied == 0 && size.culprit.empty()) size_sum = size;
       break;
     }

@@ -1,4 +1,4 @@
-// What GRPO's losses make of a step, as a whole.
+// These tests see what GRPO's losses make of a step, as a whole.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,13 +14,13 @@ using S = v1::GrpoSettings;
 
 constexpr S::Loss kLosses[] = {S::GRPO, S::DR_GRPO, S::DAPO, S::GSPO, S::CISPO};
 
-// Another model of the same vocabulary.
+// Returns another model of the same vocabulary.
 ReferenceModel Frozen() {
   const ModelConfig config = reference::TinyConfig(ModelFamily::kQwen3, /*tied=*/false);
   return {config, reference::TinyWeights(config, torch::kFloat, /*seed=*/2)};
 }
 
-// With everything that can be switched on.
+// Returns a batch with everything that can be switched on.
 v1::GrpoBatch FullBatch(const Fixture& f, S::Loss loss) {
   v1::GrpoBatch batch = MakeBatch(f.config, f.weights, /*noise=*/0.3);
   S& s = *batch.mutable_settings();
@@ -41,8 +41,8 @@ struct Case {
   double kl_beta, entropy_bonus, dual_clip;
 };
 
-// Value, gradient norm and the steps made, with several minibatches too: the first one on policy,
-// the second one off it.
+// The value, gradient norm and steps made are the reference's, with several minibatches too: the
+// first one is on policy, the second one off it.
 TEST(LearnerGrpo, EveryLossEqualsTheFp64Reference) {
   const Case cases[] = {
       {S::GRPO, S::TOKEN_TRUNCATE, S::GROUP, S::K1, 1, 0, 0, 0},
@@ -107,7 +107,7 @@ TEST(LearnerGrpo, RatiosAreOneOnPolicyAndNotLater) {
   }
 }
 
-// On policy gspo is grpo: one ratio of 1 or many.
+// On policy gspo is grpo: its one ratio is 1, as its many are.
 TEST(LearnerGrpo, GspoIsGrpoOnPolicy) {
   Fixture a, b;
   v1::GrpoBatch batch = MakeBatch(a.config, a.weights);
@@ -149,7 +149,7 @@ TEST(LearnerGrpo, AGroupWithoutSpreadContributesExactlyNothing) {
       for (v1::Rollout& r : *batch.mutable_groups(1)->mutable_rollouts()) r.set_reward(0.25);
       v1::GrpoBatch alone = batch;
       alone.mutable_groups()->RemoveLast();
-      // A group of one.
+      // This group has one rollout.
       v1::RolloutGroup single = batch.groups(0);
       single.mutable_rollouts()->DeleteSubrange(1, 3);
       *batch.add_groups() = single;
@@ -163,7 +163,7 @@ TEST(LearnerGrpo, AGroupWithoutSpreadContributesExactlyNothing) {
   }
 }
 
-// Its reward still counts in the group's mean, its tokens in nothing.
+// The reward of such a rollout still counts in the group's mean, its tokens in nothing.
 TEST(LearnerGrpo, MaskedTruncatedRolloutsAreNotLearnedFrom) {
   Fixture masked, other, plain;
   v1::GrpoBatch batch = MakeBatch(masked.config, masked.weights);
@@ -193,7 +193,8 @@ TEST(LearnerGrpo, ThePenaltyIsZeroAtTheReferenceAndPullsBackToIt) {
     const UpdateResult first = Must(bound.learner.Grpo(batch, Sgd(1), &start));
     EXPECT_EQ(first.metrics.at("kl"), 0);
     EXPECT_EQ(Flat(bound.weights), Flat(free.weights)) << "no pull where there is no distance";
-    // Away from it, and then back by the penalty alone: rewards so small that they count nothing.
+    // The policy goes away from it, and then back by the penalty alone: rewards are so small that
+    // they count nothing.
     Must(pulled.learner.Grpo(batch, Sgd(0.3), &start));
     batch.mutable_settings()->set_advantage_scale(S::NONE);
     for (v1::RolloutGroup& group : *batch.mutable_groups()) {

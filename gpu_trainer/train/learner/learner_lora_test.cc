@@ -29,7 +29,7 @@ UpdateResult Learn(Learner& learner, double lr) {
   return result.ok() ? *result : UpdateResult{};
 }
 
-// The merged pass and its formulas against autograd in fp64 through the unmerged ones.
+// The test holds the merged pass and its formulas to autograd in fp64 through the unmerged ones.
 TEST(LearnerLora, GradientsEqualTheFp64Reference) {
   at::set_num_threads(1);
   const ModelConfig config = reference::TinyConfig(ModelFamily::kQwen2, /*tied=*/false);
@@ -63,7 +63,7 @@ TEST(LearnerLora, GradientsEqualTheFp64Reference) {
                                                                 : layer.down;
     const int64_t rows = b.size(0), after = w.size(0) - adapter.row - rows;
     const torch::Tensor delta = torch::cat({torch::zeros({adapter.row, w.size(1)}, torch::kDouble),
-                                            b.mm(a) * 2.0,  // alpha / rank
+                                            b.mm(a) * 2.0,  // alpha / rank is 2.
                                             torch::zeros({after, w.size(1)}, torch::kDouble)});
     w = w + delta;
   }

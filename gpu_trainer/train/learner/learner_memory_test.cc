@@ -1,6 +1,6 @@
-// Memory of an update: the head's logits are the one thing of size vocabulary × tokens, and never
-// exist as a whole; ranks that share the optimizer's state hold a share of it. Every allocation of
-// LibTorch's is watched, forward, backward and optimizer step.
+// These tests bound the memory of an update. The head's logits are the one thing of size vocabulary
+// × tokens, and never exist as a whole; ranks that share the optimizer's state hold a share of it.
+// Every allocation of LibTorch's is watched, forward, backward and optimizer step.
 #include <ATen/Parallel.h>
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
@@ -20,10 +20,10 @@
 namespace whetstone {
 namespace {
 
-// What the calling thread allocates while a guard holds it.
+// The meter sees what the calling thread allocates while a guard holds it.
 class AllocationMeter : public c10::MemoryReportingInfoBase {
  public:
-  // alloc_size: bytes, negative when they are freed.
+  // alloc_size is in bytes, negative when they are freed.
   void reportMemoryUsage(void*, int64_t alloc_size, size_t, size_t, c10::Device) override {
     live_ += alloc_size;
     peak_ = std::max(peak_, live_);
@@ -42,7 +42,7 @@ class AllocationMeter : public c10::MemoryReportingInfoBase {
 constexpr int64_t kVocabulary = 20000;
 
 std::shared_ptr<AllocationMeter> MeterOfUpdate(int64_t sequences, int64_t length) {
-  at::set_num_threads(1);  // so that this thread allocates everything
+  at::set_num_threads(1);  // Then this thread allocates everything.
   ModelConfig config = reference::TinyConfig();
   config.vocab = kVocabulary;
   Weights weights = reference::TinyWeights(config, torch::kFloat);
@@ -67,7 +67,7 @@ TEST(LearnerMemory, DoesNotGrowWithVocabularyTimesTokens) {
   const auto few = MeterOfUpdate(4, 250), many = MeterOfUpdate(16, 250);
   const int64_t logits_bytes = kVocabulary * kMany * 4;
   const int64_t more_logits_bytes = kVocabulary * (kMany - kFew) * 4;
-  EXPECT_GT(few->peak_bytes(), kVocabulary * 36 * 4);  // the meter sees the gradients at least
+  EXPECT_GT(few->peak_bytes(), kVocabulary * 36 * 4);  // The meter sees the gradients at least.
   EXPECT_LT(many->largest_bytes(), logits_bytes / 4);
   EXPECT_LT(many->peak_bytes() - few->peak_bytes(), more_logits_bytes / 8);
 }
@@ -78,7 +78,8 @@ TEST(LearnerMemory, AShareOfTheOptimizersStateIsAsTheArithmeticSays) {
   struct Kind {
     torch::ScalarType dtype;
     MomentType moments;
-    double bytes;  // a parameter: moments, their scales, the rest of the master
+    // A parameter takes so many: moments, their scales, the rest of the master.
+    double bytes;
   };
   for (const Kind& kind :
        {Kind{torch::kBFloat16, MomentType::kFp32, 8 + 2},
@@ -106,7 +107,7 @@ TEST(LearnerMemory, AShareOfTheOptimizersStateIsAsTheArithmeticSays) {
   }
 }
 
-// This rank's slices of all, three layers and what belongs to none.
+// A rank holds its slices of all, three layers and what belongs to none.
 TEST(LearnerMemory, AShareOfTheGradientsIsAsTheArithmeticSays) {
   ModelConfig config = reference::TinyConfig();
   config.hidden = 256;
@@ -131,7 +132,7 @@ TEST(LearnerMemory, AShareOfTheGradientsIsAsTheArithmeticSays) {
   }
 }
 
-// During an update: this rank's slices of the layers, three layers, and what belongs to none.
+// During an update a rank holds its slices of the layers, three layers, and what belongs to none.
 TEST(LearnerMemory, AShareOfTheWeightsIsAsTheArithmeticSays) {
   ModelConfig config = reference::TinyConfig();
   config.hidden = 256;
@@ -163,7 +164,8 @@ TEST(LearnerMemory, AShareOfTheWeightsIsAsTheArithmeticSays) {
       const absl::Status whole = shards.Unshard();
       EXPECT_TRUE(whole.ok()) << whole;
       EXPECT_NEAR(held(), 2 * all, 0.1 * 2 * all);
-      // When the last layer is back: three, and what Gloo copies of those on the way.
+      // The most is taken when the last layer is back: three, and what Gloo copies of those on the
+      // way.
       EXPECT_LT(static_cast<double>(meter->peak_bytes()), 1.1 * 2 * 5 * layer);
     });
   }

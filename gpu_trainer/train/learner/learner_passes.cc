@@ -1,4 +1,4 @@
-// Learner's passes over packed micro-batches, and the collectives beside them.
+// These are Learner's passes over packed micro-batches, and the collectives beside them.
 #include <algorithm>
 #include <optional>
 

@@ -1,4 +1,5 @@
-// The update over several ranks, as threads of one process, beside the same update by one.
+// These tests hold the update over several ranks, as threads of one process, to the same update by
+// one.
 #include <c10/core/CPUAllocator.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,12 +24,12 @@ using ::testing::HasSubstr;
 
 constexpr int kSteps = 3;
 
-// One update; every rank makes the same calls.
+// A Step is one update; every rank makes the same calls.
 using Step = std::function<absl::StatusOr<UpdateResult>(Learner& learner, int step)>;
 
 struct Trained {
   std::vector<UpdateResult> results;
-  std::vector<double> weights;  // at the end
+  std::vector<double> weights;  // At the end.
 };
 
 std::vector<double> FlatFp64(const Weights& weights) {
@@ -91,7 +92,7 @@ Trained Train(int ranks, LearnerOptions options, const Step& step,
   return by_rank[0];
 }
 
-// `error`: of the weights' change, a share of its 2-norm.
+// `error` is a share of the 2-norm of the weights' change.
 void ExpectTheSameOver124Ranks(const LearnerOptions& options, const Step& step,
                                torch::ScalarType dtype = torch::kFloat, double error = 1e-3,
                                const ModelConfig& config = reference::TinyConfig()) {
@@ -131,7 +132,7 @@ StepSettings Settings() {
   return settings;
 }
 
-// Off policy from the start: every bound has something to do.
+// The batch is off policy from the start: every bound has something to do.
 v1::GrpoBatch Batch(const ModelConfig& config = reference::TinyConfig()) {
   return MakeBatch(config, reference::TinyWeights(config, torch::kFloat), /*noise=*/0.3);
 }
@@ -160,7 +161,7 @@ TEST(LearnerRanks, MinibatchesReferenceAndSequenceTermsAreTheSameOver124Ranks) {
   v1::GrpoBatch batch = Batch();
   v1::GrpoSettings& s = *batch.mutable_settings();
   s.set_loss(v1::GrpoSettings::GSPO);
-  s.set_minibatches(4);  // two sequences each: fewer than four ranks
+  s.set_minibatches(4);  // Each has two sequences: fewer than four ranks.
   s.set_kl_beta(0.1);
   s.set_kl_reference("given");
   s.set_entropy_bonus(0.01);
@@ -179,10 +180,10 @@ TEST(LearnerRanks, AdaptersLearnTheSameOver124Ranks) {
       [&](Learner& learner, int) { return learner.Grpo(batch, Settings()); });
 }
 
-// With every kind of state, and a step that all skip in between.
+// The ranks have every kind of state, and a step that all skip in between.
 TEST(LearnerRanks, SharingTheOptimizersStateOutChangesNoBit) {
   const v1::GrpoBatch batch = Batch();
-  // Rewards whose loss is finite in double, but no gradient is in float.
+  // The rewards give a loss that is finite in double, but no gradient that is in float.
   v1::GrpoBatch huge = batch;
   for (v1::RolloutGroup& group : *huge.mutable_groups()) {
     for (v1::Rollout& rollout : *group.mutable_rollouts()) {
@@ -223,14 +224,14 @@ TEST(LearnerRanks, SharingTheOptimizersStateOutChangesNoBit) {
   }
 }
 
-// Summed in another order, so that it rounds otherwise; in fp64 there is none to speak of.
+// The sums are in another order, so they round otherwise; in fp64 that is nothing to speak of.
 TEST(LearnerRanks, SharingGradientsAndWeightsOutChangesNothingButRounding) {
   for (const Sharding sharding : {Sharding::kGradients, Sharding::kParameters}) {
     SCOPED_TRACE(NameOf(sharding));
     LearnerOptions options{.token_budget = 24, .sharding = sharding};
     for (const bool tied : {true, false}) {
       ModelConfig config = reference::TinyConfig(ModelFamily::kLlama, tied);
-      config.layers = 7;  // that take turns
+      config.layers = 7;  // They take turns.
       const v1::GrpoBatch batch = Batch(config);
       const Step step = [&](Learner& learner, int) { return learner.Grpo(batch, Settings()); };
       ExpectTheSameOver124Ranks(options, step, torch::kDouble, 1e-9, config);
@@ -245,10 +246,10 @@ TEST(LearnerRanks, SharingGradientsAndWeightsOutChangesNothingButRounding) {
                             [&](Learner& learner, int) { return learner.Grpo(batch, Settings()); });
 }
 
-// The exchange of weights has no part in what is computed: every type, every kind of state.
+// The exchange of weights has no part in what is computed, whatever the type and the kind of state.
 TEST(LearnerRanks, SharingTheWeightsOutChangesNoBitBesidesSharingTheGradients) {
   v1::GrpoBatch batch = Batch();
-  batch.mutable_settings()->set_minibatches(2);  // the policy's log-probabilities come before
+  batch.mutable_settings()->set_minibatches(2);  // The policy's log-probabilities come before.
   const Step step = [&](Learner& learner, int) { return learner.Grpo(batch, Settings()); };
   for (const auto& [dtype, moments] :
        {std::pair{torch::kFloat, MomentType::kFp32}, std::pair{torch::kHalf, MomentType::kFp32},
@@ -289,7 +290,7 @@ TEST(LearnerRanks, WorkedExamplesAreTheSameOver124Ranks) {
 
 TEST(LearnerRanks, AllRanksSkipWhatOneFindsNotFinite) {
   const v1::GrpoBatch batch = Batch();
-  // Only completions that hold this token meet it: those of one micro-batch.
+  // Only the completions of one micro-batch hold this token.
   const int32_t id = batch.groups(0).rollouts(0).ids(0);
   for (const Sharding sharding : {Sharding::kNone, Sharding::kParameters}) {
     RunAsRanks(2, [&](RankGroup& group) {
@@ -309,10 +310,10 @@ TEST(LearnerRanks, AllRanksSkipWhatOneFindsNotFinite) {
   }
 }
 
-// LibTorch's allocator, but for one allocation of a thread.
+// The allocator is LibTorch's, but for one allocation of a thread.
 class TrappedAllocator final : public at::Allocator {
  public:
-  // Never destroyed: tensors may outlive every static object.
+  // The allocator is never destroyed: tensors may outlive every static object.
   static TrappedAllocator& Installed() {
     static TrappedAllocator* const allocator = [] {
       auto* const made = new TrappedAllocator();

@@ -1,4 +1,4 @@
-// LearnerSettings of trainer.proto, checked and in the learner's own terms.
+// Reads LearnerSettings of trainer.proto, checked and in the learner's own terms.
 #ifndef WHETSTONE_GPU_TRAINER_TRAIN_LEARNER_LEARNER_SETTINGS_H_
 #define WHETSTONE_GPU_TRAINER_TRAIN_LEARNER_LEARNER_SETTINGS_H_
 

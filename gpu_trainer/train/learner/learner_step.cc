@@ -1,4 +1,4 @@
-// Learner's optimizer step: applies the gradients, or says why not.
+// Learner's optimizer step applies the gradients, or says why not.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -65,7 +65,7 @@ absl::StatusOr<std::string> Learner::NotFinite(double loss, const std::string& c
   } else {
     ASSIGN_OR_RETURN(const std::vector<std::string> all,
                      ranks_.AllGather("a bad weight", FirstNotFinite(fsdp_shards_->mine())));
-    weight = *std::max_element(all.begin(), all.end());  // of a rank that has one
+    weight = *std::max_element(all.begin(), all.end());  // Some rank has one.
   }
   if (std::isfinite(loss) && weight.empty() && BackwardScale() > LossScale::kLeast) {
     const double scale = BackwardScale();

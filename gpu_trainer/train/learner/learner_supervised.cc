@@ -1,4 +1,4 @@
-// Learner::Supervised: an update from worked examples.
+// Learner::Supervised is an update from worked examples.
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "gpu_trainer/train/batch/minibatch_split.h"

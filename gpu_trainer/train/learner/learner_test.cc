@@ -56,14 +56,14 @@ TEST(Learner, NothingToLearnMovesNothing) {
   v1::GrpoBatch batch = MakeBatch(f.config, f.weights);
   StepSettings settings;
   settings.adamw.lr = 1e-2;
-  Must(f.learner.Grpo(batch, settings));  // moments that would go on moving the weights
+  Must(f.learner.Grpo(batch, settings));  // Its moments would go on moving the weights.
   const std::vector<float> before = Flat(f.weights);
   for (v1::Rollout& r : *batch.mutable_groups(0)->mutable_rollouts()) r.set_dropped(true);
   for (v1::Rollout& r : *batch.mutable_groups(1)->mutable_rollouts()) {
     r.set_dropped(r.sample() != 2);
   }
   for (const bool no_groups : {false, true}) {
-    if (no_groups) batch.clear_groups();  // all were discarded
+    if (no_groups) batch.clear_groups();  // All were discarded.
     const UpdateResult result = Must(f.learner.Grpo(batch, settings));
     EXPECT_TRUE(result.applied);
     for (const auto& [name, value] : result.metrics) EXPECT_TRUE(std::isfinite(value)) << name;
@@ -91,7 +91,7 @@ TEST(Learner, NotFiniteSkipsTheUpdateAndNamesTheTensor) {
   down.copy_(saved);
   EXPECT_EQ(Flat(f.weights), before);
 
-  // Rewards whose loss is finite in double, but no gradient is in float.
+  // The rewards give a loss that is finite in double, but no gradient that is in float.
   v1::GrpoBatch huge = batch;
   huge.mutable_settings()->set_advantage_scale(v1::GrpoSettings::NONE);
   huge.mutable_groups(0)->mutable_rollouts(0)->set_reward(1e300);
@@ -101,7 +101,7 @@ TEST(Learner, NotFiniteSkipsTheUpdateAndNamesTheTensor) {
   EXPECT_EQ(Flat(f.weights), before);
   EXPECT_EQ(f.learner.optimizer().steps(), 0);
 
-  // And the campaign goes on.
+  // The campaign goes on after that.
   EXPECT_TRUE(Must(f.learner.Grpo(batch, settings)).applied);
   EXPECT_NE(Flat(f.weights), before);
 }

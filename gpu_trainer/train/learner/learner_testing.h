@@ -1,4 +1,4 @@
-// For tests of the learner: a tiny policy, batches of rollouts, and the whole update in fp64.
+// The tests of the learner share a tiny policy, batches of rollouts, and the whole update in fp64.
 #ifndef WHETSTONE_GPU_TRAINER_TRAIN_LEARNER_LEARNER_TESTING_H_
 #define WHETSTONE_GPU_TRAINER_TRAIN_LEARNER_LEARNER_TESTING_H_
 
@@ -19,7 +19,7 @@
 
 namespace whetstone {
 
-// A policy of the tiny model that can be copied into a fresh start.
+// A Fixture is a policy of the tiny model that can be copied into a fresh start.
 struct Fixture {
   explicit Fixture(torch::ScalarType dtype = torch::kFloat, int64_t token_budget = 1 << 20)
       : config(reference::TinyConfig()),
@@ -70,8 +70,8 @@ inline std::vector<int32_t> SequenceOf(const v1::RolloutGroup& group, const v1::
   return ids;
 }
 
-// Two groups of four rollouts of different lengths; sampling logprobs are the policy's own plus
-// noise.
+// Makes two groups of four rollouts of different lengths; sampling logprobs are the policy's own
+// plus noise.
 inline v1::GrpoBatch MakeBatch(const ModelConfig& config, const Weights& weights,
                                double noise = 0) {
   const Weights wide = reference::DoubleLeaves(config, weights);
@@ -110,7 +110,7 @@ inline UpdateResult Must(absl::StatusOr<UpdateResult> result) {
   return result.ok() ? *std::move(result) : UpdateResult{};
 }
 
-// One more token for every rollout of the group, drawn from the policy.
+// Draws one more token from the policy for every rollout of the group.
 inline void SampleToken(const ModelConfig& config, const Weights& weights, Philox& rng,
                         v1::RolloutGroup& group) {
   std::vector<LearnedSequence> sequences;
@@ -142,8 +142,8 @@ inline void SampleToken(const ModelConfig& config, const Weights& weights, Philo
   }
 }
 
-// One step of the toy task: 16 rollouts of four tokens, rewarded by how many of them are 42. The
-// optimum is 4; the untrained policy has about 0.04. `mean` becomes the rollouts' mean reward.
+// Makes one step of the toy task: 16 rollouts of four tokens, rewarded by how many of them are 42.
+// The optimum is 4; the untrained policy has about 0.04. `mean` becomes the rollouts' mean reward.
 inline v1::GrpoBatch ToyBatch(const ModelConfig& config, const Weights& weights, Philox& rng,
                               double* mean) {
   v1::GrpoBatch batch;
@@ -167,8 +167,8 @@ struct ReferenceUpdate {
   std::vector<float> weights;
 };
 
-// Learner::Grpo with plain gradient descent (Sgd), every sequence by itself, in fp64 autograd.
-// Every group of `batch` must have spread.
+// Does as Learner::Grpo with plain gradient descent (Sgd), every sequence by itself, in fp64
+// autograd. Every group of `batch` must have spread.
 inline ReferenceUpdate GrpoInFp64(const ModelConfig& config, const Weights& weights,
                                   const v1::GrpoBatch& batch, double lr,
                                   const ReferenceModel* frozen) {

@@ -5,13 +5,13 @@
 namespace whetstone {
 namespace {
 
-constexpr double kEpsilon = 1e-4;  // TRL's
+constexpr double kEpsilon = 1e-4;  // TRL has the same.
 
-// Mean and spread of the kept rewards of some groups.
+// Moments are the mean and spread of the kept rewards of some groups.
 struct Moments {
   int kept = 0;
   double mean = 0;
-  double deviation = 0;  // 0 for fewer than two
+  double deviation = 0;  // It is 0 for fewer than two.
 };
 
 Moments MomentsOf(absl::Span<const std::vector<Graded>> groups) {
@@ -32,7 +32,7 @@ Moments MomentsOf(absl::Span<const std::vector<Graded>> groups) {
   return m;
 }
 
-// Compared exactly: a spread computed from rounded means would be tiny, not zero.
+// Rewards are compared exactly: a spread computed from rounded means would be tiny, not zero.
 bool HasSpread(const std::vector<Graded>& group) {
   const Graded* first = nullptr;
   for (const Graded& rollout : group) {
@@ -52,7 +52,7 @@ double DivisorOf(AdvantageScale scale, const Moments& group, const Moments& batc
     case AdvantageScale::kNone:
       return 1;
     case AdvantageScale::kLeaveOneOut:
-      // r_i - mean of the others = (r_i - mean) n / (n - 1)
+      // r_i - mean of the others is (r_i - mean) n / (n - 1).
       return (group.kept - 1.0) / group.kept;
   }
   return 1;

@@ -1,5 +1,5 @@
-// How much better each rollout did than its group: the group's mean is the baseline, so no value
-// network is needed (Shao et al., DeepSeekMath, arXiv 2402.03300).
+// Tells how much better each rollout did than its group: the group's mean is the baseline, so no
+// value network is needed (Shao et al., DeepSeekMath, arXiv 2402.03300).
 //
 //   std::vector<std::vector<Graded>> groups = {{{1.0}, {0.5}, {0.0, /*dropped=*/true}}};
 //   std::vector<GroupAdvantage> a = ComputeAdvantages(groups, AdvantageScale::kGroup);
@@ -13,7 +13,8 @@
 
 namespace whetstone {
 
-// r: a rollout's reward. mean: of its group. Standard deviations have the divisor n - 1, as in TRL.
+// r is a rollout's reward, mean that of its group. Standard deviations have the divisor n - 1, as
+// in TRL.
 enum class AdvantageScale {
   kGroup,        // (r - mean) / (std of the group + 1e-4)
   kBatch,        // (r - mean) / (std of all rewards of the batch + 1e-4) (arXiv 2508.08221)
@@ -23,19 +24,19 @@ enum class AdvantageScale {
 
 struct Graded {
   double reward = 0;
-  // Neither learned from nor part of any mean and spread.
+  // A dropped rollout is neither learned from nor part of any mean and spread.
   bool dropped = false;
 };
 
 struct GroupAdvantage {
-  // One per rollout; 0 for a dropped one, and for all when there is nothing to learn.
+  // It has one for each rollout; 0 for a dropped one, and for all when there is nothing to learn.
   std::vector<double> values;
-  // False: fewer than two rollouts kept (G = 1, too), or all rewards equal. Such a group has no
-  // part in the step: not in the loss, not in its normaliser, not in kBatch's spread.
+  // It is false for fewer than two rollouts kept (G = 1, too), or all rewards equal. Such a group
+  // has no part in the step: not in the loss, not in its normaliser, not in kBatch's spread.
   bool learnable = false;
 };
 
-// One per group. Rewards must be finite.
+// Returns one for each group. Rewards must be finite.
 std::vector<GroupAdvantage> ComputeAdvantages(absl::Span<const std::vector<Graded>> groups,
                                               AdvantageScale scale);
 

@@ -68,7 +68,7 @@ absl::Status GrpoMetrics::CombineOver(RankGroup& ranks) {
                    ranks.AllGatherNumbers("metrics", mine));
   tokens_ = 0;
   for (const std::vector<double>& one : all) {
-    if (one[0] == 0) continue;  // it has no extremes either
+    if (one[0] == 0) continue;  // It has no extremes either.
     difference_max_ = std::max(difference_max_, one[1]);
     importance_min_ = tokens_ == 0 ? one[2] : std::min(importance_min_, one[2]);
     importance_max_ = std::max(importance_max_, one[3]);

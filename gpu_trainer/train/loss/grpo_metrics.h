@@ -1,4 +1,4 @@
-// The numbers one GRPO update reports, under TRL's names.
+// These are the numbers one GRPO update reports, under TRL's names.
 #ifndef WHETSTONE_GPU_TRAINER_TRAIN_LOSS_GRPO_METRICS_H_
 #define WHETSTONE_GPU_TRAINER_TRAIN_LOSS_GRPO_METRICS_H_
 
@@ -13,7 +13,7 @@
 
 namespace whetstone {
 
-// Adds up tokens as they are learned. A plain value.
+// Adds up tokens as they are learned. It is a plain value.
 class GrpoMetrics {
  public:
   explicit GrpoMetrics(const LossSettings& settings) : settings_(settings) {}

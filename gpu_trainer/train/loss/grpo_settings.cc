@@ -121,7 +121,7 @@ absl::StatusOr<GrpoPlan> ParseGrpoSettings(const v1::GrpoSettings& s) {
   plan.minibatches = std::max(1, s.minibatches());
   plan.temperature = s.temperature() > 0 ? s.temperature() : 1.0;
   plan.mask_truncated = s.mask_truncated();
-  // Written so that NaN fails too.
+  // The conditions are written so that NaN fails too.
   if (!(s.clip_low() > 0 && s.clip_low() <= 1)) {
     return Wrong("clip_low", s.clip_low(), "it must be above 0 and at most 1");
   }

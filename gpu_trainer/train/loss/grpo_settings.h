@@ -1,4 +1,4 @@
-// An Update's GrpoSettings, checked and in the trainer's own terms.
+// Reads an Update's GrpoSettings, checked and in the trainer's own terms.
 //
 //   ASSIGN_OR_RETURN(const GrpoPlan plan, ParseGrpoSettings(batch.settings()));
 #ifndef WHETSTONE_GPU_TRAINER_TRAIN_LOSS_GRPO_SETTINGS_H_

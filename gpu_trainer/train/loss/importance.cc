@@ -9,7 +9,7 @@ double BoundedImportance(const ImportanceSettings& s, double log_weight) {
   const double weight = std::exp(log_weight);
   const double most = s.clip_max > 0 ? s.clip_max : std::numeric_limits<double>::infinity();
   if (s.mask) return weight < s.clip_min || weight > most ? 0 : weight;
-  // In this order: a weight that is no number stays one, and is seen.
+  // The comparisons are in this order, so that a weight that is no number stays one, and is seen.
   return weight < s.clip_min ? s.clip_min : (weight > most ? most : weight);
 }
 

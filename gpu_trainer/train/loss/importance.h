@@ -1,4 +1,4 @@
-// Importance weights against the distribution that rollouts were really sampled from.
+// Importance weights are against the distribution that rollouts were really sampled from.
 //
 // Even on policy the sampler and the trainer differ: other kernels, other rounding, top-p. And a
 // rollout may be older than the policy. The weight of a token is exp(old - sampling); a product
@@ -13,8 +13,8 @@
 //   geometric   exp(mean(old - sampling)), one for all      geometric_truncate, geometric_mask
 //
 // `truncate` clamps it to [clip_min, clip_max]; `mask` makes it 0 outside of them: the token or
-// sequence is not learned from. Normalisers keep counting what is masked. Constants, never
-// differentiated.
+// sequence is not learned from. Normalisers keep counting what is masked. The weights are
+// constants, never differentiated.
 #ifndef WHETSTONE_GPU_TRAINER_TRAIN_LOSS_IMPORTANCE_H_
 #define WHETSTONE_GPU_TRAINER_TRAIN_LOSS_IMPORTANCE_H_
 
@@ -31,10 +31,10 @@ struct ImportanceSettings {
   double clip_max = 0;  // 0: none
 };
 
-// `log_weight` after truncation or masking: the weight of one token, or of one sequence.
+// Returns `log_weight` after truncation or masking: the weight of one token, or of one sequence.
 double BoundedImportance(const ImportanceSettings& settings, double log_weight);
 
-// The one weight of a sequence's tokens. With kToken the mean of theirs.
+// Returns the one weight of a sequence's tokens; with kToken the mean of theirs.
 double SequenceImportance(const ImportanceSettings& settings, absl::Span<const float> old,
                           absl::Span<const float> sampling);
 

@@ -12,7 +12,8 @@ KlPenalty TokenKl(KlEstimator estimator, double policy, double reference) {
     case KlEstimator::kK2:
       return {d * d / 2, d};
     case KlEstimator::kK3:
-      // expm1: near the reference, where it matters first, e^-d - 1 would lose all its digits.
+      // expm1 serves because near the reference, where it matters first, e^-d - 1 would lose all
+      // its digits.
       return {std::expm1(-d) + d, -std::expm1(-d)};
   }
   return {};

@@ -25,7 +25,7 @@ struct KlPenalty {
   double gradient = 0;  // d value / d policy, as it is applied
 };
 
-// Both natural log-probabilities of the sampled token.
+// Both are natural log-probabilities of the sampled token.
 KlPenalty TokenKl(KlEstimator estimator, double policy, double reference);
 
 }  // namespace whetstone

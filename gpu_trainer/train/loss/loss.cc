@@ -16,7 +16,7 @@ bool SharesImportance(const LossSettings& s) {
 // Returns the ratio that counts, and in `out` whether a bound replaced it.
 double Bounded(const LossSettings& s, double a, TokenLoss* out) {
   const double ratio = out->ratio, low = 1 - s.clip_low, high = 1 + s.clip_high;
-  const bool both_ways = s.kind == LossKind::kCispo;  // whatever the advantage's sign
+  const bool both_ways = s.kind == LossKind::kCispo;  // It bounds whatever the advantage's sign.
   out->clipped_low = ratio < low && (both_ways || a < 0);
   out->clipped_high = ratio > high && (both_ways || a > 0);
   out->clipped_dual = s.dual_clip > 0 && a < 0 && ratio > s.dual_clip;

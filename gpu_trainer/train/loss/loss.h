@@ -1,5 +1,5 @@
-// The policy-gradient losses, one token at a time. Only the policy's log-probabilities are
-// differentiated.
+// These are the policy-gradient losses, one token at a time. Only the policy's log-probabilities
+// are differentiated.
 //
 // The loss of an optimizer step is a sum over its learned tokens of
 //
@@ -46,7 +46,7 @@ struct LossSettings {
   int64_t max_new_tokens = 0;  // kDrGrpo's constant
 };
 
-// Natural log-probabilities of one token.
+// A PolicyToken has natural log-probabilities of one token.
 struct PolicyToken {
   double policy = 0;     // The one being differentiated.
   double old = 0;        // The policy's at the start of the update.
@@ -55,7 +55,7 @@ struct PolicyToken {
   double advantage = 0;
 };
 
-// The terms of a token's loss that depend on its whole sequence.
+// SequenceTerms are the terms of a token's loss that depend on its whole sequence.
 struct SequenceTerms {
   double ratio = 1;       // kGspo
   double importance = 1;  // w of every token, where w belongs to the sequence
@@ -65,7 +65,7 @@ struct SequenceTerms {
 // log-probability of a sequence must be known before its first gradient. `on_policy`: old = policy.
 bool NeedsSequence(const LossSettings& settings, bool on_policy);
 
-// Log-probabilities of one sequence's tokens; at least one.
+// The log-probabilities are of one sequence's tokens; at least one.
 SequenceTerms ComputeSequenceTerms(const LossSettings& settings, absl::Span<const float> policy,
                                    absl::Span<const float> old, absl::Span<const float> sampling);
 
@@ -82,12 +82,13 @@ struct TokenLoss {
 TokenLoss PolicyTokenLoss(const LossSettings& settings, const PolicyToken& token,
                           const SequenceTerms& sequence);
 
-// What the weights of one optimizer step are made of: its learnable sequences and their tokens.
+// StepCounts is what the weights of one optimizer step are made of: its learnable sequences and
+// their tokens.
 struct StepCounts {
   int64_t sequences = 0;
   int64_t tokens = 0;
 };
-// The weight of each token of a sequence `length` tokens long.
+// Returns the weight of each token of a sequence `length` tokens long.
 //   kGrpo, kGspo: 1 / (sequences * length)   kDrGrpo: 1 / (sequences * max_new_tokens)
 //   kDapo, kCispo: 1 / tokens
 double TokenWeight(const LossSettings& settings, const StepCounts& step, int64_t length);

@@ -1,5 +1,5 @@
-// For tests: the losses of loss.h as the papers write them, in fp64 autograd. The judge of loss,
-// importance, kl and of the learner's step.
+// Tests have the losses of loss.h as the papers write them here, in fp64 autograd. It is the judge
+// of loss, importance, kl and of the learner's step.
 #ifndef WHETSTONE_GPU_TRAINER_TRAIN_LOSS_LOSS_REFERENCE_H_
 #define WHETSTONE_GPU_TRAINER_TRAIN_LOSS_LOSS_REFERENCE_H_
 
@@ -12,13 +12,13 @@
 
 namespace whetstone::reference {
 
-// One sequence of n tokens: natural log-probabilities [n] f64, `policy` recording gradients.
+// A Sequence has n tokens' natural log-probabilities [n] f64, `policy` recording gradients.
 struct Sequence {
   torch::Tensor policy, old, sampling, reference;
   double advantage = 0;
 };
 
-// [n] or [1]: the constant that multiplies the surrogate.
+// Returns the constant that multiplies the surrogate, [n] or [1].
 inline torch::Tensor ImportanceOf(const ImportanceSettings& s, const Sequence& q) {
   const torch::Tensor difference = q.old - q.sampling;
   if (s.level == ImportanceLevel::kOff) return torch::ones({1}, torch::kDouble);
@@ -30,7 +30,8 @@ inline torch::Tensor ImportanceOf(const ImportanceSettings& s, const Sequence& q
   return w.clamp(s.clip_min, most).detach();
 }
 
-// [n]: the sampled KL. k1 as the reward it is in PPO: its value, the gradient of value * policy.
+// Returns the sampled KL [n], k1 as the reward it is in PPO: its value, the gradient of value *
+// policy.
 inline torch::Tensor KlOf(KlEstimator estimator, const Sequence& q) {
   const torch::Tensor d = q.policy - q.reference;
   if (estimator == KlEstimator::kK2) return 0.5 * d * d;
@@ -39,7 +40,7 @@ inline torch::Tensor KlOf(KlEstimator estimator, const Sequence& q) {
   return d.detach() + reinforce - reinforce.detach();
 }
 
-// Per-token losses [n] before they are weighted.
+// Returns per-token losses [n] before they are weighted.
 inline torch::Tensor TokenLosses(const LossSettings& s, const Sequence& q) {
   torch::Tensor log_ratio = q.policy - q.old;
   if (s.kind == LossKind::kGspo) log_ratio = log_ratio.mean().expand_as(log_ratio);
@@ -59,7 +60,7 @@ inline torch::Tensor TokenLosses(const LossSettings& s, const Sequence& q) {
   return s.kl_beta > 0 ? loss + s.kl_beta * KlOf(s.kl_estimator, q) : loss;
 }
 
-// The loss of one optimizer step, entropy bonus left out.
+// Returns the loss of one optimizer step, entropy bonus left out.
 inline torch::Tensor StepLoss(const LossSettings& s, const std::vector<Sequence>& sequences) {
   torch::Tensor sums = torch::zeros({}, torch::kDouble), means = torch::zeros({}, torch::kDouble);
   double tokens = 0;

@@ -16,19 +16,21 @@ namespace {
 constexpr LossKind kKinds[] = {LossKind::kGrpo, LossKind::kDrGrpo, LossKind::kDapo, LossKind::kGspo,
                                LossKind::kCispo};
 
-// What the tokens of a comparison went through, so that none of it is compared by accident only.
+// Coverage counts what the tokens of a comparison went through, so that none of it is compared by
+// accident only.
 struct Coverage {
   int low = 0, high = 0, dual = 0, masked = 0, bounded = 0;
 };
 
-// A dozen sequences with ratios and weights far outside their bounds on both sides.
+// Compares a dozen sequences with ratios and weights far outside their bounds on both sides.
 void CompareWithReference(const LossSettings& settings, Coverage* coverage) {
   Philox rng(7, {1, 2, 3, 4});
   std::vector<reference::Sequence> sequences;
   StepCounts counts;
   for (int64_t s = 0; s < 12; ++s) {
     const int64_t n = 1 + s * 2;
-    // Floats, as the learner has them; one shift a sequence, so that means and sums spread too.
+    // The numbers are floats, as the learner has them; a sequence has one shift, so that means and
+    // sums spread too.
     const auto draw = [&](double around) {
       torch::Tensor column = torch::empty({n}, torch::kFloat);
       const double shift = 0.3 * rng.Normal();
@@ -115,7 +117,7 @@ TEST(PolicyTokenLoss, EveryImportanceCorrectionEqualsTheFp64Reference) {
         const bool mean = kind == LossKind::kGspo && level == ImportanceLevel::kToken;
         EXPECT_EQ(coverage.masked > 3, mask && !mean);
         EXPECT_EQ(coverage.bounded > 3, !mask && !mean);
-        settings.importance.clip_max = 0;  // no bound above
+        settings.importance.clip_max = 0;  // No bound is above.
         CompareWithReference(settings, &coverage);
       }
     }
@@ -139,7 +141,7 @@ TEST(PolicyTokenLoss, EveryKlEstimatorEqualsTheFp64Reference) {
   }
 }
 
-// What kl.h says of the estimators, over tokens that a policy of four really samples.
+// The estimators are what kl.h says, over tokens that a policy of four really samples.
 TEST(TokenKl, ValuesAndGradientsAreThoseOfTheKlInExpectation) {
   const torch::Tensor logits =
       torch::tensor({0.3, -0.5, 1.0, 0.0}, torch::kDouble).set_requires_grad(true);
@@ -233,7 +235,7 @@ TEST(ComputeAdvantages, EachScaleFollowsItsPaper) {
   const auto group = Advantages(groups, AdvantageScale::kGroup);
   EXPECT_DOUBLE_EQ(group[0].values[2], 3 / (std::sqrt(7.0) + 1e-4));
   EXPECT_DOUBLE_EQ(group[1].values[1], 0.25 / (std::sqrt(0.125) + 1e-4));
-  // Of 1, 2, 6, 0 and 0.5: mean 1.9, squares 23.2.
+  // 1, 2, 6, 0 and 0.5 have the mean 1.9 and the squares 23.2.
   const auto batch = Advantages(groups, AdvantageScale::kBatch);
   EXPECT_DOUBLE_EQ(batch[0].values[2], 3 / (std::sqrt(23.2 / 4) + 1e-4));
   EXPECT_DOUBLE_EQ(batch[1].values[0], -0.25 / (std::sqrt(23.2 / 4) + 1e-4));

@@ -26,7 +26,7 @@ torch::Tensor JoinMaster(const torch::Tensor& weight, const torch::Tensor& low) 
 
 void SplitMaster(const torch::Tensor& master, torch::Tensor weight, torch::Tensor low) {
   const torch::Tensor bits = master.view(torch::kInt);
-  // Arithmetic shift; what wraps around in the top bit is cut off with it.
+  // The shift is arithmetic; what wraps around in the top bit is cut off with it.
   const torch::Tensor high = bits.add(0x8000).bitwise_right_shift(16);
   weight.view(torch::kShort).copy_(high);
   low.copy_(bits - high.bitwise_left_shift(16));
@@ -50,7 +50,7 @@ void StepOnDevice(const kernels::AdamWStep& step, torch::Tensor gradient, torch:
   gradient.zero_();
 }
 
-// A seed of its own for each tensor, moment and step.
+// Each tensor, moment and step has a seed of its own.
 uint32_t RoundingSeed(int64_t step, size_t parameter, int moment) {
   return kernels::Hash(kernels::Hash(static_cast<uint32_t>(step)) +
                        2 * static_cast<uint32_t>(parameter) + static_cast<uint32_t>(moment));
@@ -70,7 +70,7 @@ const char* NameOf(MomentType type) {
   return "?";
 }
 
-// Unpacks a run of one parameter's state, steps, packs it again. For one thread.
+// Unpacks a run of one parameter's state, steps, packs it again. It serves one thread.
 class AdamW::BlockStep {
  public:
   BlockStep(const kernels::AdamWStep& step, const Parameter& p, MomentType type, int64_t steps,
@@ -81,7 +81,7 @@ class AdamW::BlockStep {
         seed1_(RoundingSeed(steps, index, 0)),
         seed2_(RoundingSeed(steps, index, 1)) {}
 
-  // [begin, begin + n) of the slice, begin a multiple of kernels::kBlock, n <= kRun.
+  // Steps [begin, begin + n) of the slice, begin a multiple of kernels::kBlock, n <= kRun.
   void operator()(float* gradient, int64_t begin, int64_t n) {
     float* const m = Unpack(p_.moment1, /*is_signed=*/true, begin, n, m_);
     float* const v = Unpack(p_.moment2, /*is_signed=*/false, begin, n, v_);
@@ -189,7 +189,7 @@ AdamW::AdamW(NamedTensors parameters, MomentType type, OptimizerShard shard,
     if (weight.scalar_type() == torch::kBFloat16) {
       p.low = torch::zeros(weight.sizes(), weight.options().dtype(torch::kShort));
     } else {
-      p.master = weight.to(WideType(weight.scalar_type()));  // the same tensor, unless of fp16
+      p.master = weight.to(WideType(weight.scalar_type()));  // The same tensor, unless of fp16.
     }
     parameters_.push_back(std::move(p));
   }
@@ -237,7 +237,7 @@ std::vector<ShardedTensor> AdamW::State() const {
   std::vector<ShardedTensor> state;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const Parameter& p = parameters_[i];
-    // `per`: weights that share one of the tensor's numbers.
+    // `per` is how many weights share one of the tensor's numbers.
     const auto add = [&](const char* kind, const torch::Tensor& mine, int64_t per = 1) {
       ShardedTensor tensor{.name = absl::StrCat(kind, ".", p.name),
                            .shape = p.whole.sizes().vec(),

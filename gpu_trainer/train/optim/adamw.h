@@ -1,4 +1,4 @@
-// AdamW with fp32 masters over weights of any compute type, and moments in fp32, bf16 or 8 bits.
+// AdamW has fp32 masters over weights of any compute type, and moments in fp32, bf16 or 8 bits.
 //
 // The fp32 master is the truth; the weights that compute are its rounded copy. bf16 alone would
 // lose most updates: a step of 2e-5 changes 4 % of a 135M model's bf16 weights. The master is not
@@ -8,7 +8,7 @@
 //   AdamW optimizer(weights.Named(), MomentType::kFp32);   // masters = weights, moments = 0
 //   optimizer.Step(settings, scale, gradients.Named());
 //
-// Bytes a parameter besides the weight itself (2 in bf16) and its gradient (4):
+// It takes so many bytes a parameter besides the weight itself (2 in bf16) and its gradient (4):
 //
 //   moments   fp32   bf16   8 bits
 //   bf16        10      6        4
@@ -37,7 +37,7 @@
 
 namespace whetstone {
 
-// Handles: they share storage with what they name.
+// NamedTensors are handles: they share storage with what they name.
 using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
 
 struct AdamWSettings {
@@ -73,23 +73,23 @@ class AdamW {
   void Step(const AdamWSettings& settings, double gradient_scale, const NamedTensors& gradients,
             const std::function<void(size_t, const torch::Tensor&)>& stepped = nullptr);
 
-  // This rank's slices of tensors like the parameters, flat.
+  // Returns this rank's slices of tensors like the parameters, flat.
   NamedTensors SlicesOf(const NamedTensors& tensors) const;
 
-  // The bytes that a step reads and writes at least, for profiles.
+  // Returns the bytes that a step reads and writes at least, for profiles.
   double StepBytes() const;
 
   // Forgets moments and step count (a new phase begins), keeps the masters.
   void Reset();
 
-  // All that must be saved besides the parameters themselves, as it is stored: "low.NAME" i16 (of
-  // bf16 parameters), "master.NAME" f32 (of fp16 ones), "moment1.NAME", "moment2.NAME", and in 8
-  // bits "scale1.NAME", "scale2.NAME". Writing into them restores it.
+  // Returns all that must be saved besides the parameters themselves, as it is stored: "low.NAME"
+  // i16 (of bf16 parameters), "master.NAME" f32 (of fp16 ones), "moment1.NAME", "moment2.NAME", and
+  // in 8 bits "scale1.NAME", "scale2.NAME". Writing into them restores it.
   std::vector<ShardedTensor> State() const;
   int64_t steps() const { return steps_; }
   void set_steps(int64_t steps) { steps_ = steps; }
 
-  // fp32 copies of the masters of this rank's slices, flat, by parameter.
+  // Returns fp32 copies of the masters of this rank's slices, flat, by parameter.
   NamedTensors Masters() const;
 
  private:

@@ -16,8 +16,8 @@ namespace {
 
 constexpr MomentType kTypes[] = {MomentType::kFp32, MomentType::kBf16, MomentType::kEightBit};
 
-// A matrix and a vector, of no round size, and gradients whose magnitudes spread over more than two
-// decades within a block of 8 bits.
+// The problem is a matrix and a vector, of no round size, and gradients whose magnitudes spread
+// over more than two decades within a block of 8 bits.
 struct Problem {
   explicit Problem(torch::ScalarType dtype) {
     torch::manual_seed(3);
@@ -39,11 +39,11 @@ struct Problem {
 const AdamWSettings kSettings = {
     .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .weight_decay = 0.1};
 
-// Of the way that the weights go; twice to three times what was measured.
+// The tolerance is a share of the way that the weights go, twice to three times what was measured.
 const std::map<MomentType, double> kTolerance = {
     {MomentType::kFp32, 1e-5}, {MomentType::kBf16, 0.01}, {MomentType::kEightBit, 0.1}};
 
-// AdamW in a few lines of fp64 (PyTorch's documentation).
+// Computes AdamW in a few lines of fp64 (PyTorch's documentation).
 std::vector<torch::Tensor> Reference(const Problem& problem, int steps) {
   std::vector<torch::Tensor> w, m, v;
   for (const auto& [name, weight] : problem.weights) {
@@ -86,7 +86,7 @@ TEST(AdamW, StepsEqualTheFp64Formula) {
         const double moved = (want[i] - start[i].to(torch::kDouble)).norm().item<double>();
         const double off = (got - want[i]).norm().item<double>();
         EXPECT_LT(off, kTolerance.at(type) * moved) << NameOf(type);
-        // What computes is the rounded master.
+        // The weight that computes is the rounded master.
         EXPECT_LE((problem.weights[i].second.to(torch::kDouble) - got).abs().max().item<double>(),
                   dtype == torch::kFloat  ? 0
                   : dtype == torch::kHalf ? 0.002
@@ -150,7 +150,7 @@ TEST(AdamW, AWeightAndSixteenBitsAreTheMaster) {
   const torch::Tensor master = torch::randn({100000}) * torch::exp(8 * torch::randn({100000}));
   master[0] = 0.0f;
   master[1] = -0.0f;
-  master[2] = 1.00390625f;  // halfway between two bf16
+  master[2] = 1.00390625f;  // It is halfway between two bf16.
   std::vector<uint16_t> high(100000);
   std::vector<int16_t> low(100000);
   std::vector<float> joined(100000);
@@ -163,7 +163,7 @@ TEST(AdamW, AWeightAndSixteenBitsAreTheMaster) {
   for (int64_t i = 0; i < 100000; ++i) {
     different += high[i] != static_cast<const at::BFloat16*>(nearest.const_data_ptr())[i].x;
   }
-  EXPECT_LE(different, 20);  // ties
+  EXPECT_LE(different, 20);  // They are ties.
 }
 
 // A mean that moves by a thousandth of itself each step, less than half a rounding step of bf16 or
@@ -176,7 +176,7 @@ TEST(AdamW, SmallMovesOfMomentsAreNotLost) {
     const auto run = [&](int steps, float gradient) {
       for (int t = 0; t < steps; ++t) {
         const torch::Tensor g = torch::full({8192}, gradient);
-        // One large entry in each block, so that the others are not simply the scale.
+        // Each block has one large entry, so that the others are not simply the scale.
         g.view({-1, kernels::kBlock}).select(1, 7).fill_(4.0f);
         optimizer.Step(settings, 1, {{"w", g}});
       }
@@ -184,7 +184,7 @@ TEST(AdamW, SmallMovesOfMomentsAreNotLost) {
     run(700, 1.0f);
     run(700, 0.5f);
     const double kept = std::pow(0.999, 700);
-    const double want1 = 0.5;  // long forgot what was before
+    const double want1 = 0.5;  // It has long forgotten what was before.
     const double want2 = (1 - kept) * kept + 0.25 * (1 - kept);
     const std::vector<ShardedTensor> state = optimizer.State();
     torch::Tensor m = state[0].mine, v = state[1].mine;

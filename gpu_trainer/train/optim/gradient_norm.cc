@@ -20,7 +20,7 @@ constexpr int64_t kChunk = 1 << 16;
 
 double SumOfSquares(const torch::Tensor& tensor) {
   if (!SimdKernelsServe(tensor)) return tensor.square().sum(torch::kDouble).item<double>();
-  // Fixed chunks, so that the sum does not depend on the number of threads.
+  // The chunks are fixed, so that the sum does not depend on the number of threads.
   const int64_t chunks = (tensor.numel() + kChunk - 1) / kChunk;
   std::vector<double> partial(chunks);
   const float* data = Raw<float>(tensor);

@@ -1,4 +1,4 @@
-// The size of a step's gradients, and which of them is not a number.
+// Tells the size of a step's gradients, and which of them is not a number.
 //
 //   ASSIGN_OR_RETURN(GradientSize size, MeasureGradients(gradients.Named(), /*by_layer=*/true));
 //   if (!size.culprit.empty()) … "the gradient of layers.3.down is not finite" …
@@ -18,10 +18,10 @@ namespace whetstone {
 
 struct GradientSize {
   double total = 0;  // The 2-norm over all gradients.
-  // The first tensor that holds a number which is not finite; empty: none. `total` is then not
-  // finite either.
+  // It names the first tensor that holds a number which is not finite; empty: none. `total` is then
+  // not finite either.
   std::string culprit;
-  // 2-norm of each layer ("layers.3") and of what is in no layer ("embed", "final_norm",
+  // It has the 2-norm of each layer ("layers.3") and of what is in no layer ("embed", "final_norm",
   // "lm_head"), if asked for.
   std::map<std::string, double> layers;
 };
@@ -32,7 +32,7 @@ struct GradientSize {
 absl::StatusOr<GradientSize> MeasureGradients(const NamedTensors& gradients, bool by_layer,
                                               double scale = 1, RankGroup* shard_ranks = nullptr);
 
-// Names the first tensor that holds a number which is not finite; empty: none. Slow; for telling
+// Names the first tensor that holds a number which is not finite; empty: none. It is slow: it tells
 // why, once something is wrong.
 std::string FirstNotFinite(const NamedTensors& tensors);
 

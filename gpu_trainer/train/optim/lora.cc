@@ -12,7 +12,7 @@
 namespace whetstone {
 namespace {
 
-// The place of a target in its fused matrix.
+// Place says where a target lies in its fused matrix.
 struct Place {
   const char* target;
   FusedMatrix matrix;
@@ -58,7 +58,7 @@ torch::Tensor MatrixOf(const LayerWeights& layer, FusedMatrix matrix) {
   return {};
 }
 
-// Two tensors of every adapter, under the names of its parameters.
+// Returns two tensors of every adapter, under the names of its parameters.
 NamedTensors Named(const std::vector<Lora::Adapter>& adapters, torch::Tensor Lora::Adapter::*a,
                    torch::Tensor Lora::Adapter::*b) {
   NamedTensors named;
@@ -135,7 +135,7 @@ Lora::Lora(const ModelConfig& config, Weights& weights, const LoraSettings& sett
       scale_(settings.alpha / static_cast<double>(settings.rank)) {
   torch::NoGradGuard no_grad;
   const auto options = torch::dtype(torch::kFloat).device(weights.device());
-  // Drawn on the CPU, so that a run does not depend on the device.
+  // The numbers are drawn on the CPU, so that a run does not depend on the device.
   at::Generator generator = at::detail::createCPUGenerator(/*seed=*/0x10a);
   for (int64_t l = 0; l < config.layers; ++l) {
     const LayerWeights& layer = weights.layers[static_cast<size_t>(l)];

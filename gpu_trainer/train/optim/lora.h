@@ -1,5 +1,5 @@
-// Low-rank adapters (LoRA; Hu et al., arXiv 2106.09685): instead of a matrix W, learn A [r, in] and
-// B [out, r], and compute with W + (alpha / r) B A.
+// With low-rank adapters (LoRA; Hu et al., arXiv 2106.09685) not a matrix W is learned, but A [r,
+// in] and B [out, r], and W + (alpha / r) B A computes.
 //
 //   Lora lora(config, weights, {.rank = 16, .alpha = 32, .targets = {"q_proj", "v_proj"}});
 //   pass.Backward(dhidden, nothing, &lora);         // sums the gradients of all A and B
@@ -32,25 +32,26 @@ namespace whetstone {
 struct LoraSettings {
   int64_t rank = 0;  // 0: no adapters
   double alpha = 0;
-  // transformers' names: q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj.
+  // They have transformers' names: q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj.
   std::vector<std::string> targets;
 };
 
-// All targets that a layer has.
+// Returns all targets that a layer has.
 std::vector<std::string> LoraTargets(const ModelConfig& config);
 
 // INVALID_ARGUMENT: a target that no layer has (the valid ones are listed), the same one twice,
 // none, a rank above the smallest dimension of a target, alpha not above 0.
 absl::Status CheckLora(const ModelConfig& config, const LoraSettings& settings);
 
-// How many numbers all adapters have, and the matrices that have targets, whose values are kept.
+// LoraNumbers is how many numbers all adapters have, and the matrices that have targets, whose
+// values are kept.
 struct LoraNumbers {
   int64_t adapters = 0;
   int64_t bases = 0;
 };
 LoraNumbers NumbersOf(const ModelConfig& config, const LoraSettings& settings);
 
-// The matrices of a layer that read one input and are stored as one (model/weights.h).
+// These matrices of a layer read one input each and are stored as one (model/weights.h).
 enum class FusedMatrix { kQkv, kO, kGateUp, kDown };
 
 class Lora {
@@ -77,11 +78,12 @@ class Lora {
 
   const LoraSettings& settings() const { return settings_; }
   const std::vector<Adapter>& adapters() const { return adapters_; }
-  // "lora.layers.0.q_proj.a", ….b, …; in one order.
+  // The names are "lora.layers.0.q_proj.a", ….b, …, in one order.
   NamedTensors parameters() const;
   NamedTensors gradients() const;
-  // All that resuming needs besides the optimizer's state: the parameters, and "base.layers.0.qkv"
-  // for every matrix with a target. Writing into them and then Merge restores it.
+  // Returns all that resuming needs besides the optimizer's state: the parameters, and
+  // "base.layers.0.qkv" for every matrix with a target. Writing into them and then Merge restores
+  // it.
   NamedTensors State() const;
 
  private:

@@ -6,7 +6,7 @@
 namespace whetstone {
 namespace {
 
-// Above it even a scale on its own is no number in float.
+// A scale above this is no number in float even on its own.
 constexpr double kMost = 0x1p+120;
 
 }  // namespace

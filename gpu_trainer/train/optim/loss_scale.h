@@ -1,8 +1,8 @@
-// Dynamic loss scaling for gradients in fp16 (Micikevicius et al., arXiv 1710.03740, and PyTorch's
-// GradScaler, whose numbers these are): fp16 has no number between 0 and 6e-8, and gradients of
-// single tokens are often smaller. The loss is multiplied before the way back and the gradients
-// divided after it; where something then exceeded fp16's 65504, the step is skipped and the scale
-// halved.
+// Scales the loss dynamically for gradients in fp16 (Micikevicius et al., arXiv 1710.03740, and
+// PyTorch's GradScaler, whose numbers these are): fp16 has no number between 0 and 6e-8, and
+// gradients of single tokens are often smaller. The loss is multiplied before the way back and the
+// gradients divided after it; where something then exceeded fp16's 65504, the step is skipped and
+// the scale halved.
 //
 //   LossScale scale;
 //   … gradients of scale.value() * loss …
@@ -19,12 +19,12 @@ namespace whetstone {
 class LossScale {
  public:
   static constexpr double kFirst = 65536;
-  // Doubled after so many finite steps in a row.
+  // The scale is doubled after so many finite steps in a row.
   static constexpr int64_t kGrowthInterval = 2000;
   // Gradients that overflow without any scale are too large in themselves.
   static constexpr double kLeast = 1;
 
-  // All there is; part of a checkpoint.
+  // State is all there is; it is part of a checkpoint.
   struct State {
     double value = kFirst;
     int64_t finite_steps = 0;  // since it last changed

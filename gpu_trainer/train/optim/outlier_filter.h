@@ -25,7 +25,7 @@ class OutlierFilter {
   static constexpr size_t kWindow = 32;
   static constexpr size_t kJudgedMin = 8;
 
-  // All that is remembered, oldest first; part of a checkpoint.
+  // State is all that is remembered, oldest first; it is part of a checkpoint.
   struct State {
     std::vector<double> norms;
     std::vector<double> losses;

@@ -3,7 +3,7 @@
 namespace whetstone {
 namespace {
 
-// In numbers: 64 bytes of a type of two bytes.
+// The alignment is in numbers: 64 bytes of a type of two bytes.
 constexpr int64_t kAlignment = 32;
 
 int64_t Aligned(int64_t numbers) { return (numbers + kAlignment - 1) / kAlignment * kAlignment; }

@@ -1,4 +1,4 @@
-// Tensors that lie in one piece of memory, so that it can be sent as one.
+// Lays tensors in one piece of memory, so that it can be sent as one.
 #ifndef WHETSTONE_GPU_TRAINER_TRAIN_PARALLEL_FLAT_LAYOUT_H_
 #define WHETSTONE_GPU_TRAINER_TRAIN_PARALLEL_FLAT_LAYOUT_H_
 
@@ -9,8 +9,8 @@
 
 namespace whetstone {
 
-// How many numbers tensors of these sizes take together: each begins where vector instructions like
-// it.
+// Returns how many numbers tensors of these sizes take together: each begins where vector
+// instructions like it.
 int64_t FlatNumbers(const std::vector<int64_t>& sizes);
 int64_t FlatNumbers(const std::vector<torch::Tensor>& tensors);
 

@@ -1,4 +1,4 @@
-// The layers' weights as shards while the ranks learn (FSDP, Zhao et al., arXiv 2304.11277;
+// The layers' weights are shards while the ranks learn (FSDP, Zhao et al., arXiv 2304.11277;
 // ZeRO-3). Between updates every rank has all weights, to generate with.
 //
 //   FsdpShards shards(weights, ranks);      // once: nothing moves yet
@@ -11,7 +11,7 @@
 // While they are sharded, there is memory for one layer, in which the layers take turns, and for
 // two on the way. What belongs to no layer, the embedding say, stays whole.
 //
-// For one thread. Borrows weights and ranks. All ranks make the same calls in the same order.
+// It serves one thread. Borrows weights and ranks. All ranks make the same calls in the same order.
 #ifndef WHETSTONE_GPU_TRAINER_TRAIN_PARALLEL_FSDP_SHARDS_H_
 #define WHETSTONE_GPU_TRAINER_TRAIN_PARALLEL_FSDP_SHARDS_H_
 
@@ -35,8 +35,8 @@ class FsdpShards {
  public:
   FsdpShards(const Weights& weights, RankGroup& ranks);
 
-  // This rank's slices (shard_plan.h) of weights.Named(), flat, in its order: always the same
-  // tensor objects, wherever they lie.
+  // Returns this rank's slices (shard_plan.h) of weights.Named(), flat, in its order: always the
+  // same tensor objects, wherever they lie.
   const NamedTensors& mine() const { return mine_; }
   // Tells whether weight i belongs to a layer.
   bool TakesTurns(size_t i) const { return LayerOf(named_[i].first).has_value(); }
@@ -48,7 +48,7 @@ class FsdpShards {
   // is on its way. What goes wrong is told by status: the layer then holds anything. Allocates
   // nothing.
   void GatherLayer(size_t layer, std::optional<size_t> next);
-  // The slices are new.
+  // Takes note that the slices are new.
   void Stepped() { resident_.reset(); }
   absl::Status status() const { return status_; }
   // Makes the weights whole again. After an error of this or of status the layers hold anything,
@@ -62,7 +62,7 @@ class FsdpShards {
     std::vector<torch::Tensor> tensors;  // … and themselves.
     int64_t row = 0;                     // Numbers of the rank that has most of them.
   };
-  // A layer whose all-gather was started and is not finished.
+  // A Pending is a layer whose all-gather was started and is not finished.
   struct Pending {
     size_t layer = 0;
     torch::Tensor rows;  // [ranks, row]: each rank's slices, one after another
@@ -78,7 +78,7 @@ class FsdpShards {
   const NamedTensors named_;
   std::vector<Layer> layers_;
   NamedTensors mine_;
-  // While they are sharded:
+  // These serve while they are sharded:
   std::array<torch::Tensor, 2> gather_memory_;  // What is on the way takes turns in it.
   size_t started_ = 0;                          // All-gathers so far.
   std::optional<size_t> resident_;              // The layer that is there.

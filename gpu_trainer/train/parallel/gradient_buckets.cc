@@ -22,7 +22,7 @@ std::string NameOfBucket(int64_t down_to) {
   return absl::StrCat("layers.", down_to);
 }
 
-// The buckets, without their memory.
+// Returns the buckets, without their memory.
 std::vector<GradientBuckets::Bucket> BucketsOf(const NamedTensors& gradients) {
   std::map<int64_t, std::vector<size_t>, std::greater<>> tensors;
   for (size_t i = 0; i < gradients.size(); ++i) {

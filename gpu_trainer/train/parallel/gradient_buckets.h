@@ -1,4 +1,4 @@
-// The gradients of a step as buckets: what is summed over the ranks in one piece.
+// A step's gradients lie in buckets: what is summed over the ranks in one piece.
 //
 //   const GradientBuckets buckets(gradients.Named());            // gradients of whole tensors
 //   const GradientBuckets sharded(gradients.Named(), 1, 4);      // rank 1 of 4 keeps its slices
@@ -31,11 +31,12 @@ namespace whetstone {
 
 class GradientBuckets {
  public:
-  // Besides the layers, 0, 1, …
+  // These stand beside the layers, 0, 1, …
   static constexpr int64_t kHead = std::numeric_limits<int64_t>::max();
   static constexpr int64_t kAll = -1;
 
-  // Layers in memory at once where they take turns: one is computed, two are being summed.
+  // So many layers are in memory at once where they take turns: one is computed, two are being
+  // summed.
   static constexpr size_t kTurns = 3;
 
   struct Bucket {
@@ -46,7 +47,7 @@ class GradientBuckets {
     std::vector<size_t> tensors;  // Their indices among all gradients.
   };
 
-  // No buckets: what a rank that is alone has.
+  // This makes no buckets: what a rank that is alone has.
   GradientBuckets() = default;
   // `gradients`, all contiguous and of one type, are zero afterwards and lie elsewhere: the tensors
   // behind all handles are moved.
@@ -55,10 +56,10 @@ class GradientBuckets {
   // there from its beginning in the backward pass until the third layer after it begins.
   GradientBuckets(const NamedTensors& gradients, int rank, int ranks);
 
-  // In the order in which the backward pass completes them.
+  // Returns them in the order in which the backward pass completes them.
   const std::vector<Bucket>& buckets() const { return buckets_; }
   bool sharded() const { return !mine_.empty(); }
-  // This rank's slices of the sums (shard_plan.h), flat, by tensor; empty unless sharded().
+  // Returns this rank's slices of the sums (shard_plan.h), flat, by tensor; none unless sharded().
   const NamedTensors& mine() const { return mine_; }
   // Tells whether bucket i takes turns with others.
   bool TakesTurns(size_t i) const {

@@ -1,5 +1,5 @@
-// The collectives of one micro-batch, in the one order that all ranks keep: a layer's weights come
-// before it computes, its gradients go once they are complete.
+// The collectives of one micro-batch are in the one order that all ranks keep: a layer's weights
+// come before it computes, its gradients go once they are complete.
 //
 //   MicroBatchCollectives collectives(layers, MicroBatchCollectives::Passes::kForwardAndBackward,
 //                                     shards, reducer);
@@ -26,10 +26,10 @@ class MicroBatchCollectives {
   MicroBatchCollectives(size_t layers, Passes passes, FsdpShards* shards, GradientReducer* reducer)
       : layers_(layers), passes_(passes), shards_(shards), reducer_(reducer) {}
 
-  // Before the layer's forward, or backward, pass.
+  // These come before the layer's forward, or backward, pass.
   void Forward(size_t layer) { GoTo(layer); }
   void Backward(size_t layer) { GoTo(layers_ + 1 + 2 * (layers_ - 1 - layer)); }
-  // After the head's, and after the layer's backward pass.
+  // These come after the head's, and after the layer's backward pass.
   void HeadDone() { GoTo(layers_); }
   void Complete(size_t layer) { GoTo(layers_ + 2 + 2 * (layers_ - 1 - layer)); }
   void End() { GoTo(passes_ == Passes::kForward ? layers_ - 1 : 3 * layers_ + 1); }
@@ -38,7 +38,8 @@ class MicroBatchCollectives {
   void GoTo(size_t place) {
     for (; next_ <= place; ++next_) Meet(next_);
   }
-  // Places: the layers' forward passes, the head, each layer's backward pass and its end, the end.
+  // The places are the layers' forward passes, the head, each layer's backward pass and its end,
+  // the end.
   void Meet(size_t place);
 
   const size_t layers_;

@@ -8,7 +8,7 @@
 namespace whetstone {
 namespace {
 
-// The bytes of all ranks together in one message.
+// One message has so many bytes of all ranks together.
 constexpr int64_t kMessageBytes = int64_t{8} << 20;
 // One message is on its way and the next is ready.
 constexpr size_t kSentMax = 2;

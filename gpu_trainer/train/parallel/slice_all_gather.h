@@ -6,7 +6,7 @@
 //   RETURN_IF_ERROR(all_gather.Finish());
 //
 // What was added is on its way while the next tensors are stepped, in messages that take a few MiB
-// of memory together. For one thread; borrows the ranks.
+// of memory together. It serves one thread and borrows the ranks.
 #ifndef WHETSTONE_GPU_TRAINER_TRAIN_PARALLEL_SLICE_ALL_GATHER_H_
 #define WHETSTONE_GPU_TRAINER_TRAIN_PARALLEL_SLICE_ALL_GATHER_H_
 
@@ -33,7 +33,7 @@ class SliceAllGather {
   absl::Status Finish();
 
  private:
-  // What one message carries: by rank, runs of its slices, as bytes.
+  // RunsByRank is what one message carries: by rank, runs of its slices, as bytes.
   using RunsByRank = std::vector<std::vector<torch::Tensor>>;
   struct Message {
     RunsByRank runs;

@@ -19,12 +19,12 @@
 namespace whetstone {
 namespace {
 
-// Positions of one tile.
+// A tile has so many positions.
 constexpr int64_t kTilePositions = 128;
 
 using Run = AttentionRun;
 
-// The operations of one product of queries with the keys they may see.
+// Returns the operations of one product of queries with the keys they may see.
 double ProductFlops(const AttentionShape& shape, const std::vector<Run>& runs) {
   double pairs = 0;
   for (const Run& run : runs) {
@@ -34,12 +34,12 @@ double ProductFlops(const AttentionShape& shape, const std::vector<Run>& runs) {
   return 2 * pairs * static_cast<double>(shape.heads * shape.head_dim);
 }
 
-// a [m, k] times b [n, k] transposed, f32 sums.
+// Returns a [m, k] times b [n, k] transposed, in f32 sums.
 torch::Tensor Products(const torch::Tensor& a, const torch::Tensor& b) {
   return torch::mm(a.to(WideType(a)), b.to(WideType(b)).t());
 }
 
-// One run and kv head, by LibTorch's operators.
+// A Task is one run and kv head, by LibTorch's operators.
 class Task {
  public:
   Task(const AttentionShape& shape, const Run& run, int64_t kv_head, const torch::Tensor& qkv)
@@ -82,7 +82,8 @@ class Task {
   }
 
  private:
-  // The probabilities [M, n] of a tile's scores, in the compute type; stores their log sums.
+  // Returns the probabilities [M, n] of a tile's scores, in the compute type; stores their log
+  // sums.
   torch::Tensor Probabilities(const torch::Tensor& scores, int64_t first, int64_t end,
                               const AttentionResult& result) const {
     const torch::Tensor visible = Visible(scores, first);
@@ -91,7 +92,8 @@ class Task {
     return (visible - log_sum.unsqueeze(1)).exp().to(qkv_.scalar_type());
   }
 
-  // The probabilities again, and the gradient of the scores, given that of the probabilities.
+  // Returns the probabilities again, and the gradient of the scores, given that of the
+  // probabilities.
   std::pair<torch::Tensor, torch::Tensor> Gradients(const torch::Tensor& scores,
                                                     const torch::Tensor& dp, int64_t first,
                                                     int64_t end,
@@ -102,7 +104,7 @@ class Task {
     return {p.to(qkv_.scalar_type()), ds.to(qkv_.scalar_type())};
   }
 
-  // The scaled scores, minus infinity where a row may not look.
+  // Returns the scaled scores, minus infinity where a row may not look.
   torch::Tensor Visible(const torch::Tensor& scores, int64_t first) const {
     const torch::Tensor position = torch::arange(scores.size(0), scores.device())
                                        .div(r_, /*rounding_mode=*/"floor")
@@ -111,7 +113,7 @@ class Task {
     const torch::Tensor key = torch::arange(scores.size(1), scores.device()).unsqueeze(0);
     return (scores * scale_).masked_fill(key > position, -INFINITY);
   }
-  // The tile's slice of log_sum, [R, positions].
+  // Returns the tile's slice of log_sum, [R, positions].
   torch::Tensor LogSums(const AttentionResult& result, int64_t first, int64_t end) const {
     return result.log_sum.narrow(0, kv_head_ * r_, r_).narrow(1, run_.begin + first, end - first);
   }
@@ -123,7 +125,7 @@ class Task {
     }
   }
 
-  // One head's rows of the context, then of the run: [context + rows, D].
+  // Gathers one head's rows of the context, then of the run: [context + rows, D].
   torch::Tensor Gather(int64_t head) const {
     const torch::Tensor column = qkv_.narrow(1, head * shape_.head_dim, shape_.head_dim);
     return torch::cat(
@@ -132,7 +134,7 @@ class Task {
         0);
   }
 
-  // The R query heads of positions [first, end): [(end - first) * R, D], a position's heads
+  // Returns the R query heads of positions [first, end), [(end - first) * R, D], a position's heads
   // together.
   torch::Tensor QueryColumns(const torch::Tensor& x, int64_t first, int64_t end) const {
     return x.narrow(0, run_.begin + first, end - first)
@@ -156,7 +158,7 @@ class Task {
   const torch::Tensor keys_, values_;
 };
 
-// The arguments of the SIMD kernels for a run and kv head (attention_packed.h).
+// Returns the arguments of the SIMD kernels for a run and kv head (attention_packed.h).
 template <typename T>
 PackedAttention<T> PackedArgs(const AttentionShape& shape, const Run& run, int64_t kv_head,
                               const torch::Tensor& qkv, const AttentionResult& result) {
@@ -189,7 +191,7 @@ void ForEachTask(size_t tasks, bool on_cpu, const std::function<void(size_t)>& b
 }
 
 // Adds the gradients that each task has for its context's keys and values and its own, [context +
-// rows, 2, D], to those of the rows, dkv [T, 2, K, D]. In the order of the runs.
+// rows, 2, D], to those of the rows, dkv [T, 2, K, D], in the order of the runs.
 void AddToRows(const std::vector<Run>& runs, const std::vector<torch::Tensor>& of_task,
                const torch::Tensor& dkv) {
   const int64_t kv_heads = dkv.size(2), d = dkv.size(3);
@@ -258,12 +260,12 @@ torch::Tensor AttentionBackward(const AttentionShape& shape, const std::vector<R
                                 const torch::Tensor& dout, bool operators_only) {
   const bool packed = UsePacked(qkv, operators_only);
   const int64_t d = shape.head_dim;
-  // The gradients of queries, keys, values and probabilities; the scores again is no useful work.
+  // Queries, keys, values and probabilities have gradients; the scores again is no useful work.
   const PartScope scope(Part::kAttentionBackward, 4 * ProductFlops(shape, runs));
   if (!operators_only && FlashServes(shape, qkv))
     return FlashBackward(shape, runs, qkv, forward, dout);
   torch::Tensor dqkv = torch::empty_like(qkv);
-  // In f32: keys and values collect gradients from all that come after them.
+  // dkv is in f32: keys and values collect gradients from all that come after them.
   torch::Tensor dkv =
       torch::zeros({qkv.size(0), 2, shape.kv_heads, d}, qkv.options().dtype(WideType(qkv)));
   std::vector<torch::Tensor> of_task(runs.size() * shape.kv_heads);  // [context + rows, 2, D]

@@ -1,4 +1,5 @@
-// Causal attention over packed sequences (packing.h), forward and backward, without padding.
+// Computes causal attention over packed sequences (packing.h), forward and backward, without
+// padding.
 //
 // The work is cut into runs (a node over all before it and itself) times kv heads; each is a task
 // of its own. A task gathers its keys and values, its ancestors' included (some 30 KB: copying them
@@ -23,7 +24,7 @@
 
 namespace whetstone {
 
-// Letters as in ModelConfig: H heads, K kv_heads (query heads h and kv head h / (H / K) go
+// The letters are as in ModelConfig: H heads, K kv_heads (query heads h and kv head h / (H / K) go
 // together), D head_dim; T rows.
 struct AttentionShape {
   int64_t heads = 0;
@@ -36,18 +37,19 @@ struct AttentionResult {
   torch::Tensor log_sum;  // [H, T] f32: log sum exp of the scaled scores
 };
 
-// A run for each node, in the nodes' order.
+// Returns a run for each node, in the nodes' order.
 std::vector<AttentionRun> AttentionRuns(const std::vector<Node>& nodes);
 
 // With `operators_only` LibTorch's operators take the place of the SIMD kernels
 // (attention_packed.h; a CPU with AVX-512) and of flash attention (attention_flash.h; 16-bit types
 // on a GPU): the reference for both.
 
-// qkv [T, (H + 2K) * D]: rotated queries, rotated keys, values. Scores are scaled by 1 / sqrt(D).
+// qkv [T, (H + 2K) * D] has rotated queries, rotated keys, values. Scores are scaled by 1 /
+// sqrt(D).
 AttentionResult AttentionForward(const AttentionShape& shape, const std::vector<AttentionRun>& runs,
                                  const torch::Tensor& qkv, bool operators_only = false);
 
-// The gradient of qkv [T, (H + 2K) * D], given that of out.
+// Returns the gradient of qkv [T, (H + 2K) * D], given that of out.
 torch::Tensor AttentionBackward(const AttentionShape& shape, const std::vector<AttentionRun>& runs,
                                 const torch::Tensor& qkv, const AttentionResult& forward,
                                 const torch::Tensor& dout, bool operators_only = false);

@@ -13,7 +13,7 @@
 namespace whetstone {
 namespace {
 
-// While it lives LibTorch's operators add in a fixed order. (With warn_only flash attention would
+// LibTorch's operators add in a fixed order while it lives. (With warn_only flash attention would
 // not.)
 class FixedOrder {
  public:
@@ -32,9 +32,9 @@ class FixedOrder {
 
 struct Inputs {
   FlashRuns runs;
-  torch::Tensor keys;                  // FlashRuns::keys on the device
-  torch::Tensor query_ends, key_ends;  // likewise, i32
-  torch::Tensor q, k, v;               // [T, H, D], [all keys, K, D] twice
+  torch::Tensor keys;                  // FlashRuns::keys on the device.
+  torch::Tensor query_ends, key_ends;  // Likewise, as i32.
+  torch::Tensor q, k, v;               // [T, H, D], [all keys, K, D] twice.
 };
 
 Inputs Prepare(const AttentionShape& shape, const std::vector<AttentionRun>& runs,
@@ -122,7 +122,8 @@ torch::Tensor FlashBackward(const AttentionShape& shape, const std::vector<Atten
 
   torch::Tensor dqkv = torch::empty_like(qkv);
   dqkv.narrow(1, 0, shape.heads * d).copy_(dq.reshape({rows, shape.heads * d}));
-  // In f32, run after run: keys and values collect gradients from all that come after them.
+  // The sums are in f32, run after run: keys and values collect gradients from all that come after
+  // them.
   const torch::Tensor sums = torch::zeros({rows, 2 * kv, d}, qkv.options().dtype(torch::kFloat));
   const torch::Tensor of_keys = torch::cat({dk, dv}, 1).to(torch::kFloat);
   for (size_t i = 0; i < runs.size(); ++i) {

@@ -1,9 +1,9 @@
-// attention.h's work by FlashAttention-2 (Dao, arXiv 2307.08691) as LibTorch carries it: one call
-// for all runs and heads. Each run is a sequence of its own whose keys are its context's and its
-// own; the causal mask is aligned at their ends, as runs are.
+// Does attention.h's work by FlashAttention-2 (Dao, arXiv 2307.08691) as LibTorch carries it: one
+// call for all runs and heads. Each run is a sequence of its own whose keys are its context's and
+// its own; the causal mask is aligned at their ends, as runs are.
 //
-// Only bf16 and fp16 on GPUs from compute capability 8.0 on. The backward pass is asked for a fixed
-// order of additions, which costs some speed, so that an update can be replayed.
+// It serves only bf16 and fp16 on GPUs from compute capability 8.0 on. The backward pass is asked
+// for a fixed order of additions, which costs some speed, so that an update can be replayed.
 #ifndef WHETSTONE_GPU_TRAINER_TRAIN_PASS_ATTENTION_FLASH_H_
 #define WHETSTONE_GPU_TRAINER_TRAIN_PASS_ATTENTION_FLASH_H_
 
@@ -25,7 +25,7 @@ torch::Tensor FlashBackward(const AttentionShape& shape, const std::vector<Atten
                             const torch::Tensor& qkv, const AttentionResult& forward,
                             const torch::Tensor& dout);
 
-// The rows of every run's keys, all runs one after the other, and where each begins.
+// FlashRuns has the rows of every run's keys, all runs one after the other, and where each begins.
 struct FlashRuns {
   std::vector<int64_t> keys;
   std::vector<int32_t> query_ends, key_ends;  // Sums so far, beginning with 0.

@@ -8,7 +8,8 @@
 namespace whetstone {
 namespace {
 
-// A prompt of 3 rows, two continuations of 2 and 1, and one row after the first of them.
+// A prompt of 3 rows has two continuations, of 2 rows and of 1; a last row follows the first of
+// them.
 const std::vector<Node> kNodes = {
     {.begin = 0, .rows = 3, .parent = -1},
     {.begin = 3, .rows = 2, .parent = 0},
@@ -33,9 +34,9 @@ TEST(AttentionFlash, ServesOnlyGpus) {
   EXPECT_FALSE(FlashServes({.heads = 1, .kv_heads = 1, .head_dim = 64}, qkv));
 }
 
-// Where there is a GPU: forward and backward as the operators'.
+// Forward and backward are the operators', where there is a GPU.
 TEST(AttentionFlash, EqualsTheOperators) {
-  if (!torch::cuda::is_available()) return;  // nothing of it runs elsewhere
+  if (!torch::cuda::is_available()) return;  // Nothing of it runs elsewhere.
   torch::manual_seed(3);
   const AttentionShape shape = {.heads = 4, .kv_heads = 2, .head_dim = 64};
   const std::vector<Node> nodes = {{.begin = 0, .rows = 130, .parent = -1},

@@ -14,15 +14,15 @@ double Flops(const torch::Tensor& rows, const torch::Tensor& weight) {
   return 2.0 * static_cast<double>(rows.size(0)) * static_cast<double>(weight.numel());
 }
 
-// y = x W^T + b, with W [out, in] as transformers stores it, rounded to the compute type; inference
-// (kernels/linear.h) keeps the f32 sums.
+// Returns y = x W^T + b, with W [out, in] as transformers stores it, rounded to the compute type;
+// inference (kernels/linear.h) keeps the f32 sums.
 torch::Tensor RoundedLinear(const torch::Tensor& x, const torch::Tensor& weight,
                             const torch::Tensor& bias = {}) {
   const PartScope scope(Part::kForwardMatmul, Flops(x, weight));
   return bias.defined() ? torch::addmm(bias, x, weight.t()) : torch::mm(x, weight.t());
 }
 
-// dx = dy W.
+// Returns dx = dy W.
 torch::Tensor InputGradient(const torch::Tensor& dy, const torch::Tensor& weight) {
   const PartScope scope(Part::kBackwardMatmul, Flops(dy, weight));
   return torch::mm(dy, weight);
@@ -134,11 +134,12 @@ torch::Tensor DecoderPass::LayerBackward(size_t l, Kept kept, torch::Tensor dy, 
                                          Lora* lora) const {
   const LayerWeights& w = weights_.layers[l];
   const WeightGradients weight_gradients(l, lora);
-  // MLP. dy, the gradient of the layer's result, is also that of the residual past it.
+  // The MLP comes first. dy, the gradient of the layer's result, is also that of the residual past
+  // it.
   const torch::ScalarType compute = w.down.scalar_type();
   {
     const torch::Tensor dy_rounded = dy.to(compute);
-    // First the gradient of what the MLP activates, then that itself.
+    // `activated` is first the gradient of what the MLP activates, then that itself.
     const torch::Tensor activated = InputGradient(dy_rounded, w.down);
     SwigluBackwardInPlace(activated, kept.gate_up);
     weight_gradients.Add(FusedMatrix::kDown, dy_rounded, activated, g.down);
@@ -150,7 +151,7 @@ torch::Tensor DecoderPass::LayerBackward(size_t l, Kept kept, torch::Tensor dy, 
                   dy, g.post_norm);
   kept.gate_up = torch::Tensor();
 
-  // Attention.
+  // The attention comes second.
   torch::Tensor dqkv;
   {
     const torch::Tensor dy_rounded = dy.to(compute);

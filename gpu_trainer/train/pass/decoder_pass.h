@@ -1,16 +1,17 @@
-// The decoder's training pass: forward over packed sequences, and a hand-written backward.
+// The decoder's training pass goes forward over packed sequences, and back by hand-written
+// gradients.
 //
 //   DecoderPass pass(config, weights);
 //   torch::Tensor hidden = pass.Forward(batch, DecoderPass::Keep::kAll);
 //   … HeadLoss(hidden, weights.lm_head, …, &gradient) …
 //   pass.Backward(gradient.hidden, gradients);
 //
-// No autograd: a layer keeps its input, qkv, attention output, middle residual and gate_up (14 KB a
-// token and layer for SmolLM2-135M) and recomputes norms and SwiGLU, and gradients go straight into
-// fp32 accumulators. With Keep::kInputs a layer keeps its input alone (2 KB) and is computed once
-// more on the way back: a third more work, the same bits (activation checkpointing; Chen et al.,
-// arXiv 1604.06174). As in generation the residual stream is fp32; what enters a matrix product is
-// rounded to the compute type.
+// There is no autograd: a layer keeps its input, qkv, attention output, middle residual and gate_up
+// (14 KB a token and layer for SmolLM2-135M) and recomputes norms and SwiGLU, and gradients go
+// straight into fp32 accumulators. With Keep::kInputs a layer keeps its input alone (2 KB) and is
+// computed once more on the way back: a third more work, the same bits (activation checkpointing;
+// Chen et al., arXiv 1604.06174). As in generation the residual stream is fp32; what enters a
+// matrix product is rounded to the compute type.
 // Not thread-safe. Borrows config and weights. Throws c10::Error.
 #ifndef WHETSTONE_GPU_TRAINER_TRAIN_PASS_DECODER_PASS_H_
 #define WHETSTONE_GPU_TRAINER_TRAIN_PASS_DECODER_PASS_H_
@@ -34,16 +35,16 @@ class DecoderPass {
  public:
   DecoderPass(const ModelConfig& config, const Weights& weights);
 
-  // What Forward keeps for Backward.
+  // Keep says what Forward keeps for Backward.
   enum class Keep { kNothing, kInputs, kAll };
 
   // It is called with each layer, if given, as the pass comes to it and when it is done with it.
   using OnLayer = std::function<void(size_t layer)>;
 
-  // The last hidden state after the final norm, [T, C] for the batch's T tokens.
+  // Returns the last hidden state after the final norm, [T, C] for the batch's T tokens.
   torch::Tensor Forward(const PackedBatch& batch, Keep keep, const OnLayer& before = nullptr);
 
-  // dhidden [T, C] of any dtype, the gradient of Forward's result. Adds to `gradients` (fp32,
+  // dhidden [T, C] of any dtype is the gradient of Forward's result. Adds to `gradients` (fp32,
   // shaped like the weights; an undefined tensor: not wanted) and to those of `lora`, if any, and
   // frees what was kept. Goes from the last layer to the first.
   void Backward(const torch::Tensor& dhidden, Weights& gradients, Lora* lora = nullptr,
@@ -52,7 +53,7 @@ class DecoderPass {
   // Frees what was kept for a Backward that will not come: something failed.
   void Forget();
 
-  // The bytes that Forward keeps for each token.
+  // Returns the bytes that Forward keeps for each token.
   static int64_t KeptBytesPerToken(const ModelConfig& config, torch::ScalarType dtype, Keep keep);
 
  private:

@@ -16,9 +16,9 @@ std::vector<int32_t> RandomIds(Philox& rng, int64_t n, int64_t vocab) {
   return ids;
 }
 
-// A group of sequences that part after their prompt, some later, one of which is another one's
-// beginning and two of which are equal (one learned from elsewhere on); a group of two; a single
-// one.
+// Makes a group of sequences that part after their prompt, some later, one of which is another
+// one's beginning and two of which are equal (one learned from elsewhere on), a group of two, and a
+// single sequence.
 std::vector<LearnedSequence> MakeSequences(int64_t vocab) {
   Philox rng(3, {0, 0, 0, 0});
   std::vector<LearnedSequence> sequences;
@@ -41,14 +41,14 @@ std::vector<LearnedSequence> MakeSequences(int64_t vocab) {
   return sequences;
 }
 
-// Any number that differs from token to token.
+// Returns any number that differs from token to token.
 double Coefficient(int32_t sequence, int64_t token) {
   return 0.3 - 0.2 * sequence + 0.01 * static_cast<double>(token);
 }
 
 struct Outcome {
   double loss = 0;
-  std::vector<std::vector<double>> logprobs;  // by sequence and learned token
+  std::vector<std::vector<double>> logprobs;  // By sequence and learned token.
   Weights gradients;
 };
 
@@ -85,7 +85,7 @@ Outcome RunPass(const ModelConfig& config, const Weights& weights,
   return outcome;
 }
 
-// The same by the reference, one sequence at a time.
+// Does the same by the reference, one sequence at a time.
 Outcome RunReference(const ModelConfig& config, const Weights& weights,
                      const std::vector<LearnedSequence>& sequences, double temperature) {
   Outcome outcome;
@@ -104,7 +104,7 @@ Outcome RunReference(const ModelConfig& config, const Weights& weights,
   }
   loss.backward();
   outcome.loss = loss.item<double>();
-  outcome.gradients = leaves;  // read .grad()
+  outcome.gradients = leaves;  // Their .grad() is read.
   return outcome;
 }
 
@@ -150,7 +150,7 @@ TEST(DecoderPass, QwenWithBiasAndUntiedHeadEqualsTheFp64Reference) {
 TEST(DecoderPass, QwenWithHeadNormsEqualsTheFp64Reference) {
   ModelConfig config = reference::TinyConfig(ModelFamily::kQwen3);
   CompareWithReference(config, torch::kFloat, 1 << 20, 1, 512, kFp32);
-  config.head_dim = 22;  // apart from hidden / heads, and no multiple of a vector's width
+  config.head_dim = 22;  // It is not hidden / heads, and no multiple of a vector's width.
   CompareWithReference(config, torch::kFloat, 60, 1, 512, kFp32);
   CompareWithReference(config, torch::kBFloat16, 1 << 20, 1, 512, kBf16);
 }
@@ -163,7 +163,7 @@ TEST(DecoderPass, Bf16IsClose) {
   CompareWithReference(reference::TinyConfig(), torch::kBFloat16, 1 << 20, 1, 512, kBf16);
 }
 
-// By LibTorch's operators, which run on a GPU in every compute type.
+// LibTorch's operators compute it, which run on a GPU in every compute type.
 TEST(DecoderPass, Fp16IsClose) {
   CompareWithReference(reference::TinyConfig(), torch::kHalf, 1 << 20, 1, 512, kFp16);
   CompareWithReference(reference::TinyConfig(ModelFamily::kQwen2, /*tied=*/false), torch::kHalf, 60,

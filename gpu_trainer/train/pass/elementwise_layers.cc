@@ -13,17 +13,17 @@
 namespace whetstone {
 namespace {
 
-// So many rows per thread: with fewer, splitting costs more than it gains.
+// A thread takes so many rows: with fewer, splitting costs more than it gains.
 int64_t RowGrain(int64_t columns) { return std::max<int64_t>(1, 16384 / columns); }
 
 // Weight gradients are sums over all rows, made of a fixed number of partial sums so that they do
 // not depend on the number of threads.
 constexpr int64_t kPartialSums = 16;
 
-// The bytes of tensors read or written, for the profile; one that is both comes twice.
+// Returns the bytes of tensors read or written, for the profile; one that is both comes twice.
 double Bytes(const auto&... tensors) { return (0.0 + ... + static_cast<double>(tensors.nbytes())); }
 
-// The bytes of some columns of qkv.
+// Returns the bytes of some columns of qkv.
 double HeadBytes(const torch::Tensor& qkv, int64_t columns) {
   return static_cast<double>(qkv.size(0) * columns) * static_cast<double>(qkv.itemsize());
 }

@@ -1,9 +1,9 @@
-// The element-wise layers of a decoder with hand-written gradients, over whole tensors: SIMD
-// kernels (row_kernels.h) spread over the threads where they serve (kernels/simd_kernels.h),
+// These are the element-wise layers of a decoder with hand-written gradients, over whole tensors:
+// SIMD kernels (row_kernels.h) spread over the threads where they serve (kernels/simd_kernels.h),
 // LibTorch's own operators elsewhere.
 //
 // Nothing here is recorded by autograd. The residual stream and its gradient are f32, everything
-// else is of the compute type. Every tensor is contiguous. T rows.
+// else is of the compute type. Every tensor is contiguous and has T rows.
 #ifndef WHETSTONE_GPU_TRAINER_TRAIN_PASS_ELEMENTWISE_LAYERS_H_
 #define WHETSTONE_GPU_TRAINER_TRAIN_PASS_ELEMENTWISE_LAYERS_H_
 
@@ -13,27 +13,28 @@
 
 namespace whetstone {
 
-// x [T, C] f32 + delta [T, C] → f32.
+// Returns x [T, C] f32 + delta [T, C] as f32.
 torch::Tensor ResidualAdd(const torch::Tensor& x, const torch::Tensor& delta);
 
 struct RmsNormResult {
   torch::Tensor y;     // [T, C], the weight's dtype
   torch::Tensor rstd;  // [T] f32
 };
-// x [T, C] f32, weight [C].
+// x is [T, C] f32, weight [C].
 RmsNormResult RmsNormForward(const torch::Tensor& x, const torch::Tensor& weight, double eps);
 // dx [T, C] f32 += the gradient of x; dweight [C] f32 += that of the weight (undefined: not
 // wanted).
 void RmsNormBackward(const torch::Tensor& dy, const torch::Tensor& x, const torch::Tensor& weight,
                      const torch::Tensor& rstd, torch::Tensor dx, torch::Tensor dweight);
 
-// The heads of a row of qkv that share one norm: `count` from `first` on, of head_dim numbers each.
+// HeadRange is the heads of a row of qkv that share one norm: `count` from `first` on, of head_dim
+// numbers each.
 struct HeadRange {
   int64_t first;
   int64_t count;
   int64_t head_dim;
 };
-// RMS norm of every such head by itself, in place; weight [D].
+// Does RMS norm of every such head by itself, in place; weight [D].
 void HeadNormInPlace(torch::Tensor qkv, const HeadRange& heads, const torch::Tensor& weight,
                      double eps);
 // dqkv holds the gradient of the normed heads, `qkv` what HeadNormInPlace was given. Replaces the
@@ -47,13 +48,13 @@ void HeadNormBackwardInPlace(torch::Tensor dqkv, const torch::Tensor& qkv, const
 void RotateInPlace(torch::Tensor qkv, int64_t heads, int64_t head_dim,
                    const torch::Tensor& positions, const RopeTable& table, bool backward);
 
-// gate_up [T, 2I] → [T, I].
+// Takes gate_up [T, 2I] to [T, I].
 torch::Tensor SwigluForward(const torch::Tensor& gate_up);
 // dy [T, I] is the gradient of SwigluForward(gate_up), which replaces it; gate_up is replaced by
 // its own gradient.
 void SwigluBackwardInPlace(torch::Tensor dy, torch::Tensor gate_up);
 
-// sum (f32) += x (any dtype), of one size.
+// Computes sum (f32) += x (any dtype), of one size.
 void AccumulateInto(torch::Tensor sum, const torch::Tensor& x);
 
 }  // namespace whetstone

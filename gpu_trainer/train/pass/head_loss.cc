@@ -16,13 +16,13 @@
 namespace whetstone {
 namespace {
 
-using Span = std::pair<size_t, size_t>;  // targets [first, second)
+using Span = std::pair<size_t, size_t>;  // Targets [first, second).
 
-// What computes: SIMD kernels of the CPU, LibTorch's operators, or kernels for GPUs, which leave
-// the work to the operators where they can not be launched.
+// By says what computes: SIMD kernels of the CPU, LibTorch's operators, or kernels for GPUs, which
+// leave the work to the operators where they can not be launched.
 enum class By { kSimdKernels, kOperators, kDevice };
 
-// One member of the targets as a tensor [n] i64.
+// Returns one member of the targets as a tensor [n] i64.
 template <typename M>
 torch::Tensor Column(const std::vector<Target>& targets, Span span, M Target::*member) {
   torch::Tensor column =
@@ -32,7 +32,7 @@ torch::Tensor Column(const std::vector<Target>& targets, Span span, M Target::*m
   return column;
 }
 
-// Statistics (below) by a kernel for GPUs. False: none serves.
+// Computes Statistics (below) by a kernel for GPUs. Returns false if none serves.
 bool StatisticsOnDevice(const torch::Tensor& logits, const std::vector<Target>& targets, Span span,
                         float scale, std::vector<kernels::SoftmaxRow>* rows, HeadOutput* out) {
   const CudaKernels* const device_kernels = KernelsFor(logits.device());
@@ -95,7 +95,7 @@ void Statistics(const torch::Tensor& logits, const std::vector<Target>& targets,
   });
 }
 
-// The loss's gradients and statistics of all rows as [4, n, 1] f32: c, h, entropy, log sum.
+// Returns the loss's gradients and statistics of all rows as [4, n, 1] f32: c, h, entropy, log sum.
 torch::Tensor Columns(const std::vector<kernels::SoftmaxRow>& rows,
                       const std::vector<kernels::SoftmaxLossGradient>& loss_gradients,
                       torch::Device device) {
@@ -111,7 +111,7 @@ torch::Tensor Columns(const std::vector<kernels::SoftmaxRow>& rows,
   return host.to(device);
 }
 
-// LogitGradient by a kernel for GPUs, into `gradient`. False: none serves.
+// Computes LogitGradient by a kernel for GPUs, into `gradient`. Returns false if none serves.
 bool GradientOnDevice(const torch::Tensor& logits, int64_t first,
                       const std::vector<Target>& targets, Span span, float scale,
                       const torch::Tensor& columns, const torch::Tensor& gradient) {
@@ -137,8 +137,8 @@ bool GradientOnDevice(const torch::Tensor& logits, int64_t first,
                   device_kernels->softmax_gradient(args, StreamOf(logits.device())));
 }
 
-// The gradient of logits [first, first + count) of every row, [n, count] in `dtype`. With
-// p = softmax(scale * logits), c and h the loss's derivatives by log-probability and entropy H:
+// Returns the gradient of logits [first, first + count) of every row, [n, count] in `dtype`. With p
+// = softmax(scale * logits), c and h the loss's derivatives by log-probability and entropy H, it is
 // scale * (c * (1{target} - p) - h * p * (log p + H)).
 torch::Tensor LogitGradient(const torch::Tensor& logits, int64_t first, int64_t count,
                             torch::ScalarType dtype, const std::vector<Target>& targets, Span span,
@@ -203,8 +203,8 @@ HeadOutput HeadLoss(const torch::Tensor& hidden, const torch::Tensor& weight,
     const Span span{first, std::min(targets.size(), first + static_cast<size_t>(chunk.rows))};
     const torch::Tensor rows = Column(targets, span, &Target::row).to(hidden.device());
     const torch::Tensor h = hidden.index_select(0, rows);
-    // Sums as they are, f32: rounded to bf16 a log-probability would be off by up to 0.06, and no
-    // longer that of the distribution which generation sampled from.
+    // The sums stay as they are, f32: rounded to bf16 a log-probability would be off by up to 0.06,
+    // and no longer that of the distribution which generation sampled from.
     const torch::Tensor logits = Linear(h, weight);
     Statistics(logits, targets, span, scale, by, &row_statistics, &out);
     if (objective == nullptr) continue;

@@ -1,6 +1,6 @@
-// The language-model head, a few hundred rows at a time: log-probability and entropy of the learned
-// tokens and, in the same sweep, the gradients. Logits exist for one chunk only, so memory does not
-// grow with vocabulary × tokens.
+// The language-model head computes a few hundred rows at a time: log-probability and entropy of the
+// learned tokens and, in the same sweep, the gradients. Logits exist for one chunk only, so memory
+// does not grow with vocabulary × tokens.
 //
 // A loss that is a sum over tokens needs no second pass: as soon as a chunk's log-probabilities are
 // known the objective says how much each counts, and the gradient follows from the same logits.
@@ -19,19 +19,20 @@
 
 namespace whetstone {
 
-// Natural logarithms; one entry per target, in the targets' order.
+// They are natural logarithms; one entry per target, in the targets' order.
 struct HeadOutput {
   std::vector<float> logprobs;   // log softmax(logits / temperature)[target]
   std::vector<float> entropies;  // of softmax(logits / temperature)
 };
 
-// The loss's derivatives by one target's log-probability and by the entropy of its distribution.
+// These are the derivatives of the loss by one target's log-probability and by the entropy of its
+// distribution.
 struct TokenGradient {
   double logprob = 0;
   double entropy = 0;
 };
 
-// Returns the gradient at target `i`, given its log-probability and entropy. Called once per
+// Returns the gradient at target `i`, given its log-probability and entropy. It is called once per
 // target, in order, from one thread.
 using TokenObjective = std::function<TokenGradient(size_t i, float logprob, float entropy)>;
 
@@ -40,10 +41,10 @@ struct HeadGradient {
   torch::Tensor weight;  // [V, C] f32, added to; undefined: not wanted.
 };
 
-// How much is computed at once. Logits exist for `rows` targets. On the way back their gradient
-// exists for a block of `vocabulary` tokens only, and is multiplied both ways while it is near the
-// cores: the product with the hidden states reads it transposed, which takes twice as long over a
-// row of 150,000.
+// HeadChunk says how much is computed at once. Logits exist for `rows` targets. On the way back
+// their gradient exists for a block of `vocabulary` tokens only, and is multiplied both ways while
+// it is near the cores: the product with the hidden states reads it transposed, which takes twice
+// as long over a row of 150,000.
 struct HeadChunk {
   int64_t rows = 256;
   int64_t vocabulary = 8192;

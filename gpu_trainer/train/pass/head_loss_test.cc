@@ -15,7 +15,7 @@ struct Reference {
   torch::Tensor logprobs, entropies;  // [n] f64
 };
 
-// softmax(hidden weight^T / temperature), the formulas as they stand.
+// Computes softmax(hidden weight^T / temperature), the formulas as they stand.
 Reference ReferenceHead(const torch::Tensor& hidden, const torch::Tensor& weight,
                         const std::vector<Target>& targets, double temperature) {
   std::vector<int64_t> rows, ids;
@@ -34,8 +34,9 @@ double ErrorShare(const torch::Tensor& got, const torch::Tensor& want) {
   return ((got.to(torch::kDouble) - w).norm() / w.norm()).item<double>();
 }
 
-// Two targets on one row, one row without a target; gradients by log-probability, by entropy, by
-// both and by neither; the SIMD kernels, what other devices run, and kernels for GPUs, emulated.
+// Two targets are on one row, and one row has no target; gradients are by log-probability, by
+// entropy, by both and by neither; the SIMD kernels compute, then what other devices run, and
+// kernels for GPUs, emulated.
 TEST(HeadLoss, LogprobsEntropiesAndGradientsEqualFp64Autograd) {
   constexpr double kTemperature = 1.3;
   at::set_num_threads(1);
