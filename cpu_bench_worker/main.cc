@@ -1,4 +1,4 @@
-// whet-worker: serves the Worker service (proto/whetstone/v1/worker.proto) on one CPU host.
+// whet-worker serves the Worker service (proto/whetstone/v1/worker.proto) on one CPU host.
 //
 //   whet-worker serve --socket /run/whetstone/worker.sock
 //   whet-worker bench
@@ -22,7 +22,7 @@
 namespace whetstone {
 namespace {
 
-// Long enough for a candidate that is being timed to end.
+// This is long enough for a candidate that is being timed to end.
 constexpr double kStopGraceSeconds = 5;
 
 absl::Status Serve(const ListenOptions& listen, MeasurerOptions options) {

@@ -22,14 +22,15 @@
 namespace whetstone {
 namespace {
 
-// The prefix of the folders of all workers in this pid namespace.
+// Returns the prefix of the folders of all workers in this pid namespace.
 std::string Prefix() {
   struct stat space = {};
-  stat("/proc/self/ns/pid", &space);  // without /proc: 0
+  stat("/proc/self/ns/pid", &space);  // Without /proc this leaves 0.
   return absl::StrCat("whetstone-", space.st_ino, "-");
 }
 
-// The folder of group `path` (of /proc/self/cgroup) in a mount that shows `root` at `target`.
+// Returns the folder of group `path` (of /proc/self/cgroup) in a mount that shows `root` at
+// `target`.
 std::string FolderOf(absl::string_view target, absl::string_view root, absl::string_view path) {
   if (root != "/" && !absl::ConsumePrefix(&path, root)) return std::string(target);
   if (path == "/" || path.empty()) return std::string(target);
@@ -51,7 +52,7 @@ std::vector<std::string> SubFolders(const std::string& path) {
 }  // namespace
 
 CgroupHome ParseCgroupHome(absl::string_view mountinfo, absl::string_view groups) {
-  // "4:memory:/some/path", "0::/path" for v2.
+  // A line is "4:memory:/some/path", or "0::/path" for v2.
   std::map<std::string, std::string> paths;
   for (absl::string_view line : absl::StrSplit(groups, '\n', absl::SkipEmpty())) {
     const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
@@ -62,7 +63,7 @@ CgroupHome ParseCgroupHome(absl::string_view mountinfo, absl::string_view groups
   }
   CgroupHome home;
   for (absl::string_view line : absl::StrSplit(mountinfo, '\n', absl::SkipEmpty())) {
-    // id parent major:minor root target options … - type source super_options
+    // A line is: id parent major:minor root target options … - type source super_options
     const std::pair<absl::string_view, absl::string_view> halves =
         absl::StrSplit(line, absl::MaxSplits(" - ", 1));
     const std::vector<std::string> left = absl::StrSplit(halves.first, ' ');

@@ -25,7 +25,7 @@ struct CgroupHome {
 // subtree only; where this process lies outside of that, the mount's top stands for it.
 CgroupHome ParseCgroupHome(absl::string_view mountinfo, absl::string_view groups);
 
-// One write of a whole value. The message names the file.
+// Writes a whole value at once. The message names the file.
 absl::Status WriteCgroupFile(const std::string& path, absl::string_view value);
 // The file's text, or "".
 std::string ReadCgroupFile(const std::string& path);

@@ -33,7 +33,7 @@ TEST(CgroupFilesTest, FindsTheOwnFolders) {
       "32 25 0:28 /outer /nowhere/memory rw,relatime shared:9 - cgroup cgroup rw,memory\n",
       "4:memory:/outer/job\n3:cpu,cpuacct:/x\n0::/\n");
   EXPECT_EQ(home.v2, "/sys/fs/cgroup/unified");
-  // Folders that are not there: the top of the mount.
+  // Where folders are not there it is the top of the mount.
   EXPECT_THAT(home.v1, UnorderedElementsAre(Pair("cpuacct", "/nowhere/cpu"),
                                             Pair("memory", "/nowhere/memory")));
   EXPECT_EQ(ParseCgroupHome("", "").v2, "");
@@ -50,7 +50,8 @@ TEST(CgroupFilesTest, ReadsNumbers) {
   EXPECT_EQ(ParseCgroupCpuNs(""), -1);
 }
 
-// A pool of `kind`, or null where this host or user has none; then the reason says what to do.
+// Returns a pool of `kind`, or null where this host or user has none; then the reason says what to
+// do.
 std::unique_ptr<CgroupPool> OpenOrExplain(CgroupKind kind) {
   absl::StatusOr<std::unique_ptr<CgroupPool>> pool = CgroupPool::Open(kind);
   if (pool.ok()) return *std::move(pool);
@@ -64,7 +65,7 @@ class CgroupKindTest : public ::testing::TestWithParam<CgroupKind> {};
 TEST_P(CgroupKindTest, AProcessIsBornInsideAndNothingIsLeft) {
   const std::unique_ptr<CgroupPool> pool = OpenOrExplain(GetParam());
   if (pool == nullptr) return;
-  for (int i = 0; i < 3; ++i) {  // v1 uses a group again
+  for (int i = 0; i < 3; ++i) {  // A v1 pool uses a group again.
     auto group = pool->Take({.memory_bytes = 64 << 20, .processes = 4});
     ASSERT_TRUE(group.ok()) << group.status();
     int control[2];
@@ -72,7 +73,7 @@ TEST_P(CgroupKindTest, AProcessIsBornInsideAndNothingIsLeft) {
     const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     const int fds[] = {null, control[1], null};
     alignas(16) static char stack[65536];
-    // A shell that counts, and keeps a megabyte: enough to be seen in an account.
+    // The shell counts, and keeps a megabyte: enough to be seen in an account.
     char name[] = "sh", flag[] = "-c",
          script[] =
              "x=0123456789abcdef; while [ ${#x} -lt 1000000 ]; do x=$x$x; done; "
@@ -119,7 +120,8 @@ TEST_P(CgroupKindTest, FoldersOfDeadWorkersAreSweptAndOwnOnesGo) {
   const pid_t dead = fork();
   if (dead == 0) _exit(0);
   waitpid(dead, nullptr, 0);
-  // Of a process with the same pid in another namespace, which may well be alive.
+  // This is the folder of a process with the same pid in another namespace, which may well be
+  // alive.
   const auto another = [dead](const std::string& home) {
     return absl::StrCat(home, "/whetstone-1-", dead);
   };
@@ -127,7 +129,7 @@ TEST_P(CgroupKindTest, FoldersOfDeadWorkersAreSweptAndOwnOnesGo) {
     const std::string left = absl::StrCat(home, "/", CgroupFolderName(dead));
     if (mkdir(left.c_str(), 0755) == 0) {
       mkdir((left + "/group-0").c_str(), 0755);
-      mkdir((left + "/slot-0").c_str(), 0755);  // of an earlier version
+      mkdir((left + "/slot-0").c_str(), 0755);  // An earlier version left this.
     }
     mkdir(another(home).c_str(), 0755);
   }

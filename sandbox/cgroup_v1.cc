@@ -1,6 +1,6 @@
-// cgroup v1: one folder in each controller's hierarchy, and a launcher thread that lives in all of
-// them, so that what it clones is born there. Moving the launcher in costs milliseconds once; the
-// group is used again and again.
+// A group of cgroup v1 is one folder in each controller's hierarchy, and a launcher thread that
+// lives in all of them, so that what it clones is born there. Moving the launcher in costs
+// milliseconds once; the group is used again and again.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -29,7 +29,7 @@
 namespace whetstone {
 namespace {
 
-// Runs one function at a time on a thread of its own.
+// Launcher runs one function at a time on a thread of its own.
 class Launcher {
  public:
   Launcher() : thread_([this] { Loop(); }) {}
@@ -70,15 +70,15 @@ class Launcher {
   std::thread thread_;
 };
 
-// Folders, launcher and open files of one reusable group.
+// ReusableGroup holds the folders, launcher and open files of one group that is used again.
 class ReusableGroup {
  public:
   ~ReusableGroup() {
-    launcher_.reset();  // the folders must be empty
+    launcher_.reset();  // The folders must be empty.
     for (const auto& [controller, path] : folders_) RemoveCgroupFolder(path);
   }
 
-  // `own`: our folder in each controller's hierarchy.
+  // `own` names our folder in each controller's hierarchy.
   static absl::StatusOr<std::unique_ptr<ReusableGroup>> Make(
       const std::map<std::string, std::string>& own) {
     static std::atomic<int> count{0};
@@ -112,7 +112,8 @@ class ReusableGroup {
     limits_ = {};
     if (Has("memory") && changed) {
       const std::string bytes = absl::StrCat(limits.memory_bytes);
-      // Memory and swap together may never be below memory alone: lift, lower, lower.
+      // Memory and swap together may never be below memory alone, so they are lifted before
+      // both are lowered.
       WriteCgroupFile(File("memory", "memory.memsw.limit_in_bytes"), "-1").IgnoreError();
       RETURN_IF_ERROR(WriteCgroupFile(File("memory", "memory.limit_in_bytes"), bytes));
       WriteCgroupFile(File("memory", "memory.memsw.limit_in_bytes"), bytes).IgnoreError();
@@ -122,7 +123,7 @@ class ReusableGroup {
       memory_before_ = Number("memory", "memory.usage_in_bytes", "");
       kills_before_ = Number("memory", "memory.oom_control", "oom_kill");
     }
-    if (Has("pids") && changed) {  // the launcher counts
+    if (Has("pids") && changed) {  // The launcher counts too.
       RETURN_IF_ERROR(
           WriteCgroupFile(File("pids", "pids.max"), absl::StrCat(limits.processes + 1)));
     }
@@ -132,7 +133,7 @@ class ReusableGroup {
   }
 
   pid_t Clone(const CloneRequest& request, int* pidfd) {
-    // The clone inherits its affinity from the thread that makes it: be like the caller.
+    // The clone inherits its affinity from the thread that makes it, so that takes the caller's.
     cpu_set_t cores;
     const bool known = sched_getaffinity(0, sizeof(cores), &cores) == 0;
     pid_t pid = -EAGAIN;
@@ -169,12 +170,12 @@ class ReusableGroup {
   std::map<std::string, std::string> folders_;
   std::unique_ptr<Launcher> launcher_;
   UniqueFd cpu_;
-  CgroupLimits limits_;  // as written; zeros: to be written
+  CgroupLimits limits_;  // These are as written; zeros are to be written.
   int64_t memory_before_ = 0;
   int64_t kills_before_ = 0;
 };
 
-// Groups that nobody uses; shared with the groups that are out.
+// FreeGroups holds groups that nobody uses; it is shared with the groups that are out.
 struct FreeGroups {
   std::mutex mutex;
   std::vector<std::unique_ptr<ReusableGroup>> groups;

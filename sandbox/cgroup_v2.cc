@@ -1,4 +1,4 @@
-// cgroup v2: a folder for each tree, entered by clone3(CLONE_INTO_CGROUP).
+// A group of cgroup v2 is a folder for each tree, entered by clone3(CLONE_INTO_CGROUP).
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -52,7 +52,7 @@ class PoolV2 final : public CgroupPool {
   PoolV2(std::string home, std::string own) : home_(std::move(home)), own_(std::move(own)) {}
   ~PoolV2() override {
     if (moved_) {
-      // Back to where the worker came from, so that nothing of ours is left behind.
+      // The worker goes back to where it came from, so that nothing of ours is left behind.
       for (const std::string& controller : controllers_) {
         WriteCgroupFile(home_ + "/cgroup.subtree_control", "-" + controller).IgnoreError();
       }
@@ -97,7 +97,8 @@ class PoolV2 final : public CgroupPool {
     for (const std::string& controller : controllers_) {
       if (controller == "memory") {
         RETURN_IF_ERROR(WriteCgroupFile(path + "/memory.max", absl::StrCat(limits.memory_bytes)));
-        WriteCgroupFile(path + "/memory.swap.max", "0").IgnoreError();  // absent without swap
+        // It is absent without swap.
+        WriteCgroupFile(path + "/memory.swap.max", "0").IgnoreError();
       } else {
         RETURN_IF_ERROR(WriteCgroupFile(path + "/pids.max", absl::StrCat(limits.processes)));
       }
@@ -110,7 +111,7 @@ class PoolV2 final : public CgroupPool {
     return absl::StrContains(absl::StrCat(" ", ReadCgroupFile(path), " "), word);
   }
   // A group that passes controllers down may hold no process itself: the worker moves into one
-  // below. Only where it is alone in its group, as under systemd's Delegate=.
+  // below. It does so only where it is alone in its group, as under systemd's Delegate=.
   bool MoveDown() {
     if (ReadCgroupFile(home_ + "/cgroup.procs") != absl::StrCat(getpid(), "\n")) return false;
     const std::string leaf = own_ + "/worker";

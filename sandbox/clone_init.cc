@@ -47,7 +47,8 @@ inline long Address(const void* pointer) { return reinterpret_cast<long>(pointer
 void ChildMain(const CloneRequest* request) {
   const int count = request->fd_count;
   const int control = request->fds[kControlFd];
-  // First everything above the final numbers, so that no move overwrites what is still needed.
+  // First everything moves above the final numbers, so that no move overwrites what is still
+  // needed.
   const int scratch = count + 1;
   long moved[64];
   for (int i = 0; i < count; ++i) {
@@ -68,7 +69,7 @@ void ChildMain(const CloneRequest* request) {
   do {
     got = RawCall(SYS_read, kControlFd, Address(&go), 1);
   } while (got == -EINTR);
-  if (got != 1 || go != kGoByte) RawCall(SYS_exit_group, 1);  // the parent gave up
+  if (got != 1 || go != kGoByte) RawCall(SYS_exit_group, 1);  // The parent gave up.
 
   char* const environment[] = {nullptr};
   static const char empty[] = "";
@@ -114,7 +115,7 @@ pid_t CloneInit(const CloneRequest& request, int* pidfd) {
     args.flags |= CLONE_INTO_CGROUP;
     args.cgroup = static_cast<uint64_t>(request.cgroup_fd);
   }
-  args.exit_signal = 0;  // no SIGCHLD, and invisible to anybody's waitpid(-1)
+  args.exit_signal = 0;  // The end sends no SIGCHLD and is invisible to anybody's waitpid(-1).
   args.stack = reinterpret_cast<uint64_t>(request.stack_low);
   args.stack_size = request.stack_bytes;
 

@@ -21,8 +21,9 @@
 namespace whetstone {
 namespace {
 
-// Links stay links, so a merged /usr looks as it does on the host. No /proc, no /dev but null: an
-// endless device would make `#include </dev/zero>` a memory bomb, and no tool chain needs one.
+// Links stay links, so a merged /usr looks as it does on the host. There is no /proc, and no /dev
+// but null: an endless device would make `#include </dev/zero>` a memory bomb, and no tool chain
+// needs one.
 constexpr PlanMount kCompileMounts[] = {
     {"/usr", "/usr"},
     {"/lib", "/lib", true},
@@ -32,8 +33,8 @@ constexpr PlanMount kCompileMounts[] = {
     {"/etc/ld.so.cache", "/etc/ld.so.cache", true},
     {"/dev/null", "/dev/null", false, true},
 };
-// The loader, and the libraries that come with the compiler, one by one: a program that may be
-// timed shall not find the fast libraries that somebody installed on this host.
+// These are the loader, and the libraries that come with the compiler, one by one: a program that
+// may be timed shall not find the fast libraries that somebody installed on this host.
 constexpr PlanMount kRunMounts[] = {
     {"/usr/lib64/ld-linux-x86-64.so.2", "/usr/lib64/ld-linux-x86-64.so.2", true},
     {"/lib", "/lib", true},
@@ -46,7 +47,7 @@ constexpr const char* kRunLibraries[] = {"ld-linux-x86-64.so.2", "libc.so.6",   
                                          "libmvec.so.1",         "libgcc_s.so.1", "libstdc++.so.6"};
 constexpr const char* kThreadLibraries[] = {"libgomp.so.1", "libatomic.so.1"};
 
-// Where this process has found its own C library: the folder of all of them.
+// Notes the folder where this process has found its own C library: all of them are there.
 int FindLibc(dl_phdr_info* info, size_t, void* folder) {
   const absl::string_view name = info->dlpi_name;
   if (!absl::EndsWith(name, "/libc.so.6")) return 0;
@@ -190,7 +191,7 @@ absl::StatusOr<std::string> BuildPlan(const SandboxSpec& spec, bool privileged) 
   plan.inodes = int64_t{16} * limits.files_max;
   plan.program_id = privileged ? kProgramId : 0;
   plan.writable_work = compile;
-  plan.watch_tree = compile;  // in kRun the filter forbids further processes
+  plan.watch_tree = compile;  // In kRun the filter forbids further processes.
   plan.exec_by_fd = !compile;
   return EncodePlan(plan);
 }

@@ -10,7 +10,7 @@
 namespace whetstone {
 namespace {
 
-// What keeps a kind of control groups from limiting, and the command that would change it.
+// Says what keeps a kind of control groups from limiting, and the command that would change it.
 std::string WhyNot(CgroupKind kind) {
   const absl::StatusOr<std::unique_ptr<CgroupPool>> pool = CgroupPool::Open(kind);
   if (!pool.ok()) return std::string(pool.status().message());

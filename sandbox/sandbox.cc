@@ -34,7 +34,8 @@ using Clock = std::chrono::steady_clock;
 
 // Setting up takes a few milliseconds; a host that needs longer than this is broken or frozen.
 constexpr std::chrono::seconds kStartDeadline{20};
-// Beyond the program's own wall limit: killing and reaping the tree, copying results.
+// The end may take so long beyond the program's own wall limit: killing and reaping the tree,
+// copying results.
 constexpr std::chrono::seconds kWaitGrace{30};
 constexpr size_t kCloneStackBytes = 64 << 10;
 
@@ -49,14 +50,14 @@ absl::Status SetupError(SetupStep step, int error, const std::string& detail) {
     case SetupStep::kAffinity:
       return absl::InvalidArgumentError(text);
     default:
-      if (error == EBADF) return absl::InvalidArgumentError(text);  // a passed descriptor
+      if (error == EBADF) return absl::InvalidArgumentError(text);  // A passed descriptor is bad.
       return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE
                  ? absl::ResourceExhaustedError(text)
                  : absl::FailedPreconditionError(text);
   }
 }
 
-// Waits until `fd` is readable or closed; false at the deadline.
+// Waits until `fd` is readable or closed; returns false at the deadline.
 bool WaitReadable(int fd, Clock::time_point deadline) {
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
@@ -268,7 +269,7 @@ class Process final : public SandboxProcess {
     return absl::OkStatus();
   }
 
-  // Process 1 of the namespace: its end is the end of everything inside.
+  // Ends process 1 of the namespace, and with it everything inside.
   void EndInit() {
     if (init_pid_ <= 0) return;
     syscall(SYS_pidfd_send_signal, init_pidfd_.get(), SIGKILL, nullptr, 0);
@@ -280,7 +281,7 @@ class Process final : public SandboxProcess {
     init_pid_ = -1;
   }
 
-  const std::unique_ptr<Cgroup> group_;  // the tree's; goes when the tree is dead
+  const std::unique_ptr<Cgroup> group_;  // It is the tree's and goes when the tree is dead.
   pid_t init_pid_;
   UniqueFd init_pidfd_;
   UniqueFd control_;
@@ -365,7 +366,8 @@ absl::StatusOr<std::unique_ptr<SandboxProcess>> Sandbox::Start(const SandboxSpec
   int pidfd = -1;
   const pid_t init_pid = group->Clone(&request, &pidfd);
   if (init_pid < 0) return SetupError(SetupStep::kClone, -init_pid, "");
-  // Declared after the stack and the descriptors: its destructor ends the clone that uses them.
+  // It is declared after the stack and the descriptors: its destructor ends the clone that uses
+  // them.
   auto process = std::make_unique<Process>(init_pid, UniqueFd(pidfd), std::move(control),
                                            std::move(group), spec);
   RETURN_IF_ERROR(process->LetGo(std::move(child_control), privileged));

@@ -35,9 +35,8 @@ namespace whetstone {
 // no $ORIGIN), a network, or a device but kCompile's /dev/null.
 enum class Profile {
   // Compiler tool chain: fork, exec, files under /work and /tmp, poll, sendmsg and recvmsg on
-  // passed
-  // descriptors; reads /usr and the given binds. An attacker's calls kill (SIGSYS), unknown ones
-  // answer EPERM. Memory and CPU time are limited for the whole tree.
+  // passed descriptors; reads /usr and the given binds. An attacker's calls kill (SIGSYS), unknown
+  // ones answer EPERM. Memory and CPU time are limited for the whole tree.
   kCompile,
   // One kernel process: compute, futex, read and write on passed descriptors, reads the libraries
   // of C, C++ and threads, /work and the given binds; writes no file. Every other call kills the
@@ -138,7 +137,7 @@ class Sandbox {
   // step; RESOURCE_EXHAUSTED: worth trying again. The program dies with this process, however it
   // ends, but not with the calling thread.
   static absl::StatusOr<std::unique_ptr<SandboxProcess>> Start(const SandboxSpec& spec);
-  // Start, then Wait.
+  // Calls Start, then Wait.
   static absl::StatusOr<SandboxResult> Run(const SandboxSpec& spec);
   // Tries every mechanism once and caches the answer.
   static absl::StatusOr<Isolation> Probe();

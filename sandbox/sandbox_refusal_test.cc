@@ -1,4 +1,4 @@
-// What a program may not do, see, write or take out.
+// These tests try what a program may not do, see, write or take out.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -73,7 +73,8 @@ TEST_F(SandboxTest, RunProfileSeesTheToolChainsLibrariesOnly) {
   EXPECT_EQ(list("/usr/lib/os-release").exit_code, 1);
   int seen = 0;
   for (const auto& entry :
-       std::filesystem::directory_iterator("/usr/lib/x86_64-linux-gnu")) {  // on Debian
+       // This is where Debian has them.
+       std::filesystem::directory_iterator("/usr/lib/x86_64-linux-gnu")) {
     const std::string name = entry.path().filename();
     if (!absl::StrContains(name, ".so") || seen == 40) continue;
     const bool ours = name == "libc.so.6" || name == "libm.so.6" || name == "libstdc++.so.6";
@@ -107,7 +108,7 @@ TEST_F(SandboxTest, NothingSurvivesToTheNextRun) {
 }
 
 TEST_F(SandboxTest, DescriptorsAreClosed) {
-  const int leak = open("/dev/null", O_RDONLY);  // inheritable on purpose
+  const int leak = open("/dev/null", O_RDONLY);  // It is inheritable on purpose.
   ASSERT_GE(leak, 0);
   EXPECT_EQ(MustRun(Inmate({"fds"}, Profile::kCompile)).stdout_text, "0 1 2 ");
   SandboxSpec spec = Inmate({"fds"}, Profile::kCompile);
@@ -121,7 +122,7 @@ TEST_F(SandboxTest, IsAloneAndNobody) {
   EXPECT_EQ(text, geteuid() == 0 ? "pid 2 uid 1000\n" : "pid 2 uid 0\n");
 }
 
-// The kernel's own view, from outside: ids, capabilities, filter, no_new_privs.
+// The kernel has its own view, from outside, of ids, capabilities, filter and no_new_privs.
 TEST_F(SandboxTest, TheKernelConfirmsTheConfinement) {
   auto process = Sandbox::Start(Inmate({"sleep", "100"}));
   ASSERT_TRUE(process.ok()) << process.status();
@@ -196,7 +197,7 @@ TEST_F(SandboxTest, CopyOutTakesRegularFilesOnly) {
   EXPECT_EQ(MustRun(spec).exit_code, 1);
 }
 
-// Results are copied when the tree is dead: never the link's target, whoever swapped last.
+// Results are copied when the tree is dead, and never from the link's target, whoever swapped last.
 TEST_F(SandboxTest, NobodySwapsWhileResultsAreCopied) {
   for (int i = 0; i < 5; ++i) {
     SandboxSpec spec = Inmate({"swap"}, Profile::kCompile);

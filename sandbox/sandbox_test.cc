@@ -1,5 +1,6 @@
-// Results, limits, lifetime and failing set-ups, as the user who runs the test and, when that is
-// root, everything once more as an unprivileged one. What is refused: sandbox_refusal_test.cc.
+// These tests are of results, limits, lifetime and failing set-ups, as the user who runs them and,
+// when that is root, everything once more as an unprivileged one. sandbox_refusal_test.cc has what
+// is refused.
 #include "sandbox/sandbox.h"
 
 #include <fcntl.h>
@@ -21,7 +22,8 @@
 #include "sandbox/cgroup_files.h"
 #include "sandbox/sandbox_testing.h"
 
-// Under the thread sanitizer only: a forked child starts threads of its own (DiesWithItsParent).
+// Only the thread sanitizer asks for this: a forked child starts threads of its own
+// (DiesWithItsParent).
 extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
 
 namespace whetstone {
@@ -258,7 +260,7 @@ TEST_F(SandboxTest, AForkBombThatNeverStopsIsEnded) {
 TEST_F(SandboxTest, ThreadsAreCountedPerSandbox) {
   SandboxSpec spec = Inmate({"thread_bomb"});
   spec.limits.processes_max = 10;
-  // Two at once: the count of one must not use up the other's.
+  // Two run at once: the count of one must not use up the other's.
   auto first = Sandbox::Start(spec);
   auto second = Sandbox::Start(spec);
   ASSERT_TRUE(first.ok() && second.ok());
@@ -427,7 +429,8 @@ TEST_F(SandboxTest, BadSpecificationsAreNamed) {
 TEST_F(SandboxTest, TooMuchMemoryForTheProgramIsTyped) {
   SandboxSpec spec = Inmate({"exit", "0"});
   spec.limits.memory_bytes_max = 4096;
-  // Killed by the kernel in the middle of exec, or refused by it: never a hang, never kExited 0.
+  // The kernel kills it in the middle of exec or refuses it: it never hangs and never ends with
+  // kExited 0.
   absl::StatusOr<SandboxResult> result = Sandbox::Run(spec);
   if (result.ok()) {
     EXPECT_TRUE(result->exit != SandboxExit::kExited || result->exit_code != 0);
@@ -452,7 +455,7 @@ TEST(SandboxUnprivilegedTest, TheSameSuitePasses) {
   EXPECT_EQ(RunSelfUnprivileged({"whet-sandbox", "sandbox_test_program"}, "SandboxTest.*"), "");
 }
 
-// What the hint of `whet doctor` promises: folders of the hierarchies given to the user are enough.
+// The hint of `whet doctor` promises that folders of the hierarchies given to the user are enough.
 TEST(SandboxUnprivilegedTest, FoldersOfItsOwnAreEnoughForControlGroups) {
   const CgroupHome home = ParseCgroupHome(ReadFile("/proc/self/mountinfo").value_or(""),
                                           ReadFile("/proc/self/cgroup").value_or(""));
@@ -460,7 +463,8 @@ TEST(SandboxUnprivilegedTest, FoldersOfItsOwnAreEnoughForControlGroups) {
   std::vector<std::string> given;
   for (const auto& [controller, folder] : home.v1) {
     given.push_back(absl::StrCat(folder, "/given-", getpid()));
-    if (mkdir(given.back().c_str(), 0755) != 0) return;  // root in name only: a container
+    // Root is so in name only, as in a container.
+    if (mkdir(given.back().c_str(), 0755) != 0) return;
   }
   const auto move_in = [&given] {
     for (const std::string& folder : given) {

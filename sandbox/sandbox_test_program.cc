@@ -1,8 +1,8 @@
-// The inmate of sandbox_test: does one thing a program might do, named by its first argument.
-// Prints what it found; exit code 0 means "I could do it", 1 "it was refused" (with errno printed).
+// The inmate of sandbox_test does one thing a program might do, named by its first argument. It
+// prints what it found; exit code 0 means "I could do it", 1 "it was refused" (with errno printed).
 //
-// Over 400 lines: one flat list of acts that know nothing of each other, and the table that names
-// them.
+// Over 400 lines: this is one flat list of acts that know nothing of each other, and the table that
+// names them.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/io_uring.h>
@@ -45,7 +45,7 @@ int64_t Number(const Args& args, size_t i) { return args.size() > i ? std::stoll
 
 [[noreturn]] void Spin() {
   for (;;) {
-    __asm__ volatile("");  // a loop without effects is undefined
+    __asm__ volatile("");  // A loop without effects is undefined.
   }
 }
 
@@ -65,7 +65,7 @@ int TouchMemory(const Args& args) {
   return 0;
 }
 
-// Each child touches `args[2]` bytes and sleeps: below every limit of a single process.
+// Lets each child touch `args[2]` bytes and sleep, which is below every limit of a single process.
 int TouchInChildren(const Args& args) {
   for (int64_t i = 0; i < Number(args, 1); ++i) {
     if (fork() == 0) {
@@ -169,7 +169,7 @@ int ManySmallFiles(const Args& args) {
   return 0;
 }
 
-// A terabyte that nobody wrote; the second argument chooses how.
+// Makes a terabyte that nobody wrote; the second argument chooses how.
 int SparseFile(const Args& args) {
   const int fd = open("sparse", O_RDWR | O_CREAT, 0644);
   const off_t size = off_t{1} << 40;
@@ -226,7 +226,7 @@ int ListDescriptors(const Args&) {
   return 0;
 }
 
-// A grandchild in a session of its own that outlives its parents and keeps `args[1]` open.
+// Leaves a grandchild in a session of its own that outlives its parents and keeps `args[1]` open.
 int Daemonise(const Args&) {
   if (fork() == 0) {
     setsid();

@@ -22,7 +22,7 @@
 namespace whetstone {
 namespace {
 
-// What both profiles need: memory, time, signals of one's own, synchronisation, the given
+// Both profiles need these: memory, time, signals of one's own, synchronisation, the given
 // descriptors, and reading files (of which the file system view holds only harmless ones).
 constexpr const char* kCommon[] = {"read",
                                    "write",
@@ -68,7 +68,7 @@ constexpr const char* kCommon[] = {"read",
                                    "restart_syscall"};
 
 constexpr const char* kCompileOnly[] = {
-    // Files.
+    // These are for files.
     "open", "openat", "creat", "stat", "lstat", "statx", "statfs", "fstatfs", "faccessat2",
     "pwrite64", "preadv", "pwritev", "getdents64", "getcwd", "chdir", "fchdir", "rename",
     "renameat", "renameat2", "mkdir", "mkdirat", "rmdir", "unlink", "unlinkat", "link", "linkat",
@@ -76,10 +76,10 @@ constexpr const char* kCompileOnly[] = {
     "utimensat", "ftruncate", "truncate", "fallocate", "flock", "fsync", "fdatasync", "fadvise64",
     "copy_file_range", "sendfile", "close_range", "msync", "mincore", "dup", "dup2", "dup3",
     "fcntl", "pipe", "pipe2",
-    // Waiting, and talking over passed descriptors.
+    // These are for waiting, and talking over passed descriptors.
     "poll", "ppoll", "select", "pselect6", "epoll_create1", "epoll_ctl", "epoll_wait",
     "epoll_pwait", "eventfd2", "sendmsg", "recvmsg", "sendto", "recvfrom", "shutdown",
-    // Processes.
+    // These are for processes.
     "fork", "vfork", "execve", "execveat", "wait4", "waitid", "kill", "tkill", "getppid", "getpgrp",
     "getpgid", "setpgid", "getsid", "setsid", "getuid", "geteuid", "getgid", "getegid", "getgroups",
     "getresuid", "getresgid", "getrlimit", "setrlimit", "prlimit64", "getrusage", "times",
@@ -203,7 +203,7 @@ scmp_arg_cmp Equals(unsigned argument, uint64_t value) {
 absl::StatusOr<std::string> BuildRun(bool threads) {
   Builder builder(SCMP_ACT_KILL_PROCESS);
   builder.AddAll(SCMP_ACT_ALLOW, kCommon);
-  // Reading only: any bit that writes, creates or truncates makes the flags differ.
+  // Files open for reading only: any bit that writes, creates or truncates makes the flags differ.
   constexpr uint64_t kWriteBits =
       O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND | (O_TMPFILE & ~O_DIRECTORY);
   builder.Add(SCMP_ACT_ALLOW, "openat", {Masked(2, kWriteBits, O_RDONLY)});
@@ -211,7 +211,8 @@ absl::StatusOr<std::string> BuildRun(bool threads) {
                        uint64_t{O_APPEND}}) {
     builder.Add(SCMP_ACT_ERRNO(EACCES), "openat", {Masked(2, bit, bit)});
   }
-  // Advice about one's own memory; not what would evict, empty or poison shared pages.
+  // Advice about one's own memory is allowed, but not what would evict, empty or poison shared
+  // pages.
   for (uint64_t advice : {MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_DONTNEED,
                           MADV_FREE, MADV_HUGEPAGE, MADV_NOHUGEPAGE, MADV_DONTDUMP}) {
     builder.Add(SCMP_ACT_ALLOW, "madvise", {Equals(2, advice)});
@@ -219,10 +220,10 @@ absl::StatusOr<std::string> BuildRun(bool threads) {
   for (uint64_t advice : {MADV_REMOVE, MADV_COLD, MADV_PAGEOUT, MADV_MERGEABLE}) {
     builder.Add(SCMP_ACT_ERRNO(EPERM), "madvise", {Equals(2, advice)});
   }
-  // Asking for limits, not setting them.
+  // Limits may be asked for, not set.
   builder.Add(SCMP_ACT_ALLOW, "prlimit64", {Equals(2, 0)});
   builder.Add(SCMP_ACT_ALLOW, "execveat", {Equals(0, kExecFd), Equals(4, AT_EMPTY_PATH)});
-  // Harmless questions of libc that must not kill an honest program.
+  // These are harmless questions of libc that must not kill an honest program.
   builder.Add(SCMP_ACT_ERRNO(ENOTTY), "ioctl", {});
   builder.Add(SCMP_ACT_ERRNO(EINVAL), "prctl", {});
   builder.Add(SCMP_ACT_ERRNO(ENOENT), "readlink", {});

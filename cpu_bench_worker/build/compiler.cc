@@ -21,7 +21,8 @@ namespace {
 constexpr char kHeaderMount[] = "/headers";
 constexpr char kAllowedHeader[] = "allowed.h";
 constexpr char kBareHeader[] = "bare.h";
-constexpr std::chrono::seconds kOwnLimit{120};  // for what is not the candidate's
+// This limits every compilation but the candidate's.
+constexpr std::chrono::seconds kOwnLimit{120};
 constexpr int64_t kMemoryBytes = int64_t{2} << 30;
 constexpr int64_t kHeaderBytesMax = int64_t{512} << 20;
 
@@ -129,13 +130,13 @@ absl::StatusOr<Compiler::Headers> Compiler::MakeHeaders(const CompileConfig& con
                                                         const std::string& structs,
                                                         const std::string& dir) const {
   RETURN_IF_ERROR(MakeReadableDirectory(dir));
-  // What the compiler reads without the structs: these are in both headers.
+  // These are the texts that the compiler reads, less the structs, which are in both headers.
   std::map<std::string, std::string> preprocessed;
   for (const auto& [name, of] :
        {std::pair(kAllowedHeader, rules), std::pair(kBareHeader, v1::CompileRules())}) {
     RETURN_IF_ERROR(
         WriteReadableFile(absl::StrCat(dir, "/", name), AllowedHeaderText(of, structs)));
-    // Where the header is used is where it is made: clang++ looks for the text it came from.
+    // The header is made where it is used, because clang++ looks for the text it came from.
     SandboxSpec spec = BaseSpec(kOwnLimit);
     spec.binds = {{dir, kHeaderMount}};
     ASSIGN_OR_RETURN(const std::string precompiled,
@@ -236,7 +237,7 @@ CompileResult Compiler::Compile(const CompileConfig& config, const std::string& 
   const std::string context = absl::StrCat(tools.version, "\n", absl::StrJoin(config.flags, "\n"));
   out.compiled = true;
   out.object = std::move(object->second);
-  // The whole stripped file: what is left out of a hash, two different programs may differ in.
+  // The hash is of the whole stripped file: two programs may differ in whatever a hash leaves out.
   out.object_hash = Sha256Hex(absl::StrCat(context, "\n", out.object));
   return out;
 }

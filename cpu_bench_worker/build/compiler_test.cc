@@ -14,7 +14,7 @@
 namespace whetstone {
 namespace {
 
-// The host's compilers, one after the other, each with the headers of the matmul problem.
+// CompilerTest runs a test with each of the host's compilers and the headers of the matmul problem.
 class CompilerTest : public CompilingTest {
  protected:
   void ForEach(const std::function<void()>& test) {
@@ -63,8 +63,8 @@ TEST_F(CompilerTest, NamesOfTheAllowedHeaders) {
 TEST_F(CompilerTest, APlainProgramNeverReadsTheAllowedHeaders) {
   ForEach([&] {
     const CompileResult before = Compile(kMatmulIkj);
-    // A folder of its own: whoever reads these now, fails. (g++ takes bare.h.gch for bare.h;
-    // clang++ looks whether that is as it was.)
+    // The headers have a folder of their own: whoever reads these now, fails. (g++ takes bare.h.gch
+    // for bare.h; clang++ looks whether bare.h is as it was.)
     rules_.add_headers("cmath");
     config_ = *compiler_->Prepare(rules_, 20);
     const std::string allowed = config_.header_dir + "/allowed.h";
@@ -88,7 +88,7 @@ TEST_F(CompilerTest, ProgramsThatNeedTheHeadersGetThem) {
              "std::sort(c, c + n);",
              "memcpy(c, a, n * sizeof(float));",
              "new (c) float(n);",
-             "for (float x : {1.f, 2.f}) c[0] += x;",  // seen by the compiler only
+             "for (float x : {1.f, 2.f}) c[0] += x;",  // Only the compiler sees this.
              "auto x = {1, 2}; c[0] = *(x.begin() + 1);",
              "c[0] = (n <=> 1) < 0;",
          }) {

@@ -24,7 +24,7 @@ std::string TrimDiagnostics(const std::string& text) {
     if (!absl::StrContains(line, "error: ") && !absl::StrContains(line, "undefined reference"))
       continue;
     std::string clean(line);
-    // "/work/candidate.cc:3:9: error: …" → "line 3: error: …"
+    // This makes "/work/candidate.cc:3:9: error: …" into "line 3: error: …".
     if (const size_t at = clean.find("candidate.cc:"); at != std::string::npos) {
       clean = clean.substr(at + sizeof("candidate.cc:") - 1);
       const size_t line_end = clean.find(':');

@@ -11,14 +11,14 @@
 namespace whetstone {
 namespace {
 
-// Words of a program that use headers whatever these declare: the namespace that the language takes
-// its own types from, and directives and operators that name a file, in which `//` and `"` are no
-// comment and no literal.
+// A program that says one of these words uses headers whatever they declare: the namespace that the
+// language takes its own types from, and directives and operators that name a file, in which `//`
+// and `"` are no comment and no literal.
 constexpr const char* kAlwaysUse[] = {
     "std",   "typeid",     "include",       "include_next",       "import",     "module",
     "embed", "dependency", "__has_include", "__has_include_next", "__has_embed"};
 
-// The same of what is no word. Pasted tokens make words that aren't in the text.
+// These do the same and are no words. Pasted tokens make words that aren't in the text.
 constexpr const char* kAlwaysUseMarks[] = {"<=>", "##", "%:"};
 
 bool IsKeyword(absl::string_view word) {
@@ -35,7 +35,7 @@ bool IsKeyword(absl::string_view word) {
       "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local",
       "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using",
       "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
-      // GNU spellings
+      // These are GNU spellings.
       "__alignof", "__alignof__", "__asm", "__asm__", "__attribute", "__attribute__", "__const",
       "__const__", "__extension__", "__inline", "__inline__", "__int128", "__restrict",
       "__restrict__", "__signed", "__signed__", "__typeof", "__typeof__", "__volatile",
@@ -53,45 +53,47 @@ bool IsWord(absl::string_view token) { return !token.empty() && IsWordStart(toke
 bool IsLiteral(absl::string_view token) { return !token.empty() && token[0] == '"'; }
 
 constexpr char kBuiltin[] = "__builtin_";
-// Of reserved words, the bare header and the compiler have macros, which paste other words together
-// or stand for `std`. No need to know which: programs seldom say one.
+// Reserved words may be macros of the bare header or the compiler, which paste other words together
+// or stand for `std`. There is no need to know which: programs seldom say one.
 bool IsReserved(absl::string_view token) {
   return token.size() > 1 && token[0] == '_' &&
          (token[1] == '_' || absl::ascii_isupper(static_cast<unsigned char>(token[1]))) &&
          !IsKeyword(token) && !absl::StartsWith(token, kBuiltin);
 }
 
-// A word that names something of a header: no keyword, nothing the compiler has built in.
+// Returns whether `token` may name something of a header: it is a word, but no keyword and nothing
+// that the compiler has built in.
 bool IsName(absl::string_view token) {
   return IsWord(token) && !IsKeyword(token) && !absl::StartsWith(token, kBuiltin);
 }
 
-// Words, numbers, literals and single marks of C++ text without spliced lines.
+// Lexer reads words, numbers, literals and single marks of C++ text without spliced lines.
 class Lexer {
  public:
   explicit Lexer(absl::string_view text) : rest_(text) {}
 
-  // Empty at the end, and from where the text is not clear.
+  // Returns "" at the end, and from where the text is not clear.
   absl::string_view Next() {
     SkipBlanks();
     if (rest_.empty()) return "";
     const char c = rest_[0];
     if (IsWordStart(c)) {
       const absl::string_view word = Take(WordSize());
-      if (absl::EndsWith(word, "R") && absl::StartsWith(rest_, "\"")) GiveUp();  // a raw string
+      // This is a raw string.
+      if (absl::EndsWith(word, "R") && absl::StartsWith(rest_, "\"")) GiveUp();
       return word;
     }
     if (IsDigit(c) || (c == '.' && rest_.size() > 1 && IsDigit(rest_[1])))
       return Take(NumberSize());
     if (c == '"' || c == '\'') return Take(LiteralSize());
-    // An escaped letter of a word, or one that belongs to a word or number for some compilers.
+    // This is an escaped letter of a word, or one that some compilers count to a word or number.
     if (c == '\\' || c == '$' || static_cast<unsigned char>(c) >= 0x80) GiveUp();
     return Take(1);
   }
 
   absl::string_view RestOfLine() { return Take(std::min(rest_.find('\n'), rest_.size())); }
 
-  // Another lexer may see other words.
+  // Returns whether another lexer may see other words.
   bool unclear() const { return unclear_; }
 
  private:
@@ -126,7 +128,7 @@ class Lexer {
     return size;
   }
 
-  // 1'000'000, 0x1.8p-3f, 1e+5
+  // NumberSize takes all of 1'000'000, 0x1.8p-3f and 1e+5.
   size_t NumberSize() {
     size_t size = 1;
     bool signs = false;
@@ -136,7 +138,7 @@ class Lexer {
       const bool sign =
           (c == '+' || c == '-') && absl::StrContains("eEpP", rest_.substr(size - 1, 1));
       signs = signs || sign;
-      if (c == '\'' && signs) {  // 1p+'a': compilers differ
+      if (c == '\'' && signs) {  // Compilers differ on 1p+'a'.
         GiveUp();
         return 0;
       }
@@ -159,27 +161,27 @@ class Lexer {
   bool unclear_ = false;
 };
 
-// What a preprocessed text offers to a program that is compiled behind it.
+// Offer is what a preprocessed text offers to a program that is compiled behind it.
 struct Offer {
-  // Words from global scope.
+  // These are the words from global scope.
   std::set<std::string, std::less<>> declared;
-  // Defined or undefined.
+  // These have been defined or undefined.
   std::set<std::string, std::less<>> macros;
-  // What can be said again and mean more than before, and how often it was: namespaces, the words
-  // behind global `operator`.
+  // These can be said again and mean more than before, and were said so often: namespaces, and the
+  // words behind global `operator`.
   std::map<std::string, int, std::less<>> said;
-  bool unknown = false;  // more than names say
+  bool unknown = false;  // The text offers more than names say.
 };
 
-// "define X(a) a" of "#define X(a) a".
+// The line is "define X(a) a" of "#define X(a) a".
 void ReadDirective(absl::string_view line, Offer* offer) {
   Lexer lexer(line);
   const absl::string_view directive = lexer.Next();
   if (directive == "define" || directive == "undef") offer->macros.emplace(lexer.Next());
 }
 
-// That a brace behind `statement`, the tokens since the statement before, opens no scope of its
-// own: what it holds can be named from outside.
+// Returns whether a brace behind `statement`, the tokens since the statement before, opens no scope
+// of its own: what it holds can be named from outside.
 bool IsTransparent(const std::vector<absl::string_view>& statement) {
   const size_t size = statement.size();
   if (size >= 2 && statement[size - 2] == "extern" && IsLiteral(statement[size - 1])) return true;
@@ -194,15 +196,16 @@ bool IsTransparent(const std::vector<absl::string_view>& statement) {
   return false;
 }
 
-// That a name in parentheses behind `before` is a parameter's. (Types have been named before, but
-// those behind `struct` and its like; a function's own name may stand behind `(` or `*`.)
+// Returns whether a name in parentheses behind `before` is a parameter's. (Types have been named
+// before, but those behind `struct` and its like; a function's own name may stand behind `(` or
+// `*`.)
 bool NamesParameter(absl::string_view before) {
   static const auto* types = new std::set<absl::string_view>{
       "bool", "char", "double", "float", "int", "long", "short", "signed", "unsigned"};
   return IsName(before) || types->count(before) > 0;
 }
 
-// One token of global scope, behind the others of its statement.
+// Reads one token of global scope, behind the others of its statement.
 void ReadToken(absl::string_view token, const std::vector<absl::string_view>& statement,
                bool in_parentheses, Offer* offer) {
   const absl::string_view before = statement.empty() ? "" : statement.back();
@@ -222,7 +225,7 @@ Offer ReadOffer(absl::string_view text) {
   Lexer lexer(text);
   std::vector<absl::string_view> statement;
   int opaque_braces = 0;
-  int parentheses = 0;  // of the statement
+  int parentheses = 0;  // These are open in the statement.
   for (absl::string_view token = lexer.Next(); !token.empty(); token = lexer.Next()) {
     if (token == "#") {
       ReadDirective(lexer.RestOfLine(), &offer);
@@ -242,8 +245,8 @@ Offer ReadOffer(absl::string_view text) {
   return offer;
 }
 
-// Lines that end in a backslash (and blanks) go on with the next one, inside a word or a comment
-// too.
+// Joins lines that end in a backslash (and blanks) with the next one, as compilers do inside a word
+// or a comment too.
 std::string WithoutSplices(absl::string_view text) {
   std::string joined;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -263,7 +266,8 @@ HeaderNames::HeaderNames(absl::string_view bare, absl::string_view allowed) {
   const Offer more = ReadOffer(allowed);
   used_by_all_ = less.unknown || more.unknown;
   names_.insert(std::begin(kAlwaysUse), std::end(kAlwaysUse));
-  // The bare header's too: what they stand for may be a name that only the others bring.
+  // The bare header's macros count too: what they stand for may be a name that only the others
+  // bring.
   names_.insert(more.macros.begin(), more.macros.end());
   for (const std::string& name : more.declared)
     if (less.declared.count(name) == 0) names_.insert(name);

@@ -5,10 +5,10 @@
 namespace whetstone {
 namespace {
 
-// That programs which say `word` use a header of this text.
+// Returns whether programs that say `word` use a header of this text.
 bool Brings(const char* allowed, const char* word) { return HeaderNames("", allowed).UsedBy(word); }
 
-// A program that uses one name of a header must be seen to.
+// Returns whether a program is seen to use the one name of a header.
 bool SaysIt(const char* program) { return HeaderNames("", "int it;\n").UsedBy(program); }
 
 TEST(HeaderNamesTest, MacrosBringTheirNamesOnly) {

@@ -7,8 +7,8 @@
 
 namespace whetstone {
 
-// Those of "sse4_2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "amx_tile", "asimd", "sve" …
-// that /proc/cpuinfo lists, in a fixed order.
+// Returns those of "sse4_2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "amx_tile", "asimd",
+// "sve" … that /proc/cpuinfo lists, in a fixed order.
 std::vector<std::string> IsaExtensions();
 
 }  // namespace whetstone

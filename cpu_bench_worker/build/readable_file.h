@@ -13,15 +13,15 @@
 
 namespace whetstone {
 
-// WriteFileAtomically, readable for all whatever the umask: an operator's may be strict, and a
-// server's is for the moment in which it makes its socket.
+// Writes as WriteFileAtomically does, readable for all whatever the umask: an operator's may be
+// strict, and a server's is for the moment in which it makes its socket.
 inline absl::Status WriteReadableFile(const std::string& path, absl::string_view content) {
   RETURN_IF_ERROR(WriteFileAtomically(path, content));
   chmod(path.c_str(), 0644);
   return absl::OkStatus();
 }
 
-// A folder of such files.
+// Makes a folder of such files.
 inline absl::Status MakeReadableDirectory(const std::string& path) {
   RETURN_IF_ERROR(MakeDirectories(path));
   chmod(path.c_str(), 0755);

@@ -73,7 +73,7 @@ std::string Assertion(const std::string& condition, const std::string& message) 
   return absl::StrCat("static_assert(", condition, ", \"", message, "\");\n");
 }
 
-// That `type`, C++ text, is what `element` says.
+// Asserts that `type`, C++ text, is what `element` says.
 std::string IsElement(const std::string& type, const ElementLayout& element) {
   const std::string same =
       element.is_struct() ? absl::StrCat("std::is_same_v<", type, ", ::", element.struct_name, ">")
@@ -92,7 +92,7 @@ std::string LayoutAssertions(const ElementLayout& element) {
   return text;
 }
 
-// What the problem says against what the signature has.
+// Compares what the problem says with what the signature has.
 std::string Assertions(const Arguments& arguments) {
   std::string text = Assertion(absl::StrCat("Signature::kCount == ", arguments.specs().size()),
                                "signature and args differ in the number of arguments");

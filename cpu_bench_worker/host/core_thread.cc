@@ -41,7 +41,7 @@ void CoreThread::Await() const {
 }
 
 void CoreThread::Loop() {
-  const ScopedRealtime realtime;  // else a busy neighbour keeps the other thread waiting
+  const ScopedRealtime realtime;  // Otherwise a busy neighbour keeps the other thread waiting.
   for (uint32_t seen = 0;; through_.store(seen, std::memory_order_release)) {
     while (begun_.load(std::memory_order_acquire) == seen)
       FutexWait(&begun_, seen, FutexScope::kPrivate);

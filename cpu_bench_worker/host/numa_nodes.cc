@@ -17,7 +17,7 @@ absl::StatusOr<std::vector<NumaNode>> GroupByNumaNode(const std::vector<int>& co
   if (hwloc_topology_load(topology) != 0)
     return absl::ErrnoToStatus(errno, "hwloc: cannot read the host's topology");
   std::map<int, NumaNode> nodes;
-  std::map<hwloc_obj_t, size_t> seen;  // physical cores: their places in their nodes
+  std::map<hwloc_obj_t, size_t> seen;  // This maps physical cores to their places in their nodes.
   for (const int core : cores) {
     const hwloc_obj_t unit = hwloc_get_pu_obj_by_os_index(topology, static_cast<unsigned>(core));
     // A core the topology doesn't know (a container that hides it) is as good as on the first node,

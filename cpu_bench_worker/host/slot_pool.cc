@@ -17,7 +17,8 @@ void SetAffinity(const std::vector<int>& cores) {
   sched_setaffinity(0, sizeof set, &set);
 }
 
-// Hands out a node's physical cores, one after another, so that what belongs together is near.
+// NodeCores hands out a node's physical cores, one after another, so that what belongs together is
+// near.
 class NodeCores {
  public:
   explicit NodeCores(const std::vector<Siblings>& cores) : cores_(cores) {}
@@ -38,10 +39,10 @@ class NodeCores {
     return siblings.front();
   }
 
-  // Beside kernels.
+  // These sit beside kernels.
   const std::vector<int>& idle() const { return idle_; }
 
-  // What neither sits beside a kernel nor was handed out.
+  // These neither sit beside a kernel nor were handed out.
   std::vector<int> Rest() const {
     std::vector<int> rest = spare_;
     for (size_t i = next_; i < cores_.size(); ++i)
@@ -52,7 +53,7 @@ class NodeCores {
  private:
   const std::vector<Siblings>& cores_;
   size_t next_ = 0;
-  std::vector<int> spare_;  // of the last timer's physical core
+  std::vector<int> spare_;  // These are of the last timer's physical core.
   std::vector<int> idle_;
 };
 
@@ -63,8 +64,8 @@ int SlotsMax(const std::vector<Siblings>& cores) {
   return slots;
 }
 
-// Slots of a node that nobody has asked for a number of: a large one keeps a quarter of its cores
-// (at least two hyper-threads) for compilers, if that leaves a slot.
+// Returns the slots of a node that nobody has asked for a number of: a large one keeps a quarter of
+// its cores (at least two hyper-threads) for compilers, if that leaves a slot.
 int OwnSlots(std::vector<Siblings> cores) {
   const int slots_max = SlotsMax(cores);
   size_t threads = 0, kept_threads = 0;
@@ -77,8 +78,8 @@ int OwnSlots(std::vector<Siblings> cores) {
   return std::max(SlotsMax(cores), std::min(slots_max, 1));
 }
 
-// Adds `slots` slots of `kernels` cores each; what is left builds. False, and nothing is added, if
-// so many don't fit, or leave less than two cores to build and need not be so many.
+// Adds `slots` slots of `kernels` cores each; what is left builds. Returns false, and adds nothing,
+// if so many don't fit, or leave less than two cores to build and need not be so many.
 bool TrySlots(const NumaNode& node, int slots, int kernels, CorePlan* plan) {
   NodeCores left(node.cores);
   std::vector<SlotCores> added;
@@ -109,7 +110,7 @@ void PlanNode(const NumaNode& node, int slots, CorePlan* plan) {
   while (!TrySlots(node, slots, kernels, plan)) --kernels;
 }
 
-// Every hyper-thread as a core of its own.
+// Makes every hyper-thread a core of its own.
 std::vector<Siblings> WithoutSiblings(const std::vector<Siblings>& cores) {
   std::vector<Siblings> apart;
   for (const Siblings& siblings : cores)
@@ -128,7 +129,7 @@ std::vector<int> AllCores(const std::vector<NumaNode>& nodes) {
   }
 }
 
-// Adds a slot to the node that has the most room beyond its share; false if none has any.
+// Adds a slot to the node that has the most room beyond its share; returns false if none has any.
 bool AddShare(const std::vector<NumaNode>& nodes, bool hyper_threads_as_cores,
               std::vector<int>* share) {
   std::optional<size_t> best;
@@ -179,7 +180,7 @@ absl::StatusOr<CorePlan> PlanCores(const std::vector<NumaNode>& nodes, int slots
     plan.build = plan.all;
     return plan;
   }
-  if (plan.all.size() == nodes.size()) {  // no node has two: slots have to straddle them
+  if (plan.all.size() == nodes.size()) {  // No node has two cores, so slots have to straddle nodes.
     NumaNode straddling{.id = -1, .cores = {}};
     for (const int core : plan.all) straddling.cores.push_back({core});
     return PlanCores({straddling}, slots);

@@ -50,7 +50,7 @@ class SlotPool {
     Lease(Lease&& other) noexcept { *this = std::move(other); }
     Lease& operator=(Lease&& other) noexcept;
     ~Lease();
-    // Into CorePlan::slots; beyond them for a lease of the whole host.
+    // This is an index into CorePlan::slots, or beyond them for a lease of the whole host.
     size_t index() const { return index_; }
     // Has as many kernel cores as asked for.
     const SlotCores& cores() const { return cores_; }
@@ -75,7 +75,7 @@ class SlotPool {
   // Another slot at least as large as `held`'s, if one is free right now; never blocks.
   std::optional<Lease> TryAcquireOther(const Lease& held);
 
-  // Held while compiling or screening.
+  // A BuildLease is held while compiling or screening.
   class BuildLease {
    public:
     explicit BuildLease(SlotPool* pool);

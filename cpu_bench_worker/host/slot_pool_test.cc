@@ -23,7 +23,7 @@ std::vector<NumaNode> Cores(int n) {
   return {node};
 }
 
-// Of a host that hwloc makes up: "numa:2 core:8 pu:1".
+// Returns the nodes of a host that hwloc makes up, such as "numa:2 core:8 pu:1".
 std::vector<NumaNode> Synthetic(const char* description, int cores) {
   setenv("HWLOC_SYNTHETIC", description, 1);
   std::vector<int> all(static_cast<size_t>(cores));
@@ -105,9 +105,9 @@ TEST(PlanCoresTest, ASlotIsOnOneNode) {
   // Two slots of a host of two nodes are on both.
   const auto plan = PlanCores(Synthetic("numa:2 core:8 pu:1", 16), 2);
   EXPECT_NE(plan->slots[0].node, plan->slots[1].node);
-  // One node: nothing to bind.
+  // With one node there is nothing to bind.
   EXPECT_EQ(PlanCores(Synthetic("numa:1 core:4 pu:1", 4), 1)->slots[0].node, -1);
-  // Nodes of one core each: a slot has to straddle two.
+  // Where nodes have one core each, a slot has to straddle two.
   EXPECT_EQ(PlanCores(Synthetic("numa:2 core:1 pu:1", 2), 0)->slots[0].kernel.size(), 1u);
 }
 
@@ -130,7 +130,8 @@ TEST(PlanCoresTest, NothingRunsBesideAKernel) {
                                                            {"numa:1 core:2 pu:4", 8, 1, 4},
                                                            {"numa:1 core:22 pu:4", 88, 1, 4}}) {
     const std::vector<NumaNode> nodes = Synthetic(description, cores);
-    std::map<int, std::pair<int, size_t>> physical;  // of each core: its node, and which one there
+    // This is each core's node, and which physical core of it.
+    std::map<int, std::pair<int, size_t>> physical;
     for (const NumaNode& node : nodes)
       for (size_t i = 0; i < node.cores.size(); ++i)
         for (const int core : node.cores[i]) physical[core] = {node.id, i};
@@ -156,7 +157,8 @@ TEST(PlanCoresTest, NothingRunsBesideAKernel) {
         given.insert(slot.timer);
       }
       if (plan->build_apart) given.insert(plan->build.begin(), plan->build.end());
-      std::map<std::pair<int, size_t>, int> beside;  // cores in use, by physical core
+      // This counts the cores in use of each physical core.
+      std::map<std::pair<int, size_t>, int> beside;
       for (const int core : given) {
         EXPECT_EQ(given.count(core), 1u) << description << " " << slots;
         ++beside[physical.at(core)];
@@ -212,7 +214,7 @@ TEST(PlanCoresTest, TimersAndCompilersShareWhatKernelsDoNot) {
 }
 
 TEST(PlanCoresTest, MoreSlotsThanPhysicalCoresTakeHyperThreadsForCores) {
-  // What a cloud calls two cores.
+  // This is what a cloud calls two cores.
   const auto one = PlanCores({{.cores = {{0, 1}}}}, 0);
   ASSERT_TRUE(one.ok()) << one.status();
   EXPECT_EQ(one->slots_apart_max, 0);
@@ -229,7 +231,7 @@ TEST(PlanCoresTest, MoreSlotsThanPhysicalCoresTakeHyperThreadsForCores) {
   EXPECT_EQ(PlanCores(two, 3).status().message(),
             "3 slots need 6 cores (a timer and a kernel core each, on one NUMA node), but there "
             "are 4 on 1 nodes; ask for at most 2");
-  // Only the node that has to: three slots of two nodes.
+  // Three slots of two nodes: only the node that has to takes hyper-threads for cores.
   const auto three =
       PlanCores({{.id = 0, .cores = {{0, 4}, {1, 5}}}, {.id = 1, .cores = {{2, 6}, {3, 7}}}}, 3);
   ASSERT_TRUE(three.ok()) << three.status();
@@ -258,7 +260,7 @@ TEST(SlotPoolTest, LendsAsManyKernelCoresAsAskedFor) {
   SlotPool pool(*PlanCores(Cores(8), 1));
   EXPECT_EQ(pool.Acquire(1, nullptr)->cores().kernel.size(), 1u);
   EXPECT_EQ(pool.Acquire(3, nullptr)->cores().kernel.size(), 3u);
-  const auto seven = pool.Acquire(7, nullptr);  // the compilers' cores too
+  const auto seven = pool.Acquire(7, nullptr);  // The compilers' cores are lent too.
   ASSERT_TRUE(seven.ok());
   EXPECT_EQ(seven->cores().kernel.size(), 7u);
   EXPECT_TRUE(seven->cores().apart);

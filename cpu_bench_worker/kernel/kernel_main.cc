@@ -1,6 +1,7 @@
-// whet-kernel OBJECT: calls the function of one loaded object whenever a request comes. Runs
-// inside the sandbox (Profile::kRun), hostile from the moment the object is loaded; everything it
-// is told stands in mailbox.h. Small on purpose: no allocation, no locks, no files after loading.
+// whet-kernel OBJECT calls the function of one loaded object whenever a request comes. It runs
+// inside the sandbox (Profile::kRun) and is hostile from the moment the object is loaded;
+// everything it is told stands in mailbox.h. It is small on purpose: it allocates nothing, takes no
+// locks and opens no files after loading.
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>

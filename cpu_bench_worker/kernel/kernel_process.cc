@@ -16,9 +16,9 @@ namespace {
 
 constexpr uint64_t kInputBase = 0x2000'0000'0000;
 constexpr uint64_t kOutputBase = 0x3000'0000'0000;
-// Address space that the program itself, libstdc++ and its stack take.
+// The program itself, libstdc++ and its stack take this much address space.
 constexpr int64_t kOwnBytes = int64_t{96} << 20;
-// How long to spin before checking whether the child is still there.
+// The parent spins so long before it checks whether the child is still there.
 constexpr uint64_t kSpinNs = 2'000'000;
 constexpr uint64_t kCheckEveryNs = 1'000'000;
 
@@ -76,7 +76,7 @@ absl::StatusOr<std::unique_ptr<KernelProcess>> KernelProcess::Start(const Kernel
     self->monitor_ = std::make_unique<SchedulerStateMonitor>(*std::move(monitor));
   } else if (access("/proc/self/schedstat", R_OK) != 0) {
     return monitor.status();
-  }  // else it has ended already, by its own doing: AwaitReady says so
+  }  // Otherwise it has ended already, by its own doing: AwaitReady says so.
   return self;
 }
 

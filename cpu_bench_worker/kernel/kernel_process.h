@@ -51,8 +51,8 @@ class KernelProcess {
   // Blocks until the object is loaded, the process has ended, or the deadline.
   WaitResult AwaitReady(std::chrono::nanoseconds deadline);
 
-  // Real-time priority for a loaded child, so that nothing else runs on its core while it is timed.
-  // Root only; without the right it changes nothing.
+  // Gives a loaded child real-time priority, so that nothing else runs on its core while it is
+  // timed. Only root may; without the right it changes nothing.
   void SetRealtimePriority();
 
   // Writes the call table, for inputs that begin at `input_offset` of the region, and the batch's
@@ -62,7 +62,7 @@ class KernelProcess {
   // spins for the request on another core knows of it before the child can have this one.
   void PostRequest(int calls);
   void Wake();
-  // After PostRequest; *elapsed_ns is from there to the response.
+  // Waits for the response to PostRequest; *elapsed_ns is from there to the response.
   WaitResult AwaitResponse(std::chrono::nanoseconds deadline, double* elapsed_ns);
 
   // Nanoseconds since the last request.

@@ -59,7 +59,7 @@ absl::Status OperatorProgram::Run(const CallBatch& batch) {
     ASSIGN_OR_RETURN(process_, KernelProcess::Start(spec));
     if (process_->AwaitReady(kLoadDeadline) != WaitResult::kResponded)
       return absl::InternalError(absl::StrCat("the problem's ", name_, " could not be loaded"));
-    process_->SetRealtimePriority();  // trusted, short, and waited for
+    process_->SetRealtimePriority();  // The program is trusted, short, and waited for.
   }
   if (batch.input_bytes() > 0) std::memcpy(inputs_.data(), batch.inputs(), batch.input_bytes());
   process_->Load(batch, /*input_offset=*/0);
@@ -100,7 +100,7 @@ absl::Status OperatorProgram::Generate(uint64_t key, CallBatch* batch) {
       if (word.arg == kSeedWord) {
         mine.scalar(call, s) = seeds.Next64();
       } else if (word.place == WordPlace::kScalar) {
-        mine.scalar(call, s) = batch->scalar(call, s);  // words agree up to the last
+        mine.scalar(call, s) = batch->scalar(call, s);  // The words agree up to the last.
       } else {
         std::memcpy(mine.outputs().data() + mine.offset(call, s), image(call, s), word.bytes);
       }
@@ -113,7 +113,7 @@ absl::Status OperatorProgram::Generate(uint64_t key, CallBatch* batch) {
       if (word.place != WordPlace::kOutput) continue;
       const ArgumentKind kind =
           context_.problem->arguments.specs()[static_cast<size_t>(word.arg)].kind;
-      if (kind == ArgumentKind::kOut) continue;  // stays poisoned
+      if (kind == ArgumentKind::kOut) continue;  // The array stays poisoned.
       std::memcpy(image(call, s), process_->outputs() + mine.offset(call, s), word.bytes);
     }
   }

@@ -25,11 +25,11 @@ class OperatorProgram {
   static absl::StatusOr<std::unique_ptr<OperatorProgram>> Start(const BenchContext& context,
                                                                 const std::string& name);
 
-  // oracle: the outputs region after computing `batch`.
+  // The oracle returns the outputs region after computing `batch`.
   absl::StatusOr<std::string> Compute(const CallBatch& batch);
-  // generator: fills every input of `batch`, one call after another, seeded by `key`.
+  // The generator fills every input of `batch`, one call after another, seeded by `key`.
   absl::Status Generate(uint64_t key, CallBatch* batch);
-  // checker: for each call, whether `got` (an outputs region after it) is right.
+  // The checker says for each call whether `got` (an outputs region after it) is right.
   absl::StatusOr<std::vector<bool>> Check(const CallBatch& batch, const std::string& got);
 
  private:

@@ -30,7 +30,7 @@ bool Read(const UniqueFd& fd, char (&text)[N]) {
   return true;
 }
 
-// "run_ns wait_ns runs"
+// The text is "run_ns wait_ns runs".
 bool ParseSchedStat(const char* text, SchedStat* out) {
   char* end = nullptr;
   out->ran_ns = std::strtoull(text, &end, 10);
@@ -39,7 +39,8 @@ bool ParseSchedStat(const char* text, SchedStat* out) {
   return end != text;
 }
 
-// "pid (name) S …", num_threads is field 20; the name may hold anything, so from the last ')'.
+// The text is "pid (name) S …", and num_threads is field 20. The name may hold anything, so fields
+// count from the last ')'.
 bool ParseStat(const char* text, char* state, int* threads) {
   const char* p = std::strrchr(text, ')');
   if (p == nullptr || p[1] == '\0') return false;
@@ -54,7 +55,7 @@ bool ParseStat(const char* text, char* state, int* threads) {
   return true;
 }
 
-// The line "voluntary_ctxt_switches: n" of /proc/PID/status; 0 where there is none.
+// Reads the line "voluntary_ctxt_switches: n" of /proc/PID/status; returns 0 where there is none.
 uint64_t ParseSleeps(const char* text) {
   constexpr char kKey[] = "\nvoluntary_ctxt_switches:";
   const char* at = std::strstr(text, kKey);
@@ -116,7 +117,7 @@ ProcessSnapshot SchedulerStateMonitor::SnapshotThreads(bool full) const {
     const auto read = [&](const char* file) {
       return Read(OpenProc(absl::StrCat(folder, "/", entry->d_name, "/", file)), text);
     };
-    // One that ended meanwhile is left out; the others still count.
+    // A thread that ended meanwhile is left out; the others still count.
     if (!read("schedstat") || !ParseSchedStat(text, &sched)) continue;
     if (!read("stat") || !ParseStat(text, &state, &threads)) continue;
     if (full && read("status")) slept = ParseSleeps(text);

@@ -10,8 +10,8 @@
 namespace whetstone {
 namespace {
 
-// Until that many threads are asleep for good: on its way to where it waits a thread may sleep too,
-// for a page, and a millisecond tells.
+// Waits until `threads` threads are asleep for good: on its way to where it waits a thread may
+// sleep too, for a page, and a millisecond tells.
 ProcessSnapshot AtRest(const SchedulerStateMonitor& monitor, size_t threads) {
   for (;;) {
     const ProcessSnapshot view = monitor.Snapshot();
@@ -31,7 +31,7 @@ TEST(SchedulerStateMonitorTest, SeesSleepAndWork) {
     char byte;
     while (read(ends[0], &byte, 1) == 1 && byte == 'n') {
     }
-    for (;;) {  // works for ever
+    for (;;) {  // The child works for ever.
     }
   }
   auto monitor = SchedulerStateMonitor::Open(child);
@@ -41,7 +41,7 @@ TEST(SchedulerStateMonitorTest, SeesSleepAndWork) {
   EXPECT_TRUE(monitor->Snapshot().SameRuns(view)) << "asleep: does not run";
   const ProcessSnapshot full_before = monitor->FullSnapshot();
   EXPECT_TRUE(full_before.SettledSince(full_before));
-  ASSERT_EQ(write(ends[1], "n", 1), 1);  // wakes it; it sleeps again
+  ASSERT_EQ(write(ends[1], "n", 1), 1);  // This wakes it; it sleeps again.
   ProcessSnapshot later;
   do {
     later = monitor->FullSnapshot();
@@ -80,10 +80,10 @@ TEST(SchedulerStateMonitorTest, ThreadsCannotMakeUpForEachOther) {
   const ProcessSnapshot two = AtRest(*monitor, 2);
   ASSERT_TRUE(two.alive);
   EXPECT_TRUE(monitor->Snapshot().SameRuns(two));
-  ASSERT_EQ(write(ends[1], "e", 1), 1);  // one thread ends, the other wakes once
+  ASSERT_EQ(write(ends[1], "e", 1), 1);  // One thread ends, the other wakes once.
   const ProcessSnapshot one = AtRest(*monitor, 1);
   EXPECT_FALSE(one.SameRuns(two));
-  ProcessSnapshot started = one;  // as many runs in sum, by others
+  ProcessSnapshot started = one;  // It has as many runs in sum, by other threads.
   started.threads = {{1, 2, 0}, {2, 3, 0}};
   ProcessSnapshot ended = one;
   ended.threads = {{2, 5, 0}};

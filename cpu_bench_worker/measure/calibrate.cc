@@ -10,7 +10,7 @@ namespace {
 
 // The expert calibrates the reward; a problem without headroom teaches nothing.
 constexpr double kExpertSpeedupMin = 1.2;
-constexpr int kAaTries = 3;  // of a problem; it is calibrated once
+constexpr int kAaTries = 3;  // A problem has so many, as it is calibrated once.
 
 }  // namespace
 
@@ -23,7 +23,7 @@ absl::StatusOr<v1::Calibration> Calibrate(Pipeline* pipeline, SlotPool* slots, S
                      pipeline->AaThreshold(*problem, &lease, kAaTries, nullptr));
     problem->calibration.set_noise_band(threshold);
   }
-  // Both pass the screen that candidates pass: rules the authors can't keep are wrong.
+  // Both have to pass the screen that candidates pass: rules the authors can't keep are wrong.
   if (screen != nullptr) {
     const SlotPool::BuildLease building(slots);
     const ScreenReport report = screen->Screen(problem->screen, problem->bench.problem.reference());

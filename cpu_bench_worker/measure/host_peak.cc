@@ -18,9 +18,10 @@ namespace {
 
 constexpr int kTries = 7;
 constexpr int64_t kVectorFloats = 16;
-constexpr int64_t kFlopsPerRep = 16 * kVectorFloats * 2;  // 16 accumulators
+constexpr int64_t kFlopsPerRep = 16 * kVectorFloats * 2;  // The kernel has 16 accumulators.
 constexpr int64_t kFlopReps = 200'000;
-constexpr int64_t kBytesTotal = int64_t{64} << 20;  // read by one call, whatever the buffer's size
+// One call reads so much, whatever the buffer's size.
+constexpr int64_t kBytesTotal = int64_t{64} << 20;
 constexpr int64_t kBufferMin = int64_t{8} << 10;
 constexpr int64_t kBufferMax = int64_t{64} << 20;
 

@@ -31,7 +31,7 @@ TEST(HostPeakTest, NoHonestProgramBeatsIt) {
   EXPECT_GT(*memory, 0.5);
   EXPECT_GT(*cached, *memory) << "caches are faster than memory";
 
-  // 2 n^3 operations and 12 n^2 bytes: at n = 96 the operations decide.
+  // The problem has 2 n^3 operations and 12 n^2 bytes: at n = 96 the operations decide.
   BenchProblem problem;
   problem.problem = MatmulProblem();
   problem.arguments = *Arguments::Parse(problem.problem);

@@ -1,4 +1,4 @@
-// How a candidate becomes a verdict, and where each step is:
+// This is how a candidate becomes a verdict, and where each step is:
 //
 //   Measure             idempotence by candidate id                           this file
 //   ├ BuildCache        what equal sources became                             build_cache.cc
@@ -51,12 +51,13 @@
 namespace whetstone {
 namespace {
 
-// Finished candidates remembered for repeated calls, and verdicts for equal machine code.
+// So many finished candidates are remembered for repeated calls, and verdicts for equal machine
+// code.
 constexpr size_t kRememberedMax = 2048;
 constexpr size_t kBuildCacheBytes = size_t{8} << 20;
 
-// One candidate id. Guarded by the registry's mutex, except while `running`, when the one thread
-// that runs it owns `artefact`.
+// Entry is one candidate id. The registry's mutex guards it, except while `running`, when the one
+// thread that runs it owns `artefact`.
 struct Entry {
   std::string problem_hash;
   std::string source_hash;
@@ -96,7 +97,7 @@ class MeasurerImpl final : public Measurer {
   // Notes where and from which inputs the verdict comes.
   void SetOrigin(const PreparedProblem& problem, const SlotCores& cores, uint64_t seed,
                  v1::Verdict* verdict) const;
-  void Forget(const std::string& candidate_id);  // with mutex_ held
+  void Forget(const std::string& candidate_id);  // The caller holds mutex_.
 
   TempDir dir_;
   // A candidate that knew the seed could compute its answers while it is loaded; campaign seeds and
@@ -108,13 +109,13 @@ class MeasurerImpl final : public Measurer {
   std::unique_ptr<ScreenClient> screen_;
   std::unique_ptr<HostPeak> peak_;
   std::unique_ptr<Pipeline> pipeline_;
-  v1::MeasuredOn host_;  // what is the same for every verdict
+  v1::MeasuredOn host_;  // These fields are the same for every verdict.
   std::unique_ptr<SlotAaThresholds> slot_aa_;
   std::atomic<bool> stopping_{false};
-  std::vector<std::thread> at_start_;  // measure the A/A threshold of one slot each
+  std::vector<std::thread> at_start_;  // Each measures the A/A threshold of one slot.
   std::atomic<double> aa_threshold_{0};
 
-  std::mutex put_mutex_;  // one problem is prepared at a time
+  std::mutex put_mutex_;  // One problem is prepared at a time.
   std::mutex mutex_;
   std::condition_variable finished_;
   std::map<std::string, std::shared_ptr<PreparedProblem>> problems_;  // by hash
@@ -159,7 +160,7 @@ absl::Status MeasurerImpl::Start(const MeasurerOptions& options) {
   slot_aa_ = std::make_unique<SlotAaThresholds>(pipeline_.get(), compiler_.get(), dir_.path(),
                                                 slots, options.aa_interval);
   if (!options.aa_at_start) return absl::OkStatus();
-  // All leases first, so that each thread gets another slot.
+  // All leases are taken first, so that each thread gets another slot.
   for (size_t i = 0; i < slots; ++i) {
     ASSIGN_OR_RETURN(SlotPool::Lease lease, slots_->Acquire(1, nullptr));
     at_start_.emplace_back([this, lease = std::move(lease)]() mutable {
@@ -251,9 +252,10 @@ absl::StatusOr<v1::Verdict> MeasurerImpl::Measure(const v1::MeasureRequest& requ
   verdict.set_worker(Hostname());
   const v1::Verdict reached = verdict;
   if (reached.outcome() == v1::INFRASTRUCTURE_ERROR) {
-    Forget(request.candidate_id());  // a retry measures again
+    Forget(request.candidate_id());  // A retry measures again.
   } else if (entry->artefact.final) {
-    std::string().swap(entry->artefact.object);  // and its memory, thousands of times
+    // This frees its memory too, which counts over thousands of entries.
+    std::string().swap(entry->artefact.object);
     std::vector<CallEstimate>().swap(entry->artefact.estimates);
     finished_order_.push_back(request.candidate_id());
     while (finished_order_.size() > kRememberedMax) {
@@ -283,7 +285,7 @@ absl::Status MeasurerImpl::Run(const PreparedProblem& problem, const v1::Measure
     if (!artefact.final && !request.fresh()) artefact.final = verdicts_.Find(&artefact.verdict);
     if (artefact.final) return absl::OkStatus();
   }
-  // One way, so that a verdict's seed tells nothing of other candidates'.
+  // The seed is mixed one way, so that a verdict's seed tells nothing of other candidates'.
   const std::string mixed =
       Sha256Hex(absl::StrCat(secret_, "/", request.seed(), "/", request.candidate_id()));
   const uint64_t seed = std::stoull(mixed.substr(0, 16), nullptr, 16);

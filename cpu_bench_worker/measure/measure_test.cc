@@ -18,7 +18,7 @@
 namespace whetstone {
 namespace {
 
-// One measurer for all tests: setting up and calibrating costs a second or two.
+// All tests share one measurer: setting up and calibrating costs a second or two.
 class MeasureTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -53,7 +53,7 @@ class MeasureTest : public ::testing::Test {
     EXPECT_TRUE(verdict.ok()) << verdict.status();
     return verdict.ok() ? *verdict : v1::Verdict();
   }
-  // A matmul with `body`.
+  // Returns a matmul with `body`.
   static std::string Matmul(const std::string& body) {
     return absl::StrCat("void matmul(const float* a, const float* b, float* c, int n) {", body,
                         "}\n");
@@ -144,7 +144,7 @@ TEST_F(MeasureTest, AFasterProgramIsFasterAndEqualMachineCodeIsCached) {
   EXPECT_TRUE(std::find(verdict.techniques().begin(), verdict.techniques().end(), "restrict") !=
                   verdict.techniques().end() ||
               verdict.techniques_size() == 0);
-  // Other names and a comment: the same machine code.
+  // With other names and a comment it is the same machine code.
   std::string renamed = kMatmulIkj;
   for (size_t at; (at = renamed.find("float x")) != std::string::npos;)
     renamed.replace(at, 7, "float weight");
@@ -175,7 +175,7 @@ TEST_F(MeasureTest, CheckingFirstAndTimingLaterIsOneCandidate) {
   EXPECT_EQ(timed.outcome(), v1::CORRECT) << timed.detail();
   EXPECT_TRUE(timed.timed());
   EXPECT_EQ(timed.compile_s(), checked.compile_s()) << "compiled once";
-  // And once more: the verdict already reached, to the last bit.
+  // A third call returns the verdict already reached, to the last bit.
   EXPECT_EQ(Measure("two_steps", source, true).SerializeAsString(), timed.SerializeAsString());
 }
 
@@ -189,7 +189,7 @@ struct BadCase {
   const char* name;
   std::string source;
   v1::Outcome outcome;
-  const char* detail;  // a part of it
+  const char* detail;  // The verdict's detail holds this.
 };
 
 TEST_F(MeasureTest, EveryFailureIsAVerdict) {
@@ -221,12 +221,13 @@ TEST_F(MeasureTest, EveryFailureIsAVerdict) {
         << c.name << ": " << verdict.detail();
     EXPECT_FALSE(verdict.timed());
   }
-  // And the worker is as well as before.
+  // The worker is as well as before.
   EXPECT_EQ(Measure("after", kMatmulIkj).outcome(), v1::CORRECT);
 }
 
 TEST_F(MeasureTest, HonestWhenCheckedWrongWhenTimed) {
-  // A process that checks calls the timed size three times, one that times four times at least.
+  // A process that checks calls the timed size three times, and one that times calls it at least
+  // four times.
   const v1::Verdict verdict = Measure(
       "call_counter",
       Matmul("static int calls = 0; if (n == 96 && ++calls > 3) return;"
@@ -321,7 +322,7 @@ TEST_F(MeasureTest, AKnownCalibrationIsTaken) {
 
 TEST_F(MeasureTest, FasterThanTheHostCanBeIsSuspect) {
   v1::Problem problem = MatmulProblem();
-  problem.mutable_cost()->set_flops("2000*n*n*n");  // a thousand times the truth
+  problem.mutable_cost()->set_flops("2000*n*n*n");  // This is a thousand times the truth.
   v1::Calibration known;
   known.mutable_expert()->set_outcome(v1::CORRECT);
   known.mutable_expert()->set_speedup(100);
@@ -337,7 +338,7 @@ TEST_F(MeasureTest, FasterThanTheHostCanBeIsSuspect) {
 
 TEST_F(MeasureTest, FarPastTheExpertIsMeasuredTwiceAndBelieved) {
   v1::Problem problem = MatmulProblem();
-  problem.mutable_limits()->set_total_s(29);  // another problem by its hash
+  problem.mutable_limits()->set_total_s(29);  // This makes it another problem by its hash.
   v1::Calibration known;
   known.mutable_expert()->set_outcome(v1::CORRECT);
   known.mutable_expert()->set_speedup(1.2);
@@ -352,7 +353,7 @@ TEST_F(MeasureTest, FarPastTheExpertIsMeasuredTwiceAndBelieved) {
   EXPECT_TRUE(absl::StrContains(verdict->detail(), "far past the expert")) << verdict->detail();
 }
 
-// For what does not depend on it: calibrating takes seconds.
+// This calibration serves tests that do not depend on it: calibrating takes seconds.
 const v1::Calibration kKnown = [] {
   v1::Calibration known;
   known.mutable_expert()->set_outcome(v1::CORRECT);
@@ -361,7 +362,7 @@ const v1::Calibration kKnown = [] {
   return known;
 }();
 
-// `source` with one piece replaced.
+// Returns `source` with one piece replaced.
 std::string Edited(const std::string& source, const std::string& from, const std::string& to) {
   EXPECT_TRUE(absl::StrContains(source, from)) << from;
   return absl::StrReplaceAll(source, {{from, to}});
@@ -386,9 +387,9 @@ TEST_F(MeasureTest, GeneratorAndCheckerProblemsWork) {
   EXPECT_TRUE(absl::StrContains(wrong.detail(), "checker refused")) << wrong.detail();
 }
 
-// Every value goes through 64 rounds of a hash: much work for one core, easily shared.
+// Every value goes through 64 rounds of a hash, which is much work for one core and easily shared.
 v1::Problem HashesProblem(int threads) {
-  v1::Problem problem = TransposeProblem();  // for its rules and limits
+  v1::Problem problem = TransposeProblem();  // Its rules and limits are used.
   problem.set_id("hashes");
   problem.set_signature("void hashes(const unsigned* in, unsigned* out, int n)");
   problem.clear_args();
@@ -473,9 +474,9 @@ TEST_F(MeasureTest, StructsAreFilledPassedReturnedAndCompared) {
   } kCases[] = {
       {right, v1::CORRECT, ""},
       {problem.expert(), v1::CORRECT, ""},
-      {definition + right, v1::CORRECT, ""},  // what it was shown may be repeated
+      {definition + right, v1::CORRECT, ""},  // A program may repeat what it was shown.
       {Edited(right, "to[i].id =", "reinterpret_cast<char*>(&to[i])[21] = 77; to[i].id ="),
-       v1::CORRECT, ""},  // padding is nobody's
+       v1::CORRECT, ""},  // Padding is nobody's.
       {Edited(right, "to[i].mass = mass", "to[i].mass = mass + 1e-3"), v1::WRONG_ANSWER,
        "to[0].mass is "},
       {Edited(right, "to[i].id = from[i].id + step.by;", ""), v1::WRONG_ANSWER, "to[0].id is "},
@@ -500,7 +501,7 @@ TEST_F(MeasureTest, StructsAreFilledPassedReturnedAndCompared) {
   }
 }
 
-// What a checker sees: each struct as the function did, and the returned one.
+// A checker sees each struct as the function did, and the returned one.
 TEST_F(MeasureTest, CheckersSeeStructs) {
   v1::Problem problem = DriftProblem();
   problem.clear_compare();

@@ -23,7 +23,7 @@ namespace {
 // Below this share of the physical floor nobody computes what `cost` says; the measured peak is a
 // best case, so it leaves room.
 constexpr double kPhysicalFloorShare = 0.8;
-// Past the expert by this factor a result is measured a second time.
+// A result past the expert by this factor is measured a second time.
 constexpr double kPastExpert = 2.0;
 constexpr double kOutlierSpeedupMin = 1.5;
 // Equal code is never quieter than this, whatever one calibration saw.
@@ -38,7 +38,7 @@ double Seconds(std::chrono::steady_clock::time_point since) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count();
 }
 
-// Adds the stage's wall time to a verdict field and to the candidate's total.
+// StageTimer adds the stage's wall time to a verdict field and to the candidate's total.
 class StageTimer {
  public:
   StageTimer(Artefact* artefact, void (v1::Verdict::*set)(double), double before)
@@ -116,8 +116,8 @@ Artefact Pipeline::Build(const PreparedProblem& problem, const std::string& sour
   const SlotPool::BuildLease building(slots_);
   const auto begin = std::chrono::steady_clock::now();
   const std::string text = WithoutStructs(source, problem.bench.problem);
-  // Side by side: most candidates pass the screen, and then only the longer of the two takes time.
-  // (The compiler's sandbox needs no screen before it.)
+  // Both run side by side: most candidates pass the screen, and then only the longer of the two
+  // takes time. (The compiler's sandbox needs no screen before it.)
   double screen_s = 0;
   std::future<ScreenReport> screening;
   if (screen_ != nullptr)
@@ -247,8 +247,8 @@ void Pipeline::Remeasure(const PreparedProblem& problem, const SlotPool::Lease& 
                          const std::string& object, uint64_t seed, StoppingCriterion criterion,
                          const std::string& reason, const std::atomic<bool>* cancelled,
                          Artefact* artefact) {
-  // New seeds, fresh processes; hidden sizes first, so that a program that knows the timed ones by
-  // heart has to compute something else.
+  // Seeds and processes are new, and hidden sizes come first, so that a program that knows the
+  // timed ones by heart has to compute something else.
   Session session({kernel_binary_, lease.cores(), &problem.bench, cancelled}, object,
                   Philox(seed, {0xD0B7, 0, 0, 0}).Next64());
   std::vector<CallShape> sizes = problem.bench.hidden;

@@ -37,7 +37,7 @@ struct Artefact {
 
 class Pipeline {
  public:
-  // All borrowed, except the folder's name. `screen` null: no screen (tests).
+  // All are borrowed, except the folder's name. With `screen` null there is no screen (tests).
   Pipeline(Compiler* compiler, ScreenClient* screen, SlotPool* slots, HostPeak* peak,
            std::string kernel_binary, std::string dir)
       : compiler_(compiler),
@@ -50,10 +50,10 @@ class Pipeline {
 
   // Screens and compiles.
   Artefact Build(const PreparedProblem& problem, const std::string& source);
-  // CORRECT and not final when every case is right.
+  // The verdict is CORRECT and not final when every case is right.
   void Check(const PreparedProblem& problem, SlotPool::Lease* lease, uint64_t seed,
              const std::atomic<bool>* cancelled, Artefact* artefact);
-  // Times, checks for an outlier and measures that a second time. Always final.
+  // Times, checks for an outlier and measures that a second time. The verdict is then always final.
   void Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint64_t seed,
             StoppingCriterion criterion, const std::atomic<bool>* cancelled, Artefact* artefact);
 

@@ -1,9 +1,8 @@
 // How far apart equal code measures on each slot, at the moment: a small kernel against itself. A
 // machine's noise changes with what else runs on it, so a measurement counts for some minutes only.
 //
-//   SlotAaThresholds thresholds(&pipeline, &compiler, work_dir, /*slots=*/4,
-//   std::chrono::minutes(3)); ASSIGN_OR_RETURN(const double threshold, thresholds.Current(&lease,
-//   &cancelled));
+//   SlotAaThresholds thresholds(&pipeline, &compiler, work_dir, /*slots=*/4, minutes(3));
+//   ASSIGN_OR_RETURN(const double threshold, thresholds.Current(&lease, &cancelled));
 //
 // Thread-safe; a slot is measured by whoever holds its lease.
 #ifndef WHETSTONE_CPU_BENCH_WORKER_MEASURE_SLOT_AA_THRESHOLDS_H_

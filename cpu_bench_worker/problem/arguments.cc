@@ -26,7 +26,7 @@ absl::Status CheckFill(const std::string& name, const v1::Fill& fill) {
   return absl::OkStatus();
 }
 
-// The element that `typed`, an Array or a Scalar, is made of, and its fills.
+// Reads the element that `typed`, an Array or a Scalar, is made of, and its fills.
 template <typename Typed>
 absl::Status ReadElement(const v1::Problem& problem, const Typed& typed, ArgumentSpec* spec) {
   absl::StatusOr<ElementLayout> element = LayoutIn(problem, typed);

@@ -61,7 +61,7 @@ class Arguments {
   absl::StatusOr<CallShape> At(const v1::SizePoint& point) const;
 
   const std::vector<ArgumentSpec>& specs() const { return specs_; }
-  // Without fields when the function returns nothing.
+  // It has no fields when the function returns nothing.
   const ElementLayout& returned() const { return returned_; }
   bool has_return() const { return !returned_.fields.empty(); }
   // True when some input has no fill, so the problem's generator must run.

@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kLineBytes = 64;
 constexpr size_t kPageBytes = 4096;
 
-// At most this is added per array by alignment, guards and the random shift.
+// Alignment, guards and the random shift add at most this per array.
 constexpr size_t kSlackBytes = kPageBytes + 4 * kLineBytes;
 
 size_t RoundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
@@ -154,7 +154,7 @@ void CallBatch::WriteTable(uint64_t input_address, uint64_t output_address, uint
 }
 
 bool CallBatch::GuardsIntact(const char* got) const {
-  size_t checked = 0;  // everything below is an array or intact
+  size_t checked = 0;  // Everything below is an array or intact.
   for (size_t i = 0; i < offsets_.size(); ++i) {
     const CallWord& word = words_[i % words_.size()];
     if (word.place != WordPlace::kOutput) continue;

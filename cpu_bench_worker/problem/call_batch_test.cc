@@ -65,7 +65,7 @@ TEST_F(CallBatchTest, LargeInputsAreWrittenWhereTheyAreRead) {
   const v1::Problem problem = MatmulProblem();
   Use(problem);
   v1::SizePoint point;
-  (*point.mutable_values())["n"] = 2500;  // two inputs of 25 MB
+  (*point.mutable_values())["n"] = 2500;  // The two inputs have 25 MB each.
   const auto shape = arguments_.At(point);
   ASSERT_TRUE(shape.ok()) << shape.status();
   CallBatch batch(&arguments_, *shape, 1, {});
@@ -139,7 +139,7 @@ TEST_F(CallBatchTest, GuardsNoticeAStrayByte) {
 }
 
 TEST_F(CallBatchTest, RolesSeeTheArgumentsTheyNeed) {
-  Use(PartitionProblem());  // data: in-out, n, pivot, returns
+  Use(PartitionProblem());  // The words are data (in-out), n, pivot and the returned value.
   const auto kernel = WordsOf(arguments_, shape_, CallRole::kKernel);
   ASSERT_EQ(kernel.size(), 4u);
   EXPECT_EQ(kernel[3].arg, kReturnWord);

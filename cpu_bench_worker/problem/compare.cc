@@ -53,9 +53,10 @@ Comparison CompareFloats(const v1::Compare& rule, double slack, int64_t count, c
     absolute = slack * rule.atol();
     relative = slack * rule.rtol();
   }
-  // Counted first without a branch (vectorised), looked for only when something is wrong. Written
-  // so that a NaN anywhere makes the comparison false, and so the element bad. Equal infinities are
-  // right: their difference is a NaN, so they are compared by value too.
+  // Bad elements are counted first without a branch (vectorised), and looked for only when
+  // something is wrong. `right` is written so that a NaN anywhere makes the comparison false, and
+  // so the element bad. Equal infinities are right: their difference is a NaN, so they are compared
+  // by value too.
   const auto right = [&](int64_t i) {
     const double g = AsDouble(Load<T>(got, i));
     const double w = AsDouble(Load<T>(want, i));
@@ -69,7 +70,7 @@ Comparison CompareFloats(const v1::Compare& rule, double slack, int64_t count, c
   return result;
 }
 
-// One field of `count` structs, as an array by itself.
+// Returns one field of `count` structs as an array by itself.
 std::vector<char> FieldValues(const ElementLayout& element, size_t field, int64_t count,
                               const void* structs) {
   std::vector<char> values;

@@ -13,7 +13,8 @@
 namespace whetstone {
 namespace {
 
-constexpr size_t kChunkWords = 32 * kRandomBlockWords;  // 8 KiB: stays in the first-level cache
+// These are 8 KiB and stay in the first-level cache.
+constexpr size_t kChunkWords = 32 * kRandomBlockWords;
 
 template <typename T>
 T FromDouble(double value) {
@@ -28,7 +29,7 @@ T FromDouble(double value) {
   }
 }
 
-// Calls `make(words, n, first)` for chunks of elements, `per_element` fresh words for each.
+// Calls `make(words, n, first)` for chunks of elements, with `per_element` fresh words for each.
 template <typename Make>
 void ForChunks(uint64_t key, int64_t count, size_t per_element, Make&& make) {
   alignas(64) uint32_t words[kChunkWords];
@@ -81,7 +82,7 @@ void FillUniform(double lo, double hi, int64_t count, uint64_t key, char* out) {
     if (range != 0 && range <= (uint64_t{1} << 32)) {
       ForChunks(key, count, 1, [&](const uint32_t* words, int64_t n, int64_t first) {
         for (int64_t i = 0; i < n; ++i) {
-          // A multiply instead of a division: biased by less than range/2^32, which no test sees.
+          // A multiply instead of a division is biased by less than range/2^32, which no test sees.
           const auto value =
               static_cast<T>(static_cast<uint64_t>(low) + ((words[i] * range) >> 32));
           std::memcpy(out + (first + i) * static_cast<int64_t>(sizeof(T)), &value, sizeof value);
@@ -102,7 +103,7 @@ void FillUniform(double lo, double hi, int64_t count, uint64_t key, char* out) {
   }
 }
 
-// Box and Muller (1958), both values of a pair used.
+// Fills by the method of Box and Muller (1958); both values of a pair are used.
 template <typename T>
 void FillNormal(double mean, double sd, int64_t count, uint64_t key, char* out) {
   const auto put = [&](int64_t i, double value) {
@@ -150,7 +151,7 @@ void FillPermutation(FillStyle style, int64_t count, uint64_t key, char* out) {
     const int64_t value = style == FillStyle::kEdges ? count - 1 - i : i;
     values[static_cast<size_t>(i)] = FromDouble<T>(static_cast<double>(value));
   }
-  if (style == FillStyle::kPlain) {  // Fisher and Yates, from the front
+  if (style == FillStyle::kPlain) {  // This is Fisher and Yates' shuffle from the front.
     ForChunks(key, count, 1, [&](const uint32_t* words, int64_t n, int64_t first) {
       for (int64_t i = first; i < first + n; ++i) {
         const int64_t left = count - i;

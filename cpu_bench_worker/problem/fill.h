@@ -31,7 +31,7 @@ void FillElements(const ElementLayout& element, const std::vector<v1::Fill>& fil
 // NaN), a random byte with the top bit set for integers, so that stale poison is never right by
 // luck.
 uint8_t PoisonByte(v1::ElementType type, uint64_t key);
-// `count` elements of it, each field by its type; padding too.
+// Poisons `count` elements so, each field by its type; padding too.
 void PoisonElements(const ElementLayout& element, int64_t count, uint64_t key, void* out);
 
 }  // namespace whetstone

@@ -36,7 +36,7 @@ std::vector<T> Filled(v1::ElementType type, const v1::Fill& fill, int64_t count,
 TEST(RandomWordsTest, IsPhilox) {
   std::vector<uint32_t> words(3 * kRandomBlockWords);
   const uint64_t key = 0x0123456789ABCDEFull;
-  const uint64_t first = 0xFFFFFFFull;  // its counters cross 2^32
+  const uint64_t first = 0xFFFFFFFull;  // Its counters cross 2^32.
   RandomBlocks(key, first, 3, words.data());
   for (uint32_t b = 0; b < 3; ++b) {
     for (uint32_t lane = 0; lane < 16; ++lane) {
@@ -193,7 +193,8 @@ TEST(FillTest, EachFieldOfAStructIsPoisoned) {
 
 TEST(ElementTest, Bf16RoundsToNearestEven) {
   EXPECT_EQ(ToFloat(ToBf16(1.0f)), 1.0f);
-  EXPECT_EQ(ToBf16(1.00390625f).bits, 0x3F80);  // halfway between 1 and the next: to the even one
+  // Halfway between 1 and the next it goes to the even one.
+  EXPECT_EQ(ToBf16(1.00390625f).bits, 0x3F80);
   EXPECT_EQ(ToBf16(1.01171875f).bits, 0x3F82);
   EXPECT_TRUE(std::isnan(ToFloat(ToBf16(std::numeric_limits<float>::quiet_NaN()))));
 }

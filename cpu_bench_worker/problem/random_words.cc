@@ -1,6 +1,7 @@
 #include "cpu_bench_worker/problem/random_words.h"
 
-// One body, compiled for three instruction sets; the loader picks. Sanitizers and ifuncs don't mix.
+// One body is compiled for three instruction sets; the loader picks. Sanitizers and ifuncs don't
+// mix.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__x86_64__)
 #define WHETSTONE_VECTOR_CLONES
 #else

@@ -40,14 +40,14 @@ std::string CanonicalText(const std::string& source, const std::set<std::string>
   std::map<std::string, std::string> names;
   std::string text;
   bool after_hash = false;
-  bool skipping = false;  // the rest of an #include line
+  bool skipping = false;  // The lexer is in the rest of an #include line.
   ForTokens(source, [&](clang::tok::TokenKind kind, const std::string& spelling, bool line_start) {
     if (line_start) skipping = false;
     if (skipping) return;
     if (after_hash && (spelling == "include")) {
       skipping = true;
       after_hash = false;
-      text.resize(text.size() - 2);  // the "# "
+      text.resize(text.size() - 2);  // This removes the "# ".
       return;
     }
     after_hash = line_start && kind == clang::tok::hash;

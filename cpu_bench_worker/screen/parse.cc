@@ -61,7 +61,7 @@ class Diagnostics final : public clang::DiagnosticConsumer {
   ScreenFindings* findings_;
 };
 
-// Collects the program's top-level declarations and hands them over at the end.
+// Consumer collects the program's top-level declarations and hands them over at the end.
 template <typename AtEnd>
 class Consumer final : public clang::ASTConsumer {
  public:

@@ -14,8 +14,8 @@ namespace {
 using clang::dyn_cast;
 using clang::isa;
 
-// Attributes that only steer how code is made. Everything else is refused: section, alias, ifunc,
-// constructor, weak, used, naked, cleanup, symver …
+// Returns whether an attribute only steers how code is made. Everything else is refused: section,
+// alias, ifunc, constructor, weak, used, naked, cleanup, symver …
 bool HarmlessAttribute(clang::attr::Kind kind) {
   switch (kind) {
     case clang::attr::AlwaysInline:
@@ -146,7 +146,8 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
     if (!rules_.allows("static") && !type.isConstQualified())
       Forbid(variable->getLocation(),
              "static data that can change (" + name + ") is not allowed in this problem");
-    if (variable->isStaticLocal()) return true;  // initialised inside a call, where it counts
+    // It is initialised inside a call, where it counts.
+    if (variable->isStaticLocal()) return true;
     const clang::Expr* init = variable->getInit();
     if (init != nullptr && !init->isValueDependent() && !variable->hasConstantInitialization())
       Forbid(variable->getLocation(), "the variable " + name +
@@ -182,7 +183,7 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
 
   void Forbid(clang::SourceLocation location, const std::string& what) {
     const clang::SourceLocation at = sources_.getExpansionLoc(location);
-    if (!sources_.isInMainFile(at)) return;  // an instantiation of the library's own code
+    if (!sources_.isInMainFile(at)) return;  // This is an instantiation of the library's own code.
     std::string line = "line " + std::to_string(sources_.getExpansionLineNumber(at)) + ": " + what;
     for (const std::string& known : findings_->forbidden)
       if (known == line) return;
@@ -195,7 +196,8 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
   ScreenFindings* findings_;
 };
 
-// The asked function: at global scope, C++ linkage, visible to the linker, with a body.
+// Finds the asked function: it is at global scope, has C++ linkage and a body, and is visible to
+// the linker.
 void FindFunction(clang::ASTContext* context, const std::vector<clang::Decl*>& declarations,
                   const ScreenRules& rules, ScreenFindings* findings) {
   for (const clang::Decl* decl : declarations) {

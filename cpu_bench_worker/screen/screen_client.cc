@@ -28,10 +28,11 @@ using nlohmann::json;
 constexpr char kProgramInside[] = "/whetstone/whet-screener";
 constexpr std::chrono::seconds kPrepareDeadline{120};
 constexpr std::chrono::seconds kAnswerDeadline{2 * kScreenSeconds + 5};
-// As long as a worker may live; each request has a limit of its own.
+// A screener may live so long; each request has a limit of its own.
 constexpr std::chrono::hours kLife{24 * 365};
 
-// g++ flags that mean the same to clang's parser; the others only steer code generation.
+// Returns the g++ flags that mean the same to clang's parser; the others only steer code
+// generation.
 std::vector<std::string> ParserFlags(const v1::CompileRules& rules) {
   std::vector<std::string> flags = {
       absl::StrCat("-std=", rules.std().empty() ? "c++20" : rules.std())};
@@ -106,7 +107,7 @@ class Client final : public ScreenClient {
       report.detail = "the program is longer than a megabyte";
       return report;
     }
-    if (prepared_.count(config.header_dir) == 0) {  // a screener started since
+    if (prepared_.count(config.header_dir) == 0) {  // The screener was started since.
       ScreenConfig again = config;
       report.status = PrepareLocked(&again);
       if (!report.status.ok()) return report;
@@ -141,7 +142,7 @@ class Client final : public ScreenClient {
       return ParsePreparedType(answer);
     };
     absl::StatusOr<std::string> type = prepare();
-    // Perhaps the last candidate ended it, or worse: once more with a fresh one.
+    // Perhaps the last candidate ended the screener, or worse, so a fresh one is asked once more.
     if (!type.ok() && !absl::IsInvalidArgument(type.status())) {
       prepared_.clear();
       RETURN_IF_ERROR(Start());
@@ -169,7 +170,7 @@ class Client final : public ScreenClient {
   std::mutex mutex_;
   UniqueFd fd_;
   std::unique_ptr<SandboxProcess> process_;
-  std::set<std::string> prepared_;  // header folders the running screener has
+  std::set<std::string> prepared_;  // The running screener has these header folders.
 };
 
 }  // namespace

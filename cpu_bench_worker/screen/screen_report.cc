@@ -10,7 +10,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kWordMax = 64;  // characters of a hash or technique, and techniques
+// This limits the characters of a hash or technique, and the techniques.
+constexpr size_t kWordMax = 64;
 
 absl::Status OutsideTheProtocol() {
   return absl::InternalError("screener: an answer outside the protocol");
@@ -22,7 +23,7 @@ absl::StatusOr<json> ParseObject(const std::string& text) {
   return answer;
 }
 
-// A text, "" if there is none.
+// Returns a text, or "" if there is none.
 absl::StatusOr<std::string> Text(const json& answer, const char* key) {
   const auto it = answer.find(key);
   if (it == answer.end()) return "";

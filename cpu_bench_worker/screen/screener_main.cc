@@ -1,5 +1,5 @@
-// whet-screener: reads programs with clang, one forked child each. Started by the worker inside the
-// sandbox (Profile::kCompile) with its socket as descriptor 3; runs until that closes.
+// whet-screener reads programs with clang, one forked child each. The worker starts it inside the
+// sandbox (Profile::kCompile) with its socket as descriptor 3; it runs until that closes.
 //
 // This process itself never looks at a program: it holds clang loaded and warm, forks, waits, and
 // passes the child's words on. A child that dies or hangs is the answer "COMPILE_ERROR".

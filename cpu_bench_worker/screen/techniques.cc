@@ -81,7 +81,7 @@ class Tagger : public clang::RecursiveASTVisitor<Tagger> {
     return type.getAsString().find("__m") != std::string::npos;
   }
 
-  // i += 8, i = i + 8: anything but ++i and i += 1.
+  // Returns whether `step` is such as i += 8 or i = i + 8: anything but ++i and i += 1.
   bool StepsByMoreThanOne(const clang::Expr* step) const {
     const auto* operation = llvm::dyn_cast_or_null<clang::BinaryOperator>(step);
     if (operation == nullptr || !operation->isAssignmentOp()) return false;

@@ -9,7 +9,7 @@
 namespace whetstone {
 namespace {
 
-// Records what arrives, answers what it is told.
+// FakeMeasurer records what arrives and answers what it is told.
 class FakeMeasurer final : public Measurer {
  public:
   absl::StatusOr<v1::Calibration> PutProblem(const v1::Problem&,

@@ -17,7 +17,7 @@
 namespace whetstone {
 namespace {
 
-// mbind(2) without libnuma; true when it worked.
+// Calls mbind(2) without libnuma; returns true when it worked.
 bool Bind(void* data, size_t bytes, int node) {
   constexpr int kWordBits = 8 * sizeof(unsigned long);
   std::vector<unsigned long> mask(static_cast<size_t>(node / kWordBits + 1), 0);

@@ -16,14 +16,14 @@ namespace {
 TEST(SharedRegionTest, ReadOnlyStaysReadOnly) {
   auto region = SharedRegion::Make("test", 8192, SharedRegion::Access::kReadOnly, -1);
   ASSERT_TRUE(region.ok()) << region.status();
-  region->data()[0] = 7;  // ours is writable
+  region->data()[0] = 7;  // Our own mapping is writable.
   EXPECT_EQ(mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, region->fd(), 0), MAP_FAILED);
   void* view = mmap(nullptr, 8192, PROT_READ, MAP_SHARED, region->fd(), 0);
   ASSERT_NE(view, MAP_FAILED);
   EXPECT_EQ(static_cast<char*>(view)[0], 7);
   EXPECT_NE(mprotect(view, 8192, PROT_READ | PROT_WRITE), 0);
   munmap(view, 8192);
-  // Not even by opening the file again for writing.
+  // Opening the file again for writing does not help either.
   const UniqueFd again(
       open(absl::StrCat("/proc/self/fd/", region->fd()).c_str(), O_RDWR | O_CLOEXEC));
   if (again.get() >= 0) {

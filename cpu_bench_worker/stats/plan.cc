@@ -7,7 +7,7 @@ namespace whetstone {
 
 int CallsPerRequest(const CallEstimate& estimate, double harness_floor_ns, int64_t bytes_per_call,
                     double batch_ns) {
-  constexpr double kShortestNs = 200;  // below what an estimate from one call can resolve
+  constexpr double kShortestNs = 200;  // An estimate from one call can't resolve less.
   const double reference = std::max(kShortestNs, estimate.reference_ns - harness_floor_ns);
   const double candidate = std::max(kShortestNs, estimate.candidate_ns - harness_floor_ns);
   const double for_candidate =

@@ -19,8 +19,8 @@ double MedianInPlace(std::vector<double>& values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
-// Two-sided quantiles of Student's t for 1, 2, 3 … degrees of freedom; the last one serves for
-// more.
+// These are two-sided quantiles of Student's t for 1, 2, 3 … degrees of freedom; the last one
+// serves for more.
 constexpr double kT95[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
                            2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086};
 constexpr double kT995[] = {127.321, 14.089, 7.453, 5.598, 4.773, 4.317, 4.029,
@@ -48,7 +48,7 @@ double Quantile(std::vector<double> values, double q) {
 
 namespace {
 
-// ln of the median ratio of each size; sizes without a ratio are left out.
+// SizeMedian holds ln of the median ratio of a size; sizes without a ratio are left out.
 struct SizeMedian {
   const PairedRatios* ratios;
   double log;

@@ -7,7 +7,7 @@
 
 namespace whetstone {
 
-// 0 for an empty list. Takes a copy: selecting reorders.
+// Returns 0 for an empty list. It takes a copy, because selecting reorders.
 double Median(std::vector<double> values);
 // The value below which the share `q` of `values` lies (nearest rank); 0 for an empty list.
 double Quantile(std::vector<double> values, double q);
@@ -27,12 +27,13 @@ enum class Confidence { k95, k995 };  // 95 % and 99.5 %, both sides
 // left out.
 double SpeedupOf(const std::vector<PairedRatios>& sizes);
 
-// That and its interval. A process keeps its luck with placement (page colours, address space) for
-// life, so its samples, at all sizes, aren't independent: the bootstrap draws whole process pairs,
-// never samples. Few clusters make any bootstrap too sure of itself. So only its standard error is
-// used, widened by √(n/(n−1)) and by Student's t of n−1 degrees of freedom (Davison and Hinkley
-// 1997, §3.8; Hesterberg 2015, §5.3). A single pair counts as two and has its samples drawn
-// instead; nothing better is known. `seed` makes it repeatable. No ratio at all gives zeros.
+// Returns that and its interval. A process keeps its luck with placement (page colours, address
+// space) for life, so its samples, at all sizes, aren't independent: the bootstrap draws whole
+// process pairs, never samples. Few clusters make any bootstrap too sure of itself. So only its
+// standard error is used, widened by √(n/(n−1)) and by Student's t of n−1 degrees of freedom
+// (Davison and Hinkley 1997, §3.8; Hesterberg 2015, §5.3). A single pair counts as two and has its
+// samples drawn instead; nothing better is known. `seed` makes it repeatable. No ratio at all gives
+// zeros.
 Score ScoreOf(const std::vector<PairedRatios>& sizes, uint64_t seed,
               Confidence confidence = Confidence::k95);
 

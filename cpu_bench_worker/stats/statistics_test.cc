@@ -18,7 +18,7 @@ TEST(StatisticsTest, MediansAndQuantiles) {
   EXPECT_EQ(Quantile({5, 1, 4, 2, 3}, 0.0), 1);
 }
 
-// Sixteen pairs of twelve samples around `ratio`, each pair with a luck of its own.
+// Returns sixteen pairs of twelve samples around `ratio`, each pair with a luck of its own.
 PairedRatios Noisy(double ratio, double pair_sd, double round_sd, uint64_t seed) {
   Philox rng(seed, {1, 2, 3, 4});
   PairedRatios pairs(16);

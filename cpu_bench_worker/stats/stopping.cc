@@ -8,7 +8,7 @@
 namespace whetstone {
 namespace {
 
-// The half width of the interval, as a logarithm.
+// Returns half the width of the interval, as a logarithm.
 double HalfWidth(const Score& score) { return std::log(score.high / score.low) / 2; }
 
 }  // namespace

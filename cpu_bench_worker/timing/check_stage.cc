@@ -12,7 +12,7 @@ struct Case {
   const CallShape* shape;
   bool unaligned;
   FillStyle style;
-  int estimate_of;  // index into CheckReport::timed, or -1
+  int estimate_of;  // This is an index into CheckReport::timed, or -1.
 };
 
 }  // namespace

@@ -14,12 +14,14 @@
 namespace whetstone {
 namespace {
 
-// Multiplications and additions of 4 cycles together on every x86-64 processor of the last ten
-// years: some 3 µs. The shortest of a few, so that an interrupt in one of them does no harm.
+// A step is a multiplication and an addition, 4 cycles together on every x86-64 processor of the
+// last ten years; all steps take some 3 µs. The shortest of a few runs counts, so that an interrupt
+// in one of them does no harm.
 constexpr int kLatencyBoundSteps = 2'500;
 constexpr int kLatencyBoundRuns = 3;
-// Additions, some 2 µs. The median of a few: one that was interrupted says nothing, and the
-// shortest would be one that a neighbour happened to leave alone.
+// A step is sixteen additions; all steps take some 2 µs. The median of a few runs counts: one that
+// was interrupted says nothing, and the shortest would be one that a neighbour happened to leave
+// alone.
 constexpr int kThroughputBoundSteps = 2'000;
 constexpr int kThroughputBoundRuns = 7;
 constexpr double kPatienceNs = 5e6;
@@ -32,11 +34,11 @@ constexpr double kScatters = 8;
 // that.
 constexpr uint32_t kSeenMin = 8;
 constexpr double kSeenShareMin = 0.02;
-// Then older ones count half: the machine below may become another one. It takes tens of thousands
-// of verdicts until a neighbour who stays is taken for that.
+// After so many ratios the older ones count half: the machine below may become another one. It
+// takes tens of thousands of verdicts until a neighbour who stays is taken for that.
 constexpr uint64_t kRemembered = 1'000'000;
 constexpr double kRecent = 4'000;
-// What the issue-width ratio of a core that is ours alone scatters by, upwards; a neighbour adds 10
+// The issue-width ratio of a core that is ours alone scatters upwards by this; a neighbour adds 10
 // % and more.
 constexpr double kScatter = 1.04;
 constexpr double kStep = 1.01;
@@ -45,7 +47,7 @@ constexpr double kIssueWidthRatioMin = 0.02;
 uint64_t RunLatencyBound(uint64_t x) {
   for (int i = 0; i < kLatencyBoundSteps; ++i) {
     x = x * 0x9E3779B97F4A7C15u + 1;
-    asm volatile("" : "+r"(x));  // each step for real, one after another
+    asm volatile("" : "+r"(x));  // Each step is done for real, one after another.
   }
   return x;
 }
@@ -54,7 +56,7 @@ uint64_t RunThroughputBound(uint64_t x) {
   uint64_t a = x, b = x, c = x, d = x, e = x, f = x, g = x, h = x;
   for (int i = 0; i < kThroughputBoundSteps; ++i) {
     a += 1, b += 2, c += 3, d += 4, e += 5, f += 6, g += 7, h += 8;
-    // Each addition for real, none after another.
+    // Each addition is done for real, none after another.
     asm volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f), "+r"(g), "+r"(h));
     a += 8, b += 7, c += 6, d += 5, e += 4, f += 3, g += 2, h += 1;
     asm volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f), "+r"(g), "+r"(h));
@@ -91,8 +93,9 @@ class ProbeOnCore final : public CoreProbe {
   }
 
   uint64_t x_ = 1;
-  CoreProbeTimes times_;                // of the last run
-  std::unique_ptr<CoreThread> thread_;  // last: it ends before what its job writes to
+  CoreProbeTimes times_;  // These are of the last run.
+  // This is the last member, so that it ends before what its job writes to.
+  std::unique_ptr<CoreThread> thread_;
 };
 
 }  // namespace

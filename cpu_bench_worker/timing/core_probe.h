@@ -40,12 +40,12 @@ struct CoreProbeTimes {
 // One thread at a time.
 class CoreProbe {
  public:
-  // A thread that is pinned to `core`. An error if that is refused.
+  // Starts a thread that is pinned to `core`. It is an error if that is refused.
   static absl::StatusOr<std::unique_ptr<CoreProbe>> Start(int core);
   virtual ~CoreProbe() = default;
 
   // Lets the loops run once, some 25 µs, while the caller waits and does nothing: its core may be
-  // the other hyper-thread. Unknown if they were not through after some milliseconds.
+  // the other hyper-thread. Returns unknown times if they were not through after some milliseconds.
   virtual CoreProbeTimes Run() = 0;
 };
 
@@ -54,9 +54,9 @@ class CoreProbe {
 // hardly moves that median.
 class FrequencyChangeDetector {
  public:
-  // Whether the core's speed differs between two neighbouring runs by more than the loop's own
-  // scatter explains, and by enough to matter. Both are among the scatter from then on. False as
-  // long as too few have been seen, and where either is unknown.
+  // Returns whether the core's speed differs between two neighbouring runs by more than the loop's
+  // own scatter explains, and by enough to matter. Both are among the scatter from then on. Returns
+  // false as long as too few have been seen, and where either is unknown.
   bool Changed(const CoreProbeTimes& before, const CoreProbeTimes& after);
   // What a difference must exceed now, as a share of the time; 0 while too few have been seen.
   double Threshold() const;
@@ -74,9 +74,9 @@ inline constexpr double kFrequencyChangeMin = 0.01;
 // long as possible. One thread at a time.
 class SmtContentionDetector {
  public:
-  // Whether the core was shared when `times` were measured. Learned from then on. False as long as
-  // too little has been seen. True of unknown times: whoever keeps a probe waiting shares the core,
-  // too.
+  // Returns whether the core was shared when `times` were measured, and learns from them. Returns
+  // false as long as too little has been seen, and true for unknown times: whoever keeps a probe
+  // waiting shares the core, too.
   bool Shared(const CoreProbeTimes& times);
   // The largest issue-width ratio of a core that is ours alone; 0: not known yet.
   double Threshold() const;

@@ -12,14 +12,14 @@
 namespace whetstone {
 namespace {
 
-// A core whose clock and neighbour the test sets: what 10,000 dependent cycles take on it, and
-// additions that take two thirds of that, with the scatter of reading the time, and now and then an
-// interrupt.
+// FakeCore is a core whose clock and neighbour the test sets. Its times are what 10,000 dependent
+// cycles take on it, and additions that take two thirds of that, with the scatter of reading the
+// time, and now and then an interrupt.
 class FakeCore {
  public:
   explicit FakeCore(uint64_t seed) : rng_(seed, {0xC0E, 0, 0, 0}) {}
   void set_ghz(double ghz) { ghz_ = ghz; }
-  // 1: the core is ours alone; 1.3: a neighbour takes a third of it.
+  // At 1 the core is ours alone; at 1.3 a neighbour makes the additions take 1.3 times as long.
   void set_contention(double contention) { contention_ = contention; }
   CoreProbeTimes Times() {
     const double latency_bound_ns = 10'000 / ghz_;
@@ -35,7 +35,7 @@ class FakeCore {
   double contention_ = 1;
 };
 
-// Of `count` samples, those that are called changed.
+// Returns how many of `count` samples are called changed.
 int Changes(FakeCore* core, FrequencyChangeDetector* detector, int count) {
   int changes = 0;
   CoreProbeTimes before = core->Times();
@@ -68,7 +68,7 @@ TEST(FrequencyChangeDetectorTest, EveryStepIsSeenAtOnce) {
       core.set_ghz(ghz);
       const CoreProbeTimes after = core.Times();
       if (std::min(before.latency_bound_ns, after.latency_bound_ns) > 4500)
-        continue;  // an interrupt, of one that should have none
+        continue;  // This is an interrupt, on a core that should have none.
       EXPECT_TRUE(detector.Changed(before, after)) << ghz;
     }
   }
@@ -106,7 +106,7 @@ TEST(FrequencyChangeDetectorTest, NothingIsSaidBeforeTheScatterIsKnown) {
   EXPECT_GT(detector.Threshold(), 0);
 }
 
-// Of `count` measurements, the share called shared.
+// Returns the share of `count` measurements that is called shared.
 double SharedShare(FakeCore* core, SmtContentionDetector* detector, int count) {
   int shared = 0;
   for (int i = 0; i < count; ++i) shared += detector->Shared(core->Times());
@@ -155,7 +155,7 @@ TEST(SmtContentionDetectorTest, ANewProcessorIsLearned) {
   FakeCore core(9);
   SmtContentionDetector detector;
   SharedShare(&core, &detector, 50'000);
-  core.set_contention(1.2);  // as wide as it gets, there
+  core.set_contention(1.2);  // The new processor is as wide as this at best.
   EXPECT_GE(SharedShare(&core, &detector, 20'000), 0.98);
   EXPECT_LT(detector.AloneShare(), 0.1);
   SharedShare(&core, &detector, 3'000'000);
@@ -198,11 +198,12 @@ TEST(CoreProbeTest, TakesTheSameTimeAgainAndAgain) {
     latency_bound[i % 2] = std::min(latency_bound[i % 2], times.latency_bound_ns);
     throughput_bound = std::min(throughput_bound, times.throughput_bound_ns);
   }
-  // 10,000 cycles, at 0.5 to 10 GHz; the shortest of a hundred is as good as undisturbed.
+  // The loop takes 10,000 cycles, at 0.5 to 10 GHz; the shortest of a hundred is as good as
+  // undisturbed.
   EXPECT_GT(latency_bound[0], 1'000);
   EXPECT_LT(latency_bound[0], 20'000);
   EXPECT_NEAR(latency_bound[0] / latency_bound[1], 1, 0.1);
-  // 32,000 additions, one to sixteen a cycle.
+  // The loop does 32,000 additions, one to sixteen a cycle.
   EXPECT_GT(throughput_bound / latency_bound[0], 0.2);
   EXPECT_LT(throughput_bound / latency_bound[0], 3.3);
 }

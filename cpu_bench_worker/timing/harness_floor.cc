@@ -10,7 +10,8 @@ namespace whetstone {
 namespace {
 
 constexpr int kFloorRequests = 7;
-// Time lost beyond what waking costs that spoils an invocation; less is the scatter of waking.
+// More time lost than this, beyond what waking costs, spoils an invocation; less is the scatter of
+// waking.
 constexpr double kLostNsMin = 10'000;
 
 template <typename Value>

@@ -114,7 +114,7 @@ std::optional<Failure> PairedRun::AwaitAsleep(Side side, const CallBatch* batch,
       return Failure{v1::FORBIDDEN, absl::StrCat("started ", view.threads.size() - 1,
                                                  " extra threads; the problem allows none")};
     if (view.asleep && view.SettledSince(*resting)) {
-      // A second snapshot, because only of a sleeper is the time it ran exact.
+      // This takes a second snapshot, because only of a sleeper is the time it ran exact.
       ProcessSnapshot again = process(side).monitor().FullSnapshot();
       if (again.SameRuns(view)) {
         *resting = std::move(again);
@@ -198,7 +198,8 @@ std::optional<Failure> PairedRun::Invoke(Side side, const CallBatch& batch, bool
   const ProcessSnapshot first = process(side).monitor().Snapshot();
   const bool late = !first.asleep || first.SameRuns(before);
   if (auto failure = AwaitAsleep(side, &batch, &resting(side))) return failure;
-  if (late) invocation->ns = process(side).SinceRequestNs();  // the time until it sleeps is its own
+  // The time until it sleeps is its own.
+  if (late) invocation->ns = process(side).SinceRequestNs();
   const ProcessSnapshot& now = resting(side);
   invocation->cpu_ns = static_cast<double>(now.ran_ns - before.ran_ns);
   invocation->waited_ns = static_cast<double>(now.waited_ns - before.waited_ns);

@@ -3,8 +3,7 @@
 // smallest unit of measuring.
 //
 // An invocation, and what each step defeats:
-//   1. neither ran since its last invocation    computing what another invocation left in the
-//   inputs
+//   1. neither ran since its last invocation    computing what another one left in the inputs
 //   2. inputs, outputs and call table written (inputs in place: before both of a sample)
 //   3. neither ran since 1                      computing while inputs are being written
 //   4. request, clock until the response
@@ -72,8 +71,8 @@ class PairedRun {
   static std::optional<Failure> Start(const PairedRunSpec& spec, std::unique_ptr<PairedRun>* run);
   ~PairedRun();
 
-  // For CallBatch::PlaceInputs; may be written while both sleep, which the next invocation
-  // verifies.
+  // These are for CallBatch::PlaceInputs; they may be written while both sleep, which the next
+  // invocation verifies.
   char* inputs() const { return inputs_.data(); }
 
   // Lets `side` compute all calls of `batch`, or, with `empty`, respond to a request without calls
@@ -95,7 +94,7 @@ class PairedRun {
   // Whether `side` still sleeps the sleep of resting(). One that woke and waits for the core has
   // not run, and does not.
   bool Rests(Side side) const;
-  // The failure that follows where it does not.
+  // Returns the failure that follows where it does not.
   Failure WasAwake(Side side, const CallBatch& batch);
   Failure Ended(Side side, WaitResult waited, const std::string& doing, double deadline_s);
   ProcessSnapshot& resting(Side side) { return resting_[static_cast<size_t>(side)]; }

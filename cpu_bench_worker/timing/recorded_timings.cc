@@ -10,9 +10,10 @@ namespace whetstone {
 namespace {
 
 constexpr absl::string_view kMagic = "WHETTIM1";
-constexpr double kUnit = 1e-4;       // of ln(ratio)
-constexpr int kLargest = 32'000;     // of these
-constexpr uint16_t kListMax = 4096;  // sizes, pairs and samples in a file that is not damaged
+constexpr double kUnit = 1e-4;    // This is the unit of ln(ratio).
+constexpr int kLargest = 32'000;  // This counts units.
+// This limits sizes, pairs and samples in a file that is not damaged.
+constexpr uint16_t kListMax = 4096;
 
 void Put(uint16_t word, std::string* out) {
   out->push_back(static_cast<char>(word & 0xFF));

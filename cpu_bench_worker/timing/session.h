@@ -47,12 +47,12 @@ class Session {
   // Ends the old pair and starts a new one whose regions hold any of `batches`, and gives large
   // inputs among them their place there; `realtime` when its time will count.
   std::optional<Failure> FreshProcessPair(const std::vector<CallBatch*>& batches, bool realtime);
-  // Fresh inputs from (the session's seed, key), by fills and generator.
+  // Fills in fresh inputs from (the session's seed, key), by fills and generator.
   std::optional<Failure> Fill(uint64_t key, FillStyle style, CallBatch* batch);
   // Both members compute `batch`, one after the other.
   std::optional<Failure> TakeSample(const CallBatch& batch, const SampleOptions& options,
                                     PairedSample* sample);
-  // A request without calls: what waking and responding costs `side`.
+  // Makes a request without calls: what waking and responding costs `side`.
   std::optional<Failure> InvokeEmpty(const CallBatch& batch, Side side, Invocation* invocation);
 
   const BenchContext& context() const { return context_; }

@@ -116,7 +116,7 @@ TEST_F(SessionTest, ANapBetweenInvocationsIsForbidden) {
   std::optional<Failure> failure = session.TakeSample(batch, {}, &sample);
   if (!failure.has_value()) {
     EXPECT_EQ(sample.right_calls, 1) << sample.first_bad;
-    usleep(20'000);  // it wakes several times, and sleeps again
+    usleep(20'000);  // It wakes several times, and sleeps again.
     failure = session.TakeSample(batch, {}, &sample);
   }
   ASSERT_TRUE(failure.has_value());
@@ -143,18 +143,18 @@ TEST_F(SessionTest, GeneratorAndCheckerJudgeInOutArrays) {
   EXPECT_TRUE(absl::StrContains(report.first_bad, "checker refused")) << report.first_bad;
 }
 
-// The most memory this process had resident since the last call, in MiB.
+// Returns the most memory that this process had resident since the last call, in MiB.
 double PeakMemoryMib() {
   double kib = 0;
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
     if (absl::StartsWith(line, "VmHWM:")) kib = std::atof(line.c_str() + 6);
-  std::ofstream("/proc/self/clear_refs") << "5";  // begins anew
+  std::ofstream("/proc/self/clear_refs") << "5";  // The peak begins anew.
   return kib / 1024;
 }
 
 TEST_F(SessionTest, InputsOf256MibAreFilledInPlaceAndNeverCopied) {
-  v1::Problem problem = MatmulProblem();  // for its rules and limits
+  v1::Problem problem = MatmulProblem();  // Its rules and limits are used.
   problem.set_signature("double total(const float* x, long n)");
   problem.clear_args();
   v1::Argument* x = problem.add_args();
@@ -218,8 +218,8 @@ struct TypeCase {
 
 class SessionTypeTest : public SessionTest, public ::testing::WithParamInterface<TypeCase> {};
 
-// An input, a scalar, two outputs (one in place) and a returned value of every element type: each
-// gets through to the program and back, and a mistake in any of them is seen.
+// An input, a scalar, two outputs (one in place) and a returned value of every element type get
+// through to the program and back, and a mistake in any of them is seen.
 TEST_P(SessionTypeTest, ArgumentsAndResultsOfEveryKind) {
   const TypeCase& c = GetParam();
   v1::Problem problem = MatmulProblem();
@@ -272,7 +272,7 @@ TEST_P(SessionTypeTest, ArgumentsAndResultsOfEveryKind) {
       Check(absl::StrCat("// another program\n", program("if (n < 0) r = s;")), &failure);
   EXPECT_EQ(failure.outcome, v1::OUTCOME_UNSPECIFIED) << failure.detail;
   EXPECT_EQ(right.cases_right, right.cases) << right.first_bad;
-  // One mistake a type, so that all types together try all kinds.
+  // Each type tries one mistake, so that all types together try all kinds.
   const struct {
     const char* mistake;
     const char* seen;

@@ -17,17 +17,21 @@ namespace whetstone {
 namespace {
 
 constexpr int kSettlingSamples = 3;
-// A rough floor for planning, before it is measured.
+// This is a rough floor for planning, before it is measured.
 constexpr double kHarnessFloorGuessNs = 5'000;
 constexpr double kThreadedHarnessFloorGuessNs = 25'000;
 
 struct SizeData {
   int calls = 1;
-  int calls_max = 1;      // that the first process pair has room for
-  int in_pair = 0;        // samples of the process pair that runs
-  int alone_in_pair = 0;  // of those: that had the core for themselves
+  // The first process pair has room for so many calls.
+  int calls_max = 1;
+  // These are samples of the process pair that runs.
+  int in_pair = 0;
+  // So many of them had the core for themselves.
+  int alone_in_pair = 0;
   int redone = 0;
-  int frequency_changed = 0;  // of `redone`
+  // These are among `redone`.
+  int frequency_changed = 0;
 };
 
 class Stage {
@@ -89,8 +93,8 @@ class Stage {
   }
 
   std::optional<Failure> RunPair() {
-    // Fresh placement for every pair; one batch a size, refilled for every sample. The first pair
-    // has room for more calls than were guessed.
+    // Every pair has fresh placement and one batch a size, refilled for every sample. The first
+    // pair has room for more calls than were guessed.
     std::vector<CallBatch> batches, room;
     std::vector<uint64_t> seeds;
     for (size_t i = 0; i < sizes_.size(); ++i) {
@@ -112,7 +116,8 @@ class Stage {
     ++report_->process_pairs;
     room.clear();
 
-    // Warm-up: code, page tables and branch predictors; and the harness floor of these processes.
+    // This warms up code, page tables and branch predictors, and measures the harness floor of
+    // these processes.
     for (CallBatch& batch : batches) {
       PairedSample sample;
       if (auto failure = TakeJudgedSample(&batch, /*oracle=*/true, &sample)) return failure;
@@ -133,7 +138,8 @@ class Stage {
     return TakeMissingSamples(&batches);
   }
 
-  // Gives the batches as many calls as settling found; false if this pair has no room for them.
+  // Gives the batches as many calls as settling found; returns false if this pair has no room for
+  // them.
   bool AdoptCalls(const std::vector<uint64_t>& seeds, std::vector<CallBatch>* batches) const {
     for (size_t i = 0; i < batches->size(); ++i) {
       const CallBatch& batch = (*batches)[i];
@@ -165,7 +171,7 @@ class Stage {
   bool EnoughInPair(const SizeData& data) const {
     if (data.in_pair < samples_per_pair_) return false;
     if (data.alone_in_pair >= samples_per_pair_) return true;
-    // A neighbour who was there all the time will be.
+    // A neighbour who was there all the time will stay.
     return data.alone_in_pair == 0 || data.in_pair >= kSamplesStretched * samples_per_pair_ ||
            ElapsedNs() >= pair_end_ns_;
   }
@@ -177,7 +183,7 @@ class Stage {
   std::optional<Failure> Settle(std::vector<CallBatch>* batches) {
     std::vector<CallEstimate> shortest(batches->size(),
                                        {.reference_ns = 1e12, .candidate_ns = 1e12});
-    std::vector<double> call_ns;  // of both members, filling and judging
+    std::vector<double> call_ns;  // This is of both members' calls, filling and judging.
     for (size_t i = 0; i < batches->size(); ++i) {
       CallBatch& batch = (*batches)[i];
       CallEstimate& least = shortest[i];
@@ -264,15 +270,15 @@ class Stage {
 
   bool threaded() const { return session_->problem().problem.compile().threads() > 1; }
 
-  // Whether the `pairs` that are done are not enough.
+  // Returns whether the `pairs` that are done are not enough.
   bool WantsMore(int pairs) const {
     const bool waits =
         pairs < kProcessPairsMax && core_.MayBeAlone() && samples_.AlonePairs() < kAlonePairsWanted;
     return waits || PairsMissing(criterion_, pairs, samples_.Ratios(), session_->seed());
   }
 
-  // Whether more pairs would not change what is learned. Samples that shared their core agree
-  // among themselves, and with nothing else.
+  // Returns whether more pairs would not change what is learned. Samples that shared their core
+  // agree among themselves, and with nothing else.
   bool Clear() const {
     return (samples_.AlonePairs() >= kAlonePairsMin || !core_.MayBeAlone()) &&
            ClearAlready(samples_.Ratios(), session_->seed());
@@ -310,18 +316,22 @@ class Stage {
   const std::vector<CallShape>& sizes_;
   double budget_ns_;
   StoppingCriterion criterion_;
-  bool far_;              // so far apart that short samples tell enough
-  bool settled_ = false;  // that, how many calls share a request, and:
+  // Both programs are so far apart that short samples tell enough.
+  bool far_;
+  // `far_`, the calls that share a request and `samples_per_pair_` are settled.
+  bool settled_ = false;
   int samples_per_pair_ = 0;
   TimeReport* report_;
   Philox rng_;
   uint64_t begin_ns_;
-  double pair_end_ns_ = 0;  // of this process pair's share of the budget, from begin_ns_
+  // This process pair's share of the budget ends so long after begin_ns_.
+  double pair_end_ns_ = 0;
   std::vector<SizeData> data_;
   double invocations_before_s_;
-  HarnessFloor floor_;  // of the process pair that runs
+  HarnessFloor floor_;  // It is of the process pair that runs.
   CoreObserver core_;
-  // The last sample; it counts once the next observation tells that nothing spoiled it.
+  // `pending_` is the last sample; it counts once the next observation tells that nothing spoiled
+  // it.
   std::optional<TimedSample> pending_;
   TimedSamples samples_;
 };

@@ -1,4 +1,4 @@
-// Timing real processes, on cores as the tests want them.
+// These tests time real processes, on cores as the tests want them.
 #include "cpu_bench_worker/timing/time_stage.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ TEST_F(TimeStageTest, AFasterProgramIsFaster) {
   EXPECT_GT(time.score.speedup, 2.0);
 }
 
-// A core as the test wants it, by how often it was probed.
+// FakeCore is a core as the test wants it, by how often it was probed.
 class FakeCore final : public CoreProbe {
  public:
   explicit FakeCore(std::function<CoreProbeTimes(int)> times) : times_(std::move(times)) {}
@@ -51,7 +51,7 @@ class FakeCore final : public CoreProbe {
 constexpr CoreProbeTimes kAlone{.latency_bound_ns = 3000, .throughput_bound_ns = 2000};
 constexpr CoreProbeTimes kShared{.latency_bound_ns = 3000, .throughput_bound_ns = 2500};
 
-// Of a core that has been alone before.
+// Returns the detector of a core that has been alone before.
 SmtContentionDetector KnownDetector() {
   SmtContentionDetector detector;
   for (int i = 0; i < 100; ++i) detector.Shared(kAlone);
@@ -60,7 +60,7 @@ SmtContentionDetector KnownDetector() {
 
 TEST_F(TimeStageTest, WhatScattersIsMeasuredUntilItIsPrecise) {
   Use(TransposeProblem());
-  // One to four times the work, by where this process has its memory.
+  // The program does one to four times the work, by where this process has its memory.
   const std::string lucky = Build(R"(#include <cstdint>
     void transpose(const int* in, int* out, int r, int c) {
       static int somewhere;
@@ -125,7 +125,8 @@ TEST_F(TimeStageTest, WhoIsFarFromTheReferenceOnlyWhenCheckedIsTimedInFull) {
   EXPECT_EQ(time.ratios[0][0].size(), static_cast<size_t>(kSamplesMax));
 }
 
-// Times the reference against itself on a core that the test makes up, with all process pairs.
+// ProbedCoreTest times the reference against itself on a core that the test makes up, with all
+// process pairs.
 class ProbedCoreTest : public SessionTest {
  protected:
   TimeReport TimeOn(CoreProbe* core, SmtContentionDetector* detector) {
@@ -137,12 +138,12 @@ class ProbedCoreTest : public SessionTest {
                          .smt_detector = detector})
         .time;
   }
-  // What a whole measurement consists of.
+  // A whole measurement consists of so many samples.
   static constexpr int kSamples = kProcessPairs * kSamplesMax;
 };
 
 TEST_F(ProbedCoreTest, SamplesInWhichTheFrequencyChangesAreTakenAgain) {
-  // It changes after every seventh run.
+  // The frequency changes after every seventh run.
   FakeCore core([](int runs) {
     const double slower = runs / 7 % 2 == 0 ? 1 : 1.1;
     return CoreProbeTimes{.latency_bound_ns = 3000 * slower, .throughput_bound_ns = 2000 * slower};
@@ -163,7 +164,7 @@ TEST_F(ProbedCoreTest, SamplesInWhichTheFrequencyChangesAreTakenAgain) {
 }
 
 TEST_F(ProbedCoreTest, SamplesThatShareTheCoreDoNotCount) {
-  // One run in ten, and so the sample before it and the one after.
+  // One run in ten is shared, and so are the sample before it and the one after.
   FakeCore core([](int runs) { return runs % 10 == 0 ? kShared : kAlone; });
   SmtContentionDetector detector = KnownDetector();
   const TimeReport time = TimeOn(&core, &detector);
@@ -178,7 +179,7 @@ TEST_F(ProbedCoreTest, SamplesThatShareTheCoreDoNotCount) {
 }
 
 TEST_F(ProbedCoreTest, APairIsStretchedOnlySoFar) {
-  // More than half of all samples.
+  // More than half of all samples are shared.
   FakeCore core([](int runs) { return runs % 8 < 4 ? kShared : kAlone; });
   SmtContentionDetector detector = KnownDetector();
   const TimedSize size = TimeOn(&core, &detector).sizes[0];
@@ -189,7 +190,7 @@ TEST_F(ProbedCoreTest, APairIsStretchedOnlySoFar) {
 }
 
 TEST_F(ProbedCoreTest, ANeighbourWhoLeavesLateCostsProcessPairs) {
-  // Ten runs a pair and three to settle: the neighbour stays for most of sixteen pairs.
+  // A pair has ten runs, and settling has three: the neighbour stays for most of sixteen pairs.
   FakeCore core([](int runs) { return runs < 140 ? kShared : kAlone; });
   SmtContentionDetector detector = KnownDetector();
   const TimeReport time = TimeOn(&core, &detector);
@@ -223,7 +224,7 @@ TEST_F(ProbedCoreTest, ANeighbourWhoStaysIsNotWaitedForForEver) {
 
 TEST_F(TimeStageTest, WhatIsClearOnASharedCoreIsNotYetClear) {
   v1::Problem problem = MatmulProblem();
-  // Everything ten times: no noise hides that the candidate is faster.
+  // The reference does everything ten times: no noise hides that the candidate is faster.
   problem.set_reference(R"(void matmul(const float* a, const float* b, float* c, int n) {
   for (volatile int again = 0; again < 10; again = again + 1)
     for (int i = 0; i < n; ++i)
@@ -234,7 +235,7 @@ TEST_F(TimeStageTest, WhatIsClearOnASharedCoreIsNotYetClear) {
       }
 })");
   Use(problem);
-  // Eight runs a pair, and up to eighty more in the first if the machine is busy: the neighbour
+  // A pair has eight runs, and the first up to eighty more if the machine is busy: the neighbour
   // leaves some pairs later.
   FakeCore core([](int runs) { return runs < 120 ? kShared : kAlone; });
   SmtContentionDetector detector = KnownDetector();

@@ -1,5 +1,5 @@
-// The stopping rule, replayed on timings recorded from real processes (testdata/; written by
-// benchmarks/record_timings): equal programs, and programs truly 2 % faster.
+// These tests replay the stopping rule on timings recorded from real processes (testdata/; written
+// by benchmarks/record_timings): of equal programs, and of programs truly 2 % faster.
 #include "cpu_bench_worker/timing/timing_replay.h"
 
 #include <gtest/gtest.h>
@@ -60,8 +60,8 @@ TEST_P(StoppingTest, WhatIsClearTakesFewPairs) {
   }
 }
 
-// On a machine whose process pairs scatter more than the recorded ones. To stop when the interval
-// is narrow favours intervals that are too narrow; not by much.
+// The machine here has process pairs that scatter more than the recorded ones. To stop when the
+// interval is narrow favours intervals that are too narrow, but not by much.
 TEST_P(StoppingTest, WhatScattersIsMeasuredUntilItIsPrecise) {
   const RecordedTimings recorded = Recorded(std::string("equal_") + GetParam());
   RecordedTimings scattered;

@@ -14,7 +14,8 @@ Failure OurFault(const absl::Status& status) {
 }
 
 Failure FailureOfEnd(const SandboxResult& result, const std::string& doing) {
-  // glibc's words when an exception leaves a function; the allocator throws where a limit bites.
+  // These are libstdc++'s words when an exception leaves a function; the allocator throws where a
+  // limit bites.
   if (result.exit == SandboxExit::kSignaled && result.signal == SIGABRT &&
       absl::StrContains(result.stderr_text, "bad_alloc"))
     return {v1::MEMORY_LIMIT, absl::StrCat("ran out of its memory limit while ", doing)};

@@ -25,13 +25,13 @@
 namespace whetstone {
 namespace {
 
-// Written by the vfork child, read by the init program once the child has executed or ended.
+// The vfork child writes this, and the init program reads it once the child has executed or ended.
 struct StartFailure {
   SetupStep step = SetupStep::kNone;
   int error = 0;
 };
 
-// errno of the failed step, or success.
+// STEP goes on if `condition` holds, or else notes errno of the failed step and returns.
 #define STEP(step_id, condition) \
   do {                           \
     if (!(condition)) {          \
@@ -44,7 +44,7 @@ struct StartFailure {
 bool SetLimit(__rlimit_resource resource, rlim_t soft, rlim_t hard) {
   rlimit current = {};
   if (getrlimit(resource, &current) != 0) return false;
-  // An own limit that is lower already stays: unprivileged processes cannot raise it.
+  // A lower limit of our own stays: unprivileged processes cannot raise it.
   hard = std::min(hard, current.rlim_max);
   const rlimit limit = {std::min(soft, hard), hard};
   return setrlimit(resource, &limit) == 0;
@@ -54,18 +54,19 @@ bool SetLimits(const Plan& plan) {
   constexpr rlim_t kMiB = rlim_t{1} << 20;
   const auto memory = static_cast<rlim_t>(plan.memory_bytes);
   const auto file = static_cast<rlim_t>(plan.file_bytes);
-  // A backstop of whole seconds; the init program enforces the exact limit.
+  // This is a backstop of whole seconds; the init program enforces the exact limit.
   const auto cpu = static_cast<rlim_t>(plan.cpu_ns / 1'000'000'000 + 1);
   const auto open_files = static_cast<rlim_t>(plan.open_files);
-  const auto processes = static_cast<rlim_t>(plan.processes + 1);  // the init program counts
+  const auto processes = static_cast<rlim_t>(plan.processes + 1);  // The init program counts too.
   return SetLimit(RLIMIT_AS, memory, memory) && SetLimit(RLIMIT_FSIZE, file, file) &&
          SetLimit(RLIMIT_CPU, cpu, cpu + 1) && SetLimit(RLIMIT_NOFILE, open_files, open_files) &&
-         // Counted in this user namespace alone, so one sandbox can not starve another.
+         // Processes are counted in this user namespace alone, so one sandbox can not starve
+         // another.
          SetLimit(RLIMIT_NPROC, processes, processes) &&
          SetLimit(RLIMIT_STACK, 8 * kMiB, 64 * kMiB) && SetLimit(RLIMIT_MEMLOCK, 0, 0) &&
          SetLimit(RLIMIT_MSGQUEUE, 0, 0) && SetLimit(RLIMIT_RTPRIO, 0, 0) &&
          SetLimit(RLIMIT_NICE, 0, 0) && SetLimit(RLIMIT_SIGPENDING, 256, 256) &&
-         // 1, not 0: a limit of 0 still feeds a core_pattern that is a pipe, 1 does not.
+         // The limit is 1, not 0: 0 still feeds a core_pattern that is a pipe, 1 does not.
          SetLimit(RLIMIT_CORE, 1, 1);
 }
 
@@ -79,8 +80,7 @@ bool PlaceDescriptors(const Plan& plan, const ProgramPipes& pipes, int* exec_fd)
     moves.emplace_back(kFirstPassedFd + static_cast<int>(i), target);
     highest = std::max(highest, target);
   }
-  // First above every target, so that no move overwrites a source. The control socket too: the
-  // start is still to be reported.
+  // First all move above every target, so that no move overwrites a source.
   for (auto& [source, target] : moves) {
     source = fcntl(source, F_DUPFD_CLOEXEC, highest + 1);
     if (source < 0) return false;
@@ -95,7 +95,7 @@ bool PlaceDescriptors(const Plan& plan, const ProgramPipes& pipes, int* exec_fd)
   for (const auto& [source, target] : moves) {
     if (dup2(source, target) < 0) return false;
   }
-  // Everything else, range by range between the targets.
+  // This closes everything else, range by range between the targets.
   int next = 0;
   for (const auto& [source, target] : moves) {
     if (target > next && syscall(SYS_close_range, next, target - 1, 0) != 0) return false;
@@ -120,7 +120,7 @@ void Become(const Plan& plan, const ProgramPipes& pipes, char* const* argv, char
             StartFailure* failure) {
   int exec_fd = open(argv[0], O_PATH | O_CLOEXEC);
   STEP(SetupStep::kOpenProgram, exec_fd >= 0);
-  setsid();  // can not fail: a fresh child leads no group
+  setsid();  // This can not fail: a fresh child leads no group.
   if (!plan.cores.empty()) {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -134,7 +134,7 @@ void Become(const Plan& plan, const ProgramPipes& pipes, char* const* argv, char
   STEP(SetupStep::kPassDescriptors, PlaceDescriptors(plan, pipes, &exec_fd));
   STEP(SetupStep::kResourceLimits, SetLimits(plan));
   STEP(SetupStep::kLandlock, EnterLandlock(plan.writable_work));
-  // What the worker's parent ignores (nohup, a shell's background jobs) is ignored for ever after.
+  // What the worker's parent ignores (nohup, a shell's background jobs) would stay ignored.
   for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
@@ -160,7 +160,7 @@ std::vector<char*> Pointers(const std::vector<std::string_view>& texts) {
 void DropPrivileges(const Plan& plan) {
   for (int capability = 0; capability < 64; ++capability) {
     if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0) continue;
-    if (errno == EINVAL) break;  // past the last one this kernel knows
+    if (errno == EINVAL) break;  // This is past the last one that this kernel knows.
     FailSetup(SetupStep::kDropPrivileges, errno, "bounding set");
   }
   constexpr unsigned long kBits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED |
@@ -186,7 +186,7 @@ void DropPrivileges(const Plan& plan) {
 }
 
 pid_t StartProgram(const Plan& plan, const ProgramPipes& pipes) {
-  // Made before vfork: the child shares this memory.
+  // These are made before vfork: the child shares this memory.
   const std::vector<char*> argv = Pointers(plan.argv);
   const std::vector<char*> env = Pointers(plan.env);
   volatile StartFailure failure;

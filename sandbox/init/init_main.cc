@@ -1,9 +1,9 @@
-// whet-sandbox: process 1 of a sandbox. Never started by hand: sandbox.h clones it into fresh
-// namespaces, with the plan on descriptor 0 and a control socket on descriptor 1.
+// whet-sandbox is process 1 of a sandbox. It is never started by hand: sandbox.h clones it into
+// fresh namespaces, with the plan on descriptor 0 and a control socket on descriptor 1.
 //
-// Theory of operation. Three processes: the parent (the worker, outside), this one, the program.
-// This one is process 1 of the pid namespace, so when it ends, for whatever reason, the kernel
-// kills everything inside; and it ends when the control socket closes, so when the parent dies,
+// Three processes work together: the parent (the worker, outside), this one, and the program. This
+// one is process 1 of the pid namespace, so when it ends, for whatever reason, the kernel kills
+// everything inside; and it ends when the control socket closes, so when the parent dies,
 // everything dies. It starts with all capabilities over its own namespaces and none outside, builds
 // the file system view, gives up every right, starts the program with still fewer, and then only
 // watches. It is static, small and single-threaded: quick to execute, and nothing of the parent's
@@ -43,7 +43,8 @@ Plan ReadPlan() {
   return plan;
 }
 
-// Should the host run out of memory, the program goes first. Best effort: needs the host's /proc.
+// Makes the program go first should the host run out of memory. This is best effort: it needs the
+// host's /proc.
 void VolunteerForOomKiller() {
   const UniqueFd fd(open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
   if (fd.get() < 0) return;

@@ -16,13 +16,14 @@
 namespace whetstone {
 namespace {
 
-constexpr char kBase[] = "/tmp";  // exists everywhere; covered only inside this mount namespace
+// It exists everywhere, and is covered only inside this mount namespace.
+constexpr char kBase[] = "/tmp";
 constexpr char kOldRoot[] = "/.old";
 
 void MakeParents(const std::string& path) {
   for (size_t slash = path.find('/', 1); slash != std::string::npos;
        slash = path.find('/', slash + 1)) {
-    mkdir(path.substr(0, slash).c_str(), 0755);  // a failure shows at the bind itself
+    mkdir(path.substr(0, slash).c_str(), 0755);  // A failure shows at the bind itself.
   }
 }
 
@@ -64,7 +65,7 @@ void Bind(const PlanMount& mount_entry) {
                 AT_RECURSIVE, SetupStep::kBind);
 }
 
-// A directory of the root tmpfs that stays writable when the root becomes read-only.
+// Makes a directory of the root tmpfs that stays writable when the root becomes read-only.
 void MakeScratch(const char* path, const Plan& plan) {
   if (mkdir(path, 0700) != 0 ||
       chown(path, static_cast<uid_t>(plan.program_id), static_cast<gid_t>(plan.program_id)) != 0 ||
@@ -79,7 +80,7 @@ void BuildRoot(const Plan& plan) {
   if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
     FailSetup(SetupStep::kMakeMountsPrivate, errno, "/");
   }
-  // What the program may write, beside the files it is given.
+  // The program may write so much, beside the files it is given.
   int64_t bytes = plan.file_bytes + (int64_t{1} << 20);
   for (const auto& [name, content] : plan.files) {
     bytes += static_cast<int64_t>(content.size()) + 4096;

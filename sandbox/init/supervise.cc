@@ -29,7 +29,7 @@ int64_t Nanoseconds(const timeval& time) {
   return time.tv_sec * int64_t{1'000'000'000} + time.tv_usec * int64_t{1'000};
 }
 
-// CPU time of the tree's control group; -1: there is none.
+// Returns the CPU time of the tree's control group, or -1 if there is none.
 int64_t ReadCpuAccount() {
   char text[128];
   const ssize_t size = pread(kCpuAccountFd, text, sizeof(text), 0);
@@ -115,7 +115,7 @@ class Supervisor {
       text->append(buffer, std::min(room, static_cast<size_t>(got)));
       if (static_cast<size_t>(got) > room) out_.header.output_truncated = 1;
       if (!ended_ && static_cast<size_t>(got) < sizeof(buffer)) return;
-      if (!ended_ && NowNs() > start_ns_ + plan_.wall_ns) return;  // a flood has limits too
+      if (!ended_ && NowNs() > start_ns_ + plan_.wall_ns) return;  // A flood has limits too.
     }
   }
 
@@ -130,7 +130,7 @@ class Supervisor {
     }
   }
 
-  // Orphans too: an unreaped one would count against the limit of processes.
+  // Orphans are reaped too: an unreaped one would count against the limit of processes.
   void Reap() {
     signalfd_siginfo ignored;
     while (read(child_signals_, &ignored, sizeof(ignored)) > 0) {
@@ -159,7 +159,7 @@ class Supervisor {
     if (limit_hit_ || ended_) return;
     limit_hit_ = true;
     out_.header.reason = reason;
-    // All at once: a program that merely loses its main process would go on.
+    // All are killed at once: a program that merely loses its main process would go on.
     kill(-1, SIGKILL);
   }
 
@@ -178,7 +178,7 @@ class Supervisor {
     }
   }
 
-  // One process: its CPU clock is exact, and is looked at only when it could have reached the
+  // The CPU clock of one process is exact, and is looked at only when it could have reached the
   // limit, so that what is being timed is not disturbed.
   void CheckProgramCpu(int64_t now) {
     if (now < next_cpu_check_ns_) return;
@@ -228,7 +228,7 @@ class Supervisor {
     if (header.signal == SIGXCPU || (header.signal == SIGKILL && header.cpu_ns >= plan_.cpu_ns)) {
       header.reason = EndReason::kCpuLimit;
     }
-    // Died while its memory was all but used up: the allocation that failed killed it.
+    // The program died while its memory was all but used up: the allocation that failed killed it.
     if ((header.signal == SIGABRT || header.signal == SIGSEGV || header.signal == SIGBUS) &&
         header.memory_bytes_peak >= plan_.memory_bytes / 10 * 9) {
       header.reason = EndReason::kMemoryLimit;

@@ -13,12 +13,12 @@
 namespace whetstone {
 namespace {
 
-// The fields of /proc/PID/stat after the command name, whose ')' may itself hold any byte.
+// Adds what /proc/PID/stat says after the command name, which may itself hold any byte, `)` too.
 void AddProcess(int proc_fd, const char* pid, TreeUse* use) {
   char path[64];
   std::snprintf(path, sizeof(path), "%s/stat", pid);
   const UniqueFd fd(openat(proc_fd, path, O_RDONLY | O_CLOEXEC));
-  if (fd.get() < 0) return;  // it ended meanwhile
+  if (fd.get() < 0) return;  // The process ended meanwhile.
   char text[1024];
   const ssize_t size = read(fd.get(), text, sizeof(text) - 1);
   if (size <= 0) return;
@@ -30,8 +30,8 @@ void AddProcess(int proc_fd, const char* pid, TreeUse* use) {
   long children_user = 0;
   long children_system = 0;
   long resident_pages = 0;
-  // state ppid pgrp session tty tpgid flags minflt cminflt majflt cmajflt utime stime cutime cstime
-  // priority nice num_threads itrealvalue starttime vsize rss
+  // The fields are: state ppid pgrp session tty tpgid flags minflt cminflt majflt cmajflt utime
+  // stime cutime cstime priority nice num_threads itrealvalue starttime vsize rss
   std::sscanf(after_name + 1,
               " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %ld %ld %*d %*d %*d %*d %*u "
               "%*u %ld",

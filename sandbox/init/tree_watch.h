@@ -15,7 +15,7 @@ struct TreeUse {
   int64_t cpu_ns = 0;        // of living processes and of children they waited for
 };
 
-// Every process but the init program itself. `proc_fd` from OpenPrivateProc.
+// Adds up every process but the init program itself. `proc_fd` is from OpenPrivateProc.
 TreeUse ReadTreeUse(int proc_fd);
 
 }  // namespace whetstone

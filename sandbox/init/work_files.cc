@@ -61,7 +61,7 @@ void WriteWorkFiles(const Plan& plan) {
 std::vector<CollectedFile> CollectWorkFiles(const Plan& plan) {
   std::vector<CollectedFile> files;
   for (size_t i = 0; i < plan.collect.size(); ++i) {
-    // O_NONBLOCK: opening a FIFO must not wait for a writer.
+    // With O_NONBLOCK opening a FIFO does not wait for a writer.
     const UniqueFd fd(OpenInWork(plan.collect[i], O_RDONLY | O_NONBLOCK, 0));
     if (fd.get() < 0) continue;
     CollectedFile file;

@@ -9,7 +9,7 @@
 
 namespace whetstone {
 
-// Before the program starts.
+// Writes the plan's files before the program starts.
 void WriteWorkFiles(const Plan& plan);
 
 struct CollectedFile {
@@ -17,8 +17,9 @@ struct CollectedFile {
   std::string content;
 };
 
-// When every process of the tree is dead, so nothing can be swapped meanwhile. Only regular files
-// of at most file_bytes are taken: links are not followed, FIFOs, devices and directories ignored.
+// Collects when every process of the tree is dead, so nothing can be swapped meanwhile. Only
+// regular files of at most file_bytes are taken: links are not followed, FIFOs, devices and
+// directories ignored.
 std::vector<CollectedFile> CollectWorkFiles(const Plan& plan);
 
 }  // namespace whetstone

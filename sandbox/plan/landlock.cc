@@ -10,7 +10,8 @@
 namespace whetstone {
 namespace {
 
-// From the kernel's uapi/linux/landlock.h; the distribution's header may be older than its kernel.
+// These are from the kernel's uapi/linux/landlock.h; the distribution's header may be older than
+// its kernel.
 constexpr uint64_t kExecute = 1 << 0;
 constexpr uint64_t kWriteFile = 1 << 1;
 constexpr uint64_t kReadFile = 1 << 2;

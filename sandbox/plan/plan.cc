@@ -53,7 +53,8 @@ class Reader {
     bytes_.remove_prefix(size + 1);
     return text;
   }
-  // Number of elements that follow; each takes at least 8 bytes, which bounds a corrupt count.
+  // Reads the number of elements that follow; each takes at least 8 bytes, which bounds a corrupt
+  // count.
   size_t Count() {
     const auto count = static_cast<uint64_t>(Number());
     if (count > bytes_.size() / 8) ok_ = false;

@@ -9,7 +9,7 @@ namespace {
 struct StepText {
   SetupStep step;
   const char* name;
-  const char* advice;  // may be empty
+  const char* advice;  // It may be empty.
 };
 
 constexpr StepText kSteps[] = {

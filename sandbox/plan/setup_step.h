@@ -13,13 +13,13 @@ namespace whetstone {
 
 enum class SetupStep : int32_t {
   kNone = 0,
-  // In the parent, or in the clone before it executes the init program.
+  // These are taken in the parent, or in the clone before it executes the init program.
   kPlan = 1,
   kClone = 2,
   kMapUsers = 3,
   kMoveDescriptors = 4,
   kExecInit = 5,
-  // In the init program, process 1 of the new namespaces.
+  // These are taken in the init program, process 1 of the new namespaces.
   kReadPlan = 10,
   kMakeMountsPrivate = 11,
   kMountRoot = 12,
@@ -33,7 +33,7 @@ enum class SetupStep : int32_t {
   kWriteFiles = 20,
   kPipes = 21,
   kFork = 22,
-  // In the process that becomes the program.
+  // These are taken in the process that becomes the program.
   kOpenProgram = 30,
   kPassDescriptors = 31,
   kAffinity = 32,

@@ -1,4 +1,4 @@
-// Hostile candidates through the worker's real path: screen, compile, check, time. Each must get a
+// Hostile candidates go the worker's real path here: screen, compile, check, time. Each must get a
 // typed verdict and no gain, leave nothing behind, and the next honest candidate must be measured
 // as if nothing had been. Screening is a courtesy, the sandbox and the ruler are the security: so
 // every program runs past the screen, and one of each kind with it; run by root, one of each kind
@@ -23,8 +23,9 @@ using ::testing::HasSubstr;
 constexpr int kProgramsBetweenControls = 20;
 constexpr int kChecklistLines = 69;
 
-// Set by tests/run_all.sh --full: every variant for every user, and an honest candidate between any
-// two. Otherwise one of a kind for unprivileged users, and a control now and then.
+// Returns whether tests/run_all.sh --full asks for every variant for every user, and an honest
+// candidate between any two. Otherwise there is one of a kind for unprivileged users, and a control
+// now and then.
 bool Full() { return std::getenv("WHETSTONE_ABUSE_FULL") != nullptr; }
 
 struct Run {
@@ -72,7 +73,8 @@ INSTANTIATE_TEST_SUITE_P(Unscreened, AbuseTest, ::testing::ValuesIn(Runs(false))
 INSTANTIATE_TEST_SUITE_P(Screened, AbuseTest, ::testing::ValuesIn(Runs(true)),
                          [](const auto& info) { return info.param.program.name; });
 
-// The controls: afterwards honest code still measures as itself, and a real gain still counts.
+// These are the controls: afterwards honest code still measures as itself, and a real gain still
+// counts.
 TEST(AbuseControlTest, HonestCandidatesAreMeasuredAsBefore) {
   Measurer* measurer = Workers::Get().Of(true);
   ASSERT_NE(measurer, nullptr);
@@ -119,7 +121,7 @@ TEST(AbuseControlTest, DifferentProgramsShareNoVerdict) {
 }
 
 TEST(AbuseUnprivilegedTest, TheSameProgramsGetNothing) {
-  if (geteuid() != 0) return;  // all of the above has just run so
+  if (geteuid() != 0) return;  // All of the above has just run so.
   EXPECT_EQ(RunSelfUnprivileged({"whet-sandbox", "whet-kernel"}, "Unscreened/*"), "");
 }
 
@@ -136,7 +138,7 @@ TEST(HostileProgramTest, BadHeadersAreNamed) {
   EXPECT_TRUE(parse("// what: y\n// checklist: 3\n// expect: CRASH\n").ok());
 }
 
-// The rows of docs/security.md that are programs.
+// The rows of docs/security.md that are programs are all tried.
 TEST(HostileProgramTest, EveryLineOfTheChecklistIsTried) {
   std::set<int> tried;
   for (const HostileProgram& program : HostilePrograms()) {

@@ -27,7 +27,8 @@ class Workers {
   // Null, with a failed expectation, where the worker does not start.
   Measurer* Of(bool screened);
 
-  // `id` empty: one that nobody had before. `fresh`: not from the cache.
+  // With an empty `id` it takes one that nobody had before; with `fresh` the verdict is not from
+  // the cache.
   v1::Verdict Measure(Measurer* measurer, const std::string& source, std::string id = "",
                       bool fresh = true);
 

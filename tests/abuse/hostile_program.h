@@ -3,15 +3,14 @@
 //
 //   // what: responds before the work is done
 //   // checklist: 52, 65              (rows of docs/security.md; 0: an idea that stands on no list)
-//   // with: mailbox honest            (optional: helpers/mailbox.inc and helpers/honest.inc go
-//   before it)
+//   // with: mailbox honest            (optional: helpers/mailbox.inc and honest.inc go before it)
 //   // expect: WRONG_ANSWER FORBIDDEN
 //   // screened: FORBIDDEN            (optional; else FORBIDDEN, COMPILE_ERROR or `expect`)
 //   // max-speedup: 1.15              (only where CORRECT is expected)
-//   // variant: tcp: socket(2, 1, 0)  (optional, repeated: one program each, with VARIANT so
-//   defined)
+//   // variant: tcp: socket(2, 1, 0)  (optional, repeated: a program each, with VARIANT so defined)
 //   // control: 0                     (optional: with this VARIANT it is honest, and a gain is one
-//   over that; for code that runs at another speed than the reference's anyway)
+//                                     over that; for code that runs at another speed than the
+//                                     reference's anyway)
 #ifndef WHETSTONE_TESTS_ABUSE_HOSTILE_PROGRAM_H_
 #define WHETSTONE_TESTS_ABUSE_HOSTILE_PROGRAM_H_
 

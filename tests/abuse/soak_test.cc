@@ -1,6 +1,7 @@
-// Candidates in a row, as a young campaign sends them: some faster, some equal, many wrong or not
-// to compile, and every tenth hostile. Afterwards nothing may be left, and the last must not have
-// taken longer than the first. 500; WHETSTONE_SOAK=10000 (tests/run_all.sh --full) for more.
+// Candidates come in a row, as a young campaign sends them: some faster, some equal, many wrong or
+// not to compile, and every tenth hostile. Afterwards nothing may be left, and the last must not
+// have taken longer than the first. There are 500; WHETSTONE_SOAK=10000 (tests/run_all.sh --full)
+// sends more.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -37,7 +38,7 @@ int64_t CountBelow(const std::string& folder) {
   return std::distance(fs::recursive_directory_iterator(folder, gone), {});
 }
 
-// Control groups of this process, in every hierarchy, their files included.
+// Counts the control groups of this process, in every hierarchy, their files included.
 int64_t CountGroups() {
   const CgroupHome home =
       ParseCgroupHome(*ReadFile("/proc/self/mountinfo"), *ReadFile("/proc/self/cgroup"));
@@ -62,7 +63,7 @@ struct Kind {
   std::string source;
 };
 
-// Candidate `i` of the honest nine in ten; each differs from all others in its object.
+// Returns candidate `i` of the honest nine in ten; each differs from all others in its object.
 Kind HonestKind(int i) {
   const auto tagged = [i](const char* source) {
     return absl::StrReplaceAll(

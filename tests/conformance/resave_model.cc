@@ -1,4 +1,4 @@
-// resave_model IN OUT float32|bfloat16|float16: loads a Hugging Face directory and saves it again,
+// resave_model IN OUT float32|bfloat16|float16 loads a Hugging Face directory and saves it again,
 // for the oracle that compares the two in transformers.
 #include <torch/types.h>
 

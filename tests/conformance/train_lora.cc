@@ -1,4 +1,4 @@
-// train_lora IN OUT TARGET…: teaches adapters of rank 4 on the named matrices a few examples and
+// train_lora IN OUT TARGET… teaches adapters of rank 4 on the named matrices a few examples and
 // saves a checkpoint, for the oracle that loads OUT/adapter in PEFT.
 #include <torch/types.h>
 

@@ -1,5 +1,5 @@
-// Text, a zero byte, and the values of n and m: an expression is an error or a number, and means
-// the same when parsed again.
+// The input is text, a zero byte, and the values of n and m: an expression is an error or a number,
+// and means the same when parsed again.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

@@ -1,5 +1,5 @@
-// A preprocessed header, a zero byte, and a program: names are read without a fault, and none can
-// be hidden behind what a program begins with.
+// The input is a preprocessed header, a zero byte, and a program: names are read without a fault,
+// and none can be hidden behind what a program begins with.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,6 @@
-// The output region after a hostile program had it: any bytes. Reading them never fails; guards
-// count as intact only if they are; a wrong element, and a NaN above all, is never right.
+// The input is the output region after a hostile program had it: any bytes. Reading them never
+// fails; guards count as intact only if they are; a wrong element, and a NaN above all, is never
+// right.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -20,7 +21,7 @@ namespace {
 
 constexpr int kElements = 9;
 
-// One output array of a type.
+// Case is one output array of a type.
 struct Case {
   v1::ElementType type = v1::ELEMENT_TYPE_UNSPECIFIED;
   v1::Problem problem;
@@ -58,7 +59,7 @@ const std::vector<Case>& Cases() {
   return *cases;
 }
 
-// What any rule must agree with: `same` elements are equal and none is a NaN.
+// Any rule must agree with these: `same` elements are equal and none is a NaN.
 struct Facts {
   bool has_nan = false;
   bool equal = true;
@@ -88,7 +89,7 @@ Facts FactsOf(const char* got, const char* want) {
   return facts;
 }
 
-// Byte 0: type and rule; byte 1: where the rest goes in the region.
+// Byte 0 is type and rule; byte 1 says where the rest goes in the region.
 void Check(const uint8_t* data, size_t size) {
   const Case& c = Cases()[data[0] % Cases().size()];
   CallBatch batch(&c.arguments, c.shape, /*calls=*/2,
@@ -110,7 +111,7 @@ void Check(const uint8_t* data, size_t size) {
   }
   CHECK(batch.GuardsIntact(got.data()) == (rest_before == rest_after));
 
-  // The second call's array against the first one's.
+  // The second call's array is compared with the first one's.
   size_t word = 0;
   while (batch.words()[word].place != WordPlace::kOutput) ++word;
   const char* const a = got.data() + batch.offset(0, word);

@@ -1,5 +1,5 @@
-// The screener's answer, after a bug in clang any bytes: an error, or an outcome that a screen may
-// give.
+// The screener's answer, any bytes after a bug in clang, is an error or an outcome that a screen
+// may give.
 #include <cstddef>
 #include <cstdint>
 #include <string>

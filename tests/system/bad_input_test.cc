@@ -1,5 +1,5 @@
-// Bad input: a clear message that says what to do, an exit code that is not 0, nothing
-// half-written.
+// Bad input gets a clear message that says what to do and an exit code that is not 0, and nothing
+// is left half-written.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -51,7 +51,7 @@ class BadInputTest : public WhetTest {
     return path;
   }
 
-  // A copy of the tiny model that may be damaged.
+  // Makes a copy of the tiny model that may be damaged.
   std::string ModelCopy() {
     const std::string copy = Path("model");
     std::filesystem::copy(TinyModel(), copy);
@@ -151,10 +151,11 @@ TEST_F(BadInputTest, WrongCommandLine) {
   EXPECT_EQ(Whet({"resume", Path("no-run")}).exit_code, 2);
 }
 
-// Ranks of one job that do not fit together: each says why, with the rank's name, and ends soon.
+// These are ranks of one job that do not fit together: each says why, with the rank's name, and
+// ends soon.
 class BadRankTest : public WhetTest {
  protected:
-  // One rank of two, as a launcher starts it.
+  // Starts one rank of two as a launcher does.
   std::unique_ptr<BackgroundProgram> Rank(int rank, int port, const std::string& binary,
                                           const std::vector<std::string>& more) const {
     std::vector<std::string> words = {"env",
@@ -213,7 +214,7 @@ TEST_F(BadRankTest, EveryRankSaysWhatDoesNotFit) {
   }
 }
 
-// A cluster that can't be reached: the campaign must not start.
+// These clusters can't be reached: the campaign must not start.
 class BadHostTest : public BadInputTest {
  protected:
   void SetUp() override {
@@ -268,10 +269,10 @@ TEST_F(BadHostTest, ServiceNotRunning) {
   ExpectUnreachable("gpu01", sshd_->ssh_config(), {Path("t.sock"), "start the service"});
 }
 
-// Hosts that isolate less than a campaign demands.
+// These hosts isolate less than a campaign demands.
 class IsolationTest : public WhetTest {
  protected:
-  // `whet words…` where no control groups are mounted.
+  // Runs `whet words…` where no control groups are mounted.
   WhetResult WhetWithoutControlGroups(const std::vector<std::string>& words) {
     std::vector<std::string> command = {
         "unshare",
@@ -313,11 +314,11 @@ TEST_F(IsolationTest, AWorkerBelowTheLevelDemandedRefuses) {
   EXPECT_EQ(enough.exit_code, 0) << enough.out << enough.err;
 }
 
-// A disk that fills up: the run stops with a message, keeps what it had, and goes on once there is
+// When a disk fills up the run stops with a message, keeps what it had, and goes on once there is
 // room.
 class FullDiskTest : public WhetTest {
  protected:
-  // A file system of its own for the run directory, where this process may mount one.
+  // Mounts a file system for the run directory, where this process may.
   bool Mount(const std::string& options) {
     mkdir(Path("disk").c_str(), 0755);
     return mount("tmpfs", Path("disk").c_str(), "tmpfs", 0, options.c_str()) == 0;

@@ -1,4 +1,4 @@
-// Campaigns from start to end: on one machine, and through a real sshd.
+// These campaigns run from start to end: on one machine, and through a real sshd.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ TEST_F(CampaignTest, LocalCampaignReachesItsEnd) {
   ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
   EXPECT_TRUE(run.json().is_object()) << run.out;
   ExpectComplete(2);
-  // The prefix gives a correct program away: measured, rewarded, and the best one is kept.
+  // The prefix gives a correct program away: it is measured and rewarded, and the best one is kept.
   for (const auto& [key, verdict] : Verdicts()) {
     EXPECT_THAT(verdict, HasSubstr("CORRECT")) << key;
   }
@@ -113,7 +113,7 @@ TEST_F(CampaignTest, TheSmallRealModelInHalfPrecision) {
            seconds(240));
   ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
   ExpectComplete(1);
-  // It was profiled, too; the update only if the four rewards happen to differ.
+  // The step was profiled, too; the update only if the four rewards happen to differ.
   EXPECT_THAT(run.out + run.err, HasSubstr("The longest part is "));
   const nlohmann::json row = Metrics().at(0);
   for (const char* key :
@@ -186,9 +186,9 @@ TEST_F(SshCampaignTest, WorkersJoinAndLeaveWhileItRuns) {
     const nlohmann::json now = list();
     return now.size() > worker && now[worker]["state"] == state;
   };
-  // So long that it is killed in the middle.
+  // The campaign is so long that it is killed in the middle.
   const std::string campaign = WriteCampaign(10'000, Cluster(sshd_->ssh_config()));
-  StartWorker(1);  // of which the campaign knows nothing
+  StartWorker(1);  // The campaign knows nothing of it.
   const auto run = StartWhet({"run", campaign, "--run-dir", RunDirectory()});
   ASSERT_TRUE(Eventually([&] { return !Metrics().empty() || run->Ended(); }))
       << run->out() << run->err();

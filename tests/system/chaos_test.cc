@@ -1,10 +1,10 @@
-// A campaign through SSH to which everything happens that happens to machines in a week, several
-// times: services and the coordinator killed, the tunnels cut, a worker frozen, the disk full. It
-// reaches its end with one verdict per candidate, and an undisturbed replay of its journal reaches
-// the same weights, bit for bit.
+// Everything happens to a campaign through SSH that happens to machines in a week, several times:
+// services and the coordinator killed, the tunnels cut, a worker frozen, the disk full. It reaches
+// its end with one verdict per candidate, and an undisturbed replay of its journal reaches the same
+// weights, bit for bit.
 //
-// Here a tiny model and every disturbance once; WHETSTONE_CHAOS_ROUNDS=3 (tests/run_all.sh --full)
-// with the small real model, three times, in another order each time.
+// Here a tiny model meets every disturbance once; with WHETSTONE_CHAOS_ROUNDS=3 (tests/run_all.sh
+// --full) the small real model does three times, in another order each time.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ class ChaosTest : public SshCampaignTest {
   void SetUp() override {
     SshCampaignTest::SetUp();
     StartWorker(1);
-    // A disk of its own for what the coordinator writes.
+    // What the coordinator writes has a disk of its own.
     mkdir(Disk().c_str(), 0755);
     ASSERT_EQ(mount("tmpfs", Disk().c_str(), "tmpfs", 0, "size=16m"), 0)
         << "mounting a small tmpfs needs root";
@@ -58,7 +58,7 @@ class ChaosTest : public SshCampaignTest {
   }
   std::string Disk() const { return Path("disk"); }
 
-  // Until `steps` more steps are done; whatever was there before must be there still.
+  // Waits until `steps` more steps are done; whatever was there before must be there still.
   void AwaitSteps(size_t steps) {
     const size_t wanted = Metrics().size() + steps;
     ASSERT_TRUE(Eventually([&] { return Metrics().size() >= wanted || run_->Ended(); }, kPatience))
@@ -83,7 +83,7 @@ class ChaosTest : public SshCampaignTest {
   }
   void FreezeWorker() {
     workers_[1]->Signal(SIGSTOP);
-    AwaitSteps(2);  // the other one does its work
+    AwaitSteps(2);  // The other one does its work.
     workers_[1]->Signal(SIGCONT);
   }
   void CutTunnels() {
@@ -131,7 +131,7 @@ class ChaosTest : public SshCampaignTest {
 TEST_F(ChaosTest, EndsCompleteAndIsItsOwnReplay) {
   const int rounds = std::max(Rounds(), 1);
   std::vector<Disturbance> disturbances = Disturbances();
-  // A step before and after each, two while a worker is frozen.
+  // There is a step before and after each, and two while a worker is frozen.
   const int steps = rounds * (2 * static_cast<int>(disturbances.size()) + 2) + 2;
   const std::string campaign =
       WriteCampaign(steps, absl::StrCat(Cluster(sshd_->ssh_config()),
@@ -147,7 +147,7 @@ TEST_F(ChaosTest, EndsCompleteAndIsItsOwnReplay) {
   } else {
     set("generate.stop=[.]");
     set("train.token_budget=2000");
-    set("checkpoint.every=20");  // of 1.6 GB each, and the replay keeps all of its own
+    set("checkpoint.every=20");  // Each has 1.6 GB, and the replay keeps all of its own.
     set("model=" + SmallModel());
   }
   run_ = StartWhet(words);
@@ -168,7 +168,7 @@ TEST_F(ChaosTest, EndsCompleteAndIsItsOwnReplay) {
   const WhetResult end = run_->Wait(rounds * kPatience);
   ASSERT_EQ(end.exit_code, 0) << end.out << end.err;
   ExpectComplete(steps);
-  double moved = 0;  // or there would be nothing to prove
+  double moved = 0;  // Otherwise there would be nothing to prove.
   for (const nlohmann::json& row : Metrics()) moved += row["grad_norm"].get<double>();
   ASSERT_GT(moved, 0);
 

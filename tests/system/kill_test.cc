@@ -1,5 +1,5 @@
-// Whatever is killed, whenever: nothing is generated or measured twice, nothing is lost, nothing
-// outlives its owner.
+// Whatever is killed, and whenever: nothing is generated or measured twice, nothing is lost, and
+// nothing outlives its owner.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -23,7 +23,7 @@ constexpr int kSteps = 6;
 
 class KillTest : public WhetTest {
  protected:
-  // A run that has done `steps` steps and goes on.
+  // Starts a run that has done `steps` steps and goes on.
   std::unique_ptr<BackgroundProgram> RunUntil(size_t steps, int steps_in_all = kSteps) {
     auto run = StartWhet({"run", WriteCampaign(steps_in_all), "--run-dir", RunDirectory()});
     EXPECT_TRUE(Eventually([&] { return Metrics().size() >= steps || run->Ended(); }));
@@ -154,7 +154,8 @@ TEST_F(KillTest, InterruptedAtAnyMomentItStopsSoon) {
     EXPECT_EQ(run->Wait(seconds(30)).exit_code, 130) << run->out() << run->err();
     EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(signals == 1 ? 10 : 2));
   };
-  // While services start; while something computes; and a second signal does not wait at all.
+  // The run stops while services start and while something computes; a second signal does not wait
+  // at all.
   const auto starting = StartWhet({"run", WriteCampaign(kSteps), "--run-dir", RunDirectory()});
   EXPECT_TRUE(Eventually([&] { return !ServicesOf("whet-trainer").empty(); }));
   stop(starting.get(), 1);
@@ -168,7 +169,7 @@ TEST_F(KillTest, InterruptedAtAnyMomentItStopsSoon) {
 }
 
 TEST_F(KillTest, ARunThatIsAliveCanNotBeResumed) {
-  // So long that it lives on while the second one waits for the lock.
+  // The run is so long that it lives on while the second one waits for the lock.
   const auto run = RunUntil(1, 10'000);
   const WhetResult second = Whet({"resume", RunDirectory()});
   EXPECT_NE(second.exit_code, 0);

@@ -127,7 +127,7 @@ void LossyLink::Run() {
         ++lost_;
         continue;
       }
-      // RFC 791: source at byte 12, destination at byte 16.
+      // RFC 791 has the source at byte 12 and the destination at byte 16.
       std::swap_ranges(buffer.begin() + 12, buffer.begin() + 16, buffer.begin() + 16);
       on_the_way.push_back(
           {Clock::now() + one_way_, std::string(buffer.data(), static_cast<size_t>(n))});

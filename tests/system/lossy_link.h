@@ -32,8 +32,8 @@ class LossyLink {
   static constexpr char kNear[] = "10.99.0.1";
   static constexpr char kFar[] = "10.99.0.2";
 
-  // In this thread's network. Loses every `lose_every`-th packet. An error says what the machine
-  // lacks: /dev/net/tun, or the permission to use it.
+  // Opens a link in this thread's network that loses every `lose_every`-th packet. An error says
+  // what the machine lacks: /dev/net/tun, or the permission to use it.
   static absl::StatusOr<std::unique_ptr<LossyLink>> Open(std::chrono::milliseconds one_way,
                                                          int lose_every);
   ~LossyLink();

@@ -1,4 +1,5 @@
-// `whet measure`: one program by hand, one JSON object, exit codes that tell whose fault it was.
+// `whet measure` measures one program by hand; it prints one JSON object, and its exit code tells
+// whose fault it was.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -22,7 +23,7 @@ class MeasureTest : public WhetTest {
  protected:
   WhetResult Measure(const std::string& source) {
     EXPECT_TRUE(WriteFileAtomically(Path("candidate.cc"), source).ok());
-    // As strict as an operator may have it: candidates and compilers are other users.
+    // The umask is as strict as an operator may have it: candidates and compilers are other users.
     const mode_t before = umask(077);
     const WhetResult result = Whet({"measure", Problem(), Path("candidate.cc"), "--json"});
     umask(before);

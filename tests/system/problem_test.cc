@@ -1,5 +1,5 @@
-// `whet problem`: problems that are unsound are refused with line, reason and remedy, the project's
-// own pay what they should, and a function becomes a problem.
+// `whet problem` refuses unsound problems with line, reason and remedy, finds that the project's
+// own pay what they should, and makes a function a problem.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,8 +20,8 @@ namespace {
 using std::chrono::seconds;
 using testing::HasSubstr;
 
-// Small, so that every check takes two or three seconds; its expert is below 2x, so that the check
-// does not measure again until the reward is right.
+// It is small, so that every check takes two or three seconds; its expert is below 2x, so that the
+// check does not measure again until the reward is right.
 constexpr char kGood[] = R"md(---
 id: rows
 signature: void rows(const float* a, const float* b, float* c, int n)
@@ -123,7 +123,7 @@ TEST_F(ProblemTest, EveryKindOfUnsoundProblemIsNamedWithItsRemedy) {
   EXPECT_THAT(result.out, HasSubstr("10 problems: 0 sound, 10 not sound"));
 }
 
-// Done through the path of a policy's programs: the reference as a candidate, and the expert.
+// Both go the way of a policy's programs: the reference as a candidate, and the expert.
 TEST_F(ProblemTest, ReferencesEarnLittleAndExpertsAllThatThereIs) {
   const std::string folder = SourceDir() + "/prompts/";
   bool paid = false;

@@ -29,7 +29,8 @@ constexpr int kSteps = 6;
 
 class ReplayTest : public WhetTest {
  protected:
-  // Warm-up, then steps whose rewards differ: completions end early or late, and length costs.
+  // Starts a run with a warm-up and then steps whose rewards differ: completions end early or late,
+  // and length costs.
   std::unique_ptr<BackgroundProgram> StartRun(const std::string& dtype, int ranks = 1) {
     const std::string campaign = WriteCampaign(
         kSteps, absl::StrCat("deterministic: true\n"
@@ -44,7 +45,7 @@ class ReplayTest : public WhetTest {
                       "train.token_budget=300", "--set", "generate.stop=[e, t]"});
   }
 
-  // Once `rows` updates are done, and a moment later.
+  // Waits until there are `wanted` rows, and a moment longer.
   static void WaitUntil(const std::function<size_t()>& rows, BackgroundProgram& run, size_t wanted,
                         int later_ms) {
     ASSERT_TRUE(Eventually([&] { return rows() >= wanted || run.Ended(); }));
@@ -61,7 +62,7 @@ class ReplayTest : public WhetTest {
     for (const pid_t pid : ServicesOf(service)) kill(pid, SIGKILL);
   }
 
-  // Whatever the moment of a kill: warm-up, generation, measuring, update, checkpoint.
+  // Kills at many moments: in warm-up, generation, measuring, update and checkpoint.
   void RunKilledAgainAndAgain(const std::string& dtype) {
     auto run = StartRun(dtype);
     WaitUntil(*run, 1, 40);
@@ -86,7 +87,7 @@ class ReplayTest : public WhetTest {
     ASSERT_EQ(end.exit_code, 0) << end.out << end.err;
     ASSERT_EQ(Rollouts().size(), 4u * kSteps);
     ASSERT_EQ(Metrics().size(), static_cast<size_t>(kWarmup + kSteps));
-    // Or there would be nothing to prove.
+    // Otherwise there would be nothing to prove.
     double moved = 0;
     for (const nlohmann::json& row : Metrics()) {
       if (row["phase"] == "grpo") moved += row["grad_norm"].get<double>();
@@ -100,7 +101,7 @@ class ReplayTest : public WhetTest {
     return Whet(words);
   }
 
-  // Files and their sizes, but for what reading a database in WAL mode leaves beside it.
+  // Returns files and their sizes, but for what reading a database in WAL mode leaves beside it.
   std::string Listing() const {
     std::map<std::string, uintmax_t> files;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(RunDirectory())) {

@@ -17,7 +17,7 @@ class SshCampaignTest : public WhetTest {
   // One trainer and one worker.
   void SetUp() override;
 
-  // Starts the service (again), and waits until it listens. Several ranks: by a launcher that
+  // Starts the service (again), and waits until it listens. A launcher starts several ranks, and
   // starts them anew when one is lost.
   void StartTrainer(int ranks = 1);
   void StartWorker(size_t index);  // at most one more than there are
@@ -32,7 +32,7 @@ class SshCampaignTest : public WhetTest {
   std::vector<std::unique_ptr<BackgroundProgram>> workers_;
 
  private:
-  // `program` listens at `socket`.
+  // Waits until `program` listens at `socket`.
   static void Await(const BackgroundProgram& program, const std::string& socket);
 };
 

@@ -74,8 +74,8 @@ void PrivateSshd::SignalTree(int signal, bool server) const {
     pid_t pid = 0;
     if (!absl::SimpleAtoi(entry.path().filename().string(), &pid)) continue;
     const absl::StatusOr<std::string> stat = ReadFile(entry.path().string() + "/stat");
-    if (!stat.ok()) continue;  // it has just ended
-    // "PID (NAME) STATE PARENT …"; a name may hold anything.
+    if (!stat.ok()) continue;  // It has just ended.
+    // The text is "PID (NAME) STATE PARENT …"; a name may hold anything.
     const std::vector<std::string> words = absl::StrSplit(stat->substr(stat->rfind(')')), ' ');
     if (words.size() > 2) (void)absl::SimpleAtoi(words[2], &parents[pid]);
   }

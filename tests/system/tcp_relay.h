@@ -23,7 +23,7 @@ class TcpRelay {
   ~TcpRelay();
 
   int port() const { return port_; }
-  // Accepted so far, refused ones included.
+  // Counts those accepted so far, refused ones included.
   int connections() const { return connections_; }
   // Ends every connection at once / those to come as soon as they are made.
   void Cut() { cut_ = true; }

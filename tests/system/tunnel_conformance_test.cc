@@ -1,4 +1,4 @@
-// What every Tunnel must do with bytes, tried against a real sshd on loopback, for each
+// These tests try what every Tunnel must do with bytes against a real sshd on loopback, for each
 // implementation. Signing in is tunnel_login_test.cc, what can go wrong is tunnel_fault_test.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -84,7 +84,7 @@ TEST_P(TunnelConformanceTest, HundredConnectionsAtOnce) {
     fds.push_back(Connect());
     ASSERT_TRUE(fds.back()) << i;
   }
-  // Each its own answer, all in flight together, each longer than one SSH packet.
+  // Each has its own answer, longer than one SSH packet, and all are in flight together.
   std::vector<std::string> said(kConnections);
   for (int i = 0; i < kConnections; ++i) {
     said[i] = std::string(50000, static_cast<char>('!' + i % 90)) + absl::StrCat("#", i);
@@ -131,7 +131,7 @@ TEST_P(TunnelConformanceTest, SlowReaderStopsTheSenderAndNobodyElse) {
   char answer = 0;
   ASSERT_TRUE(other && SendAll(other.get(), "e", 1));
   EXPECT_TRUE(ReceiveAll(other.get(), &answer, 1));
-  // And it goes on when the slow one reads.
+  // The sender goes on when the slow one reads.
   std::vector<char> drain(32 << 20);
   EXPECT_TRUE(ReceiveAll(slow.get(), drain.data(), drain.size()));
   EXPECT_GE(flooded.load(), 32u << 20);
@@ -166,7 +166,7 @@ TEST_P(TunnelConformanceTest, HalfCloseTravelsBothWays) {
   const Service service(options_.remote_socket, [](int fd) {
     std::string all;
     char c;
-    while (recv(fd, &c, 1, 0) == 1) all += c;  // until the client's end-of-file
+    while (recv(fd, &c, 1, 0) == 1) all += c;  // This goes on until the client's end-of-file.
     all = absl::StrCat(all.size(), ":", all);
     SendAll(fd, all.data(), all.size());
   });
@@ -221,7 +221,8 @@ TEST_P(TunnelConformanceTest, ClosingEndsStreamsAndRemovesTheSocket) {
   EXPECT_NE(access(options_.local_socket.c_str(), F_OK), 0);
 }
 
-// Longer than libssh's own reading buffer; then the far side says nothing more and stays.
+// The reply is longer than libssh's own reading buffer; then the far side says nothing more and
+// stays.
 TEST_P(TunnelConformanceTest, TenThousandBytesThenSilenceArriveWhole) {
   const Service service(options_.remote_socket, [](int fd) {
     const std::string reply(10000, 'r');
@@ -243,7 +244,7 @@ TEST_P(TunnelConformanceTest, TenThousandBytesThenSilenceArriveWhole) {
   EXPECT_EQ(errno, EAGAIN) << "open, and silent";
 }
 
-// A gigabyte; a quarter where it is OpenSSH's own code that carries it.
+// This is a gigabyte, or a quarter where OpenSSH's own code carries it.
 TEST_P(TunnelConformanceTest, AGigabyteArrivesWhole) {
   const size_t blocks = GetParam().open == OpenLibsshTunnel ? 1 << 14 : 1 << 12;  // of 64 KiB
   const Service service(options_.remote_socket, [=](int fd) { SendSequence(fd, 4, blocks); });

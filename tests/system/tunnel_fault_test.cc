@@ -1,5 +1,5 @@
-// What a Tunnel does when the other side dies, hangs, comes back or is far away; against a real
-// sshd, for each implementation.
+// These tests try what a Tunnel does when the other side dies, hangs, comes back or is far away;
+// against a real sshd, for each implementation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -42,7 +42,7 @@ absl::Status Expect(bool condition, const std::string& otherwise) {
   return condition ? absl::OkStatus() : absl::InternalError(otherwise);
 }
 
-// A tunnel apart from any test's fixture, to a server of its own.
+// LoneTunnel is a tunnel apart from any test's fixture, to a server of its own.
 struct LoneTunnel {
   explicit LoneTunnel(const Implementation& implementation) : implementation(implementation) {
     options.host = "gpu01";
@@ -73,8 +73,8 @@ struct LoneTunnel {
   std::unique_ptr<Tunnel> tunnel;
 };
 
-// SIGSTOP of the server with all its connections: TCP lives, SSH is silent. With the deadlines of a
-// campaign the tunnel finds out within 20 s, ends what was open, and is back after SIGCONT.
+// SIGSTOP stops the server with all its connections: TCP lives, SSH is silent. With the deadlines
+// of a campaign the tunnel finds out within 20 s, ends what was open, and is back after SIGCONT.
 absl::Status FrozenServer(const Implementation& implementation) {
   std::atomic<int> lost{0};
   LoneTunnel to(implementation);
@@ -106,7 +106,7 @@ absl::Status FrozenServer(const Implementation& implementation) {
   return Expect(closed < 8, absl::StrCat("closing took ", closed, " s"));
 }
 
-// Parallel replies and a long transfer over 300 ms and, where the machine can, 1 % loss.
+// Tries parallel replies and a long transfer over 300 ms and, where the machine can, 1 % loss.
 absl::Status FarAway(const Implementation& implementation, const LossyLink* link) {
   LoneTunnel to(implementation);
   // The link ends at the relay, which is next to the server; without a link the relay delays.
@@ -158,7 +158,8 @@ absl::Status FarAway(const Implementation& implementation, const LossyLink* link
 class LongWaits : public testing::Environment {
  public:
   void SetUp() override {
-    // A network of its own: the lossy link needs one, and nobody else's ports are in the way.
+    // This process gets a network of its own: the lossy link needs one, and nobody else's ports are
+    // in the way.
     const absl::Status own = EnterOwnNetwork();
     absl::Status lossy = own;
     if (own.ok()) {
@@ -203,7 +204,7 @@ class LongWaits : public testing::Environment {
 
 LongWaits* const long_waits = [] {
   auto* waits = new LongWaits;
-  testing::AddGlobalTestEnvironment(waits);  // which owns it
+  testing::AddGlobalTestEnvironment(waits);  // GoogleTest owns it.
   return waits;
 }();
 
@@ -277,7 +278,7 @@ TEST_P(TunnelFaultTest, ReconnectingBacksOff) {
   relay.Refuse(true);
   relay.Cut();
   std::this_thread::sleep_for(seconds(2));
-  // 0.1, 0.2, 0.4, 0.8 s … apart: without back-off there would be twenty.
+  // Attempts are 0.1, 0.2, 0.4, 0.8 s … apart: without back-off there would be twenty.
   const int attempts = relay.connections() - 1;
   EXPECT_GE(attempts, 2);
   EXPECT_LE(attempts, 6);
@@ -289,7 +290,7 @@ TEST_P(TunnelFaultTest, ReconnectingBacksOff) {
 TEST_P(TunnelFaultTest, AHostThatComesBackWithAnotherKeyIsGivenUp) {
   auto sshd = *PrivateSshd::Start();
   const Service service(options_.remote_socket, Echo);
-  // A copy: the server writes its own known_hosts anew when it starts.
+  // This is a copy: the server writes its own known_hosts anew when it starts.
   options_.ssh_config = sshd->SshConfigBy("127.0.0.1", sshd->port());
   auto tunnel = Open();
   ASSERT_TRUE(tunnel.ok()) << tunnel.status();
@@ -303,7 +304,7 @@ TEST_P(TunnelFaultTest, AHostThatComesBackWithAnotherKeyIsGivenUp) {
   EXPECT_FALSE(RoundTrip());
 }
 
-// The last two: long_waits began with the program.
+// These two come last: long_waits began with the program.
 TEST_P(TunnelFaultTest, AServerFarAwayOverALossyLinkWorks) {
   const absl::Status far = long_waits->Far(GetParam().name);
   EXPECT_TRUE(far.ok()) << far;

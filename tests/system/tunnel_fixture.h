@@ -26,9 +26,9 @@ namespace whetstone {
 class Service {
  public:
   using Handler = std::function<void(int fd)>;
-  // On a unix socket.
+  // Listens on a unix socket.
   Service(const std::string& path, Handler handler);
-  // On any free TCP port of loopback.
+  // Listens on any free TCP port of loopback.
   explicit Service(Handler handler);
   ~Service();
   int connections() const { return count_; }

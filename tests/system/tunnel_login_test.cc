@@ -1,5 +1,5 @@
-// How a Tunnel signs in: hosts, host keys, our keys, ssh_config, deadlines; against a real sshd on
-// loopback, for each implementation.
+// These tests try how a Tunnel signs in: hosts, host keys, our keys, ssh_config, deadlines; against
+// a real sshd on loopback, for each implementation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -39,7 +39,7 @@ class TunnelLoginTest : public TunnelTest {
 
 TEST_P(TunnelLoginTest, ChangedHostKeyIsRefused) {
   const Service service(options_.remote_socket, Echo);
-  // Some other key, which is not the server's, under the server's name.
+  // Some other key, which is not the server's, stands under the server's name.
   const std::string other = *ReadFile(sshd_->dir() + "/user_key.pub");
   const std::string known = dir_->path() + "/known_hosts";
   ASSERT_TRUE(WriteFileAtomically(known, absl::StrCat("[127.0.0.1]:", sshd_->port(), " ",
@@ -97,7 +97,7 @@ TEST_P(TunnelLoginTest, UnknownHostNameSaysSo) {
   EXPECT_THAT(std::string(tunnel.status().message()), HasSubstr("no-such-host.invalid"));
 }
 
-// A host that accepts connections and then says nothing.
+// The host accepts connections and then says nothing.
 TEST_P(TunnelLoginTest, SilentHostMeetsTheDeadline) {
   int port = 0;
   const UniqueFd listener = ListenTcp("127.0.0.1", &port);

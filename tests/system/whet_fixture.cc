@@ -31,7 +31,7 @@ std::string ReadOrEmpty(const std::string& path) {
   return text.ok() ? *text : "";
 }
 
-// In single quotes for sh.
+// Puts `word` in single quotes for sh.
 std::string Quoted(const std::string& word) {
   return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
 }
@@ -54,8 +54,8 @@ void ForEachNumber(const std::string& directory, const std::function<void(int)>&
   closedir(dir);
 }
 
-// The matrix product with its loops interchanged: correct, and several times the reference. What
-// the model adds comes after the closed block.
+// The answer is the matrix product with its loops interchanged: correct, and several times the
+// reference. What the model adds comes after the closed block.
 constexpr char kAnswer[] = R"(```cpp
 void multiply(const float* a, const float* b, float* c, int n) {
   for (int i = 0; i < n; ++i) {
@@ -116,7 +116,7 @@ std::string BackgroundProgram::out() const { return ReadOrEmpty(out_path_); }
 std::string BackgroundProgram::err() const { return ReadOrEmpty(err_path_); }
 
 void WhetTest::SetUpTestSuite() {
-  if (access(TinyModel().c_str(), F_OK) == 0) return;  // complete, or it would not be there
+  if (access(TinyModel().c_str(), F_OK) == 0) return;  // It is complete, or it would not be there.
   const std::string command =
       absl::StrCat(Quoted(WHETSTONE_VENV "/bin/python"), " ",
                    Quoted(SourceDir() + "/tests/system/make_tiny_model.py"), " ",
@@ -172,7 +172,7 @@ std::vector<nlohmann::json> WhetTest::Metrics() const {
   const std::string text = ReadOrEmpty(RunDirectory() + "/metrics.jsonl");
   for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipWhitespace())) {
     nlohmann::json row = nlohmann::json::parse(line.begin(), line.end(), nullptr, false);
-    if (!row.is_discarded()) rows.push_back(std::move(row));  // a line may be half-written
+    if (!row.is_discarded()) rows.push_back(std::move(row));  // A line may be half-written.
   }
   return rows;
 }

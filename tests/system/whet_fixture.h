@@ -34,7 +34,8 @@ class BackgroundProgram {
   pid_t pid() const { return child_->pid(); }
   void Signal(int signal) const;
   bool Ended() const { return child_->Ended().has_value(); }
-  // Until it ends, at most `limit`; the exit code is 128 + N after signal N, -1 if still running.
+  // Waits until it ends, at most `limit`; the exit code is 128 + N after signal N, -1 if still
+  // running.
   WhetResult Wait(std::chrono::seconds limit);
   std::string out() const;
   std::string err() const;

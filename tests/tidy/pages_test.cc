@@ -1,4 +1,4 @@
-// What pages name is there: tests, programs, files.
+// What pages name is there, be it a test, a program or a file.
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
@@ -23,8 +23,8 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// The tests of one source by the names that pages give them: "Suite.Name" of GoogleTest's, and
-// "program.function" of a conformance script's cases.
+// Returns the tests of one source by the names that pages give them: "Suite.Name" of GoogleTest's,
+// and "program.function" of a conformance script's cases.
 std::set<std::string> TestNames(const SourceFile& file) {
   std::set<std::string> names;
   const bool script = absl::StartsWith(file.path, "tests/conformance/");
@@ -53,7 +53,7 @@ std::vector<std::string> CheckNamedTests(const SourceFile& page,
   for (size_t i = 0; i < lines.size(); ++i) {
     if (!absl::StartsWith(lines[i], "|")) continue;
     const std::vector<std::string> parts = absl::StrSplit(lines[i], '`');
-    for (size_t p = 1; p < parts.size(); p += 2) {  // what stands between two backticks
+    for (size_t p = 1; p < parts.size(); p += 2) {  // This stands between two backticks.
       if (absl::StrContains(parts[p], '.') && tests.count(parts[p]) == 0) {
         problems.push_back(At(page, i + 1, absl::StrCat("names no test: ", parts[p])));
       }
@@ -124,7 +124,7 @@ std::vector<std::string> CheckNamedFiles(const SourceFile& page,
 TEST(ArchitectureTest, ThePageNamesFilesThatExist) {
   const SourceFile& page = FileOf("docs/architecture.md");
   EXPECT_THAT(CheckNamedFiles(page, TreePaths()), IsEmpty());
-  // The ways of the data: every hop is a file.
+  // On the ways of the data every hop is a file.
   for (const char* way : {"### A campaign's step", "### *Generate*", "### *Update*",
                           "### A checkpoint", "### A verdict"}) {
     const size_t begin = page.text.find(way);

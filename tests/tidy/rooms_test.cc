@@ -1,5 +1,5 @@
-// Who may include whom: the tables of rooms in docs/architecture.md, held to be whole, free of
-// circles and no wider than the code. Libraries with one home.
+// The tables of rooms in docs/architecture.md say who may include whom; they are whole, free of
+// circles and no wider than the code. Some libraries have one home.
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -26,15 +26,15 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// A room, and the rooms that its sources may include besides itself. Names end with a slash;
+// Rooms has the rooms that a room's sources may include besides itself. Names end with a slash;
 // "whetstone/" are the generated protos.
 using Rooms = std::map<std::string, std::vector<std::string>>;
 
-// The first folder of a path, with its slash.
+// Returns the first folder of a path, with its slash.
 std::string ServiceOf(const std::string& path) { return path.substr(0, path.find('/') + 1); }
 
-// The rows "| `service/room/` | what it holds | `other/` `common/` |" of a page. What a row may
-// include is a room of the same service by its name there, or any by its whole name.
+// Reads the rows "| `service/room/` | what it holds | `other/` `common/` |" of a page. What a row
+// may include is a room of the same service by its name there, or any by its whole name.
 Rooms RoomsOf(const std::string& page) {
   Rooms rooms;
   for (const std::string& line : Lines(page)) {
@@ -60,7 +60,7 @@ const Rooms& ProjectRooms() {
   return *kRooms;
 }
 
-// The room of a file: the longest that its path begins with; empty: none.
+// Returns the room of a file, the longest that its path begins with, or "" if it has none.
 std::string RoomOf(const std::string& path, const Rooms& rooms) {
   std::string room;
   for (const auto& [name, may_include] : rooms) {
@@ -114,7 +114,7 @@ std::vector<std::string> CheckHasRoom(const SourceFile& file, const Rooms& rooms
   return {At(file, 1, absl::StrCat(folder, " has no row in docs/architecture.md"))};
 }
 
-// A circle of rooms as "a/ → b/ → a/"; empty: there is none.
+// Returns a circle of rooms as "a/ → b/ → a/", or "" if there is none.
 std::string Circle(const Rooms& rooms) {
   std::set<std::string> done;
   std::vector<std::string> path;
@@ -142,7 +142,7 @@ std::string Circle(const Rooms& rooms) {
   return "";
 }
 
-// The permissions that no file uses.
+// Returns the permissions that no file uses.
 std::vector<std::string> Unused(const Rooms& rooms, const std::vector<SourceFile>& files) {
   std::set<std::pair<std::string, std::string>> used;
   for (const SourceFile& file : files) {
@@ -163,12 +163,12 @@ std::vector<std::string> Unused(const Rooms& rooms, const std::vector<SourceFile
   return unused;
 }
 
-// A path without its extension: x.h and x.cc are one unit.
+// Returns a path without its extension: x.h and x.cc are one unit.
 std::string UnitOf(const std::string& path) { return path.substr(0, path.rfind('.')); }
 
-// Pairs of units that include each other. What a unit is made of may include its header, and be
-// included by its source: of two sources that use each other's headers neither is the lower one,
-// and of two headers neither can be read first.
+// Returns pairs of units that include each other. What a unit is made of may include its header,
+// and be included by its source: of two sources that use each other's headers neither is the lower
+// one, and of two headers neither can be read first.
 std::vector<std::string> Mutual(const std::vector<SourceFile>& files) {
   using Pairs = std::set<std::pair<std::string, std::string>>;
   Pairs by_headers;
@@ -191,7 +191,7 @@ std::vector<std::string> Mutual(const std::vector<SourceFile>& files) {
   return mutual;
 }
 
-// Libraries with one home: an include that begins so is allowed in these folders only.
+// A library has one home: an include that begins so is allowed in these folders only.
 struct Home {
   const char* include;
   std::vector<std::string> folders;
@@ -238,8 +238,8 @@ std::vector<std::string> CheckHomes(const SourceFile& file) {
   return problems;
 }
 
-// The rooms of the pure core: no I/O, no clock, no threads. Whatever could bring them is not on
-// this list of all that they include from elsewhere.
+// The rooms of the pure core have no I/O, no clock and no threads. Whatever could bring them is not
+// on this list of all that they include from elsewhere.
 std::vector<std::string> CheckPure(const SourceFile& file) {
   static const auto* const kPure = new std::set<std::string>{
       "common/retry_policy.h", "common/sha256.h", "common/status_macros.h", "nlohmann/json.hpp",

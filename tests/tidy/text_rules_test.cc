@@ -1,5 +1,5 @@
-// Rules of one file's text: guards, sizes, words that mark unfinished work, lists of sources,
-// links. Each is tried on a bad example as well.
+// These are rules of one file's text: guards, sizes, words that mark unfinished work, lists of
+// sources, links. Each is tried on a bad example as well.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -63,7 +63,7 @@ std::vector<std::string> CheckSize(const SourceFile& file) {
   return {At(file, lines, absl::StrCat("more than ", lines_max, " lines"))};
 }
 
-// Whole words that mark tests switched off and work left undone. They are put together here so
+// These whole words mark tests switched off and work left undone. They are put together here so
 // that this file does not hold them.
 const std::vector<std::string>& BannedWords() {
   static const auto* words =
@@ -71,7 +71,7 @@ const std::vector<std::string>& BannedWords() {
                                    std::string("FIX") + "ME", std::string("X") + "XX"};
   return *words;
 }
-// Prefixes of words.
+// These are prefixes of such words.
 const std::vector<std::string>& BannedPrefixes() {
   static const auto* words = new std::vector<std::string>{std::string("DISA") + "BLED_"};
   return *words;
@@ -79,7 +79,7 @@ const std::vector<std::string>& BannedPrefixes() {
 
 std::vector<std::string> CheckWords(const SourceFile& file) {
   std::vector<std::string> problems;
-  if (HasExtension(file.path, {".jsonl"})) return problems;  // Data.
+  if (HasExtension(file.path, {".jsonl"})) return problems;  // It is data.
   const std::vector<std::string> lines = Lines(file.text);
   for (size_t i = 0; i < lines.size(); ++i) {
     for (const std::string& word : BannedWords()) {
@@ -101,7 +101,8 @@ std::vector<std::string> CheckWords(const SourceFile& file) {
 std::vector<std::string> CheckListed(const SourceFile& file,
                                      const std::map<std::string, std::string>& cmake_lists) {
   if (!HasExtension(file.path, {".cc", ".cu"})) return {};
-  // Texts for the model to learn from, and hostile candidates: read, never built into anything.
+  // These are texts for the model to learn from, and hostile candidates: they are read, never built
+  // into anything.
   for (const char* folder : {"prompts/", "tests/abuse/programs/"}) {
     if (absl::StartsWith(file.path, folder)) return {};
   }

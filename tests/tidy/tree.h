@@ -35,18 +35,18 @@ std::set<std::string> TreePaths();
 
 bool HasExtension(const std::string& path, const std::vector<std::string>& extensions);
 bool IsCpp(const std::string& path);
-// Tests and what only tests use.
+// Returns whether a file is a test or only tests use it.
 bool IsTest(const std::string& path);
 std::vector<std::string> Lines(const std::string& text);
 std::vector<Include> Includes(const SourceFile& file);
-// What stands between pairs of backticks.
+// Returns what stands between pairs of backticks.
 std::vector<std::string> Quoted(const std::string& text);
-// Whether the line holds the word, or a word with that beginning.
+// Returns whether the line holds the word, or a word with that beginning.
 bool HasWord(const std::string& line, const std::string& word, bool prefix);
-// "path:line: message".
+// Returns "path:line: message".
 std::string At(const SourceFile& file, size_t line, absl::string_view message);
 
-// What a rule of one file finds in the whole tree.
+// Returns what a rule of one file finds in the whole tree.
 template <typename Check>
 std::vector<std::string> CheckTree(Check check) {
   std::vector<std::string> problems;
