@@ -2,7 +2,7 @@
 """Writes prompts/warmup.jsonl, the worked examples of the supervised warm-up.
 
     python3 prompts/make_warmup.py --check                        # is every example right?
-    python3 prompts/make_warmup.py --check --out prompts/warmup.jsonl [--seed 1] [--generated 383]
+    python3 prompts/make_warmup.py --check --out prompts/warmup.jsonl [--seed 1] [--generated 385]
     python3 prompts/make_warmup.py --same-as prompts/warmup.jsonl    # is the file up to date?
 
 Two sources. Hand-written examples (worked_examples/*.cpp) show many kinds of kernels and methods,
@@ -10,8 +10,8 @@ but alone they are memorised: a small model then answers an unseen function with
 most examples are generated: loop nests over random expressions, each with a correct rewrite. What
 is learned from them is the relation between a function and its rewrite.
 
-No example multiplies a row of one matrix with a column or row of another: the matrix product, on
-which the quickstart shows that learning works, stays unseen.
+No example gives a problem of this folder away (overlap.py), so that a campaign shows learning and not
+memory. Above all none multiplies a row of one matrix with a column or row of another, in whatever order.
 """
 import argparse
 import json
@@ -21,6 +21,8 @@ import re
 import subprocess
 import sys
 import tempfile
+
+import overlap
 
 HERE = pathlib.Path(__file__).resolve().parent
 VERBS = ("scale mix fold blend gather merge score weigh accumulate reduce combine update smooth "
@@ -275,10 +277,11 @@ def corpus(seed, generated):
     examples = list(hand_written())
     examples += [example for example in map(in_double, examples) if example]
     seen = set()
+    programs = overlap.problems()
     while len(seen) < generated:
         example = generate(rng)
         key = example["prompt_code"] + example["rewrite"]
-        if key in seen:
+        if key in seen or overlap.given_away(example, programs):
             continue
         seen.add(key)
         if not example["prose"]:
@@ -384,11 +387,15 @@ def main():
     parser.add_argument("--out", help="file to write")
     parser.add_argument("--same-as", help="fail unless this file holds these examples")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--generated", type=int, default=383)
+    parser.add_argument("--generated", type=int, default=385)
     parser.add_argument("--check", action="store_true", help="compile and compare every example")
     options = parser.parse_args()
     examples = corpus(options.seed, options.generated)
+    programs = overlap.problems()
     for example in examples:
+        problem = overlap.given_away(example, programs)
+        if problem:
+            sys.exit(f"{example['id']} gives away {problem}: leave it out, or show the method elsewhere")
         if multiplies_matrices(example["prompt_code"] + example["rewrite"]):
             sys.exit(f"{example['id']} is a matrix product, which must stay unseen")
     if options.check and not check(examples):

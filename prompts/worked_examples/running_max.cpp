@@ -1,0 +1,29 @@
+// reference
+void running_max(const float* x, float* y, int n) {
+    for (int i = 0; i < n; i++) {
+        float m = x[0];
+        for (int j = 1; j <= i; j++) {
+            if (x[j] > m) {
+                m = x[j];
+            }
+        }
+        y[i] = m;
+    }
+}
+// rewrite: one pass
+void running_max(const float* x, float* y, int n) {
+    float m = x[0];
+    for (int i = 0; i < n; i++) {
+        if (x[i] > m) {
+            m = x[i];
+        }
+        y[i] = m;
+    }
+}
+// rewrite: from the neighbour
+void running_max(const float* x, float* y, int n) {
+    y[0] = x[0];
+    for (int i = 1; i < n; i++) {
+        y[i] = y[i - 1] > x[i] ? y[i - 1] : x[i];
+    }
+}
