@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -15,6 +16,8 @@
 #include "common/life_line.h"
 #include "common/server.h"
 #include "common/status_macros.h"
+#include "common/version.h"
+#include "cpu_bench_worker/measure/calibration_cache.h"
 #include "cpu_bench_worker/measure/measure.h"
 #include "cpu_bench_worker/measure/worker_bench.h"
 #include "cpu_bench_worker/service/worker_service.h"
@@ -28,7 +31,11 @@ constexpr double kStopGraceSeconds = 5;
 absl::Status Serve(const ListenOptions& listen, MeasurerOptions options) {
   options.aa_at_start = true;
   ASSIGN_OR_RETURN(const std::unique_ptr<Measurer> measurer, Measurer::Create(options));
-  WorkerService service(measurer.get(), WHETSTONE_VERSION);
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  const std::string bin = std::filesystem::path(self).parent_path();
+  const CalibrationCache calibrations(CalibrationCache::DefaultFolder(),
+                                      {self, bin + "/whet-kernel", bin + "/whet-screener"});
+  WorkerService service(measurer.get(), WHETSTONE_VERSION, &calibrations);
   ASSIGN_OR_RETURN(const std::unique_ptr<RpcServer> server, RpcServer::Start(listen, &service));
   const v1::WorkerInfo info = measurer->Info();
   spdlog::info("whet-worker {} on {} ({}, {} cores): {} slots, {}", WHETSTONE_VERSION,
@@ -64,7 +71,7 @@ int main(int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_logger_mt("worker"));
   CLI::App app(
       "Whetstone's measuring service: compiles, checks and times candidates in a sandbox.");
-  app.set_version_flag("--version", WHETSTONE_VERSION);
+  app.set_version_flag("--version", whetstone::kVersionText);
   app.require_subcommand(1);
   CLI::App* serve = app.add_subcommand("serve", "Serve until SIGINT or SIGTERM");
   whetstone::ListenOptions listen;

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "common/version.h"
 #include "gpu_trainer/cli/cli.h"
 #include "gpu_trainer/process/passive_threads.h"
 #include "gpu_trainer/profile/reuse_memory.h"
@@ -12,7 +13,7 @@ int main(int argc, char** argv) {
   whetstone::ReuseTensorMemory();
   const std::vector<std::string> launched = whetstone::TakeLaunchedCommand(&argc, argv);
   CLI::App app{"Whetstone's trainer: generates candidates and learns from their verdicts"};
-  app.set_version_flag("--version", WHETSTONE_VERSION);
+  app.set_version_flag("--version", whetstone::kVersionText);
   app.require_subcommand(1);
   int exit_code = 0;
   whetstone::AddCommands(app, launched, &exit_code);

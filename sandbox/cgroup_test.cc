@@ -50,21 +50,21 @@ TEST(CgroupFilesTest, ReadsNumbers) {
   EXPECT_EQ(ParseCgroupCpuNs(""), -1);
 }
 
-// Returns a pool of `kind`, or null where this host or user has none; then the reason says what to
-// do.
-std::unique_ptr<CgroupPool> OpenOrExplain(CgroupKind kind) {
+// Returns a pool of `kind`; where this host or user has none, the reason says what to do.
+absl::StatusOr<std::unique_ptr<CgroupPool>> OpenOrExplain(CgroupKind kind) {
   absl::StatusOr<std::unique_ptr<CgroupPool>> pool = CgroupPool::Open(kind);
-  if (pool.ok()) return *std::move(pool);
+  if (pool.ok()) return pool;
   EXPECT_EQ(pool.status().code(), absl::StatusCode::kFailedPrecondition) << pool.status();
   EXPECT_THAT(std::string(pool.status().message()), HasSubstr("cgroup v"));
-  return nullptr;
+  return pool;
 }
 
 class CgroupKindTest : public ::testing::TestWithParam<CgroupKind> {};
 
 TEST_P(CgroupKindTest, AProcessIsBornInsideAndNothingIsLeft) {
-  const std::unique_ptr<CgroupPool> pool = OpenOrExplain(GetParam());
-  if (pool == nullptr) return;
+  const absl::StatusOr<std::unique_ptr<CgroupPool>> opened = OpenOrExplain(GetParam());
+  if (!opened.ok()) GTEST_SKIP() << opened.status().message();
+  CgroupPool* const pool = opened->get();
   for (int i = 0; i < 3; ++i) {  // A v1 pool uses a group again.
     auto group = pool->Take({.memory_bytes = 64 << 20, .processes = 4});
     ASSERT_TRUE(group.ok()) << group.status();
@@ -144,13 +144,13 @@ TEST_P(CgroupKindTest, FoldersOfDeadWorkersAreSweptAndOwnOnesGo) {
     return groups;
   };
   const int64_t before = own();
-  std::unique_ptr<CgroupPool> pool = OpenOrExplain(GetParam());
-  if (pool == nullptr) {
+  absl::StatusOr<std::unique_ptr<CgroupPool>> pool = OpenOrExplain(GetParam());
+  if (!pool.ok()) {
     for (const std::string& home : Homes(GetParam())) rmdir(another(home).c_str());
-    return;
+    GTEST_SKIP() << pool.status().message();
   }
-  ASSERT_TRUE(pool->Take({.memory_bytes = 64 << 20, .processes = 4}).ok());
-  pool.reset();
+  ASSERT_TRUE((*pool)->Take({.memory_bytes = 64 << 20, .processes = 4}).ok());
+  pool->reset();
   EXPECT_EQ(own(), before);
   for (const std::string& home : Homes(GetParam())) {
     EXPECT_NE(access(absl::StrCat(home, "/", CgroupFolderName(dead)).c_str(), F_OK), 0) << home;

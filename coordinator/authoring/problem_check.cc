@@ -61,6 +61,18 @@ std::string RemedyOf(const std::string& part) {
          "without reading an output before it is written";
 }
 
+// Returns what the author should do about a refusal that is about `part`.
+std::string RemedyOfRefusal(const std::string& refusal, const std::string& part) {
+  if (absl::StrContains(refusal, "does not compile") ||
+      absl::StrContains(refusal, "does not define"))
+    return "correct the block (its first line is line 1)";
+  if (absl::StrContains(refusal, "the reference could not be measured"))
+    return "correct the reference, or what the inputs are filled with: at every size it must "
+           "return, "
+           "without a crash and within 'limits'";
+  return RemedyOf(part);
+}
+
 double GeometricMean(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) {
@@ -82,11 +94,7 @@ class Checker {
     if (absl::IsInvalidArgument(calibration.status())) {
       const std::string refusal(calibration.status().message());
       const std::string part = PartOf(refusal);
-      const bool builds = !absl::StrContains(refusal, "does not compile") &&
-                          !absl::StrContains(refusal, "does not define");
-      Add(Level::kFailed, part, part,
-          builds ? absl::StrCat(refusal, ": ", RemedyOf(part))
-                 : absl::StrCat(refusal, ": correct the block (its first line is line 1)"));
+      Add(Level::kFailed, part, part, absl::StrCat(refusal, ": ", RemedyOfRefusal(refusal, part)));
       return std::move(report_);
     }
     if (absl::IsFailedPrecondition(calibration.status())) {

@@ -178,6 +178,18 @@ TEST(ProblemCheckTest, WhatTheWorkerRefusesIsAFinding) {
   EXPECT_EQ(worker.measured, 0);
 }
 
+// What crashes is not told to be without state.
+TEST(ProblemCheckTest, AReferenceThatCrashesIsToldSo) {
+  FakeWorker worker(Load("matmul_f32"));
+  worker.calibrate_status = absl::InvalidArgumentError(
+      "the reference could not be measured: the problem's reference crashed (SIGSEGV) computing "
+      "n=1");
+  const ProblemReport report = worker.Run();
+  EXPECT_THAT(report.findings[0].detail,
+              HasSubstr("computing n=1: correct the reference, or what the inputs are filled with: "
+                        "at every size it must return, without a crash"));
+}
+
 TEST(ProblemCheckTest, OurOwnFailureIsAnError) {
   FakeWorker worker(Load("matmul_f32"));
   worker.calibrate_status = absl::UnavailableError("no worker");

@@ -303,7 +303,7 @@ TEST_F(Driven, ATrainerThatNeverComesEndsTheCampaignByName) {
 TEST_F(Driven, AnUnsoundProblemEndsTheCampaign) {
   RefuseProblem(absl::InvalidArgumentError("the expert is wrong"));
   EXPECT_EQ(finish_.message(),
-            "problem a is not sound: the expert is wrong; try: whet problem check FILE");
+            "problem a is not sound: the expert is wrong; try: whet problem check /a.md");
 }
 
 TEST_F(Driven, AGroupStaysOnItsCpuModelThroughAResume) {

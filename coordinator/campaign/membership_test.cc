@@ -117,7 +117,7 @@ TEST_F(MembershipTest, AnUnsoundProblemEndsTheCampaign) {
                    .has_value());
   ASSERT_TRUE(context_.end().has_value());
   EXPECT_EQ(context_.end()->message(),
-            "problem a is not sound: wrong; try: whet problem check FILE");
+            "problem a is not sound: wrong; try: whet problem check /a.md");
 }
 
 TEST_F(MembershipTest, WorkersThatDoNotAnswerInTimeAreLostOneByOne) {

@@ -94,9 +94,8 @@ void AddBest(CLI::App* app, SelectedCommand* selected) {
   CLI::Option* verify =
       command->add_flag("--verify", options->verify, "Build and run their benchmarks");
   command
-      ->add_option(
-          "--tolerance", options->tolerance,
-          "How far outside the recorded interval a speedup may lie; default 0.25: a quarter")
+      ->add_option("--tolerance", options->tolerance,
+                   "How far outside the recorded interval a speedup may lie; default 0.1: a tenth")
       ->check(CLI::Range(0.0, 100.0))
       ->needs(verify);
   command->add_flag("--json", options->json, "End with one JSON object on stdout");

@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/clock.h"
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "coordinator/cli/commands.h"
@@ -25,8 +27,18 @@ struct MeasureOptions {
   std::string problem;
   std::string candidate;
   std::string proof;  // where it is empty, none is written
+  bool fresh = false;
   bool json = false;
 };
+
+// Returns "40 seconds", "7 minutes" or "3 hours".
+std::string AgeText(double seconds) {
+  const int whole = static_cast<int>(seconds);
+  const auto [number, unit] = whole < 60     ? std::pair(whole, "second")
+                              : whole < 3600 ? std::pair(whole / 60, "minute")
+                                             : std::pair(whole / 3600, "hour");
+  return absl::StrCat(number, " ", unit, number == 1 ? "" : "s");
+}
 
 std::string VerdictText(const nlohmann::ordered_json& json) {
   std::string text = absl::StrFormat("%s  reward %.3f", json["outcome"].get<std::string>(),
@@ -61,11 +73,18 @@ absl::StatusOr<nlohmann::ordered_json> Measure(const MeasureOptions& options, Co
                    ParseCampaign("name: x\nmodel: /x\nproblems: [x]\n", "defaults", "/", {}));
   console->Status("starting a worker");
   ASSIGN_OR_RETURN(const std::unique_ptr<LocalWorker> worker, LocalWorker::Start());
-  console->Status("preparing the problem and measuring its expert");
-  absl::StatusOr<v1::Calibration> calibration = worker->Put(problem);
+  console->Status("preparing the problem, and measuring its expert unless that was kept");
+  const double begun = UnixSeconds();
+  absl::StatusOr<v1::Calibration> calibration = worker->Put(
+      problem, options.fresh ? v1::PutProblemRequest::RENEWED : v1::PutProblemRequest::KEPT);
   if (!calibration.ok()) {
     return absl::Status(calibration.status().code(),
                         absl::StrCat(options.problem, ": ", calibration.status().message()));
+  }
+  const double age_s = std::max(0.0, begun - calibration->unix_time());
+  if (age_s > 0) {
+    console->Line(
+        absl::StrCat("calibration of ", AgeText(age_s), " ago kept; --fresh measures it anew"));
   }
   console->Status("measuring the candidate");
   ASSIGN_OR_RETURN(const v1::Verdict verdict,
@@ -88,6 +107,7 @@ absl::StatusOr<nlohmann::ordered_json> Measure(const MeasureOptions& options, Co
   json["reward"] =
       reward.dropped ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(reward.value);
   json["expert_speedup"] = calibration->expert().speedup();
+  json["calibration_age_s"] = age_s;
   json["problem"] = problem.id();
   return json;
 }
@@ -108,14 +128,17 @@ void AddMeasure(CLI::App* app, SelectedCommand* selected) {
   CLI::App* command = app->add_subcommand(
       "measure",
       "Measure one program by hand\n\nStarts a worker on this machine, checks the candidate in the "
-      "sandbox and times it against the\nreference. The exit code is 0 whenever a verdict was "
-      "reached, whatever it is.");
+      "sandbox and times it against the\nreference. The problem's calibration is kept for a day, "
+      "for "
+      "this boot and build. The exit code is 0\nwhenever a verdict was reached, whatever it is.");
   command->add_option("PROBLEM", options->problem, "Prompt file")->required();
   command->add_option("CANDIDATE", options->candidate, "C++ source that defines the function")
       ->required();
   command->add_option(
       "--proof", options->proof,
       "Write a stand-alone benchmark of the program to this folder, as in RUN/best");
+  command->add_flag("--fresh", options->fresh,
+                    "Calibrate anew instead of taking what this host kept, for a day at most");
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
   command->callback([=] { selected->run = [=] { return RunMeasure(*options); }; });
 }

@@ -71,7 +71,7 @@ class FileChecker {
     ProblemTools tools;
     tools.calibrate = [&] {
       console_->Status(absl::StrCat(file, ": compiling the reference, measuring the expert"));
-      return worker_->Put(problem);
+      return worker_->Put(problem, v1::PutProblemRequest::MEASURED);
     };
     int programs = 0;
     tools.measure = [&](const std::string& source, bool time) {

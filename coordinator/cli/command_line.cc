@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/nearest.h"
+#include "common/version.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/terminal/console.h"
 
@@ -48,14 +49,19 @@ const CLI::App* Deepest(const CLI::App* app, int argc, char** argv, std::string*
   return app;
 }
 
+// Returns "whet problem check " for that command.
+std::string CommandWords(const CLI::App* app) {
+  return absl::StrCat(app->get_parent() ? CommandWords(app->get_parent()) : "", app->get_name(),
+                      " ");
+}
+
 std::string Suggestion(const CLI::App* app, const std::string& stray, int argc, char** argv) {
   std::vector<std::string> commands;
   for (const CLI::App* sub : app->get_subcommands([](const CLI::App*) { return true; })) {
     commands.push_back(sub->get_name());
   }
   if (!commands.empty() && !stray.empty()) {
-    return absl::StrCat("did you mean 'whet ", app->get_parent() ? app->get_name() + " " : "",
-                        Nearest(stray, commands), "'?");
+    return absl::StrCat("did you mean '", CommandWords(app), Nearest(stray, commands), "'?");
   }
   std::vector<std::string> options;
   for (const CLI::Option* option : app->get_options()) {
@@ -81,7 +87,7 @@ int RunCommandLine(int argc, char** argv) {
   CLI::App app(kAbout, "whet");
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "Help of all commands");
-  app.set_version_flag("--version", WHETSTONE_VERSION);
+  app.set_version_flag("--version", kVersionText);
   app.failure_message(CLI::FailureMessage::simple);
   SelectedCommand selected;
   AddRun(&app, &selected);
@@ -106,10 +112,10 @@ int RunCommandLine(int argc, char** argv) {
     const std::string suggestion = Suggestion(deepest, stray, argc, argv);
     const bool unknown = !stray.empty() && deepest->get_require_subcommand_min() > 0;
     return Console(/*json=*/false)
-        .Fail(absl::InvalidArgumentError(absl::StrCat(
-            unknown ? absl::StrCat("unknown command '", stray, "'") : error.what(), "\n",
-            suggestion, suggestion.empty() ? "" : "\n", "whet ",
-            deepest->get_parent() ? deepest->get_name() + " " : "", "--help says more.")));
+        .Fail(absl::InvalidArgumentError(
+            absl::StrCat(unknown ? absl::StrCat("unknown command '", stray, "'") : error.what(),
+                         "\n", suggestion, suggestion.empty() ? "" : "\n", CommandWords(deepest),
+                         "--help says more.")));
   }
   try {
     return selected.run();

@@ -5,8 +5,10 @@
 
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -63,11 +65,28 @@ TEST_F(CommandLineTest, HelpIsNoError) {
   }
 }
 
+// A build out of a clone knows which commit it is of; an archive's does not.
+TEST_F(CommandLineTest, TheVersionNamesItsCommit) {
+  const Outcome version = Whet("--version");
+  EXPECT_EQ(version.exit_code, 0);
+  const bool clone = std::filesystem::exists(SourceDir() + "/.git");
+  EXPECT_TRUE(std::regex_match(
+      version.out, std::regex(clone ? R"(\d+\.\d+\.\d+ \(commit [0-9a-f]{12,40}(, changed)?\)\n)"
+                                    : R"(\d+\.\d+\.\d+\n)")))
+      << version.out;
+}
+
 TEST_F(CommandLineTest, WrongWordsGetTheNearestRightOne) {
   const Outcome command = Whet("resum runs/x");
   EXPECT_EQ(command.exit_code, 2);
   EXPECT_EQ(command.error,
             "whet: unknown command 'resum'\ndid you mean 'whet resume'?\nwhet --help says more.\n");
+  const Outcome path = Whet("problem check");
+  EXPECT_EQ(path.exit_code, 2);
+  EXPECT_NE(path.error.find("whet problem check --help says more."), std::string::npos)
+      << path.error;
+  EXPECT_NE(Whet("problem chek x").error.find("did you mean 'whet problem check'?"),
+            std::string::npos);
   const Outcome option = Whet("run c.yaml --dryrun");
   EXPECT_EQ(option.exit_code, 2);
   EXPECT_NE(option.error.find("did you mean '--dry-run' in place of '--dryrun'?"),

@@ -36,10 +36,12 @@ absl::StatusOr<std::unique_ptr<LocalWorker>> LocalWorker::Start() {
   return std::unique_ptr<LocalWorker>(new LocalWorker(std::move(logs), std::move(cluster)));
 }
 
-absl::StatusOr<v1::Calibration> LocalWorker::Put(const v1::Problem& problem) {
+absl::StatusOr<v1::Calibration> LocalWorker::Put(const v1::Problem& problem,
+                                                 v1::PutProblemRequest::Keeping keeping) {
   v1::PutProblemRequest request;
   *request.mutable_problem() = problem;
   request.set_problem_hash(ProblemHash(problem));
+  request.set_keeping(keeping);
   ASSIGN_OR_RETURN(v1::PutProblemResponse reply,
                    client_->PutProblem(request, Within(PutProblemDeadline(problem))));
   return std::move(*reply.mutable_calibration());

@@ -17,8 +17,9 @@ class LocalWorker {
  public:
   static absl::StatusOr<std::unique_ptr<LocalWorker>> Start();
 
-  // Calls PutProblem with its deadline and returns the calibration that was measured.
-  absl::StatusOr<v1::Calibration> Put(const v1::Problem& problem);
+  // Calls PutProblem with its deadline and returns the calibration.
+  absl::StatusOr<v1::Calibration> Put(const v1::Problem& problem,
+                                      v1::PutProblemRequest::Keeping keeping);
   // Measures a candidate of a problem that was Put. With `fresh` it never answers from the verdict
   // cache.
   absl::StatusOr<v1::Verdict> Measure(const v1::Problem& problem, const std::string& source,

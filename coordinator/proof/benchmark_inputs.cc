@@ -43,8 +43,10 @@ std::string StructFill(const BenchmarkProblem& b, const Filled& filled, const st
   std::string text;
   for (const auto& [field, fill] : FilledFields(b.problem, filled)) {
     if (fill == nullptr) continue;
-    absl::StrAppend(&text, "  {\n    Buffer<", CppType(field.type), "> whet_field(", count,
-                    ");\n    ", FillCall(*fill, field.type, "whet_field"), "    SetField(", data,
+    absl::StrAppend(&text, "  {\n    std::vector<", CppType(field.type),
+                    "> whet_values(static_cast<std::size_t>(", count, "));\n    Buffer<",
+                    CppType(field.type), "> whet_field(", count, ", whet_values.data());\n    ",
+                    FillCall(*fill, field.type, "whet_field"), "    SetField(", data,
                     ", &::", filled.struct_type(), "::", field.name, ", whet_field);\n  }\n");
   }
   return text;
@@ -57,9 +59,8 @@ std::string ScalarFill(const BenchmarkProblem& b, int i) {
   if (!scalar.struct_type().empty()) {
     return StructFill(b, scalar, absl::StrCat("&whet_data.", p.name), "1");
   }
-  return absl::StrCat("  {\n    Buffer<", p.type, "> whet_one(1);\n    ",
-                      FillCall(scalar.fill(), scalar.type(), "whet_one"), "    whet_data.", p.name,
-                      " = whet_one.data()[0];\n  }\n");
+  return absl::StrCat("  {\n    Buffer<", p.type, "> whet_one(1, &whet_data.", p.name, ");\n    ",
+                      FillCall(scalar.fill(), scalar.type(), "whet_one"), "  }\n");
 }
 
 std::string ArrayFill(const BenchmarkProblem& b, int i) {
@@ -86,33 +87,37 @@ std::string InputStruct(const BenchmarkProblem& b) {
 }
 
 std::string InputMaker(const BenchmarkProblem& b) {
-  std::string text = "struct Point {\n";
-  for (const std::string& v : b.variables) absl::StrAppend(&text, "  std::int64_t ", v, ";\n");
-  text +=
-      "  const char* name;\n};\n\n// Inputs from `seed`, outputs poisoned.\n"
-      "Data Make(const Point& whet_point, unsigned long long whet_seed) {\n"
-      "  Random whet_random(whet_seed);\n  Data whet_data;\n";
+  std::string point = "struct Point {\n";
+  std::string sizes;  // the variables of a point
   for (const std::string& v : b.variables) {
-    absl::StrAppend(&text, "  [[maybe_unused]] const std::int64_t ", v, " = whet_point.", v, ";\n");
+    absl::StrAppend(&point, "  std::int64_t ", v, ";\n");
+    absl::StrAppend(&sizes, "  [[maybe_unused]] const std::int64_t ", v, " = whet_point.", v,
+                    ";\n");
   }
+  std::string bytes, lay, fill;
+  int arrays = 0;
   for (int i = 0; i < b.problem.args_size(); ++i) {
     const v1::Argument& arg = b.problem.args(i);
     const Parameter& p = b.ParameterOf(i);
     switch (arg.kind_case()) {
       case v1::Argument::kSize:
-        absl::StrAppend(&text, "  whet_data.", p.name, " = static_cast<", p.type, ">(", arg.size(),
+        absl::StrAppend(&lay, "  whet_data.", p.name, " = static_cast<", p.type, ">(", arg.size(),
                         ");\n");
         break;
       case v1::Argument::kScalar:
-        text += ScalarFill(b, i);
+        fill += ScalarFill(b, i);
         break;
       case v1::Argument::kArray: {
         std::vector<std::string> extents;
         for (const std::string& extent : arg.array().shape()) {
           extents.push_back(absl::StrCat("(", extent, ")"));
         }
-        absl::StrAppend(&text, "  whet_data.", p.name, " = Buffer<", b.Cpp(p.type), ">(",
-                        absl::StrJoin(extents, " * "), ");\n", ArrayFill(b, i));
+        const std::string count = absl::StrJoin(extents, " * ");
+        ++arrays;
+        absl::StrAppend(&bytes, " +\n         std::int64_t{sizeof(", b.Cpp(p.type), ")} * ", count);
+        absl::StrAppend(&lay, "  whet_data.", p.name, " = Buffer<", b.Cpp(p.type), ">(", count,
+                        ", whet_arena);\n");
+        fill += ArrayFill(b, i);
         break;
       }
       default:
@@ -120,21 +125,30 @@ std::string InputMaker(const BenchmarkProblem& b) {
     }
   }
   if (!b.problem.generator().empty()) {
-    absl::StrAppend(&text, "  generator::generate(", b.Arguments("whet_data"), ", whet_seed);\n");
+    absl::StrAppend(&fill, "  generator::generate(", b.Arguments("whet_data"), ", whet_seed);\n");
   }
-  return text + "  return whet_data;\n}\n";
+  return absl::StrCat(
+      point, "  const char* name;\n};\n\n// The arrays of one call, and their bytes.\n",
+      "std::int64_t Arrays(const Point&) { return ", arrays,
+      "; }\nstd::int64_t Bytes([[maybe_unused]] const Point& whet_point) {\n", sizes,
+      "  return std::int64_t{0}", bytes, ";\n}\n\n",
+      "// Sizes, and the places of the arrays.\n"
+      "Data Lay([[maybe_unused]] const Point& whet_point, [[maybe_unused]] Arena* whet_arena) {\n",
+      sizes, "  Data whet_data;\n", lay, "  return whet_data;\n}\n\n",
+      "// Inputs from `seed`, outputs poisoned.\n"
+      "Data Make(const Point& whet_point, unsigned long long whet_seed, Arena* whet_arena) {\n"
+      "  Random whet_random(whet_seed);\n  Data whet_data = Lay(whet_point, whet_arena);\n",
+      fill, "  return whet_data;\n}\n");
 }
 
 std::string InputRestorer(const BenchmarkProblem& b) {
   std::string restore;
-  std::string bytes;
   for (const v1::Argument& arg : b.problem.args()) {
     if (arg.kind_case() == v1::Argument::kSize) continue;
     if (arg.kind_case() == v1::Argument::kScalar) {
       absl::StrAppend(&restore, "  to.", arg.name(), " = from.", arg.name(), ";\n");
       continue;
     }
-    absl::StrAppend(&bytes, " + d.", arg.name(), ".bytes()");
     if (arg.array().direction() == v1::Array::OUT) {
       absl::StrAppend(&restore, "  to.", arg.name(), ".Poison();\n");
     } else {
@@ -144,9 +158,7 @@ std::string InputRestorer(const BenchmarkProblem& b) {
   return absl::StrCat(
       "// Inputs from `from`, outputs poisoned.\n"
       "void Restore([[maybe_unused]] Data& to, [[maybe_unused]] const Data& from) {\n",
-      restore, "}\n\n// Of all arrays of one call.\n",
-      "std::int64_t Bytes([[maybe_unused]] const Data& d) {\n",
-      "  return static_cast<std::int64_t>(std::size_t{0}", bytes, ");\n}\n");
+      restore, "}\n");
 }
 
 }  // namespace whetstone

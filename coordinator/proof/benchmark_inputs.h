@@ -11,9 +11,10 @@ namespace whetstone {
 
 // Returns the text of struct Data, the arguments of one call.
 std::string InputStruct(const BenchmarkProblem& b);
-// Returns the text of struct Point and of Data Make(point, seed).
+// Returns the text of struct Point, of Bytes(point), Data Lay(point, arena) and Data Make(point,
+// seed, arena).
 std::string InputMaker(const BenchmarkProblem& b);
-// Returns the text of Restore(to, from) and Bytes(data).
+// Returns the text of Restore(to, from).
 std::string InputRestorer(const BenchmarkProblem& b);
 
 }  // namespace whetstone

@@ -32,7 +32,7 @@ std::string Readme(const v1::Problem& problem, const v1::Verdict& v) {
       problem.oracle().empty() ? "" : " (the truth is `oracle.cc`)",
       problem.checker().empty() ? "" : " (`checker.cc` judges)",
       " at every size,\ntimes both in random order and says whether the speedup lies within a "
-      "tolerance of the recorded\ninterval (`--tolerance=0.25`; exit code 0; 1: another speed; 3: "
+      "tolerance of the recorded\ninterval (`--tolerance=0.1`; exit code 0; 1: another speed; 3: "
       "wrong outputs). Expect another "
       "figure on another processor.\nIt runs the program unprotected, as any program you build "
       "yourself; a worker ran it in a sandbox.\n");

@@ -1,5 +1,6 @@
 #include "coordinator/proof/best.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -8,14 +9,19 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "common/file.h"
+#include "common/problem/compile_flags.h"
 #include "common/sha256.h"
 #include "common/tree_testing.h"
 #include "coordinator/prompt/prompt_file.h"
+#include "coordinator/proof/standalone_benchmark.h"
 
 namespace whetstone {
 namespace {
+
+using testing::HasSubstr;
 
 // A problem's stand-alone benchmark compiles and finds its expert right and as fast as recorded;
 // and, for one problem, the reference in its place too slow, and an empty body wrong.
@@ -42,8 +48,8 @@ TEST_P(StandaloneTest, ProvesTheExpertAndRefusesOthers) {
                            nlohmann::ordered_json::object())
                     .ok());
     const int status =
-        std::system(absl::StrCat("sh ", folder.path(), "/proof/run.sh --benchmark_min_time=0.01 ",
-                                 "--benchmark_repetitions=5 > ", folder.path(), "/out 2>&1")
+        std::system(absl::StrCat("sh ", folder.path(), "/proof/run.sh --benchmark_repetitions=5 > ",
+                                 folder.path(), "/out 2>&1")
                         .c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   };
@@ -68,6 +74,24 @@ INSTANTIATE_TEST_SUITE_P(Prompts, StandaloneTest,
                          [](const auto& info) {
                            return info.param.substr(0, info.param.find('.'));
                          });
+
+// The list that the worker compiles with, none of its own.
+TEST(StandaloneFlagsTest, AreTheWorkersAndSoIsTheCompiler) {
+  v1::Problem problem = *ParsePromptFile(absl::StrCat(SourceDir(), "/prompts/partition_i32.md"));
+  problem.mutable_compile()->add_flags("-ffast-math");
+  v1::Verdict verdict;
+  verdict.set_speedup(2);
+  const auto cmake = [&] {
+    return StandaloneBenchmark(problem, problem.expert(), verdict)->at("CMakeLists.txt");
+  };
+  const std::string flags = absl::StrJoin(CompileFlags(problem.compile()), " ");
+  EXPECT_THAT(flags, HasSubstr("-ffast-math"));
+  EXPECT_THAT(flags, HasSubstr("-falign-functions=64"));
+  EXPECT_THAT(cmake(), HasSubstr("COMPILE_OPTIONS " + flags + ")"));
+  EXPECT_THAT(cmake(), HasSubstr("find_program(CMAKE_CXX_COMPILER NAMES g++)"));
+  problem.mutable_compile()->set_compiler("clang++");
+  EXPECT_THAT(cmake(), HasSubstr("find_program(CMAKE_CXX_COMPILER NAMES clang++-16 clang++)"));
+}
 
 TEST(ProvenanceTest, NamesRunMachineAndSeeds) {
   const absl::StatusOr<v1::Problem> problem =

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/problem/compile_flags.h"
 #include "common/problem/struct_type.h"
 #include "common/status_macros.h"
 #include "coordinator/proof/benchmark_source.h"
@@ -46,23 +47,16 @@ std::string Unit(const v1::Problem& problem, const std::string& name, const std:
                       "\n}  // namespace ", name, "\n");
 }
 
-// Returns the flags with which the worker compiled reference and candidate, as far as an executable
-// can have them.
-std::vector<std::string> KernelFlags(const v1::Problem& problem) {
-  const v1::CompileRules& rules = problem.compile();
-  std::vector<std::string> flags = {
-      absl::StrCat("-std=", rules.std().empty() ? "c++20" : rules.std())};
-  flags.insert(flags.end(), rules.flags().begin(), rules.flags().end());
-  flags.push_back("-w");
-  return flags;
-}
-
 std::string CMakeText(const v1::Problem& problem, const std::vector<std::string>& units) {
   std::string sources;
   for (const std::string& unit : units) absl::StrAppend(&sources, " ", unit, ".cc");
   return absl::StrCat(
       "# cmake -B build && cmake --build build && build/benchmark\n"
       "cmake_minimum_required(VERSION 3.16)\n"
+      "# The problem's compiler; -DCMAKE_CXX_COMPILER=… takes another.\n"
+      "find_program(CMAKE_CXX_COMPILER NAMES ",
+      absl::StrJoin(CompilerPrograms(CompilerName(problem.compile())), " "),
+      ")\n"
       "project(",
       problem.id(),
       " CXX)\n"
@@ -74,7 +68,8 @@ std::string CMakeText(const v1::Problem& problem, const std::vector<std::string>
       "set_property(SOURCE benchmark.cc PROPERTY COMPILE_OPTIONS -std=c++20 -O2)\n"
       "# As the worker compiled reference and candidate.\n"
       "set_property(SOURCE",
-      sources, "\n             PROPERTY COMPILE_OPTIONS ", absl::StrJoin(KernelFlags(problem), " "),
+      sources, "\n             PROPERTY COMPILE_OPTIONS ",
+      absl::StrJoin(CompileFlags(problem.compile()), " "),
       ")\n"
       "target_link_libraries(benchmark PRIVATE benchmark::benchmark Threads::Threads)\n");
 }
@@ -102,6 +97,7 @@ absl::StatusOr<std::map<std::string, std::string>> StandaloneBenchmark(const v1:
         absl::StrCat("// What the functions work on.\n#pragma once\n\n", StructText(problem));
   }
   ASSIGN_OR_RETURN(files["benchmark.cc"], BenchmarkSource(problem, verdict));
+  files["benchmark_core.h"] = std::string(BenchmarkCoreText());
   files["benchmark_support.h"] = std::string(BenchmarkSupportText());
   files["benchmark_timing.h"] = std::string(BenchmarkTimingText());
   files["CMakeLists.txt"] = CMakeText(problem, units);

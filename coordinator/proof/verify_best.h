@@ -28,7 +28,7 @@ struct Verification {
 
 // `program` is the source that was measured: a candidate.cc that no longer holds it is never
 // confirmed, whatever it does. `tolerance` is how far outside the recorded interval a speedup may
-// lie (0.25 is a quarter); without one the benchmark's own holds. `status` hears what is going on.
+// lie (0.1 is a tenth); without one the benchmark's own holds. `status` hears what is going on.
 // NOT_FOUND: no proof in `folder`, or no CMake. DEADLINE_EXCEEDED: building or running took too
 // long. A program that doesn't build or crashes is not confirmed, not an error.
 absl::StatusOr<Verification> VerifyProof(const std::string& folder, const std::string& program,

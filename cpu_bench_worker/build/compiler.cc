@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/file.h"
+#include "common/problem/compile_flags.h"
 #include "common/sha256.h"
 #include "common/status_macros.h"
 #include "cpu_bench_worker/build/diagnostics.h"
@@ -94,19 +95,14 @@ absl::StatusOr<std::unique_ptr<Compiler>> Compiler::Create(const std::string& wo
 absl::StatusOr<CompileConfig> Compiler::Prepare(const v1::CompileRules& rules, double compile_s,
                                                 const std::string& structs) {
   CompileConfig config;
-  const std::string name = rules.compiler().empty() ? "g++" : rules.compiler();
+  const std::string name = CompilerName(rules);
   for (const ToolChain& tools : tools_)
     if (tools.name == name) config.tools = &tools;
   if (config.tools == nullptr)
     return absl::InvalidArgumentError(absl::StrCat("compile.compiler: this host has no ", name,
                                                    "; install it there or use ", tools_[0].name));
   const ToolChain& tools = *config.tools;
-  config.flags = {absl::StrCat("-std=", rules.std().empty() ? "c++20" : rules.std())};
-  config.flags.insert(config.flags.end(), rules.flags().begin(), rules.flags().end());
-  // Equal functions lie alike whatever stands before them: beside a busy neighbour on the same core
-  // their place alone is worth up to a sixth of their speed.
-  config.flags.insert(config.flags.end(),
-                      {"-fPIC", "-fvisibility=hidden", "-falign-functions=64", "-w"});
+  config.flags = CompileFlags(rules);
   config.limit = std::chrono::milliseconds(static_cast<int64_t>(compile_s * 1000));
 
   const std::string key =

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/problem/compile_flags.h"
 #include "cpu_bench_worker/build/compiler_testing.h"
 #include "cpu_bench_worker/build/readable_file.h"
 #include "cpu_bench_worker/build/shim.h"
@@ -44,6 +45,11 @@ class CompilerTest : public CompilingTest {
   CompileConfig config_;
   std::string shim_;
 };
+
+// Whoever builds a proof of a verdict has them from the same place.
+TEST_F(CompilerTest, FlagsAreThoseOfEveryProgram) {
+  ForEach([&] { EXPECT_EQ(config_.flags, CompileFlags(rules_)); });
+}
 
 TEST_F(CompilerTest, NamesOfTheAllowedHeaders) {
   ForEach([&] {

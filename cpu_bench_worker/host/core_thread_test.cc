@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <vector>
@@ -44,12 +43,12 @@ TEST(CoreThreadTest, AJobThatRunsIsNotThroughAndItsEndIsWaitedFor) {
     ASSERT_TRUE(thread.ok()) << thread.status();
     std::atomic<bool> go{false};
     (*thread)->Begin([&] {
-      while (!go) usleep(100);
+      while (!go) sched_yield();
     });
     EXPECT_FALSE((*thread)->Through());
     go = true;
     (*thread)->Begin([&] {
-      usleep(20'000);
+      for (int i = 0; i < 20'000; ++i) sched_yield();
       done = true;
     });
   }

@@ -1,18 +1,24 @@
 #include "cpu_bench_worker/host/slot_pool.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <numeric>
 #include <set>
+#include <string>
 #include <thread>
 #include <tuple>
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/eventually_testing.h"
+#include "common/file.h"
 
 namespace whetstone {
 namespace {
@@ -269,6 +275,13 @@ TEST(SlotPoolTest, LendsAsManyKernelCoresAsAskedFor) {
       0);
 }
 
+// Returns whether this process's thread waits for something.
+bool Asleep(pid_t thread) {
+  const absl::StatusOr<std::string> stat =
+      ReadFile(absl::StrCat("/proc/self/task/", thread, "/stat"));
+  return stat.ok() && absl::StrContains(*stat, ") S ");
+}
+
 TEST(SlotPoolTest, TheWholeHostIsLentWhenItIsFreeAndNobodyBuildsThen) {
   SlotPool pool(*PlanCores(Cores(8), 0));
   ASSERT_TRUE(pool.plan().build_apart);
@@ -276,24 +289,28 @@ TEST(SlotPoolTest, TheWholeHostIsLentWhenItIsFreeAndNobodyBuildsThen) {
   small->BeginTiming();
   std::atomic<bool> has_host{false};
   std::atomic<bool> built{false};
+  std::atomic<pid_t> large_id{0};
   std::thread large([&] {
+    large_id = gettid();
     auto lease = pool.Acquire(8, nullptr);
     ASSERT_TRUE(lease.ok());
     EXPECT_FALSE(lease->cores().apart) << "no core is left for the timer";
     EXPECT_EQ(lease->cores().kernel.size(), 8u);
     lease->BeginTiming();
     has_host = true;
+    std::atomic<pid_t> builder_id{0};
     std::thread builder([&] {
+      builder_id = gettid();
       const SlotPool::BuildLease lease(&pool);
       built = true;
     });
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_TRUE(Eventually([&] { return built || Asleep(builder_id); }));
     EXPECT_FALSE(built);
     lease->EndTiming();
     builder.join();
   });
   { const SlotPool::BuildLease beside_a_slot(&pool); }
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_TRUE(Eventually([&] { return has_host || Asleep(large_id); }));
   EXPECT_FALSE(has_host) << "a slot is still taken";
   small.reset();
   large.join();

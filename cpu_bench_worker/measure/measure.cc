@@ -34,6 +34,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/clock.h"
 #include "common/file.h"
 #include "common/host.h"
 #include "common/problem/problem_hash.h"
@@ -193,6 +194,7 @@ absl::StatusOr<v1::Calibration> MeasurerImpl::PutProblem(const v1::Problem& prob
                      Calibrate(pipeline_.get(), slots_.get(), screen_.get(), prepared.get()));
     prepared->calibration.mutable_expert()->set_isolation(isolation_.summary);
     prepared->calibration.mutable_expert()->set_worker(Hostname());
+    prepared->calibration.set_unix_time(UnixSeconds());
   }
   aa_threshold_ = prepared->calibration.noise_band();
   const v1::Calibration calibration = prepared->calibration;

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -14,10 +15,15 @@ namespace whetstone {
 
 grpc::Status WorkerService::GetInfo(grpc::ServerContext*, const v1::WorkerInfoRequest*,
                                     v1::WorkerInfo* response) {
-  *response = measurer_->Info();
-  response->set_version(version_);
-  response->set_unix_time(UnixSeconds());
+  *response = Info();
   return grpc::Status::OK;
+}
+
+v1::WorkerInfo WorkerService::Info() const {
+  v1::WorkerInfo info = measurer_->Info();
+  info.set_version(version_);
+  info.set_unix_time(UnixSeconds());
+  return info;
 }
 
 grpc::Status WorkerService::PutProblem(grpc::ServerContext*, const v1::PutProblemRequest* request,
@@ -34,8 +40,12 @@ grpc::Status WorkerService::PutProblem(grpc::ServerContext*, const v1::PutProble
                      v1::IsolationLevel_Name(info.isolation_level()), ", and ",
                      v1::IsolationLevel_Name(request->isolation_min()), " is demanded; it lacks ",
                      absl::StrJoin(info.isolation_missing(), "; "))));
-  absl::StatusOr<v1::Calibration> calibration = measurer_->PutProblem(
-      request->problem(), request->has_calibration() ? &request->calibration() : nullptr);
+  std::optional<v1::Calibration> known;
+  if (request->has_calibration()) known = request->calibration();
+  if (!known && request->keeping() == v1::PutProblemRequest::KEPT)
+    known = calibrations_->Find(hash, Info(), UnixSeconds());
+  absl::StatusOr<v1::Calibration> calibration =
+      measurer_->PutProblem(request->problem(), known ? &*known : nullptr);
   if (!calibration.ok()) {
     spdlog::warn("problem {} refused: {}", request->problem().id(),
                  std::string(calibration.status().message()));
@@ -43,6 +53,10 @@ grpc::Status WorkerService::PutProblem(grpc::ServerContext*, const v1::PutProble
   }
   spdlog::info("problem {} ready: expert {:.2f}x, A/A threshold {:.2f} %", request->problem().id(),
                calibration->expert().speedup(), 100 * calibration->noise_band());
+  if (!known && request->keeping() != v1::PutProblemRequest::MEASURED) {
+    const absl::Status kept = calibrations_->Keep(hash, Info(), *calibration);
+    if (!kept.ok()) spdlog::warn("the calibration is not kept: {}", kept.ToString());
+  }
   *response->mutable_calibration() = std::move(*calibration);
   return grpc::Status::OK;
 }

@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "cpu_bench_worker/measure/calibration_cache.h"
 #include "cpu_bench_worker/measure/measure.h"
 #include "whetstone/v1/worker.grpc.pb.h"
 
@@ -15,9 +16,9 @@ namespace whetstone {
 // Thread-safe, as gRPC needs.
 class WorkerService final : public v1::Worker::Service {
  public:
-  // `measurer` is borrowed and must outlive the service.
-  WorkerService(Measurer* measurer, std::string version)
-      : measurer_(measurer), version_(std::move(version)) {}
+  // `measurer` and `calibrations` are borrowed and must outlive the service.
+  WorkerService(Measurer* measurer, std::string version, const CalibrationCache* calibrations)
+      : measurer_(measurer), version_(std::move(version)), calibrations_(calibrations) {}
 
   grpc::Status GetInfo(grpc::ServerContext* context, const v1::WorkerInfoRequest* request,
                        v1::WorkerInfo* response) override;
@@ -29,8 +30,11 @@ class WorkerService final : public v1::Worker::Service {
                       v1::CancelResponse* response) override;
 
  private:
+  v1::WorkerInfo Info() const;
+
   Measurer* measurer_;
   std::string version_;
+  const CalibrationCache* calibrations_;
 };
 
 }  // namespace whetstone

@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <string>
+
 #include "absl/strings/match.h"
+#include "common/clock.h"
+#include "common/file.h"
 #include "common/problem/problem_hash.h"
 #include "cpu_bench_worker/problem/test_problems.h"
 
@@ -16,6 +21,7 @@ class FakeMeasurer final : public Measurer {
                                              const v1::Calibration* known) override {
     ++puts;
     had_calibration = known != nullptr;
+    if (known != nullptr) return *known;
     return calibration;
   }
   absl::StatusOr<v1::Verdict> Measure(const v1::MeasureRequest&) override { return verdict; }
@@ -23,11 +29,13 @@ class FakeMeasurer final : public Measurer {
   v1::WorkerInfo Info() override {
     v1::WorkerInfo info;
     info.set_slots(3);
+    info.set_host_id(boot);
     info.set_isolation_level(v1::LANDLOCK);
     info.add_isolation_missing("control groups: boot with them");
     return info;
   }
 
+  std::string boot = "first boot";
   int puts = 0;
   bool had_calibration = false;
   absl::StatusOr<v1::Calibration> calibration = v1::Calibration();
@@ -37,8 +45,10 @@ class FakeMeasurer final : public Measurer {
 
 class WorkerServiceTest : public ::testing::Test {
  protected:
+  const TempDir dir_ = *TempDir::Make("service");
+  const CalibrationCache calibrations_{dir_.path() + "/calibrations", {}};
   FakeMeasurer measurer_;
-  WorkerService service_{&measurer_, "1.2.3"};
+  WorkerService service_{&measurer_, "1.2.3", &calibrations_};
   grpc::ServerContext context_;
 };
 
@@ -65,6 +75,40 @@ TEST_F(WorkerServiceTest, TheHashIsChecked) {
   request.mutable_calibration()->set_noise_band(0.01);
   ASSERT_TRUE(service_.PutProblem(&context_, &request, &response).ok());
   EXPECT_TRUE(measurer_.had_calibration);
+}
+
+// Returns a calibration that has just been measured.
+v1::Calibration MeasuredNow(double noise_band) {
+  v1::Calibration calibration;
+  calibration.set_noise_band(noise_band);
+  calibration.set_unix_time(UnixSeconds());
+  return calibration;
+}
+
+TEST_F(WorkerServiceTest, CalibrationsAreKeptForWhoeverAsksForThem) {
+  v1::PutProblemRequest request;
+  v1::PutProblemResponse response;
+  *request.mutable_problem() = MatmulProblem();
+  request.set_problem_hash(ProblemHash(request.problem()));
+  const auto put = [&](v1::PutProblemRequest::Keeping keeping) {
+    request.set_keeping(keeping);
+    EXPECT_TRUE(service_.PutProblem(&context_, &request, &response).ok());
+    return response.calibration().noise_band();
+  };
+  measurer_.calibration = MeasuredNow(0.01);
+  EXPECT_EQ(put(v1::PutProblemRequest::MEASURED), 0.01);
+  EXPECT_FALSE(std::filesystem::exists(dir_.path() + "/calibrations")) << "a campaign's";
+  EXPECT_EQ(put(v1::PutProblemRequest::KEPT), 0.01);
+  measurer_.calibration = MeasuredNow(0.02);
+  EXPECT_EQ(put(v1::PutProblemRequest::KEPT), 0.01) << "of the first call";
+  EXPECT_TRUE(measurer_.had_calibration);
+  EXPECT_EQ(put(v1::PutProblemRequest::MEASURED), 0.02) << "nobody else is given it";
+  EXPECT_EQ(put(v1::PutProblemRequest::RENEWED), 0.02);
+  EXPECT_FALSE(measurer_.had_calibration);
+  measurer_.calibration = MeasuredNow(0.03);
+  EXPECT_EQ(put(v1::PutProblemRequest::KEPT), 0.02) << "the one that was renewed";
+  measurer_.boot = "second boot";
+  EXPECT_EQ(put(v1::PutProblemRequest::KEPT), 0.03);
 }
 
 TEST_F(WorkerServiceTest, RefusesWhatDemandsMoreIsolation) {

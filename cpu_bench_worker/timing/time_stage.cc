@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "common/philox.h"
-#include "cpu_bench_worker/host/raw_clock.h"
 #include "cpu_bench_worker/host/scoped_realtime.h"
 #include "cpu_bench_worker/stats/plan.h"
 #include "cpu_bench_worker/timing/core_observer.h"
@@ -45,7 +44,8 @@ class Stage {
         far_(options.criterion == StoppingCriterion::kClear && FarApart(estimates)),
         report_(report),
         rng_(session->seed(), {0x71ED, 0, 0, 0}),
-        begin_ns_(RawNowNs()),
+        clock_(options.clock != nullptr ? options.clock : &steady_clock_),
+        begin_(clock_->Now()),
         data_(sizes.size()),
         invocations_before_s_(session->invocations_s()),
         floor_(threaded()),
@@ -77,10 +77,10 @@ class Stage {
   }
 
  private:
-  static double SecondsSince(uint64_t begin_ns) {
-    return static_cast<double>(RawNowNs() - begin_ns) / 1e9;
+  double NsSince(std::chrono::nanoseconds begin) const {
+    return static_cast<double>((clock_->Now() - begin).count());
   }
-  double ElapsedNs() const { return static_cast<double>(RawNowNs() - begin_ns_); }
+  double ElapsedNs() const { return NsSince(begin_); }
 
   int Calls(const CallEstimate& estimate, double harness_floor_ns, const CallShape& size) const {
     const double batch_ns = far_ ? kBatchNsMinFar : kBatchNsMin;
@@ -110,9 +110,9 @@ class Stage {
     std::vector<CallBatch*> borrowed;
     for (std::vector<CallBatch>* some : {&batches, &room})
       for (CallBatch& batch : *some) borrowed.push_back(&batch);
-    const uint64_t start_ns = RawNowNs();
+    const std::chrono::nanoseconds start = clock_->Now();
     if (auto failure = session_->FreshProcessPair(borrowed, /*realtime=*/true)) return failure;
-    report_->start_s += SecondsSince(start_ns);
+    report_->start_s += NsSince(start) / 1e9;
     ++report_->process_pairs;
     room.clear();
 
@@ -187,7 +187,7 @@ class Stage {
     for (size_t i = 0; i < batches->size(); ++i) {
       CallBatch& batch = (*batches)[i];
       CallEstimate& least = shortest[i];
-      const uint64_t begin = RawNowNs();
+      const std::chrono::nanoseconds begin = clock_->Now();
       for (int r = 0; r < kSettlingSamples; ++r) {
         PairedSample sample;
         if (auto failure = TakeJudgedSample(&batch, /*oracle=*/false, &sample)) return failure;
@@ -195,7 +195,7 @@ class Stage {
         least.reference_ns = std::min(least.reference_ns, floor_.ClockNs(sample.reference));
         least.candidate_ns = std::min(least.candidate_ns, floor_.ClockNs(sample.candidate));
       }
-      call_ns.push_back(static_cast<double>(RawNowNs() - begin) / kSettlingSamples / batch.calls());
+      call_ns.push_back(NsSince(begin) / kSettlingSamples / batch.calls());
       least.reference_ns = (least.reference_ns - floor_.ns()) / batch.calls();
       least.candidate_ns = (least.candidate_ns - floor_.ns()) / batch.calls();
     }
@@ -323,8 +323,10 @@ class Stage {
   int samples_per_pair_ = 0;
   TimeReport* report_;
   Philox rng_;
-  uint64_t begin_ns_;
-  // This process pair's share of the budget ends so long after begin_ns_.
+  const SteadyClock steady_clock_;
+  const Clock* clock_;
+  const std::chrono::nanoseconds begin_;
+  // This process pair's share of the budget ends so long after begin_.
   double pair_end_ns_ = 0;
   std::vector<SizeData> data_;
   double invocations_before_s_;

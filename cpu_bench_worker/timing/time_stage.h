@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/clock.h"
 #include "cpu_bench_worker/stats/plan.h"
 #include "cpu_bench_worker/stats/statistics.h"
 #include "cpu_bench_worker/stats/stopping.h"
@@ -43,6 +44,8 @@ struct TimeReport {
 
 struct TimeOptions {
   double budget_s = kTimeBudgetSeconds;  // bounds the whole stage
+  // The budget runs out by this clock, or by the host's where it is null.
+  const Clock* clock = nullptr;
   StoppingCriterion criterion = StoppingCriterion::kClear;
   // Probes the kernel core. Null: one of its own, where the timer has a core apart and the problem
   // one thread; elsewhere nothing does.

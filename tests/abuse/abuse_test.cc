@@ -121,7 +121,7 @@ TEST(AbuseControlTest, DifferentProgramsShareNoVerdict) {
 }
 
 TEST(AbuseUnprivilegedTest, TheSameProgramsGetNothing) {
-  if (geteuid() != 0) return;  // All of the above has just run so.
+  if (geteuid() != 0) GTEST_SKIP() << "all of the above has just run as such a user";
   EXPECT_EQ(RunSelfUnprivileged({"whet-sandbox", "whet-kernel"}, "Unscreened/*"), "");
 }
 

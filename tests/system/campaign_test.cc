@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "common/eventually_testing.h"
 #include "common/file.h"
@@ -50,7 +52,7 @@ TEST_F(CampaignTest, LocalCampaignReachesItsEnd) {
   // Its proof stands without Whetstone; another program in its place is found out, by its speed
   // too.
   const auto verify = [&] {
-    return Whet({"best", "--verify", RunDirectory(), "multiply", "--tolerance", "0.6", "--json"});
+    return Whet({"best", "--verify", RunDirectory(), "multiply", "--json"});
   };
   const WhetResult proved = verify();
   EXPECT_EQ(proved.exit_code, 0) << proved.out << proved.err;
@@ -58,7 +60,12 @@ TEST_F(CampaignTest, LocalCampaignReachesItsEnd) {
   const nlohmann::json proof = proved.json()["best"][0]["verification"];
   EXPECT_EQ(proof["confirmed"], true) << proof;
   EXPECT_GT(proof["speedup"].get<double>(), 1.5) << proof;
+  EXPECT_EQ(proof["tolerance"], 0.1) << proof;
   const std::string folder = RunDirectory() + "/best/multiply";
+  // It was compiled as the worker says it had compiled.
+  const nlohmann::json provenance = nlohmann::json::parse(*ReadFile(folder + "/provenance.json"));
+  EXPECT_THAT(*ReadFile(folder + "/CMakeLists.txt"),
+              HasSubstr(absl::StrJoin(provenance["flags"].get<std::vector<std::string>>(), " ")));
   std::string slower = *ReadFile(folder + "/reference.cc");
   absl::StrReplaceAll({{"namespace reference", "namespace candidate"}}, &slower);
   ASSERT_TRUE(WriteFileAtomically(folder + "/candidate.cc", slower).ok());

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <string>
 
@@ -21,6 +22,13 @@ std::string Problem() { return SourceDir() + "/tests/system/multiply.md"; }
 
 class MeasureTest : public WhetTest {
  protected:
+  // What is kept is kept for one test only.
+  void SetUp() override {
+    WhetTest::SetUp();
+    setenv("XDG_CACHE_HOME", Path("cache").c_str(), 1);
+  }
+  void TearDown() override { unsetenv("XDG_CACHE_HOME"); }
+
   WhetResult Measure(const std::string& source) {
     EXPECT_TRUE(WriteFileAtomically(Path("candidate.cc"), source).ok());
     // The umask is as strict as an operator may have it: candidates and compilers are other users.
@@ -52,6 +60,27 @@ TEST_F(MeasureTest, FastProgramIsCorrectAndHasEveryKey) {
   EXPECT_LE(verdict["speedup_low"].get<double>(), verdict["speedup"].get<double>());
   EXPECT_GE(verdict["speedup_high"].get<double>(), verdict["speedup"].get<double>());
   EXPECT_GT(verdict["reward"].get<double>(), 0.3);
+}
+
+TEST_F(MeasureTest, TheCalibrationIsKeptFromOneProcessToTheNext) {
+  const std::string slow =
+      "void multiply(const float*, const float*, float* c, int n) { c[0] = n; }";
+  const auto measured = [&](std::vector<std::string> options) {
+    EXPECT_TRUE(WriteFileAtomically(Path("candidate.cc"), slow).ok());
+    options.insert(options.begin(), {"measure", Problem(), Path("candidate.cc"), "--json"});
+    const WhetResult result = Whet(options);
+    EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+    return result;
+  };
+  const WhetResult first = measured({});
+  EXPECT_EQ(first.json()["calibration_age_s"], 0) << first.out;
+  const WhetResult second = measured({});
+  EXPECT_GT(second.json()["calibration_age_s"].get<double>(), 0) << second.out;
+  EXPECT_EQ(second.json()["expert_speedup"], first.json()["expert_speedup"]);
+  EXPECT_THAT(second.err, HasSubstr(" ago kept; --fresh measures it anew"));
+  const WhetResult fresh = measured({"--fresh"});
+  EXPECT_EQ(fresh.json()["calibration_age_s"], 0) << fresh.out;
+  EXPECT_NE(fresh.json()["expert_speedup"], first.json()["expert_speedup"]);
 }
 
 TEST_F(MeasureTest, BadProgramsAreVerdictsNotErrors) {

@@ -1,0 +1,27 @@
+#include "common/problem/compile_flags.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace whetstone {
+
+std::vector<std::string> CompileFlags(const v1::CompileRules& rules) {
+  std::vector<std::string> flags = {
+      absl::StrCat("-std=", rules.std().empty() ? "c++20" : rules.std())};
+  flags.insert(flags.end(), rules.flags().begin(), rules.flags().end());
+  // Equal functions lie alike whatever stands before them: beside a busy neighbour on the same core
+  // their place alone is worth up to a sixth of their speed.
+  flags.insert(flags.end(), {"-fPIC", "-fvisibility=hidden", "-falign-functions=64", "-w"});
+  return flags;
+}
+
+std::string CompilerName(const v1::CompileRules& rules) {
+  return rules.compiler().empty() ? "g++" : rules.compiler();
+}
+
+std::vector<std::string> CompilerPrograms(const std::string& name) {
+  if (name == "g++") return {"g++"};
+  if (name == "clang++") return {"clang++-16", "clang++"};
+  return {};
+}
+
+}  // namespace whetstone

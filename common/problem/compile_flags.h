@@ -1,0 +1,25 @@
+// These functions say how a problem's programs are compiled, wherever that happens: by the worker
+// that measures them, and in a proof of what it measured.
+#ifndef WHETSTONE_COMMON_PROBLEM_COMPILE_FLAGS_H_
+#define WHETSTONE_COMMON_PROBLEM_COMPILE_FLAGS_H_
+
+#include <string>
+#include <vector>
+
+#include "whetstone/v1/problem.pb.h"
+
+namespace whetstone {
+
+// Returns the language, the problem's own flags, and those that every program has.
+std::vector<std::string> CompileFlags(const v1::CompileRules& rules);
+
+// Returns the compiler as compile.compiler names it: "g++" where it says nothing.
+std::string CompilerName(const v1::CompileRules& rules);
+
+// Returns the programs that a host may have as that compiler, of which the first that is there is
+// taken; none for a name that is not known.
+std::vector<std::string> CompilerPrograms(const std::string& name);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COMMON_PROBLEM_COMPILE_FLAGS_H_

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Tests how deploy/quickstart.sh ends: a program that was not confirmed is named, and no success.
+set -euo pipefail
+
+DEPLOY_DIR="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+readonly DEPLOY_DIR
+SCRATCH="$(mktemp -d)"
+readonly SCRATCH
+trap 'rm -rf "$SCRATCH"' EXIT
+FAILED=0
+
+# ends NAME EXIT_CODE TEXT [BENCHMARK_EXIT_CODE...]: a run whose benchmarks end with these codes.
+ends() {
+  local name="$1" want="$2" text="$3" run="$SCRATCH/$1" out got=0 number=0 code; shift 3
+  mkdir -p "$run"
+  for code in "$@"; do
+    mkdir -p "$run/best/problem$number"
+    echo "exit $code" >"$run/best/problem$number/run.sh"
+    number=$((number + 1))
+  done
+  # shellcheck disable=SC2016
+  out=$(bash -c 'source "$1/quickstart.sh"; show_best "$2"; conclude "$2"' _ "$DEPLOY_DIR" "$run" 2>&1) ||
+    got=$?
+  if [[ "$got" != "$want" || "$out" != *"$text"* ]]; then
+    printf '%s: exit code %s, wanted %s with "%s":\n%s\n' "$name" "$got" "$want" "$text" "$out"
+    FAILED=1
+  fi
+}
+
+ends confirmed 0 'confirmed: every program is right and as fast as recorded' 0 0
+ends slower 2 'NOT CONFIRMED: problem1: right, but not as fast as recorded' 0 1
+ends both 2 'NOT CONFIRMED: problem0 problem1: right' 1 1
+ends wrong 1 'computes wrong outputs here' 3
+ends broken 1 'failed with exit code 127' 127
+ends nothing 0 'nothing to confirm: no program was faster than its reference'
+exit "$FAILED"
