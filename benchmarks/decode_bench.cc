@@ -36,6 +36,7 @@
 #include "gpu_trainer/kernels/parallel.h"
 #include "gpu_trainer/model/weights.h"
 #include "gpu_trainer/process/passive_threads.h"
+#include "gpu_trainer/profile/device.h"
 #include "gpu_trainer/profile/machine.h"
 #include "gpu_trainer/profile/reuse_memory.h"
 
@@ -265,6 +266,7 @@ absl::StatusOr<double> Parity(const Measured& measured, const ModelConfig& confi
 absl::Status Run(const Flags& flags) {
   if (flags.threads > 0) at::set_num_threads(flags.threads);
   const torch::Device device(flags.device == "cuda" ? "cuda:0" : "cpu");
+  UseDevice(device);
   ModelConfig config;
   Weights weights;
   if (flags.model.empty()) {

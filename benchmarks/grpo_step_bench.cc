@@ -29,7 +29,9 @@
 #include "gpu_trainer/model/config.h"
 #include "gpu_trainer/model/weights.h"
 #include "gpu_trainer/process/passive_threads.h"
+#include "gpu_trainer/profile/device.h"
 #include "gpu_trainer/profile/device_memory.h"
+#include "gpu_trainer/profile/event_clock.h"
 #include "gpu_trainer/profile/machine.h"
 #include "gpu_trainer/profile/memory.h"
 #include "gpu_trainer/profile/reuse_memory.h"
@@ -92,7 +94,8 @@ absl::StatusOr<StepTimes> RunStep(const Flags& flags, int step, const Tokenizer&
   StepProfile profile;
   UpdateResult result;
   {
-    const ProfileCollection collecting(&profile);
+    const std::unique_ptr<DeviceClock> clock = MakeDeviceClock(torch::Device(flags.device));
+    const ProfileCollection collecting(&profile, /*trace=*/nullptr, clock.get());
     ASSIGN_OR_RETURN(result, UpdateSynthetically(flags.work, batch, learner));
     WaitForDevice(torch::Device(flags.device));
   }
@@ -120,6 +123,7 @@ absl::Status Run(const Flags& flags) {
   const torch::ScalarType dtype = flags.dtype == "bfloat16" ? torch::kBFloat16 : torch::kFloat;
   ASSIGN_OR_RETURN(const ModelConfig config, LoadModelConfig(flags.model));
   const torch::Device device(flags.device == "cuda" ? "cuda:0" : "cpu");
+  UseDevice(device);
   ASSIGN_OR_RETURN(Weights weights, LoadWeights(flags.model, config, dtype, device));
   ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, Tokenizer::Load(flags.model));
   Engine engine(config, weights, *tokenizer);

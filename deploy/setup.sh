@@ -21,6 +21,10 @@ readonly VENV="$CACHE/venv"
 readonly MODEL_NAME=SmolLM2-135M-Instruct
 readonly MODEL_DIR="$CACHE/models/$MODEL_NAME"
 readonly BUILD_LIMIT_S=2700
+# The branch of NVIDIA drivers that LibTorch's CUDA half (13.0) begins with, as in
+# gpu_trainer/profile/driver.h.
+readonly DRIVER_MIN=580
+readonly DRIVER_FILE=/proc/driver/nvidia/version
 readonly GGUF_SHA256=b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
 
 say() { printf '[%(%H:%M:%S)T] %s\n' -1 "$*"; }
@@ -111,9 +115,22 @@ make_venv() {
   "$(find_python)" -m venv "$VENV"
 }
 
-# CUDA's half of LibTorch (3 GB more), with nvcc, is taken where a GPU is or it is asked for.
+# driver_too_old FILE: says so and succeeds where FILE, which is $DRIVER_FILE, tells of a driver that
+# LibTorch can't run with.
+driver_too_old() {
+  local version
+  version="$(sed -nE '/Kernel Module/s/.*[[:space:]]([0-9]+(\.[0-9]+)+)[[:space:]].*/\1/p' \
+    "$1" 2>/dev/null || true)"
+  [[ -n "$version" ]] && ((${version%%.*} < DRIVER_MIN)) || return 1
+  echo "the NVIDIA driver is $version, but LibTorch 2.11 (CUDA 13.0) needs $DRIVER_MIN or newer:" \
+    "install a driver of branch R$DRIVER_MIN or newer on this host"
+}
+
+# CUDA's half of LibTorch (3 GB more), with nvcc, is taken where a GPU is that it can use, or it is
+# asked for.
 wants_cuda() {
-  [[ " $* " == *" cuda "* ]] || compgen -G "/dev/nvidia[c0-9]*" >/dev/null || [[ -e /dev/dxg ]]
+  [[ " $* " == *" cuda "* ]] && return
+  { compgen -G "/dev/nvidia[c0-9]*" >/dev/null || [[ -e /dev/dxg ]]; } && ! driver_too_old "$DRIVER_FILE" >/dev/null
 }
 
 # has_requirements [--deps] FILE: whether the environment holds exactly the pinned versions; with
@@ -226,6 +243,8 @@ build_preset() {
 # set_up GROUP...: the steps above but the build; groups as in packages.txt.
 set_up() {
   mkdir -p "$CACHE/models"
+  local problem
+  if problem="$(driver_too_old "$DRIVER_FILE")"; then say "no GPU can be used: $problem"; fi
   # One set-up at a time in one cache.
   exec {SETUP_LOCK}>"$CACHE/.lock"
   flock -w 1800 "$SETUP_LOCK" || die "another set-up has held $CACHE/.lock for 30 minutes"

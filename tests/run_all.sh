@@ -133,7 +133,7 @@ main() {
   fi
   # What tests/gpu/run.sh takes to a GPU, and the trainer; no GPU is needed to build them.
   timed_build cuda whet-trainer cuda_kernels_test trainer_engine_test trainer_learner_test \
-    trainer_optim_test trainer_pass_test decode_bench grpo_step_bench || true
+    trainer_optim_test trainer_pass_test decode_bench grpo_step_bench gpu_system_test || true
   sanitized asan unit
   sanitized tsan unit
   sanitized fuzz fuzz

@@ -271,7 +271,9 @@ void World::Do(const action::Generate& a) {
       completion.add_sampling_logprobs(-1);
       completion.set_text(kind == 0 ? "no code here"
                                     : absl::StrCat("```cpp\nint program_", kind, "();\n```"));
-      completion.set_finish(kind == 1 ? v1::Completion::LENGTH : v1::Completion::STOP);
+      completion.set_finish(kind == 1   ? v1::Completion::LENGTH
+                            : kind == 2 ? v1::Completion::DEADLINE
+                                        : v1::Completion::STOP);
       at += Draw();
       After(at, event::Completion{a.call, completion});
       if (Fault(0.02)) After(at + Draw(), event::Completion{a.call, completion});  // twice

@@ -118,11 +118,12 @@ TEST(CampaignStateTest, UpdatesCarryWhatTheCampaignSays) {
                         "train.grad_norm_per_layer=true"}});
   ASSERT_EQ(world.Live(), "");
   std::map<std::pair<int64_t, std::pair<int, int>>, bool> cut;
-  int truncated = 0;
+  int truncated = 0, too_late = 0;
   for (const JournalEntry& entry : world.journal()) {
     if (const auto* rollout = std::get_if<RolloutEntry>(&entry)) {
       cut[{rollout->step, {rollout->completion.group_index(), rollout->completion.sample()}}] =
-          rollout->completion.finish() == v1::Completion::LENGTH;
+          rollout->completion.finish() != v1::Completion::STOP;
+      too_late += rollout->completion.finish() == v1::Completion::DEADLINE ? 1 : 0;
     }
     const auto* update = std::get_if<UpdateEntry>(&entry);
     if (update == nullptr) continue;
@@ -144,7 +145,8 @@ TEST(CampaignStateTest, UpdatesCarryWhatTheCampaignSays) {
       }
     }
   }
-  EXPECT_GT(truncated, 0);
+  EXPECT_GT(truncated, too_late);
+  EXPECT_GT(too_late, 0) << "cut off by the deadline";
 }
 
 TEST(CampaignStateTest, TheReferenceIsThePolicyGrpoBeganWith) {

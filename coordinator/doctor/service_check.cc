@@ -157,6 +157,7 @@ void CheckTrainer(const std::string& name, const std::string& target, const Find
   }
   CheckClock(name, info->unix_time(), asked, UnixSeconds(), found);
   CheckVersion(name, info->version(), WHETSTONE_VERSION, found);
+  CheckGpu(name, info->unused_gpu(), found);
   found({Level::kOk, name,
          absl::StrCat("whet-trainer ", info->version(), " on ", info->hostname(), ", ",
                       info->device(), ", ", info->dtype(), ", ", info->threads(), " threads"),

@@ -31,4 +31,11 @@ void CheckClock(const std::string& service, double theirs, double asked, double 
          "timedatectl set-ntp true    # on that host, or here"});
 }
 
+void CheckGpu(const std::string& service, const std::string& unused_gpu, const FindingSink& found) {
+  if (unused_gpu.empty()) return;
+  found({Finding::Level::kWarn, service + ": GPU",
+         absl::StrCat("the CPU computes there: ", unused_gpu),
+         "nvidia-smi    # on that host; or start the trainer with --device cpu, if that is meant"});
+}
+
 }  // namespace whetstone

@@ -1,5 +1,5 @@
 // These checks hold what a service says of its host against what this program knows: versions and
-// clocks may differ.
+// clocks may differ, and a GPU may lie idle.
 #ifndef WHETSTONE_COORDINATOR_DOCTOR_VERSION_AND_CLOCK_CHECK_H_
 #define WHETSTONE_COORDINATOR_DOCTOR_VERSION_AND_CLOCK_CHECK_H_
 
@@ -18,6 +18,10 @@ void CheckVersion(const std::string& service, const std::string& theirs, const s
 // does not say (0) is not judged.
 void CheckClock(const std::string& service, double theirs, double asked, double answered,
                 const FindingSink& found);
+
+// Warns about a trainer that computes on the CPU of a host with a GPU for the reason given
+// (TrainerInfo.unused_gpu), such as a driver too old; empty: it does not.
+void CheckGpu(const std::string& service, const std::string& unused_gpu, const FindingSink& found);
 
 }  // namespace whetstone
 

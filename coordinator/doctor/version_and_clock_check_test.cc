@@ -37,5 +37,16 @@ TEST_F(VersionAndClockCheckTest, DifferencesAreWarnedOfWithTheRemedy) {
   EXPECT_THAT(findings_[2].detail, HasSubstr("60 s behind"));
 }
 
+TEST_F(VersionAndClockCheckTest, AGpuThatIsNotUsedIsWarnedOfWithTheReason) {
+  CheckGpu("trainer gpu01", "", sink_);
+  EXPECT_TRUE(findings_.empty()) << "it is used, or there is none";
+  CheckGpu("trainer gpu01", "the NVIDIA driver is 550.54.14, but it needs 580 or newer", sink_);
+  ASSERT_EQ(findings_.size(), 1u);
+  EXPECT_EQ(findings_[0].level, Finding::Level::kWarn);
+  EXPECT_EQ(findings_[0].check, "trainer gpu01: GPU");
+  EXPECT_THAT(findings_[0].detail, HasSubstr("the CPU computes there: the NVIDIA driver is 550"));
+  EXPECT_THAT(findings_[0].fix, HasSubstr("--device cpu"));
+}
+
 }  // namespace
 }  // namespace whetstone

@@ -101,7 +101,7 @@ v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const DurableState& dura
       *rollout->mutable_sampling_logprobs() = candidate.completion->sampling_logprobs();
       rollout->set_reward(candidate.verdict->reward);
       rollout->set_dropped(candidate.verdict->dropped);
-      rollout->set_truncated(candidate.completion->finish() == v1::Completion::LENGTH);
+      rollout->set_truncated(candidate.completion->finish() != v1::Completion::STOP);
     }
   }
   return request;

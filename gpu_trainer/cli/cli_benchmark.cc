@@ -45,8 +45,7 @@ absl::StatusOr<nlohmann::ordered_json> MeasureAllReduce(torch::Device device, Ra
 absl::Status Benchmark(BenchmarkOptions options) {
   ASSIGN_OR_RETURN(const RankPlace place, RankPlaceFromEnvironment());
   if (options.compute.threads == 0) options.compute.threads = DefaultThreads(place);
-  ASSIGN_OR_RETURN(torch::Device device, ApplyComputeOptions(options.compute));
-  if (device.is_cuda()) device.set_index(static_cast<c10::DeviceIndex>(place.local_rank));
+  ASSIGN_OR_RETURN(const torch::Device device, ApplyComputeOptions(options.compute, place));
   ASSIGN_OR_RETURN(const std::unique_ptr<RankGroup> ranks, RankGroup::Join(place, {}));
   nlohmann::ordered_json report = MachineJson(MeasureMachine(device, options.seconds));
   if (!ranks->alone()) {

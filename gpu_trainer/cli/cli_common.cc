@@ -1,7 +1,6 @@
 #include "gpu_trainer/cli/cli_common.h"
 
 #include <ATen/Parallel.h>
-#include <torch/cuda.h>
 #include <torch/types.h>
 
 #include <cstdio>
@@ -14,18 +13,19 @@
 #include "gpu_trainer/model/compute_type.h"
 
 namespace whetstone {
-namespace {
 
 using nlohmann::json;
 
-absl::StatusOr<torch::Device> ParseDevice(const std::string& name) {
-  const bool cuda = torch::cuda::is_available();
-  if (name == "cpu" || (name == "auto" && !cuda)) return torch::Device(torch::kCPU);
-  if (!cuda) return absl::InvalidArgumentError("--device cuda: this machine has no usable GPU");
-  return torch::Device(torch::kCUDA, 0);
+absl::StatusOr<DeviceChoice> OpenDevice(const std::string& name, const RankPlace& place) {
+  const GpuFacts facts = FactsOfThisHost();
+  ASSIGN_OR_RETURN(DeviceChoice choice, ChooseDevice(name, facts));
+  if (choice.device.is_cuda()) {
+    ASSIGN_OR_RETURN(const int gpu, GpuOf(place, facts.gpus));
+    choice.device.set_index(static_cast<c10::DeviceIndex>(gpu));
+  }
+  UseDevice(choice.device);
+  return choice;
 }
-
-}  // namespace
 
 int ExitCode(const absl::Status& status) {
   if (status.ok()) return 0;
@@ -56,9 +56,14 @@ void AddComputeOptions(CLI::App* command, ComputeOptions* options) {
       ->capture_default_str();
 }
 
-absl::StatusOr<torch::Device> ApplyComputeOptions(const ComputeOptions& options) {
+absl::StatusOr<torch::Device> ApplyComputeOptions(const ComputeOptions& options,
+                                                  const RankPlace& place) {
   if (options.threads > 0) at::set_num_threads(options.threads);
-  return ParseDevice(options.device);
+  ASSIGN_OR_RETURN(const DeviceChoice choice, OpenDevice(options.device, place));
+  if (!choice.unused_gpu.empty()) {
+    std::fprintf(stderr, "whet-trainer: the CPU computes: %s\n", choice.unused_gpu.c_str());
+  }
+  return choice.device;
 }
 
 absl::StatusOr<std::unique_ptr<LoadedModel>> LoadModel(const std::string& directory,

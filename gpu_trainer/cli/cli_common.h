@@ -12,8 +12,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "gpu_trainer/distributed/rank_place.h"
 #include "gpu_trainer/model/config.h"
 #include "gpu_trainer/model/weights.h"
+#include "gpu_trainer/profile/device.h"
 #include "gpu_trainer/tokenizer/chat.h"
 #include "gpu_trainer/tokenizer/tokenizer.h"
 
@@ -33,8 +35,14 @@ struct ComputeOptions {
 // Adds --dtype, --device and --threads.
 void AddComputeOptions(CLI::App* command, ComputeOptions* options);
 
-// Sets the number of threads; returns where to compute.
-absl::StatusOr<torch::Device> ApplyComputeOptions(const ComputeOptions& options);
+// Chooses the device that `name` (cpu, cuda or auto) means for the process at `place`, of GPUs the
+// one of its local rank, and makes it ready for this thread (profile/device.h). Every sub-command
+// that computes calls it before anything else. The errors are ChooseDevice's and GpuOf's.
+absl::StatusOr<DeviceChoice> OpenDevice(const std::string& name, const RankPlace& place);
+
+// Sets the number of threads and opens the device, on which to compute.
+absl::StatusOr<torch::Device> ApplyComputeOptions(const ComputeOptions& options,
+                                                  const RankPlace& place = {});
 
 // A model in memory. Not movable: other objects borrow its parts.
 struct LoadedModel {

@@ -5,8 +5,9 @@
 #include "gpu_trainer/cli/cli_common.h"
 #include "gpu_trainer/engine/engine.h"
 #include "gpu_trainer/model/compute_type.h"
+#include "gpu_trainer/profile/device_memory.h"
+#include "gpu_trainer/profile/event_clock.h"
 #include "gpu_trainer/profile/machine.h"
-#include "gpu_trainer/profile/memory.h"
 #include "gpu_trainer/profile/report.h"
 #include "gpu_trainer/synthetic/synthetic_step.h"
 #include "gpu_trainer/train/learner/learner_settings.h"
@@ -24,8 +25,10 @@ struct ProfileOptions {
 
 absl::Status Profile(const ProfileOptions& options) {
   ASSIGN_OR_RETURN(const auto model, LoadModel(options.model, options.compute));
+  const torch::Device device = model->weights.device();
+  const std::unique_ptr<DeviceClock> clock = MakeDeviceClock(device);
   ASSIGN_OR_RETURN(const LearnerOptions learner_options,
-                   ParseLearnerSettings(options.learner, model->weights.device()));
+                   ParseLearnerSettings(options.learner, device));
   RETURN_IF_ERROR(CheckLora(model->config, learner_options.lora));
   Engine engine(model->config, model->weights, *model->tokenizer);
   Learner learner(model->config, model->weights, learner_options);
@@ -33,17 +36,19 @@ absl::Status Profile(const ProfileOptions& options) {
   // The first step also maps memory and chooses kernels: the second is the usual one.
   for (int i = 0; i < 2; ++i) {
     step.profile = StepProfile();
-    const ProfileCollection collecting(&step.profile);
+    const ProfileCollection collecting(&step.profile, /*trace=*/nullptr, clock.get());
     ASSIGN_OR_RETURN(const v1::GrpoBatch batch,
                      GenerateSyntheticBatch(options.work, i, *model->tokenizer, engine));
     RETURN_IF_ERROR(UpdateSynthetically(options.work, batch, learner).status());
   }
-  step.peak_bytes = PeakMemoryBytes();
-  step.headroom_bytes = FreeMemoryBytes();
+  const MemoryUse memory = MemoryUseOf(device);
+  step.peak_bytes = memory.peak_bytes;
+  step.headroom_bytes = memory.headroom_bytes;
+  step.on_gpu = !device.is_cpu();
   step.dtype = ComputeTypeName(model->weights.dtype());
   step.sequences = int64_t{options.work.prompts} * options.work.group;
   step.adapters_only = learner.lora() != nullptr;
-  const MachineSpeed machine = MeasureMachine(model->weights.device(), /*seconds=*/3, {step.dtype});
+  const MachineSpeed machine = MeasureMachine(device, /*seconds=*/3, {step.dtype});
   if (options.as_json) {
     PrintLine(ReportJson(step, machine));
   } else {

@@ -1,7 +1,6 @@
 #include <ATen/Parallel.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
-#include <torch/cuda.h>
 #include <torch/types.h>
 #include <unistd.h>
 
@@ -9,6 +8,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -18,6 +18,7 @@
 #include "common/sha256.h"
 #include "common/status_macros.h"
 #include "gpu_trainer/cli/cli.h"
+#include "gpu_trainer/cli/cli_common.h"
 #include "gpu_trainer/distributed/rank_group.h"
 #include "gpu_trainer/model/compute_type.h"
 #include "gpu_trainer/process/rank_watch.h"
@@ -52,19 +53,10 @@ absl::StatusOr<TrainerOptions> ParseOptions(const ServeFlags& flags, const RankP
     return absl::InvalidArgumentError(absl::StrCat("--dtype: ", dtype.status().message()));
   }
   options.dtype = *dtype;
-  const bool has_cuda = torch::cuda::is_available();
-  if (flags.device == "cuda" && !has_cuda) {
-    return absl::InvalidArgumentError(
-        "--device is 'cuda' but this process sees no usable CUDA device; use cpu or auto");
-  }
-  if (flags.device != "cpu" && flags.device != "cuda" && flags.device != "auto") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--device is '", flags.device, "'; valid: auto, cpu, cuda"));
-  }
-  if (flags.device != "cpu" && has_cuda) {
-    ASSIGN_OR_RETURN(const int gpu, GpuOf(place, static_cast<int>(torch::cuda::device_count())));
-    options.device = torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(gpu));
-  }
+  ASSIGN_OR_RETURN(DeviceChoice choice, OpenDevice(flags.device, place));
+  options.device = choice.device;
+  options.unused_gpu = std::move(choice.unused_gpu);
+  if (!options.unused_gpu.empty()) spdlog::warn("the CPU computes: {}", options.unused_gpu);
   return options;
 }
 

@@ -50,6 +50,10 @@ std::shared_ptr<gloo::transport::Device> GlooDevice(const RankPlace& place) {
 
 }  // namespace
 
+void ThrowIfFailed(const c10d::Work& work) {
+  if (const std::exception_ptr failure = work.exception()) std::rethrow_exception(failure);
+}
+
 absl::Status RankGroup::Channel::Open() {
   const std::string where = absl::StrCat(place.master_address, ":", place.master_port);
   try {
@@ -219,7 +223,7 @@ absl::Status RankGroup::Channel::Wait(const Works& works, bool idle) {
     }
   }
   for (const auto& work : works) {
-    if (!work->isSuccess()) std::rethrow_exception(work->exception());
+    ThrowIfFailed(*work);
     work->wait();
   }
   return absl::OkStatus();

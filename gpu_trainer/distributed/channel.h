@@ -20,6 +20,10 @@ namespace whetstone {
 
 using Works = std::vector<c10::intrusive_ptr<c10d::Work>>;
 
+// Throws what a completed operation failed by, if it did. (Work::isSuccess is Gloo's alone to
+// answer: NCCL's throws that it is deprecated, whatever happened.)
+void ThrowIfFailed(const c10d::Work& work);
+
 struct RankGroup::Channel {
   Channel(const RankPlace& place, const RankOptions& options) : place(place), options(options) {}
   // Joins the store, starts the heartbeats and makes the Gloo groups.

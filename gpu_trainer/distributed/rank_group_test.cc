@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "gpu_trainer/distributed/channel.h"
 #include "gpu_trainer/distributed/ranks_testing.h"
 
 namespace whetstone {
@@ -19,6 +20,22 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string Words(const absl::Status& status) { return std::string(status.message()); }
+
+// As NCCL's in LibTorch 2.11.
+struct NcclWork : c10d::Work {
+  explicit NcclWork(std::exception_ptr failure = nullptr) { finish(failure); }
+  bool isSuccess() const override { throw std::logic_error("isSuccess() is deprecated"); }
+};
+
+TEST(ChannelTest, AWorkOfNcclSucceedsWithoutBeingAskedWhetherItDid) {
+  EXPECT_NO_THROW(ThrowIfFailed(NcclWork()));
+  try {
+    ThrowIfFailed(NcclWork(std::make_exception_ptr(std::runtime_error("the link is down"))));
+    FAIL() << "it failed";
+  } catch (const std::runtime_error& e) {
+    EXPECT_STREQ(e.what(), "the link is down");
+  }
+}
 
 TEST(RankPlace, IsWhatTheEnvironmentSays) {
   unsetenv("RANK");

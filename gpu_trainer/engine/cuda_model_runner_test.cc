@@ -18,6 +18,7 @@
 #include "gpu_trainer/engine/engine_testing.h"
 #include "gpu_trainer/engine/runner/graph_runner.h"
 #include "gpu_trainer/kernels/cuda/cuda_choice.h"
+#include "gpu_trainer/profile/step_profile.h"
 
 namespace whetstone {
 namespace {
@@ -120,6 +121,30 @@ TEST_P(CudaModelRunnerTest, DrawsWhatTheOperatorsDraw) {
     SCOPED_TRACE(type);
     MakeModel(type, torch::kFloat);
     ExpectSameTokens(Spec());
+  }
+}
+
+// The parts of a step replayed from a graph can not be told apart: it is one, with all their work.
+TEST_P(CudaModelRunnerTest, AProfileCountsAStepAsOnePart) {
+  MakeModel("qwen2", torch::kFloat);
+  const auto profile_of = [&](bool kernels) {
+    StepProfile profile;
+    {
+      const ProfileCollection collecting(&profile);
+      Run(Spec(), kernels);
+    }
+    return profile;
+  };
+  const StepProfile operators = profile_of(false), kernels = profile_of(true);
+  const PartUse &matmul = operators.of(Part::kDecodeMatmul),
+                &attention = operators.of(Part::kDecodeAttention),
+                &step = kernels.of(Part::kDecodeStep);
+  EXPECT_DOUBLE_EQ(step.flops, matmul.flops + attention.flops);
+  EXPECT_DOUBLE_EQ(step.bytes, matmul.bytes + attention.bytes);
+  EXPECT_EQ(step.calls, matmul.calls);
+  EXPECT_EQ(operators.of(Part::kDecodeStep).calls, 0);
+  for (const Part part : {Part::kDecodeMatmul, Part::kDecodeAttention}) {
+    EXPECT_EQ(kernels.of(part).calls, 0) << NameOf(part);
   }
 }
 

@@ -65,7 +65,7 @@ torch::Tensor RmsNorm(const torch::Tensor& x, const torch::Tensor& delta,
         .eps = static_cast<float>(eps),
         .type = NumberTypeOf(weight.scalar_type()),
     };
-    if (Launched("rms_norm", kernels->rms_norm(args, StreamOf(x.device())))) return y;
+    if (Launched("rms_norm", kernels->rms_norm(args, LaunchStream(x.device()).handle()))) return y;
   }
   if (x.is_cpu() && weight.scalar_type() == torch::kFloat) {
     return NormCpu<float>(x, delta, weight, eps);
@@ -106,7 +106,8 @@ torch::Tensor SiluMul(const torch::Tensor& gate_up, torch::ScalarType dtype) {
                               .rows = rows,
                               .width = width,
                               .type = NumberTypeOf(dtype)};
-    if (Launched("silu_mul", kernels->silu_mul(args, StreamOf(gate_up.device())))) return y;
+    if (Launched("silu_mul", kernels->silu_mul(args, LaunchStream(gate_up.device()).handle())))
+      return y;
   }
   if (gate_up.is_cpu() && dtype == torch::kFloat) return SiluMulCpu<float>(gate_up, dtype);
   if (gate_up.is_cpu() && dtype == torch::kBFloat16) return SiluMulCpu<Bf16>(gate_up, dtype);

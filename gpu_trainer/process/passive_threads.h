@@ -5,8 +5,9 @@
 namespace whetstone {
 
 // This comes first in main. Sets OMP_WAIT_POLICY=passive and starts the program again (in place,
-// same process), because libgomp reads it while it is loaded; does nothing where the variable is
-// set.
+// same process), because libgomp reads it while it is loaded. Where the variable is set it only
+// gives the process the name of argv[0], which that start by way of /proc/self/exe has taken from
+// it: `ps`, and whoever looks for services by their name, would see "exe".
 //
 // A spinning thread takes the core from the one it waits for as soon as anything else runs on the
 // machine. On two cores beside a compile job a GRPO step took 63 s of processor time spinning and

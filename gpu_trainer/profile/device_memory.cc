@@ -21,4 +21,9 @@ int64_t PeakGpuBytes(torch::Device gpu) {
   return c10::getDeviceAllocator(gpu.type())->getDeviceStats(gpu.index()).allocated_bytes[all].peak;
 }
 
+MemoryUse MemoryUseOf(torch::Device device) {
+  if (device.is_cpu()) return {PeakMemoryBytes(), FreeMemoryBytes()};
+  return {PeakGpuBytes(device), FreeTensorBytes(device)};
+}
+
 }  // namespace whetstone

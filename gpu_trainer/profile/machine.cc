@@ -23,7 +23,7 @@ double Shortest(double seconds, torch::Device device, const std::function<void()
   const auto run = [&] {
     const Clock::time_point start = Clock::now();
     body();
-    if (device.is_cuda()) torch::cuda::synchronize();
+    if (device.is_cuda()) torch::cuda::synchronize(device.index());
     return SecondsSince(start);
   };
   run();  // The first one also chooses and compiles kernels.

@@ -17,7 +17,7 @@ constexpr double kGib = static_cast<double>(1 << 30);
 double Rounded(double x) { return std::isfinite(x) ? std::round(x * 1e4) / 1e4 : 0; }
 
 bool IsGeneration(Part part) {
-  return part == Part::kPrefill || part == Part::kDecodeMatmul ||
+  return part == Part::kPrefill || part == Part::kDecodeStep || part == Part::kDecodeMatmul ||
          part == Part::kDecodeElementwise || part == Part::kDecodeAttention ||
          part == Part::kSampling;
 }
@@ -72,6 +72,7 @@ std::string Advice(Part part, Bound bound, const ProfiledStep& step) {
     case Part::kPrefill:
       return "shorter prompts, or more rollouts of each (train.group_size), make the encoding of "
              "prompts count less";
+    case Part::kDecodeStep:
     case Part::kDecodeMatmul:
       if (bound == Bound::kCompute) break;
       return absl::StrFormat(
@@ -85,17 +86,23 @@ std::string Advice(Part part, Bound bound, const ProfiledStep& step) {
       return "a smaller generate.max_new_tokens or shorter prompts leave fewer keys and values to "
              "read";
     case Part::kSampling:
-      return "generate.top_p: 1 and generate.top_k: 0 need no sorting";
+      if (!step.truncates) break;
+      return "generate.top_p: 1, generate.top_k: 0 and generate.min_p: 0 need no sorting";
     case Part::kRecompute:
       return "layers are computed a second time to save memory; train.activation_checkpointing: "
              "none needs more memory and saves that";
     case Part::kOptimizer:
-      return "train.optimizer_state: 8bit makes the state smaller, and more rollouts a step "
-             "(train.group_size) make it count less";
+      return absl::StrCat(
+          "every weight that learns is read and written once a step, however many rollouts it "
+          "has; more of them (train.group_size)",
+          step.adapters_only ? "" : ", or adapters alone (train.lora.rank),",
+          " make that count less");
     case Part::kCommunication:
-      return "gradients are summed over the ranks once a step; more rollouts a step "
-             "(train.group_size), adapters alone (train.lora.rank) or fewer ranks make that count "
-             "less";
+      return absl::StrCat(
+          "gradients are summed over the ranks once a step; more rollouts a step "
+          "(train.group_size)",
+          step.adapters_only ? "" : ", adapters alone (train.lora.rank)",
+          " or fewer ranks make that count less");
     case Part::kWaiting:
       return "the ranks' shares of the step are not equally long; a smaller train.token_budget "
              "makes the pieces that are shared out smaller";
@@ -105,6 +112,7 @@ std::string Advice(Part part, Bound bound, const ProfiledStep& step) {
       }
       break;
     case Part::kElementwise:
+      if (step.on_gpu) break;  // Its caches hold none of it.
       return "a smaller train.token_budget keeps more of what lies between the matrix products in "
              "the caches";
     case Part::kOther:
@@ -113,9 +121,11 @@ std::string Advice(Part part, Bound bound, const ProfiledStep& step) {
     default:
       break;
   }
-  if (bound == Bound::kOverhead) return "a larger train.token_budget makes the pieces larger";
-  return "fewer or shorter rollouts (train.group_size, generate.max_new_tokens) or more cores "
-         "(local.threads) change that";
+  if (bound == Bound::kOverhead && !IsGeneration(part)) {
+    return "a larger train.token_budget makes the pieces larger";
+  }
+  return absl::StrCat("fewer or shorter rollouts (train.group_size, generate.max_new_tokens)",
+                      step.on_gpu ? "" : " or more cores (local.threads)", " change that");
 }
 
 // Bytes that went to other ranks are not this machine's memory.
@@ -235,11 +245,12 @@ std::string ReportText(const ProfiledStep& step, const MachineSpeed& machine) {
                           roofline > 0 ? absl::StrFormat("%.0f%%", 100 * roofline) : "");
   }
   absl::StrAppendFormat(&text,
-                        "step %.2f s, MFU %.1f %% of %.0f GFLOP/s (%s), peak memory %.2f GiB, "
+                        "step %.2f s, MFU %.1f %% of %.0f GFLOP/s (%s), peak %s %.2f GiB, "
                         "headroom %.2f GiB\n%s\n",
                         report["step_s"].get<double>(), 100 * report["mfu"].get<double>(),
                         machine.BestGflops(step.dtype), step.dtype,
-                        report["peak_gib"].get<double>(), report["headroom_gib"].get<double>(),
+                        step.on_gpu ? "GPU memory" : "memory", report["peak_gib"].get<double>(),
+                        report["headroom_gib"].get<double>(),
                         report["bottleneck"].get<std::string>());
   return text;
 }

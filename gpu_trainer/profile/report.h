@@ -18,8 +18,10 @@ struct ProfiledStep {
   std::string dtype;           // "bf16", "fp16" or "fp32"
   int64_t sequences = 0;       // decoded together
   bool adapters_only = false;  // LoRA
-  int64_t peak_bytes = 0;      // of the process
-  int64_t headroom_bytes = 0;  // what is free beside it
+  bool on_gpu = false;
+  bool truncates = false;      // top_p, top_k or min_p leaves tokens out
+  int64_t peak_bytes = 0;      // of the process, or of its tensors on the GPU
+  int64_t headroom_bytes = 0;  // what is free beside it, there
 };
 
 // Returns the time a part would take if nothing but its floating-point operations or its bytes
@@ -27,7 +29,8 @@ struct ProfiledStep {
 double RooflineShare(const PartUse& use, const MachineSpeed& machine, const std::string& dtype);
 
 // Says in one sentence the longest part, whether compute, memory bandwidth or overhead (less than
-// 40 % of its time is explained by its work) bounds it, and the setting that would move it.
+// 40 % of its time is explained by its work) bounds it, and a setting that would move it and that
+// this step can still take.
 std::string Bottleneck(const ProfiledStep& step, const MachineSpeed& machine);
 
 nlohmann::ordered_json MachineJson(const MachineSpeed& machine);

@@ -9,6 +9,7 @@ namespace whetstone {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // The machine computes 100 GFLOP/s in bf16 and reads 10 GB/s.
 MachineSpeed Machine() {
@@ -80,6 +81,7 @@ TEST(ReportTest, TheSentenceNamesPartBoundAndSetting) {
            Case{Part::kDecodeMatmul, compute, "compute", "generate.max_new_tokens"},
            Case{Part::kDecodeAttention, memory, "memory bandwidth", "generate.max_new_tokens"},
            Case{Part::kPrefill, compute, "compute", "train.group_size"},
+           Case{Part::kDecodeStep, memory, "memory bandwidth", "reads all weights"},
            Case{Part::kSampling, overhead, "overhead", "generate.top_p"},
            Case{Part::kInput, overhead, "overhead", "shorter prompts"},
            Case{Part::kForwardMatmul, compute, "compute", "local.threads"},
@@ -88,12 +90,13 @@ TEST(ReportTest, TheSentenceNamesPartBoundAndSetting) {
            Case{
                Part::kRecompute, {.seconds = 1}, "compute", "train.activation_checkpointing: none"},
            Case{Part::kElementwise, memory, "memory bandwidth", "train.token_budget"},
-           Case{Part::kOptimizer, memory, "memory bandwidth", "train.optimizer_state: 8bit"},
+           Case{Part::kOptimizer, memory, "memory bandwidth", "train.lora.rank"},
            Case{Part::kCommunication, memory, "communication", "summed over the ranks"},
            Case{Part::kWaiting, {.seconds = 1}, "communication", "train.token_budget"},
            Case{Part::kOther, {.seconds = 1}, "overhead", "train.group_size"},
        }) {
     ProfiledStep step = Step(c.part, c.use);
+    step.truncates = true;
     step.profile.of(Part::kHead) = {.seconds = 0.25, .flops = 1};
     const std::string sentence = Bottleneck(step, Machine());
     EXPECT_THAT(sentence,
@@ -111,6 +114,33 @@ TEST(ReportTest, AdviceKnowsAdaptersAndHowMuchIsGeneration) {
   step.adapters_only = true;
   EXPECT_THAT(Bottleneck(step, Machine()), ::testing::Not(HasSubstr("train.lora.rank")));
   EXPECT_EQ(Bottleneck({}, Machine()), "Nothing was measured.");
+}
+
+// 8-bit moments are refused on a GPU, and slower than fp32 on a CPU: they save memory, not time.
+TEST(ReportTest, AdvisesNothingThatCanNotBeFollowedOrHelpsNot) {
+  const PartUse use{.seconds = 1, .flops = 10e9, .bytes = 8e9};
+  for (int i = 0; i < kParts; ++i) {
+    ProfiledStep step = Step(static_cast<Part>(i), use);
+    for (const bool on_gpu : {false, true}) {
+      step.on_gpu = on_gpu;
+      const std::string sentence = Bottleneck(step, Machine());
+      EXPECT_THAT(sentence, Not(HasSubstr("optimizer_state")));
+      EXPECT_THAT(sentence, Not(HasSubstr("top_p"))) << "the whole softmax is sampled already";
+      if (on_gpu) {
+        EXPECT_THAT(sentence, Not(HasSubstr("local.threads"))) << "the GPU computes";
+        EXPECT_THAT(sentence, Not(HasSubstr("caches")));
+      }
+    }
+    step.adapters_only = true;
+    EXPECT_THAT(Bottleneck(step, Machine()), Not(HasSubstr("lora"))) << "adapters alone learn";
+  }
+}
+
+TEST(ReportTest, SaysWhoseMemoryItIs) {
+  ProfiledStep step = Step(Part::kHead, {.seconds = 1, .flops = 1});
+  EXPECT_THAT(ReportText(step, Machine()), HasSubstr("peak memory 3.00 GiB"));
+  step.on_gpu = true;
+  EXPECT_THAT(ReportText(step, Machine()), HasSubstr("peak GPU memory 3.00 GiB"));
 }
 
 TEST(MachineTest, MeasuresWhatIsAskedFor) {

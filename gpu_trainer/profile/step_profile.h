@@ -13,6 +13,9 @@
 // scope costs two clock readings while a collection is in progress on this thread, nothing
 // otherwise. Only the thread that opened the collection is measured: its helpers work while it
 // waits.
+//
+// On a GPU a call returns when its work is queued. A collection with a DeviceClock (event_clock.h)
+// counts when the queue passes from part to part, not when this thread does.
 #ifndef WHETSTONE_GPU_TRAINER_PROFILE_STEP_PROFILE_H_
 #define WHETSTONE_GPU_TRAINER_PROFILE_STEP_PROFILE_H_
 
@@ -28,6 +31,7 @@ namespace whetstone {
 enum class Part {
   kInput,              // prompts and examples: rendered and tokenized
   kPrefill,            // the prompts' encoding before decoding begins
+  kDecodeStep,         // a step on a GPU, one token a sequence: a graph's parts can't be told apart
   kDecodeMatmul,       // the linear layers and the head, one token a sequence
   kDecodeElementwise,  // norms, rotations, SwiGLU and residuals in between
   kDecodeAttention,    // over the cached keys and values
@@ -77,11 +81,22 @@ struct TraceSpan {
 };
 using StepTrace = std::vector<TraceSpan>;
 
-// Adds what happens on this thread until the end of its life to *profile and, if given, *trace
-// (both borrowed). A thread has one at a time.
+// It tells when the queue of a device passed certain marks.
+class DeviceClock {
+ public:
+  virtual ~DeviceClock() = default;
+  virtual void Mark() noexcept = 0;
+  // Waits for the last mark and returns the seconds between each mark and the next; the last one
+  // alone is kept. Empty: the times can not be had, because the device has failed.
+  virtual std::vector<double> Seconds() noexcept = 0;
+};
+
+// Adds what happens on this thread until the end of its life to *profile and, if given, *trace; by
+// `clock`, if given (all borrowed). A thread has one at a time.
 class ProfileCollection {
  public:
-  explicit ProfileCollection(StepProfile* profile, StepTrace* trace = nullptr);
+  explicit ProfileCollection(StepProfile* profile, StepTrace* trace = nullptr,
+                             DeviceClock* clock = nullptr);
   ~ProfileCollection();
   ProfileCollection(const ProfileCollection&) = delete;
   ProfileCollection& operator=(const ProfileCollection&) = delete;

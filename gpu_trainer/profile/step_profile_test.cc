@@ -102,6 +102,60 @@ TEST(StepProfileTest, RecomputeDoesNoUsefulWorkAndPrefillIsWhole) {
   EXPECT_GE(profile.of(Part::kPrefill).seconds, 0.003);
 }
 
+// A device that works two seconds between any two marks, whatever the host does meanwhile.
+struct TwoSeconds final : DeviceClock {
+  void Mark() noexcept override { ++marks; }
+  std::vector<double> Seconds() noexcept override {
+    std::vector<double> seconds(broken || marks == 0 ? 0 : static_cast<size_t>(marks - 1), 2.0);
+    marks = marks > 0 ? 1 : 0;
+    ++waits;
+    return seconds;
+  }
+  int marks = 0, waits = 0;
+  bool broken = false;
+};
+
+TEST(StepProfileTest, ADevicesClockTellsWhenItPassedFromPartToPart) {
+  StepProfile profile;
+  StepTrace trace;
+  TwoSeconds clock;
+  for (int i = 0; i < 2; ++i) {  // nothing of the time in between counts
+    const ProfileCollection collecting(&profile, &trace, &clock);
+    const PartScope outer(Part::kForwardMatmul, 100);
+    { const PartScope inner(Part::kAttention); }
+  }
+  EXPECT_EQ(profile.of(Part::kOther).seconds, 8);
+  EXPECT_EQ(profile.of(Part::kForwardMatmul).seconds, 8);
+  EXPECT_EQ(profile.of(Part::kAttention).seconds, 4);
+  EXPECT_EQ(profile.flops(), 200);
+  ASSERT_EQ(trace.size(), 10u);
+  EXPECT_EQ(trace[1].name, "forward matmul");
+  EXPECT_EQ(trace[1].end - trace[1].begin, std::chrono::seconds(2));
+  EXPECT_EQ(trace[2].begin, trace[1].end);
+}
+
+TEST(StepProfileTest, ADevicesMarksAreBoundedAndABrokenOneHasNoTimes) {
+  StepProfile profile;
+  TwoSeconds clock;
+  {
+    const ProfileCollection collecting(&profile, nullptr, &clock);
+    for (int i = 0; i < 10000; ++i) {
+      const PartScope scope(Part::kHead);
+      ASSERT_LE(clock.marks, 5000);
+    }
+  }
+  EXPECT_EQ(profile.of(Part::kHead).seconds, 20000);
+  EXPECT_GT(clock.waits, 3);
+  clock.broken = true;
+  profile = {};
+  {
+    const ProfileCollection collecting(&profile, nullptr, &clock);
+    const PartScope scope(Part::kHead, 7);
+  }
+  EXPECT_EQ(profile.seconds(), 0);
+  EXPECT_EQ(profile.flops(), 7);
+}
+
 TEST(StepProfileTest, EveryPartHasANameOfItsOwn) {
   std::set<std::string> names;
   for (int i = 0; i < kParts; ++i) names.insert(NameOf(static_cast<Part>(i)));

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "gpu_trainer/profile/device.h"
 #include "gpu_trainer/rpc/rpc_boundary.h"
 
 namespace whetstone {
@@ -34,9 +35,9 @@ absl::Status ComputeThread::Ticket::status() const {
   return task_->status;
 }
 
-ComputeThread::ComputeThread(int threads) {
+ComputeThread::ComputeThread(int threads, torch::Device device) {
   threads_ = threads > 0 ? threads : static_cast<int>(std::thread::hardware_concurrency());
-  thread_ = std::thread([this] { Loop(threads_); });
+  thread_ = std::thread([this, device] { Loop(device); });
 }
 
 ComputeThread::~ComputeThread() {
@@ -64,8 +65,12 @@ std::string ComputeThread::Busy() const {
   return busy_;
 }
 
-void ComputeThread::Loop(int threads) {
-  at::set_num_threads(threads);
+void ComputeThread::Loop(torch::Device device) {
+  at::set_num_threads(threads_);
+  const absl::Status ready = Guarded("preparing the device", [&] {
+    UseDevice(device);
+    return absl::OkStatus();
+  });
   while (true) {
     std::shared_ptr<Task> task;
     {
@@ -77,7 +82,7 @@ void ComputeThread::Loop(int threads) {
       queue_.pop_front();
       busy_ = task->name;
     }
-    absl::Status status = Guarded(task->name, task->work);
+    absl::Status status = ready.ok() ? Guarded(task->name, task->work) : ready;
     task->work = nullptr;
     task->Finish(std::move(status));
   }

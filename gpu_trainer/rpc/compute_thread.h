@@ -2,7 +2,7 @@
 // and the policy must not be used by two calls at once: so every call's work runs here, in order of
 // arrival, while the call's own thread waits (and answers the client meanwhile).
 //
-//   ComputeThread compute(threads);
+//   ComputeThread compute(threads, torch::kCPU);
 //   ComputeThread::Ticket ticket = compute.Submit("Update", [&] { return …; });
 //   while (!ticket.WaitFor(std::chrono::seconds(1))) … tell the client …;
 //   return ticket.status();
@@ -10,6 +10,8 @@
 // Thread-safe.
 #ifndef WHETSTONE_GPU_TRAINER_RPC_COMPUTE_THREAD_H_
 #define WHETSTONE_GPU_TRAINER_RPC_COMPUTE_THREAD_H_
+
+#include <torch/types.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -43,7 +45,8 @@ class ComputeThread {
   };
 
   // `threads` is how many CPU threads LibTorch uses for the work; 0: as many as there are cores.
-  explicit ComputeThread(int threads);
+  // `device` becomes the thread's current one (profile/device.h).
+  ComputeThread(int threads, torch::Device device);
   // Waits for the work in progress; what is still queued ends with UNAVAILABLE.
   ~ComputeThread();
 
@@ -57,7 +60,7 @@ class ComputeThread {
   std::string Busy() const;
 
  private:
-  void Loop(int threads);
+  void Loop(torch::Device device);
 
   mutable std::mutex mutex_;
   std::condition_variable work_arrived_;

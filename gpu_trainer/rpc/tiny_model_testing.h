@@ -14,8 +14,10 @@
 
 namespace whetstone {
 
-// deploy/setup.sh provides the small model.
+// deploy/setup.sh provides the small model; WHETSTONE_MODEL may name another folder with its
+// tokenizer.
 inline std::string RealModel() {
+  if (const char* const named = getenv("WHETSTONE_MODEL")) return named;
   return std::string(getenv("HOME")) + "/.cache/whetstone/models/SmolLM2-135M-Instruct";
 }
 

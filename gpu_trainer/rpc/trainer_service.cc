@@ -21,9 +21,10 @@ constexpr milliseconds kProgressEvery{1000};
 }  // namespace
 
 TrainerService::TrainerService(const TrainerOptions& options)
-    : ranks_(options.ranks != nullptr ? *options.ranks : alone_),
+    : unused_gpu_(options.unused_gpu),
+      ranks_(options.ranks != nullptr ? *options.ranks : alone_),
       trainer_(options.device, options.dtype, ranks_),
-      compute_(options.threads) {}
+      compute_(options.threads, options.device) {}
 
 absl::Status TrainerService::Run(grpc::ServerContext* context, std::string name,
                                  std::function<absl::Status()> work) {
@@ -46,6 +47,7 @@ void TrainerService::Stop() {
 v1::TrainerInfo TrainerService::Info() const {
   v1::TrainerInfo info = trainer_.state().Info();
   info.set_threads(compute_.threads());
+  info.set_unused_gpu(unused_gpu_);
   return info;
 }
 

@@ -22,8 +22,9 @@ namespace whetstone {
 struct TrainerOptions {
   torch::Device device = torch::kCPU;
   torch::ScalarType dtype = torch::kBFloat16;
-  int threads = 0;             // 0: one for each core.
-  RankGroup* ranks = nullptr;  // This process is rank 0 of them; borrowed. Null: it is alone.
+  int threads = 0;              // 0: one for each core.
+  std::string unused_gpu = {};  // TrainerInfo::unused_gpu
+  RankGroup* ranks = nullptr;   // This process is rank 0 of them; borrowed. Null: it is alone.
 };
 
 class TrainerService final : public v1::Trainer::Service {
@@ -68,6 +69,7 @@ class TrainerService final : public v1::Trainer::Service {
   absl::Status Run(grpc::ServerContext* context, std::string name,
                    std::function<absl::Status()> work);
 
+  const std::string unused_gpu_;
   RankGroup alone_;
   RankGroup& ranks_;
   DistributedTrainer trainer_;  // Only the compute thread uses it, but for its Info.

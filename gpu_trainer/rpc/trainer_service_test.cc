@@ -11,6 +11,7 @@
 
 #include "common/file.h"
 #include "common/manifest.h"
+#include "gpu_trainer/profile/fake_gpu_testing.h"
 #include "gpu_trainer/rpc/tiny_model_testing.h"
 
 namespace whetstone {
@@ -183,6 +184,27 @@ TEST_F(TrainerServiceTest, WithoutAPolicyCallsSayWhatToDo) {
   const grpc::Status missing = Load(Path("nowhere"));
   EXPECT_EQ(missing.error_code(), StatusCode::NOT_FOUND);
   EXPECT_THAT(missing.error_message(), HasSubstr("nowhere"));
+}
+
+// A trainer's first load asks how much memory there is; nothing has touched the device before.
+TEST_F(TrainerServiceTest, TheFirstLoadOnAGpuFindsItReady) {
+  FakeGpus& gpus = FakeGpus::Get();
+  gpus.free_bytes = 3 << 10;
+  TrainerService service({.device = FakeGpus::device(1), .dtype = torch::kFloat, .threads = 1});
+  v1::LoadCheckpointRequest request;
+  request.set_path(Model());
+  const absl::Status refused = service.Load(request);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr(FakeGpus::device(1).str() + " has "));
+  EXPECT_EQ(gpus.asked_from(), 1) << "the thread that computes has another current device";
+}
+
+TEST_F(TrainerServiceTest, SaysWhyAGpuIsNotUsed) {
+  EXPECT_EQ(Info().unused_gpu(), "");
+  TrainerService service({.threads = 1, .unused_gpu = "the driver is too old"});
+  v1::TrainerInfo info;
+  ASSERT_TRUE(service.GetInfo(nullptr, nullptr, &info).ok());
+  EXPECT_EQ(info.unused_gpu(), "the driver is too old");
 }
 
 TEST_F(TrainerServiceTest, AFailedLoadKeepsThePolicyHeld) {

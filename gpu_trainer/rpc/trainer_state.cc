@@ -12,7 +12,7 @@
 #include "gpu_trainer/checkpoint/kl_reference.h"
 #include "gpu_trainer/model/compute_type.h"
 #include "gpu_trainer/profile/device_memory.h"
-#include "gpu_trainer/profile/memory.h"
+#include "gpu_trainer/profile/event_clock.h"
 #include "gpu_trainer/profile/report.h"
 #include "gpu_trainer/rpc/memory_need.h"
 #include "gpu_trainer/rpc/model_facts.h"
@@ -40,7 +40,7 @@ int64_t BytesOf(const Policy& policy) {
 }  // namespace
 
 TrainerState::TrainerState(torch::Device device, torch::ScalarType dtype, RankGroup& ranks)
-    : device_(device), dtype_(dtype), ranks_(ranks) {
+    : device_(device), dtype_(dtype), ranks_(ranks), clock_(MakeDeviceClock(device)) {
   info_.set_version(WHETSTONE_VERSION);
   info_.set_host_id(HostId());
   info_.set_hostname(Hostname());
@@ -135,8 +135,10 @@ absl::Status TrainerState::Generate(const v1::GenerateRequest& request,
                                     const GenerateSink& sink) {
   ASSIGN_OR_RETURN(Model* const model, Loaded());
   std::optional<ProfileCollection> collecting;
-  if (request.profile()) collecting.emplace(&profile_.step);
+  if (request.profile()) collecting.emplace(&profile_.step, /*trace=*/nullptr, clock_.get());
   GenerateSpec spec = GenerateSpecOf(request);
+  const SamplingSpec& sampling = spec.sampling;
+  profile_.truncates = sampling.top_p < 1 || sampling.top_k > 0 || sampling.min_p > 0;
   spec.memory.processes = ranks_.sharing(device_);
   spec.memory.reserved_bytes = spec.memory.processes * UpdateBytesToCome(*model->policy);
   if (model->chat.ok()) {
@@ -173,7 +175,7 @@ absl::Status TrainerState::Update(const v1::UpdateRequest& request, v1::UpdateRe
   }
   RETURN_IF_ERROR(CheckSuccessor(policy.last_update, request.name()));
   std::optional<ProfileCollection> collecting;
-  if (request.profile()) collecting.emplace(&profile_.step);
+  if (request.profile()) collecting.emplace(&profile_.step, /*trace=*/nullptr, clock_.get());
   ASSIGN_OR_RETURN(const UpdateResult result, Learn(request));
   collecting.reset();
 
@@ -196,12 +198,15 @@ absl::Status TrainerState::Update(const v1::UpdateRequest& request, v1::UpdateRe
 }
 
 void TrainerState::AddProfile(v1::UpdateResponse* response) {
+  const MemoryUse memory = MemoryUseOf(device_);
   const ProfiledStep step{.profile = profile_.step,
                           .dtype = ComputeTypeName(dtype_),
                           .sequences = profile_.sequences,
                           .adapters_only = model_->policy->learner().lora() != nullptr,
-                          .peak_bytes = PeakMemoryBytes(),
-                          .headroom_bytes = FreeMemoryBytes()};
+                          .on_gpu = !device_.is_cpu(),
+                          .truncates = profile_.truncates,
+                          .peak_bytes = memory.peak_bytes,
+                          .headroom_bytes = memory.headroom_bytes};
   if (!machine_.has_value()) {
     const auto start = std::chrono::steady_clock::now();
     machine_ = MeasureMachine(device_, /*seconds=*/1.5, {step.dtype});

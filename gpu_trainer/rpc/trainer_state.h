@@ -76,8 +76,10 @@ class TrainerState {
   struct {
     StepProfile step;
     int64_t sequences = 0;
+    bool truncates = false;
   } profile_;
-  std::optional<MachineSpeed> machine_;  // Measured when first needed.
+  const std::unique_ptr<DeviceClock> clock_;  // Of profiles; null on a CPU.
+  std::optional<MachineSpeed> machine_;       // Measured when first needed.
 
   mutable std::mutex info_mutex_;
   v1::TrainerInfo info_;  // Guarded by info_mutex_.

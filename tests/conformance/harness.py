@@ -1,7 +1,8 @@
 """What the conformance scripts share: running whet-trainer, test cases, tiny models.
 
 A script is called as SCRIPT --bin DIR --xml REPORT.xml; its cases are the functions it registers with
-@case. The report has the form of GoogleTest's, so that every case is counted by name.
+@case. --device is whet-trainer's, --only and --skip choose cases by a part of their names. The report
+has the form of GoogleTest's, so that every case is counted by name.
 """
 import argparse
 import json
@@ -25,6 +26,7 @@ MODEL = pathlib.Path(os.environ.get(
     "WHETSTONE_MODEL", pathlib.Path.home() / ".cache/whetstone/models/SmolLM2-135M-Instruct"))
 CASES = []
 BIN = None
+DEVICE = "auto"
 SCRATCH = None  # a pathlib.Path; removed at the end
 
 
@@ -48,15 +50,15 @@ def trainer(*arguments, lines=None, expect=0):
 def generate(model, prompts, n=1, tokens=16, temperature=1.0, seed=1, options=()):
     """({(prompt, sample): completion}, summary)."""
     lines = trainer("generate", "--model", model, "--prompts", "-", "--n", n, "--max-new-tokens",
-                    tokens, "--temperature", temperature, "--seed", seed, "--json", *options,
-                    lines=prompts)
+                    tokens, "--temperature", temperature, "--seed", seed, "--json", "--device",
+                    DEVICE, *options, lines=prompts)
     *completions, summary = lines
     return {(c["prompt"], c["sample"]): c for c in completions}, summary["summary"]
 
 
 def score(model, sequences, dtype="float32"):
-    lines = trainer("score", "--model", model, "--tokens", "-", "--dtype", dtype,
-                    lines=[{"ids": ids} for ids in sequences])
+    lines = trainer("score", "--model", model, "--tokens", "-", "--dtype", dtype, "--device",
+                    DEVICE, lines=[{"ids": ids} for ids in sequences])
     return [line["logprobs"] for line in lines]
 
 
@@ -86,19 +88,22 @@ def tiny_model(name, family, vocab=400, **settings):
 
 
 def main():
-    global BIN, SCRATCH
+    global BIN, DEVICE, SCRATCH
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", type=pathlib.Path, required=True)
     parser.add_argument("--xml", type=pathlib.Path)
     parser.add_argument("--only", default="")
+    parser.add_argument("--skip")
+    parser.add_argument("--device", default=DEVICE)
     arguments = parser.parse_args()
-    BIN = arguments.bin
+    BIN, DEVICE = arguments.bin, arguments.device
     suite = pathlib.Path(sys.argv[0]).stem
     report, failures = [], 0
     with tempfile.TemporaryDirectory(prefix="whetstone-conformance-") as scratch:
         SCRATCH = pathlib.Path(scratch)
         for function in CASES:
-            if arguments.only not in function.__name__:
+            name = function.__name__
+            if arguments.only not in name or (arguments.skip and arguments.skip in name):
                 continue
             start, problem = time.time(), ""
             try:

@@ -4,8 +4,10 @@
 A row that could not be had says why; nothing is left out silently.
 """
 import argparse
+import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -103,9 +105,13 @@ class Bench:
         self.decode("0.5b", [1, 64], {}, ", kernels off", [], {"WHETSTONE_PLAIN_KERNELS": "1"})
         self.decode("0.5b", [8], {}, ", parity", ["--parity"])
 
+        if importlib.util.find_spec("transformers") is None:
+            self.missing("update and GRPO step", "transformers, which makes their models, is not "
+                         "installed here", failed=False)
+            return
         big, small = self.model("1.5b"), self.model("0.5b")
         if big is None or small is None:
-            self.missing("update and GRPO step", "no model could be made: is transformers there?")
+            self.missing("update and GRPO step", "no model could be made")
             return
         _, update = self.step("update 1.5b", big, 4, 512, ["--token-budget", 16384])
         if update is None:
@@ -138,8 +144,9 @@ class Bench:
                  ours["peak_gpu_gib"] / peer[0]["peak_gpu_gib"], 0.5, at_most=True)
 
     def update_row(self, update):
-        name = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"],
-                              stdout=subprocess.PIPE, text=True).stdout
+        name = "" if not shutil.which("nvidia-smi") else subprocess.run(
+            ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], stdout=subprocess.PIPE,
+            text=True).stdout
         peak = next((flops for gpu, flops in PEAK_BF16_GFLOPS.items() if gpu in name), None)
         against = peak or update["matmul_bf16_gflops"]
         self.add("update 1.5b, packed to 16k tokens", f"{update['update_gflops'] / 1e3:.0f} TFLOP/s",

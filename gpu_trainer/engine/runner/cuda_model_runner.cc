@@ -209,7 +209,7 @@ bool CudaModelRunner::Compute(int64_t bucket) {
 
 bool CudaModelRunner::Attend(int64_t layer, const torch::Tensor& qkv, const torch::Tensor& out) {
   const LayerWeights& w = weights_.layers[static_cast<size_t>(layer)];
-  const CudaStreamHandle stream = StreamOf(qkv.device());
+  const LaunchStream stream(qkv.device());
   const int64_t rows = qkv.size(0);
   const torch::Tensor q = torch::empty_like(out);
   const RotateStoreArgs rotate = {.qkv = Data<float>(qkv),
@@ -241,9 +241,9 @@ bool CudaModelRunner::Attend(int64_t layer, const torch::Tensor& qkv, const torc
                                  .rows = rows,
                                  .splits_max = static_cast<int32_t>(splits_max_),
                                  .shape = shape_};
-  return Launched("rotate_store", kernels_->rotate_store(rotate, stream)) &&
-         Launched("attend_splits", kernels_->attend_splits(attend, stream)) &&
-         Launched("merge_splits", kernels_->merge_splits(merge, stream));
+  return Launched("rotate_store", kernels_->rotate_store(rotate, stream.handle())) &&
+         Launched("attend_splits", kernels_->attend_splits(attend, stream.handle())) &&
+         Launched("merge_splits", kernels_->merge_splits(merge, stream.handle()));
 }
 
 bool CudaModelRunner::Draw(const torch::Tensor& logits) {
@@ -259,15 +259,30 @@ bool CudaModelRunner::Draw(const torch::Tensor& logits) {
       .logprobs = reinterpret_cast<float*>(results + options_.slots),
       .rows = logits.size(0),
       .vocab = config_.vocab};
-  return Launched("sample", kernels_->sample(args, StreamOf(logits.device())));
+  return Launched("sample", kernels_->sample(args, LaunchStream(logits.device()).handle()));
+}
+
+Work CudaModelRunner::StepWork(const std::vector<DecodeInput>& inputs) const {
+  int64_t pairs = 0, read = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const DecodeInput& input = inputs[i];
+    const bool shares = i > 0 && inputs[i - 1].prefix == input.prefix;
+    pairs += input.position() + 1;
+    read += input.suffix + 1 + (shares ? 0 : input.prefix_tokens);
+  }
+  Work work = work_.DecodeMatmul(static_cast<int64_t>(inputs.size()));
+  const Work attention = work_.LayerAttention(pairs, read);
+  work.flops += static_cast<double>(config_.layers) * attention.flops;
+  work.bytes += static_cast<double>(config_.layers) * attention.bytes;
+  return work;
 }
 
 absl::StatusOr<std::vector<SampledToken>> CudaModelRunner::Step(
     const std::vector<DecodeInput>& inputs, LogitsFn on_logits) {
   torch::NoGradGuard no_grad;
   const int64_t rows = static_cast<int64_t>(inputs.size());
-  const Work matmul = work_.DecodeMatmul(rows);
-  const PartScope scope(Part::kDecodeMatmul, matmul.flops, matmul.bytes);
+  const Work work = StepWork(inputs);
+  const PartScope scope(Part::kDecodeStep, work.flops, work.bytes);
   const int64_t bucket = Bucket(rows);
   PrepareMetadata(inputs, bucket);
   bool launched = true;

@@ -49,6 +49,8 @@ class CudaModelRunner final : public ModelRunner {
                   const ModelRunnerOptions& options, const CudaKernels* kernels);
 
   torch::Tensor AttendPrompt(int32_t prefix, int64_t layer, const torch::Tensor& qkv);
+  // Counts linear layers, head and attention.
+  Work StepWork(const std::vector<DecodeInput>& inputs) const;
   int64_t Bucket(int64_t rows) const;
   void PrepareMetadata(const std::vector<DecodeInput>& inputs, int64_t bucket);
   bool Compute(int64_t bucket);

@@ -1,10 +1,12 @@
 #include "gpu_trainer/engine/runner/graph_runner.h"
 
 #include <map>
+#include <mutex>
 #include <set>
 
 #ifdef WHETSTONE_HAVE_CUDA
 #include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #endif
@@ -13,10 +15,41 @@ namespace whetstone {
 
 #ifdef WHETSTONE_HAVE_CUDA
 
+namespace {
+
+// Each device has one as long as the process lives: cuBLAS keeps a workspace for every stream that
+// it has worked on, in no plan of memory.
+c10::cuda::CUDAStream CaptureStream(torch::Device device) {
+  static std::mutex mutex;
+  static std::map<c10::DeviceIndex, c10::cuda::CUDAStream> streams;
+  const std::lock_guard lock(mutex);
+  const auto found = streams.find(device.index());
+  if (found != streams.end()) return found->second;
+  return streams
+      .emplace(device.index(),
+               c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device.index()))
+      .first->second;
+}
+
+}  // namespace
+
 struct GraphRunner::Graphs {
   explicit Graphs(torch::Device device)
-      : stream(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device.index())),
-        pool(at::cuda::graph_pool_handle()) {}
+      : stream(CaptureStream(device)), pool(at::cuda::graph_pool_handle()) {}
+
+  // LibTorch would keep the graphs' memory until it can get no other, whoever else wants some, and
+  // no later graph may use a pool whose graphs are gone.
+  ~Graphs() {
+    captured.clear();
+    try {
+      c10::cuda::CUDACachingAllocator::emptyCache(pool);
+    } catch (const c10::Error& error) {
+      TORCH_WARN("the memory of CUDA graphs could not be given back: ",
+                 error.what_without_backtrace());
+    }
+  }
+  Graphs(const Graphs&) = delete;
+  Graphs& operator=(const Graphs&) = delete;
 
   // Throws c10::Error where something in `work` can not be captured. The default stream can not be
   // captured at all, so the capture has a stream of its own; the graph is replayed on the caller's.
@@ -40,7 +73,7 @@ struct GraphRunner::Graphs {
     return graph;
   }
 
-  c10::cuda::CUDAStream stream;
+  const c10::cuda::CUDAStream stream;
   const at::cuda::MempoolId_t pool;
   std::set<int64_t> seen;
   std::map<int64_t, std::unique_ptr<at::cuda::CUDAGraph>> captured;
@@ -61,7 +94,7 @@ void GraphRunner::Run(int64_t key, const std::function<void()>& work) {
   if (graph == nullptr) {
     try {
       // What is queued so far may still use memory that the capture is about to be given.
-      c10::cuda::getCurrentCUDAStream().synchronize();
+      WaitForDevice(graphs_->stream.device());
       graph = graphs_->Capture(work);
     } catch (const c10::Error& error) {
       TORCH_WARN("no CUDA graph could be captured, so decoding goes on without: ",

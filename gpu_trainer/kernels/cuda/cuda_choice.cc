@@ -1,11 +1,10 @@
 #include "gpu_trainer/kernels/cuda/cuda_choice.h"
 
+#include <c10/core/impl/VirtualGuardImpl.h>
+
 #include <atomic>
 #include <cstdlib>
-
-#ifdef WHETSTONE_HAVE_CUDA
-#include <c10/cuda/CUDAStream.h>
-#endif
+#include <optional>
 
 namespace whetstone {
 namespace {
@@ -22,6 +21,12 @@ const CudaKernels* KernelsOfGpus() {
 #endif
 }
 
+CudaStreamHandle HandleOn(torch::Device device) {
+  if (device.is_cpu()) return nullptr;
+  const c10::impl::VirtualGuardImpl streams(device.type());
+  return streams.getStreamNativeHandle(streams.getStream(device));
+}
+
 }  // namespace
 
 const CudaKernels* KernelsFor(torch::Device device) {
@@ -29,13 +34,8 @@ const CudaKernels* KernelsFor(torch::Device device) {
   return device.is_cuda() ? KernelsOfGpus() : device.is_cpu() ? of_cpu : nullptr;
 }
 
-CudaStreamHandle StreamOf(torch::Device device) {
-#ifdef WHETSTONE_HAVE_CUDA
-  if (device.is_cuda()) return c10::cuda::getCurrentCUDAStream(device.index()).stream();
-#endif
-  static_cast<void>(device);
-  return nullptr;
-}
+LaunchStream::LaunchStream(torch::Device device)
+    : guard_(device.is_cpu() ? std::nullopt : std::optional(device)), handle_(HandleOn(device)) {}
 
 bool Launched(const char* kernel, LaunchError error) {
   if (error == nullptr) return true;

@@ -1,7 +1,8 @@
 // Says which GPU kernels (kernels/cuda/cuda_kernels.h) serve tensors on a device.
 //
 //   if (const CudaKernels* kernels = KernelsFor(x.device())) {
-//     if (Launched("rms_norm", kernels->rms_norm({…}, StreamOf(x.device())))) return y;
+//     const LaunchStream stream(x.device());
+//     if (Launched("rms_norm", kernels->rms_norm({…}, stream.handle()))) return y;
 //   }
 //   … LibTorch's operators
 //
@@ -12,6 +13,7 @@
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_CUDA_CUDA_CHOICE_H_
 #define WHETSTONE_GPU_TRAINER_KERNELS_CUDA_CUDA_CHOICE_H_
 
+#include <c10/core/DeviceGuard.h>
 #include <torch/types.h>
 
 #include "gpu_trainer/kernels/cuda/cuda_kernels.h"
@@ -20,8 +22,18 @@ namespace whetstone {
 
 const CudaKernels* KernelsFor(torch::Device device);
 
-// Returns the stream that LibTorch queues work on now; null for a CPU.
-CudaStreamHandle StreamOf(torch::Device device);
+// This is the stream that LibTorch queues this thread's work on; null for a CPU. While it lives its
+// device is the thread's current one: a launch goes there, and the default stream of every device
+// is the same null.
+class LaunchStream {
+ public:
+  explicit LaunchStream(torch::Device device);
+  CudaStreamHandle handle() const { return handle_; }
+
+ private:
+  const c10::OptionalDeviceGuard guard_;
+  const CudaStreamHandle handle_;
+};
 
 // Tells whether the launch went well. `kernel` names it in the warning.
 bool Launched(const char* kernel, LaunchError error);

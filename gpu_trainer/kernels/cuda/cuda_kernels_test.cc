@@ -15,6 +15,7 @@
 #include "common/philox.h"
 #include "gpu_trainer/kernels/cuda/cuda_kernels_testing.h"
 #include "gpu_trainer/kernels/sample.h"
+#include "gpu_trainer/profile/fake_gpu_testing.h"
 
 namespace whetstone {
 namespace {
@@ -303,6 +304,21 @@ TEST_P(CudaKernelsTest, SoftmaxStatisticsAndGradient) {
                                     .type = Number()},
                                    nullptr));
   EXPECT_LT(Error(gradient, y.grad().narrow(1, first, count) * double{scale}), Tolerance());
+}
+
+// The default streams of all devices are the same null: a launch goes to the current one.
+TEST(LaunchStreamTest, ItsDeviceIsCurrentWhileItLives) {
+  FakeGpus::Get();
+  ASSERT_EQ(FakeGpus::current(), 0);
+  {
+    const LaunchStream stream(FakeGpus::device(1));
+    EXPECT_EQ(FakeGpus::current(), 1);
+    EXPECT_NE(stream.handle(), nullptr);
+    EXPECT_NE(stream.handle(), LaunchStream(FakeGpus::device(0)).handle());
+    EXPECT_EQ(FakeGpus::current(), 1);
+  }
+  EXPECT_EQ(FakeGpus::current(), 0);
+  EXPECT_EQ(LaunchStream(torch::kCPU).handle(), nullptr);
 }
 
 TEST_P(CudaKernelsTest, DamagedLogitsShow) {

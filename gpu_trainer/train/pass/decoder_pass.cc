@@ -69,9 +69,8 @@ torch::Tensor DecoderPass::Forward(const PackedBatch& batch, Keep keep, const On
   const torch::Device device = weights_.device();
   const int64_t t = static_cast<int64_t>(batch.ids.size());
   runs_ = AttentionRuns(batch.nodes);
-  ids_ = torch::from_blob(const_cast<int32_t*>(batch.ids.data()), {t}, torch::kInt)
-             .to(torch::kLong)
-             .to(device);
+  const std::vector<int64_t> ids(batch.ids.begin(), batch.ids.end());
+  if (keep != Keep::kNothing) embed_sum_ = RowSum(ids, device);
   positions_ = torch::from_blob(const_cast<int32_t*>(batch.positions.data()), {t}, torch::kInt)
                    .clone()
                    .to(device);
@@ -82,7 +81,8 @@ torch::Tensor DecoderPass::Forward(const PackedBatch& batch, Keep keep, const On
 
   kept_.clear();
   kept_.resize(keep == Keep::kNothing ? 0 : weights_.layers.size());
-  torch::Tensor x = weights_.embed.index_select(0, ids_).to(WideType(weights_.dtype()));
+  torch::Tensor x = weights_.embed.index_select(0, torch::tensor(ids, torch::kLong).to(device))
+                        .to(WideType(weights_.dtype()));
   for (size_t l = 0; l < weights_.layers.size(); ++l) {
     if (before != nullptr) before(l);
     torch::Tensor y = LayerForward(weights_.layers[l], x, keep == Keep::kAll ? &kept_[l] : nullptr);
@@ -192,7 +192,7 @@ void DecoderPass::Backward(const torch::Tensor& dhidden, Weights& gradients, Lor
     dx = LayerBackward(l, std::move(kept_[l]), dx, gradients.layers[l], lora);
     if (complete != nullptr) complete(l);
   }
-  if (gradients.embed.defined()) gradients.embed.index_add_(0, ids_, dx);
+  if (gradients.embed.defined()) embed_sum_.AddTo(gradients.embed, dx);
   Forget();
 }
 

@@ -28,6 +28,7 @@
 #include "gpu_trainer/train/optim/lora.h"
 #include "gpu_trainer/train/pass/attention.h"
 #include "gpu_trainer/train/pass/elementwise_layers.h"
+#include "gpu_trainer/train/pass/row_sum.h"
 
 namespace whetstone {
 
@@ -83,7 +84,7 @@ class DecoderPass {
   RopeTable rope_;  // It grows with the longest sequence seen.
   // These are of the batch in work.
   std::vector<AttentionRun> runs_;
-  torch::Tensor ids_;        // [T] i64
+  RowSum embed_sum_;         // from rows to their tokens
   torch::Tensor positions_;  // [T] i32
   std::vector<Kept> kept_;
   torch::Tensor last_;  // [T, C] f32, before the final norm

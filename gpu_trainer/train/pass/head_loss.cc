@@ -12,6 +12,7 @@
 #include "gpu_trainer/model/compute_type.h"
 #include "gpu_trainer/profile/step_profile.h"
 #include "gpu_trainer/train/pass/elementwise_layers.h"
+#include "gpu_trainer/train/pass/row_sum.h"
 
 namespace whetstone {
 namespace {
@@ -50,7 +51,7 @@ bool StatisticsOnDevice(const torch::Tensor& logits, const std::vector<Target>& 
                                       .vocab = logits.size(1),
                                       .scale = scale};
   if (!Launched("softmax_statistics",
-                device_kernels->softmax_statistics(args, StreamOf(logits.device())))) {
+                device_kernels->softmax_statistics(args, LaunchStream(logits.device()).handle()))) {
     return false;
   }
   const torch::Tensor host = results.cpu();
@@ -134,7 +135,7 @@ bool GradientOnDevice(const torch::Tensor& logits, int64_t first,
                                     .scale = scale,
                                     .type = NumberTypeOf(gradient.scalar_type())};
   return Launched("softmax_gradient",
-                  device_kernels->softmax_gradient(args, StreamOf(logits.device())));
+                  device_kernels->softmax_gradient(args, LaunchStream(logits.device()).handle()));
 }
 
 // Returns the gradient of logits [first, first + count) of every row, [n, count] in `dtype`. With p
@@ -201,8 +202,8 @@ HeadOutput HeadLoss(const torch::Tensor& hidden, const torch::Tensor& weight,
   std::vector<kernels::SoftmaxLossGradient> loss_gradients;
   for (size_t first = 0; first < targets.size(); first += chunk.rows) {
     const Span span{first, std::min(targets.size(), first + static_cast<size_t>(chunk.rows))};
-    const torch::Tensor rows = Column(targets, span, &Target::row).to(hidden.device());
-    const torch::Tensor h = hidden.index_select(0, rows);
+    const torch::Tensor h =
+        hidden.index_select(0, Column(targets, span, &Target::row).to(hidden.device()));
     // The sums stay as they are, f32: rounded to bf16 a log-probability would be off by up to 0.06,
     // and no longer that of the distribution which generation sampled from.
     const torch::Tensor logits = Linear(h, weight);
@@ -227,7 +228,9 @@ HeadOutput HeadLoss(const torch::Tensor& hidden, const torch::Tensor& weight,
       if (!gradient->weight.defined()) continue;
       AccumulateInto(gradient->weight.narrow(0, v, count), torch::mm(dlogits.t(), h).contiguous());
     }
-    gradient->hidden.index_add_(0, rows, dh);
+    std::vector<int64_t> rows;
+    for (size_t i = span.first; i < span.second; ++i) rows.push_back(targets[i].row);
+    RowSum(rows, hidden.device()).AddTo(gradient->hidden, dh);
   }
   return out;
 }
