@@ -2,15 +2,17 @@
 # Sets the machine up, builds everything and runs every test:
 #
 #   tests/run_all.sh          all suites; unit tests under the sanitizers as well; a minute of
-#                             libFuzzer; formatting; what runs on GPUs is built with nvcc
-#   tests/run_all.sh --full   also clang-tidy over every source, every problem's soundness, and what
-#                             hostile code tries ten times over, with an honest candidate between
-#                             any two attacks; 10,000 candidates in a row; 10,000 simulated
-#                             campaigns; a campaign of the small real model in which everything
-#                             fails three times
+#                             libFuzzer; formatting; clang-tidy over what changed last; right and
+#                             wrong of every problem; what runs on GPUs is built with nvcc
+#   tests/run_all.sh --full   also clang-tidy over every source; every problem's soundness with its
+#                             speeds; what hostile code tries ten times over, with an honest
+#                             candidate between any two attacks; 10,000 candidates in a row; 10,000
+#                             simulated campaigns; a campaign of the small real model in which
+#                             everything fails three times
 #
-# Prints the seconds of every suite and ends with the line "N passed, N failed"; the exit code is 0
-# only if nothing failed. Logs and reports go to build/test-logs/. Needs no terminal and no input,
+# Prints the seconds of every suite and ends with the line "N passed, N failed, N skipped"; the exit
+# code is 0 only if nothing failed. What was skipped, for want of a GPU, say, is listed with its
+# reason before that line. Logs and reports go to build/test-logs/. Needs no terminal and no input,
 # and every suite has a time limit.
 set -euo pipefail
 exec </dev/null
@@ -21,25 +23,34 @@ cd "$WHETSTONE_ROOT"
 
 readonly LOGS="$WHETSTONE_ROOT/build/test-logs"
 readonly SUITE_LIMIT_S=1200
+readonly TIDY_LIMIT_S=50
+# The flags are GCC's; clang knows not all of them.
+readonly TIDY_OPTIONS=(--quiet -p build/tidy --extra-arg=-Wno-unknown-warning-option)
 PASSED=0
 FAILED=0
+SKIPPED=0
 
-# add_result NAME PASSED FAILED SECONDS
+# add_result NAME PASSED FAILED SKIPPED SECONDS
 add_result() {
   PASSED=$((PASSED + $2))
   FAILED=$((FAILED + $3))
-  say "$(printf '%-24s %5d passed %3d failed %6d s' "$1" "$2" "$3" "$4")"
+  SKIPPED=$((SKIPPED + $4))
+  say "$(printf '%-24s %5d passed %3d failed %3d skipped %6d s' "$1" "$2" "$3" "$4" "$5")"
 }
 
-# check NAME COMMAND...: one case that passes when the command does.
+# check NAME COMMAND...: one case that passes when the command does, but for one whose log says that
+# GoogleTest skipped something.
 check() {
   local name="$1" start=$SECONDS; shift
-  if "$@" >"$LOGS/$name.log" 2>&1; then
-    add_result "$name" 1 0 $((SECONDS - start))
-  else
+  if ! "$@" >"$LOGS/$name.log" 2>&1; then
     echo "$name: exit code not 0, see $LOGS/$name.log" >>"$LOGS/failures.txt"
     tail -n 20 "$LOGS/$name.log"
-    add_result "$name" 0 1 $((SECONDS - start))
+    add_result "$name" 0 1 0 $((SECONDS - start))
+  elif grep -q '\[  SKIPPED \]' "$LOGS/$name.log"; then
+    printf 'some of it, see %s\t%s\n' "$LOGS/$name.log" "$name" >>"$LOGS/skipped.txt"
+    add_result "$name" 0 0 1 $((SECONDS - start))
+  else
+    add_result "$name" 1 0 0 $((SECONDS - start))
   fi
 }
 
@@ -56,16 +67,24 @@ suite() {
     ctest --test-dir "build/$preset" -L "^$label\$" --output-on-failure \
     --output-junit "$LOGS/$name.xml" >"$LOGS/$name.log" 2>&1 || true
   if counts=$(python3 tests/count_results.py "$LOGS/$name.xml" "build/$preset/test-results" \
-      "$LOGS/failures.txt"); then
-    local passed failed
-    read -r passed failed <<<"$counts"
-    ((passed + failed > 0)) || failed=1
+      "$LOGS/failures.txt" "$LOGS/skipped.txt"); then
+    local passed failed skipped
+    read -r passed failed skipped <<<"$counts"
+    ((passed + failed + skipped > 0)) || failed=1
     ((failed == 0)) || grep -hE '^\[  FAILED  \]|Failure$|Timeout|Exception' "$LOGS/$name.log" | head -n 40 || true
-    add_result "$name" "$passed" "$failed" $((SECONDS - start))
+    add_result "$name" "$passed" "$failed" "$skipped" $((SECONDS - start))
   else
     echo "$name: ctest did not finish within $SUITE_LIMIT_S s" >>"$LOGS/failures.txt"
-    add_result "$name" 0 1 $((SECONDS - start))
+    add_result "$name" 0 1 0 $((SECONDS - start))
   fi
+}
+
+# One line for each reason that cases were skipped for: how many, the reason, and one of their names.
+list_skipped() {
+  sort "$LOGS/skipped.txt" | awk -F '\t' '
+    $1 != reason { if (n) printf "  %3d: %s (%s)\n", n, reason, name; reason = $1; name = $2; n = 0 }
+    { ++n }
+    END { if (n) printf "  %3d: %s (%s)\n", n, reason, name }'
 }
 
 labels_of() { ctest --test-dir "build/$1" --print-labels | awk '/^  / {print $1}'; }
@@ -75,28 +94,64 @@ tests_of() { ctest --test-dir "build/$1" -N -L "^$2\$" | awk '/ Test +#/ {print 
 timed_build() {
   local start=$SECONDS preset="$1"
   if (build_preset "$@"); then
-    add_result "build $preset" 1 0 $((SECONDS - start))
+    add_result "build $preset" 1 0 0 $((SECONDS - start))
   else
     echo "build $preset failed" >>"$LOGS/failures.txt"
-    add_result "build $preset" 0 1 $((SECONDS - start))
+    add_result "build $preset" 0 1 0 $((SECONDS - start))
     return 1
   fi
 }
 
 check_format() { git ls-files '*.cc' '*.h' '*.cu' | xargs clang-format-16 --dry-run -Werror; }
 
-# Every source as a unit of its own, as clang-tidy sees it.
-check_tidy() {
+# build/tidy: every source as a unit of its own, as clang-tidy sees it.
+configure_tidy() {
   cmake --preset dev -B build/tidy -DWHETSTONE_VENV="$VENV" -DWHETSTONE_UNITY=OFF &&
-    cmake --build build/tidy --target whetstone_proto &&
-    git ls-files '*.cc' | xargs -P "$(build_jobs)" -n 4 clang-tidy-16 --quiet -p build/tidy
+    cmake --build build/tidy --target whetstone_proto_sources
 }
 
-# Every problem is sound, but for those that need more cores than there are.
+check_tidy() {
+  configure_tidy &&
+    git ls-files '*.cc' | xargs -P "$(build_jobs)" -n 4 clang-tidy-16 "${TIDY_OPTIONS[@]}"
+}
+
+# The sources that changed since this branch left origin/main, or, where it is origin/main itself (a
+# clean clone), in its last ten commits: what changed last comes first.
+changed_sources() {
+  local base
+  base=$(git merge-base HEAD origin/main 2>/dev/null) || base=$(git rev-parse HEAD)
+  if [[ "$base" == "$(git rev-parse HEAD)" ]]; then
+    base=$(git rev-parse -q --verify HEAD~10) || base=$(git rev-list --max-parents=0 HEAD | tail -n 1)
+  fi
+  { git diff --name-only HEAD -- '*.cc' && git log --format= --name-only "$base..HEAD" -- '*.cc'; } |
+    awk '!seen[$0]++' | while read -r file; do [[ ! -e "$file" ]] || echo "$file"; done
+}
+
+# clang-tidy over those, as many as TIDY_LIMIT_S allows; the last line says how many that were.
+check_changed_tidy() {
+  local failed=0 files checked
+  configure_tidy || return 1
+  changed_sources >"$LOGS/changed.txt"
+  : >"$LOGS/tidied.txt"
+  # shellcheck disable=SC2016
+  END=$(($(date +%s) + TIDY_LIMIT_S)) CHECKED="$LOGS/tidied.txt" \
+    xargs -P "$(build_jobs)" -I FILE bash -c '
+      (($(date +%s) < END)) || exit 0
+      echo "$1" >>"$CHECKED"
+      shift && clang-tidy-16 "$@"' _ FILE "${TIDY_OPTIONS[@]}" FILE <"$LOGS/changed.txt" || failed=1
+  files=$(wc -l <"$LOGS/changed.txt")
+  checked=$(wc -l <"$LOGS/tidied.txt")
+  echo "clang-tidy checked $checked of $files changed sources, $((files - checked)) are left to --full"
+  return "$failed"
+}
+
+# check_problems NAME [--quick]: every problem is sound, but for those that need more cores than
+# there are.
 check_problems() {
+  local name="$1"; shift
   # The exit code tells of both; the object at the end tells them apart.
-  { build/dev/bin/whet problem check prompts --json || true; } | tail -n 1 |
-    tee "$LOGS/problems.json" | grep -q '"unsound":0'
+  { build/dev/bin/whet problem check prompts --json "$@" || true; } | tail -n 1 |
+    tee "$LOGS/$name.json" | grep -q '"unsound":0' || { grep '^FAILED' "$LOGS/$name.log"; false; }
 }
 
 # sanitized PRESET LABEL: builds the tests of a label that preset knows and runs them.
@@ -118,13 +173,16 @@ main() {
   rm -rf "$LOGS" && mkdir -p "$LOGS"
   set_up ssh tests
   check format check_format
+  check clang-tidy-changed check_changed_tidy
+  say "$(tail -n 1 "$LOGS/clang-tidy-changed.log")"
   if timed_build dev; then
     for label in $(labels_of dev); do suite dev "$label"; done
+    check problems-quick check_problems problems-quick --quick
     if $full; then
       check clang-tidy check_tidy
-      check problems check_problems
+      check problems check_problems problems
       check hostile-ten-times env WHETSTONE_ABUSE_FULL=1 ctest --test-dir build/dev \
-        -R '^(abuse|sandbox)_test$' --repeat until-fail:10 --output-on-failure
+        -R '^(abuse|sandbox)_test$' --repeat until-fail:10 -V
       check chaos-real-model env WHETSTONE_CHAOS_ROUNDS=3 ctest --test-dir build/dev \
         -R '^system_chaos_test$' -V
       check simulation-10000 env WHETSTONE_SIM_SEEDS=10000 build/dev/bin/coordinator_campaign_test
@@ -142,8 +200,12 @@ main() {
     say "failed:"
     cat "$LOGS/failures.txt"
   fi
+  if ((SKIPPED)); then
+    say "skipped, by reason:"
+    list_skipped
+  fi
   say "logs in $LOGS; all of it took $((SECONDS - start)) s"
-  echo "$PASSED passed, $FAILED failed"
+  echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
   ((FAILED == 0))
 }
 

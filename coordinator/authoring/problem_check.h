@@ -7,6 +7,9 @@
 //   ASSIGN_OR_RETURN(ProblemReport report, CheckProblem(problem, locations, tools));
 //   std::cout << report.Table();
 //   return report.sound() ? 0 : 1;
+//
+// The quick check leaves out whatever needs a stopwatch, and with it most of the time: everything
+// compiles, reference and expert are right on every size, the negative controls fail.
 #ifndef WHETSTONE_COORDINATOR_AUTHORING_PROBLEM_CHECK_H_
 #define WHETSTONE_COORDINATOR_AUTHORING_PROBLEM_CHECK_H_
 
@@ -25,10 +28,11 @@ namespace whetstone {
 // The tools are the worker, as far as the check needs it. They are called from the caller's thread,
 // one at a time.
 struct ProblemTools {
-  // Puts the problem. INVALID_ARGUMENT means that the worker found the problem unsound,
+  // Puts the problem; without `measured` nothing is measured and what it returns means nothing.
+  // INVALID_ARGUMENT means that the worker found the problem unsound,
   // FAILED_PRECONDITION that its host is too small for it: findings. Every other error is ours and
   // ends the check.
-  std::function<absl::StatusOr<v1::Calibration>()> calibrate;
+  std::function<absl::StatusOr<v1::Calibration>(bool measured)> calibrate;
   // Measures `source`, with `time` as in MeasureRequest, never from the verdict cache.
   std::function<absl::StatusOr<v1::Verdict>(const std::string& source, bool time)> measure;
   // Returns what a campaign with default rewards pays for a timed, CORRECT verdict.
@@ -39,7 +43,7 @@ struct ProblemTools {
 // is in the report.
 absl::StatusOr<ProblemReport> CheckProblem(const v1::Problem& problem,
                                            const PromptLocations& locations,
-                                           const ProblemTools& tools);
+                                           const ProblemTools& tools, bool quick = false);
 
 }  // namespace whetstone
 

@@ -53,7 +53,8 @@ struct FakeWorker {
     calibration.set_noise_band(0.006);
   }
   ProblemTools Tools() {
-    return {.calibrate = [this]() -> absl::StatusOr<v1::Calibration> {
+    return {.calibrate = [this](bool timed_too) -> absl::StatusOr<v1::Calibration> {
+              calibrated = timed_too;
               if (!calibrate_status.ok()) return calibrate_status;
               return calibration;
             },
@@ -69,8 +70,8 @@ struct FakeWorker {
                          std::log(verdict.speedup()) / std::log(calibration.expert().speedup());
                 }};
   }
-  ProblemReport Run() {
-    auto report = CheckProblem(problem, locations, Tools());
+  ProblemReport Run(bool quick = false) {
+    auto report = CheckProblem(problem, locations, Tools(), quick);
     EXPECT_TRUE(report.ok()) << report.status();
     return report.ok() ? *report : ProblemReport{};
   }
@@ -82,6 +83,7 @@ struct FakeWorker {
   v1::Verdict expert = Outcome(v1::CORRECT, 7.9);
   v1::Verdict reference = Outcome(v1::CORRECT, 1.001);
   v1::Verdict control = Outcome(v1::WRONG_ANSWER);
+  bool calibrated = false;
   int measured = 0;
   int timed = 0;
 };
@@ -107,6 +109,31 @@ TEST(ProblemCheckTest, ASoundProblem) {
       "matmul_f32 is sound\n");
   EXPECT_EQ(report.ToJson()["sound"], true);
   EXPECT_EQ(report.ToJson()["findings"][0]["level"], "passed");
+}
+
+TEST(ProblemCheckTest, AQuickCheckTellsRightFromWrongAndTimesOnlyWhatNothingElseCatches) {
+  FakeWorker worker(Load("matmul_f32"));
+  *worker.calibration.mutable_expert() = Outcome(v1::CORRECT, 1.1);  // too slow
+  worker.expert.set_detail("right in all 7 cases");
+  ProblemReport report = worker.Run(/*quick=*/true);
+  EXPECT_FALSE(worker.calibrated);
+  EXPECT_EQ(worker.timed, 1) << "an answer kept from an earlier call";
+  EXPECT_TRUE(report.sound());
+  EXPECT_THAT(report.Table(), testing::StartsWith("ok       expert                right in all 7"));
+  EXPECT_THAT(report.Table(), HasSubstr("ok       canary: ignores b     caught: WRONG_ANSWER\n"
+                                        "matmul_f32 tells right from wrong; its speeds were not "
+                                        "checked\n"));
+  EXPECT_EQ(report.ToJson()["quick"], true);
+
+  worker.expert = Outcome(v1::WRONG_ANSWER);
+  worker.reference = Outcome(v1::FORBIDDEN);
+  worker.control = Outcome(v1::CORRECT);
+  report = worker.Run(/*quick=*/true);
+  EXPECT_FALSE(report.sound());
+  EXPECT_THAT(report.Table(), HasSubstr("p.md:33: must be correct, but is WRONG_ANSWER: correct"));
+  EXPECT_THAT(report.Table(), HasSubstr("must be correct, but is FORBIDDEN: make the reference"));
+  EXPECT_THAT(report.Table(), HasSubstr("canary: ignores b"));
+  EXPECT_THAT(report.Table(), testing::EndsWith("matmul_f32 is NOT sound\n"));
 }
 
 TEST(ProblemCheckTest, ASlowExpertFails) {

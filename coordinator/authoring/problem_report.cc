@@ -26,7 +26,8 @@ std::string LevelName(Level level) {
 
 std::string Ending(const ProblemReport& report) {
   if (!report.proven) return " is not proven: this machine cannot measure it";
-  return report.sound() ? " is sound" : " is NOT sound";
+  if (!report.sound()) return " is NOT sound";
+  return report.quick ? " tells right from wrong; its speeds were not checked" : " is sound";
 }
 
 }  // namespace
@@ -81,6 +82,7 @@ nlohmann::json ProblemReport::ToJson() const {
   return {{"problem", problem_id},
           {"sound", sound()},
           {"proven", proven},
+          {"quick", quick},
           {"reference_ns", figures.reference_ns},
           {"expert_speedup", figures.expert_speedup},
           {"roofline_share", figures.roofline_share},

@@ -35,6 +35,8 @@ struct ProblemReport {
   // False: this machine cannot measure the problem (too few cores for its threads), so nothing is
   // known about it.
   bool proven = true;
+  // True: nothing was timed, and "sound" is said of right and wrong alone.
+  bool quick = false;
 
   // Says whether the problem is proven and no finding failed; warnings are allowed.
   bool sound() const;

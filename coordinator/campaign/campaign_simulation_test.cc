@@ -56,7 +56,9 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
     joined += world.joined();
     left += world.left();
   }
-  if (count < 100) return;
+  if (count < 100) {
+    GTEST_SKIP() << "they kept their promises, but it takes 100 seeds to say that every fault came";
+  }
   EXPECT_GT(crashes, static_cast<int>(count)) << "the simulation must do what it says";
   EXPECT_GT(losses, static_cast<int>(count));
   EXPECT_GT(hedges, static_cast<int>(count) / 10);

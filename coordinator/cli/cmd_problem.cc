@@ -25,6 +25,7 @@ namespace {
 struct ProblemOptions {
   // The words are files or folders, or one NAME.
   std::vector<std::string> words;
+  bool quick = false;
   bool json = false;
 };
 
@@ -56,7 +57,7 @@ absl::StatusOr<std::vector<std::string>> PromptFiles(const std::vector<std::stri
 // Checks file after file on one worker, which starts with the first that parses.
 class FileChecker {
  public:
-  explicit FileChecker(Console* console) : console_(console) {}
+  FileChecker(Console* console, bool quick) : console_(console), quick_(quick) {}
 
   // Fails where the file is not a problem at all, or the worker cannot measure.
   absl::StatusOr<ProblemReport> Check(const std::string& file, nlohmann::ordered_json* json) {
@@ -69,9 +70,13 @@ class FileChecker {
                        ParseCampaign("name: x\nmodel: /x\nproblems: [x]\n", "defaults", "/", {}));
     }
     ProblemTools tools;
-    tools.calibrate = [&] {
-      console_->Status(absl::StrCat(file, ": compiling the reference, measuring the expert"));
-      return worker_->Put(problem, v1::PutProblemRequest::MEASURED);
+    tools.calibrate = [&](bool measured) {
+      console_->Status(absl::StrCat(file, ": compiling the reference",
+                                    measured ? ", measuring the expert" : ""));
+      // A calibration that the worker has is one that it does not measure.
+      v1::Calibration none;
+      none.mutable_expert()->set_outcome(v1::CORRECT);
+      return worker_->Put(problem, v1::PutProblemRequest::MEASURED, measured ? nullptr : &none);
     };
     int programs = 0;
     tools.measure = [&](const std::string& source, bool time) {
@@ -84,7 +89,7 @@ class FileChecker {
           .value;
     };
     ASSIGN_OR_RETURN(ProblemReport report,
-                     CheckProblem(problem, PromptLocations::Read(text, file), tools));
+                     CheckProblem(problem, PromptLocations::Read(text, file), tools, quick_));
     *json = report.ToJson();
     (*json)["file"] = file;
     (*json)["split"] = problem.split() == v1::Problem::EVAL ? "eval" : "train";
@@ -94,13 +99,14 @@ class FileChecker {
 
  private:
   Console* const console_;
+  const bool quick_;
   std::unique_ptr<LocalWorker> worker_;
   v1::Campaign defaults_;
 };
 
-int CheckOne(const std::string& file, Console* console) {
+int CheckOne(const std::string& file, bool quick, Console* console) {
   nlohmann::ordered_json json;
-  const absl::StatusOr<ProblemReport> report = FileChecker(console).Check(file, &json);
+  const absl::StatusOr<ProblemReport> report = FileChecker(console, quick).Check(file, &json);
   if (!report.ok()) return console->Fail(report.status());
   console->Line(report->Table());
   console->Result(json);
@@ -108,8 +114,8 @@ int CheckOne(const std::string& file, Console* console) {
 }
 
 // A file that is wrong does not keep the others from being checked.
-int CheckAll(const std::vector<std::string>& files, Console* console) {
-  FileChecker checker(console);
+int CheckAll(const std::vector<std::string>& files, bool quick, Console* console) {
+  FileChecker checker(console, quick);
   nlohmann::ordered_json problems = nlohmann::ordered_json::array();
   int sound = 0;
   int unproven = 0;
@@ -130,7 +136,8 @@ int CheckAll(const std::vector<std::string>& files, Console* console) {
   }
   const int unsound = static_cast<int>(files.size()) - sound - unproven;
   console->Line(absl::StrCat(files.size(), " problems: ", sound, " sound, ", unsound,
-                             " not sound, ", unproven, " that this machine cannot measure"));
+                             " not sound, ", unproven, " that this machine cannot measure",
+                             quick ? "; their speeds were not checked" : ""));
   console->Result({{"sound", sound},
                    {"unsound", unsound},
                    {"unproven", unproven},
@@ -142,8 +149,8 @@ int Check(const ProblemOptions& options) {
   Console console(options.json);
   const absl::StatusOr<std::vector<std::string>> files = PromptFiles(options.words);
   if (!files.ok()) return console.Fail(files.status());
-  if (files->size() == 1) return CheckOne(files->front(), &console);
-  return CheckAll(*files, &console);
+  if (files->size() == 1) return CheckOne(files->front(), options.quick, &console);
+  return CheckAll(*files, options.quick, &console);
 }
 
 int New(const ProblemOptions& options) {
@@ -163,13 +170,14 @@ int New(const ProblemOptions& options) {
   return kExitOk;
 }
 
-// Adds one command that takes at most `words` words.
+// Adds one command that takes at most `words` words; `quick` says what --quick does, if it has it.
 void AddCommand(CLI::App* app, SelectedCommand* selected, const char* name, const char* about,
-                const char* word, const char* word_about, int words,
+                const char* word, const char* word_about, int words, const char* quick,
                 int (*run)(const ProblemOptions&)) {
   const auto options = std::make_shared<ProblemOptions>();
   CLI::App* command = app->add_subcommand(name, about);
   command->add_option(word, options->words, word_about)->required()->expected(1, words);
+  if (quick != nullptr) command->add_flag("--quick", options->quick, quick);
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
   command->callback([=] { selected->run = [=] { return run(*options); }; });
 }
@@ -185,9 +193,12 @@ void AddProblem(CLI::App* app, SelectedCommand* selected) {
       "enough "
       "and paid for it, equal code\nequally fast, programs that do not do the work all fail. Exit "
       "code 2 if one is not, 3 if this\nmachine cannot measure one.",
-      "PATH", "Prompt files, or folders of them", 100000, Check);
+      "PATH", "Prompt files, or folders of them", 100000,
+      "Right and wrong only: all compiles, reference and expert are right, what does not do the "
+      "work fails. Not checked: speeds, rewards, noise, durations",
+      Check);
   AddCommand(problem, selected, "new", "Write NAME.md, a skeleton that works", "NAME",
-             "Name of the problem: [a-z][a-z0-9_]*", 1, New);
+             "Name of the problem: [a-z][a-z0-9_]*", 1, /*quick=*/nullptr, New);
   AddProblemImport(problem, selected);
 }
 

@@ -6,9 +6,10 @@
 #include <chrono>
 #include <future>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <thread>
+
+#include "common/eventually_testing.h"
 
 namespace whetstone {
 namespace {
@@ -28,31 +29,31 @@ TEST(CallThreadsTest, CallsThatWaitRunSideBySide) {
 }
 
 TEST(CallThreadsTest, AThreadIsUsedAgain) {
-  std::mutex mutex;
   std::set<std::thread::id> used;
   CallThreads threads;
-  for (int i = 0; i < 50; ++i) {
-    const auto done = std::make_shared<std::promise<void>>();
-    threads.Run([&, done] {
-      const std::lock_guard<std::mutex> lock(mutex);
-      used.insert(std::this_thread::get_id());
-      done->set_value();
-    });
-    ASSERT_EQ(done->get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
-  }
-  // A call says that it is done a moment before its thread is idle: then another one is made.
-  EXPECT_LT(used.size(), 25u);
+  // A call is done a moment before its thread is idle, and until then another thread is made: call
+  // after call, until one runs where an earlier one did.
+  EXPECT_TRUE(Eventually([&] {
+    const auto ran_on = std::make_shared<std::promise<std::thread::id>>();
+    std::future<std::thread::id> thread = ran_on->get_future();
+    threads.Run([ran_on] { ran_on->set_value(std::this_thread::get_id()); });
+    return thread.wait_for(std::chrono::seconds(20)) == std::future_status::ready &&
+           !used.insert(thread.get()).second;
+  }));
 }
 
 TEST(CallThreadsTest, TheEndWaitsForWhatRunsAndWhatWasGiven) {
   std::atomic<int> ended{0};
+  std::promise<void> leaving;
+  const std::shared_future<void> go = leaving.get_future().share();
   {
     CallThreads threads;
     for (int i = 0; i < 8; ++i)
       threads.Run([&] {
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        EXPECT_EQ(go.wait_for(std::chrono::seconds(60)), std::future_status::ready);
         ++ended;
       });
+    leaving.set_value();  // not one has ended before
   }
   EXPECT_EQ(ended, 8);
 }

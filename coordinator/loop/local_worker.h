@@ -17,9 +17,11 @@ class LocalWorker {
  public:
   static absl::StatusOr<std::unique_ptr<LocalWorker>> Start();
 
-  // Calls PutProblem with its deadline and returns the calibration.
+  // Calls PutProblem with its deadline and returns the calibration: `known`, if that is given and
+  // its expert is CORRECT, else one that is measured or kept as `keeping` says.
   absl::StatusOr<v1::Calibration> Put(const v1::Problem& problem,
-                                      v1::PutProblemRequest::Keeping keeping);
+                                      v1::PutProblemRequest::Keeping keeping,
+                                      const v1::Calibration* known = nullptr);
   // Measures a candidate of a problem that was Put. With `fresh` it never answers from the verdict
   // cache.
   absl::StatusOr<v1::Verdict> Measure(const v1::Problem& problem, const std::string& source,

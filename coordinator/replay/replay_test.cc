@@ -5,10 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <thread>
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_split.h"
+#include "common/eventually_testing.h"
 #include "common/file.h"
 #include "coordinator/campaign/campaign_fakes.h"
 #include "coordinator/loop/campaign_loop.h"
@@ -19,21 +22,6 @@ namespace {
 
 using testing::HasSubstr;
 
-// The worker is slow enough for the trainer to be done first. Only groups with an odd number have
-// spread.
-class SlowEchoWorker final : public EchoWorker {
- public:
-  absl::StatusOr<v1::MeasureResponse> Measure(const v1::MeasureRequest& request,
-                                              const CallOptions& options) override {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    absl::StatusOr<v1::MeasureResponse> response = EchoWorker::Measure(request, options);
-    const std::vector<std::string> id = absl::StrSplit(request.candidate_id(), '/');
-    const bool odd = (id[2][0] - '0') % 2 == 1;
-    if (odd && id[3] == "0") response->mutable_verdict()->set_outcome(v1::WRONG_ANSWER);
-    return response;
-  }
-};
-
 // The trainer has a host of its own: workers measure while it computes.
 class FarEchoTrainer final : public EchoTrainer {
  public:
@@ -42,6 +30,36 @@ class FarEchoTrainer final : public EchoTrainer {
     info->set_host_id("far away");
     return info;
   }
+  absl::Status Generate(const v1::GenerateRequest& request,
+                        const std::function<void(const v1::GenerateEvent&)>& on_event,
+                        const CallOptions& options) override {
+    absl::Status status = EchoTrainer::Generate(request, on_event, options);
+    generated_ = std::max<int64_t>(generated_, request.step());  // refills come later
+    return status;
+  }
+  int64_t generated() const { return generated_; }
+
+ private:
+  std::atomic<int64_t> generated_{0};  // the last step whose rollouts are all there
+};
+
+// The trainer has generated the whole step before any of it is measured. Only groups with an odd
+// number have spread.
+class SlowEchoWorker final : public EchoWorker {
+ public:
+  explicit SlowEchoWorker(const FarEchoTrainer* trainer) : trainer_(trainer) {}
+  absl::StatusOr<v1::MeasureResponse> Measure(const v1::MeasureRequest& request,
+                                              const CallOptions& options) override {
+    const std::vector<std::string> id = absl::StrSplit(request.candidate_id(), '/');
+    EXPECT_TRUE(Eventually([&] { return trainer_->generated() >= std::stoll(id[1]); }));
+    absl::StatusOr<v1::MeasureResponse> response = EchoWorker::Measure(request, options);
+    const bool odd = (id[2][0] - '0') % 2 == 1;
+    if (odd && id[3] == "0") response->mutable_verdict()->set_outcome(v1::WRONG_ANSWER);
+    return response;
+  }
+
+ private:
+  const FarEchoTrainer* const trainer_;
 };
 
 class JournalReplayTest : public testing::Test {
@@ -50,7 +68,7 @@ class JournalReplayTest : public testing::Test {
       : world_({.seed = 1, .faults = 0, .steps = 5, .warmup = 2, .sets = std::move(sets)}) {
     const auto journal = *Journal::Create(folder_.path() + "/journal.db", "c");
     FarEchoTrainer trainer;
-    SlowEchoWorker worker;
+    SlowEchoWorker worker(&trainer);
     const SteadyClock clock;
     LoopHooks hooks;
     hooks.trainer = &trainer;

@@ -95,7 +95,7 @@ TEST(ConnectRetrierTest, AForgottenNameCanBeUsedAgain) {
   retrier.Start(
       "worker", /*necessary=*/false,
       [](const ConnectRetrier::Stopped& stopped) {
-        while (!stopped()) std::this_thread::sleep_for(milliseconds(1));
+        EXPECT_TRUE(Eventually(stopped));
         return absl::CancelledError("stopped");
       },
       [](const absl::Status&, bool) { ADD_FAILURE() << "nobody wants to know"; });

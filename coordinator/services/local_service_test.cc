@@ -115,7 +115,7 @@ TEST_F(LocalServiceTest, WaitingCanBeCancelled) {
 TEST_F(LocalServiceTest, NeverHealthyMeetsTheDeadline) {
   LocalServiceOptions options = Options();
   options.argv = {"sh", "-c", "echo thinking; exec sleep 60"};
-  options.start_deadline = milliseconds(600);
+  options.start_deadline = seconds(2);
   LocalService service(options);
   const absl::Status status = service.WaitReady(nullptr);
   EXPECT_THAT(std::string(status.message()), HasSubstr("did not become healthy"));

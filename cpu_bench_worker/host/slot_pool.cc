@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
 
 namespace whetstone {
 namespace {
@@ -212,14 +213,18 @@ bool SlotPool::AnyTaken() const {
   return std::find(taken_.begin(), taken_.end(), true) != taken_.end();
 }
 
+absl::Status SlotPool::Fits(int kernel_cores) const {
+  const auto wanted = static_cast<size_t>(std::max(1, kernel_cores));
+  if (wanted <= plan_.all.size()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the problem asks for compile.threads: ", wanted, ", but this worker has ", plan_.all.size(),
+      " cores; lower it, or measure on a host of at least ", wanted + 1, " (one for the timer)"));
+}
+
 absl::StatusOr<SlotPool::Lease> SlotPool::Acquire(int kernel_cores,
                                                   const std::atomic<bool>* cancelled) {
+  RETURN_IF_ERROR(Fits(kernel_cores));
   const auto wanted = static_cast<size_t>(std::max(1, kernel_cores));
-  if (wanted > plan_.all.size())
-    return absl::FailedPreconditionError(
-        absl::StrCat("the problem asks for compile.threads: ", wanted, ", but this worker has ",
-                     plan_.all.size(), " cores; lower it, or measure on a host of at least ",
-                     wanted + 1, " (one for the timer)"));
   Lease lease;
   const auto lend = [&](size_t index, SlotCores cores) {
     lease.pool_ = this;

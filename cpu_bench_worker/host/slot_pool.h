@@ -66,10 +66,13 @@ class SlotPool {
     bool timing_ = false;
   };
 
+  // FAILED_PRECONDITION: the host has fewer cores than that.
+  absl::Status Fits(int kernel_cores) const;
+
   // Blocks until a slot of at least `kernel_cores` is free, or `*cancelled` (may be null): then
   // CANCELLED. Where no slot is that large, the whole host is lent, once all slots are free: with a
   // timer core of its own if there is one more core than asked for, else with the timer on one of
-  // the kernel's cores (SlotCores::apart false). FAILED_PRECONDITION: the host has fewer cores.
+  // the kernel's cores (SlotCores::apart false). FAILED_PRECONDITION: as Fits says.
   absl::StatusOr<Lease> Acquire(int kernel_cores, const std::atomic<bool>* cancelled);
 
   // Another slot at least as large as `held`'s, if one is free right now; never blocks.

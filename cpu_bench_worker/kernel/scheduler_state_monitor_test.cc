@@ -5,21 +5,26 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <optional>
 #include <thread>
+
+#include "common/eventually_testing.h"
 
 namespace whetstone {
 namespace {
 
 // Waits until `threads` threads are asleep for good: on its way to where it waits a thread may
-// sleep too, for a page, and a millisecond tells.
+// sleep too, for a page, and two looks with a pause between them tell.
 ProcessSnapshot AtRest(const SchedulerStateMonitor& monitor, size_t threads) {
-  for (;;) {
-    const ProcessSnapshot view = monitor.Snapshot();
-    usleep(1000);
-    if (!view.alive) return view;
-    if (view.asleep && view.threads.size() == threads && monitor.Snapshot().SameRuns(view))
-      return view;
-  }
+  std::optional<ProcessSnapshot> before;
+  EXPECT_TRUE(Eventually([&] {
+    const ProcessSnapshot now = monitor.Snapshot();
+    const bool rests = before.has_value() && before->asleep && before->threads.size() == threads &&
+                       now.SameRuns(*before);
+    before = now;
+    return rests || !now.alive;
+  }));
+  return *before;
 }
 
 TEST(SchedulerStateMonitorTest, SeesSleepAndWork) {

@@ -175,6 +175,7 @@ absl::Status MeasurerImpl::Start(const MeasurerOptions& options) {
 
 absl::StatusOr<v1::Calibration> MeasurerImpl::PutProblem(const v1::Problem& problem,
                                                          const v1::Calibration* known) {
+  RETURN_IF_ERROR(slots_->Fits(problem.compile().threads()));
   const std::string hash = ProblemHash(problem);
   const std::lock_guard<std::mutex> put_lock(put_mutex_);
   {

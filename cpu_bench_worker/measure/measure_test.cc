@@ -477,6 +477,8 @@ TEST_F(MeasureTest, TwoThreadsAreMeasuredOnTwoCores) {
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_TRUE(absl::StrContains(refused.status().message(), "measure on a host of at least"))
       << refused.status();
+  const auto known = measurer_->PutProblem(HashesProblem(info.threads_max() + 1), &*calibration);
+  EXPECT_EQ(known.status(), refused.status()) << "an earlier calibration makes no cores";
 }
 
 TEST_F(MeasureTest, StructsAreFilledPassedReturnedAndCompared) {

@@ -1,10 +1,9 @@
-// These tests compare generation by the kernels for GPUs, on the emulator and, where there is one,
-// on a GPU, with generation by the CPU's own: the tokens are the same where sums are f32, and the
-// distribution is the same elsewhere.
+// These tests compare generation by the kernels for GPUs, on the emulator and on a GPU, with
+// generation by the CPU's own: the tokens are the same where sums are f32, and the distribution is
+// the same elsewhere.
 #include "gpu_trainer/engine/runner/cuda_model_runner.h"
 
 #include <gtest/gtest.h>
-#include <torch/cuda.h>
 
 #include <cmath>
 #include <map>
@@ -18,6 +17,7 @@
 #include "gpu_trainer/engine/engine_testing.h"
 #include "gpu_trainer/engine/runner/graph_runner.h"
 #include "gpu_trainer/kernels/cuda/cuda_choice.h"
+#include "gpu_trainer/kernels/gpu_testing.h"
 #include "gpu_trainer/profile/step_profile.h"
 
 namespace whetstone {
@@ -26,6 +26,9 @@ namespace {
 class CudaModelRunnerTest : public ::testing::TestWithParam<bool> {
  protected:
   static bool OnGpu() { return GetParam(); }
+  void SetUp() override {
+    if (OnGpu() && !NoGpuReason().empty()) GTEST_SKIP() << NoGpuReason();
+  }
   ~CudaModelRunnerTest() override { EmulateKernelsForTesting(nullptr); }
 
   void MakeModel(const std::string& type, torch::ScalarType dtype) {
@@ -109,11 +112,7 @@ class CudaModelRunnerTest : public ::testing::TestWithParam<bool> {
   std::unique_ptr<Tokenizer> tokenizer_;
 };
 
-std::vector<bool> Devices() {
-  if (torch::cuda::is_available()) return {false, true};
-  return {false};
-}
-INSTANTIATE_TEST_SUITE_P(Devices, CudaModelRunnerTest, ::testing::ValuesIn(Devices()),
+INSTANTIATE_TEST_SUITE_P(Devices, CudaModelRunnerTest, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Gpu" : "Emulator"; });
 
 TEST_P(CudaModelRunnerTest, DrawsWhatTheOperatorsDraw) {
@@ -178,9 +177,13 @@ TEST_P(CudaModelRunnerTest, LogprobsAreThoseOfAPrefill) {
   }
 }
 
-// A kernel that can not be launched is seen on the trial: the operators do the work.
-TEST_P(CudaModelRunnerTest, FallsBackWhenAKernelFails) {
-  if (OnGpu()) return;  // The broken kernel is the emulator's.
+// A kernel that can not be launched is seen on the trial: the operators do the work. The broken
+// kernel is the emulator's.
+using EmulatedModelRunnerTest = CudaModelRunnerTest;
+INSTANTIATE_TEST_SUITE_P(Devices, EmulatedModelRunnerTest, ::testing::Values(false),
+                         [](const auto&) { return "Emulator"; });
+
+TEST_P(EmulatedModelRunnerTest, FallsBackWhenAKernelFails) {
   MakeModel("qwen2", torch::kFloat);
   const GenerateSpec spec = Spec();
   const Completions plain = Run(spec, false);

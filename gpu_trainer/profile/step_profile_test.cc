@@ -25,25 +25,25 @@ void Work(double seconds) {
 TEST(StepProfileTest, PartsAddUpToTheWholeHoweverTheyNest) {
   StepProfile profile;
   const Clock::time_point start = Clock::now();
-  double inner_s = 0;
+  double collected_s = 0;
   {
     const ProfileCollection collecting(&profile);
+    const Clock::time_point collecting_since = Clock::now();
     Work(0.002);
     const PartScope outer(Part::kDecodeMatmul, 100, 10);
     Work(0.002);
     for (int i = 0; i < 2; ++i) {
-      const Clock::time_point begin = Clock::now();
       const PartScope inner(Part::kDecodeAttention, 7, 3);
       Work(0.004);
       const PartScope same(Part::kDecodeAttention);
       Work(0.001);
-      inner_s += SecondsSince(begin);
     }
     Work(0.002);
+    collected_s = SecondsSince(collecting_since);
   }
   const double whole_s = SecondsSince(start);
   EXPECT_LE(profile.seconds(), whole_s);
-  EXPECT_NEAR(profile.seconds(), whole_s, 0.3 * whole_s) << "only the frame is not measured";
+  EXPECT_GE(profile.seconds(), collected_s);
   EXPECT_GE(profile.of(Part::kDecodeAttention).seconds, 0.010);
   EXPECT_GE(profile.of(Part::kDecodeMatmul).seconds, 0.004);
   EXPECT_LE(profile.of(Part::kDecodeMatmul).seconds, whole_s - 0.012)

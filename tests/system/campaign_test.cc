@@ -117,7 +117,7 @@ TEST_F(CampaignTest, TheSmallRealModelInHalfPrecision) {
   const WhetResult run =
       Whet({"run", campaign, "--run-dir", RunDirectory(), "--set", "model=" + SmallModel(), "--set",
             "generate.max_new_tokens=48", "--set", "profile=true"},
-           seconds(240));
+           seconds(300));
   ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
   ExpectComplete(1);
   // The step was profiled, too; the update only if the four rewards happen to differ.
@@ -137,7 +137,7 @@ TEST_F(SshCampaignTest, RunsThroughSshAndSurvivesALostConnection) {
       << run->out() << run->err();
   ASSERT_TRUE(sshd_->Stop().ok());
   ASSERT_TRUE(sshd_->Restart().ok());
-  const WhetResult result = run->Wait(seconds(120));
+  const WhetResult result = run->Wait(seconds(300));
   ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
   ExpectComplete(12);
   EXPECT_FALSE(trainer_->Ended()) << "a campaign must leave remote services alone";
@@ -168,7 +168,7 @@ TEST_F(SshCampaignTest, ATrainerThatLosesARankGoesOnByItself) {
 
   // Another number of ranks goes on from there.
   run->Signal(SIGINT);
-  EXPECT_EQ(run->Wait(seconds(60)).exit_code, 130) << run->err();
+  EXPECT_EQ(run->Wait(seconds(300)).exit_code, 130) << run->err();
   StartTrainer(/*ranks=*/1);
   const WhetResult resumed = Whet({"resume", RunDirectory()});
   ASSERT_EQ(resumed.exit_code, 0) << resumed.out << resumed.err;

@@ -121,6 +121,14 @@ TEST_F(ProblemTest, EveryKindOfUnsoundProblemIsNamedWithItsRemedy) {
         << c.name;
   }
   EXPECT_THAT(result.out, HasSubstr("10 problems: 0 sound, 10 not sound"));
+
+  // Without a stopwatch all are refused but the one that is only slow.
+  words.push_back("--quick");
+  const WhetResult quick = Whet(words);
+  EXPECT_EQ(quick.exit_code, 2) << quick.out << quick.err;
+  EXPECT_THAT(quick.out, HasSubstr("rows tells right from wrong; its speeds were not checked"));
+  EXPECT_THAT(quick.out, HasSubstr("10 problems: 1 sound, 9 not sound, 0 that this machine cannot "
+                                   "measure; their speeds were not checked"));
 }
 
 // Both go the way of a policy's programs: the reference as a candidate, and the expert.

@@ -6,8 +6,8 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <string>
-#include <thread>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
@@ -20,7 +20,6 @@
 namespace whetstone {
 namespace {
 
-using std::chrono::milliseconds;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -45,41 +44,46 @@ class ReplayTest : public WhetTest {
                       "train.token_budget=300", "--set", "generate.stop=[e, t]"});
   }
 
-  // Waits until there are `wanted` rows, and a moment longer.
-  static void WaitUntil(const std::function<size_t()>& rows, BackgroundProgram& run, size_t wanted,
-                        int later_ms) {
+  // Waits until there are `wanted` of what `rows` counts.
+  static void WaitUntil(const std::function<size_t()>& rows, BackgroundProgram& run,
+                        size_t wanted) {
     ASSERT_TRUE(Eventually([&] { return rows() >= wanted || run.Ended(); }));
     if (run.Ended()) {
       EXPECT_EQ(run.Wait(std::chrono::seconds(0)).exit_code, 0) << run.err();
     }
-    std::this_thread::sleep_for(milliseconds(later_ms));
   }
-  void WaitUntil(BackgroundProgram& run, size_t wanted, int later_ms) const {
-    WaitUntil([this] { return Metrics().size(); }, run, wanted, later_ms);
+  void WaitForUpdates(BackgroundProgram& run, size_t wanted) const {
+    WaitUntil([this] { return Metrics().size(); }, run, wanted);
+  }
+  void WaitForRollouts(BackgroundProgram& run, size_t wanted) const {
+    WaitUntil([this] { return Rollouts().size(); }, run, wanted);
+  }
+  void WaitForVerdicts(BackgroundProgram& run, size_t wanted) const {
+    WaitUntil([this] { return Verdicts().size(); }, run, wanted);
   }
 
   void KillAll(const std::string& service) const {
     for (const pid_t pid : ServicesOf(service)) kill(pid, SIGKILL);
   }
 
-  // Kills at many moments: in warm-up, generation, measuring, update and checkpoint.
+  // Kills at many moments: in warm-up, generation and measuring, and after an update.
   void RunKilledAgainAndAgain(const std::string& dtype) {
     auto run = StartRun(dtype);
-    WaitUntil(*run, 1, 40);
+    WaitForUpdates(*run, 1);
     run->Signal(SIGKILL);
     run->Wait(std::chrono::seconds(5));
 
     run = StartWhet({"resume", RunDirectory()});
-    WaitUntil(*run, kWarmup + 1, 90);
+    WaitForRollouts(*run, 4 + 1);
     KillAll("whet-trainer");
-    WaitUntil(*run, kWarmup + 2, 20);
+    WaitForVerdicts(*run, 4 + 2);
     KillAll("whet-worker");
-    WaitUntil([this] { return Rollouts().size(); }, *run, 4 * 2 + 2, 0);
+    WaitForRollouts(*run, 4 * 2 + 2);
     run->Signal(SIGKILL);
     run->Wait(std::chrono::seconds(5));
 
     run = StartWhet({"resume", RunDirectory()});
-    WaitUntil(*run, kWarmup + 4, 150);
+    WaitForUpdates(*run, kWarmup + 4);
     run->Signal(SIGKILL);
     run->Wait(std::chrono::seconds(5));
 
@@ -170,7 +174,7 @@ TEST_F(ReplayTest, ARunKilledAgainAndAgainIsItsOwnReplay) {
 
 TEST_F(ReplayTest, BySeveralRanksInSinglePrecision) {
   const auto run = StartRun("fp32", /*ranks=*/2);
-  WaitUntil(*run, kWarmup + 3, 50);
+  WaitForUpdates(*run, kWarmup + 3);
   run->Signal(SIGKILL);
   run->Wait(std::chrono::seconds(5));
   const WhetResult end = Whet({"resume", RunDirectory()});
@@ -184,8 +188,8 @@ TEST_F(ReplayTest, BySeveralRanksInSinglePrecision) {
 
 TEST_F(ReplayTest, AStepThatWasCutOffIsReplayedAsFarAsItWent) {
   const auto run = StartRun("bf16");
-  WaitUntil(*run, kWarmup + 1, 0);
-  WaitUntil([this] { return Rollouts().size(); }, *run, 4 + 1, 0);
+  WaitForUpdates(*run, kWarmup + 1);
+  WaitForRollouts(*run, 4 + 1);
   // A run that is alive is left alone.
   const WhetResult alive = Replay();
   EXPECT_EQ(alive.exit_code, 2);

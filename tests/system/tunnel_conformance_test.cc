@@ -30,6 +30,17 @@ using testing::HasSubstr;
 
 using TunnelConformanceTest = TunnelTest;
 
+// Whether `bytes` begins to grow and then stays as it is for a while.
+testing::AssertionResult ComesToAStand(const std::atomic<size_t>& bytes) {
+  size_t before = 0;
+  SteadyClock::time_point grew = SteadyClock::now();
+  return Eventually([&] {
+    const size_t now = bytes;
+    if (std::exchange(before, now) != now) grew = SteadyClock::now();
+    return now > 0 && SteadyClock::now() - grew > milliseconds(500);
+  });
+}
+
 TEST_P(TunnelConformanceTest, OneByteRoundTrips) {
   const Service service(options_.remote_socket, Echo);
   auto tunnel = Open();
@@ -118,13 +129,7 @@ TEST_P(TunnelConformanceTest, SlowReaderStopsTheSenderAndNobodyElse) {
   const UniqueFd slow = Connect();
   ASSERT_TRUE(slow);
   ASSERT_TRUE(SendAll(slow.get(), "f", 1));
-  // The sender comes to a stand while nobody reads.
-  size_t before = 0;
-  ASSERT_TRUE(Eventually([&] {
-    std::this_thread::sleep_for(milliseconds(300));
-    const size_t now = flooded;
-    return now > 0 && std::exchange(before, now) == now;
-  }));
+  ASSERT_TRUE(ComesToAStand(flooded)) << "although nobody reads";
   EXPECT_LT(flooded.load(), 16u << 20) << "somebody buffers without limit";
   // Others are not held up.
   const UniqueFd other = Connect();
@@ -140,7 +145,7 @@ TEST_P(TunnelConformanceTest, SlowReaderStopsTheSenderAndNobodyElse) {
 TEST_P(TunnelConformanceTest, SlowServiceStopsTheClient) {
   std::atomic<bool> read_on{false};
   const Service service(options_.remote_socket, [&](int fd) {
-    while (!read_on) std::this_thread::sleep_for(milliseconds(5));
+    EXPECT_TRUE(Eventually([&] { return read_on.load(); }));
     ReceiveSequence(fd, 3, 512);
     SendAll(fd, "done", 4);
   });
@@ -148,13 +153,10 @@ TEST_P(TunnelConformanceTest, SlowServiceStopsTheClient) {
   ASSERT_TRUE(tunnel.ok()) << tunnel.status();
   const UniqueFd fd = Connect();
   ASSERT_TRUE(fd);
-  std::atomic<bool> sent{false};
-  std::thread sender([&] {
-    SendSequence(fd.get(), 3, 512);  // 32 MiB
-    sent = true;
-  });
-  std::this_thread::sleep_for(milliseconds(500));
-  EXPECT_FALSE(sent.load()) << "32 MiB vanished into some buffer";
+  std::atomic<size_t> sent{0};
+  std::thread sender([&] { SendSequence(fd.get(), 3, 512, &sent); });  // 32 MiB
+  EXPECT_TRUE(ComesToAStand(sent)) << "although nobody reads";
+  EXPECT_LT(sent.load(), 16u << 20) << "somebody buffers without limit";
   read_on = true;
   std::string answer(4, '\0');
   EXPECT_TRUE(ReceiveAll(fd.get(), answer.data(), 4));

@@ -87,7 +87,7 @@ absl::Status FrozenServer(const Implementation& implementation) {
   const UniqueFd open = to.Connect();
   to.sshd->Signal(SIGSTOP);
   const auto frozen = SteadyClock::now();
-  while (lost == 0 && SecondsSince(frozen) < 40) std::this_thread::sleep_for(milliseconds(20));
+  (void)Eventually([&] { return lost > 0; });  // how long it took is looked at below
   const double found = SecondsSince(frozen);
   std::printf("%s: a frozen server was found out after %.1f s\n", implementation.name, found);
   char byte;
@@ -95,8 +95,8 @@ absl::Status FrozenServer(const Implementation& implementation) {
   to.sshd->Signal(SIGCONT);
   RETURN_IF_ERROR(Expect(found <= 20, absl::StrCat("found out after ", found, " s")));
   RETURN_IF_ERROR(Expect(ended, "an open stream outlived its connection"));
-  for (int i = 0; i < 100 && !to.RoundTrip(); ++i) std::this_thread::sleep_for(milliseconds(100));
-  RETURN_IF_ERROR(Expect(to.RoundTrip(), "no round trip after SIGCONT"));
+  RETURN_IF_ERROR(
+      Expect(Eventually([&] { return to.RoundTrip(); }), "no round trip after SIGCONT"));
   // A frozen server does not hold up the closing either.
   to.sshd->Signal(SIGSTOP);
   const auto closing = SteadyClock::now();
@@ -160,16 +160,11 @@ class LongWaits : public testing::Environment {
   void SetUp() override {
     // This process gets a network of its own: the lossy link needs one, and nobody else's ports are
     // in the way.
-    const absl::Status own = EnterOwnNetwork();
-    absl::Status lossy = own;
-    if (own.ok()) {
+    no_link_ = EnterOwnNetwork();
+    if (no_link_.ok()) {
       auto link = LossyLink::Open(milliseconds(150), /*lose_every=*/100);
-      lossy = link.status();
+      no_link_ = link.status();
       if (link.ok()) link_ = *std::move(link);
-    }
-    if (WillRun("AServerFarAway") && !lossy.ok()) {
-      std::printf("LEFT OUT: 1 %% loss (the 300 ms are a relay's): %s\n",
-                  std::string(lossy.message()).c_str());
     }
     for (const Implementation& each : kImplementations) {
       if (WillRun("AFrozenServer")) {
@@ -184,6 +179,7 @@ class LongWaits : public testing::Environment {
   absl::Status Frozen(const char* name) { return frozen_[name].get(); }
   absl::Status Far(const char* name) { return far_[name].get(); }
   const LossyLink* link() const { return link_.get(); }
+  const absl::Status& no_link() const { return no_link_; }  // why there is none
 
  private:
   static bool WillRun(const char* test) {
@@ -199,6 +195,7 @@ class LongWaits : public testing::Environment {
   }
 
   std::unique_ptr<LossyLink> link_;
+  absl::Status no_link_;
   std::map<std::string, std::future<absl::Status>> frozen_, far_;
 };
 
@@ -264,7 +261,7 @@ TEST_P(TunnelFaultTest, KilledInTheMiddleOfAReplyEndsTheStreamAndNothingElse) {
   while (ReceiveAll(fd.get(), some.data(), some.size())) {
   }
   EXPECT_LT(SecondsSince(killed), 10) << "the caller waits for what can not come";
-  EXPECT_TRUE(Eventually([&] { return SeenEvent(TunnelEvent::State::kLost); }, seconds(3)));
+  EXPECT_TRUE(Eventually([&] { return SeenEvent(TunnelEvent::State::kLost); }));
   EXPECT_TRUE(Eventually([&] { return RoundTrip(); }));
 }
 
@@ -276,12 +273,12 @@ TEST_P(TunnelFaultTest, ReconnectingBacksOff) {
   ASSERT_TRUE(tunnel.ok()) << tunnel.status();
   ASSERT_TRUE(RoundTrip());
   relay.Refuse(true);
+  const int before = relay.connections();
+  const auto cut = SteadyClock::now();
   relay.Cut();
-  std::this_thread::sleep_for(seconds(2));
-  // Attempts are 0.1, 0.2, 0.4, 0.8 s … apart: without back-off there would be twenty.
-  const int attempts = relay.connections() - 1;
-  EXPECT_GE(attempts, 2);
-  EXPECT_LE(attempts, 6);
+  ASSERT_TRUE(Eventually([&] { return relay.connections() >= before + 5; }));
+  // The attempts come 0.1, 0.2, 0.4, 0.8 and 1.6 s apart.
+  EXPECT_GE(SteadyClock::now() - cut, milliseconds(3000));
   EXPECT_FALSE(RoundTrip()) << "refused at once while there is no connection";
   relay.Refuse(false);
   EXPECT_TRUE(Eventually([&] { return RoundTrip(); }));
@@ -307,12 +304,14 @@ TEST_P(TunnelFaultTest, AHostThatComesBackWithAnotherKeyIsGivenUp) {
 // These two come last: long_waits began with the program.
 TEST_P(TunnelFaultTest, AServerFarAwayOverALossyLinkWorks) {
   const absl::Status far = long_waits->Far(GetParam().name);
-  EXPECT_TRUE(far.ok()) << far;
-  if (long_waits->link() != nullptr) {
-    std::printf("%d of %d packets lost\n", static_cast<int>(long_waits->link()->lost()),
-                static_cast<int>(long_waits->link()->packets()));
-    EXPECT_GT(long_waits->link()->lost(), 0);
+  ASSERT_TRUE(far.ok()) << far;
+  if (long_waits->link() == nullptr) {
+    GTEST_SKIP() << "it works 300 ms away, but no link that loses packets can be made here: "
+                 << long_waits->no_link().message();
   }
+  std::printf("%d of %d packets lost\n", static_cast<int>(long_waits->link()->lost()),
+              static_cast<int>(long_waits->link()->packets()));
+  EXPECT_GT(long_waits->link()->lost(), 0);
 }
 
 TEST_P(TunnelFaultTest, AFrozenServerIsFoundOutWithinTwentySeconds) {

@@ -110,12 +110,13 @@ class Sequence {
 
 }  // namespace
 
-bool SendSequence(int fd, uint64_t seed, size_t blocks) {
+bool SendSequence(int fd, uint64_t seed, size_t blocks, std::atomic<size_t>* sent) {
   Sequence sequence(seed);
   std::vector<uint64_t> words(8192);
   for (size_t i = 0; i < blocks; ++i) {
     sequence.Fill(&words);
     if (!SendAll(fd, words.data(), words.size() * 8)) return false;
+    if (sent != nullptr) sent->fetch_add(words.size() * 8);
   }
   return shutdown(fd, SHUT_WR) == 0;
 }

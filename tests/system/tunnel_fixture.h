@@ -60,8 +60,8 @@ bool ReceiveAll(int fd, void* data, size_t size);
 void Echo(int fd);
 
 // `blocks` times 64 KiB that any lost, doubled or swapped piece would change, and the end after
-// them.
-bool SendSequence(int fd, uint64_t seed, size_t blocks);
+// them. Counts in `sent`, unless it is null, the bytes that were taken.
+bool SendSequence(int fd, uint64_t seed, size_t blocks, std::atomic<size_t>* sent = nullptr);
 bool ReceiveSequence(int fd, uint64_t seed, size_t blocks);
 
 // A tunnel to tell tests about: named, for their names.

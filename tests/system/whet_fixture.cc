@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -17,13 +16,13 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "common/eventually_testing.h"
 #include "common/status_macros.h"
 #include "common/tree_testing.h"
 
 namespace whetstone {
 namespace {
 
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 std::string ReadOrEmpty(const std::string& path) {
@@ -93,10 +92,7 @@ BackgroundProgram::BackgroundProgram(const std::vector<std::string>& words,
 void BackgroundProgram::Signal(int signal) const { kill(child_->pid(), signal); }
 
 WhetResult BackgroundProgram::Wait(seconds limit) {
-  const auto end = std::chrono::steady_clock::now() + limit;
-  while (!Ended() && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(milliseconds(20));
-  }
+  (void)Eventually([this] { return Ended(); }, limit);  // the exit code says whether
   WhetResult result;
   const std::optional<std::string> how = child_->Ended();
   absl::string_view text = how.has_value() ? absl::string_view(*how) : "";

@@ -69,7 +69,7 @@ class WhetTest : public testing::Test {
 
   // Runs `whet words…` to its end.
   WhetResult Whet(const std::vector<std::string>& words,
-                  std::chrono::seconds limit = std::chrono::seconds(120)) const;
+                  std::chrono::seconds limit = std::chrono::seconds(300)) const;
   std::unique_ptr<BackgroundProgram> StartWhet(const std::vector<std::string>& words) const;
 
   // Lines of metrics.jsonl so far.

@@ -63,15 +63,14 @@ std::vector<std::string> CheckSize(const SourceFile& file) {
   return {At(file, lines, absl::StrCat("more than ", lines_max, " lines"))};
 }
 
-// These whole words mark tests switched off and work left undone. They are put together here so
-// that this file does not hold them.
+// These whole words mark work left undone. They are put together here so that this file does not
+// hold them.
 const std::vector<std::string>& BannedWords() {
-  static const auto* words =
-      new std::vector<std::string>{std::string("GTEST") + "_SKIP", std::string("TO") + "DO",
-                                   std::string("FIX") + "ME", std::string("X") + "XX"};
+  static const auto* words = new std::vector<std::string>{
+      std::string("TO") + "DO", std::string("FIX") + "ME", std::string("X") + "XX"};
   return *words;
 }
-// These are prefixes of such words.
+// These are prefixes of words that mark tests switched off.
 const std::vector<std::string>& BannedPrefixes() {
   static const auto* words = new std::vector<std::string>{std::string("DISA") + "BLED_"};
   return *words;
@@ -92,6 +91,74 @@ std::vector<std::string> CheckWords(const SourceFile& file) {
         problems.push_back(At(file, i + 1, absl::StrCat("says ", word)));
       }
     }
+  }
+  return problems;
+}
+
+// A case that can not be tried says why not: tests/run_all.sh lists the reasons.
+std::vector<std::string> CheckSkips(const SourceFile& file) {
+  static const auto* skip = new std::string(std::string("GTEST") + "_SKIP");
+  std::vector<std::string> problems;
+  const std::vector<std::string> lines = Lines(file.text);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (IsCpp(file.path) && HasWord(lines[i], *skip, /*prefix=*/false) &&
+        !absl::StrContains(lines[i], absl::StrCat(*skip, "() << "))) {
+      problems.push_back(At(file, i + 1, "skips without a reason"));
+    }
+  }
+  return problems;
+}
+
+// A case that returns early counts as passed although it tried nothing. Of a test's own statements,
+// which clang-format indents by two, none may do so but after a failure.
+std::vector<std::string> CheckEarlyReturns(const SourceFile& file) {
+  std::vector<std::string> problems;
+  if (!absl::EndsWith(file.path, "_test.cc")) return problems;
+  bool in_case = false;
+  std::string statement;  // the last one begun
+  const std::vector<std::string> lines = Lines(file.text);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const std::string& line = lines[i];
+    if (absl::StartsWith(line, "TEST")) in_case = true;
+    if (line == "}") in_case = false;
+    if (!in_case) continue;
+    const size_t indent = std::min(line.find_first_not_of(' '), line.size());
+    if (indent == 2) statement = line;
+    const bool own = indent == 2 || (indent == 4 && absl::StartsWith(statement, "  if ("));
+    const absl::string_view text = absl::StripLeadingAsciiWhitespace(line);
+    const bool returns = absl::StartsWith(text, "return;") ||
+                         (absl::StartsWith(text, "if (") && absl::StrContains(text, ") return;"));
+    if (own && returns && !absl::StrContains(statement, "Failure())")) {
+      problems.push_back(
+          At(file, i + 1, "returns early and counts as passed: skip it with a reason"));
+    }
+  }
+  return problems;
+}
+
+// What sleeps for a while hopes that something has happened meanwhile, and on a busy machine it has
+// not: tests wait for what they need, with Eventually of common/eventually_testing.h.
+std::vector<std::string> CheckSleeps(const SourceFile& file) {
+  static const auto* calls = new std::vector<std::string>{"sleep",  "sleep_for", "sleep_until",
+                                                          "usleep", "nanosleep", "SleepFor"};
+  std::vector<std::string> problems;
+  // What tests start and watch may sleep.
+  const bool watched = absl::StartsWith(file.path, "tests/abuse/programs/") ||
+                       absl::StrContains(file.path, "_test_program.") ||
+                       absl::StrContains(file.path, "/test_service_main.");
+  if (!IsTest(file.path) || watched || file.path == "common/eventually_testing.h") return problems;
+  const bool script = HasExtension(file.path, {".sh"});
+  if (!script && !IsCpp(file.path) && !HasExtension(file.path, {".py"})) return problems;
+  const std::vector<std::string> lines = Lines(file.text);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const std::string& line = lines[i];
+    const bool sleeps =
+        std::any_of(calls->begin(), calls->end(),
+                    [&](const std::string& call) {
+                      return HasWord(line, absl::StrCat(call, "("), /*prefix=*/true);
+                    }) ||
+        (script && !absl::StartsWith(line, "#") && HasWord(line, "sleep", /*prefix=*/false));
+    if (sleeps) problems.push_back(At(file, i + 1, "sleeps: wait for what is needed instead"));
   }
   return problems;
 }
@@ -181,6 +248,37 @@ TEST(WordsTest, NothingIsSwitchedOffOrLeftUndone) {
               SizeIs(1));
   EXPECT_THAT(CheckWords({"a.cc", absl::StrCat("// ", BannedWords()[1], ": later\n")}), SizeIs(1));
   EXPECT_THAT(CheckWords({"a.cc", "mkdtemp(\"/tmp/whet.XXXXXX\")\n"}), IsEmpty());
+}
+
+TEST(SkipsTest, HaveAReason) {
+  EXPECT_THAT(CheckTree(CheckSkips), IsEmpty());
+  const std::string skip = std::string("GTEST") + "_SKIP()";
+  EXPECT_THAT(CheckSkips({"a_test.cc", absl::StrCat("  if (!gpu) ", skip, ";\n")}), SizeIs(1));
+  EXPECT_THAT(CheckSkips({"a_test.cc", absl::StrCat("  ", skip, " << why;\n")}), IsEmpty());
+}
+
+TEST(EarlyReturnTest, NoCasePassesUntried) {
+  EXPECT_THAT(CheckTree(CheckEarlyReturns), IsEmpty());
+  const auto of = [](const std::string& body) {
+    return CheckEarlyReturns({"a_test.cc", absl::StrCat("TEST(A, B) {\n", body, "}\n")});
+  };
+  EXPECT_THAT(of("  if (!gpu) return;\n  EXPECT_TRUE(f());\n"), SizeIs(1));
+  EXPECT_THAT(of("  if (!gpu) {\n    Say();\n    return;\n  }\n"), SizeIs(1));
+  EXPECT_THAT(of("  Run([&] {\n    if (x) return;\n    return;\n  });\n"), IsEmpty());
+  EXPECT_THAT(of("  if (HasFatalFailure()) return;\n"), IsEmpty());
+  EXPECT_THAT(CheckEarlyReturns({"a_test.cc", "void Help() {\n  if (x) return;\n}\n"}), IsEmpty());
+}
+
+TEST(SleepTest, TestsWaitForWhatTheyNeed) {
+  EXPECT_THAT(CheckTree(CheckSleeps), IsEmpty());
+  const std::string call = "sleep_for";
+  EXPECT_THAT(CheckSleeps({"a_test.cc", absl::StrCat("  std::this_thread::", call, "(ms);\n")}),
+              SizeIs(1));
+  EXPECT_THAT(CheckSleeps({"tests/a.py", absl::StrCat("    time.", "sleep", "(1)\n")}), SizeIs(1));
+  EXPECT_THAT(CheckSleeps({"tests/a.sh", "# sleep\nsleep 1\n"}), SizeIs(1));
+  EXPECT_THAT(CheckSleeps({"a_test.cc", "options.argv = {\"sleep\", \"60\"};\n"}), IsEmpty());
+  EXPECT_THAT(CheckSleeps({"a.cc", absl::StrCat("  std::this_thread::", call, "(ms);\n")}),
+              IsEmpty());
 }
 
 TEST(LinksTest, LeadSomewhere) {

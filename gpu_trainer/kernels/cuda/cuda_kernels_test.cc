@@ -1,5 +1,4 @@
 // These tests hold the kernels for GPUs to plain versions in f64, for every device and type.
-// Without a GPU the device is the emulator alone.
 #include "gpu_trainer/kernels/cuda/cuda_kernels.h"
 
 #include <gtest/gtest.h>
@@ -221,9 +220,14 @@ TEST_P(CudaKernelsTest, ShapesThatDoNotFitAreRefused) {
   }
 }
 
+// Logits are f32 whatever the type.
+using CudaSampleTest = KernelTest;
+INSTANTIATE_TEST_SUITE_P(Devices, CudaSampleTest,
+                         ::testing::Combine(::testing::Bool(), ::testing::Values(torch::kFloat)),
+                         KernelTestName);
+
 // The draws are equal to what kernels/sample.h draws by common/philox.h's numbers.
-TEST_P(CudaKernelsTest, SamplesAsTheCpuDoes) {
-  if (Type() != torch::kFloat) return;  // Logits are f32 whatever the type.
+TEST_P(CudaSampleTest, SamplesAsTheCpuDoes) {
   const int64_t rows = 6, vocab = 5000;
   torch::Tensor host = torch::randn({rows, vocab}) * 3;
   host[3].fill_(0.25f);  // Every token is alike.
@@ -321,8 +325,7 @@ TEST(LaunchStreamTest, ItsDeviceIsCurrentWhileItLives) {
   EXPECT_EQ(LaunchStream(torch::kCPU).handle(), nullptr);
 }
 
-TEST_P(CudaKernelsTest, DamagedLogitsShow) {
-  if (Type() != torch::kFloat) return;
+TEST_P(CudaSampleTest, DamagedLogitsShow) {
   torch::Tensor host = torch::randn({2, 3000});
   host[1][2500] = NAN;
   const torch::Tensor logits = host.to(Device());

@@ -2,8 +2,8 @@
 // much.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/cuda.h>
 
+#include "gpu_trainer/kernels/gpu_testing.h"
 #include "gpu_trainer/train/learner/learner_testing.h"
 
 namespace whetstone {
@@ -53,10 +53,9 @@ TEST(LearnerFp16, FollowsTheFp64Reference) {
             1e-2 * Distance(want.weights, start));
 }
 
-// The same holds on a GPU, where there is one: flash attention, the head's kernels, LibTorch's
-// operators.
+// The same holds on a GPU: flash attention, the head's kernels, LibTorch's operators.
 TEST(LearnerGpu, FollowsTheFp64Reference) {
-  if (!torch::cuda::is_available()) return;  // Nothing of it runs elsewhere.
+  if (!NoGpuReason().empty()) GTEST_SKIP() << NoGpuReason();
   for (const auto dtype : {torch::kFloat, torch::kBFloat16, torch::kHalf}) {
     const Fixture f(dtype);
     const v1::GrpoBatch batch = MakeBatch(f.config, f.weights, 0.3);

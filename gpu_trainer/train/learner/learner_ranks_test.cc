@@ -10,12 +10,12 @@
 #include <cstring>
 #include <functional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/eventually_testing.h"
 #include "gpu_trainer/distributed/ranks_testing.h"
 #include "gpu_trainer/train/learner/learner_testing.h"
 
@@ -440,9 +440,7 @@ TEST(LearnerRanks, ARankThatHangsInABackwardPassIsNamedWithinTheDeadline) {
         if (group.rank() == 1) {
           const int64_t most = (kMany - TrappedAllocator::left()) * 7 / 10;
           TrappedAllocator::SetTrap(most, [&] {
-            for (int i = 0; i < 6000 && !told; ++i) {
-              std::this_thread::sleep_for(std::chrono::milliseconds(10));
-            }
+            EXPECT_TRUE(Eventually([&] { return told.load(); }));
             throw Vanish();
           });
         }

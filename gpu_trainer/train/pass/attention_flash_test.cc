@@ -1,9 +1,10 @@
 #include "gpu_trainer/train/pass/attention_flash.h"
 
 #include <gtest/gtest.h>
-#include <torch/cuda.h>
 
 #include <vector>
+
+#include "gpu_trainer/kernels/gpu_testing.h"
 
 namespace whetstone {
 namespace {
@@ -34,9 +35,9 @@ TEST(AttentionFlash, ServesOnlyGpus) {
   EXPECT_FALSE(FlashServes({.heads = 1, .kv_heads = 1, .head_dim = 64}, qkv));
 }
 
-// Forward and backward are the operators', where there is a GPU.
+// Forward and backward are the operators'.
 TEST(AttentionFlash, EqualsTheOperators) {
-  if (!torch::cuda::is_available()) return;  // Nothing of it runs elsewhere.
+  if (!NoGpuReason().empty()) GTEST_SKIP() << NoGpuReason();
   torch::manual_seed(3);
   const AttentionShape shape = {.heads = 4, .kv_heads = 2, .head_dim = 64};
   const std::vector<Node> nodes = {{.begin = 0, .rows = 130, .parent = -1},
