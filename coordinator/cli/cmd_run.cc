@@ -2,16 +2,19 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/status_macros.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/config/campaign_parser.h"
+#include "coordinator/config/model_rules.h"
 #include "coordinator/journal/campaign_setup.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/open_run.h"
 #include "coordinator/journal/run_dir.h"
+#include "coordinator/loop/model_check.h"
 #include "coordinator/loop/run_campaign.h"
 #include "coordinator/report/run_summary.h"
 #include "coordinator/terminal/console.h"
@@ -33,9 +36,17 @@ struct RunOptions {
   bool json = false;
 };
 
-std::string PlanText(const CampaignPlan& plan, const std::string& run_dir) {
+// `model` is absent where it is on another machine.
+std::string PlanText(const CampaignPlan& plan, const std::string& run_dir,
+                     const std::optional<CheckedModel>& model) {
   const v1::Campaign& c = plan.campaign;
-  std::string text = absl::StrCat("# plan\n# run directory  ", run_dir, "\n");
+  std::string text = absl::StrCat("# plan\n# run directory  ", run_dir, "\n# model          ");
+  if (model.has_value()) {
+    absl::StrAppend(&text, FactsText(model->facts), ", longest prompt ",
+                    model->longest_prompt_tokens, " tokens (", model->longest_prompt, ")\n");
+  } else {
+    text += "on the trainer's host, not looked at (whet doctor does)\n";
+  }
   if (!plan.warmup.empty()) {
     absl::StrAppend(&text, "# warm-up        ", plan.warmup_updates(), " updates of ",
                     c.warmup().batch_size(), " examples\n");
@@ -56,18 +67,37 @@ std::string PlanText(const CampaignPlan& plan, const std::string& run_dir) {
   return text;
 }
 
-absl::Status DryRun(const v1::Campaign& campaign, const std::string& run_dir, Console* console) {
+// Looks at the model before anything is made; returns nothing where it is on another machine.
+absl::StatusOr<std::optional<CheckedModel>> CheckModel(const CampaignPlan& plan,
+                                                       const RunOptions& options,
+                                                       const StopSignals* signals) {
+  if (plan.campaign.has_cluster()) return std::nullopt;
+  const auto where = [&](const std::string& key) {
+    return WhereInCampaign(options.campaign, options.sets, key);
+  };
+  return CheckLocalModel(plan, where, signals);
+}
+
+absl::Status DryRun(const v1::Campaign& campaign, const RunOptions& given,
+                    const std::string& run_dir, const StopSignals* signals, Console* console) {
   const RunPaths paths(std::filesystem::absolute(run_dir).string());
-  RETURN_IF_ERROR(CheckModel(campaign));
   ASSIGN_OR_RETURN(const CampaignPlan plan,
                    BuildPlan(campaign, "dry-run", CheckpointDir(campaign, paths)));
-  console->Line(MessageToYaml(campaign) + PlanText(plan, run_dir));
+  ASSIGN_OR_RETURN(const std::optional<CheckedModel> model, CheckModel(plan, given, signals));
+  console->Line(MessageToYaml(campaign) + PlanText(plan, run_dir, model));
   google::protobuf::util::JsonPrintOptions options;
   options.always_print_primitive_fields = true;
   options.preserve_proto_field_names = true;
   std::string json;
   if (!google::protobuf::util::MessageToJsonString(campaign, &json, options).ok()) {
     return absl::InternalError("the campaign has no JSON form");
+  }
+  nlohmann::ordered_json facts = nullptr;
+  if (model.has_value()) {
+    facts = {{"family", model->facts.family()},
+             {"parameters", model->facts.parameters()},
+             {"context_length", model->facts.context_length()},
+             {"longest_prompt_tokens", model->longest_prompt_tokens}};
   }
   nlohmann::ordered_json problems = nlohmann::ordered_json::array();
   for (const PlannedProblem& problem : plan.problems) {
@@ -81,6 +111,7 @@ absl::Status DryRun(const v1::Campaign& campaign, const std::string& run_dir, Co
          {"steps", campaign.train().steps()},
          {"rollouts_per_step", campaign.train().prompts_per_step() * campaign.train().group_size()},
          {"problems", problems},
+         {"model", facts},
          {"checkpoint_dir", plan.checkpoint_dir}}}});
   return absl::OkStatus();
 }
@@ -112,16 +143,16 @@ int RunCampaignFile(const RunOptions& options) {
   const std::string root =
       options.run_dir.empty() ? absl::StrCat("runs/", campaign->name()) : options.run_dir;
   if (options.dry_run) {
-    const absl::Status status = DryRun(*campaign, root, &console);
+    const absl::Status status = DryRun(*campaign, options, root, signals, &console);
     return status.ok() ? kExitOk : console.Fail(status);
   }
   // Everything that can be wrong with the input is found before anything is made.
   const RunPaths paths(std::filesystem::absolute(root).lexically_normal().string());
-  const absl::Status model = CheckModel(*campaign);
-  if (!model.ok()) return console.Fail(model);
   absl::StatusOr<CampaignPlan> plan =
       BuildPlan(*campaign, NewCampaignId(campaign->name()), CheckpointDir(*campaign, paths));
   if (!plan.ok()) return console.Fail(plan.status());
+  const absl::Status model = CheckModel(*plan, options, signals).status();
+  if (!model.ok()) return console.Fail(model);
   absl::StatusOr<RunDir> run_dir = RunDir::Create(root);
   if (!run_dir.ok()) return console.Fail(run_dir.status());
   absl::StatusOr<std::unique_ptr<Journal>> journal =

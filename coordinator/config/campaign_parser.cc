@@ -60,6 +60,13 @@ absl::Status ExpandWorkers(const YamlMessage& source, v1::ClusterConfig* cluster
   return absl::OkStatus();
 }
 
+absl::Status MergeGiven(absl::string_view yaml, const std::string& name,
+                        const std::vector<std::string>& sets, YamlMessage* source) {
+  RETURN_IF_ERROR(source->Merge(yaml, name));
+  for (const std::string& set : sets) RETURN_IF_ERROR(source->Set(set));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<v1::Campaign> ParseCampaign(absl::string_view yaml, const std::string& name,
@@ -73,13 +80,11 @@ absl::StatusOr<v1::Campaign> ParseCampaign(absl::string_view yaml, const std::st
   {
     v1::Campaign given;
     YamlMessage alone(&given);
-    RETURN_IF_ERROR(alone.Merge(yaml, name));
-    for (const std::string& set : sets) RETURN_IF_ERROR(alone.Set(set));
+    RETURN_IF_ERROR(MergeGiven(yaml, name, sets, &alone));
     if (!given.has_warmup()) campaign.clear_warmup();
     if (!given.has_cluster()) campaign.clear_cluster();
   }
-  RETURN_IF_ERROR(source.Merge(yaml, name));
-  for (const std::string& set : sets) RETURN_IF_ERROR(source.Set(set));
+  RETURN_IF_ERROR(MergeGiven(yaml, name, sets, &source));
 
   const PathResolver paths(folder, source);
   for (int i = 0; i < campaign.problems_size(); ++i) {
@@ -113,6 +118,15 @@ absl::StatusOr<v1::Campaign> LoadCampaign(const std::string& path,
   ASSIGN_OR_RETURN(const std::string yaml, ReadFile(path));
   const std::string folder = std::filesystem::absolute(path).parent_path().string();
   return ParseCampaign(yaml, path, folder, sets);
+}
+
+std::string WhereInCampaign(const std::string& path, const std::vector<std::string>& sets,
+                            const std::string& key) {
+  v1::Campaign campaign;
+  YamlMessage source(&campaign);
+  const absl::StatusOr<std::string> yaml = ReadFile(path);
+  if (!yaml.ok() || !MergeGiven(*yaml, path, sets, &source).ok()) return path;
+  return source.Where(key);
 }
 
 }  // namespace whetstone

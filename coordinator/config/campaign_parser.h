@@ -27,8 +27,13 @@ absl::string_view DefaultCampaignYaml();
 absl::StatusOr<v1::Campaign> LoadCampaign(const std::string& path,
                                           const std::vector<std::string>& sets);
 
-// Does the same for text in memory: `name` stands for the file in messages, `folder` (absolute) is
-// what relative paths are relative to.
+// Says where a key of a campaign that LoadCampaign took has its value from, for a message about it:
+// "campaign.yaml:7" or "--set a.b=1"; the nearest enclosing section's, or PATH, if nobody gave it.
+std::string WhereInCampaign(const std::string& path, const std::vector<std::string>& sets,
+                            const std::string& key);
+
+// Does what LoadCampaign does for text in memory: `name` stands for the file in messages, `folder`
+// (absolute) is what relative paths are relative to.
 absl::StatusOr<v1::Campaign> ParseCampaign(absl::string_view yaml, const std::string& name,
                                            const std::string& folder,
                                            const std::vector<std::string>& sets);

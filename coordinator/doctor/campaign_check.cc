@@ -4,12 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "coordinator/config/campaign_rules.h"
-#include "coordinator/doctor/model_directory.h"
+#include "coordinator/config/model_rules.h"
 #include "coordinator/prompt/prompt_file.h"
+#include "coordinator/prompt/render.h"
 #include "coordinator/prompt/worked_examples.h"
 
 namespace whetstone {
@@ -31,22 +32,8 @@ std::string ExistingAncestor(std::string path) {
 
 }  // namespace
 
-void CheckModelDirectory(const std::string& key, const std::string& path,
-                         const FindingSink& found) {
-  const auto summary = InspectModelDirectory(path);
-  if (!summary.ok()) {
-    found({Level::kFail, key, std::string(summary.status().message()),
-           absl::StrCat("correct `", key, "` in the campaign")});
-    return;
-  }
-  found({Level::kOk, key,
-         absl::StrFormat("%s: %s, %.1f M parameters, %.2f GB", path, summary->architecture,
-                         static_cast<double>(summary->parameters) / 1e6,
-                         Gigabytes(static_cast<double>(summary->weight_bytes))),
-         ""});
-}
-
-void CheckProblems(const v1::Campaign& campaign, const FindingSink& found) {
+void CheckProblems(const v1::Campaign& campaign, const FindingSink& found,
+                   v1::InspectModelRequest* request) {
   for (const std::string& path : campaign.problems()) {
     const auto problem = ParsePromptFile(path);
     if (!problem.ok()) {
@@ -57,6 +44,10 @@ void CheckProblems(const v1::Campaign& campaign, const FindingSink& found) {
              absl::StrCat("take ", path, " out of `problems` in the campaign")});
     } else {
       found({Level::kOk, "problem", path, ""});
+      v1::NamedPrompt* const prompt = request->add_prompts();
+      prompt->set_name(problem->id());
+      const std::vector<v1::Message> messages = RenderMessages(*problem);
+      prompt->mutable_messages()->Assign(messages.begin(), messages.end());
     }
   }
   if (campaign.has_warmup() && !campaign.warmup().examples().empty()) {
@@ -71,7 +62,36 @@ void CheckProblems(const v1::Campaign& campaign, const FindingSink& found) {
   }
 }
 
-void CheckDisk(const v1::Campaign& campaign, const std::string& directory,
+void ReportModels(const v1::Campaign& campaign, const v1::InspectModelRequest& request,
+                  const absl::StatusOr<v1::InspectModelResponse>& response,
+                  const FindingSink& found) {
+  if (!response.ok()) {
+    found({Level::kFail, "model", std::string(response.status().message()),
+           "build or install whet and whet-trainer together, of one version"});
+    return;
+  }
+  for (const BrokenRule& rule : CheckModelRules(campaign, request, *response)) {
+    found({Level::kFail, rule.key, rule.what,
+           absl::StrCat("correct `", rule.key, "` in the campaign")});
+  }
+  const v1::ModelFacts& model = response->model();
+  if (model.error().empty()) {
+    const LongestPrompt longest = FindLongestPrompt(request, *response);
+    found({Level::kOk, "model",
+           absl::StrCat(campaign.model(), ": ", FactsText(model),
+                        longest.name.empty() ? ""
+                                             : absl::StrCat(", longest prompt ", longest.tokens,
+                                                            " tokens (", longest.name, ")")),
+           ""});
+  }
+  if (response->has_kl_reference() && response->kl_reference().error().empty()) {
+    found({Level::kOk, "train.kl_reference",
+           absl::StrCat(campaign.train().kl_reference(), ": ", FactsText(response->kl_reference())),
+           ""});
+  }
+}
+
+void CheckDisk(const v1::Campaign& campaign, int64_t parameters, const std::string& directory,
                const FindingSink& found) {
   const std::string where = ExistingAncestor(directory);
   struct statvfs info;
@@ -80,10 +100,8 @@ void CheckDisk(const v1::Campaign& campaign, const std::string& directory,
     return;
   }
   const double free = static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize);
-  const auto model = InspectModelDirectory(campaign.model());
-  const double parameters = model.ok() ? static_cast<double>(model->parameters) : 0;
   // A checkpoint holds weights (at most fp32), fp32 master weights and two moments of AdamW.
-  const double one = 16 * parameters;
+  const double one = 16 * static_cast<double>(parameters);
   // One more than is kept exists while a checkpoint is being written.
   const double all = one * (std::max(1, campaign.checkpoint().keep()) + 1);
   const std::string detail = absl::StrFormat("%.1f GB free in %s, checkpoints need up to %.1f GB",

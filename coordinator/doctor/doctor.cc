@@ -6,8 +6,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "coordinator/config/campaign_parser.h"
+#include "coordinator/config/model_rules.h"
 #include "coordinator/doctor/campaign_check.h"
 #include "coordinator/doctor/finding.h"
+#include "coordinator/services/local_inspection.h"
 
 namespace whetstone {
 namespace {
@@ -53,7 +55,7 @@ int RunDoctor(const DoctorOptions& options, Console* console) {
   };
   if (options.campaign_path.empty()) {
     // Without a campaign the doctor says what this machine can do.
-    CheckServices(v1::Campaign(), options.services, found);
+    CheckServices(v1::Campaign(), v1::InspectModelRequest(), options.services, found);
     return Conclude(counts, console);
   }
   const auto campaign = LoadCampaign(options.campaign_path, options.sets);
@@ -62,17 +64,23 @@ int RunDoctor(const DoctorOptions& options, Console* console) {
            "edit " + options.campaign_path});
   } else {
     found({Level::kOk, "campaign", options.campaign_path, ""});
-    CheckProblems(*campaign, found);
+    v1::InspectModelRequest request = InspectRequestOf(*campaign);
+    CheckProblems(*campaign, found, &request);
     // With a cluster the model and the checkpoints are on the trainer's host.
     if (!campaign->has_cluster()) {
-      CheckModelDirectory("model", campaign->model(), found);
-      const std::string& reference = campaign->train().kl_reference();
-      if (!reference.empty()) CheckModelDirectory("train.kl_reference", reference, found);
-      CheckDisk(*campaign,
+      const auto models =
+          InspectModelLocally(request, options.services.bin_dir, options.services.cancelled);
+      ReportModels(*campaign, request, models, found);
+      if (counts[static_cast<int>(Level::kFail)] > 0) {
+        found({Level::kWarn, "services", "not started: a run would not get that far",
+               "mend what failed, then ask again"});
+        return Conclude(counts, console);
+      }
+      CheckDisk(*campaign, models->model().parameters(),
                 campaign->checkpoint().dir().empty() ? "./runs" : campaign->checkpoint().dir(),
                 found);
     }
-    CheckServices(*campaign, options.services, found);
+    CheckServices(*campaign, request, options.services, found);
   }
   return Conclude(counts, console);
 }

@@ -1,6 +1,7 @@
 // `whet doctor CAMPAIGN` says what is wrong before an hour is lost. It does what a run would do
 // first (parse, look at the model, reach or start every service, ask what each is, measure noise)
-// and reports each thing on a line of its own, with the command that mends it.
+// and reports each thing on a line of its own, with the command that mends it. This machine's
+// services are started only where a run would start them: with everything before in order.
 #ifndef WHETSTONE_COORDINATOR_DOCTOR_DOCTOR_H_
 #define WHETSTONE_COORDINATOR_DOCTOR_DOCTOR_H_
 

@@ -13,6 +13,7 @@
 #include "common/file.h"
 #include "common/problem/problem_hash.h"
 #include "coordinator/config/campaign_rules.h"
+#include "coordinator/doctor/campaign_check.h"
 #include "coordinator/doctor/version_and_clock_check.h"
 #include "coordinator/prompt/prompt_file.h"
 #include "coordinator/rpc/trainer_client.h"
@@ -27,6 +28,7 @@ using Level = Finding::Level;
 using std::chrono::seconds;
 
 constexpr seconds kInfoDeadline{10};
+constexpr seconds kModelDeadline{60};
 constexpr seconds kCalibrationDeadline{180};
 // The paired ratio of equal code stays within 0.7 % on a quiet machine.
 constexpr double kQuietBand = 0.01;
@@ -148,12 +150,13 @@ void CheckWorker(const std::string& name, const std::string& target, const v1::C
   CheckNoise(name, campaign, worker.get(), found);
 }
 
-void CheckTrainer(const std::string& name, const std::string& target, const FindingSink& found) {
+// Returns whether it answers.
+bool CheckTrainer(const std::string& name, const std::string& target, const FindingSink& found) {
   const double asked = UnixSeconds();
   const auto info = MakeGrpcTrainerClient(target)->GetInfo({kInfoDeadline});
   if (!info.ok()) {
     found({Level::kFail, name, Text(info.status()), "look at the trainer's log on that host"});
-    return;
+    return false;
   }
   CheckClock(name, info->unix_time(), asked, UnixSeconds(), found);
   CheckVersion(name, info->version(), WHETSTONE_VERSION, found);
@@ -162,6 +165,7 @@ void CheckTrainer(const std::string& name, const std::string& target, const Find
          absl::StrCat("whet-trainer ", info->version(), " on ", info->hostname(), ", ",
                       info->device(), ", ", info->dtype(), ", ", info->threads(), " threads"),
          ""});
+  return true;
 }
 
 // Returns the command to type after an error of a tunnel, beyond what the message says.
@@ -181,8 +185,8 @@ std::string TunnelFix(const absl::Status& status, const RemoteService& service,
 }
 
 // Checks each host by itself, so that one dead host does not hide the others.
-void CheckRemote(const v1::Campaign& campaign, const ServiceCheckOptions& options,
-                 const FindingSink& found) {
+void CheckRemote(const v1::Campaign& campaign, const v1::InspectModelRequest& request,
+                 const ServiceCheckOptions& options, const FindingSink& found) {
   const absl::StatusOr<TempDir> dir = TempDir::Make("whet");
   if (!dir.ok()) {
     found({Level::kFail, "tunnels", Text(dir.status()), "set TMPDIR to a writable directory"});
@@ -206,7 +210,10 @@ void CheckRemote(const v1::Campaign& campaign, const ServiceCheckOptions& option
              ""});
       const std::string target = "unix:" + socket;
       if (is_trainer) {
-        CheckTrainer(service.name, target, found);
+        if (CheckTrainer(service.name, target, found)) {
+          const auto trainer = MakeGrpcTrainerClient(target);
+          ReportModels(campaign, request, trainer->InspectModel(request, {kModelDeadline}), found);
+        }
       } else {
         CheckWorker(service.name, target, campaign, /*with_trainer=*/false, found);
       }
@@ -240,10 +247,10 @@ void CheckLocal(const v1::Campaign& campaign, const ServiceCheckOptions& options
 
 }  // namespace
 
-void CheckServices(const v1::Campaign& campaign, const ServiceCheckOptions& options,
-                   const FindingSink& found) {
+void CheckServices(const v1::Campaign& campaign, const v1::InspectModelRequest& request,
+                   const ServiceCheckOptions& options, const FindingSink& found) {
   if (campaign.has_cluster()) {
-    CheckRemote(campaign, options, found);
+    CheckRemote(campaign, request, options, found);
   } else {
     CheckLocal(campaign, options, found);
   }

@@ -8,6 +8,7 @@
 
 #include "coordinator/doctor/finding.h"
 #include "whetstone/v1/campaign.pb.h"
+#include "whetstone/v1/trainer.pb.h"
 
 namespace whetstone {
 
@@ -18,8 +19,9 @@ struct ServiceCheckOptions {
   std::string bin_dir;
 };
 
-void CheckServices(const v1::Campaign& campaign, const ServiceCheckOptions& options,
-                   const FindingSink& found);
+// `request` is about the campaign's models; the trainer of a cluster answers it.
+void CheckServices(const v1::Campaign& campaign, const v1::InspectModelRequest& request,
+                   const ServiceCheckOptions& options, const FindingSink& found);
 
 }  // namespace whetstone
 

@@ -17,34 +17,6 @@
 #include "coordinator/yaml/yaml_writer.h"
 
 namespace whetstone {
-absl::Status CheckModel(const v1::Campaign& campaign) {
-  if (campaign.has_cluster()) return absl::OkStatus();  // the trainer's filesystem is elsewhere
-  std::error_code error;
-  const std::string& reference = campaign.train().kl_reference();
-  if (!reference.empty() && !std::filesystem::exists(reference + "/config.json", error)) {
-    return absl::NotFoundError(
-        absl::StrCat("'train.kl_reference': there is no model in ", reference,
-                     "; name a Hugging Face directory, or leave the key out for the policy that "
-                     "GRPO begins with"));
-  }
-  if (!std::filesystem::is_directory(campaign.model(), error)) {
-    return absl::NotFoundError(absl::StrCat(
-        "'model': there is no directory ", campaign.model(),
-        "; name a Hugging Face directory (config.json, tokenizer.json, *.safetensors)"));
-  }
-  for (const char* file : {"config.json", "tokenizer.json"}) {
-    if (!std::filesystem::exists(campaign.model() + "/" + file, error)) {
-      return absl::NotFoundError(absl::StrCat("'model': ", campaign.model(), " has no ", file));
-    }
-  }
-  if (std::filesystem::exists(campaign.model() + "/resume", error)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'model': ", campaign.model(),
-        " is a checkpoint in the middle of another run, with that run's optimizer; to start from "
-        "its weights alone, copy it without its resume/ folder"));
-  }
-  return absl::OkStatus();
-}
 
 absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::string& campaign_id,
                                        const std::string& checkpoint_dir) {

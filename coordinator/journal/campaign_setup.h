@@ -12,10 +12,6 @@
 
 namespace whetstone {
 
-// Checks that a model on this machine, and the reference of a KL penalty, look like Hugging Face
-// directories, before anything is started. The trainer says what is wrong inside.
-absl::Status CheckModel(const v1::Campaign& campaign);
-
 // Reads the prompt files and worked examples. Errors name file and line. `campaign_id` and
 // `checkpoint_dir` stay as given.
 absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::string& campaign_id,

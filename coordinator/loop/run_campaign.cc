@@ -11,6 +11,7 @@
 #include "coordinator/campaign/campaign_state.h"
 #include "coordinator/journal/worker_list.h"
 #include "coordinator/loop/campaign_loop.h"
+#include "coordinator/loop/model_check.h"
 #include "coordinator/loop/service_relay.h"
 #include "coordinator/loop/worker_control.h"
 #include "coordinator/proof/best.h"
@@ -61,7 +62,8 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
   options.on_event = [&relay](const ServiceEvent& event) { relay.Hear(event); };
   options.cancelled = [signals] { return signals->stopped(); };
   // A run that has begun is not held up by one host.
-  ASSIGN_OR_RETURN(options.workers_may_be_missing, journal->HasProgress());
+  ASSIGN_OR_RETURN(const bool has_progress, journal->HasProgress());
+  options.workers_may_be_missing = has_progress;
   ASSIGN_OR_RETURN(options.worker_list, ReadWorkerList(paths, WorkerListOf(plan.campaign)));
   if (options.worker_list->workers().empty()) {
     console->Notice(absl::StrCat("every worker has left; add one with: whet workers ", paths.root(),
@@ -70,6 +72,10 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
   ASSIGN_OR_RETURN(const std::unique_ptr<Cluster> cluster, OpenCluster(std::move(options)));
 
   const std::unique_ptr<TrainerClient> trainer = MakeGrpcTrainerClient(cluster->trainer().target);
+  // A run that has begun goes on from its checkpoints.
+  if (!has_progress && !cluster->is_local()) {
+    RETURN_IF_ERROR(CheckRemoteModel(plan, trainer.get(), signals));
+  }
   std::vector<std::unique_ptr<WorkerClient>> workers;
   LoopHooks hooks;
   hooks.trainer = trainer.get();

@@ -102,6 +102,10 @@ class EchoTrainer : public TrainerClient {
                                                             const CallOptions&) override {
     return absl::NotFoundError("an echo saves no files");
   }
+  absl::StatusOr<v1::InspectModelResponse> InspectModel(const v1::InspectModelRequest&,
+                                                        const CallOptions&) override {
+    return absl::NotFoundError("an echo has no models");
+  }
 
   bool hang_ = false;
   int ranks_ = 1;

@@ -55,6 +55,12 @@ class GrpcTrainerClient final : public TrainerClient {
         "Trainer.ReadCheckpoint", options,
         [&](auto* context, auto* reply) { return stub_->ReadCheckpoint(context, request, reply); });
   }
+  absl::StatusOr<v1::InspectModelResponse> InspectModel(const v1::InspectModelRequest& request,
+                                                        const CallOptions& options) override {
+    return Unary<v1::InspectModelResponse>(
+        "Trainer.InspectModel", options,
+        [&](auto* context, auto* reply) { return stub_->InspectModel(context, request, reply); });
+  }
 
  private:
   template <typename Reply, typename Call>

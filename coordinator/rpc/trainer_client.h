@@ -39,6 +39,8 @@ class TrainerClient {
       const v1::RemoveCheckpointsRequest& request, const CallOptions& options) = 0;
   virtual absl::StatusOr<v1::ReadCheckpointResponse> ReadCheckpoint(
       const v1::ReadCheckpointRequest& request, const CallOptions& options) = 0;
+  virtual absl::StatusOr<v1::InspectModelResponse> InspectModel(
+      const v1::InspectModelRequest& request, const CallOptions& options) = 0;
 };
 
 // `target` is a gRPC target such as "unix:/path". The client connects on first use and reconnects

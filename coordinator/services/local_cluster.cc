@@ -1,7 +1,5 @@
 #include "coordinator/services/local_cluster.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -10,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/status_macros.h"
-#include "coordinator/process/child_process.h"
 #include "coordinator/services/connect_retrier.h"
 #include "coordinator/services/health.h"
 #include "coordinator/services/local_service.h"
@@ -21,16 +18,6 @@ namespace {
 
 constexpr char kTrainerName[] = "trainer";
 constexpr std::chrono::seconds kAttemptDeadline{2};
-
-absl::StatusOr<std::string> FindBinary(const std::string& bin_dir, const std::string& name) {
-  const std::string path = absl::StrCat(bin_dir.empty() ? ProgramDirectory() : bin_dir, "/", name);
-  if (access(path.c_str(), X_OK) != 0) {
-    return absl::NotFoundError(absl::StrCat(path,
-                                            " is missing: the services lie beside whet; "
-                                            "build or install them together"));
-  }
-  return path;
-}
 
 class LocalCluster final : public Cluster {
  public:
@@ -150,7 +137,7 @@ absl::StatusOr<std::unique_ptr<Cluster>> StartLocalCluster(const ClusterOptions&
   std::vector<std::string> trainer, worker;
   if (options.with_trainer) {
     const v1::LocalConfig& local = options.campaign.local();
-    ASSIGN_OR_RETURN(const std::string binary, FindBinary(options.bin_dir, "whet-trainer"));
+    ASSIGN_OR_RETURN(const std::string binary, FindServiceBinary(options.bin_dir, "whet-trainer"));
     trainer = {binary};
     const int ranks = std::max(1, local.ranks());
     if (ranks > 1) {
@@ -166,7 +153,7 @@ absl::StatusOr<std::unique_ptr<Cluster>> StartLocalCluster(const ClusterOptions&
   const auto& addresses = options.worker_list->workers();
   const bool with_own = std::any_of(addresses.begin(), addresses.end(), own);
   if (with_own) {
-    ASSIGN_OR_RETURN(const std::string binary, FindBinary(options.bin_dir, "whet-worker"));
+    ASSIGN_OR_RETURN(const std::string binary, FindServiceBinary(options.bin_dir, "whet-worker"));
     worker = {binary, "serve"};
   }
   RETURN_IF_ERROR(MakeDirectories(options.log_dir));

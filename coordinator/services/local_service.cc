@@ -1,5 +1,7 @@
 #include "coordinator/services/local_service.h"
 
+#include <unistd.h>
+
 #include <optional>
 #include <utility>
 
@@ -17,6 +19,16 @@ constexpr milliseconds kDeathPoll{50};
 constexpr int kLogLines = 5;
 
 }  // namespace
+
+absl::StatusOr<std::string> FindServiceBinary(const std::string& bin_dir, const std::string& name) {
+  const std::string path = absl::StrCat(bin_dir.empty() ? ProgramDirectory() : bin_dir, "/", name);
+  if (access(path.c_str(), X_OK) != 0) {
+    return absl::NotFoundError(absl::StrCat(path,
+                                            " is missing: the services lie beside whet; "
+                                            "build or install them together"));
+  }
+  return path;
+}
 
 LocalService::LocalService(LocalServiceOptions options) : options_(std::move(options)) {
   thread_ = std::thread([this] { Run(); });

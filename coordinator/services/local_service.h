@@ -13,10 +13,15 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "coordinator/process/child_process.h"
 #include "coordinator/services/cluster.h"
 
 namespace whetstone {
+
+// Returns the path of a service's program, in `bin_dir` or, if that is empty, beside this program.
+// NOT_FOUND says that it is not there.
+absl::StatusOr<std::string> FindServiceBinary(const std::string& bin_dir, const std::string& name);
 
 struct LocalServiceOptions {
   std::string name;               // "trainer"

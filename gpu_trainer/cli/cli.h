@@ -21,6 +21,7 @@ void AddCommands(CLI::App& app, const std::vector<std::string>& launched, int* e
 // Each adds one of them.
 void AddServeCommand(CLI::App& app, int* exit_code);
 void AddLaunchCommand(CLI::App& app, const std::vector<std::string>& launched, int* exit_code);
+void AddInspectCommand(CLI::App& app, int* exit_code);
 void AddTokenizeCommand(CLI::App& app, int* exit_code);
 void AddScoreCommand(CLI::App& app, int* exit_code);
 void AddGenerateCommand(CLI::App& app, int* exit_code);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/file.h"
 #include "common/status_macros.h"
 
@@ -140,12 +141,14 @@ absl::StatusOr<ModelFamily> ParseFamily(const json& root, const std::string& whe
   Reader reader(root, where);
   const std::string type = reader.TextOr("model_type", "");
   RETURN_IF_ERROR(reader.status());
-  if (type == "llama") return ModelFamily::kLlama;
-  if (type == "qwen2") return ModelFamily::kQwen2;
-  if (type == "qwen3") return ModelFamily::kQwen3;
+  std::vector<std::string> names;
+  for (const ModelFamily family : {ModelFamily::kLlama, ModelFamily::kQwen2, ModelFamily::kQwen3}) {
+    if (type == NameOf(family)) return family;
+    names.push_back(NameOf(family));
+  }
   return absl::InvalidArgumentError(
       absl::StrCat(where, ": model_type \"", type,
-                   "\" is not supported; supported architectures: llama, qwen2, qwen3"));
+                   "\" is not supported; supported architectures: ", absl::StrJoin(names, ", ")));
 }
 
 // Returns the value where config.json does not say one.
@@ -208,6 +211,18 @@ void RefuseUnsupported(const ModelConfig& config, Reader* reader) {
 }
 
 }  // namespace
+
+const char* NameOf(ModelFamily family) {
+  switch (family) {
+    case ModelFamily::kLlama:
+      return "llama";
+    case ModelFamily::kQwen2:
+      return "qwen2";
+    case ModelFamily::kQwen3:
+      return "qwen3";
+  }
+  return "";
+}
 
 int64_t ModelConfig::parameters() const {
   const int64_t layer = 2 * hidden + qkv_rows() * hidden + (qkv_bias ? qkv_rows() : 0) +

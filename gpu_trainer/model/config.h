@@ -22,6 +22,9 @@ namespace whetstone {
 
 enum class ModelFamily { kLlama, kQwen2, kQwen3 };
 
+// Returns config.json's model_type.
+const char* NameOf(ModelFamily family);
+
 // RopeScaling has Llama 3.1's stretched rotary frequencies (transformers: rope_type "llama3").
 struct RopeScaling {
   double factor = 1;

@@ -85,29 +85,54 @@ absl::StatusOr<torch::ScalarType> TorchDtype(const std::string& dtype) {
       absl::StrCat("dtype ", dtype, " is not supported; supported: F32, BF16, F16"));
 }
 
-absl::Status CopyIn(const Found& found, const HfTensor& to) {
+bool MayBeIgnored(const std::string& name, const ModelConfig& config) {
+  return absl::EndsWith(name, "rotary_emb.inv_freq") || (config.tied && name == "lm_head.weight");
+}
+
+absl::Status CheckTensor(const Found& found, const HfTensor& wanted) {
   auto fail = [&](absl::string_view what) {
     return absl::InvalidArgumentError(
-        absl::StrCat(found.file->path(), ": tensor \"", to.name, "\": ", what));
+        absl::StrCat(found.file->path(), ": tensor \"", wanted.name, "\": ", what));
   };
-  const std::vector<int64_t> want = to.view.sizes().vec();
+  const std::vector<int64_t> want = wanted.view.sizes().vec();
   if (found.entry->shape != want) {
     return fail(absl::StrCat("shape [", absl::StrJoin(found.entry->shape, ", "), "] in the file, [",
                              absl::StrJoin(want, ", "), "] by config.json"));
   }
   const auto dtype = TorchDtype(found.entry->dtype);
-  if (!dtype.ok()) return fail(dtype.status().message());
-  const absl::string_view bytes = found.file->Bytes(*found.entry);
-  // from_blob wants a mutable pointer; the copy below only reads.
-  const torch::Tensor stored =
-      torch::from_blob(const_cast<char*>(bytes.data()), want, torch::dtype(*dtype));
-  torch::NoGradGuard no_grad;
-  to.view.copy_(stored);
+  return dtype.ok() ? absl::OkStatus() : fail(dtype.status().message());
+}
+
+// Checks that the files hold the wanted tensors and no others.
+absl::Status CheckTensors(const TensorFiles& files, const ModelConfig& config,
+                          const std::vector<HfTensor>& wanted) {
+  std::set<std::string> known;
+  for (const HfTensor& tensor : wanted) {
+    known.insert(tensor.name);
+    const auto found = files.tensors.find(tensor.name);
+    if (found == files.tensors.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(files.files.front()->path(), ": tensor \"", tensor.name, "\" is missing"));
+    }
+    RETURN_IF_ERROR(CheckTensor(found->second, tensor));
+  }
+  for (const auto& [name, found] : files.tensors) {
+    if (!known.count(name) && !MayBeIgnored(name, config)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(found.file->path(), ": tensor \"", name,
+                       "\" is not part of the architecture that config.json describes"));
+    }
+  }
   return absl::OkStatus();
 }
 
-bool MayBeIgnored(const std::string& name, const ModelConfig& config) {
-  return absl::EndsWith(name, "rotary_emb.inv_freq") || (config.tied && name == "lm_head.weight");
+void CopyIn(const Found& found, const HfTensor& to) {
+  const absl::string_view bytes = found.file->Bytes(*found.entry);
+  // from_blob wants a mutable pointer; the copy below only reads.
+  const torch::Tensor stored = torch::from_blob(const_cast<char*>(bytes.data()), to.view.sizes(),
+                                                torch::dtype(*TorchDtype(found.entry->dtype)));
+  torch::NoGradGuard no_grad;
+  to.view.copy_(stored);
 }
 
 // StoredType holds what files call a compute type.
@@ -221,24 +246,22 @@ absl::StatusOr<Weights> LoadWeights(const std::string& directory, const ModelCon
                                     torch::ScalarType dtype, torch::Device device) {
   ASSIGN_OR_RETURN(const TensorFiles files, OpenAll(directory));
   Weights weights = EmptyWeights(config, dtype, device);
-  std::set<std::string> known;
-  for (const HfTensor& tensor : HfTensors(config, weights)) {
-    known.insert(tensor.name);
-    const auto found = files.tensors.find(tensor.name);
-    if (found == files.tensors.end()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(files.files.front()->path(), ": tensor \"", tensor.name, "\" is missing"));
-    }
-    RETURN_IF_ERROR(CopyIn(found->second, tensor));
-  }
-  for (const auto& [name, found] : files.tensors) {
-    if (!known.count(name) && !MayBeIgnored(name, config)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(found.file->path(), ": tensor \"", name,
-                       "\" is not part of the architecture that config.json describes"));
-    }
-  }
+  const std::vector<HfTensor> wanted = HfTensors(config, weights);
+  RETURN_IF_ERROR(CheckTensors(files, config, wanted));
+  for (const HfTensor& tensor : wanted) CopyIn(files.tensors.at(tensor.name), tensor);
   return weights;
+}
+
+absl::StatusOr<int64_t> CheckWeights(const std::string& directory, const ModelConfig& config) {
+  ASSIGN_OR_RETURN(const TensorFiles files, OpenAll(directory));
+  // Tensors of LibTorch's meta device have shapes and no memory.
+  const Weights shapes = EmptyWeights(config, torch::kBFloat16, torch::kMeta);
+  RETURN_IF_ERROR(CheckTensors(files, config, HfTensors(config, shapes)));
+  int64_t bytes = 0;
+  for (const auto& [name, found] : files.tensors) {
+    bytes += static_cast<int64_t>(found.entry->end - found.entry->begin);
+  }
+  return bytes;
 }
 
 absl::Status SaveWeights(const std::string& directory, const ModelConfig& config,

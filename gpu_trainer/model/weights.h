@@ -76,6 +76,11 @@ Weights RandomWeights(const ModelConfig& config, torch::ScalarType dtype, uint64
 absl::StatusOr<Weights> LoadWeights(const std::string& directory, const ModelConfig& config,
                                     torch::ScalarType dtype, torch::Device device = torch::kCPU);
 
+// Finds out what LoadWeights does before it reads a tensor's bytes: whether the files are whole and
+// hold the config's tensors and no others. Returns the bytes of the tensors. Errors are those of
+// LoadWeights.
+absl::StatusOr<int64_t> CheckWeights(const std::string& directory, const ModelConfig& config);
+
 // Writes DIRECTORY/model.safetensors (transformers' names, unfused) in `dtype` and config.json with
 // that dtype. `weights` may be of any floating dtype (fp32 masters, say). Each file is written to a
 // temporary name, fsynced and renamed. RESOURCE_EXHAUSTED: disk full, nothing left behind.

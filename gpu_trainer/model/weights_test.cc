@@ -28,7 +28,9 @@ class WeightsTest : public ::testing::Test {
  protected:
   WeightsTest() : dir_(*TempDir::Make("weights")) {}
   std::string Message(const ModelConfig& config) {
-    return std::string(LoadWeights(dir_.path(), config, torch::kFloat).status().message());
+    const absl::Status checked = CheckWeights(dir_.path(), config).status();
+    EXPECT_EQ(LoadWeights(dir_.path(), config, torch::kFloat).status(), checked);
+    return std::string(checked.message());
   }
   TempDir dir_;
 };
@@ -92,6 +94,7 @@ TEST_F(WeightsTest, DamageIsNamed) {
   const Weights weights = RandomWeights(config, torch::kFloat, 1);
   ASSERT_TRUE(SaveWeights(dir_.path(), config, weights, torch::kFloat).ok());
   EXPECT_EQ(Message(config), "");
+  EXPECT_EQ(*CheckWeights(dir_.path(), config), 4 * config.parameters());
 
   ModelConfig other = config;
   other.intermediate = 41;

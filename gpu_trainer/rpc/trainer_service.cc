@@ -9,6 +9,7 @@
 #include "gpu_trainer/checkpoint/checkpoint.h"
 #include "gpu_trainer/checkpoint/checkpoint_file.h"
 #include "gpu_trainer/rpc/generate_stream.h"
+#include "gpu_trainer/rpc/model_inspection.h"
 
 namespace whetstone {
 namespace {
@@ -157,6 +158,13 @@ grpc::Status TrainerService::Score(grpc::ServerContext* context, const v1::Score
   });
   if (status.ok()) *response = std::move(*result);
   return ToGrpcStatus(status);
+}
+
+grpc::Status TrainerService::InspectModel(grpc::ServerContext*,
+                                          const v1::InspectModelRequest* request,
+                                          v1::InspectModelResponse* response) {
+  *response = whetstone::InspectModel(*request);
+  return grpc::Status::OK;
 }
 
 }  // namespace whetstone

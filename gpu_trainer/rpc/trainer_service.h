@@ -60,6 +60,8 @@ class TrainerService final : public v1::Trainer::Service {
                               v1::ReadCheckpointResponse* response) override;
   grpc::Status Score(grpc::ServerContext* context, const v1::ScoreRequest* request,
                      v1::ScoreResponse* response) override;
+  grpc::Status InspectModel(grpc::ServerContext* context, const v1::InspectModelRequest* request,
+                            v1::InspectModelResponse* response) override;
 
  private:
   v1::TrainerInfo Info() const;

@@ -501,7 +501,13 @@ TEST_F(TrainerServiceTest, InfoAnswersDuringGenerationAndCancellingStopsIt) {
   EXPECT_TRUE(event.has_prompt());
   while (service_->Busy() != "Generate") std::this_thread::yield();
   EXPECT_EQ(Info().model(), Model());
-  EXPECT_EQ(service_->Busy(), "Generate") << "GetInfo waited for the generation";
+  grpc::ClientContext inspect_context;
+  v1::InspectModelRequest inspect;
+  inspect.set_model(Model());
+  v1::InspectModelResponse inspected;
+  ASSERT_TRUE(stub_->InspectModel(&inspect_context, inspect, &inspected).ok());
+  EXPECT_EQ(inspected.model().family(), "llama") << inspected.ShortDebugString();
+  EXPECT_EQ(service_->Busy(), "Generate") << "GetInfo or InspectModel waited for the generation";
   context.TryCancel();
   while (reader->Read(&event)) {
   }
@@ -532,6 +538,15 @@ TEST_F(TrainerServiceTest, TheRealModelLearnsAnAnswer) {
   warmup.mutable_name()->set_step(2);
   ASSERT_TRUE(Update(warmup, &second).ok());
   EXPECT_LT(second.metrics().at("loss"), 0.8 * first.metrics().at("loss"));
+}
+
+TEST_F(TrainerServiceTest, AModelThatCannotReadIsNotLoaded) {
+  ASSERT_TRUE(WriteFileAtomically(Model() + "/tokenizer.json",
+                                  R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})")
+                  .ok());
+  const grpc::Status status = Load(Model());
+  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("text does not survive"));
 }
 
 TEST_F(TrainerServiceTest, BadRequestsAreNamed) {

@@ -73,24 +73,10 @@ absl::Status TrainerState::Read(const v1::LoadCheckpointRequest& request, Model*
     RETURN_IF_ERROR(CheckMemory(*config, dtype_, learner_options, device_, free));
   }
   ASSIGN_OR_RETURN(model->policy, LoadPolicy(directory, dtype_, device_, learner_options));
-  ASSIGN_OR_RETURN(model->tokenizer, Tokenizer::Load(directory));
-  ASSIGN_OR_RETURN(model->chat_options, ChatOptionsOf(request.chat()));
-  model->chat = ChatFormat::Load(directory);
-  if (!model->chat.ok() && !absl::IsNotFound(model->chat.status())) return model->chat.status();
-  if (request.deterministic() && model->chat.ok() && model->chat->can_tell_today() &&
-      model->chat_options.date.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the chat template of ", directory,
-        " tells the model today's date, and another day the prompts would differ: with "
-        "'deterministic', set chat.date, for example \"26 Jul 2024\""));
-  }
   const Policy& policy = *model->policy;
-  if (model->tokenizer->size() > policy.config.vocab) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        directory, ": tokenizer.json has ", model->tokenizer->size(), " tokens but the model only ",
-        policy.config.vocab, "; they do not belong together"));
-  }
-  model->engine = std::make_unique<Engine>(policy.config, policy.weights, *model->tokenizer);
+  ASSIGN_OR_RETURN(model->text, LoadModelText(directory, policy.config, request.chat(),
+                                              request.deterministic()));
+  model->engine = std::make_unique<Engine>(policy.config, policy.weights, *model->text.tokenizer);
   return absl::OkStatus();
 }
 
@@ -119,15 +105,9 @@ absl::Status TrainerState::Load(const v1::LoadCheckpointRequest& request) {
 }
 
 absl::StatusOr<std::vector<int32_t>> TrainerState::PromptIds(
-    const google::protobuf::RepeatedPtrField<v1::Message>& messages,
-    const std::string& response_prefix) const {
+    const ModelText::Messages& messages, const std::string& response_prefix) const {
   const PartScope scope(Part::kInput);
-  if (!model_->chat.ok()) return model_->chat.status();
-  std::vector<ChatMessage> chat;
-  for (const v1::Message& message : messages) chat.push_back({message.role(), message.content()});
-  ASSIGN_OR_RETURN(const std::string text,
-                   model_->chat->Render(chat, ChatFormat::kGenerate, model_->chat_options));
-  return model_->tokenizer->Encode(text + response_prefix);
+  return model_->text.PromptIds(messages, response_prefix);
 }
 
 absl::Status TrainerState::Generate(const v1::GenerateRequest& request,
@@ -141,8 +121,8 @@ absl::Status TrainerState::Generate(const v1::GenerateRequest& request,
   profile_.truncates = sampling.top_p < 1 || sampling.top_k > 0 || sampling.min_p > 0;
   spec.memory.processes = ranks_.sharing(device_);
   spec.memory.reserved_bytes = spec.memory.processes * UpdateBytesToCome(*model->policy);
-  if (model->chat.ok()) {
-    const std::optional<int32_t> end = model->tokenizer->IdOf(model->chat->end_of_turn());
+  if (const ModelText& text = model->text; text.chat.ok()) {
+    const std::optional<int32_t> end = text.tokenizer->IdOf(text.chat->end_of_turn());
     if (end.has_value()) spec.end_ids.push_back(*end);
   }
   const std::vector<std::vector<int32_t>> mine =
@@ -251,7 +231,7 @@ absl::StatusOr<std::vector<LearnedSequence>> TrainerState::Tokenize(
                      PromptIds(example.messages(), example.response_prefix()));
     const int64_t learn_from = static_cast<int64_t>(ids.size());
     const std::vector<int32_t> answer =
-        model_->tokenizer->Encode(example.response() + model_->chat->end_of_turn());
+        model_->text.tokenizer->Encode(example.response() + model_->text.chat->end_of_turn());
     ids.insert(ids.end(), answer.begin(), answer.end());
     sequences.push_back({.ids = std::move(ids), .learn_from = learn_from});
   }

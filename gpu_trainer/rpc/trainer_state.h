@@ -21,8 +21,7 @@
 #include "gpu_trainer/engine/engine.h"
 #include "gpu_trainer/profile/machine.h"
 #include "gpu_trainer/profile/step_profile.h"
-#include "gpu_trainer/tokenizer/chat.h"
-#include "gpu_trainer/tokenizer/tokenizer.h"
+#include "gpu_trainer/rpc/model_text.h"
 #include "whetstone/v1/trainer.pb.h"
 
 namespace whetstone {
@@ -51,10 +50,7 @@ class TrainerState {
   // Model is everything that belongs to one loaded model; it is replaced as a whole.
   struct Model {
     std::unique_ptr<Policy> policy;
-    std::unique_ptr<Tokenizer> tokenizer;
-    ChatOptions chat_options;
-    // An error says that the model has no template.
-    absl::StatusOr<ChatFormat> chat = absl::UnknownError("");
+    ModelText text;
     std::unique_ptr<Engine> engine;
   };
 
@@ -63,9 +59,8 @@ class TrainerState {
   // Adds profile_ to the answer of the update it ends with.
   void AddProfile(v1::UpdateResponse* response);
   absl::StatusOr<std::vector<LearnedSequence>> Tokenize(const v1::SftBatch& batch) const;
-  absl::StatusOr<std::vector<int32_t>> PromptIds(
-      const google::protobuf::RepeatedPtrField<v1::Message>& messages,
-      const std::string& response_prefix) const;
+  absl::StatusOr<std::vector<int32_t>> PromptIds(const ModelText::Messages& messages,
+                                                 const std::string& response_prefix) const;
   absl::StatusOr<Model*> Loaded() const;
 
   const torch::Device device_;

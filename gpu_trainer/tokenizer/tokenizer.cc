@@ -164,6 +164,10 @@ std::vector<int32_t> Tokenizer::Encode(absl::string_view text) const {
   return ids;
 }
 
+std::string Tokenizer::Normalized(absl::string_view text) const {
+  return impl_->nfc ? Nfc(ToValidUtf8(text)) : ToValidUtf8(text);
+}
+
 std::string Tokenizer::Decode(const std::vector<int32_t>& ids, Special special) const {
   std::string bytes;
   for (const int32_t id : ids) {

@@ -40,6 +40,10 @@ class Tokenizer {
   // U+FFFD.
   std::vector<int32_t> Encode(absl::string_view text) const;
 
+  // Returns `text` as it is before it is cut into tokens: valid UTF-8, in the normal form that the
+  // file asks for. A whole tokenizer's Decode gives it back.
+  std::string Normalized(absl::string_view text) const;
+
   // Returns valid UTF-8 whatever the ids: broken sequences become U+FFFD, unknown ids nothing.
   std::string Decode(const std::vector<int32_t>& ids, Special special) const;
 

@@ -50,24 +50,6 @@ class BadInputTest : public WhetTest {
     EXPECT_TRUE(WriteFileAtomically(path, text).ok());
     return path;
   }
-
-  // Makes a copy of the tiny model that may be damaged.
-  std::string ModelCopy() {
-    const std::string copy = Path("model");
-    std::filesystem::copy(TinyModel(), copy);
-    return copy;
-  }
-
-  // The campaign names `model`: doctor and run both say what is wrong with it.
-  void ExpectBadModel(const std::string& model, const std::vector<std::string>& words) {
-    const std::string campaign = WriteCampaign(2);
-    const WhetResult run =
-        Whet({"run", campaign, "--run-dir", RunDirectory(), "--set", "model=" + model});
-    EXPECT_NE(run.exit_code, 0) << run.out;
-    for (const std::string& word : words) EXPECT_THAT(run.err, HasSubstr(word));
-    EXPECT_TRUE(Metrics().empty());
-    EXPECT_NE(access((RunDirectory() + "/checkpoints").c_str(), F_OK), 0);
-  }
 };
 
 TEST_F(BadInputTest, MisspeltKeyNamesFileLineAndTheNearestKey) {
@@ -96,30 +78,6 @@ TEST_F(BadInputTest, BrokenPromptFileNamesFileAndLine) {
                 {"broken.md:", "timmed", "timed"});
   ExpectRefused(CampaignWith(SourceDir() + "/tests/system/multiply.md", Path("none.md")),
                 {"none.md"});
-}
-
-TEST_F(BadInputTest, MissingModelDirectory) { ExpectBadModel(Path("no-model"), {"no-model"}); }
-
-TEST_F(BadInputTest, ModelWithAMissingFile) {
-  const std::string model = ModelCopy();
-  std::filesystem::remove(model + "/tokenizer.json");
-  ExpectBadModel(model, {"tokenizer.json"});
-}
-
-TEST_F(BadInputTest, ModelCutShort) {
-  const std::string model = ModelCopy();
-  std::filesystem::resize_file(model + "/model.safetensors", 1000000);
-  ExpectBadModel(model, {"model.safetensors"});
-}
-
-TEST_F(BadInputTest, UnsupportedArchitecture) {
-  const std::string model = ModelCopy();
-  const std::string config = *ReadFile(model + "/config.json");
-  ASSERT_TRUE(WriteFileAtomically(model + "/config.json",
-                                  absl::StrReplaceAll(config, {{"\"llama\"", "\"mamba\""},
-                                                               {"LlamaFor", "MambaFor"}}))
-                  .ok());
-  ExpectBadModel(model, {"mamba", "llama"});
 }
 
 TEST_F(BadInputTest, SocketInUse) {

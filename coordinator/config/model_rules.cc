@@ -1,0 +1,83 @@
+#include "coordinator/config/model_rules.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace whetstone {
+namespace {
+
+// Checks that prompt and answer fit into the model's context.
+void CheckLengths(const v1::Campaign& campaign, const LongestPrompt& prompt, int64_t context,
+                  std::vector<BrokenRule>* broken) {
+  const int64_t answer = campaign.generate().max_new_tokens();
+  const int64_t room = context - prompt.tokens;
+  if (answer <= room || campaign.train().steps() == 0) return;
+  if (room < 1) {
+    broken->push_back(
+        {"problems", absl::StrCat("the prompt of ", prompt.name, " has ", prompt.tokens,
+                                  " tokens, and the model's context is ", context,
+                                  ": no room is left for an answer; leave this problem out")});
+    return;
+  }
+  broken->push_back(
+      {"generate.max_new_tokens",
+       absl::StrCat(answer, " is beyond the model: its context is ", context, " tokens",
+                    prompt.name.empty() ? ""
+                                        : absl::StrCat(", and the longest prompt (problem ",
+                                                       prompt.name, ") has ", prompt.tokens),
+                    "; give at most ", room)});
+}
+
+}  // namespace
+
+v1::InspectModelRequest InspectRequestOf(const v1::Campaign& campaign) {
+  v1::InspectModelRequest request;
+  request.set_model(campaign.model());
+  request.set_kl_reference(campaign.train().kl_reference());
+  request.mutable_chat()->set_thinking(campaign.chat().thinking());
+  request.mutable_chat()->set_date(campaign.chat().date());
+  request.set_deterministic(campaign.deterministic());
+  request.set_response_prefix(campaign.generate().response_prefix());
+  return request;
+}
+
+std::vector<BrokenRule> CheckModelRules(const v1::Campaign& campaign,
+                                        const v1::InspectModelRequest& request,
+                                        const v1::InspectModelResponse& response) {
+  std::vector<BrokenRule> broken;
+  const v1::ModelFacts& model = response.model();
+  if (!model.error().empty()) broken.push_back({"model", model.error()});
+  if (!response.kl_reference().error().empty()) {
+    broken.push_back({"train.kl_reference", response.kl_reference().error()});
+  }
+  if (!model.error().empty()) return broken;
+  CheckLengths(campaign, FindLongestPrompt(request, response), model.context_length(), &broken);
+  for (int i = 0; i < campaign.generate().stop_ids_size(); ++i) {
+    const int64_t id = campaign.generate().stop_ids(i);
+    if (id < model.vocab_size()) continue;
+    broken.push_back({absl::StrCat("generate.stop_ids[", i, "]"),
+                      absl::StrCat(id, " is none of the model's ", model.vocab_size(), " tokens")});
+  }
+  return broken;
+}
+
+std::string FactsText(const v1::ModelFacts& facts) {
+  return absl::StrFormat("%s, %.1f M parameters, %.2f GB, context %d", facts.family(),
+                         static_cast<double>(facts.parameters()) / 1e6,
+                         static_cast<double>(facts.weight_bytes()) / 1e9, facts.context_length());
+}
+
+LongestPrompt FindLongestPrompt(const v1::InspectModelRequest& request,
+                                const v1::InspectModelResponse& response) {
+  LongestPrompt longest;
+  const int prompts = std::min(request.prompts_size(), response.prompt_tokens_size());
+  for (int i = 0; i < prompts; ++i) {
+    if (response.prompt_tokens(i) <= longest.tokens) continue;
+    longest = {request.prompts(i).name(), response.prompt_tokens(i)};
+  }
+  return longest;
+}
+
+}  // namespace whetstone

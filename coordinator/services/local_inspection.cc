@@ -1,0 +1,75 @@
+#include "coordinator/services/local_inspection.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/file.h"
+#include "common/status_macros.h"
+#include "coordinator/process/child_process.h"
+#include "coordinator/services/local_service.h"
+
+namespace whetstone {
+namespace {
+
+// It takes some tenths of a second, unless the model lies on a file system that hangs.
+constexpr std::chrono::seconds kInspectDeadline{60};
+constexpr std::chrono::milliseconds kInspectPoll{5};
+constexpr int kInspectLogLines = 5;
+
+// The answer is a line of its own; the log may hold other lines before and behind it.
+std::optional<v1::InspectModelResponse> AnswerIn(const std::string& log) {
+  const absl::StatusOr<std::string> text = ReadFile(log);
+  if (!text.ok()) return std::nullopt;
+  for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
+    v1::InspectModelResponse response;
+    if (absl::StartsWith(line, "{") &&
+        google::protobuf::util::JsonStringToMessage(std::string(line), &response).ok()) {
+      return response;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::InspectModelResponse> InspectModelLocally(
+    const v1::InspectModelRequest& request, const std::string& bin_dir,
+    const std::function<bool()>& cancelled) {
+  ASSIGN_OR_RETURN(const std::string binary, FindServiceBinary(bin_dir, "whet-trainer"));
+  ASSIGN_OR_RETURN(const TempDir dir, TempDir::Make("whet"));
+  std::string json;
+  if (!google::protobuf::util::MessageToJsonString(request, &json).ok()) {
+    return absl::InternalError("the question about the model has no JSON form");
+  }
+  const std::string question = dir.path() + "/request.json";
+  RETURN_IF_ERROR(WriteFileAtomically(question, json));
+  ChildOptions options;
+  options.argv = {binary, "inspect", "--request", question};
+  options.log_path = dir.path() + "/log";
+  ASSIGN_OR_RETURN(const std::unique_ptr<ChildProcess> child, ChildProcess::Start(options));
+  const auto deadline = std::chrono::steady_clock::now() + kInspectDeadline;
+  std::optional<std::string> how;
+  while (!(how = child->Ended()).has_value()) {
+    if (cancelled && cancelled()) return absl::CancelledError("stopped while looking at the model");
+    if (std::chrono::steady_clock::now() >= deadline) {
+      return absl::DeadlineExceededError(
+          absl::StrCat(binary, " inspect has not read ", request.model(), " within ",
+                       kInspectDeadline.count(), " s; does its file system answer?"));
+    }
+    std::this_thread::sleep_for(kInspectPoll);
+  }
+  if (std::optional<v1::InspectModelResponse> answer = AnswerIn(options.log_path)) return *answer;
+  return absl::UnavailableError(absl::StrCat(binary, " inspect said nothing of ", request.model(),
+                                             " (", *how, "). Its last lines:\n",
+                                             LastLines(options.log_path, kInspectLogLines)));
+}
+
+}  // namespace whetstone
