@@ -57,7 +57,7 @@ std::string FunctionOf(const v1::Problem& problem) {
 }  // namespace
 
 absl::StatusOr<PlainPipeline> PlainPipeline::Create(const v1::Problem& problem) {
-  ASSIGN_OR_RETURN(TempDir dir, TempDir::Make("plain-pipeline-"));
+  ASSIGN_OR_RETURN(TempDir dir, TempDir::Make("plain-pipeline"));
   return PlainPipeline(problem, std::move(dir));
 }
 

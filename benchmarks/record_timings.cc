@@ -84,7 +84,7 @@ v1::Problem ProblemOf(const Work& work) {
 class Recorder {
  public:
   static absl::StatusOr<std::unique_ptr<Recorder>> Create() {
-    ASSIGN_OR_RETURN(TempDir dir, TempDir::Make("record-timings-"));
+    ASSIGN_OR_RETURN(TempDir dir, TempDir::Make("record-timings"));
     auto self = std::unique_ptr<Recorder>(new Recorder(std::move(dir)));
     ASSIGN_OR_RETURN(self->compiler_, Compiler::Create(self->dir_.path(), {}));
     return self;

@@ -1,6 +1,7 @@
 #include "common/file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,9 +12,9 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
-#include "common/unique_fd.h"
 
 namespace whetstone {
 namespace {
@@ -36,6 +37,26 @@ absl::Status WriteAll(int fd, absl::string_view content, const std::string& path
     content.remove_prefix(static_cast<size_t>(n));
   }
   return absl::OkStatus();
+}
+
+// Removes what Make made for this prefix and user, and nobody holds any more.
+void SweepAbandoned(const std::string& base, absl::string_view prefix) {
+  constexpr size_t kRandom = 6;  // characters that mkdtemp fills in
+  const std::string begin = absl::StrCat(prefix, ".");
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(base, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name.size() != begin.size() + kRandom || !absl::StartsWith(name, begin)) continue;
+    const UniqueFd folder(
+        open(entry->path().c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    struct stat info;
+    if (!folder || fstat(folder.get(), &info) != 0 || info.st_uid != geteuid()) continue;
+    std::error_code ignored;
+    if (flock(folder.get(), LOCK_EX | LOCK_NB) == 0) {
+      std::filesystem::remove_all(entry->path(), ignored);
+    }
+  }
 }
 
 }  // namespace
@@ -86,13 +107,30 @@ absl::Status MakeDirectories(const std::string& path) {
 absl::StatusOr<TempDir> TempDir::Make(absl::string_view prefix) {
   const char* base = std::getenv("TMPDIR");
   if (base == nullptr || *base == '\0' || absl::string_view(base).size() > 40) base = "/tmp";
-  std::string path = absl::StrCat(base, "/", prefix, "-XXXXXX");
-  if (mkdtemp(path.data()) == nullptr) return ErrnoStatus("cannot create", path);
-  return TempDir(std::move(path));
+  SweepAbandoned(base, prefix);
+  // Another process may sweep between the making of a directory and its lock: then another is made.
+  constexpr int kAttemptsMax = 16;
+  for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
+    std::string path = absl::StrCat(base, "/", prefix, ".XXXXXX");
+    if (mkdtemp(path.data()) == nullptr) return ErrnoStatus("cannot create", path);
+    UniqueFd lock(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!lock) {
+      if (errno == ENOENT) continue;
+      return ErrnoStatus("cannot open", path);
+    }
+    if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK) continue;
+      return ErrnoStatus("cannot lock", path);
+    }
+    if (access(path.c_str(), F_OK) == 0) return TempDir(std::move(path), std::move(lock));
+  }
+  return absl::UnavailableError(
+      absl::StrCat("cannot keep a directory in ", base, ": each was removed at once"));
 }
 
 TempDir& TempDir::operator=(TempDir&& other) noexcept {
   std::swap(path_, other.path_);
+  std::swap(lock_, other.lock_);
   return *this;
 }
 

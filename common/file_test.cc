@@ -1,8 +1,12 @@
 #include "common/file.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <string>
 
 namespace whetstone {
 namespace {
@@ -45,6 +49,46 @@ TEST(FileTest, TempDirGoesAwayWithItsContent) {
     ASSERT_TRUE(MakeDirectories(path + "/a/b").ok());
   }
   EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+// What a killed process left is removed by the next one that makes such a directory; a living
+// process's, another prefix's and what is no directory of this kind stay.
+TEST(FileTest, TempDirsOfTheDeadAreSwept) {
+  const auto kept = TempDir::Make("sweep-test");
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  const auto other = TempDir::Make("sweep-test-other");
+  ASSERT_TRUE(other.ok()) << other.status();
+  const std::string base = std::filesystem::path(kept->path()).parent_path().string();
+  const std::string plain = kept->path() + "-mine", file = base + "/sweep-test.sixsix";
+  ASSERT_TRUE(MakeDirectories(plain).ok());
+  ASSERT_TRUE(WriteFileAtomically(file, "not a directory").ok());
+  int names[2];
+  ASSERT_EQ(pipe(names), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto left = TempDir::Make("sweep-test");
+    if (!left.ok() || !WriteFileAtomically(left->path() + "/x", "x").ok()) _exit(1);
+    if (write(names[1], left->path().data(), left->path().size()) <= 0) _exit(1);
+    raise(SIGKILL);
+  }
+  close(names[1]);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status)) << status;
+  char name[256];
+  const ssize_t size = read(names[0], name, sizeof name);
+  close(names[0]);
+  ASSERT_GT(size, 0);
+  const std::string left(name, static_cast<size_t>(size));
+  ASSERT_TRUE(std::filesystem::exists(left + "/x")) << "nothing removes it when it is killed";
+  const auto next = TempDir::Make("sweep-test");
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_FALSE(std::filesystem::exists(left));
+  for (const std::string& path : {kept->path(), other->path(), plain, file}) {
+    EXPECT_TRUE(std::filesystem::exists(path)) << path;
+  }
+  std::filesystem::remove_all(plain);
+  std::filesystem::remove(file);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <grp.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/support/server_interceptor.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -13,7 +14,9 @@
 #include <cerrno>
 #include <chrono>
 #include <map>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -86,6 +89,39 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> TcpCredentials(
   credentials->SetAuthMetadataProcessor(std::make_shared<TokenProcessor>(token));
   return credentials;
 }
+
+// gRPC answers a request that it can't parse with INTERNAL and an empty text. It is the caller's
+// mistake, and he gets to know which.
+class MalformedRequestNamer final : public grpc::experimental::Interceptor {
+ public:
+  explicit MalformedRequestNamer(const char* method) : method_(method) {}
+  void Intercept(grpc::experimental::InterceptorBatchMethods* methods) override {
+    if (methods->QueryInterceptionHookPoint(
+            grpc::experimental::InterceptionHookPoints::PRE_SEND_STATUS)) {
+      const grpc::Status status = methods->GetSendStatus();
+      if (status.error_code() == grpc::StatusCode::INTERNAL && status.error_message().empty()) {
+        methods->ModifySendStatus(grpc::Status(
+            grpc::StatusCode::INVALID_ARGUMENT,
+            absl::StrCat(method_,
+                         ": the request is not the message that this method takes; are "
+                         "client and server of one version?")));
+      }
+    }
+    methods->Proceed();
+  }
+
+ private:
+  const std::string method_;
+};
+
+class MalformedRequestNamerFactory final
+    : public grpc::experimental::ServerInterceptorFactoryInterface {
+ public:
+  grpc::experimental::Interceptor* CreateServerInterceptor(
+      grpc::experimental::ServerRpcInfo* info) override {
+    return new MalformedRequestNamer(info->method());  // gRPC's to delete
+  }
+};
 
 // Takes the lock beside the socket, so that two servers never share a path and a dead server's
 // socket can be told from a live one's.
@@ -161,6 +197,9 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const ListenOptions&
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
+  interceptors.push_back(std::make_unique<MalformedRequestNamerFactory>());
+  builder.experimental().SetInterceptorCreators(std::move(interceptors));
   // gRPC makes the socket while starting: nobody else may reach it before its mode is set.
   const mode_t old_mask = umask(0177);
   server->server_ = builder.BuildAndStart();

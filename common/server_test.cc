@@ -1,5 +1,6 @@
 #include "common/server.h"
 
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -86,6 +87,39 @@ TEST_F(ServerTest, TcpAsksForTheToken) {
   EXPECT_EQ(Call(channel).error_code(), grpc::StatusCode::UNAUTHENTICATED);
   EXPECT_EQ(Call(channel, "0123456789abcdeX").error_code(), grpc::StatusCode::UNAUTHENTICATED);
   EXPECT_TRUE(Call(channel, "0123456789abcdef").ok());
+}
+
+// What is no message of the method's type is answered with words, not with INTERNAL and nothing.
+TEST_F(ServerTest, AMalformedRequestIsNamed) {
+  const std::string path = dir_.path() + "/s";
+  auto server = RpcServer::Start({"unix:" + path, "", ""}, &service_);
+  ASSERT_TRUE(server.ok()) << server.status();
+  const auto channel = grpc::CreateChannel("unix:" + path, grpc::InsecureChannelCredentials());
+  const auto send = [&channel](const std::string& bytes) {
+    grpc::GenericStub stub(channel);
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
+    const grpc::Slice slice(bytes);
+    const grpc::ByteBuffer request(&slice, 1);
+    grpc::CompletionQueue queue;
+    const auto call =
+        stub.PrepareUnaryCall(&context, "/whetstone.v1.Worker/GetInfo", request, &queue);
+    call->StartCall();
+    grpc::ByteBuffer reply;
+    grpc::Status status;
+    call->Finish(&reply, &status, nullptr);
+    void* tag = nullptr;
+    bool ok = false;
+    EXPECT_TRUE(queue.Next(&tag, &ok));
+    return status;
+  };
+  EXPECT_TRUE(send("").ok()) << "an empty message";
+  const grpc::Status malformed = send("\xff\xff\xff");
+  EXPECT_EQ(malformed.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(malformed.error_message(),
+            "/whetstone.v1.Worker/GetInfo: the request is not the message that this method takes; "
+            "are client and server of one version?");
+  EXPECT_TRUE(Call(channel).ok()) << "the server goes on";
 }
 
 }  // namespace

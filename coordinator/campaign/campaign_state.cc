@@ -85,17 +85,25 @@ void CampaignState::AccountTime(Seconds now) {
       times_.generate += spent;
       break;
     case TrainerOp::kUpdate:
-    case TrainerOp::kReplay:
       times_.update += spent;
       break;
     case TrainerOp::kLoad:
+    case TrainerOp::kReplay:
+      times_.prepare += spent;
+      break;
     case TrainerOp::kSave:
     case TrainerOp::kRemove:
       times_.checkpoint += spent;
       break;
     case TrainerOp::kProbe:
     case TrainerOp::kNone:
-      (in_flight > 0 ? times_.wait_verdicts : times_.wait_services) += spent;
+      if (in_flight > 0) {
+        times_.wait_verdicts += spent;
+      } else if (trainer_.lost() || (members_.lost() && !members_.AnyPrepares())) {
+        times_.wait_services += spent;
+      } else {
+        times_.prepare += spent;
+      }
   }
 }
 
@@ -186,7 +194,8 @@ void CampaignState::CloseStep(v1::UpdateRequest request, const v1::UpdateRespons
       BuildRow(context_.plan(), durable(), request, response, times_);
   action::StepDone done{request.name(), row, RowLine(context_.plan(), request.name(), row)};
   if (request.profile()) {
-    absl::StrAppend(&done.line, "\n  ", StepBottleneck(row, response.bottleneck()));
+    absl::StrAppend(&done.line, "\n  ",
+                    StepBottleneck(context_.plan(), row, response.bottleneck()));
   }
   if (!response.applied()) {
     context_.Notice(absl::StrCat(PhaseStep(request.name()),

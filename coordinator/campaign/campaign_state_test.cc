@@ -294,7 +294,7 @@ class Driven : public testing::Test {
 TEST_F(Driven, ATrainerThatNeverComesEndsTheCampaignByName) {
   Send(event::Tick{}, 0);
   ASSERT_EQ(state_.Waits().size(), 1u);
-  EXPECT_EQ(state_.Waits()[0].name, "the trainer to come back");
+  EXPECT_EQ(state_.Waits()[0].name, "the trainer to start");
   Send(event::Tick{}, kReturnDeadline - 1);
   EXPECT_FALSE(state_.finished());
   Send(event::Tick{}, kReturnDeadline);

@@ -257,6 +257,16 @@ bool Membership::AnyPrepares() const {
   return std::any_of(workers_.begin(), workers_.end(), [](const Worker& w) { return w.put != 0; });
 }
 
+bool Membership::lost() const {
+  bool connecting = false;
+  for (int w = 0; w < dispatcher_.size(); ++w) {
+    if (gone(w) || dispatcher_.draining(w)) continue;
+    if (dispatcher_.up(w) && !dispatcher_.resting(w, context_->now())) return false;
+    connecting |= !dispatcher_.up(w) && At(w).last_error.empty();
+  }
+  return !connecting;
+}
+
 bool Membership::CalibratesOnTrainersCores() const {
   for (int w = 0; w < dispatcher_.size(); ++w) {
     const Worker& worker = At(w);

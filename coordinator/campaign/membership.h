@@ -91,6 +91,9 @@ class Membership {
   void Forget(int worker, const std::string& problem_hash);
   // Returns whether any worker is being taught a problem.
   bool AnyPrepares() const;
+  // Returns whether trouble keeps everybody from measuring: no worker is up and awake, and none is
+  // still being connected for the first time.
+  bool lost() const;
   // Returns whether one calibrates on cores of the trainer's.
   bool CalibratesOnTrainersCores() const;
   // Returns the workers whose last probe gave this host name.

@@ -55,7 +55,8 @@ void TrainerDriver::AddWaits(std::vector<Wait>* waits) const {
   if (op_ != TrainerOp::kNone) {
     waits->push_back({op_name_, since_, deadline_});
   } else if (down_since_ >= 0) {
-    waits->push_back({"the trainer to come back", down_since_, down_since_ + kReturnDeadline});
+    waits->push_back({lost() ? "the trainer to come back" : "the trainer to start", down_since_,
+                      down_since_ + kReturnDeadline});
   }
 }
 

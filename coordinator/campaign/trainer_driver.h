@@ -80,6 +80,8 @@ class TrainerDriver {
   void Cancel();
 
   TrainerOp op() const { return op_; }
+  // Returns whether the trainer was there, or a call to it failed, and it has not answered since.
+  bool lost() const { return down_since_ >= 0 && !last_error_.empty(); }
   // Returns whether the trainer uses its cores.
   bool computes() const { return op_ != TrainerOp::kNone && op_ != TrainerOp::kProbe; }
   // Returns what the last probe said.

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/file.h"
@@ -150,7 +151,13 @@ void AddReplay(CLI::App* app, SelectedCommand* selected) {
       "and checkpoints bit for bit. The run is only read. Needs\n'deterministic: true' in its "
       "campaign, and the kind of machine it ran on.");
   command->add_option("RUN", options->root, "Run directory")->required();
-  command->add_option("--to", options->to, "Stop after this GRPO step")->check(CLI::PositiveNumber);
+  command->add_option("--to", options->to, "Stop after this GRPO step")
+      ->check([](const std::string& text) {
+        int64_t step = 0;
+        return absl::SimpleAtoi(text, &step) && step >= 1
+                   ? std::string()
+                   : absl::StrCat("'", text, "' is no step: they are counted from 1");
+      });
   command->add_option("--keep", options->keep,
                       "Keep the checkpoints made again in this directory of the trainer's machine "
                       "(default: a temporary one, removed)");

@@ -4,7 +4,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "coordinator/cli/commands.h"
+#include "coordinator/journal/open_run.h"
 #include "coordinator/report/report.h"
+#include "coordinator/report/report_samples.h"
 #include "coordinator/report/run_summary.h"
 #include "coordinator/terminal/console.h"
 
@@ -21,11 +23,14 @@ int RunReport(const ReportOptions& options) {
   Console console(options.json);
   const absl::StatusOr<RunPaths> paths = RunDir::Find(options.root);
   if (!paths.ok()) return console.Fail(paths.status());
-  CampaignPlan plan;
-  const absl::StatusOr<RunSummary> summary = SummarizeRun(*paths, &plan);
+  const absl::StatusOr<OpenedRun> run = OpenRun(*paths, /*read_only=*/true);
+  if (!run.ok()) return console.Fail(run.status());
+  const absl::StatusOr<RunSummary> summary = SummarizeRun(run->plan, *paths, *run->journal);
   if (!summary.ok()) return console.Fail(summary.status());
+  const auto samples = PickSamples(run->plan, *run->journal);
+  if (!samples.ok()) return console.Fail(samples.status());
   const std::string file = options.output.empty() ? paths->report() : options.output;
-  const absl::Status written = WriteFileAtomically(file, ReportHtml(plan, *summary));
+  const absl::Status written = WriteFileAtomically(file, ReportHtml(run->plan, *summary, *samples));
   if (!written.ok()) return console.Fail(written);
   if (!summary->rows.empty()) console.Line(RewardCurve(*summary));
   console.Line(SummaryText(*summary));

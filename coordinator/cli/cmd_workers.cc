@@ -14,6 +14,7 @@
 #include "coordinator/journal/run_dir.h"
 #include "coordinator/journal/worker_list.h"
 #include "coordinator/loop/control_address.h"
+#include "coordinator/report/run_summary.h"
 #include "coordinator/rpc/grpc_channel.h"
 #include "coordinator/terminal/console.h"
 #include "whetstone/v1/coordinator.grpc.pb.h"
@@ -87,6 +88,12 @@ class LiveRun {
     ASSIGN_OR_RETURN(const RunPaths paths, RunDir::Find(root));
     int pid = 0;
     if (!RunDir::InUse(paths, &pid)) {
+      CampaignPlan plan;
+      ASSIGN_OR_RETURN(const RunSummary summary, SummarizeRun(paths, &plan));
+      if (summary.done()) {
+        return absl::FailedPreconditionError(
+            absl::StrCat(root, " is done, so it has no workers any more"));
+      }
       return absl::FailedPreconditionError(
           absl::StrCat(root,
                        " is not running on this machine, so it has no workers; go on with: "

@@ -1,5 +1,6 @@
 // These tests run the whet program from outside: they hold exit codes and messages for wrong usage
 // and wrong input.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -17,6 +18,8 @@
 
 namespace whetstone {
 namespace {
+
+using ::testing::HasSubstr;
 
 struct Outcome {
   int exit_code = -1;
@@ -54,6 +57,7 @@ class CommandLineTest : public testing::Test {
 TEST_F(CommandLineTest, HelpIsNoError) {
   EXPECT_EQ(Whet("--help").exit_code, 0);
   EXPECT_NE(Whet("--help").out.find("whet resume"), std::string::npos);
+  EXPECT_THAT(Whet("--help").out, HasSubstr("3 our own failure, 130 stopped by Ctrl-C"));
   for (const char* command :
        {"run", "resume", "status", "watch", "workers", "workers x drain", "workers x remove",
         "workers x add", "replay", "fetch", "report", "best", "measure", "doctor", "problem",
@@ -136,6 +140,38 @@ TEST_F(CommandLineTest, WrongCampaignsSayFileLineAndKey) {
   EXPECT_EQ(Whet("run nowhere.yaml").error,
             "whet: cannot read nowhere.yaml: No such file or directory\n");
   EXPECT_FALSE(ReadFile(folder_.path() + "/runs/tiny/lock").ok()) << "nothing half-written";
+}
+
+TEST_F(CommandLineTest, AMissingProblemFileIsToldWithItsLine) {
+  WriteCampaign();
+  Write("c.yaml", absl::StrCat("name: tiny\nmodel: model\nproblems:\n  - ", SourceDir(),
+                               "/prompts/matmul_f32.md\n  - prompts/gone.md\n"));
+  const std::string gone = folder_.path() + "/prompts/gone.md";
+  for (const char* command : {"run c.yaml", "run c.yaml --dry-run", "doctor c.yaml"}) {
+    const Outcome outcome = Whet(command);
+    EXPECT_EQ(outcome.exit_code, 2) << command;
+    EXPECT_THAT(outcome.out + outcome.error,
+                HasSubstr("c.yaml:5: 'problems[1]': there is no file " + gone))
+        << command;
+  }
+  WriteCampaign("warmup: {examples: gone.jsonl}\n");
+  EXPECT_THAT(Whet("run c.yaml").error,
+              HasSubstr("c.yaml:4: 'warmup.examples': there is no file " + folder_.path() +
+                        "/gone.jsonl; relative paths begin at the campaign file's folder"));
+  WriteCampaign();
+  EXPECT_THAT(
+      Whet("run c.yaml --set 'problems=[gone.md]'").error,
+      HasSubstr("--set problems=[gone.md]: 'problems[0]': there is no file " + folder_.path() +
+                "/gone.md; relative paths begin at the current directory"));
+}
+
+TEST_F(CommandLineTest, AStepIsCountedFromOne) {
+  for (const char* step : {"0", "1.5", "all"}) {
+    const Outcome outcome = Whet(absl::StrCat("replay nowhere --to ", step));
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.error, HasSubstr(absl::StrCat("'", step, "' is no step")));
+    EXPECT_LT(outcome.error.size(), 200u) << outcome.error;
+  }
 }
 
 TEST_F(CommandLineTest, BrokenPromptFilesSayFileAndLine) {

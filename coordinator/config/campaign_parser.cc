@@ -67,13 +67,29 @@ absl::Status MergeGiven(absl::string_view yaml, const std::string& name,
   return absl::OkStatus();
 }
 
-}  // namespace
+// Checks that the files which the campaign names are there; the error names the line that does.
+absl::Status CheckFiles(const v1::Campaign& campaign, const YamlMessage& source) {
+  const auto check = [&source](const std::string& key, const std::string& path) -> absl::Status {
+    std::error_code error;
+    if (std::filesystem::is_regular_file(path, error)) return absl::OkStatus();
+    const std::string where = source.Where(key);
+    return absl::NotFoundError(
+        absl::StrCat(where, ": '", key, "': there is no file ", path, "; relative paths begin at ",
+                     absl::StartsWith(where, "--set ") ? "the current directory"
+                                                       : "the campaign file's folder"));
+  };
+  for (int i = 0; i < campaign.problems_size(); ++i) {
+    RETURN_IF_ERROR(check(absl::StrCat("problems[", i, "]"), campaign.problems(i)));
+  }
+  return campaign.has_warmup() ? check("warmup.examples", campaign.warmup().examples())
+                               : absl::OkStatus();
+}
 
-absl::StatusOr<v1::Campaign> ParseCampaign(absl::string_view yaml, const std::string& name,
-                                           const std::string& folder,
-                                           const std::vector<std::string>& sets) {
-  v1::Campaign campaign;
-  YamlMessage source(&campaign);
+absl::Status ParseInto(absl::string_view yaml, const std::string& name, const std::string& folder,
+                       const std::vector<std::string>& sets, v1::Campaign* parsed,
+                       YamlMessage* merged) {
+  v1::Campaign& campaign = *parsed;
+  YamlMessage& source = *merged;
   RETURN_IF_ERROR(source.MergeDefaults(DefaultCampaignYaml(), "defaults.yaml"));
   // The defaults of an optional section must not bring the section into being. So the text is read
   // once to learn which sections the operator gave, then again over the right defaults.
@@ -108,8 +124,17 @@ absl::StatusOr<v1::Campaign> ParseCampaign(absl::string_view yaml, const std::st
     campaign.mutable_checkpoint()->set_dir(
         paths.Resolve("checkpoint.dir", campaign.checkpoint().dir()));
   }
-  RETURN_IF_ERROR(
-      CheckCampaignRules(campaign, [&](const std::string& key) { return source.Where(key); }));
+  return CheckCampaignRules(campaign, [&](const std::string& key) { return source.Where(key); });
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Campaign> ParseCampaign(absl::string_view yaml, const std::string& name,
+                                           const std::string& folder,
+                                           const std::vector<std::string>& sets) {
+  v1::Campaign campaign;
+  YamlMessage source(&campaign);
+  RETURN_IF_ERROR(ParseInto(yaml, name, folder, sets, &campaign, &source));
   return campaign;
 }
 
@@ -117,7 +142,11 @@ absl::StatusOr<v1::Campaign> LoadCampaign(const std::string& path,
                                           const std::vector<std::string>& sets) {
   ASSIGN_OR_RETURN(const std::string yaml, ReadFile(path));
   const std::string folder = std::filesystem::absolute(path).parent_path().string();
-  return ParseCampaign(yaml, path, folder, sets);
+  v1::Campaign campaign;
+  YamlMessage source(&campaign);
+  RETURN_IF_ERROR(ParseInto(yaml, path, folder, sets, &campaign, &source));
+  RETURN_IF_ERROR(CheckFiles(campaign, source));
+  return campaign;
 }
 
 std::string WhereInCampaign(const std::string& path, const std::vector<std::string>& sets,

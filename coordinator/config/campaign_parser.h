@@ -23,7 +23,8 @@ namespace whetstone {
 // Returns the text of coordinator/config/defaults.yaml, as built in.
 absl::string_view DefaultCampaignYaml();
 
-// NOT_FOUND and the like: the file cannot be read. INVALID_ARGUMENT: everything else.
+// NOT_FOUND and the like: the file cannot be read, or one that it names (`problems`,
+// `warmup.examples`) is not there. INVALID_ARGUMENT: everything else.
 absl::StatusOr<v1::Campaign> LoadCampaign(const std::string& path,
                                           const std::vector<std::string>& sets);
 
@@ -32,8 +33,8 @@ absl::StatusOr<v1::Campaign> LoadCampaign(const std::string& path,
 std::string WhereInCampaign(const std::string& path, const std::vector<std::string>& sets,
                             const std::string& key);
 
-// Does what LoadCampaign does for text in memory: `name` stands for the file in messages, `folder`
-// (absolute) is what relative paths are relative to.
+// Does what LoadCampaign does for text in memory, but for looking at the files it names: `name`
+// stands for the file in messages, `folder` (absolute) is what relative paths are relative to.
 absl::StatusOr<v1::Campaign> ParseCampaign(absl::string_view yaml, const std::string& name,
                                            const std::string& folder,
                                            const std::vector<std::string>& sets);

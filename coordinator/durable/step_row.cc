@@ -156,11 +156,16 @@ std::string Bottleneck(const CampaignPlan& plan, const std::map<std::string, dou
   constexpr double kIdleMax = 0.1;
   const double step = Get(row, "time/step");
   const std::string advice = "verdicts; " + WaitAdvice(plan, row);
+  // The end of warm-up and the last step are saved in any case.
+  const bool often = plan.campaign.checkpoint().every() < plan.campaign.train().steps();
   const std::pair<const char*, std::string> parts[] = {
       {"time/generate", "generation; fewer max_new_tokens or a smaller group would help"},
       {"time/wait_verdicts", advice},
       {"time/update", "the update; fewer rollouts or shorter completions would help"},
-      {"time/checkpoint", "checkpoints; a larger checkpoint.every would help"},
+      {"time/checkpoint",
+       absl::StrCat("checkpoints", often ? "; a larger checkpoint.every would help" : "")},
+      {"time/prepare",
+       "preparation: services start, the policy is loaded, problems are calibrated"},
       {"time/wait_services", "a service that was down; see its log"}};
   const auto* longest = &parts[0];
   for (const auto& part : parts) {
@@ -185,6 +190,7 @@ std::map<std::string, double> BuildRow(const CampaignPlan& plan, const DurableSt
   row["applied"] = response.applied() ? 1 : 0;
   row["time/update"] = times.update;
   row["time/checkpoint"] = times.checkpoint;
+  row["time/prepare"] = times.prepare;
   row["time/wait_services"] = times.wait_services;
   row["time/step"] = times.step;
   if (request.profile()) {
@@ -227,7 +233,7 @@ std::string RowLine(const CampaignPlan& plan, const v1::UpdateName& name,
   std::string line = absl::StrFormat("step %d/%d  reward %6.3f (std %.2f)  correct %3.0f%%",
                                      name.step(), plan.campaign.train().steps(), Get(row, "reward"),
                                      Get(row, "reward_std"), 100 * Get(row, "outcome/correct"));
-  if (best > 0) absl::StrAppend(&line, absl::StrFormat("  best %.2fx", best));
+  if (best > 0) absl::StrAppend(&line, "  best ", SpeedupText(best));
   if (Get(row, "refills") > 0) {
     absl::StrAppend(&line, absl::StrFormat("  %.0f refills, %.0f groups discarded",
                                            Get(row, "refills"), Get(row, "discarded_groups")));
@@ -240,27 +246,38 @@ std::string RowLine(const CampaignPlan& plan, const v1::UpdateName& name,
   return line;
 }
 
-std::string StepBottleneck(const std::map<std::string, double>& row, const std::string& computing) {
+std::string SpeedupText(double speedup) {
+  return speedup < 0.1 ? absl::StrFormat("%.2gx", speedup) : absl::StrFormat("%.2fx", speedup);
+}
+
+std::string StepBottleneck(const CampaignPlan& plan, const std::map<std::string, double>& row,
+                           const std::string& computing) {
   struct WaitKind {
     const char* key;
     const char* name;
     const char* setting;
   };
-  static constexpr WaitKind kWaits[] = {
+  const bool remote = plan.campaign.has_cluster();
+  const WaitKind waits[] = {
       {"profile/wait_rewards_s", "waiting for rewards",
-       "more hosts in cluster.workers, or more slots of a worker (whet-worker --slots), measure "
-       "more candidates at a time"},
+       remote
+           ? "more hosts in cluster.workers, or more slots of a worker (whet-worker --slots), "
+             "measure more candidates at a time"
+           : "workers on cores of their own (a campaign with 'cluster') measure while the trainer "
+             "computes"},
       {"profile/communication_s", "communication with the trainer",
-       "a nearer host in cluster.trainer, or a smaller train.prompts_per_step, moves fewer bytes "
-       "for a shorter way"}};
-  const WaitKind* longest_wait = &kWaits[0];
-  for (const WaitKind& wait : kWaits) {
+       remote
+           ? "a nearer host in cluster.trainer, or a smaller train.prompts_per_step, moves fewer "
+             "bytes for a shorter way"
+           : "a smaller train.prompts_per_step moves fewer bytes"}};
+  const WaitKind* longest_wait = &waits[0];
+  for (const WaitKind& wait : waits) {
     if (Get(row, wait.key) > Get(row, longest_wait->key)) longest_wait = &wait;
   }
   const double wait_s = Get(row, longest_wait->key);
   // `others` is what is no part of the trainer's work.
   const std::set<std::string> others = {"profile/computed_s", "profile/measure_machine_s",
-                                        kWaits[0].key, kWaits[1].key};
+                                        waits[0].key, waits[1].key};
   for (const auto& [key, value] : row) {
     const bool part =
         absl::StartsWith(key, "profile/") && absl::EndsWith(key, "_s") && others.count(key) == 0;

@@ -20,8 +20,11 @@ struct StepTimes {
   Seconds measure = 0;        // at least one measurement in flight
   Seconds wait_verdicts = 0;  // nothing but measurements in flight: the trainer idles
   Seconds update = 0;
-  Seconds checkpoint = 0;     // saving and loading the policy
-  Seconds wait_services = 0;  // nothing in flight: a service is down
+  Seconds checkpoint = 0;  // saving the policy, removing old ones
+  // What comes before the work: services start, the trainer loads a policy and repeats updates that
+  // it lost, workers calibrate problems while nothing else goes on.
+  Seconds prepare = 0;
+  Seconds wait_services = 0;  // nothing in flight: a service that was there is down
   Seconds step = 0;
   int64_t generated_tokens = 0;
   Seconds slots_busy = 0;          // measuring: of all slots together
@@ -52,7 +55,11 @@ std::string RowLine(const CampaignPlan& plan, const v1::UpdateName& name,
 // Returns what took longest in a profiled step, in one sentence for people: `computing`, which is
 // the trainer's own (UpdateResponse.bottleneck), or what kept the trainer waiting if that took
 // longer than any part that it computed.
-std::string StepBottleneck(const std::map<std::string, double>& row, const std::string& computing);
+std::string StepBottleneck(const CampaignPlan& plan, const std::map<std::string, double>& row,
+                           const std::string& computing);
+
+// Returns "3.25x"; below 0.1 with the digits that tell it from nothing: "0.0042x".
+std::string SpeedupText(double speedup);
 
 // Returns {"step": 12, "phase": "grpo", …} in one line, without a newline.
 std::string RowJson(const v1::UpdateName& name, const std::map<std::string, double>& row);

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/status_macros.h"
@@ -84,7 +85,7 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& path, 
     RETURN_IF_ERROR(journal->CheckPages());
     RETURN_IF_ERROR(journal->Migrate(version));
   }
-  RETURN_IF_ERROR(journal->ReadNextSeq());
+  RETURN_IF_ERROR(journal->Damaged(journal->ReadNextSeq()));
   return journal;
 }
 
@@ -187,9 +188,16 @@ absl::Status Journal::Append(const std::vector<JournalEntry>& entries) {
   return absl::OkStatus();
 }
 
+absl::Status Journal::Damaged(const absl::Status& status) const {
+  if (!absl::IsDataLoss(status)) return status;
+  return absl::DataLossError(
+      absl::StrCat(absl::StrContains(status.message(), path_) ? "" : absl::StrCat(path_, ": "),
+                   status.message(), "; restore it (with its -wal file) from a back-up"));
+}
+
 absl::Status Journal::ForEach(const std::function<absl::Status(const JournalEntry&)>& visit) const {
   const std::vector<std::unique_ptr<RowReader>> readers = MakeRowReaders(db_);
-  for (const auto& reader : readers) RETURN_IF_ERROR(reader->Advance());
+  for (const auto& reader : readers) RETURN_IF_ERROR(Damaged(reader->Advance()));
   int64_t seq = 0;
   while (true) {
     RowReader* first = nullptr;
@@ -203,9 +211,10 @@ absl::Status Journal::ForEach(const std::function<absl::Status(const JournalEntr
       return absl::DataLossError(absl::StrCat(path_, " is incomplete: entry ", seq,
                                               " is missing; restore it from a back-up"));
     }
-    ASSIGN_OR_RETURN(const JournalEntry entry, first->Get());
-    RETURN_IF_ERROR(visit(entry));
-    RETURN_IF_ERROR(first->Advance());
+    const absl::StatusOr<JournalEntry> entry = first->Get();
+    RETURN_IF_ERROR(Damaged(entry.status()));
+    RETURN_IF_ERROR(Damaged(visit(*entry)));
+    RETURN_IF_ERROR(Damaged(first->Advance()));
   }
 }
 
@@ -235,6 +244,40 @@ absl::Status Journal::ForEachRow(
     ASSIGN_OR_RETURN(const auto row, ParseMetricsRow(read.Bytes(2)));
     visit(name, row);
   }
+}
+
+absl::Status Journal::ForEachNewestVerdict(
+    int64_t count, const std::function<void(const VerdictEntry&)>& visit) const {
+  Statement read(db_,
+                 "SELECT step, grp, sample, reward, dropped, proto FROM verdicts "
+                 "ORDER BY seq DESC LIMIT ?");
+  read.Bind(count);
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, read.Step());
+    if (!more) return absl::OkStatus();
+    VerdictEntry entry;
+    entry.step = read.Int(0);
+    entry.group_index = static_cast<int>(read.Int(1));
+    entry.sample = static_cast<int>(read.Int(2));
+    entry.reward = read.Double(3);
+    entry.dropped = read.Int(4) != 0;
+    RETURN_IF_ERROR(read.Parse(5, &entry.verdict));
+    visit(entry);
+  }
+}
+
+absl::StatusOr<v1::Completion> Journal::FindCompletion(int64_t step, int group_index,
+                                                       int sample) const {
+  Statement read(db_, "SELECT proto FROM rollouts WHERE step = ? AND grp = ? AND sample = ?");
+  read.Bind(step).Bind(int64_t{group_index}).Bind(int64_t{sample});
+  ASSIGN_OR_RETURN(const bool found, read.Step());
+  if (!found) {
+    return absl::NotFoundError(absl::StrCat(path_, " holds no rollout of step ", step, ", group ",
+                                            group_index, ", sample ", sample));
+  }
+  v1::Completion completion;
+  RETURN_IF_ERROR(read.Parse(0, &completion));
+  return completion;
 }
 
 absl::StatusOr<bool> Journal::HasProgress() const {

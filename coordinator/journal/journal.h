@@ -53,7 +53,7 @@ class Journal {
   // Appends all of them or, on an error, none.
   absl::Status Append(const std::vector<JournalEntry>& entries);
   // Visits every entry in order. An error of `visit` ends it and is returned. DATA_LOSS: an entry
-  // is missing or damaged.
+  // is missing or damaged, or `visit` says so; the file is named.
   absl::Status ForEach(const std::function<absl::Status(const JournalEntry&)>& visit) const;
   // Returns the request as it was sent. NOT_FOUND: no such update.
   absl::StatusOr<v1::UpdateRequest> FindUpdateRequest(const v1::UpdateName& name) const;
@@ -61,6 +61,12 @@ class Journal {
   absl::Status ForEachRow(
       const std::function<void(const v1::UpdateName&, const std::map<std::string, double>&)>& visit)
       const;
+
+  // Visits the newest `count` verdicts, the newest first. DATA_LOSS: one is damaged.
+  absl::Status ForEachNewestVerdict(int64_t count,
+                                    const std::function<void(const VerdictEntry&)>& visit) const;
+  // Returns a rollout's completion. NOT_FOUND: no such rollout.
+  absl::StatusOr<v1::Completion> FindCompletion(int64_t step, int group_index, int sample) const;
 
   // Returns whether any rollout or update is in it: something that would be lost with it.
   absl::StatusOr<bool> HasProgress() const;
@@ -78,6 +84,8 @@ class Journal {
   absl::Status Migrate(int64_t version);
   absl::Status Execute(const char* sql);
   absl::Status Error(int code, absl::string_view what) const;
+  // Says which file has what a reader found wrong in it, and what to do.
+  absl::Status Damaged(const absl::Status& status) const;
   absl::Status ReadNextSeq();
 
   const std::string path_;

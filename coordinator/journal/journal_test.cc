@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -90,6 +92,47 @@ TEST_F(JournalTest, GivesBackEveryFactInOrder) {
   EXPECT_EQ(Fingerprint(entries), Fingerprint(Lived().journal()));
 }
 
+TEST_F(JournalTest, TheNewestVerdictsAndTheirCompletionsAreFound) {
+  const auto journal = *Journal::Create(path_, "camp-1");
+  ASSERT_TRUE(journal->Append(Lived().journal()).ok());
+  std::vector<VerdictEntry> want;
+  std::map<std::string, v1::Completion> completions;
+  const auto key = [](int64_t step, int group_index, int sample) {
+    return absl::StrCat(step, "/", group_index, "/", sample);
+  };
+  for (const JournalEntry& entry : Lived().journal()) {
+    if (const auto* v = std::get_if<VerdictEntry>(&entry)) want.insert(want.begin(), *v);
+    if (const auto* r = std::get_if<RolloutEntry>(&entry)) {
+      completions[key(r->step, r->completion.group_index(), r->completion.sample())] =
+          r->completion;
+    }
+  }
+  ASSERT_GT(want.size(), 7u);
+  for (const size_t count : {size_t{7}, want.size() + 1}) {
+    std::vector<VerdictEntry> got;
+    ASSERT_TRUE(journal
+                    ->ForEachNewestVerdict(static_cast<int64_t>(count),
+                                           [&](const VerdictEntry& v) { got.push_back(v); })
+                    .ok());
+    ASSERT_EQ(got.size(), std::min(count, want.size()));
+    for (size_t i = 0; i < got.size(); ++i) {
+      EXPECT_EQ(got[i].verdict.SerializeAsString(), want[i].verdict.SerializeAsString()) << i;
+      EXPECT_EQ(got[i].reward, want[i].reward);
+      EXPECT_EQ(got[i].dropped, want[i].dropped);
+      const auto completion =
+          journal->FindCompletion(got[i].step, got[i].group_index, got[i].sample);
+      ASSERT_TRUE(completion.ok()) << completion.status();
+      EXPECT_EQ(
+          completion->SerializeAsString(),
+          completions[key(got[i].step, got[i].group_index, got[i].sample)].SerializeAsString());
+    }
+  }
+  const absl::Status missing = journal->FindCompletion(99, 0, 1).status();
+  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(missing.message()),
+              HasSubstr("no rollout of step 99, group 0, sample 1"));
+}
+
 TEST_F(JournalTest, ReplayAfterAnyNumberOfFactsIsThatMomentsState) {
   auto journal = *Journal::Create(path_, "c");
   DurableState live(&Lived().plan());
@@ -168,6 +211,39 @@ TEST_F(JournalTest, AnOlderVersionIsMigratedWhenWritten) {
   }
   Sql("DELETE FROM meta WHERE key = 'schema_version'");
   EXPECT_EQ(Read(**Journal::Open(path_)).size(), 2u) << "the header says what it is now";
+}
+
+// Whoever only reads (whet status) learns which file it is, whatever is wrong in it.
+TEST_F(JournalTest, DamageIsToldWithTheFile) {
+  {
+    auto journal = *Journal::Create(path_, "c");
+    RolloutEntry rollout{1, {}};
+    for (int i = 0; i < 50; ++i) {
+      rollout.completion.set_sample(i);
+      rollout.completion.set_text(std::string(3000, 'x'));
+      ASSERT_TRUE(journal->Append({rollout}).ok());
+    }
+  }
+  const std::string whole = *ReadFile(path_);
+  const auto reading = [this](const absl::Status& said) {
+    const auto journal = Journal::Open(path_, /*read_only=*/true);
+    return journal.ok() ? (*journal)->ForEach([&](const JournalEntry&) { return said; })
+                        : journal.status();
+  };
+  const auto expect_named = [this](const absl::Status& status) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(path_));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("restore it"));
+  };
+  expect_named(reading(absl::DataLossError("the journal holds a second rollout")));
+  Sql("UPDATE rollouts SET proto = x'ff' WHERE sample = 7");
+  expect_named(reading(absl::OkStatus()));
+  std::string holed = whole;
+  holed.replace(20 * 4096, 4096, 4096, '\x5a');
+  ASSERT_TRUE(WriteFileAtomically(path_, holed).ok());
+  expect_named(reading(absl::OkStatus()));
+  ASSERT_TRUE(WriteFileAtomically(path_, whole).ok());
+  EXPECT_EQ(reading(absl::CancelledError("enough")).message(), "enough");
 }
 
 TEST_F(JournalTest, DamageIsFoundBeforeAnythingIsBuiltOnIt) {

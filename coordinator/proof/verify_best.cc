@@ -64,7 +64,7 @@ absl::StatusOr<Verification> VerifyProof(const std::string& folder, const std::s
                                          std::optional<double> tolerance,
                                          const std::function<void(const std::string&)>& status) {
   ASSIGN_OR_RETURN(const std::string candidate, ReadFile(folder + "/candidate.cc"));
-  ASSIGN_OR_RETURN(const TempDir work, TempDir::Make("whet-verify-"));
+  ASSIGN_OR_RETURN(const TempDir work, TempDir::Make("whet-verify"));
   const std::string build = work.path() + "/build";
   const std::string log = work.path() + "/log";
   Verification v;

@@ -3,14 +3,17 @@
 #ifndef WHETSTONE_COORDINATOR_REPORT_REPORT_H_
 #define WHETSTONE_COORDINATOR_REPORT_REPORT_H_
 
+#include <map>
 #include <string>
 
 #include "coordinator/durable/campaign_plan.h"
+#include "coordinator/report/report_samples.h"
 #include "coordinator/report/run_summary.h"
 
 namespace whetstone {
 
-std::string ReportHtml(const CampaignPlan& plan, const RunSummary& summary);
+std::string ReportHtml(const CampaignPlan& plan, const RunSummary& summary,
+                       const std::map<std::string, ProblemSamples>& samples);
 
 }  // namespace whetstone
 

@@ -16,8 +16,8 @@ namespace whetstone {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-// So many steps at either end are compared.
-constexpr size_t kEnds = 3;
+// So many steps at either end are compared at most.
+constexpr size_t kEndsMax = 3;
 
 double Mean(const std::vector<double>& values, size_t begin, size_t end) {
   if (begin >= end) return kNaN;
@@ -37,12 +37,14 @@ std::vector<double> RunSummary::Series(const std::string& key) const {
   return values;
 }
 
-double RunSummary::RewardFirst() const {
-  return Mean(Series("reward"), 0, std::min(kEnds, rows.size()));
+size_t RunSummary::EndSteps() const {
+  return std::min(rows.size(), std::clamp<size_t>(rows.size() / 2, 1, kEndsMax));
 }
 
+double RunSummary::RewardFirst() const { return Mean(Series("reward"), 0, EndSteps()); }
+
 double RunSummary::RewardLast() const {
-  return Mean(Series("reward"), rows.size() - std::min(kEnds, rows.size()), rows.size());
+  return Mean(Series("reward"), rows.size() - EndSteps(), rows.size());
 }
 
 absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths& paths,
@@ -76,6 +78,7 @@ absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths
   }
   summary.incumbents = durable.incumbents();
   summary.checkpoints = durable.checkpoints();
+  summary.health = LearningHealth(plan, summary.rows);
   for (const PlannedProblem& problem : plan.problems) {
     for (const auto& [key, calibration] : durable.calibrations()) {
       if (key.second == problem.hash) {
@@ -91,6 +94,14 @@ absl::StatusOr<RunSummary> SummarizeRun(const RunPaths& paths, CampaignPlan* pla
   ASSIGN_OR_RETURN(OpenedRun run, OpenRun(paths, /*read_only=*/true));
   *plan = std::move(run.plan);
   return SummarizeRun(*plan, paths, *run.journal);
+}
+
+std::string RewardText(const RunSummary& s) {
+  if (s.rows.size() < 2) return absl::StrFormat("%.3f (one step)", s.RewardLast());
+  const size_t ends = s.EndSteps();
+  return absl::StrFormat("%.3f (first %s) → %.3f (last%s)", s.RewardFirst(),
+                         ends == 1 ? "step" : absl::StrCat(ends, " steps"), s.RewardLast(),
+                         ends == 1 ? "" : absl::StrCat(" ", ends));
 }
 
 std::string SummaryText(const RunSummary& s) {
@@ -111,8 +122,7 @@ std::string SummaryText(const RunSummary& s) {
                     s.verdicts, " verdicts)");
   }
   if (!s.rows.empty()) {
-    absl::StrAppend(&text, absl::StrFormat("\nreward%s %.3f (first steps) → %.3f (last)",
-                                           s.reward_note, s.RewardFirst(), s.RewardLast()));
+    absl::StrAppend(&text, "\nreward", s.reward_note, " ", RewardText(s));
   }
   for (const auto& [id, incumbent] : s.incumbents) {
     absl::StrAppend(&text, absl::StrFormat("\nbest %s: %.2fx", id, incumbent.verdict.speedup()));
@@ -124,6 +134,9 @@ std::string SummaryText(const RunSummary& s) {
   }
   if (!s.checkpoints.empty()) {
     absl::StrAppend(&text, "\nweights: ", s.checkpoints.back().path);
+  }
+  for (const HealthFinding& finding : s.health) {
+    absl::StrAppend(&text, "\n! ", finding.what, ": ", finding.advice);
   }
   return text;
 }
@@ -150,6 +163,11 @@ nlohmann::ordered_json SummaryJson(const RunSummary& s) {
   json["best"] = best;
   json["checkpoint"] = s.checkpoints.empty() ? nlohmann::ordered_json(nullptr)
                                              : nlohmann::ordered_json(s.checkpoints.back().path);
+  json["health"] = nlohmann::ordered_json::array();
+  for (const HealthFinding& finding : s.health) {
+    json["health"].push_back(
+        {{"kind", finding.kind}, {"what", finding.what}, {"advice", finding.advice}});
+  }
   return json;
 }
 

@@ -13,6 +13,7 @@
 #include "coordinator/durable/campaign_plan.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_dir.h"
+#include "coordinator/report/learning_health.h"
 
 namespace whetstone {
 
@@ -36,10 +37,14 @@ struct RunSummary {
   std::map<std::string, IncumbentEntry> incumbents;  // by problem id
   std::map<std::string, double> expert_speedup;      // by problem id; of any host
   std::vector<CheckpointEntry> checkpoints;
+  std::vector<HealthFinding> health;  // of the GRPO steps
 
   bool done() const { return warmup_done == warmup_total && steps_done == steps_total; }
   std::vector<double> Series(const std::string& key) const;  // missing values as NaN
-  // These are means over the first and last (up to) three steps; NaN without steps.
+  // Returns how many steps at either end are compared: up to three, and never one of them at both
+  // ends unless there is only one.
+  size_t EndSteps() const;
+  // These are means over them; NaN without steps.
   double RewardFirst() const;
   double RewardLast() const;
 };
@@ -49,6 +54,8 @@ absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths
 // Does the same for commands that only have the directory, which is only read.
 absl::StatusOr<RunSummary> SummarizeRun(const RunPaths& paths, CampaignPlan* plan);
 
+// Returns "0.100 (first 3 steps) → 0.900 (last 3)", or "0.100 (one step)".
+std::string RewardText(const RunSummary& summary);
 std::string SummaryText(const RunSummary& summary);
 nlohmann::ordered_json SummaryJson(const RunSummary& summary);
 

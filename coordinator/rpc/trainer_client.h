@@ -1,7 +1,7 @@
 // TrainerClient is the interface to a trainer: the RPCs of proto/whetstone/v1/trainer.proto as
 // blocking calls.
 //
-//   const auto trainer = MakeGrpcTrainerClient("unix:/tmp/whet.x/trainer.sock");
+//   const auto trainer = MakeGrpcTrainerClient("unix:/tmp/whet.Xy12ab/trainer.sock");
 //   ASSIGN_OR_RETURN(v1::TrainerInfo info, trainer->GetInfo({std::chrono::seconds(5)}));
 //
 // It is thread-safe. An error is the server's own status, or UNAVAILABLE (no connection, or it

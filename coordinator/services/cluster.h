@@ -35,7 +35,7 @@ struct Endpoint {
   // The name is unique: "trainer" or "worker" for a service started here, "worker /run/w.sock" for
   // one that was there, "trainer gpu01" or "worker cpu03" for one reached through SSH.
   std::string name;
-  // The target is one of gRPC's: "unix:/tmp/whet-Xy12/trainer.sock".
+  // The target is one of gRPC's: "unix:/tmp/whet.Xy12ab/trainer.sock".
   std::string target;
   // The address is a worker's, as in WorkerList (coordinator.proto); empty for a trainer.
   v1::WorkerHost address;

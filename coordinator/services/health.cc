@@ -1,8 +1,14 @@
 #include "coordinator/services/health.h"
 
 #include <grpcpp/grpcpp.h>
+#include <sys/stat.h>
+
+#include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 
 namespace whetstone {
@@ -12,6 +18,18 @@ using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
 constexpr std::chrono::milliseconds kPoll{50};
+
+// Says what is known of a server that did not answer in time.
+std::string Silence(absl::string_view target, std::chrono::milliseconds deadline) {
+  struct stat info;
+  if (absl::ConsumePrefix(&target, "unix:")) {
+    const std::string path(target);
+    if (stat(path.c_str(), &info) != 0) return absl::StrCat("there is no socket ", path);
+    if (!S_ISSOCK(info.st_mode)) return absl::StrCat(path, " is no socket");
+  }
+  return absl::StrFormat("nothing answered within %g s",
+                         std::chrono::duration<double>(deadline).count());
+}
 
 }  // namespace
 
@@ -43,8 +61,10 @@ absl::Status CheckServing(const std::string& target, std::chrono::milliseconds d
   while (queue.Next(&tag, &ok)) {
   }
   if (!status.ok()) {
+    const bool late = status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
     return absl::UnavailableError(
-        absl::StrCat("no healthy server at ", target, ": ", status.error_message()));
+        absl::StrCat("no healthy server at ", target, ": ",
+                     late ? Silence(target, deadline) : std::string(status.error_message())));
   }
   if (response.status() != HealthCheckResponse::SERVING) {
     return absl::FailedPreconditionError(

@@ -63,6 +63,11 @@ class LocalCluster final : public Cluster {
                                      const std::function<bool()>& cancelled) override {
     retrier_.AwaitForgotten();
     ASSIGN_OR_RETURN(const Endpoint endpoint, NewEndpoint(address));
+    if (access(address.socket().c_str(), F_OK) != 0) {
+      return absl::NotFoundError(absl::StrCat(
+          "there is no socket ", address.socket(),
+          "; start a worker on it first: whet-worker serve --listen unix:", address.socket()));
+    }
     const absl::Status health = CheckServing(endpoint.target, kHealthDeadline, cancelled);
     if (!health.ok()) {
       return absl::Status(health.code(), absl::StrCat(endpoint.name, ": ", health.message()));

@@ -46,7 +46,6 @@
 #include "cpu_bench_worker/measure/pipeline.h"
 #include "cpu_bench_worker/measure/slot_aa_thresholds.h"
 #include "cpu_bench_worker/measure/verdict_cache.h"
-#include "cpu_bench_worker/measure/work_folder.h"
 #include "sandbox/sandbox.h"
 
 namespace whetstone {
@@ -385,7 +384,7 @@ v1::WorkerInfo MeasurerImpl::Info() {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Measurer>> Measurer::Create(const MeasurerOptions& options) {
-  ASSIGN_OR_RETURN(TempDir dir, MakeWorkFolder());
+  ASSIGN_OR_RETURN(TempDir dir, TempDir::Make("whet-worker"));
   auto measurer = std::make_unique<MeasurerImpl>(std::move(dir));
   RETURN_IF_ERROR(measurer->Start(options));
   return measurer;

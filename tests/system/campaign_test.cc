@@ -44,7 +44,13 @@ TEST_F(CampaignTest, LocalCampaignReachesItsEnd) {
   EXPECT_THAT(fetch.out, HasSubstr("step-2 is here: " + RunDirectory() + "/checkpoints/step-2"));
   const WhetResult report = Whet({"report", RunDirectory()});
   EXPECT_EQ(report.exit_code, 0) << report.err;
-  EXPECT_TRUE(ReadFile(RunDirectory() + "/report.html").ok());
+  const auto page = ReadFile(RunDirectory() + "/report.html");
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_THAT(*page, HasSubstr("What the policy wrote"));
+  const WhetResult workers = Whet({"workers", RunDirectory()});
+  EXPECT_EQ(workers.exit_code, 2);
+  EXPECT_THAT(workers.err, HasSubstr("is done, so it has no workers any more"));
+  EXPECT_THAT(run.out + run.err, testing::Not(HasSubstr("a service that was down")));
   const WhetResult best = Whet({"best", RunDirectory(), "--json"});
   EXPECT_EQ(best.exit_code, 0) << best.err;
   EXPECT_THAT(best.out, HasSubstr("multiply"));

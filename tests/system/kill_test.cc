@@ -5,7 +5,10 @@
 #include <signal.h>
 
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/eventually_testing.h"
@@ -66,6 +69,32 @@ TEST_F(KillTest, WhetKilledTakesItsServicesAlongAndResumes) {
       [&] { return ServicesOf("whet-trainer").empty() && ServicesOf("whet-worker").empty(); },
       seconds(20)));
   ResumeToTheEnd();
+}
+
+// whet's own directory of sockets outlives kill -9, but not the next start.
+TEST_F(KillTest, WhatAKilledWhetLeavesIsSweptAtTheNextStart) {
+  const std::string temp = Path("t");
+  ASSERT_TRUE(MakeDirectories(temp).ok());
+  setenv("TMPDIR", temp.c_str(), 1);
+  const auto directories = [&temp] {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(temp)) {
+      names.push_back(entry.path().filename().string());
+    }
+    return names;
+  };
+  const auto run = RunUntil(1);
+  const std::vector<std::string> alive = directories();
+  EXPECT_THAT(alive, testing::IsSupersetOf(
+                         {testing::StartsWith("whet."), testing::StartsWith("whet-worker.")}));
+  run->Signal(SIGKILL);
+  run->Wait(seconds(5));
+  EXPECT_THAT(directories(), testing::IsSupersetOf(alive)) << "nobody has looked yet";
+  ResumeToTheEnd();
+  for (const std::string& name : alive) {
+    EXPECT_FALSE(std::filesystem::exists(temp + "/" + name)) << name;
+  }
+  unsetenv("TMPDIR");
 }
 
 TEST_F(KillTest, ResumeAtOnceCopesWithADyingPredecessor) {

@@ -1,0 +1,130 @@
+#include "coordinator/report/learning_health.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coordinator/durable/campaign_plan_testing.h"
+
+namespace whetstone {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+using MetricsRow = std::map<std::string, double>;
+
+// A step of a run that learns.
+MetricsRow Healthy() {
+  return {{"num_completions", 16},       {"outcome/correct", 0.5},
+          {"outcome/wrong_answer", 0.3}, {"outcome/compile_error", 0.2},
+          {"frac_reward_zero_std", 0.2}, {"completions/clipped_ratio", 0.1},
+          {"completions/distinct", 0.7}};
+}
+
+std::vector<std::string> Kinds(const std::vector<HealthFinding>& findings) {
+  std::vector<std::string> kinds;
+  for (const HealthFinding& finding : findings) {
+    kinds.push_back(finding.kind);
+    EXPECT_FALSE(finding.what.empty());
+    EXPECT_FALSE(finding.advice.empty()) << finding.what;
+  }
+  return kinds;
+}
+
+class LearningHealthTest : public testing::Test {
+ protected:
+  // Six steps that learn, then `kHealthSteps` of `row`.
+  std::vector<HealthFinding> After(const MetricsRow& row) const {
+    std::vector<MetricsRow> rows(6, Healthy());
+    rows.insert(rows.end(), kHealthSteps, row);
+    return LearningHealth(plan_, rows);
+  }
+  static MetricsRow With(const MetricsRow& changes) {
+    MetricsRow row = Healthy();
+    for (const auto& [key, value] : changes) row[key] = value;
+    return row;
+  }
+  CampaignPlan plan_ = MakeTestPlan({});
+};
+
+TEST_F(LearningHealthTest, ARunThatLearnsHasNoFindings) {
+  EXPECT_THAT(After(Healthy()), IsEmpty());
+  EXPECT_THAT(LearningHealth(plan_, {}), IsEmpty());
+  // Each just within its threshold.
+  EXPECT_THAT(After(With({{"frac_reward_zero_std", 0.89},
+                          {"completions/clipped_ratio", 0.49},
+                          {"completions/distinct", 0.26},
+                          {"outcome/compile_error", 0.94}})),
+              IsEmpty());
+  EXPECT_THAT(After(With({{"outcome/correct", 1}})), IsEmpty()) << "all right is no fault";
+}
+
+TEST_F(LearningHealthTest, EqualRewards) {
+  const auto found = After(With({{"frac_reward_zero_std", 0.9}}));
+  ASSERT_THAT(Kinds(found), ElementsAre("equal_rewards"));
+  EXPECT_EQ(found[0].what, "all rewards were equal in 90 % of the groups in the last 5 steps");
+  EXPECT_THAT(found[0].advice, HasSubstr("train.dynamic_sampling.max_refills"));
+  plan_.campaign.mutable_train()->mutable_dynamic_sampling()->set_max_refills(2);
+  EXPECT_THAT(After(With({{"frac_reward_zero_std", 0.9}}))[0].advice, Not(HasSubstr("max_refills")))
+      << "it is on already";
+  plan_.campaign.mutable_train()->clear_dynamic_sampling();
+  EXPECT_THAT(After(With({{"frac_reward_zero_std", 1}}))[0].advice, Not(HasSubstr("max_refills")))
+      << "others would be equal, too";
+  const auto learned = After(With({{"frac_reward_zero_std", 1}, {"outcome/correct", 0.97}}));
+  ASSERT_THAT(Kinds(learned), ElementsAre("equal_rewards"));
+  EXPECT_THAT(learned[0].advice, HasSubstr("harder problems"));
+}
+
+TEST_F(LearningHealthTest, CutOff) {
+  const auto found = After(With({{"completions/clipped_ratio", 1}}));
+  ASSERT_THAT(Kinds(found), ElementsAre("cut_off"));
+  EXPECT_EQ(found[0].what, "100 % of the completions in the last 5 steps were cut off");
+  EXPECT_THAT(found[0].advice, HasSubstr("raise generate.max_new_tokens (now 256)"));
+  EXPECT_THAT(found[0].advice, Not(HasSubstr("deadline_s"))) << "there is none";
+}
+
+TEST_F(LearningHealthTest, OneOutcomeOnly) {
+  for (const auto& [outcome, advice] : std::vector<std::pair<std::string, std::string>>{
+           {"no_code", "generate.response_prefix"},
+           {"forbidden", "forbid it in the problem's text"},
+           {"compile_error", "warmup.examples"},
+           {"wrong_answer", "whet problem check"},
+           {"crash", "sizes"},
+           {"timeout", "limits"},
+           {"memory_limit", "limits"},
+           {"suspect", "cost"},
+           {"infrastructure_error", "logs"}}) {
+    MetricsRow row = With(
+        {{"outcome/correct", 0.05}, {"outcome/wrong_answer", 0}, {"outcome/compile_error", 0}});
+    row["outcome/" + outcome] = 0.95;
+    const auto found = After(row);
+    ASSERT_THAT(Kinds(found), ElementsAre("one_outcome")) << outcome;
+    EXPECT_THAT(found[0].advice, HasSubstr(advice)) << outcome;
+  }
+}
+
+TEST_F(LearningHealthTest, NoVariety) {
+  const auto found = After(With({{"completions/distinct", 0.25}}));
+  ASSERT_THAT(Kinds(found), ElementsAre("no_variety"));
+  EXPECT_THAT(found[0].advice, HasSubstr("train.entropy_bonus above 0"));
+  plan_.campaign.mutable_train()->set_entropy_bonus(0.01);
+  EXPECT_THAT(After(With({{"completions/distinct", 0.06}}))[0].advice,
+              Not(HasSubstr("entropy_bonus")));
+}
+
+TEST_F(LearningHealthTest, AFewCompletionsSayNothing) {
+  const MetricsRow bad = With({{"num_completions", 4}, {"completions/clipped_ratio", 1}});
+  EXPECT_THAT(LearningHealth(plan_, {bad}), IsEmpty());
+  const auto found = LearningHealth(plan_, {bad, bad});
+  ASSERT_THAT(Kinds(found), ElementsAre("cut_off"));
+  EXPECT_THAT(found[0].what, HasSubstr("in the last 2 steps"));
+  // What was long ago, and is over, is not told.
+  std::vector<MetricsRow> rows(20, bad);
+  rows.insert(rows.end(), kHealthSteps, Healthy());
+  EXPECT_THAT(LearningHealth(plan_, rows), IsEmpty());
+}
+
+}  // namespace
+}  // namespace whetstone

@@ -1,0 +1,92 @@
+#include "coordinator/report/report_samples.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "absl/strings/ascii.h"
+#include "common/status_macros.h"
+
+namespace whetstone {
+namespace {
+
+// Returns the first line of a detail with every number as "#": what it says, without where.
+std::string DetailKind(const std::string& detail) {
+  std::string kind;
+  for (const char c : detail.substr(0, detail.find('\n'))) {
+    const bool number = absl::ascii_isdigit(static_cast<unsigned char>(c));
+    if (!number) {
+      kind += c;
+    } else if (kind.empty() || kind.back() != '#') {
+      kind += '#';
+    }
+  }
+  return kind;
+}
+
+// These are the verdicts of one problem and outcome, the newest first.
+using OutcomeVerdicts = std::vector<VerdictEntry>;
+
+const VerdictEntry& MedianByReward(OutcomeVerdicts* verdicts) {
+  const auto middle = verdicts->begin() + static_cast<std::ptrdiff_t>(verdicts->size() / 2);
+  std::nth_element(
+      verdicts->begin(), middle, verdicts->end(),
+      [](const VerdictEntry& a, const VerdictEntry& b) { return a.reward < b.reward; });
+  return *middle;
+}
+
+OutcomeSample PickTypical(v1::Outcome outcome, OutcomeVerdicts* verdicts) {
+  OutcomeSample sample;
+  sample.outcome = outcome;
+  sample.count = static_cast<int>(verdicts->size());
+  if (outcome == v1::CORRECT) {
+    sample.alike = sample.count;
+    sample.typical.judged = MedianByReward(verdicts);
+    return sample;
+  }
+  std::map<std::string, int> kinds;
+  for (const VerdictEntry& v : *verdicts) ++kinds[DetailKind(v.verdict.detail())];
+  for (const VerdictEntry& v : *verdicts) {
+    const int alike = kinds[DetailKind(v.verdict.detail())];
+    if (alike <= sample.alike) continue;
+    sample.alike = alike;
+    sample.typical.judged = v;
+  }
+  return sample;
+}
+
+}  // namespace
+
+absl::StatusOr<std::map<std::string, ProblemSamples>> PickSamples(const CampaignPlan& plan,
+                                                                  const Journal& journal) {
+  std::map<std::string, std::map<v1::Outcome, OutcomeVerdicts>> found;
+  RETURN_IF_ERROR(journal.ForEachNewestVerdict(kSampleVerdictsMax, [&](const VerdictEntry& v) {
+    const std::string& id = plan.ProblemOf(v.step, v.group_index).problem.id();
+    found[id][v.verdict.outcome()].push_back(v);
+  }));
+  std::map<std::string, ProblemSamples> picked;
+  for (auto& [id, outcomes] : found) {
+    ProblemSamples& samples = picked[id];
+    for (auto& [outcome, verdicts] : outcomes) {
+      samples.verdicts += static_cast<int>(verdicts.size());
+      if (outcome == v1::CORRECT) {
+        samples.best.emplace().judged = *std::max_element(
+            verdicts.begin(), verdicts.end(),
+            [](const VerdictEntry& a, const VerdictEntry& b) { return a.reward < b.reward; });
+      }
+      samples.outcomes.push_back(PickTypical(outcome, &verdicts));
+    }
+    std::stable_sort(
+        samples.outcomes.begin(), samples.outcomes.end(),
+        [](const OutcomeSample& a, const OutcomeSample& b) { return a.count > b.count; });
+    const auto complete = [&](RolloutSample* sample) -> absl::Status {
+      const VerdictEntry& v = sample->judged;
+      ASSIGN_OR_RETURN(sample->completion, journal.FindCompletion(v.step, v.group_index, v.sample));
+      return absl::OkStatus();
+    };
+    if (samples.best) RETURN_IF_ERROR(complete(&*samples.best));
+    for (OutcomeSample& outcome : samples.outcomes) RETURN_IF_ERROR(complete(&outcome.typical));
+  }
+  return picked;
+}
+
+}  // namespace whetstone
