@@ -164,7 +164,7 @@ int Main(const Flags& flags) {
     hooks.trainer = &trainer;
     hooks.journal = journal.get();
     hooks.clock = &clock;
-    hooks.on_step = [](const action::StepDone&) { return absl::OkStatus(); };
+    hooks.on_step = [](const action::StepDone&, int64_t) { return absl::OkStatus(); };
     hooks.on_incumbent = [](const IncumbentEntry&) { return absl::OkStatus(); };
     for (int w = 0; w < flags.workers; ++w) {
       workers.push_back(std::make_unique<SlowWorker>(
@@ -193,15 +193,10 @@ int Main(const Flags& flags) {
   }
   const double start = Now();
   const std::unique_ptr<Journal> journal = Journal::Open(path).value();
-  DurableState durable(&plan);
-  const absl::Status read = journal->ForEach([&](const JournalEntry& entry) {
-    RETURN_IF_ERROR(durable.Check(entry));
-    durable.Apply(entry);
-    return absl::OkStatus();
-  });
-  CHECK(read.ok() && durable.done());
+  absl::StatusOr<DurableState> durable = journal->Restore(plan);
+  CHECK(durable.ok() && durable->done());
   CampaignState state(&plan, {"worker"});
-  state.Restore(std::move(durable));
+  state.Restore(*std::move(durable));
   CHECK(!state.Handle({event::ServiceReady{kTrainer}}, 0).empty());
   result["resume_s"] = Now() - start;
   std::printf("%s\n", result.dump().c_str());

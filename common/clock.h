@@ -3,6 +3,7 @@
 #define WHETSTONE_COMMON_CLOCK_H_
 
 #include <chrono>
+#include <cstdint>
 
 namespace whetstone {
 
@@ -23,6 +24,13 @@ class SteadyClock final : public Clock {
 // Returns the host's calendar time, which may jump, in seconds since 1970.
 inline double UnixSeconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// The same in microseconds.
+inline int64_t UnixMicros() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 }  // namespace whetstone

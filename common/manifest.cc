@@ -1,6 +1,7 @@
 #include "common/manifest.h"
 
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -13,12 +14,16 @@ namespace whetstone {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-absl::StatusOr<Manifest> DigestDirectory(const std::string& directory) {
+namespace {
+
+// The manifest of those files that `it` comes by and `wanted` says.
+template <typename Iterator>
+absl::StatusOr<Manifest> DigestFiles(const std::string& directory,
+                                     const std::function<bool(const fs::path&)>& wanted) {
   Manifest manifest;
   std::error_code error;
-  for (fs::recursive_directory_iterator it(directory, error), end; !error && it != end;
-       it.increment(error)) {
-    if (!it->is_regular_file(error)) continue;
+  for (Iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    if (!it->is_regular_file(error) || !wanted(it->path())) continue;
     const std::string path = it->path().string();
     ASSIGN_OR_RETURN(const std::string sha256, Sha256HexOfFile(path));
     manifest[fs::relative(it->path(), directory).string()] = {
@@ -26,6 +31,20 @@ absl::StatusOr<Manifest> DigestDirectory(const std::string& directory) {
   }
   if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot list ", directory));
   return manifest;
+}
+
+}  // namespace
+
+absl::StatusOr<Manifest> DigestDirectory(const std::string& directory) {
+  return DigestFiles<fs::recursive_directory_iterator>(directory,
+                                                       [](const fs::path&) { return true; });
+}
+
+absl::StatusOr<Manifest> DigestModel(const std::string& directory) {
+  return DigestFiles<fs::directory_iterator>(directory, [](const fs::path& path) {
+    const std::string kind = path.extension().string();
+    return kind == ".json" || kind == ".jinja" || kind == ".safetensors";
+  });
 }
 
 std::string ChecksumOf(const Manifest& manifest) {

@@ -27,6 +27,10 @@ using Manifest = std::map<std::string, FileDigest>;
 // Returns the manifest of all regular files below `directory`.
 absl::StatusOr<Manifest> DigestDirectory(const std::string& directory);
 
+// Returns the manifest of a model's own files in a Hugging Face directory: configuration,
+// tokenizer, chat template and weights.
+absl::StatusOr<Manifest> DigestModel(const std::string& directory);
+
 // Returns the SHA-256 over the lines "NAME SHA256\n".
 std::string ChecksumOf(const Manifest& manifest);
 int64_t BytesOf(const Manifest& manifest);

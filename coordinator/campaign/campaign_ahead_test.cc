@@ -44,7 +44,7 @@ Waited WaitedIn(int max_staleness, int slots) {
   double wait = 0, all = 0;
   for (const JournalEntry& entry : world.journal()) {
     const auto* update = std::get_if<UpdateEntry>(&entry);
-    if (update == nullptr || update->request.name().step() <= 5) continue;
+    if (update == nullptr || update->name.step() <= 5) continue;
     wait += update->row.at("time/wait_verdicts");
     all += update->row.at("time/step");
     waited.needed = update->row.at("measure/slots_needed");
@@ -90,6 +90,7 @@ TEST(DynamicSamplingTest, GroupsWithoutSpreadAreReplacedAndCounted) {
   // `rewards` is by step and group.
   std::map<int64_t, std::map<int, std::vector<double>>> rewards;
   double discarded = 0;
+  const std::vector<v1::UpdateRequest> requests = *world.Requests();
   for (const JournalEntry& entry : world.journal()) {
     if (const auto* verdict = std::get_if<VerdictEntry>(&entry)) {
       EXPECT_FALSE(verdict->dropped);
@@ -98,11 +99,11 @@ TEST(DynamicSamplingTest, GroupsWithoutSpreadAreReplacedAndCounted) {
     const auto* update = std::get_if<UpdateEntry>(&entry);
     if (update == nullptr) continue;
     double first = 0, learned = 0;
-    std::map<int, std::vector<double>>& groups = rewards[update->request.name().step()];
+    std::map<int, std::vector<double>>& groups = rewards[update->name.step()];
     for (const int group : {0, 1}) {
       for (const double reward : groups[group]) first += reward / 8;
     }
-    const v1::GrpoBatch& batch = update->request.grpo();
+    const v1::GrpoBatch& batch = requests[static_cast<size_t>(update->name.step() - 1)].grpo();
     for (const v1::RolloutGroup& group : batch.groups()) {
       for (const v1::Rollout& rollout : group.rollouts()) {
         learned += rollout.reward() / (4 * batch.groups_size());
@@ -131,12 +132,15 @@ TEST(DynamicSamplingTest, EndsAtItsBound) {
                .sets = {"train.dynamic_sampling.max_refills=2"},
                .flat = 1});
   ASSERT_EQ(world.Live(), "");
+  const std::vector<v1::UpdateRequest> requests = *world.Requests();
+  for (const v1::UpdateRequest& request : requests) {
+    EXPECT_EQ(request.grpo().groups_size(), 0);
+  }
   int rollouts = 0;
   for (const JournalEntry& entry : world.journal()) {
     rollouts += std::holds_alternative<RolloutEntry>(entry) ? 1 : 0;
     const auto* update = std::get_if<UpdateEntry>(&entry);
     if (update == nullptr) continue;
-    EXPECT_EQ(update->request.grpo().groups_size(), 0);
     EXPECT_EQ(update->row.at("discarded_groups"), 6);
     EXPECT_EQ(update->row.count("reward_learned"), 0u);
   }

@@ -56,6 +56,7 @@ struct WorkerProbed {
 };
 struct PolicyLoaded {
   uint64_t call = 0;
+  v1::LoadCheckpointResponse response = {};
 };
 struct Prompt {
   uint64_t call = 0;

@@ -7,7 +7,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
 #include "coordinator/durable/campaign_plan_testing.h"
+#include "coordinator/durable/request_builders.h"
 
 namespace whetstone {
 namespace {
@@ -108,16 +110,27 @@ std::string World::Live() {
   if (!broken_.empty()) return broken_;
   // The policy saw every update exactly once and in order.
   std::vector<std::string> want;
-  for (const JournalEntry& entry : journal_) {
-    if (const auto* update = std::get_if<UpdateEntry>(&entry)) {
-      want.push_back(update->request.SerializeAsString());
-    }
-  }
+  const absl::StatusOr<std::vector<v1::UpdateRequest>> requests = Requests();
+  if (!requests.ok()) return std::string(requests.status().message());
+  for (const v1::UpdateRequest& request : *requests) want.push_back(request.SerializeAsString());
   if (static_cast<int64_t>(want.size()) != plan_.updates()) return "not every update was journaled";
   if (checkpoints_[plan_.CheckpointPath(plan_.updates())].updates != want) {
     return "the final checkpoint does not hold every update exactly once";
   }
   return "";
+}
+
+absl::StatusOr<std::vector<v1::UpdateRequest>> World::Requests() const {
+  std::vector<v1::UpdateRequest> requests;
+  DurableState durable(&plan_);
+  for (const JournalEntry& entry : journal_) {
+    if (const auto* update = std::get_if<UpdateEntry>(&entry)) {
+      ASSIGN_OR_RETURN(v1::UpdateRequest request, RecordedRequest(plan_, durable, *update));
+      requests.push_back(std::move(request));
+    }
+    durable.Apply(entry);
+  }
+  return requests;
 }
 
 void World::Step(const std::vector<CampaignEvent>& events) {
@@ -367,10 +380,11 @@ void World::CheckBatch(const v1::UpdateRequest& request) {
 void World::Do(const action::Update& a) { Apply(a.call, a.request); }
 
 void World::Do(const action::ReplayUpdate& a) {
-  for (const JournalEntry& entry : journal_) {
-    const auto* update = std::get_if<UpdateEntry>(&entry);
-    if (update != nullptr && plan_.PositionOf(update->request.name()) == plan_.PositionOf(a.name)) {
-      return Apply(a.call, update->request);
+  const absl::StatusOr<std::vector<v1::UpdateRequest>> requests = Requests();
+  if (!requests.ok()) return Break(std::string(requests.status().message()));
+  for (const v1::UpdateRequest& request : *requests) {
+    if (plan_.PositionOf(request.name()) == plan_.PositionOf(a.name)) {
+      return Apply(a.call, request);
     }
   }
   Break("asked to replay an update the journal does not hold");

@@ -66,6 +66,8 @@ class World {
   int left() const { return left_; }  // drained ones and removed ones
   Seconds lived() const { return now_ - kBegin; }
   const CampaignPlan& plan() const { return plan_; }
+  // The requests of the journal's updates, in order, as the journal gives them back.
+  absl::StatusOr<std::vector<v1::UpdateRequest>> Requests() const;
 
  private:
   struct Later {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "coordinator/durable/request_builders.h"
 
 namespace whetstone {
 namespace {
@@ -201,7 +202,9 @@ void CampaignState::CloseStep(v1::UpdateRequest request, const v1::UpdateRespons
     context_.Notice(absl::StrCat(PhaseStep(request.name()),
                                  ": update skipped, weights unchanged: ", response.skip_reason()));
   }
-  context_.Record(UpdateEntry{std::move(request), response, std::move(row)});
+  const v1::UpdateName name = request.name();
+  context_.Record(UpdateEntry{name, RequestHash(context_.plan(), std::move(request)), response,
+                              std::move(row)});
   context_.Emit(std::move(done));
   step_since_ = context_.now();
   times_ = StepTimes();

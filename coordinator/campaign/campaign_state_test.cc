@@ -57,7 +57,7 @@ TEST(CampaignStateTest, RowsHaveTheNamesPeopleLookFor) {
   for (const JournalEntry& entry : world.journal()) {
     const auto* update = std::get_if<UpdateEntry>(&entry);
     if (update == nullptr) continue;
-    const bool warm = update->request.name().phase() == v1::UpdateName::WARMUP;
+    const bool warm = update->name.phase() == v1::UpdateName::WARMUP;
     EXPECT_EQ(update->row.count("reward"), warm ? 0u : 1u);
     EXPECT_EQ(update->row.count("lr"), 1u);
     EXPECT_EQ(update->row.count("loss"), 1u) << "what the trainer reports is passed on";
@@ -83,19 +83,20 @@ TEST(CampaignStateTest, AProfiledStepSaysWhatTookLongest) {
                  .warmup = 1,
                  .sets = {absl::StrCat("profile=", profile ? "true" : "false")}});
     ASSERT_EQ(world.Live(), "");
+    const std::vector<v1::UpdateRequest> requests = *world.Requests();
     size_t updates = 0;
     for (const JournalEntry& entry : world.journal()) {
       const auto* update = std::get_if<UpdateEntry>(&entry);
       if (update == nullptr) continue;
-      ++updates;
-      EXPECT_EQ(update->request.profile(), profile);
+      const v1::UpdateRequest& request = requests[updates++];
+      EXPECT_EQ(request.profile(), profile);
       for (const char* key :
            {"profile/head_s", "profile/wait_rewards_s", "profile/communication_s"}) {
         EXPECT_EQ(update->row.count(key), profile ? 1u : 0u) << key;
       }
       if (!profile) continue;
       EXPECT_EQ(update->row.at("profile/wait_rewards_s"),
-                update->request.has_grpo() ? update->row.at("time/wait_verdicts") : 0);
+                request.has_grpo() ? update->row.at("time/wait_verdicts") : 0);
     }
     ASSERT_EQ(updates, 4u);
     const auto sentences = std::count_if(
@@ -119,6 +120,8 @@ TEST(CampaignStateTest, UpdatesCarryWhatTheCampaignSays) {
   ASSERT_EQ(world.Live(), "");
   std::map<std::pair<int64_t, std::pair<int, int>>, bool> cut;
   int truncated = 0, too_late = 0;
+  const std::vector<v1::UpdateRequest> requests = *world.Requests();
+  size_t updates = 0;
   for (const JournalEntry& entry : world.journal()) {
     if (const auto* rollout = std::get_if<RolloutEntry>(&entry)) {
       cut[{rollout->step, {rollout->completion.group_index(), rollout->completion.sample()}}] =
@@ -127,20 +130,20 @@ TEST(CampaignStateTest, UpdatesCarryWhatTheCampaignSays) {
     }
     const auto* update = std::get_if<UpdateEntry>(&entry);
     if (update == nullptr) continue;
-    EXPECT_EQ(update->request.optimizer().spike_factor(), 5);
-    EXPECT_TRUE(update->request.optimizer().grad_norm_per_layer());
-    if (!update->request.has_grpo()) continue;
-    const v1::GrpoSettings& s = update->request.grpo().settings();
+    const v1::UpdateRequest& request = requests[updates++];
+    EXPECT_EQ(request.optimizer().spike_factor(), 5);
+    EXPECT_TRUE(request.optimizer().grad_norm_per_layer());
+    if (!request.has_grpo()) continue;
+    const v1::GrpoSettings& s = request.grpo().settings();
     EXPECT_EQ(s.ShortDebugString(),
               "loss: GSPO clip_low: 0.2 clip_high: 0.5 advantage_scale: LEAVE_ONE_OUT "
               "minibatches: 1 max_new_tokens: 256 temperature: 1 dual_clip: 3 kl_beta: 0.1 "
               "kl_estimator: K2 kl_reference: \"/ckpt/warmup\" importance: SEQUENCE_MASK "
               "importance_clip_min: 0.5 importance_clip_max: 3 entropy_bonus: 0.01 "
               "mask_truncated: true");
-    for (const v1::RolloutGroup& group : update->request.grpo().groups()) {
+    for (const v1::RolloutGroup& group : request.grpo().groups()) {
       for (const v1::Rollout& r : group.rollouts()) {
-        EXPECT_EQ(r.truncated(),
-                  (cut[{update->request.name().step(), {group.group_index(), r.sample()}}]));
+        EXPECT_EQ(r.truncated(), (cut[{request.name().step(), {group.group_index(), r.sample()}}]));
         truncated += r.truncated() ? 1 : 0;
       }
     }
@@ -369,7 +372,7 @@ TEST_F(Driven, StopSaysWhatResumingWillDo) {
   v1::UpdateRequest request;
   *request.mutable_name() = world_.plan().NameOf(1);
   DurableState durable(&world_.plan());
-  durable.Apply(UpdateEntry{request, {}, {}});
+  durable.Apply(UpdateEntry{request.name()});
   RolloutEntry rollout;
   rollout.step = 2;
   durable.Apply(rollout);
@@ -389,7 +392,7 @@ TEST_F(Driven, AFullDiskAtACheckpointIsNotTriedAgain) {
   v1::UpdateRequest request;
   *request.mutable_name() = world.plan().NameOf(1);
   DurableState durable(&world.plan());
-  durable.Apply(UpdateEntry{request, {}, {}});
+  durable.Apply(UpdateEntry{request.name()});
   state.Restore(std::move(durable));
   const auto probe = *Find<action::Probe>(state.Handle({event::ServiceReady{kTrainer}}, 0));
   v1::TrainerInfo info;
@@ -411,7 +414,7 @@ TEST_F(Driven, ADeterministicRunGoesOnWithAsManyRanksAsItHad) {
   const auto finish = [&](bool deterministic, int ranks) {
     plan.campaign.set_deterministic(deterministic);
     UpdateEntry update;
-    *update.request.mutable_name() = plan.NameOf(1);
+    update.name = plan.NameOf(1);
     (*update.response.mutable_metrics())["perf/ranks"] = 2;
     DurableState durable(&plan);
     durable.Apply(update);

@@ -190,6 +190,7 @@ void TrainerDriver::StartLoad() {
   target_ = base ? 0 : context_->plan().PositionOf(saved[saved.size() - 1 - load_choice_].name);
   const uint64_t call =
       Start(TrainerOp::kLoad, absl::StrCat("Trainer.LoadCheckpoint ", path), kLoadDeadline);
+  load_path_ = path;
   context_->Emit(action::LoadPolicy{call, path});
 }
 
@@ -252,6 +253,8 @@ void TrainerDriver::On(const event::PolicyLoaded& e) {
   Succeed();
   position_ = target_;
   load_choice_ = 0;
+  context_->Record(LoadEntry{load_path_, e.response.info().version(), e.response.info().host_id(),
+                             e.response.info().model_sha256()});
 }
 
 void TrainerDriver::On(const event::Prompt& e) {

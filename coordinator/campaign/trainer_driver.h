@@ -124,6 +124,7 @@ class TrainerDriver {
   Seconds retry_at_ = 0;    // probe again not before this
   int failures_ = 0;        // in a row
   std::string last_error_;
+  std::string load_path_;              // what the running load loads
   size_t load_choice_ = 0;             // 0: the newest checkpoint; 1: the one before it …
   std::vector<std::string> obsolete_;  // checkpoints to remove
 };

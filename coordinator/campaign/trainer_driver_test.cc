@@ -66,8 +66,13 @@ TEST_F(TrainerDriverTest, LoadsUpdatesSavesAndGenerates) {
   const auto load = Scheduled<action::LoadPolicy>();
   EXPECT_EQ(load.path, "/model");
   EXPECT_TRUE(trainer_.computes());
-  trainer_.On(event::PolicyLoaded{load.call});
-  context_.Record(UpdateEntry{Updated(), {}, {}});
+  v1::LoadCheckpointResponse loaded;
+  loaded.mutable_info()->set_model_sha256("ab12");
+  trainer_.On(event::PolicyLoaded{load.call, loaded});
+  const JournalEntry entry = Only<action::Record>().entry;
+  EXPECT_EQ(std::get<LoadEntry>(entry).path, "/model");
+  EXPECT_EQ(std::get<LoadEntry>(entry).model_sha256, "ab12");
+  context_.Record(UpdateEntry{Updated().name()});
   Only<action::Record>();
   const auto save = Scheduled<action::SaveCheckpoint>();
   EXPECT_EQ(save.path, "/ckpt/warmup");
@@ -91,12 +96,13 @@ TEST_F(TrainerDriverTest, LoadsUpdatesSavesAndGenerates) {
 TEST_F(TrainerDriverTest, ATrainerThatForgotGetsTheJournalsUpdatesAgain) {
   DurableState durable(&plan_);
   UpdateEntry update;
-  *update.request.mutable_name() = plan_.NameOf(1);
+  update.name = plan_.NameOf(1);
   durable.Apply(update);
   context_.Restore(std::move(durable));
   Probed();
   const auto load = Scheduled<action::LoadPolicy>();
   trainer_.On(event::PolicyLoaded{load.call});
+  Only<action::Record>();
   const auto replay = Scheduled<action::ReplayUpdate>();
   EXPECT_EQ(replay.name.phase(), v1::UpdateName::WARMUP);
   EXPECT_EQ(trainer_.On(event::UpdateDone{replay.call, {}}), std::nullopt)
@@ -166,7 +172,7 @@ TEST_F(TrainerDriverTest, AFrozenTrainerIsCancelledByNameAndGivenUpLater) {
 TEST_F(TrainerDriverTest, AnOlderCheckpointIsTriedBeforeTheCampaignEnds) {
   DurableState durable(&plan_);
   UpdateEntry update;
-  *update.request.mutable_name() = plan_.NameOf(1);
+  update.name = plan_.NameOf(1);
   durable.Apply(update);
   durable.Apply(CheckpointEntry{plan_.NameOf(1), "/ckpt/warmup", "", 0});
   context_.Restore(std::move(durable));

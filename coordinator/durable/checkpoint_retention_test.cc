@@ -18,7 +18,7 @@ TEST(CheckpointRetentionTest, KeepsTheNewestCheckpointsAndTheBest) {
   DurableState durable(&plan);
   const auto learn = [&](double reward) {
     UpdateEntry update;
-    *update.request.mutable_name() = plan.NameOf(durable.position() + 1);
+    update.name = plan.NameOf(durable.position() + 1);
     update.row["reward"] = reward;
     durable.Apply(update);
   };

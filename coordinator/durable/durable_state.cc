@@ -10,7 +10,10 @@
 
 namespace whetstone {
 
-DurableState::DurableState(const CampaignPlan* plan) : plan_(plan) { OpenSteps(); }
+DurableState::DurableState(const CampaignPlan* plan, int64_t position)
+    : plan_(plan), position_(position) {
+  OpenSteps();
+}
 
 absl::Status DurableState::Check(const JournalEntry& entry) const {
   return std::visit([this](const auto& e) { return CheckOne(e); }, entry);
@@ -60,16 +63,16 @@ absl::Status DurableState::CheckOne(const IncumbentEntry& entry) const {
 }
 
 absl::Status DurableState::CheckOne(const UpdateEntry& entry) const {
-  if (done() || plan_->PositionOf(entry.request.name()) != position_ + 1) {
+  if (done() || plan_->PositionOf(entry.name) != position_ + 1) {
     return absl::DataLossError(absl::StrCat("the journal holds an update of ",
-                                            PhaseStep(entry.request.name()), " after ", position_,
-                                            " of ", plan_->updates(), " updates"));
+                                            PhaseStep(entry.name), " after ", position_, " of ",
+                                            plan_->updates(), " updates"));
   }
   for (const StepRecord& open : open_) {
     if (open.step == step() || !open.Sampling()) continue;
     return absl::DataLossError(absl::StrCat("the journal holds an update of ",
-                                            PhaseStep(entry.request.name()),
-                                            " amid the rollouts of step ", open.step));
+                                            PhaseStep(entry.name), " amid the rollouts of step ",
+                                            open.step));
   }
   return absl::OkStatus();
 }
@@ -124,6 +127,7 @@ void DurableState::Set(const RolloutEntry& entry) {
   record.completion = entry.completion;
   StepRecord& step = StepAt(entry.step);
   ++step.rollouts;
+  ++rollouts_;
   step.groups[static_cast<size_t>(group_index)].policy = position_;
   record.source =
       ExtractCode(entry.completion.text(), plan_->campaign.generate().response_prefix());
@@ -133,6 +137,7 @@ void DurableState::Set(const VerdictEntry& entry) {
   At(entry.step, entry.group_index, entry.sample).verdict = entry;
   StepRecord& step = StepAt(entry.step);
   ++step.verdicts;
+  ++verdicts_[entry.verdict.outcome()];
   const v1::TrainConfig& train = plan_->campaign.train();
   if (!step.HasAllVerdicts() || step.refills == train.dynamic_sampling().max_refills()) return;
   const int missing = train.prompts_per_step() - step.Informative();
@@ -203,10 +208,14 @@ std::string DurableState::Fingerprint() const {
       }
     }
   }
-  for (const CheckpointEntry& entry : checkpoints_) {
+  for (size_t i = 0; i < checkpoints_.size(); ++i) {
+    const CheckpointEntry& entry = checkpoints_[i];
     absl::StrAppend(&text, "checkpoint ", PhaseStep(entry.name), " ", entry.path, " ",
-                    entry.checksum, "\n");
+                    entry.checksum, " ", entry.bytes, " bytes, reward ");
+    absl::StrAppend(&text, checkpoint_rewards_[i] ? absl::StrCat(*checkpoint_rewards_[i]) : "none",
+                    "\n");
   }
+  absl::StrAppend(&text, "since then reward ", reward_sum_, " of ", rewarded_steps_, " steps\n");
   for (const auto& [id, entry] : incumbents_) {
     absl::StrAppend(&text, "incumbent ", id, " step ", entry.step, " sample ", entry.group_index,
                     "/", entry.sample, " ", Sha256Hex(entry.source), " speedup ",
@@ -215,6 +224,11 @@ std::string DurableState::Fingerprint() const {
   for (const auto& [key, calibration] : calibrations_) {
     absl::StrAppend(&text, "calibration ", key.first, " ", key.second, " ",
                     calibration.ShortDebugString(), "\n");
+  }
+  absl::StrAppend(&text, "rollouts ", rollouts_, "\n");
+  for (const auto& [outcome, count] : verdicts_) {
+    absl::StrAppend(&text, "verdicts ", v1::Outcome_Name(static_cast<v1::Outcome>(outcome)), " ",
+                    count, "\n");
   }
   return text;
 }

@@ -25,16 +25,29 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "coordinator/durable/campaign_plan.h"
 #include "coordinator/durable/journal_entry.h"
 #include "coordinator/durable/step_record.h"
+#include "whetstone/v1/snapshot.pb.h"
 
 namespace whetstone {
 
 class DurableState {
  public:
+  // Makes the state of a campaign of which nothing is known but that `position` updates are done.
   // `plan` is borrowed for the durable state's life.
-  explicit DurableState(const CampaignPlan* plan);
+  explicit DurableState(const CampaignPlan* plan, int64_t position = 0);
+
+  // Returns the state without the rollouts of its open steps, to begin a later fold with.
+  v1::StateSnapshot Snapshot() const;
+  // Returns the state that `snapshot` was taken of, in two parts: this, then Apply of the entries
+  // of its open steps (of those before the snapshot, in order), then FinishRestore. DATA_LOSS: the
+  // snapshot is of another version or of another campaign.
+  static absl::StatusOr<DurableState> BeginRestore(const CampaignPlan* plan,
+                                                   const v1::StateSnapshot& snapshot);
+  // Ends what BeginRestore began. DATA_LOSS: an entry of an open step is missing.
+  absl::Status FinishRestore(const v1::StateSnapshot& snapshot);
 
   // Checks whether `entry` can come next: it is of an open step and its first of that kind, the
   // update is the next one, the checkpoint is of the last one. DATA_LOSS says what is wrong: for
@@ -73,6 +86,11 @@ class DurableState {
   // say.
   int ranks() const { return ranks_; }
 
+  // Returns how many rollouts there are, of all steps.
+  int64_t rollouts() const { return rollouts_; }
+  // Returns how many verdicts there are of each outcome, of all steps.
+  const std::map<int, int64_t>& verdicts() const { return verdicts_; }
+
   // Returns all of the above as text: equal durable states, equal fingerprints.
   std::string Fingerprint() const;
 
@@ -84,6 +102,8 @@ class DurableState {
   absl::Status CheckOne(const UpdateEntry& entry) const;
   absl::Status CheckOne(const CheckpointEntry& entry) const;
   absl::Status CheckOne(const CalibrationEntry&) const { return absl::OkStatus(); }
+  absl::Status CheckOne(const StartEntry&) const { return absl::OkStatus(); }
+  absl::Status CheckOne(const LoadEntry&) const { return absl::OkStatus(); }
   absl::Status CheckPlace(const char* what, int64_t step, int group_index, int sample) const;
   void Set(const PromptEntry& entry);
   void Set(const RolloutEntry& entry);
@@ -92,6 +112,8 @@ class DurableState {
   void Set(const UpdateEntry& entry);
   void Set(const CheckpointEntry& entry);
   void Set(const CalibrationEntry& entry);
+  void Set(const StartEntry&) {}
+  void Set(const LoadEntry&) {}
   void OpenSteps();
   // These are of an open step.
   StepRecord& StepAt(int64_t step);
@@ -109,6 +131,8 @@ class DurableState {
   int64_t rewarded_steps_ = 0;
   std::map<std::string, IncumbentEntry> incumbents_;
   std::map<std::pair<std::string, std::string>, v1::Calibration> calibrations_;
+  int64_t rollouts_ = 0;
+  std::map<int, int64_t> verdicts_;
 };
 
 // Returns how many ranks computed an update; 0: it does not say.

@@ -20,7 +20,7 @@ TEST(DurableStateTest, KeepsNoMoreThanTheStepsThatMayBeOpen) {
   };
   const auto update = [&] {
     UpdateEntry entry;
-    *entry.request.mutable_name() = plan.NameOf(durable.position() + 1);
+    entry.name = plan.NameOf(durable.position() + 1);
     return entry;
   };
   EXPECT_TRUE(absl::IsDataLoss(durable.Check(rollout(1, 0, 0)))) << "warm-up comes first";

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -50,10 +51,16 @@ struct IncumbentEntry {
 };
 
 struct UpdateEntry {
-  v1::UpdateRequest request;
-  v1::UpdateResponse response;
+  v1::UpdateName name;
+  // RequestHash of the request that was answered. The request itself is built again from the
+  // entries before (request_builders.h, RecordedRequest).
+  std::string request_hash = {};
+  v1::UpdateResponse response = {};
   // This update's row of metrics.jsonl.
-  std::map<std::string, double> row;
+  std::map<std::string, double> row = {};
+  // Only of updates that schema version 2 or older recorded, which have no hash: the request as it
+  // was sent.
+  std::optional<v1::UpdateRequest> request = {};
 };
 
 struct CheckpointEntry {
@@ -70,8 +77,25 @@ struct CalibrationEntry {
   v1::Calibration calibration;
 };
 
-using JournalEntry = std::variant<PromptEntry, RolloutEntry, VerdictEntry, IncumbentEntry,
-                                  UpdateEntry, CheckpointEntry, CalibrationEntry>;
+// `whet run` or `whet resume` began. Changes no state.
+struct StartEntry {
+  std::string host;
+  std::string boot_id;
+  std::string version;  // of whet
+};
+
+// The trainer loaded a policy. Changes no state.
+struct LoadEntry {
+  std::string path;
+  std::string trainer_version;
+  std::string trainer_host_id;
+  // As TrainerInfo has it: of the base model; empty for a checkpoint.
+  std::string model_sha256;
+};
+
+using JournalEntry =
+    std::variant<PromptEntry, RolloutEntry, VerdictEntry, IncumbentEntry, UpdateEntry,
+                 CheckpointEntry, CalibrationEntry, StartEntry, LoadEntry>;
 
 }  // namespace whetstone
 

@@ -1,6 +1,9 @@
 #include "coordinator/durable/request_builders.h"
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/sha256.h"
 #include "common/status_macros.h"
 
 namespace whetstone {
@@ -105,6 +108,40 @@ v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const DurableState& dura
     }
   }
   return request;
+}
+
+std::string RequestHash(const CampaignPlan& plan, v1::UpdateRequest request) {
+  const std::string& reference = request.grpo().settings().kl_reference();
+  const std::string inside = plan.checkpoint_dir + "/";
+  if (absl::StartsWith(reference, inside)) {
+    const std::string relative = reference.substr(inside.size());
+    request.mutable_grpo()->mutable_settings()->set_kl_reference(relative);
+  }
+  return Sha256Hex(request.SerializeAsString());
+}
+
+absl::StatusOr<v1::UpdateRequest> RecordedRequest(const CampaignPlan& plan,
+                                                  const DurableState& before,
+                                                  const UpdateEntry& entry) {
+  RETURN_IF_ERROR(before.Check(entry));
+  const std::string where = PhaseStep(entry.name);
+  if (before.step() > 0) {
+    const StepRecord& step = before.open_steps().front();
+    if (!(step.HasAllRollouts() && step.HasAllVerdicts())) {
+      return absl::DataLossError(absl::StrCat(
+          where,
+          ": the journal holds its update, but not the prompt, rollout and verdict of each "
+          "sample"));
+    }
+  }
+  if (entry.request) return *entry.request;
+  v1::UpdateRequest request = BuildUpdate(plan, before);
+  if (RequestHash(plan, request) == entry.request_hash) return request;
+  return absl::DataLossError(
+      absl::StrCat(where,
+                   ": the update that follows from its rollouts and verdicts is not the one that "
+                   "the journal recorded: campaign.yaml, inputs/ or journal.db was changed since, "
+                   "or another version of Whetstone wrote them"));
 }
 
 v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const StepRecord& step) {

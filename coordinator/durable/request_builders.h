@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "coordinator/durable/campaign_plan.h"
 #include "coordinator/durable/durable_state.h"
 #include "coordinator/durable/step_record.h"
@@ -20,6 +21,17 @@ v1::LoadCheckpointRequest BuildLoad(const CampaignPlan& plan, const std::string&
 
 // Asks for the next update. For GRPO every rollout of its step must have its verdict.
 v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const DurableState& durable);
+
+// Returns what the journal holds of an update's request: the SHA-256 over its bytes, with paths
+// below the campaign's checkpoint directory relative to that, as a run may be moved.
+std::string RequestHash(const CampaignPlan& plan, v1::UpdateRequest request);
+
+// Returns the request that was answered by `entry`, the next after `before`: built again, and
+// compared with the entry's hash. DATA_LOSS: it is another one, as campaign.yaml, its inputs or the
+// journal were changed, or rollouts or verdicts are missing.
+absl::StatusOr<v1::UpdateRequest> RecordedRequest(const CampaignPlan& plan,
+                                                  const DurableState& before,
+                                                  const UpdateEntry& entry);
 
 // Asks for what is still to be sampled for `step`; no groups if nothing.
 v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const StepRecord& step);

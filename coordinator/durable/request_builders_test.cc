@@ -61,10 +61,36 @@ TEST(BuildUpdateTest, WarmupTakesItsExamples) {
   v1::UpdateRequest request = BuildUpdate(plan, durable);
   EXPECT_EQ(request.name().phase(), v1::UpdateName::WARMUP);
   EXPECT_EQ(request.sft().examples(0).response(), "answer 0");
-  durable.Apply(UpdateEntry{request, {}, {}});
+  durable.Apply(UpdateEntry{request.name()});
   request = BuildUpdate(plan, durable);
   EXPECT_EQ(request.name().step(), 2);
   EXPECT_EQ(request.sft().examples(0).response(), "answer 1");
+}
+
+TEST(RecordedRequestTest, IsTheOneThatHasTheRecordedHash) {
+  CampaignPlan plan = MakeTestPlan({.steps = 1, .warmup = 2});
+  const DurableState durable(&plan, 1);
+  const v1::UpdateRequest sent = BuildUpdate(plan, durable);
+  const UpdateEntry entry{sent.name(), RequestHash(plan, sent)};
+  EXPECT_EQ(RecordedRequest(plan, durable, entry)->SerializeAsString(), sent.SerializeAsString());
+  plan.campaign.mutable_warmup()->set_lr(plan.campaign.warmup().lr() + 1);
+  const absl::Status changed = RecordedRequest(plan, durable, entry).status();
+  EXPECT_EQ(changed.code(), absl::StatusCode::kDataLoss);
+  EXPECT_NE(changed.message().find("warm-up 2"), std::string::npos) << changed;
+  EXPECT_NE(changed.message().find("campaign.yaml, inputs/ or journal.db was changed"),
+            std::string::npos)
+      << changed;
+}
+
+TEST(RecordedRequestTest, TheHashIsTheSameWhereverTheRunLies) {
+  CampaignPlan plan = MakeTestPlan({.steps = 1, .warmup = 1});
+  v1::UpdateRequest request;
+  request.mutable_grpo()->mutable_settings()->set_kl_reference(plan.checkpoint_dir + "/warmup");
+  const std::string hash = RequestHash(plan, request);
+  plan.checkpoint_dir = "/moved/checkpoints";
+  EXPECT_NE(RequestHash(plan, request), hash) << "another model";
+  request.mutable_grpo()->mutable_settings()->set_kl_reference("/moved/checkpoints/warmup");
+  EXPECT_EQ(RequestHash(plan, request), hash);
 }
 
 }  // namespace

@@ -288,10 +288,12 @@ std::string StepBottleneck(const CampaignPlan& plan, const std::map<std::string,
                          longest_wait->setting);
 }
 
-std::string RowJson(const v1::UpdateName& name, const std::map<std::string, double>& row) {
+std::string RowJson(const v1::UpdateName& name, std::optional<int64_t> time_us,
+                    const std::map<std::string, double>& row) {
   nlohmann::ordered_json json;
   json["step"] = name.step();
   json["phase"] = name.phase() == v1::UpdateName::WARMUP ? "warmup" : "grpo";
+  if (time_us) json["unix_time"] = static_cast<double>(*time_us) / 1e6;
   for (const auto& [key, value] : row) {
     if (std::isfinite(value)) {
       json[key] = value;

@@ -3,7 +3,9 @@
 #ifndef WHETSTONE_COORDINATOR_DURABLE_STEP_ROW_H_
 #define WHETSTONE_COORDINATOR_DURABLE_STEP_ROW_H_
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "coordinator/durable/campaign_plan.h"
@@ -61,8 +63,10 @@ std::string StepBottleneck(const CampaignPlan& plan, const std::map<std::string,
 // Returns "3.25x"; below 0.1 with the digits that tell it from nothing: "0.0042x".
 std::string SpeedupText(double speedup);
 
-// Returns {"step": 12, "phase": "grpo", …} in one line, without a newline.
-std::string RowJson(const v1::UpdateName& name, const std::map<std::string, double>& row);
+// Returns {"step": 12, "phase": "grpo", "unix_time": 1790000000.25, …}: one line, no newline.
+// `time_us`: when the update was done, microseconds since 1970; left out where nobody knows.
+std::string RowJson(const v1::UpdateName& name, std::optional<int64_t> time_us,
+                    const std::map<std::string, double>& row);
 
 }  // namespace whetstone
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/file.h"
@@ -86,6 +87,11 @@ absl::Status FreezeCampaign(const v1::Campaign& campaign, const RunPaths& paths)
     ASSIGN_OR_RETURN(const std::string text, ReadFile(campaign.warmup().examples()));
     RETURN_IF_ERROR(WriteFileAtomically(copy, text));
     frozen.mutable_warmup()->set_examples("inputs/warmup.jsonl");
+  }
+  const std::string& checkpoints = campaign.checkpoint().dir();
+  if (!campaign.has_cluster() && absl::StartsWith(checkpoints, paths.root() + "/")) {
+    // The run may be moved.
+    frozen.mutable_checkpoint()->set_dir(checkpoints.substr(paths.root().size() + 1));
   }
   return WriteFileAtomically(
       paths.campaign(),

@@ -3,35 +3,24 @@
 #include <sqlite3.h>
 
 #include <filesystem>
-#include <iterator>
 #include <map>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/status_macros.h"
 #include "coordinator/journal/journal_rows.h"
+#include "coordinator/journal/journal_tables.h"
+#include "coordinator/journal/row_crc.h"
 #include "coordinator/journal/sqlite_statement.h"
 
 namespace whetstone {
 namespace {
 
-// Two numbers in the file's header tell `file` and us what it is: "Whet", and the schema's version.
-constexpr int64_t kApplicationId = 0x57686574;
-constexpr int64_t kSchemaVersion = 2;
-
-// kMigrations[v - 1] turns version v into v + 1.
-constexpr const char* kMigrations[] = {
-    // Version 1 had its number in `meta` and no mark in the header.
-    "DELETE FROM meta WHERE key = 'schema_version';",
-};
-static_assert(std::size(kMigrations) == kSchemaVersion - 1);
-
-std::string Mark() {
-  return absl::StrCat("PRAGMA application_id=", kApplicationId,
-                      "; PRAGMA user_version=", kSchemaVersion, ";");
-}
+// A new file, without a transaction around it.
+constexpr char kMetaTable[] = "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);";
 
 }  // namespace
 
@@ -39,7 +28,7 @@ absl::Status Journal::Error(int code, absl::string_view what) const {
   return SqliteError(db_, code, absl::StrCat(what, " ", path_));
 }
 
-absl::Status Journal::Execute(const char* sql) {
+absl::Status Journal::Execute(const char* sql) const {
   const int code = sqlite3_exec(db_, sql, nullptr, nullptr, nullptr);
   return code == SQLITE_OK ? absl::OkStatus() : Error(code, "journal");
 }
@@ -49,7 +38,7 @@ absl::Status Journal::OpenDatabase(int flags) {
   if (code != SQLITE_OK) return Error(code, "cannot open the journal");
   sqlite3_extended_result_codes(db_, 1);
   sqlite3_busy_timeout(db_, 5000);
-  return absl::OkStatus();
+  return AddRowCrc(db_);
 }
 
 absl::StatusOr<std::unique_ptr<Journal>> Journal::Create(const std::string& path,
@@ -62,17 +51,19 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Create(const std::string& path
   RETURN_IF_ERROR(journal->OpenDatabase(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
   RETURN_IF_ERROR(journal->Execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"));
   RETURN_IF_ERROR(journal->Execute("BEGIN"));
+  RETURN_IF_ERROR(journal->Execute(kMetaTable));
   RETURN_IF_ERROR(journal->Execute(kJournalSchema));
   RETURN_IF_ERROR(Statement(journal->db_, "INSERT INTO meta VALUES ('campaign_id', ?)")
                       .Text(campaign_id)
                       .Run());
-  RETURN_IF_ERROR(journal->Execute(Mark().c_str()));
+  RETURN_IF_ERROR(journal->Execute(JournalMark().c_str()));
   RETURN_IF_ERROR(journal->Execute("COMMIT"));
   journal->campaign_id_ = campaign_id;
   return journal;
 }
 
-absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& path, bool read_only) {
+absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& path, bool read_only,
+                                                       bool own_checkpoints) {
   std::error_code error;
   if (!std::filesystem::exists(path, error)) {
     return absl::NotFoundError(absl::StrCat("no journal at ", path));
@@ -82,11 +73,23 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& path, 
   ASSIGN_OR_RETURN(const int64_t version, journal->Identify());
   if (!read_only) {
     RETURN_IF_ERROR(journal->Execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"));
-    RETURN_IF_ERROR(journal->CheckPages());
-    RETURN_IF_ERROR(journal->Migrate(version));
   }
-  RETURN_IF_ERROR(journal->Damaged(journal->ReadNextSeq()));
+  if (version < kSchemaVersion) {
+    if (read_only) RETURN_IF_ERROR(journal->CopyToTemporary());
+    RETURN_IF_ERROR(journal->Migrate(version, own_checkpoints));
+  }
+  RETURN_IF_ERROR(journal->Damaged(journal->ReadPosition()));
   return journal;
+}
+
+bool Journal::IsEmpty(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return !error;
+  Journal journal(path);
+  if (!journal.OpenDatabase(SQLITE_OPEN_READWRITE).ok()) return false;
+  Statement tables(journal.db_, "SELECT EXISTS(SELECT 1 FROM sqlite_master)");
+  const absl::StatusOr<bool> row = tables.Step();
+  return row.ok() && *row && tables.Int(0) == 0;
 }
 
 absl::StatusOr<int64_t> Journal::Identify() {
@@ -125,40 +128,16 @@ absl::StatusOr<int64_t> Journal::Identify() {
   return version;
 }
 
-absl::Status Journal::CheckPages() {
-  Statement check(db_, "PRAGMA quick_check(1)");
-  const absl::StatusOr<bool> row = check.Step();
-  const std::string result = row.ok() ? check.Bytes(0) : std::string(row.status().message());
-  if (row.ok() && result == "ok") return absl::OkStatus();
-  return absl::DataLossError(
-      absl::StrCat(path_, " is damaged: ", result,
-                   "; restore it (with its -wal file) from a back-up, or start a new run from the "
-                   "newest checkpoint"));
-}
-
-absl::Status Journal::Migrate(int64_t version) {
-  if (version == kSchemaVersion) return absl::OkStatus();
-  absl::Status status = Execute("BEGIN IMMEDIATE");
-  for (int64_t v = version; v < kSchemaVersion && status.ok(); ++v) {
-    status = Execute(kMigrations[v - 1]);
-  }
-  if (status.ok()) status = Execute(Mark().c_str());
-  if (status.ok()) status = Execute("COMMIT");
-  if (!status.ok()) sqlite3_exec(db_, "ROLLBACK", nullptr, nullptr, nullptr);
-  return status;
-}
-
-absl::Status Journal::ReadNextSeq() {
-  for (const char* sql : {"SELECT max(seq) FROM prompts", "SELECT max(seq) FROM rollouts",
-                          "SELECT max(seq) FROM verdicts", "SELECT max(seq) FROM leaders",
-                          "SELECT max(seq) FROM updates", "SELECT max(seq) FROM checkpoints",
-                          "SELECT max(seq) FROM calibrations"}) {
-    Statement read(db_, sql);
-    ASSIGN_OR_RETURN(const bool row, read.Step());
-    if (row) next_seq_ = std::max(next_seq_, read.Int(0) + 1);
-  }
+absl::Status Journal::ReadPosition() {
+  ASSIGN_OR_RETURN(const int64_t last, LastSeq(file()));
+  next_seq_ = last + 1;
+  Statement read(db_, "SELECT max(seq) FROM snapshots");
+  ASSIGN_OR_RETURN(const bool row, read.Step());
+  if (row) snapshot_seq_ = read.Int(0);
   return absl::OkStatus();
 }
+
+JournalFile Journal::file() const { return {db_, path_}; }
 
 Journal::Journal(std::string path) : path_(std::move(path)) {}
 
@@ -167,15 +146,17 @@ Journal::~Journal() {
   sqlite3_close(db_);
 }
 
-absl::Status Journal::Append(const std::vector<JournalEntry>& entries) {
+absl::Status Journal::Append(const std::vector<JournalEntry>& entries, int64_t time_us,
+                             const std::optional<v1::StateSnapshot>& snapshot) {
   if (entries.empty()) return absl::OkStatus();
   const int64_t first = next_seq_;
   absl::Status status = Execute("BEGIN IMMEDIATE");
-  if (writer_ == nullptr) writer_ = std::make_unique<RowWriter>(db_);
+  if (writer_ == nullptr) writer_ = std::make_unique<RowWriter>(file());
   for (const JournalEntry& entry : entries) {
     if (!status.ok()) break;
-    status = writer_->Write(next_seq_++, entry);
+    status = writer_->Write(next_seq_++, time_us, entry);
   }
+  if (status.ok() && snapshot) status = WriteSnapshot(*snapshot, next_seq_ - 1, time_us);
   if (status.ok()) status = Execute("COMMIT");
   if (!status.ok()) {
     next_seq_ = first;
@@ -185,99 +166,59 @@ absl::Status Journal::Append(const std::vector<JournalEntry>& entries) {
     return absl::Status(status.code(),
                         absl::StrCat("cannot write ", path_, ": ", status.message()));
   }
+  if (snapshot) snapshot_seq_ = next_seq_ - 1;
   return absl::OkStatus();
 }
 
 absl::Status Journal::Damaged(const absl::Status& status) const {
-  if (!absl::IsDataLoss(status)) return status;
+  if (!absl::IsDataLoss(status) || absl::StrContains(status.message(), "restore ")) return status;
   return absl::DataLossError(
       absl::StrCat(absl::StrContains(status.message(), path_) ? "" : absl::StrCat(path_, ": "),
                    status.message(), "; restore it (with its -wal file) from a back-up"));
 }
 
 absl::Status Journal::ForEach(const std::function<absl::Status(const JournalEntry&)>& visit) const {
-  const std::vector<std::unique_ptr<RowReader>> readers = MakeRowReaders(db_);
-  for (const auto& reader : readers) RETURN_IF_ERROR(Damaged(reader->Advance()));
-  int64_t seq = 0;
-  while (true) {
-    RowReader* first = nullptr;
-    for (const auto& reader : readers) {
-      if (reader->more() && (first == nullptr || reader->seq() < first->seq())) {
-        first = reader.get();
-      }
-    }
-    if (first == nullptr) return absl::OkStatus();
-    if (first->seq() != ++seq) {
-      return absl::DataLossError(absl::StrCat(path_, " is incomplete: entry ", seq,
-                                              " is missing; restore it from a back-up"));
-    }
-    const absl::StatusOr<JournalEntry> entry = first->Get();
-    RETURN_IF_ERROR(Damaged(entry.status()));
-    RETURN_IF_ERROR(Damaged(visit(*entry)));
-    RETURN_IF_ERROR(Damaged(first->Advance()));
-  }
+  return Damaged(VisitAfter(file(), 0, visit));
 }
 
-absl::StatusOr<v1::UpdateRequest> Journal::FindUpdateRequest(const v1::UpdateName& name) const {
-  Statement read(db_, "SELECT request FROM updates WHERE phase = ? AND step = ?");
-  read.Bind(int64_t{name.phase()}).Bind(int64_t{name.step()});
-  ASSIGN_OR_RETURN(const bool found, read.Step());
-  if (!found) {
-    return absl::NotFoundError(absl::StrCat(
-        path_, " holds no update ", v1::UpdateName::Phase_Name(name.phase()), " ", name.step()));
-  }
-  v1::UpdateRequest request;
-  RETURN_IF_ERROR(read.Parse(0, &request));
-  return request;
-}
-
-absl::Status Journal::ForEachRow(
-    const std::function<void(const v1::UpdateName&, const std::map<std::string, double>&)>& visit)
-    const {
-  Statement read(db_, "SELECT phase, step, row FROM updates ORDER BY seq");
+absl::Status Journal::ForEachRow(const std::function<void(const MetricsRow&)>& visit) const {
+  Statement read(db_, SelectRows(kUpdates, "ORDER BY seq").c_str());
   while (true) {
     ASSIGN_OR_RETURN(const bool more, read.Step());
     if (!more) return absl::OkStatus();
-    v1::UpdateName name;
-    name.set_phase(static_cast<v1::UpdateName::Phase>(read.Int(0)));
-    name.set_step(read.Int(1));
-    ASSIGN_OR_RETURN(const auto row, ParseMetricsRow(read.Bytes(2)));
-    visit(name, row);
+    if (read.Int(read.columns() - 1) != 1) return DamagedRow(file(), kUpdates.name, read.Int(0));
+    MetricsRow row;
+    if (!read.IsNull(1)) row.time_us = read.Int(1);
+    row.name.set_phase(static_cast<v1::UpdateName::Phase>(read.Int(2)));
+    row.name.set_step(read.Int(3));
+    ASSIGN_OR_RETURN(row.values, ParseMetricsRow(read.Bytes(6)));
+    visit(row);
   }
 }
 
 absl::Status Journal::ForEachNewestVerdict(
     int64_t count, const std::function<void(const VerdictEntry&)>& visit) const {
-  Statement read(db_,
-                 "SELECT step, grp, sample, reward, dropped, proto FROM verdicts "
-                 "ORDER BY seq DESC LIMIT ?");
-  read.Bind(count);
+  const std::unique_ptr<RowReader> reader = ReaderOfNewestVerdicts(file(), count);
   while (true) {
-    ASSIGN_OR_RETURN(const bool more, read.Step());
-    if (!more) return absl::OkStatus();
-    VerdictEntry entry;
-    entry.step = read.Int(0);
-    entry.group_index = static_cast<int>(read.Int(1));
-    entry.sample = static_cast<int>(read.Int(2));
-    entry.reward = read.Double(3);
-    entry.dropped = read.Int(4) != 0;
-    RETURN_IF_ERROR(read.Parse(5, &entry.verdict));
-    visit(entry);
+    RETURN_IF_ERROR(Damaged(reader->Advance()));
+    if (!reader->more()) return absl::OkStatus();
+    const absl::StatusOr<JournalEntry> entry = reader->Get();
+    RETURN_IF_ERROR(Damaged(entry.status()));
+    visit(std::get<VerdictEntry>(*entry));
   }
 }
 
 absl::StatusOr<v1::Completion> Journal::FindCompletion(int64_t step, int group_index,
                                                        int sample) const {
-  Statement read(db_, "SELECT proto FROM rollouts WHERE step = ? AND grp = ? AND sample = ?");
-  read.Bind(step).Bind(int64_t{group_index}).Bind(int64_t{sample});
-  ASSIGN_OR_RETURN(const bool found, read.Step());
-  if (!found) {
+  const std::unique_ptr<RowReader> reader = ReaderOfRollout(file(), step, group_index, sample);
+  RETURN_IF_ERROR(Damaged(reader->Advance()));
+  if (!reader->more()) {
     return absl::NotFoundError(absl::StrCat(path_, " holds no rollout of step ", step, ", group ",
                                             group_index, ", sample ", sample));
   }
-  v1::Completion completion;
-  RETURN_IF_ERROR(read.Parse(0, &completion));
-  return completion;
+  absl::StatusOr<JournalEntry> entry = reader->Get();
+  RETURN_IF_ERROR(Damaged(entry.status()));
+  return std::move(std::get<RolloutEntry>(*entry).completion);
 }
 
 absl::StatusOr<bool> Journal::HasProgress() const {

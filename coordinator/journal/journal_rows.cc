@@ -1,26 +1,32 @@
 #include "coordinator/journal/journal_rows.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "coordinator/journal/journal_tables.h"
 
 namespace whetstone {
 
-const char kJournalSchema[] = R"sql(
-CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE prompts(seq INTEGER PRIMARY KEY, step INTEGER, grp INTEGER, proto BLOB);
-CREATE TABLE rollouts(seq INTEGER PRIMARY KEY, step INTEGER, grp INTEGER, sample INTEGER,
-                      tokens INTEGER, text TEXT, proto BLOB, UNIQUE(step, grp, sample));
-CREATE TABLE verdicts(seq INTEGER PRIMARY KEY, step INTEGER, grp INTEGER, sample INTEGER,
-                      outcome TEXT, reward REAL, dropped INTEGER, speedup REAL, detail TEXT,
-                      proto BLOB, UNIQUE(step, grp, sample));
-CREATE TABLE leaders(seq INTEGER PRIMARY KEY, step INTEGER, grp INTEGER, sample INTEGER,
-                     problem TEXT, accepted INTEGER, speedup REAL, source TEXT, proto BLOB);
-CREATE TABLE updates(seq INTEGER PRIMARY KEY, phase INTEGER, step INTEGER, applied INTEGER,
-                     row TEXT, request BLOB, response BLOB, UNIQUE(phase, step));
-CREATE TABLE checkpoints(seq INTEGER PRIMARY KEY, phase INTEGER, step INTEGER, path TEXT,
-                         checksum TEXT, bytes INTEGER);
-CREATE TABLE calibrations(seq INTEGER PRIMARY KEY, host_id TEXT, problem_hash TEXT,
-                          expert_speedup REAL, noise_band REAL, proto BLOB);
-)sql";
+std::string JournalFile::Relative(const std::string& absolute) const {
+  const std::string root = std::filesystem::path(path).parent_path().string() + "/";
+  return absl::StartsWith(absolute, root) ? absolute.substr(root.size()) : absolute;
+}
+
+std::string JournalFile::Absolute(const std::string& stored) const {
+  if (stored.empty() || stored[0] == '/') return stored;
+  return (std::filesystem::path(path).parent_path() / stored).string();
+}
+
+absl::Status DamagedRow(const JournalFile& file, const char* table, int64_t seq) {
+  return absl::DataLossError(
+      absl::StrCat(file.path, ": entry ", seq, " in table ", table,
+                   " is damaged: its checksum is not that of its columns; restore the file (with "
+                   "its -wal file) from a back-up, or start a new run from the newest checkpoint"));
+}
 
 absl::StatusOr<std::map<std::string, double>> ParseMetricsRow(const std::string& text) {
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -32,210 +38,232 @@ absl::StatusOr<std::map<std::string, double>> ParseMetricsRow(const std::string&
   return row;
 }
 
+RowReader::RowReader(const JournalFile& file, const char* table, const std::string& sql,
+                     const std::vector<int64_t>& values)
+    : file_(file), row_(file.db, sql.c_str()), table_(table) {
+  for (const int64_t value : values) row_.Bind(value);
+}
+
+absl::Status RowReader::Advance() {
+  ASSIGN_OR_RETURN(more_, row_.Step());
+  if (more_ && row_.Int(row_.columns() - 1) != 1) return DamagedRow(file_, table_, seq());
+  return absl::OkStatus();
+}
+
 namespace {
+
+// The numbers of columns below are their places in journal_tables.h.
 
 class PromptReader final : public RowReader {
  public:
-  explicit PromptReader(sqlite3* db)
-      : RowReader(db, "SELECT seq, step, proto FROM prompts ORDER BY 1") {}
+  using RowReader::RowReader;
   absl::StatusOr<JournalEntry> Get() const override {
-    PromptEntry entry{statement_.Int(1), {}};
-    RETURN_IF_ERROR(statement_.Parse(2, &entry.prompt));
+    PromptEntry entry{row_.Int(2), {}};
+    RETURN_IF_ERROR(row_.Parse(4, &entry.prompt));
     return entry;
   }
 };
 
 class RolloutReader final : public RowReader {
  public:
-  explicit RolloutReader(sqlite3* db)
-      : RowReader(db, "SELECT seq, step, proto FROM rollouts ORDER BY 1") {}
+  using RowReader::RowReader;
   absl::StatusOr<JournalEntry> Get() const override {
-    RolloutEntry entry{statement_.Int(1), {}};
-    RETURN_IF_ERROR(statement_.Parse(2, &entry.completion));
+    RolloutEntry entry{row_.Int(2), {}};
+    RETURN_IF_ERROR(row_.Parse(9, &entry.completion));
+    entry.completion.set_text(row_.Bytes(8));
     return entry;
   }
 };
 
 class VerdictReader final : public RowReader {
  public:
-  explicit VerdictReader(sqlite3* db)
-      : RowReader(
-            db, "SELECT seq, step, grp, sample, reward, dropped, proto FROM verdicts ORDER BY 1") {}
+  using RowReader::RowReader;
   absl::StatusOr<JournalEntry> Get() const override {
     VerdictEntry entry;
-    entry.step = statement_.Int(1);
-    entry.group_index = static_cast<int>(statement_.Int(2));
-    entry.sample = static_cast<int>(statement_.Int(3));
-    entry.reward = statement_.Double(4);
-    entry.dropped = statement_.Int(5) != 0;
-    RETURN_IF_ERROR(statement_.Parse(6, &entry.verdict));
+    entry.step = row_.Int(2);
+    entry.group_index = static_cast<int>(row_.Int(3));
+    entry.sample = static_cast<int>(row_.Int(4));
+    entry.reward = row_.Double(6);
+    entry.dropped = row_.Int(7) != 0;
+    RETURN_IF_ERROR(row_.Parse(18, &entry.verdict));
     return entry;
   }
 };
 
 class IncumbentReader final : public RowReader {
  public:
-  explicit IncumbentReader(sqlite3* db)
-      : RowReader(db,
-                  "SELECT seq, step, grp, sample, problem, accepted, source, proto FROM leaders "
-                  "ORDER BY 1") {}
+  using RowReader::RowReader;
   absl::StatusOr<JournalEntry> Get() const override {
     IncumbentEntry entry;
-    entry.step = statement_.Int(1);
-    entry.group_index = static_cast<int>(statement_.Int(2));
-    entry.sample = static_cast<int>(statement_.Int(3));
-    entry.problem_id = statement_.Bytes(4);
-    entry.accepted = statement_.Int(5) != 0;
-    entry.source = statement_.Bytes(6);
-    RETURN_IF_ERROR(statement_.Parse(7, &entry.verdict));
+    entry.step = row_.Int(2);
+    entry.group_index = static_cast<int>(row_.Int(3));
+    entry.sample = static_cast<int>(row_.Int(4));
+    entry.problem_id = row_.Bytes(5);
+    entry.accepted = row_.Int(6) != 0;
+    entry.source = row_.Bytes(10);
+    RETURN_IF_ERROR(row_.Parse(11, &entry.verdict));
     return entry;
   }
 };
 
 class UpdateReader final : public RowReader {
  public:
-  explicit UpdateReader(sqlite3* db)
-      : RowReader(db, "SELECT seq, row, request, response FROM updates ORDER BY 1") {}
+  using RowReader::RowReader;
   absl::StatusOr<JournalEntry> Get() const override {
     UpdateEntry entry;
-    ASSIGN_OR_RETURN(entry.row, ParseMetricsRow(statement_.Bytes(1)));
-    RETURN_IF_ERROR(statement_.Parse(2, &entry.request));
-    RETURN_IF_ERROR(statement_.Parse(3, &entry.response));
+    entry.name.set_phase(static_cast<v1::UpdateName::Phase>(row_.Int(2)));
+    entry.name.set_step(row_.Int(3));
+    ASSIGN_OR_RETURN(entry.row, ParseMetricsRow(row_.Bytes(6)));
+    entry.request_hash = row_.Bytes(7);
+    if (!row_.IsNull(8)) RETURN_IF_ERROR(row_.Parse(8, &entry.request.emplace()));
+    RETURN_IF_ERROR(row_.Parse(9, &entry.response));
     return entry;
   }
 };
 
 class CheckpointReader final : public RowReader {
  public:
-  explicit CheckpointReader(sqlite3* db)
-      : RowReader(db,
-                  "SELECT seq, phase, step, path, checksum, bytes FROM checkpoints ORDER BY 1") {}
+  using RowReader::RowReader;
   absl::StatusOr<JournalEntry> Get() const override {
     CheckpointEntry entry;
-    entry.name.set_phase(static_cast<v1::UpdateName::Phase>(statement_.Int(1)));
-    entry.name.set_step(statement_.Int(2));
-    entry.path = statement_.Bytes(3);
-    entry.checksum = statement_.Bytes(4);
-    entry.bytes = statement_.Int(5);
+    entry.name.set_phase(static_cast<v1::UpdateName::Phase>(row_.Int(2)));
+    entry.name.set_step(row_.Int(3));
+    entry.path = file_.Absolute(row_.Bytes(4));
+    entry.checksum = row_.Bytes(5);
+    entry.bytes = row_.Int(6);
     return entry;
   }
 };
 
 class CalibrationReader final : public RowReader {
  public:
-  explicit CalibrationReader(sqlite3* db)
-      : RowReader(db, "SELECT seq, host_id, problem_hash, proto FROM calibrations ORDER BY 1") {}
+  using RowReader::RowReader;
   absl::StatusOr<JournalEntry> Get() const override {
-    CalibrationEntry entry{statement_.Bytes(1), statement_.Bytes(2), {}};
-    RETURN_IF_ERROR(statement_.Parse(3, &entry.calibration));
+    CalibrationEntry entry{row_.Bytes(2), row_.Bytes(3), {}};
+    RETURN_IF_ERROR(row_.Parse(6, &entry.calibration));
     return entry;
   }
 };
 
+class StartReader final : public RowReader {
+ public:
+  using RowReader::RowReader;
+  absl::StatusOr<JournalEntry> Get() const override {
+    return StartEntry{row_.Bytes(2), row_.Bytes(3), row_.Bytes(4)};
+  }
+};
+
+class LoadReader final : public RowReader {
+ public:
+  using RowReader::RowReader;
+  absl::StatusOr<JournalEntry> Get() const override {
+    return LoadEntry{file_.Absolute(row_.Bytes(2)), row_.Bytes(3), row_.Bytes(4), row_.Bytes(5)};
+  }
+};
+
+std::unique_ptr<RowReader> ReaderOf(const JournalTable& table, const JournalFile& file,
+                                    const std::string& sql, const std::vector<int64_t>& values) {
+  const auto make = [&]<typename Reader>(Reader*) -> std::unique_ptr<RowReader> {
+    return std::make_unique<Reader>(file, table.name, sql, values);
+  };
+  if (&table == &kPrompts) return make(static_cast<PromptReader*>(nullptr));
+  if (&table == &kRollouts) return make(static_cast<RolloutReader*>(nullptr));
+  if (&table == &kVerdicts) return make(static_cast<VerdictReader*>(nullptr));
+  if (&table == &kLeaders) return make(static_cast<IncumbentReader*>(nullptr));
+  if (&table == &kUpdates) return make(static_cast<UpdateReader*>(nullptr));
+  if (&table == &kCheckpoints) return make(static_cast<CheckpointReader*>(nullptr));
+  if (&table == &kCalibrations) return make(static_cast<CalibrationReader*>(nullptr));
+  if (&table == &kStarts) return make(static_cast<StartReader*>(nullptr));
+  return make(static_cast<LoadReader*>(nullptr));
+}
+
 }  // namespace
 
-std::vector<std::unique_ptr<RowReader>> MakeRowReaders(sqlite3* db) {
-  std::vector<std::unique_ptr<RowReader>> readers;
-  readers.push_back(std::make_unique<PromptReader>(db));
-  readers.push_back(std::make_unique<RolloutReader>(db));
-  readers.push_back(std::make_unique<VerdictReader>(db));
-  readers.push_back(std::make_unique<IncumbentReader>(db));
-  readers.push_back(std::make_unique<UpdateReader>(db));
-  readers.push_back(std::make_unique<CheckpointReader>(db));
-  readers.push_back(std::make_unique<CalibrationReader>(db));
+RowReaders ReadersAfter(const JournalFile& file, int64_t seq) {
+  RowReaders readers;
+  for (const JournalTable* table : kJournalTables) {
+    readers.push_back(
+        ReaderOf(*table, file, SelectRows(*table, "WHERE seq > ?1 ORDER BY seq"), {seq}));
+  }
   return readers;
 }
 
-RowWriter::RowWriter(sqlite3* db)
-    : prompts_(db, "INSERT INTO prompts VALUES (?, ?, ?, ?)"),
-      rollouts_(db, "INSERT INTO rollouts VALUES (?, ?, ?, ?, ?, ?, ?)"),
-      verdicts_(db, "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
-      incumbents_(db, "INSERT INTO leaders VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"),
-      updates_(db, "INSERT INTO updates VALUES (?, ?, ?, ?, ?, ?, ?)"),
-      checkpoints_(db, "INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?, ?)"),
-      calibrations_(db, "INSERT INTO calibrations VALUES (?, ?, ?, ?, ?, ?)") {}
-
-absl::Status RowWriter::Write(int64_t seq, const JournalEntry& entry) {
-  return std::visit([&](const auto& e) { return Insert(seq, e); }, entry);
+RowReaders ReadersOfSteps(const JournalFile& file, int64_t first, int64_t last, int64_t seq) {
+  RowReaders readers;
+  for (const JournalTable* table : {&kPrompts, &kRollouts, &kVerdicts, &kLeaders}) {
+    // With a plus a column has no index: it is the step's that is to be used.
+    readers.push_back(
+        ReaderOf(*table, file,
+                 SelectRows(*table, "WHERE step BETWEEN ?1 AND ?2 AND +seq <= ?3 ORDER BY +seq"),
+                 {first, last, seq}));
+  }
+  return readers;
 }
 
-absl::Status RowWriter::Insert(int64_t seq, const PromptEntry& e) {
-  return prompts_.Bind(seq)
-      .Bind(e.step)
-      .Bind(int64_t{e.prompt.group_index()})
-      .Proto(e.prompt)
-      .Run();
+std::unique_ptr<RowReader> ReaderOfUpdate(const JournalFile& file, const v1::UpdateName& name) {
+  return ReaderOf(kUpdates, file, SelectRows(kUpdates, "WHERE phase = ?1 AND step = ?2"),
+                  {int64_t{name.phase()}, int64_t{name.step()}});
 }
 
-absl::Status RowWriter::Insert(int64_t seq, const RolloutEntry& e) {
-  return rollouts_.Bind(seq)
-      .Bind(e.step)
-      .Bind(int64_t{e.completion.group_index()})
-      .Bind(int64_t{e.completion.sample()})
-      .Bind(int64_t{e.completion.ids_size()})
-      .Text(e.completion.text())
-      .Proto(e.completion)
-      .Run();
+std::unique_ptr<RowReader> ReaderOfNewestVerdicts(const JournalFile& file, int64_t count) {
+  return ReaderOf(kVerdicts, file, SelectRows(kVerdicts, "ORDER BY seq DESC LIMIT ?1"), {count});
 }
 
-absl::Status RowWriter::Insert(int64_t seq, const VerdictEntry& e) {
-  return verdicts_.Bind(seq)
-      .Bind(e.step)
-      .Bind(int64_t{e.group_index})
-      .Bind(int64_t{e.sample})
-      .Text(v1::Outcome_Name(e.verdict.outcome()))
-      .Bind(e.reward)
-      .Bind(int64_t{e.dropped})
-      .Bind(e.verdict.speedup())
-      .Text(e.verdict.detail())
-      .Proto(e.verdict)
-      .Run();
+std::unique_ptr<RowReader> ReaderOfRollout(const JournalFile& file, int64_t step, int group_index,
+                                           int sample) {
+  return ReaderOf(kRollouts, file,
+                  SelectRows(kRollouts, "WHERE step = ?1 AND grp = ?2 AND sample = ?3"),
+                  {step, group_index, sample});
 }
 
-absl::Status RowWriter::Insert(int64_t seq, const IncumbentEntry& e) {
-  return incumbents_.Bind(seq)
-      .Bind(e.step)
-      .Bind(int64_t{e.group_index})
-      .Bind(int64_t{e.sample})
-      .Text(e.problem_id)
-      .Bind(int64_t{e.accepted})
-      .Bind(e.verdict.speedup())
-      .Text(e.source)
-      .Proto(e.verdict)
-      .Run();
+RowReaders ReadersOfVersion2(const JournalFile& file) {
+  RowReaders readers;
+  for (const JournalTable* table : kJournalTables) {
+    if (table->columns_of_version_2 == nullptr) continue;
+    readers.push_back(ReaderOf(*table, file,
+                               absl::StrCat("SELECT ", table->columns_of_version_2, ", 1 FROM ",
+                                            table->name, "_2 ORDER BY seq"),
+                               {}));
+  }
+  return readers;
 }
 
-absl::Status RowWriter::Insert(int64_t seq, const UpdateEntry& e) {
-  nlohmann::json row = nlohmann::json::object();
-  for (const auto& [key, value] : e.row) row[key] = value;
-  return updates_.Bind(seq)
-      .Bind(int64_t{e.request.name().phase()})
-      .Bind(int64_t{e.request.name().step()})
-      .Bind(int64_t{e.response.applied()})
-      .Text(row.dump())
-      .Proto(e.request)
-      .Proto(e.response)
-      .Run();
+absl::Status VisitInOrder(const RowReaders& readers,
+                          const std::function<absl::Status(const RowReader&)>& visit) {
+  for (const auto& reader : readers) RETURN_IF_ERROR(reader->Advance());
+  while (true) {
+    RowReader* first = nullptr;
+    for (const auto& reader : readers) {
+      if (reader->more() && (first == nullptr || reader->seq() < first->seq())) {
+        first = reader.get();
+      }
+    }
+    if (first == nullptr) return absl::OkStatus();
+    RETURN_IF_ERROR(visit(*first));
+    RETURN_IF_ERROR(first->Advance());
+  }
 }
 
-absl::Status RowWriter::Insert(int64_t seq, const CheckpointEntry& e) {
-  return checkpoints_.Bind(seq)
-      .Bind(int64_t{e.name.phase()})
-      .Bind(int64_t{e.name.step()})
-      .Text(e.path)
-      .Text(e.checksum)
-      .Bind(e.bytes)
-      .Run();
+absl::Status VisitAfter(const JournalFile& file, int64_t seq,
+                        const std::function<absl::Status(const JournalEntry&)>& visit) {
+  return VisitInOrder(ReadersAfter(file, seq), [&](const RowReader& reader) -> absl::Status {
+    if (reader.seq() != ++seq) {
+      return absl::DataLossError(absl::StrCat(file.path, " is incomplete: entry ", seq,
+                                              " is missing; restore it from a back-up"));
+    }
+    ASSIGN_OR_RETURN(const JournalEntry entry, reader.Get());
+    return visit(entry);
+  });
 }
 
-absl::Status RowWriter::Insert(int64_t seq, const CalibrationEntry& e) {
-  return calibrations_.Bind(seq)
-      .Text(e.host_id)
-      .Text(e.problem_hash)
-      .Bind(e.calibration.expert().speedup())
-      .Bind(e.calibration.noise_band())
-      .Proto(e.calibration)
-      .Run();
+absl::StatusOr<int64_t> LastSeq(const JournalFile& file) {
+  int64_t last = 0;
+  for (const JournalTable* table : kJournalTables) {
+    Statement read(file.db, absl::StrCat("SELECT max(seq) FROM ", table->name).c_str());
+    ASSIGN_OR_RETURN(const bool row, read.Step());
+    if (row) last = std::max(last, read.Int(0));
+  }
+  return last;
 }
 
 }  // namespace whetstone

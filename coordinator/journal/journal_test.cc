@@ -22,6 +22,8 @@ namespace {
 
 using testing::HasSubstr;
 
+constexpr int64_t kTime = 1'790'000'000'000'000;
+
 class JournalTest : public testing::Test {
  protected:
   // The campaign was really lived through, with every kind of entry.
@@ -55,6 +57,26 @@ class JournalTest : public testing::Test {
     EXPECT_EQ(sqlite3_exec(db, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
     sqlite3_close(db);
   }
+  // The first column of what a query gives, likewise.
+  std::vector<std::string> Texts(const std::string& sql) const {
+    std::vector<std::string> texts;
+    sqlite3* db = nullptr;
+    EXPECT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
+    const auto add = [](void* out, int, char** values, char**) {
+      static_cast<std::vector<std::string>*>(out)->push_back(values[0]);
+      return 0;
+    };
+    EXPECT_EQ(sqlite3_exec(db, sql.c_str(), add, &texts, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
+    sqlite3_close(db);
+    return texts;
+  }
+  // "table.column TYPE", in order, of the tables that `which` says.
+  std::vector<std::string> Columns(const std::string& which) const {
+    return Texts(
+        absl::StrCat("SELECT m.name || '.' || c.name || ' ' || c.type FROM sqlite_master m, "
+                     "pragma_table_info(m.name) c WHERE m.type = 'table' AND m.",
+                     which, " ORDER BY m.rowid, c.cid"));
+  }
   std::string OpenError() const { return std::string(Journal::Open(path_).status().message()); }
 
   TempDir folder_ = *TempDir::Make("journal");
@@ -68,25 +90,26 @@ TEST_F(JournalTest, GivesBackEveryFactInOrder) {
     for (const JournalEntry& entry : Lived().journal()) {
       batch.push_back(entry);
       if (batch.size() == 3) {
-        ASSERT_TRUE(journal->Append(batch).ok());
+        ASSERT_TRUE(journal->Append(batch, kTime).ok());
         batch.clear();
       }
     }
-    ASSERT_TRUE(journal->Append(batch).ok());
+    ASSERT_TRUE(journal->Append(batch, kTime).ok());
   }
   const auto journal = *Journal::Open(path_);
   EXPECT_EQ(journal->campaign_id(), "camp-1");
   const std::vector<JournalEntry> entries = Read(*journal);
   ASSERT_EQ(entries.size(), Lived().journal().size());
+  const std::vector<v1::UpdateRequest> requests = *Lived().Requests();
+  size_t updates = 0;
   for (size_t i = 0; i < entries.size(); ++i) {
     ASSERT_EQ(entries[i].index(), Lived().journal()[i].index()) << i;
     if (const auto* update = std::get_if<UpdateEntry>(&entries[i])) {
       const auto& want = std::get<UpdateEntry>(Lived().journal()[i]);
-      EXPECT_EQ(update->request.SerializeAsString(), want.request.SerializeAsString());
       EXPECT_EQ(update->row, want.row);
-      const auto found = journal->FindUpdateRequest(want.request.name());
-      ASSERT_TRUE(found.ok());
-      EXPECT_EQ(found->SerializeAsString(), want.request.SerializeAsString());
+      const auto found = journal->FindUpdateRequest(Lived().plan(), want.name);
+      ASSERT_TRUE(found.ok()) << found.status();
+      EXPECT_EQ(found->SerializeAsString(), requests[updates++].SerializeAsString());
     }
   }
   EXPECT_EQ(Fingerprint(entries), Fingerprint(Lived().journal()));
@@ -94,7 +117,7 @@ TEST_F(JournalTest, GivesBackEveryFactInOrder) {
 
 TEST_F(JournalTest, TheNewestVerdictsAndTheirCompletionsAreFound) {
   const auto journal = *Journal::Create(path_, "camp-1");
-  ASSERT_TRUE(journal->Append(Lived().journal()).ok());
+  ASSERT_TRUE(journal->Append(Lived().journal(), kTime).ok());
   std::vector<VerdictEntry> want;
   std::map<std::string, v1::Completion> completions;
   const auto key = [](int64_t step, int group_index, int sample) {
@@ -137,7 +160,7 @@ TEST_F(JournalTest, ReplayAfterAnyNumberOfFactsIsThatMomentsState) {
   auto journal = *Journal::Create(path_, "c");
   DurableState live(&Lived().plan());
   for (size_t i = 0; i < Lived().journal().size(); ++i) {
-    ASSERT_TRUE(journal->Append({Lived().journal()[i]}).ok());
+    ASSERT_TRUE(journal->Append({Lived().journal()[i]}, kTime).ok());
     live.Apply(Lived().journal()[i]);
     if (i % 16 == 0) {
       const auto reader = *Journal::Open(path_, /*read_only=*/true);
@@ -150,23 +173,23 @@ TEST_F(JournalTest, AppendIsAllOrNothing) {
   auto journal = *Journal::Create(path_, "c");
   RolloutEntry rollout{1, {}};
   // The second is a duplicate of the first: the pair must leave no trace.
-  EXPECT_FALSE(journal->Append({rollout, rollout}).ok());
+  EXPECT_FALSE(journal->Append({rollout, rollout}, kTime).ok());
   EXPECT_TRUE(Read(*journal).empty());
-  EXPECT_TRUE(journal->Append({rollout}).ok());
+  EXPECT_TRUE(journal->Append({rollout}, kTime).ok());
   EXPECT_EQ(Read(*journal).size(), 1u);
 }
 
 TEST_F(JournalTest, AFullDiskIsAClearErrorAndNothingIsLost) {
   auto journal = *Journal::Create(path_, "c");
   RolloutEntry rollout{1, {}};
-  ASSERT_TRUE(journal->Append({rollout}).ok());
+  ASSERT_TRUE(journal->Append({rollout}, kTime).ok());
   ASSERT_TRUE(journal->TEST_LimitPages(40).ok());
   absl::Status status;
   int written = 1;
   for (int i = 1; i < 100 && status.ok(); ++i) {
     rollout.completion.set_sample(i);
     rollout.completion.set_text(std::string(10'000, 'x'));
-    status = journal->Append({rollout});
+    status = journal->Append({rollout}, kTime);
     written += status.ok() ? 1 : 0;
   }
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
@@ -176,7 +199,7 @@ TEST_F(JournalTest, AFullDiskIsAClearErrorAndNothingIsLost) {
   journal.reset();
   journal = *Journal::Open(path_);
   EXPECT_EQ(Read(*journal).size(), static_cast<size_t>(written));
-  EXPECT_TRUE(journal->Append({rollout}).ok());
+  EXPECT_TRUE(journal->Append({rollout}, kTime).ok());
 }
 
 TEST_F(JournalTest, RefusesWhatIsNotAJournal) {
@@ -198,21 +221,6 @@ TEST_F(JournalTest, RefusesADatabaseOfAnotherProgramAndANewerVersion) {
   EXPECT_THAT(OpenError(), HasSubstr("schema version 99; this program reads versions 1 to"));
 }
 
-TEST_F(JournalTest, AnOlderVersionIsMigratedWhenWritten) {
-  (*Journal::Create(path_, "camp-1"))->Append({RolloutEntry{1, {}}}).IgnoreError();
-  Sql("INSERT INTO meta VALUES ('schema_version', '1'); PRAGMA application_id = 0; "
-      "PRAGMA user_version = 0");
-  EXPECT_EQ(Read(**Journal::Open(path_, /*read_only=*/true)).size(), 1u);
-  {
-    const auto journal = *Journal::Open(path_);
-    EXPECT_EQ(journal->campaign_id(), "camp-1");
-    EXPECT_EQ(Read(*journal).size(), 1u);
-    EXPECT_TRUE(journal->Append({RolloutEntry{2, {}}}).ok());
-  }
-  Sql("DELETE FROM meta WHERE key = 'schema_version'");
-  EXPECT_EQ(Read(**Journal::Open(path_)).size(), 2u) << "the header says what it is now";
-}
-
 // Whoever only reads (whet status) learns which file it is, whatever is wrong in it.
 TEST_F(JournalTest, DamageIsToldWithTheFile) {
   {
@@ -221,7 +229,7 @@ TEST_F(JournalTest, DamageIsToldWithTheFile) {
     for (int i = 0; i < 50; ++i) {
       rollout.completion.set_sample(i);
       rollout.completion.set_text(std::string(3000, 'x'));
-      ASSERT_TRUE(journal->Append({rollout}).ok());
+      ASSERT_TRUE(journal->Append({rollout}, kTime).ok());
     }
   }
   const std::string whole = *ReadFile(path_);
@@ -233,7 +241,7 @@ TEST_F(JournalTest, DamageIsToldWithTheFile) {
   const auto expect_named = [this](const absl::Status& status) {
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(path_));
-    EXPECT_THAT(std::string(status.message()), HasSubstr("restore it"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("restore "));
   };
   expect_named(reading(absl::DataLossError("the journal holds a second rollout")));
   Sql("UPDATE rollouts SET proto = x'ff' WHERE sample = 7");
@@ -253,42 +261,115 @@ TEST_F(JournalTest, DamageIsFoundBeforeAnythingIsBuiltOnIt) {
     for (int i = 0; i < 50; ++i) {
       rollout.completion.set_sample(i);
       rollout.completion.set_text(std::string(3000, 'x'));
-      ASSERT_TRUE(journal->Append({rollout}).ok());
+      ASSERT_TRUE(journal->Append({rollout}, kTime).ok());
     }
   }
   const std::string whole = *ReadFile(path_);
   ASSERT_TRUE(WriteFileAtomically(path_, whole.substr(0, whole.size() / 2 / 4096 * 4096)).ok());
-  EXPECT_EQ(Journal::Open(path_).status().code(), absl::StatusCode::kDataLoss) << "torn";
+  const auto skip = [](const JournalEntry&) { return absl::OkStatus(); };
+  const auto read_error = [&]() -> absl::Status {
+    const auto journal = Journal::Open(path_);
+    return journal.ok() ? (*journal)->ForEach(skip) : journal.status();
+  };
+  EXPECT_EQ(read_error().code(), absl::StatusCode::kDataLoss) << "torn";
   std::string holed = whole;
-  holed.replace(20 * 4096, 4096, 4096, '\x5a');
+  holed.replace(40 * 4096, 4096, 4096, '\x5a');
   ASSERT_TRUE(WriteFileAtomically(path_, holed).ok());
-  EXPECT_EQ(Journal::Open(path_).status().code(), absl::StatusCode::kDataLoss) << "overwritten";
-  EXPECT_THAT(OpenError(), HasSubstr("back-up"));
-  // SQLite has no objection to this.
+  EXPECT_EQ(read_error().code(), absl::StatusCode::kDataLoss) << "overwritten";
+  EXPECT_THAT(std::string(read_error().message()), HasSubstr(path_));
+  // SQLite has no objection to these.
+  std::string flipped = whole;
+  flipped[whole.find("xxxx") + 1000] ^= 0x10;
+  ASSERT_TRUE(WriteFileAtomically(path_, flipped).ok());
+  EXPECT_EQ(read_error().code(), absl::StatusCode::kDataLoss) << "a flipped bit";
+  EXPECT_THAT(std::string(read_error().message()),
+              testing::MatchesRegex(absl::StrCat(path_,
+                                                 ": entry [0-9]+ in table rollouts is "
+                                                 "damaged: its checksum .* back-up.*")));
   ASSERT_TRUE(WriteFileAtomically(path_, whole).ok());
   Sql("DELETE FROM rollouts WHERE sample = 7");
-  const auto skip = [](const JournalEntry&) { return absl::OkStatus(); };
-  EXPECT_THAT(std::string((*Journal::Open(path_))->ForEach(skip).message()),
-              HasSubstr("entry 8 is missing"));
+  EXPECT_THAT(std::string(read_error().message()), HasSubstr("entry 8 is missing"));
+}
+
+TEST_F(JournalTest, WhicheverColumnOfWhicheverTableIsChangedIsNoticed) {
+  {
+    auto journal = *Journal::Create(path_, "c");
+    ASSERT_TRUE(journal->Append(Lived().journal(), kTime).ok());
+    ASSERT_TRUE(journal->Append({StartEntry{"host", "boot", "1.0"}}, kTime).ok());
+  }
+  const std::string whole = *ReadFile(path_);
+  int columns = 0;
+  for (const std::string& column : Columns("name NOT IN ('meta', 'changes', 'snapshots')")) {
+    const std::vector<std::string> parts = absl::StrSplit(column, absl::ByAnyChar(". "));
+    ASSERT_TRUE(WriteFileAtomically(path_, whole).ok());
+    Sql(absl::StrCat("UPDATE ", parts[0], " SET ", parts[1], " = ",
+                     parts[1] == "seq" ? "1 << 40"
+                     : parts[2] == "BLOB" || parts[2] == "TEXT"
+                         ? absl::StrCat("coalesce(", parts[1], ", '') || 'x'")
+                         : absl::StrCat("coalesce(", parts[1], ", 0) + 1000"),
+                     " WHERE seq = (SELECT max(seq) FROM ", parts[0], ")")
+            .c_str());
+    const absl::Status status =
+        (*Journal::Open(path_))->ForEach([](const JournalEntry&) { return absl::OkStatus(); });
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << column;
+    if (parts[1] != "seq") {
+      EXPECT_THAT(std::string(status.message()), HasSubstr("in table " + parts[0])) << column;
+    }
+    ++columns;
+  }
+  EXPECT_GT(columns, 70);
+}
+
+TEST_F(JournalTest, PathsBelowTheRunAreRelativeToIt) {
+  const CheckpointEntry inside{{}, folder_.path() + "/checkpoints/step-2", "sum", 1};
+  const CheckpointEntry outside{{}, "/elsewhere/step-4", "sum", 1};
+  ASSERT_TRUE((*Journal::Create(path_, "c"))->Append({inside, outside}, kTime).ok());
+  const std::string moved = folder_.path() + "/moved";
+  ASSERT_TRUE(MakeDirectories(moved).ok());
+  std::filesystem::rename(path_, moved + "/journal.db");
+  const std::vector<JournalEntry> entries = Read(**Journal::Open(moved + "/journal.db"));
+  EXPECT_EQ(std::get<CheckpointEntry>(entries[0]).path, moved + "/checkpoints/step-2");
+  EXPECT_EQ(std::get<CheckpointEntry>(entries[1]).path, outside.path);
+}
+
+TEST_F(JournalTest, EveryRowHasTheTimeItWasAppendedAt) {
+  {
+    auto journal = *Journal::Create(path_, "c");
+    UpdateEntry update{Lived().plan().NameOf(1)};
+    ASSERT_TRUE(journal->Append({RolloutEntry{1, {}}, update}, kTime).ok());
+    update.name = Lived().plan().NameOf(2);
+    ASSERT_TRUE(journal->Append({update}, kTime + 1).ok());
+  }
+  std::vector<int64_t> times;
+  ASSERT_TRUE((*Journal::Open(path_))
+                  ->ForEachRow([&](const MetricsRow& row) { times.push_back(*row.time_us); })
+                  .ok());
+  EXPECT_EQ(times, (std::vector<int64_t>{kTime, kTime + 1}));
+  EXPECT_EQ(Texts("SELECT time_us FROM rollouts"), (std::vector<std::string>{absl::StrCat(kTime)}));
+}
+
+// What the trainer is asked for is built from the rollouts: neither text nor ids are there twice.
+TEST_F(JournalTest, ARolloutIsStoredOnce) {
+  {
+    auto journal = *Journal::Create(path_, "c");
+    RolloutEntry rollout{1, {}};
+    rollout.completion.set_text("a text that is nowhere else");
+    for (int i = 0; i < 100; ++i) {
+      rollout.completion.add_ids(30'000 + i);
+      rollout.completion.add_sampling_logprobs(-0.5f);
+    }
+    ASSERT_TRUE(journal->Append({rollout}, kTime).ok());
+  }
+  const std::string bytes = *ReadFile(path_);
+  const size_t once = bytes.find("a text that is nowhere else");
+  ASSERT_NE(once, std::string::npos);
+  EXPECT_EQ(bytes.find("a text that is nowhere else", once + 1), std::string::npos);
 }
 
 // docs/formats/journal.md has a section for each table and a line for each column, and no other.
 TEST_F(JournalTest, ItsDocumentNamesEveryColumn) {
   ASSERT_TRUE(Journal::Create(path_, "c").ok());
-  std::vector<std::string> wanted;
-  sqlite3* db = nullptr;
-  ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
-  const auto add = [](void* out, int, char** values, char**) {
-    static_cast<std::vector<std::string>*>(out)->push_back(values[0]);
-    return 0;
-  };
-  ASSERT_EQ(
-      sqlite3_exec(db,
-                   "SELECT m.name || '.' || c.name || ' ' || c.type FROM sqlite_master m, "
-                   "pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY m.rowid, c.cid",
-                   add, &wanted, nullptr),
-      SQLITE_OK);
-  sqlite3_close(db);
+  const std::vector<std::string> wanted = Columns("name NOT NULL");
   std::vector<std::string> documented;
   std::string table;
   const std::string text = *ReadFile(SourceDir() + "/docs/formats/journal.md");
@@ -306,13 +387,13 @@ TEST_F(JournalTest, ItsDocumentNamesEveryColumn) {
 TEST_F(JournalTest, AHalfWrittenTailIsLeftOut) {
   auto journal = *Journal::Create(path_, "c");
   RolloutEntry rollout{1, {}};
-  ASSERT_TRUE(journal->Append({rollout}).ok());
+  ASSERT_TRUE(journal->Append({rollout}, kTime).ok());
   // A process that is killed leaves it so: the write-ahead log is there, its end torn.
   const std::string copy = folder_.path() + "/copy.db";
   ASSERT_TRUE(WriteFileAtomically(copy, *ReadFile(path_)).ok());
   std::string wal = *ReadFile(path_ + "-wal");
   rollout.completion.set_sample(1);
-  ASSERT_TRUE(journal->Append({rollout}).ok());
+  ASSERT_TRUE(journal->Append({rollout}, kTime).ok());
   const std::string longer = *ReadFile(path_ + "-wal");
   ASSERT_GT(longer.size(), wal.size());
   wal = longer.substr(0, wal.size() + (longer.size() - wal.size()) / 2);

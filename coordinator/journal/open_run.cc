@@ -13,7 +13,8 @@ namespace whetstone {
 absl::StatusOr<OpenedRun> OpenRun(const RunPaths& paths, bool read_only) {
   OpenedRun run;
   ASSIGN_OR_RETURN(const v1::Campaign campaign, LoadCampaign(paths.campaign(), {}));
-  ASSIGN_OR_RETURN(run.journal, Journal::Open(paths.journal(), read_only));
+  const bool own_checkpoints = CheckpointDir(campaign, paths) == paths.checkpoints();
+  ASSIGN_OR_RETURN(run.journal, Journal::Open(paths.journal(), read_only, own_checkpoints));
   const std::string& id = run.journal->campaign_id();
   if (!absl::StartsWith(id, campaign.name() + "-")) {
     return absl::DataLossError(absl::StrCat(paths.journal(), " is the journal of ", id,

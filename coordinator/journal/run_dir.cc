@@ -86,7 +86,23 @@ absl::Status WriteOwner(int fd, const RunPaths& paths) {
 
 namespace {
 
+// Whether nothing but what comes before a run's journal is there: its maker was killed at once. A
+// journal is made in one transaction, before campaign.yaml and inputs/.
+bool HoldsARunThatNeverBegan(const RunPaths& paths) {
+  std::error_code error;
+  if (!std::filesystem::exists(paths.lock(), error)) return false;
+  for (const auto& entry : std::filesystem::directory_iterator(paths.root(), error)) {
+    const std::string path = entry.path().string();
+    if (path != paths.lock() && path != paths.journal() && path != paths.journal() + "-wal" &&
+        path != paths.journal() + "-shm" && path != paths.journal() + "-journal") {
+      return false;
+    }
+  }
+  return !error && Journal::IsEmpty(paths.journal());
+}
+
 bool HoldsARunWithoutProgress(const RunPaths& paths) {
+  if (HoldsARunThatNeverBegan(paths)) return true;
   const absl::StatusOr<std::unique_ptr<Journal>> journal =
       Journal::Open(paths.journal(), /*read_only=*/true);
   if (!journal.ok()) return false;
@@ -103,7 +119,9 @@ absl::StatusOr<RunDir> RunDir::Create(const std::string& root) {
                    "  or start another by: whet run … --run-dir OTHER"));
   std::error_code error;
   const bool used = std::filesystem::exists(root, error) && !std::filesystem::is_empty(root, error);
-  if (used && !std::filesystem::exists(paths.journal(), error)) return taken;
+  if (used && !std::filesystem::exists(paths.journal(), error) && !HoldsARunThatNeverBegan(paths)) {
+    return taken;  // and is left without a lock
+  }
   RETURN_IF_ERROR(MakeDirectories(root));
   ASSIGN_OR_RETURN(const int fd, OpenLock(paths));
   RunDir dir(paths, fd);
@@ -165,8 +183,14 @@ absl::StatusOr<RunDir> RunDir::Open(const std::string& root, std::chrono::second
 absl::StatusOr<RunPaths> RunDir::Find(const std::string& root) {
   const RunPaths paths(std::filesystem::absolute(root).lexically_normal().string());
   std::error_code error;
-  if (!std::filesystem::exists(paths.campaign(), error) ||
-      !std::filesystem::exists(paths.journal(), error)) {
+  const bool campaign = std::filesystem::exists(paths.campaign(), error);
+  if (!campaign && std::filesystem::exists(paths.lock(), error)) {
+    return absl::NotFoundError(absl::StrCat(
+        root,
+        " holds a run that ended before it began; start it again: whet run CAMPAIGN --run-dir ",
+        root));
+  }
+  if (!campaign || !std::filesystem::exists(paths.journal(), error)) {
     return absl::NotFoundError(
         absl::StrCat(root, " is not a run directory: it has no campaign.yaml and journal.db"));
   }

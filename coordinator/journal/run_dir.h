@@ -51,7 +51,8 @@ class RunPaths {
 class RunDir {
  public:
   // Makes a new directory (parents too) and locks it. One that holds a run which never got as far
-  // as a rollout or an update is emptied and used again. ALREADY_EXISTS: it holds anything else.
+  // as a rollout or an update, or not even as far as a journal, is emptied and used again.
+  // ALREADY_EXISTS: it holds anything else.
   static absl::StatusOr<RunDir> Create(const std::string& root);
   // Locks an existing one. A predecessor that was killed a moment ago may still be dying, and its
   // services with it: waits up to `patience` for them (they are recognised by the log files they

@@ -32,13 +32,6 @@ class RunDirTest : public testing::Test {
   const std::string root_ = folder_.path() + "/run";
 };
 
-TEST_F(RunDirTest, CreatesOnceAndNamesTheWayOn) {
-  ASSERT_TRUE(RunDir::Create(root_).ok());
-  const absl::StatusOr<RunDir> again = RunDir::Create(root_);
-  EXPECT_EQ(again.status().code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_NE(again.status().message().find("whet resume " + root_), std::string::npos);
-}
-
 TEST_F(RunDirTest, ARunThatNeverGotAnywhereIsStartedAfresh) {
   const RunPaths paths(root_);
   {
@@ -51,14 +44,41 @@ TEST_F(RunDirTest, ARunThatNeverGotAnywhereIsStartedAfresh) {
   EXPECT_FALSE(std::filesystem::exists(paths.journal()));
 }
 
+// Its maker was killed before the journal was there, or amid making it.
+TEST_F(RunDirTest, ARunThatNeverBeganIsStartedAfresh) {
+  const RunPaths paths(root_);
+  for (const bool with_file : {false, true}) {
+    ASSERT_TRUE(MakeDirectories(root_).ok());
+    std::ofstream(paths.lock()) << "4711\n";
+    if (with_file) std::ofstream(paths.journal()) << "";
+    const absl::Status resumed = RunDir::Open(root_, seconds(0), nullptr).status();
+    EXPECT_NE(resumed.message().find("start it again: whet run CAMPAIGN --run-dir"),
+              std::string::npos)
+        << resumed;
+    const absl::StatusOr<RunDir> dir = RunDir::Create(root_);
+    EXPECT_TRUE(dir.ok()) << dir.status();
+    EXPECT_FALSE(std::filesystem::exists(paths.journal()));
+    ASSERT_TRUE(Journal::Create(paths.journal(), "c").ok());
+    std::filesystem::remove_all(root_);
+  }
+  // Whatever else lies there is somebody's.
+  ASSERT_TRUE(MakeDirectories(root_).ok());
+  std::ofstream(paths.lock()) << "4711\n";
+  std::ofstream(root_ + "/notes.txt") << "mine";
+  EXPECT_EQ(RunDir::Create(root_).status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_TRUE(std::filesystem::exists(root_ + "/notes.txt"));
+}
+
 TEST_F(RunDirTest, ARunWithProgressIsKept) {
   const RunPaths paths(root_);
   {
     const RunDir dir = *RunDir::Create(root_);
     auto journal = *Journal::Create(paths.journal(), "c");
-    ASSERT_TRUE(journal->Append({RolloutEntry{1, {}}}).ok());
+    ASSERT_TRUE(journal->Append({RolloutEntry{1, {}}}, 0).ok());
   }
-  EXPECT_EQ(RunDir::Create(root_).status().code(), absl::StatusCode::kAlreadyExists);
+  const absl::StatusOr<RunDir> again = RunDir::Create(root_);
+  EXPECT_EQ(again.status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_NE(again.status().message().find("whet resume " + root_), std::string::npos);
   EXPECT_TRUE(std::filesystem::exists(paths.journal()));
 }
 

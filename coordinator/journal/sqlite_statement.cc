@@ -16,6 +16,10 @@ absl::Status SqliteError(sqlite3* db, int code, absl::string_view what) {
     case SQLITE_IOERR:
       return absl::UnavailableError(message);
     case SQLITE_CORRUPT:
+      return absl::DataLossError(absl::StrCat(
+          message,
+          "; restore it (with its -wal file) from a back-up, or start a new run from the "
+          "newest checkpoint"));
     case SQLITE_NOTADB:
       return absl::DataLossError(message);
     case SQLITE_BUSY:
@@ -42,6 +46,11 @@ Statement& Statement::Bind(int64_t value) {
 
 Statement& Statement::Bind(double value) {
   if (code_ == SQLITE_OK) code_ = sqlite3_bind_double(statement_, next_++, value);
+  return *this;
+}
+
+Statement& Statement::Null() {
+  if (code_ == SQLITE_OK) code_ = sqlite3_bind_null(statement_, next_++);
   return *this;
 }
 
@@ -75,11 +84,15 @@ absl::Status Statement::Run() {
 }
 
 absl::StatusOr<bool> Statement::Step() {
-  if (code_ != SQLITE_OK) return SqliteError(db_, code_, "journal");
+  if (code_ != SQLITE_OK) return Error(code_);
   const int code = sqlite3_step(statement_);
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
-  return SqliteError(db_, code, "journal");
+  return Error(code);
+}
+
+absl::Status Statement::Error(int code) const {
+  return SqliteError(db_, code, absl::StrCat("journal ", sqlite3_db_filename(db_, "main")));
 }
 
 std::string Statement::Bytes(int column) const {
@@ -94,7 +107,8 @@ absl::Status Statement::Parse(int column, google::protobuf::MessageLite* message
                               sqlite3_column_bytes(statement_, column))) {
     return absl::OkStatus();
   }
-  return absl::DataLossError(absl::StrCat("journal: a damaged ", message->GetTypeName()));
+  return absl::DataLossError(absl::StrCat("journal ", sqlite3_db_filename(db_, "main"),
+                                          ": a damaged ", message->GetTypeName()));
 }
 
 }  // namespace whetstone

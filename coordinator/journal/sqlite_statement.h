@@ -13,6 +13,7 @@
 #include <sqlite3.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -35,6 +36,8 @@ class Statement {
   // These fill the next question mark.
   Statement& Bind(int64_t value);
   Statement& Bind(double value);
+  Statement& Bind(std::optional<int64_t> value) { return value ? Bind(*value) : Null(); }
+  Statement& Null();
   Statement& Text(absl::string_view value);
   Statement& Proto(const google::protobuf::MessageLite& message);
 
@@ -43,6 +46,8 @@ class Statement {
   // Goes to the next row; false at the end.
   absl::StatusOr<bool> Step();
 
+  int columns() const { return sqlite3_column_count(statement_); }
+  bool IsNull(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
   int64_t Int(int column) const { return sqlite3_column_int64(statement_, column); }
   double Double(int column) const { return sqlite3_column_double(statement_, column); }
   std::string Bytes(int column) const;
@@ -50,6 +55,9 @@ class Statement {
   absl::Status Parse(int column, google::protobuf::MessageLite* message) const;
 
  private:
+  // Returns an error that names the file.
+  absl::Status Error(int code) const;
+
   sqlite3* const db_;
   sqlite3_stmt* statement_ = nullptr;
   int code_ = SQLITE_OK;  // the first error of preparing and binding

@@ -1,5 +1,7 @@
 #include "coordinator/loop/campaign_loop.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -51,13 +53,13 @@ absl::Status CampaignLoop::RunUntilFinished(CampaignState* state) {
     // All that came meanwhile takes one commit of the journal.
     const News news = Next();
     for (const uint64_t call : news.ended_calls) calls_.erase(call);
-    const absl::Status done = Perform(state->Handle(news.events, Now()));
+    const absl::Status done = Perform(*state, state->Handle(news.events, Now()));
     for (const Question& question : news.questions) question(done.ok() ? state : nullptr, Now());
     RETURN_IF_ERROR(done);
     // A steady stream of events must not keep deadlines from being looked at.
     if (Now() - last_tick >= 1 && !state->finished()) {
       last_tick = Now();
-      RETURN_IF_ERROR(Perform(state->Handle({event::Tick{}}, last_tick)));
+      RETURN_IF_ERROR(Perform(*state, state->Handle({event::Tick{}}, last_tick)));
       if (hooks_.on_status) hooks_.on_status(state->StatusLine(last_tick));
     }
   }
@@ -94,19 +96,29 @@ Seconds CampaignLoop::Now() const {
   return std::chrono::duration<double>(hooks_.clock->Now()).count();
 }
 
-absl::Status CampaignLoop::Perform(std::vector<Action> actions) {
+absl::Status CampaignLoop::Perform(const CampaignState& state, std::vector<Action> actions) {
   std::vector<JournalEntry> entries;
   for (Action& action : actions) {
     if (auto* record = std::get_if<action::Record>(&action)) {
       entries.push_back(std::move(record->entry));
     }
   }
-  RETURN_IF_ERROR(hooks_.journal->Append(entries));
+  const bool closes_step = std::any_of(entries.begin(), entries.end(), [](const JournalEntry& e) {
+    return std::holds_alternative<UpdateEntry>(e);
+  });
+  std::optional<v1::StateSnapshot> snapshot;
+  if (closes_step && hooks_.journal->SnapshotDue()) snapshot = state.durable().Snapshot();
+  const int64_t time_us = hooks_.wall_time_us();
+  RETURN_IF_ERROR(hooks_.journal->Append(entries, time_us, snapshot));
   for (const JournalEntry& entry : entries) {
     const auto* checkpoint = std::get_if<CheckpointEntry>(&entry);
     if (checkpoint != nullptr && hooks_.on_checkpoint) hooks_.on_checkpoint(*checkpoint);
   }
   for (Action& action : actions) {
+    if (const auto* done = std::get_if<action::StepDone>(&action)) {
+      if (hooks_.on_step) RETURN_IF_ERROR(hooks_.on_step(*done, time_us));
+      continue;
+    }
     RETURN_IF_ERROR(std::visit([this](auto& a) { return Do(a); }, action));
   }
   return absl::OkStatus();
@@ -151,9 +163,9 @@ absl::Status CampaignLoop::Do(const action::Probe& a) {
 absl::Status CampaignLoop::Do(const action::LoadPolicy& a) {
   const v1::LoadCheckpointRequest request = BuildLoad(*plan_, a.path);
   Start(a.call, [this, call = a.call, request](CallControl* control) -> CampaignEvent {
-    const auto reply = hooks_.trainer->LoadCheckpoint(request, Net(kLoadDeadline, control));
+    auto reply = hooks_.trainer->LoadCheckpoint(request, Net(kLoadDeadline, control));
     if (!reply.ok()) return event::CallFailed{call, reply.status()};
-    return event::PolicyLoaded{call};
+    return event::PolicyLoaded{call, *std::move(reply)};
   });
   return absl::OkStatus();
 }
@@ -195,7 +207,7 @@ absl::Status CampaignLoop::Do(action::Update& a) {
 }
 
 absl::Status CampaignLoop::Do(const action::ReplayUpdate& a) {
-  ASSIGN_OR_RETURN(v1::UpdateRequest request, hooks_.journal->FindUpdateRequest(a.name));
+  ASSIGN_OR_RETURN(v1::UpdateRequest request, hooks_.journal->FindUpdateRequest(*plan_, a.name));
   SendUpdate(a.call, std::move(request));
   return absl::OkStatus();
 }
@@ -268,8 +280,8 @@ absl::Status CampaignLoop::Do(const action::WorkerLeft& a) {
   return absl::OkStatus();
 }
 
-absl::Status CampaignLoop::Do(const action::StepDone& a) {
-  return hooks_.on_step ? hooks_.on_step(a) : absl::OkStatus();
+absl::Status CampaignLoop::Do(const action::StepDone&) {
+  return absl::OkStatus();  // Perform has told
 }
 
 absl::Status CampaignLoop::Do(const action::NewIncumbent& a) {

@@ -41,7 +41,10 @@ struct LoopHooks {
   std::vector<WorkerClient*> workers;
   Journal* journal = nullptr;
   const Clock* clock = nullptr;
-  std::function<absl::Status(const action::StepDone&)> on_step;
+  // The calendar clock, for the journal: microseconds since 1970.
+  std::function<int64_t()> wall_time_us = UnixMicros;
+  // `time_us`: of the update's journal entry.
+  std::function<absl::Status(const action::StepDone&, int64_t time_us)> on_step;
   std::function<absl::Status(const IncumbentEntry&)> on_incumbent;
   std::function<void(const CheckpointEntry&)> on_checkpoint;
   std::function<void(const std::string&)> on_notice;
@@ -82,7 +85,8 @@ class CampaignLoop {
   // Waits for an event or a question; gives a tick when none comes.
   News Next();
   Seconds Now() const;
-  absl::Status Perform(std::vector<Action> actions);
+  // `actions` are what `state` answered last.
+  absl::Status Perform(const CampaignState& state, std::vector<Action> actions);
   // Runs `body` on a thread of its own and posts what it returns.
   void Start(uint64_t number, std::function<CampaignEvent(CallControl*)> body);
 

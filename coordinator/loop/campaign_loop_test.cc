@@ -22,7 +22,8 @@ class CampaignLoopTest : public testing::Test {
     hooks_.workers = {&worker_};
     hooks_.journal = journal_.get();
     hooks_.clock = &clock_;
-    hooks_.on_step = [this](const action::StepDone& done) {
+    hooks_.on_step = [this](const action::StepDone& done, int64_t time_us) {
+      times_us_.push_back(time_us);
       lines_.push_back(done.line);
       return absl::OkStatus();
     };
@@ -48,6 +49,7 @@ class CampaignLoopTest : public testing::Test {
   LoopHooks hooks_;
   CampaignLoop* loop_ = nullptr;
   std::vector<std::string> lines_;
+  std::vector<int64_t> times_us_;
   std::vector<std::string> incumbents_;
 };
 
@@ -69,6 +71,23 @@ TEST_F(CampaignLoopTest, RunsACampaignAndJournalsIt) {
   EXPECT_TRUE(replayed.done());
 }
 
+TEST_F(CampaignLoopTest, WritesSnapshotsAndTellsTheTimeOfEachUpdate) {
+  journal_->TEST_SetSnapshotEvery(8);
+  int64_t time_us = 1000;
+  hooks_.wall_time_us = [&] { return ++time_us; };
+  CampaignState state(&world_.plan(), {"worker"});
+  ASSERT_TRUE(Run(&state).ok());
+  EXPECT_FALSE(journal_->SnapshotDue()) << "the last update brought one";
+  const absl::StatusOr<DurableState> restored = journal_->Restore(world_.plan());
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(restored->Fingerprint(), state.durable().Fingerprint());
+  std::vector<int64_t> journaled;
+  ASSERT_TRUE(
+      journal_->ForEachRow([&](const MetricsRow& row) { journaled.push_back(*row.time_us); }).ok());
+  EXPECT_EQ(journaled, times_us_);
+  EXPECT_EQ(journaled.size(), 7u);
+}
+
 TEST_F(CampaignLoopTest, AFullDiskEndsItAndResumeGoesOn) {
   ASSERT_TRUE(journal_->TEST_LimitPages(1).ok());
   {
@@ -78,14 +97,7 @@ TEST_F(CampaignLoopTest, AFullDiskEndsItAndResumeGoesOn) {
   EXPECT_LT(lines_.size(), 7u);
   ASSERT_TRUE(journal_->TEST_LimitPages(1 << 20).ok());
   CampaignState state(&world_.plan(), {"worker"});
-  DurableState durable(&world_.plan());
-  ASSERT_TRUE(journal_
-                  ->ForEach([&](const JournalEntry& entry) {
-                    durable.Apply(entry);
-                    return absl::OkStatus();
-                  })
-                  .ok());
-  state.Restore(std::move(durable));
+  state.Restore(*journal_->Restore(world_.plan()));
   const absl::Status status = Run(&state);
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_TRUE(state.durable().done());

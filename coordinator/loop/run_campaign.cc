@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "common/clock.h"
 #include "common/file.h"
+#include "common/host.h"
 #include "common/status_macros.h"
 #include "coordinator/campaign/campaign_state.h"
 #include "coordinator/journal/worker_list.h"
@@ -32,12 +33,7 @@ const PlannedProblem& FindProblem(const CampaignPlan& plan, const std::string& i
 
 absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journal* journal,
                          StopSignals* signals, Console* console) {
-  DurableState before(&plan);
-  RETURN_IF_ERROR(journal->ForEach([&](const JournalEntry& entry) {
-    RETURN_IF_ERROR(before.Check(entry));
-    before.Apply(entry);
-    return absl::OkStatus();
-  }));
+  ASSIGN_OR_RETURN(DurableState before, journal->Restore(plan));
   RETURN_IF_ERROR(MakeDirectories(paths.logs()));
   RETURN_IF_ERROR(console->LogTo(paths.logs() + "/whet.log"));
   ASSIGN_OR_RETURN(const std::unique_ptr<Metrics> metrics, Metrics::Open(paths, *journal));
@@ -46,6 +42,8 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
     RETURN_IF_ERROR(PublishBest(paths, plan.campaign, FindProblem(plan, id).problem, incumbent));
   }
   if (before.done() && before.CheckpointSaved(before.position())) return absl::OkStatus();
+  RETURN_IF_ERROR(
+      journal->Append({StartEntry{Hostname(), HostId(), WHETSTONE_VERSION}}, UnixMicros()));
   if (before.position() > 0) {
     console->Line(absl::StrCat("going on after ", PhaseStep(plan.NameOf(before.position()))));
   }
@@ -91,9 +89,9 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
   CampaignState state(&plan, names);
   state.Restore(std::move(before));
 
-  hooks.on_step = [&](const action::StepDone& done) {
+  hooks.on_step = [&](const action::StepDone& done, int64_t time_us) {
     console->Line(done.line);
-    return metrics->Add(done.name, done.row);
+    return metrics->Add({done.name, time_us, done.row});
   };
   hooks.on_incumbent = [&](const IncumbentEntry& incumbent) {
     console->Line(absl::StrFormat("new best for %s: %.2fx (%.2f to %.2f)", incumbent.problem_id,

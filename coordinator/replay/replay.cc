@@ -257,34 +257,27 @@ absl::Status Replay::Generate(int64_t step) {
 
 absl::Status Replay::Update(const UpdateEntry& entry) {
   const auto begin = std::chrono::steady_clock::now();
-  const std::string where = PhaseStep(entry.request.name());
+  const std::string where = PhaseStep(entry.name);
   const ReplayCounts before = counts_;
   if (const int ranks = RanksOf(entry.response); ranks > 0) {
     ASSIGN_OR_RETURN(const v1::TrainerInfo trainer,
                      hooks_.trainer->GetInfo(Within(kProbeDeadline)));
     RETURN_IF_ERROR(CheckRanks(ranks, trainer));
   }
-  if (recorded_.step() > 0) {
-    const StepRecord& next = recorded_.open_steps().front();
-    if (!(next.HasAllRollouts() && next.HasAllVerdicts())) {
-      return absl::DataLossError(absl::StrCat(
-          where,
-          ": the journal holds its update, but not the prompt, rollout and verdict of each "
-          "sample"));
-    }
-    RETURN_IF_ERROR(CatchUp());
-  }
+  // A rollout that differs is named before the update that it is part of.
+  if (recorded_.step() > 0) RETURN_IF_ERROR(CatchUp());
+  ASSIGN_OR_RETURN(const v1::UpdateRequest recorded, RecordedRequest(*plan_, recorded_, entry));
   const v1::UpdateRequest request = BuildUpdate(*plan_, replayed_);
   RETURN_IF_ERROR(
       Compare(absl::StrCat(where, ": the update that follows from its rollouts and verdicts"),
-              entry.request, request));
+              recorded, request));
   absl::StatusOr<v1::UpdateResponse> response =
       hooks_.trainer->Update(request, Within(kUpdateDeadline));
   RETURN_IF_ERROR(Named(response.status(), where));
   RETURN_IF_ERROR(CompareResponses(where, entry.response, *response));
   const auto loss = response->metrics().find("loss");
   const double loss_value = loss == response->metrics().end() ? 0 : loss->second;
-  replayed_.Apply(UpdateEntry{request, *std::move(response), entry.row});
+  replayed_.Apply(UpdateEntry{entry.name, entry.request_hash, *std::move(response), entry.row});
   ++counts_.updates;
   if (!hooks_.on_step) return absl::OkStatus();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;

@@ -11,8 +11,8 @@
 //
 // The replay compares, in the journal's order: each prompt's ids; each rollout's ids, sampling
 // log-probabilities, text and ending; each update's request, which is built again from rollouts and
-// verdicts as the campaign built it; its response, but for what was timed; and the checksum of each
-// checkpoint, over weights and resume state.
+// verdicts as the campaign built it, with the one that the journal has the hash of; its response,
+// but for what was timed; and the checksum of each checkpoint, over weights and resume state.
 //
 // The first difference is DATA_LOSS and named: step, group, sample, field, both values. A trainer
 // of another number of ranks than computed the run is FAILED_PRECONDITION, before anything is

@@ -14,6 +14,7 @@
 #include "common/eventually_testing.h"
 #include "common/file.h"
 #include "coordinator/campaign/campaign_fakes.h"
+#include "coordinator/durable/request_builders.h"
 #include "coordinator/loop/campaign_loop.h"
 #include "coordinator/rpc/echo_services.h"
 
@@ -178,7 +179,7 @@ TEST_F(AheadReplayTest, ARunThatGeneratedAheadIsEqualToo) {
   int64_t done = 0;
   for (const JournalEntry& entry : entries_) {
     if (const auto* update = std::get_if<UpdateEntry>(&entry)) {
-      if (update->request.has_grpo()) done = update->request.name().step();
+      if (update->name.phase() == v1::UpdateName::GRPO) done = update->name.step();
     }
     const auto* rollout = std::get_if<RolloutEntry>(&entry);
     ahead += rollout != nullptr && rollout->step > done + 1 ? 1 : 0;
@@ -218,15 +219,22 @@ TEST_F(JournalReplayTest, EachAlterationIsNamed) {
                   2, [](RolloutEntry* f) { f->completion.set_sampling_logprobs(0, -0.75f); }),
               HasSubstr("sampling_logprobs[0]: -0.75 -> -0.5"));
   EXPECT_THAT(Altered<VerdictEntry>(1, [](VerdictEntry* entry) { entry->reward += 1e-9; }),
-              testing::AllOf(HasSubstr("step 1: the update that follows"), HasSubstr(".reward: ")));
+              HasSubstr("step 1: the update that follows from its rollouts and verdicts is not"));
   EXPECT_THAT(Altered<UpdateEntry>(
                   4, [](UpdateEntry* f) { (*f->response.mutable_metrics())["loss"] += 1e-12; }),
               HasSubstr("step 3: loss is not what the journal says"));
   EXPECT_THAT(Altered<UpdateEntry>(4, [](UpdateEntry* f) { f->response.set_applied(false); }),
               HasSubstr("skipped -> applied"));
-  EXPECT_THAT(
-      Altered<UpdateEntry>(1, [](UpdateEntry* f) { f->request.mutable_optimizer()->set_lr(1); }),
-      HasSubstr("optimizer.lr: 1"));
+  EXPECT_THAT(Altered<UpdateEntry>(1, [](UpdateEntry* f) { f->request_hash[0] ^= 1; }),
+              HasSubstr("warm-up 2: the update that follows"));
+  // As an earlier version recorded it.
+  EXPECT_THAT(Altered<UpdateEntry>(1,
+                                   [this](UpdateEntry* f) {
+                                     f->request = BuildUpdate(world_.plan(),
+                                                              DurableState(&world_.plan(), 1));
+                                     f->request->mutable_optimizer()->set_lr(1);
+                                   }),
+              HasSubstr("optimizer.lr: 1"));
   EXPECT_THAT(Altered<CheckpointEntry>(0, [](CheckpointEntry* f) { f->checksum = "other"; }),
               HasSubstr("warm-up 2: checkpoint"));
 }

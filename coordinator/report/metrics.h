@@ -25,7 +25,7 @@ class Metrics {
                                                        const Journal& journal);
   ~Metrics();
   // Writes a row; it is on disk (in the page cache) when this returns.
-  absl::Status Add(const v1::UpdateName& name, const std::map<std::string, double>& row);
+  absl::Status Add(const MetricsRow& row);
 
  private:
   Metrics() = default;

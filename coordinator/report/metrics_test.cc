@@ -19,20 +19,20 @@ TEST(MetricsTest, FilesAreRebuiltFromTheJournal) {
   const RunPaths paths(folder.path());
   auto journal = *Journal::Create(paths.journal(), "c");
   UpdateEntry update;
-  update.request.mutable_name()->set_phase(v1::UpdateName::WARMUP);
-  update.request.mutable_name()->set_step(1);
+  update.name.set_phase(v1::UpdateName::WARMUP);
+  update.name.set_step(1);
   update.row = {{"loss", 2.5}};
-  ASSERT_TRUE(journal->Append({update}).ok());
+  ASSERT_TRUE(journal->Append({update}, 1'500'000).ok());
   {
     auto metrics = *Metrics::Open(paths, *journal);
-    update.request.mutable_name()->set_phase(v1::UpdateName::GRPO);
+    update.name.set_phase(v1::UpdateName::GRPO);
     update.row = {{"reward", 0.25}, {"kl", std::nan("")}};
-    ASSERT_TRUE(journal->Append({update}).ok());
-    ASSERT_TRUE(metrics->Add(update.request.name(), update.row).ok());
+    ASSERT_TRUE(journal->Append({update}, 2'250'000).ok());
+    ASSERT_TRUE(metrics->Add({update.name, 2'250'000, update.row}).ok());
   }
   const std::string want =
-      "{\"step\":1,\"phase\":\"warmup\",\"loss\":2.5}\n"
-      "{\"step\":1,\"phase\":\"grpo\",\"reward\":0.25,\"kl\":null}\n";
+      "{\"step\":1,\"phase\":\"warmup\",\"unix_time\":1.5,\"loss\":2.5}\n"
+      "{\"step\":1,\"phase\":\"grpo\",\"unix_time\":2.25,\"reward\":0.25,\"kl\":null}\n";
   // Keys are sorted but for the first two.
   const std::string got = *ReadFile(paths.metrics());
   const auto lines = [](const std::string& text) {
@@ -48,6 +48,7 @@ TEST(MetricsTest, FilesAreRebuiltFromTheJournal) {
   const std::vector<nlohmann::json> rebuilt = lines(*ReadFile(paths.metrics()));
   ASSERT_EQ(rebuilt.size(), 2u);
   EXPECT_EQ(rebuilt[1]["reward"], 0.25);
+  EXPECT_EQ(rebuilt[1]["unix_time"], 2.25) << "when it came to be, not when the run went on";
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ class ReportSamplesTest : public testing::Test {
     verdict.reward = reward;
     verdict.verdict.set_outcome(outcome);
     verdict.verdict.set_detail(detail);
-    ASSERT_TRUE(journal_->Append({rollout, verdict}).ok());
+    ASSERT_TRUE(journal_->Append({rollout, verdict}, 0).ok());
   }
 
   const TempDir folder_ = *TempDir::Make("samples");

@@ -50,15 +50,11 @@ double RunSummary::RewardLast() const {
 absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths& paths,
                                         const Journal& journal) {
   RunSummary summary;
-  DurableState durable(&plan);
-  RETURN_IF_ERROR(journal.ForEach([&](const JournalEntry& entry) {
-    RETURN_IF_ERROR(durable.Check(entry));
-    durable.Apply(entry);
-    if (const auto* update = std::get_if<UpdateEntry>(&entry)) {
-      const bool warm = update->request.name().phase() == v1::UpdateName::WARMUP;
-      (warm ? summary.warmup_rows : summary.rows).push_back(update->row);
-    }
-    return absl::OkStatus();
+  ASSIGN_OR_RETURN(const DurableState durable, journal.Restore(plan));
+  RETURN_IF_ERROR(journal.ForEachRow([&](const MetricsRow& row) {
+    if (plan.PositionOf(row.name) > durable.position()) return;  // it came after the state was read
+    const bool warm = row.name.phase() == v1::UpdateName::WARMUP;
+    (warm ? summary.warmup_rows : summary.rows).push_back(row.values);
   }));
   summary.run_dir = paths.root();
   summary.name = plan.campaign.name();
@@ -68,13 +64,18 @@ absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths
   summary.steps_done = durable.position() - summary.warmup_done;
   if (!durable.open_steps().empty()) {
     const StepRecord& next = durable.open_steps().front();
-    summary.rollouts = next.rollouts;
-    summary.verdicts = next.verdicts;
+    summary.step_rollouts = next.rollouts;
+    summary.step_verdicts = next.verdicts;
     summary.rollouts_per_step =
         static_cast<int>(next.groups.size()) * plan.campaign.train().group_size();
   }
   if (plan.campaign.train().dynamic_sampling().max_refills() > 0) {
     summary.reward_note = " before refills";
+  }
+  summary.rollouts = durable.rollouts();
+  for (const auto& [outcome, count] : durable.verdicts()) {
+    summary.verdicts += count;
+    summary.outcomes[v1::Outcome_Name(static_cast<v1::Outcome>(outcome))] = count;
   }
   summary.incumbents = durable.incumbents();
   summary.checkpoints = durable.checkpoints();
@@ -117,9 +118,9 @@ std::string SummaryText(const RunSummary& s) {
     absl::StrAppend(&text, ", warm-up ", s.warmup_done, "/", s.warmup_total);
   }
   absl::StrAppend(&text, ", steps ", s.steps_done, "/", s.steps_total);
-  if (!s.done() && s.rollouts > 0) {
-    absl::StrAppend(&text, " (next: ", s.rollouts, "/", s.rollouts_per_step, " completions, ",
-                    s.verdicts, " verdicts)");
+  if (!s.done() && s.step_rollouts > 0) {
+    absl::StrAppend(&text, " (next: ", s.step_rollouts, "/", s.rollouts_per_step, " completions, ",
+                    s.step_verdicts, " verdicts)");
   }
   if (!s.rows.empty()) {
     absl::StrAppend(&text, "\nreward", s.reward_note, " ", RewardText(s));
@@ -155,6 +156,9 @@ nlohmann::ordered_json SummaryJson(const RunSummary& s) {
       {"steps_total", s.steps_total},
       {"rollouts", s.rollouts},
       {"verdicts", s.verdicts},
+      {"outcomes", s.outcomes},
+      {"step_rollouts", s.step_rollouts},
+      {"step_verdicts", s.step_verdicts},
       {"reward_first", NumberOrNull(s.rows.empty() ? kNaN : s.RewardFirst())},
       {"reward_last", NumberOrNull(s.rows.empty() ? kNaN : s.RewardLast())},
   };

@@ -24,9 +24,13 @@ struct RunSummary {
   int64_t warmup_total = 0;
   int64_t steps_done = 0;
   int64_t steps_total = 0;
+  // Of the whole run; verdicts also by outcome.
+  int64_t rollouts = 0;
+  int64_t verdicts = 0;
+  std::map<std::string, int64_t> outcomes;
   // These three are of the step under way.
-  int rollouts = 0;
-  int verdicts = 0;
+  int step_rollouts = 0;
+  int step_verdicts = 0;
   int rollouts_per_step = 0;
   // The note is " before refills" with train.dynamic_sampling: the mean rewards are of the groups
   // sampled first.

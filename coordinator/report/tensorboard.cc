@@ -6,13 +6,13 @@
 #include <google/protobuf/wire_format_lite.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
+#include "common/crc32c.h"
 #include "common/host.h"
 #include "common/status_macros.h"
 
@@ -23,16 +23,6 @@ using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedOutputStream;
 using google::protobuf::io::StringOutputStream;
 
-constexpr std::array<uint32_t, 256> MakeCrcTable() {
-  std::array<uint32_t, 256> table{};
-  for (uint32_t i = 0; i < 256; ++i) {
-    uint32_t crc = i;
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82f63b78u : 0u);
-    table[i] = crc;
-  }
-  return table;
-}
-
 std::string LittleEndian(uint64_t value, int bytes) {
   std::string out;
   for (int i = 0; i < bytes; ++i) out.push_back(static_cast<char>((value >> (8 * i)) & 0xff));
@@ -42,12 +32,7 @@ std::string LittleEndian(uint64_t value, int bytes) {
 }  // namespace
 
 uint32_t MaskedCrc32c(absl::string_view bytes) {
-  static constexpr std::array<uint32_t, 256> kTable = MakeCrcTable();
-  uint32_t crc = 0xffffffffu;
-  for (const char c : bytes) {
-    crc = kTable[(crc ^ static_cast<unsigned char>(c)) & 0xff] ^ (crc >> 8);
-  }
-  crc ^= 0xffffffffu;
+  const uint32_t crc = Crc32c(bytes);
   return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
 }
 
@@ -72,7 +57,8 @@ absl::StatusOr<std::unique_ptr<TensorBoardWriter>> TensorBoardWriter::Create(
 
 TensorBoardWriter::~TensorBoardWriter() { close(fd_); }
 
-absl::Status TensorBoardWriter::Add(int64_t step, const std::map<std::string, double>& scalars) {
+absl::Status TensorBoardWriter::Add(double unix_time, int64_t step,
+                                    const std::map<std::string, double>& scalars) {
   std::string summary;
   {
     StringOutputStream stream(&summary);
@@ -93,7 +79,7 @@ absl::Status TensorBoardWriter::Add(int64_t step, const std::map<std::string, do
   {
     StringOutputStream stream(&event);
     CodedOutputStream out(&stream);
-    WireFormatLite::WriteDouble(1, UnixSeconds(), &out);
+    WireFormatLite::WriteDouble(1, unix_time, &out);
     WireFormatLite::WriteInt64(2, step, &out);
     WireFormatLite::WriteBytes(5, summary, &out);
   }

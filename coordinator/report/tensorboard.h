@@ -1,7 +1,7 @@
 // TensorBoardWriter writes scalars for TensorBoard, in its event file format.
 //
 //   ASSIGN_OR_RETURN(auto writer, TensorBoardWriter::Create(run + "/tensorboard"));
-//   RETURN_IF_ERROR(writer->Add(12, {{"reward", 0.43}}));
+//   RETURN_IF_ERROR(writer->Add(UnixSeconds(), 12, {{"reward", 0.43}}));
 //
 // The file is a TFRecord: per record a little-endian length (u64), its masked CRC-32C (u32), the
 // bytes, and theirs. A record is a tensorflow.Event (tensorflow/core/util/event.proto): wall_time
@@ -31,8 +31,9 @@ class TensorBoardWriter {
   // Makes a new events.out.tfevents.* file in `folder`, which must exist.
   static absl::StatusOr<std::unique_ptr<TensorBoardWriter>> Create(const std::string& folder);
   ~TensorBoardWriter();
-  // Writes one event with all scalars; values that are not finite are left out.
-  absl::Status Add(int64_t step, const std::map<std::string, double>& scalars);
+  // Writes one event with all scalars; values that are not finite are left out. `unix_time`: when
+  // they came to be, seconds since 1970.
+  absl::Status Add(double unix_time, int64_t step, const std::map<std::string, double>& scalars);
 
  private:
   TensorBoardWriter(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}

@@ -27,8 +27,8 @@ TEST(TensorBoardTest, TensorBoardReadsIt) {
   const TempDir folder = *TempDir::Make("tb");
   {
     auto writer = *TensorBoardWriter::Create(folder.path());
-    ASSERT_TRUE(writer->Add(1, {{"reward", 0.5}, {"loss", 2}}).ok());
-    ASSERT_TRUE(writer->Add(2, {{"reward", -0.25}, {"kl", std::nan("")}}).ok());
+    ASSERT_TRUE(writer->Add(1000.5, 1, {{"reward", 0.5}, {"loss", 2}}).ok());
+    ASSERT_TRUE(writer->Add(2000.25, 2, {{"reward", -0.25}, {"kl", std::nan("")}}).ok());
   }
   std::ofstream(folder.path() + "/read.py") << R"(
 import sys
@@ -37,6 +37,7 @@ events = EventAccumulator(sys.argv[1])
 events.Reload()
 assert sorted(events.Tags()["scalars"]) == ["loss", "reward"], events.Tags()
 assert [(e.step, e.value) for e in events.Scalars("reward")] == [(1, 0.5), (2, -0.25)]
+assert [e.wall_time for e in events.Scalars("reward")] == [1000.5, 2000.25]
 )";
   EXPECT_EQ(
       std::system(absl::StrCat(python, " ", folder.path(), "/read.py ", folder.path()).c_str()), 0);

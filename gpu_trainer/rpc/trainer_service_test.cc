@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <thread>
 
@@ -214,6 +215,23 @@ TEST_F(TrainerServiceTest, AFailedLoadKeepsThePolicyHeld) {
   EXPECT_EQ(Load(Path("broken")).error_code(), StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(Info().model(), Model());
   EXPECT_TRUE(Generate(Prompt(1, 2)).status.ok());
+}
+
+TEST_F(TrainerServiceTest, SaysWhichBaseModelItLoaded) {
+  v1::TrainerInfo first, again, changed;
+  ASSERT_TRUE(Load(Model(), &first).ok());
+  EXPECT_EQ(first.model_sha256().size(), 64u);
+  ASSERT_TRUE(Load(Model(), &again).ok());
+  EXPECT_EQ(again.model_sha256(), first.model_sha256());
+  // One value of one weight is another.
+  std::fstream file(Model() + "/model.safetensors", std::ios::in | std::ios::out);
+  file.seekg(-4, std::ios::end);
+  const char byte = static_cast<char>(file.get() ^ 1);
+  file.seekp(-4, std::ios::end);
+  file.put(byte);
+  file.close();
+  ASSERT_TRUE(Load(Model(), &changed).ok());
+  EXPECT_NE(changed.model_sha256(), first.model_sha256());
 }
 
 TEST_F(TrainerServiceTest, GeneratesAsScored) {

@@ -3,11 +3,14 @@
 #include <spdlog/spdlog.h>
 
 #include <chrono>
+#include <filesystem>
+#include <future>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "common/host.h"
+#include "common/manifest.h"
 #include "common/status_macros.h"
 #include "gpu_trainer/checkpoint/kl_reference.h"
 #include "gpu_trainer/model/compute_type.h"
@@ -81,13 +84,30 @@ absl::Status TrainerState::Read(const v1::LoadCheckpointRequest& request, Model*
 }
 
 absl::Status TrainerState::Load(const v1::LoadCheckpointRequest& request) {
+  // The base model's files are read once more for their checksum, beside the loading, which takes
+  // longer. A checkpoint has a manifest.
+  std::future<absl::StatusOr<Manifest>> digests;
+  std::error_code error;
+  if (ranks_.rank() == 0 && !std::filesystem::exists(request.path() + "/" + kManifestFile, error)) {
+    digests = std::async(std::launch::async, &DigestModel, request.path());
+  }
   auto model = std::make_unique<Model>();
   RETURN_IF_ERROR(
       ranks_.StatusBarrier("reading the model", [&] { return Read(request, model.get()); }));
   if (!ranks_.alone()) RETURN_IF_ERROR(ranks_.CheckEqual(FactsOf(*model->policy)));
+  std::string model_sha256;
+  if (digests.valid()) {
+    const absl::StatusOr<Manifest> manifest = digests.get();
+    if (manifest.ok()) {
+      model_sha256 = ChecksumOf(*manifest);
+    } else {
+      spdlog::warn("no checksum of the model: {}", std::string(manifest.status().message()));
+    }
+  }
   const Policy& policy = *model->policy;
   {
     const std::lock_guard lock(info_mutex_);
+    info_.set_model_sha256(model_sha256);
     info_.set_model(request.path());
     info_.set_parameters(policy.config.parameters());
     info_.set_context_length(policy.config.context);

@@ -39,6 +39,15 @@ TEST_F(CampaignTest, LocalCampaignReachesItsEnd) {
 
   const WhetResult status = Whet({"status", RunDirectory(), "--json"});
   EXPECT_EQ(status.exit_code, 0) << status.err;
+  EXPECT_EQ(status.json()["rollouts"], 8);
+  EXPECT_EQ(status.json()["verdicts"], 8);
+  EXPECT_EQ(status.json()["outcomes"], nlohmann::json({{"CORRECT", 8}}));
+  EXPECT_EQ(
+      Journal("SELECT seq FROM starts WHERE host != '' AND boot_id != '' AND version != ''").size(),
+      1u);
+  const Rows loads = Journal("SELECT path, length(model_sha256), trainer_version FROM loads");
+  ASSERT_EQ(loads.size(), 1u);
+  EXPECT_THAT(loads.begin()->second, testing::StartsWith("64|"));
   const WhetResult fetch = Whet({"fetch", RunDirectory()});
   EXPECT_EQ(fetch.exit_code, 0) << fetch.err;
   EXPECT_THAT(fetch.out, HasSubstr("step-2 is here: " + RunDirectory() + "/checkpoints/step-2"));

@@ -14,6 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/eventually_testing.h"
 #include "common/tree_testing.h"
+#include "coordinator/journal/journal_tables.h"
+#include "coordinator/journal/row_crc.h"
 #include "tests/system/whet_fixture.h"
 #include "whetstone/v1/trainer.pb.h"
 
@@ -118,6 +120,18 @@ class ReplayTest : public WhetTest {
     return text;
   }
 
+  // Gives the rows of a table that was altered checksums that fit.
+  void Reseal(const JournalTable& table) const {
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open((RunDirectory() + "/journal.db").c_str(), &db), SQLITE_OK);
+    ASSERT_TRUE(AddRowCrc(db).ok());
+    const std::string sql =
+        absl::StrCat("UPDATE ", table.name, " SET crc = row_crc(", table.columns, ")");
+    EXPECT_EQ(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
+        << sqlite3_errmsg(db);
+    sqlite3_close(db);
+  }
+
   void ExpectDifference(const std::vector<std::string>& more,
                         const testing::Matcher<std::string>& how) {
     const WhetResult result = Replay(more);
@@ -142,20 +156,27 @@ TEST_F(ReplayTest, ARunKilledAgainAndAgainIsItsOwnReplay) {
         << file;
   }
 
+  // A row that fits its checksum no more is refused.
+  Journal("UPDATE verdicts SET detail = 'x' || detail WHERE step = 3 AND sample = 2");
+  ExpectDifference({}, HasSubstr("in table verdicts is damaged"));
+  Reseal(kVerdicts);
+
   // Each alteration of the journal is found where it is, and the steps before it are not blamed.
-  const auto altered = [this](const std::string& sql, const std::string& undo,
-                              const std::vector<std::string>& more,
+  const auto altered = [this](const JournalTable& table, const std::string& sql,
+                              const std::string& undo, const std::vector<std::string>& more,
                               const testing::Matcher<std::string>& how) {
     Journal(sql);
+    Reseal(table);
     ExpectDifference(more, how);
     Journal(undo);
+    Reseal(table);
   };
-  altered("UPDATE verdicts SET reward = reward + 0.001 WHERE step = 3 AND sample = 1",
-          "UPDATE verdicts SET reward = reward - 0.001 WHERE step = 3 AND sample = 1",
-          {"--to", "3"},
-          AllOf(HasSubstr("step 3: the update that follows from its rollouts and verdicts"),
-                HasSubstr("grpo.groups[0].rollouts[1].reward")));
-  altered("UPDATE checkpoints SET checksum = 'x' || checksum WHERE phase = 2 AND step = 2",
+  altered(
+      kVerdicts, "UPDATE verdicts SET reward = reward + 0.001 WHERE step = 3 AND sample = 1",
+      "UPDATE verdicts SET reward = reward - 0.001 WHERE step = 3 AND sample = 1", {"--to", "3"},
+      HasSubstr("step 3: the update that follows from its rollouts and verdicts is not the one"));
+  altered(kCheckpoints,
+          "UPDATE checkpoints SET checksum = 'x' || checksum WHERE phase = 2 AND step = 2",
           "UPDATE checkpoints SET checksum = substr(checksum, 2) WHERE phase = 2 AND step = 2",
           {"--to", "2"}, HasSubstr("step 2: checkpoint"));
   const std::string rollout = "step = 2 AND grp = 0 AND sample = 3";
@@ -166,6 +187,7 @@ TEST_F(ReplayTest, ARunKilledAgainAndAgainIsItsOwnReplay) {
   Journal(absl::StrCat("UPDATE rollouts SET proto = x'",
                        absl::BytesToHexString(completion.SerializeAsString()), "' WHERE ",
                        rollout));
+  Reseal(kRollouts);
   ExpectDifference(
       {},
       AllOf(HasSubstr("step 2, group 0 (multiply), sample 3"),

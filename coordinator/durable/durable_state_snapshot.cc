@@ -1,0 +1,113 @@
+// DurableState's snapshots.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "coordinator/durable/durable_state.h"
+
+namespace whetstone {
+namespace {
+
+constexpr int kSnapshotVersion = 1;
+
+}  // namespace
+
+v1::StateSnapshot DurableState::Snapshot() const {
+  v1::StateSnapshot snapshot;
+  snapshot.set_version(kSnapshotVersion);
+  snapshot.set_position(position_);
+  snapshot.set_ranks(ranks_);
+  for (size_t i = 0; i < checkpoints_.size(); ++i) {
+    v1::SnapshotCheckpoint* checkpoint = snapshot.add_checkpoints();
+    *checkpoint->mutable_name() = checkpoints_[i].name;
+    checkpoint->set_path(checkpoints_[i].path);
+    checkpoint->set_checksum(checkpoints_[i].checksum);
+    checkpoint->set_bytes(checkpoints_[i].bytes);
+    if (checkpoint_rewards_[i]) checkpoint->set_reward(*checkpoint_rewards_[i]);
+  }
+  snapshot.set_reward_sum(reward_sum_);
+  snapshot.set_rewarded_steps(rewarded_steps_);
+  for (const auto& [id, entry] : incumbents_) {
+    v1::SnapshotIncumbent* incumbent = snapshot.add_incumbents();
+    incumbent->set_step(entry.step);
+    incumbent->set_group_index(entry.group_index);
+    incumbent->set_sample(entry.sample);
+    incumbent->set_problem_id(id);
+    incumbent->set_source(entry.source);
+    *incumbent->mutable_verdict() = entry.verdict;
+  }
+  for (const auto& [key, calibration] : calibrations_) {
+    v1::SnapshotCalibration* copy = snapshot.add_calibrations();
+    copy->set_host_id(key.first);
+    copy->set_problem_hash(key.second);
+    *copy->mutable_calibration() = calibration;
+  }
+  for (const StepRecord& open : open_) {
+    v1::SnapshotStep* step = snapshot.add_open_steps();
+    step->set_step(open.step);
+    step->set_prompts(open.prompts);
+    step->set_rollouts(open.rollouts);
+    step->set_verdicts(open.verdicts);
+    for (const GroupRecord& group : open.groups) {
+      v1::SnapshotGroup* copy = step->add_groups();
+      if (group.policy) copy->set_policy(*group.policy);
+    }
+  }
+  snapshot.set_rollouts(rollouts_);
+  for (const auto& [outcome, count] : verdicts_) (*snapshot.mutable_verdicts())[outcome] = count;
+  return snapshot;
+}
+
+absl::StatusOr<DurableState> DurableState::BeginRestore(const CampaignPlan* plan,
+                                                        const v1::StateSnapshot& snapshot) {
+  if (snapshot.version() != kSnapshotVersion || snapshot.position() < 0 ||
+      snapshot.position() > plan->updates()) {
+    return absl::DataLossError(absl::StrCat("a snapshot of version ", snapshot.version(), " after ",
+                                            snapshot.position(), " of ", plan->updates(),
+                                            " updates"));
+  }
+  DurableState state(plan, snapshot.position());
+  state.ranks_ = snapshot.ranks();
+  for (const v1::SnapshotCheckpoint& checkpoint : snapshot.checkpoints()) {
+    state.checkpoints_.push_back(
+        {checkpoint.name(), checkpoint.path(), checkpoint.checksum(), checkpoint.bytes()});
+    state.checkpoint_rewards_.push_back(
+        checkpoint.has_reward() ? std::optional<double>(checkpoint.reward()) : std::nullopt);
+  }
+  state.reward_sum_ = snapshot.reward_sum();
+  state.rewarded_steps_ = snapshot.rewarded_steps();
+  for (const v1::SnapshotIncumbent& incumbent : snapshot.incumbents()) {
+    state.incumbents_[incumbent.problem_id()] = {
+        incumbent.step(),   incumbent.group_index(), incumbent.sample(), incumbent.problem_id(),
+        incumbent.source(), incumbent.verdict(),     /*accepted=*/true};
+  }
+  for (const v1::SnapshotCalibration& calibration : snapshot.calibrations()) {
+    state.calibrations_[{calibration.host_id(), calibration.problem_hash()}] =
+        calibration.calibration();
+  }
+  return state;
+}
+
+absl::Status DurableState::FinishRestore(const v1::StateSnapshot& snapshot) {
+  bool same = static_cast<size_t>(snapshot.open_steps_size()) == open_.size();
+  for (size_t i = 0; same && i < open_.size(); ++i) {
+    const v1::SnapshotStep& step = snapshot.open_steps(static_cast<int>(i));
+    StepRecord& open = open_[i];
+    same = step.step() == open.step && step.prompts() == open.prompts &&
+           step.rollouts() == open.rollouts && step.verdicts() == open.verdicts &&
+           static_cast<size_t>(step.groups_size()) == open.groups.size();
+    for (size_t g = 0; same && g < open.groups.size(); ++g) {
+      const v1::SnapshotGroup& group = step.groups(static_cast<int>(g));
+      open.groups[g].policy.reset();
+      if (group.has_policy()) open.groups[g].policy = group.policy();
+    }
+  }
+  if (!same) {
+    return absl::DataLossError("the journal's entries of a step are not those of its snapshot");
+  }
+  rollouts_ = snapshot.rollouts();
+  verdicts_.clear();
+  for (const auto& [outcome, count] : snapshot.verdicts()) verdicts_[outcome] = count;
+  return absl::OkStatus();
+}
+
+}  // namespace whetstone

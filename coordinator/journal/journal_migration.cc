@@ -1,0 +1,88 @@
+// Journal's dealings with files of older versions.
+#include <sqlite3.h>
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "coordinator/journal/journal.h"
+#include "coordinator/journal/journal_rows.h"
+#include "coordinator/journal/journal_tables.h"
+#include "coordinator/journal/row_crc.h"
+
+namespace whetstone {
+
+absl::Status Journal::CheckPages() {
+  Statement check(db_, "PRAGMA quick_check(1)");
+  const absl::StatusOr<bool> row = check.Step();
+  const std::string result = row.ok() ? check.Bytes(0) : std::string(row.status().message());
+  if (row.ok() && result == "ok") return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(path_, " is damaged: ", result,
+                   "; restore it (with its -wal file) from a back-up, or start a new run from the "
+                   "newest checkpoint"));
+}
+
+// SQLite removes a database without a name when it is closed.
+absl::Status Journal::CopyToTemporary() {
+  sqlite3* copy = nullptr;
+  int code =
+      sqlite3_open_v2("", &copy, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, /*zVfs=*/nullptr);
+  if (code == SQLITE_OK) {
+    sqlite3_backup* const backup = sqlite3_backup_init(copy, "main", db_, "main");
+    if (backup != nullptr) sqlite3_backup_step(backup, /*nPage=*/-1);
+    code = backup != nullptr ? sqlite3_backup_finish(backup) : sqlite3_errcode(copy);
+  }
+  if (code != SQLITE_OK) {
+    const absl::Status status =
+        SqliteError(copy, code, absl::StrCat("cannot copy ", path_, " to bring it up to date"));
+    sqlite3_close(copy);
+    return status;
+  }
+  sqlite3_close(db_);
+  db_ = copy;
+  sqlite3_extended_result_codes(db_, 1);
+  return AddRowCrc(db_);
+}
+
+// Version 1 differs from 2 in its mark alone: it had its number in `meta` and none in the header.
+// From 2 to 3 every entry is read and written anew.
+absl::Status Journal::Migrate(int64_t version, bool own_checkpoints) {
+  RETURN_IF_ERROR(CheckPages());
+  absl::Status status = Execute("BEGIN IMMEDIATE");
+  if (status.ok() && version == 1) {
+    status = Execute("DELETE FROM meta WHERE key = 'schema_version'");
+  }
+  if (status.ok()) status = MigrateRows(own_checkpoints);
+  if (status.ok()) status = Execute(JournalMark().c_str());
+  if (status.ok()) status = Execute("COMMIT");
+  if (!status.ok()) sqlite3_exec(db_, "ROLLBACK", nullptr, nullptr, nullptr);
+  return status;
+}
+
+absl::Status Journal::MigrateRows(bool own_checkpoints) {
+  std::string set_aside, drop;
+  for (const JournalTable* table : kJournalTables) {
+    if (table->columns_of_version_2 == nullptr) continue;
+    absl::StrAppend(&set_aside, "ALTER TABLE ", table->name, " RENAME TO ", table->name, "_2;");
+    absl::StrAppend(&drop, "DROP TABLE ", table->name, "_2;");
+  }
+  RETURN_IF_ERROR(Execute(set_aside.c_str()));
+  RETURN_IF_ERROR(Execute(kJournalSchema));
+  {
+    RowWriter writer(file());
+    const std::string own = std::filesystem::path(path_).parent_path().string() + "/checkpoints/";
+    RETURN_IF_ERROR(
+        VisitInOrder(ReadersOfVersion2(file()), [&](const RowReader& reader) -> absl::Status {
+          ASSIGN_OR_RETURN(JournalEntry entry, reader.Get());
+          if (auto* checkpoint = std::get_if<CheckpointEntry>(&entry);
+              checkpoint != nullptr && own_checkpoints) {
+            checkpoint->path = own + std::filesystem::path(checkpoint->path).filename().string();
+          }
+          return writer.Write(reader.seq(), std::nullopt, entry);
+        }));
+  }
+  return Execute(drop.c_str());
+}
+
+}  // namespace whetstone

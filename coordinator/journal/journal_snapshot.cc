@@ -1,0 +1,115 @@
+// Journal's ways to a moment of a campaign that do not begin with its first entry.
+#include <sqlite3.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "coordinator/durable/request_builders.h"
+#include "coordinator/journal/journal.h"
+#include "coordinator/journal/journal_rows.h"
+#include "coordinator/journal/journal_tables.h"
+
+namespace whetstone {
+namespace {
+
+constexpr int kSnapshotsKept = 2;
+
+// Lets all reads of its life see one state of the file, whatever a writer beside it appends.
+class OneState {
+ public:
+  explicit OneState(sqlite3* db) : db_(db) {
+    sqlite3_exec(db_, "BEGIN", nullptr, nullptr, nullptr);
+  }
+  ~OneState() { sqlite3_exec(db_, "COMMIT", nullptr, nullptr, nullptr); }
+  OneState(const OneState&) = delete;
+  OneState& operator=(const OneState&) = delete;
+
+ private:
+  sqlite3* const db_;
+};
+
+absl::Status CheckAndApply(const JournalEntry& entry, DurableState* state) {
+  RETURN_IF_ERROR(state->Check(entry));
+  state->Apply(entry);
+  return absl::OkStatus();
+}
+
+// Visits the entries of some steps, up to `seq`.
+absl::Status ApplySteps(const JournalFile& file, int64_t first, int64_t last, int64_t seq,
+                        DurableState* state) {
+  return VisitInOrder(ReadersOfSteps(file, first, last, seq),
+                      [&](const RowReader& reader) -> absl::Status {
+                        ASSIGN_OR_RETURN(const JournalEntry entry, reader.Get());
+                        return CheckAndApply(entry, state);
+                      });
+}
+
+}  // namespace
+
+absl::Status Journal::WriteSnapshot(v1::StateSnapshot snapshot, int64_t seq, int64_t time_us) {
+  for (v1::SnapshotCheckpoint& checkpoint : *snapshot.mutable_checkpoints()) {
+    checkpoint.set_path(file().Relative(checkpoint.path()));
+  }
+  RETURN_IF_ERROR(
+      Statement(db_, InsertRow(kSnapshots).c_str()).Bind(seq).Bind(time_us).Proto(snapshot).Run());
+  return Execute(absl::StrCat("DELETE FROM snapshots WHERE seq NOT IN (SELECT seq FROM snapshots "
+                              "ORDER BY seq DESC LIMIT ",
+                              kSnapshotsKept, ")")
+                     .c_str());
+}
+
+absl::StatusOr<DurableState> Journal::StateAt(const CampaignPlan& plan, v1::StateSnapshot snapshot,
+                                              int64_t seq) const {
+  for (v1::SnapshotCheckpoint& checkpoint : *snapshot.mutable_checkpoints()) {
+    checkpoint.set_path(file().Absolute(checkpoint.path()));
+  }
+  ASSIGN_OR_RETURN(DurableState state, DurableState::BeginRestore(&plan, snapshot));
+  if (!state.open_steps().empty()) {
+    const int64_t first = state.open_steps().front().step, last = state.open_steps().back().step;
+    RETURN_IF_ERROR(ApplySteps(file(), first, last, seq, &state));
+  }
+  RETURN_IF_ERROR(state.FinishRestore(snapshot));
+  return state;
+}
+
+absl::StatusOr<DurableState> Journal::Restore(const CampaignPlan& plan) const {
+  const OneState one_state(db_);
+  ASSIGN_OR_RETURN(const int64_t last, LastSeq(file()));
+  int64_t seq = 0;
+  DurableState state(&plan);
+  // A snapshot that can't be used costs time only: the one before it can, or all entries.
+  Statement read(db_, SelectRows(kSnapshots, "ORDER BY seq DESC").c_str());
+  for (absl::StatusOr<bool> more = read.Step(); seq == 0 && more.ok() && *more;
+       more = read.Step()) {
+    v1::StateSnapshot snapshot;
+    const bool whole = read.Int(3) == 1 && read.Int(0) <= last && read.Parse(2, &snapshot).ok();
+    if (!whole) continue;
+    absl::StatusOr<DurableState> restored = StateAt(plan, std::move(snapshot), read.Int(0));
+    if (!restored.ok()) continue;
+    seq = read.Int(0);
+    state = *std::move(restored);
+  }
+  RETURN_IF_ERROR(VisitAfter(
+      file(), seq, [&](const JournalEntry& entry) { return CheckAndApply(entry, &state); }));
+  return state;
+}
+
+absl::StatusOr<v1::UpdateRequest> Journal::FindUpdateRequest(const CampaignPlan& plan,
+                                                             const v1::UpdateName& name) const {
+  const std::unique_ptr<RowReader> update = ReaderOfUpdate(file(), name);
+  RETURN_IF_ERROR(update->Advance());
+  if (!update->more()) {
+    return absl::NotFoundError(absl::StrCat(
+        path_, " holds no update ", v1::UpdateName::Phase_Name(name.phase()), " ", name.step()));
+  }
+  ASSIGN_OR_RETURN(const JournalEntry entry, update->Get());
+  // Of the state before the update the request depends on its own step only.
+  DurableState before(&plan, plan.PositionOf(name) - 1);
+  if (before.step() > 0) {
+    RETURN_IF_ERROR(ApplySteps(file(), before.step(), before.step(), update->seq(), &before));
+  }
+  return RecordedRequest(plan, before, std::get<UpdateEntry>(entry));
+}
+
+}  // namespace whetstone

@@ -1,0 +1,152 @@
+// What follows from a snapshot and the entries after it is what follows from all entries.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/file.h"
+#include "coordinator/campaign/campaign_fakes.h"
+#include "coordinator/durable/durable_state.h"
+#include "coordinator/journal/journal.h"
+
+namespace whetstone {
+namespace {
+
+constexpr int64_t kSnapshotTime = 1'790'000'000'000'000;
+
+class JournalSnapshotTest : public testing::Test {
+ protected:
+  void Sql(const std::string& sql) const {
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
+        << sqlite3_errmsg(db);
+    sqlite3_close(db);
+  }
+  int64_t Number(const std::string& sql) const {
+    sqlite3* db = nullptr;
+    EXPECT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
+    int64_t number = -1;
+    const auto take = [](void* out, int, char** values, char**) {
+      *static_cast<int64_t*>(out) = values[0] == nullptr ? -1 : std::stoll(values[0]);
+      return 0;
+    };
+    EXPECT_EQ(sqlite3_exec(db, sql.c_str(), take, &number, nullptr), SQLITE_OK)
+        << sqlite3_errmsg(db);
+    sqlite3_close(db);
+    return number;
+  }
+  // Appends what a campaign lived through as the loop does: in batches, with a snapshot where one
+  // is due.
+  void Write(const World& world, int64_t snapshot_every) {
+    auto journal = *Journal::Create(path_, world.plan().campaign_id);
+    journal->TEST_SetSnapshotEvery(snapshot_every);
+    DurableState live(&world.plan());
+    std::mt19937 random(3);
+    for (size_t begin = 0; begin < world.journal().size();) {
+      const size_t end = std::min(begin + 1 + random() % 7, world.journal().size());
+      std::vector<JournalEntry> batch;
+      bool closes_step = false;
+      for (; begin < end; ++begin) {
+        batch.push_back(world.journal()[begin]);
+        live.Apply(batch.back());
+        closes_step |= std::holds_alternative<UpdateEntry>(batch.back());
+      }
+      std::optional<v1::StateSnapshot> snapshot;
+      if (closes_step && journal->SnapshotDue()) snapshot = live.Snapshot();
+      ASSERT_TRUE(journal->Append(batch, kSnapshotTime, snapshot).ok());
+      snapshots_ += snapshot ? 1 : 0;
+      ahead_ += snapshot && !live.open_steps().empty() && live.open_steps().front().rollouts > 0;
+      if (random() % 4 != 0) continue;
+      // A process that was killed here is followed by one that opens the file.
+      const auto reader = *Journal::Open(path_, /*read_only=*/true);
+      const auto restored = reader->Restore(world.plan());
+      ASSERT_TRUE(restored.ok()) << restored.status();
+      ASSERT_EQ(restored->Fingerprint(), live.Fingerprint()) << "after " << end << " entries";
+    }
+    fingerprint_ = live.Fingerprint();
+  }
+  std::string Restored(const World& world) const {
+    const auto journal = Journal::Open(path_);
+    if (!journal.ok()) return std::string(journal.status().message());
+    const auto state = (*journal)->Restore(world.plan());
+    return state.ok() ? state->Fingerprint() : std::string(state.status().message());
+  }
+
+  TempDir folder_ = *TempDir::Make("snapshot");
+  const std::string path_ = folder_.path() + "/journal.db";
+  int snapshots_ = 0;
+  int ahead_ = 0;  // of these, while rollouts of a step still to be closed were there
+  std::string fingerprint_;
+};
+
+TEST_F(JournalSnapshotTest, LeadsToTheSameStateAsAllEntries) {
+  for (const int max_staleness : {0, 1, 2}) {
+    for (const int max_refills : {0, 2}) {
+      World world({.seed = static_cast<uint64_t>(17 + max_staleness),
+                   .workers = 2,
+                   .shared = false,
+                   .faults = 20,
+                   .steps = 8,
+                   .warmup = 2,
+                   .sets = {absl::StrCat("train.max_staleness=", max_staleness),
+                            absl::StrCat("train.dynamic_sampling.max_refills=", max_refills)},
+                   .flat = 0.3});
+      ASSERT_EQ(world.Live(), "");
+      snapshots_ = ahead_ = 0;
+      ASSERT_NO_FATAL_FAILURE(Write(world, 10));
+      EXPECT_GT(snapshots_, 3);
+      EXPECT_TRUE(ahead_ > 0 || max_staleness == 0);
+      EXPECT_EQ(Number("SELECT count(*) FROM snapshots"), 2) << "the newest two are kept";
+      std::filesystem::remove(path_);
+    }
+  }
+}
+
+TEST_F(JournalSnapshotTest, ADamagedOneIsNotUsed) {
+  World world({.seed = 7, .faults = 0, .steps = 8, .warmup = 2});
+  ASSERT_EQ(world.Live(), "");
+  ASSERT_NO_FATAL_FAILURE(Write(world, 10));
+  for (int damaged = 0; damaged < 2; ++damaged) {
+    Sql(
+        absl::StrCat("UPDATE snapshots SET proto = proto || x'00' WHERE seq = (SELECT seq FROM "
+                     "snapshots ORDER BY seq DESC LIMIT 1 OFFSET ",
+                     damaged, ")"));
+    EXPECT_EQ(Restored(world), fingerprint_) << damaged;
+  }
+}
+
+TEST_F(JournalSnapshotTest, WhatLiesBeforeItIsNotRead) {
+  World world({.seed = 7, .faults = 0, .steps = 8, .warmup = 2});
+  ASSERT_EQ(world.Live(), "");
+  ASSERT_NO_FATAL_FAILURE(Write(world, 10));
+  Sql("UPDATE rollouts SET text = 'x' WHERE step = 1");
+  EXPECT_EQ(Restored(world), fingerprint_) << "opening takes as long as what came since";
+  Sql("DELETE FROM snapshots");
+  EXPECT_THAT(Restored(world), testing::HasSubstr("in table rollouts is damaged"));
+}
+
+TEST_F(JournalSnapshotTest, AMissingEntryAfterItIsNoticed) {
+  World world({.seed = 7, .faults = 0, .steps = 8, .warmup = 2});
+  ASSERT_EQ(world.Live(), "");
+  ASSERT_NO_FATAL_FAILURE(Write(world, 10));
+  // The newest may be of the last entry.
+  Sql("DELETE FROM snapshots WHERE seq = (SELECT max(seq) FROM snapshots)");
+  ASSERT_EQ(Restored(world), fingerprint_);
+  const int64_t missing = Number("SELECT max(seq) FROM snapshots") + 1;
+  for (const char* table : {"prompts", "rollouts", "verdicts", "leaders", "updates", "checkpoints",
+                            "calibrations", "loads"}) {
+    Sql(absl::StrCat("DELETE FROM ", table, " WHERE seq = ", missing));
+  }
+  EXPECT_THAT(Restored(world), testing::HasSubstr(absl::StrCat("entry ", missing, " is missing")));
+}
+
+}  // namespace
+}  // namespace whetstone
