@@ -9,6 +9,7 @@
 #include "common/file.h"
 #include "common/host.h"
 #include "common/status_macros.h"
+#include "common/version.h"
 #include "coordinator/campaign/campaign_state.h"
 #include "coordinator/journal/worker_list.h"
 #include "coordinator/loop/campaign_loop.h"
@@ -42,8 +43,7 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
     RETURN_IF_ERROR(PublishBest(paths, plan.campaign, FindProblem(plan, id).problem, incumbent));
   }
   if (before.done() && before.CheckpointSaved(before.position())) return absl::OkStatus();
-  RETURN_IF_ERROR(
-      journal->Append({StartEntry{Hostname(), HostId(), WHETSTONE_VERSION}}, UnixMicros()));
+  RETURN_IF_ERROR(journal->Append({StartEntry{Hostname(), HostId(), kVersionText}}, UnixMicros()));
   if (before.position() > 0) {
     console->Line(absl::StrCat("going on after ", PhaseStep(plan.NameOf(before.position()))));
   }
