@@ -22,7 +22,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../deploy/setup.sh"
 cd "$WHETSTONE_ROOT"
 
 readonly LOGS="$WHETSTONE_ROOT/build/test-logs"
-readonly SUITE_LIMIT_S=1200
+readonly SUITE_LIMIT_S=1800
 readonly TIDY_LIMIT_S=50
 # The flags are GCC's; clang knows not all of them.
 readonly TIDY_OPTIONS=(--quiet -p build/tidy --extra-arg=-Wno-unknown-warning-option)
