@@ -21,6 +21,8 @@
 namespace whetstone {
 namespace {
 
+using testing::HasSubstr;
+
 // A problem's stand-alone benchmark, for a verdict so wide that any machine, however busy, is
 // inside.
 class StandaloneTest : public testing::TestWithParam<std::string> {

@@ -13,10 +13,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-using MetricsRow = std::map<std::string, double>;
+using StepMetrics = std::map<std::string, double>;
 
 // A step of a run that learns.
-MetricsRow Healthy() {
+StepMetrics Healthy() {
   return {{"num_completions", 16},       {"outcome/correct", 0.5},
           {"outcome/wrong_answer", 0.3}, {"outcome/compile_error", 0.2},
           {"frac_reward_zero_std", 0.2}, {"completions/clipped_ratio", 0.1},
@@ -36,13 +36,13 @@ std::vector<std::string> Kinds(const std::vector<HealthFinding>& findings) {
 class LearningHealthTest : public testing::Test {
  protected:
   // Six steps that learn, then `kHealthSteps` of `row`.
-  std::vector<HealthFinding> After(const MetricsRow& row) const {
-    std::vector<MetricsRow> rows(6, Healthy());
+  std::vector<HealthFinding> After(const StepMetrics& row) const {
+    std::vector<StepMetrics> rows(6, Healthy());
     rows.insert(rows.end(), kHealthSteps, row);
     return LearningHealth(plan_, rows);
   }
-  static MetricsRow With(const MetricsRow& changes) {
-    MetricsRow row = Healthy();
+  static StepMetrics With(const StepMetrics& changes) {
+    StepMetrics row = Healthy();
     for (const auto& [key, value] : changes) row[key] = value;
     return row;
   }
@@ -96,7 +96,7 @@ TEST_F(LearningHealthTest, OneOutcomeOnly) {
            {"memory_limit", "limits"},
            {"suspect", "cost"},
            {"infrastructure_error", "logs"}}) {
-    MetricsRow row = With(
+    StepMetrics row = With(
         {{"outcome/correct", 0.05}, {"outcome/wrong_answer", 0}, {"outcome/compile_error", 0}});
     row["outcome/" + outcome] = 0.95;
     const auto found = After(row);
@@ -115,13 +115,13 @@ TEST_F(LearningHealthTest, NoVariety) {
 }
 
 TEST_F(LearningHealthTest, AFewCompletionsSayNothing) {
-  const MetricsRow bad = With({{"num_completions", 4}, {"completions/clipped_ratio", 1}});
+  const StepMetrics bad = With({{"num_completions", 4}, {"completions/clipped_ratio", 1}});
   EXPECT_THAT(LearningHealth(plan_, {bad}), IsEmpty());
   const auto found = LearningHealth(plan_, {bad, bad});
   ASSERT_THAT(Kinds(found), ElementsAre("cut_off"));
   EXPECT_THAT(found[0].what, HasSubstr("in the last 2 steps"));
   // What was long ago, and is over, is not told.
-  std::vector<MetricsRow> rows(20, bad);
+  std::vector<StepMetrics> rows(20, bad);
   rows.insert(rows.end(), kHealthSteps, Healthy());
   EXPECT_THAT(LearningHealth(plan_, rows), IsEmpty());
 }

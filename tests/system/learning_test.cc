@@ -1,6 +1,5 @@
 // The central claim: the small real model, warmed up on examples that do not contain the problem,
 // learns by GRPO to write a faster program. This is the campaign of deploy/quickstart.sh itself.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -9,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
-#include "common/file.h"
+#include "common/tree_testing.h"
 #include "tests/system/whet_fixture.h"
 
 namespace whetstone {
@@ -18,7 +17,7 @@ namespace {
 // Three minutes on two quiet cores.
 constexpr std::chrono::seconds kPatience{1200};
 
-using LearningTest = WhetTest;
+class LearningTest : public WhetTest {};
 
 TEST_F(LearningTest, TheQuickstartLearnsAFasterProgram) {
   const WhetResult run = Whet({"run", SourceDir() + "/deploy/quickstart.yaml", "--run-dir",
