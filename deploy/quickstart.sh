@@ -11,7 +11,7 @@
 # Results are in runs/quickstart. Run again, it skips what is done: a finished campaign is shown
 # again, an interrupted one goes on, and where the options, the problem or the campaign file have
 # changed, the old directory is kept as runs/quickstart.1 (2, 3 …) and a new run begins. The last line
-# says whether the best program was confirmed; the exit code is 2 where it was not.
+# says whether the best program was confirmed; the exit code is 4 where it was not.
 
 # shellcheck source=deploy/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
@@ -166,12 +166,12 @@ show_best() {
   done
 }
 
-# conclude RUN: the last word, and the exit code: 2 if a program was not confirmed.
+# conclude RUN: the last word, and the exit code: 4 if a program was not confirmed.
 conclude() {
   if ((${#NOT_CONFIRMED[@]})); then
     say "NOT CONFIRMED: ${NOT_CONFIRMED[*]}: right, but not as fast as recorded. Whatever else this" \
       "machine does at the moment changes speeds; once more: build/release/bin/whet best --verify $1"
-    return 2
+    return 4
   fi
   if compgen -G "$1/best/*/" >/dev/null; then
     say "confirmed: every program is right and as fast as recorded"

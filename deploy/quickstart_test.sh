@@ -28,9 +28,10 @@ ends() {
 }
 
 ends confirmed 0 'confirmed: every program is right and as fast as recorded' 0 0
-ends slower 2 'NOT CONFIRMED: problem1: right, but not as fast as recorded' 0 1
-ends both 2 'NOT CONFIRMED: problem0 problem1: right' 1 1
+ends slower 4 'NOT CONFIRMED: problem1: right, but not as fast as recorded' 0 1
+ends both 4 'NOT CONFIRMED: problem0 problem1: right' 1 1
 ends wrong 1 'computes wrong outputs here' 3
 ends broken 1 'failed with exit code 127' 127
+ends unbuilt 1 'failed with exit code 2' 2
 ends nothing 0 'nothing to confirm: no program was faster than its reference'
 exit "$FAILED"

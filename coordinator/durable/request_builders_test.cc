@@ -73,6 +73,12 @@ TEST(RecordedRequestTest, IsTheOneThatHasTheRecordedHash) {
   const v1::UpdateRequest sent = BuildUpdate(plan, durable);
   const UpdateEntry entry{sent.name(), RequestHash(plan, sent)};
   EXPECT_EQ(RecordedRequest(plan, durable, entry)->SerializeAsString(), sent.SerializeAsString());
+  UpdateEntry of_another_version = entry;
+  of_another_version.request_hash = "another";
+  EXPECT_TRUE(RecordedRequest(plan, durable, of_another_version).ok());
+  plan.campaign.set_deterministic(true);
+  EXPECT_FALSE(RecordedRequest(plan, durable, of_another_version).ok());
+  EXPECT_EQ(RecordedRequest(plan, durable, entry)->SerializeAsString(), sent.SerializeAsString());
   plan.campaign.mutable_warmup()->set_lr(plan.campaign.warmup().lr() + 1);
   const absl::Status changed = RecordedRequest(plan, durable, entry).status();
   EXPECT_EQ(changed.code(), absl::StatusCode::kDataLoss);

@@ -75,8 +75,13 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& path, 
     RETURN_IF_ERROR(journal->Execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"));
   }
   if (version < kSchemaVersion) {
-    if (read_only) RETURN_IF_ERROR(journal->CopyToTemporary());
-    RETURN_IF_ERROR(journal->Migrate(version, own_checkpoints));
+    int64_t found = version;
+    if (read_only) {
+      RETURN_IF_ERROR(journal->CopyToTemporary());
+      // Its writer may have brought it up to date in between.
+      ASSIGN_OR_RETURN(found, journal->Identify());
+    }
+    if (found < kSchemaVersion) RETURN_IF_ERROR(journal->Migrate(found, own_checkpoints));
   }
   RETURN_IF_ERROR(journal->Damaged(journal->ReadPosition()));
   return journal;
@@ -191,7 +196,9 @@ absl::Status Journal::ForEachRow(const std::function<void(const MetricsRow&)>& v
     if (!read.IsNull(1)) row.time_us = read.Int(1);
     row.name.set_phase(static_cast<v1::UpdateName::Phase>(read.Int(2)));
     row.name.set_step(read.Int(3));
-    ASSIGN_OR_RETURN(row.values, ParseMetricsRow(read.Bytes(6)));
+    absl::StatusOr<std::map<std::string, double>> values = ParseMetricsRow(read.Bytes(6));
+    RETURN_IF_ERROR(Damaged(values.status()));
+    row.values = *std::move(values);
     visit(row);
   }
 }

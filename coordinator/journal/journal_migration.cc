@@ -30,8 +30,9 @@ absl::Status Journal::CopyToTemporary() {
       sqlite3_open_v2("", &copy, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, /*zVfs=*/nullptr);
   if (code == SQLITE_OK) {
     sqlite3_backup* const backup = sqlite3_backup_init(copy, "main", db_, "main");
-    if (backup != nullptr) sqlite3_backup_step(backup, /*nPage=*/-1);
+    const int done = backup != nullptr ? sqlite3_backup_step(backup, /*nPage=*/-1) : SQLITE_ERROR;
     code = backup != nullptr ? sqlite3_backup_finish(backup) : sqlite3_errcode(copy);
+    if (code == SQLITE_OK && done != SQLITE_DONE) code = done;
   }
   if (code != SQLITE_OK) {
     const absl::Status status =
@@ -72,12 +73,27 @@ absl::Status Journal::MigrateRows(bool own_checkpoints) {
   {
     RowWriter writer(file());
     const std::string own = std::filesystem::path(path_).parent_path().string() + "/checkpoints/";
+    std::filesystem::path old;  // where the checkpoints were
+    const auto beside = [&own](const std::string& path) {
+      return own + std::filesystem::path(path).filename().string();
+    };
     RETURN_IF_ERROR(
         VisitInOrder(ReadersOfVersion2(file()), [&](const RowReader& reader) -> absl::Status {
           ASSIGN_OR_RETURN(JournalEntry entry, reader.Get());
           if (auto* checkpoint = std::get_if<CheckpointEntry>(&entry);
               checkpoint != nullptr && own_checkpoints) {
-            checkpoint->path = own + std::filesystem::path(checkpoint->path).filename().string();
+            old = std::filesystem::path(checkpoint->path).parent_path();
+            checkpoint->path = beside(checkpoint->path);
+          }
+          // The reference model of a KL penalty is a checkpoint, or a model elsewhere.
+          if (auto* update = std::get_if<UpdateEntry>(&entry);
+              update != nullptr && own_checkpoints && update->request &&
+              update->request->grpo().settings().kl_reference() != "") {
+            v1::GrpoSettings* settings = update->request->mutable_grpo()->mutable_settings();
+            const std::string reference = settings->kl_reference();
+            if (std::filesystem::path(reference).parent_path() == old) {
+              settings->set_kl_reference(beside(reference));
+            }
           }
           return writer.Write(reader.seq(), std::nullopt, entry);
         }));

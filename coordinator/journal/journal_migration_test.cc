@@ -162,6 +162,16 @@ class JournalMigrationTest : public testing::Test {
         << sqlite3_errmsg(db);
     sqlite3_close(db);
   }
+  void SetLastRequest(const v1::UpdateRequest& request) const {
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
+    EXPECT_TRUE(
+        Statement(db, "UPDATE updates SET request = ? WHERE seq = (SELECT max(seq) FROM updates)")
+            .Proto(request)
+            .Run()
+            .ok());
+    sqlite3_close(db);
+  }
   void ExpectWhole(const Journal& journal) {
     EXPECT_EQ(journal.campaign_id(), "old-1");
     DurableState want(&world_.plan());
@@ -209,20 +219,17 @@ TEST_F(JournalMigrationTest, WritingMakesItThisVersion) {
               testing::HasSubstr("in table rollouts is damaged"));
 }
 
+TEST_F(JournalMigrationTest, ATextThatIsNotItsCopyIsDamage) {
+  Sql("UPDATE rollouts SET text = text || 'x' WHERE step = 2 AND grp = 0 AND sample = 1");
+  EXPECT_THAT(std::string(Journal::Open(path_).status().message()),
+              testing::HasSubstr("its two copies of the text differ"));
+}
+
 // Another version of the program built its requests otherwise: they are kept as they were sent.
 TEST_F(JournalMigrationTest, RequestsThatAreNotBuiltSoAnyMoreAreKept) {
   v1::UpdateRequest request = world_.Requests()->back();
   request.mutable_optimizer()->set_spike_factor(17);
-  {
-    sqlite3* db = nullptr;
-    ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
-    EXPECT_TRUE(
-        Statement(db, "UPDATE updates SET request = ? WHERE seq = (SELECT max(seq) FROM updates)")
-            .Proto(request)
-            .Run()
-            .ok());
-    sqlite3_close(db);
-  }
+  SetLastRequest(request);
   const auto found = (*Journal::Open(path_))->FindUpdateRequest(world_.plan(), request.name());
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(found->SerializeAsString(), request.SerializeAsString());
@@ -236,6 +243,22 @@ TEST_F(JournalMigrationTest, ARunsOwnCheckpointsAreTheOnesBesideIt) {
   };
   EXPECT_EQ(path(true), folder_.path() + "/checkpoints/warmup");
   EXPECT_EQ(path(false), "/ckpt/warmup");
+}
+
+TEST_F(JournalMigrationTest, TheReferenceModelOfARequestGoesWithTheRun) {
+  v1::UpdateRequest request = world_.Requests()->back();
+  v1::GrpoSettings* settings = request.mutable_grpo()->mutable_settings();
+  const auto reference = [&](const std::string& stored) {
+    settings->set_kl_reference(stored);
+    SetLastRequest(request);
+    const auto journal = *Journal::Open(path_, /*read_only=*/true, /*own_checkpoints=*/true);
+    return journal->FindUpdateRequest(world_.plan(), request.name())
+        ->grpo()
+        .settings()
+        .kl_reference();
+  };
+  EXPECT_EQ(reference("/ckpt/warmup"), folder_.path() + "/checkpoints/warmup");
+  EXPECT_EQ(reference("/models/elsewhere"), "/models/elsewhere");
 }
 
 TEST_F(JournalMigrationTest, ADamagedFileIsLeftAsItIs) {

@@ -70,6 +70,13 @@ class RolloutReader final : public RowReader {
   absl::StatusOr<JournalEntry> Get() const override {
     RolloutEntry entry{row_.Int(2), {}};
     RETURN_IF_ERROR(row_.Parse(9, &entry.completion));
+    // Version 2 stored the text twice.
+    if (!entry.completion.text().empty() && entry.completion.text() != row_.Bytes(8)) {
+      return absl::DataLossError(
+          absl::StrCat(file_.path, ": entry ", seq(),
+                       " in table rollouts is damaged: its two copies of the text differ; restore "
+                       "the file (with its -wal file) from a back-up"));
+    }
     entry.completion.set_text(row_.Bytes(8));
     return entry;
   }

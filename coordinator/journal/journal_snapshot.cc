@@ -90,8 +90,8 @@ absl::StatusOr<DurableState> Journal::Restore(const CampaignPlan& plan) const {
     seq = read.Int(0);
     state = *std::move(restored);
   }
-  RETURN_IF_ERROR(VisitAfter(
-      file(), seq, [&](const JournalEntry& entry) { return CheckAndApply(entry, &state); }));
+  RETURN_IF_ERROR(Damaged(VisitAfter(
+      file(), seq, [&](const JournalEntry& entry) { return CheckAndApply(entry, &state); })));
   return state;
 }
 

@@ -103,8 +103,9 @@ absl::StatusOr<std::map<std::string, std::string>> StandaloneBenchmark(const v1:
   files["CMakeLists.txt"] = CMakeText(problem, units);
   files["run.sh"] =
       "#!/bin/sh\n# Builds and runs the benchmark; arguments go to it.\n"
-      "cd \"$(dirname \"$0\")\" && cmake -B build >/dev/null && cmake --build build >/dev/null &&\n"
-      "  exec build/benchmark \"$@\"\n";
+      "cd \"$(dirname \"$0\")\" && cmake -B build >/dev/null && cmake --build build >/dev/null ||\n"
+      "  exit 2  # It does not build.\n"
+      "exec build/benchmark \"$@\"\n";
   return files;
 }
 
