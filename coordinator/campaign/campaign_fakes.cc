@@ -125,7 +125,8 @@ absl::StatusOr<std::vector<v1::UpdateRequest>> World::Requests() const {
   DurableState durable(&plan_);
   for (const JournalEntry& entry : journal_) {
     if (const auto* update = std::get_if<UpdateEntry>(&entry)) {
-      ASSIGN_OR_RETURN(v1::UpdateRequest request, RecordedRequest(plan_, durable, *update));
+      ASSIGN_OR_RETURN(v1::UpdateRequest request,
+                       RecordedRequest(plan_, durable, *update, /*exact=*/true));
       requests.push_back(std::move(request));
     }
     durable.Apply(entry);

@@ -122,7 +122,7 @@ std::string RequestHash(const CampaignPlan& plan, v1::UpdateRequest request) {
 
 absl::StatusOr<v1::UpdateRequest> RecordedRequest(const CampaignPlan& plan,
                                                   const DurableState& before,
-                                                  const UpdateEntry& entry) {
+                                                  const UpdateEntry& entry, bool exact) {
   RETURN_IF_ERROR(before.Check(entry));
   const std::string where = PhaseStep(entry.name);
   if (before.step() > 0) {
@@ -136,10 +136,9 @@ absl::StatusOr<v1::UpdateRequest> RecordedRequest(const CampaignPlan& plan,
   }
   if (entry.request) return *entry.request;
   v1::UpdateRequest request = BuildUpdate(plan, before);
-  // Rows have checksums of their own, so another version of this program built the request
-  // otherwise. A run that need not go on bit for bit goes on with what this version builds.
-  if (!plan.campaign.deterministic()) return request;
-  if (RequestHash(plan, request) == entry.request_hash) return request;
+  // Rows have checksums of their own: where the hash differs another version of this program built
+  // the request otherwise, or the campaign was changed.
+  if (!exact || RequestHash(plan, request) == entry.request_hash) return request;
   return absl::DataLossError(
       absl::StrCat(where,
                    ": the update that follows from its rollouts and verdicts is not the one that "

@@ -26,12 +26,13 @@ v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const DurableState& dura
 // below the campaign's checkpoint directory relative to that, as a run may be moved.
 std::string RequestHash(const CampaignPlan& plan, v1::UpdateRequest request);
 
-// Returns the request that was answered by `entry`, the next after `before`: built again, and
-// compared with the entry's hash. DATA_LOSS: it is another one, as campaign.yaml, its inputs or the
-// journal were changed, or rollouts or verdicts are missing.
+// Returns the request that was answered by `entry`, the next after `before`, built again.
+// DATA_LOSS: rollouts or verdicts are missing or, if it must be `exact`, it has not the entry's
+// hash: campaign.yaml, its inputs or the journal were changed, or another version of this program
+// wrote them.
 absl::StatusOr<v1::UpdateRequest> RecordedRequest(const CampaignPlan& plan,
                                                   const DurableState& before,
-                                                  const UpdateEntry& entry);
+                                                  const UpdateEntry& entry, bool exact);
 
 // Asks for what is still to be sampled for `step`; no groups if nothing.
 v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const StepRecord& step);

@@ -109,7 +109,7 @@ absl::StatusOr<v1::UpdateRequest> Journal::FindUpdateRequest(const CampaignPlan&
   if (before.step() > 0) {
     RETURN_IF_ERROR(ApplySteps(file(), before.step(), before.step(), update->seq(), &before));
   }
-  return RecordedRequest(plan, before, std::get<UpdateEntry>(entry));
+  return RecordedRequest(plan, before, std::get<UpdateEntry>(entry), plan.campaign.deterministic());
 }
 
 }  // namespace whetstone

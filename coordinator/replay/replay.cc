@@ -266,7 +266,8 @@ absl::Status Replay::Update(const UpdateEntry& entry) {
   }
   // A rollout that differs is named before the update that it is part of.
   if (recorded_.step() > 0) RETURN_IF_ERROR(CatchUp());
-  ASSIGN_OR_RETURN(const v1::UpdateRequest recorded, RecordedRequest(*plan_, recorded_, entry));
+  ASSIGN_OR_RETURN(const v1::UpdateRequest recorded,
+                   RecordedRequest(*plan_, recorded_, entry, /*exact=*/true));
   const v1::UpdateRequest request = BuildUpdate(*plan_, replayed_);
   RETURN_IF_ERROR(
       Compare(absl::StrCat(where, ": the update that follows from its rollouts and verdicts"),
