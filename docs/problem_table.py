@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Measures every problem and writes the table of docs/problems.md.
 
-    python3 docs/problem_table.py                   # whet problem check prompts, then the table
-    python3 docs/problem_table.py --from CHECK.json # from an earlier `whet problem check prompts --json`
+    python3 docs/problem_table.py                   # whet problem check of every split, then the table
+    python3 docs/problem_table.py --from CHECK.json # from an earlier `whet problem check … --json`
     python3 docs/problem_table.py --check           # measures nothing: has every problem its row?
 """
 import argparse
@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FOLDERS = [os.path.join(ROOT, "prompts", *split) for split in ([], ["valid"], ["test"])]
 PAGE = os.path.join(ROOT, "docs", "problems.md")
 BEGIN = "<!-- begin: written by docs/problem_table.py -->\n"
 END = "<!-- end -->\n"
@@ -20,7 +21,7 @@ END = "<!-- end -->\n"
 
 def measure(whet):
     """Runs the whole check; its exit code says more than this table needs."""
-    command = [whet, "problem", "check", os.path.join(ROOT, "prompts"), "--json"]
+    command = [whet, "problem", "check", *FOLDERS, "--json"]
     return subprocess.run(command, stdout=subprocess.PIPE, check=False, text=True).stdout
 
 
@@ -31,8 +32,8 @@ def percent(share):
 
 
 def row(problem):
-    name = os.path.basename(problem["file"])
-    link = f"[{name[:-3]}](../prompts/{name})"
+    path = os.path.relpath(problem["file"], os.path.join(ROOT, "docs"))
+    link = f"[{os.path.basename(path)[:-3]}]({path})"
     if not problem.get("expert_speedup"):
         return f"| {link} | {problem.get('split', '')} | | | | | | not measured |"
     return (f"| {link} | {problem['split']} | {problem['difficulty']} "
@@ -63,17 +64,20 @@ def front_matter(path):
 
 def missing_rows(page):
     """Problems without a row, rows without a problem, and rows of the wrong split."""
-    rows = dict(re.findall(r"^\| \[(\w+)\]\(\.\./prompts/\w+\.md\) \| (\w+) ", page, re.M))
+    rows = dict(re.findall(r"^\| \[(\w+)\]\(\.\./prompts/[\w/]+\.md\) \| (\w+) ", page, re.M))
     wrong = []
-    folder = os.path.join(ROOT, "prompts")
-    names = {f[:-3] for f in os.listdir(folder) if f.endswith(".md") and f != "README.md"}
-    for name in sorted(names | set(rows)):
+    names = {}
+    for folder in FOLDERS:
+        for file in os.listdir(folder):
+            if file.endswith(".md") and file != "README.md":
+                split = re.search(r"^split: (\w+)", front_matter(os.path.join(folder, file)), re.M)
+                names[file[:-3]] = split[1] if split else "train"
+    for name in sorted({*names, *rows}):
         if name not in names:
             wrong.append(f"{name} is no problem")
         elif name not in rows:
             wrong.append(f"{name} has no row")
-        elif ("split: eval" in front_matter(os.path.join(folder, name + ".md"))) != (
-                rows[name] == "eval"):
+        elif names[name] != rows[name]:
             wrong.append(f"{name} has another split")
     return wrong
 

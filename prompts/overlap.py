@@ -75,7 +75,7 @@ def ngrams(code):
 
 def codes():
     """(problem, section, code) of every program of every prompt file."""
-    for path in sorted(HERE.glob("*.md")):
+    for path in sorted(HERE.glob("*.md")) + sorted(HERE.glob("valid/*.md")) + sorted(HERE.glob("test/*.md")):
         for section in ("reference", "expert"):
             code = re.search(rf"^## {section}\b.*?```cpp\n(.*?)```", path.read_text(), re.S | re.M)
             if code and path.name != "README.md":

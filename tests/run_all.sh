@@ -150,7 +150,7 @@ check_changed_tidy() {
 check_problems() {
   local name="$1"; shift
   # The exit code tells of both; the object at the end tells them apart.
-  { build/dev/bin/whet problem check prompts --json "$@" || true; } | tail -n 1 |
+  { build/dev/bin/whet problem check prompts prompts/valid prompts/test --json "$@" || true; } | tail -n 1 |
     tee "$LOGS/$name.json" | grep -q '"unsound":0'
 }
 

@@ -92,7 +92,7 @@ class FileChecker {
                      CheckProblem(problem, PromptLocations::Read(text, file), tools, quick_));
     *json = report.ToJson();
     (*json)["file"] = file;
-    (*json)["split"] = problem.split() == v1::Problem::EVAL ? "eval" : "train";
+    (*json)["split"] = SplitName(problem);
     (*json)["difficulty"] = Difficulty(problem);
     return report;
   }

@@ -103,11 +103,10 @@ TEST_F(CommandLineTest, WrongWordsGetTheNearestRightOne) {
 
 TEST_F(CommandLineTest, AHeldOutProblemIsNotTrainedOn) {
   WriteCampaign();
-  const std::string held_out = SourceDir() + "/prompts/adler32_u8.md";
+  const std::string held_out = SourceDir() + "/prompts/test/adler32_u8.md";
   const Outcome run = Whet("run c.yaml --dry-run --set 'problems=[" + held_out + "]'");
   EXPECT_EQ(run.exit_code, 2);
-  EXPECT_NE(run.error.find(held_out + " is held out for evaluation (split: eval)"),
-            std::string::npos)
+  EXPECT_NE(run.error.find(held_out + " is held out of training (split: test)"), std::string::npos)
       << run.error;
   EXPECT_NE(run.error.find("whet measure " + held_out), std::string::npos);
 }

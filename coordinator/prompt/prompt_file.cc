@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/problem/struct_type.h"
@@ -147,13 +148,17 @@ std::string PromptLocations::Of(const std::string& part) const {
 }
 
 absl::Status CheckTrainable(const v1::Problem& problem, const std::string& path) {
-  if (problem.split() != v1::Problem::EVAL) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "'problems': ", path,
-      " is held out for evaluation (split: eval): training on it would make "
-      "it worthless as a test. Leave it out of the campaign, and measure programs for it with: "
-      "whet measure ",
-      path, " PROGRAM.cc"));
+  if (problem.split() == v1::Problem::TRAIN) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("'problems': ", path, " is held out of training (split: ", SplitName(problem),
+                   "): training on it would make it worthless as a test. Leave it out of the "
+                   "campaign, and measure "
+                   "programs for it with: whet measure ",
+                   path, " PROGRAM.cc"));
+}
+
+std::string SplitName(const v1::Problem& problem) {
+  return absl::AsciiStrToLower(v1::Problem::Split_Name(problem.split()));
 }
 
 }  // namespace whetstone

@@ -47,9 +47,12 @@ class PromptLocations {
   std::map<std::string, std::string> parts_;  // part → "p.md:31"
 };
 
-// INVALID_ARGUMENT: the problem is held out for evaluation (`split: eval`), so no campaign may
-// train on it. Names `path`.
+// INVALID_ARGUMENT: the problem is held out (its split is not "train"), so no campaign may train on
+// it. Names `path`.
 absl::Status CheckTrainable(const v1::Problem& problem, const std::string& path);
+
+// Returns "train", "valid" or "test".
+std::string SplitName(const v1::Problem& problem);
 
 }  // namespace whetstone
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -263,7 +264,7 @@ TEST(PromptFileTest, SaysWhatIsWrongAndWhere) {
        "p.md:9: 'limits.run_s' (60) is above 'limits.total_s' (30), which bounds the whole "
        "verdict"},
       {"sizes: {", "split: evaluation\nsizes: {",
-       "p.md:9: 'split' must be one of train, eval, not 'evaluation'; did you mean 'eval'?"},
+       "p.md:9: 'split' must be one of train, valid, test, not 'evaluation'"},
       {"---\nid", "id", "p.md:1: a prompt file begins with '---' and YAML front matter"},
       {"[1000]}\n---", "[1000]}", "p.md:1: the front matter is never closed by '---'"},
       {"Scale a vector.", "",
@@ -476,15 +477,20 @@ TEST(PromptFileTest, SurvivesEveryMutation) {
 }
 
 TEST(PromptFileTest, EveryProblemOfTheRepositoryParses) {
-  int problems = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(SourceDir() + "/prompts")) {
-    if (entry.path().extension() != ".md" || entry.path().filename() == "README.md") continue;
-    const auto problem = ParsePromptFile(entry.path());
-    ASSERT_TRUE(problem.ok()) << problem.status();
-    EXPECT_EQ(problem->id(), entry.path().stem()) << "a file is named after its problem";
-    ++problems;
+  std::map<std::string, int> problems;
+  for (const std::string folder : {"", "valid", "test"}) {
+    for (const auto& entry :
+         std::filesystem::directory_iterator(SourceDir() + "/prompts/" + folder)) {
+      if (entry.path().extension() != ".md" || entry.path().filename() == "README.md") continue;
+      const auto problem = ParsePromptFile(entry.path());
+      ASSERT_TRUE(problem.ok()) << problem.status();
+      EXPECT_EQ(problem->id(), entry.path().stem()) << "a file is named after its problem";
+      EXPECT_EQ(SplitName(*problem), folder.empty() ? "train" : folder) << entry.path();
+      ++problems[folder];
+    }
   }
-  EXPECT_GE(problems, 24);
+  EXPECT_GE(problems[""], 24);
+  EXPECT_GE(problems["test"], 4);
 }
 
 TEST(PromptFileTest, TheExampleThatTeachesTheFormatParses) {
