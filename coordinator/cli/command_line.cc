@@ -99,6 +99,7 @@ int RunCommandLine(int argc, char** argv) {
   AddReplay(&app, &selected);
   AddFetch(&app, &selected);
   AddReport(&app, &selected);
+  AddRescore(&app, &selected);
   AddBest(&app, &selected);
   AddMeasure(&app, &selected);
   AddProblem(&app, &selected);

@@ -101,6 +101,14 @@ TEST_F(CommandLineTest, WrongWordsGetTheNearestRightOne) {
   EXPECT_EQ(Whet("run").exit_code, 2);
 }
 
+TEST_F(CommandLineTest, RescoringTakesKeysOfTheRewardOnly) {
+  const Outcome other = Whet("rescore runs/x --set train.lr=1");
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_NE(other.error.find("--set train.lr=1: only keys of 'reward'"), std::string::npos)
+      << other.error;
+  EXPECT_EQ(Whet("rescore runs/x").exit_code, 2);
+}
+
 TEST_F(CommandLineTest, AHeldOutProblemIsNotTrainedOn) {
   WriteCampaign();
   const std::string held_out = SourceDir() + "/prompts/test/adler32_u8.md";
