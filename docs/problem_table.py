@@ -53,7 +53,7 @@ def table(result):
              "| problem | split | difficulty | reference | expert | of the roofline "
              "| reward of the reference | of the expert |",
              "|---|---|---|---|---|---|---|---|"]
-    lines += [row(p) for p in sorted(result["problems"], key=lambda p: p["file"])]
+    lines += [row(p) for p in sorted(result["problems"], key=lambda p: os.path.basename(p["file"]))]
     return "\n".join(lines) + "\n"
 
 

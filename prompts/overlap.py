@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Measures how much of a problem's programs a worked example shows.
+"""Measures how much of a problem's programs a worked example shows, or a problem of another split.
 
-    python3 prompts/overlap.py                       # the nearest example of every problem
-    python3 prompts/overlap.py --examples FILE.jsonl
+    python3 prompts/overlap.py                       # the nearest example of every problem, then the
+    python3 prompts/overlap.py --examples FILE.jsonl # nearest program of another split of each held out
 
 A program is a list of tokens without comments, types and qualifiers; the head of a counting loop is one
 token, and every body has its braces. Its n-grams are of N = 14 such tokens, in which names are numbered
@@ -11,6 +11,9 @@ example with a program is the share of the program's n-grams that the example's 
 has. From THRESHOLD = 0.5 on the example gives the problem away. (Containment of n-grams, as in
 Brown et al., "Language Models are Few-Shot Learners", appendix C, with names and types removed.)
 
+Likewise a reference or an expert of one split gives away one of a held-out problem of another split. Then the exit
+code is 1.
+
 Longer n-grams miss a transposition that is written by tiles; shorter ones take sums over a matrix's
 columns for a matrix product.
 """
@@ -18,6 +21,7 @@ import argparse
 import json
 import pathlib
 import re
+import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 N = 14
@@ -73,13 +77,29 @@ def ngrams(code):
     return {shape(words[at:at + N]) for at in range(max(1, len(words) - N + 1))}
 
 
+def texts():
+    """(problem, text) of every prompt file."""
+    for path in sorted(HERE.glob("*.md")) + sorted(HERE.glob("valid/*.md")) + sorted(HERE.glob("test/*.md")):
+        if path.name != "README.md":
+            yield path.stem, path.read_text()
+
+
 def codes():
     """(problem, section, code) of every program of every prompt file."""
-    for path in sorted(HERE.glob("*.md")) + sorted(HERE.glob("valid/*.md")) + sorted(HERE.glob("test/*.md")):
+    for problem, text in texts():
         for section in ("reference", "expert"):
-            code = re.search(rf"^## {section}\b.*?```cpp\n(.*?)```", path.read_text(), re.S | re.M)
-            if code and path.name != "README.md":
-                yield path.stem, section, code[1]
+            code = re.search(rf"^## {section}\b.*?```cpp\n(.*?)```", text, re.S | re.M)
+            if code:
+                yield problem, section, code[1]
+
+
+def splits():
+    """The split of every problem, as its front matter says."""
+    found = {}
+    for problem, text in texts():
+        split = re.search(r"^split: (\w+)", text.split("\n---\n")[0], re.M)
+        found[problem] = split[1] if split else "train"
+    return found
 
 
 def problems():
@@ -104,6 +124,16 @@ def given_away(example, programs):
     return f"{name} ({share:.2f})" if share >= THRESHOLD else None
 
 
+def across_splits(programs, split):
+    """(share, problem, section, nearest): every held-out program, and what of another split shows most of it."""
+    for problem, section, program in programs:
+        if split[problem] == "train":
+            continue
+        share, nearest = max((overlap(program, other), f"{name}'s {part}, {split[name]}")
+                             for name, part, other in programs if split[name] != split[problem])
+        yield share, problem, section, nearest
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawTextHelpFormatter)
@@ -111,11 +141,22 @@ def main():
     options = parser.parse_args()
     examples = [json.loads(line) for line in pathlib.Path(options.examples).read_text().splitlines()]
     examples = [(shown(example), example["id"]) for example in examples]
-    for problem, section, program in problems():
+    programs = problems()
+    for problem, section, program in programs:
         share, nearest = max((overlap(program, example), name) for example, name in examples)
         mark = " <- given away" if share >= THRESHOLD else ""
         print(f"{problem:24} {section:9} {share:5.2f}  {nearest}{mark}")
+    print("\nHeld out, and the nearest program of another split:")
+    given = 0
+    for share, problem, section, nearest in across_splits(programs, splits()):
+        mark = " <- given away" if share >= THRESHOLD else ""
+        print(f"{problem:24} {section:9} {share:5.2f}  {nearest}{mark}")
+        if mark:
+            given += 1
+            print(f"{problem}'s {section} is given away by {nearest} ({share:.2f}): hold out another problem",
+                  file=sys.stderr)
+    return 1 if given else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

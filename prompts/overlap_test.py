@@ -97,6 +97,42 @@ class OverlapTest(unittest.TestCase):
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("planted/0 gives away dot_f32's reference", result.stderr)
 
+    def test_no_program_of_one_split_gives_away_a_held_out_problem_of_another(self):
+        splits = overlap.splits()
+        self.assertEqual(set(splits.values()), {"train", "valid", "test"})
+        found_here = list(overlap.across_splits(PROGRAMS, splits))
+        self.assertEqual({problem for _, problem, _, _ in found_here},
+                         {problem for problem, split in splits.items() if split != "train"})
+        for share, problem, section, nearest in found_here:
+            self.assertLess(share, overlap.THRESHOLD, f"{problem}'s {section} is given away by {nearest}")
+
+    def test_a_planted_copy_of_a_problem_in_another_split_is_found(self):
+        for split, planted in (("valid", DOT_OF_ANOTHER_HAND), ("test", MATRIX_PRODUCT_OF_ANOTHER_HAND)):
+            result = self.printed_with(f"---\nid: planted\nsplit: {split}\n---\n## reference\n\n```cpp{planted}```\n",
+                                       f"{split}/planted.md")
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertRegex(result.stderr, r"planted's reference is given away by \w+'s reference, train")
+
+    def test_a_valid_problem_again_in_test_is_found_in_both(self):
+        here = pathlib.Path(__file__).resolve().parent
+        copied = (here / "valid" / "row_min_f32.md").read_text().replace("split: valid", "split: test")
+        result = self.printed_with(copied, "test/planted.md")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        for line in ("planted's expert is given away by row_min_f32's expert, valid (1.00)",
+                     "row_min_f32's expert is given away by planted's expert, test (1.00)"):
+            self.assertIn(line, result.stderr)
+
+    @staticmethod
+    def printed_with(problem, path):
+        """What overlap.py says of a copy of this folder with one more problem."""
+        here = pathlib.Path(__file__).resolve().parent
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder, "prompts")
+            subprocess.run(["cp", "-r", here, copy], check=True)
+            (copy / path).write_text(problem)
+            return subprocess.run([sys.executable, copy / "overlap.py"], capture_output=True, text=True,
+                                  check=False)
+
 
 if __name__ == "__main__":
     unittest.main()

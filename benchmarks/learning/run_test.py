@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+"""Tests the bookkeeping of run.py with a made-up whet: what is run, resumed, skipped, refused and noted."""
+import contextlib
+import fcntl
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+from unittest import mock
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import cells  # noqa: E402
+import figures  # noqa: E402
+import run  # noqa: E402
+import tables  # noqa: E402
+
+# It notes every call, and does what a file beside it says: `mode` of runs, `commit`, `best`.
+WHET = r"""#!/bin/bash
+here=$(dirname "$0")
+[[ $1 == --version ]] && { echo "0.1.0 (commit $(<"$here/commit"))"; exit; }
+echo "$*" >>"$here/calls"
+steps() {
+  for ((i = 1; i <= $2; ++i)); do
+    share=1.0; ((i > 3)) && share=0.5
+    echo "{\"step\": $i, \"phase\": \"grpo\", \"outcome/correct\": $share, \"num_completions\": 16}"
+  done >"$1/metrics.jsonl"
+}
+case "$1" in
+  run)
+    grep -q "${PROBLEM_THAT_FAILS:-none}" <<<"$*" && { echo "no such model" >&2; exit 3; }
+    [[ $3 == --run-dir ]] || exit 2
+    mkdir -p "$4"; touch "$4/campaign.yaml"; steps "$4" 2
+    if [[ $(<"$here/mode") == slow ]]; then
+      trap 'exit 130' INT
+      touch "$here/started"
+      while :; do sleep 0.02; done
+    fi
+    steps "$4" 5 ;;
+  resume)
+    [[ -f $2/campaign.yaml ]] || exit 2
+    if [[ $(<"$here/mode") == slow ]]; then trap 'exit 130' INT; while :; do sleep 0.02; done; fi
+    steps "$2" 5 ;;
+  status)
+    echo '{"steps_done": '"$(wc -l <"$2/metrics.jsonl")"', "steps_total": 5, "warmup_done": 3, "rollouts": 80,
+      "outcomes": {"CORRECT": 40}, "reward_first": 0.1, "reward_last": 0.5, "health": [{"kind": "flat"}]}' |
+      tr -d '\n' ;;
+  best) echo '{"run_dir": "r", "best": '"$(<"$here/best")"'}'; exit 2 ;;
+  eval) cat "$here/eval" ;;
+esac
+"""
+PROVED = {"problem": "a", "speedup": 3.0, "verification": {"confirmed": True, "speedup": 2.9}}
+UNPROVED = {"problem": "b", "speedup": 9.0, "verification": {"confirmed": False, "speedup": 1.0}}
+
+
+def estimates(value):
+    return {f: {"value": value, "low": value - 0.1, "high": value + 0.1} for f in ("pass@1", "best@16")}
+
+
+EVALUATION = {"split": "test", "samples": 64, "problems_compared": 2,
+              "models": [{"name": n, "estimates": estimates(v), "counts": {"samples": 128},
+                          "problems": [{"id": "a", "estimates": estimates(v)}]}
+                         for n, v in (("raw", 0.25), ("grpo", 0.5))],
+              "pairs": [{"model": "grpo", "baseline": "raw", "estimates": estimates(0.25)}]}
+
+
+class RunTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        self.whet = self.root / "whet"
+        self.whet.write_text(WHET)
+        self.whet.chmod(0o755)
+        self.say(mode="quick", commit="abc123", best=json.dumps([PROVED, UNPROVED]),
+                 eval=json.dumps(EVALUATION) + "\n")
+        self.proc = self.root / "proc"
+        self.proc.mkdir()
+        problems = []
+        for name in ("alpha", "beta"):
+            problems.append(self.root / f"{name}.md")
+            problems[-1].write_text(f"---\nid: {name}\n---\n")
+        patch = mock.patch.object(cells, "problem_files", lambda split: problems)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def say(self, **files):
+        for name, text in files.items():
+            (self.root / name).write_text(text)
+
+    def arguments(self, *words):
+        return [*words, "--whet", str(self.whet), "--runs", str(self.root / "runs"), "--results",
+                str(self.root / "results")]
+
+    def main(self, *words):
+        """(exit code, stdout, stderr)"""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = run.main(self.arguments(*words), proc=self.proc)
+        return code, out.getvalue(), err.getvalue()
+
+    def calls(self, *commands):
+        path = self.root / "calls"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [line for line in lines if line.split()[0] in (commands or ("run", "resume", "eval"))]
+
+    def rows(self, name="own-problem"):
+        return run.Results(self.root / "results" / f"{name}.jsonl").rows()
+
+    def runner(self, **options):
+        results = run.Results(self.root / "results" / "own-problem.jsonl")
+        return run.Runner(self.whet, results, self.root / "runs", self.proc, **options)
+
+    def one_cell(self, minutes=10):
+        return cells.own_problem([("default", [])], [17], minutes)[:1]
+
+    def test_a_row_has_the_figures_of_its_cell(self):
+        code, _, err = self.main("own-problem", "--cells", "alpha/*/17")
+        self.assertEqual((code, err), (0, ""))
+        [row] = self.rows()
+        self.assertEqual((row["cell"], row["commit"], row["ended"], row["steps"], row["health"]),
+                         ("alpha/default/17", "abc123", "finished", 5, ["flat"]))
+        # Steps 3 to 5: all, half and half of them right.
+        self.assertAlmostEqual(row["right_last3"], 2 / 3)
+        # The faster one is not confirmed.
+        self.assertEqual(row["proved_speedup"], 2.9)
+        self.assertIn("seed=17", self.calls("run")[0])
+
+    def test_without_a_proved_program_the_speedup_is_that_of_the_reference(self):
+        self.say(best=json.dumps([UNPROVED]))
+        self.main("own-problem", "--cells", "alpha/*/17")
+        self.assertEqual(self.rows()[0]["proved_speedup"], 1.0)
+
+    def test_what_has_ended_is_not_run_again(self):
+        self.main("own-problem")
+        self.assertEqual(len(self.rows()), 4)
+        before = self.calls()
+        self.assertEqual(self.main("own-problem")[0], 0)
+        self.assertEqual(self.calls(), before)
+        self.assertEqual(self.main("own-problem", "--list")[1].count("done"), 4)
+
+    def test_another_commit_setting_or_problem_is_another_cell(self):
+        one = ("own-problem", "--cells", "alpha/*/17")
+        self.main(*one)
+        self.say(commit="def456")
+        self.main(*one)
+        self.main(*one, "--variant", "default", "train.lr=1e-5")
+        self.say(**{"alpha.md": "---\nid: alpha\n---\nanother\n"})
+        self.main(*one)
+        self.assertEqual(len(self.rows()), 4)
+        self.assertEqual(len(self.calls("run")), 4)
+        self.assertIn("train.lr=1e-5", self.calls("run")[2])
+
+    def test_a_cell_is_cut_into_pieces_and_its_time_ends_it(self):
+        self.say(mode="slow")
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.runner(piece_s=0.4).run(self.one_cell(minutes=1 / 60))
+        rows = self.rows()
+        self.assertEqual([r["ended"] for r in rows][:-1], [None] * (len(rows) - 1))
+        self.assertEqual(rows[-1]["ended"], "time is up")
+        self.assertEqual([r["piece"] for r in rows], list(range(1, len(rows) + 1)))
+        self.assertGreaterEqual(len(rows), 2)
+        self.assertGreaterEqual(sum(r["seconds"] for r in rows), 0.9)
+        self.assertEqual([c.split()[0] for c in self.calls()], ["run"] + ["resume"] * (len(rows) - 1))
+        # Only the last piece's programs were verified.
+        self.assertEqual(len(self.calls("best")), 1)
+
+    def test_a_stopped_runner_leaves_no_row_and_goes_on(self):
+        self.say(mode="slow")
+        arguments = self.arguments("own-problem", "--cells", "alpha/*/17")
+        script = ("import sys, cells, run; from pathlib import Path\n"
+                  f"cells.problem_files = lambda split: [Path({str(self.root / 'alpha.md')!r})]\n"
+                  f"sys.exit(run.main({arguments!r}, proc=Path({str(self.proc)!r})))")
+        process = subprocess.Popen([sys.executable, "-c", script], cwd=HERE, stderr=subprocess.PIPE,
+                                   stdout=subprocess.DEVNULL, text=True)
+        deadline = time.monotonic() + 30
+        while not (self.root / "started").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        self.assertIn("the same command goes on", process.communicate(timeout=30)[1])
+        self.assertEqual(process.returncode, 130)
+        self.assertEqual(self.rows(), [])
+        self.say(mode="quick")
+        self.assertEqual(self.main("own-problem", "--cells", "alpha/*/17")[0], 0)
+        self.assertEqual([c.split()[0] for c in self.calls()], ["run", "resume"])
+        self.assertEqual([r["ended"] for r in self.rows()], ["finished"])
+
+    def test_a_piece_counts_the_seconds_of_all_its_starts(self):
+        clock = run.Clock(self.root / "clock.json", ["train", 0])
+        clock.before = 100
+        clock.save()
+        self.assertGreaterEqual(run.Clock(self.root / "clock.json", ["train", 0]).seconds, 100)
+        self.assertLess(run.Clock(self.root / "clock.json", ["train", 1]).seconds, 100)
+
+    def test_a_cell_that_fails_has_no_row_and_the_others_run(self):
+        with mock.patch.dict(os.environ, PROBLEM_THAT_FAILS="alpha"):
+            code, _, err = self.main("own-problem", "--seeds", "17")
+        self.assertEqual(code, 2)
+        self.assertIn("alpha/default/17: whet run ended with 3: no such model; its output is", err)
+        self.assertEqual([r["cell"] for r in self.rows()], ["beta/default/17"])
+
+    def test_refuses_beside_a_compiler(self):
+        (self.proc / "4711").mkdir()
+        (self.proc / "4711" / "comm").write_text("cc1plus\n")
+        with contextlib.redirect_stderr(io.StringIO()) as err, self.assertRaises(figures.Failed):
+            self.runner(patience_s=0).run(self.one_cell())
+        self.assertIn("cc1plus (4711) would share the cores", err.getvalue())
+        self.assertEqual(self.calls(), [])
+
+    def test_refuses_beside_another_runner(self):
+        (self.root / "runs").mkdir()
+        with open(self.root / "runs" / ".lock", "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            code, _, err = self.main("own-problem")
+        self.assertEqual((code, self.calls()), (2, []))
+        self.assertIn("another runner works in", err)
+
+    def test_unknown_cells_and_broken_rows_are_named(self):
+        self.assertIn("no cell is called gamma/*", self.main("own-problem", "--cells", "gamma/*")[2])
+        (self.root / "results").mkdir()
+        (self.root / "results" / "own-problem.jsonl").write_text('{"settings": "x", "commit": "y"}\n{"sett\n')
+        code, _, err = self.main("own-problem")
+        self.assertEqual(code, 2)
+        self.assertIn("own-problem.jsonl:2: no JSON object", err)
+
+    def test_general_trains_and_then_evaluates(self):
+        self.assertEqual(self.main("general", "--seeds", "17", "18")[0], 0)
+        self.assertEqual([(r["stage"], r["ended"]) for r in self.rows("general")],
+                         [("train", "finished"), ("eval", "finished")] * 2)
+        self.assertIn("--split test --samples 64", self.calls("eval")[0])
+        self.assertIn("grpo=", self.calls("eval")[0])
+        self.assertNotIn("{cell}", self.calls("eval")[0])
+        text = tables.of("general", self.rows("general"))
+        self.assertIn("grpo − raw", text)
+        self.assertIn("25.0 % [15.0, 35.0]", text)
+        # Both seeds say the same: their mean's interval is a point.
+        self.assertIn("50.0 % [50.0, 50.0]", text)
+
+    def test_ablation_is_warm_up_only(self):
+        self.assertEqual(self.main("ablation", "--variant", "plain", "warmup.epochs=1")[0], 0)
+        self.assertIn("train.steps=0", self.calls("run")[0])
+        self.assertIn("--split valid --samples 16", self.calls("eval")[0])
+        self.assertEqual(self.rows("ablation")[0]["variant"], "plain")
+
+
+class TablesTest(unittest.TestCase):
+    def row(self, problem, seed, right, proved, expert):
+        return {"commit": "c", "variant": "default", "cell": f"{problem}/default/{seed}", "stage": "train",
+                "problem": problem, "seed": seed, "right_last3": right, "proved_speedup": proved,
+                "expert_speedup": expert, "steps": 5, "steps_total": 16, "seconds": 600, "ended": "finished"}
+
+    def test_bars_are_counted_by_seed(self):
+        rows = [self.row("a", 17, 0.9, 2.0, 4.0), self.row("a", 18, 0.89, 1.4, 4.0),
+                self.row("b", 17, None, 1.0, 9.0), self.row("b", 18, 1.0, 2.9, 9.0)]
+        lines = {line.split("|")[1].strip(): [cell.strip() for cell in line.split("|")[2:-1]]
+                 for line in tables.of("own-problem", rows).splitlines() if line.startswith("|")}
+        self.assertEqual(lines["at least 90 % right in the last 3 steps"], ["1 of 2", "1 of 2"])
+        self.assertEqual(lines["a program at least 1.5 × as fast, proved"], ["1 of 2", "1 of 2"])
+        self.assertEqual(lines["half of the expert's speedup, in logarithm"], ["1 of 2", "0 of 2"])
+        self.assertEqual(lines["b"][:5], ["9.0×", "–", "1.00×", "100 %", "2.90×"])
+
+    def test_the_last_row_of_a_cell_counts(self):
+        rows = [self.row("a", 17, 0.2, 1.0, 4.0), self.row("a", 17, 0.7, 1.0, 4.0)]
+        self.assertIn("70 %", tables.of("own-problem", rows))
+        self.assertNotIn("20 %", tables.of("own-problem", rows))
+
+    def test_intervals(self):
+        mean, low, high = tables.over_seeds([1.0, 2.0, 3.0])
+        # 4.303 / sqrt(3), by hand.
+        self.assertAlmostEqual(mean, 2.0)
+        self.assertAlmostEqual(high - mean, 2.4844, places=3)
+        self.assertAlmostEqual(mean - low, 2.4844, places=3)
+        mean, low, high = tables.over_problems({"a": [0.0, 0.0], "b": [1.0, 1.0]})
+        self.assertEqual((mean, low, high), (0.5, 0.0, 1.0))
+
+
+if __name__ == "__main__":
+    unittest.main()
