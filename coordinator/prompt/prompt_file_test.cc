@@ -490,7 +490,8 @@ TEST(PromptFileTest, EveryProblemOfTheRepositoryParses) {
     }
   }
   EXPECT_GE(problems[""], 24);
-  EXPECT_GE(problems["test"], 4);
+  EXPECT_GE(problems["valid"], 12);
+  EXPECT_GE(problems["test"], 12);
 }
 
 TEST(PromptFileTest, TheExampleThatTeachesTheFormatParses) {
