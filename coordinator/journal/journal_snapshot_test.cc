@@ -79,7 +79,8 @@ TEST_F(JournalSnapshotTest, LeadsToTheSameStateAsAllEntries) {
                    .steps = 8,
                    .warmup = 2,
                    .sets = {absl::StrCat("train.max_staleness=", max_staleness),
-                            absl::StrCat("train.dynamic_sampling.max_refills=", max_refills)},
+                            absl::StrCat("train.dynamic_sampling.max_refills=", max_refills),
+                            "eval.problems=[/v.md, /w.md]", "eval.every=1"},
                    .flat = 0.3});
       ASSERT_EQ(world.Live(), "");
       snapshots_ = ahead_ = 0;
