@@ -29,7 +29,12 @@ class JournalTest : public testing::Test {
   // The campaign was really lived through, with every kind of entry.
   static const World& Lived() {
     static World* const world = [] {
-      auto* w = new World({.seed = 11, .workers = 2, .faults = 20, .steps = 4, .warmup = 2});
+      auto* w = new World({.seed = 11,
+                           .workers = 2,
+                           .faults = 20,
+                           .steps = 4,
+                           .warmup = 2,
+                           .sets = {"eval.problems=[/v.md, /w.md]", "eval.every=2"}});
       EXPECT_EQ(w->Live(), "");
       return w;
     }();
@@ -91,9 +96,15 @@ TEST_F(JournalTest, GivesBackEveryFactInOrder) {
   const std::vector<JournalEntry> entries = Read(*journal);
   ASSERT_EQ(entries.size(), Lived().journal().size());
   const std::vector<v1::UpdateRequest> requests = *Lived().Requests();
-  size_t updates = 0;
+  size_t updates = 0, evaluations = 0;
   for (size_t i = 0; i < entries.size(); ++i) {
     ASSERT_EQ(entries[i].index(), Lived().journal()[i].index()) << i;
+    if (const auto* evaluation = std::get_if<EvaluationEntry>(&entries[i])) {
+      const auto& want = std::get<EvaluationEntry>(Lived().journal()[i]);
+      EXPECT_EQ(evaluation->row, want.row);
+      EXPECT_EQ(evaluation->name.ShortDebugString(), want.name.ShortDebugString());
+      ++evaluations;
+    }
     if (const auto* update = std::get_if<UpdateEntry>(&entries[i])) {
       const auto& want = std::get<UpdateEntry>(Lived().journal()[i]);
       EXPECT_EQ(update->row, want.row);
@@ -102,6 +113,7 @@ TEST_F(JournalTest, GivesBackEveryFactInOrder) {
       EXPECT_EQ(found->SerializeAsString(), requests[updates++].SerializeAsString());
     }
   }
+  EXPECT_EQ(evaluations, 3u) << "of the policies that 0, 2 and 4 steps made";
   EXPECT_EQ(Fingerprint(entries), Fingerprint(Lived().journal()));
 }
 
