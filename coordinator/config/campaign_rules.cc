@@ -306,6 +306,8 @@ class Rules {
                                 "clip_low ",
                                 r.clip_low(), ", clip_high ", r.clip_high()));
     }
+    RETURN_IF_ERROR(
+        OneOf("reward.partial_credit", r.partial_credit(), {"always", "until_correct", "never"}));
     RETURN_IF_ERROR(AtLeast("reward.overlong_buffer", r.overlong_buffer(), 0));
     if (r.overlong_buffer() > c_.generate().max_new_tokens()) {
       return Wrong("reward.overlong_buffer",

@@ -138,6 +138,11 @@ void DurableState::Set(const VerdictEntry& entry) {
   StepRecord& step = StepAt(entry.step);
   ++step.verdicts;
   ++verdicts_[entry.verdict.outcome()];
+  if (entry.verdict.outcome() == v1::CORRECT) {
+    const std::string& id = plan_->ProblemOf(entry.step, entry.group_index).problem.id();
+    int64_t& first = first_right_.emplace(id, entry.step).first->second;
+    first = std::min(first, entry.step);
+  }
   const v1::TrainConfig& train = plan_->campaign.train();
   if (!step.HasAllVerdicts() || step.refills == train.dynamic_sampling().max_refills()) return;
   const int missing = train.prompts_per_step() - step.Informative();
@@ -173,6 +178,12 @@ void DurableState::Set(const CheckpointEntry& entry) {
 
 void DurableState::Set(const CalibrationEntry& entry) {
   calibrations_[{entry.host_id, entry.problem_hash}] = entry.calibration;
+}
+
+bool DurableState::RightBefore(int64_t step, const std::string& problem_id) const {
+  const auto first = first_right_.find(problem_id);
+  return first != first_right_.end() &&
+         first->second < step - plan_->campaign.train().max_staleness();
 }
 
 bool DurableState::CheckpointSaved(int64_t position) const {
@@ -224,6 +235,9 @@ std::string DurableState::Fingerprint() const {
   for (const auto& [key, calibration] : calibrations_) {
     absl::StrAppend(&text, "calibration ", key.first, " ", key.second, " ",
                     calibration.ShortDebugString(), "\n");
+  }
+  for (const auto& [id, step] : first_right_) {
+    absl::StrAppend(&text, "first right ", id, " step ", step, "\n");
   }
   absl::StrAppend(&text, "rollouts ", rollouts_, "\n");
   for (const auto& [outcome, count] : verdicts_) {

@@ -7,7 +7,7 @@
 namespace whetstone {
 namespace {
 
-constexpr int kSnapshotVersion = 1;
+constexpr int kSnapshotVersion = 2;
 
 }  // namespace
 
@@ -52,6 +52,7 @@ v1::StateSnapshot DurableState::Snapshot() const {
       if (group.policy) copy->set_policy(*group.policy);
     }
   }
+  for (const auto& [id, step] : first_right_) (*snapshot.mutable_first_right())[id] = step;
   snapshot.set_rollouts(rollouts_);
   for (const auto& [outcome, count] : verdicts_) (*snapshot.mutable_verdicts())[outcome] = count;
   return snapshot;
@@ -84,6 +85,7 @@ absl::StatusOr<DurableState> DurableState::BeginRestore(const CampaignPlan* plan
     state.calibrations_[{calibration.host_id(), calibration.problem_hash()}] =
         calibration.calibration();
   }
+  for (const auto& [id, step] : snapshot.first_right()) state.first_right_[id] = step;
   return state;
 }
 
