@@ -24,8 +24,11 @@ WorldOptions OptionsOf(uint64_t seed) {
   options.shared = seed % 2 == 0;
   options.faults = 40;
   options.measure = seed % 5 == 0 ? 15 : 2;
-  options.sets = {absl::StrCat("train.max_staleness=", seed % 3),
-                  absl::StrCat("train.dynamic_sampling.max_refills=", seed / 3 % 3)};
+  options.sets = {
+      absl::StrCat("train.max_staleness=", seed % 3),
+      absl::StrCat("train.dynamic_sampling.max_refills=", seed / 3 % 3),
+      absl::StrCat("train.imitation.size=", seed / 2 % 3),
+      absl::StrCat("reward.partial_credit=", seed % 4 < 2 ? "always" : "until_correct")};
   options.flat = 0.3;
   options.moves = seed % 7 < 3 ? 12 : 0;
   return options;
@@ -42,6 +45,7 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
   int losses = 0;
   int hedges = 0;
   int refilled = 0;
+  int imitated = 0;
   int joined = 0;
   int left = 0;
   std::map<int64_t, int> stalest;
@@ -50,6 +54,7 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
     ASSERT_EQ(world.Live(), "") << "seed " << seed;
     ++stalest[world.stalest()];
     refilled += world.refilled();
+    imitated += world.imitated();
     crashes += world.crashes();
     losses += world.trainer_losses();
     hedges += world.hedges();
@@ -63,6 +68,7 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
   EXPECT_GT(losses, static_cast<int>(count));
   EXPECT_GT(hedges, static_cast<int>(count) / 10);
   EXPECT_GT(refilled, static_cast<int>(count));
+  EXPECT_GT(imitated, static_cast<int>(count));
   for (const int64_t staleness : {0, 1, 2}) {
     EXPECT_GT(stalest[staleness], static_cast<int>(count) / 10) << staleness;
   }

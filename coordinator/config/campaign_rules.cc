@@ -167,6 +167,9 @@ class Rules {
         OneOf("train.sharding", t.sharding(), {"none", "optimizer", "gradients", "parameters"}));
     RETURN_IF_ERROR(OneOf("train.activation_checkpointing", t.activation_checkpointing(),
                           {"auto", "none", "full"}));
+    RETURN_IF_ERROR(AtLeast("train.imitation.size", t.imitation().size(), 0));
+    RETURN_IF_ERROR(AtLeast("train.imitation.from_speedup", t.imitation().from_speedup(), 0));
+    RETURN_IF_ERROR(Positive("train.imitation.weight", t.imitation().weight()));
     RETURN_IF_ERROR(AtLeast("train.token_budget", static_cast<double>(t.token_budget()), 0));
     return Lora();
   }

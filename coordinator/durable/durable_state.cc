@@ -162,7 +162,10 @@ void DurableState::Set(const UpdateEntry& entry) {
     reward_sum_ += reward->second;
     ++rewarded_steps_;
   }
-  if (!open_.empty()) open_.pop_front();
+  if (!open_.empty()) {
+    Remember(*plan_, open_.front(), &memory_);
+    open_.pop_front();
+  }
   OpenSteps();
 }
 
@@ -235,6 +238,13 @@ std::string DurableState::Fingerprint() const {
   for (const auto& [key, calibration] : calibrations_) {
     absl::StrAppend(&text, "calibration ", key.first, " ", key.second, " ",
                     calibration.ShortDebugString(), "\n");
+  }
+  for (const auto& [id, programs] : memory_) {
+    for (const RememberedProgram& program : programs) {
+      absl::StrAppend(&text, "remembered ", id, " step ", program.step, " group ",
+                      program.group_index, " ", program.hash, " speedup ", program.speedup, " ",
+                      program.rollout.ShortDebugString(), "\n");
+    }
   }
   for (const auto& [id, step] : first_right_) {
     absl::StrAppend(&text, "first right ", id, " step ", step, "\n");

@@ -64,7 +64,8 @@ void AddRewards(const CampaignPlan& plan, const StepRecord& step,
 }
 
 // Adds what dynamic sampling did.
-void AddRefills(const StepRecord& step, std::map<std::string, double>* row) {
+void AddRefills(const StepRecord& step, const v1::UpdateRequest& request,
+                std::map<std::string, double>* row) {
   std::vector<double> learned;
   for (const GroupRecord& group : step.groups) {
     if (!group.HasSpread()) continue;
@@ -73,7 +74,8 @@ void AddRefills(const StepRecord& step, std::map<std::string, double>* row) {
     }
   }
   (*row)["refills"] = step.refills;
-  (*row)["discarded_groups"] = static_cast<double>(step.groups.size()) - step.Informative();
+  (*row)["discarded_groups"] =
+      static_cast<double>(step.groups.size()) - request.grpo().groups_size();
   if (!learned.empty()) (*row)["reward_learned"] = SpreadOf(learned).mean;
 }
 
@@ -209,7 +211,7 @@ std::map<std::string, double> BuildRow(const CampaignPlan& plan, const DurableSt
   const StepRecord& step = durable.open_steps().front();
   AddRewards(plan, step, &row);
   AddOutcomes(step, &row);
-  if (plan.campaign.train().dynamic_sampling().max_refills() > 0) AddRefills(step, &row);
+  if (plan.campaign.train().dynamic_sampling().max_refills() > 0) AddRefills(step, request, &row);
   for (const auto& [id, incumbent] : durable.incumbents()) {
     row[absl::StrCat("speedup/best/", id)] = incumbent.verdict.speedup();
   }
