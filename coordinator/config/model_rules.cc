@@ -30,6 +30,15 @@ void CheckLengths(const v1::Campaign& campaign, const LongestPrompt& prompt, int
                     "; give at most ", room)});
 }
 
+// Returns how an answer goes on that repeats the reference: what stands there behind the prefix's
+// last line. Empty: the reference has no such line.
+std::string Continuation(const v1::Problem& problem, const std::string& response_prefix) {
+  const std::string line = response_prefix.substr(response_prefix.rfind('\n') + 1);
+  const std::string answer = absl::StrCat("\n```cpp\n", problem.reference());
+  const size_t at = line.empty() ? std::string::npos : answer.find("\n" + line);
+  return at == std::string::npos ? "" : answer.substr(at + 1 + line.size());
+}
+
 }  // namespace
 
 v1::InspectModelRequest InspectRequestOf(const v1::Campaign& campaign) {
@@ -39,8 +48,18 @@ v1::InspectModelRequest InspectRequestOf(const v1::Campaign& campaign) {
   request.mutable_chat()->set_thinking(campaign.chat().thinking());
   request.mutable_chat()->set_date(campaign.chat().date());
   request.set_deterministic(campaign.deterministic());
-  request.set_response_prefix(campaign.generate().response_prefix());
   return request;
+}
+
+void AddPrompts(const v1::Problem& problem, const std::vector<std::vector<v1::Message>>& prompts,
+                const std::string& response_prefix, v1::InspectModelRequest* request) {
+  for (const std::vector<v1::Message>& messages : prompts) {
+    v1::NamedPrompt* const prompt = request->add_prompts();
+    prompt->set_name(problem.id());
+    prompt->mutable_messages()->Assign(messages.begin(), messages.end());
+    prompt->set_response_prefix(response_prefix);
+    prompt->set_continuation(Continuation(problem, response_prefix));
+  }
 }
 
 std::vector<BrokenRule> CheckModelRules(const v1::Campaign& campaign,

@@ -19,6 +19,9 @@ struct PlannedProblem {
   v1::Problem problem;
   std::string hash;                   // ProblemHash(problem)
   std::vector<v1::Message> messages;  // what the policy is asked
+  // The same with each of train.hints, which take turns; empty: there are none.
+  std::vector<std::vector<v1::Message>> hinted = {};
+  std::string response_prefix = {};  // what every answer begins with
 };
 
 struct CampaignPlan {
@@ -39,6 +42,8 @@ struct CampaignPlan {
   // Returns the problem that group `group` of GRPO step `step` (from 1) works on: problems take
   // turns.
   const PlannedProblem& ProblemOf(int64_t step, int group_index) const;
+  // Returns what that group asks: each time a problem comes round, with the next of train.hints.
+  const std::vector<v1::Message>& MessagesOf(int64_t step, int group_index) const;
   // Returns whether the policy is saved once `position` updates are done.
   bool CheckpointDue(int64_t position) const;
   // Returns DIR/warmup or DIR/step-12.
@@ -48,6 +53,10 @@ struct CampaignPlan {
   std::string ReferencePath() const;
   std::string CandidateId(int64_t step, int group_index, int sample) const;
   double LearningRateAt(int64_t position) const;
+
+ private:
+  // Returns how many groups came before that one, if no step had more than its own.
+  int64_t TurnOf(int64_t step, int group_index) const;
 };
 
 // Returns "warm-up 3" or "step 12", for people.

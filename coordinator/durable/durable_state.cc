@@ -129,8 +129,8 @@ void DurableState::Set(const RolloutEntry& entry) {
   ++step.rollouts;
   ++rollouts_;
   step.groups[static_cast<size_t>(group_index)].policy = position_;
-  record.source =
-      ExtractCode(entry.completion.text(), plan_->campaign.generate().response_prefix());
+  record.source = ExtractCode(entry.completion.text(),
+                              plan_->ProblemOf(entry.step, group_index).response_prefix);
 }
 
 void DurableState::Set(const VerdictEntry& entry) {

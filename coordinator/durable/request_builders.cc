@@ -183,10 +183,10 @@ v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const StepRecord& st
     }
     if (group.samples().empty()) continue;
     group.set_group_index(static_cast<int>(g));
-    for (const v1::Message& message : plan.ProblemOf(step.step, static_cast<int>(g)).messages) {
+    for (const v1::Message& message : plan.MessagesOf(step.step, static_cast<int>(g))) {
       *group.add_messages() = message;
     }
-    group.set_response_prefix(generate.response_prefix());
+    group.set_response_prefix(plan.ProblemOf(step.step, static_cast<int>(g)).response_prefix);
     *request.add_groups() = group;
   }
   return request;
