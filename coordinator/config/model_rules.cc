@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 
 namespace whetstone {
 namespace {
@@ -30,13 +31,16 @@ void CheckLengths(const v1::Campaign& campaign, const LongestPrompt& prompt, int
                     "; give at most ", room)});
 }
 
-// Returns how an answer goes on that repeats the reference: what stands there behind the prefix's
-// last line. Empty: the reference has no such line.
+// Returns how an answer goes on that repeats the reference, or the end of it from some line on.
+// Empty: none begins with the prefix.
 std::string Continuation(const v1::Problem& problem, const std::string& response_prefix) {
-  const std::string line = response_prefix.substr(response_prefix.rfind('\n') + 1);
-  const std::string answer = absl::StrCat("\n```cpp\n", problem.reference());
-  const size_t at = line.empty() ? std::string::npos : answer.find("\n" + line);
-  return at == std::string::npos ? "" : answer.substr(at + 1 + line.size());
+  constexpr absl::string_view kFence = "```cpp";
+  const size_t fence = response_prefix.rfind(kFence);
+  if (fence == std::string::npos) return "";
+  const std::string begun = response_prefix.substr(fence + kFence.size());
+  const std::string lines = absl::StrCat("\n", problem.reference());
+  const size_t at = lines.find(begun);
+  return at == std::string::npos ? "" : lines.substr(at + begun.size());
 }
 
 }  // namespace

@@ -94,6 +94,9 @@ TEST_F(ModelRulesTest, APromptSaysHowItsAnswerMayGoOn) {
   const std::pair<std::string, std::string> cases[] = {
       {"```cpp", "\n" + problem.reference()},
       {"```cpp\nint f(int a,\n      int n)", " {\n  return a;\n}"},
+      {"Sure:\n```cpp\nint f(int a,", "\n      int n) {\n  return a;\n}"},
+      {"```cpp\nint g(", ""},
+      {"```cpp\nint f(int a) {}\n```", ""},
       {"Sure:", ""},
       {"", ""}};
   for (const auto& [prefix, continuation] : cases) {
