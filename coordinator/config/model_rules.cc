@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/string_view.h"
 
 namespace whetstone {
 namespace {
@@ -34,10 +33,10 @@ void CheckLengths(const v1::Campaign& campaign, const LongestPrompt& prompt, int
 // Returns how an answer goes on that repeats the reference, or the end of it from some line on.
 // Empty: none begins with the prefix.
 std::string Continuation(const v1::Problem& problem, const std::string& response_prefix) {
-  constexpr absl::string_view kFence = "```cpp";
-  const size_t fence = response_prefix.rfind(kFence);
+  const std::string open_fence = "```cpp";
+  const size_t fence = response_prefix.rfind(open_fence);
   if (fence == std::string::npos) return "";
-  const std::string begun = response_prefix.substr(fence + kFence.size());
+  const std::string begun = response_prefix.substr(fence + open_fence.size());
   const std::string lines = absl::StrCat("\n", problem.reference());
   const size_t at = lines.find(begun);
   return at == std::string::npos ? "" : lines.substr(at + begun.size());

@@ -24,6 +24,8 @@ size_t BehindClosing(absl::string_view code, size_t open) {
   return absl::string_view::npos;
 }
 
+}  // namespace
+
 std::vector<v1::Message> RenderMessages(absl::string_view prose, absl::string_view code) {
   v1::Message message;
   message.set_role("user");

@@ -123,7 +123,7 @@ TEST(LearnerGrpo, AnImitatedRolloutTeachesACollapsedGroup) {
   EXPECT_EQ(Flat(f.weights), before);
   batch.mutable_groups(0)->mutable_rollouts(3)->set_reward(0.8);
   batch.mutable_groups(0)->mutable_rollouts(3)->set_imitated(true);
-  EXPECT_THAT(f.learner.Grpo(batch, Sgd(0.1)).status().message(),
+  EXPECT_THAT(std::string(f.learner.Grpo(batch, Sgd(0.1)).status().message()),
               HasSubstr("settings.imitation_weight is 0"));
   batch.mutable_settings()->set_imitation_weight(1);
   for (int i = 0; i < 5; ++i) Must(f.learner.Grpo(batch, Sgd(0.1)));
