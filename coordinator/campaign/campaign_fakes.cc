@@ -370,14 +370,20 @@ void World::Apply(uint64_t call, const v1::UpdateRequest& request) {
 void World::CheckBatch(const v1::UpdateRequest& request) {
   if (!request.has_grpo()) return;
   std::set<int> learned;
+  std::set<int> imitating;
   for (const v1::RolloutGroup& group : request.grpo().groups()) {
     learned.insert(group.group_index());
     std::set<int64_t> policies;
+    int imitated = 0;
     for (const v1::Rollout& rollout : group.rollouts()) {
-      policies.insert(rollout.ids(0) / static_cast<int64_t>(kKinds));
+      imitated += rollout.imitated() ? 1 : 0;
+      if (!rollout.imitated()) policies.insert(rollout.ids(0) / static_cast<int64_t>(kKinds));
       if (rollout.ids_size() != 1) Break("it learns from an evaluation");
     }
-    if (group.rollouts_size() != options_.group_size) Break("a group is not whole");
+    if (imitated > 0) imitating.insert(group.group_index());
+    imitated_ += imitated;
+    if (group.rollouts_size() - imitated != options_.group_size) Break("a group is not whole");
+    if (imitated > plan_.campaign.train().imitation().size()) Break("too much is imitated");
     if (policies.size() != 1) return Break("a group's rollouts are of several policies");
     const int64_t staleness = static_cast<int64_t>(policy_.updates.size()) - *policies.begin();
     stalest_ = std::max(stalest_, staleness);
@@ -405,9 +411,11 @@ void World::CheckBatch(const v1::UpdateRequest& request) {
   std::erase_if(rewards, [](const auto& group) { return group.second.size() < 2; });
   std::set<int> informative;
   for (const auto& [group, kept] : rewards) informative.insert(group);
-  if (learned != informative) Break("not the groups with spread are learned from");
-  if (learned.size() > wanted || sampled > wanted * (1 + refills_max)) Break("too many groups");
-  if (learned.size() < wanted && sampled < wanted + refills_max) Break("too few refills");
+  std::set<int> teaching = informative;
+  teaching.insert(imitating.begin(), imitating.end());
+  if (learned != teaching) Break("not the groups with spread are learned from");
+  if (informative.size() > wanted || sampled > wanted * (1 + refills_max)) Break("too many groups");
+  if (informative.size() < wanted && sampled < wanted + refills_max) Break("too few refills");
 }
 
 void World::Do(const action::Update& a) { Apply(a.call, a.request); }

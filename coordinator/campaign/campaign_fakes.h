@@ -63,6 +63,7 @@ class World {
   int64_t stalest() const { return stalest_; }
   int refilled() const { return refilled_; }  // steps with further groups
   int evaluated() const { return evaluated_; }
+  int imitated() const { return imitated_; }  // rollouts learned again
   int joined() const { return joined_; }
   int left() const { return left_; }  // drained ones and removed ones
   Seconds lived() const { return now_ - kBegin; }
@@ -154,6 +155,7 @@ class World {
   int64_t stalest_ = 0;
   int refilled_ = 0;
   int evaluated_ = 0;
+  int imitated_ = 0;
   int moves_left_ = 0;
   int joined_ = 0;
   int left_ = 0;

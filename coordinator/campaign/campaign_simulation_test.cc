@@ -24,8 +24,11 @@ WorldOptions OptionsOf(uint64_t seed) {
   options.shared = seed % 2 == 0;
   options.faults = 40;
   options.measure = seed % 5 == 0 ? 15 : 2;
-  options.sets = {absl::StrCat("train.max_staleness=", seed % 3),
-                  absl::StrCat("train.dynamic_sampling.max_refills=", seed / 3 % 3)};
+  options.sets = {
+      absl::StrCat("train.max_staleness=", seed % 3),
+      absl::StrCat("train.dynamic_sampling.max_refills=", seed / 3 % 3),
+      absl::StrCat("train.imitation.size=", seed / 2 % 3),
+      absl::StrCat("reward.partial_credit=", seed % 4 < 2 ? "always" : "until_correct")};
   if (seed % 3 != 1) {
     options.sets.push_back("eval.problems=[/v.md, /w.md]");
     options.sets.push_back(absl::StrCat("eval.every=", seed / 2 % 4));
@@ -49,6 +52,7 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
   int hedges = 0;
   int refilled = 0;
   int evaluated = 0;
+  int imitated = 0;
   int joined = 0;
   int left = 0;
   std::map<int64_t, int> stalest;
@@ -58,6 +62,7 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
     ++stalest[world.stalest()];
     refilled += world.refilled();
     evaluated += world.evaluated();
+    imitated += world.imitated();
     crashes += world.crashes();
     losses += world.trainer_losses();
     hedges += world.hedges();
@@ -72,6 +77,7 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
   EXPECT_GT(hedges, static_cast<int>(count) / 10);
   EXPECT_GT(refilled, static_cast<int>(count));
   EXPECT_GT(evaluated, static_cast<int>(count));
+  EXPECT_GT(imitated, static_cast<int>(count));
   for (const int64_t staleness : {0, 1, 2}) {
     EXPECT_GT(stalest[staleness], static_cast<int>(count) / 10) << staleness;
   }

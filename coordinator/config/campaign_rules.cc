@@ -134,6 +134,9 @@ class Rules : public RuleChecks {
         OneOf("train.sharding", t.sharding(), {"none", "optimizer", "gradients", "parameters"}));
     RETURN_IF_ERROR(OneOf("train.activation_checkpointing", t.activation_checkpointing(),
                           {"auto", "none", "full"}));
+    RETURN_IF_ERROR(AtLeast("train.imitation.size", t.imitation().size(), 0));
+    RETURN_IF_ERROR(AtLeast("train.imitation.from_speedup", t.imitation().from_speedup(), 0));
+    RETURN_IF_ERROR(Positive("train.imitation.weight", t.imitation().weight()));
     RETURN_IF_ERROR(AtLeast("train.token_budget", static_cast<double>(t.token_budget()), 0));
     return Lora();
   }
@@ -273,6 +276,8 @@ class Rules : public RuleChecks {
                                 "clip_low ",
                                 r.clip_low(), ", clip_high ", r.clip_high()));
     }
+    RETURN_IF_ERROR(
+        OneOf("reward.partial_credit", r.partial_credit(), {"always", "until_correct", "never"}));
     RETURN_IF_ERROR(AtLeast("reward.overlong_buffer", r.overlong_buffer(), 0));
     if (r.overlong_buffer() > c_.generate().max_new_tokens()) {
       return Wrong("reward.overlong_buffer",

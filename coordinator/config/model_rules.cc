@@ -30,6 +30,18 @@ void CheckLengths(const v1::Campaign& campaign, const LongestPrompt& prompt, int
                     "; give at most ", room)});
 }
 
+// Returns how an answer goes on that repeats the reference, or the end of it from some line on.
+// Empty: none begins with the prefix.
+std::string Continuation(const v1::Problem& problem, const std::string& response_prefix) {
+  const std::string open_fence = "```cpp";
+  const size_t fence = response_prefix.rfind(open_fence);
+  if (fence == std::string::npos) return "";
+  const std::string begun = response_prefix.substr(fence + open_fence.size());
+  const std::string lines = absl::StrCat("\n", problem.reference());
+  const size_t at = lines.find(begun);
+  return at == std::string::npos ? "" : lines.substr(at + begun.size());
+}
+
 }  // namespace
 
 v1::InspectModelRequest InspectRequestOf(const v1::Campaign& campaign) {
@@ -39,8 +51,18 @@ v1::InspectModelRequest InspectRequestOf(const v1::Campaign& campaign) {
   request.mutable_chat()->set_thinking(campaign.chat().thinking());
   request.mutable_chat()->set_date(campaign.chat().date());
   request.set_deterministic(campaign.deterministic());
-  request.set_response_prefix(campaign.generate().response_prefix());
   return request;
+}
+
+void AddPrompts(const v1::Problem& problem, const std::vector<std::vector<v1::Message>>& prompts,
+                const std::string& response_prefix, v1::InspectModelRequest* request) {
+  for (const std::vector<v1::Message>& messages : prompts) {
+    v1::NamedPrompt* const prompt = request->add_prompts();
+    prompt->set_name(problem.id());
+    prompt->mutable_messages()->Assign(messages.begin(), messages.end());
+    prompt->set_response_prefix(response_prefix);
+    prompt->set_continuation(Continuation(problem, response_prefix));
+  }
 }
 
 std::vector<BrokenRule> CheckModelRules(const v1::Campaign& campaign,

@@ -2,7 +2,7 @@
 // (InspectModel of trainer.proto).
 //
 //   v1::InspectModelRequest request = InspectRequestOf(campaign);
-//   … add the prompts …
+//   AddPrompts(problem, {messages}, response_prefix, &request);
 //   for (const BrokenRule& rule : CheckModelRules(campaign, request, response)) …
 #ifndef WHETSTONE_COORDINATOR_CONFIG_MODEL_RULES_H_
 #define WHETSTONE_COORDINATOR_CONFIG_MODEL_RULES_H_
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "whetstone/v1/campaign.pb.h"
+#include "whetstone/v1/problem.pb.h"
 #include "whetstone/v1/trainer.pb.h"
 
 namespace whetstone {
@@ -23,6 +24,11 @@ struct BrokenRule {
 
 // Returns the request about the campaign's models, still without prompts.
 v1::InspectModelRequest InspectRequestOf(const v1::Campaign& campaign);
+
+// Adds what is asked about one problem: each of `prompts`, and an answer that begins with
+// `response_prefix` and may go on as the reference does.
+void AddPrompts(const v1::Problem& problem, const std::vector<std::vector<v1::Message>>& prompts,
+                const std::string& response_prefix, v1::InspectModelRequest* request);
 
 // Returns what is wrong: a model that can't serve, prompts and answers beyond its context, tokens
 // it does not have.

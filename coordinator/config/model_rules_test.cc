@@ -83,8 +83,33 @@ TEST_F(ModelRulesTest, TheRequestSaysWhatTheCampaignSays) {
   const v1::InspectModelRequest request =
       InspectRequestOf(*ParseCampaign(kCampaign, "c.yaml", "/", {}));
   EXPECT_EQ(request.ShortDebugString(),
-            "model: \"/m\" kl_reference: \"/r\" chat { thinking: \"off\" date: \"26 Jul 2024\" } "
-            "response_prefix: \"```cpp\"");
+            "model: \"/m\" kl_reference: \"/r\" chat { thinking: \"off\" date: \"26 Jul 2024\" }");
+}
+
+TEST_F(ModelRulesTest, APromptSaysHowItsAnswerMayGoOn) {
+  v1::Problem problem;
+  problem.set_id("sum");
+  problem.set_reference("#include <math.h>\n\nint f(int a,\n      int n) {\n  return a;\n}");
+  const std::vector<v1::Message> plain(1), hinted(2);
+  const std::pair<std::string, std::string> cases[] = {
+      {"```cpp", "\n" + problem.reference()},
+      {"```cpp\nint f(int a,\n      int n)", " {\n  return a;\n}"},
+      {"Sure:\n```cpp\nint f(int a,", "\n      int n) {\n  return a;\n}"},
+      {"```cpp\nint g(", ""},
+      {"```cpp\nint f(int a) {}\n```", ""},
+      {"Sure:", ""},
+      {"", ""}};
+  for (const auto& [prefix, continuation] : cases) {
+    v1::InspectModelRequest request;
+    AddPrompts(problem, {plain, hinted}, prefix, &request);
+    ASSERT_EQ(request.prompts_size(), 2);
+    for (const int i : {0, 1}) {
+      EXPECT_EQ(request.prompts(i).name(), "sum");
+      EXPECT_EQ(request.prompts(i).messages_size(), i + 1);
+      EXPECT_EQ(request.prompts(i).response_prefix(), prefix);
+      EXPECT_EQ(request.prompts(i).continuation(), continuation);
+    }
+  }
 }
 
 TEST_F(ModelRulesTest, FactsAreReadable) {

@@ -46,10 +46,12 @@ void CheckProblems(const v1::Campaign& campaign, const FindingSink& found,
              absl::StrCat("take ", path, " out of `", list, "` in the campaign")});
     } else {
       found({Level::kOk, "problem", path, ""});
-      v1::NamedPrompt* const prompt = request->add_prompts();
-      prompt->set_name(problem->id());
-      const std::vector<v1::Message> messages = RenderMessages(*problem);
-      prompt->mutable_messages()->Assign(messages.begin(), messages.end());
+      const auto& hints = campaign.train().hints();
+      std::vector<std::vector<v1::Message>> prompts =
+          RenderHinted(RenderMessages(*problem), {hints.begin(), hints.end()});
+      if (prompts.empty()) prompts = {RenderMessages(*problem)};
+      AddPrompts(*problem, prompts,
+                 RenderResponsePrefix(campaign.generate().response_prefix(), *problem), request);
     }
   };
   const auto any = [](const v1::Problem&, const std::string&) { return absl::OkStatus(); };

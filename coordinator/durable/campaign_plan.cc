@@ -41,10 +41,20 @@ int64_t CampaignPlan::PositionOf(const v1::UpdateName& name) const {
   }
 }
 
+int64_t CampaignPlan::TurnOf(int64_t step, int group_index) const {
+  return (step - 1) * campaign.train().prompts_per_step() + group_index;
+}
+
 const PlannedProblem& CampaignPlan::ProblemOf(int64_t step, int group_index) const {
   if (IsEvaluation(step)) return evaluated()[static_cast<size_t>(group_index)];
-  const int64_t turn = (step - 1) * campaign.train().prompts_per_step() + group_index;
-  return problems[static_cast<size_t>(turn % static_cast<int64_t>(learned().size()))];
+  return learned()[static_cast<size_t>(TurnOf(step, group_index)) % learned().size()];
+}
+
+const std::vector<v1::Message>& CampaignPlan::MessagesOf(int64_t step, int group_index) const {
+  const PlannedProblem& planned = ProblemOf(step, group_index);
+  if (IsEvaluation(step) || planned.hinted.empty()) return planned.messages;
+  const size_t round = static_cast<size_t>(TurnOf(step, group_index)) / learned().size();
+  return planned.hinted[round % planned.hinted.size()];
 }
 
 bool CampaignPlan::EvaluationDue(int64_t position) const {

@@ -24,6 +24,9 @@ struct PlannedProblem {
   v1::Problem problem;
   std::string hash;                   // ProblemHash(problem)
   std::vector<v1::Message> messages;  // what the policy is asked
+  // The same with each of train.hints, which take turns; empty: there are none.
+  std::vector<std::vector<v1::Message>> hinted = {};
+  std::string response_prefix = {};  // what every answer begins with
 };
 
 struct CampaignPlan {
@@ -53,6 +56,8 @@ struct CampaignPlan {
   // Returns whether the policy is evaluated once `position` updates are done, and by which step.
   bool EvaluationDue(int64_t position) const;
   int64_t EvaluationAt(int64_t position) const { return warmup_updates() - position; }
+  // Returns what that group asks: each time a problem comes round, with the next of train.hints.
+  const std::vector<v1::Message>& MessagesOf(int64_t step, int group_index) const;
   // Returns whether the policy is saved once `position` updates are done.
   bool CheckpointDue(int64_t position) const;
   // Returns DIR/warmup or DIR/step-12.
@@ -62,6 +67,10 @@ struct CampaignPlan {
   std::string ReferencePath() const;
   std::string CandidateId(int64_t step, int group_index, int sample) const;
   double LearningRateAt(int64_t position) const;
+
+ private:
+  // Returns how many groups came before that one, if no step had more than its own.
+  int64_t TurnOf(int64_t step, int group_index) const;
 };
 
 inline bool IsEvaluation(int64_t step) { return step <= 0; }

@@ -6,7 +6,8 @@
 // blanks from the line's start, closed by one at least as long. A block counts if its language is
 // cpp, c++, cc, cxx, c, or absent. The last closed block wins (an answer follows its drafts);
 // without one, the block left open at the end, since a completion may stop at the length limit or
-// at a stop string. `response_prefix` (already part of the prompt) may hold the opening fence.
+// at a stop string. `response_prefix` (already part of the prompt) may hold the opening fence, and
+// the beginning of the program behind it, which is then part of what is returned.
 #ifndef WHETSTONE_COORDINATOR_DURABLE_CODE_EXTRACTOR_H_
 #define WHETSTONE_COORDINATOR_DURABLE_CODE_EXTRACTOR_H_
 

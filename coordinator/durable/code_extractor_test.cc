@@ -37,6 +37,8 @@ TEST(CodeExtractorTest, Table) {
       {"inline code is no fence", "```a``` is code\n", "", std::nullopt},
       {"prefix opens the block", "\nint f();\n```", "```cpp", "int f();\n"},
       {"prefix and an open end", "\nint f();", "Answer:\n```cpp", "int f();\n"},
+      {"prefix begins the program", " {\n}\n```", "```cpp\nint f(int n)", "int f(int n) {\n}\n"},
+      {"prefix begins it, with an open end", "\n{", "```cpp\nint f(int n)", "int f(int n)\n{\n"},
       {"attributes after the language", "```cpp {.line}\na\n```", "", "a\n"},
       {"nul byte survives", std::string("```cpp\na\0b\n```", 14), "", std::string("a\0b\n", 4)},
   };

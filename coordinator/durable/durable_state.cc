@@ -157,8 +157,8 @@ void DurableState::Set(const RolloutEntry& entry) {
   ++step.rollouts;
   ++rollouts_;
   step.groups[static_cast<size_t>(group_index)].policy = position_;
-  record.source =
-      ExtractCode(entry.completion.text(), plan_->campaign.generate().response_prefix());
+  record.source = ExtractCode(entry.completion.text(),
+                              plan_->ProblemOf(entry.step, group_index).response_prefix);
 }
 
 void DurableState::Set(const VerdictEntry& entry) {
@@ -166,6 +166,11 @@ void DurableState::Set(const VerdictEntry& entry) {
   StepRecord& step = StepAt(entry.step);
   ++step.verdicts;
   ++verdicts_[entry.verdict.outcome()];
+  if (entry.verdict.outcome() == v1::CORRECT && !IsEvaluation(entry.step)) {
+    const std::string& id = plan_->ProblemOf(entry.step, entry.group_index).problem.id();
+    int64_t& first = first_right_.emplace(id, entry.step).first->second;
+    first = std::min(first, entry.step);
+  }
   const v1::TrainConfig& train = plan_->campaign.train();
   if (IsEvaluation(entry.step) || !step.HasAllVerdicts() ||
       step.refills == train.dynamic_sampling().max_refills()) {
@@ -189,7 +194,10 @@ void DurableState::Set(const UpdateEntry& entry) {
     reward_sum_ += reward->second;
     ++rewarded_steps_;
   }
-  if (!open_.empty()) open_.pop_front();
+  if (!open_.empty()) {
+    Remember(*plan_, open_.front(), &memory_);
+    open_.pop_front();
+  }
   OpenSteps();
 }
 
@@ -216,6 +224,12 @@ void DurableState::Set(const CheckpointEntry& entry) {
 
 void DurableState::Set(const CalibrationEntry& entry) {
   calibrations_[{entry.host_id, entry.problem_hash}] = entry.calibration;
+}
+
+bool DurableState::RightBefore(int64_t step, const std::string& problem_id) const {
+  const auto first = first_right_.find(problem_id);
+  return first != first_right_.end() &&
+         first->second < step - plan_->campaign.train().max_staleness();
 }
 
 bool DurableState::CheckpointSaved(int64_t position) const {
@@ -269,6 +283,16 @@ std::string DurableState::Fingerprint() const {
   for (const auto& [key, calibration] : calibrations_) {
     absl::StrAppend(&text, "calibration ", key.first, " ", key.second, " ",
                     calibration.ShortDebugString(), "\n");
+  }
+  for (const auto& [id, programs] : memory_) {
+    for (const RememberedProgram& program : programs) {
+      absl::StrAppend(&text, "remembered ", id, " step ", program.step, " group ",
+                      program.group_index, " ", program.hash, " speedup ", program.speedup, " ",
+                      program.rollout.ShortDebugString(), "\n");
+    }
+  }
+  for (const auto& [id, step] : first_right_) {
+    absl::StrAppend(&text, "first right ", id, " step ", step, "\n");
   }
   absl::StrAppend(&text, "rollouts ", rollouts_, "\n");
   for (const auto& [outcome, count] : verdicts_) {

@@ -31,6 +31,7 @@
 #include "absl/status/statusor.h"
 #include "coordinator/durable/campaign_plan.h"
 #include "coordinator/durable/journal_entry.h"
+#include "coordinator/durable/remembered_programs.h"
 #include "coordinator/durable/step_record.h"
 #include "whetstone/v1/snapshot.pb.h"
 
@@ -95,6 +96,13 @@ class DurableState {
     return calibrations_;
   }
 
+  // Returns the programs that train.imitation remembers, of the steps whose update is done.
+  const ProgramMemory& memory() const { return memory_; }
+  // Returns whether a step had a right program of the problem that had ended before the first
+  // rollout of `step` could be sampled. That is one before it, or with max_staleness N one that is
+  // N earlier: the verdicts of the steps between may come before or after those of `step`.
+  bool RightBefore(int64_t step, const std::string& problem_id) const;
+
   // Returns how many ranks of a trainer computed the last update; 0: there was none, or it does not
   // say.
   int ranks() const { return ranks_; }
@@ -148,6 +156,9 @@ class DurableState {
   int64_t rewarded_steps_ = 0;
   std::map<std::string, IncumbentEntry> incumbents_;
   std::map<std::pair<std::string, std::string>, v1::Calibration> calibrations_;
+  ProgramMemory memory_;
+  std::map<std::string, int64_t>
+      first_right_;  // by problem id, the first step with a right program
   int64_t rollouts_ = 0;
   std::map<int, int64_t> verdicts_;
 };

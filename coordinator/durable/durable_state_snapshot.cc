@@ -7,7 +7,7 @@
 namespace whetstone {
 namespace {
 
-constexpr int kSnapshotVersion = 1;
+constexpr int kSnapshotVersion = 2;
 
 }  // namespace
 
@@ -54,6 +54,18 @@ v1::StateSnapshot DurableState::Snapshot() const {
       if (group.policy) copy->set_policy(*group.policy);
     }
   }
+  for (const auto& [id, programs] : memory_) {
+    for (const RememberedProgram& program : programs) {
+      v1::SnapshotProgram* copy = snapshot.add_memory();
+      copy->set_problem_id(id);
+      copy->set_step(program.step);
+      copy->set_group_index(program.group_index);
+      copy->set_hash(program.hash);
+      copy->set_speedup(program.speedup);
+      *copy->mutable_rollout() = program.rollout;
+    }
+  }
+  for (const auto& [id, step] : first_right_) (*snapshot.mutable_first_right())[id] = step;
   snapshot.set_rollouts(rollouts_);
   for (const auto& [outcome, count] : verdicts_) (*snapshot.mutable_verdicts())[outcome] = count;
   return snapshot;
@@ -89,6 +101,12 @@ absl::StatusOr<DurableState> DurableState::BeginRestore(const CampaignPlan* plan
     state.calibrations_[{calibration.host_id(), calibration.problem_hash()}] =
         calibration.calibration();
   }
+  for (const v1::SnapshotProgram& program : snapshot.memory()) {
+    state.memory_[program.problem_id()].push_back({program.step(), program.group_index(),
+                                                   program.hash(), program.speedup(),
+                                                   program.rollout()});
+  }
+  for (const auto& [id, step] : snapshot.first_right()) state.first_right_[id] = step;
   return state;
 }
 

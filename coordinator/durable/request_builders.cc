@@ -1,10 +1,13 @@
 #include "coordinator/durable/request_builders.h"
 
+#include <vector>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/sha256.h"
 #include "common/status_macros.h"
+#include "coordinator/durable/remembered_programs.h"
 
 namespace whetstone {
 namespace {
@@ -42,6 +45,7 @@ v1::GrpoSettings SettingsOf(const CampaignPlan& plan) {
   }
   settings.set_entropy_bonus(train.entropy_bonus());
   settings.set_mask_truncated(train.mask_truncated());
+  if (train.imitation().size() > 0) settings.set_imitation_weight(train.imitation().weight());
   return settings;
 }
 
@@ -93,7 +97,10 @@ v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const DurableState& dura
   *batch->mutable_settings() = SettingsOf(plan);
   for (size_t g = 0; g < step.groups.size(); ++g) {
     const GroupRecord& record = step.groups[g];
-    if (train.dynamic_sampling().max_refills() > 0 && !record.HasSpread()) continue;  // discarded
+    const std::vector<v1::Rollout> imitated =
+        ImitatedRollouts(plan, durable.memory(), step, static_cast<int>(g));
+    const bool teaches = record.HasSpread() || !imitated.empty();
+    if (train.dynamic_sampling().max_refills() > 0 && !teaches) continue;  // discarded
     v1::RolloutGroup* group = batch->add_groups();
     group->set_group_index(static_cast<int>(g));
     *group->mutable_prompt_ids() = record.prompt->ids();
@@ -106,6 +113,7 @@ v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const DurableState& dura
       rollout->set_dropped(candidate.verdict->dropped);
       rollout->set_truncated(candidate.completion->finish() != v1::Completion::STOP);
     }
+    for (const v1::Rollout& rollout : imitated) *group->add_rollouts() = rollout;
   }
   return request;
 }
@@ -177,10 +185,10 @@ v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const StepRecord& st
     }
     if (group.samples().empty()) continue;
     group.set_group_index(static_cast<int>(g));
-    for (const v1::Message& message : plan.ProblemOf(step.step, static_cast<int>(g)).messages) {
+    for (const v1::Message& message : plan.MessagesOf(step.step, static_cast<int>(g))) {
       *group.add_messages() = message;
     }
-    group.set_response_prefix(generate.response_prefix());
+    group.set_response_prefix(plan.ProblemOf(step.step, static_cast<int>(g)).response_prefix);
     *request.add_groups() = group;
   }
   return request;

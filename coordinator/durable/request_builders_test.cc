@@ -77,6 +77,25 @@ TEST(BuildGenerateTest, EvaluationsShareRandomNumbersOfTheirOwn) {
   EXPECT_EQ(plan.ProblemOf(7, 1).problem.id(), "b");
 }
 
+// Problem b's prompt comes with the next sentence each time that b comes round, not always the same
+// one, though there are as many problems as sentences.
+TEST(BuildGenerateTest, HintsTakeTurnsForEachProblem) {
+  CampaignPlan plan =
+      MakeTestPlan({.steps = 9, .warmup = 0, .group_size = 1, .prompts_per_step = 1});
+  for (PlannedProblem& problem : plan.problems) {
+    problem.response_prefix = problem.problem.id() + " begins";
+    problem.hinted = {problem.messages, problem.messages};
+    problem.hinted[1][0].set_content(problem.problem.id() + "\nTry blocking.");
+  }
+  const char* const want[] = {"a", "b", "a\nTry blocking.", "b\nTry blocking.", "a", "b"};
+  for (int64_t step = 1; step <= 6; ++step) {
+    const v1::GenerateRequest request = BuildGenerate(plan, StepRecord(step, 1, 1));
+    ASSERT_EQ(request.groups_size(), 1);
+    EXPECT_EQ(request.groups(0).messages(0).content(), want[step - 1]);
+    EXPECT_EQ(request.groups(0).response_prefix(), step % 2 == 1 ? "a begins" : "b begins");
+  }
+}
+
 TEST(BuildUpdateTest, WarmupTakesItsExamples) {
   const CampaignPlan plan = MakeTestPlan({.steps = 1, .warmup = 2});
   DurableState durable(&plan);

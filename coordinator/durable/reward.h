@@ -3,7 +3,8 @@
 //   NO_CODE, FORBIDDEN             no_code
 //   COMPILE_ERROR                  compile_error
 //   CRASH, TIMEOUT, MEMORY_LIMIT   runtime_error
-//   WRONG_ANSWER                   wrong_base + wrong_slope * pass_fraction
+//   WRONG_ANSWER                   wrong_base + wrong_slope * pass_fraction (candidate_reward.h
+//                                  leaves the second part out where it is not paid)
 //   CORRECT                        correct_base + clip(ln s / max(ln s_expert, ln 2), low, high)
 //   SUSPECT, INFRASTRUCTURE_ERROR  dropped: no reward, never learned from
 //

@@ -64,7 +64,8 @@ void AddRewards(const CampaignPlan& plan, const StepRecord& step,
 }
 
 // Adds what dynamic sampling did.
-void AddRefills(const StepRecord& step, std::map<std::string, double>* row) {
+void AddRefills(const StepRecord& step, const v1::UpdateRequest& request,
+                std::map<std::string, double>* row) {
   std::vector<double> learned;
   for (const GroupRecord& group : step.groups) {
     if (!group.HasSpread()) continue;
@@ -73,13 +74,42 @@ void AddRefills(const StepRecord& step, std::map<std::string, double>* row) {
     }
   }
   (*row)["refills"] = step.refills;
-  (*row)["discarded_groups"] = static_cast<double>(step.groups.size()) - step.Informative();
+  (*row)["discarded_groups"] =
+      static_cast<double>(step.groups.size()) - request.grpo().groups_size();
   if (!learned.empty()) (*row)["reward_learned"] = SpreadOf(learned).mean;
 }
 
-void AddOutcomes(const StepRecord& step, std::map<std::string, double>* row) {
+std::string OutcomeKey(int outcome) {
+  return absl::StrCat("outcome/",
+                      absl::AsciiStrToLower(v1::Outcome_Name(static_cast<v1::Outcome>(outcome))));
+}
+
+// ProblemOutcomes is what became of a problem's completions of one step.
+struct ProblemOutcomes {
+  std::map<int, int> outcomes;
+  std::set<std::string> programs;
+  int count = 0;
+};
+
+// Adds problem/ID/programs, how many different ones there were, and the shares of the outcomes that
+// came.
+void AddProblems(const std::map<std::string, ProblemOutcomes>& problems,
+                 std::map<std::string, double>* row) {
+  for (const auto& [id, problem] : problems) {
+    (*row)[absl::StrCat("problem/", id, "/programs")] =
+        static_cast<double>(problem.programs.size());
+    for (const auto& [outcome, count] : problem.outcomes) {
+      (*row)[absl::StrCat("problem/", id, "/", OutcomeKey(outcome))] =
+          static_cast<double>(count) / problem.count;
+    }
+  }
+}
+
+void AddOutcomes(const CampaignPlan& plan, const StepRecord& step,
+                 std::map<std::string, double>* row) {
   std::map<int, int> outcomes;
   std::set<std::string> distinct;
+  std::map<std::string, ProblemOutcomes> problems;
   std::vector<double> log_speedups;
   double tokens = 0;
   double longest = 0;
@@ -87,25 +117,30 @@ void AddOutcomes(const StepRecord& step, std::map<std::string, double>* row) {
   int dropped = 0;
   int reused = 0;
   int count = 0;
-  for (const GroupRecord& group : step.groups) {
-    for (const CandidateRecord& record : group.samples) {
+  for (size_t g = 0; g < step.groups.size(); ++g) {
+    ProblemOutcomes& problem =
+        problems[plan.ProblemOf(step.step, static_cast<int>(g)).problem.id()];
+    for (const CandidateRecord& record : step.groups[g].samples) {
       const v1::Verdict& verdict = record.verdict->verdict;
+      const std::string& program =
+          verdict.canonical_hash().empty() ? record.completion->text() : verdict.canonical_hash();
       ++count;
       ++outcomes[verdict.outcome()];
+      ++problem.count;
+      ++problem.outcomes[verdict.outcome()];
+      problem.programs.insert(program);
       dropped += record.verdict->dropped ? 1 : 0;
       reused += verdict.cached() ? 1 : 0;
       tokens += record.completion->ids_size();
       longest = std::max(longest, static_cast<double>(record.completion->ids_size()));
       cut += record.completion->finish() != v1::Completion::STOP ? 1 : 0;
-      distinct.insert(verdict.canonical_hash().empty() ? record.completion->text()
-                                                       : verdict.canonical_hash());
+      distinct.insert(program);
       if (verdict.outcome() == v1::CORRECT) log_speedups.push_back(std::log(verdict.speedup()));
     }
   }
   const double n = count;
   for (int o = v1::Outcome_MIN + 1; o <= v1::Outcome_MAX; ++o) {
-    const std::string name = absl::AsciiStrToLower(v1::Outcome_Name(static_cast<v1::Outcome>(o)));
-    (*row)["outcome/" + name] = outcomes[o] / n;
+    (*row)[OutcomeKey(o)] = outcomes[o] / n;
   }
   (*row)["outcome/dropped"] = dropped / n;
   (*row)["completions/mean_length"] = tokens / n;
@@ -114,6 +149,7 @@ void AddOutcomes(const StepRecord& step, std::map<std::string, double>* row) {
   (*row)["completions/distinct"] = static_cast<double>(distinct.size()) / n;
   (*row)["completions/verdicts_reused"] = reused / n;
   (*row)["num_completions"] = n;
+  AddProblems(problems, row);
   if (!log_speedups.empty()) {
     (*row)["speedup/mean"] = std::exp(SpreadOf(log_speedups).mean);
     (*row)["speedup/max"] = std::exp(*std::max_element(log_speedups.begin(), log_speedups.end()));
@@ -208,8 +244,8 @@ std::map<std::string, double> BuildRow(const CampaignPlan& plan, const DurableSt
   AddMeasuring(times, &row);
   const StepRecord& step = durable.open_steps().front();
   AddRewards(plan, step, &row);
-  AddOutcomes(step, &row);
-  if (plan.campaign.train().dynamic_sampling().max_refills() > 0) AddRefills(step, &row);
+  AddOutcomes(plan, step, &row);
+  if (plan.campaign.train().dynamic_sampling().max_refills() > 0) AddRefills(step, request, &row);
   for (const auto& [id, incumbent] : durable.incumbents()) {
     row[absl::StrCat("speedup/best/", id)] = incumbent.verdict.speedup();
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/durable/campaign_plan_testing.h"
+#include "coordinator/durable/request_builders.h"
 
 namespace whetstone {
 namespace {
@@ -44,6 +45,38 @@ TEST(StepRowTest, ACheckpointsAdviceCanBeFollowed) {
   EXPECT_THAT(RowLine(plan, name, row), HasSubstr("90% checkpoints; a larger checkpoint.every"));
   plan.campaign.mutable_checkpoint()->set_every(6);
   EXPECT_THAT(RowLine(plan, name, row), HasSubstr("[90% checkpoints]")) << "the last step's alone";
+}
+
+// Group 0 is of problem a: three completions of one program; group 1 of b: two, one right.
+TEST(StepRowTest, EachProblemHasItsProgramsAndOutcomes) {
+  const CampaignPlan plan = MakeTestPlan({.steps = 1, .warmup = 0, .group_size = 3});
+  DurableState durable(&plan);
+  for (const int group : {0, 1}) {
+    for (const int sample : {0, 1, 2}) {
+      RolloutEntry rollout;
+      rollout.step = 1;
+      rollout.completion.set_group_index(group);
+      rollout.completion.set_sample(sample);
+      durable.Apply(rollout);
+      VerdictEntry entry{1, group, sample, v1::Verdict(), 0.5, false};
+      const bool right = group == 1 && sample == 2;
+      entry.verdict.set_outcome(right ? v1::CORRECT : v1::CRASH);
+      entry.verdict.set_speedup(1);
+      entry.verdict.set_canonical_hash(right ? "right" : "crash");
+      durable.Apply(entry);
+    }
+    PromptEntry prompt{1, v1::PromptTokens()};
+    prompt.prompt.set_group_index(group);
+    durable.Apply(prompt);
+  }
+  const v1::UpdateRequest request = BuildUpdate(plan, durable);
+  const auto row = BuildRow(plan, durable, request, v1::UpdateResponse(), StepTimes());
+  EXPECT_EQ(row.at("problem/a/programs"), 1);
+  EXPECT_EQ(row.at("problem/a/outcome/crash"), 1);
+  EXPECT_EQ(row.count("problem/a/outcome/correct"), 0u);
+  EXPECT_EQ(row.at("problem/b/programs"), 2);
+  EXPECT_DOUBLE_EQ(row.at("problem/b/outcome/correct"), 1.0 / 3);
+  EXPECT_DOUBLE_EQ(row.at("problem/b/outcome/crash"), 2.0 / 3);
 }
 
 TEST(StepRowTest, ASpeedupIsNeverNothing) {

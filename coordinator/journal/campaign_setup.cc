@@ -62,6 +62,10 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
     }
     planned.hash = ProblemHash(planned.problem);
     planned.messages = RenderMessages(planned.problem);
+    planned.hinted = RenderHinted(
+        planned.messages, {campaign.train().hints().begin(), campaign.train().hints().end()});
+    planned.response_prefix =
+        RenderResponsePrefix(campaign.generate().response_prefix(), planned.problem);
     plan.problems.push_back(std::move(planned));
   }
   if (campaign.has_warmup()) {

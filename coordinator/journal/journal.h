@@ -126,6 +126,8 @@ class Journal {
   // The durable state at `snapshot`, which was taken after entry `seq`.
   absl::StatusOr<DurableState> StateAt(const CampaignPlan& plan, v1::StateSnapshot snapshot,
                                        int64_t seq) const;
+  // The durable state after entry `last`, from the newest snapshot before it that can be used.
+  absl::StatusOr<DurableState> StateAfter(const CampaignPlan& plan, int64_t last) const;
   JournalFile file() const;
 
   const std::string path_;

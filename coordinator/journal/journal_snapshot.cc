@@ -73,6 +73,10 @@ absl::StatusOr<DurableState> Journal::StateAt(const CampaignPlan& plan, v1::Stat
 absl::StatusOr<DurableState> Journal::Restore(const CampaignPlan& plan) const {
   const OneState one_state(db_);
   ASSIGN_OR_RETURN(const int64_t last, LastSeq(file()));
+  return StateAfter(plan, last);
+}
+
+absl::StatusOr<DurableState> Journal::StateAfter(const CampaignPlan& plan, int64_t last) const {
   int64_t seq = 0;
   DurableState state(&plan);
   // A snapshot that can't be used costs time only: the one before it can, or all entries.
@@ -87,8 +91,10 @@ absl::StatusOr<DurableState> Journal::Restore(const CampaignPlan& plan) const {
     seq = read.Int(0);
     state = *std::move(restored);
   }
-  RETURN_IF_ERROR(Damaged(VisitAfter(
-      file(), seq, [&](const JournalEntry& entry) { return CheckAndApply(entry, &state); })));
+  int64_t next = seq + 1;
+  RETURN_IF_ERROR(Damaged(VisitAfter(file(), seq, [&](const JournalEntry& entry) -> absl::Status {
+    return next++ > last ? absl::OkStatus() : CheckAndApply(entry, &state);
+  })));
   return state;
 }
 
@@ -101,7 +107,14 @@ absl::StatusOr<v1::UpdateRequest> Journal::FindUpdateRequest(const CampaignPlan&
         path_, " holds no update ", v1::UpdateName::Phase_Name(name.phase()), " ", name.step()));
   }
   ASSIGN_OR_RETURN(const JournalEntry entry, update->Get());
-  // Of the state before the update the request depends on its own step only.
+  if (plan.campaign.train().imitation().size() > 0) {
+    // What is imitated follows from all steps before.
+    const OneState one_state(db_);
+    ASSIGN_OR_RETURN(const DurableState all_before, StateAfter(plan, update->seq() - 1));
+    return RecordedRequest(plan, all_before, std::get<UpdateEntry>(entry),
+                           plan.campaign.deterministic());
+  }
+  // Without, the request depends on its own step only.
   DurableState before(&plan, plan.PositionOf(name) - 1, /*evaluated=*/true);
   if (before.step() > 0) {
     RETURN_IF_ERROR(ApplyStep(file(), before.step(), update->seq(), &before));

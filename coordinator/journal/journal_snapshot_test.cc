@@ -75,16 +75,17 @@ class JournalSnapshotTest : public testing::Test {
 TEST_F(JournalSnapshotTest, LeadsToTheSameStateAsAllEntries) {
   for (const int max_staleness : {0, 1, 2}) {
     for (const int max_refills : {0, 2}) {
-      World world({.seed = static_cast<uint64_t>(17 + max_staleness),
-                   .workers = 2,
-                   .shared = false,
-                   .faults = 20,
-                   .steps = 8,
-                   .warmup = 2,
-                   .sets = {absl::StrCat("train.max_staleness=", max_staleness),
-                            absl::StrCat("train.dynamic_sampling.max_refills=", max_refills),
-                            "eval.problems=[/v.md, /w.md]", "eval.every=1"},
-                   .flat = 0.3});
+      World world(
+          {.seed = static_cast<uint64_t>(17 + max_staleness),
+           .workers = 2,
+           .shared = false,
+           .faults = 20,
+           .steps = 8,
+           .warmup = 2,
+           .sets = {absl::StrCat("train.max_staleness=", max_staleness),
+                    absl::StrCat("train.dynamic_sampling.max_refills=", max_refills),
+                    "train.imitation.size=2", "eval.problems=[/v.md, /w.md]", "eval.every=1"},
+           .flat = 0.3});
       ASSERT_EQ(world.Live(), "");
       snapshots_ = ahead_ = 0;
       ASSERT_NO_FATAL_FAILURE(Write(world, 10));
@@ -93,6 +94,24 @@ TEST_F(JournalSnapshotTest, LeadsToTheSameStateAsAllEntries) {
       EXPECT_EQ(Number("SELECT count(*) FROM snapshots"), 2) << "the newest two are kept";
       std::filesystem::remove(path_);
     }
+  }
+}
+
+// What is imitated follows from all steps before: a trainer that has lost its memory gets it again.
+TEST_F(JournalSnapshotTest, GivesEveryUpdatesRequestBackWithWhatItImitates) {
+  World world({.seed = 7, .faults = 0, .steps = 8, .sets = {"train.imitation.size=2"}});
+  ASSERT_EQ(world.Live(), "");
+  ASSERT_GT(world.imitated(), 0);
+  ASSERT_NO_FATAL_FAILURE(Write(world, 10));
+  const auto journal = *Journal::Open(path_, /*read_only=*/true);
+  const std::vector<v1::UpdateRequest> requests = *world.Requests();
+  for (const bool with_snapshots : {true, false}) {
+    for (const v1::UpdateRequest& want : requests) {
+      const auto got = journal->FindUpdateRequest(world.plan(), want.name());
+      ASSERT_TRUE(got.ok()) << got.status();
+      EXPECT_EQ(got->SerializeAsString(), want.SerializeAsString()) << with_snapshots;
+    }
+    Sql("DELETE FROM snapshots");
   }
 }
 

@@ -20,9 +20,9 @@ constexpr std::chrono::milliseconds kStopPoll{20};
 v1::InspectModelRequest RequestOf(const CampaignPlan& plan) {
   v1::InspectModelRequest request = InspectRequestOf(plan.campaign);
   for (const PlannedProblem& planned : plan.problems) {
-    v1::NamedPrompt* prompt = request.add_prompts();
-    prompt->set_name(planned.problem.id());
-    prompt->mutable_messages()->Assign(planned.messages.begin(), planned.messages.end());
+    std::vector<std::vector<v1::Message>> prompts = planned.hinted;
+    if (prompts.empty()) prompts = {planned.messages};
+    AddPrompts(planned.problem, prompts, planned.response_prefix, &request);
   }
   return request;
 }

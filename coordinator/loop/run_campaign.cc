@@ -17,6 +17,7 @@
 #include "coordinator/loop/service_relay.h"
 #include "coordinator/loop/worker_control.h"
 #include "coordinator/proof/best.h"
+#include "coordinator/report/learning_health.h"
 #include "coordinator/report/metrics.h"
 #include "coordinator/services/cluster.h"
 
@@ -91,8 +92,17 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
   CampaignState state(&plan, names);
   state.Restore(std::move(before));
 
+  CollapseWatch collapse(&plan);
+  RETURN_IF_ERROR(journal->ForEachRow([&](const MetricsRow& row) {
+    if (row.name.phase() == v1::UpdateName::GRPO) collapse.Add(row.name.step(), row.values);
+  }));
   hooks.on_step = [&](const action::StepDone& done, int64_t time_us) {
     console->Line(done.line);
+    if (done.name.phase() == v1::UpdateName::GRPO) {
+      for (const HealthFinding& finding : collapse.Add(done.name.step(), done.row)) {
+        console->Notice(absl::StrCat(finding.what, ": ", finding.advice));
+      }
+    }
     return metrics->Add({done.name, time_us, done.row});
   };
   hooks.on_incumbent = [&](const IncumbentEntry& incumbent) {

@@ -143,9 +143,12 @@ v1::SftExample ToSftExample(const WorkedExample& example, absl::string_view resp
     *result.add_messages() = std::move(message);
   }
   const std::string answer = RenderAnswer(example.rewrite);
-  const bool prefixed = absl::StartsWith(answer, response_prefix);
-  if (prefixed) result.set_response_prefix(std::string(response_prefix));
-  result.set_response(prefixed ? answer.substr(response_prefix.size()) : answer);
+  const std::string signature = SignatureText(example.rewrite, FunctionName(example.prompt_code));
+  const std::string prefix = RenderResponsePrefix(response_prefix, signature);
+  const bool known = !signature.empty() || !absl::StrContains(response_prefix, kSignatureWord);
+  const bool prefixed = known && absl::StartsWith(answer, prefix);
+  if (prefixed) result.set_response_prefix(prefix);
+  result.set_response(prefixed ? answer.substr(prefix.size()) : answer);
   return result;
 }
 

@@ -33,8 +33,8 @@ absl::StatusOr<std::vector<WorkedExample>> ParseWorkedExamples(absl::string_view
                                                                absl::string_view name);
 
 // Returns the chat that teaches one example. `response_prefix` is what the campaign puts in front
-// of every answer; the answer must begin with it (it is cut off), or it is left out of this
-// example.
+// of every answer, where {signature} is that of the rewrite, as it is written there; the answer
+// must begin with it (it is cut off), or it is left out of this example.
 v1::SftExample ToSftExample(const WorkedExample& example, absl::string_view response_prefix);
 
 // Renames the identifiers of both texts consistently, as drawn from (seed, draw): a, b, i, j, n

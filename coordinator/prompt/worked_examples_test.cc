@@ -68,6 +68,32 @@ TEST(WorkedExamplesTest, TeachesTheWordsThatTheCampaignAsks) {
   EXPECT_EQ(ToSftExample(example, "Sure").response(), "```cpp\nint f(int b);\n```");
 }
 
+// With the signature in the response prefix an answer begins as one of the campaign does: with the
+// rewrite's own signature, which may differ from the reference's in __restrict.
+TEST(WorkedExamplesTest, AnswersBeginWithTheirSignature) {
+  const std::string prefix = "```cpp\n{signature}";
+  const std::string slow = "int f(const int* a, int n) {\n    return a[n];\n}";
+  const struct {
+    std::string rewrite, prefix, response;
+  } cases[] = {
+      {slow, "```cpp\nint f(const int* a, int n)", " {\n    return a[n];\n}\n```"},
+      {"int f(const int* __restrict a, int n) { return 1; }",
+       "```cpp\nint f(const int* __restrict a, int n)", " { return 1; }\n```"},
+      {"int g() { return 1; }\nint f(const int* a, int n) { return g(); }", "",
+       "```cpp\nint g() { return 1; }\nint f(const int* a, int n) { return g(); }\n```"},
+      {"int other(int n) { return n; }", "", "```cpp\nint other(int n) { return n; }\n```"}};
+  for (const auto& c : cases) {
+    const v1::SftExample sft = ToSftExample({"f/0", "", slow, c.rewrite}, prefix);
+    EXPECT_EQ(sft.response_prefix(), c.prefix);
+    EXPECT_EQ(sft.response(), c.response);
+  }
+  for (uint64_t draw = 0; draw < 20; ++draw) {
+    const WorkedExample renamed = RenameIdentifiers({"f/0", "", slow, slow}, 17, draw);
+    EXPECT_EQ(ToSftExample(renamed, prefix).response_prefix(),
+              "```cpp\n" + renamed.rewrite.substr(0, renamed.rewrite.find(" {")));
+  }
+}
+
 TEST(WorkedExamplesTest, RenamesBothTextsAlike) {
   const WorkedExample example = {
       "dot/0", "", "float dot(const float* a, int n) { float s = 1.0f; return s + a[0] * n; }",

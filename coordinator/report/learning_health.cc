@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "coordinator/report/outcome_names.h"
+#include "coordinator/durable/step_row.h"
 
 namespace whetstone {
 namespace {
@@ -116,12 +117,168 @@ std::string VarietyAdvice(const v1::Campaign& c) {
       absl::StrJoin(advice, "; or "));
 }
 
+// Says what leads away from one program that is wrong.
+std::string RestAdvice(const CampaignPlan& plan) {
+  const v1::Campaign& c = plan.campaign;
+  std::vector<std::string> advice;
+  if (c.reward().partial_credit() == "always") {
+    advice.push_back(
+        "reward.partial_credit until_correct or never, so that being partly right is "
+        "no resting place");
+  }
+  if (c.train().imitation().size() == 0) {
+    advice.push_back("train.imitation.size above 0, which brings right programs back");
+  }
+  if (c.train().entropy_bonus() == 0) advice.push_back("train.entropy_bonus above 0");
+  advice.push_back(
+      absl::StrFormat("a higher generate.temperature (now %g)", c.generate().temperature()));
+  advice.push_back(Warmup(plan));
+  return "updates teach nothing any more: begin again with " + absl::StrJoin(advice, "; or ");
+}
+
+int64_t CountOf(const Attempts& attempts, v1::Outcome outcome) {
+  const auto found = attempts.verdicts.find(outcome);
+  return found == attempts.verdicts.end() ? 0 : found->second;
+}
+
+// "a, b, c, d and 3 more"
+std::string FirstOf(const std::set<std::string>& words) {
+  constexpr size_t kShown = 4;
+  std::vector<std::string> shown;
+  for (const std::string& word : words) {
+    if (shown.size() < kShown) shown.push_back(word);
+  }
+  return absl::StrCat(
+      absl::StrJoin(shown, ", "),
+      words.size() > kShown ? absl::StrCat(" and ", words.size() - kShown, " more") : "");
+}
+
+// "unrolling (12), restrict (3)": the most frequent first.
+std::string TechniquesText(const std::map<std::string, int64_t>& techniques) {
+  std::vector<std::pair<std::string, int64_t>> list(techniques.begin(), techniques.end());
+  std::stable_sort(list.begin(), list.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  return absl::StrJoin(list, ", ", [](std::string* out, const auto& technique) {
+    absl::StrAppend(out, technique.first, " (", technique.second, ")");
+  });
+}
+
 }  // namespace
+
+std::vector<HealthFinding> CollapseWatch::Add(int64_t step,
+                                              const std::map<std::string, double>& row) {
+  std::vector<HealthFinding> findings;
+  if (kCollapseSteps * plan_->campaign.train().group_size() < kHealthCompletionsMin) {
+    return findings;
+  }
+  for (const PlannedProblem& planned : plan_->problems) {
+    const std::string& id = planned.problem.id();
+    const std::string prefix = absl::StrCat("problem/", id, "/");
+    const auto programs = row.find(prefix + "programs");
+    if (programs == row.end()) continue;  // the step was about other problems
+    const OutcomeName* only = nullptr;
+    for (const OutcomeName& outcome : kOutcomeNames) {
+      const auto share = row.find(prefix + outcome.key);
+      if (share != row.end() && share->second == 1) only = &outcome;
+    }
+    if (programs->second != 1 || only == nullptr) {
+      repeated_.erase(id);
+      continue;
+    }
+    Repeated& repeated = repeated_[id];
+    if (repeated.steps++ == 0) repeated.since = step;
+    repeated.outcome = only;
+    const auto reward = row.find(prefix + "reward");
+    repeated.reward = reward == row.end() ? 0 : reward->second;
+    if (repeated.steps == kCollapseSteps) findings.push_back(Finding(id, repeated));
+  }
+  return findings;
+}
+
+std::vector<HealthFinding> CollapseWatch::Collapsed() const {
+  std::vector<HealthFinding> findings;
+  for (const auto& [id, repeated] : repeated_) {
+    if (repeated.steps >= kCollapseSteps) findings.push_back(Finding(id, repeated));
+  }
+  return findings;
+}
+
+HealthFinding CollapseWatch::Finding(const std::string& id, const Repeated& repeated) const {
+  const bool right = repeated.outcome->outcome == v1::CORRECT;
+  return {"collapsed",
+          absl::StrCat("every completion of ", id, " is the same ", right ? "right" : "wrong",
+                       " program since step ", repeated.since, " (", repeated.outcome->name,
+                       ", reward ", absl::StrFormat("%.3f", repeated.reward), ")"),
+          right ? VarietyAdvice(plan_->campaign) : RestAdvice(*plan_)};
+}
+
+void Attempts::Add(const std::string& problem_id, const v1::Verdict& verdict) {
+  problems.insert(problem_id);
+  ++verdicts[verdict.outcome()];
+  if (verdict.outcome() != v1::CORRECT) return;
+  for (const std::string& technique : verdict.techniques()) ++techniques[technique];
+  fastest = std::max(fastest, verdict.speedup());
+}
+
+HealthFinding NothingFaster(const CampaignPlan& plan, const Attempts& attempts) {
+  int64_t all = 0;
+  std::vector<std::string> outcomes;
+  v1::Outcome most = v1::OUTCOME_UNSPECIFIED;
+  for (const OutcomeName& name : kOutcomeNames) {
+    const int64_t count = CountOf(attempts, name.outcome);
+    all += count;
+    if (count == 0) continue;
+    outcomes.push_back(absl::StrCat(count, " ", name.name));
+    if (name.outcome != v1::CORRECT && count > CountOf(attempts, most)) most = name.outcome;
+  }
+  HealthFinding finding{"nothing_faster", "", ""};
+  finding.what =
+      absl::StrCat("nothing faster than the reference was found for ", FirstOf(attempts.problems),
+                   ": of ", all, " programs ", absl::StrJoin(outcomes, ", "));
+  const int64_t right = CountOf(attempts, v1::CORRECT);
+  if (right > 0) {
+    absl::StrAppend(&finding.what, "; the fastest right one was first measured at ",
+                    SpeedupText(attempts.fastest), ", and right ones tried ",
+                    attempts.techniques.empty() ? "no technique that is known"
+                                                : TechniquesText(attempts.techniques));
+  }
+  const v1::Campaign& c = plan.campaign;
+  std::vector<std::string> advice;
+  // Where few are right the failures come first, else the lack of ideas.
+  constexpr double kFewRight = 0.5;
+  if (static_cast<double>(right) < kFewRight * static_cast<double>(all)) {
+    advice.push_back(OutcomeAdvice(plan, most));
+    if (most == v1::COMPILE_ERROR && c.generate().response_prefix().empty()) {
+      advice.push_back("generate.response_prefix with {signature}, which spares writing it");
+    }
+    if (most == v1::WRONG_ANSWER && c.reward().partial_credit() == "always") {
+      advice.push_back("reward.partial_credit until_correct");
+    }
+  }
+  if (c.train().hints().empty()) {
+    advice.push_back("train.hints, sentences that suggest techniques it did not try");
+  }
+  if (c.train().imitation().size() == 0) {
+    advice.push_back("train.imitation, which learns again from the best programs");
+  }
+  advice.push_back("worked examples of what makes this kind of code fast (warmup.examples)");
+  advice.push_back("more train.steps or a larger train.group_size");
+  finding.advice =
+      absl::StrCat("try ", absl::StrJoin(advice, "; or "),
+                   " (docs/campaign.md explains the keys, docs/losses.md what they do)");
+  return finding;
+}
 
 std::vector<HealthFinding> LearningHealth(const CampaignPlan& plan, const MetricsRows& rows) {
   std::vector<HealthFinding> findings;
+  CollapseWatch watch(&plan);
+  for (size_t i = 0; i < rows.size(); ++i) watch.Add(static_cast<int64_t>(i) + 1, rows[i]);
+  const std::vector<HealthFinding> collapsed = watch.Collapsed();
   const NewestRows newest(rows);
   if (newest.Sum("num_completions") < kHealthCompletionsMin) return findings;
+  findings = collapsed;
+  // What is said of every problem need not be said again.
+  const bool all_collapsed = collapsed.size() == plan.problems.size();
   const v1::Campaign& c = plan.campaign;
 
   const OutcomeName* only = nullptr;
@@ -147,7 +304,8 @@ std::vector<HealthFinding> LearningHealth(const CampaignPlan& plan, const Metric
              c.reward().overlong_buffer() > 0 ? ""
                                               : ", or make length cost (reward.overlong_buffer)")});
   }
-  if (const double equal = newest.Mean("frac_reward_zero_std"); Reaches(equal, kEqualGroupsShare)) {
+  if (const double equal = newest.Mean("frac_reward_zero_std");
+      Reaches(equal, kEqualGroupsShare) && !all_collapsed) {
     findings.push_back(
         {"equal_rewards",
          absl::StrCat("all rewards were equal in ", Percent(equal), " of the groups ",
@@ -155,7 +313,7 @@ std::vector<HealthFinding> LearningHealth(const CampaignPlan& plan, const Metric
          SpreadAdvice(plan, equal, only != nullptr && only->outcome == v1::CORRECT)});
   }
   if (const double distinct = newest.Mean("completions/distinct");
-      Reaches(kDistinctShare, distinct)) {
+      Reaches(kDistinctShare, distinct) && collapsed.empty()) {
     findings.push_back({"no_variety",
                         absl::StrCat("only ", Percent(distinct), " of the programs ",
                                      newest.Where(), " differ from each other"),

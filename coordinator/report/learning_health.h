@@ -7,11 +7,14 @@
 #ifndef WHETSTONE_COORDINATOR_REPORT_LEARNING_HEALTH_H_
 #define WHETSTONE_COORDINATOR_REPORT_LEARNING_HEALTH_H_
 
+#include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "coordinator/durable/campaign_plan.h"
+#include "coordinator/report/outcome_names.h"
 
 namespace whetstone {
 
@@ -27,11 +30,60 @@ inline constexpr double kCutOffShare = 0.5;
 inline constexpr double kOneOutcomeShare = 0.95;
 inline constexpr double kDistinctShare = 0.25;
 
+// A group whose completions are all one program has collapsed; that is said once it was so in this
+// many steps of its problem running.
+inline constexpr int kCollapseSteps = 3;
+
 struct HealthFinding {
-  std::string kind;    // "one_outcome", "cut_off", "equal_rewards", "no_variety"
+  // "collapsed", "one_outcome", "cut_off", "equal_rewards", "no_variety", "nothing_faster"
+  std::string kind;
   std::string what;    // what was seen, with its number and the steps that it is of
   std::string advice;  // what would change it in this campaign
 };
+
+// A CollapseWatch tells of each problem since when all completions of a step are one program: a
+// wrong one is a resting place, as no group has spread, and so is a copy of the reference.
+//
+//   for (const HealthFinding& finding : watch.Add(step, row)) console->Notice(finding.what + …);
+//
+// Its memory does not grow with the steps. It is not thread-safe.
+class CollapseWatch {
+ public:
+  // `plan` is borrowed for the watch's life.
+  explicit CollapseWatch(const CampaignPlan* plan) : plan_(plan) {}
+
+  // Takes the row of the next GRPO step. Returns the problems that collapsed with it: each is told
+  // once, unless it recovers and collapses again.
+  std::vector<HealthFinding> Add(int64_t step, const std::map<std::string, double>& row);
+  // Returns all that are collapsed now, as long as it lasts.
+  std::vector<HealthFinding> Collapsed() const;
+
+ private:
+  struct Repeated {
+    int64_t since = 0;  // the first of the steps
+    int steps = 0;      // so many of the problem's newest ones
+    const OutcomeName* outcome = nullptr;
+    double reward = 0;
+  };
+  HealthFinding Finding(const std::string& id, const Repeated& repeated) const;
+
+  const CampaignPlan* plan_;
+  std::map<std::string, Repeated> repeated_;  // by problem id
+};
+
+// Attempts is what became of the programs for some problems.
+struct Attempts {
+  std::set<std::string> problems;             // ids
+  std::map<int, int64_t> verdicts;            // by outcome
+  std::map<std::string, int64_t> techniques;  // of right programs
+  double fastest = 0;  // right program's speedup, as first measured; 0: none was right
+
+  void Add(const std::string& problem_id, const v1::Verdict& verdict);
+};
+
+// Says that nothing faster than the reference was found for those problems: what was tried, where
+// it failed, and what to change. There is at least one verdict.
+HealthFinding NothingFaster(const CampaignPlan& plan, const Attempts& attempts);
 
 // Returns what is wrong; `rows` are those of the GRPO steps (step_row.h), in order. Nothing is
 // found in a run that learns, nor in one with too few completions. Pure.

@@ -114,6 +114,91 @@ TEST_F(LearningHealthTest, NoVariety) {
               Not(HasSubstr("entropy_bonus")));
 }
 
+// A step's row of problem `id` with `programs` different programs, all of that outcome.
+StepMetrics Repeating(const std::string& id, double programs, const std::string& outcome) {
+  StepMetrics row = Healthy();
+  row["problem/" + id + "/programs"] = programs;
+  row["problem/" + id + "/outcome/" + outcome] = 1;
+  row["problem/" + id + "/reward"] = -0.25;
+  return row;
+}
+
+TEST_F(LearningHealthTest, CollapseIsToldOnceWhenItHappens) {
+  CollapseWatch watch(&plan_);
+  EXPECT_THAT(watch.Add(1, Repeating("a", 1, "wrong_answer")), IsEmpty());
+  EXPECT_THAT(watch.Add(2, Repeating("a", 3, "wrong_answer")), IsEmpty()) << "it recovered";
+  EXPECT_THAT(watch.Add(3, Repeating("a", 1, "wrong_answer")), IsEmpty());
+  EXPECT_THAT(watch.Add(4, Repeating("b", 2, "wrong_answer")), IsEmpty()) << "of another problem";
+  EXPECT_THAT(watch.Add(5, Repeating("a", 1, "wrong_answer")), IsEmpty());
+  const auto found = watch.Add(6, Repeating("a", 1, "wrong_answer"));
+  ASSERT_THAT(Kinds(found), ElementsAre("collapsed"));
+  EXPECT_EQ(found[0].what,
+            "every completion of a is the same wrong program since step 3 (wrong answer, reward "
+            "-0.250)");
+  EXPECT_THAT(found[0].advice, HasSubstr("reward.partial_credit until_correct"));
+  EXPECT_THAT(found[0].advice, HasSubstr("train.imitation.size"));
+  EXPECT_THAT(watch.Add(7, Repeating("a", 1, "wrong_answer")), IsEmpty()) << "it was told";
+  ASSERT_THAT(Kinds(watch.Collapsed()), ElementsAre("collapsed"));
+  StepMetrics two = Repeating("a", 1, "wrong_answer");
+  two["problem/a/outcome/wrong_answer"] = 0.5;
+  watch.Add(8, two);
+  EXPECT_THAT(watch.Collapsed(), IsEmpty()) << "one text, but not one outcome";
+}
+
+TEST_F(LearningHealthTest, ACollapseOntoARightProgramIsNoBetter) {
+  std::vector<StepMetrics> rows;
+  for (int step = 1; step <= 3; ++step) {
+    StepMetrics row = Repeating("a", 1, "correct");
+    row.merge(Repeating("b", 1, "compile_error"));
+    row["completions/distinct"] = 0.1;
+    row["frac_reward_zero_std"] = 1;
+    rows.push_back(row);
+  }
+  const auto found = LearningHealth(plan_, rows);
+  ASSERT_THAT(Kinds(found), ElementsAre("collapsed", "collapsed")) << "which says the rest, too";
+  EXPECT_THAT(found[0].what, HasSubstr("a is the same right program since step 1 (correct"));
+  EXPECT_THAT(found[1].what, HasSubstr("b is the same wrong program since step 1 (compile error"));
+  plan_.campaign.mutable_train()->set_group_size(1);
+  EXPECT_THAT(Kinds(LearningHealth(plan_, rows)), ElementsAre("equal_rewards", "no_variety"))
+      << "a group of one is always one program";
+}
+
+TEST_F(LearningHealthTest, NothingFasterIsSaidWithWhatWasTried) {
+  Attempts attempts;
+  v1::Verdict verdict;
+  verdict.set_outcome(v1::WRONG_ANSWER);
+  for (int i = 0; i < 7; ++i) attempts.Add("a", verdict);
+  verdict.set_outcome(v1::CORRECT);
+  verdict.set_speedup(1.02);
+  verdict.add_techniques("unrolling");
+  attempts.Add("a", verdict);
+  verdict.set_speedup(0.9);
+  verdict.add_techniques("restrict");
+  attempts.Add("b", verdict);
+  const HealthFinding found = NothingFaster(plan_, attempts);
+  EXPECT_EQ(found.what,
+            "nothing faster than the reference was found for a, b: of 9 programs 2 correct, 7 "
+            "wrong answer; the fastest right one was first measured at 1.02x, and right ones "
+            "tried unrolling (2), restrict (1)");
+  EXPECT_THAT(found.advice, HasSubstr("try an easier problem first"));
+  EXPECT_THAT(found.advice, HasSubstr("reward.partial_credit until_correct"));
+  EXPECT_THAT(found.advice, HasSubstr("train.hints"));
+  plan_.campaign.mutable_train()->add_hints("Block the loops.");
+  EXPECT_THAT(NothingFaster(plan_, attempts).advice, Not(HasSubstr("train.hints")));
+}
+
+TEST_F(LearningHealthTest, NothingFasterThoughAllWereRight) {
+  Attempts attempts;
+  v1::Verdict verdict;
+  verdict.set_outcome(v1::CORRECT);
+  verdict.set_speedup(1);
+  for (const char* id : {"a", "b", "c", "d", "e", "f"}) attempts.Add(id, verdict);
+  const HealthFinding found = NothingFaster(plan_, attempts);
+  EXPECT_THAT(found.what, HasSubstr("for a, b, c, d and 2 more: of 6 programs 6 correct; "));
+  EXPECT_THAT(found.what, HasSubstr("tried no technique that is known"));
+  EXPECT_THAT(found.advice, Not(HasSubstr("easier problem")));
+}
+
 TEST_F(LearningHealthTest, AFewCompletionsSayNothing) {
   const StepMetrics bad = With({{"num_completions", 4}, {"completions/clipped_ratio", 1}});
   EXPECT_THAT(LearningHealth(plan_, {bad}), IsEmpty());

@@ -65,7 +65,7 @@ class Rescorer {
     const VerdictEntry again =
         RewardVerdict(rescored_plan_, durable_, {entry.step, entry.group_index, entry.sample},
                       entry.verdict, CalibrationOf(durable_, entry.verdict));
-    if (entry.dropped || again.dropped) return;
+    if (entry.dropped || again.dropped || IsEvaluation(entry.step)) return;
     RescoredStep& step = steps_[entry.step];
     step.step = entry.step;
     for (RewardTally* tally : {&step.rewards, &result_.outcomes[entry.verdict.outcome()]}) {

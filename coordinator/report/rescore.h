@@ -1,6 +1,6 @@
 // Rescoring says what another reward would have paid for the rollouts of a run: from the journal,
 // with nothing generated or measured again. It says nothing of what the policy would have learned
-// from it.
+// from it. Evaluations are left out: nothing is learned from them.
 //
 //   ASSIGN_OR_RETURN(const Rescored rescored, Rescore(run.plan, other_plan, *run.journal));
 //   console.Line(RescoredText(rescored));

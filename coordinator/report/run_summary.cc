@@ -27,6 +27,21 @@ double Mean(const std::vector<double>& values, size_t begin, size_t end) {
   return sum / static_cast<double>(end - begin);
 }
 
+absl::Status AddWhatFoundNothing(const CampaignPlan& plan, const Journal& journal,
+                                 RunSummary* summary) {
+  if (summary->incumbents.size() == plan.problems.size()) return absl::OkStatus();
+  Attempts attempts;
+  RETURN_IF_ERROR(journal.ForEachNewestVerdict(
+      std::numeric_limits<int64_t>::max(), [&](const VerdictEntry& entry) {
+        const std::string& id = plan.ProblemOf(entry.step, entry.group_index).problem.id();
+        if (summary->incumbents.count(id) == 0) attempts.Add(id, entry.verdict);
+      }));
+  if (!attempts.problems.empty()) {
+    summary->health.insert(summary->health.begin(), NothingFaster(plan, attempts));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::vector<double> RunSummary::Series(const std::string& key) const {
@@ -94,6 +109,10 @@ absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths
     }
   }
   if (!RunDir::InUse(paths, &summary.in_use_by)) summary.in_use_by = 0;
+  // A run that goes on may still find something.
+  if (summary.steps_done > 0 && (summary.done() || summary.in_use_by == 0)) {
+    RETURN_IF_ERROR(AddWhatFoundNothing(plan, journal, &summary));
+  }
   return summary;
 }
 

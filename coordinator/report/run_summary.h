@@ -44,7 +44,7 @@ struct RunSummary {
   std::map<std::string, IncumbentEntry> incumbents;  // by problem id
   std::map<std::string, double> expert_speedup;      // by problem id; of any host
   std::vector<CheckpointEntry> checkpoints;
-  std::vector<HealthFinding> health;  // of the GRPO steps
+  std::vector<HealthFinding> health;  // of the GRPO steps; and, at the end, where nothing was found
 
   bool done() const {
     return warmup_done == warmup_total && steps_done == steps_total && !evaluating;

@@ -54,7 +54,8 @@ absl::Status InspectPolicy(const v1::InspectModelRequest& request,
                    LoadModelText(directory, config, request.chat(), request.deterministic()));
   RETURN_IF_ERROR(text.chat.status());
   for (const v1::NamedPrompt& prompt : request.prompts()) {
-    const auto ids = CheckPrompt(text, prompt.messages(), request.response_prefix());
+    const auto ids =
+        CheckPrompt(text, prompt.messages(), prompt.response_prefix(), prompt.continuation());
     if (!ids.ok()) {
       return absl::Status(
           ids.status().code(),

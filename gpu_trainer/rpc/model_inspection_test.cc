@@ -32,7 +32,6 @@ class ModelInspectionTest : public testing::Test {
     dir_ = std::make_unique<TempDir>(*std::move(dir));
     ASSERT_NO_FATAL_FAILURE(WriteTinyModel(Model()));
     request_.set_model(Model());
-    request_.set_response_prefix("```cpp\n");
     Ask("sum", "Make `sum(a, n)` faster:\n```cpp\nint sum(const int* a, int n);\n```\n");
   }
   std::string Model() const { return dir_->path() + "/model"; }
@@ -40,6 +39,7 @@ class ModelInspectionTest : public testing::Test {
   void Ask(const std::string& name, const std::string& text) {
     v1::NamedPrompt* const prompt = request_.add_prompts();
     prompt->set_name(name);
+    prompt->set_response_prefix("```cpp\n");
     prompt->add_messages()->set_role("user");
     prompt->mutable_messages(0)->set_content(text);
   }
@@ -122,13 +122,37 @@ TEST_F(ModelInspectionTest, PromptsSurviveTemplateAndTokenizer) {
   EXPECT_THAT(Error(), HasSubstr(", prompt of accents: the prompt does not survive"));
   EXPECT_EQ(Error(), ToValidUtf8(Error()));
   request_.mutable_prompts()->RemoveLast();
-  request_.set_response_prefix("// für\n");
+  request_.mutable_prompts(0)->set_response_prefix("// für\n");
   EXPECT_THAT(Error(), HasSubstr("prompt of sum: the response prefix does not survive"));
-  request_.set_response_prefix("");
+  request_.mutable_prompts(0)->set_response_prefix("");
   EXPECT_THAT(Error(), IsEmpty());
   Write("chat_template.jinja",
         "{% for m in messages %}<|im_start|>{{ m['role'] }}: you know what<|im_end|>{% endfor %}");
   EXPECT_THAT(Error(), HasSubstr("the chat template does not hand on what the user says"));
+}
+
+TEST_F(ModelInspectionTest, ATokenEndsWhereTheResponsePrefixDoes) {
+  v1::NamedPrompt& prompt = *request_.mutable_prompts(0);
+  const std::string code = "int sum(const int* a, int n) {\n  return a[0];\n}";
+  // What the answer begins with, and whether a token ends there.
+  const std::pair<std::string, bool> cases[] = {{"int sum(const int* a, int n)", true},
+                                                {"int sum(const int* a, int", true},
+                                                {"int sum(const int* a, in", false},
+                                                {"int sum(cons", false}};
+  for (const auto& [beginning, ends] : cases) {
+    SCOPED_TRACE(beginning);
+    prompt.set_response_prefix("```cpp\n" + beginning);
+    prompt.set_continuation(code.substr(beginning.size()));
+    if (ends) {
+      EXPECT_THAT(Error(), IsEmpty());
+    } else {
+      EXPECT_THAT(Error(), HasSubstr("prompt of sum: the response prefix does not end on a token "
+                                     "boundary: its last line, \"" +
+                                     beginning));
+    }
+    prompt.clear_continuation();
+    EXPECT_THAT(Error(), IsEmpty()) << "nobody knows what comes next";
+  }
 }
 
 TEST_F(ModelInspectionTest, TokensAreTheModels) {

@@ -115,7 +115,8 @@ absl::StatusOr<ModelText> LoadModelText(const std::string& directory, const Mode
 
 absl::StatusOr<std::vector<int32_t>> CheckPrompt(const ModelText& text,
                                                  const ModelText::Messages& messages,
-                                                 const std::string& response_prefix) {
+                                                 const std::string& response_prefix,
+                                                 const std::string& continuation) {
   ASSIGN_OR_RETURN(const std::string prompt, text.PromptText(messages));
   std::vector<int32_t> ids = text.tokenizer->Encode(prompt + response_prefix);
   const std::string asked = text.tokenizer->Normalized(prompt);
@@ -137,6 +138,15 @@ absl::StatusOr<std::vector<int32_t>> CheckPrompt(const ModelText& text,
     return absl::InvalidArgumentError(
         absl::StrCat("the response prefix does not survive encoding and decoding: ",
                      Beginning(response_prefix)));
+  }
+  const std::vector<int32_t> whole =
+      text.tokenizer->Encode(prompt + response_prefix + continuation);
+  if (!response_prefix.empty() &&
+      (whole.size() < ids.size() || !std::equal(ids.begin(), ids.end(), whole.begin()))) {
+    const std::string line = response_prefix.substr(response_prefix.rfind('\n') + 1);
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the response prefix does not end on a token boundary: its last line, ", Beginning(line),
+        ", and what may follow, ", Beginning(continuation), ", share a token; end it elsewhere"));
   }
   return ids;
 }

@@ -43,10 +43,13 @@ absl::StatusOr<ModelText> LoadModelText(const std::string& directory, const Mode
                                         const v1::ChatSettings& chat, bool deterministic);
 
 // Returns the prompt's tokens. INVALID_ARGUMENT, besides PromptText's errors, says that template or
-// tokenizer lose something of what the messages say.
+// tokenizer lose something of what the messages say, or that no token ends where `response_prefix`
+// does when `continuation` (empty: unknown) comes next: the policy could not go on there as it
+// would by itself.
 absl::StatusOr<std::vector<int32_t>> CheckPrompt(const ModelText& text,
                                                  const ModelText::Messages& messages,
-                                                 const std::string& response_prefix);
+                                                 const std::string& response_prefix,
+                                                 const std::string& continuation);
 
 }  // namespace whetstone
 

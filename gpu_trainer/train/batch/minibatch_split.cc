@@ -9,8 +9,8 @@
 namespace whetstone {
 namespace {
 
-absl::Status CheckGroup(const v1::RolloutGroup& group, const ModelConfig& config,
-                        const std::string& where) {
+absl::Status CheckGroup(const v1::RolloutGroup& group, const GrpoPlan& plan,
+                        const ModelConfig& config, const std::string& where) {
   if (group.prompt_ids().empty()) {
     return absl::InvalidArgumentError(absl::StrCat(where, ": no prompt_ids"));
   }
@@ -30,6 +30,10 @@ absl::Status CheckGroup(const v1::RolloutGroup& group, const ModelConfig& config
         return absl::InvalidArgumentError(
             absl::StrCat(here, ": sampling_logprobs[", i, "] is ", rollout.sampling_logprobs(i)));
       }
+    }
+    if (rollout.imitated() && plan.loss.imitation_weight == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(here, ": it is imitated, and settings.imitation_weight is 0"));
     }
     if (!rollout.dropped() && !std::isfinite(rollout.reward())) {
       return absl::InvalidArgumentError(absl::StrCat(here, ": the reward is ", rollout.reward()));
@@ -66,7 +70,7 @@ absl::StatusOr<MinibatchSplit> SplitIntoMinibatches(const v1::GrpoBatch& batch,
   std::vector<std::vector<Graded>> graded;
   for (int g = 0; g < batch.groups_size(); ++g) {
     const v1::RolloutGroup& group = batch.groups(g);
-    RETURN_IF_ERROR(CheckGroup(group, config, absl::StrCat("groups[", g, "]")));
+    RETURN_IF_ERROR(CheckGroup(group, plan, config, absl::StrCat("groups[", g, "]")));
     graded.emplace_back();
     for (const v1::Rollout& rollout : group.rollouts()) {
       graded.back().push_back({.reward = rollout.reward(), .dropped = rollout.dropped()});
@@ -83,6 +87,7 @@ absl::StatusOr<MinibatchSplit> SplitIntoMinibatches(const v1::GrpoBatch& batch,
       const v1::Rollout& rollout = group.rollouts(r);
       if (rollout.dropped() || rollout.ids().empty()) continue;
       if (plan.mask_truncated && rollout.truncated()) continue;
+      if (rollout.imitated() && advantage.values[r] <= 0) continue;
       Minibatch& m = split.minibatches[next++ % steps];
       LearnedSequence& sequence = m.sequences.emplace_back();
       sequence.ids.assign(group.prompt_ids().begin(), group.prompt_ids().end());

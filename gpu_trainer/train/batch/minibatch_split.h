@@ -31,7 +31,7 @@ struct Source {
 
 // A Minibatch is what one optimizer step learns: the rollouts that fall to it, of the groups that
 // have spread, each with its prompt before it. What was dropped or is empty is left out, and what
-// was cut off, if the plan masks that.
+// was cut off, if the plan masks that; and what is imitated without being better than its group.
 struct Minibatch {
   std::vector<LearnedSequence> sequences;
   std::vector<Source> sources;  // One for each sequence.
@@ -45,7 +45,8 @@ struct MinibatchSplit {
 
 // The minibatches get the learnable rollouts of each group in turn, so that each sees all groups.
 // INVALID_ARGUMENT: an id outside the vocabulary, a sequence longer than the context, a
-// reward or a sampling logprob that is not finite, logprobs missing. `batch` must outlive the
+// reward or a sampling logprob that is not finite, logprobs missing, imitated rollouts without an
+// imitation_weight. `batch` must outlive the
 // result.
 absl::StatusOr<MinibatchSplit> SplitIntoMinibatches(const v1::GrpoBatch& batch,
                                                     const GrpoPlan& plan,

@@ -48,7 +48,8 @@ TokenGradient GrpoObjective::At(size_t i, float logprob, float entropy) {
         .old = on_policy_ ? logprob : packed_.old[batch_][i],
         .sampling = source.rollout->sampling_logprobs(use.token),
         .reference = packed_.reference.empty() ? 0 : packed_.reference[batch_][i],
-        .advantage = source.advantage};
+        .advantage = source.advantage,
+        .imitated = source.rollout->imitated()};
     const TokenLoss t = PolicyTokenLoss(
         plan_.loss, token, sequences_.empty() ? SequenceTerms() : sequences_[use.path]);
     const double weight = TokenWeight(plan_.loss, minibatch_.counts, source.rollout->ids_size());

@@ -85,6 +85,53 @@ TEST(LearnerGrpo, EveryLossEqualsTheFp64Reference) {
   }
 }
 
+TEST(LearnerGrpo, ImitatedRolloutsEqualTheFp64ReferenceWithEveryLossAndScale) {
+  const ReferenceModel frozen = Frozen();
+  const std::pair<S::Loss, S::AdvantageScale> cases[] = {{S::DAPO, S::GROUP},
+                                                         {S::GRPO, S::BATCH},
+                                                         {S::GSPO, S::NONE},
+                                                         {S::CISPO, S::LEAVE_ONE_OUT},
+                                                         {S::DR_GRPO, S::GROUP}};
+  for (const auto& [loss, scale] : cases) {
+    SCOPED_TRACE(S::Loss_Name(loss));
+    Fixture f;
+    v1::GrpoBatch batch = FullBatch(f, loss);
+    batch.mutable_settings()->set_advantage_scale(scale);
+    Imitate(&batch, 0.6);
+    const std::vector<float> before = Flat(f.weights);
+    constexpr double kRate = 0.3;
+    const ReferenceUpdate want = GrpoInFp64(f.config, f.weights, batch, kRate, &frozen);
+    const UpdateResult got = Must(f.learner.Grpo(batch, Sgd(kRate), &frozen));
+    EXPECT_NEAR(got.metrics.at("loss"), want.loss, 1e-5);
+    EXPECT_NEAR(got.metrics.at("grad_norm"), want.grad_norm, 1e-3 * want.grad_norm);
+    EXPECT_LT(Distance(Flat(f.weights), want.weights), 1e-3 * Distance(want.weights, before));
+    EXPECT_EQ(got.metrics.at("imitation/rollouts"), 2);
+    EXPECT_NE(got.metrics.at("imitation/logp_difference"), 0);
+  }
+}
+
+// The group's own rollouts all failed alike: alone they teach nothing, beside a remembered program
+// that they do.
+TEST(LearnerGrpo, AnImitatedRolloutTeachesACollapsedGroup) {
+  Fixture f;
+  v1::GrpoBatch batch = MakeBatch(f.config, f.weights);
+  for (v1::RolloutGroup& group : *batch.mutable_groups()) {
+    for (v1::Rollout& rollout : *group.mutable_rollouts()) rollout.set_reward(-0.25);
+  }
+  const std::vector<float> before = Flat(f.weights);
+  Must(f.learner.Grpo(batch, Sgd(0.1)));
+  EXPECT_EQ(Flat(f.weights), before);
+  batch.mutable_groups(0)->mutable_rollouts(3)->set_reward(0.8);
+  batch.mutable_groups(0)->mutable_rollouts(3)->set_imitated(true);
+  EXPECT_THAT(std::string(f.learner.Grpo(batch, Sgd(0.1)).status().message()),
+              HasSubstr("settings.imitation_weight is 0"));
+  batch.mutable_settings()->set_imitation_weight(1);
+  for (int i = 0; i < 5; ++i) Must(f.learner.Grpo(batch, Sgd(0.1)));
+  const UpdateResult after = Must(f.learner.Grpo(batch, Sgd(0.1)));
+  EXPECT_GT(after.metrics.at("imitation/logp_difference"), 0) << "likelier than it was sampled";
+  EXPECT_DOUBLE_EQ(after.metrics.at("reward"), -0.25) << "the group's own";
+}
+
 TEST(LearnerGrpo, RatiosAreOneOnPolicyAndNotLater) {
   for (const S::Loss loss : kLosses) {
     SCOPED_TRACE(S::Loss_Name(loss));

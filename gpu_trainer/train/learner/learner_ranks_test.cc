@@ -175,6 +175,14 @@ TEST(LearnerRanks, MinibatchesReferenceAndSequenceTermsAreTheSameOver124Ranks) {
   });
 }
 
+TEST(LearnerRanks, ImitatedRolloutsAreTheSameOver124Ranks) {
+  v1::GrpoBatch batch = Batch();
+  Imitate(&batch, 0.6);
+  batch.mutable_settings()->set_minibatches(2);
+  ExpectTheSameOver124Ranks({.token_budget = 24},
+                            [&](Learner& learner, int) { return learner.Grpo(batch, Settings()); });
+}
+
 TEST(LearnerRanks, AdaptersLearnTheSameOver124Ranks) {
   const v1::GrpoBatch batch = Batch();
   ExpectTheSameOver124Ranks(

@@ -98,6 +98,19 @@ inline v1::GrpoBatch MakeBatch(const ModelConfig& config, const Weights& weights
   return batch;
 }
 
+// Makes two rollouts of a batch imitated: the best of the first group, and the worst of the second,
+// which has nothing to teach.
+inline void Imitate(v1::GrpoBatch* batch, double weight) {
+  batch->mutable_settings()->set_imitation_weight(weight);
+  const auto less = [](const v1::Rollout& a, const v1::Rollout& b) {
+    return a.reward() < b.reward();
+  };
+  auto& first = *batch->mutable_groups(0)->mutable_rollouts();
+  auto& second = *batch->mutable_groups(1)->mutable_rollouts();
+  std::max_element(first.begin(), first.end(), less)->set_imitated(true);
+  std::min_element(second.begin(), second.end(), less)->set_imitated(true);
+}
+
 inline StepSettings Sgd(double lr) {
   // With betas 0 and a huge eps AdamW is plain gradient descent with rate lr / eps.
   StepSettings settings;
@@ -219,11 +232,13 @@ inline ReferenceUpdate GrpoInFp64(const ModelConfig& config, const Weights& weig
         advantage /= all_rewards.std().item<double>() + 1e-4;
       }
       if (plan.scale == AdvantageScale::kLeaveOneOut) advantage = r.reward() - others;
+      if (r.imitated() && advantage <= 0) continue;
       Item item{.ids = SequenceOf(group, r),
                 .prompt = group.prompt_ids_size(),
                 .n = r.ids_size(),
                 .sequence = {}};
       item.sequence.advantage = advantage;
+      item.sequence.imitated = r.imitated();
       item.sequence.old = forward(config, leaves, item).first.detach();
       item.sequence.sampling = torch::tensor(std::vector<float>(r.sampling_logprobs().begin(),
                                                                 r.sampling_logprobs().end()))

@@ -11,11 +11,12 @@ namespace whetstone {
 
 void GrpoMetrics::AddBatch(const v1::GrpoBatch& batch, int64_t learnable_groups) {
   double reward_sum = 0, spread_sum = 0, length_sum = 0, length_min = 0, length_max = 0;
-  int64_t kept = 0;
+  int64_t kept = 0, imitated = 0;
   for (const v1::RolloutGroup& group : batch.groups()) {
     std::vector<double> rewards;
     for (const v1::Rollout& rollout : group.rollouts()) {
-      if (rollout.dropped()) continue;
+      imitated += rollout.imitated() ? 1 : 0;
+      if (rollout.dropped() || rollout.imitated()) continue;
       rewards.push_back(rollout.reward());
       const double length = rollout.ids_size();
       length_min = kept == 0 ? length : std::min(length_min, length);
@@ -39,9 +40,17 @@ void GrpoMetrics::AddBatch(const v1::GrpoBatch& batch, int64_t learnable_groups)
   batch_["completions/mean_length"] = length_sum / rollouts;
   batch_["completions/min_length"] = length_min;
   batch_["completions/max_length"] = length_max;
+  if (settings_.imitation_weight > 0) {
+    batch_["imitation/rollouts"] = static_cast<double>(imitated);
+  }
 }
 
 void GrpoMetrics::AddToken(const TokenLoss& loss, const PolicyToken& token, double entropy) {
+  if (token.imitated) {
+    imitated_ += 1;
+    imitated_difference_ += token.policy - token.sampling;
+    return;
+  }
   entropy_ += entropy;
   clipped_low_ += loss.clipped_low;
   clipped_high_ += loss.clipped_high;
@@ -59,8 +68,9 @@ void GrpoMetrics::AddToken(const TokenLoss& loss, const PolicyToken& token, doub
 
 absl::Status GrpoMetrics::CombineOver(RankGroup& ranks) {
   if (ranks.alone()) return absl::OkStatus();
-  const std::vector<double*> sums = {&entropy_, &clipped_low_, &clipped_high_, &clipped_dual_,
-                                     &ppo_kl_,  &kl_,          &difference_,   &importance_};
+  const std::vector<double*> sums = {
+      &entropy_, &clipped_low_, &clipped_high_, &clipped_dual_, &ppo_kl_,
+      &kl_,      &difference_,  &importance_,   &imitated_,     &imitated_difference_};
   std::vector<double> mine = {static_cast<double>(tokens_), difference_max_, importance_min_,
                               importance_max_};
   for (double* const sum : sums) mine.push_back(std::exchange(*sum, 0));
@@ -68,12 +78,12 @@ absl::Status GrpoMetrics::CombineOver(RankGroup& ranks) {
                    ranks.AllGatherNumbers("metrics", mine));
   tokens_ = 0;
   for (const std::vector<double>& one : all) {
-    if (one[0] == 0) continue;  // It has no extremes either.
+    for (size_t i = 0; i < sums.size(); ++i) *sums[i] += one[4 + i];
+    if (one[0] == 0) continue;  // It has no extremes.
     difference_max_ = std::max(difference_max_, one[1]);
     importance_min_ = tokens_ == 0 ? one[2] : std::min(importance_min_, one[2]);
     importance_max_ = std::max(importance_max_, one[3]);
     tokens_ += static_cast<int64_t>(one[0]);
-    for (size_t i = 0; i < sums.size(); ++i) *sums[i] += one[4 + i];
   }
   return absl::OkStatus();
 }
@@ -88,6 +98,9 @@ void GrpoMetrics::WriteTo(std::map<std::string, double>* metrics) const {
   if (settings_.dual_clip > 0) (*metrics)["clip_ratio/dual_mean"] = clipped_dual_ / n;
   (*metrics)["ppo_kl"] = ppo_kl_ / n;
   if (settings_.kl_beta > 0) (*metrics)["kl"] = kl_ / n;
+  if (settings_.imitation_weight > 0) {
+    (*metrics)["imitation/logp_difference"] = imitated_difference_ / std::max(1.0, imitated_);
+  }
   (*metrics)["sampling/sampling_logp_difference/mean"] = difference_ / n;
   (*metrics)["sampling/sampling_logp_difference/max"] = difference_max_;
   (*metrics)["sampling/importance_sampling_ratio/mean"] = importance_ / n;

@@ -30,7 +30,9 @@ class GrpoMetrics {
   // clip_ratio/{low,high,region}_mean, ppo_kl (mean of old - policy),
   // sampling/sampling_logp_difference/{mean,max},
   // sampling/importance_sampling_ratio/{mean,min,max} (after its bounds); kl with kl_beta above 0;
-  // clip_ratio/dual_mean with dual_clip.
+  // clip_ratio/dual_mean with dual_clip. Imitated rollouts count in none of these; with
+  // imitation_weight: imitation/rollouts, of the batch, and over their learned tokens
+  // imitation/logp_difference (mean of policy - sampling: below 0, the policy has lost them).
   void WriteTo(std::map<std::string, double>* metrics) const;
 
  private:
@@ -40,6 +42,7 @@ class GrpoMetrics {
   double entropy_ = 0, clipped_low_ = 0, clipped_high_ = 0, clipped_dual_ = 0;
   double ppo_kl_ = 0, kl_ = 0;
   double difference_ = 0, difference_max_ = 0;
+  double imitated_ = 0, imitated_difference_ = 0;
   double importance_ = 0, importance_min_ = 0, importance_max_ = 0;
 };
 

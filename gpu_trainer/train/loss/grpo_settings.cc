@@ -118,6 +118,7 @@ absl::StatusOr<GrpoPlan> ParseGrpoSettings(const v1::GrpoSettings& s) {
   loss.kl_beta = s.kl_beta();
   loss.entropy_bonus = s.entropy_bonus();
   loss.max_new_tokens = s.max_new_tokens();
+  loss.imitation_weight = s.imitation_weight();
   plan.minibatches = std::max(1, s.minibatches());
   plan.temperature = s.temperature() > 0 ? s.temperature() : 1.0;
   plan.mask_truncated = s.mask_truncated();
@@ -137,6 +138,9 @@ absl::StatusOr<GrpoPlan> ParseGrpoSettings(const v1::GrpoSettings& s) {
   }
   if (!(s.entropy_bonus() >= 0 && std::isfinite(s.entropy_bonus()))) {
     return Wrong("entropy_bonus", s.entropy_bonus(), "it must be 0 (off) or more");
+  }
+  if (!(s.imitation_weight() >= 0 && std::isfinite(s.imitation_weight()))) {
+    return Wrong("imitation_weight", s.imitation_weight(), "it must be 0 (off) or more");
   }
   if (loss.kind == LossKind::kDrGrpo && s.max_new_tokens() < 1) {
     return Wrong("max_new_tokens", s.max_new_tokens(), "DR_GRPO divides by it: 1 or more");

@@ -46,6 +46,11 @@ SequenceTerms ComputeSequenceTerms(const LossSettings& s, absl::Span<const float
 TokenLoss PolicyTokenLoss(const LossSettings& s, const PolicyToken& token,
                           const SequenceTerms& sequence) {
   TokenLoss out;
+  if (token.imitated) {
+    out.gradient = -s.imitation_weight * token.advantage;
+    out.value = out.gradient * token.policy;
+    return out;
+  }
   out.ratio = s.kind == LossKind::kGspo ? sequence.ratio : std::exp(token.policy - token.old);
   if (SharesImportance(s)) {
     out.importance = sequence.importance;

@@ -17,6 +17,10 @@
 //                         2506.13585, eq. 4-5): a token that is far off is weighed down, never
 //                         silenced. clip_low = 1 means no lower bound, as in the paper.
 //
+// A token of an imitated rollout has the surrogate -imitation_weight * A * policy whatever the
+// loss, with w = 1 and without kl (self-imitation learning, arXiv 1806.05249, eq. 2; A >= 0): a
+// ratio would silence just those tokens that the policy has nearly lost.
+//
 //   SequenceTerms sequence;   // NeedsSequence(settings, …) ? ComputeSequenceTerms(…) : {}
 //   TokenLoss t = PolicyTokenLoss(settings, {.policy = p, .old = o, .sampling = s, .advantage = a},
 //                                 sequence);
@@ -44,6 +48,7 @@ struct LossSettings {
   KlEstimator kl_estimator = KlEstimator::kK3;
   double entropy_bonus = 0;
   int64_t max_new_tokens = 0;  // kDrGrpo's constant
+  double imitation_weight = 0;
 };
 
 // A PolicyToken has natural log-probabilities of one token.
@@ -53,6 +58,7 @@ struct PolicyToken {
   double sampling = 0;   // Recorded while decoding.
   double reference = 0;  // The frozen model's that kl_beta pulls towards.
   double advantage = 0;
+  bool imitated = false;  // Then only policy and advantage are read.
 };
 
 // SequenceTerms are the terms of a token's loss that depend on its whole sequence.

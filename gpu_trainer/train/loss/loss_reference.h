@@ -16,6 +16,7 @@ namespace whetstone::reference {
 struct Sequence {
   torch::Tensor policy, old, sampling, reference;
   double advantage = 0;
+  bool imitated = false;
 };
 
 // Returns the constant that multiplies the surrogate, [n] or [1].
@@ -42,6 +43,7 @@ inline torch::Tensor KlOf(KlEstimator estimator, const Sequence& q) {
 
 // Returns per-token losses [n] before they are weighted.
 inline torch::Tensor TokenLosses(const LossSettings& s, const Sequence& q) {
+  if (q.imitated) return -s.imitation_weight * q.advantage * q.policy;
   torch::Tensor log_ratio = q.policy - q.old;
   if (s.kind == LossKind::kGspo) log_ratio = log_ratio.mean().expand_as(log_ratio);
   const torch::Tensor ratio = log_ratio.exp();

@@ -44,6 +44,10 @@ void CompareWithReference(const LossSettings& settings, Coverage* coverage) {
                          .sampling = draw(-2),
                          .reference = draw(-2),
                          .advantage = s == 5 ? 0 : rng.Normal()});
+    if (settings.imitation_weight > 0 && s % 3 == 0) {
+      sequences.back().imitated = true;
+      sequences.back().advantage = std::abs(sequences.back().advantage);
+    }
     ++counts.sequences;
     counts.tokens += n;
   }
@@ -69,7 +73,8 @@ void CompareWithReference(const LossSettings& settings, Coverage* coverage) {
                                            .old = old[i],
                                            .sampling = sampling[i],
                                            .reference = frozen[i],
-                                           .advantage = q.advantage},
+                                           .advantage = q.advantage,
+                                           .imitated = q.imitated},
                                           terms);
       loss += weight * t.value;
       const double gradient = q.policy.grad()[static_cast<int64_t>(i)].item<double>();
@@ -139,6 +144,30 @@ TEST(PolicyTokenLoss, EveryKlEstimatorEqualsTheFp64Reference) {
           &coverage);
     }
   }
+}
+
+TEST(PolicyTokenLoss, ImitatedTokensEqualTheFp64ReferenceBesideEveryLoss) {
+  for (const LossKind kind : kKinds) {
+    SCOPED_TRACE(static_cast<int>(kind));
+    Coverage coverage;
+    CompareWithReference({.kind = kind,
+                          .importance = {.level = ImportanceLevel::kSequence, .clip_max = 2},
+                          .kl_beta = 0.3,
+                          .max_new_tokens = 20,
+                          .imitation_weight = 0.7},
+                         &coverage);
+  }
+}
+
+// A program whose decisive token has become a thousand times less likely than it was: the clipped
+// ratio and a truncated weight both leave next to nothing of it, which imitation does not.
+TEST(PolicyTokenLoss, ImitationTeachesWhatThePolicyHasNearlyLost) {
+  const LossSettings settings{.importance = {.level = ImportanceLevel::kToken, .clip_max = 2},
+                              .imitation_weight = 1};
+  PolicyToken lost{.policy = -8, .old = -8, .sampling = -1.1, .advantage = 2};
+  EXPECT_GT(PolicyTokenLoss(settings, lost, {}).gradient, -0.01);
+  lost.imitated = true;
+  EXPECT_DOUBLE_EQ(PolicyTokenLoss(settings, lost, {}).gradient, -2);
 }
 
 // The estimators are what kl.h says, over tokens that a policy of four really samples.
