@@ -77,29 +77,20 @@ def ngrams(code):
     return {shape(words[at:at + N]) for at in range(max(1, len(words) - N + 1))}
 
 
-def texts():
-    """(problem, text) of every prompt file."""
+def codes_by_split():
+    """(split, problem, section, code) of every program of every prompt file; the front matter names the split."""
     for path in sorted(HERE.glob("*.md")) + sorted(HERE.glob("valid/*.md")) + sorted(HERE.glob("test/*.md")):
-        if path.name != "README.md":
-            yield path.stem, path.read_text()
+        text = path.read_text()
+        split = re.search(r"^split: (\w+)", text.split("\n---\n")[0], re.M)
+        for section in ("reference", "expert"):
+            code = re.search(rf"^## {section}\b.*?```cpp\n(.*?)```", text, re.S | re.M)
+            if code and path.name != "README.md":
+                yield split[1] if split else "train", path.stem, section, code[1]
 
 
 def codes():
-    """(problem, section, code) of every program of every prompt file."""
-    for problem, text in texts():
-        for section in ("reference", "expert"):
-            code = re.search(rf"^## {section}\b.*?```cpp\n(.*?)```", text, re.S | re.M)
-            if code:
-                yield problem, section, code[1]
-
-
-def splits():
-    """The split of every problem, as its front matter says."""
-    found = {}
-    for problem, text in texts():
-        split = re.search(r"^split: (\w+)", text.split("\n---\n")[0], re.M)
-        found[problem] = split[1] if split else "train"
-    return found
+    """(problem, section, code) of the same programs."""
+    return [program for _, *program in codes_by_split()]
 
 
 def problems():
@@ -124,14 +115,14 @@ def given_away(example, programs):
     return f"{name} ({share:.2f})" if share >= THRESHOLD else None
 
 
-def across_splits(programs, split):
+def across_splits():
     """(share, problem, section, nearest): every held-out program, and what of another split shows most of it."""
-    for problem, section, program in programs:
-        if split[problem] == "train":
-            continue
-        share, nearest = max((overlap(program, other), f"{name}'s {part}, {split[name]}")
-                             for name, part, other in programs if split[name] != split[problem])
-        yield share, problem, section, nearest
+    programs = [(split, problem, section, ngrams(code)) for split, problem, section, code in codes_by_split()]
+    for split, problem, section, program in programs:
+        if split != "train":
+            share, nearest = max((overlap(program, shown_there), f"{name}'s {part}, {where}")
+                                 for where, name, part, shown_there in programs if where != split)
+            yield share, problem, section, nearest
 
 
 def main():
@@ -141,14 +132,13 @@ def main():
     options = parser.parse_args()
     examples = [json.loads(line) for line in pathlib.Path(options.examples).read_text().splitlines()]
     examples = [(shown(example), example["id"]) for example in examples]
-    programs = problems()
-    for problem, section, program in programs:
+    for problem, section, program in problems():
         share, nearest = max((overlap(program, example), name) for example, name in examples)
         mark = " <- given away" if share >= THRESHOLD else ""
         print(f"{problem:24} {section:9} {share:5.2f}  {nearest}{mark}")
     print("\nHeld out, and the nearest program of another split:")
     given = 0
-    for share, problem, section, nearest in across_splits(programs, splits()):
+    for share, problem, section, nearest in across_splits():
         mark = " <- given away" if share >= THRESHOLD else ""
         print(f"{problem:24} {section:9} {share:5.2f}  {nearest}{mark}")
         if mark:

@@ -98,9 +98,9 @@ class OverlapTest(unittest.TestCase):
         self.assertIn("planted/0 gives away dot_f32's reference", result.stderr)
 
     def test_no_program_of_one_split_gives_away_a_held_out_problem_of_another(self):
-        splits = overlap.splits()
+        splits = {problem: split for split, problem, _, _ in overlap.codes_by_split()}
         self.assertEqual(set(splits.values()), {"train", "valid", "test"})
-        found_here = list(overlap.across_splits(PROGRAMS, splits))
+        found_here = list(overlap.across_splits())
         self.assertEqual({problem for _, problem, _, _ in found_here},
                          {problem for problem, split in splits.items() if split != "train"})
         for share, problem, section, nearest in found_here:
@@ -112,6 +112,13 @@ class OverlapTest(unittest.TestCase):
                                        f"{split}/planted.md")
             self.assertEqual(result.returncode, 1, result.stderr)
             self.assertRegex(result.stderr, r"planted's reference is given away by \w+'s reference, train")
+
+    def test_a_file_copied_into_another_split_is_found(self):
+        here = pathlib.Path(__file__).resolve().parent
+        copied = (here / "dot_f32.md").read_text().replace("sizes:", "split: valid\nsizes:", 1)
+        result = self.printed_with(copied, "valid/dot_f32.md")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("dot_f32's reference is given away by dot_f32's reference, train (1.00)", result.stderr)
 
     def test_a_valid_problem_again_in_test_is_found_in_both(self):
         here = pathlib.Path(__file__).resolve().parent
