@@ -131,7 +131,7 @@ class Runner:
     def run_piece(self, cell, stage, number, seconds_before):
         """Runs one piece of a stage and appends its row."""
         directory = cell.directory(self.runs, self.commit)
-        directory.mkdir(parents=True, exist_ok=True)
+        cell.prepare(directory)
         log = directory / f"{stage.name}-{number + 1}.log"
         clock = Clock(directory / "clock.json", [stage.name, number])
         command = stage.resume if (directory / stage.made).exists() else stage.start

@@ -85,7 +85,7 @@ class RunTest(unittest.TestCase):
         problems = []
         for name in ("alpha", "beta"):
             problems.append(self.root / f"{name}.md")
-            problems[-1].write_text(f"---\nid: {name}\n---\n")
+            problems[-1].write_text(f"---\nid: {name}\nsplit: valid\n---\nsplit: prose\n")
         patch = mock.patch.object(cells, "problem_files", lambda split: problems)
         patch.start()
         self.addCleanup(patch.stop)
@@ -131,6 +131,12 @@ class RunTest(unittest.TestCase):
         # The faster one is not confirmed.
         self.assertEqual(row["proved_speedup"], 2.9)
         self.assertIn("seed=17", self.calls("run")[0])
+
+    def test_a_campaign_gets_a_copy_that_is_not_held_out(self):
+        self.main("own-problem", "--cells", "alpha/*/17")
+        [copy] = (self.root / "runs").rglob("alpha.md")
+        self.assertEqual(copy.read_text(), "---\nid: alpha\n---\nsplit: prose\n")
+        self.assertIn(f'problems=["{copy}"]', self.calls("run")[0])
 
     def test_without_a_proved_program_the_speedup_is_that_of_the_reference(self):
         self.say(best=json.dumps([UNPROVED]))
