@@ -1,7 +1,9 @@
 """The cells of each experiment: what is run, with which settings, and for how long."""
 import hashlib
 import json
+import os
 import re
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,6 +44,21 @@ class Cell:
         if self.own:
             text = re.sub(r"^split: .*\n", "", self.own.read_text(), count=1, flags=re.M)
             (directory / self.own.name).write_text(text)
+
+    def keep_warmup(self, directory):
+        """The evaluation wants the end of warm-up, which newer checkpoints replace. A checkpoint's name
+        appears when it is whole; links cost nothing while it is there too."""
+        saved, kept = directory / "run" / "checkpoints" / "warmup", directory / "warmup"
+        if len(self.stages) > 1 and saved.exists() and not kept.exists():
+            part = directory / "warmup.part"
+            shutil.rmtree(part, ignore_errors=True)
+            shutil.copytree(saved, part, copy_function=os.link)
+            part.rename(kept)
+
+    def end(self, directory):
+        """Frees some gigabytes of a policy that nobody uses further."""
+        if self.own:
+            shutil.rmtree(directory / "run" / "checkpoints", ignore_errors=True)
 
 
 def digest(path):
@@ -97,7 +114,7 @@ def own_problem(variants, seeds, minutes):
 
 def general(variants, seeds, minutes, model):
     """Warm-up and GRPO over all training problems, then the test problems."""
-    models = [f"raw={model}", "warmup={cell}/run@warmup", "grpo={cell}/run"]
+    models = [f"raw={model}", "warmup={cell}/warmup", "grpo={cell}/run"]
     return [make("general", "all", variant, seed, GENERAL, problem_files("train"), sets, minutes,
                  [eval_stage(models, "test", 64)])
             for variant, sets in variants for seed in seeds]
@@ -107,5 +124,5 @@ def ablation(variants, seeds, minutes):
     """Warm-up alone, then the valid problems."""
     return [make("ablation", "warmup", variant, seed, GENERAL, problem_files("train"),
                  ["train.steps=0", *sets], minutes,
-                 [eval_stage(["warmup={cell}/run@warmup"], "valid", 16)])
+                 [eval_stage(["warmup={cell}/warmup"], "valid", 16)])
             for variant, sets in variants for seed in seeds]
