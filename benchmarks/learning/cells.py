@@ -67,7 +67,7 @@ def digest(path):
 
 def settings_hash(campaign, problems, sets, stages):
     """Changes with every file and option that the result depends on, not with where they lie."""
-    named = [ROOT / value for word in sets if (value := word.partition("=")[2])]
+    named = [ROOT / value for word in sets if (value := word.partition("=")[2]) and value[0] not in "[{"]
     files = [digest(f) for f in [campaign, *problems, *(f for f in named if f.is_file())]]
     commands = [[s.name, s.start, s.limit_minutes] for s in stages]
     text = json.dumps([files, sets, commands]).replace(str(ROOT), "")
@@ -115,8 +115,8 @@ def own_problem(variants, seeds, minutes):
 def general(variants, seeds, minutes, model):
     """Warm-up and GRPO over all training problems, then the test problems."""
     models = [f"raw={model}", "warmup={cell}/warmup", "grpo={cell}/run"]
-    return [make("general", "all", variant, seed, GENERAL, problem_files("train"), sets, minutes,
-                 [eval_stage(models, "test", 64)])
+    return [make("general", "all", variant, seed, GENERAL, problem_files("train"),
+                 [f"model={model}", *sets], minutes, [eval_stage(models, "test", 64)])
             for variant, sets in variants for seed in seeds]
 
 

@@ -277,8 +277,9 @@ def parse(argv):
                              "repository; may be repeated")
         command.add_argument("--seeds", nargs="+", type=int)
         command.add_argument("--minutes", type=float, help=f"of training; default {MINUTES[name]}")
-        command.add_argument("--model", type=Path, help="the raw model, for the general experiment",
-                             default=Path("~/.cache/whetstone/models/SmolLM2-135M-Instruct").expanduser())
+        if name == "general":
+            command.add_argument("--model", type=Path, help="the raw model; default the quickstart's",
+                                 default=Path("~/.cache/whetstone/models/SmolLM2-135M-Instruct").expanduser())
         command.add_argument("--whet", type=Path, default=ROOT / "build" / "release" / "bin" / "whet")
         command.add_argument("--runs", type=Path, default=ROOT / "runs" / "learning")
         command.add_argument("--results", type=Path, default=RESULTS)

@@ -169,6 +169,13 @@ class RunTest(unittest.TestCase):
         self.assertEqual(len(self.calls("run")), 4)
         self.assertIn("train.lr=1e-5", self.calls("run")[2])
 
+    def test_a_file_that_a_setting_names_is_part_of_the_cell(self):
+        one = ("own-problem", "--cells", "alpha/*/17", "--variant", "data", f"warmup.examples={self.root}/w.jsonl")
+        for text in ("a\n", "a\n", "b\n"):
+            self.say(**{"w.jsonl": text})
+            self.main(*one)
+        self.assertEqual(len(self.rows()), 2)
+
     def test_a_cell_is_cut_into_pieces_and_its_time_ends_it(self):
         self.say(mode="slow")
         with contextlib.redirect_stdout(io.StringIO()):
@@ -250,7 +257,9 @@ class RunTest(unittest.TestCase):
         self.assertIn("own-problem.jsonl:2: no JSON object", err)
 
     def test_general_trains_and_then_evaluates(self):
-        self.assertEqual(self.main("general", "--seeds", "17", "18")[0], 0)
+        self.assertEqual(self.main("general", "--seeds", "17", "18", "--model", "/raw")[0], 0)
+        self.assertIn("model=/raw", self.calls("run")[0])
+        self.assertIn("raw=/raw", self.calls("eval")[0])
         self.assertEqual([(r["stage"], r["ended"]) for r in self.rows("general")],
                          [("train", "finished"), ("eval", "finished")] * 2)
         self.assertIn("--split test --samples 64", self.calls("eval")[0])
