@@ -1,11 +1,14 @@
 """The cells of each experiment: what is run, with which settings, and for how long."""
 import hashlib
 import json
+import os
 import re
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+GENERAL = Path(__file__).resolve().parent / "general.yaml"
 PIECE_MINUTES = 20  # Nothing runs longer without a row.
 
 
@@ -28,11 +31,34 @@ class Cell:
     seed: int
     sets: list
     stages: list = field(repr=False)
+    own: Path = None  # The held-out problem that this cell, like a user, takes for its own.
     settings: str = ""  # hash of all that the cell is made of
 
     def directory(self, runs, commit):
         made_of = hashlib.sha256(f"{self.settings} {commit}".encode()).hexdigest()
         return runs / self.experiment / f"{self.name.replace('/', '-')}-{made_of[:12]}"
+
+    def prepare(self, directory):
+        """Campaigns refuse held-out problems. The policy of this cell is used for nothing further."""
+        directory.mkdir(parents=True, exist_ok=True)
+        if self.own:
+            text = re.sub(r"^split: .*\n", "", self.own.read_text(), count=1, flags=re.M)
+            (directory / self.own.name).write_text(text)
+
+    def keep_warmup(self, directory):
+        """The evaluation wants the end of warm-up, which newer checkpoints replace. A checkpoint's name
+        appears when it is whole; links cost nothing while it is there too."""
+        saved, kept = directory / "run" / "checkpoints" / "warmup", directory / "warmup"
+        if len(self.stages) > 1 and saved.exists() and not kept.exists():
+            part = directory / "warmup.part"
+            shutil.rmtree(part, ignore_errors=True)
+            shutil.copytree(saved, part, copy_function=os.link)
+            part.rename(kept)
+
+    def end(self, directory):
+        """Frees some gigabytes of a policy that nobody uses further."""
+        if self.own:
+            shutil.rmtree(directory / "run" / "checkpoints", ignore_errors=True)
 
 
 def digest(path):
@@ -41,7 +67,7 @@ def digest(path):
 
 def settings_hash(campaign, problems, sets, stages):
     """Changes with every file and option that the result depends on, not with where they lie."""
-    named = [ROOT / value for word in sets if (value := word.partition("=")[2])]
+    named = [ROOT / value for word in sets if (value := word.partition("=")[2]) and value[0] not in "[{"]
     files = [digest(f) for f in [campaign, *problems, *(f for f in named if f.is_file())]]
     commands = [[s.name, s.start, s.limit_minutes] for s in stages]
     text = json.dumps([files, sets, commands]).replace(str(ROOT), "")
@@ -70,37 +96,33 @@ def eval_stage(models, split, samples):
     return Stage("eval", command, command, "eval")
 
 
-def make(experiment, name, problem, variant, seed, campaign, problems, sets, stages):
-    own = [f"seed={seed}", f"problems={json.dumps([str(p) for p in problems])}", *sets]
-    stages = [stage(own) if callable(stage) else stage for stage in stages]
-    cell = Cell(experiment, name, problem, variant, seed, list(sets), stages)
-    cell.settings = settings_hash(campaign, problems, own, stages)
+def make(experiment, problem, variant, seed, campaign, problems, sets, minutes, evaluation=(), own=None):
+    listed = [f"{{cell}}/{own.name}"] if own else [str(p) for p in problems]
+    every = [f"seed={seed}", f"problems={json.dumps(listed)}", *sets]
+    stages = [train_stage(campaign, every, minutes), *evaluation]
+    cell = Cell(experiment, f"{problem}/{variant}/{seed}", problem, variant, seed, list(sets), stages, own)
+    cell.settings = settings_hash(campaign, problems, every, stages)
     return cell
 
 
 def own_problem(variants, seeds, minutes):
     """The quickstart's campaign on each valid problem alone."""
-    campaign = ROOT / "deploy" / "quickstart.yaml"
-    return [make("own-problem", f"{p.stem}/{variant}/{seed}", p.stem, variant, seed, campaign, [p], sets,
-                 [lambda own: train_stage(campaign, own, minutes)])
+    return [make("own-problem", p.stem, variant, seed, ROOT / "deploy" / "quickstart.yaml", [p], sets, minutes,
+                 own=p)
             for variant, sets in variants for p in problem_files("valid") for seed in seeds]
 
 
 def general(variants, seeds, minutes, model):
     """Warm-up and GRPO over all training problems, then the test problems."""
-    campaign = Path(__file__).parent / "general.yaml"
-    evaluation = eval_stage([f"raw={model}", "warmup={cell}/run@warmup", "grpo={cell}/run"], "test", 64)
-    return [make("general", f"all/{variant}/{seed}", "all", variant, seed, campaign,
-                 problem_files("train"), sets,
-                 [lambda own: train_stage(campaign, own, minutes), evaluation])
+    models = [f"raw={model}", "warmup={cell}/warmup", "grpo={cell}/run"]
+    return [make("general", "all", variant, seed, GENERAL, problem_files("train"),
+                 [f"model={model}", *sets], minutes, [eval_stage(models, "test", 64)])
             for variant, sets in variants for seed in seeds]
 
 
 def ablation(variants, seeds, minutes):
     """Warm-up alone, then the valid problems."""
-    campaign = Path(__file__).parent / "general.yaml"
-    evaluation = eval_stage(["warmup={cell}/run@warmup"], "valid", 16)
-    return [make("ablation", f"warmup/{variant}/{seed}", "warmup", variant, seed, campaign,
-                 problem_files("train"), ["train.steps=0", *sets],
-                 [lambda own: train_stage(campaign, own, minutes), evaluation])
+    return [make("ablation", "warmup", variant, seed, GENERAL, problem_files("train"),
+                 ["train.steps=0", *sets], minutes,
+                 [eval_stage(["warmup={cell}/warmup"], "valid", 16)])
             for variant, sets in variants for seed in seeds]

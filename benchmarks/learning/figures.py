@@ -43,6 +43,10 @@ def expert_speedup(problem):
     return float(found[1]) if found else None
 
 
+def progress(row):
+    return row["warmup_updates"], row["steps"], row["rollouts"]
+
+
 def of_training(whet, cell, directory, ended):
     run = directory / "run"
     status = last_json([whet, "status", run, "--json"])

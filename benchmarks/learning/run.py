@@ -131,13 +131,13 @@ class Runner:
     def run_piece(self, cell, stage, number, seconds_before):
         """Runs one piece of a stage and appends its row."""
         directory = cell.directory(self.runs, self.commit)
-        directory.mkdir(parents=True, exist_ok=True)
+        cell.prepare(directory)
         log = directory / f"{stage.name}-{number + 1}.log"
         clock = Clock(directory / "clock.json", [stage.name, number])
         command = stage.resume if (directory / stage.made).exists() else stage.start
         command = [self.whet, *(word.replace("{cell}", str(directory)) for word in command)]
         limit = min(self.piece_s, 60 * stage.limit_minutes - seconds_before)
-        code = self.run_until(command, log, clock, limit)
+        code = self.run_until(command, log, clock, limit, lambda: cell.keep_warmup(directory))
         # -SIGINT: stopped before whet listened.
         if code not in (0, EXIT_STOPPED, -signal.SIGINT):
             said = log.with_suffix(".err").read_text().strip().splitlines()
@@ -153,10 +153,18 @@ class Runner:
                "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
                "stage": stage.name, "piece": number + 1, "seconds": round(seconds, 1), "ended": ended}
         row.update(figures.of_stage(self.whet, cell, stage, directory, ended, log))
+        before = [r for r in self.results.of(cell, self.commit) if r["stage"] == stage.name][-1:]
         self.results.append(row)
+        if ended:
+            cell.end(directory)
+        if stage.name == "train" and not ended and any(figures.progress(r) == figures.progress(row)
+                                                       for r in before):
+            raise figures.Failed(f"{cell.name}: piece {number + 1} came no further than the one before it: what "
+                                 "is not in a checkpoint is learned again after each piece, so warm-up, of which "
+                                 "only the end is saved, or checkpoint.every takes longer than a piece")
         return row
 
-    def run_until(self, command, log, clock, limit):
+    def run_until(self, command, log, clock, limit, meanwhile):
         """Returns the exit code; where the piece's time is up first, that of the stopped program."""
         # A runner that is killed takes the program with it; Ctrl-C is for the runner alone, which
         # stops the program cleanly.
@@ -169,12 +177,14 @@ class Runner:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     return process.wait(timeout=max(0.01, min(5, limit - clock.seconds)))
                 clock.save()
+                meanwhile()
             return stop(process)
         except BaseException:
             stop(process)
             raise
         finally:
             clock.save()
+            meanwhile()
 
     def run(self, chosen, after_row=None):
         """Runs them one after the other; one that fails doesn't keep the others from running."""
@@ -267,8 +277,9 @@ def parse(argv):
                              "repository; may be repeated")
         command.add_argument("--seeds", nargs="+", type=int)
         command.add_argument("--minutes", type=float, help=f"of training; default {MINUTES[name]}")
-        command.add_argument("--model", type=Path, help="the raw model, for the general experiment",
-                             default=Path("~/.cache/whetstone/models/SmolLM2-135M-Instruct").expanduser())
+        if name == "general":
+            command.add_argument("--model", type=Path, help="the raw model; default the quickstart's",
+                                 default=Path("~/.cache/whetstone/models/SmolLM2-135M-Instruct").expanduser())
         command.add_argument("--whet", type=Path, default=ROOT / "build" / "release" / "bin" / "whet")
         command.add_argument("--runs", type=Path, default=ROOT / "runs" / "learning")
         command.add_argument("--results", type=Path, default=RESULTS)

@@ -5,6 +5,8 @@ import fcntl
 import io
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -37,7 +39,8 @@ case "$1" in
     grep -q "${PROBLEM_THAT_FAILS:-none}" <<<"$*" && { echo "no such model" >&2; exit 3; }
     [[ $3 == --run-dir ]] || exit 2
     mkdir -p "$4"; touch "$4/campaign.yaml"; steps "$4" 2
-    if [[ $(<"$here/mode") == slow ]]; then
+    mkdir -p "$4/checkpoints/warmup"; echo weights >"$4/checkpoints/warmup/model"
+    if [[ $(<"$here/mode") != quick ]]; then
       trap 'exit 130' INT
       touch "$here/started"
       while :; do sleep 0.02; done
@@ -45,7 +48,9 @@ case "$1" in
     steps "$4" 5 ;;
   resume)
     [[ -f $2/campaign.yaml ]] || exit 2
-    if [[ $(<"$here/mode") == slow ]]; then trap 'exit 130' INT; while :; do sleep 0.02; done; fi
+    mode=$(<"$here/mode")
+    [[ $mode == stuck ]] || steps "$2" $(($(wc -l <"$2/metrics.jsonl") + 1))
+    if [[ $mode != quick ]]; then trap 'exit 130' INT; while :; do sleep 0.02; done; fi
     steps "$2" 5 ;;
   status)
     echo '{"steps_done": '"$(wc -l <"$2/metrics.jsonl")"', "steps_total": 5, "warmup_done": 3, "rollouts": 80,
@@ -85,7 +90,7 @@ class RunTest(unittest.TestCase):
         problems = []
         for name in ("alpha", "beta"):
             problems.append(self.root / f"{name}.md")
-            problems[-1].write_text(f"---\nid: {name}\n---\n")
+            problems[-1].write_text(f"---\nid: {name}\nsplit: valid\n---\nsplit: prose\n")
         patch = mock.patch.object(cells, "problem_files", lambda split: problems)
         patch.start()
         self.addCleanup(patch.stop)
@@ -132,6 +137,13 @@ class RunTest(unittest.TestCase):
         self.assertEqual(row["proved_speedup"], 2.9)
         self.assertIn("seed=17", self.calls("run")[0])
 
+    def test_a_campaign_gets_a_copy_that_is_not_held_out(self):
+        self.main("own-problem", "--cells", "alpha/*/17")
+        [copy] = (self.root / "runs").rglob("alpha.md")
+        self.assertEqual(copy.read_text(), "---\nid: alpha\n---\nsplit: prose\n")
+        self.assertIn(f'problems=["{copy}"]', self.calls("run")[0])
+        self.assertEqual(list((self.root / "runs").rglob("model")), [], "its policy takes space for nothing")
+
     def test_without_a_proved_program_the_speedup_is_that_of_the_reference(self):
         self.say(best=json.dumps([UNPROVED]))
         self.main("own-problem", "--cells", "alpha/*/17")
@@ -157,6 +169,13 @@ class RunTest(unittest.TestCase):
         self.assertEqual(len(self.calls("run")), 4)
         self.assertIn("train.lr=1e-5", self.calls("run")[2])
 
+    def test_a_file_that_a_setting_names_is_part_of_the_cell(self):
+        one = ("own-problem", "--cells", "alpha/*/17", "--variant", "data", f"warmup.examples={self.root}/w.jsonl")
+        for text in ("a\n", "a\n", "b\n"):
+            self.say(**{"w.jsonl": text})
+            self.main(*one)
+        self.assertEqual(len(self.rows()), 2)
+
     def test_a_cell_is_cut_into_pieces_and_its_time_ends_it(self):
         self.say(mode="slow")
         with contextlib.redirect_stdout(io.StringIO()):
@@ -170,6 +189,14 @@ class RunTest(unittest.TestCase):
         self.assertEqual([c.split()[0] for c in self.calls()], ["run"] + ["resume"] * (len(rows) - 1))
         # Only the last piece's programs were verified.
         self.assertEqual(len(self.calls("best")), 1)
+
+    def test_pieces_that_come_no_further_are_a_failure(self):
+        self.say(mode="stuck")
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as err, \
+                self.assertRaises(figures.Failed):
+            self.runner(piece_s=0.4).run(self.one_cell())
+        self.assertIn("piece 2 came no further than the one before it", err.getvalue())
+        self.assertEqual([(r["piece"], r["ended"]) for r in self.rows()], [(1, None), (2, None)])
 
     def test_a_stopped_runner_leaves_no_row_and_goes_on(self):
         self.say(mode="slow")
@@ -230,11 +257,15 @@ class RunTest(unittest.TestCase):
         self.assertIn("own-problem.jsonl:2: no JSON object", err)
 
     def test_general_trains_and_then_evaluates(self):
-        self.assertEqual(self.main("general", "--seeds", "17", "18")[0], 0)
+        self.assertEqual(self.main("general", "--seeds", "17", "18", "--model", "/raw")[0], 0)
+        self.assertIn("model=/raw", self.calls("run")[0])
+        self.assertIn("raw=/raw", self.calls("eval")[0])
         self.assertEqual([(r["stage"], r["ended"]) for r in self.rows("general")],
                          [("train", "finished"), ("eval", "finished")] * 2)
         self.assertIn("--split test --samples 64", self.calls("eval")[0])
-        self.assertIn("grpo=", self.calls("eval")[0])
+        [warmup] = re.findall(r"warmup=(\S+) grpo=", self.calls("eval")[0])
+        shutil.rmtree(Path(warmup).parent / "run" / "checkpoints")
+        self.assertEqual((Path(warmup) / "model").read_text(), "weights\n")
         self.assertNotIn("{cell}", self.calls("eval")[0])
         text = tables.of("general", self.rows("general"))
         self.assertIn("grpo − raw", text)
