@@ -130,7 +130,7 @@ TEST(CampaignParserTest, MessagesNameLineKeyAndRemedy) {
             "lr_warmup_steps, lr_schedule, lr_min_ratio, beta1, beta2, eps, weight_decay, "
             "dual_clip, kl_estimator, kl_reference, entropy_bonus, mask_truncated, spike_factor, "
             "grad_norm_per_layer, optimizer_state, activation_checkpointing, token_budget, "
-            "dynamic_sampling, sharding");
+            "dynamic_sampling, sharding, imitation, hints");
   EXPECT_EQ(Error(kMinimal, {"train.lora.rnk=0"}),
             "--set train.lora.rnk=0: unknown key 'train.lora.rnk'; did you mean "
             "'train.lora.rank'? Keys here: rank, alpha, targets");
