@@ -466,6 +466,32 @@ TEST_F(TrainerServiceTest, ASavedPolicyGoesOnInAnotherProcess) {
   EXPECT_EQ(resumed.metrics().at("grad_norm"), second.metrics().at("grad_norm"));
 }
 
+// A checkpoint of other settings than this trainer's serves as a model, and nothing else.
+TEST_F(TrainerServiceTest, OfACheckpointTheModelAloneCanBeRead) {
+  ASSERT_TRUE(Load(Model()).ok());
+  v1::UpdateResponse first;
+  ASSERT_TRUE(Update(Warmup(1), &first).ok());
+  v1::SaveCheckpointResponse saved;
+  ASSERT_TRUE(Save(Path("step-1"), &saved).ok());
+  v1::LoadCheckpointRequest request;
+  request.set_path(Path("step-1"));
+  request.set_campaign_id("campaign-2");
+  request.mutable_learner()->set_optimizer_state("8bit");
+  const auto load = [&](v1::LoadCheckpointResponse* response) {
+    grpc::ClientContext context;
+    return stub_->LoadCheckpoint(&context, request, response);
+  };
+  v1::LoadCheckpointResponse response;
+  EXPECT_EQ(load(&response).error_code(), StatusCode::INVALID_ARGUMENT);
+  request.set_weights_only(true);
+  const grpc::Status loaded = load(&response);
+  EXPECT_TRUE(loaded.ok()) << loaded.error_message();
+  EXPECT_FALSE(response.info().has_last_update());
+  // Its files are verified all the same.
+  std::filesystem::resize_file(Path("step-1/model.safetensors"), 1000);
+  EXPECT_EQ(load(&response).error_code(), StatusCode::INVALID_ARGUMENT);
+}
+
 TEST_F(TrainerServiceTest, ACheckpointIsReadPieceByPieceAndNothingElseIs) {
   ASSERT_TRUE(Load(Model()).ok());
   v1::SaveCheckpointResponse saved;

@@ -1,0 +1,180 @@
+#include "coordinator/eval/bootstrap.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "common/philox.h"
+#include "common/status_macros.h"
+#include "coordinator/eval/estimators.h"
+
+namespace whetstone {
+namespace {
+
+constexpr double kConfidence = 0.95;
+
+// Returns the probability that |t| stays below `t` (Abramowitz & Stegun, 26.7.3 and 26.7.4).
+double StudentWithin(double t, int degrees) {
+  const double angle = std::atan(t / std::sqrt(degrees));
+  const double cosine = std::cos(angle);
+  const bool odd = degrees % 2 == 1;
+  double term = odd ? cosine : 1;
+  double sum = degrees == 1 ? 0 : term;
+  for (int i = odd ? 3 : 2; i <= degrees - 2; i += 2) {
+    term *= cosine * cosine * (i - 1) / i;
+    sum += term;
+  }
+  const double pi = std::acos(-1.0);
+  return odd ? 2 / pi * (angle + std::sin(angle) * sum) : std::sin(angle) * sum;
+}
+
+double StudentQuantile(int degrees) {
+  double low = 0, high = 1000;
+  for (int i = 0; i < 100; ++i) {
+    const double middle = (low + high) / 2;
+    (StudentWithin(middle, degrees) < kConfidence ? low : high) = middle;
+  }
+  return low;
+}
+
+// Returns a problem's estimate; of kBest its logarithm.
+double EstimateOf(const Metric& metric, double expert_speedup,
+                  const std::vector<double>& speedups) {
+  const int n = static_cast<int>(speedups.size());
+  const int k = std::min(metric.k, n);
+  const auto share = [&](const auto& passes) {
+    return PassAtK(n, static_cast<int>(std::count_if(speedups.begin(), speedups.end(), passes)), k);
+  };
+  switch (metric.measure) {
+    case Measure::kPass:
+      return share([](double speedup) { return speedup > 0; });
+    case Measure::kFast:
+      return share([&](double speedup) { return speedup > metric.p; });
+    case Measure::kFastExpert:
+      return share([&](double speedup) { return expert_speedup > 0 && speedup > expert_speedup; });
+    case Measure::kBest:
+      break;
+  }
+  std::vector<double> gains;
+  gains.reserve(speedups.size());
+  for (const double speedup : speedups) gains.push_back(std::log(std::max(speedup, 1.0)));
+  return ExpectedMaxOfK(std::move(gains), k);
+}
+
+// By model, then by metric.
+using Means = std::vector<std::vector<double>>;
+
+// Adds one problem's estimates, divided by the number of problems.
+void AddTo(const std::vector<Metric>& metrics, double expert_speedup, size_t problems,
+           const std::vector<std::vector<double>>& speedups, Means* means) {
+  for (size_t m = 0; m < speedups.size(); ++m) {
+    for (size_t i = 0; i < metrics.size(); ++i) {
+      (*means)[m][i] +=
+          EstimateOf(metrics[i], expert_speedup, speedups[m]) / static_cast<double>(problems);
+    }
+  }
+}
+
+// Draws problems and their samples once.
+Means Draw(const std::vector<PairedProblem>& problems, const std::vector<Metric>& metrics,
+           const Means& zero, Philox* random) {
+  Means means = zero;
+  std::vector<std::vector<double>> drawn(zero.size());
+  std::vector<double> places;
+  for (size_t j = 0; j < problems.size(); ++j) {
+    const PairedProblem& problem = problems[random->Below(problems.size())];
+    size_t most = 0;
+    for (const auto& speedups : problem.speedups) most = std::max(most, speedups.size());
+    places.clear();
+    for (size_t i = 0; i < most; ++i) places.push_back(random->Uniform());
+    for (size_t m = 0; m < drawn.size(); ++m) {
+      const std::vector<double>& speedups = problem.speedups[m];
+      drawn[m].clear();
+      for (size_t i = 0; i < speedups.size(); ++i) {
+        const double at = places[i] * static_cast<double>(speedups.size());
+        drawn[m].push_back(speedups[static_cast<size_t>(at)]);
+      }
+    }
+    AddTo(metrics, problem.expert_speedup, problems.size(), drawn, &means);
+  }
+  return means;
+}
+
+Estimate WithInterval(const Metric& metric, double value, std::vector<double> draws, double tail) {
+  std::sort(draws.begin(), draws.end());
+  Estimate estimate{value, Quantile(draws, tail), Quantile(draws, 1 - tail)};
+  if (metric.measure == Measure::kBest) {
+    estimate = {std::exp(estimate.value), std::exp(estimate.low), std::exp(estimate.high)};
+  }
+  return estimate;
+}
+
+}  // namespace
+
+std::string MetricName(const Metric& metric) {
+  switch (metric.measure) {
+    case Measure::kPass:
+      return absl::StrCat("pass@", metric.k);
+    case Measure::kFast:
+      return absl::StrCat("fast_", metric.p, "@", metric.k);
+    case Measure::kFastExpert:
+      return absl::StrCat("fast_expert@", metric.k);
+    case Measure::kBest:
+      break;
+  }
+  return absl::StrCat("best@", metric.k);
+}
+
+double TailOfInterval(size_t problems) {
+  if (problems < 2) return (1 - kConfidence) / 2;
+  const double m = static_cast<double>(problems);
+  const double reach = std::sqrt(m / (m - 1)) * StudentQuantile(static_cast<int>(problems) - 1);
+  return std::erfc(reach / std::sqrt(2.0)) / 2;
+}
+
+Estimates EstimateModels(const std::vector<PairedProblem>& problems,
+                         const std::vector<Metric>& metrics, uint64_t seed, int draws) {
+  CHECK(!problems.empty() && draws > 0);
+  const size_t models = problems.front().speedups.size();
+  for (const PairedProblem& problem : problems) {
+    CHECK(problem.speedups.size() == models);
+    for (const auto& speedups : problem.speedups) CHECK(!speedups.empty());
+  }
+  const Means zero(models, std::vector<double>(metrics.size()));
+  Means values = zero;
+  for (const PairedProblem& problem : problems) {
+    AddTo(metrics, problem.expert_speedup, problems.size(), problem.speedups, &values);
+  }
+  std::vector<Means> drawn;
+  drawn.reserve(static_cast<size_t>(draws));
+  for (int draw = 0; draw < draws; ++draw) {
+    Philox random(seed, {static_cast<uint64_t>(draw), 0, 0, 0});
+    drawn.push_back(Draw(problems, metrics, zero, &random));
+  }
+  const double tail = TailOfInterval(problems.size());
+  // `of` gives what is estimated from the means of a draw, or of the samples themselves.
+  const auto estimate = [&](size_t metric, const auto& of) {
+    std::vector<double> all;
+    all.reserve(drawn.size());
+    for (const Means& means : drawn) all.push_back(of(means));
+    return WithInterval(metrics[metric], of(values), std::move(all), tail);
+  };
+  Estimates estimates;
+  estimates.models.resize(models);
+  for (size_t m = 0; m < models; ++m) {
+    for (size_t i = 0; i < metrics.size(); ++i) {
+      estimates.models[m].push_back(estimate(i, [&](const Means& means) { return means[m][i]; }));
+    }
+    for (size_t b = 0; b < m; ++b) {
+      Comparison pair{.model = m, .baseline = b, .metrics = {}};
+      for (size_t i = 0; i < metrics.size(); ++i) {
+        pair.metrics.push_back(
+            estimate(i, [&](const Means& means) { return means[m][i] - means[b][i]; }));
+      }
+      estimates.pairs.push_back(std::move(pair));
+    }
+  }
+  return estimates;
+}
+
+}  // namespace whetstone
