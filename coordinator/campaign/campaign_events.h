@@ -179,7 +179,7 @@ struct CancelCall {
 struct WorkerLeft {
   int worker = 0;
 };
-// A step (or warm-up update) is done; the row is already recorded.
+// A step, warm-up update or evaluation is done; the row is already recorded.
 struct StepDone {
   v1::UpdateName name;
   std::map<std::string, double> row;

@@ -16,6 +16,8 @@ namespace {
 
 // There are this many different programs.
 constexpr uint64_t kKinds = 8;
+// The second id of completions that were sampled to be evaluated.
+constexpr int kHeldOut = 77;
 // A campaign that takes longer hangs.
 constexpr Seconds kPatience = 7 * 24 * 3600;
 
@@ -114,10 +116,35 @@ std::string World::Live() {
   if (!requests.ok()) return std::string(requests.status().message());
   for (const v1::UpdateRequest& request : *requests) want.push_back(request.SerializeAsString());
   if (static_cast<int64_t>(want.size()) != plan_.updates()) return "not every update was journaled";
-  if (checkpoints_[plan_.CheckpointPath(plan_.updates())].updates != want) {
+  if (!want.empty() && checkpoints_[plan_.CheckpointPath(plan_.updates())].updates != want) {
     return "the final checkpoint does not hold every update exactly once";
   }
-  return "";
+  CheckEvaluations();
+  return broken_;
+}
+
+// Every policy whose evaluation was due was evaluated once, and itself: each sample is its own.
+void World::CheckEvaluations() {
+  std::map<int64_t, int> samples;
+  for (const JournalEntry& entry : journal_) {
+    if (const auto* rollout = std::get_if<RolloutEntry>(&entry)) {
+      if (!IsEvaluation(rollout->step)) continue;
+      const int64_t policy = rollout->completion.ids(0) / static_cast<int64_t>(kKinds);
+      if (policy != plan_.PositionOf(StepName(rollout->step))) Break("evaluated another policy");
+      ++samples[rollout->step];
+    }
+    if (std::holds_alternative<EvaluationEntry>(entry)) ++evaluated_;
+  }
+  int due = 0;
+  for (int64_t position = 0; position <= plan_.updates(); ++position) {
+    if (!plan_.EvaluationDue(position)) continue;
+    ++due;
+    const int wanted = static_cast<int>(plan_.evaluated().size()) * plan_.campaign.eval().samples();
+    if (samples[plan_.EvaluationAt(position)] != wanted) Break("an evaluation is not whole");
+  }
+  if (evaluated_ != due || samples.size() != static_cast<size_t>(due)) {
+    Break(absl::StrCat(evaluated_, " evaluations, where ", due, " were due"));
+  }
 }
 
 absl::StatusOr<std::vector<v1::UpdateRequest>> World::Requests() const {
@@ -283,6 +310,10 @@ void World::Do(const action::Generate& a) {
       // The ids also say how many updates the completion's policy has seen.
       completion.add_ids(static_cast<int>(kind + kKinds * policy_.updates.size()));
       completion.add_sampling_logprobs(-1);
+      if (a.request.step() == 0) {
+        completion.add_ids(kHeldOut);
+        completion.add_sampling_logprobs(-1);
+      }
       completion.set_text(kind == 0 ? "no code here"
                                     : absl::StrCat("```cpp\nint program_", kind, "();\n```"));
       completion.set_finish(kind == 1   ? v1::Completion::LENGTH
@@ -344,6 +375,7 @@ void World::CheckBatch(const v1::UpdateRequest& request) {
     std::set<int64_t> policies;
     for (const v1::Rollout& rollout : group.rollouts()) {
       policies.insert(rollout.ids(0) / static_cast<int64_t>(kKinds));
+      if (rollout.ids_size() != 1) Break("it learns from an evaluation");
     }
     if (group.rollouts_size() != options_.group_size) Break("a group is not whole");
     if (policies.size() != 1) return Break("a group's rollouts are of several policies");

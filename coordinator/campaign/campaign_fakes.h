@@ -62,6 +62,7 @@ class World {
   // Returns how many updates at most came between the policy that sampled and the one that learned.
   int64_t stalest() const { return stalest_; }
   int refilled() const { return refilled_; }  // steps with further groups
+  int evaluated() const { return evaluated_; }
   int joined() const { return joined_; }
   int left() const { return left_; }  // drained ones and removed ones
   Seconds lived() const { return now_ - kBegin; }
@@ -117,6 +118,7 @@ class World {
   void Do(const action::Finish& a);
   void Apply(uint64_t call, const v1::UpdateRequest& request);
   void CheckBatch(const v1::UpdateRequest& request);
+  void CheckEvaluations();
   void LoseTrainer();
   void LoseWorker(int w);
   void MoveWorkers();
@@ -151,6 +153,7 @@ class World {
   int hedges_ = 0;
   int64_t stalest_ = 0;
   int refilled_ = 0;
+  int evaluated_ = 0;
   int moves_left_ = 0;
   int joined_ = 0;
   int left_ = 0;

@@ -26,6 +26,12 @@ WorldOptions OptionsOf(uint64_t seed) {
   options.measure = seed % 5 == 0 ? 15 : 2;
   options.sets = {absl::StrCat("train.max_staleness=", seed % 3),
                   absl::StrCat("train.dynamic_sampling.max_refills=", seed / 3 % 3)};
+  if (seed % 3 != 1) {
+    options.sets.push_back("eval.problems=[/v.md, /w.md]");
+    options.sets.push_back(absl::StrCat("eval.every=", seed / 2 % 4));
+    options.sets.push_back("eval.samples=3");
+    options.sets.push_back(absl::StrCat("checkpoint.best_by=", seed % 2 == 0 ? "eval" : "reward"));
+  }
   options.flat = 0.3;
   options.moves = seed % 7 < 3 ? 12 : 0;
   return options;
@@ -42,6 +48,7 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
   int losses = 0;
   int hedges = 0;
   int refilled = 0;
+  int evaluated = 0;
   int joined = 0;
   int left = 0;
   std::map<int64_t, int> stalest;
@@ -50,6 +57,7 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
     ASSERT_EQ(world.Live(), "") << "seed " << seed;
     ++stalest[world.stalest()];
     refilled += world.refilled();
+    evaluated += world.evaluated();
     crashes += world.crashes();
     losses += world.trainer_losses();
     hedges += world.hedges();
@@ -63,6 +71,7 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
   EXPECT_GT(losses, static_cast<int>(count));
   EXPECT_GT(hedges, static_cast<int>(count) / 10);
   EXPECT_GT(refilled, static_cast<int>(count));
+  EXPECT_GT(evaluated, static_cast<int>(count));
   for (const int64_t staleness : {0, 1, 2}) {
     EXPECT_GT(stalest[staleness], static_cast<int>(count) / 10) << staleness;
   }

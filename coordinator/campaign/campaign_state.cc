@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "coordinator/durable/eval_row.h"
 #include "coordinator/durable/request_builders.h"
 
 namespace whetstone {
@@ -47,6 +48,12 @@ void CampaignState::Schedule() {
     CheckDeadlines();
   }
   if (finished()) return;
+  const StepRecord* const evaluation = durable().evaluation();
+  // A stream that is still open may bring a completion twice.
+  if (evaluation != nullptr && evaluation->HasAllRollouts() && evaluation->HasAllVerdicts() &&
+      !trainer_.Generates(evaluation->step)) {
+    CloseEvaluation();
+  }
   // Workers go first: timing that can run now runs before the trainer makes the machine loud again.
   members_.Schedule(trainer_.computes());
   measuring_.Schedule(trainer_.computes());
@@ -176,8 +183,8 @@ void CampaignState::On(const event::Stop&) {
   }
   for (const StepRecord& step : durable().open_steps()) {
     if (step.rollouts == 0) continue;
-    absl::StrAppend(&text, "; of step ", step.step, " it keeps ", step.rollouts, " rollout(s) and ",
-                    step.verdicts, " verdict(s)");
+    absl::StrAppend(&text, "; of ", PhaseStep(StepName(step.step)), " it keeps ", step.rollouts,
+                    " rollout(s) and ", step.verdicts, " verdict(s)");
   }
   context_.Finish(absl::CancelledError(text));
 }
@@ -206,9 +213,26 @@ void CampaignState::CloseStep(v1::UpdateRequest request, const v1::UpdateRespons
   context_.Record(UpdateEntry{name, RequestHash(context_.plan(), std::move(request)), response,
                               std::move(row)});
   context_.Emit(std::move(done));
+  BeginTimes();
+  measuring_.OpenSteps();
+}
+
+// The evaluation is complete: with its row it becomes part of the journal.
+void CampaignState::CloseEvaluation() {
+  times_.step = context_.now() - step_since_;
+  const StepRecord& evaluation = *durable().evaluation();
+  const v1::UpdateName name = StepName(evaluation.step);
+  std::map<std::string, double> row = BuildEvalRow(evaluation, times_);
+  action::StepDone done{name, row, EvalLine(name, row)};
+  context_.Record(EvaluationEntry{name, std::move(row)});
+  context_.Emit(std::move(done));
+  BeginTimes();
+  measuring_.OpenSteps();
+}
+
+void CampaignState::BeginTimes() {
   step_since_ = context_.now();
   times_ = StepTimes();
-  measuring_.OpenSteps();
 }
 
 std::vector<Wait> CampaignState::Waits() const {
@@ -221,12 +245,16 @@ std::vector<Wait> CampaignState::Waits() const {
 }
 
 std::string CampaignState::StatusLine(Seconds now) const {
-  std::string line = durable().done() ? "all updates done"
-                                      : PhaseStep(context_.plan().NameOf(durable().position() + 1));
-  for (const StepRecord& step : durable().open_steps()) {
-    const bool ahead = step.step != durable().step();
+  const std::deque<StepRecord>& open = durable().open_steps();
+  std::string line;
+  if (durable().done()) line = "all updates done";
+  if (open.empty() && !durable().done()) {
+    line = PhaseStep(context_.plan().NameOf(durable().position() + 1));
+  }
+  for (const StepRecord& step : open) {
+    const bool ahead = &step != &open.front();
     if (ahead && step.rollouts == 0) break;
-    absl::StrAppend(&line, ahead ? absl::StrCat(", step ", step.step) : "", ": ", step.rollouts,
+    absl::StrAppend(&line, ahead ? ", " : "", PhaseStep(StepName(step.step)), ": ", step.rollouts,
                     "/", step.groups.size() * step.groups[0].samples.size(), " completions, ",
                     step.verdicts, " verdicts");
   }

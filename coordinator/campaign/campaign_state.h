@@ -94,6 +94,8 @@ class CampaignState {
   void CheckDeadlines();
   void Schedule();
   void CloseStep(v1::UpdateRequest request, const v1::UpdateResponse& response);
+  void CloseEvaluation();
+  void BeginTimes();
   void AccountTime(Seconds now);
   void End();
 
@@ -103,7 +105,7 @@ class CampaignState {
   MeasureScheduler measuring_;
   bool started_ = false;
   Seconds next_look_ = 0;   // at deadlines and stragglers
-  Seconds step_since_ = 0;  // the last update
+  Seconds step_since_ = 0;  // the last update or evaluation
   StepTimes times_;         // since then
 };
 

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "coordinator/durable/campaign_plan.h"
+
 namespace whetstone {
+
+std::string MeasureJob::Place() const { return RolloutPlace(step, group_index, samples.front()); }
 
 void StepMeasuring::AddRollout(int group_index, int sample, const std::string& source) {
   std::vector<MeasureJob*>& of_group = by_group[group_index];
@@ -32,6 +36,24 @@ std::optional<Seconds> StepMeasuring::UsualDuration() const {
   const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
   std::nth_element(sorted.begin(), middle, sorted.end());
   return *middle;
+}
+
+void MeasureQueue::Open(int64_t step) {
+  if (IsEvaluation(step)) {
+    steps_.emplace_front(step);
+  } else {
+    steps_.emplace_back(step);
+  }
+}
+
+bool MeasureQueue::IsOpen(int64_t step) const {
+  return std::any_of(steps_.begin(), steps_.end(),
+                     [step](const StepMeasuring& open) { return open.step == step; });
+}
+
+StepMeasuring& MeasureQueue::StepOf(int64_t step) {
+  return *std::find_if(steps_.begin(), steps_.end(),
+                       [step](const StepMeasuring& open) { return open.step == step; });
 }
 
 void MeasureQueue::CloseFront() {

@@ -35,6 +35,9 @@ struct MeasureAttempt {
 
 // A MeasureJob is one program to measure, for every rollout of a group that wrote it.
 struct MeasureJob {
+  // Returns "12/0/3": which rollout it is, of several the first.
+  std::string Place() const;
+
   int64_t step = 0;
   bool challenger = false;  // measured again because it may be the problem's best
   int group_index = 0;
@@ -70,15 +73,15 @@ struct StepMeasuring {
 
 class MeasureQueue {
  public:
-  // Steps are opened in order, and closed from the front.
-  StepMeasuring& Open(int64_t step) { return steps_.emplace_back(step); }
+  // Steps are opened in order, but an evaluation before those that are there, and closed from the
+  // front.
+  void Open(int64_t step);
+  bool IsOpen(int64_t step) const;
   void CloseFront();
   std::deque<StepMeasuring>& steps() { return steps_; }
   const std::deque<StepMeasuring>& steps() const { return steps_; }
   // Returns the measuring of an open step.
-  StepMeasuring& StepOf(int64_t step) {
-    return steps_[static_cast<size_t>(step - steps_.front().step)];
-  }
+  StepMeasuring& StepOf(int64_t step);
   // Returns the jobs that are not done, older steps' first. They are valid until their step is
   // closed.
   std::vector<MeasureJob*> OpenJobs();

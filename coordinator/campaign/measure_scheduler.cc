@@ -20,7 +20,7 @@ void MeasureScheduler::OpenSteps() {
   std::deque<StepMeasuring>& steps = queue_.steps();
   while (!steps.empty() && durable.FindStep(steps.front().step) == nullptr) queue_.CloseFront();
   for (const StepRecord& step : durable.open_steps()) {
-    if (!steps.empty() && step.step <= steps.back().step) continue;
+    if (queue_.IsOpen(step.step)) continue;
     queue_.Open(step.step);
     for (size_t g = 0; g < step.groups.size(); ++g) {
       const std::vector<CandidateRecord>& samples = step.groups[g].samples;
@@ -58,7 +58,7 @@ void MeasureScheduler::AddChallengers() {
 bool MeasureScheduler::UpdateReady() const {
   if (context_->durable().open_steps().empty()) return true;
   const StepRecord& next = context_->durable().open_steps().front();
-  if (!next.HasAllRollouts() || !next.HasAllVerdicts()) return false;
+  if (IsEvaluation(next.step) || !next.HasAllRollouts() || !next.HasAllVerdicts()) return false;
   const StepMeasuring& measuring = queue_.steps().front();
   return measuring.challengers_added && measuring.AllDone();
 }
@@ -79,6 +79,7 @@ void MeasureScheduler::Schedule(bool trainer_computes) {
   if (queue_.steps().empty()) return;
   Dispatch(trainer_computes);
   const StepRecord& next = context_->durable().open_steps().front();
+  if (IsEvaluation(next.step)) return;
   if (!queue_.steps().front().challengers_added && next.HasAllRollouts() && next.HasAllVerdicts()) {
     AddChallengers();
     Dispatch(trainer_computes);
@@ -154,10 +155,9 @@ void MeasureScheduler::TryHedge(MeasureJob* job, bool trainer_computes) {
            dispatcher.traits(w).cpu_model == dispatcher.traits(first.worker).cpu_model;
   });
   if (!worker) return;
-  context_->Notice(
-      absl::StrFormat("step %d: %.0f s for the verdict of %d/%d from %s; asking %s too", job->step,
-                      now - first.since, job->group_index, job->samples.front(),
-                      members_->name(first.worker), members_->name(*worker)));
+  context_->Notice(absl::StrFormat("%.0f s for the verdict of %s from %s; asking %s too",
+                                   now - first.since, job->Place(), members_->name(first.worker),
+                                   members_->name(*worker)));
   StartAttempt(job, *worker, /*timed=*/true);
 }
 
@@ -330,8 +330,7 @@ void MeasureScheduler::GiveUp(MeasureJob* job, const std::string& why) {
   v1::Verdict verdict;
   verdict.set_outcome(v1::INFRASTRUCTURE_ERROR);
   verdict.set_detail(why);
-  context_->Notice(absl::StrCat("candidate ", job->step, "/", job->group_index, "/",
-                                job->samples.front(), " dropped: ", why));
+  context_->Notice(absl::StrCat("candidate ", job->Place(), " dropped: ", why));
   recorder_.Settle(job, verdict);
 }
 
@@ -385,9 +384,9 @@ void MeasureScheduler::AddWaits(std::vector<Wait>* waits) const {
   for (const StepMeasuring& step : queue_.steps()) {
     for (const MeasureJob& job : step.jobs) {
       for (const MeasureAttempt& a : job.running) {
-        waits->push_back({absl::StrCat("verdict of ", job.step, "/", job.group_index, "/",
-                                       job.samples.front(), " from ", members_->name(a.worker)),
-                          a.since, a.deadline});
+        waits->push_back(
+            {absl::StrCat("verdict of ", job.Place(), " from ", members_->name(a.worker)), a.since,
+             a.deadline});
       }
     }
   }

@@ -15,7 +15,8 @@
 // workers die is tried alone, and given up after kWorkerLossesMax of them. What takes much longer
 // than usual is tried on an idle worker besides (Hedge), and the first verdict counts. Given up
 // means an INFRASTRUCTURE_ERROR, which is never learned from. Once the verdicts of the step whose
-// update is next are in, its challengers (challengers.h) are measured afresh.
+// update is next are in, its challengers (challengers.h) are measured afresh. An evaluation goes
+// first, and has none.
 //
 // It ends the campaign (CampaignContext::Finish) when there have been candidates for
 // kReturnDeadline, but nobody to measure them. Events that answer no call of its own are ignored.
@@ -50,7 +51,7 @@ class MeasureScheduler {
 
   // Brings the jobs in line with the durable state's open steps: forgets what is over, opens what
   // is new, with a job for whatever is not measured yet (on resume, rollouts of an earlier
-  // process). It is called before the first event, and after every update.
+  // process). It is called before the first event, and after every update and evaluation.
   void OpenSteps();
   // Schedules an open step's rollout that is recorded. One without code, or whose text has its
   // verdict, gets its own at once.
@@ -78,7 +79,7 @@ class MeasureScheduler {
   void Cancel();
 
   // Returns whether everything that the next update learns from is there, and its challengers are
-  // judged; for warm-up always.
+  // judged; for warm-up always, during an evaluation never.
   bool UpdateReady() const;
   // Returns whether a timing is in flight that a computing trainer would spoil.
   bool TimesOnTrainersCores() const;

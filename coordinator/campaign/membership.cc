@@ -55,8 +55,7 @@ std::optional<LostWorker> Membership::On(const event::CallFailed& e) {
       if (e.status.code() == absl::StatusCode::kInvalidArgument) {
         context_->Finish(absl::InvalidArgumentError(absl::StrCat(
             "problem ", PutProblemId(worker), " is not sound: ", message,
-            "; try: whet problem check ",
-            context_->plan().campaign.problems(static_cast<int>(worker.put_problem)))));
+            "; try: whet problem check ", context_->plan().FileOf(worker.put_problem))));
         return std::nullopt;
       }
       if (e.status.code() == absl::StatusCode::kFailedPrecondition) {

@@ -199,7 +199,7 @@ void TrainerDriver::StartGenerate(const StepRecord& step) {
   groups_ = step.groups.size();
   v1::GenerateRequest request = BuildGenerate(context_->plan(), step);
   const uint64_t call =
-      Start(TrainerOp::kGenerate, absl::StrCat("Trainer.Generate step ", step.step),
+      Start(TrainerOp::kGenerate, absl::StrCat("Trainer.Generate ", PhaseStep(StepName(step.step))),
             kGenerateSilenceDeadline);
   context_->Emit(action::Generate{call, std::move(request)});
 }
@@ -241,6 +241,7 @@ void TrainerDriver::SetPosition() {
   if (position <= context_->durable().position()) {
     position_ = position;
   } else if (position == context_->durable().position() + 1 && !context_->durable().done() &&
+             context_->durable().evaluation() == nullptr &&
              (context_->durable().step() == 0 ||
               context_->durable().open_steps().front().HasAllVerdicts())) {
     // It did the update, and its answer was lost: asked again, it repeats the answer.

@@ -11,7 +11,7 @@
 // with which policy: it is probed, given back what it forgot (a checkpoint, then the journal's
 // updates), and asked again. It ends the campaign (CampaignContext::Finish) when asking again is
 // pointless, after kFailuresMax failures in a row, when the trainer has been away for
-// kReturnDeadline, and with OK once every update is done and saved.
+// kReturnDeadline, and with OK once every update is done and saved, and every evaluation complete.
 //
 // An event that answers another call than the running one is ignored. It is not thread-safe.
 #ifndef WHETSTONE_COORDINATOR_CAMPAIGN_TRAINER_DRIVER_H_
@@ -82,6 +82,8 @@ class TrainerDriver {
   TrainerOp op() const { return op_; }
   // Returns whether the trainer was there, or a call to it failed, and it has not answered since.
   bool lost() const { return down_since_ >= 0 && !last_error_.empty(); }
+  // Returns whether it generates rollouts of `step`.
+  bool Generates(int64_t step) const { return op_ == TrainerOp::kGenerate && step_ == step; }
   // Returns whether the trainer uses its cores.
   bool computes() const { return op_ != TrainerOp::kNone && op_ != TrainerOp::kProbe; }
   // Returns what the last probe said.

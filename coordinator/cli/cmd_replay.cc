@@ -70,7 +70,9 @@ absl::Status CheckRun(const CampaignPlan& plan, const RunPaths& paths,
 // less.
 absl::StatusOr<int64_t> UpdatesMax(const CampaignPlan& plan, const Journal& journal, int64_t to) {
   int64_t recorded = 0;
-  RETURN_IF_ERROR(journal.ForEachRow([&](const MetricsRow&) { ++recorded; }));
+  RETURN_IF_ERROR(journal.ForEachRow([&](const MetricsRow& row) {
+    recorded += row.name.phase() == v1::UpdateName::EVAL ? 0 : 1;
+  }));
   if (to == 0) return plan.updates();
   const int64_t wanted = plan.warmup_updates() + to;
   if (wanted <= recorded) return wanted;

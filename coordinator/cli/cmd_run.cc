@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -54,9 +55,13 @@ std::string PlanText(const CampaignPlan& plan, const std::string& run_dir,
   }
   absl::StrAppend(&text, "# GRPO           ", c.train().steps(), " steps of ",
                   c.train().prompts_per_step(), " x ", c.train().group_size(), " rollouts\n");
-  for (const PlannedProblem& problem : plan.problems) {
+  for (const PlannedProblem& problem : plan.learned()) {
     absl::StrAppend(&text, "# problem        ", problem.problem.id(), "  ",
                     problem.hash.substr(0, 12), "\n");
+  }
+  for (const PlannedProblem& problem : plan.evaluated()) {
+    absl::StrAppend(&text, "# evaluated      ", problem.problem.id(), "  ",
+                    problem.hash.substr(0, 12), ", ", c.eval().samples(), " samples\n");
   }
   if (c.has_cluster()) {
     absl::StrAppend(&text, "# services       trainer on ", c.cluster().trainer().ssh(), ", ",
@@ -100,10 +105,13 @@ absl::Status DryRun(const v1::Campaign& campaign, const RunOptions& given,
              {"context_length", model->facts.context_length()},
              {"longest_prompt_tokens", model->longest_prompt_tokens}};
   }
-  nlohmann::ordered_json problems = nlohmann::ordered_json::array();
-  for (const PlannedProblem& problem : plan.problems) {
-    problems.push_back({{"id", problem.problem.id()}, {"hash", problem.hash}});
-  }
+  const auto listed = [](std::span<const PlannedProblem> problems) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const PlannedProblem& problem : problems) {
+      list.push_back({{"id", problem.problem.id()}, {"hash", problem.hash}});
+    }
+    return list;
+  };
   console->Result(
       {{"campaign", nlohmann::ordered_json::parse(json)},
        {"plan",
@@ -111,7 +119,8 @@ absl::Status DryRun(const v1::Campaign& campaign, const RunOptions& given,
          {"warmup_updates", plan.warmup_updates()},
          {"steps", campaign.train().steps()},
          {"rollouts_per_step", campaign.train().prompts_per_step() * campaign.train().group_size()},
-         {"problems", problems},
+         {"problems", listed(plan.learned())},
+         {"evaluated", listed(plan.evaluated())},
          {"model", facts},
          {"checkpoint_dir", plan.checkpoint_dir}}}});
   return absl::OkStatus();

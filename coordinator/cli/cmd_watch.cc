@@ -53,12 +53,23 @@ std::string Page(const RunSummary& summary, const Screen& screen) {
   // A chart takes this many columns besides its curve.
   constexpr int kAxis = 12;
   // The text below takes this many rows.
-  constexpr int kOtherRows = 8;
-  const int rows =
-      std::clamp((screen.rows - kOtherRows) / static_cast<int>(std::size(curves)) - 1, 2, 8);
+  const int other_rows = summary.eval_rows.empty() ? 8 : 9;
+  const bool evaluated = summary.eval_rows.size() > 1;
+  const int rows = std::clamp(
+      (screen.rows - other_rows) / static_cast<int>(std::size(curves) + (evaluated ? 1 : 0)) - 1, 2,
+      8);
   std::string page;
   for (const auto& [key, title] : curves) {
     page += TextChart(title, summary.Series(key), screen.columns - kAxis, rows);
+  }
+  if (evaluated) {
+    std::vector<double> correct;
+    for (const auto& [step, row] : summary.eval_rows) {
+      const auto share = row.find("eval/correct");
+      correct.push_back(share == row.end() ? std::nan("") : share->second);
+    }
+    page += TextChart("share of correct programs on held-out problems, by evaluation", correct,
+                      screen.columns - kAxis, rows);
   }
   if (summary.rows.empty() && !summary.warmup_rows.empty()) {
     std::vector<double> losses;

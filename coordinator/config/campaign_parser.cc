@@ -10,6 +10,7 @@
 #include "coordinator/config/campaign_rules.h"
 #include "coordinator/config/default_sockets.h"
 #include "coordinator/config/host_range.h"
+#include "coordinator/config/prompt_files.h"
 #include "coordinator/yaml/yaml_message.h"
 
 namespace whetstone {
@@ -67,6 +68,22 @@ absl::Status MergeGiven(absl::string_view yaml, const std::string& name,
   return absl::OkStatus();
 }
 
+// Puts the prompt files in place of the folders that hold them.
+absl::Status ExpandFolders(const YamlMessage& source, v1::EvalConfig* eval) {
+  google::protobuf::RepeatedPtrField<std::string> expanded;
+  for (int i = 0; i < eval->problems_size(); ++i) {
+    const absl::StatusOr<std::vector<std::string>> files = PromptFiles({eval->problems(i)});
+    if (!files.ok()) {
+      const std::string key = absl::StrCat("eval.problems[", i, "]");
+      return absl::Status(files.status().code(), absl::StrCat(source.Where(key), ": '", key,
+                                                              "': ", files.status().message()));
+    }
+    expanded.Add(files->begin(), files->end());
+  }
+  eval->mutable_problems()->Swap(&expanded);
+  return absl::OkStatus();
+}
+
 // Checks that the files which the campaign names are there; the error names the line that does.
 absl::Status CheckFiles(const v1::Campaign& campaign, const YamlMessage& source) {
   const auto check = [&source](const std::string& key, const std::string& path) -> absl::Status {
@@ -80,6 +97,11 @@ absl::Status CheckFiles(const v1::Campaign& campaign, const YamlMessage& source)
   };
   for (int i = 0; i < campaign.problems_size(); ++i) {
     RETURN_IF_ERROR(check(absl::StrCat("problems[", i, "]"), campaign.problems(i)));
+  }
+  for (int i = 0; i < campaign.eval().problems_size(); ++i) {
+    // A folder has become its files.
+    const std::string key = absl::StrCat("eval.problems[", i, "]");
+    RETURN_IF_ERROR(check(key, campaign.eval().problems(i)));
   }
   return campaign.has_warmup() ? check("warmup.examples", campaign.warmup().examples())
                                : absl::OkStatus();
@@ -99,12 +121,17 @@ absl::Status ParseInto(absl::string_view yaml, const std::string& name, const st
     RETURN_IF_ERROR(MergeGiven(yaml, name, sets, &alone));
     if (!given.has_warmup()) campaign.clear_warmup();
     if (!given.has_cluster()) campaign.clear_cluster();
+    if (!given.has_eval()) campaign.clear_eval();
   }
   RETURN_IF_ERROR(MergeGiven(yaml, name, sets, &source));
 
   const PathResolver paths(folder, source);
   for (int i = 0; i < campaign.problems_size(); ++i) {
     campaign.set_problems(i, paths.Resolve("problems", campaign.problems(i)));
+  }
+  for (int i = 0; i < campaign.eval().problems_size(); ++i) {
+    campaign.mutable_eval()->set_problems(
+        i, paths.Resolve("eval.problems", campaign.eval().problems(i)));
   }
   if (campaign.has_warmup()) {
     campaign.mutable_warmup()->set_examples(
@@ -145,6 +172,7 @@ absl::StatusOr<v1::Campaign> LoadCampaign(const std::string& path,
   v1::Campaign campaign;
   YamlMessage source(&campaign);
   RETURN_IF_ERROR(ParseInto(yaml, path, folder, sets, &campaign, &source));
+  if (campaign.has_eval()) RETURN_IF_ERROR(ExpandFolders(source, campaign.mutable_eval()));
   RETURN_IF_ERROR(CheckFiles(campaign, source));
   return campaign;
 }

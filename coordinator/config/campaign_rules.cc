@@ -9,18 +9,20 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
-#include "coordinator/yaml/yaml_message.h"
+#include "coordinator/config/problem_rules.h"
+#include "coordinator/config/rule_checks.h"
 
 namespace whetstone {
 namespace {
 
-class Rules {
+class Rules : public RuleChecks {
  public:
   Rules(const v1::Campaign& campaign, std::function<std::string(const std::string&)> where)
-      : c_(campaign), where_(std::move(where)) {}
+      : RuleChecks(std::move(where)), c_(campaign) {}
 
   absl::Status Check() {
     RETURN_IF_ERROR(Required());
+    RETURN_IF_ERROR(CheckProblemRules(c_, *this));
     RETURN_IF_ERROR(Warmup());
     RETURN_IF_ERROR(Train());
     RETURN_IF_ERROR(Loss());
@@ -32,32 +34,6 @@ class Rules {
   }
 
  private:
-  absl::Status Wrong(const std::string& key, absl::string_view what) const {
-    return absl::InvalidArgumentError(absl::StrCat(where_(key), ": '", key, "' ", what));
-  }
-
-  absl::Status OneOf(const std::string& key, const std::string& value,
-                     const std::vector<std::string>& words) const {
-    if (std::find(words.begin(), words.end(), value) != words.end()) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(where_(key), ": ", NotOneOf(key, value, words)));
-  }
-
-  absl::Status AtLeast(const std::string& key, double value, double least) const {
-    if (value >= least) return absl::OkStatus();
-    return Wrong(key, absl::StrCat("must be at least ", least, ", not ", value));
-  }
-
-  absl::Status Positive(const std::string& key, double value) const {
-    if (value > 0) return absl::OkStatus();
-    return Wrong(key, absl::StrCat("must be greater than 0, not ", value));
-  }
-
-  // Fails unless lo <= value < hi.
-  absl::Status Within(const std::string& key, double value, double lo, double hi) const {
-    if (value >= lo && value < hi) return absl::OkStatus();
-    return Wrong(key, absl::StrCat("must be at least ", lo, " and below ", hi, ", not ", value));
-  }
-
   absl::Status Required() const {
     if (c_.name().empty()) {
       return Wrong("name", "is missing: it names the campaign and its run directory");
@@ -73,15 +49,6 @@ class Rules {
     }
     if (c_.model().empty()) {
       return Wrong("model", "is missing: the Hugging Face directory to train");
-    }
-    if (c_.problems().empty()) return Wrong("problems", "is missing: at least one prompt file");
-    std::set<std::string> seen;
-    for (int i = 0; i < c_.problems_size(); ++i) {
-      const std::string key = absl::StrCat("problems[", i, "]");
-      if (c_.problems(i).empty()) return Wrong(key, "is empty");
-      if (!seen.insert(c_.problems(i)).second) {
-        return Wrong(key, absl::StrCat("names ", c_.problems(i), " a second time"));
-      }
     }
     return absl::OkStatus();
   }
@@ -124,8 +91,8 @@ class Rules {
 
   absl::Status Train() const {
     const v1::TrainConfig& t = c_.train();
-    if (t.steps() == 0 && !c_.has_warmup()) {
-      return Wrong("train.steps", "is 0 and there is no 'warmup': nothing to do");
+    if (!Learns(c_) && !c_.has_eval()) {
+      return Wrong("train.steps", "is 0 and there is no 'warmup' and no 'eval': nothing to do");
     }
     RETURN_IF_ERROR(AtLeast("train.steps", static_cast<double>(t.steps()), 0));
     RETURN_IF_ERROR(AtLeast("train.prompts_per_step", t.prompts_per_step(), 1));
@@ -364,14 +331,7 @@ class Rules {
     return AbsolutePath("checkpoint.dir", c_.checkpoint().dir(), "on the trainer's host");
   }
 
-  absl::Status AbsolutePath(const std::string& key, const std::string& path,
-                            absl::string_view on) const {
-    if (absl::StartsWith(path, "/")) return absl::OkStatus();
-    return Wrong(key, absl::StrCat("must be an absolute path ", on, ", not '", path, "'"));
-  }
-
   const v1::Campaign& c_;
-  const std::function<std::string(const std::string&)> where_;
 };
 
 }  // namespace

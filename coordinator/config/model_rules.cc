@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "coordinator/config/problem_rules.h"
 
 namespace whetstone {
 namespace {
@@ -36,7 +37,7 @@ v1::InspectModelRequest InspectRequestOf(const v1::Campaign& campaign) {
   v1::InspectModelRequest request;
   request.set_model(campaign.model());
   request.set_kl_reference(campaign.train().kl_reference());
-  request.set_weights_only(campaign.train().steps() == 0 && !campaign.has_warmup());
+  request.set_weights_only(!Learns(campaign));
   request.mutable_chat()->set_thinking(campaign.chat().thinking());
   request.mutable_chat()->set_date(campaign.chat().date());
   request.set_deterministic(campaign.deterministic());

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coordinator/config/model_rules.h"
+#include "coordinator/config/problem_rules.h"
 #include "coordinator/prompt/prompt_file.h"
 #include "coordinator/prompt/render.h"
 #include "coordinator/prompt/worked_examples.h"
@@ -34,14 +35,15 @@ std::string ExistingAncestor(std::string path) {
 
 void CheckProblems(const v1::Campaign& campaign, const FindingSink& found,
                    v1::InspectModelRequest* request) {
-  for (const std::string& path : campaign.problems()) {
+  const auto check = [&](const std::string& path, const std::string& list,
+                         absl::Status (*of_split)(const v1::Problem&, const std::string&)) {
     const auto problem = ParsePromptFile(path);
     if (!problem.ok()) {
       found({Level::kFail, "problem", std::string(problem.status().message()),
              "whet problem check " + path});
-    } else if (const absl::Status trainable = CheckTrainable(*problem, path); !trainable.ok()) {
-      found({Level::kFail, "problem", std::string(trainable.message()),
-             absl::StrCat("take ", path, " out of `problems` in the campaign")});
+    } else if (const absl::Status status = of_split(*problem, path); !status.ok()) {
+      found({Level::kFail, "problem", std::string(status.message()),
+             absl::StrCat("take ", path, " out of `", list, "` in the campaign")});
     } else {
       found({Level::kOk, "problem", path, ""});
       v1::NamedPrompt* const prompt = request->add_prompts();
@@ -49,6 +51,11 @@ void CheckProblems(const v1::Campaign& campaign, const FindingSink& found,
       const std::vector<v1::Message> messages = RenderMessages(*problem);
       prompt->mutable_messages()->Assign(messages.begin(), messages.end());
     }
+  };
+  const auto any = [](const v1::Problem&, const std::string&) { return absl::OkStatus(); };
+  for (const std::string& path : campaign.problems()) check(path, "problems", CheckTrainable);
+  for (const std::string& path : campaign.eval().problems()) {
+    check(path, "eval.problems", Learns(campaign) ? CheckHeldOut : +any);
   }
   if (campaign.has_warmup() && !campaign.warmup().examples().empty()) {
     const std::string& path = campaign.warmup().examples();

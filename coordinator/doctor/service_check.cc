@@ -103,8 +103,9 @@ void CheckSlotNoise(const std::string& name, WorkerClient* worker, const Finding
 void CheckNoise(const std::string& name, const v1::Campaign& campaign, WorkerClient* worker,
                 const FindingSink& found) {
   const std::string check = name + ": noise";
-  if (campaign.problems().empty()) return;
-  absl::StatusOr<v1::Problem> problem = ParsePromptFile(campaign.problems(0));
+  const std::string& path =
+      campaign.problems().empty() ? campaign.eval().problems(0) : campaign.problems(0);
+  absl::StatusOr<v1::Problem> problem = ParsePromptFile(path);
   if (!problem.ok()) return;  // it is reported already
   v1::PutProblemRequest request;
   request.set_problem_hash(ProblemHash(*problem));
@@ -112,15 +113,15 @@ void CheckNoise(const std::string& name, const v1::Campaign& campaign, WorkerCli
   const auto response = worker->PutProblem(request, {kCalibrationDeadline});
   if (!response.ok()) {
     found({Level::kFail, check,
-           absl::StrCat("cannot measure ", campaign.problems(0), ": ", Text(response.status())),
-           "whet problem check " + campaign.problems(0)});
+           absl::StrCat("cannot measure ", path, ": ", Text(response.status())),
+           "whet problem check " + path});
     return;
   }
   CheckSlotNoise(name, worker, found);
   const double band = response->calibration().noise_band();
   const std::string detail =
       absl::StrCat("identical code differs by at most ", Percent(band), " (95 % of the time, ",
-                   campaign.problems(0), "); its expert is ",
+                   path, "); its expert is ",
                    absl::StrFormat("%.2f", response->calibration().expert().speedup()), "x");
   if (band <= kQuietBand) {
     found({Level::kOk, check, detail, ""});

@@ -6,6 +6,20 @@
 
 namespace whetstone {
 
+std::span<const PlannedProblem> CampaignPlan::learned() const {
+  return std::span(problems).first(problems.size() - evaluated().size());
+}
+
+std::span<const PlannedProblem> CampaignPlan::evaluated() const {
+  return std::span(problems).last(static_cast<size_t>(campaign.eval().problems_size()));
+}
+
+const std::string& CampaignPlan::FileOf(size_t index) const {
+  const size_t learned_count = learned().size();
+  return index < learned_count ? campaign.problems(static_cast<int>(index))
+                               : campaign.eval().problems(static_cast<int>(index - learned_count));
+}
+
 v1::UpdateName CampaignPlan::NameOf(int64_t position) const {
   CHECK(position >= 1 && position <= updates());
   v1::UpdateName name;
@@ -20,6 +34,7 @@ int64_t CampaignPlan::PositionOf(const v1::UpdateName& name) const {
     case v1::UpdateName::WARMUP:
       return name.step() <= warmup_updates() ? name.step() : updates() + 2;
     case v1::UpdateName::GRPO:
+    case v1::UpdateName::EVAL:
       return warmup_updates() + name.step();
     default:
       return 0;
@@ -27,13 +42,21 @@ int64_t CampaignPlan::PositionOf(const v1::UpdateName& name) const {
 }
 
 const PlannedProblem& CampaignPlan::ProblemOf(int64_t step, int group_index) const {
+  if (IsEvaluation(step)) return evaluated()[static_cast<size_t>(group_index)];
   const int64_t turn = (step - 1) * campaign.train().prompts_per_step() + group_index;
-  return problems[static_cast<size_t>(turn % static_cast<int64_t>(problems.size()))];
+  return problems[static_cast<size_t>(turn % static_cast<int64_t>(learned().size()))];
+}
+
+bool CampaignPlan::EvaluationDue(int64_t position) const {
+  if (!campaign.has_eval() || position < warmup_updates()) return false;
+  const int64_t step = position - warmup_updates(), every = campaign.eval().every();
+  return step == campaign.train().steps() || (every > 0 && step % every == 0);
 }
 
 bool CampaignPlan::CheckpointDue(int64_t position) const {
   if (position < 1) return false;
   if (position == warmup_updates() || position == updates()) return true;
+  if (campaign.checkpoint().best_by() == "eval" && EvaluationDue(position)) return true;
   const int64_t step = position - warmup_updates();
   return step > 0 && step % campaign.checkpoint().every() == 0;
 }
@@ -52,7 +75,7 @@ std::string CampaignPlan::ReferencePath() const {
 }
 
 std::string CampaignPlan::CandidateId(int64_t step, int group_index, int sample) const {
-  return absl::StrCat(campaign_id, "/", step, "/", group_index, "/", sample);
+  return absl::StrCat(campaign_id, "/", RolloutPlace(step, group_index, sample));
 }
 
 double CampaignPlan::LearningRateAt(int64_t position) const {
@@ -63,8 +86,23 @@ double CampaignPlan::LearningRateAt(int64_t position) const {
   return LearningRate(TrainSchedule(campaign.train()), name.step());
 }
 
+v1::UpdateName StepName(int64_t step) {
+  v1::UpdateName name;
+  name.set_phase(IsEvaluation(step) ? v1::UpdateName::EVAL : v1::UpdateName::GRPO);
+  name.set_step(IsEvaluation(step) ? -step : step);
+  return name;
+}
+
 std::string PhaseStep(const v1::UpdateName& name) {
-  return absl::StrCat(name.phase() == v1::UpdateName::WARMUP ? "warm-up " : "step ", name.step());
+  const char* const phase = name.phase() == v1::UpdateName::WARMUP ? "warm-up "
+                            : name.phase() == v1::UpdateName::EVAL ? "evaluation at step "
+                                                                   : "step ";
+  return absl::StrCat(phase, name.step());
+}
+
+std::string RolloutPlace(int64_t step, int group_index, int sample) {
+  const std::string place = IsEvaluation(step) ? absl::StrCat("eval-", -step) : absl::StrCat(step);
+  return absl::StrCat(place, "/", group_index, "/", sample);
 }
 
 }  // namespace whetstone

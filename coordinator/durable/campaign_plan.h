@@ -1,10 +1,15 @@
 // The CampaignPlan is everything about a campaign that is fixed before its first event, and the
 // arithmetic of its position: updates are counted through both phases, 1 … W supervised (warm-up),
 // W+1 … W+S GRPO.
+//
+// An evaluation is a step of its own kind: groups of rollouts with verdicts, but no update. That of
+// the policy which n GRPO steps made has the number -n, so that no number is both.
 #ifndef WHETSTONE_COORDINATOR_DURABLE_CAMPAIGN_PLAN_H_
 #define WHETSTONE_COORDINATOR_DURABLE_CAMPAIGN_PLAN_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,20 +30,29 @@ struct CampaignPlan {
   v1::Campaign campaign;
   // The id names this run to the trainer and in candidate ids; it is unique.
   std::string campaign_id;
-  std::vector<PlannedProblem> problems;             // at least one
+  // Those of `problems`, then those of `eval.problems`; at least one.
+  std::vector<PlannedProblem> problems;
   std::vector<std::vector<v1::SftExample>> warmup;  // one batch per warm-up update
   std::string checkpoint_dir;                       // on the trainer's filesystem
 
   int64_t warmup_updates() const { return static_cast<int64_t>(warmup.size()); }
   int64_t updates() const { return warmup_updates() + campaign.train().steps(); }
+  // These two are all of `problems`.
+  std::span<const PlannedProblem> learned() const;
+  std::span<const PlannedProblem> evaluated() const;
+  // Returns the prompt file of problems[index].
+  const std::string& FileOf(size_t index) const;
   // Returns the name of the update that is number `position` (from 1).
   v1::UpdateName NameOf(int64_t position) const;
   // Returns 0 for a name without phase, and a position beyond the campaign for a name that is not
-  // part of it.
+  // part of it. An evaluation's is that of the policy.
   int64_t PositionOf(const v1::UpdateName& name) const;
-  // Returns the problem that group `group` of GRPO step `step` (from 1) works on: problems take
-  // turns.
+  // Returns the problem that group `group` of `step` works on: in GRPO steps problems take turns,
+  // an evaluation has a group for each of its own.
   const PlannedProblem& ProblemOf(int64_t step, int group_index) const;
+  // Returns whether the policy is evaluated once `position` updates are done, and by which step.
+  bool EvaluationDue(int64_t position) const;
+  int64_t EvaluationAt(int64_t position) const { return warmup_updates() - position; }
   // Returns whether the policy is saved once `position` updates are done.
   bool CheckpointDue(int64_t position) const;
   // Returns DIR/warmup or DIR/step-12.
@@ -50,8 +64,14 @@ struct CampaignPlan {
   double LearningRateAt(int64_t position) const;
 };
 
-// Returns "warm-up 3" or "step 12", for people.
+inline bool IsEvaluation(int64_t step) { return step <= 0; }
+// Returns the name of a step's update or, of an evaluation, of its row.
+v1::UpdateName StepName(int64_t step);
+
+// Returns "warm-up 3", "step 12" or "evaluation at step 12", for people.
 std::string PhaseStep(const v1::UpdateName& name);
+// Returns "12/0/3", or "eval-10/0/3" of an evaluation: step, group and sample.
+std::string RolloutPlace(int64_t step, int group_index, int sample);
 
 }  // namespace whetstone
 

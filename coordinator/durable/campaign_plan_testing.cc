@@ -1,5 +1,7 @@
 #include "coordinator/durable/campaign_plan_testing.h"
 
+#include <filesystem>
+
 #include "absl/strings/str_cat.h"
 #include "coordinator/config/campaign_parser.h"
 
@@ -16,7 +18,11 @@ CampaignPlan MakeTestPlan(const TestPlanOptions& options) {
   plan.campaign.mutable_train()->set_prompts_per_step(options.prompts_per_step);
   plan.campaign_id = "sim-1";
   plan.checkpoint_dir = "/ckpt";
-  for (const char* id : {"a", "b"}) {
+  std::vector<std::string> ids = {"a", "b"};
+  for (const std::string& file : plan.campaign.eval().problems()) {
+    ids.push_back(std::filesystem::path(file).stem().string());
+  }
+  for (const std::string& id : ids) {
     PlannedProblem planned;
     planned.problem.set_id(id);
     planned.problem.mutable_limits()->set_total_s(30);

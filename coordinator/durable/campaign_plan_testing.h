@@ -1,4 +1,5 @@
-// Tests get a small campaign here: two problems, "a" and "b", and a plan that needs no file.
+// Tests get a small campaign here: two problems, "a" and "b", those that `eval.problems` names, and
+// a plan that needs no file.
 #ifndef WHETSTONE_COORDINATOR_DURABLE_CAMPAIGN_PLAN_TESTING_H_
 #define WHETSTONE_COORDINATOR_DURABLE_CAMPAIGN_PLAN_TESTING_H_
 

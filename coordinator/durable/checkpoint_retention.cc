@@ -11,9 +11,12 @@ std::vector<std::string> ObsoleteCheckpoints(const CampaignPlan& plan,
   const size_t keep = static_cast<size_t>(plan.campaign.checkpoint().keep());
   if (saved.size() <= keep) return {};
   std::optional<size_t> best;
+  const bool by_evaluation = plan.campaign.checkpoint().best_by() == "eval";
+  const auto score = [&](size_t i) {
+    return by_evaluation ? durable.CheckpointEvaluation(i) : durable.CheckpointReward(i);
+  };
   for (size_t i = 0; plan.campaign.checkpoint().keep_best() && i < saved.size(); ++i) {
-    const std::optional<double> reward = durable.CheckpointReward(i);
-    if (reward && (!best || *reward >= *durable.CheckpointReward(*best))) best = i;
+    if (score(i) && (!best || *score(i) >= *score(*best))) best = i;
   }
   std::vector<std::string> obsolete;
   for (size_t i = 0; i + keep < saved.size(); ++i) {

@@ -50,5 +50,38 @@ TEST(CheckpointRetentionTest, KeepsTheNewestCheckpointsAndTheBest) {
       << "warm-up's is the reference of the KL penalty";
 }
 
+TEST(CheckpointRetentionTest, TheBestMayBeThatOfTheEvaluations) {
+  CampaignPlan plan = MakeTestPlan(
+      {.steps = 5,
+       .warmup = 1,
+       .sets = {"eval.problems=[/v.md]", "eval.every=1", "eval.samples=1", "checkpoint.keep=1",
+                "checkpoint.best_by=eval", "checkpoint.every=9"}});
+  DurableState durable(&plan);
+  const auto learn = [&](double reward, double evaluated) {
+    UpdateEntry update;
+    update.name = plan.NameOf(durable.position() + 1);
+    update.row["reward"] = reward;
+    durable.Apply(update);
+    EXPECT_TRUE(plan.CheckpointDue(durable.position())) << "what is evaluated is saved";
+    durable.Apply(CheckpointEntry{plan.NameOf(durable.position()),
+                                  plan.CheckpointPath(durable.position()), "", 0});
+    const std::vector<std::string> obsolete = ObsoleteCheckpoints(plan, durable);
+    RolloutEntry rollout{durable.evaluation()->step, {}};
+    durable.Apply(rollout);
+    durable.Apply(PromptEntry{rollout.step, {}});
+    durable.Apply(VerdictEntry{rollout.step, 0, 0, {}, evaluated, false});
+    durable.Apply(EvaluationEntry{StepName(rollout.step), {{"eval/reward", evaluated}}});
+    return obsolete;
+  };
+  learn(0, 0.1);
+  EXPECT_EQ(learn(0.9, 0.5), std::vector<std::string>{}) << "warm-up's is the best of those known";
+  EXPECT_EQ(learn(0.1, 0.2), (std::vector<std::string>{"/ckpt/warmup"}));
+  EXPECT_EQ(learn(0.1, 0.3), (std::vector<std::string>{"/ckpt/warmup", "/ckpt/step-2"}));
+  EXPECT_EQ(learn(0.1, 0.9),
+            (std::vector<std::string>{"/ckpt/warmup", "/ckpt/step-2", "/ckpt/step-3"}));
+  EXPECT_EQ(learn(0.1, 0.1).back(), "/ckpt/step-3") << "the newest is kept in any case";
+  EXPECT_EQ(*durable.CheckpointEvaluation(4), 0.9);
+}
+
 }  // namespace
 }  // namespace whetstone

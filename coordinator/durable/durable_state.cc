@@ -10,8 +10,8 @@
 
 namespace whetstone {
 
-DurableState::DurableState(const CampaignPlan* plan, int64_t position)
-    : plan_(plan), position_(position) {
+DurableState::DurableState(const CampaignPlan* plan, int64_t position, bool evaluated)
+    : plan_(plan), position_(position), evaluated_(evaluated) {
   OpenSteps();
 }
 
@@ -32,9 +32,10 @@ absl::Status DurableState::CheckPlace(const char* what, int64_t step, int group_
       static_cast<size_t>(sample) < open->groups[static_cast<size_t>(group_index)].samples.size()) {
     return absl::OkStatus();
   }
-  return absl::DataLossError(absl::StrCat(
-      "the journal holds a ", what, " of step ", step, ", group ", group_index, ", sample ", sample,
-      " after ", position_, " of ", plan_->updates(), " updates, where it has no place"));
+  return absl::DataLossError(absl::StrCat("the journal holds a ", what, " of ",
+                                          PhaseStep(StepName(step)), ", group ", group_index,
+                                          ", sample ", sample, " after ", position_, " of ",
+                                          plan_->updates(), " updates, where it has no place"));
 }
 
 absl::Status DurableState::CheckOne(const PromptEntry& entry) const {
@@ -45,8 +46,9 @@ absl::Status DurableState::CheckOne(const RolloutEntry& entry) const {
   const int group_index = entry.completion.group_index(), sample = entry.completion.sample();
   RETURN_IF_ERROR(CheckPlace("rollout", entry.step, group_index, sample));
   if (!At(entry.step, group_index, sample).completion) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("the journal holds a second rollout of step ", entry.step,
-                                          ", group ", group_index, ", sample ", sample));
+  return absl::DataLossError(absl::StrCat("the journal holds a second rollout of ",
+                                          PhaseStep(StepName(entry.step)), ", group ", group_index,
+                                          ", sample ", sample));
 }
 
 absl::Status DurableState::CheckOne(const VerdictEntry& entry) const {
@@ -55,7 +57,8 @@ absl::Status DurableState::CheckOne(const VerdictEntry& entry) const {
   if (record.completion && !record.verdict) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
       "the journal holds ", record.completion ? "a second verdict" : "a verdict without a rollout",
-      " of step ", entry.step, ", group ", entry.group_index, ", sample ", entry.sample));
+      " of ", PhaseStep(StepName(entry.step)), ", group ", entry.group_index, ", sample ",
+      entry.sample));
 }
 
 absl::Status DurableState::CheckOne(const IncumbentEntry& entry) const {
@@ -68,6 +71,11 @@ absl::Status DurableState::CheckOne(const UpdateEntry& entry) const {
                                             PhaseStep(entry.name), " after ", position_, " of ",
                                             plan_->updates(), " updates"));
   }
+  if (evaluation() != nullptr) {
+    return absl::DataLossError(
+        absl::StrCat("the journal holds an update of ", PhaseStep(entry.name), " before the ",
+                     PhaseStep(StepName(evaluation()->step)), " is complete"));
+  }
   for (const StepRecord& open : open_) {
     if (open.step == step() || !open.Sampling()) continue;
     return absl::DataLossError(absl::StrCat("the journal holds an update of ",
@@ -75,6 +83,19 @@ absl::Status DurableState::CheckOne(const UpdateEntry& entry) const {
                                             open.step));
   }
   return absl::OkStatus();
+}
+
+absl::Status DurableState::CheckOne(const EvaluationEntry& entry) const {
+  const StepRecord* const due = evaluation();
+  const std::string where = PhaseStep(entry.name);
+  if (due == nullptr || PhaseStep(StepName(due->step)) != where) {
+    return absl::DataLossError(absl::StrCat("the journal holds the end of an ", where, " after ",
+                                            position_, " of ", plan_->updates(),
+                                            " updates, where it has no place"));
+  }
+  if (due->HasAllVerdicts()) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("the journal holds the end of the ", where, ", but not each sample's verdict"));
 }
 
 absl::Status DurableState::CheckOne(const CheckpointEntry& entry) const {
@@ -85,12 +106,18 @@ absl::Status DurableState::CheckOne(const CheckpointEntry& entry) const {
 }
 
 const StepRecord* DurableState::FindStep(int64_t step) const {
-  if (open_.empty() || step < open_.front().step || step > open_.back().step) return nullptr;
-  return &open_[static_cast<size_t>(step - open_.front().step)];
+  const auto found = std::find_if(open_.begin(), open_.end(),
+                                  [step](const StepRecord& open) { return open.step == step; });
+  return found == open_.end() ? nullptr : &*found;
 }
 
 void DurableState::OpenSteps() {
   if (position_ < plan_->warmup_updates()) return;
+  if (plan_->EvaluationDue(position_) && !evaluated_) {
+    open_.emplace_front(plan_->EvaluationAt(position_), static_cast<int>(plan_->evaluated().size()),
+                        plan_->campaign.eval().samples());
+    return;
+  }
   const v1::TrainConfig& train = plan_->campaign.train();
   const int64_t first = position_ - plan_->warmup_updates() + 1;
   const int64_t last = std::min<int64_t>(first + train.max_staleness(), train.steps());
@@ -100,7 +127,8 @@ void DurableState::OpenSteps() {
 }
 
 StepRecord& DurableState::StepAt(int64_t step) {
-  return open_[static_cast<size_t>(step - open_.front().step)];
+  return *std::find_if(open_.begin(), open_.end(),
+                       [step](const StepRecord& open) { return open.step == step; });
 }
 
 const CandidateRecord& DurableState::At(int64_t step, int group_index, int sample) const {
@@ -139,7 +167,10 @@ void DurableState::Set(const VerdictEntry& entry) {
   ++step.verdicts;
   ++verdicts_[entry.verdict.outcome()];
   const v1::TrainConfig& train = plan_->campaign.train();
-  if (!step.HasAllVerdicts() || step.refills == train.dynamic_sampling().max_refills()) return;
+  if (IsEvaluation(entry.step) || !step.HasAllVerdicts() ||
+      step.refills == train.dynamic_sampling().max_refills()) {
+    return;
+  }
   const int missing = train.prompts_per_step() - step.Informative();
   if (missing > 0) step.Refill(missing);
 }
@@ -151,6 +182,7 @@ void DurableState::Set(const IncumbentEntry& entry) {
 
 void DurableState::Set(const UpdateEntry& entry) {
   ++position_;
+  evaluated_ = false;
   ranks_ = RanksOf(entry.response);
   const auto reward = entry.row.find("reward");
   if (reward != entry.row.end() && std::isfinite(reward->second)) {
@@ -161,9 +193,20 @@ void DurableState::Set(const UpdateEntry& entry) {
   OpenSteps();
 }
 
+void DurableState::Set(const EvaluationEntry& entry) {
+  evaluated_ = true;
+  const auto reward = entry.row.find("eval/reward");
+  if (reward != entry.row.end() && CheckpointSaved(position_)) {
+    checkpoint_evaluations_.back() = reward->second;
+  }
+  open_.pop_front();
+  OpenSteps();
+}
+
 void DurableState::Set(const CheckpointEntry& entry) {
   checkpoints_.push_back(entry);
   checkpoint_rewards_.push_back(std::nullopt);
+  checkpoint_evaluations_.push_back(std::nullopt);
   if (rewarded_steps_ > 0) {
     checkpoint_rewards_.back() = reward_sum_ / static_cast<double>(rewarded_steps_);
   }
@@ -188,7 +231,9 @@ const v1::Calibration* DurableState::FindCalibration(const std::string& host_id,
 }
 
 std::string DurableState::Fingerprint() const {
-  std::string text = absl::StrCat("position ", position_, " ranks ", ranks_, "\n");
+  std::string text =
+      absl::StrCat("position ", position_, evaluated_ ? " evaluated" : "", " ranks ", ranks_, "\n");
+  const auto value = [](std::optional<double> v) { return v ? absl::StrCat(*v) : "none"; };
   for (const StepRecord& step : open_) {
     absl::StrAppend(&text, "step ", step.step, "\n");
     for (size_t g = 0; g < step.groups.size(); ++g) {
@@ -211,9 +256,9 @@ std::string DurableState::Fingerprint() const {
   for (size_t i = 0; i < checkpoints_.size(); ++i) {
     const CheckpointEntry& entry = checkpoints_[i];
     absl::StrAppend(&text, "checkpoint ", PhaseStep(entry.name), " ", entry.path, " ",
-                    entry.checksum, " ", entry.bytes, " bytes, reward ");
-    absl::StrAppend(&text, checkpoint_rewards_[i] ? absl::StrCat(*checkpoint_rewards_[i]) : "none",
-                    "\n");
+                    entry.checksum, " ", entry.bytes, " bytes, reward ",
+                    value(checkpoint_rewards_[i]), " evaluation ",
+                    value(checkpoint_evaluations_[i]), "\n");
   }
   absl::StrAppend(&text, "since then reward ", reward_sum_, " of ", rewarded_steps_, " steps\n");
   for (const auto& [id, entry] : incumbents_) {

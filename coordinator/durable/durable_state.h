@@ -11,6 +11,9 @@
 // among them, gets further groups: a round more of rollouts and verdicts, each of one policy. That
 // follows from the verdicts, so no entry says it.
 //
+// An evaluation that is due is an open step too, the first of them. It is a barrier: until its
+// entry no update is done, and no further step opens, though those that were open go on.
+//
 // It is pure, and not thread-safe. It holds the rollouts of the open steps only: memory does not
 // grow with the campaign.
 #ifndef WHETSTONE_COORDINATOR_DURABLE_DURABLE_STATE_H_
@@ -37,7 +40,8 @@ class DurableState {
  public:
   // Makes the state of a campaign of which nothing is known but that `position` updates are done.
   // `plan` is borrowed for the durable state's life.
-  explicit DurableState(const CampaignPlan* plan, int64_t position = 0);
+  // `evaluated`: and the evaluation that is due then, if one is.
+  explicit DurableState(const CampaignPlan* plan, int64_t position = 0, bool evaluated = false);
 
   // Returns the state without the rollouts of its open steps, to begin a later fold with.
   v1::StateSnapshot Snapshot() const;
@@ -59,11 +63,18 @@ class DurableState {
 
   // Returns how many updates are done, of both phases (see campaign_plan.h).
   int64_t position() const { return position_; }
-  bool done() const { return position_ == plan_->updates(); }
-  // Returns the GRPO step whose update is next, from 1; 0 during warm-up or when done.
-  int64_t step() const { return open_.empty() ? 0 : open_.front().step; }
-  // Returns that step and those whose rollouts may be sampled before its update: in order, at most
-  // max_staleness + 1. There are none during warm-up or when done.
+  // Returns whether every update is done, and every evaluation complete.
+  bool done() const { return position_ == plan_->updates() && open_.empty(); }
+  // Returns the GRPO step whose update can be next, from 1; 0 during warm-up and evaluations, and
+  // when done.
+  int64_t step() const { return open_.empty() || evaluation() != nullptr ? 0 : open_.front().step; }
+  // Returns the evaluation that is due; null if none is.
+  const StepRecord* evaluation() const {
+    return open_.empty() || !IsEvaluation(open_.front().step) ? nullptr : &open_.front();
+  }
+  // Returns the evaluation, or the step whose update is next, and the steps whose rollouts may be
+  // sampled before that: in order, at most max_staleness + 1. There are none during warm-up or when
+  // done.
   const std::deque<StepRecord>& open_steps() const { return open_; }
   // Returns the open step of that number; null if there is none.
   const StepRecord* FindStep(int64_t step) const;
@@ -73,6 +84,8 @@ class DurableState {
   // Returns the reward of checkpoints()[i]: the mean of the GRPO steps' mean rewards since the
   // checkpoint before it; nothing for one without such steps.
   std::optional<double> CheckpointReward(size_t i) const { return checkpoint_rewards_[i]; }
+  // Returns the mean reward of that policy's evaluation; nothing for one that was not evaluated.
+  std::optional<double> CheckpointEvaluation(size_t i) const { return checkpoint_evaluations_[i]; }
   // Returns the best program of each problem, by problem id.
   const std::map<std::string, IncumbentEntry>& incumbents() const { return incumbents_; }
   // Returns what that host measured of the problem; null if it never did.
@@ -100,6 +113,7 @@ class DurableState {
   absl::Status CheckOne(const VerdictEntry& entry) const;
   absl::Status CheckOne(const IncumbentEntry& entry) const;
   absl::Status CheckOne(const UpdateEntry& entry) const;
+  absl::Status CheckOne(const EvaluationEntry& entry) const;
   absl::Status CheckOne(const CheckpointEntry& entry) const;
   absl::Status CheckOne(const CalibrationEntry&) const { return absl::OkStatus(); }
   absl::Status CheckOne(const StartEntry&) const { return absl::OkStatus(); }
@@ -110,6 +124,7 @@ class DurableState {
   void Set(const VerdictEntry& entry);
   void Set(const IncumbentEntry& entry);
   void Set(const UpdateEntry& entry);
+  void Set(const EvaluationEntry& entry);
   void Set(const CheckpointEntry& entry);
   void Set(const CalibrationEntry& entry);
   void Set(const StartEntry&) {}
@@ -122,10 +137,12 @@ class DurableState {
 
   const CampaignPlan* plan_;
   int64_t position_ = 0;
+  bool evaluated_ = false;  // the evaluation that is due at this position is complete
   int ranks_ = 0;
   std::deque<StepRecord> open_;
   std::vector<CheckpointEntry> checkpoints_;
-  std::vector<std::optional<double>> checkpoint_rewards_;  // one for each
+  std::vector<std::optional<double>> checkpoint_rewards_;      // one for each
+  std::vector<std::optional<double>> checkpoint_evaluations_;  // one for each
   // These are of the steps since the last checkpoint.
   double reward_sum_ = 0;
   int64_t rewarded_steps_ = 0;

@@ -15,6 +15,7 @@ v1::StateSnapshot DurableState::Snapshot() const {
   v1::StateSnapshot snapshot;
   snapshot.set_version(kSnapshotVersion);
   snapshot.set_position(position_);
+  snapshot.set_evaluated(evaluated_);
   snapshot.set_ranks(ranks_);
   for (size_t i = 0; i < checkpoints_.size(); ++i) {
     v1::SnapshotCheckpoint* checkpoint = snapshot.add_checkpoints();
@@ -23,6 +24,7 @@ v1::StateSnapshot DurableState::Snapshot() const {
     checkpoint->set_checksum(checkpoints_[i].checksum);
     checkpoint->set_bytes(checkpoints_[i].bytes);
     if (checkpoint_rewards_[i]) checkpoint->set_reward(*checkpoint_rewards_[i]);
+    if (checkpoint_evaluations_[i]) checkpoint->set_evaluation(*checkpoint_evaluations_[i]);
   }
   snapshot.set_reward_sum(reward_sum_);
   snapshot.set_rewarded_steps(rewarded_steps_);
@@ -65,13 +67,16 @@ absl::StatusOr<DurableState> DurableState::BeginRestore(const CampaignPlan* plan
                                             snapshot.position(), " of ", plan->updates(),
                                             " updates"));
   }
-  DurableState state(plan, snapshot.position());
+  DurableState state(plan, snapshot.position(), snapshot.evaluated());
   state.ranks_ = snapshot.ranks();
   for (const v1::SnapshotCheckpoint& checkpoint : snapshot.checkpoints()) {
     state.checkpoints_.push_back(
         {checkpoint.name(), checkpoint.path(), checkpoint.checksum(), checkpoint.bytes()});
     state.checkpoint_rewards_.push_back(
         checkpoint.has_reward() ? std::optional<double>(checkpoint.reward()) : std::nullopt);
+    state.checkpoint_evaluations_.push_back(checkpoint.has_evaluation()
+                                                ? std::optional<double>(checkpoint.evaluation())
+                                                : std::nullopt);
   }
   state.reward_sum_ = snapshot.reward_sum();
   state.rewarded_steps_ = snapshot.rewarded_steps();

@@ -18,7 +18,7 @@ namespace whetstone {
 
 // The entry says how the prompt of one group was tokenised (the ids travel back in the update).
 struct PromptEntry {
-  int64_t step = 0;
+  int64_t step = 0;  // also an evaluation's, here and below (campaign_plan.h)
   v1::PromptTokens prompt;
 };
 
@@ -63,6 +63,13 @@ struct UpdateEntry {
   std::optional<v1::UpdateRequest> request = {};
 };
 
+// An evaluation is complete: every verdict is there.
+struct EvaluationEntry {
+  v1::UpdateName name;  // phase EVAL
+  // Its row of metrics.jsonl.
+  std::map<std::string, double> row = {};
+};
+
 struct CheckpointEntry {
   v1::UpdateName name;
   std::string path;
@@ -95,7 +102,7 @@ struct LoadEntry {
 
 using JournalEntry =
     std::variant<PromptEntry, RolloutEntry, VerdictEntry, IncumbentEntry, UpdateEntry,
-                 CheckpointEntry, CalibrationEntry, StartEntry, LoadEntry>;
+                 EvaluationEntry, CheckpointEntry, CalibrationEntry, StartEntry, LoadEntry>;
 
 }  // namespace whetstone
 

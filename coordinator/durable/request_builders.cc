@@ -151,7 +151,9 @@ v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const StepRecord& st
   const v1::GenerateConfig& generate = plan.campaign.generate();
   v1::GenerateRequest request;
   request.set_seed(plan.campaign.seed());
-  request.set_step(step.step);
+  // Steps count from 1, so that the random numbers of evaluations are their own. They are always
+  // the same, so that policies compare in pairs.
+  request.set_step(IsEvaluation(step.step) ? 0 : step.step);
   request.set_deterministic(plan.campaign.deterministic());
   request.set_profile(plan.campaign.profile());
   v1::SamplingParams* sampling = request.mutable_sampling();

@@ -58,6 +58,28 @@ TEST(BuildGenerateTest, AsksForWhatIsMissingOnly) {
   }
 }
 
+// Every evaluation, of whatever policy, draws the same random numbers, and no step draws those.
+TEST(BuildGenerateTest, EvaluationsShareRandomNumbersOfTheirOwn) {
+  const CampaignPlan plan = MakeTestPlan(
+      {.sets = {"eval.problems=[/v.md, /w.md]", "eval.samples=3", "generate.temperature=0.7"}});
+  StepRecord evaluation(-20, 2, 3);
+  evaluation.groups[0].samples[1].completion = v1::Completion();
+  const v1::GenerateRequest request = BuildGenerate(plan, evaluation);
+  EXPECT_EQ(request.step(), 0);
+  EXPECT_EQ(request.seed(), plan.campaign.seed());
+  EXPECT_EQ(request.sampling().temperature(), 0.7);
+  ASSERT_EQ(request.groups_size(), 2);
+  EXPECT_EQ(request.groups(0).samples_size(), 2) << "one is there already";
+  EXPECT_EQ(request.groups(1).samples_size(), 3);
+  EXPECT_EQ(request.groups(0).messages(0).content(), "v");
+  EXPECT_EQ(request.groups(1).messages(0).content(), "w");
+  EXPECT_EQ(BuildGenerate(plan, StepRecord(0, 2, 3)).SerializeAsString(),
+            BuildGenerate(plan, StepRecord(-10, 2, 3)).SerializeAsString());
+  EXPECT_EQ(plan.CandidateId(-20, 1, 2), "sim-1/eval-20/1/2");
+  EXPECT_EQ(plan.ProblemOf(7, 0).problem.id(), "a") << "training takes turns among its own";
+  EXPECT_EQ(plan.ProblemOf(7, 1).problem.id(), "b");
+}
+
 TEST(BuildUpdateTest, WarmupTakesItsExamples) {
   const CampaignPlan plan = MakeTestPlan({.steps = 1, .warmup = 2});
   DurableState durable(&plan);

@@ -1,5 +1,5 @@
-// A StepRecord is what is known of one GRPO step whose update is not done: its groups of rollouts
-// and their verdicts, as far as they are there.
+// A StepRecord is what is known of one GRPO step whose update is not done, or of an evaluation that
+// is not complete: its groups of rollouts and their verdicts, as far as they are there.
 //
 //   StepRecord step(12, prompts_per_step, group_size);
 //   step.groups[0].samples[3].completion = completion;    // DurableState does this, entry by entry
@@ -58,7 +58,7 @@ struct StepRecord {
   // Returns how many groups have spread.
   int Informative() const;
 
-  int64_t step;  // from 1
+  int64_t step;  // as campaign_plan.h counts them
   // The step's own groups come first, then those of each refill (train.dynamic_sampling). Where
   // they are, they stay.
   std::deque<GroupRecord> groups;

@@ -292,7 +292,7 @@ std::string RowJson(const v1::UpdateName& name, std::optional<int64_t> time_us,
                     const std::map<std::string, double>& row) {
   nlohmann::ordered_json json;
   json["step"] = name.step();
-  json["phase"] = name.phase() == v1::UpdateName::WARMUP ? "warmup" : "grpo";
+  json["phase"] = absl::AsciiStrToLower(v1::UpdateName::Phase_Name(name.phase()));
   if (time_us) json["unix_time"] = static_cast<double>(*time_us) / 1e6;
   for (const auto& [key, value] : row) {
     if (std::isfinite(value)) {

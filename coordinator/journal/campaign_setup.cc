@@ -12,12 +12,30 @@
 #include "common/file.h"
 #include "common/problem/problem_hash.h"
 #include "common/status_macros.h"
+#include "coordinator/config/problem_rules.h"
 #include "coordinator/prompt/prompt_file.h"
 #include "coordinator/prompt/render.h"
 #include "coordinator/prompt/worked_examples.h"
 #include "coordinator/yaml/yaml_writer.h"
 
 namespace whetstone {
+namespace {
+
+// Copies the prompt files into the run directory and names the copies instead. They are numbered,
+// as two folders may hold files of one name.
+absl::Status FreezePrompts(const RunPaths& paths, const std::string& prefix,
+                           google::protobuf::RepeatedPtrField<std::string>* files) {
+  for (int i = 0; i < files->size(); ++i) {
+    const std::string copy = absl::StrCat(paths.inputs(), "/", prefix, i, "-",
+                                          std::filesystem::path((*files)[i]).filename().string());
+    ASSIGN_OR_RETURN(const std::string text, ReadFile((*files)[i]));
+    RETURN_IF_ERROR(WriteFileAtomically(copy, text));
+    (*files)[i] = std::filesystem::path(copy).lexically_relative(paths.root()).string();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::string& campaign_id,
                                        const std::string& checkpoint_dir) {
@@ -27,14 +45,20 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
   plan.checkpoint_dir = checkpoint_dir;
   // `files` maps a problem's id to its file.
   std::map<std::string, std::string> files;
-  for (const std::string& file : campaign.problems()) {
+  const int learned = campaign.problems_size();
+  for (int i = 0; i < learned + campaign.eval().problems_size(); ++i) {
+    const bool evaluated = i >= learned;
+    const std::string& file =
+        evaluated ? campaign.eval().problems(i - learned) : campaign.problems(i);
     PlannedProblem planned;
     ASSIGN_OR_RETURN(planned.problem, ParsePromptFile(file));
-    RETURN_IF_ERROR(CheckTrainable(planned.problem, file));
+    if (!evaluated) RETURN_IF_ERROR(CheckTrainable(planned.problem, file));
+    if (evaluated && Learns(campaign)) RETURN_IF_ERROR(CheckHeldOut(planned.problem, file));
     const auto [other, fresh] = files.emplace(planned.problem.id(), file);
     if (!fresh) {
-      return absl::InvalidArgumentError(absl::StrCat("'problems': ", other->second, " and ", file,
-                                                     " both have the id ", planned.problem.id()));
+      return absl::InvalidArgumentError(
+          absl::StrCat(evaluated ? "'eval.problems': " : "'problems': ", other->second, " and ",
+                       file, " both have the id ", planned.problem.id()));
     }
     planned.hash = ProblemHash(planned.problem);
     planned.messages = RenderMessages(planned.problem);
@@ -73,14 +97,9 @@ std::string NewCampaignId(const std::string& name) {
 absl::Status FreezeCampaign(const v1::Campaign& campaign, const RunPaths& paths) {
   v1::Campaign frozen = campaign;
   RETURN_IF_ERROR(MakeDirectories(paths.inputs()));
-  for (int i = 0; i < campaign.problems_size(); ++i) {
-    // They are numbered, as two folders may hold files of one name.
-    const std::string copy =
-        absl::StrCat(paths.inputs(), "/", i, "-",
-                     std::filesystem::path(campaign.problems(i)).filename().string());
-    ASSIGN_OR_RETURN(const std::string text, ReadFile(campaign.problems(i)));
-    RETURN_IF_ERROR(WriteFileAtomically(copy, text));
-    frozen.set_problems(i, std::filesystem::path(copy).lexically_relative(paths.root()).string());
+  RETURN_IF_ERROR(FreezePrompts(paths, "", frozen.mutable_problems()));
+  if (campaign.has_eval()) {
+    RETURN_IF_ERROR(FreezePrompts(paths, "eval-", frozen.mutable_eval()->mutable_problems()));
   }
   if (campaign.has_warmup()) {
     const std::string copy = paths.inputs() + "/warmup.jsonl";

@@ -13,6 +13,7 @@
 #include "coordinator/durable/durable_state.h"
 #include "coordinator/durable/request_builders.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/journal/journal_testing.h"
 #include "coordinator/journal/sqlite_statement.h"
 
 namespace whetstone {
@@ -155,13 +156,7 @@ class JournalMigrationTest : public testing::Test {
     writer.requests = *world_.Requests();
     for (const JournalEntry& entry : world_.journal()) writer.Write(entry);
   }
-  void Sql(const std::string& sql) const {
-    sqlite3* db = nullptr;
-    ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
-    EXPECT_EQ(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
-        << sqlite3_errmsg(db);
-    sqlite3_close(db);
-  }
+  void Sql(const std::string& sql) const { RunSql(path_, sql); }
   void SetLastRequest(const v1::UpdateRequest& request) const {
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);

@@ -121,6 +121,9 @@ class UpdateReader final : public RowReader {
     entry.name.set_phase(static_cast<v1::UpdateName::Phase>(row_.Int(2)));
     entry.name.set_step(row_.Int(3));
     ASSIGN_OR_RETURN(entry.row, ParseMetricsRow(row_.Bytes(6)));
+    if (entry.name.phase() == v1::UpdateName::EVAL) {
+      return EvaluationEntry{std::move(entry.name), std::move(entry.row)};
+    }
     entry.request_hash = row_.Bytes(7);
     if (!row_.IsNull(8)) RETURN_IF_ERROR(row_.Parse(8, &entry.request.emplace()));
     RETURN_IF_ERROR(row_.Parse(9, &entry.response));
@@ -195,14 +198,13 @@ RowReaders ReadersAfter(const JournalFile& file, int64_t seq) {
   return readers;
 }
 
-RowReaders ReadersOfSteps(const JournalFile& file, int64_t first, int64_t last, int64_t seq) {
+RowReaders ReadersOfStep(const JournalFile& file, int64_t step, int64_t seq) {
   RowReaders readers;
   for (const JournalTable* table : {&kPrompts, &kRollouts, &kVerdicts, &kLeaders}) {
     // With a plus a column has no index: it is the step's that is to be used.
-    readers.push_back(
-        ReaderOf(*table, file,
-                 SelectRows(*table, "WHERE step BETWEEN ?1 AND ?2 AND +seq <= ?3 ORDER BY +seq"),
-                 {first, last, seq}));
+    readers.push_back(ReaderOf(*table, file,
+                               SelectRows(*table, "WHERE step = ?1 AND +seq <= ?2 ORDER BY +seq"),
+                               {step, seq}));
   }
   return readers;
 }

@@ -64,8 +64,8 @@ using RowReaders = std::vector<std::unique_ptr<RowReader>>;
 
 // All entries after `seq`.
 RowReaders ReadersAfter(const JournalFile& file, int64_t seq);
-// The entries of GRPO steps `first` to `last` up to `seq`, without updates and checkpoints.
-RowReaders ReadersOfSteps(const JournalFile& file, int64_t first, int64_t last, int64_t seq);
+// The entries of that step up to `seq`, without updates and checkpoints.
+RowReaders ReadersOfStep(const JournalFile& file, int64_t step, int64_t seq);
 // That update; at most one.
 std::unique_ptr<RowReader> ReaderOfUpdate(const JournalFile& file, const v1::UpdateName& name);
 // The newest `count` verdicts, the newest first.
@@ -99,6 +99,7 @@ class RowWriter {
   absl::Status Insert(const VerdictEntry& e);
   absl::Status Insert(const IncumbentEntry& e);
   absl::Status Insert(const UpdateEntry& e);
+  absl::Status Insert(const EvaluationEntry& e);
   absl::Status Insert(const CheckpointEntry& e);
   absl::Status Insert(const CalibrationEntry& e);
   absl::Status Insert(const StartEntry& e);

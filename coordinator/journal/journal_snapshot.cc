@@ -35,14 +35,12 @@ absl::Status CheckAndApply(const JournalEntry& entry, DurableState* state) {
   return absl::OkStatus();
 }
 
-// Visits the entries of some steps, up to `seq`.
-absl::Status ApplySteps(const JournalFile& file, int64_t first, int64_t last, int64_t seq,
-                        DurableState* state) {
-  return VisitInOrder(ReadersOfSteps(file, first, last, seq),
-                      [&](const RowReader& reader) -> absl::Status {
-                        ASSIGN_OR_RETURN(const JournalEntry entry, reader.Get());
-                        return CheckAndApply(entry, state);
-                      });
+// Visits the entries of a step, up to `seq`.
+absl::Status ApplyStep(const JournalFile& file, int64_t step, int64_t seq, DurableState* state) {
+  return VisitInOrder(ReadersOfStep(file, step, seq), [&](const RowReader& reader) -> absl::Status {
+    ASSIGN_OR_RETURN(const JournalEntry entry, reader.Get());
+    return CheckAndApply(entry, state);
+  });
 }
 
 }  // namespace
@@ -65,9 +63,8 @@ absl::StatusOr<DurableState> Journal::StateAt(const CampaignPlan& plan, v1::Stat
     checkpoint.set_path(file().Absolute(checkpoint.path()));
   }
   ASSIGN_OR_RETURN(DurableState state, DurableState::BeginRestore(&plan, snapshot));
-  if (!state.open_steps().empty()) {
-    const int64_t first = state.open_steps().front().step, last = state.open_steps().back().step;
-    RETURN_IF_ERROR(ApplySteps(file(), first, last, seq, &state));
+  for (const StepRecord& step : state.open_steps()) {
+    RETURN_IF_ERROR(ApplyStep(file(), step.step, seq, &state));
   }
   RETURN_IF_ERROR(state.FinishRestore(snapshot));
   return state;
@@ -105,9 +102,9 @@ absl::StatusOr<v1::UpdateRequest> Journal::FindUpdateRequest(const CampaignPlan&
   }
   ASSIGN_OR_RETURN(const JournalEntry entry, update->Get());
   // Of the state before the update the request depends on its own step only.
-  DurableState before(&plan, plan.PositionOf(name) - 1);
+  DurableState before(&plan, plan.PositionOf(name) - 1, /*evaluated=*/true);
   if (before.step() > 0) {
-    RETURN_IF_ERROR(ApplySteps(file(), before.step(), before.step(), update->seq(), &before));
+    RETURN_IF_ERROR(ApplyStep(file(), before.step(), update->seq(), &before));
   }
   return RecordedRequest(plan, before, std::get<UpdateEntry>(entry), plan.campaign.deterministic());
 }

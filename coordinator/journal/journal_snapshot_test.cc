@@ -1,7 +1,6 @@
 // What follows from a snapshot and the entries after it is what follows from all entries.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -15,6 +14,7 @@
 #include "coordinator/campaign/campaign_fakes.h"
 #include "coordinator/durable/durable_state.h"
 #include "coordinator/journal/journal.h"
+#include "coordinator/journal/journal_testing.h"
 
 namespace whetstone {
 namespace {
@@ -23,26 +23,8 @@ constexpr int64_t kSnapshotTime = 1'790'000'000'000'000;
 
 class JournalSnapshotTest : public testing::Test {
  protected:
-  void Sql(const std::string& sql) const {
-    sqlite3* db = nullptr;
-    ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
-    EXPECT_EQ(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
-        << sqlite3_errmsg(db);
-    sqlite3_close(db);
-  }
-  int64_t Number(const std::string& sql) const {
-    sqlite3* db = nullptr;
-    EXPECT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
-    int64_t number = -1;
-    const auto take = [](void* out, int, char** values, char**) {
-      *static_cast<int64_t*>(out) = values[0] == nullptr ? -1 : std::stoll(values[0]);
-      return 0;
-    };
-    EXPECT_EQ(sqlite3_exec(db, sql.c_str(), take, &number, nullptr), SQLITE_OK)
-        << sqlite3_errmsg(db);
-    sqlite3_close(db);
-    return number;
-  }
+  void Sql(const std::string& sql) const { RunSql(path_, sql); }
+  int64_t Number(const std::string& sql) const { return std::stoll(RunSql(path_, sql).front()); }
   // Appends what a campaign lived through as the loop does: in batches, with a snapshot where one
   // is due.
   void Write(const World& world, int64_t snapshot_every) {
@@ -97,7 +79,8 @@ TEST_F(JournalSnapshotTest, LeadsToTheSameStateAsAllEntries) {
                    .steps = 8,
                    .warmup = 2,
                    .sets = {absl::StrCat("train.max_staleness=", max_staleness),
-                            absl::StrCat("train.dynamic_sampling.max_refills=", max_refills)},
+                            absl::StrCat("train.dynamic_sampling.max_refills=", max_refills),
+                            "eval.problems=[/v.md, /w.md]", "eval.every=1"},
                    .flat = 0.3});
       ASSERT_EQ(world.Live(), "");
       snapshots_ = ahead_ = 0;

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -16,6 +15,7 @@
 #include "common/tree_testing.h"
 #include "coordinator/campaign/campaign_fakes.h"
 #include "coordinator/durable/durable_state.h"
+#include "coordinator/journal/journal_testing.h"
 
 namespace whetstone {
 namespace {
@@ -29,7 +29,12 @@ class JournalTest : public testing::Test {
   // The campaign was really lived through, with every kind of entry.
   static const World& Lived() {
     static World* const world = [] {
-      auto* w = new World({.seed = 11, .workers = 2, .faults = 20, .steps = 4, .warmup = 2});
+      auto* w = new World({.seed = 11,
+                           .workers = 2,
+                           .faults = 20,
+                           .steps = 4,
+                           .warmup = 2,
+                           .sets = {"eval.problems=[/v.md, /w.md]", "eval.every=2"}});
       EXPECT_EQ(w->Live(), "");
       return w;
     }();
@@ -50,32 +55,22 @@ class JournalTest : public testing::Test {
     return entries;
   }
 
-  // The statement runs on the closed file, as something else than whet would.
-  void Sql(const char* sql) const {
-    sqlite3* db = nullptr;
-    ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
-    EXPECT_EQ(sqlite3_exec(db, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
-    sqlite3_close(db);
-  }
-  // The first column of what a query gives, likewise.
-  std::vector<std::string> Texts(const std::string& sql) const {
-    std::vector<std::string> texts;
-    sqlite3* db = nullptr;
-    EXPECT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
-    const auto add = [](void* out, int, char** values, char**) {
-      static_cast<std::vector<std::string>*>(out)->push_back(values[0]);
-      return 0;
-    };
-    EXPECT_EQ(sqlite3_exec(db, sql.c_str(), add, &texts, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
-    sqlite3_close(db);
-    return texts;
+  void Sql(const std::string& sql) const { RunSql(path_, sql); }
+  void WriteFiftyRollouts() const {
+    auto journal = *Journal::Create(path_, "c");
+    RolloutEntry rollout{1, {}};
+    for (int i = 0; i < 50; ++i) {
+      rollout.completion.set_sample(i);
+      rollout.completion.set_text(std::string(3000, 'x'));
+      ASSERT_TRUE(journal->Append({rollout}, kTime).ok());
+    }
   }
   // "table.column TYPE", in order, of the tables that `which` says.
   std::vector<std::string> Columns(const std::string& which) const {
-    return Texts(
-        absl::StrCat("SELECT m.name || '.' || c.name || ' ' || c.type FROM sqlite_master m, "
-                     "pragma_table_info(m.name) c WHERE m.type = 'table' AND m.",
-                     which, " ORDER BY m.rowid, c.cid"));
+    return RunSql(
+        path_, absl::StrCat("SELECT m.name || '.' || c.name || ' ' || c.type FROM sqlite_master m, "
+                            "pragma_table_info(m.name) c WHERE m.type = 'table' AND m.",
+                            which, " ORDER BY m.rowid, c.cid"));
   }
   std::string OpenError() const { return std::string(Journal::Open(path_).status().message()); }
 
@@ -101,9 +96,15 @@ TEST_F(JournalTest, GivesBackEveryFactInOrder) {
   const std::vector<JournalEntry> entries = Read(*journal);
   ASSERT_EQ(entries.size(), Lived().journal().size());
   const std::vector<v1::UpdateRequest> requests = *Lived().Requests();
-  size_t updates = 0;
+  size_t updates = 0, evaluations = 0;
   for (size_t i = 0; i < entries.size(); ++i) {
     ASSERT_EQ(entries[i].index(), Lived().journal()[i].index()) << i;
+    if (const auto* evaluation = std::get_if<EvaluationEntry>(&entries[i])) {
+      const auto& want = std::get<EvaluationEntry>(Lived().journal()[i]);
+      EXPECT_EQ(evaluation->row, want.row);
+      EXPECT_EQ(evaluation->name.ShortDebugString(), want.name.ShortDebugString());
+      ++evaluations;
+    }
     if (const auto* update = std::get_if<UpdateEntry>(&entries[i])) {
       const auto& want = std::get<UpdateEntry>(Lived().journal()[i]);
       EXPECT_EQ(update->row, want.row);
@@ -112,6 +113,7 @@ TEST_F(JournalTest, GivesBackEveryFactInOrder) {
       EXPECT_EQ(found->SerializeAsString(), requests[updates++].SerializeAsString());
     }
   }
+  EXPECT_EQ(evaluations, 3u) << "of the policies that 0, 2 and 4 steps made";
   EXPECT_EQ(Fingerprint(entries), Fingerprint(Lived().journal()));
 }
 
@@ -223,15 +225,7 @@ TEST_F(JournalTest, RefusesADatabaseOfAnotherProgramAndANewerVersion) {
 
 // Whoever only reads (whet status) learns which file it is, whatever is wrong in it.
 TEST_F(JournalTest, DamageIsToldWithTheFile) {
-  {
-    auto journal = *Journal::Create(path_, "c");
-    RolloutEntry rollout{1, {}};
-    for (int i = 0; i < 50; ++i) {
-      rollout.completion.set_sample(i);
-      rollout.completion.set_text(std::string(3000, 'x'));
-      ASSERT_TRUE(journal->Append({rollout}, kTime).ok());
-    }
-  }
+  WriteFiftyRollouts();
   const std::string whole = *ReadFile(path_);
   const auto reading = [this](const absl::Status& said) {
     const auto journal = Journal::Open(path_, /*read_only=*/true);
@@ -246,6 +240,9 @@ TEST_F(JournalTest, DamageIsToldWithTheFile) {
   expect_named(reading(absl::DataLossError("the journal holds a second rollout")));
   Sql("UPDATE rollouts SET proto = x'ff' WHERE sample = 7");
   expect_named(reading(absl::OkStatus()));
+  expect_named((*Journal::Open(path_))->Restore(Lived().plan()).status());
+  Sql("INSERT INTO updates (seq, time_us, phase, step, crc) VALUES (1000, 1, 2, 1, 0)");
+  expect_named((*Journal::Open(path_))->ForEachRow([](const MetricsRow&) {}));
   std::string holed = whole;
   holed.replace(20 * 4096, 4096, 4096, '\x5a');
   ASSERT_TRUE(WriteFileAtomically(path_, holed).ok());
@@ -255,15 +252,7 @@ TEST_F(JournalTest, DamageIsToldWithTheFile) {
 }
 
 TEST_F(JournalTest, DamageIsFoundBeforeAnythingIsBuiltOnIt) {
-  {
-    auto journal = *Journal::Create(path_, "c");
-    RolloutEntry rollout{1, {}};
-    for (int i = 0; i < 50; ++i) {
-      rollout.completion.set_sample(i);
-      rollout.completion.set_text(std::string(3000, 'x'));
-      ASSERT_TRUE(journal->Append({rollout}, kTime).ok());
-    }
-  }
+  WriteFiftyRollouts();
   const std::string whole = *ReadFile(path_);
   ASSERT_TRUE(WriteFileAtomically(path_, whole.substr(0, whole.size() / 2 / 4096 * 4096)).ok());
   const auto skip = [](const JournalEntry&) { return absl::OkStatus(); };
@@ -345,7 +334,8 @@ TEST_F(JournalTest, EveryRowHasTheTimeItWasAppendedAt) {
                   ->ForEachRow([&](const MetricsRow& row) { times.push_back(*row.time_us); })
                   .ok());
   EXPECT_EQ(times, (std::vector<int64_t>{kTime, kTime + 1}));
-  EXPECT_EQ(Texts("SELECT time_us FROM rollouts"), (std::vector<std::string>{absl::StrCat(kTime)}));
+  EXPECT_EQ(RunSql(path_, "SELECT time_us FROM rollouts"),
+            (std::vector<std::string>{absl::StrCat(kTime)}));
 }
 
 // What the trainer is asked for is built from the rollouts: neither text nor ids are there twice.

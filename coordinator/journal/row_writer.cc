@@ -95,20 +95,31 @@ absl::Status RowWriter::Insert(const IncumbentEntry& e) {
 }
 
 absl::Status RowWriter::Insert(const UpdateEntry& e) {
-  nlohmann::json row = nlohmann::json::object();
-  for (const auto& [key, value] : e.row) row[key] = value;
   Into(updates_)
       .Bind(int64_t{e.name.phase()})
       .Bind(int64_t{e.name.step()})
       .Bind(int64_t{e.response.applied()})
       .Null()
-      .Text(row.dump());
+      .Text(nlohmann::json(e.row).dump());
   if (e.request) {
     updates_.Null().Proto(*e.request);
   } else {
     updates_.Text(e.request_hash).Null();
   }
   return updates_.Proto(e.response).Run();
+}
+
+absl::Status RowWriter::Insert(const EvaluationEntry& e) {
+  return Into(updates_)
+      .Bind(int64_t{e.name.phase()})
+      .Bind(int64_t{e.name.step()})
+      .Null()
+      .Null()
+      .Text(nlohmann::json(e.row).dump())
+      .Null()
+      .Null()
+      .Null()
+      .Run();
 }
 
 absl::Status RowWriter::Insert(const CheckpointEntry& e) {

@@ -108,17 +108,13 @@ absl::Status CampaignLoop::Perform(const CampaignState& state, std::vector<Actio
   });
   std::optional<v1::StateSnapshot> snapshot;
   if (closes_step && hooks_.journal->SnapshotDue()) snapshot = state.durable().Snapshot();
-  const int64_t time_us = hooks_.wall_time_us();
-  RETURN_IF_ERROR(hooks_.journal->Append(entries, time_us, snapshot));
+  appended_us_ = hooks_.wall_time_us();
+  RETURN_IF_ERROR(hooks_.journal->Append(entries, appended_us_, snapshot));
   for (const JournalEntry& entry : entries) {
     const auto* checkpoint = std::get_if<CheckpointEntry>(&entry);
     if (checkpoint != nullptr && hooks_.on_checkpoint) hooks_.on_checkpoint(*checkpoint);
   }
   for (Action& action : actions) {
-    if (const auto* done = std::get_if<action::StepDone>(&action)) {
-      if (hooks_.on_step) RETURN_IF_ERROR(hooks_.on_step(*done, time_us));
-      continue;
-    }
     RETURN_IF_ERROR(std::visit([this](auto& a) { return Do(a); }, action));
   }
   return absl::OkStatus();
@@ -280,8 +276,8 @@ absl::Status CampaignLoop::Do(const action::WorkerLeft& a) {
   return absl::OkStatus();
 }
 
-absl::Status CampaignLoop::Do(const action::StepDone&) {
-  return absl::OkStatus();  // Perform has told
+absl::Status CampaignLoop::Do(const action::StepDone& a) {
+  return hooks_.on_step ? hooks_.on_step(a, appended_us_) : absl::OkStatus();
 }
 
 absl::Status CampaignLoop::Do(const action::NewIncumbent& a) {

@@ -113,6 +113,7 @@ class CampaignLoop {
   std::vector<WorkerClient*> workers_;                                // by index
   std::unordered_map<uint64_t, std::shared_ptr<CallControl>> calls_;  // in flight, by number
   absl::Status result_;
+  int64_t appended_us_ = 0;  // the wall time of the last append
 
   std::mutex mutex_;
   std::condition_variable arrived_;

@@ -29,8 +29,9 @@ absl::StatusOr<CheckedModel> CheckLocalModel(
     const CampaignPlan& plan, const std::function<std::string(const std::string& key)>& where,
     const StopSignals* signals);
 
-// CheckRemoteModel is for one with a cluster: it asks the trainer there. INVALID_ARGUMENT "'KEY':
-// …" is as above; other errors are the call's. `trainer` and `signals` are borrowed.
+// CheckRemoteModel is for one with a cluster: it asks the trainer there, again for up to a minute
+// where it cannot be reached. INVALID_ARGUMENT "'KEY': …" is as above; FAILED_PRECONDITION says that
+// the trainer is too old to tell; other errors are the call's. `trainer` and `signals` are borrowed.
 absl::Status CheckRemoteModel(const CampaignPlan& plan, TrainerClient* trainer,
                               StopSignals* signals);
 

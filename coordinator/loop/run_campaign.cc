@@ -42,7 +42,9 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
   for (const auto& [id, incumbent] : before.incumbents()) {
     RETURN_IF_ERROR(PublishBest(paths, plan.campaign, FindProblem(plan, id).problem, incumbent));
   }
-  if (before.done() && before.CheckpointSaved(before.position())) return absl::OkStatus();
+  const bool saved =
+      !plan.CheckpointDue(before.position()) || before.CheckpointSaved(before.position());
+  if (before.done() && saved) return absl::OkStatus();
   RETURN_IF_ERROR(journal->Append({StartEntry{Hostname(), HostId(), kVersionText}}, UnixMicros()));
   if (before.position() > 0) {
     console->Line(absl::StrCat("going on after ", PhaseStep(plan.NameOf(before.position()))));

@@ -27,6 +27,8 @@
 namespace whetstone {
 namespace {
 
+constexpr std::chrono::milliseconds kEndPoll{5};
+
 // The Forker is the one thread that forks. It is never joined, as it must outlive every other.
 class Forker {
  public:
@@ -176,17 +178,23 @@ std::optional<std::string> ChildProcess::Ended() {
   return ended_;
 }
 
+std::optional<std::string> ChildProcess::Wait(std::chrono::milliseconds limit,
+                                              const std::function<bool()>& cancelled) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  for (;;) {
+    if (std::optional<std::string> how = Ended()) return how;
+    if (cancelled && cancelled()) return std::nullopt;
+    if (std::chrono::steady_clock::now() >= deadline) return std::nullopt;
+    std::this_thread::sleep_for(kEndPoll);
+  }
+}
+
 void ChildProcess::Stop(std::chrono::milliseconds grace) {
   if (Ended().has_value()) return;
   kill(pid_, SIGTERM);
-  const auto deadline = std::chrono::steady_clock::now() + grace;
-  bool killed = false;
-  while (!Ended().has_value()) {
-    if (!killed && std::chrono::steady_clock::now() >= deadline) {
-      kill(pid_, SIGKILL);
-      killed = true;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  if (Wait(grace).has_value()) return;
+  kill(pid_, SIGKILL);
+  while (!Wait(std::chrono::seconds(1)).has_value()) {
   }
 }
 

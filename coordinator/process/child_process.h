@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -49,6 +50,10 @@ class ChildProcess {
   pid_t pid() const { return pid_; }
   // Returns how it ended ("exit code 1", "killed by signal 9 (Killed)"), or nothing while it runs.
   std::optional<std::string> Ended();
+  // Waits until it ends and returns how, or nothing if `limit` passes first or `cancelled` (asked
+  // every few milliseconds; may be empty) says so; the program then still runs.
+  std::optional<std::string> Wait(std::chrono::milliseconds limit,
+                                  const std::function<bool()>& cancelled = {});
   // Sends SIGTERM, and SIGKILL if the program has not ended after `grace`. Returns when it has
   // ended.
   void Stop(std::chrono::milliseconds grace);

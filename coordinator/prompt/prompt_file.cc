@@ -157,6 +157,18 @@ absl::Status CheckTrainable(const v1::Problem& problem, const std::string& path)
                    path, " PROGRAM.cc"));
 }
 
+absl::Status CheckHeldOut(const v1::Problem& problem, const std::string& path) {
+  if (problem.split() == v1::Problem::VALID) return absl::OkStatus();
+  const char* const why =
+      problem.split() == v1::Problem::TRAIN
+          ? "is a training problem (split: train), so what it shows may be memory"
+          : "is kept for final figures (split: test), and an evaluation steers what is tried next";
+  return absl::InvalidArgumentError(
+      absl::StrCat("'eval.problems': ", path, " ", why,
+                   ". A campaign that learns may evaluate only problems of 'split: valid', such as "
+                   "those of prompts/valid"));
+}
+
 std::string SplitName(const v1::Problem& problem) {
   return absl::AsciiStrToLower(v1::Problem::Split_Name(problem.split()));
 }

@@ -51,6 +51,10 @@ class PromptLocations {
 // it. Names `path`.
 absl::Status CheckTrainable(const v1::Problem& problem, const std::string& path);
 
+// INVALID_ARGUMENT: the problem may not be evaluated in a campaign that learns, as its split is not
+// "valid". Names `path`.
+absl::Status CheckHeldOut(const v1::Problem& problem, const std::string& path);
+
 // Returns "train", "valid" or "test".
 std::string SplitName(const v1::Problem& problem);
 

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -29,11 +28,7 @@ absl::StatusOr<std::string> RunToEnd(const std::vector<std::string>& argv, const
   options.argv = argv;
   options.log_path = log;
   ASSIGN_OR_RETURN(const std::unique_ptr<ChildProcess> child, ChildProcess::Start(options));
-  const auto end = std::chrono::steady_clock::now() + deadline;
-  while (std::chrono::steady_clock::now() < end) {
-    if (auto how = child->Ended()) return *how;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
+  if (auto how = child->Wait(deadline)) return *how;
   return absl::DeadlineExceededError(absl::StrCat(argv[0], " took over ", deadline.count(),
                                                   " s; its last lines:\n", LastLines(log, 5)));
 }

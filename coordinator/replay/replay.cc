@@ -136,7 +136,7 @@ Replay::Replay(const CampaignPlan* plan, int64_t updates_max, ReplayHooks hooks)
       replayed_(plan) {}
 
 std::string Replay::RolloutName(int64_t step, int group_index, int sample) const {
-  return absl::StrCat("step ", step, ", group ", group_index, " (",
+  return absl::StrCat(PhaseStep(StepName(step)), ", group ", group_index, " (",
                       plan_->ProblemOf(step, group_index).problem.id(), "), sample ", sample);
 }
 
@@ -159,6 +159,7 @@ absl::Status Replay::Take(const JournalEntry& entry) {
   }
   RETURN_IF_ERROR(recorded_.Check(entry));
   if (const auto* update = std::get_if<UpdateEntry>(&entry)) RETURN_IF_ERROR(Update(*update));
+  if (const auto* e = std::get_if<EvaluationEntry>(&entry)) RETURN_IF_ERROR(Evaluation(*e));
   if (checkpoint != nullptr) RETURN_IF_ERROR(SaveCheckpoint(*checkpoint));
   recorded_.Apply(entry);
   return absl::OkStatus();
@@ -185,7 +186,7 @@ absl::Status Replay::CatchUp() {
 }
 
 absl::Status Replay::Generate(int64_t step) {
-  const std::string where = absl::StrCat("step ", step);
+  const std::string where = PhaseStep(StepName(step));
   const StepRecord& recorded_step = *recorded_.FindStep(step);
   v1::GenerateRequest request = BuildGenerate(*plan_, *replayed_.FindStep(step));
   // A step that was cut off has not all of them.
@@ -289,6 +290,18 @@ absl::Status Replay::Update(const UpdateEntry& entry) {
           ? absl::StrCat(rollouts, " rollouts, ", counts_.tokens - before.tokens, " tokens, ")
           : "",
       loss_value, took.count()));
+  return absl::OkStatus();
+}
+
+absl::Status Replay::Evaluation(const EvaluationEntry& entry) {
+  const ReplayCounts before = counts_;
+  RETURN_IF_ERROR(CatchUp());
+  replayed_.Apply(entry);
+  if (hooks_.on_step) {
+    hooks_.on_step(absl::StrFormat("%s  equal: %d rollouts, %d tokens", PhaseStep(entry.name),
+                                   counts_.rollouts - before.rollouts,
+                                   counts_.tokens - before.tokens));
+  }
   return absl::OkStatus();
 }
 

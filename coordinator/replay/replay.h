@@ -1,7 +1,7 @@
-// Repeats a deterministic run from its journal on an undisturbed trainer. Every token is generated
-// and every update computed again; only the verdicts are the recorded ones. Whatever killed the
-// run, and however often it was resumed, the same tokens, numbers and weights must come out bit for
-// bit.
+// Repeats a deterministic run from its journal on an undisturbed trainer. Every token is generated,
+// those of evaluations too, and every update computed again; only the verdicts are the recorded
+// ones. Whatever killed the run, and however often it was resumed, the same tokens, numbers and
+// weights must come out bit for bit.
 //
 //   Replay replay(&plan, {.trainer = trainer, .checkpoint_dir = directory});
 //   RETURN_IF_ERROR(replay.Begin());
@@ -42,7 +42,7 @@ struct ReplayHooks {
   std::string checkpoint_dir;
   // Where this is false, each is removed once it is compared.
   bool keep_checkpoints = false;
-  // It is told one line for each update that was equal. It may be empty.
+  // It is told one line for each update and evaluation that was equal. It may be empty.
   std::function<void(const std::string& line)> on_step = nullptr;
   // It is told what is going on while generating, about once a second. It may be empty.
   std::function<void(const std::string& line)> on_status = nullptr;
@@ -58,7 +58,8 @@ struct ReplayCounts {
 
 class Replay {
  public:
-  // `plan` is borrowed. Updates later than `updates_max`, and all that follows them, are left out.
+  // `plan` is borrowed. Updates later than `updates_max`, and all that follows them, are left out;
+  // the evaluation after the last one is not.
   Replay(const CampaignPlan* plan, int64_t updates_max, ReplayHooks hooks);
 
   // Loads the policy that the campaign began with.
@@ -71,13 +72,16 @@ class Replay {
   const ReplayCounts& counts() const { return counts_; }
 
  private:
-  bool past_the_end() const { return replayed_.position() >= updates_max_; }
+  bool past_the_end() const {
+    return replayed_.position() >= updates_max_ && replayed_.evaluation() == nullptr;
+  }
   // Repeats what was recorded since the last update: its rollouts, of whatever open step, are of
   // the policy that the trainer holds now.
   absl::Status CatchUp();
   // Generates the recorded rollouts of `step` that are still missing and compares them.
   absl::Status Generate(int64_t step);
   absl::Status Update(const UpdateEntry& entry);
+  absl::Status Evaluation(const EvaluationEntry& entry);
   absl::Status SaveCheckpoint(const CheckpointEntry& entry);
   // Returns how a checkpoint differs from the recorded one, as far as both can be read here.
   std::string DifferentFiles(const std::string& recorded, const std::string& replayed) const;

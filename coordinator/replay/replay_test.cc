@@ -52,7 +52,9 @@ class SlowEchoWorker final : public EchoWorker {
   absl::StatusOr<v1::MeasureResponse> Measure(const v1::MeasureRequest& request,
                                               const CallOptions& options) override {
     const std::vector<std::string> id = absl::StrSplit(request.candidate_id(), '/');
-    EXPECT_TRUE(Eventually([&] { return trainer_->generated() >= std::stoll(id[1]); }));
+    const bool evaluated = id[1].rfind("eval", 0) == 0;
+    EXPECT_TRUE(evaluated ||
+                Eventually([&] { return trainer_->generated() >= std::stoll(id[1]); }));
     absl::StatusOr<v1::MeasureResponse> response = EchoWorker::Measure(request, options);
     const bool odd = (id[2][0] - '0') % 2 == 1;
     if (odd && id[3] == "0") response->mutable_verdict()->set_outcome(v1::WRONG_ANSWER);
@@ -193,6 +195,35 @@ TEST_F(AheadReplayTest, ARunThatGeneratedAheadIsEqualToo) {
   EXPECT_THAT(
       Altered<RolloutEntry>(12, [](RolloutEntry* entry) { entry->completion.set_ids(1, 77); }),
       HasSubstr("ids[1]: 77 -> "));
+}
+
+class EvaluationReplayTest : public JournalReplayTest {
+ protected:
+  EvaluationReplayTest()
+      : JournalReplayTest({"train.max_staleness=1", "eval.problems=[/v.md, /w.md]", "eval.every=2",
+                           "eval.samples=3"}) {}
+};
+
+TEST_F(EvaluationReplayTest, EvaluationsAreGeneratedAgainToo) {
+  const absl::Status status = Run(entries_);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(counts_.updates, 7);
+  EXPECT_EQ(counts_.rollouts, 5 * 2 * 4 + 4 * 2 * 3) << "evaluated at steps 0, 2, 4 and 5";
+  EXPECT_TRUE(Run(entries_, 4).ok());
+  EXPECT_EQ(counts_.updates, 4);
+  // The last rollout is of the last evaluation, which follows the last update.
+  int rollouts = 0;
+  for (const JournalEntry& entry : entries_) {
+    rollouts += std::holds_alternative<RolloutEntry>(entry) ? 1 : 0;
+  }
+  EXPECT_THAT(Altered<RolloutEntry>(
+                  rollouts - 1, [](RolloutEntry* entry) { entry->completion.set_ids(1, 99999); }),
+              AllOf(HasSubstr("evaluation at step 5, group "), HasSubstr("ids[1]: 99999 -> ")));
+  const auto verdict = [n = 0](const JournalEntry& entry) mutable {
+    const auto* v = std::get_if<VerdictEntry>(&entry);
+    return v != nullptr && IsEvaluation(v->step) && ++n == 1;
+  };
+  EXPECT_THAT(Without(verdict), HasSubstr("not each sample's verdict"));
 }
 
 class RefillReplayTest : public JournalReplayTest {

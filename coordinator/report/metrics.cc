@@ -16,7 +16,8 @@
 namespace whetstone {
 namespace {
 
-// GRPO scalars keep their names and steps; warm-up ones get a prefix, so that curves do not mix.
+// GRPO scalars keep their names and steps; warm-up ones get a prefix, as those of evaluations have,
+// so that curves do not mix.
 std::map<std::string, double> Tagged(const MetricsRow& row) {
   if (row.name.phase() != v1::UpdateName::WARMUP) return row.values;
   std::map<std::string, double> tagged;

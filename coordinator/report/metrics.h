@@ -1,5 +1,5 @@
-// metrics.jsonl and the TensorBoard events have one row per update, written when the update is
-// done.
+// metrics.jsonl and the TensorBoard events have one row per update and evaluation, written when it
+// is done.
 //
 // Both are copies of what the journal knows. Open writes them anew from it, so a crash between the
 // journal and the files never leaves a step out or twice in.

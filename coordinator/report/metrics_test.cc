@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,6 +14,25 @@
 
 namespace whetstone {
 namespace {
+
+TEST(MetricsTest, AnEvaluationHasARow) {
+  const TempDir folder = *TempDir::Make("metrics");
+  const RunPaths paths(folder.path());
+  auto journal = *Journal::Create(paths.journal(), "c");
+  EvaluationEntry evaluation;
+  evaluation.name.set_phase(v1::UpdateName::EVAL);
+  evaluation.name.set_step(20);
+  evaluation.row = {{"eval/correct", 0.5}};
+  ASSERT_TRUE(journal->Append({evaluation}, 1'500'000).ok());
+  ASSERT_TRUE(Metrics::Open(paths, *journal).ok());
+  EXPECT_EQ(*ReadFile(paths.metrics()),
+            "{\"step\":20,\"phase\":\"eval\",\"unix_time\":1.5,\"eval/correct\":0.5}\n");
+  std::string events;
+  for (const auto& file : std::filesystem::directory_iterator(paths.tensorboard())) {
+    events += *ReadFile(file.path().string());
+  }
+  EXPECT_NE(events.find("eval/correct"), std::string::npos);
+}
 
 TEST(MetricsTest, FilesAreRebuiltFromTheJournal) {
   const TempDir folder = *TempDir::Make("metrics");

@@ -19,6 +19,27 @@ Series SeriesOf(const RunSummary& s, const std::string& name, const std::string&
   return {name, color, s.Series(key), {}};
 }
 
+// The first point is of the policy that GRPO began with.
+std::string EvaluationCharts(const RunSummary& s) {
+  const auto curve = [&s](const char* name, const char* key, const char* color) {
+    Series series = {name, color, {}, {}};
+    for (const auto& [step, row] : s.eval_rows) {
+      const auto value = row.find(key);
+      if (value != row.end()) series.values.push_back(value->second);
+    }
+    return series;
+  };
+  const std::string held_out = "Held-out problems, by evaluation: ";
+  return LineChart(held_out + "right programs, and those at least 1.5 times as fast",
+                   {curve("right", "eval/correct", "#1f77b4"),
+                    curve("1.5 times as fast", "eval/fast_1.5", "#2ca02c")},
+                   Scale::kPercent) +
+         LineChart(held_out + "fastest right program, geometric mean",
+                   {curve("speedup", "eval/best", "#2ca02c")}, Scale::kFromZero) +
+         LineChart(held_out + "mean reward", {curve("reward", "eval/reward", "#1f77b4")},
+                   Scale::kData);
+}
+
 std::string Charts(const RunSummary& s) {
   Series reward = SeriesOf(s, "mean reward", "reward", "#1f77b4");
   reward.spread = s.Series("reward_std");
@@ -44,6 +65,7 @@ std::string Charts(const RunSummary& s) {
                     {SeriesOf(s, "distinct", "completions/distinct", "#1f77b4"),
                      SeriesOf(s, "cut off", "completions/clipped_ratio", "#d62728")},
                     Scale::kPercent);
+  html += EvaluationCharts(s);
   std::vector<double> loss;
   for (const auto& row : s.warmup_rows) {
     const auto it = row.find("loss");
@@ -91,8 +113,8 @@ std::string ReportHtml(const CampaignPlan& plan, const RunSummary& s,
     absl::StrAppend(&html, " after ", s.warmup_done, " of ", s.warmup_total, " warm-up updates");
   }
   absl::StrAppend(&html, ".</p>", Headline(s), Health(s), Charts(s));
-  if (plan.problems.size() > 1) html += ProblemTable(plan, s, samples);
-  for (const PlannedProblem& planned : plan.problems) {
+  if (plan.learned().size() > 1) html += ProblemTable(plan, s, samples);
+  for (const PlannedProblem& planned : plan.learned()) {
     const auto found = samples.find(planned.problem.id());
     html += ProblemPart(plan, s, planned, found == samples.end() ? nullptr : &found->second);
   }

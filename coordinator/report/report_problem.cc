@@ -135,7 +135,7 @@ std::string ProblemTable(const CampaignPlan& plan, const RunSummary& s,
   std::string html =
       "<h2>Problems</h2><div class=\"wide\"><table><tr><th>problem</th><th>steps</th>"
       "<th>first reward</th><th>last</th><th>correct</th><th>best</th><th>expert</th></tr>";
-  for (const PlannedProblem& planned : plan.problems) {
+  for (const PlannedProblem& planned : plan.learned()) {
     const std::string& id = planned.problem.id();
     const std::vector<double> rewards = Finite(s.Series(RewardKey(id)));
     int correct = 0, verdicts = 0;
@@ -170,7 +170,7 @@ std::string ProblemPart(const CampaignPlan& plan, const RunSummary& s,
   const std::string& id = planned.problem.id();
   std::string html =
       absl::StrCat("<section id=\"", EscapeHtml(id), "\"><h2>", EscapeHtml(id), "</h2>");
-  if (plan.problems.size() > 1) {
+  if (plan.learned().size() > 1) {
     html += LineChart(absl::StrCat("Reward of ", id, " by step"),
                       {{"reward", "#1f77b4", s.Series(RewardKey(id)), {}}}, Scale::kData);
   }

@@ -60,6 +60,7 @@ absl::StatusOr<std::map<std::string, ProblemSamples>> PickSamples(const Campaign
                                                                   const Journal& journal) {
   std::map<std::string, std::map<v1::Outcome, OutcomeVerdicts>> found;
   RETURN_IF_ERROR(journal.ForEachNewestVerdict(kSampleVerdictsMax, [&](const VerdictEntry& v) {
+    if (IsEvaluation(v.step)) return;
     const std::string& id = plan.ProblemOf(v.step, v.group_index).problem.id();
     found[id][v.verdict.outcome()].push_back(v);
   }));

@@ -151,5 +151,20 @@ TEST(ReportTest, WhatKeepsItFromLearningIsSaid) {
               HasSubstr("<b>100 % were &lt;cut&gt; off.</b> For the next run: raise it."));
 }
 
+TEST(ReportTest, EvaluationsHaveCurvesOfTheirOwn) {
+  ReportedRun run(4);
+  EXPECT_THAT(run.Html(), Not(HasSubstr("Held-out problems")));
+  for (const int64_t step : {0, 2, 4}) {
+    run.summary.eval_rows[step] = {{"eval/correct", 0.1 + 0.1 * static_cast<double>(step)},
+                                   {"eval/fast_1.5", 0.1},
+                                   {"eval/best", 1.1},
+                                   {"eval/reward", -0.2}};
+  }
+  const std::string html = run.Html();
+  EXPECT_THAT(html, HasSubstr("Held-out problems, by evaluation: right programs"));
+  EXPECT_THAT(html, HasSubstr("Held-out problems, by evaluation: fastest right program"));
+  EXPECT_THAT(html, HasSubstr("Held-out problems, by evaluation: mean reward"));
+}
+
 }  // namespace
 }  // namespace whetstone

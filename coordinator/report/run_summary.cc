@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "common/status_macros.h"
 #include "coordinator/durable/durable_state.h"
+#include "coordinator/durable/eval_row.h"
 #include "coordinator/journal/open_run.h"
 #include "coordinator/report/verdict_json.h"
 
@@ -53,6 +54,10 @@ absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths
   ASSIGN_OR_RETURN(const DurableState durable, journal.Restore(plan));
   RETURN_IF_ERROR(journal.ForEachRow([&](const MetricsRow& row) {
     if (plan.PositionOf(row.name) > durable.position()) return;  // it came after the state was read
+    if (row.name.phase() == v1::UpdateName::EVAL) {
+      summary.eval_rows[row.name.step()] = row.values;
+      return;
+    }
     const bool warm = row.name.phase() == v1::UpdateName::WARMUP;
     (warm ? summary.warmup_rows : summary.rows).push_back(row.values);
   }));
@@ -64,10 +69,11 @@ absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths
   summary.steps_done = durable.position() - summary.warmup_done;
   if (!durable.open_steps().empty()) {
     const StepRecord& next = durable.open_steps().front();
+    summary.evaluating = IsEvaluation(next.step);
     summary.step_rollouts = next.rollouts;
     summary.step_verdicts = next.verdicts;
     summary.rollouts_per_step =
-        static_cast<int>(next.groups.size()) * plan.campaign.train().group_size();
+        static_cast<int>(next.groups.size() * next.groups[0].samples.size());
   }
   if (plan.campaign.train().dynamic_sampling().max_refills() > 0) {
     summary.reward_note = " before refills";
@@ -105,6 +111,14 @@ std::string RewardText(const RunSummary& s) {
                          ends == 1 ? "" : absl::StrCat(" ", ends));
 }
 
+std::string EvaluationText(const RunSummary& s) {
+  const auto text = [](const auto& row) {
+    return absl::StrCat(EvalText(row.second), " (step ", row.first, ")");
+  };
+  const std::string last = text(*s.eval_rows.rbegin());
+  return s.eval_rows.size() == 1 ? last : absl::StrCat(text(*s.eval_rows.begin()), " → ", last);
+}
+
 std::string SummaryText(const RunSummary& s) {
   std::string text = absl::StrCat(s.name, ": ");
   if (s.done()) {
@@ -119,12 +133,13 @@ std::string SummaryText(const RunSummary& s) {
   }
   absl::StrAppend(&text, ", steps ", s.steps_done, "/", s.steps_total);
   if (!s.done() && s.step_rollouts > 0) {
-    absl::StrAppend(&text, " (next: ", s.step_rollouts, "/", s.rollouts_per_step, " completions, ",
-                    s.step_verdicts, " verdicts)");
+    absl::StrAppend(&text, s.evaluating ? " (evaluation: " : " (next: ", s.step_rollouts, "/",
+                    s.rollouts_per_step, " completions, ", s.step_verdicts, " verdicts)");
   }
   if (!s.rows.empty()) {
     absl::StrAppend(&text, "\nreward", s.reward_note, " ", RewardText(s));
   }
+  if (!s.eval_rows.empty()) absl::StrAppend(&text, "\nevaluation ", EvaluationText(s));
   for (const auto& [id, incumbent] : s.incumbents) {
     absl::StrAppend(&text, absl::StrFormat("\nbest %s: %.2fx", id, incumbent.verdict.speedup()));
     const auto expert = s.expert_speedup.find(id);
@@ -157,6 +172,7 @@ nlohmann::ordered_json SummaryJson(const RunSummary& s) {
       {"rollouts", s.rollouts},
       {"verdicts", s.verdicts},
       {"outcomes", s.outcomes},
+      {"evaluating", s.evaluating},
       {"step_rollouts", s.step_rollouts},
       {"step_verdicts", s.step_verdicts},
       {"reward_first", NumberOrNull(s.rows.empty() ? kNaN : s.RewardFirst())},
@@ -165,6 +181,12 @@ nlohmann::ordered_json SummaryJson(const RunSummary& s) {
   nlohmann::ordered_json best = nlohmann::ordered_json::object();
   for (const auto& [id, incumbent] : s.incumbents) best[id] = incumbent.verdict.speedup();
   json["best"] = best;
+  json["evaluations"] = nlohmann::ordered_json::array();
+  for (const auto& [step, row] : s.eval_rows) {
+    nlohmann::ordered_json evaluation = {{"step", step}};
+    for (const auto& [key, value] : row) evaluation[key] = NumberOrNull(value);
+    json["evaluations"].push_back(std::move(evaluation));
+  }
   json["checkpoint"] = s.checkpoints.empty() ? nlohmann::ordered_json(nullptr)
                                              : nlohmann::ordered_json(s.checkpoints.back().path);
   json["health"] = nlohmann::ordered_json::array();

@@ -24,11 +24,12 @@ struct RunSummary {
   int64_t warmup_total = 0;
   int64_t steps_done = 0;
   int64_t steps_total = 0;
-  // Of the whole run; verdicts also by outcome.
+  // Of the whole run, evaluations included; verdicts also by outcome.
   int64_t rollouts = 0;
   int64_t verdicts = 0;
   std::map<std::string, int64_t> outcomes;
-  // These three are of the step under way.
+  // These four are of the step under way.
+  bool evaluating = false;
   int step_rollouts = 0;
   int step_verdicts = 0;
   int rollouts_per_step = 0;
@@ -37,13 +38,17 @@ struct RunSummary {
   std::string reward_note;
   int in_use_by = 0;  // pid of the process that runs it now; 0: none
   std::vector<std::map<std::string, double>> warmup_rows;
-  std::vector<std::map<std::string, double>> rows;   // GRPO, in order
+  std::vector<std::map<std::string, double>> rows;  // GRPO, in order
+  // Evaluations, in order, by the number of GRPO steps before them.
+  std::map<int64_t, std::map<std::string, double>> eval_rows;
   std::map<std::string, IncumbentEntry> incumbents;  // by problem id
   std::map<std::string, double> expert_speedup;      // by problem id; of any host
   std::vector<CheckpointEntry> checkpoints;
   std::vector<HealthFinding> health;  // of the GRPO steps
 
-  bool done() const { return warmup_done == warmup_total && steps_done == steps_total; }
+  bool done() const {
+    return warmup_done == warmup_total && steps_done == steps_total && !evaluating;
+  }
   std::vector<double> Series(const std::string& key) const;  // missing values as NaN
   // Returns how many steps at either end are compared: up to three, and never one of them at both
   // ends unless there is only one.
@@ -62,6 +67,11 @@ absl::StatusOr<RunSummary> SummarizeRun(const RunPaths& paths, CampaignPlan* pla
 std::string RewardText(const RunSummary& summary);
 std::string SummaryText(const RunSummary& summary);
 nlohmann::ordered_json SummaryJson(const RunSummary& summary);
+
+// Returns "correct 3%, at least 1.5x 0%, best 1.02x (step 0) → correct 12%, … (step 20)", the first
+// evaluation and the last.
+// There must be an evaluation.
+std::string EvaluationText(const RunSummary& summary);
 
 // Returns the reward of every step as bars, for a terminal.
 std::string RewardCurve(const RunSummary& summary);

@@ -42,5 +42,25 @@ TEST(RunSummaryTest, WhatKeepsItFromLearningIsTold) {
             R"([{"kind":"cut_off","what":"100 % were cut off","advice":"raise it"}])");
 }
 
+TEST(RunSummaryTest, EvaluationsAreToldFirstAndLast) {
+  RunSummary summary = WithRewards({0.1});
+  EXPECT_THAT(SummaryText(summary), Not(HasSubstr("evaluation")));
+  EXPECT_TRUE(SummaryJson(summary)["evaluations"].empty());
+  summary.eval_rows[0] = {{"eval/correct", 0.03}, {"eval/fast_1.5", 0}, {"eval/best", 1.02}};
+  EXPECT_THAT(SummaryText(summary),
+              HasSubstr("\nevaluation correct 3%, at least 1.5x 0%, best 1.02x (step 0)"));
+  EXPECT_THAT(SummaryText(summary), Not(HasSubstr("→")));
+  summary.eval_rows[10] = summary.eval_rows[0];
+  summary.eval_rows[20] = {{"eval/correct", 0.12}, {"eval/fast_1.5", 0.05}, {"eval/best", 1.2}};
+  EXPECT_THAT(SummaryText(summary),
+              HasSubstr("(step 0) → correct 12%, at least 1.5x 5%, best 1.20x (step 20)"));
+  EXPECT_EQ(SummaryJson(summary)["evaluations"][2]["step"], 20);
+  EXPECT_EQ(SummaryJson(summary)["evaluations"][2]["eval/correct"], 0.12);
+  summary.steps_done = summary.steps_total;
+  EXPECT_TRUE(summary.done());
+  summary.evaluating = true;
+  EXPECT_FALSE(summary.done());
+}
+
 }  // namespace
 }  // namespace whetstone

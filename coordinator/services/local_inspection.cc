@@ -5,7 +5,6 @@
 #include <chrono>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -21,7 +20,6 @@ namespace {
 
 // It takes some tenths of a second, unless the model lies on a file system that hangs.
 constexpr std::chrono::seconds kInspectDeadline{60};
-constexpr std::chrono::milliseconds kInspectPoll{5};
 constexpr int kInspectLogLines = 5;
 
 // The answer is a line of its own; the log may hold other lines before and behind it.
@@ -55,16 +53,14 @@ absl::StatusOr<v1::InspectModelResponse> InspectModelLocally(
   options.argv = {binary, "inspect", "--request", question};
   options.log_path = dir.path() + "/log";
   ASSIGN_OR_RETURN(const std::unique_ptr<ChildProcess> child, ChildProcess::Start(options));
-  const auto deadline = std::chrono::steady_clock::now() + kInspectDeadline;
-  std::optional<std::string> how;
-  while (!(how = child->Ended()).has_value()) {
-    if (cancelled && cancelled()) return absl::CancelledError("stopped while looking at the model");
-    if (std::chrono::steady_clock::now() >= deadline) {
-      return absl::DeadlineExceededError(
-          absl::StrCat(binary, " inspect has not read ", request.model(), " within ",
-                       kInspectDeadline.count(), " s; does its file system answer?"));
-    }
-    std::this_thread::sleep_for(kInspectPoll);
+  const std::optional<std::string> how = child->Wait(kInspectDeadline, cancelled);
+  if (!how.has_value() && cancelled && cancelled()) {
+    return absl::CancelledError("stopped while looking at the model");
+  }
+  if (!how.has_value()) {
+    return absl::DeadlineExceededError(
+        absl::StrCat(binary, " inspect has not read ", request.model(), " within ",
+                     kInspectDeadline.count(), " s; does its file system answer?"));
   }
   if (std::optional<v1::InspectModelResponse> answer = AnswerIn(options.log_path)) return *answer;
   return absl::UnavailableError(absl::StrCat(binary, " inspect said nothing of ", request.model(),

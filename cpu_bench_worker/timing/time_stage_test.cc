@@ -181,7 +181,8 @@ TEST_F(ProbedCoreTest, SamplesThatShareTheCoreDoNotCount) {
   SmtContentionDetector detector = KnownDetector();
   const TimeReport time = TimeOn(&core, &detector);
   const TimedSize& size = time.sizes[0];
-  EXPECT_GE(size.samples_core_shared, kSamples / 10);
+  // A sample that a busy machine disturbed is taken again, shared or not.
+  EXPECT_GE(size.samples_core_shared + size.samples_redone, kSamples / 10);
   EXPECT_LE(size.samples_core_shared, core.runs() / 5 + 1);
   EXPECT_EQ(size.samples_counted_shared, 0);
   // Each pair goes on until it has all of its samples.
@@ -268,7 +269,7 @@ TEST_F(TimeStageTest, WhatIsClearOnASharedCoreIsNotYetClear) {
 TEST_F(ProbedCoreTest, ALookThatWasKeptWaitingIsOfASharedCore) {
   FakeCore core([](int runs) { return runs % 10 == 0 ? CoreProbeTimes{} : kAlone; });
   const TimedSize size = TimeOn(&core, nullptr).sizes[0];
-  EXPECT_GE(size.samples_core_shared, kSamples / 10);
+  EXPECT_GE(size.samples_core_shared + size.samples_redone, kSamples / 10);
   EXPECT_EQ(size.samples_counted_shared, 0);
 }
 

@@ -1,0 +1,47 @@
+#include "coordinator/config/problem_rules.h"
+
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+
+namespace whetstone {
+
+bool Learns(const v1::Campaign& campaign) {
+  return campaign.train().steps() > 0 || campaign.has_warmup();
+}
+
+absl::Status CheckProblemRules(const v1::Campaign& campaign, const RuleChecks& rules) {
+  const v1::EvalConfig& eval = campaign.eval();
+  if (campaign.problems().empty() && (Learns(campaign) || !campaign.has_eval())) {
+    return rules.Wrong("problems", "is missing: at least one prompt file");
+  }
+  if (campaign.has_eval() && eval.problems().empty()) {
+    return rules.Wrong("eval.problems",
+                       "is missing: prompt files held out of training, or a folder of them, such "
+                       "as prompts/valid (leave out 'eval' for no evaluation)");
+  }
+  // A problem that is trained on is not held out.
+  std::set<std::string> seen;
+  for (const auto& [list, files] : {std::pair("problems", &campaign.problems()),
+                                    std::pair("eval.problems", &eval.problems())}) {
+    for (int i = 0; i < files->size(); ++i) {
+      const std::string key = absl::StrCat(list, "[", i, "]");
+      if ((*files)[i].empty()) return rules.Wrong(key, "is empty");
+      if (!seen.insert((*files)[i]).second) {
+        return rules.Wrong(key, absl::StrCat("names ", (*files)[i], " a second time"));
+      }
+    }
+  }
+  const std::string& best_by = campaign.checkpoint().best_by();
+  RETURN_IF_ERROR(rules.OneOf("checkpoint.best_by", best_by, {"reward", "eval"}));
+  if (!campaign.has_eval()) {
+    if (best_by == "reward") return absl::OkStatus();
+    return rules.Wrong("checkpoint.best_by", "is eval, and nothing is evaluated: give 'eval' too");
+  }
+  RETURN_IF_ERROR(rules.AtLeast("eval.every", static_cast<double>(eval.every()), 0));
+  return rules.AtLeast("eval.samples", eval.samples(), 1);
+}
+
+}  // namespace whetstone
