@@ -14,7 +14,8 @@ void CheckLengths(const v1::Campaign& campaign, const LongestPrompt& prompt, int
                   std::vector<BrokenRule>* broken) {
   const int64_t answer = campaign.generate().max_new_tokens();
   const int64_t room = context - prompt.tokens;
-  if (answer <= room || campaign.train().steps() == 0) return;
+  const bool generates = campaign.train().steps() > 0 || campaign.has_eval();
+  if (answer <= room || !generates) return;
   if (room < 1) {
     broken->push_back(
         {"problems", absl::StrCat("the prompt of ", prompt.name, " has ", prompt.tokens,

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -95,10 +96,12 @@ TEST(BootstrapTest, AgreesWithTheReferenceImplementation) {
                                        {Measure::kFastExpert, 0, 2},
                                        {Measure::kBest, 0, 1},
                                        {Measure::kBest, 0, 4}};
-  for (const size_t count : {size_t{1}, size_t{5}}) {
+  for (const size_t count : {size_t{1}, size_t{12}}) {
     Philox random(3, {count, 0, 0, 0});
     const std::vector<PairedProblem> problems = Simulate(&random, count, /*samples=*/6, 2);
-    const json reference = Reference(problems, metrics, /*draws=*/2500);
+    const json reference = Reference(problems, metrics, /*draws=*/1500);
+    // Draws of one problem's six samples are few different ones: an end may be the next of them.
+    const double tolerance = count == 1 ? 0.17 : 0.05;
     EXPECT_NEAR(TailOfInterval(count), reference["tail"].get<double>(), 1e-5);
     const Estimates ours = EstimateModels(problems, metrics, 17, 10000);
     ASSERT_EQ(ours.models.size(), 2u);
@@ -108,9 +111,9 @@ TEST(BootstrapTest, AgreesWithTheReferenceImplementation) {
     for (size_t i = 0; i < metrics.size(); ++i) {
       const std::string what = absl::StrCat(MetricName(metrics[i]), " of ", count, " problems");
       for (size_t m = 0; m < 2; ++m) {
-        ExpectSame(ours.models[m][i], reference["models"][m][i], 0.09, what);
+        ExpectSame(ours.models[m][i], reference["models"][m][i], tolerance, what);
       }
-      ExpectSame(ours.pairs[0].metrics[i], reference["pairs"][0][i], 0.09, "pair: " + what);
+      ExpectSame(ours.pairs[0].metrics[i], reference["pairs"][0][i], tolerance, "pair: " + what);
     }
   }
 }
@@ -183,7 +186,8 @@ TEST(BootstrapTest, IntervalsHoldTheTruthAsOftenAsTheySay) {
       const std::string name = absl::StrCat(MetricName(metrics[i]), ", ", problems, " problems");
       const double share = static_cast<double>(held[i]) / kEvaluations;
       const double pair_share = static_cast<double>(pair_held[i]) / kEvaluations;
-      RecordProperty(name, absl::StrCat(share, ", pair ", pair_share));
+      std::printf("%s: %.3f of the intervals hold the truth, %.3f of a difference's\n",
+                  name.c_str(), share, pair_share);
       for (const double s : {share, pair_share}) {
         EXPECT_GE(s, problems == 6 ? 0.89 : 0.92) << name;
         EXPECT_LE(s, 0.995) << name << ": too wide to say anything";

@@ -6,6 +6,7 @@
 #define WHETSTONE_COORDINATOR_EVAL_EVAL_FOLDER_H_
 
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"

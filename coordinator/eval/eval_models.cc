@@ -59,12 +59,9 @@ absl::StatusOr<std::string> CheckpointOf(const OpenedRun& run, const std::string
   std::string found;
   for (const CheckpointEntry& saved : durable.checkpoints()) {
     const std::string name = fs::path(saved.path).filename().string();
-    // What `whet fetch` has brought is here too.
-    const std::string fetched = absl::StrCat(root, "/checkpoints/", name);
-    const std::string path = remote && Exists(fetched) ? fetched : saved.path;
-    if (!remote && !Exists(path)) continue;
+    if (!remote && !Exists(saved.path)) continue;
     there.push_back(name);
-    if (wanted.empty() || name == wanted) found = path;
+    if (wanted.empty() || name == wanted) found = saved.path;
   }
   if (!found.empty()) return found;
   if (there.empty()) {
@@ -117,6 +114,8 @@ absl::StatusOr<NamedModel> FindModel(const std::string& word) {
   if (RunDir::Find(root).ok()) {
     const std::string which = at == std::string::npos ? "" : what.substr(at + 1);
     RETURN_IF_ERROR(FillFromRun(root, which, &model));
+  } else if (at != std::string::npos) {
+    return RunDir::Find(root).status();
   } else {
     RETURN_IF_ERROR(FillFromDirectory(what, &model));
   }

@@ -23,9 +23,9 @@ struct NamedModel {
 
 // Finds what `word` names: a run directory (its last checkpoint; RUN@warmup and RUN@12 another
 // one), a checkpoint, its adapter/ (whose weights are merged into the checkpoint's), or any other
-// directory on the trainer's filesystem. NAME=WORD names it. NOT_FOUND: the run has not, or no
-// longer, such a checkpoint. INVALID_ARGUMENT: adapters without their model, or a name that no
-// folder can have.
+// directory on the trainer's filesystem. NAME=WORD names it. NOT_FOUND: what stands before @ is
+// no run, or the run has not, or no longer, such a checkpoint. INVALID_ARGUMENT: adapters without
+// their model, or a name that no folder can have.
 absl::StatusOr<NamedModel> FindModel(const std::string& word);
 
 // Returns what changes when the model at `path` does: a checkpoint's manifest; of another directory
