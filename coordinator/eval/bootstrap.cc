@@ -75,14 +75,24 @@ void AddTo(const std::vector<Metric>& metrics, double expert_speedup, size_t pro
   }
 }
 
-// Draws problems and their samples once.
-Means Draw(const std::vector<PairedProblem>& problems, const std::vector<Metric>& metrics,
-           const Means& zero, Philox* random) {
-  Means means = zero;
+// One draw: of problems and their samples, and of the same problems with all their samples.
+struct Drawn {
+  Means samples;
+  Means problems;
+};
+
+// `shares` has what each problem adds to the means of all samples.
+Drawn Draw(const std::vector<PairedProblem>& problems, const std::vector<Metric>& metrics,
+           const std::vector<Means>& shares, const Means& zero, Philox* random) {
+  Drawn means{zero, zero};
   std::vector<std::vector<double>> drawn(zero.size());
   std::vector<double> places;
   for (size_t j = 0; j < problems.size(); ++j) {
-    const PairedProblem& problem = problems[random->Below(problems.size())];
+    const size_t chosen = random->Below(problems.size());
+    const PairedProblem& problem = problems[chosen];
+    for (size_t m = 0; m < zero.size(); ++m) {
+      for (size_t i = 0; i < metrics.size(); ++i) means.problems[m][i] += shares[chosen][m][i];
+    }
     size_t most = 0;
     for (const auto& speedups : problem.speedups) most = std::max(most, speedups.size());
     places.clear();
@@ -95,7 +105,7 @@ Means Draw(const std::vector<PairedProblem>& problems, const std::vector<Metric>
         drawn[m].push_back(speedups[static_cast<size_t>(at)]);
       }
     }
-    AddTo(metrics, problem.expert_speedup, problems.size(), drawn, &means);
+    AddTo(metrics, problem.expert_speedup, problems.size(), drawn, &means.samples);
   }
   return means;
 }
@@ -142,34 +152,39 @@ Estimates EstimateModels(const std::vector<PairedProblem>& problems,
   }
   const Means zero(models, std::vector<double>(metrics.size()));
   Means values = zero;
+  std::vector<Means> shares;
   for (const PairedProblem& problem : problems) {
     AddTo(metrics, problem.expert_speedup, problems.size(), problem.speedups, &values);
+    AddTo(metrics, problem.expert_speedup, problems.size(), problem.speedups,
+          &shares.emplace_back(zero));
   }
-  std::vector<Means> drawn;
+  std::vector<Drawn> drawn;
   drawn.reserve(static_cast<size_t>(draws));
   for (int draw = 0; draw < draws; ++draw) {
     Philox random(seed, {static_cast<uint64_t>(draw), 0, 0, 0});
-    drawn.push_back(Draw(problems, metrics, zero, &random));
+    drawn.push_back(Draw(problems, metrics, shares, zero, &random));
   }
   const double tail = TailOfInterval(problems.size());
   // `of` gives what is estimated from the means of a draw, or of the samples themselves.
-  const auto estimate = [&](size_t metric, const auto& of) {
+  const auto estimate = [&](size_t metric, Means Drawn::*which, const auto& of) {
     std::vector<double> all;
     all.reserve(drawn.size());
-    for (const Means& means : drawn) all.push_back(of(means));
+    for (const Drawn& draw : drawn) all.push_back(of(draw.*which));
     return WithInterval(metrics[metric], of(values), std::move(all), tail);
   };
+  const auto of_pairs = problems.size() > 1 ? &Drawn::problems : &Drawn::samples;
   Estimates estimates;
   estimates.models.resize(models);
   for (size_t m = 0; m < models; ++m) {
     for (size_t i = 0; i < metrics.size(); ++i) {
-      estimates.models[m].push_back(estimate(i, [&](const Means& means) { return means[m][i]; }));
+      estimates.models[m].push_back(
+          estimate(i, &Drawn::samples, [&](const Means& means) { return means[m][i]; }));
     }
     for (size_t b = 0; b < m; ++b) {
       Comparison pair{.model = m, .baseline = b, .metrics = {}};
       for (size_t i = 0; i < metrics.size(); ++i) {
         pair.metrics.push_back(
-            estimate(i, [&](const Means& means) { return means[m][i] - means[b][i]; }));
+            estimate(i, of_pairs, [&](const Means& means) { return means[m][i] - means[b][i]; }));
       }
       estimates.pairs.push_back(std::move(pair));
     }

@@ -7,12 +7,14 @@
 //
 // A model's estimate is the mean over problems of the problems' unbiased estimates. Its interval is
 // a bootstrap in two stages: each draw takes as many problems as there are, with replacement, and
-// of each as many samples. Models are drawn together: the same problems, and samples of the same
-// numbers. The interval is between percentiles that are expanded for the number of problems, to the
+// of each as many samples. That of a difference draws the same problems for both models, with all
+// their samples: what hard problems do to both falls out, and samples drawn again would count their
+// chance twice. Both are between percentiles that are expanded for the number of problems, to the
 // tail Φ(-√(m/(m-1)) t) of m problems, t being Student's 97.5 % quantile of m - 1 degrees
 // (Hesterberg 2015, "What Teachers Should Know About the Bootstrap", American Statistician 69:371),
-// because plain percentiles of 12 problems cover some 90 % where they say 95 %. Of one problem only
-// its samples are drawn, and the interval says nothing about others.
+// because plain percentiles of 12 problems cover some 90 % where they say 95 %. Of one problem its
+// samples are drawn (of two models those of the same numbers), and the interval says nothing about
+// others.
 //
 // It is pure; equal seeds give equal results.
 #ifndef WHETSTONE_COORDINATOR_EVAL_BOOTSTRAP_H_

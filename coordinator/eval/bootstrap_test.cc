@@ -120,9 +120,9 @@ TEST(BootstrapTest, AgreesWithTheReferenceImplementation) {
 
 TEST(BootstrapTest, EqualSeedsGiveEqualIntervals) {
   Philox random(3, {0, 0, 0, 0});
-  const std::vector<PairedProblem> problems = Simulate(&random, 4, 8, 1);
+  const std::vector<PairedProblem> problems = Simulate(&random, 12, 8, 1);
   const auto low = [&](uint64_t seed) {
-    return EstimateModels(problems, {{Measure::kBest, 0, 4}}, seed, 200).models[0][0].low;
+    return EstimateModels(problems, {{Measure::kBest, 0, 1}}, seed, 200).models[0][0].low;
   };
   EXPECT_EQ(low(1), low(1));
   EXPECT_NE(low(1), low(2));

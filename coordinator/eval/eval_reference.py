@@ -56,23 +56,21 @@ def main() -> None:
     models = len(problems[0]["models"])
     random = np.random.default_rng(1)
 
-    def means(chosen: list, samples: list) -> np.ndarray:
-        """By model and metric; `samples` has, for each problem, the numbers of its samples."""
-        total = np.zeros((models, len(metrics)))
-        for problem, numbers in zip(chosen, samples):
-            for m, speedups in enumerate(problem["models"]):
-                drawn = [speedups[i] for i in numbers]
-                for i, metric in enumerate(metrics):
-                    total[m, i] += estimate(metric, problem["expert"], drawn) / len(chosen)
-        return total
+    def estimates(problem: dict, numbers) -> np.ndarray:
+        """By model and metric; `numbers` are those of the samples."""
+        return np.array([[estimate(metric, problem["expert"], [speedups[i] for i in numbers])
+                          for metric in metrics] for speedups in problem["models"]])
 
-    numbers = range(len(problems[0]["models"][0]))
-    values = means(problems, [numbers] * len(problems))
-    draws = []
+    count, samples = len(problems), len(problems[0]["models"][0])
+    each = np.array([estimates(problem, range(samples)) for problem in problems])
+    values = each.mean(0)
+    draws, pair_draws = [], []
     for _ in range(given["draws"]):
-        chosen = [problems[i] for i in random.integers(0, len(problems), len(problems))]
-        draws.append(means(chosen, random.integers(0, len(numbers), (len(chosen), len(numbers)))))
-    draws = np.array(draws)
+        chosen = random.integers(0, count, count)
+        numbers = random.integers(0, samples, (count, samples))
+        draws.append(np.mean([estimates(problems[i], n) for i, n in zip(chosen, numbers)], 0))
+        pair_draws.append(each[chosen].mean(0) if count > 1 else draws[-1])
+    draws, pair_draws = np.array(draws), np.array(pair_draws)
     share = tail(len(problems))
 
     def result(value: np.ndarray, drawn: np.ndarray) -> list:
@@ -82,7 +80,7 @@ def main() -> None:
                 for metric, row in zip(metrics, rows)]
 
     out = {"models": [result(values[m], draws[:, m]) for m in range(models)],
-           "pairs": [result(values[m] - values[b], draws[:, m] - draws[:, b])
+           "pairs": [result(values[m] - values[b], pair_draws[:, m] - pair_draws[:, b])
                      for m in range(models) for b in range(m)],
            "tail": share}
     with open(sys.argv[2], "w", encoding="utf-8") as file:
