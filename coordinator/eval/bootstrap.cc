@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "common/philox.h"
@@ -12,6 +13,8 @@ namespace whetstone {
 namespace {
 
 constexpr double kConfidence = 0.95;
+// Draws of fewer problems are too few different ones to reach as far as they should.
+constexpr size_t kProblemsToDraw = 6;
 
 // Returns the probability that |t| stays below `t` (Abramowitz & Stegun, 26.7.3 and 26.7.4).
 double StudentWithin(double t, int degrees) {
@@ -110,9 +113,32 @@ Drawn Draw(const std::vector<PairedProblem>& problems, const std::vector<Metric>
   return means;
 }
 
-Estimate WithInterval(const Metric& metric, double value, std::vector<double> draws, double tail) {
+// Returns half the width of Student's interval of the mean of two values or more.
+double StudentReach(const std::vector<double>& values) {
+  const double count = static_cast<double>(values.size());
+  double mean = 0, squares = 0;
+  for (const double value : values) mean += value / count;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return StudentQuantile(static_cast<int>(values.size()) - 1) *
+         std::sqrt(squares / (count - 1) / count);
+}
+
+// `problems` has the problems' own estimates.
+Estimate WithInterval(const Metric& metric, const std::vector<double>& problems,
+                      std::vector<double> draws, double tail, bool pair) {
+  double value = 0;
+  for (const double v : problems) value += v / static_cast<double>(problems.size());
   std::sort(draws.begin(), draws.end());
   Estimate estimate{value, Quantile(draws, tail), Quantile(draws, 1 - tail)};
+  if (problems.size() > 1 && problems.size() < kProblemsToDraw) {
+    const bool best = metric.measure == Measure::kBest;
+    const double infinite = std::numeric_limits<double>::infinity();
+    const double lowest = !pair ? 0 : best ? -infinite : -1;
+    const double highest = best ? infinite : 1;
+    const double reach = StudentReach(problems);
+    estimate.low = std::max(lowest, std::min(estimate.low, value - reach));
+    estimate.high = std::min(highest, std::max(estimate.high, value + reach));
+  }
   if (metric.measure == Measure::kBest) {
     estimate = {std::exp(estimate.value), std::exp(estimate.low), std::exp(estimate.high)};
   }
@@ -151,10 +177,8 @@ Estimates EstimateModels(const std::vector<PairedProblem>& problems,
     for (const auto& speedups : problem.speedups) CHECK(!speedups.empty());
   }
   const Means zero(models, std::vector<double>(metrics.size()));
-  Means values = zero;
   std::vector<Means> shares;
   for (const PairedProblem& problem : problems) {
-    AddTo(metrics, problem.expert_speedup, problems.size(), problem.speedups, &values);
     AddTo(metrics, problem.expert_speedup, problems.size(), problem.speedups,
           &shares.emplace_back(zero));
   }
@@ -165,26 +189,30 @@ Estimates EstimateModels(const std::vector<PairedProblem>& problems,
     drawn.push_back(Draw(problems, metrics, shares, zero, &random));
   }
   const double tail = TailOfInterval(problems.size());
-  // `of` gives what is estimated from the means of a draw, or of the samples themselves.
-  const auto estimate = [&](size_t metric, Means Drawn::*which, const auto& of) {
-    std::vector<double> all;
+  // `of` gives what is estimated from the means of a draw, or of one problem's samples.
+  const auto estimate = [&](size_t metric, Means Drawn::*which, bool pair, const auto& of) {
+    std::vector<double> all, each;
     all.reserve(drawn.size());
     for (const Drawn& draw : drawn) all.push_back(of(draw.*which));
-    return WithInterval(metrics[metric], of(values), std::move(all), tail);
+    for (const Means& share : shares) {
+      each.push_back(of(share) * static_cast<double>(problems.size()));
+    }
+    return WithInterval(metrics[metric], each, std::move(all), tail, pair);
   };
   const auto of_pairs = problems.size() > 1 ? &Drawn::problems : &Drawn::samples;
   Estimates estimates;
   estimates.models.resize(models);
   for (size_t m = 0; m < models; ++m) {
     for (size_t i = 0; i < metrics.size(); ++i) {
-      estimates.models[m].push_back(
-          estimate(i, &Drawn::samples, [&](const Means& means) { return means[m][i]; }));
+      estimates.models[m].push_back(estimate(i, &Drawn::samples, /*pair=*/false,
+                                             [&](const Means& means) { return means[m][i]; }));
     }
     for (size_t b = 0; b < m; ++b) {
       Comparison pair{.model = m, .baseline = b, .metrics = {}};
       for (size_t i = 0; i < metrics.size(); ++i) {
-        pair.metrics.push_back(
-            estimate(i, of_pairs, [&](const Means& means) { return means[m][i] - means[b][i]; }));
+        pair.metrics.push_back(estimate(i, of_pairs, /*pair=*/true, [&](const Means& means) {
+          return means[m][i] - means[b][i];
+        }));
       }
       estimates.pairs.push_back(std::move(pair));
     }

@@ -12,9 +12,10 @@
 // chance twice. Both are between percentiles that are expanded for the number of problems, to the
 // tail Φ(-√(m/(m-1)) t) of m problems, t being Student's 97.5 % quantile of m - 1 degrees
 // (Hesterberg 2015, "What Teachers Should Know About the Bootstrap", American Statistician 69:371),
-// because plain percentiles of 12 problems cover some 90 % where they say 95 %. Of one problem its
-// samples are drawn (of two models those of the same numbers), and the interval says nothing about
-// others.
+// because plain percentiles of 12 problems cover some 90 % where they say 95 %.
+// Of fewer than six problems an interval reaches at least as far as Student's does, mean ± t s/√m.
+// Of one problem its samples are drawn (of two models those of the same numbers), and the interval
+// says nothing about others.
 //
 // It is pure; equal seeds give equal results.
 #ifndef WHETSTONE_COORDINATOR_EVAL_BOOTSTRAP_H_
