@@ -7,10 +7,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "coordinator/cli/commands.h"
