@@ -469,13 +469,12 @@ TEST_F(TrainerServiceTest, ASavedPolicyGoesOnInAnotherProcess) {
 TEST_F(TrainerServiceTest, OfACheckpointTheModelAloneCanBeRead) {
   v1::UpdateResponse first;
   v1::SaveCheckpointResponse saved;
-  ASSERT_TRUE(Load(Model()).ok() && Update(Warmup(1), &first).ok());
-  ASSERT_TRUE(Save(Path("step-1"), &saved).ok());
+  ASSERT_TRUE(Load(Model()).ok() && Update(Warmup(1), &first).ok() && Save(Path("a"), &saved).ok());
   v1::LoadCheckpointRequest request;
   request.mutable_learner()->set_optimizer_state("8bit");
-  EXPECT_EQ(Load(Path("step-1"), nullptr, request).error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Load(Path("a"), nullptr, request).error_code(), StatusCode::INVALID_ARGUMENT);
   request.set_weights_only(true);
-  EXPECT_TRUE(Load(Path("step-1"), nullptr, request).ok() && !Info().has_last_update());
+  EXPECT_TRUE(Load(Path("a"), nullptr, request).ok() && !Info().has_last_update());
 }
 
 TEST_F(TrainerServiceTest, ACheckpointIsReadPieceByPieceAndNothingElseIs) {
