@@ -1,5 +1,4 @@
 // The commands are whet problem check and whet problem new; cmd_problem_import.cc has the third.
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>

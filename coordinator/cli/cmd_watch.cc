@@ -55,9 +55,8 @@ std::string Page(const RunSummary& summary, const Screen& screen) {
   // The text below takes this many rows.
   const int other_rows = summary.eval_rows.empty() ? 8 : 9;
   const bool evaluated = summary.eval_rows.size() > 1;
-  const int rows = std::clamp(
-      (screen.rows - other_rows) / static_cast<int>(std::size(curves) + (evaluated ? 1 : 0)) - 1, 2,
-      8);
+  const int charts = static_cast<int>(std::size(curves)) + (evaluated ? 1 : 0);
+  const int rows = std::clamp((screen.rows - other_rows) / charts - 1, 2, 8);
   std::string page;
   for (const auto& [key, title] : curves) {
     page += TextChart(title, summary.Series(key), screen.columns - kAxis, rows);

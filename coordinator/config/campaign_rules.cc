@@ -91,10 +91,10 @@ class Rules : public RuleChecks {
 
   absl::Status Train() const {
     const v1::TrainConfig& t = c_.train();
+    RETURN_IF_ERROR(AtLeast("train.steps", static_cast<double>(t.steps()), 0));
     if (!Learns(c_) && !c_.has_eval()) {
       return Wrong("train.steps", "is 0 and there is no 'warmup' and no 'eval': nothing to do");
     }
-    RETURN_IF_ERROR(AtLeast("train.steps", static_cast<double>(t.steps()), 0));
     RETURN_IF_ERROR(AtLeast("train.prompts_per_step", t.prompts_per_step(), 1));
     if (t.group_size() < 2) {
       return Wrong("train.group_size",

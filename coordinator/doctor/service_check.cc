@@ -103,8 +103,10 @@ void CheckSlotNoise(const std::string& name, WorkerClient* worker, const Finding
 void CheckNoise(const std::string& name, const v1::Campaign& campaign, WorkerClient* worker,
                 const FindingSink& found) {
   const std::string check = name + ": noise";
-  const std::string& path =
-      campaign.problems().empty() ? campaign.eval().problems(0) : campaign.problems(0);
+  const auto& problems =
+      campaign.problems().empty() ? campaign.eval().problems() : campaign.problems();
+  if (problems.empty()) return;
+  const std::string& path = problems[0];
   absl::StatusOr<v1::Problem> problem = ParsePromptFile(path);
   if (!problem.ok()) return;  // it is reported already
   v1::PutProblemRequest request;

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace whetstone {

@@ -134,6 +134,7 @@ class Version2Writer {
   }
   absl::Status Insert(const StartEntry&) { return absl::OkStatus(); }  // there were none
   absl::Status Insert(const LoadEntry&) { return absl::OkStatus(); }
+  absl::Status Insert(const EvaluationEntry&) { return absl::OkStatus(); }
 
   Statement& Row(const std::string& table, int columns) {
     std::string sql = absl::StrCat("INSERT INTO ", table, " VALUES (?");

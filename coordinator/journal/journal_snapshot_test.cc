@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <filesystem>
 #include <optional>
 #include <random>
@@ -45,7 +46,9 @@ class JournalSnapshotTest : public testing::Test {
       if (closes_step && journal->SnapshotDue()) snapshot = live.Snapshot();
       ASSERT_TRUE(journal->Append(batch, kSnapshotTime, snapshot).ok());
       snapshots_ += snapshot ? 1 : 0;
-      ahead_ += snapshot && !live.open_steps().empty() && live.open_steps().front().rollouts > 0;
+      const std::deque<StepRecord>& open = live.open_steps();
+      ahead_ += snapshot && std::any_of(open.begin(), open.end(),
+                                        [](const StepRecord& step) { return step.rollouts > 0; });
       if (random() % 4 != 0) continue;
       // A process that was killed here is followed by one that opens the file.
       const auto reader = *Journal::Open(path_, /*read_only=*/true);

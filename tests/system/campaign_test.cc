@@ -127,6 +127,33 @@ TEST_F(CampaignTest, WarmupComesFirstAndIsJournaledLikeEverythingElse) {
   EXPECT_EQ(Verdicts().size(), 8u);
 }
 
+// The prefix gives the program of a held-out problem away too: it has the same function.
+TEST_F(CampaignTest, HeldOutProblemsAreEvaluatedOnTheWay) {
+  const std::string problem = *ReadFile(SourceDir() + "/tests/system/multiply.md");
+  ASSERT_TRUE(MakeDirectories(Path("valid")).ok());
+  ASSERT_TRUE(WriteFileAtomically(
+                  Path("valid/held_out.md"),
+                  absl::StrReplaceAll(problem, {{"id: multiply", "id: held_out\nsplit: valid"}}))
+                  .ok());
+  const std::string campaign =
+      WriteCampaign(2, "eval: {problems: [valid], every: 1, samples: 2}\n");
+  const WhetResult run = Whet({"run", campaign, "--run-dir", RunDirectory()});
+  ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
+  const std::vector<nlohmann::json> metrics = Metrics();
+  ASSERT_EQ(metrics.size(), 5u);
+  for (size_t i = 0; i < metrics.size(); ++i) {
+    EXPECT_EQ(metrics[i]["phase"], i % 2 == 0 ? "eval" : "grpo") << i;
+    if (i % 2 == 1) continue;
+    EXPECT_EQ(metrics[i]["step"], i / 2);
+    EXPECT_EQ(metrics[i]["eval/correct"], 1);
+    EXPECT_EQ(metrics[i]["eval/samples"], 2);
+    EXPECT_GE(metrics[i]["eval/best"].get<double>(), 1);
+  }
+  EXPECT_EQ(Journal("SELECT seq FROM rollouts WHERE step > 0").size(), 8u);
+  EXPECT_EQ(Journal("SELECT seq FROM verdicts WHERE step <= 0").size(), 6u);
+  EXPECT_THAT(Whet({"status", RunDirectory()}).out, HasSubstr("evaluation correct 100%"));
+}
+
 TEST_F(CampaignTest, TheSmallRealModelInHalfPrecision) {
   const std::string campaign = WriteCampaign(1, "local: {dtype: bf16, device: cpu}\n");
   const WhetResult run =

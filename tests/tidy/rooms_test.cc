@@ -245,9 +245,9 @@ std::vector<std::string> CheckPure(const SourceFile& file) {
       "common/retry_policy.h", "common/sha256.h", "common/status_macros.h", "nlohmann/json.hpp",
       "nlohmann/json_fwd.hpp"};
   static const auto* const kLibrary = new std::set<std::string>{
-      "algorithm", "array", "cmath",   "cstddef", "cstdint", "deque",    "functional",
-      "limits",    "map",   "memory",  "numbers", "numeric", "optional", "set",
-      "string",    "tuple", "utility", "variant", "vector"};
+      "algorithm", "array",  "cmath",  "cstddef", "cstdint", "deque",    "functional",
+      "limits",    "map",    "memory", "numbers", "numeric", "optional", "set",
+      "span",      "string", "tuple",  "utility", "variant", "vector"};
   const bool core = absl::StartsWith(file.path, "coordinator/campaign/") ||
                     absl::StartsWith(file.path, "coordinator/durable/");
   if (!core || !IsCpp(file.path) || IsTest(file.path)) return {};
