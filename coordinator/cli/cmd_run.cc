@@ -12,6 +12,7 @@
 #include "coordinator/config/campaign_parser.h"
 #include "coordinator/config/model_rules.h"
 #include "coordinator/journal/campaign_setup.h"
+#include "coordinator/journal/create_run.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/open_run.h"
 #include "coordinator/journal/run_dir.h"
@@ -162,20 +163,11 @@ int RunCampaignFile(const RunOptions& options) {
   if (!plan.ok()) return console.Fail(plan.status());
   const absl::Status model = CheckModel(*plan, options, signals).status();
   if (!model.ok()) return console.Fail(model);
-  absl::StatusOr<RunDir> run_dir = RunDir::Create(root);
-  if (!run_dir.ok()) return console.Fail(run_dir.status());
-  absl::StatusOr<std::unique_ptr<Journal>> journal =
-      Journal::Create(paths.journal(), plan->campaign_id);
-  absl::Status status = journal.status();
-  if (status.ok()) status = FreezeCampaign(*campaign, paths);
-  if (!status.ok()) {
-    std::error_code ignored;
-    std::filesystem::remove_all(paths.root(), ignored);
-    return console.Fail(status);
-  }
+  absl::StatusOr<CreatedRun> run = CreateRun(*plan, root);
+  if (!run.ok()) return console.Fail(run.status());
   console.Line(absl::StrCat("run directory ", paths.root()));
-  const int exit_code = ConcludeRun(*plan, paths, journal->get(), signals, &console);
-  const absl::StatusOr<bool> progress = (*journal)->HasProgress();
+  const int exit_code = ConcludeRun(*plan, paths, run->journal.get(), signals, &console);
+  const absl::StatusOr<bool> progress = run->journal->HasProgress();
   if (exit_code == kExitWrongInput && progress.ok() && !*progress) {
     // The input was wrong after all (a corrupt model, an unsound problem): nothing half-written
     // stays.

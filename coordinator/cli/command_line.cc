@@ -17,7 +17,8 @@ constexpr char kAbout[] =
     "  whet doctor campaign.yaml     what is wrong, before an hour is lost\n"
     "  whet run campaign.yaml        one line per step; Ctrl-C stops cleanly\n"
     "  whet resume runs/NAME         goes on, also after kill -9\n"
-    "  whet report runs/NAME         one self-contained HTML page\n\n"
+    "  whet report runs/NAME         one self-contained HTML page\n"
+    "  whet eval MODEL… --problems F how good models are on what they never saw\n\n"
     "Exit codes: 0 done, 2 wrong usage or input, 3 our own failure, 130 stopped by Ctrl-C.\n";
 
 // Returns the number of words that a command takes besides its options.
@@ -100,6 +101,7 @@ int RunCommandLine(int argc, char** argv) {
   AddFetch(&app, &selected);
   AddReport(&app, &selected);
   AddRescore(&app, &selected);
+  AddEval(&app, &selected);
   AddBest(&app, &selected);
   AddMeasure(&app, &selected);
   AddProblem(&app, &selected);

@@ -60,8 +60,8 @@ TEST_F(CommandLineTest, HelpIsNoError) {
   EXPECT_THAT(Whet("--help").out, HasSubstr("3 our own failure, 130 stopped by Ctrl-C"));
   for (const char* command :
        {"run", "resume", "status", "watch", "workers", "workers x drain", "workers x remove",
-        "workers x add", "replay", "fetch", "report", "best", "measure", "doctor", "problem",
-        "problem check", "problem new", "problem import"}) {
+        "workers x add", "replay", "fetch", "report", "eval", "best", "measure", "doctor",
+        "problem", "problem check", "problem new", "problem import"}) {
     const Outcome help = Whet(absl::StrCat(command, " --help"));
     EXPECT_EQ(help.exit_code, 0) << command;
     EXPECT_GT(help.out.size(), 100u) << command;
@@ -117,6 +117,44 @@ TEST_F(CommandLineTest, AHeldOutProblemIsNotTrainedOn) {
   EXPECT_NE(run.error.find(held_out + " is held out of training (split: test)"), std::string::npos)
       << run.error;
   EXPECT_NE(run.error.find("whet measure " + held_out), std::string::npos);
+}
+
+// What can be wrong with an evaluation's words is found before any model is looked at.
+TEST_F(CommandLineTest, AnEvaluationOfTheWrongThingsIsRefused) {
+  const std::string prompts = SourceDir() + "/prompts";
+  const auto refused = [&](const std::string& arguments) {
+    const Outcome outcome = Whet(absl::StrCat("eval ", arguments));
+    EXPECT_EQ(outcome.exit_code, 2) << arguments;
+    EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/evals")) << "nothing is made";
+    return outcome.error;
+  };
+  const std::string valid = absl::StrCat(" --problems ", prompts, "/valid ");
+  EXPECT_THAT(refused("model"), HasSubstr("--problems is required"));
+  EXPECT_THAT(refused("model --k 1,32" + valid),
+              HasSubstr("--k 32 is not between 1 and --samples, which is 16"));
+  EXPECT_THAT(refused("model --samples 0" + valid), HasSubstr("--samples must be at least 1"));
+  EXPECT_THAT(refused("model --split dev" + valid), HasSubstr("--split"));
+  // A training problem is no held-out one.
+  EXPECT_THAT(refused(absl::StrCat("model --problems ", prompts, "/matmul_f32.md")),
+              HasSubstr("matmul_f32.md is of split train, and problems of split valid were asked "
+                        "for: campaigns train on it, so what a policy shows there may be memory; "
+                        "--split train evaluates it, knowing that"));
+  EXPECT_THAT(refused(absl::StrCat("model --problems ", prompts)),
+              HasSubstr(absl::StrCat("no problem of split valid is in ", prompts, " (only ")));
+  EXPECT_THAT(refused("model --problems gone.md"), HasSubstr("cannot read gone.md"));
+  std::filesystem::create_directory(folder_.path() + "/empty");
+  EXPECT_THAT(refused("model --problems empty"), HasSubstr("empty holds no prompt file"));
+  const std::string test = absl::StrCat(" --split test --problems ", prompts, "/test");
+  EXPECT_THAT(refused("a/model b/model" + test),
+              HasSubstr("a/model and b/model would both be called model"));
+  EXPECT_THAT(refused("a/model --set train.lr=1" + test),
+              HasSubstr("--set train.lr=1: an evaluation has only the sections generate, chat"));
+  EXPECT_THAT(refused("a/model --set generate.temperatur=1" + test),
+              HasSubstr("did you mean 'generate.temperature'?"));
+  EXPECT_THAT(refused("x/y=z" + test), HasSubstr("'x/y' can't name a model"));
+  std::filesystem::create_directories(folder_.path() + "/lora");
+  Write("lora/adapter_config.json", "{}");
+  EXPECT_THAT(refused("lora" + test), HasSubstr("lora holds adapters without their model"));
 }
 
 TEST_F(CommandLineTest, DryRunShowsTheResolvedCampaign) {

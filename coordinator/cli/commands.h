@@ -23,6 +23,7 @@ void AddReplay(CLI::App* app, SelectedCommand* selected);
 void AddFetch(CLI::App* app, SelectedCommand* selected);
 void AddReport(CLI::App* app, SelectedCommand* selected);
 void AddRescore(CLI::App* app, SelectedCommand* selected);
+void AddEval(CLI::App* app, SelectedCommand* selected);
 void AddBest(CLI::App* app, SelectedCommand* selected);
 void AddMeasure(CLI::App* app, SelectedCommand* selected);
 void AddProblem(CLI::App* app, SelectedCommand* selected);

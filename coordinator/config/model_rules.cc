@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "coordinator/config/problem_rules.h"
 
 namespace whetstone {
 namespace {
@@ -13,7 +14,8 @@ void CheckLengths(const v1::Campaign& campaign, const LongestPrompt& prompt, int
                   std::vector<BrokenRule>* broken) {
   const int64_t answer = campaign.generate().max_new_tokens();
   const int64_t room = context - prompt.tokens;
-  if (answer <= room || campaign.train().steps() == 0) return;
+  const bool generates = campaign.train().steps() > 0 || campaign.has_eval();
+  if (answer <= room || !generates) return;
   if (room < 1) {
     broken->push_back(
         {"problems", absl::StrCat("the prompt of ", prompt.name, " has ", prompt.tokens,
@@ -48,6 +50,7 @@ v1::InspectModelRequest InspectRequestOf(const v1::Campaign& campaign) {
   v1::InspectModelRequest request;
   request.set_model(campaign.model());
   request.set_kl_reference(campaign.train().kl_reference());
+  request.set_weights_only(!Learns(campaign));
   request.mutable_chat()->set_thinking(campaign.chat().thinking());
   request.mutable_chat()->set_date(campaign.chat().date());
   request.set_deterministic(campaign.deterministic());

@@ -47,6 +47,13 @@ TEST_F(ModelRulesTest, PromptAndAnswerFitIntoTheContext) {
                           "tokens, and the longest prompt (problem long) has 300; give at most "
                           "700"));
   EXPECT_THAT(Broken({"generate.max_new_tokens=100000000"}).size(), 1);
+  EXPECT_THAT(
+      Broken({"generate.max_new_tokens=701", "train.steps=0", "warmup={examples: w.jsonl}"}),
+      IsEmpty())
+      << "nothing is generated";
+  EXPECT_THAT(
+      Broken({"generate.max_new_tokens=701", "train.steps=0", "eval={problems: [v.md]}"}).size(),
+      1);
   request_.clear_prompts();
   response_.clear_prompt_tokens();
   EXPECT_THAT(Broken({"generate.max_new_tokens=1001"}),

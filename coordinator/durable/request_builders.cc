@@ -67,6 +67,7 @@ v1::LoadCheckpointRequest BuildLoad(const CampaignPlan& plan, const std::string&
   request.mutable_chat()->set_thinking(plan.campaign.chat().thinking());
   request.mutable_chat()->set_date(plan.campaign.chat().date());
   request.set_deterministic(plan.campaign.deterministic());
+  request.set_weights_only(plan.updates() == 0);
   return request;
 }
 

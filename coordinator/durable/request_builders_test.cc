@@ -32,6 +32,9 @@ TEST(BuildLoadTest, TellsTheTrainerHowToLearn) {
   EXPECT_EQ(request.learner().lora().targets(0), "v_proj");
   EXPECT_EQ(request.chat().thinking(), "off");
   EXPECT_EQ(request.chat().date(), "1 May 2026");
+  EXPECT_TRUE(request.weights_only()) << "it has no update";
+  train.set_steps(1);
+  EXPECT_FALSE(BuildLoad(plan, "dir").weights_only());
 }
 
 TEST(BuildGenerateTest, AsksForWhatIsMissingOnly) {

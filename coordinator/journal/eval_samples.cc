@@ -29,6 +29,7 @@ absl::StatusOr<std::vector<EvaluatedSample>> ReadEvaluatedSamples(const OpenedRu
       sample.outcome = v->verdict.outcome();
       sample.correct = sample.outcome == v1::CORRECT;
       sample.speedup = sample.correct ? v->verdict.speedup() : 0;
+      sample.noise_band = sample.correct ? v->verdict.noise_band() : 0;
       sample.reward = v->reward;
       sample.dropped = v->dropped;
       sample.candidate_hash = v->verdict.canonical_hash();

@@ -24,7 +24,9 @@ struct EvaluatedSample {
   v1::Outcome outcome = v1::OUTCOME_UNSPECIFIED;
   bool correct = false;  // outcome is CORRECT
   double speedup = 0;    // over the reference; 0 unless correct
-  double reward = 0;     // 0 where dropped
+  // |ln speedup| of equal code stays below this (Verdict.noise_band); 0 unless correct.
+  double noise_band = 0;
+  double reward = 0;  // 0 where dropped
   // SUSPECT or INFRASTRUCTURE_ERROR: not the candidate's doing, or nothing to rely on.
   bool dropped = false;
   int64_t tokens = 0;  // of the completion

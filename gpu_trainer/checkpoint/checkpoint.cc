@@ -162,9 +162,12 @@ absl::Status RemoveCheckpoint(const std::string& directory) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Policy>> LoadPolicy(const std::string& directory,
-                                                   torch::ScalarType dtype, torch::Device device,
-                                                   const LearnerOptions& options) {
+namespace {
+
+// Reads all but resume/.
+absl::StatusOr<std::unique_ptr<Policy>> ReadModel(const std::string& directory,
+                                                  torch::ScalarType dtype, torch::Device device,
+                                                  const LearnerOptions& options) {
   if (!fs::is_directory(directory)) {
     return absl::NotFoundError(
         absl::StrCat(directory,
@@ -178,6 +181,23 @@ absl::StatusOr<std::unique_ptr<Policy>> LoadPolicy(const std::string& directory,
   ASSIGN_OR_RETURN(policy->config, LoadModelConfig(directory));
   RETURN_IF_ERROR(CheckLora(policy->config, options.lora));
   ASSIGN_OR_RETURN(policy->weights, LoadWeights(directory, policy->config, dtype, device));
+  return policy;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Policy>> LoadPolicyModel(const std::string& directory,
+                                                        torch::ScalarType dtype,
+                                                        torch::Device device,
+                                                        const LearnerOptions& options) {
+  RETURN_IF_ERROR(VerifyModelFiles(directory));
+  return ReadModel(directory, dtype, device, options);
+}
+
+absl::StatusOr<std::unique_ptr<Policy>> LoadPolicy(const std::string& directory,
+                                                   torch::ScalarType dtype, torch::Device device,
+                                                   const LearnerOptions& options) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Policy> policy, ReadModel(directory, dtype, device, options));
   if (fs::exists(absl::StrCat(directory, "/", kResumeFolder)))
     RETURN_IF_ERROR(ReadResumeState(directory, *policy));
   return policy;

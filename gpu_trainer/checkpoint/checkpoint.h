@@ -58,6 +58,13 @@ absl::StatusOr<SavedCheckpoint> SaveCheckpoint(const Policy& policy, const std::
 // FAILED_PRECONDITION: the directory holds no checkpoint; nothing was removed.
 absl::Status RemoveCheckpoint(const std::string& directory);
 
+// Reads the model of a checkpoint or of any Hugging Face directory as a policy that has not learned
+// yet, whatever the checkpoint was saved by; its model files are verified. Errors are LoadPolicy's.
+absl::StatusOr<std::unique_ptr<Policy>> LoadPolicyModel(const std::string& directory,
+                                                        torch::ScalarType dtype,
+                                                        torch::Device device,
+                                                        const LearnerOptions& options);
+
 // Reads a checkpoint, or any Hugging Face directory as a policy that has not learned yet. Masters
 // of the latter start from the weights in the compute type. A checkpoint that has learned goes on
 // only with the compute type, optimizer_state and adapters it was saved with.

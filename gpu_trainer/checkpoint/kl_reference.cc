@@ -4,29 +4,12 @@
 #include <memory>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/file.h"
-#include "common/manifest.h"
 #include "common/status_macros.h"
+#include "gpu_trainer/checkpoint/resume_state.h"
 
 namespace whetstone {
-namespace {
-
 namespace fs = std::filesystem;
-
-// Verifies a checkpoint's model files as its own loading does; any other directory has no list of
-// what they should be.
-absl::Status Verify(const std::string& directory) {
-  const std::string path = directory + "/resume/manifest.json";
-  if (!fs::exists(path)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  ASSIGN_OR_RETURN(Manifest manifest, ParseManifest(text, path));
-  std::erase_if(manifest, [](const auto& file) { return absl::StartsWith(file.first, "resume/"); });
-  return VerifyDirectory(directory, manifest);
-}
-
-}  // namespace
 
 absl::Status SetKlReference(const std::string& directory, Policy& policy) {
   if (directory == policy.reference_path) return absl::OkStatus();
@@ -41,7 +24,7 @@ absl::Status SetKlReference(const std::string& directory, Policy& policy) {
         ": no such directory on the trainer's machine; it is the reference model of the "
         "KL penalty (kl_reference)"));
   }
-  RETURN_IF_ERROR(Verify(directory));
+  RETURN_IF_ERROR(VerifyModelFiles(directory));
   auto reference = std::make_unique<ReferenceModel>();
   ASSIGN_OR_RETURN(reference->config, LoadModelConfig(directory));
   if (reference->config.vocab != policy.config.vocab) {

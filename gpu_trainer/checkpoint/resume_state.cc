@@ -4,12 +4,15 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/manifest.h"
@@ -118,6 +121,16 @@ absl::Status WriteResumeState(const Policy& policy, StateGather& gathered,
   if (!policy.last_update.has_value()) return absl::OkStatus();
   return WriteFileAtomically(absl::StrCat(directory, "/", kLastUpdate),
                              RepeatableBytes(*policy.last_update));
+}
+
+absl::Status VerifyModelFiles(const std::string& directory) {
+  const std::string path = absl::StrCat(directory, "/", kManifestFile);
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  ASSIGN_OR_RETURN(Manifest manifest, ParseManifest(text, path));
+  std::erase_if(manifest, [](const auto& file) { return absl::StartsWith(file.first, "resume/"); });
+  return VerifyDirectory(directory, manifest);
 }
 
 absl::Status ReadResumeState(const std::string& directory, Policy& policy) {

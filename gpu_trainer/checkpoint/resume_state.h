@@ -19,6 +19,10 @@ inline constexpr char kResumeFolder[] = "resume";
 absl::Status WriteResumeState(const Policy& policy, StateGather& gathered,
                               const std::string& directory);
 
+// Verifies the files of a checkpoint but those in resume/ against its manifest; any other directory
+// has no list of what they should be. INVALID_ARGUMENT: a missing or damaged file; it is named.
+absl::Status VerifyModelFiles(const std::string& directory);
+
 // Verifies all files of the checkpoint in `directory` against its manifest, and reads the state
 // into `policy`, whose weights have been read. INVALID_ARGUMENT: a missing or damaged file, or
 // another learner's state; it is named.

@@ -44,7 +44,7 @@ absl::Status InspectPolicy(const v1::InspectModelRequest& request,
   ASSIGN_OR_RETURN(const ModelConfig config,
                    InspectDirectory(directory, response->mutable_model()));
   std::error_code ignored;
-  if (fs::exists(directory + "/resume", ignored)) {
+  if (!request.weights_only() && fs::exists(directory + "/resume", ignored)) {
     return absl::InvalidArgumentError(absl::StrCat(
         directory,
         " is a checkpoint in the middle of another run, with that run's optimizer; to start from "

@@ -199,6 +199,8 @@ TEST_F(ModelInspectionTest, WeightsAreTheConfigs) {
 TEST_F(ModelInspectionTest, ACampaignBeginsWithAnInstructedModelThatHasNotLearned) {
   fs::create_directory(Model() + "/resume");
   EXPECT_THAT(Error(), HasSubstr("a checkpoint in the middle of another run"));
+  request_.set_weights_only(true);
+  EXPECT_EQ(Error(), "") << "what learns nothing needs no more than its weights";
   fs::remove(Model() + "/resume");
   fs::remove(Model() + "/chat_template.jinja");
   Write("tokenizer_config.json", "{}");

@@ -49,9 +49,9 @@ class TrainerServiceTest : public testing::Test {
   std::string Model() const { return dir_->path() + "/model"; }
   std::string Path(const std::string& name) const { return dir_->path() + "/" + name; }
 
-  grpc::Status Load(const std::string& path, v1::TrainerInfo* info = nullptr) {
+  grpc::Status Load(const std::string& path, v1::TrainerInfo* info = nullptr,
+                    v1::LoadCheckpointRequest request = {}) {
     grpc::ClientContext context;
-    v1::LoadCheckpointRequest request;
     request.set_path(path);
     request.set_campaign_id("campaign-1");
     v1::LoadCheckpointResponse response;
@@ -464,6 +464,17 @@ TEST_F(TrainerServiceTest, ASavedPolicyGoesOnInAnotherProcess) {
   ASSERT_TRUE(Update(Warmup(2), &resumed).ok());
   EXPECT_EQ(resumed.metrics().at("loss"), second.metrics().at("loss"));
   EXPECT_EQ(resumed.metrics().at("grad_norm"), second.metrics().at("grad_norm"));
+}
+
+TEST_F(TrainerServiceTest, OfACheckpointTheModelAloneCanBeRead) {
+  v1::UpdateResponse first;
+  v1::SaveCheckpointResponse saved;
+  ASSERT_TRUE(Load(Model()).ok() && Update(Warmup(1), &first).ok() && Save(Path("a"), &saved).ok());
+  v1::LoadCheckpointRequest request;
+  request.mutable_learner()->set_optimizer_state("8bit");
+  EXPECT_EQ(Load(Path("a"), nullptr, request).error_code(), StatusCode::INVALID_ARGUMENT);
+  request.set_weights_only(true);
+  EXPECT_TRUE(Load(Path("a"), nullptr, request).ok() && !Info().has_last_update());
 }
 
 TEST_F(TrainerServiceTest, ACheckpointIsReadPieceByPieceAndNothingElseIs) {

@@ -75,7 +75,8 @@ absl::Status TrainerState::Read(const v1::LoadCheckpointRequest& request, Model*
                          (model_ != nullptr ? BytesOf(*model_->policy) : 0);
     RETURN_IF_ERROR(CheckMemory(*config, dtype_, learner_options, device_, free));
   }
-  ASSIGN_OR_RETURN(model->policy, LoadPolicy(directory, dtype_, device_, learner_options));
+  const auto load = request.weights_only() ? &LoadPolicyModel : &LoadPolicy;
+  ASSIGN_OR_RETURN(model->policy, load(directory, dtype_, device_, learner_options));
   const Policy& policy = *model->policy;
   ASSIGN_OR_RETURN(model->text, LoadModelText(directory, policy.config, request.chat(),
                                               request.deterministic()));
