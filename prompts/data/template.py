@@ -84,7 +84,7 @@ def indent(code):
 
 
 def in_double(code):
-    code = re.sub(r"\b(sqrt|exp|fabs|pow|sin|cos|log|floor|fmax|fmin)f\(", r"\1(", code)
+    code = re.sub(r"\b(sqrt|exp|fabs|pow|sin|cos|log|tanh|floor|fmax|fmin)f\(", r"\1(", code)
     return re.sub(r"\b(\d+\.\d+(?:e-?\d+)?)f\b", r"\1", code).replace("float", "double")
 
 
