@@ -1,4 +1,5 @@
-// reference
+// args: {a: {type: f32, shape: [n, n], fill: uniform(0, 1)}, c: {type: f32, shape: [n], out: true}, n: {size: n}}
+// sizes: {check: [1, 2, 7, 16, 21], timed: [200]}
 void column_sums(const float* a, float* c, int n) {
     for (int j = 0; j < n; j++) {
         float s = 0.0f;
@@ -8,7 +9,7 @@ void column_sums(const float* a, float* c, int n) {
         c[j] = s;
     }
 }
-// rewrite: along rows
+// rewrite: along rows [interchange]
 void column_sums(const float* a, float* c, int n) {
     for (int j = 0; j < n; j++) {
         c[j] = 0.0f;
@@ -19,7 +20,7 @@ void column_sums(const float* a, float* c, int n) {
         }
     }
 }
-// rewrite: along rows, restrict
+// rewrite: along rows, restrict [restrict, interchange]
 void column_sums(const float* __restrict a, float* __restrict c, int n) {
     for (int j = 0; j < n; j++) {
         c[j] = 0.0f;
@@ -31,7 +32,7 @@ void column_sums(const float* __restrict a, float* __restrict c, int n) {
         }
     }
 }
-// rewrite: begins with the first row
+// rewrite: begins with the first row [interchange]
 void column_sums(const float* a, float* c, int n) {
     for (int j = 0; j < n; j++) {
         c[j] = a[j];
