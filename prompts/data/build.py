@@ -37,8 +37,9 @@ ALIKE_MAX = 3     # so many examples of a family may be alike but for names and 
 ALIKE = 0.9       # of the n-grams of both functions
 TARGET = 2000     # examples in all
 SHARE_MAX = 2.5   # a family has at most so many times its even share
-INFILL_SHARE = 0.1
-BATCH = 60        # examples measured between two looks at the balance
+BATCH = 200       # examples checked and measured between two looks at the balance
+# What one more of a kind counts beside the others: four that were drawn are as one variant of each rule.
+KIND_COST = {"drawn": 1 / 4, "infill": 1.5, "counters": 1.5}
 FIELDS = ("id", "prose", "prompt_code", "rewrite", "family", "techniques", "gain", "difficulty")
 
 
@@ -50,7 +51,6 @@ class Candidate:
     shown: str
     prose: str
     measured_as: object
-    grams: frozenset = frozenset()
 
     @property
     def kind(self):
@@ -169,18 +169,13 @@ def unseen(candidates, counts):
     return result
 
 
-def right(candidates, cache, counts, flags=None, jobs=2):
+def right(candidates, cache, stage, jobs):
     """Without what does not compile cleanly or is wrong at a check size."""
-    stage = counts.stage("compiler and check sizes", len(candidates))
-    unique = {key_of(c.example): c.example for c in candidates}
-    missing = {key: e for key, e in unique.items() if key not in cache.verdicts}
-    pending = list(missing.items())
-    for at in range(0, len(pending), 400):
-        part = pending[at:at + 400]
-        for (key, _), problem in zip(part, harness.verify([e for _, e in part], flags, jobs=jobs)):
-            cache.put(key, problem)
-        print(f"  compiled and run: {min(at + 400, len(pending))} of {len(pending)}", flush=True)
-    result, first = [], {}
+    missing = {key_of(c.example): c.example for c in candidates}
+    missing = {key: example for key, example in missing.items() if key not in cache.verdicts}
+    for key, problem in zip(missing, harness.verify(list(missing.values()), jobs=jobs)):
+        cache.put(key, problem)
+    result = []
     for candidate in candidates:
         problem = cache.verdicts[key_of(candidate.example)]
         if problem is None:
@@ -189,75 +184,83 @@ def right(candidates, cache, counts, flags=None, jobs=2):
         why = "warnings or errors of the compiler" if "compile" in problem else \
             "wrong" if problem.startswith("wrong") else "crashes or undefined"
         stage["dropped"][f"{why} ({'drawn' if candidate.kind == 'drawn' else 'variants'})"] += 1
-        first.setdefault(candidate.example.family, f"{candidate.id}: {problem}")
         if candidate.kind == "drawn":
             print(f"  {candidate.id}: {problem}")
-    counts.end("compiler and check sizes", len(result))
     return result
 
 
 # --- balance and the ruler ----------------------------------------------------------------------
 
 class Balance:
-    """Which candidate comes next: of the family with the fewest, with the rarest techniques."""
+    """Which candidate comes next: of the family with the fewest, of the rarest kind, with the rarest techniques."""
 
     def __init__(self, candidates, target):
         self.left = collections.defaultdict(list)
         for candidate in candidates:
             self.left[candidate.example.family].append(candidate)
-        self.target = target
         self.most = max(1, round(SHARE_MAX * target / max(1, len(self.left))))
         self.families, self.techniques, self.kinds = (collections.Counter() for _ in range(3))
 
-    def take(self, candidate, by=1):
+    def _count(self, candidate, by):
         self.families[candidate.example.family] += by
         self.kinds[candidate.kind] += by
         for technique in candidate.example.techniques:
             self.techniques[technique] += by
 
-    def next(self):
-        """The next candidate, counted as taken; None if none is left or the target is reached."""
-        taken = sum(self.families.values())
-        open_families = [f for f, rest in self.left.items() if rest and self.families[f] < self.most]
-        if taken >= self.target or not open_families:
-            return None
-        family = min(open_families, key=lambda f: (self.families[f], f))
-        rest = self.left[family]
+    def give_back(self, candidate):
+        """A candidate that was dropped after all leaves its place to another."""
+        self._count(candidate, -1)
 
-        def rarity(candidate):
-            crowded = candidate.kind == "infill" and self.kinds["infill"] >= INFILL_SHARE * max(20, taken)
-            return (crowded, self.kinds[candidate.kind] / (3 if candidate.kind == "drawn" else 1),
-                    sum(self.techniques[t] for t in candidate.example.techniques) / len(candidate.example.techniques))
-        best = min(rest, key=rarity)
-        if rarity(best)[0]:
-            rest.clear()
-            return self.next()
-        rest.remove(best)
-        self.take(best)
-        return best
+    def batch(self, size):
+        """So many candidates, counted as taken; fewer where families are at an end or have their share."""
+        result = []
+        while len(result) < size:
+            families_left = [f for f, rest in self.left.items() if rest and self.families[f] < self.most]
+            if not families_left:
+                break
+            rest = self.left[min(families_left, key=lambda f: (self.families[f], f))]
+            best = min(rest, key=self._rarity)
+            rest.remove(best)
+            self._count(best, 1)
+            result.append(best)
+        return result
+
+    def _rarity(self, candidate):
+        example = candidate.example
+        crowd = self.kinds[candidate.kind] * KIND_COST.get(candidate.kind, 1)
+        return crowd, sum(self.techniques[t] for t in example.techniques) / len(example.techniques)
 
 
-def measured(candidates, ruler, target, counts):
-    """A balanced choice of what the ruler finds fast enough: (candidate, gain)."""
-    stage = counts.stage("ruler", len(candidates))
-    balance, result, tried = Balance(candidates, target), [], 0
-    while True:
-        batch = []
-        while len(batch) < BATCH and (candidate := balance.next()) is not None:
-            batch.append(candidate)
+def chosen(candidates, cache, ruler, options, counts):
+    """A balanced choice of what is right and what the ruler finds fast enough: (candidate, gain)."""
+    balance, result = Balance(candidates, options.target), []
+    picked, checked, timed = (counts.stage(name, 0) for name in ("balance", "compiler and check sizes", "ruler"))
+    picked["in"] = len(candidates)
+    while len(result) < options.target:
+        # Some will be dropped; a batch costs a worker's start.
+        batch = balance.batch(min(BATCH, 20 + round(1.3 * (options.target - len(result)))))
         if not batch:
             break
-        tried += len(batch)
-        for candidate, verdict in zip(batch, ruler.measure([c.measured_as for c in batch])):
-            why = wrong_with(verdict)
-            if why is None:
+        clean = right(batch, cache, checked, options.jobs)
+        verdicts = dict(zip((c.id for c in clean), ruler.measure([c.measured_as for c in clean])))
+        for candidate in batch:
+            verdict = verdicts.get(candidate.id)
+            why = wrong_with(verdict) if verdict else None
+            if verdict and why is None:
                 result.append((candidate, verdict["gain"]))
-            else:
-                stage["dropped"][why] += 1
-                balance.take(candidate, -1)
-        print(f"  kept {len(result)} of {tried}, {ruler.measured} measured in {ruler.seconds:.0f} s", flush=True)
-    stage["dropped"]["not needed for the balance"] = len(candidates) - tried
-    counts.end("ruler", len(result))
+                continue
+            balance.give_back(candidate)
+            if verdict:
+                timed["dropped"][why] += 1
+                if "error" in verdict:
+                    print(f"  {candidate.id}: {verdict['error']}")
+        picked["out"] += len(batch)
+        checked["out"] += len(clean)
+        print(f"  kept {len(result)} of {picked['out']}, {ruler.measured} measured in {ruler.seconds:.0f} s", flush=True)
+    picked["dropped"]["not needed"] = picked["in"] - picked["out"]
+    checked["in"], timed["in"] = picked["out"], checked["out"]
+    for name, left in (("balance", picked["out"]), ("compiler and check sizes", checked["out"]), ("ruler", len(result))):
+        counts.end(name, left)
     return result
 
 
@@ -271,14 +274,13 @@ def ranks(values):
     return [(first[v] + last[v]) / 2 / max(1, len(order) - 1) for v in values]
 
 
-def lines_of(chosen, losses):
-    """The lines of the file, in the order of their ids' hashes, with their difficulty."""
-    chosen = sorted(chosen, key=lambda pair: pair[0].id)
-    random.Random(SEED).shuffle(chosen)
-    columns = [ranks([len(c.example.rewrite) for c, _ in chosen]), ranks([gain for _, gain in chosen])]
+def lines_of(pairs, losses):
+    """The lines of the file, by id, each with its difficulty: the mean of its places by length, gain and loss."""
+    pairs = sorted(pairs, key=lambda pair: pair[0].id)
+    columns = [ranks([len(c.example.rewrite) for c, _ in pairs]), ranks([gain for _, gain in pairs])]
     if losses:
-        columns.append(ranks([losses.get(c.id, 0.0) for c, _ in chosen]))
-    for (candidate, gain), *places in zip(chosen, *columns):
+        columns.append(ranks([losses.get(c.id, 0.0) for c, _ in pairs]))
+    for (candidate, gain), *places in zip(pairs, *columns):
         line = {"id": candidate.id, "prose": candidate.prose, "prompt_code": candidate.shown,
                 "rewrite": candidate.example.rewrite, "family": candidate.example.family,
                 "techniques": candidate.example.techniques, "gain": gain,
@@ -303,12 +305,12 @@ def read_losses(path):
 def build(options):
     counts = Counts()
     candidates = augmented(draw(options.seed, options.draws, counts), options.seed, counts)
-    candidates = right(unseen(candidates, counts), Cache(options.cache, "checked"), counts, jobs=options.jobs)
+    candidates = unseen(candidates, counts)
     if not pathlib.Path(options.whet).exists():
         sys.exit(f"{options.whet} is missing: build the target whet, or name one with --whet")
     ruler = Ruler(options.whet, Cache(options.cache, "measured"))
-    chosen = measured(candidates, ruler, options.target, counts)
-    lines = list(lines_of(chosen, read_losses(options.losses) if options.losses else None))
+    pairs = chosen(candidates, Cache(options.cache, "checked"), ruler, options, counts)
+    lines = list(lines_of(pairs, read_losses(options.losses) if options.losses else None))
     pathlib.Path(options.out).write_text("".join(json.dumps(line) + "\n" for line in lines))
     stats = {"seed": options.seed, "draws": options.draws, "host": ruler.host, "stages": counts.stages,
              "seconds_per_measured": round(ruler.seconds / ruler.measured, 2) if ruler.measured else None,
