@@ -37,6 +37,14 @@ def cpp(template, **parts):
     return "\n".join(result)
 
 
+def eager(test):
+    """The test with & and |: both sides are computed, and nothing branches."""
+    for lazy, both in ((" && ", " & "), (" || ", " | ")):
+        if lazy in test:
+            return both.join(f"({side})" for side in test.split(lazy))
+    return test
+
+
 def vary(rng, code):
     """The same function in another of the ways in which people write it."""
     if rng.random() < 0.25:

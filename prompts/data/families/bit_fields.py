@@ -1,6 +1,6 @@
 """Bits of words, one at a time, as operations on the whole word."""
 from example import Example, family
-from template import ARRAYS, COUNTERS, COUNTS, INDICES, OUTS, SIZE, SUMS, array, cpp, draw, out, value, vary
+from template import ARRAYS, COUNTERS, COUNTS, INDICES, OUTS, SIZE, SUMS, array, cpp, draw, eager, out, value, vary
 
 SIZES = {"check": "[1, 2, 3, 17, 64]", "timed": "[2000, 3001]"}
 
@@ -122,7 +122,7 @@ def pack_flags(rng):
             }
             $out[$i] = ($t)$w;
         }
-    }""" % of_limit.replace("@", at).replace("&&", "&").replace("!= 0 &", "!= 0 &"), **d)
+    }""" % eager(of_limit.replace("@", at)), **d)
     args = {d["a"]: array(of_kind, fill, f"{bits} * n"), d["out"]: out(kind),
             d["lim"]: value(of_kind, "uniform(20, 80)"), d["n"]: SIZE}
     return Example("pack_flags", ["bit-tricks", "branch-free"], vary(rng, reference), rewrite, args,

@@ -1,6 +1,6 @@
 """Scans of bytes and numbers: counts in bytes, ends looked for by blocks, neighbours instead of state."""
 from example import Example, family
-from template import (ARRAYS, BYTES, COUNTERS, COUNTS, INDICES, INNER, OUTS, SIZE, array, cpp, draw, out, value, vary)
+from template import (ARRAYS, BYTES, COUNTERS, COUNTS, INDICES, INNER, OUTS, SIZE, array, cpp, draw, eager, out, value, vary)
 
 BYTE = ["unsigned char", "uint8_t"]
 
@@ -22,7 +22,7 @@ def byte_counts(rng):
     if "$key" in test:
         args[d["key"]], head = value("u8", "uniform(20, 200)"), head + "$t $key, "
     plain = test.replace("@", "$i")
-    lane = test.replace("@", "$i + $j").replace("&&", "&").replace("||", "|")
+    lane = eager(test.replace("@", "$i + $j"))
     skip = rng.random() < 0.3 and "&&" not in test and "||" not in test
     body = f"if (!({plain})) {{\n continue;\n }}\n $c++;" if skip else f"if ({plain}) {{\n $c++;\n }}"
     reference = cpp(f"""$r $f({head}int $n) {{
