@@ -116,7 +116,7 @@ def test_code(number, example, timed):
             role = "OUT" if arg.get("out") == "true" else "INOUT" if "inout" in arg else "IN"
             declarations.append(f'Pair {here}(c, "{name}", {TYPES[arg["type"]]}, v[{at}], {role}, '
                                 f"{fill_words(arg)});")
-            calls.append(tuple(f"({C_TYPES[arg['type']]}*){here}.{side}" for side in ("want", "got", "begin")))
+            calls.append(tuple(f"({example.pointers[at]}){here}.{side}" for side in ("want", "got", "begin")))
             pairs.append((here, role))
         else:
             widths.append("0")
