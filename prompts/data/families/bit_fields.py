@@ -1,6 +1,6 @@
 """Bits of words, one at a time, as operations on the whole word."""
 from example import Example, family
-from template import ARRAYS, COUNTERS, COUNTS, INDICES, OUTS, SIZE, SUMS, array, cpp, draw, eager, out, value, vary
+from names import ARRAYS, COUNTERS, COUNTS, INDICES, OUTS, SIZE, SUMS, array, cpp, draw, eager, out, value, vary
 
 SIZES = {"check": "[1, 2, 3, 17, 64]", "timed": "[2000, 3001]"}
 

@@ -1,6 +1,6 @@
 """Words as sets of bits: loops over bits become operations on words."""
 from example import Example, family
-from template import ARRAYS, COUNTERS, COUNTS, INDICES, OUTS, array, cpp, draw, out, vary
+from names import ARRAYS, COUNTERS, COUNTS, INDICES, OUTS, array, cpp, draw, out, vary
 
 SIZES = {"check": "[1, 2, 3, 17, 64]", "timed": "[2000, 3001]"}
 

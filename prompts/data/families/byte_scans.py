@@ -1,6 +1,6 @@
 """Scans of bytes and numbers: counts in bytes, ends looked for by blocks, neighbours instead of state."""
 from example import Example, family
-from template import (ARRAYS, BYTES, COUNTERS, COUNTS, INDICES, INNER, OUTS, SIZE, array, cpp, draw, eager, out, value, vary)
+from names import (ARRAYS, BYTES, COUNTERS, COUNTS, INDICES, INNER, OUTS, SIZE, array, cpp, draw, eager, out, value, vary)
 
 BYTE = ["unsigned char", "uint8_t"]
 

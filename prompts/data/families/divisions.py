@@ -1,11 +1,11 @@
 """Divisions, remainders, powers and digits with less work."""
 from example import Example, family
-from template import ARRAYS, COUNTERS, COUNTS, INDICES, INNER, OUTS, SIZE, SUMS, array, cpp, draw, inout, out, value, vary
+from names import ARRAYS, COUNTERS, COUNTS, INDICES, INNER, OUTS, SIZE, SUMS, array, cpp, draw, inout, out, value, vary
 
 CHECK = "[1, 2, 3, 17, 64]"
 
 
-@family("flat_index")
+@family("flat_index_rows")
 def flat_index(rng):
     """A flat index that is taken apart becomes two loops."""
     t, kind, fill = rng.choice([("int", "i32", "uniform(-100, 100)"), ("float", "f32", "uniform(-1, 1)"), ("unsigned char", "u8", "uniform(0, 255)")])
@@ -30,7 +30,7 @@ def flat_index(rng):
     args = {d["a"]: array(kind, fill, "h * w")}
     if b:
         args[d["b"]] = array(kind, fill, "h + w")
-    return Example("flat_index", ["strength-reduction"] + (["restrict"] if star else []), vary(rng, cpp(reference, **d)), rewrite,
+    return Example("flat_index_rows", ["strength-reduction"] + (["restrict"] if star else []), vary(rng, cpp(reference, **d)), rewrite,
                    {**args, d["out"]: out(kind, "h * w"), d["h"]: "{size: h}", d["w"]: "{size: w}"},
                    {"check": "[{h: 1, w: 1}, {h: 3, w: 17}, {h: 20, w: 9}]", "timed": "[{h: 100, w: 128}, {h: 77, w: 201}]"})
 
@@ -196,7 +196,7 @@ def digits(rng):
                    {"check": CHECK, "timed": "[5000, 7001]"}, f"All values are in 0 .. {top}.")
 
 
-@family("powers")
+@family("whole_powers")
 def powers(rng):
     """A power by squaring, not by repeated multiplication."""
     mod = rng.random() < 0.5
@@ -231,7 +231,7 @@ def powers(rng):
             {store}
         }}
     }}"""
-    return Example("powers", ["algorithm"], vary(rng, cpp(reference, **d)), cpp(rewrite, **d), args, {"check": CHECK, "timed": "[300, 401]"})
+    return Example("whole_powers", ["algorithm"], vary(rng, cpp(reference, **d)), cpp(rewrite, **d), args, {"check": CHECK, "timed": "[300, 401]"})
 
 
 @family("repeated_steps")
