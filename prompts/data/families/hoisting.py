@@ -89,7 +89,7 @@ def column_factor(rng):
 def scalar_factor(rng):
     """A function of the arguments alone, computed for every element."""
     g = "sqrtf"
-    while "sqrtf" in g or "tanhf" in g:  # the compiler hoists these itself
+    while any(f in g for f in ("sqrtf", "tanhf", "sinf", "cosf")):  # the compiler hoists these itself
         g = slow_function(rng, rng.choice(["alpha", "alpha * alpha", "alpha + beta", "alpha * beta"]))
     form = rng.choice(["x[i] * G", "x[i] + G * y[i]", "(x[i] - G) * y[i]", "fabsf(x[i] - G)", "G * x[i] * x[i]", "x[i] * y[i] - G",
                        "G * (x[i] + y[i])", "x[i] / (1.0f + G)"])

@@ -363,3 +363,98 @@ def table_total(rng):
         }}"""
     return draw(rng, "table_total", ["accumulators"] + ["interchange"] * order, reference, rewrite, e.shapes, SHAPES_2D,
                 rng.choice(TIMED_2D), {"E": e.at}, restricted=0)
+
+
+@family("four_rows")
+def four_rows(rng):
+    """Four rows side by side: four sums that do not wait for each other, in the order they had."""
+    e = Expression(rng, ["A * X * X", "fabsf(A - X)", "A * (X + C)", "(A - X) * (A - X)", "A * A", "A * X + B", "A * B", "fabsf(A)", "A * X * Y", "S * A + X",
+                         "A * A * X", "A * B * X"], MATRIX)
+    width = rng.choice([2, 4, 4])
+    start = rng.choice(["0.0f", "0.0f", "1.0f"])
+    rows = ["i"] + [f"(i + {q})" for q in range(1, width)]
+    sums = [f"s{q}" for q in range(width)]
+    at = lambda row, j: e.at(row, j).replace("y[(i", "y[i").replace(")]", "]") if "y[(" in e.at(row, j) else e.at(row, j)
+    body = "\n".join(f"{s} += {at(row, 'j')};" for s, row in zip(sums, rows))
+    last = rng.choice(["{}", "{}", "0.5f * {}", "sqrtf({})"])
+    stores = "\n".join(f"out[i{f' + {q}' if q else ''}] = {last.format(s)};" for q, s in enumerate(sums))
+    declare = "\n".join(f"float {s} = {start};" for s in sums)
+    return draw(rng, "four_rows", ["blocking", "accumulators"], f"""
+        void NAME({e.parameters}, float* out, int rows, int cols) {{
+        for (int i = 0; i < rows; i++) {{
+        float s = {start};
+        for (int j = 0; j < cols; j++) {{
+        s += E(i, j);
+        }}
+        out[i] = {last.format("s")};
+        }}
+        }}""", f"""
+        void NAME({e.parameters}, float* out, int rows, int cols) {{
+        int i = 0;
+        for (; i + {width} <= rows; i += {width}) {{
+        {declare}
+        for (int j = 0; j < cols; j++) {{
+        {body}
+        }}
+        {stores}
+        }}
+        for (; i < rows; i++) {{
+        float s = {start};
+        for (int j = 0; j < cols; j++) {{
+        s += E(i, j);
+        }}
+        out[i] = {last.format("s")};
+        }}
+        }}""", {**e.shapes, "out": "rows"}, SHAPES_2D, rng.choice(TIMED_2D), {"E": e.at}, restricted=0.3)
+
+
+# Of intrinsics: the summand, and how a vector of eight is made of those at i.
+BY_NAME = [("fabsf(X - Y)", "_mm256_andnot_ps(_mm256_set1_ps(-0.0f), _mm256_sub_ps(X, Y))"), ("X * X", "_mm256_mul_ps(X, X)"),
+           ("X + Y", "_mm256_add_ps(X, Y)"), ("X - Y", "_mm256_sub_ps(X, Y)"), ("alpha * X", "_mm256_mul_ps(_mm256_set1_ps(alpha), X)"),
+           ("sqrtf(X)", "_mm256_sqrt_ps(X)"), ("X / (Y + 1.0f)", "_mm256_div_ps(X, _mm256_add_ps(Y, _mm256_set1_ps(1.0f)))"),
+           ("fabsf(X)", "_mm256_andnot_ps(_mm256_set1_ps(-0.0f), X)"), ("X - alpha", "_mm256_sub_ps(X, _mm256_set1_ps(alpha))"),
+           ("sqrtf(X + Y)", "_mm256_sqrt_ps(_mm256_add_ps(X, Y))"), ("X", "X")]
+
+
+@family("named_vectors")
+def named_vectors(rng):
+    """Reductions by vector instructions."""
+    op = rng.choice(["+", "+", ">", "<"])
+    e, v = rng.choice(BY_NAME[:-1] if op == "+" else BY_NAME[:5] + BY_NAME[7:9])
+    name = {"+": "add", ">": "max", "<": "min"}[op]
+    at = lambda i: e.replace("X", f"x[{i}]").replace("Y", f"y[{i}]")
+    vector = lambda i: v.replace("X", f"_mm256_loadu_ps(x + {i})").replace("Y", f"_mm256_loadu_ps(y + {i})")
+    names = [n for n in "xy" if f"{n}[" in at("i")]
+    parameters = ", ".join([f"const float* {n}" for n in names] + (["float alpha"] if "alpha" in e else []))
+    start = "0.0f" if op == "+" else ("-1e9f" if op == ">" else "1e9f")
+    step = (lambda u: f"s += {u};") if op == "+" else (lambda u: f"s = {u} {op} s ? {u} : s;")
+    ways = rng.choice([1, 2, 2])
+    declare = "\n".join(f"__m256 v{q} = _mm256_set1_ps({start});" for q in range(ways))
+    body = "\n".join(f"v{q} = _mm256_{name}_ps(v{q}, {vector(f'i + {8 * q}' if q else 'i')});" for q in range(ways))
+    join = f"v0 = _mm256_{name}_ps(v0, v1);" if ways == 2 else ""
+    return draw(rng, "named_vectors", ["intrinsics"] + ["accumulators"], f"""
+        float NAME({parameters}, int n) {{
+        float s = {start};
+        for (int i = 0; i < n; i++) {{
+        {step(at("i"))}
+        }}
+        return s;
+        }}""", f"""
+        float NAME({parameters}, int n) {{
+        {declare}
+        int i = 0;
+        for (; i + {8 * ways} <= n; i += {8 * ways}) {{
+        {body}
+        }}
+        {join}
+        float t[8];
+        _mm256_storeu_ps(t, v0);
+        float s = {start};
+        for (int k = 0; k < 8; k++) {{
+        {step("t[k]")}
+        }}
+        for (; i < n; i++) {{
+        {step(at("i"))}
+        }}
+        return s;
+        }}""", {n: "n" for n in names}, CHECK, timed(rng), double=0, restricted=0)
