@@ -127,6 +127,11 @@ class Example:
         """The parameters' names, in order."""
         return [parameter.split()[-1].lstrip("*") for parameter in self._match[3].split(",")]
 
+    @property
+    def pointers(self):
+        """The parameters' types, in order, without `const`."""
+        return [re.sub(r"\bconst |\w+$", "", parameter.strip()) for parameter in self._match[3].split(",")]
+
 
 FAMILIES = {}
 

@@ -10,6 +10,7 @@ import concurrent.futures
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 
@@ -19,8 +20,8 @@ from example import C_TYPES
 HERE = pathlib.Path(__file__).resolve().parent
 TYPES = {t: t.upper() for t in C_TYPES}
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unused-function", "-Wno-ignored-attributes"]
-SANITIZED = ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
-PLAIN = ["-O1"]
+SANITIZED = ["-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+PLAIN = ["-O0"]
 TIMED = ["-O3"]
 CHUNK = 40      # examples in one program
 TIMEOUT_S = 120  # of one program or compiler
@@ -115,7 +116,7 @@ def test_code(number, example, timed):
             role = "OUT" if arg.get("out") == "true" else "INOUT" if "inout" in arg else "IN"
             declarations.append(f'Pair {here}(c, "{name}", {TYPES[arg["type"]]}, v[{at}], {role}, '
                                 f"{fill_words(arg)});")
-            calls.append(tuple(f"({C_TYPES[arg['type']]}*){here}.{side}" for side in ("want", "got", "begin")))
+            calls.append(tuple(f"({example.pointers[at]}){here}.{side}" for side in ("want", "got", "begin")))
             pairs.append((here, role))
         else:
             widths.append("0")
@@ -169,8 +170,7 @@ def program(examples, timed=False):
         code, entry = test_code(number, example, timed)
         parts.append(code)
         entries.append(entry)
-    begin = (HERE / "harness.cc.in").read_text()
-    return (begin + "".join(parts) + "static const harness::Test tests[] = {\n" + ",\n".join(entries) +
+    return ('#include "harness.h"\n' + "".join(parts) + "static const harness::Test tests[] = {\n" + ",\n".join(entries) +
             "};\nint main(int argc, char** argv) { return harness::Run(tests, "
             f"{len(entries)}, argc, argv); }}\n")
 
@@ -183,10 +183,9 @@ def run(command, **options):
         return subprocess.CompletedProcess(command, -1, "", f"took longer than {TIMEOUT_S} s")
 
 
-def compile_program(source, binary, flags):
+def compiler(flags):
     guard = "0" if any("address" in flag for flag in flags) else "1"
-    command = ["g++", "-std=c++20", "-march=native", f"-DWITH_GUARD={guard}", *WARNINGS, *flags, source, "-o", binary]
-    return run(command)
+    return ["g++", "-std=c++20", "-march=native", f"-DWITH_GUARD={guard}", *WARNINGS, *flags]
 
 
 def diagnostics(stderr):
@@ -197,17 +196,17 @@ def diagnostics(stderr):
     return found
 
 
-def verify_chunk(examples, flags, timed=False):
+def verify_chunk(examples, flags, timed, header):
     """One problem (or None) for each example; with `timed` one number (or a text)."""
     with tempfile.TemporaryDirectory() as folder:
         source, binary = f"{folder}/examples.cc", f"{folder}/examples"
         pathlib.Path(source).write_text(program(examples, timed))
-        built = compile_program(source, binary, flags)
+        built = run([*compiler(flags), f"-I{header}", source, "-o", binary])
         problems = {k: f"does not compile cleanly: {v}" for k, v in diagnostics(built.stderr).items()}
         if built.returncode != 0:
             if not problems:
                 return [f"does not compile: {built.stderr[-300:]}"] * len(examples)
-            return without(examples, problems, flags, timed)
+            return without(examples, problems, flags, timed, header)
         results, at = {}, 0
         while at < len(examples):
             ran = run([binary, str(at)], env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
@@ -228,10 +227,10 @@ def verify_chunk(examples, flags, timed=False):
     return merged
 
 
-def without(examples, problems, flags, timed):
+def without(examples, problems, flags, timed, header):
     """Verifies again without those that do not compile."""
     kept = [example for number, example in enumerate(examples) if number not in problems]
-    results = iter(verify_chunk(kept, flags, timed) if kept else [])
+    results = iter(verify_chunk(kept, flags, timed, header) if kept else [])
     return [problems[number] if number in problems else next(results) for number in range(len(examples))]
 
 
@@ -245,6 +244,10 @@ def verify(examples, flags=None, timed=False, jobs=2):
     """Compiles and runs all examples: a problem, or None, for each."""
     flags = flags or (TIMED if timed else SANITIZED)
     chunks = [examples[at:at + CHUNK] for at in range(0, len(examples), CHUNK)]
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        return [result for chunk in pool.map(lambda part: verify_chunk(part, flags, timed), chunks)
+    with tempfile.TemporaryDirectory() as header, concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        shutil.copy(HERE / "harness.h.in", f"{header}/harness.h")
+        precompiled = run([*compiler(flags), "-x", "c++-header", f"{header}/harness.h", "-o", f"{header}/harness.h.gch"])
+        if precompiled.returncode != 0:
+            raise RuntimeError(f"harness.h does not compile:\n{precompiled.stderr}")
+        return [result for chunk in pool.map(lambda part: verify_chunk(part, flags, timed, header), chunks)
                 for result in chunk]

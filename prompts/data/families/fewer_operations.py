@@ -237,40 +237,14 @@ def symmetric_pairs(rng):
         }}""", shapes, CHECK, sizes, restricted=0)
 
 
-@family("rectangle_sums")
-def rectangle_sums(rng):
-    """Sums over all rectangles from a corner, or over columns of windows, from the neighbours' sums."""
+@family("sums_to_the_end")
+def sums_to_the_end(rng):
+    """Sums of what lies below in a column, from the neighbour's."""
     e = Expression(rng, ["A * A * X", "fabsf(A - S)", "A * X", "A + B", "fabsf(A - B)", "A * Y", "(A - X) * Y", "S * A + B"],
                    {"A": ("a[{i} * cols + {j}]", "a", "rows, cols"), "B": ("b[{i} * cols + {j}]", "b", "rows, cols"),
                     "X": ("x[{i}]", "x", "rows"), "Y": ("y[{j}]", "y", "cols"), "S": ("alpha", "alpha", "")})
     scale = rng.choice(["", "", " * 0.5f"])
-    two = rng.random() < 0.6
-    if two:
-        return draw(rng, "rectangle_sums", ["algorithm"], f"""
-            void NAME({e.parameters}, float* out, int rows, int cols) {{
-            for (int i = 0; i < rows; i++) {{
-            for (int j = 0; j < cols; j++) {{
-            float s = 0.0f;
-            for (int p = 0; p <= i; p++) {{
-            for (int q = 0; q <= j; q++) {{
-            s += {e.at("p", "q")};
-            }}
-            }}
-            out[i * cols + j] = s;
-            }}
-            }}
-            }}""", f"""
-            void NAME({e.parameters}, float* out, int rows, int cols) {{
-            for (int i = 0; i < rows; i++) {{
-            float s = 0.0f;
-            for (int j = 0; j < cols; j++) {{
-            s += E(i, j);
-            out[i * cols + j] = i > 0 ? out[(i - 1) * cols + j] + s : s;
-            }}
-            }}
-            }}""", {**e.shapes, "out": "rows, cols"}, [(1, 1), (3, 5), (9, 17)], [(20, 24), (16, 32)], {"E": e.at}, restricted=0.3,
-                    fixed=["p", "q"])
-    return draw(rng, "rectangle_sums", ["algorithm", "interchange"], f"""
+    return draw(rng, "sums_to_the_end", ["algorithm", "interchange"], f"""
         void NAME({e.parameters}, float* out, int rows, int cols) {{
         for (int i = 0; i < rows; i++) {{
         for (int j = 0; j < cols; j++) {{

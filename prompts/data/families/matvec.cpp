@@ -1,4 +1,5 @@
-// reference
+// args: {a: {type: f32, shape: [n, n], fill: uniform(0, 1)}, x: {type: f32, shape: [n], fill: uniform(0, 1)}, y: {type: f32, shape: [n], out: true}, n: {size: n}}
+// sizes: {check: [1, 2, 7, 16, 21], timed: [200]}
 void matvec(const float* a, const float* x, float* y, int n) {
     for (int i = 0; i < n; i++) {
         float s = 0.0f;
@@ -8,7 +9,7 @@ void matvec(const float* a, const float* x, float* y, int n) {
         y[i] = s;
     }
 }
-// rewrite: four sums
+// rewrite: four sums [accumulators]
 void matvec(const float* a, const float* x, float* y, int n) {
     for (int i = 0; i < n; i++) {
         const float* p = a + i * n;
@@ -29,7 +30,7 @@ void matvec(const float* a, const float* x, float* y, int n) {
         y[i] = s0 + s1 + s2 + s3;
     }
 }
-// rewrite: eight lanes
+// rewrite: eight lanes [accumulators]
 void matvec(const float* a, const float* x, float* y, int n) {
     for (int i = 0; i < n; i++) {
         const float* p = a + i * n;

@@ -1,4 +1,5 @@
-// reference
+// args: {x: {type: f32, shape: [n], fill: uniform(0, 1)}, y: {type: f32, shape: [n], out: true}, n: {size: n}}
+// sizes: {check: [1, 2, 7, 16, 21], timed: [200]}
 void normalize(const float* x, float* y, int n) {
     for (int i = 0; i < n; i++) {
         float s = 1.0f;
@@ -8,7 +9,7 @@ void normalize(const float* x, float* y, int n) {
         y[i] = x[i] / s;
     }
 }
-// rewrite: the sum once
+// rewrite: the sum once [hoisting]
 void normalize(const float* x, float* y, int n) {
     float s = 1.0f;
     for (int j = 0; j < n; j++) {
@@ -18,7 +19,7 @@ void normalize(const float* x, float* y, int n) {
         y[i] = x[i] / s;
     }
 }
-// rewrite: the sum once, one division
+// rewrite: the sum once, one division [hoisting, strength-reduction]
 void normalize(const float* __restrict x, float* __restrict y, int n) {
     float s = 1.0f;
     for (int j = 0; j < n; j++) {

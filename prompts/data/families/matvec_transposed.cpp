@@ -1,4 +1,5 @@
-// reference
+// args: {a: {type: f32, shape: [n, n], fill: uniform(0, 1)}, x: {type: f32, shape: [n], fill: uniform(0, 1)}, y: {type: f32, shape: [n], out: true}, n: {size: n}}
+// sizes: {check: [1, 2, 7, 16, 21], timed: [200]}
 void matvec_transposed(const float* a, const float* x, float* y, int n) {
     for (int j = 0; j < n; j++) {
         float s = 0.0f;
@@ -8,7 +9,7 @@ void matvec_transposed(const float* a, const float* x, float* y, int n) {
         y[j] = s;
     }
 }
-// rewrite: along rows
+// rewrite: along rows [interchange]
 void matvec_transposed(const float* a, const float* x, float* y, int n) {
     for (int j = 0; j < n; j++) {
         y[j] = 0.0f;
@@ -20,7 +21,7 @@ void matvec_transposed(const float* a, const float* x, float* y, int n) {
         }
     }
 }
-// rewrite: along rows, restrict
+// rewrite: along rows, restrict [restrict, interchange]
 void matvec_transposed(const float* __restrict a, const float* __restrict x, float* __restrict y, int n) {
     for (int j = 0; j < n; j++) {
         y[j] = 0.0f;
@@ -32,7 +33,7 @@ void matvec_transposed(const float* __restrict a, const float* __restrict x, flo
         }
     }
 }
-// rewrite: two rows at once
+// rewrite: two rows at once [blocking]
 void matvec_transposed(const float* a, const float* x, float* y, int n) {
     for (int j = 0; j < n; j++) {
         y[j] = 0.0f;

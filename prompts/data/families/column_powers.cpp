@@ -1,4 +1,5 @@
-// reference
+// args: {b: {type: f32, shape: [n, n], fill: uniform(0, 1)}, x: {type: f32, shape: [n], fill: uniform(0, 1)}, c: {type: f32, shape: [n, n], out: true}, n: {size: n}}
+// sizes: {check: [1, 2, 7, 16, 21], timed: [64]}
 void column_powers(const float* b, const float* x, float* c, int n) {
     for (int i = 0; i < n; i++) {
         for (int j = 0; j < n; j++) {
@@ -10,7 +11,7 @@ void column_powers(const float* b, const float* x, float* c, int n) {
         }
     }
 }
-// rewrite: i, k, j with a hoisted product
+// rewrite: i, k, j with a hoisted product [hoisting, interchange]
 void column_powers(const float* b, const float* x, float* c, int n) {
     for (int i = 0; i < n; i++) {
         for (int j = 0; j < n; j++) {
@@ -24,7 +25,7 @@ void column_powers(const float* b, const float* x, float* c, int n) {
         }
     }
 }
-// rewrite: i, k, j on row pointers, two k at a time
+// rewrite: i, k, j on row pointers, two k at a time [interchange, row-pointers, blocking]
 void column_powers(const float* __restrict b, const float* __restrict x, float* __restrict c, int n) {
     for (int i = 0; i < n; i++) {
         float* r = c + i * n;

@@ -1,16 +1,17 @@
-// reference
+// args: {s: {type: f32, fill: uniform(0, 1)}, x: {type: f32, shape: [n], fill: uniform(0, 1)}, y: {type: f32, shape: [n], fill: uniform(0, 1), inout: true}, n: {size: n}}
+// sizes: {check: [1, 2, 7, 16, 21], timed: [20011]}
 void axpy(float s, const float* x, float* y, int n) {
     for (int i = 0; i < n; i++) {
         y[i] = y[i] + s * x[i];
     }
 }
-// rewrite: restrict
+// rewrite: restrict [restrict]
 void axpy(float s, const float* __restrict x, float* __restrict y, int n) {
     for (int i = 0; i < n; i++) {
         y[i] += s * x[i];
     }
 }
-// rewrite: unrolled by four
+// rewrite: unrolled by four [unrolling]
 void axpy(float s, const float* x, float* y, int n) {
     int i = 0;
     for (; i + 4 <= n; i += 4) {
@@ -23,7 +24,7 @@ void axpy(float s, const float* x, float* y, int n) {
         y[i] += s * x[i];
     }
 }
-// rewrite: vector intrinsics
+// rewrite: vector intrinsics [intrinsics]
 void axpy(float s, const float* x, float* y, int n) {
     __m256 t = _mm256_set1_ps(s);
     int i = 0;

@@ -1,4 +1,5 @@
-// reference
+// args: {x: {type: f32, shape: [n], fill: uniform(-1, 1)}, limit: {type: f32, fill: uniform(-1, 1)}, n: {size: n}}
+// sizes: {check: [1, 2, 7, 16, 21], timed: [20011]}
 int count_above(const float* x, float limit, int n) {
     int count = 0;
     for (int i = 0; i < n; i++) {
@@ -8,7 +9,7 @@ int count_above(const float* x, float limit, int n) {
     }
     return count;
 }
-// rewrite: no branch
+// rewrite: no branch [branch-free]
 int count_above(const float* x, float limit, int n) {
     int count = 0;
     for (int i = 0; i < n; i++) {
@@ -16,7 +17,7 @@ int count_above(const float* x, float limit, int n) {
     }
     return count;
 }
-// rewrite: four counters
+// rewrite: four counters [accumulators]
 int count_above(const float* x, float limit, int n) {
     int c0 = 0;
     int c1 = 0;

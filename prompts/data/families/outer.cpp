@@ -1,4 +1,5 @@
-// reference
+// args: {x: {type: f32, shape: [n], fill: uniform(0, 1)}, y: {type: f32, shape: [n], fill: uniform(0, 1)}, c: {type: f32, shape: [n, n], out: true}, n: {size: n}}
+// sizes: {check: [1, 2, 7, 16, 21], timed: [200]}
 void outer(const float* x, const float* y, float* c, int n) {
     for (int j = 0; j < n; j++) {
         for (int i = 0; i < n; i++) {
@@ -6,7 +7,7 @@ void outer(const float* x, const float* y, float* c, int n) {
         }
     }
 }
-// rewrite: along rows
+// rewrite: along rows [interchange]
 void outer(const float* x, const float* y, float* c, int n) {
     for (int i = 0; i < n; i++) {
         for (int j = 0; j < n; j++) {
@@ -14,7 +15,7 @@ void outer(const float* x, const float* y, float* c, int n) {
         }
     }
 }
-// rewrite: row pointer, restrict
+// rewrite: row pointer, restrict [restrict, row-pointers]
 void outer(const float* __restrict x, const float* __restrict y, float* __restrict c, int n) {
     for (int i = 0; i < n; i++) {
         float t = x[i];

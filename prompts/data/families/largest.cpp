@@ -1,4 +1,5 @@
-// reference
+// args: {x: {type: f32, shape: [n], fill: uniform(-1, 1)}, n: {size: n}}
+// sizes: {check: [1, 2, 7, 16, 21], timed: [20011]}
 float largest(const float* x, int n) {
     float m = x[0];
     for (int i = 1; i < n; i++) {
@@ -8,7 +9,7 @@ float largest(const float* x, int n) {
     }
     return m;
 }
-// rewrite: two maxima
+// rewrite: two maxima [accumulators]
 float largest(const float* x, int n) {
     float m0 = x[0];
     float m1 = x[0];
@@ -22,7 +23,7 @@ float largest(const float* x, int n) {
     }
     return m0 > m1 ? m0 : m1;
 }
-// rewrite: eight lanes
+// rewrite: eight lanes [accumulators]
 float largest(const float* x, int n) {
     float m[8];
     for (int j = 0; j < 8; j++) {

@@ -1,4 +1,5 @@
-// reference
+// args: {x: {type: f32, shape: [n + 8], fill: uniform(0, 1)}, y: {type: f32, shape: [n], out: true}, n: {size: n}}
+// sizes: {check: [1, 2, 7, 16, 21], timed: [20011]}
 void mean_filter(const float* x, float* y, int n) {
     for (int i = 0; i < n; i++) {
         float s = 0.0f;
@@ -8,7 +9,7 @@ void mean_filter(const float* x, float* y, int n) {
         y[i] = s / 8.0f;
     }
 }
-// rewrite: the sum slides
+// rewrite: the sum slides [algorithm]
 void mean_filter(const float* x, float* y, int n) {
     float s = 0.0f;
     for (int k = 0; k < 8; k++) {
@@ -19,7 +20,7 @@ void mean_filter(const float* x, float* y, int n) {
         s += x[i + 8] - x[i];
     }
 }
-// rewrite: multiplies, restrict
+// rewrite: multiplies, restrict [restrict, strength-reduction]
 void mean_filter(const float* __restrict x, float* __restrict y, int n) {
     for (int i = 0; i < n; i++) {
         float s = x[i] + x[i + 1] + x[i + 2] + x[i + 3];

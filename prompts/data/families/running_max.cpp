@@ -1,4 +1,5 @@
-// reference
+// args: {x: {type: f32, shape: [n], fill: uniform(-1, 1)}, y: {type: f32, shape: [n], out: true}, n: {size: n}}
+// sizes: {check: [1, 2, 7, 16, 21], timed: [200]}
 void running_max(const float* x, float* y, int n) {
     for (int i = 0; i < n; i++) {
         float m = x[0];
@@ -10,7 +11,7 @@ void running_max(const float* x, float* y, int n) {
         y[i] = m;
     }
 }
-// rewrite: one pass
+// rewrite: one pass [algorithm]
 void running_max(const float* x, float* y, int n) {
     float m = x[0];
     for (int i = 0; i < n; i++) {
@@ -20,7 +21,7 @@ void running_max(const float* x, float* y, int n) {
         y[i] = m;
     }
 }
-// rewrite: from the neighbour
+// rewrite: from the neighbour [algorithm]
 void running_max(const float* x, float* y, int n) {
     y[0] = x[0];
     for (int i = 1; i < n; i++) {

@@ -1,4 +1,5 @@
-// reference
+// args: {a: {type: f32, shape: [n, n, n], fill: uniform(0, 1)}, c: {type: f32, shape: [n, n], out: true}, n: {size: n}}
+// sizes: {check: [1, 2, 7, 16, 21], timed: [64]}
 void plane_sums(const float* a, float* c, int n) {
     for (int i = 0; i < n; i++) {
         for (int j = 0; j < n; j++) {
@@ -10,7 +11,7 @@ void plane_sums(const float* a, float* c, int n) {
         }
     }
 }
-// rewrite: i, k, j
+// rewrite: i, k, j [interchange]
 void plane_sums(const float* a, float* c, int n) {
     for (int i = 0; i < n; i++) {
         for (int j = 0; j < n; j++) {
@@ -23,7 +24,7 @@ void plane_sums(const float* a, float* c, int n) {
         }
     }
 }
-// rewrite: whole planes
+// rewrite: whole planes [interchange]
 void plane_sums(const float* a, float* c, int n) {
     for (int i = 0; i < n * n; i++) {
         c[i] = 0.0f;

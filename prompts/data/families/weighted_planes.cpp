@@ -1,4 +1,5 @@
-// reference
+// args: {a: {type: f32, shape: [n, n, n], fill: uniform(0, 1)}, w: {type: f32, shape: [n], fill: uniform(0, 1)}, c: {type: f32, shape: [n, n], out: true}, n: {size: n}}
+// sizes: {check: [1, 2, 7, 16, 21], timed: [64]}
 void weighted_planes(const float* a, const float* w, float* c, int n) {
     for (int i = 0; i < n; i++) {
         for (int j = 0; j < n; j++) {
@@ -10,7 +11,7 @@ void weighted_planes(const float* a, const float* w, float* c, int n) {
         }
     }
 }
-// rewrite: i, k, j with the weight hoisted
+// rewrite: i, k, j with the weight hoisted [hoisting, interchange]
 void weighted_planes(const float* a, const float* w, float* c, int n) {
     for (int i = 0; i < n; i++) {
         for (int j = 0; j < n; j++) {
@@ -24,7 +25,7 @@ void weighted_planes(const float* a, const float* w, float* c, int n) {
         }
     }
 }
-// rewrite: i, k, j on row pointers
+// rewrite: i, k, j on row pointers [interchange, row-pointers]
 void weighted_planes(const float* __restrict a, const float* __restrict w, float* __restrict c, int n) {
     for (int i = 0; i < n; i++) {
         float* r = c + i * n;

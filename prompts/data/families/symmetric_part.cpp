@@ -1,4 +1,5 @@
-// reference
+// args: {a: {type: f32, shape: [n, n], fill: uniform(0, 1)}, c: {type: f32, shape: [n, n], out: true}, n: {size: n}}
+// sizes: {check: [1, 2, 7, 16, 21], timed: [200]}
 void symmetric_part(const float* a, float* c, int n) {
     for (int j = 0; j < n; j++) {
         for (int i = 0; i < n; i++) {
@@ -6,7 +7,7 @@ void symmetric_part(const float* a, float* c, int n) {
         }
     }
 }
-// rewrite: tiles
+// rewrite: tiles [blocking]
 void symmetric_part(const float* a, float* c, int n) {
     for (int p = 0; p < n; p += 16) {
         for (int q = 0; q < n; q += 16) {
@@ -18,7 +19,7 @@ void symmetric_part(const float* a, float* c, int n) {
         }
     }
 }
-// rewrite: writes along rows
+// rewrite: writes along rows [interchange]
 void symmetric_part(const float* __restrict a, float* __restrict c, int n) {
     for (int i = 0; i < n; i++) {
         const float* p = a + i * n;
@@ -28,7 +29,7 @@ void symmetric_part(const float* __restrict a, float* __restrict c, int n) {
         }
     }
 }
-// rewrite: each pair once
+// rewrite: each pair once [algorithm]
 void symmetric_part(const float* a, float* c, int n) {
     for (int i = 0; i < n; i++) {
         for (int j = 0; j <= i; j++) {

@@ -1,4 +1,5 @@
-// reference
+// args: {x: {type: f32, shape: [n], fill: uniform(-1, 1)}, y: {type: f32, shape: [n], out: true}, n: {size: n}}
+// sizes: {check: [1, 2, 7, 16, 21], timed: [20011]}
 void clamp_values(const float* x, float* y, int n) {
     for (int i = 0; i < n; i++) {
         if (x[i] < 0.0f) {
@@ -10,14 +11,14 @@ void clamp_values(const float* x, float* y, int n) {
         }
     }
 }
-// rewrite: no branch
+// rewrite: no branch [branch-free]
 void clamp_values(const float* __restrict x, float* __restrict y, int n) {
     for (int i = 0; i < n; i++) {
         float t = x[i] < 0.0f ? 0.0f : x[i];
         y[i] = t > 0.25f ? 0.25f : t;
     }
 }
-// rewrite: vector intrinsics
+// rewrite: vector intrinsics [intrinsics]
 void clamp_values(const float* x, float* y, int n) {
     __m256 lo = _mm256_setzero_ps();
     __m256 hi = _mm256_set1_ps(0.25f);

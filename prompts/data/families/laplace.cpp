@@ -1,4 +1,5 @@
-// reference
+// args: {a: {type: f32, shape: [n, n], fill: uniform(0, 1)}, c: {type: f32, shape: [n, n], fill: zero, inout: true}, n: {size: n}}
+// sizes: {check: [1, 2, 7, 16, 21], timed: [200]}
 void laplace(const float* a, float* c, int n) {
     for (int j = 1; j < n - 1; j++) {
         for (int i = 1; i < n - 1; i++) {
@@ -6,7 +7,7 @@ void laplace(const float* a, float* c, int n) {
         }
     }
 }
-// rewrite: along rows
+// rewrite: along rows [interchange]
 void laplace(const float* a, float* c, int n) {
     for (int i = 1; i < n - 1; i++) {
         for (int j = 1; j < n - 1; j++) {
@@ -14,7 +15,7 @@ void laplace(const float* a, float* c, int n) {
         }
     }
 }
-// rewrite: row pointers, restrict
+// rewrite: row pointers, restrict [restrict, row-pointers]
 void laplace(const float* __restrict a, float* __restrict c, int n) {
     for (int i = 1; i < n - 1; i++) {
         const float* p = a + i * n;
