@@ -270,7 +270,7 @@ def interleaved_total(rng):
         float NAME({parameters}, int n) {{
         {code}
         return {last.replace("R", result)};
-        }}""", {"a": f"{parts} * n", **({"w": "n"} if weighted else {})}, CHECK, timed(rng, 4000, 9000)[:1] + [4096], {"E": at}, restricted=0)
+        }}""", {"a": f"{parts} * n", **({"w": "n"} if weighted else {})}, CHECK, timed(rng, 8000, 16000)[:1] + [8192], {"E": at}, restricted=0)
 
 
 @family("gathered_total")
