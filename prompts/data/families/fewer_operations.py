@@ -17,17 +17,17 @@ def moving_total(rng):
         form = form.replace("abs(x[{i}])", "(x[{i}] < 0 ? -x[{i}] : x[{i}])")
     else:
         form = rng.choice(["x[{i}]", "x[{i}] * x[{i}]", "fabsf(x[{i}])", "0.5f * x[{i}]", "fabsf(x[{i}] - alpha)", "x[{i}] * x[{i}] * x[{i}]",
-                           "x[{i}] * w[{i}]", "x[{i}] + w[{i}]"])
+                           "x[{i}] * (w[{i}] + 1.0f)", "x[{i}] + w[{i}]"])
     at = lambda i: form.format(i=i)
     last = rng.choice(["s", "s", "s * C", "s / k"] if kind == "float" else ["s", "s", "s + 1", "s * 2"]).replace("C", "0.25f")
-    k = rng.choice(["k", "k", "16", "24", "40"])
+    k = rng.choice(["k", "k", "16", "24", "40"]) if kind == "float" else "k"
     size = ", int k" if k == "k" else ""
     last = last.replace("/ k", f"/ {k}")
     extra = (f", const {kind}* w" if "w[" in form else "") + (", float alpha" if "alpha" in form else "")
     shapes = {"x": f"n + {k}", "out": "n", **({"w": f"n + {k}"} if "w[" in form else {})}
     first, wide = ("int", "int") if kind == "int" else ("float", "double")
     check = [(1, 1), (3, 2), (17, 5), (64, 9)] if size else CHECK
-    timed = rng.choice([[(1500, 32), (1000, 50)], [(2000, 24), (1024, 64)]]) if size else [rng.randrange(1000, 3000), 2048]
+    timed = rng.choice([[(1500, 60), (1000, 100)], [(2000, 90), (1024, 128)]]) if size else [rng.randrange(1000, 3000), 2048]
     signature = f"void NAME(const {kind}* x{extra}, {kind}* out, int n{size}) {{"
     return draw(rng, "moving_total", ["algorithm"], f"""
         {signature}
@@ -87,7 +87,7 @@ def running_result(rng):
 @family("repeated_reduction")
 def repeated_reduction(rng):
     """A reduction that is the same for every element, computed once."""
-    inner = Expression(rng, ["X", "X * X", "fabsf(X)", "X * Y", "fabsf(X - Y)", "X + Y", "S * X * X"], VECTOR, "i")
+    inner = Expression(rng, ["X", "X * X", "fabsf(X)", "X * X * Y", "fabsf(X - Y)", "X + Y", "S * X * X"], VECTOR, "i")
     op = rng.choice(["+", "+", ">", "<"])
     outer = rng.choice(["X / (S + 1.0f)", "X - S", "X * S", "(X - S) * (X - S)", "Y + S * X", "fabsf(X - S)", "X + Y * S", "S - X * C"])
     outer = outer.replace("C", rng.choice(["0.5f", "2.0f"]))
@@ -291,7 +291,7 @@ def power_series(rng):
         z = z.replace(" - 0.5f", " + 0.1f")
     shapes = {"x": "n", "out": "n", **({"c": terms} if coefficients else {})}
     check = [(1, 1), (3, 2), (17, 5), (64, 9)] if size else CHECK
-    timed = [(200, 12), (128, 16)] if size else [rng.randrange(200, 400), 256]
+    timed = [(600, 12), (512, 16)] if size else [rng.randrange(600, 1200), 1024]
     names = rng.choice([("terms", "degree"), ("terms", "order"), ("terms", "terms"), ("terms", "m")])
     swap = lambda t: t.replace("terms", names[1])
     return draw(rng, "power_series", ["strength-reduction", "algorithm"], swap(f"""
