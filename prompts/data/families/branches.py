@@ -185,17 +185,14 @@ def order_pairs(rng):
     d = draw(rng, a="a lo first x left", b="b hi second y right", n=COUNTS, i=INDICES, t2="t tmp old keep", p="p u small", q="q v large",
              f="order_pairs sort_pairs swap_if exchange_larger put_in_order sort_each lower_first")
     sign = rng.choice([">", "<"])
-    what = rng.choice(["two", "neighbours", "halves"])
+    width = rng.choice([2, 2, 3, 4])
+    first, second = rng.choice([(0, 1), (width - 2, width - 1), (0, width - 1)])
     d["t"] = t
-    small, large = ("$p {} $q ? $q : $p".format(sign), "$p {} $q ? $p : $q".format(sign))
-    args = {d["a"]: inout(kind, fill, {"neighbours": "2 * n", "halves": "2 * n"}.get(what, "n"))}
-    x, y = {"two": ("$a[$i]", "$b[$i]"), "neighbours": ("$a[2 * $i]", "$a[2 * $i + 1]"), "halves": ("$a[$i]", "$a[$n + $i]")}[what]
-    pointers = "$t* $a"
-    if what == "two":
-        pointers, args[d["b"]] = "$t* $a, $t* $b", inout(kind, fill)
-    head = f"void $f({pointers}, int $n) {{\n for (int $i = 0; $i < $n; $i++) {{\n"
+    x, y = (f"$a[{width} * $i + {at}]".replace(" + 0", "") for at in (first, second))
+    small, large = f"$p {sign} $q ? $q : $p", f"$p {sign} $q ? $p : $q"
+    head = "void $f($t* $a, int $n) {\n for (int $i = 0; $i < $n; $i++) {\n"
     slow = f"if ({x} {sign} {y}) {{\n $t $t2 = {x};\n {x} = {y};\n {y} = $t2;\n }}\n"
     fast = f"$t $p = {x};\n $t $q = {y};\n {x} = {small};\n {y} = {large};\n"
     rewrite = cpp(head + fast + "}\n}", **d)
-    return Example("order_pairs", ["branch-free"], vary(rng, cpp(head + slow + "}\n}", **d)), restricted(rewrite), {**args, d["n"]: SIZE},
+    return Example("order_pairs", ["branch-free"], vary(rng, cpp(head + slow + "}\n}", **d)), rewrite, {d["a"]: inout(kind, fill, f"{width} * n"), d["n"]: SIZE},
                    {"check": CHECK, "timed": "[5000, 10001]"})

@@ -40,8 +40,8 @@ def settings_in_locals(rng):
     d = draw(rng, a=ARRAYS, out=OUTS, n=COUNTS, i=INDICES, p="params limits range config par set opt", x="low scale first u", y="high offset second w",
              f="apply_params clamp_all rescale limit_values calibrate transform adjust shift_scale")
     cast = "" if kind in ("i32", "f32") else "($t)"
-    e = rng.choice(["$a[$i] * $p[0] + $p[1]", "$a[$i] > $p[0] ? $p[1] : $a[$i]", "($a[$i] - $p[0]) * $p[1]", "$a[$i] < $p[0] ? $p[0] : $a[$i] > $p[1] ? $p[1] : $a[$i]",
-                    "$a[$i] == $p[0] ? $p[1] : $a[$i]", "$a[$i] + $p[0] - $p[1]", "$p[1] - $a[$i] * $p[0]"])
+    e = rng.choice(["$a[$i] > $p[0] ? $p[1] : $a[$i]", "$a[$i] < $p[0] ? $p[0] : $a[$i] > $p[1] ? $p[1] : $a[$i]", "$a[$i] == $p[0] ? $p[1] : $a[$i]",
+                    "$a[$i] < $p[1] ? $p[0] : $a[$i]", "$a[$i] >= $p[0] ? $a[$i] - $p[0] : $p[1]", "$a[$i] > $p[1] ? $a[$i] : $a[$i] + $p[0]"])
     in_place = rng.random() < 0.4
     d["t"] = t
     head = "void $f($t* $a, const $t* $p, int $n) {\n" if in_place else "void $f(const $t* $a, $t* $out, const $t* $p, int $n) {\n"
@@ -113,9 +113,10 @@ def ends_apart(rng):
                    "wrap": ("$a[($i + $n - 1) % $n]", "$a[($i + 1) % $n]")}[edge]
     ends = {"clamp": (("$a[0]", "$a[1]"), ("$a[$n - 2]", "$a[$n - 1]")), "zero": (("0", "$a[1]"), ("$a[$n - 2]", "0")), "wrap": (("$a[$n - 1]", "$a[1]"), ("$a[$n - 2]", "$a[0]"))}[edge]
     d.update(t=t, to=to)
+    after = f"$to $r = {right};\n" if "$r" in e else ""
     put = lambda x, l, r: e.replace("$x", x).replace("$l", l).replace("$r", r)
     head = f"void $f(const $t* $a, $to* $out, int $n) {{\n"
-    reference = head + f"for (int $i = 0; $i < $n; $i++) {{\n $to $l = {left};\n $to $r = {right};\n $out[$i] = {e.replace('$x', '$a[$i]')};\n }}\n }}"
+    reference = head + f"for (int $i = 0; $i < $n; $i++) {{\n $to $l = {left};\n {after}$out[$i] = {e.replace('$x', '$a[$i]')};\n }}\n }}"
     rewrite = head + f"for (int $i = 1; $i < $n - 1; $i++) {{\n $out[$i] = {put('$a[$i]', '$a[$i - 1]', '$a[$i + 1]')};\n }}\n" + \
         f"$out[0] = {put('$a[0]', *ends[0])};\n $out[$n - 1] = {put('$a[$n - 1]', *ends[1])};\n }}"
     rewrite = restricted(cpp(rewrite, **d))
