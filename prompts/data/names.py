@@ -37,6 +37,12 @@ def cpp(template, **parts):
     return "\n".join(result)
 
 
+def restricted(code):
+    """The function with pointers that do not overlap."""
+    head, brace, body = code.partition(" {")
+    return head.replace("* ", "* __restrict ") + brace + body
+
+
 def eager(test):
     """The test with & and |: both sides are computed, and nothing branches."""
     for lazy, both in ((" && ", " & "), (" || ", " | ")):

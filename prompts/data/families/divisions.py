@@ -1,6 +1,6 @@
 """Divisions, remainders, powers and digits with less work."""
 from example import Example, family
-from names import ARRAYS, COUNTERS, COUNTS, INDICES, INNER, OUTS, SIZE, SUMS, array, cpp, draw, inout, out, value, vary
+from names import ARRAYS, COUNTERS, COUNTS, INDICES, INNER, OUTS, SIZE, SUMS, array, cpp, draw, out, restricted, value, vary
 
 CHECK = "[1, 2, 3, 17, 64]"
 
@@ -17,7 +17,7 @@ def flat_index(rng):
     d["t"] = t
     b = "$b" in e
     head = "void $f(const $t* $a, " + ("const $t* $b, " if b else "") + "$t* $out, int $h, int $w) {\n"
-    taken = "int $r = $i / $w;\n int $c = $i % $w;\n"
+    taken = "int $r = $i / $w;\n" * ("$r" in e) + "int $c = $i % $w;\n" * ("$c" in e)
     inline = rng.random() < 0.4
     slow = e.replace("$r", "($i / $w)").replace("$c", "($i % $w)") if inline else e
     loop = rng.choice(["for (int $i = 0; $i < $h * $w; $i++) {\n", "for (int $i = 0; $i < $w * $h; ++$i) {\n"])
@@ -33,11 +33,6 @@ def flat_index(rng):
     return Example("flat_index_rows", ["strength-reduction"] + (["restrict"] if star else []), vary(rng, cpp(reference, **d)), rewrite,
                    {**args, d["out"]: out(kind, "h * w"), d["h"]: "{size: h}", d["w"]: "{size: w}"},
                    {"check": "[{h: 1, w: 1}, {h: 3, w: 17}, {h: 20, w: 9}]", "timed": "[{h: 100, w: 128}, {h: 77, w: 201}]"})
-
-
-def restricted(code):
-    head, brace, body = code.partition(" {")
-    return head.replace("* ", "* __restrict ") + brace + body
 
 
 @family("circular_index")
@@ -207,11 +202,11 @@ def powers(rng):
     d["t"] = t
     head, args = "void $f(const unsigned* $a, ", {d["a"]: array("u32", "uniform(1, 1000000)")}
     if each:
-        head, args[d["e"]] = head + "const int* $e, ", array("i32", "uniform(0, 200)")
+        head, args[d["e"]] = head + "const int* $e, ", array("i32", "uniform(0, 2000)")
     head, args[d["out"]] = head + "unsigned* $out, int $n", out("u32")
     args[d["n"]] = SIZE
     if not each:
-        head, args[d["e"]] = head + ", int $e", value("i32", "uniform(60, 200)")
+        head, args[d["e"]] = head + ", int $e", value("i32", "uniform(500, 2000)")
     constant = rng.choice([1000003, 998244353, 65537, 10007])
     red = f" % {constant}" if mod else ""
     exponent = "$e[$i]" if each else "$e"
@@ -231,7 +226,7 @@ def powers(rng):
             {store}
         }}
     }}"""
-    return Example("whole_powers", ["algorithm"], vary(rng, cpp(reference, **d)), cpp(rewrite, **d), args, {"check": CHECK, "timed": "[300, 401]"})
+    return Example("whole_powers", ["algorithm"], vary(rng, cpp(reference, **d)), cpp(rewrite, **d), args, {"check": CHECK, "timed": "[60, 81]"})
 
 
 @family("repeated_steps")

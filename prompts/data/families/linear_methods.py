@@ -1,6 +1,6 @@
 """Loops within loops that one pass can do: running results, two pointers, tables of what was seen."""
 from example import Example, family
-from names import ARRAYS, COUNTERS, COUNTS, INDICES, INNER, OUTS, SIZE, SUMS, array, cpp, draw, inout, out, value, vary
+from names import ARRAYS, COUNTERS, COUNTS, INDICES, INNER, OUTS, SIZE, SUMS, array, cpp, draw, out, value, vary
 
 NUMBERS = [("int", "i32", "int"), ("short", "i16", "int"), ("unsigned char", "u8", "int"), ("int", "i32", "long long")]
 FILL = {"i32": "uniform(-1000, 1000)", "i16": "uniform(-1000, 1000)", "u8": "uniform(0, 255)", "i64": "uniform(-1000, 1000)"}
