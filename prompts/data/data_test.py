@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the stages that make worked examples: what is wrong is found, what is varied stays right."""
 import dataclasses
+import json
 import pathlib
 import random
 import subprocess
@@ -204,6 +205,26 @@ class StagesTest(unittest.TestCase):
                 with self.assertRaises(SystemExit) as raised:
                     build.read_lines(path)
                 self.assertIn(f"{path}:1: {words}", str(raised.exception))
+
+    def test_the_check_knows_what_was_drawn_from_what_was_edited(self):
+        drawn = build.augmented(build.draw(1, 1, build.Counts()), 1, build.Counts())
+        lines = list(build.lines_of([(candidate, 2.0) for candidate in drawn[:40]], None))
+        stats = {"seed": 1, "draws": 1, **build.summary(lines)}
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "w.jsonl")
+
+            def check():
+                path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+                return build.check_lines(path, stats, [])
+            self.assertLessEqual({where.split(": ")[1] for where, _ in check().values()}, {line["id"] for line in lines})
+            lines[7]["rewrite"] += "\n"
+            with self.assertRaises(SystemExit) as raised:
+                check()
+            self.assertIn(f"{path}:8: {lines[7]['id']} is drawn otherwise today", str(raised.exception))
+            del lines[7]
+            with self.assertRaises(SystemExit) as raised:
+                check()
+            self.assertIn("is not what its counts tell of", str(raised.exception))
 
     def test_a_family_that_breaks_the_rules_is_an_error(self):
         with self.assertRaisesRegex(ExampleError, "family above: techniques"):
