@@ -4,9 +4,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/status_macros.h"
@@ -26,6 +28,7 @@ namespace {
 struct MeasureOptions {
   std::string problem;
   std::string candidate;
+  std::string list;   // where it is not empty, problem and candidate are
   std::string proof;  // where it is empty, none is written
   bool fresh = false;
   bool json = false;
@@ -112,8 +115,101 @@ absl::StatusOr<nlohmann::ordered_json> Measure(const MeasureOptions& options, Co
   return json;
 }
 
-int RunMeasure(const MeasureOptions& options) {
+// A ListedPair is one line of --list.
+struct ListedPair {
+  std::string id;  // "LIST:LINE" where the line gives none
+  std::string problem;
+  std::string candidate;
+};
+
+absl::StatusOr<std::vector<ListedPair>> ReadList(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  std::vector<ListedPair> pairs;
+  int number = 0;
+  for (const absl::string_view piece : absl::StrSplit(text, '\n')) {
+    ++number;
+    const absl::string_view line = absl::StripAsciiWhitespace(piece);
+    if (line.empty()) continue;
+    const nlohmann::json json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object()) return PromptError(path, number, "must be one JSON object");
+    ListedPair pair{.id = absl::StrCat(path, ":", number), .problem = "", .candidate = ""};
+    for (const auto& [key, value] : json.items()) {
+      std::string* field = key == "id"          ? &pair.id
+                           : key == "problem"   ? &pair.problem
+                           : key == "candidate" ? &pair.candidate
+                                                : nullptr;
+      if (field == nullptr || !value.is_string()) {
+        return PromptError(path, number,
+                           absl::StrCat("'", key, "' must be id, problem or candidate, a string"));
+      }
+      *field = value.get<std::string>();
+    }
+    if (pair.problem.empty() || pair.candidate.empty()) {
+      return PromptError(path, number, "'problem' or 'candidate' is missing");
+    }
+    pairs.push_back(std::move(pair));
+  }
+  if (pairs.empty()) return PromptError(path, 1, "the file names no program");
+  return pairs;
+}
+
+absl::StatusOr<nlohmann::ordered_json> MeasurePair(const ListedPair& pair, LocalWorker* worker) {
+  ASSIGN_OR_RETURN(const v1::Problem problem, ParsePromptFile(pair.problem));
+  ASSIGN_OR_RETURN(const std::string source, ReadFile(pair.candidate));
+  RETURN_IF_ERROR(CheckUtf8(source, pair.candidate));
+  // A calibration that the worker has is one that it does not measure; it decides rewards alone.
+  v1::Calibration none;
+  none.mutable_expert()->set_outcome(v1::CORRECT);
+  const auto ready = worker->Put(problem, v1::PutProblemRequest::MEASURED, &none);
+  if (!ready.ok()) {
+    return absl::Status(ready.status().code(),
+                        absl::StrCat(pair.problem, ": ", ready.status().message()));
+  }
+  ASSIGN_OR_RETURN(const v1::Verdict verdict,
+                   worker->Measure(problem, source, /*time=*/true, /*fresh=*/false));
+  if (verdict.outcome() == v1::INFRASTRUCTURE_ERROR) {
+    return absl::InternalError(absl::StrCat("the worker could not measure: ", verdict.detail()));
+  }
+  nlohmann::ordered_json json = {{"id", pair.id}, {"problem", problem.id()}};
+  json.update(VerdictJson(verdict));
+  return json;
+}
+
+// Measures one pair after the other; one that is wrong does not keep the others from it.
+int RunList(const MeasureOptions& options) {
   Console console(options.json);
+  const absl::StatusOr<std::vector<ListedPair>> pairs = ReadList(options.list);
+  if (!pairs.ok()) return console.Fail(pairs.status());
+  console.Status("starting a worker");
+  const absl::StatusOr<std::unique_ptr<LocalWorker>> worker = LocalWorker::Start();
+  if (!worker.ok()) return console.Fail(worker.status());
+  int wrong = 0;
+  for (const ListedPair& pair : *pairs) {
+    const absl::StatusOr<nlohmann::ordered_json> json = MeasurePair(pair, worker->get());
+    if (json.ok()) {
+      const auto& speedup = (*json)["speedup"];
+      console.Line(absl::StrCat(
+          pair.id, "  ", (*json)["outcome"].get<std::string>(),
+          speedup.is_number() ? absl::StrFormat("  %.3fx", speedup.get<double>()) : ""));
+      console.Result(*json);
+    } else if (ExitCodeOf(json.status()) == kExitWrongInput) {
+      ++wrong;
+      console.Line(absl::StrCat(pair.id, "  FAILED ", json.status().message()));
+      console.Result({{"id", pair.id}, {"error", json.status().message()}});
+    } else {
+      return console.Fail(json.status());
+    }
+  }
+  return wrong > 0 ? kExitWrongInput : kExitOk;
+}
+
+int RunMeasure(const MeasureOptions& options) {
+  if (!options.list.empty()) return RunList(options);
+  Console console(options.json);
+  if (options.problem.empty() || options.candidate.empty()) {
+    return console.Fail(absl::InvalidArgumentError(
+        "name a PROBLEM and a CANDIDATE, or a file of such pairs with --list"));
+  }
   const absl::StatusOr<nlohmann::ordered_json> json = Measure(options, &console);
   if (!json.ok()) return console.Fail(json.status());
   console.Line(VerdictText(*json));
@@ -131,15 +227,23 @@ void AddMeasure(CLI::App* app, SelectedCommand* selected) {
       "sandbox and times it against the\nreference. The problem's calibration is kept for a day, "
       "for "
       "this boot and build. The exit code is 0\nwhenever a verdict was reached, whatever it is.");
-  command->add_option("PROBLEM", options->problem, "Prompt file")->required();
-  command->add_option("CANDIDATE", options->candidate, "C++ source that defines the function")
-      ->required();
-  command->add_option(
+  CLI::Option* problem = command->add_option("PROBLEM", options->problem, "Prompt file");
+  command->add_option("CANDIDATE", options->candidate, "C++ source that defines the function");
+  CLI::Option* list =
+      command->add_option("--list", options->list,
+                          "JSON lines {\"id\", \"problem\", \"candidate\"} to measure one after "
+                          "the other instead, as far "
+                          "as it takes to be clear and without the experts, so without rewards");
+  list->excludes(problem);
+  CLI::Option* proof = command->add_option(
       "--proof", options->proof,
       "Write a stand-alone benchmark of the program to this folder, as in RUN/best");
-  command->add_flag("--fresh", options->fresh,
-                    "Calibrate anew instead of taking what this host kept, for a day at most");
-  command->add_flag("--json", options->json, "End with one JSON object on stdout");
+  CLI::Option* fresh =
+      command->add_flag("--fresh", options->fresh,
+                        "Calibrate anew instead of taking what this host kept, for a day at most");
+  list->excludes(proof)->excludes(fresh);
+  command->add_flag("--json", options->json,
+                    "End with one JSON object on stdout; with --list, one for each pair");
   command->callback([=] { selected->run = [=] { return RunMeasure(*options); }; });
 }
 

@@ -71,6 +71,7 @@ TEST(CampaignParserTest, OptionalSectionsComeAndGo) {
   const std::string with = absl::StrCat(kMinimal, "warmup: {examples: w.jsonl}\n");
   EXPECT_EQ(Parse(with)->warmup().examples(), "/home/op/camp/w.jsonl");
   EXPECT_DOUBLE_EQ(Parse(with)->warmup().lr(), 1e-4);
+  EXPECT_EQ(Parse(with)->warmup().order(), "shuffle");
   EXPECT_FALSE(Parse(with, {"warmup=null"})->has_warmup());
   EXPECT_EQ(Parse(kMinimal, {"warmup.examples=/w"})->warmup().batch_size(), 8);
 }

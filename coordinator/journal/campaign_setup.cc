@@ -78,6 +78,13 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
     options.seed = campaign.seed();
     options.max_response_chars = static_cast<size_t>(warmup.max_response_chars());
     options.response_prefix = campaign.generate().response_prefix();
+    options.curriculum = warmup.order() == "curriculum";
+    for (const WorkedExample& example : examples) {
+      if (!options.curriculum || example.difficulty.has_value()) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "'warmup.order': curriculum needs a difficulty for every example, and '", example.id,
+          "' in ", warmup.examples(), " has none; add it there or choose shuffle"));
+    }
     plan.warmup = PlanWarmup(examples, options);
     if (plan.warmup.empty()) {
       return absl::InvalidArgumentError(

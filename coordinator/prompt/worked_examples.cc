@@ -26,6 +26,31 @@ namespace {
 // The upper part of every random stream's key says what the numbers are for.
 enum Purpose : uint64_t { kShuffle = 1, kRename = 2 };
 
+// Says what is wrong with one field of a line; empty if nothing is.
+std::string WrongField(const std::string& key, const nlohmann::json& value) {
+  static const auto* const kTexts =
+      new std::set<std::string>{"id", "prose", "prompt_code", "rewrite", "family"};
+  if (kTexts->count(key) > 0) {
+    return value.is_string() ? "" : absl::StrCat("'", key, "' must be a string");
+  }
+  if (key == "techniques") {
+    bool texts = value.is_array();
+    for (const auto& technique : value) texts = texts && technique.is_string();
+    return texts ? "" : "'techniques' must be a list of strings";
+  }
+  if (key == "gain") {
+    return value.is_number() && value.get<double>() > 0 ? "" : "'gain' must be a positive number";
+  }
+  if (key == "difficulty") {
+    return value.is_number() && value.get<double>() >= 0 && value.get<double>() <= 1
+               ? ""
+               : "'difficulty' must be a number from 0 to 1";
+  }
+  return absl::StrCat("unknown key '", key,
+                      "': valid keys are id, prose, prompt_code, rewrite, family, techniques, "
+                      "gain, difficulty");
+}
+
 absl::StatusOr<WorkedExample> ParseLine(const std::string& line, absl::string_view name,
                                         int number) {
   const nlohmann::json json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
@@ -37,16 +62,13 @@ absl::StatusOr<WorkedExample> ParseLine(const std::string& line, absl::string_vi
                                                       {"prompt_code", &example.prompt_code},
                                                       {"rewrite", &example.rewrite}};
   for (const auto& [key, value] : json.items()) {
-    const auto field = fields.find(key);
-    if (field == fields.end()) {
-      return PromptError(
-          name, number,
-          absl::StrCat("unknown key '", key, "': valid keys are id, prose, prompt_code, rewrite"));
+    if (const std::string wrong = WrongField(key, value); !wrong.empty()) {
+      return PromptError(name, number, wrong);
     }
-    if (!value.is_string()) {
-      return PromptError(name, number, absl::StrCat("'", key, "' must be a string"));
+    if (key == "difficulty") example.difficulty = value.get<double>();
+    if (const auto field = fields.find(key); field != fields.end()) {
+      *field->second = value.get<std::string>();
     }
-    *field->second = value.get<std::string>();
   }
   for (const char* required : {"id", "prompt_code", "rewrite"}) {
     if (fields.at(required)->empty()) {
@@ -206,8 +228,13 @@ std::vector<std::vector<v1::SftExample>> PlanWarmup(const std::vector<WorkedExam
     std::vector<size_t> order(usable.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
     Shuffle(order, Philox(options.seed, {kShuffle, epoch, 0, 0}));
+    order.resize(std::min<size_t>(order.size(), draws_total - draw));
+    if (options.curriculum) {
+      std::stable_sort(order.begin(), order.end(), [&](size_t left, size_t right) {
+        return usable[left]->difficulty.value_or(0) < usable[right]->difficulty.value_or(0);
+      });
+    }
     for (const size_t index : order) {
-      if (draw == draws_total) break;
       if (draw % batch_size == 0) batches.emplace_back();
       Philox rng(options.seed, {kRename, draw, 1, 0});
       const bool rename = rng.Uniform() < 0.5;

@@ -4,13 +4,16 @@
 //   for (const auto& batch : PlanWarmup(examples, {.epochs = 1, .batch_size = 8, .seed = 17}))
 //     Update(batch);
 //
-// A file is JSON lines: {"id": "dot/1", "prompt_code": "…", "rewrite": "…"}; "prose" may be added.
+// A file is JSON lines: {"id": "dot/1", "prompt_code": "…", "rewrite": "…"}. They may add "prose",
+// and what is known of them: "family", "techniques" (a list), "gain" (how many times as fast) and
+// "difficulty" (0 easy, 1 hard).
 // All functions are pure and thread-safe.
 #ifndef WHETSTONE_COORDINATOR_PROMPT_WORKED_EXAMPLES_H_
 #define WHETSTONE_COORDINATOR_PROMPT_WORKED_EXAMPLES_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +28,7 @@ struct WorkedExample {
   std::string prose;  // usually empty
   std::string prompt_code;
   std::string rewrite;
+  std::optional<double> difficulty = std::nullopt;
 };
 
 // Reads a file. INVALID_ARGUMENT "PATH:LINE: what is wrong"; an empty file is an error too.
@@ -48,10 +52,12 @@ struct WarmupOptions {
   uint64_t seed = 17;
   size_t max_response_chars = 1200;  // longer rewrites are skipped
   std::string response_prefix = {};
+  bool curriculum = false;  // each epoch goes from easy to hard; what has no difficulty counts as 0
 };
 
-// Returns every update's examples, in order. Each epoch is a fresh shuffle, and half of its draws
-// have renamed identifiers, drawn anew. The last batch may be smaller. The plan is empty if no
+// Returns every update's examples, in order. Each epoch is a fresh shuffle (a part of an epoch is
+// the beginning of one; a curriculum sorts what is drawn by difficulty), and half of its draws have
+// renamed identifiers, drawn anew. The last batch may be smaller. The plan is empty if no
 // example is short enough. One seed gives one plan: a resumed campaign asks again and goes on where
 // it was.
 std::vector<std::vector<v1::SftExample>> PlanWarmup(const std::vector<WorkedExample>& examples,

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,6 +35,16 @@ TEST(WorkedExamplesTest, ReadsJsonLines) {
   ASSERT_TRUE(examples.ok()) << examples.status();
   ASSERT_EQ(examples->size(), 2u);
   EXPECT_EQ((*examples)[1].prose, "p");
+  EXPECT_EQ((*examples)[1].difficulty, std::nullopt);
+}
+
+TEST(WorkedExamplesTest, ReadsWhatIsKnownOfAnExample) {
+  const auto examples = ParseWorkedExamples(
+      "{\"id\": \"a/0\", \"prompt_code\": \"x\", \"rewrite\": \"y\", \"family\": \"a\", "
+      "\"techniques\": [\"tables\", \"hoisting\"], \"gain\": 2.5, \"difficulty\": 0.25}",
+      "w.jsonl");
+  ASSERT_TRUE(examples.ok()) << examples.status();
+  EXPECT_EQ(examples->front().difficulty, 0.25);
 }
 
 TEST(WorkedExamplesTest, NamesTheBrokenLine) {
@@ -45,7 +58,14 @@ TEST(WorkedExamplesTest, NamesTheBrokenLine) {
       {"{\"id\": 1}", "w.jsonl:2: 'id' must be a string"},
       {"{\"id\": \"a\", \"prompt_code\": \"x\"}", "w.jsonl:2: 'rewrite' is missing or empty"},
       {"{\"idd\": \"a\"}",
-       "w.jsonl:2: unknown key 'idd': valid keys are id, prose, prompt_code, rewrite"},
+       "w.jsonl:2: unknown key 'idd': valid keys are id, prose, prompt_code, rewrite, family, "
+       "techniques, gain, difficulty"},
+      {"{\"techniques\": \"tables\"}", "w.jsonl:2: 'techniques' must be a list of strings"},
+      {"{\"techniques\": [1]}", "w.jsonl:2: 'techniques' must be a list of strings"},
+      {"{\"gain\": 0}", "w.jsonl:2: 'gain' must be a positive number"},
+      {"{\"gain\": \"2\"}", "w.jsonl:2: 'gain' must be a positive number"},
+      {"{\"difficulty\": 1.5}", "w.jsonl:2: 'difficulty' must be a number from 0 to 1"},
+      {"{\"difficulty\": null}", "w.jsonl:2: 'difficulty' must be a number from 0 to 1"},
   };
   for (const auto& c : kCases) {
     EXPECT_EQ(ParseWorkedExamples(good + c.line, "w.jsonl").status().message(), c.message);
@@ -144,6 +164,27 @@ TEST(WarmupPlanTest, EveryEpochShowsEveryExampleOnce) {
     }
   }
   for (const auto& [number, times] : count) EXPECT_EQ(times, 2) << number;
+}
+
+TEST(WarmupPlanTest, ACurriculumGoesFromEasyToHardInEveryEpoch) {
+  std::vector<WorkedExample> examples = Numbered(20);
+  for (int i = 0; i < 20; ++i) examples[i].difficulty = 1 - i / 20.0;  // The last is the easiest.
+  std::vector<int> numbers;
+  for (const auto& batch :
+       PlanWarmup(examples, {.epochs = 1.5, .batch_size = 8, .seed = 1, .curriculum = true})) {
+    for (const v1::SftExample& example : batch) {
+      const std::string& text = example.response();
+      numbers.push_back(std::stoi(text.substr(text.find("return ") + 7)));
+    }
+  }
+  ASSERT_EQ(numbers.size(), 30u);
+  EXPECT_TRUE(std::is_sorted(numbers.begin(), numbers.begin() + 20, std::greater<>()));
+  EXPECT_TRUE(std::is_sorted(numbers.begin() + 20, numbers.end(), std::greater<>()));
+  const std::set<int> first(numbers.begin(), numbers.begin() + 20);
+  EXPECT_EQ(first.size(), 20u);
+  // Half an epoch is a sample of all, not the easy half.
+  EXPECT_LT(numbers.back(), 10);
+  EXPECT_GE(numbers[20], 10);
 }
 
 TEST(WarmupPlanTest, IsAFunctionOfTheSeed) {

@@ -6,7 +6,9 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
@@ -101,6 +103,60 @@ TEST_F(MeasureTest, BadProgramsAreVerdictsNotErrors) {
     EXPECT_EQ(result.json()["outcome"], c.outcome) << result.out;
     EXPECT_LT(result.json()["reward"].get<double>(), 0) << result.out;
   }
+}
+
+TEST_F(MeasureTest, AListIsMeasuredOnOneWorkerAndWhatIsWrongIsSaid) {
+  std::ofstream(Path("right.cc")) << R"(
+    void multiply(const float* a, const float* b, float* c, int n) {
+      for (int i = 0; i < n; ++i) {
+        for (int j = 0; j < n; ++j) c[i * n + j] = 0;
+        for (int k = 0; k < n; ++k)
+          for (int j = 0; j < n; ++j) c[i * n + j] += a[i * n + k] * b[k * n + j];
+      }
+    })";
+  std::ofstream(Path("wrong.cc")) << "void multiply(const float*, const float*, float* c, int n) {"
+                                     " c[0] = n; }";
+  const auto line = [&](const std::string& id, const std::string& candidate) {
+    return nlohmann::json({{"id", id}, {"problem", Problem()}, {"candidate", Path(candidate)}})
+               .dump() +
+           "\n";
+  };
+  std::ofstream(Path("list.jsonl")) << line("a", "right.cc") << line("b", "none.cc") << "\n"
+                                    << line("c", "wrong.cc");
+  const WhetResult result = Whet({"measure", "--list", Path("list.jsonl"), "--json"});
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  std::vector<nlohmann::json> verdicts;
+  std::istringstream lines(result.out);
+  for (std::string text; std::getline(lines, text);)
+    verdicts.push_back(nlohmann::json::parse(text));
+  ASSERT_EQ(verdicts.size(), 3u) << result.out;
+  EXPECT_EQ(verdicts[0]["id"], "a");
+  EXPECT_EQ(verdicts[0]["outcome"], "CORRECT");
+  EXPECT_GT(verdicts[0]["speedup"].get<double>(), 1.2);
+  EXPECT_THAT(verdicts[1]["error"].get<std::string>(), HasSubstr("none.cc"));
+  EXPECT_EQ(verdicts[2]["outcome"], "WRONG_ANSWER");
+}
+
+TEST_F(MeasureTest, ABrokenListIsRefusedBeforeAnythingIsMeasured) {
+  const struct {
+    const char* line;
+    const char* message;
+  } kCases[] = {
+      {"{\"problem\": ", "list.jsonl:2: must be one JSON object"},
+      {"{\"problem\": \"p.md\"}", "list.jsonl:2: 'problem' or 'candidate' is missing"},
+      {"{\"problme\": \"p.md\"}",
+       "list.jsonl:2: 'problme' must be id, problem or candidate, a string"},
+      {"{\"candidate\": 3}",
+       "list.jsonl:2: 'candidate' must be id, problem or candidate, a string"},
+  };
+  for (const auto& c : kCases) {
+    std::ofstream(Path("list.jsonl")) << "{\"problem\": \"p.md\", \"candidate\": \"c.cc\"}\n"
+                                      << c.line << "\n";
+    const WhetResult result = Whet({"measure", "--list", Path("list.jsonl"), "--json"});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err, HasSubstr(c.message));
+  }
+  EXPECT_EQ(Whet({"measure", Problem(), Path("c.cc"), "--list", Path("list.jsonl")}).exit_code, 2);
 }
 
 TEST_F(MeasureTest, WrongInputIsExitCodeTwo) {

@@ -1,0 +1,20 @@
+// args: {x: {type: f32, shape: [n], fill: uniform(0, 1)}, y: {type: f32, shape: [n], fill: uniform(0, 1)}, c: {type: f32, shape: [n, n], out: true}, n: {size: n}}
+// sizes: {check: [1, 2, 7, 16, 21], timed: [200]}
+void distances(const float* x, const float* y, float* c, int n) {
+    for (int j = 0; j < n; j++) {
+        for (int i = 0; i < n; i++) {
+            float d = x[i] - y[j];
+            c[i * n + j] = d * d;
+        }
+    }
+}
+// rewrite: along rows [interchange]
+void distances(const float* __restrict x, const float* __restrict y, float* __restrict c, int n) {
+    for (int i = 0; i < n; i++) {
+        float t = x[i];
+        for (int j = 0; j < n; j++) {
+            float d = t - y[j];
+            c[i * n + j] = d * d;
+        }
+    }
+}
