@@ -17,7 +17,7 @@ def flat_index(rng):
     d["t"] = t
     b = "$b" in e
     head = "void $f(const $t* $a, " + ("const $t* $b, " if b else "") + "$t* $out, int $h, int $w) {\n"
-    taken = "int $r = $i / $w;\n" * ("$r" in e) + "int $c = $i % $w;\n" * ("$c" in e)
+    taken = ("int $r = $i / $w;\n" if "$r" in e else "") + ("int $c = $i % $w;\n" if "$c" in e else "")
     inline = rng.random() < 0.4
     slow = e.replace("$r", "($i / $w)").replace("$c", "($i % $w)") if inline else e
     loop = rng.choice(["for (int $i = 0; $i < $h * $w; $i++) {\n", "for (int $i = 0; $i < $w * $h; ++$i) {\n"])
