@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
 """Tests of overlap.py: renamed and retyped copies are found, programs of another kind are not."""
+import pathlib
 import re
+import subprocess
+import sys
+import tempfile
 import unittest
 
 import overlap

@@ -163,7 +163,8 @@ TEST_F(EvalTest, AModelThatCanNotBeLoadedIsRefusedBeforeAnythingIsMeasured) {
   EXPECT_EQ(gone.exit_code, 2) << gone.err;
   EXPECT_THAT(gone.err, HasSubstr("there is no directory " + Path("gone")));
   EXPECT_FALSE(fs::exists(Path("eval")));
-  EXPECT_THAT(Eval({Path("gone") + "@warmup"}).err, HasSubstr(Path("gone") + " is not a run directory"));
+  EXPECT_THAT(Eval({Path("gone") + "@warmup"}).err,
+              HasSubstr(Path("gone") + " is not a run directory"));
 }
 
 }  // namespace
