@@ -369,16 +369,15 @@ void World::Apply(uint64_t call, const v1::UpdateRequest& request) {
 // too old.
 void World::CheckBatch(const v1::UpdateRequest& request) {
   if (!request.has_grpo()) return;
-  std::set<int> learned;
-  std::set<int> imitating;
+  std::set<int> learned, imitating;
   for (const v1::RolloutGroup& group : request.grpo().groups()) {
     learned.insert(group.group_index());
     std::set<int64_t> policies;
     int imitated = 0;
     for (const v1::Rollout& rollout : group.rollouts()) {
-      imitated += rollout.imitated() ? 1 : 0;
-      if (!rollout.imitated()) policies.insert(rollout.ids(0) / static_cast<int64_t>(kKinds));
       if (rollout.ids_size() != 1) Break("it learns from an evaluation");
+      if (!rollout.imitated()) policies.insert(rollout.ids(0) / static_cast<int64_t>(kKinds));
+      imitated += rollout.imitated() ? 1 : 0;
     }
     if (imitated > 0) imitating.insert(group.group_index());
     imitated_ += imitated;
@@ -409,13 +408,11 @@ void World::CheckBatch(const v1::UpdateRequest& request) {
   const size_t sampled = rewards.size();
   refilled_ += sampled > wanted ? 1 : 0;
   std::erase_if(rewards, [](const auto& group) { return group.second.size() < 2; });
-  std::set<int> informative;
-  for (const auto& [group, kept] : rewards) informative.insert(group);
-  std::set<int> teaching = informative;
-  teaching.insert(imitating.begin(), imitating.end());
+  std::set<int> teaching = imitating;
+  for (const auto& [group, kept] : rewards) teaching.insert(group);
   if (learned != teaching) Break("not the groups with spread are learned from");
-  if (informative.size() > wanted || sampled > wanted * (1 + refills_max)) Break("too many groups");
-  if (informative.size() < wanted && sampled < wanted + refills_max) Break("too few refills");
+  if (rewards.size() > wanted || sampled > wanted * (1 + refills_max)) Break("too many groups");
+  if (rewards.size() < wanted && sampled < wanted + refills_max) Break("too few refills");
 }
 
 void World::Do(const action::Update& a) { Apply(a.call, a.request); }
