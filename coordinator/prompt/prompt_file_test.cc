@@ -264,7 +264,8 @@ TEST(PromptFileTest, SaysWhatIsWrongAndWhere) {
        "p.md:9: 'limits.run_s' (60) is above 'limits.total_s' (30), which bounds the whole "
        "verdict"},
       {"sizes: {", "split: evaluation\nsizes: {",
-       "p.md:9: 'split' must be one of train, valid, test, not 'evaluation'"},
+       "p.md:9: 'split' must be one of train, valid, test, not 'evaluation'; did you mean "
+       "'valid'?"},
       {"---\nid", "id", "p.md:1: a prompt file begins with '---' and YAML front matter"},
       {"[1000]}\n---", "[1000]}", "p.md:1: the front matter is never closed by '---'"},
       {"Scale a vector.", "",
