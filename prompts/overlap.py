@@ -132,12 +132,16 @@ def main():
     options = parser.parse_args()
     examples = [json.loads(line) for line in pathlib.Path(options.examples).read_text().splitlines()]
     examples = [(shown(example), example["id"]) for example in examples]
+    given = 0
     for problem, section, program in problems():
         share, nearest = max((overlap(program, example), name) for example, name in examples)
         mark = " <- given away" if share >= THRESHOLD else ""
         print(f"{problem:24} {section:9} {share:5.2f}  {nearest}{mark}")
+        if mark:
+            given += 1
+            print(f"{problem}'s {section} is given away by the example {nearest} ({share:.2f}): drop it",
+                  file=sys.stderr)
     print("\nHeld out, and the nearest program of another split:")
-    given = 0
     for share, problem, section, nearest in across_splits():
         mark = " <- given away" if share >= THRESHOLD else ""
         print(f"{problem:24} {section:9} {share:5.2f}  {nearest}{mark}")

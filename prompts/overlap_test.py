@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Tests of overlap.py: renamed and retyped copies are found, programs of another kind are not."""
+import json
 import pathlib
 import re
 import subprocess
@@ -93,6 +94,19 @@ class OverlapTest(unittest.TestCase):
                          {problem for problem, split in splits.items() if split != "train"})
         for share, problem, section, nearest in found_here:
             self.assertLess(share, overlap.THRESHOLD, f"{problem}'s {section} is given away by {nearest}")
+
+    def test_no_worked_example_gives_a_problem_away(self):
+        here = pathlib.Path(__file__).resolve().parent
+        result = subprocess.run([sys.executable, here / "overlap.py"], capture_output=True, text=True, check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with tempfile.TemporaryDirectory() as folder:
+            planted = pathlib.Path(folder, "planted.jsonl")
+            line = {"id": "planted", "prompt_code": SQUARES, "rewrite": DOT_OF_ANOTHER_HAND}
+            planted.write_text(json.dumps(line) + "\n")
+            result = subprocess.run([sys.executable, here / "overlap.py", "--examples", planted],
+                                    capture_output=True, text=True, check=False)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("dot_f32's reference is given away by the example planted (1.00)", result.stderr)
 
     def test_a_planted_copy_of_a_problem_in_another_split_is_found(self):
         for split, planted in (("valid", DOT_OF_ANOTHER_HAND), ("test", MATRIX_PRODUCT_OF_ANOTHER_HAND)):

@@ -68,7 +68,11 @@ def digest(path):
 def settings_hash(campaign, problems, sets, stages):
     """Changes with every file and option that the result depends on, not with where they lie."""
     named = [ROOT / value for word in sets if (value := word.partition("=")[2]) and value[0] not in "[{"]
-    files = [digest(f) for f in [campaign, *problems, *(f for f in named if f.is_file())]]
+    read = re.findall(r"examples: *([^\s,}]+)", campaign.read_text())
+    examples = [campaign.parent / file for file in read]
+    evaluated = [f for s in stages for split in ("valid", "test") if str(ROOT / "prompts" / split) in s.start
+                 for f in problem_files(split)]
+    files = [digest(f) for f in [campaign, *problems, *examples, *evaluated, *(f for f in named if f.is_file())]]
     commands = [[s.name, s.start, s.limit_minutes] for s in stages]
     text = json.dumps([files, sets, commands]).replace(str(ROOT), "")
     return hashlib.sha256(text.encode()).hexdigest()
@@ -91,7 +95,9 @@ def train_stage(campaign, sets, limit_minutes):
 
 
 def eval_stage(models, split, samples):
-    command = ["eval", *models, "--problems", str(ROOT / "prompts" / split), "--split", split,
+    """It generates and measures as the run did."""
+    command = ["eval", *models, "--campaign", "{cell}/run/campaign.yaml",
+               "--problems", str(ROOT / "prompts" / split), "--split", split,
                "--samples", str(samples), "--out", "{cell}/eval", "--json"]
     return Stage("eval", command, command, "eval")
 

@@ -44,6 +44,9 @@ class DurableState {
   // `evaluated`: and the evaluation that is due then, if one is.
   explicit DurableState(const CampaignPlan* plan, int64_t position = 0, bool evaluated = false);
 
+  // Returns whether a snapshot of this moment can be gone on from: not while an evaluation is due,
+  // which opens no further steps, and finds some open that were opened before.
+  bool SnapshotPossible() const { return evaluation() == nullptr; }
   // Returns the state without the rollouts of its open steps, to begin a later fold with.
   v1::StateSnapshot Snapshot() const;
   // Returns the state that `snapshot` was taken of, in two parts: this, then Apply of the entries

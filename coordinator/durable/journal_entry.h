@@ -104,6 +104,12 @@ using JournalEntry =
     std::variant<PromptEntry, RolloutEntry, VerdictEntry, IncumbentEntry, UpdateEntry,
                  EvaluationEntry, CheckpointEntry, CalibrationEntry, StartEntry, LoadEntry>;
 
+// Returns whether the entry is the last of a step or of an evaluation.
+inline bool ClosesStep(const JournalEntry& entry) {
+  return std::holds_alternative<UpdateEntry>(entry) ||
+         std::holds_alternative<EvaluationEntry>(entry);
+}
+
 }  // namespace whetstone
 
 #endif  // WHETSTONE_COORDINATOR_DURABLE_JOURNAL_ENTRY_H_

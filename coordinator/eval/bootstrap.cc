@@ -139,6 +139,10 @@ Estimate WithInterval(const Metric& metric, const std::vector<double>& problems,
     estimate.low = std::max(lowest, std::min(estimate.low, value - reach));
     estimate.high = std::min(highest, std::max(estimate.high, value + reach));
   }
+  // Where k is near the number of samples, what is drawn with replacement seldom holds a rare hit,
+  // so that all draws may lie below the estimate.
+  estimate.low = std::min(estimate.low, value);
+  estimate.high = std::max(estimate.high, value);
   if (metric.measure == Measure::kBest) {
     estimate = {std::exp(estimate.value), std::exp(estimate.low), std::exp(estimate.high)};
   }

@@ -40,10 +40,16 @@ class JournalSnapshotTest : public testing::Test {
       for (; begin < end; ++begin) {
         batch.push_back(world.journal()[begin]);
         live.Apply(batch.back());
-        closes_step |= std::holds_alternative<UpdateEntry>(batch.back());
+        closes_step |= ClosesStep(batch.back());
       }
       std::optional<v1::StateSnapshot> snapshot;
-      if (closes_step && journal->SnapshotDue()) snapshot = live.Snapshot();
+      if (closes_step && live.SnapshotPossible() && journal->SnapshotDue()) {
+        snapshot = live.Snapshot();
+        // It can be gone on from, or Restore would begin with the first entry and say nothing.
+        const auto begun = DurableState::BeginRestore(&world.plan(), *snapshot);
+        ASSERT_TRUE(begun.ok()) << begun.status();
+        ASSERT_EQ(begun->open_steps().size(), live.open_steps().size()) << "after " << end;
+      }
       ASSERT_TRUE(journal->Append(batch, kSnapshotTime, snapshot).ok());
       snapshots_ += snapshot ? 1 : 0;
       const std::deque<StepRecord>& open = live.open_steps();

@@ -103,11 +103,11 @@ absl::Status CampaignLoop::Perform(const CampaignState& state, std::vector<Actio
       entries.push_back(std::move(record->entry));
     }
   }
-  const bool closes_step = std::any_of(entries.begin(), entries.end(), [](const JournalEntry& e) {
-    return std::holds_alternative<UpdateEntry>(e);
-  });
+  const bool closes_step = std::any_of(entries.begin(), entries.end(), ClosesStep);
   std::optional<v1::StateSnapshot> snapshot;
-  if (closes_step && hooks_.journal->SnapshotDue()) snapshot = state.durable().Snapshot();
+  if (closes_step && state.durable().SnapshotPossible() && hooks_.journal->SnapshotDue()) {
+    snapshot = state.durable().Snapshot();
+  }
   appended_us_ = hooks_.wall_time_us();
   RETURN_IF_ERROR(hooks_.journal->Append(entries, appended_us_, snapshot));
   for (const JournalEntry& entry : entries) {

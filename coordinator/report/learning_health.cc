@@ -171,7 +171,7 @@ std::vector<HealthFinding> CollapseWatch::Add(int64_t step,
   if (kCollapseSteps * plan_->campaign.train().group_size() < kHealthCompletionsMin) {
     return findings;
   }
-  for (const PlannedProblem& planned : plan_->problems) {
+  for (const PlannedProblem& planned : plan_->learned()) {
     const std::string& id = planned.problem.id();
     const std::string prefix = absl::StrCat("problem/", id, "/");
     const auto programs = row.find(prefix + "programs");
@@ -278,7 +278,7 @@ std::vector<HealthFinding> LearningHealth(const CampaignPlan& plan, const Metric
   if (newest.Sum("num_completions") < kHealthCompletionsMin) return findings;
   findings = collapsed;
   // What is said of every problem need not be said again.
-  const bool all_collapsed = collapsed.size() == plan.problems.size();
+  const bool all_collapsed = collapsed.size() == plan.learned().size();
   const v1::Campaign& c = plan.campaign;
 
   const OutcomeName* only = nullptr;

@@ -29,10 +29,11 @@ double Mean(const std::vector<double>& values, size_t begin, size_t end) {
 
 absl::Status AddWhatFoundNothing(const CampaignPlan& plan, const Journal& journal,
                                  RunSummary* summary) {
-  if (summary->incumbents.size() == plan.problems.size()) return absl::OkStatus();
+  if (summary->incumbents.size() == plan.learned().size()) return absl::OkStatus();
   Attempts attempts;
   RETURN_IF_ERROR(journal.ForEachNewestVerdict(
       std::numeric_limits<int64_t>::max(), [&](const VerdictEntry& entry) {
+        if (IsEvaluation(entry.step)) return;
         const std::string& id = plan.ProblemOf(entry.step, entry.group_index).problem.id();
         if (summary->incumbents.count(id) == 0) attempts.Add(id, entry.verdict);
       }));
