@@ -30,8 +30,9 @@ absl::StatusOr<CheckedModel> CheckLocalModel(
     const StopSignals* signals);
 
 // CheckRemoteModel is for one with a cluster: it asks the trainer there, again for up to a minute
-// where it cannot be reached. INVALID_ARGUMENT "'KEY': …" is as above; FAILED_PRECONDITION says that
-// the trainer is too old to tell; other errors are the call's. `trainer` and `signals` are borrowed.
+// where it cannot be reached. INVALID_ARGUMENT "'KEY': …" is as above; FAILED_PRECONDITION says
+// that the trainer is too old to tell; other errors are the call's. `trainer` and `signals` are
+// borrowed.
 absl::Status CheckRemoteModel(const CampaignPlan& plan, TrainerClient* trainer,
                               StopSignals* signals);
 
