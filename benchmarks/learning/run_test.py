@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import io
 import json
+import math
 import os
 import re
 import shutil
@@ -283,7 +284,7 @@ class RunTest(unittest.TestCase):
 class TablesTest(unittest.TestCase):
     def row(self, problem, seed, right, proved, expert):
         return {"commit": "c", "variant": "default", "cell": f"{problem}/default/{seed}", "stage": "train",
-                "problem": problem, "seed": seed, "right_last3": right, "proved_speedup": proved,
+                "problem": problem, "seed": seed, "settings": f"{problem} {seed}", "right_last3": right, "proved_speedup": proved,
                 "expert_speedup": expert, "steps": 5, "steps_total": 16, "seconds": 600, "ended": "finished"}
 
     def test_bars_are_counted_by_seed(self):
@@ -309,6 +310,17 @@ class TablesTest(unittest.TestCase):
         self.assertAlmostEqual(mean - low, 2.4844, places=3)
         mean, low, high = tables.over_problems({"a": [0.0, 0.0], "b": [1.0, 1.0]})
         self.assertEqual((mean, low, high), (0.5, 0.0, 1.0))
+        mean, low, high = tables.over_problems({"a": [1.0, 2.0]})
+        self.assertEqual(mean, 1.5)
+        self.assertTrue(math.isnan(low) and math.isnan(high), "one problem says nothing of others")
+        # Plain percentiles of these twelve are [0.167, 0.667].
+        mean, low, high = tables.over_problems({str(p): [float(p % 12 < 5)] for p in range(12)})
+        self.assertLess(low, 0.167)
+        self.assertGreater(high, 0.667)
+
+    def test_seconds_are_those_of_all_pieces(self):
+        first = {**self.row("a", 17, None, 1.0, 4.0), "ended": "", "seconds": 1200}
+        self.assertIn("1800", tables.of("own-problem", [first, self.row("a", 17, 0.7, 1.0, 4.0)]))
 
 
 if __name__ == "__main__":

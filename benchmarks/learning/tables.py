@@ -9,7 +9,8 @@ from table import table_text  # noqa: E402
 
 DRAWS = 4000
 # 97.5 % quantiles of Student's distribution, by degrees of freedom.
-STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
+STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262,
+           10: 2.228, 11: 2.201}
 EVAL_FIGURES = ["pass@1", "pass@16", "fast_1.5@1", "fast_1.5@16", "best@16"]
 
 
@@ -24,7 +25,7 @@ def line(row):
 
 
 def percent(share):
-    return "–" if share is None else f"{100 * share:.0f} %"
+    return "–" if share is None or math.isnan(share) else f"{100 * share:.0f} %"
 
 
 def ended_rows(rows, stage):
@@ -37,13 +38,19 @@ def ended_rows(rows, stage):
 
 
 def over_problems(values_by_problem, average=lambda v: sum(v) / len(v)):
-    """(mean, low, high): problems are drawn with replacement, a problem's seeds stay together."""
+    """(mean, low, high): problems are drawn with replacement, a problem's seeds stay together. An interval needs two
+    problems, and its percentiles are expanded as those of docs/evaluation.md, or it would be too narrow."""
     problems = sorted(values_by_problem)
+    if len(problems) < 2:
+        return average([v for p in problems for v in values_by_problem[p]]), math.nan, math.nan
+    count = len(problems)
+    student = STUDENT.get(count - 1, 1.96)
+    tail = 0.5 * math.erfc(math.sqrt(count / (count - 1)) * student / math.sqrt(2))
     generator = random.Random(17)
     draws = sorted(average([v for p in generator.choices(problems, k=len(problems))
                             for v in values_by_problem[p]]) for _ in range(DRAWS))
     return (average([v for p in problems for v in values_by_problem[p]]),
-            draws[int(0.025 * DRAWS)], draws[int(0.975 * DRAWS)])
+            draws[int(tail * DRAWS)], draws[min(DRAWS - 1, int((1 - tail) * DRAWS))])
 
 
 def over_seeds(values):
@@ -64,6 +71,12 @@ def half_of_expert(row):
     """Half of the expert's speedup, in logarithm."""
     expert = row["expert_speedup"]
     return expert is not None and row["proved_speedup"] >= math.sqrt(expert)
+
+
+def seconds_of(row, rows):
+    """Of all pieces of the stage that this row ends."""
+    return sum(r["seconds"] for r in rows
+               if (r["stage"], r["commit"], r["settings"]) == (row["stage"], row["commit"], row["settings"]))
 
 
 def by_problem(rows, value):
@@ -88,7 +101,7 @@ def own_problem(rows):
                 cells += [percent(of[seed]["right_last3"]), f"{of[seed]['proved_speedup']:.2f}×"] \
                     if seed in of else ["", ""]
             lines.append((*cells, ", ".join(f"{r['steps']} of {r['steps_total']}" for r in of.values()),
-                          ", ".join(f"{r['seconds']:.0f}" for r in of.values())))
+                          ", ".join(f"{seconds_of(r, rows):.0f}" for r in of.values())))
         text += [f"### {variant} ({commit})", "", table_text(lines), "", own_problem_summary(group, seeds), ""]
     return "\n".join(text) or "no cell has ended"
 
@@ -145,12 +158,10 @@ def training(rows):
     lines = [("cell", "commit", "steps", "right in the last 3", "proved problems", "seconds")]
     for (commit, _), group in sorted(ended_rows(rows, "train").items()):
         for row in sorted(group, key=lambda r: r["cell"]):
-            pieces = [r for r in rows if r["stage"] == "train" and r["commit"] == commit
-                      and r["settings"] == row["settings"]]
             proved = sum(b["confirmed"] for b in row["best"].values())
             lines.append((row["cell"], commit, f"{row['steps']} of {row['steps_total']}",
                           percent(row["right_last3"]), f"{proved} of {len(row['best'])}",
-                          f"{sum(p['seconds'] for p in pieces):.0f}"))
+                          f"{seconds_of(row, rows):.0f}"))
     return table_text(lines) if len(lines) > 1 else "no cell has ended"
 
 

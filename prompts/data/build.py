@@ -26,7 +26,7 @@ import families  # noqa: E402
 import harness  # noqa: E402
 import overlap  # noqa: E402
 from example import MAX_CHARS, ExampleError  # noqa: E402
-from ruler import Cache, Ruler, key_of, wrong_with  # noqa: E402
+from ruler import Cache, Ruler, host, key_of, wrong_with  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 EXAMPLES = ROOT / "prompts/warmup.jsonl"
@@ -171,13 +171,14 @@ def unseen(candidates, counts):
 
 def right(candidates, cache, stage, jobs):
     """Without what does not compile cleanly or is wrong at a check size."""
-    missing = {key_of(c.example): c.example for c in candidates}
-    missing = {key: example for key, example in missing.items() if key not in cache.verdicts}
+    harness_and_host = (harness.fingerprint(), host())
+    keys = [key_of(c.example, *harness_and_host) for c in candidates]
+    missing = {key: c.example for key, c in zip(keys, candidates) if key not in cache.verdicts}
     for key, problem in zip(missing, harness.verify(list(missing.values()), jobs=jobs)):
         cache.put(key, problem)
     result = []
-    for candidate in candidates:
-        problem = cache.verdicts[key_of(candidate.example)]
+    for key, candidate in zip(keys, candidates):
+        problem = cache.verdicts[key]
         if problem is None:
             result.append(candidate)
             continue
@@ -394,6 +395,11 @@ def check(options):
     """Whether families and file are right, the file is what they draw today, and nothing is given away."""
     programs = overlap.problems()
     checked = check_families(programs)
+    for line in pathlib.Path(options.out).read_text().splitlines():
+        example = json.loads(line)
+        problem = overlap.given_away(example, programs)
+        if problem:
+            sys.exit(f"{options.out}: {example['id']} gives away {problem}")
     if pathlib.Path(options.stats).exists():
         checked.update(check_lines(options.out, json.loads(pathlib.Path(options.stats).read_text()), programs))
     else:

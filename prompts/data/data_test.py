@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import augment
 import build
@@ -106,6 +107,12 @@ class HarnessTest(unittest.TestCase):
               changed(ABOVE, "int c0 = 0;", "int c0 = 2147483647; c0++;")]
     WORDS = ["wrong at size", "wrong at size 3: the result", "", "changes the input x", "does not compile cleanly: error",
              "does not compile cleanly: warning", ""]
+
+    def test_what_a_program_said_before_it_hung_stands(self):
+        with unittest.mock.patch.object(harness, "TIMEOUT_S", 1):
+            ran = harness.run(["sh", "-c", "echo 0 right; exec tail -f /dev/null"])
+        self.assertEqual((ran.returncode, ran.stdout), (-1, "0 right\n"))
+        self.assertIn("took longer", ran.stderr)
 
     def test_what_is_wrong_is_found_and_named_beside_what_is_right(self):
         mixed = [COLUMNS, *self.BROKEN, ABOVE]

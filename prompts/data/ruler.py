@@ -35,6 +35,9 @@ class Cache:
                 except json.JSONDecodeError:
                     continue  # The last line of a run that was killed while it wrote.
                 self.verdicts[entry["key"]] = entry["verdict"]
+            if not self.path.read_text().endswith("\n"):
+                with self.path.open("a") as file:
+                    file.write("\n")
 
     def put(self, key, verdict):
         self.verdicts[key] = verdict
