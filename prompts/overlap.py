@@ -125,6 +125,18 @@ def across_splits():
             yield share, problem, section, nearest
 
 
+def show(shares, advice):
+    """Prints (share, problem, section, nearest) a line; returns how many are given away, which stderr names too."""
+    given = 0
+    for share, problem, section, nearest in shares:
+        mark = " <- given away" if share >= THRESHOLD else ""
+        print(f"{problem:24} {section:9} {share:5.2f}  {nearest}{mark}")
+        if mark:
+            given += 1
+            print(f"{problem}'s {section} is given away by {nearest} ({share:.2f}): {advice}", file=sys.stderr)
+    return given
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawTextHelpFormatter)
@@ -132,23 +144,11 @@ def main():
     options = parser.parse_args()
     examples = [json.loads(line) for line in pathlib.Path(options.examples).read_text().splitlines()]
     examples = [(shown(example), example["id"]) for example in examples]
-    given = 0
-    for problem, section, program in problems():
-        share, nearest = max((overlap(program, example), name) for example, name in examples)
-        mark = " <- given away" if share >= THRESHOLD else ""
-        print(f"{problem:24} {section:9} {share:5.2f}  {nearest}{mark}")
-        if mark:
-            given += 1
-            print(f"{problem}'s {section} is given away by the example {nearest} ({share:.2f}): drop it",
-                  file=sys.stderr)
+    nearest_examples = (max((overlap(program, example), problem, section, f"the example {name}")
+                            for example, name in examples) for problem, section, program in problems())
+    given = show(nearest_examples, "drop it")
     print("\nHeld out, and the nearest program of another split:")
-    for share, problem, section, nearest in across_splits():
-        mark = " <- given away" if share >= THRESHOLD else ""
-        print(f"{problem:24} {section:9} {share:5.2f}  {nearest}{mark}")
-        if mark:
-            given += 1
-            print(f"{problem}'s {section} is given away by {nearest} ({share:.2f}): hold out another problem",
-                  file=sys.stderr)
+    given += show(across_splits(), "hold out another problem")
     return 1 if given else 0
 
 
