@@ -146,10 +146,11 @@ TEST(SoakTest, NothingIsLeftAndNothingSlowsDown) {
     const auto fifth = static_cast<std::ptrdiff_t>(values.size() / 5);
     const double first = Median({values.begin(), values.begin() + fifth});
     const double last = Median({values.end() - fifth, values.end()});
-    std::printf("  %-7s first fifth %.0f ms, last fifth %.0f ms\n", name.c_str(), 1e3 * first,
-                1e3 * last);
-    // Other work on the machine may well cost half as much again; a leak costs more and more.
-    EXPECT_LT(last, 2 * first) << name;
+    const double fastest = *std::min_element(values.end() - fifth, values.end());
+    std::printf("  %-7s first fifth %.0f ms, last fifth %.0f ms, its fastest %.0f ms\n",
+                name.c_str(), 1e3 * first, 1e3 * last, 1e3 * fastest);
+    // What is left behind slows every candidate; other work on the machine spares some.
+    EXPECT_LT(fastest, 2 * first) << name;
   }
 }
 
