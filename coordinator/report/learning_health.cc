@@ -264,7 +264,7 @@ HealthFinding NothingFaster(const CampaignPlan& plan, const Attempts& attempts) 
   advice.push_back("worked examples of what makes this kind of code fast (warmup.examples)");
   advice.push_back("more train.steps or a larger train.group_size");
   finding.advice =
-      absl::StrCat("try ", absl::StrJoin(advice, "; or "),
+      absl::StrCat("what may help: ", absl::StrJoin(advice, "; or "),
                    " (docs/campaign.md explains the keys, docs/losses.md what they do)");
   return finding;
 }

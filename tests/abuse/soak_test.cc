@@ -132,7 +132,7 @@ TEST(SoakTest, NothingIsLeftAndNothingSlowsDown) {
     EXPECT_EQ(v1::Outcome_Name(verdict.outcome()), v1::Outcome_Name(kind.outcome))
         << kind.name << ": " << verdict.detail();
   }
-  EXPECT_LE(late, count / 1000) << "a stall of 0.3 s, on a busy machine";
+  EXPECT_LE(late, 2 + count / 1000) << "a stall of 0.3 s, on a busy machine";
   const Left after = look();
   EXPECT_EQ(after.host, before.host);
   EXPECT_EQ(after.files, before.files) << "entries below " << scratch->path();
