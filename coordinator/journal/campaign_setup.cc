@@ -79,6 +79,10 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
     options.max_response_chars = static_cast<size_t>(warmup.max_response_chars());
     options.response_prefix = campaign.generate().response_prefix();
     options.curriculum = warmup.order() == "curriculum";
+    options.nearest = static_cast<size_t>(warmup.nearest());
+    for (const PlannedProblem& planned : plan.learned()) {
+      options.functions.push_back(planned.problem.reference());
+    }
     for (const WorkedExample& example : examples) {
       if (!options.curriculum || example.difficulty.has_value()) continue;
       return absl::InvalidArgumentError(absl::StrCat(

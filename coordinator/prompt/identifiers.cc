@@ -4,15 +4,14 @@
 
 namespace whetstone {
 
+bool IsWordChar(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
 std::string MapIdentifiers(const std::string& code,
                            const std::function<std::string(const std::string&)>& replace) {
-  const auto is_word = [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
-  };
   std::string result;
   for (size_t at = 0; at < code.size();) {
     const size_t begin = at;
-    while (at < code.size() && is_word(code[at])) ++at;
+    while (at < code.size() && IsWordChar(code[at])) ++at;
     if (at == begin) {
       result += code[at++];
       continue;

@@ -7,6 +7,9 @@
 
 namespace whetstone {
 
+// Whether identifiers and numbers are made of such characters.
+bool IsWordChar(char c);
+
 // Returns `code` with every identifier (and keyword) replaced by what `replace` answers. Numbers
 // such as 1.0f or 0xff hold none. Words in strings and comments count too.
 std::string MapIdentifiers(const std::string& code,

@@ -16,6 +16,7 @@
 #include "common/philox.h"
 #include "common/status_macros.h"
 #include "coordinator/prompt/identifiers.h"
+#include "coordinator/prompt/nearest_examples.h"
 #include "coordinator/prompt/prompt_sections.h"
 #include "coordinator/prompt/render.h"
 #include "coordinator/prompt/signature.h"
@@ -77,8 +78,6 @@ absl::StatusOr<WorkedExample> ParseLine(const std::string& line, absl::string_vi
   }
   return example;
 }
-
-bool IsWordChar(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 // Returns usual other names of the letters that worked examples use; the first is the letter
 // itself.
@@ -215,10 +214,11 @@ WorkedExample RenameIdentifiers(const WorkedExample& example, uint64_t seed, uin
 
 std::vector<std::vector<v1::SftExample>> PlanWarmup(const std::vector<WorkedExample>& examples,
                                                     const WarmupOptions& options) {
-  std::vector<const WorkedExample*> usable;
+  std::vector<WorkedExample> usable;
   for (const WorkedExample& example : examples) {
-    if (example.rewrite.size() <= options.max_response_chars) usable.push_back(&example);
+    if (example.rewrite.size() <= options.max_response_chars) usable.push_back(example);
   }
+  if (options.nearest > 0) usable = NearestExamples(usable, options.functions, options.nearest);
   const auto draws_total =
       static_cast<uint64_t>(std::llround(options.epochs * static_cast<double>(usable.size())));
   const auto batch_size = static_cast<size_t>(std::max(1, options.batch_size));
@@ -231,7 +231,7 @@ std::vector<std::vector<v1::SftExample>> PlanWarmup(const std::vector<WorkedExam
     order.resize(std::min<size_t>(order.size(), draws_total - draw));
     if (options.curriculum) {
       std::stable_sort(order.begin(), order.end(), [&](size_t left, size_t right) {
-        return usable[left]->difficulty.value_or(0) < usable[right]->difficulty.value_or(0);
+        return usable[left].difficulty.value_or(0) < usable[right].difficulty.value_or(0);
       });
     }
     for (const size_t index : order) {
@@ -239,7 +239,7 @@ std::vector<std::vector<v1::SftExample>> PlanWarmup(const std::vector<WorkedExam
       Philox rng(options.seed, {kRename, draw, 1, 0});
       const bool rename = rng.Uniform() < 0.5;
       batches.back().push_back(ToSftExample(
-          rename ? RenameIdentifiers(*usable[index], options.seed, draw) : *usable[index],
+          rename ? RenameIdentifiers(usable[index], options.seed, draw) : usable[index],
           options.response_prefix));
       ++draw;
     }

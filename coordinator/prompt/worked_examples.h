@@ -53,6 +53,8 @@ struct WarmupOptions {
   size_t max_response_chars = 1200;  // longer rewrites are skipped
   std::string response_prefix = {};
   bool curriculum = false;  // each epoch goes from easy to hard; what has no difficulty counts as 0
+  size_t nearest = 0;       // takes only so many, those nearest to `functions`; 0: all
+  std::vector<std::string> functions = {};  // C++ functions; needed by `nearest` only
 };
 
 // Returns every update's examples, in order. Each epoch is a fresh shuffle (a part of an epoch is

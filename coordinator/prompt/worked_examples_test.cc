@@ -222,10 +222,26 @@ TEST(WarmupPlanTest, HalfOfTheDrawsAreRenamed) {
   EXPECT_LT(same, 260);
 }
 
+TEST(WarmupPlanTest, TakesTheNearestOfThoseThatAreShortEnough) {
+  std::vector<WorkedExample> examples = Numbered(20);
+  for (WorkedExample& example : examples) example.prompt_code += "{ other(); }";
+  examples[7].prompt_code = "int zz7(int qq) { for (;;) qq = qq * 2; }";
+  examples[8].prompt_code = "int zz8(int qq) { for (;;) qq = qq * 2; }";
+  examples[8].rewrite = std::string(2000, 'x');
+  const auto batches = PlanWarmup(
+      examples,
+      {.epochs = 3, .nearest = 1, .functions = {"int own(int a) { for (;;) a = a * 2; }"}});
+  ASSERT_EQ(batches.size(), 1u);
+  ASSERT_EQ(batches[0].size(), 3u);
+  for (const auto& example : batches[0]) {
+    EXPECT_TRUE(absl::StrContains(example.response(), "return 7;")) << example.response();
+  }
+}
+
 TEST(WarmupCorpusTest, TheRepositorysCorpusIsReadable) {
   const auto examples = ReadWorkedExamples(SourceDir() + "/prompts/warmup.jsonl");
   ASSERT_TRUE(examples.ok()) << examples.status();
-  EXPECT_GE(examples->size(), 300u);
+  EXPECT_GE(examples->size(), 2000u);
   std::set<std::string> ids;
   for (const WorkedExample& example : *examples) EXPECT_TRUE(ids.insert(example.id).second);
 }

@@ -111,7 +111,7 @@ TEST_F(CampaignTest, LocalCampaignReachesItsEnd) {
 TEST_F(CampaignTest, WarmupComesFirstAndIsJournaledLikeEverythingElse) {
   const std::string campaign = WriteCampaign(
       2, absl::StrCat("warmup: {examples: ", SourceDir(),
-                      "/prompts/warmup.jsonl, epochs: 0.05, batch_size: 8, lr: 1.0e-2, "
+                      "/prompts/warmup.jsonl, nearest: 24, batch_size: 8, lr: 1.0e-2, "
                       "lr_warmup_steps: 1}\n"));
   const WhetResult run = Whet({"run", campaign, "--run-dir", RunDirectory()});
   ASSERT_EQ(run.exit_code, 0) << run.out << run.err;

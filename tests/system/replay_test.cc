@@ -41,7 +41,7 @@ class ReplayTest : public WhetTest {
                              "reward: {overlong_buffer: 24}\n"
                              "warmup: {examples: ",
                              SourceDir(),
-                             "/prompts/warmup.jsonl, epochs: 0.02, batch_size: 4, lr: 1.0e-3}\n"));
+                             "/prompts/warmup.jsonl, nearest: 10, batch_size: 4, lr: 1.0e-3}\n"));
     return StartWhet({"run", campaign, "--run-dir", RunDirectory(), "--set",
                       "train.token_budget=300", "--set", "generate.stop=[e, t]"});
   }
