@@ -261,7 +261,10 @@ HealthFinding NothingFaster(const CampaignPlan& plan, const Attempts& attempts) 
   if (c.train().imitation().size() == 0) {
     advice.push_back("train.imitation, which learns again from the best programs");
   }
-  advice.push_back("worked examples of what makes this kind of code fast (warmup.examples)");
+  advice.push_back(
+      c.has_warmup() && c.warmup().nearest() == 0
+          ? "warmup.nearest, which takes the worked examples that are most like the problem"
+          : "worked examples of what makes this kind of code fast (warmup.examples)");
   advice.push_back("more train.steps or a larger train.group_size");
   finding.advice =
       absl::StrCat("what may help: ", absl::StrJoin(advice, "; or "),

@@ -185,6 +185,9 @@ TEST_F(LearningHealthTest, NothingFasterIsSaidWithWhatWasTried) {
   EXPECT_THAT(found.advice, HasSubstr("train.hints"));
   plan_.campaign.mutable_train()->add_hints("Block the loops.");
   EXPECT_THAT(NothingFaster(plan_, attempts).advice, Not(HasSubstr("train.hints")));
+  EXPECT_THAT(found.advice, HasSubstr("(warmup.examples)"));
+  plan_.campaign.mutable_warmup()->set_examples("w.jsonl");
+  EXPECT_THAT(NothingFaster(plan_, attempts).advice, HasSubstr("warmup.nearest"));
 }
 
 TEST_F(LearningHealthTest, NothingFasterThoughAllWereRight) {
