@@ -87,6 +87,7 @@ class Rules : public RuleChecks {
     RETURN_IF_ERROR(AtLeast("warmup.batch_size", w.batch_size(), 1));
     RETURN_IF_ERROR(AtLeast("warmup.lr_warmup_steps", w.lr_warmup_steps(), 0));
     RETURN_IF_ERROR(AtLeast("warmup.nearest", w.nearest(), 0));
+    RETURN_IF_ERROR(AtLeast("warmup.references", w.references(), 0));
     RETURN_IF_ERROR(OneOf("warmup.order", w.order(), {"shuffle", "curriculum"}));
     return AtLeast("warmup.max_response_chars", w.max_response_chars(), 1);
   }

@@ -80,6 +80,7 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
     options.response_prefix = campaign.generate().response_prefix();
     options.curriculum = warmup.order() == "curriculum";
     options.nearest = static_cast<size_t>(warmup.nearest());
+    options.references = static_cast<size_t>(warmup.references());
     for (const PlannedProblem& planned : plan.learned()) {
       options.functions.push_back(planned.problem.reference());
     }

@@ -219,6 +219,10 @@ std::vector<std::vector<v1::SftExample>> PlanWarmup(const std::vector<WorkedExam
     if (example.rewrite.size() <= options.max_response_chars) usable.push_back(example);
   }
   if (options.nearest > 0) usable = NearestExamples(usable, options.functions, options.nearest);
+  for (const std::string& function : options.functions) {
+    if (function.size() > options.max_response_chars) continue;
+    usable.insert(usable.end(), options.references, {"", "", function, function});
+  }
   const auto draws_total =
       static_cast<uint64_t>(std::llround(options.epochs * static_cast<double>(usable.size())));
   const auto batch_size = static_cast<size_t>(std::max(1, options.batch_size));

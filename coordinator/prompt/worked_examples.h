@@ -54,7 +54,8 @@ struct WarmupOptions {
   std::string response_prefix = {};
   bool curriculum = false;  // each epoch goes from easy to hard; what has no difficulty counts as 0
   size_t nearest = 0;       // takes only so many, those nearest to `functions`; 0: all
-  std::vector<std::string> functions = {};  // C++ functions; needed by `nearest` only
+  size_t references = 0;    // besides, each of `functions` is its own answer so many times an epoch
+  std::vector<std::string> functions = {};  // C++ functions; what the two above are about
 };
 
 // Returns every update's examples, in order. Each epoch is a fresh shuffle (a part of an epoch is

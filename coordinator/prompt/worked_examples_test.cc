@@ -238,6 +238,24 @@ TEST(WarmupPlanTest, TakesTheNearestOfThoseThatAreShortEnough) {
   }
 }
 
+TEST(WarmupPlanTest, ReferencesAreTheirOwnAnswers) {
+  const std::string own = "int own(int qq) { return 77; }";
+  const std::string too_long = "int more(int qq) { return 78; }" + std::string(2000, ' ');
+  const auto batches = PlanWarmup(
+      Numbered(20),
+      {.epochs = 2, .batch_size = 64, .nearest = 5, .references = 3, .functions = {own, too_long}});
+  ASSERT_EQ(batches.size(), 1u);
+  ASSERT_EQ(batches[0].size(), 16u) << "two epochs of five examples and three copies";
+  int copies = 0;
+  for (const auto& example : batches[0]) {
+    if (!absl::StrContains(example.response(), "return 77;")) continue;
+    ++copies;
+    EXPECT_TRUE(
+        absl::StrContains(example.messages(example.messages_size() - 1).content(), "return 77;"));
+  }
+  EXPECT_EQ(copies, 6);
+}
+
 TEST(WarmupCorpusTest, TheRepositorysCorpusIsReadable) {
   const auto examples = ReadWorkedExamples(SourceDir() + "/prompts/warmup.jsonl");
   ASSERT_TRUE(examples.ok()) << examples.status();

@@ -254,6 +254,9 @@ HealthFinding NothingFaster(const CampaignPlan& plan, const Attempts& attempts) 
     if (most == v1::WRONG_ANSWER && c.reward().partial_credit() == "always") {
       advice.push_back("reward.partial_credit until_correct");
     }
+    if (right == 0 && c.has_warmup() && c.warmup().references() == 0) {
+      advice.push_back("warmup.references, which shows the reference as a right answer");
+    }
   }
   if (c.train().hints().empty()) {
     advice.push_back("train.hints, sentences that suggest techniques it did not try");

@@ -188,6 +188,19 @@ TEST_F(LearningHealthTest, NothingFasterIsSaidWithWhatWasTried) {
   EXPECT_THAT(found.advice, HasSubstr("(warmup.examples)"));
   plan_.campaign.mutable_warmup()->set_examples("w.jsonl");
   EXPECT_THAT(NothingFaster(plan_, attempts).advice, HasSubstr("warmup.nearest"));
+  EXPECT_THAT(NothingFaster(plan_, attempts).advice, Not(HasSubstr("warmup.references")))
+      << "some were right";
+}
+
+TEST_F(LearningHealthTest, NothingRightAsksForTheReference) {
+  Attempts attempts;
+  v1::Verdict verdict;
+  verdict.set_outcome(v1::WRONG_ANSWER);
+  attempts.Add("a", verdict);
+  plan_.campaign.mutable_warmup()->set_examples("w.jsonl");
+  EXPECT_THAT(NothingFaster(plan_, attempts).advice, HasSubstr("warmup.references"));
+  plan_.campaign.mutable_warmup()->set_references(4);
+  EXPECT_THAT(NothingFaster(plan_, attempts).advice, Not(HasSubstr("warmup.references")));
 }
 
 TEST_F(LearningHealthTest, NothingFasterThoughAllWereRight) {
