@@ -80,12 +80,13 @@ def compare_decode(a, table, name, model):
 
 def compare_warmup(a, table):
     batches = 6
+    examples = sum(1 for line in a.examples.read_text().splitlines() if line.strip())
     with tempfile.TemporaryDirectory() as folder:
         campaign = Path(folder) / "warmup.yaml"
         campaign.write_text(json.dumps({
             "name": "warmup", "model": str(a.model), "train": {"steps": 0},
             "problems": [str(a.examples.parent / "matmul_f32.md")],
-            "warmup": {"examples": str(a.examples), "epochs": batches * 8 / 480, "lr": 2e-4}}))
+            "warmup": {"examples": str(a.examples), "epochs": batches * 8 / examples, "lr": 2e-4}}))
         lines_of([a.bin / "whet", "run", campaign, "--run-dir", Path(folder) / "run"])
         rows = [json.loads(line)
                 for line in (Path(folder) / "run" / "metrics.jsonl").read_text().splitlines()][1:]

@@ -15,6 +15,7 @@
 #include "coordinator/config/problem_rules.h"
 #include "coordinator/prompt/prompt_file.h"
 #include "coordinator/prompt/render.h"
+#include "coordinator/prompt/turn_prompts.h"
 #include "coordinator/prompt/worked_examples.h"
 #include "coordinator/yaml/yaml_writer.h"
 
@@ -62,42 +63,40 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
     }
     planned.hash = ProblemHash(planned.problem);
     planned.messages = RenderMessages(planned.problem);
-    planned.hinted = RenderHinted(
-        planned.messages, {campaign.train().hints().begin(), campaign.train().hints().end()});
     planned.response_prefix =
         RenderResponsePrefix(campaign.generate().response_prefix(), planned.problem);
     plan.problems.push_back(std::move(planned));
   }
+  std::vector<v1::Problem> learning;
+  for (const PlannedProblem& planned : plan.learned()) learning.push_back(planned.problem);
+  std::vector<WorkedExample> examples;
   if (campaign.has_warmup()) {
     const v1::WarmupConfig& warmup = campaign.warmup();
-    ASSIGN_OR_RETURN(const std::vector<WorkedExample> examples,
-                     ReadWorkedExamples(warmup.examples()));
-    WarmupOptions options;
-    options.epochs = warmup.epochs();
-    options.batch_size = warmup.batch_size();
-    options.seed = campaign.seed();
-    options.max_response_chars = static_cast<size_t>(warmup.max_response_chars());
-    options.response_prefix = campaign.generate().response_prefix();
-    options.curriculum = warmup.order() == "curriculum";
-    options.nearest = static_cast<size_t>(warmup.nearest());
-    options.references = static_cast<size_t>(warmup.references());
-    for (const PlannedProblem& planned : plan.learned()) {
-      options.functions.push_back(planned.problem.reference());
-    }
+    ASSIGN_OR_RETURN(examples, ReadWorkedExamples(warmup.examples()));
+    const WarmupOptions options = WarmupOptionsOf(campaign, learning);
     for (const WorkedExample& example : examples) {
       if (!options.curriculum || example.difficulty.has_value()) continue;
       return absl::InvalidArgumentError(absl::StrCat(
           "'warmup.order': curriculum needs a difficulty for every example, and '", example.id,
           "' in ", warmup.examples(), " has none; add it there or choose shuffle"));
     }
+    examples = ChooseExamples(std::move(examples), options);
     plan.warmup = PlanWarmup(examples, options);
-    if (plan.warmup.empty()) {
+    if (examples.empty()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("'warmup': none of the ", examples.size(), " examples in ",
-                       warmup.examples(), " is at most ", warmup.max_response_chars(),
+          absl::StrCat("'warmup': none of the examples in ", warmup.examples(), " is at most ",
+                       warmup.max_response_chars(),
                        " characters long; raise warmup.max_response_chars or leave out 'warmup'"));
     }
+    if (plan.warmup.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'warmup.epochs': ", warmup.epochs(), " of a pass over ", examples.size(),
+                       " examples is less than one of them; raise it or leave out 'warmup'"));
+    }
   }
+  // They are chosen already, and choosing among them leaves them.
+  auto turns = TurnPrompts(campaign, examples, learning);
+  for (size_t i = 0; i < turns.size(); ++i) plan.problems[i].hinted = std::move(turns[i]);
   return plan;
 }
 

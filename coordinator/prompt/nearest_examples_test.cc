@@ -61,8 +61,27 @@ TEST(NearestExamplesTest, FindsTheSameFunctionUnderOtherNames) {
 }
 
 TEST(NearestExamplesTest, KeepsTheOrderOfTheFile) {
-  const auto examples = Examples({kSameWithOtherNames, kPopcount, kColumnSums});
-  EXPECT_THAT(Ids(NearestExamples(examples, {kColumnSums}, 2)), ElementsAre("e/0", "e/2"));
+  const auto examples = Examples({kScale, kPopcount, kColumnSums});
+  EXPECT_THAT(Ids(NearestExamples(examples, {kColumnSums}, 2)), ElementsAre("e/0", "e/2"))
+      << "the nearest is the last";
+}
+
+TEST(NearestExamplesTest, TypesCount) {
+  std::string of_doubles = kScale;
+  of_doubles.replace(of_doubles.find("float"), 5, "double");
+  const auto examples = Examples({of_doubles, kScale, kPopcount});
+  EXPECT_THAT(Ids(NearestExamples(examples, {kScale}, 1)), ElementsAre("e/1"));
+}
+
+// All have the loop; what one alone shares with the function weighs more than what is in each.
+TEST(NearestExamplesTest, WhatIsRareWeighsMore) {
+  const std::string loop = "for (int i = 0; i < n; i++) { a[i] = a[i] + 1; }";
+  const std::string common = "void f(int* a, int n) { " + loop + loop + " }";
+  const auto examples =
+      Examples({common, common, common, "void f(int* a, int n) { a[0] ^= a[1] << 3; }"});
+  EXPECT_THAT(Ids(NearestExamples(
+                  examples, {"void g(int* a, int n) { " + loop + " a[0] ^= a[1] << 3; }"}, 1)),
+              ElementsAre("e/3"));
 }
 
 TEST(NearestExamplesTest, EveryFunctionTakesInTurn) {

@@ -5,14 +5,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/problem/struct_type.h"
+#include "coordinator/prompt/identifiers.h"
 #include "coordinator/prompt/signature.h"
 
 namespace whetstone {
 namespace {
 constexpr char kRequest[] =
     "Rewrite this function so that it runs faster. Keep its name and signature.";
-
-bool IsNameChar(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 // Returns the place behind the parenthesis that closes the one at `open`; npos: none does.
 size_t BehindClosing(absl::string_view code, size_t open) {
@@ -53,10 +52,19 @@ std::vector<std::vector<v1::Message>> RenderHinted(const std::vector<v1::Message
   return prompts;
 }
 
+std::vector<v1::Message> RenderDemonstrated(const std::vector<v1::Message>& messages,
+                                            absl::string_view slow, absl::string_view fast) {
+  std::vector<v1::Message> prompt = messages;
+  std::string* content = prompt.back().mutable_content();
+  *content = absl::StrCat("This function\n```cpp\n", slow, "\n```\nruns faster as\n```cpp\n", fast,
+                          "\n```\n\n", *content);
+  return prompt;
+}
+
 std::string SignatureText(absl::string_view code, absl::string_view name) {
   for (size_t at = code.find(name); at != absl::string_view::npos; at = code.find(name, at + 1)) {
     const size_t open = code.find_first_not_of(' ', at + name.size());
-    if (at > 0 && IsNameChar(code[at - 1])) continue;
+    if (at > 0 && IsWordChar(code[at - 1])) continue;
     if (open == absl::string_view::npos || code[open] != '(') continue;
     const size_t end = BehindClosing(code, open);
     if (end == absl::string_view::npos) continue;

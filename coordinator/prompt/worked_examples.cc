@@ -25,7 +25,7 @@ namespace whetstone {
 namespace {
 
 // The upper part of every random stream's key says what the numbers are for.
-enum Purpose : uint64_t { kShuffle = 1, kRename = 2 };
+enum Purpose : uint64_t { kShuffle = 1, kRename = 2, kDemonstration = 3 };
 
 // Says what is wrong with one field of a line; empty if nothing is.
 std::string WrongField(const std::string& key, const nlohmann::json& value) {
@@ -61,7 +61,8 @@ absl::StatusOr<WorkedExample> ParseLine(const std::string& line, absl::string_vi
   const std::map<std::string, std::string*> fields = {{"id", &example.id},
                                                       {"prose", &example.prose},
                                                       {"prompt_code", &example.prompt_code},
-                                                      {"rewrite", &example.rewrite}};
+                                                      {"rewrite", &example.rewrite},
+                                                      {"family", &example.family}};
   for (const auto& [key, value] : json.items()) {
     if (const std::string wrong = WrongField(key, value); !wrong.empty()) {
       return PromptError(name, number, wrong);
@@ -158,11 +159,14 @@ absl::StatusOr<std::vector<WorkedExample>> ParseWorkedExamples(absl::string_view
   return examples;
 }
 
-v1::SftExample ToSftExample(const WorkedExample& example, absl::string_view response_prefix) {
+v1::SftExample ToSftExample(const WorkedExample& example, absl::string_view response_prefix,
+                            const WorkedExample* demonstration) {
   v1::SftExample result;
-  for (v1::Message& message : RenderMessages(example.prose, example.prompt_code)) {
-    *result.add_messages() = std::move(message);
+  std::vector<v1::Message> messages = RenderMessages(example.prose, example.prompt_code);
+  if (demonstration != nullptr) {
+    messages = RenderDemonstrated(messages, demonstration->prompt_code, demonstration->rewrite);
   }
+  for (v1::Message& message : messages) *result.add_messages() = std::move(message);
   const std::string answer = RenderAnswer(example.rewrite);
   const std::string signature = SignatureText(example.rewrite, FunctionName(example.prompt_code));
   const std::string prefix = RenderResponsePrefix(response_prefix, signature);
@@ -212,39 +216,93 @@ WorkedExample RenameIdentifiers(const WorkedExample& example, uint64_t seed, uin
   return result;
 }
 
-std::vector<std::vector<v1::SftExample>> PlanWarmup(const std::vector<WorkedExample>& examples,
+v1::SftExample ReferenceExample(const v1::Problem& problem, const std::string& prefix) {
+  v1::SftExample result;
+  for (v1::Message& message : RenderMessages(problem)) *result.add_messages() = std::move(message);
+  absl::string_view code = absl::StripAsciiWhitespace(problem.reference());
+  if (!absl::StartsWith(RenderAnswer(code), prefix)) {
+    const absl::StatusOr<Signature> signature = ParseSignature(problem);
+    const std::string text = signature.ok() ? SignatureText(code, signature->name) : "";
+    if (!text.empty()) code = code.substr(code.find(text));
+  }
+  const std::string answer = RenderAnswer(code);
+  const bool prefixed = absl::StartsWith(answer, prefix);
+  if (prefixed) result.set_response_prefix(prefix);
+  result.set_response(prefixed ? answer.substr(prefix.size()) : answer);
+  return result;
+}
+
+namespace {
+
+// Returns an id without the variant it may name: "row_sums/3" of "row_sums/3/while".
+std::string FirstDraw(absl::string_view id) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(id, absl::MaxSplits('/', 2));
+  return parts.size() < 2 ? std::string(id) : absl::StrCat(parts[0], "/", parts[1]);
+}
+
+// Returns those of `chosen` that show what `example` teaches and are not a variant of it: others of
+// its family.
+std::vector<const WorkedExample*> Siblings(const std::vector<WorkedExample>& chosen,
+                                           const WorkedExample& example) {
+  std::vector<const WorkedExample*> siblings;
+  for (const WorkedExample& other : chosen) {
+    if (other.family.empty() || other.family != example.family) continue;
+    if (!absl::StartsWith(absl::StrCat(other.id, "/"), absl::StrCat(FirstDraw(example.id), "/"))) {
+      siblings.push_back(&other);
+    }
+  }
+  return siblings;
+}
+
+// Returns what the draw of that number shows of an example.
+v1::SftExample DrawExample(const std::vector<WorkedExample>& chosen, const WorkedExample& example,
+                           const WarmupOptions& options, uint64_t draw) {
+  const bool rename = Philox(options.seed, {kRename, draw, 1, 0}).Uniform() < 0.5;
+  Philox rng(options.seed, {kDemonstration, draw, 0, 0});
+  const bool demonstrated = options.demonstrations && rng.Uniform() < 0.5;
+  const std::vector<const WorkedExample*> siblings =
+      demonstrated ? Siblings(chosen, example) : std::vector<const WorkedExample*>();
+  return ToSftExample(rename ? RenameIdentifiers(example, options.seed, draw) : example,
+                      options.response_prefix, siblings.empty() ? nullptr : Pick(siblings, rng));
+}
+
+}  // namespace
+
+std::vector<WorkedExample> ChooseExamples(std::vector<WorkedExample> examples,
+                                          const WarmupOptions& options) {
+  std::erase_if(examples, [&](const WorkedExample& example) {
+    return example.rewrite.size() > options.max_response_chars;
+  });
+  if (options.nearest > 0) examples = NearestExamples(examples, options.functions, options.nearest);
+  return examples;
+}
+
+std::vector<std::vector<v1::SftExample>> PlanWarmup(const std::vector<WorkedExample>& chosen,
                                                     const WarmupOptions& options) {
-  std::vector<WorkedExample> usable;
-  for (const WorkedExample& example : examples) {
-    if (example.rewrite.size() <= options.max_response_chars) usable.push_back(example);
-  }
-  if (options.nearest > 0) usable = NearestExamples(usable, options.functions, options.nearest);
-  for (const std::string& function : options.functions) {
-    if (function.size() > options.max_response_chars) continue;
-    usable.insert(usable.end(), options.references, {"", "", function, function});
-  }
+  const size_t shown = chosen.size() + options.references.size() * options.copies;
+  const auto difficulty = [&](size_t index) {
+    return index < chosen.size() ? chosen[index].difficulty.value_or(0) : 0.5;
+  };
   const auto draws_total =
-      static_cast<uint64_t>(std::llround(options.epochs * static_cast<double>(usable.size())));
+      static_cast<uint64_t>(std::llround(options.epochs * static_cast<double>(shown)));
   const auto batch_size = static_cast<size_t>(std::max(1, options.batch_size));
   std::vector<std::vector<v1::SftExample>> batches;
   uint64_t draw = 0;
-  for (uint64_t epoch = 0; draw < draws_total && !usable.empty(); ++epoch) {
-    std::vector<size_t> order(usable.size());
+  for (uint64_t epoch = 0; draw < draws_total; ++epoch) {
+    std::vector<size_t> order(shown);
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
     Shuffle(order, Philox(options.seed, {kShuffle, epoch, 0, 0}));
     order.resize(std::min<size_t>(order.size(), draws_total - draw));
     if (options.curriculum) {
       std::stable_sort(order.begin(), order.end(), [&](size_t left, size_t right) {
-        return usable[left].difficulty.value_or(0) < usable[right].difficulty.value_or(0);
+        return difficulty(left) < difficulty(right);
       });
     }
     for (const size_t index : order) {
       if (draw % batch_size == 0) batches.emplace_back();
-      Philox rng(options.seed, {kRename, draw, 1, 0});
-      const bool rename = rng.Uniform() < 0.5;
-      batches.back().push_back(ToSftExample(
-          rename ? RenameIdentifiers(usable[index], options.seed, draw) : usable[index],
-          options.response_prefix));
+      batches.back().push_back(index < chosen.size()
+                                   ? DrawExample(chosen, chosen[index], options, draw)
+                                   : options.references[(index - chosen.size()) / options.copies]);
       ++draw;
     }
   }

@@ -1,8 +1,8 @@
 // A worked example for the supervised warm-up is a function and a faster rewrite of it.
 //
 //   ASSIGN_OR_RETURN(auto examples, ReadWorkedExamples("prompts/warmup.jsonl"));
-//   for (const auto& batch : PlanWarmup(examples, {.epochs = 1, .batch_size = 8, .seed = 17}))
-//     Update(batch);
+//   const WarmupOptions options = {.epochs = 1, .batch_size = 8, .seed = 17};
+//   for (const auto& batch : PlanWarmup(ChooseExamples(examples, options), options)) Update(batch);
 //
 // A file is JSON lines: {"id": "dot/1", "prompt_code": "…", "rewrite": "…"}. They may add "prose",
 // and what is known of them: "family", "techniques" (a list), "gain" (how many times as fast) and
@@ -29,6 +29,7 @@ struct WorkedExample {
   std::string prompt_code;
   std::string rewrite;
   std::optional<double> difficulty = std::nullopt;
+  std::string family = {};  // of functions that are rewritten alike; may be empty
 };
 
 // Reads a file. INVALID_ARGUMENT "PATH:LINE: what is wrong"; an empty file is an error too.
@@ -39,12 +40,19 @@ absl::StatusOr<std::vector<WorkedExample>> ParseWorkedExamples(absl::string_view
 // Returns the chat that teaches one example. `response_prefix` is what the campaign puts in front
 // of every answer, where {signature} is that of the rewrite, as it is written there; the answer
 // must begin with it (it is cut off), or it is left out of this example.
-v1::SftExample ToSftExample(const WorkedExample& example, absl::string_view response_prefix);
+// The prompt begins with `demonstration`, unless that is null.
+v1::SftExample ToSftExample(const WorkedExample& example, absl::string_view response_prefix,
+                            const WorkedExample* demonstration = nullptr);
 
 // Renames the identifiers of both texts consistently, as drawn from (seed, draw): a, b, i, j, n
 // and the function's name get other usual names, so that the policy learns the rewrite and not the
 // letters. The example comes back unchanged where new names would clash.
 WorkedExample RenameIdentifiers(const WorkedExample& example, uint64_t seed, uint64_t draw);
+
+// Returns the chat that teaches the problem's reference as its own answer: the words in which the
+// campaign asks for it, and the prefix (RenderResponsePrefix) that it puts in front of the answer.
+// Where the prefix goes on with the signature, the answer has none of what stands before that.
+v1::SftExample ReferenceExample(const v1::Problem& problem, const std::string& prefix);
 
 struct WarmupOptions {
   double epochs = 1;  // passes over the examples; 0.5 is the first half of one
@@ -54,16 +62,26 @@ struct WarmupOptions {
   std::string response_prefix = {};
   bool curriculum = false;  // each epoch goes from easy to hard; what has no difficulty counts as 0
   size_t nearest = 0;       // takes only so many, those nearest to `functions`; 0: all
-  size_t references = 0;    // besides, each of `functions` is its own answer so many times an epoch
-  std::vector<std::string> functions = {};  // C++ functions; what the two above are about
+  std::vector<std::string> functions = {};  // C++ functions
+  // These are shown besides, so many times an epoch each, as they are; in a curriculum amid the
+  // others.
+  std::vector<v1::SftExample> references = {};
+  size_t copies = 0;
+  // Half of the draws have a demonstration in front: another example of the family, where one is
+  // chosen too.
+  bool demonstrations = false;
 };
 
+// Returns the examples that the options allow: those that are short enough, of these the nearest.
+std::vector<WorkedExample> ChooseExamples(std::vector<WorkedExample> examples,
+                                          const WarmupOptions& options);
+
 // Returns every update's examples, in order. Each epoch is a fresh shuffle (a part of an epoch is
-// the beginning of one; a curriculum sorts what is drawn by difficulty), and half of its draws have
-// renamed identifiers, drawn anew. The last batch may be smaller. The plan is empty if no
-// example is short enough. One seed gives one plan: a resumed campaign asks again and goes on where
-// it was.
-std::vector<std::vector<v1::SftExample>> PlanWarmup(const std::vector<WorkedExample>& examples,
+// the beginning of one; a curriculum sorts what is drawn by difficulty), and half of the draws of
+// `chosen` (ChooseExamples) have renamed identifiers, drawn anew. The last batch may be smaller.
+// The plan is empty if there is nothing to show, or so few epochs of it that nothing is drawn. One
+// seed gives one plan: a resumed campaign asks again and goes on where it was.
+std::vector<std::vector<v1::SftExample>> PlanWarmup(const std::vector<WorkedExample>& chosen,
                                                     const WarmupOptions& options);
 
 }  // namespace whetstone

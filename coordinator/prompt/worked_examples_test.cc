@@ -202,13 +202,11 @@ TEST(WarmupPlanTest, FractionsSkippingAndTheLastBatch) {
   EXPECT_EQ(PlanWarmup(Numbered(20), {.epochs = 0.5, .batch_size = 8}).size(), 2u);
   EXPECT_EQ(PlanWarmup(Numbered(20), {.epochs = 0.5, .batch_size = 8})[1].size(), 2u);
   EXPECT_TRUE(PlanWarmup(Numbered(20), {.epochs = 0}).empty());
-  EXPECT_TRUE(PlanWarmup(Numbered(20), {.max_response_chars = 3}).empty());
+  EXPECT_TRUE(ChooseExamples(Numbered(20), {.max_response_chars = 3}).empty());
   EXPECT_TRUE(PlanWarmup({}, {}).empty());
   std::vector<WorkedExample> examples = Numbered(3);
   examples[1].rewrite = std::string(2000, 'x');
-  const auto batches = PlanWarmup(examples, {.epochs = 1});
-  ASSERT_EQ(batches.size(), 1u);
-  EXPECT_EQ(batches[0].size(), 2u) << "the long one is skipped";
+  EXPECT_EQ(ChooseExamples(examples, {}).size(), 2u) << "the long one is skipped";
 }
 
 TEST(WarmupPlanTest, HalfOfTheDrawsAreRenamed) {
@@ -226,34 +224,119 @@ TEST(WarmupPlanTest, TakesTheNearestOfThoseThatAreShortEnough) {
   std::vector<WorkedExample> examples = Numbered(20);
   for (WorkedExample& example : examples) example.prompt_code += "{ other(); }";
   examples[7].prompt_code = "int zz7(int qq) { for (;;) qq = qq * 2; }";
-  examples[8].prompt_code = "int zz8(int qq) { for (;;) qq = qq * 2; }";
-  examples[8].rewrite = std::string(2000, 'x');
-  const auto batches = PlanWarmup(
-      examples,
-      {.epochs = 3, .nearest = 1, .functions = {"int own(int a) { for (;;) a = a * 2; }"}});
-  ASSERT_EQ(batches.size(), 1u);
-  ASSERT_EQ(batches[0].size(), 3u);
-  for (const auto& example : batches[0]) {
-    EXPECT_TRUE(absl::StrContains(example.response(), "return 7;")) << example.response();
+  examples[6].prompt_code = "int zz6(int qq) { for (;;) qq = qq * 2; }";
+  examples[6].rewrite = std::string(2000, 'x');
+  const std::vector<WorkedExample> chosen = ChooseExamples(
+      examples, {.nearest = 1, .functions = {"int own(int a) { for (;;) a = a * 2; }"}});
+  ASSERT_EQ(chosen.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(chosen[0].rewrite, "return 7;")) << chosen[0].rewrite;
+}
+
+TEST(WarmupPlanTest, ReferencesAreShownAsTheyAre) {
+  v1::SftExample own;
+  own.set_response("own");
+  v1::SftExample other;
+  other.set_response("other");
+  for (const bool curriculum : {false, true}) {
+    const auto batches = PlanWarmup(Numbered(5), {.epochs = 2,
+                                                  .batch_size = 64,
+                                                  .curriculum = curriculum,
+                                                  .references = {own, other},
+                                                  .copies = 3});
+    ASSERT_EQ(batches.size(), 1u);
+    ASSERT_EQ(batches[0].size(), 22u) << "two epochs of five examples and three copies of each";
+    std::map<std::string, int> shown;
+    for (const auto& example : batches[0]) ++shown[example.response()];
+    EXPECT_EQ(shown["own"], 6);
+    EXPECT_EQ(shown["other"], 6);
   }
 }
 
-TEST(WarmupPlanTest, ReferencesAreTheirOwnAnswers) {
-  const std::string own = "int own(int qq) { return 77; }";
-  const std::string too_long = "int more(int qq) { return 78; }" + std::string(2000, ' ');
-  const auto batches = PlanWarmup(
-      Numbered(20),
-      {.epochs = 2, .batch_size = 64, .nearest = 5, .references = 3, .functions = {own, too_long}});
-  ASSERT_EQ(batches.size(), 1u);
-  ASSERT_EQ(batches[0].size(), 16u) << "two epochs of five examples and three copies";
-  int copies = 0;
-  for (const auto& example : batches[0]) {
-    if (!absl::StrContains(example.response(), "return 77;")) continue;
-    ++copies;
-    EXPECT_TRUE(
-        absl::StrContains(example.messages(example.messages_size() - 1).content(), "return 77;"));
+// What is taught is what the campaign asks and what it puts in front of the answer.
+TEST(ReferenceExampleTest, IsTheAnswerToTheCampaignsOwnPrompt) {
+  v1::Problem problem;
+  problem.set_signature("int twice(int a)");
+  problem.set_prose("Doubles.");
+  problem.set_reference("#include <math.h>\n\nint twice(int a) {\n    return 2 * a;\n}\n");
+  const std::string prefix = RenderResponsePrefix("```cpp\n{signature}", problem);
+  v1::SftExample example = ReferenceExample(problem, prefix);
+  ASSERT_EQ(example.messages_size(), 1);
+  EXPECT_EQ(example.messages(0).content(), RenderMessages(problem)[0].content());
+  EXPECT_EQ(example.response_prefix(), "```cpp\nint twice(int a)");
+  EXPECT_EQ(example.response(), " {\n    return 2 * a;\n}\n```");
+  example = ReferenceExample(problem, "```cpp\n");
+  EXPECT_EQ(example.response_prefix(), "```cpp\n");
+  EXPECT_TRUE(absl::StartsWith(example.response(), "#include <math.h>")) << example.response();
+  example = ReferenceExample(problem, "Sure: ");
+  EXPECT_EQ(example.response_prefix(), "");
+  EXPECT_TRUE(absl::StartsWith(example.response(), "```cpp\nint twice")) << example.response();
+}
+
+// Families of ten draws each, of which each has a variant.
+std::vector<WorkedExample> Families(int count) {
+  std::vector<WorkedExample> examples;
+  for (int family = 0; family < count; ++family) {
+    for (int draw = 0; draw < 10; ++draw) {
+      for (const char* variant : {"", "/while"}) {
+        WorkedExample& example = examples.emplace_back();
+        example.family = absl::StrCat("f", family);
+        example.id = absl::StrCat(example.family, "/", draw, variant);
+        example.prompt_code =
+            absl::StrCat("void slow_", family, "_", draw, "(int n) { for (; n;) n--; }");
+        example.rewrite = absl::StrCat("void fast_", family, "_", draw, "(int n) { n = 0; }");
+      }
+    }
   }
-  EXPECT_EQ(copies, 6);
+  return examples;
+}
+
+TEST(WarmupPlanTest, HalfOfTheDrawsDemonstrateAnotherOfTheFamily) {
+  int demonstrated = 0;
+  int drawn = 0;
+  const WarmupOptions options = {.epochs = 2, .demonstrations = true};
+  for (const auto& batch : PlanWarmup(Families(5), options)) {
+    for (const auto& example : batch) {
+      ++drawn;
+      ASSERT_EQ(example.messages_size(), 1);
+      const std::string& prompt = example.messages(0).content();
+      const size_t shown = prompt.find("fast_");
+      if (shown == std::string::npos) continue;
+      ++demonstrated;
+      EXPECT_LT(shown, prompt.find("Rewrite this function")) << "it stands in front";
+      // The asked function may be renamed, but not the demonstrated one.
+      const std::string family = prompt.substr(shown + 5, 3);
+      EXPECT_EQ(prompt.find("slow_" + family), prompt.find("slow_")) << prompt;
+      const size_t answer = example.response().find("fast_");
+      if (answer == std::string::npos) continue;
+      EXPECT_EQ(example.response()[answer + 5], family[0]) << "another family";
+      EXPECT_NE(example.response().substr(answer + 5, 3), family) << "the same draw";
+    }
+  }
+  EXPECT_GT(demonstrated, drawn * 2 / 5);
+  EXPECT_LT(demonstrated, drawn * 3 / 5);
+}
+
+TEST(WarmupPlanTest, WhatHasNoFamilyIsShownAlone) {
+  for (const auto& batch : PlanWarmup(Numbered(20), {.demonstrations = true})) {
+    for (const auto& example : batch) {
+      EXPECT_FALSE(absl::StrContains(example.messages(0).content(), "runs faster as"));
+    }
+  }
+}
+
+TEST(DemonstrationsTest, AreTheNearestOfEachFamily) {
+  std::vector<WorkedExample> examples = Families(3);
+  examples[50].prompt_code = "int near(int a) { while (a & 1) a >>= 1; return a; }";
+  const std::string function = "int own(int x) { while (x & 1) x >>= 1; return x; }";
+  std::vector<std::string> families;
+  for (const WorkedExample& example : Demonstrations(examples, function, 2)) {
+    if (families.empty()) EXPECT_EQ(example.id, examples[50].id);
+    families.push_back(example.family);
+  }
+  EXPECT_EQ(families, (std::vector<std::string>{"f2", "f0"}));
+  EXPECT_EQ(Demonstrations(examples, function, 9).size(), 3u) << "there are no more families";
+  EXPECT_TRUE(Demonstrations({}, function, 2).empty());
+  EXPECT_EQ(Demonstrations(Numbered(4), function, 9).size(), 4u) << "none has a family";
 }
 
 TEST(WarmupCorpusTest, TheRepositorysCorpusIsReadable) {
