@@ -64,8 +64,6 @@ class World {
   int refilled() const { return refilled_; }  // steps with further groups
   int evaluated() const { return evaluated_; }
   int imitated() const { return imitated_; }  // rollouts learned again
-  // Right programs that an earlier step which explores had.
-  int had_again() const { return had_again_; }
   int joined() const { return joined_; }
   int left() const { return left_; }  // drained ones and removed ones
   Seconds lived() const { return now_ - kBegin; }
@@ -104,8 +102,6 @@ class World {
   void Start();
   void Step(const std::vector<CampaignEvent>& events);
   void Do(const action::Record& a);
-  // A right program is paid in the first step that has it, while steps explore.
-  void CheckPaidOnce(const VerdictEntry& entry);
   void Do(const action::Probe& a);
   void Do(const action::LoadPolicy& a);
   void Do(const action::Generate& a);
@@ -160,7 +156,6 @@ class World {
   int refilled_ = 0;
   int evaluated_ = 0;
   int imitated_ = 0;
-  int had_again_ = 0;
   int moves_left_ = 0;
   int joined_ = 0;
   int left_ = 0;
@@ -179,8 +174,6 @@ class World {
   std::set<uint64_t> computing_;
   std::set<uint64_t> timing_;
   std::set<std::string> judged_;  // candidate ids with a recorded verdict
-  // By problem and machine code, the first step that had the right program.
-  std::map<std::pair<std::string, std::string>, int64_t> had_;
 };
 
 }  // namespace whetstone

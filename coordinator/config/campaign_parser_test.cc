@@ -131,7 +131,7 @@ TEST(CampaignParserTest, MessagesNameLineKeyAndRemedy) {
             "lr_warmup_steps, lr_schedule, lr_min_ratio, beta1, beta2, eps, weight_decay, "
             "dual_clip, kl_estimator, kl_reference, entropy_bonus, mask_truncated, spike_factor, "
             "grad_norm_per_layer, optimizer_state, activation_checkpointing, token_budget, "
-            "dynamic_sampling, sharding, imitation, hints, explore");
+            "dynamic_sampling, sharding, imitation, hints");
   EXPECT_EQ(Error(kMinimal, {"train.lora.rnk=0"}),
             "--set train.lora.rnk=0: unknown key 'train.lora.rnk'; did you mean "
             "'train.lora.rank'? Keys here: rank, alpha, targets");
@@ -178,7 +178,6 @@ TEST(CampaignParserTest, RefusesWhatCannotWork) {
       {"reward.overlong_penalty=-1", "must be at least 0"},
       {"reward.partial_credit=sometimes", "must be one of always, until_correct, never"},
       {"train.imitation.size=-1", "must be at least 0"},
-      {"train.explore.share=1.5", "must be between 0 and 1, not 1.5"},
       {"train.imitation.weight=0", "must be greater than 0"},
       {"train.imitation.from_speedup=-1", "must be at least 0"},
       {"train.max_staleness=-1", "must be at least 0"},

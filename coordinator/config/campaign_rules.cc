@@ -88,7 +88,6 @@ class Rules : public RuleChecks {
     RETURN_IF_ERROR(AtLeast("warmup.lr_warmup_steps", w.lr_warmup_steps(), 0));
     RETURN_IF_ERROR(AtLeast("warmup.nearest", w.nearest(), 0));
     RETURN_IF_ERROR(AtLeast("warmup.references", w.references(), 0));
-    RETURN_IF_ERROR(AtLeast("warmup.demonstrations", w.demonstrations(), 0));
     RETURN_IF_ERROR(OneOf("warmup.order", w.order(), {"shuffle", "curriculum"}));
     return AtLeast("warmup.max_response_chars", w.max_response_chars(), 1);
   }
@@ -141,10 +140,6 @@ class Rules : public RuleChecks {
     RETURN_IF_ERROR(AtLeast("train.imitation.size", t.imitation().size(), 0));
     RETURN_IF_ERROR(AtLeast("train.imitation.from_speedup", t.imitation().from_speedup(), 0));
     RETURN_IF_ERROR(Positive("train.imitation.weight", t.imitation().weight()));
-    if (t.explore().share() < 0 || t.explore().share() > 1) {
-      return Wrong("train.explore.share",
-                   absl::StrCat("must be between 0 and 1, not ", t.explore().share()));
-    }
     RETURN_IF_ERROR(AtLeast("train.token_budget", static_cast<double>(t.token_budget()), 0));
     return Lora();
   }

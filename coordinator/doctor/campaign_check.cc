@@ -12,7 +12,6 @@
 #include "coordinator/config/problem_rules.h"
 #include "coordinator/prompt/prompt_file.h"
 #include "coordinator/prompt/render.h"
-#include "coordinator/prompt/turn_prompts.h"
 #include "coordinator/prompt/worked_examples.h"
 
 namespace whetstone {
@@ -36,10 +35,8 @@ std::string ExistingAncestor(std::string path) {
 
 void CheckProblems(const v1::Campaign& campaign, const FindingSink& found,
                    v1::InspectModelRequest* request) {
-  std::vector<v1::Problem> learned, evaluated;
   const auto check = [&](const std::string& path, const std::string& list,
-                         absl::Status (*of_split)(const v1::Problem&, const std::string&),
-                         std::vector<v1::Problem>* sound) {
+                         absl::Status (*of_split)(const v1::Problem&, const std::string&)) {
     const auto problem = ParsePromptFile(path);
     if (!problem.ok()) {
       found({Level::kFail, "problem", std::string(problem.status().message()),
@@ -49,38 +46,29 @@ void CheckProblems(const v1::Campaign& campaign, const FindingSink& found,
              absl::StrCat("take ", path, " out of `", list, "` in the campaign")});
     } else {
       found({Level::kOk, "problem", path, ""});
-      sound->push_back(*problem);
+      const auto& hints = campaign.train().hints();
+      std::vector<std::vector<v1::Message>> prompts =
+          RenderHinted(RenderMessages(*problem), {hints.begin(), hints.end()});
+      if (prompts.empty()) prompts = {RenderMessages(*problem)};
+      AddPrompts(*problem, prompts,
+                 RenderResponsePrefix(campaign.generate().response_prefix(), *problem), request);
     }
   };
   const auto any = [](const v1::Problem&, const std::string&) { return absl::OkStatus(); };
-  for (const std::string& path : campaign.problems()) {
-    check(path, "problems", CheckTrainable, &learned);
-  }
+  for (const std::string& path : campaign.problems()) check(path, "problems", CheckTrainable);
   for (const std::string& path : campaign.eval().problems()) {
-    check(path, "eval.problems", Learns(campaign) ? CheckHeldOut : +any, &evaluated);
+    check(path, "eval.problems", Learns(campaign) ? CheckHeldOut : +any);
   }
-  std::vector<WorkedExample> examples;
   if (campaign.has_warmup() && !campaign.warmup().examples().empty()) {
     const std::string& path = campaign.warmup().examples();
-    if (auto read = ReadWorkedExamples(path); read.ok()) {
-      found({Level::kOk, "warm-up", absl::StrCat(read->size(), " examples in ", path), ""});
-      examples = *std::move(read);
+    const auto examples = ReadWorkedExamples(path);
+    if (examples.ok()) {
+      found({Level::kOk, "warm-up", absl::StrCat(examples->size(), " examples in ", path), ""});
     } else {
-      found({Level::kFail, "warm-up", std::string(read.status().message()),
+      found({Level::kFail, "warm-up", std::string(examples.status().message()),
              "correct warmup.examples in the campaign"});
     }
   }
-  const auto add = [&](const v1::Problem& problem,
-                       const std::vector<std::vector<v1::Message>>& prompts) {
-    AddPrompts(problem, prompts,
-               RenderResponsePrefix(campaign.generate().response_prefix(), problem), request);
-  };
-  auto turns = TurnPrompts(campaign, examples, learned);
-  for (size_t i = 0; i < learned.size(); ++i) {
-    turns[i].push_back(RenderMessages(learned[i]));
-    add(learned[i], turns[i]);
-  }
-  for (const v1::Problem& problem : evaluated) add(problem, {RenderMessages(problem)});
 }
 
 void ReportModels(const v1::Campaign& campaign, const v1::InspectModelRequest& request,

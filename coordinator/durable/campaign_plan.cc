@@ -50,16 +50,9 @@ const PlannedProblem& CampaignPlan::ProblemOf(int64_t step, int group_index) con
   return learned()[static_cast<size_t>(TurnOf(step, group_index)) % learned().size()];
 }
 
-bool CampaignPlan::Explores(int64_t step) const {
-  const v1::TrainConfig& train = campaign.train();
-  return !IsEvaluation(step) &&
-         static_cast<double>(step) <= train.explore().share() * static_cast<double>(train.steps());
-}
-
 const std::vector<v1::Message>& CampaignPlan::MessagesOf(int64_t step, int group_index) const {
   const PlannedProblem& planned = ProblemOf(step, group_index);
   if (IsEvaluation(step) || planned.hinted.empty()) return planned.messages;
-  if (campaign.train().explore().share() > 0 && !Explores(step)) return planned.messages;
   const size_t round = static_cast<size_t>(TurnOf(step, group_index)) / learned().size();
   return planned.hinted[round % planned.hinted.size()];
 }

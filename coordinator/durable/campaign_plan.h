@@ -24,7 +24,7 @@ struct PlannedProblem {
   v1::Problem problem;
   std::string hash;                   // ProblemHash(problem)
   std::vector<v1::Message> messages;  // what the policy is asked
-  // The same with each of the hints, which take turns; empty: there are none.
+  // The same with each of train.hints, which take turns; empty: there are none.
   std::vector<std::vector<v1::Message>> hinted = {};
   std::string response_prefix = {};  // what every answer begins with
 };
@@ -56,10 +56,7 @@ struct CampaignPlan {
   // Returns whether the policy is evaluated once `position` updates are done, and by which step.
   bool EvaluationDue(int64_t position) const;
   int64_t EvaluationAt(int64_t position) const { return warmup_updates() - position; }
-  // Returns whether a GRPO step is one of those that train.explore is about.
-  bool Explores(int64_t step) const;
-  // Returns what that group asks: each time a problem comes round, with the next of its hints. A
-  // campaign that explores gives hints while it does so.
+  // Returns what that group asks: each time a problem comes round, with the next of train.hints.
   const std::vector<v1::Message>& MessagesOf(int64_t step, int group_index) const;
   // Returns whether the policy is saved once `position` updates are done.
   bool CheckpointDue(int64_t position) const;

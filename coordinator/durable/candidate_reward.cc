@@ -17,14 +17,6 @@ bool PaysPartialCredit(const CampaignPlan& plan, const DurableState& durable, in
   return when != "until_correct" || !durable.RightBefore(step, problem_id);
 }
 
-// Says whether a step that explores pays for a program: one that no earlier step had and that is
-// `faster` than the reference or, where nothing was right before, right at all.
-bool IsDiscovery(const DurableState& durable, int64_t step, const std::string& problem_id,
-                 const v1::Verdict& verdict, bool faster) {
-  return verdict.outcome() == v1::CORRECT && (faster || !durable.RightBefore(step, problem_id)) &&
-         !durable.HadBefore(step, problem_id, verdict);
-}
-
 }  // namespace
 
 VerdictEntry RewardVerdict(const CampaignPlan& plan, const DurableState& durable,
@@ -34,17 +26,12 @@ VerdictEntry RewardVerdict(const CampaignPlan& plan, const DurableState& durable
   verdict.set_candidate_id(plan.CandidateId(step, group_index, sample));
   verdict.set_problem_hash(plan.ProblemOf(step, group_index).hash);
   v1::RewardConfig config = plan.campaign.reward();
-  const std::string& problem_id = plan.ProblemOf(step, group_index).problem.id();
-  if (!PaysPartialCredit(plan, durable, step, problem_id)) {
+  if (!PaysPartialCredit(plan, durable, step, plan.ProblemOf(step, group_index).problem.id())) {
     config.set_wrong_slope(0);
   }
   Reward reward =
       RewardOf(verdict, config, calibration == nullptr ? 0 : calibration->expert().speedup(),
                calibration == nullptr ? 0 : calibration->noise_band());
-  if (plan.Explores(step) && !reward.dropped &&
-      !IsDiscovery(durable, step, problem_id, verdict, reward.value > config.correct_base())) {
-    reward.value = config.wrong_base();
-  }
   if (!reward.dropped) {
     const GroupRecord& record = durable.FindStep(step)->groups[static_cast<size_t>(group_index)];
     reward.value -=

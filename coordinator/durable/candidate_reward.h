@@ -1,7 +1,7 @@
 // This is the one way from a rollout's verdict to what is journaled and learned from: the
-// campaign's reward for it (reward.h), with or without partial credit (reward.partial_credit), or
-// that of a wrong one for what is no discovery (train.explore), less what its length costs. The
-// function is pure, and does not depend on which of a step's verdicts came first.
+// campaign's reward for it (reward.h), with or without partial credit (reward.partial_credit), less
+// what its length costs. The function is pure, and does not depend on which of a step's verdicts
+// came first.
 //
 //   VerdictEntry entry = RewardVerdict(plan, durable, {.step = 12, .group_index = 0, .sample = 3},
 //                                      verdict, calibration);

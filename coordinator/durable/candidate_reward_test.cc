@@ -61,8 +61,8 @@ TEST_F(CandidateRewardTest, WhatIsDroppedCostsNothing) {
   EXPECT_EQ(entry.reward, 0);
 }
 
-// Pays the programs of a step after the steps before it; a wrong one has half of its cases right.
-class StepsRewardTest : public testing::Test {
+// Pays a wrong program of a step, half of whose cases are right, after the steps before it.
+class PartialCreditTest : public testing::Test {
  protected:
   void Begin(const std::vector<std::string>& sets) {
     plan_ = MakeTestPlan({.steps = 9, .warmup = 0, .group_size = 2, .sets = sets});
@@ -85,12 +85,9 @@ class StepsRewardTest : public testing::Test {
   }
   // Group 0 is of problem a, group 1 of problem b.
   double Add(int64_t step, int group, int sample, v1::Outcome outcome) {
-    return Add(step, group, sample, Of(outcome));
-  }
-  double Add(int64_t step, int group, int sample, const v1::Verdict& verdict) {
     durable_->Apply(Rollout(step, group, sample));
     const VerdictEntry entry =
-        RewardVerdict(plan_, *durable_, {step, group, sample}, verdict, nullptr);
+        RewardVerdict(plan_, *durable_, {step, group, sample}, Of(outcome), nullptr);
     durable_->Apply(entry);
     return entry.reward;
   }
@@ -100,9 +97,6 @@ class StepsRewardTest : public testing::Test {
   std::optional<DurableState> durable_;
   static constexpr double kWithCredit = -0.2, kWithout = -0.3;
 };
-
-using PartialCreditTest = StepsRewardTest;
-using ExploreTest = StepsRewardTest;
 
 TEST_F(PartialCreditTest, IsAlwaysPaidOrNever) {
   for (const bool always : {true, false}) {
@@ -150,74 +144,6 @@ TEST_F(PartialCreditTest, WithStalenessEndsOnceTheStepWasOverBeforeSampling) {
       RewardVerdict(plan_, *durable_, {2, 0, 1}, Of(v1::WRONG_ANSWER), nullptr);
   EXPECT_DOUBLE_EQ(late.reward, kWithCredit) << "of one step, one reward";
   EXPECT_DOUBLE_EQ(Add(3, 0, 0, v1::WRONG_ANSWER), kWithout);
-}
-
-v1::Verdict Right(const std::string& object, const std::string& canonical, double speedup) {
-  v1::Verdict verdict;
-  verdict.set_outcome(v1::CORRECT);
-  verdict.set_timed(true);
-  verdict.set_speedup(speedup);
-  verdict.set_object_hash(object);
-  verdict.set_canonical_hash(canonical);
-  return verdict;
-}
-
-TEST_F(ExploreTest, OnlyDiscoveriesPayOnceTheProblemWasRight) {
-  Begin({"train.explore.share=0.45"});  // Four of nine steps.
-  EXPECT_DOUBLE_EQ(Add(1, 0, 0, Right("copy", "c0", 1)), 0.3) << "nothing was right before";
-  EXPECT_DOUBLE_EQ(Add(1, 0, 1, v1::WRONG_ANSWER), kWithCredit);
-  Add(1, 1, 0, v1::WRONG_ANSWER);
-  Add(1, 1, 1, v1::COMPILE_ERROR);
-  Update();
-  EXPECT_DOUBLE_EQ(Add(2, 0, 0, Right("new", "c1", 1)), kWithout) << "no faster";
-  const double discovery = Add(2, 0, 1, Right("fast", "c2", 2));
-  EXPECT_DOUBLE_EQ(discovery, 1.3);
-  EXPECT_DOUBLE_EQ(Add(2, 1, 0, v1::WRONG_ANSWER), kWithCredit) << "the other problem";
-  EXPECT_DOUBLE_EQ(Add(2, 1, 1, v1::COMPILE_ERROR), -0.6) << "the other problem";
-  Update();
-  EXPECT_DOUBLE_EQ(Add(3, 0, 0, Right("fast", "c3", 2)), kWithout) << "the same machine code";
-  EXPECT_DOUBLE_EQ(Add(3, 0, 1, Right("other", "c2", 2)), kWithout) << "the same source";
-  EXPECT_DOUBLE_EQ(Add(3, 1, 0, Right("fast", "c2", 2)), discovery) << "the other problem";
-  Add(3, 1, 1, v1::WRONG_ANSWER);
-  // What a snapshot restores pays the same.
-  const v1::StateSnapshot snapshot = durable_->Snapshot();
-  const auto restored = DurableState::BeginRestore(&plan_, snapshot);
-  EXPECT_TRUE(restored->HadBefore(4, "a", Right("other", "", 2)));
-  EXPECT_TRUE(restored->HadBefore(4, "b", Right("", "c2", 2)));
-  EXPECT_FALSE(restored->HadBefore(3, "b", Right("", "c2", 2)));
-  EXPECT_FALSE(restored->HadBefore(4, "b", Right("other", "", 2)));
-  Update();
-  EXPECT_DOUBLE_EQ(Add(4, 0, 0, v1::COMPILE_ERROR), kWithout) << "nothing to learn from that";
-  v1::Verdict suspect = Of(v1::SUSPECT);
-  EXPECT_DOUBLE_EQ(Add(4, 0, 1, suspect), 0);
-  Add(4, 1, 0, Right("third", "", 2));
-  Add(4, 1, 1, v1::WRONG_ANSWER);
-  Update();
-  EXPECT_DOUBLE_EQ(Add(5, 0, 0, Right("fast", "c2", 2)), discovery) << "explores no more";
-  EXPECT_DOUBLE_EQ(Add(5, 0, 1, v1::COMPILE_ERROR), -0.6);
-  EXPECT_EQ(durable_->Snapshot().had_size(), 0);
-}
-
-TEST_F(ExploreTest, WithoutItEveryStepPays) {
-  Begin({});
-  EXPECT_DOUBLE_EQ(Add(1, 0, 0, Right("o", "c", 2)), 1.3);
-  Add(1, 0, 1, v1::WRONG_ANSWER);
-  Add(1, 1, 0, v1::WRONG_ANSWER);
-  Add(1, 1, 1, v1::WRONG_ANSWER);
-  Update();
-  EXPECT_DOUBLE_EQ(Add(2, 0, 0, Right("o", "c", 2)), 1.3);
-  EXPECT_DOUBLE_EQ(Add(2, 0, 1, v1::COMPILE_ERROR), -0.6);
-}
-
-// A program that no worker could tell from others is none that was had before.
-TEST_F(ExploreTest, WhatHasNoHashIsNew) {
-  Begin({"train.explore.share=1"});
-  Add(1, 0, 0, Right("", "", 2));
-  Add(1, 0, 1, v1::WRONG_ANSWER);
-  Add(1, 1, 0, v1::WRONG_ANSWER);
-  Add(1, 1, 1, v1::WRONG_ANSWER);
-  Update();
-  EXPECT_DOUBLE_EQ(Add(2, 0, 0, Right("", "", 2)), 1.3);
 }
 
 }  // namespace

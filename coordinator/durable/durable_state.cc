@@ -9,17 +9,6 @@
 #include "coordinator/durable/code_extractor.h"
 
 namespace whetstone {
-namespace {
-
-// Returns what tells the program of a verdict from others, as far as the worker said so.
-std::vector<std::string> HashesOf(const v1::Verdict& verdict) {
-  std::vector<std::string> hashes;
-  if (!verdict.object_hash().empty()) hashes.push_back(verdict.object_hash());
-  if (!verdict.canonical_hash().empty()) hashes.push_back(verdict.canonical_hash());
-  return hashes;
-}
-
-}  // namespace
 
 DurableState::DurableState(const CampaignPlan* plan, int64_t position, bool evaluated)
     : plan_(plan), position_(position), evaluated_(evaluated) {
@@ -181,12 +170,6 @@ void DurableState::Set(const VerdictEntry& entry) {
     const std::string& id = plan_->ProblemOf(entry.step, entry.group_index).problem.id();
     int64_t& first = first_right_.emplace(id, entry.step).first->second;
     first = std::min(first, entry.step);
-    if (plan_->Explores(entry.step)) {
-      for (const std::string& hash : HashesOf(entry.verdict)) {
-        int64_t& had = first_had_[id].emplace(hash, entry.step).first->second;
-        had = std::min(had, entry.step);
-      }
-    }
   }
   const v1::TrainConfig& train = plan_->campaign.train();
   if (IsEvaluation(entry.step) || !step.HasAllVerdicts() ||
@@ -216,9 +199,6 @@ void DurableState::Set(const UpdateEntry& entry) {
     open_.pop_front();
   }
   OpenSteps();
-  if (!open_.empty() && !IsEvaluation(open_.front().step) && !plan_->Explores(step())) {
-    first_had_.clear();  // Nobody asks any more.
-  }
 }
 
 void DurableState::Set(const EvaluationEntry& entry) {
@@ -248,18 +228,8 @@ void DurableState::Set(const CalibrationEntry& entry) {
 
 bool DurableState::RightBefore(int64_t step, const std::string& problem_id) const {
   const auto first = first_right_.find(problem_id);
-  return first != first_right_.end() && EndedBefore(first->second, step);
-}
-
-bool DurableState::HadBefore(int64_t step, const std::string& problem_id,
-                             const v1::Verdict& verdict) const {
-  const auto programs = first_had_.find(problem_id);
-  if (programs == first_had_.end()) return false;
-  for (const std::string& hash : HashesOf(verdict)) {
-    const auto first = programs->second.find(hash);
-    if (first != programs->second.end() && EndedBefore(first->second, step)) return true;
-  }
-  return false;
+  return first != first_right_.end() &&
+         first->second < step - plan_->campaign.train().max_staleness();
 }
 
 bool DurableState::CheckpointSaved(int64_t position) const {
@@ -323,11 +293,6 @@ std::string DurableState::Fingerprint() const {
   }
   for (const auto& [id, step] : first_right_) {
     absl::StrAppend(&text, "first right ", id, " step ", step, "\n");
-  }
-  for (const auto& [id, programs] : first_had_) {
-    for (const auto& [hash, step] : programs) {
-      absl::StrAppend(&text, "had ", id, " ", hash, " step ", step, "\n");
-    }
   }
   absl::StrAppend(&text, "rollouts ", rollouts_, "\n");
   for (const auto& [outcome, count] : verdicts_) {

@@ -105,9 +105,6 @@ class DurableState {
   // rollout of `step` could be sampled. That is one before it, or with max_staleness N one that is
   // N earlier: the verdicts of the steps between may come before or after those of `step`.
   bool RightBefore(int64_t step, const std::string& problem_id) const;
-  // Returns whether such a step had the same right program of the problem as `verdict` is about: of
-  // the same machine code or of the same canonical source. Known of steps that explore only.
-  bool HadBefore(int64_t step, const std::string& problem_id, const v1::Verdict& verdict) const;
 
   // Returns how many ranks of a trainer computed the last update; 0: there was none, or it does not
   // say.
@@ -144,11 +141,6 @@ class DurableState {
   void Set(const StartEntry&) {}
   void Set(const LoadEntry&) {}
   void OpenSteps();
-  // Returns whether a step of that number ended before the first rollout of `step` could be
-  // sampled.
-  bool EndedBefore(int64_t ended, int64_t step) const {
-    return ended < step - plan_->campaign.train().max_staleness();
-  }
   // These are of an open step.
   StepRecord& StepAt(int64_t step);
   CandidateRecord& At(int64_t step, int group_index, int sample);
@@ -170,9 +162,6 @@ class DurableState {
   ProgramMemory memory_;
   std::map<std::string, int64_t>
       first_right_;  // by problem id, the first step with a right program
-  // By problem id and hash (of machine code or of canonical source), the first step that explores
-  // and had that right program. Kept while steps explore.
-  std::map<std::string, std::map<std::string, int64_t>> first_had_;
   int64_t rollouts_ = 0;
   std::map<int, int64_t> verdicts_;
 };

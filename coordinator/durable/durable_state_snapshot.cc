@@ -66,10 +66,6 @@ v1::StateSnapshot DurableState::Snapshot() const {
     }
   }
   for (const auto& [id, step] : first_right_) (*snapshot.mutable_first_right())[id] = step;
-  for (const auto& [id, programs] : first_had_) {
-    auto& first = *(*snapshot.mutable_had())[id].mutable_first();
-    for (const auto& [hash, step] : programs) first[hash] = step;
-  }
   snapshot.set_rollouts(rollouts_);
   for (const auto& [outcome, count] : verdicts_) (*snapshot.mutable_verdicts())[outcome] = count;
   return snapshot;
@@ -111,9 +107,6 @@ absl::StatusOr<DurableState> DurableState::BeginRestore(const CampaignPlan* plan
                                                    program.rollout()});
   }
   for (const auto& [id, step] : snapshot.first_right()) state.first_right_[id] = step;
-  for (const auto& [id, had] : snapshot.had()) {
-    state.first_had_[id].insert(had.first().begin(), had.first().end());
-  }
   return state;
 }
 

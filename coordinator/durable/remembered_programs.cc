@@ -61,7 +61,6 @@ void Remember(const CampaignPlan& plan, const StepRecord& step, ProgramMemory* m
 std::vector<v1::Rollout> ImitatedRollouts(const CampaignPlan& plan, const ProgramMemory& memory,
                                           const StepRecord& step, int group_index) {
   std::vector<v1::Rollout> rollouts;
-  if (plan.Explores(step.step)) return rollouts;
   const auto programs = memory.find(plan.ProblemOf(step.step, group_index).problem.id());
   if (programs == memory.end()) return rollouts;
   std::set<std::string> own;

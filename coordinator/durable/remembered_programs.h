@@ -39,7 +39,7 @@ void Remember(const CampaignPlan& plan, const StepRecord& step, ProgramMemory* m
 
 // Returns what the group is to learn beside its own rollouts: remembered programs of its problem
 // that earned more than the mean of the group, and that the group does not have itself. None if no
-// rollout of the group is kept, and none of a step that explores. The group's verdicts must be there.
+// rollout of the group is kept. The group's verdicts must be there.
 std::vector<v1::Rollout> ImitatedRollouts(const CampaignPlan& plan, const ProgramMemory& memory,
                                           const StepRecord& step, int group_index);
 

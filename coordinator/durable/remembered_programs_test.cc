@@ -138,17 +138,6 @@ TEST_F(RememberedProgramsTest, AGroupThatDidWorseGetsThemAsTheyWereSampled) {
   EXPECT_FALSE(group.rollouts(2).imitated());
 }
 
-TEST_F(RememberedProgramsTest, StepsThatExploreRememberAndImitateNothing) {
-  Begin({"train.explore.share=0.25"});  // Two of nine steps.
-  Add(1, {{"a", 2, 0.8}, wrong_, wrong_});
-  Update();
-  Add(2, {{"b", 3, 1}, wrong_, wrong_});
-  EXPECT_EQ(Update().grpo().groups(0).rollouts_size(), 3);
-  EXPECT_THAT(Remembered(), ElementsAre("hash of b of step 2", "hash of a of step 1"));
-  Add(3, {wrong_, wrong_, wrong_});
-  EXPECT_EQ(Update().grpo().groups(0).rollouts_size(), 5);
-}
-
 TEST_F(RememberedProgramsTest, AGroupThatHasThemOrDoesAsWellDoesNot) {
   Add(1, {{"a", 2, 0.8}, {"b", 1.5, 0.6}, wrong_});
   Update();

@@ -99,23 +99,6 @@ TEST(BuildGenerateTest, HintsTakeTurnsForEachProblem) {
   }
 }
 
-TEST(BuildGenerateTest, ACampaignThatExploresGivesHintsWhileItDoesSo) {
-  CampaignPlan plan = MakeTestPlan({.steps = 4,
-                                    .warmup = 0,
-                                    .group_size = 1,
-                                    .prompts_per_step = 2,
-                                    .sets = {"train.explore.share=0.5"}});
-  for (PlannedProblem& problem : plan.problems) {
-    problem.hinted = {problem.messages};
-    problem.hinted[0][0].set_content(problem.problem.id() + "\nTry blocking.");
-  }
-  for (int64_t step = 1; step <= 4; ++step) {
-    EXPECT_EQ(plan.Explores(step), step <= 2);
-    EXPECT_EQ(plan.MessagesOf(step, 0)[0].content(), step <= 2 ? "a\nTry blocking." : "a");
-  }
-  EXPECT_FALSE(plan.Explores(0)) << "an evaluation";
-}
-
 TEST(BuildUpdateTest, WarmupTakesItsExamples) {
   const CampaignPlan plan = MakeTestPlan({.steps = 1, .warmup = 2});
   DurableState durable(&plan);

@@ -15,7 +15,6 @@
 #include "coordinator/config/problem_rules.h"
 #include "coordinator/prompt/prompt_file.h"
 #include "coordinator/prompt/render.h"
-#include "coordinator/prompt/turn_prompts.h"
 #include "coordinator/prompt/worked_examples.h"
 #include "coordinator/yaml/yaml_writer.h"
 
@@ -34,6 +33,45 @@ absl::Status FreezePrompts(const RunPaths& paths, const std::string& prefix,
     (*files)[i] = std::filesystem::path(copy).lexically_relative(paths.root()).string();
   }
   return absl::OkStatus();
+}
+
+// Says what the campaign's warm-up shows. `problems` are those that it learns from.
+WarmupOptions WarmupOptionsOf(const v1::Campaign& campaign,
+                              const std::vector<v1::Problem>& problems) {
+  const v1::WarmupConfig& warmup = campaign.warmup();
+  const std::string& response_prefix = campaign.generate().response_prefix();
+  WarmupOptions options;
+  options.epochs = warmup.epochs();
+  options.batch_size = warmup.batch_size();
+  options.seed = campaign.seed();
+  options.max_response_chars = static_cast<size_t>(warmup.max_response_chars());
+  options.response_prefix = response_prefix;
+  options.curriculum = warmup.order() == "curriculum";
+  options.nearest = static_cast<size_t>(warmup.nearest());
+  options.copies = static_cast<size_t>(warmup.references());
+  for (const v1::Problem& problem : problems) {
+    options.functions.push_back(problem.reference());
+    options.references.push_back(
+        ReferenceExample(problem, RenderResponsePrefix(response_prefix, problem)));
+  }
+  return options;
+}
+
+// Returns the lines of the worked examples that the campaign shows: who opens the run need not
+// choose among all of them again.
+absl::StatusOr<std::string> ChosenLines(const v1::Campaign& campaign) {
+  std::vector<v1::Problem> problems;
+  for (const std::string& file : campaign.problems()) {
+    ASSIGN_OR_RETURN(problems.emplace_back(), ParsePromptFile(file));
+  }
+  ASSIGN_OR_RETURN(std::vector<WorkedExample> examples,
+                   ReadWorkedExamples(campaign.warmup().examples()));
+  std::string text;
+  for (const WorkedExample& example :
+       ChooseExamples(std::move(examples), WarmupOptionsOf(campaign, problems))) {
+    absl::StrAppend(&text, example.line, "\n");
+  }
+  return text;
 }
 
 }  // namespace
@@ -63,17 +101,18 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
     }
     planned.hash = ProblemHash(planned.problem);
     planned.messages = RenderMessages(planned.problem);
+    planned.hinted = RenderHinted(
+        planned.messages, {campaign.train().hints().begin(), campaign.train().hints().end()});
     planned.response_prefix =
         RenderResponsePrefix(campaign.generate().response_prefix(), planned.problem);
     plan.problems.push_back(std::move(planned));
   }
-  std::vector<v1::Problem> learning;
-  for (const PlannedProblem& planned : plan.learned()) learning.push_back(planned.problem);
-  std::vector<WorkedExample> examples;
   if (campaign.has_warmup()) {
     const v1::WarmupConfig& warmup = campaign.warmup();
-    ASSIGN_OR_RETURN(examples, ReadWorkedExamples(warmup.examples()));
-    const WarmupOptions options = WarmupOptionsOf(campaign, learning);
+    std::vector<v1::Problem> learned;
+    for (const PlannedProblem& planned : plan.learned()) learned.push_back(planned.problem);
+    const WarmupOptions options = WarmupOptionsOf(campaign, learned);
+    ASSIGN_OR_RETURN(std::vector<WorkedExample> examples, ReadWorkedExamples(warmup.examples()));
     for (const WorkedExample& example : examples) {
       if (!options.curriculum || example.difficulty.has_value()) continue;
       return absl::InvalidArgumentError(absl::StrCat(
@@ -81,22 +120,19 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
           "' in ", warmup.examples(), " has none; add it there or choose shuffle"));
     }
     examples = ChooseExamples(std::move(examples), options);
-    plan.warmup = PlanWarmup(examples, options);
     if (examples.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat("'warmup': none of the examples in ", warmup.examples(), " is at most ",
                        warmup.max_response_chars(),
                        " characters long; raise warmup.max_response_chars or leave out 'warmup'"));
     }
+    plan.warmup = PlanWarmup(examples, options);
     if (plan.warmup.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat("'warmup.epochs': ", warmup.epochs(), " of a pass over ", examples.size(),
                        " examples is less than one of them; raise it or leave out 'warmup'"));
     }
   }
-  // They are chosen already, and choosing among them leaves them.
-  auto turns = TurnPrompts(campaign, examples, learning);
-  for (size_t i = 0; i < turns.size(); ++i) plan.problems[i].hinted = std::move(turns[i]);
   return plan;
 }
 
@@ -117,9 +153,8 @@ absl::Status FreezeCampaign(const v1::Campaign& campaign, const RunPaths& paths)
     RETURN_IF_ERROR(FreezePrompts(paths, "eval-", frozen.mutable_eval()->mutable_problems()));
   }
   if (campaign.has_warmup()) {
-    const std::string copy = paths.inputs() + "/warmup.jsonl";
-    ASSIGN_OR_RETURN(const std::string text, ReadFile(campaign.warmup().examples()));
-    RETURN_IF_ERROR(WriteFileAtomically(copy, text));
+    ASSIGN_OR_RETURN(const std::string text, ChosenLines(campaign));
+    RETURN_IF_ERROR(WriteFileAtomically(paths.inputs() + "/warmup.jsonl", text));
     frozen.mutable_warmup()->set_examples("inputs/warmup.jsonl");
   }
   const std::string& checkpoints = campaign.checkpoint().dir();

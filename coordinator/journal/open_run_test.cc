@@ -12,6 +12,7 @@
 #include "common/tree_testing.h"
 #include "coordinator/config/campaign_parser.h"
 #include "coordinator/journal/campaign_setup.h"
+#include "coordinator/prompt/worked_examples.h"
 
 namespace whetstone {
 namespace {
@@ -42,6 +43,45 @@ absl::StatusOr<CampaignPlan> PlanOf(const std::string& file, const std::string& 
   ASSIGN_OR_RETURN(const v1::Campaign campaign, ParseCampaign(text, "c.yaml", "/", {}));
   if (frozen != nullptr) RETURN_IF_ERROR(FreezeCampaign(campaign, *frozen));
   return BuildPlan(campaign, "mine-1", "/c");
+}
+
+// What a run shows and asks stays, though it keeps only the worked examples that it chose.
+TEST(OpenRunTest, TheWarmupIsThatOfTheFrozenExamples) {
+  const TempDir folder = *TempDir::Make("run");
+  const RunPaths paths(folder.path());
+  const v1::Campaign campaign =
+      *ParseCampaign(absl::StrCat("name: mine\nmodel: /none\nproblems: [", SourceDir(),
+                                  "/prompts/matmul_f32.md]\nwarmup: {examples: ", SourceDir(),
+                                  "/prompts/warmup.jsonl, nearest: 21, references: 3}\n"),
+                     "test", "/", {});
+  const CampaignPlan plan = *BuildPlan(campaign, "mine-01234567", paths.checkpoints());
+  EXPECT_EQ(plan.warmup_updates(), 3) << "of eight: 21 examples and three references";
+  ASSERT_TRUE(FreezeCampaign(campaign, paths).ok());
+  EXPECT_EQ(ReadWorkedExamples(paths.inputs() + "/warmup.jsonl")->size(), 21u);
+  ASSERT_TRUE(Journal::Create(paths.journal(), "mine-01234567").ok());
+  const auto run = OpenRun(paths, /*read_only=*/true);
+  ASSERT_TRUE(run.ok()) << run.status();
+  ASSERT_EQ(run->plan.warmup_updates(), plan.warmup_updates());
+  for (size_t update = 0; update < plan.warmup.size(); ++update) {
+    ASSERT_EQ(run->plan.warmup[update].size(), plan.warmup[update].size());
+    for (size_t i = 0; i < plan.warmup[update].size(); ++i) {
+      EXPECT_EQ(run->plan.warmup[update][i].SerializeAsString(),
+                plan.warmup[update][i].SerializeAsString());
+    }
+  }
+}
+
+TEST(OpenRunTest, AWarmupThatShowsNothingIsRefused) {
+  const std::string text = absl::StrCat("name: mine\nmodel: /none\nproblems: [", SourceDir(),
+                                        "/prompts/matmul_f32.md]\nwarmup: {examples: ", SourceDir(),
+                                        "/prompts/warmup.jsonl, nearest: 10}\n");
+  const auto error = [&](const std::string& set) {
+    const absl::Status status =
+        BuildPlan(*ParseCampaign(text, "test", "/", {set}), "mine-1", "/c").status();
+    return std::string(status.message());
+  };
+  EXPECT_THAT(error("warmup.epochs=0.04"), HasSubstr("'warmup.epochs': 0.04 of a pass over 10"));
+  EXPECT_THAT(error("warmup.max_response_chars=3"), HasSubstr("raise warmup.max_response_chars"));
 }
 
 TEST(OpenRunTest, OnlyValidProblemsAreEvaluatedInACampaignThatLearns) {

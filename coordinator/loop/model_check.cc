@@ -21,7 +21,7 @@ v1::InspectModelRequest RequestOf(const CampaignPlan& plan) {
   v1::InspectModelRequest request = InspectRequestOf(plan.campaign);
   for (const PlannedProblem& planned : plan.problems) {
     std::vector<std::vector<v1::Message>> prompts = planned.hinted;
-    prompts.push_back(planned.messages);
+    if (prompts.empty()) prompts = {planned.messages};
     AddPrompts(planned.problem, prompts, planned.response_prefix, &request);
   }
   return request;

@@ -143,9 +143,12 @@ std::vector<size_t> ByNearness(const Terms& function, const std::vector<Terms>& 
   return order;
 }
 
-// Returns ByNearness of all examples for each function.
-std::vector<std::vector<size_t>> OrdersByNearness(const std::vector<WorkedExample>& examples,
-                                                  const std::vector<std::string>& functions) {
+}  // namespace
+
+std::vector<WorkedExample> NearestExamples(const std::vector<WorkedExample>& examples,
+                                           const std::vector<std::string>& functions,
+                                           size_t count) {
+  if (count >= examples.size() || functions.empty()) return examples;
   Vocabulary vocabulary;
   std::vector<Terms> vectors;
   std::map<int, int> examples_with;
@@ -161,16 +164,6 @@ std::vector<std::vector<size_t>> OrdersByNearness(const std::vector<WorkedExampl
     Weigh(examples_with, examples.size(), &terms);
     orders.push_back(ByNearness(terms, vectors));
   }
-  return orders;
-}
-
-}  // namespace
-
-std::vector<WorkedExample> NearestExamples(const std::vector<WorkedExample>& examples,
-                                           const std::vector<std::string>& functions,
-                                           size_t count) {
-  if (count >= examples.size() || functions.empty()) return examples;
-  const std::vector<std::vector<size_t>> orders = OrdersByNearness(examples, functions);
   std::set<size_t> taken;
   std::vector<size_t> next(orders.size(), 0);
   for (size_t turn = 0; taken.size() < count; turn = (turn + 1) % orders.size()) {
@@ -180,22 +173,6 @@ std::vector<WorkedExample> NearestExamples(const std::vector<WorkedExample>& exa
   std::vector<WorkedExample> nearest;
   for (const size_t index : taken) nearest.push_back(examples[index]);
   return nearest;
-}
-
-std::vector<std::vector<WorkedExample>> Demonstrations(const std::vector<WorkedExample>& examples,
-                                                       const std::vector<std::string>& functions,
-                                                       size_t count) {
-  std::vector<std::vector<WorkedExample>> demonstrations;
-  for (const std::vector<size_t>& order : OrdersByNearness(examples, functions)) {
-    std::vector<WorkedExample>& taken = demonstrations.emplace_back();
-    std::set<std::string> families;
-    for (const size_t index : order) {
-      if (taken.size() == count) break;
-      const std::string& family = examples[index].family;
-      if (family.empty() || families.insert(family).second) taken.push_back(examples[index]);
-    }
-  }
-  return demonstrations;
 }
 
 }  // namespace whetstone

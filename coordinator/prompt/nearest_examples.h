@@ -29,13 +29,6 @@ namespace whetstone {
 std::vector<WorkedExample> NearestExamples(const std::vector<WorkedExample>& examples,
                                            const std::vector<std::string>& functions, size_t count);
 
-// Returns for each function up to `count` examples to demonstrate to who is to rewrite it: the
-// nearest one, then the nearest of another family, and so on. What has no family is one of its own.
-// Pure and thread-safe.
-std::vector<std::vector<WorkedExample>> Demonstrations(const std::vector<WorkedExample>& examples,
-                                                       const std::vector<std::string>& functions,
-                                                       size_t count);
-
 }  // namespace whetstone
 
 #endif  // WHETSTONE_COORDINATOR_PROMPT_NEAREST_EXAMPLES_H_

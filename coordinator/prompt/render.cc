@@ -52,15 +52,6 @@ std::vector<std::vector<v1::Message>> RenderHinted(const std::vector<v1::Message
   return prompts;
 }
 
-std::vector<v1::Message> RenderDemonstrated(const std::vector<v1::Message>& messages,
-                                            absl::string_view slow, absl::string_view fast) {
-  std::vector<v1::Message> prompt = messages;
-  std::string* content = prompt.back().mutable_content();
-  *content = absl::StrCat("This function\n```cpp\n", slow, "\n```\nruns faster as\n```cpp\n", fast,
-                          "\n```\n\n", *content);
-  return prompt;
-}
-
 std::string SignatureText(absl::string_view code, absl::string_view name) {
   for (size_t at = code.find(name); at != absl::string_view::npos; at = code.find(name, at + 1)) {
     const size_t open = code.find_first_not_of(' ', at + name.size());

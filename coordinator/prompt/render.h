@@ -28,11 +28,6 @@ std::vector<v1::Message> RenderMessages(absl::string_view prose, absl::string_vi
 std::vector<std::vector<v1::Message>> RenderHinted(const std::vector<v1::Message>& messages,
                                                    const std::vector<std::string>& hints);
 
-// Returns these messages with a demonstration in front of the last one: `slow` was rewritten as
-// `fast`.
-std::vector<v1::Message> RenderDemonstrated(const std::vector<v1::Message>& messages,
-                                            absl::string_view slow, absl::string_view fast);
-
 // Returns `code`'s definition of the function `name` from the beginning of its line to the closing
 // parenthesis, as it is written there: "void f(const float* a, int n)". Empty: there is none.
 std::string SignatureText(absl::string_view code, absl::string_view name);

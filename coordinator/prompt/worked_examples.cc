@@ -25,7 +25,7 @@ namespace whetstone {
 namespace {
 
 // The upper part of every random stream's key says what the numbers are for.
-enum Purpose : uint64_t { kShuffle = 1, kRename = 2, kDemonstration = 3 };
+enum Purpose : uint64_t { kShuffle = 1, kRename = 2 };
 
 // Says what is wrong with one field of a line; empty if nothing is.
 std::string WrongField(const std::string& key, const nlohmann::json& value) {
@@ -58,11 +58,11 @@ absl::StatusOr<WorkedExample> ParseLine(const std::string& line, absl::string_vi
   if (json.is_discarded()) return PromptError(name, number, "not valid JSON");
   if (!json.is_object()) return PromptError(name, number, "must be a JSON object");
   WorkedExample example;
+  example.line = line;
   const std::map<std::string, std::string*> fields = {{"id", &example.id},
                                                       {"prose", &example.prose},
                                                       {"prompt_code", &example.prompt_code},
-                                                      {"rewrite", &example.rewrite},
-                                                      {"family", &example.family}};
+                                                      {"rewrite", &example.rewrite}};
   for (const auto& [key, value] : json.items()) {
     if (const std::string wrong = WrongField(key, value); !wrong.empty()) {
       return PromptError(name, number, wrong);
@@ -159,14 +159,11 @@ absl::StatusOr<std::vector<WorkedExample>> ParseWorkedExamples(absl::string_view
   return examples;
 }
 
-v1::SftExample ToSftExample(const WorkedExample& example, absl::string_view response_prefix,
-                            const WorkedExample* demonstration) {
+v1::SftExample ToSftExample(const WorkedExample& example, absl::string_view response_prefix) {
   v1::SftExample result;
-  std::vector<v1::Message> messages = RenderMessages(example.prose, example.prompt_code);
-  if (demonstration != nullptr) {
-    messages = RenderDemonstrated(messages, demonstration->prompt_code, demonstration->rewrite);
+  for (v1::Message& message : RenderMessages(example.prose, example.prompt_code)) {
+    *result.add_messages() = std::move(message);
   }
-  for (v1::Message& message : messages) *result.add_messages() = std::move(message);
   const std::string answer = RenderAnswer(example.rewrite);
   const std::string signature = SignatureText(example.rewrite, FunctionName(example.prompt_code));
   const std::string prefix = RenderResponsePrefix(response_prefix, signature);
@@ -232,42 +229,6 @@ v1::SftExample ReferenceExample(const v1::Problem& problem, const std::string& p
   return result;
 }
 
-namespace {
-
-// Returns an id without the variant it may name: "row_sums/3" of "row_sums/3/while".
-std::string FirstDraw(absl::string_view id) {
-  const std::vector<absl::string_view> parts = absl::StrSplit(id, absl::MaxSplits('/', 2));
-  return parts.size() < 2 ? std::string(id) : absl::StrCat(parts[0], "/", parts[1]);
-}
-
-// Returns those of `chosen` that show what `example` teaches and are not a variant of it: others of
-// its family.
-std::vector<const WorkedExample*> Siblings(const std::vector<WorkedExample>& chosen,
-                                           const WorkedExample& example) {
-  std::vector<const WorkedExample*> siblings;
-  for (const WorkedExample& other : chosen) {
-    if (other.family.empty() || other.family != example.family) continue;
-    if (!absl::StartsWith(absl::StrCat(other.id, "/"), absl::StrCat(FirstDraw(example.id), "/"))) {
-      siblings.push_back(&other);
-    }
-  }
-  return siblings;
-}
-
-// Returns what the draw of that number shows of an example.
-v1::SftExample DrawExample(const std::vector<WorkedExample>& chosen, const WorkedExample& example,
-                           const WarmupOptions& options, uint64_t draw) {
-  const bool rename = Philox(options.seed, {kRename, draw, 1, 0}).Uniform() < 0.5;
-  Philox rng(options.seed, {kDemonstration, draw, 0, 0});
-  const bool demonstrated = options.demonstrations && rng.Uniform() < 0.5;
-  const std::vector<const WorkedExample*> siblings =
-      demonstrated ? Siblings(chosen, example) : std::vector<const WorkedExample*>();
-  return ToSftExample(rename ? RenameIdentifiers(example, options.seed, draw) : example,
-                      options.response_prefix, siblings.empty() ? nullptr : Pick(siblings, rng));
-}
-
-}  // namespace
-
 std::vector<WorkedExample> ChooseExamples(std::vector<WorkedExample> examples,
                                           const WarmupOptions& options) {
   std::erase_if(examples, [&](const WorkedExample& example) {
@@ -300,9 +261,14 @@ std::vector<std::vector<v1::SftExample>> PlanWarmup(const std::vector<WorkedExam
     }
     for (const size_t index : order) {
       if (draw % batch_size == 0) batches.emplace_back();
-      batches.back().push_back(index < chosen.size()
-                                   ? DrawExample(chosen, chosen[index], options, draw)
-                                   : options.references[(index - chosen.size()) / options.copies]);
+      if (index >= chosen.size()) {
+        batches.back().push_back(options.references[(index - chosen.size()) / options.copies]);
+      } else {
+        const bool rename = Philox(options.seed, {kRename, draw, 1, 0}).Uniform() < 0.5;
+        batches.back().push_back(ToSftExample(
+            rename ? RenameIdentifiers(chosen[index], options.seed, draw) : chosen[index],
+            options.response_prefix));
+      }
       ++draw;
     }
   }

@@ -29,7 +29,7 @@ struct WorkedExample {
   std::string prompt_code;
   std::string rewrite;
   std::optional<double> difficulty = std::nullopt;
-  std::string family = {};  // of functions that are rewritten alike; may be empty
+  std::string line = {};  // as it stands in its file
 };
 
 // Reads a file. INVALID_ARGUMENT "PATH:LINE: what is wrong"; an empty file is an error too.
@@ -40,9 +40,7 @@ absl::StatusOr<std::vector<WorkedExample>> ParseWorkedExamples(absl::string_view
 // Returns the chat that teaches one example. `response_prefix` is what the campaign puts in front
 // of every answer, where {signature} is that of the rewrite, as it is written there; the answer
 // must begin with it (it is cut off), or it is left out of this example.
-// The prompt begins with `demonstration`, unless that is null.
-v1::SftExample ToSftExample(const WorkedExample& example, absl::string_view response_prefix,
-                            const WorkedExample* demonstration = nullptr);
+v1::SftExample ToSftExample(const WorkedExample& example, absl::string_view response_prefix);
 
 // Renames the identifiers of both texts consistently, as drawn from (seed, draw): a, b, i, j, n
 // and the function's name get other usual names, so that the policy learns the rewrite and not the
@@ -67,9 +65,6 @@ struct WarmupOptions {
   // others.
   std::vector<v1::SftExample> references = {};
   size_t copies = 0;
-  // Half of the draws have a demonstration in front: another example of the family, where one is
-  // chosen too.
-  bool demonstrations = false;
 };
 
 // Returns the examples that the options allow: those that are short enough, of these the nearest.

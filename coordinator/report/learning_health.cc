@@ -258,12 +258,8 @@ HealthFinding NothingFaster(const CampaignPlan& plan, const Attempts& attempts) 
       advice.push_back("warmup.references, which shows the reference as a right answer");
     }
   }
-  if (c.train().hints().empty() && c.warmup().demonstrations() == 0) {
-    advice.push_back(
-        "warmup.demonstrations or train.hints, which suggest techniques it did not try");
-  }
-  if (c.train().explore().share() == 0) {
-    advice.push_back("train.explore.share, which keeps copies of the reference from crowding out");
+  if (c.train().hints().empty()) {
+    advice.push_back("train.hints, sentences that suggest techniques it did not try");
   }
   if (c.train().imitation().size() == 0) {
     advice.push_back("train.imitation, which learns again from the best programs");
@@ -315,8 +311,7 @@ std::vector<HealthFinding> LearningHealth(const CampaignPlan& plan, const Metric
                                               : ", or make length cost (reward.overlong_buffer)")});
   }
   if (const double equal = newest.Mean("frac_reward_zero_std");
-      Reaches(equal, kEqualGroupsShare) && !all_collapsed &&
-      !plan.Explores(static_cast<int64_t>(rows.size()))) {
+      Reaches(equal, kEqualGroupsShare) && !all_collapsed) {
     findings.push_back(
         {"equal_rewards",
          absl::StrCat("all rewards were equal in ", Percent(equal), " of the groups ",

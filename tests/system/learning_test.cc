@@ -1,5 +1,5 @@
-// The central claim: the small real model, warmed up on examples that do not contain the problem,
-// learns by GRPO to write a faster program. This is the campaign of deploy/quickstart.sh, as far as
+// The central claim: the small real model, warmed up on examples that contain no faster program of
+// the problem, learns by GRPO to write one. This is the campaign of deploy/quickstart.sh, as far as
 // it takes to tell.
 #include <gtest/gtest.h>
 
