@@ -129,8 +129,9 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
     plan.warmup = PlanWarmup(examples, options);
     if (plan.warmup.empty()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("'warmup.epochs': ", warmup.epochs(), " of a pass over ", examples.size(),
-                       " examples is less than one of them; raise it or leave out 'warmup'"));
+          absl::StrCat("'warmup.epochs': ", warmup.epochs(), " of a pass over ",
+                       examples.size() + learned.size() * options.copies,
+                       " examples shows none of them; raise it or leave out 'warmup'"));
     }
   }
   return plan;

@@ -23,8 +23,9 @@ std::string CheckpointDir(const v1::Campaign& campaign, const RunPaths& paths);
 // Returns a new id: NAME-xxxxxxxx with eight random hexadecimal digits.
 std::string NewCampaignId(const std::string& name);
 
-// Copies the campaign's inputs into the run directory and writes campaign.yaml, whose paths then
-// name the copies: editing or moving the originals changes nothing any more.
+// Copies the campaign's inputs (of the worked examples those that it shows) into the run directory
+// and writes campaign.yaml, whose paths then name the copies: editing or moving the originals
+// changes nothing any more.
 absl::Status FreezeCampaign(const v1::Campaign& campaign, const RunPaths& paths);
 
 }  // namespace whetstone

@@ -1,7 +1,7 @@
 // RunPaths and RunDir alone know what lies where in a run directory, and who owns it.
 //
 //   RUN/campaign.yaml          the campaign, resolved and frozen
-//   RUN/inputs/                copies of its prompt files and worked examples
+//   RUN/inputs/                copies of its prompt files and of the worked examples it shows
 //   RUN/journal.db             every rollout, verdict and update (journal.h)
 //   RUN/metrics.jsonl          one line per update, made from the journal
 //   RUN/tensorboard/           the same for TensorBoard

@@ -80,6 +80,15 @@ absl::StatusOr<WorkedExample> ParseLine(const std::string& line, absl::string_vi
   return example;
 }
 
+// Says whether there is nothing but blank lines and #include in `code`.
+bool OnlyIncludes(absl::string_view code) {
+  for (const absl::string_view line : absl::StrSplit(code, '\n')) {
+    const absl::string_view text = absl::StripAsciiWhitespace(line);
+    if (!text.empty() && !absl::StartsWith(text, "#include")) return false;
+  }
+  return true;
+}
+
 // Returns usual other names of the letters that worked examples use; the first is the letter
 // itself.
 const std::map<std::string, std::vector<std::string>>& LetterNames() {
@@ -216,13 +225,15 @@ WorkedExample RenameIdentifiers(const WorkedExample& example, uint64_t seed, uin
 v1::SftExample ReferenceExample(const v1::Problem& problem, const std::string& prefix) {
   v1::SftExample result;
   for (v1::Message& message : RenderMessages(problem)) *result.add_messages() = std::move(message);
-  absl::string_view code = absl::StripAsciiWhitespace(problem.reference());
-  if (!absl::StartsWith(RenderAnswer(code), prefix)) {
+  const absl::string_view code = absl::StripAsciiWhitespace(problem.reference());
+  std::string answer = RenderAnswer(code);
+  if (!absl::StartsWith(answer, prefix)) {
     const absl::StatusOr<Signature> signature = ParseSignature(problem);
     const std::string text = signature.ok() ? SignatureText(code, signature->name) : "";
-    if (!text.empty()) code = code.substr(code.find(text));
+    const size_t begin = text.empty() ? 0 : code.find(text);
+    const std::string cut = RenderAnswer(code.substr(begin));
+    if (OnlyIncludes(code.substr(0, begin)) && absl::StartsWith(cut, prefix)) answer = cut;
   }
-  const std::string answer = RenderAnswer(code);
   const bool prefixed = absl::StartsWith(answer, prefix);
   if (prefixed) result.set_response_prefix(prefix);
   result.set_response(prefixed ? answer.substr(prefix.size()) : answer);

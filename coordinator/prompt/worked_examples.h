@@ -19,6 +19,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "whetstone/v1/problem.pb.h"
 #include "whetstone/v1/trainer.pb.h"
 
 namespace whetstone {
@@ -49,7 +50,8 @@ WorkedExample RenameIdentifiers(const WorkedExample& example, uint64_t seed, uin
 
 // Returns the chat that teaches the problem's reference as its own answer: the words in which the
 // campaign asks for it, and the prefix (RenderResponsePrefix) that it puts in front of the answer.
-// Where the prefix goes on with the signature, the answer has none of what stands before that.
+// Where the prefix goes on with the signature, the answer leaves out #include lines before that; with
+// anything else there, it does not begin with the prefix.
 v1::SftExample ReferenceExample(const v1::Problem& problem, const std::string& prefix);
 
 struct WarmupOptions {

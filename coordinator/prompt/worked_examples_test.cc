@@ -269,7 +269,14 @@ TEST(ReferenceExampleTest, IsTheAnswerToTheCampaignsOwnPrompt) {
   EXPECT_TRUE(absl::StartsWith(example.response(), "#include <math.h>")) << example.response();
   example = ReferenceExample(problem, "Sure: ");
   EXPECT_EQ(example.response_prefix(), "");
-  EXPECT_TRUE(absl::StartsWith(example.response(), "```cpp\nint twice")) << example.response();
+  EXPECT_TRUE(absl::StartsWith(example.response(), "```cpp\n#include")) << example.response();
+  // A helper that the function needs cannot be left out.
+  problem.set_reference(
+      "static int sum(int a, int b) { return a + b; }\n\nint twice(int a) {\n    return sum(a, "
+      "a);\n}");
+  example = ReferenceExample(problem, prefix);
+  EXPECT_EQ(example.response_prefix(), "");
+  EXPECT_EQ(example.response(), RenderAnswer(problem.reference()));
 }
 
 TEST(WarmupCorpusTest, TheRepositorysCorpusIsReadable) {
