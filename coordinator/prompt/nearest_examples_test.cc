@@ -61,7 +61,7 @@ TEST(NearestExamplesTest, FindsTheSameFunctionUnderOtherNames) {
 }
 
 TEST(NearestExamplesTest, KeepsTheOrderOfTheFile) {
-  const auto examples = Examples({kScale, kPopcount, kColumnSums});
+  const auto examples = Examples({kPopcount, kScale, kColumnSums});
   EXPECT_THAT(Ids(NearestExamples(examples, {kColumnSums}, 2)), ElementsAre("e/0", "e/2"))
       << "the nearest is the last";
 }
