@@ -50,8 +50,8 @@ WorkedExample RenameIdentifiers(const WorkedExample& example, uint64_t seed, uin
 
 // Returns the chat that teaches the problem's reference as its own answer: the words in which the
 // campaign asks for it, and the prefix (RenderResponsePrefix) that it puts in front of the answer.
-// Where the prefix goes on with the signature, the answer leaves out #include lines before that; with
-// anything else there, it does not begin with the prefix.
+// Where the prefix goes on with the signature, the answer leaves out #include lines before that;
+// with anything else there, it does not begin with the prefix.
 v1::SftExample ReferenceExample(const v1::Problem& problem, const std::string& prefix);
 
 struct WarmupOptions {
