@@ -48,10 +48,10 @@ WarmupOptions WarmupOptionsOf(const v1::Campaign& campaign,
   options.response_prefix = response_prefix;
   options.curriculum = warmup.order() == "curriculum";
   options.nearest = static_cast<size_t>(warmup.nearest());
-  options.copies = static_cast<size_t>(warmup.references());
   for (const v1::Problem& problem : problems) {
     options.functions.push_back(problem.reference());
-    options.references.push_back(
+    options.references.insert(
+        options.references.end(), static_cast<size_t>(warmup.references()),
         ReferenceExample(problem, RenderResponsePrefix(response_prefix, problem)));
   }
   return options;
@@ -130,7 +130,7 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
     if (plan.warmup.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat("'warmup.epochs': ", warmup.epochs(), " of a pass over ",
-                       examples.size() + learned.size() * options.copies,
+                       examples.size() + options.references.size(),
                        " examples shows none of them; raise it or leave out 'warmup'"));
     }
   }

@@ -251,7 +251,7 @@ std::vector<WorkedExample> ChooseExamples(std::vector<WorkedExample> examples,
 
 std::vector<std::vector<v1::SftExample>> PlanWarmup(const std::vector<WorkedExample>& chosen,
                                                     const WarmupOptions& options) {
-  const size_t shown = chosen.size() + options.references.size() * options.copies;
+  const size_t shown = chosen.size() + options.references.size();
   const auto difficulty = [&](size_t index) {
     return index < chosen.size() ? chosen[index].difficulty.value_or(0) : 0.5;
   };
@@ -273,7 +273,7 @@ std::vector<std::vector<v1::SftExample>> PlanWarmup(const std::vector<WorkedExam
     for (const size_t index : order) {
       if (draw % batch_size == 0) batches.emplace_back();
       if (index >= chosen.size()) {
-        batches.back().push_back(options.references[(index - chosen.size()) / options.copies]);
+        batches.back().push_back(options.references[index - chosen.size()]);
       } else {
         const bool rename = Philox(options.seed, {kRename, draw, 1, 0}).Uniform() < 0.5;
         batches.back().push_back(ToSftExample(

@@ -63,10 +63,8 @@ struct WarmupOptions {
   bool curriculum = false;  // each epoch goes from easy to hard; what has no difficulty counts as 0
   size_t nearest = 0;       // takes only so many, those nearest to `functions`; 0: all
   std::vector<std::string> functions = {};  // C++ functions
-  // These are shown besides, so many times an epoch each, as they are; in a curriculum amid the
-  // others.
+  // These are shown besides, once an epoch each, as they are; in a curriculum amid the others.
   std::vector<v1::SftExample> references = {};
-  size_t copies = 0;
 };
 
 // Returns the examples that the options allow: those that are short enough, of these the nearest.

@@ -238,11 +238,11 @@ TEST(WarmupPlanTest, ReferencesAreShownAsTheyAre) {
   v1::SftExample other;
   other.set_response("other");
   for (const bool curriculum : {false, true}) {
-    const auto batches = PlanWarmup(Numbered(5), {.epochs = 2,
-                                                  .batch_size = 64,
-                                                  .curriculum = curriculum,
-                                                  .references = {own, other},
-                                                  .copies = 3});
+    const auto batches =
+        PlanWarmup(Numbered(5), {.epochs = 2,
+                                 .batch_size = 64,
+                                 .curriculum = curriculum,
+                                 .references = {own, own, own, other, other, other}});
     ASSERT_EQ(batches.size(), 1u);
     ASSERT_EQ(batches[0].size(), 22u) << "two epochs of five examples and three copies of each";
     std::map<std::string, int> shown;
