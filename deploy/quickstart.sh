@@ -4,7 +4,8 @@
 #   deploy/quickstart.sh                  set up, build, run the campaign of deploy/quickstart.yaml
 #   deploy/quickstart.sh --ssh            the same through a private SSH server on loopback
 #   deploy/quickstart.sh --seed 5         another seed
-#   deploy/quickstart.sh --problem FILE   another prompt file
+#   deploy/quickstart.sh --problem FILE   another prompt file: rules rewrite its function first, and the
+#                                         fastest forms that they find are taught before GRPO
 #   deploy/quickstart.sh --set KEY=VALUE  any other key of the campaign; may be repeated
 #   deploy/quickstart.sh --fresh          train again even if this campaign is finished
 #
@@ -20,6 +21,7 @@ readonly CAMPAIGN="$DEPLOY/quickstart.yaml"
 readonly BIN="$WHETSTONE_ROOT/build/release/bin"
 readonly RUN="$WHETSTONE_ROOT/runs/quickstart"
 readonly STATE="$WHETSTONE_ROOT/runs/.quickstart"  # What RUN was made from; "finished" when done.
+readonly REWRITES="$WHETSTONE_ROOT/runs/.quickstart-rewrites.jsonl"
 
 SSH=false
 FRESH=false
@@ -110,6 +112,20 @@ move_aside() {
   say "$1: the run that was there is now runs/quickstart.$n"
 }
 
+# find_rewrites: rules look for faster forms of the user's own function, to be taught first. The
+# quickstart's own problem is left to the policy. Where the search fails, the campaign does without.
+find_rewrites() {
+  local code=0
+  : >"$REWRITES"
+  "$BIN/whet" run "$CAMPAIGN" --dry-run "$@" >/dev/null  # Wrong options are named at once.
+  "$BIN/whet" rewrite "$PROBLEM" --out "$REWRITES" || code=$?
+  case "$code" in
+    0) ;;
+    3) say "rewrites: failed; the campaign teaches what was found until then" ;;
+    *) exit "$code" ;;
+  esac
+}
+
 run_campaign() {
   local identity recorded=""
   identity="$(run_identity)"
@@ -135,6 +151,10 @@ run_campaign() {
     rm -rf "$RUN"
     echo "$identity" >"$STATE"
     local sets=(--set "model=$MODEL_DIR" "${SETS[@]}")
+    if [[ -n "$PROBLEM" && "${SETS[*]}" != *warmup.rewrites=* ]]; then
+      sets+=(--set "warmup.rewrites=$REWRITES")
+      find_rewrites "${sets[@]}"
+    fi
     if $SSH; then
       sets+=(--set "$(cluster_settings)" --set "checkpoint.dir=$RUN/checkpoints")
     fi

@@ -49,7 +49,7 @@ class Cell:
         """The evaluation wants the end of warm-up, which newer checkpoints replace. A checkpoint's name
         appears when it is whole; links cost nothing while it is there too."""
         saved, kept = directory / "run" / "checkpoints" / "warmup", directory / "warmup"
-        if len(self.stages) > 1 and saved.exists() and not kept.exists():
+        if any(s.name == "eval" for s in self.stages) and saved.exists() and not kept.exists():
             part = directory / "warmup.part"
             shutil.rmtree(part, ignore_errors=True)
             shutil.copytree(saved, part, copy_function=os.link)
@@ -94,6 +94,12 @@ def train_stage(campaign, sets, limit_minutes):
                  ["resume", "{cell}/run", "--json"], "run/campaign.yaml", limit_minutes)
 
 
+def rewrite_stage(problem):
+    """As deploy/quickstart.sh --problem does first."""
+    command = ["rewrite", f"{{cell}}/{problem.name}", "--out", "{cell}/rewrites.jsonl", "--json"]
+    return Stage("rewrite", command, command, "rewrites.jsonl")
+
+
 def eval_stage(models, split, samples):
     """It generates and measures as the run did."""
     command = ["eval", *models, "--campaign", "{cell}/run/campaign.yaml",
@@ -104,15 +110,17 @@ def eval_stage(models, split, samples):
 
 def make(experiment, problem, variant, seed, campaign, problems, sets, minutes, evaluation=(), own=None):
     listed = [f"{{cell}}/{own.name}"] if own else [str(p) for p in problems]
-    every = [f"seed={seed}", f"problems={json.dumps(listed)}", *sets]
-    stages = [train_stage(campaign, every, minutes), *evaluation]
+    taught = ["warmup.rewrites={cell}/rewrites.jsonl"] if own else []
+    every = [f"seed={seed}", f"problems={json.dumps(listed)}", *taught, *sets]
+    before = [rewrite_stage(own)] if own else []
+    stages = [*before, train_stage(campaign, every, minutes), *evaluation]
     cell = Cell(experiment, f"{problem}/{variant}/{seed}", problem, variant, seed, list(sets), stages, own)
     cell.settings = settings_hash(campaign, problems, every, stages)
     return cell
 
 
 def own_problem(variants, seeds, minutes):
-    """The quickstart's campaign on each valid problem alone."""
+    """The quickstart's campaign on each valid problem alone, as --problem runs it."""
     return [make("own-problem", p.stem, variant, seed, ROOT / "deploy" / "quickstart.yaml", [p], sets, minutes,
                  own=p)
             for variant, sets in variants for p in problem_files("valid") for seed in seeds]

@@ -77,6 +77,14 @@ def of_evaluation(output):
             "pairs": [{k: p[k] for k in ("model", "baseline", "estimates")} for p in output["pairs"]]}
 
 
+def of_rewrites(output):
+    """What rules alone find: the fastest program's speedup, 1 where none is faster."""
+    [found] = output["problems"]
+    return {"rules_speedup": max((kept["speedup"] for kept in found["kept"]), default=1.0),
+            "rules": [kept["rules"] for kept in found["kept"]][:1], "measured": found["measured"],
+            "right": found["right"]}
+
+
 def of_stage(whet, cell, stage, directory, ended, log):
     if stage.name == "train":
         return of_training(whet, cell, directory, ended)
@@ -84,6 +92,7 @@ def of_stage(whet, cell, stage, directory, ended, log):
         return {}
     lines = Path(log).read_text().strip().splitlines()
     try:
-        return of_evaluation(json.loads(lines[-1]))
+        output = json.loads(lines[-1])
+        return of_rewrites(output) if stage.name == "rewrite" else of_evaluation(output)
     except (IndexError, json.JSONDecodeError, KeyError) as error:
-        raise Failed(f"{log} does not end with an evaluation ({error!r})") from error
+        raise Failed(f"{log} does not end with figures of {stage.name} ({error!r})") from error

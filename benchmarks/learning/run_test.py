@@ -59,6 +59,10 @@ case "$1" in
       tr -d '\n' ;;
   best) echo '{"run_dir": "r", "best": '"$(<"$here/best")"'}'; exit 2 ;;
   eval) cat "$here/eval" ;;
+  rewrite)
+    [[ $3 == --out ]] || exit 2
+    touch "$4"
+    echo '{"out": "f", "problems": [{"measured": 9, "right": 7, "kept": [{"speedup": 2.5, "rules": ["a", "b"]}]}]}' ;;
 esac
 """
 PROVED = {"problem": "a", "speedup": 3.0, "verification": {"confirmed": True, "speedup": 2.9}}
@@ -116,8 +120,10 @@ class RunTest(unittest.TestCase):
         lines = path.read_text().splitlines() if path.exists() else []
         return [line for line in lines if line.split()[0] in (commands or ("run", "resume", "eval"))]
 
-    def rows(self, name="own-problem"):
-        return run.Results(self.root / "results" / f"{name}.jsonl").rows()
+    def rows(self, name="own-problem", rewrites=False):
+        """Those of rewriting, or all the others."""
+        rows = run.Results(self.root / "results" / f"{name}.jsonl").rows()
+        return [row for row in rows if (row["stage"] == "rewrite") == rewrites]
 
     def runner(self, **options):
         results = run.Results(self.root / "results" / "own-problem.jsonl")
@@ -137,6 +143,14 @@ class RunTest(unittest.TestCase):
         # The faster one is not confirmed.
         self.assertEqual(row["proved_speedup"], 2.9)
         self.assertIn("seed=17", self.calls("run")[0])
+
+    def test_rules_go_first_and_the_campaign_is_taught_what_they_found(self):
+        self.main("own-problem", "--cells", "alpha/*/17")
+        [row] = self.rows(rewrites=True)
+        self.assertEqual((row["rules_speedup"], row["rules"], row["right"]), (2.5, [["a", "b"]], 7))
+        [rewrite], [train] = self.calls("rewrite"), self.calls("run")
+        self.assertIn(f"warmup.rewrites={rewrite.split()[3]}", train.split())
+        self.assertIn("| alpha   | –      | 2.50×       |", tables.of("own-problem", self.rows() + [row]))
 
     def test_a_campaign_gets_a_copy_that_is_not_held_out(self):
         self.main("own-problem", "--cells", "alpha/*/17")
@@ -295,7 +309,7 @@ class TablesTest(unittest.TestCase):
         self.assertEqual(lines["at least 90 % right in the last 3 steps"], ["1 of 2", "1 of 2"])
         self.assertEqual(lines["a program at least 1.5 × as fast, proved"], ["1 of 2", "1 of 2"])
         self.assertEqual(lines["half of the expert's speedup, in logarithm"], ["1 of 2", "0 of 2"])
-        self.assertEqual(lines["b"][:5], ["9.0×", "–", "1.00×", "100 %", "2.90×"])
+        self.assertEqual(lines["b"][:6], ["9.0×", "–", "–", "1.00×", "100 %", "2.90×"])
 
     def test_the_last_row_of_a_cell_counts(self):
         rows = [self.row("a", 17, 0.2, 1.0, 4.0), self.row("a", 17, 0.7, 1.0, 4.0)]

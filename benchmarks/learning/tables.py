@@ -90,13 +90,16 @@ def own_problem(rows):
     text = []
     for (commit, variant), group in sorted(ended_rows(rows, "train").items()):
         seeds = sorted({r["seed"] for r in group})
-        head = ["problem", "expert"] + [f"{what}, seed {s}" for s in seeds
+        by_rules = {(r["problem"], r["seed"]): r["rules_speedup"]
+                    for r in ended_rows(rows, "rewrite").get((commit, variant), [])}
+        head = ["problem", "expert", "rules alone"] + [f"{what}, seed {s}" for s in seeds
                                         for what in ("right in the last 3", "proved")] + ["steps", "seconds"]
         lines = [tuple(head)]
         for problem in sorted({r["problem"] for r in group}):
             of = {r["seed"]: r for r in group if r["problem"] == problem}
             expert = next(iter(of.values()))["expert_speedup"]
-            cells = [problem, f"{expert:.1f}×" if expert else "–"]
+            found = [f"{by_rules[problem, s]:.2f}×" for s in seeds if (problem, s) in by_rules]
+            cells = [problem, f"{expert:.1f}×" if expert else "–", ", ".join(found) or "–"]
             for seed in seeds:
                 cells += [percent(of[seed]["right_last3"]), f"{of[seed]['proved_speedup']:.2f}×"] \
                     if seed in of else ["", ""]

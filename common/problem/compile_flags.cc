@@ -1,5 +1,6 @@
 #include "common/problem/compile_flags.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace whetstone {
@@ -11,6 +12,19 @@ std::vector<std::string> CompileFlags(const v1::CompileRules& rules) {
   // Equal functions lie alike whatever stands before them: beside a busy neighbour on the same core
   // their place alone is worth up to a sixth of their speed.
   flags.insert(flags.end(), {"-fPIC", "-fvisibility=hidden", "-falign-functions=64", "-w"});
+  return flags;
+}
+
+std::vector<std::string> ParserFlags(const v1::CompileRules& rules) {
+  std::vector<std::string> flags = {
+      absl::StrCat("-std=", rules.std().empty() ? "c++20" : rules.std())};
+  for (const std::string& flag : rules.flags()) {
+    const bool read = absl::StartsWith(flag, "-m") || absl::StartsWith(flag, "-D") ||
+                      absl::StartsWith(flag, "-U") || flag == "-fopenmp" || flag == "-ffast-math";
+    if (read && !absl::StartsWith(flag, "-mprefer") && !absl::StartsWith(flag, "-mtune")) {
+      flags.push_back(flag);
+    }
+  }
   return flags;
 }
 

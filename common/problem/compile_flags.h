@@ -13,6 +13,10 @@ namespace whetstone {
 // Returns the language, the problem's own flags, and those that every program has.
 std::vector<std::string> CompileFlags(const v1::CompileRules& rules);
 
+// Returns those of them that mean the same to clang where it only reads programs; the others steer
+// how code is generated.
+std::vector<std::string> ParserFlags(const v1::CompileRules& rules);
+
 // Returns the compiler as compile.compiler names it: "g++" where it says nothing.
 std::string CompilerName(const v1::CompileRules& rules);
 

@@ -104,6 +104,7 @@ int RunCommandLine(int argc, char** argv) {
   AddEval(&app, &selected);
   AddBest(&app, &selected);
   AddMeasure(&app, &selected);
+  AddRewrite(&app, &selected);
   AddProblem(&app, &selected);
   AddDoctor(&app, &selected);
   try {

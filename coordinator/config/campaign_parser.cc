@@ -103,8 +103,11 @@ absl::Status CheckFiles(const v1::Campaign& campaign, const YamlMessage& source)
     const std::string key = absl::StrCat("eval.problems[", i, "]");
     RETURN_IF_ERROR(check(key, campaign.eval().problems(i)));
   }
-  return campaign.has_warmup() ? check("warmup.examples", campaign.warmup().examples())
-                               : absl::OkStatus();
+  if (!campaign.has_warmup()) return absl::OkStatus();
+  RETURN_IF_ERROR(check("warmup.examples", campaign.warmup().examples()));
+  return campaign.warmup().rewrites().empty()
+             ? absl::OkStatus()
+             : check("warmup.rewrites", campaign.warmup().rewrites());
 }
 
 absl::Status ParseInto(absl::string_view yaml, const std::string& name, const std::string& folder,
@@ -136,6 +139,8 @@ absl::Status ParseInto(absl::string_view yaml, const std::string& name, const st
   if (campaign.has_warmup()) {
     campaign.mutable_warmup()->set_examples(
         paths.Resolve("warmup.examples", campaign.warmup().examples()));
+    campaign.mutable_warmup()->set_rewrites(
+        paths.Resolve("warmup.rewrites", campaign.warmup().rewrites()));
   }
   if (campaign.has_cluster()) {
     v1::ClusterConfig* cluster = campaign.mutable_cluster();

@@ -1,5 +1,6 @@
 #include "coordinator/config/campaign_parser.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -74,6 +75,13 @@ TEST(CampaignParserTest, OptionalSectionsComeAndGo) {
   EXPECT_EQ(Parse(with)->warmup().order(), "shuffle");
   EXPECT_FALSE(Parse(with, {"warmup=null"})->has_warmup());
   EXPECT_EQ(Parse(kMinimal, {"warmup.examples=/w"})->warmup().batch_size(), 8);
+}
+
+TEST(CampaignParserTest, RewritesAreShownAsOftenAsReferences) {
+  const std::string with =
+      absl::StrCat(kMinimal, "warmup: {examples: w.jsonl, references: 2, rewrites: r.jsonl}\n");
+  EXPECT_EQ(Parse(with)->warmup().rewrites(), "/home/op/camp/r.jsonl");
+  EXPECT_THAT(Error(with, {"warmup.references=0"}), testing::HasSubstr("warmup.rewrites"));
 }
 
 TEST(CampaignParserTest, PathsDependOnWhoGaveThem) {

@@ -88,6 +88,10 @@ class Rules : public RuleChecks {
     RETURN_IF_ERROR(AtLeast("warmup.lr_warmup_steps", w.lr_warmup_steps(), 0));
     RETURN_IF_ERROR(AtLeast("warmup.nearest", w.nearest(), 0));
     RETURN_IF_ERROR(AtLeast("warmup.references", w.references(), 0));
+    if (!w.rewrites().empty() && w.references() == 0) {
+      return Wrong("warmup.rewrites",
+                   "is never shown: set warmup.references to the copies of each");
+    }
     RETURN_IF_ERROR(OneOf("warmup.order", w.order(), {"shuffle", "curriculum"}));
     return AtLeast("warmup.max_response_chars", w.max_response_chars(), 1);
   }

@@ -36,8 +36,8 @@ absl::Status FreezePrompts(const RunPaths& paths, const std::string& prefix,
 }
 
 // Says what the campaign's warm-up shows. `problems` are those that it learns from.
-WarmupOptions WarmupOptionsOf(const v1::Campaign& campaign,
-                              const std::vector<v1::Problem>& problems) {
+absl::StatusOr<WarmupOptions> WarmupOptionsOf(const v1::Campaign& campaign,
+                                              const std::vector<v1::Problem>& problems) {
   const v1::WarmupConfig& warmup = campaign.warmup();
   const std::string& response_prefix = campaign.generate().response_prefix();
   WarmupOptions options;
@@ -48,12 +48,18 @@ WarmupOptions WarmupOptionsOf(const v1::Campaign& campaign,
   options.response_prefix = response_prefix;
   options.curriculum = warmup.order() == "curriculum";
   options.nearest = static_cast<size_t>(warmup.nearest());
-  for (const v1::Problem& problem : problems) {
-    options.functions.push_back(problem.reference());
-    options.references.insert(
-        options.references.end(), static_cast<size_t>(warmup.references()),
-        ReferenceExample(problem, RenderResponsePrefix(response_prefix, problem)));
+  for (const v1::Problem& problem : problems) options.functions.push_back(problem.reference());
+  std::vector<WorkedExample> rewrites;
+  if (!warmup.rewrites().empty()) {
+    ASSIGN_OR_RETURN(rewrites, ReadRewrites(warmup.rewrites()));
   }
+  absl::StatusOr<std::vector<v1::SftExample>> own =
+      OwnExamples(problems, rewrites, static_cast<size_t>(warmup.references()), response_prefix);
+  if (!own.ok()) {
+    return absl::Status(own.status().code(), absl::StrCat("'warmup.rewrites': ", warmup.rewrites(),
+                                                          ": ", own.status().message()));
+  }
+  options.own = *std::move(own);
   return options;
 }
 
@@ -66,9 +72,9 @@ absl::StatusOr<std::string> ChosenLines(const v1::Campaign& campaign) {
   }
   ASSIGN_OR_RETURN(std::vector<WorkedExample> examples,
                    ReadWorkedExamples(campaign.warmup().examples()));
+  ASSIGN_OR_RETURN(const WarmupOptions options, WarmupOptionsOf(campaign, problems));
   std::string text;
-  for (const WorkedExample& example :
-       ChooseExamples(std::move(examples), WarmupOptionsOf(campaign, problems))) {
+  for (const WorkedExample& example : ChooseExamples(std::move(examples), options)) {
     absl::StrAppend(&text, example.line, "\n");
   }
   return text;
@@ -111,7 +117,7 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
     const v1::WarmupConfig& warmup = campaign.warmup();
     std::vector<v1::Problem> learned;
     for (const PlannedProblem& planned : plan.learned()) learned.push_back(planned.problem);
-    const WarmupOptions options = WarmupOptionsOf(campaign, learned);
+    ASSIGN_OR_RETURN(const WarmupOptions options, WarmupOptionsOf(campaign, learned));
     ASSIGN_OR_RETURN(std::vector<WorkedExample> examples, ReadWorkedExamples(warmup.examples()));
     for (const WorkedExample& example : examples) {
       if (!options.curriculum || example.difficulty.has_value()) continue;
@@ -130,7 +136,7 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
     if (plan.warmup.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat("'warmup.epochs': ", warmup.epochs(), " of a pass over ",
-                       examples.size() + options.references.size(),
+                       examples.size() + options.own.size(),
                        " examples shows none of them; raise it or leave out 'warmup'"));
     }
   }
@@ -157,6 +163,11 @@ absl::Status FreezeCampaign(const v1::Campaign& campaign, const RunPaths& paths)
     ASSIGN_OR_RETURN(const std::string text, ChosenLines(campaign));
     RETURN_IF_ERROR(WriteFileAtomically(paths.inputs() + "/warmup.jsonl", text));
     frozen.mutable_warmup()->set_examples("inputs/warmup.jsonl");
+    if (!campaign.warmup().rewrites().empty()) {
+      ASSIGN_OR_RETURN(const std::string rewrites, ReadFile(campaign.warmup().rewrites()));
+      RETURN_IF_ERROR(WriteFileAtomically(paths.inputs() + "/rewrites.jsonl", rewrites));
+      frozen.mutable_warmup()->set_rewrites("inputs/rewrites.jsonl");
+    }
   }
   const std::string& checkpoints = campaign.checkpoint().dir();
   if (!campaign.has_cluster() && absl::StartsWith(checkpoints, paths.root() + "/")) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +14,7 @@
 #include "common/tree_testing.h"
 #include "coordinator/config/campaign_parser.h"
 #include "coordinator/journal/campaign_setup.h"
+#include "coordinator/prompt/prompt_file.h"
 #include "coordinator/prompt/worked_examples.h"
 
 namespace whetstone {
@@ -49,14 +52,21 @@ absl::StatusOr<CampaignPlan> PlanOf(const std::string& file, const std::string& 
 TEST(OpenRunTest, TheWarmupIsThatOfTheFrozenExamples) {
   const TempDir folder = *TempDir::Make("run");
   const RunPaths paths(folder.path());
-  const v1::Campaign campaign =
-      *ParseCampaign(absl::StrCat("name: mine\nmodel: /none\nproblems: [", SourceDir(),
-                                  "/prompts/matmul_f32.md]\nwarmup: {examples: ", SourceDir(),
-                                  "/prompts/warmup.jsonl, nearest: 21, references: 3}\n"),
-                     "test", "/", {});
+  const std::string file = SourceDir() + "/prompts/matmul_f32.md";
+  const std::string rewrites = folder.path() + "/mine.jsonl";
+  const nlohmann::json rewrite = {{"id", "matmul/1"},
+                                  {"prompt_code", ParsePromptFile(file)->reference()},
+                                  {"rewrite", "void matmul() {}"}};
+  ASSERT_TRUE(WriteFileAtomically(rewrites, rewrite.dump()).ok());
+  const v1::Campaign campaign = *ParseCampaign(
+      absl::StrCat(
+          "name: mine\nmodel: /none\nproblems: [", file, "]\nwarmup: {examples: ", SourceDir(),
+          "/prompts/warmup.jsonl, nearest: 21, references: 3, rewrites: ", rewrites, "}\n"),
+      "test", "/", {});
   const CampaignPlan plan = *BuildPlan(campaign, "mine-01234567", paths.checkpoints());
-  EXPECT_EQ(plan.warmup_updates(), 3) << "of eight: 21 examples and three references";
+  EXPECT_EQ(plan.warmup_updates(), 3) << "of eight: 21 examples, and the rewrite thrice";
   ASSERT_TRUE(FreezeCampaign(campaign, paths).ok());
+  std::filesystem::remove(rewrites);
   EXPECT_EQ(ReadWorkedExamples(paths.inputs() + "/warmup.jsonl")->size(), 21u);
   ASSERT_TRUE(Journal::Create(paths.journal(), "mine-01234567").ok());
   const auto run = OpenRun(paths, /*read_only=*/true);

@@ -222,10 +222,11 @@ WorkedExample RenameIdentifiers(const WorkedExample& example, uint64_t seed, uin
   return result;
 }
 
-v1::SftExample ReferenceExample(const v1::Problem& problem, const std::string& prefix) {
+v1::SftExample OwnExample(const v1::Problem& problem, absl::string_view program,
+                          const std::string& prefix) {
   v1::SftExample result;
   for (v1::Message& message : RenderMessages(problem)) *result.add_messages() = std::move(message);
-  const absl::string_view code = absl::StripAsciiWhitespace(problem.reference());
+  const absl::string_view code = absl::StripAsciiWhitespace(program);
   std::string answer = RenderAnswer(code);
   if (!absl::StartsWith(answer, prefix)) {
     const absl::StatusOr<Signature> signature = ParseSignature(problem);
@@ -240,6 +241,40 @@ v1::SftExample ReferenceExample(const v1::Problem& problem, const std::string& p
   return result;
 }
 
+absl::StatusOr<std::vector<v1::SftExample>> OwnExamples(const std::vector<v1::Problem>& problems,
+                                                        const std::vector<WorkedExample>& rewrites,
+                                                        size_t copies,
+                                                        absl::string_view response_prefix) {
+  std::vector<v1::SftExample> examples;
+  std::set<std::string> references;
+  for (const v1::Problem& problem : problems) {
+    references.insert(problem.reference());
+    const std::string prefix = RenderResponsePrefix(response_prefix, problem);
+    std::vector<std::string> programs;
+    for (const WorkedExample& rewrite : rewrites) {
+      if (rewrite.prompt_code == problem.reference()) programs.push_back(rewrite.rewrite);
+    }
+    if (programs.empty()) programs.push_back(problem.reference());
+    for (const std::string& program : programs) {
+      examples.insert(examples.end(), copies, OwnExample(problem, program, prefix));
+    }
+  }
+  for (const WorkedExample& rewrite : rewrites) {
+    if (references.count(rewrite.prompt_code) > 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", rewrite.id,
+        "' rewrites no reference of the campaign's problems, as they are now; make the "
+        "file anew (whet rewrite)"));
+  }
+  return examples;
+}
+
+absl::StatusOr<std::vector<WorkedExample>> ReadRewrites(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  if (absl::StripAsciiWhitespace(text).empty()) return std::vector<WorkedExample>();
+  return ParseWorkedExamples(text, path);
+}
+
 std::vector<WorkedExample> ChooseExamples(std::vector<WorkedExample> examples,
                                           const WarmupOptions& options) {
   std::erase_if(examples, [&](const WorkedExample& example) {
@@ -251,7 +286,7 @@ std::vector<WorkedExample> ChooseExamples(std::vector<WorkedExample> examples,
 
 std::vector<std::vector<v1::SftExample>> PlanWarmup(const std::vector<WorkedExample>& chosen,
                                                     const WarmupOptions& options) {
-  const size_t shown = chosen.size() + options.references.size();
+  const size_t shown = chosen.size() + options.own.size();
   const auto difficulty = [&](size_t index) {
     return index < chosen.size() ? chosen[index].difficulty.value_or(0) : 0.5;
   };
@@ -273,7 +308,7 @@ std::vector<std::vector<v1::SftExample>> PlanWarmup(const std::vector<WorkedExam
     for (const size_t index : order) {
       if (draw % batch_size == 0) batches.emplace_back();
       if (index >= chosen.size()) {
-        batches.back().push_back(options.references[index - chosen.size()]);
+        batches.back().push_back(options.own[index - chosen.size()]);
       } else {
         const bool rename = Philox(options.seed, {kRename, draw, 1, 0}).Uniform() < 0.5;
         batches.back().push_back(ToSftExample(

@@ -48,11 +48,23 @@ v1::SftExample ToSftExample(const WorkedExample& example, absl::string_view resp
 // letters. The example comes back unchanged where new names would clash.
 WorkedExample RenameIdentifiers(const WorkedExample& example, uint64_t seed, uint64_t draw);
 
-// Returns the chat that teaches the problem's reference as its own answer: the words in which the
+// Returns the chat that teaches `program` as an answer to the problem: the words in which the
 // campaign asks for it, and the prefix (RenderResponsePrefix) that it puts in front of the answer.
 // Where the prefix goes on with the signature, the answer leaves out #include lines before that;
 // with anything else there, it does not begin with the prefix.
-v1::SftExample ReferenceExample(const v1::Problem& problem, const std::string& prefix);
+v1::SftExample OwnExample(const v1::Problem& problem, absl::string_view program,
+                          const std::string& prefix);
+
+// Returns what teaches each problem its own right answers, `copies` times each: its rewrites (those
+// whose function is its reference), or its reference where it has none. INVALID_ARGUMENT: a rewrite
+// is of none of the problems. `response_prefix` is as in ToSftExample.
+absl::StatusOr<std::vector<v1::SftExample>> OwnExamples(const std::vector<v1::Problem>& problems,
+                                                        const std::vector<WorkedExample>& rewrites,
+                                                        size_t copies,
+                                                        absl::string_view response_prefix);
+
+// Reads what `whet rewrite` wrote: worked examples, or nothing at all where no rule found any.
+absl::StatusOr<std::vector<WorkedExample>> ReadRewrites(const std::string& path);
 
 struct WarmupOptions {
   double epochs = 1;  // passes over the examples; 0.5 is the first half of one
@@ -64,7 +76,7 @@ struct WarmupOptions {
   size_t nearest = 0;       // takes only so many, those nearest to `functions`; 0: all
   std::vector<std::string> functions = {};  // C++ functions
   // These are shown besides, once an epoch each, as they are; in a curriculum amid the others.
-  std::vector<v1::SftExample> references = {};
+  std::vector<v1::SftExample> own = {};
 };
 
 // Returns the examples that the options allow: those that are short enough, of these the nearest.

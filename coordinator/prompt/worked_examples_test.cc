@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/file.h"
 #include "common/tree_testing.h"
 #include "coordinator/prompt/render.h"
 
@@ -232,17 +233,16 @@ TEST(WarmupPlanTest, TakesTheNearestOfThoseThatAreShortEnough) {
   EXPECT_TRUE(absl::StrContains(chosen[0].rewrite, "return 7;")) << chosen[0].rewrite;
 }
 
-TEST(WarmupPlanTest, ReferencesAreShownAsTheyAre) {
+TEST(WarmupPlanTest, OwnExamplesAreShownAsTheyAre) {
   v1::SftExample own;
   own.set_response("own");
   v1::SftExample other;
   other.set_response("other");
   for (const bool curriculum : {false, true}) {
-    const auto batches =
-        PlanWarmup(Numbered(5), {.epochs = 2,
-                                 .batch_size = 64,
-                                 .curriculum = curriculum,
-                                 .references = {own, own, own, other, other, other}});
+    const auto batches = PlanWarmup(Numbered(5), {.epochs = 2,
+                                                  .batch_size = 64,
+                                                  .curriculum = curriculum,
+                                                  .own = {own, own, own, other, other, other}});
     ASSERT_EQ(batches.size(), 1u);
     ASSERT_EQ(batches[0].size(), 22u) << "two epochs of five examples and three copies of each";
     std::map<std::string, int> shown;
@@ -253,30 +253,76 @@ TEST(WarmupPlanTest, ReferencesAreShownAsTheyAre) {
 }
 
 // What is taught is what the campaign asks and what it puts in front of the answer.
-TEST(ReferenceExampleTest, IsTheAnswerToTheCampaignsOwnPrompt) {
+TEST(OwnExampleTest, IsTheAnswerToTheCampaignsOwnPrompt) {
   v1::Problem problem;
   problem.set_signature("int twice(int a)");
   problem.set_prose("Doubles.");
   problem.set_reference("#include <math.h>\n\nint twice(int a) {\n    return 2 * a;\n}\n");
   const std::string prefix = RenderResponsePrefix("```cpp\n{signature}", problem);
-  v1::SftExample example = ReferenceExample(problem, prefix);
+  v1::SftExample example = OwnExample(problem, problem.reference(), prefix);
   ASSERT_EQ(example.messages_size(), 1);
   EXPECT_EQ(example.messages(0).content(), RenderMessages(problem)[0].content());
   EXPECT_EQ(example.response_prefix(), "```cpp\nint twice(int a)");
   EXPECT_EQ(example.response(), " {\n    return 2 * a;\n}\n```");
-  example = ReferenceExample(problem, "```cpp\n");
+  example = OwnExample(problem, problem.reference(), "```cpp\n");
   EXPECT_EQ(example.response_prefix(), "```cpp\n");
   EXPECT_TRUE(absl::StartsWith(example.response(), "#include <math.h>")) << example.response();
-  example = ReferenceExample(problem, "Sure: ");
+  example = OwnExample(problem, problem.reference(), "Sure: ");
   EXPECT_EQ(example.response_prefix(), "");
   EXPECT_TRUE(absl::StartsWith(example.response(), "```cpp\n#include")) << example.response();
   // A helper that the function needs cannot be left out.
   problem.set_reference(
       "static int sum(int a, int b) { return a + b; }\n\nint twice(int a) {\n    return sum(a, "
       "a);\n}");
-  example = ReferenceExample(problem, prefix);
+  example = OwnExample(problem, problem.reference(), prefix);
   EXPECT_EQ(example.response_prefix(), "");
   EXPECT_EQ(example.response(), RenderAnswer(problem.reference()));
+}
+
+TEST(OwnExamplesTest, RewritesStandForTheReferenceOfTheirProblemOnly) {
+  std::vector<v1::Problem> problems(2);
+  problems[0].set_signature("int twice(int a)");
+  problems[0].set_reference("int twice(int a) {\n    return 2 * a;\n}\n");
+  problems[1].set_signature("int thrice(int a)");
+  problems[1].set_reference("int thrice(int a) {\n    return 3 * a;\n}\n");
+  const std::vector<WorkedExample> rewrites = {
+      {.id = "twice/1",
+       .prose = "",
+       .prompt_code = problems[0].reference(),
+       .rewrite = "int twice(int a) {\n    return a + a;\n}"},
+      {.id = "twice/2",
+       .prose = "",
+       .prompt_code = problems[0].reference(),
+       .rewrite = "int twice(int a) {\n    return a << 1;\n}"}};
+  const auto examples = OwnExamples(problems, rewrites, 2, "```cpp\n{signature}");
+  ASSERT_TRUE(examples.ok()) << examples.status();
+  std::vector<std::string> answers;
+  for (const v1::SftExample& example : *examples) {
+    answers.push_back(example.response_prefix() + example.response());
+  }
+  const std::string sum = "```cpp\nint twice(int a) {\n    return a + a;\n}\n```";
+  const std::string shift = "```cpp\nint twice(int a) {\n    return a << 1;\n}\n```";
+  const std::string reference = "```cpp\nint thrice(int a) {\n    return 3 * a;\n}\n```";
+  EXPECT_EQ(answers, (std::vector<std::string>{sum, sum, shift, shift, reference, reference}));
+  EXPECT_EQ((*examples)[2].messages(0).content(), RenderMessages(problems[0])[0].content());
+
+  problems[0].set_reference("int twice(int a) {\n    return a * 2;\n}\n");
+  const auto stale = OwnExamples(problems, rewrites, 2, "```cpp\n{signature}");
+  EXPECT_EQ(stale.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(absl::StrContains(stale.status().message(), "'twice/1' rewrites no reference"))
+      << stale.status();
+}
+
+TEST(OwnExamplesTest, AFileOfRewritesMayBeEmpty) {
+  const auto dir = TempDir::Make("rewrites");
+  ASSERT_TRUE(dir.ok());
+  const std::string path = dir->path() + "/rewrites.jsonl";
+  ASSERT_TRUE(WriteFileAtomically(path, "\n").ok());
+  const auto none = ReadRewrites(path);
+  ASSERT_TRUE(none.ok()) << none.status();
+  EXPECT_TRUE(none->empty());
+  ASSERT_TRUE(WriteFileAtomically(path, "{}\n").ok());
+  EXPECT_TRUE(absl::StrContains(ReadRewrites(path).status().message(), "rewrites.jsonl:1: "));
 }
 
 TEST(WarmupCorpusTest, TheRepositorysCorpusIsReadable) {

@@ -258,6 +258,11 @@ HealthFinding NothingFaster(const CampaignPlan& plan, const Attempts& attempts) 
       advice.push_back("warmup.references, which shows the reference as a right answer");
     }
   }
+  if (c.warmup().rewrites().empty()) {
+    advice.push_back(
+        "whet rewrite, whose rules look for faster forms of the function to be taught first "
+        "(warmup.rewrites)");
+  }
   if (c.train().hints().empty()) {
     advice.push_back("train.hints, sentences that suggest techniques it did not try");
   }

@@ -183,6 +183,9 @@ TEST_F(LearningHealthTest, NothingFasterIsSaidWithWhatWasTried) {
   EXPECT_THAT(found.advice, HasSubstr("try an easier problem first"));
   EXPECT_THAT(found.advice, HasSubstr("reward.partial_credit until_correct"));
   EXPECT_THAT(found.advice, HasSubstr("train.hints"));
+  EXPECT_THAT(found.advice, HasSubstr("whet rewrite"));
+  plan_.campaign.mutable_warmup()->set_rewrites("r.jsonl");
+  EXPECT_THAT(NothingFaster(plan_, attempts).advice, Not(HasSubstr("whet rewrite")));
   plan_.campaign.mutable_train()->add_hints("Block the loops.");
   EXPECT_THAT(NothingFaster(plan_, attempts).advice, Not(HasSubstr("train.hints")));
   EXPECT_THAT(found.advice, HasSubstr("(warmup.examples)"));

@@ -177,4 +177,17 @@ ScreenFindings ParseProgram(const std::vector<std::string>& flags, const std::st
   return findings;
 }
 
+std::string WithProgram(
+    const std::vector<std::string>& flags, const std::string& pch, const std::string& source,
+    const std::function<void(clang::ASTContext*, const std::vector<clang::Decl*>&)>& see) {
+  ScreenFindings findings;
+  const auto at_end = [&](clang::ASTContext* context, const std::vector<clang::Decl*>& mine) {
+    if (findings.errors.empty()) see(context, mine);
+  };
+  RunClang(ProgramArguments(flags, pch),
+           std::make_unique<Action<decltype(at_end)>>(nullptr, &findings, at_end), source,
+           &findings);
+  return findings.errors.empty() ? "" : findings.errors[0];
+}
+
 }  // namespace whetstone

@@ -3,10 +3,16 @@
 #ifndef WHETSTONE_CPU_BENCH_WORKER_SCREEN_PARSE_H_
 #define WHETSTONE_CPU_BENCH_WORKER_SCREEN_PARSE_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "cpu_bench_worker/screen/findings.h"
+
+namespace clang {
+class ASTContext;
+class Decl;
+}  // namespace clang
 
 namespace whetstone {
 
@@ -20,6 +26,12 @@ std::string SignatureType(const std::vector<std::string>& flags, const std::stri
 
 ScreenFindings ParseProgram(const std::vector<std::string>& flags, const std::string& pch,
                             const ScreenRules& rules, const std::string& source);
+
+// Calls `see` with the program's syntax tree and its top-level declarations, unless it does not
+// parse. Returns clang's first error, or "".
+std::string WithProgram(
+    const std::vector<std::string>& flags, const std::string& pch, const std::string& source,
+    const std::function<void(clang::ASTContext*, const std::vector<clang::Decl*>&)>& see);
 
 }  // namespace whetstone
 

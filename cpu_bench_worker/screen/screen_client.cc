@@ -9,8 +9,8 @@
 #include <set>
 #include <tuple>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/problem/compile_flags.h"
 #include "common/problem/struct_type.h"
 #include "common/sha256.h"
 #include "common/status_macros.h"
@@ -30,19 +30,6 @@ constexpr std::chrono::seconds kPrepareDeadline{120};
 constexpr std::chrono::seconds kAnswerDeadline{2 * kScreenSeconds + 5};
 // A screener may live so long; each request has a limit of its own.
 constexpr std::chrono::hours kLife{24 * 365};
-
-// Returns the g++ flags that mean the same to clang's parser; the others only steer code
-// generation.
-std::vector<std::string> ParserFlags(const v1::CompileRules& rules) {
-  std::vector<std::string> flags = {
-      absl::StrCat("-std=", rules.std().empty() ? "c++20" : rules.std())};
-  for (const std::string& flag : rules.flags())
-    if (absl::StartsWith(flag, "-m") || absl::StartsWith(flag, "-D") ||
-        absl::StartsWith(flag, "-U") || flag == "-fopenmp" || flag == "-ffast-math")
-      if (!absl::StartsWith(flag, "-mprefer") && !absl::StartsWith(flag, "-mtune"))
-        flags.push_back(flag);
-  return flags;
-}
 
 json ConfigJson(const ScreenConfig& config) {
   return {{"flags", config.flags},         {"header_dir", config.header_dir},

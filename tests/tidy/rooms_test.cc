@@ -203,7 +203,7 @@ const std::vector<Home>& Homes() {
       {"c10/", {"gpu_trainer/", "benchmarks/"}},
       {"cuda", {"gpu_trainer/"}},
       {"libssh/", {"coordinator/tunnel/"}},
-      {"clang/", {"cpu_bench_worker/screen/"}},
+      {"clang/", {"cpu_bench_worker/rewrite/", "cpu_bench_worker/screen/"}},
       {"llvm/", {"cpu_bench_worker/screen/"}},
       {"hwloc.h", {"cpu_bench_worker/host/"}},
       {"sqlite3.h", {"coordinator/journal/", "tests/"}},

@@ -1,0 +1,196 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "common/file.h"
+#include "common/status_macros.h"
+#include "coordinator/cli/commands.h"
+#include "coordinator/loop/local_worker.h"
+#include "coordinator/prompt/prompt_file.h"
+#include "coordinator/rewrites/rewrite_search.h"
+#include "coordinator/rewrites/rewriter.h"
+#include "coordinator/terminal/console.h"
+#include "coordinator/terminal/stop_signals.h"
+
+namespace whetstone {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kAttempts = 2;  // to measure a program that the worker fails on
+
+struct RewriteCommand {
+  std::vector<std::string> problems;
+  std::string out;
+  double seconds = 120;
+  int keep = 4;
+  int chars_max = 1000;
+  bool json = false;
+};
+
+// One line of a file of worked examples.
+nlohmann::ordered_json ExampleOf(const v1::Problem& problem, const FoundRewrite& rewrite,
+                                 size_t place) {
+  return {{"id", absl::StrCat(problem.id(), "/", place)},
+          {"family", problem.id()},
+          {"prompt_code", problem.reference()},
+          {"rewrite", absl::StripSuffix(rewrite.source, "\n")},
+          {"techniques", rewrite.rules},
+          {"gain", rewrite.speedup}};
+}
+
+absl::StatusOr<RewriteSearch> SearchOne(const v1::Problem& problem, const RewriteCommand& command,
+                                        LocalWorker* worker, const StopSignals& signals,
+                                        Console* console) {
+  // A calibration that the worker has is one that it does not measure; it decides rewards alone.
+  v1::Calibration none;
+  none.mutable_expert()->set_outcome(v1::CORRECT);
+  RETURN_IF_ERROR(worker->Put(problem, v1::PutProblemRequest::MEASURED, &none).status());
+  ASSIGN_OR_RETURN(const Rewriter rewriter, Rewriter::Make(problem));
+  const auto end =
+      Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(1000 * command.seconds));
+  const auto stopped = [&] { return signals.stopped(); };
+  RewriteTools tools;
+  tools.propose = [&](const std::vector<std::string>& sources) {
+    return rewriter.Propose(sources, stopped);
+  };
+  tools.measure = [&](const std::string& source) -> absl::StatusOr<v1::Verdict> {
+    v1::Verdict verdict;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      ASSIGN_OR_RETURN(verdict, worker->Measure(problem, source, /*time=*/true, /*fresh=*/false));
+      if (verdict.outcome() != v1::INFRASTRUCTURE_ERROR) return verdict;
+    }
+    return absl::InternalError(absl::StrCat("the worker could not measure: ", verdict.detail()));
+  };
+  tools.enough = [&] { return stopped() || Clock::now() >= end; };
+  tools.progress = [&](int measured, double fastest) {
+    const auto left = std::chrono::duration_cast<std::chrono::seconds>(end - Clock::now()).count();
+    console->Status(
+        absl::StrFormat("%s: %d programs measured, the fastest %.2fx, at most %d s more",
+                        problem.id(), measured, fastest, std::max<int64_t>(0, left)));
+  };
+  RewriteOptions options;
+  options.kept = static_cast<size_t>(command.keep);
+  options.chars_max = static_cast<size_t>(command.chars_max);
+  RewriteSearch search = SearchRewrites(problem, options, tools);
+  if (absl::IsCancelled(search.ended)) search.ended = absl::OkStatus();
+  return search;
+}
+
+std::string SearchText(const v1::Problem& problem, const RewriteSearch& search) {
+  std::string text = absl::StrCat(problem.id(), ": ");
+  if (search.measured == 0 && search.too_long == 0) return absl::StrCat(text, "no rule fits");
+  absl::StrAppend(&text, search.measured, " programs measured, ", search.right, " right");
+  if (search.too_long > 0) {
+    absl::StrAppend(&text, ", ", search.too_long, " others longer than --chars");
+  }
+  if (search.kept.empty()) return absl::StrCat(text, "; none is clearly faster than the reference");
+  absl::StrAppend(&text, "; the fastest:");
+  for (const FoundRewrite& rewrite : search.kept) {
+    absl::StrAppendFormat(&text, "\n  %7.2fx  %s", rewrite.speedup,
+                          absl::StrJoin(rewrite.rules, ", then "));
+  }
+  return text;
+}
+
+// Says whether the file can be written, before minutes are spent on what is to stand in it.
+absl::Status CheckOut(const std::string& out) {
+  const std::filesystem::path folder = std::filesystem::absolute(out).parent_path();
+  if (access(folder.c_str(), W_OK) == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--out ", out, ": ", folder.string(), ": ",
+                                                 strerror(errno), "; name a folder to write in"));
+}
+
+absl::StatusOr<nlohmann::ordered_json> Rewrite(const RewriteCommand& command,
+                                               const StopSignals& signals, Console* console) {
+  std::vector<v1::Problem> problems;
+  for (const std::string& file : command.problems) {
+    ASSIGN_OR_RETURN(problems.emplace_back(), ParsePromptFile(file));
+  }
+  RETURN_IF_ERROR(CheckOut(command.out));
+  console->Status("starting a worker");
+  ASSIGN_OR_RETURN(const std::unique_ptr<LocalWorker> worker, LocalWorker::Start());
+  std::string lines;
+  nlohmann::ordered_json result = {{"out", command.out},
+                                   {"problems", nlohmann::ordered_json::array()}};
+  for (size_t i = 0; i < problems.size() && !signals.stopped(); ++i) {
+    console->Status(absl::StrCat(problems[i].id(), ": preparing"));
+    const auto failed = [&](const absl::Status& status) {
+      return absl::Status(status.code(), absl::StrCat(command.problems[i], ": ", status.message()));
+    };
+    const absl::StatusOr<RewriteSearch> search =
+        SearchOne(problems[i], command, worker.get(), signals, console);
+    if (!search.ok()) return failed(search.status());
+    console->Line(SearchText(problems[i], *search));
+    nlohmann::ordered_json kept = nlohmann::ordered_json::array();
+    for (const FoundRewrite& rewrite : search->kept) {
+      kept.push_back({{"speedup", rewrite.speedup}, {"rules", rewrite.rules}});
+      absl::StrAppend(&lines, ExampleOf(problems[i], rewrite, kept.size()).dump(), "\n");
+    }
+    result["problems"].push_back({{"problem", problems[i].id()},
+                                  {"measured", search->measured},
+                                  {"right", search->right},
+                                  {"too_long", search->too_long},
+                                  {"kept", std::move(kept)}});
+    // Where nothing was found the file is empty, and a campaign teaches the references instead.
+    RETURN_IF_ERROR(WriteFileAtomically(command.out, lines));
+    if (!search->ended.ok()) return failed(search->ended);
+  }
+  console->Line(absl::StrCat(command.out, ": for warmup.rewrites in a campaign"));
+  return result;
+}
+
+int RunRewrite(const RewriteCommand& command) {
+  const StopSignals signals;
+  Console console(command.json);
+  const absl::StatusOr<nlohmann::ordered_json> result = Rewrite(command, signals, &console);
+  if (!result.ok()) return console.Fail(result.status());
+  console.Result(*result);
+  return signals.stopped() ? kExitStopped : kExitOk;
+}
+
+}  // namespace
+
+void AddRewrite(CLI::App* app, SelectedCommand* selected) {
+  const auto options = std::make_shared<RewriteCommand>();
+  CLI::App* command = app->add_subcommand(
+      "rewrite",
+      "Look for faster forms of a problem's function, by rules\n\nRules exchange, block and unroll "
+      "loops, split sums, take branches out and know some idioms. What they\nmake of the reference "
+      "is "
+      "checked and timed by a worker on this machine, and rules are applied again to\nthe fastest. "
+      "The "
+      "fastest programs go to a file that teaches a campaign's policy before GRPO: "
+      "set\nwarmup.rewrites "
+      "to it. Ctrl-C ends the search and keeps what it found.");
+  command->add_option("PROBLEM", options->problems, "Prompt files")->required();
+  command->add_option("--out", options->out, "File to write, JSON lines")->required();
+  command->add_option("--seconds", options->seconds, "Time for each problem")
+      ->capture_default_str()
+      ->check(CLI::Range(1.0, 86400.0));
+  command->add_option("--keep", options->keep, "Programs to keep of each problem")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100));
+  command
+      ->add_option(
+          "--chars", options->chars_max,
+          "Longest program in characters, some three to a token of generate.max_new_tokens")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100000));
+  command->add_flag("--json", options->json, "End with one JSON object on stdout");
+  command->callback([=] { selected->run = [=] { return RunRewrite(*options); }; });
+}
+
+}  // namespace whetstone

@@ -1,0 +1,70 @@
+// SearchRewrites looks for faster forms of a problem's reference: rules propose, the ruler decides.
+//
+// It is best-first: every round rewrites the fastest right programs that have not been rewritten
+// yet, so that changes add up which gain nothing alone. Rules are classical transformations
+// (cpu_bench_worker/rewrite/rules.h) and need not be allowed where they are applied; wrong programs
+// fall at the check like any candidate.
+#ifndef WHETSTONE_COORDINATOR_REWRITES_REWRITE_SEARCH_H_
+#define WHETSTONE_COORDINATOR_REWRITES_REWRITE_SEARCH_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "whetstone/v1/problem.pb.h"
+#include "whetstone/v1/verdict.pb.h"
+
+namespace whetstone {
+
+// A program with one change.
+struct ProposedRewrite {
+  std::string rule;
+  std::string source;
+};
+
+// What the search needs of the outside. A failure of either ends it; what was found by then is
+// kept.
+struct RewriteTools {
+  // Returns the rewrites of each source, in order.
+  std::function<absl::StatusOr<std::vector<std::vector<ProposedRewrite>>>(
+      const std::vector<std::string>& sources)>
+      propose;
+  std::function<absl::StatusOr<v1::Verdict>(const std::string& source)> measure;
+  // Asked before each program: the search ends with what it has. The budget is the caller's clock.
+  std::function<bool()> enough;
+  // Called after each program; may be empty.
+  std::function<void(int measured, double fastest)> progress;
+};
+
+struct RewriteOptions {
+  size_t chars_max = 1200;   // longer programs are not measured
+  size_t parents = 6;        // programs that are rewritten in a round
+  int rounds = 3;            // changes that add up
+  double least_gain = 1.1;   // the interval of a kept program's speedup begins above this
+  double least_share = 0.5;  // of the fastest one's speedup that a kept program has
+  size_t kept = 4;
+};
+
+struct FoundRewrite {
+  std::vector<std::string> rules;  // in the order applied
+  std::string source;
+  double speedup = 1;
+};
+
+struct RewriteSearch {
+  std::vector<FoundRewrite> kept;  // the fastest, fastest first; empty: no rule makes it faster
+  int measured = 0;
+  int right = 0;
+  int too_long = 0;    // programs that were not measured
+  absl::Status ended;  // what ended it before it was through; OK otherwise
+};
+
+// Rewrites and measures the problem's reference. Each program is measured once, by its text, and
+// kept once, by its canonical source.
+RewriteSearch SearchRewrites(const v1::Problem& problem, const RewriteOptions& options,
+                             const RewriteTools& tools);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_REWRITES_REWRITE_SEARCH_H_

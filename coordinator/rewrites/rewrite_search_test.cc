@@ -1,0 +1,131 @@
+#include "coordinator/rewrites/rewrite_search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace whetstone {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// A program is letters; a rule adds one. How fast each is, and which are wrong, the test says.
+class RewriteSearchTest : public testing::Test {
+ protected:
+  RewriteSearchTest() {
+    problem_.set_reference("r");
+    tools_.propose = [this](const std::vector<std::string>& sources) {
+      rounds_.push_back(absl::StrJoin(sources, ","));
+      std::vector<std::vector<ProposedRewrite>> proposed;
+      for (const std::string& source : sources) {
+        std::vector<ProposedRewrite>& of_source = proposed.emplace_back();
+        for (const std::string rule : {"a", "b", "c"}) of_source.push_back({rule, source + rule});
+      }
+      return proposed;
+    };
+    tools_.measure = [this](const std::string& source) {
+      measured_.push_back(source);
+      v1::Verdict verdict;
+      const bool wrong = source.find('c') != std::string::npos;
+      verdict.set_outcome(wrong ? v1::WRONG_ANSWER : v1::CORRECT);
+      const auto it = speeds_.find(source);
+      verdict.set_speedup(it == speeds_.end() ? 1.0 : it->second);
+      verdict.set_speedup_low(0.99 * verdict.speedup());
+      if (const auto hash = hashes_.find(source); hash != hashes_.end()) {
+        verdict.set_canonical_hash(hash->second);
+      }
+      return verdict;
+    };
+    tools_.enough = [this] { return measured_.size() >= budget_; };
+  }
+
+  std::vector<std::string> Kept() {
+    search_ = SearchRewrites(problem_, options_, tools_);
+    std::vector<std::string> kept;
+    for (const FoundRewrite& each : search_.kept) {
+      kept.push_back(
+          absl::StrCat(each.source, " ", each.speedup, " ", absl::StrJoin(each.rules, "+")));
+    }
+    return kept;
+  }
+
+  v1::Problem problem_;
+  RewriteOptions options_;
+  RewriteTools tools_;
+  std::map<std::string, double> speeds_;
+  std::map<std::string, std::string> hashes_;
+  std::vector<std::string> rounds_;
+  std::vector<std::string> measured_;
+  size_t budget_ = 1000;
+  RewriteSearch search_;
+};
+
+TEST_F(RewriteSearchTest, ChangesAddUpThatGainNothingAlone) {
+  speeds_ = {{"rba", 1.05}, {"rbab", 4.0}};
+  EXPECT_THAT(Kept(), ElementsAre("rbab 4 b+a+b"));
+}
+
+TEST_F(RewriteSearchTest, TheFastestRightOnesAreRewrittenAndNoneTwice) {
+  options_.parents = 1;
+  speeds_ = {{"rb", 2.0}, {"rba", 1.5}, {"rc", 9.0}};
+  EXPECT_THAT(Kept(), ElementsAre("rb 2 b", "rba 1.5 b+a"));
+  EXPECT_THAT(rounds_, ElementsAre("r", "rb", "rba"));
+}
+
+TEST_F(RewriteSearchTest, KeepsTheFastestThatAreClearlyFaster) {
+  options_.rounds = 1;
+  options_.kept = 1;
+  speeds_ = {{"ra", 1.2}, {"rb", 1.3}};
+  EXPECT_THAT(Kept(), ElementsAre("rb 1.3 b"));
+  speeds_ = {{"ra", 1.11}, {"rb", 1.0}};  // Its interval begins at 1.0989.
+  EXPECT_THAT(Kept(), IsEmpty());
+}
+
+TEST_F(RewriteSearchTest, WhatIsFarBehindTheFastestIsNotKept) {
+  options_.rounds = 1;
+  speeds_ = {{"ra", 1.9}, {"rb", 4.0}};
+  EXPECT_THAT(Kept(), ElementsAre("rb 4 b"));
+}
+
+TEST_F(RewriteSearchTest, OneCanonicalSourceIsKeptOnce) {
+  options_.rounds = 1;
+  speeds_ = {{"ra", 2.0}, {"rb", 2.1}};
+  hashes_ = {{"ra", "same"}, {"rb", "same"}};
+  EXPECT_THAT(Kept(), ElementsAre("ra 2 a"));
+}
+
+TEST_F(RewriteSearchTest, LongProgramsAreCountedAndNotMeasured) {
+  options_.chars_max = 2;
+  options_.rounds = 2;
+  Kept();
+  EXPECT_THAT(measured_, ElementsAre("ra", "rb", "rc"));
+  EXPECT_EQ(search_.too_long, 6) << "three of each right one";
+}
+
+TEST_F(RewriteSearchTest, EndsWithWhatItHasWhenTimeIsUp) {
+  budget_ = 2;
+  speeds_ = {{"ra", 2.0}, {"rc", 9.0}};
+  EXPECT_THAT(Kept(), ElementsAre("ra 2 a"));
+  EXPECT_THAT(measured_, ElementsAre("ra", "rb"));
+  EXPECT_TRUE(search_.ended.ok());
+}
+
+TEST_F(RewriteSearchTest, WhatWasFoundBeforeAFailureIsKept) {
+  const auto measure = tools_.measure;
+  tools_.measure = [&](const std::string& source) -> absl::StatusOr<v1::Verdict> {
+    if (source == "rb") return absl::UnavailableError("gone");
+    return measure(source);
+  };
+  speeds_ = {{"ra", 2.0}};
+  EXPECT_THAT(Kept(), ElementsAre("ra 2 a"));
+  EXPECT_EQ(search_.ended.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(measured_, ElementsAre("ra"));
+}
+
+}  // namespace
+}  // namespace whetstone

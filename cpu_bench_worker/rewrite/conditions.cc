@@ -1,0 +1,70 @@
+#include "cpu_bench_worker/rewrite/conditions.h"
+
+namespace whetstone {
+
+using clang::dyn_cast;
+using clang::dyn_cast_or_null;
+
+std::vector<const clang::Expr*> Conjuncts(const clang::Expr* condition) {
+  const auto* both = dyn_cast<clang::BinaryOperator>(condition->IgnoreParenImpCasts());
+  if (both == nullptr || both->getOpcode() != clang::BO_LAnd) return {condition};
+  std::vector<const clang::Expr*> found = Conjuncts(both->getLHS());
+  for (const clang::Expr* each : Conjuncts(both->getRHS())) found.push_back(each);
+  return found;
+}
+
+const clang::IfStmt* AsPlainIf(const clang::Stmt* stmt) {
+  const auto* branch = dyn_cast_or_null<clang::IfStmt>(stmt);
+  if (branch == nullptr || branch->getStatementKind() != clang::IfStatementKind::Ordinary ||
+      branch->getInit() != nullptr || branch->getConditionVariable() != nullptr)
+    return nullptr;
+  return branch;
+}
+
+std::optional<CounterComparison> ComparedCounter(const clang::Expr* condition,
+                                                 const clang::VarDecl* counter) {
+  const auto* test = dyn_cast<clang::BinaryOperator>(condition->IgnoreParenImpCasts());
+  if (test == nullptr || !test->isRelationalOp()) return std::nullopt;
+  const clang::BinaryOperatorKind kind = test->getOpcode();
+  const bool less = kind == clang::BO_LT || kind == clang::BO_LE;
+  const bool equal = kind == clang::BO_LE || kind == clang::BO_GE;
+  if (NamedVariable(test->getLHS()) == counter)
+    return CounterComparison{.limit = test->getRHS(), .upper = less, .equal = equal};
+  if (NamedVariable(test->getRHS()) == counter)
+    return CounterComparison{.limit = test->getLHS(), .upper = !less, .equal = equal};
+  return std::nullopt;
+}
+
+std::optional<Assignment> AsAssignment(const clang::Stmt* stmt) {
+  if (const auto* unary = dyn_cast_or_null<clang::UnaryOperator>(stmt)) {
+    if (!unary->isIncrementDecrementOp()) return std::nullopt;
+    return Assignment{.target = unary->getSubExpr(),
+                      .kind = unary->isIncrementOp() ? clang::BO_AddAssign : clang::BO_SubAssign,
+                      .value = nullptr};
+  }
+  const auto* binary = dyn_cast_or_null<clang::BinaryOperator>(stmt);
+  if (binary == nullptr || !binary->isAssignmentOp()) return std::nullopt;
+  return Assignment{
+      .target = binary->getLHS(), .kind = binary->getOpcode(), .value = binary->getRHS()};
+}
+
+const char* OperatorOf(clang::BinaryOperatorKind assignment) {
+  switch (assignment) {
+    case clang::BO_AddAssign:
+      return "+";
+    case clang::BO_SubAssign:
+      return "-";
+    case clang::BO_MulAssign:
+      return "*";
+    case clang::BO_OrAssign:
+      return "|";
+    case clang::BO_XorAssign:
+      return "^";
+    case clang::BO_AndAssign:
+      return "&";
+    default:
+      return "";
+  }
+}
+
+}  // namespace whetstone

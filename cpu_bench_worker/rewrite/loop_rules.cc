@@ -1,0 +1,312 @@
+#include <algorithm>
+
+#include "cpu_bench_worker/rewrite/conditions.h"
+#include "cpu_bench_worker/rewrite/rules.h"
+
+namespace whetstone {
+namespace {
+
+using clang::dyn_cast;
+using clang::isa;
+
+constexpr int64_t kTurnsMax = 1024;
+
+// A loop and what stands before and behind the one loop in it.
+struct Nest {
+  const Loop* outer = nullptr;
+  const Loop* inner = nullptr;
+  std::vector<const clang::Stmt*> before;
+  std::vector<const clang::Stmt*> behind;
+  std::vector<const clang::VarDecl*> kept;  // a turn's variables that live across the inner loop
+};
+
+// Returns the nest of a loop whose turns need nothing of each other, as far as variables tell.
+std::optional<Nest> NestOf(const FunctionCode& code, const Loop& outer) {
+  Nest nest{.outer = &outer, .inner = nullptr, .before = {}, .behind = {}, .kept = {}};
+  Variables own;
+  for (const clang::Stmt* stmt : outer.body) {
+    if (isa<clang::ForStmt, clang::WhileStmt, clang::DoStmt>(stmt)) {
+      if (nest.inner != nullptr || code.LoopOf(stmt) == nullptr) return std::nullopt;
+      nest.inner = code.LoopOf(stmt);
+      continue;
+    }
+    (nest.inner == nullptr ? nest.before : nest.behind).push_back(stmt);
+  }
+  if (nest.inner == nullptr ||
+      Has<clang::ReturnStmt, clang::BreakStmt, clang::GotoStmt>(outer.stmt->getBody()))
+    return std::nullopt;
+  for (const clang::Stmt* stmt : nest.before) {
+    const auto* declaration = dyn_cast<clang::DeclStmt>(stmt);
+    if (declaration == nullptr) continue;
+    for (const clang::VarDecl* variable : Declared(declaration)) own.insert(variable);
+  }
+  const Variables declared = Declared(outer.stmt->getBody());
+  for (const clang::VarDecl* changed : Changed(outer.stmt->getBody()))
+    if (declared.count(changed) == 0) return std::nullopt;
+  Variables later = Used(nest.inner->stmt);
+  for (const clang::Stmt* stmt : nest.behind) later.merge(Used(stmt));
+  for (const clang::Stmt* stmt : nest.before)
+    if (const auto* declaration = dyn_cast<clang::DeclStmt>(stmt))
+      for (const clang::Decl* decl : declaration->decls()) {
+        const auto* variable = dyn_cast<clang::VarDecl>(decl);
+        if (variable == nullptr || later.count(variable) == 0) continue;
+        const clang::QualType type = variable->getType();
+        if (!type->isArithmeticType() && !type->isPointerType()) return std::nullopt;
+        nest.kept.push_back(variable);
+      }
+  own.insert(outer.var);
+  if (Share(Used(nest.inner->first), own) || Share(Used(nest.inner->last), own))
+    return std::nullopt;
+  return nest;
+}
+
+// Texts of a nest whose turn's variables are elements of arrays.
+class SideBySide {
+ public:
+  // `index` is a variable's place in its array, `counter` stands for the outer loop's.
+  SideBySide(const FunctionCode& code, const Nest& nest, const std::string& index,
+             const std::string& counter)
+      : code_(code), nest_(nest), index_(index) {
+    for (const clang::VarDecl* variable : nest.kept)
+      code.Replace(nest.outer->stmt->getBody(), variable,
+                   variable->getNameAsString() + "[" + index + "]", &edits_);
+    if (!counter.empty())
+      code.Replace(nest.outer->stmt->getBody(), nest.outer->var, counter, &edits_);
+  }
+  std::string Arrays(const std::string& size) const {
+    std::string text;
+    for (const clang::VarDecl* variable : nest_.kept)
+      text += variable->getType().getUnqualifiedType().getAsString() + " " +
+              variable->getNameAsString() + "[" + size + "];\n";
+    return text;
+  }
+  std::string Before(const std::string& head) const {
+    std::string text;
+    for (const clang::Stmt* stmt : nest_.before) text += Statement(stmt);
+    return text.empty() ? "" : head + " {\n" + text + "}\n";
+  }
+  std::string Inner(const std::string& head) const {
+    return code_.Head(*nest_.inner) + " {\n" + head + " {\n" +
+           code_.Text(nest_.inner->body, edits_) + "}\n}\n";
+  }
+  std::string Behind(const std::string& head) const {
+    return nest_.behind.empty() ? "" : head + " {\n" + code_.Text(nest_.behind, edits_) + "}\n";
+  }
+
+ private:
+  // A declaration of kept variables is an assignment to their elements.
+  std::string Statement(const clang::Stmt* stmt) const {
+    const auto* declaration = dyn_cast<clang::DeclStmt>(stmt);
+    if (declaration == nullptr) return code_.Text(stmt, edits_) + "\n";
+    std::string text;
+    for (const clang::Decl* decl : declaration->decls()) {
+      const auto* variable = dyn_cast<clang::VarDecl>(decl);
+      if (std::find(nest_.kept.begin(), nest_.kept.end(), variable) == nest_.kept.end())
+        return code_.Text(stmt, edits_) + "\n";
+      if (variable->getInit() != nullptr)
+        text += variable->getNameAsString() + "[" + index_ +
+                "] = " + code_.Text(variable->getInit(), edits_) + ";\n";
+    }
+    return text;
+  }
+
+  const FunctionCode& code_;
+  const Nest& nest_;
+  const std::string index_;
+  Edits edits_;
+};
+
+// All turns at once, where the compiler knows how many, or no variable has to be kept.
+void AddWhole(const FunctionCode& code, const Nest& nest, Rewrites* rewrites) {
+  const Loop& outer = *nest.outer;
+  // Counted from 0, so that a turn's counter is its place.
+  const std::optional<int64_t> last = code.Constant(outer.last);
+  const int64_t turns = last ? *last + (outer.inclusive ? 1 : 0) : 0;
+  const bool known = turns > 0 && turns <= kTurnsMax && code.Constant(outer.first) == 0;
+  if (!nest.kept.empty() && !known) return;
+  if (nest.kept.empty() && nest.before.empty() && nest.behind.empty()) return;
+  const SideBySide texts(code, nest, outer.var->getNameAsString(), "");
+  const std::string head = code.Head(outer);
+  rewrites->push_back(
+      {"all turns side by side",
+       code.Source({code.Instead(outer.stmt, texts.Arrays(code.Bound(outer)) + texts.Before(head) +
+                                                 texts.Inner(head) + texts.Behind(head))})});
+}
+
+// So many turns at a time, the last time fewer.
+void AddBlocks(const FunctionCode& code, const Nest& nest, int turns, Rewrites* rewrites) {
+  const Loop& outer = *nest.outer;
+  const std::string type = outer.var->getType().getUnqualifiedType().getAsString();
+  const std::string name = outer.var->getNameAsString();
+  const std::string start = code.Fresh({"start", "from", "block"});
+  const std::string stop = code.Fresh({"stop", "until", "block_end"});
+  const std::string size = std::to_string(turns);
+  const std::string bound = code.Bound(outer);
+  const SideBySide texts(code, nest, name + " - " + start, "");
+  const std::string head = "for (" + type + " " + name + " = " + start + "; " + name + " < " +
+                           stop + "; " + name + "++)";
+  const std::string text =
+      "for (" + type + " " + start + " = " + code.Text(outer.first) + "; " + start + " < " + bound +
+      "; " + start + " += " + size + ") {\nconst " + type + " " + stop + " = " + start + " + " +
+      size + " < " + bound + " ? " + start + " + " + size + " : " + bound + ";\n" +
+      texts.Arrays(size) + texts.Before(head) + texts.Inner(head) + texts.Behind(head) + "}";
+  rewrites->push_back(
+      {size + " turns side by side", code.Source({code.Instead(outer.stmt, text)})});
+}
+
+// So many turns at a time, always; what is left runs as before.
+void AddGroups(const FunctionCode& code, const Nest& nest, int turns, Rewrites* rewrites) {
+  const Loop& outer = *nest.outer;
+  const std::string type = outer.var->getType().getUnqualifiedType().getAsString();
+  const std::string name = outer.var->getNameAsString();
+  const std::string lane = code.Fresh({"q", "t", "lane"});
+  const std::string size = std::to_string(turns);
+  const std::string bound = code.Bound(outer);
+  const SideBySide texts(code, nest, lane, name + " + " + lane);
+  const std::string head =
+      "for (int " + lane + " = 0; " + lane + " < " + size + "; " + lane + "++)";
+  const std::string text = type + " " + name + " = " + code.Text(outer.first) + ";\nfor (; " +
+                           name + " + " + size + " <= " + bound + "; " + name + " += " + size +
+                           ") {\n" + texts.Arrays(size) + texts.Before(head) + texts.Inner(head) +
+                           texts.Behind(head) + "}\nfor (; " + name + " < " + bound + "; " + name +
+                           "++) {\n" + code.Text(outer.body, {}) + "}";
+  rewrites->push_back({size + " turns in a group",
+                       code.Source({code.Instead(outer.stmt, code.WithCounter(outer, text))})});
+}
+
+// A guard of nested loops, and what bounds it: one comparison for each.
+struct Guarded {
+  const clang::IfStmt* guard = nullptr;
+  const Loop* outermost = nullptr;
+  struct Bound {
+    const clang::Expr* condition = nullptr;
+    const Loop* loop = nullptr;
+    CounterComparison comparison;
+  };
+  std::vector<Bound> bounds;
+  std::vector<const clang::Expr*> others;  // conditions that compare no counter
+};
+
+std::vector<Guarded> GuardsOf(const FunctionCode& code) {
+  std::vector<Guarded> found;
+  for (const clang::Stmt* stmt : Below(code.body())) {
+    const auto* guard = AsPlainIf(stmt);
+    if (guard == nullptr || guard->getElse() != nullptr) continue;
+    // The loops whose body is nothing but the next one, and at last the guard.
+    std::vector<const Loop*> around;
+    const clang::Stmt* inner = guard;
+    for (const clang::Stmt* at = code.Parent(guard); at != nullptr; at = code.Parent(at)) {
+      if (isa<clang::CompoundStmt>(at)) continue;
+      const Loop* loop = code.LoopOf(at);
+      if (loop == nullptr || loop->body.size() != 1 || loop->body[0] != inner) break;
+      around.push_back(loop);
+      inner = at;
+    }
+    Guarded guarded{.guard = guard, .outermost = nullptr, .bounds = {}, .others = {}};
+    for (const clang::Expr* condition : Conjuncts(guard->getCond())) {
+      bool bounds = false;
+      for (size_t i = 0; i < around.size() && !bounds; ++i) {
+        const std::optional<CounterComparison> comparison =
+            ComparedCounter(condition, around[i]->var);
+        if (!comparison || Share(Used(comparison->limit), Changed(around.back()->stmt))) continue;
+        bool of_loops = false;
+        for (const Loop* loop : around) of_loops |= Used(comparison->limit).count(loop->var) > 0;
+        if (of_loops) continue;
+        bounds = true;
+        guarded.bounds.push_back({condition, around[i], *comparison});
+        // Outer loops come later in `around`.
+        const bool wider = guarded.outermost == nullptr ||
+                           code.Begin(around[i]->stmt) < code.Begin(guarded.outermost->stmt);
+        if (wider) guarded.outermost = around[i];
+      }
+      if (!bounds) guarded.others.push_back(condition);
+    }
+    if (!guarded.bounds.empty()) found.push_back(guarded);
+  }
+  return found;
+}
+
+// The edit that leaves only the other conditions of the guard.
+Edit WithoutBounds(const FunctionCode& code, const Guarded& guarded) {
+  if (guarded.others.empty())
+    return code.Instead(guarded.guard, code.Text(StatementsOf(guarded.guard->getThen()), {}));
+  std::string condition;
+  for (const clang::Expr* other : guarded.others)
+    condition += (condition.empty() ? "" : " && ") + code.Text(other);
+  return {code.Begin(guarded.guard->getCond()), code.End(guarded.guard->getCond()), condition};
+}
+
+}  // namespace
+
+void ExchangeLoops(const FunctionCode& code, Rewrites* rewrites) {
+  for (const Loop& outer : code.loops()) {
+    const Loop* inner = outer.body.size() == 1 ? code.LoopOf(outer.body[0]) : nullptr;
+    if (inner == nullptr || Used(inner->first).count(outer.var) > 0 ||
+        Used(inner->last).count(outer.var) > 0)
+      continue;
+    rewrites->push_back(
+        {"exchanged loops", code.Source({code.Instead(
+                                outer.stmt, code.Head(*inner) + " {\n" + code.Head(outer) + " {\n" +
+                                                code.Text(inner->body, {}) + "}\n}")})});
+  }
+}
+
+void RunTurnsSideBySide(const FunctionCode& code, Rewrites* rewrites) {
+  for (const Loop& outer : code.loops()) {
+    const std::optional<Nest> nest = NestOf(code, outer);
+    if (!nest) continue;
+    AddWhole(code, *nest, rewrites);
+    for (const int turns : {16, 64}) AddBlocks(code, *nest, turns, rewrites);
+    for (const int turns : {4, 8, 16}) AddGroups(code, *nest, turns, rewrites);
+  }
+}
+
+void ClipBounds(const FunctionCode& code, Rewrites* rewrites) {
+  for (const Guarded& guarded : GuardsOf(code)) {
+    Edits edits = {WithoutBounds(code, guarded)};
+    for (const Loop& loop : code.loops()) {
+      std::string first;
+      std::string also;
+      for (const Guarded::Bound& bound : guarded.bounds) {
+        if (bound.loop != &loop) continue;
+        const std::string limit = code.Operand(bound.comparison.limit);
+        if (bound.comparison.upper) {
+          also += " && " + loop.var->getNameAsString() + (bound.comparison.equal ? " <= " : " < ") +
+                  limit;
+        } else {
+          const std::string least = bound.comparison.equal ? limit : limit + " + 1";
+          const std::string own = first.empty() ? code.Operand(loop.first) : "(" + first + ")";
+          first = own + " > " + least + " ? " + own + " : " + least;
+        }
+      }
+      if (!first.empty()) edits.push_back(code.Instead(loop.first, first));
+      if (!also.empty()) edits.push_back({code.End(loop.last), code.End(loop.last), also});
+    }
+    rewrites->push_back({"clipped bounds", code.Source(edits)});
+  }
+}
+
+void SplitInterior(const FunctionCode& code, Rewrites* rewrites) {
+  for (const Guarded& guarded : GuardsOf(code)) {
+    std::string inside;
+    for (const Guarded::Bound& bound : guarded.bounds) {
+      const Loop& loop = *bound.loop;
+      const CounterComparison& compared = bound.comparison;
+      std::string extreme = code.Text(loop.first);
+      if (compared.upper)
+        extreme = loop.inclusive ? code.Text(loop.last) : code.Operand(loop.last) + " - 1";
+      inside +=
+          (inside.empty() ? "" : " && ") + extreme +
+          (compared.upper ? (compared.equal ? " <= " : " < ") : (compared.equal ? " >= " : " > ")) +
+          code.Operand(compared.limit);
+    }
+    const clang::Stmt* whole = guarded.outermost->stmt;
+    rewrites->push_back(
+        {"interior without a guard",
+         code.Source({code.Instead(whole, "if (" + inside + ") {\n" +
+                                              code.Text(whole, {WithoutBounds(code, guarded)}) +
+                                              "\n} else {\n" + code.Text(whole) + "\n}")})});
+  }
+}
+
+}  // namespace whetstone

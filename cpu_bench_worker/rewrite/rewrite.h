@@ -1,0 +1,25 @@
+// RewriteProgram applies every rule wherever it fits to one function: a program with one change
+// each.
+//
+// What comes back is text that parses and that somebody else has to check and measure. Not
+// thread-safe.
+#ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_REWRITE_H_
+#define WHETSTONE_CPU_BENCH_WORKER_REWRITE_REWRITE_H_
+
+#include <string>
+#include <vector>
+
+#include "cpu_bench_worker/rewrite/rules.h"
+
+namespace whetstone {
+
+// Returns the rewrites of `function` in `source`, each once, with its body formatted. `*refused`
+// says why it cannot be rewritten at all (it does not parse …); empty: it can, if any rule fits.
+// `flags` and `pch` are as in screen/parse.h.
+Rewrites RewriteProgram(const std::vector<std::string>& flags, const std::string& pch,
+                        const std::string& function, const std::string& source,
+                        std::string* refused);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_CPU_BENCH_WORKER_REWRITE_REWRITE_H_

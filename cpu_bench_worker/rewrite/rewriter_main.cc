@@ -1,0 +1,80 @@
+// whet-rewriter REQUEST ANSWER: `whet rewrite` asks for all rewrites of some programs.
+//
+// REQUEST is a file with {"flags", "headers", "structs", "function", "sources": [...]}, ANSWER
+// becomes
+// {"rewrites": [[{"rule", "source"}, ...], ...]}, a list for each source. Headers are precompiled
+// in the folder of ANSWER. The programs are the operator's and what rules made of them, so nothing
+// is sandboxed.
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cpu_bench_worker/rewrite/rewrite.h"
+#include "cpu_bench_worker/screen/parse.h"
+
+namespace whetstone {
+namespace {
+
+using nlohmann::json;
+
+// Returns what is wrong with the problem, or "".
+std::string Precompile(const json& request, const std::vector<std::string>& flags,
+                       const std::string& header) {
+  if (std::filesystem::exists(header + ".pch")) return "";
+  std::ofstream text(header);
+  text << "#include <cstddef>\n#include <cstdint>\n";
+  for (const auto& name : request.at("headers").get<std::vector<std::string>>())
+    text << "#include <" << name << ">\n";
+  text << request.at("structs").get<std::string>();
+  text.close();
+  const std::string error = PrecompileHeader(flags, header);
+  return error.empty() ? "" : "compile.headers, compile.flags or types: " + error;
+}
+
+// Returns what is wrong with the request or the file of the answer, or "".
+std::string Answer(const json& request, const std::string& answer_path) {
+  const auto flags = request.at("flags").get<std::vector<std::string>>();
+  const auto function = request.at("function").get<std::string>();
+  const std::string header =
+      std::filesystem::path(answer_path).parent_path().string() + "/allowed.h";
+  if (const std::string error = Precompile(request, flags, header); !error.empty()) return error;
+  json answer = {{"rewrites", json::array()}, {"refused", json::array()}};
+  for (const auto& source : request.at("sources").get<std::vector<std::string>>()) {
+    std::string refused;
+    json list = json::array();
+    for (const Rewrite& rewrite :
+         RewriteProgram(flags, header + ".pch", function, source, &refused))
+      list.push_back({{"rule", rewrite.rule}, {"source", rewrite.source}});
+    answer["rewrites"].push_back(std::move(list));
+    answer["refused"].push_back(refused);
+  }
+  std::ofstream file(answer_path);
+  file << answer.dump(-1, ' ', false, json::error_handler_t::replace);
+  file.close();
+  return file.good() ? "" : answer_path + " cannot be written";
+}
+
+int Main(const std::string& request_path, const std::string& answer_path) {
+  std::string error;
+  try {
+    std::ifstream file(request_path);
+    error = Answer(json::parse(file), answer_path);
+  } catch (const json::exception& exception) {
+    error = request_path + ": " + exception.what();
+  }
+  if (error.empty()) return 0;
+  std::cerr << error << "\n";
+  return 2;
+}
+
+}  // namespace
+}  // namespace whetstone
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::cerr << "usage: whet-rewriter REQUEST ANSWER; it is a part of whet rewrite\n";
+    return 2;
+  }
+  return whetstone::Main(argv[1], argv[2]);
+}

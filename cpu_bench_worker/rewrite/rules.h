@@ -1,0 +1,62 @@
+// The rules of rewriting: classical transformations of loops, reductions, branches and known idioms
+// (Bacon, Graham and Sharp, "Compiler Transformations for High-Performance Computing", 1994). Each
+// adds what it makes of every place where it fits.
+//
+// A rule looks whether what it does makes sense, not whether it is allowed: arrays may overlap,
+// sums may round otherwise, a loop may not be sorted as it supposes. What it makes is a candidate
+// like any other, to be checked and measured.
+#ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_RULES_H_
+#define WHETSTONE_CPU_BENCH_WORKER_REWRITE_RULES_H_
+
+#include <string>
+#include <vector>
+
+#include "cpu_bench_worker/rewrite/function_code.h"
+
+namespace whetstone {
+
+struct Rewrite {
+  std::string rule;    // "exchanged loops"
+  std::string source;  // the whole program
+};
+using Rewrites = std::vector<Rewrite>;
+
+// Loops (loop_rules.cc).
+// A loop whose body is one loop changes places with it.
+void ExchangeLoops(const FunctionCode& code, Rewrites* rewrites);
+// A loop around statements and one loop: its turns run side by side within the inner loop, all of
+// them or so many at a time, with an array for each variable of a turn (scalar expansion,
+// distribution, interchange; with a few at a time, unroll and jam).
+void RunTurnsSideBySide(const FunctionCode& code, Rewrites* rewrites);
+// A guard's comparisons with a loop's counter become the loop's bounds.
+void ClipBounds(const FunctionCode& code, Rewrites* rewrites);
+// Where a guard holds for all turns of its loops, they run without it.
+void SplitInterior(const FunctionCode& code, Rewrites* rewrites);
+
+// Sums and the like (reduction_rules.cc).
+// A sum, minimum or maximum over a loop is kept in several accumulators.
+void SeveralAccumulators(const FunctionCode& code, Rewrites* rewrites);
+// An element that a loop updates again and again is kept in a variable.
+void KeepInVariable(const FunctionCode& code, Rewrites* rewrites);
+// A variable that a loop counts up beside its own counter is computed from that one.
+void CountFromCounter(const FunctionCode& code, Rewrites* rewrites);
+
+// Branches and idioms (idiom_rules.cc).
+// An assignment under a condition becomes a conditional expression.
+void SelectWithoutBranch(const FunctionCode& code, Rewrites* rewrites);
+// A loop that looks for one value of its counter goes to it.
+void GoToTheValue(const FunctionCode& code, Rewrites* rewrites);
+// A loop ends where its condition first fails.
+void EndEarly(const FunctionCode& code, Rewrites* rewrites);
+// A loop that counts how far a condition holds begins where it ended the last time (two pointers).
+void GoOnWhereItEnded(const FunctionCode& code, Rewrites* rewrites);
+// What is computed of one byte is looked up in a table of all 256.
+void TabulateBytes(const FunctionCode& code, Rewrites* rewrites);
+// A loop that counts the bits of a word.
+void CountBits(const FunctionCode& code, Rewrites* rewrites);
+// A loop that counts up to a value computes it.
+void CountInOneStep(const FunctionCode& code, Rewrites* rewrites);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_CPU_BENCH_WORKER_REWRITE_RULES_H_
