@@ -164,6 +164,12 @@ class RunTest(unittest.TestCase):
         self.main("own-problem", "--cells", "alpha/*/17")
         self.assertEqual(self.rows()[0]["proved_speedup"], 1.0)
 
+    def test_a_proof_and_a_record_count_by_the_lesser(self):
+        self.assertEqual(figures.proved_speedup({"a": {"recorded": 3.0, "speedup": 4.0}}), 3.0)
+        self.assertEqual(figures.proved_speedup({"a": {"recorded": 4.0, "speedup": 3.0}}), 3.0)
+        self.assertEqual(figures.proved_speedup({"a": {"recorded": 4.0, "speedup": 0.5}}), 1.0)
+        self.assertEqual(figures.proved_speedup({}), 1.0)
+
     def test_what_has_ended_is_not_run_again(self):
         self.main("own-problem")
         self.assertEqual(len(self.rows()), 4)

@@ -36,7 +36,7 @@ struct RewriteCommand {
   std::string out;
   double seconds = 120;
   int keep = 4;
-  int chars_max = 1000;
+  int chars_max = 960;
   bool json = false;
 };
 
@@ -184,9 +184,9 @@ void AddRewrite(CLI::App* app, SelectedCommand* selected) {
       ->capture_default_str()
       ->check(CLI::Range(1, 100));
   command
-      ->add_option(
-          "--chars", options->chars_max,
-          "Longest program in characters, some three to a token of generate.max_new_tokens")
+      ->add_option("--chars", options->chars_max,
+                   "Longest program without its signature: characters, some three to a token of "
+                   "generate.max_new_tokens")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000));
   command->add_flag("--json", options->json, "End with one JSON object on stdout");

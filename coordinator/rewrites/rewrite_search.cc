@@ -1,13 +1,18 @@
 #include "coordinator/rewrites/rewrite_search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
 #include "common/status_macros.h"
 
 namespace whetstone {
 namespace {
+
+constexpr double kAboutAsFast = 1.1;
 
 struct Program {
   FoundRewrite found;
@@ -15,15 +20,27 @@ struct Program {
   bool rewritten = false;
 };
 
+// Returns the names of the rules without their numbers.
+std::string Family(const Program& program) {
+  std::string family = absl::StrJoin(program.found.rules, ",");
+  std::erase_if(family, [](unsigned char c) { return absl::ascii_isdigit(c); });
+  return family;
+}
+
 std::vector<Program*> NextParents(std::vector<Program>& right, size_t count) {
-  std::vector<Program*> parents;
+  std::vector<Program*> waiting;
   for (Program& program : right) {
-    if (!program.rewritten) parents.push_back(&program);
+    if (!program.rewritten) waiting.push_back(&program);
   }
-  std::stable_sort(parents.begin(), parents.end(), [](const Program* left, const Program* right) {
+  std::stable_sort(waiting.begin(), waiting.end(), [](const Program* left, const Program* right) {
     return left->found.speedup > right->found.speedup;
   });
-  parents.resize(std::min(parents.size(), count));
+  std::vector<Program*> parents;
+  std::set<std::string> families;
+  for (Program* program : waiting) {
+    if (parents.size() == count) break;
+    if (families.insert(Family(*program)).second) parents.push_back(program);
+  }
   return parents;
 }
 
@@ -35,12 +52,18 @@ class Search {
   RewriteSearch Run(const v1::Problem& problem) {
     right_.push_back({.found = {.rules = {}, .source = problem.reference(), .speedup = 1}});
     seen_.insert(problem.reference());
+    longest_ = options_.chars_max + problem.signature().size();
     for (int round = 0; round < options_.rounds && !tools_.enough() && result_.ended.ok();
          ++round) {
       result_.ended = Round();
     }
-    std::stable_sort(right_.begin(), right_.end(), [](const Program& left, const Program& right) {
-      return left.found.speedup > right.found.speedup;
+    // Of programs that are about as fast the shorter is the easier to write.
+    const auto place = [&](const Program& program) {
+      const double behind = std::log(fastest_ / program.found.speedup) / std::log(kAboutAsFast);
+      return std::pair(std::floor(behind), program.found.source.size());
+    };
+    std::stable_sort(right_.begin(), right_.end(), [&](const Program& left, const Program& right) {
+      return place(left) < place(right);
     });
     for (Program& program : right_) {
       if (result_.kept.size() == options_.kept) break;
@@ -67,7 +90,7 @@ class Search {
     for (size_t i = 0; i < proposed.size(); ++i) {
       for (const ProposedRewrite& rewrite : proposed[i]) {
         if (!seen_.insert(rewrite.source).second) continue;
-        if (rewrite.source.size() > options_.chars_max) {
+        if (rewrite.source.size() > longest_) {
           ++result_.too_long;
           continue;
         }
@@ -100,6 +123,7 @@ class Search {
   const RewriteTools& tools_;
   std::vector<Program> right_;  // the reference first
   std::set<std::string> seen_;  // texts, and hashes of canonical sources
+  size_t longest_ = 0;
   double fastest_ = 1;
   RewriteSearch result_;
 };

@@ -1,9 +1,10 @@
 // SearchRewrites looks for faster forms of a problem's reference: rules propose, the ruler decides.
 //
-// It is best-first: every round rewrites the fastest right programs that have not been rewritten
-// yet, so that changes add up which gain nothing alone. Rules are classical transformations
-// (cpu_bench_worker/rewrite/rules.h) and need not be allowed where they are applied; wrong programs
-// fall at the check like any candidate.
+// It is best-first among unlike programs: of each family of right programs every round rewrites the
+// fastest that has not been rewritten yet, so that changes add up which gain nothing alone, and no
+// family fills a round with its numbers ("8 accumulators" and "16 accumulators" are one). Rules are
+// classical transformations (cpu_bench_worker/rewrite/rules.h) and need not be allowed where they
+// are applied; wrong programs fall at the check like any candidate.
 #ifndef WHETSTONE_COORDINATOR_REWRITES_REWRITE_SEARCH_H_
 #define WHETSTONE_COORDINATOR_REWRITES_REWRITE_SEARCH_H_
 
@@ -38,9 +39,9 @@ struct RewriteTools {
 };
 
 struct RewriteOptions {
-  size_t chars_max = 1200;   // longer programs are not measured
+  size_t chars_max = 960;    // programs that are longer, but for the signature, are not measured
   size_t parents = 6;        // programs that are rewritten in a round
-  int rounds = 3;            // changes that add up
+  int rounds = 5;            // changes that add up
   double least_gain = 1.1;   // the interval of a kept program's speedup begins above this
   double least_share = 0.5;  // of the fastest one's speedup that a kept program has
   size_t kept = 4;
@@ -53,7 +54,9 @@ struct FoundRewrite {
 };
 
 struct RewriteSearch {
-  std::vector<FoundRewrite> kept;  // the fastest, fastest first; empty: no rule makes it faster
+  // The fastest, fastest first, but of those within a tenth of each other the shortest first;
+  // empty: no rule makes it faster.
+  std::vector<FoundRewrite> kept;
   int measured = 0;
   int right = 0;
   int too_long = 0;    // programs that were not measured

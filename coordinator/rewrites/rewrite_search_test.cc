@@ -74,7 +74,21 @@ TEST_F(RewriteSearchTest, TheFastestRightOnesAreRewrittenAndNoneTwice) {
   options_.parents = 1;
   speeds_ = {{"rb", 2.0}, {"rba", 1.5}, {"rc", 9.0}};
   EXPECT_THAT(Kept(), ElementsAre("rb 2 b", "rba 1.5 b+a"));
-  EXPECT_THAT(rounds_, ElementsAre("r", "rb", "rba"));
+  EXPECT_THAT(rounds_, ElementsAre("r", "rb", "rba", "ra", "rbb"));
+}
+
+TEST_F(RewriteSearchTest, ARoundRewritesOneOfEachFamily) {
+  options_.parents = 2;
+  options_.rounds = 2;
+  const auto propose = tools_.propose;
+  tools_.propose = [&](const std::vector<std::string>& sources) {
+    auto proposed = *propose(sources);
+    if (sources[0] == "r") proposed[0] = {{"8 a", "ra"}, {"16 a", "raa"}, {"32 b", "rb"}};
+    return proposed;
+  };
+  speeds_ = {{"ra", 2.0}, {"raa", 3.0}, {"rb", 0.5}};
+  Kept();
+  EXPECT_THAT(rounds_, ElementsAre("r", "raa,rb"));
 }
 
 TEST_F(RewriteSearchTest, KeepsTheFastestThatAreClearlyFaster) {
@@ -84,6 +98,13 @@ TEST_F(RewriteSearchTest, KeepsTheFastestThatAreClearlyFaster) {
   EXPECT_THAT(Kept(), ElementsAre("rb 1.3 b"));
   speeds_ = {{"ra", 1.11}, {"rb", 1.0}};  // Its interval begins at 1.0989.
   EXPECT_THAT(Kept(), IsEmpty());
+}
+
+TEST_F(RewriteSearchTest, OfThoseAboutAsFastTheShorterComesFirst) {
+  options_.rounds = 2;
+  options_.kept = 2;
+  speeds_ = {{"rab", 2.1}, {"rb", 2.0}, {"ra", 1.5}};
+  EXPECT_THAT(Kept(), ElementsAre("rb 2 b", "rab 2.1 a+b"));
 }
 
 TEST_F(RewriteSearchTest, WhatIsFarBehindTheFastestIsNotKept) {
@@ -100,7 +121,8 @@ TEST_F(RewriteSearchTest, OneCanonicalSourceIsKeptOnce) {
 }
 
 TEST_F(RewriteSearchTest, LongProgramsAreCountedAndNotMeasured) {
-  options_.chars_max = 2;
+  problem_.set_signature("r");
+  options_.chars_max = 1;
   options_.rounds = 2;
   Kept();
   EXPECT_THAT(measured_, ElementsAre("ra", "rb", "rc"));

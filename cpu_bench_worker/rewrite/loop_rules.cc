@@ -256,8 +256,11 @@ void RunTurnsSideBySide(const FunctionCode& code, Rewrites* rewrites) {
     const std::optional<Nest> nest = NestOf(code, outer);
     if (!nest) continue;
     AddWhole(code, *nest, rewrites);
-    for (const int turns : {16, 64}) AddBlocks(code, *nest, turns, rewrites);
-    for (const int turns : {4, 8, 16}) AddGroups(code, *nest, turns, rewrites);
+    const std::optional<int64_t> known = code.Constant(outer.last);
+    for (const int turns : {16, 64})
+      if (!known || turns < *known) AddBlocks(code, *nest, turns, rewrites);
+    for (const int turns : {4, 8, 16})
+      if (!known || turns < *known) AddGroups(code, *nest, turns, rewrites);
   }
 }
 
