@@ -102,7 +102,7 @@ cluster_settings() {
 # One line that changes with whatever would change the run.
 run_identity() {
   local problem="${PROBLEM:-$WHETSTONE_ROOT/prompts/matmul_f32.md}"
-  { cat "$CAMPAIGN" "$problem" "$WHETSTONE_ROOT/prompts/warmup.jsonl"; printf '%s\n' "$SSH" "${SETS[@]}"; } | sha256sum | cut -d' ' -f1
+  { cat "$CAMPAIGN" "$problem" "$WHETSTONE_ROOT/prompts/warmup.jsonl" "$DEPLOY/quickstart.sh"; printf '%s\n' "$SSH" "${SETS[@]}"; } | sha256sum | cut -d' ' -f1
 }
 
 move_aside() {
@@ -152,11 +152,11 @@ run_campaign() {
     echo "$identity" >"$STATE"
     local sets=(--set "model=$MODEL_DIR")
     if [[ -n "$PROBLEM" ]]; then
-      # What rules find is shown more often, beside fewer examples of other functions.
-      sets+=(--set "warmup.rewrites=$REWRITES" --set warmup.references=8 --set warmup.nearest=96)
+      # What rules find of the function itself is worth more than examples of others.
+      sets+=(--set "warmup.rewrites=$REWRITES" --set warmup.nearest=64)
     fi
     sets+=("${SETS[@]}")  # The user's own have the last word.
-    if [[ -n "$PROBLEM" && "${SETS[*]}" != *warmup.rewrites=* ]]; then find_rewrites "${sets[@]}"; fi
+    if [[ -n "$PROBLEM" && ! "${SETS[*]}" =~ warmup(\.rewrites)?= ]]; then find_rewrites "${sets[@]}"; fi
     if $SSH; then
       sets+=(--set "$(cluster_settings)" --set "checkpoint.dir=$RUN/checkpoints")
     fi

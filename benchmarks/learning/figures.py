@@ -87,8 +87,8 @@ def of_evaluation(output):
 def of_rewrites(output):
     """What rules alone find: the fastest program's speedup, 1 where none is faster."""
     [found] = output["problems"]
-    return {"rules_speedup": max((kept["speedup"] for kept in found["kept"]), default=1.0),
-            "rules": [kept["rules"] for kept in found["kept"]][:1], "measured": found["measured"],
+    best = max(found["kept"], key=lambda kept: kept["speedup"], default={"speedup": 1.0, "rules": []})
+    return {"rules_speedup": best["speedup"], "rules": best["rules"], "measured": found["measured"],
             "right": found["right"]}
 
 

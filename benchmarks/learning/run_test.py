@@ -147,7 +147,7 @@ class RunTest(unittest.TestCase):
     def test_rules_go_first_and_the_campaign_is_taught_what_they_found(self):
         self.main("own-problem", "--cells", "alpha/*/17")
         [row] = self.rows(rewrites=True)
-        self.assertEqual((row["rules_speedup"], row["rules"], row["right"]), (2.5, [["a", "b"]], 7))
+        self.assertEqual((row["rules_speedup"], row["rules"], row["right"]), (2.5, ["a", "b"], 7))
         [rewrite], [train] = self.calls("rewrite"), self.calls("run")
         self.assertIn(f"warmup.rewrites={rewrite.split()[3]}", train.split())
         self.assertIn("| alpha   | –      | 2.50×       |", tables.of("own-problem", self.rows() + [row]))

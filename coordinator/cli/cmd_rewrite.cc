@@ -58,7 +58,7 @@ absl::StatusOr<RewriteSearch> SearchOne(const v1::Problem& problem, const Rewrit
   v1::Calibration none;
   none.mutable_expert()->set_outcome(v1::CORRECT);
   RETURN_IF_ERROR(worker->Put(problem, v1::PutProblemRequest::MEASURED, &none).status());
-  ASSIGN_OR_RETURN(const Rewriter rewriter, Rewriter::Make(problem));
+  ASSIGN_OR_RETURN(Rewriter rewriter, Rewriter::Make(problem));
   const auto end =
       Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(1000 * command.seconds));
   const auto stopped = [&] { return signals.stopped(); };
@@ -84,18 +84,26 @@ absl::StatusOr<RewriteSearch> SearchOne(const v1::Problem& problem, const Rewrit
   RewriteOptions options;
   options.kept = static_cast<size_t>(command.keep);
   options.chars_max = static_cast<size_t>(command.chars_max);
-  RewriteSearch search = SearchRewrites(problem, options, tools);
-  if (absl::IsCancelled(search.ended)) search.ended = absl::OkStatus();
-  return search;
+  return SearchRewrites(problem, options, tools);
+}
+
+// Says whether a search went as far as it could: to its end, or to a function that rules cannot
+// rewrite.
+bool Through(const RewriteSearch& search) {
+  return search.ended.ok() || absl::IsFailedPrecondition(search.ended);
 }
 
 std::string SearchText(const v1::Problem& problem, const RewriteSearch& search) {
+  if (absl::IsFailedPrecondition(search.ended)) return std::string(search.ended.message());
   std::string text = absl::StrCat(problem.id(), ": ");
-  if (search.measured == 0 && search.too_long == 0) return absl::StrCat(text, "no rule fits");
+  if (search.ended.ok() && search.measured == 0 && search.too_long == 0) {
+    return absl::StrCat(text, "no rule fits");
+  }
   absl::StrAppend(&text, search.measured, " programs measured, ", search.right, " right");
   if (search.too_long > 0) {
     absl::StrAppend(&text, ", ", search.too_long, " others longer than --chars");
   }
+  if (!search.ended.ok()) absl::StrAppend(&text, ", then stopped");
   if (search.kept.empty()) return absl::StrCat(text, "; none is clearly faster than the reference");
   absl::StrAppend(&text, "; the fastest:");
   for (const FoundRewrite& rewrite : search.kept) {
@@ -107,6 +115,9 @@ std::string SearchText(const v1::Problem& problem, const RewriteSearch& search) 
 
 // Says whether the file can be written, before minutes are spent on what is to stand in it.
 absl::Status CheckOut(const std::string& out) {
+  if (std::error_code error; std::filesystem::is_directory(out, error)) {
+    return absl::InvalidArgumentError(absl::StrCat("--out ", out, " is a folder; name a file"));
+  }
   const std::filesystem::path folder = std::filesystem::absolute(out).parent_path();
   if (access(folder.c_str(), W_OK) == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("--out ", out, ": ", folder.string(), ": ",
@@ -144,11 +155,14 @@ absl::StatusOr<nlohmann::ordered_json> Rewrite(const RewriteCommand& command,
                                   {"right", search->right},
                                   {"too_long", search->too_long},
                                   {"kept", std::move(kept)}});
-    // Where nothing was found the file is empty, and a campaign teaches the references instead.
-    RETURN_IF_ERROR(WriteFileAtomically(command.out, lines));
-    if (!search->ended.ok()) return failed(search->ended);
+    // Where nothing was found the file is empty, and a campaign teaches the references instead. A
+    // search that was stopped before it found anything leaves what is there.
+    if (!lines.empty() || Through(*search)) {
+      RETURN_IF_ERROR(WriteFileAtomically(command.out, lines));
+      console->Line(absl::StrCat(command.out, ": for warmup.rewrites in a campaign"));
+    }
+    if (!Through(*search) && !absl::IsCancelled(search->ended)) return failed(search->ended);
   }
-  console->Line(absl::StrCat(command.out, ": for warmup.rewrites in a campaign"));
   return result;
 }
 

@@ -64,7 +64,7 @@ TEST(OpenRunTest, TheWarmupIsThatOfTheFrozenExamples) {
           "/prompts/warmup.jsonl, nearest: 21, references: 3, rewrites: ", rewrites, "}\n"),
       "test", "/", {});
   const CampaignPlan plan = *BuildPlan(campaign, "mine-01234567", paths.checkpoints());
-  EXPECT_EQ(plan.warmup_updates(), 3) << "of eight: 21 examples, and the rewrite thrice";
+  EXPECT_EQ(plan.warmup_updates(), 5) << "of eight: 21 examples, and the rewrite 4 * 3 times";
   ASSERT_TRUE(FreezeCampaign(campaign, paths).ok());
   std::filesystem::remove(rewrites);
   EXPECT_EQ(ReadWorkedExamples(paths.inputs() + "/warmup.jsonl")->size(), 21u);

@@ -254,9 +254,10 @@ absl::StatusOr<std::vector<v1::SftExample>> OwnExamples(const std::vector<v1::Pr
     for (const WorkedExample& rewrite : rewrites) {
       if (rewrite.prompt_code == problem.reference()) programs.push_back(rewrite.rewrite);
     }
+    const size_t shown = programs.empty() ? copies : kCopiesOfRewrite * copies;
     if (programs.empty()) programs.push_back(problem.reference());
     for (const std::string& program : programs) {
-      examples.insert(examples.end(), copies, OwnExample(problem, program, prefix));
+      examples.insert(examples.end(), shown, OwnExample(problem, program, prefix));
     }
   }
   for (const WorkedExample& rewrite : rewrites) {

@@ -55,9 +55,13 @@ WorkedExample RenameIdentifiers(const WorkedExample& example, uint64_t seed, uin
 v1::SftExample OwnExample(const v1::Problem& problem, absl::string_view program,
                           const std::string& prefix);
 
-// Returns what teaches each problem its own right answers, `copies` times each: its rewrites (those
-// whose function is its reference), or its reference where it has none. INVALID_ARGUMENT: a rewrite
-// is of none of the problems. `response_prefix` is as in ToSftExample.
+// A rewrite is shown so many times as often as a reference, which the prompt holds to be copied.
+inline constexpr size_t kCopiesOfRewrite = 4;
+
+// Returns what teaches each problem its own right answers: its reference, `copies` times, or where
+// it has rewrites (those whose function is its reference), each of them kCopiesOfRewrite * `copies`
+// times. INVALID_ARGUMENT: a rewrite is of none of the problems. `response_prefix` is as in
+// ToSftExample.
 absl::StatusOr<std::vector<v1::SftExample>> OwnExamples(const std::vector<v1::Problem>& problems,
                                                         const std::vector<WorkedExample>& rewrites,
                                                         size_t copies,

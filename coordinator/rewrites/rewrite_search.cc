@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -60,7 +61,7 @@ class Search {
     // Of programs that are about as fast the shorter is the easier to write.
     const auto place = [&](const Program& program) {
       const double behind = std::log(fastest_ / program.found.speedup) / std::log(kAboutAsFast);
-      return std::pair(std::floor(behind), program.found.source.size());
+      return std::tuple(std::floor(behind), program.found.source.size(), -program.found.speedup);
     };
     std::stable_sort(right_.begin(), right_.end(), [&](const Program& left, const Program& right) {
       return place(left) < place(right);

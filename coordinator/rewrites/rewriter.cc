@@ -34,7 +34,7 @@ absl::StatusOr<Rewriter> Rewriter::Make(const v1::Problem& problem) {
 }
 
 absl::StatusOr<std::vector<std::vector<ProposedRewrite>>> Rewriter::Propose(
-    const std::vector<std::string>& sources, const std::function<bool()>& cancelled) const {
+    const std::vector<std::string>& sources, const std::function<bool()>& cancelled) {
   const v1::CompileRules& rules = problem_.compile();
   const nlohmann::json request = {
       {"flags", ParserFlags(rules)},
@@ -79,7 +79,7 @@ absl::StatusOr<std::vector<std::vector<ProposedRewrite>>> Rewriter::Propose(
     if (proposed.size() != sources.size()) return OutsideTheProtocol();
     if (const auto why = answer.at("refused").at(0).get<std::string>();
         sources.size() == 1 && !why.empty()) {
-      return absl::InvalidArgumentError(
+      return absl::FailedPreconditionError(
           absl::StrCat(problem_.id(), ": rules cannot rewrite the function: ", why));
     }
   } catch (const nlohmann::json::exception&) {

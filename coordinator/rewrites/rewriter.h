@@ -1,4 +1,9 @@
 // Rewriter runs the program whet-rewriter, which applies the rules; clang stays out of whet.
+//
+//   ASSIGN_OR_RETURN(Rewriter rewriter, Rewriter::Make(problem));
+//   ASSIGN_OR_RETURN(auto proposed, rewriter.Propose({problem.reference()}, {}));
+//
+// Not thread-safe: calls share files.
 #ifndef WHETSTONE_COORDINATOR_REWRITES_REWRITER_H_
 #define WHETSTONE_COORDINATOR_REWRITES_REWRITER_H_
 
@@ -15,13 +20,15 @@ namespace whetstone {
 
 class Rewriter {
  public:
-  // One for each problem: its headers are precompiled once.
+  // One for each problem: its headers are precompiled once. INVALID_ARGUMENT: the signature is
+  // none.
   static absl::StatusOr<Rewriter> Make(const v1::Problem& problem);
   // Returns all rewrites of each program, in order. INVALID_ARGUMENT: clang refuses the problem's
-  // headers or flags, or the only program cannot be rewritten (it does not parse …). CANCELLED:
-  // `cancelled` said so. DEADLINE_EXCEEDED: it took over a minute.
+  // headers or flags. FAILED_PRECONDITION: the only program cannot be rewritten (it does not parse
+  // …). CANCELLED: `cancelled` said so. DEADLINE_EXCEEDED: it took over a minute. NOT_FOUND:
+  // whet-rewriter is not installed. INTERNAL: it crashed.
   absl::StatusOr<std::vector<std::vector<ProposedRewrite>>> Propose(
-      const std::vector<std::string>& sources, const std::function<bool()>& cancelled) const;
+      const std::vector<std::string>& sources, const std::function<bool()>& cancelled);
 
  private:
   Rewriter(v1::Problem problem, std::string function, TempDir dir);

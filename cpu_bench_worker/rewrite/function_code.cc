@@ -170,7 +170,9 @@ size_t FunctionCode::End(const clang::Stmt* stmt) const {
   size_t end = sources.getFileOffset(last) +
                clang::Lexer::MeasureTokenLength(last, sources, context_->getLangOpts());
   const clang::Stmt* parent = Parent(stmt);
-  const bool statement = parent != nullptr &&
+  // The semicolon of `return x;` is not the expression's either.
+  const bool statement = !(isa<clang::Expr>(stmt) && dyn_cast_or_null<clang::ReturnStmt>(parent)) &&
+                         parent != nullptr &&
                          (!isa<clang::Expr>(stmt) || !isa<clang::Expr>(parent)) &&
                          !isa<clang::DeclStmt>(parent);
   // The parts of a loop's head are statements too, whose semicolons belong to the head.
@@ -216,6 +218,8 @@ Edit FunctionCode::Instead(const clang::Stmt* stmt, const std::string& text) con
   if (const auto* loop = dyn_cast_or_null<clang::DoStmt>(parent)) alone = loop->getBody() == stmt;
   if (const auto* loop = dyn_cast_or_null<clang::CXXForRangeStmt>(parent))
     alone = loop->getBody() == stmt;
+  if (const auto* label = dyn_cast_or_null<clang::SwitchCase>(parent))
+    alone = label->getSubStmt() == stmt;
   if (const auto* branch = dyn_cast_or_null<clang::IfStmt>(parent))
     alone = branch->getThen() == stmt || branch->getElse() == stmt;
   return {Begin(stmt), End(stmt), alone ? "{\n" + text + "\n}" : text};
@@ -241,10 +245,23 @@ std::string FunctionCode::Bound(const Loop& loop) const {
   return sums ? Text(loop.last) : Operand(loop.last);
 }
 
+std::string FunctionCode::Type(const clang::ValueDecl* variable) const {
+  return Type(variable->getType());
+}
+
+std::string FunctionCode::Type(const clang::Expr* expression) const {
+  return Type(expression->getType());
+}
+
+std::string FunctionCode::Type(clang::QualType type) const {
+  // Without the language's policy bool is "_Bool".
+  return type.getUnqualifiedType().getAsString(context_->getPrintingPolicy());
+}
+
 std::string FunctionCode::Head(const Loop& loop) const {
   const std::string name = loop.var->getNameAsString();
-  return "for (" + loop.var->getType().getAsString() + " " + name + " = " + Text(loop.first) +
-         "; " + name + (loop.inclusive ? " <= " : " < ") + Text(loop.last) + "; " + name + "++)";
+  return "for (" + Type(loop.var) + " " + name + " = " + Text(loop.first) + "; " + name +
+         (loop.inclusive ? " <= " : " < ") + Text(loop.last) + "; " + name + "++)";
 }
 
 void FunctionCode::Replace(const clang::Stmt* stmt, const clang::VarDecl* variable,

@@ -67,6 +67,9 @@ class FunctionCode {
   std::string Operand(const clang::Expr* expression) const;
   // The loop's end, exclusive: "n", "i + 1"; it can be compared and added to as it is.
   std::string Bound(const Loop& loop) const;
+  // The type without its qualifiers, as it is written in C++.
+  std::string Type(const clang::ValueDecl* variable) const;
+  std::string Type(const clang::Expr* expression) const;
   // "for (int i = 0; i < n; i++)", with its own names.
   std::string Head(const Loop& loop) const;
 
@@ -84,6 +87,7 @@ class FunctionCode {
 
  private:
   void Visit(const clang::Stmt* stmt);
+  std::string Type(clang::QualType type) const;
 
   clang::ASTContext* context_;
   const clang::FunctionDecl* function_;

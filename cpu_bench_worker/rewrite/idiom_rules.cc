@@ -73,7 +73,9 @@ std::string CountedInto(const FunctionCode& code, const clang::Stmt* stmt,
         test != nullptr && test->isEqualityOp())
       bit = test->getLHS();
   }
-  if (!assignment || assignment->kind != clang::BO_AddAssign || bit == nullptr) return "";
+  if (!assignment || assignment->kind != clang::BO_AddAssign || bit == nullptr ||
+      NamedVariable(assignment->target) == nullptr)
+    return "";
   *word = LowBitOf(code, bit, place);
   return *word == nullptr ? "" : code.Text(assignment->target);
 }
@@ -129,9 +131,9 @@ void GoToTheValue(const FunctionCode& code, Rewrites* rewrites) {
       rewrites->push_back(
           {"straight to the value",
            code.Source({code.Instead(
-               loop.stmt, "{\nconst " + loop.var->getType().getUnqualifiedType().getAsString() +
-                              " " + name + " = " + code.Text(value) + ";\nif (" + in_range +
-                              ") {\n" + code.Text(StatementsOf(guard->getThen()), {}) + "}\n}")})});
+               loop.stmt, "{\nconst " + code.Type(loop.var) + " " + name + " = " +
+                              code.Text(value) + ";\nif (" + in_range + ") {\n" +
+                              code.Text(StatementsOf(guard->getThen()), {}) + "}\n}")})});
     }
   }
 }
@@ -160,7 +162,7 @@ void GoOnWhereItEnded(const FunctionCode& code, Rewrites* rewrites) {
         Share(Used(guard->getCond()), Changed(guard->getThen())))
       continue;
     const std::string place = code.Fresh({"end", "reach", "ahead"});
-    const std::string type = inner->var->getType().getUnqualifiedType().getAsString();
+    const std::string type = code.Type(inner->var);
     Edits edits;
     code.Replace(guard->getCond(), inner->var, place, &edits);
     const std::string first = code.Operand(inner->first);
@@ -210,7 +212,7 @@ void TabulateBytes(const FunctionCode& code, Rewrites* rewrites) {
     for (const clang::Stmt* each : Below(body))
       if (isa<clang::ArraySubscriptExpr>(each) && code.Text(each) == byte)
         edits.push_back(code.Instead(each, value));
-    const std::string type = result->target->getType().getUnqualifiedType().getAsString();
+    const std::string type = code.Type(result->target);
     rewrites->push_back(
         {"a table of bytes",
          code.Source({code.Instead(
@@ -285,8 +287,8 @@ void CountInOneStep(const FunctionCode& code, Rewrites* rewrites) {
           NamedVariable(sum->getLHS()) != counter || Used(value).count(counter) > 0)
         continue;
       const std::string offset = code.Text(sum->getRHS());
-      reached = "(" + counter->getType().getUnqualifiedType().getAsString() + ")" +
-                code.Operand(value) + (offset == "1" ? "" : " + 1 - " + offset);
+      reached = "(" + code.Type(counter) + ")" + code.Operand(value) +
+                (offset == "1" ? "" : " + 1 - " + offset);
     }
     if (limit.empty() || reached.empty()) continue;
     const std::string name = counter->getNameAsString();

@@ -76,8 +76,7 @@ class SideBySide {
   std::string Arrays(const std::string& size) const {
     std::string text;
     for (const clang::VarDecl* variable : nest_.kept)
-      text += variable->getType().getUnqualifiedType().getAsString() + " " +
-              variable->getNameAsString() + "[" + size + "];\n";
+      text += code_.Type(variable) + " " + variable->getNameAsString() + "[" + size + "];\n";
     return text;
   }
   std::string Before(const std::string& head) const {
@@ -136,7 +135,7 @@ void AddWhole(const FunctionCode& code, const Nest& nest, Rewrites* rewrites) {
 // So many turns at a time, the last time fewer.
 void AddBlocks(const FunctionCode& code, const Nest& nest, int turns, Rewrites* rewrites) {
   const Loop& outer = *nest.outer;
-  const std::string type = outer.var->getType().getUnqualifiedType().getAsString();
+  const std::string type = code.Type(outer.var);
   const std::string name = outer.var->getNameAsString();
   const std::string start = code.Fresh({"start", "from", "block"});
   const std::string stop = code.Fresh({"stop", "until", "block_end"});
@@ -157,7 +156,7 @@ void AddBlocks(const FunctionCode& code, const Nest& nest, int turns, Rewrites* 
 // So many turns at a time, always; what is left runs as before.
 void AddGroups(const FunctionCode& code, const Nest& nest, int turns, Rewrites* rewrites) {
   const Loop& outer = *nest.outer;
-  const std::string type = outer.var->getType().getUnqualifiedType().getAsString();
+  const std::string type = code.Type(outer.var);
   const std::string name = outer.var->getNameAsString();
   const std::string lane = code.Fresh({"q", "t", "lane"});
   const std::string size = std::to_string(turns);
@@ -292,9 +291,13 @@ void ClipBounds(const FunctionCode& code, Rewrites* rewrites) {
 void SplitInterior(const FunctionCode& code, Rewrites* rewrites) {
   for (const Guarded& guarded : GuardsOf(code)) {
     std::string inside;
+    bool known_before =
+        true;  // The bounds name no counter of the loops that they are to stand before.
+    const Variables counters = Declared(guarded.outermost->stmt);
     for (const Guarded::Bound& bound : guarded.bounds) {
       const Loop& loop = *bound.loop;
       const CounterComparison& compared = bound.comparison;
+      known_before &= !Share(Used(loop.first), counters) && !Share(Used(loop.last), counters);
       std::string extreme = code.Text(loop.first);
       if (compared.upper)
         extreme = loop.inclusive ? code.Text(loop.last) : code.Operand(loop.last) + " - 1";
@@ -303,6 +306,7 @@ void SplitInterior(const FunctionCode& code, Rewrites* rewrites) {
           (compared.upper ? (compared.equal ? " <= " : " < ") : (compared.equal ? " >= " : " > ")) +
           code.Operand(compared.limit);
     }
+    if (!known_before) continue;
     const clang::Stmt* whole = guarded.outermost->stmt;
     rewrites->push_back(
         {"interior without a guard",

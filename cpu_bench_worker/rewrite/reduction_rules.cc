@@ -9,7 +9,7 @@ namespace {
 using clang::dyn_cast;
 using clang::isa;
 
-enum class Kind { kSum, kLeast, kLargest };
+enum class Kind { kSum, kXor, kOr, kLeast, kLargest };
 
 // One statement that takes another value into an accumulator.
 struct Taking {
@@ -58,10 +58,11 @@ std::optional<Taking> AsTaking(const FunctionCode& code, const clang::Stmt* stmt
     return taking;
   }
   if (assignment->kind != clang::BO_Assign) {
-    const bool sum =
-        assignment->kind == clang::BO_AddAssign || assignment->kind == clang::BO_SubAssign ||
-        assignment->kind == clang::BO_XorAssign || assignment->kind == clang::BO_OrAssign;
-    return sum && mentions == 1 ? std::optional(taking) : std::nullopt;
+    if (assignment->kind == clang::BO_XorAssign) taking.kind = Kind::kXor;
+    if (assignment->kind == clang::BO_OrAssign) taking.kind = Kind::kOr;
+    const bool known = taking.kind != Kind::kSum || assignment->kind == clang::BO_AddAssign ||
+                       assignment->kind == clang::BO_SubAssign;
+    return known && mentions == 1 ? std::optional(taking) : std::nullopt;
   }
   if (const auto* choice = dyn_cast<clang::ConditionalOperator>(value)) {
     const std::optional<Taking> compared = AsComparison(choice->getCond(), accumulator);
@@ -115,6 +116,14 @@ std::vector<Taking> TakingsOf(const FunctionCode& code, const Loop& loop) {
   return takings;
 }
 
+// How a part is joined to its accumulator; null for a minimum or maximum.
+const char* JoinedBy(Kind kind) {
+  return kind == Kind::kSum   ? " += "
+         : kind == Kind::kXor ? " ^= "
+         : kind == Kind::kOr  ? " |= "
+                              : nullptr;
+}
+
 std::string Choice(Kind kind, const std::string& value, const std::string& accumulator) {
   return accumulator + " = " + value + (kind == Kind::kLeast ? " < " : " > ") + accumulator +
          " ? " + value + " : " + accumulator + ";";
@@ -123,7 +132,7 @@ std::string Choice(Kind kind, const std::string& value, const std::string& accum
 void AddAccumulators(const FunctionCode& code, const Loop& loop, const std::vector<Taking>& takings,
                      int count, Rewrites* rewrites) {
   const std::string name = loop.var->getNameAsString();
-  const std::string type = loop.var->getType().getUnqualifiedType().getAsString();
+  const std::string type = code.Type(loop.var);
   const std::string lane = code.Fresh({"q", "t", "lane"});
   const std::string size = std::to_string(count);
   const std::string each =
@@ -141,17 +150,17 @@ void AddAccumulators(const FunctionCode& code, const Loop& loop, const std::vect
       const std::string number = parts.size() > 1 ? std::to_string(parts.size()) : "";
       part = code.Fresh({"part" + number, "parts" + number, accumulator + "_part"});
       const std::string here = part + "[" + lane + "]";
-      arrays += taking.accumulator->getType().getUnqualifiedType().getAsString() + " " + part +
-                "[" + size + "]" + (taking.kind == Kind::kSum ? " = {};\n" : ";\n");
-      if (taking.kind == Kind::kSum) {
-        joined += accumulator + " += " + here + ";\n";
+      arrays += code.Type(taking.accumulator) + " " + part + "[" + size + "]" +
+                (JoinedBy(taking.kind) != nullptr ? " = {};\n" : ";\n");
+      if (const char* joined_by = JoinedBy(taking.kind)) {
+        joined += accumulator + joined_by + here + ";\n";
       } else {
         filled += here + " = " + accumulator + ";\n";
         joined += Choice(taking.kind, here, accumulator) + "\n";
       }
     }
     const std::string here = part + "[" + lane + "]";
-    if (taking.kind == Kind::kSum) {
+    if (JoinedBy(taking.kind) != nullptr) {
       code.Replace(taking.stmt, taking.accumulator, here, &edits);
       continue;
     }
@@ -209,10 +218,10 @@ void KeepInVariable(const FunctionCode& code, Rewrites* rewrites) {
         before.reset();
       Edits whole;
       if (before) whole.push_back({code.Begin(*(at - 1)), code.End(*(at - 1)), ""});
-      whole.push_back(code.Instead(
-          loop.stmt, assignment->target->getType().getUnqualifiedType().getAsString() + " " + kept +
-                         " = " + (before ? code.Text(before->value) : element) + ";\n" +
-                         code.Text(loop.stmt, edits) + "\n" + element + " = " + kept + ";"));
+      whole.push_back(code.Instead(loop.stmt, code.Type(assignment->target) + " " + kept + " = " +
+                                                  (before ? code.Text(before->value) : element) +
+                                                  ";\n" + code.Text(loop.stmt, edits) + "\n" +
+                                                  element + " = " + kept + ";"));
       rewrites->push_back({"kept in a variable", code.Source(whole)});
       break;  // Others of this element would come out the same.
     }
@@ -252,7 +261,7 @@ void CountFromCounter(const FunctionCode& code, Rewrites* rewrites) {
       const size_t end = code.End(counted[0]);
       std::erase_if(edits,
                     [&](const Edit& edit) { return edit.begin >= begin && edit.end <= end; });
-      edits.push_back({begin, end, last ? "" : name + " + " + turn});
+      edits.push_back({begin, end, last ? "" : "(" + name + " + " + turn + ")"});
       const std::string bound = code.Bound(loop);
       rewrites->push_back(
           {"counted from the counter",

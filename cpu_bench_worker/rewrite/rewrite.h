@@ -1,7 +1,7 @@
 // RewriteProgram applies every rule wherever it fits to one function: a program with one change
 // each.
 //
-// What comes back is text that parses and that somebody else has to check and measure. Not
+// What comes back is text, sometimes not even C++, that somebody else has to check and measure. Not
 // thread-safe.
 #ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_REWRITE_H_
 #define WHETSTONE_CPU_BENCH_WORKER_REWRITE_REWRITE_H_

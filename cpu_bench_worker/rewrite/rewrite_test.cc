@@ -141,6 +141,29 @@ TEST_F(RewriteTest, AccumulatorsOfSumsAndExtremes) {
           "} }"));
 }
 
+TEST_F(RewriteTest, PartsAreJoinedByTheirOwnOperator) {
+  EXPECT_THAT(By("8 accumulators",
+                 "unsigned f(const unsigned* a, int n) { unsigned x = 1; for (int i = 0; i < n; "
+                 "i++) x ^= a[i]; "
+                 "return x; }"),
+              HasSubstr("unsigned int part[8] = {};"));
+  EXPECT_THAT(By("8 accumulators",
+                 "unsigned f(const unsigned* a, int n) { unsigned x = 1; for (int i = 0; i < n; "
+                 "i++) x ^= a[i]; "
+                 "return x; }"),
+              HasSubstr("{ x ^= part[q]; }"));
+  const std::string any = By("8 accumulators",
+                             "bool f(const int* a, int n) { bool any = false; for (int i = 0; i < "
+                             "n; i++) any |= a[i] < 0; return "
+                             "any; }");
+  EXPECT_THAT(any, HasSubstr("bool part[8] = {};"));
+  EXPECT_THAT(any, HasSubstr("any |= part[q];"));
+  EXPECT_THAT(Rules("unsigned f(const unsigned* a, int n) { unsigned x = 1; for (int i = 0; i < n; "
+                    "i++) { x ^= "
+                    "a[i]; x += a[i]; } return x; }"),
+              Not(Contains("8 accumulators")));
+}
+
 TEST_F(RewriteTest, WhatIsReadOtherwiseIsNoAccumulator) {
   EXPECT_THAT(
       Rules(
@@ -185,6 +208,13 @@ TEST_F(RewriteTest, GuardsBecomeBoundsOrLeaveTheInterior) {
       HasSubstr(
           "if (i - 2 >= 0 && i + 2 < n) { for (int k = i - 2; k <= i + 2; k++) { if (a[k] > 0) { "
           "s += a[k]; } } } else {"));
+}
+
+TEST_F(RewriteTest, BoundsOfLoopsWithinAreNotKnownBefore) {
+  EXPECT_THAT(Rules("void f(const float* a, float* b, int n) { for (int i = 0; i < n; i++) for "
+                    "(int k = i - 2; k "
+                    "<= i + 2; k++) if (i > 0 && k >= 0 && k < n) b[k] += a[i]; }"),
+              Not(Contains("interior without a guard")));
 }
 
 TEST_F(RewriteTest, BranchesBecomeChoices) {
@@ -292,7 +322,9 @@ TEST_F(RewriteTest, UnusualCodeDoesNoHarm) {
         "do n--; while (n > 0);", "for (int i = 0, j = 1; i < n; i++) a[i] = j;",
         "switch (n) { case 1: n = 2; }", "try { n = 1; } catch (...) {}",
         "for (int i = 0; i < n; i++) { if (i == n) ; }", "int b[2] = {}; for (int& x : b) x += n;",
-        "for (int i = 0; i < n; i++) { for (int j = 0; j < 3; j++) n++; }"})
+        "for (int i = 0; i < n; i++) { for (int j = 0; j < 3; j++) n++; }",
+        "switch (n) { case 1: if (a[0]) { a[1] = 1; a[2] = 2; } case 2: n = 0; }",
+        "for (int i = 0; i < 4; i++) a[i] = 2 * n++;"})
     Of(std::string("int f(int* a, int n) { ") + body + " return n; }");
   EXPECT_THAT(By("8 accumulators",
                  "int f(const int* a, int n) { int s = 0; for (int i = 0; i < n; i++) s += a[i] /* "
