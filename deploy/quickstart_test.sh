@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Tests how deploy/quickstart.sh ends: a program that was not confirmed is named, and no success.
+# Tests how deploy/quickstart.sh ends: a program that was not confirmed is named, and no success. And what
+# it does before a campaign on a problem of one's own, with a whet that notes its calls.
 set -euo pipefail
 
 DEPLOY_DIR="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -26,6 +27,32 @@ ends() {
     FAILED=1
   fi
 }
+
+# searches NAME DRY_RUN_CODE SEARCH_CODE WANT_CODE TEXT: find_rewrites, where whet ends so.
+searches() {
+  local name="$1" want="$4" text="$5" root="$SCRATCH/$1" out got=0
+  mkdir -p "$root/build/release/bin" "$root/runs"
+  cp -r "$DEPLOY_DIR" "$root/deploy"
+  printf '#!/bin/bash\necho "$*" >>"%s/calls"\n[[ $1 == run ]] && exit %s\nexit %s\n' "$root" "$2" "$3" \
+    >"$root/build/release/bin/whet"
+  chmod +x "$root/build/release/bin/whet"
+  # shellcheck disable=SC2016
+  out=$(bash -c 'source "$1/deploy/quickstart.sh"; PROBLEM=p.md; find_rewrites --set a=b; echo went on' _ \
+    "$root" 2>&1) || got=$?
+  out+=$'\n'"$(<"$root/calls")"
+  if [[ "$got" != "$want" || "$out" != *"$text"* ]]; then
+    printf '%s: exit code %s, wanted %s with "%s":\n%s\n' "$name" "$got" "$want" "$text" "$out"
+    FAILED=1
+  fi
+}
+
+searches found 0 0 0 'went on'
+searches called 0 0 0 'rewrite p.md --out '
+searches checked 0 0 0 'quickstart.yaml --dry-run --set a=b'
+searches broken_search 0 3 0 'rewrites: failed'
+searches wrong_problem 0 2 2 'rewrite p.md'
+searches stopped 0 130 130 'rewrite p.md'
+searches wrong_option 2 0 2 'dry-run'
 
 ends confirmed 0 'confirmed: every program is right and as fast as recorded' 0 0
 ends slower 4 'NOT CONFIRMED: problem1: right, but more than a tenth slower or faster than recorded' 0 1
