@@ -33,6 +33,7 @@ searches() {
   local name="$1" want="$4" text="$5" root="$SCRATCH/$1" out got=0
   mkdir -p "$root/build/release/bin" "$root/runs"
   cp -r "$DEPLOY_DIR" "$root/deploy"
+  # shellcheck disable=SC2016
   printf '#!/bin/bash\necho "$*" >>"%s/calls"\n[[ $1 == run ]] && exit %s\nexit %s\n' "$root" "$2" "$3" \
     >"$root/build/release/bin/whet"
   chmod +x "$root/build/release/bin/whet"
