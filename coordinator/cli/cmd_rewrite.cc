@@ -104,6 +104,11 @@ std::string SearchText(const v1::Problem& problem, const RewriteSearch& search) 
     absl::StrAppend(&text, ", ", search.too_long, " others longer than --chars");
   }
   if (!search.ended.ok()) absl::StrAppend(&text, ", then stopped");
+  if (search.measured > 0 && search.right == 0) {
+    return absl::StrCat(text,
+                        "; where sums may be added in another order, a wider tolerance (compare in "
+                        "the prompt file) accepts more of them");
+  }
   if (search.kept.empty()) return absl::StrCat(text, "; none is clearly faster than the reference");
   absl::StrAppend(&text, "; the fastest:");
   for (const FoundRewrite& rewrite : search.kept) {
