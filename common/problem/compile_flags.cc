@@ -4,10 +4,16 @@
 #include "absl/strings/str_cat.h"
 
 namespace whetstone {
+namespace {
+
+std::string LanguageFlag(const v1::CompileRules& rules) {
+  return absl::StrCat("-std=", rules.std().empty() ? "c++20" : rules.std());
+}
+
+}  // namespace
 
 std::vector<std::string> CompileFlags(const v1::CompileRules& rules) {
-  std::vector<std::string> flags = {
-      absl::StrCat("-std=", rules.std().empty() ? "c++20" : rules.std())};
+  std::vector<std::string> flags = {LanguageFlag(rules)};
   flags.insert(flags.end(), rules.flags().begin(), rules.flags().end());
   // Equal functions lie alike whatever stands before them: beside a busy neighbour on the same core
   // their place alone is worth up to a sixth of their speed.
@@ -16,8 +22,7 @@ std::vector<std::string> CompileFlags(const v1::CompileRules& rules) {
 }
 
 std::vector<std::string> ParserFlags(const v1::CompileRules& rules) {
-  std::vector<std::string> flags = {
-      absl::StrCat("-std=", rules.std().empty() ? "c++20" : rules.std())};
+  std::vector<std::string> flags = {LanguageFlag(rules)};
   for (const std::string& flag : rules.flags()) {
     const bool read = absl::StartsWith(flag, "-m") || absl::StartsWith(flag, "-D") ||
                       absl::StartsWith(flag, "-U") || flag == "-fopenmp" || flag == "-ffast-math";

@@ -157,13 +157,8 @@ absl::StatusOr<nlohmann::ordered_json> MeasurePair(const ListedPair& pair, Local
   ASSIGN_OR_RETURN(const v1::Problem problem, ParsePromptFile(pair.problem));
   ASSIGN_OR_RETURN(const std::string source, ReadFile(pair.candidate));
   RETURN_IF_ERROR(CheckUtf8(source, pair.candidate));
-  // A calibration that the worker has is one that it does not measure; it decides rewards alone.
-  v1::Calibration none;
-  none.mutable_expert()->set_outcome(v1::CORRECT);
-  const auto ready = worker->Put(problem, v1::PutProblemRequest::MEASURED, &none);
-  if (!ready.ok()) {
-    return absl::Status(ready.status().code(),
-                        absl::StrCat(pair.problem, ": ", ready.status().message()));
+  if (const absl::Status ready = worker->PutUncalibrated(problem).status(); !ready.ok()) {
+    return absl::Status(ready.code(), absl::StrCat(pair.problem, ": ", ready.message()));
   }
   ASSIGN_OR_RETURN(const v1::Verdict verdict,
                    worker->Measure(problem, source, /*time=*/true, /*fresh=*/false));

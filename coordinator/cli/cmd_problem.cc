@@ -48,10 +48,8 @@ class FileChecker {
     tools.calibrate = [&](bool measured) {
       console_->Status(absl::StrCat(file, ": compiling the reference",
                                     measured ? ", measuring the expert" : ""));
-      // A calibration that the worker has is one that it does not measure.
-      v1::Calibration none;
-      none.mutable_expert()->set_outcome(v1::CORRECT);
-      return worker_->Put(problem, v1::PutProblemRequest::MEASURED, measured ? nullptr : &none);
+      return measured ? worker_->Put(problem, v1::PutProblemRequest::MEASURED)
+                      : worker_->PutUncalibrated(problem);
     };
     int programs = 0;
     tools.measure = [&](const std::string& source, bool time) {

@@ -54,10 +54,7 @@ nlohmann::ordered_json ExampleOf(const v1::Problem& problem, const FoundRewrite&
 absl::StatusOr<RewriteSearch> SearchOne(const v1::Problem& problem, const RewriteCommand& command,
                                         LocalWorker* worker, const StopSignals& signals,
                                         Console* console) {
-  // A calibration that the worker has is one that it does not measure; it decides rewards alone.
-  v1::Calibration none;
-  none.mutable_expert()->set_outcome(v1::CORRECT);
-  RETURN_IF_ERROR(worker->Put(problem, v1::PutProblemRequest::MEASURED, &none).status());
+  RETURN_IF_ERROR(worker->PutUncalibrated(problem).status());
   ASSIGN_OR_RETURN(Rewriter rewriter, Rewriter::Make(problem));
   const auto end =
       Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(1000 * command.seconds));
@@ -186,14 +183,14 @@ void AddRewrite(CLI::App* app, SelectedCommand* selected) {
   const auto options = std::make_shared<RewriteCommand>();
   CLI::App* command = app->add_subcommand(
       "rewrite",
-      "Look for faster forms of a problem's function, by rules\n\nRules exchange, block and unroll "
-      "loops, split sums, take branches out and know some idioms. What they\nmake of the reference "
-      "is "
-      "checked and timed by a worker on this machine, and rules are applied again to\nthe fastest. "
-      "The "
-      "fastest programs go to a file that teaches a campaign's policy before GRPO: "
-      "set\nwarmup.rewrites "
-      "to it. Ctrl-C ends the search and keeps what it found.");
+      "Look for faster forms of a problem's function, by rules\n\n"
+      "Rules exchange, block and unroll loops, split sums, take branches out and know some "
+      "idioms.\n"
+      "What they make of the reference is checked and timed by a worker on this machine, and "
+      "rules\n"
+      "are applied again to the fastest. The fastest programs go to a file that teaches a\n"
+      "campaign's policy before GRPO: set warmup.rewrites to it. Ctrl-C ends the search and keeps\n"
+      "what it found.");
   command->add_option("PROBLEM", options->problems, "Prompt files")->required();
   command->add_option("--out", options->out, "File to write, JSON lines")->required();
   command->add_option("--seconds", options->seconds, "Time for each problem")

@@ -37,13 +37,23 @@ absl::StatusOr<std::unique_ptr<LocalWorker>> LocalWorker::Start() {
 }
 
 absl::StatusOr<v1::Calibration> LocalWorker::Put(const v1::Problem& problem,
-                                                 v1::PutProblemRequest::Keeping keeping,
-                                                 const v1::Calibration* known) {
+                                                 v1::PutProblemRequest::Keeping keeping) {
   v1::PutProblemRequest request;
+  request.set_keeping(keeping);
+  return Put(problem, std::move(request));
+}
+
+absl::StatusOr<v1::Calibration> LocalWorker::PutUncalibrated(const v1::Problem& problem) {
+  // A calibration that the worker has is one that it does not measure.
+  v1::PutProblemRequest request;
+  request.mutable_calibration()->mutable_expert()->set_outcome(v1::CORRECT);
+  return Put(problem, std::move(request));
+}
+
+absl::StatusOr<v1::Calibration> LocalWorker::Put(const v1::Problem& problem,
+                                                 v1::PutProblemRequest request) {
   *request.mutable_problem() = problem;
   request.set_problem_hash(ProblemHash(problem));
-  request.set_keeping(keeping);
-  if (known != nullptr) *request.mutable_calibration() = *known;
   ASSIGN_OR_RETURN(v1::PutProblemResponse reply,
                    client_->PutProblem(request, Within(PutProblemDeadline(problem))));
   return std::move(*reply.mutable_calibration());

@@ -17,17 +17,20 @@ class LocalWorker {
  public:
   static absl::StatusOr<std::unique_ptr<LocalWorker>> Start();
 
-  // Calls PutProblem with its deadline and returns the calibration: `known`, if that is given and
-  // its expert is CORRECT, else one that is measured or kept as `keeping` says.
+  // Calls PutProblem with its deadline and returns the calibration, measured or kept as `keeping`
+  // says.
   absl::StatusOr<v1::Calibration> Put(const v1::Problem& problem,
-                                      v1::PutProblemRequest::Keeping keeping,
-                                      const v1::Calibration* known = nullptr);
+                                      v1::PutProblemRequest::Keeping keeping);
+  // The same without measuring one, for who needs no rewards: those of this problem mean nothing.
+  absl::StatusOr<v1::Calibration> PutUncalibrated(const v1::Problem& problem);
   // Measures a candidate of a problem that was Put. With `fresh` it never answers from the verdict
   // cache.
   absl::StatusOr<v1::Verdict> Measure(const v1::Problem& problem, const std::string& source,
                                       bool time, bool fresh);
 
  private:
+  absl::StatusOr<v1::Calibration> Put(const v1::Problem& problem, v1::PutProblemRequest request);
+
   LocalWorker(TempDir logs, std::unique_ptr<Cluster> cluster);
   TempDir logs_;
   std::unique_ptr<Cluster> cluster_;

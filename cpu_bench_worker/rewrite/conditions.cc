@@ -21,6 +21,15 @@ const clang::IfStmt* AsPlainIf(const clang::Stmt* stmt) {
   return branch;
 }
 
+const clang::IfStmt* AsGuard(const clang::Stmt* stmt) {
+  const clang::IfStmt* branch = AsPlainIf(stmt);
+  return branch == nullptr || branch->getElse() != nullptr ? nullptr : branch;
+}
+
+const clang::IfStmt* GuardOf(const Loop& loop) {
+  return loop.body.size() == 1 ? AsGuard(loop.body[0]) : nullptr;
+}
+
 std::optional<CounterComparison> ComparedCounter(const clang::Expr* condition,
                                                  const clang::VarDecl* counter) {
   const auto* test = dyn_cast<clang::BinaryOperator>(condition->IgnoreParenImpCasts());

@@ -15,6 +15,10 @@ std::vector<const clang::Expr*> Conjuncts(const clang::Expr* condition);
 // The statement, if it is an `if` that only looks at a condition: it declares nothing and is no
 // `if constexpr` or `if consteval`.
 const clang::IfStmt* AsPlainIf(const clang::Stmt* stmt);
+// The same, if it has no else.
+const clang::IfStmt* AsGuard(const clang::Stmt* stmt);
+// The guard that is all a loop does; null if it does anything else.
+const clang::IfStmt* GuardOf(const Loop& loop);
 
 // counter < limit (upper) or counter > limit, or equal too.
 struct CounterComparison {

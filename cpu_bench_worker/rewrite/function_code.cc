@@ -154,6 +154,10 @@ const Loop* FunctionCode::LoopOf(const clang::Stmt* stmt) const {
   return nullptr;
 }
 
+const Loop* FunctionCode::OnlyLoopIn(const Loop& loop) const {
+  return loop.body.size() == 1 ? LoopOf(loop.body[0]) : nullptr;
+}
+
 const clang::Stmt* FunctionCode::Parent(const clang::Stmt* stmt) const {
   const auto it = parents_.find(stmt);
   return it == parents_.end() ? nullptr : it->second;
@@ -262,6 +266,15 @@ std::string FunctionCode::Head(const Loop& loop) const {
   const std::string name = loop.var->getNameAsString();
   return "for (" + Type(loop.var) + " " + name + " = " + Text(loop.first) + "; " + name +
          (loop.inclusive ? " <= " : " < ") + Text(loop.last) + "; " + name + "++)";
+}
+
+std::string FunctionCode::InGroups(const Loop& loop, int count, const std::string& body) const {
+  const std::string name = loop.var->getNameAsString();
+  const std::string size = std::to_string(count);
+  const std::string bound = Bound(loop);
+  return Type(loop.var) + " " + name + " = " + Text(loop.first) + ";\nfor (; " + name + " + " +
+         size + " <= " + bound + "; " + name + " += " + size + ") {\n" + body + "}\nfor (; " +
+         name + " < " + bound + "; " + name + "++) {\n" + Text(loop.body, {}) + "}";
 }
 
 void FunctionCode::Replace(const clang::Stmt* stmt, const clang::VarDecl* variable,

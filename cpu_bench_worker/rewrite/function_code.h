@@ -42,12 +42,13 @@ class FunctionCode {
   FunctionCode(clang::ASTContext* context, const clang::FunctionDecl* function);
 
   const clang::Stmt* body() const { return function_->getBody(); }
-  const clang::FunctionDecl* function() const { return function_; }
   clang::ASTContext& context() const { return *context_; }
   // The function's loops, outer ones before those in them.
   const std::vector<Loop>& loops() const { return loops_; }
   // The loop of this statement; null if it is none, or counts otherwise.
   const Loop* LoopOf(const clang::Stmt* stmt) const;
+  // The loop that is all that this one does; null if it does anything else.
+  const Loop* OnlyLoopIn(const Loop& loop) const;
   // Returns the smallest statement or expression around this one; null for the body.
   const clang::Stmt* Parent(const clang::Stmt* stmt) const;
 
@@ -72,6 +73,9 @@ class FunctionCode {
   std::string Type(const clang::Expr* expression) const;
   // "for (int i = 0; i < n; i++)", with its own names.
   std::string Head(const Loop& loop) const;
+  // The loop cut in two behind a declaration of its counter: one that does `body` for `count` turns
+  // at a time, and one that does what is left as before. See WithCounter.
+  std::string InGroups(const Loop& loop, int count, const std::string& body) const;
 
   // Adds edits that put `text` wherever `variable` is named below `stmt`; a sum ("j + q") gets
   // parentheses where it needs them.

@@ -9,8 +9,7 @@ namespace {
 using clang::dyn_cast;
 using clang::isa;
 
-// "x = c ? e : x;" for each assignment of an if, or nothing.
-// `number` is that of the if.
+// "x = c ? e : x;" for each assignment of an if, which is the `number`th from 0; or nothing.
 std::string Selected(const FunctionCode& code, const clang::IfStmt* guard, size_t number) {
   const std::vector<const clang::Stmt*> then = StatementsOf(guard->getThen());
   const std::vector<const clang::Stmt*> other = StatementsOf(guard->getElse());
@@ -63,9 +62,9 @@ std::string CountedInto(const FunctionCode& code, const clang::Stmt* stmt,
                         const clang::VarDecl* place, const clang::VarDecl** word) {
   std::optional<Assignment> assignment = AsAssignment(stmt);
   const clang::Expr* bit = assignment ? assignment->value : nullptr;
-  if (const auto* guard = AsPlainIf(stmt)) {
+  if (const auto* guard = AsGuard(stmt)) {
     const std::vector<const clang::Stmt*> then = StatementsOf(guard->getThen());
-    if (then.size() != 1 || guard->getElse() != nullptr) return "";
+    if (then.size() != 1) return "";
     assignment = AsAssignment(then[0]);
     if (!assignment || assignment->value != nullptr) return "";
     bit = guard->getCond();
@@ -112,8 +111,8 @@ void SelectWithoutBranch(const FunctionCode& code, Rewrites* rewrites) {
 
 void GoToTheValue(const FunctionCode& code, Rewrites* rewrites) {
   for (const Loop& loop : code.loops()) {
-    const auto* guard = loop.body.size() == 1 ? AsPlainIf(loop.body[0]) : nullptr;
-    if (guard == nullptr || guard->getElse() != nullptr) continue;
+    const auto* guard = GuardOf(loop);
+    if (guard == nullptr) continue;
     Variables inside = Changed(loop.stmt);
     inside.insert(loop.var);
     for (const clang::Expr* condition : Conjuncts(guard->getCond())) {
@@ -140,8 +139,8 @@ void GoToTheValue(const FunctionCode& code, Rewrites* rewrites) {
 
 void EndEarly(const FunctionCode& code, Rewrites* rewrites) {
   for (const Loop& loop : code.loops()) {
-    const auto* guard = loop.body.size() == 1 ? AsPlainIf(loop.body[0]) : nullptr;
-    if (guard == nullptr || guard->getElse() != nullptr) continue;
+    const auto* guard = GuardOf(loop);
+    if (guard == nullptr) continue;
     rewrites->push_back(
         {"ended early", code.Source({code.Instead(
                             guard, "if (" + Inverted(code, guard->getCond()) + ") {\nbreak;\n}\n" +
@@ -151,10 +150,9 @@ void EndEarly(const FunctionCode& code, Rewrites* rewrites) {
 
 void GoOnWhereItEnded(const FunctionCode& code, Rewrites* rewrites) {
   for (const Loop& outer : code.loops()) {
-    const Loop* inner = outer.body.size() == 1 ? code.LoopOf(outer.body[0]) : nullptr;
-    const auto* guard =
-        inner != nullptr && inner->body.size() == 1 ? AsPlainIf(inner->body[0]) : nullptr;
-    if (guard == nullptr || guard->getElse() != nullptr) continue;
+    const Loop* inner = code.OnlyLoopIn(outer);
+    const auto* guard = inner == nullptr ? nullptr : GuardOf(*inner);
+    if (guard == nullptr) continue;
     const std::vector<const clang::Stmt*> then = StatementsOf(guard->getThen());
     const std::optional<Assignment> counted =
         then.size() == 1 ? AsAssignment(then[0]) : std::nullopt;

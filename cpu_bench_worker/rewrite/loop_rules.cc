@@ -23,7 +23,6 @@ struct Nest {
 // Returns the nest of a loop whose turns need nothing of each other, as far as variables tell.
 std::optional<Nest> NestOf(const FunctionCode& code, const Loop& outer) {
   Nest nest{.outer = &outer, .inner = nullptr, .before = {}, .behind = {}, .kept = {}};
-  Variables own;
   for (const clang::Stmt* stmt : outer.body) {
     if (isa<clang::ForStmt, clang::WhileStmt, clang::DoStmt>(stmt)) {
       if (nest.inner != nullptr || code.LoopOf(stmt) == nullptr) return std::nullopt;
@@ -35,26 +34,23 @@ std::optional<Nest> NestOf(const FunctionCode& code, const Loop& outer) {
   if (nest.inner == nullptr ||
       Has<clang::ReturnStmt, clang::BreakStmt, clang::GotoStmt>(outer.stmt->getBody()))
     return std::nullopt;
-  for (const clang::Stmt* stmt : nest.before) {
-    const auto* declaration = dyn_cast<clang::DeclStmt>(stmt);
-    if (declaration == nullptr) continue;
-    for (const clang::VarDecl* variable : Declared(declaration)) own.insert(variable);
-  }
   const Variables declared = Declared(outer.stmt->getBody());
   for (const clang::VarDecl* changed : Changed(outer.stmt->getBody()))
     if (declared.count(changed) == 0) return std::nullopt;
+  Variables own = {outer.var};
   Variables later = Used(nest.inner->stmt);
   for (const clang::Stmt* stmt : nest.behind) later.merge(Used(stmt));
   for (const clang::Stmt* stmt : nest.before)
     if (const auto* declaration = dyn_cast<clang::DeclStmt>(stmt))
       for (const clang::Decl* decl : declaration->decls()) {
         const auto* variable = dyn_cast<clang::VarDecl>(decl);
-        if (variable == nullptr || later.count(variable) == 0) continue;
+        if (variable == nullptr) continue;
+        own.insert(variable);
+        if (later.count(variable) == 0) continue;
         const clang::QualType type = variable->getType();
         if (!type->isArithmeticType() && !type->isPointerType()) return std::nullopt;
         nest.kept.push_back(variable);
       }
-  own.insert(outer.var);
   if (Share(Used(nest.inner->first), own) || Share(Used(nest.inner->last), own))
     return std::nullopt;
   return nest;
@@ -156,19 +152,15 @@ void AddBlocks(const FunctionCode& code, const Nest& nest, int turns, Rewrites* 
 // So many turns at a time, always; what is left runs as before.
 void AddGroups(const FunctionCode& code, const Nest& nest, int turns, Rewrites* rewrites) {
   const Loop& outer = *nest.outer;
-  const std::string type = code.Type(outer.var);
   const std::string name = outer.var->getNameAsString();
   const std::string lane = code.Fresh({"q", "t", "lane"});
   const std::string size = std::to_string(turns);
-  const std::string bound = code.Bound(outer);
   const SideBySide texts(code, nest, lane, name + " + " + lane);
   const std::string head =
       "for (int " + lane + " = 0; " + lane + " < " + size + "; " + lane + "++)";
-  const std::string text = type + " " + name + " = " + code.Text(outer.first) + ";\nfor (; " +
-                           name + " + " + size + " <= " + bound + "; " + name + " += " + size +
-                           ") {\n" + texts.Arrays(size) + texts.Before(head) + texts.Inner(head) +
-                           texts.Behind(head) + "}\nfor (; " + name + " < " + bound + "; " + name +
-                           "++) {\n" + code.Text(outer.body, {}) + "}";
+  const std::string text = code.InGroups(
+      outer, turns,
+      texts.Arrays(size) + texts.Before(head) + texts.Inner(head) + texts.Behind(head));
   rewrites->push_back({size + " turns in a group",
                        code.Source({code.Instead(outer.stmt, code.WithCounter(outer, text))})});
 }
@@ -178,7 +170,6 @@ struct Guarded {
   const clang::IfStmt* guard = nullptr;
   const Loop* outermost = nullptr;
   struct Bound {
-    const clang::Expr* condition = nullptr;
     const Loop* loop = nullptr;
     CounterComparison comparison;
   };
@@ -189,8 +180,8 @@ struct Guarded {
 std::vector<Guarded> GuardsOf(const FunctionCode& code) {
   std::vector<Guarded> found;
   for (const clang::Stmt* stmt : Below(code.body())) {
-    const auto* guard = AsPlainIf(stmt);
-    if (guard == nullptr || guard->getElse() != nullptr) continue;
+    const auto* guard = AsGuard(stmt);
+    if (guard == nullptr) continue;
     // The loops whose body is nothing but the next one, and at last the guard.
     std::vector<const Loop*> around;
     const clang::Stmt* inner = guard;
@@ -207,12 +198,10 @@ std::vector<Guarded> GuardsOf(const FunctionCode& code) {
       for (size_t i = 0; i < around.size() && !bounds; ++i) {
         const std::optional<CounterComparison> comparison =
             ComparedCounter(condition, around[i]->var);
+        // The loops' counters are among what they change.
         if (!comparison || Share(Used(comparison->limit), Changed(around.back()->stmt))) continue;
-        bool of_loops = false;
-        for (const Loop* loop : around) of_loops |= Used(comparison->limit).count(loop->var) > 0;
-        if (of_loops) continue;
         bounds = true;
-        guarded.bounds.push_back({condition, around[i], *comparison});
+        guarded.bounds.push_back({around[i], *comparison});
         // Outer loops come later in `around`.
         const bool wider = guarded.outermost == nullptr ||
                            code.Begin(around[i]->stmt) < code.Begin(guarded.outermost->stmt);
@@ -232,14 +221,14 @@ Edit WithoutBounds(const FunctionCode& code, const Guarded& guarded) {
   std::string condition;
   for (const clang::Expr* other : guarded.others)
     condition += (condition.empty() ? "" : " && ") + code.Text(other);
-  return {code.Begin(guarded.guard->getCond()), code.End(guarded.guard->getCond()), condition};
+  return code.Instead(guarded.guard->getCond(), condition);
 }
 
 }  // namespace
 
 void ExchangeLoops(const FunctionCode& code, Rewrites* rewrites) {
   for (const Loop& outer : code.loops()) {
-    const Loop* inner = outer.body.size() == 1 ? code.LoopOf(outer.body[0]) : nullptr;
+    const Loop* inner = code.OnlyLoopIn(outer);
     if (inner == nullptr || Used(inner->first).count(outer.var) > 0 ||
         Used(inner->last).count(outer.var) > 0)
       continue;
@@ -291,8 +280,8 @@ void ClipBounds(const FunctionCode& code, Rewrites* rewrites) {
 void SplitInterior(const FunctionCode& code, Rewrites* rewrites) {
   for (const Guarded& guarded : GuardsOf(code)) {
     std::string inside;
-    bool known_before =
-        true;  // The bounds name no counter of the loops that they are to stand before.
+    // Whether the bounds name no counter of the loops that they are to stand before.
+    bool known_before = true;
     const Variables counters = Declared(guarded.outermost->stmt);
     for (const Guarded::Bound& bound : guarded.bounds) {
       const Loop& loop = *bound.loop;

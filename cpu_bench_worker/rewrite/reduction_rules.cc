@@ -35,9 +35,9 @@ std::optional<Taking> AsComparison(const clang::Expr* condition,
 std::optional<Taking> AsTaking(const FunctionCode& code, const clang::Stmt* stmt) {
   const clang::Expr* condition = nullptr;
   std::optional<Assignment> assignment = AsAssignment(stmt);
-  if (const auto* guard = AsPlainIf(stmt)) {
+  if (const auto* guard = AsGuard(stmt)) {
     const std::vector<const clang::Stmt*> then = StatementsOf(guard->getThen());
-    if (guard->getElse() != nullptr || then.size() != 1) return std::nullopt;
+    if (then.size() != 1) return std::nullopt;
     assignment = AsAssignment(then[0]);
     condition = guard->getCond();
     if (assignment && assignment->kind != clang::BO_Assign) return std::nullopt;
@@ -116,6 +116,13 @@ std::vector<Taking> TakingsOf(const FunctionCode& code, const Loop& loop) {
   return takings;
 }
 
+// Adds an edit in the place of all that lie within it.
+void Override(Edits* edits, const Edit& edit) {
+  std::erase_if(*edits,
+                [&](const Edit& each) { return each.begin >= edit.begin && each.end <= edit.end; });
+  edits->push_back(edit);
+}
+
 // How a part is joined to its accumulator; null for a minimum or maximum.
 const char* JoinedBy(Kind kind) {
   return kind == Kind::kSum   ? " += "
@@ -132,7 +139,6 @@ std::string Choice(Kind kind, const std::string& value, const std::string& accum
 void AddAccumulators(const FunctionCode& code, const Loop& loop, const std::vector<Taking>& takings,
                      int count, Rewrites* rewrites) {
   const std::string name = loop.var->getNameAsString();
-  const std::string type = code.Type(loop.var);
   const std::string lane = code.Fresh({"q", "t", "lane"});
   const std::string size = std::to_string(count);
   const std::string each =
@@ -165,18 +171,14 @@ void AddAccumulators(const FunctionCode& code, const Loop& loop, const std::vect
       continue;
     }
     const std::string value = code.Text(taking.value, edits);
-    const size_t begin = code.Begin(taking.stmt);
-    const size_t end = code.End(taking.stmt);
-    std::erase_if(edits, [&](const Edit& edit) { return edit.begin >= begin && edit.end <= end; });
-    edits.push_back({begin, end, Choice(taking.kind, value, here)});
+    // It stands in the braces of the lanes' loop, so that it needs none of its own.
+    Override(&edits,
+             {code.Begin(taking.stmt), code.End(taking.stmt), Choice(taking.kind, value, here)});
   }
-  const std::string bound = code.Bound(loop);
-  const std::string text = arrays + (filled.empty() ? "" : each + " {\n" + filled + "}\n") + type +
-                           " " + name + " = " + code.Text(loop.first) + ";\nfor (; " + name +
-                           " + " + size + " <= " + bound + "; " + name + " += " + size + ") {\n" +
-                           each + " {\n" + code.Text(loop.body, edits) + "}\n}\nfor (; " + name +
-                           " < " + bound + "; " + name + "++) {\n" + code.Text(loop.body, {}) +
-                           "}\n" + each + " {\n" + joined + "}";
+  const std::string text =
+      arrays + (filled.empty() ? "" : each + " {\n" + filled + "}\n") +
+      code.InGroups(loop, count, each + " {\n" + code.Text(loop.body, edits) + "}\n") + "\n" +
+      each + " {\n" + joined + "}";
   rewrites->push_back({size + " accumulators",
                        code.Source({code.Instead(loop.stmt, code.WithCounter(loop, text))})});
 }
@@ -207,7 +209,7 @@ void KeepInVariable(const FunctionCode& code, Rewrites* rewrites) {
       Edits edits;
       for (const clang::Stmt* each : Below(loop.stmt->getBody()))
         if (isa<clang::ArraySubscriptExpr>(each) && code.Text(each) == element)
-          edits.push_back({code.Begin(each), code.End(each), kept});
+          edits.push_back(code.Instead(each, kept));
       if (assignment->kind == clang::BO_Assign && edits.size() < 2) continue;
       // What the element is set to just before the loop is the variable's first value.
       const std::vector<const clang::Stmt*> around = StatementsOf(code.Parent(loop.stmt));
@@ -217,7 +219,7 @@ void KeepInVariable(const FunctionCode& code, Rewrites* rewrites) {
       if (before && (before->kind != clang::BO_Assign || code.Text(before->target) != element))
         before.reset();
       Edits whole;
-      if (before) whole.push_back({code.Begin(*(at - 1)), code.End(*(at - 1)), ""});
+      if (before) whole.push_back(code.Instead(*(at - 1), ""));
       whole.push_back(code.Instead(loop.stmt, code.Type(assignment->target) + " " + kept + " = " +
                                                   (before ? code.Text(before->value) : element) +
                                                   ";\n" + code.Text(loop.stmt, edits) + "\n" +
@@ -257,11 +259,7 @@ void CountFromCounter(const FunctionCode& code, Rewrites* rewrites) {
           loop.var->getNameAsString() + (from_zero ? "" : " - " + code.Operand(loop.first));
       Edits edits;
       if (last) code.Replace(loop.stmt->getBody(), variable, name + " + " + turn, &edits);
-      const size_t begin = code.Begin(counted[0]);
-      const size_t end = code.End(counted[0]);
-      std::erase_if(edits,
-                    [&](const Edit& edit) { return edit.begin >= begin && edit.end <= end; });
-      edits.push_back({begin, end, last ? "" : "(" + name + " + " + turn + ")"});
+      Override(&edits, code.Instead(counted[0], last ? "" : "(" + name + " + " + turn + ")"));
       const std::string bound = code.Bound(loop);
       rewrites->push_back(
           {"counted from the counter",

@@ -18,27 +18,16 @@ namespace {
 
 using nlohmann::json;
 
-// Returns what is wrong with the problem, or "".
-std::string Precompile(const json& request, const std::vector<std::string>& flags,
-                       const std::string& header) {
-  if (std::filesystem::exists(header + ".pch")) return "";
-  std::ofstream text(header);
-  text << "#include <cstddef>\n#include <cstdint>\n";
-  for (const auto& name : request.at("headers").get<std::vector<std::string>>())
-    text << "#include <" << name << ">\n";
-  text << request.at("structs").get<std::string>();
-  text.close();
-  const std::string error = PrecompileHeader(flags, header);
-  return error.empty() ? "" : "compile.headers, compile.flags or types: " + error;
-}
-
 // Returns what is wrong with the request or the file of the answer, or "".
 std::string Answer(const json& request, const std::string& answer_path) {
   const auto flags = request.at("flags").get<std::vector<std::string>>();
   const auto function = request.at("function").get<std::string>();
   const std::string header =
       std::filesystem::path(answer_path).parent_path().string() + "/allowed.h";
-  if (const std::string error = Precompile(request, flags, header); !error.empty()) return error;
+  const std::string error =
+      PrecompileAllowed(flags, header, request.at("headers").get<std::vector<std::string>>(),
+                        request.at("structs").get<std::string>());
+  if (!error.empty()) return error;
   json answer = {{"rewrites", json::array()}, {"refused", json::array()}};
   for (const auto& source : request.at("sources").get<std::vector<std::string>>()) {
     std::string refused;

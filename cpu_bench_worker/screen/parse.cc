@@ -1,5 +1,8 @@
 #include "cpu_bench_worker/screen/parse.h"
 
+#include <unistd.h>
+
+#include <fstream>
 #include <memory>
 
 #include "clang/AST/ASTConsumer.h"
@@ -139,6 +142,18 @@ std::string PrecompileHeader(const std::vector<std::string>& flags,
       RunClang(std::move(arguments), std::make_unique<clang::GeneratePCHAction>(), "", &findings);
   if (fine && findings.errors.empty()) return "";
   return findings.errors.empty() ? "clang fails on the allowed headers" : findings.errors[0];
+}
+
+std::string PrecompileAllowed(const std::vector<std::string>& flags, const std::string& header_path,
+                              const std::vector<std::string>& headers, const std::string& structs) {
+  if (access((header_path + ".pch").c_str(), R_OK) == 0) return "";
+  std::ofstream file(header_path);
+  file << "#include <cstddef>\n#include <cstdint>\n";
+  for (const std::string& name : headers) file << "#include <" << name << ">\n";
+  file << structs;
+  file.close();
+  const std::string error = PrecompileHeader(flags, header_path);
+  return error.empty() ? "" : "compile.headers, compile.flags or types: " + error;
 }
 
 std::string SignatureType(const std::vector<std::string>& flags, const std::string& pch,

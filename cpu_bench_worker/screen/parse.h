@@ -19,6 +19,12 @@ namespace whetstone {
 // Precompiles `header_path` to `header_path`.pch. Returns clang's errors; empty on success.
 std::string PrecompileHeader(const std::vector<std::string>& flags, const std::string& header_path);
 
+// Writes `header_path`, which holds what programs of a problem may use without including it, and
+// precompiles it, unless that was done before. Returns what is wrong with the problem; empty on
+// success.
+std::string PrecompileAllowed(const std::vector<std::string>& flags, const std::string& header_path,
+                              const std::vector<std::string>& headers, const std::string& structs);
+
 // The canonical type that `signature` declares; *error is set when it does not parse.
 std::string SignatureType(const std::vector<std::string>& flags, const std::string& pch,
                           const std::string& signature, const std::string& function,

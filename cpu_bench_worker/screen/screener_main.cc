@@ -11,7 +11,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -37,21 +36,14 @@ std::string HeaderPath(const json& config) {
 json Prepare(const json& config) {
   const auto flags = config.at("flags").get<std::vector<std::string>>();
   const std::string header = HeaderPath(config);
-  const std::string pch = header + ".pch";
-  if (access(pch.c_str(), R_OK) != 0) {
-    mkdir(config.at("header_dir").get<std::string>().c_str(), 0755);
-    std::ofstream file(header);
-    file << "#include <cstddef>\n#include <cstdint>\n";
-    for (const std::string& name : config.at("headers").get<std::vector<std::string>>())
-      file << "#include <" << name << ">\n";
-    file << config.at("structs").get<std::string>();
-    file.close();
-    if (const std::string error = PrecompileHeader(flags, header); !error.empty())
-      return {{"error", "compile.headers, compile.flags or types: " + error}};
-  }
-  std::string error;
-  const std::string type = SignatureType(flags, pch, config.at("signature").get<std::string>(),
-                                         config.at("function").get<std::string>(), &error);
+  mkdir(config.at("header_dir").get<std::string>().c_str(), 0755);
+  std::string error =
+      PrecompileAllowed(flags, header, config.at("headers").get<std::vector<std::string>>(),
+                        config.at("structs").get<std::string>());
+  if (!error.empty()) return {{"error", error}};
+  const std::string type =
+      SignatureType(flags, header + ".pch", config.at("signature").get<std::string>(),
+                    config.at("function").get<std::string>(), &error);
   if (!error.empty()) return {{"error", "signature: " + error}};
   return {{"type", type}};
 }
