@@ -5,7 +5,8 @@
 #   deploy/quickstart.sh --ssh            the same through a private SSH server on loopback
 #   deploy/quickstart.sh --seed 5         another seed
 #   deploy/quickstart.sh --problem FILE   another prompt file: rules rewrite its function first, and the
-#                                         fastest forms that they find are taught before GRPO
+#                                         fastest forms that they find are taught before GRPO; the fastest
+#                                         of all is in runs/quickstart/rules
 #   deploy/quickstart.sh --set KEY=VALUE  any other key of the campaign; may be repeated
 #   deploy/quickstart.sh --fresh          train again even if this campaign is finished
 #
@@ -22,6 +23,7 @@ readonly BIN="$WHETSTONE_ROOT/build/release/bin"
 readonly RUN="$WHETSTONE_ROOT/runs/quickstart"
 readonly STATE="$WHETSTONE_ROOT/runs/.quickstart"  # What RUN was made from; "finished" when done.
 readonly REWRITES="$WHETSTONE_ROOT/runs/.quickstart-rewrites.jsonl"
+readonly RULES="$WHETSTONE_ROOT/runs/.quickstart-rules"  # The proof of what rules alone make; goes into RUN.
 
 SSH=false
 FRESH=false
@@ -118,7 +120,7 @@ find_rewrites() {
   local code=0
   : >"$REWRITES"
   "$BIN/whet" run "$CAMPAIGN" --dry-run "$@" >/dev/null  # Wrong options are named at once.
-  "$BIN/whet" rewrite "$PROBLEM" --out "$REWRITES" || code=$?
+  "$BIN/whet" rewrite "$PROBLEM" --out "$REWRITES" --proof "$RULES" || code=$?
   case "$code" in
     0) ;;
     3) say "rewrites: failed; the campaign teaches what was found until then" ;;
@@ -148,7 +150,7 @@ run_campaign() {
     say "going on with the interrupted campaign in runs/quickstart"
     "$BIN/whet" resume "$RUN"
   else
-    rm -rf "$RUN"
+    rm -rf "$RUN" "$RULES"
     echo "$identity" >"$STATE"
     local sets=(--set "model=$MODEL_DIR")
     if [[ -n "$PROBLEM" ]]; then
@@ -162,6 +164,10 @@ run_campaign() {
     fi
     "$BIN/whet" run "$CAMPAIGN" --run-dir "$RUN" "${sets[@]}"
   fi
+  if [[ -n "$PROBLEM" && -d "$RULES" ]]; then
+    rm -rf "$RUN/rules"
+    mv "$RULES" "$RUN/rules"
+  fi
   echo "$identity finished" >"$STATE"
   say "campaign: done in $((SECONDS - start)) s"
 }
@@ -170,18 +176,22 @@ run_campaign() {
 
 NOT_CONFIRMED=()  # The problems whose program is right, but slower or faster here than recorded.
 
-# show_best RUN: runs the benchmark of each of its fastest programs.
+# show_best RUN: runs the benchmark of what rules alone made, and of each of its fastest programs.
 show_best() {
   local program code
-  for program in "$1"/best/*/; do
+  for program in "$1"/rules/*/ "$1"/best/*/; do
     [[ -d "$program" ]] || continue
     echo
-    echo "fastest verified program: $program"
+    if [[ "$program" == */rules/*/ ]]; then
+      echo "fastest program by rules alone: $program"
+    else
+      echo "fastest verified program of the campaign: $program"
+    fi
     code=0
     bash "$program/run.sh" || code=$?
     case "$code" in
       0) ;;
-      1) NOT_CONFIRMED+=("$(basename "$program")") ;;
+      1) NOT_CONFIRMED+=("$(basename "$(dirname "$program")")/$(basename "$program")") ;;
       3) die "the program in $program computes wrong outputs here" ;;
       *) die "the benchmark in $program failed with exit code $code" ;;
     esac
@@ -193,10 +203,10 @@ conclude() {
   if ((${#NOT_CONFIRMED[@]})); then
     say "NOT CONFIRMED: ${NOT_CONFIRMED[*]}: right, but more than a tenth slower or faster than recorded." \
       "Whatever else this machine does at the moment changes speeds; once more:" \
-      "build/release/bin/whet best --verify $1"
+      "sh $1/${NOT_CONFIRMED[0]}/run.sh"
     return 4
   fi
-  if compgen -G "$1/best/*/" >/dev/null; then
+  if compgen -G "$1/best/*/" >/dev/null || compgen -G "$1/rules/*/" >/dev/null; then
     say "confirmed: every program is right and as fast as recorded"
   else
     say "nothing to confirm: no program was faster than its reference"

@@ -56,10 +56,13 @@ searches stopped 0 130 130 'rewrite p.md'
 searches wrong_option 2 0 2 'dry-run'
 
 ends confirmed 0 'confirmed: every program is right and as fast as recorded' 0 0
-ends slower 4 'NOT CONFIRMED: problem1: right, but more than a tenth slower or faster than recorded' 0 1
-ends both 4 'NOT CONFIRMED: problem0 problem1: right' 1 1
+ends slower 4 'NOT CONFIRMED: best/problem1: right, but more than a tenth slower or faster than recorded' 0 1
+ends both 4 'NOT CONFIRMED: best/problem0 best/problem1: right' 1 1
 ends wrong 1 'computes wrong outputs here' 3
 ends broken 1 'failed with exit code 127' 127
 ends unbuilt 1 'failed with exit code 2' 2
+mkdir -p "$SCRATCH/by_rules/rules/mine"
+echo "exit 1" >"$SCRATCH/by_rules/rules/mine/run.sh"
+ends by_rules 4 'NOT CONFIRMED: rules/mine: right' 0
 ends nothing 0 'nothing to confirm: no program was faster than its reference'
 exit "$FAILED"

@@ -26,6 +26,7 @@ namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 std::string PathOf(const std::string& name) {
   return absl::StrCat(SourceDir(), "/prompts/", name, ".md");
@@ -111,6 +112,19 @@ TEST(ProblemCheckTest, ASoundProblem) {
   EXPECT_EQ(report.ToJson()["findings"][0]["level"], "passed");
 }
 
+TEST(ProblemCheckTest, AProblemWithoutAnExpertIsSound) {
+  FakeWorker worker(Load("matmul_f32"));
+  worker.problem.clear_expert();
+  worker.calibration.mutable_expert()->set_speedup(0);
+  for (const bool quick : {false, true}) {
+    const ProblemReport report = worker.Run(quick);
+    EXPECT_TRUE(report.sound()) << report.Table();
+    EXPECT_THAT(report.Table(), HasSubstr("warning  expert"));
+    EXPECT_THAT(report.Table(), HasSubstr("whet rewrite may find one"));
+    EXPECT_THAT(report.Table(), Not(HasSubstr("expert's reward")));
+  }
+}
+
 TEST(ProblemCheckTest, AQuickCheckTellsRightFromWrongAndTimesOnlyWhatNothingElseCatches) {
   FakeWorker worker(Load("matmul_f32"));
   *worker.calibration.mutable_expert() = Outcome(v1::CORRECT, 1.1);  // too slow
@@ -180,7 +194,7 @@ TEST(ProblemCheckTest, FiguresAreOfTheTimedSizes) {
   EXPECT_NEAR(report.figures.reference_ns, 16000, 1);
   EXPECT_NEAR(report.figures.roofline_share, 0.25, 1e-6);
   EXPECT_EQ(report.Summary(),
-            "matmul_f32 is sound: reference 16.0 µs, expert 7.90×, rewards 0.30 and 1.29");
+            "matmul_f32 is sound: reference 16.0 µs, reward 0.30; expert 7.90×, reward 1.29");
   EXPECT_EQ(Difficulty(worker.problem), "easy");
   EXPECT_EQ(Difficulty(Load("fir_f32")), "hard");
 }

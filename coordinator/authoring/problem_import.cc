@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/problem/expression.h"
@@ -58,26 +59,21 @@ class Importer {
       absl::StrAppend(&front, "returns: {type: ", NameOf(element), "}\n");
     }
     absl::StrAppend(&front, "sizes:\n", sizes_);
-    if (floating_output_) {
+    if (usual_error_ > 0) {
       ASSIGN_OR_RETURN(const std::string rtol,
                        Ask("rtol", "Error that is accepted, relative to the largest output",
-                           "1.0e-5", Tolerance));
+                           absl::StrFormat("%.1e", usual_error_), Tolerance));
       absl::StrAppend(&front, "compare: {rule: scaled, rtol: ", rtol, "}\n");
     }
     if (!source.headers.empty()) {
       absl::StrAppend(&front, "compile: {headers: [", absl::StrJoin(source.headers, ", "), "]}\n");
     }
-    const bool has_expert = !request_.expert.empty();
-    ImportedProblem made{
-        id, absl::StrCat(front, "---\n", prose, "\n\n## reference\n\n",
-                         Fenced(WithoutStructsOf(function_, request_.code)), "\n## expert\n\n")};
-    if (!has_expert) {
-      absl::StrAppend(&made.text,
-                      "The reference once more. Put a program here that is at least 1.2 times as "
-                      "fast: `whet problem\ncheck` refuses the problem until then.\n\n");
+    ImportedProblem made{id, absl::StrCat(front, "---\n", prose, "\n\n## reference\n\n",
+                                          Fenced(WithoutStructsOf(function_, request_.code)))};
+    if (!request_.expert.empty()) {
+      absl::StrAppend(&made.text, "\n## expert\n\n",
+                      Fenced(WithoutStructsOf(function_, request_.expert)));
     }
-    absl::StrAppend(&made.text, Fenced(WithoutStructsOf(
-                                    function_, has_expert ? request_.expert : request_.code)));
     const absl::StatusOr<v1::Problem> problem = ParsePrompt(made.text, made.id + ".md");
     if (!problem.ok()) {
       return Refuse(absl::StrCat("these answers make no problem: ", problem.status().message()));
@@ -122,8 +118,24 @@ class Importer {
     return element.is_struct() ? element.struct_name : ElementTypeName(element.fields[0].type);
   }
 
+  // Returns an error that is usual, and harmless, where 100,000 numbers are added in another order.
+  static double UsualError(v1::ElementType type) {
+    switch (type) {
+      case v1::BF16:
+        return 1e-2;
+      case v1::F32:
+        return 1e-4;
+      case v1::F64:
+        return 1e-10;
+      default:
+        return 0;
+    }
+  }
+
   void NoteOutput(const ElementLayout& element) {
-    for (const FieldLayout& field : element.fields) floating_output_ |= IsFloating(field.type);
+    for (const FieldLayout& field : element.fields) {
+      usual_error_ = std::max(usual_error_, UsualError(field.type));
+    }
   }
 
   std::string Types() const {
@@ -312,7 +324,7 @@ class Importer {
   // `entries_` maps a parameter to what stands in its braces.
   std::map<std::string, std::string> entries_;
   std::string sizes_;
-  bool floating_output_ = false;
+  double usual_error_ = 0;  // of the outputs; 0: all are integers
 };
 
 }  // namespace

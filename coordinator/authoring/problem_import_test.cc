@@ -92,8 +92,8 @@ TEST(ProblemImportTest, AsksOnlyWhatTheSignatureDoesNotSay) {
   EXPECT_EQ(problem->sizes().check_size(), 5);
   EXPECT_EQ(problem->compile().headers(1), "math.h");
   EXPECT_TRUE(absl::StrContains(problem->reference(), "static float helper"));
-  EXPECT_EQ(problem->reference(), problem->expert()) << "none was given";
-  EXPECT_THAT(made->text, HasSubstr("Put a program here that is at least 1.2 times as fast"));
+  EXPECT_EQ(problem->expert(), "") << "none was given";
+  EXPECT_EQ(problem->compare().rtol(), 1e-4);
 }
 
 TEST(ProblemImportTest, InPlaceValuesAndAnExpert) {
@@ -114,7 +114,6 @@ TEST(ProblemImportTest, InPlaceValuesAndAnExpert) {
   EXPECT_EQ(problem->compare().rule(), v1::Compare::EXACT);
   EXPECT_EQ(problem->sizes().hidden_size(), 1);
   EXPECT_TRUE(absl::StrContains(problem->expert(), "fast"));
-  EXPECT_FALSE(absl::StrContains(made->text, "Put a program here"));
 }
 
 TEST(ProblemImportTest, StructsBecomeTypes) {

@@ -61,9 +61,12 @@ std::string ProblemReport::Summary() const {
   }
   absl::StrAppend(&text, problem_id, Ending(*this));
   if (figures.reference_ns > 0) {
-    absl::StrAppendFormat(&text, ": reference %.1f µs, expert %.2f×, rewards %.2f and %.2f",
-                          figures.reference_ns / 1e3, figures.expert_speedup,
-                          figures.reference_reward, figures.expert_reward);
+    absl::StrAppendFormat(&text, ": reference %.1f µs, reward %.2f", figures.reference_ns / 1e3,
+                          figures.reference_reward);
+    if (figures.expert_speedup > 0) {
+      absl::StrAppendFormat(&text, "; expert %.2f×, reward %.2f", figures.expert_speedup,
+                            figures.expert_reward);
+    }
   }
   return text;
 }

@@ -109,7 +109,8 @@ absl::StatusOr<nlohmann::ordered_json> Measure(const MeasureOptions& options, Co
   nlohmann::ordered_json json = VerdictJson(verdict);
   json["reward"] =
       reward.dropped ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(reward.value);
-  json["expert_speedup"] = calibration->expert().speedup();
+  const double expert = calibration->expert().speedup();
+  json["expert_speedup"] = expert > 0 ? nlohmann::ordered_json(expert) : nullptr;
   json["calibration_age_s"] = age_s;
   json["problem"] = problem.id();
   return json;

@@ -135,7 +135,9 @@ int RunProblemImport(const ProblemImportOptions& options) {
   console.Line(absl::StrCat("wrote ", *path));
   if (options.expert.empty()) {
     console.Line(
-        "its expert is still the reference: replace it by a program at least 1.2 times as fast");
+        "it has no expert: rules may find a faster form (whet rewrite), and you can write one "
+        "below "
+        "'## expert'");
   }
   console.Line(absl::StrCat("then: whet problem check ", *path));
   console.Result({{"file", *path}, {"has_expert", !options.expert.empty()}});

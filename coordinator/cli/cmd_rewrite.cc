@@ -19,6 +19,7 @@
 #include "coordinator/cli/commands.h"
 #include "coordinator/loop/local_worker.h"
 #include "coordinator/prompt/prompt_file.h"
+#include "coordinator/proof/best.h"
 #include "coordinator/rewrites/rewrite_search.h"
 #include "coordinator/rewrites/rewriter.h"
 #include "coordinator/terminal/console.h"
@@ -34,6 +35,7 @@ constexpr int kAttempts = 2;  // to measure a program that the worker fails on
 struct RewriteCommand {
   std::vector<std::string> problems;
   std::string out;
+  std::string proof;  // folder; empty: none
   double seconds = 120;
   int keep = 4;
   int chars_max = 960;
@@ -51,6 +53,16 @@ nlohmann::ordered_json ExampleOf(const v1::Problem& problem, const FoundRewrite&
           {"gain", rewrite.speedup}};
 }
 
+absl::StatusOr<v1::Verdict> Measure(LocalWorker* worker, const v1::Problem& problem,
+                                    const std::string& source, bool fresh) {
+  v1::Verdict verdict;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    ASSIGN_OR_RETURN(verdict, worker->Measure(problem, source, /*time=*/true, fresh));
+    if (verdict.outcome() != v1::INFRASTRUCTURE_ERROR) return verdict;
+  }
+  return absl::InternalError(absl::StrCat("the worker could not measure: ", verdict.detail()));
+}
+
 absl::StatusOr<RewriteSearch> SearchOne(const v1::Problem& problem, const RewriteCommand& command,
                                         LocalWorker* worker, const StopSignals& signals,
                                         Console* console) {
@@ -63,13 +75,8 @@ absl::StatusOr<RewriteSearch> SearchOne(const v1::Problem& problem, const Rewrit
   tools.propose = [&](const std::vector<std::string>& sources) {
     return rewriter.Propose(sources, stopped);
   };
-  tools.measure = [&](const std::string& source) -> absl::StatusOr<v1::Verdict> {
-    v1::Verdict verdict;
-    for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      ASSIGN_OR_RETURN(verdict, worker->Measure(problem, source, /*time=*/true, /*fresh=*/false));
-      if (verdict.outcome() != v1::INFRASTRUCTURE_ERROR) return verdict;
-    }
-    return absl::InternalError(absl::StrCat("the worker could not measure: ", verdict.detail()));
+  tools.measure = [&](const std::string& source) {
+    return Measure(worker, problem, source, /*fresh=*/false);
   };
   tools.enough = [&] { return stopped() || Clock::now() >= end; };
   tools.progress = [&](int measured, double fastest) {
@@ -115,6 +122,28 @@ std::string SearchText(const v1::Problem& problem, const RewriteSearch& search) 
   return text;
 }
 
+// Measures the fastest program as precisely as the worker can, and writes its stand-alone benchmark
+// to a folder of the problem's name.
+absl::Status ProveFastest(const v1::Problem& problem, const RewriteSearch& search,
+                          const std::string& folder, LocalWorker* worker, Console* console) {
+  const auto fastest = std::max_element(
+      search.kept.begin(), search.kept.end(),
+      [](const FoundRewrite& a, const FoundRewrite& b) { return a.speedup < b.speedup; });
+  if (fastest == search.kept.end()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const v1::Verdict verdict,
+                   Measure(worker, problem, fastest->source, /*fresh=*/true));
+  if (verdict.outcome() != v1::CORRECT) {
+    return absl::InternalError(absl::StrCat(
+        "the fastest program was right when it was found, and then ",
+        v1::Outcome_Name(verdict.outcome()), ": ", verdict.detail(), "; no proof is written"));
+  }
+  const std::string to = absl::StrCat(folder, "/", problem.id());
+  RETURN_IF_ERROR(WriteProof(to, problem, fastest->source, verdict, {{"rules", fastest->rules}}));
+  console->Line(
+      absl::StrFormat("proof of the fastest, %.2fx: sh %s/run.sh", verdict.speedup(), to));
+  return absl::OkStatus();
+}
+
 // Says whether the file can be written, before minutes are spent on what is to stand in it.
 absl::Status CheckOut(const std::string& out) {
   if (std::error_code error; std::filesystem::is_directory(out, error)) {
@@ -147,6 +176,11 @@ absl::StatusOr<nlohmann::ordered_json> Rewrite(const RewriteCommand& command,
         SearchOne(problems[i], command, worker.get(), signals, console);
     if (!search.ok()) return failed(search.status());
     console->Line(SearchText(problems[i], *search));
+    if (!command.proof.empty()) {
+      const absl::Status proved =
+          ProveFastest(problems[i], *search, command.proof, worker.get(), console);
+      if (!proved.ok()) return failed(proved);
+    }
     nlohmann::ordered_json kept = nlohmann::ordered_json::array();
     for (const FoundRewrite& rewrite : search->kept) {
       kept.push_back({{"speedup", rewrite.speedup}, {"rules", rewrite.rules}});
@@ -169,12 +203,12 @@ absl::StatusOr<nlohmann::ordered_json> Rewrite(const RewriteCommand& command,
 }
 
 int RunRewrite(const RewriteCommand& command) {
-  const StopSignals signals;
+  static StopSignals* const signals = new StopSignals;
   Console console(command.json);
-  const absl::StatusOr<nlohmann::ordered_json> result = Rewrite(command, signals, &console);
+  const absl::StatusOr<nlohmann::ordered_json> result = Rewrite(command, *signals, &console);
   if (!result.ok()) return console.Fail(result.status());
   console.Result(*result);
-  return signals.stopped() ? kExitStopped : kExitOk;
+  return signals->stopped() ? kExitStopped : kExitOk;
 }
 
 }  // namespace
@@ -193,6 +227,8 @@ void AddRewrite(CLI::App* app, SelectedCommand* selected) {
       "what it found.");
   command->add_option("PROBLEM", options->problems, "Prompt files")->required();
   command->add_option("--out", options->out, "File to write, JSON lines")->required();
+  command->add_option("--proof", options->proof,
+                      "Folder for the stand-alone benchmark of each problem's fastest program");
   command->add_option("--seconds", options->seconds, "Time for each problem")
       ->capture_default_str()
       ->check(CLI::Range(1.0, 86400.0));

@@ -121,10 +121,10 @@ void CheckNoise(const std::string& name, const v1::Campaign& campaign, WorkerCli
   }
   CheckSlotNoise(name, worker, found);
   const double band = response->calibration().noise_band();
-  const std::string detail =
-      absl::StrCat("identical code differs by at most ", Percent(band), " (95 % of the time, ",
-                   path, "); its expert is ",
-                   absl::StrFormat("%.2f", response->calibration().expert().speedup()), "x");
+  const double expert = response->calibration().expert().speedup();
+  const std::string detail = absl::StrCat(
+      "identical code differs by at most ", Percent(band), " (95 % of the time, ", path, "); ",
+      expert > 0 ? absl::StrFormat("its expert is %.2fx", expert) : "it has no expert");
   if (band <= kQuietBand) {
     found({Level::kOk, check, detail, ""});
   } else {

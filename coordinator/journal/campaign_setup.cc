@@ -35,9 +35,16 @@ absl::Status FreezePrompts(const RunPaths& paths, const std::string& prefix,
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<WorkedExample>> RewritesOf(const v1::Campaign& campaign) {
+  const std::string& path = campaign.warmup().rewrites();
+  if (path.empty()) return std::vector<WorkedExample>();
+  return ReadRewrites(path);
+}
+
 // Says what the campaign's warm-up shows. `problems` are those that it learns from.
 absl::StatusOr<WarmupOptions> WarmupOptionsOf(const v1::Campaign& campaign,
-                                              const std::vector<v1::Problem>& problems) {
+                                              const std::vector<v1::Problem>& problems,
+                                              const std::vector<WorkedExample>& rewrites) {
   const v1::WarmupConfig& warmup = campaign.warmup();
   const std::string& response_prefix = campaign.generate().response_prefix();
   WarmupOptions options;
@@ -49,10 +56,6 @@ absl::StatusOr<WarmupOptions> WarmupOptionsOf(const v1::Campaign& campaign,
   options.curriculum = warmup.order() == "curriculum";
   options.nearest = static_cast<size_t>(warmup.nearest());
   for (const v1::Problem& problem : problems) options.functions.push_back(problem.reference());
-  std::vector<WorkedExample> rewrites;
-  if (!warmup.rewrites().empty()) {
-    ASSIGN_OR_RETURN(rewrites, ReadRewrites(warmup.rewrites()));
-  }
   absl::StatusOr<std::vector<v1::SftExample>> own =
       OwnExamples(problems, rewrites, static_cast<size_t>(warmup.references()), response_prefix);
   if (!own.ok()) {
@@ -72,7 +75,8 @@ absl::StatusOr<std::string> ChosenLines(const v1::Campaign& campaign) {
   }
   ASSIGN_OR_RETURN(std::vector<WorkedExample> examples,
                    ReadWorkedExamples(campaign.warmup().examples()));
-  ASSIGN_OR_RETURN(const WarmupOptions options, WarmupOptionsOf(campaign, problems));
+  ASSIGN_OR_RETURN(const std::vector<WorkedExample> rewrites, RewritesOf(campaign));
+  ASSIGN_OR_RETURN(const WarmupOptions options, WarmupOptionsOf(campaign, problems, rewrites));
   std::string text;
   for (const WorkedExample& example : ChooseExamples(std::move(examples), options)) {
     absl::StrAppend(&text, example.line, "\n");
@@ -88,6 +92,7 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
   plan.campaign = campaign;
   plan.campaign_id = campaign_id;
   plan.checkpoint_dir = checkpoint_dir;
+  ASSIGN_OR_RETURN(const std::vector<WorkedExample> rewrites, RewritesOf(campaign));
   // `files` maps a problem's id to its file.
   std::map<std::string, std::string> files;
   const int learned = campaign.problems_size();
@@ -105,6 +110,9 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
           absl::StrCat(evaluated ? "'eval.problems': " : "'problems': ", other->second, " and ",
                        file, " both have the id ", planned.problem.id()));
     }
+    if (planned.problem.expert().empty()) {
+      planned.problem.set_expert(ExpertOf(planned.problem, rewrites));
+    }
     planned.hash = ProblemHash(planned.problem);
     planned.messages = RenderMessages(planned.problem);
     planned.hinted = RenderHinted(
@@ -117,7 +125,7 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
     const v1::WarmupConfig& warmup = campaign.warmup();
     std::vector<v1::Problem> learned;
     for (const PlannedProblem& planned : plan.learned()) learned.push_back(planned.problem);
-    ASSIGN_OR_RETURN(const WarmupOptions options, WarmupOptionsOf(campaign, learned));
+    ASSIGN_OR_RETURN(const WarmupOptions options, WarmupOptionsOf(campaign, learned, rewrites));
     ASSIGN_OR_RETURN(std::vector<WorkedExample> examples, ReadWorkedExamples(warmup.examples()));
     for (const WorkedExample& example : examples) {
       if (!options.curriculum || example.difficulty.has_value()) continue;

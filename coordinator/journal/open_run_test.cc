@@ -6,10 +6,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/file.h"
+#include "common/problem/problem_hash.h"
 #include "common/status_macros.h"
 #include "common/tree_testing.h"
 #include "coordinator/config/campaign_parser.h"
@@ -79,6 +81,42 @@ TEST(OpenRunTest, TheWarmupIsThatOfTheFrozenExamples) {
                 plan.warmup[update][i].SerializeAsString());
     }
   }
+}
+
+TEST(OpenRunTest, WhereAProblemHasNoExpertItsFastestRewriteIsOne) {
+  const TempDir folder = *TempDir::Make("run");
+  const std::string text = *ReadFile(SourceDir() + "/prompts/matmul_f32.md");
+  const std::string with = folder.path() + "/with.md";
+  const std::string without = folder.path() + "/without.md";
+  ASSERT_TRUE(WriteFileAtomically(with, text).ok());
+  ASSERT_TRUE(WriteFileAtomically(without, text.substr(0, text.find("## expert"))).ok());
+  const v1::Problem problem = *ParsePromptFile(with);
+  const auto expert = [&](const std::string& file, const std::vector<double>& gains) {
+    std::string lines;
+    for (const double gain : gains) {
+      const nlohmann::json rewrite = {{"id", absl::StrCat("matmul/", gain)},
+                                      {"prompt_code", problem.reference()},
+                                      {"rewrite", absl::StrCat("void matmul() {}  // ", gain)},
+                                      {"gain", gain}};
+      absl::StrAppend(&lines, rewrite.dump(), "\n");
+    }
+    const std::string rewrites = folder.path() + "/mine.jsonl";
+    EXPECT_TRUE(WriteFileAtomically(rewrites, lines).ok());
+    const auto plan = BuildPlan(
+        *ParseCampaign(absl::StrCat("name: mine\nmodel: /none\nproblems: [", file,
+                                    "]\nwarmup: {examples: ", SourceDir(),
+                                    "/prompts/warmup.jsonl, nearest: 21, references: 1, rewrites: ",
+                                    rewrites, "}\n"),
+                       "test", "/", {}),
+        "mine-01234567", "/c");
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(plan->problems[0].hash, ProblemHash(plan->problems[0].problem));
+    return plan->problems[0].problem.expert();
+  };
+  EXPECT_EQ(expert(with, {9.5}), problem.expert()) << "its own goes first";
+  EXPECT_EQ(expert(without, {3.5, 9.5, 2.5}), "void matmul() {}  // 9.5");
+  EXPECT_EQ(expert(without, {1.9}), "") << "too slow to matter to the reward";
+  EXPECT_EQ(expert(without, {}), "");
 }
 
 TEST(OpenRunTest, AWarmupThatShowsNothingIsRefused) {

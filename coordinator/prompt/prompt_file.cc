@@ -22,12 +22,8 @@ absl::Status CheckSections(const PromptParts& parts, absl::string_view name) {
     return PromptError(name, parts.prose_line,
                        "there is no prose: say below the front matter what to compute");
   }
-  for (const char* required : {"reference", "expert"}) {
-    if (parts.sections.count(required) > 0) continue;
-    return PromptError(name, parts.last_line,
-                       absl::StrCat("section '## ", required, "' is missing"));
-  }
-  return absl::OkStatus();
+  if (parts.sections.count("reference") > 0) return absl::OkStatus();
+  return PromptError(name, parts.last_line, "section '## reference' is missing");
 }
 
 // Returns whether `function` stands before a parenthesis somewhere: a quick look, for the worker

@@ -78,6 +78,13 @@ TEST(PromptFileTest, ReadsEverything) {
   EXPECT_TRUE(absl::EndsWith(problem->expert(), "}"));
 }
 
+TEST(PromptFileTest, NeedsNoExpert) {
+  const std::string text(kGood);
+  const auto problem = ParsePrompt(text.substr(0, text.find("## expert")), "p.md");
+  ASSERT_TRUE(problem.ok()) << problem.status();
+  EXPECT_EQ(problem->expert(), "");
+}
+
 TEST(PromptFileTest, FillsInDefaults) {
   const auto problem = ParsePrompt(kGood, "p.md");
   ASSERT_TRUE(problem.ok());

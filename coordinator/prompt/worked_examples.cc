@@ -67,6 +67,7 @@ absl::StatusOr<WorkedExample> ParseLine(const std::string& line, absl::string_vi
     if (const std::string wrong = WrongField(key, value); !wrong.empty()) {
       return PromptError(name, number, wrong);
     }
+    if (key == "gain") example.gain = value.get<double>();
     if (key == "difficulty") example.difficulty = value.get<double>();
     if (const auto field = fields.find(key); field != fields.end()) {
       *field->second = value.get<std::string>();
@@ -268,6 +269,16 @@ absl::StatusOr<std::vector<v1::SftExample>> OwnExamples(const std::vector<v1::Pr
         "file anew (whet rewrite)"));
   }
   return examples;
+}
+
+std::string ExpertOf(const v1::Problem& problem, const std::vector<WorkedExample>& rewrites) {
+  const WorkedExample* fastest = nullptr;
+  for (const WorkedExample& rewrite : rewrites) {
+    if (rewrite.prompt_code != problem.reference()) continue;
+    if (rewrite.gain.value_or(0) < kLeastGainOfExpert) continue;
+    if (fastest == nullptr || rewrite.gain > fastest->gain) fastest = &rewrite;
+  }
+  return fastest == nullptr ? std::string() : fastest->rewrite;
 }
 
 absl::StatusOr<std::vector<WorkedExample>> ReadRewrites(const std::string& path) {

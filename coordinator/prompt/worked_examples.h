@@ -29,6 +29,7 @@ struct WorkedExample {
   std::string prose;  // usually empty
   std::string prompt_code;
   std::string rewrite;
+  std::optional<double> gain = std::nullopt;
   std::optional<double> difficulty = std::nullopt;
   std::string line = {};  // as it stands in its file
 };
@@ -66,6 +67,11 @@ absl::StatusOr<std::vector<v1::SftExample>> OwnExamples(const std::vector<v1::Pr
                                                         const std::vector<WorkedExample>& rewrites,
                                                         size_t copies,
                                                         absl::string_view response_prefix);
+
+// Returns the fastest rewrite of the problem's reference where it is at least kLeastGainOfExpert
+// times as fast, else "". A slower one would change no reward (RewardConfig in campaign.proto).
+inline constexpr double kLeastGainOfExpert = 2;
+std::string ExpertOf(const v1::Problem& problem, const std::vector<WorkedExample>& rewrites);
 
 // Reads what `whet rewrite` wrote: worked examples, or nothing at all where no rule found any.
 absl::StatusOr<std::vector<WorkedExample>> ReadRewrites(const std::string& path);

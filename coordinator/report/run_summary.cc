@@ -104,7 +104,7 @@ absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths
   summary.health = LearningHealth(plan, summary.rows);
   for (const PlannedProblem& problem : plan.problems) {
     for (const auto& [key, calibration] : durable.calibrations()) {
-      if (key.second == problem.hash) {
+      if (key.second == problem.hash && calibration.expert().speedup() > 0) {
         summary.expert_speedup[problem.problem.id()] = calibration.expert().speedup();
       }
     }

@@ -32,6 +32,10 @@ absl::StatusOr<v1::Calibration> Calibrate(Pipeline* pipeline, SlotPool* slots, S
       return absl::InvalidArgumentError(
           absl::StrCat("the reference does not pass the screen: ", report.detail));
   }
+  if (problem->bench.problem.expert().empty()) {
+    problem->calibration.mutable_expert()->set_outcome(v1::CORRECT);
+    return problem->calibration;
+  }
   Artefact artefact = pipeline->Build(*problem, problem->bench.problem.expert());
   if (!artefact.final) {
     ASSIGN_OR_RETURN(SlotPool::Lease lease, slots->Acquire(threads, nullptr));

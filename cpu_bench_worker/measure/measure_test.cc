@@ -79,6 +79,24 @@ TEST_F(MeasureTest, CalibrationKnowsTheExpertAndTheAaThreshold) {
   EXPECT_LT(calibration_->noise_band(), 0.5);
 }
 
+TEST_F(MeasureTest, AProblemWithoutAnExpertIsMeasured) {
+  MeasurerOptions options;
+  options.bin_dir = BinDir();
+  const auto measurer = Measurer::Create(options);
+  ASSERT_TRUE(measurer.ok()) << measurer.status();
+  v1::Problem problem = *problem_;
+  problem.clear_expert();
+  const auto calibration = (*measurer)->PutProblem(problem, nullptr);
+  ASSERT_TRUE(calibration.ok()) << calibration.status();
+  EXPECT_EQ(calibration->expert().speedup(), 0);
+  EXPECT_GT(calibration->noise_band(), 0);
+  v1::MeasureRequest request = Request("no expert", Variant(kMatmulIkj, 3), true);
+  request.set_problem_hash(ProblemHash(problem));
+  const auto verdict = (*measurer)->Measure(request);
+  ASSERT_TRUE(verdict.ok()) << verdict.status();
+  EXPECT_GT(verdict->speedup(), 2.0) << verdict->detail();
+}
+
 TEST_F(MeasureTest, AChallengerIsMeasuredWithAllProcessPairs) {
   v1::MeasureRequest request = Request("all pairs", Variant(kMatmulIkj, 1), true);
   request.set_fresh(true);
