@@ -13,7 +13,7 @@
 # Results are in runs/quickstart. Run again, it skips what is done: a finished campaign is shown
 # again, an interrupted one goes on, and where the options, the problem or the campaign file have
 # changed, the old directory is kept as runs/quickstart.1 (2, 3 …) and a new run begins. The last line
-# says whether the best program was confirmed; the exit code is 4 where it was not.
+# says whether the best programs were confirmed; the exit code is 4 where one was not.
 
 # shellcheck source=deploy/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
@@ -144,7 +144,7 @@ run_campaign() {
     fi
   fi
 
-  local start=$SECONDS
+  local start=$SECONDS code=0
   if $SSH; then start_cluster; fi
   if [[ -f "$RUN/campaign.yaml" ]]; then
     say "going on with the interrupted campaign in runs/quickstart"
@@ -162,11 +162,12 @@ run_campaign() {
     if $SSH; then
       sets+=(--set "$(cluster_settings)" --set "checkpoint.dir=$RUN/checkpoints")
     fi
-    "$BIN/whet" run "$CAMPAIGN" --run-dir "$RUN" "${sets[@]}"
-  fi
-  if [[ -n "$PROBLEM" && -d "$RULES" ]]; then
-    rm -rf "$RUN/rules"
-    mv "$RULES" "$RUN/rules"
+    "$BIN/whet" run "$CAMPAIGN" --run-dir "$RUN" "${sets[@]}" || code=$?
+    if [[ -d "$RULES" && -d "$RUN" ]]; then
+      rm -rf "$RULES"/*/build  # It knows its place.
+      mv "$RULES" "$RUN/rules"
+    fi
+    ((code == 0)) || exit "$code"
   fi
   echo "$identity finished" >"$STATE"
   say "campaign: done in $((SECONDS - start)) s"
@@ -182,7 +183,7 @@ show_best() {
   for program in "$1"/rules/*/ "$1"/best/*/; do
     [[ -d "$program" ]] || continue
     echo
-    if [[ "$program" == */rules/*/ ]]; then
+    if [[ "$program" == "$1"/rules/* ]]; then
       echo "fastest program by rules alone: $program"
     else
       echo "fastest verified program of the campaign: $program"
@@ -203,7 +204,7 @@ conclude() {
   if ((${#NOT_CONFIRMED[@]})); then
     say "NOT CONFIRMED: ${NOT_CONFIRMED[*]}: right, but more than a tenth slower or faster than recorded." \
       "Whatever else this machine does at the moment changes speeds; once more:" \
-      "sh $1/${NOT_CONFIRMED[0]}/run.sh"
+      "sh '$1/${NOT_CONFIRMED[0]}/run.sh'"
     return 4
   fi
   if compgen -G "$1/best/*/" >/dev/null || compgen -G "$1/rules/*/" >/dev/null; then

@@ -118,7 +118,8 @@ class Importer {
     return element.is_struct() ? element.struct_name : ElementTypeName(element.fields[0].type);
   }
 
-  // Returns an error that is usual, and harmless, where 100,000 numbers are added in another order.
+  // Returns an error that is usual, and harmless, where 100,000 numbers of one sign are added in
+  // another order.
   static double UsualError(v1::ElementType type) {
     switch (type) {
       case v1::BF16:

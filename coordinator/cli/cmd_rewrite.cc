@@ -31,6 +31,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kAttempts = 2;  // to measure a program that the worker fails on
+constexpr double kNews = 1.2;
 
 struct RewriteCommand {
   std::vector<std::string> problems;
@@ -38,7 +39,7 @@ struct RewriteCommand {
   std::string proof;  // folder; empty: none
   double seconds = 120;
   int keep = 4;
-  int chars_max = 960;
+  int chars_kept = 960;
   bool json = false;
 };
 
@@ -87,7 +88,7 @@ absl::StatusOr<RewriteSearch> SearchOne(const v1::Problem& problem, const Rewrit
   };
   RewriteOptions options;
   options.kept = static_cast<size_t>(command.keep);
-  options.chars_max = static_cast<size_t>(command.chars_max);
+  options.chars_kept = static_cast<size_t>(command.chars_kept);
   return SearchRewrites(problem, options, tools);
 }
 
@@ -104,21 +105,25 @@ std::string SearchText(const v1::Problem& problem, const RewriteSearch& search) 
     return absl::StrCat(text, "no rule fits");
   }
   absl::StrAppend(&text, search.measured, " programs measured, ", search.right, " right");
-  if (search.too_long > 0) {
-    absl::StrAppend(&text, ", ", search.too_long, " others longer than --chars");
-  }
   if (!search.ended.ok()) absl::StrAppend(&text, ", then stopped");
   if (search.measured > 0 && search.right == 0) {
     return absl::StrCat(text,
                         "; where sums may be added in another order, a wider tolerance (compare in "
                         "the prompt file) accepts more of them");
   }
-  if (search.kept.empty()) return absl::StrCat(text, "; none is clearly faster than the reference");
+  if (!search.fastest) return absl::StrCat(text, "; none is clearly faster than the reference");
   absl::StrAppend(&text, "; the fastest:");
-  for (const FoundRewrite& rewrite : search.kept) {
+  const auto append = [&](const FoundRewrite& rewrite) {
     absl::StrAppendFormat(&text, "\n  %7.2fx  %s", rewrite.speedup,
                           absl::StrJoin(rewrite.rules, ", then "));
+  };
+  // Where a long one is no faster than those that can be taught, it is no news.
+  if (search.kept.empty() || search.fastest->speedup > kNews * search.kept.front().speedup) {
+    append(*search.fastest);
+    absl::StrAppendFormat(&text, " (%d characters, too long to teach: --chars)",
+                          search.fastest->source.size());
   }
+  for (const FoundRewrite& rewrite : search.kept) append(rewrite);
   return text;
 }
 
@@ -126,19 +131,17 @@ std::string SearchText(const v1::Problem& problem, const RewriteSearch& search) 
 // to a folder of the problem's name.
 absl::Status ProveFastest(const v1::Problem& problem, const RewriteSearch& search,
                           const std::string& folder, LocalWorker* worker, Console* console) {
-  const auto fastest = std::max_element(
-      search.kept.begin(), search.kept.end(),
-      [](const FoundRewrite& a, const FoundRewrite& b) { return a.speedup < b.speedup; });
-  if (fastest == search.kept.end()) return absl::OkStatus();
+  if (!search.fastest) return absl::OkStatus();
+  const FoundRewrite& fastest = *search.fastest;
   ASSIGN_OR_RETURN(const v1::Verdict verdict,
-                   Measure(worker, problem, fastest->source, /*fresh=*/true));
+                   Measure(worker, problem, fastest.source, /*fresh=*/true));
   if (verdict.outcome() != v1::CORRECT) {
-    return absl::InternalError(absl::StrCat(
-        "the fastest program was right when it was found, and then ",
-        v1::Outcome_Name(verdict.outcome()), ": ", verdict.detail(), "; no proof is written"));
+    return absl::InternalError(
+        absl::StrCat("the fastest program was right when it was found, and then ",
+                     v1::Outcome_Name(verdict.outcome()), ": ", verdict.detail()));
   }
   const std::string to = absl::StrCat(folder, "/", problem.id());
-  RETURN_IF_ERROR(WriteProof(to, problem, fastest->source, verdict, {{"rules", fastest->rules}}));
+  RETURN_IF_ERROR(WriteProof(to, problem, fastest.source, verdict, {{"rules", fastest.rules}}));
   console->Line(
       absl::StrFormat("proof of the fastest, %.2fx: sh %s/run.sh", verdict.speedup(), to));
   return absl::OkStatus();
@@ -176,11 +179,6 @@ absl::StatusOr<nlohmann::ordered_json> Rewrite(const RewriteCommand& command,
         SearchOne(problems[i], command, worker.get(), signals, console);
     if (!search.ok()) return failed(search.status());
     console->Line(SearchText(problems[i], *search));
-    if (!command.proof.empty()) {
-      const absl::Status proved =
-          ProveFastest(problems[i], *search, command.proof, worker.get(), console);
-      if (!proved.ok()) return failed(proved);
-    }
     nlohmann::ordered_json kept = nlohmann::ordered_json::array();
     for (const FoundRewrite& rewrite : search->kept) {
       kept.push_back({{"speedup", rewrite.speedup}, {"rules", rewrite.rules}});
@@ -189,13 +187,18 @@ absl::StatusOr<nlohmann::ordered_json> Rewrite(const RewriteCommand& command,
     result["problems"].push_back({{"problem", problems[i].id()},
                                   {"measured", search->measured},
                                   {"right", search->right},
-                                  {"too_long", search->too_long},
+                                  {"fastest", search->fastest ? search->fastest->speedup : 1.0},
                                   {"kept", std::move(kept)}});
     // Where nothing was found the file is empty, and a campaign teaches the references instead. A
     // search that was stopped before it found anything leaves what is there.
     if (!lines.empty() || Through(*search)) {
       RETURN_IF_ERROR(WriteFileAtomically(command.out, lines));
       console->Line(absl::StrCat(command.out, ": for warmup.rewrites in a campaign"));
+    }
+    if (!command.proof.empty() && !signals.stopped()) {
+      const absl::Status proved =
+          ProveFastest(problems[i], *search, command.proof, worker.get(), console);
+      if (!proved.ok()) console->Notice(absl::StrCat("no proof: ", proved.message()));
     }
     if (!Through(*search) && !absl::IsCancelled(search->ended)) return failed(search->ended);
   }
@@ -236,9 +239,9 @@ void AddRewrite(CLI::App* app, SelectedCommand* selected) {
       ->capture_default_str()
       ->check(CLI::Range(1, 100));
   command
-      ->add_option("--chars", options->chars_max,
-                   "Longest program without its signature: characters, some three to a token of "
-                   "generate.max_new_tokens")
+      ->add_option("--chars", options->chars_kept,
+                   "Longest program to teach, without its signature: characters, some three to a "
+                   "token of generate.max_new_tokens. Longer ones are tried last, for --proof")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000));
   command->add_flag("--json", options->json, "End with one JSON object on stdout");

@@ -112,6 +112,7 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
     }
     if (planned.problem.expert().empty()) {
       planned.problem.set_expert(ExpertOf(planned.problem, rewrites));
+      planned.problem.set_expert_by_rules(!planned.problem.expert().empty());
     }
     planned.hash = ProblemHash(planned.problem);
     planned.messages = RenderMessages(planned.problem);

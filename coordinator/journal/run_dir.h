@@ -7,6 +7,7 @@
 //   RUN/tensorboard/           the same for TensorBoard
 //   RUN/checkpoints/           where a local trainer saves, and `whet fetch` brings, the policy
 //   RUN/best/<problem>/        the fastest verified programs
+//   RUN/rules/<problem>/       what rules alone made (deploy/quickstart.sh --problem)
 //   RUN/report.html            `whet report`
 //   RUN/logs/                  whet.log, trainer.log, worker.log
 //   RUN/workers.yaml           who measures, once `whet workers` has changed it (worker_list.h)

@@ -14,6 +14,7 @@ namespace whetstone {
 namespace {
 
 constexpr double kAboutAsFast = 1.1;
+constexpr double kAlike = 1.05;
 
 struct Program {
   FoundRewrite found;
@@ -53,14 +54,26 @@ class Search {
   RewriteSearch Run(const v1::Problem& problem) {
     right_.push_back({.found = {.rules = {}, .source = problem.reference(), .speedup = 1}});
     seen_.insert(problem.reference());
-    longest_ = options_.chars_max + problem.signature().size();
-    for (int round = 0; round < options_.rounds && !tools_.enough() && result_.ended.ok();
-         ++round) {
-      result_.ended = Round();
+    const size_t kept = options_.chars_kept + problem.signature().size();
+    longest_ = kept;
+    Rounds();
+    if (!long_.empty()) {
+      longest_ = std::max(kept, options_.chars_max + problem.signature().size());
+      if (result_.ended.ok()) result_.ended = MeasureLong();
+      Rounds();
+    }
+    double fastest = 1;
+    for (const Program& program : right_) {
+      const FoundRewrite& found = program.found;
+      if (found.source.size() <= kept) fastest = std::max(fastest, found.speedup);
+      if (program.speedup_low < options_.least_gain || kAlike * found.speedup < fastest_) continue;
+      if (!result_.fastest || found.source.size() < result_.fastest->source.size()) {
+        result_.fastest = found;
+      }
     }
     // Of programs that are about as fast the shorter is the easier to write.
     const auto place = [&](const Program& program) {
-      const double behind = std::log(fastest_ / program.found.speedup) / std::log(kAboutAsFast);
+      const double behind = std::log(fastest / program.found.speedup) / std::log(kAboutAsFast);
       return std::tuple(std::floor(behind), program.found.source.size(), -program.found.speedup);
     };
     std::stable_sort(right_.begin(), right_.end(), [&](const Program& left, const Program& right) {
@@ -68,16 +81,33 @@ class Search {
     });
     for (Program& program : right_) {
       if (result_.kept.size() == options_.kept) break;
-      if (program.speedup_low < options_.least_gain ||
-          program.found.speedup < options_.least_share * fastest_) {
+      if (program.speedup_low < options_.least_gain || program.found.source.size() > kept ||
+          program.found.speedup < options_.least_share * fastest) {
         continue;
       }
       result_.kept.push_back(std::move(program.found));
     }
+    result_.too_long = static_cast<int>(long_.size());
     return std::move(result_);
   }
 
  private:
+  void Rounds() {
+    for (int round = 0; round < options_.rounds && !tools_.enough() && result_.ended.ok();
+         ++round) {
+      result_.ended = Round();
+    }
+  }
+
+  // Measures what was too long so far.
+  absl::Status MeasureLong() {
+    for (auto& [source, rules] : std::exchange(long_, {})) {
+      if (tools_.enough()) return absl::OkStatus();
+      RETURN_IF_ERROR(Take(source, std::move(rules)));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status Round() {
     std::vector<std::string> sources;
     std::vector<std::vector<std::string>> rules;
@@ -91,20 +121,21 @@ class Search {
     for (size_t i = 0; i < proposed.size(); ++i) {
       for (const ProposedRewrite& rewrite : proposed[i]) {
         if (!seen_.insert(rewrite.source).second) continue;
-        if (rewrite.source.size() > longest_) {
-          ++result_.too_long;
-          continue;
-        }
         if (tools_.enough()) return absl::OkStatus();
         std::vector<std::string> applied = rules[i];
         applied.push_back(rewrite.rule);
-        RETURN_IF_ERROR(Measure(rewrite.source, std::move(applied)));
+        RETURN_IF_ERROR(Take(rewrite.source, std::move(applied)));
       }
     }
     return absl::OkStatus();
   }
 
-  absl::Status Measure(const std::string& source, std::vector<std::string> applied) {
+  // Measures the program, or lays it aside where it is too long for now.
+  absl::Status Take(const std::string& source, std::vector<std::string> applied) {
+    if (source.size() > longest_) {
+      long_.emplace_back(source, std::move(applied));
+      return absl::OkStatus();
+    }
     ASSIGN_OR_RETURN(const v1::Verdict verdict, tools_.measure(source));
     ++result_.measured;
     const bool fresh =
@@ -124,6 +155,7 @@ class Search {
   const RewriteTools& tools_;
   std::vector<Program> right_;  // the reference first
   std::set<std::string> seen_;  // texts, and hashes of canonical sources
+  std::vector<std::pair<std::string, std::vector<std::string>>> long_;  // text and rules
   size_t longest_ = 0;
   double fastest_ = 1;
   RewriteSearch result_;

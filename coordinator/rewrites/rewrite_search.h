@@ -5,10 +5,14 @@
 // family fills a round with its numbers ("8 accumulators" and "16 accumulators" are one). Rules are
 // classical transformations (cpu_bench_worker/rewrite/rules.h) and need not be allowed where they
 // are applied; wrong programs fall at the check like any candidate.
+//
+// It looks among programs that a policy has room to write first, and then, with the time that is
+// left, among longer ones.
 #ifndef WHETSTONE_COORDINATOR_REWRITES_REWRITE_SEARCH_H_
 #define WHETSTONE_COORDINATOR_REWRITES_REWRITE_SEARCH_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,11 +43,12 @@ struct RewriteTools {
 };
 
 struct RewriteOptions {
-  size_t chars_max = 960;    // programs that are longer, but for the signature, are not measured
+  size_t chars_kept = 960;   // of a kept program at most, but for the signature
+  size_t chars_max = 4000;   // of a program that is measured
   size_t parents = 6;        // programs that are rewritten in a round
-  int rounds = 5;            // changes that add up
-  double least_gain = 1.1;   // the interval of a kept program's speedup begins above this
-  double least_share = 0.8;  // of the fastest one's speedup that a kept program has
+  int rounds = 5;            // changes that add up; as many again among long programs
+  double least_gain = 1.1;   // the interval of a found program's speedup begins above this
+  double least_share = 0.8;  // of the fastest kept one's speedup that a kept program has
   size_t kept = 4;
 };
 
@@ -54,12 +59,14 @@ struct FoundRewrite {
 };
 
 struct RewriteSearch {
-  // The fastest, fastest first, in bands of a tenth below the fastest, and in a band the shortest
-  // first; empty: no rule makes it faster.
+  // The fastest that are short enough, fastest first, in bands of a tenth below the fastest, and in
+  // a band the shortest first; empty: no rule makes it faster.
   std::vector<FoundRewrite> kept;
+  // Of whatever length: of those within a twentieth of the fastest the shortest.
+  std::optional<FoundRewrite> fastest;
   int measured = 0;
   int right = 0;
-  int too_long = 0;    // programs that were not measured
+  int too_long = 0;    // programs above chars_max, not measured
   absl::Status ended;  // what ended it before it was through; OK otherwise
 };
 

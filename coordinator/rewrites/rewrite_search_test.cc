@@ -120,13 +120,30 @@ TEST_F(RewriteSearchTest, OneCanonicalSourceIsKeptOnce) {
   EXPECT_THAT(Kept(), ElementsAre("ra 2 a"));
 }
 
-TEST_F(RewriteSearchTest, LongProgramsAreCountedAndNotMeasured) {
+TEST_F(RewriteSearchTest, LongProgramsComeLastAndAreNotKept) {
   problem_.set_signature("r");
-  options_.chars_max = 1;
+  options_.chars_kept = 1;
+  options_.chars_max = 2;
   options_.rounds = 2;
+  speeds_ = {{"ra", 2.0}, {"rab", 9.0}};
+  EXPECT_THAT(Kept(), ElementsAre("ra 2 a"));
+  EXPECT_THAT(std::vector<std::string>(measured_.begin(), measured_.begin() + 9),
+              ElementsAre("ra", "rb", "rc", "raa", "rab", "rac", "rba", "rbb", "rbc"));
+  ASSERT_TRUE(search_.fastest.has_value());
+  EXPECT_EQ(search_.fastest->source, "rab");
+  EXPECT_EQ(search_.too_long, 12) << "three of each right one with two letters";
+}
+
+TEST_F(RewriteSearchTest, WhereNothingShortIsFasterALongOneMayBe) {
+  problem_.set_signature("r");
+  options_.chars_kept = 1;
+  speeds_ = {{"rab", 9.0}};
+  EXPECT_THAT(Kept(), IsEmpty());
+  ASSERT_TRUE(search_.fastest.has_value());
+  EXPECT_EQ(search_.fastest->source, "rab");
+  speeds_.clear();
   Kept();
-  EXPECT_THAT(measured_, ElementsAre("ra", "rb", "rc"));
-  EXPECT_EQ(search_.too_long, 6) << "three of each right one";
+  EXPECT_FALSE(search_.fastest.has_value());
 }
 
 TEST_F(RewriteSearchTest, EndsWithWhatItHasWhenTimeIsUp) {

@@ -1,5 +1,5 @@
 // What a problem must show before candidates are measured under it: its reference agrees with
-// itself, and its expert is faster.
+// itself, and its expert, if there is one, is faster.
 #ifndef WHETSTONE_CPU_BENCH_WORKER_MEASURE_CALIBRATE_H_
 #define WHETSTONE_CPU_BENCH_WORKER_MEASURE_CALIBRATE_H_
 

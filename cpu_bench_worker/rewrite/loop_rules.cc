@@ -11,48 +11,65 @@ using clang::isa;
 
 constexpr int64_t kTurnsMax = 1024;
 
-// A loop and what stands before and behind the one loop in it.
+// A loop and what it does, in order: loops whose bounds are those of every turn, and what stands
+// between them.
 struct Nest {
+  struct Part {
+    const Loop* inner = nullptr;                 // null where the part is
+    std::vector<const clang::Stmt*> statements;  // these
+  };
   const Loop* outer = nullptr;
-  const Loop* inner = nullptr;
-  std::vector<const clang::Stmt*> before;
-  std::vector<const clang::Stmt*> behind;
-  std::vector<const clang::VarDecl*> kept;  // a turn's variables that live across the inner loop
+  std::vector<Part> parts;
+  std::vector<const clang::VarDecl*> kept;  // a turn's variables that live from part to part
 };
+
+// The variables that a statement declares.
+std::vector<const clang::VarDecl*> DeclaredBy(const clang::Stmt* stmt) {
+  std::vector<const clang::VarDecl*> variables;
+  const auto* declaration = dyn_cast<clang::DeclStmt>(stmt);
+  if (declaration == nullptr) return variables;
+  for (const clang::Decl* decl : declaration->decls())
+    if (const auto* variable = dyn_cast<clang::VarDecl>(decl)) variables.push_back(variable);
+  return variables;
+}
 
 // Returns the nest of a loop whose turns need nothing of each other, as far as variables tell.
 std::optional<Nest> NestOf(const FunctionCode& code, const Loop& outer) {
-  Nest nest{.outer = &outer, .inner = nullptr, .before = {}, .behind = {}, .kept = {}};
-  for (const clang::Stmt* stmt : outer.body) {
-    if (isa<clang::ForStmt, clang::WhileStmt, clang::DoStmt>(stmt)) {
-      if (nest.inner != nullptr || code.LoopOf(stmt) == nullptr) return std::nullopt;
-      nest.inner = code.LoopOf(stmt);
-      continue;
-    }
-    (nest.inner == nullptr ? nest.before : nest.behind).push_back(stmt);
-  }
-  if (nest.inner == nullptr ||
-      Has<clang::ReturnStmt, clang::BreakStmt, clang::GotoStmt>(outer.stmt->getBody()))
+  if (Has<clang::ReturnStmt, clang::BreakStmt, clang::GotoStmt>(outer.stmt->getBody()))
     return std::nullopt;
   const Variables declared = Declared(outer.stmt->getBody());
   for (const clang::VarDecl* changed : Changed(outer.stmt->getBody()))
     if (declared.count(changed) == 0) return std::nullopt;
   Variables own = {outer.var};
-  Variables later = Used(nest.inner->stmt);
-  for (const clang::Stmt* stmt : nest.behind) later.merge(Used(stmt));
-  for (const clang::Stmt* stmt : nest.before)
-    if (const auto* declaration = dyn_cast<clang::DeclStmt>(stmt))
-      for (const clang::Decl* decl : declaration->decls()) {
-        const auto* variable = dyn_cast<clang::VarDecl>(decl);
-        if (variable == nullptr) continue;
-        own.insert(variable);
-        if (later.count(variable) == 0) continue;
-        const clang::QualType type = variable->getType();
-        if (!type->isArithmeticType() && !type->isPointerType()) return std::nullopt;
-        nest.kept.push_back(variable);
-      }
-  if (Share(Used(nest.inner->first), own) || Share(Used(nest.inner->last), own))
-    return std::nullopt;
+  for (const clang::Stmt* stmt : outer.body)
+    for (const clang::VarDecl* variable : DeclaredBy(stmt)) own.insert(variable);
+  Nest nest{.outer = &outer, .parts = {}, .kept = {}};
+  bool loops = false;
+  for (const clang::Stmt* stmt : outer.body) {
+    const bool loop = isa<clang::ForStmt, clang::WhileStmt, clang::DoStmt>(stmt);
+    const Loop* inner = code.LoopOf(stmt);
+    if (loop &&
+        (inner == nullptr || Share(Used(inner->first), own) || Share(Used(inner->last), own)))
+      return std::nullopt;
+    loops |= loop;
+    if (loop || nest.parts.empty() || nest.parts.back().inner != nullptr)
+      nest.parts.push_back({inner, {}});
+    if (!loop) nest.parts.back().statements.push_back(stmt);
+  }
+  if (!loops) return std::nullopt;
+  Variables later;
+  for (auto part = nest.parts.rbegin(); part != nest.parts.rend(); ++part) {
+    std::vector<const clang::VarDecl*> kept;
+    for (const clang::Stmt* stmt : part->statements)
+      for (const clang::VarDecl* variable : DeclaredBy(stmt))
+        if (later.count(variable) > 0) kept.push_back(variable);
+    nest.kept.insert(nest.kept.begin(), kept.begin(), kept.end());
+    if (part->inner != nullptr) later.merge(Used(part->inner->stmt));
+    for (const clang::Stmt* stmt : part->statements) later.merge(Used(stmt));
+  }
+  for (const clang::VarDecl* variable : nest.kept)
+    if (!variable->getType()->isArithmeticType() && !variable->getType()->isPointerType())
+      return std::nullopt;
   return nest;
 }
 
@@ -75,17 +92,19 @@ class SideBySide {
       text += code_.Type(variable) + " " + variable->getNameAsString() + "[" + size + "];\n";
     return text;
   }
-  std::string Before(const std::string& head) const {
+  // All parts, each a loop over the turns; `head` is that loop's.
+  std::string Parts(const std::string& head) const {
     std::string text;
-    for (const clang::Stmt* stmt : nest_.before) text += Statement(stmt);
-    return text.empty() ? "" : head + " {\n" + text + "}\n";
-  }
-  std::string Inner(const std::string& head) const {
-    return code_.Head(*nest_.inner) + " {\n" + head + " {\n" +
-           code_.Text(nest_.inner->body, edits_) + "}\n}\n";
-  }
-  std::string Behind(const std::string& head) const {
-    return nest_.behind.empty() ? "" : head + " {\n" + code_.Text(nest_.behind, edits_) + "}\n";
+    for (const Nest::Part& part : nest_.parts) {
+      std::string turn;
+      for (const clang::Stmt* stmt : part.statements) turn += Statement(stmt);
+      if (part.inner != nullptr)
+        text += code_.Head(*part.inner) + " {\n" + head + " {\n" +
+                code_.Text(part.inner->body, edits_) + "}\n}\n";
+      else if (!turn.empty())
+        text += head + " {\n" + turn + "}\n";
+    }
+    return text;
   }
 
  private:
@@ -119,13 +138,12 @@ void AddWhole(const FunctionCode& code, const Nest& nest, Rewrites* rewrites) {
   const int64_t turns = last ? *last + (outer.inclusive ? 1 : 0) : 0;
   const bool known = turns > 0 && turns <= kTurnsMax && code.Constant(outer.first) == 0;
   if (!nest.kept.empty() && !known) return;
-  if (nest.kept.empty() && nest.before.empty() && nest.behind.empty()) return;
+  if (nest.parts.size() == 1) return;  // two loops exchanged
   const SideBySide texts(code, nest, outer.var->getNameAsString(), "");
   const std::string head = code.Head(outer);
-  rewrites->push_back(
-      {"all turns side by side",
-       code.Source({code.Instead(outer.stmt, texts.Arrays(code.Bound(outer)) + texts.Before(head) +
-                                                 texts.Inner(head) + texts.Behind(head))})});
+  rewrites->push_back({"all turns side by side",
+                       code.Source({code.Instead(
+                           outer.stmt, texts.Arrays(code.Bound(outer)) + texts.Parts(head))})});
 }
 
 // So many turns at a time, the last time fewer.
@@ -140,11 +158,11 @@ void AddBlocks(const FunctionCode& code, const Nest& nest, int turns, Rewrites* 
   const SideBySide texts(code, nest, name + " - " + start, "");
   const std::string head = "for (" + type + " " + name + " = " + start + "; " + name + " < " +
                            stop + "; " + name + "++)";
-  const std::string text =
-      "for (" + type + " " + start + " = " + code.Text(outer.first) + "; " + start + " < " + bound +
-      "; " + start + " += " + size + ") {\nconst " + type + " " + stop + " = " + start + " + " +
-      size + " < " + bound + " ? " + start + " + " + size + " : " + bound + ";\n" +
-      texts.Arrays(size) + texts.Before(head) + texts.Inner(head) + texts.Behind(head) + "}";
+  const std::string text = "for (" + type + " " + start + " = " + code.Text(outer.first) + "; " +
+                           start + " < " + bound + "; " + start + " += " + size + ") {\nconst " +
+                           type + " " + stop + " = " + start + " + " + size + " < " + bound +
+                           " ? " + start + " + " + size + " : " + bound + ";\n" +
+                           texts.Arrays(size) + texts.Parts(head) + "}";
   rewrites->push_back(
       {size + " turns side by side", code.Source({code.Instead(outer.stmt, text)})});
 }
@@ -158,9 +176,7 @@ void AddGroups(const FunctionCode& code, const Nest& nest, int turns, Rewrites* 
   const SideBySide texts(code, nest, lane, name + " + " + lane);
   const std::string head =
       "for (int " + lane + " = 0; " + lane + " < " + size + "; " + lane + "++)";
-  const std::string text = code.InGroups(
-      outer, turns,
-      texts.Arrays(size) + texts.Before(head) + texts.Inner(head) + texts.Behind(head));
+  const std::string text = code.InGroups(outer, turns, texts.Arrays(size) + texts.Parts(head));
   rewrites->push_back({size + " turns in a group",
                        code.Source({code.Instead(outer.stmt, code.WithCounter(outer, text))})});
 }

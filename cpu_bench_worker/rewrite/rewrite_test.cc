@@ -115,6 +115,30 @@ TEST_F(RewriteTest, TurnsRunSideBySideWithAnArrayForTheirVariables) {
           "i++) { for (int g = 0; g < 32; g++) { if (k[i] == g) sum[g] += x[i]; } }"));
 }
 
+TEST_F(RewriteTest, TurnsRunSideBySideThroughSeveralLoops) {
+  const std::string made = By(
+      "4 turns in a group",
+      "void f(const float* a, float* out, int rows, int cols) { for (int j = 0; j < cols; j++) { "
+      "float sum = 0; for (int i = 0; i < rows; i++) { sum += a[i * cols + j]; } float m = sum / "
+      "rows; float var = 0; for (int i = 0; i < rows; i++) { float d = a[i * cols + j] - m; var += "
+      "d * d; } out[j] = var; } }");
+  EXPECT_THAT(made, HasSubstr("float sum[4]; float m[4]; float var[4]; for (int q = 0; q < 4; q++) "
+                              "{ sum[q] = 0; } for (int i = 0; i < rows; i++) { for (int q = 0; q "
+                              "< 4; q++) { sum[q] += a[i * cols + j + q]; } } for (int q = 0; q < "
+                              "4; q++) { m[q] = sum[q] / rows; var[q] = 0; } for (int i = 0; i < "
+                              "rows; i++) { for (int q = 0; q < 4; q++) { float d = a[i * cols + j "
+                              "+ q] - m[q]; var[q] += d * d; } } for (int q = 0; q < 4; q++) { "
+                              "out[j + q] = var[q]; } }"));
+}
+
+TEST_F(RewriteTest, ALoopWhoseEndDiffersFromTurnToTurnIsLeftAlone) {
+  EXPECT_THAT(
+      Rules("void f(const float* a, const int* end, float* b, int n) { for (int i = 0; i < n; i++) "
+            "{ float s = 0; for (int j = 0; j < n; j++) { s += a[j]; } const int to = end[i]; for "
+            "(int j = 0; j < to; j++) { s -= a[j]; } b[i] = s; } }"),
+      Not(Contains("16 turns side by side")));
+}
+
 TEST_F(RewriteTest, TurnsThatNeedEachOtherAreLeftAlone) {
   EXPECT_THAT(
       Rules("void f(const float* a, float* b, int n) { int at = 0; for (int i = 0; i < n; i++) { "

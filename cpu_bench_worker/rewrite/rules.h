@@ -24,7 +24,7 @@ using Rewrites = std::vector<Rewrite>;
 // Loops (loop_rules.cc).
 // A loop whose body is one loop changes places with it.
 void ExchangeLoops(const FunctionCode& code, Rewrites* rewrites);
-// A loop around statements and one loop: its turns run side by side within the inner loop, all of
+// A loop around statements and loops: its turns run side by side within the inner loops, all of
 // them or so many at a time, with an array for each variable of a turn (scalar expansion,
 // distribution, interchange; with a few at a time, unroll and jam).
 void RunTurnsSideBySide(const FunctionCode& code, Rewrites* rewrites);

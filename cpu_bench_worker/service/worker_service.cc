@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/clock.h"
 #include "common/grpc_status.h"
@@ -51,8 +52,10 @@ grpc::Status WorkerService::PutProblem(grpc::ServerContext*, const v1::PutProble
                  std::string(calibration.status().message()));
     return ToGrpcStatus(calibration.status());
   }
-  spdlog::info("problem {} ready: expert {:.2f}x, A/A threshold {:.2f} %", request->problem().id(),
-               calibration->expert().speedup(), 100 * calibration->noise_band());
+  const double expert = calibration->expert().speedup();
+  spdlog::info("problem {} ready: {}, A/A threshold {:.2f} %", request->problem().id(),
+               expert > 0 ? absl::StrFormat("expert %.2fx", expert) : "no expert",
+               100 * calibration->noise_band());
   if (!known && request->keeping() != v1::PutProblemRequest::MEASURED) {
     const absl::Status kept = calibrations_->Keep(hash, Info(), *calibration);
     if (!kept.ok()) spdlog::warn("the calibration is not kept: {}", kept.ToString());
