@@ -148,7 +148,7 @@ run_campaign() {
   if $SSH; then start_cluster; fi
   if [[ -f "$RUN/campaign.yaml" ]]; then
     say "going on with the interrupted campaign in runs/quickstart"
-    "$BIN/whet" resume "$RUN"
+    "$BIN/whet" resume "$RUN" || code=$?
   else
     rm -rf "$RUN" "$RULES"
     echo "$identity" >"$STATE"
@@ -163,12 +163,12 @@ run_campaign() {
       sets+=(--set "$(cluster_settings)" --set "checkpoint.dir=$RUN/checkpoints")
     fi
     "$BIN/whet" run "$CAMPAIGN" --run-dir "$RUN" "${sets[@]}" || code=$?
-    if [[ -d "$RULES" && -d "$RUN" ]]; then
-      rm -rf "$RULES"/*/build  # It knows its place.
-      mv "$RULES" "$RUN/rules"
-    fi
-    ((code == 0)) || exit "$code"
   fi
+  if [[ -d "$RULES" && -d "$RUN" ]]; then
+    rm -rf "$RULES"/*/build  # It knows its place.
+    mv "$RULES" "$RUN/rules"
+  fi
+  ((code == 0)) || exit "$code"
   echo "$identity finished" >"$STATE"
   say "campaign: done in $((SECONDS - start)) s"
 }

@@ -31,7 +31,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kAttempts = 2;  // to measure a program that the worker fails on
-constexpr double kNews = 1.2;
 
 struct RewriteCommand {
   std::vector<std::string> problems;
@@ -89,6 +88,7 @@ absl::StatusOr<RewriteSearch> SearchOne(const v1::Problem& problem, const Rewrit
   RewriteOptions options;
   options.kept = static_cast<size_t>(command.keep);
   options.chars_kept = static_cast<size_t>(command.chars_kept);
+  if (command.proof.empty()) options.chars_max = options.chars_kept;
   return SearchRewrites(problem, options, tools);
 }
 
@@ -106,6 +106,9 @@ std::string SearchText(const v1::Problem& problem, const RewriteSearch& search) 
   }
   absl::StrAppend(&text, search.measured, " programs measured, ", search.right, " right");
   if (!search.ended.ok()) absl::StrAppend(&text, ", then stopped");
+  if (!search.long_ended.ok() && !absl::IsCancelled(search.long_ended)) {
+    absl::StrAppend(&text, "; among the long ones: ", search.long_ended.message());
+  }
   if (search.measured > 0 && search.right == 0) {
     return absl::StrCat(text,
                         "; where sums may be added in another order, a wider tolerance (compare in "
@@ -117,8 +120,10 @@ std::string SearchText(const v1::Problem& problem, const RewriteSearch& search) 
     absl::StrAppendFormat(&text, "\n  %7.2fx  %s", rewrite.speedup,
                           absl::StrJoin(rewrite.rules, ", then "));
   };
-  // Where a long one is no faster than those that can be taught, it is no news.
-  if (search.kept.empty() || search.fastest->speedup > kNews * search.kept.front().speedup) {
+  const bool short_enough = std::any_of(
+      search.kept.begin(), search.kept.end(),
+      [&](const FoundRewrite& rewrite) { return rewrite.source == search.fastest->source; });
+  if (!short_enough) {
     append(*search.fastest);
     absl::StrAppendFormat(&text, " (%d characters, too long to teach: --chars)",
                           search.fastest->source.size());
@@ -241,7 +246,7 @@ void AddRewrite(CLI::App* app, SelectedCommand* selected) {
   command
       ->add_option("--chars", options->chars_kept,
                    "Longest program to teach, without its signature: characters, some three to a "
-                   "token of generate.max_new_tokens. Longer ones are tried last, for --proof")
+                   "token of generate.max_new_tokens. With --proof longer ones are tried last")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000));
   command->add_flag("--json", options->json, "End with one JSON object on stdout");

@@ -22,6 +22,13 @@ struct Program {
   bool rewritten = false;
 };
 
+// A program that was not measured yet.
+struct LaidAside {
+  std::string source;
+  std::vector<std::string> rules;
+  double parent_speedup = 1;
+};
+
 // Returns the names of the rules without their numbers.
 std::string Family(const Program& program) {
   std::string family = absl::StrJoin(program.found.rules, ",");
@@ -56,17 +63,25 @@ class Search {
     seen_.insert(problem.reference());
     const size_t kept = options_.chars_kept + problem.signature().size();
     longest_ = kept;
-    Rounds();
-    if (!long_.empty()) {
+    result_.ended = Rounds();
+    if (!long_.empty() && result_.ended.ok()) {
       longest_ = std::max(kept, options_.chars_max + problem.signature().size());
-      if (result_.ended.ok()) result_.ended = MeasureLong();
-      Rounds();
+      result_.long_ended = MeasureLong();
+      if (result_.long_ended.ok()) result_.long_ended = Rounds();
     }
-    double fastest = 1;
+    const auto clear = [&](const Program& program) {
+      return program.speedup_low >= options_.least_gain;
+    };
+    double fastest = 1;        // of the short ones
+    double fastest_clear = 1;  // of all
     for (const Program& program : right_) {
       const FoundRewrite& found = program.found;
       if (found.source.size() <= kept) fastest = std::max(fastest, found.speedup);
-      if (program.speedup_low < options_.least_gain || kAlike * found.speedup < fastest_) continue;
+      if (clear(program)) fastest_clear = std::max(fastest_clear, found.speedup);
+    }
+    for (const Program& program : right_) {
+      const FoundRewrite& found = program.found;
+      if (!clear(program) || kAlike * found.speedup < fastest_clear) continue;
       if (!result_.fastest || found.source.size() < result_.fastest->source.size()) {
         result_.fastest = found;
       }
@@ -81,7 +96,7 @@ class Search {
     });
     for (Program& program : right_) {
       if (result_.kept.size() == options_.kept) break;
-      if (program.speedup_low < options_.least_gain || program.found.source.size() > kept ||
+      if (!clear(program) || program.found.source.size() > kept ||
           program.found.speedup < options_.least_share * fastest) {
         continue;
       }
@@ -92,29 +107,37 @@ class Search {
   }
 
  private:
-  void Rounds() {
-    for (int round = 0; round < options_.rounds && !tools_.enough() && result_.ended.ok();
-         ++round) {
-      result_.ended = Round();
+  absl::Status Rounds() {
+    for (int round = 0; round < options_.rounds && !tools_.enough(); ++round) {
+      RETURN_IF_ERROR(Round());
     }
+    return absl::OkStatus();
   }
 
-  // Measures what was too long so far.
+  // Measures what was too long so far, what was made of the fastest first.
   absl::Status MeasureLong() {
-    for (auto& [source, rules] : std::exchange(long_, {})) {
-      if (tools_.enough()) return absl::OkStatus();
-      RETURN_IF_ERROR(Take(source, std::move(rules)));
+    std::vector<LaidAside> waiting = std::exchange(long_, {});
+    std::stable_sort(waiting.begin(), waiting.end(),
+                     [](const LaidAside& left, const LaidAside& right) {
+                       return left.parent_speedup > right.parent_speedup;
+                     });
+    for (LaidAside& each : waiting) {
+      if (tools_.enough()) {
+        long_.push_back(std::move(each));
+      } else {
+        RETURN_IF_ERROR(Take(std::move(each)));
+      }
     }
     return absl::OkStatus();
   }
 
   absl::Status Round() {
     std::vector<std::string> sources;
-    std::vector<std::vector<std::string>> rules;
+    std::vector<FoundRewrite> parents;
     for (Program* parent : NextParents(right_, options_.parents)) {
       parent->rewritten = true;
       sources.push_back(parent->found.source);
-      rules.push_back(parent->found.rules);
+      parents.push_back(parent->found);
     }
     if (sources.empty()) return absl::OkStatus();
     ASSIGN_OR_RETURN(const auto proposed, tools_.propose(sources));
@@ -122,20 +145,21 @@ class Search {
       for (const ProposedRewrite& rewrite : proposed[i]) {
         if (!seen_.insert(rewrite.source).second) continue;
         if (tools_.enough()) return absl::OkStatus();
-        std::vector<std::string> applied = rules[i];
-        applied.push_back(rewrite.rule);
-        RETURN_IF_ERROR(Take(rewrite.source, std::move(applied)));
+        LaidAside made{rewrite.source, parents[i].rules, parents[i].speedup};
+        made.rules.push_back(rewrite.rule);
+        RETURN_IF_ERROR(Take(std::move(made)));
       }
     }
     return absl::OkStatus();
   }
 
   // Measures the program, or lays it aside where it is too long for now.
-  absl::Status Take(const std::string& source, std::vector<std::string> applied) {
-    if (source.size() > longest_) {
-      long_.emplace_back(source, std::move(applied));
+  absl::Status Take(LaidAside made) {
+    if (made.source.size() > longest_) {
+      long_.push_back(std::move(made));
       return absl::OkStatus();
     }
+    const std::string& source = made.source;
     ASSIGN_OR_RETURN(const v1::Verdict verdict, tools_.measure(source));
     ++result_.measured;
     const bool fresh =
@@ -143,9 +167,10 @@ class Search {
     if (verdict.outcome() == v1::CORRECT && fresh) {
       ++result_.right;
       fastest_ = std::max(fastest_, verdict.speedup());
-      right_.push_back(
-          {.found = {.rules = std::move(applied), .source = source, .speedup = verdict.speedup()},
-           .speedup_low = verdict.speedup_low()});
+      right_.push_back({.found = {.rules = std::move(made.rules),
+                                  .source = source,
+                                  .speedup = verdict.speedup()},
+                        .speedup_low = verdict.speedup_low()});
     }
     if (tools_.progress) tools_.progress(result_.measured, fastest_);
     return absl::OkStatus();
@@ -155,7 +180,7 @@ class Search {
   const RewriteTools& tools_;
   std::vector<Program> right_;  // the reference first
   std::set<std::string> seen_;  // texts, and hashes of canonical sources
-  std::vector<std::pair<std::string, std::vector<std::string>>> long_;  // text and rules
+  std::vector<LaidAside> long_;
   size_t longest_ = 0;
   double fastest_ = 1;
   RewriteSearch result_;

@@ -66,8 +66,9 @@ struct RewriteSearch {
   std::optional<FoundRewrite> fastest;
   int measured = 0;
   int right = 0;
-  int too_long = 0;    // programs above chars_max, not measured
-  absl::Status ended;  // what ended it before it was through; OK otherwise
+  int too_long = 0;         // programs that were laid aside and not measured
+  absl::Status ended;       // what ended it before it was through; OK otherwise
+  absl::Status long_ended;  // the same among long programs
 };
 
 // Rewrites and measures the problem's reference, on the caller's thread. Each program is measured

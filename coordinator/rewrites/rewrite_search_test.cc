@@ -134,6 +134,21 @@ TEST_F(RewriteSearchTest, LongProgramsComeLastAndAreNotKept) {
   EXPECT_EQ(search_.too_long, 12) << "three of each right one with two letters";
 }
 
+TEST_F(RewriteSearchTest, AFailureAmongLongProgramsLosesNothing) {
+  problem_.set_signature("r");
+  options_.chars_kept = 1;
+  const auto measure = tools_.measure;
+  tools_.measure = [&](const std::string& source) -> absl::StatusOr<v1::Verdict> {
+    if (source == "rbb") return absl::UnavailableError("gone");
+    return measure(source);
+  };
+  speeds_ = {{"ra", 2.0}, {"rb", 3.0}, {"rba", 9.0}};
+  EXPECT_THAT(Kept(), ElementsAre("rb 3 b"));
+  EXPECT_EQ(search_.fastest->source, "rba") << "what is made of the fastest comes first";
+  EXPECT_TRUE(search_.ended.ok());
+  EXPECT_EQ(search_.long_ended.code(), absl::StatusCode::kUnavailable);
+}
+
 TEST_F(RewriteSearchTest, WhereNothingShortIsFasterALongOneMayBe) {
   problem_.set_signature("r");
   options_.chars_kept = 1;

@@ -57,6 +57,10 @@ std::optional<Nest> NestOf(const FunctionCode& code, const Loop& outer) {
     if (!loop) nest.parts.back().statements.push_back(stmt);
   }
   if (!loops) return std::nullopt;
+  // What ends a turn ends only a part of it, once they are loops of their own.
+  for (size_t i = 0; i + 1 < nest.parts.size(); ++i)
+    for (const clang::Stmt* stmt : nest.parts[i].statements)
+      if (Has<clang::ContinueStmt>(stmt)) return std::nullopt;
   Variables later;
   for (auto part = nest.parts.rbegin(); part != nest.parts.rend(); ++part) {
     std::vector<const clang::VarDecl*> kept;

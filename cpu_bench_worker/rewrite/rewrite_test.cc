@@ -139,6 +139,17 @@ TEST_F(RewriteTest, ALoopWhoseEndDiffersFromTurnToTurnIsLeftAlone) {
       Not(Contains("16 turns side by side")));
 }
 
+TEST_F(RewriteTest, TurnsThatEndBeforeALoopAreLeftAlone) {
+  const std::string begin =
+      "void f(const float* a, float* b, int n) { for (int i = 0; i < n; i++) { float s = 0; for "
+      "(int j = 0; j < n; j++) { s += a[j]; } ";
+  EXPECT_THAT(Rules(begin + "if (s == 0) continue; float m = 0; for (int j = 0; j < n; j++) { m += "
+                            "a[j] / s; } b[i] = m; } }"),
+              Not(Contains("16 turns side by side")));
+  EXPECT_THAT(Rules(begin + "if (s == 0) continue; b[i] = 1 / s; } }"),
+              Contains("16 turns side by side"));
+}
+
 TEST_F(RewriteTest, TurnsThatNeedEachOtherAreLeftAlone) {
   EXPECT_THAT(
       Rules("void f(const float* a, float* b, int n) { int at = 0; for (int i = 0; i < n; i++) { "
