@@ -136,8 +136,7 @@ int RunProblemImport(const ProblemImportOptions& options) {
   if (options.expert.empty()) {
     console.Line(
         "it has no expert: rules may find a faster form (whet rewrite), and you can write one "
-        "below "
-        "'## expert'");
+        "below '## expert'");
   }
   console.Line(absl::StrCat("then: whet problem check ", *path));
   console.Result({{"file", *path}, {"has_expert", !options.expert.empty()}});

@@ -153,7 +153,7 @@ class Search {
     return absl::OkStatus();
   }
 
-  // Measures the program, or lays it aside where it is too long for now.
+  // Measures the program, or lays it aside where it is longer than `longest_`.
   absl::Status Take(LaidAside made) {
     if (made.source.size() > longest_) {
       long_.push_back(std::move(made));
@@ -178,10 +178,10 @@ class Search {
 
   const RewriteOptions& options_;
   const RewriteTools& tools_;
-  std::vector<Program> right_;  // the reference first
-  std::set<std::string> seen_;  // texts, and hashes of canonical sources
-  std::vector<LaidAside> long_;
-  size_t longest_ = 0;
+  std::vector<Program> right_;   // the reference first
+  std::set<std::string> seen_;   // texts, and hashes of canonical sources
+  std::vector<LaidAside> long_;  // programs that were longer than `longest_`
+  size_t longest_ = 0;           // of a program that is measured; rises for the long ones
   double fastest_ = 1;
   RewriteSearch result_;
 };

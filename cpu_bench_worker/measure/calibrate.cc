@@ -12,6 +12,19 @@ namespace {
 constexpr double kExpertSpeedupMin = 1.2;
 constexpr int kAaTries = 3;  // A problem has so many, as it is calibrated once.
 
+// Says whether the expert can calibrate the reward.
+absl::Status CheckExpert(const v1::Verdict& expert) {
+  if (expert.outcome() != v1::CORRECT)
+    return absl::InvalidArgumentError(absl::StrCat("the expert is not CORRECT but ",
+                                                   v1::Outcome_Name(expert.outcome()), ": ",
+                                                   expert.detail()));
+  if (expert.speedup_high() < kExpertSpeedupMin)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the expert is only ", expert.speedup(), "x the reference; it must be at least ",
+        kExpertSpeedupMin, "x, or there is nothing to learn"));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<v1::Calibration> Calibrate(Pipeline* pipeline, SlotPool* slots, ScreenClient* screen,
@@ -44,22 +57,13 @@ absl::StatusOr<v1::Calibration> Calibrate(Pipeline* pipeline, SlotPool* slots, S
     if (!artefact.final)
       pipeline->Time(*problem, &lease, 0xE4BE, StoppingCriterion::kPrecise, nullptr, &artefact);
   }
-  v1::Verdict& expert = artefact.verdict;
+  const v1::Verdict& expert = artefact.verdict;
   if (expert.outcome() == v1::INFRASTRUCTURE_ERROR) return absl::UnavailableError(expert.detail());
-  if (problem->bench.problem.expert_by_rules() &&
-      (expert.outcome() != v1::CORRECT || expert.speedup_high() < kExpertSpeedupMin)) {
-    problem->calibration.mutable_expert()->set_outcome(v1::CORRECT);
-    return problem->calibration;
-  }
-  if (expert.outcome() != v1::CORRECT)
-    return absl::InvalidArgumentError(absl::StrCat("the expert is not CORRECT but ",
-                                                   v1::Outcome_Name(expert.outcome()), ": ",
-                                                   expert.detail()));
-  if (expert.speedup_high() < kExpertSpeedupMin)
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the expert is only ", expert.speedup(), "x the reference; it must be at least ",
-        kExpertSpeedupMin, "x, or there is nothing to learn"));
-  *problem->calibration.mutable_expert() = expert;
+  const absl::Status checked = CheckExpert(expert);
+  if (!checked.ok() && !problem->bench.problem.expert_by_rules()) return checked;
+  // A calibration without an expert's speedup is that of a problem without one.
+  problem->calibration.mutable_expert()->set_outcome(v1::CORRECT);
+  if (checked.ok()) *problem->calibration.mutable_expert() = expert;
   return problem->calibration;
 }
 
