@@ -154,8 +154,9 @@ run_campaign() {
     echo "$identity" >"$STATE"
     local sets=(--set "model=$MODEL_DIR")
     if [[ -n "$PROBLEM" ]]; then
-      # What rules find of the function itself is worth more than examples of others.
-      sets+=(--set "warmup.rewrites=$REWRITES" --set warmup.nearest=64)
+      # What rules find of the function itself is worth more than examples of others; the longest that they
+      # teach has some 500 tokens.
+      sets+=(--set "warmup.rewrites=$REWRITES" --set warmup.nearest=64 --set generate.max_new_tokens=512)
     fi
     sets+=("${SETS[@]}")  # The user's own have the last word.
     if [[ -n "$PROBLEM" && ! "${SETS[*]}" =~ warmup(\.rewrites)?= ]]; then find_rewrites "${sets[@]}"; fi

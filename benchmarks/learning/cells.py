@@ -110,7 +110,7 @@ def eval_stage(models, split, samples):
 
 def make(experiment, problem, variant, seed, campaign, problems, sets, minutes, evaluation=(), own=None):
     listed = [f"{{cell}}/{own.name}"] if own else [str(p) for p in problems]
-    taught = ["warmup.rewrites={cell}/rewrites.jsonl", "warmup.nearest=64"] if own else []
+    taught = ["warmup.rewrites={cell}/rewrites.jsonl", "warmup.nearest=64", "generate.max_new_tokens=512"] if own else []
     every = [f"seed={seed}", f"problems={json.dumps(listed)}", *taught, *sets]
     before = [rewrite_stage(own)] if own else []
     stages = [*before, train_stage(campaign, every, minutes), *evaluation]

@@ -143,7 +143,6 @@ class Checker {
   // Checks a program of the problem's as a candidate, without timing it.
   absl::Status IsRight(const std::string& part, const std::string& source) {
     ASSIGN_OR_RETURN(const v1::Verdict verdict, tools_.measure(source, /*time=*/false));
-    if (verdict.outcome() == v1::INFRASTRUCTURE_ERROR) return OurFault(verdict);
     if (verdict.outcome() == v1::CORRECT) {
       Pass(part, verdict.detail());
     } else {
@@ -180,7 +179,6 @@ class Checker {
     std::string seen;
     for (int attempt = 1; attempt <= kExpertTries; ++attempt) {
       ASSIGN_OR_RETURN(const v1::Verdict verdict, tools_.measure(problem_.expert(), /*time=*/true));
-      if (verdict.outcome() == v1::INFRASTRUCTURE_ERROR) return OurFault(verdict);
       if (verdict.outcome() == v1::SUSPECT) {
         Add(Level::kFailed, "expert's reward", "cost",
             absl::StrCat("the expert is called ", Describe(verdict),
@@ -238,7 +236,6 @@ class Checker {
     for (int attempt = 1; attempt <= kEqualCodeTries; ++attempt) {
       ASSIGN_OR_RETURN(const v1::Verdict verdict,
                        tools_.measure(problem_.reference(), /*time=*/true));
-      if (verdict.outcome() == v1::INFRASTRUCTURE_ERROR) return OurFault(verdict);
       if (verdict.outcome() != v1::CORRECT) {
         Add(Level::kFailed, "reference", "reference",
             absl::StrCat(problem_.oracle().empty()
@@ -327,8 +324,6 @@ class Checker {
       case v1::SUSPECT:
         PassesForRight(control, check);
         return absl::OkStatus();
-      case v1::INFRASTRUCTURE_ERROR:
-        return OurFault(verdict);
       default:
         Add(Level::kWarning, check, "reference",
             absl::StrCat("proves nothing, it did not run: ", Describe(verdict)));
@@ -357,10 +352,6 @@ class Checker {
                      tolerant ? "lower the tolerances of 'compare', or " : "",
                      !problem_.checker().empty() ? "make the checker stricter, or " : "",
                      "choose inputs whose answers are larger and differ"));
-  }
-
-  static absl::Status OurFault(const v1::Verdict& verdict) {
-    return absl::UnavailableError(absl::StrCat("the worker failed: ", verdict.detail()));
   }
 
   const v1::Problem& problem_;

@@ -33,7 +33,8 @@ struct ProblemTools {
   // FAILED_PRECONDITION that its host is too small for it: findings. Every other error is ours and
   // ends the check.
   std::function<absl::StatusOr<v1::Calibration>(bool measured)> calibrate;
-  // Measures `source`, with `time` as in MeasureRequest, never from the verdict cache.
+  // Measures `source`, with `time` as in MeasureRequest, never from the verdict cache. Where
+  // the worker itself fails that is an error, not a verdict.
   std::function<absl::StatusOr<v1::Verdict>(const std::string& source, bool time)> measure;
   // Returns what a campaign with default rewards pays for a timed, CORRECT verdict.
   std::function<double(const v1::Verdict& verdict, const v1::Calibration& calibration)> reward;

@@ -62,6 +62,7 @@ struct FakeWorker {
             .measure = [this](const std::string& source, bool time) -> absl::StatusOr<v1::Verdict> {
               ++measured;
               timed += time;
+              if (!measure_status.ok()) return measure_status;
               if (source == problem.expert()) return expert;
               return source == problem.reference() ? reference : control;
             },
@@ -81,6 +82,7 @@ struct FakeWorker {
   PromptLocations locations = PromptLocations::Read(*ReadFile(PathOf(problem.id())), "p.md");
   v1::Calibration calibration;
   absl::Status calibrate_status;
+  absl::Status measure_status;
   v1::Verdict expert = Outcome(v1::CORRECT, 7.9);
   v1::Verdict reference = Outcome(v1::CORRECT, 1.001);
   v1::Verdict control = Outcome(v1::WRONG_ANSWER);
@@ -237,10 +239,9 @@ TEST(ProblemCheckTest, OurOwnFailureIsAnError) {
   EXPECT_EQ(CheckProblem(worker.problem, worker.locations, worker.Tools()).status().message(),
             "no worker");
   worker.calibrate_status = absl::OkStatus();
-  worker.control = Outcome(v1::INFRASTRUCTURE_ERROR);
-  worker.control.set_detail("out of disk");
+  worker.measure_status = absl::InternalError("out of disk");
   EXPECT_EQ(CheckProblem(worker.problem, worker.locations, worker.Tools()).status().message(),
-            "the worker failed: out of disk");
+            "out of disk");
 }
 
 TEST(ProblemCheckTest, AReferenceThatDisagreesWithItselfFails) {

@@ -92,9 +92,6 @@ absl::StatusOr<nlohmann::ordered_json> Measure(const MeasureOptions& options, Co
   console->Status("measuring the candidate");
   ASSIGN_OR_RETURN(const v1::Verdict verdict,
                    worker->Measure(problem, source, /*time=*/true, /*fresh=*/true));
-  if (verdict.outcome() == v1::INFRASTRUCTURE_ERROR) {
-    return absl::InternalError(absl::StrCat("the worker could not measure: ", verdict.detail()));
-  }
   const Reward reward = RewardOf(verdict, defaults.reward(), calibration->expert().speedup(),
                                  calibration->noise_band());
   if (!options.proof.empty()) {
@@ -163,9 +160,6 @@ absl::StatusOr<nlohmann::ordered_json> MeasurePair(const ListedPair& pair, Local
   }
   ASSIGN_OR_RETURN(const v1::Verdict verdict,
                    worker->Measure(problem, source, /*time=*/true, /*fresh=*/false));
-  if (verdict.outcome() == v1::INFRASTRUCTURE_ERROR) {
-    return absl::InternalError(absl::StrCat("the worker could not measure: ", verdict.detail()));
-  }
   nlohmann::ordered_json json = {{"id", pair.id}, {"problem", problem.id()}};
   json.update(VerdictJson(verdict));
   return json;

@@ -30,15 +30,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kAttempts = 2;  // to measure a program that the worker fails on
-
 struct RewriteCommand {
   std::vector<std::string> problems;
   std::string out;
   std::string proof;  // folder; empty: none
   double seconds = 120;
   int keep = 4;
-  int chars_kept = 960;
+  int chars_kept = 1400;
   bool json = false;
 };
 
@@ -51,16 +49,6 @@ nlohmann::ordered_json ExampleOf(const v1::Problem& problem, const FoundRewrite&
           {"rewrite", absl::StripSuffix(rewrite.source, "\n")},
           {"techniques", rewrite.rules},
           {"gain", rewrite.speedup}};
-}
-
-absl::StatusOr<v1::Verdict> Measure(LocalWorker* worker, const v1::Problem& problem,
-                                    const std::string& source, bool fresh) {
-  v1::Verdict verdict;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    ASSIGN_OR_RETURN(verdict, worker->Measure(problem, source, /*time=*/true, fresh));
-    if (verdict.outcome() != v1::INFRASTRUCTURE_ERROR) return verdict;
-  }
-  return absl::InternalError(absl::StrCat("the worker could not measure: ", verdict.detail()));
 }
 
 absl::StatusOr<RewriteSearch> SearchOne(const v1::Problem& problem, const RewriteCommand& command,
@@ -76,7 +64,7 @@ absl::StatusOr<RewriteSearch> SearchOne(const v1::Problem& problem, const Rewrit
     return rewriter.Propose(sources, stopped);
   };
   tools.measure = [&](const std::string& source) {
-    return Measure(worker, problem, source, /*fresh=*/false);
+    return worker->Measure(problem, source, /*time=*/true, /*fresh=*/false);
   };
   tools.enough = [&] { return stopped() || Clock::now() >= end; };
   tools.progress = [&](int measured, double fastest) {
@@ -98,7 +86,7 @@ bool Through(const RewriteSearch& search) {
   return search.ended.ok() || absl::IsFailedPrecondition(search.ended);
 }
 
-std::string SearchText(const v1::Problem& problem, const RewriteSearch& search) {
+std::string SearchText(const v1::Problem& problem, const RewriteSearch& search, size_t chars_kept) {
   if (absl::IsFailedPrecondition(search.ended)) return std::string(search.ended.message());
   std::string text = absl::StrCat(problem.id(), ": ");
   if (search.ended.ok() && search.measured == 0 && search.too_long == 0) {
@@ -125,8 +113,10 @@ std::string SearchText(const v1::Problem& problem, const RewriteSearch& search) 
       [&](const FoundRewrite& rewrite) { return rewrite.source == search.fastest->source; });
   if (!short_enough) {
     append(*search.fastest);
-    absl::StrAppendFormat(&text, " (%d characters, too long to teach: --chars)",
-                          search.fastest->source.size());
+    const size_t chars = search.fastest->source.size();
+    const bool fits = chars <= chars_kept + problem.signature().size();
+    absl::StrAppendFormat(&text, " (%d characters, too long %s)", chars,
+                          fits ? "for what it gains over the next" : "to teach: --chars");
   }
   for (const FoundRewrite& rewrite : search.kept) append(rewrite);
   return text;
@@ -139,7 +129,7 @@ absl::Status ProveFastest(const v1::Problem& problem, const RewriteSearch& searc
   if (!search.fastest) return absl::OkStatus();
   const FoundRewrite& fastest = *search.fastest;
   ASSIGN_OR_RETURN(const v1::Verdict verdict,
-                   Measure(worker, problem, fastest.source, /*fresh=*/true));
+                   worker->Measure(problem, fastest.source, /*time=*/true, /*fresh=*/true));
   if (verdict.outcome() != v1::CORRECT) {
     return absl::InternalError(
         absl::StrCat("the fastest program was right when it was found, and then ",
@@ -183,7 +173,7 @@ absl::StatusOr<nlohmann::ordered_json> Rewrite(const RewriteCommand& command,
     const absl::StatusOr<RewriteSearch> search =
         SearchOne(problems[i], command, worker.get(), signals, console);
     if (!search.ok()) return failed(search.status());
-    console->Line(SearchText(problems[i], *search));
+    console->Line(SearchText(problems[i], *search, static_cast<size_t>(command.chars_kept)));
     nlohmann::ordered_json kept = nlohmann::ordered_json::array();
     for (const FoundRewrite& rewrite : search->kept) {
       kept.push_back({{"speedup", rewrite.speedup}, {"rules", rewrite.rules}});
@@ -246,7 +236,8 @@ void AddRewrite(CLI::App* app, SelectedCommand* selected) {
   command
       ->add_option("--chars", options->chars_kept,
                    "Longest program to teach, without its signature: characters, some three to a "
-                   "token of generate.max_new_tokens. With --proof longer ones are tried last")
+                   "token of generate.max_new_tokens. Beyond 960 it counts as so much slower as it "
+                   "is longer. With --proof longer ones are tried last")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000));
   command->add_flag("--json", options->json, "End with one JSON object on stdout");

@@ -13,6 +13,8 @@
 namespace whetstone {
 namespace {
 
+constexpr int kAttempts = 2;  // to measure a program that the worker fails on
+
 CallOptions Within(Seconds seconds) {
   return {std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000)), nullptr};
 }
@@ -63,14 +65,21 @@ absl::StatusOr<v1::Verdict> LocalWorker::Measure(const v1::Problem& problem,
                                                  const std::string& source, bool time, bool fresh) {
   v1::MeasureRequest request;
   request.set_problem_hash(ProblemHash(problem));
-  request.set_candidate_id(absl::StrCat("local-", getpid(), "/", ++candidates_));
   request.set_source(source);
   request.set_time(time);
   request.set_fresh(fresh);
   request.set_seed(17);
-  ASSIGN_OR_RETURN(v1::MeasureResponse reply,
-                   client_->Measure(request, Within(MeasureDeadline(problem))));
-  return std::move(*reply.mutable_verdict());
+  std::string detail;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    request.set_candidate_id(absl::StrCat("local-", getpid(), "/", ++candidates_));
+    ASSIGN_OR_RETURN(v1::MeasureResponse reply,
+                     client_->Measure(request, Within(MeasureDeadline(problem))));
+    if (reply.verdict().outcome() != v1::INFRASTRUCTURE_ERROR) {
+      return std::move(*reply.mutable_verdict());
+    }
+    detail = reply.verdict().detail();
+  }
+  return absl::InternalError(absl::StrCat("the worker could not measure: ", detail));
 }
 
 }  // namespace whetstone

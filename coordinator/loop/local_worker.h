@@ -24,7 +24,8 @@ class LocalWorker {
   // The same without measuring one, for who needs no rewards: those of this problem mean nothing.
   absl::StatusOr<v1::Calibration> PutUncalibrated(const v1::Problem& problem);
   // Measures a candidate of a problem that was Put. With `fresh` it never answers from the verdict
-  // cache.
+  // cache. Where the worker itself fails it is asked once more, and then that is an INTERNAL error:
+  // a verdict is never INFRASTRUCTURE_ERROR.
   absl::StatusOr<v1::Verdict> Measure(const v1::Problem& problem, const std::string& source,
                                       bool time, bool fresh);
 

@@ -62,21 +62,27 @@ class Search {
     right_.push_back({.found = {.rules = {}, .source = problem.reference(), .speedup = 1}});
     seen_.insert(problem.reference());
     const size_t kept = options_.chars_kept + problem.signature().size();
-    longest_ = kept;
+    const size_t easy = std::min(kept, options_.chars_easy + problem.signature().size());
+    longest_ = easy;
     result_.ended = Rounds();
     if (!long_.empty() && result_.ended.ok()) {
       longest_ = std::max(kept, options_.chars_max + problem.signature().size());
-      result_.long_ended = MeasureLong();
+      result_.long_ended = MeasureLong(kept);
       if (result_.long_ended.ok()) result_.long_ended = Rounds();
     }
     const auto clear = [&](const Program& program) {
       return program.speedup_low >= options_.least_gain;
     };
-    double fastest = 1;        // of the short ones
-    double fastest_clear = 1;  // of all
+    // What a program's speed is worth to a policy that has to write it.
+    const auto worth = [&](const FoundRewrite& found) {
+      const auto longer = static_cast<double>(found.source.size()) / static_cast<double>(easy);
+      return found.speedup / std::max(1.0, longer);
+    };
+    double most_worth = worth(right_.front().found);  // the reference's, however long it is
+    double fastest_clear = 1;
     for (const Program& program : right_) {
       const FoundRewrite& found = program.found;
-      if (found.source.size() <= kept) fastest = std::max(fastest, found.speedup);
+      if (found.source.size() <= kept) most_worth = std::max(most_worth, worth(found));
       if (clear(program)) fastest_clear = std::max(fastest_clear, found.speedup);
     }
     for (const Program& program : right_) {
@@ -88,7 +94,7 @@ class Search {
     }
     // Of programs that are about as fast the shorter is the easier to write.
     const auto place = [&](const Program& program) {
-      const double behind = std::log(fastest / program.found.speedup) / std::log(kAboutAsFast);
+      const double behind = std::log(most_worth / worth(program.found)) / std::log(kAboutAsFast);
       return std::tuple(std::floor(behind), program.found.source.size(), -program.found.speedup);
     };
     std::stable_sort(right_.begin(), right_.end(), [&](const Program& left, const Program& right) {
@@ -97,7 +103,7 @@ class Search {
     for (Program& program : right_) {
       if (result_.kept.size() == options_.kept) break;
       if (!clear(program) || program.found.source.size() > kept ||
-          program.found.speedup < options_.least_share * fastest) {
+          worth(program.found) < options_.least_share * most_worth) {
         continue;
       }
       result_.kept.push_back(std::move(program.found));
@@ -114,12 +120,14 @@ class Search {
     return absl::OkStatus();
   }
 
-  // Measures what was too long so far, what was made of the fastest first.
-  absl::Status MeasureLong() {
+  // Measures what was too long so far: first what can be kept, and of that what was made of the
+  // fastest.
+  absl::Status MeasureLong(size_t kept) {
     std::vector<LaidAside> waiting = std::exchange(long_, {});
     std::stable_sort(waiting.begin(), waiting.end(),
-                     [](const LaidAside& left, const LaidAside& right) {
-                       return left.parent_speedup > right.parent_speedup;
+                     [&](const LaidAside& left, const LaidAside& right) {
+                       return std::tuple(left.source.size() > kept, -left.parent_speedup) <
+                              std::tuple(right.source.size() > kept, -right.parent_speedup);
                      });
     for (LaidAside& each : waiting) {
       if (tools_.enough()) {

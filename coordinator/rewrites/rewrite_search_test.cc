@@ -134,6 +134,19 @@ TEST_F(RewriteSearchTest, LongProgramsComeLastAndAreNotKept) {
   EXPECT_EQ(search_.too_long, 12) << "three of each right one with two letters";
 }
 
+TEST_F(RewriteSearchTest, ALongOneCountsAsSoMuchSlowerAsItIsLonger) {
+  problem_.set_signature("r");
+  options_.chars_easy = 1;
+  options_.chars_kept = 3;
+  options_.rounds = 2;
+  speeds_ = {{"ra", 2.0}, {"rab", 2.7}};
+  EXPECT_THAT(Kept(), ElementsAre("ra 2 a", "rab 2.7 a+b")) << "2.7 counts as 1.8";
+  speeds_["rab"] = 6.0;
+  EXPECT_THAT(Kept(), ElementsAre("rab 6 a+b")) << "6 counts as 4, and 2 is far behind";
+  options_.chars_kept = 1;
+  EXPECT_THAT(Kept(), ElementsAre("ra 2 a")) << "too long, however fast";
+}
+
 TEST_F(RewriteSearchTest, AFailureAmongLongProgramsLosesNothing) {
   problem_.set_signature("r");
   options_.chars_kept = 1;

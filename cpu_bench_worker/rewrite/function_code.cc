@@ -302,19 +302,20 @@ std::string FunctionCode::WithCounter(const Loop& loop, const std::string& text)
 }
 
 std::string FunctionCode::Fresh(const std::vector<std::string>& names) const {
-  for (const std::string& name : names) {
-    bool used = false;
-    for (size_t at = source_.find(name); at != std::string::npos && !used;
-         at = source_.find(name, at + 1)) {
-      const auto word = [&](size_t i) {
-        return i < source_.size() &&
-               (std::isalnum(static_cast<unsigned char>(source_[i])) || source_[i] == '_');
-      };
-      used = !(at > 0 && word(at - 1)) && !word(at + name.size());
-    }
-    if (!used) return name;
-  }
-  return names.back() + "_";
+  const auto used = [&](const std::string& name) {
+    const auto word = [&](size_t i) {
+      return i < source_.size() &&
+             (std::isalnum(static_cast<unsigned char>(source_[i])) || source_[i] == '_');
+    };
+    for (size_t at = source_.find(name); at != std::string::npos; at = source_.find(name, at + 1))
+      if (!(at > 0 && word(at - 1)) && !word(at + name.size())) return true;
+    return false;
+  };
+  for (const std::string& name : names)
+    if (!used(name)) return name;
+  int number = 2;
+  while (used(names.back() + std::to_string(number))) ++number;
+  return names.back() + std::to_string(number);
 }
 
 std::optional<int64_t> FunctionCode::Constant(const clang::Expr* expression) const {

@@ -84,7 +84,7 @@ class FunctionCode {
   // `text` for the loop, which declares the loop's counter beside itself: in braces, if another
   // variable of the function has its name.
   std::string WithCounter(const Loop& loop, const std::string& text) const;
-  // The first of these names that the source does not use.
+  // The first of these names that the source does not use, else the last one with a number.
   std::string Fresh(const std::vector<std::string>& names) const;
   // Its value, if the compiler knows it.
   std::optional<int64_t> Constant(const clang::Expr* expression) const;

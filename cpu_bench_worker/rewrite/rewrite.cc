@@ -57,10 +57,30 @@ Rewrites RewriteProgram(const std::vector<std::string>& flags, const std::string
           const FunctionCode code(context, definition);
           *refused = NamesInMacros(code) ? "a macro names the function's variables" : "";
           if (!refused->empty()) return;
-          for (const auto rule : {&ExchangeLoops, &RunTurnsSideBySide, &ClipBounds, &SplitInterior,
-                                  &SeveralAccumulators, &KeepInVariable, &CountFromCounter,
-                                  &SelectWithoutBranch, &GoToTheValue, &EndEarly, &GoOnWhereItEnded,
-                                  &TabulateBytes, &CountBits, &CountInOneStep})
+          for (const auto rule : {&ExchangeLoops,
+                                  &RunTurnsSideBySide,
+                                  &ClipBounds,
+                                  &SplitInterior,
+                                  &SeveralAccumulators,
+                                  &KeepInVariable,
+                                  &CountFromCounter,
+                                  &RemaindersByComparison,
+                                  &CountRemainders,
+                                  &MultiplyByInverse,
+                                  &LookBack,
+                                  &HoistCalls,
+                                  &MultiplyPowers,
+                                  &EndComputedOnce,
+                                  &MoveSums,
+                                  &SeveralTables,
+                                  &StepByTable,
+                                  &SelectWithoutBranch,
+                                  &GoToTheValue,
+                                  &EndEarly,
+                                  &GoOnWhereItEnded,
+                                  &TabulateBytes,
+                                  &CountBits,
+                                  &CountInOneStep})
             rule(code, &found);
           const size_t before = code.Begin(code.body());
           const size_t behind = source.size() - code.End(code.body());

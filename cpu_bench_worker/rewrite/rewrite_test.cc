@@ -1,13 +1,4 @@
-#include "cpu_bench_worker/rewrite/rewrite.h"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <fstream>
-
-#include "common/file.h"
-#include "cpu_bench_worker/screen/parse.h"
+#include "cpu_bench_worker/rewrite/rewrite_fixture.h"
 
 namespace whetstone {
 namespace {
@@ -16,60 +7,6 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-
-const std::vector<std::string> kFlags = {"-std=c++20"};
-
-class RewriteTest : public testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    auto dir = TempDir::Make("rewrite");
-    ASSERT_TRUE(dir.ok());
-    dir_ = new TempDir(std::move(*dir));
-    const std::string header = dir_->path() + "/allowed.h";
-    std::ofstream(header) << "#include <cstddef>\n#include <math.h>\n";
-    ASSERT_EQ(PrecompileHeader(kFlags, header), "");
-    pch_ = new std::string(header + ".pch");
-  }
-  static void TearDownTestSuite() {
-    delete pch_;
-    delete dir_;
-  }
-
-  // All rewrites of f, each of which has to compile.
-  static Rewrites Of(const std::string& source) {
-    Rewrites rewrites = RewriteProgram(kFlags, *pch_, "f", source, &refused_);
-    for (const Rewrite& rewrite : rewrites) {
-      const ScreenFindings findings = ParseProgram(kFlags, *pch_, ScreenRules{}, rewrite.source);
-      EXPECT_THAT(findings.errors, IsEmpty()) << rewrite.rule << "\n" << rewrite.source;
-    }
-    return rewrites;
-  }
-  static std::vector<std::string> Rules(const std::string& source) {
-    std::vector<std::string> rules;
-    for (const Rewrite& rewrite : Of(source)) rules.push_back(rewrite.rule);
-    return rules;
-  }
-  // What one rule makes of it, in one line; empty if it does not fit.
-  static std::string By(const std::string& rule, const std::string& source) {
-    for (const Rewrite& rewrite : Of(source)) {
-      if (rewrite.rule != rule) continue;
-      std::string line;
-      for (const char c : rewrite.source) {
-        if (c != '\n' && c != ' ') line += c;
-        if ((c == '\n' || c == ' ') && !line.empty() && line.back() != ' ') line += ' ';
-      }
-      return line;
-    }
-    return "";
-  }
-
-  static TempDir* dir_;
-  static std::string* pch_;
-  static std::string refused_;  // why the last one was
-};
-std::string RewriteTest::refused_;
-TempDir* RewriteTest::dir_ = nullptr;
-std::string* RewriteTest::pch_ = nullptr;
 
 TEST_F(RewriteTest, LoopsAreExchangedWhereTheInnerOneDoesNotNeedTheOuter) {
   EXPECT_THAT(

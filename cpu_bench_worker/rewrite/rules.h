@@ -41,6 +41,33 @@ void KeepInVariable(const FunctionCode& code, Rewrites* rewrites);
 // A variable that a loop counts up beside its own counter is computed from that one.
 void CountFromCounter(const FunctionCode& code, Rewrites* rewrites);
 
+// Values (value_rules.cc).
+// The remainders of sums, as of neighbours in a circle, become comparisons and differences.
+void RemaindersByComparison(const FunctionCode& code, Rewrites* rewrites);
+// The remainder of a multiple of the counter is counted along from turn to turn.
+void CountRemainders(const FunctionCode& code, Rewrites* rewrites);
+// A division by what a loop does not change is a product with its inverse.
+void MultiplyByInverse(const FunctionCode& code, Rewrites* rewrites);
+// What a turn hands to the next one is computed there again, so that turns need nothing of each
+// other.
+void LookBack(const FunctionCode& code, Rewrites* rewrites);
+// A function of the C library of what a loop does not change (sqrt(s)) is called before it.
+void HoistCalls(const FunctionCode& code, Rewrites* rewrites);
+// Small powers become products.
+void MultiplyPowers(const FunctionCode& code, Rewrites* rewrites);
+// A loop's end that calls a function (strlen) is computed before it.
+void EndComputedOnce(const FunctionCode& code, Rewrites* rewrites);
+
+// Windows (window_rules.cc).
+// A sum over a window that moves along is that of the turn before, and what came in and went out.
+void MoveSums(const FunctionCode& code, Rewrites* rewrites);
+
+// Tables (table_rules.cc).
+// What a loop counts in a table is counted in several, by turns (privatization).
+void SeveralTables(const FunctionCode& code, Rewrites* rewrites);
+// Eight steps of a word, as of a checksum, are one step by a table of bytes.
+void StepByTable(const FunctionCode& code, Rewrites* rewrites);
+
 // Branches and idioms (idiom_rules.cc).
 // An assignment under a condition becomes a conditional expression.
 void SelectWithoutBranch(const FunctionCode& code, Rewrites* rewrites);

@@ -2,12 +2,12 @@
 """Writes prompts/warmup.jsonl, the worked examples of the supervised warm-up; the last judge is the ruler.
 
     python3 prompts/data/build.py build     # draws, checks and measures; takes up what it did before
-    python3 prompts/data/build.py check     # is every line of warmup.jsonl what the families draw, and right?
+    python3 prompts/data/build.py check     # is every line of warmup.jsonl of a function that is drawn, and right?
     python3 prompts/data/build.py stats     # the counts of the last build, as a table
 
-Stages: draw every family, augment, filter (rules, duplicates, overlap with a problem of any split, compiler and
+Stages: draw every family, rewrite by rules, augment, filter (rules, duplicates, overlap with a problem of any split, compiler and
 sanitizers, the ruler), balance, order. docs/learning.md has what each dropped. All but the measured figures
-follows from the seed and the families; verdicts are kept in --cache, so a build that was stopped goes on.
+follows from the seed, the families and whet-rewriter; verdicts are kept in --cache, so a build that was stopped goes on.
 """
 import argparse
 import collections
@@ -25,6 +25,7 @@ import augment  # noqa: E402
 import families  # noqa: E402
 import harness  # noqa: E402
 import overlap  # noqa: E402
+import rules  # noqa: E402
 from example import MAX_CHARS, ExampleError  # noqa: E402
 from ruler import Cache, Ruler, host, key_of, wrong_with  # noqa: E402
 
@@ -35,11 +36,11 @@ SEED = 1
 DRAWS = 16        # of each family
 ALIKE_MAX = 3     # so many examples of a family may be alike but for names and types
 ALIKE = 0.9       # of the n-grams of both functions
-TARGET = 2000     # examples in all
+TARGET = 3000     # examples in all
 SHARE_MAX = 2.5   # a family has at most so many times its even share
 BATCH = 200       # examples checked and measured between two looks at the balance
-# What one more of a kind counts beside the others: four that were drawn are as one variant of each rule.
-KIND_COST = {"drawn": 1 / 4, "infill": 1.5, "counters": 1.5}
+# What one more of a kind counts beside the others: four that were drawn, or made by rules, are as one of each variant.
+KIND_COST = {"drawn": 1 / 4, "rules": 1 / 4, "infill": 1.5, "counters": 1.5}
 FIELDS = ("id", "prose", "prompt_code", "rewrite", "family", "techniques", "gain", "difficulty")
 
 
@@ -54,7 +55,7 @@ class Candidate:
 
     @property
     def kind(self):
-        return self.id.split("/")[2] if self.id.count("/") == 2 else "drawn"
+        return kind_of(self.id)
 
 
 class Counts:
@@ -96,6 +97,23 @@ def draw(seed, draws, counts):
             seen.add(key)
     counts.end("draw", len(drawn))
     return drawn
+
+
+def by_rules(drawn, program, seed, counts):
+    """What was drawn, rewritten by the rules that rewrite a user's function too: family/number/rules/1 and so on."""
+    stage = counts.stage("rules", len(drawn))
+    result, seen = [], {(c.example.reference, c.example.rewrite) for c in drawn}
+    for candidate, forms in zip(drawn, rules.by_rules([c.example for c in drawn], program, seed)):
+        if not forms:
+            stage["dropped"]["no rule fits"] += 1
+        for number, other in enumerate(forms, 1):
+            if (other.reference, other.rewrite) in seen:
+                stage["dropped"]["a form that is there"] += 1
+                continue
+            seen.add((other.reference, other.rewrite))
+            result.append(Candidate(f"{candidate.id}/rules/{number}", other, other.reference, other.prose, other))
+    counts.end("rules", len(result))
+    return result
 
 
 def augmented(drawn, seed, counts):
@@ -143,9 +161,9 @@ def unseen(candidates, counts):
     stage = counts.stage("overlap and duplicates", len(candidates))
     programs = overlap.problems()
     result, kept = [], collections.defaultdict(list)
-    # What was drawn goes first, then variants of all kinds alike.
+    # What was drawn goes first, then what rules made of it, then variants of all kinds alike.
     candidates = random.Random(SEED).sample(candidates, len(candidates))
-    for candidate in sorted(candidates, key=lambda c: c.kind != "drawn"):
+    for candidate in sorted(candidates, key=lambda c: {"drawn": 0, "rules": 1}.get(c.kind, 2)):
         example = candidate.example
         pair = {"prompt_code": example.reference, "rewrite": example.rewrite}
         if max(len(candidate.shown), len(example.rewrite)) > MAX_CHARS:
@@ -184,7 +202,8 @@ def right(candidates, cache, stage, jobs):
             continue
         why = "warnings or errors of the compiler" if "compile" in problem else \
             "wrong" if problem.startswith("wrong") else "crashes or undefined"
-        stage["dropped"][f"{why} ({'drawn' if candidate.kind == 'drawn' else 'variants'})"] += 1
+        kind = candidate.kind if candidate.kind in ("drawn", "rules") else "variants"
+        stage["dropped"][f"{why} ({kind})"] += 1
         if candidate.kind == "drawn":
             print(f"  {candidate.id}: {problem}")
     return result
@@ -305,10 +324,14 @@ def read_losses(path):
 
 def build(options):
     counts = Counts()
-    candidates = augmented(draw(options.seed, options.draws, counts), options.seed, counts)
-    candidates = unseen(candidates, counts)
     if not pathlib.Path(options.whet).exists():
         sys.exit(f"{options.whet} is missing: build the target whet, or name one with --whet")
+    rewriter = pathlib.Path(options.whet).parent / "whet-rewriter"
+    if not rewriter.exists():
+        sys.exit(f"{rewriter} is missing: build the target whet-rewriter")
+    drawn = draw(options.seed, options.draws, counts)
+    ruled = by_rules(drawn, rewriter, options.seed, counts)
+    candidates = unseen(augmented(drawn, options.seed, counts) + ruled, counts)
     ruler = Ruler(options.whet, Cache(options.cache, "measured"))
     pairs = chosen(candidates, Cache(options.cache, "checked"), ruler, options, counts)
     lines = list(lines_of(pairs, read_losses(options.losses) if options.losses else None))
@@ -323,13 +346,14 @@ def build(options):
 def summary(lines):
     gains = sorted(line["gain"] for line in lines) or [0]
     return {"examples": len(lines), "median_gain": gains[len(gains) // 2],
-            "kinds": dict(sorted(collections.Counter(kind_of(line) for line in lines).items())),
+            "kinds": dict(sorted(collections.Counter(kind_of(line["id"]) for line in lines).items())),
             "families": dict(sorted(collections.Counter(line["family"] for line in lines).items())),
             "techniques": dict(sorted(collections.Counter(t for line in lines for t in line["techniques"]).items()))}
 
 
-def kind_of(line):
-    return line["id"].split("/")[2] if line["id"].count("/") == 2 else "drawn"
+def kind_of(line_id):
+    """drawn, rules, or the name of the variant: family/number, family/number/kind or family/number/rules/form."""
+    return line_id.split("/")[2] if line_id.count("/") >= 2 else "drawn"
 
 
 def read_lines(path):
@@ -367,6 +391,17 @@ def check_families(programs):
     return first
 
 
+def ruled_as(drawn, line, where):
+    """What rules made of a drawn candidate, as the line has it: it is not made again, as rules may change."""
+    if drawn is None or set(line["techniques"]) - set(rules.TECHNIQUES.values()):
+        return None
+    try:
+        example = dataclasses.replace(drawn.example, rewrite=line["rewrite"], techniques=line["techniques"])
+    except ExampleError as error:
+        sys.exit(f"{where}: {error}")
+    return dataclasses.replace(drawn, example=example)
+
+
 def check_lines(path, stats, programs):
     """The lines of the file, each held against what the families draw today: {key: (where, example)}."""
     lines = read_lines(path)
@@ -378,6 +413,8 @@ def check_lines(path, stats, programs):
     found = {}
     for number, line in enumerate(lines, 1):
         where, candidate = f"{path}:{number}: {line['id']}", candidates.get(line["id"])
+        if kind_of(line["id"]) == "rules":
+            candidate = ruled_as(candidates.get("/".join(line["id"].split("/")[:2])), line, where)
         if candidate is None:
             sys.exit(f"{where} is drawn no more: {again()}")
         today = (candidate.shown, candidate.example.rewrite, candidate.prose, candidate.example.family,

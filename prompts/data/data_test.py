@@ -2,6 +2,7 @@
 """Tests of the stages that make worked examples: what is wrong is found, what is varied stays right."""
 import dataclasses
 import json
+import os
 import pathlib
 import random
 import subprocess
@@ -16,7 +17,10 @@ import families
 import harness
 import overlap
 import ruler
+import rules
 from example import Example, ExampleError
+
+REWRITER = pathlib.Path(os.environ.get("WHET_REWRITER", build.ROOT / "build/release/bin/whet-rewriter"))
 
 COLUMNS = Example(
     family="columns", techniques=["interchange"],
@@ -189,6 +193,36 @@ class StagesTest(unittest.TestCase):
             return [(c.id, c.shown, c.example.rewrite) for c in build.augmented(drawn, seed, build.Counts())]
         self.assertEqual(once(1), once(1))
         self.assertNotEqual(once(1), once(2))
+
+    @unittest.skipUnless(REWRITER.exists(), f"{REWRITER} is not built")
+    def test_rules_rewrite_what_was_drawn(self):
+        for example, techniques in ((COLUMNS, {"accumulators", "blocking", "interchange"}), (ABOVE, {"accumulators"})):
+            [forms] = rules.by_rules([example], REWRITER, 1)
+            self.assertTrue({tag for form in forms for tag in form.techniques} <= techniques, forms)
+            self.assertEqual({form.reference for form in forms}, {example.reference})
+            self.assertEqual(len({form.rewrite for form in [example, *forms]}), 1 + len(forms))
+            self.assertTrue(0 < len(forms) <= rules.FORMS)
+            self.assertEqual(forms, rules.by_rules([example], REWRITER, 1)[0])
+
+    def test_what_rules_made_is_held_against_what_was_drawn(self):
+        drawn = build.draw(1, 1, build.Counts())[:1]
+        example = dataclasses.replace(drawn[0].example, techniques=["blocking"],
+                                      rewrite=drawn[0].example.rewrite + "\n// by a rule")
+        ruled = build.Candidate(f"{drawn[0].id}/rules/2", example, example.reference, example.prose, example)
+        self.assertEqual(ruled.kind, "rules")
+        lines = list(build.lines_of([(ruled, 2.0)], None))
+        stats = {"seed": 1, "draws": 1, **build.summary(lines)}
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "w.jsonl")
+
+            def check():
+                path.write_text(json.dumps(lines[0]) + "\n")
+                return build.check_lines(path, stats, overlap.problems())
+            self.assertEqual([found.rewrite for _, found in check().values()], [example.rewrite])
+            lines[0]["prompt_code"] += " "
+            with self.assertRaises(SystemExit) as raised:
+                check()
+            self.assertIn("is drawn otherwise today", str(raised.exception))
 
     def test_the_balance_takes_families_in_turn(self):
         candidates = [build.Candidate(f"{name}/{k}", dataclasses.replace(ABOVE, family=name), "", "", ABOVE)
