@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+FUNCTIONS = Path(__file__).resolve().parent / "functions"
 GENERAL = Path(__file__).resolve().parent / "general.yaml"
 PIECE_MINUTES = 20  # Nothing runs longer without a row.
 
@@ -94,9 +95,10 @@ def train_stage(campaign, sets, limit_minutes):
                  ["resume", "{cell}/run", "--json"], "run/campaign.yaml", limit_minutes)
 
 
-def rewrite_stage(problem):
+def rewrite_stage(problem, seconds=None):
     """As deploy/quickstart.sh --problem does first."""
-    command = ["rewrite", f"{{cell}}/{problem.name}", "--out", "{cell}/rewrites.jsonl", "--json"]
+    limit = ["--seconds", str(seconds)] if seconds else []
+    command = ["rewrite", f"{{cell}}/{problem.name}", "--out", "{cell}/rewrites.jsonl", *limit, "--json"]
     return Stage("rewrite", command, command, "rewrites.jsonl")
 
 
@@ -124,6 +126,16 @@ def own_problem(variants, seeds, minutes):
     return [make("own-problem", p.stem, variant, seed, ROOT / "deploy" / "quickstart.yaml", [p], sets, minutes,
                  own=p)
             for variant, sets in variants for p in problem_files("valid") for seed in seeds]
+
+
+def rules(minutes):
+    """Rules alone over the training problems, and over functions that users might bring."""
+    made = []
+    for problem in [*problem_files("train"), *sorted(FUNCTIONS.glob("*.md"))]:
+        stage = rewrite_stage(problem, 60 * minutes)
+        made.append(Cell("rules", f"{problem.stem}/default/17", problem.stem, "default", 17, [], [stage], problem,
+                         settings_hash(problem, [], [], [stage])))
+    return made
 
 
 def general(variants, seeds, minutes, model):

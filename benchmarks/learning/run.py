@@ -3,6 +3,7 @@
 
     benchmarks/learning/run.py own-problem                       # quickstart on each valid problem
     benchmarks/learning/run.py own-problem --variant default --variant warm train.lr=1e-5
+    benchmarks/learning/run.py rules                             # what rules alone find, no learning
     benchmarks/learning/run.py general                           # all training problems, then test
     benchmarks/learning/run.py ablation --variant raw warmup.examples=FILE
     benchmarks/learning/run.py own-problem --list                # the cells, and which are done
@@ -35,8 +36,8 @@ import tables
 from cells import ROOT
 
 RESULTS = Path(__file__).resolve().parent / "results"
-SEEDS = {"own-problem": [17, 18], "general": [17, 18, 19], "ablation": [17]}
-MINUTES = {"own-problem": 10, "general": 90, "ablation": 20}
+SEEDS = {"own-problem": [17, 18], "rules": [17], "general": [17, 18, 19], "ablation": [17]}
+MINUTES = {"own-problem": 10, "rules": 0.5, "general": 90, "ablation": 20}
 BUSY = {"cc1", "cc1plus", "collect2", "ld", "lld", "nvcc", "cicc", "ninja", "make", "whet", "whet-trainer",
         "whet-worker"}
 STOP_LIMIT_S = 180  # A step's update ends before whet does.
@@ -245,6 +246,8 @@ def chosen_cells(options):
     variants = variants_of(options)
     if options.experiment == "own-problem":
         made = cells.own_problem(variants, seeds, minutes)
+    elif options.experiment == "rules":
+        made = cells.rules(minutes)
     elif options.experiment == "general":
         made = cells.general(variants, seeds, minutes, options.model)
     else:
@@ -276,7 +279,7 @@ def parse(argv):
                              help="settings to compare, as of whet run --set; paths are relative to the "
                              "repository; may be repeated")
         command.add_argument("--seeds", nargs="+", type=int)
-        command.add_argument("--minutes", type=float, help=f"of training; default {MINUTES[name]}")
+        command.add_argument("--minutes", type=float, help=f"of {'search' if name == 'rules' else 'training'}; default {MINUTES[name]}")
         if name == "general":
             command.add_argument("--model", type=Path, help="the raw model; default the quickstart's",
                                  default=Path("~/.cache/whetstone/models/SmolLM2-135M-Instruct").expanduser())

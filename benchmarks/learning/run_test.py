@@ -152,6 +152,15 @@ class RunTest(unittest.TestCase):
         self.assertIn(f"warmup.rewrites={rewrite.split()[3]}", train.split())
         self.assertIn("| alpha   | –      | 2.50×       |", tables.of("own-problem", self.rows() + [row]))
 
+    def test_rules_alone_train_nothing(self):
+        code, _, err = self.main("rules", "--cells", "alpha/*", "energy/*")
+        self.assertEqual((code, err), (0, ""))
+        rows = self.rows("rules", rewrites=True)
+        self.assertEqual([(row["problem"], row["rules_speedup"]) for row in rows], [("alpha", 2.5), ("energy", 2.5)])
+        self.assertEqual(self.calls("run"), [])
+        self.assertIn("--seconds 30.0 --json", self.calls("rewrite")[0])
+        self.assertIn("2 of 2 at least 1.5 × as fast; geometric mean 2.50×", tables.of("rules", rows))
+
     def test_a_campaign_gets_a_copy_that_is_not_held_out(self):
         self.main("own-problem", "--cells", "alpha/*/17")
         [copy] = (self.root / "runs").rglob("alpha.md")

@@ -65,6 +65,7 @@ Rewrites RewriteProgram(const std::vector<std::string>& flags, const std::string
                                   &KeepInVariable,
                                   &CountFromCounter,
                                   &RemaindersByComparison,
+                                  &CutCircles,
                                   &CountRemainders,
                                   &MultiplyByInverse,
                                   &LookBack,

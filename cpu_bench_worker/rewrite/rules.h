@@ -44,6 +44,9 @@ void CountFromCounter(const FunctionCode& code, Rewrites* rewrites);
 // Values (value_rules.cc).
 // The remainders of sums, as of neighbours in a circle, become comparisons and differences.
 void RemaindersByComparison(const FunctionCode& code, Rewrites* rewrites);
+// A loop over such a circle leaves its first and last turn to loops of their own; between them no
+// neighbour is at the other end.
+void CutCircles(const FunctionCode& code, Rewrites* rewrites);
 // The remainder of a multiple of the counter is counted along from turn to turn.
 void CountRemainders(const FunctionCode& code, Rewrites* rewrites);
 // A division by what a loop does not change is a product with its inverse.

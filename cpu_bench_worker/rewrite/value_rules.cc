@@ -103,6 +103,16 @@ bool IsSum(const clang::Expr* value) {
   return binary != nullptr && binary->isAdditiveOp();
 }
 
+// What is added up in a sum or difference.
+std::vector<const clang::Expr*> Terms(const clang::Expr* value) {
+  const auto* binary = dyn_cast<clang::BinaryOperator>(value->IgnoreParenImpCasts());
+  if (binary == nullptr || !binary->isAdditiveOp()) return {value};
+  std::vector<const clang::Expr*> terms = Terms(binary->getLHS());
+  if (binary->getOpcode() == clang::BO_Add)
+    for (const clang::Expr* term : Terms(binary->getRHS())) terms.push_back(term);
+  return terms;
+}
+
 // What is multiplied by the counter in `value`; null if it is anything else.
 const clang::Expr* FactorOf(const clang::Expr* value, const clang::VarDecl* counter) {
   const auto* product = dyn_cast<clang::BinaryOperator>(value->IgnoreParenImpCasts());
@@ -169,6 +179,44 @@ void RemaindersByComparison(const FunctionCode& code, Rewrites* rewrites) {
       if (edits.empty() || edits.back().end <= edit.begin) edits.push_back(edit);
     }
     if (edits.size() > 1) rewrites->push_back({"remainders by comparison", code.Source(edits)});
+  }
+}
+
+void CutCircles(const FunctionCode& code, Rewrites* rewrites) {
+  for (const Loop& loop : code.loops()) {
+    const std::string divisor = code.Text(loop.last);
+    if (loop.inclusive || code.Constant(loop.first) != 0 ||
+        Has<clang::BreakStmt, clang::ReturnStmt>(loop.stmt->getBody()))
+      continue;
+    Edits inside;
+    for (const clang::Stmt* stmt : Below(loop.stmt->getBody())) {
+      const std::optional<Remainder> remainder = AsRemainder(code, stmt);
+      if (!remainder || code.Text(remainder->divisor) != divisor ||
+          Mentions(remainder->value, loop.var) != 1)
+        continue;
+      // A whole turn that is added for the remainder's sake goes, too.
+      Edits without;
+      for (const clang::Expr* term : Terms(remainder->value))
+        if (code.Text(term) == divisor) without.push_back(code.Instead(term, "0"));
+      if (without.size() > 1) continue;
+      const std::string value = code.Text(remainder->value, without);
+      inside.push_back(code.Instead(stmt, "(" + value + ")"));
+    }
+    if (inside.empty()) continue;
+    const std::string name = loop.var->getNameAsString();
+    const std::string type = code.Type(loop.var);
+    const std::string bound = code.Bound(loop);
+    const auto turns = [&](const std::string& condition, const Edits& edits) {
+      return "for (; " + condition + "; " + name + "++) {\n" + code.Text(loop.body, edits) + "}\n";
+    };
+    rewrites->push_back(
+        {"a circle cut open",
+         code.Source({code.Instead(
+             loop.stmt,
+             code.WithCounter(loop, type + " " + name + " = 0;\n" +
+                                        turns(name + " < 1 && " + name + " < " + bound, {}) +
+                                        turns(name + " + 1 < " + bound, inside) +
+                                        turns(name + " < " + bound, {})))})});
   }
 }
 

@@ -29,6 +29,20 @@ TEST_F(RewriteTest, RemaindersOfSumsBecomeComparisons) {
       << "it would be called three times";
 }
 
+TEST_F(RewriteTest, ACircleIsCutOpen) {
+  EXPECT_THAT(
+      By("a circle cut open",
+         "void f(const int* a, int* b, int n) { for (int i = 0; i < n; i++) { b[i] = a[(i + "
+         "n - 1) % n] + a[(i + 1) % n]; } }"),
+      HasSubstr("int i = 0; for (; i < 1 && i < n; i++) { b[i] = a[(i + n - 1) % n] + a[(i "
+                "+ 1) % n]; } for (; i + 1 < n; i++) { b[i] = a[(i + 0 - 1)] + a[(i + 1)]; "
+                "} for (; i < n; i++) { b[i] = a[(i + n - 1) % n] + a[(i + 1) % n]; }"));
+  EXPECT_THAT(Rules("void f(const int* a, int* b, int n, int m) { for (int i = 0; i < n; i++) { "
+                    "b[i] = a[(i + 1) % m]; } }"),
+              Not(Contains("a circle cut open")))
+      << "it is another circle";
+}
+
 TEST_F(RewriteTest, ARemainderOfAMultipleOfTheCounterIsCountedAlong) {
   EXPECT_THAT(By("a remainder counted along",
                  "void f(const float* a, float* b, int n) { for (int k = 0; k < n; k++) { float s "
