@@ -44,9 +44,11 @@ int ExitCode(const absl::Status& status) {
 
 void AddComputeOptions(CLI::App* command, ComputeOptions* options) {
   command
-      ->add_option("--dtype", options->dtype,
-                   "compute type; float16 is for GPUs, and slow on a CPU")
-      ->check(CLI::IsMember({"float32", "bfloat16", "float16"}))
+      ->add_option(
+          "--dtype", options->dtype,
+          "compute type; float16 is for GPUs, and slow on a CPU; auto: bfloat16, or float32 on a "
+          "processor without AVX-512")
+      ->check(CLI::IsMember({"auto", "float32", "bfloat16", "float16"}))
       ->capture_default_str();
   command->add_option("--device", options->device, "where to compute")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
@@ -72,7 +74,7 @@ absl::StatusOr<std::unique_ptr<LoadedModel>> LoadModel(const std::string& direct
   auto model = std::make_unique<LoadedModel>();
   ASSIGN_OR_RETURN(model->config, LoadModelConfig(directory));
   ASSIGN_OR_RETURN(model->tokenizer, Tokenizer::Load(directory));
-  ASSIGN_OR_RETURN(const torch::ScalarType dtype, ParseComputeType(options.dtype));
+  ASSIGN_OR_RETURN(const torch::ScalarType dtype, ChooseComputeType(options.dtype, device));
   ASSIGN_OR_RETURN(model->weights, LoadWeights(directory, model->config, dtype, device));
   return model;
 }

@@ -27,9 +27,9 @@ int ExitCode(const absl::Status& status);
 
 // ComputeOptions says where and how a model computes.
 struct ComputeOptions {
-  std::string dtype = "bfloat16";  // Or float32, float16.
-  std::string device = "auto";     // Or cpu, cuda. auto is cuda where there is one.
-  int threads = 0;                 // 0: all cores.
+  std::string dtype = "auto";   // Or float32, bfloat16, float16.
+  std::string device = "auto";  // Or cpu, cuda. auto is cuda where there is one.
+  int threads = 0;              // 0: all cores.
 };
 
 // Adds --dtype, --device and --threads.

@@ -38,7 +38,7 @@ struct ServeFlags {
   ListenOptions listen;
   std::string model;
   std::string device = "auto";
-  std::string dtype = "bf16";
+  std::string dtype = "auto";
   int threads = 0;
   double rank_timeout_s = 600;
   double join_timeout_s = 120;
@@ -48,13 +48,14 @@ struct ServeFlags {
 absl::StatusOr<TrainerOptions> ParseOptions(const ServeFlags& flags, const RankPlace& place) {
   TrainerOptions options;
   options.threads = flags.threads > 0 ? flags.threads : DefaultThreads(place);
-  const absl::StatusOr<torch::ScalarType> dtype = ParseComputeType(flags.dtype);
+  // A wrong name is named before a device is opened.
+  const absl::StatusOr<torch::ScalarType> dtype = ChooseComputeType(flags.dtype, torch::kCPU);
   if (!dtype.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("--dtype: ", dtype.status().message()));
   }
-  options.dtype = *dtype;
   ASSIGN_OR_RETURN(DeviceChoice choice, OpenDevice(flags.device, place));
   options.device = choice.device;
+  ASSIGN_OR_RETURN(options.dtype, ChooseComputeType(flags.dtype, options.device));
   options.unused_gpu = std::move(choice.unused_gpu);
   if (!options.unused_gpu.empty()) spdlog::warn("the CPU computes: {}", options.unused_gpu);
   return options;
@@ -156,8 +157,10 @@ void AddServeCommand(CLI::App& app, int* exit_code) {
   serve->add_option("--model", flags->model, "Hugging Face directory to load at once");
   serve->add_option("--device", flags->device, "auto, cpu or cuda")->capture_default_str();
   serve
-      ->add_option("--dtype", flags->dtype,
-                   "Compute type: bf16, fp32, or fp16, which is for GPUs and slow on a CPU")
+      ->add_option(
+          "--dtype", flags->dtype,
+          "Compute type: bf16, fp32, or fp16, which is for GPUs and slow on a CPU; auto: bf16, or "
+          "fp32 on a processor without AVX-512")
       ->capture_default_str();
   serve
       ->add_option("--threads", flags->threads,

@@ -13,6 +13,9 @@ namespace whetstone {
 // INVALID_ARGUMENT: another name.
 absl::StatusOr<torch::ScalarType> ParseComputeType(absl::string_view name);
 
+// The same, and "auto": bf16, or fp32 on a processor that has no fast products of bf16.
+absl::StatusOr<torch::ScalarType> ChooseComputeType(absl::string_view name, torch::Device device);
+
 // Returns "bf16", "fp16" or "fp32". `type` is one of the three.
 const char* ComputeTypeName(torch::ScalarType type);
 
