@@ -17,40 +17,55 @@ namespace whetstone {
 namespace {
 
 constexpr int kTries = 7;
-constexpr int64_t kVectorFloats = 16;
-constexpr int64_t kFlopsPerRep = 16 * kVectorFloats * 2;  // The kernel has 16 accumulators.
+constexpr int64_t kChains = 12;
+constexpr int64_t kRepFloats = 16;  // of each chain, whatever the vectors' width
+constexpr int64_t kFlopsPerRep = kChains * kRepFloats * 2;
 constexpr int64_t kFlopReps = 200'000;
 // One call reads so much, whatever the buffer's size.
 constexpr int64_t kBytesTotal = int64_t{64} << 20;
 constexpr int64_t kBufferMin = int64_t{8} << 10;
 constexpr int64_t kBufferMax = int64_t{64} << 20;
 
-// Sixteen independent chains hide the latency of every multiply-add unit known.
+// Vectors are as wide as the processor's: wider ones are taken apart, in memory, and no peak is
+// seen.
+constexpr char kVector[] = R"cpp(
+#if defined(__AVX512F__)
+  enum { kBytes = 64 };
+#elif defined(__AVX__)
+  enum { kBytes = 32 };
+#else
+  enum { kBytes = 16 };
+#endif
+  enum { kFloats = kBytes / 4 };
+)cpp";
+
+// Twelve independent chains hide the latency of every multiply-add unit known, and leave sixteen
+// registers room for what they multiply by.
 constexpr char kFlopsSource[] = R"cpp(
-  typedef float V __attribute__((vector_size(64)));
+  typedef float V __attribute__((vector_size(kBytes)));
   void peak(const float* data, float* out, long n, long reps) {
-    V a[16];
+    V a[12];
     V x = {}, y = {};
-    for (int i = 0; i < 16; ++i) {
+    for (int i = 0; i < kFloats; ++i) {
       x[i] = data[i];
       y[i] = 0.5f;
-      a[i] = x * float(i);
     }
-    for (long r = 0; r < reps; ++r) {
-#pragma GCC unroll 16
-      for (int i = 0; i < 16; ++i) a[i] = a[i] * y + x;
+    for (int i = 0; i < 12; ++i) a[i] = x * float(i);
+    for (long r = 0; r < reps * (16 / kFloats); ++r) {
+#pragma GCC unroll 12
+      for (int i = 0; i < 12; ++i) a[i] = a[i] * y + x;
     }
     V sum = {};
-    for (int i = 0; i < 16; ++i) sum += a[i];
-    for (int i = 0; i < 16; ++i) out[i] = sum[i];
+    for (int i = 0; i < 12; ++i) sum += a[i];
+    for (int i = 0; i < 16; ++i) out[i] = sum[i % kFloats];
   }
 )cpp";
 
 constexpr char kBytesSource[] = R"cpp(
-  typedef int V __attribute__((vector_size(64), aligned(64), may_alias));
+  typedef int V __attribute__((vector_size(kBytes), aligned(kBytes), may_alias));
   void peak(const float* data, float* out, long n, long reps) {
     const V* p = reinterpret_cast<const V*>(data);
-    const long vectors = n / 16;
+    const long vectors = n / kFloats;
     V s[8] = {};
     for (long r = 0; r < reps; ++r) {
       for (long i = 0; i + 8 <= vectors; i += 8) {
@@ -60,7 +75,7 @@ constexpr char kBytesSource[] = R"cpp(
       __asm__ volatile("" ::: "memory");
     }
     for (int j = 1; j < 8; ++j) s[0] ^= s[j];
-    for (int i = 0; i < 16; ++i) out[i] = float(s[0][i]);
+    for (int i = 0; i < 16; ++i) out[i] = float(s[0][i % kFloats]);
   }
 )cpp";
 
@@ -113,7 +128,7 @@ absl::StatusOr<std::unique_ptr<HostPeak>> HostPeak::Create(Compiler* compiler,
                                       std::tuple(&peak->bytes_, kBytesSource, "bytes")}) {
     bench->problem = problem;
     bench->arguments = arguments;
-    CompileResult compiled = compiler->Compile(config, shim, source, "peak");
+    CompileResult compiled = compiler->Compile(config, shim, absl::StrCat(kVector, source), "peak");
     RETURN_IF_ERROR(compiled.status);
     if (!compiled.compiled)
       return absl::InternalError(absl::StrCat("host peak kernel: ", compiled.diagnostics));
@@ -169,7 +184,7 @@ void HostPeak::MeasureAgain() {
 
 absl::StatusOr<double> HostPeak::FlopsPerNs(const SlotCores& cores) {
   if (!flops_per_ns_.settled) {
-    ASSIGN_OR_RETURN(const double ns, BestNs(flops_, cores, kVectorFloats, kFlopReps));
+    ASSIGN_OR_RETURN(const double ns, BestNs(flops_, cores, kRepFloats, kFlopReps));
     const double seen = static_cast<double>(kFlopsPerRep * kFlopReps) / ns;
     flops_per_ns_ = {std::max(flops_per_ns_.per_ns, seen), true};
   }
