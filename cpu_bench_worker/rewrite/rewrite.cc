@@ -64,6 +64,7 @@ Rewrites RewriteProgram(const std::vector<std::string>& flags, const std::string
                                   &SeveralAccumulators,
                                   &KeepInVariable,
                                   &CountFromCounter,
+                                  &FieldsInVariables,
                                   &RemaindersByComparison,
                                   &CutCircles,
                                   &CountRemainders,

@@ -41,6 +41,11 @@ void KeepInVariable(const FunctionCode& code, Rewrites* rewrites);
 // A variable that a loop counts up beside its own counter is computed from that one.
 void CountFromCounter(const FunctionCode& code, Rewrites* rewrites);
 
+// Structs (field_rules.cc).
+// The fields of a local struct are variables of their own (scalar replacement), as other rules want
+// them.
+void FieldsInVariables(const FunctionCode& code, Rewrites* rewrites);
+
 // Values (value_rules.cc).
 // The remainders of sums, as of neighbours in a circle, become comparisons and differences.
 void RemaindersByComparison(const FunctionCode& code, Rewrites* rewrites);

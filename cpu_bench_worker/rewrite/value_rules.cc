@@ -113,6 +113,16 @@ std::vector<const clang::Expr*> Terms(const clang::Expr* value) {
   return terms;
 }
 
+// The edit that takes a term out of its sum.
+Edit WithoutTerm(const FunctionCode& code, const clang::Expr* term) {
+  const clang::Stmt* around = code.Parent(term);
+  while (around != nullptr && isa<clang::ImplicitCastExpr>(around)) around = code.Parent(around);
+  const auto* sum = around == nullptr ? nullptr : dyn_cast<clang::BinaryOperator>(around);
+  if (sum == nullptr || sum->getRHS()->IgnoreParenImpCasts() != term->IgnoreParenImpCasts())
+    return code.Instead(term, "0");
+  return {code.End(sum->getLHS()), code.End(sum->getRHS()), ""};
+}
+
 // What is multiplied by the counter in `value`; null if it is anything else.
 const clang::Expr* FactorOf(const clang::Expr* value, const clang::VarDecl* counter) {
   const auto* product = dyn_cast<clang::BinaryOperator>(value->IgnoreParenImpCasts());
@@ -197,10 +207,11 @@ void CutCircles(const FunctionCode& code, Rewrites* rewrites) {
       // A whole turn that is added for the remainder's sake goes, too.
       Edits without;
       for (const clang::Expr* term : Terms(remainder->value))
-        if (code.Text(term) == divisor) without.push_back(code.Instead(term, "0"));
+        if (code.Text(term) == divisor) without.push_back(WithoutTerm(code, term));
       if (without.size() > 1) continue;
       const std::string value = code.Text(remainder->value, without);
-      inside.push_back(code.Instead(stmt, "(" + value + ")"));
+      inside.push_back(
+          code.Instead(stmt, isa<clang::ParenExpr>(remainder->value) ? value : "(" + value + ")"));
     }
     if (inside.empty()) continue;
     const std::string name = loop.var->getNameAsString();

@@ -1,4 +1,4 @@
-// Rules of values, windows and tables.
+// Rules of structs, values, windows and tables.
 #include "cpu_bench_worker/rewrite/rewrite_fixture.h"
 
 namespace whetstone {
@@ -8,6 +8,24 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+
+TEST_F(RewriteTest, FieldsOfALocalStructAreVariables) {
+  const std::string rule = "fields in variables";
+  const std::string head = "struct P { float x; float y; }; ";
+  EXPECT_THAT(
+      By(rule, head + "void f(const P* in, P* out, int n) { for (int i = 0; i < n; i++) { P s = "
+                      "{1.5f}; for (int j = 0; j < n; j++) { s.x += in[j].x; s.y += s.x; } out[i] "
+                      "= s; } }"),
+      HasSubstr("float s_x = 1.5f; float s_y = 0; for (int j = 0; j < n; j++) { s_x += in[j].x; "
+                "s_y += s_x; } out[i] = P{s_x, s_y}; }"));
+  EXPECT_THAT(By(rule, head + "P f(int n) { P s; s.x = n; s.y = 2; return s; }"),
+              HasSubstr("float s_x; float s_y; s_x = n; s_y = 2; return P{s_x, s_y};"));
+  for (const char* body :
+       {"P s = in[0]; out[0].x = s.x;", "P s = {}; s.x = 1; s = in[0]; out[0] = s;",
+        "P s = {}; P* p = &s; p->x = 1; s.y = 1; out[0] = *p;"})
+    EXPECT_EQ(By(rule, head + "void f(const P* in, P* out) { " + body + " }"), "")
+        << "its fields do not live alone";
+}
 
 TEST_F(RewriteTest, RemaindersOfSumsBecomeComparisons) {
   const std::string ring =
@@ -35,7 +53,7 @@ TEST_F(RewriteTest, ACircleIsCutOpen) {
          "void f(const int* a, int* b, int n) { for (int i = 0; i < n; i++) { b[i] = a[(i + "
          "n - 1) % n] + a[(i + 1) % n]; } }"),
       HasSubstr("int i = 0; for (; i < 1 && i < n; i++) { b[i] = a[(i + n - 1) % n] + a[(i "
-                "+ 1) % n]; } for (; i + 1 < n; i++) { b[i] = a[(i + 0 - 1)] + a[(i + 1)]; "
+                "+ 1) % n]; } for (; i + 1 < n; i++) { b[i] = a[(i - 1)] + a[(i + 1)]; "
                 "} for (; i < n; i++) { b[i] = a[(i + n - 1) % n] + a[(i + 1) % n]; }"));
   EXPECT_THAT(Rules("void f(const int* a, int* b, int n, int m) { for (int i = 0; i < n; i++) { "
                     "b[i] = a[(i + 1) % m]; } }"),
