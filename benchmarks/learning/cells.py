@@ -130,10 +130,10 @@ def own_problem(variants, seeds, minutes):
 
 def rules(minutes):
     """Rules alone over the training problems, and over functions that users might bring."""
-    made = []
+    made, variant = [], f"{round(60 * minutes)}s"
     for problem in [*problem_files("train"), *sorted(FUNCTIONS.glob("*.md"))]:
-        stage = rewrite_stage(problem, 60 * minutes)
-        made.append(Cell("rules", f"{problem.stem}/default/17", problem.stem, "default", 17, [], [stage], problem,
+        stage = rewrite_stage(problem, round(60 * minutes))
+        made.append(Cell("rules", f"{problem.stem}/{variant}/17", problem.stem, variant, 17, [], [stage], problem,
                          settings_hash(problem, [], [], [stage])))
     return made
 

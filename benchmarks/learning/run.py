@@ -9,7 +9,7 @@
     benchmarks/learning/run.py own-problem --list                # the cells, and which are done
     benchmarks/learning/run.py table own-problem
 
-A cell is one campaign (and where the experiment has one, an evaluation) with given settings, identified by
+A cell is one campaign (and where the experiment has one, an evaluation; of `rules` a search) with given settings, identified by
 the hash of its settings and files and by the commit that the whet program was built from. It runs in pieces of at most
 20 minutes, each of which ends with a row in results/EXPERIMENT.jsonl. Started again, this program skips
 cells that have ended and resumes the one that was stopped. Nothing is started while a compiler, whet or another
@@ -241,9 +241,9 @@ def variants_of(options):
 
 
 def chosen_cells(options):
-    seeds = options.seeds or SEEDS[options.experiment]
     minutes = options.minutes or MINUTES[options.experiment]
-    variants = variants_of(options)
+    if options.experiment != "rules":
+        seeds, variants = options.seeds or SEEDS[options.experiment], variants_of(options)
     if options.experiment == "own-problem":
         made = cells.own_problem(variants, seeds, minutes)
     elif options.experiment == "rules":
@@ -275,11 +275,13 @@ def parse(argv):
         command = commands.add_parser(name)
         command.add_argument("--cells", nargs="+", help="only those of these names, PROBLEM/VARIANT/SEED; * "
                              "stands for anything")
-        command.add_argument("--variant", nargs="+", action="append", metavar=("NAME", "KEY=VALUE"),
-                             help="settings to compare, as of whet run --set; paths are relative to the "
-                             "repository; may be repeated")
-        command.add_argument("--seeds", nargs="+", type=int)
-        command.add_argument("--minutes", type=float, help=f"of {'search' if name == 'rules' else 'training'}; default {MINUTES[name]}")
+        if name != "rules":
+            command.add_argument("--variant", nargs="+", action="append", metavar=("NAME", "KEY=VALUE"),
+                                 help="settings to compare, as of whet run --set; paths are relative to the "
+                                 "repository; may be repeated")
+            command.add_argument("--seeds", nargs="+", type=int)
+        command.add_argument("--minutes", type=float, help=f"of {'search' if name == 'rules' else 'training'}; "
+                             f"default {MINUTES[name]}")
         if name == "general":
             command.add_argument("--model", type=Path, help="the raw model; default the quickstart's",
                                  default=Path("~/.cache/whetstone/models/SmolLM2-135M-Instruct").expanduser())

@@ -158,7 +158,7 @@ class RunTest(unittest.TestCase):
         rows = self.rows("rules", rewrites=True)
         self.assertEqual([(row["problem"], row["rules_speedup"]) for row in rows], [("alpha", 2.5), ("energy", 2.5)])
         self.assertEqual(self.calls("run"), [])
-        self.assertIn("--seconds 30.0 --json", self.calls("rewrite")[0])
+        self.assertIn("--seconds 30 --json", self.calls("rewrite")[0])
         self.assertIn("2 of 2 at least 1.5 × as fast; geometric mean 2.50×", tables.of("rules", rows))
 
     def test_a_campaign_gets_a_copy_that_is_not_held_out(self):

@@ -116,7 +116,7 @@ std::string SearchText(const v1::Problem& problem, const RewriteSearch& search, 
     const size_t chars = search.fastest->source.size();
     const bool fits = chars <= chars_kept + problem.signature().size();
     absl::StrAppendFormat(&text, " (%d characters, too long %s)", chars,
-                          fits ? "for what it gains over the next" : "to teach: --chars");
+                          fits ? "for what it gains" : "to teach: --chars");
   }
   for (const FoundRewrite& rewrite : search.kept) append(rewrite);
   return text;
@@ -236,8 +236,9 @@ void AddRewrite(CLI::App* app, SelectedCommand* selected) {
   command
       ->add_option("--chars", options->chars_kept,
                    "Longest program to teach, without its signature: characters, some three to a "
-                   "token of generate.max_new_tokens. Beyond 960 it counts as so much slower as it "
-                   "is longer. With --proof longer ones are tried last")
+                   "token of generate.max_new_tokens. A program of more than 960 counts as so much "
+                   "slower as it is longer; a campaign needs max_new_tokens 512 for the default. "
+                   "With --proof longer ones are tried last")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000));
   command->add_flag("--json", options->json, "End with one JSON object on stdout");

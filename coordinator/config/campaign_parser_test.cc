@@ -40,7 +40,7 @@ TEST(CampaignParserTest, FillsInTheDefaultsTheSchemaDocuments) {
   EXPECT_DOUBLE_EQ(c.train().clip_high(), 0.28);
   EXPECT_DOUBLE_EQ(c.reward().wrong_slope(), 0.2);
   EXPECT_DOUBLE_EQ(c.generate().temperature(), 1);
-  EXPECT_EQ(c.local().dtype(), "bf16");
+  EXPECT_EQ(c.local().dtype(), "auto");
   EXPECT_FALSE(c.profile());
   EXPECT_FALSE(c.has_warmup()) << "an optional section appears only when asked for";
   EXPECT_FALSE(c.has_cluster());
@@ -244,9 +244,10 @@ TEST(CampaignParserTest, RefusesWhatCannotWork) {
   }
   // What depends on the moment cannot be repeated.
   const std::vector<std::string> fixed = {"deterministic=true", "train.token_budget=2048",
-                                          "local.threads=2"};
+                                          "local.threads=2", "local.dtype=bf16"};
   EXPECT_EQ(Error(kMinimal, fixed), "(accepted)");
-  for (const char* set : {"local.threads=0", "train.token_budget=0", "generate.deadline_s=5"}) {
+  for (const char* set :
+       {"local.threads=0", "local.dtype=auto", "train.token_budget=0", "generate.deadline_s=5"}) {
     std::vector<std::string> sets = fixed;
     sets.push_back(set);
     EXPECT_NE(Error(kMinimal, sets).find("with 'deterministic'"), std::string::npos) << set;

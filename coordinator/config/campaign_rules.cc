@@ -67,6 +67,10 @@ class Rules : public RuleChecks {
                    "is 0, every core that happens to be there, and threads decide the last bits "
                    "of a sum: with 'deterministic', name their number");
     }
+    if (!c_.has_cluster() && c_.local().dtype() == "auto") {
+      return Wrong("local.dtype",
+                   "is auto, which follows the processor; with 'deterministic', name bf16 or fp32");
+    }
     if (c_.generate().deadline_s() > 0) {
       return Wrong("generate.deadline_s",
                    "cuts where the machine's speed says; with 'deterministic', leave it out and "
@@ -308,7 +312,7 @@ class Rules : public RuleChecks {
     RETURN_IF_ERROR(OneOf("chat.thinking", c_.chat().thinking(), {"auto", "on", "off"}));
     RETURN_IF_ERROR(OneOf("measure.isolation_min", c_.measure().isolation_min(),
                           {"namespaces", "landlock", "cgroups"}));
-    RETURN_IF_ERROR(OneOf("local.dtype", c_.local().dtype(), {"bf16", "fp32", "fp16"}));
+    RETURN_IF_ERROR(OneOf("local.dtype", c_.local().dtype(), {"auto", "bf16", "fp32", "fp16"}));
     return OneOf("local.device", c_.local().device(), {"auto", "cpu", "cuda"});
   }
 

@@ -78,7 +78,8 @@ class Search {
       const auto longer = static_cast<double>(found.source.size()) / static_cast<double>(easy);
       return found.speedup / std::max(1.0, longer);
     };
-    double most_worth = worth(right_.front().found);  // the reference's, however long it is
+    const double reference_worth = worth(right_.front().found);  // however long it is
+    double most_worth = reference_worth;
     double fastest_clear = 1;
     for (const Program& program : right_) {
       const FoundRewrite& found = program.found;
@@ -103,6 +104,7 @@ class Search {
     for (Program& program : right_) {
       if (result_.kept.size() == options_.kept) break;
       if (!clear(program) || program.found.source.size() > kept ||
+          worth(program.found) <= reference_worth ||
           worth(program.found) < options_.least_share * most_worth) {
         continue;
       }

@@ -43,7 +43,7 @@ std::optional<int64_t> ValuesOf(const FunctionCode& code, const clang::Expr* ind
 std::optional<int64_t> EntriesOf(const FunctionCode& code, const clang::ArraySubscriptExpr* entry) {
   const std::optional<int64_t> values = ValuesOf(code, entry->getIdx());
   const clang::VarDecl* table = NamedVariable(entry->getBase());
-  if (!values || table == nullptr) return std::nullopt;
+  if (!values || table == nullptr || !entry->getType()->isArithmeticType()) return std::nullopt;
   const auto* array = code.context().getAsConstantArrayType(table->getType());
   if (array == nullptr) return values;
   return std::min<int64_t>(*values, static_cast<int64_t>(array->getSize().getZExtValue()));

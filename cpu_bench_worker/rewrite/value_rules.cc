@@ -40,7 +40,8 @@ std::string FloatingType(clang::QualType type) {
 const clang::CallExpr* AsMathCall(const FunctionCode& code, const clang::Stmt* stmt) {
   const auto* call = dyn_cast<clang::CallExpr>(stmt);
   const clang::FunctionDecl* callee = call == nullptr ? nullptr : call->getDirectCallee();
-  if (callee == nullptr || call->getNumArgs() == 0 || FloatingType(call->getType()).empty())
+  if (callee == nullptr || call->getNumArgs() == 0 || call->getBeginLoc().isMacroID() ||
+      FloatingType(call->getType()).empty())
     return nullptr;
   const clang::SourceManager& sources = code.context().getSourceManager();
   if (callee->getBuiltinID() == 0 && !sources.isInSystemHeader(callee->getLocation()))
@@ -84,6 +85,12 @@ std::optional<Remainder> AsRemainder(const FunctionCode& code, const clang::Stmt
       code.Constant(binary->getRHS()).has_value())
     return std::nullopt;
   return Remainder{binary->getLHS(), binary->getRHS()};
+}
+
+bool HasRemainder(const FunctionCode& code, const clang::Expr* value) {
+  for (const clang::Stmt* each : Below(value))
+    if (AsRemainder(code, each)) return true;
+  return false;
 }
 
 // The value between 0 and the divisor, for one that is below 2 (or 3) times the divisor.
@@ -137,7 +144,9 @@ const clang::BinaryOperator* AsDivision(const clang::Stmt* stmt) {
   const auto* binary = dyn_cast<clang::BinaryOperator>(stmt);
   const bool divides = binary != nullptr && (binary->getOpcode() == clang::BO_Div ||
                                              binary->getOpcode() == clang::BO_DivAssign);
-  return divides && !FloatingType(binary->getType()).empty() ? binary : nullptr;
+  // No edit reaches into a macro.
+  const bool plain = divides && !binary->getOperatorLoc().isMacroID();
+  return plain && !FloatingType(binary->getType()).empty() ? binary : nullptr;
 }
 
 // A variable that a loop's turn hands to the next one: what it is set to by the last statement.
@@ -202,16 +211,21 @@ void CutCircles(const FunctionCode& code, Rewrites* rewrites) {
     for (const clang::Stmt* stmt : Below(loop.stmt->getBody())) {
       const std::optional<Remainder> remainder = AsRemainder(code, stmt);
       if (!remainder || code.Text(remainder->divisor) != divisor ||
-          Mentions(remainder->value, loop.var) != 1)
+          Mentions(remainder->value, loop.var) != 1 || HasRemainder(code, remainder->value))
         continue;
       // A whole turn that is added for the remainder's sake goes, too.
       Edits without;
-      for (const clang::Expr* term : Terms(remainder->value))
+      bool forwards = false;
+      for (const clang::Expr* term : Terms(remainder->value)) {
+        forwards |= NamedVariable(term) == loop.var;
         if (code.Text(term) == divisor) without.push_back(WithoutTerm(code, term));
+      }
+      if (!forwards) without.clear();
       if (without.size() > 1) continue;
       const std::string value = code.Text(remainder->value, without);
-      inside.push_back(
-          code.Instead(stmt, isa<clang::ParenExpr>(remainder->value) ? value : "(" + value + ")"));
+      const Edit edit =
+          code.Instead(stmt, isa<clang::ParenExpr>(remainder->value) ? value : "(" + value + ")");
+      inside.push_back(edit);
     }
     if (inside.empty()) continue;
     const std::string name = loop.var->getNameAsString();
@@ -349,7 +363,7 @@ void MultiplyPowers(const FunctionCode& code, Rewrites* rewrites) {
 
 void EndComputedOnce(const FunctionCode& code, Rewrites* rewrites) {
   for (const Loop& loop : code.loops()) {
-    if (!Has<clang::CallExpr>(loop.last)) continue;
+    if (!Has<clang::CallExpr>(loop.last) || Mentions(loop.last, loop.var) > 0) continue;
     const std::string end = code.Fresh({"end", "stop", "last"});
     const Edits edits = {code.Instead(loop.last, end)};
     rewrites->push_back(

@@ -55,6 +55,11 @@ TEST_F(RewriteTest, ACircleIsCutOpen) {
       HasSubstr("int i = 0; for (; i < 1 && i < n; i++) { b[i] = a[(i + n - 1) % n] + a[(i "
                 "+ 1) % n]; } for (; i + 1 < n; i++) { b[i] = a[(i - 1)] + a[(i + 1)]; "
                 "} for (; i < n; i++) { b[i] = a[(i + n - 1) % n] + a[(i + 1) % n]; }"));
+  EXPECT_THAT(
+      By("a circle cut open",
+         "void f(const int* a, int* b, int n) { for (int i = 0; i < n; i++) { b[i] = a[((i - "
+         "1) % n + n) % n] + a[(n - i) % n]; } }"),
+      HasSubstr("b[i] = a[((i - 1) + n) % n] + a[(n - i)];"));
   EXPECT_THAT(Rules("void f(const int* a, int* b, int n, int m) { for (int i = 0; i < n; i++) { "
                     "b[i] = a[(i + 1) % m]; } }"),
               Not(Contains("a circle cut open")))
@@ -222,12 +227,12 @@ TEST_F(RewriteTest, SumsMoveAlongWithTheirWindow) {
          "(int x = 1; x < w - 1; x++) { int s = 0, t = 0; for (int p = -1; p <= 1; p++) for (int "
          "q = -1; q <= 1; q++) s += in[(y + p) * w + x + q]; out[y * w + x] = s + t; } }"),
       HasSubstr("else { for (int p = -1; p <= 1; p++) { s += in[(y + p) * w + x + 1]; s -= "
-                "in[(y + p) * w + x - 1 + -1]; } }"));
+                "in[(y + p) * w + x - 1 + (-1)]; } }"));
   EXPECT_THAT(By(rule,
                  "void f(const float* x, float* y, int n) { for (int i = 0; i < n; i++) { float s "
                  "= 0; for (int k = 0; k <= i; k++) { s += x[k]; } y[i] = s; } }"),
               HasSubstr("else { s += x[i]; } y[i] = s; }"));
-  for (const char* sum : {"s += x[i * n + k] * y[k];", "s += y[k] * x[i + k];"})
+  for (const char* sum : {"s += x[i - k];", "s += x[i * n + k] * y[k];", "s += y[k] * x[i + k];"})
     EXPECT_EQ(By(rule, std::string("void f(const float* x, const float* y, float* z, int n) { for "
                                    "(int i = 0; i < n; i++) { float s = 0; for (int k = 0; k < n; "
                                    "k++) { ") +

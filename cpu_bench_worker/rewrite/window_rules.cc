@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "cpu_bench_worker/rewrite/conditions.h"
 #include "cpu_bench_worker/rewrite/rules.h"
 
@@ -31,17 +33,20 @@ bool OnlyAdds(const clang::Stmt* stmt, const Variables& sums,
   return !additions->empty();
 }
 
-// Whether `variable` is named in `expression`, and wherever it is, only in sums and differences.
+// Whether `variable` is named in `expression`, and wherever it is, only added to something.
 bool IsSummand(const FunctionCode& code, const clang::Expr* expression,
                const clang::VarDecl* variable) {
   for (const clang::Stmt* each : Below(expression)) {
     const auto* name = dyn_cast<clang::DeclRefExpr>(each);
     if (name == nullptr || name->getDecl() != variable) continue;
     for (const clang::Stmt* at = each; at != expression;) {
-      at = code.Parent(at);
+      const clang::Stmt* part = std::exchange(at, code.Parent(at));
       const auto* binary = dyn_cast<clang::BinaryOperator>(at);
-      if (binary != nullptr ? !binary->isAdditiveOp()
-                            : !clang::isa<clang::ImplicitCastExpr, clang::ParenExpr>(at))
+      const bool taken_away =
+          binary != nullptr && binary->getOpcode() == clang::BO_Sub && binary->getRHS() == part;
+      if (taken_away ||
+          (binary != nullptr ? !binary->isAdditiveOp()
+                             : !clang::isa<clang::ImplicitCastExpr, clang::ParenExpr>(at)))
         return false;
     }
   }
@@ -106,6 +111,18 @@ std::optional<MovingSum> MovingSumOf(const FunctionCode& code, const Loop& outer
   return moving;
 }
 
+// The expression after edits as a part of a sum: anything but a sum or name is in parentheses.
+std::string Part(const FunctionCode& code, const clang::Expr* expression, const Edits& edits) {
+  const clang::Expr* bare = expression->IgnoreImpCasts();
+  const auto* sum = dyn_cast<clang::BinaryOperator>(bare);
+  const bool plain =
+      sum != nullptr
+          ? sum->isAdditiveOp()
+          : clang::isa<clang::DeclRefExpr, clang::IntegerLiteral, clang::ParenExpr>(bare);
+  const std::string text = code.Text(expression, edits);
+  return plain ? text : "(" + text + ")";
+}
+
 // What the window's loop does with one element, which `edits` name.
 std::string Element(const FunctionCode& code, const Loop& window, const Edits& edits) {
   const std::string text = code.Text(window.body, edits);
@@ -124,13 +141,13 @@ void MoveSums(const FunctionCode& code, Rewrites* rewrites) {
     // What comes into the window: its last element.
     Edits entering;
     code.Replace(body, window.var,
-                 window.inclusive ? code.Text(window.last) : code.Bound(window) + " - 1",
+                 window.inclusive ? Part(code, window.last, {}) : code.Bound(window) + " - 1",
                  &entering);
     // What left it: the first element of the turn before.
     Edits first;
     code.Replace(window.first, outer.var, name + " - 1", &first);
     Edits leaving;
-    code.Replace(body, window.var, code.Text(window.first, first), &leaving);
+    code.Replace(body, window.var, Part(code, window.first, first), &leaving);
     code.Replace(body, outer.var, name + " - 1", &leaving);
     for (const clang::Stmt* addition : moving->additions) {
       const auto* unary = dyn_cast<clang::UnaryOperator>(addition);

@@ -156,9 +156,11 @@ absl::Status ReadResumeState(const std::string& directory, Policy& policy) {
     policy.base_model = state.value("base_model", "");
     const json wanted = LearnerKind(policy), found = state.value("learner", json());
     if (found != wanted) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          state_path, ": it was saved by a learner of ", found.dump(), " and this one is ",
-          wanted.dump(), "; go on with the settings it was saved with"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(state_path, ": it was saved by a learner of ", found.dump(),
+                       " and this one is ", wanted.dump(),
+                       "; go on with the settings it was saved with (the dtype is local.dtype, or "
+                       "--dtype of whet-trainer serve)"));
     }
     const RankGroup* const ranks = policy.learner_options.ranks;
     RETURN_IF_ERROR(ReadOptimizerFile(absl::StrCat(directory, "/", kOptimizer),
