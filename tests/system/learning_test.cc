@@ -23,8 +23,7 @@ class LearningTest : public WhetTest {};
 
 TEST_F(LearningTest, TheQuickstartLearnsAFasterProgram) {
   if (!MultipliesBf16()) {
-    GTEST_SKIP()
-        << "this processor has no AVX-512, so that the campaign would take most of an hour";
+    GTEST_SKIP() << "this processor has no AVX-512: the campaign would take a quarter of an hour";
   }
   const WhetResult run =
       Whet({"run", SourceDir() + "/deploy/quickstart.yaml", "--run-dir", RunDirectory(), "--set",
