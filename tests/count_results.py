@@ -38,7 +38,7 @@ def gtest_cases(path):
         failed = case.find("failure")
         reason = skip_reason(case)
         if failed is not None:
-            lines = failed.get("message").splitlines()
+            lines = (failed.get("message") or failed.text or "").splitlines()
             failures.append(failure_text(name, "failed", lines[:LINES_SHOWN]))
         elif result == ("run", "completed"):
             passed.append(name)

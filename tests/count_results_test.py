@@ -37,6 +37,10 @@ class CountTest(unittest.TestCase):
         self.assertEqual(self.count("fail", GTEST.format(more=FAILURE)),
                          (1, ["a_test: A.fails: failed\n    a.cc:7\n    1 is not 2"], []))
 
+    def test_a_failure_may_have_its_words_inside(self):
+        bare = FAILURE.replace(' message="a.cc:7&#x0A;1 is not 2"/>', ">AssertionError: 3</failure>")
+        self.assertEqual(self.count("fail", GTEST.format(more=bare)), (1, ["a_test: A.fails: failed\n    AssertionError: 3"], []))
+
     def test_a_skipped_case_is_counted_apart_with_its_reason(self):
         self.assertEqual(self.count("run", GTEST.format(more=SKIPPED)),
                          (1, [], [("this machine has no GPU", "a_test: A.skips")]))

@@ -163,10 +163,12 @@ const clang::Stmt* FunctionCode::Parent(const clang::Stmt* stmt) const {
   return it == parents_.end() ? nullptr : it->second;
 }
 
-size_t FunctionCode::Begin(const clang::Stmt* stmt) const {
+size_t FunctionCode::At(clang::SourceLocation location) const {
   const clang::SourceManager& sources = context_->getSourceManager();
-  return sources.getFileOffset(sources.getExpansionLoc(stmt->getBeginLoc()));
+  return sources.getFileOffset(sources.getExpansionLoc(location));
 }
+
+size_t FunctionCode::Begin(const clang::Stmt* stmt) const { return At(stmt->getBeginLoc()); }
 
 size_t FunctionCode::End(const clang::Stmt* stmt) const {
   const clang::SourceManager& sources = context_->getSourceManager();

@@ -14,6 +14,7 @@
 #include "clang/AST/Decl.h"
 #include "clang/AST/Expr.h"
 #include "clang/AST/Stmt.h"
+#include "clang/Basic/SourceLocation.h"
 
 namespace whetstone {
 
@@ -52,6 +53,7 @@ class FunctionCode {
   // Returns the smallest statement or expression around this one; null for the body.
   const clang::Stmt* Parent(const clang::Stmt* stmt) const;
 
+  size_t At(clang::SourceLocation location) const;
   // The bytes of a statement, with the semicolon that ends it; of an expression, without.
   size_t Begin(const clang::Stmt* stmt) const;
   size_t End(const clang::Stmt* stmt) const;

@@ -1,5 +1,6 @@
 #include <set>
 
+#include "clang/Basic/SourceManager.h"
 #include "cpu_bench_worker/rewrite/conditions.h"
 #include "cpu_bench_worker/rewrite/rules.h"
 
@@ -294,8 +295,7 @@ void MultiplyByInverse(const FunctionCode& code, Rewrites* rewrites) {
     for (const clang::Stmt* each : Below(loop->stmt->getBody())) {
       const clang::BinaryOperator* other = AsDivision(each);
       if (other == nullptr || code.Operand(other->getRHS()) != text) continue;
-      const clang::SourceManager& sources = code.context().getSourceManager();
-      const size_t at = sources.getFileOffset(sources.getExpansionLoc(other->getOperatorLoc()));
+      const size_t at = code.At(other->getOperatorLoc());
       const bool assigns = other->isAssignmentOp();
       edits.push_back({at, code.Begin(other->getRHS()) + code.Text(other->getRHS()).size(),
                        (assigns ? "*= " : "* ") + inverse});

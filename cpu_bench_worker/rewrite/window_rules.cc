@@ -152,9 +152,8 @@ void MoveSums(const FunctionCode& code, Rewrites* rewrites) {
     for (const clang::Stmt* addition : moving->additions) {
       const auto* unary = dyn_cast<clang::UnaryOperator>(addition);
       const auto* binary = dyn_cast<clang::BinaryOperator>(addition);
-      const clang::SourceManager& sources = code.context().getSourceManager();
-      const size_t at = sources.getFileOffset(sources.getExpansionLoc(
-          unary != nullptr ? unary->getOperatorLoc() : binary->getOperatorLoc()));
+      const size_t at =
+          code.At(unary != nullptr ? unary->getOperatorLoc() : binary->getOperatorLoc());
       leaving.push_back({at, at + 2, unary != nullptr ? "--" : "-="});
     }
     const clang::Stmt* sum = outer.body[moving->sum_begins];

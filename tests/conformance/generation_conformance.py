@@ -100,7 +100,7 @@ def decode_equals_prefill_bfloat16_real_model():
     prompts = [line["ids"] for line in harness.trainer(
         "tokenize", "--model", harness.MODEL, "--texts", "-",
         lines=[chat[0], {"text": chat[1]["prompt"]}])]
-    completions, _ = generate(harness.MODEL, chat, n=4, tokens=48)
+    completions, _ = generate(harness.MODEL, chat, n=4, tokens=48, options=("--dtype", "bfloat16"))
     keys = sorted(completions)
     scored = score(harness.MODEL, [prompts[i] + completions[i, j]["ids"] for i, j in keys],
                    dtype="bfloat16")
@@ -280,7 +280,7 @@ def profile_and_benchmark_say_what_took_time():
     for options in ((), ("--lora-rank", 2, "--activation-checkpointing", "full")):
         (report,) = harness.trainer("profile", "--model", directory, "--prompts", 2, "--group", 2,
                                     "--prompt-tokens", 12, "--new-tokens", 6, "--threads", 1,
-                                    "--json", *options)
+                                    "--json", "--dtype", "bfloat16", *options)
         assert set(report) == {"machine", "step_s", "mfu", "parts", "peak_gib", "headroom_gib",
                                "bottleneck"}, report
         parts = {part["part"]: part for part in report["parts"]}
