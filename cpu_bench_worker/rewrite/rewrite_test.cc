@@ -1,4 +1,4 @@
-#include "cpu_bench_worker/rewrite/rewrite_fixture.h"
+#include "cpu_bench_worker/rewrite/rewrite_testing.h"
 
 namespace whetstone {
 namespace {

@@ -1,5 +1,5 @@
 // Rules of structs, values, windows and tables.
-#include "cpu_bench_worker/rewrite/rewrite_fixture.h"
+#include "cpu_bench_worker/rewrite/rewrite_testing.h"
 
 namespace whetstone {
 namespace {

@@ -1,6 +1,6 @@
 // RewriteTest: what rules make of a function f, as tests of rules look at it.
-#ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_REWRITE_FIXTURE_H_
-#define WHETSTONE_CPU_BENCH_WORKER_REWRITE_REWRITE_FIXTURE_H_
+#ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_REWRITE_TESTING_H_
+#define WHETSTONE_CPU_BENCH_WORKER_REWRITE_REWRITE_TESTING_H_
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -68,4 +68,4 @@ class RewriteTest : public testing::Test {
 
 }  // namespace whetstone
 
-#endif  // WHETSTONE_CPU_BENCH_WORKER_REWRITE_REWRITE_FIXTURE_H_
+#endif  // WHETSTONE_CPU_BENCH_WORKER_REWRITE_REWRITE_TESTING_H_
