@@ -1,6 +1,7 @@
 """Generation against transformers and against itself."""
 import collections
 import math
+import pathlib
 
 import harness
 from harness import case, generate, reference_logprobs, score, tiny_model
@@ -109,8 +110,10 @@ def decode_equals_prefill_bfloat16_real_model():
         tail = logprobs[len(prompts[i]) - 1:]
         ratios += [math.exp(abs(a - b)) for a, b in zip(completions[i, j]["logprobs"], tail)]
     mean = sum(ratios) / len(ratios)
-    # On a CPU with AVX-512 the two are even bitwise equal.
-    assert mean <= 1.01, mean
+    # On a CPU with AVX-512 BF16 the two are even bitwise equal. Without it LibTorch's operators sum in other orders for one
+    # row than for many, and nobody computes in bf16 there unless asked to.
+    own_kernels = "avx512_bf16" in pathlib.Path("/proc/cpuinfo").read_text()
+    assert mean <= (1.01 if own_kernels else 1.02), mean
 
 
 def chi_square(counts, probabilities):
