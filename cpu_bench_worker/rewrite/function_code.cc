@@ -118,6 +118,18 @@ Variables Declared(const clang::Stmt* stmt) {
   return found;
 }
 
+Variables ChangedOrDeclared(const clang::Stmt* stmt) {
+  Variables found = Changed(stmt);
+  found.merge(Declared(stmt));
+  return found;
+}
+
+Variables ChangedOutside(const clang::Stmt* stmt) {
+  Variables found = Changed(stmt);
+  for (const clang::VarDecl* own : Declared(stmt)) found.erase(own);
+  return found;
+}
+
 bool Share(const Variables& left, const Variables& right) {
   return std::any_of(left.begin(), left.end(),
                      [&](const clang::VarDecl* each) { return right.count(each) > 0; });

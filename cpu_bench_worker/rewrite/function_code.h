@@ -113,6 +113,10 @@ const clang::VarDecl* NamedVariable(const clang::Stmt* expression);
 Variables Used(const clang::Stmt* stmt);
 Variables Changed(const clang::Stmt* stmt);
 Variables Declared(const clang::Stmt* stmt);
+// Those that are changed or declared there: what names none of them is the same in every turn.
+Variables ChangedOrDeclared(const clang::Stmt* stmt);
+// Those that are changed there and declared elsewhere.
+Variables ChangedOutside(const clang::Stmt* stmt);
 // How often `variable` is named below `stmt`.
 int Mentions(const clang::Stmt* stmt, const clang::VarDecl* variable);
 bool Share(const Variables& left, const Variables& right);

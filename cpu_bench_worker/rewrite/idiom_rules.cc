@@ -199,8 +199,7 @@ void TabulateBytes(const FunctionCode& code, Rewrites* rewrites) {
       byte = code.Text(element);
       of_counter += Mentions(element, loop.var);
     }
-    Variables changed = Changed(body);
-    for (const clang::VarDecl* own : Declared(body)) changed.erase(own);
+    const Variables changed = ChangedOutside(body);
     if (!fits || byte.empty() || !changed.empty() ||
         Mentions(body, loop.var) != of_counter + Mentions(result->target, loop.var))
       continue;

@@ -100,8 +100,7 @@ std::vector<Taking> TakingsOf(const FunctionCode& code, const Loop& loop) {
       if (!part_of_other) takings.push_back(*taking);
     }
   }
-  Variables changed = Changed(body);
-  for (const clang::VarDecl* own : Declared(body)) changed.erase(own);
+  const Variables changed = ChangedOutside(body);
   std::erase_if(takings, [&](const Taking& each) { return changed.count(each.accumulator) == 0; });
   for (const clang::VarDecl* variable : changed) {
     int known = 0;
@@ -197,8 +196,7 @@ void SeveralAccumulators(const FunctionCode& code, Rewrites* rewrites) {
 
 void KeepInVariable(const FunctionCode& code, Rewrites* rewrites) {
   for (const Loop& loop : code.loops()) {
-    Variables inside = Changed(loop.stmt);
-    inside.merge(Declared(loop.stmt));
+    const Variables inside = ChangedOrDeclared(loop.stmt);
     for (const clang::Stmt* stmt : Below(loop.stmt->getBody())) {
       const std::optional<Assignment> assignment = AsAssignment(stmt);
       if (!assignment || !isa<clang::ArraySubscriptExpr>(assignment->target) ||

@@ -109,8 +109,7 @@ const clang::VarDecl* SteppedWord(const FunctionCode& code, const Loop& loop) {
   if (!first || !last || *last - *first + (loop.inclusive ? 1 : 0) != kBitsOfByte ||
       Has<clang::CallExpr, clang::ReturnStmt, clang::BreakStmt, clang::ArraySubscriptExpr>(body))
     return nullptr;
-  Variables changed = Changed(body);
-  for (const clang::VarDecl* own : Declared(body)) changed.erase(own);
+  const Variables changed = ChangedOutside(body);
   if (changed.size() != 1 || Used(body).count(loop.var) > 0) return nullptr;
   const clang::VarDecl* word = *changed.begin();
   const bool fits = word->getType()->isUnsignedIntegerType() &&
@@ -131,8 +130,7 @@ const clang::Stmt* PlaceOfTable(const FunctionCode& code, const Loop& loop,
   const Loop* turns = code.LoopOf(outermost);
   if (turns != nullptr && code.Constant(turns->last).value_or(kTurnsOfTable + 1) <= kTurnsOfTable)
     return nullptr;
-  Variables inside = Changed(outermost);
-  inside.merge(Declared(outermost));
+  const Variables inside = ChangedOrDeclared(outermost);
   Variables needed = Used(loop.stmt->getBody());
   needed.erase(word);
   for (const clang::VarDecl* own : Declared(loop.stmt->getBody())) needed.erase(own);

@@ -24,8 +24,7 @@ const Loop* LoopThatKeeps(const FunctionCode& code, const clang::Stmt* stmt,
   while (around != nullptr && code.LoopOf(around) == nullptr) around = code.Parent(around);
   const Loop* loop = around == nullptr ? nullptr : code.LoopOf(around);
   if (loop == nullptr || code.Begin(stmt) < code.Begin(loop->stmt->getBody())) return nullptr;
-  Variables inside = Changed(loop->stmt);
-  inside.merge(Declared(loop->stmt));
+  const Variables inside = ChangedOrDeclared(loop->stmt);
   return Share(Used(value), inside) ? nullptr : loop;
 }
 
@@ -178,8 +177,7 @@ std::optional<HandedOn> HandedOnBy(const FunctionCode& code, const Loop& loop) {
     handed.value = named->getInit();
     handed.type = code.Type(named);
   }
-  Variables changed = Changed(loop.stmt->getBody());
-  changed.merge(Declared(loop.stmt->getBody()));
+  const Variables changed = ChangedOrDeclared(loop.stmt->getBody());
   if (Mentions(handed.value, loop.var) == 0 || Share(Used(handed.value), changed))
     return std::nullopt;
   return handed;
@@ -249,8 +247,7 @@ void CutCircles(const FunctionCode& code, Rewrites* rewrites) {
 void CountRemainders(const FunctionCode& code, Rewrites* rewrites) {
   for (const Loop& loop : code.loops()) {
     if (Has<clang::ContinueStmt>(loop.stmt->getBody())) continue;
-    Variables inside = Changed(loop.stmt);
-    inside.merge(Declared(loop.stmt));
+    const Variables inside = ChangedOrDeclared(loop.stmt);
     std::set<std::string> seen;
     for (const clang::Stmt* stmt : Below(loop.stmt->getBody())) {
       const std::optional<Remainder> remainder = AsRemainder(code, stmt);
