@@ -233,8 +233,11 @@ v1::SftExample OwnExample(const v1::Problem& problem, absl::string_view program,
     const absl::StatusOr<Signature> signature = ParseSignature(problem);
     const std::string text = signature.ok() ? SignatureText(code, signature->name) : "";
     const size_t begin = text.empty() ? 0 : code.find(text);
-    const std::string cut = RenderAnswer(code.substr(begin));
-    if (OnlyIncludes(code.substr(0, begin)) && absl::StartsWith(cut, prefix)) answer = cut;
+    // What else stands before the function comes behind a declaration of it.
+    const std::string other = OnlyIncludes(code.substr(0, begin))
+                                  ? RenderAnswer(code.substr(begin))
+                                  : RenderAnswer(absl::StrCat(text, ";\n", code));
+    if (absl::StartsWith(other, prefix)) answer = other;
   }
   const bool prefixed = absl::StartsWith(answer, prefix);
   if (prefixed) result.set_response_prefix(prefix);

@@ -270,13 +270,16 @@ TEST(OwnExampleTest, IsTheAnswerToTheCampaignsOwnPrompt) {
   example = OwnExample(problem, problem.reference(), "Sure: ");
   EXPECT_EQ(example.response_prefix(), "");
   EXPECT_TRUE(absl::StartsWith(example.response(), "```cpp\n#include")) << example.response();
-  // A helper that the function needs cannot be left out.
+  // A helper that the function needs cannot be left out: it stands behind a declaration.
   problem.set_reference(
       "static int sum(int a, int b) { return a + b; }\n\nint twice(int a) {\n    return sum(a, "
       "a);\n}");
   example = OwnExample(problem, problem.reference(), prefix);
-  EXPECT_EQ(example.response_prefix(), "");
-  EXPECT_EQ(example.response(), RenderAnswer(problem.reference()));
+  EXPECT_EQ(example.response_prefix(), prefix);
+  EXPECT_EQ(example.response_prefix() + example.response(),
+            RenderAnswer("int twice(int a);\n" + problem.reference()));
+  example = OwnExample(problem, "int other;", prefix);
+  EXPECT_EQ(example.response_prefix(), "") << "it does not define the function";
 }
 
 TEST(OwnExamplesTest, RewritesStandForTheReferenceOfTheirProblemOnly) {

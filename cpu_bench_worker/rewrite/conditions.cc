@@ -5,12 +5,25 @@ namespace whetstone {
 using clang::dyn_cast;
 using clang::dyn_cast_or_null;
 
-std::vector<const clang::Expr*> Conjuncts(const clang::Expr* condition) {
+namespace {
+
+std::vector<const clang::Expr*> JoinedBy(clang::BinaryOperatorKind kind,
+                                         const clang::Expr* condition) {
   const auto* both = dyn_cast<clang::BinaryOperator>(condition->IgnoreParenImpCasts());
-  if (both == nullptr || both->getOpcode() != clang::BO_LAnd) return {condition};
-  std::vector<const clang::Expr*> found = Conjuncts(both->getLHS());
-  for (const clang::Expr* each : Conjuncts(both->getRHS())) found.push_back(each);
+  if (both == nullptr || both->getOpcode() != kind) return {condition};
+  std::vector<const clang::Expr*> found = JoinedBy(kind, both->getLHS());
+  for (const clang::Expr* each : JoinedBy(kind, both->getRHS())) found.push_back(each);
   return found;
+}
+
+}  // namespace
+
+std::vector<const clang::Expr*> Conjuncts(const clang::Expr* condition) {
+  return JoinedBy(clang::BO_LAnd, condition);
+}
+
+std::vector<const clang::Expr*> Disjuncts(const clang::Expr* condition) {
+  return JoinedBy(clang::BO_LOr, condition);
 }
 
 const clang::IfStmt* AsPlainIf(const clang::Stmt* stmt) {

@@ -11,6 +11,8 @@ namespace whetstone {
 
 // The conditions that `condition` joins by &&; itself, if it joins none.
 std::vector<const clang::Expr*> Conjuncts(const clang::Expr* condition);
+// The same of ||.
+std::vector<const clang::Expr*> Disjuncts(const clang::Expr* condition);
 
 // The statement, if it is an `if` that only looks at a condition: it declares nothing and is no
 // `if constexpr` or `if consteval`.

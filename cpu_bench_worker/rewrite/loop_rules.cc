@@ -21,6 +21,7 @@ struct Nest {
   const Loop* outer = nullptr;
   std::vector<Part> parts;
   std::vector<const clang::VarDecl*> kept;  // a turn's variables that live from part to part
+  Variables own;                            // all that a turn declares itself, and the counter
 };
 
 // The variables that a statement declares.
@@ -43,7 +44,7 @@ std::optional<Nest> NestOf(const FunctionCode& code, const Loop& outer) {
   Variables own = {outer.var};
   for (const clang::Stmt* stmt : outer.body)
     for (const clang::VarDecl* variable : DeclaredBy(stmt)) own.insert(variable);
-  Nest nest{.outer = &outer, .parts = {}, .kept = {}};
+  Nest nest{.outer = &outer, .parts = {}, .kept = {}, .own = own};
   bool loops = false;
   for (const clang::Stmt* stmt : outer.body) {
     const bool loop = isa<clang::ForStmt, clang::WhileStmt, clang::DoStmt>(stmt);
@@ -103,8 +104,7 @@ class SideBySide {
       std::string turn;
       for (const clang::Stmt* stmt : part.statements) turn += Statement(stmt);
       if (part.inner != nullptr)
-        text += code_.Head(*part.inner) + " {\n" + head + " {\n" +
-                code_.Text(part.inner->body, edits_) + "}\n}\n";
+        text += Within(*part.inner, head);
       else if (!turn.empty())
         text += head + " {\n" + turn + "}\n";
     }
@@ -112,6 +112,15 @@ class SideBySide {
   }
 
  private:
+  // The loop with the turns in it; where it is only a loop again, in that one.
+  std::string Within(const Loop& loop, const std::string& head) const {
+    const Loop* next = code_.OnlyLoopIn(loop);
+    const bool deeper = next != nullptr && !Share(Used(next->first), nest_.own) &&
+                        !Share(Used(next->last), nest_.own);
+    return code_.Head(loop) + " {\n" +
+           (deeper ? Within(*next, head) : head + " {\n" + code_.Text(loop.body, edits_) + "}\n") +
+           "}\n";
+  }
   // A declaration of kept variables is an assignment to their elements.
   std::string Statement(const clang::Stmt* stmt) const {
     const auto* declaration = dyn_cast<clang::DeclStmt>(stmt);
@@ -234,6 +243,11 @@ std::vector<Guarded> GuardsOf(const FunctionCode& code) {
   return found;
 }
 
+// One of two bounds: "a < b ? a : b".
+std::string Choice(const std::string& own, const char* compared, const std::string& other) {
+  return own + " " + compared + " " + other + " ? " + own + " : " + other;
+}
+
 // The edit that leaves only the other conditions of the guard.
 Edit WithoutBounds(const FunctionCode& code, const Guarded& guarded) {
   if (guarded.others.empty())
@@ -276,22 +290,27 @@ void ClipBounds(const FunctionCode& code, Rewrites* rewrites) {
   for (const Guarded& guarded : GuardsOf(code)) {
     Edits edits = {WithoutBounds(code, guarded)};
     for (const Loop& loop : code.loops()) {
+      // A loop with one condition is one that the compiler can count.
       std::string first;
-      std::string also;
+      std::string last;
       for (const Guarded::Bound& bound : guarded.bounds) {
         if (bound.loop != &loop) continue;
-        const std::string limit = code.Operand(bound.comparison.limit);
-        if (bound.comparison.upper) {
-          also += " && " + loop.var->getNameAsString() + (bound.comparison.equal ? " <= " : " < ") +
-                  limit;
+        const CounterComparison& compared = bound.comparison;
+        const std::string limit = code.Operand(compared.limit);
+        if (compared.upper) {
+          const bool beyond = compared.equal && !loop.inclusive;
+          const bool below = !compared.equal && loop.inclusive;
+          last = Choice(last.empty() ? code.Operand(loop.last) : "(" + last + ")", "<",
+                        beyond  ? "(" + limit + " + 1)"
+                        : below ? "(" + limit + " - 1)"
+                                : limit);
         } else {
-          const std::string least = bound.comparison.equal ? limit : limit + " + 1";
-          const std::string own = first.empty() ? code.Operand(loop.first) : "(" + first + ")";
-          first = own + " > " + least + " ? " + own + " : " + least;
+          first = Choice(first.empty() ? code.Operand(loop.first) : "(" + first + ")", ">",
+                         compared.equal ? limit : "(" + limit + " + 1)");
         }
       }
       if (!first.empty()) edits.push_back(code.Instead(loop.first, first));
-      if (!also.empty()) edits.push_back({code.End(loop.last), code.End(loop.last), also});
+      if (!last.empty()) edits.push_back(code.Instead(loop.last, "(" + last + ")"));
     }
     rewrites->push_back({"clipped bounds", code.Source(edits)});
   }

@@ -16,8 +16,12 @@ bool NamesInMacros(const FunctionCode& code) {
   return false;
 }
 
-// Formats the function's body, of which `before` and `behind` bytes of the program are not a part.
-std::string Formatted(const std::string& source, size_t before, size_t behind) {
+// Formats the body of the function that begins with the text `function` and ends `behind` bytes
+// before the program does.
+std::string Formatted(const std::string& source, const std::string& function, size_t behind) {
+  const size_t found = source.rfind(function, source.size() - behind);
+  if (found == std::string::npos) return source;
+  const size_t before = found + function.size();
   clang::format::FormatStyle style =
       clang::format::getGoogleStyle(clang::format::FormatStyle::LK_Cpp);
   style.IndentWidth = 4;
@@ -39,6 +43,55 @@ std::string Formatted(const std::string& source, size_t before, size_t behind) {
          source.substr(source.size() - behind);
 }
 
+// What all rules make of one of the program's functions.
+void RewriteFunction(const FunctionCode& code, const clang::FunctionDecl& definition,
+                     Rewrites* rewrites) {
+  Rewrites found;
+  for (const auto rule : {&InlineCalls,
+                          &ExchangeLoops,
+                          &RunTurnsSideBySide,
+                          &ClipBounds,
+                          &SplitInterior,
+                          &SeveralAccumulators,
+                          &KeepInVariable,
+                          &CountFromCounter,
+                          &FieldsInVariables,
+                          &RemaindersByComparison,
+                          &CutCircles,
+                          &CountRemainders,
+                          &MultiplyByInverse,
+                          &LookBack,
+                          &HoistCalls,
+                          &TabulateTurns,
+                          &CarryAlong,
+                          &MultiplyPowers,
+                          &EndComputedOnce,
+                          &MoveSums,
+                          &SeveralTables,
+                          &StepByTable,
+                          &SelectWithoutBranch,
+                          &GoToTheValue,
+                          &EndEarly,
+                          &GoOnWhereItEnded,
+                          &TabulateBytes,
+                          &CountBits,
+                          &CountInOneStep,
+                          &KeepBestValue,
+                          &TakeNth,
+                          &CountWithoutBranches,
+                          &GuardByCounters,
+                          &RowsInOneArray,
+                          &KeepTwoRows,
+                          &RelaxArithmetic})
+    rule(code, &found);
+  const std::string source = code.Source({});
+  const size_t begin = code.At(definition.getBeginLoc());
+  const std::string head = source.substr(begin, code.Begin(code.body()) - begin);
+  const size_t behind = source.size() - code.End(code.body());
+  for (Rewrite& rewrite : found)
+    rewrites->push_back({rewrite.rule, Formatted(rewrite.source, head, behind)});
+}
+
 }  // namespace
 
 Rewrites RewriteProgram(const std::vector<std::string>& flags, const std::string& pch,
@@ -46,51 +99,23 @@ Rewrites RewriteProgram(const std::vector<std::string>& flags, const std::string
                         std::string* refused) {
   Rewrites found;
   *refused = "no function '" + function + "' is defined at the program's top level";
-  const std::string errors = WithProgram(
-      flags, pch, source,
-      [&](clang::ASTContext* context, const std::vector<clang::Decl*>& declarations) {
-        for (const clang::Decl* decl : declarations) {
-          const auto* definition = clang::dyn_cast<clang::FunctionDecl>(decl);
-          if (definition == nullptr || definition->getNameAsString() != function ||
-              !definition->doesThisDeclarationHaveABody())
-            continue;
-          const FunctionCode code(context, definition);
-          *refused = NamesInMacros(code) ? "a macro names the function's variables" : "";
-          if (!refused->empty()) return;
-          for (const auto rule : {&ExchangeLoops,
-                                  &RunTurnsSideBySide,
-                                  &ClipBounds,
-                                  &SplitInterior,
-                                  &SeveralAccumulators,
-                                  &KeepInVariable,
-                                  &CountFromCounter,
-                                  &FieldsInVariables,
-                                  &RemaindersByComparison,
-                                  &CutCircles,
-                                  &CountRemainders,
-                                  &MultiplyByInverse,
-                                  &LookBack,
-                                  &HoistCalls,
-                                  &MultiplyPowers,
-                                  &EndComputedOnce,
-                                  &MoveSums,
-                                  &SeveralTables,
-                                  &StepByTable,
-                                  &SelectWithoutBranch,
-                                  &GoToTheValue,
-                                  &EndEarly,
-                                  &GoOnWhereItEnded,
-                                  &TabulateBytes,
-                                  &CountBits,
-                                  &CountInOneStep})
-            rule(code, &found);
-          const size_t before = code.Begin(code.body());
-          const size_t behind = source.size() - code.End(code.body());
-          for (Rewrite& rewrite : found) rewrite.source = Formatted(rewrite.source, before, behind);
-          return;
-        }
-      });
+  const std::string errors =
+      WithProgram(flags, pch, source,
+                  [&](clang::ASTContext* context, const std::vector<clang::Decl*>& declarations) {
+                    for (const clang::Decl* decl : declarations) {
+                      const auto* definition = clang::dyn_cast<clang::FunctionDecl>(decl);
+                      if (definition == nullptr || !definition->doesThisDeclarationHaveABody())
+                        continue;
+                      const FunctionCode code(context, definition);
+                      const bool macros = NamesInMacros(code);
+                      if (definition->getNameAsString() == function)
+                        *refused = macros ? "a macro names the function's variables" : "";
+                      if (macros) continue;
+                      RewriteFunction(code, *definition, &found);
+                    }
+                  });
   if (!errors.empty()) *refused = errors;
+  if (!refused->empty()) return {};
   std::set<std::string> seen = {source};
   std::erase_if(found, [&](const Rewrite& each) { return !seen.insert(each.source).second; });
   return found;

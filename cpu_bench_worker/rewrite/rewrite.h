@@ -1,5 +1,5 @@
-// RewriteProgram applies every rule wherever it fits to one function: a program with one change
-// each.
+// RewriteProgram applies every rule wherever it fits to one function and to those it is written
+// with: a program with one change each.
 //
 // What comes back is text, sometimes not even C++, that somebody else has to check and measure. Not
 // thread-safe.
@@ -13,9 +13,9 @@
 
 namespace whetstone {
 
-// Returns the rewrites of `function` in `source`, each once, with its body formatted. `*refused`
-// says why it cannot be rewritten at all (it does not parse …); empty: it can, if any rule fits.
-// `flags` and `pch` are as in screen/parse.h.
+// Returns the rewrites of `function` and of the other functions in `source`, each once, with the
+// body formatted. `*refused` says why `function` cannot be rewritten at all (it does not parse …);
+// empty: it can, if any rule fits. `flags` and `pch` are as in screen/parse.h.
 Rewrites RewriteProgram(const std::vector<std::string>& flags, const std::string& pch,
                         const std::string& function, const std::string& source,
                         std::string* refused);

@@ -21,6 +21,11 @@ struct Rewrite {
 };
 using Rewrites = std::vector<Rewrite>;
 
+// Calls (call_rules.cc).
+// A call of one of the program's own functions is replaced by what that function does (inlining),
+// where other rules see it.
+void InlineCalls(const FunctionCode& code, Rewrites* rewrites);
+
 // Loops (loop_rules.cc).
 // A loop whose body is one loop changes places with it.
 void ExchangeLoops(const FunctionCode& code, Rewrites* rewrites);
@@ -32,6 +37,11 @@ void RunTurnsSideBySide(const FunctionCode& code, Rewrites* rewrites);
 void ClipBounds(const FunctionCode& code, Rewrites* rewrites);
 // Where a guard holds for all turns of its loops, they run without it.
 void SplitInterior(const FunctionCode& code, Rewrites* rewrites);
+
+// Guards (guard_rules.cc).
+// What a turn does only under conditions, as others than its own counters have them, or leaves by
+// `continue`, stands below a guard that compares counters, as rules of loops want it.
+void GuardByCounters(const FunctionCode& code, Rewrites* rewrites);
 
 // Sums and the like (reduction_rules.cc).
 // A sum, minimum or maximum over a loop is kept in several accumulators.
@@ -66,6 +76,14 @@ void MultiplyPowers(const FunctionCode& code, Rewrites* rewrites);
 // A loop's end that calls a function (strlen) is computed before it.
 void EndComputedOnce(const FunctionCode& code, Rewrites* rewrites);
 
+// Expensive functions (expensive_rules.cc).
+// What an inner loop computes expensively of its own counter alone is computed once for each of its
+// values, into a table, before the outer loop.
+void TabulateTurns(const FunctionCode& code, Rewrites* rewrites);
+// exp, sin and cos of what grows by the same step from turn to turn are carried along: exp(a + i *
+// d) is the last one times exp(d); sine and cosine turn by an angle.
+void CarryAlong(const FunctionCode& code, Rewrites* rewrites);
+
 // Windows (window_rules.cc).
 // A sum over a window that moves along is that of the turn before, and what came in and went out.
 void MoveSums(const FunctionCode& code, Rewrites* rewrites);
@@ -75,6 +93,27 @@ void MoveSums(const FunctionCode& code, Rewrites* rewrites);
 void SeveralTables(const FunctionCode& code, Rewrites* rewrites);
 // Eight steps of a word, as of a checksum, are one step by a table of bytes.
 void StepByTable(const FunctionCode& code, Rewrites* rewrites);
+
+// Searches (search_rules.cc).
+// A loop that keeps which one was the best keeps its value too.
+void KeepBestValue(const FunctionCode& code, Rewrites* rewrites);
+// Of what is sorted only to read one element, only that one is put in its place.
+void TakeNth(const FunctionCode& code, Rewrites* rewrites);
+
+// Rows (rows_rules.cc).
+// A vector of vectors becomes one vector.
+void RowsInOneArray(const FunctionCode& code, Rewrites* rewrites);
+// Of a table that a loop fills row by row, of the row before, only two rows are kept.
+void KeepTwoRows(const FunctionCode& code, Rewrites* rewrites);
+
+// Branches (branch_rules.cc).
+// A chain of ifs that only counts adds up what each of them says.
+void CountWithoutBranches(const FunctionCode& code, Rewrites* rewrites);
+
+// Floating point (relaxed_rules.cc).
+// The compiler may take it that no one looks for errno and traps, or that sums may round
+// otherwise: a pragma before the program.
+void RelaxArithmetic(const FunctionCode& code, Rewrites* rewrites);
 
 // Branches and idioms (idiom_rules.cc).
 // An assignment under a condition becomes a conditional expression.

@@ -1,7 +1,7 @@
 #include <set>
 
-#include "clang/Basic/SourceManager.h"
 #include "cpu_bench_worker/rewrite/conditions.h"
+#include "cpu_bench_worker/rewrite/math_calls.h"
 #include "cpu_bench_worker/rewrite/rules.h"
 
 namespace whetstone {
@@ -26,29 +26,6 @@ const Loop* LoopThatKeeps(const FunctionCode& code, const clang::Stmt* stmt,
   if (loop == nullptr || code.Begin(stmt) < code.Begin(loop->stmt->getBody())) return nullptr;
   const Variables inside = ChangedOrDeclared(loop->stmt);
   return Share(Used(value), inside) ? nullptr : loop;
-}
-
-// "float" or "double"; empty for any other type.
-std::string FloatingType(clang::QualType type) {
-  const clang::QualType bare = type.getCanonicalType().getUnqualifiedType();
-  if (bare->isSpecificBuiltinType(clang::BuiltinType::Float)) return "float";
-  return bare->isSpecificBuiltinType(clang::BuiltinType::Double) ? "double" : "";
-}
-
-// A call of a function of the C library with numbers, which has a fraction as its result; null if
-// it is anything else.
-const clang::CallExpr* AsMathCall(const FunctionCode& code, const clang::Stmt* stmt) {
-  const auto* call = dyn_cast<clang::CallExpr>(stmt);
-  const clang::FunctionDecl* callee = call == nullptr ? nullptr : call->getDirectCallee();
-  if (callee == nullptr || call->getNumArgs() == 0 || call->getBeginLoc().isMacroID() ||
-      FloatingType(call->getType()).empty())
-    return nullptr;
-  const clang::SourceManager& sources = code.context().getSourceManager();
-  if (callee->getBuiltinID() == 0 && !sources.isInSystemHeader(callee->getLocation()))
-    return nullptr;
-  for (const clang::Expr* argument : call->arguments())
-    if (!argument->getType()->isArithmeticType()) return nullptr;
-  return call;
 }
 
 // "(x * x * x)" for the third power; empty where there is no such product.

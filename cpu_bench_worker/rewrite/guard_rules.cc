@@ -1,0 +1,154 @@
+#include <algorithm>
+
+#include "cpu_bench_worker/rewrite/conditions.h"
+#include "cpu_bench_worker/rewrite/rules.h"
+
+namespace whetstone {
+namespace {
+
+using clang::dyn_cast;
+using clang::isa;
+
+// A loop's turn that does something only under conditions:
+//   const int yy = y + dy; if (yy < 0 || yy >= n) continue; rest
+//   const int yy = y + dy; if (yy >= 0 && yy < n) { rest }
+struct GuardedTurn {
+  std::vector<const clang::Stmt*> declarations;
+  std::map<const clang::VarDecl*, const clang::Expr*> values;  // what they declare
+  const clang::IfStmt* guard = nullptr;
+  bool continues = false;
+  std::vector<const clang::Stmt*> rest;
+};
+
+// Adds the variable's value where it is declared as a number that nothing changes.
+bool AddValue(const clang::Stmt* stmt, const Variables& changed, GuardedTurn* turn) {
+  const auto* declaration = dyn_cast<clang::DeclStmt>(stmt);
+  if (declaration == nullptr) return false;
+  for (const clang::Decl* decl : declaration->decls()) {
+    const auto* variable = dyn_cast<clang::VarDecl>(decl);
+    if (variable == nullptr || variable->getInit() == nullptr || changed.count(variable) > 0)
+      return false;
+    turn->values[variable] = variable->getInit();
+  }
+  turn->declarations.push_back(stmt);
+  return true;
+}
+
+bool OnlyContinues(const clang::Stmt* stmt) {
+  const std::vector<const clang::Stmt*> statements = StatementsOf(stmt);
+  return statements.size() == 1 && isa<clang::ContinueStmt>(statements[0]);
+}
+
+std::optional<GuardedTurn> GuardedTurnOf(const Loop& loop) {
+  GuardedTurn turn;
+  const Variables changed = Changed(loop.stmt->getBody());
+  size_t at = 0;
+  while (at < loop.body.size() && AddValue(loop.body[at], changed, &turn)) ++at;
+  turn.guard = at < loop.body.size() ? AsGuard(loop.body[at]) : nullptr;
+  if (turn.guard == nullptr) return std::nullopt;
+  turn.continues = OnlyContinues(turn.guard->getThen());
+  turn.rest = StatementsOf(turn.guard->getThen());
+  if (turn.continues) turn.rest.assign(loop.body.begin() + at + 1, loop.body.end());
+  const bool last = at + 1 == loop.body.size();
+  if (turn.continues == last || turn.rest.empty()) return std::nullopt;
+  return turn;
+}
+
+// What is added up, and taken away.
+struct Term {
+  bool taken_away = false;
+  const clang::Expr* value = nullptr;
+};
+
+// Adds the terms of a sum of whole numbers, looking through the turn's own values.
+bool AddTerms(const GuardedTurn& turn, const clang::Expr* expression, bool taken_away,
+              std::vector<Term>* terms) {
+  const clang::Expr* bare = expression->IgnoreParenImpCasts();
+  if (!bare->getType()->isIntegerType()) return false;
+  if (const clang::VarDecl* variable = NamedVariable(bare)) {
+    if (const auto value = turn.values.find(variable); value != turn.values.end())
+      return AddTerms(turn, value->second, taken_away, terms);
+  }
+  const auto* sum = dyn_cast<clang::BinaryOperator>(bare);
+  if (sum != nullptr && sum->isAdditiveOp())
+    return AddTerms(turn, sum->getLHS(), taken_away, terms) &&
+           AddTerms(turn, sum->getRHS(), taken_away != (sum->getOpcode() == clang::BO_Sub), terms);
+  for (const clang::VarDecl* used : Used(bare))
+    if (turn.values.count(used) > 0) return false;
+  terms->push_back({taken_away, bare});
+  return true;
+}
+
+// The text of a sum, which begins with what is added; "0" of none.
+std::string Sum(const FunctionCode& code, std::vector<Term> terms) {
+  std::stable_partition(terms.begin(), terms.end(),
+                        [](const Term& term) { return !term.taken_away; });
+  std::string text;
+  for (const Term& term : terms) {
+    if (code.Constant(term.value) == 0) continue;
+    text += text.empty() ? (term.taken_away ? "-" : "") : (term.taken_away ? " - " : " + ");
+    text += code.Operand(term.value);
+  }
+  return text.empty() ? "0" : text;
+}
+
+// The comparison solved for a counter around it, the innermost one: "dy < n - y".
+std::string Solved(const FunctionCode& code, const GuardedTurn& turn,
+                   const std::vector<const clang::VarDecl*>& counters, const clang::Expr* condition,
+                   bool negated) {
+  const auto* test = dyn_cast<clang::BinaryOperator>(condition->IgnoreParenImpCasts());
+  std::vector<Term> terms;  // of left - right
+  if (test == nullptr || !test->isRelationalOp() ||
+      !AddTerms(turn, test->getLHS(), false, &terms) ||
+      !AddTerms(turn, test->getRHS(), true, &terms))
+    return "";
+  clang::BinaryOperatorKind kind = test->getOpcode();
+  if (negated) kind = clang::BinaryOperator::negateComparisonOp(kind);
+  for (const clang::VarDecl* counter : counters) {
+    const auto found = std::find_if(terms.begin(), terms.end(), [&](const Term& term) {
+      return NamedVariable(term.value) == counter;
+    });
+    if (found == terms.end()) continue;
+    const bool reversed = found->taken_away;
+    terms.erase(found);
+    for (Term& term : terms) term.taken_away = term.taken_away == reversed;
+    if (std::any_of(terms.begin(), terms.end(),
+                    [&](const Term& term) { return Mentions(term.value, counter) > 0; }))
+      return "";
+    if (reversed) kind = clang::BinaryOperator::reverseComparisonOp(kind);
+    return counter->getNameAsString() + " " + clang::BinaryOperator::getOpcodeStr(kind).str() +
+           " " + Sum(code, terms);
+  }
+  return "";
+}
+
+}  // namespace
+
+void GuardByCounters(const FunctionCode& code, Rewrites* rewrites) {
+  Edits edits;
+  for (const Loop& loop : code.loops()) {
+    const std::optional<GuardedTurn> turn = GuardedTurnOf(loop);
+    if (!turn || (turn->declarations.empty() && !turn->continues)) continue;
+    std::vector<const clang::VarDecl*> counters;
+    for (const clang::Stmt* at = loop.stmt; at != nullptr; at = code.Parent(at))
+      if (const Loop* around = code.LoopOf(at)) counters.push_back(around->var);
+    std::string conditions;
+    bool all = true;
+    const clang::Expr* condition = turn->guard->getCond();
+    for (const clang::Expr* each : turn->continues ? Disjuncts(condition) : Conjuncts(condition)) {
+      const std::string solved = Solved(code, *turn, counters, each, turn->continues);
+      all = all && !solved.empty();
+      conditions += (conditions.empty() ? "" : " && ") + solved;
+    }
+    const bool within = std::any_of(edits.begin(), edits.end(), [&](const Edit& each) {
+      return each.begin <= code.Begin(loop.stmt) && code.End(loop.stmt) <= each.end;
+    });
+    if (!all || within) continue;
+    edits.push_back(code.Instead(loop.stmt, code.Head(loop) + " {\nif (" + conditions + ") {\n" +
+                                                code.Text(turn->declarations, {}) +
+                                                code.Text(turn->rest, {}) + "}\n}"));
+  }
+  if (!edits.empty()) rewrites->push_back({"guards by counters", code.Source(edits)});
+}
+
+}  // namespace whetstone

@@ -1,0 +1,133 @@
+#include "cpu_bench_worker/rewrite/conditions.h"
+#include "cpu_bench_worker/rewrite/rules.h"
+
+namespace whetstone {
+namespace {
+
+using clang::dyn_cast;
+using clang::isa;
+
+// if (value of this turn < value of the best one) { …; best = this turn; … }
+struct BestSoFar {
+  const clang::IfStmt* guard = nullptr;
+  const clang::Expr* of_turn = nullptr;
+  const clang::Expr* of_best = nullptr;
+};
+
+// Whether `expression` says of `best` what `of_turn` says of the loop's counter.
+bool SaysTheSame(const FunctionCode& code, const Loop& loop, const clang::Expr* of_turn,
+                 const clang::Expr* expression, const clang::VarDecl* best) {
+  Edits edits;
+  code.Replace(of_turn, loop.var, best->getNameAsString(), &edits);
+  return !edits.empty() && code.Text(of_turn, edits) == code.Text(expression);
+}
+
+std::optional<BestSoFar> BestOf(const FunctionCode& code, const Loop& loop,
+                                const clang::Stmt* stmt) {
+  const clang::IfStmt* guard = AsGuard(stmt);
+  const auto* test = guard == nullptr
+                         ? nullptr
+                         : dyn_cast<clang::BinaryOperator>(guard->getCond()->IgnoreParenImpCasts());
+  if (test == nullptr || !test->isRelationalOp()) return std::nullopt;
+  for (const clang::Stmt* each : StatementsOf(guard->getThen())) {
+    const std::optional<Assignment> taken = AsAssignment(each);
+    const clang::VarDecl* best = taken ? NamedVariable(taken->target) : nullptr;
+    if (best == nullptr || taken->kind != clang::BO_Assign || taken->value == nullptr ||
+        NamedVariable(taken->value) != loop.var)
+      continue;
+    if (SaysTheSame(code, loop, test->getLHS(), test->getRHS(), best))
+      return BestSoFar{guard, test->getLHS(), test->getRHS()};
+    if (SaysTheSame(code, loop, test->getRHS(), test->getLHS(), best))
+      return BestSoFar{guard, test->getRHS(), test->getLHS()};
+  }
+  return std::nullopt;
+}
+
+// std::sort(first, last), which compares by <.
+const clang::CallExpr* AsSort(const clang::Stmt* stmt) {
+  const auto* expression = dyn_cast<clang::Expr>(stmt);
+  const auto* call =
+      expression == nullptr ? nullptr : dyn_cast<clang::CallExpr>(expression->IgnoreImplicit());
+  const clang::FunctionDecl* function = call == nullptr ? nullptr : call->getDirectCallee();
+  if (function == nullptr || call->getNumArgs() != 2 || !function->isInStdNamespace() ||
+      function->getDeclName().isEmpty() || function->getNameAsString() != "sort")
+    return nullptr;
+  return call;
+}
+
+// The variable that v.begin() or the like begins with.
+const clang::VarDecl* SortedOne(const clang::Expr* first) {
+  const Variables used = Used(first);
+  return used.size() == 1 ? *used.begin() : nullptr;
+}
+
+// The place of an element, v[place] or v.at(…) written as an operator; null for anything else.
+const clang::Expr* PlaceIn(const clang::Stmt* stmt, const clang::VarDecl* sorted) {
+  if (const auto* element = dyn_cast<clang::ArraySubscriptExpr>(stmt))
+    return NamedVariable(element->getBase()) == sorted ? element->getIdx() : nullptr;
+  const auto* call = dyn_cast<clang::CXXOperatorCallExpr>(stmt);
+  if (call == nullptr || call->getOperator() != clang::OO_Subscript ||
+      NamedVariable(call->getArg(0)) != sorted)
+    return nullptr;
+  return call->getArg(1);
+}
+
+}  // namespace
+
+void KeepBestValue(const FunctionCode& code, Rewrites* rewrites) {
+  for (const Loop& loop : code.loops()) {
+    for (const clang::Stmt* stmt : loop.body) {
+      const std::optional<BestSoFar> best = BestOf(code, loop, stmt);
+      if (!best) continue;
+      const std::string kept = code.Fresh({"best_value", "kept_value", "value_of_best"});
+      const std::string value = code.Fresh({"value", "this_value", "value_here"});
+      const std::string type = code.Type(best->of_turn);
+      const std::string condition =
+          code.Text(best->guard->getCond(),
+                    {code.Instead(best->of_turn, value), code.Instead(best->of_best, kept)});
+      // What is the best one from now on has its value kept too.
+      const std::string turn = "const " + type + " " + value + " = " + code.Text(best->of_turn) +
+                               ";\nif (" + condition + ") {\n" +
+                               code.Text(StatementsOf(best->guard->getThen()), {}) + kept + " = " +
+                               value + ";\n}\n";
+      std::string body;
+      for (const clang::Stmt* each : loop.body)
+        body += each == stmt ? turn : code.Text(each) + "\n";
+      rewrites->push_back({"the best one's value kept",
+                           code.Source({code.Instead(
+                               loop.stmt, type + " " + kept + " = " + code.Text(best->of_best) +
+                                              ";\n" + code.Head(loop) + " {\n" + body + "}")})});
+    }
+  }
+}
+
+void TakeNth(const FunctionCode& code, Rewrites* rewrites) {
+  for (const clang::Stmt* stmt : Below(code.body())) {
+    const clang::CallExpr* sort = AsSort(stmt);
+    // Of the nodes around a call that show the same text, the outermost one is the statement.
+    if (sort == nullptr || !isa<clang::CompoundStmt>(code.Parent(stmt))) continue;
+    const clang::VarDecl* sorted = SortedOne(sort->getArg(0));
+    if (sorted == nullptr) continue;
+    // Behind it only one element is read, whose place may ask for the size.
+    std::set<std::string> places;
+    int known = 0;
+    int named = 0;
+    for (const clang::Stmt* each : Below(code.Parent(stmt))) {
+      if (code.Begin(each) < code.End(stmt)) continue;
+      if (NamedVariable(each) == sorted && isa<clang::DeclRefExpr>(each)) ++named;
+      const clang::Expr* place = PlaceIn(each, sorted);
+      if (place == nullptr) continue;
+      places.insert(code.Text(place));
+      known += 1 + Mentions(place, sorted);
+    }
+    if (places.size() != 1 || known != named) continue;
+    const std::string first = code.Text(sort->getArg(0));
+    const std::string last = code.Text(sort->getArg(1));
+    rewrites->push_back(
+        {"only the one that is read put in order",
+         code.Source({code.Instead(stmt, "std::nth_element(" + first + ", " + first + " + " + "(" +
+                                             *places.begin() + "), " + last + ");")})});
+  }
+}
+
+}  // namespace whetstone

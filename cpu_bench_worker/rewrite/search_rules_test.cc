@@ -1,0 +1,114 @@
+// Rules of searches, counting branches and floating point, and of what a function is written with.
+#include "cpu_bench_worker/rewrite/rewrite_testing.h"
+
+namespace whetstone {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST_F(RewriteTest, TheBestOnesValueIsKept) {
+  const std::string rule = "the best one's value kept";
+  EXPECT_THAT(By(rule,
+                 "int f(const float* a, float x, int n) { int best = 0; for (int i = 1; i < n; "
+                 "i++) { if (fabsf(a[i] - x) < fabsf(a[best] - x)) best = i; } return best; }"),
+              HasSubstr("float best_value = fabsf(a[best] - x); for (int i = 1; i < n; i++) { "
+                        "const float value = fabsf(a[i] - x); if (value < best_value) { best = i; "
+                        "best_value = value; } }"));
+  EXPECT_THAT(By(rule,
+                 "int f(const int* a, int n) { int top = 0; for (int i = 0; i < n; i++) { if "
+                 "(a[top] <= a[i]) { top = i; } } return top; }"),
+              HasSubstr("if (best_value <= value) { top = i; best_value = value; }"));
+  for (const char* condition : {"a[i] < a[best] + 1", "a[i] < a[i - 1]", "a[i] == a[best]"})
+    EXPECT_EQ(By(rule, std::string("int f(const int* a, int n) { int best = 0; for (int i = 1; i < "
+                                   "n; i++) { if (") +
+                           condition + ") best = i; } return best; }"),
+              "")
+        << condition;
+}
+
+TEST_F(RewriteTest, OfWhatIsSortedOnlyTheElementReadIsPlaced) {
+  const std::string rule = "only the one that is read put in order";
+  const std::string library =
+      "namespace std { template <class T> void sort(T, T); template <class T> void nth_element(T, "
+      "T, T); } ";
+  EXPECT_THAT(By(rule, library + "float f(float* v, int n) { std::sort(v, v + n); return v[n / 2]; "
+                                 "}"),
+              HasSubstr("{ std::nth_element(v, v + (n / 2), v + n); return v[n / 2]; }"));
+  EXPECT_EQ(By(rule, library + "float f(float* v, int n) { std::sort(v, v + n); return v[n / 2] + "
+                               "v[0]; }"),
+            "")
+      << "two places";
+  EXPECT_EQ(By(rule, library + "float g(float*); float f(float* v, int n) { std::sort(v, v + n); "
+                               "return v[0] + g(v); }"),
+            "")
+      << "what else is read is not known";
+}
+
+TEST_F(RewriteTest, ChainsThatOnlyCountHaveNoBranches) {
+  const std::string rule = "counted without branches";
+  EXPECT_THAT(
+      By(rule,
+         "int f(const int* a, int n) { long long low = 0, high = 0; for (int i = 0; i < n; i++) { "
+         "if (a[i] == 7) { continue; } else if (a[i] < 0) { low++; } else { high++; } } return "
+         "low - high; }"),
+      HasSubstr("int low_here = 0; int high_here = 0; for (int i = 0; i < n; i++) { const bool "
+                "holds1 = a[i] == 7; const bool holds2 = a[i] < 0; low_here += !holds1 & holds2; "
+                "high_here += !holds1 & !holds2; } low += low_here; high += high_here;"));
+  EXPECT_EQ(By(rule,
+               "int f(int* a, int n) { int low = 0; for (int i = 0; i < n; i++) { if (a[i] < 0) { "
+               "low++; } else { a[i] = 0; } } return low; }"),
+            "")
+      << "it does not only count";
+}
+
+TEST_F(RewriteTest, ACountedConditionIsLookedAtAsAWhole) {
+  EXPECT_THAT(By("counted without branches",
+                 "int f(const int* a, int n) { int c = 0; for (int i = 0; i < n; i++) { if (a[i] > "
+                 "3 && (a[i] < 7 || a[i] & 8)) c++; } return c; }"),
+              HasSubstr("const bool holds1 = (a[i] > 3) & ((a[i] < 7) | ((a[i] & 8) != 0)); c_here "
+                        "+= holds1;"));
+}
+
+TEST_F(RewriteTest, GuardsCompareCounters) {
+  const std::string rule = "guards by counters";
+  const std::string head =
+      "int f(const int* a, int n, int y) { int s = 0; for (int d = -2; d <= 2; d++) { ";
+  EXPECT_THAT(By(rule, head + "int yy = y + d; if (yy < 0 || yy >= n) { continue; } s += a[yy]; } "
+                              "return s; }"),
+              HasSubstr("for (int d = -2; d <= 2; d++) { if (d >= -y && d < n - y) { int yy = y + "
+                        "d; s += a[yy]; } }"));
+  EXPECT_THAT(By(rule, head + "const int k = 1 - d; const int yy = y + k; if (0 <= yy && n > yy) s "
+                              "+= a[yy]; } return s; }"),
+              HasSubstr("if (d <= y + 1 && d > y + 1 - n) { const int k = 1 - d;"));
+  EXPECT_EQ(By(rule, head + "int yy = y * d; if (yy < n) s += a[yy]; } return s; }"), "")
+      << "the counter is multiplied";
+  EXPECT_EQ(By(rule, head + "int yy = y + d; if (yy < n) { s += a[yy]; } s++; } return s; }"), "")
+      << "a part of the turn has no condition";
+}
+
+TEST_F(RewriteTest, FloatingPointMayRoundOtherwise) {
+  const std::string sum =
+      "float f(const float* a, int n) { float s = 0; for (int i = 0; i < n; i++) s += a[i]; return "
+      "s; }";
+  EXPECT_THAT(By("sums in any order", sum),
+              HasSubstr("#pragma GCC optimize(\"fast-math\", \"no-finite-math-only\") float f("));
+  EXPECT_THAT(By("no traps", sum),
+              HasSubstr("#pragma GCC optimize(\"no-math-errno\", \"no-trapping-math\") float f("));
+  EXPECT_THAT(Rules("#pragma GCC optimize(\"O3\")\n" + sum), Not(Contains("no traps")));
+  EXPECT_THAT(Rules("int f(const int* a) { return a[0]; }"), Not(Contains("no traps")));
+}
+
+TEST_F(RewriteTest, WhatAFunctionIsWrittenWithIsRewrittenToo) {
+  EXPECT_THAT(By("8 accumulators",
+                 "static int sum(const int* a, int n) { int s = 0; for (int i = 0; i < n; i++) s "
+                 "+= a[i]; return s; } int f(const int* a, int n) { return sum(a, n) + 1; }"),
+              HasSubstr("int part[8] = {};"));
+  Of("#define TWICE(x) ((x) + (x))\nstatic int g(int a) { return TWICE(a); } int f(int a) { return "
+     "g(a); }");
+  EXPECT_EQ(refused_, "") << "only the macro's function is left alone";
+}
+
+}  // namespace
+}  // namespace whetstone
