@@ -93,6 +93,10 @@ std::string SearchText(const v1::Problem& problem, const RewriteSearch& search, 
     return absl::StrCat(text, "no rule fits");
   }
   absl::StrAppend(&text, search.measured, " programs measured, ", search.right, " right");
+  if (search.too_long > 0) {
+    absl::StrAppend(&text, ", ", search.too_long,
+                    " too long to be looked at (--chars; --proof looks at long ones too)");
+  }
   if (!search.ended.ok()) absl::StrAppend(&text, ", then stopped");
   if (!search.long_ended.ok() && !absl::IsCancelled(search.long_ended)) {
     absl::StrAppend(&text, "; among the long ones: ", search.long_ended.message());

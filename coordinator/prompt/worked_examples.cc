@@ -81,6 +81,16 @@ absl::StatusOr<WorkedExample> ParseLine(const std::string& line, absl::string_vi
   return example;
 }
 
+// Whether the signature means the same before `code`, which stands before its function, and may be
+// written twice.
+bool MayBeDeclaredFirst(absl::string_view code, absl::string_view signature) {
+  for (const char* word :
+       {"typedef", "using ", "#define", "struct ", "class ", "enum ", "extern"}) {
+    if (absl::StrContains(code, word)) return false;
+  }
+  return !absl::StrContains(signature, '=');
+}
+
 // Says whether there is nothing but blank lines and #include in `code`.
 bool OnlyIncludes(absl::string_view code) {
   for (const absl::string_view line : absl::StrSplit(code, '\n')) {
@@ -233,10 +243,14 @@ v1::SftExample OwnExample(const v1::Problem& problem, absl::string_view program,
     const absl::StatusOr<Signature> signature = ParseSignature(problem);
     const std::string text = signature.ok() ? SignatureText(code, signature->name) : "";
     const size_t begin = text.empty() ? 0 : code.find(text);
-    // What else stands before the function comes behind a declaration of it.
-    const std::string other = OnlyIncludes(code.substr(0, begin))
-                                  ? RenderAnswer(code.substr(begin))
-                                  : RenderAnswer(absl::StrCat(text, ";\n", code));
+    // Helpers and the like before the function come behind a declaration of it.
+    const absl::string_view before = code.substr(0, begin);
+    std::string other;
+    if (OnlyIncludes(before)) {
+      other = RenderAnswer(code.substr(begin));
+    } else if (MayBeDeclaredFirst(before, text)) {
+      other = RenderAnswer(absl::StrCat(text, ";\n", code));
+    }
     if (absl::StartsWith(other, prefix)) answer = other;
   }
   const bool prefixed = absl::StartsWith(answer, prefix);

@@ -52,7 +52,7 @@ WorkedExample RenameIdentifiers(const WorkedExample& example, uint64_t seed, uin
 // Returns the chat that teaches `program` as an answer to the problem: the words in which the
 // campaign asks for it, and the prefix (RenderResponsePrefix) that it puts in front of the answer.
 // Where the prefix goes on with the signature, the answer leaves out #include lines before that;
-// with anything else there (helpers, a pragma), it declares the function first, so that it begins
+// with helpers or a pragma there, it declares the function first, so that it begins
 // with the prefix all the same.
 v1::SftExample OwnExample(const v1::Problem& problem, absl::string_view program,
                           const std::string& prefix);

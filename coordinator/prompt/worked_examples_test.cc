@@ -278,6 +278,9 @@ TEST(OwnExampleTest, IsTheAnswerToTheCampaignsOwnPrompt) {
   EXPECT_EQ(example.response_prefix(), prefix);
   EXPECT_EQ(example.response_prefix() + example.response(),
             RenderAnswer("int twice(int a);\n" + problem.reference()));
+  const std::string aliased = "using number = int;\nint twice(int a) {\n    return 2 * a;\n}";
+  example = OwnExample(problem, aliased, prefix);
+  EXPECT_EQ(example.response(), RenderAnswer(aliased)) << "its type may not be known yet";
   example = OwnExample(problem, "int other;", prefix);
   EXPECT_EQ(example.response_prefix(), "") << "it does not define the function";
 }

@@ -1,3 +1,4 @@
+// Over 400 lines: one inliner.
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -23,6 +24,11 @@ struct Stand {
   std::string text;
   bool plain = false;
 };
+// What may be written in the places of all calls together: helpers of helpers double it again and
+// again.
+constexpr int kCallsMax = 64;
+constexpr size_t kCharactersMax = 8000;
+
 using Stands = std::map<const clang::ValueDecl*, Stand>;
 
 std::set<std::string> WordsOf(const std::string& text) {
@@ -64,6 +70,10 @@ class Inliner {
                    const clang::Expr* given, const Stands& stands, std::string* before);
   Stand Itself(const clang::ParmVarDecl* parameter, const clang::Expr* given, const Stands& stands,
                std::string* before);
+  bool CanPlace(const clang::CallExpr* call, const Helper& helper, const clang::Stmt* around,
+                const Stands& stands, bool room) const;
+  std::string Result(const clang::CallExpr* call, const Helper& helper, const clang::Stmt* around,
+                     std::string value) const;
   std::optional<std::string> InPlaceOf(const clang::CallExpr* call, const clang::Stmt* around,
                                        const Stands& stands, std::string* before);
 
@@ -73,6 +83,8 @@ class Inliner {
   std::set<std::string> names_;  // that mean something where helpers are put
   std::map<const clang::FunctionDecl*, Helper> helpers_;
   std::map<size_t, const clang::FunctionDecl*> placed_;  // by where they are defined
+  int calls_ = 0;                                        // that were taken out
+  size_t characters_ = 0;                                // that were written instead
 };
 
 Inliner::Inliner(const FunctionCode& code)
@@ -177,7 +189,8 @@ bool Inliner::NeedsVariable(const Helper& helper, const clang::ParmVarDecl* para
     const int mentions = Mentions(body, parameter);
     return mentions == 0 ? CallsOrAssigns(given) : mentions > 1 || !helper.first.empty();
   }
-  if (type->isReferenceType() || helper.quiet || Used(given).empty()) return false;
+  if (type->isReferenceType() || helper.quiet) return false;
+  if (Used(given).empty() && !NamesBinding(given)) return false;
   // What it assigns could be what it was given.
   const clang::VarDecl* name = NamedVariable(given);
   return name == nullptr || !name->hasLocalStorage() ||
@@ -310,26 +323,56 @@ Stand Inliner::Itself(const clang::ParmVarDecl* parameter, const clang::Expr* gi
   return {text, IsPlain(given, stands)};
 }
 
+// Whether the helper can stand in its call's place. `room`: something can be declared before it.
+bool Inliner::CanPlace(const clang::CallExpr* call, const Helper& helper, const clang::Stmt* around,
+                       const Stands& stands, bool room) const {
+  if (calls_ >= kCallsMax || characters_ >= kCharactersMax) return false;
+  if (helper.definition->getReturnType()->isVoidType() &&
+      (around == nullptr || isa<clang::Expr, clang::ReturnStmt>(around)))
+    return false;
+  if (room) return true;
+  if (!helper.first.empty()) return false;
+  for (unsigned i = 0; i < call->getNumArgs(); ++i)
+    if (NeedsVariable(helper, helper.definition->getParamDecl(i), call->getArg(i), stands))
+      return false;
+  return true;
+}
+
+// The text of what a helper returns, with the type and parentheses that its call's place needs.
+std::string Inliner::Result(const clang::CallExpr* call, const Helper& helper,
+                            const clang::Stmt* around, std::string value) const {
+  const clang::QualType to = PlainType(call->getType());
+  if (to->isVoidType()) return value;
+  if (value.substr(0, 1) == "{") return code_.Type(call) + value;
+  const auto* binary = dyn_cast<clang::BinaryOperator>(AsWritten(helper.value));
+  const bool closed = IsClosed(helper.value);
+  if (to->isScalarType() && to != PlainType(AsWritten(helper.value)->getType())) {
+    value = "(" + code_.Type(call) + ")" + (closed ? value : "(" + value + ")");
+    return to->isPointerType() ? "(" + value + ")" : value;
+  }
+  const bool apart =
+      StandsApart(call, around) && (binary == nullptr || binary->getOpcode() != clang::BO_Comma);
+  return closed || apart ? value : "(" + value + ")";
+}
+
 // The text that stands for a call; nothing where it cannot.
 std::optional<std::string> Inliner::InPlaceOf(const clang::CallExpr* call,
                                               const clang::Stmt* around, const Stands& stands,
                                               std::string* before) {
   const Helper* helper = HelperOf(call);
-  if (helper == nullptr) return std::nullopt;
+  if (helper == nullptr || !CanPlace(call, *helper, around, stands, before != nullptr))
+    return std::nullopt;
+  ++calls_;
+  const size_t others = characters_;
+  const size_t declared = before == nullptr ? 0 : before->size();
   const clang::FunctionDecl* definition = helper->definition;
   const bool nothing = definition->getReturnType()->isVoidType();
-  if (nothing && (around == nullptr || isa<clang::Expr, clang::ReturnStmt>(around)))
-    return std::nullopt;
-  if (before == nullptr && !helper->first.empty()) return std::nullopt;
   Stands own;
   for (unsigned i = 0; i < call->getNumArgs(); ++i) {
     const clang::ParmVarDecl* parameter = definition->getParamDecl(i);
-    if (!NeedsVariable(*helper, parameter, call->getArg(i), stands))
-      own[parameter] = Itself(parameter, call->getArg(i), stands, before);
-    else if (before != nullptr)
-      own[parameter] = AsVariable(*helper, parameter, call->getArg(i), stands, before);
-    else
-      return std::nullopt;
+    own[parameter] = NeedsVariable(*helper, parameter, call->getArg(i), stands)
+                         ? AsVariable(*helper, parameter, call->getArg(i), stands, before)
+                         : Itself(parameter, call->getArg(i), stands, before);
   }
   for (const clang::Stmt* stmt : helper->first) {
     Edits names;
@@ -343,20 +386,13 @@ std::optional<std::string> Inliner::InPlaceOf(const clang::CallExpr* call,
     Expression(stmt, definition->getBody(), own, before, &names);
     *before += code_.Text(stmt, names) + (isa<clang::Expr>(stmt) ? ";\n" : "\n");
   }
-  std::string value = Text(helper->value, nothing ? definition->getBody() : nullptr, own, before);
+  const std::string value =
+      Text(helper->value, nothing ? definition->getBody() : nullptr, own, before);
   placed_[code_.At(definition->getBeginLoc())] = definition;
-  if (nothing) return value;
-  if (value.substr(0, 1) == "{") return code_.Type(call) + value;
-  const clang::QualType to = PlainType(call->getType());
-  const auto* binary = dyn_cast<clang::BinaryOperator>(AsWritten(helper->value));
-  const bool closed = IsClosed(helper->value);
-  if (to->isScalarType() && to != PlainType(AsWritten(helper->value)->getType())) {
-    value = "(" + code_.Type(call) + ")" + (closed ? value : "(" + value + ")");
-    return to->isPointerType() ? "(" + value + ")" : value;
-  }
-  const bool apart =
-      StandsApart(call, around) && (binary == nullptr || binary->getOpcode() != clang::BO_Comma);
-  return closed || apart ? value : "(" + value + ")";
+  // The helpers in this one are a part of its text.
+  const size_t written = value.size() + (before == nullptr ? 0 : before->size() - declared);
+  characters_ = std::max(characters_, others + written);
+  return Result(call, *helper, around, value);
 }
 
 void Inliner::TakeOut(Edits* edits) const {

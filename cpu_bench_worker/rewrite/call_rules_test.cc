@@ -120,6 +120,36 @@ TEST_F(RewriteTest, WhatIsNamedTwiceIsComputedOnce) {
                 "1) return 2;"));
 }
 
+TEST_F(RewriteTest, WhatDoublesAgainAndAgainHasAnEnd) {
+  std::string chain = "static double h0(double x) { return x + x; }\n";
+  for (int i = 1; i < 12; ++i) {
+    const std::string below = "h" + std::to_string(i - 1) + "(x)";
+    chain += "static double h" + std::to_string(i) + "(double x) { return " + below + " + " +
+             below + "; }\n";
+  }
+  bool placed = false;
+  for (const Rewrite& each : Of(chain + "double f(double a) { return h11(a); }")) {
+    placed |= each.source.find("a + a") != std::string::npos;
+    EXPECT_LT(each.source.size(), 10000U);
+  }
+  EXPECT_TRUE(placed);
+  // The last one gets a variable, for which there is no room.
+  std::string nested = "a";
+  for (int i = 0; i < 24; ++i) nested = "h(" + nested + ", a - 1)";
+  EXPECT_EQ(By(kInPlace,
+               "static double h(double x, double y) { return x + y * y; }\ndouble f(double a) { "
+               "while (" +
+                   nested + " > 2) a /= 2; return a; }"),
+            "");
+}
+
+TEST_F(RewriteTest, APartWithANameOfItsOwnIsAVariable) {
+  EXPECT_THAT(By(kInPlace,
+                 "struct P { int x; int y; };\nstatic int h(P* p, int x) { p->x = 2; return x; }\n"
+                 "int f(P* p) { auto& [v, w] = *p; return h(p, v); }"),
+              HasSubstr("const int x = v; p->x = 2; return x;"));
+}
+
 TEST_F(RewriteTest, OneWithoutAResultStandsInItsStatementsPlace) {
   EXPECT_THAT(By(kInPlace,
                  "static void add(int* bins, int& all, int k) { bins[k]++; all += k; }\nint f(int* "

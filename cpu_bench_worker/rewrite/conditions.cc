@@ -43,6 +43,11 @@ const clang::IfStmt* GuardOf(const Loop& loop) {
   return loop.body.size() == 1 ? AsGuard(loop.body[0]) : nullptr;
 }
 
+bool OnlyContinues(const clang::Stmt* branch) {
+  const std::vector<const clang::Stmt*> statements = StatementsOf(branch);
+  return statements.size() == 1 && llvm::isa<clang::ContinueStmt>(statements[0]);
+}
+
 std::optional<CounterComparison> ComparedCounter(const clang::Expr* condition,
                                                  const clang::VarDecl* counter) {
   const auto* test = dyn_cast<clang::BinaryOperator>(condition->IgnoreParenImpCasts());

@@ -22,6 +22,9 @@ const clang::IfStmt* AsGuard(const clang::Stmt* stmt);
 // The guard that is all a loop does; null if it does anything else.
 const clang::IfStmt* GuardOf(const Loop& loop);
 
+// Whether a branch does nothing but `continue`.
+bool OnlyContinues(const clang::Stmt* branch);
+
 // counter < limit (upper) or counter > limit, or equal too.
 struct CounterComparison {
   const clang::Expr* limit = nullptr;

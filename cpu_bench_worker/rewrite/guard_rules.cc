@@ -7,7 +7,8 @@ namespace whetstone {
 namespace {
 
 using clang::dyn_cast;
-using clang::isa;
+
+constexpr size_t kTermsMax = 8;
 
 // A loop's turn that does something only under conditions:
 //   const int yy = y + dy; if (yy < 0 || yy >= n) continue; rest
@@ -26,17 +27,13 @@ bool AddValue(const clang::Stmt* stmt, const Variables& changed, GuardedTurn* tu
   if (declaration == nullptr) return false;
   for (const clang::Decl* decl : declaration->decls()) {
     const auto* variable = dyn_cast<clang::VarDecl>(decl);
-    if (variable == nullptr || variable->getInit() == nullptr || changed.count(variable) > 0)
+    if (variable == nullptr || variable->getInit() == nullptr || changed.count(variable) > 0 ||
+        Mentions(variable->getInit(), variable) > 0)
       return false;
     turn->values[variable] = variable->getInit();
   }
   turn->declarations.push_back(stmt);
   return true;
-}
-
-bool OnlyContinues(const clang::Stmt* stmt) {
-  const std::vector<const clang::Stmt*> statements = StatementsOf(stmt);
-  return statements.size() == 1 && isa<clang::ContinueStmt>(statements[0]);
 }
 
 std::optional<GuardedTurn> GuardedTurnOf(const Loop& loop) {
@@ -60,11 +57,11 @@ struct Term {
   const clang::Expr* value = nullptr;
 };
 
-// Adds the terms of a sum of whole numbers, looking through the turn's own values.
+// Adds the terms of a sum of signed whole numbers, looking through the turn's own values.
 bool AddTerms(const GuardedTurn& turn, const clang::Expr* expression, bool taken_away,
               std::vector<Term>* terms) {
   const clang::Expr* bare = expression->IgnoreParenImpCasts();
-  if (!bare->getType()->isIntegerType()) return false;
+  if (!bare->getType()->isSignedIntegerType() || terms->size() == kTermsMax) return false;
   if (const clang::VarDecl* variable = NamedVariable(bare)) {
     if (const auto value = turn.values.find(variable); value != turn.values.end())
       return AddTerms(turn, value->second, taken_away, terms);

@@ -135,6 +135,17 @@ bool CallsOrAssigns(const clang::Stmt* stmt) {
   return Has<clang::CallExpr>(stmt) || std::any_of(all.begin(), all.end(), Assigns);
 }
 
+const clang::BindingDecl* NamedBinding(const clang::Stmt* expression) {
+  const auto* name = clang::dyn_cast_or_null<clang::DeclRefExpr>(expression);
+  return name == nullptr ? nullptr : dyn_cast<clang::BindingDecl>(name->getDecl());
+}
+
+bool NamesBinding(const clang::Stmt* stmt) {
+  const std::vector<const clang::Stmt*> all = Below(stmt);
+  return std::any_of(all.begin(), all.end(),
+                     [](const clang::Stmt* each) { return NamedBinding(each) != nullptr; });
+}
+
 bool OnlyRead(const clang::Stmt* stmt, const clang::VarDecl* variable, bool read) {
   if (stmt == nullptr) return true;
   if (const auto* name = dyn_cast<clang::DeclRefExpr>(stmt))

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "clang/AST/Decl.h"
+#include "clang/AST/DeclCXX.h"
 #include "clang/AST/Expr.h"
 #include "cpu_bench_worker/rewrite/function_code.h"
 
@@ -36,6 +37,10 @@ bool IsClosed(const clang::Expr* expression);
 // Whether a call that is a part of `around` stands apart from all operators.
 bool StandsApart(const clang::CallExpr* call, const clang::Stmt* around);
 bool CallsOrAssigns(const clang::Stmt* stmt);
+// What `x` of auto [x, y] names; null for any other expression. NamedVariable does not know it.
+const clang::BindingDecl* NamedBinding(const clang::Stmt* expression);
+// Whether one is named below `stmt`.
+bool NamesBinding(const clang::Stmt* stmt);
 // Whether all that is done with a variable below `stmt` is to read it or a field of it. `read`: so
 // is the statement itself.
 bool OnlyRead(const clang::Stmt* stmt, const clang::VarDecl* variable, bool read = false);

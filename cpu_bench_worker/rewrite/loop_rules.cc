@@ -22,7 +22,13 @@ struct Nest {
   std::vector<Part> parts;
   std::vector<const clang::VarDecl*> kept;  // a turn's variables that live from part to part
   Variables own;                            // all that a turn declares itself, and the counter
+  bool innermost = false;  // turns stand in the last of loops in loops, not in the first
 };
+
+// What a rule is called that runs turns side by side.
+std::string Called(const Nest& nest, const std::string& name) {
+  return name + (nest.innermost ? ", innermost" : "");
+}
 
 // The variables that a statement declares.
 std::vector<const clang::VarDecl*> DeclaredBy(const clang::Stmt* stmt) {
@@ -44,7 +50,7 @@ std::optional<Nest> NestOf(const FunctionCode& code, const Loop& outer) {
   Variables own = {outer.var};
   for (const clang::Stmt* stmt : outer.body)
     for (const clang::VarDecl* variable : DeclaredBy(stmt)) own.insert(variable);
-  Nest nest{.outer = &outer, .parts = {}, .kept = {}, .own = own};
+  Nest nest{.outer = &outer, .parts = {}, .kept = {}, .own = own, .innermost = false};
   bool loops = false;
   for (const clang::Stmt* stmt : outer.body) {
     const bool loop = isa<clang::ForStmt, clang::WhileStmt, clang::DoStmt>(stmt);
@@ -112,9 +118,9 @@ class SideBySide {
   }
 
  private:
-  // The loop with the turns in it; where it is only a loop again, in that one.
+  // The loop with the turns in it.
   std::string Within(const Loop& loop, const std::string& head) const {
-    const Loop* next = code_.OnlyLoopIn(loop);
+    const Loop* next = nest_.innermost ? code_.OnlyLoopIn(loop) : nullptr;
     const bool deeper = next != nullptr && !Share(Used(next->first), nest_.own) &&
                         !Share(Used(next->last), nest_.own);
     return code_.Head(loop) + " {\n" +
@@ -154,7 +160,7 @@ void AddWhole(const FunctionCode& code, const Nest& nest, Rewrites* rewrites) {
   if (nest.parts.size() == 1) return;  // two loops exchanged
   const SideBySide texts(code, nest, outer.var->getNameAsString(), "");
   const std::string head = code.Head(outer);
-  rewrites->push_back({"all turns side by side",
+  rewrites->push_back({Called(nest, "all turns side by side"),
                        code.Source({code.Instead(
                            outer.stmt, texts.Arrays(code.Bound(outer)) + texts.Parts(head))})});
 }
@@ -177,7 +183,7 @@ void AddBlocks(const FunctionCode& code, const Nest& nest, int turns, Rewrites* 
                            " ? " + start + " + " + size + " : " + bound + ";\n" +
                            texts.Arrays(size) + texts.Parts(head) + "}";
   rewrites->push_back(
-      {size + " turns side by side", code.Source({code.Instead(outer.stmt, text)})});
+      {Called(nest, size + " turns side by side"), code.Source({code.Instead(outer.stmt, text)})});
 }
 
 // So many turns at a time, always; what is left runs as before.
@@ -190,7 +196,7 @@ void AddGroups(const FunctionCode& code, const Nest& nest, int turns, Rewrites* 
   const std::string head =
       "for (int " + lane + " = 0; " + lane + " < " + size + "; " + lane + "++)";
   const std::string text = code.InGroups(outer, turns, texts.Arrays(size) + texts.Parts(head));
-  rewrites->push_back({size + " turns in a group",
+  rewrites->push_back({Called(nest, size + " turns in a group"),
                        code.Source({code.Instead(outer.stmt, code.WithCounter(outer, text))})});
 }
 
@@ -238,7 +244,12 @@ std::vector<Guarded> GuardsOf(const FunctionCode& code) {
       }
       if (!bounds) guarded.others.push_back(condition);
     }
-    if (!guarded.bounds.empty()) found.push_back(guarded);
+    const bool whole =
+        std::all_of(guarded.bounds.begin(), guarded.bounds.end(), [](const Guarded::Bound& bound) {
+          return bound.comparison.limit->getType()->isSignedIntegerType() &&
+                 bound.loop->var->getType()->isSignedIntegerType();
+        });
+    if (!guarded.bounds.empty() && whole) found.push_back(guarded);
   }
   return found;
 }
@@ -275,14 +286,22 @@ void ExchangeLoops(const FunctionCode& code, Rewrites* rewrites) {
 
 void RunTurnsSideBySide(const FunctionCode& code, Rewrites* rewrites) {
   for (const Loop& outer : code.loops()) {
-    const std::optional<Nest> nest = NestOf(code, outer);
+    std::optional<Nest> nest = NestOf(code, outer);
     if (!nest) continue;
-    AddWhole(code, *nest, rewrites);
+    const bool deeper =
+        std::any_of(nest->parts.begin(), nest->parts.end(), [&](const Nest::Part& part) {
+          return part.inner != nullptr && code.OnlyLoopIn(*part.inner) != nullptr;
+        });
     const std::optional<int64_t> known = code.Constant(outer.last);
-    for (const int turns : {16, 64})
-      if (!known || turns < *known) AddBlocks(code, *nest, turns, rewrites);
-    for (const int turns : {4, 8, 16})
-      if (!known || turns < *known) AddGroups(code, *nest, turns, rewrites);
+    for (const bool innermost : {false, true}) {
+      if (innermost && !deeper) continue;
+      nest->innermost = innermost;
+      AddWhole(code, *nest, rewrites);
+      for (const int turns : {16, 64})
+        if (!known || turns < *known) AddBlocks(code, *nest, turns, rewrites);
+      for (const int turns : {4, 8, 16})
+        if (!known || turns < *known) AddGroups(code, *nest, turns, rewrites);
+    }
   }
 }
 

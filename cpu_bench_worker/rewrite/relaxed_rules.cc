@@ -1,3 +1,5 @@
+#include "clang/AST/ExprCXX.h"
+#include "clang/AST/StmtCXX.h"
 #include "cpu_bench_worker/rewrite/rules.h"
 
 namespace whetstone {

@@ -81,8 +81,7 @@ void RewriteFunction(const FunctionCode& code, const clang::FunctionDecl& defini
                           &CountWithoutBranches,
                           &GuardByCounters,
                           &RowsInOneArray,
-                          &KeepTwoRows,
-                          &RelaxArithmetic})
+                          &KeepTwoRows})
     rule(code, &found);
   const std::string source = code.Source({});
   const size_t begin = code.At(definition.getBeginLoc());
@@ -104,14 +103,16 @@ Rewrites RewriteProgram(const std::vector<std::string>& flags, const std::string
                   [&](clang::ASTContext* context, const std::vector<clang::Decl*>& declarations) {
                     for (const clang::Decl* decl : declarations) {
                       const auto* definition = clang::dyn_cast<clang::FunctionDecl>(decl);
-                      if (definition == nullptr || !definition->doesThisDeclarationHaveABody())
+                      if (definition == nullptr || !definition->doesThisDeclarationHaveABody() ||
+                          definition->isDependentContext() || definition->isInvalidDecl())
                         continue;
                       const FunctionCode code(context, definition);
+                      const bool asked = definition->getNameAsString() == function;
                       const bool macros = NamesInMacros(code);
-                      if (definition->getNameAsString() == function)
-                        *refused = macros ? "a macro names the function's variables" : "";
+                      if (asked) *refused = macros ? "a macro names the function's variables" : "";
                       if (macros) continue;
                       RewriteFunction(code, *definition, &found);
+                      if (asked) RelaxArithmetic(code, &found);
                     }
                   });
   if (!errors.empty()) *refused = errors;

@@ -183,6 +183,36 @@ TEST_F(RewriteTest, GuardsBecomeBoundsOrLeaveTheInterior) {
           "s += a[k]; } } } else {"));
 }
 
+TEST_F(RewriteTest, TurnsStandInTheLastOfLoopsInLoopsToo) {
+  EXPECT_THAT(
+      By("64 turns side by side, innermost",
+         "void f(const float* a, float* b, int n) { for (int i = 0; i < n; i++) { float s = 0; for "
+         "(int k = 0; k < n; k++) { for (int m = 0; m < 3; m++) { s += a[k + m + i]; } } b[i] = s; "
+         "} }"),
+      HasSubstr("for (int k = 0; k < n; k++) { for (int m = 0; m < 3; m++) { for (int i = start; i "
+                "< stop; i++) { s[i - start] += a[k + m + i]; } } }"));
+}
+
+TEST_F(RewriteTest, BoundsAreClippedByEachGuard) {
+  EXPECT_THAT(
+      By("clipped bounds",
+         "void f(const int* a, int* b, int n, int m) { for (int i = 0; i < n; i++) { if (i "
+         "<= m && i < 2 * m) { b[i] = a[i]; } } }"),
+      HasSubstr(
+          "i < ((n < (m + 1) ? n : (m + 1)) < (2 * m) ? (n < (m + 1) ? n : (m + 1)) : (2 * m));"));
+  EXPECT_THAT(Rules("void f(const int* a, int* b, unsigned n, unsigned m) { for (unsigned i = 0; i "
+                    "< n; i++) { if (i <= m) { b[i] = a[i]; } } }"),
+              testing::Not(Contains("clipped bounds")))
+      << "m - 1 may be a large number";
+}
+
+TEST_F(RewriteTest, CodeOfTemplatesIsLeftAlone) {
+  EXPECT_THAT(Rules("template <int N> struct S { static double g(double x); }; template <int N> "
+                    "double S<N>::g(double x) { return pow(x, N); } int f(int n) { int s = 0; for "
+                    "(int i = 0; i < n; i++) s += i; return s; }"),
+              Contains("8 accumulators"));
+}
+
 TEST_F(RewriteTest, BoundsOfLoopsWithinAreNotKnownBefore) {
   EXPECT_THAT(Rules("void f(const float* a, float* b, int n) { for (int i = 0; i < n; i++) for "
                     "(int k = i - 2; k "

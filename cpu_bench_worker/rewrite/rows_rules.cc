@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include "clang/AST/ExprCXX.h"
+#include "clang/AST/StmtCXX.h"
 #include "cpu_bench_worker/rewrite/conditions.h"
 #include "cpu_bench_worker/rewrite/rules.h"
 
@@ -55,7 +57,9 @@ std::optional<Rows> RowsOf(const FunctionCode& code, const clang::DeclStmt* decl
   const auto* variable = declaration->isSingleDecl()
                              ? dyn_cast<clang::VarDecl>(declaration->getSingleDecl())
                              : nullptr;
-  if (variable == nullptr || variable->getInit() == nullptr) return std::nullopt;
+  if (variable == nullptr || variable->getInit() == nullptr || variable->isStaticLocal() ||
+      Has<clang::InitListExpr>(variable->getInit()))
+    return std::nullopt;
   const std::string type = code.Type(variable);
   const std::string outer = "std::vector<";
   if (type.rfind(outer + outer, 0) != 0) return std::nullopt;
@@ -84,6 +88,7 @@ std::optional<Rows> RowsOf(const FunctionCode& code, const clang::DeclStmt* decl
 
 std::vector<Rows> AllRows(const FunctionCode& code) {
   std::vector<Rows> all;
+  if (Has<clang::LambdaExpr>(code.body())) return all;  // it may use them too
   for (const clang::Stmt* stmt : Below(code.body()))
     if (const auto* declaration = dyn_cast<clang::DeclStmt>(stmt))
       if (std::optional<Rows> rows = RowsOf(code, declaration)) all.push_back(*std::move(rows));

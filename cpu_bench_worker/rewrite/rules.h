@@ -76,7 +76,7 @@ void MultiplyPowers(const FunctionCode& code, Rewrites* rewrites);
 // A loop's end that calls a function (strlen) is computed before it.
 void EndComputedOnce(const FunctionCode& code, Rewrites* rewrites);
 
-// Expensive functions (expensive_rules.cc).
+// Expensive functions (tabulate_rules.cc, carry_rules.cc).
 // What an inner loop computes expensively of its own counter alone is computed once for each of its
 // values, into a table, before the outer loop.
 void TabulateTurns(const FunctionCode& code, Rewrites* rewrites);

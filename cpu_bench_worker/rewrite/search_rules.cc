@@ -1,3 +1,5 @@
+#include "clang/AST/ExprCXX.h"
+#include "clang/AST/StmtCXX.h"
 #include "cpu_bench_worker/rewrite/conditions.h"
 #include "cpu_bench_worker/rewrite/rules.h"
 
@@ -22,6 +24,19 @@ bool SaysTheSame(const FunctionCode& code, const Loop& loop, const clang::Expr* 
   return !edits.empty() && code.Text(of_turn, edits) == code.Text(expression);
 }
 
+// Whether nothing else of the loop changes `best`, or leaves the turn before `guard`.
+bool OnlyTakenHere(const FunctionCode& code, const Loop& loop, const clang::Stmt* guard,
+                   const clang::VarDecl* best) {
+  int changes = 0;
+  for (const clang::Stmt* each : Below(loop.stmt)) {
+    const std::optional<Assignment> assignment = AsAssignment(each);
+    if (assignment && NamedVariable(assignment->target) == best) ++changes;
+    const bool before = code.Begin(each) < code.Begin(guard);
+    if (before && llvm::isa<clang::ContinueStmt>(each)) return false;
+  }
+  return changes == 1 && Declared(loop.stmt).count(best) == 0;
+}
+
 std::optional<BestSoFar> BestOf(const FunctionCode& code, const Loop& loop,
                                 const clang::Stmt* stmt) {
   const clang::IfStmt* guard = AsGuard(stmt);
@@ -35,6 +50,7 @@ std::optional<BestSoFar> BestOf(const FunctionCode& code, const Loop& loop,
     if (best == nullptr || taken->kind != clang::BO_Assign || taken->value == nullptr ||
         NamedVariable(taken->value) != loop.var)
       continue;
+    if (!OnlyTakenHere(code, loop, stmt, best)) continue;
     if (SaysTheSame(code, loop, test->getLHS(), test->getRHS(), best))
       return BestSoFar{guard, test->getLHS(), test->getRHS()};
     if (SaysTheSame(code, loop, test->getRHS(), test->getLHS(), best))
@@ -55,13 +71,16 @@ const clang::CallExpr* AsSort(const clang::Stmt* stmt) {
   return call;
 }
 
-// The variable that v.begin() or the like begins with.
-const clang::VarDecl* SortedOne(const clang::Expr* first) {
+// The variable whose beginning v or v.begin() is.
+const clang::VarDecl* SortedOne(const FunctionCode& code, const clang::Expr* first) {
   const Variables used = Used(first);
-  return used.size() == 1 ? *used.begin() : nullptr;
+  if (used.size() != 1) return nullptr;
+  const std::string name = (*used.begin())->getNameAsString();
+  const std::string text = code.Text(first);
+  return text == name || text == name + ".begin()" ? *used.begin() : nullptr;
 }
 
-// The place of an element, v[place] or v.at(…) written as an operator; null for anything else.
+// The place of an element, v[place]; null for anything else.
 const clang::Expr* PlaceIn(const clang::Stmt* stmt, const clang::VarDecl* sorted) {
   if (const auto* element = dyn_cast<clang::ArraySubscriptExpr>(stmt))
     return NamedVariable(element->getBase()) == sorted ? element->getIdx() : nullptr;
@@ -87,9 +106,8 @@ void KeepBestValue(const FunctionCode& code, Rewrites* rewrites) {
                     {code.Instead(best->of_turn, value), code.Instead(best->of_best, kept)});
       // What is the best one from now on has its value kept too.
       const std::string turn = "const " + type + " " + value + " = " + code.Text(best->of_turn) +
-                               ";\nif (" + condition + ") {\n" +
-                               code.Text(StatementsOf(best->guard->getThen()), {}) + kept + " = " +
-                               value + ";\n}\n";
+                               ";\nif (" + condition + ") {\n" + kept + " = " + value + ";\n" +
+                               code.Text(StatementsOf(best->guard->getThen()), {}) + "}\n";
       std::string body;
       for (const clang::Stmt* each : loop.body)
         body += each == stmt ? turn : code.Text(each) + "\n";
@@ -105,11 +123,15 @@ void TakeNth(const FunctionCode& code, Rewrites* rewrites) {
   for (const clang::Stmt* stmt : Below(code.body())) {
     const clang::CallExpr* sort = AsSort(stmt);
     // Of the nodes around a call that show the same text, the outermost one is the statement.
-    if (sort == nullptr || !isa<clang::CompoundStmt>(code.Parent(stmt))) continue;
-    const clang::VarDecl* sorted = SortedOne(sort->getArg(0));
+    if (sort == nullptr || !llvm::isa_and_nonnull<clang::CompoundStmt>(code.Parent(stmt))) continue;
+    const clang::VarDecl* sorted = SortedOne(code, sort->getArg(0));
     if (sorted == nullptr) continue;
     // Behind it only one element is read, whose place may ask for the size.
+    Variables behind;
+    for (const clang::Stmt* each : StatementsOf(code.Parent(stmt)))
+      if (code.Begin(each) > code.Begin(stmt)) behind.merge(ChangedOrDeclared(each));
     std::set<std::string> places;
+    bool known_before = true;
     int known = 0;
     int named = 0;
     for (const clang::Stmt* each : Below(code.Parent(stmt))) {
@@ -118,9 +140,14 @@ void TakeNth(const FunctionCode& code, Rewrites* rewrites) {
       const clang::Expr* place = PlaceIn(each, sorted);
       if (place == nullptr) continue;
       places.insert(code.Text(place));
+      Variables used = Used(place);
+      used.erase(sorted);
+      known_before = known_before && !Share(used, behind);
       known += 1 + Mentions(place, sorted);
     }
-    if (places.size() != 1 || known != named) continue;
+    const bool elsewhere =
+        Declared(code.Parent(stmt)).count(sorted) == 0 && code.Parent(stmt) != code.body();
+    if (places.size() != 1 || known != named || !known_before || elsewhere) continue;
     const std::string first = code.Text(sort->getArg(0));
     const std::string last = code.Text(sort->getArg(1));
     rewrites->push_back(

@@ -14,12 +14,17 @@ TEST_F(RewriteTest, TheBestOnesValueIsKept) {
                  "int f(const float* a, float x, int n) { int best = 0; for (int i = 1; i < n; "
                  "i++) { if (fabsf(a[i] - x) < fabsf(a[best] - x)) best = i; } return best; }"),
               HasSubstr("float best_value = fabsf(a[best] - x); for (int i = 1; i < n; i++) { "
-                        "const float value = fabsf(a[i] - x); if (value < best_value) { best = i; "
-                        "best_value = value; } }"));
+                        "const float value = fabsf(a[i] - x); if (value < best_value) { "
+                        "best_value = value; best = i; } }"));
   EXPECT_THAT(By(rule,
                  "int f(const int* a, int n) { int top = 0; for (int i = 0; i < n; i++) { if "
                  "(a[top] <= a[i]) { top = i; } } return top; }"),
-              HasSubstr("if (best_value <= value) { top = i; best_value = value; }"));
+              HasSubstr("if (best_value <= value) { best_value = value; top = i; }"));
+  EXPECT_EQ(By(rule,
+               "int f(const int* a, int n) { int best = -1; for (int i = 0; i < n; i++) { if (best "
+               "< 0) { best = i; continue; } if (a[i] < a[best]) best = i; } return best; }"),
+            "")
+      << "there may be no best one yet";
   for (const char* condition : {"a[i] < a[best] + 1", "a[i] < a[i - 1]", "a[i] == a[best]"})
     EXPECT_EQ(By(rule, std::string("int f(const int* a, int n) { int best = 0; for (int i = 1; i < "
                                    "n; i++) { if (") +
@@ -44,6 +49,15 @@ TEST_F(RewriteTest, OfWhatIsSortedOnlyTheElementReadIsPlaced) {
                                "return v[0] + g(v); }"),
             "")
       << "what else is read is not known";
+  EXPECT_EQ(
+      By(rule, library + "float f(float* v, int n) { std::sort(v, v + n); const int mid = n / "
+                         "2; return v[mid]; }"),
+      "")
+      << "the place is not known yet";
+  EXPECT_EQ(By(rule, library + "float f(float* v, int n) { std::sort(v + 1, v + n); return v[n / "
+                               "2]; }"),
+            "")
+      << "it does not sort from the beginning";
 }
 
 TEST_F(RewriteTest, ChainsThatOnlyCountHaveNoBranches) {
@@ -71,6 +85,21 @@ TEST_F(RewriteTest, ACountedConditionIsLookedAtAsAWhole) {
                         "+= holds1;"));
 }
 
+TEST_F(RewriteTest, ConditionsThatNeedOthersKeepTheirOrder) {
+  const auto counted = [](const std::string& condition) {
+    return By("counted without branches",
+              "int f(const int* a, const int* b, int n) { int c = 0; for (int i = 0; i < n; i++) { "
+              "if (" +
+                  condition + ") c++; } return c; }");
+  };
+  for (const char* condition :
+       {"i > 0 && a[i - 1] < a[i]", "i < 5 && a[i] > 3", "b[i] != 0 && a[i] % b[i] == 1",
+        "a[i] > 2 && abs(a[i]) < 9", "a[i] > c && a[i] < 7"})
+    EXPECT_EQ(counted(condition), "") << condition;
+  EXPECT_NE(counted("a[i] > 2 && b[i] < 9"), "");
+  EXPECT_NE(counted("a[i - 1] > 2 && a[i - 1] < 9"), "");
+}
+
 TEST_F(RewriteTest, GuardsCompareCounters) {
   const std::string rule = "guards by counters";
   const std::string head =
@@ -84,6 +113,11 @@ TEST_F(RewriteTest, GuardsCompareCounters) {
               HasSubstr("if (d <= y + 1 && d > y + 1 - n) { const int k = 1 - d;"));
   EXPECT_EQ(By(rule, head + "int yy = y * d; if (yy < n) s += a[yy]; } return s; }"), "")
       << "the counter is multiplied";
+  EXPECT_EQ(By(rule, head + "int yy = y + d; if (yy < (unsigned)n) { s += a[yy]; } } return s; }"),
+            "")
+      << "a number without a sign";
+  EXPECT_EQ(By(rule, head + "int y = y + d; if (y < n) { s += a[y]; } } return s; }"), "")
+      << "it names itself";
   EXPECT_EQ(By(rule, head + "int yy = y + d; if (yy < n) { s += a[yy]; } s++; } return s; }"), "")
       << "a part of the turn has no condition";
 }

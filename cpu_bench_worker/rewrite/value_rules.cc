@@ -34,7 +34,9 @@ std::string Power(const FunctionCode& code, const clang::CallExpr* call) {
   if ((name != "pow" && name != "powf") || call->getNumArgs() != 2) return "";
   const clang::Expr* base = call->getArg(0)->IgnoreImpCasts();
   clang::Expr::EvalResult exponent;
-  if (HasEffects(base) || !call->getArg(1)->EvaluateAsRValue(exponent, code.context())) return "";
+  if (HasEffects(base) || call->getArg(1)->isValueDependent() ||
+      !call->getArg(1)->EvaluateAsRValue(exponent, code.context()))
+    return "";
   const double value = exponent.Val.isFloat() ? exponent.Val.getFloat().convertToDouble()
                        : exponent.Val.isInt()
                            ? static_cast<double>(exponent.Val.getInt().getExtValue())

@@ -23,7 +23,8 @@ TEST_F(RewriteTest, WhatAnInnerLoopComputesOfItsCounterIsComputedOnceForEach) {
   EXPECT_THAT(
       By(kOnce, Nest("const Place b = stations[s]; double c = std::cos(0.5 * b.lat); "
                      "double d = c * users[u].lat; if (d < best) best = d;")),
-      HasSubstr("{ double* const table = new double[m]; for (int s = 0; s < m; s++) { table[s] = "
+      HasSubstr("{ double* const table = new double[m > 0 ? m : 0]; for (int s = 0; s < m; s++) { "
+                "table[s] = "
                 "std::cos(0.5 * stations[s].lat); } for (int u = 0; u < n; u++) { double best = "
                 "1e9; for (int s = 0; s < m; s++) { const Place b = stations[s]; double c = "
                 "table[s]; double d = c * users[u].lat; if (d < best) best = d; } out[u] = best; } "
@@ -56,6 +57,74 @@ TEST_F(RewriteTest, ATableIsMadeBeforeTheOutermostLoopThatKeepsWhatItIsMadeOf) {
          "j++) { s += i / (j * scale) + expf(j * scale); } out[i] += s; } } }"),
       HasSubstr("const float scale = a[k] + 1; float table[8]; for (int j = 1; j <= 8; j++) { "
                 "table[j - 1] = expf(j * scale); } for (int i = 0; i < n; i++) {"));
+}
+
+TEST_F(RewriteTest, WhatStandsUnderAConditionIsNotComputedWithoutIt) {
+  for (const char* body :
+       {"if (s) best += n / s;", "best += s ? u * (n / s) : out[u];", "best += s && n / s > u;",
+        "if (s > u) continue; best += sqrt(stations[s].lat);",
+        "if (s > u) break; { best += n / s; }", "switch (u) { case 1: best += n % s; }",
+        "for (int k = 0; k < s; k++) best += n / s;",
+        "if (s < u) { const Place& b = stations[s]; best += sqrt(b.lat); }"})
+    EXPECT_EQ(By(kOnce, Nest(body)), "") << body;
+  EXPECT_THAT(By(kOnce, Nest("if (s < u) best += sqrt(0.5 * s) + s / 2;")),
+              HasSubstr("table[s] = sqrt(0.5 * s)"))
+      << "it does no harm";
+  EXPECT_THAT(By(kOnce, Nest("best += s ? n / s : 0;")), HasSubstr("table[s] = s ? n / s : 0;"))
+      << "the condition is computed with it";
+  EXPECT_THAT(By(kOnce, Nest("const Place& b = stations[s]; if (sqrt(b.lat) < u) best = u; if (s < "
+                             "u) best += 2 * sqrt(b.lat); if (s > u) continue;")),
+              HasSubstr("if (table[s] < u) best = u; if (s < u) best += 2 * table[s];"))
+      << "it is computed in every turn";
+}
+
+TEST_F(RewriteTest, ATableOfALoopWithoutTurnsIsEmpty) {
+  EXPECT_THAT(By(kOnce,
+                 "void f(const float* a, float* b, int k, int n) { for (int i = 0; i < n; i++) { "
+                 "for (int j = k; j <= n; j++) { b[i] += sqrtf(a[j]); } } }"),
+              HasSubstr("float* const table = new float[n + 1 > k ? n + 1 - k : 0];"));
+}
+
+TEST_F(RewriteTest, NoTableIsLeftBehindByAReturn) {
+  const std::string leaves = "best += sqrt(stations[s].lat) * u; if (best > 9) return;";
+  EXPECT_EQ(By(kOnce, Nest(leaves)), "");
+  EXPECT_THAT(By(kOnce, Nest("for (int k = 0; k < 8; k++) { best += sqrt(stations[k].lat) * u; if "
+                             "(best > 9) return; }")),
+              HasSubstr("double table[8]; for (int k = 0;"));
+  const auto carried = [](const std::string& end) {
+    return By(kAlong,
+              "void f(const float* w, float* out, int n, int m) { for (int i = 0; i < n; i++) { "
+              "float s = 0; for (int p = 0; p < " +
+                  end + "; p++) { s += cosf(w[p] * i); if (s > 9) return; } out[i] = s; } }");
+  };
+  EXPECT_EQ(carried("m"), "");
+  EXPECT_THAT(carried("8"), HasSubstr("double sine[8]; double sine_step[8];"));
+}
+
+TEST_F(RewriteTest, PartsWithNamesOfTheirOwnAreLeftAlone) {
+  EXPECT_EQ(By(kOnce, Nest("auto [x, y] = users[u]; best += sqrt(x * s);")), "");
+  EXPECT_EQ(By(kAlong,
+               "struct P { double x; double y; }; void f(const P* p, double* b, int n) { for (int "
+               "i = 0; i < n; i++) { auto [x, y] = p[i]; b[i] = exp(x * i); } }"),
+            "");
+  EXPECT_EQ(By(kOnce,
+               "struct P { double x; double y; }; void f(P* p, double* b, int n) { for (int i = 0; "
+               "i < n; i++) { for (int j = 0; j < n; j++) { b[i] += sqrt(p[j].x); } auto& [x, y] = "
+               "p[i]; x = 2; } }"),
+            "")
+      << "the nest writes to it";
+}
+
+TEST_F(RewriteTest, LoopsInTheSameOneHaveTheirOwnTables) {
+  std::string all;
+  for (const Rewrite& each :
+       Of("void f(double* b, int n) { for (int i = 0; i < n; i++) { for (int j = 0; j < 3; j++) { "
+          "for (int k = 0; k < 4; k++) { b[i] += sqrt(0.5 * j + k); } for (int k = 0; k < 5; k++) "
+          "{ b[i] "
+          "-= sqrt(0.5 * j + k); } } } }"))
+    if (each.rule == kOnce) all = each.source;
+  EXPECT_THAT(all, HasSubstr("b[i] += table[j * 4 + k];"));
+  EXPECT_THAT(all, HasSubstr("b[i] -= table2[j * 5 + k];"));
 }
 
 TEST_F(RewriteTest, WhatDiffersFromTurnToTurnOfTheOuterLoopIsComputedThere) {
@@ -119,6 +188,13 @@ TEST_F(RewriteTest, PowersOfWhatGrowsByTheSameStepAreCarriedAlong) {
                 "for (int i = 0; i < n; i++) { b[i] = power + exp(k); power *= power_step; }"));
 }
 
+TEST_F(RewriteTest, NeitherANameNorItsStepIsAnothers) {
+  EXPECT_THAT(By(kAlong,
+                 "void f(double* b, double power_step, int n) { for (int i = 0; i < n; i++) { b[i] "
+                 "= exp(power_step * i); } }"),
+              HasSubstr("double power_of = 1.0; const double power_of_step = exp(power_step);"));
+}
+
 TEST_F(RewriteTest, AnglesThatGrowByTheSameStepAreTurned) {
   EXPECT_THAT(
       By(kAlong,
@@ -167,7 +243,8 @@ TEST_F(RewriteTest, WhatDependsOnTheCounterOfALoopWithinIsCarriedInTables) {
   EXPECT_THAT(made[1], HasSubstr("            value += envelope * sine[p];\n"
                                  "            power[p] *= power_step[p];\n"))
       << "or in the same loop";
-  EXPECT_THAT(made[2], HasSubstr("    double(*const carried)[6] = new double[count][6];\n"))
+  EXPECT_THAT(made[2],
+              HasSubstr("    double(*const carried)[6] = new double[count > 0 ? count : 0][6];\n"))
       << "or in one table";
   EXPECT_THAT(made[2], HasSubstr("            value += envelope * carried[p][2];\n"
                                  "            carried[p][0] *= carried[p][1];\n"

@@ -1,0 +1,169 @@
+#include "cpu_bench_worker/rewrite/before_loop.h"
+
+#include <algorithm>
+
+#include "cpu_bench_worker/rewrite/helper_functions.h"
+#include "cpu_bench_worker/rewrite/math_calls.h"
+
+namespace whetstone {
+namespace {
+
+using clang::dyn_cast;
+using clang::isa;
+
+// Adds the variable whose elements or fields are assigned to, and those that it points into.
+void AddWritten(const clang::Expr* target, Variables* written) {
+  const clang::Expr* base = target->IgnoreParenCasts();
+  while (true) {
+    const clang::Expr* within = nullptr;
+    if (const auto* element = dyn_cast<clang::ArraySubscriptExpr>(base))
+      within = element->getBase();
+    else if (const auto* field = dyn_cast<clang::MemberExpr>(base))
+      within = field->getBase();
+    else if (const auto* pointed = dyn_cast<clang::UnaryOperator>(base))
+      within = pointed->getSubExpr();
+    else if (const auto* call = dyn_cast<clang::CXXOperatorCallExpr>(base))
+      within = call->getArg(0);
+    else if (const clang::BindingDecl* binding = NamedBinding(base))
+      within = binding->getBinding();
+    if (within == nullptr) break;
+    base = within->IgnoreParenCasts();
+  }
+  const clang::Expr* whole = target->IgnoreParenCasts();
+  for (const clang::VarDecl* variable : Used(base)) {
+    const clang::QualType type = variable->getType();
+    const bool pointer = type->isPointerType();
+    // What a pointer is moved by is not written to.
+    if (NamedVariable(base) == nullptr && !pointer && !type->isArrayType()) continue;
+    const bool refers = type->isReferenceType() || (pointer && NamedVariable(whole) == nullptr);
+    const bool new_one = written->insert(variable).second;
+    if (new_one && refers && variable->getInit() != nullptr)
+      AddWritten(variable->getInit(), written);
+  }
+}
+
+// Adds what a call may write to through pointers and references.
+void AddWrittenBy(const clang::CallExpr* call, Variables* written) {
+  if (const auto* assigned = dyn_cast<clang::CXXOperatorCallExpr>(call)) {
+    if (assigned->isAssignmentOp()) AddWritten(assigned->getArg(0), written);
+    return;
+  }
+  const clang::FunctionDecl* callee = call->getDirectCallee();
+  if (const auto* member = dyn_cast<clang::CXXMemberCallExpr>(call))
+    if (const clang::CXXMethodDecl* method = member->getMethodDecl();
+        method != nullptr && !method->isConst())
+      AddWritten(member->getImplicitObjectArgument(), written);
+  for (unsigned i = 0; i < call->getNumArgs(); ++i) {
+    const bool known = callee != nullptr && i < callee->getNumParams();
+    const clang::QualType type =
+        known ? callee->getParamDecl(i)->getType() : call->getArg(i)->getType();
+    const clang::QualType target = type->getPointeeType();
+    if (!target.isNull() && !target.isConstQualified()) AddWritten(call->getArg(i), written);
+  }
+}
+
+// Whether `around` may be done without this part of it.
+bool Chooses(const clang::Stmt* around, const clang::Stmt* part) {
+  if (const auto* branch = dyn_cast<clang::IfStmt>(around))
+    return part == branch->getThen() || part == branch->getElse();
+  if (const auto* choice = dyn_cast<clang::ConditionalOperator>(around))
+    return part != choice->getCond();
+  if (const auto* binary = dyn_cast<clang::BinaryOperator>(around))
+    return binary->isLogicalOp() && part == binary->getRHS();
+  if (const auto* choice = dyn_cast<clang::SwitchStmt>(around)) return part == choice->getBody();
+  if (const auto* loop = dyn_cast<clang::ForStmt>(around))
+    return part == loop->getBody() || part == loop->getInc();
+  if (const auto* loop = dyn_cast<clang::WhileStmt>(around)) return part == loop->getBody();
+  if (const auto* loop = dyn_cast<clang::CXXForRangeStmt>(around)) return part == loop->getBody();
+  return isa<clang::BinaryConditionalOperator>(around);
+}
+
+// Whether what stands behind the statement may be left out in a turn of the loop around it.
+bool EndsTurn(const clang::Stmt* stmt) {
+  if (stmt == nullptr) return false;
+  if (isa<clang::ContinueStmt, clang::BreakStmt, clang::ReturnStmt, clang::GotoStmt>(stmt))
+    return true;
+  // These have a `break` of their own.
+  if (isa<clang::ForStmt, clang::WhileStmt, clang::DoStmt, clang::CXXForRangeStmt>(stmt))
+    return Has<clang::ReturnStmt, clang::GotoStmt>(stmt);
+  if (isa<clang::SwitchStmt>(stmt))
+    return Has<clang::ContinueStmt, clang::ReturnStmt, clang::GotoStmt>(stmt);
+  return std::any_of(stmt->child_begin(), stmt->child_end(), EndsTurn);
+}
+
+}  // namespace
+
+bool OnlyComputes(const FunctionCode& code, const clang::Expr* expression) {
+  if (Has<clang::LambdaExpr, clang::CXXNewExpr>(expression) || !Changed(expression).empty() ||
+      NamesBinding(expression))
+    return false;
+  for (const clang::Stmt* each : Below(expression)) {
+    const auto* binary = dyn_cast<clang::BinaryOperator>(each);
+    const auto* unary = dyn_cast<clang::UnaryOperator>(each);
+    const bool changes = (binary != nullptr && binary->isAssignmentOp()) ||
+                         (unary != nullptr && unary->isIncrementDecrementOp());
+    if (changes || (isa<clang::CallExpr>(each) && AsMathCall(code, each) == nullptr)) return false;
+  }
+  return true;
+}
+
+Variables Written(const clang::Stmt* stmt) {
+  Variables written;
+  for (const clang::Stmt* each : Below(stmt)) {
+    if (const std::optional<Assignment> assignment = AsAssignment(each))
+      AddWritten(assignment->target, &written);
+    if (const auto* call = dyn_cast<clang::CallExpr>(each)) AddWrittenBy(call, &written);
+  }
+  return written;
+}
+
+bool IsAtom(const clang::Expr* expression) {
+  return isa<clang::DeclRefExpr, clang::IntegerLiteral, clang::FloatingLiteral, clang::ParenExpr,
+             clang::ArraySubscriptExpr, clang::MemberExpr, clang::CallExpr, clang::CXXNamedCastExpr,
+             clang::CXXFunctionalCastExpr>(expression->IgnoreImplicit());
+}
+
+bool MayFault(const FunctionCode& code, const clang::Stmt* stmt) {
+  if (const auto* field = dyn_cast<clang::MemberExpr>(stmt)) return field->isArrow();
+  if (const auto* unary = dyn_cast<clang::UnaryOperator>(stmt))
+    return unary->getOpcode() == clang::UO_Deref;
+  const auto* binary = dyn_cast<clang::BinaryOperator>(stmt);
+  if (binary == nullptr) return isa<clang::ArraySubscriptExpr>(stmt);
+  const clang::BinaryOperatorKind kind = binary->getOpcode();
+  if ((kind != clang::BO_Div && kind != clang::BO_Rem) || !binary->getType()->isIntegerType())
+    return false;
+  const std::optional<int64_t> divisor = code.Constant(binary->getRHS());
+  return !divisor || *divisor == 0 || *divisor == -1;
+}
+
+bool MaySkip(const FunctionCode& code, const std::vector<const Loop*>& loops,
+             const clang::Stmt* part) {
+  const clang::Stmt* outer = loops[0]->stmt;
+  if (code.Begin(part) < code.Begin(outer) || code.End(part) > code.End(outer)) return false;
+  for (; part != outer; part = code.Parent(part)) {
+    const clang::Stmt* around = code.Parent(part);
+    if (around == nullptr) return false;
+    const bool counted = std::any_of(loops.begin(), loops.end(),
+                                     [&](const Loop* loop) { return loop->stmt == around; });
+    if (!counted && Chooses(around, part)) return true;
+    if (!isa<clang::CompoundStmt>(around)) continue;
+    for (const clang::Stmt* each : around->children()) {
+      if (each == part) break;
+      if (EndsTurn(each)) return true;
+    }
+  }
+  return false;
+}
+
+bool KeepsSteps(const FunctionCode& code, clang::QualType from, clang::QualType to) {
+  if (!from->isArithmeticType() || !to->isArithmeticType() || to->isBooleanType()) return false;
+  if (to->isRealFloatingType()) return true;
+  return from->isIntegerType() &&
+         code.context().getTypeSize(to) >= code.context().getTypeSize(code.context().IntTy);
+}
+
+std::string Negated(const std::string& value) {
+  return value[0] == '-' ? "-(" + value + ")" : "-" + value;
+}
+
+}  // namespace whetstone
