@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cpu_bench_worker/rewrite/conditions.h"
 #include "cpu_bench_worker/rewrite/helper_functions.h"
 #include "cpu_bench_worker/rewrite/math_calls.h"
 
@@ -97,13 +98,9 @@ bool OnlyComputes(const FunctionCode& code, const clang::Expr* expression) {
   if (Has<clang::LambdaExpr, clang::CXXNewExpr>(expression) || !Changed(expression).empty() ||
       NamesBinding(expression))
     return false;
-  for (const clang::Stmt* each : Below(expression)) {
-    const auto* binary = dyn_cast<clang::BinaryOperator>(each);
-    const auto* unary = dyn_cast<clang::UnaryOperator>(each);
-    const bool changes = (binary != nullptr && binary->isAssignmentOp()) ||
-                         (unary != nullptr && unary->isIncrementDecrementOp());
-    if (changes || (isa<clang::CallExpr>(each) && AsMathCall(code, each) == nullptr)) return false;
-  }
+  for (const clang::Stmt* each : Below(expression))
+    if (AsAssignment(each) || (isa<clang::CallExpr>(each) && AsMathCall(code, each) == nullptr))
+      return false;
   return true;
 }
 

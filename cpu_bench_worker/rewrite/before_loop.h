@@ -11,7 +11,6 @@
 
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/StmtCXX.h"
-#include "cpu_bench_worker/rewrite/conditions.h"
 #include "cpu_bench_worker/rewrite/function_code.h"
 #include "cpu_bench_worker/rewrite/math_calls.h"
 

@@ -1,22 +1,15 @@
 #include <algorithm>
-#include <map>
-#include <set>
 #include <utility>
 
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/StmtCXX.h"
 #include "cpu_bench_worker/rewrite/before_loop.h"
-#include "cpu_bench_worker/rewrite/conditions.h"
-#include "cpu_bench_worker/rewrite/helper_functions.h"
 #include "cpu_bench_worker/rewrite/math_calls.h"
 #include "cpu_bench_worker/rewrite/rules.h"
 #include "cpu_bench_worker/rewrite/turn_tables.h"
 
 namespace whetstone {
 namespace {
-
-using clang::dyn_cast;
-using clang::isa;
 
 // A function that is carried along from turn to turn.
 struct Carried {
@@ -75,15 +68,10 @@ class Carrying {
       steps += Turned(each, form);
     }
     Edits edits = Calls(form);
-    Edits inner_edits;
     for (const Loop* inner : Inners()) {
       text += Tables(*inner, form, &deleted);
-      inner_edits.push_back(code_.Instead(inner->stmt, Inner(*inner, edits, form)));
-      std::erase_if(edits, [&](const Edit& edit) {
-        return edit.begin >= code_.Begin(inner->stmt) && edit.end <= code_.End(inner->stmt);
-      });
+      Override(&edits, code_.Instead(inner->stmt, Inner(*inner, edits, form)));
     }
-    edits.insert(edits.end(), inner_edits.begin(), inner_edits.end());
     return text + code_.Head(loop_) + " {\n" + code_.Text(loop_.body, edits) + steps + "}" +
            deleted;
   }

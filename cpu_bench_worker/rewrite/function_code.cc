@@ -143,6 +143,12 @@ int Mentions(const clang::Stmt* stmt, const clang::VarDecl* variable) {
   return count;
 }
 
+void Override(Edits* edits, const Edit& edit) {
+  std::erase_if(*edits,
+                [&](const Edit& each) { return each.begin >= edit.begin && each.end <= edit.end; });
+  edits->push_back(edit);
+}
+
 FunctionCode::FunctionCode(clang::ASTContext* context, const clang::FunctionDecl* function)
     : context_(context), function_(function) {
   const clang::SourceManager& sources = context->getSourceManager();

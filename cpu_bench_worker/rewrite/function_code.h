@@ -25,6 +25,8 @@ struct Edit {
   std::string text;
 };
 using Edits = std::vector<Edit>;
+// Adds an edit in the place of all that lie within it.
+void Override(Edits* edits, const Edit& edit);
 using Variables = std::set<const clang::VarDecl*>;
 
 // A loop that counts up by one: for (T var = first; var < last; var++) or with <=. Its body does

@@ -5,6 +5,7 @@
 #include "clang/AST/Attr.h"
 #include "clang/AST/ExprCXX.h"
 #include "clang/Basic/SourceManager.h"
+#include "cpu_bench_worker/rewrite/conditions.h"
 
 namespace whetstone {
 namespace {
@@ -13,12 +14,7 @@ using clang::dyn_cast;
 using clang::isa;
 using clang::isa_and_nonnull;
 
-bool Assigns(const clang::Stmt* stmt) {
-  const auto* binary = dyn_cast<clang::BinaryOperator>(stmt);
-  const auto* unary = dyn_cast<clang::UnaryOperator>(stmt);
-  return (binary != nullptr && binary->isAssignmentOp()) ||
-         (unary != nullptr && unary->isIncrementDecrementOp());
-}
+bool Assigns(const clang::Stmt* stmt) { return AsAssignment(stmt).has_value(); }
 
 // Whether what is assigned is a variable of the function or a part of one.
 bool AssignsOwn(const clang::FunctionDecl* definition, const clang::Stmt* assignment) {

@@ -115,13 +115,6 @@ std::vector<Taking> TakingsOf(const FunctionCode& code, const Loop& loop) {
   return takings;
 }
 
-// Adds an edit in the place of all that lie within it.
-void Override(Edits* edits, const Edit& edit) {
-  std::erase_if(*edits,
-                [&](const Edit& each) { return each.begin >= edit.begin && each.end <= edit.end; });
-  edits->push_back(edit);
-}
-
 // How a part is joined to its accumulator; null for a minimum or maximum.
 const char* JoinedBy(Kind kind) {
   return kind == Kind::kSum   ? " += "

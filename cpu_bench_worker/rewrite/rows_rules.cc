@@ -99,7 +99,7 @@ std::string ValueBehind(const FunctionCode& code, const Rows& rows) {
   return rows.value == nullptr ? "" : ", " + code.Text(rows.value);
 }
 
-// An element's text, whose row and column may name elements too.
+// Puts `text` in the place of an element.
 Edit ElementEdit(const FunctionCode& code, const Rows::Element& element, const std::string& text) {
   return {code.Begin(element.whole), code.End(element.whole), text};
 }
@@ -179,11 +179,7 @@ std::string ColumnText(const FunctionCode& code, const Rows& rows, const Loop& c
   code.Replace(column.stmt->getBody(), column.var, counter, &edits);
   for (const Rows::Element& element : rows.elements) {
     if (!Within(code, element.whole, column.stmt)) continue;
-    const Edit whole = ElementEdit(code, element, row + "[" + code.Text(element.column) + "]");
-    std::erase_if(edits, [&](const Edit& each) {
-      return each.begin >= whole.begin && each.end <= whole.end;
-    });
-    edits.push_back(whole);
+    Override(&edits, ElementEdit(code, element, row + "[" + code.Text(element.column) + "]"));
   }
   return code.Text(column.body, edits);
 }

@@ -1,13 +1,10 @@
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/StmtCXX.h"
 #include "cpu_bench_worker/rewrite/before_loop.h"
-#include "cpu_bench_worker/rewrite/conditions.h"
-#include "cpu_bench_worker/rewrite/helper_functions.h"
 #include "cpu_bench_worker/rewrite/math_calls.h"
 #include "cpu_bench_worker/rewrite/rules.h"
 #include "cpu_bench_worker/rewrite/turn_tables.h"
