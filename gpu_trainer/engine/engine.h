@@ -14,9 +14,9 @@
 // log-sum-exp (cache/).
 //
 // The token at `position` of a sample is decided by Philox(seed, {step, group_index, sample,
-// position}), position counted from 0 after the prompt (sampling/). On a CPU with AVX-512 the
-// kernels are batch-invariant: a sequence's tokens do not depend at all on what else is in the
-// batch. Elsewhere they do so up to rounding, unless `deterministic` asks for more: then every
+// position}), position counted from 0 after the prompt (sampling/). Where SIMD kernels
+// serve (kernels/simd_kernels.h) they are batch-invariant: a sequence's tokens do not depend at all
+// on what else is in the batch. Elsewhere they do so up to rounding, unless `deterministic` asks for more: then every
 // forward pass computes kBatchInvariantRows rows, real ones or not, and attends row by row
 // (runner/eager_model_runner.h).
 //

@@ -2,21 +2,20 @@
 
 #include <algorithm>
 
-#include "gpu_trainer/kernels/cpu/cpu.h"
-#include "gpu_trainer/kernels/cpu/linear_avx512.h"
+#include "gpu_trainer/kernels/cpu/decode_kernels.h"
 #include "gpu_trainer/kernels/parallel.h"
 #include "gpu_trainer/kernels/simd_kernels.h"
 
 namespace whetstone {
 namespace {
 
-template <typename In>
+template <typename T>
 void RunKernel(const torch::Tensor& x, const torch::Tensor& w, const torch::Tensor& bias,
                const torch::Tensor& y) {
-  const LinearArgs<In, float> args = {
-      static_cast<const In*>(x.const_data_ptr()),
-      static_cast<const In*>(w.const_data_ptr()),
-      bias.defined() ? static_cast<const In*>(bias.const_data_ptr()) : nullptr,
+  const LinearArgs<T> args = {
+      static_cast<const T*>(x.const_data_ptr()),
+      static_cast<const T*>(w.const_data_ptr()),
+      bias.defined() ? static_cast<const T*>(bias.const_data_ptr()) : nullptr,
       y.data_ptr<float>(),
       x.size(0),
       w.size(0),
@@ -34,13 +33,12 @@ void RunKernel(const torch::Tensor& x, const torch::Tensor& w, const torch::Tens
     if (largest_share(columns) <= largest_share(run)) run = columns;
   }
   ParallelFor(runs(run), [&](int64_t task) {
-    LinearColumns(args, task * run, std::min(args.n, (task + 1) * run));
+    Decoding<T>().linear_columns(args, task * run, std::min(args.n, (task + 1) * run));
   });
 }
 
 bool KernelServes(const torch::Tensor& x, const torch::Tensor& w) {
-  return SimdKernelsServe(x) && HasAvx512Kernels() && x.scalar_type() == w.scalar_type() &&
-         w.is_contiguous();
+  return ProductKernelsServe(x) && x.scalar_type() == w.scalar_type() && w.is_contiguous();
 }
 
 // Multiplies bf16 or fp16 factors into f32 sums, without the kernel.
@@ -61,7 +59,7 @@ torch::Tensor WideProduct(const torch::Tensor& x, const torch::Tensor& w) {
 }  // namespace
 
 bool IsBatchInvariant(torch::Device device, torch::ScalarType compute) {
-  return SimdKernelsServe(device, compute) && HasAvx512Kernels();
+  return ProductKernelsServe(device, compute);
 }
 
 torch::Tensor Linear(const torch::Tensor& x, const torch::Tensor& w, const torch::Tensor& bias) {

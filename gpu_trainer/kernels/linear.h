@@ -7,8 +7,8 @@
 // moves by up to 0.06 by the rounding of its logit alone), so callers round once, where the next
 // product reads.
 //
-// On a CPU with AVX-512 a SIMD kernel runs: a row's bits then do not depend on the rows
-// beside it. Elsewhere, and on CUDA, LibTorch's matmul runs.
+// On a CPU that has the instructions (AVX2 for float, AVX-512 for bf16) a SIMD kernel runs: a row's
+// bits then do not depend on the rows beside it. Elsewhere, and on CUDA, LibTorch's matmul runs.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_LINEAR_H_
 #define WHETSTONE_GPU_TRAINER_KERNELS_LINEAR_H_
 

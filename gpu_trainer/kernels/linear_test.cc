@@ -5,13 +5,19 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include "gpu_trainer/kernels/cpu/cpu.h"
 #include "gpu_trainer/kernels/difference_testing.h"
 
 namespace whetstone {
 namespace {
 
-constexpr char kNoAvx512[] = "this processor has no AVX-512, so LibTorch multiplies";
+constexpr char kNoKernel[] = "this processor has no kernel for it, so LibTorch multiplies";
+
+class LinearBitsTest : public ::testing::TestWithParam<torch::ScalarType> {};
+
+INSTANTIATE_TEST_SUITE_P(Types, LinearBitsTest, ::testing::Values(torch::kFloat, torch::kBFloat16),
+                         [](const auto& info) {
+                           return info.param == torch::kFloat ? "Float32" : "BFloat16";
+                         });
 
 TEST(LinearTest, EqualsFloat64) {
   torch::manual_seed(1);
@@ -30,18 +36,16 @@ TEST(LinearTest, EqualsFloat64) {
   }
 }
 
-TEST(LinearTest, ARowsBitsDoNotDependOnTheRowsBeside) {
-  if (!HasAvx512Kernels()) GTEST_SKIP() << kNoAvx512;
+TEST_P(LinearBitsTest, DoNotDependOnTheRowsBeside) {
+  if (!IsBatchInvariant(torch::kCPU, GetParam())) GTEST_SKIP() << kNoKernel;
   torch::manual_seed(2);
-  for (const auto dtype : {torch::kFloat, torch::kBFloat16}) {
-    const torch::Tensor x = torch::randn({67, 200}).to(dtype);
-    const torch::Tensor w = torch::randn({300, 200}).to(dtype);
-    const torch::Tensor together = Linear(x, w);
-    for (const int64_t row : {0, 1, 31, 48, 65, 66}) {
-      EXPECT_TRUE(torch::equal(together.narrow(0, row, 1), Linear(x.narrow(0, row, 1), w))) << row;
-    }
-    EXPECT_TRUE(torch::equal(together.narrow(0, 5, 11), Linear(x.narrow(0, 5, 11), w)));
+  const torch::Tensor x = torch::randn({67, 200}).to(GetParam());
+  const torch::Tensor w = torch::randn({300, 200}).to(GetParam());
+  const torch::Tensor together = Linear(x, w);
+  for (const int64_t row : {0, 1, 31, 48, 65, 66}) {
+    EXPECT_TRUE(torch::equal(together.narrow(0, row, 1), Linear(x.narrow(0, row, 1), w))) << row;
   }
+  EXPECT_TRUE(torch::equal(together.narrow(0, 5, 11), Linear(x.narrow(0, 5, 11), w)));
 }
 
 // The rows are so wide that the kernel cuts k into stretches, except for few rows.
@@ -56,16 +60,15 @@ TEST(LinearTest, WideRows) {
   }
 }
 
-TEST(LinearTest, AWideRowsBitsDoNotDependOnTheRowsBeside) {
-  if (!HasAvx512Kernels()) GTEST_SKIP() << kNoAvx512;
+TEST_P(LinearBitsTest, OfWideRowsDoNotEither) {
+  if (!IsBatchInvariant(torch::kCPU, GetParam())) GTEST_SKIP() << kNoKernel;
   torch::manual_seed(4);
-  for (const auto dtype : {torch::kFloat, torch::kBFloat16}) {
-    for (const int64_t k : {1024, 2047, 2048, 3131}) {
-      const torch::Tensor x = torch::randn({35, k}).to(dtype), w = torch::randn({21, k}).to(dtype);
-      const torch::Tensor y = Linear(x, w);
-      for (const int64_t rows : {1, 3, 7, 20}) {
-        EXPECT_TRUE(torch::equal(y.narrow(0, 9, rows), Linear(x.narrow(0, 9, rows), w))) << rows;
-      }
+  for (const int64_t k : {1024, 2047, 2048, 3131}) {
+    const torch::Tensor x = torch::randn({35, k}).to(GetParam());
+    const torch::Tensor w = torch::randn({21, k}).to(GetParam());
+    const torch::Tensor y = Linear(x, w);
+    for (const int64_t rows : {1, 3, 7, 20}) {
+      EXPECT_TRUE(torch::equal(y.narrow(0, 9, rows), Linear(x.narrow(0, 9, rows), w))) << rows;
     }
   }
 }

@@ -1,6 +1,6 @@
 #include "gpu_trainer/engine/cache/kv_cache.h"
 
-#include "gpu_trainer/kernels/cpu/attention_avx512.h"
+#include "gpu_trainer/kernels/cpu/decode_attention.h"
 #include "gpu_trainer/kernels/linear.h"
 
 namespace whetstone {

@@ -7,8 +7,8 @@
 //   Forward(…, [&](int64_t layer, const torch::Tensor& qkv) {              // one token each
 //     return cache->Attend(layer, qkv, rows); });
 //
-// Two implementations have one contract and one test: one is packed for the SIMD kernels of CPUs
-// with AVX-512; the other, its reference, is LibTorch's operators, on any device. Not thread-safe.
+// Two implementations have one contract and one test: one is packed for the SIMD kernels of CPUs;
+// the other, its reference, is LibTorch's operators, on any device. Not thread-safe.
 #ifndef WHETSTONE_GPU_TRAINER_ENGINE_CACHE_KV_CACHE_H_
 #define WHETSTONE_GPU_TRAINER_ENGINE_CACHE_KV_CACHE_H_
 
@@ -54,8 +54,8 @@ std::unique_ptr<KvCache> MakeKvCache(const ModelConfig& config, torch::ScalarTyp
                                      torch::Device device, int64_t slots, int64_t suffix_tokens,
                                      bool batch_invariant);
 
-// These make either, for tests. The packed one serves only where HasAvx512Kernels
-// (kernels/cpu/cpu.h), for bf16 or f32 on a CPU.
+// These make either, for tests. The packed one serves only where ProductKernelsServe
+// (kernels/simd_kernels.h).
 std::unique_ptr<KvCache> MakePackedKvCache(const ModelConfig& config, torch::ScalarType dtype,
                                            int64_t slots, int64_t suffix_tokens);
 std::unique_ptr<KvCache> MakeReferenceKvCache(const ModelConfig& config, torch::ScalarType dtype,

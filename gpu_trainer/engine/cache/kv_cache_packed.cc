@@ -5,10 +5,10 @@
 
 #include "common/status_macros.h"
 #include "gpu_trainer/engine/cache/kv_cache.h"
-#include "gpu_trainer/kernels/cpu/attention_avx512.h"
-#include "gpu_trainer/kernels/cpu/cpu.h"
+#include "gpu_trainer/kernels/cpu/decode_kernels.h"
 #include "gpu_trainer/kernels/cpu/elementwise_cpu.h"
 #include "gpu_trainer/kernels/parallel.h"
+#include "gpu_trainer/kernels/simd_kernels.h"
 
 namespace whetstone {
 namespace {
@@ -98,7 +98,7 @@ class PackedKvCache final : public KvCache {
 
  private:
   struct LayerKv {
-    // Each is [heads, Dp * capacity] in the layout of kernels/cpu/attention_avx512.h.
+    // Each is [heads, Dp * capacity] in the layout of kernels/cpu/decode_attention.h.
     torch::Tensor k, v;
   };
   struct Prefix {
@@ -134,9 +134,9 @@ class PackedKvCache final : public KvCache {
     void Attend(int64_t begin, int64_t end, const PackedKv<T>& kv, int64_t length) {
       const int64_t row = (begin - begin_) * per_, dp = cache_.dp_;
       const float scale = 1 / std::sqrt(static_cast<float>(cache_.config_.head_dim));
-      AttendPacked({q_.data() + row * dp, max_.data() + row, sum_.data() + row,
-                    out_.data() + row * dp, (end - begin) * per_, dp, scale},
-                   kv, length);
+      Decoding<T>().attend({q_.data() + row * dp, max_.data() + row, sum_.data() + row,
+                            out_.data() + row * dp, (end - begin) * per_, dp, scale},
+                           kv, length);
     }
 
     // Writes token `i`'s result.
@@ -245,7 +245,7 @@ class PackedKvCache final : public KvCache {
 
 std::unique_ptr<KvCache> MakePackedKvCache(const ModelConfig& config, torch::ScalarType dtype,
                                            int64_t slots, int64_t suffix_tokens) {
-  CHECK(HasAvx512Kernels());
+  CHECK(ProductKernelsServe(torch::kCPU, dtype));
   if (dtype == torch::kBFloat16) {
     return std::make_unique<PackedKvCache<Bf16>>(config, dtype, slots, suffix_tokens);
   }

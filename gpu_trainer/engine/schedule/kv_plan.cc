@@ -5,7 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "gpu_trainer/engine/cache/kv_cache.h"
 #include "gpu_trainer/engine/schedule/sequence.h"
-#include "gpu_trainer/kernels/cpu/attention_avx512.h"
+#include "gpu_trainer/kernels/cpu/decode_attention.h"
 #include "gpu_trainer/profile/device_memory.h"
 
 namespace whetstone {

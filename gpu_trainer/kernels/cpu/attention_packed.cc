@@ -5,8 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "gpu_trainer/kernels/cpu/attention_rows.h"
-#include "gpu_trainer/kernels/cpu/panel_product.h"
+#include "gpu_trainer/kernels/cpu/panel_kernels.h"
 
 namespace whetstone {
 namespace {
@@ -66,8 +65,8 @@ class Task {
       T* p = Room(s_.p, m * columns_);
       float* factors = Room(s_.factors, m);
       for (int64_t i = 0; i < m; ++i) {
-        const attention_rows::Softmax row = attention_rows::Exponentials(
-            scores + i * columns_, even, Valid(first, i), scale_, p + i * columns_);
+        const ScoreSums row =
+            k_.exponentials(scores + i * columns_, even, Valid(first, i), scale_, p + i * columns_);
         LogSum(first, i) = row.log_sum;
         factors[i] = row.inverse_sum;
       }
@@ -91,17 +90,16 @@ class Task {
       T* p_pairs = Room(s_.p_pairs, RoundUp(m, kPair) * columns_);
       T* ds_pairs = Room(s_.ds_pairs, RoundUp(m, kPair) * columns_);
       for (int64_t i = 0; i < m; i += kPair) {
-        attention_rows::ScoreRow rows[kPair];
+        ScoreRow rows[kPair];
         const int64_t count = std::min(m - i, kPair), at = i * columns_;
         for (int64_t j = 0; j < count; ++j) {
           rows[j] = {.scores = scores + at + j * columns_,
                      .dp = dp + at + j * columns_,
                      .valid = Valid(first, i + j),
                      .log_sum = LogSum(first, i + j),
-                     .dot = attention_rows::Dot(y + (i + j) * d_, dy + (i + j) * d_, d_)};
+                     .dot = k_.dot(y + (i + j) * d_, dy + (i + j) * d_, d_)};
         }
-        attention_rows::Gradients(rows, count, even, scale_, ds + at, columns_, ds_pairs + at,
-                                  p_pairs + at);
+        k_.gradients(rows, count, even, scale_, ds + at, columns_, ds_pairs + at, p_pairs + at);
       }
       PutQueries(TimesDown(ds, m, s_.keys_down, even), nullptr, a_.dqkv, stride_, first, end);
       AddTransposed(ds_pairs, PackRows(q, m, s_.q_pairs), m, n, a_.dkv);
@@ -132,7 +130,7 @@ class Task {
       const T* tokens[kPair];
       const int64_t count = std::min(n_ - t, kPair);
       for (int64_t j = 0; j < count; ++j) tokens[j] = Token(t + j, head);
-      attention_rows::PackPair(tokens, count, d_, packed + t * d_);
+      k_.pack(tokens, count, d_, packed + t * d_);
     }
   }
 
@@ -143,7 +141,7 @@ class Task {
       const T* rows[kPair];
       const int64_t count = std::min(m - i, kPair);
       for (int64_t j = 0; j < count; ++j) rows[j] = x + (i + j) * d_;
-      attention_rows::PackPair(rows, count, d_, packed + i * d_);
+      k_.pack(rows, count, d_, packed + i * d_);
     }
     return packed;
   }
@@ -152,22 +150,22 @@ class Task {
   const float* TimesAcross(const T* x, int64_t m, const std::vector<T>& packed, int64_t n,
                            std::vector<float>& to) const {
     float* y = Room(to, m * columns_);
-    PanelProduct({x, d_, kPair, packed.data(), columns_, y, columns_, m, n, d_});
+    k_.product({x, d_, kPair, packed.data(), columns_, y, columns_, m, n, d_});
     return y;
   }
 
   // Multiplies x [m, n] in rows of columns_ with a matrix packed down: [m, D].
   const float* TimesDown(const T* x, int64_t m, const std::vector<T>& packed, int64_t n) const {
     float* y = Room(s_.sums, m * d_);
-    PanelProduct({x, columns_, kPair, packed.data(), d_, y, d_, m, d_, n});
+    k_.product({x, columns_, kPair, packed.data(), d_, y, d_, m, d_, n});
     return y;
   }
 
   // Computes sum [n, D] in rows of 2 D += x^T y, with x [m, n], packed in pairs of rows of
   // columns_, and y [m, D] packed down.
   void AddTransposed(const T* x, const T* y, int64_t m, int64_t n, float* sum) const {
-    PanelProduct({x, kPair, columns_ * kPair, y, d_, sum, 2 * d_, n, d_, RoundUp(m, kPair),
-                  /*add=*/true});
+    k_.product({x, kPair, columns_ * kPair, y, d_, sum, 2 * d_, n, d_, RoundUp(m, kPair),
+                /*add=*/true});
   }
 
   template <typename F>
@@ -193,9 +191,8 @@ class Task {
   void PutQueries(const float* rows, const float* factors, T* x, int64_t stride, int64_t first,
                   int64_t end) const {
     for (int64_t i = 0; i < (end - first) * r_; ++i) {
-      attention_rows::Round(
-          rows + i * d_, d_, factors != nullptr ? factors[i] : 1.0f,
-          x + (a_.run->begin + first + i / r_) * stride + (a_.kv_head * r_ + i % r_) * d_);
+      k_.round(rows + i * d_, d_, factors != nullptr ? factors[i] : 1.0f,
+               x + (a_.run->begin + first + i / r_) * stride + (a_.kv_head * r_ + i % r_) * d_);
     }
   }
 
@@ -208,6 +205,7 @@ class Task {
   const PackedAttention<T>& a_;
   const int64_t d_, r_, stride_, context_, n_, columns_, tile_positions_;
   const float scale_;
+  const PanelKernels<T>& k_ = Panels<T>();
   Scratch<T>& s_;
 };
 

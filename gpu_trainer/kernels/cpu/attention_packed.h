@@ -1,8 +1,8 @@
-// Does one run and kv head of attention.h's work on plain memory, by AVX-512; attention.cc does it
-// with LibTorch's operators elsewhere. There is no LibTorch and no thread here: callers spread runs
-// and heads.
+// Does one run and kv head of attention.h's work on plain memory, by SIMD kernels; attention.cc
+// does it with LibTorch's operators elsewhere. There is no LibTorch and no thread here: callers
+// spread runs and heads.
 //
-// Keys and values are gathered and packed once (panel_product.h); then a tile of queries is taken
+// Keys and values are gathered and packed once (panel_kernels.h); then a tile of queries is taken
 // at a time, few enough that its scores stay in the second-level cache.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_CPU_ATTENTION_PACKED_H_
 #define WHETSTONE_GPU_TRAINER_KERNELS_CPU_ATTENTION_PACKED_H_
@@ -34,7 +34,7 @@ struct PackedAttention {
   float* dkv = nullptr;  // [context + rows, 2, D]: Backward writes the keys' and values' gradients
 };
 
-// These need what PanelProduct needs.
+// These need HasProductKernels (kernels/cpu/cpu.h).
 void PackedAttentionForward(const PackedAttention<uint16_t>& args);
 void PackedAttentionForward(const PackedAttention<float>& args);
 void PackedAttentionBackward(const PackedAttention<uint16_t>& args);

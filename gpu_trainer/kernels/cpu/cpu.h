@@ -6,15 +6,22 @@
 
 namespace whetstone {
 
-// Tells whether the SIMD kernels for few rows run: they need AVX-512 F, BW, VL, DQ and BF16.
-// Elsewhere, and where the environment has WHETSTONE_PLAIN_KERNELS (to compare the two, or to doubt
-// one), the same work is done by LibTorch's operators.
 inline bool HasAvx512Kernels() {
-  static const bool has =
-      std::getenv("WHETSTONE_PLAIN_KERNELS") == nullptr && __builtin_cpu_supports("avx512f") &&
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bf16");
+  static const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                          __builtin_cpu_supports("avx512vl") &&
+                          __builtin_cpu_supports("avx512dq") &&
+                          __builtin_cpu_supports("avx512bf16");
   return has;
+}
+
+// Tells whether the SIMD kernels of products and attention (decode_kernels.h, panel_kernels.h) run:
+// for bf16 they need AVX-512 F, BW, VL, DQ and BF16, for float AVX2 and FMA. Elsewhere, and where
+// the environment has WHETSTONE_PLAIN_KERNELS (to compare the two, or to doubt one), the same work
+// is done by LibTorch's operators.
+inline bool HasProductKernels(bool bf16) {
+  static const bool wanted = std::getenv("WHETSTONE_PLAIN_KERNELS") == nullptr;
+  static const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return wanted && (HasAvx512Kernels() || (!bf16 && has_avx2));
 }
 
 // Tells whether LibTorch multiplies bf16 on this processor as fast as fp32: oneDNN's products need

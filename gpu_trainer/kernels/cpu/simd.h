@@ -1,6 +1,7 @@
-// The SIMD loops of row_kernels_body.h take sixteen floats at a time, by GCC's vector extension,
-// which compiles to whatever the instruction set has (one AVX-512 register, two of AVX2, four of
-// SSE). Values live in float; memory holds float or bf16 (as uint16_t).
+// The SIMD loops of row_kernels_body.h take a register of floats at a time (sixteen of AVX-512,
+// eight of AVX2, four of SSE), by GCC's vector extension. Vectors longer than a register would do
+// for arithmetic, but comparisons of them are taken apart lane by lane (GCC 12). Values live in
+// float; memory holds float or bf16 (as uint16_t).
 //
 // Everything is inlined by force: the including file is compiled for several instruction sets, and
 // no function of one may be linked into another.
@@ -14,10 +15,17 @@ namespace whetstone::simd {
 
 #define WHETSTONE_INLINE inline __attribute__((always_inline))
 
-inline constexpr int64_t kLanes = 16;
-using V = float __attribute__((vector_size(64)));
-using VI = int32_t __attribute__((vector_size(64)));
-using VU16 = uint16_t __attribute__((vector_size(32)));
+// Not inline: it differs between the instruction sets.
+#if defined(__AVX512F__)
+constexpr int64_t kLanes = 16;
+#elif defined(__AVX2__)
+constexpr int64_t kLanes = 8;
+#else
+constexpr int64_t kLanes = 4;
+#endif
+using V = float __attribute__((vector_size(4 * kLanes)));
+using VI = int32_t __attribute__((vector_size(4 * kLanes)));
+using VU16 = uint16_t __attribute__((vector_size(2 * kLanes)));
 
 WHETSTONE_INLINE V Splat(float x) { return V{} + x; }
 
@@ -57,7 +65,7 @@ WHETSTONE_INLINE void Store(uint16_t* p, V x) {
   std::memcpy(p, &bits, sizeof(bits));
 }
 
-// Loads the first n (< 16) lanes; the others read as `fill`.
+// Loads the first n (< kLanes) lanes; the others read as `fill`.
 template <typename T>
 WHETSTONE_INLINE V LoadPart(const T* p, int64_t n, float fill = 0) {
   V x = Splat(fill);

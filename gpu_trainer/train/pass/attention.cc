@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "gpu_trainer/kernels/cpu/attention_packed.h"
-#include "gpu_trainer/kernels/cpu/cpu.h"
 #include "gpu_trainer/kernels/cpu/raw.h"
 #include "gpu_trainer/kernels/simd_kernels.h"
 #include "gpu_trainer/model/compute_type.h"
@@ -176,7 +175,7 @@ PackedAttention<T> PackedArgs(const AttentionShape& shape, const Run& run, int64
 }
 
 bool UsePacked(const torch::Tensor& qkv, bool operators_only) {
-  return !operators_only && SimdKernelsServe(qkv) && HasAvx512Kernels();
+  return !operators_only && ProductKernelsServe(qkv);
 }
 
 // Calls body(task) for all tasks. Each thread takes the next one when it is done, so that neither

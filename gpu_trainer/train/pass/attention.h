@@ -41,7 +41,7 @@ struct AttentionResult {
 std::vector<AttentionRun> AttentionRuns(const std::vector<Node>& nodes);
 
 // With `operators_only` LibTorch's operators take the place of the SIMD kernels
-// (attention_packed.h; a CPU with AVX-512) and of flash attention (attention_flash.h; 16-bit types
+// (attention_packed.h; ProductKernelsServe) and of flash attention (attention_flash.h; 16-bit types
 // on a GPU): the reference for both.
 
 // qkv [T, (H + 2K) * D] has rotated queries, rotated keys, values. Scores are scaled by 1 /

@@ -3,15 +3,15 @@
 //
 // In the packed layout of one key/value head D is padded with zeros to Dp, a multiple of 16; kPair
 // numbers (2 bf16, 1 float) that are multiplied in one lane lie together:
-//   k [Dp / kPair][capacity][kPair]   16 neighbouring tokens fill a register
-//   v [capacity / kPair][Dp][kPair]   16 neighbouring dimensions fill a register
+//   k [Dp / kPair][capacity][kPair]   neighbouring tokens fill a register
+//   v [capacity / kPair][Dp][kPair]   neighbouring dimensions fill a register
 // capacity is a multiple of kPackedBlock; tokens past the end hold zeros or any finite number.
 //
 // Softmax runs online (Milakov and Gimelshein, arXiv 1805.02867): after any number of blocks
 // (a prefix shared by many rows, then a row's own suffix) the state holds the exact merged result.
 // A row's additions always come in the same order, whatever rows are beside it.
-#ifndef WHETSTONE_GPU_TRAINER_KERNELS_CPU_ATTENTION_AVX512_H_
-#define WHETSTONE_GPU_TRAINER_KERNELS_CPU_ATTENTION_AVX512_H_
+#ifndef WHETSTONE_GPU_TRAINER_KERNELS_CPU_DECODE_ATTENTION_H_
+#define WHETSTONE_GPU_TRAINER_KERNELS_CPU_DECODE_ATTENTION_H_
 
 #include <cstdint>
 
@@ -45,11 +45,6 @@ struct AttentionState {
   float scale;  // of the scores, 1 / sqrt(D)
 };
 
-// Adds the first `length` tokens of `kv` to every row's softmax. Needs the processor of
-// kernels/cpu/cpu.h.
-void AttendPacked(const AttentionState<Bf16>& state, const PackedKv<Bf16>& kv, int64_t length);
-void AttendPacked(const AttentionState<float>& state, const PackedKv<float>& kv, int64_t length);
-
 // Stores token `t` (k and v [d] each), rounded to T.
 template <typename T>
 inline void PackToken(const float* k, const float* v, int64_t d, int64_t dp, int64_t t,
@@ -63,4 +58,4 @@ inline void PackToken(const float* k, const float* v, int64_t d, int64_t dp, int
 
 }  // namespace whetstone
 
-#endif  // WHETSTONE_GPU_TRAINER_KERNELS_CPU_ATTENTION_AVX512_H_
+#endif  // WHETSTONE_GPU_TRAINER_KERNELS_CPU_DECODE_ATTENTION_H_
