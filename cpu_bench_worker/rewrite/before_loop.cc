@@ -94,12 +94,41 @@ bool EndsTurn(const clang::Stmt* stmt) {
 
 }  // namespace
 
+bool IsQuiet(const FunctionCode& code, const clang::CallExpr* call, int depth) {
+  const clang::FunctionDecl* callee = call->getDirectCallee();
+  if (callee == nullptr || depth == 0) return false;
+  if (AsMathCall(code, call) != nullptr) return true;
+  if (const auto* element = dyn_cast<clang::CXXOperatorCallExpr>(call))
+    return element->getOperator() == clang::OO_Subscript;
+  if (callee->isInStdNamespace()) {
+    const std::string name = callee->getNameAsString();
+    return name == "min" || name == "max" || name == "clamp" || name == "abs";
+  }
+  const clang::FunctionDecl* definition = WrittenHere(code, call);
+  if (definition == nullptr || isa<clang::CXXMethodDecl>(definition) ||
+      Has<clang::LambdaExpr, clang::CXXNewExpr, clang::CXXThrowExpr>(definition->getBody()))
+    return false;
+  Variables all = Written(definition->getBody());
+  all.merge(Changed(definition->getBody()));
+  for (const clang::VarDecl* written : all)
+    if (written->getDeclContext() != definition || written->getType()->isReferenceType() ||
+        written->getType()->isPointerType())
+      return false;
+  const std::vector<const clang::Stmt*> parts = Below(definition->getBody());
+  return std::all_of(parts.begin(), parts.end(), [&](const clang::Stmt* each) {
+    const auto* inner = dyn_cast<clang::CallExpr>(each);
+    return inner == nullptr || IsQuiet(code, inner, depth - 1);
+  });
+}
+
 bool OnlyComputes(const FunctionCode& code, const clang::Expr* expression) {
   if (Has<clang::LambdaExpr, clang::CXXNewExpr>(expression) || !Changed(expression).empty() ||
       NamesBinding(expression))
     return false;
   for (const clang::Stmt* each : Below(expression))
-    if (AsAssignment(each) || (isa<clang::CallExpr>(each) && AsMathCall(code, each) == nullptr))
+    if (const auto* call = dyn_cast<clang::CallExpr>(each);
+        AsAssignment(each) ||
+        (call != nullptr && (isa<clang::CXXOperatorCallExpr>(call) || !IsQuiet(code, call))))
       return false;
   return true;
 }
@@ -124,6 +153,15 @@ bool MayFault(const FunctionCode& code, const clang::Stmt* stmt) {
   if (const auto* field = dyn_cast<clang::MemberExpr>(stmt)) return field->isArrow();
   if (const auto* unary = dyn_cast<clang::UnaryOperator>(stmt))
     return unary->getOpcode() == clang::UO_Deref;
+  if (const auto* call = dyn_cast<clang::CallExpr>(stmt)) {
+    const clang::FunctionDecl* definition = WrittenHere(code, call);
+    if (definition == nullptr) return false;
+    const std::vector<const clang::Stmt*> parts = Below(definition->getBody());
+    return std::any_of(parts.begin(), parts.end(), [&](const clang::Stmt* each) {
+      const auto* inner = dyn_cast<clang::CallExpr>(each);
+      return inner == nullptr ? MayFault(code, each) : WrittenHere(code, inner) != nullptr;
+    });
+  }
   const auto* binary = dyn_cast<clang::BinaryOperator>(stmt);
   if (binary == nullptr) return isa<clang::ArraySubscriptExpr>(stmt);
   const clang::BinaryOperatorKind kind = binary->getOpcode();

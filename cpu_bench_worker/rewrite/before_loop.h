@@ -18,6 +18,10 @@ namespace whetstone {
 
 using Texts = std::map<const clang::VarDecl*, std::string>;
 
+inline constexpr int kDepthMax = 4;  // of variables that are made of others, and of calls in calls
+
+// Whether calling a function does nothing but compute a value.
+bool IsQuiet(const FunctionCode& code, const clang::CallExpr* call, int depth = kDepthMax);
 // Whether evaluating an expression does nothing but compute its value.
 bool OnlyComputes(const FunctionCode& code, const clang::Expr* expression);
 // Variables that a statement writes to, as arrays too.
@@ -33,8 +37,6 @@ bool MaySkip(const FunctionCode& code, const std::vector<const Loop*>& loops,
 // Whether numbers of a type keep the step between each other when they become those of the other.
 bool KeepsSteps(const FunctionCode& code, clang::QualType from, clang::QualType to);
 std::string Negated(const std::string& value);
-
-inline constexpr int kDepthMax = 4;  // of variables that are made of other variables
 
 // What a loop computes, as it can be computed before the loop: local variables by what they are
 // made of.

@@ -17,7 +17,7 @@ constexpr std::string_view kExpensive[] = {
     "erf",   "erfc",  "exp",  "exp2",  "expm1", "fmod",  "hypot", "lgamma", "log",   "log10",
     "log1p", "log2",  "pow",  "sin",   "sinh",  "sqrt",  "tan",   "tanh",   "tgamma"};
 
-bool IsExpensive(std::string_view name) {
+bool IsExpensiveName(std::string_view name) {
   return std::find(std::begin(kExpensive), std::end(kExpensive), name) != std::end(kExpensive);
 }
 
@@ -46,9 +46,20 @@ const clang::CallExpr* AsMathCall(const FunctionCode& code, const clang::Stmt* s
 std::string ExpensiveName(const clang::CallExpr* math_call) {
   const clang::FunctionDecl* callee = math_call->getDirectCallee();
   const std::string name = callee == nullptr ? "" : callee->getNameAsString();
-  if (IsExpensive(name)) return name;
+  if (IsExpensiveName(name)) return name;
   const std::string_view plain(name.data(), name.empty() ? 0 : name.size() - 1);
-  return !name.empty() && name.back() == 'f' && IsExpensive(plain) ? std::string(plain) : "";
+  return !name.empty() && name.back() == 'f' && IsExpensiveName(plain) ? std::string(plain) : "";
+}
+
+bool IsExpensive(const FunctionCode& code, const clang::Stmt* stmt) {
+  const clang::CallExpr* call = AsMathCall(code, stmt);
+  if (call != nullptr) return !ExpensiveName(call).empty();
+  const auto* division = dyn_cast<clang::BinaryOperator>(stmt);
+  clang::Expr::EvalResult value;
+  return division != nullptr &&
+         (division->getOpcode() == clang::BO_Div || division->getOpcode() == clang::BO_Rem) &&
+         !division->getRHS()->isValueDependent() &&
+         !division->getRHS()->EvaluateAsRValue(value, code.context());
 }
 
 }  // namespace whetstone

@@ -20,6 +20,9 @@ const clang::CallExpr* AsMathCall(const FunctionCode& code, const clang::Stmt* s
 // that it is one of floats: "exp" for exp and expf; empty for any other function.
 std::string ExpensiveName(const clang::CallExpr* math_call);
 
+// Whether this itself takes many times as long as a product: such a function, or a division.
+bool IsExpensive(const FunctionCode& code, const clang::Stmt* stmt);
+
 }  // namespace whetstone
 
 #endif  // WHETSTONE_CPU_BENCH_WORKER_REWRITE_MATH_CALLS_H_

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "cpu_bench_worker/rewrite/rules.h"
+#include "cpu_bench_worker/rewrite/rules/rules.h"
 
 namespace whetstone {
 

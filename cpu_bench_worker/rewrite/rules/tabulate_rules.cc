@@ -5,8 +5,9 @@
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/StmtCXX.h"
 #include "cpu_bench_worker/rewrite/before_loop.h"
+#include "cpu_bench_worker/rewrite/helper_functions.h"
 #include "cpu_bench_worker/rewrite/math_calls.h"
-#include "cpu_bench_worker/rewrite/rules.h"
+#include "cpu_bench_worker/rewrite/rules/rules.h"
 #include "cpu_bench_worker/rewrite/turn_tables.h"
 
 namespace whetstone {
@@ -17,20 +18,20 @@ using clang::isa;
 
 constexpr size_t kCountersMax = 2;
 
-// Whether a part of the expression takes many times as long as a product.
-bool IsExpensive(const FunctionCode& code, const clang::Expr* expression) {
-  for (const clang::Stmt* each : Below(expression)) {
-    const clang::CallExpr* call = AsMathCall(code, each);
-    if (call != nullptr && !ExpensiveName(call).empty()) return true;
-    const auto* division = dyn_cast<clang::BinaryOperator>(each);
-    clang::Expr::EvalResult value;
-    if (division != nullptr &&
-        (division->getOpcode() == clang::BO_Div || division->getOpcode() == clang::BO_Rem) &&
-        !division->getRHS()->isValueDependent() &&
-        !division->getRHS()->EvaluateAsRValue(value, code.context()))
-      return true;
-  }
-  return false;
+// Whether a function of the program is called that does something again and again.
+bool CallsLoop(const FunctionCode& code, const clang::Stmt* stmt) {
+  const auto* call = dyn_cast<clang::CallExpr>(stmt);
+  const clang::FunctionDecl* definition = call == nullptr ? nullptr : WrittenHere(code, call);
+  return definition != nullptr &&
+         Has<clang::ForStmt, clang::WhileStmt, clang::DoStmt>(definition->getBody());
+}
+
+// Whether a part of the expression takes long.
+bool HasExpensive(const FunctionCode& code, const clang::Expr* expression) {
+  const std::vector<const clang::Stmt*> parts = Below(expression);
+  return std::any_of(parts.begin(), parts.end(), [&](const clang::Stmt* each) {
+    return IsExpensive(code, each) || CallsLoop(code, each);
+  });
 }
 
 // An expression that depends on nothing but counters of loops within a loop.
@@ -45,7 +46,7 @@ std::optional<OfCounters> AsOfCounters(const FunctionCode& code, const BeforeLoo
   const auto* expression = dyn_cast<clang::Expr>(stmt);
   if (expression == nullptr || expression != expression->IgnoreParenImpCasts() ||
       !expression->getType()->isArithmeticType() || expression->getBeginLoc().isMacroID() ||
-      !IsExpensive(code, expression))
+      !HasExpensive(code, expression))
     return std::nullopt;
   const std::optional<Variables> needed = before.Needs(expression);
   if (!needed || needed->empty() || needed->size() > kCountersMax) return std::nullopt;

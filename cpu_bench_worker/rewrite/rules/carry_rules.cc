@@ -5,7 +5,7 @@
 #include "clang/AST/StmtCXX.h"
 #include "cpu_bench_worker/rewrite/before_loop.h"
 #include "cpu_bench_worker/rewrite/math_calls.h"
-#include "cpu_bench_worker/rewrite/rules.h"
+#include "cpu_bench_worker/rewrite/rules/rules.h"
 #include "cpu_bench_worker/rewrite/turn_tables.h"
 
 namespace whetstone {

@@ -122,6 +122,50 @@ TEST_F(RewriteTest, GuardsCompareCounters) {
       << "a part of the turn has no condition";
 }
 
+TEST_F(RewriteTest, SearchesGoOnToTheEnd) {
+  const std::string rule = "searched to the end";
+  const std::string head = "bool f(const int* a, int n, int x) { bool found = false; ";
+  const std::string all =
+      "for (int i = 0; i < n; i++) { matches += (a[i] == x) ? 1 : 0; } if "
+      "(matches != 0) { ";
+  EXPECT_THAT(By(rule, head + "for (int i = 0; i < n && !found; i++) { if (a[i] == x) { found = "
+                              "true; } } return found; }"),
+              HasSubstr(all + "found = true; } return found;"));
+  EXPECT_THAT(By(rule, head + "for (int i = 0; i < n; i++) { if (a[i] == x) { found = true; break; "
+                              "} } return found; }"),
+              HasSubstr(all + "found = true; } return found;"));
+  EXPECT_THAT(By(rule, head + "for (int i = 0; i < n; i++) if (a[i] == x) return true; return "
+                              "found; }"),
+              HasSubstr(all + "return true; }"));
+  EXPECT_EQ(By(rule,
+               "int f(const int* a, int n, int x) { for (int i = 0; i < n; i++) if (a[i] == "
+               "x) return i; return -1; }"),
+            "")
+      << "which one it was is asked for";
+  EXPECT_EQ(By(rule, head + "for (int i = 0; !found; i++) { if (a[i] == x) { found = true; } } "
+                            "return found; }"),
+            "")
+      << "it has no other end";
+  EXPECT_THAT(Rules(head + "for (int k = 0; k < n; k++) { for (int i = 0; i < n && !found; i++) if "
+                           "(a[i] == x) found = true; for (int i = 0; i < k; i++) if (a[i] == k) "
+                           "return true; } return found; }"),
+              Contains("all searched to the end"));
+}
+
+TEST_F(RewriteTest, OfTwoElementsThePlaceIsChosen) {
+  const std::string rule = "the place chosen";
+  const std::string head = "void f(int* c, int* d, int a, int b) { ";
+  EXPECT_THAT(By(rule, head + "if (a < b) { c[a]++; } else { c[b + 1]++; } }"),
+              HasSubstr("{ c[(a < b) ? a : (b + 1)]++; }"));
+  EXPECT_THAT(By(rule, head + "if (a) c[a] += d[b]; else c[0] += d[b]; }"),
+              HasSubstr("c[a ? a : 0] += d[b];"));
+  for (const char* branches : {"c[a]++; else d[b]++;", "c[a]++; else c[b]--;",
+                               "c[a] += a; else "
+                               "c[b] += b;",
+                               "c[a]++;"})
+    EXPECT_EQ(By(rule, head + "if (a < b) " + branches + " }"), "") << branches;
+}
+
 TEST_F(RewriteTest, FloatingPointMayRoundOtherwise) {
   const std::string sum =
       "float f(const float* a, int n) { float s = 0; for (int i = 0; i < n; i++) s += a[i]; return "

@@ -5,8 +5,8 @@
 // A rule looks whether what it does makes sense, not whether it is allowed: arrays may overlap,
 // sums may round otherwise, a loop may not be sorted as it supposes. What it makes is a candidate
 // like any other, to be checked and measured.
-#ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_RULES_H_
-#define WHETSTONE_CPU_BENCH_WORKER_REWRITE_RULES_H_
+#ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_RULES_RULES_H_
+#define WHETSTONE_CPU_BENCH_WORKER_REWRITE_RULES_RULES_H_
 
 #include <string>
 #include <vector>
@@ -80,6 +80,10 @@ void EndComputedOnce(const FunctionCode& code, Rewrites* rewrites);
 // What an inner loop computes expensively of its own counter alone is computed once for each of its
 // values, into a table, before the outer loop.
 void TabulateTurns(const FunctionCode& code, Rewrites* rewrites);
+// What a turn computes at length of one whole number that it is given is computed once for each
+// number between the smallest and the largest, into a table, before the loop
+// (value_table_rules.cc).
+void TabulateValues(const FunctionCode& code, Rewrites* rewrites);
 // exp, sin and cos of what grows by the same step from turn to turn are carried along: exp(a + i *
 // d) is the last one times exp(d); sine and cosine turn by an angle.
 void CarryAlong(const FunctionCode& code, Rewrites* rewrites);
@@ -87,6 +91,14 @@ void CarryAlong(const FunctionCode& code, Rewrites* rewrites);
 // Windows (window_rules.cc).
 // A sum over a window that moves along is that of the turn before, and what came in and went out.
 void MoveSums(const FunctionCode& code, Rewrites* rewrites);
+// The same where a loop looks back from each turn, or ahead, until a condition ends it: how far it
+// reaches moves along too (two pointers).
+void MoveReaches(const FunctionCode& code, Rewrites* rewrites);
+
+// Borders (pad_rules.cc).
+// What is read of places that are sums of counters, and replaced beyond the border by what is there
+// or by 0, is read from a copy with a border (padding, ghost cells).
+void PadReads(const FunctionCode& code, Rewrites* rewrites);
 
 // Tables (table_rules.cc).
 // What a loop counts in a table is counted in several, by turns (privatization).
@@ -95,6 +107,9 @@ void SeveralTables(const FunctionCode& code, Rewrites* rewrites);
 void StepByTable(const FunctionCode& code, Rewrites* rewrites);
 
 // Searches (search_rules.cc).
+// A loop that ends where it finds what it looks for goes on to its end, so that its turns need
+// nothing of each other.
+void SearchToTheEnd(const FunctionCode& code, Rewrites* rewrites);
 // A loop that keeps which one was the best keeps its value too.
 void KeepBestValue(const FunctionCode& code, Rewrites* rewrites);
 // Of what is sorted only to read one element, only that one is put in its place.
@@ -109,6 +124,8 @@ void KeepTwoRows(const FunctionCode& code, Rewrites* rewrites);
 // Branches (branch_rules.cc).
 // A chain of ifs that only counts adds up what each of them says.
 void CountWithoutBranches(const FunctionCode& code, Rewrites* rewrites);
+// Where two branches do the same with one element or another, only its place is chosen.
+void ChooseThePlace(const FunctionCode& code, Rewrites* rewrites);
 
 // Floating point (relaxed_rules.cc).
 // The compiler may take it that no one looks for errno and traps, or that sums may round
@@ -133,4 +150,4 @@ void CountInOneStep(const FunctionCode& code, Rewrites* rewrites);
 
 }  // namespace whetstone
 
-#endif  // WHETSTONE_CPU_BENCH_WORKER_REWRITE_RULES_H_
+#endif  // WHETSTONE_CPU_BENCH_WORKER_REWRITE_RULES_RULES_H_

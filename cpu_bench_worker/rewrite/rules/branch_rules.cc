@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cpu_bench_worker/rewrite/conditions.h"
-#include "cpu_bench_worker/rewrite/rules.h"
+#include "cpu_bench_worker/rewrite/rules/rules.h"
 
 namespace whetstone {
 namespace {
@@ -184,6 +184,35 @@ void CountWithoutBranches(const FunctionCode& code, Rewrites* rewrites) {
         {"counted without branches",
          code.Source({code.Instead(
              loop.stmt, declared + code.Head(loop) + " {\n" + before + turn + "}\n" + added)})});
+  }
+}
+
+void ChooseThePlace(const FunctionCode& code, Rewrites* rewrites) {
+  for (const clang::Stmt* stmt : Below(code.body())) {
+    const clang::IfStmt* branch = AsPlainIf(stmt);
+    const std::vector<const clang::Stmt*> then =
+        branch == nullptr ? std::vector<const clang::Stmt*>{} : StatementsOf(branch->getThen());
+    const std::vector<const clang::Stmt*> other =
+        branch == nullptr ? std::vector<const clang::Stmt*>{} : StatementsOf(branch->getElse());
+    if (then.size() != 1 || other.size() != 1) continue;
+    const std::optional<Assignment> one = AsAssignment(then[0]);
+    const std::optional<Assignment> two = AsAssignment(other[0]);
+    if (!one || !two || one->kind != two->kind) continue;
+    const auto* place = dyn_cast<clang::ArraySubscriptExpr>(one->target->IgnoreParens());
+    const auto* second = dyn_cast<clang::ArraySubscriptExpr>(two->target->IgnoreParens());
+    const auto text = [&](const clang::Expr* value) { return value ? code.Text(value) : ""; };
+    if (place == nullptr || second == nullptr ||
+        code.Text(place->getBase()) != code.Text(second->getBase()) ||
+        text(one->value) != text(two->value) ||
+        code.Text(place->getIdx()) == code.Text(second->getIdx()))
+      continue;
+    const std::string chosen = code.Operand(branch->getCond()) + " ? " +
+                               code.Operand(place->getIdx()) + " : " +
+                               code.Operand(second->getIdx());
+    rewrites->push_back({"the place chosen",
+                         code.Source({code.Instead(
+                             stmt, code.Text(then[0], {{code.Begin(place->getIdx()),
+                                                        code.End(place->getIdx()), chosen}}))})});
   }
 }
 

@@ -246,5 +246,38 @@ TEST_F(RewriteTest, SumsMoveAlongWithTheirWindow) {
       << "a product is no sum";
 }
 
+TEST_F(RewriteTest, HowFarALoopReachesMovesAlong) {
+  const std::string rule = "a reach moved along";
+  EXPECT_THAT(
+      By(rule,
+         "void f(const long* t, const float* x, float* y, int n, long w) { for (int i = 0; i < n; "
+         "i++) { float s = 0; int c = 0; for (int j = i; j >= 0; j--) { if (t[i] - t[j] > w) { "
+         "break; } s += x[j]; c++; } y[i] = s / c; } }"),
+      HasSubstr("float s = 0; int c = 0; int oldest = 0; for (int i = 0; i < n; i++) { s += x[i]; "
+                "c++; while (oldest <= i && (t[i] - t[oldest] > w)) { s -= x[oldest]; c--; "
+                "oldest++; } y[i] = s / c; }"));
+  EXPECT_THAT(
+      By(rule,
+         "void f(const long* t, float* y, int n, long w) { for (int i = 0; i < n; i++) { int c = "
+         "0; for (int j = i; j < n && t[j] <= t[i] + w; ++j) c++; y[i] = c; } }"),
+      HasSubstr("int c = 0; int next = 0; for (int i = 0; i < n; i++) { while (next < n && "
+                "!(!(t[next] <= t[i] + w))) { c++; next++; } y[i] = c; if (next > i) { c--; } else "
+                "{ next++; } }"));
+  const auto made = [&](const std::string& reach) {
+    return By(rule,
+              "void f(const long* t, float* y, int n, long w) { for (int i = 0; i < n; i++) "
+              "{ float s = 0; for (" +
+                  reach + " } y[i] = s; } }");
+  };
+  EXPECT_NE(made("int j = i; j >= 0; j--) { if (t[i] - t[j] > w) break; s += t[j];"), "");
+  EXPECT_EQ(made("int j = i; j >= 0; j--) { if (t[i] - t[j] > w) break; s += t[i] - t[j];"), "")
+      << "every turn has a sum of its own";
+  EXPECT_EQ(made("int j = i; j >= 0; j--) { if (s > w) break; s += t[j];"), "")
+      << "the sum itself says so";
+  EXPECT_EQ(made("int j = i; j >= 4; j--) { if (t[i] - t[j] > w) break; s += t[j];"), "")
+      << "it does not reach back to the first turn";
+  EXPECT_EQ(made("int j = i; j >= 0; j--) { s += t[j];"), "") << "nothing ends it";
+}
+
 }  // namespace
 }  // namespace whetstone

@@ -2,7 +2,7 @@
 
 #include "clang/AST/ExprCXX.h"
 #include "cpu_bench_worker/rewrite/conditions.h"
-#include "cpu_bench_worker/rewrite/rules.h"
+#include "cpu_bench_worker/rewrite/rules/rules.h"
 
 namespace whetstone {
 namespace {

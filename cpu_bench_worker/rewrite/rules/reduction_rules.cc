@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "cpu_bench_worker/rewrite/conditions.h"
-#include "cpu_bench_worker/rewrite/rules.h"
+#include "cpu_bench_worker/rewrite/rules/rules.h"
 
 namespace whetstone {
 namespace {

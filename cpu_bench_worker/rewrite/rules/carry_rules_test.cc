@@ -35,6 +35,24 @@ TEST_F(RewriteTest, WhatAnInnerLoopComputesOfItsCounterIsComputedOnceForEach) {
       << "wherever it is computed";
 }
 
+TEST_F(RewriteTest, WhatAFunctionWithALoopGivesIsComputedOnceForEach) {
+  const auto program = [](const std::string& factor, const std::string& condition) {
+    return "static float power(float x, int n) { float p = 1; for (int k = 0; k < n; k++) { p *= " +
+           factor +
+           "; } return p; } void f(const float* in, float* out, int n) { for (int i = 0; i < n; "
+           "i++) { float s = 0; for (int j = 0; j < 4; j++) { for (int k = 0; k < 4; k++) { " +
+           condition + "s += power(i, k) * in[j]; } } out[i] = s; } }";
+  };
+  EXPECT_THAT(By(kOnce, program("x", "")),
+              HasSubstr("float table[4]; for (int k = 0; k < 4; k++) { table[k] = power(i, k); "
+                        "} for (int j = 0; j < 4; j++) { for (int k = 0; k < 4; k++) { s += "
+                        "table[k] * in[j]; } }"));
+  EXPECT_NE(By(kOnce, program("x + 4 * n", "if (in[j] > 0) ")), "");
+  EXPECT_EQ(By(kOnce, program("x + 4 % n", "if (in[j] > 0) ")), "")
+      << "it may divide by zero where no turn does";
+  EXPECT_EQ(By(kOnce, "static int calls = 0; " + program("x + calls++", "")), "");
+}
+
 TEST_F(RewriteTest, WhatTwoCountersGiveIsComputedOnceForEachOfTheirValues) {
   EXPECT_THAT(
       By(kOnce,

@@ -1,7 +1,8 @@
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/StmtCXX.h"
+#include "cpu_bench_worker/rewrite/before_loop.h"
 #include "cpu_bench_worker/rewrite/conditions.h"
-#include "cpu_bench_worker/rewrite/rules.h"
+#include "cpu_bench_worker/rewrite/rules/rules.h"
 
 namespace whetstone {
 namespace {
@@ -91,7 +92,75 @@ const clang::Expr* PlaceIn(const clang::Stmt* stmt, const clang::VarDecl* sorted
   return call->getArg(1);
 }
 
+// for (…; i < n && !found; …) { if (condition) found = true; }, or with a `break` or `return true`.
+struct Search {
+  const clang::ForStmt* loop = nullptr;
+  const clang::Expr* condition = nullptr;
+  const clang::Expr* ended = nullptr;  // !found, in the loop's head
+  const clang::Stmt* taken = nullptr;  // found = true, or return true
+};
+
+std::optional<Search> SearchOf(const FunctionCode& code, const clang::Stmt* stmt) {
+  const auto* loop = dyn_cast<clang::ForStmt>(stmt);
+  const std::vector<const clang::Stmt*> body =
+      loop == nullptr ? std::vector<const clang::Stmt*>{} : StatementsOf(loop->getBody());
+  const clang::IfStmt* guard = body.size() == 1 ? AsGuard(body[0]) : nullptr;
+  if (guard == nullptr || loop->getCond() == nullptr || loop->getInc() == nullptr ||
+      loop->getConditionVariable() != nullptr ||
+      !llvm::isa_and_nonnull<clang::DeclStmt>(loop->getInit()) ||
+      !OnlyComputes(code, guard->getCond()))
+    return std::nullopt;
+  const std::vector<const clang::Stmt*> then = StatementsOf(guard->getThen());
+  if (then.empty()) return std::nullopt;
+  Search search{.loop = loop, .condition = guard->getCond(), .ended = nullptr, .taken = then[0]};
+  if (const auto* left = dyn_cast<clang::ReturnStmt>(then[0])) {
+    const clang::Expr* value = left->getRetValue();
+    return value != nullptr && then.size() == 1 && code.Constant(value) ? std::optional(search)
+                                                                        : std::nullopt;
+  }
+  const std::optional<Assignment> assignment = AsAssignment(then[0]);
+  const clang::VarDecl* found = assignment ? NamedVariable(assignment->target) : nullptr;
+  if (found == nullptr || assignment->kind != clang::BO_Assign || !code.Constant(assignment->value))
+    return std::nullopt;
+  if (then.size() == 2)
+    return isa<clang::BreakStmt>(then[1]) && Mentions(loop, found) == 1 ? std::optional(search)
+                                                                        : std::nullopt;
+  const std::vector<const clang::Expr*> conditions = Conjuncts(loop->getCond());
+  for (const clang::Expr* each : conditions) {
+    const auto* negated = dyn_cast<clang::UnaryOperator>(each->IgnoreParenImpCasts());
+    if (negated != nullptr && negated->getOpcode() == clang::UO_LNot &&
+        NamedVariable(negated->getSubExpr()) == found)
+      search.ended = each;
+  }
+  return then.size() == 1 && search.ended != nullptr && conditions.size() > 1 &&
+                 Mentions(loop, found) == 2
+             ? std::optional(search)
+             : std::nullopt;
+}
+
 }  // namespace
+
+void SearchToTheEnd(const FunctionCode& code, Rewrites* rewrites) {
+  Edits all;
+  for (const clang::Stmt* stmt : Below(code.body())) {
+    const std::optional<Search> search = SearchOf(code, stmt);
+    if (!search) continue;
+    const std::string suffix = all.empty() ? "" : std::to_string(all.size() + 1);
+    const std::string matches = code.Fresh({"matches" + suffix, "hits_found" + suffix});
+    std::string head;
+    for (const clang::Expr* each : Conjuncts(search->loop->getCond()))
+      if (each != search->ended) head += (head.empty() ? "" : " && ") + code.Text(each);
+    std::string first = code.Text(search->loop->getInit());
+    if (first.back() != ';') first += ";";
+    all.push_back(code.Instead(stmt, "int " + matches + " = 0;\nfor (" + first + " " + head + "; " +
+                                         code.Text(search->loop->getInc()) + ") {\n" + matches +
+                                         " += (" + code.Text(search->condition) +
+                                         ") ? 1 : 0;\n}\nif (" + matches + " != 0) {\n" +
+                                         code.Text(search->taken) + "\n}"));
+    rewrites->push_back({"searched to the end", code.Source({all.back()})});
+  }
+  if (all.size() > 1) rewrites->push_back({"all searched to the end", code.Source(all)});
+}
 
 void KeepBestValue(const FunctionCode& code, Rewrites* rewrites) {
   for (const Loop& loop : code.loops()) {

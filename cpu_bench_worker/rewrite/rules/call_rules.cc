@@ -10,7 +10,7 @@
 #include "clang/AST/StmtCXX.h"
 #include "cpu_bench_worker/rewrite/conditions.h"
 #include "cpu_bench_worker/rewrite/helper_functions.h"
-#include "cpu_bench_worker/rewrite/rules.h"
+#include "cpu_bench_worker/rewrite/rules/rules.h"
 
 namespace whetstone {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "cpu_bench_worker/rewrite/conditions.h"
 #include "cpu_bench_worker/rewrite/math_calls.h"
-#include "cpu_bench_worker/rewrite/rules.h"
+#include "cpu_bench_worker/rewrite/rules/rules.h"
 
 namespace whetstone {
 namespace {
