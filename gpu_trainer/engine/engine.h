@@ -14,11 +14,11 @@
 // log-sum-exp (cache/).
 //
 // The token at `position` of a sample is decided by Philox(seed, {step, group_index, sample,
-// position}), position counted from 0 after the prompt (sampling/). Where SIMD kernels
+// position}), position counted from 0 after the prompt (sampling/). Where SIMD kernels of products
 // serve (kernels/simd_kernels.h) they are batch-invariant: a sequence's tokens do not depend at all
-// on what else is in the batch. Elsewhere they do so up to rounding, unless `deterministic` asks for more: then every
-// forward pass computes kBatchInvariantRows rows, real ones or not, and attends row by row
-// (runner/eager_model_runner.h).
+// on what else is in the batch. Elsewhere they do so up to rounding, unless `deterministic` asks
+// for more: then every forward pass computes kBatchInvariantRows rows, real ones or not, and
+// attends row by row (runner/eager_model_runner.h).
 //
 // On a GPU whose kernels serve (kernels/cuda/cuda_choice.h), and without `deterministic`, a step
 // stays on the device (runner/cuda_model_runner.h); elsewhere it goes through model/forward.h

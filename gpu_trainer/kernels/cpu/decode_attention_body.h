@@ -9,6 +9,7 @@ namespace decode_attention {
 namespace {
 
 constexpr int kVectors = kPackedBlock / kWide;
+static_assert(kVectors % kAttendVectors == 0);
 
 inline Wide Exp(Wide x) {
   x = Max(x, Splat(-87.0f));

@@ -1,5 +1,5 @@
 // Computes y = x W^T (+ bias) for the few rows that decoding has, by SIMD kernels. It is internal
-// to kernels/.
+// to kernels/ and engine/.
 //
 // Both operands are read as they lie in memory, along k, so weights need no packing and an update
 // of them is seen at once; the price, a horizontal sum per output, is small beside k >= 500 (a copy

@@ -10,6 +10,7 @@ namespace {
 
 // So many rows of x stay in the first-level cache while the weights stream past.
 constexpr int64_t kBlockRows = 48;
+static_assert(kLinearRows == 3 && kBlockRows % kLinearRows == 0);  // Rests of 1 and 2 are taken.
 // So many bytes of each of a tile's columns stay in the first-level cache while all rows pass.
 constexpr int64_t kStretchBytes = 2048;
 
@@ -26,6 +27,7 @@ struct Place {
 // as a tile has (kAll). The hardware alone follows eight streams too late (10 against 17 GB/s on
 // one core).
 constexpr int kAll = kLinearColumns;
+static_assert(kAll > 2);
 template <int kRows, int kPrefetch, bool kStretches, typename In>
 inline void Tile(const LinearArgs<In>& args, const Place& at, Wide* carry,
                  const In* ahead = nullptr) {

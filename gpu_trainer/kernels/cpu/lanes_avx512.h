@@ -19,8 +19,8 @@ constexpr int64_t kWide = 16;
 
 // Tiles of the products: so many sums as the 32 registers hold beside the factors.
 constexpr int kLinearRows = 3, kLinearColumns = 8;  // 24 sums, 3 activations, 1 weight
-constexpr int kAttendRows = 6, kAttendVectors = 4;  // 24 sums, 4 vectors, 1 query
-constexpr int kPanelRows = 6, kPanelVectors = 4;    // the same
+constexpr int kAttendRows = 6, kAttendVectors = 4;  // 24 sums, 6 queries, 1 vector
+constexpr int kPanelRows = 6, kPanelVectors = 4;    // 24 sums, 4 vectors, 1 of a
 
 inline Wide Zero() { return _mm512_setzero_ps(); }
 inline Wide Splat(float x) { return _mm512_set1_ps(x); }

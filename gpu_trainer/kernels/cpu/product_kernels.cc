@@ -1,25 +1,14 @@
-#include "gpu_trainer/kernels/cpu/bf16.h"
+#include <cassert>
+
 #include "gpu_trainer/kernels/cpu/cpu.h"
-#include "gpu_trainer/kernels/cpu/decode_kernels.h"
-#include "gpu_trainer/kernels/cpu/panel_kernels.h"
+#include "gpu_trainer/kernels/cpu/product_tables.h"
 
 namespace whetstone {
-
-namespace avx2 {
-void Fill(DecodeKernels<float>* out);
-void Fill(PanelKernels<float>* out);
-}  // namespace avx2
-namespace avx512 {
-void Fill(DecodeKernels<float>* out);
-void Fill(DecodeKernels<Bf16>* out);
-void Fill(PanelKernels<float>* out);
-void Fill(PanelKernels<uint16_t>* out);
-}  // namespace avx512
-
 namespace {
 
 template <typename Table>
-Table Best() {
+Table Best(bool bf16) {
+  assert(HasProductKernels(bf16));
   Table table = {};
   if (HasAvx512Kernels()) {
     avx512::Fill(&table);
@@ -33,7 +22,7 @@ Table Best() {
 
 template <typename T>
 const DecodeKernels<T>& Decoding() {
-  static const auto best = Best<DecodeKernels<T>>();
+  static const auto best = Best<DecodeKernels<T>>(sizeof(T) == 2);
   return best;
 }
 template const DecodeKernels<float>& Decoding();
@@ -41,7 +30,7 @@ template const DecodeKernels<Bf16>& Decoding();
 
 template <typename T>
 const PanelKernels<T>& Panels() {
-  static const auto best = Best<PanelKernels<T>>();
+  static const auto best = Best<PanelKernels<T>>(sizeof(T) == 2);
   return best;
 }
 template const PanelKernels<float>& Panels();

@@ -4,10 +4,9 @@
 // The bodies are written in those lanes.
 #include "gpu_trainer/kernels/cpu/attention_rows_body.h"
 #include "gpu_trainer/kernels/cpu/decode_attention_body.h"
-#include "gpu_trainer/kernels/cpu/decode_kernels.h"
 #include "gpu_trainer/kernels/cpu/decode_linear_body.h"
-#include "gpu_trainer/kernels/cpu/panel_kernels.h"
 #include "gpu_trainer/kernels/cpu/panel_product_body.h"
+#include "gpu_trainer/kernels/cpu/product_tables.h"
 
 namespace whetstone::avx2 {
 

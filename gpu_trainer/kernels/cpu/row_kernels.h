@@ -5,9 +5,9 @@
 //
 // T, the compute type, is float or bf16 (as uint16_t). All arithmetic is in float, and the residual
 // stream with its gradient is kept in float, as in generation. Rows are contiguous; `n` counts
-// rows, `c` numbers of one row. Sums run in an order that depends only on `c`. The loops are
-// compiled for several instruction sets; the best one for this machine is picked at first use.
-// Thread-safe.
+// rows, `c` numbers of one row. The loops are compiled for several instruction sets; the best
+// one for this machine is picked at first use. Sums run in an order that depends only on `c` and
+// the instruction set. Thread-safe.
 #ifndef WHETSTONE_GPU_TRAINER_KERNELS_CPU_ROW_KERNELS_H_
 #define WHETSTONE_GPU_TRAINER_KERNELS_CPU_ROW_KERNELS_H_
 

@@ -79,7 +79,8 @@ WHETSTONE_INLINE void StorePart(T* p, V x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) p[i] = all[i];
 }
 
-// The order of additions is fixed, so a sum has the same bits wherever it is computed.
+// The order of additions is fixed: a sum has the same bits wherever one instruction set computes
+// it.
 WHETSTONE_INLINE float Sum(V x) {
   float lanes[kLanes];
   std::memcpy(lanes, &x, sizeof(lanes));
