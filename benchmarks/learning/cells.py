@@ -98,7 +98,8 @@ def train_stage(campaign, sets, limit_minutes):
 def rewrite_stage(problem, seconds=None):
     """As deploy/quickstart.sh --problem does first."""
     limit = ["--seconds", str(seconds)] if seconds else []
-    command = ["rewrite", f"{{cell}}/{problem.name}", "--out", "{cell}/rewrites.jsonl", *limit, "--json"]
+    command = ["rewrite", f"{{cell}}/{problem.name}", "--out", "{cell}/rewrites.jsonl", "--proof", "{cell}/rules", *limit,
+               "--json"]
     return Stage("rewrite", command, command, "rewrites.jsonl")
 
 

@@ -62,7 +62,7 @@ case "$1" in
   rewrite)
     [[ $3 == --out ]] || exit 2
     touch "$4"
-    echo '{"out": "f", "problems": [{"measured": 9, "right": 7, "kept": [{"speedup": 2.5, "rules": ["a", "b"]}]}]}' ;;
+    echo '{"out": "f", "problems": [{"measured": 9, "right": 7, "fastest": 3.5, "kept": [{"speedup": 2.5, "rules": ["a", "b"]}]}]}' ;;
 esac
 """
 PROVED = {"problem": "a", "speedup": 3.0, "verification": {"confirmed": True, "speedup": 2.9}}
@@ -159,7 +159,7 @@ class RunTest(unittest.TestCase):
         self.assertEqual([(row["problem"], row["rules_speedup"]) for row in rows], [("alpha", 2.5), ("energy", 2.5)])
         self.assertEqual(self.calls("run"), [])
         self.assertIn("--seconds 30 --json", self.calls("rewrite")[0])
-        self.assertIn("2 of 2 at least 1.5 × as fast; geometric mean 2.50×", tables.of("rules", rows))
+        self.assertIn("2 of 2 at least 1.5 × as fast; geometric mean 3.50×", tables.of("rules", rows))
 
     def test_a_campaign_gets_a_copy_that_is_not_held_out(self):
         self.main("own-problem", "--cells", "alpha/*/17")
