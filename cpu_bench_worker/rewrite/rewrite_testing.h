@@ -47,6 +47,14 @@ class RewriteTest : public testing::Test {
     for (const Rewrite& rewrite : Of(source)) rules.push_back(rewrite.rule);
     return rules;
   }
+  // Whether a rule fits; nothing that is made is compiled.
+  static bool Fits(const std::string& rule, const std::string& source) {
+    bool fits = false;
+    for (const Rewrite& each : RewriteProgram(kFlags, *pch_, "f", source, &refused_))
+      fits |= each.rule == rule;
+    EXPECT_EQ(refused_, "") << source;
+    return fits;
+  }
   // What one rule makes of it, in one line; empty if it does not fit.
   static std::string By(const std::string& rule, const std::string& source) {
     for (const Rewrite& rewrite : Of(source)) {

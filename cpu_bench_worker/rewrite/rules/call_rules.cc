@@ -8,8 +8,8 @@
 #include "clang/AST/Attr.h"
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/StmtCXX.h"
-#include "cpu_bench_worker/rewrite/conditions.h"
-#include "cpu_bench_worker/rewrite/helper_functions.h"
+#include "cpu_bench_worker/rewrite/analysis/conditions.h"
+#include "cpu_bench_worker/rewrite/analysis/helper_functions.h"
 #include "cpu_bench_worker/rewrite/rules/rules.h"
 
 namespace whetstone {

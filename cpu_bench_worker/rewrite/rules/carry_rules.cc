@@ -3,10 +3,10 @@
 
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/StmtCXX.h"
-#include "cpu_bench_worker/rewrite/before_loop.h"
-#include "cpu_bench_worker/rewrite/math_calls.h"
+#include "cpu_bench_worker/rewrite/analysis/before_loop.h"
+#include "cpu_bench_worker/rewrite/analysis/math_calls.h"
+#include "cpu_bench_worker/rewrite/analysis/turn_tables.h"
 #include "cpu_bench_worker/rewrite/rules/rules.h"
-#include "cpu_bench_worker/rewrite/turn_tables.h"
 
 namespace whetstone {
 namespace {

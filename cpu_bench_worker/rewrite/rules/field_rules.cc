@@ -1,7 +1,7 @@
 #include <map>
 
 #include "clang/AST/ExprCXX.h"
-#include "cpu_bench_worker/rewrite/conditions.h"
+#include "cpu_bench_worker/rewrite/analysis/conditions.h"
 #include "cpu_bench_worker/rewrite/rules/rules.h"
 
 namespace whetstone {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "cpu_bench_worker/rewrite/conditions.h"
+#include "cpu_bench_worker/rewrite/analysis/conditions.h"
 #include "cpu_bench_worker/rewrite/rules/rules.h"
 
 namespace whetstone {

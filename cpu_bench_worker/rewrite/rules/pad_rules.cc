@@ -2,11 +2,11 @@
 #include <list>
 
 #include "clang/AST/ExprCXX.h"
-#include "cpu_bench_worker/rewrite/conditions.h"
-#include "cpu_bench_worker/rewrite/helper_functions.h"
-#include "cpu_bench_worker/rewrite/padded.h"
+#include "cpu_bench_worker/rewrite/analysis/conditions.h"
+#include "cpu_bench_worker/rewrite/analysis/helper_functions.h"
+#include "cpu_bench_worker/rewrite/analysis/padded.h"
+#include "cpu_bench_worker/rewrite/analysis/turn_tables.h"
 #include "cpu_bench_worker/rewrite/rules/rules.h"
-#include "cpu_bench_worker/rewrite/turn_tables.h"
 
 namespace whetstone {
 namespace {
@@ -16,59 +16,60 @@ using clang::isa;
 
 constexpr size_t kPaddedMax = 4;
 
-// What a product is made of.
-std::vector<const clang::Expr*> FactorsOf(const clang::Expr* value) {
-  const clang::Expr* bare = value->IgnoreParenImpCasts();
-  const auto* product = dyn_cast<clang::BinaryOperator>(bare);
-  if (product == nullptr || product->getOpcode() != clang::BO_Mul) return {bare};
-  std::vector<const clang::Expr*> factors = FactorsOf(product->getLHS());
-  for (const clang::Expr* each : FactorsOf(product->getRHS())) factors.push_back(each);
-  return factors;
-}
-
 // The tables of a loop, and what is written in the place of what they hold.
 class PaddedReads {
  public:
-  PaddedReads(const FunctionCode& code, const clang::ForStmt* loop) : code_(code), loop_(loop) {
+  PaddedReads(const FunctionCode& code, const clang::ForStmt* loop)
+      : code_(code), loop_(loop), changes_(code, loop) {
     // Tables have their sizes when all reads are known.
     Gather();
     std::erase_if(tables_, [](const auto& each) { return !each.first.again(); });
     edits_.clear();
     gone_.clear();
+    masked_.clear();
     complete_ = true;
     Gather();
   }
-  void AddTo(Rewrites* rewrites) {
-    if (tables_.empty() || tables_.size() > kPaddedMax) return;
+  // Whether there is anything to add.
+  bool AddTo(Rewrites* rewrites) {
+    if (tables_.empty() || tables_.size() > kPaddedMax) return false;
+    TakeOutUnused();
+    const std::string turns = code_.Text(loop_, edits_);
     std::string filled;
     std::string deleted;
     for (const auto& [table, name] : tables_) {
+      // What read it may have been taken out.
+      if (turns.find(name + "[") == std::string::npos) continue;
       filled += table.Filled(name);
       deleted += "\ndelete[] " + name + ";";
     }
-    TakeOutUnused();
+    const std::string& any = tables_.front().first.turns();
     rewrites->push_back({"padded", code_.Source({code_.Instead(
-                                       loop_, filled + code_.Text(loop_, edits_) + deleted)})});
+                                       loop_, (any.empty() ? "" : "if (" + any + ") ") + "{\n" +
+                                                  filled + turns + deleted + "\n}")})});
+    return true;
   }
-  bool empty() const { return tables_.empty(); }
 
  private:
+  using Reads = std::vector<std::pair<Padded, const clang::Expr*>>;
+
   void Gather() {
     for (const clang::Stmt* each : Below(loop_->getBody())) {
-      if (IsGone(each)) continue;
+      if (IsGone(each) || IsIn(masked_, each)) continue;
       if (const auto* guard = AsGuard(each))
         AddGuarded(guard);
       else if (const auto* expression = dyn_cast<clang::Expr>(each))
         AddBorder(expression);
     }
   }
-  bool IsGone(const clang::Stmt* stmt) const {
-    return std::any_of(gone_.begin(), gone_.end(), [&](const Edit& each) {
+  bool IsIn(const Edits& edits, const clang::Stmt* stmt) const {
+    return std::any_of(edits.begin(), edits.end(), [&](const Edit& each) {
       return each.begin <= code_.Begin(stmt) && code_.End(stmt) <= each.end;
     });
   }
+  bool IsGone(const clang::Stmt* stmt) const { return IsIn(gone_, stmt); }
   void Replace(const Edit& edit) {
-    edits_.push_back(edit);
+    Override(&edits_, edit);
     gone_.push_back(edit);
   }
   // The table's entry in this turn; empty if there is no table for it.
@@ -81,6 +82,7 @@ class PaddedReads {
     return padded.At(tables_.back().second);
   }
   void Use(const Padded& padded, const clang::Expr* read) {
+    if (IsGone(read)) return;
     const std::string entry = EntryOf(padded);
     if (!entry.empty()) Replace({code_.Begin(read), code_.End(read), entry});
   }
@@ -97,23 +99,35 @@ class PaddedReads {
                           return each->getType()->isPointerType();
                         });
     if ((!element && !choice && !reader) || !read->getType()->isArithmeticType()) return;
-    Padded padded(code_, loop_, read);
-    if (padded.Take(read) && padded.bends()) Use(padded, read);
+    Padded padded(code_, changes_, read);
+    if (padded.Take(read) && padded.bends() && padded.TakeGuards()) Use(padded, read);
   }
   // What is added up under a condition is 0 where that does not hold.
   void AddGuarded(const clang::IfStmt* guard) {
-    std::vector<std::pair<Padded, const clang::Expr*>> reads;
+    Reads reads;
+    std::vector<const clang::Stmt*> exposed;  // by the guard that goes
     for (const clang::Stmt* stmt : Below(guard->getThen())) {
-      const auto* element = dyn_cast<clang::ArraySubscriptExpr>(stmt);
-      if (element == nullptr) continue;
-      Padded padded(code_, loop_, element);
-      if (!element->getType()->isArithmeticType() || !padded.Take(element) || !padded.moves())
-        continue;
-      for (const clang::Expr* condition : Conjuncts(guard->getCond()))
-        if (!padded.TakeCondition(condition)) return;
-      reads.emplace_back(padded, element);
+      if (IsPart(reads, stmt)) continue;
+      if (const auto* element = dyn_cast<clang::ArraySubscriptExpr>(stmt)) {
+        Padded padded(code_, changes_, element);
+        if (element->getType()->isArithmeticType() && padded.Take(element) && padded.moves() &&
+            padded.TakeGuards()) {
+          reads.emplace_back(padded, element);
+          continue;
+        }
+      }
+      if (MayFault(code_, stmt)) exposed.push_back(stmt);
     }
     if (reads.empty()) return;
+    // Elements like a kernel's may be read in turns where the guard does not hold, as they are read
+    // in others where it does.
+    for (const clang::Stmt* stmt : exposed) {
+      const auto* element = dyn_cast<clang::ArraySubscriptExpr>(stmt);
+      if (element == nullptr) return;
+      const std::optional<Variables> counters =
+          Padded(code_, changes_, element).CountersOf(element);
+      if (!counters || !reads[0].first.HoldsForAll(*counters)) return;
+    }
     std::vector<Assignment> others;  // that add up what is not 0 by itself
     Variables zeros;
     for (const clang::Stmt* stmt : StatementsOf(guard->getThen())) {
@@ -142,27 +156,34 @@ class PaddedReads {
                  code_.Text(sum.target) + " " + OperatorOf(sum.kind) + "= " + holds + ";"});
         continue;
       }
-      const bool product = IsAtom(sum.value) || FactorsOf(sum.value).size() > 1;
+      const bool product = IsAtom(sum.value) || JoinedBy(clang::BO_Mul, sum.value).size() > 1;
       const std::string value = code_.Text(sum.value, edits_);
-      Override(&edits_, {code_.Begin(sum.value), code_.End(sum.value),
+      masked_.push_back({code_.Begin(sum.value), code_.End(sum.value),
                          (product ? value : "(" + value + ")") + " * " + holds});
+      Override(&edits_, masked_.back());
     }
     // The braces go with the condition, where the statements need none.
     const clang::Stmt* then = guard->getThen();
-    const bool bare = isa<clang::CompoundStmt>(then) &&
+    const bool bare = isa<clang::CompoundStmt>(then) && Declared(then).empty() &&
                       clang::isa_and_nonnull<clang::CompoundStmt>(code_.Parent(guard));
     Replace({code_.Begin(guard), code_.Begin(then) + (bare ? 1 : 0), ""});
     if (bare) Replace({code_.End(then) - 1, code_.End(then), ""});
   }
+  // Whether it lies in one of them.
+  bool IsPart(const Reads& reads, const clang::Stmt* stmt) const {
+    return std::any_of(reads.begin(), reads.end(), [&](const auto& each) {
+      return code_.Begin(each.second) <= code_.Begin(stmt) &&
+             code_.End(stmt) <= code_.End(each.second);
+    });
+  }
   // Whether a product is 0 where the conditions of what is read do not hold.
-  static bool IsZero(const clang::Expr* value,
-                     const std::vector<std::pair<Padded, const clang::Expr*>>& reads,
-                     const Variables& zeros) {
-    const std::vector<const clang::Expr*> factors = FactorsOf(value);
+  static bool IsZero(const clang::Expr* value, const Reads& reads, const Variables& zeros) {
+    const std::vector<const clang::Expr*> factors = JoinedBy(clang::BO_Mul, value);
     return std::any_of(factors.begin(), factors.end(), [&](const clang::Expr* factor) {
       return zeros.count(NamedVariable(factor)) > 0 ||
-             std::any_of(reads.begin(), reads.end(),
-                         [&](const auto& each) { return each.second == factor; });
+             std::any_of(reads.begin(), reads.end(), [&](const auto& each) {
+               return each.second == factor->IgnoreParenImpCasts();
+             });
     });
   }
   // Variables that were declared for the places only.
@@ -195,9 +216,11 @@ class PaddedReads {
 
   const FunctionCode& code_;
   const clang::ForStmt* loop_;
+  const LoopChanges changes_;
   std::list<std::pair<Padded, std::string>> tables_;
   Edits edits_;
   Edits gone_;
+  Edits masked_;           // values that are multiplied: what is not gone in them is still there
   bool complete_ = false;  // all tables are known
 };
 
@@ -209,9 +232,7 @@ void PadReads(const FunctionCode& code, Rewrites* rewrites) {
     const auto* loop = dyn_cast<clang::ForStmt>(stmt);
     if (loop == nullptr || code.Begin(loop) < end || LeavesFunction(loop)) continue;
     PaddedReads reads(code, loop);
-    if (reads.empty()) continue;
-    reads.AddTo(rewrites);
-    end = code.End(loop);
+    if (reads.AddTo(rewrites)) end = code.End(loop);
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/StmtCXX.h"
-#include "cpu_bench_worker/rewrite/conditions.h"
+#include "cpu_bench_worker/rewrite/analysis/conditions.h"
 #include "cpu_bench_worker/rewrite/rules/rules.h"
 
 namespace whetstone {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "cpu_bench_worker/rewrite/function_code.h"
+#include "cpu_bench_worker/rewrite/analysis/function_code.h"
 
 namespace whetstone {
 

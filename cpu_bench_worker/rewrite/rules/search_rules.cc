@@ -1,7 +1,9 @@
+#include <algorithm>
+
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/StmtCXX.h"
-#include "cpu_bench_worker/rewrite/before_loop.h"
-#include "cpu_bench_worker/rewrite/conditions.h"
+#include "cpu_bench_worker/rewrite/analysis/before_loop.h"
+#include "cpu_bench_worker/rewrite/analysis/conditions.h"
 #include "cpu_bench_worker/rewrite/rules/rules.h"
 
 namespace whetstone {
@@ -100,6 +102,16 @@ struct Search {
   const clang::Stmt* taken = nullptr;  // found = true, or return true
 };
 
+// Whether the loop's head ends it without `ended`: what it counts is asked for.
+bool HasEnd(const clang::ForStmt* loop, const clang::Expr* ended) {
+  Variables counted = Declared(loop->getInit());
+  counted.merge(Changed(loop->getInc()));
+  const std::vector<const clang::Expr*> conditions = Conjuncts(loop->getCond());
+  return std::any_of(conditions.begin(), conditions.end(), [&](const clang::Expr* each) {
+    return each != ended && Share(Used(each), counted);
+  });
+}
+
 std::optional<Search> SearchOf(const FunctionCode& code, const clang::Stmt* stmt) {
   const auto* loop = dyn_cast<clang::ForStmt>(stmt);
   const std::vector<const clang::Stmt*> body =
@@ -115,16 +127,18 @@ std::optional<Search> SearchOf(const FunctionCode& code, const clang::Stmt* stmt
   Search search{.loop = loop, .condition = guard->getCond(), .ended = nullptr, .taken = then[0]};
   if (const auto* left = dyn_cast<clang::ReturnStmt>(then[0])) {
     const clang::Expr* value = left->getRetValue();
-    return value != nullptr && then.size() == 1 && code.Constant(value) ? std::optional(search)
-                                                                        : std::nullopt;
+    return value != nullptr && then.size() == 1 && code.Constant(value) && HasEnd(loop, nullptr)
+               ? std::optional(search)
+               : std::nullopt;
   }
   const std::optional<Assignment> assignment = AsAssignment(then[0]);
   const clang::VarDecl* found = assignment ? NamedVariable(assignment->target) : nullptr;
   if (found == nullptr || assignment->kind != clang::BO_Assign || !code.Constant(assignment->value))
     return std::nullopt;
   if (then.size() == 2)
-    return isa<clang::BreakStmt>(then[1]) && Mentions(loop, found) == 1 ? std::optional(search)
-                                                                        : std::nullopt;
+    return isa<clang::BreakStmt>(then[1]) && Mentions(loop, found) == 1 && HasEnd(loop, nullptr)
+               ? std::optional(search)
+               : std::nullopt;
   const std::vector<const clang::Expr*> conditions = Conjuncts(loop->getCond());
   for (const clang::Expr* each : conditions) {
     const auto* negated = dyn_cast<clang::UnaryOperator>(each->IgnoreParenImpCasts());
@@ -132,10 +146,20 @@ std::optional<Search> SearchOf(const FunctionCode& code, const clang::Stmt* stmt
         NamedVariable(negated->getSubExpr()) == found)
       search.ended = each;
   }
-  return then.size() == 1 && search.ended != nullptr && conditions.size() > 1 &&
+  return then.size() == 1 && search.ended != nullptr && HasEnd(loop, search.ended) &&
                  Mentions(loop, found) == 2
              ? std::optional(search)
              : std::nullopt;
+}
+
+// `text`, which begins with a declaration of its own, where a statement stands: in braces, if jumps
+// may go past it.
+Edit WithOwn(const FunctionCode& code, const clang::Stmt* stmt, const std::string& text) {
+  const clang::Stmt* around = code.Parent(stmt);
+  const bool jumps = (isa<clang::CompoundStmt>(around) &&
+                      llvm::isa_and_nonnull<clang::SwitchStmt>(code.Parent(around))) ||
+                     Has<clang::LabelStmt>(code.body());
+  return code.Instead(stmt, jumps ? "{\n" + text + "\n}" : text);
 }
 
 }  // namespace
@@ -152,11 +176,11 @@ void SearchToTheEnd(const FunctionCode& code, Rewrites* rewrites) {
       if (each != search->ended) head += (head.empty() ? "" : " && ") + code.Text(each);
     std::string first = code.Text(search->loop->getInit());
     if (first.back() != ';') first += ";";
-    all.push_back(code.Instead(stmt, "int " + matches + " = 0;\nfor (" + first + " " + head + "; " +
-                                         code.Text(search->loop->getInc()) + ") {\n" + matches +
-                                         " += (" + code.Text(search->condition) +
-                                         ") ? 1 : 0;\n}\nif (" + matches + " != 0) {\n" +
-                                         code.Text(search->taken) + "\n}"));
+    all.push_back(WithOwn(code, stmt,
+                          "int " + matches + " = 0;\nfor (" + first + " " + head + "; " +
+                              code.Text(search->loop->getInc()) + ") {\n" + matches + " += (" +
+                              code.Text(search->condition) + ") ? 1 : 0;\n}\nif (" + matches +
+                              " != 0) {\n" + code.Text(search->taken) + "\n}"));
     rewrites->push_back({"searched to the end", code.Source({all.back()})});
   }
   if (all.size() > 1) rewrites->push_back({"all searched to the end", code.Source(all)});
@@ -180,10 +204,11 @@ void KeepBestValue(const FunctionCode& code, Rewrites* rewrites) {
       std::string body;
       for (const clang::Stmt* each : loop.body)
         body += each == stmt ? turn : code.Text(each) + "\n";
-      rewrites->push_back({"the best one's value kept",
-                           code.Source({code.Instead(
-                               loop.stmt, type + " " + kept + " = " + code.Text(best->of_best) +
-                                              ";\n" + code.Head(loop) + " {\n" + body + "}")})});
+      rewrites->push_back(
+          {"the best one's value kept",
+           code.Source({WithOwn(code, loop.stmt,
+                                type + " " + kept + " = " + code.Text(best->of_best) + ";\n" +
+                                    code.Head(loop) + " {\n" + body + "}")})});
     }
   }
 }

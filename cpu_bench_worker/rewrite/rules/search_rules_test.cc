@@ -152,6 +152,59 @@ TEST_F(RewriteTest, SearchesGoOnToTheEnd) {
               Contains("all searched to the end"));
 }
 
+TEST_F(RewriteTest, ASearchWithoutAnEndDoesNotGoOn) {
+  const auto made = [](const std::string& head) {
+    return By("searched to the end",
+              "bool f(const int* a, int n, int x) { bool found = false; for (" + head +
+                  ") { if (a[i] == x) { found = true; break; } } return found; }");
+  };
+  EXPECT_NE(made("int i = 0; i < n; i++"), "");
+  EXPECT_EQ(made("int i = 0; true; i++"), "");
+  EXPECT_EQ(made("int i = 0; n > 0; i++"), "") << "it does not change";
+  EXPECT_EQ(By("searched to the end",
+               "bool f(const int* a, int n, int x) { for (int i = 0; 1; i++) if (a[i] == x) return "
+               "true; return false; }"),
+            "");
+  EXPECT_EQ(By("searched to the end",
+               "bool f(const int* a, int n, int x) { bool found = false; for (int i = 0; true && "
+               "!found; i++) if (a[i] == x) found = true; return found; }"),
+            "");
+}
+
+TEST_F(RewriteTest, JumpsPastASearchArePossible) {
+  const std::string head =
+      "int f(const int* a, int n, int x) { int best = 0; switch (x) { case 1: "
+      "n--; for (int i = 0; i < n; i++) { ";
+  const std::string tail = " } break; default: best = 2; } return best; }";
+  EXPECT_THAT(By("searched to the end", head + "if (a[i] == x) { best = 1; break; }" + tail),
+              HasSubstr("n--; { int matches = 0; for (int i = 0; i < n; i++) { matches += (a[i] == "
+                        "x) ? 1 : 0; } if (matches != 0) { best = 1; } } break; default:"));
+  EXPECT_THAT(By("the best one's value kept", head + "if (a[i] < a[best]) best = i;" + tail),
+              HasSubstr("n--; { int best_value = a[best]; for"));
+  EXPECT_THAT(By("searched to the end",
+                 "int f(const int* a, int n, int x) { if (x < 0) goto end; for (int i = 0; i < n; "
+                 "i++) if (a[i] == x) return 1; end: return 0; }"),
+              HasSubstr("goto end; { int matches = 0;"));
+}
+
+TEST_F(RewriteTest, WhatASearchAsksForHasNoState) {
+  const auto made = [](const std::string& helper) {
+    return By("searched to the end",
+              "namespace std { struct vector { int& operator[](int); }; struct map { int& "
+              "operator[](int); int& operator[](int) const; }; } " +
+                  helper +
+                  " bool f(const int* a, std::vector& v, std::map& m, int n) { for (int i = 0; i < "
+                  "n; i++) { if (a[i] == g(v, m, i)) return true; } return false; }");
+  };
+  const std::string head = "static int g(std::vector& v, ";
+  EXPECT_NE(made(head + "std::map& m, int i) { return v[i]; }"), "");
+  EXPECT_NE(made(head + "const std::map& m, int i) { return m[i]; }"), "");
+  EXPECT_EQ(made(head + "std::map& m, int i) { return m[i]; }"), "") << "it inserts";
+  EXPECT_EQ(made(head + "std::map& m, int i) { static int s = 1; return s ^ i; }"), "");
+  EXPECT_EQ(made("static int s = 1; " + head + "std::map& m, int i) { return s ^ i; }"), "");
+  EXPECT_NE(made("static const int s = 1; " + head + "std::map& m, int i) { return s ^ i; }"), "");
+}
+
 TEST_F(RewriteTest, OfTwoElementsThePlaceIsChosen) {
   const std::string rule = "the place chosen";
   const std::string head = "void f(int* c, int* d, int a, int b) { ";

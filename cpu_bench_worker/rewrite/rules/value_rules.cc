@@ -1,7 +1,7 @@
 #include <set>
 
-#include "cpu_bench_worker/rewrite/conditions.h"
-#include "cpu_bench_worker/rewrite/math_calls.h"
+#include "cpu_bench_worker/rewrite/analysis/conditions.h"
+#include "cpu_bench_worker/rewrite/analysis/math_calls.h"
 #include "cpu_bench_worker/rewrite/rules/rules.h"
 
 namespace whetstone {

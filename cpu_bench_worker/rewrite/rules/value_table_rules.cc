@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "clang/AST/ExprCXX.h"
-#include "cpu_bench_worker/rewrite/before_loop.h"
-#include "cpu_bench_worker/rewrite/conditions.h"
+#include "cpu_bench_worker/rewrite/analysis/before_loop.h"
+#include "cpu_bench_worker/rewrite/analysis/conditions.h"
+#include "cpu_bench_worker/rewrite/analysis/turn_tables.h"
+#include "cpu_bench_worker/rewrite/analysis/value_parts.h"
 #include "cpu_bench_worker/rewrite/rules/rules.h"
-#include "cpu_bench_worker/rewrite/turn_tables.h"
-#include "cpu_bench_worker/rewrite/value_parts.h"
 
 namespace whetstone {
 namespace {
@@ -39,7 +39,8 @@ std::optional<Stepwise> StepwiseOf(const FunctionCode& code, const Input& input,
       const clang::Expr* bare = value->IgnoreParenImpCasts();
       const bool given = input.variable != nullptr ? NamedVariable(bare) == input.variable
                                                    : code.Text(bare) == code.Text(input.element);
-      if (given && rest == nullptr && variable->getType()->isSignedIntegerType()) {
+      if (given && rest == nullptr && variable->getType()->isSignedIntegerType() &&
+          Holds(code, variable->getType(), bare->getType())) {
         rest = variable;
       } else if (NeedsInput(code, input, value) || (rest != nullptr && Mentions(value, rest) > 0)) {
         return std::nullopt;

@@ -73,15 +73,111 @@ TEST_F(RewriteTest, WhatNeedsMoreThanANumberHasNoTableOverValues) {
   EXPECT_EQ(made("int s = 0; " + loop + "g(a[i] ^ k); } b[i] = s;"), "")
       << "nobody knows what the call does";
   EXPECT_EQ(made("int s = 0; " + loop + "a[i] ^ k; if (s > 9) return; } b[i] = s;"), "");
-  EXPECT_EQ(made("if (i == m) break; int s = 0; " + loop + "a[i] ^ k; } b[i] = s;"), "")
-      << "there may be no such element";
+}
+
+TEST_F(RewriteTest, NoTableOverValuesLooksAtElementsThatMayNotBeThere) {
+  const auto made = [](const std::string& loop) {
+    return By(kRule, "void f(const int* a, int* b, int n, int m) { " + loop + " }");
+  };
+  const std::string turn = "int s = 0; for (int k = 0; k < m; k++) { s += a[i] ^ k; } b[i] = s; ";
+  const std::string kept =
+      "int v = a[i]; v & 1 ? b[i]++ : 0; int s = 0; for (int k = 0; k < m; "
+      "k++) { s += v ^ k; } b[i] += s; ";
+  const std::string head = "for (int i = 0; i < n; i++) { ";
+  EXPECT_NE(made(head + turn + "}"), "");
+  EXPECT_NE(made(head + kept + "}"), "");
+  EXPECT_EQ(made(head + "if (i == m) continue; " + turn + "}"), "");
+  EXPECT_EQ(made(head + "if (i == m) continue; " + kept + "}"), "");
+  EXPECT_EQ(made(head + "if (i != m) { " + turn + "} }"), "");
+  EXPECT_EQ(made(head + "if (i == m) break; " + turn + "}"), "");
+  EXPECT_THAT(made("for (int y = 0; y < n; y++) { if (y == m) continue; " + head + turn + "} }"),
+              HasSubstr("if (y == m) continue; { int least = 2147483647;"))
+      << "there they are";
+}
+
+TEST_F(RewriteTest, WhatIsComparedFirstIsBeyondAllValues) {
+  const auto made = [](const std::string& type) {
+    return By(kRule, "void f(const " + type +
+                         "* in, int* out, int n, int m) { for (int i = 0; i < n; i++) { int s = 0; "
+                         "for (int k = 0; k < m; k++) { s += (in[i] ^ k) & 7; } out[i] = s; } }");
+  };
+  EXPECT_THAT(made("unsigned char"),
+              HasSubstr("int least = 2147483647; int most = -2147483647 - 1;"));
+  EXPECT_THAT(made("unsigned"), HasSubstr("unsigned least = 4294967295u; unsigned most = 0;"));
+  EXPECT_THAT(made("long long"), HasSubstr("long least = 9223372036854775807; long most = "
+                                           "-9223372036854775807 - 1;"));
+  EXPECT_THAT(made("unsigned long"),
+              HasSubstr("unsigned long least = 18446744073709551615u; unsigned long most = 0;"));
+  EXPECT_EQ(made("__int128"), "");
+}
+
+TEST_F(RewriteTest, AVariableThatDoesNotHoldAllValuesIsNoPlace) {
+  const auto made = [](const std::string& element, const std::string& variable) {
+    return By(kRule, "void f(const " + element +
+                         "* in, int* out, int n, int m) { for (int i = 0; i < n; i++) { " +
+                         variable +
+                         " v = in[i]; if (v == 0) continue; int s = 0; for (int k = 0; k < m; "
+                         "k++) { s += v ^ k; } out[i] = s; } }");
+  };
+  for (const auto& [element, variable] : {std::pair("int", "unsigned char"),
+                                          {"short", "char16_t"},
+                                          {"unsigned", "int"},
+                                          {"long", "int"}})
+    EXPECT_EQ(made(element, variable), "") << element << " in " << variable;
+  for (const auto& [element, variable] :
+       {std::pair("int", "int"), {"unsigned char", "short"}, {"unsigned", "long"}})
+    EXPECT_NE(made(element, variable), "") << element << " in " << variable;
+}
+
+TEST_F(RewriteTest, StepsDoNotGoOnWhereNumbersAreCut) {
+  EXPECT_THAT(By(kRule,
+                 "void f(const int* day, int* sums, int n) { for (int i = 0; i < n; i++) { short "
+                 "left = day[i]; int year = 0; while (left >= 365) { left -= 365; year++; } "
+                 "sums[year & 7] += left; } }"),
+              HasSubstr("if (range < turns) {"));
+}
+
+TEST_F(RewriteTest, CallsWithStateHaveNoTableOverValues) {
+  const auto made = [](const std::string& helpers, const std::string& value) {
+    return By(kRule, helpers +
+                         " void f(const int* a, double* b, int n, int m) { for (int i = 0; i < n; "
+                         "i++) { double s = 0; for (int k = 0; k < m; k++) { s += " +
+                         value + "; } b[i] = s; } }");
+  };
+  EXPECT_NE(made("static int g(int x) { static const int t[2] = {3, 5}; return t[x & 1]; }",
+                 "g(a[i] ^ k)"),
+            "");
+  EXPECT_EQ(made("static unsigned g(int x) { static unsigned s = 1; s ^= s << 13; return s ^ x; }",
+                 "g(a[i] ^ k)"),
+            "");
+  EXPECT_EQ(made("static int t = 1; static int g(int x) { return t ^ x; }", "g(a[i] ^ k)"), "");
+  EXPECT_EQ(made("static int t = 1; struct P { int x; P(int y) : x(y + t++) {} }; static int g(int "
+                 "x) { P p(x); return p.x; }",
+                 "g(a[i] ^ k)"),
+            "");
+  EXPECT_EQ(made("double cbrt(double x) { return x < 0 ? -cbrt(-x) : x / 3; }", "cbrt(1.0 * a[i])"),
+            "")
+      << "it calls itself";
+}
+
+TEST_F(RewriteTest, VeryLongTurnsHaveNoTableOverValues) {
+  const auto made = [](int statements) {
+    std::string turn = "int s = 0; for (int k = 0; k < m; k++) { s += a[i] ^ k; } ";
+    for (int each = 2; each < statements; ++each) turn += "b[i] += s; ";
+    return By(kRule, "void f(const int* a, int* b, int n, int m) { for (int i = 0; i < n; i++) { " +
+                         turn + "} }");
+  };
+  EXPECT_NE(made(64), "");
+  EXPECT_EQ(made(65), "");
 }
 
 TEST_F(RewriteTest, ATableOverValuesIsMadeOnce) {
-  const std::string made =
+  const std::string once = By(
+      kRule,
       "void f(const int* a, int* b, int n, int m) { for (int i = 0; i < n; i++) { int s = 0; for "
-      "(int k = 0; k < m; k++) { s += a[i] ^ k; } b[i] = s; } }";
-  EXPECT_EQ(By(kRule, By(kRule, made)), "");
+      "(int k = 0; k < m; k++) { s += a[i] ^ k; } b[i] = s; } }");
+  EXPECT_NE(once, "");
+  EXPECT_EQ(By(kRule, once), "");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "cpu_bench_worker/rewrite/math_calls.h"
+#include "cpu_bench_worker/rewrite/analysis/math_calls.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,11 +1,11 @@
-#include "cpu_bench_worker/rewrite/helper_functions.h"
+#include "cpu_bench_worker/rewrite/analysis/helper_functions.h"
 
 #include <algorithm>
 
 #include "clang/AST/Attr.h"
 #include "clang/AST/ExprCXX.h"
 #include "clang/Basic/SourceManager.h"
-#include "cpu_bench_worker/rewrite/conditions.h"
+#include "cpu_bench_worker/rewrite/analysis/conditions.h"
 
 namespace whetstone {
 namespace {

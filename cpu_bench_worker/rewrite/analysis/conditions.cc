@@ -1,22 +1,18 @@
-#include "cpu_bench_worker/rewrite/conditions.h"
+#include "cpu_bench_worker/rewrite/analysis/conditions.h"
 
 namespace whetstone {
 
 using clang::dyn_cast;
 using clang::dyn_cast_or_null;
 
-namespace {
-
 std::vector<const clang::Expr*> JoinedBy(clang::BinaryOperatorKind kind,
-                                         const clang::Expr* condition) {
-  const auto* both = dyn_cast<clang::BinaryOperator>(condition->IgnoreParenImpCasts());
-  if (both == nullptr || both->getOpcode() != kind) return {condition};
+                                         const clang::Expr* expression) {
+  const auto* both = dyn_cast<clang::BinaryOperator>(expression->IgnoreParenImpCasts());
+  if (both == nullptr || both->getOpcode() != kind) return {expression};
   std::vector<const clang::Expr*> found = JoinedBy(kind, both->getLHS());
   for (const clang::Expr* each : JoinedBy(kind, both->getRHS())) found.push_back(each);
   return found;
 }
-
-}  // namespace
 
 std::vector<const clang::Expr*> Conjuncts(const clang::Expr* condition) {
   return JoinedBy(clang::BO_LAnd, condition);

@@ -1,4 +1,4 @@
-#include "cpu_bench_worker/rewrite/function_code.h"
+#include "cpu_bench_worker/rewrite/analysis/function_code.h"
 
 #include <algorithm>
 #include <cctype>

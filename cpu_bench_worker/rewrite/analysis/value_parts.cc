@@ -1,16 +1,17 @@
-#include "cpu_bench_worker/rewrite/value_parts.h"
+#include "cpu_bench_worker/rewrite/analysis/value_parts.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/StmtCXX.h"
-#include "cpu_bench_worker/rewrite/before_loop.h"
-#include "cpu_bench_worker/rewrite/helper_functions.h"
-#include "cpu_bench_worker/rewrite/math_calls.h"
-#include "cpu_bench_worker/rewrite/turn_tables.h"
+#include "cpu_bench_worker/rewrite/analysis/before_loop.h"
+#include "cpu_bench_worker/rewrite/analysis/helper_functions.h"
+#include "cpu_bench_worker/rewrite/analysis/math_calls.h"
+#include "cpu_bench_worker/rewrite/analysis/turn_tables.h"
 
 namespace whetstone {
 namespace {
@@ -19,37 +20,28 @@ using clang::dyn_cast;
 using clang::isa;
 
 constexpr size_t kResultsMax = 2;
-constexpr size_t kInputsMax = 8;  // of a loop, that are looked at
+constexpr size_t kInputsMax = 8;       // of a loop, that are looked at
+constexpr size_t kStatementsMax = 64;  // of a loop that is looked at
 
-// Adds all that is below `stmt` beside the input.
-void AddBeside(const FunctionCode& code, const Input& input, const clang::Stmt* stmt,
+// Adds all that is below `stmt` beside the input, whose text is `element`.
+void AddBeside(const FunctionCode& code, const std::string& element, const clang::Stmt* stmt,
                Statements* beside) {
   if (stmt == nullptr) return;
-  if (isa<clang::ArraySubscriptExpr>(stmt) && code.Text(stmt) == code.Text(input.element)) return;
+  if (isa<clang::ArraySubscriptExpr>(stmt) && code.Text(stmt) == element) return;
   beside->push_back(stmt);
-  for (const clang::Stmt* child : stmt->children()) AddBeside(code, input, child, beside);
-}
-
-bool KeepsToItself(const FunctionCode& code, const clang::Stmt* stmt);
-
-// Whether a call does nothing but compute a number.
-bool ComputesNumber(const FunctionCode& code, const clang::CallExpr* call) {
-  if (!IsQuiet(code, call) || !call->getType()->isArithmeticType()) return false;
-  const clang::FunctionDecl* definition = WrittenHere(code, call);
-  return definition == nullptr || KeepsToItself(code, definition->getBody());
+  for (const clang::Stmt* child : stmt->children()) AddBeside(code, element, child, beside);
 }
 
 // Whether what is below `stmt` only computes with numbers and what is declared there.
 bool KeepsToItself(const FunctionCode& code, const clang::Stmt* stmt) {
+  if (NamesState(stmt)) return false;
   for (const clang::Stmt* each : Below(stmt)) {
     const auto* call = dyn_cast<clang::CallExpr>(each);
-    if (call != nullptr && !ComputesNumber(code, call)) return false;
+    if (call != nullptr && (!call->getType()->isArithmeticType() || !IsQuiet(code, call)))
+      return false;
     if (isa<clang::LambdaExpr, clang::CXXNewExpr, clang::CXXDeleteExpr, clang::CXXConstructExpr,
             clang::CXXThrowExpr, clang::GotoStmt, clang::AsmStmt>(each) ||
         NamedBinding(each) != nullptr || each->getBeginLoc().isMacroID())
-      return false;
-    const clang::VarDecl* named = isa<clang::DeclRefExpr>(each) ? NamedVariable(each) : nullptr;
-    if (named != nullptr && named->hasGlobalStorage() && !named->getType().isConstQualified())
       return false;
   }
   for (const clang::VarDecl* own : Declared(stmt)) {
@@ -61,82 +53,97 @@ bool KeepsToItself(const FunctionCode& code, const clang::Stmt* stmt) {
   return true;
 }
 
-// Whether the turn may end or be left below `stmt`.
-bool LeavesTurn(const clang::Stmt* stmt) {
-  if (stmt == nullptr) return false;
-  if (isa<clang::ContinueStmt, clang::BreakStmt, clang::ReturnStmt, clang::GotoStmt>(stmt))
-    return true;
-  if (isa<clang::ForStmt, clang::WhileStmt, clang::DoStmt, clang::CXXForRangeStmt>(stmt))
-    return Has<clang::ReturnStmt, clang::GotoStmt>(stmt);
-  return std::any_of(stmt->child_begin(), stmt->child_end(), LeavesTurn);
-}
-
-// Whether this itself takes long, or a function that it calls.
-bool TakesLong(const FunctionCode& code, const clang::Stmt* stmt, int calls) {
+// Whether this itself takes long, or a function that it calls and that is not `seen` yet.
+bool TakesLong(const FunctionCode& code, const clang::Stmt* stmt,
+               std::set<const clang::FunctionDecl*>* seen) {
   if (isa<clang::ForStmt, clang::WhileStmt, clang::DoStmt>(stmt) || IsExpensive(code, stmt))
     return true;
   const auto* call = dyn_cast<clang::CallExpr>(stmt);
-  const clang::FunctionDecl* called =
-      call == nullptr || calls == 0 ? nullptr : WrittenHere(code, call);
-  const Statements parts = called == nullptr ? Statements{} : Below(called->getBody());
+  const clang::FunctionDecl* called = call == nullptr ? nullptr : WrittenHere(code, call);
+  if (called == nullptr || !seen->insert(called).second) return false;
+  const Statements parts = Below(called->getBody());
   return std::any_of(parts.begin(), parts.end(),
-                     [&](const clang::Stmt* each) { return TakesLong(code, each, calls - 1); });
+                     [&](const clang::Stmt* each) { return TakesLong(code, each, seen); });
 }
 
-// What a turn's statements [begin, end) are, if they need only the input and what `changing` has
-// not, and the rest of the turn only needs numbers of them.
-std::optional<OfValue> OfValueFrom(const FunctionCode& code, const Loop& loop, const Input& input,
-                                   const Variables& changing, size_t begin, size_t end) {
-  OfValue found;
+// What one statement of a turn does.
+struct Step {
+  const clang::Stmt* stmt = nullptr;
+  std::vector<const clang::VarDecl*> declared;  // by the statement itself
   Variables own;
-  Statements beside;
+  Variables named;  // beside the input
   Variables written;
+  bool alone = true;  // it does not end the turn, and keeps to itself
   bool needs = false;
-  for (size_t i = begin; i < end; ++i) {
-    const clang::Stmt* stmt = loop.body[i];
-    found.statements.push_back(stmt);
-    own.merge(Declared(stmt));
-    AddBeside(code, input, stmt, &beside);
-    written.merge(Written(stmt));
-    written.merge(Changed(stmt));
-    if (LeavesTurn(stmt) || !KeepsToItself(code, stmt)) return std::nullopt;
-    needs = needs || NeedsInput(code, input, stmt);
-  }
-  const bool only_own = std::all_of(written.begin(), written.end(), [&](const auto* each) {
-    return own.count(each) > 0 && each != input.variable;
-  });
-  const bool takes_long = std::any_of(beside.begin(), beside.end(), [&](const clang::Stmt* each) {
-    return TakesLong(code, each, kDepthMax);
-  });
-  const bool only_input = std::all_of(beside.begin(), beside.end(), [&](const clang::Stmt* each) {
-    const clang::VarDecl* named = isa<clang::DeclRefExpr>(each) ? NamedVariable(each) : nullptr;
-    return named == nullptr || named == input.variable || own.count(named) > 0 ||
-           changing.count(named) == 0;
-  });
-  if (!needs || !takes_long || !only_own || !only_input) return std::nullopt;
-  for (size_t i = begin; i < end; ++i) {
-    const auto* declaration = dyn_cast<clang::DeclStmt>(loop.body[i]);
-    if (declaration == nullptr) continue;
+  bool takes_long = false;
+};
+
+Step StepOf(const FunctionCode& code, const Input& input, const std::string& element,
+            const clang::Stmt* stmt) {
+  Step step{.stmt = stmt, .declared = {}, .own = Declared(stmt), .named = {}, .written = {}};
+  step.written = Written(stmt);
+  step.written.merge(Changed(stmt));
+  step.alone = !EndsTurn(stmt) && KeepsToItself(code, stmt);
+  if (const auto* declaration = dyn_cast<clang::DeclStmt>(stmt))
     for (const clang::Decl* decl : declaration->decls()) {
-      const auto* variable = dyn_cast<clang::VarDecl>(decl);
-      const bool behind =
-          std::any_of(loop.body.begin() + static_cast<long>(end), loop.body.end(),
-                      [&](const clang::Stmt* stmt) { return Mentions(stmt, variable) > 0; });
-      if (variable == nullptr || (behind && !variable->getType()->isArithmeticType()))
-        return std::nullopt;
-      if (behind) found.results.push_back(variable);
+      step.declared.push_back(dyn_cast<clang::VarDecl>(decl));
+      step.alone = step.alone && step.declared.back() != nullptr;
     }
+  if (!step.alone) return step;
+  step.needs = NeedsInput(code, input, stmt);
+  Statements beside;
+  AddBeside(code, element, stmt, &beside);
+  std::set<const clang::FunctionDecl*> seen;
+  for (const clang::Stmt* each : beside) {
+    step.takes_long = step.takes_long || TakesLong(code, each, &seen);
+    const clang::VarDecl* named = isa<clang::DeclRefExpr>(each) ? NamedVariable(each) : nullptr;
+    if (named != nullptr && named != input.variable) step.named.insert(named);
   }
-  const bool some = !found.results.empty() && found.results.size() <= kResultsMax;
-  return some ? std::optional(found) : std::nullopt;
+  return step;
 }
 
-// The longest part of a turn like that.
+// The longest part of a turn that needs only the input and what `changing` has not, and of which
+// the rest of the turn only needs numbers.
 std::optional<OfValue> LongestOfValue(const FunctionCode& code, const Loop& loop,
                                       const Input& input, const Variables& changing) {
-  for (size_t begin = input.begins; begin < loop.body.size(); ++begin)
-    for (size_t end = loop.body.size() - 1; end > begin; --end)
-      if (auto found = OfValueFrom(code, loop, input, changing, begin, end)) return found;
+  const std::string element = code.Text(input.element);
+  std::vector<Step> steps;
+  std::map<const clang::VarDecl*, size_t> last;  // the statement that names it last
+  for (const clang::Stmt* stmt : loop.body) {
+    for (const clang::VarDecl* used : Used(stmt)) last[used] = steps.size();
+    steps.push_back(StepOf(code, input, element, stmt));
+  }
+  for (size_t begin = input.begins; begin < steps.size(); ++begin) {
+    std::optional<OfValue> longest;
+    Statements statements;
+    std::vector<const clang::VarDecl*> declared;
+    Variables own;
+    bool needs = false;
+    bool takes_long = false;
+    for (size_t end = begin + 1; end < steps.size(); ++end) {
+      const Step& step = steps[end - 1];
+      statements.push_back(step.stmt);
+      declared.insert(declared.end(), step.declared.begin(), step.declared.end());
+      own.insert(step.own.begin(), step.own.end());
+      const auto is_own = [&](const clang::VarDecl* each) { return own.count(each) > 0; };
+      const auto is_known = [&](const auto* each) { return is_own(each) || !changing.count(each); };
+      // What is added does not make up for this.
+      if (!step.alone || !std::all_of(step.written.begin(), step.written.end(), is_own) ||
+          !std::all_of(step.named.begin(), step.named.end(), is_known))
+        break;
+      needs = needs || step.needs;
+      takes_long = takes_long || step.takes_long;
+      std::vector<const clang::VarDecl*> results;
+      for (const clang::VarDecl* each : declared)
+        if (last.count(each) > 0 && last[each] >= end) results.push_back(each);
+      const bool numbers = std::all_of(results.begin(), results.end(), [](const auto* each) {
+        return each->getType()->isArithmeticType();
+      });
+      if (needs && takes_long && numbers && !results.empty() && results.size() <= kResultsMax)
+        longest = OfValue{statements, results};
+    }
+    if (longest) return longest;
+  }
   return std::nullopt;
 }
 
@@ -153,6 +160,14 @@ std::vector<const Loop*> LoopsAround(const FunctionCode& code, const Loop& loop)
 
 }  // namespace
 
+bool Holds(const FunctionCode& code, clang::QualType type, clang::QualType number) {
+  const auto bits = code.context().getTypeSize(type);
+  const auto needed = code.context().getTypeSize(number);
+  const bool is_signed = type->isSignedIntegerType();
+  if (is_signed == number->isSignedIntegerType()) return bits >= needed;
+  return is_signed && bits > needed;
+}
+
 bool NeedsInput(const FunctionCode& code, const Input& input, const clang::Stmt* stmt) {
   if (input.variable != nullptr) return Mentions(stmt, input.variable) > 0;
   const std::string text = code.Text(input.element);
@@ -163,6 +178,7 @@ bool NeedsInput(const FunctionCode& code, const Input& input, const clang::Stmt*
 
 std::vector<Input> InputsOf(const FunctionCode& code, const Loop& loop) {
   std::vector<Input> inputs;
+  if (loop.body.size() > kStatementsMax) return inputs;
   std::set<std::string> seen;
   const Variables changed = Changed(loop.stmt->getBody());
   const Variables written = Written(loop.stmt->getBody());
@@ -170,7 +186,8 @@ std::vector<Input> InputsOf(const FunctionCode& code, const Loop& loop) {
     for (const clang::Stmt* each : Below(loop.body[i])) {
       const auto* element = dyn_cast<clang::ArraySubscriptExpr>(each);
       if (element == nullptr || !element->getType()->isIntegerType() ||
-          element->getType()->isBooleanType() || Mentions(element, loop.var) == 0 ||
+          element->getType()->isBooleanType() ||
+          code.context().getTypeSize(element->getType()) > 64 || Mentions(element, loop.var) == 0 ||
           NamedVariable(element->getBase()) == nullptr || Share(Used(element->getBase()), written))
         continue;
       if (seen.insert(code.Text(element)).second) inputs.push_back({element, nullptr, 0});
@@ -180,6 +197,7 @@ std::vector<Input> InputsOf(const FunctionCode& code, const Loop& loop) {
                                  : dyn_cast<clang::VarDecl>(declaration->getSingleDecl());
       if (variable != nullptr && variable->getType()->isIntegerType() &&
           !variable->getType()->isBooleanType() && changed.count(variable) == 0 &&
+          Holds(code, variable->getType(), element->getType()) &&
           variable->getInit()->IgnoreParenImpCasts() == element)
         inputs.push_back({element, variable, i + 1});
     }

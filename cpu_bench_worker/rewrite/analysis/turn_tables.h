@@ -1,13 +1,13 @@
 // Tables with an entry for each turn of a loop, made before another loop around that one.
-#ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_TURN_TABLES_H_
-#define WHETSTONE_CPU_BENCH_WORKER_REWRITE_TURN_TABLES_H_
+#ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_TURN_TABLES_H_
+#define WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_TURN_TABLES_H_
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "cpu_bench_worker/rewrite/before_loop.h"
-#include "cpu_bench_worker/rewrite/function_code.h"
+#include "cpu_bench_worker/rewrite/analysis/before_loop.h"
+#include "cpu_bench_worker/rewrite/analysis/function_code.h"
 
 namespace whetstone {
 
@@ -36,4 +36,4 @@ bool LeavesFunction(const clang::Stmt* loop);
 
 }  // namespace whetstone
 
-#endif  // WHETSTONE_CPU_BENCH_WORKER_REWRITE_TURN_TABLES_H_
+#endif  // WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_TURN_TABLES_H_

@@ -1,11 +1,11 @@
 // The parts of a loop's turns that compute something of one whole number that the turn is given.
-#ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_VALUE_PARTS_H_
-#define WHETSTONE_CPU_BENCH_WORKER_REWRITE_VALUE_PARTS_H_
+#ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_VALUE_PARTS_H_
+#define WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_VALUE_PARTS_H_
 
 #include <optional>
 #include <vector>
 
-#include "cpu_bench_worker/rewrite/function_code.h"
+#include "cpu_bench_worker/rewrite/analysis/function_code.h"
 
 namespace whetstone {
 
@@ -31,6 +31,8 @@ struct Place {
   OfValue part;
 };
 
+// Whether a whole number stays what it is as one of this type.
+bool Holds(const FunctionCode& code, clang::QualType type, clang::QualType number);
 // The numbers that a loop's turns are given, as far as they are looked at.
 std::vector<Input> InputsOf(const FunctionCode& code, const Loop& loop);
 // Whether the input is named below `stmt`.
@@ -41,4 +43,4 @@ std::optional<Place> PlaceOf(const FunctionCode& code, const Loop& loop, const I
 
 }  // namespace whetstone
 
-#endif  // WHETSTONE_CPU_BENCH_WORKER_REWRITE_VALUE_PARTS_H_
+#endif  // WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_VALUE_PARTS_H_

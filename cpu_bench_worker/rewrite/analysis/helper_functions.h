@@ -1,7 +1,7 @@
 // The small functions that a program's functions are written with: what can stand in the place of
 // its calls.
-#ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_HELPER_FUNCTIONS_H_
-#define WHETSTONE_CPU_BENCH_WORKER_REWRITE_HELPER_FUNCTIONS_H_
+#ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_HELPER_FUNCTIONS_H_
+#define WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_HELPER_FUNCTIONS_H_
 
 #include <optional>
 #include <vector>
@@ -9,7 +9,7 @@
 #include "clang/AST/Decl.h"
 #include "clang/AST/DeclCXX.h"
 #include "clang/AST/Expr.h"
-#include "cpu_bench_worker/rewrite/function_code.h"
+#include "cpu_bench_worker/rewrite/analysis/function_code.h"
 
 namespace whetstone {
 
@@ -47,4 +47,4 @@ bool OnlyRead(const clang::Stmt* stmt, const clang::VarDecl* variable, bool read
 
 }  // namespace whetstone
 
-#endif  // WHETSTONE_CPU_BENCH_WORKER_REWRITE_HELPER_FUNCTIONS_H_
+#endif  // WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_HELPER_FUNCTIONS_H_

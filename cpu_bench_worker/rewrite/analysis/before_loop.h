@@ -1,6 +1,6 @@
 // What a loop computes, as it can be computed before the loop.
-#ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_BEFORE_LOOP_H_
-#define WHETSTONE_CPU_BENCH_WORKER_REWRITE_BEFORE_LOOP_H_
+#ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_BEFORE_LOOP_H_
+#define WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_BEFORE_LOOP_H_
 
 #include <algorithm>
 #include <map>
@@ -11,17 +11,19 @@
 
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/StmtCXX.h"
-#include "cpu_bench_worker/rewrite/function_code.h"
-#include "cpu_bench_worker/rewrite/math_calls.h"
+#include "cpu_bench_worker/rewrite/analysis/function_code.h"
+#include "cpu_bench_worker/rewrite/analysis/math_calls.h"
 
 namespace whetstone {
 
 using Texts = std::map<const clang::VarDecl*, std::string>;
 
-inline constexpr int kDepthMax = 4;  // of variables that are made of others, and of calls in calls
+inline constexpr int kDepthMax = 4;  // of variables that are made of others
 
-// Whether calling a function does nothing but compute a value.
-bool IsQuiet(const FunctionCode& code, const clang::CallExpr* call, int depth = kDepthMax);
+// Whether calling a function does nothing but compute a value, from what it is given and constants.
+bool IsQuiet(const FunctionCode& code, const clang::CallExpr* call);
+// Whether a variable is named there that is none of a call's own, and no constant.
+bool NamesState(const clang::Stmt* stmt);
 // Whether evaluating an expression does nothing but compute its value.
 bool OnlyComputes(const FunctionCode& code, const clang::Expr* expression);
 // Variables that a statement writes to, as arrays too.
@@ -31,6 +33,8 @@ bool IsAtom(const clang::Expr* expression);
 // Whether computing this where it was not computed may do harm: a division by zero, an element that
 // is not there.
 bool MayFault(const FunctionCode& code, const clang::Stmt* stmt);
+// Whether what stands behind the statement may be left out in a turn of the loop around it.
+bool EndsTurn(const clang::Stmt* stmt);
 // Whether turns of these loops, outer ones first, may go by without this part of them.
 bool MaySkip(const FunctionCode& code, const std::vector<const Loop*>& loops,
              const clang::Stmt* part);
@@ -226,4 +230,4 @@ class BeforeLoop {
 
 }  // namespace whetstone
 
-#endif  // WHETSTONE_CPU_BENCH_WORKER_REWRITE_BEFORE_LOOP_H_
+#endif  // WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_BEFORE_LOOP_H_

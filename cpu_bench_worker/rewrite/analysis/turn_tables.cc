@@ -1,4 +1,4 @@
-#include "cpu_bench_worker/rewrite/turn_tables.h"
+#include "cpu_bench_worker/rewrite/analysis/turn_tables.h"
 
 #include "clang/AST/ExprCXX.h"
 

@@ -1,7 +1,7 @@
 // FunctionCode is one function as clang read it, with the text it was read from: what rules of
 // rewriting look at and take pieces of. Not thread-safe; valid while clang's context is.
-#ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_FUNCTION_CODE_H_
-#define WHETSTONE_CPU_BENCH_WORKER_REWRITE_FUNCTION_CODE_H_
+#ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_FUNCTION_CODE_H_
+#define WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_FUNCTION_CODE_H_
 
 #include <cstdint>
 #include <map>
@@ -132,4 +132,4 @@ bool Has(const clang::Stmt* stmt) {
 
 }  // namespace whetstone
 
-#endif  // WHETSTONE_CPU_BENCH_WORKER_REWRITE_FUNCTION_CODE_H_
+#endif  // WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_FUNCTION_CODE_H_

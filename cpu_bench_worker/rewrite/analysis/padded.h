@@ -1,46 +1,47 @@
 // Copies of what a loop reads, with a border: tables that say what lies beyond it too.
-#ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_PADDED_H_
-#define WHETSTONE_CPU_BENCH_WORKER_REWRITE_PADDED_H_
+#ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_PADDED_H_
+#define WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_PADDED_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "cpu_bench_worker/rewrite/before_loop.h"
-#include "cpu_bench_worker/rewrite/function_code.h"
+#include "cpu_bench_worker/rewrite/analysis/before_loop.h"
+#include "cpu_bench_worker/rewrite/analysis/function_code.h"
+#include "cpu_bench_worker/rewrite/analysis/multiples.h"
 
 namespace whetstone {
 
-// A sum of multiples: "2 * y + dy - 1".
-struct Multiples {
-  struct Term {
-    const clang::VarDecl* counter = nullptr;  // null where it is something that stays the same
-    std::string text;
-    int64_t factor = 0;
-  };
-  std::vector<Term> terms;  // in the order of the source
-  int64_t constant = 0;
+// A loop and the variables that change.
+struct LoopChanges {
+  LoopChanges(const FunctionCode& code, const clang::ForStmt* of);
 
-  void Add(const Multiples& other, int64_t factor);
-  Multiples Without(const Multiples& other) const;
-  // How many of its terms are counters.
-  ptrdiff_t Counters() const;
-  std::string Text() const;
+  const clang::ForStmt* loop;
+  Variables in_loop;  // or declared there
+  Variables anywhere;
 };
 
 // What a loop reads at places that are sums of its counters, with what is read beyond the border,
 // as a table with room for all these places.
 class Padded {
  public:
-  // `at` is a part of the loop; its counters are those of the loops around it.
-  Padded(const FunctionCode& code, const clang::ForStmt* loop, const clang::Stmt* at);
+  // `at` is a part of the loop; its counters are those of the loops around it, its guards the
+  // conditions of what is `if` around it. No table holds what is left out in turns for any other
+  // reason. `changes` stays.
+  Padded(const FunctionCode& code, const LoopChanges& changes, const clang::Stmt* at);
 
   // Whether `read` can be a table's entry; the sums in it are its places.
   bool Take(const clang::Expr* read);
-  // Adds a condition without which the entry is 0; whether its places are those of the table.
-  bool TakeCondition(const clang::Expr* condition);
+  // Makes the entry 0 where the guards do not hold; whether they are about places of the table.
+  bool TakeGuards();
+  // The counters that the part, or `expression` in it, depends on in the end; nothing if it depends
+  // on anything else that changes, or may be left out.
+  std::optional<Variables> CountersOf(const clang::Expr* expression, int depth = kDepthMax) const;
+  // Whether there is a turn where the guards hold for all that these counters count: each guard is
+  // about a place that other counters move, too. These have to get there whatever the size, or
+  // these counters have few values, as those of a kernel do.
+  bool HoldsForAll(const Variables& counters);
   // The table that tells where the conditions hold: 1, else 0.
   Padded Mask(const std::string& type) const;
   // Makes room for what `other` reads, if one table can hold both.
@@ -52,7 +53,9 @@ class Padded {
   // Whether a table is worth its while.
   bool again() const { return moves_ || joined_ >= kReadsMin - 1; }
 
-  // The loops that fill the table.
+  // The condition that the loop has turns; empty if it always has.
+  const std::string& turns() const { return turns_; }
+  // The loops that fill the table, if the loop has turns.
   std::string Filled(const std::string& name) const;
   // The table's entry for a turn.
   std::string At(const std::string& name) const { return Entry(name, false); }
@@ -75,19 +78,34 @@ class Padded {
     std::string count;
   };
 
+  // place < limit, or <=, > or >= it.
+  struct Limit {
+    size_t place = 0;
+    clang::BinaryOperatorKind kind = clang::BO_LT;
+    Multiples limit;
+  };
+
   static std::optional<Counter> CounterOf(const FunctionCode& code, const clang::ForStmt* loop);
+  bool TakeAround(const clang::Stmt* around, const clang::Stmt* part);
+  bool TakeCondition(const clang::Expr* condition);
+  void TakeTurns();
   const Counter* Counts(const clang::VarDecl* variable) const;
   const clang::Expr* ValueOf(const clang::VarDecl* variable) const;
   std::optional<Multiples> SumOf(const clang::Expr* expression, int depth) const;
-  Multiples Extreme(Multiples sum, bool largest);
+  std::optional<Multiples> AnySumOf(const clang::Expr* expression, int depth) const;
+  Multiples Extreme(Multiples sum, bool largest, const Variables& other_way = {});
   std::string InPlace(const Multiples& sum, int factors);
   std::string InPlaces(const clang::Expr* expression, int factors, int depth = kDepthMax);
   // `filled`: as the loops that fill the table name its places.
   std::string Entry(const std::string& name, bool filled) const;
 
   const FunctionCode& code_;
-  Variables changed_;
-  std::vector<Counter> counters_;  // inner ones first
+  const LoopChanges& changes_;
+  std::vector<Counter> counters_;           // inner ones first
+  std::vector<const clang::Expr*> guards_;  // outer ones first
+  std::vector<Limit> limits_;               // that the guards are
+  std::string turns_;
+  std::string inner_turns_;  // the condition that the loops in it have turns
   std::vector<Place> places_;
   std::string type_;
   std::string value_;
@@ -101,4 +119,4 @@ class Padded {
 
 }  // namespace whetstone
 
-#endif  // WHETSTONE_CPU_BENCH_WORKER_REWRITE_PADDED_H_
+#endif  // WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_PADDED_H_

@@ -1,14 +1,21 @@
 // What conditions and assignments say: the pieces that several rules of rewriting look for.
-#ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_CONDITIONS_H_
-#define WHETSTONE_CPU_BENCH_WORKER_REWRITE_CONDITIONS_H_
+#ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_CONDITIONS_H_
+#define WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_CONDITIONS_H_
 
+#include <algorithm>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
-#include "cpu_bench_worker/rewrite/function_code.h"
+#include "clang/AST/StmtCXX.h"
+#include "cpu_bench_worker/rewrite/analysis/function_code.h"
 
 namespace whetstone {
 
+// What an expression joins by an operator, such as a product's factors; itself, if it joins
+// nothing.
+std::vector<const clang::Expr*> JoinedBy(clang::BinaryOperatorKind kind,
+                                         const clang::Expr* expression);
 // The conditions that `condition` joins by &&; itself, if it joins none.
 std::vector<const clang::Expr*> Conjuncts(const clang::Expr* condition);
 // The same of ||.
@@ -24,6 +31,16 @@ const clang::IfStmt* GuardOf(const Loop& loop);
 
 // Whether a branch does nothing but `continue`.
 bool OnlyContinues(const clang::Stmt* branch);
+
+// Whether a statement has a `break` or `continue` of the loop it is in.
+template <typename Kind>
+bool HasOwn(const clang::Stmt* stmt) {
+  if (stmt == nullptr || llvm::isa<Kind>(stmt)) return stmt != nullptr;
+  if (llvm::isa<clang::ForStmt, clang::WhileStmt, clang::DoStmt, clang::CXXForRangeStmt>(stmt) ||
+      (llvm::isa<clang::SwitchStmt>(stmt) && std::is_same_v<Kind, clang::BreakStmt>))
+    return false;
+  return std::any_of(stmt->child_begin(), stmt->child_end(), HasOwn<Kind>);
+}
 
 // counter < limit (upper) or counter > limit, or equal too.
 struct CounterComparison {
@@ -47,4 +64,4 @@ const char* OperatorOf(clang::BinaryOperatorKind assignment);
 
 }  // namespace whetstone
 
-#endif  // WHETSTONE_CPU_BENCH_WORKER_REWRITE_CONDITIONS_H_
+#endif  // WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_CONDITIONS_H_

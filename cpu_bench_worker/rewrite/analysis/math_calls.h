@@ -1,11 +1,11 @@
 // Calls of the C library's functions of numbers.
-#ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_MATH_CALLS_H_
-#define WHETSTONE_CPU_BENCH_WORKER_REWRITE_MATH_CALLS_H_
+#ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_MATH_CALLS_H_
+#define WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_MATH_CALLS_H_
 
 #include <string>
 
 #include "clang/AST/Expr.h"
-#include "cpu_bench_worker/rewrite/function_code.h"
+#include "cpu_bench_worker/rewrite/analysis/function_code.h"
 
 namespace whetstone {
 
@@ -25,4 +25,4 @@ bool IsExpensive(const FunctionCode& code, const clang::Stmt* stmt);
 
 }  // namespace whetstone
 
-#endif  // WHETSTONE_CPU_BENCH_WORKER_REWRITE_MATH_CALLS_H_
+#endif  // WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_MATH_CALLS_H_

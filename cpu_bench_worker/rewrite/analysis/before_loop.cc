@@ -1,10 +1,13 @@
-#include "cpu_bench_worker/rewrite/before_loop.h"
+#include "cpu_bench_worker/rewrite/analysis/before_loop.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 
-#include "cpu_bench_worker/rewrite/conditions.h"
-#include "cpu_bench_worker/rewrite/helper_functions.h"
-#include "cpu_bench_worker/rewrite/math_calls.h"
+#include "clang/Basic/SourceManager.h"
+#include "cpu_bench_worker/rewrite/analysis/conditions.h"
+#include "cpu_bench_worker/rewrite/analysis/helper_functions.h"
+#include "cpu_bench_worker/rewrite/analysis/math_calls.h"
 
 namespace whetstone {
 namespace {
@@ -79,6 +82,76 @@ bool Chooses(const clang::Stmt* around, const clang::Stmt* part) {
   return isa<clang::BinaryConditionalOperator>(around);
 }
 
+using Known = std::map<const clang::FunctionDecl*, bool>;
+
+bool IsQuiet(const FunctionCode& code, const clang::CallExpr* call, Known* known);
+
+// Whether a body, or another part of a function, does nothing but compute with what is its own.
+bool IsQuietPart(const FunctionCode& code, const clang::FunctionDecl* function,
+                 const clang::Stmt* part, Known* known);
+
+bool IsQuietFunction(const FunctionCode& code, const clang::FunctionDecl* definition,
+                     Known* known) {
+  // What is asked for while it is looked at calls itself.
+  const auto [at, is_new] = known->emplace(definition, false);
+  if (!is_new) return at->second;
+  bool quiet = IsQuietPart(code, definition, definition->getBody(), known);
+  if (const auto* constructor = dyn_cast<clang::CXXConstructorDecl>(definition))
+    for (const clang::CXXCtorInitializer* each : constructor->inits())
+      quiet = quiet && IsQuietPart(code, definition, each->getInit(), known);
+  return at->second = quiet;
+}
+
+bool IsQuietPart(const FunctionCode& code, const clang::FunctionDecl* function,
+                 const clang::Stmt* part, Known* known) {
+  if (Has<clang::LambdaExpr, clang::CXXNewExpr, clang::CXXDeleteExpr, clang::CXXThrowExpr,
+          clang::AsmStmt>(part) ||
+      NamesState(part))
+    return false;
+  Variables all = Written(part);
+  all.merge(Changed(part));
+  for (const clang::VarDecl* written : all)
+    if (written->getDeclContext() != function || written->getType()->isReferenceType() ||
+        written->getType()->isPointerType())
+      return false;
+  const std::vector<const clang::Stmt*> parts = Below(part);
+  return std::all_of(parts.begin(), parts.end(), [&](const clang::Stmt* each) {
+    if (const auto* made = dyn_cast<clang::CXXConstructExpr>(each)) {
+      const clang::FunctionDecl* constructor = made->getConstructor()->getDefinition();
+      return constructor == nullptr || !made->getConstructor()->isUserProvided() ||
+             !code.context().getSourceManager().isInMainFile(constructor->getBeginLoc()) ||
+             IsQuietFunction(code, constructor, known);
+    }
+    const auto* inner = dyn_cast<clang::CallExpr>(each);
+    return inner == nullptr || IsQuiet(code, inner, known);
+  });
+}
+
+// Whether v[i] only looks at what is there, unlike that of a map.
+bool OnlyLooks(const clang::CXXOperatorCallExpr* element) {
+  const auto* method = dyn_cast<clang::CXXMethodDecl>(element->getDirectCallee());
+  if (element->getOperator() != clang::OO_Subscript || method == nullptr) return false;
+  const std::string name = method->getParent()->getNameAsString();
+  return method->isConst() ||
+         (method->getParent()->isInStdNamespace() &&
+          (name == "vector" || name == "array" || name == "span" || name == "basic_string"));
+}
+
+bool IsQuiet(const FunctionCode& code, const clang::CallExpr* call, Known* known) {
+  const clang::FunctionDecl* callee = call->getDirectCallee();
+  if (callee == nullptr) return false;
+  if (const auto* element = dyn_cast<clang::CXXOperatorCallExpr>(call)) return OnlyLooks(element);
+  // A program may have a cbrt of its own.
+  const clang::FunctionDecl* definition = WrittenHere(code, call);
+  if (definition != nullptr)
+    return !isa<clang::CXXMethodDecl>(definition) && IsQuietFunction(code, definition, known);
+  if (AsMathCall(code, call) != nullptr) return true;
+  const std::string name = callee->isInStdNamespace() ? callee->getNameAsString() : "";
+  return name == "min" || name == "max" || name == "clamp" || name == "abs";
+}
+
+}  // namespace
+
 // Whether what stands behind the statement may be left out in a turn of the loop around it.
 bool EndsTurn(const clang::Stmt* stmt) {
   if (stmt == nullptr) return false;
@@ -92,33 +165,16 @@ bool EndsTurn(const clang::Stmt* stmt) {
   return std::any_of(stmt->child_begin(), stmt->child_end(), EndsTurn);
 }
 
-}  // namespace
-
-bool IsQuiet(const FunctionCode& code, const clang::CallExpr* call, int depth) {
-  const clang::FunctionDecl* callee = call->getDirectCallee();
-  if (callee == nullptr || depth == 0) return false;
-  if (AsMathCall(code, call) != nullptr) return true;
-  if (const auto* element = dyn_cast<clang::CXXOperatorCallExpr>(call))
-    return element->getOperator() == clang::OO_Subscript;
-  if (callee->isInStdNamespace()) {
-    const std::string name = callee->getNameAsString();
-    return name == "min" || name == "max" || name == "clamp" || name == "abs";
-  }
-  const clang::FunctionDecl* definition = WrittenHere(code, call);
-  if (definition == nullptr || isa<clang::CXXMethodDecl>(definition) ||
-      Has<clang::LambdaExpr, clang::CXXNewExpr, clang::CXXThrowExpr>(definition->getBody()))
-    return false;
-  Variables all = Written(definition->getBody());
-  all.merge(Changed(definition->getBody()));
-  for (const clang::VarDecl* written : all)
-    if (written->getDeclContext() != definition || written->getType()->isReferenceType() ||
-        written->getType()->isPointerType())
-      return false;
-  const std::vector<const clang::Stmt*> parts = Below(definition->getBody());
-  return std::all_of(parts.begin(), parts.end(), [&](const clang::Stmt* each) {
-    const auto* inner = dyn_cast<clang::CallExpr>(each);
-    return inner == nullptr || IsQuiet(code, inner, depth - 1);
+bool NamesState(const clang::Stmt* stmt) {
+  const Variables named = Used(stmt);
+  return std::any_of(named.begin(), named.end(), [](const clang::VarDecl* each) {
+    return each->hasGlobalStorage() && !each->getType().isConstQualified();
   });
+}
+
+bool IsQuiet(const FunctionCode& code, const clang::CallExpr* call) {
+  Known known;
+  return IsQuiet(code, call, &known);
 }
 
 bool OnlyComputes(const FunctionCode& code, const clang::Expr* expression) {
