@@ -3,8 +3,8 @@
 // It is best-first among unlike programs: of each family of right programs every round rewrites the
 // fastest that has not been rewritten yet, so that changes add up which gain nothing alone, and no
 // family fills a round with its numbers ("8 accumulators" and "16 accumulators" are one). Rules are
-// classical transformations (cpu_bench_worker/rewrite/rules/rules.h) and need not be allowed where they
-// are applied; wrong programs fall at the check like any candidate.
+// classical transformations (cpu_bench_worker/rewrite/rules/rules.h) and need not be allowed where
+// they are applied; wrong programs fall at the check like any candidate.
 //
 // It looks among programs that a policy writes easily first, and then, with the time that is left,
 // among longer ones.
