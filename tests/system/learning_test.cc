@@ -23,7 +23,7 @@ class LearningTest : public WhetTest {};
 
 TEST_F(LearningTest, TheQuickstartLearnsAFasterProgram) {
   if (!MultipliesBf16()) {
-    GTEST_SKIP() << "this processor has no AVX-512: the campaign would take a quarter of an hour";
+    GTEST_SKIP() << "this processor has no AVX-512: the campaign would take ten minutes";
   }
   const WhetResult run =
       Whet({"run", SourceDir() + "/deploy/quickstart.yaml", "--run-dir", RunDirectory(), "--set",
