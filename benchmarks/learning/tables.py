@@ -177,7 +177,7 @@ def training(rows):
 def rules(rows):
     text = []
     for (commit, variant), group in sorted(ended_rows(rows, "rewrite").items()):
-        # Rows before commit d730443 know only what is short enough to be taught.
+        # Rows before commit 1bda793 know only what is short enough to be taught.
         fastest = {r["problem"]: r.get("fastest", r["rules_speedup"]) for r in group}
         lines = [("problem", "fastest", "taught", "by", "measured", "right", "seconds")]
         for row in sorted(group, key=lambda r: -fastest[r["problem"]]):

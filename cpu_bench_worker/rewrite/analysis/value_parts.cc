@@ -102,17 +102,20 @@ Step StepOf(const FunctionCode& code, const Input& input, const std::string& ele
   return step;
 }
 
-// The longest part of a turn that needs only the input and what `changing` has not, and of which
-// the rest of the turn only needs numbers.
-std::optional<OfValue> LongestOfValue(const FunctionCode& code, const Loop& loop,
-                                      const Input& input, const Variables& changing) {
+std::vector<Step> StepsOf(const FunctionCode& code, const Loop& loop, const Input& input) {
   const std::string element = code.Text(input.element);
   std::vector<Step> steps;
+  for (const clang::Stmt* stmt : loop.body) steps.push_back(StepOf(code, input, element, stmt));
+  return steps;
+}
+
+// The longest part of a turn that needs only the input and what `changing` has not, and of which
+// the rest of the turn only needs numbers.
+std::optional<OfValue> LongestOfValue(const std::vector<Step>& steps, const Input& input,
+                                      const Variables& changing) {
   std::map<const clang::VarDecl*, size_t> last;  // the statement that names it last
-  for (const clang::Stmt* stmt : loop.body) {
-    for (const clang::VarDecl* used : Used(stmt)) last[used] = steps.size();
-    steps.push_back(StepOf(code, input, element, stmt));
-  }
+  for (size_t i = 0; i < steps.size(); ++i)
+    for (const clang::VarDecl* used : Used(steps[i].stmt)) last[used] = i;
   for (size_t begin = input.begins; begin < steps.size(); ++begin) {
     std::optional<OfValue> longest;
     Statements statements;
@@ -168,12 +171,17 @@ bool Holds(const FunctionCode& code, clang::QualType type, clang::QualType numbe
   return is_signed && bits > needed;
 }
 
-bool NeedsInput(const FunctionCode& code, const Input& input, const clang::Stmt* stmt) {
-  if (input.variable != nullptr) return Mentions(stmt, input.variable) > 0;
+Statements ReadsOf(const FunctionCode& code, const Input& input, const clang::Stmt* stmt) {
+  Statements reads;
   const std::string text = code.Text(input.element);
   for (const clang::Stmt* each : Below(stmt))
-    if (isa<clang::ArraySubscriptExpr>(each) && code.Text(each) == text) return true;
-  return false;
+    if (isa<clang::ArraySubscriptExpr>(each) && code.Text(each) == text) reads.push_back(each);
+  return reads;
+}
+
+bool NeedsInput(const FunctionCode& code, const Input& input, const clang::Stmt* stmt) {
+  if (input.variable != nullptr) return Mentions(stmt, input.variable) > 0;
+  return !ReadsOf(code, input, stmt).empty();
 }
 
 std::vector<Input> InputsOf(const FunctionCode& code, const Loop& loop) {
@@ -208,6 +216,7 @@ std::vector<Input> InputsOf(const FunctionCode& code, const Loop& loop) {
 
 std::optional<Place> PlaceOf(const FunctionCode& code, const Loop& loop, const Input& input) {
   const std::vector<const Loop*> around = LoopsAround(code, loop);
+  const std::vector<Step> steps = StepsOf(code, loop, input);
   for (const Loop* outer : around) {
     const BeforeLoop before(code, outer->stmt);
     Variables changing = ChangedOrDeclared(outer->stmt);
@@ -229,7 +238,7 @@ std::optional<Place> PlaceOf(const FunctionCode& code, const Loop& loop, const I
       if (*each == outer) break;
     }
     if (!known || !needed->empty() || place.loops.empty()) continue;
-    std::optional<OfValue> part = LongestOfValue(code, loop, input, changing);
+    std::optional<OfValue> part = LongestOfValue(steps, input, changing);
     if (!part) continue;
     // The element has to be there in turns that go by without it too.
     const std::vector<const Loop*> within(std::find(around.begin(), around.end(), outer),

@@ -35,6 +35,8 @@ struct Place {
 bool Holds(const FunctionCode& code, clang::QualType type, clang::QualType number);
 // The numbers that a loop's turns are given, as far as they are looked at.
 std::vector<Input> InputsOf(const FunctionCode& code, const Loop& loop);
+// The places below `stmt` where the input's element is read.
+Statements ReadsOf(const FunctionCode& code, const Input& input, const clang::Stmt* stmt);
 // Whether the input is named below `stmt`.
 bool NeedsInput(const FunctionCode& code, const Input& input, const clang::Stmt* stmt);
 // The place of the longest part of the loop's turns that takes long and needs nothing but the

@@ -95,11 +95,9 @@ Edits WithValue(const FunctionCode& code, const Input& input, const Statements& 
                 const std::string& value) {
   Edits edits;
   if (input.variable != nullptr) return edits;
-  const std::string text = code.Text(input.element);
   for (const clang::Stmt* stmt : statements)
-    for (const clang::Stmt* each : Below(stmt))
-      if (isa<clang::ArraySubscriptExpr>(each) && code.Text(each) == text)
-        edits.push_back(code.Instead(each, value));
+    for (const clang::Stmt* read : ReadsOf(code, input, stmt))
+      edits.push_back(code.Instead(read, value));
   return edits;
 }
 

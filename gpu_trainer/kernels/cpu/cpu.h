@@ -6,6 +6,11 @@
 
 namespace whetstone {
 
+// Tell what the product kernels of product_tables.h may be called for.
+inline bool HasAvx2Kernels() {
+  static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return has;
+}
 inline bool HasAvx512Kernels() {
   static const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                           __builtin_cpu_supports("avx512vl") &&
@@ -20,8 +25,7 @@ inline bool HasAvx512Kernels() {
 // is done by LibTorch's operators.
 inline bool HasProductKernels(bool bf16) {
   static const bool wanted = std::getenv("WHETSTONE_PLAIN_KERNELS") == nullptr;
-  static const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  return wanted && (HasAvx512Kernels() || (!bf16 && has_avx2));
+  return wanted && (HasAvx512Kernels() || (!bf16 && HasAvx2Kernels()));
 }
 
 // Tells whether LibTorch multiplies bf16 on this processor as fast as fp32: oneDNN's products need

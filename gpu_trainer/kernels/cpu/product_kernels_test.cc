@@ -24,7 +24,7 @@ struct Kernels {
 
 std::vector<Kernels> AllKernels() {
   std::vector<Kernels> all;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+  if (HasAvx2Kernels()) {
     Kernels& kernels = all.emplace_back();
     kernels.isa = "AVX2";
     avx2::Fill(&kernels.decode);
@@ -41,8 +41,8 @@ std::vector<Kernels> AllKernels() {
 
 class ProductKernelsTest : public ::testing::Test {
  protected:
-  ProductKernelsTest() {
-    if (all_.empty()) skip_ = "this processor has neither AVX2 nor AVX-512";
+  void SetUp() override {
+    if (all_.empty()) GTEST_SKIP() << "this processor has neither AVX2 nor AVX-512";
   }
   Floats Random(int64_t n) {
     std::normal_distribution<float> normal;
@@ -52,12 +52,10 @@ class ProductKernelsTest : public ::testing::Test {
   }
 
   const std::vector<Kernels> all_ = AllKernels();
-  std::string skip_;
   std::mt19937 random_{7};
 };
 
 TEST_F(ProductKernelsTest, LinearColumns) {
-  if (!skip_.empty()) GTEST_SKIP() << skip_;
   for (const int64_t rows : {1, 2, 5, 16, 50}) {
     for (const int64_t k : {1, 20, 100, 1100}) {
       const int64_t n = 13;
@@ -78,7 +76,6 @@ TEST_F(ProductKernelsTest, LinearColumns) {
 }
 
 TEST_F(ProductKernelsTest, Attend) {
-  if (!skip_.empty()) GTEST_SKIP() << skip_;
   for (const auto& [rows, d, length] :
        {std::array<int64_t, 3>{1, 16, 1}, {4, 48, 70}, {7, 80, 130}}) {
     const int64_t capacity = 192;
@@ -108,7 +105,6 @@ TEST_F(ProductKernelsTest, Attend) {
 }
 
 TEST_F(ProductKernelsTest, PanelProduct) {
-  if (!skip_.empty()) GTEST_SKIP() << skip_;
   const int64_t m = 9, k = 11, stride = 70;
   for (const int64_t n : {1, 8, 21, 64, 67}) {
     const Floats a = Random(m * k), b = Random(k * stride), before = Random(m * stride);
@@ -127,7 +123,6 @@ TEST_F(ProductKernelsTest, PanelProduct) {
 }
 
 TEST_F(ProductKernelsTest, SoftmaxAndItsGradient) {
-  if (!skip_.empty()) GTEST_SKIP() << skip_;
   const int64_t n = 45, valid = 37;
   const float scale = 0.5f;
   const Floats scores = Random(48), dp = Random(48);
