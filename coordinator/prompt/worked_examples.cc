@@ -100,6 +100,31 @@ bool OnlyIncludes(absl::string_view code) {
   return true;
 }
 
+// Returns the answer that gives `program`, if possible such that it begins with `prefix`: without
+// #include lines before the function that `signature` begins, or with its declaration before
+// helpers and pragmas.
+std::string AnswerWith(absl::string_view prefix, absl::string_view program,
+                       const std::string& signature) {
+  const std::string answer = RenderAnswer(program);
+  if (signature.empty() || absl::StartsWith(answer, prefix)) return answer;
+  const size_t begin = program.find(signature);
+  const absl::string_view before = program.substr(0, begin);
+  std::string other;
+  if (OnlyIncludes(before)) {
+    other = RenderAnswer(program.substr(begin));
+  } else if (MayBeDeclaredFirst(before, signature)) {
+    other = RenderAnswer(absl::StrCat(signature, ";\n", program));
+  }
+  return absl::StartsWith(other, prefix) ? other : answer;
+}
+
+// The prefix is cut off where the answer begins with it.
+void SetAnswer(absl::string_view answer, absl::string_view prefix, v1::SftExample* example) {
+  if (!absl::ConsumePrefix(&answer, prefix)) prefix = "";
+  if (!prefix.empty()) example->set_response_prefix(std::string(prefix));
+  example->set_response(std::string(answer));
+}
+
 // Returns usual other names of the letters that worked examples use; the first is the letter
 // itself.
 const std::map<std::string, std::vector<std::string>>& LetterNames() {
@@ -184,13 +209,10 @@ v1::SftExample ToSftExample(const WorkedExample& example, absl::string_view resp
   for (v1::Message& message : RenderMessages(example.prose, example.prompt_code)) {
     *result.add_messages() = std::move(message);
   }
-  const std::string answer = RenderAnswer(example.rewrite);
   const std::string signature = SignatureText(example.rewrite, FunctionName(example.prompt_code));
-  const std::string prefix = RenderResponsePrefix(response_prefix, signature);
   const bool known = !signature.empty() || !absl::StrContains(response_prefix, kSignatureWord);
-  const bool prefixed = known && absl::StartsWith(answer, prefix);
-  if (prefixed) result.set_response_prefix(prefix);
-  result.set_response(prefixed ? answer.substr(prefix.size()) : answer);
+  const std::string prefix = RenderResponsePrefix(response_prefix, signature);
+  SetAnswer(AnswerWith(prefix, example.rewrite, signature), known ? prefix : "", &result);
   return result;
 }
 
@@ -238,24 +260,9 @@ v1::SftExample OwnExample(const v1::Problem& problem, absl::string_view program,
   v1::SftExample result;
   for (v1::Message& message : RenderMessages(problem)) *result.add_messages() = std::move(message);
   const absl::string_view code = absl::StripAsciiWhitespace(program);
-  std::string answer = RenderAnswer(code);
-  if (!absl::StartsWith(answer, prefix)) {
-    const absl::StatusOr<Signature> signature = ParseSignature(problem);
-    const std::string text = signature.ok() ? SignatureText(code, signature->name) : "";
-    const size_t begin = text.empty() ? 0 : code.find(text);
-    // Helpers and the like before the function come behind a declaration of it.
-    const absl::string_view before = code.substr(0, begin);
-    std::string other;
-    if (OnlyIncludes(before)) {
-      other = RenderAnswer(code.substr(begin));
-    } else if (MayBeDeclaredFirst(before, text)) {
-      other = RenderAnswer(absl::StrCat(text, ";\n", code));
-    }
-    if (absl::StartsWith(other, prefix)) answer = other;
-  }
-  const bool prefixed = absl::StartsWith(answer, prefix);
-  if (prefixed) result.set_response_prefix(prefix);
-  result.set_response(prefixed ? answer.substr(prefix.size()) : answer);
+  const absl::StatusOr<Signature> signature = ParseSignature(problem);
+  const std::string text = signature.ok() ? SignatureText(code, signature->name) : "";
+  SetAnswer(AnswerWith(prefix, code, text), prefix, &result);
   return result;
 }
 

@@ -40,8 +40,10 @@ absl::StatusOr<std::vector<WorkedExample>> ParseWorkedExamples(absl::string_view
                                                                absl::string_view name);
 
 // Returns the chat that teaches one example. `response_prefix` is what the campaign puts in front
-// of every answer, where {signature} is that of the rewrite, as it is written there; the answer
-// must begin with it (it is cut off), or it is left out of this example.
+// of every answer, where {signature} is that of the rewrite, as it is written there. Where it goes
+// on with the signature, the answer leaves out #include lines before that; with helpers or a pragma
+// there, it declares the function first. The prefix is left out of an example whose answer does not
+// begin with it all the same.
 v1::SftExample ToSftExample(const WorkedExample& example, absl::string_view response_prefix);
 
 // Renames the identifiers of both texts consistently, as drawn from (seed, draw): a, b, i, j, n
@@ -50,10 +52,8 @@ v1::SftExample ToSftExample(const WorkedExample& example, absl::string_view resp
 WorkedExample RenameIdentifiers(const WorkedExample& example, uint64_t seed, uint64_t draw);
 
 // Returns the chat that teaches `program` as an answer to the problem: the words in which the
-// campaign asks for it, and the prefix (RenderResponsePrefix) that it puts in front of the answer.
-// Where the prefix goes on with the signature, the answer leaves out #include lines before that;
-// with helpers or a pragma there, it declares the function first, so that it begins
-// with the prefix all the same.
+// campaign asks for it, and the prefix (RenderResponsePrefix) that it puts in front of the answer,
+// as in ToSftExample.
 v1::SftExample OwnExample(const v1::Problem& problem, absl::string_view program,
                           const std::string& prefix);
 

@@ -100,8 +100,13 @@ TEST(WorkedExamplesTest, AnswersBeginWithTheirSignature) {
       {slow, "```cpp\nint f(const int* a, int n)", " {\n    return a[n];\n}\n```"},
       {"int f(const int* __restrict a, int n) { return 1; }",
        "```cpp\nint f(const int* __restrict a, int n)", " { return 1; }\n```"},
-      {"int g() { return 1; }\nint f(const int* a, int n) { return g(); }", "",
-       "```cpp\nint g() { return 1; }\nint f(const int* a, int n) { return g(); }\n```"},
+      {"int g() { return 1; }\nint f(const int* a, int n) { return g(); }",
+       "```cpp\nint f(const int* a, int n)",
+       ";\nint g() { return 1; }\nint f(const int* a, int n) { return g(); }\n```"},
+      {"#pragma GCC optimize(\"O2\")\n" + slow, "```cpp\nint f(const int* a, int n)",
+       ";\n#pragma GCC optimize(\"O2\")\n" + slow + "\n```"},
+      {"struct P {};\nint f(const int* a, int n) { return 1; }", "",
+       "```cpp\nstruct P {};\nint f(const int* a, int n) { return 1; }\n```"},
       {"int other(int n) { return n; }", "", "```cpp\nint other(int n) { return n; }\n```"}};
   for (const auto& c : cases) {
     const v1::SftExample sft = ToSftExample({"f/0", "", slow, c.rewrite}, prefix);

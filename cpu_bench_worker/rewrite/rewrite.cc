@@ -86,7 +86,8 @@ void RewriteFunction(const FunctionCode& code, const clang::FunctionDecl& defini
                           &ChooseThePlace,
                           &GuardByCounters,
                           &RowsInOneArray,
-                          &KeepTwoRows})
+                          &KeepTwoRows,
+                          &UnrollByPragma})
     rule(code, &found);
   const std::string source = code.Source({});
   const size_t begin = code.At(definition.getBeginLoc());
@@ -117,7 +118,7 @@ Rewrites RewriteProgram(const std::vector<std::string>& flags, const std::string
                       if (asked) *refused = macros ? "a macro names the function's variables" : "";
                       if (macros) continue;
                       RewriteFunction(code, *definition, &found);
-                      if (asked) RelaxArithmetic(code, &found);
+                      if (asked) OptimizeByPragma(code, &found);
                     }
                   });
   if (!errors.empty()) *refused = errors;

@@ -33,9 +33,10 @@ class RewriteTest : public testing::Test {
     delete dir_;
   }
 
-  // All rewrites of f, each of which has to compile.
-  static Rewrites Of(const std::string& source) {
+  // All rewrites of f, each of which has to compile; or those by one rule.
+  static Rewrites Of(const std::string& source, const std::string& rule = "") {
     Rewrites rewrites = RewriteProgram(kFlags, *pch_, "f", source, &refused_);
+    if (!rule.empty()) std::erase_if(rewrites, [&](const Rewrite& r) { return r.rule != rule; });
     for (const Rewrite& rewrite : rewrites) {
       const ScreenFindings findings = ParseProgram(kFlags, *pch_, ScreenRules{}, rewrite.source);
       EXPECT_THAT(findings.errors, testing::IsEmpty()) << rewrite.rule << "\n" << rewrite.source;
@@ -57,8 +58,7 @@ class RewriteTest : public testing::Test {
   }
   // What one rule makes of it, in one line; empty if it does not fit.
   static std::string By(const std::string& rule, const std::string& source) {
-    for (const Rewrite& rewrite : Of(source)) {
-      if (rewrite.rule != rule) continue;
+    for (const Rewrite& rewrite : Of(source, rule)) {
       std::string line;
       for (const char c : rewrite.source) {
         if (c != '\n' && c != ' ') line += c;

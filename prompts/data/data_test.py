@@ -196,12 +196,15 @@ class StagesTest(unittest.TestCase):
 
     @unittest.skipUnless(REWRITER.exists(), f"{REWRITER} is not built")
     def test_rules_rewrite_what_was_drawn(self):
-        for example, techniques in ((COLUMNS, {"accumulators", "blocking", "interchange"}), (ABOVE, {"accumulators"})):
+        for example, techniques in ((COLUMNS, {"accumulators", "blocking", "interchange", "hints"}),
+                                    (ABOVE, {"accumulators", "hints"})):
             [forms] = rules.by_rules([example], REWRITER, 1)
             self.assertTrue({tag for form in forms for tag in form.techniques} <= techniques, forms)
             self.assertEqual({form.reference for form in forms}, {example.reference})
             self.assertEqual(len({form.rewrite for form in [example, *forms]}), 1 + len(forms))
-            self.assertTrue(0 < len(forms) <= rules.FORMS)
+            self.assertTrue(1 < len(forms) <= rules.FORMS + rules.HINTS)
+            [hinted] = [form for form in forms if form.techniques == ["hints"]]
+            self.assertEqual(build.unhinted(hinted).rewrite.split(), example.reference.split())
             self.assertEqual(forms, rules.by_rules([example], REWRITER, 1)[0])
 
     def test_what_rules_made_is_held_against_what_was_drawn(self):

@@ -17,6 +17,7 @@ import text as cpp
 from example import MAX_CHARS
 
 FORMS = 3        # of one function at most, no two by the same rule
+HINTS = 1        # besides, so many that only tell the compiler something: that mostly gains nothing
 FUNCTION = "rewritten_function"
 FLAGS = ["-std=c++20", "-march=native"]
 BATCH = 100      # functions in one request
@@ -33,6 +34,11 @@ TECHNIQUES = {
     "kept in a variable": "hoisting",
     "a table of bytes": "tables",
     "bits counted at once": "bit-tricks",
+    "turns by a pragma": "hints",
+    "no traps": "hints",
+    "sums in any order": "hints",
+    "unrolled loops": "hints",
+    "optimized less": "hints",
 }
 
 
@@ -61,7 +67,7 @@ def proposed(program, sources):
 
 
 def by_rules(examples, program, seed):
-    """For each example up to FORMS examples of the same reference, rewritten by a rule each."""
+    """For each example up to FORMS + HINTS examples of the same reference, rewritten by a rule each."""
     named = [re.sub(rf"\b{example.function}\b", FUNCTION, example.reference) for example in examples]
     return [chosen(example, rewrites, random.Random(f"{seed}/rules/{example.reference}"))
             for example, rewrites in zip(examples, proposed(program, named))]
@@ -74,6 +80,9 @@ def chosen(example, rewrites, rng):
         source = re.sub(rf"\b{FUNCTION}\b", example.function, source)
         if rule in TECHNIQUES and len(source) <= MAX_CHARS:
             alike[rule].append(source)
-    rules = sorted(alike)
-    return [dataclasses.replace(example, techniques=[TECHNIQUES[rule]], rewrite=rng.choice(alike[rule]))
-            for rule in rng.sample(rules, min(FORMS, len(rules)))]
+    def some(rules, count):
+        return [dataclasses.replace(example, techniques=[TECHNIQUES[rule]], rewrite=rng.choice(alike[rule]))
+                for rule in rng.sample(rules, min(count, len(rules)))]
+
+    hints = sorted(rule for rule in alike if TECHNIQUES[rule] == "hints")
+    return some(sorted(set(alike) - set(hints)), FORMS) + some(hints, HINTS)

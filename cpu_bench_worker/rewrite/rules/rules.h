@@ -127,10 +127,13 @@ void CountWithoutBranches(const FunctionCode& code, Rewrites* rewrites);
 // Where two branches do the same with one element or another, only its place is chosen.
 void ChooseThePlace(const FunctionCode& code, Rewrites* rewrites);
 
-// Floating point (relaxed_rules.cc).
-// The compiler may take it that no one looks for errno and traps, or that sums may round
-// otherwise: a pragma before the program.
-void RelaxArithmetic(const FunctionCode& code, Rewrites* rewrites);
+// Hints for the compiler (hint_rules.cc).
+// A pragma before each innermost loop asks for several turns at a time.
+void UnrollByPragma(const FunctionCode& code, Rewrites* rewrites);
+// A pragma before the program: no one looks for errno and traps; sums may round otherwise; loops
+// are unrolled; the compiler does less (its choices between branches and selections, and what it
+// makes of several elements at a time, do not always pay).
+void OptimizeByPragma(const FunctionCode& code, Rewrites* rewrites);
 
 // Branches and idioms (idiom_rules.cc).
 // An assignment under a condition becomes a conditional expression.

@@ -219,18 +219,6 @@ TEST_F(RewriteTest, OfTwoElementsThePlaceIsChosen) {
     EXPECT_EQ(By(rule, head + "if (a < b) " + branches + " }"), "") << branches;
 }
 
-TEST_F(RewriteTest, FloatingPointMayRoundOtherwise) {
-  const std::string sum =
-      "float f(const float* a, int n) { float s = 0; for (int i = 0; i < n; i++) s += a[i]; return "
-      "s; }";
-  EXPECT_THAT(By("sums in any order", sum),
-              HasSubstr("#pragma GCC optimize(\"fast-math\", \"no-finite-math-only\") float f("));
-  EXPECT_THAT(By("no traps", sum),
-              HasSubstr("#pragma GCC optimize(\"no-math-errno\", \"no-trapping-math\") float f("));
-  EXPECT_THAT(Rules("#pragma GCC optimize(\"O3\")\n" + sum), Not(Contains("no traps")));
-  EXPECT_THAT(Rules("int f(const int* a) { return a[0]; }"), Not(Contains("no traps")));
-}
-
 TEST_F(RewriteTest, WhatAFunctionIsWrittenWithIsRewrittenToo) {
   EXPECT_THAT(By("8 accumulators",
                  "static int sum(const int* a, int n) { int s = 0; for (int i = 0; i < n; i++) s "
