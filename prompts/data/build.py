@@ -36,7 +36,7 @@ SEED = 1
 DRAWS = 16        # of each family
 ALIKE_MAX = 3     # so many examples of a family may be alike but for names and types
 ALIKE = 0.9       # of the n-grams of both functions
-TARGET = 3600     # examples in all
+TARGET = 3000     # examples in all
 SHARE_MAX = 2.5   # a family has at most so many times its even share
 BATCH = 200       # examples checked and measured between two looks at the balance
 # What one more of a kind counts beside the others: four that were drawn, or made by rules, are as one of each variant.
