@@ -88,7 +88,12 @@ bool MayBeDeclaredFirst(absl::string_view code, absl::string_view signature) {
        {"typedef", "using ", "#define", "struct ", "class ", "enum ", "extern"}) {
     if (absl::StrContains(code, word)) return false;
   }
-  return !absl::StrContains(signature, '=');
+  // What ends otherwise is the head's own beginning: a template, an attribute, the type it returns.
+  const absl::string_view before = absl::StripTrailingAsciiWhitespace(code);
+  const std::vector<absl::string_view> lines = absl::StrSplit(before, '\n');
+  const bool ends = absl::EndsWith(before, ";") || absl::EndsWith(before, "}") ||
+                    absl::StartsWith(absl::StripLeadingAsciiWhitespace(lines.back()), "#");
+  return ends && !absl::StrContains(signature, '=');
 }
 
 // Says whether there is nothing but blank lines and #include in `code`.

@@ -105,6 +105,10 @@ TEST(WorkedExamplesTest, AnswersBeginWithTheirSignature) {
        ";\nint g() { return 1; }\nint f(const int* a, int n) { return g(); }\n```"},
       {"#pragma GCC optimize(\"O2\")\n" + slow, "```cpp\nint f(const int* a, int n)",
        ";\n#pragma GCC optimize(\"O2\")\n" + slow + "\n```"},
+      {"#include <cmath>\n" + slow, "```cpp\nint f(const int* a, int n)",
+       " {\n    return a[n];\n}\n```"},
+      {"int\nf(const int* a, int n) { return 1; }", "",
+       "```cpp\nint\nf(const int* a, int n) { return 1; }\n```"},
       {"struct P {};\nint f(const int* a, int n) { return 1; }", "",
        "```cpp\nstruct P {};\nint f(const int* a, int n) { return 1; }\n```"},
       {"int other(int n) { return n; }", "", "```cpp\nint other(int n) { return n; }\n```"}};

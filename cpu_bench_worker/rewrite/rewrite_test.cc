@@ -354,11 +354,15 @@ TEST_F(RewriteTest, WhatStandsBeforeTheBodyStaysAsItIs) {
   const Rewrites rewrites =
       Of(head + "\n{ int s = 0; for (int i = 0; i < n; i++) s += twice(a[i]); return s; }");
   EXPECT_FALSE(rewrites.empty());
-  for (const Rewrite& rewrite : rewrites) EXPECT_THAT(rewrite.source, HasSubstr(head));
+  for (const Rewrite& rewrite : rewrites) {
+    const bool hint = rewrite.source.find("#pragma GCC optimize") == 0;
+    const size_t begin = hint ? rewrite.source.find('\n') + 1 : 0;
+    EXPECT_EQ(rewrite.source.substr(begin, head.size()), head);
+  }
 }
 
 // A loop whose counter or bound changes within counts otherwise.
-TEST_F(RewriteTest, LoopsThatDoNotCountPlainlyAreLeftAlone) {
+TEST_F(RewriteTest, LoopsThatDoNotCountPlainlyGetHintsOnly) {
   for (const char* loop : {"for (int i = 0; i < n; i++) { s += a[i]; i++; }",
                            "for (int i = 0; i < n; i++) { s += a[i]; n--; }",
                            "for (int i = 0; i < n; i += 2) { s += a[i]; }",

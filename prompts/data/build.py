@@ -188,7 +188,7 @@ def unseen(candidates, counts):
 
 
 def unhinted(example):
-    """What one program of many can check; with its hints only the ruler sees it."""
+    """Without its hints, which would hold for all that follows in a program of many; the ruler sees them."""
     return dataclasses.replace(example, rewrite=without_hints(example.rewrite))
 
 

@@ -18,7 +18,7 @@ import harness
 import overlap
 import ruler
 import rules
-from example import Example, ExampleError
+from example import Example, ExampleError, without_hints
 
 REWRITER = pathlib.Path(os.environ.get("WHET_REWRITER", build.ROOT / "build/release/bin/whet-rewriter"))
 
@@ -206,6 +206,12 @@ class StagesTest(unittest.TestCase):
             [hinted] = [form for form in forms if form.techniques == ["hints"]]
             self.assertEqual(build.unhinted(hinted).rewrite.split(), example.reference.split())
             self.assertEqual(forms, rules.by_rules([example], REWRITER, 1)[0])
+
+    def test_hints_are_lines_of_their_own(self):
+        body = "void f(int n) {\n    while (n > 3) n--;\n}"
+        hinted = '#pragma GCC optimize("O2")\n' + body.replace("    while", "    #pragma GCC unroll 8\n    while")
+        self.assertEqual(without_hints(hinted), body)
+        self.assertIn("#pragma omp simd", without_hints("#pragma omp simd\n" + body))
 
     def test_what_rules_made_is_held_against_what_was_drawn(self):
         drawn = build.draw(1, 1, build.Counts())[:1]

@@ -80,6 +80,7 @@ def chosen(example, rewrites, rng):
         source = re.sub(rf"\b{FUNCTION}\b", example.function, source)
         if rule in TECHNIQUES and len(source) <= MAX_CHARS:
             alike[rule].append(source)
+
     def some(rules, count):
         return [dataclasses.replace(example, techniques=[TECHNIQUES[rule]], rewrite=rng.choice(alike[rule]))
                 for rule in rng.sample(rules, min(count, len(rules)))]

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "clang/AST/ExprCXX.h"
@@ -15,18 +16,28 @@ bool IsLoop(const clang::Stmt* stmt) {
   return llvm::isa<clang::ForStmt, clang::WhileStmt, clang::DoStmt, clang::CXXForRangeStmt>(stmt);
 }
 
-std::vector<const clang::Stmt*> InnermostLoops(const clang::Stmt* body) {
-  std::vector<const clang::Stmt*> innermost;
-  for (const clang::Stmt* each : Below(body)) {
-    if (!IsLoop(each) || each->getBeginLoc().isMacroID()) continue;
-    // Outer loops come before those in them.
-    std::erase_if(innermost, [&](const clang::Stmt* outer) {
-      const std::vector<const clang::Stmt*> below = Below(outer);
-      return std::find(below.begin(), below.end(), each) != below.end();
-    });
-    innermost.push_back(each);
-  }
-  return innermost;
+bool HasLoops(const clang::Stmt* stmt) {
+  const std::vector<const clang::Stmt*> below = Below(stmt);
+  return std::any_of(below.begin(), below.end(), IsLoop);
+}
+
+// Whether GCC takes a pragma before the loop that unrolls it: one without a condition it refuses.
+bool MayBeUnrolled(const clang::Stmt* loop) {
+  const auto* counted = llvm::dyn_cast<clang::ForStmt>(loop);
+  return !loop->getBeginLoc().isMacroID() && (counted == nullptr || counted->getCond() != nullptr);
+}
+
+bool IsInnermost(const clang::Stmt* loop) {
+  const std::vector<const clang::Stmt*> below = Below(loop);
+  return std::count_if(below.begin(), below.end(), IsLoop) == 1;
+}
+
+// Whether the line before the place is a pragma.
+bool BehindPragma(const std::string& source, size_t place) {
+  const size_t end = source.find_last_not_of(" \t\n", place - 1);
+  if (place == 0 || end == std::string::npos) return false;
+  const size_t line = source.rfind('\n', end) + 1;  // npos + 1 is 0
+  return absl::StartsWith(absl::StripLeadingAsciiWhitespace(source.substr(line)), "#pragma");
 }
 
 bool ComputesWithFloatingPoint(const clang::Stmt* body) {
@@ -40,30 +51,48 @@ bool ComputesWithFloatingPoint(const clang::Stmt* body) {
 }  // namespace
 
 void UnrollByPragma(const FunctionCode& code, Rewrites* rewrites) {
-  const std::string pragma = "#pragma GCC unroll ";
-  if (absl::StrContains(code.Source({}), pragma)) return;
+  const std::string source = code.Source({});
   Edits edits;
-  for (const clang::Stmt* loop : InnermostLoops(code.body())) {
+  for (const clang::Stmt* loop : Below(code.body())) {
+    if (!IsLoop(loop) || !IsInnermost(loop) || !MayBeUnrolled(loop)) continue;
     const size_t begin = code.Begin(loop);
-    edits.push_back({begin, begin, absl::StrCat("\n", pragma, kUnrolled, "\n")});
+    if (BehindPragma(source, begin)) continue;
+    edits.push_back({begin, begin, absl::StrCat("\n#pragma GCC unroll ", kUnrolled, "\n")});
   }
   if (!edits.empty())
     rewrites->push_back({absl::StrCat(kUnrolled, " turns by a pragma"), code.Source(edits)});
 }
 
 void OptimizeByPragma(const FunctionCode& code, Rewrites* rewrites) {
-  if (InnermostLoops(code.body()).empty()) return;
-  const std::string source = code.Source({});
-  const auto with = [&](const char* rule, const std::string& options) {
-    const std::string pragma = absl::StrCat("#pragma GCC optimize(", options, ")\n");
-    if (!absl::StrContains(source, options)) rewrites->push_back({rule, pragma + source});
+  if (!HasLoops(code.body())) return;
+  struct Hint {
+    const char* rule;
+    const char* options;
+    bool floating_point;
   };
-  if (ComputesWithFloatingPoint(code.body())) {
-    with("no traps", "\"no-math-errno\", \"no-trapping-math\"");
-    with("sums in any order", "\"fast-math\", \"no-finite-math-only\"");
+  constexpr Hint kHints[] = {
+      {"no traps", "\"no-math-errno\", \"no-trapping-math\"", true},
+      {"sums in any order", "\"fast-math\", \"no-finite-math-only\"", true},
+      {"unrolled loops", "\"unroll-loops\"", false},
+      {"optimized less", "\"O2\"", false},
+  };
+  const bool floating_point = ComputesWithFloatingPoint(code.body());
+  const std::string source = code.Source({});
+  const std::string pragma = "#pragma GCC optimize(";
+  // Several stand in one order only, and none where a level of optimization is set.
+  bool floating_point_done = false;
+  size_t first = 0;
+  for (size_t i = 0; i < std::size(kHints); ++i) {
+    if (!absl::StrContains(source, pragma + kHints[i].options)) continue;
+    first = i + 1;
+    floating_point_done |= kHints[i].floating_point;
   }
-  with("unrolled loops", "\"unroll-loops\"");
-  with("optimized less", "\"O2\"");
+  if (absl::StrContains(source, pragma + "\"O")) return;
+  for (size_t i = first; i < std::size(kHints); ++i) {
+    const Hint& hint = kHints[i];
+    if (hint.floating_point && (!floating_point || floating_point_done)) continue;
+    rewrites->push_back({hint.rule, absl::StrCat(pragma, hint.options, ")\n", source)});
+  }
 }
 
 }  // namespace whetstone

@@ -18,8 +18,9 @@ TEST_F(RewriteTest, FloatingPointMayRoundOtherwise) {
   EXPECT_THAT(By("no traps", sum),
               HasSubstr("#pragma GCC optimize(\"no-math-errno\", \"no-trapping-math\") float f("));
   EXPECT_THAT(Rules("#pragma GCC optimize(\"no-math-errno\", \"no-trapping-math\")\n" + sum),
-              AllOf(Not(Contains("no traps")), Contains("sums in any order")));
-  EXPECT_THAT(Rules("int f(const int* a) { return a[0]; }"), Not(Contains("no traps")));
+              AllOf(Not(Contains("no traps")), Not(Contains("sums in any order")),
+                    Contains("unrolled loops")));
+  EXPECT_THAT(Rules("float f(const float* a) { return a[0] + 1; }"), Not(Contains("no traps")));
 }
 
 TEST_F(RewriteTest, InnermostLoopsAreUnrolledByAPragma) {
@@ -32,6 +33,19 @@ TEST_F(RewriteTest, InnermostLoopsAreUnrolledByAPragma) {
   EXPECT_EQ(By(rule, "int f(int n) {\n#pragma GCC unroll 4\nwhile (n > 9) n /= 2;\nreturn n; }"),
             "");
   EXPECT_EQ(By(rule, "int f(int n) { return n; }"), "");
+  EXPECT_THAT(
+      By(rule,
+         "int f(int n) { for (;;) { if (n < 9) break; n /= 2; } while (n > 3) n--; return n; }"),
+      AllOf(HasSubstr("{ for (;;) {"), HasSubstr("#pragma GCC unroll 8 while")));
+  EXPECT_THAT(By(rule,
+                 "int f(int n) {\n#pragma GCC ivdep\nfor (int i = 0; i < 4; i++) n += i;\nwhile (n "
+                 "> 3) n--; "
+                 "return n; }"),
+              AllOf(HasSubstr("ivdep for"), HasSubstr("unroll 8 while")));
+  EXPECT_EQ(By(rule,
+               "#define IN while (n > 9) n--\nint f(int n) { for (int i = 0; i < 4; i++) { IN; } "
+               "return n; }"),
+            "");
   EXPECT_EQ(By(rule, "#define LATER for (;;)\nint f(int n) { LATER return n; }"), "");
   EXPECT_THAT(
       By(rule,
@@ -46,6 +60,8 @@ TEST_F(RewriteTest, ProgramsAreOptimizedOtherwise) {
   EXPECT_THAT(By("optimized less", loop), HasSubstr("#pragma GCC optimize(\"O2\") int f("));
   const std::vector<std::string> again = Rules("#pragma GCC optimize(\"unroll-loops\")\n" + loop);
   EXPECT_THAT(again, AllOf(Not(Contains("unrolled loops")), Contains("optimized less")));
+  EXPECT_THAT(Rules("#pragma GCC optimize(\"O3\")\n" + loop), Not(Contains("optimized less")));
+  EXPECT_THAT(Rules("#pragma GCC optimize(\"O2\")\n" + loop), Not(Contains("unrolled loops")));
   EXPECT_THAT(Rules(loop), Not(Contains("no traps")));
   EXPECT_THAT(Rules("int f(int n) { return n; }"), Not(Contains("unrolled loops")));
 }
