@@ -51,8 +51,6 @@ RETURN_TYPES = {**{c: t for t, c in C_TYPES.items()}, "unsigned int": "u32", "in
                 "uint16_t": "u16", "uint32_t": "u32", "uint64_t": "u64", "long": "i64",
                 "unsigned long": "u64"}
 SIGNATURE = re.compile(r"^((?:const )?\w+(?: \w+)*?) (\w+)\(([^)]*)\)(?= \{)", re.M)
-
-
 HINT = re.compile(r"^ *#pragma GCC (?:optimize\(.*\)|unroll \d+)\n", re.M)
 
 

@@ -16,11 +16,6 @@ bool IsLoop(const clang::Stmt* stmt) {
   return llvm::isa<clang::ForStmt, clang::WhileStmt, clang::DoStmt, clang::CXXForRangeStmt>(stmt);
 }
 
-bool HasLoops(const clang::Stmt* stmt) {
-  const std::vector<const clang::Stmt*> below = Below(stmt);
-  return std::any_of(below.begin(), below.end(), IsLoop);
-}
-
 // Whether GCC takes a pragma before the loop that unrolls it: one without a condition it refuses.
 bool MayBeUnrolled(const clang::Stmt* loop) {
   const auto* counted = llvm::dyn_cast<clang::ForStmt>(loop);
@@ -64,7 +59,8 @@ void UnrollByPragma(const FunctionCode& code, Rewrites* rewrites) {
 }
 
 void OptimizeByPragma(const FunctionCode& code, Rewrites* rewrites) {
-  if (!HasLoops(code.body())) return;
+  if (!Has<clang::ForStmt, clang::WhileStmt, clang::DoStmt, clang::CXXForRangeStmt>(code.body()))
+    return;
   struct Hint {
     const char* rule;
     const char* options;
@@ -79,18 +75,15 @@ void OptimizeByPragma(const FunctionCode& code, Rewrites* rewrites) {
   const bool floating_point = ComputesWithFloatingPoint(code.body());
   const std::string source = code.Source({});
   const std::string pragma = "#pragma GCC optimize(";
-  // Several stand in one order only, and none where a level of optimization is set.
-  bool floating_point_done = false;
-  size_t first = 0;
-  for (size_t i = 0; i < std::size(kHints); ++i) {
-    if (!absl::StrContains(source, pragma + kHints[i].options)) continue;
-    first = i + 1;
-    floating_point_done |= kHints[i].floating_point;
-  }
+  // None where a level of optimization is set; several stand in this order only, and of those for
+  // floating point, which come first, there is one.
   if (absl::StrContains(source, pragma + "\"O")) return;
+  size_t first = 0;
+  for (size_t i = 0; i < std::size(kHints); ++i)
+    if (absl::StrContains(source, pragma + kHints[i].options)) first = i + 1;
   for (size_t i = first; i < std::size(kHints); ++i) {
     const Hint& hint = kHints[i];
-    if (hint.floating_point && (!floating_point || floating_point_done)) continue;
+    if (hint.floating_point && (!floating_point || first > 0)) continue;
     rewrites->push_back({hint.rule, absl::StrCat(pragma, hint.options, ")\n", source)});
   }
 }
