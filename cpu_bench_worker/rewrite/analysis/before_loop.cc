@@ -158,8 +158,7 @@ bool EndsTurn(const clang::Stmt* stmt) {
   if (isa<clang::ContinueStmt, clang::BreakStmt, clang::ReturnStmt, clang::GotoStmt>(stmt))
     return true;
   // These have a `break` of their own.
-  if (isa<clang::ForStmt, clang::WhileStmt, clang::DoStmt, clang::CXXForRangeStmt>(stmt))
-    return Has<clang::ReturnStmt, clang::GotoStmt>(stmt);
+  if (IsLoop(stmt)) return Has<clang::ReturnStmt, clang::GotoStmt>(stmt);
   if (isa<clang::SwitchStmt>(stmt))
     return Has<clang::ContinueStmt, clang::ReturnStmt, clang::GotoStmt>(stmt);
   return std::any_of(stmt->child_begin(), stmt->child_end(), EndsTurn);

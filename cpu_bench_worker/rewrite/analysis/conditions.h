@@ -36,7 +36,7 @@ bool OnlyContinues(const clang::Stmt* branch);
 template <typename Kind>
 bool HasOwn(const clang::Stmt* stmt) {
   if (stmt == nullptr || llvm::isa<Kind>(stmt)) return stmt != nullptr;
-  if (llvm::isa<clang::ForStmt, clang::WhileStmt, clang::DoStmt, clang::CXXForRangeStmt>(stmt) ||
+  if (IsLoop(stmt) ||
       (llvm::isa<clang::SwitchStmt>(stmt) && std::is_same_v<Kind, clang::BreakStmt>))
     return false;
   return std::any_of(stmt->child_begin(), stmt->child_end(), HasOwn<Kind>);

@@ -14,6 +14,7 @@
 #include "clang/AST/Decl.h"
 #include "clang/AST/Expr.h"
 #include "clang/AST/Stmt.h"
+#include "clang/AST/StmtCXX.h"
 #include "clang/Basic/SourceLocation.h"
 
 namespace whetstone {
@@ -106,6 +107,10 @@ class FunctionCode {
 
 // The statement itself and all below it, in order; what lambdas do is their own.
 std::vector<const clang::Stmt*> Below(const clang::Stmt* stmt);
+// Whether it is a loop of any kind.
+inline bool IsLoop(const clang::Stmt* stmt) {
+  return llvm::isa<clang::ForStmt, clang::WhileStmt, clang::DoStmt, clang::CXXForRangeStmt>(stmt);
+}
 // The statements of a block, or the one there is.
 std::vector<const clang::Stmt*> StatementsOf(const clang::Stmt* stmt);
 // The variable that an expression names, below casts and parentheses; null if it is anything else.

@@ -12,10 +12,6 @@ namespace {
 
 constexpr int kUnrolled = 8;
 
-bool IsLoop(const clang::Stmt* stmt) {
-  return llvm::isa<clang::ForStmt, clang::WhileStmt, clang::DoStmt, clang::CXXForRangeStmt>(stmt);
-}
-
 // Whether GCC takes a pragma before the loop that unrolls it: one without a condition it refuses.
 bool MayBeUnrolled(const clang::Stmt* loop) {
   const auto* counted = llvm::dyn_cast<clang::ForStmt>(loop);

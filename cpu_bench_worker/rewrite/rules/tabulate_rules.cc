@@ -118,8 +118,7 @@ void AddTables(const FunctionCode& code, const BeforeLoop& before, const std::ve
 void TabulateTurns(const FunctionCode& code, Rewrites* rewrites) {
   std::set<const clang::Stmt*> done;
   for (const clang::Stmt* loop : Below(code.body())) {
-    if (!isa<clang::ForStmt, clang::WhileStmt, clang::DoStmt, clang::CXXForRangeStmt>(loop))
-      continue;
+    if (!IsLoop(loop)) continue;
     const BeforeLoop before(code, loop);
     std::vector<Table> tables;
     std::set<std::pair<std::vector<const Loop*>, std::string>> seen;
