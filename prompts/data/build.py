@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes prompts/warmup.jsonl, the worked examples of the supervised warm-up; the last judge is the ruler.
+"""Writes the worked examples of the supervised warm-up; the last judge is the ruler.
 
-    python3 prompts/data/build.py build     # draws, checks and measures; takes up what it did before
-    python3 prompts/data/build.py check     # is every line of warmup.jsonl of a function that is drawn, and right?
-    python3 prompts/data/build.py stats     # the counts of the last build, as a table
+    python3 prompts/data/build.py build          # prompts/warmup.jsonl: draws, checks and measures, goes on where it was
+    python3 prompts/data/build.py build --hints  # prompts/hints.jsonl: the same functions, copied with hints
+    python3 prompts/data/build.py check          # is every line of both of a function that is drawn, and right?
+    python3 prompts/data/build.py stats          # the counts of the last build, as a table
 
 Stages: draw every family, rewrite by rules, augment, filter (rules, duplicates, overlap with a problem of any split, compiler and
 sanitizers, the ruler), balance, order. docs/learning.md has what each dropped. All but the measured figures
@@ -30,18 +31,27 @@ from example import MAX_CHARS, ExampleError, without_hints  # noqa: E402
 from ruler import Cache, Ruler, host, key_of, wrong_with  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-EXAMPLES = ROOT / "prompts/warmup.jsonl"
-STATS = ROOT / "prompts/data/stats.json"
 SEED = 1
 DRAWS = 16        # of each family
 ALIKE_MAX = 3     # so many examples of a family may be alike but for names and types
 ALIKE = 0.9       # of the n-grams of both functions
-TARGET = 3000     # examples in all
 SHARE_MAX = 2.5   # a family has at most so many times its even share
 BATCH = 200       # examples checked and measured between two looks at the balance
 # What one more of a kind counts beside the others: four that were drawn, or made by rules, are as one of each variant.
 KIND_COST = {"drawn": 1 / 4, "rules": 1 / 4, "infill": 1.5, "counters": 1.5}
 FIELDS = ("id", "prose", "prompt_code", "rewrite", "family", "techniques", "gain", "difficulty")
+
+
+@dataclasses.dataclass(frozen=True)
+class Set:
+    """A file of examples, its counts, and how many there are to be."""
+    out: pathlib.Path
+    stats: pathlib.Path
+    target: int
+
+
+REWRITES = Set(ROOT / "prompts/warmup.jsonl", ROOT / "prompts/data/stats.json", 3000)
+HINTS = Set(ROOT / "prompts/hints.jsonl", ROOT / "prompts/data/hints_stats.json", 600)
 
 
 @dataclasses.dataclass
@@ -99,11 +109,11 @@ def draw(seed, draws, counts):
     return drawn
 
 
-def by_rules(drawn, program, seed, counts):
-    """What was drawn, rewritten by the rules that rewrite a user's function too: family/number/rules/1 and so on."""
-    stage = counts.stage("rules", len(drawn))
+def by_rules(kind, make, drawn, program, seed, counts):
+    """What was drawn, rewritten by the rules that rewrite a user's function too: family/number/KIND/1 and so on."""
+    stage = counts.stage(kind, len(drawn))
     result, seen = [], {(c.example.reference, c.example.rewrite) for c in drawn}
-    for candidate, forms in zip(drawn, rules.by_rules([c.example for c in drawn], program, seed)):
+    for candidate, forms in zip(drawn, make([c.example for c in drawn], program, seed)):
         if not forms:
             stage["dropped"]["no rule fits"] += 1
         for number, other in enumerate(forms, 1):
@@ -111,8 +121,8 @@ def by_rules(drawn, program, seed, counts):
                 stage["dropped"]["a form that is there"] += 1
                 continue
             seen.add((other.reference, other.rewrite))
-            result.append(Candidate(f"{candidate.id}/rules/{number}", other, other.reference, other.prose, other))
-    counts.end("rules", len(result))
+            result.append(Candidate(f"{candidate.id}/{kind}/{number}", other, other.reference, other.prose, other))
+    counts.end(kind, len(result))
     return result
 
 
@@ -259,19 +269,20 @@ class Balance:
 
 def chosen(candidates, cache, ruler, options, counts):
     """A balanced choice of what is right and what the ruler finds fast enough: (candidate, gain)."""
-    balance, result = Balance(candidates, options.target), []
+    target = set_of(options).target
+    balance, result = Balance(candidates, target), []
     picked, checked, timed = (counts.stage(name, 0) for name in ("balance", "compiler and check sizes", "ruler"))
     picked["in"] = len(candidates)
-    while len(result) < options.target:
+    while len(result) < target:
         # Some will be dropped; a batch costs a worker's start.
-        batch = balance.batch(min(BATCH, 20 + round(1.3 * (options.target - len(result)))))
+        batch = balance.batch(min(BATCH, 20 + round(1.3 * (target - len(result)))))
         if not batch:
             break
         clean = right(batch, cache, checked, options.jobs)
         verdicts = dict(zip((c.id for c in clean), ruler.measure([c.measured_as for c in clean])))
         for candidate in batch:
             verdict = verdicts.get(candidate.id)
-            why = wrong_with(verdict) if verdict else None
+            why = wrong_with(verdict, options.unfiltered is not None) if verdict else None
             if verdict and why is None:
                 result.append((candidate, verdict["gain"]))
                 continue
@@ -328,6 +339,13 @@ def read_losses(path):
 
 # --- commands -----------------------------------------------------------------------------------
 
+def set_of(options):
+    usual = HINTS if options.hints else REWRITES
+    if options.unfiltered is None:
+        return usual
+    return Set(options.unfiltered, options.unfiltered.with_suffix(".stats.json"), usual.target)
+
+
 def build(options):
     counts = Counts()
     if not pathlib.Path(options.whet).exists():
@@ -336,17 +354,22 @@ def build(options):
     if not rewriter.exists():
         sys.exit(f"{rewriter} is missing: build the target whet-rewriter")
     drawn = draw(options.seed, options.draws, counts)
-    ruled = by_rules(drawn, rewriter, options.seed, counts)
-    candidates = unseen(augmented(drawn, options.seed, counts) + ruled, counts)
+    if options.hints:
+        candidates = by_rules("hints", rules.by_hints, drawn, rewriter, options.seed, counts)
+    else:
+        ruled = by_rules("rules", rules.by_rules, drawn, rewriter, options.seed, counts)
+        candidates = augmented(drawn, options.seed, counts) + ruled
+    candidates = unseen(candidates, counts)
     ruler = Ruler(options.whet, Cache(options.cache, "measured"))
     pairs = chosen(candidates, Cache(options.cache, "checked"), ruler, options, counts)
     lines = list(lines_of(pairs, read_losses(options.losses) if options.losses else None))
-    pathlib.Path(options.out).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    written = set_of(options)
+    written.out.write_text("".join(json.dumps(line) + "\n" for line in lines))
     stats = {"seed": options.seed, "draws": options.draws, "host": ruler.host, "stages": counts.stages,
              "seconds_per_measured": round(ruler.seconds / ruler.measured, 2) if ruler.measured else None,
              **summary(lines)}
-    pathlib.Path(options.stats).write_text(json.dumps(stats, indent=1) + "\n")
-    print(f"{len(lines)} examples in {options.out}, the counts in {options.stats}")
+    written.stats.write_text(json.dumps(stats, indent=1) + "\n")
+    print(f"{len(lines)} examples in {written.out}, the counts in {written.stats}")
 
 
 def summary(lines):
@@ -358,7 +381,7 @@ def summary(lines):
 
 
 def kind_of(line_id):
-    """drawn, rules, or the name of the variant: family/number, family/number/kind or family/number/rules/form."""
+    """drawn, rules, hints, or the name of the variant: family/number, family/number/kind or family/number/rules/form."""
     return line_id.split("/")[2] if line_id.count("/") >= 2 else "drawn"
 
 
@@ -382,7 +405,7 @@ def read_lines(path):
 
 
 def again():
-    return f"run {sys.argv[0]} build"
+    return f"run {sys.argv[0]} build (build --hints where it is hints.jsonl)"
 
 
 def check_families(programs):
@@ -399,7 +422,7 @@ def check_families(programs):
 
 def ruled_as(drawn, line, where):
     """What rules made of a drawn candidate, as the line has it: it is not made again, as rules may change."""
-    if drawn is None or set(line["techniques"]) - set(rules.TECHNIQUES.values()):
+    if drawn is None or set(line["techniques"]) - {"hints", *rules.TECHNIQUES.values()}:
         return None
     try:
         example = dataclasses.replace(drawn.example, rewrite=line["rewrite"], techniques=line["techniques"])
@@ -419,7 +442,7 @@ def check_lines(path, stats, programs):
     found = {}
     for number, line in enumerate(lines, 1):
         where, candidate = f"{path}:{number}: {line['id']}", candidates.get(line["id"])
-        if kind_of(line["id"]) == "rules":
+        if kind_of(line["id"]) in ("rules", "hints"):
             candidate = ruled_as(candidates.get("/".join(line["id"].split("/")[:2])), line, where)
         if candidate is None:
             sys.exit(f"{where} is drawn no more: {again()}")
@@ -435,18 +458,11 @@ def check_lines(path, stats, programs):
 
 
 def check(options):
-    """Whether families and file are right, the file is what they draw today, and nothing is given away."""
+    """Whether families and files are right, the files are what they draw today, and nothing is given away."""
     programs = overlap.problems()
     checked = check_families(programs)
-    for line in pathlib.Path(options.out).read_text().splitlines():
-        example = json.loads(line)
-        problem = overlap.given_away(example, programs)
-        if problem:
-            sys.exit(f"{options.out}: {example['id']} gives away {problem}")
-    if pathlib.Path(options.stats).exists():
-        checked.update(check_lines(options.out, json.loads(pathlib.Path(options.stats).read_text()), programs))
-    else:
-        print(f"{options.stats} is not there, so {options.out} is older than the families and not checked: {again()}")
+    for each in (REWRITES, HINTS):
+        checked.update(check_lines(each.out, json.loads(each.stats.read_text()), programs))
     results = harness.verify([unhinted(e) for _, e in checked.values()], harness.PLAIN, jobs=options.jobs)
     wrong = [f"{where}: {problem}" for (where, _), problem in zip(checked.values(), results) if problem]
     if wrong:
@@ -455,7 +471,7 @@ def check(options):
 
 
 def stats_table(options):
-    stats = json.loads(pathlib.Path(options.stats).read_text())
+    stats = json.loads(set_of(options).stats.read_text())
     print("| stage | in | out | dropped |\n|---|---|---|---|")
     for name, stage in stats["stages"].items():
         dropped = "; ".join(f"{count} {why}" for why, count in
@@ -471,11 +487,11 @@ def stats_table(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("command", choices=["build", "check", "stats"])
-    parser.add_argument("--out", default=EXAMPLES, help="the file of examples")
-    parser.add_argument("--stats", default=STATS, help="the file of counts")
+    parser.add_argument("--hints", action="store_true", help="build or stats: of hints.jsonl")
+    parser.add_argument("--unfiltered", type=pathlib.Path, metavar="FILE",
+                        help="build into FILE, with what is right but not 1.2 times as fast, to see what that filter is worth")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--draws", type=int, default=DRAWS, help="of each family")
-    parser.add_argument("--target", type=int, default=TARGET, help="examples in all")
     parser.add_argument("--losses", help='JSON lines {"id", "loss"}: the policy\'s loss counts for the difficulty')
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at a time")
     parser.add_argument("--whet", default=ROOT / "build/dev/bin/whet")

@@ -78,12 +78,14 @@ def prompt_file(example):
     return "\n".join(parts)
 
 
-def wrong_with(verdict):
-    """Why an example of this verdict is dropped; None where it is kept."""
+def wrong_with(verdict, unfiltered=False):
+    """Why an example of this verdict is dropped; None where it is kept: unfiltered whatever is right."""
     if "error" in verdict:
         return "the ruler refuses it"
     if verdict["outcome"] != "CORRECT":
         return f"the ruler finds {verdict['outcome']}"
+    if unfiltered:
+        return None
     if verdict["gain"] < GAIN_MIN:
         return f"gain below {GAIN_MIN}"
     return None if verdict["low"] > 1 else "gain not clear of 1"

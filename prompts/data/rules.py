@@ -1,6 +1,7 @@
 """Faster forms of drawn functions by the rules that also rewrite a user's own function (`whet rewrite`).
 
     for example, forms in zip(examples, by_rules(examples, program, seed)): …
+    for example, forms in zip(examples, by_hints(examples, program, seed)): …
 
 Rules propose; a form may be wrong or slow, and is checked and measured like what was drawn.
 """
@@ -17,7 +18,6 @@ import text as cpp
 from example import MAX_CHARS
 
 FORMS = 3        # of one function at most, no two by the same rule
-HINTS = 1        # besides, so many that only tell the compiler something: that mostly gains nothing
 FUNCTION = "rewritten_function"
 FLAGS = ["-std=c++20", "-march=native"]
 BATCH = 100      # functions in one request
@@ -34,12 +34,11 @@ TECHNIQUES = {
     "kept in a variable": "hoisting",
     "a table of bytes": "tables",
     "bits counted at once": "bit-tricks",
-    "turns by a pragma": "hints",
-    "no traps": "hints",
-    "sums in any order": "hints",
-    "unrolled loops": "hints",
-    "optimized less": "hints",
 }
+# Rules that only tell the compiler something.
+HINTS = ["turns by a pragma", "no traps", "sums in any order", "unrolled loops", "optimized less"]
+# Those that seldom harm, and so may be told besides another.
+SECOND_HINTS = ["turns by a pragma", "sums in any order", "unrolled loops"]
 
 
 def without_number(rule):
@@ -66,24 +65,35 @@ def proposed(program, sources):
     return result
 
 
+def named(example, code):
+    return re.sub(rf"\b{example.function}\b", FUNCTION, code)
+
+
 def by_rules(examples, program, seed):
-    """For each example up to FORMS + HINTS examples of the same reference, rewritten by a rule each."""
-    named = [re.sub(rf"\b{example.function}\b", FUNCTION, example.reference) for example in examples]
-    return [chosen(example, rewrites, random.Random(f"{seed}/rules/{example.reference}"))
-            for example, rewrites in zip(examples, proposed(program, named))]
+    """For each example up to FORMS examples of the same reference, rewritten by a rule each."""
+    sources = [named(example, example.reference) for example in examples]
+    return [chosen(example, rewrites, TECHNIQUES, FORMS, random.Random(f"{seed}/rules/{example.reference}"))
+            for example, rewrites in zip(examples, proposed(program, sources))]
 
 
-def chosen(example, rewrites, rng):
-    """The example by so many rules; of what a rule makes of several places and numbers one at random."""
+def by_hints(examples, program, seed):
+    """For each example up to two of the same reference, copied with a hint, and with a second one besides."""
+    result, sources = [[] for _ in examples], [named(example, example.reference) for example in examples]
+    for hints in (HINTS, SECOND_HINTS):
+        for example, forms, source, rewrites in zip(examples, result, sources, proposed(program, sources)):
+            rng = random.Random(f"{seed}/hints/{source}")
+            forms += chosen(example, rewrites, dict.fromkeys(hints, "hints"), 1, rng)
+        sources = [named(example, forms[-1].rewrite if forms else example.reference)
+                   for example, forms in zip(examples, result)]
+    return result
+
+
+def chosen(example, rewrites, techniques, count, rng):
+    """The example by so many of these rules; of what a rule makes of several places and numbers one at random."""
     alike = collections.defaultdict(list)
     for rule, source in rewrites:
         source = re.sub(rf"\b{FUNCTION}\b", example.function, source)
-        if rule in TECHNIQUES and len(source) <= MAX_CHARS:
+        if rule in techniques and len(source) <= MAX_CHARS:
             alike[rule].append(source)
-
-    def some(rules, count):
-        return [dataclasses.replace(example, techniques=[TECHNIQUES[rule]], rewrite=rng.choice(alike[rule]))
-                for rule in rng.sample(rules, min(count, len(rules)))]
-
-    hints = sorted(rule for rule in alike if TECHNIQUES[rule] == "hints")
-    return some(sorted(set(alike) - set(hints)), FORMS) + some(hints, HINTS)
+    return [dataclasses.replace(example, techniques=[techniques[rule]], rewrite=rng.choice(alike[rule]))
+            for rule in rng.sample(sorted(alike), min(count, len(alike)))]
