@@ -13,6 +13,7 @@ follows from the seed, the families and whet-rewriter; verdicts are kept in --ca
 import argparse
 import collections
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -37,6 +38,7 @@ ALIKE_MAX = 3     # so many examples of a family may be alike but for names and 
 ALIKE = 0.9       # of the n-grams of both functions
 SHARE_MAX = 2.5   # a family has at most so many times its even share
 BATCH = 200       # examples checked and measured between two looks at the balance
+MADE_BY_RULES = ("rules", "hints")  # kinds
 # What one more of a kind counts beside the others: four that were drawn, or made by rules, are as one of each variant.
 KIND_COST = {"drawn": 1 / 4, "rules": 1 / 4, "infill": 1.5, "counters": 1.5}
 FIELDS = ("id", "prose", "prompt_code", "rewrite", "family", "techniques", "gain", "difficulty")
@@ -218,7 +220,7 @@ def right(candidates, cache, stage, jobs):
             continue
         why = "warnings or errors of the compiler" if "compile" in problem else \
             "wrong" if problem.startswith("wrong") else "crashes or undefined"
-        kind = candidate.kind if candidate.kind in ("drawn", "rules") else "variants"
+        kind = candidate.kind if candidate.kind in ("drawn", *MADE_BY_RULES) else "variants"
         stage["dropped"][f"{why} ({kind})"] += 1
         if candidate.kind == "drawn":
             print(f"  {candidate.id}: {problem}")
@@ -431,18 +433,23 @@ def ruled_as(drawn, line, where):
     return dataclasses.replace(drawn, example=example)
 
 
+@functools.cache
+def drawn_today(seed, draws):
+    """What the families draw, and its variants, by id."""
+    counts = Counts()
+    return {candidate.id: candidate for candidate in augmented(draw(seed, draws, counts), seed, counts)}
+
+
 def check_lines(path, stats, programs):
     """The lines of the file, each held against what the families draw today: {key: (where, example)}."""
     lines = read_lines(path)
     if summary(lines) != {key: stats[key] for key in summary(lines)}:
         sys.exit(f"{path} is not what its counts tell of: {again()}")
-    counts = Counts()
-    drawn = augmented(draw(stats["seed"], stats["draws"], counts), stats["seed"], counts)
-    candidates = {candidate.id: candidate for candidate in drawn}
+    candidates = drawn_today(stats["seed"], stats["draws"])
     found = {}
     for number, line in enumerate(lines, 1):
         where, candidate = f"{path}:{number}: {line['id']}", candidates.get(line["id"])
-        if kind_of(line["id"]) in ("rules", "hints"):
+        if kind_of(line["id"]) in MADE_BY_RULES:
             candidate = ruled_as(candidates.get("/".join(line["id"].split("/")[:2])), line, where)
         if candidate is None:
             sys.exit(f"{where} is drawn no more: {again()}")
@@ -453,7 +460,7 @@ def check_lines(path, stats, programs):
         problem = overlap.given_away({"prompt_code": candidate.example.reference, "rewrite": line["rewrite"]}, programs)
         if problem:
             sys.exit(f"{where} gives away {problem}: {again()}")
-        found[key_of(candidate.example)] = (where, candidate.example)
+        found[key_of(unhinted(candidate.example))] = (where, candidate.example)
     return found
 
 
