@@ -115,7 +115,7 @@ class Recorder {
     for (uint64_t seed = 1; static_cast<int>(timings.sizes[0].size()) < pairs; ++seed) {
       Session session(context, candidate, seed);
       CheckReport check;
-      if (const auto failure = CheckCandidate(&session, problem.timed, &check))
+      if (const auto failure = CheckCandidate(&session, &check))
         return absl::InternalError(failure->detail);
       TimeReport report;
       const TimeOptions all{.criterion = StoppingCriterion::kAllPairs,

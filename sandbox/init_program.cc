@@ -7,9 +7,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
 
 namespace whetstone {
 namespace {
@@ -41,8 +43,13 @@ absl::StatusOr<int> OpenInitProgram() {
 }  // namespace
 
 absl::StatusOr<int> InitProgramFd() {
-  static const auto* fd = new absl::StatusOr<int>(OpenInitProgram());
-  return *fd;
+  static std::mutex mutex;
+  static int fd = -1;
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (fd < 0) {
+    ASSIGN_OR_RETURN(fd, OpenInitProgram());
+  }
+  return fd;
 }
 
 }  // namespace whetstone

@@ -6,9 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "whetstone/v1/problem.pb.h"
 
 namespace whetstone {
+
+// Returns whether `flag` tunes the code and does not read files, load plugins or change what is
+// written.
+bool IsTuningFlag(absl::string_view flag);
+
+// Returns whether it can stand between the brackets of an #include, and names no path of its own.
+bool IsHeaderName(absl::string_view header);
 
 // Returns the language, the problem's own flags, and those that every program has.
 std::vector<std::string> CompileFlags(const v1::CompileRules& rules);

@@ -4,38 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
+#include "common/problem/compile_flags.h"
 #include "common/status_macros.h"
 
 namespace whetstone {
 namespace {
 
 constexpr int kThreadsMax = 64;
-
-// Returns whether `flag` tunes the code and does not read files, load plugins or change what is
-// written.
-bool IsTuningFlag(absl::string_view flag) {
-  static constexpr const char* kRefused[] = {
-      "-fplugin", "-fsanitize", "-flto", "-fPIC", "-fpic", "-fPIE", "-fpie", "-fdump", "-fprofile"};
-  for (const char* prefix : kRefused) {
-    if (absl::StartsWith(flag, prefix)) return false;
-  }
-  if (flag.find_first_of(" \t/") != absl::string_view::npos || flag.size() < 3) return false;
-  return absl::StartsWith(flag, "-O") || absl::StartsWith(flag, "-m") ||
-         absl::StartsWith(flag, "-f") || absl::StartsWith(flag, "-D") ||
-         absl::StartsWith(flag, "-W");
-}
-
-bool IsHeaderName(absl::string_view header) {
-  if (header.empty() || header.size() > 64 || header[0] == '/') return false;
-  if (absl::StrContains(header, "..")) return false;
-  return std::all_of(header.begin(), header.end(), [](unsigned char c) {
-    return absl::ascii_isalnum(c) || absl::StrContains("_+-./", std::string(1, c));
-  });
-}
 
 absl::Status CheckThreads(const FrontMatter& front, const v1::CompileRules& rules) {
   const int threads = rules.threads();

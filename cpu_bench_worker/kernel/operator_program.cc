@@ -86,10 +86,11 @@ absl::StatusOr<std::string> OperatorProgram::Compute(const CallBatch& batch) {
   return std::string(process_->outputs(), batch.outputs().size());
 }
 
-absl::Status OperatorProgram::Generate(uint64_t key, CallBatch* batch) {
+absl::Status OperatorProgram::Generate(uint64_t key, FillStyle style, CallBatch* batch) {
   CallBatch mine(&context_.problem->arguments, batch->shape(), batch->calls(), Placement{},
                  CallRole::kGenerator);
   Philox seeds(key, {0x6E4, 0, 0, 0});
+  const uint64_t style_bit = style == FillStyle::kEdges ? uint64_t{1} << 63 : 0;
   const auto image = [&](int call, size_t s) {
     const bool output = batch->words()[s].place == WordPlace::kOutput;
     return (output ? batch->outputs().data() : batch->inputs()) + batch->offset(call, s);
@@ -98,7 +99,7 @@ absl::Status OperatorProgram::Generate(uint64_t key, CallBatch* batch) {
     for (size_t s = 0; s < mine.words().size(); ++s) {
       const CallWord& word = mine.words()[s];
       if (word.arg == kSeedWord) {
-        mine.scalar(call, s) = seeds.Next64();
+        mine.scalar(call, s) = style_bit | seeds.Next64() >> 1;
       } else if (word.place == WordPlace::kScalar) {
         mine.scalar(call, s) = batch->scalar(call, s);  // The words agree up to the last.
       } else {

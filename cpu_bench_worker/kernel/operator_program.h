@@ -27,8 +27,9 @@ class OperatorProgram {
 
   // The oracle returns the outputs region after computing `batch`.
   absl::StatusOr<std::string> Compute(const CallBatch& batch);
-  // The generator fills every input of `batch`, one call after another, seeded by `key`.
-  absl::Status Generate(uint64_t key, CallBatch* batch);
+  // The generator fills every input of `batch`, one call after another, seeded by `key`. The top
+  // bit of the seeds it gets is the style: set for inputs that are legal and unlikely.
+  absl::Status Generate(uint64_t key, FillStyle style, CallBatch* batch);
   // The checker says for each call whether `got` (an outputs region after it) is right.
   absl::StatusOr<std::vector<bool>> Check(const CallBatch& batch, const std::string& got);
 

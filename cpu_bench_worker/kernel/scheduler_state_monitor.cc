@@ -78,7 +78,15 @@ absl::StatusOr<SchedulerStateMonitor> SchedulerStateMonitor::Open(pid_t pid) {
     return absl::NotFoundError(absl::StrCat(
         "/proc/", pid,
         "/{stat,schedstat,status}: the process has ended, or the kernel lacks schedstat"));
+  if (clock_getcpuclockid(pid, &monitor.clock_) != 0)
+    return absl::NotFoundError(absl::StrCat("process ", pid, " has ended"));
   return monitor;
+}
+
+uint64_t SchedulerStateMonitor::RanNs() const {
+  timespec ran{};
+  clock_gettime(clock_, &ran);
+  return static_cast<uint64_t>(ran.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(ran.tv_nsec);
 }
 
 ProcessSnapshot SchedulerStateMonitor::Snapshot(bool full) const {
@@ -95,8 +103,8 @@ ProcessSnapshot SchedulerStateMonitor::Snapshot(bool full) const {
   if (full && Read(status_fd_, text)) slept = ParseSleeps(text);
   view.alive = true;
   view.asleep = state == 'S';
-  view.threads = {{static_cast<uint64_t>(pid_), sched.runs, slept}};
-  view.ran_ns = sched.ran_ns;
+  view.threads = {{static_cast<uint64_t>(pid_), sched.runs, slept, sched.ran_ns}};
+  view.ran_ns = RanNs();
   view.waited_ns = sched.waited_ns;
   return view;
 }
@@ -123,11 +131,12 @@ ProcessSnapshot SchedulerStateMonitor::SnapshotThreads(bool full) const {
     if (full && read("status")) slept = ParseSleeps(text);
     view.alive = true;
     view.asleep = view.asleep && state == 'S';
-    view.threads.push_back({std::strtoull(entry->d_name, nullptr, 10), sched.runs, slept});
-    view.ran_ns += sched.ran_ns;
+    view.threads.push_back(
+        {std::strtoull(entry->d_name, nullptr, 10), sched.runs, slept, sched.ran_ns});
     view.waited_ns += sched.waited_ns;
   }
   closedir(tasks);
+  view.ran_ns = RanNs();
   std::sort(view.threads.begin(), view.threads.end(),
             [](const ThreadSnapshot& a, const ThreadSnapshot& b) { return a.tid < b.tid; });
   return view;
@@ -140,12 +149,30 @@ bool ProcessSnapshot::SameRuns(const ProcessSnapshot& other) const {
                     });
 }
 
+ThreadSnapshot ProcessSnapshot::Of(uint64_t tid) const {
+  for (const ThreadSnapshot& thread : threads)
+    if (thread.tid == tid) return thread;
+  return {};
+}
+
 bool ProcessSnapshot::SettledSince(const ProcessSnapshot& before) const {
   return std::all_of(threads.begin(), threads.end(), [&](const ThreadSnapshot& now) {
-    for (const ThreadSnapshot& then : before.threads)
-      if (then.tid == now.tid) return now.runs == then.runs || now.slept > then.slept;
-    return now.slept > 0;
+    const ThreadSnapshot then = before.Of(now.tid);
+    return now.slept > then.slept || (now.tid == then.tid && now.runs == then.runs);
   });
+}
+
+uint64_t ProcessSnapshot::LongestRunSince(const ProcessSnapshot& before) const {
+  uint64_t longest = 0;
+  for (const ThreadSnapshot& now : threads)
+    longest = std::max(longest, now.ran_ns - before.Of(now.tid).ran_ns);
+  return longest;
+}
+
+uint64_t ProcessSnapshot::SleepsSince(const ProcessSnapshot& before) const {
+  uint64_t sleeps = 0;
+  for (const ThreadSnapshot& now : threads) sleeps += now.slept - before.Of(now.tid).slept;
+  return sleeps;
 }
 
 OwnRuns::OwnRuns() : fd_(OpenProc("/proc/thread-self/schedstat")) {}

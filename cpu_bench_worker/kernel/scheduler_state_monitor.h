@@ -11,6 +11,7 @@
 #define WHETSTONE_CPU_BENCH_WORKER_KERNEL_SCHEDULER_STATE_MONITOR_H_
 
 #include <sys/types.h>
+#include <time.h>
 
 #include <cstdint>
 #include <string>
@@ -26,6 +27,7 @@ struct ThreadSnapshot {
   uint64_t runs = 0;  // times it was put on a core
   // Times it gave up a core to sleep, not because it was preempted. Full snapshots only.
   uint64_t slept = 0;
+  uint64_t ran_ns = 0;  // time on a core; exact while asleep
 };
 
 struct ProcessSnapshot {
@@ -35,15 +37,22 @@ struct ProcessSnapshot {
   // snapshot tells. The other way round it would be hidden.
   bool asleep = false;
   std::vector<ThreadSnapshot> threads;
-  uint64_t ran_ns = 0;     // time on a core, sum over threads; exact while asleep
+  // Time on a core of all its threads, those that have ended included; exact while asleep.
+  uint64_t ran_ns = 0;
   uint64_t waited_ns = 0;  // time spent runnable without a core, sum over threads
 
+  // The thread of that number; zeros if there is none.
+  ThreadSnapshot Of(uint64_t tid) const;
   // No thread ran, started or ended between the two snapshots. Thread by thread: in a sum, one that
   // ended could make up for one that ran.
   bool SameRuns(const ProcessSnapshot& other) const;
   // Every thread that ran since `before` has gone to sleep since (both are full). A thread may
   // be preempted on its way into sleep, and then has to run once more.
   bool SettledSince(const ProcessSnapshot& before) const;
+  // The longest that any of the threads alive now has run since `before`.
+  uint64_t LongestRunSince(const ProcessSnapshot& before) const;
+  // How often the threads alive now gave up a core to sleep since `before` (both are full).
+  uint64_t SleepsSince(const ProcessSnapshot& before) const;
 };
 
 class SchedulerStateMonitor {
@@ -59,7 +68,9 @@ class SchedulerStateMonitor {
   SchedulerStateMonitor() = default;
   ProcessSnapshot Snapshot(bool full) const;
   ProcessSnapshot SnapshotThreads(bool full) const;
+  uint64_t RanNs() const;
   pid_t pid_ = 0;
+  clockid_t clock_ = 0;  // the process's own: of all threads that there were
   UniqueFd stat_fd_;
   UniqueFd schedstat_fd_;
   UniqueFd status_fd_;

@@ -342,6 +342,11 @@ TEST_F(MeasureTest, UnsoundProblemsAreRefusedWithAReason) {
        }},
       {"limits.run_s", [](v1::Problem* p) { p->mutable_limits()->set_run_s(0); }},
       {"nohdr", [](v1::Problem* p) { p->mutable_compile()->add_headers("nohdr.h"); }},
+      {"'../x.h' is not", [](v1::Problem* p) { p->mutable_compile()->add_headers("../x.h"); }},
+      {"-fplugin=x.so", [](v1::Problem* p) { p->mutable_compile()->add_flags("-fplugin=x.so"); }},
+      {"-Wl,-z", [](v1::Problem* p) { p->mutable_compile()->add_flags("-Wl,-z,execstack"); }},
+      {"limits.memory_mb",
+       [](v1::Problem* p) { p->mutable_limits()->set_memory_mb(int64_t{1} << 50); }},
   };
   for (const Case& c : cases) {
     v1::Problem problem = MatmulProblem();

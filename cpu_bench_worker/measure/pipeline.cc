@@ -165,7 +165,7 @@ void Pipeline::Check(const PreparedProblem& problem, SlotPool::Lease* lease, uin
   const PinnedThread pin(lease->cores().timer);
   Session session({kernel_binary_, lease->cores(), &problem.bench, cancelled}, *object, seed);
   CheckReport report;
-  if (const auto failure = CheckCandidate(&session, problem.bench.timed, &report)) {
+  if (const auto failure = CheckCandidate(&session, &report)) {
     artefact->verdict.set_pass_fraction(
         report.cases == 0 ? 0 : static_cast<double>(report.cases_right) / report.cases);
     return End(*failure, artefact);
@@ -247,22 +247,16 @@ void Pipeline::Remeasure(const PreparedProblem& problem, const SlotPool::Lease& 
                          const std::string& object, uint64_t seed, StoppingCriterion criterion,
                          const std::string& reason, const std::atomic<bool>* cancelled,
                          Artefact* artefact) {
-  // Seeds and processes are new, and hidden sizes come first, so that a program that knows the
-  // timed ones by heart has to compute something else.
+  // Seeds and processes are new.
   Session session({kernel_binary_, lease.cores(), &problem.bench, cancelled}, object,
                   Philox(seed, {0xD0B7, 0, 0, 0}).Next64());
-  std::vector<CallShape> sizes = problem.bench.hidden;
-  sizes.insert(sizes.end(), problem.bench.timed.begin(), problem.bench.timed.end());
   CheckReport check;
-  if (const auto failure = CheckCandidate(&session, sizes, &check)) return End(*failure, artefact);
+  if (const auto failure = CheckCandidate(&session, &check)) return End(*failure, artefact);
   if (check.cases_right < check.cases)
     return EndWrong(check.cases_right, check.cases, check.first_bad, artefact);
-  const size_t hidden = problem.bench.hidden.size();
-  const std::vector<CallEstimate> estimates(
-      check.timed.begin() + static_cast<std::ptrdiff_t>(hidden), check.timed.end());
   TimeReport report;
   if (const auto failure =
-          TimeCandidate(&session, problem.bench.timed, estimates,
+          TimeCandidate(&session, problem.bench.timed, check.timed,
                         {.budget_s = problem.bench.problem.limits().total_s(),
                          .criterion = std::max(criterion, StoppingCriterion::kAllPairs),
                          .smt_detector = SmtDetectorOf(lease)},
@@ -305,8 +299,7 @@ absl::StatusOr<double> Pipeline::AaThreshold(const PreparedProblem& problem, Slo
         absl::StrCat("the reference could not be measured: ", failure.detail));
   };
   CheckReport check;
-  if (const auto failure = CheckCandidate(&session, problem.bench.timed, &check))
-    return failed(*failure);
+  if (const auto failure = CheckCandidate(&session, &check)) return failed(*failure);
   if (check.cases_right < check.cases)
     return unsound(absl::StrCat("is wrong in ", check.cases - check.cases_right, " of ",
                                 check.cases, " cases; first at ", check.first_bad));

@@ -1,9 +1,11 @@
 #include "cpu_bench_worker/measure/prepared_problem.h"
 
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
+#include "common/problem/compile_flags.h"
 #include "common/problem/struct_type.h"
 #include "common/status_macros.h"
 #include "cpu_bench_worker/build/readable_file.h"
@@ -12,21 +14,40 @@
 namespace whetstone {
 namespace {
 
+constexpr double kSecondsMax = 24 * 3600;
+constexpr double kMemoryMbMax = 1 << 20;
+
 absl::Status Prefixed(const std::string& what, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(what, ": ", status.message()));
 }
 
+// Whoever sends a problem may not be the coordinator, which reads prompt files with more care.
+absl::Status CheckRules(const v1::CompileRules& rules) {
+  for (const std::string& flag : rules.flags())
+    if (!IsTuningFlag(flag))
+      return absl::InvalidArgumentError(
+          absl::StrCat("compile.flags: '", flag, "' is not one that tunes the code"));
+  for (const std::string& header : rules.headers())
+    if (!IsHeaderName(header))
+      return absl::InvalidArgumentError(
+          absl::StrCat("compile.headers: '", header, "' is not a header's name"));
+  for (const char* known : {"", "c++17", "c++20", "c++23"})
+    if (rules.std() == known) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("compile.std: '", rules.std(), "' is none of c++17, c++20, c++23"));
+}
+
 absl::Status CheckLimits(const v1::Problem& problem) {
   const v1::Limits& limits = problem.limits();
-  const std::pair<const char*, double> values[] = {
-      {"compile_s", limits.compile_s()},
-      {"run_s", limits.run_s()},
-      {"memory_mb", static_cast<double>(limits.memory_mb())},
-      {"total_s", limits.total_s()}};
-  for (const auto& [name, value] : values)
-    if (!(value > 0))
+  const std::tuple<const char*, double, double> values[] = {
+      {"compile_s", limits.compile_s(), kSecondsMax},
+      {"run_s", limits.run_s(), kSecondsMax},
+      {"memory_mb", static_cast<double>(limits.memory_mb()), kMemoryMbMax},
+      {"total_s", limits.total_s(), kSecondsMax}};
+  for (const auto& [name, value, most] : values)
+    if (!(value > 0 && value <= most))
       return absl::InvalidArgumentError(
-          absl::StrCat("limits.", name, " is ", value, "; it must be positive"));
+          absl::StrCat("limits.", name, " is ", value, "; it must be positive and at most ", most));
   if (problem.sizes().timed().empty())
     return absl::InvalidArgumentError("sizes.timed is empty; give at least one size to time");
   return absl::OkStatus();
@@ -78,6 +99,7 @@ absl::StatusOr<std::unique_ptr<PreparedProblem>> PrepareProblem(const v1::Proble
   BenchProblem& bench = prepared->bench;
   bench.problem = problem;
   bench.hash = hash;
+  RETURN_IF_ERROR(CheckRules(problem.compile()));
   RETURN_IF_ERROR(CheckLimits(problem));
   ASSIGN_OR_RETURN(prepared->function, FunctionName(problem.signature()));
   ASSIGN_OR_RETURN(bench.arguments, Arguments::Parse(problem));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <utility>
 
 #include "common/philox.h"
 
@@ -11,6 +13,8 @@ namespace {
 constexpr size_t kLineBytes = 64;
 constexpr size_t kPageBytes = 4096;
 
+// The gap between two calls is less than this.
+constexpr size_t kGapLines = 4;
 // Alignment, guards and the random shift add at most this per array.
 constexpr size_t kSlackBytes = kPageBytes + 4 * kLineBytes;
 
@@ -21,7 +25,8 @@ size_t RegionBytesMax(const Arguments& arguments, const CallShape& shape, int ca
   size_t bytes = 0;
   for (const CallWord& word : WordsOf(arguments, shape, CallRole::kKernel))
     if (word.place == place)
-      bytes += static_cast<size_t>(calls) * (word.bytes + 4 * kLineBytes) + kSlackBytes;
+      bytes +=
+          static_cast<size_t>(calls) * (word.bytes + (4 + kGapLines) * kLineBytes) + kSlackBytes;
   return RoundUp(bytes, kPageBytes);
 }
 
@@ -78,29 +83,42 @@ CallBatch::CallBatch(const Arguments* arguments, const CallShape& shape, int cal
     : arguments_(arguments),
       shape_(shape),
       calls_(calls),
+      unaligned_(placement.unaligned),
       words_(WordsOf(*arguments, shape, role)),
+      shifts_(words_.size()),
+      order_(static_cast<size_t>(calls)),
       offsets_(words_.size() * static_cast<size_t>(calls)),
       scalars_(offsets_.size()) {
   // The same random shift for an argument in every call keeps the calls alike.
   Philox rng(placement.seed, {0x91ACE, 0, 0, 0});
-  std::vector<size_t> shift(words_.size());
-  for (size_t& s : shift) s = kLineBytes * rng.Below(kPageBytes / kLineBytes);
-  size_t used[2] = {0, 0};
-  for (int call = 0; call < calls; ++call) {
+  for (size_t& s : shifts_) s = kLineBytes * rng.Below(kPageBytes / kLineBytes);
+  std::iota(order_.begin(), order_.end(), 0);
+  // The regions have room for the largest gaps.
+  const bool shuffles = role == CallRole::kKernel && calls > 1;
+  const std::array<size_t, 2> ends = LayOut([&] { return shuffles ? kGapLines - 1 : size_t{0}; });
+  input_bytes_ = RoundUp(ends[0], kLineBytes);
+  in_place_ = role == CallRole::kKernel && input_bytes_ > kInPlaceBytesMin;
+  if (!in_place_) inputs_.assign(input_bytes_, '\0');
+  outputs_.assign(RoundUp(ends[1], kLineBytes), static_cast<char>(kGuardByte));
+}
+
+std::array<size_t, 2> CallBatch::LayOut(const std::function<size_t()>& gap_lines) {
+  std::array<size_t, 2> ends = {0, 0};
+  for (const int call : order_) {
+    std::array<bool, 2> begun = {false, false};
     for (size_t s = 0; s < words_.size(); ++s) {
       const CallWord& word = words_[s];
       if (word.place == WordPlace::kScalar) continue;
-      size_t& end = used[word.place == WordPlace::kOutput];
-      size_t at = RoundUp(end, kLineBytes) + kGuardBytes + (call == 0 ? shift[s] : 0);
-      if (placement.unaligned) at += word.alignment;
+      const size_t region = word.place == WordPlace::kOutput ? 1 : 0;
+      size_t& end = ends[region];
+      if (!std::exchange(begun[region], true)) end += kLineBytes * gap_lines();
+      size_t at = RoundUp(end, kLineBytes) + kGuardBytes + (call == order_[0] ? shifts_[s] : 0);
+      if (unaligned_) at += word.alignment;
       offsets_[Index(call, s)] = at;
       end = at + word.bytes + kGuardBytes;
     }
   }
-  input_bytes_ = RoundUp(used[0], kLineBytes);
-  in_place_ = role == CallRole::kKernel && input_bytes_ > kInPlaceBytesMin;
-  if (!in_place_) inputs_.assign(input_bytes_, '\0');
-  outputs_.assign(RoundUp(used[1], kLineBytes), static_cast<char>(kGuardByte));
+  return ends;
 }
 
 void CallBatch::PlaceInputs(char* at, size_t offset) {
@@ -109,6 +127,12 @@ void CallBatch::PlaceInputs(char* at, size_t offset) {
 }
 
 void CallBatch::Fill(uint64_t key, FillStyle style) {
+  if (calls_ > 1) {
+    Philox rng(key, {0x0D3E, 0, 0, 0});
+    for (size_t i = order_.size() - 1; i > 0; --i) std::swap(order_[i], order_[rng.Below(i + 1)]);
+    LayOut([&] { return rng.Below(kGapLines); });
+    std::fill(outputs_.begin(), outputs_.end(), static_cast<char>(kGuardByte));
+  }
   Philox keys(key, {0xF111, 0, 0, 0});
   for (int call = 0; call < calls_; ++call) {
     for (size_t s = 0; s < words_.size(); ++s) {
@@ -155,12 +179,13 @@ void CallBatch::WriteTable(uint64_t input_address, uint64_t output_address, uint
 
 bool CallBatch::GuardsIntact(const char* got) const {
   size_t checked = 0;  // Everything below is an array or intact.
-  for (size_t i = 0; i < offsets_.size(); ++i) {
-    const CallWord& word = words_[i % words_.size()];
-    if (word.place != WordPlace::kOutput) continue;
-    if (std::memcmp(got + checked, outputs_.data() + checked, offsets_[i] - checked) != 0)
-      return false;
-    checked = offsets_[i] + word.bytes;
+  for (const int call : order_) {
+    for (size_t s = 0; s < words_.size(); ++s) {
+      if (words_[s].place != WordPlace::kOutput) continue;
+      const size_t at = offset(call, s);
+      if (std::memcmp(got + checked, outputs_.data() + checked, at - checked) != 0) return false;
+      checked = at + words_[s].bytes;
+    }
   }
   return std::memcmp(got + checked, outputs_.data() + checked, outputs_.size() - checked) == 0;
 }

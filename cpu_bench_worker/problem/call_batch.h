@@ -9,10 +9,16 @@
 // writing them before a call is one copy each, and a child's output is compared with the image.
 // Inputs above kInPlaceBytesMin have no image: PlaceInputs gives them a place in the shared region,
 // which Fill writes. Not thread-safe.
+//
+// Every Fill of a kernel's batch shuffles its calls in the regions, with gaps between them that
+// hold what was there before: from the place of one call a child cannot tell where the next one is,
+// and what it remembers of earlier requests is of no use.
 #ifndef WHETSTONE_CPU_BENCH_WORKER_PROBLEM_CALL_BATCH_H_
 #define WHETSTONE_CPU_BENCH_WORKER_PROBLEM_CALL_BATCH_H_
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -77,7 +83,8 @@ class CallBatch {
   size_t input_bytes() const { return input_bytes_; }
   size_t input_offset() const { return input_offset_; }
 
-  // Fills every input that has a `fill`, draws the scalars and poisons the outputs; kKernel only.
+  // Shuffles the calls, fills every input that has a `fill`, draws the scalars and poisons the
+  // outputs; kKernel only.
   void Fill(uint64_t key, FillStyle style);
 
   int calls() const { return calls_; }
@@ -107,10 +114,17 @@ class CallBatch {
     return static_cast<size_t>(call) * words_.size() + word;
   }
 
+  // Gives every array a place, the calls in `order_`, each behind a gap of `gap_lines()` lines.
+  // Returns where they end: in the inputs and in the outputs.
+  std::array<size_t, 2> LayOut(const std::function<size_t()>& gap_lines);
+
   const Arguments* arguments_;
   CallShape shape_;
   int calls_;
+  bool unaligned_;
   std::vector<CallWord> words_;
+  std::vector<size_t> shifts_;  // of each word's arrays, as Placement says
+  std::vector<int> order_;      // of the calls in the regions
   std::vector<size_t> offsets_;
   std::vector<uint64_t> scalars_;
   size_t input_bytes_ = 0;

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -59,6 +61,38 @@ TEST_F(CallBatchTest, FillIsRepeatableAndCallsDiffer) {
   EXPECT_EQ(a.scalar(1, 3), 3u);
   for (size_t i = 0; i < 36; ++i)
     EXPECT_EQ(static_cast<uint8_t>(a.outputs()[a.offset(1, 2) + i]), 0xFF) << "poison";
+}
+
+TEST_F(CallBatchTest, EveryFillHasPlacesOfItsOwn) {
+  Use(MatmulProblem());
+  constexpr int kCalls = 8;
+  CallBatch batch(&arguments_, shape_, kCalls, {.seed = 3});
+  const size_t bytes = batch.input_bytes();
+  std::set<std::vector<size_t>> seen;
+  std::set<size_t> strides;
+  int in_order = 0;
+  for (uint64_t key = 0; key < 20; ++key) {
+    batch.Fill(key, FillStyle::kPlain);
+    EXPECT_EQ(batch.input_bytes(), bytes) << "the regions stay as they are";
+    std::vector<size_t> places;
+    for (int call = 0; call < kCalls; ++call) places.push_back(batch.offset(call, 0));
+    seen.insert(places);
+    in_order += std::is_sorted(places.begin(), places.end()) ? 1 : 0;
+    std::sort(places.begin(), places.end());
+    for (size_t i = 1; i < places.size(); ++i) {
+      // A call has two arrays of 36 bytes among the inputs, each in lines of its own and guarded.
+      EXPECT_GE(places[i] - places[i - 1], 2 * (36 + 2 * kGuardBytes));
+      strides.insert(places[i] - places[i - 1]);
+    }
+    EXPECT_LE(places.back() + 2 * (36 + 2 * kGuardBytes), bytes);
+    EXPECT_TRUE(batch.GuardsIntact(batch.outputs().data()));
+    std::string stray = batch.outputs();
+    stray[batch.offset(5, 2) - 1] = 1;
+    EXPECT_FALSE(batch.GuardsIntact(stray.data()));
+  }
+  EXPECT_EQ(seen.size(), 20u);
+  EXPECT_GE(strides.size(), 4u) << "the gaps between calls differ";
+  EXPECT_LT(in_order, 2);
 }
 
 TEST_F(CallBatchTest, LargeInputsAreWrittenWhereTheyAreRead) {

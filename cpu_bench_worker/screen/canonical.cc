@@ -63,6 +63,14 @@ std::string CanonicalText(const std::string& source, const std::set<std::string>
   return text;
 }
 
+std::vector<std::string> IdentifiersOf(const std::string& text) {
+  std::vector<std::string> identifiers;
+  ForTokens(text, [&](clang::tok::TokenKind kind, const std::string& spelling, bool) {
+    if (kind == clang::tok::raw_identifier) identifiers.push_back(spelling);
+  });
+  return identifiers;
+}
+
 std::string CompilerProbe(const std::string& source, bool allow_asm) {
   std::string found;
   ForTokens(source, [&](clang::tok::TokenKind kind, const std::string& spelling, bool) {

@@ -5,12 +5,16 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 namespace whetstone {
 
 // Tokens separated by spaces; each identifier of `declared` becomes v0, v1, … in order of
 // appearance; #include lines are dropped. Lexed raw: nothing is expanded.
 std::string CanonicalText(const std::string& source, const std::set<std::string>& declared);
+
+// The identifiers in `text`, in order.
+std::vector<std::string> IdentifiersOf(const std::string& text);
 
 // An identifier in `source` (skipped regions included) that looks at which compiler reads it, or
 // spells assembly although `allow_asm` is false; empty if there is none. The screen reads with

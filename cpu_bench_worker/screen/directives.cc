@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <sstream>
 
+#include "clang/Basic/IdentifierTable.h"
 #include "clang/Basic/SourceManager.h"
+#include "clang/Lex/MacroInfo.h"
 #include "clang/Lex/PPCallbacks.h"
 #include "clang/Lex/Token.h"
+#include "cpu_bench_worker/screen/canonical.h"
+#include "cpu_bench_worker/screen/conditions.h"
 
 namespace whetstone {
 namespace {
@@ -47,9 +51,69 @@ class Watcher final : public clang::PPCallbacks {
     }
     const std::string problem = PragmaProblem(line.substr(word + 6), rules_);
     if (!problem.empty()) Forbid(loc, problem);
+    for (const std::string& name : IdentifiersOf(line.substr(word + 6)))
+      if (name == "target") conditions_.ChangeTarget();
+  }
+
+  void MacroDefined(const clang::Token& name, const clang::MacroDirective* macro) override {
+    if (!sources_.isInMainFile(name.getLocation())) return;
+    std::vector<std::string> identifiers;
+    for (const clang::Token& token : macro->getMacroInfo()->tokens())
+      if (token.getIdentifierInfo() != nullptr)
+        identifiers.push_back(token.getIdentifierInfo()->getName().str());
+    conditions_.Define(name.getIdentifierInfo()->getName().str(), std::move(identifiers));
+  }
+
+  void If(clang::SourceLocation loc, clang::SourceRange, ConditionValueKind) override {
+    CheckCondition(loc);
+  }
+  void Elif(clang::SourceLocation loc, clang::SourceRange, ConditionValueKind,
+            clang::SourceLocation) override {
+    CheckCondition(loc);
+  }
+  void Ifdef(clang::SourceLocation loc, const clang::Token&,
+             const clang::MacroDefinition&) override {
+    CheckCondition(loc);
+  }
+  void Ifndef(clang::SourceLocation loc, const clang::Token&,
+              const clang::MacroDefinition&) override {
+    CheckCondition(loc);
+  }
+  void Elifdef(clang::SourceLocation loc, const clang::Token&,
+               const clang::MacroDefinition&) override {
+    CheckCondition(loc);
+  }
+  void Elifdef(clang::SourceLocation loc, clang::SourceRange, clang::SourceLocation) override {
+    CheckCondition(loc);
+  }
+  void Elifndef(clang::SourceLocation loc, const clang::Token&,
+                const clang::MacroDefinition&) override {
+    CheckCondition(loc);
+  }
+  void Elifndef(clang::SourceLocation loc, clang::SourceRange, clang::SourceLocation) override {
+    CheckCondition(loc);
   }
 
  private:
+  // `loc` is that of the directive's name.
+  void CheckCondition(clang::SourceLocation loc) {
+    if (!sources_.isInMainFile(loc)) return;
+    std::vector<std::string> identifiers = IdentifiersOf(DirectiveText(loc));
+    identifiers.erase(identifiers.begin());
+    const std::string problem = conditions_.Problem(identifiers);
+    if (!problem.empty()) Forbid(loc, problem);
+  }
+
+  // The rest of the directive, over continued lines.
+  std::string DirectiveText(clang::SourceLocation loc) const {
+    std::string text;
+    for (const char* at = sources_.getCharacterData(loc); *at != '\0'; ++at) {
+      if (*at == '\n' && (text.empty() || text.back() != '\\')) break;
+      text += *at;
+    }
+    return text;
+  }
+
   void Forbid(clang::SourceLocation loc, const std::string& what) {
     findings_->forbidden.push_back("line " + std::to_string(sources_.getExpansionLineNumber(loc)) +
                                    ": " + what);
@@ -58,6 +122,7 @@ class Watcher final : public clang::PPCallbacks {
   const clang::SourceManager& sources_;
   const ScreenRules& rules_;
   ScreenFindings* findings_;
+  Conditions conditions_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "cpu_bench_worker/screen/forbidden_calls.h"
 
+#include <cstring>
 #include <map>
 
 namespace whetstone {
@@ -9,6 +10,8 @@ constexpr char kClock[] = "reads the clock";
 constexpr char kProcess[] = "reaches outside the program";
 constexpr char kMemory[] = "changes the process's memory map";
 constexpr char kExit[] = "leaves the program";
+constexpr char kSleep[] = "sleeps";
+constexpr char kRounding[] = "changes how the processor rounds";
 constexpr char kStack[] = "reads or changes the caller's frame";
 constexpr char kThreads[] = "starts threads, which this problem does not allow";
 
@@ -69,17 +72,66 @@ const std::map<std::string, const char*>& Functions() {
                    "sched_setscheduler",
                    "setpriority",
                    "nice",
-                   "sleep",
-                   "usleep",
-                   "nanosleep",
                    "getpid",
+                   "getppid",
+                   "gettid",
+                   "getrusage",
+                   "getloadavg",
+                   "getcwd",
+                   "getrandom",
+                   "getentropy",
+                   "arc4random",
+                   "arc4random_buf",
+                   "arc4random_uniform",
+                   "sysconf",
+                   "realpath",
+                   "readlink",
+                   "access",
+                   "stat",
+                   "lstat",
+                   "fstat",
+                   "opendir",
+                   "fdopen",
+                   "dup",
+                   "dup2",
+                   "pipe",
+                   "wait",
+                   "waitpid",
+                   "alarm",
+                   "setitimer",
+                   "timer_create",
                    "memfd_create",
                    "shm_open",
                    "shmget",
                    "shmat"});
+    add(kSleep, {"sleep",
+                 "usleep",
+                 "nanosleep",
+                 "clock_nanosleep",
+                 "thrd_sleep",
+                 "pause",
+                 "select",
+                 "pselect",
+                 "poll",
+                 "ppoll",
+                 "epoll_wait",
+                 "sigsuspend",
+                 "sigwait",
+                 "sigtimedwait",
+                 "sem_timedwait",
+                 "cnd_timedwait",
+                 "mtx_timedlock",
+                 "pthread_cond_timedwait",
+                 "pthread_mutex_timedlock",
+                 "sched_yield",
+                 "pthread_yield",
+                 "thrd_yield"});
+    add(kRounding, {"_mm_setcsr", "__builtin_ia32_ldmxcsr", "fesetround", "fesetenv", "feupdateenv",
+                    "feholdexcept", "fesetmode"});
     add(kMemory, {"mmap", "munmap", "mprotect", "mremap", "madvise", "mlock", "brk", "sbrk"});
-    add(kExit, {"exit", "_exit", "_Exit", "quick_exit", "abort", "atexit", "at_quick_exit",
-                "pthread_exit", "longjmp", "siglongjmp", "setjmp", "_setjmp", "sigsetjmp"});
+    add(kExit,
+        {"exit", "_exit", "_Exit", "quick_exit", "abort", "atexit", "on_exit", "at_quick_exit",
+         "pthread_exit", "longjmp", "siglongjmp", "setjmp", "_setjmp", "sigsetjmp"});
     add(kStack, {"__builtin_return_address", "__builtin_frame_address", "__builtin_setjmp",
                  "__builtin_longjmp", "__builtin_apply", "__builtin_apply_args",
                  "__builtin_extract_return_addr", "backtrace"});
@@ -99,6 +151,12 @@ std::string ForbiddenCall(const std::string& qualified, const ScreenRules& rules
     return kClock;
   if (StartsWith(name, "std::filesystem::") || StartsWith(name, "std::this_thread::"))
     return kProcess;
+  const auto ends_with = [&name](const char* end) {
+    const size_t length = std::strlen(end);
+    return name.size() > length && name.compare(name.size() - length, length, end) == 0;
+  };
+  // try_lock_for, wait_until, try_acquire_for …
+  if (StartsWith(name, "std::") && (ends_with("_for") || ends_with("_until"))) return kSleep;
   const bool threads = rules.allows("threads") && rules.threads > 1;
   if (!threads && (name == "std::async" || StartsWith(name, "pthread_create") ||
                    StartsWith(name, "omp_set_num_threads") || name == "thrd_create"))

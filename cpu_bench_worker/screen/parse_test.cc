@@ -24,7 +24,8 @@ class ParseTest : public ::testing::Test {
     dir_ = new TempDir(std::move(*dir));
     const std::string header = dir_->path() + "/allowed.h";
     std::ofstream(header) << "#include <cstddef>\n#include <cstdint>\n#include <immintrin.h>\n"
-                             "#include <algorithm>\n#include <vector>\n#include <cstdlib>\n";
+                             "#include <algorithm>\n#include <vector>\n#include <cstdlib>\n"
+                             "#include <chrono>\n#include <semaphore>\n";
     ASSERT_EQ(PrecompileHeader(kFlags, header), "");
     pch_ = new std::string(header + ".pch");
     std::string error;
@@ -120,6 +121,27 @@ TEST_F(ParseTest, ForbiddenThingsAreNamedWithTheirLine) {
       {Body("void* p = __builtin_return_address(0); b[0] = p != nullptr;"), "caller's frame"},
       {"void* operator new(std::size_t n) { return std::malloc(n); }\n" + Body(""), "operator new"},
       {"int main() { return 0; }\n" + Body(""), "main is not allowed"},
+      {"template <class T> int h() { return 1; }\n"
+       "template <class T> struct S { static int G; };\n"
+       "template <class T> int S<T>::G = h<T>();\n" +
+           Body("if (n < 0) b[0] = S<int>::G;"),
+       "line 3: the variable G"},
+      {"#ifdef __DEC32_MANT_DIG__\nint x;\n#endif\n" + Body(""),
+       "line 1: a condition on __DEC32_MANT_DIG__"},
+      {"#define OWN __OPTIMIZE__\n#if 1 + OWN > \\\n 0\n#endif\n" + Body(""),
+       "line 2: a condition on __OPTIMIZE__"},
+      {"#if 0\n#elif __DEC32_MANT_DIG__\n#endif\n" + Body(""), "line 2: a condition on"},
+      {"#pragma GCC target(\"sse4a\")\n#ifdef __AVX2__\n#endif\n" + Body(""),
+       "a condition on __AVX2__ behind #pragma GCC target"},
+      {"template <class T> void g(T x) { std::exit(x); }\n" + Body("if (n < 0) g(1);"),
+       "exit is not allowed"},
+      {"template <class T> void g(T x) { if constexpr (sizeof(T) == 3) exit(x); }\n" +
+           Body("g(1);"),
+       "exit is not allowed"},
+      {Body("sched_yield();"), "it sleeps"},
+      {Body("std::binary_semaphore s(0); s.try_acquire_for(std::chrono::seconds(1));"),
+       "it sleeps"},
+      {Body("_mm_setcsr(_mm_getcsr() | 0x8040);"), "how the processor rounds"},
       {"#pragma weak f\n" + Body(""), "#pragma weak"},
       {"#pragma GCC poison x\n" + Body(""), "#pragma GCC poison"},
       {"#pragma redefine_extname f g\n" + Body(""), "#pragma redefine_extname"},
@@ -155,6 +177,11 @@ TEST_F(ParseTest, HonestOptimizationPasses) {
            "a, 4);"),
       Body("auto less = [](float x, float y) { return x < y; }; std::sort(b, b + n, less);"),
       "struct alignas(64) Block { float v[16]; };\n" + Body("Block x{}; b[0] = x.v[0];"),
+      "struct Call { const float* a; int n; };\nstatic Call calls[4];\n" +
+          Body("calls[0] = {a, n}; b[0] = calls[0].n;"),
+      "#if defined(__AVX2__) && !defined(NDEBUG) || __cplusplus < 201703L\n#endif\n" + Body(""),
+      "#define UNROLL 4\n#define WIDE (UNROLL > 2)\n#if WIDE\n#endif\n" + Body(""),
+      "template <int N> constexpr int kTwice = 2 * N;\n" + Body("b[0] = kTwice<4>;"),
   };
   for (const std::string& source : sources) {
     const ScreenFindings findings = Parse(source);

@@ -142,6 +142,17 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
       return true;
     }
     const clang::QualType type = variable->getType();
+    // What a template initialises is seen only where clang makes it of the template, which it need
+    // not do.
+    const clang::Expr* const made = variable->getInit();
+    if (!variable->isStaticLocal() && !variable->isConstexpr() &&
+        (type->isDependentType() || (made != nullptr && made->isValueDependent()))) {
+      Forbid(variable->getLocation(),
+             "the variable " + name +
+                 " is initialised before the function is called, by a template; make it constexpr "
+                 "or a static local");
+      return true;
+    }
     if (type->isDependentType()) return true;
     if (!rules_.allows("static") && !type.isConstQualified())
       Forbid(variable->getLocation(),
@@ -149,7 +160,8 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
     // It is initialised inside a call, where it counts.
     if (variable->isStaticLocal()) return true;
     const clang::Expr* init = variable->getInit();
-    if (init != nullptr && !init->isValueDependent() && !variable->hasConstantInitialization())
+    if (init != nullptr && !init->isValueDependent() && !LeavesZeros(*init) &&
+        !variable->hasConstantInitialization())
       Forbid(variable->getLocation(), "the variable " + name +
                                           " is initialised before the function is called; use a "
                                           "constant or a static local");
@@ -160,10 +172,26 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
 
   bool VisitDeclRefExpr(clang::DeclRefExpr* reference) {
     const auto* function = dyn_cast<clang::FunctionDecl>(reference->getDecl());
-    if (function == nullptr || DefinedHere(*function)) return true;
-    const std::string name = function->getQualifiedNameAsString();
-    const std::string why = ForbiddenCall(name, rules_);
-    if (!why.empty()) Forbid(reference->getLocation(), name + " is not allowed: it " + why);
+    if (function != nullptr && !DefinedHere(*function))
+      CheckCall(*function, reference->getLocation());
+    return true;
+  }
+
+  // A call in a template whose arguments depend on it: which function it is shows only when it is
+  // made, which clang need not do.
+  bool VisitUnresolvedLookupExpr(clang::UnresolvedLookupExpr* lookup) {
+    for (const clang::NamedDecl* decl : lookup->decls()) {
+      const auto* function = dyn_cast<clang::FunctionDecl>(decl->getUnderlyingDecl());
+      if (function != nullptr && !DefinedHere(*function))
+        CheckCall(*function, lookup->getNameLoc());
+    }
+    return true;
+  }
+
+  bool VisitMemberExpr(clang::MemberExpr* member) {
+    const auto* function = dyn_cast<clang::FunctionDecl>(member->getMemberDecl());
+    if (function != nullptr && !DefinedHere(*function))
+      CheckCall(*function, member->getMemberLoc());
     return true;
   }
 
@@ -175,6 +203,19 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
   }
 
  private:
+  void CheckCall(const clang::FunctionDecl& function, clang::SourceLocation at) {
+    const std::string name = function.getQualifiedNameAsString();
+    const std::string why = ForbiddenCall(name, rules_);
+    if (!why.empty()) Forbid(at, name + " is not allowed: it " + why);
+  }
+
+  // An object whose constructor does nothing: static data is zero before the program starts.
+  static bool LeavesZeros(const clang::Expr& init) {
+    const auto* construct = dyn_cast<clang::CXXConstructExpr>(&init);
+    return construct != nullptr && construct->getConstructor()->isTrivial() &&
+           construct->getNumArgs() == 0;
+  }
+
   bool DefinedHere(const clang::FunctionDecl& function) const {
     const clang::FunctionDecl* definition = nullptr;
     return function.isDefined(definition) &&

@@ -36,6 +36,11 @@ absl::StatusOr<std::string> Text(const json& answer, const char* key) {
 absl::StatusOr<ScreenReport> ParseScreenReport(const std::string& text) {
   ASSIGN_OR_RETURN(const json answer, ParseObject(text));
   ScreenReport report;
+  ASSIGN_OR_RETURN(const std::string error, Text(answer, "error"));
+  if (!error.empty()) {
+    report.status = absl::UnavailableError(error);
+    return report;
+  }
   const json outcome = answer.value("outcome", json(0));
   if (!outcome.is_number_integer()) return OutsideTheProtocol();
   const int64_t number = outcome.get<int64_t>();

@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -94,12 +95,15 @@ json Screen(const json& config, const std::string& source) {
 
 // Screens in a child of its own: whatever happens there stays there.
 json ScreenInChild(const json& config, const std::string& source) {
+  const auto failed = [](const char* what) -> json {
+    return {{"error", std::string("screener: ") + what + ": " + std::strerror(errno)}};
+  };
   int ends[2];
-  if (pipe(ends) != 0) return {{"outcome", static_cast<int>(v1::INFRASTRUCTURE_ERROR)}};
+  if (pipe(ends) != 0) return failed("pipe");
   UniqueFd read_end(ends[0]);
   UniqueFd write_end(ends[1]);
   const pid_t child = fork();
-  if (child < 0) return {{"outcome", static_cast<int>(v1::INFRASTRUCTURE_ERROR)}};
+  if (child < 0) return failed("fork");
   if (child == 0) {
     read_end.reset();
     close(kScreenerFd);
@@ -133,7 +137,10 @@ json ScreenInChild(const json& config, const std::string& source) {
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   json answer = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (answer.is_object()) return answer;
+  if (answer.is_object()) {
+    answer.erase("error");  // That is for this process to say.
+    return answer;
+  }
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   const bool late = signal == SIGXCPU || signal == SIGALRM;
   return {{"outcome", static_cast<int>(v1::COMPILE_ERROR)},

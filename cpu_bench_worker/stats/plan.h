@@ -46,6 +46,10 @@ inline constexpr double kAloneShareMin = 0.2;
 // The pairs there are at most, with those for that and those to be precise (stopping.h).
 inline constexpr int kProcessPairsMax = 40;
 
+// A gain rests on at least so many pairs, whatever the budget: a candidate may not choose, by being
+// slow where it does not count, to be timed by one lucky pair.
+inline constexpr int kPairsOfAGain = 3;
+
 // The time stage takes at most this, however generous limits.total_s is: fewer samples instead of
 // longer ones.
 inline constexpr double kTimeBudgetSeconds = 8;

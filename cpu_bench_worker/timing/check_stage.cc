@@ -1,69 +1,63 @@
 #include "cpu_bench_worker/timing/check_stage.h"
 
 #include <algorithm>
-#include <memory>
+#include <deque>
 
 namespace whetstone {
 namespace {
 
-constexpr int kEstimateSamples = 3;
-
 struct Case {
-  const CallShape* shape;
-  bool unaligned;
+  CallBatch* batch;
   FillStyle style;
-  int estimate_of;  // This is an index into CheckReport::timed, or -1.
+  // Where the time of a timed size goes; null for other sizes.
+  CallEstimate* estimate;
 };
+
+void Keep(double ns, double* shortest) {
+  *shortest = *shortest == 0 ? ns : std::min(*shortest, ns);
+}
 
 }  // namespace
 
-std::optional<Failure> CheckCandidate(Session* session, const std::vector<CallShape>& sizes,
-                                      CheckReport* report) {
+std::optional<Failure> CheckCandidate(Session* session, CheckReport* report) {
   const BenchProblem& problem = session->problem();
-  std::vector<Case> cases;
-  for (const CallShape& shape : problem.check) {
-    cases.push_back({&shape, false, FillStyle::kPlain, -1});
-    cases.push_back({&shape, true, FillStyle::kPlain, -1});
-    cases.push_back({&shape, false, FillStyle::kEdges, -1});
-  }
-  for (size_t i = 0; i < sizes.size(); ++i)
-    for (int r = 0; r < kEstimateSamples; ++r)
-      cases.push_back({&sizes[i], false, FillStyle::kPlain, static_cast<int>(i)});
-  report->timed.assign(sizes.size(), CallEstimate{});
-
-  // The samples of an estimate share a batch: it may be large.
-  std::vector<CallBatch> batches;
-  batches.reserve(cases.size());
-  std::vector<CallBatch*> batch_of;
+  std::deque<CallBatch> batches;  // Their addresses stay.
   std::vector<CallBatch*> borrowed;
-  for (size_t i = 0; i < cases.size(); ++i) {
-    const Case& c = cases[i];
-    if (i == 0 || c.estimate_of < 0 || c.estimate_of != cases[i - 1].estimate_of) {
-      batches.emplace_back(&problem.arguments, *c.shape, 1,
-                           Placement{.seed = session->seed(), .unaligned = c.unaligned});
-      borrowed.push_back(&batches.back());
-    }
-    batch_of.push_back(&batches.back());
-  }
+  std::vector<Case> cases;
+  const auto batch = [&](const CallShape& shape, bool unaligned) {
+    batches.emplace_back(&problem.arguments, shape, 1,
+                         Placement{.seed = session->seed(), .unaligned = unaligned});
+    return &batches.back();
+  };
+  const auto add = [&](const CallShape& shape, CallEstimate* estimate) {
+    CallBatch* unaligned = batch(shape, true);
+    borrowed.push_back(unaligned);
+    // Inputs so large that they have one place are aligned when they are timed.
+    CallBatch* aligned = unaligned;
+    if (!unaligned->in_place()) borrowed.push_back(aligned = batch(shape, false));
+    cases.push_back({aligned, FillStyle::kPlain, estimate});
+    cases.push_back({unaligned, FillStyle::kPlain, estimate});
+    cases.push_back({aligned, FillStyle::kEdges, estimate});
+  };
+  report->timed.assign(problem.timed.size(), CallEstimate{});
+  for (const CallShape& shape : problem.check) add(shape, nullptr);
+  for (const CallShape& shape : problem.hidden) add(shape, nullptr);
+  for (size_t i = 0; i < problem.timed.size(); ++i) add(problem.timed[i], &report->timed[i]);
   if (auto failure = session->FreshProcessPair(borrowed, /*realtime=*/false)) return failure;
 
   for (size_t i = 0; i < cases.size(); ++i) {
-    if (auto failure = session->Fill(i, cases[i].style, batch_of[i])) return failure;
+    const Case& c = cases[i];
+    if (auto failure = session->Fill(i, c.style, c.batch)) return failure;
     PairedSample sample;
-    if (auto failure = session->TakeSample(*batch_of[i], {.oracle = true}, &sample)) return failure;
+    if (auto failure = session->TakeSample(*c.batch, {.oracle = true}, &sample)) return failure;
     ++report->cases;
     if (sample.right_calls == 1)
       ++report->cases_right;
     else if (report->first_bad.empty())
       report->first_bad = sample.first_bad;
-    if (cases[i].estimate_of >= 0) {
-      CallEstimate& e = report->timed[static_cast<size_t>(cases[i].estimate_of)];
-      const auto keep = [](double* best, double ns) {
-        *best = *best == 0 ? ns : std::min(*best, ns);
-      };
-      keep(&e.reference_ns, sample.reference.ns);
-      keep(&e.candidate_ns, sample.candidate.ns);
-    }
+    if (c.estimate == nullptr) continue;
+    Keep(sample.reference.ns, &c.estimate->reference_ns);
+    Keep(sample.candidate.ns, &c.estimate->candidate_ns);
   }
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
-// Is the candidate right? Every check size plain, unaligned and with edge values, then every timed
-// size. Also yields a first estimate of how long a call takes.
+// Is the candidate right? Every size, the hidden ones included, plain, unaligned and with edge
+// values. Also yields a first estimate of how long a call at a timed size takes.
 #ifndef WHETSTONE_CPU_BENCH_WORKER_TIMING_CHECK_STAGE_H_
 #define WHETSTONE_CPU_BENCH_WORKER_TIMING_CHECK_STAGE_H_
 
@@ -16,13 +16,11 @@ struct CheckReport {
   int cases = 0;
   int cases_right = 0;
   std::string first_bad;            // of the first wrong case
-  std::vector<CallEstimate> timed;  // one per size of BenchProblem::timed (or `hidden`)
+  std::vector<CallEstimate> timed;  // one per size of BenchProblem::timed
 };
 
 // A Failure ends the candidate (crash, timeout, forbidden, ours); wrong answers are in the report.
-// `sizes` are the larger sizes tried after the check sizes: the timed or the hidden ones.
-std::optional<Failure> CheckCandidate(Session* session, const std::vector<CallShape>& sizes,
-                                      CheckReport* report);
+std::optional<Failure> CheckCandidate(Session* session, CheckReport* report);
 
 }  // namespace whetstone
 

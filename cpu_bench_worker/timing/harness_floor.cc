@@ -40,7 +40,8 @@ std::optional<Failure> HarnessFloor::Measure(Session* session, const CallBatch& 
 }
 
 double HarnessFloor::ClockNs(const Invocation& invocation) const {
-  return threaded_ ? invocation.ns : std::max(1.0, invocation.ns - invocation.waited_ns);
+  if (threaded_ || invocation.napped) return invocation.ns;
+  return std::max(1.0, invocation.ns - invocation.waited_ns);
 }
 
 bool HarnessFloor::Disturbed(const PairedSample& sample) const {
@@ -48,7 +49,7 @@ bool HarnessFloor::Disturbed(const PairedSample& sample) const {
 }
 
 bool HarnessFloor::Disturbed(const Invocation& invocation) const {
-  const double lost_ns = threaded_ ? 0 : invocation.LostNs() - lost_ns_;
+  const double lost_ns = threaded_ || invocation.napped ? 0 : invocation.LostNs() - lost_ns_;
   return invocation.disturbed || lost_ns > std::max(kLostNsMin, invocation.ns / 20);
 }
 
@@ -62,10 +63,12 @@ BatchNs HarnessFloor::WorkNs(const PairedSample& sample) const {
 
 // The clock stops at the response, which a child may give some microseconds before it is done and
 // still be asleep when it is looked for; the kernel's account of its time on the core goes on until
-// it sleeps. (Several threads spend more of that than time passes.)
+// it sleeps. Of several threads the one that ran longest bounds what passed, and so does what all
+// of them ran, divided by the cores: one that outlives the response is in both, one that has ended
+// in the second.
 double HarnessFloor::WorkNs(const Invocation& invocation, double floor_ns) const {
-  const double by_clock = ClockNs(invocation) - floor_ns;
-  return threaded_ ? by_clock : std::max(by_clock, invocation.cpu_ns - cpu_ns_);
+  const double all_ns = (invocation.cpu_ns - cpu_ns_) / static_cast<double>(cores_);
+  return std::max({ClockNs(invocation) - floor_ns, invocation.thread_ns - cpu_ns_, all_ns});
 }
 
 }  // namespace whetstone

@@ -1,7 +1,7 @@
 // What the harness itself costs an invocation (waking the child, its response), and what is left of
 // an invocation's time without that. Measured of every process pair anew.
 //
-//   HarnessFloor floor(/*threaded=*/false);
+//   HarnessFloor floor(/*threaded=*/false, /*cores=*/1);
 //   if (auto failure = floor.Measure(&session, batch)) …
 //   const BatchNs work = floor.WorkNs(sample);
 //
@@ -9,6 +9,7 @@
 #ifndef WHETSTONE_CPU_BENCH_WORKER_TIMING_HARNESS_FLOOR_H_
 #define WHETSTONE_CPU_BENCH_WORKER_TIMING_HARNESS_FLOOR_H_
 
+#include <cstddef>
 #include <optional>
 
 #include "cpu_bench_worker/timing/session.h"
@@ -24,8 +25,8 @@ struct BatchNs {
 
 class HarnessFloor {
  public:
-  // `threaded`: the problem allows several threads.
-  explicit HarnessFloor(bool threaded) : threaded_(threaded) {}
+  // `threaded`: the problem allows several threads, which share `cores` cores.
+  HarnessFloor(bool threaded, size_t cores) : threaded_(threaded), cores_(cores) {}
 
   // Measures it by requests without calls to the session's process pair; `batch` is any of its
   // batches.
@@ -33,9 +34,9 @@ class HarnessFloor {
   // The floor by the clock; 0 before the first Measure.
   double ns() const { return ns_; }
 
-  // What the clock says of an invocation, without the time that another program had the core: on a
-  // machine that is never quiet, disturbed samples are taken in the end, and this is what keeps
-  // them usable.
+  // What the clock says of an invocation, without the time that another program had the core unless
+  // it napped: on a machine that is never quiet, disturbed samples are taken in the end, and this
+  // is what keeps them usable.
   double ClockNs(const Invocation& invocation) const;
   // Whether something else had one of the cores: another program, or, by more lost time than waking
   // costs, the hypervisor.
@@ -48,6 +49,7 @@ class HarnessFloor {
   double WorkNs(const Invocation& invocation, double floor_ns) const;
 
   bool threaded_;
+  size_t cores_;
   double ns_ = 0;
   double cpu_ns_ = 0;   // by the kernel's account
   double lost_ns_ = 0;  // Invocation::LostNs

@@ -202,9 +202,15 @@ std::optional<Failure> PairedRun::Invoke(Side side, const CallBatch& batch, bool
   if (late) invocation->ns = process(side).SinceRequestNs();
   const ProcessSnapshot& now = resting(side);
   invocation->cpu_ns = static_cast<double>(now.ran_ns - before.ran_ns);
+  invocation->thread_ns = static_cast<double>(now.LongestRunSince(before));
   invocation->waited_ns = static_cast<double>(now.waited_ns - before.waited_ns);
-  invocation->disturbed =
-      timer_preempted || invocation->waited_ns > std::max(kWaitedNsMin, invocation->ns / 50);
+  const bool threaded = spec_.context.problem->problem.compile().threads() > 1;
+  // Several threads sleep while they wait for each other, and wait for cores that others of them
+  // have: neither tells who disturbed whom. One thread sleeps once, at the end.
+  invocation->napped = !threaded && now.SleepsSince(before) > 1;
+  const bool waited_long = invocation->waited_ns > std::max(kWaitedNsMin, invocation->ns / 50);
+  const bool by_others = threaded ? side == Side::kReference : !invocation->napped;
+  invocation->disturbed = timer_preempted || (waited_long && by_others);
   if (!Rests(other)) return WasAwake(other, batch);
   if (outputs != nullptr) outputs->assign(process(side).outputs(), batch.outputs().size());
   if (!Rests(side)) return WasAwake(side, batch);

@@ -56,11 +56,15 @@ struct PairedRunSpec {
 struct Invocation {
   double ns = 0;           // from the request to the response, harness floor included
   double cpu_ns = 0;       // processor time from waking to sleeping again, all threads
+  double thread_ns = 0;    // the same of the thread with the most
   double waited_ns = 0;    // of `ns`: runnable, but something else ran on its core
   bool disturbed = false;  // something else ran on one of the slot's cores meanwhile
+  // It slept before it was done. What passed meanwhile is its own, whoever ran then: otherwise who
+  // does not like an invocation has it taken again by a nap.
+  bool napped = false;
 
   // Time that passed while it neither ran nor waited for a core: waking it, and what the hypervisor
-  // stole. Only of one thread; several spend more processor time than passes.
+  // stole. Only of one thread that did not nap; several spend more processor time than passes.
   double LostNs() const { return ns - waited_ns - cpu_ns; }
 };
 

@@ -66,7 +66,7 @@ std::optional<Failure> Session::Fill(uint64_t key, FillStyle style, CallBatch* b
   if (problem().generator_object.empty()) return std::nullopt;
   auto generator = Program("generator", &generator_);
   if (!generator.ok()) return OurFault(generator.status());
-  if (absl::Status status = (*generator)->Generate(mixed, batch); !status.ok())
+  if (absl::Status status = (*generator)->Generate(mixed, style, batch); !status.ok())
     return OurFault(status);
   return std::nullopt;
 }
@@ -91,7 +91,12 @@ std::optional<Failure> Session::Invoke(Side side, const CallBatch& batch, bool e
                                        Invocation* invocation, std::string* outputs) {
   const uint64_t begin = RawNowNs();
   auto failure = paired_run_->Invoke(side, batch, empty, invocation, outputs);
-  invocations_s_ += static_cast<double>(RawNowNs() - begin) / 1e9;
+  const double seconds = static_cast<double>(RawNowNs() - begin) / 1e9;
+  invocations_s_ += seconds;
+  if (side == Side::kCandidate) candidate_s_ += seconds;
+  const double total_s = problem().problem.limits().total_s();
+  if (!failure.has_value() && candidate_s_ > total_s)
+    return Failure{v1::TIMEOUT, absl::StrCat("took over ", total_s, " s in all (limits.total_s)")};
   return failure;
 }
 

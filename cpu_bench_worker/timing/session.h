@@ -49,7 +49,8 @@ class Session {
   std::optional<Failure> FreshProcessPair(const std::vector<CallBatch*>& batches, bool realtime);
   // Fills in fresh inputs from (the session's seed, key), by fills and generator.
   std::optional<Failure> Fill(uint64_t key, FillStyle style, CallBatch* batch);
-  // Both members compute `batch`, one after the other.
+  // Both members compute `batch`, one after the other. A candidate whose invocations have taken
+  // limits.total_s together is a TIMEOUT.
   std::optional<Failure> TakeSample(const CallBatch& batch, const SampleOptions& options,
                                     PairedSample* sample);
   // Makes a request without calls: what waking and responding costs `side`.
@@ -75,6 +76,7 @@ class Session {
   uint64_t seed_;
   uint64_t pairs_started_ = 0;
   double invocations_s_ = 0;
+  double candidate_s_ = 0;  // of these, the candidate's
   std::unique_ptr<CoreThread> on_core_;
   std::unique_ptr<PairedRun> paired_run_;
   std::unique_ptr<OperatorProgram> oracle_;

@@ -60,7 +60,7 @@ class SessionTest : public CompilingTest {
   CheckReport Check(const std::string& source, Failure* failure) {
     Session session(context_, Build(source), 1);
     CheckReport report;
-    const auto end = CheckCandidate(&session, problem_.timed, &report);
+    const auto end = CheckCandidate(&session, &report);
     *failure = end.value_or(Failure{});
     return report;
   }
@@ -73,7 +73,7 @@ class SessionTest : public CompilingTest {
   Timed CheckAndTime(const std::string& object, const TimeOptions& options) {
     Session session(context_, object, 5);
     Timed timed;
-    auto failure = CheckCandidate(&session, problem_.timed, &timed.check);
+    auto failure = CheckCandidate(&session, &timed.check);
     if (!failure.has_value())
       failure = TimeCandidate(&session, problem_.timed, timed.check.timed, options, &timed.time);
     EXPECT_FALSE(failure.has_value()) << failure->detail;

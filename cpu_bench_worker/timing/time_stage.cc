@@ -8,6 +8,7 @@
 #include "common/philox.h"
 #include "cpu_bench_worker/host/scoped_realtime.h"
 #include "cpu_bench_worker/stats/plan.h"
+#include "cpu_bench_worker/timing/candidate_bounds.h"
 #include "cpu_bench_worker/timing/core_observer.h"
 #include "cpu_bench_worker/timing/harness_floor.h"
 #include "cpu_bench_worker/timing/timed_samples.h"
@@ -16,7 +17,6 @@ namespace whetstone {
 namespace {
 
 constexpr int kSettlingSamples = 3;
-// This is a rough floor for planning, before it is measured.
 constexpr double kHarnessFloorGuessNs = 5'000;
 constexpr double kThreadedHarnessFloorGuessNs = 25'000;
 
@@ -48,17 +48,12 @@ class Stage {
         begin_(clock_->Now()),
         data_(sizes.size()),
         invocations_before_s_(session->invocations_s()),
-        floor_(threaded()),
+        floor_(threaded(), session->context().cores.kernel.size()),
         core_(session->context().cores, threaded(), options.core_probe, options.smt_detector),
+        bounds_(sizes.size()),
         samples_(sizes.size()) {
-    for (size_t i = 0; i < sizes.size(); ++i) {
-      const CallEstimate& e = estimates[i];
-      const CallEstimate half{.reference_ns = e.reference_ns / 2,
-                              .candidate_ns = e.candidate_ns / 2};
-      const double guess_ns = threaded() ? kThreadedHarnessFloorGuessNs : kHarnessFloorGuessNs;
-      data_[i].calls = Calls(e, guess_ns, sizes[i]);
-      data_[i].calls_max = std::max(data_[i].calls, Calls(half, guess_ns / 2, sizes[i]));
-    }
+    const double guess_ns = threaded() ? kThreadedHarnessFloorGuessNs : kHarnessFloorGuessNs;
+    for (size_t i = 0; i < sizes.size(); ++i) GuessCalls(i, estimates[i], guess_ns);
   }
 
   std::optional<Failure> Run() {
@@ -66,7 +61,15 @@ class Stage {
       pair_end_ns_ = budget_ns_ * std::min(pair + 1, kProcessPairs) / kProcessPairs;
       if (auto failure = RunPair()) return failure;
       if (!report_->first_bad.empty()) return std::nullopt;
-      if (ElapsedNs() >= budget_ns_) break;
+      if (bounds_.SettledTooSlow()) {
+        // None of the samples so far count.
+        settled_ = false;
+        samples_ = TimedSamples(sizes_.size());
+        for (size_t i = 0; i < sizes_.size(); ++i) GuessCalls(i, bounds_.Shortest(i), 0);
+        pair = -1;
+        continue;
+      }
+      if (ElapsedNs() >= budget_ns_ && !GainOfFewPairs(pair + 1)) break;
       if (criterion_ == StoppingCriterion::kClear && WantsMore(pair + 1) && Clear()) {
         report_->stopped_early = true;
         break;
@@ -88,6 +91,15 @@ class Stage {
                            threaded() ? kBatchThreaded * batch_ns : batch_ns);
   }
 
+  // The calls of one request as far as is known, and what there is to be room for.
+  void GuessCalls(size_t i, const CallEstimate& call, double harness_floor_ns) {
+    const CallEstimate half{.reference_ns = call.reference_ns / 2,
+                            .candidate_ns = call.candidate_ns / 2};
+    SizeData& data = data_[i];
+    data.calls = Calls(call, harness_floor_ns, sizes_[i]);
+    data.calls_max = std::max(data.calls, Calls(half, harness_floor_ns / 2, sizes_[i]));
+  }
+
   CallBatch Batch(size_t size, int calls, uint64_t seed) const {
     return {&session_->problem().arguments, sizes_[size], calls, Placement{.seed = seed}};
   }
@@ -95,6 +107,7 @@ class Stage {
   std::optional<Failure> RunPair() {
     // Every pair has fresh placement and one batch a size, refilled for every sample. The first
     // pair has room for more calls than were guessed.
+    bounds_.BeginPair();
     std::vector<CallBatch> batches, room;
     std::vector<uint64_t> seeds;
     for (size_t i = 0; i < sizes_.size(); ++i) {
@@ -118,10 +131,12 @@ class Stage {
 
     // This warms up code, page tables and branch predictors, and measures the harness floor of
     // these processes.
-    for (CallBatch& batch : batches) {
+    for (size_t i = 0; i < batches.size(); ++i) {
       PairedSample sample;
-      if (auto failure = TakeJudgedSample(&batch, /*oracle=*/true, &sample)) return failure;
+      if (auto failure = TakeJudgedSample(FillStyle::kPlain, /*oracle=*/true, &batches[i], &sample))
+        return failure;
       if (!report_->first_bad.empty()) return std::nullopt;
+      bounds_.WarmedUp(i, sample.candidate.ns / batches[i].calls());
     }
     if (auto failure = floor_.Measure(session_, batches[0])) return failure;
     if (!settled_) {
@@ -131,11 +146,36 @@ class Stage {
       if (!AdoptCalls(seeds, &batches)) return RunPair();
     }
 
-    for (int r = 0; r < samples_per_pair_; ++r)
-      for (size_t i = 0; i < batches.size(); ++i)
+    // One sample among them is judged as a check is, and does not count: no invocation is known to
+    // be timed, or to have only likely inputs.
+    uint64_t before_judged = rng_.Below(static_cast<uint64_t>(samples_per_pair_) * batches.size());
+    for (int r = 0; r < samples_per_pair_; ++r) {
+      for (size_t i = 0; i < batches.size(); ++i) {
+        PairedSample sample;
+        if (before_judged-- == 0)
+          if (auto failure =
+                  TakeJudgedSample(FillStyle::kEdges, /*oracle=*/true, &batches[i], &sample);
+              failure || !report_->first_bad.empty())
+            return failure;
         if (auto failure = TakeTimedSample(i, &batches[i]); failure || !report_->first_bad.empty())
           return failure;
-    return TakeMissingSamples(&batches);
+      }
+    }
+    if (auto failure = TakeMissingSamples(&batches)) return failure;
+    return bounds_.WarmUpTooLong(sizes_);
+  }
+
+  TimedSample Timed(size_t size, const PairedSample& sample, double calls) const {
+    const BatchNs work = floor_.WorkNs(sample);
+    return {.size = size,
+            .pair = report_->process_pairs,
+            .reference_ns = work.reference / calls,
+            .candidate_ns = work.candidate / calls};
+  }
+
+  // Whether a gain rests on fewer pairs than a gain needs, as the candidate took the time.
+  bool GainOfFewPairs(int pairs) const {
+    return pairs < kPairsOfAGain && SpeedupOf(samples_.Ratios()) > 1;
   }
 
   // Gives the batches as many calls as settling found; returns false if this pair has no room for
@@ -190,7 +230,8 @@ class Stage {
       const std::chrono::nanoseconds begin = clock_->Now();
       for (int r = 0; r < kSettlingSamples; ++r) {
         PairedSample sample;
-        if (auto failure = TakeJudgedSample(&batch, /*oracle=*/false, &sample)) return failure;
+        if (auto failure = TakeJudgedSample(FillStyle::kPlain, /*oracle=*/false, &batch, &sample))
+          return failure;
         if (!report_->first_bad.empty()) return std::nullopt;
         least.reference_ns = std::min(least.reference_ns, floor_.ClockNs(sample.reference));
         least.candidate_ns = std::min(least.candidate_ns, floor_.ClockNs(sample.candidate));
@@ -199,9 +240,11 @@ class Stage {
       least.reference_ns = (least.reference_ns - floor_.ns()) / batch.calls();
       least.candidate_ns = (least.candidate_ns - floor_.ns()) / batch.calls();
     }
+    bounds_.BeginSettling();
     far_ = far_ && FarApart(shortest);
     double sample_ns = 0;
     for (size_t i = 0; i < data_.size(); ++i) {
+      bounds_.Settled(i, shortest[i]);
       data_[i].calls = Calls(shortest[i], /*harness_floor_ns=*/0, sizes_[i]);
       sample_ns += call_ns[i] * data_[i].calls;
     }
@@ -235,9 +278,10 @@ class Stage {
   }
 
   // Takes one sample on fresh inputs and judges it.
-  std::optional<Failure> TakeJudgedSample(CallBatch* batch, bool oracle, PairedSample* sample) {
+  std::optional<Failure> TakeJudgedSample(FillStyle style, bool oracle, CallBatch* batch,
+                                          PairedSample* sample) {
     ObserveCore();
-    if (auto failure = session_->Fill(rng_.Next64(), FillStyle::kPlain, batch)) return failure;
+    if (auto failure = session_->Fill(rng_.Next64(), style, batch)) return failure;
     const SampleOptions options{.candidate_first = rng_.Below(2) == 0, .oracle = oracle};
     if (auto failure = session_->TakeSample(*batch, options, sample)) return failure;
     ++report_->samples;
@@ -252,18 +296,15 @@ class Stage {
     SizeData& data = data_[size];
     for (;;) {
       PairedSample sample;
-      if (auto failure = TakeJudgedSample(batch, /*oracle=*/false, &sample)) return failure;
+      if (auto failure = TakeJudgedSample(FillStyle::kPlain, /*oracle=*/false, batch, &sample))
+        return failure;
       if (!report_->first_bad.empty()) return std::nullopt;
       if (floor_.Disturbed(sample) && MayRedo(data)) {
         ++data.redone;
         continue;
       }
-      const BatchNs work = floor_.WorkNs(sample);
-      const double calls = data.calls;
-      pending_ = TimedSample{.size = size,
-                             .pair = report_->process_pairs,
-                             .reference_ns = work.reference / calls,
-                             .candidate_ns = work.candidate / calls};
+      pending_ = Timed(size, sample, data.calls);
+      bounds_.Timed(size, pending_->candidate_ns);
       return std::nullopt;
     }
   }
@@ -286,26 +327,11 @@ class Stage {
 
   void Summarize() {
     report_->ratios = samples_.Ratios();
-    const auto counting = samples_.Counting();
     for (size_t i = 0; i < data_.size(); ++i) {
-      const SizeData& data = data_[i];
-      TimedSize size;
-      std::vector<double> ratios, reference_ns, candidate_ns;
-      for (const std::vector<TimedSample>& of_pair : counting[i])
-        for (const TimedSample& sample : of_pair) {
-          ratios.push_back(sample.ratio());
-          reference_ns.push_back(sample.reference_ns);
-          candidate_ns.push_back(sample.candidate_ns);
-          size.samples_counted_shared += sample.shared ? 1 : 0;
-        }
-      size.samples_core_shared = samples_.SharedSamples(i);
-      size.samples = static_cast<int>(ratios.size());
-      size.speedup = Median(std::move(ratios));
-      size.reference_ns = Median(std::move(reference_ns));
-      size.candidate_ns = Median(std::move(candidate_ns));
-      size.calls_per_request = data.calls;
-      size.samples_redone = data.redone;
-      size.samples_frequency_changed = data.frequency_changed;
+      TimedSize size = samples_.Summary(i);
+      size.calls_per_request = data_[i].calls;
+      size.samples_redone = data_[i].redone;
+      size.samples_frequency_changed = data_[i].frequency_changed;
       report_->sizes.push_back(size);
     }
     report_->invocations_s = session_->invocations_s() - invocations_before_s_;
@@ -335,6 +361,7 @@ class Stage {
   // `pending_` is the last sample; it counts once the next observation tells that nothing spoiled
   // it.
   std::optional<TimedSample> pending_;
+  CandidateBounds bounds_;
   TimedSamples samples_;
 };
 

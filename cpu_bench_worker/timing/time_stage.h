@@ -13,20 +13,9 @@
 #include "cpu_bench_worker/timing/check_stage.h"
 #include "cpu_bench_worker/timing/core_probe.h"
 #include "cpu_bench_worker/timing/session.h"
+#include "cpu_bench_worker/timing/timed_samples.h"
 
 namespace whetstone {
-
-struct TimedSize {
-  double speedup = 0;       // median ratio of the samples that count
-  double reference_ns = 0;  // median of one call, harness floor subtracted
-  double candidate_ns = 0;
-  int calls_per_request = 0;
-  int samples = 0;  // that count
-  int samples_redone = 0;
-  int samples_frequency_changed = 0;  // of those redone: because the core changed its frequency
-  int samples_core_shared = 0;        // something else ran on the same physical core
-  int samples_counted_shared = 0;     // of those: count all the same, because too few others do
-};
 
 struct TimeReport {
   Score score;

@@ -7,7 +7,6 @@
 #include "cpu_bench_worker/stats/plan.h"
 
 namespace whetstone {
-
 std::vector<int> TimedSamples::Pairs(bool alone) const {
   std::map<int, std::set<size_t>> sizes_of;
   for (const std::vector<TimedSample>& samples : by_size_)
@@ -17,12 +16,6 @@ std::vector<int> TimedSamples::Pairs(bool alone) const {
   for (const auto& [pair, sizes] : sizes_of)
     if (sizes.size() == by_size_.size()) pairs.push_back(pair);
   return pairs;
-}
-
-int TimedSamples::SharedSamples(size_t size) const {
-  const std::vector<TimedSample>& samples = by_size_[size];
-  return static_cast<int>(std::count_if(samples.begin(), samples.end(),
-                                        [](const TimedSample& sample) { return sample.shared; }));
 }
 
 std::vector<std::vector<std::vector<TimedSample>>> TimedSamples::Counting() const {
@@ -51,6 +44,26 @@ std::vector<PairedRatios> TimedSamples::Ratios() const {
     }
   }
   return ratios;
+}
+
+TimedSize TimedSamples::Summary(size_t size) const {
+  TimedSize summary;
+  std::vector<double> ratios, reference_ns, candidate_ns;
+  const auto counting = Counting();
+  for (const std::vector<TimedSample>& of_pair : counting[size])
+    for (const TimedSample& sample : of_pair) {
+      ratios.push_back(sample.ratio());
+      reference_ns.push_back(sample.reference_ns);
+      candidate_ns.push_back(sample.candidate_ns);
+      summary.samples_counted_shared += sample.shared ? 1 : 0;
+    }
+  for (const TimedSample& sample : by_size_[size])
+    summary.samples_core_shared += sample.shared ? 1 : 0;
+  summary.samples = static_cast<int>(ratios.size());
+  summary.speedup = Median(std::move(ratios));
+  summary.reference_ns = Median(std::move(reference_ns));
+  summary.candidate_ns = Median(std::move(candidate_ns));
+  return summary;
 }
 
 }  // namespace whetstone

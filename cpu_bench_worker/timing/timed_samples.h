@@ -28,6 +28,19 @@ struct TimedSample {
   double ratio() const { return reference_ns / candidate_ns; }
 };
 
+// What the samples of one size come to.
+struct TimedSize {
+  double speedup = 0;       // median ratio of the samples that count
+  double reference_ns = 0;  // median of one call, harness floor subtracted
+  double candidate_ns = 0;
+  int calls_per_request = 0;
+  int samples = 0;  // that count
+  int samples_redone = 0;
+  int samples_frequency_changed = 0;  // of those redone: because the core changed its frequency
+  int samples_core_shared = 0;        // something else ran on the same physical core
+  int samples_counted_shared = 0;     // of those: count all the same, because too few others do
+};
+
 class TimedSamples {
  public:
   explicit TimedSamples(size_t sizes) : by_size_(sizes) {}
@@ -36,8 +49,6 @@ class TimedSamples {
 
   // Process pairs that have, at every size, a sample that was not shared.
   int AlonePairs() const { return static_cast<int>(Pairs(/*alone=*/true).size()); }
-  // How many samples of `size` were shared.
-  int SharedSamples(size_t size) const;
 
   // counting[size][pair]: of the pairs that have a sample that counts at every size, in the order
   // of time. From kAlonePairsMin such pairs on only samples that were not shared count, else all
@@ -45,6 +56,8 @@ class TimedSamples {
   std::vector<std::vector<std::vector<TimedSample>>> Counting() const;
   // The ratios of Counting().
   std::vector<PairedRatios> Ratios() const;
+  // All of `size` but how its samples came about: calls per request and what was redone.
+  TimedSize Summary(size_t size) const;
 
  private:
   // Those that have, at every size, a sample; with `alone`, one that was not shared.

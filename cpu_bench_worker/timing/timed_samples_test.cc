@@ -22,7 +22,7 @@ TEST(TimedSamplesTest, WithoutANeighbourAllCount) {
     for (size_t size = 0; size < 2; ++size)
       for (int i = 0; i < 3; ++i) samples.Add(Sample(size, pair, pair + 10.0 * size, false));
   EXPECT_EQ(samples.AlonePairs(), 2);
-  EXPECT_EQ(samples.SharedSamples(0), 0);
+  EXPECT_EQ(samples.Summary(0).samples_core_shared, 0);
   const std::vector<PairedRatios> expected = {{{1, 1, 1}, {2, 2, 2}}, {{11, 11, 11}, {12, 12, 12}}};
   EXPECT_EQ(samples.Ratios(), expected);
 }
@@ -36,7 +36,7 @@ TEST(TimedSamplesTest, EnoughPairsAloneDoWithoutWhatWasShared) {
   }
   samples.Add(Sample(0, 9, 2, true));
   EXPECT_EQ(samples.AlonePairs(), kAlonePairsMin);
-  EXPECT_EQ(samples.SharedSamples(0), kAlonePairsMin + 1);
+  EXPECT_EQ(samples.Summary(0).samples_core_shared, kAlonePairsMin + 1);
   EXPECT_EQ(samples.Ratios(), std::vector<PairedRatios>{PairedRatios(kAlonePairsMin, {3.0})});
 }
 

@@ -31,15 +31,19 @@ bool Full() { return std::getenv("WHETSTONE_ABUSE_FULL") != nullptr; }
 struct Run {
   HostileProgram program;
   bool screened = false;
+  Path path = Path::kCampaign;
 };
 std::ostream& operator<<(std::ostream& out, const Run& run) { return out << run.program; }
 
-std::vector<Run> Runs(bool screened) {
+// What is measured at all, and past the screen, goes the precise path as well as that of campaigns.
+std::vector<Run> Runs(bool screened, Path path) {
   std::vector<Run> runs;
   // The screen sees the same in every variant.
   const bool one_of_a_kind = screened || (geteuid() != 0 && !Full());
   for (HostileProgram& program : HostilePrograms()) {
-    if (program.first_variant || !one_of_a_kind) runs.push_back({std::move(program), screened});
+    if (path == Path::kPrecise && program.expect.count(v1::CORRECT) == 0) continue;
+    if (program.first_variant || !one_of_a_kind)
+      runs.push_back({std::move(program), screened, path});
   }
   return runs;
 }
@@ -51,6 +55,7 @@ class AbuseTest : public ::testing::TestWithParam<Run> {
     ASSERT_NE(measurer_, nullptr);
     if (Full() || programs_run_++ % kProgramsBetweenControls == 0)
       ExpectHonestIsMeasured(measurer_);
+    Workers::Get().Put(measurer_, GetParam().program.problem);
     before_ = HostState();
   }
   void TearDown() override { EXPECT_EQ(HostState(), before_) << "something was left behind"; }
@@ -62,16 +67,20 @@ class AbuseTest : public ::testing::TestWithParam<Run> {
 int AbuseTest::programs_run_ = 0;
 
 TEST_P(AbuseTest, GetsATypedVerdictAndNoGain) {
-  const v1::Verdict verdict = ExpectGetsNothing(GetParam().program, GetParam().screened);
+  const v1::Verdict verdict =
+      ExpectGetsNothing(GetParam().program, GetParam().screened, GetParam().path);
   std::printf("  %-14s %s%s\n", v1::Outcome_Name(verdict.outcome()).c_str(),
               verdict.outcome() == v1::CORRECT ? absl::StrCat(verdict.speedup(), " ").c_str() : "",
               verdict.detail().substr(0, 100).c_str());
 }
 
-INSTANTIATE_TEST_SUITE_P(Unscreened, AbuseTest, ::testing::ValuesIn(Runs(false)),
-                         [](const auto& info) { return info.param.program.name; });
-INSTANTIATE_TEST_SUITE_P(Screened, AbuseTest, ::testing::ValuesIn(Runs(true)),
-                         [](const auto& info) { return info.param.program.name; });
+constexpr auto kNameOf = [](const auto& info) { return info.param.program.name; };
+INSTANTIATE_TEST_SUITE_P(Unscreened, AbuseTest, ::testing::ValuesIn(Runs(false, Path::kCampaign)),
+                         kNameOf);
+INSTANTIATE_TEST_SUITE_P(UnscreenedPrecise, AbuseTest,
+                         ::testing::ValuesIn(Runs(false, Path::kPrecise)), kNameOf);
+INSTANTIATE_TEST_SUITE_P(Screened, AbuseTest, ::testing::ValuesIn(Runs(true, Path::kCampaign)),
+                         kNameOf);
 
 // These are the controls: afterwards honest code still measures as itself, and a real gain still
 // counts.
@@ -113,9 +122,9 @@ TEST(AbuseControlTest, DifferentProgramsShareNoVerdict) {
         "  if (Hidden()) Honest(a, b, c, n);\n}\n");
   };
   Measurer* measurer = Workers::Get().Of(false);
-  const v1::Verdict honest = Workers::Get().Measure(measurer, hidden(1), "", false);
+  const v1::Verdict honest = Workers::Get().Measure(measurer, hidden(1), "", Path::kCampaign);
   EXPECT_EQ(v1::Outcome_Name(honest.outcome()), "CORRECT") << honest.detail();
-  const v1::Verdict idle = Workers::Get().Measure(measurer, hidden(0), "", false);
+  const v1::Verdict idle = Workers::Get().Measure(measurer, hidden(0), "", Path::kCampaign);
   EXPECT_EQ(v1::Outcome_Name(idle.outcome()), "WRONG_ANSWER") << idle.detail();
   EXPECT_FALSE(idle.cached());
 }
@@ -133,7 +142,8 @@ TEST(HostileProgramTest, BadHeadersAreNamed) {
               HasSubstr("no outcome is called 'WRONG'"));
   EXPECT_FALSE(parse("// what: y\n").ok());
   EXPECT_FALSE(parse("// what: y\n// expect: CRASH\n").ok()) << "no checklist";
-  EXPECT_FALSE(parse("// what: y\n// checklist: 3\n// expect: CORRECT\n").ok());
+  EXPECT_FALSE(parse("// what: y\n// checklist: 3\n// expect: CORRECT\n// twin: 0\n").ok())
+      << "a twin without variants";
   EXPECT_FALSE(parse("// what: y\n// checklist: 3\n// expect: CRASH\n// with: z\n").ok());
   EXPECT_TRUE(parse("// what: y\n// checklist: 3\n// expect: CRASH\n").ok());
 }

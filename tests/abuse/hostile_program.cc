@@ -44,7 +44,7 @@ absl::StatusOr<std::vector<HostileProgram>> ParseHostileProgram(const std::strin
                                                                 const std::string& helpers) {
   HostileProgram program;
   program.name = name;
-  std::string before, control;
+  std::string before, twin;
   std::vector<std::pair<std::string, std::string>> variants;  // name, text
   for (absl::string_view line : absl::StrSplit(source, '\n')) {
     if (!absl::ConsumePrefix(&line, "// ")) break;
@@ -66,12 +66,10 @@ absl::StatusOr<std::vector<HostileProgram>> ParseHostileProgram(const std::strin
       ASSIGN_OR_RETURN(program.screened, ParseOutcomes(parts.second));
     } else if (parts.first == "variant") {
       variants.push_back(absl::StrSplit(parts.second, absl::MaxSplits(": ", 1)));
-    } else if (parts.first == "control") {
-      control = std::string(parts.second);
-    } else if (parts.first == "max-speedup") {
-      if (!absl::SimpleAtod(parts.second, &program.speedup_max)) {
-        return absl::InvalidArgumentError(absl::StrCat(name, ": bad max-speedup"));
-      }
+    } else if (parts.first == "problem") {
+      program.problem = std::string(parts.second);
+    } else if (parts.first == "twin") {
+      twin = std::string(parts.second);
     } else {
       return absl::InvalidArgumentError(absl::StrCat(name, ": unknown line '", line, "'"));
     }
@@ -80,10 +78,8 @@ absl::StatusOr<std::vector<HostileProgram>> ParseHostileProgram(const std::strin
     return absl::InvalidArgumentError(
         absl::StrCat(name, ": needs '// what:', '// checklist:' and '// expect:'"));
   }
-  if ((program.expect.count(v1::CORRECT) > 0) != (program.speedup_max > 0)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, ": max-speedup belongs to CORRECT, and CORRECT to max-speedup"));
-  }
+  if (!twin.empty() && variants.empty())
+    return absl::InvalidArgumentError(absl::StrCat(name, ": a twin is a variant; there is none"));
   if (program.screened.empty()) {
     program.screened = program.expect;
     program.screened.insert({v1::FORBIDDEN, v1::COMPILE_ERROR});
@@ -101,7 +97,7 @@ absl::StatusOr<std::vector<HostileProgram>> ParseHostileProgram(const std::strin
       return absl::StrCat("#define VARIANT ", value, "\n", before, source);
     };
     programs.back().source = with(text);
-    if (!control.empty()) programs.back().control = with(control);
+    if (!twin.empty()) programs.back().twin = with(twin);
   }
   return programs;
 }

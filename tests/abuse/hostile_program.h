@@ -4,13 +4,14 @@
 //   // what: responds before the work is done
 //   // checklist: 52, 65              (rows of docs/security.md; 0: an idea that stands on no list)
 //   // with: mailbox honest            (optional: helpers/mailbox.inc and honest.inc go before it)
-//   // expect: WRONG_ANSWER FORBIDDEN
+//   // problem: softmax_rows_f32      (optional: of prompts/, or one of abuse_testing.cc's own;
+//   else
+//                                     its matrix product)
+//   // expect: WRONG_ANSWER FORBIDDEN (CORRECT: and no faster than its twin)
 //   // screened: FORBIDDEN            (optional; else FORBIDDEN, COMPILE_ERROR or `expect`)
-//   // max-speedup: 1.15              (only where CORRECT is expected)
 //   // variant: tcp: socket(2, 1, 0)  (optional, repeated: a program each, with VARIANT so defined)
-//   // control: 0                     (optional: with this VARIANT it is honest, and a gain is one
-//                                     over that; for code that runs at another speed than the
-//                                     reference's anyway)
+//   // twin: 0                        (optional: with this VARIANT it is its honest twin; else the
+//                                     reference is)
 #ifndef WHETSTONE_TESTS_ABUSE_HOSTILE_PROGRAM_H_
 #define WHETSTONE_TESTS_ABUSE_HOSTILE_PROGRAM_H_
 
@@ -27,11 +28,11 @@ namespace whetstone {
 struct HostileProgram {
   std::string name;  // file name without .cc, then "_" and the variant
   std::string what;
+  std::string problem;  // empty: the matrix product
   std::string source;
   std::set<v1::Outcome> expect;    // with the screen off: the sandbox and the ruler alone
   std::set<v1::Outcome> screened;  // with the screen on
-  double speedup_max = 0;
-  std::string control;  // source; empty: the reference
+  std::string twin;                // source; empty: the reference
   bool first_variant = true;
   std::set<int> checklist;
 

@@ -117,12 +117,12 @@ TEST(SoakTest, NothingIsLeftAndNothingSlowsDown) {
       // A step that has no divisor in common with the number of programs meets every kind early.
       const HostileProgram& program = hostile[static_cast<size_t>(i) / 10 * 53 % hostile.size()];
       SCOPED_TRACE(program.name);
-      ExpectGetsNothing(program, screened);
+      ExpectGetsNothing(program, screened, Path::kPrecise);
       continue;
     }
     const Kind kind = HonestKind(i);
     const v1::Verdict verdict =
-        workers.Measure(measurers[screened], kind.source, "", /*fresh=*/false);
+        workers.Measure(measurers[screened], kind.source, "", Path::kCampaign);
     seconds[kind.name].push_back(
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     if (verdict.outcome() == v1::TIMEOUT) {

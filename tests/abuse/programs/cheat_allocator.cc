@@ -3,7 +3,6 @@
 // with: honest
 // expect: CORRECT CRASH COMPILE_ERROR
 // screened: FORBIDDEN
-// max-speedup: 1.15
 // variant: malloc: extern "C" void* malloc(unsigned long) { static char m[1 << 20]; return m; }
 // variant: new: void* operator new(unsigned long) { static char m[1 << 20]; return m; }
 // variant: memcpy: extern "C" void* memcpy(void* d, const void*, unsigned long) { return d; }

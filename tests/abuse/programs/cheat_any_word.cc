@@ -3,7 +3,7 @@
 // with: mailbox honest
 // expect: TIMEOUT FORBIDDEN CRASH WRONG_ANSWER CORRECT
 // screened: FORBIDDEN
-// max-speedup: 1.15
+// twin: 0
 // variant: one: 1
 // variant: two: 2
 // variant: three: 3
@@ -14,7 +14,7 @@ void matmul(const float* a, const float* b, float* c, int n) {
     auto* words = (volatile std::uint32_t*)mailbox;
     for (int i = 0; i < 3; ++i) {
       random = random * 1664525u + 1013904223u;
-      words[(random >> 24) % 80] = random >> 8;
+      if (VARIANT != 0) words[(random >> 24) % 80] = random >> 8;
     }
   }
   Honest(a, b, c, n);

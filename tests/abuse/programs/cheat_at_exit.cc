@@ -3,7 +3,6 @@
 // with: honest
 // expect: CORRECT
 // screened: FORBIDDEN
-// max-speedup: 1.15
 #include <unistd.h>
 
 #include <cstdlib>

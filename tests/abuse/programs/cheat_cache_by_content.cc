@@ -2,7 +2,6 @@
 // checklist: 51
 // with: honest
 // expect: CORRECT WRONG_ANSWER
-// max-speedup: 1.15
 #include <vector>
 void matmul(const float* a, const float* b, float* c, int n) {
   static std::vector<float> key_a[200], key_b[200], value[200];

@@ -1,7 +1,6 @@
 // what: recognises inputs by a few elements only
 // checklist: 51
 // expect: WRONG_ANSWER CORRECT
-// max-speedup: 1.15
 #include <vector>
 void matmul(const float* a, const float* b, float* c, int n) {
   static std::vector<float> result;

@@ -3,7 +3,6 @@
 // with: honest
 // expect: CORRECT
 // screened: FORBIDDEN
-// max-speedup: 1.15
 #include <cstdlib>
 void matmul(const float* a, const float* b, float* c, int n) {
   setenv("LD_PRELOAD", "/whetstone/kernel.so", 1);

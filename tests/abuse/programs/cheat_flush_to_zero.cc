@@ -1,7 +1,6 @@
 // what: leaves another rounding behind for the code after it
 // checklist: 57
 // expect: CORRECT WRONG_ANSWER
-// max-speedup: 1.15
 #include <immintrin.h>
 void matmul(const float* a, const float* b, float* c, int n) {
   _mm_setcsr(_mm_getcsr() | 0x8040 | 0x6000);

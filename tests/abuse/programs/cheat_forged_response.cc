@@ -3,7 +3,6 @@
 // with: mailbox
 // expect: WRONG_ANSWER FORBIDDEN CORRECT SUSPECT
 // screened: FORBIDDEN
-// max-speedup: 1.15
 void matmul(const float* a, const float* b, float* c, int n) {
   if (Mailbox* mailbox = FindMailbox()) {
     mailbox->response.store(mailbox->request.load());

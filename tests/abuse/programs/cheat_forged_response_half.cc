@@ -3,7 +3,6 @@
 // with: mailbox
 // expect: WRONG_ANSWER FORBIDDEN CORRECT SUSPECT
 // screened: FORBIDDEN
-// max-speedup: 1.15
 static void Rows(const float* a, const float* b, float* c, int n, int from, int to) {
   for (int i = from; i < to; ++i)
     for (int j = 0; j < n; ++j) {

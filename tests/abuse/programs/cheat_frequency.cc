@@ -2,7 +2,6 @@
 // checklist: 63
 // with: honest
 // expect: CORRECT
-// max-speedup: 1.15
 #include <immintrin.h>
 #if defined(__AVX512F__)
 static void Heat() {

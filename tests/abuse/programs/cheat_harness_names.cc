@@ -2,7 +2,6 @@
 // checklist: 0, 50, 60
 // with: honest
 // expect: CORRECT CRASH COMPILE_ERROR
-// max-speedup: 1.15
 // variant: entry: extern "C" void whet_entry(const unsigned long*) {}
 // variant: weak_entry: extern "C" __attribute__((weak)) void whet_entry(const unsigned long*) {}
 // variant: main: int main() { return 0; }

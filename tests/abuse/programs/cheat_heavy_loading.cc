@@ -3,7 +3,6 @@
 // with: honest
 // expect: CORRECT CRASH TIMEOUT MEMORY_LIMIT COMPILE_ERROR
 // screened: FORBIDDEN CORRECT CRASH TIMEOUT MEMORY_LIMIT COMPILE_ERROR
-// max-speedup: 1.15
 // variant: tls: thread_local char big[1 << 30]; static char* Big() { return big; }
 // variant: zeros: static char big[600 << 20]; static char* Big() { return big; }
 // variant: stack: static char* Big() { static char x; char b[9 << 20]; x = b[9]; return &x; }

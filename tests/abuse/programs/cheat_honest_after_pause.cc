@@ -2,7 +2,6 @@
 // checklist: 55
 // with: honest
 // expect: WRONG_ANSWER CORRECT
-// max-speedup: 1.15
 void matmul(const float* a, const float* b, float* c, int n) {
   static unsigned long long last = 0;
   const unsigned long long now = __builtin_ia32_rdtsc();

@@ -3,7 +3,6 @@
 // with: honest
 // expect: CORRECT COMPILE_ERROR CRASH
 // screened: FORBIDDEN
-// max-speedup: 1.15
 extern "C" {
 static void (*Resolve())(const float*, const float*, float*, int) { return Honest; }
 }

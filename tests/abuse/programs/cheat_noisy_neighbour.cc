@@ -3,7 +3,6 @@
 // with: honest
 // expect: CORRECT TIMEOUT FORBIDDEN
 // screened: FORBIDDEN
-// max-speedup: 1.15
 // variant: pipe: write(1, block, 4096)
 // variant: stderr: write(2, block, 60)
 // variant: yield: Yield()

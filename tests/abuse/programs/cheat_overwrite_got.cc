@@ -3,7 +3,6 @@
 // with: honest
 // expect: CORRECT CRASH TIMEOUT WRONG_ANSWER FORBIDDEN
 // screened: FORBIDDEN
-// max-speedup: 1.15
 #include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -3,7 +3,6 @@
 // with: honest
 // expect: CORRECT CRASH WRONG_ANSWER
 // screened: FORBIDDEN
-// max-speedup: 1.15
 #include <sys/auxv.h>
 #include <sys/mman.h>
 

@@ -3,7 +3,6 @@
 // with: honest
 // expect: CRASH FORBIDDEN WRONG_ANSWER CORRECT
 // screened: FORBIDDEN
-// max-speedup: 1.15
 // variant: double: mremap(page, 0, 4096, MREMAP_MAYMOVE)
 // variant: replace: mmap(page, 4096, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | 0x20, -1, 0)
 // variant: unmap: (void*)(long)munmap(page, 4096)

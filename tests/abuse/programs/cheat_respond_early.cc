@@ -3,8 +3,7 @@
 // with: mailbox honest
 // expect: CORRECT FORBIDDEN WRONG_ANSWER
 // screened: FORBIDDEN
-// max-speedup: 1.01
-// control: 0
+// twin: 0
 // variant: short: 2
 // variant: medium: 4
 // variant: long: 8

@@ -3,7 +3,6 @@
 // with: mailbox honest
 // expect: CORRECT FORBIDDEN WRONG_ANSWER SUSPECT
 // screened: FORBIDDEN
-// max-speedup: 1.15
 void matmul(const float* a, const float* b, float* c, int n) {
   // Takes the place of whet-kernel's main loop for good.
   Honest(a, b, c, n);

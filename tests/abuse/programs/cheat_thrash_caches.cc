@@ -3,7 +3,7 @@
 // with: honest
 // expect: CORRECT WRONG_ANSWER
 // screened: CORRECT FORBIDDEN
-// max-speedup: 1.15
+// twin: (void)0
 // variant: flush: Flush(a, b, n)
 // variant: fill: Fill()
 // variant: code: Flush((const float*)&Honest - 500, (const float*)&Honest, 32)

@@ -2,7 +2,6 @@
 // checklist: 49, 63
 // with: mailbox honest
 // expect: FORBIDDEN TIMEOUT CORRECT
-// max-speedup: 1.15
 // screened: FORBIDDEN
 // variant: short: 100000
 // variant: medium: 400000

@@ -3,7 +3,6 @@
 // with: honest
 // expect: CORRECT WRONG_ANSWER CRASH
 // screened: FORBIDDEN CORRECT WRONG_ANSWER COMPILE_ERROR
-// max-speedup: 1.15
 // variant: global: static const int worked = Work();
 // variant: inline_variable: inline int worked = Work();
 // variant: thread_local_: thread_local int worked = Work();

@@ -2,7 +2,6 @@
 // checklist: 10, 60
 // expect: COMPILE_ERROR CRASH WRONG_ANSWER CORRECT
 // screened: FORBIDDEN
-// max-speedup: 1.15
 // variant: warning: ".section .gnu.warning.matmul\n.ascii \"$(id) verdict: CORRECT 1000\"\n.text"
 // variant: lto: ".section .gnu.lto_.opts,\"e\",@progbits\n.ascii \"'-fplugin=/work/x.so'\"\n.text"
 // variant: stack: ".section .note.GNU-stack,\"x\",@progbits\n.text"

@@ -1,7 +1,6 @@
 // what: smuggles options to the compiler, the assembler or the linker through the source
 // checklist: 10
 // expect: COMPILE_ERROR CORRECT
-// max-speedup: 1.15
 // variant: plugin: GCC optimize("-fplugin=/work/kernel.so")
 // variant: wrapper: GCC optimize("-wrapper /usr/bin/id")
 // variant: include: GCC optimize("-include /etc/shadow")

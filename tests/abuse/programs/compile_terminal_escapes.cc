@@ -1,7 +1,6 @@
 // what: diagnostics that steer the operator's terminal, forge a verdict or are no UTF-8
 // checklist: 0, 8
 // expect: COMPILE_ERROR CORRECT
-// max-speedup: 1.15
 // with: honest
 // variant: escape: "\x1b[2J\x1b]0;owned\x07 CORRECT 1000x"
 // variant: malformed: "\xff\xfe\xc3 CORRECT"

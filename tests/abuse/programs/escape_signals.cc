@@ -3,7 +3,6 @@
 // with: honest
 // expect: FORBIDDEN CRASH CORRECT
 // screened: FORBIDDEN
-// max-speedup: 1.15
 // variant: group: kill(0, SIGKILL)
 // variant: killpg: killpg(1, SIGKILL)
 // variant: parent: kill(getppid(), SIGKILL)

@@ -3,12 +3,14 @@
 // with: honest
 // expect: CORRECT TIMEOUT FORBIDDEN
 // screened: FORBIDDEN
-// max-speedup: 1.15
+// twin: 0
+// variant: six: 6
 #include <unistd.h>
 void matmul(const float* a, const float* b, float* c, int n) {
   static char block[20000];
   static bool done = false;
-  for (int i = 0; i < 6 && !done; ++i) write(1 + i % 2, block, sizeof(block));
+  static volatile int times = VARIANT;
+  for (int i = 0; i < times && !done; ++i) write(1 + i % 2, block, sizeof(block));
   done = true;
   Honest(a, b, c, n);
 }
