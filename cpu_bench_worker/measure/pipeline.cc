@@ -165,7 +165,9 @@ void Pipeline::Check(const PreparedProblem& problem, SlotPool::Lease* lease, uin
   const PinnedThread pin(lease->cores().timer);
   Session session({kernel_binary_, lease->cores(), &problem.bench, cancelled}, *object, seed);
   CheckReport report;
-  if (const auto failure = CheckCandidate(&session, &report)) {
+  const auto failure = CheckCandidate(&session, &report);
+  artefact->candidate_s = session.candidate_s();
+  if (failure.has_value()) {
     artefact->verdict.set_pass_fraction(
         report.cases == 0 ? 0 : static_cast<double>(report.cases_right) / report.cases);
     return End(*failure, artefact);
@@ -189,7 +191,7 @@ void Pipeline::Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint
   const absl::Cleanup remove = [&] { unlink(object->c_str()); };
   const PinnedThread pin(lease->cores().timer);
   const BenchContext context{kernel_binary_, lease->cores(), &problem.bench, cancelled};
-  Session session(context, *object, Philox(seed, {0x71E, 0, 0, 0}).Next64());
+  Session session(context, *object, Philox(seed, {0x71E, 0, 0, 0}).Next64(), artefact->candidate_s);
   TimeReport report;
   const double budget_s =
       std::max(1.0, problem.bench.problem.limits().total_s() - artefact->spent_s);

@@ -32,7 +32,8 @@ struct Artefact {
   bool cancelled = false;  // ended by the flag; the verdict means nothing
   std::string object;      // bytes of the shared object, once built
   std::vector<CallEstimate> estimates;
-  double spent_s = 0;  // wall time of all stages, without queueing
+  double spent_s = 0;      // wall time of all stages, without queueing
+  double candidate_s = 0;  // of that, in the candidate's own invocations
 };
 
 class Pipeline {

@@ -11,8 +11,8 @@
 // which Fill writes. Not thread-safe.
 //
 // Every Fill of a kernel's batch shuffles its calls in the regions, with gaps between them that
-// hold what was there before: from the place of one call a child cannot tell where the next one is,
-// and what it remembers of earlier requests is of no use.
+// hold what was there before: what a child remembers of earlier requests is of no use, and of the
+// next call's place it can only guess (docs/security.md says what is left).
 #ifndef WHETSTONE_CPU_BENCH_WORKER_PROBLEM_CALL_BATCH_H_
 #define WHETSTONE_CPU_BENCH_WORKER_PROBLEM_CALL_BATCH_H_
 

@@ -1,6 +1,7 @@
 #include "cpu_bench_worker/screen/canonical.h"
 
 #include <map>
+#include <utility>
 
 #include "clang/Basic/LangOptions.h"
 #include "clang/Basic/SourceLocation.h"
@@ -63,6 +64,17 @@ std::string CanonicalText(const std::string& source, const std::set<std::string>
   return text;
 }
 
+std::vector<std::string> MacrosOf(const std::string& source) {
+  std::vector<std::string> names;
+  bool after_hash = false;
+  bool after_define = false;
+  ForTokens(source, [&](clang::tok::TokenKind kind, const std::string& spelling, bool line_start) {
+    if (std::exchange(after_define, after_hash && spelling == "define")) names.push_back(spelling);
+    after_hash = line_start && kind == clang::tok::hash;
+  });
+  return names;
+}
+
 std::vector<std::string> IdentifiersOf(const std::string& text) {
   std::vector<std::string> identifiers;
   ForTokens(text, [&](clang::tok::TokenKind kind, const std::string& spelling, bool) {
@@ -73,7 +85,15 @@ std::vector<std::string> IdentifiersOf(const std::string& text) {
 
 std::string CompilerProbe(const std::string& source, bool allow_asm) {
   std::string found;
-  ForTokens(source, [&](clang::tok::TokenKind kind, const std::string& spelling, bool) {
+  bool after_hash = false;
+  ForTokens(source, [&](clang::tok::TokenKind kind, const std::string& spelling, bool line_start) {
+    if (!found.empty()) return;
+    const bool directive = std::exchange(after_hash, line_start && kind == clang::tok::hash);
+    // A line marker moves what follows into another file, where nothing is looked at; and g++ 12
+    // ignores what clang obeys.
+    if (directive && (kind == clang::tok::numeric_constant || spelling == "line" ||
+                      spelling == "elifdef" || spelling == "elifndef"))
+      found = "#" + spelling;
     if (kind != clang::tok::raw_identifier || !found.empty()) return;
     static const std::set<std::string> kProbes = {"__GNUC__",
                                                   "__GNUC_MINOR__",

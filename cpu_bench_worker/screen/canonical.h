@@ -13,12 +13,16 @@ namespace whetstone {
 // appearance; #include lines are dropped. Lexed raw: nothing is expanded.
 std::string CanonicalText(const std::string& source, const std::set<std::string>& declared);
 
+// The names that the program defines as macros, skipped regions included.
+std::vector<std::string> MacrosOf(const std::string& source);
+
 // The identifiers in `text`, in order.
 std::vector<std::string> IdentifiersOf(const std::string& text);
 
-// An identifier in `source` (skipped regions included) that looks at which compiler reads it, or
-// spells assembly although `allow_asm` is false; empty if there is none. The screen reads with
-// clang what g++ compiles, so a program that tells them apart could show each another face.
+// What in `source` (skipped regions included) looks at which compiler reads it, moves lines to
+// another file, or spells assembly although `allow_asm` is false; empty if nothing does. The screen
+// reads with clang what g++ compiles, so a program that tells them apart could show each another
+// face.
 std::string CompilerProbe(const std::string& source, bool allow_asm);
 
 }  // namespace whetstone

@@ -19,11 +19,15 @@ namespace whetstone {
 
 class Conditions {
  public:
-  // The program defines a macro of which these are the identifiers. (A name that it takes back by
-  // #undef stays known: whether it is defined both know.)
+  // The program defines a macro of which these are the identifiers, its parameters left out and
+  // "##" among them where it pastes names. (A name that it takes back by #undef stays known:
+  // whether it is defined both know.)
   void Define(const std::string& name, std::vector<std::string> identifiers) {
     own_[name] = std::move(identifiers);
   }
+  // The program defines it somewhere: `#ifndef BLOCK` before `#define BLOCK 64`. Both decide alike
+  // unless it is a name that headers give to one of them only.
+  void WillDefine(const std::string& name) { own_[name]; }
   // `#pragma GCC target` makes g++ define macros that clang does not.
   void ChangeTarget() { target_changed_ = true; }
 

@@ -1,6 +1,7 @@
 #include "cpu_bench_worker/screen/directives.h"
 
 #include <algorithm>
+#include <cstring>
 #include <sstream>
 
 #include "clang/Basic/IdentifierTable.h"
@@ -58,9 +59,15 @@ class Watcher final : public clang::PPCallbacks {
   void MacroDefined(const clang::Token& name, const clang::MacroDirective* macro) override {
     if (!sources_.isInMainFile(name.getLocation())) return;
     std::vector<std::string> identifiers;
-    for (const clang::Token& token : macro->getMacroInfo()->tokens())
-      if (token.getIdentifierInfo() != nullptr)
-        identifiers.push_back(token.getIdentifierInfo()->getName().str());
+    const auto parameters = macro->getMacroInfo()->params();
+    for (const clang::Token& token : macro->getMacroInfo()->tokens()) {
+      const clang::IdentifierInfo* const word = token.getIdentifierInfo();
+      if (token.is(clang::tok::hashhash)) identifiers.push_back("##");  // It makes names of names.
+      if (word == nullptr ||
+          std::find(parameters.begin(), parameters.end(), word) != parameters.end())
+        continue;
+      identifiers.push_back(word->getName().str());
+    }
     conditions_.Define(name.getIdentifierInfo()->getName().str(), std::move(identifiers));
   }
 
@@ -79,39 +86,26 @@ class Watcher final : public clang::PPCallbacks {
               const clang::MacroDefinition&) override {
     CheckCondition(loc);
   }
-  void Elifdef(clang::SourceLocation loc, const clang::Token&,
-               const clang::MacroDefinition&) override {
-    CheckCondition(loc);
-  }
-  void Elifdef(clang::SourceLocation loc, clang::SourceRange, clang::SourceLocation) override {
-    CheckCondition(loc);
-  }
-  void Elifndef(clang::SourceLocation loc, const clang::Token&,
-                const clang::MacroDefinition&) override {
-    CheckCondition(loc);
-  }
-  void Elifndef(clang::SourceLocation loc, clang::SourceRange, clang::SourceLocation) override {
-    CheckCondition(loc);
-  }
 
  private:
   // `loc` is that of the directive's name.
   void CheckCondition(clang::SourceLocation loc) {
     if (!sources_.isInMainFile(loc)) return;
-    std::vector<std::string> identifiers = IdentifiersOf(DirectiveText(loc));
+    const char* const begin = sources_.getCharacterData(loc);
+    const std::string line(begin, begin + std::strcspn(begin, "\n"));
+    if (line.find('\\') != std::string::npos || line.find("/*") != std::string::npos) {
+      Forbid(loc, "a condition must stand on one line, without comments");
+      return;
+    }
+    if (!scanned_) {
+      scanned_ = true;
+      const std::string source = sources_.getBufferData(sources_.getMainFileID()).str();
+      for (const std::string& name : MacrosOf(source)) conditions_.WillDefine(name);
+    }
+    std::vector<std::string> identifiers = IdentifiersOf(line);
     identifiers.erase(identifiers.begin());
     const std::string problem = conditions_.Problem(identifiers);
     if (!problem.empty()) Forbid(loc, problem);
-  }
-
-  // The rest of the directive, over continued lines.
-  std::string DirectiveText(clang::SourceLocation loc) const {
-    std::string text;
-    for (const char* at = sources_.getCharacterData(loc); *at != '\0'; ++at) {
-      if (*at == '\n' && (text.empty() || text.back() != '\\')) break;
-      text += *at;
-    }
-    return text;
   }
 
   void Forbid(clang::SourceLocation loc, const std::string& what) {
@@ -123,6 +117,7 @@ class Watcher final : public clang::PPCallbacks {
   const ScreenRules& rules_;
   ScreenFindings* findings_;
   Conditions conditions_;
+  bool scanned_ = false;  // what the program will define
 };
 
 }  // namespace

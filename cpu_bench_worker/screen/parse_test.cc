@@ -128,8 +128,16 @@ TEST_F(ParseTest, ForbiddenThingsAreNamedWithTheirLine) {
        "line 3: the variable G"},
       {"#ifdef __DEC32_MANT_DIG__\nint x;\n#endif\n" + Body(""),
        "line 1: a condition on __DEC32_MANT_DIG__"},
-      {"#define OWN __OPTIMIZE__\n#if 1 + OWN > \\\n 0\n#endif\n" + Body(""),
+      {"#define OWN __OPTIMIZE__\n#if 1 + OWN > 0\n#endif\n" + Body(""),
        "line 2: a condition on __OPTIMIZE__"},
+      {"#if 1 > \\ \n __DEC32_MANT_DIG__\n#endif\n" + Body(""), "line 1: a condition must stand"},
+      {"#if 0 /*\n*/ + __DEC32_MANT_DIG__\n#endif\n" + Body(""), "line 1: a condition must stand"},
+      {"#define CAT(a, b) a##b\n#define __DEC32_\n#define MANT_DIG__\n"
+       "#if CAT(__DEC32_, MANT_DIG__)\n#endif\n" +
+           Body(""),
+       "line 4: a condition on "},
+      {"#ifndef DEC32_MANT_DIG\n#define DEC32_MANT_DIG 1\n#endif\n" + Body(""),
+       "a condition on DEC32_MANT_DIG"},
       {"#if 0\n#elif __DEC32_MANT_DIG__\n#endif\n" + Body(""), "line 2: a condition on"},
       {"#pragma GCC target(\"sse4a\")\n#ifdef __AVX2__\n#endif\n" + Body(""),
        "a condition on __AVX2__ behind #pragma GCC target"},
@@ -181,6 +189,12 @@ TEST_F(ParseTest, HonestOptimizationPasses) {
           Body("calls[0] = {a, n}; b[0] = calls[0].n;"),
       "#if defined(__AVX2__) && !defined(NDEBUG) || __cplusplus < 201703L\n#endif\n" + Body(""),
       "#define UNROLL 4\n#define WIDE (UNROLL > 2)\n#if WIDE\n#endif\n" + Body(""),
+      "#ifndef BLOCK\n#define BLOCK 64\n#endif\n#define MORE(x) ((x) > BLOCK)\n"
+      "#if MORE(32)  // no\n#endif\n" +
+          Body(""),
+      "static float select(bool c, float x, float y) { return c ? x : y; }\n"
+      "template <class T> T g(T x) { return select(x > 0, x, 0); }\n" +
+          Body("b[0] = g(a[0]);"),
       "template <int N> constexpr int kTwice = 2 * N;\n" + Body("b[0] = kTwice<4>;"),
   };
   for (const std::string& source : sources) {
@@ -241,6 +255,9 @@ TEST(CanonicalTest, CompilerProbesAreSeenEvenWhereSkipped) {
   EXPECT_EQ(CompilerProbe("#ifdef __clang__\n#else\nint x;\n#endif\n", false), "__clang__");
   EXPECT_EQ(CompilerProbe("#if 0\nasm(\"nop\");\n#endif\n", false), "asm");
   EXPECT_EQ(CompilerProbe("#if 0\nasm(\"nop\");\n#endif\n", true), "");
+  EXPECT_EQ(CompilerProbe("# 2 \"x.h\" 1\nint x;\n", false), "#2");
+  EXPECT_EQ(CompilerProbe("  #line 7\n", false), "#line");
+  EXPECT_EQ(CompilerProbe("#if 0\n#elifdef X\n#endif\n", false), "#elifdef");
   EXPECT_EQ(CompilerProbe("#ifdef __AVX2__\nint asmx;\n#endif // __GNUC__\n", false), "");
 }
 

@@ -180,11 +180,15 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
   // A call in a template whose arguments depend on it: which function it is shows only when it is
   // made, which clang need not do.
   bool VisitUnresolvedLookupExpr(clang::UnresolvedLookupExpr* lookup) {
-    for (const clang::NamedDecl* decl : lookup->decls()) {
-      const auto* function = dyn_cast<clang::FunctionDecl>(decl->getUnderlyingDecl());
-      if (function != nullptr && !DefinedHere(*function))
-        CheckCall(*function, lookup->getNameLoc());
-    }
+    std::vector<const clang::FunctionDecl*> functions;
+    for (const clang::NamedDecl* decl : lookup->decls())
+      if (const clang::FunctionDecl* function = decl->getUnderlyingDecl()->getAsFunction())
+        functions.push_back(function);
+    // Of its own functions of that name it means one.
+    for (const clang::FunctionDecl* function : functions)
+      if (DefinedHere(*function)) return true;
+    for (const clang::FunctionDecl* function : functions)
+      CheckCall(*function, lookup->getNameLoc());
     return true;
   }
 

@@ -9,23 +9,26 @@ namespace whetstone {
 void CandidateBounds::BeginPair() {
   for (Size& size : sizes_) {
     size.warm_up_ns = size.longest_ns = 0;
-    size.shortest_ns = kNeverNs;
+    size.shortest = {.reference_ns = kNeverNs, .candidate_ns = kNeverNs};
   }
 }
 
-void CandidateBounds::Timed(size_t size, double call_ns) {
-  sizes_[size].longest_ns = std::max(sizes_[size].longest_ns, call_ns);
-  sizes_[size].shortest_ns = std::min(sizes_[size].shortest_ns, call_ns);
+void CandidateBounds::Timed(size_t size, double reference_ns, double candidate_ns) {
+  Size& s = sizes_[size];
+  s.longest_ns = std::max(s.longest_ns, candidate_ns);
+  s.shortest.reference_ns = std::min(s.shortest.reference_ns, reference_ns);
+  s.shortest.candidate_ns = std::min(s.shortest.candidate_ns, candidate_ns);
 }
 
 std::optional<Failure> CandidateBounds::WarmUpTooLong(const std::vector<CallShape>& sizes) const {
   for (size_t i = 0; i < sizes_.size(); ++i) {
     const Size& size = sizes_[i];
-    if (size.warm_up_ns > kWarmUpFactor * size.longest_ns + kWarmUpNs)
+    const double later_ns = size.longest_ns * size.warm_up_calls;
+    if (size.warm_up_ns > kWarmUpFactor * later_ns + kWarmUpNs)
       return Failure{
           v1::TIMEOUT,
-          absl::StrFormat("took %.3f s for its first call at %s and %.6f s for later ones",
-                          size.warm_up_ns / 1e9, SizeText(sizes[i].size), size.longest_ns / 1e9)};
+          absl::StrFormat("took %.3f s when it was first called at %s and %.6f s later",
+                          size.warm_up_ns / 1e9, SizeText(sizes[i].size), later_ns / 1e9)};
   }
   return std::nullopt;
 }
@@ -33,13 +36,15 @@ std::optional<Failure> CandidateBounds::WarmUpTooLong(const std::vector<CallShap
 bool CandidateBounds::SettledTooSlow() const {
   return settlings_ < kSettlingsMax &&
          std::any_of(sizes_.begin(), sizes_.end(), [](const Size& size) {
-           return kSettledFactor * size.shortest_ns < size.settled.candidate_ns;
+           const double reference = size.shortest.reference_ns / size.settled.reference_ns;
+           return kSettledFactor * size.shortest.candidate_ns <
+                  size.settled.candidate_ns * std::min(1.0, reference);
          });
 }
 
 CallEstimate CandidateBounds::Shortest(size_t size) const {
   CallEstimate shortest = sizes_[size].settled;
-  shortest.candidate_ns = std::min(shortest.candidate_ns, sizes_[size].shortest_ns);
+  shortest.candidate_ns = std::min(shortest.candidate_ns, sizes_[size].shortest.candidate_ns);
   return shortest;
 }
 

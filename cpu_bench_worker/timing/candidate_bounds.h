@@ -4,7 +4,7 @@
 //
 //   CandidateBounds bounds(/*sizes=*/2);
 //   bounds.BeginPair();
-//   bounds.WarmedUp(0, call_ns);  …  bounds.Settled(0, call);  …  bounds.Timed(0, call_ns);  …
+//   bounds.WarmedUp(0, request_ns, calls);  …  bounds.Settled(0, call);  …  bounds.Timed(0, …);  …
 //   if (bounds.SettledTooSlow()) …                  // settle again, from bounds.Shortest(size)
 //
 // Not thread-safe.
@@ -21,11 +21,12 @@
 
 namespace whetstone {
 
-// A warm-up may take so many times as long as the longest timed call after it, and this much more:
-// first calls fault pages in and build small tables.
+// A warm-up may take so many times as long as its calls do later, at the longest, and this much
+// more: first calls fault pages in and build small tables.
 inline constexpr double kWarmUpFactor = 20;
 inline constexpr double kWarmUpNs = 200e6;
-// Settling is done again if a timed call is so many times as fast as it found, at most so often.
+// Settling is done again if a timed call is so many times as fast as it found, and the reference's
+// is not; at most so often.
 inline constexpr double kSettledFactor = 1.5;
 inline constexpr int kSettlingsMax = 3;
 
@@ -35,9 +36,13 @@ class CandidateBounds {
 
   // A fresh process pair: its warm-ups are compared with its own samples.
   void BeginPair();
-  // Nanoseconds of one call in the process's first request at a size, and in a timed one.
-  void WarmedUp(size_t size, double call_ns) { sizes_[size].warm_up_ns = call_ns; }
-  void Timed(size_t size, double call_ns);
+  // Nanoseconds of the process's first request at a size, which had so many calls.
+  void WarmedUp(size_t size, double request_ns, int calls) {
+    sizes_[size].warm_up_ns = request_ns;
+    sizes_[size].warm_up_calls = calls;
+  }
+  // Nanoseconds of one call of both in a timed sample.
+  void Timed(size_t size, double reference_ns, double candidate_ns);
   void BeginSettling() { ++settlings_; }
   void Settled(size_t size, const CallEstimate& call) { sizes_[size].settled = call; }
 
@@ -52,8 +57,9 @@ class CandidateBounds {
   static constexpr double kNeverNs = 1e12;
   struct Size {
     double warm_up_ns = 0;
+    int warm_up_calls = 1;
     double longest_ns = 0;
-    double shortest_ns = kNeverNs;
+    CallEstimate shortest{.reference_ns = kNeverNs, .candidate_ns = kNeverNs};
     CallEstimate settled;
   };
   std::vector<Size> sizes_;

@@ -38,6 +38,11 @@ class HarnessFloor {
   // it napped: on a machine that is never quiet, disturbed samples are taken in the end, and this
   // is what keeps them usable.
   double ClockNs(const Invocation& invocation) const;
+  // What an invocation took of its own: the processor's time of one thread that did not nap, else
+  // the clock's.
+  double OwnNs(const Invocation& invocation) const {
+    return threaded_ || invocation.napped ? invocation.ns : invocation.cpu_ns;
+  }
   // Whether something else had one of the cores: another program, or, by more lost time than waking
   // costs, the hypervisor.
   bool Disturbed(const PairedSample& sample) const;

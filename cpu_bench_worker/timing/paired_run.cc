@@ -209,8 +209,7 @@ std::optional<Failure> PairedRun::Invoke(Side side, const CallBatch& batch, bool
   // have: neither tells who disturbed whom. One thread sleeps once, at the end.
   invocation->napped = !threaded && now.SleepsSince(before) > 1;
   const bool waited_long = invocation->waited_ns > std::max(kWaitedNsMin, invocation->ns / 50);
-  const bool by_others = threaded ? side == Side::kReference : !invocation->napped;
-  invocation->disturbed = timer_preempted || (waited_long && by_others);
+  invocation->disturbed = timer_preempted || (waited_long && !threaded && !invocation->napped);
   if (!Rests(other)) return WasAwake(other, batch);
   if (outputs != nullptr) outputs->assign(process(side).outputs(), batch.outputs().size());
   if (!Rests(side)) return WasAwake(side, batch);

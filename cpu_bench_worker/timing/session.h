@@ -42,7 +42,9 @@ struct PairedSample {
 
 class Session {
  public:
-  Session(const BenchContext& context, std::string candidate_object, uint64_t seed);
+  // `candidate_s`: what the candidate's invocations have taken before, in other sessions.
+  Session(const BenchContext& context, std::string candidate_object, uint64_t seed,
+          double candidate_s = 0);
 
   // Ends the old pair and starts a new one whose regions hold any of `batches`, and gives large
   // inputs among them their place there; `realtime` when its time will count.
@@ -50,7 +52,7 @@ class Session {
   // Fills in fresh inputs from (the session's seed, key), by fills and generator.
   std::optional<Failure> Fill(uint64_t key, FillStyle style, CallBatch* batch);
   // Both members compute `batch`, one after the other. A candidate whose invocations have taken
-  // limits.total_s together is a TIMEOUT.
+  // limits.total_s together is a TIMEOUT (the reference against itself never is).
   std::optional<Failure> TakeSample(const CallBatch& batch, const SampleOptions& options,
                                     PairedSample* sample);
   // Makes a request without calls: what waking and responding costs `side`.
@@ -61,6 +63,8 @@ class Session {
   uint64_t seed() const { return seed_; }
   // Time spent in invocations so far, those without calls included.
   double invocations_s() const { return invocations_s_; }
+  // Of that, and of what was before, the candidate's.
+  double candidate_s() const { return candidate_s_; }
   bool cancelled() const { return context_.cancelled != nullptr && *context_.cancelled; }
 
  private:
@@ -76,7 +80,7 @@ class Session {
   uint64_t seed_;
   uint64_t pairs_started_ = 0;
   double invocations_s_ = 0;
-  double candidate_s_ = 0;  // of these, the candidate's
+  double candidate_s_;
   std::unique_ptr<CoreThread> on_core_;
   std::unique_ptr<PairedRun> paired_run_;
   std::unique_ptr<OperatorProgram> oracle_;

@@ -61,7 +61,7 @@ class Stage {
       pair_end_ns_ = budget_ns_ * std::min(pair + 1, kProcessPairs) / kProcessPairs;
       if (auto failure = RunPair()) return failure;
       if (!report_->first_bad.empty()) return std::nullopt;
-      if (bounds_.SettledTooSlow()) {
+      if (pair == 0 && bounds_.SettledTooSlow()) {
         // None of the samples so far count.
         settled_ = false;
         samples_ = TimedSamples(sizes_.size());
@@ -136,7 +136,7 @@ class Stage {
       if (auto failure = TakeJudgedSample(FillStyle::kPlain, /*oracle=*/true, &batches[i], &sample))
         return failure;
       if (!report_->first_bad.empty()) return std::nullopt;
-      bounds_.WarmedUp(i, sample.candidate.ns / batches[i].calls());
+      bounds_.WarmedUp(i, floor_.OwnNs(sample.candidate), batches[i].calls());
     }
     if (auto failure = floor_.Measure(session_, batches[0])) return failure;
     if (!settled_) {
@@ -148,13 +148,13 @@ class Stage {
 
     // One sample among them is judged as a check is, and does not count: no invocation is known to
     // be timed, or to have only likely inputs.
+    const FillStyle judged = rng_.Below(2) == 0 ? FillStyle::kPlain : FillStyle::kEdges;
     uint64_t before_judged = rng_.Below(static_cast<uint64_t>(samples_per_pair_) * batches.size());
     for (int r = 0; r < samples_per_pair_; ++r) {
       for (size_t i = 0; i < batches.size(); ++i) {
         PairedSample sample;
         if (before_judged-- == 0)
-          if (auto failure =
-                  TakeJudgedSample(FillStyle::kEdges, /*oracle=*/true, &batches[i], &sample);
+          if (auto failure = TakeJudgedSample(judged, /*oracle=*/true, &batches[i], &sample);
               failure || !report_->first_bad.empty())
             return failure;
         if (auto failure = TakeTimedSample(i, &batches[i]); failure || !report_->first_bad.empty())
@@ -304,7 +304,7 @@ class Stage {
         continue;
       }
       pending_ = Timed(size, sample, data.calls);
-      bounds_.Timed(size, pending_->candidate_ns);
+      bounds_.Timed(size, pending_->reference_ns, pending_->candidate_ns);
       return std::nullopt;
     }
   }

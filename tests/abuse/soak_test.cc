@@ -96,6 +96,8 @@ TEST(SoakTest, NothingIsLeftAndNothingSlowsDown) {
   Workers& workers = Workers::Get();
   Measurer* const measurers[2] = {workers.Of(false), workers.Of(true)};
   ASSERT_TRUE(measurers[0] != nullptr && measurers[1] != nullptr);
+  for (const HostileProgram& program : hostile)
+    for (Measurer* const measurer : measurers) workers.Put(measurer, program.problem);
 
   struct Left {
     std::string host;
