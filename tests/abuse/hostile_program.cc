@@ -87,7 +87,7 @@ absl::StatusOr<std::vector<HostileProgram>> ParseHostileProgram(const std::strin
   std::vector<HostileProgram> programs;
   if (variants.empty()) {
     program.source = before + source;
-    programs.push_back(std::move(program));
+    programs.push_back(program);
   }
   for (const auto& [variant, text] : variants) {
     programs.push_back(program);
