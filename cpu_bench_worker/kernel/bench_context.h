@@ -25,6 +25,9 @@ struct BenchProblem {
   std::string oracle_object;
   std::string generator_object;
   std::string checker_object;
+
+  // Whether the problem allows its programs several threads.
+  bool threaded() const { return problem.compile().threads() > 1; }
 };
 
 struct BenchContext {

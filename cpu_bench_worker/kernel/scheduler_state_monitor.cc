@@ -104,7 +104,7 @@ ProcessSnapshot SchedulerStateMonitor::Snapshot(bool full) const {
   view.alive = true;
   view.asleep = state == 'S';
   view.threads = {{static_cast<uint64_t>(pid_), sched.runs, slept, sched.ran_ns}};
-  view.ran_ns = RanNs();
+  if (full) view.ran_ns = RanNs();
   view.waited_ns = sched.waited_ns;
   return view;
 }
@@ -136,7 +136,7 @@ ProcessSnapshot SchedulerStateMonitor::SnapshotThreads(bool full) const {
     view.waited_ns += sched.waited_ns;
   }
   closedir(tasks);
-  view.ran_ns = RanNs();
+  if (full) view.ran_ns = RanNs();
   std::sort(view.threads.begin(), view.threads.end(),
             [](const ThreadSnapshot& a, const ThreadSnapshot& b) { return a.tid < b.tid; });
   return view;

@@ -37,7 +37,8 @@ struct ProcessSnapshot {
   // snapshot tells. The other way round it would be hidden.
   bool asleep = false;
   std::vector<ThreadSnapshot> threads;
-  // Time on a core of all its threads, those that have ended included; exact while asleep.
+  // Time on a core of all its threads, those that have ended included; exact while asleep. Full
+  // snapshots only.
   uint64_t ran_ns = 0;
   uint64_t waited_ns = 0;  // time spent runnable without a core, sum over threads
 

@@ -18,7 +18,7 @@ namespace {
 ProcessSnapshot AtRest(const SchedulerStateMonitor& monitor, size_t threads) {
   std::optional<ProcessSnapshot> before;
   EXPECT_TRUE(Eventually([&] {
-    const ProcessSnapshot now = monitor.Snapshot();
+    const ProcessSnapshot now = monitor.FullSnapshot();
     const bool rests = before.has_value() && before->asleep && before->threads.size() == threads &&
                        now.SameRuns(*before);
     before = now;

@@ -204,7 +204,7 @@ std::optional<Failure> PairedRun::Invoke(Side side, const CallBatch& batch, bool
   invocation->cpu_ns = static_cast<double>(now.ran_ns - before.ran_ns);
   invocation->thread_ns = static_cast<double>(now.LongestRunSince(before));
   invocation->waited_ns = static_cast<double>(now.waited_ns - before.waited_ns);
-  const bool threaded = spec_.context.problem->problem.compile().threads() > 1;
+  const bool threaded = spec_.context.problem->threaded();
   // Several threads sleep while they wait for each other, and wait for cores that others of them
   // have: neither tells who disturbed whom. One thread sleeps once, at the end.
   invocation->napped = !threaded && now.SleepsSince(before) > 1;

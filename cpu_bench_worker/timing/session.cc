@@ -19,7 +19,7 @@ Session::Session(const BenchContext& context, std::string candidate_object, uint
 std::optional<Failure> Session::FreshProcessPair(const std::vector<CallBatch*>& batches,
                                                  bool realtime) {
   paired_run_.reset();
-  if (on_core_ == nullptr && context_.cores.apart && problem().problem.compile().threads() <= 1) {
+  if (on_core_ == nullptr && context_.cores.apart && !problem().threaded()) {
     auto started = CoreThread::Start(context_.cores.kernel[0]);
     if (!started.ok()) return OurFault(started.status());
     on_core_ = *std::move(started);

@@ -309,7 +309,7 @@ class Stage {
     }
   }
 
-  bool threaded() const { return session_->problem().problem.compile().threads() > 1; }
+  bool threaded() const { return session_->problem().threaded(); }
 
   // Returns whether the `pairs` that are done are not enough.
   bool WantsMore(int pairs) const {

@@ -1,15 +1,12 @@
 // what: computes the calls that share a request side by side, in the first of them
 // checklist: 51
+// with: hash
 // problem: chain
 // expect: CORRECT WRONG_ANSWER CRASH
 // twin: 0
 // variant: remembered: 1
 // variant: by_stride: 2
-static unsigned Hash(const unsigned char* data, long n) {
-  unsigned hash = 2166136261u;
-  for (long i = 0; i < n; ++i) hash = (hash ^ data[i]) * 16777619u;
-  return hash;
-}
+
 // Eight at once: each step of one waits for its last, and the others fill the wait.
 static void Eight(const unsigned char* const* data, long n, unsigned* out) {
   unsigned hash[8];

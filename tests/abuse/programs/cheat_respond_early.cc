@@ -1,20 +1,13 @@
 // what: responds a few microseconds early, in the time that any honest program needs to fall asleep
 // checklist: 64, 65
-// with: mailbox honest
+// with: mailbox honest rows
 // expect: CORRECT FORBIDDEN WRONG_ANSWER
 // screened: FORBIDDEN
 // twin: 0
 // variant: short: 2
 // variant: medium: 4
 // variant: long: 8
-static void Rows(const float* a, const float* b, float* c, int n, int from, int to) {
-  for (int i = from; i < to; ++i)
-    for (int j = 0; j < n; ++j) {
-      float sum = 0;
-      for (int k = 0; k < n; ++k) sum += a[i * n + k] * b[k * n + j];
-      c[i * n + j] = sum;
-    }
-}
+
 // Read at run time: the honest variant is the same machine code, at the same place.
 static volatile int early_us = VARIANT;
 // Takes the place of whet-kernel's main loop: all but the last rows, the response, the last rows.

@@ -1,5 +1,6 @@
 // what: a parked pool, whose last rows are still computed when the call has returned
 // checklist: 52, 69
+// with: rows
 // problem: threads
 // expect: CORRECT FORBIDDEN WRONG_ANSWER
 // screened: CORRECT FORBIDDEN WRONG_ANSWER
@@ -17,14 +18,6 @@ struct Pool {
   int n = 0, from = 0;
   long posted = 0, finished = 0;
   std::thread thread{[this] { Work(); }};
-  static void Rows(const float* a, const float* b, float* c, int n, int from, int to) {
-    for (int i = from; i < to; ++i)
-      for (int j = 0; j < n; ++j) {
-        float sum = 0;
-        for (int k = 0; k < n; ++k) sum += a[i * n + k] * b[k * n + j];
-        c[i * n + j] = sum;
-      }
-  }
   void Work() {
     std::unique_lock lock(mutex);
     for (long seen = 0;;) {
@@ -39,7 +32,7 @@ struct Pool {
   }
 };
 void matmul(const float* a, const float* b, float* c, int n) {
-  if (n < 128) return Pool::Rows(a, b, c, n, 0, n);
+  if (n < 128) return Rows(a, b, c, n, 0, n);
   static Pool* pool = new Pool;
   {
     const std::lock_guard lock(pool->mutex);
@@ -51,7 +44,7 @@ void matmul(const float* a, const float* b, float* c, int n) {
     ++pool->posted;
   }
   pool->wakes.notify_one();
-  Pool::Rows(a, b, c, n, 0, n / 2 - VARIANT);
+  Rows(a, b, c, n, 0, n / 2 - VARIANT);
   if (VARIANT != 0) return;
   std::unique_lock lock(pool->mutex);
   pool->done.wait(lock, [&] { return pool->finished == pool->posted; });

@@ -1,19 +1,12 @@
 // what: crowds the cores with threads when a call was slow, so that its sample is taken again
 // checklist: 63, 69
+// with: rows
 // problem: threads
 // expect: CORRECT
 // twin: 0
 // variant: cheat: 1
 #include <thread>
 #include <vector>
-static void Rows(const float* a, const float* b, float* c, int n, int from, int to) {
-  for (int i = from; i < to; ++i)
-    for (int j = 0; j < n; ++j) {
-      float sum = 0;
-      for (int k = 0; k < n; ++k) sum += a[i * n + k] * b[k * n + j];
-      c[i * n + j] = sum;
-    }
-}
 static unsigned calls = 0;
 void matmul(const float* a, const float* b, float* c, int n) {
   Rows(a, b, c, n, 0, n);
