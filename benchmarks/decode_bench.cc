@@ -147,7 +147,7 @@ class Roofline {
       matmul = std::max(matmul, MatmulSpeed());
       return;
     }
-    const MachineSpeed speed = MeasureMachine(device_, /*seconds=*/2, {"bf16"});
+    const MachineSpeed speed = MeasureMachine(device_, /*seconds=*/0.5, {"bf16"});
     read = std::max(read, 1e9 * speed.read_gb_s);
     matmul = std::max(matmul, 1e9 * speed.BestGflops("bf16"));
   }

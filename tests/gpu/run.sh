@@ -4,7 +4,8 @@
 #   tests/gpu/run.sh                 in a clone, on a machine with a GPU: sets up and builds first
 #   tests/gpu/run.sh --bundle DIR    in a clone, on any machine: builds, and makes the folder DIR
 #   DIR/run.sh                       on a GPU host that has the Python package torch 2.11 (LibTorch
-#                                    and CUDA) and nothing else of this
+#                                    and CUDA) and nothing else of this; the campaign also needs
+#                                    g++ and libclang-cpp16
 #   tests/gpu/run.sh --device cpu --bin BIN
 #                                    in a clone, without a GPU: what can be tried of this script,
 #                                    with the programs in BIN
@@ -21,7 +22,9 @@ HERE="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 readonly HERE
 readonly TESTS=(cuda_kernels_test trainer_engine_test trainer_learner_test trainer_optim_test trainer_pass_test)
 readonly BENCHMARKS=(decode_bench grpo_step_bench)
-readonly BUNDLED=("${TESTS[@]}" "${BENCHMARKS[@]}" gpu_system_test resave_model whet-trainer)
+readonly CAMPAIGN=(whet whet-worker whet-sandbox whet-kernel whet-screener)
+readonly BUNDLED=("${TESTS[@]}" "${BENCHMARKS[@]}" gpu_system_test resave_model whet-trainer
+  "${CAMPAIGN[@]}")
 LOGS="$PWD/gpu-logs"
 ONLY=""
 PASSED=0 FAILED=0 SKIPPED=0
@@ -82,20 +85,26 @@ print(os.path.dirname(torch.__file__), torch.cuda.device_count())
 PYTHON
 }
 
-# bundle BIN DIR: programs, the libraries they need that neither LibTorch nor the C library brings,
-# scripts and a tokenizer.
+# bundle BIN DIR: programs, the libraries they need that LibTorch, the C library and clang do not
+# bring, scripts and a tokenizer.
 bundle() {
   local bin="$1" to="$2" program library
   mkdir -p "$to/bin" "$to/lib" "$to/peers" "$to/conformance" "$to/tokenizer"
   for program in "${BUNDLED[@]}"; do
     cp "$bin/$program" "$to/bin/" && strip "$to/bin/$program"
-    ldd "$bin/$program" | awk '$3 ~ "^/(usr/)?lib/" &&
-        $3 !~ "/(libc|libm|libdl|librt|libpthread|libutil|libgcc_s|libstdc[+][+])[.]so" {print $3}' |
+    # One that is linked statically needs none.
+    { ldd "$bin/$program" 2>/dev/null || true; } | awk '$3 ~ "^/(usr/)?lib/" &&
+        $3 !~ "/(libc|libm|libdl|librt|libpthread|libutil|libgcc_s|libstdc[+][+])[.]so" &&
+        $3 !~ "/(libclang-cpp|libLLVM|libz3|libxml2|libicu|libedit|libtinfo|libbsd|libmd)" {print $3}' |
       while read -r library; do cp -Lu "$library" "$to/lib/"; done
   done
   cp "$HERE/run.sh" "$HERE/gpu_table.py" "$WHETSTONE_ROOT/benchmarks/table.py" "$DEPLOY/setup.sh" "$to/"
   cp "$WHETSTONE_ROOT"/benchmarks/peers/{make_random_model,trl_grpo}.py "$to/peers/"
   cp "$WHETSTONE_ROOT"/tests/conformance/{fixtures,harness,logits_conformance}.py "$to/conformance/"
+  mkdir -p "$to/test-data"
+  cp "$WHETSTONE_ROOT/tests/system/multiply.md" "$to/test-data/"
+  "$VENV/bin/python" "$WHETSTONE_ROOT/tests/system/make_tiny_model.py" "$MODEL_DIR" \
+    "$to/test-data/tiny-llama"
   cp "$MODEL_DIR"/{tokenizer.json,tokenizer_config.json,config.json} "$to/tokenizer/"
   for program in generation_config.json chat_template.jinja; do
     [[ ! -e "$MODEL_DIR/$program" ]] || cp "$MODEL_DIR/$program" "$to/tokenizer/"
@@ -144,10 +153,13 @@ system_checks() {
   else
     check "two ranks" 600 "$bin/gpu_system_test" --gtest_filter=ServeTest.TwoRanks
   fi
-  if [[ -x "$bin/whet" && -x "$bin/whet-worker" ]]; then
-    check "campaign" 600 "$bin/gpu_system_test" --gtest_filter=GpuCampaignTest.*
+  if ! command -v g++ >/dev/null; then
+    skip "campaign" "candidates are compiled by g++, which is not here"
+  elif ldd "$bin/whet-screener" | grep -q 'not found'; then
+    skip "campaign" "whet-screener finds no $(ldd "$bin/whet-screener" | awk '/not found/ {print $1}' |
+      paste -sd ' ' -) (package libclang-cpp16)"
   else
-    skip "campaign" "a bundle has no worker and no compilers; run this in a clone"
+    check "campaign" 600 "$bin/gpu_system_test" --gtest_filter=GpuCampaignTest.*
   fi
 }
 
@@ -192,7 +204,7 @@ folder to carry to a machine that has one"
     # In a clone.
     if [[ ! -d "$bin" ]]; then
       set_up tests cuda
-      step "build cuda" build_preset cuda "${BUNDLED[@]}" whet whet-worker
+      step "build cuda" build_preset cuda "${BUNDLED[@]}"
       bin="$WHETSTONE_ROOT/build/cuda/bin"
     fi
     peers="$WHETSTONE_ROOT/benchmarks/peers"

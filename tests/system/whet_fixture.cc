@@ -30,6 +30,12 @@ std::string ReadOrEmpty(const std::string& path) {
   return text.ok() ? *text : "";
 }
 
+// What is carried to a GPU host (tests/gpu/run.sh --bundle) has the problem beside its tiny model.
+std::string Problem() {
+  const std::string carried = ProgramDirectory() + "/../test-data/multiply.md";
+  return access(carried.c_str(), F_OK) == 0 ? carried : SourceDir() + "/tests/system/multiply.md";
+}
+
 // Puts `word` in single quotes for sh.
 std::string Quoted(const std::string& word) {
   return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
@@ -126,23 +132,24 @@ void WhetTest::SetUp() {
   dir_ = std::make_unique<TempDir>(*std::move(dir));
 }
 
-std::string WhetTest::TinyModel() { return BinDir() + "/../test-data/tiny-llama"; }
+std::string WhetTest::TinyModel() { return ProgramDirectory() + "/../test-data/tiny-llama"; }
 
 std::string WhetTest::SmallModel() {
   return absl::StrCat(std::getenv("HOME"), "/.cache/whetstone/models/SmolLM2-135M-Instruct");
 }
 
-std::string WhetTest::Binary(const std::string& name) { return absl::StrCat(BinDir(), "/", name); }
+std::string WhetTest::Binary(const std::string& name) {
+  return absl::StrCat(ProgramDirectory(), "/", name);
+}
 
 std::string WhetTest::WriteCampaign(int steps, const std::string& more) {
   const std::string prefix = absl::StrReplaceAll(kAnswer, {{"\n", "\\n"}, {"\"", "\\\""}});
   const std::string text = absl::StrCat(
       "name: system-test\n"
       "model: ",
-      TinyModel(), "\nproblems: [", SourceDir(), "/tests/system/multiply.md]\n",
-      "train: {steps: ", steps, ", group_size: 4, lr: 1.0e-4}\n",
-      "generate: {max_new_tokens: 24, response_prefix: \"", prefix, "\"}\n",
-      "checkpoint: {every: 2, keep: 2",
+      TinyModel(), "\nproblems: [", Problem(), "]\n", "train: {steps: ", steps,
+      ", group_size: 4, lr: 1.0e-4}\n", "generate: {max_new_tokens: 24, response_prefix: \"",
+      prefix, "\"}\n", "checkpoint: {every: 2, keep: 2",
       absl::StrContains(more, "cluster:") ? absl::StrCat(", dir: ", Path("checkpoints")) : "",
       "}\n",
       absl::StrContains(more, "local:") ? "" : "local: {threads: 1, dtype: fp32, device: cpu}\n",

@@ -5,6 +5,7 @@
 #include "common/philox.h"
 #include "gpu_trainer/model/decoder_reference.h"
 #include "gpu_trainer/train/optim/adamw.h"
+#include "gpu_trainer/train/pass/elementwise_layers.h"
 #include "gpu_trainer/train/pass/head_loss.h"
 
 namespace whetstone {
@@ -199,6 +200,19 @@ TEST(DecoderPass, ActivationCheckpointingChangesNoBit) {
 }
 
 // The operators, which a CUDA device runs, are held to the SIMD kernels; longer than a tile.
+// In fp64 LibTorch's operators compute on any machine, as they do in f32 on a GPU.
+TEST(Swiglu, OperatorsOfAWideTypeEqualAutograd) {
+  torch::manual_seed(7);
+  const torch::Tensor gate_up = torch::randn({5, 12}, torch::kDouble).requires_grad_();
+  const torch::Tensor dy = torch::randn({5, 6}, torch::kDouble);
+  const torch::Tensor y = torch::silu(gate_up.narrow(1, 0, 6)) * gate_up.narrow(1, 6, 6);
+  y.backward(dy);
+  const torch::Tensor activated = dy.clone(), gradient = gate_up.detach().clone();
+  SwigluBackwardInPlace(activated, gradient);
+  EXPECT_TRUE(torch::allclose(activated, y.detach()));
+  EXPECT_TRUE(torch::allclose(gradient, gate_up.grad()));
+}
+
 TEST(Attention, OperatorsEqualTheSimdKernels) {
   torch::manual_seed(2);
   const AttentionShape shape{.heads = 6, .kv_heads = 2, .head_dim = 10};

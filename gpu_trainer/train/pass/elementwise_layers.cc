@@ -183,8 +183,10 @@ void SwigluBackwardInPlace(torch::Tensor dy, torch::Tensor gate_up) {
     const torch::Tensor g = gate_up.narrow(1, 0, c).to(WideType(gate_up));
     const torch::Tensor u = gate_up.narrow(1, c, c).to(WideType(gate_up));
     const torch::Tensor s = g.sigmoid();
+    // Before gate_up is written: of a wide type g and u are views of it.
+    const torch::Tensor activated = g * s * u;
     gate_up.copy_(torch::cat({dy * u * s * (1 + g * (1 - s)), dy * g * s}, 1));
-    dy.copy_(g * s * u);
+    dy.copy_(activated);
     return;
   }
   DispatchCompute(dy, [&]<typename T>() {

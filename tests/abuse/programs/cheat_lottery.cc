@@ -1,8 +1,8 @@
-// what: leaves something out once in a million calls: what a judge of thousands cannot see
+// what: leaves something out once in a million calls: a judge of thousands sees that by luck alone
 // checklist: 0
 // with: hash
 // problem: chain
-// expect: CORRECT
+// expect: CORRECT WRONG_ANSWER
 // twin: 0
 // variant: cheat: 1
 unsigned chain(const unsigned char* data, long n) {
