@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import cells  # noqa: E402
 import figures  # noqa: E402
+import reward_noise  # noqa: E402
 import run  # noqa: E402
 import tables  # noqa: E402
 
@@ -350,6 +352,32 @@ class TablesTest(unittest.TestCase):
     def test_seconds_are_those_of_all_pieces(self):
         first = {**self.row("a", 17, None, 1.0, 4.0), "ended": "", "seconds": 1200}
         self.assertIn("1800", tables.of("own-problem", [first, self.row("a", 17, 0.7, 1.0, 4.0)]))
+
+
+class RewardNoiseTest(unittest.TestCase):
+    def test_shares_are_those_of_the_learner(self):
+        self.assertAlmostEqual(reward_noise.noise_share([(1, 0.5), (2, 1.0), (6, 2.0)]), (0.25 + 1 + 4) / 3 / 7)
+        self.assertEqual(reward_noise.noise_share([(1, 3.0), (2, 3.0)]), 1)
+        twice = [(0.0, 0.1)] * 3 + [(1.0, 0.1)]
+        self.assertAlmostEqual(reward_noise.noise_share(twice), (3 * 0.25 + 0.75) * 0.01 / 0.75)
+
+    def test_a_journal_is_asked(self):
+        with tempfile.TemporaryDirectory() as folder:
+            journal = sqlite3.connect(Path(folder) / "journal.db")
+            journal.execute("CREATE TABLE calibrations (noise_band REAL)")
+            journal.execute("INSERT INTO calibrations VALUES (0.00392)")
+            journal.execute("CREATE TABLE verdicts (step, grp, reward, outcome, speedup, speedup_low, speedup_high, "
+                            "process_pairs, dropped)")
+            rows = [(1, 0, 0.3 + math.log(2) / math.log(8), "CORRECT", 2, 1.98, 2.02, 16, 0),
+                    (1, 0, 0.3 + math.log(2.001) / math.log(8), "CORRECT", 2.001, 1.98, 2.02, 16, 0),
+                    (1, 1, -1.0, "NO_CODE", None, None, None, 0, 0), (1, 1, 0.3, "CORRECT", 1.0, 0.99, 1.01, 16, 0),
+                    (1, 2, -1.0, "NO_CODE", None, None, None, 0, 0), (1, 2, -1.0, "NO_CODE", None, None, None, 0, 0),
+                    (-5, 0, 0.9, "CORRECT", 3, 2.9, 3.1, 16, 0), (-5, 0, 0.3, "CORRECT", 1, 0.9, 1.1, 16, 0)]
+            journal.executemany("INSERT INTO verdicts VALUES (?,?,?,?,?,?,?,?,?)", rows)
+            journal.commit()
+            text = reward_noise.line(Path(folder))
+        self.assertIn("2 groups with different rewards, 1 of them within their errors", text)
+        self.assertIn("noise 50.00 % of the variance, 0.00 % of what is learned", text)
 
 
 if __name__ == "__main__":

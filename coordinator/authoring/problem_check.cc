@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/status_macros.h"
+#include "coordinator/authoring/mutant_check.h"
 #include "coordinator/authoring/negative_controls.h"
 
 namespace whetstone {
@@ -119,6 +120,8 @@ class Checker {
       RETURN_IF_ERROR(Reference(std::max(calibration_.noise_band(), kNoiseFloor)));
     }
     RETURN_IF_ERROR(NegativeControls());
+    if (!report_.quick && report_.sound())
+      RETURN_IF_ERROR(CheckMutants(problem_, locations_, tools_, &report_));
     return std::move(report_);
   }
 

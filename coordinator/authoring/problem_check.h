@@ -1,7 +1,8 @@
 // Proves a problem sound before a campaign trusts its rewards (`whet problem check`): the reference
 // is deterministic, the inputs matter, the outputs have variance, the expert is right and fast
 // enough, equal code measures as equal, reference and expert earn what they should, and programs
-// that do not do the work (negative_controls.h) all fail.
+// that do not do the work (negative_controls.h) all fail. It warns of branches of the reference
+// that no input takes, and of small changes to it (mutants.h) that nobody would notice.
 //
 //   ProblemTools tools{.calibrate = …PutProblem…, .measure = …Measure…, .reward = …RewardOf…};
 //   ASSIGN_OR_RETURN(ProblemReport report, CheckProblem(problem, locations, tools));

@@ -64,6 +64,7 @@ struct FakeWorker {
               timed += time;
               if (!measure_status.ok()) return measure_status;
               if (source == problem.expert()) return expert;
+              if (!passes.empty() && absl::StrContains(source, passes)) return reference;
               return source == problem.reference() ? reference : control;
             },
             .reward =
@@ -86,6 +87,7 @@ struct FakeWorker {
   v1::Verdict expert = Outcome(v1::CORRECT, 7.9);
   v1::Verdict reference = Outcome(v1::CORRECT, 1.001);
   v1::Verdict control = Outcome(v1::WRONG_ANSWER);
+  std::string passes;  // What has this text in it is as right as the reference.
   bool calibrated = false;
   int measured = 0;
   int timed = 0;
@@ -109,6 +111,8 @@ TEST(ProblemCheckTest, ASoundProblem) {
       "ok       canary: stale output  caught: WRONG_ANSWER\n"
       "ok       canary: ignores a     caught: WRONG_ANSWER\n"
       "ok       canary: ignores b     caught: WRONG_ANSWER\n"
+      "ok       inputs                take all 3 branches of the reference that were asked for\n"
+      "ok       changes               7 small changes of the reference, all caught\n"
       "matmul_f32 is sound\n");
   EXPECT_EQ(report.ToJson()["sound"], true);
   EXPECT_EQ(report.ToJson()["findings"][0]["level"], "passed");
@@ -290,6 +294,27 @@ TEST(ProblemCheckTest, AControlThatDidNotRunIsAWarning) {
   const ProblemReport report = worker.Run();
   EXPECT_TRUE(report.sound());
   EXPECT_THAT(report.Table(), HasSubstr("warning  canary: zeros"));
+}
+
+// Warnings: a change may be none.
+TEST(ProblemCheckTest, WhatNoInputShowsIsNamed) {
+  FakeWorker worker(Load("matmul_f32"));
+  worker.passes = "(i < n) && whet_reached()";
+  const ProblemReport unreached = worker.Run();
+  EXPECT_TRUE(unreached.sound());
+  EXPECT_THAT(unreached.Table(),
+              HasSubstr("line 2 of the reference: 'i < n' is never true: programs that are wrong "
+                        "there pass for right; choose fills or a generator, or sizes"));
+  EXPECT_THAT(unreached.Table(), Not(HasSubstr("line 2 of the reference: a program")))
+      << "it says nothing";
+
+  worker.passes = "k < (n) - 1";
+  const ProblemReport unnoticed = worker.Run();
+  EXPECT_TRUE(unnoticed.sound());
+  EXPECT_THAT(unnoticed.Table(), HasSubstr("a program in which 'k < n' ends one earlier passes for "
+                                           "right: if it is wrong, choose inputs that show it"));
+  worker.reference.set_object_hash("the same");
+  EXPECT_THAT(worker.Run().Table(), Not(HasSubstr("passes for right"))) << "it is the same program";
 }
 
 TEST(ProblemCheckTest, WarnsOfLongCallsAndLongVerdicts) {

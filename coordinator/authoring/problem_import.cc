@@ -151,6 +151,15 @@ class Importer {
     return text;
   }
 
+  // Returns a fill by all values of an integer type: what the author knows of his inputs he says,
+  // and what he forgets is not assumed.
+  static std::string WholeRange(v1::ElementType type) {
+    const int bits = 8 * static_cast<int>(ElementBytes(type));
+    const uint64_t most = ~uint64_t{0} >> (64 - bits + (IsSigned(type) ? 1 : 0));
+    return absl::StrCat("uniform(", IsSigned(type) ? -static_cast<int64_t>(most) - 1 : 0, ", ",
+                        most, ")");
+  }
+
   // Asks for what stands behind "fill: ".
   absl::StatusOr<std::string> AskFill(const std::string& name, const ElementLayout& element) const {
     std::vector<std::string> fills;
@@ -161,7 +170,7 @@ class Importer {
           std::string fill,
           Ask(what + ".fill",
               absl::StrCat("How '", what, "' (", ElementTypeName(type), ") is filled"),
-              IsFloating(type) ? "uniform(-1, 1)" : "uniform(0, 100)",
+              IsFloating(type) ? "uniform(-1, 1)" : WholeRange(type),
               [type](const std::string& answer) { return ParseFill(answer, type).status(); }));
       if (!element.is_struct()) return fill;
       fills.push_back(absl::StrCat(field.name, ": ", fill));

@@ -110,6 +110,7 @@ TEST(ProblemImportTest, InPlaceValuesAndAnExpert) {
   EXPECT_EQ(problem->args(0).array().direction(), v1::Array::INOUT);
   EXPECT_EQ(problem->args(0).array().type(), v1::I64);
   EXPECT_EQ(problem->args(0).array().shape(0), "n");
+  EXPECT_THAT(made->text, HasSubstr("fill: uniform(-9223372036854775808, 9223372036854775807)"));
   EXPECT_TRUE(problem->args(2).has_scalar());
   EXPECT_EQ(problem->compare().rule(), v1::Compare::EXACT);
   EXPECT_EQ(problem->sizes().hidden_size(), 1);

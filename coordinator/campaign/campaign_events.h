@@ -191,6 +191,11 @@ struct StepDone {
 struct NewIncumbent {
   IncumbentEntry entry;
 };
+// The rollout's program was faster than physics allows, twice.
+struct Suspect {
+  VerdictEntry entry;
+  std::string source;
+};
 // `text` tells people about something out of the ordinary.
 struct Notice {
   std::string text;
@@ -206,7 +211,7 @@ using Action = std::variant<action::Record, action::Probe, action::LoadPolicy, a
                             action::Update, action::ReplayUpdate, action::SaveCheckpoint,
                             action::RemoveCheckpoints, action::PutProblem, action::Measure,
                             action::CancelCall, action::WorkerLeft, action::StepDone,
-                            action::NewIncumbent, action::Notice, action::Finish>;
+                            action::NewIncumbent, action::Suspect, action::Notice, action::Finish>;
 
 }  // namespace whetstone
 

@@ -14,8 +14,6 @@
 namespace whetstone {
 namespace {
 
-// There are this many different programs.
-constexpr uint64_t kKinds = 8;
 // The second id of completions that were sampled to be evaluated.
 constexpr int kHeldOut = 77;
 // A campaign that takes longer hangs.
@@ -362,57 +360,6 @@ void World::Apply(uint64_t call, const v1::UpdateRequest& request) {
   const Seconds delay = 3 * Draw();
   After(delay, event::UpdateDone{call, response});
   if (Fault(0.02)) After(delay + Draw(), event::UpdateDone{call, response});
-}
-
-// Whatever was lost on the way, groups are learned from as a whole, and the rollouts of each are of
-// one policy (were some resampled by a newer one, it would be those that take long), which is not
-// too old.
-void World::CheckBatch(const v1::UpdateRequest& request) {
-  if (!request.has_grpo()) return;
-  std::set<int> learned, imitating;
-  for (const v1::RolloutGroup& group : request.grpo().groups()) {
-    learned.insert(group.group_index());
-    std::set<int64_t> policies;
-    int imitated = 0;
-    for (const v1::Rollout& rollout : group.rollouts()) {
-      if (rollout.ids_size() != 1) Break("it learns from an evaluation");
-      if (!rollout.imitated()) policies.insert(rollout.ids(0) / static_cast<int64_t>(kKinds));
-      imitated += rollout.imitated() ? 1 : 0;
-    }
-    if (imitated > 0) imitating.insert(group.group_index());
-    imitated_ += imitated;
-    if (group.rollouts_size() - imitated != options_.group_size) Break("a group is not whole");
-    if (imitated > plan_.campaign.train().imitation().size()) Break("too much is imitated");
-    if (policies.size() != 1) return Break("a group's rollouts are of several policies");
-    const int64_t staleness = static_cast<int64_t>(policy_.updates.size()) - *policies.begin();
-    stalest_ = std::max(stalest_, staleness);
-    if (staleness < 0 || staleness > plan_.campaign.train().max_staleness()) {
-      Break(absl::StrCat("rollouts that are ", staleness, " updates old"));
-    }
-  }
-  const size_t wanted = static_cast<size_t>(options_.prompts_per_step);
-  const size_t refills_max =
-      static_cast<size_t>(plan_.campaign.train().dynamic_sampling().max_refills());
-  if (refills_max == 0) {
-    if (learned.size() != wanted) Break("a step is not whole");
-    return;
-  }
-  // Each group that was sampled has an entry, which holds its rewards.
-  std::map<int, std::set<double>> rewards;
-  for (const JournalEntry& entry : journal_) {
-    const auto* verdict = std::get_if<VerdictEntry>(&entry);
-    if (verdict == nullptr || verdict->step != request.name().step()) continue;
-    std::set<double>& kept = rewards[verdict->group_index];
-    if (!verdict->dropped) kept.insert(verdict->reward);
-  }
-  const size_t sampled = rewards.size();
-  refilled_ += sampled > wanted ? 1 : 0;
-  std::erase_if(rewards, [](const auto& group) { return group.second.size() < 2; });
-  std::set<int> teaching = imitating;
-  for (const auto& [group, kept] : rewards) teaching.insert(group);
-  if (learned != teaching) Break("not the groups with spread are learned from");
-  if (rewards.size() > wanted || sampled > wanted * (1 + refills_max)) Break("too many groups");
-  if (rewards.size() < wanted && sampled < wanted + refills_max) Break("too few refills");
 }
 
 void World::Do(const action::Update& a) { Apply(a.call, a.request); }

@@ -72,6 +72,9 @@ class World {
   absl::StatusOr<std::vector<v1::UpdateRequest>> Requests() const;
 
  private:
+  // There are this many different programs.
+  static constexpr uint64_t kKinds = 8;
+
   struct Later {
     Seconds at = 0;
     uint64_t order = 0;
@@ -115,6 +118,7 @@ class World {
   void Do(const action::WorkerLeft& a);
   void Do(const action::StepDone& a) { lines_.push_back(a.line); }
   void Do(const action::NewIncumbent&) {}
+  void Do(const action::Suspect&) {}
   void Do(const action::Notice& a);
   void Do(const action::Finish& a);
   void Apply(uint64_t call, const v1::UpdateRequest& request);

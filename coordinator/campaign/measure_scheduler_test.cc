@@ -101,6 +101,25 @@ TEST_F(MeasureSchedulerTest, RolloutsOfOneTextShareAMeasurementAndCodeIsNeeded) 
   EXPECT_TRUE(VerdictOf(3)->verdict.cached()) << "also one that comes later";
 }
 
+TEST_F(MeasureSchedulerTest, ASuspectProgramIsShownWithItsSource) {
+  Arrive(0);
+  Rollout(0, "int f();");
+  v1::Verdict suspect = Correct(90);
+  suspect.set_outcome(v1::SUSPECT);
+  const std::vector<action::Measure> asked = Asked();
+  ASSERT_EQ(asked.size(), 1u);
+  measuring_.On(event::VerdictArrived{asked[0].call, suspect});
+  std::vector<action::Suspect> shown;
+  for (Action& action : context_.TakeActions()) {
+    if (auto* a = std::get_if<action::Suspect>(&action)) shown.push_back(std::move(*a));
+  }
+  ASSERT_EQ(shown.size(), 1u);
+  EXPECT_EQ(shown[0].source, "int f();\n");
+  EXPECT_EQ(shown[0].entry.verdict.candidate_id(), "sim-1/1/0/0");
+  EXPECT_FALSE(VerdictOf(0)->dropped);
+  EXPECT_EQ(VerdictOf(0)->reward, plan_.campaign.reward().wrong_base());
+}
+
 TEST_F(MeasureSchedulerTest, AFailedAttemptIsTriedElsewhereAndThenGivenUp) {
   Arrive(0);
   Arrive(1);

@@ -1,6 +1,7 @@
 #include "coordinator/campaign/verdict_recorder.h"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,11 +58,15 @@ void VerdictRecorder::Record(int64_t step, int group_index, int sample, v1::Verd
       CalibrationFor(verdict, context_->plan().ProblemOf(step, group_index).hash);
   VerdictEntry entry = RewardVerdict(context_->plan(), context_->durable(),
                                      {step, group_index, sample}, std::move(verdict), calibration);
+  std::optional<action::Suspect> suspect;
   if (entry.verdict.outcome() == v1::SUSPECT) {
-    context_->Notice(
-        absl::StrCat("suspect: ", entry.verdict.candidate_id(), ": ", entry.verdict.detail()));
+    const GroupRecord& group =
+        context_->durable().FindStep(step)->groups[static_cast<size_t>(group_index)];
+    suspect =
+        action::Suspect{entry, group.samples[static_cast<size_t>(sample)].source.value_or("")};
   }
   context_->Record(std::move(entry));
+  if (suspect) context_->Emit(*std::move(suspect));
 }
 
 // Returns the calibration of the host that measured, or of any other if that one is not known any

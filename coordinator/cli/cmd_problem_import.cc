@@ -53,10 +53,16 @@ class Answers {
       return Checked(question, it->second);
     }
     if (ask_) return Ask(question);
-    if (!question.suggestion.empty()) return question.suggestion;
+    if (!question.suggestion.empty()) {
+      chosen_.push_back(absl::StrCat(question.key, "=", question.suggestion));
+      return question.suggestion;
+    }
     return absl::InvalidArgumentError(absl::StrCat(question.text, "\nAnswer with --set ",
                                                    question.key, "=…, or run this on a terminal"));
   }
+
+  // Returns "KEY=VALUE" for each that nobody answered.
+  const std::vector<std::string>& chosen() const { return chosen_; }
 
   // An answer to nothing is a slip.
   absl::Status CheckAllUsed() const {
@@ -101,9 +107,15 @@ class Answers {
   const bool ask_;
   std::map<std::string, std::string> given_;
   std::vector<std::string> asked_;
+  std::vector<std::string> chosen_;
 };
 
-absl::StatusOr<std::string> Import(const ProblemImportOptions& options, Console* console) {
+struct Imported {
+  std::string path;
+  std::vector<std::string> chosen;  // "KEY=VALUE"
+};
+
+absl::StatusOr<Imported> Import(const ProblemImportOptions& options, Console* console) {
   ImportRequest request;
   request.name = options.file;
   request.function = options.function;
@@ -125,21 +137,26 @@ absl::StatusOr<std::string> Import(const ProblemImportOptions& options, Console*
         absl::StrCat(path, " is already there; move it away or name another file with --out"));
   }
   RETURN_IF_ERROR(WriteFileAtomically(path, made.text));
-  return path;
+  return Imported{path, answers.chosen()};
 }
 
 int RunProblemImport(const ProblemImportOptions& options) {
   Console console(options.json);
-  const absl::StatusOr<std::string> path = Import(options, &console);
-  if (!path.ok()) return console.Fail(path.status());
-  console.Line(absl::StrCat("wrote ", *path));
+  const absl::StatusOr<Imported> made = Import(options, &console);
+  if (!made.ok()) return console.Fail(made.status());
+  if (!made->chosen.empty()) {
+    console.Line(absl::StrCat("chosen, as you did not say (--set KEY=VALUE says otherwise):\n  ",
+                              absl::StrJoin(made->chosen, "\n  ")));
+  }
+  console.Line(absl::StrCat("wrote ", made->path));
   if (options.expert.empty()) {
     console.Line(
         "it has no expert: rules may find a faster form (whet rewrite), and you can write one "
         "below '## expert'");
   }
-  console.Line(absl::StrCat("then: whet problem check ", *path));
-  console.Result({{"file", *path}, {"has_expert", !options.expert.empty()}});
+  console.Line(absl::StrCat("then: whet problem check ", made->path));
+  console.Result(
+      {{"file", made->path}, {"has_expert", !options.expert.empty()}, {"chosen", made->chosen}});
   return kExitOk;
 }
 
@@ -152,7 +169,8 @@ void AddProblemImport(CLI::App* problem, SelectedCommand* selected) {
       "Make a prompt file of a C++ function\n\nThe function becomes the reference. What its "
       "signature does not say is asked on the terminal, or\nanswered by --set: prose, sizes "
       "(check, timed, hidden), and for each parameter NAME.kind, NAME.shape\nand NAME.fill. "
-      "Elsewhere than on a terminal, questions with a usual answer get that.");
+      "Elsewhere than on a terminal, questions with a usual answer get that, which is "
+      "printed.");
   command->add_option("FILE", options->file, "C++ source with the function and what it needs")
       ->required();
   command->add_option("--function", options->function, "Which one, if the file has several");

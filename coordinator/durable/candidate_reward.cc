@@ -38,6 +38,7 @@ VerdictEntry RewardVerdict(const CampaignPlan& plan, const DurableState& durable
         OverlongPenalty(config, record.samples[static_cast<size_t>(sample)].completion->ids_size(),
                         plan.campaign.generate().max_new_tokens());
   }
+  verdict.set_reward_error(reward.error);
   // The journal's database has no -0.0, and what is learned from is what it gives back.
   return {step, group_index, sample, std::move(verdict), reward.value + 0.0, reward.dropped};
 }

@@ -55,7 +55,7 @@ TEST_F(CandidateRewardTest, ACalibrationThatIsNotKnownCountsAsAWeakExpert) {
 }
 
 TEST_F(CandidateRewardTest, WhatIsDroppedCostsNothing) {
-  verdict_.set_outcome(v1::SUSPECT);
+  verdict_.set_outcome(v1::INFRASTRUCTURE_ERROR);
   const VerdictEntry entry = Reward(&calibration_);
   EXPECT_TRUE(entry.dropped);
   EXPECT_EQ(entry.reward, 0);

@@ -15,7 +15,7 @@ void Judge(v1::Outcome outcome, double speedup, double reward, CandidateRecord* 
   entry.verdict.set_outcome(outcome);
   entry.verdict.set_speedup(speedup);
   entry.reward = reward;
-  entry.dropped = outcome == v1::SUSPECT;
+  entry.dropped = outcome == v1::INFRASTRUCTURE_ERROR;
 }
 
 TEST(EvalRowTest, CountsWhatIsRightAndWhatIsFast) {
@@ -23,7 +23,7 @@ TEST(EvalRowTest, CountsWhatIsRightAndWhatIsFast) {
   std::vector<CandidateRecord>& first = evaluation.groups[0].samples;
   Judge(v1::CORRECT, 4, 1.2, &first[0]);
   Judge(v1::CORRECT, 1.5, 0.8, &first[1]);
-  Judge(v1::SUSPECT, 90, 0, &first[2]);
+  Judge(v1::INFRASTRUCTURE_ERROR, 90, 0, &first[2]);
   Judge(v1::NO_CODE, 0, -1, &first[3]);
   std::vector<CandidateRecord>& second = evaluation.groups[1].samples;
   Judge(v1::CORRECT, 0.25, 0.1, &second[0]);
@@ -36,7 +36,7 @@ TEST(EvalRowTest, CountsWhatIsRightAndWhatIsFast) {
   times.step = 24;
   const std::map<std::string, double> row = BuildEvalRow(evaluation, times);
   EXPECT_DOUBLE_EQ(row.at("eval/correct"), 3.0 / 8);
-  EXPECT_DOUBLE_EQ(row.at("eval/fast_1.5"), 2.0 / 8) << "wrong and suspect programs are not fast";
+  EXPECT_DOUBLE_EQ(row.at("eval/fast_1.5"), 2.0 / 8) << "wrong and dropped programs are not fast";
   EXPECT_DOUBLE_EQ(row.at("eval/best"), std::sqrt(4.0 * 1)) << "slower than the reference is 1";
   EXPECT_NEAR(row.at("eval/reward"), (1.2 + 0.8 - 1 + 0.1 - 0.6 - 0.1 - 0.1) / 7, 1e-12);
   EXPECT_DOUBLE_EQ(row.at("eval/dropped"), 1.0 / 8);
@@ -56,7 +56,7 @@ TEST(EvalRowTest, CountsWhatIsRightAndWhatIsFast) {
 
 TEST(EvalRowTest, WithoutAnyRewardThereIsNoMean) {
   StepRecord evaluation(0, 1, 1);
-  Judge(v1::SUSPECT, 90, 0, &evaluation.groups[0].samples[0]);
+  Judge(v1::INFRASTRUCTURE_ERROR, 90, 0, &evaluation.groups[0].samples[0]);
   EXPECT_EQ(BuildEvalRow(evaluation, {}).count("eval/reward"), 0u);
 }
 

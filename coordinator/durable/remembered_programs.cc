@@ -48,6 +48,7 @@ void Remember(const CampaignPlan& plan, const StepRecord& step, ProgramMemory* m
       *program.rollout.mutable_ids() = record.completion->ids();
       *program.rollout.mutable_sampling_logprobs() = record.completion->sampling_logprobs();
       program.rollout.set_reward(record.verdict->reward);
+      program.rollout.set_reward_error(record.verdict->verdict.reward_error());
       program.rollout.set_imitated(true);
       const auto slower = std::find_if(
           programs.begin(), programs.end(),

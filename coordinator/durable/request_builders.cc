@@ -100,8 +100,7 @@ v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const DurableState& dura
     const GroupRecord& record = step.groups[g];
     const std::vector<v1::Rollout> imitated =
         ImitatedRollouts(plan, durable.memory(), step, static_cast<int>(g));
-    const bool teaches = record.HasSpread() || !imitated.empty();
-    if (train.dynamic_sampling().max_refills() > 0 && !teaches) continue;  // discarded
+    if (train.dynamic_sampling().max_refills() > 0 && !record.HasSpread(imitated)) continue;
     v1::RolloutGroup* group = batch->add_groups();
     group->set_group_index(static_cast<int>(g));
     *group->mutable_prompt_ids() = record.prompt->ids();
@@ -111,6 +110,7 @@ v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const DurableState& dura
       *rollout->mutable_ids() = candidate.completion->ids();
       *rollout->mutable_sampling_logprobs() = candidate.completion->sampling_logprobs();
       rollout->set_reward(candidate.verdict->reward);
+      rollout->set_reward_error(candidate.verdict->verdict.reward_error());
       rollout->set_dropped(candidate.verdict->dropped);
       rollout->set_truncated(candidate.completion->finish() != v1::Completion::STOP);
     }

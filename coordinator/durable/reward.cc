@@ -6,6 +6,12 @@
 #include "common/status_macros.h"
 
 namespace whetstone {
+namespace {
+
+// The middle 95 % of a normal distribution end so many deviations from its mean.
+constexpr double kEndOf95 = 1.96;
+
+}  // namespace
 
 Reward RewardOf(const v1::Verdict& verdict, const v1::RewardConfig& config, double expert_speedup,
                 double noise_band) {
@@ -23,16 +29,21 @@ Reward RewardOf(const v1::Verdict& verdict, const v1::RewardConfig& config, doub
       return {config.wrong_base() +
                   config.wrong_slope() * std::clamp(verdict.pass_fraction(), 0.0, 1.0),
               false};
+    case v1::SUSPECT:
+      // It did not do the work. Dropped, the next policy would try again.
+      return {config.wrong_base(), false};
     case v1::CORRECT: {
       CHECK(verdict.timed() && verdict.speedup() > 0);
       double gain = std::log(verdict.speedup());
       const double band = verdict.noise_band() > 0 ? verdict.noise_band() : noise_band;
-      if (std::abs(gain) <= band) gain = 0;
+      const bool in_band = std::abs(gain) <= band;
+      if (in_band) gain = 0;
       // An expert of 1 or less (or none measured) must not divide by zero or turn the sign.
       const double scale = std::max(std::log(std::max(expert_speedup, 1.0)), std::log(2.0));
-      return {
-          config.correct_base() + std::clamp(gain / scale, config.clip_low(), config.clip_high()),
-          false};
+      const double paid = std::clamp(gain / scale, config.clip_low(), config.clip_high());
+      const double log_error = std::hypot(verdict.speedup_error(), band / kEndOf95);
+      const bool exact = in_band || paid != gain / scale;
+      return {config.correct_base() + paid, false, exact ? 0 : log_error / scale};
     }
     default:
       return {0, true};

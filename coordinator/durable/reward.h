@@ -5,12 +5,18 @@
 //   CRASH, TIMEOUT, MEMORY_LIMIT   runtime_error
 //   WRONG_ANSWER                   wrong_base + wrong_slope * pass_fraction (candidate_reward.h
 //                                  leaves the second part out where it is not paid)
+//   SUSPECT                        wrong_base
 //   CORRECT                        correct_base + clip(ln s / max(ln s_expert, ln 2), low, high)
-//   SUSPECT, INFRASTRUCTURE_ERROR  dropped: no reward, never learned from
+//   INFRASTRUCTURE_ERROR           dropped: no reward, never learned from
 //
 // s is the paired speedup over the reference; |ln s| inside the noise band counts as 0. The
 // logarithm and the clip keep one outlier from swamping its group's standard deviation; the floor
 // of ln 2 keeps a weak expert from blowing small gains up. Pure and thread-safe.
+//
+// Only a measured speed has an error. Its variance is that of ln s within the measurement, plus
+// that of equal code between measurements, which one measurement does not know: the square of the
+// noise band, 95 % of |ln s|, over 1.96. Where the noise band or the clip decides, the reward is
+// exact.
 #ifndef WHETSTONE_COORDINATOR_DURABLE_REWARD_H_
 #define WHETSTONE_COORDINATOR_DURABLE_REWARD_H_
 
@@ -22,6 +28,7 @@ namespace whetstone {
 struct Reward {
   double value = 0;
   bool dropped = false;  // `value` is 0
+  double error = 0;      // standard error of `value`
 };
 
 // `expert_speedup` and `noise_band` come from the calibration of the worker that measured; a

@@ -79,11 +79,37 @@ TEST(RewardTest, LengthCostsOnlyInTheBuffer) {
   EXPECT_DOUBLE_EQ(OverlongPenalty(config, 206, 256), 0.15);
 }
 
-TEST(RewardTest, DoubtAndOurOwnFailuresAreDropped) {
-  for (const v1::Outcome outcome : {v1::SUSPECT, v1::INFRASTRUCTURE_ERROR}) {
-    const Reward reward = RewardOf(Of(outcome), Defaults(), 8, 0);
-    EXPECT_TRUE(reward.dropped);
-    EXPECT_EQ(reward.value, 0);
+TEST(RewardTest, OurOwnFailuresAreDropped) {
+  const Reward reward = RewardOf(Of(v1::INFRASTRUCTURE_ERROR), Defaults(), 8, 0);
+  EXPECT_TRUE(reward.dropped);
+  EXPECT_EQ(reward.value, 0);
+}
+
+TEST(RewardTest, FasterThanPhysicsEarnsWhatAWrongAnswerEarns) {
+  v1::Verdict suspect = Correct(90);
+  suspect.set_outcome(v1::SUSPECT);
+  suspect.set_pass_fraction(1);
+  const Reward reward = RewardOf(suspect, Defaults(), 8, 0);
+  EXPECT_FALSE(reward.dropped);
+  EXPECT_DOUBLE_EQ(reward.value, Defaults().wrong_base());
+  EXPECT_EQ(reward.error, 0);
+}
+
+TEST(RewardTest, OnlyAMeasuredSpeedHasAnError) {
+  v1::Verdict verdict = Correct(2);
+  verdict.set_speedup_error(0.01);
+  // The expert's 8 takes ln 8 for one.
+  EXPECT_NEAR(RewardOf(verdict, Defaults(), 8, 0).error, 0.01 / std::log(8), 1e-12);
+  // Measured again it would differ as equal code does, too.
+  EXPECT_NEAR(RewardOf(verdict, Defaults(), 8, 0.02).error,
+              std::hypot(0.01, 0.02 / 1.96) / std::log(8), 1e-12);
+  for (const double exact : {1.01, 1e6}) {
+    verdict.set_speedup(exact);
+    EXPECT_EQ(RewardOf(verdict, Defaults(), 8, 0.02).error, 0)
+        << "inside the noise band, or clipped";
+  }
+  for (const v1::Outcome outcome : {v1::NO_CODE, v1::CRASH, v1::WRONG_ANSWER}) {
+    EXPECT_EQ(RewardOf(Of(outcome), Defaults(), 8, 0.02).error, 0);
   }
 }
 

@@ -2,17 +2,18 @@
 
 #include <algorithm>
 
+#include "common/reward_noise.h"
+
 namespace whetstone {
 
-// Rewards are compared exactly, as the learner does.
-bool GroupRecord::HasSpread() const {
-  const VerdictEntry* first = nullptr;
+double GroupRecord::NoiseShare(const std::vector<v1::Rollout>& imitated) const {
+  std::vector<MeasuredReward> rewards;
   for (const CandidateRecord& record : samples) {
     if (record.verdict->dropped) continue;
-    if (first == nullptr) first = &*record.verdict;
-    if (record.verdict->reward != first->reward) return true;
+    rewards.push_back({record.verdict->reward, record.verdict->verdict.reward_error()});
   }
-  return false;
+  for (const v1::Rollout& r : imitated) rewards.push_back({r.reward(), r.reward_error()});
+  return whetstone::NoiseShare(rewards);
 }
 
 StepRecord::StepRecord(int64_t step, int groups, int group_size)

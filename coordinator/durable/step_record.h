@@ -36,10 +36,14 @@ struct GroupRecord {
   std::optional<int64_t> policy;
   bool challenger_checked = false;  // an IncumbentEntry of this group is there
 
-  // Returns whether at least two rollouts are kept and their rewards are not all equal. A group
-  // without spread has no part in an update (gpu_trainer/train/loss/advantage.h). Its verdicts must
-  // be there.
-  bool HasSpread() const;
+  // Returns what part of the variance of the rewards of the kept rollouts, and of `imitated` ones,
+  // is error of measurement (common/reward_noise.h). Its verdicts must be there.
+  double NoiseShare(const std::vector<v1::Rollout>& imitated = {}) const;
+  // Returns whether there is anything else. A group without has no part in an update
+  // (gpu_trainer/train/loss/advantage.h).
+  bool HasSpread(const std::vector<v1::Rollout>& imitated = {}) const {
+    return NoiseShare(imitated) < 1;
+  }
 };
 
 struct StepRecord {

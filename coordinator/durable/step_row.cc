@@ -40,6 +40,7 @@ void AddRewards(const CampaignPlan& plan, const StepRecord& step,
   std::map<std::string, std::vector<double>> by_problem;
   double deviations = 0;
   int flat_groups = 0;
+  double learned = 0, noise = 0;  // Of the variance of normalised advantages.
   for (size_t g = 0; g < first_groups; ++g) {
     std::vector<double> group;
     for (const CandidateRecord& record : step.groups[g].samples) {
@@ -47,7 +48,10 @@ void AddRewards(const CampaignPlan& plan, const StepRecord& step,
     }
     const Spread spread = SpreadOf(group);
     deviations += spread.deviation;
-    flat_groups += spread.deviation == 0 ? 1 : 0;
+    const double share = step.groups[g].NoiseShare();
+    flat_groups += share < 1 ? 0 : 1;
+    learned += (1 - share) * (1 - share);
+    noise += (1 - share) * (1 - share) * share;
     all.insert(all.end(), group.begin(), group.end());
     std::vector<double>& rewards =
         by_problem[plan.ProblemOf(step.step, static_cast<int>(g)).problem.id()];
@@ -58,6 +62,7 @@ void AddRewards(const CampaignPlan& plan, const StepRecord& step,
   // This is, as in TRL, the mean over groups of the deviation within the group.
   (*row)["reward_std"] = deviations / groups;
   (*row)["frac_reward_zero_std"] = flat_groups / groups;
+  if (learned > 0) (*row)["reward_noise_share"] = noise / learned;
   for (const auto& [id, rewards] : by_problem) {
     (*row)[absl::StrCat("problem/", id, "/reward")] = SpreadOf(rewards).mean;
   }

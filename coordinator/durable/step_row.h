@@ -36,16 +36,18 @@ struct StepTimes {
 
 // Returns the row of the update that `request` asked for; `durable` still holds its step. Keys are
 // lr, time/*, perf/* and whatever the trainer reports; for GRPO reward, reward_std,
-// frac_reward_zero_std, completions/*, outcome/* (shares), speedup/*, problem/ID/reward;
-// measure/slots, and measure/slots_needed for measuring to keep up with the trainer: the seconds of
-// slots that verdicts took, by the seconds that the trainer worked (not where a worker shares cores
-// with the trainer); with train.max_staleness also staleness, the updates between the policy that
-// sampled its oldest rollouts and the one that learns. Rewards (reward_learned aside) are over the
-// groups sampled first, completions/* and outcome/* over all of the step; with
-// train.dynamic_sampling there are also refills, discarded_groups (of all, those not learned from)
-// and reward_learned, over those that are. With a profile of the trainer's there are also
-// profile/wait_rewards_s, and profile/communication_s: calls to the trainer in which it did not
-// compute.
+// frac_reward_zero_std (groups whose rewards are equal, or no further apart than their errors),
+// reward_noise_share (what of the variance of normalised advantages is error of measurement, after
+// they were shrunk by it; where any group has spread), completions/*, outcome/* (shares),
+// speedup/*, problem/ID/reward; measure/slots, and measure/slots_needed for measuring to keep up
+// with the trainer: the seconds of slots that verdicts took, by the seconds that the trainer worked
+// (not where a worker shares cores with the trainer); with train.max_staleness also staleness, the
+// updates between the policy that sampled its oldest rollouts and the one that learns. Rewards
+// (reward_learned aside) are over the groups sampled first, completions/* and outcome/* over all of
+// the step; with train.dynamic_sampling there are also refills, discarded_groups (of all, those not
+// learned from) and reward_learned, over those that are. With a profile of the trainer's there are
+// also profile/wait_rewards_s, and profile/communication_s: calls to the trainer in which it did
+// not compute.
 std::map<std::string, double> BuildRow(const CampaignPlan& plan, const DurableState& durable,
                                        const v1::UpdateRequest& request,
                                        const v1::UpdateResponse& response, const StepTimes& times);

@@ -79,6 +79,38 @@ TEST(StepRowTest, EachProblemHasItsProgramsAndOutcomes) {
   EXPECT_DOUBLE_EQ(row.at("problem/b/outcome/crash"), 2.0 / 3);
 }
 
+// Group 0's rewards differ by as much as their errors, group 1's by much more.
+TEST(StepRowTest, AnUpdateKnowsTheErrorsOfRewards) {
+  const CampaignPlan plan = MakeTestPlan({.steps = 1, .warmup = 0, .group_size = 2});
+  DurableState durable(&plan);
+  for (const int group : {0, 1}) {
+    for (const int sample : {0, 1}) {
+      RolloutEntry rollout;
+      rollout.step = 1;
+      rollout.completion.set_group_index(group);
+      rollout.completion.set_sample(sample);
+      durable.Apply(rollout);
+      VerdictEntry entry{
+          1, group, sample, v1::Verdict(), group == 0 ? 0.6 + 0.01 * sample : sample, false};
+      entry.verdict.set_outcome(v1::CORRECT);
+      entry.verdict.set_speedup(2);
+      entry.verdict.set_reward_error(0.1);
+      durable.Apply(entry);
+    }
+    PromptEntry prompt{1, v1::PromptTokens()};
+    prompt.prompt.set_group_index(group);
+    durable.Apply(prompt);
+  }
+  const StepRecord& step = durable.open_steps().front();
+  EXPECT_FALSE(step.groups[0].HasSpread());
+  EXPECT_EQ(step.Informative(), 1) << "dynamic sampling replaces the other";
+  const v1::UpdateRequest request = BuildUpdate(plan, durable);
+  EXPECT_EQ(request.grpo().groups(1).rollouts(0).reward_error(), 0.1);
+  const auto row = BuildRow(plan, durable, request, v1::UpdateResponse(), StepTimes());
+  EXPECT_EQ(row.at("frac_reward_zero_std"), 0.5);
+  EXPECT_DOUBLE_EQ(row.at("reward_noise_share"), 0.01 / 0.5);
+}
+
 TEST(StepRowTest, ASpeedupIsNeverNothing) {
   EXPECT_EQ(SpeedupText(3.25), "3.25x");
   EXPECT_EQ(SpeedupText(0.51), "0.51x");

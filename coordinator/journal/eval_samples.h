@@ -27,7 +27,7 @@ struct EvaluatedSample {
   // |ln speedup| of equal code stays below this (Verdict.noise_band); 0 unless correct.
   double noise_band = 0;
   double reward = 0;  // 0 where dropped
-  // SUSPECT or INFRASTRUCTURE_ERROR: not the candidate's doing, or nothing to rely on.
+  // INFRASTRUCTURE_ERROR: not the candidate's doing.
   bool dropped = false;
   int64_t tokens = 0;  // of the completion
   // Verdict.canonical_hash: equal programs have equal ones; empty where no worker saw a program.

@@ -7,6 +7,7 @@
 //   RUN/tensorboard/           the same for TensorBoard
 //   RUN/checkpoints/           where a local trainer saves, and `whet fetch` brings, the policy
 //   RUN/best/<problem>/        the fastest verified programs
+//   RUN/suspects/              programs that were faster than physics allows (proof/suspects.h)
 //   RUN/rules/<problem>/       what rules alone made (deploy/quickstart.sh --problem)
 //   RUN/report.html            `whet report`
 //   RUN/logs/                  whet.log, trainer.log, worker.log
@@ -38,6 +39,8 @@ class RunPaths {
   std::string tensorboard() const { return root_ + "/tensorboard"; }
   std::string checkpoints() const { return root_ + "/checkpoints"; }
   std::string best(const std::string& problem_id) const { return root_ + "/best/" + problem_id; }
+  // What was faster than physics allows, for people to read.
+  std::string suspects() const { return root_ + "/suspects"; }
   std::string report() const { return root_ + "/report.html"; }
   std::string logs() const { return root_ + "/logs"; }
   std::string workers() const { return root_ + "/workers.yaml"; }

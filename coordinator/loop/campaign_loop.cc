@@ -284,6 +284,10 @@ absl::Status CampaignLoop::Do(const action::NewIncumbent& a) {
   return hooks_.on_incumbent ? hooks_.on_incumbent(a.entry) : absl::OkStatus();
 }
 
+absl::Status CampaignLoop::Do(const action::Suspect& a) {
+  return hooks_.on_suspect ? hooks_.on_suspect(a.entry, a.source) : absl::OkStatus();
+}
+
 absl::Status CampaignLoop::Do(const action::Notice& a) {
   if (hooks_.on_notice) hooks_.on_notice(a.text);
   return absl::OkStatus();

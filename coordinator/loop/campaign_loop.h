@@ -34,8 +34,8 @@
 namespace whetstone {
 
 // The hooks are what the loop works with, borrowed for its life (`workers` by index), and whom it
-// tells. The functions are called on Run's thread; an error of on_step or on_incumbent ends the
-// campaign (the journal has the entries: nothing is lost).
+// tells. The functions are called on Run's thread; an error of on_step, on_incumbent or
+// on_suspect ends the campaign (the journal has the entries: nothing is lost).
 struct LoopHooks {
   TrainerClient* trainer = nullptr;
   std::vector<WorkerClient*> workers;
@@ -46,6 +46,7 @@ struct LoopHooks {
   // `time_us`: of the update's journal entry.
   std::function<absl::Status(const action::StepDone&, int64_t time_us)> on_step;
   std::function<absl::Status(const IncumbentEntry&)> on_incumbent;
+  std::function<absl::Status(const VerdictEntry&, const std::string& source)> on_suspect;
   std::function<void(const CheckpointEntry&)> on_checkpoint;
   std::function<void(const std::string&)> on_notice;
   // The worker has left: no call to it will be started any more.
@@ -104,6 +105,7 @@ class CampaignLoop {
   absl::Status Do(const action::WorkerLeft& a);
   absl::Status Do(const action::StepDone& a);
   absl::Status Do(const action::NewIncumbent& a);
+  absl::Status Do(const action::Suspect& a);
   absl::Status Do(const action::Notice& a);
   absl::Status Do(const action::Finish& a);
   void SendUpdate(uint64_t call, v1::UpdateRequest request);

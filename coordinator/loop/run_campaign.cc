@@ -17,6 +17,7 @@
 #include "coordinator/loop/service_relay.h"
 #include "coordinator/loop/worker_control.h"
 #include "coordinator/proof/best.h"
+#include "coordinator/proof/suspects.h"
 #include "coordinator/report/learning_health.h"
 #include "coordinator/report/metrics.h"
 #include "coordinator/services/cluster.h"
@@ -111,6 +112,13 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
                                   incumbent.verdict.speedup_high()));
     return PublishBest(paths, plan.campaign, FindProblem(plan, incumbent.problem_id).problem,
                        incumbent);
+  };
+  hooks.on_suspect = [&](const VerdictEntry& entry, const std::string& source) -> absl::Status {
+    std::string path;
+    ASSIGN_OR_RETURN(path, KeepSuspect(paths, entry.verdict, source));
+    console->Notice(absl::StrCat("suspect: ", entry.verdict.candidate_id(), ": ",
+                                 entry.verdict.detail(), "; kept as ", path));
+    return absl::OkStatus();
   };
   hooks.on_checkpoint = [&](const CheckpointEntry& checkpoint) {
     console->Line(absl::StrCat("saved ", checkpoint.path));

@@ -319,8 +319,8 @@ std::vector<HealthFinding> LearningHealth(const CampaignPlan& plan, const Metric
       Reaches(equal, kEqualGroupsShare) && !all_collapsed) {
     findings.push_back(
         {"equal_rewards",
-         absl::StrCat("all rewards were equal in ", Percent(equal), " of the groups ",
-                      newest.Where()),
+         absl::StrCat("all rewards were equal, within their errors, in ", Percent(equal),
+                      " of the groups ", newest.Where()),
          SpreadAdvice(plan, equal, only != nullptr && only->outcome == v1::CORRECT)});
   }
   if (const double distinct = newest.Mean("completions/distinct");

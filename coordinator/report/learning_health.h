@@ -23,8 +23,9 @@ namespace whetstone {
 inline constexpr int kHealthSteps = 5;
 inline constexpr int kHealthCompletionsMin = 8;
 // Something is said from these shares on, each a mean over those steps: of groups whose rewards are
-// all equal; of completions that were cut off; of completions with one outcome, if that is not
-// CORRECT. Of programs that differ from each other something is said up to kDistinctShare.
+// all equal, or within their errors; of completions that were cut off; of completions with one
+// outcome, if that is not CORRECT. Of programs that differ from each other something is said up to
+// kDistinctShare.
 inline constexpr double kEqualGroupsShare = 0.9;
 inline constexpr double kCutOffShare = 0.5;
 inline constexpr double kOneOutcomeShare = 0.95;

@@ -64,7 +64,9 @@ TEST_F(LearningHealthTest, ARunThatLearnsHasNoFindings) {
 TEST_F(LearningHealthTest, EqualRewards) {
   const auto found = After(With({{"frac_reward_zero_std", 0.9}}));
   ASSERT_THAT(Kinds(found), ElementsAre("equal_rewards"));
-  EXPECT_EQ(found[0].what, "all rewards were equal in 90 % of the groups in the last 5 steps");
+  EXPECT_EQ(
+      found[0].what,
+      "all rewards were equal, within their errors, in 90 % of the groups in the last 5 steps");
   EXPECT_THAT(found[0].advice, HasSubstr("train.dynamic_sampling.max_refills"));
   plan_.campaign.mutable_train()->mutable_dynamic_sampling()->set_max_refills(2);
   EXPECT_THAT(After(With({{"frac_reward_zero_std", 0.9}}))[0].advice, Not(HasSubstr("max_refills")))

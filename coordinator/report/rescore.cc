@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/reward_noise.h"
 #include "common/status_macros.h"
 #include "coordinator/durable/candidate_reward.h"
 #include "coordinator/durable/durable_state.h"
@@ -17,16 +18,15 @@ namespace whetstone {
 namespace {
 
 struct RewardPair {
-  double recorded = 0, rescored = 0;
+  MeasuredReward recorded, rescored;
 };
 // These are the rewards of one group that count.
 using GroupRewards = std::vector<RewardPair>;
 
-bool Teaches(const GroupRewards& group, double RewardPair::*reward) {
-  const auto [least, most] = std::minmax_element(
-      group.begin(), group.end(),
-      [reward](const RewardPair& a, const RewardPair& b) { return a.*reward < b.*reward; });
-  return group.size() > 1 && (*least).*reward < (*most).*reward;
+bool Teaches(const GroupRewards& group, MeasuredReward RewardPair::*reward) {
+  std::vector<MeasuredReward> rewards;
+  for (const RewardPair& pair : group) rewards.push_back(pair.*reward);
+  return NoiseShare(rewards) < 1;
 }
 
 // Returns the calibration of the host that measured, or of any other if that one is not known.
@@ -73,7 +73,9 @@ class Rescorer {
       tally->recorded += entry.reward;
       tally->rescored += again.reward;
     }
-    groups_[{entry.step, entry.group_index}].push_back({entry.reward, again.reward});
+    groups_[{entry.step, entry.group_index}].push_back(
+        {{entry.reward, entry.verdict.reward_error()},
+         {again.reward, again.verdict.reward_error()}});
   }
 
   void CountGroup(int64_t number, const GroupRewards& group) {
@@ -83,7 +85,8 @@ class Rescorer {
     step.teaching_rescored += Teaches(group, &RewardPair::rescored) ? 1 : 0;
     for (auto a = group.begin(); a != group.end(); ++a) {
       for (auto b = std::next(a); b != group.end(); ++b) {
-        const double before = a->recorded - b->recorded, after = a->rescored - b->rescored;
+        const double before = a->recorded.value - b->recorded.value;
+        const double after = a->rescored.value - b->rescored.value;
         if (before == 0 || after == 0) continue;
         ++result_.pairs;
         result_.turned += (before < 0) != (after < 0) ? 1 : 0;

@@ -29,7 +29,7 @@ struct RescoredStep {
   int64_t step = 0;
   RewardTally rewards;
   int groups = 0;  // whose verdicts are all there
-  // Groups whose rewards are not all equal: the others teach nothing.
+  // Groups whose rewards differ by more than their errors: the others teach nothing.
   int teaching_recorded = 0, teaching_rescored = 0;
 };
 

@@ -109,23 +109,19 @@ absl::StatusOr<CompileConfig> Compiler::Prepare(const v1::CompileRules& rules, d
       Sha256Hex(absl::StrCat(tools.version, "\n", absl::StrJoin(config.flags, "\n"), "\n",
                              AllowedHeaderText(rules, structs)));
   std::lock_guard<std::mutex> lock(mutex_);
-  auto headers = headers_.find(key);
-  if (headers == headers_.end()) {
-    ASSIGN_OR_RETURN(Headers made,
-                     MakeHeaders(config, rules, structs,
-                                 absl::StrCat(work_dir_, "/headers-", key.substr(0, 16))));
-    headers = headers_.emplace(key, std::move(made)).first;
+  config.headers = headers_[key].lock();
+  if (config.headers == nullptr) {
+    std::erase_if(headers_, [](const auto& entry) { return entry.second.expired(); });
+    ASSIGN_OR_RETURN(config.headers, MakeHeaders(config, rules, structs));
+    headers_[key] = config.headers;
   }
-  config.header_dir = headers->second.dir;
-  config.header_names = &headers->second.names;
   return config;
 }
 
-absl::StatusOr<Compiler::Headers> Compiler::MakeHeaders(const CompileConfig& config,
-                                                        const v1::CompileRules& rules,
-                                                        const std::string& structs,
-                                                        const std::string& dir) const {
-  RETURN_IF_ERROR(MakeReadableDirectory(dir));
+absl::StatusOr<std::shared_ptr<const PrecompiledHeaders>> Compiler::MakeHeaders(
+    const CompileConfig& config, const v1::CompileRules& rules, const std::string& structs) const {
+  ASSIGN_OR_RETURN(std::unique_ptr<OwnedFolder> folder, OwnedFolder::Make(work_dir_ + "/headers"));
+  const std::string& dir = folder->path();
   // These are the texts that the compiler reads, less the structs, which are in both headers.
   std::map<std::string, std::string> preprocessed;
   for (const auto& [name, of] :
@@ -144,7 +140,9 @@ absl::StatusOr<Compiler::Headers> Compiler::MakeHeaders(const CompileConfig& con
     ASSIGN_OR_RETURN(preprocessed[name],
                      CompileHeader(config, spec, {"-E", "-dD", absl::StrCat("/work/", name)}));
   }
-  return Headers{dir, HeaderNames(preprocessed[kBareHeader], preprocessed[kAllowedHeader])};
+  HeaderNames names(preprocessed[kBareHeader], preprocessed[kAllowedHeader]);
+  return std::make_shared<const PrecompiledHeaders>(
+      PrecompiledHeaders{std::move(folder), std::move(names)});
 }
 
 absl::StatusOr<std::string> Compiler::CompileHeader(
@@ -177,7 +175,7 @@ absl::StatusOr<std::string> Compiler::CompileShim(const CompileConfig& config,
   spec.argv.erase(std::remove(spec.argv.begin(), spec.argv.end(), "-w"), spec.argv.end());
   if (config.tools->name == "g++")
     spec.argv.insert(spec.argv.end(), {"-Winvalid-pch", "-Werror=invalid-pch"});
-  spec.binds = {{config.header_dir, kHeaderMount}};
+  spec.binds = {{config.headers->folder->path(), kHeaderMount}};
   spec.files = {{"shim.cc", source}};
   spec.collect = {"shim.o"};
   ASSIGN_OR_RETURN(SandboxResult result, Sandbox::Run(spec));
@@ -200,7 +198,7 @@ absl::StatusOr<SandboxResult> Compiler::Link(const CompileConfig& config, const 
       {"-include", absl::StrCat(kHeaderMount, "/", header), "/work/candidate.cc", "/work/shim.o",
        "-shared", "-s", "-Wl,-z,defs,-z,now,--build-id=none,--version-script=/work/exports", "-o",
        "/work/kernel.so"});
-  spec.binds = {{config.header_dir, kHeaderMount}};
+  spec.binds = {{config.headers->folder->path(), kHeaderMount}};
   spec.files = {{"candidate.cc", source},
                 {"shim.o", shim_object},
                 {"exports", "{ global: whet_entry; local: *; };\n"}};
@@ -212,7 +210,7 @@ CompileResult Compiler::Compile(const CompileConfig& config, const std::string& 
                                 const std::string& source, const std::string& function) const {
   CompileResult out;
   const ToolChain& tools = *config.tools;
-  const bool bare = !config.header_names->UsedBy(source);
+  const bool bare = !config.headers->names.UsedBy(source);
   absl::StatusOr<SandboxResult> result =
       Link(config, bare ? kBareHeader : kAllowedHeader, shim_object, source);
   // What the language itself asks of a header is an error without it.

@@ -20,18 +20,24 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cpu_bench_worker/build/header_names.h"
+#include "cpu_bench_worker/build/readable_file.h"
 #include "cpu_bench_worker/build/tool_chain.h"
 #include "sandbox/sandbox.h"
 #include "whetstone/v1/problem.pb.h"
 
 namespace whetstone {
 
+// What a set of headers became; the folder goes with the last config that uses it.
+struct PrecompiledHeaders {
+  std::unique_ptr<OwnedFolder> folder;  // on the host: allowed.h and bare.h, both precompiled
+  HeaderNames names;                    // what allowed.h brings
+};
+
 // How one problem's sources are compiled.
 struct CompileConfig {
   const ToolChain* tools = nullptr;  // of the Compiler that made the config
   std::vector<std::string> flags;    // code generation: the same for headers, shim and candidates
-  std::string header_dir;            // host folder with allowed.h and bare.h, both precompiled
-  const HeaderNames* header_names = nullptr;  // what allowed.h brings; of that Compiler too
+  std::shared_ptr<const PrecompiledHeaders> headers;
   std::chrono::milliseconds limit{10'000};
 };
 
@@ -70,15 +76,9 @@ class Compiler {
  private:
   Compiler(std::string work_dir, std::vector<int> cores)
       : work_dir_(std::move(work_dir)), cores_(std::move(cores)) {}
-  // A header's folder and what is known of it.
-  struct Headers {
-    std::string dir;
-    HeaderNames names;
-  };
-
   SandboxSpec BaseSpec(std::chrono::milliseconds limit) const;
-  absl::StatusOr<Headers> MakeHeaders(const CompileConfig& config, const v1::CompileRules& rules,
-                                      const std::string& structs, const std::string& dir) const;
+  absl::StatusOr<std::shared_ptr<const PrecompiledHeaders>> MakeHeaders(
+      const CompileConfig& config, const v1::CompileRules& rules, const std::string& structs) const;
   // Returns what the compiler makes of a header that `spec` holds, with `arguments` behind the
   // flags.
   absl::StatusOr<std::string> CompileHeader(const CompileConfig& config, SandboxSpec spec,
@@ -92,7 +92,8 @@ class Compiler {
   const std::vector<int> cores_;
   std::vector<ToolChain> tools_;
   std::mutex mutex_;
-  std::map<std::string, Headers> headers_;  // by hash of flags and headers; none is ever removed
+  // By hash of flags and headers, as long as a config uses them.
+  std::map<std::string, std::weak_ptr<const PrecompiledHeaders>> headers_;
 };
 
 // The text of allowed.h: the problem's headers, <cstddef> and <cstdint> always, and its structs.

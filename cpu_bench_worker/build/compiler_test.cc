@@ -56,13 +56,13 @@ TEST_F(CompilerTest, NamesOfTheAllowedHeaders) {
     for (const char* name :
          {"_mm256_add_ps", "__m256", "_MM_SHUFFLE", "_CMP_LT_OS", "malloc", "memcpy",
           "__builtin_memcpy", "UINT64_MAX", "abs", "new", "delete", "__gnu_cxx", "std"})
-      EXPECT_TRUE(config_.header_names->UsedBy(name)) << name;
+      EXPECT_TRUE(config_.headers->names.UsedBy(name)) << name;
     for (const char* text :
          {"i", "n", "c", "count", "size", "matmul", "a", "b", "x", "sum", "block", "row", "size_t",
           "int64_t", "__restrict", "__builtin_expect", "#pragma GCC optimize(\"O3\")",
           "__attribute__((target(\"avx2\"), always_inline))",
           "typedef float v8 __attribute__((vector_size(32), aligned(4)));"})
-      EXPECT_FALSE(config_.header_names->UsedBy(text)) << text;
+      EXPECT_FALSE(config_.headers->names.UsedBy(text)) << text;
   });
 }
 
@@ -73,8 +73,8 @@ TEST_F(CompilerTest, APlainProgramNeverReadsTheAllowedHeaders) {
     // for bare.h; clang++ looks whether bare.h is as it was.)
     rules_.add_headers("cmath");
     config_ = *compiler_->Prepare(rules_, 20);
-    const std::string allowed = config_.header_dir + "/allowed.h";
-    const std::string bare = config_.header_dir + "/bare.h";
+    const std::string allowed = config_.headers->folder->path() + "/allowed.h";
+    const std::string bare = config_.headers->folder->path() + "/bare.h";
     ASSERT_TRUE(WriteReadableFile(allowed, "#error read\n").ok());
     ASSERT_TRUE(WriteReadableFile(allowed + config_.tools->precompiled_suffix, "broken").ok());
     if (config_.tools->name == "g++") {
@@ -111,7 +111,7 @@ TEST_F(CompilerTest, MistakesAreDescribedAsWithTheHeaders) {
   ForEach([&] {
     for (const char* source : {"void matmul(const float* a) { return x; }\nint = 3;\n",
                                "int f(int i) { return mallocc(i); }", "void other() {}"}) {
-      EXPECT_FALSE(config_.header_names->UsedBy(source)) << source;
+      EXPECT_FALSE(config_.headers->names.UsedBy(source)) << source;
       const CompileResult plain = Compile(source);
       const CompileResult with = Compile(absl::StrCat(source, "\nusing std::size_t;"));
       EXPECT_FALSE(plain.compiled);

@@ -18,7 +18,7 @@ std::vector<std::string> IsaExtensions() {
   std::vector<std::string> found;
   for (const char* name :
        {"sse4_2", "avx", "avx2", "fma", "bmi2", "avx512f", "avx512bw", "avx512vl", "avx512_vnni",
-        "avx512_bf16", "amx_tile", "amx_bf16", "asimd", "sve", "sve2"})
+        "avx512_bf16", "amx_tile", "amx_bf16", "amx_int8", "asimd", "sve", "sve2"})
     if (flags.count(name) > 0) found.emplace_back(name);
   return found;
 }

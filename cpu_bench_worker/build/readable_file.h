@@ -4,9 +4,17 @@
 
 #include <sys/stat.h>
 
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <string>
+#include <system_error>
+#include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/file.h"
 #include "common/status_macros.h"
@@ -27,6 +35,29 @@ inline absl::Status MakeReadableDirectory(const std::string& path) {
   chmod(path.c_str(), 0755);
   return absl::OkStatus();
 }
+
+// A folder of such files that goes with its owner. It is thread-safe.
+class OwnedFolder {
+ public:
+  // Makes PREFIX-N, with a number that no other of this process has.
+  static absl::StatusOr<std::unique_ptr<OwnedFolder>> Make(const std::string& prefix) {
+    static std::atomic<int64_t> made{0};
+    std::unique_ptr<OwnedFolder> folder(new OwnedFolder(absl::StrCat(prefix, "-", ++made)));
+    RETURN_IF_ERROR(MakeReadableDirectory(folder->path()));
+    return folder;
+  }
+  ~OwnedFolder() {
+    std::error_code error;
+    std::filesystem::remove_all(path_, error);
+  }
+  OwnedFolder(const OwnedFolder&) = delete;
+  OwnedFolder& operator=(const OwnedFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit OwnedFolder(std::string path) : path_(std::move(path)) {}
+  const std::string path_;
+};
 
 }  // namespace whetstone
 

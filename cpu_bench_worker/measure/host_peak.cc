@@ -8,6 +8,7 @@
 #include "common/problem/element_type.h"
 #include "common/problem/expression.h"
 #include "common/status_macros.h"
+#include "cpu_bench_worker/build/isa.h"
 #include "cpu_bench_worker/build/readable_file.h"
 #include "cpu_bench_worker/build/shim.h"
 #include "cpu_bench_worker/kernel/kernel_process.h"
@@ -113,11 +114,28 @@ absl::StatusOr<double> Evaluate(const std::string& text, const std::map<std::str
 
 }  // namespace
 
+double OperationsPerF32(const std::vector<v1::ElementType>& types,
+                        const std::vector<std::string>& isa) {
+  const auto has = [&](const char* name) {
+    return std::find(isa.begin(), isa.end(), name) != isa.end();
+  };
+  constexpr double kTilesOfBf16 = 16, kTilesOf8Bits = 32, kHalfProducts = 3;
+  double most = 1;
+  for (const v1::ElementType type : types) {
+    most = std::max(most, 4.0 / static_cast<double>(ElementBytes(type)));
+    if (has("amx_int8") && ElementBytes(type) == 1) most = std::max(most, kTilesOf8Bits);
+    if (has("amx_bf16") && type == v1::BF16) most = std::max(most, kTilesOfBf16);
+    if (has("amx_bf16") && type == v1::F32) most = std::max(most, kTilesOfBf16 / kHalfProducts);
+  }
+  return most;
+}
+
 absl::StatusOr<std::unique_ptr<HostPeak>> HostPeak::Create(Compiler* compiler,
                                                            const std::string& kernel_binary,
                                                            const std::string& work_dir) {
   std::unique_ptr<HostPeak> peak(new HostPeak);
   peak->kernel_binary_ = kernel_binary;
+  peak->isa_ = IsaExtensions();
   const v1::Problem problem = PeakProblem();
   ASSIGN_OR_RETURN(const CompileConfig config, compiler->Prepare(problem.compile(), 60));
   ASSIGN_OR_RETURN(const Arguments arguments, Arguments::Parse(problem));
@@ -209,13 +227,12 @@ absl::StatusOr<double> HostPeak::PhysicalFloorNs(const BenchProblem& problem,
   const double threads = std::max(1, problem.problem.compile().threads());
   double floor = 0;
   if (flops > 0) {
-    double narrow = 1;
+    std::vector<v1::ElementType> types;
     for (const ArgumentSpec& spec : problem.arguments.specs())
       if (spec.is_array())
-        for (const FieldLayout& field : spec.element.fields)
-          narrow = std::max(narrow, 4.0 / static_cast<double>(ElementBytes(field.type)));
+        for (const FieldLayout& field : spec.element.fields) types.push_back(field.type);
     ASSIGN_OR_RETURN(const double peak, FlopsPerNs(cores));
-    floor = std::max(floor, flops / (peak * narrow * threads));
+    floor = std::max(floor, flops / (peak * OperationsPerF32(types, isa_) * threads));
   }
   if (bytes > 0) {
     ASSIGN_OR_RETURN(const double peak, BytesPerNs(cores, shape.bytes));

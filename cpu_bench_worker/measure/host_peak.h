@@ -10,12 +10,21 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "cpu_bench_worker/build/compiler.h"
 #include "cpu_bench_worker/kernel/bench_context.h"
 
 namespace whetstone {
+
+// Returns how many operations on numbers of these types, at best, take the time of one of f32 in
+// vectors, on a processor with the instructions of `isa` (IsaExtensions): narrow numbers are more
+// to a vector, and the tile units of AMX multiply-add 16 times as many pairs a cycle of bf16, 32
+// times of 8 bits (Intel's optimization manual, chapter 20). f32 may go through them as three
+// products of bf16 halves (Henry, Tang and Heinecke, arXiv 1904.06376).
+double OperationsPerF32(const std::vector<v1::ElementType>& types,
+                        const std::vector<std::string>& isa);
 
 class HostPeak {
  public:
@@ -35,7 +44,7 @@ class HostPeak {
   absl::StatusOr<double> BytesPerNs(const SlotCores& cores, int64_t working_set_bytes);
 
   // Nanoseconds that one call of `problem` at `shape` takes at least, by its `cost`; 0 where the
-  // problem states none. Narrow element types get proportionally more operations.
+  // problem states none.
   absl::StatusOr<double> PhysicalFloorNs(const BenchProblem& problem, const CallShape& shape,
                                          const SlotCores& cores);
 
@@ -45,6 +54,7 @@ class HostPeak {
   absl::StatusOr<double> BestNs(const BenchProblem& problem, const SlotCores& cores, int64_t n,
                                 int64_t reps);
   std::string kernel_binary_;
+  std::vector<std::string> isa_;
   BenchProblem flops_;
   BenchProblem bytes_;
   struct Peak {

@@ -4,6 +4,7 @@
 
 #include "common/file.h"
 #include "common/tree_testing.h"
+#include "cpu_bench_worker/build/isa.h"
 #include "cpu_bench_worker/host/slot_pool.h"
 #include "cpu_bench_worker/problem/test_problems.h"
 
@@ -31,16 +32,31 @@ TEST(HostPeakTest, NoHonestProgramBeatsIt) {
   EXPECT_GT(*memory, 0.5);
   EXPECT_GT(*cached, *memory) << "caches are faster than memory";
 
-  // The problem has 2 n^3 operations and 12 n^2 bytes: at n = 96 the operations decide.
+  // The problem has 2 n^3 operations; its bytes could decide on a host with tile units.
   BenchProblem problem;
   problem.problem = MatmulProblem();
+  problem.problem.mutable_cost()->clear_bytes();
   problem.arguments = *Arguments::Parse(problem.problem);
   const CallShape shape = *problem.arguments.At(problem.problem.sizes().timed(1));
   const auto floor = (*peak)->PhysicalFloorNs(problem, shape, cores);
   ASSERT_TRUE(floor.ok()) << floor.status();
-  EXPECT_NEAR(*floor, 2.0 * 96 * 96 * 96 / *flops, 1e-6);
+  const double peak_flops = *flops * OperationsPerF32({v1::F32}, IsaExtensions());
+  EXPECT_NEAR(*floor, 2.0 * 96 * 96 * 96 / peak_flops, 1e-6);
   problem.problem.clear_cost();
   EXPECT_EQ(*(*peak)->PhysicalFloorNs(problem, shape, cores), 0) << "no cost, no floor";
+}
+
+TEST(OperationsPerF32Test, NarrowNumbersAndTilesCountForMore) {
+  const std::vector<std::string> plain = {"avx512f", "avx512_vnni", "avx512_bf16"};
+  EXPECT_EQ(OperationsPerF32({}, plain), 1);
+  EXPECT_EQ(OperationsPerF32({v1::F32, v1::F64}, plain), 1);
+  EXPECT_EQ(OperationsPerF32({v1::F32, v1::BF16}, plain), 2);
+  EXPECT_EQ(OperationsPerF32({v1::I32, v1::U8}, plain), 4);
+  const std::vector<std::string> tiles = {"avx512f", "amx_tile", "amx_bf16", "amx_int8"};
+  EXPECT_EQ(OperationsPerF32({v1::F64}, tiles), 1);
+  EXPECT_DOUBLE_EQ(OperationsPerF32({v1::F32}, tiles), 16.0 / 3);
+  EXPECT_EQ(OperationsPerF32({v1::BF16}, tiles), 16);
+  EXPECT_EQ(OperationsPerF32({v1::I8}, tiles), 32);
 }
 
 }  // namespace

@@ -27,8 +27,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <deque>
-#include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -44,6 +43,7 @@
 #include "cpu_bench_worker/measure/build_cache.h"
 #include "cpu_bench_worker/measure/calibrate.h"
 #include "cpu_bench_worker/measure/pipeline.h"
+#include "cpu_bench_worker/measure/recently_used.h"
 #include "cpu_bench_worker/measure/slot_aa_thresholds.h"
 #include "cpu_bench_worker/measure/verdict_cache.h"
 #include "sandbox/sandbox.h"
@@ -51,9 +51,14 @@
 namespace whetstone {
 namespace {
 
-// So many finished candidates are remembered for repeated calls, and verdicts for equal machine
+// So many candidates are remembered for repeated calls, and verdicts for equal machine
 // code.
 constexpr size_t kRememberedMax = 2048;
+// What a policy writes has some kilobytes; an answer is remembered by its id.
+constexpr size_t kSourceBytesMax = size_t{1} << 20;
+constexpr size_t kNameBytesMax = 1024;
+// Some megabytes each, most of it their headers', which problems share.
+constexpr size_t kProblemsMax = 1024;
 constexpr size_t kBuildCacheBytes = size_t{8} << 20;
 
 // Entry is one candidate id. The registry's mutex guards it, except while `running`, when the one
@@ -97,7 +102,6 @@ class MeasurerImpl final : public Measurer {
   // Notes where and from which inputs the verdict comes.
   void SetOrigin(const PreparedProblem& problem, const SlotCores& cores, uint64_t seed,
                  v1::Verdict* verdict) const;
-  void Forget(const std::string& candidate_id);  // The caller holds mutex_.
 
   TempDir dir_;
   // A candidate that knew the seed could compute its answers while it is loaded; campaign seeds and
@@ -118,9 +122,8 @@ class MeasurerImpl final : public Measurer {
   std::mutex put_mutex_;  // One problem is prepared at a time.
   std::mutex mutex_;
   std::condition_variable finished_;
-  std::map<std::string, std::shared_ptr<PreparedProblem>> problems_;  // by hash
-  std::map<std::string, std::shared_ptr<Entry>> entries_;             // by candidate id
-  std::deque<std::string> finished_order_;
+  RecentlyUsed<const PreparedProblem> problems_{kProblemsMax};  // by hash
+  RecentlyUsed<Entry> entries_{kRememberedMax};                 // by candidate id
   BuildCache builds_{kBuildCacheBytes};
   VerdictCache verdicts_{kRememberedMax};
 };
@@ -179,7 +182,7 @@ absl::StatusOr<v1::Calibration> MeasurerImpl::PutProblem(const v1::Problem& prob
   const std::lock_guard<std::mutex> put_lock(put_mutex_);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (const auto it = problems_.find(hash); it != problems_.end()) return it->second->calibration;
+    if (const auto known_here = problems_.Find(hash)) return known_here->calibration;
   }
   std::unique_ptr<PreparedProblem> prepared;
   {
@@ -199,29 +202,33 @@ absl::StatusOr<v1::Calibration> MeasurerImpl::PutProblem(const v1::Problem& prob
   aa_threshold_ = prepared->calibration.noise_band();
   const v1::Calibration calibration = prepared->calibration;
   const std::lock_guard<std::mutex> lock(mutex_);
-  problems_[hash] = std::move(prepared);
+  problems_.Add(hash, std::move(prepared));
   return calibration;
 }
 
 absl::StatusOr<v1::Verdict> MeasurerImpl::Measure(const v1::MeasureRequest& request) {
   if (request.candidate_id().empty())
     return absl::InvalidArgumentError("candidate_id is empty; give every candidate a unique name");
-  std::shared_ptr<PreparedProblem> problem;
+  if (request.candidate_id().size() > kNameBytesMax || request.source().size() > kSourceBytesMax)
+    return absl::InvalidArgumentError(
+        absl::StrCat("candidate_id has ", request.candidate_id().size(), " bytes and source ",
+                     request.source().size(), "; at most ", kNameBytesMax, " and ", kSourceBytesMax,
+                     " are taken"));
+  std::shared_ptr<const PreparedProblem> problem;
   std::shared_ptr<Entry> entry;
   {
     std::unique_lock<std::mutex> lock(mutex_);
-    const auto it = problems_.find(request.problem_hash());
-    if (it == problems_.end())
+    problem = problems_.Find(request.problem_hash());
+    if (problem == nullptr)
       return absl::FailedPreconditionError(absl::StrCat(
           "problem ", request.problem_hash(), " is not known here; call PutProblem first"));
-    problem = it->second;
-    std::shared_ptr<Entry>& known = entries_[request.candidate_id()];
-    if (known == nullptr) {
-      known = std::make_shared<Entry>();
-      known->problem_hash = request.problem_hash();
-      known->source_hash = Sha256Hex(request.source());
+    entry = entries_.Find(request.candidate_id());
+    if (entry == nullptr) {
+      entry = std::make_shared<Entry>();
+      entry->problem_hash = request.problem_hash();
+      entry->source_hash = Sha256Hex(request.source());
+      entries_.Add(request.candidate_id(), entry);
     }
-    entry = known;
     if (entry->problem_hash != request.problem_hash() ||
         entry->source_hash != Sha256Hex(request.source()))
       return absl::InvalidArgumentError(absl::StrCat("candidate_id '", request.candidate_id(),
@@ -240,7 +247,7 @@ absl::StatusOr<v1::Verdict> MeasurerImpl::Measure(const v1::MeasureRequest& requ
   finished_.notify_all();
   if (entry->cancelled || entry->artefact.cancelled || absl::IsCancelled(status)) {
     entry->cancelled = true;
-    Forget(request.candidate_id());
+    entries_.Erase(request.candidate_id());
     return absl::CancelledError(absl::StrCat(request.candidate_id(), " was cancelled"));
   }
   v1::Verdict& verdict = entry->artefact.verdict;
@@ -254,16 +261,11 @@ absl::StatusOr<v1::Verdict> MeasurerImpl::Measure(const v1::MeasureRequest& requ
   verdict.set_worker(Hostname());
   const v1::Verdict reached = verdict;
   if (reached.outcome() == v1::INFRASTRUCTURE_ERROR) {
-    Forget(request.candidate_id());  // A retry measures again.
+    entries_.Erase(request.candidate_id());  // A retry measures again.
   } else if (entry->artefact.final) {
     // This frees its memory too, which counts over thousands of entries.
     std::string().swap(entry->artefact.object);
     std::vector<CallEstimate>().swap(entry->artefact.estimates);
-    finished_order_.push_back(request.candidate_id());
-    while (finished_order_.size() > kRememberedMax) {
-      Forget(finished_order_.front());
-      finished_order_.pop_front();
-    }
   }
   return reached;
 }
@@ -299,7 +301,8 @@ absl::Status MeasurerImpl::Run(const PreparedProblem& problem, const v1::Measure
   if (!artefact.final && request.time()) {
     const absl::StatusOr<double> threshold = slot_aa_->Current(&lease, &entry->cancelled);
     RETURN_IF_ERROR(threshold.status());
-    artefact.verdict.set_noise_band(std::max(*threshold, problem.calibration.noise_band()));
+    artefact.verdict.set_noise_band(
+        std::max({*threshold, slot_aa_->Widest(), problem.calibration.noise_band()}));
     pipeline_->Time(problem, &lease, seed,
                     request.fresh() ? StoppingCriterion::kPrecise : StoppingCriterion::kClear,
                     &entry->cancelled, &artefact);
@@ -320,18 +323,16 @@ void MeasurerImpl::SetOrigin(const PreparedProblem& problem, const SlotCores& co
   on->set_timer_apart(cores.apart);
 }
 
-void MeasurerImpl::Forget(const std::string& candidate_id) { entries_.erase(candidate_id); }
-
 void MeasurerImpl::Cancel(const std::vector<std::string>& candidate_ids) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const std::string& id : candidate_ids) {
-      const auto it = entries_.find(id);
-      if (it == entries_.end()) continue;
-      if (it->second->running)
-        it->second->cancelled = true;
-      else if (!it->second->artefact.final)
-        entries_.erase(it);
+      const std::shared_ptr<Entry> entry = entries_.Find(id);
+      if (entry == nullptr) continue;
+      if (entry->running)
+        entry->cancelled = true;
+      else if (!entry->artefact.final)
+        entries_.Erase(id);
     }
   }
   slots_->Notify();

@@ -72,8 +72,9 @@ class Measurer {
 
   // One candidate, one verdict. Idempotent by candidate_id: a repeated call joins the running one
   // or gets the verdict already reached; a call with `time` after one without goes on from its
-  // artefact. FAILED_PRECONDITION: unknown problem_hash, call PutProblem first. CANCELLED: by
-  // Cancel.
+  // artefact. FAILED_PRECONDITION: unknown problem_hash (or so long unused that it was forgotten),
+  // call PutProblem first. INVALID_ARGUMENT: no candidate_id, one that names another program, or
+  // more bytes than any program has. CANCELLED: by Cancel.
   virtual absl::StatusOr<v1::Verdict> Measure(const v1::MeasureRequest& request) = 0;
 
   // Drops candidates that wait or run; their Measure calls return CANCELLED. Unknown ids are

@@ -15,6 +15,7 @@
 #include "common/problem/struct_type.h"
 #include "common/status_macros.h"
 #include "cpu_bench_worker/build/readable_file.h"
+#include "cpu_bench_worker/stats/statistics.h"
 #include "cpu_bench_worker/verdict/printable.h"
 
 namespace whetstone {
@@ -64,6 +65,7 @@ void SetTimed(const std::vector<CallShape>& shapes, const TimeReport& report,
   verdict->set_speedup(report.score.speedup);
   verdict->set_speedup_low(report.score.low);
   verdict->set_speedup_high(report.score.high);
+  verdict->set_speedup_error(report.score.error);
   verdict->set_stopped_early(report.stopped_early);
   verdict->set_process_pairs(report.process_pairs);
   verdict->set_start_s(verdict->start_s() + report.start_s);
@@ -305,8 +307,10 @@ absl::StatusOr<double> Pipeline::AaThreshold(const PreparedProblem& problem, Slo
   if (check.cases_right < check.cases)
     return unsound(absl::StrCat("is wrong in ", check.cases - check.cases_right, " of ",
                                 check.cases, " cases; first at ", check.first_bad));
-  double threshold = 0;
-  for (int i = 0; i < tries; ++i) {
+  // A disturbed first try does not decide alone. The middle one does then: the least of them would
+  // call differences real that are not.
+  std::vector<double> seen;
+  while (seen.size() < static_cast<size_t>(tries)) {
     TimeReport time;
     if (const auto failure = TimeCandidate(
             &session, problem.bench.timed, check.timed,
@@ -314,12 +318,11 @@ absl::StatusOr<double> Pipeline::AaThreshold(const PreparedProblem& problem, Slo
             &time))
       return failed(*failure);
     if (!time.first_bad.empty()) return unsound(absl::StrCat("is wrong at ", time.first_bad));
-    const double seen = std::max({kAaThresholdMin, std::fabs(std::log(time.score.low)),
-                                  std::fabs(std::log(time.score.high))});
-    threshold = i == 0 ? seen : std::min(threshold, seen);
-    if (threshold <= kAaThresholdGood) break;
+    seen.push_back(std::max({kAaThresholdMin, std::fabs(std::log(time.score.low)),
+                             std::fabs(std::log(time.score.high))}));
+    if (seen.size() == 1 && seen[0] <= kAaThresholdGood) break;
   }
-  return threshold;
+  return Median(seen);
 }
 
 }  // namespace whetstone

@@ -69,7 +69,7 @@ absl::StatusOr<std::vector<CallShape>> Shapes(
 absl::StatusOr<std::string> CompileProgram(const PreparedProblem& prepared, Compiler* compiler,
                                            const std::string& name, const std::string& source,
                                            const std::string& function, CallRole role,
-                                           const std::string& dir, std::string* shim_object) {
+                                           std::string* shim_object) {
   ASSIGN_OR_RETURN(const std::string text,
                    ShimSource(prepared.bench.problem.signature(), prepared.bench.arguments, role));
   ASSIGN_OR_RETURN(*shim_object, compiler->CompileShim(prepared.config, text));
@@ -82,8 +82,7 @@ absl::StatusOr<std::string> CompileProgram(const PreparedProblem& prepared, Comp
     return absl::InvalidArgumentError(
         absl::StrCat("the problem's ", name, " ", why, "\n", result.diagnostics));
   }
-  const std::string path =
-      absl::StrCat(dir, "/", prepared.bench.hash.substr(0, 16), "-", name, ".so");
+  const std::string path = absl::StrCat(prepared.folder->path(), "/", name, ".so");
   RETURN_IF_ERROR(WriteReadableFile(path, result.object));
   return path;
 }
@@ -96,6 +95,7 @@ absl::StatusOr<std::unique_ptr<PreparedProblem>> PrepareProblem(const v1::Proble
                                                                 ScreenClient* screen,
                                                                 const std::string& dir) {
   auto prepared = std::make_unique<PreparedProblem>();
+  ASSIGN_OR_RETURN(prepared->folder, OwnedFolder::Make(dir + "/problem"));
   BenchProblem& bench = prepared->bench;
   bench.problem = problem;
   bench.hash = hash;
@@ -136,7 +136,7 @@ absl::StatusOr<std::unique_ptr<PreparedProblem>> PrepareProblem(const v1::Proble
     std::string shim;
     ASSIGN_OR_RETURN(*program.path,
                      CompileProgram(*prepared, compiler, program.name, *program.source,
-                                    program.function, program.role, dir, &shim));
+                                    program.function, program.role, &shim));
     if (program.path == &bench.reference_object) prepared->shim_object = std::move(shim);
   }
   return prepared;

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "cpu_bench_worker/build/compiler.h"
+#include "cpu_bench_worker/build/readable_file.h"
 #include "cpu_bench_worker/kernel/bench_context.h"
 #include "cpu_bench_worker/screen/screen_client.h"
 #include "whetstone/v1/worker.pb.h"
@@ -14,6 +15,7 @@
 namespace whetstone {
 
 struct PreparedProblem {
+  std::unique_ptr<OwnedFolder> folder;  // of its objects
   BenchProblem bench;
   std::string function;
   CompileConfig config;
@@ -22,7 +24,7 @@ struct PreparedProblem {
   v1::Calibration calibration;
 };
 
-// Everything but the calibration. Objects are written under `dir`, named after the problem's hash.
+// Everything but the calibration. Objects are written into a folder of its own below `dir`.
 // `screen` may be null (tests). INVALID_ARGUMENT names what is wrong with the problem.
 absl::StatusOr<std::unique_ptr<PreparedProblem>> PrepareProblem(const v1::Problem& problem,
                                                                 const std::string& hash,

@@ -1,5 +1,7 @@
 #include "cpu_bench_worker/measure/slot_aa_thresholds.h"
 
+#include <algorithm>
+
 #include "common/status_macros.h"
 #include "cpu_bench_worker/problem/small_kernel.h"
 
@@ -28,6 +30,15 @@ absl::Status SlotAaThresholds::Prepare() {
   ASSIGN_OR_RETURN(problem_, PrepareProblem(SmallKernelProblem(), "slot-noise", compiler_,
                                             /*screen=*/nullptr, work_dir_));
   return absl::OkStatus();
+}
+
+double SlotAaThresholds::Widest() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  double widest = 0;
+  for (const SlotThreshold& slot : slots_) {
+    if (Clock::now() - slot.measured_at < interval_) widest = std::max(widest, slot.threshold);
+  }
+  return widest;
 }
 
 std::vector<double> SlotAaThresholds::All() const {

@@ -36,6 +36,9 @@ class SlotAaThresholds {
   // Errors are ours, or CANCELLED.
   absl::StatusOr<double> Current(SlotPool::Lease* lease, const std::atomic<bool>* cancelled);
 
+  // The largest of all slots' that are not older than the interval: what programs of a group earn
+  // must not depend on which slot each ran on.
+  double Widest() const;
   // The last thresholds, by slot; 0 where there is none yet.
   std::vector<double> All() const;
   int64_t measurements() const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace {
 // These are 8 KiB and stay in the first-level cache.
 constexpr size_t kChunkWords = 32 * kRandomBlockWords;
 
+// The largest values of 64 bits are none of a double's, which rounds up what stands for them.
 template <typename T>
 T FromDouble(double value) {
   if constexpr (std::is_same_v<T, Bf16>) {
@@ -23,7 +25,9 @@ T FromDouble(double value) {
   } else if constexpr (std::is_floating_point_v<T>) {
     return static_cast<T>(value);
   } else if constexpr (std::is_same_v<T, uint64_t>) {
-    return static_cast<uint64_t>(value);
+    return value < 0x1p64 ? static_cast<uint64_t>(value) : std::numeric_limits<uint64_t>::max();
+  } else if constexpr (std::is_same_v<T, int64_t>) {
+    return value < 0x1p63 ? static_cast<int64_t>(value) : std::numeric_limits<int64_t>::max();
   } else {
     return static_cast<T>(static_cast<int64_t>(value));
   }

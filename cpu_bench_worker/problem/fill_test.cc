@@ -73,6 +73,19 @@ TEST(FillTest, UniformIntegersAreInclusive) {
     EXPECT_LE(std::llabs(v), static_cast<int64_t>(big));
 }
 
+// 2^64 - 1 and 2^63 - 1 are no doubles: as parameters they arrive rounded up.
+TEST(FillTest, TheWholeRangeOf64BitsIsDrawn) {
+  const auto bits = [](const auto& values) {
+    uint64_t any = 0, all = ~uint64_t{0};
+    for (const auto v : values) any |= static_cast<uint64_t>(v), all &= static_cast<uint64_t>(v);
+    return any & ~all;
+  };
+  EXPECT_EQ(bits(Filled<uint64_t>(v1::U64, MakeFill(v1::Fill::UNIFORM, {0, 0x1p64}), 1000)),
+            ~uint64_t{0});
+  EXPECT_EQ(bits(Filled<int64_t>(v1::I64, MakeFill(v1::Fill::UNIFORM, {-0x1p63, 0x1p63}), 1000)),
+            ~uint64_t{0});
+}
+
 TEST(FillTest, NormalHasItsMoments) {
   const auto values = Filled<double>(v1::F64, MakeFill(v1::Fill::NORMAL, {2, 3}), 100'001);
   double sum = 0;

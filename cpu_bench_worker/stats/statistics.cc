@@ -116,7 +116,8 @@ Score ScoreOf(const std::vector<PairedRatios>& sizes, uint64_t seed, Confidence 
   const double mean = sum / kResamples;
   const double variance = std::max(0.0, sum_squares / kResamples - mean * mean);
   const auto n = static_cast<double>(std::max<size_t>(2, pairs));
-  const double half = StudentT(n - 1, confidence) * std::sqrt(variance * n / (n - 1));
+  score.error = std::sqrt(variance * n / (n - 1));
+  const double half = StudentT(n - 1, confidence) * score.error;
   score.low = score.speedup * std::exp(-half);
   score.high = score.speedup * std::exp(half);
   return score;

@@ -19,6 +19,7 @@ struct Score {
   double speedup = 0;  // geometric mean over sizes of the median ratio
   double low = 0;      // confidence interval of that
   double high = 0;
+  double error = 0;  // standard error of ln speedup
 };
 
 enum class Confidence { k95, k995 };  // 95 % and 99.5 %, both sides

@@ -72,6 +72,9 @@ TEST(ScoreTest, MoreConfidenceIsWiderAndFewPairsAreWidest) {
   const Score usual = ScoreOf({many}, 9), strict = ScoreOf({many}, 9, Confidence::k995);
   EXPECT_GT(strict.high, usual.high);
   EXPECT_LT(strict.low, usual.low);
+  EXPECT_EQ(strict.error, usual.error)
+      << "what is known does not depend on how sure one wants to be";
+  EXPECT_NEAR(usual.error, std::log(usual.high / usual.low) / 2 / 2.1, 0.1 * usual.error);
   const Score single = ScoreOf({{many[0]}}, 9);
   EXPECT_GT(single.high / single.low, usual.high / usual.low);
   EXPECT_EQ(ScoreOf({many}, 9).low, usual.low) << "repeatable";

@@ -30,7 +30,7 @@ TEST_F(SessionTest, AProblemMayAskForClang) {
   }
   Use(problem);
   EXPECT_TRUE(absl::StrContains(config_.tools->version, "clang")) << config_.tools->version;
-  EXPECT_NE(config_.header_dir, gnu->header_dir);
+  EXPECT_NE(config_.headers, gnu->headers);
   Failure failure;
   const CheckReport report = Check(problem.expert(), &failure);
   EXPECT_EQ(failure.detail, "");

@@ -38,6 +38,10 @@ absl::Status CheckGroup(const v1::RolloutGroup& group, const GrpoPlan& plan,
     if (!rollout.dropped() && !std::isfinite(rollout.reward())) {
       return absl::InvalidArgumentError(absl::StrCat(here, ": the reward is ", rollout.reward()));
     }
+    if (!(std::isfinite(rollout.reward_error()) && rollout.reward_error() >= 0)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(here, ": the reward's error is ", rollout.reward_error()));
+    }
   }
   return absl::OkStatus();
 }
@@ -73,7 +77,9 @@ absl::StatusOr<MinibatchSplit> SplitIntoMinibatches(const v1::GrpoBatch& batch,
     RETURN_IF_ERROR(CheckGroup(group, plan, config, absl::StrCat("groups[", g, "]")));
     graded.emplace_back();
     for (const v1::Rollout& rollout : group.rollouts()) {
-      graded.back().push_back({.reward = rollout.reward(), .dropped = rollout.dropped()});
+      graded.back().push_back({.reward = rollout.reward(),
+                               .dropped = rollout.dropped(),
+                               .error = rollout.reward_error()});
     }
   }
   const std::vector<GroupAdvantage> advantages = ComputeAdvantages(graded, plan.scale);

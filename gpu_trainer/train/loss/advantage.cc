@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "common/reward_noise.h"
+
 namespace whetstone {
 namespace {
 
@@ -32,15 +34,12 @@ Moments MomentsOf(absl::Span<const std::vector<Graded>> groups) {
   return m;
 }
 
-// Rewards are compared exactly: a spread computed from rounded means would be tiny, not zero.
-bool HasSpread(const std::vector<Graded>& group) {
-  const Graded* first = nullptr;
+double NoiseShareOf(const std::vector<Graded>& group) {
+  std::vector<MeasuredReward> rewards;
   for (const Graded& rollout : group) {
-    if (rollout.dropped) continue;
-    if (first == nullptr) first = &rollout;
-    if (rollout.reward != first->reward) return true;
+    if (!rollout.dropped) rewards.push_back({rollout.reward, rollout.error});
   }
-  return false;
+  return NoiseShare(rewards);
 }
 
 double DivisorOf(AdvantageScale scale, const Moments& group, const Moments& batch) {
@@ -64,16 +63,18 @@ std::vector<GroupAdvantage> ComputeAdvantages(absl::Span<const std::vector<Grade
                                               AdvantageScale scale) {
   std::vector<GroupAdvantage> result(groups.size());
   std::vector<std::vector<Graded>> learnable;
+  std::vector<double> kept_share(groups.size());  // of each reward's distance from the mean
   for (size_t g = 0; g < groups.size(); ++g) {
     result[g].values.assign(groups[g].size(), 0.0);
-    result[g].learnable = HasSpread(groups[g]);
+    kept_share[g] = 1 - NoiseShareOf(groups[g]);
+    result[g].learnable = kept_share[g] > 0;
     if (result[g].learnable) learnable.push_back(groups[g]);
   }
   const Moments batch = MomentsOf(learnable);
   for (size_t g = 0; g < groups.size(); ++g) {
     if (!result[g].learnable) continue;
     const Moments group = MomentsOf({&groups[g], 1});
-    const double divisor = DivisorOf(scale, group, batch);
+    const double divisor = DivisorOf(scale, group, batch) / kept_share[g];
     for (size_t i = 0; i < groups[g].size(); ++i) {
       if (groups[g][i].dropped) continue;
       result[g].values[i] = (groups[g][i].reward - group.mean) / divisor;

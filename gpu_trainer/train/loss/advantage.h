@@ -1,5 +1,8 @@
 // Tells how much better each rollout did than its group: the group's mean is the baseline, so no
-// value network is needed (Shao et al., DeepSeekMath, arXiv 2402.03300).
+// value network is needed (Shao et al., DeepSeekMath, arXiv 2402.03300). It is shrunk by the share
+// of the group's variance that the rewards' errors explain (NoiseShare): the positive-part estimate
+// of James and Stein (1961; Efron and Morris 1975, section 2), with the group's mean for the
+// origin.
 //
 //   std::vector<std::vector<Graded>> groups = {{{1.0}, {0.5}, {0.0, /*dropped=*/true}}};
 //   std::vector<GroupAdvantage> a = ComputeAdvantages(groups, AdvantageScale::kGroup);
@@ -26,13 +29,15 @@ struct Graded {
   double reward = 0;
   // A dropped rollout is neither learned from nor part of any mean and spread.
   bool dropped = false;
+  double error = 0;  // standard error of the reward
 };
 
 struct GroupAdvantage {
   // It has one for each rollout; 0 for a dropped one, and for all when there is nothing to learn.
   std::vector<double> values;
-  // It is false for fewer than two rollouts kept (G = 1, too), or all rewards equal. Such a group
-  // has no part in the step: not in the loss, not in its normaliser, not in kBatch's spread.
+  // It is false for fewer than two rollouts kept (G = 1, too), all rewards equal, or a spread
+  // within their errors. Such a group has no part in the step: not in the loss, not in its
+  // normaliser, not in kBatch's spread.
   bool learnable = false;
 };
 

@@ -289,6 +289,23 @@ TEST(ComputeAdvantages, WhatIsDroppedOrWithoutSpreadCountsForNothing) {
   }
 }
 
+TEST(ComputeAdvantages, WhatErrorsExplainIsNotLearned) {
+  // The variance of 1, 2 and 6 is 7; errors explain a quarter of it.
+  const double error = std::sqrt(7.0 / 4);
+  const std::vector<Graded> exact = {{1.0}, {2.0}, {6.0}};
+  const std::vector<Graded> measured = {{1, false, error}, {2, false, error}, {6, false, error}};
+  const std::vector<Graded> within = {{0.40, false, 0.1}, {0.45, false, 0.1}, {0.5, false, 0.1}};
+  for (const AdvantageScale scale : kScales) {
+    const auto a = Advantages({exact, measured, within}, scale);
+    ASSERT_TRUE(a[0].learnable && a[1].learnable);
+    for (size_t i = 0; i < 3; ++i) {
+      EXPECT_DOUBLE_EQ(a[1].values[i], 0.75 * a[0].values[i]);
+      EXPECT_EQ(a[2].values[i], 0);
+    }
+    EXPECT_FALSE(a[2].learnable) << "normalised, it would be all noise";
+  }
+}
+
 TEST(ComputeAdvantages, NothingToLearnIsZeroAndNeverNan) {
   const std::vector<std::vector<Graded>> groups = {
       {}, {{0.7}}, {{0.1}, {0.1}, {0.1}}, {{5, /*dropped=*/true}, {6, true}}, {{0.3}, {9, true}}};
