@@ -1,12 +1,12 @@
 #include "coordinator/authoring/mutants.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "common/problem/cpp_text.h"
 #include "coordinator/prompt/identifiers.h"
 
 namespace whetstone {
@@ -25,7 +25,7 @@ bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c))
 
 class MutantMaker {
  public:
-  explicit MutantMaker(absl::string_view code) : code_(code), bare_(BlankWords(code)) {}
+  explicit MutantMaker(absl::string_view code) : code_(code), bare_(MaskedCpp(code)) {}
 
   void Make() {
     for (size_t at = 0; at < bare_.size();) {
@@ -92,9 +92,7 @@ class MutantMaker {
 
   void Add(std::vector<Mutant>* to, Mutant::Kind kind, Span place, std::string change,
            const std::string& by) {
-    const auto line =
-        std::count(code_.begin(), code_.begin() + static_cast<std::ptrdiff_t>(place.begin), '\n');
-    to->push_back({kind, static_cast<int>(line) + 1, std::move(change),
+    to->push_back({kind, LineAt(code_, place.begin), std::move(change),
                    absl::StrCat(kind == Mutant::Kind::kReach ? kReached : "",
                                 code_.substr(0, place.begin), by, code_.substr(place.end))});
   }
@@ -186,39 +184,6 @@ void Thin(size_t most, std::vector<Mutant>* mutants) {
 }
 
 }  // namespace
-
-std::string BlankWords(absl::string_view code) {
-  std::string bare(code);
-  const auto blank = [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < std::min(end, bare.size()); ++i) {
-      if (bare[i] != '\n') bare[i] = ' ';
-    }
-  };
-  bool line_begins = true;
-  for (size_t at = 0; at < code.size();) {
-    size_t end = at + 1;
-    if (absl::StartsWith(code.substr(at), "//")) {
-      end = std::min(code.find('\n', at), code.size());
-      blank(at, end);
-    } else if (absl::StartsWith(code.substr(at), "/*")) {
-      end = code.find("*/", at + 2);
-      end = end == absl::string_view::npos ? code.size() : end + 2;
-      blank(at, end);
-    } else if (code[at] == '#' && line_begins) {
-      while (end < code.size() && !(code[end] == '\n' && code[end - 1] != '\\')) ++end;
-      blank(at, end);
-    } else if (code[at] == '"' || (code[at] == '\'' && !(at > 0 && IsWordChar(code[at - 1])))) {
-      while (end < code.size() && code[end] != code[at] && code[end] != '\n') {
-        end += code[end] == '\\' ? 2 : 1;
-      }
-      end = std::min(end + 1, code.size());
-      blank(at, end);
-    }
-    line_begins = code[at] == '\n' || (line_begins && (code[at] == ' ' || code[at] == '\t'));
-    at = end;
-  }
-  return bare;
-}
 
 std::vector<Mutant> MakeMutants(absl::string_view reference, size_t reach_max, size_t wrong_max) {
   MutantMaker maker(reference);

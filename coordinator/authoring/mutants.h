@@ -31,10 +31,6 @@ struct Mutant {
 // kWrong: the bound of a `for` loop one off to the inside, an `if` left out, a number changed
 std::vector<Mutant> MakeMutants(absl::string_view reference, size_t reach_max, size_t wrong_max);
 
-// Returns `code`, as long as it is, with spaces for comments, literals of text and preprocessor
-// lines.
-std::string BlankWords(absl::string_view code);
-
 }  // namespace whetstone
 
 #endif  // WHETSTONE_COORDINATOR_AUTHORING_MUTANTS_H_

@@ -100,16 +100,5 @@ TEST(MutantsTest, ThereAreNoMoreThanAskedForAndTheyAreSpread) {
   EXPECT_GT(mutants[4].line, 35);
 }
 
-TEST(BlankWordsTest, OnlyCodeIsLeft) {
-  const std::string code =
-      "a /* b */ c = \"x // \\\" y\"; // d\n  # define E \\\n 1\nf('\\'', 1'0);";
-  const auto blank = [](size_t n) { return std::string(n, ' '); };
-  EXPECT_EQ(BlankWords(code), absl::StrCat("a", blank(9), "c =", blank(12), ";", blank(5), "\n",
-                                           blank(14), "\n", blank(2), "\nf(", blank(4), ", 1'0);"));
-  EXPECT_EQ(BlankWords("a /* b").size(), 6u);
-  EXPECT_EQ(BlankWords("\"b").size(), 2u);
-  EXPECT_EQ(BlankWords("\"b\\").size(), 3u);
-}
-
 }  // namespace
 }  // namespace whetstone

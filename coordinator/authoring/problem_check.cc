@@ -121,7 +121,7 @@ class Checker {
     }
     RETURN_IF_ERROR(NegativeControls());
     if (!report_.quick && report_.sound())
-      RETURN_IF_ERROR(CheckMutants(problem_, locations_, tools_, &report_));
+      RETURN_IF_ERROR(CheckMutants(problem_, reference_object_, locations_, tools_, &report_));
     return std::move(report_);
   }
 
@@ -249,6 +249,7 @@ class Checker {
       }
       if (attempt == 1) {
         Pass("reference", "deterministic, agrees with itself on every size");
+        reference_object_ = verdict.object_hash();
         Lengths(verdict);
       }
       report_.figures.reference_reward = tools_.reward(verdict, calibration_);
@@ -361,6 +362,7 @@ class Checker {
   const PromptLocations& locations_;
   const ProblemTools& tools_;
   v1::Calibration calibration_;
+  std::string reference_object_;
   ProblemReport report_;
 };
 

@@ -24,8 +24,10 @@ void World::CheckBatch(const v1::UpdateRequest& request) {
     int imitated = 0;
     for (const v1::Rollout& rollout : group.rollouts()) {
       if (rollout.ids_size() != 1) Break("it learns from an evaluation");
-      if (!rollout.imitated()) policies.insert(rollout.ids(0) / static_cast<int64_t>(kKinds));
-      if (!rollout.imitated()) continue;
+      if (!rollout.imitated()) {
+        policies.insert(rollout.ids(0) / static_cast<int64_t>(kKinds));
+        continue;
+      }
       imitating[group.group_index()].push_back({rollout.reward(), rollout.reward_error()});
       ++imitated;
     }
