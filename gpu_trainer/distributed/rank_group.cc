@@ -209,6 +209,8 @@ absl::StatusOr<std::string> RankGroup::Broadcast(const std::string& bytes) {
 absl::Status RankGroup::Push(const std::string& queue, const std::string& bytes) {
   try {
     channel_->queues->queuePush(queue, {bytes.begin(), bytes.end()});
+    // Nobody answers a push. This answer comes after it, on the same connection.
+    channel_->queues->queueLen(queue);
   } catch (const std::exception& e) {
     return absl::UnavailableError(absl::StrCat("rank 0's store does not answer: ", e.what()));
   }

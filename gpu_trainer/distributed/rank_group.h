@@ -128,7 +128,8 @@ class RankGroup {
   absl::StatusOr<std::string> Broadcast(const std::string& bytes);
 
   // Push and Pop use queues by name: what was pushed to one, at most 8 MiB at a time, is popped
-  // once, in order, by any rank. Pop returns nullopt from an empty queue.
+  // once, in order, by any rank, as soon as Push has returned. Pop returns nullopt from an empty
+  // queue.
   absl::Status Push(const std::string& queue, const std::string& bytes);
   absl::StatusOr<std::optional<std::string>> Pop(const std::string& queue);
 

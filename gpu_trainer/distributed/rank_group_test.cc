@@ -21,6 +21,8 @@ namespace {
 using std::chrono::milliseconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Optional;
+using ::testing::SizeIs;
 
 std::string Words(const absl::Status& status) { return std::string(status.message()); }
 
@@ -168,15 +170,25 @@ TEST(RankGroup, SumsGathersAndBroadcasts) {
       const auto numbers = *ranks.AllGatherNumbers("numbers", {1.5 * ranks.rank(), 2});
       for (int r = 0; r < size; ++r) EXPECT_THAT(numbers[r], ElementsAre(1.5 * r, 2));
       EXPECT_EQ(*ranks.Broadcast(ranks.rank() == 0 ? "do it" : ""), "do it");
-
-      ASSERT_TRUE(ranks.Push(absl::StrCat("queue", ranks.rank()), "word").ok());
-      ASSERT_TRUE(ranks.AllGather("pushed", "").ok());
-      if (ranks.rank() == 1) {
-        EXPECT_EQ(**ranks.Pop("queue0"), "word");
-        EXPECT_FALSE(ranks.Pop("queue0")->has_value());
-      }
     });
   }
+}
+
+TEST(RankGroup, WhatOneRankPushedAnotherPops) {
+  RunAsRanks(2, [](RankGroup& ranks) {
+    const std::string mine = absl::StrCat("queue", ranks.rank());
+    const std::string other = absl::StrCat("queue", 1 - ranks.rank());
+    // Often: what was pushed was not always there yet.
+    for (int i = 0; i < 200; ++i) {
+      ASSERT_TRUE(ranks.Push(mine, absl::StrCat("first ", i)).ok());
+      ASSERT_TRUE(ranks.Push(mine, std::string(10000, 'x')).ok());
+      ASSERT_TRUE(ranks.AllGather("pushed", "").ok());
+      EXPECT_THAT(ranks.Pop(other).value(), Optional(absl::StrCat("first ", i)));
+      EXPECT_THAT(ranks.Pop(other).value(), Optional(SizeIs(10000)));
+      EXPECT_EQ(ranks.Pop(other).value(), std::nullopt);
+      ASSERT_TRUE(ranks.AllGather("popped", "").ok());
+    }
+  });
 }
 
 TEST(RankGroup, SumsGoOnWhileRanksComputeAndTalk) {
