@@ -321,7 +321,10 @@ void SlotPool::Lease::EndTiming() {
 SlotPool::BuildLease::BuildLease(SlotPool* pool) : pool_(pool) {
   std::unique_lock<std::mutex> lock(pool_->mutex_);
   // Timing goes first: it ends one candidate, while building only starts another.
-  pool_->changed_.wait(lock, [&] { return pool_->timing_ == 0 && pool_->timing_waiting_ == 0; });
+  const int builds_max = std::max(1, static_cast<int>(pool_->plan_.build.size()));
+  pool_->changed_.wait(lock, [&] {
+    return pool_->timing_ == 0 && pool_->timing_waiting_ == 0 && pool_->building_ < builds_max;
+  });
   ++pool_->building_;
 }
 

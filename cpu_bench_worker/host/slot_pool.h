@@ -78,7 +78,8 @@ class SlotPool {
   // Another slot at least as large as `held`'s, if one is free right now; never blocks.
   std::optional<Lease> TryAcquireOther(const Lease& held);
 
-  // A BuildLease is held while compiling or screening.
+  // A BuildLease is held while compiling or screening. There are as many at once as there are cores
+  // to build on.
   class BuildLease {
    public:
     explicit BuildLease(SlotPool* pool);

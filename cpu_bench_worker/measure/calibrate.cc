@@ -50,7 +50,7 @@ absl::StatusOr<v1::Calibration> Calibrate(Pipeline* pipeline, SlotPool* slots, S
     problem->calibration.mutable_expert()->set_outcome(v1::CORRECT);
     return problem->calibration;
   }
-  Artefact artefact = pipeline->Build(*problem, problem->bench.problem.expert());
+  Artefact artefact = pipeline->Build(*problem, problem->bench.problem.expert(), nullptr);
   if (!artefact.final) {
     ASSIGN_OR_RETURN(SlotPool::Lease lease, slots->Acquire(threads, nullptr));
     pipeline->Check(*problem, &lease, 0xE4BE, nullptr, &artefact);

@@ -111,11 +111,16 @@ void Pipeline::EndWrong(int right, int cases, const std::string& first_bad, Arte
   artefact->verdict.set_pass_fraction(cases == 0 ? 0 : static_cast<double>(right) / cases);
 }
 
-Artefact Pipeline::Build(const PreparedProblem& problem, const std::string& source) {
+Artefact Pipeline::Build(const PreparedProblem& problem, const std::string& source,
+                         const std::atomic<bool>* cancelled) {
   Artefact artefact;
   artefact.verdict.set_problem_hash(problem.bench.hash);
   artefact.verdict.set_noise_band(problem.calibration.noise_band());
   const SlotPool::BuildLease building(slots_);
+  if (cancelled != nullptr && *cancelled) {
+    End({kCancelledOutcome, "cancelled"}, &artefact);
+    return artefact;
+  }
   const auto begin = std::chrono::steady_clock::now();
   const std::string text = WithoutStructs(source, problem.bench.problem);
   // Both run side by side: most candidates pass the screen, and then only the longer of the two

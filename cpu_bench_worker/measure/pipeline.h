@@ -1,7 +1,7 @@
 // The stages one candidate goes through, without queues, caches or identities (measure.cc has
 // those).
 //
-//   Artefact artefact = pipeline.Build(problem, source);
+//   Artefact artefact = pipeline.Build(problem, source, &cancelled);
 //   if (!artefact.final) pipeline.Check(problem, lease, seed, &cancelled, &artefact);
 //   if (!artefact.final) pipeline.Time(problem, lease, seed, &cancelled, &artefact);
 //   artefact.verdict …
@@ -49,8 +49,9 @@ class Pipeline {
         dir_(std::move(dir)),
         smt_detectors_(slots->plan().slots.size()) {}
 
-  // Screens and compiles.
-  Artefact Build(const PreparedProblem& problem, const std::string& source);
+  // Screens and compiles, unless `cancelled` (may be null) is set before a compiler's turn comes.
+  Artefact Build(const PreparedProblem& problem, const std::string& source,
+                 const std::atomic<bool>* cancelled);
   // The verdict is CORRECT and not final when every case is right.
   void Check(const PreparedProblem& problem, SlotPool::Lease* lease, uint64_t seed,
              const std::atomic<bool>* cancelled, Artefact* artefact);

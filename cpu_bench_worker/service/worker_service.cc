@@ -64,8 +64,10 @@ grpc::Status WorkerService::PutProblem(grpc::ServerContext*, const v1::PutProble
   return grpc::Status::OK;
 }
 
-grpc::Status WorkerService::Measure(grpc::ServerContext*, const v1::MeasureRequest* request,
+grpc::Status WorkerService::Measure(grpc::ServerContext* context, const v1::MeasureRequest* request,
                                     v1::MeasureResponse* response) {
+  const WaitingCallers::Caller caller(&callers_, request->candidate_id(),
+                                      [context] { return context->IsCancelled(); });
   absl::StatusOr<v1::Verdict> verdict = measurer_->Measure(*request);
   if (!verdict.ok()) return ToGrpcStatus(verdict.status());
   spdlog::debug("{}: {} {:.3f}x", request->candidate_id(), v1::Outcome_Name(verdict->outcome()),

@@ -1,14 +1,21 @@
 #include "cpu_bench_worker/service/worker_service.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
+#include <mutex>
 #include <string>
+#include <thread>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "common/clock.h"
+#include "common/eventually_testing.h"
 #include "common/file.h"
 #include "common/problem/problem_hash.h"
+#include "common/server.h"
 #include "cpu_bench_worker/problem/test_problems.h"
 
 namespace whetstone {
@@ -24,8 +31,21 @@ class FakeMeasurer final : public Measurer {
     if (known != nullptr) return *known;
     return calibration;
   }
-  absl::StatusOr<v1::Verdict> Measure(const v1::MeasureRequest&) override { return verdict; }
-  void Cancel(const std::vector<std::string>& ids) override { cancelled = ids; }
+  absl::StatusOr<v1::Verdict> Measure(const v1::MeasureRequest& request) override {
+    if (measures_until_cancelled) {
+      ++started;
+      EXPECT_TRUE(Eventually([&] {
+        const std::lock_guard lock(mutex);
+        return testing::Value(cancelled, testing::Contains(request.candidate_id()));
+      }));
+      ++ended;
+    }
+    return verdict;
+  }
+  void Cancel(const std::vector<std::string>& ids) override {
+    const std::lock_guard lock(mutex);
+    cancelled = ids;
+  }
   v1::WorkerInfo Info() override {
     v1::WorkerInfo info;
     info.set_slots(3);
@@ -40,7 +60,11 @@ class FakeMeasurer final : public Measurer {
   bool had_calibration = false;
   absl::StatusOr<v1::Calibration> calibration = v1::Calibration();
   absl::StatusOr<v1::Verdict> verdict = v1::Verdict();
+  std::mutex mutex;
   std::vector<std::string> cancelled;
+  bool measures_until_cancelled = false;
+  std::atomic<int> started = 0;
+  std::atomic<int> ended = 0;
 };
 
 class WorkerServiceTest : public ::testing::Test {
@@ -148,6 +172,28 @@ TEST_F(WorkerServiceTest, CancelPassesTheIds) {
   request.add_candidate_ids("b");
   ASSERT_TRUE(service_.Cancel(&context_, &request, &response).ok());
   EXPECT_EQ(measurer_.cancelled, (std::vector<std::string>{"a", "b"}));
+}
+
+TEST_F(WorkerServiceTest, AClientThatHangsUpFreesItsSlot) {
+  measurer_.measures_until_cancelled = true;
+  WorkerService service(&measurer_, "1.2.3", &calibrations_, std::chrono::milliseconds(100));
+  const std::string address = absl::StrCat("unix:", dir_.path(), "/socket");
+  const auto server = RpcServer::Start({address, "", ""}, &service);
+  ASSERT_TRUE(server.ok()) << server.status();
+  const auto stub =
+      v1::Worker::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  v1::MeasureRequest request;
+  request.set_candidate_id("abandoned");
+  v1::MeasureResponse response;
+  std::thread caller([&] {
+    EXPECT_EQ(stub->Measure(&context, request, &response).error_code(),
+              grpc::StatusCode::CANCELLED);
+  });
+  EXPECT_TRUE(Eventually([&] { return measurer_.started == 1; }));
+  context.TryCancel();
+  caller.join();
+  EXPECT_TRUE(Eventually([&] { return measurer_.ended == 1; }));
 }
 
 }  // namespace
