@@ -97,7 +97,7 @@ v1::Problem Matmul() {
 // Every candidate differs, as real ones do: `number` is part of its text.
 void Screen(benchmark::State& state, const std::string& text, v1::Outcome expected) {
   const std::string bin = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  const auto screener = ScreenClient::Create(bin, /*cores=*/{});
+  const auto screener = ScreenClient::Create(bin, /*cores=*/{}, /*screeners=*/1);
   if (!screener.ok()) {
     state.SkipWithError(std::string(screener.status().message()).c_str());
     return;

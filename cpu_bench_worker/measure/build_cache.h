@@ -2,20 +2,18 @@
 // repeats itself to the letter.
 //
 //   const std::string key = BuildKey(problem_hash, compiler.version(), source);
-//   if (auto artefact = cache.Find(key)) return *artefact;
+//   if (const auto artefact = cache.Find(key)) return *artefact;
 //
 // Thread-safe.
 #ifndef WHETSTONE_CPU_BENCH_WORKER_MEASURE_BUILD_CACHE_H_
 #define WHETSTONE_CPU_BENCH_WORKER_MEASURE_BUILD_CACHE_H_
 
-#include <list>
-#include <map>
+#include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
-#include <utility>
 
 #include "cpu_bench_worker/measure/pipeline.h"
+#include "cpu_bench_worker/measure/recently_used.h"
 
 namespace whetstone {
 
@@ -27,20 +25,15 @@ std::string BuildKey(const std::string& problem_hash, const std::string& tool_ch
 class BuildCache {
  public:
   // Keeps at most `bytes_max` of objects and verdicts; the least recently used go first.
-  explicit BuildCache(size_t bytes_max) : bytes_max_(bytes_max) {}
+  explicit BuildCache(size_t bytes_max) : artefacts_(bytes_max) {}
 
-  std::optional<Artefact> Find(const std::string& key);
+  // Null: it is not known, or not any more.
+  std::shared_ptr<const Artefact> Find(const std::string& key);
   void Add(const std::string& key, const Artefact& artefact);
 
  private:
-  using Entry = std::pair<std::string, Artefact>;
-  static size_t BytesOf(const Entry& entry);
-
-  const size_t bytes_max_;
   std::mutex mutex_;
-  size_t bytes_ = 0;
-  std::list<Entry> entries_;  // most recently used first
-  std::map<std::string, std::list<Entry>::iterator> by_key_;
+  RecentlyUsed<const Artefact> artefacts_;
 };
 
 }  // namespace whetstone

@@ -154,7 +154,8 @@ absl::Status MeasurerImpl::Start(const MeasurerOptions& options) {
   slots_ = std::make_unique<SlotPool>(std::move(plan));
   ASSIGN_OR_RETURN(compiler_, Compiler::Create(dir_.path(), build));
   if (options.screen) {
-    ASSIGN_OR_RETURN(screen_, ScreenClient::Create(bin, build));
+    ASSIGN_OR_RETURN(
+        screen_, ScreenClient::Create(bin, build, static_cast<int>(slots_->plan().slots.size())));
   }
   ASSIGN_OR_RETURN(peak_, HostPeak::Create(compiler_.get(), kernel, dir_.path()));
   pipeline_ = std::make_unique<Pipeline>(compiler_.get(), screen_.get(), slots_.get(), peak_.get(),
@@ -276,13 +277,13 @@ absl::Status MeasurerImpl::Run(const PreparedProblem& problem, const v1::Measure
   if (!entry->built) {
     const std::string key =
         BuildKey(request.problem_hash(), problem.config.tools->version, request.source());
-    if (std::optional<Artefact> known = builds_.Find(key)) {
-      artefact = std::move(*known);
+    if (const std::shared_ptr<const Artefact> known = builds_.Find(key)) {
+      artefact = *known;
       artefact.verdict.set_screen_s(0);
       artefact.verdict.set_compile_s(0);
       artefact.spent_s = 0;
     } else {
-      artefact = pipeline_->Build(problem, request.source());
+      artefact = pipeline_->Build(problem, request.source(), &entry->cancelled);
       if (Repeatable(artefact)) builds_.Add(key, artefact);
     }
     entry->built = artefact.verdict.outcome() != v1::INFRASTRUCTURE_ERROR;

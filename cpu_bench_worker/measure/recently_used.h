@@ -1,5 +1,5 @@
-// A table that remembers so many values at most: the least recently used go first. Whoever asked
-// for one holds it as long as he needs it.
+// A table that remembers so many values at most, or values that cost so much together: the least
+// recently used go first. Whoever asked for one holds it as long as he needs it.
 //
 //   RecentlyUsed<const PreparedProblem> problems(1024);
 //   problems.Add(hash, prepared);
@@ -23,36 +23,41 @@ class RecentlyUsed {
  public:
   using Held = std::shared_ptr<Value>;
 
-  explicit RecentlyUsed(size_t values_max) : values_max_(values_max) {}
+  explicit RecentlyUsed(size_t cost_max) : cost_max_(cost_max) {}
 
   // Null: it is not known, or not any more.
   Held Find(const std::string& key) {
     const auto it = by_key_.find(key);
     if (it == by_key_.end()) return nullptr;
     entries_.splice(entries_.begin(), entries_, it->second);
-    return it->second->second;
+    return it->second->value;
   }
 
-  // `key` is not known.
-  void Add(const std::string& key, Held value) {
-    entries_.emplace_front(key, std::move(value));
+  // `key` is not known. The value stays until the next one comes, whatever it costs.
+  void Add(const std::string& key, Held value, size_t cost = 1) {
+    entries_.push_front({key, std::move(value), cost});
     by_key_[key] = entries_.begin();
-    if (entries_.size() <= values_max_) return;
-    by_key_.erase(entries_.back().first);
-    entries_.pop_back();
+    cost_ += cost;
+    while (cost_ > cost_max_ && entries_.size() > 1) Erase(std::string(entries_.back().key));
   }
 
   void Erase(const std::string& key) {
     const auto it = by_key_.find(key);
     if (it == by_key_.end()) return;
+    cost_ -= it->second->cost;
     entries_.erase(it->second);
     by_key_.erase(it);
   }
 
  private:
-  using Entry = std::pair<std::string, Held>;
+  struct Entry {
+    std::string key;
+    Held value;
+    size_t cost;
+  };
 
-  const size_t values_max_;
+  const size_t cost_max_;
+  size_t cost_ = 0;
   std::list<Entry> entries_;  // most recently used first
   std::map<std::string, typename std::list<Entry>::iterator> by_key_;
 };

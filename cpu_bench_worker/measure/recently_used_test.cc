@@ -25,6 +25,24 @@ TEST(RecentlyUsedTest, TheLeastRecentlyUsedGoesFirst) {
   EXPECT_EQ(*table.Find("b"), "4");
 }
 
+TEST(RecentlyUsedTest, ValuesGoByWhatTheyCost) {
+  Table table(10);
+  table.Add("a", Value("1"), 4);
+  table.Add("b", Value("2"), 4);
+  table.Add("c", Value("3"), 7);
+  EXPECT_EQ(table.Find("a"), nullptr);
+  EXPECT_EQ(table.Find("b"), nullptr) << "4 and 7 are too much";
+  table.Add("d", Value("4"), 3);
+  EXPECT_NE(table.Find("c"), nullptr);
+  EXPECT_NE(table.Find("d"), nullptr);
+  table.Add("e", Value("5"), 99);
+  EXPECT_EQ(*table.Find("e"), "5") << "the last one stays";
+  EXPECT_EQ(table.Find("c"), nullptr);
+  table.Erase("e");
+  table.Add("f", Value("6"), 10);
+  EXPECT_NE(table.Find("f"), nullptr) << "what was erased costs nothing";
+}
+
 TEST(RecentlyUsedTest, WhoUsesOneThatWentHoldsIt) {
   Table table(1);
   table.Add("a", Value("1"));

@@ -1,5 +1,8 @@
 #include "cpu_bench_worker/measure/verdict_cache.h"
 
+#include <memory>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 
 namespace whetstone {
@@ -13,10 +16,10 @@ std::string Key(const v1::Verdict& verdict) {
 
 bool VerdictCache::Find(v1::Verdict* verdict) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto it = verdicts_.find(Key(*verdict));
-  if (it == verdicts_.end()) return false;
+  const std::shared_ptr<const v1::Verdict> known = verdicts_.Find(Key(*verdict));
+  if (known == nullptr) return false;
   const v1::Verdict mine = *verdict;
-  *verdict = it->second;
+  *verdict = *known;
   verdict->set_canonical_hash(mine.canonical_hash());
   *verdict->mutable_techniques() = mine.techniques();
   verdict->set_screen_s(mine.screen_s());
@@ -34,8 +37,9 @@ void VerdictCache::Add(const v1::Verdict& verdict) {
   const v1::Outcome outcome = verdict.outcome();
   if (outcome != v1::CORRECT && outcome != v1::WRONG_ANSWER && outcome != v1::CRASH) return;
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (verdicts_.size() >= verdicts_max_) verdicts_.erase(verdicts_.begin());
-  verdicts_[Key(verdict)] = verdict;
+  const std::string key = Key(verdict);
+  verdicts_.Erase(key);
+  verdicts_.Add(key, std::make_shared<const v1::Verdict>(verdict));
 }
 
 }  // namespace whetstone

@@ -9,17 +9,17 @@
 #ifndef WHETSTONE_CPU_BENCH_WORKER_MEASURE_VERDICT_CACHE_H_
 #define WHETSTONE_CPU_BENCH_WORKER_MEASURE_VERDICT_CACHE_H_
 
-#include <map>
 #include <mutex>
-#include <string>
 
+#include "cpu_bench_worker/measure/recently_used.h"
 #include "whetstone/v1/verdict.pb.h"
 
 namespace whetstone {
 
 class VerdictCache {
  public:
-  explicit VerdictCache(size_t verdicts_max) : verdicts_max_(verdicts_max) {}
+  // Keeps so many at most; the least recently used go first.
+  explicit VerdictCache(size_t verdicts_max) : verdicts_(verdicts_max) {}
 
   // Completes `verdict`, which names its problem and its object, by what an equal object reached:
   // all but what belongs to the source and not to its machine code. False, and nothing is changed,
@@ -30,9 +30,8 @@ class VerdictCache {
   void Add(const v1::Verdict& verdict);
 
  private:
-  const size_t verdicts_max_;
   std::mutex mutex_;
-  std::map<std::string, v1::Verdict> verdicts_;  // by problem and object hash
+  RecentlyUsed<const v1::Verdict> verdicts_;  // by problem and object hash
 };
 
 }  // namespace whetstone
