@@ -91,7 +91,7 @@ bool MayBeDeclaredFirst(absl::string_view code, absl::string_view signature) {
   // What ends otherwise is the head's own beginning: a template, an attribute, the type it returns.
   const absl::string_view before = absl::StripTrailingAsciiWhitespace(code);
   const std::vector<absl::string_view> lines = absl::StrSplit(before, '\n');
-  const bool ends = absl::EndsWith(before, ";") || absl::EndsWith(before, "}") ||
+  const bool ends = before.empty() || absl::EndsWith(before, ";") || absl::EndsWith(before, "}") ||
                     absl::StartsWith(absl::StripLeadingAsciiWhitespace(lines.back()), "#");
   return ends && !absl::StrContains(signature, '=');
 }
@@ -106,21 +106,23 @@ bool OnlyIncludes(absl::string_view code) {
 }
 
 // Returns the answer that gives `program`, if possible such that it begins with `prefix`: without
-// #include lines before the function that `signature` begins, or with its declaration before
-// helpers and pragmas.
+// #include lines before the function that `signature` begins, or with `declaration` before helpers
+// and pragmas, or where the program says more of its pointers (__restrict).
 std::string AnswerWith(absl::string_view prefix, absl::string_view program,
-                       const std::string& signature) {
+                       const std::string& signature, absl::string_view declaration) {
   const std::string answer = RenderAnswer(program);
   if (signature.empty() || absl::StartsWith(answer, prefix)) return answer;
   const size_t begin = program.find(signature);
   const absl::string_view before = program.substr(0, begin);
-  std::string other;
   if (OnlyIncludes(before)) {
-    other = RenderAnswer(program.substr(begin));
-  } else if (MayBeDeclaredFirst(before, signature)) {
-    other = RenderAnswer(absl::StrCat(signature, ";\n", program));
+    std::string bare = RenderAnswer(program.substr(begin));
+    if (absl::StartsWith(bare, prefix)) return bare;
   }
-  return absl::StartsWith(other, prefix) ? other : answer;
+  if (MayBeDeclaredFirst(before, declaration)) {
+    std::string declared = RenderAnswer(absl::StrCat(declaration, ";\n", program));
+    if (absl::StartsWith(declared, prefix)) return declared;
+  }
+  return answer;
 }
 
 // The prefix is cut off where the answer begins with it.
@@ -217,7 +219,8 @@ v1::SftExample ToSftExample(const WorkedExample& example, absl::string_view resp
   const std::string signature = SignatureText(example.rewrite, FunctionName(example.prompt_code));
   const bool known = !signature.empty() || !absl::StrContains(response_prefix, kSignatureWord);
   const std::string prefix = RenderResponsePrefix(response_prefix, signature);
-  SetAnswer(AnswerWith(prefix, example.rewrite, signature), known ? prefix : "", &result);
+  SetAnswer(AnswerWith(prefix, example.rewrite, signature, signature), known ? prefix : "",
+            &result);
   return result;
 }
 
@@ -267,7 +270,9 @@ v1::SftExample OwnExample(const v1::Problem& problem, absl::string_view program,
   const absl::string_view code = absl::StripAsciiWhitespace(program);
   const absl::StatusOr<Signature> signature = ParseSignature(problem);
   const std::string text = signature.ok() ? SignatureText(code, signature->name) : "";
-  SetAnswer(AnswerWith(prefix, code, text), prefix, &result);
+  // As the campaign's own prefix has it.
+  const std::string declaration = RenderResponsePrefix(kSignatureWord, problem);
+  SetAnswer(AnswerWith(prefix, code, text, declaration), prefix, &result);
   return result;
 }
 

@@ -287,6 +287,12 @@ TEST(OwnExampleTest, IsTheAnswerToTheCampaignsOwnPrompt) {
   EXPECT_EQ(example.response_prefix(), prefix);
   EXPECT_EQ(example.response_prefix() + example.response(),
             RenderAnswer("int twice(int a);\n" + problem.reference()));
+  const std::string apart = "int first(const int* __restrict a) {\n    return *a;\n}";
+  problem.set_signature("int first(const int* a)");
+  example = OwnExample(problem, apart, RenderResponsePrefix("```cpp\n{signature}", problem));
+  EXPECT_EQ(example.response_prefix(), "```cpp\nint first(const int* a)");
+  EXPECT_EQ(example.response(), ";\n" + apart + "\n```");
+  problem.set_signature("int twice(int a)");
   const std::string aliased = "using number = int;\nint twice(int a) {\n    return 2 * a;\n}";
   example = OwnExample(problem, aliased, prefix);
   EXPECT_EQ(example.response(), RenderAnswer(aliased)) << "its type may not be known yet";

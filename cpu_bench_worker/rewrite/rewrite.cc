@@ -87,7 +87,8 @@ void RewriteFunction(const FunctionCode& code, const clang::FunctionDecl& defini
                           &GuardByCounters,
                           &RowsInOneArray,
                           &KeepTwoRows,
-                          &UnrollByPragma})
+                          &UnrollByPragma,
+                          &IndependentTurnsByPragma})
     rule(code, &found);
   const std::string source = code.Source({});
   const size_t begin = code.At(definition.getBeginLoc());
@@ -118,7 +119,9 @@ Rewrites RewriteProgram(const std::vector<std::string>& flags, const std::string
                       if (asked) *refused = macros ? "a macro names the function's variables" : "";
                       if (macros) continue;
                       RewriteFunction(code, *definition, &found);
-                      if (asked) OptimizeByPragma(code, &found);
+                      if (!asked) continue;
+                      ArraysApart(code, &found);
+                      OptimizeByPragma(code, &found);
                     }
                   });
   if (!errors.empty()) *refused = errors;

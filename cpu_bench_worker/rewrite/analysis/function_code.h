@@ -46,6 +46,7 @@ class FunctionCode {
   FunctionCode(clang::ASTContext* context, const clang::FunctionDecl* function);
 
   const clang::Stmt* body() const { return function_->getBody(); }
+  llvm::ArrayRef<clang::ParmVarDecl*> parameters() const { return function_->parameters(); }
   clang::ASTContext& context() const { return *context_; }
   // The function's loops, outer ones before those in them.
   const std::vector<Loop>& loops() const { return loops_; }

@@ -12,8 +12,8 @@ namespace {
 
 constexpr int kUnrolled = 8;
 
-// Whether GCC takes a pragma before the loop that unrolls it: one without a condition it refuses.
-bool MayBeUnrolled(const clang::Stmt* loop) {
+// Whether GCC takes a pragma before the loop: one without a condition it refuses.
+bool MayHavePragma(const clang::Stmt* loop) {
   const auto* counted = llvm::dyn_cast<clang::ForStmt>(loop);
   return !loop->getBeginLoc().isMacroID() && (counted == nullptr || counted->getCond() != nullptr);
 }
@@ -39,19 +39,66 @@ bool ComputesWithFloatingPoint(const clang::Stmt* body) {
   return false;
 }
 
-}  // namespace
+// Whether something that is no variable is assigned to: an array's element, a field.
+bool WritesMemory(const clang::Stmt* loop) {
+  for (const clang::Stmt* each : Below(loop)) {
+    const clang::Expr* target = nullptr;
+    if (const auto* assignment = llvm::dyn_cast<clang::BinaryOperator>(each);
+        assignment != nullptr && assignment->isAssignmentOp())
+      target = assignment->getLHS();
+    if (const auto* step = llvm::dyn_cast<clang::UnaryOperator>(each);
+        step != nullptr && step->isIncrementDecrementOp())
+      target = step->getSubExpr();
+    if (target != nullptr && !llvm::isa<clang::DeclRefExpr>(target->IgnoreParenImpCasts()))
+      return true;
+  }
+  return false;
+}
 
-void UnrollByPragma(const FunctionCode& code, Rewrites* rewrites) {
+// Puts a pragma before each innermost loop that is `meant`.
+void HintLoops(const FunctionCode& code, const std::string& rule, const std::string& pragma,
+               bool (*meant)(const clang::Stmt* loop), Rewrites* rewrites) {
   const std::string source = code.Source({});
   Edits edits;
   for (const clang::Stmt* loop : Below(code.body())) {
-    if (!IsLoop(loop) || !IsInnermost(loop) || !MayBeUnrolled(loop)) continue;
+    if (!IsLoop(loop) || !IsInnermost(loop) || !MayHavePragma(loop) || !meant(loop)) continue;
     const size_t begin = code.Begin(loop);
     if (BehindPragma(source, begin)) continue;
-    edits.push_back({begin, begin, absl::StrCat("\n#pragma GCC unroll ", kUnrolled, "\n")});
+    edits.push_back({begin, begin, absl::StrCat("\n#pragma GCC ", pragma, "\n")});
   }
-  if (!edits.empty())
-    rewrites->push_back({absl::StrCat(kUnrolled, " turns by a pragma"), code.Source(edits)});
+  if (!edits.empty()) rewrites->push_back({rule, code.Source(edits)});
+}
+
+}  // namespace
+
+void UnrollByPragma(const FunctionCode& code, Rewrites* rewrites) {
+  HintLoops(
+      code, absl::StrCat(kUnrolled, " turns by a pragma"), absl::StrCat("unroll ", kUnrolled),
+      [](const clang::Stmt*) { return true; }, rewrites);
+}
+
+void IndependentTurnsByPragma(const FunctionCode& code, Rewrites* rewrites) {
+  HintLoops(code, "independent turns by a pragma", "ivdep", &WritesMemory, rewrites);
+}
+
+void ArraysApart(const FunctionCode& code, Rewrites* rewrites) {
+  if (!Has<clang::ForStmt, clang::WhileStmt, clang::DoStmt, clang::CXXForRangeStmt>(code.body()))
+    return;
+  Edits edits;
+  int arrays = 0;
+  bool written = false;
+  for (const clang::ParmVarDecl* parameter : code.parameters()) {
+    const clang::QualType type = parameter->getOriginalType();
+    if (!type->isPointerType() || type->isFunctionPointerType() || parameter->getName().empty() ||
+        parameter->getLocation().isMacroID())
+      continue;
+    ++arrays;
+    written |= !type->getPointeeType().isConstQualified();
+    const size_t name = code.At(parameter->getLocation());
+    if (!type.isRestrictQualified()) edits.push_back({name, name, "__restrict "});
+  }
+  if (arrays > 1 && written && !edits.empty())
+    rewrites->push_back({"arrays that do not overlap", code.Source(edits)});
 }
 
 void OptimizeByPragma(const FunctionCode& code, Rewrites* rewrites) {

@@ -53,6 +53,37 @@ TEST_F(RewriteTest, InnermostLoopsAreUnrolledByAPragma) {
       HasSubstr("#pragma GCC unroll 8"));
 }
 
+TEST_F(RewriteTest, LoopsThatWriteToMemoryMayHaveIndependentTurns) {
+  const std::string rule = "independent turns by a pragma";
+  EXPECT_THAT(By(rule,
+                 "void f(const int* a, int* b, int n) { for (int i = 0; i < n; i++) { int s = 0; "
+                 "for (int j = 0; j < i; j++) s += a[j]; b[i] = s; } for (int i = 1; i < n; i++) "
+                 "b[i] += b[a[i]]; }"),
+              AllOf(HasSubstr("{ for (int i = 0"), HasSubstr("s = 0; for (int j = 0"),
+                    HasSubstr("} #pragma GCC ivdep for (int i = 1; i < n; i++)")));
+  EXPECT_THAT(By(rule, "void f(int* b, int n) { for (int i = 0; i < n; i++) (b[i])++; }"),
+              HasSubstr("#pragma GCC ivdep for"));
+  EXPECT_EQ(
+      By(rule, "int f(const int* a, int n) { int s = 0; while (n > 0) s += a[--n]; return s; }"),
+      "");
+}
+
+TEST_F(RewriteTest, ArraysMayBeSaidNotToOverlap) {
+  const std::string rule = "arrays that do not overlap";
+  const std::string body = " { for (int i = 0; i < n; i++) b[i] = a[i]; }";
+  EXPECT_EQ(By(rule, "void f(const int* a, int *b, int n)" + body),
+            "void f(const int* __restrict a, int *__restrict b, int n)" + body);
+  EXPECT_EQ(By(rule, "void f(const int* __restrict a, int* b, int n)" + body),
+            "void f(const int* __restrict a, int* __restrict b, int n)" + body);
+  EXPECT_EQ(By(rule, "void f(const int* __restrict a, int* __restrict b, int n)" + body), "");
+  EXPECT_EQ(By(rule, "void f(const int a[], int* b, int n)" + body), "") << "one it is";
+  EXPECT_EQ(
+      By(rule, "int f(const int* a, const int* b, int n) { while (a[n] < b[n]) n--; return n; }"),
+      "")
+      << "nothing is written";
+  EXPECT_EQ(By(rule, "void f(const int* a, int* b) { b[0] = a[0]; }"), "");
+}
+
 TEST_F(RewriteTest, ProgramsAreOptimizedOtherwise) {
   const std::string loop = "int f(int n) { while (n > 9) n /= 2; return n; }";
   EXPECT_THAT(By("unrolled loops", loop),

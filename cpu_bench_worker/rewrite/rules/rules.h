@@ -130,6 +130,10 @@ void ChooseThePlace(const FunctionCode& code, Rewrites* rewrites);
 // Hints for the compiler (hint_rules.cc).
 // A pragma before each innermost loop asks for several turns at a time.
 void UnrollByPragma(const FunctionCode& code, Rewrites* rewrites);
+// One before each innermost loop that writes to memory says that no turn needs what another wrote.
+void IndependentTurnsByPragma(const FunctionCode& code, Rewrites* rewrites);
+// The function's arrays do not overlap (__restrict).
+void ArraysApart(const FunctionCode& code, Rewrites* rewrites);
 // A pragma before the program: no one looks for errno and traps; sums may round otherwise; loops
 // are unrolled; the compiler does less (its choices between branches and selections, and what it
 // makes of several elements at a time, do not always pay).
