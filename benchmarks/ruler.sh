@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Measures the ruler on this machine and prints one table: how long verdicts take, candidates a second
-# beside a plain pipeline, how far apart equal code measures, the error rates of the stopping rule,
-# whether a result repeats, the worker's memory. Some ten minutes; needs the release build and a
-# machine that does nothing else:
+# beside a plain pipeline, how far apart equal code measures, whether a result repeats and lies in its
+# interval, the error rates of the stopping rule, the worker's memory. Some twenty minutes; needs the
+# release build and a machine that does nothing else:
 #
 #   benchmarks/ruler.sh                                all parts
-#   benchmarks/ruler.sh latency rate band              some of: latency rate band replay memory same
+#   benchmarks/ruler.sh latency rate band              some of: latency rate band repeat replay memory same
 #   benchmarks/ruler.sh memory --candidates 100000     longer
 
 # shellcheck source=deploy/setup.sh

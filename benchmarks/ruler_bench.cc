@@ -1,6 +1,6 @@
 // Prints the table of the ruler: how fast, how exact and how steady verdicts are on this machine.
 //
-//   ruler_bench                         all parts, some ten minutes
+//   ruler_bench                         all parts, some twenty minutes
 //   ruler_bench latency rate            some of them
 //   ruler_bench memory --candidates 10000
 //
@@ -19,6 +19,7 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "benchmarks/bar_table.h"
 #include "benchmarks/plain_pipeline.h"
 #include "common/file.h"
 #include "common/status_macros.h"
@@ -51,53 +53,8 @@ struct Options {
   std::vector<std::string> parts;
   std::string source_dir = ".";
   int repeats = 30;
+  int runs = 200;
   int candidates = 10'000;
-};
-
-// Table's rows say what was measured, how much it was, and the bar that it is held to.
-class Table {
- public:
-  void Add(const std::string& work, double value, const char* format, double bar, bool at_least) {
-    const std::string figure = Format(format, value);
-    rows_.push_back({work, figure, absl::StrCat(at_least ? "≥ " : "≤ ", Format(format, bar)),
-                     (at_least ? value >= bar : value <= bar) ? "met" : "missed"});
-    Say(absl::StrCat(work, ": ", figure));
-  }
-  void Note(const std::string& work, const std::string& figure) {
-    rows_.push_back({work, figure, "", ""});
-    Say(absl::StrCat(work, ": ", figure));
-  }
-  static void Say(const std::string& text) { std::cerr << "… " << text << std::endl; }
-
-  void Print() const {
-    size_t width[4] = {4, 6, 3, 6};
-    for (const auto& row : rows_)
-      for (size_t i = 0; i < 4; ++i) width[i] = std::max(width[i], Letters(row[i]));
-    const auto print = [&](const std::vector<std::string>& row) {
-      std::cout << "|";
-      for (size_t i = 0; i < 4; ++i)
-        std::cout << " " << row[i] << std::string(width[i] - Letters(row[i]), ' ') << " |";
-      std::cout << "\n";
-    };
-    print({"work", "figure", "bar", ""});
-    std::cout << "|";
-    for (const size_t w : width) std::cout << std::string(w + 2, '-') << "|";
-    std::cout << "\n";
-    for (const auto& row : rows_) print(row);
-  }
-
- private:
-  static std::string Format(const char* format, double value) {
-    char text[64];
-    snprintf(text, sizeof text, format, value);
-    return text;
-  }
-  static size_t Letters(const std::string& text) {  // `text` is UTF-8.
-    return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-      return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-    }));
-  }
-  std::vector<std::vector<std::string>> rows_;
 };
 
 absl::StatusOr<std::unique_ptr<Measurer>> OneSlot(const std::vector<int>& cores) {
@@ -118,10 +75,10 @@ v1::MeasureRequest Request(const v1::Problem& problem, const std::string& source
   return request;
 }
 
-absl::Status Latency(Measurer* measurer, const Options& options, Table* table) {
+absl::Status Latency(Measurer* measurer, const Options& options, BarTable* table) {
   ASSIGN_OR_RETURN(const std::vector<BenchKind> kinds, BenchVerdicts(measurer, options.repeats));
   std::cerr << BenchTable(kinds);
-  const double bars_ms[] = {700, 250, 150, 150};
+  const double bars_ms[] = {450, 180, 150, 150};
   const char* names[] = {"verdict, full statistics, p50", "… stopped early, p50",
                          "… wrong answer, p50", "… does not compile, p50"};
   for (size_t i = 0; i < kinds.size(); ++i)
@@ -129,7 +86,7 @@ absl::Status Latency(Measurer* measurer, const Options& options, Table* table) {
   return absl::OkStatus();
 }
 
-absl::Status Rate(Measurer* measurer, const Options& options, Table* table) {
+absl::Status Rate(Measurer* measurer, const Options& options, BarTable* table) {
   ASSIGN_OR_RETURN(const v1::Problem problem,
                    ParsePromptFile(options.source_dir + "/prompts/matmul_f32.md"));
   ASSIGN_OR_RETURN(const std::string text,
@@ -167,8 +124,9 @@ absl::Status Rate(Measurer* measurer, const Options& options, Table* table) {
     if (const auto code = ExtractCode(completions[i], ""))
       RETURN_IF_ERROR(plain.Evaluate(*code, per_size).status());
   const double theirs = static_cast<double>(done) / SecondsSince(begin);
-  table->Note("candidates a second, quickstart's completions",
-              absl::StrFormat("%.1f (%d measured)", ours, measured));
+  table->Note("quickstart's completions that were measured",
+              absl::StrFormat("%d of %d", measured, completions.size()));
+  table->Add("candidates a second", ours, "%.1f", 35, true);
   table->Note("… a plain pipeline", absl::StrFormat("%.1f", theirs));
   table->Add("… ratio", ours / theirs, "%.1f", 4, true);
   return absl::OkStatus();
@@ -214,7 +172,7 @@ class BusyCore {
   pid_t pid_ = -1;
 };
 
-absl::Status AaThresholds(Measurer* measurer, const Options& options, Table* table) {
+absl::Status AaThresholds(Measurer* measurer, const Options& options, BarTable* table) {
   const int repeats = 2 * options.repeats;
   ASSIGN_OR_RETURN(const double idle, AaThreshold(measurer, repeats));
   table->Add("A/A threshold, 95 % of repeats, idle", 100 * idle, "%.2f %%", 0.7, false);
@@ -224,7 +182,7 @@ absl::Status AaThresholds(Measurer* measurer, const Options& options, Table* tab
   return absl::OkStatus();
 }
 
-absl::Status Replays(const Options& options, Table* table) {
+absl::Status Replays(const Options& options, BarTable* table) {
   constexpr double kAaThreshold = 0.005;
   constexpr int kTrials = 1000;
   for (const auto& [name, bar] : {std::pair("faster", 95.0), {"equal", 2.0}})
@@ -252,7 +210,7 @@ absl::StatusOr<double> Speedup(Measurer* measurer) {
   return verdict.speedup();
 }
 
-absl::Status Same(Measurer* measurer, double before, Table* table) {
+absl::Status Same(Measurer* measurer, double before, BarTable* table) {
   const auto percent = [&](double speedup) { return 100 * std::fabs(std::log(speedup / before)); };
   const std::vector<int> cores = AllowedCores();
   ASSIGN_OR_RETURN(const double later, Speedup(measurer));
@@ -268,6 +226,57 @@ absl::Status Same(Measurer* measurer, double before, Table* table) {
   return absl::OkStatus();
 }
 
+// Repeated are many precise measurements of the same program.
+struct Repeated {
+  double off = 0;      // 95 % of them are within this of their long-run value (relative).
+  double covered = 0;  // This share of their intervals of 95 % holds it.
+};
+
+// `known`: the long-run value, where it is known; else the geometric mean.
+absl::StatusOr<Repeated> Repeat(Measurer* measurer, const std::string& source, int runs,
+                                std::optional<double> known) {
+  const v1::Problem problem = SmallKernelProblem();
+  RETURN_IF_ERROR(measurer->PutProblem(problem, nullptr).status());
+  std::vector<v1::Verdict> verdicts;
+  double sum = 0;
+  for (int i = 0; i < runs; ++i) {
+    ASSIGN_OR_RETURN(v1::Verdict verdict,
+                     measurer->Measure(Request(problem, source, /*fresh=*/true)));
+    if (verdict.outcome() != v1::CORRECT) return absl::InternalError(verdict.detail());
+    sum += std::log(verdict.speedup());
+    verdicts.push_back(std::move(verdict));
+    if ((i + 1) % 50 == 0) BarTable::Say(absl::StrCat(i + 1, " of ", runs, " measurements"));
+  }
+  const double truth = known.value_or(std::exp(sum / runs));
+  Repeated repeated;
+  int covered = 0;
+  std::vector<double> off;
+  for (const v1::Verdict& verdict : verdicts) {
+    off.push_back(std::fabs(std::log(verdict.speedup() / truth)));
+    covered += verdict.speedup_low() <= truth && truth <= verdict.speedup_high() ? 1 : 0;
+  }
+  repeated.off = Quantile(off, 0.95);
+  repeated.covered = static_cast<double>(covered) / runs;
+  return repeated;
+}
+
+absl::Status Repeats(Measurer* measurer, const Options& options, BarTable* table) {
+  const v1::Problem problem = SmallKernelProblem();
+  ASSIGN_OR_RETURN(const Repeated equal,
+                   Repeat(measurer, problem.reference(), options.runs, /*known=*/1));
+  table->Add("equal code measured again, 95 % of runs", 100 * equal.off, "%.2f %%", 0.2, false);
+  table->AddBetween("… intervals of 95 % that hold 1", 100 * equal.covered, "%.0f %%", 91, 98);
+  ASSIGN_OR_RETURN(const Repeated far,
+                   Repeat(measurer, problem.expert(), options.runs, std::nullopt));
+  table->Add("the expert measured again, 95 % of runs", 100 * far.off, "%.2f %%", 1.5, false);
+  table->AddBetween("… intervals of 95 % that hold the mean", 100 * far.covered, "%.0f %%", 91, 98);
+  const BusyCore busy(measurer->Info().slot_cores(0));
+  ASSIGN_OR_RETURN(const Repeated disturbed,
+                   Repeat(measurer, problem.expert(), options.runs / 4, std::nullopt));
+  table->Add("… the other core busy, 95 % of runs", 100 * disturbed.off, "%.2f %%", 3, false);
+  return absl::OkStatus();
+}
+
 double ResidentMiB() {
   std::ifstream statm("/proc/self/statm");
   double pages = 0;
@@ -280,7 +289,7 @@ double ResidentMiB() {
 // three of four are new, and one in twenty of those is timed. So at the first look, half way, all
 // is full that the worker keeps: the verdicts of 2,048 programs, of 2,048 candidates, and 8 MiB of
 // objects.
-absl::Status Memory(Measurer* measurer, const Options& options, Table* table) {
+absl::Status Memory(Measurer* measurer, const Options& options, BarTable* table) {
   const v1::Problem problem = SmallKernelProblem();
   RETURN_IF_ERROR(measurer->PutProblem(problem, nullptr).status());
   const int fill = options.candidates * 3 / 10;
@@ -307,7 +316,7 @@ absl::Status Memory(Measurer* measurer, const Options& options, Table* table) {
 }
 
 absl::Status Run(const Options& options) {
-  Table table;
+  BarTable table;
   const std::set<std::string> wanted(options.parts.begin(), options.parts.end());
   const auto asked = [&](const char* part) { return wanted.empty() || wanted.count(part) > 0; };
   ASSIGN_OR_RETURN(const auto measurer, OneSlot({}));
@@ -318,6 +327,7 @@ absl::Status Run(const Options& options) {
   if (asked("latency")) RETURN_IF_ERROR(Latency(measurer.get(), options, &table));
   if (asked("rate")) RETURN_IF_ERROR(Rate(measurer.get(), options, &table));
   if (asked("band")) RETURN_IF_ERROR(AaThresholds(measurer.get(), options, &table));
+  if (asked("repeat")) RETURN_IF_ERROR(Repeats(measurer.get(), options, &table));
   if (asked("replay")) RETURN_IF_ERROR(Replays(options, &table));
   if (asked("memory")) RETURN_IF_ERROR(Memory(measurer.get(), options, &table));
   if (asked("same")) RETURN_IF_ERROR(Same(measurer.get(), before, &table));
@@ -331,11 +341,14 @@ absl::Status Run(const Options& options) {
 int main(int argc, char** argv) {
   CLI::App app("Measures the ruler: latency, rate, noise, error rates, steadiness, memory.");
   whetstone::Options options;
-  app.add_option("parts", options.parts, "latency, rate, band, replay, memory, same; default: all")
-      ->check(CLI::IsMember({"latency", "rate", "band", "replay", "memory", "same"}));
+  app.add_option("parts", options.parts,
+                 "latency, rate, band, repeat, replay, memory, same; default: all")
+      ->check(CLI::IsMember({"latency", "rate", "band", "repeat", "replay", "memory", "same"}));
   app.add_option("--source-dir", options.source_dir, "The repository's root");
   app.add_option("--repeats", options.repeats, "Candidates of each kind; twice as many for bands")
       ->check(CLI::PositiveNumber);
+  app.add_option("--runs", options.runs, "Measurements of each program, for repeat")
+      ->check(CLI::Range(4, 100000));
   app.add_option("--candidates", options.candidates, "For memory")->check(CLI::Range(100, 1000000));
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = whetstone::Run(options);
