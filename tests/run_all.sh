@@ -190,7 +190,7 @@ main() {
       check chaos-real-model env WHETSTONE_CHAOS_ROUNDS=3 ctest --test-dir build/dev \
         -R '^system_chaos_test$' -V
       check simulation-10000 env WHETSTONE_SIM_SEEDS=10000 build/dev/bin/coordinator_campaign_test
-      check soak-10000 env WHETSTONE_SOAK=10000 ctest --test-dir build/dev -R '^soak_test$' -V
+      check soak-10000 env WHETSTONE_SOAK=10000 ctest --test-dir build/dev -R '^(soak|hostile_caller)_test$' -V
     fi
   fi
   # What tests/gpu/run.sh takes to a GPU, and the trainer; no GPU is needed to build them.
