@@ -61,11 +61,6 @@ bool IsAGain(const std::vector<double>& gains) {
   return Mean(gains) - kStudent9999 * error > std::log(kGainAllowed);
 }
 
-int64_t Entries(const char* folder) {
-  std::error_code gone;
-  return std::distance(std::filesystem::directory_iterator(folder, gone), {});
-}
-
 // A function over one array, timed at one size, where no expert is.
 void SetScan(const std::string& signature, v1::ElementType type, double most,
              v1::ElementType returned, int timed, const std::string& reference,
@@ -257,11 +252,21 @@ v1::Verdict ExpectGetsNothing(const HostileProgram& program, bool screened, Path
   return verdict;
 }
 
+int64_t CountIn(const std::string& folder) {
+  std::error_code gone;
+  return std::distance(std::filesystem::directory_iterator(folder, gone), {});
+}
+
+int64_t CountBelow(const std::string& folder) {
+  std::error_code gone;
+  return std::distance(std::filesystem::recursive_directory_iterator(folder, gone), {});
+}
+
 std::string HostState() {
   std::string state = absl::StrCat(
       "mounts ", HostMounts(), "\nshadow ", ReadFile("/etc/shadow").value_or("unreadable"),
       "\nleft behind ", std::filesystem::exists(kLeftBehind), "\nchildren ", ChildCount(),
-      "\ndescriptors ", Entries("/proc/self/fd"), "\nshared memory ",
+      "\ndescriptors ", CountIn("/proc/self/fd"), "\nshared memory ",
       std::filesystem::exists("/dev/shm/whetstone-abuse-left"));
   for (const char* kind : {"shm", "sem", "msg"}) {
     absl::StrAppend(&state, "\n", kind, " ",

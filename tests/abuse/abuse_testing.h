@@ -63,6 +63,10 @@ void ExpectHonestIsMeasured(Measurer* measurer);
 // Where a hostile program of tests/abuse/ that got out would write.
 inline constexpr char kLeftBehind[] = "/tmp/whetstone-abuse-left";
 
+// How many entries a folder has, and all folders below it together; 0 where there is none.
+int64_t CountIn(const std::string& folder);
+int64_t CountBelow(const std::string& folder);
+
 // What an attack could have changed outside: compare before and after.
 std::string HostState();
 

@@ -12,7 +12,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <future>
 #include <memory>
@@ -38,19 +37,8 @@
 namespace whetstone {
 namespace {
 
-namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using testing::AnyOf;
-
-int64_t CountIn(const fs::path& folder) {
-  std::error_code gone;
-  return std::distance(fs::directory_iterator(folder, gone), {});
-}
-
-int64_t CountBelow(const fs::path& folder) {
-  std::error_code gone;
-  return std::distance(fs::recursive_directory_iterator(folder, gone), {});
-}
 
 int Asked(int usually) {
   const char* asked = std::getenv("WHETSTONE_SOAK");

@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -26,17 +25,10 @@
 namespace whetstone {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr char kWrong[] =
     "void matmul(const float* a, const float*, float* c, int) { c[0] = a[0]; }";
 constexpr char kBroken[] =
     "void matmul(const float* a, const float* b, float* c, int n) { return c }";
-
-int64_t CountBelow(const std::string& folder) {
-  std::error_code gone;
-  return std::distance(fs::recursive_directory_iterator(folder, gone), {});
-}
 
 // Counts the control groups of this process, in every hierarchy, their files included.
 int64_t CountGroups() {

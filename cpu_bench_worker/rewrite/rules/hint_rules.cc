@@ -18,6 +18,11 @@ bool MayHavePragma(const clang::Stmt* loop) {
   return !loop->getBeginLoc().isMacroID() && (counted == nullptr || counted->getCond() != nullptr);
 }
 
+bool HasLoop(const clang::Stmt* body) {
+  const std::vector<const clang::Stmt*> below = Below(body);
+  return std::any_of(below.begin(), below.end(), IsLoop);
+}
+
 bool IsInnermost(const clang::Stmt* loop) {
   const std::vector<const clang::Stmt*> below = Below(loop);
   return std::count_if(below.begin(), below.end(), IsLoop) == 1;
@@ -82,8 +87,7 @@ void IndependentTurnsByPragma(const FunctionCode& code, Rewrites* rewrites) {
 }
 
 void ArraysApart(const FunctionCode& code, Rewrites* rewrites) {
-  if (!Has<clang::ForStmt, clang::WhileStmt, clang::DoStmt, clang::CXXForRangeStmt>(code.body()))
-    return;
+  if (!HasLoop(code.body())) return;
   Edits edits;
   int arrays = 0;
   bool written = false;
@@ -102,8 +106,7 @@ void ArraysApart(const FunctionCode& code, Rewrites* rewrites) {
 }
 
 void OptimizeByPragma(const FunctionCode& code, Rewrites* rewrites) {
-  if (!Has<clang::ForStmt, clang::WhileStmt, clang::DoStmt, clang::CXXForRangeStmt>(code.body()))
-    return;
+  if (!HasLoop(code.body())) return;
   struct Hint {
     const char* rule;
     const char* options;
