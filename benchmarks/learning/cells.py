@@ -147,6 +147,13 @@ def general(variants, seeds, minutes, model):
             for variant, sets in variants for seed in seeds]
 
 
+def exploration(variants, seeds, minutes):
+    """What keeps the programs of a group apart: as `general`, shorter, then the valid problems."""
+    return [make("exploration", "all", variant, seed, GENERAL, problem_files("train"), sets, minutes,
+                 [eval_stage(["warmup={cell}/warmup", "grpo={cell}/run"], "valid", 16)])
+            for variant, sets in variants for seed in seeds]
+
+
 def ablation(variants, seeds, minutes):
     """Warm-up alone, then the valid problems."""
     return [make("ablation", "warmup", variant, seed, GENERAL, problem_files("train"),

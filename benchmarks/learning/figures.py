@@ -36,6 +36,21 @@ def right_share(metrics, steps=LAST_STEPS):
     return sum(row["outcome/correct"] * row["num_completions"] for row in rows) / count if count else None
 
 
+def spread(metrics):
+    """What the last half of the steps had of it: of the groups, the share whose programs all earn the same; of the programs,
+    the share that differs; entropy of a token. Rewards are those of the last ten steps, in which most problems are met. None
+    without a step."""
+    rows = [json.loads(line) for line in metrics.read_text().splitlines()] if metrics.exists() else []
+    rows = [row for row in rows if row["phase"] == "grpo"]
+    if not rows:
+        return None
+    def mean(key, of):
+        return sum(row[key] for row in of) / len(of)
+    half = rows[len(rows) // 2:]
+    return {"no_spread": mean("frac_reward_zero_std", half), "distinct": mean("completions/distinct", half),
+            "entropy": mean("entropy", half), "reward_last10": mean("reward", rows[-10:])}
+
+
 def expert_speedup(problem):
     """As docs/problems.md has it; None where it has none."""
     page = (ROOT / "docs" / "problems.md").read_text()
@@ -63,7 +78,9 @@ def of_training(whet, cell, directory, ended):
            "outcomes": status["outcomes"], "reward_first": status["reward_first"],
            "reward_last": status["reward_last"], "health": [h["kind"] for h in status["health"]],
            "right_last3": right_share(run / "metrics.jsonl")}
-    if ended:
+    if cell.experiment == "exploration":
+        row["spread"] = spread(run / "metrics.jsonl")
+    elif ended:
         # 2: a program was not confirmed.
         best = last_json([whet, "best", run, "--verify", "--json"], accepted=(0, 2))["best"]
         row["best"] = {b["problem"]: {"recorded": b["speedup"], **b["verification"]} for b in best}

@@ -5,6 +5,7 @@
     benchmarks/learning/run.py own-problem --variant default --variant warm train.lr=1e-5
     benchmarks/learning/run.py rules                             # what rules alone find, no learning
     benchmarks/learning/run.py general                           # all training problems, then test
+    benchmarks/learning/run.py exploration --variant hot generate.temperature=2
     benchmarks/learning/run.py ablation --variant raw warmup.examples=FILE
     benchmarks/learning/run.py own-problem --list                # the cells, and which are done
     benchmarks/learning/run.py table own-problem
@@ -36,8 +37,9 @@ import tables
 from cells import ROOT
 
 RESULTS = Path(__file__).resolve().parent / "results"
-SEEDS = {"own-problem": [17, 18], "rules": [17], "general": [17, 18, 19], "ablation": [17]}
-MINUTES = {"own-problem": 10, "rules": 0.5, "general": 90, "ablation": 20}
+SEEDS = {"own-problem": [17, 18], "rules": [17], "general": [17, 18, 19], "exploration": [18],
+         "ablation": [17]}
+MINUTES = {"own-problem": 10, "rules": 0.5, "general": 90, "exploration": 20, "ablation": 20}
 BUSY = {"cc1", "cc1plus", "collect2", "ld", "lld", "nvcc", "cicc", "ninja", "make", "whet", "whet-trainer",
         "whet-worker"}
 STOP_LIMIT_S = 180  # A step's update ends before whet does.
@@ -250,6 +252,8 @@ def chosen_cells(options):
         made = cells.rules(minutes)
     elif options.experiment == "general":
         made = cells.general(variants, seeds, minutes, options.model)
+    elif options.experiment == "exploration":
+        made = cells.exploration(variants, seeds, minutes)
     else:
         made = cells.ablation(variants, seeds, minutes)
     if not options.cells:

@@ -174,6 +174,18 @@ def training(rows):
     return table_text(lines) if len(lines) > 1 else "no cell has ended"
 
 
+def explored(rows):
+    lines = [("variant", "commit", "seed", "steps", "groups without spread", "distinct programs", "entropy of a token",
+              "reward of the last 10 steps", "right in the last 3")]
+    for (commit, variant), group in sorted(ended_rows(rows, "train").items()):
+        for row in sorted(group, key=lambda r: r["seed"]):
+            had = row["spread"]
+            lines.append((variant, commit, str(row["seed"]), str(row["steps"]),
+                          *([percent(had["no_spread"]), percent(had["distinct"]), f"{had['entropy']:.3f}",
+                             f"{had['reward_last10']:.2f}"] if had else ["–"] * 4), percent(row["right_last3"])))
+    return table_text(lines) if len(lines) > 1 else "no cell has ended"
+
+
 def rules(rows):
     text = []
     for (commit, variant), group in sorted(ended_rows(rows, "rewrite").items()):
@@ -194,4 +206,6 @@ def rules(rows):
 def of(name, rows):
     if name == "rules":
         return rules(rows)
+    if name == "exploration":
+        return f"{explored(rows)}\n\n{evaluations(rows)}"
     return own_problem(rows) if name == "own-problem" else f"{training(rows)}\n\n{evaluations(rows)}"
