@@ -158,6 +158,27 @@ TEST_P(CgroupKindTest, FoldersOfDeadWorkersAreSweptAndOwnOnesGo) {
   }
 }
 
+// It does so in a process of its own, whose folder nobody else uses.
+TEST_P(CgroupKindTest, AFolderThatSomebodyRemovedIsMadeAgain) {
+  const absl::StatusOr<std::unique_ptr<CgroupPool>> possible = OpenOrExplain(GetParam());
+  if (!possible.ok()) GTEST_SKIP() << possible.status().message();
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto pool = CgroupPool::Open(GetParam());
+    if (!pool.ok()) _exit(2);
+    for (const std::string& home : Homes(GetParam())) {
+      if (!RemoveCgroupFolder(absl::StrCat(home, "/", CgroupFolderName(getpid())))) _exit(3);
+    }
+    _exit((*pool)->Take({.memory_bytes = 64 << 20, .processes = 4}).ok() ? 0 : 4);
+  }
+  int how = 0;
+  ASSERT_EQ(waitpid(child, &how, 0), child);
+  EXPECT_EQ(WIFEXITED(how) ? WEXITSTATUS(how) : -1, 0);
+  for (const std::string& home : Homes(GetParam())) {
+    RemoveCgroupFolder(absl::StrCat(home, "/", CgroupFolderName(child)));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, CgroupKindTest,
                          ::testing::Values(CgroupKind::kNone, CgroupKind::kV1, CgroupKind::kV2),
                          [](const auto& info) {

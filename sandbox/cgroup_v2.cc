@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -87,10 +88,7 @@ class PoolV2 final : public CgroupPool {
   absl::StatusOr<std::unique_ptr<Cgroup>> Take(const CgroupLimits& limits) override {
     static std::atomic<int> count{0};
     const std::string path = absl::StrCat(own_, "/run-", count++);
-    if (mkdir(path.c_str(), 0755) != 0) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("sandbox: no control group ", path, ": errno ", errno));
-    }
+    RETURN_IF_ERROR(MakeGroupFolder(path));
     UniqueFd folder(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     UniqueFd cpu(open((path + "/cpu.stat").c_str(), O_RDONLY | O_CLOEXEC));
     auto group = std::make_unique<GroupV2>(path, std::move(folder), std::move(cpu));
@@ -107,6 +105,20 @@ class PoolV2 final : public CgroupPool {
   }
 
  private:
+  // Whoever looks after the host's groups may have removed our folder: between two runs it holds no
+  // process.
+  absl::Status MakeGroupFolder(const std::string& path) const {
+    if (mkdir(path.c_str(), 0755) == 0) return absl::OkStatus();
+    if (errno == ENOENT && (mkdir(own_.c_str(), 0755) == 0 || errno == EEXIST)) {
+      for (const std::string& controller : controllers_) {
+        RETURN_IF_ERROR(WriteCgroupFile(own_ + "/cgroup.subtree_control", "+" + controller));
+      }
+      if (mkdir(path.c_str(), 0755) == 0) return absl::OkStatus();
+    }
+    const int why = errno;
+    return absl::ResourceExhaustedError(
+        absl::StrCat("sandbox: no control group ", path, ": ", std::strerror(why)));
+  }
   static bool Has(const std::string& path, absl::string_view word) {
     return absl::StrContains(absl::StrCat(" ", ReadCgroupFile(path), " "), word);
   }
