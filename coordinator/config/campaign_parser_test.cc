@@ -174,7 +174,7 @@ TEST(CampaignParserTest, RefusesWhatCannotWork) {
       {"train.kl_beta=-0.1", "must be at least 0"},
       {"train.kl_estimator=k4", "must be one of k1, k2, k3"},
       {"train.kl_reference=/m", "has no effect while train.kl_beta is 0"},
-      {"train.advantage_scale=loo", "must be one of group, batch, none, leave_one_out"},
+      {"train.advantage_scale=loo", "must be one of group, batch, none, leave_one_out, entropic"},
       {"train.dual_clip=1.2", "above 1 + clip_high = 1.28"},
       {"train={loss: cispo, dual_clip: 3}", "must be 0 with cispo"},
       {"train.importance.mode=token_clip", "did you mean 'token_mask'?"},

@@ -190,7 +190,7 @@ class Rules : public RuleChecks {
       }
     }
     RETURN_IF_ERROR(OneOf("train.advantage_scale", t.advantage_scale(),
-                          {"group", "batch", "none", "leave_one_out"}));
+                          {"group", "batch", "none", "leave_one_out", "entropic"}));
     RETURN_IF_ERROR(AtLeast("train.kl_beta", t.kl_beta(), 0));
     RETURN_IF_ERROR(OneOf("train.kl_estimator", t.kl_estimator(), {"k1", "k2", "k3"}));
     if (!t.kl_reference().empty() && t.kl_beta() == 0) {

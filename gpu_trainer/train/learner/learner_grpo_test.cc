@@ -187,7 +187,8 @@ TEST(LearnerGrpo, PackingDoesNotMatterToAnyLoss) {
 TEST(LearnerGrpo, AGroupWithoutSpreadContributesExactlyNothing) {
   const ReferenceModel frozen = Frozen();
   for (const S::Loss loss : kLosses) {
-    for (const S::AdvantageScale scale : {S::GROUP, S::BATCH, S::NONE, S::LEAVE_ONE_OUT}) {
+    for (const S::AdvantageScale scale :
+         {S::GROUP, S::BATCH, S::NONE, S::LEAVE_ONE_OUT, S::ENTROPIC}) {
       if (loss != S::DAPO && scale != S::BATCH) continue;
       SCOPED_TRACE(testing::Message() << S::Loss_Name(loss) << " " << scale);
       Fixture with, without;

@@ -1,5 +1,6 @@
 #include "gpu_trainer/train/loss/advantage.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "common/reward_noise.h"
@@ -53,8 +54,37 @@ double DivisorOf(AdvantageScale scale, const Moments& group, const Moments& batc
     case AdvantageScale::kLeaveOneOut:
       // r_i - mean of the others is (r_i - mean) n / (n - 1).
       return (group.kept - 1.0) / group.kept;
+    case AdvantageScale::kEntropic:
+      break;  // It divides by nothing of the kind.
   }
   return 1;
+}
+
+// EntropicWeights returns n q (advantage.h) of `rewards`, which are not all equal.
+std::vector<double> EntropicWeights(const std::vector<double>& rewards) {
+  const double best = *std::max_element(rewards.begin(), rewards.end());
+  const double worst = *std::min_element(rewards.begin(), rewards.end());
+  const double n = static_cast<double>(rewards.size());
+  std::vector<double> weights(rewards.size());
+  // Makes the weights of slope b and returns their KL divergence from uniform, which grows with b.
+  const auto divergence = [&](double b) {
+    double sum = 0, kl = 0;
+    for (size_t i = 0; i < rewards.size(); ++i)
+      sum += weights[i] = std::exp(b * (rewards[i] - best));
+    for (double& weight : weights) {
+      weight *= n / sum;
+      if (weight > 0) kl += weight / n * std::log(weight);
+    }
+    return kl;
+  };
+  // At the upper end the worst reward weighs e^-1000 of the best.
+  double low = 0, high = 1000 / (best - worst);
+  for (int i = 0; i < 60; ++i) {
+    const double middle = 0.5 * (low + high);
+    (divergence(middle) < std::log(2.0) ? low : high) = middle;
+  }
+  divergence(high);
+  return weights;
 }
 
 }  // namespace
@@ -73,6 +103,17 @@ std::vector<GroupAdvantage> ComputeAdvantages(absl::Span<const std::vector<Grade
   const Moments batch = MomentsOf(learnable);
   for (size_t g = 0; g < groups.size(); ++g) {
     if (!result[g].learnable) continue;
+    if (scale == AdvantageScale::kEntropic) {
+      std::vector<double> kept;
+      for (const Graded& rollout : groups[g]) {
+        if (!rollout.dropped) kept.push_back(rollout.reward);
+      }
+      const std::vector<double> weights = EntropicWeights(kept);
+      for (size_t i = 0, at = 0; i < groups[g].size(); ++i) {
+        if (!groups[g][i].dropped) result[g].values[i] = kept_share[g] * (weights[at++] - 1);
+      }
+      continue;
+    }
     const Moments group = MomentsOf({&groups[g], 1});
     const double divisor = DivisorOf(scale, group, batch) / kept_share[g];
     for (size_t i = 0; i < groups[g].size(); ++i) {

@@ -23,6 +23,11 @@ enum class AdvantageScale {
   kBatch,        // (r - mean) / (std of all rewards of the batch + 1e-4) (arXiv 2508.08221)
   kNone,         // r - mean (Dr. GRPO, arXiv 2503.20783)
   kLeaveOneOut,  // r - mean of the group's others (RLOO, arXiv 2402.14740)
+  // n q - 1 with q = softmax(b r) over the group's n rewards, and b >= 0 such that the KL
+  // divergence of q from uniform is ln 2, or as near as rewards allow: where more than half share
+  // the best one, q is uniform over those (TTT-Discover, arXiv 2601.16175). It seeks the best, not
+  // the mean.
+  kEntropic,
 };
 
 struct Graded {

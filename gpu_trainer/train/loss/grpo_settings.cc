@@ -44,9 +44,12 @@ absl::StatusOr<AdvantageScale> ScaleOf(S::AdvantageScale scale) {
       return AdvantageScale::kBatch;
     case S::LEAVE_ONE_OUT:
       return AdvantageScale::kLeaveOneOut;
+    case S::ENTROPIC:
+      return AdvantageScale::kEntropic;
     default:
-      return absl::InvalidArgumentError(absl::StrCat("settings.advantage_scale is ", scale,
-                                                     "; valid: GROUP, NONE, BATCH, LEAVE_ONE_OUT"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("settings.advantage_scale is ", scale,
+                       "; valid: GROUP, NONE, BATCH, LEAVE_ONE_OUT, ENTROPIC"));
   }
 }
 

@@ -1,5 +1,6 @@
 #include "gpu_trainer/train/loss/loss.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -274,8 +275,41 @@ TEST(ComputeAdvantages, EachScaleFollowsItsPaper) {
   EXPECT_DOUBLE_EQ(others[1].values[1], 0.5);
 }
 
+TEST(ComputeAdvantages, EntropicWeightsDivergeFromUniformByLn2) {
+  const auto values = [](const std::vector<double>& rewards) {
+    std::vector<Graded> group;
+    for (const double reward : rewards) group.push_back({reward});
+    return Advantages({group}, AdvantageScale::kEntropic)[0].values;
+  };
+  for (const std::vector<double>& rewards :
+       {std::vector<double>{0.1, -0.3, 0.7, 0.7, 2.5, 0}, {0, 0, 0, 1}, {1e-6, 2e-6, 3e-6, 0}}) {
+    double sum = 0, kl = 0, slope = NAN;
+    const double n = static_cast<double>(rewards.size());
+    const std::vector<double> got = values(rewards);
+    for (size_t i = 0; i < got.size(); ++i) {
+      sum += got[i];
+      kl += (got[i] + 1) / n * std::log(got[i] + 1);
+      // Logarithms of the weights are a straight line over the rewards.
+      if (rewards[i] == rewards[0]) continue;
+      const double here = (std::log(got[i] + 1) - std::log(got[0] + 1)) / (rewards[i] - rewards[0]);
+      if (!std::isnan(slope)) {
+        EXPECT_NEAR(here / slope, 1, 1e-9);
+      }
+      slope = here;
+    }
+    EXPECT_NEAR(sum, 0, 1e-12);
+    EXPECT_NEAR(kl, std::log(2.0), 1e-9);
+    EXPECT_GT(slope, 0);
+  }
+  // More than half of them are the best: no slope reaches it.
+  EXPECT_THAT(values({1, 0, 1, 1}),
+              testing::Pointwise(testing::DoubleNear(1e-9), {1.0 / 3, -1.0, 1.0 / 3, 1.0 / 3}));
+  EXPECT_THAT(values({0.5, 0.2}), testing::Pointwise(testing::DoubleNear(1e-9), {1.0, -1.0}));
+}
+
 constexpr AdvantageScale kScales[] = {AdvantageScale::kGroup, AdvantageScale::kBatch,
-                                      AdvantageScale::kNone, AdvantageScale::kLeaveOneOut};
+                                      AdvantageScale::kNone, AdvantageScale::kLeaveOneOut,
+                                      AdvantageScale::kEntropic};
 
 TEST(ComputeAdvantages, WhatIsDroppedOrWithoutSpreadCountsForNothing) {
   const std::vector<Graded> kept = {{1.0}, {3.0}};
