@@ -18,6 +18,7 @@
 #include "gpu_trainer/engine/runner/graph_runner.h"
 #include "gpu_trainer/kernels/cuda/cuda_choice.h"
 #include "gpu_trainer/kernels/gpu_testing.h"
+#include "gpu_trainer/profile/device_memory.h"
 #include "gpu_trainer/profile/step_profile.h"
 
 namespace whetstone {
@@ -235,6 +236,32 @@ TEST(GraphRunnerTest, WithoutAGpuWorkIsRunPlainly) {
   EXPECT_EQ(runs, 3);
   EXPECT_EQ(runner.plain(), 3);
   EXPECT_EQ(runner.replayed(), 0);
+}
+
+// A generation has a runner of its own. cuBLAS keeps a workspace (32 MiB on an H100) for every
+// stream that it has worked on.
+TEST(GraphRunnerTest, GraphsOfManyGenerationsComputeWhatIsNewAndGiveTheirMemoryBack) {
+  if (!NoGpuReason().empty()) GTEST_SKIP() << NoGpuReason();
+  const torch::Device gpu(torch::kCUDA, 0);
+  const auto options = torch::TensorOptions(gpu).dtype(torch::kFloat);
+  const torch::Tensor in = torch::zeros({64, 64}, options), out = torch::zeros({64, 64}, options);
+  const torch::Tensor weights = torch::full({64, 64}, 0.5, options);
+  int64_t after_two = 0;
+  for (int generation = 0; generation < 12; ++generation) {
+    {
+      GraphRunner runner(gpu, /*graphs=*/true);
+      for (int step = 1; step <= 4; ++step) {
+        in.fill_(step + generation);
+        runner.Run(64, [&] { out.copy_(torch::matmul(in, weights) + 1); });
+        WaitForDevice(gpu);
+        EXPECT_TRUE(torch::equal(out, torch::full_like(out, 32.0 * (step + generation) + 1)));
+      }
+      EXPECT_EQ(runner.plain(), 1);
+      EXPECT_EQ(runner.replayed(), 3);
+    }
+    if (generation == 1) after_two = FreeTensorBytes(gpu);
+  }
+  EXPECT_GT(FreeTensorBytes(gpu), after_two - (int64_t{16} << 20));
 }
 
 }  // namespace

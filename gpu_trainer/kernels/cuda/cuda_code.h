@@ -9,9 +9,11 @@
 #include <cuda_runtime.h>
 #include <mma.h>
 #define WHETSTONE_KERNELS on_cuda
+#define WHETSTONE_UNROLL _Pragma("unroll")
 #else
 #include "gpu_trainer/kernels/cuda/cuda_emulator.h"
 #define WHETSTONE_KERNELS emulated
+#define WHETSTONE_UNROLL
 #endif
 
 #include <cstdint>
@@ -108,6 +110,13 @@ LaunchError MergeSplits(const MergeSplitsArgs& args, CudaStreamHandle stream);
 LaunchError Sample(const SampleArgs& args, CudaStreamHandle stream);
 LaunchError SoftmaxStatistics(const SoftmaxStatisticsArgs& args, CudaStreamHandle stream);
 LaunchError SoftmaxGradient(const SoftmaxGradientArgs& args, CudaStreamHandle stream);
+LaunchError ResidualAdd(const ResidualAddArgs& args, CudaStreamHandle stream);
+LaunchError RmsNormBackward(const RmsNormBackwardArgs& args, CudaStreamHandle stream);
+LaunchError HeadNorm(const HeadNormArgs& args, CudaStreamHandle stream);
+LaunchError HeadNormBackward(const HeadNormBackwardArgs& args, CudaStreamHandle stream);
+LaunchError Rotate(const RotateArgs& args, CudaStreamHandle stream);
+LaunchError Swiglu(const SwigluArgs& args, CudaStreamHandle stream);
+LaunchError SwigluBackward(const SwigluBackwardArgs& args, CudaStreamHandle stream);
 
 }  // namespace whetstone::WHETSTONE_KERNELS
 

@@ -4,8 +4,10 @@
 namespace whetstone::WHETSTONE_KERNELS {
 
 const CudaKernels& Kernels() {
-  static const CudaKernels kernels = {RmsNorm,     SiluMul, RotateStore,       AttendSplits,
-                                      MergeSplits, Sample,  SoftmaxStatistics, SoftmaxGradient};
+  static const CudaKernels kernels = {
+      RmsNorm,  SiluMul,           RotateStore,     AttendSplits, MergeSplits,
+      Sample,   SoftmaxStatistics, SoftmaxGradient, ResidualAdd,  RmsNormBackward,
+      HeadNorm, HeadNormBackward,  Rotate,          Swiglu,       SwigluBackward};
   return kernels;
 }
 

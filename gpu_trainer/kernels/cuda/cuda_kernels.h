@@ -24,12 +24,13 @@ using CudaStreamHandle = void*;  // A cudaStream_t.
 enum class NumberType { kFloat, kBFloat16, kHalf };
 
 // rms_norm computes the root mean square normalisation (arXiv 1910.07467) of rows: x += delta
-// (stored), then y = x / sqrt(mean(x^2) + eps) * weight.
+// (stored), then y = x / sqrt(mean(x^2) + eps) * weight. `rstd` gets 1 / sqrt(mean(x^2) + eps).
 struct RmsNormArgs {
   float* x;            // [rows, width]
   const float* delta;  // [rows, width] or null
   const void* weight;  // [width] T
   void* y;             // [rows, width] T
+  float* rstd;         // [rows] or null
   int64_t rows, width;
   float eps;
   NumberType type;
@@ -178,6 +179,84 @@ struct SoftmaxGradientArgs {
   NumberType type;
 };
 
+// What follows is for the training pass, where what lies between two products is T, and only the
+// residual stream, its gradient and sums are f32.
+
+// residual_add computes y = x + delta.
+struct ResidualAddArgs {
+  const float* x;     // [count]
+  const void* delta;  // [count] T
+  float* y;           // [count]
+  int64_t count;
+  NumberType type;
+};
+
+// rms_norm_backward computes the gradients of rms_norm without delta: dx += that of x. The weight's
+// is the sum of `weight_sums` over its rows; the number of rows is fixed, and with it the order of
+// the sum.
+inline constexpr int64_t kNormPartialSums = 512;
+inline constexpr int64_t kNormWidthMax = 8192;
+struct RmsNormBackwardArgs {
+  const void* dy;       // [rows, width] T
+  const float* x;       // [rows, width]
+  const void* weight;   // [width] T
+  const float* rstd;    // [rows]
+  float* dx;            // [rows, width]
+  float* weight_sums;   // [kNormPartialSums, width], written; or null
+  int64_t rows, width;  // width: at most kNormWidthMax
+  NumberType type;
+};
+
+// head_norm is rms_norm of `heads` heads of every row by themselves, in place. With the gradient of
+// what it computed in dqkv, and in qkv what it was given, head_norm_backward puts the gradient of
+// that in place; weight_sums as above.
+inline constexpr int32_t kNormHeadDimMax = 256;
+struct HeadNormArgs {
+  void* qkv;           // [rows, stride] T; the heads begin at column `first`
+  const void* weight;  // [head_dim] T
+  int64_t rows, stride, first;
+  int32_t heads, head_dim;  // head_dim: at most kNormHeadDimMax
+  float eps;
+  NumberType type;
+};
+struct HeadNormBackwardArgs {
+  void* dqkv;          // [rows, stride] T
+  const void* qkv;     // [rows, stride] T
+  const void* weight;  // [head_dim] T
+  float* weight_sums;  // [kNormPartialSums, head_dim], written; or null
+  int64_t rows, stride, first;
+  int32_t heads, head_dim;
+  float eps;
+  NumberType type;
+};
+
+// rotate turns the first `heads` heads of every row in place (model/rope.h), or back.
+struct RotateArgs {
+  void* qkv;                 // [rows, stride] T
+  const int32_t* positions;  // [rows]
+  const float* cos;          // [positions, head_dim / 2]
+  const float* sin;
+  int64_t rows, stride;
+  int32_t heads, head_dim;
+  bool backward;
+  NumberType type;
+};
+
+// swiglu computes y = silu(gate) * up; swiglu_backward replaces the gradient of y by y, gates and
+// ups by their gradients.
+struct SwigluArgs {
+  const void* gate_up;  // [rows, 2 * width] T: gates, then ups
+  void* y;              // [rows, width] T
+  int64_t rows, width;
+  NumberType type;
+};
+struct SwigluBackwardArgs {
+  void* dy;       // [rows, width] T
+  void* gate_up;  // [rows, 2 * width] T
+  int64_t rows, width;
+  NumberType type;
+};
+
 struct CudaKernels {
   LaunchError (*rms_norm)(const RmsNormArgs&, CudaStreamHandle);
   LaunchError (*silu_mul)(const SiluMulArgs&, CudaStreamHandle);
@@ -187,6 +266,13 @@ struct CudaKernels {
   LaunchError (*sample)(const SampleArgs&, CudaStreamHandle);
   LaunchError (*softmax_statistics)(const SoftmaxStatisticsArgs&, CudaStreamHandle);
   LaunchError (*softmax_gradient)(const SoftmaxGradientArgs&, CudaStreamHandle);
+  LaunchError (*residual_add)(const ResidualAddArgs&, CudaStreamHandle);
+  LaunchError (*rms_norm_backward)(const RmsNormBackwardArgs&, CudaStreamHandle);
+  LaunchError (*head_norm)(const HeadNormArgs&, CudaStreamHandle);
+  LaunchError (*head_norm_backward)(const HeadNormBackwardArgs&, CudaStreamHandle);
+  LaunchError (*rotate)(const RotateArgs&, CudaStreamHandle);
+  LaunchError (*swiglu)(const SwigluArgs&, CudaStreamHandle);
+  LaunchError (*swiglu_backward)(const SwigluBackwardArgs&, CudaStreamHandle);
 };
 
 namespace on_cuda {

@@ -30,10 +30,12 @@ TEST_P(CudaKernelsTest, RmsNormAddsAndNormalises) {
       const torch::Tensor weight = Rounded(Random({width}));
       const torch::Tensor sum = with_delta ? x.cpu() + delta.cpu() : x.cpu().clone();
       torch::Tensor y = torch::empty({3, width}, weight.options());
+      const torch::Tensor rstd = torch::empty({3}, Floats());
       Check(Kernels().rms_norm({.x = Data<float>(x),
                                 .delta = with_delta ? Data<float>(delta) : nullptr,
                                 .weight = weight.data_ptr(),
                                 .y = y.data_ptr(),
+                                .rstd = Data<float>(rstd),
                                 .rows = 3,
                                 .width = width,
                                 .eps = 1e-5f,
@@ -44,6 +46,7 @@ TEST_P(CudaKernelsTest, RmsNormAddsAndNormalises) {
       const torch::Tensor want = wide * torch::rsqrt(wide.square().mean(-1, true) + 1e-5) *
                                  weight.cpu().to(torch::kDouble);
       EXPECT_LT(Error(y, want), Tolerance());
+      EXPECT_LT(Error(rstd, torch::rsqrt(wide.square().mean(-1) + 1e-5)), 1e-5);
     }
   }
 }

@@ -22,6 +22,7 @@ __global__ void __launch_bounds__(kThreads) RmsNormKernel(RmsNormArgs args) {
   }
   sum = SumOverBlock(sum, scratch);
   const float scale = rsqrtf(sum / static_cast<float>(n) + args.eps);
+  if (args.rstd != nullptr && threadIdx.x == 0) args.rstd[row] = scale;
   const T* weight = static_cast<const T*>(args.weight);
   T* y = static_cast<T*>(args.y) + row * n;
   // A thread reads what it wrote itself.

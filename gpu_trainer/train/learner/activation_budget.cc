@@ -5,10 +5,23 @@
 namespace whetstone {
 namespace {
 
-constexpr int64_t kBytes = int64_t{1} << 29;
-constexpr int64_t kBytesMax = int64_t{3} << 29;
-// Matrix products of fewer rows lose speed.
-constexpr int64_t kTokensWanted = 1024;
+struct Limits {
+  int64_t bytes;          // of what is kept
+  int64_t group_bytes;    // of a whole group
+  int64_t recompute_at;   // More than this is not kept, but computed again.
+  int64_t tokens_wanted;  // Matrix products of fewer rows lose speed.
+};
+
+Limits LimitsOf(torch::Device device, int64_t free_bytes) {
+  constexpr int64_t kHalfGib = int64_t{1} << 29;
+  if (device.is_cpu()) {
+    const int64_t most = std::min(3 * kHalfGib, free_bytes / 4);
+    return {std::min(kHalfGib, free_bytes / 4), most, most, 1024};
+  }
+  return {std::min(4 * kHalfGib, free_bytes / 4), std::min(12 * kHalfGib, free_bytes / 4),
+          free_bytes / 2, 4096};
+}
+
 // Whatever is kept, what one layer needs besides while it computes counts, too.
 constexpr int64_t kTokensMax = 16384;
 
@@ -16,20 +29,20 @@ constexpr int64_t kTokensMax = 16384;
 
 ActivationBudget::ActivationBudget(const ModelConfig& config, torch::ScalarType dtype,
                                    int64_t tokens, ActivationCheckpointing checkpointing,
-                                   int64_t free_bytes) {
+                                   int64_t free_bytes, torch::Device device) {
   using Keep = DecoderPass::Keep;
+  const Limits limits = LimitsOf(device, free_bytes);
   const auto fitting = [&](int64_t bytes, Keep keep) {
-    const int64_t fit =
-        std::min(bytes, free_bytes / 4) / DecoderPass::KeptBytesPerToken(config, dtype, keep);
+    const int64_t fit = bytes / DecoderPass::KeptBytesPerToken(config, dtype, keep);
     return std::clamp<int64_t>(fit, kTokensMin, kTokensMax);
   };
   if (checkpointing == ActivationCheckpointing::kOn ||
       (checkpointing == ActivationCheckpointing::kAuto &&
-       std::max(tokens, kTokensWanted) > fitting(kBytesMax, Keep::kAll))) {
+       std::max(tokens, limits.tokens_wanted) > fitting(limits.recompute_at, Keep::kAll))) {
     keep_ = Keep::kInputs;
   }
-  limits_.tokens = tokens > 0 ? tokens : fitting(kBytes, keep_);
-  limits_.tokens_max = tokens > 0 ? tokens : fitting(kBytesMax, keep_);
+  limits_.tokens = tokens > 0 ? tokens : fitting(limits.bytes, keep_);
+  limits_.tokens_max = tokens > 0 ? tokens : fitting(limits.group_bytes, keep_);
 }
 
 }  // namespace whetstone

@@ -20,7 +20,7 @@ absl::Status Learner::PrepareBudget() {
                        "free memory", {1.0 / ranks_.sharing(device) * FreeTensorBytes(device)}));
   const double least = (*std::min_element(free.begin(), free.end()))[0];
   budget_.emplace(config_, weights_.dtype(), options_.token_budget,
-                  options_.activation_checkpointing, static_cast<int64_t>(least));
+                  options_.activation_checkpointing, static_cast<int64_t>(least), device);
   return absl::OkStatus();
 }
 

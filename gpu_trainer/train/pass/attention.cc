@@ -235,10 +235,17 @@ std::vector<AttentionRun> AttentionRuns(const std::vector<Node>& nodes) {
   return runs;
 }
 
-AttentionResult AttentionForward(const AttentionShape& shape, const std::vector<Run>& runs,
+AttentionPlan PlanAttention(const std::vector<Node>& nodes, torch::Device device) {
+  AttentionPlan plan{.runs = AttentionRuns(nodes), .flash = nullptr};
+  if (!device.is_cpu()) plan.flash = std::make_shared<FlashLayout>(plan.runs, device);
+  return plan;
+}
+
+AttentionResult AttentionForward(const AttentionShape& shape, const AttentionPlan& plan,
                                  const torch::Tensor& qkv, bool operators_only) {
+  const std::vector<Run>& runs = plan.runs;
   const PartScope scope(Part::kAttention, 2 * ProductFlops(shape, runs));
-  if (!operators_only && FlashServes(shape, qkv)) return FlashForward(shape, runs, qkv);
+  if (!operators_only && FlashServes(shape, qkv)) return FlashForward(shape, *plan.flash, qkv);
   AttentionResult result;
   result.out = torch::empty({qkv.size(0), shape.heads * shape.head_dim}, qkv.options());
   result.log_sum = torch::empty({shape.heads, qkv.size(0)}, qkv.options().dtype(WideType(qkv)));
@@ -254,15 +261,16 @@ AttentionResult AttentionForward(const AttentionShape& shape, const std::vector<
   return result;
 }
 
-torch::Tensor AttentionBackward(const AttentionShape& shape, const std::vector<Run>& runs,
+torch::Tensor AttentionBackward(const AttentionShape& shape, const AttentionPlan& plan,
                                 const torch::Tensor& qkv, const AttentionResult& forward,
                                 const torch::Tensor& dout, bool operators_only) {
+  const std::vector<Run>& runs = plan.runs;
   const bool packed = UsePacked(qkv, operators_only);
   const int64_t d = shape.head_dim;
   // Queries, keys, values and probabilities have gradients; the scores again is no useful work.
   const PartScope scope(Part::kAttentionBackward, 4 * ProductFlops(shape, runs));
   if (!operators_only && FlashServes(shape, qkv))
-    return FlashBackward(shape, runs, qkv, forward, dout);
+    return FlashBackward(shape, *plan.flash, qkv, forward, dout);
   torch::Tensor dqkv = torch::empty_like(qkv);
   // dkv is in f32: keys and values collect gradients from all that come after them.
   torch::Tensor dkv =

@@ -9,14 +9,15 @@
 // al., arXiv 2205.14135), whose backward formulas these are. The order of all additions is fixed,
 // whatever the number of threads.
 //
-//   const std::vector<AttentionRun> runs = AttentionRuns(batch.nodes);
-//   AttentionResult a = AttentionForward(shape, runs, qkv);
-//   torch::Tensor dqkv = AttentionBackward(shape, runs, qkv, a, dout);
+//   const AttentionPlan plan = PlanAttention(batch.nodes, device);
+//   AttentionResult a = AttentionForward(shape, plan, qkv);
+//   torch::Tensor dqkv = AttentionBackward(shape, plan, qkv, a, dout);
 #ifndef WHETSTONE_GPU_TRAINER_TRAIN_PASS_ATTENTION_H_
 #define WHETSTONE_GPU_TRAINER_TRAIN_PASS_ATTENTION_H_
 
 #include <torch/types.h>
 
+#include <memory>
 #include <vector>
 
 #include "gpu_trainer/kernels/cpu/attention_packed.h"
@@ -40,17 +41,25 @@ struct AttentionResult {
 // Returns a run for each node, in the nodes' order.
 std::vector<AttentionRun> AttentionRuns(const std::vector<Node>& nodes);
 
+// AttentionPlan is what all layers need to know of a micro-batch. It is constant.
+struct FlashLayout;  // attention_flash.h
+struct AttentionPlan {
+  std::vector<AttentionRun> runs;
+  std::shared_ptr<const FlashLayout> flash;  // null for a CPU
+};
+AttentionPlan PlanAttention(const std::vector<Node>& nodes, torch::Device device);
+
 // With `operators_only` LibTorch's operators take the place of the SIMD kernels
 // (attention_packed.h; ProductKernelsServe) and of flash attention (attention_flash.h; 16-bit types
 // on a GPU): the reference for both.
 
 // qkv [T, (H + 2K) * D] has rotated queries, rotated keys, values. Scores are scaled by 1 /
 // sqrt(D).
-AttentionResult AttentionForward(const AttentionShape& shape, const std::vector<AttentionRun>& runs,
+AttentionResult AttentionForward(const AttentionShape& shape, const AttentionPlan& plan,
                                  const torch::Tensor& qkv, bool operators_only = false);
 
 // Returns the gradient of qkv [T, (H + 2K) * D], given that of out.
-torch::Tensor AttentionBackward(const AttentionShape& shape, const std::vector<AttentionRun>& runs,
+torch::Tensor AttentionBackward(const AttentionShape& shape, const AttentionPlan& plan,
                                 const torch::Tensor& qkv, const AttentionResult& forward,
                                 const torch::Tensor& dout, bool operators_only = false);
 

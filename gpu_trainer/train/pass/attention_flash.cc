@@ -31,28 +31,17 @@ class FixedOrder {
 };
 
 struct Inputs {
-  FlashRuns runs;
-  torch::Tensor keys;                  // FlashRuns::keys on the device.
-  torch::Tensor query_ends, key_ends;  // Likewise, as i32.
-  torch::Tensor q, k, v;               // [T, H, D], [all keys, K, D] twice.
+  torch::Tensor q, k, v;  // [T, H, D], [all keys, K, D] twice
 };
 
-Inputs Prepare(const AttentionShape& shape, const std::vector<AttentionRun>& runs,
-               const torch::Tensor& qkv) {
-  Inputs in;
-  in.runs = LayOutRuns(runs);
-  const torch::Device device = qkv.device();
-  in.keys = torch::tensor(in.runs.keys, torch::kLong).to(device);
-  in.query_ends = torch::tensor(in.runs.query_ends, torch::kInt).to(device);
-  in.key_ends = torch::tensor(in.runs.key_ends, torch::kInt).to(device);
+Inputs Gather(const AttentionShape& shape, const FlashLayout& layout, const torch::Tensor& qkv) {
   const torch::Tensor heads =
       qkv.view({qkv.size(0), shape.heads + 2 * shape.kv_heads, shape.head_dim});
   const torch::Tensor kv =
-      heads.narrow(1, shape.heads, 2 * shape.kv_heads).index_select(0, in.keys);
-  in.q = heads.narrow(1, 0, shape.heads);
-  in.k = kv.narrow(1, 0, shape.kv_heads);
-  in.v = kv.narrow(1, shape.kv_heads, shape.kv_heads);
-  return in;
+      heads.narrow(1, shape.heads, 2 * shape.kv_heads).index_select(0, layout.keys);
+  return {.q = heads.narrow(1, 0, shape.heads),
+          .k = kv.narrow(1, 0, shape.kv_heads),
+          .v = kv.narrow(1, shape.kv_heads, shape.kv_heads)};
 }
 
 // Flash attention needs tensor cores of the third generation.
@@ -92,11 +81,22 @@ bool FlashServes(const AttentionShape& shape, const torch::Tensor& qkv) {
          shape.head_dim % 8 == 0 && shape.head_dim <= 256 && HasTensorCores(qkv.device());
 }
 
-AttentionResult FlashForward(const AttentionShape& shape, const std::vector<AttentionRun>& runs,
+FlashLayout::FlashLayout(const std::vector<AttentionRun>& runs, torch::Device device)
+    : FlashLayout(LayOutRuns(runs), device) {}
+
+FlashLayout::FlashLayout(const FlashRuns& runs, torch::Device device)
+    : keys(torch::tensor(runs.keys, torch::kLong).to(device)),
+      query_ends(torch::tensor(runs.query_ends, torch::kInt).to(device)),
+      key_ends(torch::tensor(runs.key_ends, torch::kInt).to(device)),
+      queries_max(runs.queries_max),
+      keys_max(runs.keys_max),
+      key_sum(runs.keys, device) {}
+
+AttentionResult FlashForward(const AttentionShape& shape, const FlashLayout& layout,
                              const torch::Tensor& qkv) {
-  const Inputs in = Prepare(shape, runs, qkv);
+  const Inputs in = Gather(shape, layout, qkv);
   auto [out, log_sum, random_state, unused, debug] = at::_flash_attention_forward(
-      in.q, in.k, in.v, in.query_ends, in.key_ends, in.runs.queries_max, in.runs.keys_max,
+      in.q, in.k, in.v, layout.query_ends, layout.key_ends, layout.queries_max, layout.keys_max,
       /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false);
   TORCH_CHECK(
       log_sum.dim() == 2 && log_sum.size(0) == shape.heads && log_sum.size(1) == qkv.size(0),
@@ -104,10 +104,10 @@ AttentionResult FlashForward(const AttentionShape& shape, const std::vector<Atte
   return {.out = out.reshape({qkv.size(0), shape.heads * shape.head_dim}), .log_sum = log_sum};
 }
 
-torch::Tensor FlashBackward(const AttentionShape& shape, const std::vector<AttentionRun>& runs,
+torch::Tensor FlashBackward(const AttentionShape& shape, const FlashLayout& layout,
                             const torch::Tensor& qkv, const AttentionResult& forward,
                             const torch::Tensor& dout) {
-  const Inputs in = Prepare(shape, runs, qkv);
+  const Inputs in = Gather(shape, layout, qkv);
   const int64_t rows = qkv.size(0), kv = shape.kv_heads, d = shape.head_dim;
   const std::vector<int64_t> by_head = {rows, shape.heads, d};
   // Without dropout nobody reads the state of a random number generator.
@@ -116,20 +116,15 @@ torch::Tensor FlashBackward(const AttentionShape& shape, const std::vector<Atten
     const FixedOrder fixed;
     return at::_flash_attention_backward(
         dout.view(by_head), in.q, in.k, in.v, forward.out.view(by_head), forward.log_sum,
-        in.query_ends, in.key_ends, in.runs.queries_max, in.runs.keys_max, /*dropout_p=*/0.0,
-        /*is_causal=*/true, no_state, no_state);
+        layout.query_ends, layout.key_ends, layout.queries_max, layout.keys_max,
+        /*dropout_p=*/0.0, /*is_causal=*/true, no_state, no_state);
   }();
 
   torch::Tensor dqkv = torch::empty_like(qkv);
   dqkv.narrow(1, 0, shape.heads * d).copy_(dq.reshape({rows, shape.heads * d}));
-  // The sums are in f32, run after run: keys and values collect gradients from all that come after
-  // them.
+  // The sums are in f32: keys and values collect gradients from all that come after them.
   const torch::Tensor sums = torch::zeros({rows, 2 * kv, d}, qkv.options().dtype(torch::kFloat));
-  const torch::Tensor of_keys = torch::cat({dk, dv}, 1).to(torch::kFloat);
-  for (size_t i = 0; i < runs.size(); ++i) {
-    const int64_t begin = in.runs.key_ends[i], count = in.runs.key_ends[i + 1] - begin;
-    sums.index_add_(0, in.keys.narrow(0, begin, count), of_keys.narrow(0, begin, count));
-  }
+  layout.key_sum.AddTo(sums, torch::cat({dk, dv}, 1).to(torch::kFloat));
   dqkv.narrow(1, shape.heads * d, 2 * kv * d).copy_(sums.view({rows, 2 * kv * d}));
   return dqkv;
 }

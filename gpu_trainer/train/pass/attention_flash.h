@@ -12,18 +12,12 @@
 #include <vector>
 
 #include "gpu_trainer/train/pass/attention.h"
+#include "gpu_trainer/train/pass/row_sum.h"
 
 namespace whetstone {
 
 // Tells whether it computes these shapes on this device.
 bool FlashServes(const AttentionShape& shape, const torch::Tensor& qkv);
-
-// These are as AttentionForward and AttentionBackward.
-AttentionResult FlashForward(const AttentionShape& shape, const std::vector<AttentionRun>& runs,
-                             const torch::Tensor& qkv);
-torch::Tensor FlashBackward(const AttentionShape& shape, const std::vector<AttentionRun>& runs,
-                            const torch::Tensor& qkv, const AttentionResult& forward,
-                            const torch::Tensor& dout);
 
 // FlashRuns has the rows of every run's keys, all runs one after the other, and where each begins.
 struct FlashRuns {
@@ -33,6 +27,26 @@ struct FlashRuns {
 };
 // `runs` must be in the order of their rows, which they cover without gaps.
 FlashRuns LayOutRuns(const std::vector<AttentionRun>& runs);
+
+// FlashLayout has the same on a device, and the sum over all keys that are one row.
+struct FlashLayout {
+  FlashLayout(const std::vector<AttentionRun>& runs, torch::Device device);
+
+  torch::Tensor keys;                  // [all keys] i64
+  torch::Tensor query_ends, key_ends;  // [runs + 1] i32
+  int64_t queries_max, keys_max;
+  RowSum key_sum;
+
+ private:
+  FlashLayout(const FlashRuns& runs, torch::Device device);
+};
+
+// These are as AttentionForward and AttentionBackward.
+AttentionResult FlashForward(const AttentionShape& shape, const FlashLayout& layout,
+                             const torch::Tensor& qkv);
+torch::Tensor FlashBackward(const AttentionShape& shape, const FlashLayout& layout,
+                            const torch::Tensor& qkv, const AttentionResult& forward,
+                            const torch::Tensor& dout);
 
 }  // namespace whetstone
 

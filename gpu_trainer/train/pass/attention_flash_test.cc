@@ -44,7 +44,7 @@ TEST(AttentionFlash, EqualsTheOperators) {
                                    {.begin = 130, .rows = 70, .parent = 0},
                                    {.begin = 200, .rows = 1, .parent = 0},
                                    {.begin = 201, .rows = 40, .parent = 1}};
-  const std::vector<AttentionRun> runs = AttentionRuns(nodes);
+  const AttentionPlan plan = PlanAttention(nodes, torch::Device(torch::kCUDA, 0));
   const auto options = torch::dtype(torch::kBFloat16).device(torch::kCUDA);
   const torch::Tensor qkv = torch::randn({241, 8 * 64}, options);
   const torch::Tensor dout = torch::randn({241, 4 * 64}, options);
@@ -53,14 +53,14 @@ TEST(AttentionFlash, EqualsTheOperators) {
     const torch::Tensor w = want.to(torch::kDouble);
     return ((got.to(torch::kDouble) - w).norm() / w.norm()).item<double>();
   };
-  const AttentionResult got = FlashForward(shape, runs, qkv);
-  const AttentionResult want = AttentionForward(shape, runs, qkv, /*operators_only=*/true);
+  const AttentionResult got = FlashForward(shape, *plan.flash, qkv);
+  const AttentionResult want = AttentionForward(shape, plan, qkv, /*operators_only=*/true);
   EXPECT_LT(error(got.out, want.out), 0.01);
   EXPECT_LT(error(got.log_sum, want.log_sum), 1e-3);
-  const torch::Tensor dqkv = FlashBackward(shape, runs, qkv, got, dout);
-  EXPECT_LT(error(dqkv, AttentionBackward(shape, runs, qkv, want, dout, /*operators_only=*/true)),
+  const torch::Tensor dqkv = FlashBackward(shape, *plan.flash, qkv, got, dout);
+  EXPECT_LT(error(dqkv, AttentionBackward(shape, plan, qkv, want, dout, /*operators_only=*/true)),
             0.02);
-  EXPECT_TRUE(dqkv.equal(FlashBackward(shape, runs, qkv, got, dout)));
+  EXPECT_TRUE(dqkv.equal(FlashBackward(shape, *plan.flash, qkv, got, dout)));
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ class WeightGradients {
     if (lora_ != nullptr) lora_->AddGradient(layer_, matrix, dy, x);
     if (!gradient.defined()) return;
     const PartScope scope(Part::kWeightGradient, Flops(dy, gradient));
-    AccumulateInto(gradient, torch::mm(dy.t(), x));
+    AccumulateProduct(gradient, dy.t(), x);
   }
 
  private:
@@ -68,7 +68,7 @@ torch::Tensor DecoderPass::Forward(const PackedBatch& batch, Keep keep, const On
   torch::NoGradGuard no_grad;
   const torch::Device device = weights_.device();
   const int64_t t = static_cast<int64_t>(batch.ids.size());
-  runs_ = AttentionRuns(batch.nodes);
+  plan_ = PlanAttention(batch.nodes, device);
   const std::vector<int64_t> ids(batch.ids.begin(), batch.ids.end());
   if (keep != Keep::kNothing) embed_sum_ = RowSum(ids, device);
   positions_ = torch::from_blob(const_cast<int32_t*>(batch.positions.data()), {t}, torch::kInt)
@@ -112,7 +112,7 @@ torch::Tensor DecoderPass::LayerForward(const LayerWeights& w, const torch::Tens
   torch::Tensor qkv = RoundedLinear(normed, w.qkv, w.qkv_bias);
   const torch::Tensor raw = kept != nullptr && config_.qk_norm ? qkv.clone() : qkv;
   NormAndRotate(w, qkv);
-  AttentionResult attention = AttentionForward(shape_, runs_, qkv);
+  AttentionResult attention = AttentionForward(shape_, plan_, qkv);
   torch::Tensor middle = ResidualAdd(x, RoundedLinear(attention.out, w.o));
 
   auto [normed2, middle_rstd] = RmsNormForward(middle, w.post_norm, config_.rms_eps);
@@ -158,7 +158,7 @@ torch::Tensor DecoderPass::LayerBackward(size_t l, Kept kept, torch::Tensor dy, 
     weight_gradients.Add(FusedMatrix::kO, dy_rounded, kept.attention.out, g.o);
     const torch::Tensor qkv = config_.qk_norm ? kept.qkv.clone() : kept.qkv;
     if (config_.qk_norm) NormAndRotate(w, qkv);
-    dqkv = AttentionBackward(shape_, runs_, qkv, kept.attention, InputGradient(dy_rounded, w.o));
+    dqkv = AttentionBackward(shape_, plan_, qkv, kept.attention, InputGradient(dy_rounded, w.o));
   }
   RotateInPlace(dqkv, config_.heads + config_.kv_heads, config_.head_dim, positions_, rope_,
                 /*backward=*/true);

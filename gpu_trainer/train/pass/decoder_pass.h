@@ -83,7 +83,7 @@ class DecoderPass {
   const HeadRange query_heads_, key_heads_;
   RopeTable rope_;  // It grows with the longest sequence seen.
   // These are of the batch in work.
-  std::vector<AttentionRun> runs_;
+  AttentionPlan plan_;
   RowSum embed_sum_;         // from rows to their tokens
   torch::Tensor positions_;  // [T] i32
   std::vector<Kept> kept_;

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/cleanup/cleanup.h"
 #include "common/philox.h"
+#include "gpu_trainer/kernels/cuda/cuda_choice.h"
+#include "gpu_trainer/kernels/gpu_testing.h"
 #include "gpu_trainer/model/decoder_reference.h"
 #include "gpu_trainer/train/optim/adamw.h"
 #include "gpu_trainer/train/pass/elementwise_layers.h"
@@ -58,7 +61,7 @@ Outcome RunPass(const ModelConfig& config, const Weights& weights,
                 int64_t chunk_rows, DecoderPass::Keep keep = DecoderPass::Keep::kAll) {
   Outcome outcome;
   outcome.logprobs.resize(sequences.size());
-  outcome.gradients = EmptyWeights(config, torch::kFloat, torch::kCPU);
+  outcome.gradients = EmptyWeights(config, torch::kFloat, weights.device());
   Clear(outcome.gradients.Named());
   DecoderPass pass(config, weights);
   for (const PackedBatch& batch : Pack(sequences, {.tokens = budget, .tokens_max = budget})) {
@@ -115,10 +118,12 @@ double RelativeError(const torch::Tensor& got, const torch::Tensor& want) {
 }
 
 void CompareWithReference(const ModelConfig& config, torch::ScalarType dtype, int64_t budget,
-                          double temperature, int64_t chunk_rows, double tolerance) {
+                          double temperature, int64_t chunk_rows, double tolerance,
+                          torch::Device device = torch::kCPU) {
   const Weights weights = reference::TinyWeights(config, dtype);
   const std::vector<LearnedSequence> sequences = MakeSequences(config.vocab);
-  const Outcome got = RunPass(config, weights, sequences, budget, temperature, chunk_rows);
+  const Outcome got = RunPass(config, CopyWeights(config, weights, dtype, device), sequences,
+                              budget, temperature, chunk_rows);
   const Outcome want = RunReference(config, weights, sequences, temperature);
   double worst = 0;
   for (size_t i = 0; i < want.logprobs.size(); ++i) {
@@ -132,7 +137,7 @@ void CompareWithReference(const ModelConfig& config, torch::ScalarType dtype, in
   const auto got_gradients = got.gradients.Named();
   const auto leaves = want.gradients.Named();
   for (size_t i = 0; i < leaves.size(); ++i) {
-    EXPECT_LT(RelativeError(got_gradients[i].second, leaves[i].second.grad()), tolerance)
+    EXPECT_LT(RelativeError(got_gradients[i].second.cpu(), leaves[i].second.grad()), tolerance)
         << leaves[i].first;
   }
 }
@@ -170,6 +175,28 @@ TEST(DecoderPass, Fp16IsClose) {
   CompareWithReference(reference::TinyConfig(ModelFamily::kQwen2, /*tied=*/false), torch::kHalf, 60,
                        0.7, 7, kFp16);
   CompareWithReference(reference::TinyConfig(ModelFamily::kQwen3), torch::kHalf, 60, 1, 512, kFp16);
+}
+
+// Kernels for GPUs, here on the emulator, compute what lies between the products.
+TEST(DecoderPass, KernelsForGpusEqualTheFp64Reference) {
+  EmulateKernelsForTesting(&emulated::Kernels());
+  const absl::Cleanup none_again = [] { EmulateKernelsForTesting(nullptr); };
+  CompareWithReference(reference::TinyConfig(), torch::kFloat, 1 << 20, 0.7, 512, kFp32);
+  CompareWithReference(reference::TinyConfig(ModelFamily::kQwen2, /*tied=*/false), torch::kFloat,
+                       60, 1, 7, kFp32);
+  CompareWithReference(reference::TinyConfig(ModelFamily::kQwen3), torch::kHalf, 60, 1, 512, kFp16);
+  CompareWithReference(reference::TinyConfig(), torch::kBFloat16, 1 << 20, 1, 512, kBf16);
+}
+
+TEST(DecoderPass, OnAGpuItEqualsTheFp64Reference) {
+  if (!NoGpuReason().empty()) GTEST_SKIP() << NoGpuReason();
+  const torch::Device gpu(torch::kCUDA, 0);
+  for (const ModelFamily family : {ModelFamily::kLlama, ModelFamily::kQwen2, ModelFamily::kQwen3}) {
+    const ModelConfig config = reference::TinyConfig(family);
+    CompareWithReference(config, torch::kBFloat16, 1 << 20, 1, 512, kBf16, gpu);
+    CompareWithReference(config, torch::kHalf, 60, 0.7, 7, kFp16, gpu);
+    CompareWithReference(config, torch::kFloat, 100, 1, 512, kFp32, gpu);
+  }
 }
 
 // Every packing must give the same numbers: all at once, a sequence at a time, heads in small
@@ -216,23 +243,24 @@ TEST(Swiglu, OperatorsOfAWideTypeEqualAutograd) {
 TEST(Attention, OperatorsEqualTheSimdKernels) {
   torch::manual_seed(2);
   const AttentionShape shape{.heads = 6, .kv_heads = 2, .head_dim = 10};
-  const std::vector<AttentionRun> runs = AttentionRuns({{.begin = 0, .rows = 5},
-                                                        {.begin = 5, .rows = 3, .parent = 0},
-                                                        {.begin = 8, .rows = 140, .parent = 1},
-                                                        {.begin = 148, .rows = 1, .parent = 1},
-                                                        {.begin = 149, .rows = 309}});
+  const std::vector<Node> nodes = {{.begin = 0, .rows = 5},
+                                   {.begin = 5, .rows = 3, .parent = 0},
+                                   {.begin = 8, .rows = 140, .parent = 1},
+                                   {.begin = 148, .rows = 1, .parent = 1},
+                                   {.begin = 149, .rows = 309}};
+  const AttentionPlan plan = PlanAttention(nodes, torch::kCPU);
   for (const auto dtype : {torch::kFloat, torch::kBFloat16}) {
     const double tolerance = dtype == torch::kFloat ? kFp32 : 1e-2;
     const torch::Tensor qkv = torch::randn({458, 100}).to(dtype);
     const torch::Tensor dout = torch::randn({458, 60}).to(dtype);
-    const AttentionResult by_kernels = AttentionForward(shape, runs, qkv);
+    const AttentionResult by_kernels = AttentionForward(shape, plan, qkv);
     const AttentionResult by_operators =
-        AttentionForward(shape, runs, qkv, /*operators_only=*/true);
+        AttentionForward(shape, plan, qkv, /*operators_only=*/true);
     EXPECT_LT(RelativeError(by_kernels.out, by_operators.out), tolerance);
     EXPECT_LT(RelativeError(by_kernels.log_sum, by_operators.log_sum), kFp32);
     EXPECT_LT(RelativeError(
-                  AttentionBackward(shape, runs, qkv, by_kernels, dout),
-                  AttentionBackward(shape, runs, qkv, by_operators, dout, /*operators_only=*/true)),
+                  AttentionBackward(shape, plan, qkv, by_kernels, dout),
+                  AttentionBackward(shape, plan, qkv, by_operators, dout, /*operators_only=*/true)),
               tolerance);
   }
 }

@@ -6,6 +6,7 @@
 
 #include "gpu_trainer/kernels/cpu/raw.h"
 #include "gpu_trainer/kernels/cpu/row_kernels.h"
+#include "gpu_trainer/kernels/cuda/cuda_choice.h"
 #include "gpu_trainer/kernels/simd_kernels.h"
 #include "gpu_trainer/model/compute_type.h"
 #include "gpu_trainer/profile/step_profile.h"
@@ -28,12 +29,40 @@ double HeadBytes(const torch::Tensor& qkv, int64_t columns) {
   return static_cast<double>(qkv.size(0) * columns) * static_cast<double>(qkv.itemsize());
 }
 
+// Has a kernel for GPUs do it, where they serve tensors like `x`, one of the compute type. `make`
+// returns all arguments but the type.
+template <typename Args, typename Make>
+bool OnDevice(const torch::Tensor& x, const char* name,
+              LaunchError (*CudaKernels::*kernel)(const Args&, CudaStreamHandle),
+              const Make& make) {
+  const CudaKernels* const device_kernels = KernelsFor(x.device());
+  if (device_kernels == nullptr || x.scalar_type() == torch::kDouble) return false;
+  Args args = make();
+  args.type = NumberTypeOf(x.scalar_type());
+  return Launched(name, (device_kernels->*kernel)(args, LaunchStream(x.device()).handle()));
+}
+
+// The place for the partial sums of a norm's weight gradient; undefined where that is not wanted.
+torch::Tensor WeightSums(const torch::Tensor& dweight, int64_t width) {
+  if (!dweight.defined()) return {};
+  return torch::empty({kNormPartialSums, width}, dweight.options());
+}
+float* RawOrNull(const torch::Tensor& x) { return x.defined() ? Raw<float>(x) : nullptr; }
+
 }  // namespace
 
 torch::Tensor ResidualAdd(const torch::Tensor& x, const torch::Tensor& delta) {
   const PartScope scope(Part::kElementwise, 0, Bytes(x, x, delta));
-  if (!SimdKernelsServe(delta)) return x + delta;
   torch::Tensor y = torch::empty_like(x);
+  const auto args = [&] {
+    return ResidualAddArgs{.x = Raw<float>(x),
+                           .delta = delta.const_data_ptr(),
+                           .y = Raw<float>(y),
+                           .count = x.numel(),
+                           .type = {}};
+  };
+  if (OnDevice(delta, "residual_add", &CudaKernels::residual_add, args)) return y;
+  if (!SimdKernelsServe(delta)) return x + delta;
   DispatchCompute(delta, [&]<typename T>() {
     at::parallel_for(0, x.numel(), 1 << 15, [&](int64_t begin, int64_t end) {
       kernels::Row<T>().residual_add(Raw<float>(x) + begin, Raw<T>(delta) + begin, end - begin,
@@ -46,13 +75,25 @@ torch::Tensor ResidualAdd(const torch::Tensor& x, const torch::Tensor& delta) {
 RmsNormResult RmsNormForward(const torch::Tensor& x, const torch::Tensor& weight, double eps) {
   const double y_bytes = static_cast<double>(x.numel()) * static_cast<double>(weight.itemsize());
   const PartScope scope(Part::kElementwise, 0, Bytes(x) + y_bytes);
+  const int64_t c = x.size(1);
+  RmsNormResult result{torch::empty(x.sizes(), weight.options()),
+                       torch::empty({x.size(0)}, x.options())};
+  const auto args = [&] {
+    return RmsNormArgs{.x = Raw<float>(x),
+                       .delta = nullptr,
+                       .weight = weight.const_data_ptr(),
+                       .y = result.y.data_ptr(),
+                       .rstd = Raw<float>(result.rstd),
+                       .rows = x.size(0),
+                       .width = c,
+                       .eps = static_cast<float>(eps),
+                       .type = {}};
+  };
+  if (OnDevice(weight, "rms_norm", &CudaKernels::rms_norm, args)) return result;
   if (!SimdKernelsServe(weight)) {
     const torch::Tensor rstd = (x.square().mean(-1) + eps).rsqrt();
     return {(x * rstd.unsqueeze(-1) * weight).to(weight.scalar_type()), rstd};
   }
-  const int64_t c = x.size(1);
-  RmsNormResult result{torch::empty(x.sizes(), weight.options()),
-                       torch::empty({x.size(0)}, x.options())};
   DispatchCompute(weight, [&]<typename T>() {
     at::parallel_for(0, x.size(0), RowGrain(c), [&](int64_t begin, int64_t end) {
       kernels::Row<T>().rms_norm_forward(Raw<float>(x) + begin * c, Raw<T>(weight), end - begin, c,
@@ -67,6 +108,24 @@ void RmsNormBackward(const torch::Tensor& dy, const torch::Tensor& x, const torc
                      const torch::Tensor& rstd, torch::Tensor dx, torch::Tensor dweight) {
   const PartScope scope(Part::kElementwise, 0, Bytes(dy, x, dx, dx));
   const int64_t rows = x.size(0), c = x.size(1);
+  if (KernelsFor(x.device()) != nullptr && c <= kNormWidthMax) {
+    const torch::Tensor sums = WeightSums(dweight, c);
+    const auto args = [&] {
+      return RmsNormBackwardArgs{.dy = dy.const_data_ptr(),
+                                 .x = Raw<float>(x),
+                                 .weight = weight.const_data_ptr(),
+                                 .rstd = Raw<float>(rstd),
+                                 .dx = Raw<float>(dx),
+                                 .weight_sums = RawOrNull(sums),
+                                 .rows = rows,
+                                 .width = c,
+                                 .type = {}};
+    };
+    if (OnDevice(weight, "rms_norm_backward", &CudaKernels::rms_norm_backward, args)) {
+      if (sums.defined()) dweight.add_(sums.sum(0));
+      return;
+    }
+  }
   if (!SimdKernelsServe(weight)) {
     const torch::Tensor h = x * rstd.unsqueeze(-1);
     const torch::Tensor g = dy * weight.to(WideType(weight));
@@ -93,6 +152,18 @@ void HeadNormInPlace(torch::Tensor qkv, const HeadRange& heads, const torch::Ten
                      double eps) {
   const PartScope scope(Part::kElementwise, 0, 2 * HeadBytes(qkv, heads.count * heads.head_dim));
   const int64_t stride = qkv.size(1), d = heads.head_dim, first = heads.first * d;
+  const auto args = [&] {
+    return HeadNormArgs{.qkv = qkv.data_ptr(),
+                        .weight = weight.const_data_ptr(),
+                        .rows = qkv.size(0),
+                        .stride = stride,
+                        .first = first,
+                        .heads = static_cast<int32_t>(heads.count),
+                        .head_dim = static_cast<int32_t>(d),
+                        .eps = static_cast<float>(eps),
+                        .type = {}};
+  };
+  if (OnDevice(qkv, "head_norm", &CudaKernels::head_norm, args)) return;
   if (!SimdKernelsServe(qkv)) {
     torch::Tensor x = qkv.narrow(1, first, heads.count * d).view({qkv.size(0), heads.count, d});
     const torch::Tensor wide = x.to(WideType(x));
@@ -112,6 +183,26 @@ void HeadNormBackwardInPlace(torch::Tensor dqkv, const torch::Tensor& qkv, const
   const PartScope scope(Part::kElementwise, 0, 3 * HeadBytes(qkv, heads.count * heads.head_dim));
   const int64_t rows = qkv.size(0), stride = qkv.size(1), d = heads.head_dim;
   const int64_t first = heads.first * d;
+  if (KernelsFor(qkv.device()) != nullptr && d <= kNormHeadDimMax) {
+    const torch::Tensor sums = WeightSums(dweight, d);
+    const auto args = [&] {
+      return HeadNormBackwardArgs{.dqkv = dqkv.data_ptr(),
+                                  .qkv = qkv.const_data_ptr(),
+                                  .weight = weight.const_data_ptr(),
+                                  .weight_sums = RawOrNull(sums),
+                                  .rows = rows,
+                                  .stride = stride,
+                                  .first = first,
+                                  .heads = static_cast<int32_t>(heads.count),
+                                  .head_dim = static_cast<int32_t>(d),
+                                  .eps = static_cast<float>(eps),
+                                  .type = {}};
+    };
+    if (OnDevice(qkv, "head_norm_backward", &CudaKernels::head_norm_backward, args)) {
+      if (sums.defined()) dweight.add_(sums.sum(0));
+      return;
+    }
+  }
   if (!SimdKernelsServe(qkv)) {
     const auto of = [&](const torch::Tensor& x) {
       return x.narrow(1, first, heads.count * d).view({rows, heads.count, d});
@@ -142,6 +233,20 @@ void RotateInPlace(torch::Tensor qkv, int64_t heads, int64_t head_dim,
                    const torch::Tensor& positions, const RopeTable& table, bool backward) {
   const PartScope scope(Part::kElementwise, 0, 2 * HeadBytes(qkv, heads * head_dim));
   const int64_t stride = qkv.size(1), half = head_dim / 2;
+  TORCH_CHECK(table.cos.size(1) == half, "rope table of another head_dim");
+  const auto args = [&] {
+    return RotateArgs{.qkv = qkv.data_ptr(),
+                      .positions = positions.data_ptr<int32_t>(),
+                      .cos = Raw<float>(table.cos),
+                      .sin = Raw<float>(table.sin),
+                      .rows = qkv.size(0),
+                      .stride = stride,
+                      .heads = static_cast<int32_t>(heads),
+                      .head_dim = static_cast<int32_t>(head_dim),
+                      .backward = backward,
+                      .type = {}};
+  };
+  if (OnDevice(qkv, "rotate", &CudaKernels::rotate, args)) return;
   if (!SimdKernelsServe(qkv)) {
     torch::Tensor rotated = qkv.narrow(1, 0, heads * head_dim).view({qkv.size(0), heads, head_dim});
     const torch::Tensor cos = table.cos.index_select(0, positions);
@@ -149,7 +254,6 @@ void RotateInPlace(torch::Tensor qkv, int64_t heads, int64_t head_dim,
     rotated.copy_(ApplyRope(rotated, cos, backward ? -sin : sin));
     return;
   }
-  TORCH_CHECK(table.cos.size(1) == half, "rope table of another head_dim");
   DispatchCompute(qkv, [&]<typename T>() {
     at::parallel_for(0, qkv.size(0), RowGrain(stride), [&](int64_t begin, int64_t end) {
       kernels::Row<T>().rope(Raw<T>(qkv) + begin * stride, end - begin, stride, heads, head_dim,
@@ -162,11 +266,19 @@ void RotateInPlace(torch::Tensor qkv, int64_t heads, int64_t head_dim,
 torch::Tensor SwigluForward(const torch::Tensor& gate_up) {
   const PartScope scope(Part::kElementwise, 0, 1.5 * Bytes(gate_up));
   const int64_t c = gate_up.size(1) / 2;
+  torch::Tensor y = torch::empty({gate_up.size(0), c}, gate_up.options());
+  const auto args = [&] {
+    return SwigluArgs{.gate_up = gate_up.const_data_ptr(),
+                      .y = y.data_ptr(),
+                      .rows = gate_up.size(0),
+                      .width = c,
+                      .type = {}};
+  };
+  if (OnDevice(gate_up, "swiglu", &CudaKernels::swiglu, args)) return y;
   if (!SimdKernelsServe(gate_up)) {
     const torch::Tensor gate = gate_up.narrow(1, 0, c).to(WideType(gate_up));
     return (torch::silu(gate) * gate_up.narrow(1, c, c)).to(gate_up.scalar_type());
   }
-  torch::Tensor y = torch::empty({gate_up.size(0), c}, gate_up.options());
   DispatchCompute(y, [&]<typename T>() {
     at::parallel_for(0, y.size(0), RowGrain(c), [&](int64_t begin, int64_t end) {
       kernels::Row<T>().swiglu_forward(Raw<T>(gate_up) + begin * 2 * c, end - begin, c,
@@ -179,6 +291,14 @@ torch::Tensor SwigluForward(const torch::Tensor& gate_up) {
 void SwigluBackwardInPlace(torch::Tensor dy, torch::Tensor gate_up) {
   const PartScope scope(Part::kElementwise, 0, Bytes(dy, dy, gate_up, gate_up));
   const int64_t c = gate_up.size(1) / 2;
+  const auto args = [&] {
+    return SwigluBackwardArgs{.dy = dy.data_ptr(),
+                              .gate_up = gate_up.data_ptr(),
+                              .rows = gate_up.size(0),
+                              .width = c,
+                              .type = {}};
+  };
+  if (OnDevice(gate_up, "swiglu_backward", &CudaKernels::swiglu_backward, args)) return;
   if (!SimdKernelsServe(gate_up)) {
     const torch::Tensor g = gate_up.narrow(1, 0, c).to(WideType(gate_up));
     const torch::Tensor u = gate_up.narrow(1, c, c).to(WideType(gate_up));
@@ -209,6 +329,14 @@ void AccumulateInto(torch::Tensor sum, const torch::Tensor& x) {
       kernels::Row<T>().accumulate(Raw<T>(x) + begin, end - begin, Raw<float>(sum) + begin);
     });
   });
+}
+
+void AccumulateProduct(torch::Tensor sum, const torch::Tensor& a, const torch::Tensor& b) {
+  if (a.is_cuda() && a.itemsize() < sum.itemsize()) {
+    at::addmm_out(sum, sum, a, b, sum.scalar_type());
+  } else {
+    AccumulateInto(sum, torch::mm(a, b).contiguous());
+  }
 }
 
 }  // namespace whetstone

@@ -1,6 +1,6 @@
 // These are the element-wise layers of a decoder with hand-written gradients, over whole tensors:
-// SIMD kernels (row_kernels.h) spread over the threads where they serve (kernels/simd_kernels.h),
-// LibTorch's own operators elsewhere.
+// kernels for GPUs (kernels/cuda/training_cuda.cu), SIMD kernels (row_kernels.h) spread over the
+// threads where they serve (kernels/simd_kernels.h), LibTorch's own operators elsewhere.
 //
 // Nothing here is recorded by autograd. The residual stream and its gradient are f32, everything
 // else is of the compute type. Every tensor is contiguous and has T rows.
@@ -56,6 +56,10 @@ void SwigluBackwardInPlace(torch::Tensor dy, torch::Tensor gate_up);
 
 // Computes sum (f32) += x (any dtype), of one size.
 void AccumulateInto(torch::Tensor sum, const torch::Tensor& x);
+
+// Computes sum [m, n] (f32) += a [m, k] b [k, n], both of the compute type. On a GPU the product
+// itself adds to the sum; elsewhere it is rounded to the compute type first.
+void AccumulateProduct(torch::Tensor sum, const torch::Tensor& a, const torch::Tensor& b);
 
 }  // namespace whetstone
 

@@ -179,8 +179,9 @@ torch::Tensor LogitGradient(const torch::Tensor& logits, int64_t first, int64_t 
 
 HeadOutput HeadLoss(const torch::Tensor& hidden, const torch::Tensor& weight,
                     const std::vector<Target>& targets, double temperature,
-                    const TokenObjective& objective, HeadGradient* gradient, HeadChunk chunk,
-                    bool operators_only) {
+                    const TokenObjective& objective, HeadGradient* gradient,
+                    std::optional<HeadChunk> chosen, bool operators_only) {
+  const HeadChunk chunk = chosen.value_or(HeadChunk::For(hidden.device()));
   TORCH_CHECK((objective == nullptr) == (gradient == nullptr),
               "HeadLoss: an objective and a place for its gradient go together");
   const torch::ScalarType wide = WideType(hidden.scalar_type());
@@ -224,9 +225,9 @@ HeadOutput HeadLoss(const torch::Tensor& hidden, const torch::Tensor& weight,
       const int64_t count = std::min(chunk.vocabulary, weight.size(0) - v);
       const torch::Tensor dlogits = LogitGradient(logits, v, count, weight.scalar_type(), targets,
                                                   span, scale, by, row_statistics, loss_gradients);
-      AccumulateInto(dh, torch::mm(dlogits, weight.narrow(0, v, count)));
+      AccumulateProduct(dh, dlogits, weight.narrow(0, v, count));
       if (!gradient->weight.defined()) continue;
-      AccumulateInto(gradient->weight.narrow(0, v, count), torch::mm(dlogits.t(), h).contiguous());
+      AccumulateProduct(gradient->weight.narrow(0, v, count), dlogits.t(), h);
     }
     std::vector<int64_t> rows;
     for (size_t i = span.first; i < span.second; ++i) rows.push_back(targets[i].row);

@@ -13,6 +13,8 @@
 #include <torch/types.h>
 
 #include <functional>
+#include <limits>
+#include <optional>
 #include <vector>
 
 #include "gpu_trainer/train/batch/packing.h"
@@ -43,19 +45,25 @@ struct HeadGradient {
 
 // HeadChunk says how much is computed at once. Logits exist for `rows` targets. On the way back
 // their gradient exists for a block of `vocabulary` tokens only, and is multiplied both ways while
-// it is near the cores: the product with the hidden states reads it transposed, which takes twice
-// as long over a row of 150,000.
+// it is near the cores: the product with the hidden states reads it transposed, which takes a CPU
+// twice as long over a row of 150,000. A GPU wants few and large products.
 struct HeadChunk {
   int64_t rows = 256;
   int64_t vocabulary = 8192;
+
+  static HeadChunk For(torch::Device device) {
+    if (device.is_cpu()) return {};
+    return {.rows = 512, .vocabulary = std::numeric_limits<int64_t>::max()};
+  }
 };
 
 // hidden [T, C] after the final norm, weight [V, C], of one dtype. With an objective `gradient`
-// must be given too. With `operators_only` LibTorch's operators compute also where kernels serve.
+// must be given too. Without `chunk` it is the device's. With `operators_only` LibTorch's operators
+// compute also where kernels serve.
 HeadOutput HeadLoss(const torch::Tensor& hidden, const torch::Tensor& weight,
                     const std::vector<Target>& targets, double temperature,
                     const TokenObjective& objective = nullptr, HeadGradient* gradient = nullptr,
-                    HeadChunk chunk = {}, bool operators_only = false);
+                    std::optional<HeadChunk> chunk = std::nullopt, bool operators_only = false);
 
 }  // namespace whetstone
 
