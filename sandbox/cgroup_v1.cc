@@ -86,7 +86,7 @@ class ReusableGroup {
     const int number = count++;
     for (const auto& [controller, folder] : own) {
       const std::string path = absl::StrCat(folder, "/group-", number);
-      // Our folder may have been removed, as GroupV2's.
+      // Our folder may have been removed, as PoolV2's.
       if (mkdir(path.c_str(), 0755) != 0 && errno == ENOENT) mkdir(folder.c_str(), 0755);
       if (mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) {
         return absl::ErrnoToStatus(errno, absl::StrCat("sandbox: no control group ", path));

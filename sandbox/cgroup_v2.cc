@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -106,8 +107,9 @@ class PoolV2 final : public CgroupPool {
 
  private:
   // Whoever looks after the host's groups may have removed our folder: between two runs it holds no
-  // process.
-  absl::Status MakeGroupFolder(const std::string& path) const {
+  // process. Slots take groups at the same time.
+  absl::Status MakeGroupFolder(const std::string& path) {
+    const std::lock_guard<std::mutex> lock(making_);
     if (mkdir(path.c_str(), 0755) == 0) return absl::OkStatus();
     if (errno == ENOENT && (mkdir(own_.c_str(), 0755) == 0 || errno == EEXIST)) {
       for (const std::string& controller : controllers_) {
@@ -134,6 +136,7 @@ class PoolV2 final : public CgroupPool {
 
   const std::string home_;
   const std::string own_;
+  std::mutex making_;
   std::vector<std::string> controllers_;
   bool moved_ = false;
 };

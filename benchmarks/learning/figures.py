@@ -37,15 +37,17 @@ def right_share(metrics, steps=LAST_STEPS):
 
 
 def spread(metrics):
-    """What the last half of the steps had of it: of the groups, the share whose programs all earn the same; of the programs,
+    """What the last half of the steps had of it: of the groups, the share whose programs earn the same, within their errors; of the programs,
     the share that differs; entropy of a token. Rewards are those of the last ten steps, in which most problems are met. None
     without a step."""
     rows = [json.loads(line) for line in metrics.read_text().splitlines()] if metrics.exists() else []
     rows = [row for row in rows if row["phase"] == "grpo"]
     if not rows:
         return None
+
     def mean(key, of):
         return sum(row[key] for row in of) / len(of)
+
     half = rows[len(rows) // 2:]
     return {"no_spread": mean("frac_reward_zero_std", half), "distinct": mean("completions/distinct", half),
             "entropy": mean("entropy", half), "reward_last10": mean("reward", rows[-10:])}

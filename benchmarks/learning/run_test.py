@@ -34,7 +34,8 @@ echo "$*" >>"$here/calls"
 steps() {
   for ((i = 1; i <= $2; ++i)); do
     share=1.0; ((i > 3)) && share=0.5
-    echo "{\"step\": $i, \"phase\": \"grpo\", \"outcome/correct\": $share, \"num_completions\": 16}"
+    echo "{\"step\": $i, \"phase\": \"grpo\", \"outcome/correct\": $share, \"num_completions\": 16, \"reward\": $i," \
+      "\"frac_reward_zero_std\": $share, \"completions/distinct\": 0.25, \"entropy\": 0.1}"
   done >"$1/metrics.jsonl"
 }
 case "$1" in
@@ -304,6 +305,19 @@ class RunTest(unittest.TestCase):
         self.assertIn("25.0 % [15.0, 35.0]", text)
         # Both seeds say the same: their mean's interval is a point.
         self.assertIn("50.0 % [50.0, 50.0]", text)
+
+    def test_exploration_says_how_far_apart_groups_stay_and_evaluates_on_valid(self):
+        self.assertEqual(self.main("exploration", "--variant", "hot", "generate.temperature=2")[0], 0)
+        self.assertIn("generate.temperature=2", self.calls("run")[0])
+        self.assertIn("--split valid --samples 16", self.calls("eval")[0])
+        self.assertEqual(self.calls("best"), [], "proving all programs takes longer than learning them")
+        row = self.rows("exploration")[0]
+        # Steps 3 to 5 of five are the last half.
+        self.assertAlmostEqual(row["spread"]["no_spread"], 2 / 3)
+        self.assertEqual((row["spread"]["distinct"], row["spread"]["reward_last10"]), (0.25, 3))
+        self.assertIn("67 %", tables.of("exploration", [row]))
+        self.assertIn("| –", tables.of("exploration", [row | {"spread": None}]))
+        self.assertIsNone(figures.spread(self.root / "nowhere"))
 
     def test_ablation_is_warm_up_only(self):
         self.assertEqual(self.main("ablation", "--variant", "plain", "warmup.epochs=1")[0], 0)

@@ -159,6 +159,10 @@ MemoryNeed NeedOf(const ModelConfig& config, torch::ScalarType dtype,
 
 absl::Status CheckMemory(const ModelConfig& config, torch::ScalarType dtype,
                          const LearnerOptions& options, torch::Device device, int64_t free_bytes) {
+  if (!device.is_cpu()) {  // Logits in f32, and their gradient.
+    free_bytes -= kHeadChunkOfAGpu.rows * config.vocab *
+                  static_cast<int64_t>(sizeof(float) + torch::elementSize(dtype));
+  }
   const MemoryNeed need = NeedOf(config, dtype, options);
   if (need.total() <= free_bytes) return absl::OkStatus();
   const int64_t room = free_bytes - need.weights_in_update - need.learning();

@@ -39,7 +39,7 @@ struct MemoryNeed {
 };
 
 // It is a pure function. What comes on top is small beside it: one layer's products, a chunk of
-// logits.
+// logits (CheckMemory counts a GPU's, which is larger).
 MemoryNeed NeedOf(const ModelConfig& config, torch::ScalarType dtype,
                   const LearnerOptions& options);
 

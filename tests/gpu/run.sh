@@ -155,8 +155,10 @@ system_checks() {
   fi
   if ! command -v g++ >/dev/null; then
     skip "campaign" "candidates are compiled by g++, which is not here"
-  elif ldd "$bin/whet-screener" | grep -q 'not found'; then
-    skip "campaign" "whet-screener finds no $(ldd "$bin/whet-screener" | awk '/not found/ {print $1}' |
+  # The worker starts it without an environment.
+  elif env -u LD_LIBRARY_PATH ldd "$bin/whet-screener" | grep -q 'not found'; then
+    skip "campaign" "whet-screener finds no $(env -u LD_LIBRARY_PATH ldd "$bin/whet-screener" |
+      awk '/not found/ {print $1}' |
       paste -sd ' ' -) (package libclang-cpp16)"
   else
     check "campaign" 600 "$bin/gpu_system_test" --gtest_filter=GpuCampaignTest.*

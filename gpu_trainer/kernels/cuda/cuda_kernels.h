@@ -215,7 +215,7 @@ struct HeadNormArgs {
   void* qkv;           // [rows, stride] T; the heads begin at column `first`
   const void* weight;  // [head_dim] T
   int64_t rows, stride, first;
-  int32_t heads, head_dim;  // head_dim: at most kNormHeadDimMax
+  int32_t heads, head_dim;
   float eps;
   NumberType type;
 };
@@ -225,7 +225,7 @@ struct HeadNormBackwardArgs {
   const void* weight;  // [head_dim] T
   float* weight_sums;  // [kNormPartialSums, head_dim], written; or null
   int64_t rows, stride, first;
-  int32_t heads, head_dim;
+  int32_t heads, head_dim;  // head_dim: at most kNormHeadDimMax
   float eps;
   NumberType type;
 };

@@ -1,5 +1,5 @@
-// These kernels are what the training pass does between two matrix products, and its gradients:
-// each reads its inputs once and rounds once.
+// These kernels are what the training pass does between two matrix products, and its gradients.
+// Each rounds once; what a row is read for twice is near the second time.
 #include "gpu_trainer/kernels/cuda/cuda_code.h"
 
 namespace whetstone::WHETSTONE_KERNELS {

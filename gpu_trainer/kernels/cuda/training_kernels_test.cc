@@ -32,9 +32,10 @@ TEST_P(TrainingKernelsTest, ResidualAdd) {
   EXPECT_LT(Error(y, Wide(x) + Wide(delta)), 1e-6);
 }
 
-// Fewer rows than partial sums, more, and rows wider than a block.
+// Fewer rows than partial sums, several for each, and rows wider than a block.
 TEST_P(TrainingKernelsTest, RmsNormBackward) {
-  for (const auto& [rows, width] : {std::pair<int64_t, int64_t>{3, 1}, {700, 40}, {5, 1000}}) {
+  for (const auto& [rows, width] :
+       {std::pair<int64_t, int64_t>{3, 1}, {700, 40}, {5, 1000}, {1600, 300}}) {
     for (const bool weight_wanted : {true, false}) {
       const torch::Tensor x = Random({rows, width}), before = Random({rows, width});
       const torch::Tensor dy = Rounded(Random({rows, width})), weight = Rounded(Random({width}));
@@ -75,8 +76,10 @@ TEST_P(TrainingKernelsTest, RmsNormBackward) {
 }
 
 TEST_P(TrainingKernelsTest, HeadNormAndItsGradient) {
-  for (const auto& [rows, heads, d] :
-       {std::tuple<int64_t, int64_t, int64_t>{5, 3, 22}, {400, 2, 16}, {3, 1, 256}}) {
+  for (const auto& [rows, heads, d] : {std::tuple<int64_t, int64_t, int64_t>{5, 3, 22},
+                                       {400, 2, 16},
+                                       {3, 1, 256},
+                                       {2100, 4, 16}}) {
     const int64_t first = d, stride = (heads + 2) * d;
     const torch::Tensor qkv = Rounded(Random({rows, stride})), normed = qkv.clone();
     const torch::Tensor weight = Rounded(Random({d})), dqkv = Rounded(Random({rows, stride}));

@@ -6,9 +6,9 @@ namespace whetstone {
 namespace {
 
 struct Limits {
-  int64_t bytes;          // of what is kept
-  int64_t group_bytes;    // of a whole group
-  int64_t recompute_at;   // More than this is not kept, but computed again.
+  int64_t bytes;          // of what an automatic number of tokens keeps
+  int64_t group_bytes;    // the same, of a whole group
+  int64_t given_bytes;    // of what a given number of tokens may keep
   int64_t tokens_wanted;  // Matrix products of fewer rows lose speed.
 };
 
@@ -18,8 +18,8 @@ Limits LimitsOf(torch::Device device, int64_t free_bytes) {
     const int64_t most = std::min(3 * kHalfGib, free_bytes / 4);
     return {std::min(kHalfGib, free_bytes / 4), most, most, 1024};
   }
-  return {std::min(4 * kHalfGib, free_bytes / 4), std::min(12 * kHalfGib, free_bytes / 4),
-          free_bytes / 2, 4096};
+  const int64_t most = std::min(12 * kHalfGib, free_bytes / 4);
+  return {most, most, free_bytes / 2, 4096};
 }
 
 // Whatever is kept, what one layer needs besides while it computes counts, too.
@@ -36,9 +36,11 @@ ActivationBudget::ActivationBudget(const ModelConfig& config, torch::ScalarType 
     const int64_t fit = bytes / DecoderPass::KeptBytesPerToken(config, dtype, keep);
     return std::clamp<int64_t>(fit, kTokensMin, kTokensMax);
   };
+  const bool all_fit = tokens > limits.tokens_wanted
+                           ? tokens <= fitting(limits.given_bytes, Keep::kAll)
+                           : limits.tokens_wanted <= fitting(limits.group_bytes, Keep::kAll);
   if (checkpointing == ActivationCheckpointing::kOn ||
-      (checkpointing == ActivationCheckpointing::kAuto &&
-       std::max(tokens, limits.tokens_wanted) > fitting(limits.recompute_at, Keep::kAll))) {
+      (checkpointing == ActivationCheckpointing::kAuto && !all_fit)) {
     keep_ = Keep::kInputs;
   }
   limits_.tokens = tokens > 0 ? tokens : fitting(limits.bytes, keep_);

@@ -12,7 +12,7 @@
 namespace whetstone {
 
 // Says whether layers are computed twice to save memory (DecoderPass::Keep::kInputs). kAuto does so
-// where less than 1024 tokens of a micro-batch would fit otherwise.
+// where less than 1024 tokens of a micro-batch (4096 on a GPU) would fit otherwise.
 enum class ActivationCheckpointing { kAuto, kOff, kOn };
 
 // It is constant after construction.
@@ -23,8 +23,8 @@ class ActivationBudget {
 
   // `tokens` > 0 means that many; 0, as many as keep 512 MiB of activations, or a whole group (what
   // it shares would else be computed twice) where that keeps at most 1.5 GiB. Neither more than a
-  // quarter of `free_bytes`. More tokens gain a CPU no speed; a GPU gets four times as many, and
-  // computes nothing twice where half of `free_bytes` holds what is kept.
+  // quarter of `free_bytes`. More tokens gain a CPU no speed; on a GPU both are 6 GiB, and a given
+  // number of tokens is kept where half of `free_bytes` holds it.
   ActivationBudget(const ModelConfig& config, torch::ScalarType dtype, int64_t tokens,
                    ActivationCheckpointing checkpointing, int64_t free_bytes, torch::Device device);
 

@@ -87,11 +87,9 @@ TEST(LearnerGrpo, EveryLossEqualsTheFp64Reference) {
 
 TEST(LearnerGrpo, ImitatedRolloutsEqualTheFp64ReferenceWithEveryLossAndScale) {
   const ReferenceModel frozen = Frozen();
-  const std::pair<S::Loss, S::AdvantageScale> cases[] = {{S::DAPO, S::GROUP},
-                                                         {S::GRPO, S::BATCH},
-                                                         {S::GSPO, S::NONE},
-                                                         {S::CISPO, S::LEAVE_ONE_OUT},
-                                                         {S::DR_GRPO, S::GROUP}};
+  const std::pair<S::Loss, S::AdvantageScale> cases[] = {
+      {S::DAPO, S::GROUP},          {S::GRPO, S::BATCH},    {S::GSPO, S::NONE},
+      {S::CISPO, S::LEAVE_ONE_OUT}, {S::DR_GRPO, S::GROUP}, {S::DAPO, S::ENTROPIC}};
   for (const auto& [loss, scale] : cases) {
     SCOPED_TRACE(S::Loss_Name(loss));
     Fixture f;

@@ -232,6 +232,18 @@ inline ReferenceUpdate GrpoInFp64(const ModelConfig& config, const Weights& weig
         advantage /= all_rewards.std().item<double>() + 1e-4;
       }
       if (plan.scale == AdvantageScale::kLeaveOneOut) advantage = r.reward() - others;
+      if (plan.scale == AdvantageScale::kEntropic) {
+        // KL(softmax(b r) | uniform) = ln 2.
+        double low = 0, high = 1e6;
+        torch::Tensor q;
+        for (int i = 0; i < 200; ++i) {
+          const double b = 0.5 * (low + high);
+          q = torch::softmax(b * rewards, 0);
+          const double kl = (q * (q * count).log()).nan_to_num().sum().item<double>();
+          (kl < std::log(2.0) ? low : high) = b;
+        }
+        advantage = count * (q * (rewards == r.reward())).max().item<double>() - 1;
+      }
       if (r.imitated() && advantage <= 0) continue;
       Item item{.ids = SequenceOf(group, r),
                 .prompt = group.prompt_ids_size(),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "common/reward_noise.h"
 
@@ -9,6 +10,8 @@ namespace whetstone {
 namespace {
 
 constexpr double kEpsilon = 1e-4;  // TRL has the same.
+// An error of measurement changes an entropic weight by at most such a share.
+constexpr double kEntropicErrorShare = 0.25;
 
 // Moments are the mean and spread of the kept rewards of some groups.
 struct Moments {
@@ -60,10 +63,14 @@ double DivisorOf(AdvantageScale scale, const Moments& group, const Moments& batc
   return 1;
 }
 
-// EntropicWeights returns n q (advantage.h) of `rewards`, which are not all equal.
-std::vector<double> EntropicWeights(const std::vector<double>& rewards) {
+// EntropicWeights returns n q (advantage.h) of `rewards`, which are not all equal; b is at most
+// `slope_max`.
+std::vector<double> EntropicWeights(const std::vector<double>& rewards, double slope_max) {
   const double best = *std::max_element(rewards.begin(), rewards.end());
-  const double worst = *std::min_element(rewards.begin(), rewards.end());
+  double next = -std::numeric_limits<double>::infinity();
+  for (const double reward : rewards) {
+    if (reward < best) next = std::max(next, reward);
+  }
   const double n = static_cast<double>(rewards.size());
   std::vector<double> weights(rewards.size());
   // Makes the weights of slope b and returns their KL divergence from uniform, which grows with b.
@@ -77,9 +84,9 @@ std::vector<double> EntropicWeights(const std::vector<double>& rewards) {
     }
     return kl;
   };
-  // At the upper end the worst reward weighs e^-1000 of the best.
-  double low = 0, high = 1000 / (best - worst);
-  for (int i = 0; i < 60; ++i) {
+  // At the upper end all but the best weigh nothing.
+  double low = 0, high = std::min(slope_max, 1000 / (best - next));
+  for (int i = 0; i < 120; ++i) {
     const double middle = 0.5 * (low + high);
     (divergence(middle) < std::log(2.0) ? low : high) = middle;
   }
@@ -105,10 +112,13 @@ std::vector<GroupAdvantage> ComputeAdvantages(absl::Span<const std::vector<Grade
     if (!result[g].learnable) continue;
     if (scale == AdvantageScale::kEntropic) {
       std::vector<double> kept;
+      double error_max = 0;
       for (const Graded& rollout : groups[g]) {
-        if (!rollout.dropped) kept.push_back(rollout.reward);
+        if (rollout.dropped) continue;
+        kept.push_back(rollout.reward);
+        error_max = std::max(error_max, rollout.error);
       }
-      const std::vector<double> weights = EntropicWeights(kept);
+      const std::vector<double> weights = EntropicWeights(kept, kEntropicErrorShare / error_max);
       for (size_t i = 0, at = 0; i < groups[g].size(); ++i) {
         if (!groups[g][i].dropped) result[g].values[i] = kept_share[g] * (weights[at++] - 1);
       }

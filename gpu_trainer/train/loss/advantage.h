@@ -24,9 +24,10 @@ enum class AdvantageScale {
   kNone,         // r - mean (Dr. GRPO, arXiv 2503.20783)
   kLeaveOneOut,  // r - mean of the group's others (RLOO, arXiv 2402.14740)
   // n q - 1 with q = softmax(b r) over the group's n rewards, and b >= 0 such that the KL
-  // divergence of q from uniform is ln 2, or as near as rewards allow: where more than half share
-  // the best one, q is uniform over those (TTT-Discover, arXiv 2601.16175). It seeks the best, not
-  // the mean.
+  // divergence of q from uniform is ln 2 (TTT-Discover, arXiv 2601.16175), or as near as rewards
+  // allow: where more than half share the best one, q is uniform over those. b is at most a quarter
+  // of the inverse of the largest error, so that no noise is taken for the best. It seeks the best,
+  // not the mean.
   kEntropic,
 };
 

@@ -41,8 +41,9 @@ struct AttentionResult {
 // Returns a run for each node, in the nodes' order.
 std::vector<AttentionRun> AttentionRuns(const std::vector<Node>& nodes);
 
-// AttentionPlan is what all layers need to know of a micro-batch. It is constant.
 struct FlashLayout;  // attention_flash.h
+
+// AttentionPlan is what all layers need to know of a micro-batch. It is constant.
 struct AttentionPlan {
   std::vector<AttentionRun> runs;
   std::shared_ptr<const FlashLayout> flash;  // null for a CPU

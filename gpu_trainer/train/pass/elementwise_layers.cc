@@ -332,7 +332,9 @@ void AccumulateInto(torch::Tensor sum, const torch::Tensor& x) {
 }
 
 void AccumulateProduct(torch::Tensor sum, const torch::Tensor& a, const torch::Tensor& b) {
-  if (a.is_cuda() && a.itemsize() < sum.itemsize()) {
+  if (a.is_cuda() && a.scalar_type() == sum.scalar_type()) {
+    at::addmm_out(sum, sum, a, b);
+  } else if (a.is_cuda()) {
     at::addmm_out(sum, sum, a, b, sum.scalar_type());
   } else {
     AccumulateInto(sum, torch::mm(a, b).contiguous());

@@ -181,7 +181,6 @@ HeadOutput HeadLoss(const torch::Tensor& hidden, const torch::Tensor& weight,
                     const std::vector<Target>& targets, double temperature,
                     const TokenObjective& objective, HeadGradient* gradient,
                     std::optional<HeadChunk> chosen, bool operators_only) {
-  const HeadChunk chunk = chosen.value_or(HeadChunk::For(hidden.device()));
   TORCH_CHECK((objective == nullptr) == (gradient == nullptr),
               "HeadLoss: an objective and a place for its gradient go together");
   const torch::ScalarType wide = WideType(hidden.scalar_type());
@@ -189,6 +188,7 @@ HeadOutput HeadLoss(const torch::Tensor& hidden, const torch::Tensor& weight,
   const By by = !operators_only && kernels_serve              ? By::kDevice
                 : operators_only || !SimdKernelsServe(hidden) ? By::kOperators
                                                               : By::kSimdKernels;
+  const HeadChunk chunk = chosen.value_or(by == By::kDevice ? kHeadChunkOfAGpu : HeadChunk{});
   const double product_flops =
       2.0 * static_cast<double>(targets.size()) * static_cast<double>(weight.numel());
   const PartScope scope(Part::kHead, (gradient == nullptr ? 1 : 3) * product_flops);

@@ -50,16 +50,13 @@ struct HeadGradient {
 struct HeadChunk {
   int64_t rows = 256;
   int64_t vocabulary = 8192;
-
-  static HeadChunk For(torch::Device device) {
-    if (device.is_cpu()) return {};
-    return {.rows = 512, .vocabulary = std::numeric_limits<int64_t>::max()};
-  }
 };
+inline constexpr HeadChunk kHeadChunkOfAGpu = {.rows = 512,
+                                               .vocabulary = std::numeric_limits<int64_t>::max()};
 
 // hidden [T, C] after the final norm, weight [V, C], of one dtype. With an objective `gradient`
-// must be given too. Without `chunk` it is the device's. With `operators_only` LibTorch's operators
-// compute also where kernels serve.
+// must be given too. Without `chunk` it is kHeadChunkOfAGpu where kernels for GPUs serve. With
+// `operators_only` LibTorch's operators compute also where kernels serve.
 HeadOutput HeadLoss(const torch::Tensor& hidden, const torch::Tensor& weight,
                     const std::vector<Target>& targets, double temperature,
                     const TokenObjective& objective = nullptr, HeadGradient* gradient = nullptr,
