@@ -289,6 +289,11 @@ void World::Do(const action::Generate& a) {
   computing_.insert(a.call);
   Seconds at = 0;
   for (const v1::PromptGroup& group : a.request.groups()) {
+    if (a.request.step() > 0) {
+      const auto step = static_cast<int64_t>(a.request.step());
+      const std::vector<v1::Message>& plain = plan_.MessagesOf(step, group.group_index());
+      parents_ += group.messages(0).content() != plain[0].content() ? 1 : 0;
+    }
     v1::PromptTokens prompt;
     prompt.set_group_index(group.group_index());
     prompt.add_ids(group.group_index() + 7);

@@ -64,6 +64,7 @@ class World {
   int refilled() const { return refilled_; }  // steps with further groups
   int evaluated() const { return evaluated_; }
   int imitated() const { return imitated_; }  // rollouts learned again
+  int parents() const { return parents_; }    // groups asked with a parent
   int joined() const { return joined_; }
   int left() const { return left_; }  // drained ones and removed ones
   Seconds lived() const { return now_ - kBegin; }
@@ -160,6 +161,7 @@ class World {
   int refilled_ = 0;
   int evaluated_ = 0;
   int imitated_ = 0;
+  int parents_ = 0;
   int moves_left_ = 0;
   int joined_ = 0;
   int left_ = 0;

@@ -28,6 +28,7 @@ WorldOptions OptionsOf(uint64_t seed) {
       absl::StrCat("train.max_staleness=", seed % 3),
       absl::StrCat("train.dynamic_sampling.max_refills=", seed / 3 % 3),
       absl::StrCat("train.imitation.size=", seed / 2 % 3),
+      absl::StrCat("search={parents: ", seed / 5 % 3 * 0.5, ", archive: ", 1 + seed % 3, "}"),
       absl::StrCat("reward.partial_credit=", seed % 4 < 2 ? "always" : "until_correct")};
   if (seed % 3 != 1) {
     options.sets.push_back("eval.problems=[/v.md, /w.md]");
@@ -53,6 +54,7 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
   int refilled = 0;
   int evaluated = 0;
   int imitated = 0;
+  int parents = 0;
   int joined = 0;
   int left = 0;
   std::map<int64_t, int> stalest;
@@ -63,6 +65,7 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
     refilled += world.refilled();
     evaluated += world.evaluated();
     imitated += world.imitated();
+    parents += world.parents();
     crashes += world.crashes();
     losses += world.trainer_losses();
     hedges += world.hedges();
@@ -78,6 +81,7 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
   EXPECT_GT(refilled, static_cast<int>(count));
   EXPECT_GT(evaluated, static_cast<int>(count));
   EXPECT_GT(imitated, static_cast<int>(count));
+  EXPECT_GT(parents, static_cast<int>(count));
   for (const int64_t staleness : {0, 1, 2}) {
     EXPECT_GT(stalest[staleness], static_cast<int>(count) / 10) << staleness;
   }

@@ -149,6 +149,13 @@ class Rules : public RuleChecks {
     RETURN_IF_ERROR(AtLeast("train.imitation.from_speedup", t.imitation().from_speedup(), 0));
     RETURN_IF_ERROR(Positive("train.imitation.weight", t.imitation().weight()));
     RETURN_IF_ERROR(AtLeast("train.token_budget", static_cast<double>(t.token_budget()), 0));
+    const v1::SearchConfig& search = c_.search();
+    RETURN_IF_ERROR(AtLeast("search.parents", search.parents(), 0));
+    if (search.parents() > 1) {
+      return Wrong("search.parents", absl::StrCat("is a share, at most 1, not ", search.parents()));
+    }
+    RETURN_IF_ERROR(AtLeast("search.archive", search.archive(), 1));
+    RETURN_IF_ERROR(AtLeast("search.exploration", search.exploration(), 0));
     return Lora();
   }
 

@@ -47,6 +47,11 @@ TEST_F(ModelRulesTest, PromptAndAnswerFitIntoTheContext) {
                           "tokens, and the longest prompt (problem long) has 300; give at most "
                           "700"));
   EXPECT_THAT(Broken({"generate.max_new_tokens=100000000"}).size(), 1);
+  EXPECT_THAT(Broken({"generate.max_new_tokens=350", "search.parents=0.5"}), IsEmpty());
+  EXPECT_THAT(Broken({"generate.max_new_tokens=351", "search.parents=0.5"}),
+              ElementsAre("generate.max_new_tokens: 351 is beyond the model: its context is 1000 "
+                          "tokens, and the longest prompt (problem long) has 300, before a parent "
+                          "(search.parents) as long as an answer; give at most 350"));
   EXPECT_THAT(
       Broken({"generate.max_new_tokens=701", "train.steps=0", "warmup={examples: w.jsonl}"}),
       IsEmpty())

@@ -1,5 +1,6 @@
 #include "coordinator/durable/campaign_plan.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "coordinator/durable/lr_schedule.h"
@@ -55,6 +56,19 @@ const std::vector<v1::Message>& CampaignPlan::MessagesOf(int64_t step, int group
   if (IsEvaluation(step) || planned.hinted.empty()) return planned.messages;
   const size_t round = static_cast<size_t>(TurnOf(step, group_index)) / learned().size();
   return planned.hinted[round % planned.hinted.size()];
+}
+
+std::vector<v1::Message> CampaignPlan::MessagesFrom(int64_t step, int group_index,
+                                                    const std::string& program) const {
+  std::vector<v1::Message> messages = MessagesOf(step, group_index);
+  // Blanks before the function are not always shown (coordinator/prompt/render.cc).
+  const std::string reference(
+      absl::StripLeadingAsciiWhitespace(ProblemOf(step, group_index).problem.reference()));
+  std::string* const content = messages.back().mutable_content();
+  const size_t at = content->find(reference);
+  CHECK(at != std::string::npos && "every prompt shows its problem's reference");
+  content->replace(at, reference.size(), std::string(absl::StripAsciiWhitespace(program)));
+  return messages;
 }
 
 bool CampaignPlan::EvaluationDue(int64_t position) const {

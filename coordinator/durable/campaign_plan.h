@@ -24,6 +24,7 @@ struct PlannedProblem {
   v1::Problem problem;
   std::string hash;                   // ProblemHash(problem)
   std::vector<v1::Message> messages;  // what the policy is asked
+  std::string structs = {};           // as they stand there above the reference; empty: none
   // The same with each of train.hints, which take turns; empty: there are none.
   std::vector<std::vector<v1::Message>> hinted = {};
   std::string response_prefix = {};  // what every answer begins with
@@ -58,6 +59,9 @@ struct CampaignPlan {
   int64_t EvaluationAt(int64_t position) const { return warmup_updates() - position; }
   // Returns what that group asks: each time a problem comes round, with the next of train.hints.
   const std::vector<v1::Message>& MessagesOf(int64_t step, int group_index) const;
+  // Returns the same with `program` in the place of the problem's reference.
+  std::vector<v1::Message> MessagesFrom(int64_t step, int group_index,
+                                        const std::string& program) const;
   // Returns whether the policy is saved once `position` updates are done.
   bool CheckpointDue(int64_t position) const;
   // Returns DIR/warmup or DIR/step-12.

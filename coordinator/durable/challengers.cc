@@ -1,16 +1,12 @@
 #include "coordinator/durable/challengers.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <map>
 #include <utility>
 
 namespace whetstone {
 namespace {
-
-// A candidate must beat the best so far by more than this to be worth measuring again.
-constexpr double kMarginMin = 0.01;
 
 // Returns what a program has to beat: the incumbent, or the reference where there is none.
 double SpeedupToBeat(const DurableState& durable, const std::string& problem_id) {
@@ -37,8 +33,7 @@ std::vector<Challenger> FindChallengers(const CampaignPlan& plan, const DurableS
     }
     for (size_t s = 0; s < group.samples.size(); ++s) {
       const v1::Verdict& verdict = group.samples[s].verdict->verdict;
-      if (verdict.outcome() != v1::CORRECT || !group.samples[s].source) continue;
-      if (std::log(verdict.speedup() / bar) <= std::max(verdict.noise_band(), kMarginMin)) continue;
+      if (!group.samples[s].source || !ClearlyFaster(verdict, bar)) continue;
       bar = verdict.speedup();
       fastest[id] = {g, s};
     }

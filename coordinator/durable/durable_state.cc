@@ -123,6 +123,22 @@ void DurableState::OpenSteps() {
   const int64_t last = std::min<int64_t>(first + train.max_staleness(), train.steps());
   for (int64_t step = open_.empty() ? first : open_.back().step + 1; step <= last; ++step) {
     open_.emplace_back(step, train.prompts_per_step(), train.group_size());
+    ChooseParents(&open_.back());
+  }
+}
+
+void DurableState::ChooseParents(StepRecord* step) {
+  PendingParents pending;
+  for (StepRecord& open : open_) {
+    for (size_t g = 0; g < open.groups.size(); ++g) {
+      const int group_index = static_cast<int>(g);
+      std::optional<SearchParent>& parent = open.groups[g].parent;
+      if (&open == step) {
+        parent = ChooseParent(*plan_, archive_, pending, step->step, group_index);
+      }
+      if (!parent) continue;
+      ++pending[{plan_->ProblemOf(open.step, group_index).problem.id(), parent->hash}];
+    }
   }
 }
 
@@ -196,6 +212,7 @@ void DurableState::Set(const UpdateEntry& entry) {
   }
   if (!open_.empty()) {
     Remember(*plan_, open_.front(), &memory_);
+    Archive(*plan_, open_.front(), &archive_);
     open_.pop_front();
   }
   OpenSteps();
@@ -253,8 +270,12 @@ std::string DurableState::Fingerprint() const {
     for (size_t g = 0; g < step.groups.size(); ++g) {
       const GroupRecord& group = step.groups[g];
       absl::StrAppend(&text, "group ", g, " policy ", group.policy.value_or(-1),
-                      " challenger_checked ", group.challenger_checked, " prompt ",
-                      group.prompt ? group.prompt->ShortDebugString() : "none", "\n");
+                      " challenger_checked ", group.challenger_checked, " parent ",
+                      group.parent
+                          ? absl::StrCat(group.parent->hash, " ", Sha256Hex(group.parent->source),
+                                         " ", group.parent->speedup)
+                          : "none",
+                      " prompt ", group.prompt ? group.prompt->ShortDebugString() : "none", "\n");
       for (size_t s = 0; s < group.samples.size(); ++s) {
         const CandidateRecord& record = group.samples[s];
         absl::StrAppend(&text, "  ", s, ": ",
@@ -289,6 +310,15 @@ std::string DurableState::Fingerprint() const {
       absl::StrAppend(&text, "remembered ", id, " step ", program.step, " group ",
                       program.group_index, " ", program.hash, " speedup ", program.speedup, " ",
                       program.rollout.ShortDebugString(), "\n");
+    }
+  }
+  for (const auto& [id, programs] : archive_) {
+    for (const ArchivedProgram& program : programs) {
+      absl::StrAppend(&text, "archived ", id, " ",
+                      RolloutPlace(program.step, program.group_index, program.sample), " ",
+                      program.hash, " ", program.object_hash, " of ", program.parent, " ",
+                      Sha256Hex(program.source), " speedup ", program.speedup, " parent of ",
+                      program.groups, " groups, best ", program.best_child, "\n");
     }
   }
   for (const auto& [id, step] : first_right_) {

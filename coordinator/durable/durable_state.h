@@ -32,6 +32,7 @@
 #include "coordinator/durable/campaign_plan.h"
 #include "coordinator/durable/journal_entry.h"
 #include "coordinator/durable/remembered_programs.h"
+#include "coordinator/durable/search_archive.h"
 #include "coordinator/durable/step_record.h"
 #include "whetstone/v1/snapshot.pb.h"
 
@@ -101,6 +102,8 @@ class DurableState {
 
   // Returns the programs that train.imitation remembers, of the steps whose update is done.
   const ProgramMemory& memory() const { return memory_; }
+  // Returns the programs that `search` keeps, of the steps whose update is done.
+  const SearchArchive& archive() const { return archive_; }
   // Returns whether a step had a right program of the problem that had ended before the first
   // rollout of `step` could be sampled. That is one before it, or with max_staleness N one that is
   // N earlier: the verdicts of the steps between may come before or after those of `step`.
@@ -141,6 +144,9 @@ class DurableState {
   void Set(const StartEntry&) {}
   void Set(const LoadEntry&) {}
   void OpenSteps();
+  // Gives the groups of a step that was just opened their parents. Those of refills have none: when
+  // one begins depends on the order in which verdicts of several steps come.
+  void ChooseParents(StepRecord* step);
   // These are of an open step.
   StepRecord& StepAt(int64_t step);
   CandidateRecord& At(int64_t step, int group_index, int sample);
@@ -160,6 +166,7 @@ class DurableState {
   std::map<std::string, IncumbentEntry> incumbents_;
   std::map<std::pair<std::string, std::string>, v1::Calibration> calibrations_;
   ProgramMemory memory_;
+  SearchArchive archive_;
   std::map<std::string, int64_t>
       first_right_;  // by problem id, the first step with a right program
   int64_t rollouts_ = 0;

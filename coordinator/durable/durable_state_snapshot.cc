@@ -7,7 +7,7 @@
 namespace whetstone {
 namespace {
 
-constexpr int kSnapshotVersion = 2;
+constexpr int kSnapshotVersion = 3;
 
 }  // namespace
 
@@ -52,6 +52,10 @@ v1::StateSnapshot DurableState::Snapshot() const {
     for (const GroupRecord& group : open.groups) {
       v1::SnapshotGroup* copy = step->add_groups();
       if (group.policy) copy->set_policy(*group.policy);
+      if (!group.parent) continue;
+      copy->mutable_parent()->set_hash(group.parent->hash);
+      copy->mutable_parent()->set_source(group.parent->source);
+      copy->mutable_parent()->set_speedup(group.parent->speedup);
     }
   }
   for (const auto& [id, programs] : memory_) {
@@ -63,6 +67,22 @@ v1::StateSnapshot DurableState::Snapshot() const {
       copy->set_hash(program.hash);
       copy->set_speedup(program.speedup);
       *copy->mutable_rollout() = program.rollout;
+    }
+  }
+  for (const auto& [id, programs] : archive_) {
+    for (const ArchivedProgram& program : programs) {
+      v1::SnapshotArchived* copy = snapshot.add_archive();
+      copy->set_problem_id(id);
+      copy->set_step(program.step);
+      copy->set_group_index(program.group_index);
+      copy->set_sample(program.sample);
+      copy->set_hash(program.hash);
+      copy->set_object_hash(program.object_hash);
+      copy->set_parent(program.parent);
+      copy->set_source(program.source);
+      copy->set_speedup(program.speedup);
+      copy->set_groups(program.groups);
+      copy->set_best_child(program.best_child);
     }
   }
   for (const auto& [id, step] : first_right_) (*snapshot.mutable_first_right())[id] = step;
@@ -106,6 +126,18 @@ absl::StatusOr<DurableState> DurableState::BeginRestore(const CampaignPlan* plan
                                                    program.hash(), program.speedup(),
                                                    program.rollout()});
   }
+  for (const v1::SnapshotArchived& program : snapshot.archive()) {
+    state.archive_[program.problem_id()].push_back({.step = program.step(),
+                                                    .group_index = program.group_index(),
+                                                    .sample = program.sample(),
+                                                    .hash = program.hash(),
+                                                    .object_hash = program.object_hash(),
+                                                    .parent = program.parent(),
+                                                    .source = program.source(),
+                                                    .speedup = program.speedup(),
+                                                    .groups = program.groups(),
+                                                    .best_child = program.best_child()});
+  }
   for (const auto& [id, step] : snapshot.first_right()) state.first_right_[id] = step;
   return state;
 }
@@ -122,6 +154,11 @@ absl::Status DurableState::FinishRestore(const v1::StateSnapshot& snapshot) {
       const v1::SnapshotGroup& group = step.groups(static_cast<int>(g));
       open.groups[g].policy.reset();
       if (group.has_policy()) open.groups[g].policy = group.policy();
+      open.groups[g].parent.reset();
+      if (group.has_parent()) {
+        open.groups[g].parent = {group.parent().hash(), group.parent().source(),
+                                 group.parent().speedup()};
+      }
     }
   }
   if (!same) {

@@ -10,12 +10,6 @@
 namespace whetstone {
 namespace {
 
-// Says which program it is: by its canonical source, or by its text where the worker told none.
-std::string ProgramHash(const CandidateRecord& record) {
-  const std::string& canonical = record.verdict->verdict.canonical_hash();
-  return canonical.empty() ? Sha256Hex(record.source.value_or("")) : canonical;
-}
-
 bool IsRight(const CandidateRecord& record) {
   return record.verdict && record.verdict->verdict.outcome() == v1::CORRECT;
 }
@@ -28,11 +22,17 @@ bool IsWorthRemembering(const CandidateRecord& record, double from_speedup) {
 
 }  // namespace
 
+std::string ProgramHash(const CandidateRecord& record) {
+  const std::string& canonical = record.verdict->verdict.canonical_hash();
+  return canonical.empty() ? Sha256Hex(record.source.value_or("")) : canonical;
+}
+
 void Remember(const CampaignPlan& plan, const StepRecord& step, ProgramMemory* memory) {
   const v1::ImitationConfig& config = plan.campaign.train().imitation();
   if (config.size() == 0) return;
   for (size_t g = 0; g < step.groups.size(); ++g) {
     const int group_index = static_cast<int>(g);
+    if (step.groups[g].parent) continue;
     for (const CandidateRecord& record : step.groups[g].samples) {
       if (!IsWorthRemembering(record, config.from_speedup())) continue;
       std::vector<RememberedProgram>& programs =
@@ -62,6 +62,7 @@ void Remember(const CampaignPlan& plan, const StepRecord& step, ProgramMemory* m
 std::vector<v1::Rollout> ImitatedRollouts(const CampaignPlan& plan, const ProgramMemory& memory,
                                           const StepRecord& step, int group_index) {
   std::vector<v1::Rollout> rollouts;
+  if (step.groups[static_cast<size_t>(group_index)].parent) return rollouts;
   const auto programs = memory.find(plan.ProblemOf(step.step, group_index).problem.id());
   if (programs == memory.end()) return rollouts;
   std::set<std::string> own;

@@ -33,13 +33,18 @@ struct RememberedProgram {
 // By problem id; the fastest first, of equally fast ones the oldest.
 using ProgramMemory = std::map<std::string, std::vector<RememberedProgram>>;
 
+// Says which program it is: by its canonical source, or by its text where the worker told none. The
+// verdict must be there.
+std::string ProgramHash(const CandidateRecord& record);
+
 // Adds what `step` found that is fast enough and new, as far as there is room. A program that is
-// known already stays as it was first sampled and measured.
+// known already stays as it was first sampled and measured. What was sampled under another prompt,
+// which shows a parent, is no answer to this one.
 void Remember(const CampaignPlan& plan, const StepRecord& step, ProgramMemory* memory);
 
 // Returns what the group is to learn beside its own rollouts: remembered programs of its problem
 // that earned more than the mean of the group, and that the group does not have itself. None if no
-// rollout of the group is kept. The group's verdicts must be there.
+// rollout of the group is kept, or the group has a parent. The group's verdicts must be there.
 std::vector<v1::Rollout> ImitatedRollouts(const CampaignPlan& plan, const ProgramMemory& memory,
                                           const StepRecord& step, int group_index);
 

@@ -186,7 +186,10 @@ v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const StepRecord& st
     }
     if (group.samples().empty()) continue;
     group.set_group_index(static_cast<int>(g));
-    for (const v1::Message& message : plan.MessagesOf(step.step, static_cast<int>(g))) {
+    const int group_index = static_cast<int>(g);
+    for (const v1::Message& message :
+         record.parent ? plan.MessagesFrom(step.step, group_index, record.parent->source)
+                       : plan.MessagesOf(step.step, group_index)) {
       *group.add_messages() = message;
     }
     group.set_response_prefix(plan.ProblemOf(step.step, static_cast<int>(g)).response_prefix);

@@ -1,10 +1,18 @@
 #include "coordinator/durable/step_record.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "common/reward_noise.h"
 
 namespace whetstone {
+
+bool ClearlyFaster(const v1::Verdict& verdict, double bar) {
+  // The least that is worth measuring again, in logarithm.
+  constexpr double kMarginMin = 0.01;
+  return verdict.outcome() == v1::CORRECT &&
+         std::log(verdict.speedup() / bar) > std::max(verdict.noise_band(), kMarginMin);
+}
 
 double GroupRecord::NoiseShare(const std::vector<v1::Rollout>& imitated) const {
   std::vector<MeasuredReward> rewards;

@@ -20,6 +20,9 @@
 
 namespace whetstone {
 
+// Says whether a program is right, and faster than `bar` times the reference by more than noise.
+bool ClearlyFaster(const v1::Verdict& verdict, double bar);
+
 // A CandidateRecord is one rollout.
 struct CandidateRecord {
   std::optional<v1::Completion> completion;
@@ -28,7 +31,17 @@ struct CandidateRecord {
   std::optional<VerdictEntry> verdict;
 };
 
+// A SearchParent is a program that a group is shown in the place of the reference
+// (search_archive.h).
+struct SearchParent {
+  std::string hash;
+  std::string source;
+  double speedup = 0;
+};
+
 struct GroupRecord {
+  // It is chosen when the group is opened.
+  std::optional<SearchParent> parent;
   std::optional<v1::PromptTokens> prompt;
   std::vector<CandidateRecord> samples;  // group_size
   // The policy that sampled it had seen so many updates, counted as in campaign_plan.h; nothing:

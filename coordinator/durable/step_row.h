@@ -45,9 +45,10 @@ struct StepTimes {
 // updates between the policy that sampled its oldest rollouts and the one that learns. Rewards
 // (reward_learned aside) are over the groups sampled first, completions/* and outcome/* over all of
 // the step; with train.dynamic_sampling there are also refills, discarded_groups (of all, those not
-// learned from) and reward_learned, over those that are. With a profile of the trainer's there are
-// also profile/wait_rewards_s, and profile/communication_s: calls to the trainer in which it did
-// not compute.
+// learned from) and reward_learned, over those that are. With `search` search/parents, the share of
+// groups that had one, search/better, of those the share with a program clearly faster than it, and
+// search/archived/ID. With a profile of the trainer's there are also profile/wait_rewards_s, and
+// profile/communication_s: calls to the trainer in which it did not compute.
 std::map<std::string, double> BuildRow(const CampaignPlan& plan, const DurableState& durable,
                                        const v1::UpdateRequest& request,
                                        const v1::UpdateResponse& response, const StepTimes& times);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "common/file.h"
 #include "common/problem/problem_hash.h"
+#include "common/problem/struct_type.h"
 #include "common/status_macros.h"
 #include "coordinator/config/problem_rules.h"
 #include "coordinator/prompt/prompt_file.h"
@@ -116,6 +117,7 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
     }
     planned.hash = ProblemHash(planned.problem);
     planned.messages = RenderMessages(planned.problem);
+    planned.structs = StructText(planned.problem);
     planned.hinted = RenderHinted(
         planned.messages, {campaign.train().hints().begin(), campaign.train().hints().end()});
     planned.response_prefix =

@@ -81,17 +81,17 @@ class JournalSnapshotTest : public testing::Test {
 TEST_F(JournalSnapshotTest, LeadsToTheSameStateAsAllEntries) {
   for (const int max_staleness : {0, 1, 2}) {
     for (const int max_refills : {0, 2}) {
-      World world(
-          {.seed = static_cast<uint64_t>(17 + max_staleness),
-           .workers = 2,
-           .shared = false,
-           .faults = 20,
-           .steps = 8,
-           .warmup = 2,
-           .sets = {absl::StrCat("train.max_staleness=", max_staleness),
-                    absl::StrCat("train.dynamic_sampling.max_refills=", max_refills),
-                    "train.imitation.size=2", "eval.problems=[/v.md, /w.md]", "eval.every=1"},
-           .flat = 0.3});
+      World world({.seed = static_cast<uint64_t>(17 + max_staleness),
+                   .workers = 2,
+                   .shared = false,
+                   .faults = 20,
+                   .steps = 8,
+                   .warmup = 2,
+                   .sets = {absl::StrCat("train.max_staleness=", max_staleness),
+                            absl::StrCat("train.dynamic_sampling.max_refills=", max_refills),
+                            "train.imitation.size=2", "search.parents=0.5",
+                            "eval.problems=[/v.md, /w.md]", "eval.every=1"},
+                   .flat = 0.3});
       ASSERT_EQ(world.Live(), "");
       snapshots_ = ahead_ = 0;
       ASSERT_NO_FATAL_FAILURE(Write(world, 10));

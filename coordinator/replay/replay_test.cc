@@ -229,7 +229,8 @@ TEST_F(EvaluationReplayTest, EvaluationsAreGeneratedAgainToo) {
 class RefillReplayTest : public JournalReplayTest {
  protected:
   RefillReplayTest()
-      : JournalReplayTest({"train.max_staleness=1", "train.dynamic_sampling.max_refills=2"}) {}
+      : JournalReplayTest({"train.max_staleness=1", "train.dynamic_sampling.max_refills=2",
+                           "search.parents=0.5"}) {}
 };
 
 TEST_F(RefillReplayTest, ARunWithRefillsIsEqualToo) {

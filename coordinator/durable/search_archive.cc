@@ -1,0 +1,131 @@
+#include "coordinator/durable/search_archive.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <utility>
+
+#include "common/philox.h"
+#include "coordinator/durable/remembered_programs.h"
+
+namespace whetstone {
+namespace {
+
+// It sets this stream of random numbers apart from the samplers'
+// (gpu_trainer/engine/sampling/token_sampler.cc).
+constexpr uint64_t kStream = 0x7365617263680001;
+
+// What a program is worth as a parent, in logarithm of the speedup: what came of it, nothing if
+// nothing did, or where it stands itself while it is untried.
+double Value(const ArchivedProgram& program) {
+  if (program.groups == 0) return std::log(program.speedup);
+  return program.best_child > 0 ? std::log(program.best_child) : 0;
+}
+
+const ArchivedProgram& ByPuct(const std::vector<ArchivedProgram>& programs,
+                              const std::function<int(const ArchivedProgram&)>& pending,
+                              double exploration) {
+  const double n = static_cast<double>(programs.size());
+  double tried = 0;
+  for (const ArchivedProgram& program : programs) tried += program.groups + pending(program);
+  // They are in the order of their speedups.
+  const double range = std::max(1e-6, std::log(programs.front().speedup / programs.back().speedup));
+  const ArchivedProgram* chosen = &programs[0];
+  double best = -std::numeric_limits<double>::infinity();
+  for (size_t rank = 0; rank < programs.size(); ++rank) {
+    const ArchivedProgram& program = programs[rank];
+    // The prior falls in a straight line with the rank.
+    const double prior = 2 * (n - static_cast<double>(rank)) / (n * (n + 1));
+    const double bonus = exploration * range * prior * std::sqrt(1 + tried) /
+                         (1 + program.groups + pending(program));
+    if (Value(program) + bonus <= best) continue;
+    best = Value(program) + bonus;
+    chosen = &program;
+  }
+  return *chosen;
+}
+
+// Returns `source` without a repetition of the structs, which stand above it in the prompt.
+std::string Without(const std::string& structs, std::string source) {
+  const size_t at = structs.empty() ? std::string::npos : source.find(structs);
+  if (at != std::string::npos) source.erase(at, structs.size());
+  return source;
+}
+
+// Tells the parent of `group` what came of it.
+void TellParent(const GroupRecord& group, std::vector<ArchivedProgram>* programs) {
+  for (ArchivedProgram& program : *programs) {
+    if (program.hash != group.parent->hash) continue;
+    ++program.groups;
+    for (const CandidateRecord& record : group.samples) {
+      if (record.verdict->verdict.outcome() != v1::CORRECT) continue;
+      if (ProgramHash(record) == program.hash) continue;
+      program.best_child = std::max(program.best_child, record.verdict->verdict.speedup());
+    }
+  }
+}
+
+void AddPrograms(const CampaignPlan& plan, const StepRecord& step, int group_index,
+                 std::vector<ArchivedProgram>* programs) {
+  const GroupRecord& group = step.groups[static_cast<size_t>(group_index)];
+  const std::string& structs = plan.ProblemOf(step.step, group_index).structs;
+  for (const CandidateRecord& record : group.samples) {
+    const v1::Verdict& verdict = record.verdict->verdict;
+    if (!record.source || verdict.speedup_low() <= 1 || !ClearlyFaster(verdict, 1)) continue;
+    ArchivedProgram program{.step = step.step,
+                            .group_index = group_index,
+                            .sample = record.completion->sample(),
+                            .hash = ProgramHash(record),
+                            .object_hash = verdict.object_hash(),
+                            .parent = group.parent ? group.parent->hash : "",
+                            .source = Without(structs, *record.source),
+                            .speedup = verdict.speedup()};
+    const auto same = [&](const ArchivedProgram& known) {
+      return known.hash == program.hash ||
+             (!program.object_hash.empty() && known.object_hash == program.object_hash);
+    };
+    if (std::any_of(programs->begin(), programs->end(), same)) continue;
+    const auto slower =
+        std::find_if(programs->begin(), programs->end(),
+                     [&](const ArchivedProgram& other) { return other.speedup < program.speedup; });
+    programs->insert(slower, std::move(program));
+    if (programs->size() > static_cast<size_t>(plan.campaign.search().archive())) {
+      programs->pop_back();
+    }
+  }
+}
+
+}  // namespace
+
+void Archive(const CampaignPlan& plan, const StepRecord& step, SearchArchive* archive) {
+  if (plan.campaign.search().parents() == 0 || IsEvaluation(step.step)) return;
+  for (size_t g = 0; g < step.groups.size(); ++g) {
+    const int group_index = static_cast<int>(g);
+    std::vector<ArchivedProgram>& programs =
+        (*archive)[plan.ProblemOf(step.step, group_index).problem.id()];
+    if (step.groups[g].parent) TellParent(step.groups[g], &programs);
+    AddPrograms(plan, step, group_index, &programs);
+  }
+}
+
+std::optional<SearchParent> ChooseParent(const CampaignPlan& plan, const SearchArchive& archive,
+                                         const PendingParents& pending, int64_t step,
+                                         int group_index) {
+  const v1::SearchConfig& config = plan.campaign.search();
+  if (config.parents() == 0 || IsEvaluation(step)) return std::nullopt;
+  const std::string& id = plan.ProblemOf(step, group_index).problem.id();
+  const auto programs = archive.find(id);
+  if (programs == archive.end() || programs->second.empty()) return std::nullopt;
+  Philox rng(plan.campaign.seed(),
+             {static_cast<uint64_t>(step), static_cast<uint64_t>(group_index), kStream, 0});
+  if (rng.Uniform() >= config.parents()) return std::nullopt;
+  const auto waiting = [&](const ArchivedProgram& program) {
+    const auto found = pending.find({id, program.hash});
+    return found == pending.end() ? 0 : found->second;
+  };
+  const ArchivedProgram& parent = ByPuct(programs->second, waiting, config.exploration());
+  return SearchParent{parent.hash, parent.source, parent.speedup};
+}
+
+}  // namespace whetstone

@@ -1,0 +1,60 @@
+// The archive of a campaign that searches (`search`): the fastest different programs of each
+// problem. Each may be the parent of a group, which is then shown it in the place of the reference.
+// Which one is, follows from the archive, the seed and the group's place, by PUCT after
+// TTT-Discover (arXiv 2601.16175): what came of each program, and more for what was tried little.
+//
+//   Archive(plan, step, &archive);   // with each update
+//   std::optional<SearchParent> parent =
+//       ChooseParent(plan, archive, pending, step, group);   // of a later step
+//
+// The functions are pure.
+#ifndef WHETSTONE_COORDINATOR_DURABLE_SEARCH_ARCHIVE_H_
+#define WHETSTONE_COORDINATOR_DURABLE_SEARCH_ARCHIVE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coordinator/durable/campaign_plan.h"
+#include "coordinator/durable/step_record.h"
+
+namespace whetstone {
+
+struct ArchivedProgram {
+  // Where it was found.
+  int64_t step = 0;
+  int group_index = 0;
+  int sample = 0;
+  // What makes it another program than the others: its canonical source, and what became of that.
+  std::string hash;
+  std::string object_hash;
+  std::string parent;  // hash of the program that its group was shown; empty: the reference
+  std::string source;  // without the problem's structs
+  double speedup = 0;  // over the reference
+  int groups = 0;      // that it was the parent of
+  // The speedup of the fastest right program among those that is another than this; 0: none was.
+  double best_child = 0;
+};
+
+// By problem id; the fastest first, of equally fast ones the oldest.
+using SearchArchive = std::map<std::string, std::vector<ArchivedProgram>>;
+
+// PendingParents counts, by problem id and hash, the groups that have a parent and are not in the
+// archive yet.
+using PendingParents = std::map<std::pair<std::string, std::string>, int>;
+
+// Adds what `step` found that is clearly faster than the reference and new, as far as there is
+// room, and tells parents what came of them. Its verdicts must be there.
+void Archive(const CampaignPlan& plan, const StepRecord& step, SearchArchive* archive);
+
+// Returns the parent of a group that is about to be sampled; nothing: it is shown the reference.
+std::optional<SearchParent> ChooseParent(const CampaignPlan& plan, const SearchArchive& archive,
+                                         const PendingParents& pending, int64_t step,
+                                         int group_index);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_DURABLE_SEARCH_ARCHIVE_H_
