@@ -139,24 +139,26 @@ def rules(minutes):
     return made
 
 
+def over_training_problems(experiment, name, variants, seeds, minutes, first, evaluation):
+    """The campaign of general.yaml over all training problems with each variant's settings after `first`, then the evaluation."""
+    return [make(experiment, name, variant, seed, GENERAL, problem_files("train"), [*first, *sets], minutes, [evaluation])
+            for variant, sets in variants for seed in seeds]
+
+
 def general(variants, seeds, minutes, model):
     """Warm-up and GRPO over all training problems, then the test problems."""
     models = [f"raw={model}", "warmup={cell}/warmup", "grpo={cell}/run"]
-    return [make("general", "all", variant, seed, GENERAL, problem_files("train"),
-                 [f"model={model}", *sets], minutes, [eval_stage(models, "test", 64)])
-            for variant, sets in variants for seed in seeds]
+    return over_training_problems("general", "all", variants, seeds, minutes, [f"model={model}"],
+                                  eval_stage(models, "test", 64))
 
 
 def exploration(variants, seeds, minutes):
     """What keeps the programs of a group apart: as `general`, shorter, then the valid problems."""
-    return [make("exploration", "all", variant, seed, GENERAL, problem_files("train"), sets, minutes,
-                 [eval_stage(["warmup={cell}/warmup", "grpo={cell}/run"], "valid", 16)])
-            for variant, sets in variants for seed in seeds]
+    return over_training_problems("exploration", "all", variants, seeds, minutes, [],
+                                  eval_stage(["warmup={cell}/warmup", "grpo={cell}/run"], "valid", 16))
 
 
 def ablation(variants, seeds, minutes):
     """Warm-up alone, then the valid problems."""
-    return [make("ablation", "warmup", variant, seed, GENERAL, problem_files("train"),
-                 ["train.steps=0", *sets], minutes,
-                 [eval_stage(["warmup={cell}/warmup"], "valid", 16)])
-            for variant, sets in variants for seed in seeds]
+    return over_training_problems("ablation", "warmup", variants, seeds, minutes, ["train.steps=0"],
+                                  eval_stage(["warmup={cell}/warmup"], "valid", 16))

@@ -28,20 +28,24 @@ def last_json(command, accepted=(0,)):
                  f"that was expected: {(run.stderr or run.stdout).strip()[-500:]}")
 
 
+def grpo_rows(metrics):
+    """The rows of GRPO's steps, in order; none where the file is not there."""
+    rows = [json.loads(line) for line in metrics.read_text().splitlines()] if metrics.exists() else []
+    return [row for row in rows if row["phase"] == "grpo"]
+
+
 def right_share(metrics, steps=LAST_STEPS):
     """The share of right programs among those of the last steps; None without a step."""
-    rows = [json.loads(line) for line in metrics.read_text().splitlines()] if metrics.exists() else []
-    rows = [row for row in rows if row["phase"] == "grpo"][-steps:]
+    rows = grpo_rows(metrics)[-steps:]
     count = sum(row["num_completions"] for row in rows)
     return sum(row["outcome/correct"] * row["num_completions"] for row in rows) / count if count else None
 
 
 def spread(metrics):
-    """What the last half of the steps had of it: of the groups, the share whose programs earn the same, within their errors; of the programs,
-    the share that differs; entropy of a token. Rewards are those of the last ten steps, in which most problems are met. None
-    without a step."""
-    rows = [json.loads(line) for line in metrics.read_text().splitlines()] if metrics.exists() else []
-    rows = [row for row in rows if row["phase"] == "grpo"]
+    """What the last half of the steps had of it: of the groups, the share whose programs earn the same, within their errors; of
+    the programs, the share that differs; entropy of a token. Rewards are those of the last ten steps, in which most problems are
+    met. None without a step."""
+    rows = grpo_rows(metrics)
     if not rows:
         return None
 
