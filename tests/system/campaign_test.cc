@@ -86,10 +86,11 @@ TEST_F(CampaignTest, LocalCampaignReachesItsEnd) {
   std::string slower = *ReadFile(folder + "/reference.cc");
   absl::StrReplaceAll({{"namespace reference", "namespace candidate"}}, &slower);
   ASSERT_TRUE(WriteFileAtomically(folder + "/candidate.cc", slower).ok());
-  const WhetResult tampered = verify();
+  const WhetResult tampered = Whet({"best", "--verify", RunDirectory(), "multiply", "--json"});
   EXPECT_EQ(tampered.exit_code, 2) << tampered.out << tampered.err;
   const nlohmann::json doubt = tampered.json()["best"][0]["verification"];
   EXPECT_EQ(doubt["confirmed"], false) << doubt;
+  EXPECT_EQ(doubt["tolerance"], 0.1) << doubt;  // the default
   EXPECT_LT(doubt["speedup"].get<double>(), 1.5) << doubt;
   EXPECT_THAT(doubt["reason"].get<std::string>(), HasSubstr("not the program that was measured"));
   std::string wrong = slower;
