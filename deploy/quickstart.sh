@@ -4,26 +4,25 @@
 #   deploy/quickstart.sh                  set up, build, run the campaign of deploy/quickstart.yaml
 #   deploy/quickstart.sh --ssh            the same through a private SSH server on loopback
 #   deploy/quickstart.sh --seed 5         another seed
-#   deploy/quickstart.sh --problem FILE   another prompt file: rules rewrite its function first, and the
-#                                         fastest forms that they find are taught before GRPO; the fastest
-#                                         of all is in runs/quickstart/rules
+#   deploy/quickstart.sh --problem FILE   a C++ source or prompt file of your own: whet discover, a quarter
+#                                         of an hour from its check on
 #   deploy/quickstart.sh --set KEY=VALUE  any other key of the campaign; may be repeated
 #   deploy/quickstart.sh --fresh          train again even if this campaign is finished
 #
 # Results are in runs/quickstart. Run again, it skips what is done: a finished campaign is shown
 # again, an interrupted one goes on, and where the options, the problem or the campaign file have
 # changed, the old directory is kept as runs/quickstart.1 (2, 3 …) and a new run begins. The last line
-# says whether the best programs were confirmed; the exit code is 4 where one was not.
+# says whether the best programs were confirmed; the exit code is 4 where one was not. With --problem both
+# are those of whet discover.
 
 # shellcheck source=deploy/setup.sh
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
 readonly CAMPAIGN="$DEPLOY/quickstart.yaml"
+readonly DISCOVER="$DEPLOY/discover.yaml"
 readonly BIN="$WHETSTONE_ROOT/build/release/bin"
 readonly RUN="$WHETSTONE_ROOT/runs/quickstart"
 readonly STATE="$WHETSTONE_ROOT/runs/.quickstart"  # What RUN was made from; "finished" when done.
-readonly REWRITES="$WHETSTONE_ROOT/runs/.quickstart-rewrites.jsonl"
-readonly RULES="$WHETSTONE_ROOT/runs/.quickstart-rules"  # The proof of what rules alone make; goes into RUN.
 
 SSH=false
 FRESH=false
@@ -37,14 +36,17 @@ parse_options() {
       --fresh) FRESH=true ;;
       --seed) SETS+=(--set "seed=${2:?--seed needs a number}"); shift ;;
       --problem)
-        PROBLEM="$(realpath -e "${2:?--problem needs a prompt file}")" || die "no such file: $2"
-        SETS+=(--set "problems=[\"$PROBLEM\"]"); shift ;;
+        PROBLEM="$(realpath -e "${2:?--problem needs a file}")" || die "no such file: $2"
+        shift ;;
       --set) SETS+=(--set "${2:?--set needs KEY=VALUE}"); shift ;;
       -h | --help) sed -n '2,/^$/s/^# \{0,1\}//p' "$DEPLOY/quickstart.sh"; exit ;;
       *) die "unknown option $1; deploy/quickstart.sh --help lists them" ;;
     esac
     shift
   done
+  if $SSH && [[ -n "$PROBLEM" ]]; then
+    die "--ssh is for the quickstart's own campaign; --problem works on this machine"
+  fi
 }
 
 # --- A cluster of one machine, reached through SSH ------------------------------------------------
@@ -104,7 +106,7 @@ cluster_settings() {
 # One line that changes with whatever would change the run.
 run_identity() {
   local problem="${PROBLEM:-$WHETSTONE_ROOT/prompts/matmul_f32.md}"
-  { cat "$CAMPAIGN" "$problem" "$WHETSTONE_ROOT/prompts/warmup.jsonl" "$DEPLOY/quickstart.sh"; printf '%s\n' "$SSH" "${SETS[@]}"; } | sha256sum | cut -d' ' -f1
+  { cat "$CAMPAIGN" "$DISCOVER" "$problem" "$WHETSTONE_ROOT/prompts/warmup.jsonl" "$DEPLOY/quickstart.sh"; printf '%s\n' "$SSH" "${SETS[@]}"; } | sha256sum | cut -d' ' -f1
 }
 
 move_aside() {
@@ -114,34 +116,39 @@ move_aside() {
   say "$1: the run that was there is now runs/quickstart.$n"
 }
 
-# find_rewrites: rules look for faster forms of the user's own function, to be taught first. The
-# quickstart's own problem is left to the policy. Where the search fails, the campaign does without.
-find_rewrites() {
-  local code=0
-  : >"$REWRITES"
-  "$BIN/whet" run "$CAMPAIGN" --dry-run "$@" >/dev/null  # Wrong options are named at once.
-  "$BIN/whet" rewrite "$PROBLEM" --out "$REWRITES" --proof "$RULES" || code=$?
-  case "$code" in
-    0) ;;
-    3) say "rewrites: failed; the campaign teaches what was found until then" ;;
-    *) exit "$code" ;;
-  esac
+# make_room IDENTITY: a run of other options or another problem is moved aside. Returns 1 where this one is finished.
+make_room() {
+  local recorded=""
+  [[ ! -f "$STATE" ]] || recorded="$(<"$STATE")"
+  mkdir -p "$(dirname "$RUN")"
+  [[ -e "$RUN" ]] || return 0
+  if $FRESH; then
+    move_aside "--fresh"
+  elif [[ "$recorded" == "$1 finished" ]]; then
+    return 1
+  elif [[ "$recorded" != "$1" ]]; then
+    move_aside "the options, the problem or the campaign differ"
+  fi
+}
+
+# discover_problem: the same call begins, goes on and shows what was found.
+discover_problem() {
+  local identity yes=()
+  identity="$(run_identity)"
+  make_room "$identity"
+  # Whoever wrote a prompt file has said what is right; an import asks where there is somebody to ask.
+  if [[ "$PROBLEM" == *.md || ! -t 0 ]]; then yes=(--yes); fi
+  echo "$identity" >"$STATE"
+  "$BIN/whet" discover "$PROBLEM" --out "$RUN" --campaign "$DISCOVER" "${yes[@]}" \
+    --set "model=$MODEL_DIR" "${SETS[@]}"
 }
 
 run_campaign() {
-  local identity recorded=""
+  local identity
   identity="$(run_identity)"
-  [[ ! -f "$STATE" ]] || recorded="$(<"$STATE")"
-  mkdir -p "$(dirname "$RUN")"
-  if [[ -e "$RUN" ]]; then
-    if $FRESH; then
-      move_aside "--fresh"
-    elif [[ "$recorded" == "$identity finished" ]]; then
-      say "this campaign is finished; --fresh trains again"
-      return
-    elif [[ "$recorded" != "$identity" ]]; then
-      move_aside "the options, the problem or the campaign differ"
-    fi
+  if ! make_room "$identity"; then
+    say "this campaign is finished; --fresh trains again"
+    return
   fi
 
   local start=$SECONDS code=0
@@ -150,24 +157,13 @@ run_campaign() {
     say "going on with the interrupted campaign in runs/quickstart"
     "$BIN/whet" resume "$RUN" || code=$?
   else
-    rm -rf "$RUN" "$RULES"
+    rm -rf "$RUN"
     echo "$identity" >"$STATE"
-    local sets=(--set "model=$MODEL_DIR")
-    if [[ -n "$PROBLEM" ]]; then
-      # What rules find of the function itself is worth more than examples of others; the longest that they
-      # teach has some 500 tokens.
-      sets+=(--set "warmup.rewrites=$REWRITES" --set warmup.nearest=64 --set generate.max_new_tokens=512)
-    fi
-    sets+=("${SETS[@]}")  # The user's own have the last word.
-    if [[ -n "$PROBLEM" && ! "${SETS[*]}" =~ warmup(\.rewrites)?= ]]; then find_rewrites "${sets[@]}"; fi
+    local sets=(--set "model=$MODEL_DIR" "${SETS[@]}")  # The user's own have the last word.
     if $SSH; then
       sets+=(--set "$(cluster_settings)" --set "checkpoint.dir=$RUN/checkpoints")
     fi
     "$BIN/whet" run "$CAMPAIGN" --run-dir "$RUN" "${sets[@]}" || code=$?
-  fi
-  if [[ -d "$RULES" && -d "$RUN" ]]; then
-    rm -rf "$RULES"/*/build  # It knows its place.
-    mv "$RULES" "$RUN/rules"
   fi
   ((code == 0)) || exit "$code"
   echo "$identity finished" >"$STATE"
@@ -178,22 +174,18 @@ run_campaign() {
 
 NOT_CONFIRMED=()  # The problems whose program is right, but slower or faster here than recorded.
 
-# show_best RUN: runs the benchmark of what rules alone made, and of each of its fastest programs.
+# show_best RUN: runs the benchmark of each of its fastest programs.
 show_best() {
   local program code
-  for program in "$1"/rules/*/ "$1"/best/*/; do
+  for program in "$1"/best/*/; do
     [[ -d "$program" ]] || continue
     echo
-    if [[ "$program" == "$1"/rules/* ]]; then
-      echo "fastest program by rules alone: $program"
-    else
-      echo "fastest verified program of the campaign: $program"
-    fi
+    echo "fastest verified program: $program"
     code=0
     bash "$program/run.sh" || code=$?
     case "$code" in
       0) ;;
-      1) NOT_CONFIRMED+=("$(basename "$(dirname "$program")")/$(basename "$program")") ;;
+      1) NOT_CONFIRMED+=("best/$(basename "$program")") ;;
       3) die "the program in $program computes wrong outputs here" ;;
       *) die "the benchmark in $program failed with exit code $code" ;;
     esac
@@ -208,7 +200,7 @@ conclude() {
       "sh '$1/${NOT_CONFIRMED[0]}/run.sh'"
     return 4
   fi
-  if compgen -G "$1/best/*/" >/dev/null || compgen -G "$1/rules/*/" >/dev/null; then
+  if compgen -G "$1/best/*/" >/dev/null; then
     say "confirmed: every program is right and as fast as recorded"
   else
     say "nothing to confirm: no program was faster than its reference"
@@ -221,6 +213,10 @@ quickstart() {
   if $SSH; then groups+=(ssh); fi
   set_up "${groups[@]}"
   step "build release" build_preset release whet whet-trainer whet-worker
+  if [[ -n "$PROBLEM" ]]; then
+    discover_problem
+    return
+  fi
   run_campaign
   show_best "$RUN"
   echo

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests how deploy/quickstart.sh ends: a program that was not confirmed is named, and no success. And what
-# it does before a campaign on a problem of one's own, with a whet that notes its calls.
+# it asks of whet discover for a problem of one's own, with a whet that notes its calls.
 set -euo pipefail
 
 DEPLOY_DIR="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -28,18 +28,21 @@ ends() {
   fi
 }
 
-# searches NAME DRY_RUN_CODE SEARCH_CODE WANT_CODE TEXT: find_rewrites, where whet ends so.
-searches() {
-  local name="$1" want="$4" text="$5" root="$SCRATCH/$1" out got=0
-  mkdir -p "$root/build/release/bin" "$root/runs"
+# discovers NAME RECORDED WHET_CODE TEXT: discover_problem, where runs/quickstart was made of RECORDED (same: of this
+# problem) and whet ends so.
+discovers() {
+  local name="$1" recorded="$2" want="$3" text="$4" root="$SCRATCH/$1" out got=0
+  mkdir -p "$root/build/release/bin" "$root/runs/quickstart" "$root/prompts"
   cp -r "$DEPLOY_DIR" "$root/deploy"
+  echo "int f();" >"$root/p.cc"
+  touch "$root/prompts/warmup.jsonl"
   # shellcheck disable=SC2016
-  printf '#!/bin/bash\necho "$*" >>"%s/calls"\n[[ $1 == run ]] && exit %s\nexit %s\n' "$root" "$2" "$3" \
-    >"$root/build/release/bin/whet"
+  printf '#!/bin/bash\necho "$*" >>"%s/calls"\nexit %s\n' "$root" "$want" >"$root/build/release/bin/whet"
   chmod +x "$root/build/release/bin/whet"
   # shellcheck disable=SC2016
-  out=$(bash -c 'source "$1/deploy/quickstart.sh"; PROBLEM=p.md; find_rewrites --set a=b; echo went on' _ \
-    "$root" 2>&1) || got=$?
+  out=$(bash -c 'source "$1/deploy/quickstart.sh"; parse_options --problem "$1/p.cc" --seed 5
+    if [[ "$2" == same ]]; then run_identity >"$STATE"; else echo "$2" >"$STATE"; fi
+    discover_problem' _ "$root" "$recorded" 2>&1) || got=$?
   out+=$'\n'"$(<"$root/calls")"
   if [[ "$got" != "$want" || "$out" != *"$text"* ]]; then
     printf '%s: exit code %s, wanted %s with "%s":\n%s\n' "$name" "$got" "$want" "$text" "$out"
@@ -47,13 +50,18 @@ searches() {
   fi
 }
 
-searches found 0 0 0 'went on'
-searches called 0 0 0 'rewrite p.md --out '
-searches checked 0 0 0 'quickstart.yaml --dry-run --set a=b'
-searches broken_search 0 3 0 'rewrites: failed'
-searches wrong_problem 0 2 2 'rewrite p.md'
-searches stopped 0 130 130 'rewrite p.md'
-searches wrong_option 2 0 2 'dry-run'
+discovers asked other 0 'p.cc --out '
+discovers options other 0 '--set seed=5'
+discovers moved other 0 'the run that was there is now runs/quickstart.1'
+discovers refuted same 2 'discover '
+discovers stopped same 130 'discover '
+[[ ! -e "$SCRATCH/stopped/runs/quickstart.1" ]] || { echo "a search that goes on was moved aside"; FAILED=1; }
+if bash "$DEPLOY_DIR/quickstart.sh" --ssh --problem "$0" >"$SCRATCH/ssh_too" 2>&1 ||
+  ! grep -q -- "--ssh is for the quickstart's own campaign" "$SCRATCH/ssh_too"; then
+  echo "--ssh with --problem:"
+  cat "$SCRATCH/ssh_too"
+  FAILED=1
+fi
 
 ends confirmed 0 'confirmed: every program is right and as fast as recorded' 0 0
 ends slower 4 'NOT CONFIRMED: best/problem1: right, but more than a tenth slower or faster than recorded' 0 1
@@ -61,8 +69,5 @@ ends both 4 'NOT CONFIRMED: best/problem0 best/problem1: right' 1 1
 ends wrong 1 'computes wrong outputs here' 3
 ends broken 1 'failed with exit code 127' 127
 ends unbuilt 1 'failed with exit code 2' 2
-mkdir -p "$SCRATCH/by_rules/rules/mine"
-echo "exit 1" >"$SCRATCH/by_rules/rules/mine/run.sh"
-ends by_rules 4 'NOT CONFIRMED: rules/mine: right' 0
 ends nothing 0 'nothing to confirm: no program was faster than its reference'
 exit "$FAILED"

@@ -96,7 +96,7 @@ def train_stage(campaign, sets, limit_minutes):
 
 
 def rewrite_stage(problem, seconds=None):
-    """As deploy/quickstart.sh --problem does first."""
+    """As whet discover does first."""
     limit = ["--seconds", str(seconds)] if seconds else []
     command = ["rewrite", f"{{cell}}/{problem.name}", "--out", "{cell}/rewrites.jsonl", "--proof", "{cell}/rules", *limit,
                "--json"]
@@ -123,7 +123,7 @@ def make(experiment, problem, variant, seed, campaign, problems, sets, minutes, 
 
 
 def own_problem(variants, seeds, minutes):
-    """The quickstart's campaign on each valid problem alone, as --problem runs it."""
+    """The quickstart's campaign on each valid problem alone, as whet discover runs it after rules."""
     return [make("own-problem", p.stem, variant, seed, ROOT / "deploy" / "quickstart.yaml", [p], sets, minutes,
                  own=p)
             for variant, sets in variants for p in problem_files("valid") for seed in seeds]

@@ -9,12 +9,10 @@
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "coordinator/authoring/difficulty.h"
-#include "coordinator/authoring/problem_check.h"
 #include "coordinator/authoring/problem_new.h"
 #include "coordinator/cli/commands.h"
-#include "coordinator/config/campaign_parser.h"
 #include "coordinator/config/prompt_files.h"
-#include "coordinator/durable/reward.h"
+#include "coordinator/discover/local_check.h"
 #include "coordinator/loop/local_worker.h"
 #include "coordinator/prompt/prompt_file.h"
 #include "coordinator/terminal/console.h"
@@ -36,33 +34,12 @@ class FileChecker {
 
   // Fails where the file is not a problem at all, or the worker cannot measure.
   absl::StatusOr<ProblemReport> Check(const std::string& file, nlohmann::ordered_json* json) {
-    ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
-    ASSIGN_OR_RETURN(const v1::Problem problem, ParsePrompt(text, file));
+    ASSIGN_OR_RETURN(const v1::Problem problem, ParsePromptFile(file));
     if (worker_ == nullptr) {
       console_->Status("starting a worker");
       ASSIGN_OR_RETURN(worker_, LocalWorker::Start());
-      ASSIGN_OR_RETURN(defaults_,
-                       ParseCampaign("name: x\nmodel: /x\nproblems: [x]\n", "defaults", "/", {}));
     }
-    ProblemTools tools;
-    tools.calibrate = [&](bool measured) {
-      console_->Status(absl::StrCat(file, ": compiling the reference",
-                                    measured ? ", measuring the expert" : ""));
-      return measured ? worker_->Put(problem, v1::PutProblemRequest::MEASURED)
-                      : worker_->PutUncalibrated(problem);
-    };
-    int programs = 0;
-    tools.measure = [&](const std::string& source, bool time) {
-      console_->Status(absl::StrCat(file, ": measuring program ", ++programs));
-      return worker_->Measure(problem, source, time, /*fresh=*/true);
-    };
-    tools.reward = [&](const v1::Verdict& verdict, const v1::Calibration& calibration) {
-      return RewardOf(verdict, defaults_.reward(), calibration.expert().speedup(),
-                      calibration.noise_band())
-          .value;
-    };
-    ASSIGN_OR_RETURN(ProblemReport report,
-                     CheckProblem(problem, PromptLocations::Read(text, file), tools, quick_));
+    ASSIGN_OR_RETURN(ProblemReport report, CheckPromptFile(file, quick_, worker_.get(), console_));
     *json = report.ToJson();
     (*json)["file"] = file;
     (*json)["split"] = SplitName(problem);
@@ -74,7 +51,6 @@ class FileChecker {
   Console* const console_;
   const bool quick_;
   std::unique_ptr<LocalWorker> worker_;
-  v1::Campaign defaults_;
 };
 
 int CheckOne(const std::string& file, bool quick, Console* console) {

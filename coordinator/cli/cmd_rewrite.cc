@@ -1,34 +1,28 @@
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "coordinator/cli/commands.h"
+#include "coordinator/discover/rule_search.h"
 #include "coordinator/loop/local_worker.h"
 #include "coordinator/prompt/prompt_file.h"
-#include "coordinator/proof/best.h"
-#include "coordinator/rewrites/rewrite_search.h"
-#include "coordinator/rewrites/rewriter.h"
 #include "coordinator/terminal/console.h"
 #include "coordinator/terminal/stop_signals.h"
 
 namespace whetstone {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct RewriteCommand {
   std::vector<std::string> problems;
@@ -40,110 +34,12 @@ struct RewriteCommand {
   bool json = false;
 };
 
-// One line of a file of worked examples.
-nlohmann::ordered_json ExampleOf(const v1::Problem& problem, const FoundRewrite& rewrite,
-                                 size_t place) {
-  return {{"id", absl::StrCat(problem.id(), "/", place)},
-          {"family", problem.id()},
-          {"prompt_code", problem.reference()},
-          {"rewrite", absl::StripSuffix(rewrite.source, "\n")},
-          {"techniques", rewrite.rules},
-          {"gain", rewrite.speedup}};
-}
-
-absl::StatusOr<RewriteSearch> SearchOne(const v1::Problem& problem, const RewriteCommand& command,
-                                        LocalWorker* worker, const StopSignals& signals,
-                                        Console* console) {
-  RETURN_IF_ERROR(worker->PutUncalibrated(problem).status());
-  ASSIGN_OR_RETURN(Rewriter rewriter, Rewriter::Make(problem));
-  const auto end =
-      Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(1000 * command.seconds));
-  const auto stopped = [&] { return signals.stopped(); };
-  RewriteTools tools;
-  tools.propose = [&](const std::vector<std::string>& sources) {
-    return rewriter.Propose(sources, stopped);
-  };
-  tools.measure = [&](const std::string& source) {
-    return worker->Measure(problem, source, /*time=*/true, /*fresh=*/false);
-  };
-  tools.enough = [&] { return stopped() || Clock::now() >= end; };
-  tools.progress = [&](int measured, double fastest) {
-    const auto left = std::chrono::duration_cast<std::chrono::seconds>(end - Clock::now()).count();
-    console->Status(
-        absl::StrFormat("%s: %d programs measured, the fastest %.2fx, at most %d s more",
-                        problem.id(), measured, fastest, std::max<int64_t>(0, left)));
-  };
+RewriteOptions OptionsOf(const RewriteCommand& command) {
   RewriteOptions options;
   options.kept = static_cast<size_t>(command.keep);
   options.chars_kept = static_cast<size_t>(command.chars_kept);
   if (command.proof.empty()) options.chars_max = options.chars_kept;
-  return SearchRewrites(problem, options, tools);
-}
-
-// Says whether a search went as far as it could: to its end, or to a function that rules cannot
-// rewrite.
-bool Through(const RewriteSearch& search) {
-  return search.ended.ok() || absl::IsFailedPrecondition(search.ended);
-}
-
-std::string SearchText(const v1::Problem& problem, const RewriteSearch& search, size_t chars_kept) {
-  if (absl::IsFailedPrecondition(search.ended)) return std::string(search.ended.message());
-  std::string text = absl::StrCat(problem.id(), ": ");
-  if (search.ended.ok() && search.measured == 0 && search.too_long == 0) {
-    return absl::StrCat(text, "no rule fits");
-  }
-  absl::StrAppend(&text, search.measured, " programs measured, ", search.right, " right");
-  if (search.too_long > 0) {
-    absl::StrAppend(&text, ", ", search.too_long,
-                    " too long to be looked at (--chars; --proof looks at long ones too)");
-  }
-  if (!search.ended.ok()) absl::StrAppend(&text, ", then stopped");
-  if (!search.long_ended.ok() && !absl::IsCancelled(search.long_ended)) {
-    absl::StrAppend(&text, "; among the long ones: ", search.long_ended.message());
-  }
-  if (search.measured > 0 && search.right == 0) {
-    return absl::StrCat(text,
-                        "; where sums may be added in another order, a wider tolerance (compare in "
-                        "the prompt file) accepts more of them");
-  }
-  if (!search.fastest) return absl::StrCat(text, "; none is clearly faster than the reference");
-  absl::StrAppend(&text, "; the fastest:");
-  const auto append = [&](const FoundRewrite& rewrite) {
-    absl::StrAppendFormat(&text, "\n  %7.2fx  %s", rewrite.speedup,
-                          absl::StrJoin(rewrite.rules, ", then "));
-  };
-  const bool short_enough = std::any_of(
-      search.kept.begin(), search.kept.end(),
-      [&](const FoundRewrite& rewrite) { return rewrite.source == search.fastest->source; });
-  if (!short_enough) {
-    append(*search.fastest);
-    const size_t chars = search.fastest->source.size();
-    const bool fits = chars <= chars_kept + problem.signature().size();
-    absl::StrAppendFormat(&text, " (%d characters, too long %s)", chars,
-                          fits ? "for what it gains" : "to teach: --chars");
-  }
-  for (const FoundRewrite& rewrite : search.kept) append(rewrite);
-  return text;
-}
-
-// Measures the fastest program as precisely as the worker can, and writes its stand-alone benchmark
-// to a folder of the problem's name.
-absl::Status ProveFastest(const v1::Problem& problem, const RewriteSearch& search,
-                          const std::string& folder, LocalWorker* worker, Console* console) {
-  if (!search.fastest) return absl::OkStatus();
-  const FoundRewrite& fastest = *search.fastest;
-  ASSIGN_OR_RETURN(const v1::Verdict verdict,
-                   worker->Measure(problem, fastest.source, /*time=*/true, /*fresh=*/true));
-  if (verdict.outcome() != v1::CORRECT) {
-    return absl::InternalError(
-        absl::StrCat("the fastest program was right when it was found, and then ",
-                     v1::Outcome_Name(verdict.outcome()), ": ", verdict.detail()));
-  }
-  const std::string to = absl::StrCat(folder, "/", problem.id());
-  RETURN_IF_ERROR(WriteProof(to, problem, fastest.source, verdict, {{"rules", fastest.rules}}));
-  console->Line(
-      absl::StrFormat("proof of the fastest, %.2fx: sh %s/run.sh", verdict.speedup(), to));
-  return absl::OkStatus();
+  return options;
 }
 
 // Says whether the file can be written, before minutes are spent on what is to stand in it.
@@ -169,20 +65,26 @@ absl::StatusOr<nlohmann::ordered_json> Rewrite(const RewriteCommand& command,
   std::string lines;
   nlohmann::ordered_json result = {{"out", command.out},
                                    {"problems", nlohmann::ordered_json::array()}};
+  const RewriteOptions options = OptionsOf(command);
+  const Budget budget{.seconds = command.seconds, .candidates = std::nullopt};
+  const RuleSearchTools tools{.worker = worker.get(),
+                              .console = console,
+                              .stopped = [&signals] { return signals.stopped(); },
+                              .log = nullptr};
   for (size_t i = 0; i < problems.size() && !signals.stopped(); ++i) {
     console->Status(absl::StrCat(problems[i].id(), ": preparing"));
     const auto failed = [&](const absl::Status& status) {
       return absl::Status(status.code(), absl::StrCat(command.problems[i], ": ", status.message()));
     };
-    const absl::StatusOr<RewriteSearch> search =
-        SearchOne(problems[i], command, worker.get(), signals, console);
+    const absl::StatusOr<RewriteSearch> search = SearchByRules(problems[i], options, budget, tools);
     if (!search.ok()) return failed(search.status());
-    console->Line(SearchText(problems[i], *search, static_cast<size_t>(command.chars_kept)));
+    console->Line(
+        SearchText(problems[i], *search, options, "--chars; --proof looks at long ones too"));
     nlohmann::ordered_json kept = nlohmann::ordered_json::array();
     for (const FoundRewrite& rewrite : search->kept) {
       kept.push_back({{"speedup", rewrite.speedup}, {"rules", rewrite.rules}});
-      absl::StrAppend(&lines, ExampleOf(problems[i], rewrite, kept.size()).dump(), "\n");
     }
+    absl::StrAppend(&lines, ExamplesOf(problems[i], *search));
     result["problems"].push_back({{"problem", problems[i].id()},
                                   {"measured", search->measured},
                                   {"right", search->right},
@@ -190,16 +92,21 @@ absl::StatusOr<nlohmann::ordered_json> Rewrite(const RewriteCommand& command,
                                   {"kept", std::move(kept)}});
     // Where nothing was found the file is empty, and a campaign teaches the references instead. A
     // search that was stopped before it found anything leaves what is there.
-    if (!lines.empty() || Through(*search)) {
+    if (!lines.empty() || WentThrough(*search)) {
       RETURN_IF_ERROR(WriteFileAtomically(command.out, lines));
       console->Line(absl::StrCat(command.out, ": for warmup.rewrites in a campaign"));
     }
     if (!command.proof.empty() && !signals.stopped()) {
-      const absl::Status proved =
-          ProveFastest(problems[i], *search, command.proof, worker.get(), console);
-      if (!proved.ok()) console->Notice(absl::StrCat("no proof: ", proved.message()));
+      const std::string folder = absl::StrCat(command.proof, "/", problems[i].id());
+      const auto proved = ProveFastest(problems[i], *search, folder, worker.get());
+      if (!proved.ok()) {
+        console->Notice(absl::StrCat("no proof: ", proved.status().message()));
+      } else if (proved->has_value()) {
+        console->Line(absl::StrFormat("proof of the fastest, %.2fx: sh %s/run.sh",
+                                      (*proved)->speedup(), folder));
+      }
     }
-    if (!Through(*search) && !absl::IsCancelled(search->ended)) return failed(search->ended);
+    if (!WentThrough(*search) && !absl::IsCancelled(search->ended)) return failed(search->ended);
   }
   return result;
 }

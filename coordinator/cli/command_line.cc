@@ -14,6 +14,7 @@ namespace {
 
 constexpr char kAbout[] =
     "Whetstone trains a language model to write faster C++ (online GRPO on measured speed).\n\n"
+    "  whet discover FUNCTION.cc     a faster form of one function of yours, and its proof\n"
     "  whet doctor campaign.yaml     what is wrong, before an hour is lost\n"
     "  whet run campaign.yaml        one line per step; Ctrl-C stops cleanly\n"
     "  whet resume runs/NAME         goes on, also after kill -9\n"
@@ -104,6 +105,7 @@ int RunCommandLine(int argc, char** argv) {
   AddEval(&app, &selected);
   AddBest(&app, &selected);
   AddMeasure(&app, &selected);
+  AddDiscover(&app, &selected);
   AddRewrite(&app, &selected);
   AddProblem(&app, &selected);
   AddDoctor(&app, &selected);

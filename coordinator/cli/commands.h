@@ -26,6 +26,7 @@ void AddRescore(CLI::App* app, SelectedCommand* selected);
 void AddEval(CLI::App* app, SelectedCommand* selected);
 void AddBest(CLI::App* app, SelectedCommand* selected);
 void AddMeasure(CLI::App* app, SelectedCommand* selected);
+void AddDiscover(CLI::App* app, SelectedCommand* selected);
 void AddRewrite(CLI::App* app, SelectedCommand* selected);
 void AddProblem(CLI::App* app, SelectedCommand* selected);
 // `problem` is the command that AddProblem made.

@@ -8,7 +8,6 @@
 //   RUN/checkpoints/           where a local trainer saves, and `whet fetch` brings, the policy
 //   RUN/best/<problem>/        the fastest verified programs
 //   RUN/suspects/              programs that were faster than physics allows (proof/suspects.h)
-//   RUN/rules/<problem>/       what rules alone made (deploy/quickstart.sh --problem)
 //   RUN/report.html            `whet report`
 //   RUN/logs/                  whet.log, trainer.log, worker.log
 //   RUN/workers.yaml           who measures, once `whet workers` has changed it (worker_list.h)

@@ -35,7 +35,8 @@ const PlannedProblem& FindProblem(const CampaignPlan& plan, const std::string& i
 }  // namespace
 
 absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journal* journal,
-                         StopSignals* signals, Console* console) {
+                         StopSignals* signals, Console* console,
+                         const std::function<bool(const v1::UpdateName& done)>& enough) {
   ASSIGN_OR_RETURN(DurableState before, journal->Restore(plan));
   RETURN_IF_ERROR(MakeDirectories(paths.logs()));
   RETURN_IF_ERROR(console->LogTo(paths.logs() + "/whet.log"));
@@ -97,7 +98,9 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
   RETURN_IF_ERROR(journal->ForEachRow([&](const MetricsRow& row) {
     if (row.name.phase() == v1::UpdateName::GRPO) collapse.Add(row.name.step(), row.values);
   }));
+  std::function<void()> stop;
   hooks.on_step = [&](const action::StepDone& done, int64_t time_us) {
+    if (enough && enough(done.name)) stop();
     console->Line(done.line);
     if (done.name.phase() == v1::UpdateName::GRPO) {
       for (const HealthFinding& finding : collapse.Add(done.name.step(), done.row)) {
@@ -130,9 +133,10 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
   absl::Status result;
   {
     CampaignLoop loop(&plan, hooks);
+    stop = [&loop] { loop.Post(event::Stop{}); };
     control.Attach(&loop, cluster.get(), &relay);
     relay.Attach(*cluster, [&loop](CampaignEvent event) { loop.Post(std::move(event)); });
-    signals->OnStop([&loop] { loop.Post(event::Stop{}); });
+    signals->OnStop(stop);
     result = loop.Run(&state);
     signals->OnStop(nullptr);
     relay.Detach();

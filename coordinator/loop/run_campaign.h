@@ -3,6 +3,8 @@
 #ifndef WHETSTONE_COORDINATOR_LOOP_RUN_CAMPAIGN_H_
 #define WHETSTONE_COORDINATOR_LOOP_RUN_CAMPAIGN_H_
 
+#include <functional>
+
 #include "absl/status/status.h"
 #include "coordinator/durable/campaign_plan.h"
 #include "coordinator/journal/journal.h"
@@ -13,10 +15,11 @@
 namespace whetstone {
 
 // Runs a campaign to its end, be it new or resumed: the journal says how far it is. OK: it is done.
-// CANCELLED: the operator stopped it.
-// Everything is borrowed for the call.
+// CANCELLED: the operator stopped it, or `enough` (asked after each update, of warm-up and GRPO;
+// may be empty) said so. Everything is borrowed for the call.
 absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journal* journal,
-                         StopSignals* signals, Console* console);
+                         StopSignals* signals, Console* console,
+                         const std::function<bool(const v1::UpdateName& done)>& enough = {});
 
 }  // namespace whetstone
 

@@ -1,0 +1,76 @@
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "coordinator/cli/commands.h"
+#include "coordinator/discover/discover.h"
+#include "coordinator/terminal/console.h"
+#include "coordinator/terminal/stop_signals.h"
+
+namespace whetstone {
+namespace {
+
+struct DiscoverCommand {
+  DiscoverOptions options;
+  std::string budget = "15m";
+  bool json = false;
+};
+
+int RunDiscover(DiscoverCommand command) {
+  static StopSignals* const signals = new StopSignals;
+  Console console(command.json);
+  const absl::StatusOr<Budget> budget = ParseBudget(command.budget);
+  if (!budget.ok()) return console.Fail(budget.status());
+  command.options.budget = *budget;
+  const absl::StatusOr<Discovery> found = Discover(command.options, signals, &console);
+  if (!found.ok()) return console.Fail(found.status());
+  const DiscoverResult& result = found->result;
+  console.Line(ResultText(result, found->folder));
+  console.Result(ResultJson(result, found->folder));
+  if (found->stopped) return kExitStopped;
+  const bool refuted = result.verification && !result.verification->confirmed;
+  return refuted ? kExitWrongInput : kExitOk;
+}
+
+}  // namespace
+
+void AddDiscover(CLI::App* app, SelectedCommand* selected) {
+  const auto command = std::make_shared<DiscoverCommand>();
+  CLI::App* discover = app->add_subcommand(
+      "discover",
+      "Find a faster form of one C++ function\n\nThe function is imported and its check is shown; "
+      "once you approve it, rules rewrite the function,\na policy is taught the fastest forms and "
+      "learns to write faster ones, and the fastest program\nof all is proved by a benchmark that "
+      "needs nothing of Whetstone. Ctrl-C keeps what was found;\nthe same command goes on. Exit "
+      "code 2 also says that the benchmark does not confirm the program.");
+  discover
+      ->add_option("FILE", command->options.file, "C++ source with the function, or a prompt file")
+      ->required();
+  discover->add_option("--function", command->options.function,
+                       "Which one, if the file has several");
+  discover
+      ->add_option(
+          "--answer", command->options.answers,
+          "KEY=VALUE: the answer to one of the import's questions, as of whet problem import")
+      ->expected(1)
+      ->take_all();
+  discover->add_flag("--yes", command->options.yes,
+                     "Approve the problem as it is, and ask nothing");
+  discover
+      ->add_option("--budget", command->budget,
+                   "What this call may spend, from the approval on: 90s, 20m, 1.5h, or '2000 "
+                   "candidates' in all; the step or program under way ends")
+      ->capture_default_str();
+  discover->add_option("--out", command->options.out, "Folder (default runs/discover-NAME)");
+  discover->add_option("--campaign", command->options.campaign,
+                       "Campaign file of the learning (default deploy/discover.yaml); its name, "
+                       "problem, warmup.rewrites and train.steps are set by the search");
+  discover
+      ->add_option("--set", command->options.sets,
+                   "KEY=VALUE changes a key of the campaign; may be repeated")
+      ->allow_extra_args(false);
+  discover->add_flag("--json", command->json, "End with one JSON object on stdout");
+  discover->callback([=] { selected->run = [=] { return RunDiscover(*command); }; });
+}
+
+}  // namespace whetstone

@@ -1,0 +1,361 @@
+#include "coordinator/discover/discover.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "common/file.h"
+#include "common/host.h"
+#include "common/problem/problem_hash.h"
+#include "common/status_macros.h"
+#include "coordinator/config/campaign_parser.h"
+#include "coordinator/discover/import_answers.h"
+#include "coordinator/discover/local_check.h"
+#include "coordinator/discover/rule_search.h"
+#include "coordinator/discover/verdict_log.h"
+#include "coordinator/journal/campaign_setup.h"
+#include "coordinator/journal/create_run.h"
+#include "coordinator/journal/open_run.h"
+#include "coordinator/loop/local_worker.h"
+#include "coordinator/loop/model_check.h"
+#include "coordinator/loop/run_campaign.h"
+#include "coordinator/process/child_process.h"
+#include "coordinator/prompt/prompt_file.h"
+
+namespace whetstone {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+// What a GRPO step of the small model takes on two cores.
+constexpr double kSecondsAStep = 20;
+// A predecessor's services notice its death within 2 s.
+constexpr std::chrono::seconds kOrphanPatience{15};
+
+// Says whether there is somebody to ask.
+bool AtTerminal(const Console& console) { return !console.json() && isatty(STDIN_FILENO) == 1; }
+
+// Returns a path as YAML in which no character means anything.
+std::string Quoted(const std::string& path) {
+  return absl::StrCat("'", absl::StrReplaceAll(fs::absolute(path).string(), {{"'", "''"}}), "'");
+}
+
+// Returns what of the options the campaign is made of, a line each.
+std::string SettingsOf(const DiscoverOptions& options) {
+  std::string settings;
+  if (!options.campaign.empty()) absl::StrAppend(&settings, "--campaign ", options.campaign, "\n");
+  for (const std::string& set : options.sets) absl::StrAppend(&settings, "--set ", set, "\n");
+  return settings;
+}
+
+// A Search is one call of Discover.
+class Search {
+ public:
+  Search(const DiscoverOptions& options, DiscoverFolder folder, StopSignals* signals,
+         Console* console)
+      : options_(options),
+        settings_(SettingsOf(options)),
+        folder_(std::move(folder)),
+        signals_(signals),
+        console_(console) {
+    if (options_.campaign.empty()) {
+      options_.campaign = ProgramDirectory() + "/../../../deploy/discover.yaml";
+    }
+  }
+
+  absl::StatusOr<Discovery> Run() {
+    RETURN_IF_ERROR(folder_.CheckUnchanged());
+    if (!folder_.Approved() && !options_.yes && !AtTerminal(*console_)) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "nobody has approved ", folder_.problem(),
+          ": whatever passes its check counts as right. Look at it, and at what whet problem check "
+          "says of it; then run this again with --yes"));
+    }
+    ASSIGN_OR_RETURN(problem_, ParsePromptFile(folder_.problem()));
+    // A campaign that cannot run is known before minutes are spent on what comes first.
+    ASSIGN_OR_RETURN(const bool begun, RunBegun());
+    RETURN_IF_ERROR(begun ? folder_.CheckSettings(settings_) : CheckCampaign());
+    RETURN_IF_ERROR(Local());
+    if (!signals_->stopped()) RETURN_IF_ERROR(Campaign());
+    const bool stopped = signals_->stopped();
+    ASSIGN_OR_RETURN(DiscoverResult result,
+                     Conclude(folder_, problem_, /*verify=*/!stopped,
+                              [this](const std::string& text) { console_->Status(text); }));
+    result.unproved_speedup = unproved_speedup_;
+    return Discovery{std::move(folder_), std::move(result), stopped};
+  }
+
+ private:
+  // Says whether the campaign has got anywhere: one that has not is made again, of today's
+  // settings.
+  absl::StatusOr<bool> RunBegun() const {
+    const RunPaths paths(folder_.run());
+    std::error_code error;
+    if (!fs::exists(paths.campaign(), error) || Journal::IsEmpty(paths.journal())) return false;
+    ASSIGN_OR_RETURN(const OpenedRun run, OpenRun(RunPaths(RunRoot()), /*read_only=*/true));
+    return run.journal->HasProgress();
+  }
+
+  // What needs a worker of its own: the check, and the rules.
+  absl::Status Local() {
+    std::error_code error;
+    const bool ruled = fs::exists(folder_.rule_result(), error);
+    if (folder_.Approved() && ruled) return absl::OkStatus();
+    console_->Status("starting a worker");
+    ASSIGN_OR_RETURN(const std::unique_ptr<LocalWorker> worker, LocalWorker::Start());
+    // Who edits the problem before he says yes gets that checked too.
+    while (!folder_.Approved()) {
+      ASSIGN_OR_RETURN(const std::string text, ReadFile(folder_.problem()));
+      ASSIGN_OR_RETURN(problem_, ParsePrompt(text, folder_.problem()));
+      RETURN_IF_ERROR(Check(worker.get()));
+      RETURN_IF_ERROR(Ask());
+      RETURN_IF_ERROR(folder_.Approve(text));
+      begun_ = Clock::now();
+    }
+    return ruled ? absl::OkStatus() : Rules(worker.get());
+  }
+
+  absl::Status Check(LocalWorker* worker) {
+    ASSIGN_OR_RETURN(const ProblemReport report,
+                     CheckPromptFile(folder_.problem(), /*quick=*/false, worker, console_,
+                                     [this] { return signals_->stopped(); }));
+    console_->Line(report.Table());
+    if (report.sound()) return absl::OkStatus();
+    if (!report.proven) {
+      return absl::UnavailableError(
+          absl::StrCat(folder_.problem(), " wants more of this machine than it has; see above"));
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("this problem would not tell right from wrong, or fast from slow; put right "
+                     "what FAILED in ",
+                     folder_.problem(), " and run whet discover again"));
+  }
+
+  absl::Status Ask() {
+    if (options_.yes) return absl::OkStatus();
+    console_->Line(absl::StrCat("A program is right if it passes this check. Edit ",
+                                folder_.problem(), " if it should be stricter.\nGo on? [y/N]"));
+    // Nothing is under way that a Ctrl-C could break.
+    signals_->OnStop([] { _exit(kExitStopped); });
+    std::string answer;
+    std::getline(std::cin, answer);
+    signals_->OnStop(nullptr);
+    if (absl::EqualsIgnoreCase(absl::StripAsciiWhitespace(answer), "y")) return absl::OkStatus();
+    return absl::CancelledError(
+        absl::StrCat("not approved; edit ", folder_.problem(), " and run this again"));
+  }
+
+  absl::Status Rules(LocalWorker* worker) {
+    ASSIGN_OR_RETURN(
+        VerdictLog log,
+        VerdictLog::Open(folder_.rule_log(), absl::StrCat(ProblemHash(problem_), " ", HostId())));
+    console_->Line(log.size() == 0
+                       ? std::string("rules first: what they make of the function is measured")
+                       : absl::StrCat("rules go on: ", log.size(), " programs are measured"));
+    const RuleSearchTools tools{.worker = worker,
+                                .console = console_,
+                                .stopped = [this] { return signals_->stopped(); },
+                                .log = &log};
+    const RewriteOptions options;
+    ASSIGN_OR_RETURN(const RewriteSearch search,
+                     SearchByRules(problem_, options, ShareOfRules(options_.budget), tools));
+    console_->Line(SearchText(problem_, search, options, /*remedy=*/""));
+    if (signals_->stopped()) {
+      if (search.fastest) unproved_speedup_ = search.fastest->speedup;
+      return absl::OkStatus();  // The log has it.
+    }
+    // Where the worker is gone nothing of it counts; tried again, the log answers at once.
+    if (absl::IsUnavailable(search.ended)) return search.ended;
+    if (!WentThrough(search) && !absl::IsCancelled(search.ended)) {
+      console_->Notice(absl::StrCat("rules: ", search.ended.message(),
+                                    "; the policy is taught what they had found"));
+    }
+    const std::string proof = absl::StrCat(folder_.rule_proof(), "/", problem_.id());
+    const auto verdict = ProveFastest(problem_, search, proof, worker);
+    // INTERNAL: it is not right any more.
+    if (!verdict.ok() && !absl::IsInternal(verdict.status())) return verdict.status();
+    if (!verdict.ok()) console_->Notice(absl::StrCat("rules: ", verdict.status().message()));
+    RETURN_IF_ERROR(WriteFileAtomically(folder_.rewrites(), ExamplesOf(problem_, search)));
+    return WriteRuleResult(folder_, search, verdict.ok() ? *verdict : std::nullopt);
+  }
+
+  absl::StatusOr<v1::Campaign> LoadOwnCampaign(std::vector<std::string>* sets) const {
+    *sets = {absl::StrCat("problems=[", Quoted(folder_.problem()), "]"),
+             absl::StrCat("name=discover-", absl::StrReplaceAll(problem_.id(), {{"_", "-"}})),
+             absl::StrCat("warmup.rewrites=", Quoted(folder_.rewrites()))};
+    std::vector<std::string> all = *sets;
+    all.insert(all.end(), options_.sets.begin(), options_.sets.end());
+    ASSIGN_OR_RETURN(const v1::Campaign first, LoadCampaign(options_.campaign, all));
+    const int rollouts = first.train().prompts_per_step() * first.train().group_size();
+    sets->push_back(
+        absl::StrCat("train.steps=", PlannedSteps(options_.budget, rollouts, kSecondsAStep)));
+    sets->insert(sets->end(), options_.sets.begin(), options_.sets.end());
+    return LoadCampaign(options_.campaign, *sets);
+  }
+
+  absl::StatusOr<CampaignPlan> Plan(const v1::Campaign& campaign,
+                                    const std::vector<std::string>& sets) const {
+    if (campaign.has_cluster()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(WhereInCampaign(options_.campaign, sets, "cluster"),
+                       ": 'cluster': whet discover works on this machine alone; leave it out"));
+    }
+    ASSIGN_OR_RETURN(CampaignPlan plan, BuildPlan(campaign, NewCampaignId(campaign.name()),
+                                                  CheckpointDir(campaign, RunPaths(RunRoot()))));
+    const auto where = [&](const std::string& key) {
+      return WhereInCampaign(options_.campaign, sets, key);
+    };
+    RETURN_IF_ERROR(CheckLocalModel(plan, where, signals_).status());
+    return plan;
+  }
+
+  absl::Status CheckCampaign() const {
+    std::error_code error;
+    if (!fs::exists(folder_.rewrites(), error)) {
+      RETURN_IF_ERROR(WriteFileAtomically(folder_.rewrites(), ""));
+    }
+    std::vector<std::string> sets;
+    ASSIGN_OR_RETURN(const v1::Campaign campaign, LoadOwnCampaign(&sets));
+    return Plan(campaign, sets).status();
+  }
+
+  std::string RunRoot() const { return fs::absolute(folder_.run()).lexically_normal().string(); }
+
+  // Says, after each update, whether the budget is spent.
+  bool Spent(const CampaignPlan& plan, const v1::UpdateName& done) const {
+    // The last step saves its checkpoint and ends by itself.
+    if (done.phase() == v1::UpdateName::GRPO && done.step() >= plan.campaign.train().steps()) {
+      return false;
+    }
+    if (options_.budget.seconds) {
+      return std::chrono::duration<double>(Clock::now() - begun_).count() >=
+             *options_.budget.seconds;
+    }
+    return SpentCandidates(plan, done.phase() == v1::UpdateName::GRPO ? done.step() : 0);
+  }
+
+  bool SpentCandidates(const CampaignPlan& plan, int64_t steps) const {
+    if (!options_.budget.candidates) return false;
+    const v1::TrainConfig& train = plan.campaign.train();
+    return steps * train.prompts_per_step() * train.group_size() >=
+           *options_.budget.candidates - *ShareOfRules(options_.budget).candidates;
+  }
+
+  absl::Status Campaign() {
+    ASSIGN_OR_RETURN(const bool begun, RunBegun());
+    if (begun) {
+      ASSIGN_OR_RETURN(const RunDir run_dir,
+                       RunDir::Open(folder_.run(), kOrphanPatience,
+                                    [this](const std::string& what) { console_->Line(what); }));
+      ASSIGN_OR_RETURN(const OpenedRun run, OpenRun(run_dir.paths(), /*read_only=*/false));
+      return RunToBudget(run.plan, run_dir.paths(), run.journal.get());
+    }
+    std::vector<std::string> sets;
+    ASSIGN_OR_RETURN(const v1::Campaign campaign, LoadOwnCampaign(&sets));
+    ASSIGN_OR_RETURN(const CampaignPlan plan, Plan(campaign, sets));
+    RETURN_IF_ERROR(WriteFileAtomically(folder_.settings(), settings_));
+    ASSIGN_OR_RETURN(const CreatedRun run, CreateRun(plan, RunRoot()));
+    console_->Line(absl::StrCat("campaign: ", plan.warmup_updates(), " updates of warm-up, then ",
+                                campaign.train().steps(), " steps of GRPO, in ", folder_.run()));
+    return RunToBudget(plan, RunPaths(RunRoot()), run.journal.get());
+  }
+
+  absl::Status RunToBudget(const CampaignPlan& plan, const RunPaths& paths, Journal* journal) {
+    int64_t steps = 0;
+    RETURN_IF_ERROR(journal->ForEachRow([&](const MetricsRow& row) {
+      if (row.name.phase() == v1::UpdateName::GRPO) ++steps;
+    }));
+    if (SpentCandidates(plan, steps)) {
+      console_->Line("the budget is spent; a larger --budget goes on");
+      return absl::OkStatus();
+    }
+    const absl::Status status =
+        RunCampaign(plan, paths, journal, signals_, console_,
+                    [&](const v1::UpdateName& done) { return Spent(plan, done); });
+    if (absl::IsCancelled(status)) return absl::OkStatus();  // By the operator, or the budget.
+    if (!status.ok()) console_->Line("nothing is lost; run whet discover again, and it goes on");
+    return status;
+  }
+
+  DiscoverOptions options_;
+  const std::string settings_;
+  DiscoverFolder folder_;
+  StopSignals* const signals_;
+  Console* const console_;
+  v1::Problem problem_;
+  std::optional<double> unproved_speedup_;  // of what rules have found, where they were stopped
+  Clock::time_point begun_ = Clock::now();  // from here on the budget's time counts
+};
+
+bool IsPromptFile(const std::string& file) { return absl::EndsWith(file, ".md"); }
+
+// Returns the text of the problem that a file is, or is imported to.
+absl::StatusOr<std::string> ProblemOf(const DiscoverOptions& options, const std::string& given,
+                                      Console* console) {
+  if (IsPromptFile(options.file)) {
+    if (!options.function.empty() || !options.answers.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          options.file, " is a prompt file; --function and --answer are for a C++ source"));
+    }
+    RETURN_IF_ERROR(ParsePromptFile(options.file).status());
+    return given;
+  }
+  ImportAnswers answers("--answer", console, !options.yes && AtTerminal(*console));
+  for (const std::string& answer : options.answers) RETURN_IF_ERROR(answers.Add(answer));
+  answers.Suggest("prose", "Computes the same as the reference, faster.");
+  ASSIGN_OR_RETURN(const ImportedProblem made,
+                   ImportFile({options.file, options.function}, &answers));
+  if (!answers.chosen().empty()) {
+    console->Line(
+        absl::StrCat("chosen, as you did not say (--answer KEY=VALUE says otherwise):\n  ",
+                     absl::StrJoin(answers.chosen(), "\n  ")));
+  }
+  return made.text;
+}
+
+// Returns the answers that the problem is made of, a line each.
+std::string AskedOf(const DiscoverOptions& options) {
+  std::string asked;
+  if (!options.function.empty()) absl::StrAppend(&asked, "--function ", options.function, "\n");
+  for (const std::string& answer : options.answers) {
+    absl::StrAppend(&asked, "--answer ", answer, "\n");
+  }
+  return asked;
+}
+
+absl::StatusOr<DiscoverFolder> OpenFolder(const DiscoverOptions& options, Console* console) {
+  ASSIGN_OR_RETURN(const std::string given, ReadFile(options.file));
+  const std::string root =
+      options.out.empty() ? absl::StrCat("runs/discover-", fs::path(options.file).stem().string())
+                          : options.out;
+  if (DiscoverFolder::Holds(root)) return DiscoverFolder::Open(root, given, AskedOf(options));
+  ASSIGN_OR_RETURN(const std::string problem, ProblemOf(options, given, console));
+  return DiscoverFolder::Create(root, given, AskedOf(options), problem);
+}
+
+}  // namespace
+
+absl::StatusOr<Discovery> Discover(const DiscoverOptions& options, StopSignals* signals,
+                                   Console* console) {
+  // While questions are asked, nothing is under way that a Ctrl-C could break.
+  signals->OnStop([] { _exit(kExitStopped); });
+  absl::StatusOr<DiscoverFolder> opened = OpenFolder(options, console);
+  signals->OnStop(nullptr);
+  ASSIGN_OR_RETURN(DiscoverFolder folder, std::move(opened));
+  console->Line(absl::StrCat("in ", folder.root(), ": ", folder.problem(),
+                             folder.Approved() ? ", approved; going on" : ""));
+  return Search(options, std::move(folder), signals, console).Run();
+}
+
+}  // namespace whetstone

@@ -1,0 +1,94 @@
+#include "coordinator/discover/import_answers.h"
+
+#include <algorithm>
+#include <iostream>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/file.h"
+#include "common/nearest.h"
+#include "common/status_macros.h"
+#include "coordinator/prompt/prompt_sections.h"
+
+namespace whetstone {
+
+absl::Status ImportAnswers::Add(const std::string& answer) {
+  const size_t equals = answer.find('=');
+  if (equals == 0 || equals == std::string::npos) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(option_, " ", answer, ": write KEY=VALUE, as in ", option_, " a.shape=n,n"));
+  }
+  given_[answer.substr(0, equals)] = answer.substr(equals + 1);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ImportAnswers::Answer(const ImportQuestion& question) {
+  asked_.push_back(question.key);
+  if (const auto it = given_.find(question.key); it != given_.end()) {
+    return Checked(question, it->second);
+  }
+  const auto own = suggested_.find(question.key);
+  const std::string suggestion =
+      question.suggestion.empty() && own != suggested_.end() ? own->second : question.suggestion;
+  if (ask_) return Ask(question, suggestion);
+  if (!suggestion.empty()) {
+    chosen_.push_back(absl::StrCat(question.key, "=", suggestion));
+    return suggestion;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(question.text, "\nAnswer with ", option_, " ",
+                                                 question.key, "=…, or run this on a terminal"));
+}
+
+absl::Status ImportAnswers::CheckAllUsed() const {
+  for (const auto& [key, value] : given_) {
+    if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(option_, " ", key, ": there is no such question; did you mean '",
+                     Nearest(key, asked_), "'? Questions are ", absl::StrJoin(asked_, ", ")));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ImportAnswers::Checked(const ImportQuestion& question,
+                                                   const std::string& answer) const {
+  const absl::Status status = question.check(answer);
+  if (status.ok()) return answer;
+  return absl::InvalidArgumentError(
+      absl::StrCat(option_, " ", question.key, "=", answer, ": ", status.message()));
+}
+
+absl::StatusOr<std::string> ImportAnswers::Ask(const ImportQuestion& question,
+                                               const std::string& suggestion) {
+  for (;;) {
+    console_->Line(
+        absl::StrCat(question.text, suggestion.empty() ? "" : absl::StrCat(" [", suggestion, "]")));
+    std::string answer;
+    if (!std::getline(std::cin, answer)) {
+      return absl::CancelledError(absl::StrCat("no answer to: ", question.text));
+    }
+    answer = std::string(absl::StripAsciiWhitespace(answer));
+    if (answer.empty()) answer = suggestion;
+    const absl::Status status = question.check(answer);
+    if (status.ok()) return answer;
+    console_->Line(absl::StrCat(status.message(), ": once more"));
+  }
+}
+
+absl::StatusOr<ImportedProblem> ImportFile(const ImportFiles& files, ImportAnswers* answers) {
+  ImportRequest request;
+  request.name = files.file;
+  request.function = files.function;
+  ASSIGN_OR_RETURN(request.code, ReadFile(files.file));
+  RETURN_IF_ERROR(CheckUtf8(request.code, files.file));
+  if (!files.expert.empty()) {
+    ASSIGN_OR_RETURN(request.expert, ReadFile(files.expert));
+    RETURN_IF_ERROR(CheckUtf8(request.expert, files.expert));
+  }
+  request.answer = [answers](const ImportQuestion& question) { return answers->Answer(question); };
+  ASSIGN_OR_RETURN(ImportedProblem made, ImportProblem(request));
+  RETURN_IF_ERROR(answers->CheckAllUsed());
+  return made;
+}
+
+}  // namespace whetstone

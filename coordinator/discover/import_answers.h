@@ -1,0 +1,64 @@
+// What an import asks, a person, the command line or the usual answer tells.
+//
+//   ImportAnswers answers("--answer", &console, /*ask=*/true);
+//   RETURN_IF_ERROR(answers.Add("a.shape=n,n"));
+//   ASSIGN_OR_RETURN(ImportedProblem made, ImportFile({.file = "saxpy.cc"}, &answers));
+#ifndef WHETSTONE_COORDINATOR_DISCOVER_IMPORT_ANSWERS_H_
+#define WHETSTONE_COORDINATOR_DISCOVER_IMPORT_ANSWERS_H_
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "coordinator/authoring/problem_import.h"
+#include "coordinator/terminal/console.h"
+
+namespace whetstone {
+
+// Each question is answered by what was added, else by the person at the terminal (`ask`), else by
+// the suggestion.
+class ImportAnswers {
+ public:
+  // `option` is the command's name for added answers, for messages. The console is borrowed.
+  ImportAnswers(std::string option, Console* console, bool ask)
+      : option_(std::move(option)), console_(console), ask_(ask) {}
+
+  // INVALID_ARGUMENT: it is not KEY=VALUE.
+  absl::Status Add(const std::string& answer);
+  // Suggests `value` where the import has no suggestion of its own.
+  void Suggest(const std::string& key, const std::string& value) { suggested_[key] = value; }
+  absl::StatusOr<std::string> Answer(const ImportQuestion& question);
+  // Returns "KEY=VALUE" for each that nobody answered.
+  const std::vector<std::string>& chosen() const { return chosen_; }
+  // INVALID_ARGUMENT: something was added that nobody asked for.
+  absl::Status CheckAllUsed() const;
+
+ private:
+  absl::StatusOr<std::string> Checked(const ImportQuestion& question,
+                                      const std::string& answer) const;
+  absl::StatusOr<std::string> Ask(const ImportQuestion& question, const std::string& suggestion);
+
+  const std::string option_;
+  Console* const console_;
+  const bool ask_;
+  std::map<std::string, std::string> given_;
+  std::map<std::string, std::string> suggested_;
+  std::vector<std::string> asked_;
+  std::vector<std::string> chosen_;
+};
+
+struct ImportFiles {
+  std::string file;
+  std::string function = {};  // empty: the only one
+  std::string expert = {};    // a file; empty: none
+};
+
+// Errors are those of ImportProblem, of the answers, and of files that cannot be read or are no
+// UTF-8.
+absl::StatusOr<ImportedProblem> ImportFile(const ImportFiles& files, ImportAnswers* answers);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_DISCOVER_IMPORT_ANSWERS_H_

@@ -1,0 +1,60 @@
+// Rules at work on one problem: SearchRewrites with a worker of this machine, a budget, a console
+// and, where one is given, a log that outlives the process.
+//
+//   ASSIGN_OR_RETURN(RewriteSearch search, SearchByRules(problem, options, budget, tools));
+//   WriteFileAtomically("mine.jsonl", ExamplesOf(problem, search));
+#ifndef WHETSTONE_COORDINATOR_DISCOVER_RULE_SEARCH_H_
+#define WHETSTONE_COORDINATOR_DISCOVER_RULE_SEARCH_H_
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "coordinator/discover/budget.h"
+#include "coordinator/discover/verdict_log.h"
+#include "coordinator/loop/local_worker.h"
+#include "coordinator/rewrites/rewrite_search.h"
+#include "coordinator/terminal/console.h"
+#include "whetstone/v1/problem.pb.h"
+
+namespace whetstone {
+
+// All are borrowed.
+struct RuleSearchTools {
+  LocalWorker* worker = nullptr;
+  Console* console = nullptr;
+  std::function<bool()> stopped;  // by the operator
+  VerdictLog* log = nullptr;      // null: every program is measured
+};
+
+// Puts the problem to the worker and searches until its rules are through, the budget is spent or
+// the operator stops it; time shown on the console. Errors are those of LocalWorker and
+// Rewriter::Make; what ends a search that has begun is in RewriteSearch::ended.
+absl::StatusOr<RewriteSearch> SearchByRules(const v1::Problem& problem,
+                                            const RewriteOptions& options, const Budget& budget,
+                                            const RuleSearchTools& tools);
+
+// Says whether a search went as far as it could: to its end, or to a function that rules cannot
+// rewrite.
+bool WentThrough(const RewriteSearch& search);
+
+// Returns what a search found, for people; `options` are those it had, `remedy` says how longer
+// programs are allowed (may be empty).
+std::string SearchText(const v1::Problem& problem, const RewriteSearch& search,
+                       const RewriteOptions& options, const std::string& remedy);
+
+// Returns the kept programs as a file of worked examples, for warmup.rewrites.
+std::string ExamplesOf(const v1::Problem& problem, const RewriteSearch& search);
+
+// Measures the fastest program as precisely as the worker can, and writes its stand-alone benchmark
+// to `folder`. Returns the verdict; nothing where there is no fastest. INTERNAL: it is not right
+// any more.
+absl::StatusOr<std::optional<v1::Verdict>> ProveFastest(const v1::Problem& problem,
+                                                        const RewriteSearch& search,
+                                                        const std::string& folder,
+                                                        LocalWorker* worker);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_DISCOVER_RULE_SEARCH_H_
