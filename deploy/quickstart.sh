@@ -5,7 +5,8 @@
 #   deploy/quickstart.sh --ssh            the same through a private SSH server on loopback
 #   deploy/quickstart.sh --seed 5         another seed
 #   deploy/quickstart.sh --problem FILE   a C++ source or prompt file of your own: whet discover, a quarter
-#                                         of an hour from its check on
+#                                         of an hour from its check on; --answer, --function, --budget and
+#                                         --yes are those of whet discover (a prompt file needs no --yes)
 #   deploy/quickstart.sh --set KEY=VALUE  any other key of the campaign; may be repeated
 #   deploy/quickstart.sh --fresh          train again even if this campaign is finished
 #
@@ -28,6 +29,7 @@ SSH=false
 FRESH=false
 PROBLEM=""
 SETS=()
+ASKED=()  # Options of whet discover.
 
 parse_options() {
   while (($#)); do
@@ -38,6 +40,8 @@ parse_options() {
       --problem)
         PROBLEM="$(realpath -e "${2:?--problem needs a file}")" || die "no such file: $2"
         shift ;;
+      --answer | --function | --budget) ASKED+=("$1" "${2:?$1 needs a value}"); shift ;;
+      --yes) ASKED+=(--yes) ;;
       --set) SETS+=(--set "${2:?--set needs KEY=VALUE}"); shift ;;
       -h | --help) sed -n '2,/^$/s/^# \{0,1\}//p' "$DEPLOY/quickstart.sh"; exit ;;
       *) die "unknown option $1; deploy/quickstart.sh --help lists them" ;;
@@ -46,6 +50,9 @@ parse_options() {
   done
   if $SSH && [[ -n "$PROBLEM" ]]; then
     die "--ssh is for the quickstart's own campaign; --problem works on this machine"
+  fi
+  if [[ -z "$PROBLEM" ]] && ((${#ASKED[@]})); then
+    die "${ASKED[0]} is for a function of your own: name its file with --problem"
   fi
 }
 
@@ -105,8 +112,12 @@ cluster_settings() {
 
 # One line that changes with whatever would change the run.
 run_identity() {
-  local problem="${PROBLEM:-$WHETSTONE_ROOT/prompts/matmul_f32.md}"
-  { cat "$CAMPAIGN" "$DISCOVER" "$problem" "$WHETSTONE_ROOT/prompts/warmup.jsonl" "$DEPLOY/quickstart.sh"; printf '%s\n' "$SSH" "${SETS[@]}"; } | sha256sum | cut -d' ' -f1
+  if [[ -n "$PROBLEM" ]]; then
+    { cat "$DISCOVER" "$PROBLEM"; printf '%s\n' discover "${SETS[@]}" "${ASKED[@]}"; } | sha256sum | cut -d' ' -f1
+    return
+  fi
+  { cat "$CAMPAIGN" "$WHETSTONE_ROOT/prompts/matmul_f32.md" "$WHETSTONE_ROOT/prompts/warmup.jsonl" \
+    "$DEPLOY/quickstart.sh"; printf '%s\n' "$SSH" "${SETS[@]}"; } | sha256sum | cut -d' ' -f1
 }
 
 move_aside() {
@@ -135,11 +146,12 @@ make_room() {
 discover_problem() {
   local identity yes=()
   identity="$(run_identity)"
-  make_room "$identity"
-  # Whoever wrote a prompt file has said what is right; an import asks where there is somebody to ask.
-  if [[ "$PROBLEM" == *.md || ! -t 0 ]]; then yes=(--yes); fi
+  # A search that has not come to its campaign yet may go on with other settings.
+  if $FRESH || [[ -e "$RUN/run" ]] || ! cmp -s "$PROBLEM" "$RUN/given"; then make_room "$identity"; fi
+  # Whoever wrote a prompt file has said what is right.
+  if [[ "$PROBLEM" == *.md ]]; then yes=(--yes); fi
   echo "$identity" >"$STATE"
-  "$BIN/whet" discover "$PROBLEM" --out "$RUN" --campaign "$DISCOVER" "${yes[@]}" \
+  "$BIN/whet" discover "$PROBLEM" --out "$RUN" --campaign "$DISCOVER" "${yes[@]}" "${ASKED[@]}" \
     --set "model=$MODEL_DIR" "${SETS[@]}"
 }
 
@@ -157,6 +169,7 @@ run_campaign() {
     say "going on with the interrupted campaign in runs/quickstart"
     "$BIN/whet" resume "$RUN" || code=$?
   else
+    if [[ -e "$RUN/given" ]]; then move_aside "it is a search of whet discover"; fi
     rm -rf "$RUN"
     echo "$identity" >"$STATE"
     local sets=(--set "model=$MODEL_DIR" "${SETS[@]}")  # The user's own have the last word.

@@ -40,7 +40,7 @@ discovers() {
   printf '#!/bin/bash\necho "$*" >>"%s/calls"\nexit %s\n' "$root" "$want" >"$root/build/release/bin/whet"
   chmod +x "$root/build/release/bin/whet"
   # shellcheck disable=SC2016
-  out=$(bash -c 'source "$1/deploy/quickstart.sh"; parse_options --problem "$1/p.cc" --seed 5
+  out=$(bash -c 'source "$1/deploy/quickstart.sh"; parse_options --problem "$1/p.cc" --seed 5 --answer a=1
     if [[ "$2" == same ]]; then run_identity >"$STATE"; else echo "$2" >"$STATE"; fi
     discover_problem' _ "$root" "$recorded" 2>&1) || got=$?
   out+=$'\n'"$(<"$root/calls")"
@@ -52,6 +52,7 @@ discovers() {
 
 discovers asked other 0 'p.cc --out '
 discovers options other 0 '--set seed=5'
+discovers answers other 0 '--answer a=1 --set model='
 discovers moved other 0 'the run that was there is now runs/quickstart.1'
 discovers refuted same 2 'discover '
 discovers stopped same 130 'discover '

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/discover/discover.h"
 #include "coordinator/terminal/console.h"
@@ -26,9 +27,15 @@ int RunDiscover(DiscoverCommand command) {
   if (!found.ok()) return console.Fail(found.status());
   const DiscoverResult& result = found->result;
   console.Line(ResultText(result, found->folder));
-  console.Result(ResultJson(result, found->folder));
+  nlohmann::ordered_json json = ResultJson(result, found->folder);
+  if (!found->campaign.ok()) {
+    console.Notice(absl::StrCat("the campaign failed: ", found->campaign.message()));
+    json["error"] = found->campaign.message();
+  }
+  console.Result(json);
   if (found->stopped) return kExitStopped;
-  const bool refuted = result.verification && !result.verification->confirmed;
+  if (!found->campaign.ok()) return ExitCodeOf(found->campaign);
+  const bool refuted = result.best && result.best->verification && !result.best->confirmed();
   return refuted ? kExitWrongInput : kExitOk;
 }
 

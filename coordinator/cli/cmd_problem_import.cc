@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -32,7 +30,7 @@ struct Imported {
 };
 
 absl::StatusOr<Imported> Import(const ProblemImportOptions& options, Console* console) {
-  ImportAnswers answers("--set", console, isatty(STDIN_FILENO) == 1 && !options.json);
+  ImportAnswers answers("--set", console, console->CanAsk());
   for (const std::string& option : options.set) RETURN_IF_ERROR(answers.Add(option));
   ASSIGN_OR_RETURN(const ImportedProblem made,
                    ImportFile({options.file, options.function, options.expert}, &answers));

@@ -96,14 +96,14 @@ absl::StatusOr<nlohmann::ordered_json> Rewrite(const RewriteCommand& command,
       RETURN_IF_ERROR(WriteFileAtomically(command.out, lines));
       console->Line(absl::StrCat(command.out, ": for warmup.rewrites in a campaign"));
     }
-    if (!command.proof.empty() && !signals.stopped()) {
+    if (!command.proof.empty() && !signals.stopped() && search->fastest) {
       const std::string folder = absl::StrCat(command.proof, "/", problems[i].id());
-      const auto proved = ProveFastest(problems[i], *search, folder, worker.get());
-      if (!proved.ok()) {
-        console->Notice(absl::StrCat("no proof: ", proved.status().message()));
-      } else if (proved->has_value()) {
+      const auto proved = ProveProgram(problems[i], *search->fastest, folder, worker.get());
+      if (proved.ok()) {
         console->Line(absl::StrFormat("proof of the fastest, %.2fx: sh %s/run.sh",
-                                      (*proved)->speedup(), folder));
+                                      proved->speedup(), folder));
+      } else {
+        console->Notice(absl::StrCat("no proof: ", proved.status().message()));
       }
     }
     if (!WentThrough(*search) && !absl::IsCancelled(search->ended)) return failed(search->ended);

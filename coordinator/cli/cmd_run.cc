@@ -27,9 +27,6 @@
 namespace whetstone {
 namespace {
 
-// A predecessor's services notice its death within 2 s.
-constexpr std::chrono::seconds kOrphanPatience{15};
-
 struct RunOptions {
   std::string campaign;
   std::string run_dir;
@@ -181,7 +178,7 @@ int Resume(const std::string& root, bool json) {
   static StopSignals* const signals = new StopSignals;
   Console console(json);
   absl::StatusOr<RunDir> run_dir =
-      RunDir::Open(root, kOrphanPatience, [&](const std::string& what) { console.Line(what); });
+      RunDir::Open(root, RunDir::kPatience, [&](const std::string& what) { console.Line(what); });
   if (!run_dir.ok()) return console.Fail(run_dir.status());
   const RunPaths& paths = run_dir->paths();
   absl::StatusOr<OpenedRun> run = OpenRun(paths, /*read_only=*/false);

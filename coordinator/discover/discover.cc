@@ -7,20 +7,20 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "common/file.h"
 #include "common/host.h"
 #include "common/problem/problem_hash.h"
 #include "common/status_macros.h"
 #include "coordinator/config/campaign_parser.h"
-#include "coordinator/discover/import_answers.h"
 #include "coordinator/discover/local_check.h"
+#include "coordinator/discover/own_problem.h"
 #include "coordinator/discover/rule_search.h"
 #include "coordinator/discover/verdict_log.h"
 #include "coordinator/journal/campaign_setup.h"
@@ -31,6 +31,7 @@
 #include "coordinator/loop/run_campaign.h"
 #include "coordinator/process/child_process.h"
 #include "coordinator/prompt/prompt_file.h"
+#include "coordinator/yaml/yaml_writer.h"
 
 namespace whetstone {
 namespace {
@@ -40,15 +41,10 @@ using Clock = std::chrono::steady_clock;
 
 // What a GRPO step of the small model takes on two cores.
 constexpr double kSecondsAStep = 20;
-// A predecessor's services notice its death within 2 s.
-constexpr std::chrono::seconds kOrphanPatience{15};
 
-// Says whether there is somebody to ask.
-bool AtTerminal(const Console& console) { return !console.json() && isatty(STDIN_FILENO) == 1; }
-
-// Returns a path as YAML in which no character means anything.
-std::string Quoted(const std::string& path) {
-  return absl::StrCat("'", absl::StrReplaceAll(fs::absolute(path).string(), {{"'", "''"}}), "'");
+// Returns a path as YAML.
+std::string AbsoluteInYaml(const std::string& path) {
+  return QuotedText(fs::absolute(path).string());
 }
 
 // Returns what of the options the campaign is made of, a line each.
@@ -76,7 +72,7 @@ class Search {
 
   absl::StatusOr<Discovery> Run() {
     RETURN_IF_ERROR(folder_.CheckUnchanged());
-    if (!folder_.Approved() && !options_.yes && !AtTerminal(*console_)) {
+    if (!folder_.Approved() && !options_.yes && !console_->CanAsk()) {
       return absl::FailedPreconditionError(absl::StrCat(
           "nobody has approved ", folder_.problem(),
           ": whatever passes its check counts as right. Look at it, and at what whet problem check "
@@ -87,13 +83,14 @@ class Search {
     ASSIGN_OR_RETURN(const bool begun, RunBegun());
     RETURN_IF_ERROR(begun ? folder_.CheckSettings(settings_) : CheckCampaign());
     RETURN_IF_ERROR(Local());
-    if (!signals_->stopped()) RETURN_IF_ERROR(Campaign());
-    const bool stopped = signals_->stopped();
+    // What was found counts, however the campaign ends.
+    const absl::Status campaign = signals_->stopped() ? absl::OkStatus() : Campaign();
+    const auto stopped = [this] { return signals_->stopped(); };
     ASSIGN_OR_RETURN(DiscoverResult result,
-                     Conclude(folder_, problem_, /*verify=*/!stopped,
+                     Conclude(folder_, problem_, /*verify=*/!stopped(), stopped,
                               [this](const std::string& text) { console_->Status(text); }));
     result.unproved_speedup = unproved_speedup_;
-    return Discovery{std::move(folder_), std::move(result), stopped};
+    return Discovery{std::move(folder_), std::move(result), campaign, stopped()};
   }
 
  private:
@@ -163,12 +160,14 @@ class Search {
     console_->Line(log.size() == 0
                        ? std::string("rules first: what they make of the function is measured")
                        : absl::StrCat("rules go on: ", log.size(), " programs are measured"));
+    absl::Status worker_failure;
     const RuleSearchTools tools{.worker = worker,
                                 .console = console_,
                                 .stopped = [this] { return signals_->stopped(); },
-                                .log = &log};
+                                .log = &log,
+                                .worker_failure = &worker_failure};
     const RewriteOptions options;
-    ASSIGN_OR_RETURN(const RewriteSearch search,
+    ASSIGN_OR_RETURN(RewriteSearch search,
                      SearchByRules(problem_, options, ShareOfRules(options_.budget), tools));
     console_->Line(SearchText(problem_, search, options, /*remedy=*/""));
     if (signals_->stopped()) {
@@ -176,24 +175,36 @@ class Search {
       return absl::OkStatus();  // The log has it.
     }
     // Where the worker is gone nothing of it counts; tried again, the log answers at once.
-    if (absl::IsUnavailable(search.ended)) return search.ended;
+    RETURN_IF_ERROR(worker_failure);
     if (!WentThrough(search) && !absl::IsCancelled(search.ended)) {
       console_->Notice(absl::StrCat("rules: ", search.ended.message(),
                                     "; the policy is taught what they had found"));
     }
-    const std::string proof = absl::StrCat(folder_.rule_proof(), "/", problem_.id());
-    const auto verdict = ProveFastest(problem_, search, proof, worker);
-    // INTERNAL: it is not right any more.
-    if (!verdict.ok() && !absl::IsInternal(verdict.status())) return verdict.status();
-    if (!verdict.ok()) console_->Notice(absl::StrCat("rules: ", verdict.status().message()));
+    ASSIGN_OR_RETURN(const std::vector<ProvedRewrite> proved, Prove(&search, worker));
     RETURN_IF_ERROR(WriteFileAtomically(folder_.rewrites(), ExamplesOf(problem_, search)));
-    return WriteRuleResult(folder_, search, verdict.ok() ? *verdict : std::nullopt);
+    return WriteRuleResult(folder_, search, proved);
+  }
+
+  // Proves the fastest program that is still right, if there is one; what is not is not taught.
+  absl::StatusOr<std::vector<ProvedRewrite>> Prove(RewriteSearch* search, LocalWorker* worker) {
+    std::vector<FoundRewrite> programs = search->kept;
+    if (search->fastest) programs.insert(programs.begin(), *search->fastest);
+    const std::string folder = absl::StrCat(folder_.rule_proof(), "/", problem_.id());
+    for (const FoundRewrite& program : programs) {
+      const absl::StatusOr<v1::Verdict> verdict = ProveProgram(problem_, program, folder, worker);
+      if (verdict.ok()) return std::vector<ProvedRewrite>{{program, *verdict}};
+      if (!absl::IsFailedPrecondition(verdict.status())) return verdict.status();
+      console_->Notice(absl::StrCat("rules: ", verdict.status().message()));
+      std::erase_if(search->kept,
+                    [&](const FoundRewrite& rewrite) { return rewrite.source == program.source; });
+    }
+    return std::vector<ProvedRewrite>();
   }
 
   absl::StatusOr<v1::Campaign> LoadOwnCampaign(std::vector<std::string>* sets) const {
-    *sets = {absl::StrCat("problems=[", Quoted(folder_.problem()), "]"),
+    *sets = {absl::StrCat("problems=[", AbsoluteInYaml(folder_.problem()), "]"),
              absl::StrCat("name=discover-", absl::StrReplaceAll(problem_.id(), {{"_", "-"}})),
-             absl::StrCat("warmup.rewrites=", Quoted(folder_.rewrites()))};
+             absl::StrCat("warmup.rewrites=", AbsoluteInYaml(folder_.rewrites()))};
     std::vector<std::string> all = *sets;
     all.insert(all.end(), options_.sets.begin(), options_.sets.end());
     ASSIGN_OR_RETURN(const v1::Campaign first, LoadCampaign(options_.campaign, all));
@@ -256,7 +267,7 @@ class Search {
     ASSIGN_OR_RETURN(const bool begun, RunBegun());
     if (begun) {
       ASSIGN_OR_RETURN(const RunDir run_dir,
-                       RunDir::Open(folder_.run(), kOrphanPatience,
+                       RunDir::Open(folder_.run(), RunDir::kPatience,
                                     [this](const std::string& what) { console_->Line(what); }));
       ASSIGN_OR_RETURN(const OpenedRun run, OpenRun(run_dir.paths(), /*read_only=*/false));
       return RunToBudget(run.plan, run_dir.paths(), run.journal.get());
@@ -272,11 +283,8 @@ class Search {
   }
 
   absl::Status RunToBudget(const CampaignPlan& plan, const RunPaths& paths, Journal* journal) {
-    int64_t steps = 0;
-    RETURN_IF_ERROR(journal->ForEachRow([&](const MetricsRow& row) {
-      if (row.name.phase() == v1::UpdateName::GRPO) ++steps;
-    }));
-    if (SpentCandidates(plan, steps)) {
+    ASSIGN_OR_RETURN(const int64_t steps, StepsDone(*journal));
+    if (steps < plan.campaign.train().steps() && SpentCandidates(plan, steps)) {
       console_->Line("the budget is spent; a larger --budget goes on");
       return absl::OkStatus();
     }
@@ -298,40 +306,28 @@ class Search {
   Clock::time_point begun_ = Clock::now();  // from here on the budget's time counts
 };
 
-bool IsPromptFile(const std::string& file) { return absl::EndsWith(file, ".md"); }
-
-// Returns the text of the problem that a file is, or is imported to.
-absl::StatusOr<std::string> ProblemOf(const DiscoverOptions& options, const std::string& given,
-                                      Console* console) {
-  if (IsPromptFile(options.file)) {
-    if (!options.function.empty() || !options.answers.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          options.file, " is a prompt file; --function and --answer are for a C++ source"));
-    }
-    RETURN_IF_ERROR(ParsePromptFile(options.file).status());
-    return given;
-  }
-  ImportAnswers answers("--answer", console, !options.yes && AtTerminal(*console));
-  for (const std::string& answer : options.answers) RETURN_IF_ERROR(answers.Add(answer));
-  answers.Suggest("prose", "Computes the same as the reference, faster.");
-  ASSIGN_OR_RETURN(const ImportedProblem made,
-                   ImportFile({options.file, options.function}, &answers));
-  if (!answers.chosen().empty()) {
-    console->Line(
-        absl::StrCat("chosen, as you did not say (--answer KEY=VALUE says otherwise):\n  ",
-                     absl::StrJoin(answers.chosen(), "\n  ")));
-  }
-  return made.text;
-}
-
 // Returns the answers that the problem is made of, a line each.
 std::string AskedOf(const DiscoverOptions& options) {
   std::string asked;
   if (!options.function.empty()) absl::StrAppend(&asked, "--function ", options.function, "\n");
-  for (const std::string& answer : options.answers) {
-    absl::StrAppend(&asked, "--answer ", answer, "\n");
-  }
+  const std::set<std::string> answers(options.answers.begin(), options.answers.end());
+  for (const std::string& answer : answers) absl::StrAppend(&asked, "--answer ", answer, "\n");
   return asked;
+}
+
+// The search's own keys are not the operator's to set.
+absl::Status CheckSets(const DiscoverOptions& options) {
+  for (const std::string& set : options.sets) {
+    const std::string key = set.substr(0, set.find('='));
+    for (const char* own : {"problems", "name", "warmup", "warmup.rewrites", "train"}) {
+      if (key != own) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("--set ", key,
+                       ": whet discover sets problems, name, warmup.rewrites and train.steps "
+                       "itself; of warmup and train name single keys, as in warmup.nearest=96"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<DiscoverFolder> OpenFolder(const DiscoverOptions& options, Console* console) {
@@ -340,7 +336,10 @@ absl::StatusOr<DiscoverFolder> OpenFolder(const DiscoverOptions& options, Consol
       options.out.empty() ? absl::StrCat("runs/discover-", fs::path(options.file).stem().string())
                           : options.out;
   if (DiscoverFolder::Holds(root)) return DiscoverFolder::Open(root, given, AskedOf(options));
-  ASSIGN_OR_RETURN(const std::string problem, ProblemOf(options, given, console));
+  ASSIGN_OR_RETURN(const std::string problem,
+                   OwnProblem({options.file, options.function, options.answers,
+                               /*ask=*/!options.yes && console->CanAsk()},
+                              console));
   return DiscoverFolder::Create(root, given, AskedOf(options), problem);
 }
 
@@ -348,6 +347,7 @@ absl::StatusOr<DiscoverFolder> OpenFolder(const DiscoverOptions& options, Consol
 
 absl::StatusOr<Discovery> Discover(const DiscoverOptions& options, StopSignals* signals,
                                    Console* console) {
+  RETURN_IF_ERROR(CheckSets(options));
   // While questions are asked, nothing is under way that a Ctrl-C could break.
   signals->OnStop([] { _exit(kExitStopped); });
   absl::StatusOr<DiscoverFolder> opened = OpenFolder(options, console);

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "coordinator/discover/budget.h"
 #include "coordinator/discover/discover_folder.h"
@@ -27,8 +28,8 @@ struct DiscoverOptions {
   std::vector<std::string> answers;  // KEY=VALUE, to the import's questions
   std::string out;                   // empty: runs/discover-NAME, of the file's name
   // The campaign that follows the rules (empty: deploy/discover.yaml of the sources that this
-  // program was built from, three folders above it): its problems, name, warmup.rewrites and
-  // train.steps are set here, and `sets` have the last word.
+  // program was built from, three folders above it). Its problems, name and warmup.rewrites are set
+  // here, and train.steps unless `sets` have it, which have the last word.
   std::string campaign;
   std::vector<std::string> sets;
   Budget budget;
@@ -38,7 +39,8 @@ struct DiscoverOptions {
 struct Discovery {
   DiscoverFolder folder;
   DiscoverResult result;
-  bool stopped = false;  // by the operator
+  absl::Status campaign;  // why it ended before its time; the result holds all the same
+  bool stopped = false;   // by the operator
 };
 
 // INVALID_ARGUMENT and the like: the file, an answer, the campaign or its model will not do, or the

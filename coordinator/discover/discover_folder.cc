@@ -9,7 +9,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
-#include "common/sha256.h"
 #include "common/status_macros.h"
 
 namespace whetstone {
@@ -49,6 +48,7 @@ absl::StatusOr<DiscoverFolder> DiscoverFolder::Lock(const std::string& root) {
   UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   if (!fd) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
   if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return absl::ErrnoToStatus(errno, absl::StrCat("cannot lock ", path));
     return absl::FailedPreconditionError(
         absl::StrCat(root, ": another whet discover works there; wait for it, or end it"));
   }
@@ -85,21 +85,21 @@ absl::StatusOr<DiscoverFolder> DiscoverFolder::Open(const std::string& root,
   }
   ASSIGN_OR_RETURN(const std::string asked_before, ReadFile(root + kAsked));
   if (!asked.empty() && asked != asked_before) {
-    return absl::AlreadyExistsError(absl::StrCat(root, " was begun with other answers:\n",
-                                                 asked_before,
-                                                 "for these name another folder with --out"));
+    return absl::AlreadyExistsError(
+        absl::StrCat(root, " was begun with other answers:\n", asked_before,
+                     "for these name another folder with --out, or remove this one"));
   }
   return folder;
 }
 
 bool DiscoverFolder::Approved() const {
   const absl::StatusOr<std::string> text = ReadFile(problem());
-  const absl::StatusOr<std::string> hash = ReadFile(approved());
-  return text.ok() && hash.ok() && *hash == Sha256Hex(*text);
+  const absl::StatusOr<std::string> before = ReadFile(approved());
+  return text.ok() && before.ok() && *before == *text;
 }
 
 absl::Status DiscoverFolder::Approve(const std::string& problem) const {
-  return WriteFileAtomically(approved(), Sha256Hex(problem));
+  return WriteFileAtomically(approved(), problem);
 }
 
 absl::Status DiscoverFolder::CheckSettings(const std::string& settings) const {
@@ -117,8 +117,9 @@ absl::Status DiscoverFolder::CheckUnchanged() const {
   if (!begun || Approved()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(problem(),
-                   " was edited after the search had begun; name another folder with --out, or put "
-                   "back what was there"));
+                   " was edited after the search had begun; name another folder with "
+                   "--out, or put back what was there, which is in ",
+                   approved()));
 }
 
 }  // namespace whetstone

@@ -4,13 +4,13 @@
 //   FOLDER/given            the file that the operator brought, as it was
 //   FOLDER/asked            the answers that he gave the import on the command line
 //   FOLDER/problem.md       the problem made of it; the operator may edit it until it is approved
-//   FOLDER/approved         the SHA-256 of the problem.md that the operator approved
+//   FOLDER/approved         a copy of the problem.md that the operator approved
 //   FOLDER/rules.log        verdicts of what rules made (verdict_log.h)
 //   FOLDER/rules.json       what rules found, once they are through; FOLDER/rules/ is its proof
 //   FOLDER/rewrites.jsonl   what of it the policy is taught
 //   FOLDER/settings         what the campaign was begun with
 //   FOLDER/run/             the campaign, a run directory as any
-//   FOLDER/best/            the fastest program with its proof, diff.patch and lineage.json
+//   FOLDER/best/            the fastest program with its proof, diff.patch and history.json
 //   FOLDER/lock             held by the process that works on it
 #ifndef WHETSTONE_COORDINATOR_DISCOVER_DISCOVER_FOLDER_H_
 #define WHETSTONE_COORDINATOR_DISCOVER_DISCOVER_FOLDER_H_

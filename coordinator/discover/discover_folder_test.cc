@@ -58,6 +58,9 @@ TEST_F(DiscoverFolderTest, WhatWasApprovedIsTheProblemAsItWas) {
   EXPECT_TRUE(folder->CheckUnchanged().ok());  // Nothing hangs on it yet.
   ASSERT_TRUE(WriteFileAtomically(folder->rule_log(), "").ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(folder->CheckUnchanged()));
+  // It can be put back.
+  ASSERT_TRUE(WriteFileAtomically(folder->problem(), *ReadFile(Root() + "/approved")).ok());
+  EXPECT_TRUE(folder->CheckUnchanged().ok());
 }
 
 TEST_F(DiscoverFolderTest, AFolderOfSomethingElseIsLeftAlone) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -25,108 +26,144 @@ namespace fs = std::filesystem;
 constexpr std::chrono::seconds kDiffDeadline{20};
 constexpr size_t kDiffLinesShown = 60;
 
+// Says whether rules.json's `fastest` is what WriteRuleResult wrote.
+bool IsWhole(const nlohmann::json& fastest) {
+  if (!fastest.is_object() || !fastest.contains("source") || !fastest["source"].is_string() ||
+      !fastest.contains("rules") || !fastest["rules"].is_array()) {
+    return false;
+  }
+  for (const nlohmann::json& rule : fastest["rules"]) {
+    if (!rule.is_string()) return false;
+  }
+  return std::ranges::all_of(
+      std::vector<std::string>{"speedup", "speedup_low", "speedup_high"},
+      [&](const std::string& key) { return fastest.contains(key) && fastest[key].is_number(); });
+}
+
 absl::StatusOr<std::optional<FoundProgram>> FoundByRules(const DiscoverFolder& folder,
                                                          const v1::Problem& problem) {
   std::error_code error;
   if (!fs::exists(folder.rule_result(), error)) return std::nullopt;
   ASSIGN_OR_RETURN(const std::string text, ReadFile(folder.rule_result()));
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("fastest")) {
+  const bool none = json.is_object() && json.contains("fastest") && json["fastest"].is_null();
+  if (none) return std::nullopt;
+  if (!json.is_object() || !json.contains("fastest") || !IsWhole(json["fastest"])) {
     return absl::DataLossError(
         absl::StrCat(folder.rule_result(), " is damaged; remove it, and rules are tried again"));
   }
   const nlohmann::json& fastest = json["fastest"];
-  if (fastest.is_null()) return std::nullopt;
   FoundProgram found;
   found.folder = absl::StrCat(folder.rule_proof(), "/", problem.id());
-  found.source = fastest.value("source", "");
-  found.speedup = fastest.value("speedup", 1.0);
-  found.speedup_low = fastest.value("speedup_low", 1.0);
-  found.speedup_high = fastest.value("speedup_high", 1.0);
-  found.lineage.push_back(
-      {"rules", absl::StrJoin(fastest.value("rules", std::vector<std::string>()), ", then "),
+  found.source = fastest["source"].get<std::string>();
+  found.speedup = fastest["speedup"].get<double>();
+  found.speedup_low = fastest["speedup_low"].get<double>();
+  found.speedup_high = fastest["speedup_high"].get<double>();
+  found.history.push_back(
+      {"rules", absl::StrJoin(fastest["rules"].get<std::vector<std::string>>(), ", then "),
        found.speedup});
   return found;
 }
 
-// What the campaign's policy wrote; also fills in how far the campaign is.
+bool SameText(const std::string& a, const std::string& b) {
+  return absl::StripAsciiWhitespace(a) == absl::StripAsciiWhitespace(b);
+}
+
+// What the campaign's policy wrote; also fills in how far the campaign is. The policy was taught
+// what rules had found.
 absl::StatusOr<std::optional<FoundProgram>> FoundByPolicy(const DiscoverFolder& folder,
                                                           const v1::Problem& problem,
+                                                          const std::optional<FoundProgram>& rules,
                                                           DiscoverResult* result) {
   std::error_code error;
   if (!fs::exists(RunPaths(folder.run()).campaign(), error)) return std::nullopt;
   ASSIGN_OR_RETURN(const RunPaths paths, RunDir::Find(folder.run()));
   ASSIGN_OR_RETURN(const OpenedRun run, OpenRun(paths, /*read_only=*/true));
   result->steps_total = run.plan.campaign.train().steps();
-  RETURN_IF_ERROR(run.journal->ForEachRow([&](const MetricsRow& row) {
-    if (row.name.phase() == v1::UpdateName::GRPO) ++result->steps_done;
-  }));
-  std::optional<FoundProgram> found;
-  std::vector<LineageStep> lineage;
+  ASSIGN_OR_RETURN(result->steps_done, StepsDone(*run.journal));
+  FoundProgram found;
+  found.folder = paths.best(problem.id());
+  if (rules) found.history = rules->history;
   RETURN_IF_ERROR(run.journal->ForEach([&](const JournalEntry& entry) {
     const auto* incumbent = std::get_if<IncumbentEntry>(&entry);
     if (incumbent == nullptr || !incumbent->accepted || incumbent->problem_id != problem.id()) {
       return absl::OkStatus();
     }
     const v1::Verdict& verdict = incumbent->verdict;
-    lineage.push_back(
-        {absl::StrCat("step ", incumbent->step), "written by the policy", verdict.speedup()});
-    found = FoundProgram{paths.best(incumbent->problem_id),
-                         incumbent->source,
-                         verdict.speedup(),
-                         verdict.speedup_low(),
-                         verdict.speedup_high(),
-                         {}};
+    const bool taught = rules && SameText(rules->source, incumbent->source);
+    found.history.push_back({absl::StrCat("step ", incumbent->step),
+                             taught ? "the policy, as rules made it" : "written by the policy",
+                             verdict.speedup()});
+    found.source = incumbent->source;
+    found.speedup = verdict.speedup();
+    found.speedup_low = verdict.speedup_low();
+    found.speedup_high = verdict.speedup_high();
     return absl::OkStatus();
   }));
-  if (found) found->lineage = std::move(lineage);
+  if (found.source.empty()) return std::nullopt;
   return found;
 }
 
+// The fastest first.
 absl::StatusOr<std::vector<FoundProgram>> Found(const DiscoverFolder& folder,
                                                 const v1::Problem& problem,
                                                 DiscoverResult* result) {
   std::vector<FoundProgram> all;
   ASSIGN_OR_RETURN(std::optional<FoundProgram> rules, FoundByRules(folder, problem));
-  ASSIGN_OR_RETURN(std::optional<FoundProgram> policy, FoundByPolicy(folder, problem, result));
-  if (policy) {
-    // The policy was taught what rules had found.
-    if (rules) policy->lineage.insert(policy->lineage.begin(), rules->lineage[0]);
-    all.push_back(*std::move(policy));
-  }
+  ASSIGN_OR_RETURN(std::optional<FoundProgram> policy,
+                   FoundByPolicy(folder, problem, rules, result));
+  if (policy) all.push_back(*std::move(policy));
   if (rules) all.push_back(*std::move(rules));
-  std::stable_sort(all.begin(), all.end(), [](const FoundProgram& a, const FoundProgram& b) {
-    return a.speedup_low > b.speedup_low;
-  });
+  std::ranges::stable_sort(all, std::ranges::greater(), &FoundProgram::speedup_low);
   return all;
 }
 
-// Returns a unified diff of two programs; empty where diff is not installed.
-absl::StatusOr<std::string> Diff(const std::string& given, const std::string& found) {
-  ASSIGN_OR_RETURN(const TempDir work, TempDir::Make("whet-diff"));
-  const std::string before = work.path() + "/given.cc";
-  const std::string after = work.path() + "/found.cc";
-  RETURN_IF_ERROR(WriteFileAtomically(before, absl::StrCat(given, "\n")));
-  RETURN_IF_ERROR(WriteFileAtomically(after, absl::StrCat(found, "\n")));
-  ChildOptions options;
-  options.argv = {"diff", "-u", "-B", "--label", "given.cc", "--label", "found.cc", before, after};
-  options.log_path = work.path() + "/diff";
-  const absl::StatusOr<std::unique_ptr<ChildProcess>> child = ChildProcess::Start(options);
-  if (absl::IsNotFound(child.status())) return "";
-  RETURN_IF_ERROR(child.status());
-  if (!(*child)->Wait(kDiffDeadline)) return absl::DeadlineExceededError("diff took over 20 s");
-  return ReadFile(options.log_path);
+// Runs the programs' benchmarks until one is confirmed.
+void Verify(const std::function<bool()>& stopped,
+            const std::function<void(const std::string&)>& status,
+            std::vector<FoundProgram>* programs) {
+  for (FoundProgram& program : *programs) {
+    absl::StatusOr<Verification> verification =
+        VerifyProof(program.folder, program.source, /*tolerance=*/std::nullopt, status, stopped);
+    if (verification.ok()) {
+      program.verification = *std::move(verification);
+    } else {
+      program.not_verified = std::string(verification.status().message());
+    }
+    if (program.confirmed() || stopped()) return;
+  }
 }
 
-nlohmann::ordered_json LineageJson(const FoundProgram& found) {
+// Returns a unified diff of two programs; empty where there is no diff to be had.
+std::string Diff(const std::string& reference, const std::string& found) {
+  const absl::StatusOr<TempDir> work = TempDir::Make("whet-diff");
+  if (!work.ok()) return "";
+  const std::string before = work->path() + "/reference.cc";
+  const std::string after = work->path() + "/found.cc";
+  const auto text = [](const std::string& source) {
+    return absl::StrCat(absl::StripAsciiWhitespace(source), "\n");
+  };
+  ChildOptions options;
+  options.argv = {"diff", "-u", "--label", "reference.cc", "--label", "found.cc", before, after};
+  options.log_path = work->path() + "/diff";
+  if (!WriteFileAtomically(before, text(reference)).ok() ||
+      !WriteFileAtomically(after, text(found)).ok()) {
+    return "";
+  }
+  const absl::StatusOr<std::unique_ptr<ChildProcess>> child = ChildProcess::Start(options);
+  if (!child.ok() || !(*child)->Wait(kDiffDeadline)) return "";
+  return ReadFile(options.log_path).value_or("");
+}
+
+nlohmann::ordered_json HistoryJson(const FoundProgram& found) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  for (const LineageStep& step : found.lineage) {
-    json.push_back({{"when", step.when}, {"what", step.what}, {"speedup", step.speedup}});
+  for (const SpeedRecord& record : found.history) {
+    json.push_back({{"when", record.when}, {"what", record.what}, {"speedup", record.speedup}});
   }
   return json;
 }
 
-// Copies the program's proof to FOLDER/best, and puts diff and lineage beside it.
+// Copies the program's proof to FOLDER/best, and puts diff and history beside it.
 absl::Status Publish(const DiscoverFolder& folder, const DiscoverResult& result) {
   std::error_code error;
   const std::string next = folder.best() + ".new";
@@ -136,54 +173,73 @@ absl::Status Publish(const DiscoverFolder& folder, const DiscoverResult& result)
   fs::remove_all(next + "/build", error);  // A build knows its place.
   RETURN_IF_ERROR(WriteFileAtomically(next + "/diff.patch", result.diff));
   RETURN_IF_ERROR(
-      WriteFileAtomically(next + "/lineage.json", LineageJson(*result.best).dump(2) + "\n"));
+      WriteFileAtomically(next + "/history.json", HistoryJson(*result.best).dump(2) + "\n"));
   fs::remove_all(folder.best(), error);
   fs::rename(next, folder.best(), error);
   if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot make ", folder.best()));
   return absl::OkStatus();
 }
 
+std::string VerificationText(const FoundProgram& program) {
+  if (!program.verification) return absl::StrCat("not proved: ", program.not_verified);
+  return absl::StrCat(program.confirmed() ? "confirmed" : "NOT CONFIRMED",
+                      " by its own benchmark: ", program.verification->reason);
+}
+
 }  // namespace
 
 absl::Status WriteRuleResult(const DiscoverFolder& folder, const RewriteSearch& search,
-                             const std::optional<v1::Verdict>& verdict) {
+                             const std::vector<ProvedRewrite>& proved) {
   nlohmann::ordered_json fastest = nullptr;
-  if (search.fastest && verdict) {
-    fastest = {{"rules", search.fastest->rules},
-               {"speedup", verdict->speedup()},
-               {"speedup_low", verdict->speedup_low()},
-               {"speedup_high", verdict->speedup_high()},
-               {"source", search.fastest->source}};
+  if (!proved.empty() && proved[0].verdict.speedup_low() > 1) {
+    const auto& [program, verdict] = proved[0];
+    fastest = {{"rules", program.rules},
+               {"speedup", verdict.speedup()},
+               {"speedup_low", verdict.speedup_low()},
+               {"speedup_high", verdict.speedup_high()},
+               {"source", program.source}};
   }
   const nlohmann::ordered_json json = {
       {"measured", search.measured}, {"right", search.right}, {"fastest", std::move(fastest)}};
   return WriteFileAtomically(folder.rule_result(), json.dump(2) + "\n");
 }
 
+absl::StatusOr<int64_t> StepsDone(const Journal& journal) {
+  int64_t steps = 0;
+  RETURN_IF_ERROR(journal.ForEachRow([&](const MetricsRow& row) {
+    if (row.name.phase() == v1::UpdateName::GRPO) ++steps;
+  }));
+  return steps;
+}
+
+size_t ChooseBest(const std::vector<FoundProgram>& programs) {
+  const auto rank = [](const FoundProgram& program) {
+    if (!program.verification) return 1;
+    return program.confirmed() ? 3 : program.verification->right ? 2 : 0;
+  };
+  return static_cast<size_t>(std::ranges::max_element(programs, {}, rank) - programs.begin());
+}
+
 absl::StatusOr<DiscoverResult> Conclude(const DiscoverFolder& folder, const v1::Problem& problem,
-                                        bool verify,
+                                        bool verify, const std::function<bool()>& stopped,
                                         const std::function<void(const std::string&)>& status) {
   DiscoverResult result;
-  ASSIGN_OR_RETURN(const std::vector<FoundProgram> all, Found(folder, problem, &result));
+  ASSIGN_OR_RETURN(std::vector<FoundProgram> all, Found(folder, problem, &result));
   if (all.empty()) return result;
-  result.best = all.front();
-  result.not_verified = "it was not run outside of Whetstone yet";
-  for (const FoundProgram& found : verify ? all : std::vector<FoundProgram>()) {
-    const absl::StatusOr<Verification> verification =
-        VerifyProof(found.folder, found.source, /*tolerance=*/std::nullopt, status);
-    if (!verification.ok()) {
-      result.not_verified = std::string(verification.status().message());
-      continue;
-    }
-    if (!result.verification) result.verification = *verification;  // That of the fastest.
-    if (!verification->confirmed) continue;
-    result.best = found;
-    result.verification = *verification;
-    break;
+  for (FoundProgram& found : all) {
+    found.not_verified = "its benchmark was not run yet; the same command does";
   }
-  ASSIGN_OR_RETURN(result.diff, Diff(problem.reference(), result.best->source));
+  if (verify) Verify(stopped, status, &all);
+  const size_t best = ChooseBest(all);
+  result.best = all[best];
+  if (best > 0) result.passed_over = all.front();
+  result.diff = Diff(problem.reference(), result.best->source);
+  result.proof = result.best->folder;
   std::error_code error;
-  if (verify || !fs::exists(folder.best(), error)) RETURN_IF_ERROR(Publish(folder, result));
+  if (verify || !fs::exists(folder.best(), error)) {
+    RETURN_IF_ERROR(Publish(folder, result));
+    result.proof = folder.best();
+  }
   return result;
 }
 
@@ -191,25 +247,24 @@ std::string ResultText(const DiscoverResult& result, const DiscoverFolder& folde
   std::string text;
   if (result.best) {
     const FoundProgram& best = *result.best;
+    if (result.passed_over) {
+      absl::StrAppendFormat(&text, "passed over, measured at %.2fx: %s\n",
+                            result.passed_over->speedup, VerificationText(*result.passed_over));
+    }
     absl::StrAppendFormat(&text, "fastest program: %.2fx as fast as what was given (%.2f to %.2f)",
                           best.speedup, best.speedup_low, best.speedup_high);
-    absl::StrAppend(&text, "\n");
-    if (result.verification) {
-      absl::StrAppend(&text, result.verification->confirmed ? "confirmed" : "NOT CONFIRMED",
-                      " by its own benchmark: ", result.verification->reason, "\n");
-    } else {
-      absl::StrAppend(&text, "not proved: ", result.not_verified, "\n");
+    absl::StrAppend(&text, "\n", VerificationText(best), "\nwhat came when:\n");
+    for (const SpeedRecord& record : best.history) {
+      absl::StrAppendFormat(&text, "  %-8s %7.2fx  %s\n", record.when, record.speedup, record.what);
     }
-    absl::StrAppend(&text, "how it came about:\n");
-    for (const LineageStep& step : best.lineage) {
-      absl::StrAppendFormat(&text, "  %-8s %7.2fx  %s\n", step.when, step.speedup, step.what);
+    std::vector<std::string> lines =
+        absl::StrSplit(absl::StripTrailingAsciiWhitespace(result.diff), '\n');
+    if (lines.size() > kDiffLinesShown) {
+      const size_t more = lines.size() - kDiffLinesShown;
+      lines.resize(kDiffLinesShown);
+      lines.push_back(absl::StrCat("… ", more, " more lines"));
     }
-    std::vector<std::string> lines = absl::StrSplit(result.diff, '\n');
-    const bool cut = lines.size() > kDiffLinesShown;
-    if (cut) lines.resize(kDiffLinesShown);
-    absl::StrAppend(&text, absl::StrJoin(lines, "\n"),
-                    cut ? absl::StrCat("\n… all of it: ", folder.best(), "/diff.patch\n") : "",
-                    "proof: sh ", folder.best(), "/run.sh\n");
+    absl::StrAppend(&text, absl::StrJoin(lines, "\n"), "\nproof: sh ", result.proof, "/run.sh\n");
   } else {
     absl::StrAppend(&text, "nothing faster than what was given was ",
                     result.unproved_speedup ? "proved yet\n" : "found\n");
@@ -226,10 +281,9 @@ std::string ResultText(const DiscoverResult& result, const DiscoverFolder& folde
     absl::StrAppend(&text,
                     "the same command goes on; a budget of candidates has to be a larger one");
   } else {
-    absl::StrAppend(
-        &text,
-        "the campaign is through; in another --out a larger --budget plans more steps, and "
-        "--set seed=N searches elsewhere");
+    absl::StrAppend(&text,
+                    "the campaign is through; in another --out a larger --budget plans more steps, "
+                    "and --set seed=N searches elsewhere");
   }
   return text;
 }
@@ -243,13 +297,15 @@ nlohmann::ordered_json ResultJson(const DiscoverResult& result, const DiscoverFo
                                  {"confirmed", nullptr}};
   if (result.unproved_speedup) json["unproved_speedup"] = *result.unproved_speedup;
   if (!result.best) return json;
-  json["speedup"] = result.best->speedup;
-  json["speedup_low"] = result.best->speedup_low;
-  json["speedup_high"] = result.best->speedup_high;
-  if (result.verification) json["confirmed"] = result.verification->confirmed;
-  json["proof"] = folder.best();
-  json["lineage"] = LineageJson(*result.best);
-  json["source"] = result.best->source;
+  const FoundProgram& best = *result.best;
+  json["speedup"] = best.speedup;
+  json["speedup_low"] = best.speedup_low;
+  json["speedup_high"] = best.speedup_high;
+  if (best.verification) json["confirmed"] = best.confirmed();
+  json["reason"] = best.verification ? best.verification->reason : best.not_verified;
+  json["proof"] = result.proof;
+  json["history"] = HistoryJson(best);
+  json["source"] = best.source;
   return json;
 }
 

@@ -1,16 +1,19 @@
 // The end of a search: the fastest of what rules and policy found, proved outside of Whetstone,
-// with its diff to what was given and its lineage.
+// with its diff to the reference and the history of its speed.
 #ifndef WHETSTONE_COORDINATOR_DISCOVER_DISCOVER_RESULT_H_
 #define WHETSTONE_COORDINATOR_DISCOVER_DISCOVER_RESULT_H_
 
+#include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "coordinator/discover/discover_folder.h"
+#include "coordinator/journal/journal.h"
 #include "coordinator/proof/verify_best.h"
 #include "coordinator/rewrites/rewrite_search.h"
 #include "whetstone/v1/problem.pb.h"
@@ -18,8 +21,8 @@
 
 namespace whetstone {
 
-// One idea on the way to a program.
-struct LineageStep {
+// One record: from then on a program was the fastest.
+struct SpeedRecord {
   std::string when;  // "rules", "step 12"
   std::string what;
   double speedup = 1;
@@ -28,22 +31,41 @@ struct LineageStep {
 struct FoundProgram {
   std::string folder;  // with its proof
   std::string source;
-  // Against what was given, with its interval of 95 %.
+  // Against the reference, with its interval of 95 %.
   double speedup = 1;
   double speedup_low = 1;
   double speedup_high = 1;
-  std::vector<LineageStep> lineage;
+  std::vector<SpeedRecord> history;  // up to this one
+  // What its own benchmark found; none: it was not run, or could not be, and why.
+  std::optional<Verification> verification = {};
+  std::string not_verified = {};
+
+  bool confirmed() const { return verification && verification->confirmed; }
 };
 
-// Keeps what rules found as FOLDER/rules.json; `verdict` is that of the fastest, measured
-// precisely.
+// A program by rules, measured precisely.
+struct ProvedRewrite {
+  FoundRewrite program;
+  v1::Verdict verdict;
+};
+
+// Keeps what rules found as FOLDER/rules.json: the first of `proved`, unless it is not clearly
+// faster than the reference.
 absl::Status WriteRuleResult(const DiscoverFolder& folder, const RewriteSearch& search,
-                             const std::optional<v1::Verdict>& verdict);
+                             const std::vector<ProvedRewrite>& proved);
+
+// Returns how many GRPO steps are done.
+absl::StatusOr<int64_t> StepsDone(const Journal& journal);
+
+// Returns the position of the best: one that is confirmed, else one that is right, else one that
+// was not run; of equals the first. There is at least one.
+size_t ChooseBest(const std::vector<FoundProgram>& programs);
 
 struct DiscoverResult {
-  std::optional<FoundProgram> best;          // none: nothing faster than what was given
-  std::optional<Verification> verification;  // none: nothing was proved
-  std::string not_verified;                  // why, where there is a best
+  std::optional<FoundProgram> best;  // none: nothing faster than the reference
+  std::string proof;                 // the folder that proves it: FOLDER/best, or its own
+  // A program that looked faster and was passed over, as its benchmark did not confirm it.
+  std::optional<FoundProgram> passed_over;
   std::string diff;
   int64_t steps_done = 0;
   int64_t steps_total = 0;
@@ -51,12 +73,12 @@ struct DiscoverResult {
   std::optional<double> unproved_speedup;
 };
 
-// Fills FOLDER/best of what rules and the campaign have found so far. With `verify` the fastest
-// program that its own benchmark confirms is the best one; where none is, the fastest is, not
-// confirmed. Without it a FOLDER/best that is there stays. `status` hears what is going on.
-// DATA_LOSS: rules.json is damaged. Other errors are those of reading the run.
+// Fills FOLDER/best of what rules and the campaign have found so far. With `verify` the benchmarks
+// of programs are run, the fastest first, until one is confirmed or `stopped` says so; without it a
+// FOLDER/best that is there stays. `status` hears what is going on. DATA_LOSS: rules.json is
+// damaged. Other errors are those of reading the run.
 absl::StatusOr<DiscoverResult> Conclude(const DiscoverFolder& folder, const v1::Problem& problem,
-                                        bool verify,
+                                        bool verify, const std::function<bool()>& stopped,
                                         const std::function<void(const std::string&)>& status);
 
 std::string ResultText(const DiscoverResult& result, const DiscoverFolder& folder);

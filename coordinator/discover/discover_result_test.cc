@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "common/file.h"
@@ -28,20 +29,20 @@ class DiscoverResultTest : public testing::Test {
 
   // Leaves what rules leave that found kFaster.
   void FindByRules() {
-    RewriteSearch search;
-    search.fastest = FoundRewrite{{"a shift", "no sum"}, kFaster, 2};
     v1::Verdict verdict;
     verdict.set_outcome(v1::CORRECT);
     verdict.set_speedup(2.1);
     verdict.set_speedup_low(2.0);
     verdict.set_speedup_high(2.2);
-    ASSERT_TRUE(WriteRuleResult(*folder_, search, verdict).ok());
+    const FoundRewrite program{{"a shift", "no sum"}, kFaster, 2};
+    ASSERT_TRUE(WriteRuleResult(*folder_, RewriteSearch(), {{program, verdict}}).ok());
     ASSERT_TRUE(MakeDirectories(folder_->rule_proof() + "/twice/build").ok());
     ASSERT_TRUE(WriteFileAtomically(folder_->rule_proof() + "/twice/candidate.cc", kFaster).ok());
   }
 
   absl::StatusOr<DiscoverResult> ConcludeUnproved() const {
-    return Conclude(*folder_, problem_, /*verify=*/false, [](const std::string&) {});
+    return Conclude(
+        *folder_, problem_, /*verify=*/false, [] { return false; }, [](const std::string&) {});
   }
 
   absl::StatusOr<TempDir> dir_ = TempDir::Make("discover-result");
@@ -49,7 +50,7 @@ class DiscoverResultTest : public testing::Test {
   std::optional<DiscoverFolder> folder_;
 };
 
-TEST_F(DiscoverResultTest, TheFastestIsKeptWithItsDiffAndLineage) {
+TEST_F(DiscoverResultTest, TheFastestIsKeptWithItsDiffAndHistory) {
   FindByRules();
   const absl::StatusOr<DiscoverResult> result = ConcludeUnproved();
   ASSERT_TRUE(result.ok()) << result.status();
@@ -60,10 +61,10 @@ TEST_F(DiscoverResultTest, TheFastestIsKeptWithItsDiffAndLineage) {
   ASSERT_TRUE(diff.ok()) << diff.status();
   EXPECT_THAT(*diff, HasSubstr("-  return a + a;\n+  return a << 1;\n"));
   EXPECT_EQ(*ReadFile(folder_->best() + "/candidate.cc"), kFaster);
-  EXPECT_FALSE(ReadFile(folder_->best() + "/build").ok());
-  const auto lineage = nlohmann::json::parse(*ReadFile(folder_->best() + "/lineage.json"));
-  ASSERT_EQ(lineage.size(), 1u);
-  EXPECT_EQ(lineage[0]["what"], "a shift, then no sum");
+  EXPECT_FALSE(std::filesystem::exists(folder_->best() + "/build"));
+  const auto history = nlohmann::json::parse(*ReadFile(folder_->best() + "/history.json"));
+  ASSERT_EQ(history.size(), 1u);
+  EXPECT_EQ(history[0]["what"], "a shift, then no sum");
   const std::string text = ResultText(*result, *folder_);
   EXPECT_THAT(text, HasSubstr("2.10x as fast as what was given (2.00 to 2.20)"));
   EXPECT_THAT(text, HasSubstr("not proved"));
@@ -74,7 +75,7 @@ TEST_F(DiscoverResultTest, TheFastestIsKeptWithItsDiffAndLineage) {
 }
 
 TEST_F(DiscoverResultTest, NothingFoundIsSaid) {
-  ASSERT_TRUE(WriteRuleResult(*folder_, RewriteSearch(), std::nullopt).ok());
+  ASSERT_TRUE(WriteRuleResult(*folder_, RewriteSearch(), {}).ok());
   const absl::StatusOr<DiscoverResult> result = ConcludeUnproved();
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_FALSE(result->best.has_value());
@@ -83,10 +84,44 @@ TEST_F(DiscoverResultTest, NothingFoundIsSaid) {
 }
 
 TEST_F(DiscoverResultTest, ADamagedFileIsNamed) {
-  ASSERT_TRUE(WriteFileAtomically(folder_->rule_result(), "{\"fast").ok());
-  const absl::StatusOr<DiscoverResult> result = ConcludeUnproved();
-  EXPECT_TRUE(absl::IsDataLoss(result.status())) << result.status();
-  EXPECT_THAT(std::string(result.status().message()), HasSubstr("rules.json"));
+  for (const char* damaged : {"{\"fast", "[]", "{\"fastest\": 2}", "{\"fastest\": {\"source\": 1}}",
+                              "{\"fastest\": {\"source\": \"f\", \"rules\": [3]}}"}) {
+    ASSERT_TRUE(WriteFileAtomically(folder_->rule_result(), damaged).ok());
+    const absl::StatusOr<DiscoverResult> result = ConcludeUnproved();
+    EXPECT_TRUE(absl::IsDataLoss(result.status())) << damaged << result.status();
+    EXPECT_THAT(std::string(result.status().message()), HasSubstr("rules.json"));
+  }
+}
+
+TEST_F(DiscoverResultTest, WhatIsNotClearlyFasterIsNotFound) {
+  const FoundRewrite program{{"a shift"}, kFaster, 1.2};
+  v1::Verdict verdict;
+  verdict.set_speedup(1.01);
+  verdict.set_speedup_low(0.99);
+  ASSERT_TRUE(WriteRuleResult(*folder_, RewriteSearch(), {{program, verdict}}).ok());
+  EXPECT_FALSE(ConcludeUnproved()->best.has_value());
+}
+
+TEST(ChooseBestTest, AConfirmedProgramBeatsARightOneAndThatAWrongOne) {
+  const auto found = [](std::optional<bool> right, bool confirmed) {
+    FoundProgram program;
+    if (right) {
+      program.verification.emplace();
+      program.verification->right = *right;
+      program.verification->confirmed = confirmed;
+    }
+    return program;
+  };
+  const FoundProgram confirmed = found(true, true);
+  const FoundProgram other_speed = found(true, false);
+  const FoundProgram not_run = found(std::nullopt, false);
+  const FoundProgram wrong = found(false, false);
+  EXPECT_EQ(ChooseBest({other_speed, confirmed}), 1u);
+  EXPECT_EQ(ChooseBest({wrong, other_speed}), 1u);
+  EXPECT_EQ(ChooseBest({not_run, other_speed}), 1u);
+  EXPECT_EQ(ChooseBest({wrong, not_run}), 1u);
+  EXPECT_EQ(ChooseBest({not_run, not_run}), 0u);
+  EXPECT_EQ(ChooseBest({confirmed, not_run}), 0u);
 }
 
 }  // namespace

@@ -24,13 +24,20 @@ absl::Status ImportAnswers::Add(const std::string& answer) {
 }
 
 absl::StatusOr<std::string> ImportAnswers::Answer(const ImportQuestion& question) {
+  ASSIGN_OR_RETURN(std::string answer, Find(question));
+  answered_[question.key] = answer;
+  return answer;
+}
+
+absl::StatusOr<std::string> ImportAnswers::Find(const ImportQuestion& question) {
   asked_.push_back(question.key);
   if (const auto it = given_.find(question.key); it != given_.end()) {
     return Checked(question, it->second);
   }
   const auto own = suggested_.find(question.key);
-  const std::string suggestion =
-      question.suggestion.empty() && own != suggested_.end() ? own->second : question.suggestion;
+  const std::string suggestion = question.suggestion.empty() && own != suggested_.end()
+                                     ? own->second(question)
+                                     : question.suggestion;
   if (ask_) return Ask(question, suggestion);
   if (!suggestion.empty()) {
     chosen_.push_back(absl::StrCat(question.key, "=", suggestion));

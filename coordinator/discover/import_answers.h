@@ -6,6 +6,7 @@
 #ifndef WHETSTONE_COORDINATOR_DISCOVER_IMPORT_ANSWERS_H_
 #define WHETSTONE_COORDINATOR_DISCOVER_IMPORT_ANSWERS_H_
 
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -27,15 +28,19 @@ class ImportAnswers {
 
   // INVALID_ARGUMENT: it is not KEY=VALUE.
   absl::Status Add(const std::string& answer);
-  // Suggests `value` where the import has no suggestion of its own.
-  void Suggest(const std::string& key, const std::string& value) { suggested_[key] = value; }
+  // Suggests what `answer` returns where the import has no suggestion of its own.
+  using Suggestion = std::function<std::string(const ImportQuestion&)>;
+  void Suggest(const std::string& key, Suggestion answer) { suggested_[key] = std::move(answer); }
   absl::StatusOr<std::string> Answer(const ImportQuestion& question);
+  // Returns all answers so far, by key.
+  const std::map<std::string, std::string>& answered() const { return answered_; }
   // Returns "KEY=VALUE" for each that nobody answered.
   const std::vector<std::string>& chosen() const { return chosen_; }
   // INVALID_ARGUMENT: something was added that nobody asked for.
   absl::Status CheckAllUsed() const;
 
  private:
+  absl::StatusOr<std::string> Find(const ImportQuestion& question);
   absl::StatusOr<std::string> Checked(const ImportQuestion& question,
                                       const std::string& answer) const;
   absl::StatusOr<std::string> Ask(const ImportQuestion& question, const std::string& suggestion);
@@ -44,7 +49,8 @@ class ImportAnswers {
   Console* const console_;
   const bool ask_;
   std::map<std::string, std::string> given_;
-  std::map<std::string, std::string> suggested_;
+  std::map<std::string, Suggestion> suggested_;
+  std::map<std::string, std::string> answered_;
   std::vector<std::string> asked_;
   std::vector<std::string> chosen_;
 };

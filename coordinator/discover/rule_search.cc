@@ -46,9 +46,10 @@ absl::StatusOr<RewriteSearch> SearchByRules(const v1::Problem& problem,
   };
   search.measure = [&](const std::string& source) -> absl::StatusOr<v1::Verdict> {
     if (const v1::Verdict* known = tools.log ? tools.log->Find(source) : nullptr) return *known;
-    ASSIGN_OR_RETURN(v1::Verdict verdict,
-                     tools.worker->Measure(problem, source, /*time=*/true, /*fresh=*/false));
-    if (tools.log) RETURN_IF_ERROR(tools.log->Add(source, verdict));
+    absl::StatusOr<v1::Verdict> verdict =
+        tools.worker->Measure(problem, source, /*time=*/true, /*fresh=*/false);
+    if (verdict.ok() && tools.log) RETURN_IF_ERROR(tools.log->Add(source, *verdict));
+    if (!verdict.ok() && tools.worker_failure) *tools.worker_failure = verdict.status();
     return verdict;
   };
   search.enough = [&] {
@@ -122,20 +123,16 @@ std::string ExamplesOf(const v1::Problem& problem, const RewriteSearch& search) 
   return lines;
 }
 
-absl::StatusOr<std::optional<v1::Verdict>> ProveFastest(const v1::Problem& problem,
-                                                        const RewriteSearch& search,
-                                                        const std::string& folder,
-                                                        LocalWorker* worker) {
-  if (!search.fastest) return std::nullopt;
-  const FoundRewrite& fastest = *search.fastest;
+absl::StatusOr<v1::Verdict> ProveProgram(const v1::Problem& problem, const FoundRewrite& program,
+                                         const std::string& folder, LocalWorker* worker) {
   ASSIGN_OR_RETURN(v1::Verdict verdict,
-                   worker->Measure(problem, fastest.source, /*time=*/true, /*fresh=*/true));
+                   worker->Measure(problem, program.source, /*time=*/true, /*fresh=*/true));
   if (verdict.outcome() != v1::CORRECT) {
-    return absl::InternalError(
+    return absl::FailedPreconditionError(
         absl::StrCat("the fastest program was right when it was found, and then ",
                      v1::Outcome_Name(verdict.outcome()), ": ", verdict.detail()));
   }
-  RETURN_IF_ERROR(WriteProof(folder, problem, fastest.source, verdict, {{"rules", fastest.rules}}));
+  RETURN_IF_ERROR(WriteProof(folder, problem, program.source, verdict, {{"rules", program.rules}}));
   return verdict;
 }
 

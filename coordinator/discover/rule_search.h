@@ -7,7 +7,6 @@
 #define WHETSTONE_COORDINATOR_DISCOVER_RULE_SEARCH_H_
 
 #include <functional>
-#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -26,6 +25,9 @@ struct RuleSearchTools {
   Console* console = nullptr;
   std::function<bool()> stopped;  // by the operator
   VerdictLog* log = nullptr;      // null: every program is measured
+  // Gets the worker's failure, which ends the search, or among long programs that part of it; may
+  // be null.
+  absl::Status* worker_failure = nullptr;
 };
 
 // Puts the problem to the worker and searches until its rules are through, the budget is spent or
@@ -47,13 +49,10 @@ std::string SearchText(const v1::Problem& problem, const RewriteSearch& search,
 // Returns the kept programs as a file of worked examples, for warmup.rewrites.
 std::string ExamplesOf(const v1::Problem& problem, const RewriteSearch& search);
 
-// Measures the fastest program as precisely as the worker can, and writes its stand-alone benchmark
-// to `folder`. Returns the verdict; nothing where there is no fastest. INTERNAL: it is not right
-// any more.
-absl::StatusOr<std::optional<v1::Verdict>> ProveFastest(const v1::Problem& problem,
-                                                        const RewriteSearch& search,
-                                                        const std::string& folder,
-                                                        LocalWorker* worker);
+// Measures a program as precisely as the worker can, and writes its stand-alone benchmark to
+// `folder`. FAILED_PRECONDITION: it is not right any more.
+absl::StatusOr<v1::Verdict> ProveProgram(const v1::Problem& problem, const FoundRewrite& program,
+                                         const std::string& folder, LocalWorker* worker);
 
 }  // namespace whetstone
 

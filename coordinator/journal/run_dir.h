@@ -57,6 +57,8 @@ class RunDir {
   // as a rollout or an update, or not even as far as a journal, is emptied and used again.
   // ALREADY_EXISTS: it holds anything else.
   static absl::StatusOr<RunDir> Create(const std::string& root);
+  // Services notice the death of the process that started them within 2 s.
+  static constexpr std::chrono::seconds kPatience{15};
   // Locks an existing one. A predecessor that was killed a moment ago may still be dying, and its
   // services with it: waits up to `patience` for them (they are recognised by the log files they
   // hold open); `waiting` is called once if there is something to wait for. NOT_FOUND: no run

@@ -23,12 +23,13 @@ constexpr seconds kRunDeadline{900};
 
 // Runs `argv` and returns how it ended ("exit code 0" …); its output goes to `log`.
 absl::StatusOr<std::string> RunToEnd(const std::vector<std::string>& argv, const std::string& log,
-                                     seconds deadline) {
+                                     seconds deadline, const std::function<bool()>& cancelled) {
   ChildOptions options;
   options.argv = argv;
   options.log_path = log;
   ASSIGN_OR_RETURN(const std::unique_ptr<ChildProcess> child, ChildProcess::Start(options));
-  if (auto how = child->Wait(deadline)) return *how;
+  if (auto how = child->Wait(deadline, cancelled)) return *how;
+  if (cancelled && cancelled()) return absl::CancelledError("stopped");
   return absl::DeadlineExceededError(absl::StrCat(argv[0], " took over ", deadline.count(),
                                                   " s; its last lines:\n", LastLines(log, 5)));
 }
@@ -40,16 +41,16 @@ bool ReadResult(const std::string& path, Verification* v) {
   const nlohmann::json json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("confirmed")) return false;
   v->confirmed = json["confirmed"] == true;
+  v->right = json.value("right", false);
   v->tolerance = json.value("tolerance", 0.0);
   v->speedup = json.value("speedup", 0.0);
   v->speedup_low = json.value("speedup_low", 0.0);
   v->speedup_high = json.value("speedup_high", 0.0);
   v->reason =
-      json.value("right", false)
-          ? absl::StrFormat("%.3fx here (%.3f to %.3f), %s the recorded interval and %.0f %%",
-                            v->speedup, v->speedup_low, v->speedup_high,
-                            v->confirmed ? "within" : "outside", 100 * v->tolerance)
-          : "its outputs are wrong";
+      v->right ? absl::StrFormat("%.3fx here (%.3f to %.3f), %s the recorded interval and %.0f %%",
+                                 v->speedup, v->speedup_low, v->speedup_high,
+                                 v->confirmed ? "within" : "outside", 100 * v->tolerance)
+               : "its outputs are wrong";
   return true;
 }
 
@@ -57,7 +58,8 @@ bool ReadResult(const std::string& path, Verification* v) {
 
 absl::StatusOr<Verification> VerifyProof(const std::string& folder, const std::string& program,
                                          std::optional<double> tolerance,
-                                         const std::function<void(const std::string&)>& status) {
+                                         const std::function<void(const std::string&)>& status,
+                                         const std::function<bool()>& cancelled) {
   ASSIGN_OR_RETURN(const std::string candidate, ReadFile(folder + "/candidate.cc"));
   ASSIGN_OR_RETURN(const TempDir work, TempDir::Make("whet-verify"));
   const std::string build = work.path() + "/build";
@@ -65,7 +67,7 @@ absl::StatusOr<Verification> VerifyProof(const std::string& folder, const std::s
   Verification v;
   status(absl::StrCat("building ", folder));
   absl::StatusOr<std::string> configured =
-      RunToEnd({"cmake", "-S", folder, "-B", build}, log, kConfigureDeadline);
+      RunToEnd({"cmake", "-S", folder, "-B", build}, log, kConfigureDeadline, cancelled);
   if (absl::IsNotFound(configured.status())) {
     return absl::NotFoundError(
         "a proof is built with CMake, which is not installed; on Debian: apt install g++ cmake "
@@ -74,7 +76,7 @@ absl::StatusOr<Verification> VerifyProof(const std::string& folder, const std::s
   }
   ASSIGN_OR_RETURN(std::string how, std::move(configured));
   if (how == "exit code 0") {
-    ASSIGN_OR_RETURN(how, RunToEnd({"cmake", "--build", build}, log, kBuildDeadline));
+    ASSIGN_OR_RETURN(how, RunToEnd({"cmake", "--build", build}, log, kBuildDeadline, cancelled));
   }
   if (how != "exit code 0") {
     v.reason = absl::StrCat("it does not build: ", how);
@@ -85,11 +87,11 @@ absl::StatusOr<Verification> VerifyProof(const std::string& folder, const std::s
   const std::string printed = work.path() + "/output";
   std::vector<std::string> argv = {build + "/benchmark", absl::StrCat("--result=", build, ".json")};
   if (tolerance) argv.push_back(absl::StrCat("--tolerance=", *tolerance));
-  ASSIGN_OR_RETURN(how, RunToEnd(argv, printed, kRunDeadline));
+  ASSIGN_OR_RETURN(how, RunToEnd(argv, printed, kRunDeadline, cancelled));
   ASSIGN_OR_RETURN(v.output, ReadFile(printed));
   if (!ReadResult(build + ".json", &v)) v.reason = absl::StrCat("the benchmark ended: ", how);
   if (!absl::StrContains(candidate, program)) {
-    v.confirmed = false;
+    v.confirmed = v.right = false;
     v.reason = absl::StrCat("candidate.cc is not the program that was measured (", v.reason, ")");
   }
   return v;

@@ -17,6 +17,7 @@ namespace whetstone {
 
 struct Verification {
   bool confirmed = false;
+  bool right = false;  // at every size, whatever its speed
   std::string reason;  // one line: why, or why not
   // These were found here; 0 when nothing was timed.
   double speedup = 0;
@@ -30,10 +31,12 @@ struct Verification {
 // confirmed, whatever it does. `tolerance` is how far outside the recorded interval a speedup may
 // lie (0.1 is a tenth); without one the benchmark's own holds. `status` hears what is going on.
 // NOT_FOUND: no proof in `folder`, or no CMake. DEADLINE_EXCEEDED: building or running took too
-// long. A program that doesn't build or crashes is not confirmed, not an error.
+// long. CANCELLED: `cancelled` (may be empty) said so. A program that doesn't build or crashes is
+// not confirmed, not an error.
 absl::StatusOr<Verification> VerifyProof(const std::string& folder, const std::string& program,
                                          std::optional<double> tolerance,
-                                         const std::function<void(const std::string&)>& status);
+                                         const std::function<void(const std::string&)>& status,
+                                         const std::function<bool()>& cancelled = {});
 
 }  // namespace whetstone
 

@@ -4,6 +4,7 @@
 #include <spdlog/logger.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/basic_file_sink.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -28,6 +29,8 @@ Console::~Console() {
   const std::lock_guard<std::mutex> lock(mutex_);
   people_->ClearStatus();
 }
+
+bool Console::CanAsk() const { return !json_ && isatty(STDIN_FILENO) == 1; }
 
 absl::Status Console::LogTo(const std::string& path) {
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -33,6 +33,8 @@ class Console {
   explicit Console(bool json);
   ~Console();
   bool json() const { return json_; }
+  // Says whether there is somebody to ask: a terminal, and lines are for people.
+  bool CanAsk() const;
 
   // From here on every line is appended to this file as well, with the time (logs/whet.log).
   absl::Status LogTo(const std::string& path);

@@ -26,23 +26,6 @@ std::string ShortestDouble(double value) {
   return absl::StrFormat("%.17g", value);
 }
 
-// Returns the text in YAML's double quotes; C's octal escapes would read as something else there.
-std::string QuotedText(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      quoted += {'\\', c};
-    } else if (c == '\n') {
-      quoted += "\\n";
-    } else if ((c >= 0 && c < ' ') || c == '\x7f') {
-      absl::StrAppendFormat(&quoted, "\\x%02x", c);
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "\"";
-}
-
 std::string ScalarText(const Message& message, const FieldDescriptor* field, int index) {
   const Reflection* r = message.GetReflection();
   const bool list = field->is_repeated();
@@ -99,6 +82,23 @@ void Emit(const Message& message, const std::string& indent, bool first_inline, 
 }
 
 }  // namespace
+
+// C's octal escapes would read as something else in YAML.
+std::string QuotedText(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      quoted += {'\\', c};
+    } else if (c == '\n') {
+      quoted += "\\n";
+    } else if ((c >= 0 && c < ' ') || c == '\x7f') {
+      absl::StrAppendFormat(&quoted, "\\x%02x", c);
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "\"";
+}
 
 std::string MessageToYaml(const google::protobuf::Message& message) {
   std::string out;

@@ -13,6 +13,9 @@ namespace whetstone {
 // `value`, or with enums.
 std::string MessageToYaml(const google::protobuf::Message& message);
 
+// Returns the text as a YAML scalar, in double quotes.
+std::string QuotedText(const std::string& text);
+
 }  // namespace whetstone
 
 #endif  // WHETSTONE_COORDINATOR_YAML_YAML_WRITER_H_

@@ -56,7 +56,6 @@ class DiscoverTest : public WhetTest {
             "--answer", "b.shape=n,n",
             "--answer", "c.shape=n,n",
             "--answer", "check=1,2,17",
-            "--answer", "timed=96",
             "--json"};
   }
   static std::vector<std::string> And(std::vector<std::string> words, const std::string& more) {
@@ -87,6 +86,21 @@ TEST_F(DiscoverTest, APlainFunctionEndsInAFasterProvedOneAndAKillLosesNothing) {
     second->Signal(SIGKILL);
     second->Wait(seconds(20));
   }
+  {
+    // A stop in the middle keeps and tells what there is.
+    const std::string rows = Found() + "/run/metrics.jsonl";
+    const size_t before = ReadFile(rows).value_or("").size();
+    const auto third = StartWhet(command);
+    ASSERT_TRUE(
+        Eventually([&] { return ReadFile(rows).value_or("").size() > before || third->Ended(); },
+                   seconds(240)));
+    ASSERT_FALSE(third->Ended()) << third->Wait(seconds(1)).err;
+    third->Signal(SIGINT);
+    const WhetResult stopped = third->Wait(seconds(120));
+    EXPECT_EQ(stopped.exit_code, 130) << stopped.out << stopped.err;
+    ASSERT_TRUE(stopped.json().is_object()) << stopped.out << stopped.err;
+    EXPECT_GT(stopped.json()["speedup"].get<double>(), 1.2) << stopped.out;
+  }
   const WhetResult found = Whet(command);
   // 2: its own benchmark found another speed, on a machine that does something else meanwhile.
   ASSERT_TRUE(found.exit_code == 0 || found.exit_code == 2) << found.out << found.err;
@@ -101,8 +115,8 @@ TEST_F(DiscoverTest, APlainFunctionEndsInAFasterProvedOneAndAKillLosesNothing) {
   EXPECT_GT(result["speedup"].get<double>(), 1.2) << found.out << found.err;
   EXPECT_TRUE(result["confirmed"].is_boolean()) << found.out << found.err;
   EXPECT_THAT(found.err, Not(HasSubstr("outputs are wrong")));
-  EXPECT_THAT(ReadFile(Found() + "/best/diff.patch").value_or(""), HasSubstr("--- given.cc"));
-  EXPECT_THAT(ReadFile(Found() + "/best/lineage.json").value_or(""), HasSubstr("rules"));
+  EXPECT_THAT(ReadFile(Found() + "/best/diff.patch").value_or(""), HasSubstr("--- reference.cc"));
+  EXPECT_THAT(ReadFile(Found() + "/best/history.json").value_or(""), HasSubstr("rules"));
   EXPECT_TRUE(ReadFile(Found() + "/best/run.sh").ok());
   // Rules have a fifth of the budget; of the campaign's steps of 16 programs six fit into the rest,
   // and none more when it is run again.
@@ -145,6 +159,9 @@ TEST_F(DiscoverTest, WhatItCannotTakeIsSaidBeforeAnythingIsMeasured) {
   const WhetResult unseen = Whet(Discover(file), seconds(60));
   EXPECT_EQ(unseen.exit_code, 2) << unseen.out << unseen.err;
   EXPECT_THAT(unseen.err, HasSubstr("--yes"));
+  const WhetResult own = Whet(And(And(Discover(file), "--set"), "problems=[x.md]"));
+  EXPECT_EQ(own.exit_code, 2);
+  EXPECT_THAT(own.err, HasSubstr("--set problems"));
   const WhetResult model =
       Whet(And(And(And(Discover(file), "--yes"), "--set"), "model=/none"), seconds(60));
   EXPECT_EQ(model.exit_code, 2) << model.out << model.err;

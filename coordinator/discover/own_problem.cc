@@ -1,0 +1,137 @@
+#include "coordinator/discover/own_problem.h"
+
+#include <map>
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "common/file.h"
+#include "common/status_macros.h"
+#include "coordinator/discover/import_answers.h"
+#include "coordinator/loop/local_worker.h"
+#include "coordinator/prompt/prompt_file.h"
+
+namespace whetstone {
+namespace {
+
+constexpr char kOption[] = "--answer";
+constexpr char kTimed[] = "timed";
+constexpr int64_t kSizeMin = 32;
+constexpr int64_t kSizeMax = int64_t{1} << 24;
+constexpr double kCallNs = 1e5;     // that a call should take at least,
+constexpr double kCallNsMax = 5e6;  // and at most: a verdict has hundreds
+
+using Answered = std::map<std::string, std::string>;
+
+// Returns the first size of the question's example: "rows=96 cols=96".
+std::string ExampleSize(const ImportQuestion& question) {
+  const size_t from = question.text.find("as in ");
+  if (from == std::string::npos) return "";
+  const std::string examples = question.text.substr(from + 6);
+  return examples.substr(0, examples.find(','));
+}
+
+absl::StatusOr<ImportedProblem> ImportTimedAt(const ImportFiles& files, Answered answered,
+                                              const std::string& timed, Console* console) {
+  answered[kTimed] = timed;
+  ImportAnswers answers(kOption, console, /*ask=*/false);
+  for (const auto& [key, value] : answered) {
+    RETURN_IF_ERROR(answers.Add(absl::StrCat(key, "=", value)));
+  }
+  return ImportFile(files, &answers);
+}
+
+// Returns what a call of the reference takes at the problem's first timed size, ns; 0 where it is
+// too large to be measured.
+absl::StatusOr<double> ReferenceNs(const std::string& text, const std::string& name,
+                                   LocalWorker* worker) {
+  const absl::StatusOr<v1::Problem> problem = ParsePrompt(text, name);
+  if (!problem.ok()) return 0.0;
+  const absl::Status put = worker->PutUncalibrated(*problem).status();
+  if (absl::IsInvalidArgument(put)) return 0.0;
+  RETURN_IF_ERROR(put);
+  ASSIGN_OR_RETURN(const v1::Verdict verdict,
+                   worker->Measure(*problem, problem->reference(), /*time=*/true, /*fresh=*/false));
+  if (verdict.outcome() != v1::CORRECT || verdict.sizes().empty()) return 0.0;
+  return verdict.sizes(0).reference_ns();
+}
+
+// Returns the problem, timed at sizes at which a call takes long enough to be measured well.
+absl::StatusOr<ImportedProblem> WithMeasuredSizes(const ImportFiles& files,
+                                                  const Answered& answered, Console* console) {
+  const std::string point = answered.at(kTimed);
+  console->Status("starting a worker");
+  ASSIGN_OR_RETURN(const std::unique_ptr<LocalWorker> worker, LocalWorker::Start());
+  int64_t chosen = 0;
+  double chosen_ns = 0;
+  for (int64_t size = kSizeMin; size <= kSizeMax && chosen_ns < kCallNs; size *= 2) {
+    console->Status(absl::StrCat("how long a call takes at ", AtSize(point, size)));
+    ASSIGN_OR_RETURN(const ImportedProblem made,
+                     ImportTimedAt(files, answered, AtSize(point, size), console));
+    ASSIGN_OR_RETURN(const double ns, ReferenceNs(made.text, files.file, worker.get()));
+    if (ns <= 0 || ns > kCallNsMax) break;
+    chosen = size;
+    chosen_ns = ns;
+  }
+  if (chosen == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        files.file, ": how long a call takes cannot be measured at ", AtSize(point, kSizeMin),
+        "; say with ", kOption, " ", kTimed, "=… at which sizes it is to be timed"));
+  }
+  console->Line(absl::StrFormat("timed at %s, where a call takes %.3f ms (%s %s=… says otherwise)",
+                                AtSize(point, chosen), chosen_ns / 1e6, kOption, kTimed));
+  // A second size keeps programs from being made for the first one.
+  return ImportTimedAt(
+      files, answered,
+      absl::StrCat(AtSize(point, chosen), ", ", AtSize(point, chosen + chosen / 4 + 1)), console);
+}
+
+}  // namespace
+
+std::string AtSize(const std::string& point, int64_t size) {
+  std::vector<std::string> words;
+  for (const absl::string_view word : absl::StrSplit(point, ' ', absl::SkipWhitespace())) {
+    const size_t equals = word.find('=');
+    const bool named = equals != absl::string_view::npos;
+    words.push_back(absl::StrCat(named ? word.substr(0, equals + 1) : "", size));
+  }
+  return absl::StrJoin(words, " ");
+}
+
+absl::StatusOr<std::string> OwnProblem(const OwnProblemOptions& options, Console* console) {
+  if (absl::EndsWith(options.file, ".md")) {
+    if (!options.function.empty() || !options.answers.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          options.file, " is a prompt file; --function and --answer are for a C++ source"));
+    }
+    RETURN_IF_ERROR(ParsePromptFile(options.file).status());
+    return ReadFile(options.file);
+  }
+  const ImportFiles files{options.file, options.function};
+  ImportAnswers answers(kOption, console, options.ask);
+  for (const std::string& answer : options.answers) RETURN_IF_ERROR(answers.Add(answer));
+  answers.Suggest("prose", [](const ImportQuestion&) {
+    return std::string("Computes the same as the reference, faster.");
+  });
+  std::string example;
+  answers.Suggest(kTimed,
+                  [&](const ImportQuestion& question) { return example = ExampleSize(question); });
+  ASSIGN_OR_RETURN(ImportedProblem made, ImportFile(files, &answers));
+  const bool measured = !example.empty() && answers.answered().at(kTimed) == example;
+  std::vector<std::string> chosen = answers.chosen();
+  if (measured) std::erase(chosen, absl::StrCat(kTimed, "=", example));
+  if (!chosen.empty()) {
+    console->Line(
+        absl::StrCat("chosen, as you did not say (--answer KEY=VALUE says otherwise):\n  ",
+                     absl::StrJoin(chosen, "\n  ")));
+  }
+  if (measured) {
+    ASSIGN_OR_RETURN(made, WithMeasuredSizes(files, answers.answered(), console));
+  }
+  return made.text;
+}
+
+}  // namespace whetstone

@@ -1,0 +1,30 @@
+// The problem of a file that an operator brings: a prompt file as it is, a C++ source imported.
+#ifndef WHETSTONE_COORDINATOR_DISCOVER_OWN_PROBLEM_H_
+#define WHETSTONE_COORDINATOR_DISCOVER_OWN_PROBLEM_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "coordinator/terminal/console.h"
+
+namespace whetstone {
+
+struct OwnProblemOptions {
+  std::string file;                  // a C++ source, or a prompt file (*.md)
+  std::string function;              // of a C++ source; empty: the only one
+  std::vector<std::string> answers;  // KEY=VALUE, to the import's questions
+  bool ask = false;                  // what was not answered, at the terminal
+};
+
+// Returns the text of the problem. Where nobody says at which sizes it is timed, the reference is
+// measured: twice as large, until a call takes a tenth of a millisecond. Errors are those of
+// ParsePromptFile, ImportFile and LocalWorker. The console is borrowed.
+absl::StatusOr<std::string> OwnProblem(const OwnProblemOptions& options, Console* console);
+
+// Returns "n=96 m=96" with every value replaced: "n=200 m=200"; "96" becomes "200".
+std::string AtSize(const std::string& point, int64_t size);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_DISCOVER_OWN_PROBLEM_H_

@@ -1,0 +1,14 @@
+#include "coordinator/discover/own_problem.h"
+
+#include <gtest/gtest.h>
+
+namespace whetstone {
+namespace {
+
+TEST(AtSizeTest, EveryVariableGetsTheSize) {
+  EXPECT_EQ(AtSize("96", 200), "200");
+  EXPECT_EQ(AtSize("rows2=96 cols=96", 200), "rows2=200 cols=200");
+}
+
+}  // namespace
+}  // namespace whetstone
