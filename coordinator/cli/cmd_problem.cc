@@ -34,12 +34,14 @@ class FileChecker {
 
   // Fails where the file is not a problem at all, or the worker cannot measure.
   absl::StatusOr<ProblemReport> Check(const std::string& file, nlohmann::ordered_json* json) {
-    ASSIGN_OR_RETURN(const v1::Problem problem, ParsePromptFile(file));
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
+    ASSIGN_OR_RETURN(const v1::Problem problem, ParsePrompt(text, file));
     if (worker_ == nullptr) {
       console_->Status("starting a worker");
       ASSIGN_OR_RETURN(worker_, LocalWorker::Start());
     }
-    ASSIGN_OR_RETURN(ProblemReport report, CheckPromptFile(file, quick_, worker_.get(), console_));
+    ASSIGN_OR_RETURN(ProblemReport report,
+                     CheckOnWorker(problem, text, file, quick_, worker_.get(), console_));
     *json = report.ToJson();
     (*json)["file"] = file;
     (*json)["split"] = SplitName(problem);

@@ -84,7 +84,7 @@ class Search {
     RETURN_IF_ERROR(begun ? folder_.CheckSettings(settings_) : CheckCampaign());
     RETURN_IF_ERROR(Local());
     // What was found counts, however the campaign ends.
-    const absl::Status campaign = signals_->stopped() ? absl::OkStatus() : Campaign();
+    const absl::Status campaign = signals_->stopped() ? absl::OkStatus() : Campaign(begun);
     const auto stopped = [this] { return signals_->stopped(); };
     ASSIGN_OR_RETURN(DiscoverResult result,
                      Conclude(folder_, problem_, /*verify=*/!stopped(), stopped,
@@ -115,7 +115,7 @@ class Search {
     while (!folder_.Approved()) {
       ASSIGN_OR_RETURN(const std::string text, ReadFile(folder_.problem()));
       ASSIGN_OR_RETURN(problem_, ParsePrompt(text, folder_.problem()));
-      RETURN_IF_ERROR(Check(worker.get()));
+      RETURN_IF_ERROR(Check(text, worker.get()));
       RETURN_IF_ERROR(Ask());
       RETURN_IF_ERROR(folder_.Approve(text));
       begun_ = Clock::now();
@@ -123,10 +123,10 @@ class Search {
     return ruled ? absl::OkStatus() : Rules(worker.get());
   }
 
-  absl::Status Check(LocalWorker* worker) {
+  absl::Status Check(const std::string& text, LocalWorker* worker) {
     ASSIGN_OR_RETURN(const ProblemReport report,
-                     CheckPromptFile(folder_.problem(), /*quick=*/false, worker, console_,
-                                     [this] { return signals_->stopped(); }));
+                     CheckOnWorker(problem_, text, folder_.problem(), /*quick=*/false, worker,
+                                   console_, [this] { return signals_->stopped(); }));
     console_->Line(report.Table());
     if (report.sound()) return absl::OkStatus();
     if (!report.proven) {
@@ -263,8 +263,7 @@ class Search {
            *options_.budget.candidates - *ShareOfRules(options_.budget).candidates;
   }
 
-  absl::Status Campaign() {
-    ASSIGN_OR_RETURN(const bool begun, RunBegun());
+  absl::Status Campaign(bool begun) {
     if (begun) {
       ASSIGN_OR_RETURN(const RunDir run_dir,
                        RunDir::Open(folder_.run(), RunDir::kPatience,

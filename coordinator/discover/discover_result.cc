@@ -46,9 +46,9 @@ absl::StatusOr<std::optional<FoundProgram>> FoundByRules(const DiscoverFolder& f
   if (!fs::exists(folder.rule_result(), error)) return std::nullopt;
   ASSIGN_OR_RETURN(const std::string text, ReadFile(folder.rule_result()));
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  const bool none = json.is_object() && json.contains("fastest") && json["fastest"].is_null();
-  if (none) return std::nullopt;
-  if (!json.is_object() || !json.contains("fastest") || !IsWhole(json["fastest"])) {
+  const bool through = json.is_object() && json.contains("fastest");
+  if (through && json["fastest"].is_null()) return std::nullopt;
+  if (!through || !IsWhole(json["fastest"])) {
     return absl::DataLossError(
         absl::StrCat(folder.rule_result(), " is damaged; remove it, and rules are tried again"));
   }

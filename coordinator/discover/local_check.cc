@@ -1,7 +1,6 @@
 #include "coordinator/discover/local_check.h"
 
 #include "absl/strings/str_cat.h"
-#include "common/file.h"
 #include "common/status_macros.h"
 #include "coordinator/authoring/problem_check.h"
 #include "coordinator/config/campaign_parser.h"
@@ -10,11 +9,10 @@
 
 namespace whetstone {
 
-absl::StatusOr<ProblemReport> CheckPromptFile(const std::string& file, bool quick,
-                                              LocalWorker* worker, Console* console,
-                                              const std::function<bool()>& stopped) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
-  ASSIGN_OR_RETURN(const v1::Problem problem, ParsePrompt(text, file));
+absl::StatusOr<ProblemReport> CheckOnWorker(const v1::Problem& problem, const std::string& text,
+                                            const std::string& file, bool quick,
+                                            LocalWorker* worker, Console* console,
+                                            const std::function<bool()>& stopped) {
   ASSIGN_OR_RETURN(const v1::Campaign defaults,
                    ParseCampaign("name: x\nmodel: /x\nproblems: [x]\n", "defaults", "/", {}));
   ProblemTools tools;

@@ -9,15 +9,18 @@
 #include "coordinator/authoring/problem_report.h"
 #include "coordinator/loop/local_worker.h"
 #include "coordinator/terminal/console.h"
+#include "whetstone/v1/problem.pb.h"
 
 namespace whetstone {
 
-// The report says what is wrong with the problem; errors are those of reading and parsing `file`,
-// and the worker's. What is going on is shown on the console. CANCELLED: `stopped` (asked before
-// each program; may be empty) said so. Both pointers are borrowed.
-absl::StatusOr<ProblemReport> CheckPromptFile(const std::string& file, bool quick,
-                                              LocalWorker* worker, Console* console,
-                                              const std::function<bool()>& stopped = {});
+// Checks `problem`, which `text` was parsed to; `file` is its name, for messages. The report says
+// what is wrong with the problem; errors are the worker's. What is going on is shown on the
+// console. CANCELLED: `stopped` (asked before each program; may be empty) said so. Both pointers
+// are borrowed.
+absl::StatusOr<ProblemReport> CheckOnWorker(const v1::Problem& problem, const std::string& text,
+                                            const std::string& file, bool quick,
+                                            LocalWorker* worker, Console* console,
+                                            const std::function<bool()>& stopped = {});
 
 }  // namespace whetstone
 
