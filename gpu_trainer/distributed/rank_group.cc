@@ -1,6 +1,7 @@
 #include "gpu_trainer/distributed/rank_group.h"
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <exception>
 
@@ -56,6 +57,9 @@ absl::StatusOr<std::unique_ptr<RankGroup>> RankGroup::Join(const RankPlace& plac
                                                            const RankOptions& options) {
   std::unique_ptr<RankGroup> group(new RankGroup(place));
   if (place.alone()) return group;
+  // Gloo writes to its sockets with writev(2): where the other rank has just gone that raises
+  // SIGPIPE, which would end this one before it can say who went.
+  std::signal(SIGPIPE, SIG_IGN);
   group->channel_ = std::make_unique<Channel>(place, options);
   RETURN_IF_ERROR(group->channel_->Open());
   return group;

@@ -71,7 +71,8 @@ class RankGroup {
   RankGroup();
   // Meets the others at place.master_address, where rank 0 must be. UNAVAILABLE: who did not come
   // until the deadline, or that rank 0 does not answer. INVALID_ARGUMENT, on all ranks: two have
-  // the same RANK, or one another WORLD_SIZE than rank 0; it is named.
+  // the same RANK, or one another WORLD_SIZE than rank 0; it is named. A process of several ranks
+  // ignores SIGPIPE from here on.
   static absl::StatusOr<std::unique_ptr<RankGroup>> Join(const RankPlace& place,
                                                          const RankOptions& options);
   // A broken group leaves its connections to the end of the process.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <stdexcept>
 #include <thread>
@@ -267,6 +268,12 @@ TEST(RankGroup, AnErrorOfOneRankIsToldToAll) {
     EXPECT_EQ(Words(ranks.CheckEqual({{"model", "a"}, {"build", ranks.rank() == 0 ? "x" : "y"}})),
               "rank 1 has another build than rank 0: y, not x; all ranks must be alike");
   });
+}
+
+TEST(RankGroup, AWriteToARankThatHasJustGoneEndsNobody) {
+  const auto before = std::signal(SIGPIPE, SIG_DFL);
+  RunAsRanks(2, [](RankGroup& ranks) { EXPECT_TRUE(ranks.AllGather("words", "").ok()); });
+  EXPECT_EQ(std::signal(SIGPIPE, before), SIG_IGN) << "Gloo's writev would raise it";
 }
 
 TEST(RankGroup, ARankThatIsGoneIsNamed) {
