@@ -1,6 +1,9 @@
 #include "cpu_bench_worker/rewrite/rewrite.h"
 
+#include <functional>
+#include <iterator>
 #include <set>
+#include <utility>
 
 #include "clang/AST/Decl.h"
 #include "clang/Format/Format.h"
@@ -65,10 +68,12 @@ void RewriteFunction(const FunctionCode& code, const clang::FunctionDecl& defini
                           &TabulateTurns,
                           &TabulateValues,
                           &CarryAlong,
+                          &CompareSquares,
                           &MultiplyPowers,
                           &EndComputedOnce,
                           &MoveSums,
                           &MoveReaches,
+                          &BorderApart,
                           &PadReads,
                           &SeveralTables,
                           &StepByTable,
@@ -84,7 +89,11 @@ void RewriteFunction(const FunctionCode& code, const clang::FunctionDecl& defini
                           &TakeNth,
                           &CountWithoutBranches,
                           &ChooseThePlace,
+                          &CountFromZero,
+                          &NameCalls,
+                          &JoinGuards,
                           &GuardByCounters,
+                          &LeaveOutOneTurn,
                           &RowsInOneArray,
                           &KeepTwoRows,
                           &UnrollByPragma,
@@ -98,13 +107,13 @@ void RewriteFunction(const FunctionCode& code, const clang::FunctionDecl& defini
     rewrites->push_back({rewrite.rule, Formatted(rewrite.source, head, behind)});
 }
 
-}  // namespace
-
-Rewrites RewriteProgram(const std::vector<std::string>& flags, const std::string& pch,
-                        const std::string& function, const std::string& source,
-                        std::string* refused) {
-  Rewrites found;
-  *refused = "no function '" + function + "' is defined at the program's top level";
+// Calls `look` with each of the program's functions, and whether it is `function`. Returns why that
+// one cannot be looked at, or "".
+std::string ForEachFunction(
+    const std::vector<std::string>& flags, const std::string& pch, const std::string& function,
+    const std::string& source,
+    const std::function<void(const FunctionCode&, const clang::FunctionDecl&, bool)>& look) {
+  std::string refused = "no function '" + function + "' is defined at the program's top level";
   const std::string errors =
       WithProgram(flags, pch, source,
                   [&](clang::ASTContext* context, const std::vector<clang::Decl*>& declarations) {
@@ -116,19 +125,68 @@ Rewrites RewriteProgram(const std::vector<std::string>& flags, const std::string
                       const FunctionCode code(context, definition);
                       const bool asked = definition->getNameAsString() == function;
                       const bool macros = NamesInMacros(code);
-                      if (asked) *refused = macros ? "a macro names the function's variables" : "";
-                      if (macros) continue;
-                      RewriteFunction(code, *definition, &found);
-                      if (!asked) continue;
-                      ArraysApart(code, &found);
-                      OptimizeByPragma(code, &found);
+                      if (asked) refused = macros ? "a macro names the function's variables" : "";
+                      if (!macros) look(code, *definition, asked);
                     }
                   });
-  if (!errors.empty()) *refused = errors;
-  if (!refused->empty()) return {};
+  return errors.empty() ? refused : errors;
+}
+
+// Rules that gain little themselves: what only they make possible is proposed along with them.
+const std::set<std::string> kForms = {"a call in a variable", "a function in its place",
+                                      "counted from 0",       "fields in variables",
+                                      "guards by counters",   "guards joined"};
+
+constexpr int kFormsMax = 8;  // of a program, that are looked at
+
+// All that one rule makes of the program.
+Rewrites RewriteOnce(const std::vector<std::string>& flags, const std::string& pch,
+                     const std::string& function, const std::string& source, std::string* refused) {
+  Rewrites found;
+  const auto rewrite = [&](const FunctionCode& code, const clang::FunctionDecl& definition,
+                           bool asked) {
+    RewriteFunction(code, definition, &found);
+    if (!asked) return;
+    ArraysApart(code, &found);
+    OptimizeByPragma(code, &found);
+  };
+  *refused = ForEachFunction(flags, pch, function, source, rewrite);
+  return refused->empty() ? found : Rewrites();
+}
+
+}  // namespace
+
+Rewrites RewriteProgram(const std::vector<std::string>& flags, const std::string& pch,
+                        const std::string& function, const std::string& source,
+                        std::string* refused) {
+  Rewrites found = RewriteOnce(flags, pch, function, source, refused);
+  std::set<std::string> rules;
+  for (const Rewrite& each : found) rules.insert(each.rule);
+  Rewrites further;
+  int forms = 0;
+  for (const Rewrite& form : found) {
+    if (kForms.count(form.rule) == 0 || ++forms > kFormsMax) continue;
+    std::string form_refused;
+    for (Rewrite& each : RewriteOnce(flags, pch, function, form.source, &form_refused))
+      if (rules.count(each.rule) == 0)
+        further.push_back({form.rule + ", then " + each.rule, std::move(each.source)});
+  }
+  found.insert(found.end(), std::make_move_iterator(further.begin()),
+               std::make_move_iterator(further.end()));
   std::set<std::string> seen = {source};
   std::erase_if(found, [&](const Rewrite& each) { return !seen.insert(each.source).second; });
   return found;
+}
+
+Extents ExtentsOfProgram(const std::vector<std::string>& flags, const std::string& pch,
+                         const std::string& function, const std::string& source,
+                         std::string* refused) {
+  Extents extents;
+  *refused = ForEachFunction(flags, pch, function, source,
+                             [&](const FunctionCode& code, const clang::FunctionDecl&, bool asked) {
+                               if (asked) extents = ExtentsOf(code);
+                             });
+  return extents;
 }
 
 }  // namespace whetstone

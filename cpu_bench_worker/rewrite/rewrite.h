@@ -1,5 +1,7 @@
 // RewriteProgram applies every rule wherever it fits to one function and to those it is written
-// with: a program with one change each.
+// with: a program with one change each. Behind a rule that only gives code the form that others
+// look for come those that fit then and did not before: "counted from 0, then 64 turns side by
+// side".
 //
 // What comes back is text, sometimes not even C++, that somebody else has to check and measure. Not
 // thread-safe.
@@ -9,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "cpu_bench_worker/rewrite/analysis/extents.h"
 #include "cpu_bench_worker/rewrite/rules/rules.h"
 
 namespace whetstone {
@@ -19,6 +22,11 @@ namespace whetstone {
 Rewrites RewriteProgram(const std::vector<std::string>& flags, const std::string& pch,
                         const std::string& function, const std::string& source,
                         std::string* refused);
+
+// How long the arrays of `function` are, as far as its loops say it; the rest as above.
+Extents ExtentsOfProgram(const std::vector<std::string>& flags, const std::string& pch,
+                         const std::string& function, const std::string& source,
+                         std::string* refused);
 
 }  // namespace whetstone
 

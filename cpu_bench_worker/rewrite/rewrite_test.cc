@@ -373,5 +373,31 @@ TEST_F(RewriteTest, LoopsThatDoNotCountPlainlyGetHintsOnly) {
         << loop;
 }
 
+TEST_F(RewriteTest, WhatAFormMakesPossibleIsProposedWithIt) {
+  const std::vector<std::string> rules = Rules(
+      "void f(const float* a, float* out, int n) { for (int i = 0; i < n; i++) { float most = "
+      "a[i]; "
+      "for (int j = i; j < i + 64; j++) { if (a[j] > most) most = a[j]; } out[i] = most; } }");
+  EXPECT_THAT(rules, Contains("counted from 0"));
+  EXPECT_THAT(rules, Contains("counted from 0, then 64 turns side by side"));
+  EXPECT_THAT(rules, Not(Contains("counted from 0, then no branch"))) << "it fits without";
+}
+
+TEST_F(RewriteTest, TurnsSideBySideHaveIntsForBools) {
+  EXPECT_THAT(
+      By("64 turns side by side",
+         "void f(const float* a, const float* b, int* out, int n, int m) { for (int i = 0; i "
+         "< n; i++) { bool in = false; for (int j = 0; j < m; j++) { in = a[i] < b[j] ? !in "
+         ": in; } out[i] = in; } }"),
+      HasSubstr("int in[64];"));
+  EXPECT_THAT(
+      By("64 turns side by side",
+         "void f(const int* a, const int* b, int* out, int n, int m) { for (int i = 0; i < n; "
+         "i++) { bool in = false; for (int j = 0; j < m; j++) { in = a[i] & b[j]; } out[i] = "
+         "in; } }"),
+      HasSubstr("bool in[64];"))
+      << "what is no bool becomes one";
+}
+
 }  // namespace
 }  // namespace whetstone

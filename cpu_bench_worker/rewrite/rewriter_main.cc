@@ -2,9 +2,10 @@
 //
 // REQUEST is a file with {"flags", "headers", "structs", "function", "sources": [...]}, ANSWER
 // becomes
-// {"rewrites": [[{"rule", "source"}, ...], ...]}, a list for each source. Headers are precompiled
-// in the folder of ANSWER. The programs are the operator's and what rules made of them, so nothing
-// is sandboxed.
+// {"rewrites": [[{"rule", "source"}, ...], ...], "refused": [...]}, a list for each source. With
+// "extents": true it becomes {"extents": [{"arrays": {"a": "n*m"}, "sizes": ["m", "n"]}, ...],
+// "refused": [...]}. Headers are precompiled in the folder of ANSWER. The programs are the
+// operator's and what rules made of them, so nothing is sandboxed.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -18,6 +19,20 @@ namespace {
 
 using nlohmann::json;
 
+json RewritesJson(const std::vector<std::string>& flags, const std::string& pch,
+                  const std::string& function, const std::string& source, std::string* refused) {
+  json list = json::array();
+  for (const Rewrite& rewrite : RewriteProgram(flags, pch, function, source, refused))
+    list.push_back({{"rule", rewrite.rule}, {"source", rewrite.source}});
+  return list;
+}
+
+json ExtentsJson(const std::vector<std::string>& flags, const std::string& pch,
+                 const std::string& function, const std::string& source, std::string* refused) {
+  const Extents extents = ExtentsOfProgram(flags, pch, function, source, refused);
+  return {{"arrays", extents.arrays}, {"sizes", extents.sizes}};
+}
+
 // Returns what is wrong with the request or the file of the answer, or "".
 std::string Answer(const json& request, const std::string& answer_path) {
   const auto flags = request.at("flags").get<std::vector<std::string>>();
@@ -28,16 +43,16 @@ std::string Answer(const json& request, const std::string& answer_path) {
       PrecompileAllowed(flags, header, request.at("headers").get<std::vector<std::string>>(),
                         request.at("structs").get<std::string>());
   if (!error.empty()) return error;
-  json answer = {{"rewrites", json::array()}, {"refused", json::array()}};
+  const bool extents = request.value("extents", false);
+  json list = json::array(), refusals = json::array();
   for (const auto& source : request.at("sources").get<std::vector<std::string>>()) {
     std::string refused;
-    json list = json::array();
-    for (const Rewrite& rewrite :
-         RewriteProgram(flags, header + ".pch", function, source, &refused))
-      list.push_back({{"rule", rewrite.rule}, {"source", rewrite.source}});
-    answer["rewrites"].push_back(std::move(list));
-    answer["refused"].push_back(refused);
+    list.push_back(extents ? ExtentsJson(flags, header + ".pch", function, source, &refused)
+                           : RewritesJson(flags, header + ".pch", function, source, &refused));
+    refusals.push_back(refused);
   }
+  const json answer = {{extents ? "extents" : "rewrites", std::move(list)},
+                       {"refused", std::move(refusals)}};
   std::ofstream file(answer_path);
   file << answer.dump(-1, ' ', false, json::error_handler_t::replace);
   file.close();

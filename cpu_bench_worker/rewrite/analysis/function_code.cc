@@ -340,7 +340,8 @@ std::string FunctionCode::Fresh(const std::vector<std::string>& names) const {
 
 std::optional<int64_t> FunctionCode::Constant(const clang::Expr* expression) const {
   clang::Expr::EvalResult value;
-  if (expression->isValueDependent() || !expression->EvaluateAsInt(value, *context_))
+  if (expression->isValueDependent() || !expression->EvaluateAsInt(value, *context_) ||
+      !value.Val.getInt().isRepresentableByInt64())
     return std::nullopt;
   return value.Val.getInt().getExtValue();
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "cpu_bench_worker/rewrite/analysis/before_loop.h"
 #include "cpu_bench_worker/rewrite/analysis/conditions.h"
 #include "cpu_bench_worker/rewrite/rules/rules.h"
 
@@ -119,6 +120,52 @@ std::string Solved(const FunctionCode& code, const GuardedTurn& turn,
   return "";
 }
 
+bool MayFaultBelow(const FunctionCode& code, const clang::Stmt* stmt) {
+  const std::vector<const clang::Stmt*> parts = Below(stmt);
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const clang::Stmt* each) { return MayFault(code, each); });
+}
+
+// A loop that does nothing where its counter has one value, which it keeps.
+struct ExcludedTurn {
+  const clang::Expr* value = nullptr;
+  std::vector<const clang::Stmt*> rest;  // what it does in all other turns
+};
+
+std::optional<ExcludedTurn> ExcludedTurnOf(const FunctionCode& code, const Loop& loop) {
+  const clang::IfStmt* guard = loop.body.empty() ? nullptr : AsGuard(loop.body[0]);
+  const auto* test = guard == nullptr
+                         ? nullptr
+                         : dyn_cast<clang::BinaryOperator>(guard->getCond()->IgnoreParenImpCasts());
+  if (test == nullptr || !test->isEqualityOp()) return std::nullopt;
+  ExcludedTurn turn;
+  if (test->getOpcode() == clang::BO_EQ && OnlyContinues(guard->getThen()))
+    turn.rest.assign(loop.body.begin() + 1, loop.body.end());
+  if (test->getOpcode() == clang::BO_NE && loop.body.size() == 1)
+    turn.rest = StatementsOf(guard->getThen());
+  if (NamedVariable(test->getLHS()) == loop.var) turn.value = test->getRHS();
+  if (NamedVariable(test->getRHS()) == loop.var) turn.value = test->getLHS();
+  if (turn.rest.empty() || turn.value == nullptr ||
+      HasOwn<clang::BreakStmt>(loop.stmt->getBody()) || Has<clang::LabelStmt>(loop.stmt) ||
+      !OnlyComputes(code, turn.value) || MayFaultBelow(code, turn.value) ||
+      Share(Used(turn.value), ChangedOrDeclared(loop.stmt)) ||
+      turn.value->IgnoreParenImpCasts()->getType()->isSignedIntegerType() !=
+          loop.var->getType()->isSignedIntegerType())
+    return std::nullopt;
+  return turn;
+}
+
+// Whether `value` is the counter of a loop around this one that counts through the same numbers.
+bool HasTheSameTurns(const FunctionCode& code, const Loop& loop, const clang::Expr* value) {
+  for (const clang::Stmt* at = code.Parent(loop.stmt); at != nullptr; at = code.Parent(at)) {
+    const Loop* around = code.LoopOf(at);
+    if (around == nullptr || around->var != NamedVariable(value)) continue;
+    return code.Text(around->first) == code.Text(loop.first) &&
+           code.Bound(*around) == code.Bound(loop);
+  }
+  return false;
+}
+
 }  // namespace
 
 void GuardByCounters(const FunctionCode& code, Rewrites* rewrites) {
@@ -146,6 +193,35 @@ void GuardByCounters(const FunctionCode& code, Rewrites* rewrites) {
                                                 code.Text(turn->rest, {}) + "}\n}"));
   }
   if (!edits.empty()) rewrites->push_back({"guards by counters", code.Source(edits)});
+}
+
+void LeaveOutOneTurn(const FunctionCode& code, Rewrites* rewrites) {
+  for (const Loop& loop : code.loops()) {
+    const std::optional<ExcludedTurn> left_out = ExcludedTurnOf(code, loop);
+    if (!left_out) continue;
+    const std::string name = loop.var->getNameAsString();
+    const std::string type = code.Type(loop.var);
+    const std::string excluded = code.Operand(left_out->value);
+    std::string first = code.Text(loop.first), until = excluded, from = excluded + " + 1";
+    std::string before;
+    if (!HasTheSameTurns(code, loop, left_out->value)) {
+      // It may lie outside of the turns there are.
+      const std::string bound = code.Bound(loop);
+      until = code.Fresh({"until", "up_to", "first_end"});
+      before = "const " + type + " " + until + " = " + excluded + " < " + bound + " ? " + excluded +
+               " : " + bound + ";\n";
+      first = code.Operand(loop.first);
+      from = "(" + excluded + " < " + first + " ? " + first + " : " + excluded + " + 1)";
+    }
+    const std::string body = "{\n" + code.Text(left_out->rest, {}) + "}";
+    rewrites->push_back(
+        {"one turn left out",
+         code.Source({code.Instead(
+             loop.stmt, "{\n" + before + "for (" + type + " " + name + " = " + first + "; " + name +
+                            " < " + until + "; " + name + "++) " + body + "\nfor (" + type + " " +
+                            name + " = " + from + "; " + name + " < " + code.Bound(loop) + "; " +
+                            name + "++) " + body + "\n}")})});
+  }
 }
 
 }  // namespace whetstone

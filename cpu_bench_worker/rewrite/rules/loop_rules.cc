@@ -100,8 +100,22 @@ class SideBySide {
   std::string Arrays(const std::string& size) const {
     std::string text;
     for (const clang::VarDecl* variable : nest_.kept)
-      text += code_.Type(variable) + " " + variable->getNameAsString() + "[" + size + "];\n";
+      text += ElementType(variable) + " " + variable->getNameAsString() + "[" + size + "];\n";
     return text;
+  }
+  // Compilers select among ints for many turns at once, and among bools for one after the other.
+  std::string ElementType(const clang::VarDecl* variable) const {
+    bool only_bools = variable->getType()->isBooleanType() && variable->getInit() != nullptr &&
+                      IsBool(variable->getInit());
+    for (const clang::Stmt* each : Below(nest_.outer->stmt->getBody())) {
+      const std::optional<Assignment> assignment = AsAssignment(each);
+      if (assignment && NamedVariable(assignment->target) == variable)
+        only_bools = only_bools && assignment->value != nullptr && IsBool(assignment->value);
+    }
+    return only_bools ? "int" : code_.Type(variable);
+  }
+  static bool IsBool(const clang::Expr* value) {
+    return value->IgnoreParenImpCasts()->getType()->isBooleanType();
   }
   // All parts, each a loop over the turns; `head` is that loop's.
   std::string Parts(const std::string& head) const {

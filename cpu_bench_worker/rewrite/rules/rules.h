@@ -38,10 +38,23 @@ void ClipBounds(const FunctionCode& code, Rewrites* rewrites);
 // Where a guard holds for all turns of its loops, they run without it.
 void SplitInterior(const FunctionCode& code, Rewrites* rewrites);
 
+// Forms that other rules look for (form_rules.cc).
+// A loop that begins at the counter of a loop around it (a window: j from i to i + 64) counts from
+// 0.
+void CountFromZero(const FunctionCode& code, Rewrites* rewrites);
+// What a loop computes by an expensive function, within an assignment, has a variable of its own.
+void NameCalls(const FunctionCode& code, Rewrites* rewrites);
+// A guard that is all another one does, but for declarations, becomes one with it, without a
+// branch between them.
+void JoinGuards(const FunctionCode& code, Rewrites* rewrites);
+
 // Guards (guard_rules.cc).
 // What a turn does only under conditions, as others than its own counters have them, or leaves by
 // `continue`, stands below a guard that compares counters, as rules of loops want it.
 void GuardByCounters(const FunctionCode& code, Rewrites* rewrites);
+// A loop that leaves out one value of its counter (`if (j == i) continue;`) becomes one up to it
+// and one from behind it.
+void LeaveOutOneTurn(const FunctionCode& code, Rewrites* rewrites);
 
 // Sums and the like (reduction_rules.cc).
 // A sum, minimum or maximum over a loop is kept in several accumulators.
@@ -71,6 +84,9 @@ void MultiplyByInverse(const FunctionCode& code, Rewrites* rewrites);
 void LookBack(const FunctionCode& code, Rewrites* rewrites);
 // A function of the C library of what a loop does not change (sqrt(s)) is called before it.
 void HoistCalls(const FunctionCode& code, Rewrites* rewrites);
+// Distances are compared without their roots (root_rules.cc): d < r as d * d < r * r, where nothing
+// else needs the root; the root of the best one is taken behind the search.
+void CompareSquares(const FunctionCode& code, Rewrites* rewrites);
 // Small powers become products.
 void MultiplyPowers(const FunctionCode& code, Rewrites* rewrites);
 // A loop's end that calls a function (strlen) is computed before it.
@@ -95,7 +111,10 @@ void MoveSums(const FunctionCode& code, Rewrites* rewrites);
 // reaches moves along too (two pointers).
 void MoveReaches(const FunctionCode& code, Rewrites* rewrites);
 
-// Borders (pad_rules.cc).
+// Borders (border_rules.cc, pad_rules.cc).
+// Where turns at the border do something else than all others, the others have loops of their own,
+// which never ask where they are.
+void BorderApart(const FunctionCode& code, Rewrites* rewrites);
 // What is read of places that are sums of counters, and replaced beyond the border by what is there
 // or by 0, is read from a copy with a border (padding, ghost cells).
 void PadReads(const FunctionCode& code, Rewrites* rewrites);

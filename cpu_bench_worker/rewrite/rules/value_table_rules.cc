@@ -135,6 +135,16 @@ std::pair<std::string, std::string> ForEachValue(const FunctionCode& code, const
   return {before, each_value};
 }
 
+// Whether statements come to an end, and do no harm, for values that are not there.
+bool WorksForAll(const FunctionCode& code, const Statements& statements) {
+  for (const clang::Stmt* stmt : statements)
+    for (const clang::Stmt* each : Below(stmt))
+      if (isa<clang::WhileStmt, clang::DoStmt>(each) ||
+          (!isa<clang::ArraySubscriptExpr>(each) && MayFault(code, each)))
+        return false;
+  return true;
+}
+
 // Whether this is what is done where a table would be too large.
 bool StandsBesideTable(const FunctionCode& code, const clang::Stmt* stmt) {
   for (; stmt != nullptr; stmt = code.Parent(stmt)) {
@@ -176,6 +186,10 @@ void TabulateValues(const FunctionCode& code, Rewrites* rewrites) {
           input.variable != nullptr ? code.Type(input.variable) : code.Type(input.element);
       const auto [states, computed] =
           ForEachValue(code, input, part, given, "(" + type + ")" + least);
+      // A byte has so few values that nobody looks which of them are there, where all will do.
+      const bool byte = states.empty() &&
+                        code.context().getTypeSize(input.element->getType()) == 8 &&
+                        WorksForAll(code, part.statements);
       std::string tables;
       std::string filled;
       std::string deleted;
@@ -185,15 +199,27 @@ void TabulateValues(const FunctionCode& code, Rewrites* rewrites) {
         const std::string table = NameOf(code, "table", number);
         const std::string of = code.Type(result);
         const std::string at = input.variable != nullptr ? given : code.Text(input.element);
-        tables += of + "* const " + table + " = new " + of + "[" + range + " + 1];\n";
+        tables += byte ? of + " " + table + "[256];\n"
+                       : of + "* const " + table + " = new " + of + "[" + range + " + 1];\n";
         filled += table + "[" + place_of + "] = " + result->getNameAsString() + ";\n";
         deleted += "\ndelete[] " + table + ";";
-        taken += of + " " + result->getNameAsString() + " = " + table + "[" + at + " - " + least +
-                 "];\n";
+        taken += of + " " + result->getNameAsString() + " = " + table + "[" +
+                 (byte ? "(unsigned char)" + at : at + " - " + least) + "];\n";
       }
       Edits edits;
       for (const clang::Stmt* stmt : part.statements)
         edits.push_back(code.Instead(stmt, stmt == part.statements[0] ? taken : ""));
+      if (byte) {
+        rewrites->push_back(
+            {"a table over values",
+             code.Source({code.Instead(
+                 place->outer, "{\n" + tables + "for (int " + place_of + " = 0; " + place_of +
+                                   " < 256; " + place_of + "++) {\nconst " + type + " " + given +
+                                   " = (" + code.Type(input.element) + ")" + place_of + ";\n" +
+                                   computed + filled + "}\n" + code.Text(place->outer, edits) +
+                                   "\n}")})});
+        continue;
+      }
       const std::string often = states.empty() ? "" : std::to_string(kStepsPerTurn) + " * ";
       rewrites->push_back(
           {"a table over values",

@@ -29,7 +29,7 @@ TEST_F(RewriteTest, ATableStandsBeforeAllLoopsThatDoNotChangeIt) {
   EXPECT_THAT(
       By(kRule,
          "static double g(double x) { return x < 1 ? x : pow(x, 2.4); } void f(const unsigned "
-         "char* "
+         "short* "
          "in, double* out, int h, int w) { for (int y = 0; y < h; y++) { for (int x = 0; x < w; "
          "x++) { const int v = in[y * w + x]; if (v == 0) continue; const double c = g(v / 255.0); "
          "out[y] += c; } } }"),
@@ -95,13 +95,39 @@ TEST_F(RewriteTest, NoTableOverValuesLooksAtElementsThatMayNotBeThere) {
       << "there they are";
 }
 
+TEST_F(RewriteTest, ATableOverBytesHasAllOfThem) {
+  const auto made = [](const std::string& type) {
+    return By(kRule, "void f(const " + type +
+                         "* in, double* out, int n) { for (int i = 0; i < n; i++) { const int q = "
+                         "in[i]; const double term = pow(10.0, -q / 10.0); out[i] = term; } }");
+  };
+  EXPECT_THAT(made("unsigned char"),
+              HasSubstr("{ double table[256]; for (int place = 0; place < 256; place++) { const "
+                        "unsigned char value = (unsigned char)place; const int q = value; const "
+                        "double term = pow(10.0, -q / 10.0); table[place] = term; } for (int i = "
+                        "0; i < n; i++) { double term = table[(unsigned char)in[i]]; out[i] = "
+                        "term; } }"));
+  EXPECT_THAT(made("signed char"), HasSubstr("const signed char value = (signed char)place;"));
+}
+
+TEST_F(RewriteTest, WhatDoesNotWorkForAllBytesHasATableOfThoseThereAre) {
+  for (const char* computed : {"int t = 1000 / v; for (int k = 0; k < 3; k++) { t = t * t; }",
+                               "int t = 0; int w = v; while (w != 1) { w = w / 2; t++; }"})
+    EXPECT_THAT(By(kRule,
+                   "void f(const unsigned char* in, int* out, int n) { for (int i = 0; i < n; "
+                   "i++) { const int v = in[i]; " +
+                       std::string(computed) + " out[i] = t; } }"),
+                testing::AnyOf("", HasSubstr("least")))
+        << computed;
+}
+
 TEST_F(RewriteTest, WhatIsComparedFirstIsBeyondAllValues) {
   const auto made = [](const std::string& type) {
     return By(kRule, "void f(const " + type +
                          "* in, int* out, int n, int m) { for (int i = 0; i < n; i++) { int s = 0; "
                          "for (int k = 0; k < m; k++) { s += (in[i] ^ k) & 7; } out[i] = s; } }");
   };
-  EXPECT_THAT(made("unsigned char"),
+  EXPECT_THAT(made("unsigned short"),
               HasSubstr("int least = 2147483647; int most = -2147483647 - 1;"));
   EXPECT_THAT(made("unsigned"), HasSubstr("unsigned least = 4294967295u; unsigned most = 0;"));
   EXPECT_THAT(made("long long"), HasSubstr("long least = 9223372036854775807; long most = "

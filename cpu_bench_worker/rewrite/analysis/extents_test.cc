@@ -1,0 +1,149 @@
+#include "cpu_bench_worker/rewrite/analysis/extents.h"
+
+#include "cpu_bench_worker/rewrite/rewrite_testing.h"
+
+namespace whetstone {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+
+class ExtentsTest : public RewriteTest {
+ protected:
+  static Extents ExtentsIn(const std::string& source) {
+    std::string refused;
+    Extents extents = ExtentsOfProgram(kFlags, *pch_, "f", source, &refused);
+    EXPECT_EQ(refused, "") << source;
+    return extents;
+  }
+  // How long the array a is, as these loops say.
+  static std::string LengthOfA(const std::string& body) {
+    const Extents extents =
+        ExtentsIn("void f(float* a, const int* b, int n, int m) {" + body + "}");
+    const auto it = extents.arrays.find("a");
+    return it == extents.arrays.end() ? "" : it->second;
+  }
+};
+
+TEST_F(ExtentsTest, AnArrayIsAsLongAsItsLoopsReach) {
+  EXPECT_EQ(LengthOfA("for (int i = 0; i < n; i++) a[i] = 0;"), "n");
+  EXPECT_EQ(LengthOfA("for (int i = 0; i <= n - 1; ++i) a[2 * i + 1] = 0;"), "2*n");
+  EXPECT_EQ(LengthOfA("for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) a[i * m + j] = 0;"),
+            "m*n");
+  EXPECT_EQ(LengthOfA("for (int i = 0; i < n; i++) for (int j = i; j < i + 64; j++) a[j] = 0;"),
+            "n+63");
+  EXPECT_EQ(LengthOfA("for (int i = 0; i + m <= n; i += 2) for (int j = 0; j < m; j++) a[i + j] = "
+                      "0;"),
+            "n");
+  EXPECT_EQ(LengthOfA("for (int i = n - 1; i >= 0; i--) a[i] = 0;"), "n");
+  EXPECT_EQ(LengthOfA("for (int i = 0; i + 1 < n; i++) a[i] = 0;"), "max(1, n-1)");
+  EXPECT_EQ(LengthOfA("for (int i = 1; i < n - 1; i++) a[i + 1] = a[i - 1];"), "n");
+  EXPECT_EQ(LengthOfA("for (int i = 0; i < n; i++) a[b[i] % m] = 0;"), "m");
+  EXPECT_EQ(LengthOfA("for (int i = 0; i < n; i++) a[b[i] & 255] = 0;"), "256");
+}
+
+TEST_F(ExtentsTest, InnerLoopsEndWhereOuterOnesLetThem) {
+  EXPECT_EQ(
+      LengthOfA("for (int i = 0; i < n; i++) for (int t = 0; i + t < n; t++) for (int s = 0; s "
+                "<= t; s++) a[i + s] = 0;"),
+      "n");
+  EXPECT_EQ(LengthOfA("for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++) a[i - j] = 0;"),
+            "n");
+  EXPECT_EQ(
+      LengthOfA("for (int i = 0; i < n; i++) for (int j = 0; j < n - i; j++) a[n - 1 - i - j] "
+                "= 0;"),
+      "n");
+}
+
+TEST_F(ExtentsTest, WhatGrowsWithoutEndIsGivenUp) {
+  std::string body = "const int v0 = n + m; ";
+  for (int i = 1; i < 40; ++i) {
+    const std::string last = "v" + std::to_string(i - 1);
+    body += "const int v" + std::to_string(i) + " = " + last + " * " + last + " + " + last + "; ";
+  }
+  EXPECT_EQ(LengthOfA(body + "a[v39] = 0; a[v39 + v38] = 0;"), "");
+  EXPECT_EQ(LengthOfA("a[4000000000000000000LL * n + 4000000000000000000LL * n + "
+                      "4000000000000000000LL * n] = 0;"),
+            "");
+}
+
+TEST_F(ExtentsTest, APointerIntoItReachesAsFar) {
+  EXPECT_EQ(
+      LengthOfA("for (int i = 0; i < n; i++) { float* row = a + i * m; for (int j = 0; j < m; "
+                "j++) row[j] = 0; }"),
+      "m*n");
+  EXPECT_EQ(LengthOfA("for (int i = 0; i < n; i++) { float* row = &a[i * m]; row[m - 1] = 0; }"),
+            "m*n");
+}
+
+TEST_F(ExtentsTest, GuardsHoldItBack) {
+  const std::string head =
+      "for (int i = 0; i < n; i++) for (int d = -3; d <= 3; d++) { int k = i + "
+      "d; ";
+  EXPECT_EQ(LengthOfA(head + "if (k >= 0 && k < n) a[k] = 0; }"), "n");
+  EXPECT_EQ(LengthOfA(head + "if (k < 0 || k >= n) { continue; } a[k] = 0; }"), "n");
+  EXPECT_EQ(LengthOfA(head + "a[i] = k < n ? a[k] : 0; }"), "n");
+  EXPECT_EQ(LengthOfA(head + "if (k > 0 && a[k] > 0) break; }"), "n+3") << "it may be so";
+}
+
+TEST_F(ExtentsTest, WhatIsNotKnownIsNotSaid) {
+  EXPECT_EQ(LengthOfA("for (int i = 0; i < n; i++) a[b[i]] = 0;"), "");
+  EXPECT_EQ(LengthOfA("for (int i = 0; i < n; i++) *a++ = 0;"), "");
+  EXPECT_EQ(LengthOfA("int at = 0; for (int i = 0; i < n; i++) { if (b[i] > 0) a[at++] = 0; }"),
+            "");
+  EXPECT_EQ(LengthOfA("for (int i = 0; b[i] != 0; i++) a[i] = 0;"), "");
+}
+
+TEST_F(ExtentsTest, OnePlaceThatIsNotKnownLeavesTheArrayOut) {
+  for (const char* more :
+       {"for (int i = 0; i < n; i++) a[b[i]] = 0;", "int i = 1; while (i < n) { a[i] = 0; i++; }",
+        "int i; for (i = 1; i < n; i++) a[i] = 0;", "*(a + n) = 0;",
+        "float* p = a; p += n; *p = 0;", "for (int i = 0; i < n; i++) a[i << 1] = 0;",
+        "for (int i = n; i-- > 0;) a[i] = 0;", "for (int i = 0; i < n / 2; i++) a[i] = 0;",
+        "f(a + 1, b, n - 1, m);", "int k = 0; if (k < n) { k += b[0]; a[k] = 0; }",
+        "auto set = [&] { a[n] = 0; }; set();",
+        "for (int i = 0; i < (n > m ? n : m); i++) a[i] = 0;"})
+    EXPECT_EQ(LengthOfA("a[0] = 1; " + std::string(more)), "") << more;
+  EXPECT_EQ(LengthOfA("a[m] = 0; for (int i = 0; i < n; i++) a[i] = 0;"), "max(n, m+1)");
+  EXPECT_EQ(LengthOfA("a[0] = 0; for (int i = 0; i < n; i++) a[i] = 0;"), "n");
+}
+
+TEST_F(ExtentsTest, CountersGoDownAndTogether) {
+  EXPECT_EQ(LengthOfA("for (int k = m; k >= -m; k--) a[m - k] = 0;"), "2*m+1");
+  EXPECT_EQ(LengthOfA("for (int l = 0, r = n - 1; l < r && r > 0 && l < n; l++, r--) a[r] = a[l];"),
+            "");
+  EXPECT_EQ(LengthOfA("for (int l = 0, r = 0; l < r && r < l; l++) a[l] = 0;"), "");
+  EXPECT_EQ(LengthOfA("for (unsigned long i = 0; i < (n & ~(unsigned long)7); i++) a[i] = 0;"),
+            "n");
+  EXPECT_EQ(LengthOfA("for (int i = 0; i < n; i++) a[(i * 0x9E3779B97F4A7C15ull) % n] = 0;"), "n");
+  EXPECT_EQ(LengthOfA("for (int i = 0; i < n; i++) a[(unsigned char)(i - 1)] = 0;"), "256");
+}
+
+TEST_F(ExtentsTest, SizesAreWhatLengthsAndLoopsAreMadeOf) {
+  const Extents extents = ExtentsIn(
+      "void f(const float* a, float* out, int n, int radius, int threshold) { for (int i = 0; i < "
+      "n; "
+      "i++) for (int d = 0; d <= radius; d++) out[i] += a[i + d] > threshold; }");
+  EXPECT_THAT(extents.arrays, ElementsAre(Pair("a", "n+radius"), Pair("out", "n")));
+  EXPECT_THAT(extents.sizes, ElementsAre("n", "radius"));
+  EXPECT_THAT(
+      ExtentsIn("int f(int n, int k) { const int half = n / 2; int s = 0; for (int i = 0; i "
+                "< half; i++) s += k; return s; }")
+          .sizes,
+      ElementsAre("n"));
+  EXPECT_THAT(ExtentsIn("int f(int n) { return n; }").sizes, IsEmpty());
+  EXPECT_THAT(
+      ExtentsIn("void row(float*, int); void f(float* a, int h, int w) { for (int y = 0; y < "
+                "h; y++) row(a + y * w, w); }")
+          .sizes,
+      ElementsAre("h", "w"));
+  EXPECT_THAT(
+      ExtentsIn("int f(const int* a, int n, int k) { int s = 0; for (int i = 0; i < n; i++) s "
+                "+= a[i]; return s - a[k]; }")
+          .sizes,
+      ElementsAre("k", "n"));
+}
+
+}  // namespace
+}  // namespace whetstone

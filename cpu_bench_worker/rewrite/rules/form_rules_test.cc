@@ -1,0 +1,73 @@
+// Rules that give loops and guards the form that other rules look for.
+#include "cpu_bench_worker/rewrite/rewrite_testing.h"
+
+namespace whetstone {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+TEST_F(RewriteTest, AWindowIsCountedFromZero) {
+  const std::string rule = "counted from 0";
+  const auto window = [](const std::string& head) {
+    return "void f(const float* a, float* out, int n, int r) { for (int i = 0; i < n; i++) { float "
+           "s "
+           "= a[i]; for (" +
+           head + ") { s = s < a[j] ? a[j] : s; } out[i] = s; } }";
+  };
+  EXPECT_THAT(By(rule, window("int j = i; j < i + 64; ++j")),
+              HasSubstr("for (int w = 0; w < 64; w++) { s = s < a[i + w] ? a[i + w] : s; }"));
+  EXPECT_THAT(By(rule, window("int j = i - r; j <= i + r; ++j")),
+              HasSubstr("for (int w = 0; w < r + r + 1; w++) { s = s < a[i - r + w]"));
+  EXPECT_THAT(By(rule, window("int j = i + 1; j < r + i; ++j")),
+              HasSubstr("for (int w = 0; w < r - 1; w++) {"));
+  for (const char* head : {"int j = i; j < n; ++j", "int j = 0; j < i + 4; ++j",
+                           "int j = i; j < 2 * i; ++j", "int j = i; j < i; ++j"})
+    EXPECT_EQ(By(rule, window(head)), "") << head;
+  EXPECT_THAT(By(rule, window("int j = i & 3; j < (i & 3) + 8; ++j")), HasSubstr("a[(i & 3) + w]"));
+  // Then turns run side by side.
+  for (const Rewrite& each : Of(window("int j = i; j < i + 64; ++j"), rule))
+    EXPECT_THAT(Rules(each.source), Contains("64 turns side by side"));
+}
+
+TEST_F(RewriteTest, AnExpensiveCallHasAVariableOfItsOwn) {
+  const std::string rule = "a call in a variable";
+  EXPECT_THAT(
+      By(rule,
+         "float f(const unsigned char* a, int n) { double s = 0; for (int i = 0; i < n; i++) "
+         "{ int q = a[i] - 33; if (q < 0) q = 0; s += pow(10.0, -q / 10.0) * sqrt(q); } "
+         "return s; }"),
+      HasSubstr("const double term = pow(10.0, -q / 10.0); const double term2 = sqrt(q); s "
+                "+= term * term2;"));
+  for (const char* turn :
+       {"s += a[i] > 0 ? sqrt(a[i]) : 0;", "const double r = sqrt(a[i]); s += r;",
+        "s += fabs(a[i]);", "s = exp(a[i]);"})
+    EXPECT_EQ(By(rule,
+                 "double f(const double* a, int n) { double s = 0; for (int i = 0; i < n; "
+                 "i++) { " +
+                     std::string(turn) + " } return s; }"),
+              "")
+        << turn;
+}
+
+TEST_F(RewriteTest, AGuardBelowAGuardIsOneWithIt) {
+  const std::string rule = "guards joined";
+  const auto guarded = [](const std::string& turn) {
+    return "int f(const float* a, int* out, int n, int k) { int c = 0; for (int i = 0; i < n; i++) "
+           "{ "
+           "if (a[i] > 0) { " +
+           turn + " } } return c; }";
+  };
+  EXPECT_THAT(By(rule, guarded("const float x = 1 / a[i]; if (x < 3) c++;")),
+              HasSubstr("{ const float x = 1 / a[i]; if ((a[i] > 0) & (x < 3)) { c++; } }"));
+  EXPECT_THAT(By(rule, guarded("if (k) { c++; }")),
+              HasSubstr("if ((a[i] > 0) & (k ? true : false)) { c++; }"));
+  for (const char* turn :
+       {"c++; if (a[i] < 3) c++;", "if (a[i] < 3) { break; }", "if (c++ < 3) { out[i] = 1; }",
+        "if (a[i] < 3) { c++; } else { c--; }", "int x = c++; if (x < 3) out[i] = x;",
+        "if (a[i - 1] < 3) c++;", "const int q = 100 / k; if (q < 3) c++;", "if (*out < 3) c++;"})
+    EXPECT_EQ(By(rule, guarded(turn)), "") << turn;
+}
+
+}  // namespace
+}  // namespace whetstone
