@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -33,8 +34,11 @@ absl::Status Refuse(const std::string& why) { return absl::InvalidArgumentError(
 // Asks, and puts the front matter together.
 class Importer {
  public:
-  Importer(const ImportRequest& request, const ImportedFunction& function)
-      : request_(request), function_(function), signature_(function.signature) {}
+  Importer(const ImportRequest& request, const ImportedFunction& function, ImportHints hints)
+      : request_(request),
+        function_(function),
+        signature_(function.signature),
+        hints_(std::move(hints)) {}
 
   absl::StatusOr<ImportedProblem> Run(const CppSource& source) {
     ASSIGN_OR_RETURN(const std::string id,
@@ -195,7 +199,8 @@ class Importer {
       ASSIGN_OR_RETURN(
           const std::string kind,
           Ask(name + ".kind", absl::StrCat("Is '", name, "' a size, or a value drawn at random?"),
-              "size", OneOf("size", "value")));
+              hints_.sizes && hints_.sizes->count(name) == 0 ? "value" : "size",
+              OneOf("size", "value")));
       if (kind == "size") {
         variables_.push_back(name);
         entries_[name] = absl::StrCat("size: ", name);
@@ -224,7 +229,7 @@ class Importer {
             absl::StrCat("Extents of '", name, "', made of ", absl::StrJoin(variables_, ", "),
                          ", as in ", variables_.empty() ? "n" : variables_[0], ", 2*",
                          variables_.empty() ? "n" : variables_[0]),
-            variables_.size() == 1 ? variables_[0] : "", Extents));
+            UsualExtents(name), Extents));
     std::string entry = absl::StrCat("type: ", NameOf(element), ", shape: [", shape, "]");
     if (kind != "out") {
       ASSIGN_OR_RETURN(const std::string fill, AskFill(name, element));
@@ -233,6 +238,18 @@ class Importer {
     if (kind != "in") absl::StrAppend(&entry, ", ", kind, ": true");
     entries_[name] = entry;
     return absl::OkStatus();
+  }
+
+  // Returns what the function's loops say; else its only size; else nothing.
+  std::string UsualExtents(const std::string& name) const {
+    if (const auto it = hints_.extents.find(name); it != hints_.extents.end()) {
+      const absl::StatusOr<Expression> extent = Expression::Parse(it->second);
+      const auto is_size = [this](const std::string& each) {
+        return std::find(variables_.begin(), variables_.end(), each) != variables_.end();
+      };
+      if (extent.ok() && absl::c_all_of(extent->names(), is_size)) return it->second;
+    }
+    return variables_.size() == 1 ? variables_[0] : "";
   }
 
   static absl::Status Extents(const std::string& answer) {
@@ -330,6 +347,7 @@ class Importer {
   const ImportRequest& request_;
   const ImportedFunction& function_;
   const Signature& signature_;
+  const ImportHints hints_;
   std::vector<std::string> variables_;
   // `entries_` maps a parameter to what stands in its braces.
   std::map<std::string, std::string> entries_;
@@ -343,7 +361,9 @@ absl::StatusOr<ImportedProblem> ImportProblem(const ImportRequest& request) {
   ASSIGN_OR_RETURN(const CppSource source, ReadCppSource(request.code, request.name));
   ASSIGN_OR_RETURN(const ImportedFunction function,
                    FindImportedFunction(source, request.code, request.name, request.function));
-  return Importer(request, function).Run(source);
+  ImportHints hints;
+  if (request.look) hints = request.look(source.headers, function.signature.name);
+  return Importer(request, function, std::move(hints)).Run(source);
 }
 
 }  // namespace whetstone

@@ -11,7 +11,11 @@
 #define WHETSTONE_COORDINATOR_AUTHORING_PROBLEM_IMPORT_H_
 
 #include <functional>
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -26,11 +30,21 @@ struct ImportQuestion {
   std::function<absl::Status(const std::string&)> check;
 };
 
+// What a look at the function's loops suggests. Both may be wrong, and are asked.
+struct ImportHints {
+  std::map<std::string, std::string> extents;  // of arrays: "n*m"
+  // The whole numbers that are sizes: all others are values.
+  std::optional<std::set<std::string>> sizes;
+};
+
 struct ImportRequest {
   std::string code;           // a C++ source that holds the function and what it needs
   std::string name;           // the file's, for messages
   std::string function = {};  // empty: the only one
   std::string expert = {};    // a source that defines the same function faster; empty: none yet
+  // Looks at `function` of the source, which includes these headers; may be null.
+  std::function<ImportHints(const std::vector<std::string>& headers, const std::string& function)>
+      look = {};
   // Gives an answer that `check` accepts, or the error that ends the import.
   std::function<absl::StatusOr<std::string>(const ImportQuestion&)> answer = {};
 };

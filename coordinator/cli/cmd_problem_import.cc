@@ -73,8 +73,8 @@ void AddProblemImport(CLI::App* problem, SelectedCommand* selected) {
       "Make a prompt file of a C++ function\n\nThe function becomes the reference. What its "
       "signature does not say is asked on the terminal, or\nanswered by --set: prose, sizes "
       "(check, timed, hidden), and for each parameter NAME.kind, NAME.shape\nand NAME.fill. "
-      "Elsewhere than on a terminal, questions with a usual answer get that, which is "
-      "printed.");
+      "How long arrays are, and which numbers are sizes, its loops suggest. Elsewhere than on a\n"
+      "terminal, questions with a usual answer get that, which is printed.");
   command->add_option("FILE", options->file, "C++ source with the function and what it needs")
       ->required();
   command->add_option("--function", options->function, "Which one, if the file has several");

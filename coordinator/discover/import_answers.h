@@ -59,6 +59,7 @@ struct ImportFiles {
   std::string file;
   std::string function = {};  // empty: the only one
   std::string expert = {};    // a file; empty: none
+  bool look = true;           // at the function's loops, for suggestions; it takes a second
 };
 
 // Errors are those of ImportProblem, of the answers, and of files that cannot be read or are no

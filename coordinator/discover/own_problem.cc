@@ -21,8 +21,11 @@ constexpr char kOption[] = "--answer";
 constexpr char kTimed[] = "timed";
 constexpr int64_t kSizeMin = 32;
 constexpr int64_t kSizeMax = int64_t{1} << 24;
-constexpr double kCallNs = 1e5;     // that a call should take at least,
-constexpr double kCallNsMax = 5e6;  // and at most: a verdict has hundreds
+constexpr int64_t kOtherSize = 8;              // of sizes that do not grow
+constexpr int64_t kStalledAt = 64 * kSizeMin;  // where a call that takes no longer
+constexpr double kStalledNs = 100;             // than this does not grow with its sizes
+constexpr double kCallNs = 1e5;                // that a call should take at least,
+constexpr double kCallNsMax = 5e6;             // and at most: a verdict has hundreds
 
 using Answered = std::map<std::string, std::string>;
 
@@ -34,13 +37,14 @@ std::string ExampleSize(const ImportQuestion& question) {
   return examples.substr(0, examples.find(','));
 }
 
-absl::StatusOr<ImportedProblem> ImportTimedAt(const ImportFiles& files, Answered answered,
+absl::StatusOr<ImportedProblem> ImportTimedAt(ImportFiles files, Answered answered,
                                               const std::string& timed, Console* console) {
   answered[kTimed] = timed;
   ImportAnswers answers(kOption, console, /*ask=*/false);
   for (const auto& [key, value] : answered) {
     RETURN_IF_ERROR(answers.Add(absl::StrCat(key, "=", value)));
   }
+  files.look = false;  // All is answered.
   return ImportFile(files, &answers);
 }
 
@@ -59,44 +63,70 @@ absl::StatusOr<double> ReferenceNs(const std::string& text, const std::string& n
   return verdict.sizes(0).reference_ns();
 }
 
+// A size and what a call takes there, ns.
+struct TimedSize {
+  std::string point;
+  std::string larger;  // by a quarter
+  double ns = 0;
+};
+
+// Doubles the sizes until a call takes long enough: all of them, or `only` one. Returns the last
+// that was measured; 0 ns, if none was. Ends early where calls do not take longer and longer.
+absl::StatusOr<TimedSize> Doubled(const ImportFiles& files, const Answered& answered,
+                                  const std::string& only, LocalWorker* worker, Console* console) {
+  const std::string point = answered.at(kTimed);
+  TimedSize chosen;
+  for (int64_t size = kSizeMin; size <= kSizeMax && chosen.ns < kCallNs; size *= 2) {
+    const std::string at = AtSize(point, size, only);
+    console->Status(absl::StrCat("how long a call takes at ", at));
+    ASSIGN_OR_RETURN(const ImportedProblem made, ImportTimedAt(files, answered, at, console));
+    ASSIGN_OR_RETURN(const double ns, ReferenceNs(made.text, files.file, worker));
+    if (ns <= 0 || ns > kCallNsMax) break;
+    chosen = {at, AtSize(point, size + size / 4 + 1, only), ns};
+    const bool alike = only.empty() && absl::StrContains(point, ' ');
+    if (alike && size >= kStalledAt && ns < kStalledNs) break;
+  }
+  return chosen;
+}
+
 // Returns the problem, timed at sizes at which a call takes long enough to be measured well.
 absl::StatusOr<ImportedProblem> WithMeasuredSizes(const ImportFiles& files,
                                                   const Answered& answered, Console* console) {
   const std::string point = answered.at(kTimed);
   console->Status("starting a worker");
   ASSIGN_OR_RETURN(const std::unique_ptr<LocalWorker> worker, LocalWorker::Start());
-  int64_t chosen = 0;
-  double chosen_ns = 0;
-  for (int64_t size = kSizeMin; size <= kSizeMax && chosen_ns < kCallNs; size *= 2) {
-    console->Status(absl::StrCat("how long a call takes at ", AtSize(point, size)));
-    ASSIGN_OR_RETURN(const ImportedProblem made,
-                     ImportTimedAt(files, answered, AtSize(point, size), console));
-    ASSIGN_OR_RETURN(const double ns, ReferenceNs(made.text, files.file, worker.get()));
-    if (ns <= 0 || ns > kCallNsMax) break;
-    chosen = size;
-    chosen_ns = ns;
+  // Where all sizes are alike there may be little to do (a word as long as its text).
+  std::vector<std::string> grown = {""};
+  for (const absl::string_view word : absl::StrSplit(point, ' ', absl::SkipWhitespace())) {
+    if (absl::StrContains(point, ' ')) grown.emplace_back(word.substr(0, word.find('=')));
   }
-  if (chosen == 0) {
+  TimedSize chosen;
+  for (const std::string& only : grown) {
+    ASSIGN_OR_RETURN(const TimedSize found, Doubled(files, answered, only, worker.get(), console));
+    if (found.ns > chosen.ns) chosen = found;  // Where they stalled, one alone may not.
+    if (chosen.ns >= kStalledNs) break;
+  }
+  if (chosen.ns == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         files.file, ": how long a call takes cannot be measured at ", AtSize(point, kSizeMin),
         "; say with ", kOption, " ", kTimed, "=… at which sizes it is to be timed"));
   }
   console->Line(absl::StrFormat("timed at %s, where a call takes %.3f ms (%s %s=… says otherwise)",
-                                AtSize(point, chosen), chosen_ns / 1e6, kOption, kTimed));
+                                chosen.point, chosen.ns / 1e6, kOption, kTimed));
   // A second size keeps programs from being made for the first one.
-  return ImportTimedAt(
-      files, answered,
-      absl::StrCat(AtSize(point, chosen), ", ", AtSize(point, chosen + chosen / 4 + 1)), console);
+  return ImportTimedAt(files, answered, absl::StrCat(chosen.point, ", ", chosen.larger), console);
 }
 
 }  // namespace
 
-std::string AtSize(const std::string& point, int64_t size) {
+std::string AtSize(const std::string& point, int64_t size, const std::string& only) {
   std::vector<std::string> words;
   for (const absl::string_view word : absl::StrSplit(point, ' ', absl::SkipWhitespace())) {
     const size_t equals = word.find('=');
     const bool named = equals != absl::string_view::npos;
-    words.push_back(absl::StrCat(named ? word.substr(0, equals + 1) : "", size));
+    const bool grows = only.empty() || word.substr(0, equals) == only;
+    words.push_back(
+        absl::StrCat(named ? word.substr(0, equals + 1) : "", grows ? size : kOtherSize));
   }
   return absl::StrJoin(words, " ");
 }

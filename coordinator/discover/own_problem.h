@@ -18,12 +18,14 @@ struct OwnProblemOptions {
 };
 
 // Returns the text of the problem. Where nobody says at which sizes it is timed, the reference is
-// measured: twice as large, until a call takes a tenth of a millisecond. Errors are those of
-// ParsePromptFile, ImportFile and LocalWorker. The console is borrowed.
+// measured: twice as large, until a call takes a tenth of a millisecond; all sizes, or one of them
+// where all together do not make it longer. Errors are those of ParsePromptFile, ImportFile and
+// LocalWorker. The console is borrowed.
 absl::StatusOr<std::string> OwnProblem(const OwnProblemOptions& options, Console* console);
 
-// Returns "n=96 m=96" with every value replaced: "n=200 m=200"; "96" becomes "200".
-std::string AtSize(const std::string& point, int64_t size);
+// Returns "n=96 m=96" with every value replaced: "n=200 m=200"; "96" becomes "200". With `only` "n"
+// the others are small: "n=200 m=8".
+std::string AtSize(const std::string& point, int64_t size, const std::string& only = "");
 
 }  // namespace whetstone
 

@@ -8,6 +8,7 @@ namespace {
 TEST(AtSizeTest, EveryVariableGetsTheSize) {
   EXPECT_EQ(AtSize("96", 200), "200");
   EXPECT_EQ(AtSize("rows2=96 cols=96", 200), "rows2=200 cols=200");
+  EXPECT_EQ(AtSize("rows2=96 cols=96", 200, "cols"), "rows2=8 cols=200");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Rewriter runs the program whet-rewriter, which applies the rules; clang stays out of whet.
+// Rewriter asks the program whet-rewriter, which applies the rules.
 //
 //   ASSIGN_OR_RETURN(Rewriter rewriter, Rewriter::Make(problem));
 //   ASSIGN_OR_RETURN(auto proposed, rewriter.Propose({problem.reference()}, {}));
@@ -23,10 +23,8 @@ class Rewriter {
   // One for each problem: its headers are precompiled once. INVALID_ARGUMENT: the signature is
   // none.
   static absl::StatusOr<Rewriter> Make(const v1::Problem& problem);
-  // Returns all rewrites of each program, in order. INVALID_ARGUMENT: clang refuses the problem's
-  // headers or flags. FAILED_PRECONDITION: the only program cannot be rewritten (it does not parse
-  // …). CANCELLED: `cancelled` said so. DEADLINE_EXCEEDED: it took over a minute. NOT_FOUND:
-  // whet-rewriter is not installed. INTERNAL: it crashed.
+  // Returns all rewrites of each program, in order. FAILED_PRECONDITION: the only program cannot be
+  // rewritten (it does not parse …). The rest as CallRewriter.
   absl::StatusOr<std::vector<std::vector<ProposedRewrite>>> Propose(
       const std::vector<std::string>& sources, const std::function<bool()>& cancelled);
 

@@ -52,9 +52,6 @@ class DiscoverTest : public WhetTest {
             "--set",    "warmup.references=1",
             "--set",    "warmup.batch_size=4",
             "--set",    "generate.max_new_tokens=16",
-            "--answer", "a.shape=n,n",
-            "--answer", "b.shape=n,n",
-            "--answer", "c.shape=n,n",
             "--answer", "check=1,2,17",
             "--json"};
   }

@@ -183,10 +183,6 @@ TEST_F(ProblemTest, AFunctionBecomesAProblem) {
                                           "--set",
                                           "prose=Lengths of columns.",
                                           "--set",
-                                          "a.shape=rows, cols",
-                                          "--set",
-                                          "out.shape=cols",
-                                          "--set",
                                           "timed=rows=128 cols=200"};
   WhetResult result = Whet({words.begin(), words.end() - 2});
   EXPECT_EQ(result.exit_code, 2);
