@@ -24,7 +24,8 @@ struct Root {
 
 const clang::CallExpr* AsRoot(const FunctionCode& code, const clang::Stmt* stmt) {
   const clang::CallExpr* call = AsMathCall(code, stmt);
-  const std::string name = call == nullptr ? "" : ExpensiveName(call);
+  if (call == nullptr) return nullptr;
+  const std::string name = ExpensiveName(call);
   if (name == "hypot") {
     for (const clang::Expr* argument : call->arguments())
       if (call->getNumArgs() != 2 || !OnlyComputes(code, argument)) return nullptr;
