@@ -91,6 +91,7 @@ void RewriteFunction(const FunctionCode& code, const clang::FunctionDecl& defini
                           &ChooseThePlace,
                           &CountFromZero,
                           &NameCalls,
+                          &TakeEveryBit,
                           &JoinGuards,
                           &GuardByCounters,
                           &LeaveOutOneTurn,
@@ -133,10 +134,9 @@ std::string ForEachFunction(
 }
 
 // Rules that gain little themselves: what only they make possible is proposed along with them.
-const std::set<std::string> kForms = {"a call in a variable", "a function in its place",
-                                      "counted from 0",       "fields in variables",
-                                      "guards by counters",   "guards joined"};
-
+const std::set<std::string> kForms = {
+    "a call in a variable", "a function in its place", "counted from 0", "every bit's turn",
+    "fields in variables",  "guards by counters",      "guards joined"};
 constexpr int kFormsMax = 8;  // of a program, that are looked at
 
 // All that one rule makes of the program.

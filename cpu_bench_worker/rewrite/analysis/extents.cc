@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "clang/AST/ExprCXX.h"
+#include "cpu_bench_worker/rewrite/analysis/conditions.h"
 #include "cpu_bench_worker/rewrite/analysis/index_ranges.h"
 #include "cpu_bench_worker/rewrite/analysis/math_calls.h"
 
@@ -15,8 +16,7 @@ using clang::dyn_cast_or_null;
 using clang::isa;
 
 constexpr int kVariablesDeep = 24;  // of variables that are made of others
-constexpr int kSizesLookedAt = 20000;
-constexpr size_t kLengthsMax = 3;  // that an array may have, of which it needs the longest
+constexpr size_t kLengthsMax = 3;   // that an array may have, of which it needs the longest
 
 class ExtentReader {
  public:
@@ -41,9 +41,9 @@ class ExtentReader {
     for (const auto& [array, lengths] : reached) {
       if (!AllKnown(array) || lengths.size() > kLengthsMax) continue;
       std::string text;
-      bool may_be_none = true;  // at the smallest sizes
+      bool may_be_none = true;  // at some sizes
       for (const Polynomial& length : lengths) {
-        may_be_none = may_be_none && length.At([](const std::string&) { return 1.0; }) < 1;
+        may_be_none = may_be_none && !(length - Polynomial(1)).IsNeverNegativeFrom1();
         text = text.empty() ? length.Text() : "max(" + length.Text() + ", " + text + ")";
         for (const auto& [names, factor] : length.terms())
           extents.sizes.insert(names.begin(), names.end());
@@ -57,12 +57,14 @@ class ExtentReader {
  private:
   // Adds what a statement says of sizes: they bound loops, end turns early, move pointers, or are
   // handed to others.
-  void AddSizesOf(const clang::Stmt* stmt, Extents* extents) const {
+  void AddSizesOf(const clang::Stmt* stmt, Extents* extents) {
     if (const auto* loop = dyn_cast<clang::ForStmt>(stmt)) AddSizes(loop->getCond(), extents);
     if (const auto* loop = dyn_cast<clang::WhileStmt>(stmt)) AddSizes(loop->getCond(), extents);
     if (const auto* loop = dyn_cast<clang::DoStmt>(stmt)) AddSizes(loop->getCond(), extents);
     const auto* branch = dyn_cast<clang::IfStmt>(stmt);
-    if (branch != nullptr && Has<clang::BreakStmt, clang::ReturnStmt>(branch))
+    // What is compared with an element says nothing of how many there are.
+    if (branch != nullptr && Has<clang::BreakStmt, clang::ReturnStmt>(branch) &&
+        !Has<clang::ArraySubscriptExpr>(branch->getCond()))
       AddSizes(branch->getCond(), extents);
     const auto* sum = dyn_cast<clang::BinaryOperator>(stmt);
     if (sum != nullptr && sum->getType()->isPointerType() && !sum->isAssignmentOp())
@@ -70,24 +72,37 @@ class ExtentReader {
     if (sum != nullptr && sum->isAssignmentOp() && sum->getLHS()->getType()->isPointerType())
       AddSizes(sum->getRHS(), extents);
     const auto* call = dyn_cast<clang::CallExpr>(stmt);
-    if (call != nullptr && AsMathCall(code_, call) == nullptr)
+    if (call != nullptr && AsMathCall(code_, call) == nullptr &&
+        (call->getDirectCallee() == nullptr || !call->getDirectCallee()->isInStdNamespace()))
       for (const clang::Expr* argument : call->arguments()) AddSizes(argument, extents);
+    if (const auto* made = dyn_cast<clang::CXXNewExpr>(stmt); made != nullptr && made->isArray())
+      AddSizes(*made->getArraySize(), extents);
     if (const auto* declaration = dyn_cast<clang::DeclStmt>(stmt))
       for (const clang::Decl* decl : declaration->decls()) {
         const auto* variable = dyn_cast<clang::VarDecl>(decl);
-        if (variable != nullptr && variable->getType()->isRecordType())
-          AddSizes(variable->getInit(), extents);
+        if (variable == nullptr) continue;
+        if (variable->getType()->isRecordType()) AddSizes(variable->getInit(), extents);
+        if (const auto* array = code_.context().getAsVariableArrayType(variable->getType()))
+          AddSizes(array->getSizeExpr(), extents);
       }
   }
 
-  // Adds the parameters that an expression is made of.
-  void AddSizes(const clang::Expr* expression, Extents* extents, int depth = kVariablesDeep) const {
-    if (expression == nullptr || depth <= 0 || ++steps_ > kSizesLookedAt) return;
+  // Adds the parameters that an expression is made of, through all that variables are given.
+  void AddSizes(const clang::Expr* expression, Extents* extents) {
+    if (expression == nullptr) return;
     for (const clang::VarDecl* used : Used(expression)) {
-      if (!isa<clang::ParmVarDecl>(used))
-        AddSizes(used->getInit(), extents, depth - 1);
-      else if (used->getType()->isIntegerType())
+      if (isa<clang::ParmVarDecl>(used) && used->getType()->isIntegerType())
         extents->sizes.insert(used->getNameAsString());
+      if (!followed_.insert(used).second) continue;
+      AddSizes(used->getInit(), extents);
+      for (const clang::Stmt* stmt : Below(code_.body())) {
+        const std::optional<Assignment> assignment = AsAssignment(stmt);
+        if (!assignment || NamedVariable(assignment->target) != used) continue;
+        AddSizes(assignment->value, extents);
+        for (const clang::Stmt* at = code_.Parent(stmt); at != nullptr; at = code_.Parent(at))
+          if (const auto* branch = dyn_cast<clang::IfStmt>(at))
+            AddSizes(branch->getCond(), extents);
+      }
     }
   }
 
@@ -172,7 +187,7 @@ class ExtentReader {
   const FunctionCode& code_;
   const IndexRanges ranges_;
   std::set<const clang::Stmt*> known_;  // elements whose places are
-  mutable int steps_ = 0;
+  Variables followed_;                  // to what they are given
 };
 
 }  // namespace

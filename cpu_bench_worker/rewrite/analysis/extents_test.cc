@@ -83,8 +83,32 @@ TEST_F(ExtentsTest, GuardsHoldItBack) {
       "d; ";
   EXPECT_EQ(LengthOfA(head + "if (k >= 0 && k < n) a[k] = 0; }"), "n");
   EXPECT_EQ(LengthOfA(head + "if (k < 0 || k >= n) { continue; } a[k] = 0; }"), "n");
+  EXPECT_EQ(LengthOfA(head + "if (k >= 0 && k < n && d < m) a[k * m + 1] = 0; }"), "m*n+2-m");
   EXPECT_EQ(LengthOfA(head + "a[i] = k < n ? a[k] : 0; }"), "n");
   EXPECT_EQ(LengthOfA(head + "if (k > 0 && a[k] > 0) break; }"), "n+3") << "it may be so";
+}
+
+TEST_F(ExtentsTest, PlacesHeldWithinAnArrayReachItsEnd) {
+  const std::string library =
+      "namespace std { template <class T> constexpr const T& clamp(const T& v, const T& lo, const "
+      "T& "
+      "hi) { return v < lo ? lo : v > hi ? hi : v; } } ";
+  const std::string head =
+      "void f(float* a, int n, int m) { for (int i = 0; i < n; i++) for (int d = -3; d <= 3; d++) "
+      "{ ";
+  for (const char* held :
+       {"std::min(std::max(i + d, 0), n - 1)", "std::max(0, std::min(i + d, n - 1))",
+        "std::clamp(i + d, 0, n - 1)", "i + d < 0 ? 0 : i + d >= n ? n - 1 : i + d"}) {
+    const Extents extents = ExtentsIn(library + head + "int k = " + held + "; a[k * m] = 0; } }");
+    ASSERT_EQ(extents.arrays.count("a"), std::string(held).find('?') == std::string::npos) << held;
+    if (extents.arrays.count("a") > 0) {
+      EXPECT_EQ(extents.arrays.at("a"), "m*n+1-m") << held;
+    }
+  }
+  EXPECT_EQ(
+      LengthOfA("for (int i = 0; i < n; i++) for (int d = -3; d <= 3; d++) { int k = i + d; int c "
+                "= k < 0 ? 0 : k >= n ? n - 1 : k; a[c * m] = 0; }"),
+      "m*n+1-m");
 }
 
 TEST_F(ExtentsTest, WhatIsNotKnownIsNotSaid) {
@@ -113,11 +137,36 @@ TEST_F(ExtentsTest, CountersGoDownAndTogether) {
   EXPECT_EQ(LengthOfA("for (int k = m; k >= -m; k--) a[m - k] = 0;"), "2*m+1");
   EXPECT_EQ(LengthOfA("for (int l = 0, r = n - 1; l < r && r > 0 && l < n; l++, r--) a[r] = a[l];"),
             "");
-  EXPECT_EQ(LengthOfA("for (int l = 0, r = 0; l < r && r < l; l++) a[l] = 0;"), "");
+  EXPECT_EQ(LengthOfA("for (int l = 0, r = 0; l < r && r < l; l++, r++) a[l] = 0;"), "");
   EXPECT_EQ(LengthOfA("for (unsigned long i = 0; i < (n & ~(unsigned long)7); i++) a[i] = 0;"),
             "n");
   EXPECT_EQ(LengthOfA("for (int i = 0; i < n; i++) a[(i * 0x9E3779B97F4A7C15ull) % n] = 0;"), "n");
   EXPECT_EQ(LengthOfA("for (int i = 0; i < n; i++) a[(unsigned char)(i - 1)] = 0;"), "256");
+}
+
+TEST_F(ExtentsTest, WhatMayBeBelowZeroBoundsNothing) {
+  const std::string rows = "for (int i = 0; i < n; i++) ";
+  EXPECT_EQ(LengthOfA(rows + "a[(i - 1) & (n - 1)] = 0;"), "n");
+  EXPECT_EQ(LengthOfA(rows + "a[(i - 3) & m] = 0;"), "m+1");
+  const std::string square = "for (int y = -m; y < m; y++) for (int x = -m; x < m; x++) ";
+  EXPECT_EQ(LengthOfA(square + "a[y * y + x * x] = 0;"), "");
+  EXPECT_EQ(
+      LengthOfA("for (int y = -1; y <= 1; y++) for (int x = 0; x < n; x++) a[n * m - y * x] = "
+                "0;"),
+      "");
+  EXPECT_EQ(LengthOfA("for (int d = -m; d < m; d++) a[d < 0 ? -d : d] = 0;"), "");
+  EXPECT_EQ(LengthOfA("const int step = -1; for (int i = 0; i < n; i -= step) a[i] = 0;"), "");
+  EXPECT_EQ(LengthOfA(rows + "a[i % -7] = 0;"), "");
+}
+
+TEST_F(ExtentsTest, AHeadLooksOneFurtherThanItsBody) {
+  EXPECT_EQ(LengthOfA("int c = 0; for (int i = 0; a[i] != 0 && i < n; i++) c++;"), "");
+  EXPECT_EQ(LengthOfA("int c = 0; for (int i = 0; i < n && a[i] != 0; i++) c++;"), "n");
+  EXPECT_EQ(LengthOfA("for (int i = 0, e = n; i < e; ++i) a[i] = 0;"), "n");
+  EXPECT_EQ(
+      LengthOfA("for (int i = 0; i < n; i++) { switch (i & 1) { case 0: if (i >= m) continue; "
+                "case 1: a[i] = 0; } }"),
+      "n");
 }
 
 TEST_F(ExtentsTest, SizesAreWhatLengthsAndLoopsAreMadeOf) {

@@ -40,12 +40,17 @@ IndexRanges::IndexRanges(const FunctionCode& code) : code_(code), changed_(Chang
     const auto* first =
         loop == nullptr ? nullptr : dyn_cast_or_null<clang::DeclStmt>(loop->getInit());
     if (first == nullptr || loop->getCond() == nullptr || loop->getInc() == nullptr) continue;
-    Variables changed = Changed(loop->getBody());
-    changed.merge(Written(loop->getBody()));
+    Variables changed;
+    for (const clang::Stmt* part :
+         {loop->getBody(), static_cast<const clang::Stmt*>(loop->getCond())}) {
+      changed.merge(Changed(part));
+      changed.merge(Written(part));
+    }
+    const Variables counted = Changed(loop->getInc());
     for (const clang::Decl* decl : first->decls()) {
       const auto* counter = dyn_cast<clang::VarDecl>(decl);
       if (counter != nullptr && counter->getInit() != nullptr && changed.count(counter) == 0 &&
-          counter->getType()->isIntegerType() && Changed(loop->getCond()).count(counter) == 0)
+          counted.count(counter) > 0 && counter->getType()->isIntegerType())
         loops_[counter] = loop;
     }
   }
@@ -55,31 +60,51 @@ IndexRanges::Bound IndexRanges::Most(const clang::Expr* expression) const {
   return Of(expression, kReadDepthMax).most;
 }
 
-IndexRanges::Bound IndexRanges::Resolved(Polynomial most) const {
+IndexRanges::Bound IndexRanges::Resolved(Polynomial value, bool most) const {
   for (size_t round = 0; round <= loops_.size(); ++round) {
     std::string last;
-    for (const auto& [names, factor] : most.terms())
+    for (const auto& [names, factor] : value.terms())
       for (const std::string& name : names)
         if (name[0] == '#') last = std::max(last, name);
-    if (last.empty()) return most.exact() ? std::optional(most) : std::nullopt;
-    const auto loop = std::find_if(loops_.begin(), loops_.end(),
-                                   [&](const auto& each) { return Symbol(each.first) == last; });
-    if (loop == loops_.end()) return std::nullopt;
-    const Range range = OfCounter(loop->first, loop->second, kReadDepthMax);
+    if (last.empty()) return value.exact() ? std::optional(value) : std::nullopt;
+    const Range range = OfSymbol(last);
     Polynomial next;
-    for (const auto& [names, factor] : most.terms()) {
-      const Bound& end = factor > 0 ? range.most : range.least;
-      Polynomial product(factor);
-      for (const std::string& name : names) {
-        if (name == last && !end) return std::nullopt;
-        product = product * (name == last ? *end : Polynomial(name));
+    for (const auto& [names, factor] : value.terms()) {
+      if (std::count(names.begin(), names.end(), last) == 0) {
+        Polynomial product(factor);
+        for (const std::string& name : names) product = product * Polynomial(name);
+        next = next + product;
+        continue;
       }
+      // A product of counters is largest at their ends where none is below 0.
+      const auto counters = std::count_if(names.begin(), names.end(),
+                                          [](const std::string& name) { return name[0] == '#'; });
+      for (const std::string& name : names)
+        if (counters > 1 && name[0] == '#' && !IsNeverNegative(OfSymbol(name).least))
+          return std::nullopt;
+      const Bound& end = (factor > 0) == most ? range.most : range.least;
+      if (!end) return std::nullopt;
+      Polynomial product(factor);
+      for (const std::string& name : names)
+        product = product * (name == last ? *end : Polynomial(name));
       next = next + product;
     }
-    most = std::move(next);
+    value = std::move(next);
   }
   return std::nullopt;
 }
+
+IndexRanges::Range IndexRanges::OfSymbol(const std::string& symbol) const {
+  const auto loop = std::find_if(loops_.begin(), loops_.end(),
+                                 [&](const auto& each) { return Symbol(each.first) == symbol; });
+  return loop == loops_.end() ? Range() : OfCounter(loop->first, loop->second, kReadDepthMax);
+}
+
+bool IndexRanges::IsNeverNegative(const Bound& value) const {
+  const Bound least = value ? Resolved(*value, /*most=*/false) : std::nullopt;
+  return least && least->IsNeverNegativeFrom1();
+}
+
 // Counters stay in it, as symbols.
 IndexRanges::Range IndexRanges::Of(const clang::Expr* expression, int depth) const {
   if (depth <= 0 || ++steps_ > kStepsMax || !expression->getType()->isIntegerType()) return {};
@@ -87,16 +112,19 @@ IndexRanges::Range IndexRanges::Of(const clang::Expr* expression, int depth) con
     return {Polynomial(*value), Polynomial(*value)};
   if (const auto* inner = dyn_cast<clang::ParenExpr>(expression))
     return Of(inner->getSubExpr(), depth);
+  if (const auto* full = dyn_cast<clang::FullExpr>(expression))
+    return Of(full->getSubExpr(), depth);
   if (const auto* cast = dyn_cast<clang::CastExpr>(expression))
     return Held(cast->getType(), Of(cast->getSubExpr(), depth));
   if (const clang::VarDecl* variable = NamedVariable(expression)) {
-    Range range = OfVariable(variable, depth);
-    if (loops_.count(variable) > 0 || changed_.count(variable) == 0) {
-      const Bound most = MostByGuards(expression, variable, depth - 1);
-      if (most && !isa<clang::ParmVarDecl>(variable)) {
-        range.most = SmallerOf(range.most, most);
-        range.most = range.most ? range.most : most;
-      }
+    Range range = StandsInOwnHead(expression, variable) ? Range() : OfVariable(variable, depth);
+    const bool stays = loops_.count(variable) > 0 || changed_.count(variable) == 0;
+    if (!stays || isa<clang::ParmVarDecl>(variable)) return range;
+    for (const auto& [condition, negated] : GuardsOf(expression)) {
+      range.most = SmallerOf(range.most, MostBy(condition, negated, variable, depth - 1));
+      // The last word counts: mostly it is 0.
+      const Bound least = LeastBy(condition, negated, variable, depth - 1);
+      if (least && !IsNeverNegative(range.least)) range.least = least;
     }
     return range;
   }
@@ -111,7 +139,7 @@ IndexRanges::Range IndexRanges::Of(const clang::Expr* expression, int depth) con
   if (const auto* choice = dyn_cast<clang::ConditionalOperator>(expression)) {
     const Range one = Of(choice->getTrueExpr(), depth - 1);
     const Range other = Of(choice->getFalseExpr(), depth - 1);
-    return {std::nullopt, LargerOf(one.most, other.most)};
+    return {NeitherNegative(one, other), LargerOf(one.most, other.most)};
   }
   if (const auto* call = dyn_cast<clang::CallExpr>(expression)) return OfCall(call, depth);
   const auto* binary = dyn_cast<clang::BinaryOperator>(expression);
@@ -132,21 +160,35 @@ std::string IndexRanges::Symbol(const clang::VarDecl* counter) const {
   return "#" + std::string(12 - std::min<size_t>(at.size(), 12), '0') + at;
 }
 
+// 0, where neither is below it.
+IndexRanges::Bound IndexRanges::NeitherNegative(const Range& one, const Range& other) const {
+  const bool neither = IsNeverNegative(one.least) && IsNeverNegative(other.least);
+  return neither ? Bound(Polynomial(0)) : std::nullopt;
+}
 // The larger one, where it never is the smaller one.
 IndexRanges::Bound IndexRanges::LargerOf(const Bound& left, const Bound& right) const {
   if (!left || !right) return std::nullopt;
-  if ((*left - *right).IsNeverNegative()) return left;
-  return (*right - *left).IsNeverNegative() ? right : std::nullopt;
+  if (IsNeverNegative(*left - *right)) return left;
+  return IsNeverNegative(*right - *left) ? right : std::nullopt;
 }
 // One of two bounds, where sizes are large the smaller one; the one that is known.
 IndexRanges::Bound IndexRanges::SmallerOf(const Bound& left, const Bound& right) const {
   const auto value = [this](const Bound& most) {
-    const Bound resolved = most ? Resolved(*most) : std::nullopt;
+    const Bound resolved = most ? Resolved(*most, /*most=*/true) : std::nullopt;
     return resolved ? std::optional(resolved->At(Large)) : std::nullopt;
   };
   const std::optional<double> one = value(left), other = value(right);
   if (!one || !other) return one ? left : other ? right : std::nullopt;
   return *one < *other ? left : right;
+}
+
+// Whether a counter is named in the head of its own loop, where it has gone one further.
+bool IndexRanges::StandsInOwnHead(const clang::Stmt* use, const clang::VarDecl* variable) const {
+  const auto loop = loops_.find(variable);
+  if (loop == loops_.end()) return false;
+  for (const clang::Stmt* at = use; at != nullptr; at = code_.Parent(at))
+    if (at == loop->second->getCond() || at == loop->second->getInc()) return true;
+  return false;
 }
 
 IndexRanges::Range IndexRanges::OfVariable(const clang::VarDecl* variable, int depth) const {
@@ -165,16 +207,19 @@ IndexRanges::Range IndexRanges::OfVariable(const clang::VarDecl* variable, int d
 
 IndexRanges::Range IndexRanges::OfCall(const clang::CallExpr* call, int depth) const {
   const clang::FunctionDecl* callee = call->getDirectCallee();
-  if (callee == nullptr || call->getNumArgs() != 2 || !callee->getDeclName().isIdentifier())
-    return {};
-  const auto most = [&](const clang::Expr* argument) {
-    const auto* kept = dyn_cast<clang::MaterializeTemporaryExpr>(argument);
-    return Of(kept == nullptr ? argument : kept->getSubExpr(), depth - 1).most;
+  const bool named = callee != nullptr && callee->getDeclName().isIdentifier();
+  const unsigned arguments = call->getNumArgs();
+  if (!named || arguments < 2 || arguments > 3) return {};
+  const auto of = [&](unsigned i) {
+    const auto* kept = dyn_cast<clang::MaterializeTemporaryExpr>(call->getArg(i));
+    return Of(kept == nullptr ? call->getArg(i) : kept->getSubExpr(), depth - 1);
   };
-  if (callee->getName() == "min")
-    return {std::nullopt, SmallerOf(most(call->getArg(0)), most(call->getArg(1)))};
-  if (callee->getName() == "max")
-    return {std::nullopt, LargerOf(most(call->getArg(0)), most(call->getArg(1)))};
+  const Range one = of(0), other = of(1);
+  if (callee->getName() == "clamp" && arguments == 3) return {other.least, of(2).most};
+  if (arguments == 2 && callee->getName() == "min")
+    return {NeitherNegative(one, other), SmallerOf(one.most, other.most)};
+  if (arguments == 2 && callee->getName() == "max")
+    return {IsNeverNegative(one.least) ? one.least : other.least, LargerOf(one.most, other.most)};
   return {};
 }
 
@@ -195,17 +240,25 @@ IndexRanges::Range IndexRanges::OfBinary(const clang::BinaryOperator* binary, in
       if (IsExact(left.least, left.most) && IsExact(right.least, right.most)) {
         range.least = range.most = *left.most * *right.most;
       } else if (left.least && right.least && left.most && right.most &&
-                 left.least->IsNeverNegative() && right.least->IsNeverNegative()) {
+                 IsNeverNegative(left.least) && IsNeverNegative(right.least)) {
         range = {*left.least * *right.least, *left.most * *right.most};
       }
       return range;
     case clang::BO_Rem:
-      if (right.most) range.most = *right.most - Polynomial(1);
+      if (right.most && IsNeverNegative(right.least)) range.most = *right.most - Polynomial(1);
       return range;
     case clang::BO_And: {
-      // A mask that may be below 0 (~7) takes nothing away but low bits.
-      const std::optional<int64_t> mask = code_.Constant(binary->getRHS());
-      range.most = mask && *mask >= 0 ? right.most : left.most;
+      // A number that is not below 0 bounds the result, whatever the other one is.
+      const std::optional<int64_t> right_mask = code_.Constant(binary->getRHS());
+      const std::optional<int64_t> left_mask = code_.Constant(binary->getLHS());
+      if (right_mask && *right_mask >= 0)
+        range.most = right.most;
+      else if (left_mask && *left_mask >= 0)
+        range.most = left.most;
+      else if (IsNeverNegative(left.least))
+        range.most = left.most;
+      else if (IsNeverNegative(right.least))
+        range.most = right.most;
       return range;
     }
     default:
@@ -220,27 +273,28 @@ IndexRanges::Range IndexRanges::OfCounter(const clang::VarDecl* counter, const c
   const Range first = Of(counter->getInit(), depth);
   const auto* step = dyn_cast<clang::UnaryOperator>(loop->getInc()->IgnoreParens());
   const std::optional<Assignment> counted = AsAssignment(loop->getInc()->IgnoreParens());
-  const bool up = (step != nullptr && step->isIncrementOp()) ||
-                  (counted && counted->kind == clang::BO_AddAssign);
-  const bool down = (step != nullptr && step->isDecrementOp()) ||
-                    (counted && counted->kind == clang::BO_SubAssign);
+  const bool by_one = step != nullptr && step->isIncrementDecrementOp();
+  const bool forwards = by_one || (counted && counted->value != nullptr &&
+                                   IsNeverNegative(Of(counted->value, depth - 1).least));
+  const bool up = forwards && counted && counted->kind == clang::BO_AddAssign;
+  const bool down = forwards && counted && counted->kind == clang::BO_SubAssign;
   Range range{up ? first.least : std::nullopt, down ? first.most : std::nullopt};
   for (const clang::Expr* condition : Conjuncts(loop->getCond())) {
     if (up) range.most = SmallerOf(range.most, MostBy(condition, false, counter, depth));
-    if (down && !range.least) range.least = LeastBy(condition, counter, depth);
+    if (down && !range.least) range.least = LeastBy(condition, false, counter, depth);
   }
   // `i < n && r > i`: both count together; one of them is enough.
   being_read_.erase(counter);
   return range;
 }
 
-// What a counter is at least where a condition holds: v >= 0, v > 0.
-IndexRanges::Bound IndexRanges::LeastBy(const clang::Expr* condition,
+// What `variable` is at least where a condition holds, or does not (`negated`): v >= 0, !(v < 0).
+IndexRanges::Bound IndexRanges::LeastBy(const clang::Expr* condition, bool negated,
                                         const clang::VarDecl* variable, int depth) const {
   const std::optional<CounterComparison> compared = ComparedCounter(condition, variable);
-  if (!compared || compared->upper) return std::nullopt;
+  if (!compared || compared->upper != negated) return std::nullopt;
   const Bound least = Of(compared->limit, depth - 1).least;
-  return !least || compared->equal ? least : std::optional(*least + Polynomial(1));
+  return !least || compared->equal != negated ? least : std::optional(*least + Polynomial(1));
 }
 
 // What `variable` is at most where a condition holds, or does not (`negated`).
@@ -271,13 +325,13 @@ IndexRanges::Bound IndexRanges::MostBy(const clang::Expr* condition, bool negate
   return kind == clang::BO_LE || kind == clang::BO_GE ? most : *most - Polynomial(1);
 }
 
-// What the conditions around a use of `variable` say that it is at most.
-IndexRanges::Bound IndexRanges::MostByGuards(const clang::Stmt* use, const clang::VarDecl* variable,
-                                             int depth) const {
-  Bound most;
+// The conditions that hold where something is used, and those (true) that do not.
+std::vector<std::pair<const clang::Expr*, bool>> IndexRanges::GuardsOf(
+    const clang::Stmt* use) const {
+  std::vector<std::pair<const clang::Expr*, bool>> guards;
   const auto note = [&](const clang::Expr* condition, bool negated) {
     for (const clang::Expr* each : negated ? Disjuncts(condition) : Conjuncts(condition))
-      most = SmallerOf(most, MostBy(each, negated, variable, depth));
+      guards.emplace_back(each, negated);
   };
   const clang::Stmt* part = use;
   for (const clang::Stmt* at = code_.Parent(use); at != nullptr; part = at, at = code_.Parent(at)) {
@@ -291,7 +345,7 @@ IndexRanges::Bound IndexRanges::MostByGuards(const clang::Stmt* use, const clang
       if (both->getOpcode() == clang::BO_LAnd && part == both->getRHS())
         note(both->getLHS(), false);
       if (both->getOpcode() == clang::BO_LOr && part == both->getRHS()) note(both->getLHS(), true);
-    } else if (isa<clang::CompoundStmt>(at)) {
+    } else if (isa<clang::CompoundStmt>(at) && !Has<clang::SwitchCase, clang::LabelStmt>(at)) {
       for (const clang::Stmt* before : at->children()) {
         if (before == part) break;
         const clang::IfStmt* guard = AsGuard(before);
@@ -299,7 +353,7 @@ IndexRanges::Bound IndexRanges::MostByGuards(const clang::Stmt* use, const clang
       }
     }
   }
-  return most;
+  return guards;
 }
 
 }  // namespace whetstone

@@ -106,6 +106,13 @@ void BorderApart(const FunctionCode& code, Rewrites* rewrites) {
       nest.push_back(around);
     }
     const clang::Stmt* whole = nest.back()->stmt;
+    // No line of the preprocessor may be cut, and a pragma wants a loop.
+    if (code.Text(whole).find('#') != std::string::npos ||
+        isa<clang::AttributedStmt>(code.Parent(whole)) ||
+        std::any_of(nest.begin(), nest.end(), [](const Loop* each) {
+          return each->var->getInitStyle() != clang::VarDecl::CInit;
+        }))
+      continue;
     const Variables inside = ChangedOrDeclared(whole);
     std::map<const Loop*, Inner> inner;
     const std::vector<const clang::Expr*> conditions = Disjuncts(turn->guard->getCond());

@@ -14,6 +14,7 @@ namespace whetstone {
 namespace {
 
 using clang::dyn_cast;
+using clang::dyn_cast_or_null;
 using clang::isa;
 
 constexpr int64_t kConstantMax = int64_t{1} << 32;
@@ -79,6 +80,40 @@ std::string Turns(const FunctionCode& code, const Loop& loop, const clang::VarDe
   if (text.empty()) return std::to_string(sum.constant);
   if (sum.constant == 0) return text;
   return text + (sum.constant < 0 ? " - " : " + ") + std::to_string(std::abs(sum.constant));
+}
+
+// for (T rest = value; rest != 0; rest >>= 1), whose body changes neither.
+struct ShiftLoop {
+  const clang::ForStmt* stmt = nullptr;
+  const clang::VarDecl* rest = nullptr;
+};
+
+std::optional<ShiftLoop> ShiftLoopOf(const FunctionCode& code, const clang::Stmt* stmt) {
+  const auto* loop = dyn_cast<clang::ForStmt>(stmt);
+  const auto* first =
+      loop == nullptr ? nullptr : dyn_cast_or_null<clang::DeclStmt>(loop->getInit());
+  if (first == nullptr || !first->isSingleDecl() || loop->getCond() == nullptr ||
+      loop->getInc() == nullptr || loop->getConditionVariable() != nullptr)
+    return std::nullopt;
+  const auto* rest = dyn_cast<clang::VarDecl>(first->getSingleDecl());
+  if (rest == nullptr || rest->getInit() == nullptr || !rest->getType()->isUnsignedIntegerType() ||
+      !OnlyComputes(code, rest->getInit()))
+    return std::nullopt;
+  const clang::Expr* condition = loop->getCond()->IgnoreParenImpCasts();
+  if (const auto* test = dyn_cast<clang::BinaryOperator>(condition)) {
+    const bool is_left = test->getOpcode() == clang::BO_NE || test->getOpcode() == clang::BO_GT;
+    if (!is_left || code.Constant(test->getRHS()) != 0) return std::nullopt;
+    condition = test->getLHS();
+  }
+  const std::optional<Assignment> shift = AsAssignment(loop->getInc()->IgnoreParens());
+  Variables changed = ChangedOrDeclared(loop->getBody());
+  changed.merge(Written(loop->getBody()));
+  if (NamedVariable(condition) != rest || !shift || shift->kind != clang::BO_ShrAssign ||
+      NamedVariable(shift->target) != rest || code.Constant(shift->value) != 1 ||
+      changed.count(rest) > 0 || Share(Used(rest->getInit()), changed) ||
+      Has<clang::BreakStmt, clang::LambdaExpr, clang::LabelStmt>(loop->getBody()))
+    return std::nullopt;
+  return ShiftLoop{loop, rest};
 }
 
 // The outermost calls of expensive functions that a statement always makes.
@@ -199,6 +234,23 @@ void JoinGuards(const FunctionCode& code, Rewrites* rewrites) {
                         " & " + AsBool(code, inner->getCond()) + ") {\n" +
                         code.Text(StatementsOf(inner->getThen()), {}) + "}\n}")})});
   }
+}
+
+void TakeEveryBit(const FunctionCode& code, Rewrites* rewrites) {
+  Edits edits;
+  for (const clang::Stmt* stmt : Below(code.body())) {
+    const std::optional<ShiftLoop> loop = ShiftLoopOf(code, stmt);
+    if (!loop || (!edits.empty() && code.Begin(stmt) < edits.back().end)) continue;
+    const std::string bit = code.Fresh({"bit", "shift", "place_of_bit"});
+    const std::string type = code.Type(loop->rest);
+    edits.push_back(code.Instead(
+        stmt, "for (int " + bit + " = 0; " + bit + " < " +
+                  std::to_string(code.context().getTypeSize(loop->rest->getType())) + "; " + bit +
+                  "++) {\nconst " + type + " " + loop->rest->getNameAsString() + " = (" + type +
+                  ")" + code.Operand(loop->rest->getInit()) + " >> " + bit + ";\n" +
+                  code.Text(StatementsOf(loop->stmt->getBody()), {}) + "}"));
+  }
+  if (!edits.empty()) rewrites->push_back({"every bit's turn", code.Source(edits)});
 }
 
 }  // namespace whetstone

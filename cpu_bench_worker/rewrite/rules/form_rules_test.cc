@@ -1,4 +1,8 @@
 // Rules that give loops and guards the form that other rules look for.
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "cpu_bench_worker/rewrite/rewrite_testing.h"
 
 namespace whetstone {
@@ -48,6 +52,30 @@ TEST_F(RewriteTest, AnExpensiveCallHasAVariableOfItsOwn) {
                      std::string(turn) + " } return s; }"),
               "")
         << turn;
+}
+
+TEST_F(RewriteTest, AWordThatIsShiftedAwayHasATurnForEachBit) {
+  const std::string rule = "every bit's turn";
+  const auto decoded = [](const std::string& head, const std::string& turn) {
+    return "void f(const unsigned* a, unsigned* out, int n) { for (int i = 0; i < n; i++) { "
+           "unsigned "
+           "b = 0; for (" +
+           head + ") " + turn + " out[i] = b; } }";
+  };
+  const std::string gray = decoded("unsigned g = a[i] >> 1; g != 0; g >>= 1", "b ^= g;");
+  EXPECT_THAT(By(rule, gray),
+              HasSubstr("for (int bit = 0; bit < 32; bit++) { const unsigned int g = "
+                        "(unsigned int)(a[i] >> 1) >> bit; b ^= g; }"));
+  EXPECT_THAT(Rules(gray), Contains("every bit's turn, then 64 turns side by side"));
+  EXPECT_NE(By(rule, decoded("unsigned long g = b + 1; g; g >>= 1", "{ out[i] += g; }")), "");
+  for (const auto& [head, turn] : std::vector<std::pair<std::string, std::string>>{
+           {"int g = 5; g != 0; g >>= 1", "b ^= g;"},
+           {"unsigned g = a[i]; g != 0; g >>= 2", "b ^= g;"},
+           {"unsigned g = a[i]; g > 1; g >>= 1", "b ^= g;"},
+           {"unsigned g = b; g != 0; g >>= 1", "b ^= g;"},
+           {"unsigned g = a[i]; g != 0; g >>= 1", "{ b ^= g; g--; }"},
+           {"unsigned g = a[i]; g != 0; g >>= 1", "{ if (b > 9) break; b ^= g; }"}})
+    EXPECT_EQ(By(rule, decoded(head, turn)), "") << head << turn;
 }
 
 TEST_F(RewriteTest, AGuardBelowAGuardIsOneWithIt) {

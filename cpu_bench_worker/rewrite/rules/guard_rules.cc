@@ -8,6 +8,7 @@ namespace whetstone {
 namespace {
 
 using clang::dyn_cast;
+using clang::isa;
 
 constexpr size_t kTermsMax = 8;
 
@@ -198,7 +199,7 @@ void GuardByCounters(const FunctionCode& code, Rewrites* rewrites) {
 void LeaveOutOneTurn(const FunctionCode& code, Rewrites* rewrites) {
   for (const Loop& loop : code.loops()) {
     const std::optional<ExcludedTurn> left_out = ExcludedTurnOf(code, loop);
-    if (!left_out) continue;
+    if (!left_out || isa<clang::AttributedStmt>(code.Parent(loop.stmt))) continue;
     const std::string name = loop.var->getNameAsString();
     const std::string type = code.Type(loop.var);
     const std::string excluded = code.Operand(left_out->value);

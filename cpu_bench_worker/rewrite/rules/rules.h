@@ -44,6 +44,9 @@ void SplitInterior(const FunctionCode& code, Rewrites* rewrites);
 void CountFromZero(const FunctionCode& code, Rewrites* rewrites);
 // What a loop computes by an expensive function, within an assignment, has a variable of its own.
 void NameCalls(const FunctionCode& code, Rewrites* rewrites);
+// A loop that shifts a word until it is 0 has a turn for each of its bits, as another loop can
+// stand around it.
+void TakeEveryBit(const FunctionCode& code, Rewrites* rewrites);
 // A guard that is all another one does, but for declarations, becomes one with it, without a
 // branch between them.
 void JoinGuards(const FunctionCode& code, Rewrites* rewrites);
