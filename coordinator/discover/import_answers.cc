@@ -93,14 +93,15 @@ absl::StatusOr<ImportedProblem> ImportFile(const ImportFiles& files, ImportAnswe
     ASSIGN_OR_RETURN(request.expert, ReadFile(files.expert));
     RETURN_IF_ERROR(CheckUtf8(request.expert, files.expert));
   }
-  request.look = [&](const std::vector<std::string>& headers, const std::string& function) {
-    if (!files.look) return ImportHints();
-    absl::StatusOr<ArrayExtents> found = ArrayExtentsOf(request.code, headers, function);
-    if (!found.ok()) return ImportHints();  // Then all is asked.
-    ImportHints hints{.extents = std::move(found->arrays), .sizes = {}};
-    if (!found->sizes.empty()) hints.sizes = std::move(found->sizes);
-    return hints;
-  };
+  if (files.look) {
+    request.look = [&](const std::vector<std::string>& headers, const std::string& function) {
+      absl::StatusOr<ArrayExtents> found = ArrayExtentsOf(request.code, headers, function);
+      if (!found.ok()) return ImportHints();  // Then all is asked.
+      ImportHints hints{.extents = std::move(found->arrays), .sizes = {}};
+      if (!found->sizes.empty()) hints.sizes = std::move(found->sizes);
+      return hints;
+    };
+  }
   request.answer = [answers](const ImportQuestion& question) { return answers->Answer(question); };
   ASSIGN_OR_RETURN(ImportedProblem made, ImportProblem(request));
   RETURN_IF_ERROR(answers->CheckAllUsed());

@@ -11,6 +11,7 @@
 #include "coordinator/rewrites/rewriter_call.h"
 
 namespace whetstone {
+
 Rewriter::Rewriter(v1::Problem problem, std::string function, TempDir dir)
     : problem_(std::move(problem)), function_(std::move(function)), dir_(std::move(dir)) {}
 

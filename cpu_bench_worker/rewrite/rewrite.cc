@@ -139,7 +139,7 @@ const std::set<std::string> kForms = {
     "fields in variables",  "guards by counters",      "guards joined"};
 constexpr int kFormsMax = 8;  // of a program, that are looked at
 
-// All that one rule makes of the program.
+// What the rules make of the program, one change each.
 Rewrites RewriteOnce(const std::vector<std::string>& flags, const std::string& pch,
                      const std::string& function, const std::string& source, std::string* refused) {
   Rewrites found;

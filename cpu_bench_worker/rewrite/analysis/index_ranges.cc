@@ -271,19 +271,16 @@ IndexRanges::Range IndexRanges::OfCounter(const clang::VarDecl* counter, const c
                                           int depth) const {
   if (!being_read_.insert(counter).second) return {};
   const Range first = Of(counter->getInit(), depth);
-  const auto* step = dyn_cast<clang::UnaryOperator>(loop->getInc()->IgnoreParens());
   const std::optional<Assignment> counted = AsAssignment(loop->getInc()->IgnoreParens());
-  const bool by_one = step != nullptr && step->isIncrementDecrementOp();
-  const bool forwards = by_one || (counted && counted->value != nullptr &&
-                                   IsNeverNegative(Of(counted->value, depth - 1).least));
-  const bool up = forwards && counted && counted->kind == clang::BO_AddAssign;
-  const bool down = forwards && counted && counted->kind == clang::BO_SubAssign;
+  const bool forwards = counted && (counted->value == nullptr ||
+                                    IsNeverNegative(Of(counted->value, depth - 1).least));
+  const bool up = forwards && counted->kind == clang::BO_AddAssign;
+  const bool down = forwards && counted->kind == clang::BO_SubAssign;
   Range range{up ? first.least : std::nullopt, down ? first.most : std::nullopt};
   for (const clang::Expr* condition : Conjuncts(loop->getCond())) {
     if (up) range.most = SmallerOf(range.most, MostBy(condition, false, counter, depth));
     if (down && !range.least) range.least = LeastBy(condition, false, counter, depth);
   }
-  // `i < n && r > i`: both count together; one of them is enough.
   being_read_.erase(counter);
   return range;
 }

@@ -50,6 +50,15 @@ std::string Square(const FunctionCode& code, const clang::CallExpr* root) {
          ")";
 }
 
+std::vector<const clang::Expr*> UsesIn(const clang::Stmt* stmt, const clang::VarDecl* variable) {
+  std::vector<const clang::Expr*> uses;
+  for (const clang::Stmt* each : Below(stmt)) {
+    const auto* name = dyn_cast<clang::DeclRefExpr>(each);
+    if (name != nullptr && name->getDecl() == variable) uses.push_back(name);
+  }
+  return uses;
+}
+
 // The call with its uses; nothing, if it is none, or kept in what changes.
 std::optional<Root> AsKeptRoot(const FunctionCode& code, const clang::Stmt* stmt) {
   const clang::CallExpr* call = AsRoot(code, stmt);
@@ -64,12 +73,7 @@ std::optional<Root> AsKeptRoot(const FunctionCode& code, const clang::Stmt* stmt
   if (variable == nullptr || FloatingType(variable->getType()).empty() ||
       Changed(code.body()).count(variable) > 0)
     return std::nullopt;
-  Root root{.call = call, .variable = variable, .uses = {}};
-  for (const clang::Stmt* each : Below(code.body())) {
-    const auto* name = dyn_cast<clang::DeclRefExpr>(each);
-    if (name != nullptr && name->getDecl() == variable) root.uses.push_back(name);
-  }
-  return root;
+  return Root{.call = call, .variable = variable, .uses = UsesIn(code.body(), variable)};
 }
 
 bool IsExtremum(const clang::CallExpr* call) {
@@ -224,16 +228,6 @@ class Squares {
       if (declared) return nullptr;
     }
     return nullptr;
-  }
-
-  std::vector<const clang::Expr*> UsesIn(const clang::Stmt* stmt,
-                                         const clang::VarDecl* variable) const {
-    std::vector<const clang::Expr*> uses;
-    for (const clang::Stmt* each : Below(stmt)) {
-      const auto* name = dyn_cast<clang::DeclRefExpr>(each);
-      if (name != nullptr && name->getDecl() == variable) uses.push_back(name);
-    }
-    return uses;
   }
 
   // Whether all that is assigned is a square: one of several, or the larger or smaller of two.
