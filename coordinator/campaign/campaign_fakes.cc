@@ -114,7 +114,10 @@ std::string World::Live() {
   if (!requests.ok()) return std::string(requests.status().message());
   for (const v1::UpdateRequest& request : *requests) want.push_back(request.SerializeAsString());
   if (static_cast<int64_t>(want.size()) != plan_.updates()) return "not every update was journaled";
-  if (!want.empty() && checkpoints_[plan_.CheckpointPath(plan_.updates())].updates != want) {
+  // Of a frozen policy only the warm-up's.
+  want.resize(static_cast<size_t>(plan_.LearnedAt(plan_.updates())));
+  if (!want.empty() &&
+      checkpoints_[plan_.CheckpointPath(plan_.LearnedAt(plan_.updates()))].updates != want) {
     return "the final checkpoint does not hold every update exactly once";
   }
   CheckEvaluations();
@@ -128,7 +131,8 @@ void World::CheckEvaluations() {
     if (const auto* rollout = std::get_if<RolloutEntry>(&entry)) {
       if (!IsEvaluation(rollout->step)) continue;
       const int64_t policy = rollout->completion.ids(0) / static_cast<int64_t>(kKinds);
-      if (policy != plan_.PositionOf(StepName(rollout->step))) Break("evaluated another policy");
+      const int64_t position = plan_.PositionOf(StepName(rollout->step));
+      if (policy != plan_.LearnedAt(position)) Break("evaluated another policy");
       ++samples[rollout->step];
     }
     if (std::holds_alternative<EvaluationEntry>(entry)) ++evaluated_;
@@ -367,7 +371,11 @@ void World::Apply(uint64_t call, const v1::UpdateRequest& request) {
   if (Fault(0.02)) After(delay + Draw(), event::UpdateDone{call, response});
 }
 
-void World::Do(const action::Update& a) { Apply(a.call, a.request); }
+void World::Do(const action::Update& a) {
+  const int64_t position = plan_.PositionOf(a.request.name());
+  if (plan_.LearnedAt(position) < position) Break("a frozen policy learns");
+  Apply(a.call, a.request);
+}
 
 void World::Do(const action::ReplayUpdate& a) {
   const absl::StatusOr<std::vector<v1::UpdateRequest>> requests = Requests();

@@ -24,10 +24,12 @@ WorldOptions OptionsOf(uint64_t seed) {
   options.shared = seed % 2 == 0;
   options.faults = 40;
   options.measure = seed % 5 == 0 ? 15 : 2;
+  const bool frozen = seed % 8 == 3;
   options.sets = {
       absl::StrCat("train.max_staleness=", seed % 3),
-      absl::StrCat("train.dynamic_sampling.max_refills=", seed / 3 % 3),
-      absl::StrCat("train.imitation.size=", seed / 2 % 3),
+      absl::StrCat("train.frozen=", frozen ? "true" : "false"),
+      absl::StrCat("train.dynamic_sampling.max_refills=", frozen ? 0 : seed / 3 % 3),
+      absl::StrCat("train.imitation.size=", frozen ? 0 : seed / 2 % 3),
       absl::StrCat("search={parents: ", seed / 5 % 3 * 0.5, ", archive: ", 1 + seed % 3, "}"),
       absl::StrCat("reward.partial_credit=", seed % 4 < 2 ? "always" : "until_correct")};
   if (seed % 3 != 1) {

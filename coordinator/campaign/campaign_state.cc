@@ -58,10 +58,14 @@ void CampaignState::Schedule() {
   // Workers go first: timing that can run now runs before the trainer makes the machine loud again.
   members_.Schedule(trainer_.computes());
   measuring_.Schedule(trainer_.computes());
+  while (FrozenStepComplete()) {
+    CloseFrozenStep();
+    measuring_.Schedule(trainer_.computes());
+  }
   if (look) measuring_.Hedge(trainer_.computes());
   if (trainer_.Idle()) {
-    trainer_.Schedule(
-        {.compute = !measuring_.TimesOnTrainersCores(), .update = measuring_.UpdateReady()});
+    trainer_.Schedule({.compute = !measuring_.TimesOnTrainersCores(),
+                       .update = measuring_.UpdateReady() && !NextStepIsFrozen()});
   }
   measuring_.WatchWorkers();
 }
@@ -155,7 +159,7 @@ void CampaignState::On(const event::TrainerProbed& e) {
 void CampaignState::On(const event::Completion& e) {
   const std::optional<int64_t> step = trainer_.On(e);
   if (!step) return;
-  times_.generated_tokens += e.completion.ids_size();
+  times_.generated_tokens += TokenCount(e.completion);
   measuring_.AddCandidate(*step, e.completion.group_index(), e.completion.sample());
 }
 
@@ -179,8 +183,8 @@ void CampaignState::On(const event::Stop&) {
                                              : "after " + PhaseStep(plan.NameOf(position)));
   const int64_t saved =
       durable().checkpoints().empty() ? 0 : plan.PositionOf(durable().checkpoints().back().name);
-  if (position > saved) {
-    absl::StrAppend(&text, "; resuming repeats ", position - saved, " update(s) from the journal");
+  if (const int64_t learned = plan.LearnedAt(position); learned > saved) {
+    absl::StrAppend(&text, "; resuming repeats ", learned - saved, " update(s) from the journal");
   }
   for (const StepRecord& step : durable().open_steps()) {
     if (step.rollouts == 0) continue;
@@ -188,6 +192,24 @@ void CampaignState::On(const event::Stop&) {
                     " rollout(s) and ", step.verdicts, " verdict(s)");
   }
   context_.Finish(absl::CancelledError(text));
+}
+
+bool CampaignState::NextStepIsFrozen() const {
+  const int64_t next = durable().position() + 1;
+  return next <= context_.plan().updates() && context_.plan().LearnedAt(next) < next;
+}
+
+// Nothing is learned from the step whose update is next, and all of it is there.
+bool CampaignState::FrozenStepComplete() const {
+  return NextStepIsFrozen() && durable().step() > 0 && measuring_.UpdateReady() &&
+         !trainer_.Generates(durable().step());
+}
+
+void CampaignState::CloseFrozenStep() {
+  v1::UpdateRequest request = BuildUpdate(context_.plan(), durable());
+  v1::UpdateResponse unchanged;
+  *unchanged.mutable_name() = request.name();
+  CloseStep(std::move(request), unchanged);
 }
 
 // The update that `request` asked for is done: with its row it becomes part of the journal.
@@ -206,7 +228,7 @@ void CampaignState::CloseStep(v1::UpdateRequest request, const v1::UpdateRespons
     absl::StrAppend(&done.line, "\n  ",
                     StepBottleneck(context_.plan(), row, response.bottleneck()));
   }
-  if (!response.applied()) {
+  if (!response.applied() && !response.skip_reason().empty()) {
     context_.Notice(absl::StrCat(PhaseStep(request.name()),
                                  ": update skipped, weights unchanged: ", response.skip_reason()));
   }

@@ -95,6 +95,9 @@ class CampaignState {
   void Schedule();
   void CloseStep(v1::UpdateRequest request, const v1::UpdateResponse& response);
   void CloseEvaluation();
+  bool NextStepIsFrozen() const;
+  bool FrozenStepComplete() const;
+  void CloseFrozenStep();
   void BeginTimes();
   void AccountTime(Seconds now);
   void End();

@@ -46,6 +46,26 @@ TEST(CampaignStateTest, CheckpointsAtTheEndOfWarmupEveryNAndTheEnd) {
                                              "/ckpt/step-5"}));
 }
 
+TEST(CampaignStateTest, AFrozenPolicySearchesAndIsOnlySavedWhereItLearned) {
+  World world({.seed = 1,
+               .faults = 0,
+               .steps = 5,
+               .warmup = 2,
+               .sets = {"train.frozen=true", "train.max_staleness=1"}});
+  EXPECT_EQ(world.Live(), "");
+  std::vector<std::string> paths;
+  for (const JournalEntry& entry : world.journal()) {
+    if (const auto* f = std::get_if<CheckpointEntry>(&entry)) paths.push_back(f->path);
+    const auto* update = std::get_if<UpdateEntry>(&entry);
+    if (update == nullptr || update->name.phase() == v1::UpdateName::WARMUP) continue;
+    EXPECT_FALSE(update->response.applied());
+    EXPECT_EQ(update->row.at("num_completions"), 8);
+  }
+  EXPECT_EQ(paths, (std::vector<std::string>{"/ckpt/warmup"}));
+  EXPECT_EQ(Count<UpdateEntry>(world.journal()), 2 + 5);
+  EXPECT_EQ(Count<VerdictEntry>(world.journal()), 5 * 2 * 4);
+}
+
 TEST(CampaignStateTest, WarmupAloneAndGrpoAloneBothEnd) {
   EXPECT_EQ(World({.seed = 1, .faults = 0, .steps = 0, .warmup = 3}).Live(), "");
   EXPECT_EQ(World({.seed = 1, .faults = 0, .steps = 2, .warmup = 0}).Live(), "");

@@ -138,7 +138,8 @@ void TrainerDriver::Schedule(const Allowed& allowed) {
     StartLoad();
     return;
   }
-  if (*position_ < context_->durable().position()) {
+  const int64_t learned = context_->plan().LearnedAt(context_->durable().position());
+  if (*position_ < learned) {
     const v1::UpdateName name = context_->plan().NameOf(*position_ + 1);
     target_ = *position_ + 1;
     const uint64_t call =
@@ -147,11 +148,11 @@ void TrainerDriver::Schedule(const Allowed& allowed) {
     context_->Emit(action::ReplayUpdate{call, name});
     return;
   }
-  const int64_t position = context_->durable().position();
-  if (*position_ > position) {  // all there is to do is hear its answer
+  if (*position_ > learned) {  // all there is to do is hear its answer
     if (allowed.update) StartUpdate();
     return;
   }
+  const int64_t position = context_->durable().position();
   if (context_->plan().CheckpointDue(position) && !context_->durable().CheckpointSaved(position)) {
     const uint64_t call =
         Start(TrainerOp::kSave,
@@ -234,7 +235,7 @@ void TrainerDriver::SetPosition() {
   if (info.campaign_id() != context_->plan().campaign_id || info.model().empty()) return;
   if (!info.has_last_update()) {
     // It is fresh from LoadCheckpoint: of the model itself only if there is nothing else to load.
-    if (context_->durable().position() == 0) position_ = 0;
+    if (context_->plan().LearnedAt(context_->durable().position()) == 0) position_ = 0;
     return;
   }
   const int64_t position = context_->plan().PositionOf(info.last_update());

@@ -62,16 +62,26 @@ void AddDiscover(CLI::App* app, SelectedCommand* selected) {
       ->expected(1)
       ->take_all();
   discover->add_flag("--yes", command->options.yes,
-                     "Approve the problem as it is, and ask nothing");
+                     "Approve the problem as it is and what an endpoint may be asked, and ask "
+                     "nothing");
   discover
       ->add_option("--budget", command->budget,
                    "What this call may spend, from the approval on: 90s, 20m, 1.5h, or '2000 "
                    "candidates' in all; the step or program under way ends")
       ->capture_default_str();
   discover->add_option("--out", command->options.out, "Folder (default runs/discover-NAME)");
+  CLI::Option* const endpoint =
+      discover->add_option("--endpoint", command->options.endpoint,
+                           "Base URL of a server with OpenAI's chat completions: --model there "
+                           "writes programs, in the place of a policy that learns");
+  CLI::Option* const model =
+      discover->add_option("--model", command->options.model, "The model's name at --endpoint");
+  endpoint->needs(model);
+  model->needs(endpoint);
   discover->add_option("--campaign", command->options.campaign,
-                       "Campaign file of the learning (default deploy/discover.yaml); its name, "
-                       "problem, warmup.rewrites and train.steps are set by the search");
+                       "Campaign file of the search (default deploy/discover.yaml, with --endpoint "
+                       "deploy/endpoint.yaml); its name, problem, warmup.rewrites or "
+                       "search.rewrites, and train.steps are set here");
   discover
       ->add_option("--set", command->options.sets,
                    "KEY=VALUE changes a key of the campaign; may be repeated")

@@ -23,6 +23,7 @@
 #include "coordinator/journal/campaign_setup.h"
 #include "coordinator/journal/create_run.h"
 #include "coordinator/journal/open_run.h"
+#include "coordinator/loop/endpoint_approval.h"
 #include "coordinator/loop/model_check.h"
 #include "coordinator/loop/run_campaign.h"
 #include "coordinator/terminal/console.h"
@@ -44,6 +45,7 @@ struct EvalOptions {
   std::string out;
   std::string campaign;
   std::vector<std::string> sets;
+  bool yes = false;
   bool json = false;
 };
 
@@ -135,7 +137,7 @@ absl::Status RunPart(const EvalPart& part, const EvalFolder& folder, StopSignals
 
 // Finds everything that can be wrong with the input before anything is made.
 absl::StatusOr<std::vector<EvalPart>> Prepare(const EvalOptions& options, const EvalFolder& folder,
-                                              const StopSignals* signals, Console* console) {
+                                              StopSignals* signals, Console* console) {
   ASSIGN_OR_RETURN(const ChosenProblems problems, ChooseProblems(options.problems, options.split));
   for (const auto& [split, count] : problems.left_out) {
     console->Line(absl::StrCat(count, count == 1 ? " problem" : " problems", " of split ", split,
@@ -159,9 +161,11 @@ absl::StatusOr<std::vector<EvalPart>> Prepare(const EvalOptions& options, const 
   for (const EvalPart& part : parts) {
     if (part.state == EvalState::kDone || part.plan.campaign.has_cluster()) continue;
     const auto where = [&](const std::string& key) {
-      return key == "model" ? part.model.word : "the evaluation's settings";
+      const bool model = key == "model" || key == "policy.endpoint";
+      return model ? part.model.word : "the evaluation's settings";
     };
     RETURN_IF_ERROR(CheckLocalModel(part.plan, where, signals).status());
+    RETURN_IF_ERROR(ApproveEndpoint(part.plan, options.yes, signals, console));
   }
   if (options.split == "test") {
     console->Notice(
@@ -230,8 +234,9 @@ void AddEval(CLI::App* app, SelectedCommand* selected) {
       "skips what is done. docs/evaluation.md has what the figures mean.");
   command
       ->add_option("MODEL", options->models,
-                   "Hugging Face directory, checkpoint, or run (its last checkpoint; RUN@warmup "
-                   "and RUN@12: others); NAME=MODEL names it")
+                   "Hugging Face directory, checkpoint, run (its last checkpoint; RUN@warmup "
+                   "and RUN@12: others), or URL#MODEL, a model behind an endpoint; NAME=MODEL "
+                   "names it")
       ->required();
   command->add_option("--problems", options->problems, "Prompt files, or folders of them")
       ->required();
@@ -252,6 +257,7 @@ void AddEval(CLI::App* app, SelectedCommand* selected) {
                    "KEY=VALUE changes a key of these sections, e.g. --set "
                    "generate.temperature=0.6; may be repeated")
       ->allow_extra_args(false);
+  command->add_flag("--yes", options->yes, "Approve what models behind endpoints may be asked");
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
   command->callback([=] { selected->run = [=] { return RunEval(*options); }; });
 }

@@ -37,9 +37,14 @@ bool LiesIn(const std::string& path, const std::string& directory) {
 }
 
 // Finds what is wrong with the run or the options.
+// Nobody generates again what a model behind an endpoint wrote.
+bool WrittenElsewhere(const CampaignPlan& plan) {
+  return !plan.campaign.policy().endpoint().empty();
+}
+
 absl::Status CheckRun(const CampaignPlan& plan, const RunPaths& paths,
                       const ReplayOptions& options) {
-  if (!plan.campaign.deterministic()) {
+  if (!plan.campaign.deterministic() && !WrittenElsewhere(plan)) {
     return absl::FailedPreconditionError(absl::StrCat(
         paths.root(),
         " was made without 'deterministic: true', so its numbers can not be computed again bit for "
@@ -90,11 +95,19 @@ absl::StatusOr<ReplayCounts> ReplayRun(const ReplayOptions& options, StopSignals
   ASSIGN_OR_RETURN(const int64_t updates_max, UpdatesMax(plan, *run.journal, options.to));
 
   ASSIGN_OR_RETURN(const TempDir temp, TempDir::Make("whet-replay"));
-  ASSIGN_OR_RETURN(const std::unique_ptr<TrainerConnection> trainer,
-                   TrainerConnection::Open(plan.campaign, temp.path() + "/logs", signals, console));
+  std::unique_ptr<TrainerConnection> trainer;
   ReplayHooks hooks;
-  hooks.trainer = trainer->client();
-  hooks.control = trainer->control();
+  if (WrittenElsewhere(plan)) {
+    console->Line(absl::StrCat("what ", plan.campaign.policy().model(), " wrote at ",
+                               plan.campaign.policy().endpoint(),
+                               " is taken from the journal: only what the coordinator made of it "
+                               "is computed again"));
+  } else {
+    ASSIGN_OR_RETURN(
+        trainer, TrainerConnection::Open(plan.campaign, temp.path() + "/logs", signals, console));
+    hooks.trainer = trainer->client();
+    hooks.control = trainer->control();
+  }
   hooks.keep_checkpoints = !options.keep.empty();
   hooks.checkpoint_dir = temp.path();
   if (hooks.keep_checkpoints) {
@@ -115,7 +128,7 @@ absl::StatusOr<ReplayCounts> ReplayRun(const ReplayOptions& options, StopSignals
     return absl::CancelledError(
         absl::StrCat("stopped; ", replay.counts().updates, " updates were equal so far"));
   }
-  if (absl::IsUnavailable(status)) {
+  if (absl::IsUnavailable(status) && trainer != nullptr) {
     // The cluster tells why the trainer is gone for good.
     RETURN_IF_ERROR(trainer->status());
     return absl::UnavailableError(
@@ -151,7 +164,8 @@ void AddReplay(CLI::App* app, SelectedCommand* selected) {
       "Prove a deterministic run from its journal\n\nGenerates every rollout and computes every "
       "update again, with the recorded verdicts, and compares\ntokens, log-probabilities, metrics "
       "and checkpoints bit for bit. The run is only read. Needs\n'deterministic: true' in its "
-      "campaign, and the kind of machine it ran on.");
+      "campaign, and the kind of machine it ran on. Where a model behind an\nendpoint wrote the "
+      "programs, they are taken from the journal, and what follows from them is compared.");
   command->add_option("RUN", options->root, "Run directory")->required();
   command->add_option("--to", options->to, "Stop after this GRPO step")
       ->check([](const std::string& text) {

@@ -84,7 +84,7 @@ absl::StatusOr<nlohmann::ordered_json> Rewrite(const RewriteCommand& command,
     for (const FoundRewrite& rewrite : search->kept) {
       kept.push_back({{"speedup", rewrite.speedup}, {"rules", rewrite.rules}});
     }
-    absl::StrAppend(&lines, ExamplesOf(problems[i], *search));
+    absl::StrAppend(&lines, ExamplesOf(problems[i], search->kept));
     result["problems"].push_back({{"problem", problems[i].id()},
                                   {"measured", search->measured},
                                   {"right", search->right},

@@ -16,6 +16,7 @@
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/open_run.h"
 #include "coordinator/journal/run_dir.h"
+#include "coordinator/loop/endpoint_approval.h"
 #include "coordinator/loop/model_check.h"
 #include "coordinator/loop/run_campaign.h"
 #include "coordinator/report/run_summary.h"
@@ -32,6 +33,7 @@ struct RunOptions {
   std::string run_dir;
   std::vector<std::string> sets;
   bool dry_run = false;
+  bool yes = false;
   bool json = false;
 };
 
@@ -41,8 +43,12 @@ std::string PlanText(const CampaignPlan& plan, const std::string& run_dir,
   const v1::Campaign& c = plan.campaign;
   std::string text = absl::StrCat("# plan\n# run directory  ", run_dir, "\n# model          ");
   if (model.has_value()) {
-    absl::StrAppend(&text, FactsText(model->facts), ", longest prompt ",
-                    model->longest_prompt_tokens, " tokens (", model->longest_prompt, ")\n");
+    absl::StrAppend(&text, FactsText(model->facts));
+    if (!model->longest_prompt.empty()) {
+      absl::StrAppend(&text, ", longest prompt ", model->longest_prompt_tokens, " tokens (",
+                      model->longest_prompt, ")");
+    }
+    text += "\n";
   } else {
     text += "on the trainer's host, not looked at (whet doctor does)\n";
   }
@@ -50,8 +56,12 @@ std::string PlanText(const CampaignPlan& plan, const std::string& run_dir,
     absl::StrAppend(&text, "# warm-up        ", plan.warmup_updates(), " updates of ",
                     c.warmup().batch_size(), " examples\n");
   }
-  absl::StrAppend(&text, "# GRPO           ", c.train().steps(), " steps of ",
-                  c.train().prompts_per_step(), " x ", c.train().group_size(), " rollouts\n");
+  absl::StrAppend(&text, c.train().frozen() ? "# search         " : "# GRPO           ",
+                  c.train().steps(), " steps of ", c.train().prompts_per_step(), " x ",
+                  c.train().group_size(), " rollouts\n");
+  if (!c.policy().endpoint().empty()) {
+    absl::StrAppend(&text, "# endpoint       ", EndpointCostText(plan), "\n");
+  }
   for (const PlannedProblem& problem : plan.learned()) {
     absl::StrAppend(&text, "# problem        ", problem.problem.id(), "  ",
                     problem.hash.substr(0, 12), "\n");
@@ -160,6 +170,8 @@ int RunCampaignFile(const RunOptions& options) {
   if (!plan.ok()) return console.Fail(plan.status());
   const absl::Status model = CheckModel(*plan, options, signals).status();
   if (!model.ok()) return console.Fail(model);
+  const absl::Status approved = ApproveEndpoint(*plan, options.yes, signals, &console);
+  if (!approved.ok()) return console.Fail(approved);
   absl::StatusOr<CreatedRun> run = CreateRun(*plan, root);
   if (!run.ok()) return console.Fail(run.status());
   console.Line(absl::StrCat("run directory ", paths.root()));
@@ -174,7 +186,7 @@ int RunCampaignFile(const RunOptions& options) {
   return exit_code;
 }
 
-int Resume(const std::string& root, bool json) {
+int Resume(const std::string& root, const std::vector<std::string>& sets, bool json) {
   static StopSignals* const signals = new StopSignals;
   Console console(json);
   absl::StatusOr<RunDir> run_dir =
@@ -183,6 +195,8 @@ int Resume(const std::string& root, bool json) {
   const RunPaths& paths = run_dir->paths();
   absl::StatusOr<OpenedRun> run = OpenRun(paths, /*read_only=*/false);
   if (!run.ok()) return console.Fail(run.status());
+  const absl::Status changed = ChangePolicy(sets, &run->plan.campaign);
+  if (!changed.ok()) return console.Fail(changed);
   return ConcludeRun(run->plan, paths, run->journal.get(), signals, &console);
 }
 
@@ -203,6 +217,8 @@ void AddRun(CLI::App* app, SelectedCommand* selected) {
                    "KEY=VALUE changes a key, e.g. --set train.steps=4; may be repeated; paths "
                    "are relative to the current directory")
       ->allow_extra_args(false);
+  command->add_flag("--yes", options->yes,
+                    "Approve what a model behind an endpoint (policy.endpoint) may be asked");
   command->add_flag("--dry-run", options->dry_run,
                     "Print the resolved campaign and the plan, start nothing");
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
@@ -211,14 +227,20 @@ void AddRun(CLI::App* app, SelectedCommand* selected) {
 
 void AddResume(CLI::App* app, SelectedCommand* selected) {
   const auto root = std::make_shared<std::string>();
+  const auto sets = std::make_shared<std::vector<std::string>>();
   const auto json = std::make_shared<bool>(false);
   CLI::App* command = app->add_subcommand(
       "resume",
       "Go on with a run that was stopped or killed\n\nNothing is generated or measured twice: the "
       "journal has every rollout, verdict and update.");
   command->add_option("RUN", *root, "Run directory")->required();
+  command
+      ->add_option("--set", *sets,
+                   "KEY=VALUE changes how an endpoint is asked from now on: policy.requests_max, "
+                   "tokens_max, concurrency, timeout_s, key_env, key_file; may be repeated")
+      ->allow_extra_args(false);
   command->add_flag("--json", *json, "End with one JSON object on stdout");
-  command->callback([=] { selected->run = [=] { return Resume(*root, *json); }; });
+  command->callback([=] { selected->run = [=] { return Resume(*root, *sets, *json); }; });
 }
 
 }  // namespace whetstone

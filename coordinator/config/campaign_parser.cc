@@ -10,8 +10,10 @@
 #include "coordinator/config/campaign_rules.h"
 #include "coordinator/config/default_sockets.h"
 #include "coordinator/config/host_range.h"
+#include "coordinator/config/policy_rules.h"
 #include "coordinator/config/prompt_files.h"
 #include "coordinator/yaml/yaml_message.h"
+#include "coordinator/yaml/yaml_writer.h"
 
 namespace whetstone {
 namespace {
@@ -103,6 +105,9 @@ absl::Status CheckFiles(const v1::Campaign& campaign, const YamlMessage& source)
     const std::string key = absl::StrCat("eval.problems[", i, "]");
     RETURN_IF_ERROR(check(key, campaign.eval().problems(i)));
   }
+  if (!campaign.search().rewrites().empty()) {
+    RETURN_IF_ERROR(check("search.rewrites", campaign.search().rewrites()));
+  }
   if (!campaign.has_warmup()) return absl::OkStatus();
   RETURN_IF_ERROR(check("warmup.examples", campaign.warmup().examples()));
   return campaign.warmup().rewrites().empty()
@@ -142,6 +147,11 @@ absl::Status ParseInto(absl::string_view yaml, const std::string& name, const st
     campaign.mutable_warmup()->set_rewrites(
         paths.Resolve("warmup.rewrites", campaign.warmup().rewrites()));
   }
+  campaign.mutable_search()->set_rewrites(
+      paths.Resolve("search.rewrites", campaign.search().rewrites()));
+  campaign.mutable_policy()->set_key_file(
+      paths.Resolve("policy.key_file", campaign.policy().key_file()));
+  SettlePolicy(&campaign);
   if (campaign.has_cluster()) {
     v1::ClusterConfig* cluster = campaign.mutable_cluster();
     cluster->set_ssh_config(paths.Resolve("cluster.ssh_config", cluster->ssh_config()));
@@ -150,7 +160,9 @@ absl::Status ParseInto(absl::string_view yaml, const std::string& name, const st
     }
     RETURN_IF_ERROR(ExpandWorkers(source, cluster));
   } else {
-    campaign.set_model(paths.Resolve("model", campaign.model()));
+    if (campaign.policy().endpoint().empty()) {
+      campaign.set_model(paths.Resolve("model", campaign.model()));
+    }
     campaign.mutable_train()->set_kl_reference(
         paths.Resolve("train.kl_reference", campaign.train().kl_reference()));
     campaign.mutable_checkpoint()->set_dir(
@@ -180,6 +192,31 @@ absl::StatusOr<v1::Campaign> LoadCampaign(const std::string& path,
   if (campaign.has_eval()) RETURN_IF_ERROR(ExpandFolders(source, campaign.mutable_eval()));
   RETURN_IF_ERROR(CheckFiles(campaign, source));
   return campaign;
+}
+
+bool SaysHowAnEndpointIsAsked(absl::string_view set) {
+  const absl::string_view key = set.substr(0, set.find('='));
+  for (const char* how :
+       {"key_env", "key_file", "concurrency", "timeout_s", "requests_max", "tokens_max"}) {
+    if (key == absl::StrCat("policy.", how)) return true;
+  }
+  return false;
+}
+
+absl::Status ChangePolicy(const std::vector<std::string>& sets, v1::Campaign* campaign) {
+  if (sets.empty()) return absl::OkStatus();
+  for (const std::string& set : sets) {
+    if (SaysHowAnEndpointIsAsked(set)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--set ", set,
+                     ": a campaign that has begun goes on as it is; only how an "
+                     "endpoint is asked can be changed (policy.requests_max, tokens_max, "
+                     "concurrency, timeout_s, key_env, key_file)"));
+  }
+  ASSIGN_OR_RETURN(const v1::Campaign changed,
+                   ParseCampaign(MessageToYaml(*campaign), "the run's campaign", "/", sets));
+  *campaign->mutable_policy() = changed.policy();
+  return absl::OkStatus();
 }
 
 std::string WhereInCampaign(const std::string& path, const std::vector<std::string>& sets,

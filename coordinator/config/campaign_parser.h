@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "whetstone/v1/campaign.pb.h"
@@ -38,6 +39,14 @@ std::string WhereInCampaign(const std::string& path, const std::vector<std::stri
 absl::StatusOr<v1::Campaign> ParseCampaign(absl::string_view yaml, const std::string& name,
                                            const std::string& folder,
                                            const std::vector<std::string>& sets);
+
+// Says whether a --set is of a key that only says how an endpoint is asked: policy.key_env,
+// key_file, concurrency, timeout_s, requests_max, tokens_max.
+bool SaysHowAnEndpointIsAsked(absl::string_view set);
+
+// Changes such keys of a campaign that has begun. INVALID_ARGUMENT: a set of another key, or a
+// broken rule.
+absl::Status ChangePolicy(const std::vector<std::string>& sets, v1::Campaign* campaign);
 
 }  // namespace whetstone
 

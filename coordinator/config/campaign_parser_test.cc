@@ -115,7 +115,10 @@ TEST(CampaignParserTest, FrozenCampaignReadsBackEqual) {
       absl::StrCat(kMinimal,
                    "warmup: {examples: w.jsonl, epochs: 0.3, lr: 1.0e-7}\n"
                    "generate: {response_prefix: \"a\\n\\\"b\\\\ {x}: #é\", stop: [\"\\n\\n\"]}\n"),
-      absl::StrCat(kMinimal, "generate: {stop: [\"\\x0e16\\t\\x7f\"]}\n"),
+      absl::StrCat(kMinimal, "generate: {stop: [\"\\x0e16\\t\\x7f\"], stop_ids: [2, 17]}\n"),
+      absl::StrCat(kMinimal,
+                   "policy: {endpoint: \"https://h/v1\", model: a/b, key_file: k}\n"
+                   "search: {parents: 0.5, rewrites: r.jsonl}\n"),
       absl::StrCat(kMinimal,
                    "checkpoint: {dir: /ckpt}\n"
                    "cluster: {trainer: {ssh: g}, workers: [{ssh: \"c[1-3]\"}]}\n"
@@ -139,7 +142,7 @@ TEST(CampaignParserTest, MessagesNameLineKeyAndRemedy) {
             "lr_warmup_steps, lr_schedule, lr_min_ratio, beta1, beta2, eps, weight_decay, "
             "dual_clip, kl_estimator, kl_reference, entropy_bonus, mask_truncated, spike_factor, "
             "grad_norm_per_layer, optimizer_state, activation_checkpointing, token_budget, "
-            "dynamic_sampling, sharding, imitation, hints");
+            "dynamic_sampling, sharding, imitation, hints, frozen");
   EXPECT_EQ(Error(kMinimal, {"train.lora.rnk=0"}),
             "--set train.lora.rnk=0: unknown key 'train.lora.rnk'; did you mean "
             "'train.lora.rank'? Keys here: rank, alpha, targets");

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
+#include "coordinator/config/policy_rules.h"
 #include "coordinator/config/problem_rules.h"
 #include "coordinator/config/rule_checks.h"
 
@@ -23,6 +24,7 @@ class Rules : public RuleChecks {
   absl::Status Check() {
     RETURN_IF_ERROR(Required());
     RETURN_IF_ERROR(CheckProblemRules(c_, *this));
+    RETURN_IF_ERROR(CheckPolicyRules(c_, *this));
     RETURN_IF_ERROR(Warmup());
     RETURN_IF_ERROR(Train());
     RETURN_IF_ERROR(Loss());
@@ -47,7 +49,7 @@ class Rules : public RuleChecks {
                                         "and not begin with '.': '",
                                         c_.name(), "'"));
     }
-    if (c_.model().empty()) {
+    if (c_.model().empty() && c_.policy().endpoint().empty()) {
       return Wrong("model", "is missing: the Hugging Face directory to train");
     }
     return absl::OkStatus();
@@ -55,7 +57,7 @@ class Rules : public RuleChecks {
 
   // What a program chooses by looking at the machine is another thing the next time.
   absl::Status Deterministic() const {
-    if (!c_.deterministic()) return absl::OkStatus();
+    if (!c_.deterministic() || !c_.policy().endpoint().empty()) return absl::OkStatus();
     if (c_.train().token_budget() == 0) {
       return Wrong("train.token_budget",
                    "is 0, which follows the memory that happens to be free, and how tokens are "
@@ -103,7 +105,7 @@ class Rules : public RuleChecks {
   absl::Status Train() const {
     const v1::TrainConfig& t = c_.train();
     RETURN_IF_ERROR(AtLeast("train.steps", static_cast<double>(t.steps()), 0));
-    if (!Learns(c_) && !c_.has_eval()) {
+    if (t.steps() == 0 && !c_.has_warmup() && !c_.has_eval()) {
       return Wrong("train.steps", "is 0 and there is no 'warmup' and no 'eval': nothing to do");
     }
     RETURN_IF_ERROR(AtLeast("train.prompts_per_step", t.prompts_per_step(), 1));
@@ -156,6 +158,9 @@ class Rules : public RuleChecks {
     }
     RETURN_IF_ERROR(AtLeast("search.archive", search.archive(), 1));
     RETURN_IF_ERROR(AtLeast("search.exploration", search.exploration(), 0));
+    if (!search.rewrites().empty() && search.parents() == 0) {
+      return Wrong("search.rewrites", "is never shown: set search.parents to the share of groups");
+    }
     return Lora();
   }
 

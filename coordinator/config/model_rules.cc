@@ -76,12 +76,18 @@ std::vector<BrokenRule> CheckModelRules(const v1::Campaign& campaign,
                                         const v1::InspectModelResponse& response) {
   std::vector<BrokenRule> broken;
   const v1::ModelFacts& model = response.model();
-  if (!model.error().empty()) broken.push_back({"model", model.error()});
+  if (!model.error().empty()) {
+    const bool elsewhere = !campaign.policy().endpoint().empty();
+    broken.push_back({elsewhere ? "policy.endpoint" : "model", model.error()});
+  }
   if (!response.kl_reference().error().empty()) {
     broken.push_back({"train.kl_reference", response.kl_reference().error()});
   }
   if (!model.error().empty()) return broken;
-  CheckLengths(campaign, FindLongestPrompt(request, response), model.context_length(), &broken);
+  // Of a model behind an endpoint the context is not known.
+  if (model.context_length() > 0) {
+    CheckLengths(campaign, FindLongestPrompt(request, response), model.context_length(), &broken);
+  }
   for (int i = 0; i < campaign.generate().stop_ids_size(); ++i) {
     const int64_t id = campaign.generate().stop_ids(i);
     if (id < model.vocab_size()) continue;
@@ -92,6 +98,7 @@ std::vector<BrokenRule> CheckModelRules(const v1::Campaign& campaign,
 }
 
 std::string FactsText(const v1::ModelFacts& facts) {
+  if (facts.parameters() == 0) return facts.family();
   return absl::StrFormat("%s, %.1f M parameters, %.2f GB, context %d", facts.family(),
                          static_cast<double>(facts.parameters()) / 1e6,
                          static_cast<double>(facts.weight_bytes()) / 1e9, facts.context_length());

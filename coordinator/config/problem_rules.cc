@@ -9,12 +9,14 @@
 namespace whetstone {
 
 bool Learns(const v1::Campaign& campaign) {
-  return campaign.train().steps() > 0 || campaign.has_warmup();
+  return campaign.has_warmup() || (campaign.train().steps() > 0 && !campaign.train().frozen());
 }
 
 absl::Status CheckProblemRules(const v1::Campaign& campaign, const RuleChecks& rules) {
   const v1::EvalConfig& eval = campaign.eval();
-  if (campaign.problems().empty() && (Learns(campaign) || !campaign.has_eval())) {
+  const bool only_evaluates =
+      campaign.has_eval() && !campaign.has_warmup() && campaign.train().steps() == 0;
+  if (campaign.problems().empty() && !only_evaluates) {
     return rules.Wrong("problems", "is missing: at least one prompt file");
   }
   if (campaign.has_eval() && eval.problems().empty()) {

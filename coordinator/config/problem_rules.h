@@ -8,7 +8,8 @@
 
 namespace whetstone {
 
-// Returns whether the campaign changes the policy; one that does not only evaluates it.
+// Returns whether the campaign changes the policy; one that does not searches with it, or only
+// evaluates it.
 bool Learns(const v1::Campaign& campaign);
 
 // Checks `problems`, `eval` and `checkpoint.best_by`. Which splits they are of only their files

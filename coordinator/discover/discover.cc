@@ -4,14 +4,11 @@
 
 #include <chrono>
 #include <filesystem>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <set>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/file.h"
@@ -26,11 +23,13 @@
 #include "coordinator/journal/campaign_setup.h"
 #include "coordinator/journal/create_run.h"
 #include "coordinator/journal/open_run.h"
+#include "coordinator/loop/endpoint_approval.h"
 #include "coordinator/loop/local_worker.h"
 #include "coordinator/loop/model_check.h"
 #include "coordinator/loop/run_campaign.h"
 #include "coordinator/process/child_process.h"
 #include "coordinator/prompt/prompt_file.h"
+#include "coordinator/terminal/ask.h"
 #include "coordinator/yaml/yaml_writer.h"
 
 namespace whetstone {
@@ -39,19 +38,26 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-// What a GRPO step of the small model takes on two cores.
+// What a GRPO step of the small model takes on two cores, and a step of an endpoint at the least:
+// the budget ends what is planned too long.
 constexpr double kSecondsAStep = 20;
+constexpr double kSecondsAStepElsewhere = 4;
 
 // Returns a path as YAML.
 std::string AbsoluteInYaml(const std::string& path) {
   return QuotedText(fs::absolute(path).string());
 }
 
-// Returns what of the options the campaign is made of, a line each.
+// Returns what of the options the campaign is made of, a line each: not how an endpoint is asked.
 std::string SettingsOf(const DiscoverOptions& options) {
   std::string settings;
   if (!options.campaign.empty()) absl::StrAppend(&settings, "--campaign ", options.campaign, "\n");
-  for (const std::string& set : options.sets) absl::StrAppend(&settings, "--set ", set, "\n");
+  if (!options.endpoint.empty()) {
+    absl::StrAppend(&settings, "--endpoint ", options.endpoint, " --model ", options.model, "\n");
+  }
+  for (const std::string& set : options.sets) {
+    if (!SaysHowAnEndpointIsAsked(set)) absl::StrAppend(&settings, "--set ", set, "\n");
+  }
   return settings;
 }
 
@@ -66,7 +72,9 @@ class Search {
         signals_(signals),
         console_(console) {
     if (options_.campaign.empty()) {
-      options_.campaign = ProgramDirectory() + "/../../../deploy/discover.yaml";
+      options_.campaign =
+          absl::StrCat(ProgramDirectory(), "/../../../deploy/",
+                       options_.endpoint.empty() ? "discover.yaml" : "endpoint.yaml");
     }
   }
 
@@ -141,14 +149,10 @@ class Search {
 
   absl::Status Ask() {
     if (options_.yes) return absl::OkStatus();
-    console_->Line(absl::StrCat("A program is right if it passes this check. Edit ",
-                                folder_.problem(), " if it should be stricter.\nGo on? [y/N]"));
-    // Nothing is under way that a Ctrl-C could break.
-    signals_->OnStop([] { _exit(kExitStopped); });
-    std::string answer;
-    std::getline(std::cin, answer);
-    signals_->OnStop(nullptr);
-    if (absl::EqualsIgnoreCase(absl::StripAsciiWhitespace(answer), "y")) return absl::OkStatus();
+    const std::string question =
+        absl::StrCat("A program is right if it passes this check. Edit ", folder_.problem(),
+                     " if it should be stricter.\nGo on? [y/N]");
+    if (AskYes(question, signals_, console_)) return absl::OkStatus();
     return absl::CancelledError(
         absl::StrCat("not approved; edit ", folder_.problem(), " and run this again"));
   }
@@ -181,7 +185,10 @@ class Search {
                                     "; the policy is taught what they had found"));
     }
     ASSIGN_OR_RETURN(const std::vector<ProvedRewrite> proved, Prove(&search, worker));
-    RETURN_IF_ERROR(WriteFileAtomically(folder_.rewrites(), ExamplesOf(problem_, search)));
+    std::vector<FoundRewrite> shown = search.kept;
+    // Another model can be shown what is too long to be taught.
+    if (elsewhere_ && search.fastest) shown.insert(shown.begin(), *search.fastest);
+    RETURN_IF_ERROR(WriteFileAtomically(folder_.rewrites(), ExamplesOf(problem_, shown)));
     return WriteRuleResult(folder_, search, proved);
   }
 
@@ -203,14 +210,21 @@ class Search {
 
   absl::StatusOr<v1::Campaign> LoadOwnCampaign(std::vector<std::string>* sets) const {
     *sets = {absl::StrCat("problems=[", AbsoluteInYaml(folder_.problem()), "]"),
-             absl::StrCat("name=discover-", absl::StrReplaceAll(problem_.id(), {{"_", "-"}})),
-             absl::StrCat("warmup.rewrites=", AbsoluteInYaml(folder_.rewrites()))};
+             absl::StrCat("name=discover-", absl::StrReplaceAll(problem_.id(), {{"_", "-"}}))};
+    if (!options_.endpoint.empty()) {
+      sets->push_back(absl::StrCat("policy.endpoint=", QuotedText(options_.endpoint)));
+      sets->push_back(absl::StrCat("policy.model=", QuotedText(options_.model)));
+    }
     std::vector<std::string> all = *sets;
     all.insert(all.end(), options_.sets.begin(), options_.sets.end());
     ASSIGN_OR_RETURN(const v1::Campaign first, LoadCampaign(options_.campaign, all));
+    const bool elsewhere = !first.policy().endpoint().empty();
     const int rollouts = first.train().prompts_per_step() * first.train().group_size();
-    sets->push_back(
-        absl::StrCat("train.steps=", PlannedSteps(options_.budget, rollouts, kSecondsAStep)));
+    sets->push_back(absl::StrCat(elsewhere ? "search.rewrites=" : "warmup.rewrites=",
+                                 AbsoluteInYaml(folder_.rewrites())));
+    sets->push_back(absl::StrCat("train.steps=",
+                                 PlannedSteps(options_.budget, rollouts,
+                                              elsewhere ? kSecondsAStepElsewhere : kSecondsAStep)));
     sets->insert(sets->end(), options_.sets.begin(), options_.sets.end());
     return LoadCampaign(options_.campaign, *sets);
   }
@@ -231,14 +245,16 @@ class Search {
     return plan;
   }
 
-  absl::Status CheckCampaign() const {
+  absl::Status CheckCampaign() {
     std::error_code error;
     if (!fs::exists(folder_.rewrites(), error)) {
       RETURN_IF_ERROR(WriteFileAtomically(folder_.rewrites(), ""));
     }
     std::vector<std::string> sets;
     ASSIGN_OR_RETURN(const v1::Campaign campaign, LoadOwnCampaign(&sets));
-    return Plan(campaign, sets).status();
+    elsewhere_ = !campaign.policy().endpoint().empty();
+    ASSIGN_OR_RETURN(const CampaignPlan plan, Plan(campaign, sets));
+    return ApproveEndpoint(plan, options_.yes, signals_, console_);
   }
 
   std::string RunRoot() const { return fs::absolute(folder_.run()).lexically_normal().string(); }
@@ -268,7 +284,10 @@ class Search {
       ASSIGN_OR_RETURN(const RunDir run_dir,
                        RunDir::Open(folder_.run(), RunDir::kPatience,
                                     [this](const std::string& what) { console_->Line(what); }));
-      ASSIGN_OR_RETURN(const OpenedRun run, OpenRun(run_dir.paths(), /*read_only=*/false));
+      ASSIGN_OR_RETURN(OpenedRun run, OpenRun(run_dir.paths(), /*read_only=*/false));
+      std::vector<std::string> sets = options_.sets;
+      std::erase_if(sets, [](const std::string& set) { return !SaysHowAnEndpointIsAsked(set); });
+      RETURN_IF_ERROR(ChangePolicy(sets, &run.plan.campaign));
       return RunToBudget(run.plan, run_dir.paths(), run.journal.get());
     }
     std::vector<std::string> sets;
@@ -276,8 +295,11 @@ class Search {
     ASSIGN_OR_RETURN(const CampaignPlan plan, Plan(campaign, sets));
     RETURN_IF_ERROR(WriteFileAtomically(folder_.settings(), settings_));
     ASSIGN_OR_RETURN(const CreatedRun run, CreateRun(plan, RunRoot()));
-    console_->Line(absl::StrCat("campaign: ", plan.warmup_updates(), " updates of warm-up, then ",
-                                campaign.train().steps(), " steps of GRPO, in ", folder_.run()));
+    console_->Line(
+        elsewhere_ ? absl::StrCat("search: ", campaign.policy().model(), " is asked in up to ",
+                                  campaign.train().steps(), " steps, in ", folder_.run())
+                   : absl::StrCat("campaign: ", plan.warmup_updates(), " updates of warm-up, then ",
+                                  campaign.train().steps(), " steps of GRPO, in ", folder_.run()));
     return RunToBudget(plan, RunPaths(RunRoot()), run.journal.get());
   }
 
@@ -301,6 +323,7 @@ class Search {
   StopSignals* const signals_;
   Console* const console_;
   v1::Problem problem_;
+  bool elsewhere_ = false;                  // a model behind an endpoint writes the programs
   std::optional<double> unproved_speedup_;  // of what rules have found, where they were stopped
   Clock::time_point begun_ = Clock::now();  // from here on the budget's time counts
 };
@@ -318,12 +341,14 @@ std::string AskedOf(const DiscoverOptions& options) {
 absl::Status CheckSets(const DiscoverOptions& options) {
   for (const std::string& set : options.sets) {
     const std::string key = set.substr(0, set.find('='));
-    for (const char* own : {"problems", "name", "warmup", "warmup.rewrites", "train"}) {
+    for (const char* own :
+         {"problems", "name", "warmup", "warmup.rewrites", "search", "search.rewrites", "train"}) {
       if (key != own) continue;
       return absl::InvalidArgumentError(
           absl::StrCat("--set ", key,
-                       ": whet discover sets problems, name, warmup.rewrites and train.steps "
-                       "itself; of warmup and train name single keys, as in warmup.nearest=96"));
+                       ": whet discover sets problems, name, warmup.rewrites or search.rewrites "
+                       "and train.steps itself; of warmup, search and train name single keys, as "
+                       "in warmup.nearest=96"));
     }
   }
   return absl::OkStatus();

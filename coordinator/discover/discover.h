@@ -27,13 +27,18 @@ struct DiscoverOptions {
   std::string function;              // of a C++ source; empty: the only one
   std::vector<std::string> answers;  // KEY=VALUE, to the import's questions
   std::string out;                   // empty: runs/discover-NAME, of the file's name
-  // The campaign that follows the rules (empty: deploy/discover.yaml of the sources that this
-  // program was built from, three folders above it). Its problems, name and warmup.rewrites are set
-  // here, and train.steps unless `sets` have it, which have the last word.
+  // A model behind an endpoint that writes programs, in the place of a policy that learns (its URL,
+  // and its name there); empty: none, but what the campaign says.
+  std::string endpoint;
+  std::string model;
+  // The campaign that follows the rules (empty: deploy/discover.yaml, or with an endpoint
+  // deploy/endpoint.yaml, of the sources that this program was built from, three folders above it).
+  // Its problems and name are set here, warmup.rewrites or with an endpoint search.rewrites, and
+  // train.steps unless `sets` have it, which have the last word.
   std::string campaign;
   std::vector<std::string> sets;
   Budget budget;
-  bool yes = false;  // approves the problem unseen
+  bool yes = false;  // approves the problem unseen, and what an endpoint may be asked
 };
 
 struct Discovery {

@@ -108,16 +108,17 @@ std::string SearchText(const v1::Problem& problem, const RewriteSearch& search,
   return text;
 }
 
-std::string ExamplesOf(const v1::Problem& problem, const RewriteSearch& search) {
+std::string ExamplesOf(const v1::Problem& problem, const std::vector<FoundRewrite>& programs) {
   std::string lines;
   size_t place = 0;
-  for (const FoundRewrite& rewrite : search.kept) {
+  for (const FoundRewrite& rewrite : programs) {
     const nlohmann::ordered_json example = {{"id", absl::StrCat(problem.id(), "/", ++place)},
                                             {"family", problem.id()},
                                             {"prompt_code", problem.reference()},
                                             {"rewrite", absl::StripSuffix(rewrite.source, "\n")},
                                             {"techniques", rewrite.rules},
-                                            {"gain", rewrite.speedup}};
+                                            {"gain", rewrite.speedup},
+                                            {"canonical_hash", rewrite.canonical_hash}};
     absl::StrAppend(&lines, example.dump(), "\n");
   }
   return lines;

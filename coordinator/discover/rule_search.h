@@ -2,7 +2,7 @@
 // and, where one is given, a log that outlives the process.
 //
 //   ASSIGN_OR_RETURN(RewriteSearch search, SearchByRules(problem, options, budget, tools));
-//   WriteFileAtomically("mine.jsonl", ExamplesOf(problem, search));
+//   WriteFileAtomically("mine.jsonl", ExamplesOf(problem, search.kept));
 #ifndef WHETSTONE_COORDINATOR_DISCOVER_RULE_SEARCH_H_
 #define WHETSTONE_COORDINATOR_DISCOVER_RULE_SEARCH_H_
 
@@ -46,8 +46,8 @@ bool WentThrough(const RewriteSearch& search);
 std::string SearchText(const v1::Problem& problem, const RewriteSearch& search,
                        const RewriteOptions& options, const std::string& remedy);
 
-// Returns the kept programs as a file of worked examples, for warmup.rewrites.
-std::string ExamplesOf(const v1::Problem& problem, const RewriteSearch& search);
+// Returns programs as a file of worked examples, for warmup.rewrites or search.rewrites.
+std::string ExamplesOf(const v1::Problem& problem, const std::vector<FoundRewrite>& programs);
 
 // Measures a program as precisely as the worker can, and writes its stand-alone benchmark to
 // `folder`. FAILED_PRECONDITION: it is not right any more.

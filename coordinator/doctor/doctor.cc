@@ -68,8 +68,8 @@ int RunDoctor(const DoctorOptions& options, Console* console) {
     CheckProblems(*campaign, found, &request);
     // With a cluster the model and the checkpoints are on the trainer's host.
     if (!campaign->has_cluster()) {
-      const auto models =
-          InspectModelLocally(request, options.services.bin_dir, options.services.cancelled);
+      const auto models = InspectModelLocally(campaign->policy(), request, options.services.bin_dir,
+                                              options.services.cancelled);
       ReportModels(*campaign, request, models, found);
       if (counts[static_cast<int>(Level::kFail)] > 0) {
         found({Level::kWarn, "services", "not started: a run would not get that far",

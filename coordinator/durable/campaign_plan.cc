@@ -2,6 +2,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/status_macros.h"
 #include "coordinator/durable/lr_schedule.h"
 
@@ -59,7 +60,8 @@ const std::vector<v1::Message>& CampaignPlan::MessagesOf(int64_t step, int group
 }
 
 std::vector<v1::Message> CampaignPlan::MessagesFrom(int64_t step, int group_index,
-                                                    const std::string& program) const {
+                                                    const std::string& program,
+                                                    double speedup) const {
   std::vector<v1::Message> messages = MessagesOf(step, group_index);
   // Blanks before the function are not always shown (coordinator/prompt/render.cc).
   const std::string reference(
@@ -68,6 +70,10 @@ std::vector<v1::Message> CampaignPlan::MessagesFrom(int64_t step, int group_inde
   const size_t at = content->find(reference);
   CHECK(at != std::string::npos && "every prompt shows its problem's reference");
   content->replace(at, reference.size(), std::string(absl::StripAsciiWhitespace(program)));
+  absl::StrAppendFormat(content,
+                        "\nThis form of it is already %.1f times as fast as the first one; make "
+                        "it faster still.",
+                        speedup);
   return messages;
 }
 
@@ -78,7 +84,7 @@ bool CampaignPlan::EvaluationDue(int64_t position) const {
 }
 
 bool CampaignPlan::CheckpointDue(int64_t position) const {
-  if (position < 1) return false;
+  if (position < 1 || LearnedAt(position) < position) return false;
   if (position == warmup_updates() || position == updates()) return true;
   if (campaign.checkpoint().best_by() == "eval" && EvaluationDue(position)) return true;
   const int64_t step = position - warmup_updates();

@@ -7,6 +7,7 @@
 #ifndef WHETSTONE_COORDINATOR_DURABLE_CAMPAIGN_PLAN_H_
 #define WHETSTONE_COORDINATOR_DURABLE_CAMPAIGN_PLAN_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -20,6 +21,14 @@
 
 namespace whetstone {
 
+// A program that is known before the campaign begins, and how many times as fast as the reference
+// it is.
+struct KnownProgram {
+  std::string source;
+  std::string hash;  // of its canonical source, as verdicts have it; empty: not known
+  double speedup = 0;
+};
+
 struct PlannedProblem {
   v1::Problem problem;
   std::string hash;                   // ProblemHash(problem)
@@ -27,7 +36,8 @@ struct PlannedProblem {
   std::string structs = {};           // as they stand there above the reference; empty: none
   // The same with each of train.hints, which take turns; empty: there are none.
   std::vector<std::vector<v1::Message>> hinted = {};
-  std::string response_prefix = {};  // what every answer begins with
+  std::string response_prefix = {};      // what every answer begins with
+  std::vector<KnownProgram> known = {};  // of search.rewrites
 };
 
 struct CampaignPlan {
@@ -41,6 +51,11 @@ struct CampaignPlan {
 
   int64_t warmup_updates() const { return static_cast<int64_t>(warmup.size()); }
   int64_t updates() const { return warmup_updates() + campaign.train().steps(); }
+  // Returns how many of the first `position` updates the trainer does: of a frozen policy only the
+  // warm-up's. A later step of it ends with its verdicts, and counts as an update all the same.
+  int64_t LearnedAt(int64_t position) const {
+    return campaign.train().frozen() ? std::min(position, warmup_updates()) : position;
+  }
   // These two are all of `problems`.
   std::span<const PlannedProblem> learned() const;
   std::span<const PlannedProblem> evaluated() const;
@@ -59,10 +74,12 @@ struct CampaignPlan {
   int64_t EvaluationAt(int64_t position) const { return warmup_updates() - position; }
   // Returns what that group asks: each time a problem comes round, with the next of train.hints.
   const std::vector<v1::Message>& MessagesOf(int64_t step, int group_index) const;
-  // Returns the same with `program` in the place of the problem's reference.
-  std::vector<v1::Message> MessagesFrom(int64_t step, int group_index,
-                                        const std::string& program) const;
-  // Returns whether the policy is saved once `position` updates are done.
+  // Returns the same with `program`, which is so many times as fast, in the place of the problem's
+  // reference, and with that told.
+  std::vector<v1::Message> MessagesFrom(int64_t step, int group_index, const std::string& program,
+                                        double speedup) const;
+  // Returns whether the policy is saved once `position` updates are done: not where the last of
+  // them changed nothing.
   bool CheckpointDue(int64_t position) const;
   // Returns DIR/warmup or DIR/step-12.
   std::string CheckpointPath(int64_t position) const;

@@ -35,7 +35,7 @@ VerdictEntry RewardVerdict(const CampaignPlan& plan, const DurableState& durable
   if (!reward.dropped) {
     const GroupRecord& record = durable.FindStep(step)->groups[static_cast<size_t>(group_index)];
     reward.value -=
-        OverlongPenalty(config, record.samples[static_cast<size_t>(sample)].completion->ids_size(),
+        OverlongPenalty(config, TokenCount(*record.samples[static_cast<size_t>(sample)].completion),
                         plan.campaign.generate().max_new_tokens());
   }
   verdict.set_reward_error(reward.error);

@@ -11,7 +11,7 @@
 namespace whetstone {
 
 DurableState::DurableState(const CampaignPlan* plan, int64_t position, bool evaluated)
-    : plan_(plan), position_(position), evaluated_(evaluated) {
+    : plan_(plan), position_(position), evaluated_(evaluated), archive_(FirstArchive(*plan)) {
   OpenSteps();
 }
 
@@ -76,6 +76,7 @@ absl::Status DurableState::CheckOne(const UpdateEntry& entry) const {
         absl::StrCat("the journal holds an update of ", PhaseStep(entry.name), " before the ",
                      PhaseStep(StepName(evaluation()->step)), " is complete"));
   }
+  if (plan_->LearnedAt(position_ + 1) == plan_->LearnedAt(position_)) return absl::OkStatus();
   for (const StepRecord& open : open_) {
     if (open.step == step() || !open.Sampling()) continue;
     return absl::DataLossError(absl::StrCat("the journal holds an update of ",

@@ -5,7 +5,7 @@
 // be there already, sampled by a policy that is up to N updates behind the one that learns from
 // them. The order of the entries says which policy that was: rollouts are of all the updates before
 // them. An update never comes between the rollouts of a step, so that all of a step's are of one
-// policy.
+// policy; that of a frozen policy may, as it changes none.
 //
 // With train.dynamic_sampling a step whose verdicts are all there, but too few groups with spread
 // among them, gets further groups: a round more of rollouts and verdicts, each of one policy. That

@@ -126,6 +126,7 @@ absl::StatusOr<DurableState> DurableState::BeginRestore(const CampaignPlan* plan
                                                    program.hash(), program.speedup(),
                                                    program.rollout()});
   }
+  state.archive_.clear();
   for (const v1::SnapshotArchived& program : snapshot.archive()) {
     state.archive_[program.problem_id()].push_back({.step = program.step(),
                                                     .group_index = program.group_index(),

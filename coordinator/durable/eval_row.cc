@@ -35,7 +35,7 @@ std::map<std::string, double> BuildEvalRow(const StepRecord& evaluation, const S
       }
       dropped += record.verdict->dropped ? 1 : 0;
       reward += record.verdict->dropped ? 0 : record.verdict->reward;
-      tokens += record.completion->ids_size();
+      tokens += TokenCount(*record.completion);
       cut += record.completion->finish() != v1::Completion::STOP ? 1 : 0;
     }
     log_best += std::log(best);

@@ -67,7 +67,7 @@ v1::LoadCheckpointRequest BuildLoad(const CampaignPlan& plan, const std::string&
   request.mutable_chat()->set_thinking(plan.campaign.chat().thinking());
   request.mutable_chat()->set_date(plan.campaign.chat().date());
   request.set_deterministic(plan.campaign.deterministic());
-  request.set_weights_only(plan.updates() == 0);
+  request.set_weights_only(plan.LearnedAt(plan.updates()) == 0);
   return request;
 }
 
@@ -188,7 +188,8 @@ v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const StepRecord& st
     group.set_group_index(static_cast<int>(g));
     const int group_index = static_cast<int>(g);
     for (const v1::Message& message :
-         record.parent ? plan.MessagesFrom(step.step, group_index, record.parent->source)
+         record.parent ? plan.MessagesFrom(step.step, group_index, record.parent->source,
+                                           record.parent->speedup)
                        : plan.MessagesOf(step.step, group_index)) {
       *group.add_messages() = message;
     }

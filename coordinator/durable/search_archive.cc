@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/philox.h"
+#include "common/sha256.h"
 #include "coordinator/durable/remembered_programs.h"
 
 namespace whetstone {
@@ -66,6 +67,24 @@ void TellParent(const GroupRecord& group, std::vector<ArchivedProgram>* programs
   }
 }
 
+// Puts a program that is another than those there in its place, if there is room.
+void Keep(ArchivedProgram program, size_t room, std::vector<ArchivedProgram>* programs) {
+  const auto same = [&](const ArchivedProgram& known) {
+    return known.hash == program.hash ||
+           (!program.object_hash.empty() && known.object_hash == program.object_hash);
+  };
+  if (std::any_of(programs->begin(), programs->end(), same)) return;
+  const auto slower =
+      std::find_if(programs->begin(), programs->end(),
+                   [&](const ArchivedProgram& other) { return other.speedup < program.speedup; });
+  programs->insert(slower, std::move(program));
+  if (programs->size() > room) programs->pop_back();
+}
+
+size_t RoomOf(const CampaignPlan& plan) {
+  return static_cast<size_t>(plan.campaign.search().archive());
+}
+
 void AddPrograms(const CampaignPlan& plan, const StepRecord& step, int group_index,
                  std::vector<ArchivedProgram>* programs) {
   const GroupRecord& group = step.groups[static_cast<size_t>(group_index)];
@@ -81,22 +100,25 @@ void AddPrograms(const CampaignPlan& plan, const StepRecord& step, int group_ind
                             .parent = group.parent ? group.parent->hash : "",
                             .source = Without(structs, *record.source),
                             .speedup = verdict.speedup()};
-    const auto same = [&](const ArchivedProgram& known) {
-      return known.hash == program.hash ||
-             (!program.object_hash.empty() && known.object_hash == program.object_hash);
-    };
-    if (std::any_of(programs->begin(), programs->end(), same)) continue;
-    const auto slower =
-        std::find_if(programs->begin(), programs->end(),
-                     [&](const ArchivedProgram& other) { return other.speedup < program.speedup; });
-    programs->insert(slower, std::move(program));
-    if (programs->size() > static_cast<size_t>(plan.campaign.search().archive())) {
-      programs->pop_back();
-    }
+    Keep(std::move(program), RoomOf(plan), programs);
   }
 }
 
 }  // namespace
+
+SearchArchive FirstArchive(const CampaignPlan& plan) {
+  SearchArchive archive;
+  for (const PlannedProblem& planned : plan.learned()) {
+    for (const KnownProgram& known : planned.known) {
+      ArchivedProgram program;
+      program.hash = known.hash.empty() ? Sha256Hex(known.source) : known.hash;
+      program.source = Without(planned.structs, known.source);
+      program.speedup = known.speedup;
+      Keep(std::move(program), RoomOf(plan), &archive[planned.problem.id()]);
+    }
+  }
+  return archive;
+}
 
 void Archive(const CampaignPlan& plan, const StepRecord& step, SearchArchive* archive) {
   if (plan.campaign.search().parents() == 0 || IsEvaluation(step.step)) return;

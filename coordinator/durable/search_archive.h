@@ -3,6 +3,7 @@
 // Which one is, follows from the archive, the seed and the group's place, by PUCT after
 // TTT-Discover (arXiv 2601.16175): what came of each program, and more for what was tried little.
 //
+//   SearchArchive archive = FirstArchive(plan);
 //   Archive(plan, step, &archive);   // with each update
 //   std::optional<SearchParent> parent =
 //       ChooseParent(plan, archive, pending, step, group);   // of a later step
@@ -24,7 +25,7 @@
 namespace whetstone {
 
 struct ArchivedProgram {
-  // Where it was found.
+  // Where it was found; step 0: it was known before the campaign began.
   int64_t step = 0;
   int group_index = 0;
   int sample = 0;
@@ -45,6 +46,9 @@ using SearchArchive = std::map<std::string, std::vector<ArchivedProgram>>;
 // PendingParents counts, by problem id and hash, the groups that have a parent and are not in the
 // archive yet.
 using PendingParents = std::map<std::pair<std::string, std::string>, int>;
+
+// Returns the archive that the campaign begins with: what is known of its problems' programs.
+SearchArchive FirstArchive(const CampaignPlan& plan);
 
 // Adds what `step` found that is clearly faster than the reference and new, as far as there is
 // room, and tells parents what came of them. Its verdicts must be there.

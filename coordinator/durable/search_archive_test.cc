@@ -95,6 +95,25 @@ class SearchArchiveTest : public testing::Test {
   std::optional<DurableState> durable_;
 };
 
+TEST_F(SearchArchiveTest, WhatIsKnownBeforehandIsThereFromTheBeginning) {
+  plan_.problems[0].known = {{"void f() { known(); }", "hash of known", 2},
+                             {"void f() { slow(); }", "", 1.5},
+                             {"void f() { slower(); }", "", 1.2}};
+  durable_.emplace(&plan_);
+  EXPECT_THAT(Archived(), ElementsAre(HasSubstr("hash of known of step 0"), testing::_))
+      << "there is room for two";
+  EXPECT_EQ(Parent(), "known");
+  const v1::GenerateRequest request = BuildGenerate(plan_, durable_->open_steps().front());
+  EXPECT_THAT(request.groups(0).messages(0).content(), HasSubstr("known();"));
+  EXPECT_THAT(request.groups(0).messages(0).content(),
+              HasSubstr("already 2.0 times as fast as the first one"));
+  // A copy of it is nothing new, and what comes of it is its child.
+  Step({{"known", 2}, {"child", 3}, {"wrong", 0}});
+  EXPECT_THAT(Archived(), ElementsAre("hash of child of step 1, parent 'hash of known', of 0 "
+                                      "groups, best 0",
+                                      "hash of known of step 0, parent '', of 1 groups, best 3"));
+}
+
 TEST_F(SearchArchiveTest, KeepsTheFastestDifferentProgramsThatAreClearOfNoise) {
   EXPECT_EQ(Parent(), "");
   Step({{"slow", 1.5}, {"copy", 1.01, false}, {"wrong", 0}});
@@ -122,7 +141,10 @@ TEST_F(SearchArchiveTest, AGroupIsShownItsParentInThePlaceOfTheReference) {
   Step({{"void f() { fast(); }", 2}, {"x", 0}, {"y", 0}});
   const StepRecord& step = durable_->open_steps().front();
   const v1::GenerateRequest request = BuildGenerate(plan_, step);
-  EXPECT_EQ(request.groups(0).messages(0).content(), "Faster:\n```cpp\nvoid f() { fast(); }\n```");
+  EXPECT_EQ(
+      request.groups(0).messages(0).content(),
+      "Faster:\n```cpp\nvoid f() { fast(); }\n```\nThis form of it is already 2.0 times as fast as "
+      "the first one; make it faster still.");
   Begin("{parents: 0}");
   Step({{"void f() { fast(); }", 2}, {"x", 0}, {"y", 0}});
   EXPECT_THAT(Archived(), IsEmpty());

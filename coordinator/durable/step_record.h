@@ -23,6 +23,11 @@ namespace whetstone {
 // Says whether a program is right, and faster than `bar` times the reference by more than noise.
 bool ClearlyFaster(const v1::Verdict& verdict, double bar);
 
+// Returns how many tokens a completion has; 0: a model behind an endpoint did not say.
+inline int TokenCount(const v1::Completion& completion) {
+  return completion.ids().empty() ? completion.tokens() : completion.ids_size();
+}
+
 // A CandidateRecord is one rollout.
 struct CandidateRecord {
   std::optional<v1::Completion> completion;

@@ -136,8 +136,8 @@ void AddOutcomes(const CampaignPlan& plan, const StepRecord& step,
       problem.programs.insert(program);
       dropped += record.verdict->dropped ? 1 : 0;
       reused += verdict.cached() ? 1 : 0;
-      tokens += record.completion->ids_size();
-      longest = std::max(longest, static_cast<double>(record.completion->ids_size()));
+      tokens += TokenCount(*record.completion);
+      longest = std::max(longest, static_cast<double>(TokenCount(*record.completion)));
       cut += record.completion->finish() != v1::Completion::STOP ? 1 : 0;
       distinct.insert(program);
       if (verdict.outcome() == v1::CORRECT) log_speedups.push_back(std::log(verdict.speedup()));

@@ -16,7 +16,7 @@
 namespace whetstone {
 namespace {
 
-constexpr const char* kSections[] = {"generate", "chat", "local", "cluster", "measure"};
+constexpr const char* kSections[] = {"generate", "chat", "local", "cluster", "measure", "policy"};
 
 // A campaign that learns nothing, of which only the keys that matter are replaced.
 constexpr char kNothingLearned[] =
@@ -25,6 +25,11 @@ constexpr char kNothingLearned[] =
 absl::Status CheckSets(const std::vector<std::string>& sets) {
   for (const std::string& set : sets) {
     const std::string section = set.substr(0, set.find_first_of(".="));
+    const std::string key = set.substr(0, set.find('='));
+    if (key == "policy.endpoint" || key == "policy.model" || key == "policy") {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--set ", set, ": a model behind an endpoint is one of the models: URL#MODEL"));
+    }
     if (std::find(std::begin(kSections), std::end(kSections), section) != std::end(kSections)) {
       continue;
     }
@@ -105,10 +110,17 @@ absl::StatusOr<v1::Campaign> EvalCampaign(const NamedModel& model, const v1::Cam
     *campaign.mutable_chat() = base->chat();
     *campaign.mutable_local() = base->local();
     *campaign.mutable_measure() = base->measure();
+    *campaign.mutable_policy() = base->policy();
     if (base->has_cluster()) {
       *campaign.mutable_cluster() = base->cluster();
       campaign.mutable_checkpoint()->set_dir(base->checkpoint().dir());
     }
+  }
+  campaign.mutable_policy()->set_endpoint(model.endpoint);
+  campaign.mutable_policy()->set_model(model.endpoint.empty() ? "" : model.path);
+  if (!model.endpoint.empty()) {
+    campaign.mutable_generate()->clear_response_prefix();
+    campaign.mutable_generate()->clear_stop_ids();
   }
   return ParseCampaign(MessageToYaml(campaign), "evaluation", "/", settings.sets);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -98,6 +99,31 @@ absl::Status FillFromDirectory(const std::string& word, NamedModel* model) {
   return absl::OkStatus();
 }
 
+// Returns the model under `name`; empty: under the one it has.
+absl::StatusOr<NamedModel> Named(NamedModel model, const std::string& name) {
+  if (!name.empty()) model.name = name;
+  if (IsName(model.name)) return model;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", model.name, "' can't name a model: at most ", kNameMax,
+      " letters, digits, '-', '_' and '.', not '.' first; name it with NAME=", model.word));
+}
+
+bool IsUrl(const std::string& word) {
+  return absl::StartsWith(word, "http://") || absl::StartsWith(word, "https://");
+}
+
+absl::Status FillFromEndpoint(const std::string& word, NamedModel* model) {
+  const size_t hash = word.find('#');
+  if (hash == std::string::npos || hash + 1 == word.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        word, " names no model of that endpoint: write URL#MODEL, such as ", word, "#qwen-7b"));
+  }
+  model->endpoint = word.substr(0, hash);
+  model->path = word.substr(hash + 1);
+  model->name = fs::path(model->path).filename().string();
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<NamedModel> FindModel(const std::string& word) {
@@ -105,9 +131,13 @@ absl::StatusOr<NamedModel> FindModel(const std::string& word) {
   model.word = word;
   std::string what = word, name;
   const size_t equals = word.find('=');
-  if (equals != std::string::npos && !Exists(word)) {
+  if (equals != std::string::npos && !IsUrl(word) && !Exists(word)) {
     name = word.substr(0, equals);
     what = word.substr(equals + 1);
+  }
+  if (IsUrl(what)) {
+    RETURN_IF_ERROR(FillFromEndpoint(what, &model));
+    return Named(std::move(model), name);
   }
   const size_t at = Exists(what) ? std::string::npos : what.rfind('@');
   const std::string root = what.substr(0, at);
@@ -119,13 +149,7 @@ absl::StatusOr<NamedModel> FindModel(const std::string& word) {
   } else {
     RETURN_IF_ERROR(FillFromDirectory(what, &model));
   }
-  if (!name.empty()) model.name = name;
-  if (!IsName(model.name)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", model.name, "' can't name a model: at most ", kNameMax,
-        " letters, digits, '-', '_' and '.', not '.' first; name it with NAME=", what));
-  }
-  return model;
+  return Named(std::move(model), name);
 }
 
 std::string ModelIdentity(const std::string& path) {

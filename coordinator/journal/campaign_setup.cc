@@ -42,6 +42,17 @@ absl::StatusOr<std::vector<WorkedExample>> RewritesOf(const v1::Campaign& campai
   return ReadRewrites(path);
 }
 
+// Returns what is known of the problem's programs before the campaign begins.
+std::vector<KnownProgram> KnownOf(const v1::Problem& problem,
+                                  const std::vector<WorkedExample>& rewrites) {
+  std::vector<KnownProgram> known;
+  for (const WorkedExample& rewrite : rewrites) {
+    if (rewrite.prompt_code != problem.reference()) continue;
+    known.push_back({rewrite.rewrite, rewrite.canonical_hash, rewrite.gain.value_or(1)});
+  }
+  return known;
+}
+
 // Says what the campaign's warm-up shows. `problems` are those that it learns from.
 absl::StatusOr<WarmupOptions> WarmupOptionsOf(const v1::Campaign& campaign,
                                               const std::vector<v1::Problem>& problems,
@@ -94,6 +105,10 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
   plan.campaign_id = campaign_id;
   plan.checkpoint_dir = checkpoint_dir;
   ASSIGN_OR_RETURN(const std::vector<WorkedExample> rewrites, RewritesOf(campaign));
+  std::vector<WorkedExample> known;
+  if (const std::string& path = campaign.search().rewrites(); !path.empty()) {
+    ASSIGN_OR_RETURN(known, ReadRewrites(path));
+  }
   // `files` maps a problem's id to its file.
   std::map<std::string, std::string> files;
   const int learned = campaign.problems_size();
@@ -111,8 +126,9 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
           absl::StrCat(evaluated ? "'eval.problems': " : "'problems': ", other->second, " and ",
                        file, " both have the id ", planned.problem.id()));
     }
+    planned.known = KnownOf(planned.problem, known);
     if (planned.problem.expert().empty()) {
-      planned.problem.set_expert(ExpertOf(planned.problem, rewrites));
+      planned.problem.set_expert(ExpertOf(planned.problem, rewrites.empty() ? known : rewrites));
       planned.problem.set_expert_by_rules(!planned.problem.expert().empty());
     }
     planned.hash = ProblemHash(planned.problem);
@@ -179,6 +195,11 @@ absl::Status FreezeCampaign(const v1::Campaign& campaign, const RunPaths& paths)
       RETURN_IF_ERROR(WriteFileAtomically(paths.inputs() + "/rewrites.jsonl", rewrites));
       frozen.mutable_warmup()->set_rewrites("inputs/rewrites.jsonl");
     }
+  }
+  if (const std::string& known = campaign.search().rewrites(); !known.empty()) {
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(known));
+    RETURN_IF_ERROR(WriteFileAtomically(paths.inputs() + "/known.jsonl", text));
+    frozen.mutable_search()->set_rewrites("inputs/known.jsonl");
   }
   const std::string& checkpoints = campaign.checkpoint().dir();
   if (!campaign.has_cluster() && absl::StartsWith(checkpoints, paths.root() + "/")) {

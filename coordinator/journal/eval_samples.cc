@@ -22,7 +22,7 @@ absl::StatusOr<std::vector<EvaluatedSample>> ReadEvaluatedSamples(const OpenedRu
     if (const auto* r = std::get_if<RolloutEntry>(&entry); r && IsEvaluation(r->step)) {
       EvaluatedSample& sample =
           samples[{-r->step, r->completion.group_index(), r->completion.sample()}];
-      sample.tokens = r->completion.ids_size();
+      sample.tokens = TokenCount(r->completion);
     }
     if (const auto* v = std::get_if<VerdictEntry>(&entry); v && IsEvaluation(v->step)) {
       EvaluatedSample& sample = samples[{-v->step, v->group_index, v->sample}];

@@ -48,7 +48,7 @@ absl::Status RowWriter::Insert(const RolloutEntry& e) {
       .Bind(int64_t{e.completion.sample()})
       .Null()
       .Null()
-      .Bind(int64_t{e.completion.ids_size()})
+      .Bind(int64_t{TokenCount(e.completion)})
       .Text(e.completion.text())
       .Proto(without_text)
       .Run();

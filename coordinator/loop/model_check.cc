@@ -70,9 +70,9 @@ absl::StatusOr<CheckedModel> CheckLocalModel(
     const CampaignPlan& plan, const std::function<std::string(const std::string& key)>& where,
     const StopSignals* signals) {
   const v1::InspectModelRequest request = RequestOf(plan);
-  ASSIGN_OR_RETURN(
-      const v1::InspectModelResponse response,
-      InspectModelLocally(request, /*bin_dir=*/"", [signals] { return signals->stopped(); }));
+  ASSIGN_OR_RETURN(const v1::InspectModelResponse response,
+                   InspectModelLocally(plan.campaign.policy(), request, /*bin_dir=*/"",
+                                       [signals] { return signals->stopped(); }));
   RETURN_IF_ERROR(Refusal(CheckModelRules(plan.campaign, request, response), where));
   const LongestPrompt longest = FindLongestPrompt(request, response);
   return CheckedModel{response.model(), longest.name, longest.tokens};

@@ -21,10 +21,10 @@ struct CheckedModel {
   int64_t longest_prompt_tokens = 0;
 };
 
-// CheckLocalModel is for a campaign without a cluster: it asks `whet-trainer inspect`, and starts
-// nothing else. `where` says where a key of the campaign was given. INVALID_ARGUMENT
-// "WHERE: 'KEY': …" says what is wrong with the models, or with the campaign beside them; other
-// errors are those of InspectModelLocally. `signals` is borrowed.
+// CheckLocalModel is for a campaign without a cluster: it asks `whet-trainer inspect`, or the
+// campaign's endpoint, and starts nothing else. `where` says where a key of the campaign was given.
+// INVALID_ARGUMENT "WHERE: 'KEY': …" says what is wrong with the models, or with the campaign
+// beside them; other errors are those of InspectModelLocally. `signals` is borrowed.
 absl::StatusOr<CheckedModel> CheckLocalModel(
     const CampaignPlan& plan, const std::function<std::string(const std::string& key)>& where,
     const StopSignals* signals);

@@ -29,8 +29,8 @@ enum Purpose : uint64_t { kShuffle = 1, kRename = 2 };
 
 // Says what is wrong with one field of a line; empty if nothing is.
 std::string WrongField(const std::string& key, const nlohmann::json& value) {
-  static const auto* const kTexts =
-      new std::set<std::string>{"id", "prose", "prompt_code", "rewrite", "family"};
+  static const auto* const kTexts = new std::set<std::string>{
+      "id", "prose", "prompt_code", "rewrite", "family", "canonical_hash"};
   if (kTexts->count(key) > 0) {
     return value.is_string() ? "" : absl::StrCat("'", key, "' must be a string");
   }
@@ -49,7 +49,7 @@ std::string WrongField(const std::string& key, const nlohmann::json& value) {
   }
   return absl::StrCat("unknown key '", key,
                       "': valid keys are id, prose, prompt_code, rewrite, family, techniques, "
-                      "gain, difficulty");
+                      "gain, difficulty, canonical_hash");
 }
 
 absl::StatusOr<WorkedExample> ParseLine(const std::string& line, absl::string_view name,
@@ -62,7 +62,8 @@ absl::StatusOr<WorkedExample> ParseLine(const std::string& line, absl::string_vi
   const std::map<std::string, std::string*> fields = {{"id", &example.id},
                                                       {"prose", &example.prose},
                                                       {"prompt_code", &example.prompt_code},
-                                                      {"rewrite", &example.rewrite}};
+                                                      {"rewrite", &example.rewrite},
+                                                      {"canonical_hash", &example.canonical_hash}};
   for (const auto& [key, value] : json.items()) {
     if (const std::string wrong = WrongField(key, value); !wrong.empty()) {
       return PromptError(name, number, wrong);

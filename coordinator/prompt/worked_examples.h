@@ -5,8 +5,8 @@
 //   for (const auto& batch : PlanWarmup(ChooseExamples(examples, options), options)) Update(batch);
 //
 // A file is JSON lines: {"id": "dot/1", "prompt_code": "…", "rewrite": "…"}. They may add "prose",
-// and what is known of them: "family", "techniques" (a list), "gain" (how many times as fast) and
-// "difficulty" (0 easy, 1 hard).
+// and what is known of them: "family", "techniques" (a list), "gain" (how many times as fast),
+// "difficulty" (0 easy, 1 hard) and "canonical_hash" (of the rewrite, as verdicts have it).
 // All functions are pure and thread-safe.
 #ifndef WHETSTONE_COORDINATOR_PROMPT_WORKED_EXAMPLES_H_
 #define WHETSTONE_COORDINATOR_PROMPT_WORKED_EXAMPLES_H_
@@ -31,7 +31,8 @@ struct WorkedExample {
   std::string rewrite;
   std::optional<double> gain = std::nullopt;
   std::optional<double> difficulty = std::nullopt;
-  std::string line = {};  // as it stands in its file
+  std::string canonical_hash = {};  // empty: not known
+  std::string line = {};            // as it stands in its file
 };
 
 // Reads a file. INVALID_ARGUMENT "PATH:LINE: what is wrong"; an empty file is an error too.

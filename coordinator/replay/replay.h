@@ -35,6 +35,9 @@ namespace whetstone {
 
 // The hooks are what a replay talks to, borrowed for its life.
 struct ReplayHooks {
+  // Null: nobody can generate it again (a model behind an endpoint wrote it). What the journal says
+  // was generated is taken as it is, and only what follows from it is computed again: parents,
+  // prompts, requests. The policy must be frozen.
   TrainerClient* trainer = nullptr;
   // The control cancels the call in flight and all later ones. It may be null.
   CallControl* control = nullptr;
@@ -80,6 +83,8 @@ class Replay {
   absl::Status CatchUp();
   // Generates the recorded rollouts of `step` that are still missing and compares them.
   absl::Status Generate(int64_t step);
+  // Takes the recorded rollouts that `request` asks for.
+  void TakeRecorded(const v1::GenerateRequest& request, int64_t step);
   absl::Status Update(const UpdateEntry& entry);
   absl::Status Evaluation(const EvaluationEntry& entry);
   absl::Status SaveCheckpoint(const CheckpointEntry& entry);

@@ -67,8 +67,8 @@ class SlowEchoWorker final : public EchoWorker {
 
 class JournalReplayTest : public testing::Test {
  protected:
-  explicit JournalReplayTest(std::vector<std::string> sets = {})
-      : world_({.seed = 1, .faults = 0, .steps = 5, .warmup = 2, .sets = std::move(sets)}) {
+  explicit JournalReplayTest(std::vector<std::string> sets = {}, int64_t warmup = 2)
+      : world_({.seed = 1, .faults = 0, .steps = 5, .warmup = warmup, .sets = std::move(sets)}) {
     const auto journal = *Journal::Create(folder_.path() + "/journal.db", "c");
     FarEchoTrainer trainer;
     SlowEchoWorker worker(&trainer);
@@ -96,7 +96,8 @@ class JournalReplayTest : public testing::Test {
                    int ranks = 1) {
     EchoTrainer trainer;
     trainer.ranks_ = ranks;
-    Replay replay(&world_.plan(), updates_max, {.trainer = &trainer, .checkpoint_dir = "/again"});
+    Replay replay(&world_.plan(), updates_max,
+                  {.trainer = with_trainer_ ? &trainer : nullptr, .checkpoint_dir = "/again"});
     absl::Status status = replay.Begin();
     for (const JournalEntry& entry : entries) {
       if (status.ok()) status = replay.Take(entry);
@@ -126,9 +127,40 @@ class JournalReplayTest : public testing::Test {
 
   TempDir folder_ = *TempDir::Make("replay");
   World world_;  // it gives the plan
+  bool with_trainer_ = true;
   std::vector<JournalEntry> entries_;
   ReplayCounts counts_;
 };
+
+class FrozenReplayTest : public JournalReplayTest {
+ protected:
+  FrozenReplayTest() : JournalReplayTest({"train.frozen=true", "search.parents=1"}) {}
+};
+
+TEST_F(FrozenReplayTest, StepsThatTaughtNothingAreEqualToo) {
+  EXPECT_TRUE(Run(entries_).ok());
+  EXPECT_EQ(counts_.updates, 7);
+  EXPECT_EQ(counts_.checkpoints, 1);
+}
+
+class WrittenElsewhereTest : public JournalReplayTest {
+ protected:
+  WrittenElsewhereTest()
+      : JournalReplayTest({"train.frozen=true", "search.parents=1"}, /*warmup=*/0) {
+    with_trainer_ = false;
+  }
+};
+
+TEST_F(WrittenElsewhereTest, WhatNobodyGeneratesAgainIsTakenAndWhatFollowsIsCompared) {
+  const absl::Status status = Run(entries_, 5);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(counts_.updates, 5);
+  EXPECT_GT(counts_.rollouts, 0);
+  EXPECT_THAT(Altered<VerdictEntry>(2, [](VerdictEntry* entry) { entry->reward += 1; }),
+              HasSubstr("is not the one"));
+  EXPECT_THAT(Altered<RolloutEntry>(2, [](RolloutEntry* e) { e->completion.add_ids(5); }),
+              HasSubstr("is not the one"));
+}
 
 TEST_F(JournalReplayTest, ARunAsItWasIsEqual) {
   const absl::Status status = Run(entries_);

@@ -168,8 +168,9 @@ std::string TechniquesText(const std::map<std::string, int64_t>& techniques) {
 std::vector<HealthFinding> CollapseWatch::Add(int64_t step,
                                               const std::map<std::string, double>& row) {
   std::vector<HealthFinding> findings;
-  if (kCollapseSteps * plan_->campaign.train().group_size() < kHealthCompletionsMin) {
-    return findings;
+  const v1::TrainConfig& train = plan_->campaign.train();
+  if (train.frozen() || kCollapseSteps * train.group_size() < kHealthCompletionsMin) {
+    return findings;  // what learns nothing cannot collapse
   }
   for (const PlannedProblem& planned : plan_->learned()) {
     const std::string& id = planned.problem.id();

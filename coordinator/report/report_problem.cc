@@ -73,7 +73,7 @@ std::string SampleBody(const RolloutSample& sample) {
     absl::StrAppend(&html, "<p>Techniques: ", EscapeHtml(absl::StrJoin(v.techniques(), ", ")),
                     "</p>");
   }
-  return absl::StrCat(html, "<p>What the policy wrote (", sample.completion.ids_size(),
+  return absl::StrCat(html, "<p>What the policy wrote (", TokenCount(sample.completion),
                       " tokens):</p>", Pre(sample.completion.text()));
 }
 

@@ -179,7 +179,8 @@ class Search {
       fastest_ = std::max(fastest_, verdict.speedup());
       right_.push_back({.found = {.rules = std::move(made.rules),
                                   .source = source,
-                                  .speedup = verdict.speedup()},
+                                  .speedup = verdict.speedup(),
+                                  .canonical_hash = verdict.canonical_hash()},
                         .speedup_low = verdict.speedup_low()});
     }
     if (tools_.progress) tools_.progress(result_.measured, fastest_);

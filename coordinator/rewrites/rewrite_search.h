@@ -60,6 +60,7 @@ struct FoundRewrite {
   std::vector<std::string> rules;  // in the order applied
   std::string source;
   double speedup = 1;
+  std::string canonical_hash = {};  // as its verdict has it
 };
 
 struct RewriteSearch {

@@ -9,6 +9,7 @@
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "coordinator/services/connect_retrier.h"
+#include "coordinator/services/endpoint_command.h"
 #include "coordinator/services/health.h"
 #include "coordinator/services/local_service.h"
 #include "coordinator/services/open_services.h"
@@ -136,21 +137,32 @@ class LocalCluster final : public Cluster {
   ConnectRetrier retrier_;  // it is last, as its attempts use all the others
 };
 
+// Returns how the service that writes the programs is started.
+absl::StatusOr<std::vector<std::string>> TrainerCommand(const ClusterOptions& options) {
+  const v1::PolicyConfig& policy = options.campaign.policy();
+  if (!policy.endpoint().empty()) {
+    return ServeEndpointCommand(policy, absl::StrCat(options.log_dir, "/endpoint_usage.jsonl"),
+                                options.bin_dir);
+  }
+  const v1::LocalConfig& local = options.campaign.local();
+  ASSIGN_OR_RETURN(const std::string binary, FindServiceBinary(options.bin_dir, "whet-trainer"));
+  std::vector<std::string> command = {binary};
+  const int ranks = std::max(1, local.ranks());
+  if (ranks > 1) {
+    command.insert(command.end(), {"launch", "--nproc", absl::StrCat(ranks), "--"});
+  }
+  command.insert(command.end(), {"serve", "--threads", absl::StrCat(local.threads() / ranks)});
+  if (!local.dtype().empty()) command.insert(command.end(), {"--dtype", local.dtype()});
+  if (!local.device().empty()) command.insert(command.end(), {"--device", local.device()});
+  return command;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Cluster>> StartLocalCluster(const ClusterOptions& options) {
   std::vector<std::string> trainer, worker;
   if (options.with_trainer) {
-    const v1::LocalConfig& local = options.campaign.local();
-    ASSIGN_OR_RETURN(const std::string binary, FindServiceBinary(options.bin_dir, "whet-trainer"));
-    trainer = {binary};
-    const int ranks = std::max(1, local.ranks());
-    if (ranks > 1) {
-      trainer.insert(trainer.end(), {"launch", "--nproc", absl::StrCat(ranks), "--"});
-    }
-    trainer.insert(trainer.end(), {"serve", "--threads", absl::StrCat(local.threads() / ranks)});
-    if (!local.dtype().empty()) trainer.insert(trainer.end(), {"--dtype", local.dtype()});
-    if (!local.device().empty()) trainer.insert(trainer.end(), {"--device", local.device()});
+    ASSIGN_OR_RETURN(trainer, TrainerCommand(options));
   }
   const auto own = [](const v1::WorkerHost& address) {
     return address.ssh().empty() && address.socket().empty();

@@ -13,6 +13,7 @@
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "coordinator/process/child_process.h"
+#include "coordinator/services/endpoint_command.h"
 #include "coordinator/services/local_service.h"
 
 namespace whetstone {
@@ -36,11 +37,41 @@ std::optional<v1::InspectModelResponse> AnswerIn(const std::string& log) {
   return std::nullopt;
 }
 
+// Returns how the program ended that looks at `model`.
+absl::StatusOr<std::string> RunToEnd(const ChildOptions& options, const std::string& model,
+                                     const std::function<bool()>& cancelled) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<ChildProcess> child, ChildProcess::Start(options));
+  const std::optional<std::string> how = child->Wait(kInspectDeadline, cancelled);
+  if (how.has_value()) return *how;
+  if (cancelled && cancelled()) return absl::CancelledError("stopped while looking at the model");
+  return absl::DeadlineExceededError(absl::StrCat(options.argv[0], " ", options.argv[1],
+                                                  " has not looked at ", model, " within ",
+                                                  kInspectDeadline.count(), " s"));
+}
+
+absl::StatusOr<v1::InspectModelResponse> InspectEndpoint(const v1::PolicyConfig& policy,
+                                                         const std::string& bin_dir,
+                                                         const std::function<bool()>& cancelled) {
+  ASSIGN_OR_RETURN(const TempDir dir, TempDir::Make("whet"));
+  ChildOptions options;
+  ASSIGN_OR_RETURN(options.argv, CheckEndpointCommand(policy, bin_dir));
+  options.log_path = dir.path() + "/log";
+  ASSIGN_OR_RETURN(const std::string how, RunToEnd(options, policy.endpoint(), cancelled));
+  v1::InspectModelResponse response;
+  if (how == "exit code 0") {
+    response.mutable_model()->set_family(absl::StrCat(policy.model(), " at ", policy.endpoint()));
+  } else {
+    response.mutable_model()->set_error(LastLines(options.log_path, kInspectLogLines));
+  }
+  return response;
+}
+
 }  // namespace
 
 absl::StatusOr<v1::InspectModelResponse> InspectModelLocally(
-    const v1::InspectModelRequest& request, const std::string& bin_dir,
-    const std::function<bool()>& cancelled) {
+    const v1::PolicyConfig& policy, const v1::InspectModelRequest& request,
+    const std::string& bin_dir, const std::function<bool()>& cancelled) {
+  if (!policy.endpoint().empty()) return InspectEndpoint(policy, bin_dir, cancelled);
   ASSIGN_OR_RETURN(const std::string binary, FindServiceBinary(bin_dir, "whet-trainer"));
   ASSIGN_OR_RETURN(const TempDir dir, TempDir::Make("whet"));
   std::string json;
@@ -52,19 +83,10 @@ absl::StatusOr<v1::InspectModelResponse> InspectModelLocally(
   ChildOptions options;
   options.argv = {binary, "inspect", "--request", question};
   options.log_path = dir.path() + "/log";
-  ASSIGN_OR_RETURN(const std::unique_ptr<ChildProcess> child, ChildProcess::Start(options));
-  const std::optional<std::string> how = child->Wait(kInspectDeadline, cancelled);
-  if (!how.has_value() && cancelled && cancelled()) {
-    return absl::CancelledError("stopped while looking at the model");
-  }
-  if (!how.has_value()) {
-    return absl::DeadlineExceededError(
-        absl::StrCat(binary, " inspect has not read ", request.model(), " within ",
-                     kInspectDeadline.count(), " s; does its file system answer?"));
-  }
+  ASSIGN_OR_RETURN(const std::string how, RunToEnd(options, request.model(), cancelled));
   if (std::optional<v1::InspectModelResponse> answer = AnswerIn(options.log_path)) return *answer;
   return absl::UnavailableError(absl::StrCat(binary, " inspect said nothing of ", request.model(),
-                                             " (", *how, "). Its last lines:\n",
+                                             " (", how, "). Its last lines:\n",
                                              LastLines(options.log_path, kInspectLogLines)));
 }
 

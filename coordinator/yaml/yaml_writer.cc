@@ -38,7 +38,8 @@ std::string ScalarText(const Message& message, const FieldDescriptor* field, int
     case FieldDescriptor::CPPTYPE_DOUBLE:
       return ShortestDouble(r->GetDouble(message, field));
     case FieldDescriptor::CPPTYPE_INT32:
-      return absl::StrCat(r->GetInt32(message, field));
+      return absl::StrCat(list ? r->GetRepeatedInt32(message, field, index)
+                               : r->GetInt32(message, field));
     case FieldDescriptor::CPPTYPE_INT64:
       return absl::StrCat(r->GetInt64(message, field));
     case FieldDescriptor::CPPTYPE_UINT64:

@@ -203,14 +203,15 @@ const std::vector<Home>& Homes() {
       {"c10/", {"gpu_trainer/", "benchmarks/"}},
       {"cuda", {"gpu_trainer/"}},
       {"libssh/", {"coordinator/tunnel/"}},
+      {"curl/", {"coordinator/endpoint/"}},
       {"clang/", {"cpu_bench_worker/rewrite/", "cpu_bench_worker/screen/"}},
       {"llvm/", {"cpu_bench_worker/screen/"}},
       {"hwloc.h", {"cpu_bench_worker/host/"}},
       {"sqlite3.h", {"coordinator/journal/", "tests/"}},
       {"seccomp.h", {"sandbox/"}},
       {"grpcpp/",
-       {"benchmarks/", "common/", "coordinator/loop/", "coordinator/rpc/", "coordinator/services/",
-        "cpu_bench_worker/service/", "gpu_trainer/rpc/", "tests/"}},
+       {"benchmarks/", "common/", "coordinator/endpoint/", "coordinator/loop/", "coordinator/rpc/",
+        "coordinator/services/", "cpu_bench_worker/service/", "gpu_trainer/rpc/", "tests/"}},
   };
   return *kHomes;
 }
