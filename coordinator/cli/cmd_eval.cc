@@ -113,8 +113,8 @@ absl::StatusOr<std::optional<v1::Campaign>> FindBase(const EvalOptions& options,
     }
   }
   if (first == nullptr) return std::nullopt;
-  console->Line(absl::StrCat("settings (generate, chat, local, measure, cluster) are those of ",
-                             first->word));
+  console->Line(absl::StrCat(
+      "settings (generate, chat, local, measure, cluster, policy) are those of ", first->word));
   return first->run;
 }
 
@@ -131,7 +131,8 @@ absl::Status RunPart(const EvalPart& part, const EvalFolder& folder, StopSignals
   ASSIGN_OR_RETURN(const RunDir dir,
                    RunDir::Open(root, kEvalOrphanPatience,
                                 [&](const std::string& what) { console.Line(what); }));
-  ASSIGN_OR_RETURN(const OpenedRun run, OpenRun(dir.paths(), /*read_only=*/false));
+  ASSIGN_OR_RETURN(OpenedRun run, OpenRun(dir.paths(), /*read_only=*/false));
+  *run.plan.campaign.mutable_policy() = part.plan.campaign.policy();
   return RunCampaign(run.plan, dir.paths(), run.journal.get(), signals, &console);
 }
 
@@ -198,6 +199,7 @@ absl::Status Evaluate(EvalOptions options, StopSignals* signals, Console* consol
     const EvalPart& part = parts[i];
     console->Line(absl::StrCat("model ", i + 1, " of ", parts.size(), ": ", part.model.name, ", ",
                                part.model.path,
+                               part.model.endpoint.empty() ? "" : " at " + part.model.endpoint,
                                part.state == EvalState::kDone ? " (already evaluated)" : ""));
     if (part.state == EvalState::kDone) continue;
     const absl::Status status = RunPart(part, folder, signals, options.json);

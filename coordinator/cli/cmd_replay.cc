@@ -36,12 +36,12 @@ bool LiesIn(const std::string& path, const std::string& directory) {
   return absl::StartsWith(canonical(path) + "/", canonical(directory) + "/");
 }
 
-// Finds what is wrong with the run or the options.
 // Nobody generates again what a model behind an endpoint wrote.
 bool WrittenElsewhere(const CampaignPlan& plan) {
   return !plan.campaign.policy().endpoint().empty();
 }
 
+// Finds what is wrong with the run or the options.
 absl::Status CheckRun(const CampaignPlan& plan, const RunPaths& paths,
                       const ReplayOptions& options) {
   if (!plan.campaign.deterministic() && !WrittenElsewhere(plan)) {

@@ -236,8 +236,8 @@ void AddResume(CLI::App* app, SelectedCommand* selected) {
   command->add_option("RUN", *root, "Run directory")->required();
   command
       ->add_option("--set", *sets,
-                   "KEY=VALUE changes how an endpoint is asked from now on: policy.requests_max, "
-                   "tokens_max, concurrency, timeout_s, key_env, key_file; may be repeated")
+                   absl::StrCat("KEY=VALUE changes, for this start, how an endpoint is asked: ",
+                                kHowAnEndpointIsAsked, "; may be repeated"))
       ->allow_extra_args(false);
   command->add_flag("--json", *json, "End with one JSON object on stdout");
   command->callback([=] { selected->run = [=] { return Resume(*root, *sets, *json); }; });

@@ -1,10 +1,12 @@
 #include "coordinator/config/campaign_parser.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "coordinator/config/campaign_rules.h"
@@ -195,12 +197,8 @@ absl::StatusOr<v1::Campaign> LoadCampaign(const std::string& path,
 }
 
 bool SaysHowAnEndpointIsAsked(absl::string_view set) {
-  const absl::string_view key = set.substr(0, set.find('='));
-  for (const char* how :
-       {"key_env", "key_file", "concurrency", "timeout_s", "requests_max", "tokens_max"}) {
-    if (key == absl::StrCat("policy.", how)) return true;
-  }
-  return false;
+  const std::vector<std::string> keys = absl::StrSplit(kHowAnEndpointIsAsked, ", ");
+  return std::find(keys.begin(), keys.end(), set.substr(0, set.find('='))) != keys.end();
 }
 
 absl::Status ChangePolicy(const std::vector<std::string>& sets, v1::Campaign* campaign) {
@@ -210,8 +208,8 @@ absl::Status ChangePolicy(const std::vector<std::string>& sets, v1::Campaign* ca
     return absl::InvalidArgumentError(
         absl::StrCat("--set ", set,
                      ": a campaign that has begun goes on as it is; only how an "
-                     "endpoint is asked can be changed (policy.requests_max, tokens_max, "
-                     "concurrency, timeout_s, key_env, key_file)"));
+                     "endpoint is asked can be changed: ",
+                     kHowAnEndpointIsAsked));
   }
   ASSIGN_OR_RETURN(const v1::Campaign changed,
                    ParseCampaign(MessageToYaml(*campaign), "the run's campaign", "/", sets));

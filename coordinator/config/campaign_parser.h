@@ -40,8 +40,11 @@ absl::StatusOr<v1::Campaign> ParseCampaign(absl::string_view yaml, const std::st
                                            const std::string& folder,
                                            const std::vector<std::string>& sets);
 
-// Says whether a --set is of a key that only says how an endpoint is asked: policy.key_env,
-// key_file, concurrency, timeout_s, requests_max, tokens_max.
+// These keys say how an endpoint is asked, and decide nothing of what comes out.
+inline constexpr char kHowAnEndpointIsAsked[] =
+    "policy.key_env, policy.key_file, policy.concurrency, policy.timeout_s, policy.requests_max, "
+    "policy.tokens_max";
+// Says whether a --set is of one of them.
 bool SaysHowAnEndpointIsAsked(absl::string_view set);
 
 // Changes such keys of a campaign that has begun. INVALID_ARGUMENT: a set of another key, or a

@@ -12,6 +12,7 @@ namespace whetstone {
 namespace {
 
 constexpr int kConcurrencyMax = 1024;
+constexpr double kTimeoutMin = 0.001, kTimeoutMax = 1e6;  // seconds
 
 absl::Status CheckUrl(const std::string& url, const RuleChecks& rules) {
   const bool known = absl::StartsWith(url, "http://") || absl::StartsWith(url, "https://");
@@ -37,6 +38,9 @@ absl::Status CheckOthers(const v1::Campaign& campaign, const RuleChecks& rules) 
        {campaign.has_cluster(), "programs of an endpoint are measured on this machine alone"}},
       {"generate.response_prefix",
        {!generate.response_prefix().empty(), "its answers begin by themselves"}},
+      {"chat.thinking",
+       {campaign.chat().thinking() != "auto", "its server says whether it thinks"}},
+      {"profile", {campaign.profile(), "its time is not the trainer's"}},
       {"generate.stop_ids", {!generate.stop_ids().empty(), "nobody knows the ids of its tokens"}}};
   for (const auto& [key, why] : others) {
     if (!why.first) continue;
@@ -67,7 +71,7 @@ absl::Status CheckEndpoint(const v1::Campaign& campaign, const RuleChecks& rules
   RETURN_IF_ERROR(
       rules.AtLeast("policy.requests_max", static_cast<double>(policy.requests_max()), 0));
   RETURN_IF_ERROR(rules.AtLeast("policy.tokens_max", static_cast<double>(policy.tokens_max()), 0));
-  RETURN_IF_ERROR(rules.Positive("policy.timeout_s", policy.timeout_s()));
+  RETURN_IF_ERROR(rules.Within("policy.timeout_s", policy.timeout_s(), kTimeoutMin, kTimeoutMax));
   return CheckOthers(campaign, rules);
 }
 

@@ -16,7 +16,6 @@ constexpr double kCandidatesMax = 1e8;
 constexpr double kShareOfRules = 0.2;
 constexpr double kRuleSecondsMax = 120;
 constexpr int kRuleCandidatesMax = 400;
-constexpr int kWarmupSteps = 8;
 constexpr int kStepsMin = 4;
 constexpr int kStepsMax = 100000;
 
@@ -53,10 +52,10 @@ Budget ShareOfRules(const Budget& budget) {
   return share;
 }
 
-int PlannedSteps(const Budget& budget, int rollouts, double seconds_a_step) {
+int PlannedSteps(const Budget& budget, int rollouts, const StepTime& step) {
   const Budget rules = ShareOfRules(budget);
   const double steps =
-      budget.seconds ? (*budget.seconds - *rules.seconds) / seconds_a_step - kWarmupSteps
+      budget.seconds ? (*budget.seconds - *rules.seconds) / step.seconds - step.steps_before
                      : (*budget.candidates - *rules.candidates) / static_cast<double>(rollouts);
   return static_cast<int>(std::clamp(std::floor(steps), double{kStepsMin}, double{kStepsMax}));
 }

@@ -24,10 +24,16 @@ absl::StatusOr<Budget> ParseBudget(absl::string_view text);
 // at most, of candidates 400.
 Budget ShareOfRules(const Budget& budget);
 
-// Returns how many GRPO steps of `rollouts` each a campaign within the budget plans, of which its
-// learning rate's schedule hangs. `seconds_a_step` is what a step takes on a usual machine; the
-// warm-up before counts as eight.
-int PlannedSteps(const Budget& budget, int rollouts, double seconds_a_step);
+// What a step takes on a usual machine, and how many of them what comes before the first one is
+// worth (a warm-up).
+struct StepTime {
+  double seconds = 0;
+  int steps_before = 0;
+};
+
+// Returns how many steps of `rollouts` each a campaign within the budget plans, of which its
+// learning rate's schedule hangs.
+int PlannedSteps(const Budget& budget, int rollouts, const StepTime& step);
 
 }  // namespace whetstone
 

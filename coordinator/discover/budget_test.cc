@@ -34,9 +34,9 @@ TEST(BudgetTest, RulesHaveAFifth) {
 }
 
 TEST(BudgetTest, StepsFillWhatIsLeft) {
-  EXPECT_EQ(PlannedSteps({.seconds = {}, .candidates = 1000}, 16, 20), 50);
-  EXPECT_EQ(PlannedSteps({.seconds = 900, .candidates = {}}, 16, 20), 31);
-  EXPECT_EQ(PlannedSteps({.seconds = 10, .candidates = {}}, 16, 20), 4);
+  EXPECT_EQ(PlannedSteps({.seconds = {}, .candidates = 1000}, 16, {20, 8}), 50);
+  EXPECT_EQ(PlannedSteps({.seconds = 900, .candidates = {}}, 16, {20, 8}), 31);
+  EXPECT_EQ(PlannedSteps({.seconds = 10, .candidates = {}}, 16, {20, 8}), 4);
 }
 
 }  // namespace

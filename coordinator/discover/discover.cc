@@ -38,10 +38,10 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-// What a GRPO step of the small model takes on two cores, and a step of an endpoint at the least:
-// the budget ends what is planned too long.
-constexpr double kSecondsAStep = 20;
-constexpr double kSecondsAStepElsewhere = 4;
+// What a GRPO step of the small model takes on two cores, after a warm-up as long as eight; and a
+// step of an endpoint at the least: the budget ends what is planned too long.
+constexpr StepTime kStepsHere = {.seconds = 20, .steps_before = 8};
+constexpr StepTime kStepsElsewhere = {.seconds = 1, .steps_before = 0};
 
 // Returns a path as YAML.
 std::string AbsoluteInYaml(const std::string& path) {
@@ -116,7 +116,7 @@ class Search {
   absl::Status Local() {
     std::error_code error;
     const bool ruled = fs::exists(folder_.rule_result(), error);
-    if (folder_.Approved() && ruled) return absl::OkStatus();
+    if (folder_.Approved() && ruled) return ApproveCost();
     console_->Status("starting a worker");
     ASSIGN_OR_RETURN(const std::unique_ptr<LocalWorker> worker, LocalWorker::Start());
     // Who edits the problem before he says yes gets that checked too.
@@ -126,8 +126,8 @@ class Search {
       RETURN_IF_ERROR(Check(text, worker.get()));
       RETURN_IF_ERROR(Ask());
       RETURN_IF_ERROR(folder_.Approve(text));
-      begun_ = Clock::now();
     }
+    RETURN_IF_ERROR(ApproveCost());
     return ruled ? absl::OkStatus() : Rules(worker.get());
   }
 
@@ -182,13 +182,11 @@ class Search {
     RETURN_IF_ERROR(worker_failure);
     if (!WentThrough(search) && !absl::IsCancelled(search.ended)) {
       console_->Notice(absl::StrCat("rules: ", search.ended.message(),
-                                    "; the policy is taught what they had found"));
+                                    "; the search goes on from what they had found"));
     }
     ASSIGN_OR_RETURN(const std::vector<ProvedRewrite> proved, Prove(&search, worker));
-    std::vector<FoundRewrite> shown = search.kept;
-    // Another model can be shown what is too long to be taught.
-    if (elsewhere_ && search.fastest) shown.insert(shown.begin(), *search.fastest);
-    RETURN_IF_ERROR(WriteFileAtomically(folder_.rewrites(), ExamplesOf(problem_, shown)));
+    RETURN_IF_ERROR(WriteFileAtomically(folder_.rewrites(), ExamplesOf(problem_, search.kept)));
+    RETURN_IF_ERROR(WriteFileAtomically(folder_.known(), ExamplesOf(problem_, ToShow(search))));
     return WriteRuleResult(folder_, search, proved);
   }
 
@@ -204,6 +202,7 @@ class Search {
       console_->Notice(absl::StrCat("rules: ", verdict.status().message()));
       std::erase_if(search->kept,
                     [&](const FoundRewrite& rewrite) { return rewrite.source == program.source; });
+      if (search->fastest && search->fastest->source == program.source) search->fastest.reset();
     }
     return std::vector<ProvedRewrite>();
   }
@@ -220,11 +219,14 @@ class Search {
     ASSIGN_OR_RETURN(const v1::Campaign first, LoadCampaign(options_.campaign, all));
     const bool elsewhere = !first.policy().endpoint().empty();
     const int rollouts = first.train().prompts_per_step() * first.train().group_size();
-    sets->push_back(absl::StrCat(elsewhere ? "search.rewrites=" : "warmup.rewrites=",
-                                 AbsoluteInYaml(folder_.rewrites())));
-    sets->push_back(absl::StrCat("train.steps=",
-                                 PlannedSteps(options_.budget, rollouts,
-                                              elsewhere ? kSecondsAStepElsewhere : kSecondsAStep)));
+    if (!elsewhere) {
+      sets->push_back(absl::StrCat("warmup.rewrites=", AbsoluteInYaml(folder_.rewrites())));
+    } else if (first.search().parents() > 0) {
+      sets->push_back(absl::StrCat("search.rewrites=", AbsoluteInYaml(folder_.known())));
+    }
+    sets->push_back(absl::StrCat(
+        "train.steps=",
+        PlannedSteps(options_.budget, rollouts, elsewhere ? kStepsElsewhere : kStepsHere)));
     sets->insert(sets->end(), options_.sets.begin(), options_.sets.end());
     return LoadCampaign(options_.campaign, *sets);
   }
@@ -247,14 +249,21 @@ class Search {
 
   absl::Status CheckCampaign() {
     std::error_code error;
-    if (!fs::exists(folder_.rewrites(), error)) {
-      RETURN_IF_ERROR(WriteFileAtomically(folder_.rewrites(), ""));
+    for (const std::string& file : {folder_.rewrites(), folder_.known()}) {
+      if (!fs::exists(file, error)) RETURN_IF_ERROR(WriteFileAtomically(file, ""));
     }
     std::vector<std::string> sets;
     ASSIGN_OR_RETURN(const v1::Campaign campaign, LoadOwnCampaign(&sets));
     elsewhere_ = !campaign.policy().endpoint().empty();
-    ASSIGN_OR_RETURN(const CampaignPlan plan, Plan(campaign, sets));
-    return ApproveEndpoint(plan, options_.yes, signals_, console_);
+    ASSIGN_OR_RETURN(planned_, Plan(campaign, sets));
+    return absl::OkStatus();
+  }
+
+  // What is asked of another's machine may cost money. The time that an answer takes is nobody's.
+  absl::Status ApproveCost() {
+    if (planned_) RETURN_IF_ERROR(ApproveEndpoint(*planned_, options_.yes, signals_, console_));
+    begun_ = Clock::now();
+    return absl::OkStatus();
   }
 
   std::string RunRoot() const { return fs::absolute(folder_.run()).lexically_normal().string(); }
@@ -324,6 +333,7 @@ class Search {
   Console* const console_;
   v1::Problem problem_;
   bool elsewhere_ = false;                  // a model behind an endpoint writes the programs
+  std::optional<CampaignPlan> planned_;     // nothing: it has begun
   std::optional<double> unproved_speedup_;  // of what rules have found, where they were stopped
   Clock::time_point begun_ = Clock::now();  // from here on the budget's time counts
 };

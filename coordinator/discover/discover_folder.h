@@ -7,7 +7,8 @@
 //   FOLDER/approved         a copy of the problem.md that the operator approved
 //   FOLDER/rules.log        verdicts of what rules made (verdict_log.h)
 //   FOLDER/rules.json       what rules found, once they are through; FOLDER/rules/ is its proof
-//   FOLDER/rewrites.jsonl   what of it the policy is taught
+//   FOLDER/rewrites.jsonl   what of it a policy is taught
+//   FOLDER/known.jsonl      what of it a model behind an endpoint is shown
 //   FOLDER/settings         what the campaign was begun with
 //   FOLDER/run/             the campaign, a run directory as any
 //   FOLDER/best/            the fastest program with its proof, diff.patch and history.json
@@ -44,6 +45,7 @@ class DiscoverFolder {
   std::string rule_result() const { return root_ + "/rules.json"; }
   std::string rule_proof() const { return root_ + "/rules"; }
   std::string rewrites() const { return root_ + "/rewrites.jsonl"; }
+  std::string known() const { return root_ + "/known.jsonl"; }
   std::string settings() const { return root_ + "/settings"; }
   std::string run() const { return root_ + "/run"; }
   std::string best() const { return root_ + "/best"; }

@@ -108,6 +108,15 @@ std::string SearchText(const v1::Problem& problem, const RewriteSearch& search,
   return text;
 }
 
+std::vector<FoundRewrite> ToShow(const RewriteSearch& search) {
+  std::vector<FoundRewrite> shown = search.kept;
+  const bool kept = std::any_of(shown.begin(), shown.end(), [&](const FoundRewrite& rewrite) {
+    return search.fastest && rewrite.source == search.fastest->source;
+  });
+  if (search.fastest && !kept) shown.insert(shown.begin(), *search.fastest);
+  return shown;
+}
+
 std::string ExamplesOf(const v1::Problem& problem, const std::vector<FoundRewrite>& programs) {
   std::string lines;
   size_t place = 0;

@@ -46,6 +46,10 @@ bool WentThrough(const RewriteSearch& search);
 std::string SearchText(const v1::Problem& problem, const RewriteSearch& search,
                        const RewriteOptions& options, const std::string& remedy);
 
+// Returns what another model can be shown of a search: also the fastest that is too long to be
+// taught.
+std::vector<FoundRewrite> ToShow(const RewriteSearch& search);
+
 // Returns programs as a file of worked examples, for warmup.rewrites or search.rewrites.
 std::string ExamplesOf(const v1::Problem& problem, const std::vector<FoundRewrite>& programs);
 

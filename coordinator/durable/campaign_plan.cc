@@ -79,6 +79,8 @@ std::vector<v1::Message> CampaignPlan::MessagesFrom(int64_t step, int group_inde
 
 bool CampaignPlan::EvaluationDue(int64_t position) const {
   if (!campaign.has_eval() || position < warmup_updates()) return false;
+  // It stays the same.
+  if (campaign.train().frozen()) return position == warmup_updates();
   const int64_t step = position - warmup_updates(), every = campaign.eval().every();
   return step == campaign.train().steps() || (every > 0 && step % every == 0);
 }

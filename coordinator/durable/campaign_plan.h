@@ -69,7 +69,8 @@ struct CampaignPlan {
   // Returns the problem that group `group` of `step` works on: in GRPO steps problems take turns,
   // an evaluation has a group for each of its own.
   const PlannedProblem& ProblemOf(int64_t step, int group_index) const;
-  // Returns whether the policy is evaluated once `position` updates are done, and by which step.
+  // Returns whether the policy is evaluated once `position` updates are done (a frozen one once),
+  // and by which step.
   bool EvaluationDue(int64_t position) const;
   int64_t EvaluationAt(int64_t position) const { return warmup_updates() - position; }
   // Returns what that group asks: each time a problem comes round, with the next of train.hints.

@@ -205,7 +205,7 @@ void DurableState::Set(const IncumbentEntry& entry) {
 void DurableState::Set(const UpdateEntry& entry) {
   ++position_;
   evaluated_ = false;
-  ranks_ = RanksOf(entry.response);
+  if (const int ranks = RanksOf(entry.response); ranks > 0) ranks_ = ranks;
   const auto reward = entry.row.find("reward");
   if (reward != entry.row.end() && std::isfinite(reward->second)) {
     reward_sum_ += reward->second;

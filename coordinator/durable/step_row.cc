@@ -225,7 +225,9 @@ std::string Bottleneck(const CampaignPlan& plan, const std::map<std::string, dou
   // The end of warm-up and the last step are saved in any case.
   const bool often = plan.campaign.checkpoint().every() < plan.campaign.train().steps();
   const std::pair<const char*, std::string> parts[] = {
-      {"time/generate", "generation; fewer max_new_tokens or a smaller group would help"},
+      {"time/generate", plan.campaign.policy().endpoint().empty()
+                            ? "generation; fewer max_new_tokens or a smaller group would help"
+                            : "the endpoint; a larger policy.concurrency may help"},
       {"time/wait_verdicts", advice},
       {"time/update", "the update; fewer rollouts or shorter completions would help"},
       {"time/checkpoint",
@@ -252,7 +254,9 @@ std::map<std::string, double> BuildRow(const CampaignPlan& plan, const DurableSt
                                        const v1::UpdateRequest& request,
                                        const v1::UpdateResponse& response, const StepTimes& times) {
   std::map<std::string, double> row(response.metrics().begin(), response.metrics().end());
-  row["lr"] = request.optimizer().lr();
+  const int64_t position = plan.PositionOf(request.name());
+  const bool frozen = plan.LearnedAt(position) < position;
+  if (!frozen) row["lr"] = request.optimizer().lr();
   row["applied"] = response.applied() ? 1 : 0;
   row["time/update"] = times.update;
   row["time/checkpoint"] = times.checkpoint;
@@ -280,7 +284,7 @@ std::map<std::string, double> BuildRow(const CampaignPlan& plan, const DurableSt
   for (const auto& [id, incumbent] : durable.incumbents()) {
     row[absl::StrCat("speedup/best/", id)] = incumbent.verdict.speedup();
   }
-  if (plan.campaign.train().max_staleness() > 0) {
+  if (plan.campaign.train().max_staleness() > 0 && !frozen) {
     row["staleness"] = static_cast<double>(durable.position() - *step.groups[0].policy);
   }
   return row;

@@ -57,7 +57,10 @@ absl::StatusOr<std::string> ReadApiKey(const KeySource& source) {
 
 std::string WithoutKey(absl::string_view text, const std::string& key) {
   if (key.empty()) return std::string(text);
-  return absl::StrReplaceAll(text, {{key, "[key]"}});
+  // As it is, and as JSON may write it.
+  const std::string slashes = absl::StrReplaceAll(key, {{"/", "\\/"}});
+  const std::string escapes = absl::StrReplaceAll(key, {{"=", "\\u003d"}, {"+", "\\u002b"}});
+  return absl::StrReplaceAll(text, {{key, "[key]"}, {slashes, "[key]"}, {escapes, "[key]"}});
 }
 
 }  // namespace whetstone

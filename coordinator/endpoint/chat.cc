@@ -38,6 +38,38 @@ std::string JoinedParts(const json& parts) {
   return text;
 }
 
+// Returns how deep brackets nest outside of strings, in one pass: the parser's own callback looks
+// at a value's members again with each of them.
+int DepthOf(absl::string_view text) {
+  int depth = 0, deepest = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      in_string = c != '"';
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      deepest = std::max(deepest, ++depth);
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return deepest;
+}
+
+// Returns an answer without what the model thought before it. Some servers leave that in the text.
+std::string WithoutThoughts(const std::string& text) {
+  constexpr absl::string_view kBegin = "<think>", kEnd = "</think>";
+  const size_t end = text.rfind(kEnd.data());
+  if (end != std::string::npos) return text.substr(end + kEnd.size());
+  const size_t first = text.find_first_not_of(" \n\r\t");
+  const bool only_thoughts =
+      first != std::string::npos && text.compare(first, kBegin.size(), kBegin.data()) == 0;
+  return only_thoughts ? "" : text;
+}
+
 absl::Status NoChatCompletion() { return absl::InvalidArgumentError("no chat completion"); }
 
 }  // namespace
@@ -93,13 +125,8 @@ uint32_t SampleSeed(uint64_t seed, int64_t step, int32_t group_index, int32_t sa
 
 json ParseServerJson(absl::string_view body) {
   // The parser keeps its levels on the heap, but nothing else that is done with a value does.
-  bool too_deep = false;
-  const auto shallow = [&too_deep](int depth, json::parse_event_t, json&) {
-    too_deep = too_deep || depth > kJsonDepthMax;
-    return depth <= kJsonDepthMax;
-  };
-  json value = json::parse(ToValidUtf8(body), shallow, /*allow_exceptions=*/false);
-  return too_deep ? json(json::value_t::discarded) : value;
+  if (DepthOf(body) > kJsonDepthMax) return json(json::value_t::discarded);
+  return json::parse(ToValidUtf8(body), /*cb=*/nullptr, /*allow_exceptions=*/false);
 }
 
 absl::StatusOr<ChatAnswer> ParseChatAnswer(absl::string_view body) {
@@ -123,8 +150,14 @@ absl::StatusOr<ChatAnswer> ParseChatAnswer(absl::string_view body) {
       return NoChatCompletion();
     }
   }
+  answer.text = WithoutThoughts(answer.text);
   const auto reason = choice.find("finish_reason");
-  if (reason != choice.end() && *reason == "length") answer.finish = v1::Completion::LENGTH;
+  if (choice.contains("error") || (reason != choice.end() && *reason == "error")) {
+    return NoChatCompletion();  // broken off in the middle
+  }
+  if (reason != choice.end() && (*reason == "length" || *reason == "content_filter")) {
+    answer.finish = v1::Completion::LENGTH;
+  }
   std::erase(answer.text, '\0');
   if (answer.text.size() > kTextBytesMax) {
     size_t end = kTextBytesMax;

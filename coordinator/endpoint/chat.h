@@ -66,7 +66,8 @@ struct ChatAnswer {
   int32_t completion_tokens = 0;
 };
 
-// Reads a response's body. INVALID_ARGUMENT: it is no chat completion.
+// Reads a response's body. What the model thought before it answered (<think>…</think>) is left
+// out. INVALID_ARGUMENT: it is no chat completion, or one that broke off.
 absl::StatusOr<ChatAnswer> ParseChatAnswer(absl::string_view body);
 
 // Returns the JSON that a server sent, or a discarded value if it is none or nested more than a

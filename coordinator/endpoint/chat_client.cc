@@ -22,6 +22,8 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds kCancelPoll{50};
 constexpr int kNoChatCompletionsMax = 3;
+constexpr int kAttemptsMin = 3;
+constexpr int64_t kBytesAToken = 4;
 constexpr size_t kExcerptCharacters = 80;
 // A deadline of years is none, and milliseconds stay within their type.
 constexpr double kDeadlineSecondsMax = 1e6;
@@ -82,11 +84,10 @@ ChatClient::ChatClient(ChatClientOptions options, UsageLedger* ledger)
 absl::StatusOr<ChatAnswer> ChatClient::Complete(const ChatQuery& query,
                                                 const std::function<bool()>& cancelled) {
   Pauses pauses(options_, query.seed);
-  int no_chat_completions = 0;
-  std::optional<steady_clock::time_point> begin;
+  int no_chat_completions = 0, failures = 0;
+  steady_clock::time_point first_failure;
   for (;;) {
     if (!TakePlace(cancelled)) return Stopped();
-    if (!begin.has_value()) begin = steady_clock::now();
     Attempt attempt = Ask(query, cancelled);
     LeavePlace();
     if (attempt.answer.ok()) return attempt.answer;
@@ -95,13 +96,17 @@ absl::StatusOr<ChatAnswer> ChatClient::Complete(const ChatQuery& query,
     // A request that took too long says nothing about the next one.
     if (!absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) return status;
     if (attempt.no_chat_completion && ++no_chat_completions == kNoChatCompletionsMax) return status;
-    const auto passed = std::chrono::duration_cast<milliseconds>(steady_clock::now() - *begin);
-    if (passed >= options_.retry_for) {
-      return absl::UnavailableError(absl::StrCat("no completion within ", passed.count() / 1000,
-                                                 " s of asking; at last: ", status.message()));
+    // A request may take minutes before it fails.
+    if (++failures == 1) first_failure = steady_clock::now();
+    const auto passed =
+        std::chrono::duration_cast<milliseconds>(steady_clock::now() - first_failure);
+    if (passed >= options_.retry_for && failures >= kAttemptsMin) {
+      return absl::UnavailableError(
+          absl::StrCat("no completion in ", failures, " attempts, ", passed.count() / 1000,
+                       " s after the first; at last: ", status.message()));
     }
-    const milliseconds pause =
-        std::min(pauses.Next(attempt.retry_after_s), options_.retry_for - passed);
+    const milliseconds left = std::max(options_.retry_for - passed, options_.pause_min);
+    const milliseconds pause = std::min(pauses.Next(attempt.retry_after_s), left);
     spdlog::info("again in {:.1f} s: {}", std::chrono::duration<double>(pause).count(),
                  std::string(status.message()));
     if (!Pause(pause, cancelled)) return Stopped();
@@ -138,14 +143,25 @@ ChatClient::Attempt ChatClient::Ask(const ChatQuery& query,
   if (attempt.answer.ok()) {
     used.prompt_tokens = attempt.answer->prompt_tokens;
     used.completion_tokens = attempt.answer->completion_tokens;
+    // Limits hold for servers that do not count, too.
+    if (used.prompt_tokens + used.completion_tokens == 0) {
+      used.prompt_tokens = static_cast<int64_t>(request.body->size()) / kBytesAToken;
+      used.completion_tokens =
+          attempt.answer->finish == v1::Completion::DEADLINE
+              ? query.sampling.max_new_tokens()
+              : static_cast<int64_t>(attempt.answer->text.size()) / kBytesAToken;
+    }
   }
   // Limits that are not on disk don't hold.
   if (const absl::Status settled = ledger_->Settle(used); !settled.ok()) return {settled};
   return attempt;
 }
 
-ChatClient::Attempt ChatClient::Judge(const HttpResponse& response, const ChatQuery& query,
+ChatClient::Attempt ChatClient::Judge(const HttpResponse& as_sent, const ChatQuery& query,
                                       const Dialect& spoken) {
+  HttpResponse response = as_sent;
+  // Some send an error that came late with the status of a success.
+  response.status = StatusInBody(response);
   if (response.status >= 200 && response.status < 300) {
     absl::StatusOr<ChatAnswer> answer = ParseChatAnswer(response.body);
     if (answer.ok()) return {std::move(answer)};
@@ -157,6 +173,10 @@ ChatClient::Attempt ChatClient::Judge(const HttpResponse& response, const ChatQu
   // Some servers repeat a key that they refuse.
   const HttpResponse shown{response.status, WithoutKey(response.body, options_.key),
                            response.retry_after_s};
+  if (RefusesThePrompt(shown)) {
+    spdlog::warn("{} does not answer one prompt: {}", url_, ServerMessage(shown.body));
+    return {ChatAnswer{}};
+  }
   Attempt attempt{.answer = StatusOfResponse(shown, url_, options_.model),
                   .retry_after_s = shown.retry_after_s};
   const std::optional<std::string> refused = RefusedParameter(shown, ChatParameters(query, spoken));

@@ -33,7 +33,7 @@ struct ChatClientOptions {
   std::chrono::milliseconds pause_min{500};
   std::chrono::milliseconds pause_max{20'000};
   std::chrono::milliseconds retry_after_max{60'000};
-  // A sample that was asked for in vain so long is given up.
+  // A sample is given up so long after its first failure, and after three at least.
   std::chrono::milliseconds retry_for{150'000};
 };
 
@@ -68,7 +68,7 @@ class ChatClient {
   };
 
   Attempt Ask(const ChatQuery& query, const std::function<bool()>& cancelled);
-  Attempt Judge(const HttpResponse& response, const ChatQuery& query, const Dialect& spoken);
+  Attempt Judge(const HttpResponse& as_sent, const ChatQuery& query, const Dialect& spoken);
   // Waits for one of the places, and returns whether it has it.
   bool TakePlace(const std::function<bool()>& cancelled);
   void LeavePlace();

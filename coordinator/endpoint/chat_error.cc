@@ -1,5 +1,6 @@
 #include "coordinator/endpoint/chat_error.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
@@ -29,6 +30,7 @@ std::string StringIn(const json& object, const char* name) {
 struct Complaint {
   std::vector<std::string> parameters;  // named as such
   std::vector<std::string> messages;
+  bool silent = false;  // it has no message but the whole body
 };
 
 // Reads FastAPI's list of details, [{"loc": ["body", "seed"], "msg": "Extra inputs…"}].
@@ -67,9 +69,22 @@ Complaint ReadComplaint(const std::string& body) {
        {StringIn(of, "message"), StringIn(root, "error"), StringIn(root, "detail")}) {
     if (!message.empty()) complaint.messages.push_back(message);
   }
+  // A provider behind a provider.
+  if (const auto metadata = of.find("metadata"); metadata != of.end()) {
+    const std::string raw = StringIn(*metadata, "raw");
+    const json inner = ParseServerJson(raw);
+    const bool has_error = inner.is_object() && inner.contains("error");
+    const json& said = has_error ? inner["error"] : inner;
+    if (const std::string parameter = StringIn(said, "param"); !parameter.empty()) {
+      complaint.parameters.push_back(parameter);
+    }
+    const std::string message = StringIn(said, "message");
+    if (!raw.empty()) complaint.messages.push_back(message.empty() ? raw : message);
+  }
   const auto detail = root.find("detail");
   if (detail != root.end() && detail->is_array()) ReadDetails(*detail, &complaint);
-  if (complaint.messages.empty()) complaint.messages.push_back(body);
+  complaint.silent = complaint.messages.empty();
+  if (complaint.silent) complaint.messages.push_back(body);
   return complaint;
 }
 
@@ -90,6 +105,19 @@ size_t FindName(const std::string& message, const std::string& name) {
     return at;
   }
   return std::string::npos;
+}
+
+// Returns whether a server says that it does not take something, in one of the usual words.
+bool SaysUnknown(const std::string& text) {
+  const std::string lower = absl::AsciiStrToLower(text);
+  for (const char* word : {"unsupported", "not support", "unknown", "unrecognized", "unexpected",
+                           "extra", "not permitted", "not allowed", "duplicate", "same time",
+                           "give one", "not available", "deprecated"}) {
+    if (absl::StrContains(lower, word)) return true;
+  }
+  // They say the same, and some servers take only one of them.
+  return FindName(text, "max_tokens") != std::string::npos &&
+         FindName(text, "max_completion_tokens") != std::string::npos;
 }
 
 // Returns the parameter that is named first in the text, of those that were sent.
@@ -142,12 +170,42 @@ std::string ServerMessage(const std::string& body) {
 }
 
 std::optional<std::string> RefusedParameter(const HttpResponse& response, const json& parameters) {
-  if (response.status != 400 && response.status != 422) return std::nullopt;
-  const Complaint complaint = ReadComplaint(response.body);
-  for (const std::string& name : complaint.parameters) {
-    if (parameters.contains(name)) return name;
+  for (const int status : {400, 422, 500, 501}) {
+    if (response.status != status) continue;
+    const Complaint complaint = ReadComplaint(response.body);
+    std::string text = absl::StrJoin(complaint.messages, "; ");
+    text.resize(std::min(text.size(), text.find("'input':")));  // the request itself, repeated
+    // A value that is out of range is not a parameter that the server does not know.
+    if (!complaint.silent && !SaysUnknown(text)) return std::nullopt;
+    for (const std::string& name : complaint.parameters) {
+      if (parameters.contains(name)) return name;
+    }
+    return FirstNamed(text, parameters);
   }
-  return FirstNamed(absl::StrJoin(complaint.messages, "; "), parameters);
+  return std::nullopt;
+}
+
+int StatusInBody(const HttpResponse& response) {
+  if (response.status < 200 || response.status >= 300) return response.status;
+  const json root = ParseServerJson(response.body);
+  const auto error = root.is_object() ? root.find("error") : root.end();
+  if (error == root.end() || !error->is_object()) return response.status;
+  const auto code = error->find("code");
+  const bool is_status = code != error->end() && code->is_number_unsigned() &&
+                         code->get<uint64_t>() >= 400 && code->get<uint64_t>() < 600;
+  return is_status ? code->get<int>() : 502;
+}
+
+bool RefusesThePrompt(const HttpResponse& response) {
+  if (response.status != 400 && response.status != 403) return false;
+  const json root = ParseServerJson(response.body);
+  if (!root.is_object() || !root.contains("error")) return false;
+  const std::string code = StringIn(root["error"], "code");
+  for (const char* about_it : {"content_filter", "content_policy_violation", "invalid_prompt",
+                               "context_length_exceeded"}) {
+    if (code == about_it) return true;
+  }
+  return false;
 }
 
 absl::Status StatusOfResponse(const HttpResponse& response, const std::string& url,
@@ -176,7 +234,9 @@ absl::Status StatusOfResponse(const HttpResponse& response, const std::string& u
       return absl::UnavailableError(answer);
     case 408:
     case 409:
+    case 424:
     case 425:
+    case 498:
       return absl::UnavailableError(answer);
     default:
       break;

@@ -55,7 +55,19 @@ TEST(RefusedParameterTest, OtherErrorsNameNone) {
         R"({"detail": [{"loc": ["body", "messages"], "msg": "bad", "input": "seed"}]})"}) {
     EXPECT_EQ(RefusedIn(body), std::nullopt) << body;
   }
-  EXPECT_EQ(RefusedIn(R"({"error": {"param": "seed"}})", 500), std::nullopt);
+  // A value out of range is to be told, not left out; a word in another complaint is only a word.
+  for (const char* body :
+       {R"({"error": {"message": "Invalid max_tokens value, the valid range is [1, 8192]"}})",
+        R"({"error": {"message": "Invalid prompt: flagged near 'rng(seed)'."}})",
+        R"({"error": {"message": "temperature must be at most 1", "param": "temperature"}})",
+        R"({"detail": "Unknown role {'input': {'max_tokens': 7}}"})"}) {
+    EXPECT_EQ(RefusedIn(body), std::nullopt) << body;
+  }
+  EXPECT_EQ(RefusedIn(R"({"error": {"message": "Unsupported param: top_k"}})", 500), "top_k");
+  EXPECT_EQ(RefusedIn(R"({"error": {"message": "Provider returned error", "metadata":
+      {"raw": "{\"error\": {\"message\": \"Unsupported value\", \"param\": \"temperature\"}}"}}})"),
+            "temperature");
+  EXPECT_EQ(RefusedIn(R"({"error": {"param": "seed"}})", 503), std::nullopt);
   EXPECT_EQ(RefusedIn(R"({"error": {"param": "seed"}})", 429), std::nullopt);
 }
 
@@ -80,6 +92,24 @@ TEST(StatusOfResponseTest, SaysWhetherToTryAgain) {
   EXPECT_EQ(StatusOfResponse(poor, kUrl, "qwen").code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(StatusOfResponse({.status = 404, .body = ""}, kUrl, "qwen").message()),
               testing::AllOf(HasSubstr("/v1"), HasSubstr("'qwen'")));
+}
+
+TEST(StatusInBodyTest, AnErrorThatCameLateIsOne) {
+  EXPECT_EQ(StatusInBody({.status = 200, .body = R"({"error": {"code": 429}})"}), 429);
+  EXPECT_EQ(StatusInBody({.status = 200, .body = R"({"error": {"code": "x"}})"}), 502);
+  EXPECT_EQ(StatusInBody({.status = 200, .body = R"({"error": null, "choices": []})"}), 200);
+  EXPECT_EQ(StatusInBody({.status = 404, .body = R"({"error": {"code": 429}})"}), 404);
+}
+
+TEST(RefusesThePromptTest, OthersMayBeAnswered) {
+  const auto refuses = [](int status, const char* code) {
+    return RefusesThePrompt(
+        {.status = status, .body = absl::StrCat(R"({"error": {"code": ")", code, "\"}}")});
+  };
+  EXPECT_TRUE(refuses(400, "content_filter"));
+  EXPECT_TRUE(refuses(400, "context_length_exceeded"));
+  EXPECT_FALSE(refuses(400, "invalid_api_key"));
+  EXPECT_FALSE(refuses(500, "content_filter"));
 }
 
 TEST(ServerMessageTest, IsOnePrintableLine) {

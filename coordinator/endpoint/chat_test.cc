@@ -93,6 +93,37 @@ std::string Answer(const std::string& choice, const std::string& usage = "{}") {
   return absl::StrCat(R"({"choices": [)", choice, R"(], "usage": )", usage, "}");
 }
 
+TEST(ParseServerJsonTest, ManyMembersTakeNoLonger) {
+  // Quadratic work on these would take hours.
+  std::string wide = "[{}";
+  for (int i = 0; i < 1000000; ++i) wide += ",{}";
+  EXPECT_EQ(ParseServerJson(wide + "]").size(), 1000001u);
+  EXPECT_TRUE(ParseServerJson(std::string(101, '[') + std::string(101, ']')).is_discarded());
+  EXPECT_TRUE(ParseServerJson("\"" + std::string(101, '[') + "\\\"[\"").is_string());
+}
+
+TEST(ChatAnswerTest, ThoughtsAreNoAnswer) {
+  const auto text = [](const std::string& content) {
+    const nlohmann::json body = {
+        {"choices", {{{"message", {{"content", content}}}, {"finish_reason", "stop"}}}}};
+    return ParseChatAnswer(body.dump())->text;
+  };
+  EXPECT_EQ(text("<think>```cpp draft</think>\n```cpp\nx\n```"), "\n```cpp\nx\n```");
+  EXPECT_EQ(text("the template began them</think>answer"), "answer");
+  EXPECT_EQ(text(" <think>cut off ```cpp\nint draft();\n```"), "");
+  EXPECT_EQ(text("a < b and c > d"), "a < b and c > d");
+}
+
+TEST(ChatAnswerTest, WhatBrokeOffIsNone) {
+  EXPECT_FALSE(ParseChatAnswer(R"({"choices": [{"message": {"content": "half"},
+      "finish_reason": "error"}]})")
+                   .ok());
+  EXPECT_EQ(ParseChatAnswer(R"({"choices": [{"message": {"content": "half"},
+      "finish_reason": "content_filter"}]})")
+                ->finish,
+            v1::Completion::LENGTH);
+}
+
 TEST(ChatAnswerTest, ReadsTextFinishAndUsage) {
   const absl::StatusOr<ChatAnswer> answer = ParseChatAnswer(
       Answer(R"({"message": {"content": "int x;"}, "finish_reason": "length"})",

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/status_macros.h"
@@ -20,6 +21,16 @@ namespace {
 constexpr size_t kNamesMax = 10;
 constexpr size_t kNameCharacters = 100;
 constexpr size_t kBodyCharacters = 80;
+
+// Servers list some models under longer names than they take (models/NAME, NAME:latest) or shorter
+// ones (NAME:variant), and none of their file system.
+bool IsAmong(const std::vector<std::string>& names, const std::string& model) {
+  return absl::StartsWith(model, "/") ||
+         std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+           return name == model || absl::EndsWith(name, "/" + model) ||
+                  absl::StartsWith(name, model + ":") || absl::StartsWith(model, name + ":");
+         });
+}
 
 }  // namespace
 
@@ -41,7 +52,7 @@ absl::Status CheckModelList(absl::string_view body, const std::string& url,
       if (id != entry.end() && id->is_string()) names.push_back(id->get<std::string>());
     }
   }
-  if (names.empty() || std::count(names.begin(), names.end(), model) > 0) return absl::OkStatus();
+  if (names.empty() || IsAmong(names, model)) return absl::OkStatus();
   const size_t shown = std::min(names.size(), kNamesMax);
   std::string list = absl::StrJoin(
       names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", ",
@@ -63,8 +74,9 @@ absl::Status CheckEndpoint(const std::string& url, const std::string& model, con
                                                     "; start it, or correct policy.endpoint (",
                                                     status.message(), ")"));
   }
-  // It has no list, or fails to make one (transformers serve, where the hub is out of reach).
-  for (const int listless : {404, 405, 500, 501}) {
+  // It has no list, shows it to nobody with this key, or fails to make one (transformers serve,
+  // where the hub is out of reach).
+  for (const int listless : {403, 404, 405, 500, 501}) {
     if (response->status == listless) return absl::OkStatus();
   }
   const std::string body = WithoutKey(response->body, key);

@@ -11,7 +11,8 @@
 namespace whetstone {
 
 // Asks for the API's list of models. OK: the server answers and, if it gives a list, it has the
-// model; a server without such a page (404, 405) counts as there. Messages are sentences that say
+// model; a server without such a list (403, 404, 405, 500, 501)
+// counts as there, and names are compared leniently. Messages are sentences that say
 // what to do. INVALID_ARGUMENT: a wrong URL, or something else than the API answers. NOT_FOUND: no
 // such model; the message has the first ten names of the list. UNAUTHENTICATED, PERMISSION_DENIED:
 // the key. UNAVAILABLE, DEADLINE_EXCEEDED: nobody answers, or only with an error of its own.

@@ -43,6 +43,15 @@ TEST(EndpointCheckTest, IsThere) {
   }
 }
 
+TEST(EndpointCheckTest, NamesAreTakenAsServersTakeThem) {
+  const ScriptedAnswer list = {.body = R"({"data": [{"id": "models/gemini"}, {"id": "coder:latest"},
+      {"id": "org/big"}]})"};
+  for (const char* model : {"gemini", "coder", "org/big:nitro", "/models/of/its/own"}) {
+    EXPECT_TRUE(Check(list, model).ok()) << model;
+  }
+  EXPECT_FALSE(Check(list, "code").ok());
+}
+
 TEST(EndpointCheckTest, HasNoSuchModel) {
   const absl::Status status = Check({.body = kModels}, "gpt");
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
@@ -71,7 +80,7 @@ TEST(EndpointCheckTest, WantsAnotherKey) {
   const absl::Status refused = Check(answer, "qwen", "sk-12345");
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnauthenticated);
   EXPECT_THAT(std::string(refused.message()), Not(HasSubstr("sk-12345")));
-  EXPECT_EQ(Check({.status = 403}, "qwen", "sk-12345").code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_TRUE(Check({.status = 403}, "qwen", "sk-12345").ok()) << "some keys may not see the list";
 }
 
 TEST(EndpointCheckTest, NobodyAnswers) {

@@ -180,6 +180,9 @@ absl::Status StatusFromCurl(CURLcode code, const std::string& reason, const Http
   const bool may_tell = !reason.empty() && !absl::StrContains(reason, '@');
   const std::string text =
       absl::StrCat(request.url, ": ", may_tell ? reason : curl_easy_strerror(code));
+  if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE) {
+    return absl::PermissionDeniedError(text);  // It may be somebody else's.
+  }
   if (code == CURLE_OPERATION_TIMEDOUT) return absl::DeadlineExceededError(text);
   return absl::UnavailableError(text);
 }

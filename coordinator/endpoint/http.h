@@ -20,7 +20,7 @@
 namespace whetstone {
 
 // Headers and body of a response have at most this many bytes together.
-inline constexpr size_t kResponseBytesMax = 16 << 20;
+inline constexpr size_t kResponseBytesMax = 8 << 20;
 
 struct HttpRequest {
   std::string url = {};
@@ -55,7 +55,7 @@ bool IsOnLoopback(const std::string& url);
 // Errors name the URL and hold libcurl's reason, never the key. INVALID_ARGUMENT: as CheckUrl.
 // UNAVAILABLE: no connection, or it broke, or what came is no HTTP. DEADLINE_EXCEEDED: `timeout`
 // passed. CANCELLED: `cancelled` said so. OUT_OF_RANGE: the response is larger than
-// kResponseBytesMax.
+// kResponseBytesMax. PERMISSION_DENIED: the server's certificate is none for it.
 //
 // Proxies are those of the environment (https_proxy, no_proxy…), but none stands between this
 // process and its own machine. A .netrc is not read.

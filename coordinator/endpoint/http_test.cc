@@ -124,7 +124,7 @@ TEST(HttpTest, TheResponseIsBounded) {
   const ScriptedHttpServer server(Always({.body = std::string(kResponseBytesMax + 1, 'x')}));
   const absl::StatusOr<HttpResponse> response = Get(server);
   EXPECT_EQ(response.status().code(), absl::StatusCode::kOutOfRange);
-  EXPECT_THAT(std::string(response.status().message()), HasSubstr("more than 16 MiB"));
+  EXPECT_THAT(std::string(response.status().message()), HasSubstr("more than 8 MiB"));
 }
 
 TEST(HttpTest, ARedirectIsNotFollowed) {

@@ -60,7 +60,7 @@ absl::Status Serve(const Arguments& arguments) {
                      .timeout = Timeout(arguments)},
                     ledger.get());
   EndpointService service(&client, arguments.url, arguments.model, WHETSTONE_VERSION,
-                          {.threads = arguments.concurrency});
+                          {.threads = arguments.concurrency, .finish_grace = Timeout(arguments)});
   ASSIGN_OR_RETURN(const std::unique_ptr<RpcServer> server,
                    RpcServer::Start(arguments.listen, &service));
   const Usage used = ledger->used();

@@ -122,7 +122,14 @@ absl::StatusOr<v1::Campaign> EvalCampaign(const NamedModel& model, const v1::Cam
     campaign.mutable_generate()->clear_response_prefix();
     campaign.mutable_generate()->clear_stop_ids();
   }
-  return ParseCampaign(MessageToYaml(campaign), "evaluation", "/", settings.sets);
+  std::vector<std::string> sets = settings.sets;
+  if (!model.endpoint.empty()) {
+    std::erase_if(sets, [](const std::string& set) {
+      const std::string key = set.substr(0, set.find('='));
+      return key == "generate.response_prefix" || key == "generate.stop_ids";
+    });
+  }
+  return ParseCampaign(MessageToYaml(campaign), "evaluation", "/", sets);
 }
 
 std::vector<std::string> EvalDifferences(const CampaignPlan& there, const CampaignPlan& here) {
@@ -130,6 +137,11 @@ std::vector<std::string> EvalDifferences(const CampaignPlan& there, const Campai
   for (v1::Campaign* campaign : {&was, &is}) {
     campaign->mutable_eval()->clear_problems();  // their files are copies
     campaign->clear_checkpoint();
+    // How it is asked decides nothing of what comes out.
+    v1::PolicyConfig which;
+    which.set_endpoint(campaign->policy().endpoint());
+    which.set_model(campaign->policy().model());
+    *campaign->mutable_policy() = which;
   }
   std::vector<std::string> differences;
   AddDifferences(was, is, "", &differences);

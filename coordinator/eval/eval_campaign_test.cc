@@ -32,7 +32,8 @@ TEST(EvalCampaignTest, ItIsAskedAsTheOthersButBeginsItsAnswersByItself) {
       "generate: {temperature: 0.5, response_prefix: \"```cpp\", stop_ids: [2]}\n"
       "policy: {concurrency: 3, key_env: KEY}\n",
       "b.yaml", "/", {});
-  const EvalSettings settings{{"/p.md"}, 4, 17, {"policy.tokens_max=9"}};
+  const EvalSettings settings{
+      {"/p.md"}, 4, 17, {"policy.tokens_max=9", "generate.response_prefix=\"```\""}};
   const v1::Campaign far = *EvalCampaign(*FindModel("http://h/v1#m"), &base, settings);
   EXPECT_EQ(far.policy().endpoint(), "http://h/v1");
   EXPECT_EQ(far.policy().model(), "m");
@@ -44,8 +45,20 @@ TEST(EvalCampaignTest, ItIsAskedAsTheOthersButBeginsItsAnswersByItself) {
   EXPECT_EQ(far.generate().stop_ids_size(), 0);
   const v1::Campaign near = *EvalCampaign(*FindModel("/models/small"), &base, settings);
   EXPECT_EQ(near.policy().endpoint(), "");
-  EXPECT_EQ(near.generate().response_prefix(), "```cpp");
+  EXPECT_EQ(near.generate().response_prefix(), "```");
   EXPECT_FALSE(near.train().frozen());
+}
+
+TEST(EvalCampaignTest, HowItIsAskedMakesNoOtherEvaluation) {
+  CampaignPlan there, here;
+  there.problems.resize(1);
+  here.problems.resize(1);
+  there.campaign = *EvalCampaign(*FindModel("http://h/v1#m"), nullptr, {{"/p.md"}, 4, 17, {}});
+  here.campaign = *EvalCampaign(*FindModel("http://h/v1#m"), nullptr,
+                                {{"/p.md"}, 4, 17, {"policy.requests_max=9", "policy.key_env=K"}});
+  EXPECT_THAT(EvalDifferences(there, here), testing::IsEmpty());
+  here.campaign = *EvalCampaign(*FindModel("http://g/v1#m"), nullptr, {{"/p.md"}, 4, 17, {}});
+  EXPECT_THAT(EvalDifferences(there, here), testing::ElementsAre(HasSubstr("policy.endpoint is")));
 }
 
 TEST(EvalCampaignTest, TheEndpointIsNoSetting) {

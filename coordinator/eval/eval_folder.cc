@@ -41,7 +41,7 @@ absl::Status EvalFolder::CheckIdentity(const NamedModel& model) const {
   const auto known = models.find(model.name);
   if (known == models.end() || !known->is_object()) return absl::OkStatus();
   const std::string was = known->value("identity", "");
-  const std::string is = ModelIdentity(model.path);
+  const std::string is = ModelIdentity(model);
   if (was.empty() || is.empty() || was == is) return absl::OkStatus();
   return MadeOtherwise(RunOf(model),
                        absl::StrCat("the model in ", model.path, " has been changed since"));
@@ -66,7 +66,7 @@ absl::StatusOr<EvalState> EvalFolder::StateOf(const NamedModel& model,
 absl::Status EvalFolder::Remember(const NamedModel& model) const {
   RETURN_IF_ERROR(MakeDirectories(root_));
   nlohmann::ordered_json models = ReadModels(root_);
-  models[model.name] = {{"path", model.path}, {"identity", ModelIdentity(model.path)}};
+  models[model.name] = {{"path", model.path}, {"identity", ModelIdentity(model)}};
   return WriteFileAtomically(root_ + kModels, models.dump(2) + "\n");
 }
 

@@ -76,6 +76,11 @@ absl::StatusOr<std::string> CheckpointOf(const OpenedRun& run, const std::string
 absl::Status FillFromRun(const std::string& root, const std::string& which, NamedModel* model) {
   ASSIGN_OR_RETURN(const RunPaths paths, RunDir::Find(root));
   ASSIGN_OR_RETURN(const OpenedRun run, OpenRun(paths, /*read_only=*/true));
+  if (const v1::PolicyConfig& policy = run.plan.campaign.policy(); !policy.endpoint().empty()) {
+    return absl::NotFoundError(absl::StrCat(root, " has no model of its own: ", policy.endpoint(),
+                                            "#", policy.model(),
+                                            " is the one that wrote its programs"));
+  }
   ASSIGN_OR_RETURN(model->path, CheckpointOf(run, paths.root(), which));
   model->name = absl::StrCat(fs::path(paths.root()).filename().string(), "-",
                              fs::path(model->path).filename().string());
@@ -152,7 +157,9 @@ absl::StatusOr<NamedModel> FindModel(const std::string& word) {
   return Named(std::move(model), name);
 }
 
-std::string ModelIdentity(const std::string& path) {
+std::string ModelIdentity(const NamedModel& model) {
+  if (!model.endpoint.empty()) return "";
+  const std::string& path = model.path;
   const absl::StatusOr<std::string> manifest = ReadFile(absl::StrCat(path, "/", kManifestFile));
   if (manifest.ok()) return Sha256Hex(*manifest);
   const absl::StatusOr<std::string> config = ReadFile(path + "/config.json");

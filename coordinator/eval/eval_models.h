@@ -29,10 +29,9 @@ struct NamedModel {
 // checkpoint. INVALID_ARGUMENT: adapters without their model, or a name that no folder can have.
 absl::StatusOr<NamedModel> FindModel(const std::string& word);
 
-// Returns what changes when the model at `path` does: a checkpoint's manifest; of another directory
-// its config.json, and the weights' files with their sizes and times. Empty: it is not on this
-// machine.
-std::string ModelIdentity(const std::string& path);
+// Returns what changes when the model does: a checkpoint's manifest; of another directory its
+// config.json, and the weights' files with their sizes and times. Empty: it is not on this machine.
+std::string ModelIdentity(const NamedModel& model);
 
 }  // namespace whetstone
 

@@ -1,5 +1,6 @@
 #include "coordinator/journal/campaign_setup.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <random>
@@ -48,9 +49,24 @@ std::vector<KnownProgram> KnownOf(const v1::Problem& problem,
   std::vector<KnownProgram> known;
   for (const WorkedExample& rewrite : rewrites) {
     if (rewrite.prompt_code != problem.reference()) continue;
-    known.push_back({rewrite.rewrite, rewrite.canonical_hash, rewrite.gain.value_or(1)});
+    if (rewrite.gain.value_or(0) <= 1) continue;  // as little as the archive would keep it
+    known.push_back({rewrite.rewrite, rewrite.canonical_hash, *rewrite.gain});
   }
   return known;
+}
+
+absl::Status CheckKnown(const CampaignPlan& plan, const std::vector<WorkedExample>& rewrites) {
+  for (const WorkedExample& rewrite : rewrites) {
+    const auto of = [&](const PlannedProblem& planned) {
+      return planned.problem.reference() == rewrite.prompt_code;
+    };
+    if (std::any_of(plan.learned().begin(), plan.learned().end(), of)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("'search.rewrites': ", plan.campaign.search().rewrites(), ": '", rewrite.id,
+                     "' rewrites no reference of the campaign's problems, as they are now; make "
+                     "the file anew (whet rewrite)"));
+  }
+  return absl::OkStatus();
 }
 
 // Says what the campaign's warm-up shows. `problems` are those that it learns from.
@@ -140,6 +156,7 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
         RenderResponsePrefix(campaign.generate().response_prefix(), planned.problem);
     plan.problems.push_back(std::move(planned));
   }
+  RETURN_IF_ERROR(CheckKnown(plan, known));
   if (campaign.has_warmup()) {
     const v1::WarmupConfig& warmup = campaign.warmup();
     std::vector<v1::Problem> learned;

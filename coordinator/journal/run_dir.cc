@@ -131,11 +131,17 @@ absl::StatusOr<RunDir> RunDir::Create(const std::string& root) {
   }
   if (used) {
     if (!HoldsARunWithoutProgress(paths)) return taken;
+    // What an endpoint was asked was asked, though nothing came of it.
+    const absl::StatusOr<std::string> usage = ReadFile(paths.endpoint_usage());
     std::vector<std::filesystem::path> old;
     for (const auto& entry : std::filesystem::directory_iterator(root, error)) {
       if (entry.path().filename() != "lock") old.push_back(entry.path());
     }
     for (const std::filesystem::path& path : old) std::filesystem::remove_all(path, error);
+    if (usage.ok()) {
+      RETURN_IF_ERROR(MakeDirectories(paths.logs()));
+      RETURN_IF_ERROR(WriteFileAtomically(paths.endpoint_usage(), *usage));
+    }
   }
   RETURN_IF_ERROR(WriteOwner(fd, paths));
   return dir;

@@ -42,6 +42,8 @@ class RunPaths {
   std::string suspects() const { return root_ + "/suspects"; }
   std::string report() const { return root_ + "/report.html"; }
   std::string logs() const { return root_ + "/logs"; }
+  // What an endpoint was asked, over all starts (coordinator/endpoint/usage_ledger.h).
+  std::string endpoint_usage() const { return logs() + "/endpoint_usage.jsonl"; }
   std::string workers() const { return root_ + "/workers.yaml"; }
   std::string lock() const { return root_ + "/lock"; }
 

@@ -1,6 +1,7 @@
 #include "coordinator/loop/endpoint_approval.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -21,16 +22,29 @@ bool IsOnThisMachine(absl::string_view url) {
                                  host.find_first_not_of("0123456789.") == absl::string_view::npos);
 }
 
-int64_t LongestPromptBytes(const CampaignPlan& plan) {
+int64_t BytesOf(const std::vector<v1::Message>& messages) {
+  int64_t bytes = 0;
+  for (const v1::Message& message : messages) {
+    bytes += static_cast<int64_t>(message.content().size());
+  }
+  return bytes;
+}
+
+// Returns the most tokens of a prompt. A parent in the reference's place is an answer that came, or
+// a program known before.
+int64_t MostPromptTokens(const CampaignPlan& plan) {
+  const bool parents = plan.campaign.search().parents() > 0;
   int64_t longest = 0;
   for (const PlannedProblem& planned : plan.problems) {
-    int64_t bytes = 0;
-    for (const v1::Message& message : planned.messages) {
-      bytes += static_cast<int64_t>(message.content().size());
+    int64_t bytes = BytesOf(planned.messages);
+    for (const auto& hinted : planned.hinted) bytes = std::max(bytes, BytesOf(hinted));
+    int64_t parent = parents ? kBytesAToken * plan.campaign.generate().max_new_tokens() : 0;
+    for (const KnownProgram& known : planned.known) {
+      parent = std::max(parent, static_cast<int64_t>(known.source.size()));
     }
-    longest = std::max(longest, bytes);
+    longest = std::max(longest, bytes + parent);
   }
-  return longest;
+  return longest / kBytesAToken;
 }
 
 }  // namespace
@@ -42,7 +56,7 @@ std::string EndpointCostText(const CampaignPlan& plan) {
     if (!plan.EvaluationDue(position)) continue;
     requests += static_cast<int64_t>(plan.evaluated().size()) * c.eval().samples();
   }
-  const int64_t prompt = LongestPromptBytes(plan) / kBytesAToken;
+  const int64_t prompt = MostPromptTokens(plan);
   const int64_t answer = c.generate().max_new_tokens();
   std::string text = absl::StrFormat(
       "%s at %s is asked %d times at most, and again where a request fails; up to %d + %d tokens "

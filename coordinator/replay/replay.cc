@@ -300,18 +300,20 @@ absl::Status Replay::Update(const UpdateEntry& entry) {
   RETURN_IF_ERROR(Named(response.status(), where));
   RETURN_IF_ERROR(CompareResponses(where, entry.response, *response));
   const auto loss = response->metrics().find("loss");
-  const double loss_value = loss == response->metrics().end() ? 0 : loss->second;
+  const std::string loss_text = loss == response->metrics().end()
+                                    ? "nothing learned"
+                                    : absl::StrFormat("loss %.9g", loss->second);
   replayed_.Apply(UpdateEntry{entry.name, entry.request_hash, *std::move(response), entry.row});
   ++counts_.updates;
   if (!hooks_.on_step) return absl::OkStatus();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   const int64_t rollouts = counts_.rollouts - before.rollouts;
   hooks_.on_step(absl::StrFormat(
-      "%s  equal: %sloss %.9g  %.1f s", where,
+      "%s  equal: %s%s  %.1f s", where,
       rollouts > 0
           ? absl::StrCat(rollouts, " rollouts, ", counts_.tokens - before.tokens, " tokens, ")
           : "",
-      loss_value, took.count()));
+      loss_text, took.count()));
   return absl::OkStatus();
 }
 

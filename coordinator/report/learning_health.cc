@@ -52,7 +52,13 @@ std::string Warmup(const CampaignPlan& plan) {
                                     : "a warm-up on worked examples (warmup.examples) before GRPO";
 }
 
+bool IsElsewhere(const CampaignPlan& plan) { return !plan.campaign.policy().endpoint().empty(); }
+
 std::string OutcomeAdvice(const CampaignPlan& plan, v1::Outcome outcome) {
+  if (IsElsewhere(plan) && (outcome == v1::NO_CODE || outcome == v1::COMPILE_ERROR)) {
+    return "say in the problem's text or in train.hints how it should answer, lower "
+           "generate.temperature, or ask another model (policy.model)";
+  }
   switch (outcome) {
     case v1::NO_CODE:
       return absl::StrCat("the policy does not write a ```cpp block: ",
@@ -106,6 +112,12 @@ std::string SpreadAdvice(const CampaignPlan& plan, double equal_share, bool all_
 }
 
 std::string VarietyAdvice(const v1::Campaign& c) {
+  if (c.train().frozen()) {
+    return absl::StrFormat(
+        "it repeats itself and will find little that is new: stop if the best program will do, or "
+        "try a higher generate.temperature (now %g), train.hints or search.parents",
+        c.generate().temperature());
+  }
   std::vector<std::string> advice = {
       absl::StrFormat("a higher generate.temperature (now %g)", c.generate().temperature())};
   if (c.train().entropy_bonus() == 0) advice.push_back("train.entropy_bonus above 0");
@@ -221,6 +233,49 @@ void Attempts::Add(const std::string& problem_id, const v1::Verdict& verdict) {
   fastest = std::max(fastest, verdict.speedup());
 }
 
+// Says what may find something faster where nothing is learned.
+std::vector<std::string> SearchAdvice(const CampaignPlan& plan) {
+  const v1::Campaign& c = plan.campaign;
+  std::vector<std::string> advice;
+  if (c.search().rewrites().empty()) {
+    advice.push_back(
+        "whet rewrite, whose rules look for faster forms of the function to begin with "
+        "(search.rewrites)");
+  }
+  if (c.search().parents() == 0) {
+    advice.push_back(
+        "search.parents, which shows the fastest program so far as the one to improve");
+  }
+  if (c.train().hints().empty()) {
+    advice.push_back("train.hints, sentences that suggest techniques it did not try");
+  }
+  if (IsElsewhere(plan)) advice.push_back("another model (policy.model)");
+  advice.push_back("more train.steps");
+  return advice;
+}
+
+// The same where a policy learns.
+std::vector<std::string> LearningAdvice(const v1::Campaign& c) {
+  std::vector<std::string> advice;
+  if (c.warmup().rewrites().empty()) {
+    advice.push_back(
+        "whet rewrite, whose rules look for faster forms of the function to be taught first "
+        "(warmup.rewrites)");
+  }
+  if (c.train().hints().empty()) {
+    advice.push_back("train.hints, sentences that suggest techniques it did not try");
+  }
+  if (c.train().imitation().size() == 0) {
+    advice.push_back("train.imitation, which learns again from the best programs");
+  }
+  advice.push_back(
+      c.has_warmup() && c.warmup().nearest() == 0
+          ? "warmup.nearest, which takes the worked examples that are most like the problem"
+          : "worked examples of what makes this kind of code fast (warmup.examples)");
+  advice.push_back("more train.steps or a larger train.group_size");
+  return advice;
+}
+
 HealthFinding NothingFaster(const CampaignPlan& plan, const Attempts& attempts) {
   int64_t all = 0;
   std::vector<std::string> outcomes;
@@ -249,32 +304,21 @@ HealthFinding NothingFaster(const CampaignPlan& plan, const Attempts& attempts) 
   constexpr double kFewRight = 0.5;
   if (static_cast<double>(right) < kFewRight * static_cast<double>(all)) {
     advice.push_back(OutcomeAdvice(plan, most));
-    if (most == v1::COMPILE_ERROR && c.generate().response_prefix().empty()) {
+    const bool spared = IsElsewhere(plan) || !c.generate().response_prefix().empty();
+    if (most == v1::COMPILE_ERROR && !spared) {
       advice.push_back("generate.response_prefix with {signature}, which spares writing it");
     }
-    if (most == v1::WRONG_ANSWER && c.reward().partial_credit() == "always") {
+    const bool paid = c.reward().partial_credit() == "always" && !c.train().frozen();
+    if (most == v1::WRONG_ANSWER && paid) {
       advice.push_back("reward.partial_credit until_correct");
     }
     if (right == 0 && c.has_warmup() && c.warmup().references() == 0) {
       advice.push_back("warmup.references, which shows the reference as a right answer");
     }
   }
-  if (c.warmup().rewrites().empty()) {
-    advice.push_back(
-        "whet rewrite, whose rules look for faster forms of the function to be taught first "
-        "(warmup.rewrites)");
+  for (std::string& more : c.train().frozen() ? SearchAdvice(plan) : LearningAdvice(c)) {
+    advice.push_back(std::move(more));
   }
-  if (c.train().hints().empty()) {
-    advice.push_back("train.hints, sentences that suggest techniques it did not try");
-  }
-  if (c.train().imitation().size() == 0) {
-    advice.push_back("train.imitation, which learns again from the best programs");
-  }
-  advice.push_back(
-      c.has_warmup() && c.warmup().nearest() == 0
-          ? "warmup.nearest, which takes the worked examples that are most like the problem"
-          : "worked examples of what makes this kind of code fast (warmup.examples)");
-  advice.push_back("more train.steps or a larger train.group_size");
   finding.advice =
       absl::StrCat("what may help: ", absl::StrJoin(advice, "; or "),
                    " (docs/campaign.md explains the keys, docs/losses.md what they do)");
@@ -317,7 +361,7 @@ std::vector<HealthFinding> LearningHealth(const CampaignPlan& plan, const Metric
                                               : ", or make length cost (reward.overlong_buffer)")});
   }
   if (const double equal = newest.Mean("frac_reward_zero_std");
-      Reaches(equal, kEqualGroupsShare) && !all_collapsed) {
+      Reaches(equal, kEqualGroupsShare) && !all_collapsed && !c.train().frozen()) {
     findings.push_back(
         {"equal_rewards",
          absl::StrCat("all rewards were equal, within their errors, in ", Percent(equal),

@@ -61,7 +61,11 @@ absl::StatusOr<v1::InspectModelResponse> InspectEndpoint(const v1::PolicyConfig&
   if (how == "exit code 0") {
     response.mutable_model()->set_family(absl::StrCat(policy.model(), " at ", policy.endpoint()));
   } else {
-    response.mutable_model()->set_error(LastLines(options.log_path, kInspectLogLines));
+    const std::string said = LastLines(options.log_path, kInspectLogLines);
+    if (said.empty()) {
+      return absl::UnavailableError(absl::StrCat(options.argv[0], " said nothing (", how, ")"));
+    }
+    response.mutable_model()->set_error(said);
   }
   return response;
 }
