@@ -70,6 +70,16 @@ TEST(CampaignEvalTest, EveryZeroIsTheEndOnly) {
               ElementsAre("warm-up 1", "step 1", "step 2", "step 3", "evaluation at step 3"));
 }
 
+TEST(CampaignEvalTest, AFrozenPolicyIsEvaluatedOnce) {
+  World world(
+      {.seed = 1,
+       .steps = 4,
+       .warmup = 2,
+       .sets = {"train.frozen=true", "eval.problems=[/v.md]", "eval.every=1", "eval.samples=2"}});
+  EXPECT_EQ(world.Live(), "");
+  EXPECT_EQ(world.evaluated(), 1);
+}
+
 TEST(CampaignEvalTest, ACampaignThatLearnsNothingEvaluatesOnce) {
   World world({.seed = 2, .steps = 0, .warmup = 0, .sets = {"eval.problems=[/v.md]"}});
   ASSERT_EQ(world.Live(), "");

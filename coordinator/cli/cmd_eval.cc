@@ -251,9 +251,10 @@ void AddEval(CLI::App* app, SelectedCommand* selected) {
       ->delimiter(',');
   command->add_option("--seed", options->seed, "Seeds sampling and intervals (default 17)");
   command->add_option("--out", options->out, "The evaluation's folder (default evals/SPLIT)");
-  command->add_option("--campaign", options->campaign,
-                      "Campaign file whose generate, chat, local, measure and cluster are used "
-                      "(default those of the first MODEL that is a run)");
+  command->add_option(
+      "--campaign", options->campaign,
+      "Campaign file whose generate, chat, local, measure, cluster and policy are used "
+      "(default those of the first MODEL that is a run)");
   command
       ->add_option("--set", options->sets,
                    "KEY=VALUE changes a key of these sections, e.g. --set "

@@ -249,8 +249,12 @@ class Search {
 
   absl::Status CheckCampaign() {
     std::error_code error;
+    std::string found;  // by rules, before there was known.jsonl
+    if (fs::exists(folder_.rewrites(), error)) {
+      ASSIGN_OR_RETURN(found, ReadFile(folder_.rewrites()));
+    }
     for (const std::string& file : {folder_.rewrites(), folder_.known()}) {
-      if (!fs::exists(file, error)) RETURN_IF_ERROR(WriteFileAtomically(file, ""));
+      if (!fs::exists(file, error)) RETURN_IF_ERROR(WriteFileAtomically(file, found));
     }
     std::vector<std::string> sets;
     ASSIGN_OR_RETURN(const v1::Campaign campaign, LoadOwnCampaign(&sets));

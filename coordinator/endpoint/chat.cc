@@ -150,9 +150,12 @@ absl::StatusOr<ChatAnswer> ParseChatAnswer(absl::string_view body) {
       return NoChatCompletion();
     }
   }
+  answer.bytes = answer.text.size();
   answer.text = WithoutThoughts(answer.text);
   const auto reason = choice.find("finish_reason");
-  if (choice.contains("error") || (reason != choice.end() && *reason == "error")) {
+  const auto error = choice.find("error");
+  if ((error != choice.end() && !error->is_null()) ||
+      (reason != choice.end() && *reason == "error")) {
     return NoChatCompletion();  // broken off in the middle
   }
   if (reason != choice.end() && (*reason == "length" || *reason == "content_filter")) {

@@ -61,6 +61,7 @@ inline constexpr size_t kTextBytesMax = 1 << 20;
 struct ChatAnswer {
   std::string text;  // valid UTF-8 without NUL; empty where the server sent none
   v1::Completion::Finish finish = v1::Completion::STOP;
+  size_t bytes = 0;  // of the text as it came, thoughts included
   // As the server counts them; 0: it doesn't say, or nothing that makes sense.
   int32_t prompt_tokens = 0;
   int32_t completion_tokens = 0;

@@ -146,10 +146,9 @@ ChatClient::Attempt ChatClient::Ask(const ChatQuery& query,
     // Limits hold for servers that do not count, too.
     if (used.prompt_tokens + used.completion_tokens == 0) {
       used.prompt_tokens = static_cast<int64_t>(request.body->size()) / kBytesAToken;
-      used.completion_tokens =
-          attempt.answer->finish == v1::Completion::DEADLINE
-              ? query.sampling.max_new_tokens()
-              : static_cast<int64_t>(attempt.answer->text.size()) / kBytesAToken;
+      used.completion_tokens = attempt.answer->finish == v1::Completion::DEADLINE
+                                   ? query.sampling.max_new_tokens()
+                                   : static_cast<int64_t>(attempt.answer->bytes) / kBytesAToken;
     }
   }
   // Limits that are not on disk don't hold.

@@ -127,6 +127,13 @@ TEST_F(ChatClientTest, WaitsAsLongAsTheServerAsks) {
   EXPECT_GE(steady_clock::now() - begin, milliseconds(300));
 }
 
+TEST_F(ChatClientTest, TriesThreeTimesAtLeast) {
+  options_.retry_for = milliseconds(0);
+  Serve({{.status = 503}});
+  EXPECT_EQ(Complete().status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(server_->requests(), SizeIs(3));
+}
+
 TEST_F(ChatClientTest, GivesUpInTheEnd) {
   options_.retry_for = milliseconds(50);
   Serve({{.status = 503, .body = R"({"error": {"message": "overloaded"}})"}});

@@ -110,9 +110,11 @@ size_t FindName(const std::string& message, const std::string& name) {
 // Returns whether a server says that it does not take something, in one of the usual words.
 bool SaysUnknown(const std::string& text) {
   const std::string lower = absl::AsciiStrToLower(text);
-  for (const char* word : {"unsupported", "not support", "unknown", "unrecognized", "unexpected",
-                           "extra", "not permitted", "not allowed", "duplicate", "same time",
-                           "give one", "not available", "deprecated"}) {
+  for (const char* word :
+       {"unsupported", "not support", "unknown", "unrecognized", "not recognized", "unexpected",
+        "extra", "not permitted", "not allowed", "not implemented", "not accept", "valid parameter",
+        "invalid parameter", "duplicate", "same time", "cannot both", "give one", "not available",
+        "deprecated"}) {
     if (absl::StrContains(lower, word)) return true;
   }
   // They say the same, and some servers take only one of them.
@@ -200,9 +202,13 @@ bool RefusesThePrompt(const HttpResponse& response) {
   if (response.status != 400 && response.status != 403) return false;
   const json root = ParseServerJson(response.body);
   if (!root.is_object() || !root.contains("error")) return false;
-  const std::string code = StringIn(root["error"], "code");
-  for (const char* about_it : {"content_filter", "content_policy_violation", "invalid_prompt",
-                               "context_length_exceeded"}) {
+  const json& error = root["error"];
+  if (error.is_object() && error.contains("metadata") && error["metadata"].is_object() &&
+      error["metadata"].contains("flagged_input")) {
+    return true;
+  }
+  const std::string code = StringIn(error, "code");
+  for (const char* about_it : {"content_filter", "content_policy_violation", "invalid_prompt"}) {
     if (code == about_it) return true;
   }
   return false;

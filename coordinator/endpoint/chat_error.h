@@ -35,8 +35,7 @@ std::optional<std::string> RefusedParameter(const HttpResponse& response,
 // it is a status, else 502.
 int StatusInBody(const HttpResponse& response);
 
-// Returns whether an error is about this one prompt (a filter, the context's length): others may be
-// answered.
+// Returns whether a filter refuses this one prompt: others may be answered.
 bool RefusesThePrompt(const HttpResponse& response);
 
 // Returns the status of a response that is not 2xx, with the server's message. What another attempt

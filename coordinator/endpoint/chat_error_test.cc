@@ -41,6 +41,9 @@ TEST(RefusedParameterTest, IsNamedInManyWays) {
       {R"({"detail": "Unexpected keys in the request: {'seed', 'top_k'}"})", "seed"},
       {R"({"error": "Unsupported fields in the request: {'stop'}"})", "stop"},
       {"seed: unknown", "seed"},
+      {R"({"error": {"message": "Parameter 'top_k' is not recognized"}})", "top_k"},
+      {R"({"error": {"message": "`temperature` and `top_k` cannot both be given"}})",
+       "temperature"},
   };
   for (const auto& [body, parameter] : cases) {
     EXPECT_EQ(RefusedIn(std::string(body)), parameter) << body;
@@ -107,7 +110,9 @@ TEST(RefusesThePromptTest, OthersMayBeAnswered) {
         {.status = status, .body = absl::StrCat(R"({"error": {"code": ")", code, "\"}}")});
   };
   EXPECT_TRUE(refuses(400, "content_filter"));
-  EXPECT_TRUE(refuses(400, "context_length_exceeded"));
+  EXPECT_FALSE(refuses(400, "context_length_exceeded")) << "it may be so of all";
+  EXPECT_TRUE(RefusesThePrompt(
+      {.status = 403, .body = R"({"error": {"code": 403, "metadata": {"flagged_input": "x"}}})"}));
   EXPECT_FALSE(refuses(400, "invalid_api_key"));
   EXPECT_FALSE(refuses(500, "content_filter"));
 }

@@ -112,9 +112,16 @@ TEST(ChatAnswerTest, ThoughtsAreNoAnswer) {
   EXPECT_EQ(text("the template began them</think>answer"), "answer");
   EXPECT_EQ(text(" <think>cut off ```cpp\nint draft();\n```"), "");
   EXPECT_EQ(text("a < b and c > d"), "a < b and c > d");
+  const auto thinking =
+      ParseChatAnswer(R"({"choices": [{"message": {"content": "<think>1234"}}]})");
+  EXPECT_EQ(thinking->bytes, 11u) << "they cost all the same";
 }
 
 TEST(ChatAnswerTest, WhatBrokeOffIsNone) {
+  EXPECT_TRUE(
+      ParseChatAnswer(R"({"choices": [{"message": {"content": "x"}, "error": null}]})").ok());
+  EXPECT_FALSE(
+      ParseChatAnswer(R"({"choices": [{"message": {"content": "x"}, "error": {}}]})").ok());
   EXPECT_FALSE(ParseChatAnswer(R"({"choices": [{"message": {"content": "half"},
       "finish_reason": "error"}]})")
                    .ok());

@@ -14,8 +14,9 @@ namespace whetstone {
 // model; a server without such a list (403, 404, 405, 500, 501)
 // counts as there, and names are compared leniently. Messages are sentences that say
 // what to do. INVALID_ARGUMENT: a wrong URL, or something else than the API answers. NOT_FOUND: no
-// such model; the message has the first ten names of the list. UNAUTHENTICATED, PERMISSION_DENIED:
-// the key. UNAVAILABLE, DEADLINE_EXCEEDED: nobody answers, or only with an error of its own.
+// such model; the message has the first ten names of the list. UNAUTHENTICATED: the
+// key. PERMISSION_DENIED: the server's certificate. UNAVAILABLE, DEADLINE_EXCEEDED: nobody answers,
+// or only with an error of its own.
 absl::Status CheckEndpoint(const std::string& url, const std::string& model, const std::string& key,
                            std::chrono::milliseconds timeout);
 

@@ -121,12 +121,14 @@ absl::StatusOr<v1::Campaign> EvalCampaign(const NamedModel& model, const v1::Cam
   if (!model.endpoint.empty()) {
     campaign.mutable_generate()->clear_response_prefix();
     campaign.mutable_generate()->clear_stop_ids();
+    campaign.mutable_chat()->set_thinking("auto");
   }
   std::vector<std::string> sets = settings.sets;
   if (!model.endpoint.empty()) {
     std::erase_if(sets, [](const std::string& set) {
       const std::string key = set.substr(0, set.find('='));
-      return key == "generate.response_prefix" || key == "generate.stop_ids";
+      return key == "generate.response_prefix" || key == "generate.stop_ids" ||
+             key == "chat.thinking";
     });
   }
   return ParseCampaign(MessageToYaml(campaign), "evaluation", "/", sets);

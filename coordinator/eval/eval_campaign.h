@@ -23,7 +23,8 @@ struct EvalSettings {
 
 // Returns the model's campaign: generate, chat, local, cluster, measure and how an endpoint is
 // asked are those of `base` (borrowed; null: the defaults). A model behind an endpoint begins its
-// answers by itself, whatever generate.response_prefix says of the others. INVALID_ARGUMENT: a set
+// answers, and thinks, by itself, whatever generate.response_prefix and chat.thinking say of the
+// others. INVALID_ARGUMENT: a set
 // of another key, or a broken rule.
 absl::StatusOr<v1::Campaign> EvalCampaign(const NamedModel& model, const v1::Campaign* base,
                                           const EvalSettings& settings);

@@ -30,7 +30,7 @@ TEST(EvalCampaignTest, ItIsAskedAsTheOthersButBeginsItsAnswersByItself) {
   const v1::Campaign base = *ParseCampaign(
       "name: b\nmodel: /m\nproblems: [a.md]\n"
       "generate: {temperature: 0.5, response_prefix: \"```cpp\", stop_ids: [2]}\n"
-      "policy: {concurrency: 3, key_env: KEY}\n",
+      "policy: {concurrency: 3, key_env: KEY}\nchat: {thinking: \"off\"}\n",
       "b.yaml", "/", {});
   const EvalSettings settings{
       {"/p.md"}, 4, 17, {"policy.tokens_max=9", "generate.response_prefix=\"```\""}};
@@ -44,6 +44,8 @@ TEST(EvalCampaignTest, ItIsAskedAsTheOthersButBeginsItsAnswersByItself) {
   EXPECT_EQ(far.generate().response_prefix(), "");
   EXPECT_EQ(far.generate().stop_ids_size(), 0);
   const v1::Campaign near = *EvalCampaign(*FindModel("/models/small"), &base, settings);
+  EXPECT_EQ(far.chat().thinking(), "auto");
+  EXPECT_EQ(near.chat().thinking(), "off");
   EXPECT_EQ(near.policy().endpoint(), "");
   EXPECT_EQ(near.generate().response_prefix(), "```");
   EXPECT_FALSE(near.train().frozen());

@@ -49,7 +49,7 @@ std::vector<KnownProgram> KnownOf(const v1::Problem& problem,
   std::vector<KnownProgram> known;
   for (const WorkedExample& rewrite : rewrites) {
     if (rewrite.prompt_code != problem.reference()) continue;
-    if (rewrite.gain.value_or(0) <= 1) continue;  // as little as the archive would keep it
+    if (*rewrite.gain <= 1) continue;  // as little as the archive would keep it
     known.push_back({rewrite.rewrite, rewrite.canonical_hash, *rewrite.gain});
   }
   return known;
@@ -60,6 +60,11 @@ absl::Status CheckKnown(const CampaignPlan& plan, const std::vector<WorkedExampl
     const auto of = [&](const PlannedProblem& planned) {
       return planned.problem.reference() == rewrite.prompt_code;
     };
+    if (!rewrite.gain) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'search.rewrites': ", plan.campaign.search().rewrites(), ": '", rewrite.id,
+                       "' has no gain: how many times as fast is it? whet rewrite says"));
+    }
     if (std::any_of(plan.learned().begin(), plan.learned().end(), of)) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("'search.rewrites': ", plan.campaign.search().rewrites(), ": '", rewrite.id,
@@ -142,7 +147,6 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
           absl::StrCat(evaluated ? "'eval.problems': " : "'problems': ", other->second, " and ",
                        file, " both have the id ", planned.problem.id()));
     }
-    planned.known = KnownOf(planned.problem, known);
     if (planned.problem.expert().empty()) {
       planned.problem.set_expert(ExpertOf(planned.problem, rewrites.empty() ? known : rewrites));
       planned.problem.set_expert_by_rules(!planned.problem.expert().empty());
@@ -157,6 +161,7 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
     plan.problems.push_back(std::move(planned));
   }
   RETURN_IF_ERROR(CheckKnown(plan, known));
+  for (PlannedProblem& planned : plan.problems) planned.known = KnownOf(planned.problem, known);
   if (campaign.has_warmup()) {
     const v1::WarmupConfig& warmup = campaign.warmup();
     std::vector<v1::Problem> learned;

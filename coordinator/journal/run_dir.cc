@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -93,8 +94,9 @@ bool HoldsARunThatNeverBegan(const RunPaths& paths) {
   if (!std::filesystem::exists(paths.lock(), error)) return false;
   for (const auto& entry : std::filesystem::directory_iterator(paths.root(), error)) {
     const std::string path = entry.path().string();
-    if (path != paths.lock() && path != paths.journal() && path != paths.journal() + "-wal" &&
-        path != paths.journal() + "-shm" && path != paths.journal() + "-journal") {
+    if (path != paths.lock() && path != paths.logs() && path != paths.journal() &&
+        path != paths.journal() + "-wal" && path != paths.journal() + "-shm" &&
+        path != paths.journal() + "-journal") {
       return false;
     }
   }
@@ -132,16 +134,14 @@ absl::StatusOr<RunDir> RunDir::Create(const std::string& root) {
   if (used) {
     if (!HoldsARunWithoutProgress(paths)) return taken;
     // What an endpoint was asked was asked, though nothing came of it.
-    const absl::StatusOr<std::string> usage = ReadFile(paths.endpoint_usage());
+    const std::set<std::string> kept = {paths.lock(), paths.logs(), paths.endpoint_usage()};
     std::vector<std::filesystem::path> old;
-    for (const auto& entry : std::filesystem::directory_iterator(root, error)) {
-      if (entry.path().filename() != "lock") old.push_back(entry.path());
+    for (const std::string& folder : {paths.root(), paths.logs()}) {
+      for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+        if (kept.count(entry.path().string()) == 0) old.push_back(entry.path());
+      }
     }
     for (const std::filesystem::path& path : old) std::filesystem::remove_all(path, error);
-    if (usage.ok()) {
-      RETURN_IF_ERROR(MakeDirectories(paths.logs()));
-      RETURN_IF_ERROR(WriteFileAtomically(paths.endpoint_usage(), *usage));
-    }
   }
   RETURN_IF_ERROR(WriteOwner(fd, paths));
   return dir;

@@ -44,6 +44,23 @@ TEST_F(RunDirTest, ARunThatNeverGotAnywhereIsStartedAfresh) {
   EXPECT_FALSE(std::filesystem::exists(paths.journal()));
 }
 
+TEST_F(RunDirTest, WhatAnEndpointWasAskedIsKeptThoughNothingCameOfIt) {
+  const RunPaths paths(root_);
+  {
+    const RunDir dir = *RunDir::Create(root_);
+    ASSERT_TRUE(Journal::Create(paths.journal(), "c").ok());
+    ASSERT_TRUE(MakeDirectories(paths.logs()).ok());
+    std::ofstream(paths.endpoint_usage()) << "{}\n";
+    std::ofstream(paths.logs() + "/whet.log") << "of the other run";
+  }
+  for (int start = 0; start < 2; ++start) {  // the second finds no journal
+    EXPECT_TRUE(RunDir::Create(root_).ok());
+    EXPECT_EQ(ReadFile(paths.endpoint_usage()).value_or(""), "{}\n");
+    EXPECT_FALSE(std::filesystem::exists(paths.logs() + "/whet.log"));
+    EXPECT_FALSE(std::filesystem::exists(paths.journal()));
+  }
+}
+
 // Its maker was killed before the journal was there, or amid making it.
 TEST_F(RunDirTest, ARunThatNeverBeganIsStartedAfresh) {
   const RunPaths paths(root_);

@@ -115,8 +115,9 @@ std::string VarietyAdvice(const v1::Campaign& c) {
   if (c.train().frozen()) {
     return absl::StrFormat(
         "it repeats itself and will find little that is new: stop if the best program will do, or "
-        "try a higher generate.temperature (now %g), train.hints or search.parents",
-        c.generate().temperature());
+        "try a higher generate.temperature (now %g)%s%s",
+        c.generate().temperature(), c.train().hints().empty() ? ", or train.hints" : "",
+        c.search().parents() == 0 ? ", or search.parents" : "");
   }
   std::vector<std::string> advice = {
       absl::StrFormat("a higher generate.temperature (now %g)", c.generate().temperature())};
