@@ -60,7 +60,7 @@ TEST(WorkedExamplesTest, NamesTheBrokenLine) {
       {"{\"id\": \"a\", \"prompt_code\": \"x\"}", "w.jsonl:2: 'rewrite' is missing or empty"},
       {"{\"idd\": \"a\"}",
        "w.jsonl:2: unknown key 'idd': valid keys are id, prose, prompt_code, rewrite, family, "
-       "techniques, gain, difficulty"},
+       "techniques, gain, difficulty, canonical_hash"},
       {"{\"techniques\": \"tables\"}", "w.jsonl:2: 'techniques' must be a list of strings"},
       {"{\"techniques\": [1]}", "w.jsonl:2: 'techniques' must be a list of strings"},
       {"{\"gain\": 0}", "w.jsonl:2: 'gain' must be a positive number"},
