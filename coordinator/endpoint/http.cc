@@ -1,8 +1,6 @@
 #include "coordinator/endpoint/http.h"
 
-#include <arpa/inet.h>
 #include <curl/curl.h>
-#include <netinet/in.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -13,7 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
+#include "common/loopback.h"
 #include "common/status_macros.h"
 
 namespace whetstone {
@@ -55,17 +53,6 @@ std::string Part(CURLU* url, CURLUPart part) {
   return copy;
 }
 
-bool IsLoopback(absl::string_view host) {
-  if (absl::EqualsIgnoreCase(host, "localhost")) return true;
-  in_addr four{};
-  if (inet_pton(AF_INET, std::string(host).c_str(), &four) == 1) {
-    return ntohl(four.s_addr) >> 24 == 127;
-  }
-  if (!absl::ConsumePrefix(&host, "[") || !absl::ConsumeSuffix(&host, "]")) return false;
-  in6_addr six{};
-  return inet_pton(AF_INET6, std::string(host).c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
-}
-
 struct CheckedUrl {
   UrlHandle handle;
   bool loopback = false;
@@ -91,7 +78,7 @@ absl::StatusOr<CheckedUrl> ParseUrl(const std::string& text, bool with_key) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", text, "' begins with neither http:// nor https://"));
   }
-  url.loopback = IsLoopback(Part(url.handle.get(), CURLUPART_HOST));
+  url.loopback = IsLoopbackHost(Part(url.handle.get(), CURLUPART_HOST));
   if (with_key && scheme == "http" && !url.loopback) {
     return absl::InvalidArgumentError(
         absl::StrCat("the key would travel to ", text,

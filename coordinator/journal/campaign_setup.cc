@@ -1,6 +1,5 @@
 #include "coordinator/journal/campaign_setup.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <random>
@@ -55,23 +54,19 @@ std::vector<KnownProgram> KnownOf(const v1::Problem& problem,
   return known;
 }
 
-absl::Status CheckKnown(const CampaignPlan& plan, const std::vector<WorkedExample>& rewrites) {
+// Checks search.rewrites. `problems` are those that the campaign works on.
+absl::Status CheckKnown(const v1::Campaign& campaign, const std::vector<v1::Problem>& problems,
+                        const std::vector<WorkedExample>& rewrites) {
+  absl::Status status = CheckRewrites(problems, rewrites);
   for (const WorkedExample& rewrite : rewrites) {
-    const auto of = [&](const PlannedProblem& planned) {
-      return planned.problem.reference() == rewrite.prompt_code;
-    };
-    if (!rewrite.gain) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'search.rewrites': ", plan.campaign.search().rewrites(), ": '", rewrite.id,
-                       "' has no gain: how many times as fast is it? whet rewrite says"));
-    }
-    if (std::any_of(plan.learned().begin(), plan.learned().end(), of)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("'search.rewrites': ", plan.campaign.search().rewrites(), ": '", rewrite.id,
-                     "' rewrites no reference of the campaign's problems, as they are now; make "
-                     "the file anew (whet rewrite)"));
+    if (rewrite.gain || !status.ok()) continue;
+    status = absl::InvalidArgumentError(absl::StrCat(
+        "'", rewrite.id, "' has no gain: how many times as fast is it? whet rewrite says"));
   }
-  return absl::OkStatus();
+  if (status.ok()) return status;
+  return absl::Status(
+      status.code(),
+      absl::StrCat("'search.rewrites': ", campaign.search().rewrites(), ": ", status.message()));
 }
 
 // Says what the campaign's warm-up shows. `problems` are those that it learns from.
@@ -160,13 +155,13 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
         RenderResponsePrefix(campaign.generate().response_prefix(), planned.problem);
     plan.problems.push_back(std::move(planned));
   }
-  RETURN_IF_ERROR(CheckKnown(plan, known));
+  std::vector<v1::Problem> problems;
+  for (const PlannedProblem& planned : plan.learned()) problems.push_back(planned.problem);
+  RETURN_IF_ERROR(CheckKnown(campaign, problems, known));
   for (PlannedProblem& planned : plan.problems) planned.known = KnownOf(planned.problem, known);
   if (campaign.has_warmup()) {
     const v1::WarmupConfig& warmup = campaign.warmup();
-    std::vector<v1::Problem> learned;
-    for (const PlannedProblem& planned : plan.learned()) learned.push_back(planned.problem);
-    ASSIGN_OR_RETURN(const WarmupOptions options, WarmupOptionsOf(campaign, learned, rewrites));
+    ASSIGN_OR_RETURN(const WarmupOptions options, WarmupOptionsOf(campaign, problems, rewrites));
     ASSIGN_OR_RETURN(std::vector<WorkedExample> examples, ReadWorkedExamples(warmup.examples()));
     for (const WorkedExample& example : examples) {
       if (!options.curriculum || example.difficulty.has_value()) continue;

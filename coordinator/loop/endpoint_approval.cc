@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/loopback.h"
 #include "coordinator/terminal/ask.h"
 
 namespace whetstone {
@@ -16,10 +16,8 @@ constexpr int64_t kBytesAToken = 4;
 bool IsOnThisMachine(absl::string_view url) {
   absl::string_view host = url.substr(url.find("//") + 2);
   host = host.substr(0, host.find('/'));
-  if (absl::StartsWith(host, "[::1]")) return true;
-  host = host.substr(0, host.find(':'));
-  return host == "localhost" || (absl::StartsWith(host, "127.") &&
-                                 host.find_first_not_of("0123456789.") == absl::string_view::npos);
+  const size_t port = host.find(':', host.substr(0, 1) == "[" ? host.find(']') : 0);
+  return IsLoopbackHost(host.substr(0, port));
 }
 
 int64_t BytesOf(const std::vector<v1::Message>& messages) {

@@ -277,14 +277,27 @@ v1::SftExample OwnExample(const v1::Problem& problem, absl::string_view program,
   return result;
 }
 
+absl::Status CheckRewrites(const std::vector<v1::Problem>& problems,
+                           const std::vector<WorkedExample>& rewrites) {
+  std::set<std::string> references;
+  for (const v1::Problem& problem : problems) references.insert(problem.reference());
+  for (const WorkedExample& rewrite : rewrites) {
+    if (references.count(rewrite.prompt_code) > 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", rewrite.id,
+        "' rewrites no reference of the campaign's problems, as they are now; make the "
+        "file anew (whet rewrite)"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<v1::SftExample>> OwnExamples(const std::vector<v1::Problem>& problems,
                                                         const std::vector<WorkedExample>& rewrites,
                                                         size_t copies,
                                                         absl::string_view response_prefix) {
+  RETURN_IF_ERROR(CheckRewrites(problems, rewrites));
   std::vector<v1::SftExample> examples;
-  std::set<std::string> references;
   for (const v1::Problem& problem : problems) {
-    references.insert(problem.reference());
     const std::string prefix = RenderResponsePrefix(response_prefix, problem);
     std::vector<std::string> programs;
     for (const WorkedExample& rewrite : rewrites) {
@@ -295,13 +308,6 @@ absl::StatusOr<std::vector<v1::SftExample>> OwnExamples(const std::vector<v1::Pr
     for (const std::string& program : programs) {
       examples.insert(examples.end(), shown, OwnExample(problem, program, prefix));
     }
-  }
-  for (const WorkedExample& rewrite : rewrites) {
-    if (references.count(rewrite.prompt_code) > 0) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", rewrite.id,
-        "' rewrites no reference of the campaign's problems, as they are now; make the "
-        "file anew (whet rewrite)"));
   }
   return examples;
 }

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "whetstone/v1/problem.pb.h"
@@ -60,6 +61,10 @@ v1::SftExample OwnExample(const v1::Problem& problem, absl::string_view program,
 
 // A rewrite is shown so many times as often as a reference, which the prompt holds to be copied.
 inline constexpr size_t kCopiesOfRewrite = 4;
+
+// INVALID_ARGUMENT: one of the rewrites is of none of the problems.
+absl::Status CheckRewrites(const std::vector<v1::Problem>& problems,
+                           const std::vector<WorkedExample>& rewrites);
 
 // Returns what teaches each problem its own right answers: its reference, `copies` times, or where
 // it has rewrites (those whose function is its reference), each of them kCopiesOfRewrite * `copies`
