@@ -73,6 +73,10 @@ void RewriteFunction(const FunctionCode& code, const clang::FunctionDecl& defini
                           &EndComputedOnce,
                           &MoveSums,
                           &MoveReaches,
+                          &SubtractSums,
+                          &TakeColumns,
+                          &DoLoopsOnce,
+                          &FactorOut,
                           &BorderApart,
                           &PadReads,
                           &SeveralTables,
@@ -84,11 +88,15 @@ void RewriteFunction(const FunctionCode& code, const clang::FunctionDecl& defini
                           &TabulateBytes,
                           &CountBits,
                           &CountInOneStep,
+                          &OnlyMatches,
+                          &CountInOrder,
                           &SearchToTheEnd,
                           &KeepBestValue,
                           &TakeNth,
                           &CountWithoutBranches,
                           &ChooseThePlace,
+                          &PlainLoops,
+                          &CountUp,
                           &CountFromZero,
                           &NameCalls,
                           &TakeEveryBit,
@@ -134,9 +142,11 @@ std::string ForEachFunction(
 }
 
 // Rules that gain little themselves: what only they make possible is proposed along with them.
-const std::set<std::string> kForms = {
-    "a call in a variable", "a function in its place", "counted from 0", "every bit's turn",
-    "fields in variables",  "guards by counters",      "guards joined"};
+const std::set<std::string> kForms = {"a call in a variable",  "a function in its place",
+                                      "counted from 0",        "every bit's turn",
+                                      "factored out of a sum", "fields in variables",
+                                      "guards by counters",    "guards joined",
+                                      "plain loops",           "counted up"};
 constexpr int kFormsMax = 8;  // of a program, that are looked at
 
 // What the rules make of the program, one change each.
@@ -182,10 +192,18 @@ Extents ExtentsOfProgram(const std::vector<std::string>& flags, const std::strin
                          const std::string& function, const std::string& source,
                          std::string* refused) {
   Extents extents;
-  *refused = ForEachFunction(flags, pch, function, source,
-                             [&](const FunctionCode& code, const clang::FunctionDecl&, bool asked) {
-                               if (asked) extents = ExtentsOf(code);
-                             });
+  std::string plain = source;
+  const auto look = [&](const FunctionCode& code, const clang::FunctionDecl&, bool asked) {
+    if (!asked) return;
+    extents = ExtentsOf(code);
+    Rewrites rewrites;
+    PlainLoops(code, &rewrites);
+    if (!rewrites.empty()) plain = rewrites[0].source;
+  };
+  *refused = ForEachFunction(flags, pch, function, source, look);
+  // Loops are looked at in their plain form, if they have one.
+  if (!refused->empty() || plain == source) return extents;
+  *refused = ForEachFunction(flags, pch, function, plain, look);
   return extents;
 }
 

@@ -176,6 +176,14 @@ bool IsQuiet(const FunctionCode& code, const clang::CallExpr* call) {
   return IsQuiet(code, call, &known);
 }
 
+bool CallsAreQuiet(const FunctionCode& code, const clang::Stmt* stmt) {
+  const std::vector<const clang::Stmt*> parts = Below(stmt);
+  return std::all_of(parts.begin(), parts.end(), [&](const clang::Stmt* each) {
+    const auto* call = dyn_cast<clang::CallExpr>(each);
+    return call == nullptr || IsQuiet(code, call);
+  });
+}
+
 bool OnlyComputes(const FunctionCode& code, const clang::Expr* expression) {
   if (Has<clang::LambdaExpr, clang::CXXNewExpr>(expression) || !Changed(expression).empty() ||
       NamesBinding(expression))

@@ -22,6 +22,8 @@ inline constexpr int kDepthMax = 4;  // of variables that are made of others
 
 // Whether calling a function does nothing but compute a value, from what it is given and constants.
 bool IsQuiet(const FunctionCode& code, const clang::CallExpr* call);
+// Whether all calls of a statement are so.
+bool CallsAreQuiet(const FunctionCode& code, const clang::Stmt* stmt);
 // Whether a variable is named there that is none of a call's own, and no constant.
 bool NamesState(const clang::Stmt* stmt);
 // Whether evaluating an expression does nothing but compute its value.

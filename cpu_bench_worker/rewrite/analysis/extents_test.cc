@@ -37,6 +37,10 @@ TEST_F(ExtentsTest, AnArrayIsAsLongAsItsLoopsReach) {
                       "0;"),
             "n");
   EXPECT_EQ(LengthOfA("for (int i = n - 1; i >= 0; i--) a[i] = 0;"), "n");
+  EXPECT_EQ(
+      LengthOfA("int i, j; for (i = 0; i < n; i++) for (j = 0; j < m; j++) a[i * m + j] = 0;"),
+      "m*n");
+  EXPECT_EQ(LengthOfA("int i = 0; while (i < n) { a[i] = 0; i++; }"), "n");
   EXPECT_EQ(LengthOfA("for (int i = 0; i + 1 < n; i++) a[i] = 0;"), "max(1, n-1)");
   EXPECT_EQ(LengthOfA("for (int i = 1; i < n - 1; i++) a[i + 1] = a[i - 1];"), "n");
   EXPECT_EQ(LengthOfA("for (int i = 0; i < n; i++) a[b[i] % m] = 0;"), "m");
@@ -121,8 +125,9 @@ TEST_F(ExtentsTest, WhatIsNotKnownIsNotSaid) {
 
 TEST_F(ExtentsTest, OnePlaceThatIsNotKnownLeavesTheArrayOut) {
   for (const char* more :
-       {"for (int i = 0; i < n; i++) a[b[i]] = 0;", "int i = 1; while (i < n) { a[i] = 0; i++; }",
-        "int i; for (i = 1; i < n; i++) a[i] = 0;", "*(a + n) = 0;",
+       {"for (int i = 0; i < n; i++) a[b[i]] = 0;",
+        "int i = 1; while (i < n) { a[i] = 0; i++; if (b[i] > 0) i++; }",
+        "int i; for (i = 1; i < n; i++) a[i] = 0; b += i;", "*(a + n) = 0;",
         "float* p = a; p += n; *p = 0;", "for (int i = 0; i < n; i++) a[i << 1] = 0;",
         "for (int i = n; i-- > 0;) a[i] = 0;", "for (int i = 0; i < n / 2; i++) a[i] = 0;",
         "f(a + 1, b, n - 1, m);", "int k = 0; if (k < n) { k += b[0]; a[k] = 0; }",

@@ -72,6 +72,11 @@ std::vector<const clang::Stmt*> Below(const clang::Stmt* stmt) {
   return found;
 }
 
+bool HasLoop(const clang::Stmt* stmt) {
+  const std::vector<const clang::Stmt*> parts = Below(stmt);
+  return std::any_of(parts.begin(), parts.end(), IsLoop);
+}
+
 std::vector<const clang::Stmt*> StatementsOf(const clang::Stmt* stmt) {
   const auto* block = dyn_cast_or_null<clang::CompoundStmt>(stmt);
   if (block == nullptr)

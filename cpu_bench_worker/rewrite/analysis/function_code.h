@@ -77,6 +77,7 @@ class FunctionCode {
   // The type without its qualifiers, as it is written in C++.
   std::string Type(const clang::ValueDecl* variable) const;
   std::string Type(const clang::Expr* expression) const;
+  std::string Type(clang::QualType type) const;
   // "for (int i = 0; i < n; i++)", with its own names.
   std::string Head(const Loop& loop) const;
   // The loop cut in two behind a declaration of its counter: one that does `body` for `count` turns
@@ -97,7 +98,6 @@ class FunctionCode {
 
  private:
   void Visit(const clang::Stmt* stmt);
-  std::string Type(clang::QualType type) const;
 
   clang::ASTContext* context_;
   const clang::FunctionDecl* function_;
@@ -112,6 +112,8 @@ std::vector<const clang::Stmt*> Below(const clang::Stmt* stmt);
 inline bool IsLoop(const clang::Stmt* stmt) {
   return llvm::isa<clang::ForStmt, clang::WhileStmt, clang::DoStmt, clang::CXXForRangeStmt>(stmt);
 }
+// Whether there is one at or below it.
+bool HasLoop(const clang::Stmt* stmt);
 // The statements of a block, or the one there is.
 std::vector<const clang::Stmt*> StatementsOf(const clang::Stmt* stmt);
 // The variable that an expression names, below casts and parentheses; null if it is anything else.

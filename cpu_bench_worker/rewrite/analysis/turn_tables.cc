@@ -8,12 +8,6 @@ namespace {
 constexpr int64_t kTableMax = 4096;  // of a table on the stack
 constexpr int64_t kUnusedMax = 8;    // entries before the counter's first value
 
-// "i - 2" for a loop that begins with 2.
-std::string From(const std::string& name, int64_t first) {
-  if (first == 0) return name;
-  return name + (first < 0 ? " + " + std::to_string(-first) : " - " + std::to_string(first));
-}
-
 // How many turns the loop has, if the compiler knows it.
 std::optional<int64_t> TurnsOf(const FunctionCode& code, const Loop& loop) {
   const std::optional<int64_t> first = code.Constant(loop.first);
@@ -41,6 +35,11 @@ std::optional<Entries> KnownEntries(const FunctionCode& code,
 }
 
 }  // namespace
+
+std::string From(const std::string& name, int64_t first) {
+  if (first == 0) return name;
+  return name + (first < 0 ? " + " + std::to_string(-first) : " - " + std::to_string(first));
+}
 
 std::optional<Entries> EntriesOf(const FunctionCode& code, const BeforeLoop& before,
                                  const std::vector<const Loop*>& loops) {

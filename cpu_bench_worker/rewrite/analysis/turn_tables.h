@@ -2,6 +2,7 @@
 #ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_TURN_TABLES_H_
 #define WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_TURN_TABLES_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,8 @@ struct Entries {
 // before the loop that they are in.
 std::optional<Entries> EntriesOf(const FunctionCode& code, const BeforeLoop& before,
                                  const std::vector<const Loop*>& loops);
+// The place of a turn in a table whose first one is `first`: "i - 2".
+std::string From(const std::string& name, int64_t first);
 // A name that the program does not use.
 std::string NameOf(const FunctionCode& code, const std::string& name, const std::string& suffix);
 // The same of a name whose step's name is not used either.

@@ -6,6 +6,7 @@
 
 #include "cpu_bench_worker/rewrite/analysis/before_loop.h"
 #include "cpu_bench_worker/rewrite/analysis/conditions.h"
+#include "cpu_bench_worker/rewrite/analysis/counter_sums.h"
 #include "cpu_bench_worker/rewrite/analysis/math_calls.h"
 #include "cpu_bench_worker/rewrite/analysis/value_parts.h"
 #include "cpu_bench_worker/rewrite/rules/rules.h"
@@ -38,19 +39,14 @@ struct Summands {
 
 void AddSummands(const FunctionCode& code, const clang::Expr* expression, bool taken,
                  Summands* sum) {
-  const clang::Expr* bare = expression->IgnoreParenImpCasts();
-  const std::optional<int64_t> known = code.Constant(bare);
-  if (known && std::abs(*known / kConstantMax) == 0) {
-    sum->constant += taken ? -*known : *known;
-    return;
+  for (const Summand& each : SummandsOf(expression)) {
+    const bool minus = taken != each.minus;
+    const std::optional<int64_t> known = code.Constant(each.expression);
+    if (known && std::abs(*known / kConstantMax) == 0)
+      sum->constant += minus ? -*known : *known;
+    else
+      (minus ? sum->taken : sum->added).push_back(each.expression->IgnoreParenImpCasts());
   }
-  const auto* binary = dyn_cast<clang::BinaryOperator>(bare);
-  if (binary == nullptr || !binary->isAdditiveOp()) {
-    (taken ? sum->taken : sum->added).push_back(bare);
-    return;
-  }
-  AddSummands(code, binary->getLHS(), taken, sum);
-  AddSummands(code, binary->getRHS(), taken != (binary->getOpcode() == clang::BO_Sub), sum);
 }
 
 // How many turns a loop has, where what it begins at falls out: "64" of i to i + 64. Empty, if it

@@ -18,11 +18,6 @@ bool MayHavePragma(const clang::Stmt* loop) {
   return !loop->getBeginLoc().isMacroID() && (counted == nullptr || counted->getCond() != nullptr);
 }
 
-bool HasLoop(const clang::Stmt* body) {
-  const std::vector<const clang::Stmt*> below = Below(body);
-  return std::any_of(below.begin(), below.end(), IsLoop);
-}
-
 bool IsInnermost(const clang::Stmt* loop) {
   const std::vector<const clang::Stmt*> below = Below(loop);
   return std::count_if(below.begin(), below.end(), IsLoop) == 1;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "cpu_bench_worker/rewrite/analysis/conditions.h"
+#include "cpu_bench_worker/rewrite/analysis/takings.h"
 #include "cpu_bench_worker/rewrite/rules/rules.h"
 
 namespace whetstone {
@@ -9,123 +10,12 @@ namespace {
 using clang::dyn_cast;
 using clang::isa;
 
-enum class Kind { kSum, kXor, kOr, kLeast, kLargest };
-
-// One statement that takes another value into an accumulator.
-struct Taking {
-  const clang::Stmt* stmt = nullptr;
-  const clang::VarDecl* accumulator = nullptr;
-  Kind kind = Kind::kSum;
-  const clang::Expr* value = nullptr;  // of a minimum or maximum
-  int mentions = 0;                    // of the accumulator
-};
-
-// value < accumulator or the like: what is compared, and whether the smaller one is wanted.
-std::optional<Taking> AsComparison(const clang::Expr* condition,
-                                   const clang::VarDecl* accumulator) {
-  const std::optional<CounterComparison> compared = ComparedCounter(condition, accumulator);
-  if (!compared) return std::nullopt;
-  return Taking{.stmt = nullptr,
-                .accumulator = accumulator,
-                .kind = compared->upper ? Kind::kLargest : Kind::kLeast,
-                .value = compared->limit,
-                .mentions = 0};
-}
-
-std::optional<Taking> AsTaking(const FunctionCode& code, const clang::Stmt* stmt) {
-  const clang::Expr* condition = nullptr;
-  std::optional<Assignment> assignment = AsAssignment(stmt);
-  if (const auto* guard = AsGuard(stmt)) {
-    const std::vector<const clang::Stmt*> then = StatementsOf(guard->getThen());
-    if (then.size() != 1) return std::nullopt;
-    assignment = AsAssignment(then[0]);
-    condition = guard->getCond();
-    if (assignment && assignment->kind != clang::BO_Assign) return std::nullopt;
-  }
-  if (!assignment) return std::nullopt;
-  const clang::VarDecl* accumulator = NamedVariable(assignment->target);
-  if (accumulator == nullptr || !accumulator->getType()->isArithmeticType()) return std::nullopt;
-  const int mentions = Mentions(stmt, accumulator);
-  Taking taking{stmt, accumulator, Kind::kSum, nullptr, mentions};
-  const clang::Expr* value =
-      assignment->value == nullptr ? nullptr : assignment->value->IgnoreParenImpCasts();
-  if (condition != nullptr) {
-    const std::optional<Taking> compared = AsComparison(condition, accumulator);
-    if (!compared || mentions != 2 || code.Text(compared->value) != code.Text(value))
-      return std::nullopt;
-    taking.kind = compared->kind;
-    taking.value = compared->value;
-    return taking;
-  }
-  if (assignment->kind != clang::BO_Assign) {
-    if (assignment->kind == clang::BO_XorAssign) taking.kind = Kind::kXor;
-    if (assignment->kind == clang::BO_OrAssign) taking.kind = Kind::kOr;
-    const bool known = taking.kind != Kind::kSum || assignment->kind == clang::BO_AddAssign ||
-                       assignment->kind == clang::BO_SubAssign;
-    return known && mentions == 1 ? std::optional(taking) : std::nullopt;
-  }
-  if (const auto* choice = dyn_cast<clang::ConditionalOperator>(value)) {
-    const std::optional<Taking> compared = AsComparison(choice->getCond(), accumulator);
-    const bool first = compared && code.Text(choice->getTrueExpr()) == code.Text(compared->value);
-    if (!first || mentions != 3 || NamedVariable(choice->getFalseExpr()) != accumulator)
-      return std::nullopt;
-    taking.kind = compared->kind;
-    taking.value = compared->value;
-    return taking;
-  }
-  const auto* sum = dyn_cast<clang::BinaryOperator>(value);
-  const bool plain =
-      sum != nullptr && sum->getOpcode() == clang::BO_Add && mentions == 2 &&
-      (NamedVariable(sum->getLHS()) == accumulator || NamedVariable(sum->getRHS()) == accumulator);
-  return plain ? std::optional(taking) : std::nullopt;
-}
-
-// The statements of a loop that take values into accumulators, if it changes nothing else.
-std::vector<Taking> TakingsOf(const FunctionCode& code, const Loop& loop) {
+// The statements of an innermost loop that take values into accumulators, if it changes nothing
+// else.
+std::vector<Taking> TakingsOfInnermost(const FunctionCode& code, const Loop& loop) {
   const clang::Stmt* body = loop.stmt->getBody();
-  if (Has<clang::ForStmt, clang::WhileStmt, clang::DoStmt, clang::ReturnStmt, clang::BreakStmt,
-          clang::GotoStmt>(body))
-    return {};
-  std::vector<Taking> takings;
-  for (const clang::Stmt* stmt : Below(body)) {
-    if (const std::optional<Assignment> assignment = AsAssignment(stmt);
-        assignment && NamedVariable(assignment->target) == nullptr)
-      return {};
-    if (std::optional<Taking> taking = AsTaking(code, stmt)) {
-      const bool part_of_other =
-          std::any_of(takings.begin(), takings.end(), [&](const Taking& other) {
-            return code.Begin(other.stmt) <= code.Begin(stmt) &&
-                   code.End(other.stmt) >= code.End(stmt);
-          });
-      if (!part_of_other) takings.push_back(*taking);
-    }
-  }
-  const Variables changed = ChangedOutside(body);
-  std::erase_if(takings, [&](const Taking& each) { return changed.count(each.accumulator) == 0; });
-  for (const clang::VarDecl* variable : changed) {
-    int known = 0;
-    std::set<Kind> kinds;
-    for (const Taking& each : takings) {
-      if (each.accumulator != variable) continue;
-      known += each.mentions;
-      kinds.insert(each.kind);
-    }
-    if (known != Mentions(body, variable) || kinds.size() != 1) return {};
-  }
-  return takings;
-}
-
-// How a part is joined to its accumulator; null for a minimum or maximum.
-const char* JoinedBy(Kind kind) {
-  return kind == Kind::kSum   ? " += "
-         : kind == Kind::kXor ? " ^= "
-         : kind == Kind::kOr  ? " |= "
-                              : nullptr;
-}
-
-std::string Choice(Kind kind, const std::string& value, const std::string& accumulator) {
-  return accumulator + " = " + value + (kind == Kind::kLeast ? " < " : " > ") + accumulator +
-         " ? " + value + " : " + accumulator + ";";
+  if (Has<clang::ForStmt, clang::WhileStmt, clang::DoStmt, clang::BreakStmt>(body)) return {};
+  return TakingsOf(code, body);
 }
 
 void AddAccumulators(const FunctionCode& code, const Loop& loop, const std::vector<Taking>& takings,
@@ -150,22 +40,10 @@ void AddAccumulators(const FunctionCode& code, const Loop& loop, const std::vect
       const std::string here = part + "[" + lane + "]";
       arrays += code.Type(taking.accumulator) + " " + part + "[" + size + "]" +
                 (JoinedBy(taking.kind) != nullptr ? " = {};\n" : ";\n");
-      if (const char* joined_by = JoinedBy(taking.kind)) {
-        joined += accumulator + joined_by + here + ";\n";
-      } else {
-        filled += here + " = " + accumulator + ";\n";
-        joined += Choice(taking.kind, here, accumulator) + "\n";
-      }
+      if (JoinedBy(taking.kind) == nullptr) filled += here + " = " + accumulator + ";\n";
+      joined += Joined(taking.kind, here, accumulator) + "\n";
     }
-    const std::string here = part + "[" + lane + "]";
-    if (JoinedBy(taking.kind) != nullptr) {
-      code.Replace(taking.stmt, taking.accumulator, here, &edits);
-      continue;
-    }
-    const std::string value = code.Text(taking.value, edits);
-    // It stands in the braces of the lanes' loop, so that it needs none of its own.
-    Override(&edits,
-             {code.Begin(taking.stmt), code.End(taking.stmt), Choice(taking.kind, value, here)});
+    TakeInto(code, taking, part + "[" + lane + "]", &edits);
   }
   const std::string text =
       arrays + (filled.empty() ? "" : each + " {\n" + filled + "}\n") +
@@ -179,7 +57,7 @@ void AddAccumulators(const FunctionCode& code, const Loop& loop, const std::vect
 
 void SeveralAccumulators(const FunctionCode& code, Rewrites* rewrites) {
   for (const Loop& loop : code.loops()) {
-    const std::vector<Taking> takings = TakingsOf(code, loop);
+    const std::vector<Taking> takings = TakingsOfInnermost(code, loop);
     if (takings.empty()) continue;
     const std::optional<int64_t> turns = code.Constant(loop.last);
     for (const int count : {8, 16, 32, 64})

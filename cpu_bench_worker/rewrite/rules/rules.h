@@ -38,7 +38,12 @@ void ClipBounds(const FunctionCode& code, Rewrites* rewrites);
 // Where a guard holds for all turns of its loops, they run without it.
 void SplitInterior(const FunctionCode& code, Rewrites* rewrites);
 
-// Forms that other rules look for (form_rules.cc).
+// Forms that other rules look for (plain_rules.cc, form_rules.cc).
+// All loops that count up, whatever declares the counter, counts it and says where it ends, become
+// loops as other rules know them.
+void PlainLoops(const FunctionCode& code, Rewrites* rewrites);
+// A loop that counts down counts up.
+void CountUp(const FunctionCode& code, Rewrites* rewrites);
 // A loop that begins at the counter of a loop around it (a window: j from i to i + 64) counts from
 // 0.
 void CountFromZero(const FunctionCode& code, Rewrites* rewrites);
@@ -114,6 +119,20 @@ void MoveSums(const FunctionCode& code, Rewrites* rewrites);
 // reaches moves along too (two pointers).
 void MoveReaches(const FunctionCode& code, Rewrites* rewrites);
 
+// A sum over any range of a loop's turns is the difference of two sums from the beginning, which a
+// table has (prefix_rules.cc).
+void SubtractSums(const FunctionCode& code, Rewrites* rewrites);
+// A window in two dimensions is taken a column at a time (column_rules.cc): each column's part of
+// it once, and for each turn the columns of its own window (separable filters).
+void TakeColumns(const FunctionCode& code, Rewrites* rewrites);
+
+// Sums that are computed again and again (once_rules.cc).
+// A loop that computes the same in every turn of a loop around it is done once, before that one, or
+// once for each turn of the loops between them, into a table.
+void DoLoopsOnce(const FunctionCode& code, Rewrites* rewrites);
+// What all products of a sum are multiplied by is multiplied with the sum.
+void FactorOut(const FunctionCode& code, Rewrites* rewrites);
+
 // Borders (border_rules.cc, pad_rules.cc).
 // Where turns at the border do something else than all others, the others have loops of their own,
 // which never ask where they are.
@@ -128,7 +147,13 @@ void SeveralTables(const FunctionCode& code, Rewrites* rewrites);
 // Eight steps of a word, as of a checksum, are one step by a table of bytes.
 void StepByTable(const FunctionCode& code, Rewrites* rewrites);
 
-// Searches (search_rules.cc).
+// Searches (match_rules.cc, search_rules.cc).
+// A loop that does nothing where a key is not equal to a value only visits those where it is, which
+// a table has by the keys' hashes (hash join).
+void OnlyMatches(const FunctionCode& code, Rewrites* rewrites);
+// A loop that counts how many of its keys are below a value, equal to it or above looks where it
+// stands among the sorted keys.
+void CountInOrder(const FunctionCode& code, Rewrites* rewrites);
 // A loop that ends where it finds what it looks for goes on to its end, so that its turns need
 // nothing of each other.
 void SearchToTheEnd(const FunctionCode& code, Rewrites* rewrites);

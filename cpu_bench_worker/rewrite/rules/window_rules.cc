@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <utility>
 
+#include "cpu_bench_worker/rewrite/analysis/before_loop.h"
 #include "cpu_bench_worker/rewrite/analysis/conditions.h"
+#include "cpu_bench_worker/rewrite/analysis/counter_sums.h"
 #include "cpu_bench_worker/rewrite/rules/rules.h"
 
 namespace whetstone {
@@ -11,9 +14,15 @@ using clang::dyn_cast;
 // A loop whose every turn adds up what lies in a window that moves along with the counter.
 struct MovingSum {
   size_t sum_begins = 0;         // the statement of the outer loop that is the sum
-  const Loop* window = nullptr;  // the innermost loop of that statement
+  const Loop* window = nullptr;  // the loop of that statement that moves along
   std::vector<const clang::Stmt*> additions;
 };
+
+// The variable that is assigned to, or whose element is.
+const clang::VarDecl* Target(const clang::Expr* target) {
+  const auto* element = dyn_cast<clang::ArraySubscriptExpr>(target->IgnoreParenImpCasts());
+  return NamedVariable(element == nullptr ? target : element->getBase());
+}
 
 // Whether `stmt` only adds to variables that are declared in `sums`, and to which; it may do so
 // under conditions.
@@ -23,7 +32,7 @@ bool OnlyAdds(const clang::Stmt* stmt, const Variables& sums,
   for (const clang::Stmt* each : Below(stmt)) {
     const std::optional<Assignment> assignment = AsAssignment(each);
     if (!assignment) continue;
-    const clang::VarDecl* variable = NamedVariable(assignment->target);
+    const clang::VarDecl* variable = Target(assignment->target);
     if (variable != nullptr && own.count(variable) > 0) continue;
     if (assignment->kind != clang::BO_AddAssign || variable == nullptr ||
         sums.count(variable) == 0 || Mentions(each, variable) != 1)
@@ -31,26 +40,6 @@ bool OnlyAdds(const clang::Stmt* stmt, const Variables& sums,
     additions->push_back(each);
   }
   return !additions->empty();
-}
-
-// Whether `variable` is named in `expression`, and wherever it is, only added to something.
-bool IsSummand(const FunctionCode& code, const clang::Expr* expression,
-               const clang::VarDecl* variable) {
-  for (const clang::Stmt* each : Below(expression)) {
-    const auto* name = dyn_cast<clang::DeclRefExpr>(each);
-    if (name == nullptr || name->getDecl() != variable) continue;
-    for (const clang::Stmt* at = each; at != expression;) {
-      const clang::Stmt* part = std::exchange(at, code.Parent(at));
-      const auto* binary = dyn_cast<clang::BinaryOperator>(at);
-      const bool taken_away =
-          binary != nullptr && binary->getOpcode() == clang::BO_Sub && binary->getRHS() == part;
-      if (taken_away ||
-          (binary != nullptr ? !binary->isAdditiveOp()
-                             : !clang::isa<clang::ImplicitCastExpr, clang::ParenExpr>(at)))
-        return false;
-    }
-  }
-  return Mentions(expression, variable) > 0;
 }
 
 // Whether the window moves on by one element from turn to turn: each element depends on the sum of
@@ -64,15 +53,7 @@ bool Moves(const FunctionCode& code, const Loop& window, const clang::VarDecl* c
     bounds = true;
   }
   if (Mentions(body, counter) == 0) return bounds;
-  int named = 0;
-  for (const clang::Stmt* each : Below(body)) {
-    const auto* element = dyn_cast<clang::ArraySubscriptExpr>(each);
-    if (element == nullptr) continue;
-    const clang::Expr* index = element->getIdx();
-    if (!IsSummand(code, index, counter) || !IsSummand(code, index, window.var)) return false;
-    named += Mentions(index, window.var);
-  }
-  return !bounds && named > 0 && named == Mentions(body, window.var);
+  return !bounds && SumsReplaced(code, body, counter, window.var, "").has_value();
 }
 
 // The variables that a turn begins with, whose number of statements is `begins`. They begin with
@@ -93,10 +74,33 @@ Variables SumsOf(const Loop& outer, size_t* begins) {
   return sums;
 }
 
-// Whether nothing of the turn but the statement at `place` changes the sums.
+// Whether a statement only sets elements of arrays to what does not change, the same ones in every
+// turn; adds the arrays.
+bool Empties(const FunctionCode& code, const Loop& outer, const clang::Stmt* stmt,
+             Variables* arrays) {
+  const Loop* loop = code.LoopOf(stmt);
+  while (loop != nullptr && code.OnlyLoopIn(*loop) != nullptr) loop = code.OnlyLoopIn(*loop);
+  if (loop == nullptr) return false;
+  Variables emptied;
+  for (const clang::Stmt* each : loop->body) {
+    const std::optional<Assignment> assignment = AsAssignment(each);
+    if (!assignment || assignment->kind != clang::BO_Assign ||
+        NamedVariable(assignment->target) != nullptr || !Used(assignment->value).empty() ||
+        Has<clang::CallExpr>(each) || Target(assignment->target) == nullptr)
+      return false;
+    emptied.insert(Target(assignment->target));
+  }
+  Variables changing = ChangedOrDeclared(outer.stmt);
+  for (const clang::VarDecl* own : Declared(stmt)) changing.erase(own);
+  if (emptied.empty() || Share(Used(stmt), changing)) return false;
+  arrays->merge(emptied);
+  return true;
+}
+
+// Whether nothing of the turn behind the statement at `place` changes the sums.
 bool OnlyChangedAt(const Loop& outer, size_t place, const Variables& sums) {
-  for (const clang::Stmt* stmt : outer.body)
-    if (stmt != outer.body[place] && Share(Changed(stmt), sums)) return false;
+  for (size_t i = place + 1; i < outer.body.size(); ++i)
+    if (Share(Changed(outer.body[i]), sums) || Share(Written(outer.body[i]), sums)) return false;
   return true;
 }
 
@@ -120,22 +124,42 @@ std::string TextBehind(const FunctionCode& code, const Loop& loop, size_t place)
   return code.Text({loop.body.begin() + static_cast<long>(place) + 1, loop.body.end()}, {});
 }
 
+// Whether the window only adds to the sums, and moves along with the counter.
+bool IsMovingSum(const FunctionCode& code, const Loop& window, const clang::VarDecl* counter,
+                 const Variables& sums, std::vector<const clang::Stmt*>* additions) {
+  const clang::Stmt* body = window.stmt->getBody();
+  additions->clear();
+  if (HasOwn<clang::ContinueStmt>(body) || HasOwn<clang::BreakStmt>(body) ||
+      !OnlyAdds(body, sums, additions) || !Moves(code, window, counter))
+    return false;
+  return std::all_of(additions->begin(), additions->end(), [&](const clang::Stmt* each) {
+    const clang::Expr* target = AsAssignment(each)->target;
+    return Mentions(target, counter) == 0 && Mentions(target, window.var) == 0;
+  });
+}
+
 std::optional<MovingSum> MovingSumOf(const FunctionCode& code, const Loop& outer) {
-  if (Has<clang::ContinueStmt, clang::BreakStmt, clang::ReturnStmt, clang::GotoStmt>(
-          outer.stmt->getBody()))
-    return std::nullopt;
+  if (std::any_of(outer.body.begin(), outer.body.end(), EndsTurn)) return std::nullopt;
   MovingSum moving{.sum_begins = 0, .window = nullptr, .additions = {}};
-  const Variables sums = SumsOf(outer, &moving.sum_begins);
-  if (moving.sum_begins < outer.body.size())
-    moving.window = code.LoopOf(outer.body[moving.sum_begins]);
-  if (moving.window == nullptr || sums.empty()) return std::nullopt;
-  while (const Loop* inner = code.OnlyLoopIn(*moving.window)) moving.window = inner;
-  const clang::Stmt* body = moving.window->stmt->getBody();
-  if (Has<clang::ForStmt, clang::WhileStmt, clang::DoStmt>(body) ||
-      !OnlyAdds(body, sums, &moving.additions) || !Moves(code, *moving.window, outer.var))
+  Variables sums = SumsOf(outer, &moving.sum_begins);
+  while (moving.sum_begins < outer.body.size() &&
+         Empties(code, outer, outer.body[moving.sum_begins], &sums))
+    ++moving.sum_begins;
+  if (sums.empty() || moving.sum_begins == outer.body.size() ||
+      !OnlyChangedAt(outer, moving.sum_begins, sums))
     return std::nullopt;
-  if (!OnlyChangedAt(outer, moving.sum_begins, sums)) return std::nullopt;
-  return moving;
+  const Loop* innermost = code.LoopOf(outer.body[moving.sum_begins]);
+  for (const Loop* each = innermost; each != nullptr; each = code.OnlyLoopIn(*each))
+    innermost = each;
+  if (innermost == nullptr ||
+      Has<clang::ForStmt, clang::WhileStmt, clang::DoStmt>(innermost->stmt->getBody()))
+    return std::nullopt;
+  for (const Loop* each = code.LoopOf(outer.body[moving.sum_begins]); each != nullptr;
+       each = code.OnlyLoopIn(*each)) {
+    moving.window = each;
+    if (IsMovingSum(code, *each, outer.var, sums, &moving.additions)) return moving;
+  }
+  return std::nullopt;
 }
 
 // The expression after edits as a part of a sum: anything but a sum or name is in parentheses.

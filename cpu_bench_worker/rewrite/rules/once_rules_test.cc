@@ -1,0 +1,69 @@
+// Rules of sums that are computed again and again.
+#include "cpu_bench_worker/rewrite/rewrite_testing.h"
+
+namespace whetstone {
+namespace {
+
+using testing::HasSubstr;
+
+const char kDoneOnce[] = "a loop done once for each";
+const char kFactored[] = "factored out of a sum";
+
+TEST_F(RewriteTest, ALoopThatComputesTheSameInEveryTurnIsDoneOnce) {
+  EXPECT_THAT(By(kDoneOnce,
+                 "void f(const float* a, float* b, int n) { for (int i = 0; i < n; i++) { float m "
+                 "= 0; for (int k = 0; k < n; k++) { m += a[k]; } m /= n; b[i] = a[i] - m; } }"),
+              HasSubstr("float once; { float m = 0; for (int k = 0; k < n; k++) { m += a[k]; } "
+                        "once = m; } for (int i = 0; i < n; i++) { float m = once; m /= n; b[i] = "
+                        "a[i] - m; }"));
+  EXPECT_THAT(
+      By(kDoneOnce,
+         "void f(const float* a, const float* b, float* c, int n) { for (int u = 0; u < 8; u++) { "
+         "for (int v = 0; v < 8; v++) { float s = 0; for (int y = 0; y < 8; y++) { float t = 0; "
+         "for (int x = 0; x < 8; x++) { t += a[y * 8 + x] * b[v * 8 + x]; } s += t * b[u * 8 + y]; "
+         "} c[u * 8 + v] = s; } } }"),
+      HasSubstr("float table[64]; for (int v = 0; v < 8; v++) { for (int y = 0; y < 8; y++) { "
+                "float t = 0; for (int x = 0; x < 8; x++) { t += a[y * 8 + x] * b[v * 8 + x]; } "
+                "table[v * 8 + y] = t; } } for (int u = 0; u < 8; u++) { for (int v = 0; v < 8; "
+                "v++) { float s = 0; for (int y = 0; y < 8; y++) { float t = table[v * 8 + y]; s "
+                "+= t * b[u * 8 + y]; } c[u * 8 + v] = s; } }"));
+  EXPECT_THAT(By(kDoneOnce,
+                 "void f(const int* a, int* b, int n, int m) { for (int i = 0; i < n; i++) { for "
+                 "(int j = 0; j < m; j++) { int s = 0; int c = 0; for (int k = 0; k < 9; k++) { s "
+                 "+= a[j + k]; c++; } b[i] += s / c; } } }"),
+              HasSubstr("int* const table = new int[m > 0 ? m : 0]; int* const table2 = new int[m "
+                        "> 0 ? m : 0]; for (int j = 0; j < m; j++) {"));
+  for (const char* turn :
+       {"int s = 0; for (int k = 0; k < 9; k++) s += a[k + i]; b[i] = s;",
+        "int s = 0; for (int k = 0; k < 9; k++) s += b[k]; b[i] = s;",
+        "int s = i; for (int k = 0; k < 9; k++) s += a[k]; b[i] = s;",
+        "int s = 0; if (a[i] > 0) { int t = 0; for (int k = 0; k < 9; k++) t += a[k]; s = t; } "
+        "b[i] = s;",
+        "int s = 0; s += 1; for (int k = 0; k < 9; k++) s += a[k]; b[i] = s;",
+        "int d = a[i]; int s = 0; for (int k = 0; k < 9; k++) s += a[k] * d; b[i] = s;",
+        "int s = 0; for (int k = 0; k < 9; k++) { s += a[k]; b[k] = 1; } b[i] = s;"})
+    EXPECT_FALSE(
+        Fits(kDoneOnce, "void f(const int* a, int* b, int n) { for (int i = 0; i < n; i++) { " +
+                            std::string(turn) + " } }"))
+        << turn;
+}
+
+TEST_F(RewriteTest, WhatAllProductsHaveIsFactoredOut) {
+  EXPECT_THAT(
+      By(kFactored,
+         "void f(const float* a, const float* b, float* c, int n) { for (int y = 0; y < n; y++) { "
+         "float s = 0; for (int x = 0; x < n; x++) { s += (a[x] - 1) * b[y] * a[x + y] * 2.0f; } "
+         "c[y] = s; } }"),
+      HasSubstr("float s = 0; { float part = 0; for (int x = 0; x < n; x++) { part += (a[x] - 1) * "
+                "a[x + y]; } s += b[y] * 2.0f * part; } c[y] = s;"));
+  for (const char* sum : {"s += a[x] * b[x];", "s += b[y];", "s *= a[x] * b[y];",
+                          "s += a[x] * b[y] + 1;", "s += a[x] * b[y]; s -= b[x];"})
+    EXPECT_FALSE(Fits(kFactored,
+                      "float f(const float* a, const float* b, int n, int y) { float s = "
+                      "0; for (int x = 0; x < n; x++) { " +
+                          std::string(sum) + " } return s; }"))
+        << sum;
+}
+
+}  // namespace
+}  // namespace whetstone
