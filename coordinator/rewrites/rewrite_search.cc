@@ -163,9 +163,12 @@ class Search {
     return absl::OkStatus();
   }
 
-  // Measures the program, or lays it aside where it is longer than `longest_`.
+  // Measures the program, or lays it aside where it is longer than `longest_`, unless it is made of
+  // the reference or of the fastest program: another algorithm is long, and what it makes possible
+  // is not to wait for all that is short.
   absl::Status Take(LaidAside made) {
-    if (made.source.size() > longest_) {
+    const bool leads = made.rules.size() == 1 || made.parent_speedup >= fastest_;
+    if (made.source.size() > (leads ? std::max(longest_, options_.chars_max) : longest_)) {
       long_.push_back(std::move(made));
       return absl::OkStatus();
     }
@@ -192,7 +195,7 @@ class Search {
   std::vector<Program> right_;   // the reference first
   std::set<std::string> seen_;   // texts, and hashes of canonical sources
   std::vector<LaidAside> long_;  // programs that were longer than `longest_`
-  size_t longest_ = 0;           // of a program that is measured; rises for the long ones
+  size_t longest_ = 0;           // of most programs that are measured; rises for the long ones
   double fastest_ = 1;
   RewriteSearch result_;
 };

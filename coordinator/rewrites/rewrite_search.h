@@ -7,7 +7,8 @@
 // they are applied; wrong programs fall at the check like any candidate.
 //
 // It looks among programs that a policy writes easily first, and then, with the time that is left,
-// among longer ones.
+// among longer ones; what is made of the reference itself, or of the fastest program, does not
+// wait.
 #ifndef WHETSTONE_COORDINATOR_REWRITES_REWRITE_SEARCH_H_
 #define WHETSTONE_COORDINATOR_REWRITES_REWRITE_SEARCH_H_
 

@@ -162,6 +162,16 @@ TEST_F(RewriteSearchTest, AFailureAmongLongProgramsLosesNothing) {
   EXPECT_EQ(search_.long_ended.code(), absl::StatusCode::kUnavailable);
 }
 
+TEST_F(RewriteSearchTest, WhatIsMadeOfTheReferenceOrTheFastestDoesNotWait) {
+  problem_.set_signature("r");
+  options_.chars_easy = 0;  // with the signature: what is longer than the reference waits
+  options_.chars_kept = 9;
+  budget_ = 5;
+  speeds_ = {{"rb", 2.0}, {"rba", 4.0}};
+  Kept();
+  EXPECT_THAT(measured_, ElementsAre("ra", "rb", "rc", "rba", "rbaa"));
+}
+
 TEST_F(RewriteSearchTest, WhereNothingShortIsFasterALongOneMayBe) {
   problem_.set_signature("r");
   options_.chars_kept = 1;
