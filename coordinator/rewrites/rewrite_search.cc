@@ -63,10 +63,11 @@ class Search {
     seen_.insert(problem.reference());
     const size_t kept = options_.chars_kept + problem.signature().size();
     const size_t easy = std::min(kept, options_.chars_easy + problem.signature().size());
+    longest_ever_ = std::max(kept, options_.chars_max + problem.signature().size());
     longest_ = easy;
     result_.ended = Rounds();
     if (!long_.empty() && result_.ended.ok()) {
-      longest_ = std::max(kept, options_.chars_max + problem.signature().size());
+      longest_ = longest_ever_;
       result_.long_ended = MeasureLong(kept);
       if (result_.long_ended.ok()) result_.long_ended = Rounds();
     }
@@ -168,7 +169,7 @@ class Search {
   // is not to wait for all that is short.
   absl::Status Take(LaidAside made) {
     const bool leads = made.rules.size() == 1 || made.parent_speedup >= fastest_;
-    if (made.source.size() > (leads ? std::max(longest_, options_.chars_max) : longest_)) {
+    if (made.source.size() > (leads ? longest_ever_ : longest_)) {
       long_.push_back(std::move(made));
       return absl::OkStatus();
     }
@@ -196,6 +197,7 @@ class Search {
   std::set<std::string> seen_;   // texts, and hashes of canonical sources
   std::vector<LaidAside> long_;  // programs that were longer than `longest_`
   size_t longest_ = 0;           // of most programs that are measured; rises for the long ones
+  size_t longest_ever_ = 0;      // of any
   double fastest_ = 1;
   RewriteSearch result_;
 };
