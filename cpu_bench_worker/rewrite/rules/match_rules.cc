@@ -227,15 +227,16 @@ void CountInOrder(const FunctionCode& code, Rewrites* rewrites) {
         " moved = " + sorted + "[k];\nlong to = k;\nfor (; to >= gap && moved < " + sorted +
         "[to - gap]; to -= gap) " + sorted + "[to] = " + sorted + "[to - gap];\n" + sorted +
         "[to] = moved;\n}\n}\n";
-    // How many keys are below the value, or not above it.
-    const auto search = [&](const std::string& name, const std::string& test) {
-      return "long " + name + " = 0;\nfor (long end = " + count + "; " + name +
-             " < end;) {\nconst long middle = (" + name + " + end) / 2;\nif (" + test + ") " +
-             name + " = middle + 1;\nelse end = middle;\n}\n";
+    // How many keys are below the value, or not above it: without branches.
+    const auto search = [&](const std::string& name, const std::string& before,
+                            const std::string& behind) {
+      return "long " + name + " = 0;\nfor (long rest = " + count +
+             "; rest > 0;) {\nconst long half = (rest + 1) / 2;\n" + name + " += (" + before +
+             sorted + "[" + name + " + half - 1]" + behind + ") * half;\nrest -= half;\n}\n";
     };
     std::string text = "{\n";
-    if (below != equal) text += search(low, sorted + "[middle] < " + value);
-    if (equal != above) text += search(high, "!(" + value + " < " + sorted + "[middle])");
+    if (below != equal) text += search(low, "", " < " + value);
+    if (equal != above) text += search(high, "!(" + value + " < ", ")");
     if (below != equal && equal != above)
       text += DoneTimes(code, below, low) + DoneTimes(code, equal, "(" + high + " - " + low + ")") +
               DoneTimes(code, above, "(" + count + " - " + high + ")");

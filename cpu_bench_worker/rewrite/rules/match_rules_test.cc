@@ -68,15 +68,15 @@ TEST_F(RewriteTest, WhatIsBelowIsCountedInOrder) {
   EXPECT_THAT(ranks, HasSubstr("sorted[count++] = r[j].v;"));
   EXPECT_THAT(
       ranks,
-      HasSubstr("{ long low = 0; for (long end = count; low < end;) { const long middle = (low + "
-                "end) / 2; if (sorted[middle] < out[i]) low = middle + 1; else end = middle; } "
-                "long high = 0; for (long end = count; high < end;) { const long middle = (high + "
-                "end) / 2; if (!(out[i] < sorted[middle])) high = middle + 1; else end = middle; } "
-                "less += low; same += 2 * (high - low); }"));
+      HasSubstr("{ long low = 0; for (long rest = count; rest > 0;) { const long half = (rest + 1) "
+                "/ 2; low += (sorted[low + half - 1] < out[i]) * half; rest -= half; } long high = "
+                "0; for (long rest = count; rest > 0;) { const long half = (rest + 1) / 2; high += "
+                "(!(out[i] < sorted[high + half - 1])) * half; rest -= half; } less += low; same "
+                "+= 2 * (high - low); }"));
   EXPECT_THAT(
       By(rule, EachKey("int c = 0; for (int j = 0; j < m; j++) if (q[i] <= q[j]) c++; out[i] = "
                        "c;")),
-      HasSubstr("else end = middle; } c += (count - low); } out[i] = c; } delete[] sorted;"));
+      HasSubstr("rest -= half; } c += (count - low); } out[i] = c; } delete[] sorted;"));
   for (const char* turn :
        {"for (int j = 0; j < m; j++) if (q[j] < q[i]) out[i] += r[j].v;",
         "int c = 0; for (int j = i; j < m; j++) if (q[j] < q[i]) c++; out[i] = c;",
