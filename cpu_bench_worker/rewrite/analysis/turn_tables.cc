@@ -46,18 +46,23 @@ std::optional<Entries> EntriesOf(const FunctionCode& code, const BeforeLoop& bef
   for (const Loop* loop : loops)
     if (!before.NeedsNothing(loop->first) || !before.NeedsNothing(loop->last)) return std::nullopt;
   if (const std::optional<Entries> known = KnownEntries(code, loops)) return known;
-  if (loops.size() != 1) return std::nullopt;
-  const Loop& loop = *loops[0];
-  const std::string name = loop.var->getNameAsString();
-  const std::string end = before.Operand(loop.last, {}) + (loop.inclusive ? " + 1" : "");
-  // The entries before a small first value stay unused. A loop without turns may end below 0.
-  const std::optional<int64_t> first = code.Constant(loop.first);
-  if (first && *first >= 0 && *first <= kUnusedMax)
-    return Entries{.known = false, .size = end + " > 0 ? " + end + " : 0", .index = name};
-  const std::string start = before.Operand(loop.first, {});
-  return Entries{.known = false,
-                 .size = end + " > " + start + " ? " + end + " - " + start + " : 0",
-                 .index = name + " - " + start};
+  Entries entries{.known = false, .size = "", .index = ""};
+  for (const Loop* loop : loops) {
+    const std::string name = loop->var->getNameAsString();
+    const std::string end = before.Operand(loop->last, {}) + (loop->inclusive ? " + 1" : "");
+    const std::string start = before.Operand(loop->first, {});
+    // The entries before a small first value stay unused. A loop without turns may end below 0.
+    const std::optional<int64_t> first = code.Constant(loop->first);
+    const bool unused = first && *first >= 0 && *first <= kUnusedMax;
+    const std::string count = unused ? end : end + " - " + start;
+    const std::string size = end + " > " + (unused ? "0" : start) + " ? " + count + " : 0";
+    const std::string place = unused ? name : name + " - " + start;
+    entries.size = entries.size.empty() ? size : "(long)(" + entries.size + ") * (" + size + ")";
+    entries.index = entries.index.empty()
+                        ? place
+                        : "(long)(" + entries.index + ") * (" + count + ") + " + place;
+  }
+  return entries;
 }
 
 std::string NameOf(const FunctionCode& code, const std::string& name, const std::string& suffix) {

@@ -33,6 +33,13 @@ TEST_F(RewriteTest, ALoopThatComputesTheSameInEveryTurnIsDoneOnce) {
                  "+= a[j + k]; c++; } b[i] += s / c; } } }"),
               HasSubstr("int* const table = new int[m > 0 ? m : 0]; int* const table2 = new int[m "
                         "> 0 ? m : 0]; for (int j = 0; j < m; j++) {"));
+  EXPECT_THAT(
+      By(kDoneOnce,
+         "void f(const int* a, int* b, int n, int h, int w) { for (int i = 0; i < n; i++) "
+         "{ for (int y = 1; y <= h; y++) { for (int x = n; x < w; x++) { int s = 0; for (int "
+         "k = 0; k < 9; k++) { s += a[y + x * k]; } b[i] += s; } } } }"),
+      HasSubstr("int* const table = new int[(long)(h + 1 > 0 ? h + 1 : 0) * (w > n ? w - n "
+                ": 0)];"));
   for (const char* turn :
        {"int s = 0; for (int k = 0; k < 9; k++) s += a[k + i]; b[i] = s;",
         "int s = 0; for (int k = 0; k < 9; k++) s += b[k]; b[i] = s;",
