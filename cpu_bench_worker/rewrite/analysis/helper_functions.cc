@@ -71,6 +71,22 @@ bool MeansTheSame(const FunctionCode& code, const clang::FunctionDecl* definitio
   return true;
 }
 
+// Whether a statement can stand somewhere else: declarations, expressions, loops and conditions
+// that end where they end.
+bool IsPlainStatement(const clang::Stmt* stmt) {
+  const std::vector<const clang::Stmt*> parts = Below(stmt);
+  return std::all_of(parts.begin(), parts.end(), [](const clang::Stmt* each) {
+    if (const auto* declaration = dyn_cast<clang::DeclStmt>(each)) return CanMove(declaration);
+    if (const auto* loop = dyn_cast<clang::ForStmt>(each))
+      return loop->getConditionVariable() == nullptr;
+    if (const auto* loop = dyn_cast<clang::WhileStmt>(each))
+      return loop->getConditionVariable() == nullptr;
+    if (isa<clang::IfStmt>(each)) return AsPlainIf(each) != nullptr;
+    return isa<clang::Expr, clang::CompoundStmt, clang::DoStmt, clang::BreakStmt,
+               clang::ContinueStmt, clang::NullStmt>(each);
+  });
+}
+
 }  // namespace
 
 const clang::FunctionDecl* WrittenHere(const FunctionCode& code, const clang::CallExpr* call) {
@@ -91,11 +107,8 @@ std::optional<Helper> AsHelper(const FunctionCode& code, const clang::FunctionDe
   if (helper.value == nullptr || definition->getReturnType()->isVoidType() != (end == nullptr))
     return std::nullopt;
   helper.first.pop_back();
-  for (const clang::Stmt* each : helper.first) {
-    const auto* declaration = dyn_cast<clang::DeclStmt>(each);
-    if (declaration == nullptr ? !isa<clang::Expr>(each) : !CanMove(declaration))
-      return std::nullopt;
-  }
+  for (const clang::Stmt* each : helper.first)
+    if (!IsPlainStatement(each)) return std::nullopt;
   for (const clang::Stmt* each : Below(definition->getBody()))
     helper.quiet &= !Assigns(each) || AssignsOwn(definition, each);
   return helper;

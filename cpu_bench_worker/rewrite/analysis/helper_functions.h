@@ -13,8 +13,8 @@
 
 namespace whetstone {
 
-// A function that can stand in the place of its calls: declarations and expressions one after the
-// other, the last of which is what it returns.
+// A function that can stand in the place of its calls: statements one after the other, the last of
+// which says what it returns.
 struct Helper {
   const clang::FunctionDecl* definition = nullptr;
   std::vector<const clang::Stmt*> first;
@@ -24,8 +24,8 @@ struct Helper {
 
 // The definition of what is called, if it is written in the program; null if it is not.
 const clang::FunctionDecl* WrittenHere(const FunctionCode& code, const clang::CallExpr* call);
-// The function, if it is defined above this one, calls only what is above itself, and has no loops,
-// branches or returns but one at its end.
+// The function, if it is defined above this one, calls only what is above itself, and returns
+// nowhere but at its end.
 std::optional<Helper> AsHelper(const FunctionCode& code, const clang::FunctionDecl* definition);
 
 // The expression without what clang adds to it.

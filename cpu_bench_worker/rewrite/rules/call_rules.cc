@@ -376,15 +376,21 @@ std::optional<std::string> Inliner::InPlaceOf(const clang::CallExpr* call,
   }
   for (const clang::Stmt* stmt : helper->first) {
     Edits names;
-    if (const auto* declaration = dyn_cast<clang::DeclStmt>(stmt))
+    for (const clang::Stmt* each : Below(stmt)) {
+      const auto* declaration = dyn_cast<clang::DeclStmt>(each);
+      if (declaration == nullptr) continue;
       for (const clang::Decl* decl : declaration->decls()) {
         const auto* variable = llvm::cast<clang::VarDecl>(decl);
         own[variable] = {Fresh(variable->getNameAsString()), true};
         const size_t at = code_.At(variable->getLocation());
         names.push_back({at, at + variable->getName().size(), own[variable].text});
       }
-    Expression(stmt, definition->getBody(), own, before, &names);
-    *before += code_.Text(stmt, names) + (isa<clang::Expr>(stmt) ? ";\n" : "\n");
+    }
+    // What a loop or condition needs cannot be declared before it.
+    std::string* room = isa<clang::Expr, clang::DeclStmt>(stmt) ? before : nullptr;
+    Expression(stmt, definition->getBody(), own, room, &names);
+    const std::string text = code_.Text(stmt, names);
+    *before += text + (text.back() == '}' || text.back() == ';' ? "\n" : ";\n");
   }
   const std::string value =
       Text(helper->value, nothing ? definition->getBody() : nullptr, own, before);

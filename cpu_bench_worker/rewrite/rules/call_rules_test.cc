@@ -159,9 +159,32 @@ TEST_F(RewriteTest, OneWithoutAResultStandsInItsStatementsPlace) {
                         "return sum;"));
 }
 
-TEST_F(RewriteTest, OneWithLoopsOrSeveralReturnsIsLeftAlone) {
+TEST_F(RewriteTest, OneWithLoopsAndBranchesStandsBeforeItsStatement) {
+  EXPECT_THAT(
+      By(kInPlace,
+         "static float peak(const float* x, int n, int from, int look) { float most = 0; int i; if "
+         "(from < 0) from = 0; for (i = from; i < from + look; i++) for (int k = 0; k < n; k++) "
+         "if (x[i * n + k] > most) most = x[i * n + k]; return most; }\nvoid f(const float* a, "
+         "float* b, int n) { for (int i = 0; i < n; i++) { float most = peak(a, 2, i - 1, 9); b[i] "
+         "= most; } }"),
+      HasSubstr(
+          "for (int i = 0; i < n; i++) { int from = i - 1; float most2 = 0; int i2; if (from "
+          "< 0) from = 0; for (i2 = from; i2 < from + 9; i2++) for (int k = 0; k < 2; k++) if "
+          "(a[i2 * 2 + k] > most2) most2 = a[i2 * 2 + k]; float most = most2; b[i] = most; "
+          "}"));
+  EXPECT_THAT(
+      By(kInPlace,
+         "static int g(int x) { const int y = x + 1; return y * y; }\nstatic int h(int x) { "
+         "int s = 0; while (s < x) s += g(s); return s; }\nint f(int a) { while (h(a) > 2) "
+         "a--; return a; }"),
+      HasSubstr("while (s < x) { const int y = s + 1; s += y * y; } return s; } int f(int "
+                "a) { while (h(a) > 2) a--;"))
+      << "nothing can stand before a loop's condition";
+}
+
+TEST_F(RewriteTest, OneWithSeveralReturnsIsLeftAlone) {
   for (const char* helper :
-       {"static int h(int x) { int s = 0; for (int i = 0; i < x; i++) s += i; return s; }",
+       {"static int h(int x) { for (int i = 0; i < x; i++) { if (i > 3) return 1; } return x; }",
         "static int h(int x) { if (x > 3) return 1; return x; }",
         "static int h(int x) { return x < 2 ? 1 : x * h(x - 1); }",
         "static int h(int x) { static int n = 0; n += x; return n; }",
