@@ -24,7 +24,7 @@ class RewriteTest : public testing::Test {
     ASSERT_TRUE(dir.ok());
     dir_ = new TempDir(std::move(*dir));
     const std::string header = dir_->path() + "/allowed.h";
-    std::ofstream(header) << "#include <cstddef>\n#include <math.h>\n";
+    std::ofstream(header) << "#include <algorithm>\n#include <cstddef>\n#include <math.h>\n";
     ASSERT_EQ(PrecompileHeader(kFlags, header), "");
     pch_ = new std::string(header + ".pch");
   }

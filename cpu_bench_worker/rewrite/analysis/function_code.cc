@@ -35,7 +35,10 @@ std::optional<Loop> AsLoop(const clang::Stmt* stmt) {
   const auto* var = dyn_cast<clang::VarDecl>(init->getSingleDecl());
   if (var == nullptr || var->getInit() == nullptr || !var->getType()->isIntegerType())
     return std::nullopt;
-  const auto* test = dyn_cast_or_null<clang::BinaryOperator>(loop->getCond());
+  // A bound of temporaries (std::min) has their end around the comparison.
+  const clang::Expr* condition = loop->getCond();
+  const auto* test =
+      condition == nullptr ? nullptr : dyn_cast<clang::BinaryOperator>(condition->IgnoreImplicit());
   if (test == nullptr || NamedVariable(test->getLHS()) != var) return std::nullopt;
   if (test->getOpcode() != clang::BO_LT && test->getOpcode() != clang::BO_LE) return std::nullopt;
   if (!CountsUp(loop->getInc(), var) || Changed(loop->getBody()).count(var) > 0)

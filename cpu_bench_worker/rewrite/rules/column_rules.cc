@@ -42,7 +42,7 @@ bool Grows(const FunctionCode& code, const clang::Expr* bound, const clang::VarD
   const std::string name = callee == nullptr ? "" : callee->getNameAsString();
   if (name != "min" && name != "max") return false;
   return std::all_of(call->arg_begin(), call->arg_end(), [&](const clang::Expr* each) {
-    return Mentions(each, counter) == 0 || IsSummand(code, each, counter);
+    return Mentions(each, counter) == 0 || IsSummand(code, each->IgnoreImplicit(), counter);
   });
 }
 

@@ -4,6 +4,7 @@
 namespace whetstone {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 const char kByColumns[] = "a window by columns";
@@ -64,6 +65,14 @@ TEST_F(RewriteTest, AWindowsExtremeIsTakenByColumns) {
                                     "m; } out[y * w + x] = m;")),
               HasSubstr("ms[c] = 9;"))
       << "with what every turn begins with";
+  EXPECT_THAT(
+      By(kByColumns,
+         Pixels("float m = 0; for (int p = 0; p < 3; p++) for (int q = x; q < std::min(w, x + "
+                "r); q++) m = std::max(m, in[p * w + q] * 2); out[y * w + x] = m;")),
+      AllOf(
+          HasSubstr("const int from = 0; const int end = std::min(w, w - 1 + r);"),
+          HasSubstr("for (int q = x; q < std::min(w, x + r); q++) { m = ms[q - from] > m ? ms[q - "
+                    "from] : m; }")));
 }
 
 TEST_F(RewriteTest, WhatDependsOnMoreThanItsColumnIsNotTakenByColumns) {
