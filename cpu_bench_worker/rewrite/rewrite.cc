@@ -203,8 +203,9 @@ Extents ExtentsOfProgram(const std::vector<std::string>& flags, const std::strin
   *refused = ForEachFunction(flags, pch, function, source, look);
   // Loops are looked at in their plain form, if they have one.
   if (!refused->empty() || plain == source) return extents;
-  *refused = ForEachFunction(flags, pch, function, plain, look);
-  return extents;
+  const Extents as_written = std::exchange(extents, {});
+  const bool known = ForEachFunction(flags, pch, function, plain, look).empty();
+  return known ? extents : as_written;
 }
 
 }  // namespace whetstone

@@ -23,8 +23,8 @@ struct Taking {
 };
 
 // The statements below `stmt` that take values into variables from outside of it, if it changes
-// nothing else, and each variable takes in one way only; else none. Loops below it are looked
-// into; one that is left before its end is none of them.
+// nothing else, returns nowhere, and each variable takes in one way only; else none. Loops below it
+// are looked into.
 std::vector<Taking> TakingsOf(const FunctionCode& code, const clang::Stmt* stmt);
 // How a part is joined to its accumulator: " += "; null for a minimum or maximum.
 const char* JoinedBy(TakingKind kind);
@@ -32,8 +32,8 @@ const char* JoinedBy(TakingKind kind);
 std::string Choice(TakingKind kind, const std::string& value, const std::string& accumulator);
 // What joins a part to its accumulator, whatever the kind.
 std::string Joined(TakingKind kind, const std::string& part, const std::string& accumulator);
-// Adds the edits by which the statement takes into `accumulator`, another place. `value` is what
-// other edits make of a minimum's or maximum's value; these are overridden.
+// Adds the edits by which the statement takes into `accumulator`, another place. What edits that
+// are there make of a minimum's or maximum's value is taken over; these are overridden.
 void TakeInto(const FunctionCode& code, const Taking& taking, const std::string& accumulator,
               Edits* edits);
 

@@ -43,6 +43,15 @@ std::set<std::string> WordsOf(const std::string& text) {
   return words;
 }
 
+// Whether a statement ends with a block's brace.
+bool EndsInBlock(const clang::Stmt* stmt) {
+  if (const auto* loop = dyn_cast<clang::ForStmt>(stmt)) return EndsInBlock(loop->getBody());
+  if (const auto* loop = dyn_cast<clang::WhileStmt>(stmt)) return EndsInBlock(loop->getBody());
+  if (const auto* branch = dyn_cast<clang::IfStmt>(stmt))
+    return EndsInBlock(branch->getElse() != nullptr ? branch->getElse() : branch->getThen());
+  return isa<clang::CompoundStmt>(stmt);
+}
+
 // Inliner puts helpers in the place of their calls.
 class Inliner {
  public:
@@ -390,7 +399,7 @@ std::optional<std::string> Inliner::InPlaceOf(const clang::CallExpr* call,
     std::string* room = isa<clang::Expr, clang::DeclStmt>(stmt) ? before : nullptr;
     Expression(stmt, definition->getBody(), own, room, &names);
     const std::string text = code_.Text(stmt, names);
-    *before += text + (text.back() == '}' || text.back() == ';' ? "\n" : ";\n");
+    *before += text + (text.back() == ';' || EndsInBlock(stmt) ? "\n" : ";\n");
   }
   const std::string value =
       Text(helper->value, nothing ? definition->getBody() : nullptr, own, before);

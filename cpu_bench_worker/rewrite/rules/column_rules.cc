@@ -102,10 +102,15 @@ std::optional<Window> WindowOf(const FunctionCode& code, const Loop& outer, cons
                 .accumulators = {},
                 .columns = {}};
   const clang::Stmt* body = along.stmt->getBody();
-  if (window.takings.empty() || HasOwn<clang::BreakStmt>(body) || !CallsAreQuiet(code, stmt))
+  // A turn without the window may be where there is nothing to read.
+  if (window.takings.empty() || HasOwn<clang::BreakStmt>(body) || !CallsAreQuiet(code, stmt) ||
+      MaySkip(code, {&outer}, stmt))
     return std::nullopt;
   for (const Taking& taking : window.takings) {
-    if (!IsWithin(code, taking.stmt, body)) return std::nullopt;
+    const clang::QualType type = taking.accumulator->getType();
+    const bool known = !FloatingType(type).empty() ||
+                       (type->isIntegerType() && code.context().getTypeSize(type) <= 64);
+    if (!known || !IsWithin(code, taking.stmt, body)) return std::nullopt;
     std::vector<const clang::VarDecl*>& all = window.accumulators;
     if (std::find(all.begin(), all.end(), taking.accumulator) == all.end())
       all.push_back(taking.accumulator);
@@ -166,7 +171,9 @@ ColumnRange RangeOf(const FunctionCode& code, const Window& window) {
   range.from = code.Text(along.first, begin);
   Edits last;
   code.Replace(along.last, outer.var, code.Bound(outer) + " - 1", &last);
-  range.end = code.Text(along.last, last) + (along.inclusive ? " + 1" : "");
+  range.end = code.Text(along.last, last);
+  const bool sum = SummandsOf(along.last).size() > 1 || IsAtom(along.last);
+  if (along.inclusive) range.end = (sum ? range.end : "(" + range.end + ")") + " + 1";
   return range;
 }
 

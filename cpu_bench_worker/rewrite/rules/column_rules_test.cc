@@ -79,6 +79,9 @@ TEST_F(RewriteTest, WhatDependsOnMoreThanItsColumnIsNotTakenByColumns) {
   for (const char* turn :
        {"for (int p = 0; p < 3; p++) for (int q = 0; q < 3; q++) s += in[(y + p) * w + x + q] * "
         "in[p * 3 + q];",
+        "if (x < 1) continue; for (int p = 0; p < 3; p++) for (int q = -1; q < 2; q++) s += in[(y "
+        "+ "
+        "p) * w + x + q];",
         "for (int p = 0; p < 3; p++) for (int q = 0; q < 3; q++) s += in[(y + p) * w + x - q];",
         "for (int p = 0; p < 3; p++) for (int q = 0; q < 3; q++) s += in[(y + p) * w + x + 2 * q];",
         "for (int p = 0; p < 3; p++) for (int q = 0; q <= p; q++) s += in[(y + p) * w + x + q];",

@@ -49,13 +49,13 @@ std::optional<Comparison> MatchOf(const FunctionCode& code, const Loop& loop) {
   if (first == nullptr) return std::nullopt;
   const bool leaves_out = OnlyContinues(first->getThen());
   if (!leaves_out && loop.body.size() != 1) return std::nullopt;
-  for (const clang::Expr* each :
-       leaves_out ? Disjuncts(first->getCond()) : Conjuncts(first->getCond())) {
-    const std::optional<Comparison> found = ComparisonOf(code, loop, each);
-    if (found && found->kind == (leaves_out ? clang::BO_NE : clang::BO_EQ) &&
-        found->type->isIntegerType())
-      return found;
-  }
+  // Behind another condition a key may not be there.
+  const clang::Expr* condition =
+      (leaves_out ? Disjuncts(first->getCond()) : Conjuncts(first->getCond()))[0];
+  const std::optional<Comparison> found = ComparisonOf(code, loop, condition);
+  if (found && found->kind == (leaves_out ? clang::BO_NE : clang::BO_EQ) &&
+      found->type->isIntegerType())
+    return found;
   return std::nullopt;
 }
 
@@ -100,18 +100,23 @@ Span SpanOf(const FunctionCode& code, const Loop& loop) {
   return span;
 }
 
-// The outermost loop around this one in which no key changes; null, if there is none.
+// The outermost loop around this one in which no key changes, and which always does this one; null,
+// if there is none.
 const clang::Stmt* PlaceOf(const FunctionCode& code, const Loop& loop, const clang::Expr* key,
                            const Span& span) {
   Variables needed = Used(key);
   needed.insert(span.needed.begin(), span.needed.end());
   needed.erase(loop.var);
   const clang::Stmt* place = nullptr;
+  std::vector<const Loop*> loops;
   for (const clang::Stmt* around = code.Parent(loop.stmt); around != nullptr;
        around = code.Parent(around)) {
     if (!IsLoop(around)) continue;
+    const Loop* counted = code.LoopOf(around);
+    if (counted == nullptr) break;
+    loops.insert(loops.begin(), counted);
     if (Share(needed, ChangedOrDeclared(around)) || Share(needed, Written(around)) ||
-        LeavesFunction(around))
+        LeavesFunction(around) || MaySkip(code, loops, loop.stmt))
       break;
     place = around;
   }
@@ -228,11 +233,14 @@ void CountInOrder(const FunctionCode& code, Rewrites* rewrites) {
         "[to - gap]; to -= gap) " + sorted + "[to] = " + sorted + "[to - gap];\n" + sorted +
         "[to] = moved;\n}\n}\n";
     // How many keys are below the value, or not above it: without branches.
+    const std::string rest = code.Fresh({"rest", "keys_left"});
+    const std::string half = code.Fresh({"half", "half_of"});
     const auto search = [&](const std::string& name, const std::string& before,
                             const std::string& behind) {
-      return "long " + name + " = 0;\nfor (long rest = " + count +
-             "; rest > 0;) {\nconst long half = (rest + 1) / 2;\n" + name + " += (" + before +
-             sorted + "[" + name + " + half - 1]" + behind + ") * half;\nrest -= half;\n}\n";
+      return "long " + name + " = 0;\nfor (long " + rest + " = " + count + "; " + rest +
+             " > 0;) {\nconst long " + half + " = (" + rest + " + 1) / 2;\n" + name + " += (" +
+             before + sorted + "[" + name + " + " + half + " - 1]" + behind + ") * " + half +
+             ";\n" + rest + " -= " + half + ";\n}\n";
     };
     std::string text = "{\n";
     if (below != equal) text += search(low, "", " < " + value);

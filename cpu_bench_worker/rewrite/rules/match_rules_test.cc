@@ -48,6 +48,8 @@ TEST_F(RewriteTest, OnlyWhatMatchesIsVisited) {
         "for (int j = 0; j < m; j++) { if (r[j].id == q[i]) out[i] += 1; out[i] += 2; }",
         "for (int j = 0; j < m; j++) if (r[j].v == out[i]) out[i] += 1;",
         "for (int j = 0; j < m; j++) if (j == q[i]) out[i] += 1;",
+        "for (int j = -2; j < m; j++) if (j >= 0 && q[j] == q[i]) out[i] += 1;",
+        "if (i > 3) for (int j = 0; j < m; j++) if (q[j] == q[i]) out[i] += 1;",
         "for (int j = 0; j < m; j++) if (q[j] == q[i + j]) out[i] += 1;",
         "for (int j = 0; j < m; j++) if (q[i + j] == m) out[i] += 1;",
         "for (int j = 0; j < m; j++) if (r[j].id == 3) out[i] += 1;",

@@ -33,7 +33,7 @@ std::optional<Block> BlockOf(const FunctionCode& code, const clang::Stmt* loop) 
                                : dyn_cast<clang::VarDecl>(declaration->getSingleDecl());
     if (variable == nullptr || variable->getInit() == nullptr ||
         dyn_cast<clang::InitListExpr>(variable->getInit()) != nullptr ||
-        variable->isStaticLocal() ||
+        !OnlyComputes(code, variable->getInit()) || variable->isStaticLocal() ||
         std::none_of(takings.begin(), takings.end(),
                      [&](const Taking& each) { return each.accumulator == variable; }))
       break;
@@ -155,13 +155,18 @@ void FactorOut(const FunctionCode& code, Rewrites* rewrites) {
       (changes ? changing : kept).push_back(each);
     }
     if (kept.empty() || changing.empty()) continue;
+    // Where no turn adds anything what it is multiplied by may not be there.
+    bool faults = false;
+    for (const clang::Expr* each : kept)
+      for (const clang::Stmt* below : Below(each)) faults = faults || MayFault(code, below);
     const std::string part = code.Fresh({"part", "part_of", "inner_sum"});
     const std::string sum = takings[0].accumulator->getNameAsString();
     const std::string text =
         "{\n" + code.Type(takings[0].accumulator) + " " + part + " = 0;\n" +
         code.Text(loop.stmt,
                   {code.Instead(addition, part + " += " + ProductOf(code, changing) + ";")}) +
-        "\n" + sum + " += " + ProductOf(code, kept) + " * " + part + ";\n}";
+        "\n" + (faults ? "if (" + part + " != 0) " : "") + sum + " += " + ProductOf(code, kept) +
+        " * " + part + ";\n}";
     rewrites->push_back({"factored out of a sum", code.Source({code.Instead(loop.stmt, text)})});
   }
 }

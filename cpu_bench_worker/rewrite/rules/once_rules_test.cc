@@ -62,7 +62,7 @@ TEST_F(RewriteTest, WhatAllProductsHaveIsFactoredOut) {
          "float s = 0; for (int x = 0; x < n; x++) { s += (a[x] - 1) * b[y] * a[x + y] * 2.0f; } "
          "c[y] = s; } }"),
       HasSubstr("float s = 0; { float part = 0; for (int x = 0; x < n; x++) { part += (a[x] - 1) * "
-                "a[x + y]; } s += b[y] * 2.0f * part; } c[y] = s;"));
+                "a[x + y]; } if (part != 0) s += b[y] * 2.0f * part; } c[y] = s;"));
   for (const char* sum : {"s += a[x] * b[x];", "s += b[y];", "s *= a[x] * b[y];",
                           "s += a[x] * b[y] + 1;", "s += a[x] * b[y]; s -= b[x];"})
     EXPECT_FALSE(Fits(kFactored,

@@ -1,6 +1,7 @@
 // Loops as other rules know them: for (T i = first; i < last; i++), however they were written.
 #include <algorithm>
 
+#include "cpu_bench_worker/rewrite/analysis/before_loop.h"
 #include "cpu_bench_worker/rewrite/analysis/conditions.h"
 #include "cpu_bench_worker/rewrite/analysis/counter_sums.h"
 #include "cpu_bench_worker/rewrite/rules/rules.h"
@@ -196,11 +197,21 @@ void CountUp(const FunctionCode& code, Rewrites* rewrites) {
     const std::optional<Limit> limit =
         counting && counting->down ? LimitOf(code, *counting) : std::nullopt;
     if (!limit || Share(Used(counting->first), Changed(counting->body)) ||
-        (limit->kind != clang::BO_GE && limit->kind != clang::BO_GT))
+        (limit->kind != clang::BO_GE && limit->kind != clang::BO_GT) ||
+        code.context().getTypeSize(counting->var->getType()) < 32)
       continue;
-    const std::string first = limit->kind == clang::BO_GE ? limit->text : limit->text + " + 1";
-    rewrites->push_back({"counted up", code.Source(AsPlain(code, *counting, first,
-                                                           " <= " + code.Text(counting->first)))});
+    const std::string first =
+        limit->kind == clang::BO_GE ? limit->text : "(" + limit->text + ") + 1";
+    // The first value is one of the counter's type.
+    const clang::Expr* last = counting->first->IgnoreParenImpCasts();
+    const bool same =
+        code.context().hasSameUnqualifiedType(last->getType(), counting->var->getType());
+    const bool sum = SummandsOf(last).size() > 1 || IsAtom(last);
+    const std::string text = sum && same ? code.Text(last) : "(" + code.Text(last) + ")";
+    rewrites->push_back(
+        {"counted up",
+         code.Source(AsPlain(code, *counting, first,
+                             " <= " + (same ? "" : "(" + code.Type(counting->var) + ")") + text))});
   }
 }
 

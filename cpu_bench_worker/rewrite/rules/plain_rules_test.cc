@@ -47,7 +47,9 @@ TEST_F(RewriteTest, ALoopThatCountsDownCountsUp) {
   EXPECT_THAT(By(rule, Body("for (int i = n - 1; i >= 0; i--) { b[i] = a[i]; }")),
               HasSubstr("for (int i = 0; i <= n - 1; i++) { b[i] = a[i]; }"));
   EXPECT_THAT(By(rule, Body("int i = n; while (i > m) { b[i] = a[i]; i--; }")),
-              HasSubstr("for (int i = m + 1; i <= n; i++) { b[i] = a[i]; }"));
+              HasSubstr("for (int i = (m) + 1; i <= n; i++) { b[i] = a[i]; }"));
+  EXPECT_THAT(By(rule, Body("for (int i = 3u * n - 1; i > n >> 1; i--) { b[i] = a[i]; }")),
+              HasSubstr("for (int i = (n >> 1) + 1; i <= (int)(3u * n - 1); i++) {"));
   for (const char* body : {"for (int i = n - 1; i < m; i--) { b[i] = a[i]; }",
                            "for (int i = n; i > 0; i -= 2) { b[i] = a[i]; }"})
     EXPECT_FALSE(Fits(rule, Body(body))) << body;

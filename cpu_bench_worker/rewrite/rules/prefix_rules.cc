@@ -99,7 +99,9 @@ void SubtractSums(const FunctionCode& code, Rewrites* rewrites) {
     while (at != nullptr && !IsLoop(at)) at = code.Parent(at);
     const Loop* outer = at == nullptr ? nullptr : code.LoopOf(at);
     const clang::Stmt* body = loop.stmt->getBody();
+    // In a turn without the loop its bounds may mean nothing.
     if (outer == nullptr || LeavesFunction(outer->stmt) || HasOwn<clang::BreakStmt>(body) ||
+        MaySkip(code, {outer}, loop.stmt) ||
         !BoundsVary(BeforeLoop(code, outer->stmt), *outer, loop))
       continue;
     const std::vector<Taking> takings = TakingsOf(code, body);

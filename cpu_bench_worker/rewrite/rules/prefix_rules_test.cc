@@ -33,6 +33,8 @@ TEST_F(RewriteTest, ASumOverARangeIsADifference) {
           "} } out[i] = s / c; } delete[] s_to; delete[] c_to;"));
   for (const char* turn :
        {"float s = 0; for (int k = 0; k < n; k++) s += a[k]; out[i] = s;",
+        "if (i < 3) continue; float s = 0; for (int k = i - 3; k < i; k++) s += a[k]; out[i] = s;",
+        "float s = 0; if (i > 0) for (int k = b[i - 1]; k < b[i]; k++) s += a[k]; out[i] = s;",
         "float s = 0; for (int k = b[i]; k < e[i]; k++) s += a[k] * i; out[i] = s;",
         "float s = 0; for (int k = b[i]; k < e[i]; k++) s += out[k]; out[i] = s;",
         "float s = 1; for (int k = b[i]; k < e[i]; k++) s *= a[k]; out[i] = s;",
