@@ -147,7 +147,8 @@ const std::set<std::string> kForms = {"a call in a variable",  "a function in it
                                       "factored out of a sum", "fields in variables",
                                       "guards by counters",    "guards joined",
                                       "plain loops",           "counted up"};
-constexpr int kFormsMax = 8;  // of a program, that are looked at
+constexpr int kFormsMax = 8;    // of a program, that are looked at
+constexpr int kFormRounds = 6;  // helpers of helpers in their place, and plain loops
 
 // What the rules make of the program, one change each.
 Rewrites RewriteOnce(const std::vector<std::string>& flags, const std::string& pch,
@@ -192,20 +193,25 @@ Extents ExtentsOfProgram(const std::vector<std::string>& flags, const std::strin
                          const std::string& function, const std::string& source,
                          std::string* refused) {
   Extents extents;
-  std::string plain = source;
-  const auto look = [&](const FunctionCode& code, const clang::FunctionDecl&, bool asked) {
-    if (!asked) return;
-    extents = ExtentsOf(code);
-    Rewrites rewrites;
-    PlainLoops(code, &rewrites);
-    if (!rewrites.empty()) plain = rewrites[0].source;
-  };
-  *refused = ForEachFunction(flags, pch, function, source, look);
-  // Loops are looked at in their plain form, if they have one.
-  if (!refused->empty() || plain == source) return extents;
-  const Extents as_written = std::exchange(extents, {});
-  const bool known = ForEachFunction(flags, pch, function, plain, look).empty();
-  return known ? extents : as_written;
+  std::string form = source;
+  for (int round = 0; round < kFormRounds; ++round) {
+    std::string next;
+    const auto look = [&](const FunctionCode& code, const clang::FunctionDecl&, bool asked) {
+      if (!asked) return;
+      Extents found = ExtentsOf(code);
+      extents.arrays.merge(found.arrays);
+      extents.sizes.merge(found.sizes);
+      Rewrites rewrites;
+      InlineCalls(code, &rewrites);
+      if (rewrites.empty()) PlainLoops(code, &rewrites);
+      if (!rewrites.empty()) next = rewrites[0].source;
+    };
+    const std::string why = ForEachFunction(flags, pch, function, form, look);
+    if (round == 0) *refused = why;
+    if (!why.empty() || next.empty()) break;
+    form = next;
+  }
+  return extents;
 }
 
 }  // namespace whetstone

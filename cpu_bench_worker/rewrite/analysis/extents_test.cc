@@ -170,6 +170,29 @@ TEST_F(ExtentsTest, AHeadLooksOneFurtherThanItsBody) {
       "n");
 }
 
+TEST_F(ExtentsTest, WhatHelpersReachCounts) {
+  const auto arrays = [](const std::string& source) { return ExtentsIn(source).arrays; };
+  EXPECT_THAT(arrays("static float peak(const float* x, int n, int ch, int from, int look) { float "
+                     "most = 0; for (int c = 0; c < ch; c++) for (int i = from; i < std::min(n, "
+                     "from + look); i++) most = std::max(most, x[i * ch + c]); return most; } void "
+                     "f(const float* x, float* out, int n, int ch, int look) { for (int i = 0; i < "
+                     "n; i++) { float most = peak(x, n, ch, i, look); out[i] = most; } }"),
+              ElementsAre(Pair("out", "n"), Pair("x", "ch*n")));
+  EXPECT_THAT(
+      arrays("static double square(double a) { return a * a; } static double apart(const "
+             "double* a, const double* b) { double s = 0; for (int k = 0; k < 3; k++) s += "
+             "square(a[k] - b[k]); return s; } void f(const double* pos, int n, double* out)"
+             " { int i, j; for (i = 0; i < n; i++) for (j = 0; j < n; j++) out[i] += "
+             "apart(pos + 3 * i, pos + 3 * j); }"),
+      ElementsAre(Pair("out", "n"), Pair("pos", "3*n")));
+  EXPECT_THAT(
+      arrays("static int first(const int* a, int n) { for (int i = 0; i < n; i++) if (a[i] > "
+             "0) return i; return n; } void f(const int* a, int* out, int n) { out[0] = "
+             "first(a, n); }"),
+      ElementsAre(Pair("out", "1")))
+      << "a helper with several returns stays where it is";
+}
+
 TEST_F(ExtentsTest, SizesAreWhatLengthsAndLoopsAreMadeOf) {
   const Extents extents = ExtentsIn(
       "void f(const float* a, float* out, int n, int radius, int threshold) { for (int i = 0; i < "
