@@ -148,7 +148,7 @@ const std::set<std::string> kForms = {"a call in a variable",  "a function in it
                                       "guards by counters",    "guards joined",
                                       "plain loops",           "counted up"};
 constexpr int kFormsMax = 8;    // of a program, that are looked at
-constexpr int kFormRounds = 6;  // helpers of helpers in their place, and plain loops
+constexpr int kFormRounds = 8;  // helpers of helpers in their place, and plain loops
 
 // What the rules make of the program, one change each.
 Rewrites RewriteOnce(const std::vector<std::string>& flags, const std::string& pch,
@@ -204,6 +204,7 @@ Extents ExtentsOfProgram(const std::vector<std::string>& flags, const std::strin
       Rewrites rewrites;
       InlineCalls(code, &rewrites);
       if (rewrites.empty()) PlainLoops(code, &rewrites);
+      if (rewrites.empty()) CountUp(code, &rewrites);
       if (!rewrites.empty()) next = rewrites[0].source;
     };
     const std::string why = ForEachFunction(flags, pch, function, form, look);

@@ -41,6 +41,16 @@ TEST_F(ExtentsTest, AnArrayIsAsLongAsItsLoopsReach) {
       LengthOfA("int i, j; for (i = 0; i < n; i++) for (j = 0; j < m; j++) a[i * m + j] = 0;"),
       "m*n");
   EXPECT_EQ(LengthOfA("int i = 0; while (i < n) { a[i] = 0; i++; }"), "n");
+  EXPECT_EQ(LengthOfA("int i; i = n; while (i-- > 0) a[i] = 0;"), "n");
+  EXPECT_EQ(
+      LengthOfA("int k; for (int i = 0; i < n; i++) { k = i; while (k < m) { a[k] = 0; k++; if "
+                "(b[k] > 0) break; } }"),
+      "m");
+  EXPECT_EQ(LengthOfA("for (int i = 0; i < n; i++) { int k = 16; while (k > 0 && a[i * 16 + k - 1] "
+                      "== 0) --k; }"),
+            "16*n");
+  EXPECT_EQ(LengthOfA("int k = n; while (k < m) { k += b[0]; a[k] = 0; }"), "");
+  EXPECT_EQ(LengthOfA("int k = n; int* p = &k; *p = m; a[k] = 0;"), "");
   EXPECT_EQ(LengthOfA("for (int i = 0; i + 1 < n; i++) a[i] = 0;"), "max(1, n-1)");
   EXPECT_EQ(LengthOfA("for (int i = 1; i < n - 1; i++) a[i + 1] = a[i - 1];"), "n");
   EXPECT_EQ(LengthOfA("for (int i = 0; i < n; i++) a[b[i] % m] = 0;"), "m");
@@ -122,12 +132,12 @@ TEST_F(ExtentsTest, WhatIsNotKnownIsNotSaid) {
 TEST_F(ExtentsTest, OnePlaceThatIsNotKnownLeavesTheArrayOut) {
   for (const char* more :
        {"for (int i = 0; i < n; i++) a[b[i]] = 0;",
-        "int i = 1; while (i < n) { a[i] = 0; i++; if (b[i] > 0) i++; }",
+        "int i = 1; while (b[i] < n) { a[i] = 0; i++; if (b[i] > 0) i++; }",
         "int i; for (i = 1; i < n; i++) a[i] = 0; b += i;", "*(a + n) = 0;",
         "float* p = a; p += n; *p = 0;", "for (int i = 0; i < n; i++) a[i << 1] = 0;",
-        "for (int i = n; i-- > 0;) a[i] = 0;", "for (int i = 0; i < n / 2; i++) a[i] = 0;",
-        "f(a + 1, b, n - 1, m);", "int k = 0; if (k < n) { k += b[0]; a[k] = 0; }",
-        "auto set = [&] { a[n] = 0; }; set();",
+        "for (int i = n; i-- > b[0]; i += b[1]) a[i] = 0;",
+        "for (int i = 0; i < n / 2; i++) a[i] = 0;", "f(a + 1, b, n - 1, m);",
+        "int k = 0; if (k < n) { k += b[0]; a[k] = 0; }", "auto set = [&] { a[n] = 0; }; set();",
         "for (int i = 0; i < (n > m ? n : m); i++) a[i] = 0;"})
     EXPECT_EQ(LengthOfA("a[0] = 1; " + std::string(more)), "") << more;
   EXPECT_EQ(LengthOfA("a[m] = 0; for (int i = 0; i < n; i++) a[i] = 0;"), "max(n, m+1)");
@@ -190,7 +200,20 @@ TEST_F(ExtentsTest, WhatHelpersReachCounts) {
              "0) return i; return n; } void f(const int* a, int* out, int n) { out[0] = "
              "first(a, n); }"),
       ElementsAre(Pair("out", "1")))
-      << "a helper with several returns stays where it is";
+      << "a helper that returns out of a loop stays where it is";
+  EXPECT_THAT(
+      arrays("static int at(const int* a, int w, int h, int x, int y) { if (x < 0) x = 0; if "
+             "(y < 0) y = 0; if (x >= w) x = w - 1; if (y >= h) y = h - 1; return a[y * w + "
+             "x]; } void f(const int* a, int* out, int w, int h) { for (int y = 0; y < h; "
+             "y++) for (int x = 0; x < w; x++) out[y * w + x] = at(a, w, h, x + 3, y - 3) - "
+             "at(a, w, h, x, y); }"),
+      ElementsAre(Pair("a", "h*w"), Pair("out", "h*w")));
+  EXPECT_THAT(
+      arrays("static bool set(const char* a, int w, int h, int x, int y) { if (x < 0 || y < 0 "
+             "|| x >= w || y >= h) return false; return a[y * w + x] != 0; } void f(const "
+             "char* a, int* out, int w, int h) { for (int y = 0; y < h; y++) for (int x = 0; "
+             "x < w; x++) out[y * w + x] = set(a, w, h, x + 1, y + 1); }"),
+      ElementsAre(Pair("a", "h*w"), Pair("out", "h*w")));
 }
 
 TEST_F(ExtentsTest, SizesAreWhatLengthsAndLoopsAreMadeOf) {

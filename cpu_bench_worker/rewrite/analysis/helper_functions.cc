@@ -87,6 +87,14 @@ bool IsPlainStatement(const clang::Stmt* stmt) {
   });
 }
 
+// Whether a value keeps what it is where another number is chosen in its place, or not.
+bool ChoosesAlike(const clang::FunctionDecl* definition, const clang::Expr* value) {
+  const clang::QualType to = PlainType(definition->getReturnType());
+  const clang::QualType from = PlainType(AsWritten(value)->getType());
+  return to->isArithmeticType() && !definition->getReturnType()->isReferenceType() &&
+         from->isArithmeticType() && to->isRealFloatingType() == from->isRealFloatingType();
+}
+
 }  // namespace
 
 const clang::FunctionDecl* WrittenHere(const FunctionCode& code, const clang::CallExpr* call) {
@@ -107,6 +115,18 @@ std::optional<Helper> AsHelper(const FunctionCode& code, const clang::FunctionDe
   if (helper.value == nullptr || definition->getReturnType()->isVoidType() != (end == nullptr))
     return std::nullopt;
   helper.first.pop_back();
+  while (!helper.first.empty()) {
+    const clang::IfStmt* guard = AsGuard(helper.first.back());
+    const std::vector<const clang::Stmt*> then =
+        guard == nullptr ? std::vector<const clang::Stmt*>{} : StatementsOf(guard->getThen());
+    const auto* returned = then.size() == 1 ? dyn_cast<clang::ReturnStmt>(then[0]) : nullptr;
+    if (returned == nullptr || returned->getRetValue() == nullptr) break;
+    helper.guards.insert(helper.guards.begin(), {guard->getCond(), returned->getRetValue()});
+    helper.first.pop_back();
+    if (!ChoosesAlike(definition, helper.value) ||
+        !ChoosesAlike(definition, returned->getRetValue()))
+      return std::nullopt;
+  }
   for (const clang::Stmt* each : helper.first)
     if (!IsPlainStatement(each)) return std::nullopt;
   for (const clang::Stmt* each : Below(definition->getBody()))

@@ -4,6 +4,7 @@
 #define WHETSTONE_CPU_BENCH_WORKER_REWRITE_ANALYSIS_HELPER_FUNCTIONS_H_
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "clang/AST/Decl.h"
@@ -18,6 +19,8 @@ namespace whetstone {
 struct Helper {
   const clang::FunctionDecl* definition = nullptr;
   std::vector<const clang::Stmt*> first;
+  // `if (condition) return value;` before the last one: values by their conditions.
+  std::vector<std::pair<const clang::Expr*, const clang::Expr*>> guards = {};
   const clang::Expr* value = nullptr;
   bool quiet = true;  // it assigns nothing but what is its own
 };
@@ -25,7 +28,7 @@ struct Helper {
 // The definition of what is called, if it is written in the program; null if it is not.
 const clang::FunctionDecl* WrittenHere(const FunctionCode& code, const clang::CallExpr* call);
 // The function, if it is defined above this one, calls only what is above itself, and returns
-// nowhere but at its end.
+// nowhere but at its end: the last statement, and conditions just before it.
 std::optional<Helper> AsHelper(const FunctionCode& code, const clang::FunctionDecl* definition);
 
 // The expression without what clang adds to it.

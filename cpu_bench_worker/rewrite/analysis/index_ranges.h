@@ -45,6 +45,8 @@ class IndexRanges {
   Range Of(const clang::Expr* expression, int depth) const;
   Range OfVariable(const clang::VarDecl* variable, int depth) const;
   Range OfCall(const clang::CallExpr* call, int depth) const;
+  Range OfFirstValue(const clang::VarDecl* variable, int depth) const;
+  Range HeldBefore(const clang::Stmt* use, const clang::VarDecl* variable, int depth) const;
   Range OfBinary(const clang::BinaryOperator* binary, int depth) const;
   Range OfCounter(const clang::VarDecl* counter, const clang::ForStmt* loop, int depth) const;
   Range Held(clang::QualType type, const Range& range) const;

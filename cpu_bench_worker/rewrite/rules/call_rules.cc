@@ -401,12 +401,24 @@ std::optional<std::string> Inliner::InPlaceOf(const clang::CallExpr* call,
     const std::string text = code_.Text(stmt, names);
     *before += text + (text.back() == ';' || EndsInBlock(stmt) ? "\n" : ";\n");
   }
-  const std::string value =
-      Text(helper->value, nothing ? definition->getBody() : nullptr, own, before);
+  std::string value;
+  std::string* room = before;
+  for (const auto& [condition, chosen] : helper->guards) {
+    const auto operand = [&](const clang::Expr* expression, std::string* declared) {
+      const std::string text = Text(expression, nullptr, own, declared);
+      return IsClosed(expression) ? text : "(" + text + ")";
+    };
+    value += operand(condition, std::exchange(room, nullptr)) + " ? ";
+    value += operand(chosen, nullptr) + " : ";
+  }
+  const std::string last =
+      Text(helper->value, nothing ? definition->getBody() : nullptr, own, room);
+  value += helper->guards.empty() || IsClosed(helper->value) ? last : "(" + last + ")";
   placed_[code_.At(definition->getBeginLoc())] = definition;
   // The helpers in this one are a part of its text.
   const size_t written = value.size() + (before == nullptr ? 0 : before->size() - declared);
   characters_ = std::max(characters_, others + written);
+  if (!helper->guards.empty()) return "(" + code_.Type(call) + ")(" + value + ")";
   return Result(call, *helper, around, value);
 }
 

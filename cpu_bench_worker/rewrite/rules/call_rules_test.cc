@@ -182,10 +182,28 @@ TEST_F(RewriteTest, OneWithLoopsAndBranchesStandsBeforeItsStatement) {
       << "nothing can stand before a loop's condition";
 }
 
+TEST_F(RewriteTest, OneThatReturnsUnderConditionsChooses) {
+  EXPECT_THAT(
+      By(kInPlace,
+         "static bool set(const char* a, int w, int h, int x, int y) { if (x < 0 || x >= w) return "
+         "false; if (y < 0 || y >= h) return false; return a[y * w + x] != 0; }\nvoid f(const "
+         "char* "
+         "a, int* b, int w, int h) { for (int i = 0; i < w; i++) if (set(a, w, h, i - 1, i)) "
+         "b[i]++; "
+         "}"),
+      HasSubstr("{ const int x = i - 1; if ((bool)((x < 0 || x >= w) ? false : (i < 0 || i >= h) ? "
+                "false : (a[i * w + x] != 0))) b[i]++; }"));
+  EXPECT_EQ(By(kInPlace,
+               "static double h(long x) { if (x > 3) return x; return 0.5; }\ndouble f(long a) { "
+               "return h(a); }"),
+            "")
+      << "a whole number would become another one";
+}
+
 TEST_F(RewriteTest, OneWithSeveralReturnsIsLeftAlone) {
   for (const char* helper :
        {"static int h(int x) { for (int i = 0; i < x; i++) { if (i > 3) return 1; } return x; }",
-        "static int h(int x) { if (x > 3) return 1; return x; }",
+        "static int h(int x) { if (x > 3) return 1; x += 2; return x; }",
         "static int h(int x) { return x < 2 ? 1 : x * h(x - 1); }",
         "static int h(int x) { static int n = 0; n += x; return n; }",
         "static int h(int x, ...) { return x; }", "template <typename T> T h(T x) { return x; }",

@@ -126,6 +126,50 @@ std::optional<Counting> CountingOf(const FunctionCode& code, const clang::Stmt* 
   return plain ? counting : std::nullopt;
 }
 
+// `while (i-- > 0)` and `for (int i = n; i-- > 0;)`: what is counted down from; the counter has no
+// other name outside.
+std::optional<Counting> CountingByCondition(const FunctionCode& code, const clang::Stmt* stmt) {
+  const auto* loop = dyn_cast<clang::ForStmt>(stmt);
+  const auto* again = dyn_cast<clang::WhileStmt>(stmt);
+  const clang::Expr* condition = loop != nullptr    ? loop->getCond()
+                                 : again != nullptr ? again->getCond()
+                                                    : nullptr;
+  if (condition == nullptr || (loop != nullptr && loop->getInc() != nullptr)) return std::nullopt;
+  condition = condition->IgnoreParenImpCasts();
+  if (const auto* test = dyn_cast<clang::BinaryOperator>(condition)) {
+    const bool is_left = test->getOpcode() == clang::BO_GT || test->getOpcode() == clang::BO_NE;
+    if (!is_left || code.Constant(test->getRHS()) != 0) return std::nullopt;
+    condition = test->getLHS()->IgnoreParenImpCasts();
+  }
+  const auto* count = dyn_cast<clang::UnaryOperator>(condition);
+  if (count == nullptr || count->getOpcode() != clang::UO_PostDec) return std::nullopt;
+  Counting counting{.stmt = stmt, .var = NamedVariable(count->getSubExpr())};
+  counting.body = loop != nullptr ? loop->getBody() : again->getBody();
+  const clang::Stmt* begin = loop == nullptr ? nullptr : loop->getInit();
+  if (loop == nullptr) {
+    const std::vector<const clang::Stmt*> around = StatementsOf(code.Parent(stmt));
+    const auto at = std::find(around.begin(), around.end(), stmt);
+    if (at == around.begin() || at == around.end()) return std::nullopt;
+    counting.declared = begin = *(at - 1);
+  }
+  if (counting.var == nullptr || !counting.var->isLocalVarDecl() ||
+      !counting.var->getType()->isIntegerType() || Changed(counting.body).count(counting.var) > 0)
+    return std::nullopt;
+  int named = Mentions(stmt, counting.var);
+  if (const auto* declaration = dyn_cast_or_null<clang::DeclStmt>(begin)) {
+    if (declaration->isSingleDecl() && declaration->getSingleDecl() == counting.var)
+      counting.first = counting.var->getInit();
+  } else if (const std::optional<Assignment> first = AsAssignment(begin);
+             first && first->kind == clang::BO_Assign &&
+             NamedVariable(first->target) == counting.var) {
+    counting.first = first->value;
+    named += loop == nullptr ? 1 : 0;
+  }
+  const bool only = counting.first != nullptr && Mentions(code.body(), counting.var) == named &&
+                    !Share(Used(counting.first), Changed(counting.body));
+  return only ? std::optional(counting) : std::nullopt;
+}
+
 // What the counter is compared with: "< n - lag", of lag + i < n.
 struct Limit {
   clang::BinaryOperatorKind kind = clang::BO_LT;
@@ -193,6 +237,11 @@ void PlainLoops(const FunctionCode& code, Rewrites* rewrites) {
 
 void CountUp(const FunctionCode& code, Rewrites* rewrites) {
   for (const clang::Stmt* stmt : Below(code.body())) {
+    if (const std::optional<Counting> by_condition = CountingByCondition(code, stmt))
+      rewrites->push_back(
+          {"counted up",
+           code.Source(AsPlain(code, *by_condition, "0",
+                               " < " + code.Operand(by_condition->first->IgnoreImpCasts())))});
     const std::optional<Counting> counting = CountingOf(code, stmt);
     const std::optional<Limit> limit =
         counting && counting->down ? LimitOf(code, *counting) : std::nullopt;

@@ -50,6 +50,16 @@ TEST_F(RewriteTest, ALoopThatCountsDownCountsUp) {
               HasSubstr("for (int i = (m) + 1; i <= n; i++) { b[i] = a[i]; }"));
   EXPECT_THAT(By(rule, Body("for (int i = 3u * n - 1; i > n >> 1; i--) { b[i] = a[i]; }")),
               HasSubstr("for (int i = (n >> 1) + 1; i <= (int)(3u * n - 1); i++) {"));
+  EXPECT_THAT(By(rule, Body("int i; i = n - m; while (i-- > 0) { b[i] = a[i]; }")),
+              HasSubstr("{ int i; for (int i = 0; i < (n - m); i++) { b[i] = a[i]; } return 0; }"));
+  EXPECT_THAT(By(rule, Body("for (unsigned i = n; i--;) { b[i] = a[i]; }")),
+              HasSubstr("for (unsigned int i = 0; i < n; i++) { b[i] = a[i]; }"));
+  for (const char* body :
+       {"int i = n; while (i-- > 0) { b[i] = a[i]; } b[0] = i;",
+        "int i = n; while (i-- > 0) { if (a[i] > 0) i--; b[i] = a[i]; }",
+        "int i = n; b[0] = 1; while (i-- > 0) b[i] = a[i];",
+        "int i = n; while (i-- > m) b[i] = a[i];", "while (n-- > 0) b[n] = a[n];"})
+    EXPECT_FALSE(Fits(rule, Body(body))) << body;
   for (const char* body : {"for (int i = n - 1; i < m; i--) { b[i] = a[i]; }",
                            "for (int i = n; i > 0; i -= 2) { b[i] = a[i]; }"})
     EXPECT_FALSE(Fits(rule, Body(body))) << body;
