@@ -147,8 +147,9 @@ const std::set<std::string> kForms = {"a call in a variable",  "a function in it
                                       "factored out of a sum", "fields in variables",
                                       "guards by counters",    "guards joined",
                                       "plain loops",           "counted up"};
-constexpr int kFormsMax = 8;    // of a program, that are looked at
-constexpr int kFormRounds = 8;  // helpers of helpers in their place, and plain loops
+constexpr int kFormsMax = 8;  // of a program, that are looked at
+// Helpers of helpers in their place, plain loops, and one loop at a time counted up.
+constexpr int kFormRounds = 8;
 
 // What the rules make of the program, one change each.
 Rewrites RewriteOnce(const std::vector<std::string>& flags, const std::string& pch,
@@ -195,12 +196,11 @@ Extents ExtentsOfProgram(const std::vector<std::string>& flags, const std::strin
   Extents extents;
   std::string form = source;
   for (int round = 0; round < kFormRounds; ++round) {
+    Extents found;
     std::string next;
     const auto look = [&](const FunctionCode& code, const clang::FunctionDecl&, bool asked) {
       if (!asked) return;
-      Extents found = ExtentsOf(code);
-      extents.arrays.merge(found.arrays);
-      extents.sizes.merge(found.sizes);
+      found = ExtentsOf(code);
       Rewrites rewrites;
       InlineCalls(code, &rewrites);
       if (rewrites.empty()) PlainLoops(code, &rewrites);
@@ -209,6 +209,8 @@ Extents ExtentsOfProgram(const std::vector<std::string>& flags, const std::strin
     };
     const std::string why = ForEachFunction(flags, pch, function, form, look);
     if (round == 0) *refused = why;
+    extents.arrays.merge(found.arrays);
+    extents.sizes.merge(found.sizes);
     if (!why.empty() || next.empty()) break;
     form = next;
   }

@@ -49,7 +49,16 @@ TEST_F(ExtentsTest, AnArrayIsAsLongAsItsLoopsReach) {
   EXPECT_EQ(LengthOfA("for (int i = 0; i < n; i++) { int k = 16; while (k > 0 && a[i * 16 + k - 1] "
                       "== 0) --k; }"),
             "16*n");
-  EXPECT_EQ(LengthOfA("int k = n; while (k < m) { k += b[0]; a[k] = 0; }"), "");
+  for (const char* body :
+       {"int k = n; while (k < m) { k += b[0]; a[k] = 0; }",
+        "int k = 0; while (k < n) { if (b[k] > 0) k = m; a[k] = 0; k++; }",
+        "int k = 0; while (k < n) { if (b[k++] > 0) a[k] = 0; }",
+        "int k = 0; while (k < n && b[k++] > 0) a[k] = 0;",
+        "int k = b[0]; if (k >= n) k = n - 1; if (b[1]) k = b[2]; a[k] = 0;",
+        "int k = m; switch (n) { case 0: if (k >= n) k = n - 1; break; default: a[k] = 0; }"})
+    EXPECT_EQ(LengthOfA(body), "") << body;
+  EXPECT_EQ(LengthOfA("for (int i = 0; i < n; i++) a[n - b[i] % m] = 0;"), "m+n")
+      << "a remainder may be below 0";
   EXPECT_EQ(LengthOfA("int k = n; int* p = &k; *p = m; a[k] = 0;"), "");
   EXPECT_EQ(LengthOfA("for (int i = 0; i + 1 < n; i++) a[i] = 0;"), "max(1, n-1)");
   EXPECT_EQ(LengthOfA("for (int i = 1; i < n - 1; i++) a[i + 1] = a[i - 1];"), "n");

@@ -87,14 +87,6 @@ bool IsPlainStatement(const clang::Stmt* stmt) {
   });
 }
 
-// Whether a value keeps what it is where another number is chosen in its place, or not.
-bool ChoosesAlike(const clang::FunctionDecl* definition, const clang::Expr* value) {
-  const clang::QualType to = PlainType(definition->getReturnType());
-  const clang::QualType from = PlainType(AsWritten(value)->getType());
-  return to->isArithmeticType() && !definition->getReturnType()->isReferenceType() &&
-         from->isArithmeticType() && to->isRealFloatingType() == from->isRealFloatingType();
-}
-
 }  // namespace
 
 const clang::FunctionDecl* WrittenHere(const FunctionCode& code, const clang::CallExpr* call) {
@@ -123,10 +115,10 @@ std::optional<Helper> AsHelper(const FunctionCode& code, const clang::FunctionDe
     if (returned == nullptr || returned->getRetValue() == nullptr) break;
     helper.guards.insert(helper.guards.begin(), {guard->getCond(), returned->getRetValue()});
     helper.first.pop_back();
-    if (!ChoosesAlike(definition, helper.value) ||
-        !ChoosesAlike(definition, returned->getRetValue()))
-      return std::nullopt;
   }
+  // A number is chosen, of the type that is returned.
+  if (!helper.guards.empty() && !definition->getReturnType()->isArithmeticType())
+    return std::nullopt;
   for (const clang::Stmt* each : helper.first)
     if (!IsPlainStatement(each)) return std::nullopt;
   for (const clang::Stmt* each : Below(definition->getBody()))

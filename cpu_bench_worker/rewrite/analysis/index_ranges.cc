@@ -249,9 +249,9 @@ IndexRanges::Range IndexRanges::OfBinary(const clang::BinaryOperator* binary, in
       }
       return range;
     case clang::BO_Rem:
-      // A remainder below 0 is no place.
-      if (right.most && IsNeverNegative(right.least))
-        range = {Polynomial(0), *right.most - Polynomial(1)};
+      if (!right.most || !IsNeverNegative(right.least)) return range;
+      range.most = *right.most - Polynomial(1);
+      range.least = IsNeverNegative(left.least) ? Polynomial(0) : Polynomial(0) - *range.most;
       return range;
     case clang::BO_And: {
       // A number that is not below 0 bounds the result, whatever the other one is.
@@ -326,67 +326,6 @@ IndexRanges::Bound IndexRanges::MostBy(const clang::Expr* condition, bool negate
   }
   if (!most) return std::nullopt;
   return kind == clang::BO_LE || kind == clang::BO_GE ? most : *most - Polynomial(1);
-}
-
-// What a variable begins with, if it only falls from there, or only rises.
-IndexRanges::Range IndexRanges::OfFirstValue(const clang::VarDecl* variable, int depth) const {
-  if (!variable->isLocalVarDecl() || variable->getInit() == nullptr || depth <= 0) return {};
-  bool falls = true, rises = true;
-  for (const clang::Stmt* each : Below(code_.body())) {
-    const auto* name = dyn_cast<clang::DeclRefExpr>(each);
-    if (name == nullptr || name->getDecl() != variable) continue;
-    const clang::Stmt* around = code_.Parent(each);
-    const auto* cast = dyn_cast<clang::ImplicitCastExpr>(around);
-    if (cast != nullptr && cast->getCastKind() == clang::CK_LValueToRValue) continue;
-    const std::optional<Assignment> change = AsAssignment(around);
-    const bool by_size =
-        change && NamedVariable(change->target) == variable &&
-        (change->value == nullptr || IsNeverNegative(Of(change->value, depth - 1).least));
-    rises = rises && by_size && change->kind == clang::BO_AddAssign;
-    falls = falls && by_size && change->kind == clang::BO_SubAssign;
-  }
-  const Range first = Held(variable->getType(), Of(variable->getInit(), depth - 1));
-  return {rises ? first.least : std::nullopt, falls ? first.most : std::nullopt};
-}
-
-// `if (v >= n) v = n - 1;` and the like, on the way to where a variable that changes is used, and
-// what its loop goes on for.
-IndexRanges::Range IndexRanges::HeldBefore(const clang::Stmt* use, const clang::VarDecl* variable,
-                                           int depth) const {
-  Range range;
-  const clang::Stmt* part = use;
-  for (const clang::Stmt* at = code_.Parent(use); at != nullptr; part = at, at = code_.Parent(at)) {
-    if (IsLoop(at) && (Changed(at).count(variable) > 0 || Written(at).count(variable) > 0)) {
-      const auto* loop = dyn_cast<clang::WhileStmt>(at);
-      if (loop == nullptr || part != loop->getBody()) return range;
-      for (const clang::Expr* condition : Conjuncts(loop->getCond())) {
-        range.most = SmallerOf(range.most, MostBy(condition, false, variable, depth - 1));
-        const Bound least = LeastBy(condition, false, variable, depth - 1);
-        if (!range.least) range.least = least;
-      }
-      return range;
-    }
-    if (!isa<clang::CompoundStmt>(at)) continue;
-    const std::vector<const clang::Stmt*> all = StatementsOf(at);
-    for (auto before = std::find(all.begin(), all.end(), part); before != all.begin();) {
-      const clang::Stmt* stmt = *--before;
-      if (Changed(stmt).count(variable) == 0 && Written(stmt).count(variable) == 0) continue;
-      const clang::IfStmt* guard = AsGuard(stmt);
-      const std::vector<const clang::Stmt*> then =
-          guard == nullptr ? std::vector<const clang::Stmt*>{} : StatementsOf(guard->getThen());
-      const std::optional<Assignment> held =
-          then.size() == 1 ? AsAssignment(then[0]) : std::nullopt;
-      if (!held || held->kind != clang::BO_Assign || NamedVariable(held->target) != variable)
-        return range;
-      const Range value = Of(held->value, depth - 1);
-      const Bound most = MostBy(guard->getCond(), true, variable, depth - 1);
-      if (!range.most && most && value.most) range.most = LargerOf(*most, *value.most);
-      const Bound least = LeastBy(guard->getCond(), true, variable, depth - 1);
-      if (!range.least && least && IsNeverNegative(least))
-        range.least = NeitherNegative({least, {}}, value);
-    }
-  }
-  return range;
 }
 
 // The conditions that hold where something is used, and those (true) that do not.

@@ -62,7 +62,7 @@ class IndexRanges {
   const FunctionCode& code_;
   Variables changed_;
   std::map<const clang::VarDecl*, const clang::ForStmt*> loops_;  // of counters
-  mutable Variables being_read_;                                  // counters
+  mutable Variables being_read_;
   mutable int steps_ = 0;
 };
 

@@ -28,6 +28,7 @@ struct Stand {
 // again.
 constexpr int kCallsMax = 64;
 constexpr size_t kCharactersMax = 8000;
+constexpr size_t kPlainMax = 200;  // of one value that stands for a parameter
 
 using Stands = std::map<const clang::ValueDecl*, Stand>;
 
@@ -50,6 +51,22 @@ bool EndsInBlock(const clang::Stmt* stmt) {
   if (const auto* branch = dyn_cast<clang::IfStmt>(stmt))
     return EndsInBlock(branch->getElse() != nullptr ? branch->getElse() : branch->getThen());
   return isa<clang::CompoundStmt>(stmt);
+}
+
+// Text of an expression between ? and :.
+std::string Chosen(const clang::Expr* expression, const std::string& text) {
+  return IsClosed(expression) ? text : "(" + text + ")";
+}
+
+// Whether not all of what a helper returns is always computed.
+bool LeavesOut(const Helper& helper) {
+  const std::vector<const clang::Stmt*> parts = Below(helper.value);
+  return !helper.guards.empty() ||
+         std::any_of(parts.begin(), parts.end(), [](const clang::Stmt* each) {
+           const auto* binary = dyn_cast<clang::BinaryOperator>(each);
+           return isa<clang::ConditionalOperator>(each) ||
+                  (binary != nullptr && binary->isLogicalOp());
+         });
 }
 
 // Inliner puts helpers in the place of their calls.
@@ -83,6 +100,8 @@ class Inliner {
                 const Stands& stands, bool room) const;
   std::string Result(const clang::CallExpr* call, const Helper& helper, const clang::Stmt* around,
                      std::string value) const;
+  std::string Typed(const clang::CallExpr* call, const clang::Expr* value,
+                    const std::string& text) const;
   std::optional<std::string> InPlaceOf(const clang::CallExpr* call, const clang::Stmt* around,
                                        const Stands& stands, std::string* before);
 
@@ -192,6 +211,7 @@ bool Inliner::NeedsVariable(const Helper& helper, const clang::ParmVarDecl* para
       (!type->isReferenceType() || to == from || type->getPointeeType().isConstQualified());
   if (to != from && !pointers && !numbers) return true;
   if (code_.Text(given).substr(0, 1) == "{") return true;
+  if (CallsOrAssigns(given) && LeavesOut(helper)) return true;
   if (!type->isReferenceType() && !type.isConstQualified() && !OnlyRead(body, parameter))
     return true;
   if (!IsPlain(given, stands)) {
@@ -329,7 +349,8 @@ Stand Inliner::Itself(const clang::ParmVarDecl* parameter, const clang::Expr* gi
   const clang::QualType to = PlainType(parameter->getType());
   if (to->isArithmeticType() && to != PlainType(AsWritten(given)->getType()))
     text = "(" + to.getAsString(code_.context().getPrintingPolicy()) + ")" + text;
-  return {text, IsPlain(given, stands)};
+  // What is written again and again does not grow.
+  return {text, IsPlain(given, stands) && text.size() <= kPlainMax};
 }
 
 // Whether the helper can stand in its call's place. `room`: something can be declared before it.
@@ -362,6 +383,13 @@ std::string Inliner::Result(const clang::CallExpr* call, const Helper& helper,
   const bool apart =
       StandsApart(call, around) && (binary == nullptr || binary->getOpcode() != clang::BO_Comma);
   return closed || apart ? value : "(" + value + ")";
+}
+
+// A value among those that are chosen from, of the type that the call has.
+std::string Inliner::Typed(const clang::CallExpr* call, const clang::Expr* value,
+                           const std::string& text) const {
+  const bool same = PlainType(call->getType()) == PlainType(AsWritten(value)->getType());
+  return (same ? "" : "(" + code_.Type(call) + ")") + Chosen(value, text);
 }
 
 // The text that stands for a call; nothing where it cannot.
@@ -404,21 +432,17 @@ std::optional<std::string> Inliner::InPlaceOf(const clang::CallExpr* call,
   std::string value;
   std::string* room = before;
   for (const auto& [condition, chosen] : helper->guards) {
-    const auto operand = [&](const clang::Expr* expression, std::string* declared) {
-      const std::string text = Text(expression, nullptr, own, declared);
-      return IsClosed(expression) ? text : "(" + text + ")";
-    };
-    value += operand(condition, std::exchange(room, nullptr)) + " ? ";
-    value += operand(chosen, nullptr) + " : ";
+    value += Chosen(condition, Text(condition, nullptr, own, std::exchange(room, nullptr))) + " ? ";
+    value += Typed(call, chosen, Text(chosen, nullptr, own, nullptr)) + " : ";
   }
   const std::string last =
       Text(helper->value, nothing ? definition->getBody() : nullptr, own, room);
-  value += helper->guards.empty() || IsClosed(helper->value) ? last : "(" + last + ")";
+  value += helper->guards.empty() ? last : Typed(call, helper->value, last);
   placed_[code_.At(definition->getBeginLoc())] = definition;
   // The helpers in this one are a part of its text.
   const size_t written = value.size() + (before == nullptr ? 0 : before->size() - declared);
   characters_ = std::max(characters_, others + written);
-  if (!helper->guards.empty()) return "(" + code_.Type(call) + ")(" + value + ")";
+  if (!helper->guards.empty()) return "(" + value + ")";
   return Result(call, *helper, around, value);
 }
 

@@ -191,13 +191,18 @@ TEST_F(RewriteTest, OneThatReturnsUnderConditionsChooses) {
          "a, int* b, int w, int h) { for (int i = 0; i < w; i++) if (set(a, w, h, i - 1, i)) "
          "b[i]++; "
          "}"),
-      HasSubstr("{ const int x = i - 1; if ((bool)((x < 0 || x >= w) ? false : (i < 0 || i >= h) ? "
-                "false : (a[i * w + x] != 0))) b[i]++; }"));
-  EXPECT_EQ(By(kInPlace,
-               "static double h(long x) { if (x > 3) return x; return 0.5; }\ndouble f(long a) { "
-               "return h(a); }"),
-            "")
-      << "a whole number would become another one";
+      HasSubstr("{ const int x = i - 1; if (((x < 0 || x >= w) ? false : (i < 0 || i >= h) ? false "
+                ": (a[i * w + x] != 0))) b[i]++; }"));
+  EXPECT_THAT(By(kInPlace,
+                 "static long h(int x, unsigned y) { if (x < 0) return x; return y + 1; }\nlong "
+                 "f(int a, unsigned b) { return h(a, b); }"),
+              HasSubstr("return ((a < 0) ? (long)a : (long)(b + 1));"));
+  EXPECT_THAT(
+      By(kInPlace,
+         "static int h(int c, int x) { if (c > 0) return 1; return x; }\nint f(int a, int b) "
+         "{ int s = h(a, b++); return s + b; }"),
+      HasSubstr("const int x = b++; int s = ((a > 0) ? 1 : x); return s + b;"))
+      << "what it is given is computed in any case";
 }
 
 TEST_F(RewriteTest, OneWithSeveralReturnsIsLeftAlone) {

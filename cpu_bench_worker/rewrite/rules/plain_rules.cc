@@ -155,6 +155,9 @@ std::optional<Counting> CountingByCondition(const FunctionCode& code, const clan
   if (counting.var == nullptr || !counting.var->isLocalVarDecl() ||
       !counting.var->getType()->isIntegerType() || Changed(counting.body).count(counting.var) > 0)
     return std::nullopt;
+  if (counting.var->isStaticLocal() || Written(counting.body).count(counting.var) > 0 ||
+      code.context().getTypeSize(counting.var->getType()) < 32)
+    return std::nullopt;
   int named = Mentions(stmt, counting.var);
   if (const auto* declaration = dyn_cast_or_null<clang::DeclStmt>(begin)) {
     if (declaration->isSingleDecl() && declaration->getSingleDecl() == counting.var)
@@ -166,7 +169,7 @@ std::optional<Counting> CountingByCondition(const FunctionCode& code, const clan
     named += loop == nullptr ? 1 : 0;
   }
   const bool only = counting.first != nullptr && Mentions(code.body(), counting.var) == named &&
-                    !Share(Used(counting.first), Changed(counting.body));
+                    Mentions(counting.first, counting.var) == 0;
   return only ? std::optional(counting) : std::nullopt;
 }
 
@@ -216,6 +219,24 @@ Edits AsPlain(const FunctionCode& code, const Counting& counting, const std::str
   return edits;
 }
 
+// Whether what the counter begins with can be computed in every turn anew.
+bool IsStillThere(const FunctionCode& code, const Counting& counting) {
+  Variables changing = Changed(counting.body);
+  changing.merge(Written(counting.body));
+  return OnlyComputes(code, counting.first) && !Share(Used(counting.first), changing) &&
+         !Has<clang::ArraySubscriptExpr, clang::MemberExpr, clang::CallExpr>(counting.first) &&
+         !Has<clang::UnaryOperator>(counting.first);
+}
+
+// It, as the last value of a counter that counts up, of the counter's type.
+std::string LastValue(const FunctionCode& code, const Counting& counting) {
+  const clang::Expr* last = counting.first->IgnoreParenImpCasts();
+  const bool same = code.context().hasSameUnqualifiedType(last->getType(), counting.var->getType());
+  if (!same) return "(" + code.Type(counting.var) + ")(" + code.Text(last) + ")";
+  const bool sum = SummandsOf(last).size() > 1 || IsAtom(last);
+  return sum ? code.Text(last) : "(" + code.Text(last) + ")";
+}
+
 }  // namespace
 
 void PlainLoops(const FunctionCode& code, Rewrites* rewrites) {
@@ -237,30 +258,22 @@ void PlainLoops(const FunctionCode& code, Rewrites* rewrites) {
 
 void CountUp(const FunctionCode& code, Rewrites* rewrites) {
   for (const clang::Stmt* stmt : Below(code.body())) {
-    if (const std::optional<Counting> by_condition = CountingByCondition(code, stmt))
+    const std::optional<Counting> by_condition = CountingByCondition(code, stmt);
+    if (by_condition && IsStillThere(code, *by_condition))
       rewrites->push_back(
           {"counted up",
-           code.Source(AsPlain(code, *by_condition, "0",
-                               " < " + code.Operand(by_condition->first->IgnoreImpCasts())))});
+           code.Source(AsPlain(code, *by_condition, "0", " < " + LastValue(code, *by_condition)))});
     const std::optional<Counting> counting = CountingOf(code, stmt);
     const std::optional<Limit> limit =
         counting && counting->down ? LimitOf(code, *counting) : std::nullopt;
-    if (!limit || Share(Used(counting->first), Changed(counting->body)) ||
+    if (!limit || !IsStillThere(code, *counting) ||
         (limit->kind != clang::BO_GE && limit->kind != clang::BO_GT) ||
         code.context().getTypeSize(counting->var->getType()) < 32)
       continue;
     const std::string first =
         limit->kind == clang::BO_GE ? limit->text : "(" + limit->text + ") + 1";
-    // The first value is one of the counter's type.
-    const clang::Expr* last = counting->first->IgnoreParenImpCasts();
-    const bool same =
-        code.context().hasSameUnqualifiedType(last->getType(), counting->var->getType());
-    const bool sum = SummandsOf(last).size() > 1 || IsAtom(last);
-    const std::string text = sum && same ? code.Text(last) : "(" + code.Text(last) + ")";
-    rewrites->push_back(
-        {"counted up",
-         code.Source(AsPlain(code, *counting, first,
-                             " <= " + (same ? "" : "(" + code.Type(counting->var) + ")") + text))});
+    rewrites->push_back({"counted up", code.Source(AsPlain(code, *counting, first,
+                                                           " <= " + LastValue(code, *counting)))});
   }
 }
 

@@ -51,11 +51,14 @@ TEST_F(RewriteTest, ALoopThatCountsDownCountsUp) {
   EXPECT_THAT(By(rule, Body("for (int i = 3u * n - 1; i > n >> 1; i--) { b[i] = a[i]; }")),
               HasSubstr("for (int i = (n >> 1) + 1; i <= (int)(3u * n - 1); i++) {"));
   EXPECT_THAT(By(rule, Body("int i; i = n - m; while (i-- > 0) { b[i] = a[i]; }")),
-              HasSubstr("{ int i; for (int i = 0; i < (n - m); i++) { b[i] = a[i]; } return 0; }"));
+              HasSubstr("{ int i; for (int i = 0; i < n - m; i++) { b[i] = a[i]; } return 0; }"));
   EXPECT_THAT(By(rule, Body("for (unsigned i = n; i--;) { b[i] = a[i]; }")),
-              HasSubstr("for (unsigned int i = 0; i < n; i++) { b[i] = a[i]; }"));
+              HasSubstr("for (unsigned int i = 0; i < (unsigned int)(n); i++) { b[i] = a[i]; }"));
   for (const char* body :
        {"int i = n; while (i-- > 0) { b[i] = a[i]; } b[0] = i;",
+        "int i = a[0]; while (i-- > 0) b[i] += 1;", "static int i = n; while (i-- > 0) b[i] = 1;",
+        "int i = n; for (i = i + 1; i-- > 0;) b[i] = a[i];",
+        "unsigned char i = n; while (i-- > 0) b[i] = a[i];",
         "int i = n; while (i-- > 0) { if (a[i] > 0) i--; b[i] = a[i]; }",
         "int i = n; b[0] = 1; while (i-- > 0) b[i] = a[i];",
         "int i = n; while (i-- > m) b[i] = a[i];", "while (n-- > 0) b[n] = a[n];"})
