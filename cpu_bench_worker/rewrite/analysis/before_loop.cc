@@ -206,6 +206,12 @@ Variables Written(const clang::Stmt* stmt) {
   return written;
 }
 
+Variables Varying(const clang::Stmt* stmt) {
+  Variables varying = ChangedOrDeclared(stmt);
+  varying.merge(Written(stmt));
+  return varying;
+}
+
 bool IsAtom(const clang::Expr* expression) {
   return isa<clang::DeclRefExpr, clang::IntegerLiteral, clang::FloatingLiteral, clang::ParenExpr,
              clang::ArraySubscriptExpr, clang::MemberExpr, clang::CallExpr, clang::CXXNamedCastExpr,

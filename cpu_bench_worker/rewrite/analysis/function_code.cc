@@ -189,6 +189,16 @@ const clang::Stmt* FunctionCode::Parent(const clang::Stmt* stmt) const {
   return it == parents_.end() ? nullptr : it->second;
 }
 
+const Loop* FunctionCode::LoopAround(const clang::Stmt* stmt) const {
+  const clang::Stmt* around = Parent(stmt);
+  while (around != nullptr && !IsLoop(around)) around = Parent(around);
+  return around == nullptr ? nullptr : LoopOf(around);
+}
+
+bool FunctionCode::IsWithin(const clang::Stmt* part, const clang::Stmt* whole) const {
+  return Begin(part) >= Begin(whole) && End(part) <= End(whole);
+}
+
 size_t FunctionCode::At(clang::SourceLocation location) const {
   const clang::SourceManager& sources = context_->getSourceManager();
   return sources.getFileOffset(sources.getExpansionLoc(location));

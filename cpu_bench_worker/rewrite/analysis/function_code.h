@@ -57,6 +57,11 @@ class FunctionCode {
   // Returns the smallest statement or expression around this one; null for the body.
   const clang::Stmt* Parent(const clang::Stmt* stmt) const;
 
+  // The loop nearest around it; null if there is none, or it counts otherwise.
+  const Loop* LoopAround(const clang::Stmt* stmt) const;
+  // Whether a part is all of `whole` or lies in it.
+  bool IsWithin(const clang::Stmt* part, const clang::Stmt* whole) const;
+
   size_t At(clang::SourceLocation location) const;
   // The bytes of a statement, with the semicolon that ends it; of an expression, without.
   size_t Begin(const clang::Stmt* stmt) const;

@@ -113,6 +113,12 @@ std::optional<Taking> AsTaking(const FunctionCode& code, const clang::Stmt* stmt
   return plain ? std::optional(taking) : std::nullopt;
 }
 
+// "largest = v > largest ? v : largest;", of a minimum or maximum.
+std::string Choice(TakingKind kind, const std::string& value, const std::string& accumulator) {
+  return accumulator + " = " + value + (kind == TakingKind::kLeast ? " < " : " > ") + accumulator +
+         " ? " + value + " : " + accumulator + ";";
+}
+
 }  // namespace
 
 std::vector<Taking> TakingsOf(const FunctionCode& code, const clang::Stmt* stmt) {
@@ -126,10 +132,8 @@ std::vector<Taking> TakingsOf(const FunctionCode& code, const clang::Stmt* stmt)
     std::optional<Taking> taking = AsTaking(code, each);
     if (!taking || own.count(taking->accumulator) > 0) continue;
     const bool part_of_other =
-        std::any_of(takings.begin(), takings.end(), [&](const Taking& other) {
-          return code.Begin(other.stmt) <= code.Begin(each) &&
-                 code.End(other.stmt) >= code.End(each);
-        });
+        std::any_of(takings.begin(), takings.end(),
+                    [&](const Taking& other) { return code.IsWithin(each, other.stmt); });
     if (part_of_other) continue;
     // With the temporaries of std::max it is a statement only together with their end.
     if (const auto* whole = dyn_cast<clang::ExprWithCleanups>(code.Parent(each)))
@@ -154,11 +158,6 @@ const char* JoinedBy(TakingKind kind) {
          : kind == TakingKind::kXor ? " ^= "
          : kind == TakingKind::kOr  ? " |= "
                                     : nullptr;
-}
-
-std::string Choice(TakingKind kind, const std::string& value, const std::string& accumulator) {
-  return accumulator + " = " + value + (kind == TakingKind::kLeast ? " < " : " > ") + accumulator +
-         " ? " + value + " : " + accumulator + ";";
 }
 
 std::string Joined(TakingKind kind, const std::string& part, const std::string& accumulator) {

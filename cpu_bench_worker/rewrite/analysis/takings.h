@@ -28,9 +28,8 @@ struct Taking {
 std::vector<Taking> TakingsOf(const FunctionCode& code, const clang::Stmt* stmt);
 // How a part is joined to its accumulator: " += "; null for a minimum or maximum.
 const char* JoinedBy(TakingKind kind);
-// "largest = v > largest ? v : largest;", of a minimum or maximum.
-std::string Choice(TakingKind kind, const std::string& value, const std::string& accumulator);
-// What joins a part to its accumulator, whatever the kind.
+// What joins a part to its accumulator: "sum += part;", "largest = part > largest ? part :
+// largest;".
 std::string Joined(TakingKind kind, const std::string& part, const std::string& accumulator);
 // Adds the edits by which the statement takes into `accumulator`, another place. What edits that
 // are there make of a minimum's or maximum's value is taken over; these are overridden.

@@ -29,10 +29,6 @@ struct Window {
   bool bounds_move = false;  // `along` begins and ends with the turn's counter
 };
 
-bool IsWithin(const FunctionCode& code, const clang::Stmt* part, const clang::Stmt* whole) {
-  return code.Begin(part) >= code.Begin(whole) && code.End(part) <= code.End(whole);
-}
-
 // Whether the bound never falls from turn to turn: it grows with the counter, where nothing holds
 // it (std::min).
 bool Grows(const FunctionCode& code, const clang::Expr* bound, const clang::VarDecl* counter) {
@@ -59,8 +55,7 @@ bool Counts(const FunctionCode& code, const Window& window) {
 // Whether the window depends on its turn by nothing but the counter.
 bool NeedsOnlyCounter(const Window& window) {
   const Variables own = Declared(window.stmt);
-  Variables others = ChangedOrDeclared(window.outer->stmt);
-  others.merge(Written(window.outer->stmt));
+  const Variables others = Varying(window.outer->stmt);
   for (const clang::VarDecl* used : Used(window.stmt)) {
     const bool accumulator = std::find(window.accumulators.begin(), window.accumulators.end(),
                                        used) != window.accumulators.end();
@@ -110,7 +105,7 @@ std::optional<Window> WindowOf(const FunctionCode& code, const Loop& outer, cons
     const clang::QualType type = taking.accumulator->getType();
     const bool known = !FloatingType(type).empty() ||
                        (type->isIntegerType() && code.context().getTypeSize(type) <= 64);
-    if (!known || !IsWithin(code, taking.stmt, body)) return std::nullopt;
+    if (!known || !code.IsWithin(taking.stmt, body)) return std::nullopt;
     std::vector<const clang::VarDecl*>& all = window.accumulators;
     if (std::find(all.begin(), all.end(), taking.accumulator) == all.end())
       all.push_back(taking.accumulator);
@@ -182,7 +177,7 @@ std::string Nothing(const FunctionCode& code, const Window& window, const Taking
   if (JoinedBy(taking.kind) != nullptr) return "0";
   const clang::Expr* begin = taking.accumulator->getInit();
   bool begins = begin != nullptr && Used(begin).empty() && OnlyComputes(code, begin) &&
-                IsWithin(code, begin, window.outer->stmt);
+                code.IsWithin(begin, window.outer->stmt);
   for (const clang::Stmt* each : window.outer->body)
     begins = begins && (each == window.stmt || Changed(each).count(taking.accumulator) == 0);
   if (begins) return code.Text(begin);
@@ -209,9 +204,7 @@ const clang::Stmt* PlaceOfTables(const FunctionCode& code, const Window& window)
   for (const clang::Stmt* around = code.Parent(place); around != nullptr;
        around = code.Parent(around)) {
     if (!IsLoop(around)) continue;
-    if (Share(needed, ChangedOrDeclared(around)) || Share(needed, Written(around)) ||
-        LeavesFunction(around))
-      break;
+    if (Share(needed, Varying(around)) || LeavesFunction(around)) break;
     place = around;
   }
   return place;
@@ -288,7 +281,7 @@ void TakeColumns(const FunctionCode& code, Rewrites* rewrites) {
       for (const Loop& along : code.loops()) {
         // With one loop there is nothing that other turns' windows have too.
         const bool two =
-            along.stmt == stmt ? HasLoop(along.stmt->getBody()) : IsWithin(code, along.stmt, stmt);
+            along.stmt == stmt ? HasLoop(along.stmt->getBody()) : code.IsWithin(along.stmt, stmt);
         if (!two) continue;
         const std::string column = code.Fresh({"c", "column", "at"});
         if (const std::optional<Window> window = WindowOf(code, outer, stmt, along, column))

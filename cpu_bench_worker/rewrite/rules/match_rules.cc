@@ -31,8 +31,7 @@ std::optional<Comparison> ComparisonOf(const FunctionCode& code, const Loop& loo
                    .kind = left ? test->getOpcode()
                                 : clang::BinaryOperator::reverseComparisonOp(test->getOpcode()),
                    .type = test->getLHS()->getType()};
-  Variables inside = ChangedOrDeclared(loop.stmt);
-  inside.merge(Written(loop.stmt));
+  const Variables inside = Varying(loop.stmt);
   Variables others = inside;
   others.erase(loop.var);
   // The counter itself is found without a search.
@@ -77,9 +76,7 @@ Variables BoundsOf(const Loop& loop) {
 Span SpanOf(const FunctionCode& code, const Loop& loop) {
   const std::string counter = loop.var->getNameAsString();
   Span span{code.Text(loop.first), code.Bound(loop), "", BoundsOf(loop)};
-  const clang::Stmt* at = code.Parent(loop.stmt);
-  while (at != nullptr && !IsLoop(at)) at = code.Parent(at);
-  const Loop* around = at == nullptr ? nullptr : code.LoopOf(at);
+  const Loop* around = code.LoopAround(loop.stmt);
   if (around == nullptr || span.needed.count(around->var) == 0) return span;
   // It begins or ends where the loop around it is: that one's first and last turn know how far.
   if (IsSummand(code, loop.first, around->var)) {
@@ -115,8 +112,7 @@ const clang::Stmt* PlaceOf(const FunctionCode& code, const Loop& loop, const cla
     const Loop* counted = code.LoopOf(around);
     if (counted == nullptr) break;
     loops.insert(loops.begin(), counted);
-    if (Share(needed, ChangedOrDeclared(around)) || Share(needed, Written(around)) ||
-        LeavesFunction(around) || MaySkip(code, loops, loop.stmt))
+    if (Share(needed, Varying(around)) || LeavesFunction(around) || MaySkip(code, loops, loop.stmt))
       break;
     place = around;
   }
@@ -213,6 +209,7 @@ void CountInOrder(const FunctionCode& code, Rewrites* rewrites) {
                 : nullptr;
     if (place == nullptr) continue;
     const auto& [below, equal, above] = ordered->regions;
+    if (below == equal && equal == above) continue;
     const std::string counter = loop.var->getNameAsString();
     const std::string type = code.Type(loop.var);
     const std::string of = code.Type(ordered->comparison.type);
@@ -253,7 +250,6 @@ void CountInOrder(const FunctionCode& code, Rewrites* rewrites) {
     else
       text +=
           DoneTimes(code, equal, high) + DoneTimes(code, above, "(" + count + " - " + high + ")");
-    if (below == equal && equal == above) continue;
     rewrites->push_back({"counted in order",
                          code.Source({code.Instead(
                              place, made + code.Text(place, {code.Instead(loop.stmt, text + "}")}) +

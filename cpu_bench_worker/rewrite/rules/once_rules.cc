@@ -71,9 +71,7 @@ std::optional<Around> AroundBlock(const FunctionCode& code, const Loop& loop, co
     around.all.push_back(&each);
     if (used.erase(each.var) > 0) around.needed.push_back(&each);
   }
-  Variables changing = ChangedOrDeclared(loop.stmt);
-  changing.merge(Written(loop.stmt));
-  if (Share(used, changing) || MaySkip(code, around.all, block.loop)) return std::nullopt;
+  if (Share(used, Varying(loop.stmt)) || MaySkip(code, around.all, block.loop)) return std::nullopt;
   return around;
 }
 
@@ -146,12 +144,11 @@ void FactorOut(const FunctionCode& code, Rewrites* rewrites) {
     if (takings.size() != 1 || takings[0].kind != TakingKind::kSum) continue;
     const auto* addition = dyn_cast<clang::CompoundAssignOperator>(takings[0].stmt);
     if (addition == nullptr || addition->getOpcode() != clang::BO_AddAssign) continue;
-    const Variables inside = ChangedOrDeclared(loop.stmt);
+    const Variables inside = Varying(loop.stmt);
     std::vector<const clang::Expr*> kept;
     std::vector<const clang::Expr*> changing;
     for (const clang::Expr* each : JoinedBy(clang::BO_Mul, addition->getRHS())) {
-      const bool changes = Share(Used(each), inside) || !OnlyComputes(code, each) ||
-                           Share(Used(each), Written(loop.stmt));
+      const bool changes = Share(Used(each), inside) || !OnlyComputes(code, each);
       (changes ? changing : kept).push_back(each);
     }
     if (kept.empty() || changing.empty()) continue;

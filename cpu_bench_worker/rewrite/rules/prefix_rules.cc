@@ -18,9 +18,7 @@ bool AddsTheSame(const FunctionCode& code, const Loop& outer, const Loop& loop,
   Variables used = Used(loop.stmt->getBody());
   for (const clang::VarDecl* own : Declared(loop.stmt)) used.erase(own);
   for (const Taking& each : takings) used.erase(each.accumulator);
-  Variables changing = ChangedOrDeclared(outer.stmt);
-  changing.merge(Written(outer.stmt));
-  return !Share(used, changing) && CallsAreQuiet(code, loop.stmt->getBody());
+  return !Share(used, Varying(outer.stmt)) && CallsAreQuiet(code, loop.stmt->getBody());
 }
 
 // Whether the loop's bounds differ from turn to turn of the one around it, by its counter alone.
@@ -95,9 +93,7 @@ void AddPrefixSums(const FunctionCode& code, const Loop& outer, const Loop& loop
 
 void SubtractSums(const FunctionCode& code, Rewrites* rewrites) {
   for (const Loop& loop : code.loops()) {
-    const clang::Stmt* at = code.Parent(loop.stmt);
-    while (at != nullptr && !IsLoop(at)) at = code.Parent(at);
-    const Loop* outer = at == nullptr ? nullptr : code.LoopOf(at);
+    const Loop* outer = code.LoopAround(loop.stmt);
     const clang::Stmt* body = loop.stmt->getBody();
     // In a turn without the loop its bounds may mean nothing.
     if (outer == nullptr || LeavesFunction(outer->stmt) || HasOwn<clang::BreakStmt>(body) ||

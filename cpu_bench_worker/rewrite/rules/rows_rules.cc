@@ -126,10 +126,6 @@ bool IsRow(const FunctionCode& code, const clang::Expr* row, const clang::VarDec
          NamedVariable(less->getLHS()) == counter && code.Constant(less->getRHS()) == back;
 }
 
-bool Within(const FunctionCode& code, const clang::Stmt* inner, const clang::Stmt* outer) {
-  return code.Begin(inner) >= code.Begin(outer) && code.End(inner) <= code.End(outer);
-}
-
 // Whether the loop only sets one column of its own row, whatever the rows are.
 bool SetsColumn(const FunctionCode& code, const Loop& loop, const Rows& rows) {
   const std::optional<Assignment> set =
@@ -138,8 +134,8 @@ bool SetsColumn(const FunctionCode& code, const Loop& loop, const Rows& rows) {
       Mentions(loop.stmt, rows.variable) != 1)
     return false;
   for (const Rows::Element& element : rows.elements)
-    if (Within(code, element.whole, loop.stmt))
-      return Within(code, element.whole, set->target) && IsRow(code, element.row, loop.var, 0) &&
+    if (code.IsWithin(element.whole, loop.stmt))
+      return code.IsWithin(element.whole, set->target) && IsRow(code, element.row, loop.var, 0) &&
              code.Constant(element.column).has_value();
   return false;
 }
@@ -157,9 +153,9 @@ std::optional<Rolled> RolledOf(const FunctionCode& code, const Rows& rows, const
   for (const Rows::Element& element : rows.elements) {
     const bool of_column =
         std::any_of(rolled.columns.begin(), rolled.columns.end(),
-                    [&](const Loop* column) { return Within(code, element.whole, column->stmt); });
+                    [&](const Loop* column) { return code.IsWithin(element.whole, column->stmt); });
     if (of_column) continue;
-    if (Within(code, element.whole, loop.stmt)) {
+    if (code.IsWithin(element.whole, loop.stmt)) {
       both = both || IsRow(code, element.row, loop.var, 1);
       if (!IsRow(code, element.row, loop.var, 0) && !IsRow(code, element.row, loop.var, 1))
         return std::nullopt;
@@ -178,7 +174,7 @@ std::string ColumnText(const FunctionCode& code, const Rows& rows, const Loop& c
   Edits edits;
   code.Replace(column.stmt->getBody(), column.var, counter, &edits);
   for (const Rows::Element& element : rows.elements) {
-    if (!Within(code, element.whole, column.stmt)) continue;
+    if (!code.IsWithin(element.whole, column.stmt)) continue;
     Override(&edits, ElementEdit(code, element, row + "[" + code.Text(element.column) + "]"));
   }
   return code.Text(column.body, edits);
@@ -193,11 +189,11 @@ void AddTwoRows(const FunctionCode& code, const Rows& rows, const Rolled& rolled
   Edits whole;
   for (const Rows::Element& element : rows.elements) {
     const std::string column = "[" + code.Text(element.column) + "]";
-    if (Within(code, element.whole, loop.stmt))
+    if (code.IsWithin(element.whole, loop.stmt))
       inside.push_back(ElementEdit(
           code, element, (IsRow(code, element.row, loop.var, 0) ? row : before) + column));
     else if (std::none_of(rolled.columns.begin(), rolled.columns.end(), [&](const Loop* each) {
-               return Within(code, element.whole, each->stmt);
+               return code.IsWithin(element.whole, each->stmt);
              }))
       whole.push_back(ElementEdit(code, element, before + column));
   }
