@@ -53,7 +53,8 @@ torch::Tensor SiluMulCpu(const torch::Tensor& gate_up, torch::ScalarType dtype) 
 torch::Tensor RmsNorm(const torch::Tensor& x, const torch::Tensor& delta,
                       const torch::Tensor& weight, double eps) {
   const PartScope scope(Part::kDecodeElementwise);
-  if (const CudaKernels* kernels = KernelsFor(x.device())) {
+  const CudaKernels* const kernels = KernelsFor(x.device());
+  if (kernels != nullptr && x.size(1) <= kNormWidthMax) {
     torch::Tensor y = torch::empty(x.sizes(), weight.options());
     const RmsNormArgs args = {
         .x = Data<float>(x),

@@ -97,35 +97,49 @@ __global__ void __launch_bounds__(kRotateThreads) RotateStoreKernel(RotateStoreA
 
 // --- Products of a warp --------------------------------------------------------------------------
 
-// Computes c [16, 16] f32 = a [16, 16 * steps] T, row-major, times b. With kColumns b is given
-// transposed, as keys are, [16, 16 * steps] row-major; else it is row-major itself, as values are,
-// and a step goes 16 rows down.
+constexpr int kStepsMax = 8;
+static_assert(kHeadDimMax <= kStepsMax * kTile && kSplitTokens <= kStepsMax * kTile);
+
+// Computes c [16 * tiles, 16] f32 = a [16 * tiles, 16 * steps] T, row-major, times b. With kColumns
+// b is given transposed, as keys are, [16, 16 * steps] row-major; else it is row-major itself, as
+// values are, and a step goes 16 rows down. For the tensor cores all of it, which comes from far
+// memory, is asked for at once, and only once.
 template <typename T, bool kColumns>
 struct Product {
-  static __device__ void Run(const T* a, int32_t a_stride, const T* b, int32_t b_stride,
-                             int32_t steps, float* c, int32_t c_stride) {
+  static __device__ void Run(const T* a, int32_t a_stride, int32_t tiles, const T* b,
+                             int32_t b_stride, int32_t steps, float* c, int32_t c_stride) {
     namespace wmma = nvcuda::wmma;
     using Layout = std::conditional_t<kColumns, wmma::col_major, wmma::row_major>;
-    wmma::fragment<wmma::accumulator, kTile, kTile, kTile, float> sum;
-    wmma::fill_fragment(sum, 0.0f);
-    for (int32_t k = 0; k < steps; ++k) {
-      wmma::fragment<wmma::matrix_a, kTile, kTile, kTile, T, wmma::row_major> left;
-      wmma::fragment<wmma::matrix_b, kTile, kTile, kTile, T, Layout> right;
-      wmma::load_matrix_sync(left, a + k * kTile, a_stride);
-      wmma::load_matrix_sync(right, b + k * kTile * (kColumns ? 1 : b_stride), b_stride);
-      wmma::mma_sync(sum, left, right, sum);
+    wmma::fragment<wmma::matrix_b, kTile, kTile, kTile, T, Layout> right[kStepsMax];
+    WHETSTONE_UNROLL
+    for (int32_t k = 0; k < kStepsMax; ++k) {
+      if (k < steps) {
+        wmma::load_matrix_sync(right[k], b + k * kTile * (kColumns ? 1 : b_stride), b_stride);
+      }
     }
-    wmma::store_matrix_sync(c, sum, c_stride, wmma::mem_row_major);
+    for (int32_t m = 0; m < tiles; ++m) {
+      wmma::fragment<wmma::accumulator, kTile, kTile, kTile, float> sum;
+      wmma::fill_fragment(sum, 0.0f);
+      WHETSTONE_UNROLL
+      for (int32_t k = 0; k < kStepsMax; ++k) {
+        if (k < steps) {
+          wmma::fragment<wmma::matrix_a, kTile, kTile, kTile, T, wmma::row_major> left;
+          wmma::load_matrix_sync(left, a + m * kTile * a_stride + k * kTile, a_stride);
+          wmma::mma_sync(sum, left, right[k], sum);
+        }
+      }
+      wmma::store_matrix_sync(c + m * kTile * c_stride, sum, c_stride, wmma::mem_row_major);
+    }
   }
 };
 
 // The arithmetic is plain: the tensor cores would round f32.
 template <bool kColumns>
 struct Product<float, kColumns> {
-  static __device__ void Run(const float* a, int32_t a_stride, const float* b, int32_t b_stride,
-                             int32_t steps, float* c, int32_t c_stride) {
+  static __device__ void Run(const float* a, int32_t a_stride, int32_t tiles, const float* b,
+                             int32_t b_stride, int32_t steps, float* c, int32_t c_stride) {
     const int32_t column = threadIdx.x % kTile;
-    for (int32_t row = threadIdx.x % kLanes / kTile; row < kTile; row += kLanes / kTile) {
+    for (int32_t row = threadIdx.x % kLanes / kTile; row < tiles * kTile; row += kLanes / kTile) {
       float sum = 0;
       for (int32_t k = 0; k < steps * kTile; ++k) {
         const int64_t at = kColumns ? static_cast<int64_t>(column) * b_stride + k
@@ -185,11 +199,8 @@ __global__ void __launch_bounds__(kAttendThreads) AttendSplitsKernel(AttendSplit
   __syncthreads();
 
   for (int32_t t = warp; t < token_tiles; t += kAttendWarps) {
-    for (int32_t m = 0; m < query_tiles; ++m) {
-      Product<T, true>::Run(queries + m * kTile * kQueryStride, kQueryStride, keys + t * kTile * d,
-                            d, d / kTile, scores + m * kTile * kScoreStride + t * kTile,
-                            kScoreStride);
-    }
+    Product<T, true>::Run(queries, kQueryStride, query_tiles, keys + t * kTile * d, d, d / kTile,
+                          scores + t * kTile, kScoreStride);
   }
   __syncthreads();
 
@@ -227,11 +238,8 @@ __global__ void __launch_bounds__(kAttendThreads) AttendSplitsKernel(AttendSplit
 
   // The values of tokens past the end have weight 0. Scores are no longer needed.
   for (int32_t n = warp; n < d / kTile; n += kAttendWarps) {
-    for (int32_t m = 0; m < query_tiles; ++m) {
-      Product<T, false>::Run(weights + m * kTile * kWeightStride, kWeightStride, values + n * kTile,
-                             d, token_tiles, scores + m * kTile * kScoreStride + n * kTile,
-                             kScoreStride);
-    }
+    Product<T, false>::Run(weights, kWeightStride, query_tiles, values + n * kTile, d, token_tiles,
+                           scores + n * kTile, kScoreStride);
   }
   __syncthreads();
 

@@ -77,6 +77,26 @@ LaunchError WithType(NumberType type, const Body& body) {
   return "unknown number type";
 }
 
+// Of a row of n numbers each of a block's kThreads threads holds every kThreads-th, in registers:
+// body(j, i) for the j-th of them, number i of the row.
+template <unsigned kThreads, int kHeld, typename Body>
+__device__ void ForHeld(int64_t n, const Body& body) {
+  WHETSTONE_UNROLL
+  for (int j = 0; j < kHeld; ++j) {
+    const int64_t i = j * static_cast<int64_t>(kThreads) + threadIdx.x;
+    if (i < n) body(j, i);
+  }
+}
+// Calls body.operator()<kHeld>() with a number that is enough for rows of `width`.
+template <unsigned kThreads, int64_t kWidthMax, typename Body>
+LaunchError WithHeld(int64_t width, const Body& body) {
+  if (width <= 4 * kThreads) return body.template operator()<4>();
+  if (width <= 8 * kThreads) return body.template operator()<8>();
+  if (width <= 16 * kThreads) return body.template operator()<16>();
+  if (width <= kWidthMax) return body.template operator()<kWidthMax / kThreads>();
+  return "rows are too wide";
+}
+
 // Runs kernel(args) with `threads` threads a block.
 template <typename Args>
 LaunchError Launch(void (*kernel)(Args), dim3 grid, unsigned threads, CudaStreamHandle stream,
@@ -117,6 +137,8 @@ LaunchError HeadNormBackward(const HeadNormBackwardArgs& args, CudaStreamHandle 
 LaunchError Rotate(const RotateArgs& args, CudaStreamHandle stream);
 LaunchError Swiglu(const SwigluArgs& args, CudaStreamHandle stream);
 LaunchError SwigluBackward(const SwigluBackwardArgs& args, CudaStreamHandle stream);
+LaunchError AdamW(const AdamWArgs& args, CudaStreamHandle stream);
+LaunchError SumOfSquares(const SumOfSquaresArgs& args, CudaStreamHandle stream);
 
 }  // namespace whetstone::WHETSTONE_KERNELS
 

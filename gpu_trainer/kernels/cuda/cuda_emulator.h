@@ -72,6 +72,16 @@ inline int32_t atomicMin(int32_t* at, int32_t value) {
   return before;
 }
 inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
+inline uint32_t __float_as_uint(float x) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+inline float __uint_as_float(uint32_t bits) {
+  float x;
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
+}
 
 struct __nv_bfloat16 {
   uint16_t bits;

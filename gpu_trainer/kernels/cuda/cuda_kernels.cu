@@ -7,7 +7,8 @@ const CudaKernels& Kernels() {
   static const CudaKernels kernels = {
       RmsNorm,  SiluMul,           RotateStore,     AttendSplits, MergeSplits,
       Sample,   SoftmaxStatistics, SoftmaxGradient, ResidualAdd,  RmsNormBackward,
-      HeadNorm, HeadNormBackward,  Rotate,          Swiglu,       SwigluBackward};
+      HeadNorm, HeadNormBackward,  Rotate,          Swiglu,       SwigluBackward,
+      AdamW,    SumOfSquares};
   return kernels;
 }
 

@@ -16,6 +16,8 @@
 
 #include <cstdint>
 
+#include "gpu_trainer/kernels/cpu/optimizer_kernels.h"
+
 namespace whetstone {
 
 using LaunchError = const char*;
@@ -23,15 +25,17 @@ using CudaStreamHandle = void*;  // A cudaStream_t.
 
 enum class NumberType { kFloat, kBFloat16, kHalf };
 
+inline constexpr int64_t kNormWidthMax = 8192;
+
 // rms_norm computes the root mean square normalisation (arXiv 1910.07467) of rows: x += delta
 // (stored), then y = x / sqrt(mean(x^2) + eps) * weight. `rstd` gets 1 / sqrt(mean(x^2) + eps).
 struct RmsNormArgs {
-  float* x;            // [rows, width]
-  const float* delta;  // [rows, width] or null
-  const void* weight;  // [width] T
-  void* y;             // [rows, width] T
-  float* rstd;         // [rows] or null
-  int64_t rows, width;
+  float* x;             // [rows, width]
+  const float* delta;   // [rows, width] or null
+  const void* weight;   // [width] T
+  void* y;              // [rows, width] T
+  float* rstd;          // [rows] or null
+  int64_t rows, width;  // width: at most kNormWidthMax
   float eps;
   NumberType type;
 };
@@ -136,6 +140,7 @@ struct MergeSplitsArgs {
 // Draws a token for every row as kernels/sample.h does without top-k, top-p and min-p, by the same
 // random number, so that both draw the same token but for rounding.
 inline constexpr int32_t kVocabBlockTokens = 1024;
+inline constexpr int32_t kVocabBlocksMax = 1024;
 struct VocabBlock {
   float max, sum;  // of scale * logits, and of exp(scale * logit - max)
   int32_t best;    // the first of the likeliest
@@ -148,7 +153,7 @@ struct SampleArgs {
   VocabBlock* vocab_blocks;   // [rows, ceil(vocab / kVocabBlockTokens)], written
   int32_t* ids;               // [rows]
   float* logprobs;            // [rows]; not finite where the logits are not
-  int64_t rows, vocab;
+  int64_t rows, vocab;        // vocab: at most kVocabBlocksMax * kVocabBlockTokens
 };
 
 // softmax_statistics computes, for every row under softmax(scale * logits), the log of the sum of
@@ -195,7 +200,6 @@ struct ResidualAddArgs {
 // is the sum of `weight_sums` over its rows; the number of rows is fixed, and with it the order of
 // the sum.
 inline constexpr int64_t kNormPartialSums = 512;
-inline constexpr int64_t kNormWidthMax = 8192;
 struct RmsNormBackwardArgs {
   const void* dy;       // [rows, width] T
   const float* x;       // [rows, width]
@@ -257,6 +261,30 @@ struct SwigluBackwardArgs {
   NumberType type;
 };
 
+// adamw does a step of one parameter, and sets its gradient to zero for the next. A bf16 weight's
+// master is that weight and `low` (kernels/cpu/optimizer_kernels.h); an fp16 one has a master
+// beside it; an f32 one is its own master, and `weight` is null.
+struct AdamWArgs {
+  kernels::AdamWStep step;
+  float* gradient;  // [count] all
+  float* moment1;
+  float* moment2;
+  void* weight;   // T
+  int16_t* low;   // of bf16, else null
+  float* master;  // else null
+  int64_t count;
+  NumberType type;
+};
+
+// sum_of_squares computes sums whose sum is that of x's squares; their number is fixed, and with it
+// the order of the sum. They are not finite if an entry is not.
+inline constexpr int64_t kSquareSums = 512;
+struct SumOfSquaresArgs {
+  const float* x;  // [count]
+  double* sums;    // [kSquareSums], written
+  int64_t count;
+};
+
 struct CudaKernels {
   LaunchError (*rms_norm)(const RmsNormArgs&, CudaStreamHandle);
   LaunchError (*silu_mul)(const SiluMulArgs&, CudaStreamHandle);
@@ -273,6 +301,8 @@ struct CudaKernels {
   LaunchError (*rotate)(const RotateArgs&, CudaStreamHandle);
   LaunchError (*swiglu)(const SwigluArgs&, CudaStreamHandle);
   LaunchError (*swiglu_backward)(const SwigluBackwardArgs&, CudaStreamHandle);
+  LaunchError (*adamw)(const AdamWArgs&, CudaStreamHandle);
+  LaunchError (*sum_of_squares)(const SumOfSquaresArgs&, CudaStreamHandle);
 };
 
 namespace on_cuda {

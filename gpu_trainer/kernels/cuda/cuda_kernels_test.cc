@@ -24,7 +24,7 @@ class CudaKernelsTest : public KernelTest {};
 INSTANTIATE_TEST_SUITE_P(Devices, CudaKernelsTest, KernelTestCases(), KernelTestName);
 
 TEST_P(CudaKernelsTest, RmsNormAddsAndNormalises) {
-  for (const int64_t width : {1, 33, 576, 1000}) {
+  for (const int64_t width : {1, 33, 576, 1000, 1500, 3000, 8192}) {
     for (const bool with_delta : {false, true}) {
       const torch::Tensor x = Random({3, width}), delta = Random({3, width});
       const torch::Tensor weight = Rounded(Random({width}));

@@ -7,26 +7,31 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 
-// Every row has a block.
-template <typename T>
+// Every row has a block, whose threads hold kHeld numbers each: all that is read is asked for
+// before anything is waited for.
+template <typename T, int kHeld>
 __global__ void __launch_bounds__(kThreads) RmsNormKernel(RmsNormArgs args) {
   __shared__ float scratch[32];
   const int64_t row = blockIdx.x, n = args.width;
   float* x = args.x + row * n;
-  const float* delta = args.delta != nullptr ? args.delta + row * n : nullptr;
-  float sum = 0;
-  for (int64_t i = threadIdx.x; i < n; i += kThreads) {
-    float value = x[i];
-    if (delta != nullptr) x[i] = value += delta[i];
-    sum += value * value;
+  const T* weight = static_cast<const T*>(args.weight);
+  float held[kHeld] = {};
+  T weights[kHeld] = {};
+  ForHeld<kThreads, kHeld>(n, [&](int j, int64_t i) { held[j] = x[i]; });
+  ForHeld<kThreads, kHeld>(n, [&](int j, int64_t i) { weights[j] = weight[i]; });
+  if (args.delta != nullptr) {
+    const float* delta = args.delta + row * n;
+    ForHeld<kThreads, kHeld>(n, [&](int j, int64_t i) { held[j] += delta[i]; });
+    ForHeld<kThreads, kHeld>(n, [&](int j, int64_t i) { x[i] = held[j]; });
   }
+  float sum = 0;
+  ForHeld<kThreads, kHeld>(n, [&](int j, int64_t) { sum += held[j] * held[j]; });
   sum = SumOverBlock(sum, scratch);
   const float scale = rsqrtf(sum / static_cast<float>(n) + args.eps);
   if (args.rstd != nullptr && threadIdx.x == 0) args.rstd[row] = scale;
-  const T* weight = static_cast<const T*>(args.weight);
   T* y = static_cast<T*>(args.y) + row * n;
-  // A thread reads what it wrote itself.
-  for (int64_t i = threadIdx.x; i < n; i += kThreads) Put(x[i] * scale * ToFloat(weight[i]), y + i);
+  ForHeld<kThreads, kHeld>(
+      n, [&](int j, int64_t i) { Put(held[j] * scale * ToFloat(weights[j]), y + i); });
 }
 
 template <typename T>
@@ -43,7 +48,9 @@ __global__ void __launch_bounds__(kThreads) SiluMulKernel(SiluMulArgs args) {
 
 LaunchError RmsNorm(const RmsNormArgs& args, CudaStreamHandle stream) {
   return WithType(args.type, [&]<typename T>() {
-    return Launch(RmsNormKernel<T>, Grid(args.rows), kThreads, stream, args);
+    return WithHeld<kThreads, kNormWidthMax>(args.width, [&]<int kHeld>() {
+      return Launch(RmsNormKernel<T, kHeld>, Grid(args.rows), kThreads, stream, args);
+    });
   });
 }
 

@@ -47,49 +47,66 @@ __global__ void __launch_bounds__(kThreads) VocabBlockKernel(SampleArgs args) {
   }
 }
 
+// Takes from *rest the masses it is not less than, from the first on, but never the last, and
+// returns how many. Eight are read before one is looked at: reading takes longer than comparing.
+__device__ int32_t TakeMasses(const double* masses, int32_t count, double* rest) {
+  constexpr int32_t kAhead = 8;
+  for (int32_t first = 0; first < count; first += kAhead) {
+    double next[kAhead];
+    WHETSTONE_UNROLL
+    for (int32_t j = 0; j < kAhead; ++j) next[j] = first + j < count ? masses[first + j] : 0;
+    WHETSTONE_UNROLL
+    for (int32_t j = 0; j < kAhead; ++j) {
+      if (first + j + 1 >= count || !(*rest >= next[j])) return first + j;
+      *rest -= next[j];
+    }
+  }
+  return 0;
+}
+
 // Every row has a block.
 __global__ void __launch_bounds__(kThreads) DrawKernel(SampleArgs args) {
+  __shared__ float scratch[32];
+  __shared__ double masses[kVocabBlocksMax];
   __shared__ double sums[kThreads];
   __shared__ int64_t chosen;      // The vocabulary block.
-  __shared__ float chosen_most;   // The maximum of the vocabulary.
   __shared__ double left, total;  // What is left of the draw, and the vocabulary's total.
-  const int64_t row = blockIdx.x, count = VocabBlocksOf(args.vocab);
+  const int64_t row = blockIdx.x;
+  const int32_t count = static_cast<int32_t>(VocabBlocksOf(args.vocab));
   const VocabBlock* vocab_blocks = args.vocab_blocks + row * count;
   const float* logits = args.logits + row * args.vocab;
   const float scale = args.scale > 0 ? args.scale : 1.0f;
 
-  if (threadIdx.x == 0) {
-    float most = -INFINITY;
-    int32_t best = 0;
-    for (int64_t s = 0; s < count; ++s) {
-      if (vocab_blocks[s].max > most) most = vocab_blocks[s].max, best = vocab_blocks[s].best;
-    }
-    const auto mass = [&](int64_t s) {
-      return static_cast<double>(vocab_blocks[s].sum) *
-             static_cast<double>(expf((vocab_blocks[s].max - most) * scale));
-    };
+  const int32_t thread = static_cast<int32_t>(threadIdx.x);
+  float most = -INFINITY;  // of the vocabulary
+  for (int32_t s = thread; s < count; s += kThreads) most = fmaxf(most, vocab_blocks[s].max);
+  most = MaxOverBlock(most, scratch);
+  for (int32_t s = thread; s < count; s += kThreads) {
+    masses[s] = static_cast<double>(vocab_blocks[s].sum) *
+                static_cast<double>(expf((vocab_blocks[s].max - most) * scale));
+  }
+  __syncthreads();
+  if (thread == 0) {
     double all = 0;
-    for (int64_t s = 0; s < count; ++s) all += mass(s);
-    int64_t s = 0;
+    for (int32_t s = 0; s < count; ++s) all += masses[s];
     if (args.scale <= 0) {
-      args.ids[row] = best;
+      int32_t s = 0;
+      while (s + 1 < count && vocab_blocks[s].max < most) ++s;
+      args.ids[row] = most > -INFINITY ? vocab_blocks[s].best : 0;
       args.logprobs[row] = static_cast<float>(-log(all));
     } else {
       const DecodeToken& token = args.tokens[row];
       double rest =
           all * FirstUniform(args.seed, args.step, token.group_index, token.sample, token.draw);
-      for (; s + 1 < count && rest >= mass(s); ++s) rest -= mass(s);
+      chosen = TakeMasses(masses, count, &rest);
       left = rest;
+      total = all;
     }
-    chosen = s;
-    chosen_most = most;
-    total = all;
   }
-  __syncthreads();
   if (args.scale <= 0) return;
+  __syncthreads();
 
   // Each thread sums neighbouring tokens; one of them then looks at single tokens.
-  const float most = chosen_most;
   const int64_t begin = chosen * kVocabBlockTokens;
   const auto mass = [&](int64_t i) {
     return i < args.vocab ? static_cast<double>(expf((logits[i] - most) * scale)) : 0.0;
@@ -101,8 +118,7 @@ __global__ void __launch_bounds__(kThreads) DrawKernel(SampleArgs args) {
   if (threadIdx.x != 0) return;
 
   double rest = left;
-  int at = 0;
-  while (at + 1 < kThreads && rest >= sums[at]) rest -= sums[at++];
+  const int at = TakeMasses(sums, kThreads, &rest);
   // Rounding may leave a draw just past the last token: then the last one with a chance is it.
   int64_t id = -1;
   for (int64_t i = begin + at * kPerThread; i < begin + (at + 1) * kPerThread; ++i) {
@@ -124,6 +140,7 @@ __global__ void __launch_bounds__(kThreads) DrawKernel(SampleArgs args) {
 
 LaunchError Sample(const SampleArgs& args, CudaStreamHandle stream) {
   const int64_t vocab_blocks = (args.vocab + kVocabBlockTokens - 1) / kVocabBlockTokens;
+  if (vocab_blocks > kVocabBlocksMax) return "the vocabulary is too large";
   if (const LaunchError error =
           Launch(VocabBlockKernel, Grid(vocab_blocks, args.rows), kThreads, stream, args)) {
     return error;

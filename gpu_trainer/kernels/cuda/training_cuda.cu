@@ -6,7 +6,6 @@ namespace whetstone::WHETSTONE_KERNELS {
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr int kColumns = kNormWidthMax / kThreads;  // of one thread
 
 int64_t Blocks(int64_t numbers) { return (numbers + kThreads - 1) / kThreads; }
 
@@ -20,44 +19,35 @@ __global__ void __launch_bounds__(kThreads) ResidualAddKernel(ResidualAddArgs ar
 // With h = x * rstd and g = dy * weight, dx += (g - h * mean(g * h)) * rstd, and the weight's
 // gradient is the sum of dy * h over the rows. A block takes neighbouring rows; each of its threads
 // keeps that sum for columns of its own.
-template <typename T>
+template <typename T, int kHeld>
 __global__ void __launch_bounds__(kThreads) RmsNormBackwardKernel(RmsNormBackwardArgs args) {
   __shared__ float scratch[2][32];
   const int64_t n = args.width;
   const T* weight = static_cast<const T*>(args.weight);
   const int64_t begin = args.rows * blockIdx.x / kNormPartialSums;
   const int64_t end = args.rows * (blockIdx.x + 1) / kNormPartialSums;
-  float sums[kColumns];
-  WHETSTONE_UNROLL
-  for (int j = 0; j < kColumns; ++j) sums[j] = 0;
+  const auto for_held = [n](const auto& body) { ForHeld<kThreads, kHeld>(n, body); };
+  float weights[kHeld] = {}, sums[kHeld] = {}, slope[kHeld] = {}, h[kHeld] = {};
+  for_held([&](int j, int64_t i) { weights[j] = ToFloat(weight[i]); });
   for (int64_t row = begin; row < end; ++row) {
     const T* dy = static_cast<const T*>(args.dy) + row * n;
     const float* x = args.x + row * n;
     float* dx = args.dx + row * n;
     const float rstd = args.rstd[row];
+    for_held([&](int j, int64_t i) { slope[j] = ToFloat(dy[i]); });
+    for_held([&](int j, int64_t i) { h[j] = x[i] * rstd; });
     float product = 0;
-    for (int64_t i = threadIdx.x; i < n; i += kThreads) {
-      product += ToFloat(dy[i]) * ToFloat(weight[i]) * (x[i] * rstd);
-    }
+    for_held([&](int j, int64_t) { product += slope[j] * weights[j] * h[j]; });
     // Two places by turns: no thread is two rows ahead of another.
     const float mean = SumOverBlock(product, scratch[row % 2]) / static_cast<float>(n);
-    WHETSTONE_UNROLL
-    for (int j = 0; j < kColumns; ++j) {
-      const int64_t i = j * static_cast<int64_t>(kThreads) + threadIdx.x;
-      if (i >= n) break;
-      const float h = x[i] * rstd, slope = ToFloat(dy[i]);
-      dx[i] += (slope * ToFloat(weight[i]) - h * mean) * rstd;
-      sums[j] += slope * h;
-    }
+    for_held([&](int j, int64_t) { sums[j] += slope[j] * h[j]; });
+    for_held(
+        [&](int j, int64_t i) { h[j] = dx[i] + (slope[j] * weights[j] - h[j] * mean) * rstd; });
+    for_held([&](int j, int64_t i) { dx[i] = h[j]; });
   }
   if (args.weight_sums == nullptr) return;
   float* out = args.weight_sums + static_cast<int64_t>(blockIdx.x) * n;
-  WHETSTONE_UNROLL
-  for (int j = 0; j < kColumns; ++j) {
-    const int64_t i = j * static_cast<int64_t>(kThreads) + threadIdx.x;
-    if (i >= n) break;
-    out[i] = sums[j];
-  }
+  for_held([&](int j, int64_t i) { out[i] = sums[j]; });
 }
 
 // A warp takes a head, and each of its lanes every 32nd number of it.
@@ -177,9 +167,11 @@ LaunchError ResidualAdd(const ResidualAddArgs& args, CudaStreamHandle stream) {
 }
 
 LaunchError RmsNormBackward(const RmsNormBackwardArgs& args, CudaStreamHandle stream) {
-  if (args.width > kNormWidthMax) return "rows are too wide";
   return WithType(args.type, [&]<typename T>() {
-    return Launch(RmsNormBackwardKernel<T>, Grid(kNormPartialSums), kThreads, stream, args);
+    return WithHeld<kThreads, kNormWidthMax>(args.width, [&]<int kHeld>() {
+      return Launch(RmsNormBackwardKernel<T, kHeld>, Grid(kNormPartialSums), kThreads, stream,
+                    args);
+    });
   });
 }
 

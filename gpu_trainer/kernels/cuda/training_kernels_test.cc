@@ -34,8 +34,12 @@ TEST_P(TrainingKernelsTest, ResidualAdd) {
 
 // Fewer rows than partial sums, several for each, and rows wider than a block.
 TEST_P(TrainingKernelsTest, RmsNormBackward) {
-  for (const auto& [rows, width] :
-       {std::pair<int64_t, int64_t>{3, 1}, {700, 40}, {5, 1000}, {1600, 300}}) {
+  for (const auto& [rows, width] : {std::pair<int64_t, int64_t>{3, 1},
+                                    {700, 40},
+                                    {5, 1000},
+                                    {1600, 300},
+                                    {4, 1300},
+                                    {2, 8192}}) {
     for (const bool weight_wanted : {true, false}) {
       const torch::Tensor x = Random({rows, width}), before = Random({rows, width});
       const torch::Tensor dy = Rounded(Random({rows, width})), weight = Rounded(Random({width}));
@@ -184,6 +188,68 @@ TEST_P(TrainingKernelsTest, SwigluAndItsGradient) {
                                   nullptr));
   EXPECT_LT(Error(activated, want.detach()), Tolerance());
   EXPECT_LT(Error(gradient, leaf.grad()), Tolerance());
+}
+
+// Three steps, of more numbers than a block has, and not all at a time.
+TEST_P(TrainingKernelsTest, AdamW) {
+  const int64_t n = 2500;
+  const torch::Tensor weight = Rounded(Random({n}));
+  const bool bf16 = Type() == torch::kBFloat16;
+  torch::Tensor low = torch::zeros({n}, Floats().dtype(torch::kShort));
+  torch::Tensor master = weight.to(torch::kFloat, false, /*copy=*/Type() != torch::kFloat);
+  torch::Tensor m = torch::zeros({n}, Floats()), v = torch::zeros({n}, Floats());
+  torch::Tensor want = Wide(weight).clone(), wide_m = torch::zeros_like(want),
+                wide_v = torch::zeros_like(want);
+  for (int t = 1; t <= 3; ++t) {
+    const torch::Tensor gradient = Random({n}), g = Wide(gradient) * 0.5;
+    const kernels::AdamWStep step = {
+        .gradient_scale = 0.5f,
+        .lr = 1e-2f,
+        .beta1 = 0.9f,
+        .beta2 = 0.99f,
+        .eps = 1e-8f,
+        .decay = 1e-3f,
+        .correction1 = static_cast<float>(1 - std::pow(0.9, t)),
+        .sqrt_correction2 = static_cast<float>(std::sqrt(1 - std::pow(0.99, t)))};
+    Check(Kernels().adamw({.step = step,
+                           .gradient = Data<float>(gradient),
+                           .moment1 = Data<float>(m),
+                           .moment2 = Data<float>(v),
+                           .weight = Type() == torch::kFloat ? nullptr : weight.data_ptr(),
+                           .low = bf16 ? Data<int16_t>(low) : nullptr,
+                           .master = bf16 ? nullptr : Data<float>(master),
+                           .count = n,
+                           .type = Number()},
+                          nullptr));
+    EXPECT_EQ(gradient.abs().max().item<float>(), 0);
+    wide_m = 0.9 * wide_m + 0.1 * g;
+    wide_v = 0.99 * wide_v + 0.01 * g * g;
+    want = want * (1 - 1e-3) - 1e-2 * (wide_m / (1 - std::pow(0.9, t))) /
+                                   ((wide_v / (1 - std::pow(0.99, t))).sqrt() + 1e-8);
+  }
+  // The master is f32 whatever the weight is.
+  const torch::Tensor bits = weight.cpu().view(bf16 ? torch::kShort : weight.scalar_type());
+  const torch::Tensor got =
+      bf16 ? (bits.to(torch::kInt) * 65536 + low.cpu().to(torch::kInt)).view(torch::kFloat)
+           : master;
+  EXPECT_LT(Error(got, want), 1e-5);
+  EXPECT_LT(Error(m, wide_m), 1e-5);
+  EXPECT_LT(Error(v, wide_v), 1e-5);
+  EXPECT_LT(Error(weight, want), Tolerance());
+}
+
+TEST_P(TrainingKernelsTest, SumOfSquares) {
+  for (const int64_t n : {1, 1000, 1100000}) {
+    const torch::Tensor x = Random({n});
+    const torch::Tensor sums = torch::full({kSquareSums}, NAN, Floats().dtype(torch::kDouble));
+    const SumOfSquaresArgs args = {.x = Data<float>(x), .sums = Data<double>(sums), .count = n};
+    Check(Kernels().sum_of_squares(args, nullptr));
+    const double want = Wide(x).square().sum().item<double>();
+    EXPECT_LT(std::abs(sums.sum().item<double>() - want), 1e-9 * want);
+    x[n / 2] = NAN;
+    Check(Kernels().sum_of_squares(args, nullptr));
+    EXPECT_TRUE(std::isnan(sums.sum().item<double>()));
+  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gpu_trainer/kernels/cpu/optimizer_kernels.h"
 #include "gpu_trainer/kernels/cpu/raw.h"
+#include "gpu_trainer/kernels/cuda/cuda_choice.h"
 #include "gpu_trainer/model/compute_type.h"
 
 namespace whetstone {
@@ -32,9 +33,28 @@ void SplitMaster(const torch::Tensor& master, torch::Tensor weight, torch::Tenso
   low.copy_(bits - high.bitwise_left_shift(16));
 }
 
+bool StepByKernel(const kernels::AdamWStep& step, const torch::Tensor& gradient,
+                  const torch::Tensor& moment1, const torch::Tensor& moment2,
+                  const torch::Tensor& weight, const torch::Tensor& low,
+                  const torch::Tensor& master) {
+  const CudaKernels* const kernels = KernelsFor(weight.device());
+  if (kernels == nullptr || weight.scalar_type() == torch::kDouble) return false;
+  const AdamWArgs args = {.step = step,
+                          .gradient = Raw<float>(gradient),
+                          .moment1 = Raw<float>(moment1),
+                          .moment2 = Raw<float>(moment2),
+                          .weight = master.is_same(weight) ? nullptr : weight.data_ptr(),
+                          .low = low.defined() ? low.data_ptr<int16_t>() : nullptr,
+                          .master = master.defined() ? Raw<float>(master) : nullptr,
+                          .count = weight.numel(),
+                          .type = NumberTypeOf(weight.scalar_type())};
+  return Launched("adamw", kernels->adamw(args, LaunchStream(weight.device()).handle()));
+}
+
 void StepOnDevice(const kernels::AdamWStep& step, torch::Tensor gradient, torch::Tensor moment1,
                   torch::Tensor moment2, torch::Tensor weight, torch::Tensor low,
                   torch::Tensor master) {
+  if (StepByKernel(step, gradient, moment1, moment2, weight, low, master)) return;
   if (low.defined()) master = JoinMaster(weight, low);
   gradient.mul_(step.gradient_scale);
   moment1.mul_(step.beta1).add_(gradient, 1 - step.beta1);

@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 #include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "gpu_trainer/kernels/cpu/optimizer_kernels.h"
+#include "gpu_trainer/kernels/gpu_testing.h"
+#include "gpu_trainer/train/optim/gradient_norm.h"
 
 namespace whetstone {
 namespace {
@@ -19,19 +22,22 @@ constexpr MomentType kTypes[] = {MomentType::kFp32, MomentType::kBf16, MomentTyp
 // The problem is a matrix and a vector, of no round size, and gradients whose magnitudes spread
 // over more than two decades within a block of 8 bits.
 struct Problem {
-  explicit Problem(torch::ScalarType dtype) {
+  explicit Problem(torch::ScalarType dtype, torch::Device on = torch::kCPU) : device(on) {
     torch::manual_seed(3);
     for (const auto& shape : {std::vector<int64_t>{70, 33}, std::vector<int64_t>{301}}) {
-      weights.emplace_back("w", torch::randn(shape).to(dtype));
+      weights.emplace_back("w", torch::randn(shape).to(device, dtype));
       spread.push_back(torch::exp(torch::randn(shape)));
     }
   }
   NamedTensors Gradients(int step) const {
     torch::manual_seed(100 + step);
     NamedTensors gradients;
-    for (const torch::Tensor& s : spread) gradients.emplace_back("w", torch::randn_like(s) * s);
+    for (const torch::Tensor& s : spread) {
+      gradients.emplace_back("w", (torch::randn_like(s) * s).to(device));
+    }
     return gradients;
   }
+  torch::Device device;
   NamedTensors weights;
   std::vector<torch::Tensor> spread;
 };
@@ -47,7 +53,7 @@ const std::map<MomentType, double> kTolerance = {
 std::vector<torch::Tensor> Reference(const Problem& problem, int steps) {
   std::vector<torch::Tensor> w, m, v;
   for (const auto& [name, weight] : problem.weights) {
-    w.push_back(weight.to(torch::kDouble));
+    w.push_back(weight.cpu().to(torch::kDouble));
     m.push_back(torch::zeros_like(w.back()));
     v.push_back(torch::zeros_like(w.back()));
   }
@@ -55,7 +61,7 @@ std::vector<torch::Tensor> Reference(const Problem& problem, int steps) {
   for (int t = 1; t <= steps; ++t) {
     const NamedTensors gradients = problem.Gradients(t);
     for (size_t i = 0; i < w.size(); ++i) {
-      const torch::Tensor g = gradients[i].second.to(torch::kDouble) * 0.5;
+      const torch::Tensor g = gradients[i].second.cpu().to(torch::kDouble) * 0.5;
       m[i] = s.beta1 * m[i] + (1 - s.beta1) * g;
       v[i] = s.beta2 * v[i] + (1 - s.beta2) * g * g;
       if (w[i].dim() > 1) w[i] = w[i] * (1 - s.lr * s.weight_decay);
@@ -66,14 +72,14 @@ std::vector<torch::Tensor> Reference(const Problem& problem, int steps) {
   return w;
 }
 
-TEST(AdamW, StepsEqualTheFp64Formula) {
+void ExpectFp64Formula(torch::Device device, std::initializer_list<MomentType> types) {
   constexpr int kSteps = 20;
   for (const auto dtype : {torch::kFloat, torch::kBFloat16, torch::kHalf}) {
-    for (const MomentType type : kTypes) {
-      const Problem problem(dtype);
+    for (const MomentType type : types) {
+      const Problem problem(dtype, device);
       const std::vector<torch::Tensor> want = Reference(problem, kSteps);
       std::vector<torch::Tensor> start;
-      for (const auto& [name, weight] : problem.weights) start.push_back(weight.clone());
+      for (const auto& [name, weight] : problem.weights) start.push_back(weight.cpu().clone());
       AdamW optimizer(problem.weights, type);
       for (int t = 1; t <= kSteps; ++t) {
         const NamedTensors gradients = problem.Gradients(t);
@@ -82,18 +88,54 @@ TEST(AdamW, StepsEqualTheFp64Formula) {
       }
       const NamedTensors masters = optimizer.Masters();
       for (size_t i = 0; i < want.size(); ++i) {
-        const torch::Tensor got = masters[i].second.to(torch::kDouble).view(want[i].sizes());
+        const torch::Tensor got = masters[i].second.cpu().to(torch::kDouble).view(want[i].sizes());
         const double moved = (want[i] - start[i].to(torch::kDouble)).norm().item<double>();
         const double off = (got - want[i]).norm().item<double>();
         EXPECT_LT(off, kTolerance.at(type) * moved) << NameOf(type);
         // The weight that computes is the rounded master.
-        EXPECT_LE((problem.weights[i].second.to(torch::kDouble) - got).abs().max().item<double>(),
-                  dtype == torch::kFloat  ? 0
-                  : dtype == torch::kHalf ? 0.002
-                                          : 0.02);
+        EXPECT_LE(
+            (problem.weights[i].second.cpu().to(torch::kDouble) - got).abs().max().item<double>(),
+            dtype == torch::kFloat  ? 0
+            : dtype == torch::kHalf ? 0.002
+                                    : 0.02);
       }
     }
   }
+}
+
+TEST(AdamW, StepsEqualTheFp64Formula) {
+  ExpectFp64Formula(torch::kCPU, {MomentType::kFp32, MomentType::kBf16, MomentType::kEightBit});
+}
+
+TEST(AdamW, StepsOnAGpuEqualTheFp64Formula) {
+  if (!NoGpuReason().empty()) GTEST_SKIP() << NoGpuReason();
+  ExpectFp64Formula(torch::kCUDA, {MomentType::kFp32});
+}
+
+// Of each device: the sums of several tensors, one of them empty, and who is to blame.
+void ExpectGradientSize(torch::Device device) {
+  torch::manual_seed(5);
+  NamedTensors gradients;
+  double squares = 0;
+  for (const int64_t n : {3, 0, 70001}) {
+    const torch::Tensor x = torch::randn({n});
+    squares += x.to(torch::kDouble).square().sum().item<double>();
+    gradients.emplace_back(absl::StrCat("layers.", n, ".w"), x.to(device));
+  }
+  const auto size = MeasureGradients(gradients, /*by_layer=*/true, 0.5, nullptr);
+  ASSERT_TRUE(size.ok()) << size.status();
+  EXPECT_NEAR(size->total, 0.5 * std::sqrt(squares), 1e-6 * std::sqrt(squares));
+  EXPECT_EQ(size->culprit, "");
+  EXPECT_EQ(size->layers.at("layers.0"), 0);
+  gradients[0].second[1] = NAN;
+  const auto damaged = MeasureGradients(gradients, /*by_layer=*/true, 0.5, nullptr);
+  ASSERT_TRUE(damaged.ok()) << damaged.status();
+  EXPECT_EQ(damaged->culprit, "layers.3.w");
+}
+TEST(GradientNorm, IsThatOfAllTensors) { ExpectGradientSize(torch::kCPU); }
+TEST(GradientNorm, IsThatOfAllTensorsOnAGpu) {
+  if (!NoGpuReason().empty()) GTEST_SKIP() << NoGpuReason();
+  ExpectGradientSize(torch::kCUDA);
 }
 
 // Every rank's slices, put together, are the whole: the weights and all that is kept, which has as

@@ -11,6 +11,7 @@
 #include "common/status_macros.h"
 #include "gpu_trainer/kernels/cpu/optimizer_kernels.h"
 #include "gpu_trainer/kernels/cpu/raw.h"
+#include "gpu_trainer/kernels/cuda/cuda_choice.h"
 #include "gpu_trainer/kernels/simd_kernels.h"
 
 namespace whetstone {
@@ -36,6 +37,36 @@ double SumOfSquares(const torch::Tensor& tensor) {
   return squares;
 }
 
+bool SumByKernel(const torch::Tensor& x, const torch::Tensor& sums) {
+  const CudaKernels* const kernels = KernelsFor(x.device());
+  if (kernels == nullptr || x.scalar_type() != torch::kFloat || x.device() != sums.device()) {
+    return false;
+  }
+  const SumOfSquaresArgs args = {
+      .x = Raw<float>(x), .sums = sums.data_ptr<double>(), .count = x.numel()};
+  return Launched("sum_of_squares",
+                  kernels->sum_of_squares(args, LaunchStream(x.device()).handle()));
+}
+
+// Of each tensor. On a GPU all are waited for at once.
+std::vector<double> SumsOfSquares(const NamedTensors& tensors) {
+  std::vector<double> squares;
+  if (tensors.empty() || tensors[0].second.is_cpu()) {
+    for (const auto& [name, tensor] : tensors) squares.push_back(SumOfSquares(tensor));
+    return squares;
+  }
+  const int64_t n = static_cast<int64_t>(tensors.size());
+  const torch::Tensor sums =
+      torch::zeros({n, kSquareSums}, tensors[0].second.options().dtype(torch::kDouble));
+  for (int64_t i = 0; i < n; ++i) {
+    const torch::Tensor& x = tensors[static_cast<size_t>(i)].second;
+    if (!SumByKernel(x, sums[i])) sums[i][0] = x.square().sum(torch::kDouble);
+  }
+  const torch::Tensor of_each = sums.sum(1).cpu();
+  squares.assign(of_each.data_ptr<double>(), of_each.data_ptr<double>() + n);
+  return squares;
+}
+
 // A tensor in no layer is a group of its own.
 std::string GroupOf(const std::string& name) {
   const std::optional<int64_t> layer = LayerOf(name);
@@ -46,8 +77,7 @@ std::string GroupOf(const std::string& name) {
 
 absl::StatusOr<GradientSize> MeasureGradients(const NamedTensors& gradients, bool by_layer,
                                               double scale, RankGroup* shard_ranks) {
-  std::vector<double> squares;
-  for (const auto& [name, tensor] : gradients) squares.push_back(SumOfSquares(tensor));
+  std::vector<double> squares = SumsOfSquares(gradients);
   if (shard_ranks != nullptr) {
     std::vector<double*> sums;
     for (double& s : squares) sums.push_back(&s);

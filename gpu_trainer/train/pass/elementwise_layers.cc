@@ -89,7 +89,9 @@ RmsNormResult RmsNormForward(const torch::Tensor& x, const torch::Tensor& weight
                        .eps = static_cast<float>(eps),
                        .type = {}};
   };
-  if (OnDevice(weight, "rms_norm", &CudaKernels::rms_norm, args)) return result;
+  if (c <= kNormWidthMax && OnDevice(weight, "rms_norm", &CudaKernels::rms_norm, args)) {
+    return result;
+  }
   if (!SimdKernelsServe(weight)) {
     const torch::Tensor rstd = (x.square().mean(-1) + eps).rsqrt();
     return {(x * rstd.unsqueeze(-1) * weight).to(weight.scalar_type()), rstd};
