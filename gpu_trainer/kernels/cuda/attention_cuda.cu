@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kLanes = 32;
 constexpr int kRotateThreads = 128;
-constexpr int kAttendThreads = 128;
+constexpr int kAttendThreads = 256;
 constexpr int kAttendWarps = kAttendThreads / kLanes;
 constexpr int kTile = kKvTile;
 
@@ -153,6 +153,9 @@ struct Product<float, kColumns> {
 
 // --- Attention -----------------------------------------------------------------------------------
 
+// A thread copies so many bytes at once, of whatever they are.
+struct __align__(16) __attribute__((may_alias)) Chunk { uint32_t words[4]; };
+
 // A block computes one split of a segment for one key/value head: block (segment, head, split).
 template <typename T>
 __global__ void __launch_bounds__(kAttendThreads) AttendSplitsKernel(AttendSplitsArgs args) {
@@ -186,15 +189,16 @@ __global__ void __launch_bounds__(kAttendThreads) AttendSplitsKernel(AttendSplit
     return static_cast<int64_t>(segment.first_row + i / per) * shape.heads + kv_head * per +
            i % per;
   };
-  for (int32_t i = static_cast<int32_t>(threadIdx.x); i < query_tiles * kTile * d;
-       i += kAttendThreads) {
+  constexpr int32_t kNumbers = sizeof(Chunk) / sizeof(T);
+  for (int32_t i = static_cast<int32_t>(threadIdx.x) * kNumbers; i < query_tiles * kTile * d;
+       i += kAttendThreads * kNumbers) {
     const int32_t query = i / d, column = i % d;
-    T& to = queries[query * kQueryStride + column];
+    Chunk chunk = {};
     if (query < count) {
-      to = static_cast<const T*>(args.q)[query_at(query) * d + column];
-    } else {
-      Put(0.0f, &to);
+      const T* from = static_cast<const T*>(args.q) + query_at(query) * d + column;
+      chunk = *reinterpret_cast<const Chunk*>(from);
     }
+    *reinterpret_cast<Chunk*>(queries + query * kQueryStride + column) = chunk;
   }
   __syncthreads();
 
@@ -237,9 +241,11 @@ __global__ void __launch_bounds__(kAttendThreads) AttendSplitsKernel(AttendSplit
   __syncthreads();
 
   // The values of tokens past the end have weight 0. Scores are no longer needed.
-  for (int32_t n = warp; n < d / kTile; n += kAttendWarps) {
-    Product<T, false>::Run(weights, kWeightStride, query_tiles, values + n * kTile, d, token_tiles,
-                           scores + n * kTile, kScoreStride);
+  for (int32_t i = warp; i < d / kTile * query_tiles; i += kAttendWarps) {
+    const int32_t n = i % (d / kTile), m = i / (d / kTile);
+    Product<T, false>::Run(weights + m * kTile * kWeightStride, kWeightStride, 1,
+                           values + n * kTile, d, token_tiles,
+                           scores + m * kTile * kScoreStride + n * kTile, kScoreStride);
   }
   __syncthreads();
 

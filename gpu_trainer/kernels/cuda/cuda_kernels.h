@@ -116,7 +116,7 @@ struct RotateStoreArgs {
 // its own softmax, to be merged by log-sum-exp (Flash-Decoding; Dao et al. 2023). A query's result
 // does not depend on the rows beside it.
 struct AttendSplitsArgs {
-  const void* q;              // [rows, H, D] T, scaled
+  const void* q;              // [rows, H, D] T, scaled; at a multiple of 16 bytes
   const KvSegment* segments;  // [segments]
   int32_t segments_count;
   int32_t tokens_max;  // of the longest segment that may come

@@ -34,14 +34,15 @@ __global__ void __launch_bounds__(kThreads) RmsNormKernel(RmsNormArgs args) {
       n, [&](int j, int64_t i) { Put(held[j] * scale * ToFloat(weights[j]), y + i); });
 }
 
+// In the grid x is the row, and y which kThreads of its columns.
 template <typename T>
 __global__ void __launch_bounds__(kThreads) SiluMulKernel(SiluMulArgs args) {
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x, n = args.width;
-  if (i >= args.rows * n) return;
-  const int64_t row = i / n, column = i % n;
+  const int64_t row = blockIdx.x, n = args.width;
+  const int64_t i = static_cast<int64_t>(blockIdx.y) * kThreads + threadIdx.x;
+  if (i >= n) return;
   const float* gates = args.gate_up + row * 2 * n;
-  const float gate = gates[column];
-  Put(gate / (1.0f + expf(-gate)) * gates[n + column], static_cast<T*>(args.y) + i);
+  const float gate = gates[i];
+  Put(gate / (1.0f + expf(-gate)) * gates[n + i], static_cast<T*>(args.y) + row * n + i);
 }
 
 }  // namespace
@@ -56,8 +57,8 @@ LaunchError RmsNorm(const RmsNormArgs& args, CudaStreamHandle stream) {
 
 LaunchError SiluMul(const SiluMulArgs& args, CudaStreamHandle stream) {
   return WithType(args.type, [&]<typename T>() {
-    const int64_t blocks = (args.rows * args.width + kThreads - 1) / kThreads;
-    return Launch(SiluMulKernel<T>, Grid(blocks), kThreads, stream, args);
+    const int64_t blocks = (args.width + kThreads - 1) / kThreads;
+    return Launch(SiluMulKernel<T>, Grid(args.rows, blocks), kThreads, stream, args);
   });
 }
 
