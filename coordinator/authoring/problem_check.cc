@@ -60,7 +60,8 @@ std::string RemedyOf(const std::string& part) {
   if (part == "oracle") return "correct the oracle section";
   if (part == "sizes") return "correct 'sizes'";
   return "make the reference a function of its arguments alone, without state of its own and "
-         "without reading an output before it is written";
+         "without reading an output before it is written; leave sizes at which it gives no result "
+         "out of 'sizes'";
 }
 
 // Returns what the author should do about a refusal that is about `part`.

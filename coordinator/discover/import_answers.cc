@@ -108,4 +108,15 @@ absl::StatusOr<ImportedProblem> ImportFile(const ImportFiles& files, ImportAnswe
   return made;
 }
 
+absl::StatusOr<ImportedProblem> ImportAnswered(ImportFiles files,
+                                               const std::map<std::string, std::string>& answered,
+                                               Console* console) {
+  ImportAnswers answers(kAnswerOption, console, /*ask=*/false);
+  for (const auto& [key, value] : answered) {
+    RETURN_IF_ERROR(answers.Add(absl::StrCat(key, "=", value)));
+  }
+  files.look = false;
+  return ImportFile(files, &answers);
+}
+
 }  // namespace whetstone

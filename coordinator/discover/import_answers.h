@@ -62,9 +62,17 @@ struct ImportFiles {
   bool look = true;           // at the function's loops, for suggestions; it takes a second
 };
 
+// The option of `whet discover` that gives an answer.
+inline constexpr char kAnswerOption[] = "--answer";
+
 // Errors are those of ImportProblem, of the answers, and of files that cannot be read or are no
 // UTF-8.
 absl::StatusOr<ImportedProblem> ImportFile(const ImportFiles& files, ImportAnswers* answers);
+
+// Imports with answers to all questions, by key.
+absl::StatusOr<ImportedProblem> ImportAnswered(ImportFiles files,
+                                               const std::map<std::string, std::string>& answered,
+                                               Console* console);
 
 }  // namespace whetstone
 

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -11,15 +12,16 @@
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "coordinator/discover/import_answers.h"
+#include "coordinator/discover/sound_answers.h"
 #include "coordinator/loop/local_worker.h"
 #include "coordinator/prompt/prompt_file.h"
 
 namespace whetstone {
 namespace {
 
-constexpr char kOption[] = "--answer";
 constexpr char kTimed[] = "timed";
-constexpr int64_t kSizeMin = 32;
+constexpr int64_t kSizeMin = 32;  // to begin with
+constexpr int64_t kSizeLeast = 4;
 constexpr int64_t kSizeMax = int64_t{1} << 24;
 constexpr int64_t kOtherSize = 8;              // of sizes that do not grow
 constexpr int64_t kStalledAt = 64 * kSizeMin;  // where a call that takes no longer
@@ -37,30 +39,25 @@ std::string ExampleSize(const ImportQuestion& question) {
   return examples.substr(0, examples.find(','));
 }
 
-absl::StatusOr<ImportedProblem> ImportTimedAt(ImportFiles files, Answered answered,
+absl::StatusOr<ImportedProblem> ImportTimedAt(const ImportFiles& files, Answered answered,
                                               const std::string& timed, Console* console) {
   answered[kTimed] = timed;
-  ImportAnswers answers(kOption, console, /*ask=*/false);
-  for (const auto& [key, value] : answered) {
-    RETURN_IF_ERROR(answers.Add(absl::StrCat(key, "=", value)));
-  }
-  files.look = false;  // All is answered.
-  return ImportFile(files, &answers);
+  return ImportAnswered(files, answered, console);
 }
 
-// Returns what a call of the reference takes at the problem's first timed size, ns; 0 where it is
-// too large to be measured.
+// Returns what a call of the reference takes at the problem's first timed size, ns.
+// INVALID_ARGUMENT: it cannot be measured there.
 absl::StatusOr<double> ReferenceNs(const std::string& text, const std::string& name,
                                    LocalWorker* worker) {
-  const absl::StatusOr<v1::Problem> problem = ParsePrompt(text, name);
-  if (!problem.ok()) return 0.0;
-  const absl::Status put = worker->PutUncalibrated(*problem).status();
-  if (absl::IsInvalidArgument(put)) return 0.0;
-  RETURN_IF_ERROR(put);
+  ASSIGN_OR_RETURN(const v1::Problem problem, ParsePrompt(text, name));
+  RETURN_IF_ERROR(worker->PutUncalibrated(problem).status());
   ASSIGN_OR_RETURN(const v1::Verdict verdict,
-                   worker->Measure(*problem, problem->reference(), /*time=*/true, /*fresh=*/false));
-  if (verdict.outcome() != v1::CORRECT || verdict.sizes().empty()) return 0.0;
-  return verdict.sizes(0).reference_ns();
+                   worker->Measure(problem, problem.reference(), /*time=*/true, /*fresh=*/false));
+  if (verdict.outcome() == v1::CORRECT && !verdict.sizes().empty()) {
+    return verdict.sizes(0).reference_ns();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(v1::Outcome_Name(verdict.outcome()), ": ", verdict.detail()));
 }
 
 // A size and what a call takes there, ns.
@@ -68,51 +65,64 @@ struct TimedSize {
   std::string point;
   std::string larger;  // by a quarter
   double ns = 0;
+  std::string why;  // where ns is 0
 };
 
-// Doubles the sizes until a call takes long enough: all of them, or `only` one. Returns the last
-// that was measured; 0 ns, if none was. Ends early where calls do not take longer and longer.
+// Doubles the sizes until a call takes long enough: all of them, or `only` one; or halves them,
+// where it takes too long at first. Ends early where calls do not take longer and longer.
 absl::StatusOr<TimedSize> Doubled(const ImportFiles& files, const Answered& answered,
                                   const std::string& only, LocalWorker* worker, Console* console) {
   const std::string point = answered.at(kTimed);
   TimedSize chosen;
-  for (int64_t size = kSizeMin; size <= kSizeMax && chosen.ns < kCallNs; size *= 2) {
+  bool halved = false;
+  for (int64_t size = kSizeMin; size >= kSizeLeast && size <= kSizeMax && chosen.ns < kCallNs;) {
     const std::string at = AtSize(point, size, only);
     console->Status(absl::StrCat("how long a call takes at ", at));
     ASSIGN_OR_RETURN(const ImportedProblem made, ImportTimedAt(files, answered, at, console));
-    ASSIGN_OR_RETURN(const double ns, ReferenceNs(made.text, files.file, worker));
-    if (ns <= 0 || ns > kCallNsMax) break;
-    chosen = {at, AtSize(point, size + size / 4 + 1, only), ns};
+    const absl::StatusOr<double> ns = ReferenceNs(made.text, files.file, worker);
+    if (!ns.ok() && !absl::IsInvalidArgument(ns.status())) return ns.status();
+    if (!ns.ok()) chosen.why = absl::StrCat("at ", at, ", ", ns.status().message());
+    if (!ns.ok() || (*ns > kCallNsMax && chosen.ns > 0)) break;
+    if (*ns > kCallNsMax) {
+      chosen.why = absl::StrFormat("at %s it takes %.1f ms", at, *ns / 1e6);
+      halved = true;
+      size /= 2;
+      continue;
+    }
+    chosen = {at, AtSize(point, size + size / 4 + 1, only), *ns, ""};
     const bool alike = only.empty() && absl::StrContains(point, ' ');
-    if (alike && size >= kStalledAt && ns < kStalledNs) break;
+    if (halved || (alike && size >= kStalledAt && *ns < kStalledNs)) break;
+    size *= 2;
   }
   return chosen;
 }
 
 // Returns the problem, timed at sizes at which a call takes long enough to be measured well.
 absl::StatusOr<ImportedProblem> WithMeasuredSizes(const ImportFiles& files,
-                                                  const Answered& answered, Console* console) {
+                                                  const Answered& answered, LocalWorker* worker,
+                                                  Console* console) {
   const std::string point = answered.at(kTimed);
-  console->Status("starting a worker");
-  ASSIGN_OR_RETURN(const std::unique_ptr<LocalWorker> worker, LocalWorker::Start());
   // Where all sizes are alike there may be little to do (a word as long as its text).
   std::vector<std::string> grown = {""};
   for (const absl::string_view word : absl::StrSplit(point, ' ', absl::SkipWhitespace())) {
     if (absl::StrContains(point, ' ')) grown.emplace_back(word.substr(0, word.find('=')));
   }
   TimedSize chosen;
+  std::string why;  // of the first
   for (const std::string& only : grown) {
-    ASSIGN_OR_RETURN(const TimedSize found, Doubled(files, answered, only, worker.get(), console));
+    ASSIGN_OR_RETURN(const TimedSize found, Doubled(files, answered, only, worker, console));
+    if (why.empty()) why = found.why;
     if (found.ns > chosen.ns) chosen = found;  // Where they stalled, one alone may not.
     if (chosen.ns >= kStalledNs) break;
   }
   if (chosen.ns == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        files.file, ": how long a call takes cannot be measured at ", AtSize(point, kSizeMin),
-        "; say with ", kOption, " ", kTimed, "=… at which sizes it is to be timed"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(files.file, ": how long a call takes cannot be measured: ", why, "; say with ",
+                     kAnswerOption, " ", kTimed,
+                     "=… at which sizes it is to be timed, or NAME.fill=… with what"));
   }
   console->Line(absl::StrFormat("timed at %s, where a call takes %.3f ms (%s %s=… says otherwise)",
-                                chosen.point, chosen.ns / 1e6, kOption, kTimed));
+                                chosen.point, chosen.ns / 1e6, kAnswerOption, kTimed));
   // A second size keeps programs from being made for the first one.
   return ImportTimedAt(files, answered, absl::StrCat(chosen.point, ", ", chosen.larger), console);
 }
@@ -141,8 +151,12 @@ absl::StatusOr<std::string> OwnProblem(const OwnProblemOptions& options, Console
     return ReadFile(options.file);
   }
   const ImportFiles files{options.file, options.function};
-  ImportAnswers answers(kOption, console, options.ask);
-  for (const std::string& answer : options.answers) RETURN_IF_ERROR(answers.Add(answer));
+  ImportAnswers answers(kAnswerOption, console, options.ask);
+  std::set<std::string> given;
+  for (const std::string& answer : options.answers) {
+    RETURN_IF_ERROR(answers.Add(answer));
+    given.insert(answer.substr(0, answer.find('=')));
+  }
   answers.Suggest("prose", [](const ImportQuestion&) {
     return std::string("Computes the same as the reference, faster.");
   });
@@ -158,9 +172,15 @@ absl::StatusOr<std::string> OwnProblem(const OwnProblemOptions& options, Console
         absl::StrCat("chosen, as you did not say (--answer KEY=VALUE says otherwise):\n  ",
                      absl::StrJoin(chosen, "\n  ")));
   }
-  if (measured) {
-    ASSIGN_OR_RETURN(made, WithMeasuredSizes(files, answers.answered(), console));
-  }
+  console->Status("starting a worker");
+  ASSIGN_OR_RETURN(const std::unique_ptr<LocalWorker> worker, LocalWorker::Start());
+  Answered answered = answers.answered();
+  const std::string timed = answered.at(kTimed);
+  if (measured) answered[kTimed] = AtSize(example, kSizeMin);
+  ASSIGN_OR_RETURN(answered, SoundAnswers(files, answered, given, worker.get(), console));
+  answered[kTimed] = timed;
+  ASSIGN_OR_RETURN(made, measured ? WithMeasuredSizes(files, answered, worker.get(), console)
+                                  : ImportAnswered(files, answered, console));
   return made.text;
 }
 

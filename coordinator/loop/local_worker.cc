@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/problem/problem_hash.h"
 #include "common/status_macros.h"
@@ -14,6 +15,8 @@ namespace whetstone {
 namespace {
 
 constexpr int kAttempts = 2;  // to measure a program that the worker fails on
+// So begins what a worker says of a reference that does not come to its end.
+constexpr char kReferenceFailed[] = "the problem's reference ";
 
 CallOptions Within(Seconds seconds) {
   return {std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000)), nullptr};
@@ -78,6 +81,7 @@ absl::StatusOr<v1::Verdict> LocalWorker::Measure(const v1::Problem& problem,
       return std::move(*reply.mutable_verdict());
     }
     detail = reply.verdict().detail();
+    if (absl::StartsWith(detail, kReferenceFailed)) return absl::InvalidArgumentError(detail);
   }
   return absl::InternalError(absl::StrCat("the worker could not measure: ", detail));
 }

@@ -134,6 +134,51 @@ TEST_F(DiscoverTest, APlainFunctionEndsInAFasterProvedOneAndAKillLosesNothing) {
   EXPECT_THAT(elsewise.err, HasSubstr("other settings"));
 }
 
+TEST_F(DiscoverTest, SizesAtWhichTheFunctionGivesNoResultAreNotChecked) {
+  constexpr char kSpread[] = R"(
+// How far each number is from the mean, in units of the variance.
+void standardise(const double* x, int n, double* out) {
+  double mean = 0, variance = 0;
+  for (int i = 0; i < n; ++i) mean += x[i] / n;
+  for (int i = 0; i < n; ++i) variance += (x[i] - mean) * (x[i] - mean) / (n - 1);
+  for (int i = 0; i < n; ++i) out[i] = (x[i] - mean) / variance;
+}
+)";
+  const WhetResult unseen = Whet({"discover", Write("spread.cc", kSpread), "--out", Found(),
+                                  "--answer", "timed=96,160", "--json"},
+                                 seconds(120));
+  EXPECT_EQ(unseen.exit_code, 2) << unseen.out << unseen.err;
+  EXPECT_THAT(unseen.err, HasSubstr("\n  not at 1: WRONG_ANSWER"));
+  EXPECT_THAT(unseen.err, HasSubstr("--yes"));
+  EXPECT_THAT(ReadFile(Found() + "/problem.md").value_or(""),
+              HasSubstr("check: [{n: 2}, {n: 3}, {n: 17}, {n: 64}]"));
+}
+
+TEST_F(DiscoverTest, OnlyArraysThatMustBeAreChangedInPlace) {
+  constexpr char kBlend[] = R"(
+// Adds x to y, and writes what that is twice.
+void blend(int n, const float* x, float* y, float* twice) {
+  for (int i = 0; i < n; ++i) y[i] += x[i];
+  for (int i = 0; i < n; ++i) twice[i] = 2 * y[i];
+}
+)";
+  const std::vector<std::string> command = {"discover", Write("blend.cc", kBlend), "--answer",
+                                            "timed=96,160", "--out"};
+  const WhetResult unseen = Whet(And(command, Found()), seconds(120));
+  EXPECT_EQ(unseen.exit_code, 2) << unseen.out << unseen.err;
+  EXPECT_THAT(unseen.out, HasSubstr("\n  y.kind=inout\n"));
+  const std::string problem = ReadFile(Found() + "/problem.md").value_or("");
+  EXPECT_THAT(problem, HasSubstr("y: {type: f32, shape: [n], fill: uniform(-1, 1), inout: true}"));
+  EXPECT_THAT(problem, HasSubstr("twice: {type: f32, shape: [n], out: true}"));
+  EXPECT_THAT(problem, HasSubstr("check: [{n: 1}, {n: 2}"));
+  // An answer has the last word, and is told why it will not do.
+  const WhetResult given =
+      Whet(And(And(And(command, Path("given")), "--answer"), "y.kind=out"), seconds(120));
+  EXPECT_EQ(given.exit_code, 2) << given.out << given.err;
+  EXPECT_THAT(given.err, HasSubstr("run against itself, is not right: WRONG_ANSWER"));
+  EXPECT_FALSE(ReadFile(Path("given/problem.md")).ok());
+}
+
 TEST_F(DiscoverTest, WhatItCannotTakeIsSaidBeforeAnythingIsMeasured) {
   struct Case {
     std::string code;

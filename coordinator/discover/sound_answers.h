@@ -1,0 +1,33 @@
+// Answers to an import's questions with which a function is right by its own measure.
+//
+// Most want an array that is not const to be written only, numbers of both signs, and checks from
+// one element on. But y[i] += x[i] reads what it writes, a stencil leaves its borders as they were,
+// a logarithm wants what is positive, and the variance of one number is none: then the problem's
+// reference, run against itself, is wrong, or never ends. A worker tells.
+//
+//   ASSIGN_OR_RETURN(answered, SoundAnswers(files, answered, given, worker, &console));
+#ifndef WHETSTONE_COORDINATOR_DISCOVER_SOUND_ANSWERS_H_
+#define WHETSTONE_COORDINATOR_DISCOVER_SOUND_ANSWERS_H_
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "coordinator/discover/import_answers.h"
+#include "coordinator/loop/local_worker.h"
+#include "coordinator/terminal/console.h"
+
+namespace whetstone {
+
+// Returns `answered`, all answers by key, with as few changed as can be: less the small sizes
+// ("check") at which the reference fails; arrays changed in place; positive numbers. Says what it
+// changed, but changes no answer whose key is `given`. INVALID_ARGUMENT: nothing helps; the rest
+// are errors of ImportAnswered and the worker. Pointers are borrowed.
+absl::StatusOr<std::map<std::string, std::string>> SoundAnswers(
+    const ImportFiles& files, const std::map<std::string, std::string>& answered,
+    const std::set<std::string>& given, LocalWorker* worker, Console* console);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_DISCOVER_SOUND_ANSWERS_H_
