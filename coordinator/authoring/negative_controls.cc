@@ -145,6 +145,17 @@ class ControlWriter {
     return absl::StrCat(RenamedReference(), Function(body));
   }
 
+  std::string ClearingFirst() const {
+    std::string body;
+    for (const v1::Argument& arg : problem_.args()) {
+      const bool written_only = IsOutput(arg) && arg.array().direction() == v1::Array::OUT;
+      if (written_only) absl::StrAppend(&body, Set(arg, "0"));
+    }
+    return absl::StrCat(RenamedReference(),
+                        Function(absl::StrCat(body, "    ", problem_.has_returns() ? "return " : "",
+                                              kTrueName, "(", Arguments(), ");\n")));
+  }
+
   static bool IsOutput(const v1::Argument& arg) {
     return arg.has_array() && arg.array().direction() != v1::Array::IN;
   }
@@ -218,6 +229,11 @@ absl::StatusOr<std::vector<NegativeControl>> MakeNegativeControls(const v1::Prob
                           /*needs_timing=*/false, arg.name()});
   }
   return controls;
+}
+
+absl::StatusOr<std::string> ClearingOutputsFirst(const v1::Problem& problem) {
+  ASSIGN_OR_RETURN(Signature signature, ParseSignature(problem));
+  return ControlWriter(problem, std::move(signature)).ClearingFirst();
 }
 
 }  // namespace whetstone

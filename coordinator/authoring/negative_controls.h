@@ -30,6 +30,11 @@ struct NegativeControl {
 // ignores NAME   the reference, reading zeros in place of the input NAME: one for each input.
 absl::StatusOr<std::vector<NegativeControl>> MakeNegativeControls(const v1::Problem& problem);
 
+// Returns a program that is right unless the reference reads what it is said to write only, or
+// leaves some of that as it was: it writes zero everywhere there, then does what the reference
+// does.
+absl::StatusOr<std::string> ClearingOutputsFirst(const v1::Problem& problem);
+
 }  // namespace whetstone
 
 #endif  // WHETSTONE_COORDINATOR_AUTHORING_NEGATIVE_CONTROLS_H_

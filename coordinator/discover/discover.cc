@@ -386,7 +386,7 @@ absl::StatusOr<DiscoverFolder> OpenFolder(const DiscoverOptions& options, Consol
 absl::StatusOr<Discovery> Discover(const DiscoverOptions& options, StopSignals* signals,
                                    Console* console) {
   RETURN_IF_ERROR(CheckSets(options));
-  // While questions are asked, nothing is under way that a Ctrl-C could break.
+  // Until there is a folder, a Ctrl-C breaks nothing: a worker ends with this process.
   signals->OnStop([] { _exit(kExitStopped); });
   absl::StatusOr<DiscoverFolder> opened = OpenFolder(options, console);
   signals->OnStop(nullptr);

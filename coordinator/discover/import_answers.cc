@@ -33,6 +33,7 @@ absl::StatusOr<std::string> ImportAnswers::Answer(const ImportQuestion& question
 absl::StatusOr<std::string> ImportAnswers::Find(const ImportQuestion& question) {
   asked_.push_back(question.key);
   if (const auto it = given_.find(question.key); it != given_.end()) {
+    said_.insert(question.key);
     return Checked(question, it->second);
   }
   const auto own = suggested_.find(question.key);
@@ -76,8 +77,10 @@ absl::StatusOr<std::string> ImportAnswers::Ask(const ImportQuestion& question,
       return absl::CancelledError(absl::StrCat("no answer to: ", question.text));
     }
     answer = std::string(absl::StripAsciiWhitespace(answer));
-    if (answer.empty()) answer = suggestion;
+    const bool said = !answer.empty();
+    if (!said) answer = suggestion;
     const absl::Status status = question.check(answer);
+    if (status.ok() && said) said_.insert(question.key);
     if (status.ok()) return answer;
     console_->Line(absl::StrCat(status.message(), ": once more"));
   }
@@ -110,13 +113,16 @@ absl::StatusOr<ImportedProblem> ImportFile(const ImportFiles& files, ImportAnswe
 
 absl::StatusOr<ImportedProblem> ImportAnswered(ImportFiles files,
                                                const std::map<std::string, std::string>& answered,
-                                               Console* console) {
+                                               Console* console,
+                                               std::map<std::string, std::string>* all) {
   ImportAnswers answers(kAnswerOption, console, /*ask=*/false);
   for (const auto& [key, value] : answered) {
     RETURN_IF_ERROR(answers.Add(absl::StrCat(key, "=", value)));
   }
   files.look = false;
-  return ImportFile(files, &answers);
+  ASSIGN_OR_RETURN(ImportedProblem made, ImportFile(files, &answers));
+  if (all != nullptr) *all = answers.answered();
+  return made;
 }
 
 }  // namespace whetstone

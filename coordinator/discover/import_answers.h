@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,8 @@ class ImportAnswers {
   absl::StatusOr<std::string> Answer(const ImportQuestion& question);
   // Returns all answers so far, by key.
   const std::map<std::string, std::string>& answered() const { return answered_; }
+  // Returns the keys that the command line or the person answered.
+  const std::set<std::string>& said() const { return said_; }
   // Returns "KEY=VALUE" for each that nobody answered.
   const std::vector<std::string>& chosen() const { return chosen_; }
   // INVALID_ARGUMENT: something was added that nobody asked for.
@@ -52,6 +55,7 @@ class ImportAnswers {
   std::map<std::string, Suggestion> suggested_;
   std::map<std::string, std::string> answered_;
   std::vector<std::string> asked_;
+  std::set<std::string> said_;
   std::vector<std::string> chosen_;
 };
 
@@ -69,10 +73,11 @@ inline constexpr char kAnswerOption[] = "--answer";
 // UTF-8.
 absl::StatusOr<ImportedProblem> ImportFile(const ImportFiles& files, ImportAnswers* answers);
 
-// Imports with answers to all questions, by key.
+// Imports with these answers, by key. `all` (may be null) gets them and those that were suggested.
 absl::StatusOr<ImportedProblem> ImportAnswered(ImportFiles files,
                                                const std::map<std::string, std::string>& answered,
-                                               Console* console);
+                                               Console* console,
+                                               std::map<std::string, std::string>* all = nullptr);
 
 }  // namespace whetstone
 

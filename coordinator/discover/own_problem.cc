@@ -2,7 +2,6 @@
 
 #include <map>
 #include <memory>
-#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -65,7 +64,7 @@ struct TimedSize {
   std::string point;
   std::string larger;  // by a quarter
   double ns = 0;
-  std::string why;  // where ns is 0
+  std::string why;  // where ns is 0: why it is not known
 };
 
 // Doubles the sizes until a call takes long enough: all of them, or `only` one; or halves them,
@@ -152,11 +151,7 @@ absl::StatusOr<std::string> OwnProblem(const OwnProblemOptions& options, Console
   }
   const ImportFiles files{options.file, options.function};
   ImportAnswers answers(kAnswerOption, console, options.ask);
-  std::set<std::string> given;
-  for (const std::string& answer : options.answers) {
-    RETURN_IF_ERROR(answers.Add(answer));
-    given.insert(answer.substr(0, answer.find('=')));
-  }
+  for (const std::string& answer : options.answers) RETURN_IF_ERROR(answers.Add(answer));
   answers.Suggest("prose", [](const ImportQuestion&) {
     return std::string("Computes the same as the reference, faster.");
   });
@@ -177,7 +172,7 @@ absl::StatusOr<std::string> OwnProblem(const OwnProblemOptions& options, Console
   Answered answered = answers.answered();
   const std::string timed = answered.at(kTimed);
   if (measured) answered[kTimed] = AtSize(example, kSizeMin);
-  ASSIGN_OR_RETURN(answered, SoundAnswers(files, answered, given, worker.get(), console));
+  ASSIGN_OR_RETURN(answered, SoundAnswers(files, answered, answers.said(), worker.get(), console));
   answered[kTimed] = timed;
   ASSIGN_OR_RETURN(made, measured ? WithMeasuredSizes(files, answered, worker.get(), console)
                                   : ImportAnswered(files, answered, console));

@@ -3,9 +3,11 @@
 // Most want an array that is not const to be written only, numbers of both signs, and checks from
 // one element on. But y[i] += x[i] reads what it writes, a stencil leaves its borders as they were,
 // a logarithm wants what is positive, and the variance of one number is none: then the problem's
-// reference, run against itself, is wrong, or never ends. A worker tells.
+// reference, run against itself, is wrong, or never ends. A worker tells; and whether arrays are
+// written only it tells by a program that clears them first (authoring/negative_controls.h).
 //
-//   ASSIGN_OR_RETURN(answered, SoundAnswers(files, answered, given, worker, &console));
+//   ASSIGN_OR_RETURN(answered,
+//                    SoundAnswers(files, answered, answers.said(), worker, &console));
 #ifndef WHETSTONE_COORDINATOR_DISCOVER_SOUND_ANSWERS_H_
 #define WHETSTONE_COORDINATOR_DISCOVER_SOUND_ANSWERS_H_
 
@@ -20,13 +22,13 @@
 
 namespace whetstone {
 
-// Returns `answered`, all answers by key, with as few changed as can be: less the small sizes
-// ("check") at which the reference fails; arrays changed in place; positive numbers. Says what it
-// changed, but changes no answer whose key is `given`. INVALID_ARGUMENT: nothing helps; the rest
-// are errors of ImportAnswered and the worker. Pointers are borrowed.
+// Returns `answered`, all answers by key, with as few changed as can be: arrays are changed in
+// place, numbers positive; where that does not do, the smallest sizes ("check") are left out. Says
+// what it changed, but changes no answer whose key is in `said`. INVALID_ARGUMENT: nothing helps;
+// the rest are errors of ImportAnswered and the worker. Pointers are borrowed.
 absl::StatusOr<std::map<std::string, std::string>> SoundAnswers(
     const ImportFiles& files, const std::map<std::string, std::string>& answered,
-    const std::set<std::string>& given, LocalWorker* worker, Console* console);
+    const std::set<std::string>& said, LocalWorker* worker, Console* console);
 
 }  // namespace whetstone
 

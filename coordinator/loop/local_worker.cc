@@ -15,7 +15,7 @@ namespace whetstone {
 namespace {
 
 constexpr int kAttempts = 2;  // to measure a program that the worker fails on
-// So begins what a worker says of a reference that does not come to its end.
+// So begins what a worker says of a reference that does not come to its end (paired_run.cc).
 constexpr char kReferenceFailed[] = "the problem's reference ";
 
 CallOptions Within(Seconds seconds) {
@@ -81,8 +81,8 @@ absl::StatusOr<v1::Verdict> LocalWorker::Measure(const v1::Problem& problem,
       return std::move(*reply.mutable_verdict());
     }
     detail = reply.verdict().detail();
-    if (absl::StartsWith(detail, kReferenceFailed)) return absl::InvalidArgumentError(detail);
   }
+  if (absl::StartsWith(detail, kReferenceFailed)) return absl::InvalidArgumentError(detail);
   return absl::InternalError(absl::StrCat("the worker could not measure: ", detail));
 }
 

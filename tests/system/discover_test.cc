@@ -179,6 +179,31 @@ void blend(int n, const float* x, float* y, float* twice) {
   EXPECT_FALSE(ReadFile(Path("given/problem.md")).ok());
 }
 
+// With a negative box it never ends. Whole numbers that nobody wrote are no numbers to add to,
+// though both sides find the same there.
+TEST_F(DiscoverTest, AFunctionGetsInputsWithWhichItEnds) {
+  constexpr char kAhead[] = R"(
+// Counts how many are ahead of each on a ring.
+void ahead(const double* x, int n, double box, int* counts) {
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j < n; ++j) {
+      double d = x[j] - x[i];
+      while (d > box / 2) d -= box;
+      counts[i] += d > 0;
+    }
+}
+)";
+  const WhetResult unseen = Whet({"discover", Write("ahead.cc", kAhead), "--out", Found(),
+                                  "--answer", "hidden=none", "--json"},
+                                 seconds(240));
+  EXPECT_EQ(unseen.exit_code, 2) << unseen.out << unseen.err;
+  EXPECT_THAT(unseen.err, HasSubstr("--yes"));
+  const std::string problem = ReadFile(Found() + "/problem.md").value_or("");
+  EXPECT_THAT(problem, HasSubstr("box: {type: f64, fill: uniform(0.5, 1.5)}"));
+  EXPECT_THAT(problem, HasSubstr("x: {type: f64, shape: [n], fill: uniform(-1, 1)}"));
+  EXPECT_THAT(problem, HasSubstr("inout: true}"));
+}
+
 TEST_F(DiscoverTest, WhatItCannotTakeIsSaidBeforeAnythingIsMeasured) {
   struct Case {
     std::string code;
