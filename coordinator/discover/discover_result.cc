@@ -17,6 +17,8 @@
 #include "coordinator/journal/open_run.h"
 #include "coordinator/journal/run_dir.h"
 #include "coordinator/process/child_process.h"
+#include "coordinator/report/learning_health.h"
+#include "coordinator/report/run_summary.h"
 
 namespace whetstone {
 namespace {
@@ -100,8 +102,15 @@ absl::StatusOr<std::optional<FoundProgram>> FoundByPolicy(const DiscoverFolder& 
     found.speedup_high = verdict.speedup_high();
     return absl::OkStatus();
   }));
-  if (found.source.empty()) return std::nullopt;
-  return found;
+  if (!found.source.empty()) return found;
+  CampaignPlan plan;
+  ASSIGN_OR_RETURN(const RunSummary summary, SummarizeRun(paths, &plan));
+  for (const HealthFinding& finding : summary.health) {
+    if (finding.kind == kNothingFaster) {
+      result->why = absl::StrCat(finding.what, "\n", finding.advice, "\n");
+    }
+  }
+  return std::nullopt;
 }
 
 // The fastest first.
@@ -267,7 +276,7 @@ std::string ResultText(const DiscoverResult& result, const DiscoverFolder& folde
     absl::StrAppend(&text, absl::StrJoin(lines, "\n"), "\nproof: sh ", result.proof, "/run.sh\n");
   } else {
     absl::StrAppend(&text, "nothing faster than what was given was ",
-                    result.unproved_speedup ? "proved yet\n" : "found\n");
+                    result.unproved_speedup ? "proved yet\n" : "found\n", result.why);
   }
   if (result.unproved_speedup) {
     absl::StrAppendFormat(&text, "rules are not through; so far %.2fx, not proved yet\n",
@@ -296,6 +305,7 @@ nlohmann::ordered_json ResultJson(const DiscoverResult& result, const DiscoverFo
                                  {"speedup", 1.0},
                                  {"confirmed", nullptr}};
   if (result.unproved_speedup) json["unproved_speedup"] = *result.unproved_speedup;
+  if (!result.why.empty()) json["why"] = result.why;
   if (!result.best) return json;
   const FoundProgram& best = *result.best;
   json["speedup"] = best.speedup;

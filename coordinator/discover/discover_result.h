@@ -66,6 +66,8 @@ struct DiscoverResult {
   std::string proof;                 // the folder that proves it: FOLDER/best, or its own
   // A program that looked faster and was passed over, as its benchmark did not confirm it.
   std::optional<FoundProgram> passed_over;
+  // Where there is no best after the campaign began: what was tried, and what may help.
+  std::string why;
   std::string diff;
   int64_t steps_done = 0;
   int64_t steps_total = 0;

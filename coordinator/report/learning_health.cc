@@ -288,7 +288,7 @@ HealthFinding NothingFaster(const CampaignPlan& plan, const Attempts& attempts) 
     outcomes.push_back(absl::StrCat(count, " ", name.name));
     if (name.outcome != v1::CORRECT && count > CountOf(attempts, most)) most = name.outcome;
   }
-  HealthFinding finding{"nothing_faster", "", ""};
+  HealthFinding finding{kNothingFaster, "", ""};
   finding.what =
       absl::StrCat("nothing faster than the reference was found for ", FirstOf(attempts.problems),
                    ": of ", all, " programs ", absl::StrJoin(outcomes, ", "));

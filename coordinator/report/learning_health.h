@@ -36,7 +36,7 @@ inline constexpr double kDistinctShare = 0.25;
 inline constexpr int kCollapseSteps = 3;
 
 struct HealthFinding {
-  // "collapsed", "one_outcome", "cut_off", "equal_rewards", "no_variety", "nothing_faster"
+  // "collapsed", "one_outcome", "cut_off", "equal_rewards", "no_variety", kNothingFaster
   std::string kind;
   std::string what;    // what was seen, with its number and the steps that it is of
   std::string advice;  // what would change it in this campaign
@@ -82,6 +82,7 @@ struct Attempts {
   void Add(const std::string& problem_id, const v1::Verdict& verdict);
 };
 
+inline constexpr char kNothingFaster[] = "nothing_faster";  // the id of the next one's finding
 // Says that nothing faster than the reference was found for those problems: what was tried, where
 // it failed, and what to change. There is at least one verdict.
 HealthFinding NothingFaster(const CampaignPlan& plan, const Attempts& attempts);
