@@ -93,6 +93,7 @@ CallBatch::CallBatch(const Arguments* arguments, const CallShape& shape, int cal
   Philox rng(placement.seed, {0x91ACE, 0, 0, 0});
   for (size_t& s : shifts_) s = kLineBytes * rng.Below(kPageBytes / kLineBytes);
   std::iota(order_.begin(), order_.end(), 0);
+  if (placement.last_input >= 0 && calls == 1) last_ = InputArray(placement.last_input);
   // The regions have room for the largest gaps.
   const bool shuffles = role == CallRole::kKernel && calls > 1;
   const std::array<size_t, 2> ends = LayOut([&] { return shuffles ? kGapLines - 1 : size_t{0}; });
@@ -102,13 +103,21 @@ CallBatch::CallBatch(const Arguments* arguments, const CallShape& shape, int cal
   outputs_.assign(RoundUp(ends[1], kLineBytes), static_cast<char>(kGuardByte));
 }
 
+size_t CallBatch::InputArray(int number) const {
+  std::vector<size_t> arrays;
+  for (size_t s = 0; s < words_.size(); ++s) {
+    if (words_[s].place == WordPlace::kInput) arrays.push_back(s);
+  }
+  return arrays.empty() ? SIZE_MAX : arrays[static_cast<size_t>(number) % arrays.size()];
+}
+
 std::array<size_t, 2> CallBatch::LayOut(const std::function<size_t()>& gap_lines) {
   std::array<size_t, 2> ends = {0, 0};
   for (const int call : order_) {
     std::array<bool, 2> begun = {false, false};
     for (size_t s = 0; s < words_.size(); ++s) {
       const CallWord& word = words_[s];
-      if (word.place == WordPlace::kScalar) continue;
+      if (word.place == WordPlace::kScalar || s == last_) continue;
       const size_t region = word.place == WordPlace::kOutput ? 1 : 0;
       size_t& end = ends[region];
       if (!std::exchange(begun[region], true)) end += kLineBytes * gap_lines();
@@ -117,6 +126,11 @@ std::array<size_t, 2> CallBatch::LayOut(const std::function<size_t()>& gap_lines
       offsets_[Index(call, s)] = at;
       end = at + word.bytes + kGuardBytes;
     }
+  }
+  if (ends_at_page()) {
+    const size_t bytes = words_[last_].bytes;
+    ends[0] = RoundUp(ends[0] + kGuardBytes + bytes, kPageBytes);
+    offsets_[Index(order_[0], last_)] = ends[0] - bytes;
   }
   return ends;
 }

@@ -33,6 +33,9 @@ struct Placement {
   uint64_t seed = 0;
   // Arrays are aligned to their element and to nothing more; otherwise to 64 bytes.
   bool unaligned = false;
+  // Of one call: the input array of this number (modulo how many there are) ends at a page's end,
+  // and the inputs with it. Where no memory follows, who reads past it crashes. -1: none does.
+  int last_input = -1;
 };
 
 // Who is called; it decides what a row of the call table holds.
@@ -76,10 +79,13 @@ class CallBatch {
   CallBatch(const Arguments* arguments, const CallShape& shape, int calls, Placement placement,
             CallRole role = CallRole::kKernel);
 
-  // Large inputs only: from now on they are the input_bytes() at `at` (zeroed, 64-byte aligned),
-  // which lie at `offset` in the region. Borrowed while the batch is used.
+  // From now on the inputs are the input_bytes() at `at` (zeroed, 64-byte aligned), which lie at
+  // `offset` in the region: large ones are written there, others are copied there by whoever calls.
+  // Borrowed while the batch is used.
   void PlaceInputs(char* at, size_t offset);
   bool in_place() const { return in_place_; }
+  // Says whether they end at a page's end, as Placement::last_input asks.
+  bool ends_at_page() const { return last_ < words_.size(); }
   size_t input_bytes() const { return input_bytes_; }
   size_t input_offset() const { return input_offset_; }
 
@@ -114,6 +120,9 @@ class CallBatch {
     return static_cast<size_t>(call) * words_.size() + word;
   }
 
+  // Returns the word of the input array of this number, modulo how many there are.
+  size_t InputArray(int number) const;
+
   // Gives every array a place, the calls in `order_`, each behind a gap of `gap_lines()` lines.
   // Returns where they end: in the inputs and in the outputs.
   std::array<size_t, 2> LayOut(const std::function<size_t()>& gap_lines);
@@ -123,6 +132,7 @@ class CallBatch {
   int calls_;
   bool unaligned_;
   std::vector<CallWord> words_;
+  size_t last_ = SIZE_MAX;      // the word whose array ends at a page's end; or none
   std::vector<size_t> shifts_;  // of each word's arrays, as Placement says
   std::vector<int> order_;      // of the calls in the regions
   std::vector<size_t> offsets_;

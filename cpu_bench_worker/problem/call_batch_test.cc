@@ -49,6 +49,22 @@ TEST_F(CallBatchTest, ArraysAreApartAlignedAndInside) {
   }
 }
 
+TEST_F(CallBatchTest, OneInputEndsWhereTheInputsDo) {
+  Use(MatmulProblem());  // n = 3
+  for (int turn = 0; turn < 4; ++turn) {
+    const size_t last = turn % 2, other = 1 - last;
+    const CallBatch batch(&arguments_, shape_, 1,
+                          {.seed = 3, .unaligned = true, .last_input = turn});
+    EXPECT_TRUE(batch.ends_at_page());
+    EXPECT_EQ(batch.input_bytes() % 4096, 0u);
+    EXPECT_EQ(batch.offset(0, last) + 36, batch.input_bytes());
+    EXPECT_LE(batch.offset(0, other) + 36 + kGuardBytes, batch.offset(0, last));
+    EXPECT_LE(batch.input_bytes(), InputBytesMax(arguments_, shape_, 1));
+  }
+  // Calls that are shuffled keep their places.
+  EXPECT_FALSE(CallBatch(&arguments_, shape_, 2, {.last_input = 0}).ends_at_page());
+}
+
 TEST_F(CallBatchTest, FillIsRepeatableAndCallsDiffer) {
   Use(MatmulProblem());
   CallBatch a(&arguments_, shape_, 2, {}), b(&arguments_, shape_, 2, {});

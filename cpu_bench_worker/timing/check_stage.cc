@@ -24,9 +24,13 @@ std::optional<Failure> CheckCandidate(Session* session, CheckReport* report) {
   std::deque<CallBatch> batches;  // Their addresses stay.
   std::vector<CallBatch*> borrowed;
   std::vector<Case> cases;
+  int sizes = 0;
+  // Each array in its turn ends where memory does.
   const auto batch = [&](const CallShape& shape, bool unaligned) {
     batches.emplace_back(&problem.arguments, shape, 1,
-                         Placement{.seed = session->seed(), .unaligned = unaligned});
+                         Placement{.seed = session->seed(),
+                                   .unaligned = unaligned,
+                                   .last_input = unaligned ? sizes++ : -1});
     return &batches.back();
   };
   const auto add = [&](const CallShape& shape, CallEstimate* estimate) {

@@ -146,7 +146,7 @@ std::optional<Side> PairedRun::Write(Side side, const CallBatch& batch) {
   for (const Side who : kBoth)
     if (!Rests(who)) return who;
   if (!batch.in_place() && batch.input_bytes() > 0)
-    std::memcpy(inputs_.data(), batch.inputs(), batch.input_bytes());
+    std::memcpy(inputs_.data() + batch.input_offset(), batch.inputs(), batch.input_bytes());
   process(side).Load(batch, batch.input_offset());
   for (const Side who : kBoth)
     if (!Rests(who)) return who;

@@ -73,6 +73,26 @@ TEST_F(SessionTest, WritingAnInputIsACrash) {
   EXPECT_TRUE(absl::StrContains(failure.detail, "SIGSEGV")) << failure.detail;
 }
 
+TEST_F(SessionTest, ReadingPastAnInputIsACrash) {
+  Use(MatmulProblem());
+  for (const std::string array : {"a", "b"}) {
+    Failure failure;
+    // What it reads too much changes nothing.
+    Check(absl::StrCat("void matmul(const float* a, const float* b, float* c, int n) {\n"
+                       "  for (int i = 0; i < n; ++i)\n"
+                       "    for (int j = 0; j < n; ++j) {\n"
+                       "      float sum = 0;\n"
+                       "      for (int k = 0; k < n; ++k) sum += a[i * n + k] * b[k * n + j];\n"
+                       "      c[i * n + j] = sum;\n"
+                       "    }\n"
+                       "  if (",
+                       array, "[n * n] == 12345) c[0] = 0;\n}\n"),
+          &failure);
+    EXPECT_EQ(failure.outcome, v1::CRASH) << array << ": " << failure.detail;
+    EXPECT_TRUE(absl::StrContains(failure.detail, "SIGSEGV")) << failure.detail;
+  }
+}
+
 TEST_F(SessionTest, WritingBesideTheOutputIsWrong) {
   Use(MatmulProblem());
   Failure failure;
