@@ -106,7 +106,9 @@ CallBatch::CallBatch(const Arguments* arguments, const CallShape& shape, int cal
 size_t CallBatch::InputArray(int number) const {
   std::vector<size_t> arrays;
   for (size_t s = 0; s < words_.size(); ++s) {
-    if (words_[s].place == WordPlace::kInput) arrays.push_back(s);
+    const bool array = words_[s].place == WordPlace::kInput && words_[s].arg >= 0 &&
+                       arguments_->specs()[static_cast<size_t>(words_[s].arg)].is_array();
+    if (array) arrays.push_back(s);
   }
   return arrays.empty() ? SIZE_MAX : arrays[static_cast<size_t>(number) % arrays.size()];
 }

@@ -53,8 +53,7 @@ TEST_F(CallBatchTest, OneInputEndsWhereTheInputsDo) {
   Use(MatmulProblem());  // n = 3
   for (int turn = 0; turn < 4; ++turn) {
     const size_t last = turn % 2, other = 1 - last;
-    const CallBatch batch(&arguments_, shape_, 1,
-                          {.seed = 3, .unaligned = true, .last_input = turn});
+    const CallBatch batch(&arguments_, shape_, 1, {.seed = 3, .last_input = turn});
     EXPECT_TRUE(batch.ends_at_page());
     EXPECT_EQ(batch.input_bytes() % 4096, 0u);
     EXPECT_EQ(batch.offset(0, last) + 36, batch.input_bytes());

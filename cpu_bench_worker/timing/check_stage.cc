@@ -24,24 +24,26 @@ std::optional<Failure> CheckCandidate(Session* session, CheckReport* report) {
   std::deque<CallBatch> batches;  // Their addresses stay.
   std::vector<CallBatch*> borrowed;
   std::vector<Case> cases;
-  int sizes = 0;
-  // Each array in its turn ends where memory does.
-  const auto batch = [&](const CallShape& shape, bool unaligned) {
-    batches.emplace_back(&problem.arguments, shape, 1,
-                         Placement{.seed = session->seed(),
-                                   .unaligned = unaligned,
-                                   .last_input = unaligned ? sizes++ : -1});
-    return &batches.back();
+  const auto batch = [&](const CallShape& shape, bool unaligned, int last_input) {
+    batches.emplace_back(
+        &problem.arguments, shape, 1,
+        Placement{.seed = session->seed(), .unaligned = unaligned, .last_input = last_input});
+    borrowed.push_back(&batches.back());
+    return borrowed.back();
   };
+  int sizes = 0;
   const auto add = [&](const CallShape& shape, CallEstimate* estimate) {
-    CallBatch* unaligned = batch(shape, true);
-    borrowed.push_back(unaligned);
+    CallBatch* unaligned = batch(shape, true, -1);
     // Inputs so large that they have one place are aligned when they are timed.
-    CallBatch* aligned = unaligned;
-    if (!unaligned->in_place()) borrowed.push_back(aligned = batch(shape, false));
+    CallBatch *aligned = unaligned, *last = unaligned;
+    if (!unaligned->in_place()) {
+      aligned = batch(shape, false, -1);
+      // Each array in its turn ends where memory does.
+      last = batch(shape, false, sizes++);
+    }
     cases.push_back({aligned, FillStyle::kPlain, estimate});
     cases.push_back({unaligned, FillStyle::kPlain, estimate});
-    cases.push_back({aligned, FillStyle::kEdges, estimate});
+    cases.push_back({last, FillStyle::kEdges, estimate});
   };
   report->timed.assign(problem.timed.size(), CallEstimate{});
   for (const CallShape& shape : problem.check) add(shape, nullptr);

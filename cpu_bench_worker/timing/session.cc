@@ -46,13 +46,11 @@ std::optional<Failure> Session::FreshProcessPair(const std::vector<CallBatch*>& 
   }
   // With none of these, small ones that end at a page's end do so where the region ends: behind it
   // there is no memory.
-  if (offsets.empty()) {
-    spec.input_bytes = page(spec.input_bytes);
-    for (CallBatch* batch : batches) {
-      if (!batch->ends_at_page()) continue;
-      const size_t at = spec.input_bytes - batch->input_bytes();
-      batch->PlaceInputs(nullptr, at);
-    }
+  if (offsets.empty()) spec.input_bytes = page(spec.input_bytes);
+  for (CallBatch* batch : batches) {
+    if (batch->in_place()) continue;
+    const bool last = offsets.empty() && batch->ends_at_page();
+    batch->PlaceInputs(nullptr, last ? spec.input_bytes - batch->input_bytes() : 0);
   }
   if (auto failure = PairedRun::Start(spec, &paired_run_)) return failure;
   auto offset = offsets.begin();
