@@ -71,6 +71,12 @@ class ControlWriter {
     return absl::StrJoin(names, ", ");
   }
 
+  // Calls the reference under its other name, and returns what it does.
+  std::string Call(absl::string_view arguments) const {
+    return absl::StrCat("    ", problem_.has_returns() ? "return " : "", kTrueName, "(", arguments,
+                        ");\n");
+  }
+
   std::string SetOutputs(absl::string_view value) const {
     std::string body;
     for (const v1::Argument& arg : problem_.args()) {
@@ -129,18 +135,16 @@ class ControlWriter {
 
   std::string Ignoring(const v1::Argument& arg) const {
     const std::string& name = arg.name();
-    const std::string call_with = absl::StrCat(problem_.has_returns() ? "return " : "", kTrueName);
     std::string body;
     if (arg.has_scalar()) {
-      body =
-          absl::StrCat("    ", call_with, "(", Arguments(name, Value(TypeOf(name), "0")), ");\n");
+      body = Call(Arguments(name, Value(TypeOf(name), "0")));
     } else if (arg.array().direction() == v1::Array::INOUT) {
-      body = absl::StrCat(Set(arg, "0"), "    ", call_with, "(", Arguments(), ");\n");
+      body = absl::StrCat(Set(arg, "0"), Call(Arguments()));
     } else {
       // The zeros are never freed: there are a few calls in a process that ends soon.
-      body = absl::StrCat("    const ", TypeOf(name), "* whet_zeros = new ", TypeOf(name), "[",
-                          Count(arg, /*largest=*/true), "]();\n    ", call_with, "(",
-                          Arguments(name, "whet_zeros"), ");\n");
+      body =
+          absl::StrCat("    const ", TypeOf(name), "* whet_zeros = new ", TypeOf(name), "[",
+                       Count(arg, /*largest=*/true), "]();\n", Call(Arguments(name, "whet_zeros")));
     }
     return absl::StrCat(RenamedReference(), Function(body));
   }
@@ -148,12 +152,10 @@ class ControlWriter {
   std::string ClearingFirst() const {
     std::string body;
     for (const v1::Argument& arg : problem_.args()) {
-      const bool written_only = IsOutput(arg) && arg.array().direction() == v1::Array::OUT;
+      const bool written_only = arg.has_array() && arg.array().direction() == v1::Array::OUT;
       if (written_only) absl::StrAppend(&body, Set(arg, "0"));
     }
-    return absl::StrCat(RenamedReference(),
-                        Function(absl::StrCat(body, "    ", problem_.has_returns() ? "return " : "",
-                                              kTrueName, "(", Arguments(), ");\n")));
+    return absl::StrCat(RenamedReference(), Function(absl::StrCat(body, Call(Arguments()))));
   }
 
   static bool IsOutput(const v1::Argument& arg) {

@@ -103,8 +103,7 @@ absl::StatusOr<std::optional<FoundProgram>> FoundByPolicy(const DiscoverFolder& 
     return absl::OkStatus();
   }));
   if (!found.source.empty()) return found;
-  CampaignPlan plan;
-  ASSIGN_OR_RETURN(const RunSummary summary, SummarizeRun(paths, &plan));
+  ASSIGN_OR_RETURN(const RunSummary summary, SummarizeRun(run.plan, paths, *run.journal));
   for (const HealthFinding& finding : summary.health) {
     if (finding.kind == kNothingFaster) {
       result->why = absl::StrCat(finding.what, "\n", finding.advice, "\n");

@@ -25,8 +25,8 @@ class LocalWorker {
   absl::StatusOr<v1::Calibration> PutUncalibrated(const v1::Problem& problem);
   // Measures a candidate of a problem that was Put. With `fresh` it never answers from the verdict
   // cache. Where the worker itself fails it is asked once more, and then that is an INTERNAL error:
-  // a verdict is never INFRASTRUCTURE_ERROR. INVALID_ARGUMENT: the
-  // problem's reference did not come to its end, twice.
+  // a verdict is never INFRASTRUCTURE_ERROR. INVALID_ARGUMENT: the problem's reference
+  // did not come to its end, twice.
   absl::StatusOr<v1::Verdict> Measure(const v1::Problem& problem, const std::string& source,
                                       bool time, bool fresh);
 

@@ -82,7 +82,7 @@ struct Attempts {
   void Add(const std::string& problem_id, const v1::Verdict& verdict);
 };
 
-inline constexpr char kNothingFaster[] = "nothing_faster";  // the id of the next one's finding
+inline constexpr char kNothingFaster[] = "nothing_faster";  // the kind of the next one's finding
 // Says that nothing faster than the reference was found for those problems: what was tried, where
 // it failed, and what to change. There is at least one verdict.
 HealthFinding NothingFaster(const CampaignPlan& plan, const Attempts& attempts);

@@ -10,6 +10,7 @@
 
 #include <immintrin.h>
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -72,16 +73,8 @@ inline int32_t atomicMin(int32_t* at, int32_t value) {
   return before;
 }
 inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
-inline uint32_t __float_as_uint(float x) {
-  uint32_t bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-inline float __uint_as_float(uint32_t bits) {
-  float x;
-  std::memcpy(&x, &bits, sizeof x);
-  return x;
-}
+inline uint32_t __float_as_uint(float x) { return std::bit_cast<uint32_t>(x); }
+inline float __uint_as_float(uint32_t bits) { return std::bit_cast<float>(bits); }
 
 struct __nv_bfloat16 {
   uint16_t bits;
@@ -90,14 +83,10 @@ struct __half {
   uint16_t bits;
 };
 inline float __bfloat162float(__nv_bfloat16 x) {
-  const uint32_t wide = static_cast<uint32_t>(x.bits) << 16;
-  float value;
-  std::memcpy(&value, &wide, sizeof value);
-  return value;
+  return __uint_as_float(static_cast<uint32_t>(x.bits) << 16);
 }
 inline __nv_bfloat16 __float2bfloat16(float x) {
-  uint32_t bits;
-  std::memcpy(&bits, &x, sizeof bits);
+  const uint32_t bits = __float_as_uint(x);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return {0x7fff};
   return {static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};
 }
