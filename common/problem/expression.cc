@@ -174,4 +174,19 @@ absl::StatusOr<int64_t> Expression::Evaluate(
   return stack.back();
 }
 
+std::vector<std::string> SplitExpressions(absl::string_view list) {
+  std::vector<std::string> parts(1);
+  int depth = 0;
+  for (const char c : list) {
+    depth += (c == '(') - (c == ')');
+    if (c == ',' && depth == 0) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  for (std::string& part : parts) absl::StripAsciiWhitespace(&part);
+  return parts;
+}
+
 }  // namespace whetstone

@@ -44,6 +44,10 @@ class Expression {
   std::vector<Token> tokens_;
 };
 
+// Returns the parts of "n, min(a, b), 2*n": a comma within parentheses is part of an expression.
+// They are stripped of spaces, and not parsed.
+std::vector<std::string> SplitExpressions(absl::string_view list);
+
 }  // namespace whetstone
 
 #endif  // WHETSTONE_COMMON_PROBLEM_EXPRESSION_H_

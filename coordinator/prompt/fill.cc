@@ -9,8 +9,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "common/nearest.h"
+#include "common/problem/expression.h"
 #include "common/status_macros.h"
 #include "coordinator/prompt/signature.h"
 
@@ -20,7 +20,7 @@ namespace {
 struct FillRule {
   const char* name;
   v1::Fill::Kind kind;
-  size_t parameters;
+  int parameters;
   const char* usage;
 };
 
@@ -35,21 +35,35 @@ constexpr FillRule kRules[] = {
 
 absl::Status Error(absl::string_view what) { return absl::InvalidArgumentError(what); }
 
-absl::StatusOr<std::vector<double>> ParseParameters(absl::string_view text) {
-  std::vector<double> result;
-  if (absl::StripAsciiWhitespace(text).empty()) return result;
-  for (const absl::string_view word : absl::StrSplit(text, ',')) {
+// Reads what stands in the parentheses: numbers, or whole numbers made of sizes.
+absl::Status ParseParameters(absl::string_view text, v1::Fill* fill) {
+  if (absl::StripAsciiWhitespace(text).empty()) return absl::OkStatus();
+  const std::vector<std::string> words = SplitExpressions(text);
+  bool sized = false;
+  for (const std::string& word : words) {
     double value = 0;
-    if (!absl::SimpleAtod(absl::StripAsciiWhitespace(word), &value) || !std::isfinite(value)) {
-      return Error(absl::StrCat("'", absl::StripAsciiWhitespace(word), "' is not a number"));
+    if (absl::SimpleAtod(word, &value) && std::isfinite(value)) {
+      fill->add_parameters(value);
+      continue;
     }
-    result.push_back(value);
+    const absl::StatusOr<Expression> expression = Expression::Parse(word);
+    if (!expression.ok() || expression->names().empty()) {
+      return Error(absl::StrCat("'", word, "' is neither a number nor made of sizes"));
+    }
+    sized = true;
   }
-  return result;
+  if (!sized) return absl::OkStatus();
+  fill->clear_parameters();
+  for (const std::string& word : words) {
+    RETURN_IF_ERROR(Expression::Parse(word).status());  // "0.5" is no whole number.
+    fill->add_bounds(word);
+  }
+  return absl::OkStatus();
 }
 
-// The parameters must make sense for elements of `type`.
-absl::Status CheckParameters(const v1::Fill& fill, v1::ElementType type) {
+}  // namespace
+
+absl::Status CheckFill(const v1::Fill& fill, v1::ElementType type) {
   if (fill.kind() == v1::Fill::NORMAL) {
     if (!IsFloating(type)) {
       return Error(absl::StrCat("normal needs a floating type, not ", ElementTypeName(type)));
@@ -73,29 +87,28 @@ absl::Status CheckParameters(const v1::Fill& fill, v1::ElementType type) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
 absl::StatusOr<v1::Fill> ParseFill(absl::string_view text, v1::ElementType type) {
   text = absl::StripAsciiWhitespace(text);
   const size_t open = text.find('(');
   const absl::string_view name = absl::StripAsciiWhitespace(text.substr(0, open));
-  std::vector<double> parameters;
+  v1::Fill fill;
   if (open != absl::string_view::npos) {
     if (!absl::EndsWith(text, ")")) return Error(absl::StrCat("'", text, "' lacks its ')'"));
-    ASSIGN_OR_RETURN(parameters, ParseParameters(text.substr(open + 1, text.size() - open - 2)));
+    RETURN_IF_ERROR(ParseParameters(text.substr(open + 1, text.size() - open - 2), &fill));
   }
   std::vector<std::string> known;
   for (const FillRule& rule : kRules) {
     known.push_back(rule.usage);
     if (name != rule.name) continue;
-    if (parameters.size() != rule.parameters) {
-      return Error(
-          absl::StrCat("'", text, "' has ", parameters.size(), " parameters: write ", rule.usage));
+    const int given = fill.parameters_size() + fill.bounds_size();
+    if (given != rule.parameters) {
+      return Error(absl::StrCat("'", text, "' has ", given, " parameters: write ", rule.usage));
     }
-    v1::Fill fill;
+    if (rule.kind == v1::Fill::NORMAL && !fill.bounds().empty()) {
+      return Error("mean and sd of normal(mean, sd) are numbers");
+    }
     fill.set_kind(rule.kind);
-    for (const double value : parameters) fill.add_parameters(value);
-    RETURN_IF_ERROR(CheckParameters(fill, type));
+    if (fill.bounds().empty()) RETURN_IF_ERROR(CheckFill(fill, type));
     return fill;
   }
   return Error(absl::StrCat("unknown fill '", name, "'; did you mean '", Nearest(name, known),

@@ -1,5 +1,6 @@
 #include "coordinator/prompt/prompt_file.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -17,6 +18,8 @@
 
 namespace whetstone {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr char kGood[] = R"md(---
 id: scale
@@ -57,6 +60,29 @@ std::string Message(absl::string_view text) {
 std::string Edited(absl::string_view from, absl::string_view to) {
   EXPECT_TRUE(absl::StrContains(kGood, from)) << from;
   return absl::StrReplaceAll(kGood, {{from, to}});
+}
+
+TEST(PromptFileTest, BoundsOfAFillMayBeMadeOfSizes) {
+  const auto problem = ParsePrompt(Edited("\"normal(0, 1)\"", "uniform(0, min(n, 5) - 1)"), "p.md");
+  ASSERT_TRUE(problem.ok()) << problem.status();
+  const v1::Fill& fill = problem->args(1).array().fill();
+  EXPECT_EQ(fill.parameters_size(), 0);
+  ASSERT_EQ(fill.bounds_size(), 2);
+  EXPECT_EQ(fill.bounds(0), "0");
+  EXPECT_EQ(fill.bounds(1), "min(n, 5) - 1");
+  EXPECT_THAT(Message(Edited("\"normal(0, 1)\"", "uniform(0, n-2)")),
+              HasSubstr("the fill of 'a': the range (0, n-2) is empty: 0 > -1"));
+  EXPECT_THAT(Message(Edited("\"normal(0, 1)\"", "uniform(0, m)")),
+              HasSubstr("'m' is not a size variable"));
+  EXPECT_THAT(Message(Edited("\"normal(0, 1)\"", "uniform(0, n+)")),
+              HasSubstr("'n+' is neither a number nor made of sizes"));
+  EXPECT_THAT(Message(Edited("\"normal(0, 1)\"", "normal(0, n-1)")),
+              HasSubstr("mean and sd of normal(mean, sd) are numbers"));
+  std::string bytes(kGood);
+  bytes = absl::StrReplaceAll(bytes, {{"const float* a", "const unsigned char* a"},
+                                      {"f32, shape: [n], fill: \"normal(0, 1)\"",
+                                       "u8, shape: [n], fill: uniform(0, n-1)"}});
+  EXPECT_THAT(Message(bytes), HasSubstr("999 is not a value of type u8"));
 }
 
 TEST(PromptFileTest, ReadsEverything) {

@@ -4,13 +4,17 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/nearest.h"
 #include "common/problem/expression.h"
+#include "common/problem/sized_fill.h"
 #include "common/status_macros.h"
+#include "coordinator/prompt/fill.h"
 #include "coordinator/prompt/signature.h"
 #include "coordinator/prompt/types.h"
 
@@ -25,6 +29,12 @@ struct Use {
   Expression expression;
 };
 
+// Returns the fields of an argument that is filled, and their fills.
+std::vector<std::pair<FieldLayout, const v1::Fill*>> FieldsOf(const v1::Problem& problem,
+                                                              const v1::Argument& arg) {
+  return arg.has_array() ? FilledFields(problem, arg.array()) : FilledFields(problem, arg.scalar());
+}
+
 absl::StatusOr<std::vector<Use>> CollectUses(const v1::Problem& problem) {
   std::vector<Use> uses;
   const auto add = [&](std::string key, const std::string& text) -> absl::Status {
@@ -38,6 +48,12 @@ absl::StatusOr<std::vector<Use>> CollectUses(const v1::Problem& problem) {
     }
     for (const std::string& extent : arg.array().shape()) {
       RETURN_IF_ERROR(add(absl::StrCat("args.", arg.name(), ".shape"), extent));
+    }
+    for (const auto& [field, fill] : FieldsOf(problem, arg)) {
+      if (fill == nullptr) continue;
+      for (const std::string& bound : fill->bounds()) {
+        RETURN_IF_ERROR(add(absl::StrCat("args.", arg.name(), ".fill"), bound));
+      }
     }
   }
   if (!problem.cost().flops().empty()) {
@@ -72,7 +88,7 @@ absl::StatusOr<std::vector<std::string>> FindVariables(const FrontMatter& front,
                                                        const std::vector<Use>& uses) {
   std::set<std::string> used;
   for (const Use& use : uses) {
-    if (use.key.rfind("cost.", 0) == 0) continue;
+    if (absl::StartsWith(use.key, "cost.") || absl::EndsWith(use.key, ".fill")) continue;
     used.insert(use.expression.names().begin(), use.expression.names().end());
   }
   std::vector<std::string> variables(used.begin(), used.end());
@@ -161,6 +177,21 @@ absl::Status ReadList(const FrontMatter& front, const std::vector<std::string>& 
   return absl::OkStatus();
 }
 
+// Bounds that are made of sizes must make a range that fits its type.
+absl::Status CheckBounds(const v1::Problem& problem, const v1::Argument& arg,
+                         const std::map<std::string, int64_t>& sizes) {
+  for (const auto& [field, fill] : FieldsOf(problem, arg)) {
+    if (fill == nullptr || fill->bounds().empty()) continue;
+    const absl::StatusOr<v1::Fill> sized = FillAt(*fill, sizes);
+    const absl::Status fits = sized.ok() ? CheckFill(*sized, field.type) : sized.status();
+    if (fits.ok()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("the fill of '", arg.name(),
+                                                   field.name.empty() ? "" : ".", field.name,
+                                                   "': ", fits.message()));
+  }
+  return absl::OkStatus();
+}
+
 // A value that counts upwards must fit its type.
 absl::Status CheckFillFits(const v1::Problem& problem, const v1::Argument& arg, int64_t count) {
   for (const auto& [field, fill] : FilledFields(problem, arg.array())) {
@@ -192,6 +223,7 @@ absl::Status CheckPoint(const v1::Problem& problem, const Signature& signature,
                                                        signature.parameters[i].type));
       }
     }
+    if (!arg.has_size()) RETURN_IF_ERROR(CheckBounds(problem, arg, values));
     if (!arg.has_array()) continue;
     absl::StatusOr<int64_t> count = ElementCount(arg.array(), size);
     if (!count.ok()) {

@@ -16,10 +16,13 @@ std::string FillCall(const v1::Fill& fill, v1::ElementType type, const std::stri
   const auto call = [&](const char* kind, const std::string& rest) {
     return absl::StrCat("Fill", kind, "<", element, ">(", buffer, rest, ");\n");
   };
-  const std::string two = fill.parameters_size() == 2
-                              ? absl::StrCat(", whet_random, ", BenchmarkNumber(fill.parameters(0)),
-                                             ", ", BenchmarkNumber(fill.parameters(1)))
-                              : "";
+  std::string two = ", whet_random";
+  for (const double number : fill.parameters()) {
+    absl::StrAppend(&two, ", ", BenchmarkNumber(number));
+  }
+  for (const std::string& bound : fill.bounds()) {
+    absl::StrAppend(&two, ", static_cast<double>(", bound, ")");
+  }
   switch (fill.kind()) {
     case v1::Fill::UNIFORM:
       return call("Uniform", two);
@@ -138,7 +141,7 @@ std::string InputMaker(const BenchmarkProblem& b) {
       "// Inputs from `seed`, outputs poisoned.\n"
       "Data Make(const Point& whet_point, unsigned long long whet_seed, Arena* whet_arena) {\n"
       "  Random whet_random(whet_seed);\n  Data whet_data = Lay(whet_point, whet_arena);\n",
-      fill, "  return whet_data;\n}\n");
+      sizes, fill, "  return whet_data;\n}\n");
 }
 
 std::string InputRestorer(const BenchmarkProblem& b) {

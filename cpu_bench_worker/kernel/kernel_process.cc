@@ -92,11 +92,12 @@ void KernelProcess::SetRealtimePriority() {
   sched_setscheduler(process_->pid(), SCHED_RR, &lowest);
 }
 
-void KernelProcess::Load(const CallBatch& batch, size_t input_offset) {
-  batch.WriteTable(input_address_ + input_offset, output_address_,
+void KernelProcess::Load(const CallBatch& batch, size_t input_offset, size_t output_offset) {
+  batch.WriteTable(input_address_ + input_offset, output_address_ + output_offset,
                    reinterpret_cast<uint64_t*>(mailbox_.data() + kCallTableOffset));
-  if (!batch.outputs().empty())
-    std::memcpy(outputs_.data(), batch.outputs().data(), batch.outputs().size());
+  if (!batch.outputs().empty()) {
+    std::memcpy(outputs_.data() + output_offset, batch.outputs().data(), batch.outputs().size());
+  }
 }
 
 void KernelProcess::PostRequest(int calls) {

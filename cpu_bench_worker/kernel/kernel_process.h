@@ -55,9 +55,9 @@ class KernelProcess {
   // timed. Only root may; without the right it changes nothing.
   void SetRealtimePriority();
 
-  // Writes the call table, for inputs that begin at `input_offset` of the region, and the batch's
-  // output image into the output region.
-  void Load(const CallBatch& batch, size_t input_offset);
+  // Writes the call table, for inputs and outputs that begin at these offsets of their regions, and
+  // the batch's output image into the output region.
+  void Load(const CallBatch& batch, size_t input_offset, size_t output_offset);
   // Post the request for the first `calls` rows, and wake the child. Two steps, so that whoever
   // spins for the request on another core knows of it before the child can have this one.
   void PostRequest(int calls);

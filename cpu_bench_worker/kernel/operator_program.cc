@@ -62,7 +62,7 @@ absl::Status OperatorProgram::Run(const CallBatch& batch) {
     process_->SetRealtimePriority();  // The program is trusted, short, and waited for.
   }
   if (batch.input_bytes() > 0) std::memcpy(inputs_.data(), batch.inputs(), batch.input_bytes());
-  process_->Load(batch, /*input_offset=*/0);
+  process_->Load(batch, /*input_offset=*/0, /*output_offset=*/0);
   const std::chrono::duration<double> deadline(5 + 10 * context_.problem->problem.limits().run_s() *
                                                        batch.calls());
   double elapsed_ns = 0;

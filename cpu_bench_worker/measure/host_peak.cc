@@ -182,7 +182,7 @@ absl::StatusOr<double> HostPeak::BestNs(const BenchProblem& problem, const SlotC
   if (process->AwaitReady(kLoadDeadline) != WaitResult::kResponded)
     return absl::InternalError("the host peak kernel could not be loaded");
   process->SetRealtimePriority();
-  process->Load(batch, /*input_offset=*/0);
+  process->Load(batch, /*input_offset=*/0, /*output_offset=*/0);
   double best = 0;
   for (int i = 0; i < kTries; ++i) {
     double elapsed = 0;

@@ -1,8 +1,10 @@
 #include "cpu_bench_worker/problem/arguments.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/problem/sized_fill.h"
 #include "common/status_macros.h"
 
 namespace whetstone {
@@ -18,10 +20,12 @@ absl::Status CheckFill(const std::string& name, const v1::Fill& fill) {
                        ? 2
                        : 0;
   if (fill.kind() == v1::Fill::KIND_UNSPECIFIED) return Bad(name, "the fill has no kind");
-  if (fill.parameters_size() != want)
+  const int given = fill.parameters_size() + fill.bounds_size();
+  if (given != want)
     return Bad(name, absl::StrCat("fill ", v1::Fill::Kind_Name(fill.kind()), " takes ", want,
-                                  " parameters, not ", fill.parameters_size()));
-  if (want == 2 && fill.kind() != v1::Fill::NORMAL && fill.parameters(0) > fill.parameters(1))
+                                  " parameters, not ", given));
+  if (fill.parameters_size() == 2 && fill.kind() != v1::Fill::NORMAL &&
+      fill.parameters(0) > fill.parameters(1))
     return Bad(name, "the fill's lower bound is above its upper bound");
   return absl::OkStatus();
 }
@@ -115,6 +119,11 @@ absl::StatusOr<CallShape> Arguments::At(const v1::SizePoint& point) const {
   shape.size.insert(point.values().begin(), point.values().end());
   for (const ArgumentSpec& spec : specs_) {
     ArgumentShape arg;
+    for (const v1::Fill& fill : spec.fills) {
+      absl::StatusOr<v1::Fill> sized = FillAt(fill, shape.size);
+      if (!sized.ok()) return Bad(spec.name, sized.status().message());
+      arg.fills.push_back(*std::move(sized));
+    }
     if (spec.kind == ArgumentKind::kSize) {
       ASSIGN_OR_RETURN(arg.value, spec.extents[0].Evaluate(shape.size));
     } else if (spec.is_array()) {
@@ -134,7 +143,7 @@ absl::StatusOr<CallShape> Arguments::At(const v1::SizePoint& point) const {
         return Bad(spec.name, absl::StrCat("one call at ", SizeText(shape.size), " needs over ",
                                            kCallBytesMax >> 20, " MiB; use smaller sizes"));
     }
-    shape.args.push_back(arg);
+    shape.args.push_back(std::move(arg));
   }
   return shape;
 }

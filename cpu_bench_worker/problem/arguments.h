@@ -40,8 +40,9 @@ struct ArgumentSpec {
 
 // One argument at one size point.
 struct ArgumentShape {
-  int64_t count = 0;  // elements; 0 for scalars and sizes
-  int64_t value = 0;  // kSize only
+  int64_t count = 0;                 // elements; 0 for scalars and sizes
+  int64_t value = 0;                 // kSize only
+  std::vector<v1::Fill> fills = {};  // the spec's, with their bounds there
 };
 
 struct CallShape {

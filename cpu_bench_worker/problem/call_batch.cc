@@ -93,7 +93,11 @@ CallBatch::CallBatch(const Arguments* arguments, const CallShape& shape, int cal
   Philox rng(placement.seed, {0x91ACE, 0, 0, 0});
   for (size_t& s : shifts_) s = kLineBytes * rng.Below(kPageBytes / kLineBytes);
   std::iota(order_.begin(), order_.end(), 0);
-  if (placement.last_input >= 0 && calls == 1) last_ = InputArray(placement.last_input);
+  if (placement.last_array >= 0 && calls == 1) {
+    ends_at_page_ = true;
+    last_ = {ArrayIn(WordPlace::kInput, placement.last_array),
+             ArrayIn(WordPlace::kOutput, placement.last_array)};
+  }
   // The regions have room for the largest gaps.
   const bool shuffles = role == CallRole::kKernel && calls > 1;
   const std::array<size_t, 2> ends = LayOut([&] { return shuffles ? kGapLines - 1 : size_t{0}; });
@@ -103,10 +107,10 @@ CallBatch::CallBatch(const Arguments* arguments, const CallShape& shape, int cal
   outputs_.assign(RoundUp(ends[1], kLineBytes), static_cast<char>(kGuardByte));
 }
 
-size_t CallBatch::InputArray(int number) const {
+size_t CallBatch::ArrayIn(WordPlace region, int number) const {
   std::vector<size_t> arrays;
   for (size_t s = 0; s < words_.size(); ++s) {
-    const bool array = words_[s].place == WordPlace::kInput && words_[s].arg >= 0 &&
+    const bool array = words_[s].place == region && words_[s].arg >= 0 &&
                        arguments_->specs()[static_cast<size_t>(words_[s].arg)].is_array();
     if (array) arrays.push_back(s);
   }
@@ -119,7 +123,7 @@ std::array<size_t, 2> CallBatch::LayOut(const std::function<size_t()>& gap_lines
     std::array<bool, 2> begun = {false, false};
     for (size_t s = 0; s < words_.size(); ++s) {
       const CallWord& word = words_[s];
-      if (word.place == WordPlace::kScalar || s == last_) continue;
+      if (word.place == WordPlace::kScalar || IsLast(s)) continue;
       const size_t region = word.place == WordPlace::kOutput ? 1 : 0;
       size_t& end = ends[region];
       if (!std::exchange(begun[region], true)) end += kLineBytes * gap_lines();
@@ -129,10 +133,11 @@ std::array<size_t, 2> CallBatch::LayOut(const std::function<size_t()>& gap_lines
       end = at + word.bytes + kGuardBytes;
     }
   }
-  if (ends_at_page()) {
-    const size_t bytes = words_[last_].bytes;
-    ends[0] = RoundUp(ends[0] + kGuardBytes + bytes, kPageBytes);
-    offsets_[Index(order_[0], last_)] = ends[0] - bytes;
+  for (const size_t region : {size_t{0}, size_t{1}}) {
+    if (!ends_at_page() || last_[region] == SIZE_MAX) continue;
+    const size_t bytes = words_[last_[region]].bytes;
+    ends[region] = RoundUp(ends[region] + kGuardBytes + bytes, kPageBytes);
+    offsets_[Index(order_[0], last_[region])] = ends[region] - bytes;
   }
   return ends;
 }
@@ -166,12 +171,12 @@ void CallBatch::Fill(uint64_t key, FillStyle style) {
         scalar(call, s) = static_cast<uint64_t>(shape_.args[a].value);
       } else if (word.place == WordPlace::kScalar) {
         scalar(call, s) = 0;
-        FillElements(spec.element, spec.fills, style, 1, own_key, &scalar(call, s));
+        FillElements(spec.element, shape_.args[a].fills, style, 1, own_key, &scalar(call, s));
       } else if (spec.kind == ArgumentKind::kOut) {
         PoisonElements(spec.element, shape_.args[a].count, own_key, data);
       } else if (!spec.fills.empty()) {
         const int64_t count = spec.is_array() ? shape_.args[a].count : 1;
-        FillElements(spec.element, spec.fills, style, count, own_key, data);
+        FillElements(spec.element, shape_.args[a].fills, style, count, own_key, data);
       }
     }
   }
@@ -195,15 +200,18 @@ void CallBatch::WriteTable(uint64_t input_address, uint64_t output_address, uint
 
 bool CallBatch::GuardsIntact(const char* got) const {
   size_t checked = 0;  // Everything below is an array or intact.
+  const auto intact_until = [&](size_t at) {
+    return std::memcmp(got + checked, outputs_.data() + checked, at - checked) == 0;
+  };
   for (const int call : order_) {
     for (size_t s = 0; s < words_.size(); ++s) {
-      if (words_[s].place != WordPlace::kOutput) continue;
-      const size_t at = offset(call, s);
-      if (std::memcmp(got + checked, outputs_.data() + checked, at - checked) != 0) return false;
-      checked = at + words_[s].bytes;
+      if (words_[s].place != WordPlace::kOutput || IsLast(s)) continue;
+      if (!intact_until(offset(call, s))) return false;
+      checked = offset(call, s) + words_[s].bytes;
     }
   }
-  return std::memcmp(got + checked, outputs_.data() + checked, outputs_.size() - checked) == 0;
+  if (last_[1] == SIZE_MAX) return intact_until(outputs_.size());
+  return intact_until(offset(order_[0], last_[1]));
 }
 
 size_t InputBytesMax(const Arguments& arguments, const CallShape& shape, int calls) {

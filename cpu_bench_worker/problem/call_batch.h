@@ -33,9 +33,10 @@ struct Placement {
   uint64_t seed = 0;
   // Arrays are aligned to their element and to nothing more; otherwise to 64 bytes.
   bool unaligned = false;
-  // Of one call: the input array of this number (modulo how many there are) ends at a page's end,
-  // and the inputs with it. Where no memory follows, who reads past it crashes. -1: none does.
-  int last_input = -1;
+  // Of one call: the input and the output array of this number (modulo how many of them there are)
+  // end at a page's end, and the inputs and the outputs with them. Where no memory follows, who
+  // goes on beyond them crashes. -1: none does.
+  int last_array = -1;
 };
 
 // Who is called; it decides what a row of the call table holds.
@@ -84,10 +85,13 @@ class CallBatch {
   // Borrowed while the batch is used.
   void PlaceInputs(char* at, size_t offset);
   bool in_place() const { return in_place_; }
-  // Says whether they end at a page's end, as Placement::last_input asks.
-  bool ends_at_page() const { return last_ < words_.size(); }
+  // From now on the outputs lie at `offset` in their region.
+  void PlaceOutputs(size_t offset) { output_offset_ = offset; }
+  // Says whether inputs and outputs end at a page's end, as Placement::last_array asks.
+  bool ends_at_page() const { return ends_at_page_; }
   size_t input_bytes() const { return input_bytes_; }
   size_t input_offset() const { return input_offset_; }
+  size_t output_offset() const { return output_offset_; }
 
   // Shuffles the calls, fills every input that has a `fill`, draws the scalars and poisons the
   // outputs; kKernel only.
@@ -120,8 +124,9 @@ class CallBatch {
     return static_cast<size_t>(call) * words_.size() + word;
   }
 
-  // Returns the word of the input array of this number, modulo how many there are.
-  size_t InputArray(int number) const;
+  // Returns the word of the region's array of this number, modulo how many there are; or none.
+  size_t ArrayIn(WordPlace region, int number) const;
+  bool IsLast(size_t word) const { return word == last_[0] || word == last_[1]; }
 
   // Gives every array a place, the calls in `order_`, each behind a gap of `gap_lines()` lines.
   // Returns where they end: in the inputs and in the outputs.
@@ -132,7 +137,9 @@ class CallBatch {
   int calls_;
   bool unaligned_;
   std::vector<CallWord> words_;
-  size_t last_ = SIZE_MAX;      // the word whose array ends at a page's end; or none
+  bool ends_at_page_ = false;
+  // The words whose arrays end at a page's end, of inputs and of outputs; or none.
+  std::array<size_t, 2> last_ = {SIZE_MAX, SIZE_MAX};
   std::vector<size_t> shifts_;  // of each word's arrays, as Placement says
   std::vector<int> order_;      // of the calls in the regions
   std::vector<size_t> offsets_;
@@ -141,6 +148,7 @@ class CallBatch {
   bool in_place_ = false;
   char* placed_ = nullptr;
   size_t input_offset_ = 0;
+  size_t output_offset_ = 0;
   std::string inputs_;
   std::string outputs_;
 };

@@ -49,19 +49,29 @@ TEST_F(CallBatchTest, ArraysAreApartAlignedAndInside) {
   }
 }
 
-TEST_F(CallBatchTest, OneInputEndsWhereTheInputsDo) {
+TEST_F(CallBatchTest, OneInputAndOneOutputEndWhereTheirRegionsDo) {
   Use(MatmulProblem());  // n = 3
   for (int turn = 0; turn < 4; ++turn) {
     const size_t last = turn % 2, other = 1 - last;
-    const CallBatch batch(&arguments_, shape_, 1, {.seed = 3, .last_input = turn});
+    const CallBatch batch(&arguments_, shape_, 1, {.seed = 3, .last_array = turn});
     EXPECT_TRUE(batch.ends_at_page());
+    EXPECT_EQ(batch.outputs().size() % 4096, 0u);
+    EXPECT_EQ(batch.offset(0, 2) + 36, batch.outputs().size());
+    EXPECT_LE(batch.outputs().size(), OutputBytesMax(arguments_, shape_, 1));
+    EXPECT_TRUE(batch.GuardsIntact(batch.outputs().data()));
+    std::string stray = batch.outputs();
+    stray[batch.offset(0, 2) - 1] = 1;
+    EXPECT_FALSE(batch.GuardsIntact(stray.data()));
+    stray = batch.outputs();
+    stray[batch.offset(0, 2) + 35] = 1;
+    EXPECT_TRUE(batch.GuardsIntact(stray.data()));
     EXPECT_EQ(batch.input_bytes() % 4096, 0u);
     EXPECT_EQ(batch.offset(0, last) + 36, batch.input_bytes());
     EXPECT_LE(batch.offset(0, other) + 36 + kGuardBytes, batch.offset(0, last));
     EXPECT_LE(batch.input_bytes(), InputBytesMax(arguments_, shape_, 1));
   }
   // Calls that are shuffled keep their places.
-  EXPECT_FALSE(CallBatch(&arguments_, shape_, 2, {.last_input = 0}).ends_at_page());
+  EXPECT_FALSE(CallBatch(&arguments_, shape_, 2, {.last_array = 0}).ends_at_page());
 }
 
 TEST_F(CallBatchTest, FillIsRepeatableAndCallsDiffer) {
@@ -76,6 +86,30 @@ TEST_F(CallBatchTest, FillIsRepeatableAndCallsDiffer) {
   EXPECT_EQ(a.scalar(1, 3), 3u);
   for (size_t i = 0; i < 36; ++i)
     EXPECT_EQ(static_cast<uint8_t>(a.outputs()[a.offset(1, 2) + i]), 0xFF) << "poison";
+}
+
+TEST_F(CallBatchTest, BoundsOfAFillFollowTheSizes) {
+  v1::Problem problem = MatmulProblem();
+  v1::Fill* fill = problem.mutable_args(0)->mutable_array()->mutable_fill();
+  fill->clear_parameters();
+  fill->add_bounds("n");
+  fill->add_bounds("n+2");
+  Use(problem);  // n = 3
+  for (const FillStyle style : {FillStyle::kPlain, FillStyle::kEdges}) {
+    CallBatch batch(&arguments_, shape_, 1, {});
+    batch.Fill(1, style);
+    float a[9];
+    std::memcpy(a, batch.inputs() + batch.offset(0, 0), sizeof a);
+    for (const float value : a) {
+      EXPECT_GE(value, 3);
+      EXPECT_LE(value, 5);
+    }
+  }
+  fill->set_bounds(0, "n+3");
+  const auto arguments = Arguments::Parse(problem);
+  ASSERT_TRUE(arguments.ok()) << arguments.status();
+  EXPECT_EQ(arguments->At(problem.sizes().check(2)).status().message(),
+            "args.a: the range (n+3, n+2) is empty: 6 > 5");
 }
 
 TEST_F(CallBatchTest, EveryFillHasPlacesOfItsOwn) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <deque>
 
+#include "absl/strings/str_cat.h"
+
 namespace whetstone {
 namespace {
 
@@ -24,22 +26,24 @@ std::optional<Failure> CheckCandidate(Session* session, CheckReport* report) {
   std::deque<CallBatch> batches;  // Their addresses stay.
   std::vector<CallBatch*> borrowed;
   std::vector<Case> cases;
-  const auto batch = [&](const CallShape& shape, bool unaligned, int last_input) {
+  const auto batch = [&](const CallShape& shape, bool unaligned, int last_array) {
     batches.emplace_back(
         &problem.arguments, shape, 1,
-        Placement{.seed = session->seed(), .unaligned = unaligned, .last_input = last_input});
+        Placement{.seed = session->seed(), .unaligned = unaligned, .last_array = last_array});
     borrowed.push_back(&batches.back());
     return borrowed.back();
   };
-  int sizes = 0;
+  // Each array in its turn ends where memory does, the first at the last size: the first sizes are
+  // so small that little can be seen there.
+  auto turn = static_cast<int>(problem.check.size() + problem.hidden.size() + problem.timed.size());
   const auto add = [&](const CallShape& shape, CallEstimate* estimate) {
+    --turn;
     CallBatch* unaligned = batch(shape, true, -1);
     // Inputs so large that they have one place are aligned when they are timed.
     CallBatch *aligned = unaligned, *last = unaligned;
     if (!unaligned->in_place()) {
       aligned = batch(shape, false, -1);
-      // Each array in its turn ends where memory does.
-      last = batch(shape, false, sizes++);
+      last = batch(shape, false, turn);
     }
     cases.push_back({aligned, FillStyle::kPlain, estimate});
     cases.push_back({unaligned, FillStyle::kPlain, estimate});
@@ -55,7 +59,13 @@ std::optional<Failure> CheckCandidate(Session* session, CheckReport* report) {
     const Case& c = cases[i];
     if (auto failure = session->Fill(i, c.style, c.batch)) return failure;
     PairedSample sample;
-    if (auto failure = session->TakeSample(*c.batch, {.oracle = true}, &sample)) return failure;
+    if (auto failure = session->TakeSample(*c.batch, {.oracle = true}, &sample)) {
+      // Who writes beside an output crashes where memory ends; what was seen before says more.
+      if (failure->outcome == v1::CRASH && !report->first_bad.empty()) {
+        absl::StrAppend(&failure->detail, "; before that, ", report->first_bad);
+      }
+      return failure;
+    }
     ++report->cases;
     if (sample.right_calls == 1)
       ++report->cases_right;

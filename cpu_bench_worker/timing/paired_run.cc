@@ -147,7 +147,7 @@ std::optional<Side> PairedRun::Write(Side side, const CallBatch& batch) {
     if (!Rests(who)) return who;
   if (!batch.in_place() && batch.input_bytes() > 0)
     std::memcpy(inputs_.data() + batch.input_offset(), batch.inputs(), batch.input_bytes());
-  process(side).Load(batch, batch.input_offset());
+  process(side).Load(batch, batch.input_offset(), batch.output_offset());
   for (const Side who : kBoth)
     if (!Rests(who)) return who;
   return std::nullopt;
@@ -211,7 +211,9 @@ std::optional<Failure> PairedRun::Invoke(Side side, const CallBatch& batch, bool
   const bool waited_long = invocation->waited_ns > std::max(kWaitedNsMin, invocation->ns / 50);
   invocation->disturbed = timer_preempted || (waited_long && !threaded && !invocation->napped);
   if (!Rests(other)) return WasAwake(other, batch);
-  if (outputs != nullptr) outputs->assign(process(side).outputs(), batch.outputs().size());
+  if (outputs != nullptr) {
+    outputs->assign(process(side).outputs() + batch.output_offset(), batch.outputs().size());
+  }
   if (!Rests(side)) return WasAwake(side, batch);
   return std::nullopt;
 }

@@ -44,13 +44,16 @@ std::optional<Failure> Session::FreshProcessPair(const std::vector<CallBatch*>& 
     offsets.push_back(page(spec.input_bytes));
     spec.input_bytes = offsets.back() + batch->input_bytes();
   }
-  // With none of these, small ones that end at a page's end do so where the region ends: behind it
-  // there is no memory.
+  // What ends at a page's end does so where the region ends, for behind it there is no memory. (Of
+  // inputs, where no large ones lie at its end.)
   if (offsets.empty()) spec.input_bytes = page(spec.input_bytes);
+  spec.output_bytes = page(spec.output_bytes);
   for (CallBatch* batch : batches) {
+    const bool last = batch->ends_at_page();
+    batch->PlaceOutputs(last ? spec.output_bytes - batch->outputs().size() : 0);
     if (batch->in_place()) continue;
-    const bool last = offsets.empty() && batch->ends_at_page();
-    batch->PlaceInputs(nullptr, last ? spec.input_bytes - batch->input_bytes() : 0);
+    batch->PlaceInputs(nullptr,
+                       last && offsets.empty() ? spec.input_bytes - batch->input_bytes() : 0);
   }
   if (auto failure = PairedRun::Start(spec, &paired_run_)) return failure;
   auto offset = offsets.begin();

@@ -73,9 +73,9 @@ TEST_F(SessionTest, WritingAnInputIsACrash) {
   EXPECT_TRUE(absl::StrContains(failure.detail, "SIGSEGV")) << failure.detail;
 }
 
-TEST_F(SessionTest, ReadingPastAnInputIsACrash) {
+TEST_F(SessionTest, ReadingPastAnArrayIsACrash) {
   Use(MatmulProblem());
-  for (const std::string array : {"a", "b"}) {
+  for (const std::string array : {"a", "b", "c"}) {
     Failure failure;
     // What it reads too much changes nothing.
     Check(absl::StrCat("void matmul(const float* a, const float* b, float* c, int n) {\n"
@@ -93,7 +93,7 @@ TEST_F(SessionTest, ReadingPastAnInputIsACrash) {
   }
 }
 
-TEST_F(SessionTest, WritingBesideTheOutputIsWrong) {
+TEST_F(SessionTest, WritingBesideTheOutputIsWrongAndACrashWhereMemoryEnds) {
   Use(MatmulProblem());
   Failure failure;
   const CheckReport report = Check(
@@ -101,6 +101,8 @@ TEST_F(SessionTest, WritingBesideTheOutputIsWrong) {
       &failure);
   EXPECT_EQ(report.cases_right, 0);
   EXPECT_TRUE(absl::StrContains(report.first_bad, "outside")) << report.first_bad;
+  EXPECT_EQ(failure.outcome, v1::CRASH) << failure.detail;
+  EXPECT_TRUE(absl::StrContains(failure.detail, report.first_bad)) << failure.detail;
 }
 
 // A child that runs between its invocations may compute what another one left in the inputs,
