@@ -51,6 +51,8 @@ void RewriteFunction(const FunctionCode& code, const clang::FunctionDecl& defini
                      Rewrites* rewrites) {
   Rewrites found;
   for (const auto rule : {&InlineCalls,
+                          &LambdasApart,
+                          &CallOnce,
                           &ExchangeLoops,
                           &RunTurnsSideBySide,
                           &ClipBounds,
@@ -142,13 +144,20 @@ std::string ForEachFunction(
 }
 
 // Rules that gain little themselves: what only they make possible is proposed along with them.
-const std::set<std::string> kForms = {"a call in a variable",  "a function in its place",
-                                      "counted from 0",        "every bit's turn",
-                                      "factored out of a sum", "fields in variables",
-                                      "guards by counters",    "guards joined",
-                                      "plain loops",           "counted up"};
+const std::set<std::string> kForms = {"a call in a variable",
+                                      "a function in its place",
+                                      "a lambda by itself",
+                                      "counted from 0",
+                                      "every bit's turn",
+                                      "factored out of a sum",
+                                      "fields in variables",
+                                      "guards by counters",
+                                      "guards joined",
+                                      "plain loops",
+                                      "counted up"};
 constexpr int kFormsMax = 8;  // of a program, that are looked at
-// Helpers of helpers in their place, plain loops, and one loop at a time counted up.
+// Lambdas by themselves, helpers of helpers in their place, plain loops, and one loop at a time
+// counted up.
 constexpr int kFormRounds = 8;
 
 // What the rules make of the program, one change each.
@@ -194,7 +203,8 @@ Extents ExtentsOfProgram(const std::vector<std::string>& flags, const std::strin
                          const std::string& function, const std::string& source,
                          std::string* refused) {
   Extents extents;
-  std::string form = source;
+  std::string form = source, before = source;
+  bool lambdas_apart = true;
   for (int round = 0; round < kFormRounds; ++round) {
     Extents found;
     std::string next;
@@ -202,17 +212,23 @@ Extents ExtentsOfProgram(const std::vector<std::string>& flags, const std::strin
       if (!asked) return;
       found = ExtentsOf(code);
       Rewrites rewrites;
-      InlineCalls(code, &rewrites);
+      if (lambdas_apart) LambdasApart(code, &rewrites);
+      if (rewrites.empty()) InlineCalls(code, &rewrites);
       if (rewrites.empty()) PlainLoops(code, &rewrites);
       if (rewrites.empty()) CountUp(code, &rewrites);
       if (!rewrites.empty()) next = rewrites[0].source;
     };
     const std::string why = ForEachFunction(flags, pch, function, form, look);
     if (round == 0) *refused = why;
+    if (!why.empty() && round > 0 && lambdas_apart) {
+      lambdas_apart = false;  // What they became does not compile.
+      form = before;
+      continue;
+    }
     extents.arrays.merge(found.arrays);
     extents.sizes.merge(found.sizes);
     if (!why.empty() || next.empty()) break;
-    form = next;
+    before = std::exchange(form, next);
   }
   return extents;
 }

@@ -146,9 +146,11 @@ TEST_F(ExtentsTest, OnePlaceThatIsNotKnownLeavesTheArrayOut) {
         "float* p = a; p += n; *p = 0;", "for (int i = 0; i < n; i++) a[i << 1] = 0;",
         "for (int i = n; i-- > b[0]; i += b[1]) a[i] = 0;",
         "for (int i = 0; i < n / 2; i++) a[i] = 0;", "f(a + 1, b, n - 1, m);",
-        "int k = 0; if (k < n) { k += b[0]; a[k] = 0; }", "auto set = [&] { a[n] = 0; }; set();",
+        "int k = 0; if (k < n) { k += b[0]; a[k] = 0; }",
+        "auto set = [&](auto k) { a[k] = 0; }; set(n);",
         "for (int i = 0; i < (n > m ? n : m); i++) a[i] = 0;"})
     EXPECT_EQ(LengthOfA("a[0] = 1; " + std::string(more)), "") << more;
+  EXPECT_EQ(LengthOfA("auto set = [&](int k) { a[k] = 0; }; set(n);"), "n+1");
   EXPECT_EQ(LengthOfA("a[m] = 0; for (int i = 0; i < n; i++) a[i] = 0;"), "max(n, m+1)");
   EXPECT_EQ(LengthOfA("a[0] = 0; for (int i = 0; i < n; i++) a[i] = 0;"), "n");
 }

@@ -62,6 +62,8 @@ class FunctionCode {
   // Whether a part is all of `whole` or lies in it.
   bool IsWithin(const clang::Stmt* part, const clang::Stmt* whole) const;
 
+  // Where the function's text begins: another one can stand before it.
+  size_t FunctionBegin() const { return At(function_->getBeginLoc()); }
   size_t At(clang::SourceLocation location) const;
   // The bytes of a statement, with the semicolon that ends it; of an expression, without.
   size_t Begin(const clang::Stmt* stmt) const;

@@ -25,6 +25,12 @@ using Rewrites = std::vector<Rewrite>;
 // A call of one of the program's own functions is replaced by what that function does (inlining),
 // where other rules see it.
 void InlineCalls(const FunctionCode& code, Rewrites* rewrites);
+// Lambdas that are only called become functions, with what they capture as parameters
+// (lambda_rules.cc).
+void LambdasApart(const FunctionCode& code, Rewrites* rewrites);
+// A function that is called several times with the same arguments, within a few statements that do
+// not change them, is called once (alike_rules.cc).
+void CallOnce(const FunctionCode& code, Rewrites* rewrites);
 
 // Loops (loop_rules.cc).
 // A loop whose body is one loop changes places with it.
