@@ -120,6 +120,7 @@ class Checker {
       }
       RETURN_IF_ERROR(Reference(std::max(calibration_.noise_band(), kNoiseFloor)));
     }
+    if (report_.sound()) RETURN_IF_ERROR(Outputs());
     RETURN_IF_ERROR(NegativeControls());
     if (!report_.quick && report_.sound())
       RETURN_IF_ERROR(CheckMutants(problem_, reference_object_, locations_, tools_, &report_));
@@ -301,6 +302,28 @@ class Checker {
                           "raise it, or choose smaller sizes",
                           total_s, problem_.limits().total_s()));
     }
+  }
+
+  // What a candidate finds in an output array is poison: a reference may not build on it, nor leave
+  // it there.
+  absl::Status Outputs() {
+    const bool any =
+        std::any_of(problem_.args().begin(), problem_.args().end(), [](const v1::Argument& arg) {
+          return arg.has_array() && arg.array().direction() == v1::Array::OUT;
+        });
+    if (!any) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const std::string clearing, ClearingOutputsFirst(problem_));
+    ASSIGN_OR_RETURN(const v1::Verdict verdict, tools_.measure(clearing, /*time=*/false));
+    if (verdict.outcome() == v1::CORRECT) {
+      Pass("outputs", "written only");
+    } else {
+      Add(Level::kFailed, "outputs", "args",
+          absl::StrCat("with zeros in the 'out' arrays before the call the reference is ",
+                       Describe(verdict),
+                       ": it reads what it did not write, or leaves some of it "
+                       "as it was; say 'inout: true' of such an array"));
+    }
+    return absl::OkStatus();
   }
 
   absl::Status NegativeControls() {

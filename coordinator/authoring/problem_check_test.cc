@@ -64,6 +64,7 @@ struct FakeWorker {
               timed += time;
               if (!measure_status.ok()) return measure_status;
               if (source == problem.expert()) return expert;
+              if (source == *ClearingOutputsFirst(problem)) return clearing;
               if (!passes.empty() && absl::StrContains(source, passes)) return reference;
               return source == problem.reference() ? reference : control;
             },
@@ -86,6 +87,7 @@ struct FakeWorker {
   absl::Status measure_status;
   v1::Verdict expert = Outcome(v1::CORRECT, 7.9);
   v1::Verdict reference = Outcome(v1::CORRECT, 1.001);
+  v1::Verdict clearing = Outcome(v1::CORRECT);
   v1::Verdict control = Outcome(v1::WRONG_ANSWER);
   std::string passes;  // What has this text in it is as right as the reference.
   bool calibrated = false;
@@ -105,6 +107,7 @@ TEST(ProblemCheckTest, ASoundProblem) {
       "ok       reference             deterministic, agrees with itself on every size\n"
       "ok       equal code            the reference measures 1.0010× itself, inside the noise "
       "band ±1.00 %, and earns 0.30\n"
+      "ok       outputs               written only\n"
       "ok       canary: empty body    caught: WRONG_ANSWER\n"
       "ok       canary: zeros         caught: WRONG_ANSWER\n"
       "ok       canary: constant      caught: WRONG_ANSWER\n"
@@ -116,6 +119,14 @@ TEST(ProblemCheckTest, ASoundProblem) {
       "matmul_f32 is sound\n");
   EXPECT_EQ(report.ToJson()["sound"], true);
   EXPECT_EQ(report.ToJson()["findings"][0]["level"], "passed");
+}
+
+TEST(ProblemCheckTest, AnOutputThatIsReadFirstIsNone) {
+  FakeWorker worker(Load("matmul_f32"));
+  worker.clearing = Outcome(v1::WRONG_ANSWER);
+  const ProblemReport report = worker.Run(/*quick=*/true);
+  EXPECT_FALSE(report.sound());
+  EXPECT_THAT(report.Table(), HasSubstr("say 'inout: true' of such an array"));
 }
 
 TEST(ProblemCheckTest, AProblemWithoutAnExpertIsSound) {

@@ -18,6 +18,7 @@
 #include "common/status_macros.h"
 #include "coordinator/authoring/imported_function.h"
 #include "coordinator/authoring/problem_new.h"
+#include "coordinator/authoring/usual_sizes.h"
 #include "coordinator/prompt/cpp_source.h"
 #include "coordinator/prompt/fill.h"
 #include "coordinator/prompt/prompt_file.h"
@@ -28,6 +29,7 @@ namespace whetstone {
 namespace {
 
 constexpr absl::string_view kNone = "none";
+constexpr size_t kUsualChecksMin = 2;
 
 absl::Status Refuse(const std::string& why) { return absl::InvalidArgumentError(why); }
 
@@ -228,8 +230,14 @@ class Importer {
         Ask(name + ".shape",
             absl::StrCat("Extents of '", name, "', made of ", absl::StrJoin(variables_, ", "),
                          ", as in ", variables_.empty() ? "n" : variables_[0], ", 2*",
-                         variables_.empty() ? "n" : variables_[0]),
+                         variables_.empty() ? "n" : variables_[0],
+                         hints_.why_no_extents.empty() || !UsualExtents(name).empty()
+                             ? ""
+                             : absl::StrCat(" (not found by running the function: ",
+                                            hints_.why_no_extents, ")")),
             UsualExtents(name), Extents));
+    ASSIGN_OR_RETURN(const std::vector<Expression> extents, ParseExtents(shape));
+    extents_.insert(extents_.end(), extents.begin(), extents.end());
     std::string entry = absl::StrCat("type: ", NameOf(element), ", shape: [", shape, "]");
     if (kind != "out") {
       ASSIGN_OR_RETURN(const std::string fill, AskFill(name, element));
@@ -252,29 +260,25 @@ class Importer {
     return variables_.size() == 1 ? variables_[0] : "";
   }
 
-  static absl::Status Extents(const std::string& answer) {
-    // A comma inside min(a, b) is part of its extent.
-    int depth = 0;
-    std::string parts = answer;
-    for (char& c : parts) {
-      depth += (c == '(') - (c == ')');
-      if (c == ',' && depth == 0) c = ';';
+  static absl::StatusOr<std::vector<Expression>> ParseExtents(const std::string& answer) {
+    std::vector<Expression> extents;
+    for (const std::string& part : SplitExpressions(answer)) {
+      ASSIGN_OR_RETURN(Expression extent, Expression::Parse(part));
+      extents.push_back(std::move(extent));
     }
-    for (const absl::string_view part : absl::StrSplit(parts, ';')) {
-      RETURN_IF_ERROR(Expression::Parse(absl::StripAsciiWhitespace(part)).status());
-    }
-    return absl::OkStatus();
+    return extents;
   }
 
+  static absl::Status Extents(const std::string& answer) { return ParseExtents(answer).status(); }
+
   absl::Status Sizes() {
-    const bool one = variables_.size() == 1;
-    const std::string form =
-        one ? "a list, as in 96, 160"
-            : absl::StrCat("a list, as in ", absl::StrJoin(variables_, "=96 "), "=96, ",
-                           absl::StrJoin(variables_, "=160 "), "=160");
+    const UsualSizes usual(variables_, extents_);
+    const std::string form = absl::StrCat("a list, as in ", usual.At(96, /*alike=*/true), ", ",
+                                          usual.At(160, /*alike=*/true));
     std::vector<std::string> checks;
-    for (const int size : {1, 2, 3, 17, 64}) {
-      checks.push_back(one ? absl::StrCat(size) : Point(size));
+    for (const int size : {1, 2, 3, 17, 64, 96, 160}) {
+      const bool further = size > 64 && checks.size() >= kUsualChecksMin;
+      if (!further && usual.HaveElements(size)) checks.push_back(usual.At(size));
     }
     const struct {
       const char* list;
@@ -299,16 +303,6 @@ class Importer {
       absl::StrAppend(&sizes_, "  ", entry.list, ": [", points, "]\n");
     }
     return absl::OkStatus();
-  }
-
-  // Returns the same size for every variable, but not quite: "r=17 c=18".
-  std::string Point(int size) const {
-    std::vector<std::string> parts;
-    for (const std::string& name : variables_) {
-      parts.push_back(
-          absl::StrCat(name, "=", size == 1 ? 1 : size + static_cast<int>(parts.size())));
-    }
-    return absl::StrJoin(parts, " ");
   }
 
   // Returns "r=1 c=2, r=3 c=4" or "1, 2" as YAML.
@@ -349,6 +343,7 @@ class Importer {
   const Signature& signature_;
   const ImportHints hints_;
   std::vector<std::string> variables_;
+  std::vector<Expression> extents_;  // of all arrays
   // `entries_` maps a parameter to what stands in its braces.
   std::map<std::string, std::string> entries_;
   std::string sizes_;
@@ -362,7 +357,7 @@ absl::StatusOr<ImportedProblem> ImportProblem(const ImportRequest& request) {
   ASSIGN_OR_RETURN(const ImportedFunction function,
                    FindImportedFunction(source, request.code, request.name, request.function));
   ImportHints hints;
-  if (request.look) hints = request.look(source.headers, function.signature.name);
+  if (request.look) hints = request.look(source.headers, function);
   return Importer(request, function, std::move(hints)).Run(source);
 }
 

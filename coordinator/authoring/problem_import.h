@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "coordinator/authoring/imported_function.h"
 
 namespace whetstone {
 
@@ -30,9 +31,10 @@ struct ImportQuestion {
   std::function<absl::Status(const std::string&)> check;
 };
 
-// What a look at the function's loops suggests. Both may be wrong, and are asked.
+// What a look at the function suggests. All may be wrong, and is asked.
 struct ImportHints {
   std::map<std::string, std::string> extents;  // of arrays: "n*m"
+  std::string why_no_extents;                  // of the others, where one knows
   // The whole numbers that are sizes: all others are values.
   std::optional<std::set<std::string>> sizes;
 };
@@ -43,7 +45,8 @@ struct ImportRequest {
   std::string function = {};  // empty: the only one
   std::string expert = {};    // a source that defines the same function faster; empty: none yet
   // Looks at `function` of the source, which includes these headers; may be null.
-  std::function<ImportHints(const std::vector<std::string>& headers, const std::string& function)>
+  std::function<ImportHints(const std::vector<std::string>& headers,
+                            const ImportedFunction& function)>
       look = {};
   // Gives an answer that `check` accepts, or the error that ends the import.
   std::function<absl::StatusOr<std::string>(const ImportQuestion&)> answer = {};

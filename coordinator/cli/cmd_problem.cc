@@ -30,18 +30,15 @@ struct ProblemOptions {
 // Checks file after file on one worker, which starts with the first that parses.
 class FileChecker {
  public:
-  FileChecker(Console* console, bool quick) : console_(console), quick_(quick) {}
+  FileChecker(Console* console, bool quick) : console_(console), quick_(quick), worker_(console) {}
 
   // Fails where the file is not a problem at all, or the worker cannot measure.
   absl::StatusOr<ProblemReport> Check(const std::string& file, nlohmann::ordered_json* json) {
     ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
     ASSIGN_OR_RETURN(const v1::Problem problem, ParsePrompt(text, file));
-    if (worker_ == nullptr) {
-      console_->Status("starting a worker");
-      ASSIGN_OR_RETURN(worker_, LocalWorker::Start());
-    }
+    ASSIGN_OR_RETURN(LocalWorker* const worker, worker_.Get());
     ASSIGN_OR_RETURN(ProblemReport report,
-                     CheckOnWorker(problem, text, file, quick_, worker_.get(), console_));
+                     CheckOnWorker(problem, text, file, quick_, worker, console_));
     *json = report.ToJson();
     (*json)["file"] = file;
     (*json)["split"] = SplitName(problem);
@@ -52,7 +49,7 @@ class FileChecker {
  private:
   Console* const console_;
   const bool quick_;
-  std::unique_ptr<LocalWorker> worker_;
+  WorkerOnDemand worker_;
 };
 
 int CheckOne(const std::string& file, bool quick, Console* console) {

@@ -10,6 +10,7 @@
 #include "common/status_macros.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/discover/import_answers.h"
+#include "coordinator/loop/local_worker.h"
 #include "coordinator/terminal/console.h"
 
 namespace whetstone {
@@ -32,8 +33,13 @@ struct Imported {
 absl::StatusOr<Imported> Import(const ProblemImportOptions& options, Console* console) {
   ImportAnswers answers("--set", console, console->CanAsk());
   for (const std::string& option : options.set) RETURN_IF_ERROR(answers.Add(option));
-  ASSIGN_OR_RETURN(const ImportedProblem made,
-                   ImportFile({options.file, options.function, options.expert}, &answers));
+  WorkerOnDemand worker(console);
+  ASSIGN_OR_RETURN(const ImportedProblem made, ImportFile({.file = options.file,
+                                                           .function = options.function,
+                                                           .expert = options.expert,
+                                                           .worker = &worker,
+                                                           .console = console},
+                                                          &answers));
   const std::string path = options.out.empty() ? made.id + ".md" : options.out;
   std::error_code error;
   if (std::filesystem::exists(path, error)) {

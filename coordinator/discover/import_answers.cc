@@ -8,7 +8,9 @@
 #include "absl/strings/str_join.h"
 #include "common/file.h"
 #include "common/nearest.h"
+#include "common/problem/expression.h"
 #include "common/status_macros.h"
+#include "coordinator/discover/length_probe.h"
 #include "coordinator/prompt/prompt_sections.h"
 #include "coordinator/rewrites/array_extents.h"
 
@@ -86,6 +88,51 @@ absl::StatusOr<std::string> ImportAnswers::Ask(const ImportQuestion& question,
   }
 }
 
+namespace {
+
+// Adds the lengths that are found by running the function to those that its loops say.
+absl::Status AddProbedLengths(const ImportFiles& files, const ImportAnswers& answers,
+                              const std::string& code, const std::vector<std::string>& headers,
+                              const ImportedFunction& function, ImportHints* hints) {
+  std::set<std::string> unknown;
+  for (const Parameter& parameter : function.signature.parameters) {
+    const std::string& name = parameter.name;
+    const bool known =
+        hints->extents.count(name) > 0 || answers.Given(absl::StrCat(name, ".shape"));
+    if (parameter.pointer && !known) unknown.insert(name);
+  }
+  if (unknown.empty() || files.worker == nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(LocalWorker* const worker, files.worker->Get());
+  files.console->Status(absl::StrCat("running the function, to see how long arrays are: ",
+                                     absl::StrJoin(unknown, ", ")));
+  ASSIGN_OR_RETURN(ProbedLengths probed, ProbeLengths(code, headers, function, unknown, worker));
+  hints->why_no_extents = std::move(probed.why);
+  for (auto& [array, length] : probed.lengths) {
+    ASSIGN_OR_RETURN(const Expression formula, Expression::Parse(length));
+    if (hints->sizes) hints->sizes->insert(formula.names().begin(), formula.names().end());
+    hints->extents[array] = std::move(length);
+  }
+  return absl::OkStatus();
+}
+
+ImportHints Look(const ImportFiles& files, const ImportAnswers& answers, const std::string& code,
+                 const std::vector<std::string>& headers, const ImportedFunction& function) {
+  ImportHints hints;
+  absl::StatusOr<ArrayExtents> found = ArrayExtentsOf(code, headers, function.signature.name);
+  if (found.ok()) {
+    hints.extents = std::move(found->arrays);
+    if (!found->sizes.empty()) hints.sizes = std::move(found->sizes);
+  }
+  // What is not found is asked, and whoever needs the worker next has its errors.
+  if (const absl::Status probed = AddProbedLengths(files, answers, code, headers, function, &hints);
+      !probed.ok()) {
+    hints.why_no_extents = std::string(probed.message());
+  }
+  return hints;
+}
+
+}  // namespace
+
 absl::StatusOr<ImportedProblem> ImportFile(const ImportFiles& files, ImportAnswers* answers) {
   ImportRequest request;
   request.name = files.file;
@@ -97,12 +144,8 @@ absl::StatusOr<ImportedProblem> ImportFile(const ImportFiles& files, ImportAnswe
     RETURN_IF_ERROR(CheckUtf8(request.expert, files.expert));
   }
   if (files.look) {
-    request.look = [&](const std::vector<std::string>& headers, const std::string& function) {
-      absl::StatusOr<ArrayExtents> found = ArrayExtentsOf(request.code, headers, function);
-      if (!found.ok()) return ImportHints();  // Then all is asked.
-      ImportHints hints{.extents = std::move(found->arrays), .sizes = {}};
-      if (!found->sizes.empty()) hints.sizes = std::move(found->sizes);
-      return hints;
+    request.look = [&](const std::vector<std::string>& headers, const ImportedFunction& function) {
+      return Look(files, *answers, request.code, headers, function);
     };
   }
   request.answer = [answers](const ImportQuestion& question) { return answers->Answer(question); };

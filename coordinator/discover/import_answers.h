@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "coordinator/authoring/problem_import.h"
+#include "coordinator/loop/local_worker.h"
 #include "coordinator/terminal/console.h"
 
 namespace whetstone {
@@ -33,6 +34,8 @@ class ImportAnswers {
   using Suggestion = std::function<std::string(const ImportQuestion&)>;
   void Suggest(const std::string& key, Suggestion answer) { suggested_[key] = std::move(answer); }
   absl::StatusOr<std::string> Answer(const ImportQuestion& question);
+  // Says whether an answer was added for this key.
+  bool Given(const std::string& key) const { return given_.count(key) > 0; }
   // Returns all answers so far, by key.
   const std::map<std::string, std::string>& answered() const { return answered_; }
   // Returns the keys that the command line or the person answered.
@@ -64,6 +67,10 @@ struct ImportFiles {
   std::string function = {};  // empty: the only one
   std::string expert = {};    // a file; empty: none
   bool look = true;           // at the function's loops, for suggestions; it takes a second
+  // Where the function is run if its loops do not say how long arrays are, and where that is said;
+  // both borrowed. Null: they are asked.
+  WorkerOnDemand* worker = nullptr;
+  Console* console = nullptr;
 };
 
 // The option of `whet discover` that gives an answer.

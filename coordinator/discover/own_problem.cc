@@ -1,9 +1,11 @@
 #include "coordinator/discover/own_problem.h"
 
+#include <algorithm>
 #include <map>
-#include <memory>
+#include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -77,8 +79,13 @@ absl::StatusOr<TimedSize> Doubled(const ImportFiles& files, const Answered& answ
   for (int64_t size = kSizeMin; size >= kSizeLeast && size <= kSizeMax && chosen.ns < kCallNs;) {
     const std::string at = AtSize(point, size, only);
     console->Status(absl::StrCat("how long a call takes at ", at));
-    ASSIGN_OR_RETURN(const ImportedProblem made, ImportTimedAt(files, answered, at, console));
-    const absl::StatusOr<double> ns = ReferenceNs(made.text, files.file, worker);
+    const absl::StatusOr<ImportedProblem> made = ImportTimedAt(files, answered, at, console);
+    if (!made.ok() && !absl::IsInvalidArgument(made.status())) return made.status();
+    if (!made.ok()) {
+      chosen.why = std::string(made.status().message());
+      break;
+    }
+    const absl::StatusOr<double> ns = ReferenceNs(made->text, files.file, worker);
     if (!ns.ok() && !absl::IsInvalidArgument(ns.status())) return ns.status();
     if (!ns.ok()) chosen.why = absl::StrCat("at ", at, ", ", ns.status().message());
     if (!ns.ok() || (*ns > kCallNsMax && chosen.ns > 0)) break;
@@ -129,13 +136,20 @@ absl::StatusOr<ImportedProblem> WithMeasuredSizes(const ImportFiles& files,
 }  // namespace
 
 std::string AtSize(const std::string& point, int64_t size, const std::string& only) {
-  std::vector<std::string> words;
+  std::vector<std::pair<std::string, int64_t>> given;
+  int64_t largest = 0;
   for (const absl::string_view word : absl::StrSplit(point, ' ', absl::SkipWhitespace())) {
     const size_t equals = word.find('=');
     const bool named = equals != absl::string_view::npos;
-    const bool grows = only.empty() || word.substr(0, equals) == only;
-    words.push_back(
-        absl::StrCat(named ? word.substr(0, equals + 1) : "", grows ? size : kOtherSize));
+    int64_t value = 0;
+    CHECK(absl::SimpleAtoi(word.substr(named ? equals + 1 : 0), &value));
+    given.emplace_back(named ? word.substr(0, equals + 1) : "", value);
+    largest = std::max(largest, value);
+  }
+  std::vector<std::string> words;
+  for (const auto& [name, value] : given) {
+    const bool grows = only.empty() ? value == largest : name == absl::StrCat(only, "=");
+    words.push_back(absl::StrCat(name, grows ? size : std::min(size, kOtherSize)));
   }
   return absl::StrJoin(words, " ");
 }
@@ -149,7 +163,9 @@ absl::StatusOr<std::string> OwnProblem(const OwnProblemOptions& options, Console
     RETURN_IF_ERROR(ParsePromptFile(options.file).status());
     return ReadFile(options.file);
   }
-  const ImportFiles files{options.file, options.function};
+  WorkerOnDemand on_demand(console);
+  const ImportFiles files{
+      .file = options.file, .function = options.function, .worker = &on_demand, .console = console};
   ImportAnswers answers(kAnswerOption, console, options.ask);
   for (const std::string& answer : options.answers) RETURN_IF_ERROR(answers.Add(answer));
   answers.Suggest("prose", [](const ImportQuestion&) {
@@ -167,14 +183,13 @@ absl::StatusOr<std::string> OwnProblem(const OwnProblemOptions& options, Console
         absl::StrCat("chosen, as you did not say (--answer KEY=VALUE says otherwise):\n  ",
                      absl::StrJoin(chosen, "\n  ")));
   }
-  console->Status("starting a worker");
-  ASSIGN_OR_RETURN(const std::unique_ptr<LocalWorker> worker, LocalWorker::Start());
+  ASSIGN_OR_RETURN(LocalWorker* const worker, on_demand.Get());
   Answered answered = answers.answered();
   const std::string timed = answered.at(kTimed);
   if (measured) answered[kTimed] = AtSize(example, kSizeMin);
-  ASSIGN_OR_RETURN(answered, SoundAnswers(files, answered, answers.said(), worker.get(), console));
+  ASSIGN_OR_RETURN(answered, SoundAnswers(files, answered, answers.said(), worker, console));
   answered[kTimed] = timed;
-  ASSIGN_OR_RETURN(made, measured ? WithMeasuredSizes(files, answered, worker.get(), console)
+  ASSIGN_OR_RETURN(made, measured ? WithMeasuredSizes(files, answered, worker, console)
                                   : ImportAnswered(files, answered, console));
   return made.text;
 }

@@ -25,8 +25,8 @@ struct OwnProblemOptions {
 // borrowed.
 absl::StatusOr<std::string> OwnProblem(const OwnProblemOptions& options, Console* console);
 
-// Returns "n=96 m=96" with every value replaced: "n=200 m=200"; "96" becomes "200". With `only` "n"
-// the others are small: "n=200 m=8".
+// Returns "n=96 m=96 k=12" with every value replaced: "n=200 m=200 k=8", where those below the
+// largest stay small; "96" becomes "200". With `only` "n" all others are small: "n=200 m=8 k=8".
 std::string AtSize(const std::string& point, int64_t size, const std::string& only = "");
 
 }  // namespace whetstone

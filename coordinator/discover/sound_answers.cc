@@ -1,9 +1,9 @@
 #include "coordinator/discover/sound_answers.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -28,6 +28,7 @@ constexpr char kPositiveFloats[] = "uniform(0.1, 1)";
 constexpr char kPositiveFloat[] = "uniform(0.5, 1.5)";
 constexpr char kFewTimes[] = "uniform(1, 8)";
 constexpr uint64_t kFewMax = 1000;
+constexpr uint64_t kSizesMax = uint64_t{1} << 30;
 
 // Arrays that nobody said are written only are changed in place.
 Answers InPlace(Answers answers, const std::set<std::string>& said) {
@@ -36,6 +37,9 @@ Answers InPlace(Answers answers, const std::set<std::string>& said) {
   }
   return answers;
 }
+
+// Returns the parameter that a key is about: "a" of "a.shape".
+std::string NameOf(const std::string& key) { return key.substr(0, key.find('.')); }
 
 // Returns b of "uniform(a, b)", of whole numbers; 0 of anything else.
 uint64_t HighestOf(const std::string& fill) {
@@ -47,11 +51,11 @@ uint64_t HighestOf(const std::string& fill) {
 }
 
 // A time, a radius, a logarithm's argument is positive, and who is told how often is told a small
-// number. Whole numbers in arrays stay as they are: they may be places in another.
+// number. Whole numbers in arrays stay as they are.
 Answers Tame(Answers answers, const std::set<std::string>& said) {
   for (auto& [key, answer] : answers) {
     if (!absl::EndsWith(key, ".fill") || said.count(key)) continue;
-    const bool array = answers.count(absl::StrCat(key.substr(0, key.find('.')), ".shape")) > 0;
+    const bool array = answers.count(absl::StrCat(NameOf(key), ".shape")) > 0;
     if (answer == kUsualFloats) {
       answer = array ? kPositiveFloats : kPositiveFloat;
     } else if (!array && HighestOf(answer) > kFewMax) {
@@ -59,6 +63,71 @@ Answers Tame(Answers answers, const std::set<std::string>& said) {
     }
   }
   return answers;
+}
+
+// Returns the sizes, the largest of the last check the last.
+std::vector<std::string> SizesIn(const Answers& answers) {
+  std::vector<std::string> sizes;
+  for (const auto& [key, answer] : answers) {
+    if (absl::EndsWith(key, ".kind") && answer == "size") sizes.push_back(NameOf(key));
+  }
+  const std::vector<std::string> points = absl::StrSplit(answers.at(kChecks), ',');
+  std::map<std::string, int64_t> last;
+  for (const absl::string_view word : absl::StrSplit(points.back(), ' ', absl::SkipWhitespace())) {
+    const std::pair<std::string, std::string> size = absl::StrSplit(word, '=');
+    if (!absl::SimpleAtoi(size.second, &last[size.first])) last[size.first] = 0;
+  }
+  absl::c_sort(sizes,
+               [&](const std::string& a, const std::string& b) { return last[a] < last[b]; });
+  return sizes;
+}
+
+// Returns the least of a size and what numbers filled by `usual` can count to.
+std::string CountedTo(const std::string& size, const std::string& usual) {
+  const uint64_t highest = HighestOf(usual);
+  return highest > kSizesMax ? size : absl::StrCat("min(", size, ", ", highest, ")");
+}
+
+// Returns a range in place of `usual`: whole numbers that are places in every array that is as long
+// as one of the sizes.
+std::string PlacesInAll(const Answers& answers, const std::string& usual) {
+  std::string least;
+  for (const std::string& size : SizesIn(answers)) {
+    least = least.empty() ? size : absl::StrCat("min(", least, ", ", size, ")");
+  }
+  return absl::StrCat("uniform(0, ", CountedTo(least, usual), "-1)");
+}
+
+// Returns ranges that show more than PlacesInAll, the widest first.
+std::vector<std::string> WiderPlaces(const Answers& answers, const std::string& array,
+                                     const std::string& usual) {
+  std::vector<std::string> wider;
+  const std::vector<std::string> sizes = SizesIn(answers);
+  const auto shape = answers.find(absl::StrCat(array, ".shape"));
+  // One more than there are rows tells where each begins.
+  const bool begins = shape != answers.end() && absl::EndsWith(shape->second, "+1");
+  for (const bool sorted : {true, false}) {
+    if (sorted && !begins) continue;
+    for (auto size = sizes.rbegin(); size != sizes.rend(); ++size) {
+      const std::string most = CountedTo(*size, usual);
+      wider.push_back(sorted ? absl::StrCat("sorted(0, ", most, ")")
+                             : absl::StrCat("uniform(0, ", most, "-1)"));
+    }
+  }
+  return wider;
+}
+
+// Whole numbers in arrays are places in others.
+Answers WithPlaces(const Answers& answers, const std::set<std::string>& said) {
+  Answers places = answers;
+  for (const auto& [key, answer] : answers) {
+    const bool array = answers.count(absl::StrCat(NameOf(key), ".shape")) > 0;
+    // The usual range of whole numbers is all that their type has.
+    if (absl::EndsWith(key, ".fill") && array && HighestOf(answer) > 1 && !said.count(key)) {
+      places[key] = PlacesInAll(answers, answer);
+    }
+  }
+  return places;
 }
 
 class SoundSearch {
@@ -75,9 +144,15 @@ class SoundSearch {
       return absl::InvalidArgumentError(absl::StrCat(files_.file, ": ", why));
     }
     // Answers to what is asked only of arrays that are changed in place are there as well then.
-    Answers in_place;
-    RETURN_IF_ERROR(ImportAnswered(files_, InPlace(answered, said_), console_, &in_place).status());
-    const Answers variants[] = {answered, in_place, Tame(answered, said_), Tame(in_place, said_)};
+    RETURN_IF_ERROR(
+        ImportAnswered(files_, InPlace(answered, said_), console_, &in_place_).status());
+    const Answers tame = Tame(answered, said_), tame_in_place = Tame(in_place_, said_);
+    const Answers variants[] = {answered,
+                                in_place_,
+                                tame,
+                                tame_in_place,
+                                WithPlaces(tame, said_),
+                                WithPlaces(tame_in_place, said_)};
     for (const bool fewer_sizes : {false, true}) {
       std::set<Answers> seen;
       if (!fewer_sizes) seen.insert(answered);
@@ -108,11 +183,17 @@ class SoundSearch {
 
   // The same; without timing in half the time, which is not the last word.
   absl::StatusOr<bool> IsRight(const Answers& answered, bool time = false) {
-    ASSIGN_OR_RETURN(const v1::Problem problem, ProblemOf(answered));
-    ASSIGN_OR_RETURN(const bool right, Agrees(problem, problem.reference(), time));
+    const absl::StatusOr<v1::Problem> problem = ProblemOf(answered);
+    if (absl::IsInvalidArgument(problem.status())) {
+      inputs_matter_ = false;
+      why_ = std::string(problem.status().message());
+      return false;
+    }
+    RETURN_IF_ERROR(problem.status());
+    ASSIGN_OR_RETURN(const bool right, Agrees(*problem, problem->reference(), time));
     if (!right) return false;
-    ASSIGN_OR_RETURN(const std::string clearing, ClearingOutputsFirst(problem));
-    return Agrees(problem, clearing, /*time=*/false);
+    ASSIGN_OR_RETURN(const std::string clearing, ClearingOutputsFirst(*problem));
+    return Agrees(*problem, clearing, /*time=*/false);
   }
 
   absl::StatusOr<v1::Problem> ProblemOf(const Answers& answered) {
@@ -172,20 +253,35 @@ class SoundSearch {
   // What is usual is worth keeping: of an array that is written only a program must write all, and
   // wide ranges show more.
   absl::StatusOr<Answers> WithFewerChanges(const Answers& answered, Answers changed) {
-    for (const auto& [key, usual] : answered) {
-      if (key == kChecks || changed[key] == usual) continue;
-      Answers one = changed;
-      one[key] = usual;
-      // What is asked only of an array that is changed in place is asked no more.
-      const std::string name = key.substr(0, key.rfind('.') + 1);
-      if (absl::EndsWith(key, ".kind")) {
-        std::erase_if(one, [&](const auto& each) {
-          return absl::StartsWith(each.first, name) && !answered.count(each.first);
-        });
+    for (const auto& [key, before] : Answers(changed)) {
+      const auto& usual_answers = answered.count(key) > 0 ? answered : in_place_;
+      const auto found = usual_answers.find(key);
+      if (key == kChecks || found == usual_answers.end() || before == found->second) continue;
+      if (changed.count(key) == 0) continue;  // It is asked no more.
+      const std::string& usual = found->second;
+      std::vector<std::string> wider = {usual};
+      if (changed[key] == PlacesInAll(answered, usual)) {
+        for (std::string& places : WiderPlaces(answered, NameOf(key), usual)) {
+          wider.push_back(std::move(places));
+        }
       }
-      if (one == answered) continue;  // That is not right.
-      ASSIGN_OR_RETURN(const bool right, IsRight(one));
-      if (right) changed = std::move(one);
+      for (const std::string& answer : wider) {
+        if (answer == changed[key]) break;
+        Answers one = changed;
+        one[key] = answer;
+        // What is asked only of an array that is changed in place is asked no more.
+        const std::string name = key.substr(0, key.rfind('.') + 1);
+        if (absl::EndsWith(key, ".kind")) {
+          std::erase_if(one, [&](const auto& each) {
+            return absl::StartsWith(each.first, name) && !answered.count(each.first);
+          });
+        }
+        if (one == answered) continue;  // That is not right.
+        ASSIGN_OR_RETURN(const bool right, IsRight(one));
+        if (!right) continue;
+        changed = std::move(one);
+        break;
+      }
     }
     return changed;
   }
@@ -212,6 +308,7 @@ class SoundSearch {
   std::string why_;
   bool inputs_matter_ = true;  // to what why_ says
   std::string left_out_;       // sizes, and why
+  Answers in_place_;           // the usual answers where arrays are changed in place
 };
 
 }  // namespace

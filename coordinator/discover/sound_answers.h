@@ -1,8 +1,9 @@
 // Answers to an import's questions with which a function is right by its own measure.
 //
-// Most want an array that is not const to be written only, numbers of both signs, and checks from
+// Most want an array that is not const to be written only, numbers of all values, and checks from
 // one element on. But y[i] += x[i] reads what it writes, a stencil leaves its borders as they were,
-// a logarithm wants what is positive, and the variance of one number is none: then the problem's
+// a logarithm wants what is positive, the variance of one number is none, and whole numbers may be
+// places in another array: then the problem's
 // reference, run against itself, is wrong, or never ends. A worker tells; and whether arrays are
 // written only it tells by a program that clears them first (authoring/negative_controls.h).
 //
@@ -23,9 +24,9 @@
 namespace whetstone {
 
 // Returns `answered`, all answers by key, with as few changed as can be: arrays are changed in
-// place, numbers positive; where that does not do, the smallest sizes ("check") are left out. Says
-// what it changed, but changes no answer whose key is in `said`. INVALID_ARGUMENT: nothing helps;
-// the rest are errors of ImportAnswered and the worker. Pointers are borrowed.
+// place, numbers positive, or places; where that does not do, the smallest sizes ("check") are left
+// out. Says what it changed, but changes no answer whose key is in `said`. INVALID_ARGUMENT:
+// nothing helps; the rest are errors of ImportAnswered and the worker. Pointers are borrowed.
 absl::StatusOr<std::map<std::string, std::string>> SoundAnswers(
     const ImportFiles& files, const std::map<std::string, std::string>& answered,
     const std::set<std::string>& said, LocalWorker* worker, Console* console);

@@ -86,4 +86,12 @@ absl::StatusOr<v1::Verdict> LocalWorker::Measure(const v1::Problem& problem,
   return absl::InternalError(absl::StrCat("the worker could not measure: ", detail));
 }
 
+absl::StatusOr<LocalWorker*> WorkerOnDemand::Get() {
+  if (worker_ == nullptr) {
+    console_->Status("starting a worker");
+    ASSIGN_OR_RETURN(worker_, LocalWorker::Start());
+  }
+  return worker_.get();
+}
+
 }  // namespace whetstone

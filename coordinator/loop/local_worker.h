@@ -9,6 +9,7 @@
 #include "common/file.h"
 #include "coordinator/rpc/worker_client.h"
 #include "coordinator/services/cluster.h"
+#include "coordinator/terminal/console.h"
 #include "whetstone/v1/problem.pb.h"
 
 namespace whetstone {
@@ -38,6 +39,20 @@ class LocalWorker {
   std::unique_ptr<Cluster> cluster_;
   std::unique_ptr<WorkerClient> client_;
   int candidates_ = 0;
+};
+
+// A LocalWorker that is started when it is first asked for.
+class WorkerOnDemand {
+ public:
+  // Says on the console, which is borrowed, that it starts.
+  explicit WorkerOnDemand(Console* console) : console_(console) {}
+
+  // Returns the worker, which stays this object's. Errors are those of LocalWorker::Start.
+  absl::StatusOr<LocalWorker*> Get();
+
+ private:
+  Console* const console_;
+  std::unique_ptr<LocalWorker> worker_;
 };
 
 }  // namespace whetstone

@@ -204,6 +204,67 @@ void ahead(const double* x, int n, double box, int* counts) {
   EXPECT_THAT(problem, HasSubstr("inout: true}"));
 }
 
+TEST_F(DiscoverTest, LengthsThatLoopsDoNotSayAreFoundByRunning) {
+  constexpr char kThin[] = R"(
+// Keeps one of so many numbers, and flags those that are positive.
+int thin(const float* x, int n, int step, float* kept, unsigned char* flags) {
+  int m = 0;
+  for (int i = 0; i < n; i += step) kept[m++] = 2 * x[i];
+  for (int i = 0; i < n; i += 8) {
+    unsigned char bits = 0;
+    for (int k = 0; k < 8 && i + k < n; ++k) bits |= (x[i + k] > 0) << k;
+    flags[i / 8] = bits;
+  }
+  return m;
+}
+)";
+  const WhetResult unseen = Whet({"discover", Write("thin.cc", kThin), "--out", Found(), "--answer",
+                                  "timed=n=960 step=2, n=1600 step=3", "--json"},
+                                 seconds(120));
+  EXPECT_EQ(unseen.exit_code, 2) << unseen.out << unseen.err;
+  EXPECT_THAT(unseen.err, HasSubstr("--yes"));
+  const std::string problem = ReadFile(Found() + "/problem.md").value_or("");
+  EXPECT_THAT(problem, HasSubstr("x: {type: f32, shape: [n]"));
+  EXPECT_THAT(problem, HasSubstr("kept: {type: f32, shape: [(n-1)/step+1], out: true}"));
+  EXPECT_THAT(problem, HasSubstr("flags: {type: u8, shape: [(n+7)/8], out: true}"));
+  // What cannot be run has no lengths; the question says so.
+  const WhetResult astray =
+      Whet({"discover",
+            Write("astray.cc", "void f(float* y, int n, int k) { y[(n + k) * 1000000000L] = 1; }"),
+            "--out", Path("astray"), "--yes"},
+           seconds(120));
+  EXPECT_EQ(astray.exit_code, 2) << astray.out << astray.err;
+  EXPECT_THAT(astray.err, HasSubstr("not found by running the function: "));
+  EXPECT_THAT(astray.err, HasSubstr("SIGSEGV"));
+}
+
+TEST_F(DiscoverTest, WholeNumbersThatArePlacesAreDrawnFromSizes) {
+  constexpr char kGather[] = R"(
+// Adds up rows of what the table holds at some places.
+void gather(const double* table, const int* at, const int* begins, int rows, int n, int m,
+            double* out) {
+  double all = 0;
+  for (int j = 0; j < m; ++j) all += table[j];
+  for (int r = 0; r < rows; ++r) {
+    double sum = all;
+    for (int i = begins[r]; i < begins[r + 1]; ++i) sum += table[at[i]];
+    out[r] = sum;
+  }
+  for (int i = 0; i < n; ++i) out[0] += table[at[i]];
+}
+)";
+  const WhetResult unseen =
+      Whet({"discover", Write("gather.cc", kGather), "--out", Found(), "--answer",
+            "timed=rows=96 n=960 m=500, rows=50 n=800 m=900", "--json"},
+           seconds(240));
+  EXPECT_EQ(unseen.exit_code, 2) << unseen.out << unseen.err;
+  EXPECT_THAT(unseen.err, HasSubstr("--yes"));
+  const std::string problem = ReadFile(Found() + "/problem.md").value_or("");
+  EXPECT_THAT(problem, HasSubstr("table: {type: f64, shape: [m], fill: uniform(-1, 1)}"));
+  EXPECT_THAT(problem, HasSubstr("at: {type: i32, shape: [n], fill: uniform(0, m-1)}"));
+  EXPECT_THAT(problem, HasSubstr("begins: {type: i32, shape: [rows+1], fill: sorted(0, n)}"));
+}
+
 TEST_F(DiscoverTest, WhatItCannotTakeIsSaidBeforeAnythingIsMeasured) {
   struct Case {
     std::string code;

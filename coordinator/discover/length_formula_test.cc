@@ -1,0 +1,81 @@
+#include "coordinator/discover/length_formula.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "common/problem/expression.h"
+
+namespace whetstone {
+namespace {
+
+int64_t ValueAt(const std::string& formula, const Sizes& sizes) {
+  return Expression::Parse(formula)->Evaluate(sizes).value();
+}
+
+// Returns what is found where `formula` gives the lengths.
+std::string Found(const std::string& formula, const std::vector<std::string>& names) {
+  std::vector<SeenLength> seen;
+  for (const Sizes& sizes : SizesOf(names).all) seen.push_back({sizes, ValueAt(formula, sizes)});
+  return LengthFormula(seen);
+}
+
+TEST(LengthFormulaTest, FormulasOfOneSizeAreFound) {
+  for (const std::string formula : {"n", "n-1", "n+1", "2*n", "2*n+1", "n/2+1", "(n+7)/8", "n*n",
+                                    "n*(n+1)/2", "3*n-2", "256", "16*n", "(n+63)/64"}) {
+    EXPECT_EQ(Found(formula, {"n"}), formula);
+  }
+}
+
+// Which of several that mean the same is found does not matter: they agree at other sizes too.
+TEST(LengthFormulaTest, FormulasOfMoreSizesAreFound) {
+  const struct {
+    std::string formula;
+    std::vector<std::string> names;
+  } kCases[] = {{"h*w", {"h", "w"}},
+                {"(h+2)*(w+2)", {"h", "w"}},
+                {"h*((w+7)/8)", {"h", "w"}},
+                {"4*h*((w+15)/16)", {"h", "w"}},
+                {"(h-1)*w", {"h", "w"}},
+                {"h+w-1", {"h", "w"}},
+                {"h*(w/2+1)", {"h", "w"}},
+                {"3*h*w", {"h", "w"}},
+                {"((h+1)/2)*((w+1)/2)", {"h", "w"}},
+                {"(n+step-1)/step", {"n", "step"}},
+                {"n-k+1", {"n", "k"}},
+                {"(n-k)/step+1", {"n", "k", "step"}},
+                {"(h-1)*stride+w", {"stride", "h", "w"}},
+                {"b*c*h*w", {"b", "c", "h", "w"}}};
+  for (const auto& c : kCases) {
+    const std::string found = Found(c.formula, c.names);
+    ASSERT_NE(found, "") << c.formula;
+    for (const int size : {20, 24, 33, 64, 95, 128}) {
+      Sizes sizes;
+      int smaller = 0;
+      for (const std::string& name : c.names) sizes[name] = size - 5 * smaller++;
+      EXPECT_EQ(ValueAt(found, sizes), ValueAt(c.formula, sizes)) << c.formula << " " << found;
+    }
+  }
+}
+
+TEST(LengthFormulaTest, WhatIsReadHasABound) {
+  const SeenLength second = {{{"n", 37}, {"k", 23}}, 33}, third = {{{"n", 64}, {"k", 16}}, 64};
+  EXPECT_EQ(LengthBound({{{{"n", 29}, {"k", 17}}, 26}, second, third}), "n");
+  EXPECT_EQ(LengthBound({{{{"n", 29}, {"k", 17}}, 400}, second, third}), "");
+  EXPECT_EQ(LengthBound({second, third}), "");
+  EXPECT_EQ(
+      LengthBound(
+          {{{{"w", 9}, {"h", 7}}, 60}, {{{"w", 20}, {"h", 5}}, 99}, {{{"w", 3}, {"h", 5}}, 11}}),
+      "h*w");
+}
+
+TEST(LengthFormulaTest, OneThatWasSeenTooSeldomOrFitsNothingIsNone) {
+  EXPECT_EQ(LengthFormula({}), "");
+  EXPECT_EQ(LengthFormula({{{{"n", 3}}, 3}, {{{"n", 5}}, 5}, {{{"n", 5}}, 5}}), "");
+  EXPECT_EQ(LengthFormula({{{{"n", 3}}, 31}, {{{"n", 5}}, 12}, {{{"n", 7}}, 100}}), "");
+  EXPECT_TRUE(SizesOf({"a", "b", "c", "d", "e", "f", "g"}).all.empty());
+}
+
+}  // namespace
+}  // namespace whetstone
