@@ -182,14 +182,16 @@ SizesToSee SizesOf(const std::vector<std::string>& names) {
   SizesToSee sizes;
   sizes.together = {{}, {}, {}};
   if (names.empty() || names.size() > std::size(kManySizes[0])) return sizes;
-  const bool one_name = names.size() == 1, few = names.size() <= std::size(kSizes[0]);
   for (size_t row = 0; row < std::size(kSizes); ++row) {
-    const bool rising = !one_name && row >= kRising;
-    const size_t first = few && rising ? std::size(kSizes[0]) - names.size() : 0;
-    Sizes& one = sizes.all.emplace_back();
-    for (size_t i = 0; i < names.size(); ++i) {
-      one[names[i]] = one_name ? kOneSize[row] : few ? kSizes[row][first + i] : kManySizes[row][i];
+    const bool rising = names.size() > 1 && row >= kRising;
+    std::vector<int> values(std::begin(kManySizes[row]), std::end(kManySizes[row]));
+    if (names.size() == 1) values = {kOneSize[row]};
+    if (names.size() == 2 || names.size() == std::size(kSizes[row])) {
+      values.assign(std::begin(kSizes[row]), std::end(kSizes[row]));
+      if (rising && names.size() == 2) values.erase(values.begin());
     }
+    Sizes& one = sizes.all.emplace_back();
+    for (size_t i = 0; i < names.size(); ++i) one[names[i]] = values[i];
     sizes.together[0].push_back(row);
     if (!rising) sizes.together[1].push_back(row);
     if (rising || row == 0) sizes.together[2].push_back(row);

@@ -145,8 +145,7 @@ constexpr char kSearch[] = R"cpp(
 
 constexpr int kTrials = 64;
 constexpr int kRuns = 256;
-constexpr int kFewerOfTables = 4;  // times
-constexpr int kFew = 4;            // numbers below this are small
+constexpr int kFew = 4;  // numbers below this are small
 constexpr int64_t kLongestAtFirst = 1 << 12;
 constexpr int64_t kLongest = 1 << 14;
 constexpr int64_t kLongestOfTables = 1 << 17;  // by 16-bit numbers
@@ -374,11 +373,10 @@ class Probe {
   }
 
   std::string Constants() const {
-    const int fewer = longest_ <= kLongest ? 1 : kFewerOfTables;
     return absl::StrFormat(
         "namespace whet_probe {\nconstexpr bool kTame = %s;\nconstexpr unsigned kFew = %d;\n"
         "constexpr long kLongest = %d, kRoom = %d;\nconstexpr int kTrials = %d, kRuns = %d;\n}\n",
-        tame_ ? "true" : "false", kFew, longest_, room_, kTrials / fewer, kRuns / fewer);
+        tame_ ? "true" : "false", kFew, longest_, room_, kTrials, kRuns);
   }
 
   // A struct is drawn and compared field by field: what lies between them is not looked at.

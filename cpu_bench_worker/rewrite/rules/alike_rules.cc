@@ -67,7 +67,7 @@ void DoOnce(const FunctionCode& code, const std::vector<const clang::Stmt*>& blo
     const std::string text = before + instead(s);
     if (text != code.Text(block[s])) edits.push_back(code.Instead(block[s], text));
   }
-  rewrites->push_back({"called once", code.Source(edits)});
+  rewrites->push_back({"alike calls once", code.Source(edits)});
 }
 
 }  // namespace

@@ -6,7 +6,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr char kCalledOnce[] = "called once";
+constexpr char kCalledOnce[] = "alike calls once";
 constexpr char kCountBelow[] =
     "static int count(const int* x, int n, int y) { int k = 0; for (int i = 0; i < n; i++) if "
     "(x[i] < y) k++; return k; }\n";
