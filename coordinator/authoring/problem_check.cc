@@ -304,8 +304,7 @@ class Checker {
     }
   }
 
-  // What a candidate finds in an output array is poison: a reference may not build on it, nor leave
-  // it there.
+  // What an output array holds is poison: a reference may not build on it, nor leave it there.
   absl::Status Outputs() {
     const bool any =
         std::any_of(problem_.args().begin(), problem_.args().end(), [](const v1::Argument& arg) {

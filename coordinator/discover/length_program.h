@@ -1,0 +1,41 @@
+// The program that looks how long a function's arrays are (length_probe.h): the function, and what
+// runs it on arrays that are longer than it needs.
+#ifndef WHETSTONE_COORDINATOR_DISCOVER_LENGTH_PROGRAM_H_
+#define WHETSTONE_COORDINATOR_DISCOVER_LENGTH_PROGRAM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "coordinator/prompt/signature.h"
+#include "whetstone/v1/problem.pb.h"
+
+namespace whetstone {
+
+inline constexpr int kFewNumbers = 4;  // below this whole numbers are small
+
+struct LengthProgram {
+  std::string code;  // holds the function
+  Signature signature;
+  v1::Problem structs = {};             // those that the signature names
+  std::vector<std::string> asked = {};  // arrays, in the signature's order
+  std::vector<std::string> sizes = {};  // the parameters that are whole numbers, in that order
+  bool tame = false;                    // small and positive numbers only
+  int64_t longest = 0;                  // elements of an array that are looked at
+  int64_t room = 0;                     // and those there are, before and behind them
+
+  // "void whet_lengths(long long* whet_found, int n)": writes PackedCount() numbers, which hold the
+  // lengths of all arrays asked for at these sizes.
+  std::string Declaration() const;
+  size_t PackedCount() const;
+  std::string Source() const;
+  // Returns a program that writes -1 in the place of the first number that is not known: its
+  // verdict tells it.
+  std::string Asking(const std::vector<int64_t>& known) const;
+  std::vector<int64_t> Unpacked(const std::vector<int64_t>& packed) const;
+};
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_DISCOVER_LENGTH_PROGRAM_H_
