@@ -225,17 +225,16 @@ class Importer {
                                  "out", OneOf("out", "inout")));
       NoteOutput(element);
     }
-    ASSIGN_OR_RETURN(
-        const std::string shape,
-        Ask(name + ".shape",
-            absl::StrCat("Extents of '", name, "', made of ", absl::StrJoin(variables_, ", "),
-                         ", as in ", variables_.empty() ? "n" : variables_[0], ", 2*",
-                         variables_.empty() ? "n" : variables_[0],
-                         hints_.why_no_extents.empty() || !UsualExtents(name).empty()
-                             ? ""
-                             : absl::StrCat(" (not found by running the function: ",
-                                            hints_.why_no_extents, ")")),
-            UsualExtents(name), Extents));
+    const std::string usual = UsualExtents(name);
+    const std::string size = variables_.empty() ? "n" : variables_[0];
+    const bool why = usual.empty() && !hints_.why_no_extents.empty();
+    ASSIGN_OR_RETURN(const std::string shape,
+                     Ask(name + ".shape",
+                         absl::StrCat("Extents of '", name, "', made of ",
+                                      absl::StrJoin(variables_, ", "), ", as in ", size, ", 2*",
+                                      size, why ? " (not found by running the function: " : "",
+                                      why ? hints_.why_no_extents + ")" : ""),
+                         usual, Extents));
     ASSIGN_OR_RETURN(const std::vector<Expression> extents, ParseExtents(shape));
     extents_.insert(extents_.end(), extents.begin(), extents.end());
     std::string entry = absl::StrCat("type: ", NameOf(element), ", shape: [", shape, "]");

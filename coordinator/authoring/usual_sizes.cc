@@ -25,11 +25,11 @@ UsualSizes::UsualSizes(std::vector<std::string> variables, const std::vector<Exp
     for (const std::string& variable : variables_) {
       std::map<std::string, int64_t> less = sizes;
       less[variable] /= 2;
+      // A product of two that are below 0 says nothing: this one is not.
+      std::map<std::string, int64_t> one;
+      for (const std::string& name : variables_) one[name] = name == variable ? 1 : 16;
       for (const Expression& extent : extents_) {
         const int64_t before = extent.Evaluate(sizes).value_or(0);
-        // A product of two that are below 0 says nothing.
-        std::map<std::string, int64_t> one;
-        for (const std::string& name : variables_) one[name] = name == variable ? 1 : 16;
         if (before >= 1 && extent.Evaluate(less).value_or(0) > before &&
             extent.Evaluate(one).value_or(0) >= 1) {
           small_.insert(variable);
