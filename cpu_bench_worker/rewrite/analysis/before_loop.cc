@@ -218,6 +218,14 @@ bool IsAtom(const clang::Expr* expression) {
              clang::CXXFunctionalCastExpr>(expression->IgnoreImplicit());
 }
 
+bool HasKnownEnd(const FunctionCode& code, const Loop& loop) {
+  Variables varying = Varying(loop.stmt);
+  varying.insert(loop.var);
+  return loop.last->IgnoreParenImpCasts()->getType()->isIntegerType() &&
+         OnlyComputes(code, loop.last) && !Share(Used(loop.last), varying) &&
+         Written(loop.stmt->getBody()).count(loop.var) == 0;
+}
+
 bool MayFault(const FunctionCode& code, const clang::Stmt* stmt) {
   if (const auto* field = dyn_cast<clang::MemberExpr>(stmt)) return field->isArrow();
   if (const auto* unary = dyn_cast<clang::UnaryOperator>(stmt))

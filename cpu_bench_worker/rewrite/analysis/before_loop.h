@@ -43,6 +43,9 @@ bool EndsTurn(const clang::Stmt* stmt);
 // Whether turns of these loops, outer ones first, may go by without this part of them.
 bool MaySkip(const FunctionCode& code, const std::vector<const Loop*>& loops,
              const clang::Stmt* part);
+// Whether the loop's end is a whole number that stays the same, and nothing of a turn may change
+// its counter: groups of turns have it as a constant.
+bool HasKnownEnd(const FunctionCode& code, const Loop& loop);
 // Whether numbers of a type keep the step between each other when they become those of the other.
 bool KeepsSteps(const FunctionCode& code, clang::QualType from, clang::QualType to);
 std::string Negated(const std::string& value);

@@ -267,6 +267,14 @@ Edit FunctionCode::Instead(const clang::Stmt* stmt, const std::string& text) con
   return {Begin(stmt), End(stmt), alone ? "{\n" + text + "\n}" : text};
 }
 
+Edit FunctionCode::WithOwn(const clang::Stmt* stmt, const std::string& text) const {
+  const clang::Stmt* around = Parent(stmt);
+  const bool jumps = (isa<clang::CompoundStmt>(around) &&
+                      llvm::isa_and_nonnull<clang::SwitchStmt>(Parent(around))) ||
+                     Has<clang::LabelStmt>(body());
+  return Instead(stmt, jumps ? "{\n" + text + "\n}" : text);
+}
+
 std::string FunctionCode::Source(Edits edits) const {
   std::sort(edits.begin(), edits.end(),
             [](const Edit& left, const Edit& right) { return left.begin > right.begin; });

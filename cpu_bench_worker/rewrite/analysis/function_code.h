@@ -75,6 +75,9 @@ class FunctionCode {
   // An edit that puts `text` in the place of a statement (in braces, where it stands alone below a
   // loop or condition) or expression.
   Edit Instead(const clang::Stmt* stmt, const std::string& text) const;
+  // The same with `text` that may begin with a declaration of its own: in braces, if jumps may go
+  // past it.
+  Edit WithOwn(const clang::Stmt* stmt, const std::string& text) const;
   // The whole source after edits.
   std::string Source(Edits edits) const;
   // The expression in parentheses, unless it is a name, a number or such.

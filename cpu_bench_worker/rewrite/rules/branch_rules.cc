@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 
+#include "cpu_bench_worker/rewrite/analysis/before_loop.h"
 #include "cpu_bench_worker/rewrite/analysis/conditions.h"
 #include "cpu_bench_worker/rewrite/rules/rules.h"
 
@@ -61,9 +62,11 @@ bool NeedsOthers(const FunctionCode& code, const clang::Stmt* stmt, bool counter
                       (member != nullptr && member->isArrow()) ||
                       (unary != nullptr && unary->getOpcode() == clang::UO_Deref);
   if (memory) return read.count(code.Text(stmt)) == 0 && !(counters && AtCounter(code, stmt));
+  const bool divides = binary != nullptr && (binary->getOpcode() == clang::BO_Div ||
+                                             binary->getOpcode() == clang::BO_Rem);
   return llvm::isa<clang::CallExpr>(stmt) || AsAssignment(stmt) ||
-         (binary != nullptr &&
-          (binary->getOpcode() == clang::BO_Div || binary->getOpcode() == clang::BO_Rem));
+         (divides && binary->getType()->isIntegerType() &&
+          code.Constant(binary->getRHS()).value_or(0) <= 0);
 }
 
 // Whether conditions may all be looked at, whatever the ones before them say.
@@ -137,7 +140,135 @@ bool OnlyCounted(const FunctionCode& code, const Loop& loop, const std::vector<W
   return true;
 }
 
+// A turn that takes what fits: guards, and then out[m++] = v or the like.
+struct Compaction {
+  std::vector<const clang::Stmt*> declared;
+  std::vector<const clang::Expr*> behind_guards;  // what is declared behind a guard
+  std::vector<const clang::IfStmt*> guards;  // those that only continue, and one around the rest
+  std::vector<const clang::Stmt*> statements;
+};
+
+// Whether a declaration only computes numbers.
+bool AddDeclared(const FunctionCode& code, const clang::DeclStmt* stmt, Compaction* compaction) {
+  compaction->declared.push_back(stmt);
+  for (const clang::Decl* decl : stmt->decls()) {
+    const auto* variable = dyn_cast<clang::VarDecl>(decl);
+    if (variable == nullptr || variable->getInit() == nullptr || variable->isStaticLocal() ||
+        !OnlyComputes(code, variable->getInit()))
+      return false;
+    if (!compaction->guards.empty()) compaction->behind_guards.push_back(variable->getInit());
+  }
+  return true;
+}
+
+// Whether one of the statements writes at a place that they count.
+bool PutsAtTheEnd(const std::vector<const clang::Stmt*>& statements) {
+  Variables changed;
+  for (const clang::Stmt* stmt : statements) changed.merge(ChangedOutside(stmt));
+  for (const clang::Stmt* stmt : statements) {
+    for (const clang::Stmt* each : Below(stmt)) {
+      const std::optional<Assignment> put = AsAssignment(each);
+      const auto* element =
+          put ? dyn_cast<clang::ArraySubscriptExpr>(put->target->IgnoreParens()) : nullptr;
+      if (element != nullptr && Share(Used(element->getIdx()), changed)) return true;
+    }
+  }
+  return false;
+}
+
+std::optional<Compaction> CompactionIn(const FunctionCode& code, const Loop& loop) {
+  Compaction compaction;
+  for (const clang::Stmt* stmt : loop.body) {
+    const clang::IfStmt* guard = AsGuard(stmt);
+    const auto* declaration = dyn_cast<clang::DeclStmt>(stmt);
+    const bool continues = guard != nullptr && OnlyContinues(guard->getThen());
+    const bool around = guard != nullptr && !continues && stmt == loop.body.back();
+    if (!compaction.statements.empty() || (guard == nullptr && declaration == nullptr)) {
+      compaction.statements.push_back(stmt);
+    } else if (declaration != nullptr) {
+      if (!AddDeclared(code, declaration, &compaction)) return std::nullopt;
+    } else if (continues || around) {
+      compaction.guards.push_back(guard);
+      if (around) compaction.statements = StatementsOf(guard->getThen());
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (compaction.guards.empty() || !PutsAtTheEnd(compaction.statements)) return std::nullopt;
+  // No turn's guards need what another one did.
+  Variables changed;
+  for (const clang::Stmt* stmt : compaction.statements) {
+    changed.merge(Varying(stmt));
+    if (HasOwn<clang::BreakStmt>(stmt) || Has<clang::LabelStmt, clang::GotoStmt>(stmt))
+      return std::nullopt;
+  }
+  for (const clang::IfStmt* guard : compaction.guards)
+    if (Share(Used(guard->getCond()), changed) || !OnlyComputes(code, guard->getCond()))
+      return std::nullopt;
+  for (const clang::Stmt* declared : compaction.declared)
+    if (Share(Used(declared), changed)) return std::nullopt;
+  std::vector<const clang::Expr*> looked_at = {compaction.guards[0]->getCond()};
+  looked_at.insert(looked_at.end(), compaction.behind_guards.begin(),
+                   compaction.behind_guards.end());
+  if (!MayAllBeLookedAt(code, looked_at)) return std::nullopt;
+  for (const clang::IfStmt* guard : compaction.guards)
+    if (!compaction.behind_guards.empty() && ComparesCounter(code, guard->getCond()))
+      return std::nullopt;
+  return compaction;
+}
+
+// What all guards say of a turn that fits, without branches where they may all be looked at.
+std::string FitsOf(const FunctionCode& code, const Compaction& compaction) {
+  std::vector<const clang::Expr*> conditions;
+  for (const clang::IfStmt* guard : compaction.guards) conditions.push_back(guard->getCond());
+  const bool all = MayAllBeLookedAt(code, conditions);
+  std::string fits;
+  for (const clang::IfStmt* guard : compaction.guards) {
+    const clang::Expr* condition = guard->getCond();
+    const bool is_bool = condition->IgnoreParenImpCasts()->getType()->isBooleanType();
+    const std::string text =
+        "(" + (all ? WithoutShortcut(code, condition) : code.Text(condition)) + ")";
+    fits += fits.empty() ? "" : all ? " & " : " && ";
+    fits += OnlyContinues(guard->getThen()) ? "!" + text : is_bool ? text : "(" + text + " != 0)";
+  }
+  return fits;
+}
+
 }  // namespace
+
+void GatherFirst(const FunctionCode& code, Rewrites* rewrites) {
+  for (const Loop& loop : code.loops()) {
+    const std::optional<Compaction> compaction = CompactionIn(code, loop);
+    if (!compaction || !HasKnownEnd(code, loop) ||
+        code.context().getTypeSize(loop.var->getType()) < 32)
+      continue;
+    const std::string fit = code.Fresh({"fits", "is_taken", "wanted"});
+    const std::string here = code.Fresh({"here", "taken_here"});
+    const std::string from = code.Fresh({"from", "first_turn"});
+    const std::string until = code.Fresh({"until", "last_turn"});
+    const std::string turns = code.Fresh({"turns", "taken"});
+    const std::string k = code.Fresh({"k", "each"});
+    const std::string type = code.Type(loop.var);
+    const std::string name = loop.var->getNameAsString();
+    const std::string bound = code.Bound(loop);
+    const std::string declared = code.Text(compaction->declared, {});
+    const std::string gathered = "for (" + type + " " + name + " = " + from + "; " + name + " < " +
+                                 until + "; " + name + "++) {\n" + declared + "const bool " + fit +
+                                 " = " + FitsOf(code, *compaction) + ";\n" + turns + "[" + here +
+                                 "] = " + name + ";\n" + here + " += " + fit + ";\n}\n";
+    const std::string done = "for (int " + k + " = 0; " + k + " < " + here + "; " + k +
+                             "++) {\nconst " + type + " " + name + " = " + turns + "[" + k +
+                             "];\n" + declared + code.Text(compaction->statements, {}) + "}\n";
+    rewrites->push_back(
+        {"gathered first",
+         code.Source({code.Instead(
+             loop.stmt, "for (" + type + " " + from + " = " + code.Text(loop.first) + "; " + from +
+                            " < " + bound + "; " + from + " += 256) {\nconst " + type + " " +
+                            until + " = " + bound + " - " + from + " < 256 ? " + bound + " : " +
+                            from + " + 256;\n" + type + " " + turns + "[256];\nint " + here +
+                            " = 0;\n" + gathered + done + "}")})});
+  }
+}
 
 void CountWithoutBranches(const FunctionCode& code, Rewrites* rewrites) {
   for (const Loop& loop : code.loops()) {

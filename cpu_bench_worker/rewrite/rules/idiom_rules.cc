@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "cpu_bench_worker/rewrite/analysis/before_loop.h"
 #include "cpu_bench_worker/rewrite/analysis/conditions.h"
 #include "cpu_bench_worker/rewrite/rules/rules.h"
 
@@ -9,36 +10,50 @@ namespace {
 using clang::dyn_cast;
 using clang::isa;
 
+// The assignments that a branch is; nothing if it does anything else.
+std::optional<std::vector<Assignment>> AssignmentsOf(const FunctionCode& code,
+                                                     const clang::Stmt* branch) {
+  std::vector<Assignment> found;
+  for (const clang::Stmt* stmt : StatementsOf(branch)) {
+    const std::optional<Assignment> assignment = AsAssignment(stmt);
+    // Its place is written more than once.
+    if (!assignment || !CallsAreQuiet(code, assignment->target) ||
+        !Changed(assignment->target).empty() ||
+        (assignment->kind != clang::BO_Assign && *OperatorOf(assignment->kind) == '\0'))
+      return std::nullopt;
+    found.push_back(*assignment);
+  }
+  return found;
+}
+
 // "x = c ? e : x;" for each assignment of an if, which is the `number`th from 0; or nothing.
 std::string Selected(const FunctionCode& code, const clang::IfStmt* guard, size_t number) {
-  const std::vector<const clang::Stmt*> then = StatementsOf(guard->getThen());
-  const std::vector<const clang::Stmt*> other = StatementsOf(guard->getElse());
-  if (then.empty() || (!other.empty() && (then.size() != 1 || other.size() != 1))) return "";
+  const std::optional<std::vector<Assignment>> then = AssignmentsOf(code, guard->getThen());
+  const std::optional<std::vector<Assignment>> other = AssignmentsOf(code, guard->getElse());
+  if (!then || then->empty() || !other ||
+      guard->getCond()->IgnoreParenImpCasts()->getType()->isRecordType())
+    return "";
+  const auto target = [&](const Assignment& each) { return code.Text(each.target); };
   const auto value = [&](const Assignment& each) {
-    const std::string target = code.Text(each.target);
     const std::string by = each.value == nullptr ? "1" : code.Operand(each.value);
-    return each.kind == clang::BO_Assign ? by : target + " " + OperatorOf(each.kind) + " " + by;
+    return each.kind == clang::BO_Assign ? by
+                                         : target(each) + " " + OperatorOf(each.kind) + " " + by;
   };
-  const bool once = then.size() == 1;
+  const bool one_target =
+      then->size() == 1 && other->size() == 1 && target(then->front()) == target(other->front());
+  const bool once = one_target || then->size() + other->size() == 1;
   const std::string suffix = number == 0 ? "" : std::to_string(number + 1);
   const std::string condition =
       once ? code.Text(guard->getCond()) : code.Fresh({"take" + suffix, "chosen" + suffix});
+  if (one_target)
+    return target(then->front()) + " = " + condition + " ? " + value(then->front()) + " : " +
+           value(other->front()) + ";";
   std::string text =
       once ? "" : "const bool " + condition + " = " + code.Text(guard->getCond()) + ";\n";
-  for (const clang::Stmt* stmt : then) {
-    const std::optional<Assignment> assignment = AsAssignment(stmt);
-    if (!assignment ||
-        (assignment->kind != clang::BO_Assign && *OperatorOf(assignment->kind) == '\0'))
-      return "";
-    const std::string target = code.Text(assignment->target);
-    std::string otherwise = target;
-    if (!other.empty()) {
-      const std::optional<Assignment> second = AsAssignment(other[0]);
-      if (!second || code.Text(second->target) != target) return "";
-      otherwise = value(*second);
-    }
-    text += target + " = " + condition + " ? " + value(*assignment) + " : " + otherwise + ";\n";
-  }
+  for (const Assignment& each : *then)
+    text += target(each) + " = " + condition + " ? " + value(each) + " : " + target(each) + ";\n";
+  for (const Assignment& each : *other)
+    text += target(each) + " = " + condition + " ? " + target(each) + " : " + value(each) + ";\n";
   text.pop_back();
   return text;
 }
@@ -103,7 +118,7 @@ void SelectWithoutBranch(const FunctionCode& code, Rewrites* rewrites) {
     if (guard == nullptr) continue;
     const std::string text = Selected(code, guard, all.size());
     if (text.empty()) continue;
-    all.push_back(code.Instead(guard, text));
+    all.push_back(code.WithOwn(guard, text));
     rewrites->push_back({"no branch", code.Source({all.back()})});
   }
   if (all.size() > 1) rewrites->push_back({"no branches", code.Source(all)});

@@ -1,9 +1,12 @@
 // Sums that loops around them compute again and again (loop-invariant code motion of reductions).
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "cpu_bench_worker/rewrite/analysis/before_loop.h"
 #include "cpu_bench_worker/rewrite/analysis/conditions.h"
+#include "cpu_bench_worker/rewrite/analysis/helper_functions.h"
 #include "cpu_bench_worker/rewrite/analysis/takings.h"
 #include "cpu_bench_worker/rewrite/analysis/turn_tables.h"
 #include "cpu_bench_worker/rewrite/rules/rules.h"
@@ -12,6 +15,7 @@ namespace whetstone {
 namespace {
 
 using clang::dyn_cast;
+using clang::isa;
 
 // A loop that only takes values into variables that are declared just before it.
 struct Block {
@@ -111,6 +115,105 @@ void DoBefore(const FunctionCode& code, const Loop& loop, const Block& block, co
                            loop.stmt, tables + turn + code.Text(loop.stmt, edits) + deleted)})});
 }
 
+bool AllKeepToThemselves(const FunctionCode& code, const clang::Stmt* stmt, int depth);
+
+// Whether all that a call does is to return a value and to write to what it is given for that: a
+// function of the program that knows nothing but its parameters, or one of the standard library.
+bool KeepsToItself(const FunctionCode& code, const clang::CallExpr* call, int depth) {
+  if (IsQuiet(code, call)) return true;
+  const clang::FunctionDecl* callee = call->getDirectCallee();
+  if (callee == nullptr || depth == 0) return false;
+  if (const auto* operation = dyn_cast<clang::CXXOperatorCallExpr>(call)) {
+    // What a function calls operators of is its own, or what it was given to write to.
+    const clang::VarDecl* object = NamedVariable(operation->getArg(0));
+    return depth < kDepthMax || operation->isAssignmentOp() ||
+           operation->getOperator() == clang::OO_Subscript ||
+           (object != nullptr && object->isImplicit());  // of a loop over a range
+  }
+  if (isa<clang::CXXMemberCallExpr>(call)) return true;
+  if (const clang::FunctionDecl* definition = WrittenHere(code, call)) {
+    // A view that is given by value may be written through.
+    for (const clang::ParmVarDecl* parameter : definition->parameters())
+      if (parameter->getType()->isRecordType()) return false;
+    return !NamesState(definition->getBody()) && !Has<clang::LambdaExpr>(definition->getBody()) &&
+           AllKeepToThemselves(code, definition->getBody(), depth - 1);
+  }
+  static const auto* const known = new std::set<std::string>{
+      "accumulate",  "count",       "count_if",    "fill",        "inner_product", "iota",
+      "max_element", "min_element", "nth_element", "partial_sum", "reduce",        "sort"};
+  return callee->isInStdNamespace() && callee->getDeclName().isIdentifier() &&
+         known->count(callee->getNameAsString()) > 0;
+}
+
+bool AllKeepToThemselves(const FunctionCode& code, const clang::Stmt* stmt, int depth) {
+  const std::vector<const clang::Stmt*> parts = Below(stmt);
+  return std::all_of(parts.begin(), parts.end(), [&](const clang::Stmt* each) {
+    const auto* call = dyn_cast<clang::CallExpr>(each);
+    return call == nullptr || KeepsToItself(code, call, depth);
+  });
+}
+
+// Whether a statement of a loop's turn may stand elsewhere, as far as jumps and calls go.
+bool IsMovable(const FunctionCode& code, const clang::Stmt* stmt) {
+  if (HasOwn<clang::BreakStmt>(stmt) || HasOwn<clang::ContinueStmt>(stmt) || NamesState(stmt) ||
+      NamesBinding(stmt) ||
+      Has<clang::NullStmt, clang::ReturnStmt, clang::LabelStmt, clang::GotoStmt, clang::LambdaExpr,
+          clang::CXXNewExpr, clang::CXXDeleteExpr, clang::CXXThrowExpr, clang::AsmStmt>(stmt))
+    return false;
+  for (const clang::VarDecl* own : Declared(stmt))
+    if (own->isStaticLocal() || isa<clang::DecompositionDecl>(own)) return false;
+  return AllKeepToThemselves(code, stmt, kDepthMax);
+}
+
+// Whether it is worth moving: compilers move what is simpler themselves.
+bool TakesLong(const clang::Stmt* stmt) { return HasLoop(stmt) || Has<clang::CallExpr>(stmt); }
+
+// The statements of a turn that do the same in every turn: they write to nothing but what is
+// declared among them, and need nothing that the others change.
+std::vector<const clang::Stmt*> SameInEveryTurn(const FunctionCode& code, const Loop& loop) {
+  Variables own;
+  for (const clang::Stmt* stmt : loop.body)
+    if (isa<clang::DeclStmt>(stmt)) own.merge(Declared(stmt));
+  std::vector<const clang::Stmt*> same;
+  for (const clang::Stmt* stmt : loop.body) {
+    Variables written = Varying(stmt);
+    for (const clang::VarDecl* each : Declared(stmt)) written.erase(each);
+    if (IsMovable(code, stmt) &&
+        std::includes(own.begin(), own.end(), written.begin(), written.end()))
+      same.push_back(stmt);
+  }
+  for (size_t before = same.size() + 1; same.size() < before;) {
+    before = same.size();
+    Variables others = {loop.var};
+    for (const clang::Stmt* stmt : loop.body)
+      if (std::find(same.begin(), same.end(), stmt) == same.end()) others.merge(Varying(stmt));
+    const std::vector<const clang::Stmt*> moved = same;
+    std::erase_if(same, [&](const clang::Stmt* stmt) {
+      if (Share(Used(stmt), others) || Share(Varying(stmt), others)) return true;
+      // One that stays sees what was before.
+      Variables written = Varying(stmt);
+      for (const clang::VarDecl* each : Declared(stmt)) written.erase(each);
+      return std::any_of(loop.body.begin(), loop.body.end(), [&](const clang::Stmt* each) {
+        return code.Begin(each) < code.Begin(stmt) && Share(Used(each), written) &&
+               std::find(moved.begin(), moved.end(), each) == moved.end();
+      });
+    });
+  }
+  return same;
+}
+
+// Whether no other variable of the function has the name of one that is declared there.
+bool HaveOwnNames(const FunctionCode& code, const std::vector<const clang::Stmt*>& statements) {
+  std::multiset<llvm::StringRef> names;
+  for (const clang::VarDecl* each : Declared(code.body())) names.insert(each->getName());
+  for (const clang::ParmVarDecl* each : code.parameters()) names.insert(each->getName());
+  return std::all_of(statements.begin(), statements.end(), [&](const clang::Stmt* stmt) {
+    const Variables declared = isa<clang::DeclStmt>(stmt) ? Declared(stmt) : Variables();
+    return std::all_of(declared.begin(), declared.end(),
+                       [&](const auto* each) { return names.count(each->getName()) == 1; });
+  });
+}
+
 std::string ProductOf(const FunctionCode& code, const std::vector<const clang::Expr*>& factors) {
   std::string text;
   for (const clang::Expr* each : factors)
@@ -135,6 +238,26 @@ void DoLoopsOnce(const FunctionCode& code, Rewrites* rewrites) {
       DoBefore(code, loop, *block, *found, rewrites);
       break;
     }
+  }
+}
+
+void MoveBefore(const FunctionCode& code, Rewrites* rewrites) {
+  for (const Loop& loop : code.loops()) {
+    const std::vector<const clang::Stmt*> same = SameInEveryTurn(code, loop);
+    const size_t empty =
+        static_cast<size_t>(std::count_if(loop.body.begin(), loop.body.end(), [](const auto* each) {
+          return isa<clang::NullStmt>(each);
+        }));
+    if (same.size() + empty == loop.body.size() ||
+        std::none_of(same.begin(), same.end(), TakesLong))
+      continue;
+    Edits edits;
+    for (const clang::Stmt* stmt : same) edits.push_back({code.Begin(stmt), code.End(stmt), ""});
+    const std::string text = code.Text(same, {}) + code.Text(loop.stmt, edits);
+    rewrites->push_back(
+        {"moved before the loop",
+         code.Source({HaveOwnNames(code, same) ? code.WithOwn(loop.stmt, text)
+                                               : code.Instead(loop.stmt, "{\n" + text + "\n}")})});
   }
 }
 

@@ -72,5 +72,37 @@ TEST_F(RewriteTest, WhatAllProductsHaveIsFactoredOut) {
         << sum;
 }
 
+TEST_F(RewriteTest, WhatIsTheSameInEveryTurnStandsBeforeTheLoop) {
+  const std::string rule = "moved before the loop";
+  const auto made = [&](const std::string& turn, const std::string& behind = "") {
+    return By(rule,
+              "int next(); static int h(int n) { return n + next(); } static int g(const int* a, "
+              "int n) { int s = 0; for (int i = 0; i < n; "
+              "i++) s += a[i]; return s; } int f(const int* a, int* b, int n) { for (int i = 0; i "
+              "< n; i++) { " +
+                  turn + " } " + behind + " return 0; }");
+  };
+  const std::string sum = "int m = 0; for (int k = 0; k < n; k++) { m += a[k]; } m /= n; ";
+  EXPECT_THAT(made(sum + "b[i] = a[i] - m;"),
+              HasSubstr("{ " + sum + "for (int i = 0; i < n; i++) { b[i] = a[i] - m; }"));
+  EXPECT_THAT(made("if (a[i] < 0) continue; const int s = g(a, n); b[i] = s + i;"),
+              HasSubstr("{ const int s = g(a, n); for (int i = 0; i < n; i++) { if (a[i] < 0) "
+                        "continue; b[i] = s + i; }"));
+  const std::string sorted = "int t[9]; for (int k = 0; k < 9; k++) { t[k] = a[k]; } ";
+  EXPECT_THAT(made(sorted + "std::sort(t, t + 9); b[i] = t[4];"),
+              HasSubstr("std::sort(t, t + 9); for (int i = 0; i < n; i++) { b[i] = t[4]; }"));
+  EXPECT_THAT(made(sum + "b[i] = a[i] - m;", "int m = 2; b[0] += m;"),
+              HasSubstr("{ { " + sum + "for (int i = 0; i < n; i++) { b[i] = a[i] - m; } }"));
+  for (const std::string& turn : std::vector<std::string>{
+           sum + "m += i; b[i] = m;", sum + "b[i] = m++;", "const int s = g(b, n); b[i] = s;",
+           "const int s = g(a, i); b[i] = s;", "const int s = next(); b[i] = s;",
+           "static int s = g(a, n); b[i] = s;", "const int s = h(n); b[i] = s;",
+           sum + "b[i] = m; m = 0; for (int k = 0; k < n; k++) { m += a[k]; } b[i] += m;",
+           "int s = 0; b[i] = s; s = g(a, n); b[i] += s;", sum + ";",
+           "const int c = n * 2; b[i] = c;",
+           sorted + "t[4] = i; std::sort(t, t + 9); b[i] = t[0];"})
+    EXPECT_EQ(made(turn), "") << turn;
+}
+
 }  // namespace
 }  // namespace whetstone

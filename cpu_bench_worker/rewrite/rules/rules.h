@@ -83,6 +83,11 @@ void CountFromCounter(const FunctionCode& code, Rewrites* rewrites);
 // them.
 void FieldsInVariables(const FunctionCode& code, Rewrites* rewrites);
 
+// Quotients (divisor_rules.cc).
+// A loop whose turns ask for their counter's quotient or remainder by a small number runs over
+// groups of so many turns.
+void GroupByDivisor(const FunctionCode& code, Rewrites* rewrites);
+
 // Values (value_rules.cc).
 // The remainders of sums, as of neighbours in a circle, become comparisons and differences.
 void RemaindersByComparison(const FunctionCode& code, Rewrites* rewrites);
@@ -136,6 +141,9 @@ void TakeColumns(const FunctionCode& code, Rewrites* rewrites);
 // A loop that computes the same in every turn of a loop around it is done once, before that one, or
 // once for each turn of the loops between them, into a table.
 void DoLoopsOnce(const FunctionCode& code, Rewrites* rewrites);
+// Statements of a turn that do the same in every turn (a helper's beginning, once it stands in the
+// place of its call) are done before the loop.
+void MoveBefore(const FunctionCode& code, Rewrites* rewrites);
 // What all products of a sum are multiplied by is multiplied with the sum.
 void FactorOut(const FunctionCode& code, Rewrites* rewrites);
 
@@ -163,6 +171,9 @@ void CountInOrder(const FunctionCode& code, Rewrites* rewrites);
 // A loop that ends where it finds what it looks for goes on to its end, so that its turns need
 // nothing of each other.
 void SearchToTheEnd(const FunctionCode& code, Rewrites* rewrites);
+// A loop that counts or adds up what is not negative, only for a comparison with a limit, ends
+// where it is beyond that.
+void GiveUpEarly(const FunctionCode& code, Rewrites* rewrites);
 // A loop that keeps which one was the best keeps its value too.
 void KeepBestValue(const FunctionCode& code, Rewrites* rewrites);
 // Of what is sorted only to read one element, only that one is put in its place.
@@ -175,6 +186,9 @@ void RowsInOneArray(const FunctionCode& code, Rewrites* rewrites);
 void KeepTwoRows(const FunctionCode& code, Rewrites* rewrites);
 
 // Branches (branch_rules.cc).
+// Which turns put something at the end of an array is found first, without branches, a few hundred
+// turns at a time (compaction).
+void GatherFirst(const FunctionCode& code, Rewrites* rewrites);
 // A chain of ifs that only counts adds up what each of them says.
 void CountWithoutBranches(const FunctionCode& code, Rewrites* rewrites);
 // Where two branches do the same with one element or another, only its place is chosen.

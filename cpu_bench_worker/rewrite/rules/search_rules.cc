@@ -152,14 +152,108 @@ std::optional<Search> SearchOf(const FunctionCode& code, const clang::Stmt* stmt
              : std::nullopt;
 }
 
-// `text`, which begins with a declaration of its own, where a statement stands: in braces, if jumps
-// may go past it.
-Edit WithOwn(const FunctionCode& code, const clang::Stmt* stmt, const std::string& text) {
-  const clang::Stmt* around = code.Parent(stmt);
-  const bool jumps = (isa<clang::CompoundStmt>(around) &&
-                      llvm::isa_and_nonnull<clang::SwitchStmt>(code.Parent(around))) ||
-                     Has<clang::LabelStmt>(code.body());
-  return code.Instead(stmt, jumps ? "{\n" + text + "\n}" : text);
+// abs, fabs and the like.
+bool IsMagnitude(const clang::CallExpr* call) {
+  const clang::FunctionDecl* function = call->getDirectCallee();
+  const std::string name =
+      function == nullptr || function->getDeclName().isEmpty() ? "" : function->getNameAsString();
+  return name == "abs" || name == "labs" || name == "fabs" || name == "fabsf" || name == "sqrt";
+}
+
+// Whether `value` is surely not negative: |x|, x * x, a truth, a number without a sign.
+bool NeverNegative(const FunctionCode& code, const clang::Expr* value) {
+  const clang::Expr* bare = value->IgnoreParenImpCasts();
+  if (const std::optional<int64_t> constant = code.Constant(bare)) return *constant >= 0;
+  if (bare->getType()->isBooleanType() || bare->getType()->isUnsignedIntegerType()) return true;
+  if (const auto* choice = dyn_cast<clang::ConditionalOperator>(bare))
+    return NeverNegative(code, choice->getTrueExpr()) &&
+           NeverNegative(code, choice->getFalseExpr());
+  if (const auto* call = dyn_cast<clang::CallExpr>(bare)) return IsMagnitude(call);
+  const auto* both = dyn_cast<clang::BinaryOperator>(bare);
+  if (both == nullptr) return false;
+  if (both->getOpcode() == clang::BO_Mul && code.Text(both->getLHS()) == code.Text(both->getRHS()))
+    return true;
+  return (both->getOpcode() == clang::BO_Mul || both->getOpcode() == clang::BO_Add) &&
+         NeverNegative(code, both->getLHS()) && NeverNegative(code, both->getRHS());
+}
+
+// The variable that is all that a loop changes, and which it never makes smaller.
+const clang::VarDecl* GrowsIn(const FunctionCode& code, const Loop& loop) {
+  Variables changed = Varying(loop.stmt);
+  for (const clang::VarDecl* own : Declared(loop.stmt)) changed.erase(own);
+  if (changed.size() != 1) return nullptr;
+  const clang::VarDecl* sum = *changed.begin();
+  int changes = 0;
+  for (const clang::Stmt* each : Below(loop.stmt)) {
+    const auto* call = dyn_cast<clang::CallExpr>(each);
+    if (call != nullptr && !IsMagnitude(call) && !IsQuiet(code, call)) return nullptr;
+    const std::optional<Assignment> assignment = AsAssignment(each);
+    if (!assignment || Declared(loop.stmt).count(NamedVariable(assignment->target)) > 0) continue;
+    if (NamedVariable(assignment->target) != sum) return nullptr;
+    ++changes;
+    if (assignment->kind != clang::BO_AddAssign ||
+        (assignment->value != nullptr && !NeverNegative(code, assignment->value)))
+      return nullptr;
+  }
+  const bool number = sum->getType()->isArithmeticType();
+  return number && changes > 0 && changes == Mentions(loop.stmt, sum) ? sum : nullptr;
+}
+
+// "sum > limit" where a comparison behind a loop that only makes a sum larger says from then on
+// what it says in the end; "" if it is anything else, or more is made of a sum beyond the limit.
+std::string BeyondLimit(const FunctionCode& code, const Loop& loop, const clang::VarDecl* sum) {
+  const clang::Stmt* block = code.Parent(loop.stmt);
+  if (!isa<clang::CompoundStmt>(block) || Declared(block).count(sum) == 0) return "";
+  const clang::BinaryOperator* test = nullptr;
+  int mentions = 0;
+  const clang::IfStmt* branch = nullptr;
+  Variables varying = Varying(loop.stmt);  // here and until the comparison
+  for (const clang::Stmt* stmt : StatementsOf(block)) {
+    if (code.Begin(stmt) <= code.Begin(loop.stmt)) continue;
+    if (Mentions(stmt, sum) == 0) {
+      if (test == nullptr) varying.merge(Varying(stmt));
+      continue;
+    }
+    if (test == nullptr) {
+      branch = AsPlainIf(stmt);
+      const clang::Stmt* looked_at = branch == nullptr ? stmt : branch->getCond();
+      varying.merge(Varying(looked_at));
+      if (HasLoop(looked_at)) return "";
+      for (const clang::Stmt* each : Below(looked_at)) {
+        const auto* compared = dyn_cast<clang::BinaryOperator>(each);
+        if (compared != nullptr && (compared->isRelationalOp() || compared->isEqualityOp()) &&
+            Mentions(compared, sum) == 1 &&
+            (NamedVariable(compared->getLHS()) == sum || NamedVariable(compared->getRHS()) == sum))
+          test = compared;
+      }
+      if (test == nullptr || Mentions(looked_at, sum) != 1) return "";
+    }
+    mentions += Mentions(stmt, sum);
+  }
+  if (test == nullptr) return "";
+  const bool left = NamedVariable(test->getLHS()) == sum;
+  const clang::Expr* limit = left ? test->getRHS() : test->getLHS();
+  const clang::BinaryOperatorKind kind =
+      left ? test->getOpcode() : clang::BinaryOperator::reverseComparisonOp(test->getOpcode());
+  if (Share(Used(limit), varying) || !OnlyComputes(code, limit)) return "";
+  // In the loop, a name of the limit's may mean another variable; what lambdas name is not seen.
+  for (const clang::VarDecl* own : Declared(loop.stmt))
+    for (const clang::VarDecl* named : Used(limit))
+      if (own->getName() == named->getName()) return "";
+  if (Has<clang::LambdaExpr>(block)) return "";
+  // Whatever else is made of the sum is made of one within the limit.
+  const bool within = kind == clang::BO_LT || kind == clang::BO_LE;
+  const std::vector<const clang::Expr*> all = branch == nullptr ? std::vector<const clang::Expr*>{}
+                                              : within          ? Conjuncts(branch->getCond())
+                                                                : Disjuncts(branch->getCond());
+  const bool decides = std::any_of(all.begin(), all.end(), [&](const clang::Expr* each) {
+    return each->IgnoreParenImpCasts() == test;
+  });
+  if (mentions != 1 && !(within && decides && mentions == 1 + Mentions(branch->getThen(), sum)) &&
+      !(kind != clang::BO_EQ && !within && decides && OnlyContinues(branch->getThen())))
+    return "";
+  const bool reached = kind == clang::BO_LT || kind == clang::BO_GE;
+  return sum->getNameAsString() + (reached ? " >= " : " > ") + code.Operand(limit);
 }
 
 }  // namespace
@@ -176,14 +270,26 @@ void SearchToTheEnd(const FunctionCode& code, Rewrites* rewrites) {
       if (each != search->ended) head += (head.empty() ? "" : " && ") + code.Text(each);
     std::string first = code.Text(search->loop->getInit());
     if (first.back() != ';') first += ";";
-    all.push_back(WithOwn(code, stmt,
-                          "int " + matches + " = 0;\nfor (" + first + " " + head + "; " +
-                              code.Text(search->loop->getInc()) + ") {\n" + matches + " += (" +
-                              code.Text(search->condition) + ") ? 1 : 0;\n}\nif (" + matches +
-                              " != 0) {\n" + code.Text(search->taken) + "\n}"));
+    all.push_back(code.WithOwn(stmt, "int " + matches + " = 0;\nfor (" + first + " " + head + "; " +
+                                         code.Text(search->loop->getInc()) + ") {\n" + matches +
+                                         " += (" + code.Text(search->condition) +
+                                         ") ? 1 : 0;\n}\nif (" + matches + " != 0) {\n" +
+                                         code.Text(search->taken) + "\n}"));
     rewrites->push_back({"searched to the end", code.Source({all.back()})});
   }
   if (all.size() > 1) rewrites->push_back({"all searched to the end", code.Source(all)});
+}
+
+void GiveUpEarly(const FunctionCode& code, Rewrites* rewrites) {
+  for (const Loop& loop : code.loops()) {
+    const clang::VarDecl* sum = GrowsIn(code, loop);
+    const std::string beyond = sum == nullptr ? "" : BeyondLimit(code, loop, sum);
+    if (beyond.empty() || Has<clang::ReturnStmt, clang::GotoStmt>(loop.stmt)) continue;
+    rewrites->push_back(
+        {"given up early",
+         code.Source({code.Instead(loop.stmt, code.Head(loop) + " {\n" + code.Text(loop.body, {}) +
+                                                  "if (" + beyond + ") {\nbreak;\n}\n}")})});
+  }
 }
 
 void KeepBestValue(const FunctionCode& code, Rewrites* rewrites) {
@@ -204,11 +310,10 @@ void KeepBestValue(const FunctionCode& code, Rewrites* rewrites) {
       std::string body;
       for (const clang::Stmt* each : loop.body)
         body += each == stmt ? turn : code.Text(each) + "\n";
-      rewrites->push_back(
-          {"the best one's value kept",
-           code.Source({WithOwn(code, loop.stmt,
-                                type + " " + kept + " = " + code.Text(best->of_best) + ";\n" +
-                                    code.Head(loop) + " {\n" + body + "}")})});
+      rewrites->push_back({"the best one's value kept",
+                           code.Source({code.WithOwn(
+                               loop.stmt, type + " " + kept + " = " + code.Text(best->of_best) +
+                                              ";\n" + code.Head(loop) + " {\n" + body + "}")})});
     }
   }
 }

@@ -206,6 +206,108 @@ TEST_F(RewriteTest, WhatASearchAsksForHasNoState) {
   EXPECT_NE(made("static const int s = 1; " + head + "std::map& m, int i) { return s ^ i; }"), "");
 }
 
+TEST_F(RewriteTest, WhatIsBeyondItsLimitIsGivenUp) {
+  const std::string rule = "given up early";
+  const auto made = [&](const std::string& counted, const std::string& behind) {
+    return By(rule,
+              "int f(const int* a, const float* x, int n, int k) { int best = 9; int at = 0; "
+              "for (int s = 0; s < n; s++) { int c = 0; for (int i = 0; i < k; i++) { " +
+                  counted + " } " + behind + " } return at + best; }");
+  };
+  const std::string head = "for (int i = 0; i < k; i++) { if (a[s + i] != a[i]) ++c; if (";
+  EXPECT_THAT(made("if (a[s + i] != a[i]) ++c;", "if (c <= 3) return s;"),
+              HasSubstr(head + "c > 3) { break; } } if (c <= 3)"));
+  EXPECT_THAT(made("if (a[s + i] != a[i]) ++c;", "at += best > c;"),
+              HasSubstr(head + "c >= best) { break; } }"));
+  EXPECT_THAT(made("c += abs(a[s + i] - a[i]);", "if (c < best && s > 1) { best = c; at = s; }"),
+              HasSubstr("if (c >= best) { break; }"));
+  EXPECT_THAT(made("c += a[i] > 2 ? a[i] * a[i] : 0;", "if (c > n) continue; at += c;"),
+              HasSubstr("if (c > n) { break; }"));
+  const std::string counts = "c += a[i] != 0;";
+  EXPECT_NE(made(counts, "if (c == 4) at = s;"), "");
+  for (const char* behind :
+       {"if (c < best) { best = c; } at = c;", "if (c < best || s == 1) { best = c; }",
+        "if (c > 3) { at = c; }", "at += c;", "if (c == 4) continue; at = c;", "",
+        "for (int j = 0; j < c; j++) at++;", "const int limit = n / 2; if (c > limit) at = s;",
+        "best = s; if (c < best) at = s;", "while (c > at) at++;"})
+    EXPECT_EQ(made(counts, behind), "") << behind << ": more is made of what is beyond the limit";
+  for (const char* counted :
+       {"c += a[i];", "c++; c--;", "c += a[i] != 0; at++;", "if (a[i] > c) c++;", "c += (int)x[i];",
+        "out[i] = s; c += a[i] != 0;", "if (next()) c++;"})
+    EXPECT_EQ(made(counted, "if (c > 3) at = s;"), "") << counted;
+  EXPECT_EQ(By(rule,
+               "int f(const int* a, int n) { int c = 0; int m = 0; for (int i = 0; i < n; "
+               "i++) { m = i; if (a[i]) c++; } return c > 3; }"),
+            "")
+      << "something else is counted";
+}
+
+TEST_F(RewriteTest, OfABlockEachRowMayBeTheLast) {
+  EXPECT_THAT(By("given up early",
+                 "int f(const int* a, const int* b, int n) { int best = 99; for (int s = 0; s < n; "
+                 "s++) { int sad = 0; for (int y = 0; y < 8; y++) for (int x = 0; x < 8; x++) sad "
+                 "+= abs(a[y * 8 + x + s] - b[y * 8 + x]); if (sad < best) best = sad; } return "
+                 "best; }"),
+              HasSubstr("sad += abs(a[y * 8 + x + s] - b[y * 8 + x]); if (sad >= best) { break; } "
+                        "} if (sad < best)"));
+}
+
+TEST_F(RewriteTest, TurnsThatFitAreGatheredFirst) {
+  const std::string rule = "gathered first";
+  const auto made = [&](const std::string& turn, const std::string& counter = "int i = 0; i < n") {
+    return By(rule,
+              "int f(const int* a, const float* x, int n, int lo, int* out, float* values) { "
+              "int m = 0, j = 0; for (" +
+                  counter + "; i++) { " + turn + " } return m + j; }");
+  };
+  EXPECT_THAT(
+      made("if (a[i] < lo) continue; if (x[i] > 1.5f && a[i] & 1) out[m++] = a[i];"),
+      HasSubstr(
+          "for (int from = 0; from < n; from += 256) { const int until = n - from < 256 ? n : "
+          "from + 256; int turns[256]; int here = 0; for (int i = from; i < until; i++) { "
+          "const bool fits = !(a[i] < lo) & ((x[i] > 1.5f) & ((a[i] & 1) != 0)); turns[here] "
+          "= i; here += fits; } for (int k = 0; k < here; k++) { const int i = turns[k]; "
+          "out[m++] = a[i]; } }"));
+  EXPECT_THAT(made("const float v = x[i] / 3; if (v > 2) { out[m] = a[i]; values[m] = v; ++m; }"),
+              HasSubstr("{ const float v = x[i] / 3; const bool fits = (v > 2); turns[here] = i; "
+                        "here += fits; } for (int k = 0; k < here; k++) { const int i = turns[k]; "
+                        "const float v = x[i] / 3; out[m] = a[i]; values[m] = v; ++m; }"));
+  EXPECT_THAT(made("if (a[i] < 0) continue; if (sqrtf(x[i]) > 2) continue; out[m++] = a[i];"),
+              HasSubstr("fits = !(a[i] < 0) && !(sqrtf(x[i]) > 2);"))
+      << "a call is made only where it was";
+  EXPECT_NE(made("if (a[i] < 0) continue; out[m++] = (int)x[j++];"), "");
+  for (const char* turn :
+       {"out[m++] = a[i];", "if (a[i] > m) out[m++] = a[i];", "if (a[i] < 0) break; out[m++] = 1;",
+        "if (a[i]) { out[m++] = a[i]; } else { m += 2; }", "if (a[i] < 0) { values[i] = 0; m++; }",
+        "if (a[i]) { out[m++] = a[i]; if (m > 9) break; }", "if (out[i]) out[m++] = a[i];",
+        "const int old = j++; if (a[i] > old) out[m++] = a[i];",
+        "if (i + 1 >= n) continue; const int d = a[i + 1] - a[i]; if (d > 0) out[m++] = d;",
+        "if (!a[i]) continue; for (int c = 0; c < 4; c++) out[c] += a[i * 4 + c];",
+        "if (a[i] < 0) continue; if (i >= lo) continue; const int v = a[i]; if (v) out[m++] = v;",
+        "if (a[i]) { out[m++] = a[i]; } lo = 2;"})
+    EXPECT_EQ(made(turn), "") << turn;
+  EXPECT_EQ(made("if (a[i]) out[m++] = i;", "int i = 0; i < n - i"), "");
+  EXPECT_EQ(made("if (a[i]) out[m++] = i;", "int i = 0; i < n * 0.3"), "");
+  EXPECT_EQ(made("if (a[i]) out[m++] = i;", "unsigned char i = 0; i < 200"), "");
+}
+
+TEST_F(RewriteTest, BranchesThatDoDifferentThingsBecomeChoices) {
+  EXPECT_THAT(By("no branch",
+                 "int f(const int* a, int* b, int n) { int none = 0; for (int i = 0; i < n; i++) { "
+                 "if (a[i] > 0) b[i / 8] |= 1; else none++; } return none; }"),
+              HasSubstr("const bool take = a[i] > 0; b[i / 8] = take ? b[i / 8] | 1 : b[i / 8]; "
+                        "none = take ? none : none + 1;"));
+  EXPECT_THAT(
+      By("no branch",
+         "int f(int x, int n) { int p = 0, q = 0; switch (x) { case 1: n--; if (n) p = 1; "
+         "else q = 2; break; default: n++; } return p + q + n; }"),
+      HasSubstr("n--; { const bool take = n; p = take ? 1 : p; q = take ? q : 2; } break;"));
+  EXPECT_EQ(By("no branch",
+               "int f(const int* a, int* lo, int* hi, int n) { int l = 0, h = 0; for (int i = 0; i "
+               "< n; i++) { if (a[i] < 5) lo[l++] = a[i]; else hi[h++] = a[i]; } return l; }"),
+            "");
+}
+
 TEST_F(RewriteTest, OfTwoElementsThePlaceIsChosen) {
   const std::string rule = "the place chosen";
   const std::string head = "void f(int* c, int* d, int a, int b) { ";
