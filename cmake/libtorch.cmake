@@ -35,12 +35,6 @@ if(TORCH_CUBLAS AND (WHETSTONE_CUDA STREQUAL "ON" OR (WHETSTONE_CUDA STREQUAL "A
 endif()
 include(cuda)
 if(WHETSTONE_HAVE_CUDA)
-  # The wheel's own CUDA headers are those LibTorch was built with.
-  file(GLOB CUDA_INCLUDE ${TORCH_SITE}/nvidia/cu[0-9]*/include)
-  file(GLOB NCCL_INCLUDE ${TORCH_SITE}/nvidia/nccl/include)
-  target_compile_definitions(whetstone_torch INTERFACE WHETSTONE_HAVE_CUDA USE_C10D_NCCL)
-  target_compile_options(whetstone_torch INTERFACE
-    "SHELL:-idirafter ${NCCL_INCLUDE}" "SHELL:-idirafter ${CUDA_INCLUDE}")
   target_link_libraries(whetstone_torch INTERFACE
     -Wl,--no-as-needed ${TORCH_DIR}/lib/libtorch_cuda.so ${TORCH_DIR}/lib/libc10_cuda.so
     -Wl,--as-needed)

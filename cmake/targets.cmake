@@ -37,15 +37,16 @@ function(use_pch program pch)
   target_precompile_headers(${program} REUSE_FROM ${pch})
 endfunction()
 
-# whetstone_test(NAME SRCS a_test.cc… [DEPS target…] [LABEL suite] [TIMEOUT seconds] [PCH target])
+# whetstone_test(NAME SRCS a_test.cc… [DEPS target…] [LABEL suite] [TIMEOUT seconds] [PCH target]
+#                [ALONE])
 # One GoogleTest program, registered with CTest as NAME. LABEL is the suite that tests/run_all.sh
 # times and reports it under (unit unless said). PCH is its precompiled header, GoogleTest's unless
-# said.
+# said. ALONE: it measures, so that nothing runs beside it.
 function(whetstone_test name)
   if(NOT WHETSTONE_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT;PCH" "SRCS;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE" "LABEL;TIMEOUT;PCH" "SRCS;DEPS" ${ARGN})
   if(NOT ARG_PCH)
     set(ARG_PCH whetstone_test_pch)
   endif()
@@ -67,5 +68,6 @@ function(whetstone_test name)
   endif()
   add_test(NAME ${name}
     COMMAND ${name} --gtest_output=xml:${CMAKE_BINARY_DIR}/test-results/${name}.xml)
-  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
+  set_tests_properties(${name} PROPERTIES
+    LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_ALONE})
 endfunction()

@@ -4,11 +4,11 @@
 #   tests/run_all.sh          all suites; unit tests under the sanitizers as well; a minute of
 #                             libFuzzer; formatting; clang-tidy over what changed last; right and
 #                             wrong of every problem; what runs on GPUs is built with nvcc
-#   tests/run_all.sh --full   also clang-tidy over every source; every problem's soundness with its
-#                             speeds; what hostile code tries ten times over, with an honest
-#                             candidate between any two attacks; 10,000 candidates in a row; 10,000
-#                             simulated campaigns; a campaign of the small real model in which
-#                             everything fails three times
+#   tests/run_all.sh --full   also clang-tidy over every source; the trainer as a release has it,
+#                             for GPUs; every problem's soundness with its speeds; what hostile
+#                             code tries ten times over, with an honest candidate between any two
+#                             attacks; 10,000 candidates in a row; 10,000 simulated campaigns; a
+#                             campaign of the small real model in which everything fails three times
 #
 # Prints the seconds of every suite and ends with the line "N passed, N failed, N skipped"; the exit
 # code is 0 only if nothing failed. What was skipped, for want of a GPU, say, is listed with its
@@ -62,9 +62,12 @@ suite() {
   if [[ "$preset" == tsan ]] && setarch "$(uname -m)" -R true 2>/dev/null; then
     wrapper=(setarch "$(uname -m)" -R)
   fi
+  # Unit tests hardly ever want more than one core, and must not fail beside others.
+  local jobs=1
+  [[ "$label" != unit ]] || jobs=2
   rm -rf "build/$preset/test-results" "$LOGS/$name.xml"
   "${wrapper[@]}" timeout --kill-after=30 "$SUITE_LIMIT_S" \
-    ctest --test-dir "build/$preset" -L "^$label\$" --output-on-failure \
+    ctest --test-dir "build/$preset" -L "^$label\$" -j "$jobs" --output-on-failure \
     --output-junit "$LOGS/$name.xml" >"$LOGS/$name.log" 2>&1 || true
   if counts=$(python3 tests/count_results.py "$LOGS/$name.xml" "build/$preset/test-results" \
       "$LOGS/failures.txt" "$LOGS/skipped.txt"); then
@@ -158,13 +161,14 @@ check_problems() {
     tee "$LOGS/$name.json" | grep -q '"unsound":0'
 }
 
-# sanitized PRESET LABEL: builds the tests of a label that preset knows and runs them.
+# sanitized PRESET LABEL...: builds the tests of the labels that preset knows and runs them.
 sanitized() {
-  local preset="$1" label="$2" targets
+  local preset="$1" label targets; shift
   mkdir -p "build/$preset"
   (cmake --preset "$preset" -DWHETSTONE_VENV="$VENV") >"$LOGS/configure-$preset.log" 2>&1 || true
-  mapfile -t targets < <(tests_of "$preset" "$label")
-  if timed_build "$preset" "${targets[@]}"; then suite "$preset" "$label"; fi
+  mapfile -t targets < <(for label in "$@"; do tests_of "$preset" "$label"; done)
+  timed_build "$preset" "${targets[@]}" || return 0
+  for label in "$@"; do suite "$preset" "$label"; done
 }
 
 main() {
@@ -184,6 +188,7 @@ main() {
     check problems-quick check_problems problems-quick --quick
     if $full; then
       check clang-tidy check_tidy
+      timed_build cuda whet-trainer || true
       check problems check_problems problems
       check hostile-ten-times env WHETSTONE_ABUSE_FULL=1 ctest --test-dir build/dev \
         -R '^(abuse|sandbox)_test$' --repeat until-fail:10 -V
@@ -194,11 +199,10 @@ main() {
     fi
   fi
   # What tests/gpu/run.sh takes to a GPU, and the trainer; no GPU is needed to build them.
-  timed_build cuda whet-trainer cuda_kernels_test trainer_engine_test trainer_learner_test \
+  timed_build dev-cuda whet-trainer cuda_kernels_test trainer_engine_test trainer_learner_test \
     trainer_optim_test trainer_pass_test decode_bench grpo_step_bench gpu_system_test || true
-  sanitized asan unit
+  sanitized asan unit fuzz
   sanitized tsan unit
-  sanitized fuzz fuzz
 
   if ((FAILED)); then
     say "failed:"
