@@ -218,6 +218,12 @@ bool IsAtom(const clang::Expr* expression) {
              clang::CXXFunctionalCastExpr>(expression->IgnoreImplicit());
 }
 
+Variables VaryingOutside(const clang::Stmt* stmt) {
+  Variables varying = Varying(stmt);
+  for (const clang::VarDecl* own : Declared(stmt)) varying.erase(own);
+  return varying;
+}
+
 bool HasKnownEnd(const FunctionCode& code, const Loop& loop) {
   Variables varying = Varying(loop.stmt);
   varying.insert(loop.var);

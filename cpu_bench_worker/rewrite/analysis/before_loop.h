@@ -33,6 +33,8 @@ Variables Written(const clang::Stmt* stmt);
 // The same, and those that are changed or declared there: what names none of them is the same
 // before and behind it.
 Variables Varying(const clang::Stmt* stmt);
+// Those of them that are declared elsewhere.
+Variables VaryingOutside(const clang::Stmt* stmt);
 // Whether no operator around an expression takes it apart.
 bool IsAtom(const clang::Expr* expression);
 // Whether computing this where it was not computed may do harm: a division by zero, an element that

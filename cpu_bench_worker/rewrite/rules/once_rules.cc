@@ -176,8 +176,7 @@ std::vector<const clang::Stmt*> SameInEveryTurn(const FunctionCode& code, const 
     if (isa<clang::DeclStmt>(stmt)) own.merge(Declared(stmt));
   std::vector<const clang::Stmt*> same;
   for (const clang::Stmt* stmt : loop.body) {
-    Variables written = Varying(stmt);
-    for (const clang::VarDecl* each : Declared(stmt)) written.erase(each);
+    const Variables written = VaryingOutside(stmt);
     if (IsMovable(code, stmt) &&
         std::includes(own.begin(), own.end(), written.begin(), written.end()))
       same.push_back(stmt);
@@ -191,8 +190,7 @@ std::vector<const clang::Stmt*> SameInEveryTurn(const FunctionCode& code, const 
     std::erase_if(same, [&](const clang::Stmt* stmt) {
       if (Share(Used(stmt), others) || Share(Varying(stmt), others)) return true;
       // One that stays sees what was before.
-      Variables written = Varying(stmt);
-      for (const clang::VarDecl* each : Declared(stmt)) written.erase(each);
+      const Variables written = VaryingOutside(stmt);
       return std::any_of(loop.body.begin(), loop.body.end(), [&](const clang::Stmt* each) {
         return code.Begin(each) < code.Begin(stmt) && Share(Used(each), written) &&
                std::find(moved.begin(), moved.end(), each) == moved.end();

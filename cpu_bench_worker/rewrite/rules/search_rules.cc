@@ -179,8 +179,7 @@ bool NeverNegative(const FunctionCode& code, const clang::Expr* value) {
 
 // The variable that is all that a loop changes, and which it never makes smaller.
 const clang::VarDecl* GrowsIn(const FunctionCode& code, const Loop& loop) {
-  Variables changed = Varying(loop.stmt);
-  for (const clang::VarDecl* own : Declared(loop.stmt)) changed.erase(own);
+  const Variables changed = VaryingOutside(loop.stmt);
   if (changed.size() != 1) return nullptr;
   const clang::VarDecl* sum = *changed.begin();
   int changes = 0;
