@@ -107,21 +107,22 @@ TEST_F(TimeStageTest, OnlyAGuessFarOffCostsAProcessPair) {
     EXPECT_FALSE(failure.has_value()) << failure->detail;
     return time;
   };
-  const TimeReport far_off = timed(3 * kBatchNsMin);
+  // On a busy machine a measurement may be off now and then, and a pair is made again for that.
+  constexpr int kTries = 10;
+  const auto wasted = [](const TimeReport& report) {
+    return report.process_pairs - static_cast<int>(report.ratios[0].size());
+  };
+  TimeReport far_off = timed(3 * kBatchNsMin);
+  for (int i = 1; i < kTries && wasted(far_off) > 1; ++i) far_off = timed(3 * kBatchNsMin);
   ASSERT_EQ(far_off.sizes.size(), 1u);
   ASSERT_GT(far_off.sizes[0].calls_per_request, 1) << "or one call would have been right";
-  EXPECT_EQ(far_off.process_pairs, static_cast<int>(far_off.ratios[0].size()) + 1);
+  EXPECT_EQ(wasted(far_off), 1);
 
-  // 5 µs of waking are taken off a guess. On a busy machine a measurement may be off now and then,
-  // and with it the next guess.
-  double last_ns = far_off.sizes[0].reference_ns;
-  int wasted = 1;
-  for (int i = 0; i < 10 && wasted > 0; ++i) {
-    const TimeReport near = timed(5e3 + 1.3 * last_ns);
-    last_ns = near.sizes[0].reference_ns;
-    wasted = near.process_pairs - static_cast<int>(near.ratios[0].size());
-  }
-  EXPECT_EQ(wasted, 0);
+  // 5 µs of waking are taken off a guess.
+  TimeReport near = timed(5e3 + 1.3 * far_off.sizes[0].reference_ns);
+  for (int i = 1; i < kTries && wasted(near) > 0; ++i)
+    near = timed(5e3 + 1.3 * near.sizes[0].reference_ns);
+  EXPECT_EQ(wasted(near), 0);
 }
 
 TEST_F(TimeStageTest, WhoIsFarFromTheReferenceOnlyWhenCheckedIsTimedInFull) {
