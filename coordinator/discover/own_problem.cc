@@ -12,15 +12,16 @@
 #include "absl/strings/str_split.h"
 #include "common/file.h"
 #include "common/status_macros.h"
+#include "coordinator/discover/answer_keys.h"
 #include "coordinator/discover/import_answers.h"
 #include "coordinator/discover/sound_answers.h"
+#include "coordinator/discover/telling_answers.h"
 #include "coordinator/loop/local_worker.h"
 #include "coordinator/prompt/prompt_file.h"
 
 namespace whetstone {
 namespace {
 
-constexpr char kTimed[] = "timed";
 constexpr int64_t kSizeMin = 32;  // to begin with
 constexpr int64_t kSizeLeast = 4;
 constexpr int64_t kSizeMax = int64_t{1} << 24;
@@ -30,8 +31,6 @@ constexpr double kStalledNs = 100;             // than this does not grow with i
 constexpr double kCallNs = 1e5;                // that a call should take at least,
 constexpr double kCallNsMax = 5e6;             // and at most: a verdict has hundreds
 
-using Answered = std::map<std::string, std::string>;
-
 // Returns the first size of the question's example: "rows=96 cols=96".
 std::string ExampleSize(const ImportQuestion& question) {
   const size_t from = question.text.find("as in ");
@@ -40,9 +39,9 @@ std::string ExampleSize(const ImportQuestion& question) {
   return examples.substr(0, examples.find(','));
 }
 
-absl::StatusOr<ImportedProblem> ImportTimedAt(const ImportFiles& files, Answered answered,
+absl::StatusOr<ImportedProblem> ImportTimedAt(const ImportFiles& files, Answers answered,
                                               const std::string& timed, Console* console) {
-  answered[kTimed] = timed;
+  answered[kTimedKey] = timed;
   return ImportAnswered(files, answered, console);
 }
 
@@ -71,9 +70,9 @@ struct TimedSize {
 
 // Doubles the sizes until a call takes long enough: all of them, or `only` one; or halves them,
 // where it takes too long at first. Ends early where calls do not take longer and longer.
-absl::StatusOr<TimedSize> Doubled(const ImportFiles& files, const Answered& answered,
+absl::StatusOr<TimedSize> Doubled(const ImportFiles& files, const Answers& answered,
                                   const std::string& only, LocalWorker* worker, Console* console) {
-  const std::string point = answered.at(kTimed);
+  const std::string point = answered.at(kTimedKey);
   TimedSize chosen;
   bool halved = false;
   for (int64_t size = kSizeMin; size >= kSizeLeast && size <= kSizeMax && chosen.ns < kCallNs;) {
@@ -104,10 +103,9 @@ absl::StatusOr<TimedSize> Doubled(const ImportFiles& files, const Answered& answ
 }
 
 // Returns the problem, timed at sizes at which a call takes long enough to be measured well.
-absl::StatusOr<ImportedProblem> WithMeasuredSizes(const ImportFiles& files,
-                                                  const Answered& answered, LocalWorker* worker,
-                                                  Console* console) {
-  const std::string point = answered.at(kTimed);
+absl::StatusOr<ImportedProblem> WithMeasuredSizes(const ImportFiles& files, const Answers& answered,
+                                                  LocalWorker* worker, Console* console) {
+  const std::string point = answered.at(kTimedKey);
   // Where all sizes are alike there may be little to do (a word as long as its text).
   std::vector<std::string> grown = {""};
   for (const absl::string_view word : absl::StrSplit(point, ' ', absl::SkipWhitespace())) {
@@ -124,11 +122,11 @@ absl::StatusOr<ImportedProblem> WithMeasuredSizes(const ImportFiles& files,
   if (chosen.ns == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(files.file, ": how long a call takes cannot be measured: ", why, "; say with ",
-                     kAnswerOption, " ", kTimed,
+                     kAnswerOption, " ", kTimedKey,
                      "=… at which sizes it is to be timed, or NAME.fill=… with what"));
   }
   console->Line(absl::StrFormat("timed at %s, where a call takes %.3f ms (%s %s=… says otherwise)",
-                                chosen.point, chosen.ns / 1e6, kAnswerOption, kTimed));
+                                chosen.point, chosen.ns / 1e6, kAnswerOption, kTimedKey));
   // A second size keeps programs from being made for the first one.
   return ImportTimedAt(files, answered, absl::StrCat(chosen.point, ", ", chosen.larger), console);
 }
@@ -136,20 +134,14 @@ absl::StatusOr<ImportedProblem> WithMeasuredSizes(const ImportFiles& files,
 }  // namespace
 
 std::string AtSize(const std::string& point, int64_t size, const std::string& only) {
-  std::vector<std::pair<std::string, int64_t>> given;
+  const std::vector<std::pair<std::string, int64_t>> given = SizesOfPoint(point);
   int64_t largest = 0;
-  for (const absl::string_view word : absl::StrSplit(point, ' ', absl::SkipWhitespace())) {
-    const size_t equals = word.find('=');
-    const bool named = equals != absl::string_view::npos;
-    int64_t value = 0;
-    CHECK(absl::SimpleAtoi(word.substr(named ? equals + 1 : 0), &value));
-    given.emplace_back(named ? word.substr(0, equals + 1) : "", value);
-    largest = std::max(largest, value);
-  }
+  for (const auto& [name, value] : given) largest = std::max(largest, value);
   std::vector<std::string> words;
   for (const auto& [name, value] : given) {
-    const bool grows = only.empty() ? value == largest : name == absl::StrCat(only, "=");
-    words.push_back(absl::StrCat(name, grows ? size : std::min(size, kOtherSize)));
+    const bool grows = only.empty() ? value == largest : name == only;
+    const std::string equals = name.empty() ? "" : absl::StrCat(name, "=");
+    words.push_back(absl::StrCat(equals, grows ? size : std::min(size, kOtherSize)));
   }
   return absl::StrJoin(words, " ");
 }
@@ -172,23 +164,22 @@ absl::StatusOr<std::string> OwnProblem(const OwnProblemOptions& options, Console
     return std::string("Computes the same as the reference, faster.");
   });
   std::string example;
-  answers.Suggest(kTimed,
+  answers.Suggest(kTimedKey,
                   [&](const ImportQuestion& question) { return example = ExampleSize(question); });
   ASSIGN_OR_RETURN(ImportedProblem made, ImportFile(files, &answers));
-  const bool measured = !example.empty() && answers.answered().at(kTimed) == example;
+  const bool measured = !example.empty() && answers.answered().at(kTimedKey) == example;
   std::vector<std::string> chosen = answers.chosen();
-  if (measured) std::erase(chosen, absl::StrCat(kTimed, "=", example));
+  if (measured) std::erase(chosen, absl::StrCat(kTimedKey, "=", example));
   if (!chosen.empty()) {
     console->Line(
         absl::StrCat("chosen, as you did not say (--answer KEY=VALUE says otherwise):\n  ",
                      absl::StrJoin(chosen, "\n  ")));
   }
   ASSIGN_OR_RETURN(LocalWorker* const worker, on_demand.Get());
-  Answered answered = answers.answered();
-  const std::string timed = answered.at(kTimed);
-  if (measured) answered[kTimed] = AtSize(example, kSizeMin);
+  Answers answered = answers.answered();
+  if (measured) answered[kTimedKey] = AtSize(example, kSizeMin);
   ASSIGN_OR_RETURN(answered, SoundAnswers(files, answered, answers.said(), worker, console));
-  answered[kTimed] = timed;
+  ASSIGN_OR_RETURN(answered, TellingAnswers(files, answered, answers.said(), worker, console));
   ASSIGN_OR_RETURN(made, measured ? WithMeasuredSizes(files, answered, worker, console)
                                   : ImportAnswered(files, answered, console));
   return made.text;

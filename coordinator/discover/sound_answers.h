@@ -12,11 +12,11 @@
 #ifndef WHETSTONE_COORDINATOR_DISCOVER_SOUND_ANSWERS_H_
 #define WHETSTONE_COORDINATOR_DISCOVER_SOUND_ANSWERS_H_
 
-#include <map>
 #include <set>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "coordinator/discover/answer_keys.h"
 #include "coordinator/discover/import_answers.h"
 #include "coordinator/loop/local_worker.h"
 #include "coordinator/terminal/console.h"
@@ -27,9 +27,9 @@ namespace whetstone {
 // place, numbers positive, or places; where that does not do, the smallest sizes ("check") are left
 // out. Says what it changed, but changes no answer whose key is in `said`. INVALID_ARGUMENT:
 // nothing helps; the rest are errors of ImportAnswered and the worker. Pointers are borrowed.
-absl::StatusOr<std::map<std::string, std::string>> SoundAnswers(
-    const ImportFiles& files, const std::map<std::string, std::string>& answered,
-    const std::set<std::string>& said, LocalWorker* worker, Console* console);
+absl::StatusOr<Answers> SoundAnswers(const ImportFiles& files, const Answers& answered,
+                                     const std::set<std::string>& said, LocalWorker* worker,
+                                     Console* console);
 
 }  // namespace whetstone
 

@@ -163,10 +163,13 @@ constexpr int kFormRounds = 8;
 Rewrites RewriteOnce(const std::vector<std::string>& flags, const std::string& pch,
                      const std::string& function, const std::string& source, std::string* refused) {
   Rewrites found;
+  VectorCalls vector_calls;
   const auto rewrite = [&](const FunctionCode& code, const clang::FunctionDecl& definition,
                            bool asked) {
     RewriteFunction(code, definition, &found);
+    vector_calls.Add(code);
     if (!asked) return;
+    vector_calls.Propose(code, &found);
     ArraysApart(code, &found);
     OptimizeByPragma(code, &found);
   };

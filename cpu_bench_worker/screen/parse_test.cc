@@ -25,7 +25,7 @@ class ParseTest : public ::testing::Test {
     const std::string header = dir_->path() + "/allowed.h";
     std::ofstream(header) << "#include <cstddef>\n#include <cstdint>\n#include <immintrin.h>\n"
                              "#include <algorithm>\n#include <vector>\n#include <cstdlib>\n"
-                             "#include <chrono>\n#include <semaphore>\n";
+                             "#include <chrono>\n#include <cmath>\n#include <semaphore>\n";
     ASSERT_EQ(PrecompileHeader(kFlags, header), "");
     pch_ = new std::string(header + ".pch");
     std::string error;
@@ -40,7 +40,7 @@ class ParseTest : public ::testing::Test {
   static ScreenFindings Parse(const std::string& source,
                               std::set<std::string> allow = {"target", "pragma", "static"}) {
     ScreenRules rules;
-    rules.headers = {"immintrin.h", "algorithm", "vector", "cstdlib"};
+    rules.headers = {"immintrin.h", "algorithm", "vector", "cstdlib", "cmath"};
     rules.allow = std::move(allow);
     rules.function = "f";
     rules.type = *type_;
@@ -111,6 +111,15 @@ TEST_F(ParseTest, ForbiddenThingsAreNamedWithTheirLine) {
        "the variable x"},
       {"extern \"C\" int getpid();\n" + Body("b[0] = getpid();"), "extern \"C\""},
       {"int other(int);\n" + Body("b[0] = other(1);"), "other is declared but not defined"},
+      {"double other(double);\n" + Body("b[0] = other(1);"), "other is declared but not defined"},
+      {"int abs(int) noexcept;\n" + Body("b[0] = abs(n);"), "abs is declared but not defined"},
+      {"double exp(double) noexcept __asm__(\"getpid\");\n" + Body("b[0] = exp(n);"),
+       "attribute asm"},
+      {"__attribute__((noreturn)) double exp(double) noexcept;\n" + Body(""),
+       "exp is declared but not defined"},
+      {"__attribute__((target(\"avx2\"))) double exp(double) noexcept;\n" + Body(""),
+       "attribute target"},
+      {"__attribute__((weak)) double exp(double) noexcept;\n" + Body(""), "attribute weak"},
       {"extern char** environ;\n" + Body(""), "environ is declared but not defined"},
       {Body("exit(0);"), "line 1: exit is not allowed: it leaves the program"},
       {Body("std::abort();"), "abort is not allowed"},
@@ -196,6 +205,8 @@ TEST_F(ParseTest, HonestOptimizationPasses) {
       "template <class T> T g(T x) { return select(x > 0, x, 0); }\n" +
           Body("b[0] = g(a[0]);"),
       "template <int N> constexpr int kTwice = 2 * N;\n" + Body("b[0] = kTwice<4>;"),
+      "__attribute__((const, simd(\"notinbranch\"))) float expf(float) noexcept;\n" +
+          Body("for (int i = 0; i < n; ++i) b[i] = expf(a[i]);"),
   };
   for (const std::string& source : sources) {
     const ScreenFindings findings = Parse(source);

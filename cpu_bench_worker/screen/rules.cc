@@ -1,5 +1,7 @@
 #include "cpu_bench_worker/screen/rules.h"
 
+#include <algorithm>
+
 #include "clang/AST/ASTContext.h"
 #include "clang/AST/Attr.h"
 #include "clang/AST/DeclCXX.h"
@@ -66,6 +68,12 @@ bool HarmlessAttribute(clang::attr::Kind kind) {
   }
 }
 
+// Returns whether an attribute says of a header's function that it does nothing but compute.
+bool OnlyComputing(clang::attr::Kind kind) {
+  return kind == clang::attr::Const || kind == clang::attr::Pure || kind == clang::attr::NoThrow ||
+         kind == clang::attr::Leaf;
+}
+
 bool IsTarget(clang::attr::Kind kind) {
   return kind == clang::attr::Target || kind == clang::attr::TargetClones ||
          kind == clang::attr::TargetVersion;
@@ -82,14 +90,17 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
   bool shouldVisitTemplateInstantiations() const { return true; }
 
   bool VisitDecl(clang::Decl* decl) {
+    const auto* function = dyn_cast<clang::FunctionDecl>(decl);
+    const bool again = function != nullptr && DeclaresNumbersAgain(*function);
     for (const clang::Attr* attribute : decl->attrs()) {
       if (attribute->isImplicit() || attribute->isInherited()) continue;
       if (!attribute->getLocation().isValid()) continue;
       const std::string name = attribute->getSpelling();
-      if (IsTarget(attribute->getKind())) {
+      if (IsTarget(attribute->getKind()) && !again) {
         if (!rules_.allows("target"))
           Forbid(attribute->getLocation(), "attribute " + name + " is not allowed in this problem");
-      } else if (!HarmlessAttribute(attribute->getKind())) {
+      } else if (!HarmlessAttribute(attribute->getKind()) ||
+                 (again && !OnlyComputing(attribute->getKind()))) {
         Forbid(attribute->getLocation(), "attribute " + name + " is not allowed");
       }
     }
@@ -97,7 +108,11 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
   }
 
   bool VisitNamedDecl(clang::NamedDecl* decl) {
-    if (decl->getIdentifier() != nullptr) findings_->declared.insert(decl->getName().str());
+    // A header's function keeps its name: it says what the program does.
+    const auto* function = dyn_cast<clang::FunctionDecl>(decl);
+    if (decl->getIdentifier() != nullptr &&
+        !(function != nullptr && DeclaresNumbersAgain(*function)))
+      findings_->declared.insert(decl->getName().str());
     return true;
   }
 
@@ -125,6 +140,8 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
       Forbid(function->getLocation(), "replacing operator new or delete is not allowed");
     } else if (function->isThisDeclarationADefinition() && function->isExternC()) {
       Forbid(function->getLocation(), "defining the C function " + name + " is not allowed");
+    } else if (DeclaresNumbersAgain(*function)) {
+      return true;
     } else if (!function->isDefined() && !function->isDeleted() && !function->isDefaulted() &&
                !function->isPure() &&
                function->getTemplatedKind() == clang::FunctionDecl::TK_NonTemplate &&
@@ -213,6 +230,23 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
     if (!why.empty()) Forbid(at, name + " is not allowed: it " + why);
   }
 
+  // A header's function that takes numbers and gives one, as exp: who declares it again may say
+  // that it does nothing else, and ask for its form for vectors. What calls it is checked as any
+  // call is.
+  bool DeclaresNumbersAgain(const clang::FunctionDecl& function) const {
+    const clang::FunctionDecl* first = function.getCanonicalDecl();
+    if (first == &function || first->isImplicit() || function.isThisDeclarationADefinition() ||
+        !function.isExternC() ||
+        sources_.isInMainFile(sources_.getExpansionLoc(first->getLocation())) ||
+        function.getNumParams() == 0 || function.isNoReturn() ||
+        !function.getReturnType()->isRealFloatingType())
+      return false;
+    return std::all_of(function.param_begin(), function.param_end(),
+                       [](const clang::ParmVarDecl* parameter) {
+                         return parameter->getType()->isRealFloatingType();
+                       });
+  }
+
   // An object whose constructor does nothing: static data is zero before the program starts.
   static bool LeavesZeros(const clang::Expr& init) {
     const auto* construct = dyn_cast<clang::CXXConstructExpr>(&init);
@@ -284,7 +318,7 @@ void CheckRules(clang::ASTContext* context, const std::vector<clang::Decl*>& dec
 }
 
 std::string UnknownAttributeProblem(const std::string& name) {
-  for (const char* harmless : {"optimize", "noipa", "noclone", "no_icf", "artificial"})
+  for (const char* harmless : {"optimize", "noipa", "noclone", "no_icf", "artificial", "simd"})
     if (name == harmless) return "";
   return "attribute " + name + " is not allowed";
 }

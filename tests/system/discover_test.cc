@@ -265,6 +265,31 @@ void gather(const double* table, const int* at, const int* begins, int rows, int
   EXPECT_THAT(problem, HasSubstr("begins: {type: i32, shape: [rows+1], fill: sorted(0, n)}"));
 }
 
+// Of letters drawn from all bytes none is in a motif as long as the text, of which any may be
+// wrong.
+TEST_F(DiscoverTest, InputsAreDrawnSoThatWrongProgramsAreWrong) {
+  constexpr char kFind[] = R"(
+// Finds where a motif first occurs with at most so many wrong bases ('N' is any), or -1.
+int find(const char* bases, int n, const char* motif, int length, int most) {
+  for (int i = 0; i + length <= n; ++i) {
+    int wrong = 0;
+    for (int j = 0; j < length; ++j) wrong += motif[j] != 'N' && bases[i + j] != motif[j];
+    if (wrong <= most) return bases[i] == 'A' ? i : -2 - i;
+  }
+  return -1;
+}
+)";
+  const WhetResult unseen =
+      Whet({"discover", Write("find.cc", kFind), "--out", Found(), "--json"}, seconds(240));
+  EXPECT_EQ(unseen.exit_code, 2) << unseen.out << unseen.err;
+  EXPECT_THAT(unseen.err, HasSubstr("so that programs that do not do the work are wrong"));
+  EXPECT_THAT(unseen.err, HasSubstr("--yes"));
+  const std::string problem = ReadFile(Found() + "/problem.md").value_or("");
+  EXPECT_THAT(problem, HasSubstr("bases: {type: i8, shape: [n], fill: uniform(65, 78)}"));
+  EXPECT_THAT(problem, HasSubstr("most: {type: i32, fill: uniform(1, 8)}"));
+  EXPECT_THAT(problem, HasSubstr("{n: 64, length: 9}"));
+}
+
 TEST_F(DiscoverTest, WhatItCannotTakeIsSaidBeforeAnythingIsMeasured) {
   struct Case {
     std::string code;

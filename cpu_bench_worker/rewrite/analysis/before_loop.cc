@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 
 #include "clang/Basic/SourceManager.h"
@@ -13,6 +14,7 @@ namespace whetstone {
 namespace {
 
 using clang::dyn_cast;
+using clang::dyn_cast_or_null;
 using clang::isa;
 
 // Adds the variable whose elements or fields are assigned to, and those that it points into.
@@ -150,6 +152,19 @@ bool IsQuiet(const FunctionCode& code, const clang::CallExpr* call, Known* known
   return name == "min" || name == "max" || name == "clamp" || name == "abs";
 }
 
+// The same with what is not `seen` yet.
+bool ComputesLong(const FunctionCode& code, const clang::Stmt* stmt,
+                  std::set<const clang::FunctionDecl*>* seen) {
+  if (isa<clang::ForStmt, clang::WhileStmt, clang::DoStmt>(stmt) || IsExpensive(code, stmt))
+    return true;
+  const auto* call = dyn_cast<clang::CallExpr>(stmt);
+  const clang::FunctionDecl* called = call == nullptr ? nullptr : WrittenHere(code, call);
+  if (called == nullptr || !seen->insert(called).second) return false;
+  const std::vector<const clang::Stmt*> parts = Below(called->getBody());
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const clang::Stmt* each) { return ComputesLong(code, each, seen); });
+}
+
 }  // namespace
 
 // Whether what stands behind the statement may be left out in a turn of the loop around it.
@@ -174,6 +189,11 @@ bool NamesState(const clang::Stmt* stmt) {
 bool IsQuiet(const FunctionCode& code, const clang::CallExpr* call) {
   Known known;
   return IsQuiet(code, call, &known);
+}
+
+bool ComputesLong(const FunctionCode& code, const clang::Stmt* stmt) {
+  std::set<const clang::FunctionDecl*> seen;
+  return ComputesLong(code, stmt, &seen);
 }
 
 bool CallsAreQuiet(const FunctionCode& code, const clang::Stmt* stmt) {
@@ -271,6 +291,23 @@ bool MaySkip(const FunctionCode& code, const std::vector<const Loop*>& loops,
     }
   }
   return false;
+}
+
+bool IsReadAnyway(const FunctionCode& code, const std::vector<const Loop*>& loops,
+                  const clang::Stmt* part) {
+  const clang::Stmt* body = loops[0]->stmt->getBody();
+  if (!isa<clang::ArraySubscriptExpr>(part) ||
+      Has<clang::BreakStmt, clang::ReturnStmt, clang::GotoStmt>(body))
+    return false;
+  const std::string text = code.Text(part);
+  const Variables used = Used(part);
+  const std::vector<const clang::Stmt*> all = Below(loops.back()->stmt->getBody());
+  return std::any_of(all.begin(), all.end(), [&](const clang::Stmt* each) {
+    const auto* around = dyn_cast_or_null<clang::UnaryOperator>(code.Parent(each));
+    const bool only_place = around != nullptr && around->getOpcode() == clang::UO_AddrOf;
+    return isa<clang::ArraySubscriptExpr>(each) && !only_place && code.Text(each) == text &&
+           Used(each) == used && !MaySkip(code, loops, each);
+  });
 }
 
 bool KeepsSteps(const FunctionCode& code, clang::QualType from, clang::QualType to) {

@@ -24,6 +24,9 @@ inline constexpr int kDepthMax = 4;  // of variables that are made of others
 bool IsQuiet(const FunctionCode& code, const clang::CallExpr* call);
 // Whether all calls of a statement are so.
 bool CallsAreQuiet(const FunctionCode& code, const clang::Stmt* stmt);
+// Whether this itself takes long: it is a loop, an expensive function, or calls a function of the
+// program that has one.
+bool ComputesLong(const FunctionCode& code, const clang::Stmt* stmt);
 // Whether a variable is named there that is none of a call's own, and no constant.
 bool NamesState(const clang::Stmt* stmt);
 // Whether evaluating an expression does nothing but compute its value.
@@ -45,6 +48,9 @@ bool EndsTurn(const clang::Stmt* stmt);
 // Whether turns of these loops, outer ones first, may go by without this part of them.
 bool MaySkip(const FunctionCode& code, const std::vector<const Loop*>& loops,
              const clang::Stmt* part);
+// Whether this is an element that these loops, outer ones first, read in every turn.
+bool IsReadAnyway(const FunctionCode& code, const std::vector<const Loop*>& loops,
+                  const clang::Stmt* part);
 // Whether the loop's end is a whole number that stays the same, and nothing of a turn may change
 // its counter: groups of turns have it as a constant.
 bool HasKnownEnd(const FunctionCode& code, const Loop& loop);
@@ -90,8 +96,9 @@ class BeforeLoop {
   bool MayHarm(const clang::Expr* expression, const std::vector<const Loop*>& loops) const {
     const std::vector<const clang::Stmt*> parts = Below(expression);
     if (MaySkip(code_, loops, expression) &&
-        std::any_of(parts.begin(), parts.end(),
-                    [&](const clang::Stmt* each) { return MayFault(code_, each); }))
+        std::any_of(parts.begin(), parts.end(), [&](const clang::Stmt* each) {
+          return MayFault(code_, each) && !IsReadAnyway(code_, loops, each);
+        }))
       return true;
     for (const clang::VarDecl* variable : Used(expression)) {
       const clang::Expr* value = ValueOf(variable);

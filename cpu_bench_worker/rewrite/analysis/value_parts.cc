@@ -53,19 +53,6 @@ bool KeepsToItself(const FunctionCode& code, const clang::Stmt* stmt) {
   return true;
 }
 
-// Whether this itself takes long, or a function that it calls and that is not `seen` yet.
-bool TakesLong(const FunctionCode& code, const clang::Stmt* stmt,
-               std::set<const clang::FunctionDecl*>* seen) {
-  if (isa<clang::ForStmt, clang::WhileStmt, clang::DoStmt>(stmt) || IsExpensive(code, stmt))
-    return true;
-  const auto* call = dyn_cast<clang::CallExpr>(stmt);
-  const clang::FunctionDecl* called = call == nullptr ? nullptr : WrittenHere(code, call);
-  if (called == nullptr || !seen->insert(called).second) return false;
-  const Statements parts = Below(called->getBody());
-  return std::any_of(parts.begin(), parts.end(),
-                     [&](const clang::Stmt* each) { return TakesLong(code, each, seen); });
-}
-
 // What one statement of a turn does.
 struct Step {
   const clang::Stmt* stmt = nullptr;
@@ -93,9 +80,8 @@ Step StepOf(const FunctionCode& code, const Input& input, const std::string& ele
   step.needs = NeedsInput(code, input, stmt);
   Statements beside;
   AddBeside(code, element, stmt, &beside);
-  std::set<const clang::FunctionDecl*> seen;
   for (const clang::Stmt* each : beside) {
-    step.takes_long = step.takes_long || TakesLong(code, each, &seen);
+    step.takes_long = step.takes_long || ComputesLong(code, each);
     const clang::VarDecl* named = isa<clang::DeclRefExpr>(each) ? NamedVariable(each) : nullptr;
     if (named != nullptr && named != input.variable) step.named.insert(named);
   }

@@ -96,6 +96,35 @@ TEST_F(RewriteTest, WhatStandsUnderAConditionIsNotComputedWithoutIt) {
       << "it is computed in every turn";
 }
 
+TEST_F(RewriteTest, WhatEveryTurnReadsIsThereWithoutItsCondition) {
+  const std::string near = "if (stations[s].lon > users[u].lon) continue; ";
+  EXPECT_THAT(By(kOnce, Nest(near + "best += u * sqrt(stations[s].lat);")),
+              HasSubstr("table[s] = sqrt(stations[s].lat);"));
+  EXPECT_EQ(By(kOnce, Nest(near + "best += u * sqrt(users[s].lat);")), "") << "of others";
+  EXPECT_EQ(By(kOnce, Nest(near + "best += u * sqrt(stations[s + 1].lat);")), "") << "another one";
+  EXPECT_EQ(
+      By(kOnce, Nest("if (u > s) { if (stations[s].lon > 0) best += sqrt(stations[s].lat); }")), "")
+      << "not read in every turn";
+  EXPECT_EQ(By(kOnce, Nest("if (stations[s].lon > u) break; best += sqrt(stations[s].lat);")), "")
+      << "not read in all turns";
+}
+
+TEST_F(RewriteTest, WhatAFunctionComputesAtLengthIsComputedOnceForEach) {
+  const auto program = [](const std::string& value) {
+    return "struct Place { double lat; double lon; }; static double twice(double x) { return 2 * "
+           "x; "
+           "} static double width(Place p, double t) { return " +
+           value +
+           "; } void f(const Place* stations, double* out, int n, int m, double t) { for (int u = "
+           "0; "
+           "u < n; u++) { out[u] = 0; for (int s = 0; s < m; s++) { if (stations[s].lat > u) "
+           "continue; out[u] += u * width(stations[s], t); } } }";
+  };
+  EXPECT_THAT(By(kOnce, program("p.lat * std::exp(-t * p.lon)")),
+              HasSubstr("table[s] = width(stations[s], t);"));
+  EXPECT_EQ(By(kOnce, program("twice(p.lat) + t")), "") << "not worth a table";
+}
+
 TEST_F(RewriteTest, ATableOfALoopWithoutTurnsIsEmpty) {
   EXPECT_THAT(By(kOnce,
                  "void f(const float* a, float* b, int k, int n) { for (int i = 0; i < n; i++) { "

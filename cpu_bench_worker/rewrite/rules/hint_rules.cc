@@ -109,7 +109,7 @@ void OptimizeByPragma(const FunctionCode& code, Rewrites* rewrites) {
   };
   constexpr Hint kHints[] = {
       {"no traps", "\"no-math-errno\", \"no-trapping-math\"", true},
-      {"sums in any order", "\"fast-math\", \"no-finite-math-only\"", true},
+      {"sums in any order", kSumsInAnyOrder, true},
       {"unrolled loops", "\"unroll-loops\"", false},
       {"optimized less", "\"O2\"", false},
   };

@@ -8,6 +8,7 @@
 #ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_RULES_RULES_H_
 #define WHETSTONE_CPU_BENCH_WORKER_REWRITE_RULES_RULES_H_
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -205,6 +206,25 @@ void ArraysApart(const FunctionCode& code, Rewrites* rewrites);
 // are unrolled; the compiler does less (its choices between branches and selections, and what it
 // makes of several elements at a time, do not always pay).
 void OptimizeByPragma(const FunctionCode& code, Rewrites* rewrites);
+
+// With these options of #pragma GCC optimize sums may be taken in any order.
+inline constexpr char kSumsInAnyOrder[] = "\"fast-math\", \"no-finite-math-only\"";
+// The C library's functions of numbers (exp, sin) are declared once more (vector_call_rules.cc), as
+// functions that set no errno and have a form for vectors (glibc's libmvec), so that loops that
+// call them are vectorised.
+class VectorCalls {
+ public:
+  // Takes one of the program's functions.
+  void Add(const FunctionCode& code);
+  // Proposes it for all that were added, if one has a loop; `code` is of the same program.
+  void Propose(const FunctionCode& code, Rewrites* rewrites) const;
+
+ private:
+  std::set<std::string> in_vectors_;      // "double exp(double) noexcept"
+  std::set<std::string> by_instruction_;  // without such a form: "double sqrt(double) noexcept"
+  Edits edits_;
+  bool has_loop_ = false;
+};
 
 // Branches and idioms (idiom_rules.cc).
 // An assignment under a condition becomes a conditional expression.

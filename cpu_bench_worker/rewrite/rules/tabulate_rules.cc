@@ -18,20 +18,11 @@ using clang::isa;
 
 constexpr size_t kCountersMax = 2;
 
-// Whether a function of the program is called that does something again and again.
-bool CallsLoop(const FunctionCode& code, const clang::Stmt* stmt) {
-  const auto* call = dyn_cast<clang::CallExpr>(stmt);
-  const clang::FunctionDecl* definition = call == nullptr ? nullptr : WrittenHere(code, call);
-  return definition != nullptr &&
-         Has<clang::ForStmt, clang::WhileStmt, clang::DoStmt>(definition->getBody());
-}
-
 // Whether a part of the expression takes long.
 bool HasExpensive(const FunctionCode& code, const clang::Expr* expression) {
   const std::vector<const clang::Stmt*> parts = Below(expression);
-  return std::any_of(parts.begin(), parts.end(), [&](const clang::Stmt* each) {
-    return IsExpensive(code, each) || CallsLoop(code, each);
-  });
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const clang::Stmt* each) { return ComputesLong(code, each); });
 }
 
 // An expression that depends on nothing but counters of loops within a loop.

@@ -1,0 +1,38 @@
+// What the answers to an import's questions say: of parameter "a" "a.kind", "a.shape", "a.fill",
+// and the sizes at which it is checked and timed.
+#ifndef WHETSTONE_COORDINATOR_DISCOVER_ANSWER_KEYS_H_
+#define WHETSTONE_COORDINATOR_DISCOVER_ANSWER_KEYS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace whetstone {
+
+using Answers = std::map<std::string, std::string>;  // by key
+
+inline constexpr char kChecksKey[] = "check";
+inline constexpr char kTimedKey[] = "timed";
+
+// Returns the parameter that a key is about: "a" of "a.shape".
+std::string ParameterOf(const std::string& key);
+
+// Says whether this answer tells how an array is filled.
+bool FillsAnArray(const Answers& answers, const std::string& key);
+
+// Returns b of "uniform(a, b)", of whole numbers; 0 of anything else.
+uint64_t HighestOf(const std::string& fill);
+
+// Returns the parameters that are sizes, the largest of the last check the last.
+std::vector<std::string> SizesIn(const Answers& answers);
+
+// Returns the sizes of a point by name, in their order: of "n=96 k=12", or of "96", with no name.
+std::vector<std::pair<std::string, int64_t>> SizesOfPoint(absl::string_view point);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_DISCOVER_ANSWER_KEYS_H_

@@ -1,0 +1,212 @@
+#include "coordinator/discover/telling_answers.h"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "common/file.h"
+#include "common/problem/expression.h"
+#include "common/status_macros.h"
+#include "coordinator/discover/answer_trial.h"
+
+namespace whetstone {
+namespace {
+
+constexpr char kFewLetters[] = "uniform(95, 98)";  // of which two belong to words
+constexpr char kFewWholeNumbers[] = "uniform(0, 3)";
+constexpr char kSmallValue[] = "uniform(1, 8)";
+constexpr int64_t kSmaller = 8;
+constexpr int kControlsMax = 1000;
+
+// What is to be otherwise.
+struct Choice {
+  std::map<std::string, std::string> fills;  // by key
+  std::set<std::string> values;              // these are no sizes
+  std::set<std::string> small;               // these sizes stay small
+};
+
+// Returns b of "uniform(a, b)", of all whole numbers that a type has; 0 of anything else.
+uint64_t HighestOfType(const std::string& fill) {
+  const uint64_t highest = HighestOf(fill);
+  const bool all_ones = highest >= 127 && (highest & (highest + 1)) == 0;
+  const bool from_lowest = absl::StartsWith(fill, "uniform(0, ") ||
+                           absl::StartsWith(fill, absl::StrCat("uniform(-", highest + 1, ", "));
+  return all_ones && from_lowest ? highest : 0;
+}
+
+using Fills = std::map<std::string, std::string>;  // by key
+
+// Returns other fills for whole numbers of all values: in arrays of bytes `of_bytes`, elsewhere
+// `of_others`; empty: none.
+Fills FewValues(const Answers& answered, const std::set<std::string>& said,
+                const std::string& of_bytes, const std::string& of_others) {
+  Fills fills;
+  for (const auto& [key, answer] : answered) {
+    if (!absl::EndsWith(key, ".fill") || HighestOfType(answer) == 0 || said.count(key)) continue;
+    const bool bytes = HighestOfType(answer) <= 255 && FillsAnArray(answered, key);
+    const std::string& fill = bytes ? of_bytes : of_others;
+    if (!fill.empty()) fills[key] = fill;
+  }
+  return fills;
+}
+
+void AddNames(absl::string_view expressions, std::set<std::string>* names) {
+  for (const std::string& each : SplitExpressions(expressions)) {
+    const absl::StatusOr<Expression> parsed = Expression::Parse(each);
+    if (parsed.ok()) names->insert(parsed->names().begin(), parsed->names().end());
+  }
+}
+
+// Returns the sizes that arrays' lengths, and the bounds of what is in them, are made of.
+std::set<std::string> SizesNeeded(const Answers& answered) {
+  std::set<std::string> names;
+  for (const auto& [key, answer] : answered) {
+    if (absl::EndsWith(key, ".shape")) AddNames(answer, &names);
+    const size_t open = answer.find('(');
+    if (absl::EndsWith(key, ".fill") && open != std::string::npos && absl::EndsWith(answer, ")")) {
+      AddNames(absl::string_view(answer).substr(open + 1, answer.size() - open - 2), &names);
+    }
+  }
+  return names;
+}
+
+// Returns what may help. Letters say more than other bytes do, other numbers of all values more
+// than few.
+std::vector<Choice> Choices(const Answers& answered, const std::set<std::string>& said,
+                            const std::optional<std::pair<char, char>>& letters) {
+  std::vector<Fills> fills;
+  std::string of_bytes = kFewLetters;
+  if (letters) {
+    of_bytes = absl::StrCat("uniform(", static_cast<int>(letters->first), ", ",
+                            static_cast<int>(letters->second), ")");
+    fills.push_back(FewValues(answered, said, of_bytes, ""));
+  }
+  fills.push_back({});
+  fills.push_back(FewValues(answered, said, of_bytes, kFewWholeNumbers));
+  fills.push_back(FewValues(answered, said, kFewLetters, kFewWholeNumbers));
+  const std::set<std::string> needed = SizesNeeded(answered);
+  std::set<std::string> free;
+  std::vector<std::string> sizes;
+  for (const std::string& size : SizesIn(answered)) {
+    if (needed.count(size) || said.count(absl::StrCat(size, ".kind"))) {
+      sizes.push_back(size);
+    } else {
+      free.insert(size);
+    }
+  }
+  std::vector<std::set<std::string>> values = {{}}, small = {{}};
+  if (!said.count(kChecksKey) && !said.count(kTimedKey) && !said.count("hidden")) {
+    if (!free.empty() && !sizes.empty()) values.push_back(free);
+    for (auto size = sizes.rbegin(); sizes.size() > 1 && size != sizes.rend(); ++size) {
+      small.emplace_back(sizes.begin(), sizes.end());
+      small.back().erase(*size);
+    }
+  }
+  std::vector<Choice> choices;
+  for (const Fills& some_fills : fills) {
+    for (const std::set<std::string>& some_values : values) {
+      for (const std::set<std::string>& some_small : small) {
+        choices.push_back({some_fills, some_values, some_small});
+      }
+    }
+  }
+  return choices;
+}
+
+// Returns "n=17 k=3, n=64 k=8" of "n=17 k=18 most=19, n=64 k=65 most=66".
+std::string PointsBy(const Choice& choice, const std::string& points) {
+  std::vector<std::string> changed;
+  for (const absl::string_view point : absl::StrSplit(points, ',')) {
+    std::vector<std::string> words;
+    for (const auto& [name, size] : SizesOfPoint(point)) {
+      if (choice.values.count(name)) continue;
+      const int64_t chosen = choice.small.count(name) ? (size + kSmaller - 1) / kSmaller : size;
+      words.push_back(name.empty() ? absl::StrCat(chosen) : absl::StrCat(name, "=", chosen));
+    }
+    changed.push_back(absl::StrJoin(words, " "));
+  }
+  return absl::StrJoin(changed, ", ");
+}
+
+Answers ChangedBy(const Choice& choice, Answers answered) {
+  for (const auto& [key, fill] : choice.fills) answered[key] = fill;
+  for (const std::string& name : choice.values) {
+    answered[absl::StrCat(name, ".kind")] = "value";
+    answered[absl::StrCat(name, ".fill")] = kSmallValue;
+  }
+  if (!choice.values.empty() || !choice.small.empty()) {
+    for (const char* key : {kChecksKey, kTimedKey}) answered[key] = PointsBy(choice, answered[key]);
+  }
+  return answered;
+}
+
+}  // namespace
+
+absl::StatusOr<Answers> TellingAnswers(const ImportFiles& files, const Answers& answered,
+                                       const std::set<std::string>& said, LocalWorker* worker,
+                                       Console* console) {
+  AnswerTrial trial(files, said, worker, console);
+  const absl::StatusOr<int> usual = trial.PassingControls(answered, kControlsMax);
+  if (absl::IsInvalidArgument(usual.status())) return answered;
+  RETURN_IF_ERROR(usual.status());
+  int passing = *usual;
+  if (passing == 0) return answered;
+  ASSIGN_OR_RETURN(const std::string code, ReadFile(files.file));
+  Answers best = answered;
+  std::set<Answers> seen = {answered};
+  for (const Choice& choice : Choices(answered, said, QuotedLetters(code))) {
+    const Answers tried = ChangedBy(choice, answered);
+    if (!seen.insert(tried).second) continue;
+    const absl::StatusOr<int> still = trial.PassingControls(tried, passing);
+    if (!still.ok() && !absl::IsInvalidArgument(still.status())) return still.status();
+    if (!still.ok() || *still >= passing) continue;
+    ASSIGN_OR_RETURN(const bool holds, trial.Holds(tried));
+    if (!holds) continue;
+    best = tried;
+    passing = *still;
+    if (passing == 0) break;
+  }
+  if (best != answered) {
+    trial.TellChanges("so that programs that do not do the work are wrong", answered, best, "");
+  }
+  return best;
+}
+
+std::optional<std::pair<char, char>> QuotedLetters(absl::string_view code) {
+  std::optional<std::pair<char, char>> letters;
+  for (size_t i = 0; i < code.size(); ++i) {
+    const char quote = code[i];
+    const size_t line = std::min(code.find('\n', i), code.size());
+    if (quote == '#' &&
+        absl::StartsWith(absl::StripLeadingAsciiWhitespace(code.substr(i + 1)), "include")) {
+      i = line;
+    }
+    if (quote != '\'' && quote != '"') continue;
+    size_t end = i + 1;
+    std::string quoted;
+    for (; end < line && code[end] != quote; ++end) {
+      if (code[end] == '\\') {
+        ++end;
+      } else {
+        quoted += code[end];
+      }
+    }
+    // An apostrophe in a comment is no quote, nor what separates digits.
+    if (end >= line || (quote == '\'' && quoted.size() > 1)) continue;
+    for (const char letter : quoted) {
+      if (letter < ' ' || letter > '~') continue;
+      letters = letters
+                    ? std::pair(std::min(letters->first, letter), std::max(letters->second, letter))
+                    : std::pair(letter, letter);
+    }
+    i = end;
+  }
+  return letters;
+}
+
+}  // namespace whetstone

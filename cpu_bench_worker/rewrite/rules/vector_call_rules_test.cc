@@ -1,0 +1,60 @@
+#include "cpu_bench_worker/rewrite/rewrite_testing.h"
+
+namespace whetstone {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr char kCallsInVectors[] = "calls in vectors";
+constexpr char kInVectors[] = "__attribute__((const, simd(\"notinbranch\"))) ";
+
+TEST_F(RewriteTest, FunctionsOfNumbersAreDeclaredInVectorsBehindIncludes) {
+  const Rewrites rewrites =
+      Of("#include <math.h>\n  # include <algorithm>\n\n"
+         "static double g(double x) { return std::log(x) * exp(-x); }\n"
+         "void f(const double* a, double* b, int n) { for (int i = 0; i < n; i++) { b[i] = "
+         "g(sqrt(a[i])) + std::pow(a[i], 2.5); } }",
+         kCallsInVectors);
+  ASSERT_EQ(rewrites.size(), 1u);
+  const std::string in_vectors = kInVectors;
+  EXPECT_THAT(rewrites[0].source,
+              StartsWith("#include <math.h>\n  # include <algorithm>\n"
+                         "__attribute__((const)) double sqrt(double) noexcept;\n" +
+                         in_vectors + "double exp(double) noexcept;\n" + in_vectors +
+                         "double log(double) noexcept;\n" + in_vectors +
+                         "double pow(double, double) noexcept;\n\nstatic double g("));
+  EXPECT_THAT(Of(rewrites[0].source, kCallsInVectors), testing::IsEmpty()) << "once is enough";
+}
+
+TEST_F(RewriteTest, FloatsCallTheFunctionThatIsDeclared) {
+  const std::string made =
+      By(kCallsInVectors,
+         "void f(float* b, int n) { for (int i = 0; i < n; i++) { b[i] = std::exp(std::cos(b[i])) "
+         "+ logf(b[i]); } }");
+  EXPECT_THAT(made, HasSubstr("float expf(float) noexcept;"));
+  EXPECT_THAT(made, HasSubstr("float cosf(float) noexcept;"));
+  EXPECT_THAT(made, HasSubstr("b[i] = expf(cosf(b[i])) + logf(b[i]);"));
+}
+
+TEST_F(RewriteTest, SumsMayBeTakenInAnyOrderAlongWithIt) {
+  const Rewrites rewrites =
+      Of("double f(const double* a, int n) { double s = 0; for (int i = 0; i < n; i++) { s += "
+         "exp(a[i]); } return s; }",
+         "calls in vectors, sums in any order");
+  ASSERT_EQ(rewrites.size(), 1u);
+  EXPECT_THAT(rewrites[0].source, StartsWith("#pragma GCC optimize(\"fast-math\", "));
+}
+
+TEST_F(RewriteTest, OtherFunctionsAreNotDeclared) {
+  for (const char* value : {"std::fmod(b[i], 3.0)", "tgamma(b[i])", "std::fabs(b[i])", "2 * b[i]",
+                            "mine(b[i])", "std::hypot(b[i], b[i], 1.0)"})
+    EXPECT_FALSE(Fits(kCallsInVectors,
+                      std::string("static double mine(double x) { return x + 1; } void f("
+                                  "double* b, int n) { for (int i = 0; i < n; i++) { b[i] = ") +
+                          value + "; } }"))
+        << value;
+}
+
+}  // namespace
+}  // namespace whetstone
