@@ -108,6 +108,19 @@ TEST(StandaloneFlagsTest, AreTheWorkersAndSoIsTheCompiler) {
   EXPECT_THAT(cmake(), HasSubstr("find_program(CMAKE_CXX_COMPILER NAMES clang++-16 clang++)"));
 }
 
+TEST(StandaloneUnitTest, WhatIsSaidOfHeadersFunctionsStandsOutsideOfTheNamespace) {
+  const v1::Problem problem =
+      *ParsePromptFile(absl::StrCat(SourceDir(), "/prompts/partition_i32.md"));
+  const std::string again =
+      "__attribute__((const, simd(\"notinbranch\"))) double exp(double) noexcept;\n";
+  v1::Verdict verdict;
+  verdict.set_speedup(2);
+  const std::string unit =
+      StandaloneBenchmark(problem, "#include <cmath>\n" + again + problem.expert(), verdict)
+          ->at("candidate.cc");
+  EXPECT_THAT(unit, HasSubstr(">\n" + again + "\nnamespace candidate {\n\n#include <cmath>\n"));
+}
+
 TEST(ProvenanceTest, NamesRunMachineAndSeeds) {
   const absl::StatusOr<v1::Problem> problem =
       ParsePromptFile(absl::StrCat(SourceDir(), "/prompts/matmul_f32.md"));

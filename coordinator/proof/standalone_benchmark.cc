@@ -38,13 +38,21 @@ std::string Includes(const v1::Problem& problem, const std::string& source) {
   return text;
 }
 
-// Returns one section in a namespace of its own. Its headers come first, outside of it: their
-// include guards make a second inclusion inside a no-op.
+// Whether a line declares a header's function once more, as the rule "calls in vectors" does.
+bool DeclaresAgain(absl::string_view line) {
+  return absl::StartsWith(line, "__attribute__((const") && absl::EndsWith(line, ") noexcept;");
+}
+
+// Returns one section in a namespace of its own. Its headers come first, outside of it, and what is
+// said of their functions: their include guards make a second inclusion inside a no-op.
 std::string Unit(const v1::Problem& problem, const std::string& name, const std::string& source) {
+  std::string again, own;
+  for (const absl::string_view line : absl::StrSplit(absl::StripSuffix(source, "\n"), '\n')) {
+    absl::StrAppend(DeclaresAgain(line) ? &again : &own, line, "\n");
+  }
   return absl::StrCat("// The ", name, ", as it was measured.\n", Includes(problem, source),
-                      problem.structs().empty() ? "" : "#include \"types.h\"\n", "\nnamespace ",
-                      name, " {\n\n", source, absl::EndsWith(source, "\n") ? "" : "\n",
-                      "\n}  // namespace ", name, "\n");
+                      problem.structs().empty() ? "" : "#include \"types.h\"\n", again,
+                      "\nnamespace ", name, " {\n\n", own, "\n}  // namespace ", name, "\n");
 }
 
 std::string CMakeText(const v1::Problem& problem, const std::vector<std::string>& units) {
