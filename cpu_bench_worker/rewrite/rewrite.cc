@@ -163,15 +163,16 @@ constexpr int kFormRounds = 8;
 Rewrites RewriteOnce(const std::vector<std::string>& flags, const std::string& pch,
                      const std::string& function, const std::string& source, std::string* refused) {
   Rewrites found;
-  VectorCalls vector_calls;
+  NumberCalls number_calls;
   const auto rewrite = [&](const FunctionCode& code, const clang::FunctionDecl& definition,
                            bool asked) {
     RewriteFunction(code, definition, &found);
-    vector_calls.Add(code);
+    // What is made of a template has its text in common with others.
+    if (!definition.isTemplateInstantiation()) number_calls.Add(code);
     if (!asked) return;
-    vector_calls.Propose(code, &found);
+    number_calls.ProposeVectors(code, &found);
     ArraysApart(code, &found);
-    OptimizeByPragma(code, &found);
+    OptimizeByPragma(code, number_calls, &found);
   };
   *refused = ForEachFunction(flags, pch, function, source, rewrite);
   return refused->empty() ? found : Rewrites();

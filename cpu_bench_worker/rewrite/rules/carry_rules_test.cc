@@ -93,7 +93,7 @@ TEST_F(RewriteTest, WhatStandsUnderAConditionIsNotComputedWithoutIt) {
       << "the condition is computed with it";
   EXPECT_THAT(By(kOnce, Nest("const Place& b = stations[s]; if (sqrt(b.lat) < u) best = u; if (s < "
                              "u) best += 2 * sqrt(b.lat); if (s > u) continue;")),
-              HasSubstr("if (table[s] < u) best = u; if (s < u) best += 2 * table[s];"))
+              HasSubstr("if (table[s] < u) best = u; if (s < u) best += table2[s];"))
       << "it is computed in every turn";
 }
 

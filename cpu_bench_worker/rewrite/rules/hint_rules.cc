@@ -100,7 +100,7 @@ void ArraysApart(const FunctionCode& code, Rewrites* rewrites) {
     rewrites->push_back({"arrays that do not overlap", code.Source(edits)});
 }
 
-void OptimizeByPragma(const FunctionCode& code, Rewrites* rewrites) {
+void OptimizeByPragma(const FunctionCode& code, const NumberCalls& calls, Rewrites* rewrites) {
   if (!HasLoop(code.body())) return;
   struct Hint {
     const char* rule;
@@ -125,7 +125,9 @@ void OptimizeByPragma(const FunctionCode& code, Rewrites* rewrites) {
   for (size_t i = first; i < std::size(kHints); ++i) {
     const Hint& hint = kHints[i];
     if (hint.floating_point && (!floating_point || first > 0)) continue;
-    rewrites->push_back({hint.rule, absl::StrCat(pragma, hint.options, ")\n", source)});
+    rewrites->push_back(
+        {hint.rule, absl::StrCat(pragma, hint.options, ")\n",
+                                 hint.floating_point ? code.Source(calls.edits()) : source)});
   }
 }
 

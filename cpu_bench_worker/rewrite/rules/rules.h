@@ -202,29 +202,38 @@ void UnrollByPragma(const FunctionCode& code, Rewrites* rewrites);
 void IndependentTurnsByPragma(const FunctionCode& code, Rewrites* rewrites);
 // The function's arrays do not overlap (__restrict).
 void ArraysApart(const FunctionCode& code, Rewrites* rewrites);
-// A pragma before the program: no one looks for errno and traps; sums may round otherwise; loops
-// are unrolled; the compiler does less (its choices between branches and selections, and what it
-// makes of several elements at a time, do not always pay).
-void OptimizeByPragma(const FunctionCode& code, Rewrites* rewrites);
 
 // With these options of #pragma GCC optimize sums may be taken in any order.
 inline constexpr char kSumsInAnyOrder[] = "\"fast-math\", \"no-finite-math-only\"";
-// The C library's functions of numbers (exp, sin) are declared once more (vector_call_rules.cc), as
-// functions that set no errno and have a form for vectors (glibc's libmvec), so that loops that
-// call them are vectorised.
-class VectorCalls {
+// Calls of the libraries' functions of numbers in all of a program (number_call_rules.cc).
+class NumberCalls {
  public:
-  // Takes one of the program's functions.
+  // Takes one of the program's functions, once.
   void Add(const FunctionCode& code);
-  // Proposes it for all that were added, if one has a loop; `code` is of the same program.
-  void Propose(const FunctionCode& code, Rewrites* rewrites) const;
+  // exp, sin and the like are declared once more, as functions that set no errno and have a form
+  // for vectors (glibc's libmvec), so that loops that call them are vectorised. Proposes it for all
+  // that were added, if one has a loop; `code` is of the same program.
+  void ProposeVectors(const FunctionCode& code, Rewrites* rewrites) const;
+  // Makes choices of std::max and std::min, and calls others by the compiler's own names: behind a
+  // pragma that changes how numbers are computed GCC puts no function of a header in the place of
+  // its call.
+  const Edits& edits() const { return edits_; }
 
  private:
+  void AddExpensive(const FunctionCode& code, const clang::CallExpr* call);
+
   std::set<std::string> in_vectors_;      // "double exp(double) noexcept"
   std::set<std::string> by_instruction_;  // without such a form: "double sqrt(double) noexcept"
-  Edits edits_;
+  Edits renamed_;                         // std::exp of a float to expf
+  Edits edits_;                           // these too
   bool has_loop_ = false;
 };
+
+// A pragma before the program: no one looks for errno and traps; sums may round otherwise; loops
+// are unrolled; the compiler does less (its choices between branches and selections, and what it
+// makes of several elements at a time, do not always pay). `calls` are those of the functions so
+// far.
+void OptimizeByPragma(const FunctionCode& code, const NumberCalls& calls, Rewrites* rewrites);
 
 // Branches and idioms (idiom_rules.cc).
 // An assignment under a condition becomes a conditional expression.

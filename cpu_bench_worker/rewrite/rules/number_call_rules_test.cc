@@ -46,6 +46,37 @@ TEST_F(RewriteTest, SumsMayBeTakenInAnyOrderAlongWithIt) {
   EXPECT_THAT(rewrites[0].source, StartsWith("#pragma GCC optimize(\"fast-math\", "));
 }
 
+TEST_F(RewriteTest, BehindAPragmaFunctionsOfHeadersAreChoicesAndBuiltIn) {
+  const auto made = [](const std::string& value) {
+    return By("sums in any order",
+              "static double g(double x) { return std::abs(x); } float f(const float* a, const "
+              "double* d, int n) { float s = 0; for (int i = 0; i < n; i++) { s += " +
+                  value + "; } return s; }");
+  };
+  EXPECT_THAT(made("g(d[i])"), HasSubstr("return __builtin_fabs(x);"));
+  EXPECT_THAT(made("std::max(a[i], 0.5f)"), HasSubstr("s += (a[i] < 0.5f ? 0.5f : a[i]);"));
+  EXPECT_THAT(made("std::min(std::max(d[i], 2.0), d[0] - 1)"),
+              HasSubstr("s += ((d[0] - 1) < (d[i] < 2.0 ? 2.0 : d[i]) ? (d[0] - 1) : (d[i] < 2.0 ? "
+                        "2.0 : d[i]));"));
+  EXPECT_THAT(made("std::max(std::exp(a[i]), std::floor(a[i]))"),
+              HasSubstr("s += (expf(a[i]) < __builtin_floorf(a[i]) ? __builtin_floorf(a[i]) : "
+                        "expf(a[i]));"));
+  EXPECT_THAT(made("std::max(a[i], s)"), HasSubstr("s += (s < a[i] ? a[i] : s);"));
+  for (const char* value :
+       {"std::max<double>(i, n)", "std::max(std::tgamma(a[i]), 1.0f)", "std::min(a[i++], s)"})
+    EXPECT_THAT(made(value), HasSubstr(std::string("s += ") + value + ";"));
+  EXPECT_THAT(made("std::max({a[i], a[0], 0.5f}) + std::abs(i) + std::max(i, n)"),
+              HasSubstr("s += std::max({a[i], a[0], 0.5f}) + std::abs(i) + std::max(i, n);"));
+}
+
+TEST_F(RewriteTest, WhatTemplatesCallStays) {
+  EXPECT_THAT(By("sums in any order",
+                 "template <class T> constexpr T g(T x) { return std::abs(x); } double f(const "
+                 "double* a, float b, int n) { double s = g(b); for (int i = 0; i < n; i++) { s += "
+                 "g(a[i]); } return s; }"),
+              HasSubstr("return std::abs(x);"));
+}
+
 TEST_F(RewriteTest, OtherFunctionsAreNotDeclared) {
   for (const char* value : {"std::fmod(b[i], 3.0)", "tgamma(b[i])", "std::fabs(b[i])", "2 * b[i]",
                             "mine(b[i])", "std::hypot(b[i], b[i], 1.0)"})
