@@ -192,7 +192,9 @@ TEST(CoreProbeTest, TakesTheSameTimeAgainAndAgain) {
   ASSERT_TRUE(probe.ok()) << probe.status();
   std::vector<double> latency_bound(2, 1e9);
   double throughput_bound = 1e9;
-  for (size_t i = 0; i < 200; ++i) {
+  // A busy machine may disturb hundreds of them in a row.
+  const auto agree = [&] { return std::abs(latency_bound[0] / latency_bound[1] - 1) < 0.1; };
+  for (size_t i = 0; i < 200 || (i < 20'000 && !agree()); ++i) {
     const CoreProbeTimes times = (*probe)->Run();
     if (times.latency_bound_ns <= 0) continue;
     latency_bound[i % 2] = std::min(latency_bound[i % 2], times.latency_bound_ns);
