@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
 namespace whetstone {
@@ -38,8 +39,8 @@ std::vector<std::string> SizesIn(const Answers& answers) {
   return sizes;
 }
 
-std::vector<std::pair<std::string, int64_t>> SizesOfPoint(absl::string_view point) {
-  std::vector<std::pair<std::string, int64_t>> sizes;
+PointSizes SizesOfPoint(absl::string_view point) {
+  PointSizes sizes;
   for (const absl::string_view word : absl::StrSplit(point, ' ', absl::SkipWhitespace())) {
     const size_t equals = word.find('=');
     const bool named = equals != absl::string_view::npos;
@@ -47,6 +48,12 @@ std::vector<std::pair<std::string, int64_t>> SizesOfPoint(absl::string_view poin
     if (!absl::SimpleAtoi(named ? word.substr(equals + 1) : word, &size)) size = 0;
   }
   return sizes;
+}
+
+std::string PointOf(const PointSizes& sizes) {
+  return absl::StrJoin(sizes, " ", [](std::string* text, const auto& each) {
+    absl::StrAppend(text, each.first, each.first.empty() ? "" : "=", each.second);
+  });
 }
 
 }  // namespace whetstone

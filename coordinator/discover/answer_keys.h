@@ -17,6 +17,8 @@ using Answers = std::map<std::string, std::string>;  // by key
 
 inline constexpr char kChecksKey[] = "check";
 inline constexpr char kTimedKey[] = "timed";
+// How a whole number is filled that says how often, or how many.
+inline constexpr char kFewTimes[] = "uniform(1, 8)";
 
 // Returns the parameter that a key is about: "a" of "a.shape".
 std::string ParameterOf(const std::string& key);
@@ -30,8 +32,13 @@ uint64_t HighestOf(const std::string& fill);
 // Returns the parameters that are sizes, the largest of the last check the last.
 std::vector<std::string> SizesIn(const Answers& answers);
 
-// Returns the sizes of a point by name, in their order: of "n=96 k=12", or of "96", with no name.
-std::vector<std::pair<std::string, int64_t>> SizesOfPoint(absl::string_view point);
+// Sizes by name, in their order; the only one may have no name.
+using PointSizes = std::vector<std::pair<std::string, int64_t>>;
+
+// Returns the sizes of a point: of "n=96 k=12", or of "96".
+PointSizes SizesOfPoint(absl::string_view point);
+// Returns the point of sizes: "n=96 k=12".
+std::string PointOf(const PointSizes& sizes);
 
 }  // namespace whetstone
 

@@ -5,11 +5,9 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "coordinator/discover/answer_keys.h"
@@ -108,8 +106,8 @@ absl::StatusOr<ImportedProblem> WithMeasuredSizes(const ImportFiles& files, cons
   const std::string point = answered.at(kTimedKey);
   // Where all sizes are alike there may be little to do (a word as long as its text).
   std::vector<std::string> grown = {""};
-  for (const absl::string_view word : absl::StrSplit(point, ' ', absl::SkipWhitespace())) {
-    if (absl::StrContains(point, ' ')) grown.emplace_back(word.substr(0, word.find('=')));
+  for (const auto& [name, size] : SizesOfPoint(point)) {
+    if (absl::StrContains(point, ' ')) grown.push_back(name);
   }
   TimedSize chosen;
   std::string why;  // of the first
@@ -134,16 +132,14 @@ absl::StatusOr<ImportedProblem> WithMeasuredSizes(const ImportFiles& files, cons
 }  // namespace
 
 std::string AtSize(const std::string& point, int64_t size, const std::string& only) {
-  const std::vector<std::pair<std::string, int64_t>> given = SizesOfPoint(point);
+  PointSizes sizes = SizesOfPoint(point);
   int64_t largest = 0;
-  for (const auto& [name, value] : given) largest = std::max(largest, value);
-  std::vector<std::string> words;
-  for (const auto& [name, value] : given) {
+  for (const auto& [name, value] : sizes) largest = std::max(largest, value);
+  for (auto& [name, value] : sizes) {
     const bool grows = only.empty() ? value == largest : name == only;
-    const std::string equals = name.empty() ? "" : absl::StrCat(name, "=");
-    words.push_back(absl::StrCat(equals, grows ? size : std::min(size, kOtherSize)));
+    value = grows ? size : std::min(size, kOtherSize);
   }
-  return absl::StrJoin(words, " ");
+  return PointOf(sizes);
 }
 
 absl::StatusOr<std::string> OwnProblem(const OwnProblemOptions& options, Console* console) {

@@ -7,7 +7,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -21,7 +20,6 @@ constexpr size_t kSoundChecksMin = 2;
 constexpr char kUsualFloats[] = "uniform(-1, 1)";
 constexpr char kPositiveFloats[] = "uniform(0.1, 1)";
 constexpr char kPositiveFloat[] = "uniform(0.5, 1.5)";
-constexpr char kFewTimes[] = "uniform(1, 8)";
 constexpr uint64_t kFewMax = 1000;
 constexpr uint64_t kSizesMax = uint64_t{1} << 30;
 

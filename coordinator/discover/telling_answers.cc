@@ -19,7 +19,6 @@ namespace {
 
 constexpr char kFewLetters[] = "uniform(95, 98)";  // of which two belong to words
 constexpr char kFewWholeNumbers[] = "uniform(0, 3)";
-constexpr char kSmallValue[] = "uniform(1, 8)";
 constexpr int64_t kSmaller = 8;
 constexpr int kControlsMax = 1000;
 
@@ -122,13 +121,12 @@ std::vector<Choice> Choices(const Answers& answered, const std::set<std::string>
 std::string PointsBy(const Choice& choice, const std::string& points) {
   std::vector<std::string> changed;
   for (const absl::string_view point : absl::StrSplit(points, ',')) {
-    std::vector<std::string> words;
-    for (const auto& [name, size] : SizesOfPoint(point)) {
-      if (choice.values.count(name)) continue;
-      const int64_t chosen = choice.small.count(name) ? (size + kSmaller - 1) / kSmaller : size;
-      words.push_back(name.empty() ? absl::StrCat(chosen) : absl::StrCat(name, "=", chosen));
+    PointSizes sizes = SizesOfPoint(point);
+    std::erase_if(sizes, [&](const auto& each) { return choice.values.count(each.first) > 0; });
+    for (auto& [name, size] : sizes) {
+      if (choice.small.count(name)) size = (size + kSmaller - 1) / kSmaller;
     }
-    changed.push_back(absl::StrJoin(words, " "));
+    changed.push_back(PointOf(sizes));
   }
   return absl::StrJoin(changed, ", ");
 }
@@ -137,7 +135,7 @@ Answers ChangedBy(const Choice& choice, Answers answered) {
   for (const auto& [key, fill] : choice.fills) answered[key] = fill;
   for (const std::string& name : choice.values) {
     answered[absl::StrCat(name, ".kind")] = "value";
-    answered[absl::StrCat(name, ".fill")] = kSmallValue;
+    answered[absl::StrCat(name, ".fill")] = kFewTimes;
   }
   if (!choice.values.empty() || !choice.small.empty()) {
     for (const char* key : {kChecksKey, kTimedKey}) answered[key] = PointsBy(choice, answered[key]);

@@ -90,8 +90,7 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
   bool shouldVisitTemplateInstantiations() const { return true; }
 
   bool VisitDecl(clang::Decl* decl) {
-    const auto* function = dyn_cast<clang::FunctionDecl>(decl);
-    const bool again = function != nullptr && DeclaresNumbersAgain(*function);
+    const bool again = DeclaresNumbersAgain(decl);
     for (const clang::Attr* attribute : decl->attrs()) {
       if (attribute->isImplicit() || attribute->isInherited()) continue;
       if (!attribute->getLocation().isValid()) continue;
@@ -109,9 +108,7 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
 
   bool VisitNamedDecl(clang::NamedDecl* decl) {
     // A header's function keeps its name: it says what the program does.
-    const auto* function = dyn_cast<clang::FunctionDecl>(decl);
-    if (decl->getIdentifier() != nullptr &&
-        !(function != nullptr && DeclaresNumbersAgain(*function)))
+    if (decl->getIdentifier() != nullptr && !DeclaresNumbersAgain(decl))
       findings_->declared.insert(decl->getName().str());
     return true;
   }
@@ -140,7 +137,7 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
       Forbid(function->getLocation(), "replacing operator new or delete is not allowed");
     } else if (function->isThisDeclarationADefinition() && function->isExternC()) {
       Forbid(function->getLocation(), "defining the C function " + name + " is not allowed");
-    } else if (DeclaresNumbersAgain(*function)) {
+    } else if (DeclaresNumbersAgain(function)) {
       return true;
     } else if (!function->isDefined() && !function->isDeleted() && !function->isDefaulted() &&
                !function->isPure() &&
@@ -233,15 +230,17 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
   // A header's function that takes numbers and gives one, as exp: who declares it again may say
   // that it does nothing else, and ask for its form for vectors. What calls it is checked as any
   // call is.
-  bool DeclaresNumbersAgain(const clang::FunctionDecl& function) const {
-    const clang::FunctionDecl* first = function.getCanonicalDecl();
-    if (first == &function || first->isImplicit() || function.isThisDeclarationADefinition() ||
-        !function.isExternC() ||
+  bool DeclaresNumbersAgain(const clang::Decl* decl) const {
+    const auto* function = dyn_cast<clang::FunctionDecl>(decl);
+    if (function == nullptr) return false;
+    const clang::FunctionDecl* first = function->getCanonicalDecl();
+    if (first == function || first->isImplicit() || function->isThisDeclarationADefinition() ||
+        !function->isExternC() ||
         sources_.isInMainFile(sources_.getExpansionLoc(first->getLocation())) ||
-        function.getNumParams() == 0 || function.isNoReturn() ||
-        !function.getReturnType()->isRealFloatingType())
+        function->getNumParams() == 0 || function->isNoReturn() ||
+        !function->getReturnType()->isRealFloatingType())
       return false;
-    return std::all_of(function.param_begin(), function.param_end(),
+    return std::all_of(function->param_begin(), function->param_end(),
                        [](const clang::ParmVarDecl* parameter) {
                          return parameter->getType()->isRealFloatingType();
                        });
