@@ -1,5 +1,6 @@
 #include "cpu_bench_worker/measure/prepared_problem.h"
 
+#include <future>
 #include <tuple>
 #include <utility>
 
@@ -106,11 +107,16 @@ absl::StatusOr<std::unique_ptr<PreparedProblem>> PrepareProblem(const v1::Proble
   ASSIGN_OR_RETURN(bench.check, Shapes(bench.arguments, "check", problem.sizes().check()));
   ASSIGN_OR_RETURN(bench.timed, Shapes(bench.arguments, "timed", problem.sizes().timed()));
   ASSIGN_OR_RETURN(bench.hidden, Shapes(bench.arguments, "hidden", problem.sizes().hidden()));
+  // Both precompile the headers, each for a compiler of its own.
+  std::future<absl::StatusOr<ScreenConfig>> screening;
+  if (screen != nullptr) {
+    screening = std::async(std::launch::async, [&] { return screen->Prepare(problem); });
+  }
   ASSIGN_OR_RETURN(
       prepared->config,
       compiler->Prepare(problem.compile(), problem.limits().compile_s(), StructText(problem)));
   if (screen != nullptr) {
-    ASSIGN_OR_RETURN(prepared->screen, screen->Prepare(problem));
+    ASSIGN_OR_RETURN(prepared->screen, screening.get());
   }
 
   struct Program {
