@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -15,6 +16,10 @@ namespace {
 
 constexpr double kAboutAsFast = 1.1;
 constexpr double kAlike = 1.05;
+// A round gives way to what is made of a program that is so much faster than all before it, once it
+// has measured so many.
+constexpr double kLeap = 1.25;
+constexpr size_t kRoundMin = 8;
 
 struct Program {
   FoundRewrite found;
@@ -117,8 +122,9 @@ class Search {
 
  private:
   absl::Status Rounds() {
-    for (int round = 0; round < options_.rounds && !tools_.enough(); ++round) {
+    for (int round = 0; round < options_.rounds && !tools_.enough();) {
       RETURN_IF_ERROR(Round());
+      if (waiting_.empty()) ++round;
     }
     return absl::OkStatus();
   }
@@ -150,16 +156,27 @@ class Search {
       sources.push_back(parent->found.source);
       parents.push_back(parent->found);
     }
-    if (sources.empty()) return absl::OkStatus();
-    ASSIGN_OR_RETURN(const auto proposed, tools_.propose(sources));
-    for (size_t i = 0; i < proposed.size(); ++i) {
-      for (const ProposedRewrite& rewrite : proposed[i]) {
-        if (!seen_.insert(rewrite.source).second) continue;
-        if (tools_.enough()) return absl::OkStatus();
-        LaidAside made{rewrite.source, parents[i].rules, parents[i].speedup};
-        made.rules.push_back(rewrite.rule);
-        RETURN_IF_ERROR(Take(std::move(made)));
+    std::vector<LaidAside> made;
+    if (!sources.empty()) {
+      ASSIGN_OR_RETURN(const auto proposed, tools_.propose(sources));
+      for (size_t i = 0; i < proposed.size(); ++i) {
+        for (const ProposedRewrite& rewrite : proposed[i]) {
+          made.push_back({rewrite.source, parents[i].rules, parents[i].speedup});
+          made.back().rules.push_back(rewrite.rule);
+        }
       }
+    }
+    for (LaidAside& each : std::exchange(waiting_, {})) made.push_back(std::move(each));
+    const double fastest_before = fastest_;
+    size_t taken = 0;
+    for (size_t i = 0; i < made.size(); ++i) {
+      if (!seen_.insert(made[i].source).second) continue;
+      if (tools_.enough()) return absl::OkStatus();
+      RETURN_IF_ERROR(Take(std::move(made[i])));
+      if (++taken < kRoundMin || fastest_ < kLeap * fastest_before) continue;
+      waiting_.assign(std::make_move_iterator(made.begin() + static_cast<ptrdiff_t>(i) + 1),
+                      std::make_move_iterator(made.end()));
+      return absl::OkStatus();
     }
     return absl::OkStatus();
   }
@@ -193,11 +210,12 @@ class Search {
 
   const RewriteOptions& options_;
   const RewriteTools& tools_;
-  std::vector<Program> right_;   // the reference first
-  std::set<std::string> seen_;   // texts, and hashes of canonical sources
-  std::vector<LaidAside> long_;  // programs that were longer than `longest_`
-  size_t longest_ = 0;           // of most programs that are measured; rises for the long ones
-  size_t longest_ever_ = 0;      // of any
+  std::vector<Program> right_;      // the reference first
+  std::set<std::string> seen_;      // texts, and hashes of canonical sources
+  std::vector<LaidAside> waiting_;  // programs of a round that gave way
+  std::vector<LaidAside> long_;     // programs that were longer than `longest_`
+  size_t longest_ = 0;              // of most programs that are measured; rises for the long ones
+  size_t longest_ever_ = 0;         // of any
   double fastest_ = 1;
   RewriteSearch result_;
 };

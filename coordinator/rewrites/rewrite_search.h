@@ -4,7 +4,9 @@
 // fastest that has not been rewritten yet, so that changes add up which gain nothing alone, and no
 // family fills a round with its numbers ("8 accumulators" and "16 accumulators" are one). Rules are
 // classical transformations (cpu_bench_worker/rewrite/rules/rules.h) and need not be allowed where
-// they are applied; wrong programs fall at the check like any candidate.
+// they are applied; wrong programs fall at the check like any candidate. A round that finds a much
+// faster program gives way to what is made of that one, and is ended later: where a verdict takes
+// seconds, they are not spent on other forms of a slow one.
 //
 // It looks among programs that a policy writes easily first, and then, with the time that is left,
 // among longer ones; what is made of the reference itself, or of the fastest program, does not

@@ -91,6 +91,24 @@ TEST_F(RewriteSearchTest, ARoundRewritesOneOfEachFamily) {
   EXPECT_THAT(rounds_, ElementsAre("r", "raa,rb"));
 }
 
+TEST_F(RewriteSearchTest, ARoundGivesWayToWhatIsMadeOfAMuchFasterProgram) {
+  options_.rounds = 2;
+  const auto propose = tools_.propose;
+  tools_.propose = [&](const std::vector<std::string>& sources) {
+    auto proposed = *propose(sources);
+    if (sources[0] != "r") return proposed;
+    proposed[0].clear();
+    for (int i = 0; i < 12; ++i) proposed[0].push_back({"n", absl::StrCat("r", i)});
+    return proposed;
+  };
+  speeds_ = {{"r2", 2.0}, {"r2a", 3.0}};
+  Kept();
+  // Of twelve programs eight come before those that are made of the third, and four behind them.
+  const std::vector<std::string> behind(measured_.begin() + 8, measured_.begin() + 15);
+  EXPECT_THAT(behind, ElementsAre("r2a", "r2b", "r2c", "r8", "r9", "r10", "r11"));
+  EXPECT_EQ(search_.fastest->source, "r2a");
+}
+
 TEST_F(RewriteSearchTest, KeepsTheFastestThatAreClearlyFaster) {
   options_.rounds = 1;
   options_.kept = 1;

@@ -1,5 +1,6 @@
 #include "cpu_bench_worker/rewrite/rewrite.h"
 
+#include <algorithm>
 #include <functional>
 #include <iterator>
 #include <set>
@@ -60,6 +61,10 @@ void RewriteFunction(const FunctionCode& code, const clang::FunctionDecl& defini
                           &SeveralAccumulators,
                           &KeepInVariable,
                           &CountFromCounter,
+                          &SumInNarrowParts,
+                          &KeepStorage,
+                          &FillByPlace,
+                          &RunByPlace,
                           &FieldsInVariables,
                           &GroupByDivisor,
                           &RemaindersByComparison,
@@ -153,11 +158,26 @@ const std::set<std::string> kForms = {"a call in a variable", "a function in its
                                       "every bit's turn",     "factored out of a sum",
                                       "fields in variables",  "groups by the divisor",
                                       "guards by counters",   "guards joined",
-                                      "plain loops",          "counted up"};
+                                      "plain loops",          "counted up",
+                                      "run through by places"};
 constexpr int kFormsMax = 8;  // of a program, that are looked at
 // Lambdas by themselves, helpers of helpers in their place, plain loops, and one loop at a time
 // counted up.
 constexpr int kFormRounds = 8;
+
+// Whether a rule, the last one of several, only hints something to the compiler, or does what
+// another one does with another number: what comes last, as it is the least likely to gain much.
+bool IsHintOrNumber(const std::string& rule) {
+  const size_t last = rule.rfind(", then ");
+  const std::string name = last == std::string::npos ? rule : rule.substr(last + 7);
+  for (const char* each :
+       {"16 accumulators", "32 accumulators", "64 accumulators", "16 turns side by side",
+        "4 turns in a group", "16 turns in a group", "8 turns by a pragma",
+        "independent turns by a pragma", "arrays that do not overlap", "no traps", "unrolled loops",
+        "optimized less"})
+    if (name.rfind(each, 0) == 0) return true;
+  return false;
+}
 
 // What the rules make of the program, one change each.
 Rewrites RewriteOnce(const std::vector<std::string>& flags, const std::string& pch,
@@ -199,6 +219,8 @@ Rewrites RewriteProgram(const std::vector<std::string>& flags, const std::string
                std::make_move_iterator(further.end()));
   std::set<std::string> seen = {source};
   std::erase_if(found, [&](const Rewrite& each) { return !seen.insert(each.source).second; });
+  std::stable_partition(found.begin(), found.end(),
+                        [](const Rewrite& each) { return !IsHintOrNumber(each.rule); });
   return found;
 }
 

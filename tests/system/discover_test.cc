@@ -136,12 +136,13 @@ TEST_F(DiscoverTest, APlainFunctionEndsInAFasterProvedOneAndAKillLosesNothing) {
 
 TEST_F(DiscoverTest, SizesAtWhichTheFunctionGivesNoResultAreNotChecked) {
   constexpr char kSpread[] = R"(
-// How far each number is from the mean, in units of the variance.
-void standardise(const double* x, int n, double* out) {
+// How far each number is from the mean, times the variance: of one number there is none. (Numbers
+// that are all alike, as they are drawn now and then, have one, 0.)
+void spread(const double* x, int n, double* out) {
   double mean = 0, variance = 0;
   for (int i = 0; i < n; ++i) mean += x[i] / n;
   for (int i = 0; i < n; ++i) variance += (x[i] - mean) * (x[i] - mean) / (n - 1);
-  for (int i = 0; i < n; ++i) out[i] = (x[i] - mean) / variance;
+  for (int i = 0; i < n; ++i) out[i] = (x[i] - mean) * variance;
 }
 )";
   const WhetResult unseen = Whet({"discover", Write("spread.cc", kSpread), "--out", Found(),

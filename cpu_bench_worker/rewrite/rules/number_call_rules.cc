@@ -22,6 +22,7 @@ using clang::isa;
 
 constexpr char kOptimize[] = "#pragma GCC optimize";
 constexpr size_t kArgumentsMax = 2;
+constexpr char kQuarterTurn[] = "1.57079632679489661923";
 // What is longer is not written twice.
 constexpr size_t kRepeatedMax = 60;
 // Functions that are an instruction or two.
@@ -94,6 +95,23 @@ std::string BuiltinName(const FunctionCode& code, const clang::CallExpr* call) {
   return absl::StrCat("__builtin_", name == "abs" ? "fabs" : name, type == "float" ? "f" : "");
 }
 
+// Whether it calls more than operators, such as a vector's [].
+bool CallsByName(const clang::Expr* expression) {
+  const std::vector<const clang::Stmt*> parts = Below(expression);
+  return std::any_of(parts.begin(), parts.end(), [](const clang::Stmt* each) {
+    return isa<clang::CallExpr>(each) && !isa<clang::CXXOperatorCallExpr>(each);
+  });
+}
+
+// What a call of the sine or the cosine is given, with its type; empty for any other call, and
+// where that is computed by another one.
+std::string AngleOf(const FunctionCode& code, const clang::CallExpr* call, std::string_view name) {
+  if (AsMathCall(code, call) == nullptr || ExpensiveName(call) != name ||
+      CallsByName(call->getArg(0)))
+    return "";
+  return absl::StrCat(FloatingType(call->getType()), " ", code.Text(call->getArg(0)));
+}
+
 // The place behind the last line that includes something: a C++ program's own declaration of a C
 // function has to come after that of the header.
 size_t BehindIncludes(const std::string& source) {
@@ -115,6 +133,11 @@ size_t BehindIncludes(const std::string& source) {
 void NumberCalls::Add(const FunctionCode& code) {
   has_loop_ = has_loop_ || HasLoop(code.body());
   const std::vector<const clang::Stmt*> all = Below(code.body());
+  std::set<std::string> sines;
+  for (const clang::Stmt* each : all)
+    if (const auto* call = dyn_cast<clang::CallExpr>(each))
+      sines.insert(AngleOf(code, call, "sin"));
+  sines.erase("");
   // What a call is given comes before the call itself.
   for (auto each = all.rbegin(); each != all.rend(); ++each) {
     const auto* call = dyn_cast<clang::CallExpr>(*each);
@@ -124,6 +147,7 @@ void NumberCalls::Add(const FunctionCode& code) {
     } else if (const std::string name = BuiltinName(code, call); !name.empty()) {
       edits_.push_back(code.Instead(call->getCallee()->IgnoreParenImpCasts(), name));
     } else {
+      if (sines.count(AngleOf(code, call, "cos")) > 0) AddAsSine(code, call);
       AddExpensive(code, call);
     }
   }
@@ -143,6 +167,28 @@ void NumberCalls::AddExpensive(const FunctionCode& code, const clang::CallExpr* 
   edits_.push_back(renamed_.back());
 }
 
+// GCC computes the sine and the cosine of one angle together, for which it has no vectors' form.
+void NumberCalls::AddAsSine(const FunctionCode& code, const clang::CallExpr* call) {
+  const bool is_float = FloatingType(call->getType()) == "float";
+  const clang::Expr* angle = call->getArg(0);
+  std::string name = code.Text(call->getCallee()->IgnoreParenImpCasts());
+  name = is_float ? "::sinf" : name.substr(0, name.rfind("cos")) + "sin";
+  const std::string given = code.Text(angle);
+  as_sines_.push_back(
+      code.Instead(call, absl::StrCat(name, "(", IsAtom(angle) ? given : "(" + given + ")", " + ",
+                                      kQuarterTurn, is_float ? "f" : "", ")")));
+}
+
+Edits NumberCalls::WithSines(Edits edits) const {
+  for (const Edit& sine : as_sines_) {
+    const bool within_other = std::any_of(edits.begin(), edits.end(), [&](const Edit& each) {
+      return each.begin <= sine.begin && each.end >= sine.end;
+    });
+    if (!within_other) Override(&edits, sine);
+  }
+  return edits;
+}
+
 void NumberCalls::ProposeVectors(const FunctionCode& code, Rewrites* rewrites) const {
   const std::string source = code.Source({});
   std::string declared;
@@ -159,10 +205,15 @@ void NumberCalls::ProposeVectors(const FunctionCode& code, Rewrites* rewrites) c
     edits.push_back({place, place, declared});
     return code.Source(edits);
   };
-  rewrites->push_back({"calls in vectors", with(renamed_)});
-  if (!absl::StrContains(source, kOptimize))
-    rewrites->push_back({"calls in vectors, sums in any order",
-                         absl::StrCat(kOptimize, "(", kSumsInAnyOrder, ")\n", with(edits_))});
+  const auto propose = [&](const std::string& rule, const Edits& plain, const Edits& any_order) {
+    rewrites->push_back({rule, with(plain)});
+    if (!absl::StrContains(source, kOptimize))
+      rewrites->push_back({rule + ", sums in any order",
+                           absl::StrCat(kOptimize, "(", kSumsInAnyOrder, ")\n", with(any_order))});
+  };
+  propose("calls in vectors", renamed_, edits_);
+  if (!as_sines_.empty())
+    propose("calls in vectors, cosines as sines", WithSines(renamed_), WithSines(edits_));
 }
 
 }  // namespace whetstone

@@ -87,5 +87,20 @@ TEST_F(RewriteTest, OtherFunctionsAreNotDeclared) {
         << value;
 }
 
+TEST_F(RewriteTest, ACosineBesideASineIsASineToo) {
+  EXPECT_THAT(
+      By("calls in vectors, cosines as sines",
+         "void f(const double* x, float* y, int n) { for (int i = 0; i < n; i++) { double a "
+         "= x[i] * 2; y[i] = sin(a) * cos(a) + cos(x[i]) + std::sin(y[i] + 1) - "
+         "std::cos(y[i] + 1); } }"),
+      testing::HasSubstr(
+          "y[i] = sin(a) * sin(a + 1.57079632679489661923) + cos(x[i]) + sinf(y[i] + 1) - "
+          "::sinf((y[i] + 1) + 1.57079632679489661923f);"));
+  EXPECT_FALSE(Fits("calls in vectors, cosines as sines",
+                    "void f(double* x, int n) { for (int i = 0; i < n; i++) x[i] = sin(x[i]) + "
+                    "cos(x[i] + 1); }"))
+      << "of another angle";
+}
+
 }  // namespace
 }  // namespace whetstone

@@ -3,6 +3,7 @@
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/StmtCXX.h"
 #include "cpu_bench_worker/rewrite/analysis/conditions.h"
+#include "cpu_bench_worker/rewrite/analysis/containers.h"
 #include "cpu_bench_worker/rewrite/rules/rules.h"
 
 namespace whetstone {
@@ -26,23 +27,6 @@ struct Rows {
   };
   std::vector<Element> elements;  // everything that is done with it
 };
-
-// The arguments that a vector is made with, without those that are not written.
-std::vector<const clang::Expr*> MadeWith(const clang::Expr* expression) {
-  for (const clang::Stmt* each : Below(expression)) {
-    const auto* made = dyn_cast<clang::CXXConstructExpr>(each);
-    if (made == nullptr) continue;
-    std::vector<const clang::Expr*> arguments;
-    for (const clang::Expr* argument : made->arguments())
-      if (!isa<clang::CXXDefaultArgExpr>(argument)) arguments.push_back(argument);
-    // Around the one that is written are those that copy it or move it.
-    if (arguments.size() == 1 &&
-        isa<clang::CXXConstructExpr>(arguments[0]->IgnoreImplicit()->IgnoreParens()))
-      continue;
-    return arguments;
-  }
-  return {};
-}
 
 // what[index], of a vector.
 const clang::CXXOperatorCallExpr* AsElement(const clang::Stmt* stmt) {

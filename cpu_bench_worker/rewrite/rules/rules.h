@@ -79,6 +79,19 @@ void KeepInVariable(const FunctionCode& code, Rewrites* rewrites);
 // A variable that a loop counts up beside its own counter is computed from that one.
 void CountFromCounter(const FunctionCode& code, Rewrites* rewrites);
 
+// A sum that is kept in a wide type, of numbers that are known to be small, is taken in parts that
+// an int has room for (narrow_rules.cc).
+void SumInNarrowParts(const FunctionCode& code, Rewrites* rewrites);
+
+// Containers (container_rules.cc).
+// What a turn keeps in a vector or string of its own is kept in one that is there before the loop,
+// with the memory that it has by then.
+void KeepStorage(const FunctionCode& code, Rewrites* rewrites);
+// A vector that every turn of a loop puts an element behind has its size before it.
+void FillByPlace(const FunctionCode& code, Rewrites* rewrites);
+// A loop through a vector counts its places, as other rules want it.
+void RunByPlace(const FunctionCode& code, Rewrites* rewrites);
+
 // Structs (field_rules.cc).
 // The fields of a local struct are variables of their own (scalar replacement), as other rules want
 // them.
@@ -211,8 +224,9 @@ class NumberCalls {
   // Takes one of the program's functions, once.
   void Add(const FunctionCode& code);
   // exp, sin and the like are declared once more, as functions that set no errno and have a form
-  // for vectors (glibc's libmvec), so that loops that call them are vectorised. Proposes it for all
-  // that were added, if one has a loop; `code` is of the same program.
+  // for vectors (glibc's libmvec), so that loops that call them are vectorised; once more with the
+  // cosine of an angle whose sine is computed too as a sine. Proposes it for all that were added,
+  // if one has a loop; `code` is of the same program.
   void ProposeVectors(const FunctionCode& code, Rewrites* rewrites) const;
   // Makes choices of std::max and std::min, and calls others by the compiler's own names: behind a
   // pragma that changes how numbers are computed GCC puts no function of a header in the place of
@@ -221,10 +235,14 @@ class NumberCalls {
 
  private:
   void AddExpensive(const FunctionCode& code, const clang::CallExpr* call);
+  void AddAsSine(const FunctionCode& code, const clang::CallExpr* call);
+  // The same edits with cosines as sines.
+  Edits WithSines(Edits edits) const;
 
   std::set<std::string> in_vectors_;      // "double exp(double) noexcept"
   std::set<std::string> by_instruction_;  // without such a form: "double sqrt(double) noexcept"
   Edits renamed_;                         // std::exp of a float to expf
+  Edits as_sines_;                        // cos(x), beside sin(x), to sin(x + a quarter turn)
   Edits edits_;                           // these too
   bool has_loop_ = false;
 };

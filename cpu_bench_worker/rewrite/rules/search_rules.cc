@@ -94,6 +94,22 @@ const clang::Expr* PlaceIn(const clang::Stmt* stmt, const clang::VarDecl* sorted
   return call->getArg(1);
 }
 
+// The place of the one that is read, or of the higher one of two neighbours (a median of an even
+// number); none where it is any other number of places.
+std::optional<std::string> NthOf(const std::set<std::string>& places) {
+  if (places.size() == 1) return *places.begin();
+  if (places.size() != 2) return std::nullopt;
+  for (const std::string& place : places)
+    if (places.count(place + " - 1") > 0) return place;
+  for (const std::string& place : places) {
+    const size_t half = place.rfind(" / 2");
+    if (half != std::string::npos && half + 4 == place.size() &&
+        places.count("(" + place.substr(0, half) + " - 1) / 2") > 0)
+      return place;
+  }
+  return std::nullopt;
+}
+
 // for (…; i < n && !found; …) { if (condition) found = true; }, or with a `break` or `return true`.
 struct Search {
   const clang::ForStmt* loop = nullptr;
@@ -324,10 +340,16 @@ void TakeNth(const FunctionCode& code, Rewrites* rewrites) {
     if (sort == nullptr || !llvm::isa_and_nonnull<clang::CompoundStmt>(code.Parent(stmt))) continue;
     const clang::VarDecl* sorted = SortedOne(code, sort->getArg(0));
     if (sorted == nullptr) continue;
-    // Behind it only one element is read, whose place may ask for the size.
+    // Behind it only one element is read, whose place may ask for the size; it is put in its place
+    // by then.
+    Variables between;
     Variables behind;
-    for (const clang::Stmt* each : StatementsOf(code.Parent(stmt)))
-      if (code.Begin(each) > code.Begin(stmt)) behind.merge(ChangedOrDeclared(each));
+    const clang::Stmt* read = nullptr;
+    for (const clang::Stmt* each : StatementsOf(code.Parent(stmt))) {
+      if (code.Begin(each) <= code.Begin(stmt)) continue;
+      if (read == nullptr && Mentions(each, sorted) > 0) read = each;
+      (read == nullptr ? between : behind).merge(ChangedOrDeclared(each));
+    }
     std::set<std::string> places;
     bool known_before = true;
     int known = 0;
@@ -345,13 +367,20 @@ void TakeNth(const FunctionCode& code, Rewrites* rewrites) {
     }
     const bool elsewhere =
         Declared(code.Parent(stmt)).count(sorted) == 0 && code.Parent(stmt) != code.body();
-    if (places.size() != 1 || known != named || !known_before || elsewhere) continue;
+    const std::optional<std::string> nth = NthOf(places);
+    if (!nth || known != named || !known_before || elsewhere || Share(Used(sort), between))
+      continue;
     const std::string first = code.Text(sort->getArg(0));
-    const std::string last = code.Text(sort->getArg(1));
+    const std::string place = first + " + (" + *nth + ")";
+    std::string put =
+        "std::nth_element(" + first + ", " + place + ", " + code.Text(sort->getArg(1)) + ");";
+    // The largest of those before it is the one before it.
+    if (places.size() == 2)
+      put += "\nif ((" + *nth + ") > 0) {\nstd::iter_swap(" + place + " - 1, std::max_element(" +
+             first + ", " + place + "));\n}";
     rewrites->push_back(
         {"only the one that is read put in order",
-         code.Source({code.Instead(stmt, "std::nth_element(" + first + ", " + first + " + " + "(" +
-                                             *places.begin() + "), " + last + ");")})});
+         code.Source({code.Instead(stmt, ""), {code.Begin(read), code.Begin(read), put + "\n"}})});
   }
 }
 
