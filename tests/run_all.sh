@@ -122,15 +122,14 @@ check_tidy() {
 }
 
 # The sources that changed since this branch left origin/main, or, where it is origin/main itself (a
-# clean clone), in its last ten commits: what changed last comes first.
+# clean clone), in the last ten commits that changed any: what changed last comes first.
 changed_sources() {
-  local base
+  local base commits
   base=$(git merge-base HEAD origin/main 2>/dev/null) || base=$(git rev-parse HEAD)
-  if [[ "$base" == "$(git rev-parse HEAD)" ]]; then
-    base=$(git rev-parse -q --verify HEAD~10) || base=$(git rev-list --max-parents=0 HEAD | tail -n 1)
-  fi
+  commits=("$base..HEAD")
+  [[ "$base" != "$(git rev-parse HEAD)" ]] || commits=(-n 10)
   { git diff --name-only HEAD -- "${OUR_SOURCES[@]}" &&
-    git log --format= --name-only "$base..HEAD" -- "${OUR_SOURCES[@]}"; } |
+    git log --format= --name-only "${commits[@]}" -- "${OUR_SOURCES[@]}"; } |
     awk '!seen[$0]++' | while read -r file; do [[ ! -e "$file" ]] || echo "$file"; done
 }
 
