@@ -323,6 +323,16 @@ std::string FunctionCode::InGroups(const Loop& loop, int count, const std::strin
          name + " < " + bound + "; " + name + "++) {\n" + Text(loop.body, {}) + "}";
 }
 
+std::string FunctionCode::InParts(const Loop& loop, int64_t turns, const std::string& from,
+                                  const std::string& until, const std::string& body) const {
+  const std::string type = Type(loop.var);
+  const std::string size = std::to_string(turns);
+  const std::string bound = Bound(loop);
+  return "for (" + type + " " + from + " = " + Text(loop.first) + "; " + from + " < " + bound +
+         "; " + from + " += " + size + ") {\nconst " + type + " " + until + " = " + bound + " - " +
+         from + " < " + size + " ? " + bound + " : " + from + " + " + size + ";\n" + body + "}";
+}
+
 void FunctionCode::Replace(const clang::Stmt* stmt, const clang::VarDecl* variable,
                            const std::string& text, Edits* edits) const {
   for (const clang::Stmt* each : Below(stmt)) {

@@ -94,6 +94,11 @@ class FunctionCode {
   // at a time, and one that does what is left as before. See WithCounter.
   std::string InGroups(const Loop& loop, int count, const std::string& body) const;
 
+  // The loop cut in parts of at most so many turns, each of which does `body` for those from the
+  // variable `from` to before `until`.
+  std::string InParts(const Loop& loop, int64_t turns, const std::string& from,
+                      const std::string& until, const std::string& body) const;
+
   // Adds edits that put `text` wherever `variable` is named below `stmt`; a sum ("j + q") gets
   // parentheses where it needs them.
   void Replace(const clang::Stmt* stmt, const clang::VarDecl* variable, const std::string& text,

@@ -158,13 +158,15 @@ class Ranges {
 
 }  // namespace
 
+bool IsWide(const FunctionCode& code, clang::QualType type) {
+  return type->isRealFloatingType() ||
+         (type->isIntegerType() && code.context().getTypeSize(type) > 32);
+}
+
 std::optional<NarrowValue> AsNarrow(const FunctionCode& code, const clang::Expr* expression) {
   const clang::Expr* computed = expression->IgnoreParens();
   while (const auto* cast = dyn_cast<clang::CastExpr>(computed)) {
-    const bool widens =
-        cast->getType()->isRealFloatingType() ||
-        (cast->getType()->isIntegerType() && code.context().getTypeSize(cast->getType()) > 32);
-    if (!widens && !clang::isa<clang::ImplicitCastExpr>(cast)) break;
+    if (!IsWide(code, cast->getType()) && !clang::isa<clang::ImplicitCastExpr>(cast)) break;
     computed = cast->getSubExpr()->IgnoreParens();
   }
   if (!computed->getType()->isIntegerType()) return std::nullopt;

@@ -13,6 +13,9 @@ struct ValueRange {
   int64_t most = 0;
 };
 
+// Whether it is the type of fractions, or of whole numbers that take more bits than an int.
+bool IsWide(const FunctionCode& code, clang::QualType type);
+
 // An integer expression that an int has room for.
 struct NarrowValue {
   const clang::Expr* expression = nullptr;

@@ -250,7 +250,6 @@ void GatherFirst(const FunctionCode& code, Rewrites* rewrites) {
     const std::string k = code.Fresh({"k", "each"});
     const std::string type = code.Type(loop.var);
     const std::string name = loop.var->getNameAsString();
-    const std::string bound = code.Bound(loop);
     const std::string declared = code.Text(compaction->declared, {});
     const std::string gathered = "for (" + type + " " + name + " = " + from + "; " + name + " < " +
                                  until + "; " + name + "++) {\n" + declared + "const bool " + fit +
@@ -260,13 +259,10 @@ void GatherFirst(const FunctionCode& code, Rewrites* rewrites) {
                              "++) {\nconst " + type + " " + name + " = " + turns + "[" + k +
                              "];\n" + declared + code.Text(compaction->statements, {}) + "}\n";
     rewrites->push_back(
-        {"gathered first",
-         code.Source({code.Instead(
-             loop.stmt, "for (" + type + " " + from + " = " + code.Text(loop.first) + "; " + from +
-                            " < " + bound + "; " + from + " += 256) {\nconst " + type + " " +
-                            until + " = " + bound + " - " + from + " < 256 ? " + bound + " : " +
-                            from + " + 256;\n" + type + " " + turns + "[256];\nint " + here +
-                            " = 0;\n" + gathered + done + "}")})});
+        {"gathered first", code.Source({code.Instead(
+                               loop.stmt, code.InParts(loop, 256, from, until,
+                                                       type + " " + turns + "[256];\nint " + here +
+                                                           " = 0;\n" + gathered + done))})});
   }
 }
 

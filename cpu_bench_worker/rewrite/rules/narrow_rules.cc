@@ -18,12 +18,6 @@ constexpr int64_t kPartTurnsMax = 65536;
 // A loop of fewer turns is not worth it at all.
 constexpr int64_t kLoopTurnsMin = 16;
 
-// Whether a sum of this type takes more of the processor than one of an int does.
-bool IsWide(const FunctionCode& code, clang::QualType type) {
-  return type->isRealFloatingType() ||
-         (type->isIntegerType() && code.context().getTypeSize(type) > 32);
-}
-
 // What a statement adds to a sum, or takes from it.
 struct Added {
   const clang::Expr* value = nullptr;  // as it is written; null: 1
@@ -116,13 +110,9 @@ void SumInNarrowParts(const FunctionCode& code, Rewrites* rewrites) {
     } else {
       const std::string from = code.Fresh({"from", "first_turn"});
       const std::string until = code.Fresh({"until", "last_turn"});
-      const std::string bound = code.Bound(loop);
-      const std::string size = std::to_string(sums->turns);
-      text = "for (" + type + " " + from + " = " + code.Text(loop.first) + "; " + from + " < " +
-             bound + "; " + from + " += " + size + ") {\nconst " + type + " " + until + " = " +
-             bound + " - " + from + " < " + size + " ? " + bound + " : " + from + " + " + size +
-             ";\n" + declared + "for (" + type + " " + name + " = " + from + "; " + name + " < " +
-             until + "; " + name + "++) {\n" + turns + "}\n" + joined + "}";
+      const std::string part = "for (" + type + " " + name + " = " + from + "; " + name + " < " +
+                               until + "; " + name + "++) {\n" + turns + "}\n";
+      text = code.InParts(loop, sums->turns, from, until, declared + part + joined);
     }
     rewrites->push_back({"sums in narrow parts", code.Source({code.Instead(loop.stmt, text)})});
   }
