@@ -228,8 +228,9 @@ absl::Status Same(Measurer* measurer, double before, BarTable* table) {
 
 // Repeated are many precise measurements of the same program.
 struct Repeated {
-  double off = 0;      // 95 % of them are within this of their long-run value (relative).
-  double covered = 0;  // This share of their intervals of 95 % holds it.
+  double off = 0;           // 95 % of them are within this of their long-run value (relative).
+  double covered = 0;       // This share of their intervals of 95 % holds it.
+  double aa_threshold = 0;  // the median of theirs
 };
 
 // `known`: the long-run value, where it is known; else the geometric mean.
@@ -250,12 +251,14 @@ absl::StatusOr<Repeated> Repeat(Measurer* measurer, const std::string& source, i
   const double truth = known.value_or(std::exp(sum / runs));
   Repeated repeated;
   int covered = 0;
-  std::vector<double> off;
+  std::vector<double> off, thresholds;
   for (const v1::Verdict& verdict : verdicts) {
+    thresholds.push_back(verdict.noise_band());
     off.push_back(std::fabs(std::log(verdict.speedup() / truth)));
     covered += verdict.speedup_low() <= truth && truth <= verdict.speedup_high() ? 1 : 0;
   }
   repeated.off = Quantile(off, 0.95);
+  repeated.aa_threshold = Median(thresholds);
   repeated.covered = static_cast<double>(covered) / runs;
   return repeated;
 }
@@ -270,6 +273,7 @@ absl::Status Repeats(Measurer* measurer, const Options& options, BarTable* table
                    Repeat(measurer, problem.expert(), options.runs, std::nullopt));
   table->Add("the expert measured again, 95 % of runs", 100 * far.off, "%.2f %%", 1.5, false);
   table->AddBetween("… intervals of 95 % that hold the mean", 100 * far.covered, "%.0f %%", 91, 98);
+  table->Note("… their A/A threshold", absl::StrFormat("%.2f %%", 100 * far.aa_threshold));
   const BusyCore busy(measurer->Info().slot_cores(0));
   ASSIGN_OR_RETURN(const Repeated disturbed,
                    Repeat(measurer, problem.expert(), options.runs / 4, std::nullopt));

@@ -44,10 +44,10 @@ absl::StatusOr<RewriteSearch> SearchByRules(const v1::Problem& problem,
   search.propose = [&](const std::vector<std::string>& sources) {
     return rewriter.Propose(sources, tools.stopped);
   };
-  search.measure = [&](const std::string& source) -> absl::StatusOr<v1::Verdict> {
+  search.measure = [&](const std::string& source, double least) -> absl::StatusOr<v1::Verdict> {
     if (const v1::Verdict* known = tools.log ? tools.log->Find(source) : nullptr) return *known;
     absl::StatusOr<v1::Verdict> verdict =
-        tools.worker->Measure(problem, source, /*time=*/true, /*fresh=*/false);
+        tools.worker->Measure(problem, source, /*time=*/true, /*fresh=*/false, least);
     if (verdict.ok() && tools.log) RETURN_IF_ERROR(tools.log->Add(source, *verdict));
     if (!verdict.ok() && tools.worker_failure) *tools.worker_failure = verdict.status();
     return verdict;

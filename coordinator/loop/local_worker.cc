@@ -65,12 +65,14 @@ absl::StatusOr<v1::Calibration> LocalWorker::Put(const v1::Problem& problem,
 }
 
 absl::StatusOr<v1::Verdict> LocalWorker::Measure(const v1::Problem& problem,
-                                                 const std::string& source, bool time, bool fresh) {
+                                                 const std::string& source, bool time, bool fresh,
+                                                 double least_speedup) {
   v1::MeasureRequest request;
   request.set_problem_hash(ProblemHash(problem));
   request.set_source(source);
   request.set_time(time);
   request.set_fresh(fresh);
+  request.set_least_speedup(least_speedup);
   request.set_seed(17);
   std::string detail;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {

@@ -27,9 +27,9 @@ class LocalWorker {
   // Measures a candidate of a problem that was Put. With `fresh` it never answers from the verdict
   // cache. Where the worker itself fails it is asked once more, and then that is an INTERNAL error:
   // a verdict is never INFRASTRUCTURE_ERROR. INVALID_ARGUMENT: the problem's reference
-  // did not come to its end, twice.
+  // did not come to its end, twice. `least_speedup` is as in MeasureRequest.
   absl::StatusOr<v1::Verdict> Measure(const v1::Problem& problem, const std::string& source,
-                                      bool time, bool fresh);
+                                      bool time, bool fresh, double least_speedup = 0);
 
  private:
   absl::StatusOr<v1::Calibration> Put(const v1::Problem& problem, v1::PutProblemRequest request);

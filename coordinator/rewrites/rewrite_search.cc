@@ -191,7 +191,8 @@ class Search {
       return absl::OkStatus();
     }
     const std::string& source = made.source;
-    ASSIGN_OR_RETURN(const v1::Verdict verdict, tools_.measure(source));
+    ASSIGN_OR_RETURN(const v1::Verdict verdict,
+                     tools_.measure(source, std::max(options_.least_gain, fastest_)));
     ++result_.measured;
     const bool fresh =
         verdict.canonical_hash().empty() || seen_.insert(verdict.canonical_hash()).second;

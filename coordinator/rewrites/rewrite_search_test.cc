@@ -28,8 +28,9 @@ class RewriteSearchTest : public testing::Test {
       }
       return proposed;
     };
-    tools_.measure = [this](const std::string& source) {
+    tools_.measure = [this](const std::string& source, double least) {
       measured_.push_back(source);
+      least_.push_back(least);
       v1::Verdict verdict;
       const bool wrong = source.find('c') != std::string::npos;
       verdict.set_outcome(wrong ? v1::WRONG_ANSWER : v1::CORRECT);
@@ -61,6 +62,7 @@ class RewriteSearchTest : public testing::Test {
   std::map<std::string, std::string> hashes_;
   std::vector<std::string> rounds_;
   std::vector<std::string> measured_;
+  std::vector<double> least_;  // what each had to reach
   size_t budget_ = 1000;
   RewriteSearch search_;
 };
@@ -165,13 +167,20 @@ TEST_F(RewriteSearchTest, ALongOneCountsAsSoMuchSlowerAsItIsLonger) {
   EXPECT_THAT(Kept(), ElementsAre("ra 2 a")) << "too long, however fast";
 }
 
+TEST_F(RewriteSearchTest, AsksForAClearGainAndThenForMoreThanItHas) {
+  budget_ = 4;
+  speeds_ = {{"ra", 1.05}, {"rb", 3.0}};
+  Kept();
+  EXPECT_THAT(least_, ElementsAre(1.1, 1.1, 3.0, 3.0));
+}
+
 TEST_F(RewriteSearchTest, AFailureAmongLongProgramsLosesNothing) {
   problem_.set_signature("r");
   options_.chars_kept = 1;
   const auto measure = tools_.measure;
-  tools_.measure = [&](const std::string& source) -> absl::StatusOr<v1::Verdict> {
+  tools_.measure = [&](const std::string& source, double least) -> absl::StatusOr<v1::Verdict> {
     if (source == "rbb") return absl::UnavailableError("gone");
-    return measure(source);
+    return measure(source, least);
   };
   speeds_ = {{"ra", 2.0}, {"rb", 3.0}, {"rba", 9.0}};
   EXPECT_THAT(Kept(), ElementsAre("rb 3 b"));
@@ -212,9 +221,9 @@ TEST_F(RewriteSearchTest, EndsWithWhatItHasWhenTimeIsUp) {
 
 TEST_F(RewriteSearchTest, WhatWasFoundBeforeAFailureIsKept) {
   const auto measure = tools_.measure;
-  tools_.measure = [&](const std::string& source) -> absl::StatusOr<v1::Verdict> {
+  tools_.measure = [&](const std::string& source, double least) -> absl::StatusOr<v1::Verdict> {
     if (source == "rb") return absl::UnavailableError("gone");
-    return measure(source);
+    return measure(source, least);
   };
   speeds_ = {{"ra", 2.0}};
   EXPECT_THAT(Kept(), ElementsAre("ra 2 a"));

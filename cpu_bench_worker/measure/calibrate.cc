@@ -55,7 +55,8 @@ absl::StatusOr<v1::Calibration> Calibrate(Pipeline* pipeline, SlotPool* slots, S
     ASSIGN_OR_RETURN(SlotPool::Lease lease, slots->Acquire(threads, nullptr));
     pipeline->Check(*problem, &lease, 0xE4BE, nullptr, &artefact);
     if (!artefact.final)
-      pipeline->Time(*problem, &lease, 0xE4BE, StoppingCriterion::kPrecise, nullptr, &artefact);
+      pipeline->Time(*problem, &lease, 0xE4BE, StoppingCriterion::kPrecise,
+                     /*least_speedup=*/0, nullptr, &artefact);
   }
   const v1::Verdict& expert = artefact.verdict;
   if (expert.outcome() == v1::INFRASTRUCTURE_ERROR) return absl::UnavailableError(expert.detail());

@@ -287,7 +287,9 @@ absl::Status MeasurerImpl::Run(const PreparedProblem& problem, const v1::Measure
       if (Repeatable(artefact)) builds_.Add(key, artefact);
     }
     entry->built = artefact.verdict.outcome() != v1::INFRASTRUCTURE_ERROR;
-    if (!artefact.final && !request.fresh()) artefact.final = verdicts_.Find(&artefact.verdict);
+    if (!artefact.final && !request.fresh()) {
+      artefact.final = verdicts_.Find(request.least_speedup(), &artefact.verdict);
+    }
     if (artefact.final) return absl::OkStatus();
   }
   // The seed is mixed one way, so that a verdict's seed tells nothing of other candidates'.
@@ -306,7 +308,7 @@ absl::Status MeasurerImpl::Run(const PreparedProblem& problem, const v1::Measure
         std::max({*threshold, slot_aa_->Widest(), problem.calibration.noise_band()}));
     pipeline_->Time(problem, &lease, seed,
                     request.fresh() ? StoppingCriterion::kPrecise : StoppingCriterion::kClear,
-                    &entry->cancelled, &artefact);
+                    request.least_speedup(), &entry->cancelled, &artefact);
   }
   if (artefact.final && !artefact.cancelled) verdicts_.Add(artefact.verdict);
   return absl::OkStatus();

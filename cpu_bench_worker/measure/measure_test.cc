@@ -19,6 +19,7 @@
 #include "common/tree_testing.h"
 #include "cpu_bench_worker/measure/worker_bench.h"
 #include "cpu_bench_worker/problem/test_problems.h"
+#include "cpu_bench_worker/stats/plan.h"
 
 namespace whetstone {
 namespace {
@@ -190,6 +191,31 @@ TEST_F(MeasureTest, AFasterProgramIsFasterAndEqualMachineCodeIsCached) {
   const auto challenger = measurer_->Measure(fresh);
   ASSERT_TRUE(challenger.ok()) << challenger.status();
   EXPECT_FALSE(challenger->cached());
+}
+
+TEST_F(MeasureTest, WhatIsBelowTheLeastIsTimedToItsEndForWhoeverAsksForLess) {
+  const std::string as_fast = Matmul(
+      "for (int i = 0; i < n; ++i) for (int j = 0; j < n; ++j) { float s = 0;"
+      " for (int k = 0; k < n; ++k) s += a[i * n + k] * b[k * n + j]; c[i * n + j] = s * 2 * 0.5f; }");
+  const auto at_least = [&](double least, const std::string& id) {
+    v1::MeasureRequest request = Request(id, as_fast, true);
+    request.set_least_speedup(least);
+    const auto verdict = measurer_->Measure(request);
+    EXPECT_TRUE(verdict.ok()) << verdict.status();
+    EXPECT_EQ(verdict->outcome(), v1::CORRECT) << verdict->detail();
+    return *verdict;
+  };
+  const v1::Verdict far = at_least(10, "far");
+  EXPECT_TRUE(far.below_least());
+  EXPECT_TRUE(far.stopped_early());
+  EXPECT_LT(far.process_pairs(), kProcessPairs);
+  EXPECT_TRUE(at_least(20, "farther").cached());
+  const v1::Verdict whole = at_least(0, "whole");
+  EXPECT_FALSE(whole.cached());
+  EXPECT_FALSE(whole.below_least());
+  EXPECT_GE(whole.process_pairs(), kProcessPairs);
+  EXPECT_TRUE(at_least(10, "again").cached());
+  EXPECT_FALSE(at_least(10, "and again").below_least()) << "the better of both is kept";
 }
 
 TEST_F(MeasureTest, CheckingFirstAndTimingLaterIsOneCandidate) {

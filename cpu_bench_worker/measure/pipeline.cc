@@ -63,10 +63,9 @@ void SetTimed(const std::vector<CallShape>& shapes, const TimeReport& report,
               v1::Verdict* verdict) {
   verdict->set_timed(true);
   verdict->set_speedup(report.score.speedup);
-  verdict->set_speedup_low(report.score.low);
-  verdict->set_speedup_high(report.score.high);
   verdict->set_speedup_error(report.score.error);
   verdict->set_stopped_early(report.stopped_early);
+  verdict->set_below_least(report.below_least);
   verdict->set_process_pairs(report.process_pairs);
   verdict->set_start_s(verdict->start_s() + report.start_s);
   verdict->set_invocations_s(verdict->invocations_s() + report.invocations_s);
@@ -86,6 +85,10 @@ void SetTimed(const std::vector<CallShape>& shapes, const TimeReport& report,
     if (size->pairs_core_shared() > 0)
       verdict->set_noise_band(std::max(verdict->noise_band(), kSharedAaThreshold));
   }
+  const Score score = WithLongRun(report.score, verdict->noise_band(),
+                                  report.stopped_early ? Confidence::k995 : Confidence::k95);
+  verdict->set_speedup_low(score.low);
+  verdict->set_speedup_high(score.high);
 }
 
 }  // namespace
@@ -188,8 +191,8 @@ void Pipeline::Check(const PreparedProblem& problem, SlotPool::Lease* lease, uin
 }
 
 void Pipeline::Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint64_t seed,
-                    StoppingCriterion criterion, const std::atomic<bool>* cancelled,
-                    Artefact* artefact) {
+                    StoppingCriterion criterion, double least_speedup,
+                    const std::atomic<bool>* cancelled, Artefact* artefact) {
   lease->BeginTiming();
   const absl::Cleanup end_timing = [&] { lease->EndTiming(); };
   const StageTimer timer(artefact, &v1::Verdict::set_time_s, 0);
@@ -202,10 +205,12 @@ void Pipeline::Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint
   TimeReport report;
   const double budget_s =
       std::max(1.0, problem.bench.problem.limits().total_s() - artefact->spent_s);
-  if (const auto failure = TimeCandidate(
-          &session, problem.bench.timed, artefact->estimates,
-          {.budget_s = budget_s, .criterion = criterion, .smt_detector = SmtDetectorOf(*lease)},
-          &report))
+  if (const auto failure = TimeCandidate(&session, problem.bench.timed, artefact->estimates,
+                                         {.budget_s = budget_s,
+                                          .criterion = criterion,
+                                          .least_speedup = least_speedup,
+                                          .smt_detector = SmtDetectorOf(*lease)},
+                                         &report))
     return End(*failure, artefact);
   if (!report.first_bad.empty())
     return EndWrong(report.samples_right, report.samples, report.first_bad, artefact);

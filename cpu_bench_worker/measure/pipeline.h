@@ -56,8 +56,10 @@ class Pipeline {
   void Check(const PreparedProblem& problem, SlotPool::Lease* lease, uint64_t seed,
              const std::atomic<bool>* cancelled, Artefact* artefact);
   // Times, checks for an outlier and measures that a second time. The verdict is then always final.
+  // `least_speedup` is as in TimeOptions.
   void Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint64_t seed,
-            StoppingCriterion criterion, const std::atomic<bool>* cancelled, Artefact* artefact);
+            StoppingCriterion criterion, double least_speedup, const std::atomic<bool>* cancelled,
+            Artefact* artefact);
 
   // The reference against itself: right by its own rule and how far apart equal code measures.
   // INVALID_ARGUMENT: the reference isn't deterministic, or disagrees with the oracle or checker.

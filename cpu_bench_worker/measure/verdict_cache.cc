@@ -14,10 +14,11 @@ std::string Key(const v1::Verdict& verdict) {
 
 }  // namespace
 
-bool VerdictCache::Find(v1::Verdict* verdict) {
+bool VerdictCache::Find(double least_speedup, v1::Verdict* verdict) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const std::shared_ptr<const v1::Verdict> known = verdicts_.Find(Key(*verdict));
   if (known == nullptr) return false;
+  if (known->below_least() && !(known->speedup_high() < least_speedup)) return false;
   const v1::Verdict mine = *verdict;
   *verdict = *known;
   verdict->set_canonical_hash(mine.canonical_hash());

@@ -1,7 +1,7 @@
 // Verdicts reached before, by machine code: sources that differ in names and layout only compile to
 // the same object, and need not be measured again.
 //
-//   if (cache.Find(&verdict)) return verdict;
+//   if (cache.Find(least_speedup, &verdict)) return verdict;
 //   …                                           // measure it
 //   cache.Add(verdict);
 //
@@ -23,8 +23,8 @@ class VerdictCache {
 
   // Completes `verdict`, which names its problem and its object, by what an equal object reached:
   // all but what belongs to the source and not to its machine code. False, and nothing is changed,
-  // if there is none.
-  bool Find(v1::Verdict* verdict);
+  // if there is none, or if it was not timed to its end and may be `least_speedup` times as fast.
+  bool Find(double least_speedup, v1::Verdict* verdict);
   // Keeps a final verdict if the machine code alone decided it; one that a disturbed machine may
   // have caused is left out.
   void Add(const v1::Verdict& verdict);

@@ -27,6 +27,9 @@ constexpr double kT995[] = {127.321, 14.089, 7.453, 5.598, 4.773, 4.317, 4.029,
                             3.833,   3.690,  3.581, 3.497, 3.428, 3.372, 3.326,
                             3.286,   3.252,  3.222, 3.197, 3.174, 3.153};
 
+constexpr double kNormal95 = 1.960, kNormal995 = 2.807;
+constexpr double kLongRunError = 0.5;
+
 double StudentT(double degrees, Confidence confidence) {
   const auto& table = confidence == Confidence::k95 ? kT95 : kT995;
   const auto row = static_cast<size_t>(degrees) - 1;
@@ -121,6 +124,16 @@ Score ScoreOf(const std::vector<PairedRatios>& sizes, uint64_t seed, Confidence 
   score.low = score.speedup * std::exp(-half);
   score.high = score.speedup * std::exp(half);
   return score;
+}
+
+Score WithLongRun(const Score& score, double aa_threshold, Confidence confidence) {
+  if (!(score.low > 0)) return score;
+  const double added = (confidence == Confidence::k95 ? kNormal95 : kNormal995) * kLongRunError *
+                       aa_threshold * std::abs(std::log(score.speedup));
+  Score wider = score;
+  wider.low = score.speedup * std::exp(-std::hypot(std::log(score.speedup / score.low), added));
+  wider.high = score.speedup * std::exp(std::hypot(std::log(score.high / score.speedup), added));
+  return wider;
 }
 
 }  // namespace whetstone

@@ -38,6 +38,14 @@ double SpeedupOf(const std::vector<PairedRatios>& sizes);
 Score ScoreOf(const std::vector<PairedRatios>& sizes, uint64_t seed,
               Confidence confidence = Confidence::k95);
 
+// Returns `score` with the interval that holds the long-run value as well, which a measurement of a
+// second does not know. What is as fast as the reference has its luck, so that nothing is added
+// near 1; the less alike both programs are, the more their ratio moves with the host's clock and
+// neighbours. The A/A threshold says how much these move: the standard error of what is added is
+// 0.5 × aa_threshold × |ln speedup|, as was seen on two hosts (docs/measuring.md). `error` stays
+// that within the measurement.
+Score WithLongRun(const Score& score, double aa_threshold, Confidence confidence);
+
 }  // namespace whetstone
 
 #endif  // WHETSTONE_CPU_BENCH_WORKER_STATS_STATISTICS_H_

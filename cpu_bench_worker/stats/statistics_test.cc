@@ -60,6 +60,23 @@ TEST(ScoreTest, TheIntervalCoversTheTruth) {
   }
 }
 
+TEST(ScoreTest, TheLongRunWidensTheIntervalOfWhatIsUnlikeTheReference) {
+  const Score near{.speedup = 1, .low = 0.99, .high = 1.01, .error = 0.005};
+  const Score as_it_was = WithLongRun(near, 0.004, Confidence::k95);
+  EXPECT_DOUBLE_EQ(as_it_was.low, 0.99);
+  EXPECT_DOUBLE_EQ(as_it_was.high, 1.01);
+  const Score far{.speedup = 10, .low = 10 * std::exp(-0.006), .high = 10 * std::exp(0.006)};
+  // 1.96 × 0.5 × 0.4 % × ln 10 is 0.90 %; with 0.6 % that makes 1.08 %.
+  EXPECT_NEAR(std::log(WithLongRun(far, 0.004, Confidence::k95).high / 10), 0.0108, 0.0001);
+  EXPECT_NEAR(std::log(WithLongRun(far, 0.004, Confidence::k95).low / 10), -0.0108, 0.0001);
+  EXPECT_GT(WithLongRun(far, 0.004, Confidence::k995).high,
+            WithLongRun(far, 0.004, Confidence::k95).high);
+  EXPECT_DOUBLE_EQ(WithLongRun(far, 0, Confidence::k95).high, far.high);
+  const Score inverse{.speedup = 0.1, .low = 0.1 * std::exp(-0.006), .high = 0.1};
+  EXPECT_NEAR(std::log(WithLongRun(inverse, 0.004, Confidence::k95).low / 0.1), -0.0108, 0.0001);
+  EXPECT_EQ(WithLongRun(Score(), 0.004, Confidence::k95).high, 0) << "nothing was measured";
+}
+
 TEST(ScoreTest, SizesOfOneProcessPairAreDrawnTogether) {
   const PairedRatios ratios = Noisy(1.3, 0.01, 0.0001, 3);
   const Score one = ScoreOf({ratios}, 3), both = ScoreOf({ratios, ratios}, 3);

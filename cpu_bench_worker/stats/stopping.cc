@@ -11,17 +11,27 @@ namespace {
 // Returns half the width of the interval, as a logarithm.
 double HalfWidth(const Score& score) { return std::log(score.high / score.low) / 2; }
 
+size_t Pairs(const std::vector<PairedRatios>& sizes) {
+  size_t pairs = 0;
+  for (const PairedRatios& ratios : sizes) pairs = std::max(pairs, ratios.size());
+  return pairs;
+}
+
 }  // namespace
 
 bool ClearAlready(const std::vector<PairedRatios>& sizes, uint64_t seed) {
-  size_t pairs = 0;
-  for (const PairedRatios& ratios : sizes) pairs = std::max(pairs, ratios.size());
   const double speedup = SpeedupOf(sizes);
-  if (pairs < kPairsBeforeStop || !(speedup > 0)) return false;
+  if (Pairs(sizes) < kPairsBeforeStop || !(speedup > 0)) return false;
   const double distance = std::fabs(std::log(speedup));
   if (distance < kClearLogMin) return false;
   const Score score = FinalScore(sizes, /*stopped_early=*/true, seed);
   return HalfWidth(score) <= kClearPrecision * distance;
+}
+
+bool BelowAlready(const std::vector<PairedRatios>& sizes, double least, uint64_t seed) {
+  const double speedup = SpeedupOf(sizes);
+  if (Pairs(sizes) < kPairsBeforeStop || !(speedup > 0) || speedup >= least) return false;
+  return FinalScore(sizes, /*stopped_early=*/true, seed).high < least;
 }
 
 bool PreciseEnough(const std::vector<PairedRatios>& sizes, uint64_t seed) {

@@ -43,6 +43,10 @@ inline constexpr double kPreciseHalfWidth = 0.0075;
 // else.
 bool ClearAlready(const std::vector<PairedRatios>& sizes, uint64_t seed);
 
+// True once more pairs would not make the speedup `least`: its interval of 99.5 % ends below that.
+// Asked as ClearAlready is.
+bool BelowAlready(const std::vector<PairedRatios>& sizes, double least, uint64_t seed);
+
 // Whether the interval of 95 % is as narrow as kPreciseHalfWidth asks.
 bool PreciseEnough(const std::vector<PairedRatios>& sizes, uint64_t seed);
 

@@ -41,6 +41,7 @@ class Stage {
         sizes_(sizes),
         budget_ns_(std::min(options.budget_s, kTimeBudgetSeconds) * 1e9),
         criterion_(options.criterion),
+        least_speedup_(options.least_speedup),
         far_(options.criterion == StoppingCriterion::kClear && FarApart(estimates)),
         report_(report),
         rng_(session->seed(), {0x71ED, 0, 0, 0}),
@@ -70,10 +71,7 @@ class Stage {
         continue;
       }
       if (ElapsedNs() >= budget_ns_ && !GainOfFewPairs(pair + 1)) break;
-      if (criterion_ == StoppingCriterion::kClear && WantsMore(pair + 1) && Clear()) {
-        report_->stopped_early = true;
-        break;
-      }
+      if (criterion_ == StoppingCriterion::kClear && WantsMore(pair + 1) && EndsEarly()) break;
     }
     Summarize();
     return std::nullopt;
@@ -318,11 +316,15 @@ class Stage {
     return waits || PairsMissing(criterion_, pairs, samples_.Ratios(), session_->seed());
   }
 
-  // Returns whether more pairs would not change what is learned. Samples that shared their core
-  // agree among themselves, and with nothing else.
-  bool Clear() const {
-    return (samples_.AlonePairs() >= kAlonePairsMin || !core_.MayBeAlone()) &&
-           ClearAlready(samples_.Ratios(), session_->seed());
+  // Returns, and notes, whether more pairs would not change what is learned. Samples that shared
+  // their core agree among themselves, and with nothing else.
+  bool EndsEarly() {
+    if (samples_.AlonePairs() < kAlonePairsMin && core_.MayBeAlone()) return false;
+    const std::vector<PairedRatios> ratios = samples_.Ratios();
+    const bool clear = ClearAlready(ratios, session_->seed());
+    report_->below_least = !clear && BelowAlready(ratios, least_speedup_, session_->seed());
+    report_->stopped_early = clear || report_->below_least;
+    return report_->stopped_early;
   }
 
   void Summarize() {
@@ -342,6 +344,7 @@ class Stage {
   const std::vector<CallShape>& sizes_;
   double budget_ns_;
   StoppingCriterion criterion_;
+  double least_speedup_;
   // Both programs are so far apart that short samples tell enough.
   bool far_;
   // `far_`, the calls that share a request and `samples_per_pair_` are settled.

@@ -26,6 +26,7 @@ struct TimeReport {
   int samples = 0;        // judged samples, and how many of them were right
   int samples_right = 0;
   bool stopped_early = false;
+  bool below_least = false;  // that was for `least_speedup`, and nothing else
   int process_pairs = 0;
   double start_s = 0;        // of the stage's time: starting process pairs …
   double invocations_s = 0;  // … and their invocations, warm-up and harness floor included
@@ -36,6 +37,8 @@ struct TimeOptions {
   // The budget runs out by this clock, or by the host's where it is null.
   const Clock* clock = nullptr;
   StoppingCriterion criterion = StoppingCriterion::kClear;
+  // With kClear: it also ends once the speedup is clearly below this. 0: never for that.
+  double least_speedup = 0;
   // Probes the kernel core. Null: one of its own, where the timer has a core apart and the problem
   // one thread; elsewhere nothing does.
   CoreProbe* core_probe = nullptr;

@@ -100,6 +100,18 @@ TEST(ClearAlreadyTest, NeedsDistancePrecisionAndThreePairs) {
   EXPECT_FALSE(ClearAlready({}, 1));
 }
 
+TEST(BelowAlreadyTest, NeedsThreePairsAndAnIntervalThatEndsBelow) {
+  const PairedRatios steady(8, std::vector<double>(8, 2.0));
+  EXPECT_TRUE(BelowAlready({steady}, 2.1, 1));
+  EXPECT_FALSE(BelowAlready({steady}, 2.0, 1));
+  EXPECT_FALSE(BelowAlready({steady}, 0, 1)) << "nothing is asked for";
+  EXPECT_FALSE(BelowAlready({{steady[0], steady[1]}}, 9, 1));
+  PairedRatios torn = steady;
+  for (size_t p = 0; p < 4; ++p) torn[p].assign(8, 1.2);
+  EXPECT_FALSE(BelowAlready({torn}, 2.1, 1)) << "the pairs disagree";
+  EXPECT_FALSE(BelowAlready({}, 2, 1));
+}
+
 TEST(PreciseEnoughTest, NeedsPairsThatAgree) {
   PairedRatios pairs;
   for (int p = 0; p < 16; ++p) pairs.emplace_back(8, p % 2 == 0 ? 1.998 : 2.002);
