@@ -297,6 +297,7 @@ void World::Do(const action::Generate& a) {
       const auto step = static_cast<int64_t>(a.request.step());
       const std::vector<v1::Message>& plain = plan_.MessagesOf(step, group.group_index());
       parents_ += group.messages(0).content() != plain[0].content() ? 1 : 0;
+      repairs_ += group.messages_size() > static_cast<int>(plain.size()) ? 1 : 0;
     }
     v1::PromptTokens prompt;
     prompt.set_group_index(group.group_index());
@@ -444,6 +445,8 @@ v1::Verdict World::VerdictOf(const v1::MeasureRequest& request) {
     verdict.set_speedup(speedup);
     verdict.set_speedup_low(speedup * 0.99);
     verdict.set_speedup_high(speedup * 1.01);
+  } else {
+    verdict.set_detail("it is wrong");
   }
   if (Fault(0.03)) verdict.set_outcome(v1::INFRASTRUCTURE_ERROR);
   if (verdict.outcome() == v1::CORRECT && Fault(0.02)) verdict.set_outcome(v1::SUSPECT);

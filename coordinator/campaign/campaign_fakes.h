@@ -65,6 +65,7 @@ class World {
   int evaluated() const { return evaluated_; }
   int imitated() const { return imitated_; }  // rollouts learned again
   int parents() const { return parents_; }    // groups asked with a parent
+  int repairs() const { return repairs_; }    // groups asked to mend what failed
   int joined() const { return joined_; }
   int left() const { return left_; }  // drained ones and removed ones
   Seconds lived() const { return now_ - kBegin; }
@@ -162,6 +163,7 @@ class World {
   int evaluated_ = 0;
   int imitated_ = 0;
   int parents_ = 0;
+  int repairs_ = 0;
   int moves_left_ = 0;
   int joined_ = 0;
   int left_ = 0;

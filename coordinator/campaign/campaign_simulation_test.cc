@@ -30,7 +30,8 @@ WorldOptions OptionsOf(uint64_t seed) {
       absl::StrCat("train.frozen=", frozen ? "true" : "false"),
       absl::StrCat("train.dynamic_sampling.max_refills=", frozen ? 0 : seed / 3 % 3),
       absl::StrCat("train.imitation.size=", frozen ? 0 : seed / 2 % 3),
-      absl::StrCat("search={parents: ", seed / 5 % 3 * 0.5, ", archive: ", 1 + seed % 3, "}"),
+      absl::StrCat("search={parents: ", seed / 5 % 3 * 0.4, ", repairs: ", seed / 7 % 2 * 0.2,
+                   ", archive: ", 1 + seed % 3, "}"),
       absl::StrCat("reward.partial_credit=", seed % 4 < 2 ? "always" : "until_correct")};
   if (seed % 3 != 1) {
     options.sets.push_back("eval.problems=[/v.md, /w.md]");
@@ -57,6 +58,7 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
   int evaluated = 0;
   int imitated = 0;
   int parents = 0;
+  int repairs = 0;
   int joined = 0;
   int left = 0;
   std::map<int64_t, int> stalest;
@@ -68,6 +70,7 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
     evaluated += world.evaluated();
     imitated += world.imitated();
     parents += world.parents();
+    repairs += world.repairs();
     crashes += world.crashes();
     losses += world.trainer_losses();
     hedges += world.hedges();
@@ -84,6 +87,7 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
   EXPECT_GT(evaluated, static_cast<int>(count));
   EXPECT_GT(imitated, static_cast<int>(count));
   EXPECT_GT(parents, static_cast<int>(count));
+  EXPECT_GT(repairs, static_cast<int>(count) / 10);
   for (const int64_t staleness : {0, 1, 2}) {
     EXPECT_GT(stalest[staleness], static_cast<int>(count) / 10) << staleness;
   }

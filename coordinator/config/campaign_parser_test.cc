@@ -192,6 +192,8 @@ TEST(CampaignParserTest, RefusesWhatCannotWork) {
       {"train.imitation.weight=0", "must be greater than 0"},
       {"search.parents=1.5", "is a share, at most 1, not 1.5"},
       {"search.parents=-0.5", "must be at least 0"},
+      {"search.repairs=-1", "must be at least 0"},
+      {"search={parents: 0.6, repairs: 0.5}", "together at most 1, not 1.1"},
       {"search.archive=0", "must be at least 1"},
       {"search.exploration=-1", "must be at least 0"},
       {"train.imitation.from_speedup=-1", "must be at least 0"},

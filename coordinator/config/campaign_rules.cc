@@ -156,6 +156,12 @@ class Rules : public RuleChecks {
     if (search.parents() > 1) {
       return Wrong("search.parents", absl::StrCat("is a share, at most 1, not ", search.parents()));
     }
+    RETURN_IF_ERROR(AtLeast("search.repairs", search.repairs(), 0));
+    if (search.parents() + search.repairs() > 1) {
+      return Wrong("search.repairs",
+                   absl::StrCat("is the share of groups beside search.parents: ",
+                                "together at most 1, not ", search.parents() + search.repairs()));
+    }
     RETURN_IF_ERROR(AtLeast("search.archive", search.archive(), 1));
     RETURN_IF_ERROR(AtLeast("search.exploration", search.exploration(), 0));
     if (!search.rewrites().empty() && search.parents() == 0) {

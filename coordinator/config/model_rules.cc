@@ -13,8 +13,8 @@ namespace {
 void CheckLengths(const v1::Campaign& campaign, const LongestPrompt& prompt, int64_t context,
                   std::vector<BrokenRule>* broken) {
   const int64_t answer = campaign.generate().max_new_tokens();
-  // A parent in the place of the reference is an answer that came before.
-  const bool parents = campaign.search().parents() > 0;
+  // A parent is an answer that came before.
+  const bool parents = campaign.search().parents() > 0 || campaign.search().repairs() > 0;
   const int64_t room = (context - prompt.tokens) / (parents ? 2 : 1);
   const bool generates = campaign.train().steps() > 0 || campaign.has_eval();
   if (answer <= room || !generates) return;
@@ -31,7 +31,7 @@ void CheckLengths(const v1::Campaign& campaign, const LongestPrompt& prompt, int
                     prompt.name.empty() ? ""
                                         : absl::StrCat(", and the longest prompt (problem ",
                                                        prompt.name, ") has ", prompt.tokens),
-                    parents ? ", before a parent (search.parents) as long as an answer" : "",
+                    parents ? ", before a parent (search) as long as an answer" : "",
                     "; give at most ", room)});
 }
 

@@ -51,7 +51,7 @@ TEST_F(ModelRulesTest, PromptAndAnswerFitIntoTheContext) {
   EXPECT_THAT(Broken({"generate.max_new_tokens=351", "search.parents=0.5"}),
               ElementsAre("generate.max_new_tokens: 351 is beyond the model: its context is 1000 "
                           "tokens, and the longest prompt (problem long) has 300, before a parent "
-                          "(search.parents) as long as an answer; give at most 350"));
+                          "(search) as long as an answer; give at most 350"));
   EXPECT_THAT(
       Broken({"generate.max_new_tokens=701", "train.steps=0", "warmup={examples: w.jsonl}"}),
       IsEmpty())

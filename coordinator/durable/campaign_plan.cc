@@ -5,8 +5,18 @@
 #include "absl/strings/str_format.h"
 #include "common/status_macros.h"
 #include "coordinator/durable/lr_schedule.h"
+#include "coordinator/durable/step_record.h"
 
 namespace whetstone {
+namespace {
+
+void Add(const char* role, std::string content, std::vector<v1::Message>* messages) {
+  v1::Message& message = messages->emplace_back();
+  message.set_role(role);
+  message.set_content(std::move(content));
+}
+
+}  // namespace
 
 std::span<const PlannedProblem> CampaignPlan::learned() const {
   return std::span(problems).first(problems.size() - evaluated().size());
@@ -60,20 +70,28 @@ const std::vector<v1::Message>& CampaignPlan::MessagesOf(int64_t step, int group
 }
 
 std::vector<v1::Message> CampaignPlan::MessagesFrom(int64_t step, int group_index,
-                                                    const std::string& program,
-                                                    double speedup) const {
+                                                    const SearchParent& parent) const {
   std::vector<v1::Message> messages = MessagesOf(step, group_index);
+  if (!parent.failure.empty()) {
+    Add("assistant", absl::StrCat("```cpp\n", absl::StripAsciiWhitespace(parent.source), "\n```"),
+        &messages);
+    Add("user",
+        absl::StrCat("That does not work: ", parent.failure,
+                     "\nCorrect it. Write the whole function."),
+        &messages);
+    return messages;
+  }
   // Blanks before the function are not always shown (coordinator/prompt/render.cc).
   const std::string reference(
       absl::StripLeadingAsciiWhitespace(ProblemOf(step, group_index).problem.reference()));
   std::string* const content = messages.back().mutable_content();
   const size_t at = content->find(reference);
   CHECK(at != std::string::npos && "every prompt shows its problem's reference");
-  content->replace(at, reference.size(), std::string(absl::StripAsciiWhitespace(program)));
+  content->replace(at, reference.size(), std::string(absl::StripAsciiWhitespace(parent.source)));
   absl::StrAppendFormat(content,
                         "\nThis form of it is already %.1f times as fast as the first one; make "
                         "it faster still.",
-                        speedup);
+                        parent.speedup);
   return messages;
 }
 

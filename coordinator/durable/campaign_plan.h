@@ -23,6 +23,8 @@ namespace whetstone {
 
 // A program that is known before the campaign begins, and how many times as fast as the reference
 // it is.
+struct SearchParent;  // step_record.h
+
 struct KnownProgram {
   std::string source;
   std::string hash;  // of its canonical source, as verdicts have it; empty: not known
@@ -75,10 +77,10 @@ struct CampaignPlan {
   int64_t EvaluationAt(int64_t position) const { return warmup_updates() - position; }
   // Returns what that group asks: each time a problem comes round, with the next of train.hints.
   const std::vector<v1::Message>& MessagesOf(int64_t step, int group_index) const;
-  // Returns the same with `program`, which is so many times as fast, in the place of the problem's
-  // reference, and with that told.
-  std::vector<v1::Message> MessagesFrom(int64_t step, int group_index, const std::string& program,
-                                        double speedup) const;
+  // Returns the same with a right `parent` in the place of the problem's reference, and with how
+  // fast it is; or with a wrong one as the answer, and with what is wrong with it.
+  std::vector<v1::Message> MessagesFrom(int64_t step, int group_index,
+                                        const SearchParent& parent) const;
   // Returns whether the policy is saved once `position` updates are done: not where the last of
   // them changed nothing.
   bool CheckpointDue(int64_t position) const;

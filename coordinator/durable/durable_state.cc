@@ -274,7 +274,7 @@ std::string DurableState::Fingerprint() const {
                       " challenger_checked ", group.challenger_checked, " parent ",
                       group.parent
                           ? absl::StrCat(group.parent->hash, " ", Sha256Hex(group.parent->source),
-                                         " ", group.parent->speedup)
+                                         " ", group.parent->speedup, " ", group.parent->failure)
                           : "none",
                       " prompt ", group.prompt ? group.prompt->ShortDebugString() : "none", "\n");
       for (size_t s = 0; s < group.samples.size(); ++s) {
@@ -313,13 +313,17 @@ std::string DurableState::Fingerprint() const {
                       program.rollout.ShortDebugString(), "\n");
     }
   }
-  for (const auto& [id, programs] : archive_) {
-    for (const ArchivedProgram& program : programs) {
+  for (const auto& [id, archived] : archive_) {
+    for (const ArchivedProgram& program : archived.programs) {
       absl::StrAppend(&text, "archived ", id, " ",
                       RolloutPlace(program.step, program.group_index, program.sample), " ",
                       program.hash, " ", program.object_hash, " of ", program.parent, " ",
                       Sha256Hex(program.source), " speedup ", program.speedup, " parent of ",
                       program.groups, " groups, best ", program.best_child, "\n");
+    }
+    for (const FailedProgram& program : archived.failed) {
+      absl::StrAppend(&text, "failed ", id, " ", program.hash, " ", Sha256Hex(program.source),
+                      " parent of ", program.groups, " groups: ", program.failure, "\n");
     }
   }
   for (const auto& [id, step] : first_right_) {

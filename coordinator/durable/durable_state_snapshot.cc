@@ -56,6 +56,7 @@ v1::StateSnapshot DurableState::Snapshot() const {
       copy->mutable_parent()->set_hash(group.parent->hash);
       copy->mutable_parent()->set_source(group.parent->source);
       copy->mutable_parent()->set_speedup(group.parent->speedup);
+      copy->mutable_parent()->set_failure(group.parent->failure);
     }
   }
   for (const auto& [id, programs] : memory_) {
@@ -69,8 +70,8 @@ v1::StateSnapshot DurableState::Snapshot() const {
       *copy->mutable_rollout() = program.rollout;
     }
   }
-  for (const auto& [id, programs] : archive_) {
-    for (const ArchivedProgram& program : programs) {
+  for (const auto& [id, archived] : archive_) {
+    for (const ArchivedProgram& program : archived.programs) {
       v1::SnapshotArchived* copy = snapshot.add_archive();
       copy->set_problem_id(id);
       copy->set_step(program.step);
@@ -83,6 +84,14 @@ v1::StateSnapshot DurableState::Snapshot() const {
       copy->set_speedup(program.speedup);
       copy->set_groups(program.groups);
       copy->set_best_child(program.best_child);
+    }
+    for (const FailedProgram& program : archived.failed) {
+      v1::SnapshotFailed* copy = snapshot.add_failed();
+      copy->set_problem_id(id);
+      copy->set_hash(program.hash);
+      copy->set_source(program.source);
+      copy->set_failure(program.failure);
+      copy->set_groups(program.groups);
     }
   }
   for (const auto& [id, step] : first_right_) (*snapshot.mutable_first_right())[id] = step;
@@ -128,16 +137,20 @@ absl::StatusOr<DurableState> DurableState::BeginRestore(const CampaignPlan* plan
   }
   state.archive_.clear();
   for (const v1::SnapshotArchived& program : snapshot.archive()) {
-    state.archive_[program.problem_id()].push_back({.step = program.step(),
-                                                    .group_index = program.group_index(),
-                                                    .sample = program.sample(),
-                                                    .hash = program.hash(),
-                                                    .object_hash = program.object_hash(),
-                                                    .parent = program.parent(),
-                                                    .source = program.source(),
-                                                    .speedup = program.speedup(),
-                                                    .groups = program.groups(),
-                                                    .best_child = program.best_child()});
+    state.archive_[program.problem_id()].programs.push_back({.step = program.step(),
+                                                             .group_index = program.group_index(),
+                                                             .sample = program.sample(),
+                                                             .hash = program.hash(),
+                                                             .object_hash = program.object_hash(),
+                                                             .parent = program.parent(),
+                                                             .source = program.source(),
+                                                             .speedup = program.speedup(),
+                                                             .groups = program.groups(),
+                                                             .best_child = program.best_child()});
+  }
+  for (const v1::SnapshotFailed& program : snapshot.failed()) {
+    state.archive_[program.problem_id()].failed.push_back(
+        {program.hash(), program.source(), program.failure(), program.groups()});
   }
   for (const auto& [id, step] : snapshot.first_right()) state.first_right_[id] = step;
   return state;
@@ -158,7 +171,7 @@ absl::Status DurableState::FinishRestore(const v1::StateSnapshot& snapshot) {
       open.groups[g].parent.reset();
       if (group.has_parent()) {
         open.groups[g].parent = {group.parent().hash(), group.parent().source(),
-                                 group.parent().speedup()};
+                                 group.parent().speedup(), group.parent().failure()};
       }
     }
   }

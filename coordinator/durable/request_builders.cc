@@ -188,8 +188,7 @@ v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const StepRecord& st
     group.set_group_index(static_cast<int>(g));
     const int group_index = static_cast<int>(g);
     for (const v1::Message& message :
-         record.parent ? plan.MessagesFrom(step.step, group_index, record.parent->source,
-                                           record.parent->speedup)
+         record.parent ? plan.MessagesFrom(step.step, group_index, *record.parent)
                        : plan.MessagesOf(step.step, group_index)) {
       *group.add_messages() = message;
     }

@@ -8,6 +8,7 @@
 
 #include "common/philox.h"
 #include "common/sha256.h"
+#include "common/utf8.h"
 #include "coordinator/durable/remembered_programs.h"
 
 namespace whetstone {
@@ -25,11 +26,11 @@ double Value(const ArchivedProgram& program) {
 }
 
 const ArchivedProgram& ByPuct(const std::vector<ArchivedProgram>& programs,
-                              const std::function<int(const ArchivedProgram&)>& pending,
+                              const std::function<int(const std::string& hash)>& pending,
                               double exploration) {
   const double n = static_cast<double>(programs.size());
   double tried = 0;
-  for (const ArchivedProgram& program : programs) tried += program.groups + pending(program);
+  for (const ArchivedProgram& program : programs) tried += program.groups + pending(program.hash);
   // They are in the order of their speedups.
   const double range = std::max(1e-6, std::log(programs.front().speedup / programs.back().speedup));
   const ArchivedProgram* chosen = &programs[0];
@@ -39,12 +40,42 @@ const ArchivedProgram& ByPuct(const std::vector<ArchivedProgram>& programs,
     // The prior falls in a straight line with the rank.
     const double prior = 2 * (n - static_cast<double>(rank)) / (n * (n + 1));
     const double bonus = exploration * range * prior * std::sqrt(1 + tried) /
-                         (1 + program.groups + pending(program));
+                         (1 + program.groups + pending(program.hash));
     if (Value(program) + bonus <= best) continue;
     best = Value(program) + bonus;
     chosen = &program;
   }
   return *chosen;
+}
+
+// What a failure says is an error message or two, and some lines of the program.
+constexpr size_t kFailureBytes = 800;
+
+// Returns the beginning of a verdict's detail, whole lines or words of it where there are any.
+std::string FailureText(const v1::Verdict& verdict) {
+  const std::string& detail = verdict.detail();
+  if (detail.size() <= kFailureBytes) return detail;
+  const size_t line = detail.rfind('\n', kFailureBytes);
+  const size_t end = line == std::string::npos ? detail.rfind(' ', kFailureBytes) : line;
+  return ToValidUtf8(detail.substr(0, end == std::string::npos ? kFailureBytes : end));
+}
+
+// Says whether a program that ended so can be mended by who is told why.
+bool CanBeMended(v1::Outcome outcome) {
+  return outcome == v1::FORBIDDEN || outcome == v1::COMPILE_ERROR || outcome == v1::CRASH ||
+         outcome == v1::TIMEOUT || outcome == v1::MEMORY_LIMIT || outcome == v1::WRONG_ANSWER;
+}
+
+// Returns the one that was tried least, of equally tried ones the latest.
+const FailedProgram& NextToMend(const std::vector<FailedProgram>& failed,
+                                const std::function<int(const std::string& hash)>& pending) {
+  const auto tried = [&](const FailedProgram& program) {
+    return program.groups + pending(program.hash);
+  };
+  return *std::min_element(failed.rbegin(), failed.rend(),
+                           [&](const FailedProgram& left, const FailedProgram& right) {
+                             return tried(left) < tried(right);
+                           });
 }
 
 // Returns `source` without a repetition of the structs, which stand above it in the prompt.
@@ -54,9 +85,24 @@ std::string Without(const std::string& structs, std::string source) {
   return source;
 }
 
+// Tells the failed parent of `group` what came of it: once it is mended it has done its service.
+void TellFailed(const GroupRecord& group, std::vector<FailedProgram>* failed) {
+  const auto parent = std::find_if(
+      failed->begin(), failed->end(),
+      [&](const FailedProgram& program) { return program.hash == group.parent->hash; });
+  if (parent == failed->end()) return;  // there was no room for it any more
+  ++parent->groups;
+  if (std::any_of(group.samples.begin(), group.samples.end(), [](const CandidateRecord& record) {
+        return record.verdict->verdict.outcome() == v1::CORRECT;
+      })) {
+    failed->erase(parent);
+  }
+}
+
 // Tells the parent of `group` what came of it.
-void TellParent(const GroupRecord& group, std::vector<ArchivedProgram>* programs) {
-  for (ArchivedProgram& program : *programs) {
+void TellParent(const GroupRecord& group, ProblemArchive* archive) {
+  if (!group.parent->failure.empty()) return TellFailed(group, &archive->failed);
+  for (ArchivedProgram& program : archive->programs) {
     if (program.hash != group.parent->hash) continue;
     ++program.groups;
     for (const CandidateRecord& record : group.samples) {
@@ -104,6 +150,26 @@ void AddPrograms(const CampaignPlan& plan, const StepRecord& step, int group_ind
   }
 }
 
+// What was cut off fails for that alone.
+void AddFailed(const CampaignPlan& plan, const GroupRecord& group,
+               std::vector<FailedProgram>* failed) {
+  if (plan.campaign.search().repairs() == 0) return;
+  for (const CandidateRecord& record : group.samples) {
+    const v1::Verdict& verdict = record.verdict->verdict;
+    if (!record.source || !CanBeMended(verdict.outcome()) || verdict.detail().empty() ||
+        record.completion->finish() != v1::Completion::STOP) {
+      continue;
+    }
+    const std::string hash = ProgramHash(record);
+    if (std::any_of(failed->begin(), failed->end(),
+                    [&](const FailedProgram& known) { return known.hash == hash; })) {
+      continue;
+    }
+    failed->push_back({hash, *record.source, FailureText(verdict)});
+    if (failed->size() > RoomOf(plan)) failed->erase(failed->begin());
+  }
+}
+
 }  // namespace
 
 SearchArchive FirstArchive(const CampaignPlan& plan) {
@@ -114,20 +180,24 @@ SearchArchive FirstArchive(const CampaignPlan& plan) {
       program.hash = known.hash.empty() ? Sha256Hex(known.source) : known.hash;
       program.source = Without(planned.structs, known.source);
       program.speedup = known.speedup;
-      Keep(std::move(program), RoomOf(plan), &archive[planned.problem.id()]);
+      Keep(std::move(program), RoomOf(plan), &archive[planned.problem.id()].programs);
     }
   }
   return archive;
 }
 
+bool Searches(const v1::Campaign& campaign) {
+  return campaign.search().parents() > 0 || campaign.search().repairs() > 0;
+}
+
 void Archive(const CampaignPlan& plan, const StepRecord& step, SearchArchive* archive) {
-  if (plan.campaign.search().parents() == 0 || IsEvaluation(step.step)) return;
+  if (!Searches(plan.campaign) || IsEvaluation(step.step)) return;
   for (size_t g = 0; g < step.groups.size(); ++g) {
     const int group_index = static_cast<int>(g);
-    std::vector<ArchivedProgram>& programs =
-        (*archive)[plan.ProblemOf(step.step, group_index).problem.id()];
-    if (step.groups[g].parent) TellParent(step.groups[g], &programs);
-    AddPrograms(plan, step, group_index, &programs);
+    ProblemArchive& of_problem = (*archive)[plan.ProblemOf(step.step, group_index).problem.id()];
+    if (step.groups[g].parent) TellParent(step.groups[g], &of_problem);
+    AddPrograms(plan, step, group_index, &of_problem.programs);
+    AddFailed(plan, step.groups[g], &of_problem.failed);
   }
 }
 
@@ -135,19 +205,26 @@ std::optional<SearchParent> ChooseParent(const CampaignPlan& plan, const SearchA
                                          const PendingParents& pending, int64_t step,
                                          int group_index) {
   const v1::SearchConfig& config = plan.campaign.search();
-  if (config.parents() == 0 || IsEvaluation(step)) return std::nullopt;
+  if (!Searches(plan.campaign) || IsEvaluation(step)) return std::nullopt;
   const std::string& id = plan.ProblemOf(step, group_index).problem.id();
-  const auto programs = archive.find(id);
-  if (programs == archive.end() || programs->second.empty()) return std::nullopt;
+  const auto found = archive.find(id);
+  if (found == archive.end()) return std::nullopt;
+  const auto& [programs, failed] = found->second;
   Philox rng(plan.campaign.seed(),
              {static_cast<uint64_t>(step), static_cast<uint64_t>(group_index), kStream, 0});
-  if (rng.Uniform() >= config.parents()) return std::nullopt;
-  const auto waiting = [&](const ArchivedProgram& program) {
-    const auto found = pending.find({id, program.hash});
-    return found == pending.end() ? 0 : found->second;
+  const double share = rng.Uniform();
+  const auto waiting = [&](const std::string& hash) {
+    const auto groups = pending.find({id, hash});
+    return groups == pending.end() ? 0 : groups->second;
   };
-  const ArchivedProgram& parent = ByPuct(programs->second, waiting, config.exploration());
-  return SearchParent{parent.hash, parent.source, parent.speedup};
+  if (share < config.parents()) {
+    if (programs.empty()) return std::nullopt;
+    const ArchivedProgram& parent = ByPuct(programs, waiting, config.exploration());
+    return SearchParent{parent.hash, parent.source, parent.speedup, /*failure=*/""};
+  }
+  if (share >= config.parents() + config.repairs() || failed.empty()) return std::nullopt;
+  const FailedProgram& parent = NextToMend(failed, waiting);
+  return SearchParent{parent.hash, parent.source, /*speedup=*/0, parent.failure};
 }
 
 }  // namespace whetstone

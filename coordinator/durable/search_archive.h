@@ -1,7 +1,9 @@
 // The archive of a campaign that searches (`search`): the fastest different programs of each
-// problem. Each may be the parent of a group, which is then shown it in the place of the reference.
-// Which one is, follows from the archive, the seed and the group's place, by PUCT after
-// TTT-Discover (arXiv 2601.16175): what came of each program, and more for what was tried little.
+// problem, and the latest that failed. Each may be the parent of a group. One that is right is
+// shown in the place of the reference; which one, follows from the archive, the seed and the
+// group's place, by PUCT after TTT-Discover (arXiv 2601.16175): what came of each program, and more
+// for what was tried little. One that failed is shown as an answer, with what was wrong with it:
+// the second turn of a conversation (Kevin, arXiv 2507.11948), whose first one was another group's.
 //
 //   SearchArchive archive = FirstArchive(plan);
 //   Archive(plan, step, &archive);   // with each update
@@ -40,8 +42,19 @@ struct ArchivedProgram {
   double best_child = 0;
 };
 
-// By problem id; the fastest first, of equally fast ones the oldest.
-using SearchArchive = std::map<std::string, std::vector<ArchivedProgram>>;
+struct FailedProgram {
+  std::string hash;
+  std::string source;
+  std::string failure;  // what its verdict says, at most some lines
+  int groups = 0;       // that it was the parent of
+};
+
+struct ProblemArchive {
+  std::vector<ArchivedProgram> programs;  // the fastest first, of equally fast ones the oldest
+  std::vector<FailedProgram> failed;      // the oldest first; without those that a group mended
+};
+
+using SearchArchive = std::map<std::string, ProblemArchive>;  // by problem id
 
 // PendingParents counts, by problem id and hash, the groups that have a parent and are not in the
 // archive yet.
@@ -50,8 +63,11 @@ using PendingParents = std::map<std::pair<std::string, std::string>, int>;
 // Returns the archive that the campaign begins with: what is known of its problems' programs.
 SearchArchive FirstArchive(const CampaignPlan& plan);
 
+// Returns whether any group of the campaign may have a parent.
+bool Searches(const v1::Campaign& campaign);
+
 // Adds what `step` found that is clearly faster than the reference and new, as far as there is
-// room, and tells parents what came of them. Its verdicts must be there.
+// room, and what failed, and tells parents what came of them. Its verdicts must be there.
 void Archive(const CampaignPlan& plan, const StepRecord& step, SearchArchive* archive);
 
 // Returns the parent of a group that is about to be sampled; nothing: it is shown the reference.

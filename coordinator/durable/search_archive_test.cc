@@ -64,6 +64,7 @@ class SearchArchiveTest : public testing::Test {
       entry.verdict.set_speedup(sampled.speedup);
       entry.verdict.set_speedup_low(sampled.clear ? 0.99 * sampled.speedup : 0.5);
       entry.verdict.set_canonical_hash("hash of " + sampled.program);
+      if (sampled.speedup == 0) entry.verdict.set_detail(detail_ + sampled.program);
       const size_t colon = sampled.program.find(": ");
       if (colon != std::string::npos) entry.verdict.set_object_hash(sampled.program.substr(colon));
       durable_->Apply(entry);
@@ -84,7 +85,7 @@ class SearchArchiveTest : public testing::Test {
     std::vector<std::string> programs;
     const auto found = durable_->archive().find("a");
     if (found == durable_->archive().end()) return programs;
-    for (const ArchivedProgram& p : found->second) {
+    for (const ArchivedProgram& p : found->second.programs) {
       programs.push_back(absl::StrCat(p.hash, " of step ", p.step, ", parent '", p.parent, "', of ",
                                       p.groups, " groups, best ", p.best_child));
     }
@@ -93,6 +94,7 @@ class SearchArchiveTest : public testing::Test {
 
   CampaignPlan plan_;
   std::optional<DurableState> durable_;
+  std::string detail_ = "it is ";
 };
 
 TEST_F(SearchArchiveTest, WhatIsKnownBeforehandIsThereFromTheBeginning) {
@@ -232,7 +234,47 @@ TEST_F(SearchArchiveTest, WhatAParentInspiredIsNoAnswerToThePlainPrompt) {
   EXPECT_EQ(BuildUpdate(plan_, *durable_).grpo().groups(0).rollouts_size(), 3);
 }
 
+TEST_F(SearchArchiveTest, WhatFailedIsShownAsAnAnswerWithWhyUntilItIsMended) {
+  Begin("{repairs: 1, archive: 2}");
+  EXPECT_EQ(Parent(), "");
+  Step({{"wrong 1", 0}, {"wrong 2", 0}, {"right", 2}});
+  EXPECT_EQ(Parent(), "wrong 2") << "the latest";
+  EXPECT_THAT(Archived(), ElementsAre(HasSubstr("hash of right"))) << "it is noted, and not shown";
+  const v1::GenerateRequest request = BuildGenerate(plan_, durable_->open_steps().front());
+  ASSERT_EQ(request.groups(0).messages_size(), 3);
+  EXPECT_EQ(request.groups(0).messages(0).content(), plan_.problems[0].messages[0].content());
+  EXPECT_EQ(request.groups(0).messages(1).role(), "assistant");
+  EXPECT_EQ(request.groups(0).messages(1).content(), "```cpp\nwrong 2\n```");
+  EXPECT_EQ(request.groups(0).messages(2).role(), "user");
+  EXPECT_EQ(request.groups(0).messages(2).content(),
+            "That does not work: it is wrong 2\nCorrect it. Write the whole function.");
+  // Nobody mends it, so the other one has its turn, and then what failed since.
+  Step({{"wrong 2", 0}, {"wrong 2", 0}, {"wrong 2", 0}});
+  EXPECT_EQ(Parent(), "wrong 1");
+  Step({{"right", 2}, {"wrong 2", 0}, {"wrong 2", 0}});
+  EXPECT_EQ(Parent(), "wrong 2") << "the other one is mended";
+  Step({{"wrong 3", 0}, {"wrong 4", 0}, {"wrong 5", 0}});
+  EXPECT_EQ(Parent(), "wrong 5");
+  EXPECT_EQ(durable_->archive().at("a").failed.size(), 2u) << "there is room for two";
+}
+
+TEST_F(SearchArchiveTest, WhatIsSaidOfAFailureHasABound) {
+  Begin("{repairs: 1, archive: 2}");
+  detail_ = std::string(700, 'x') + "\n" + std::string(700, 'y');
+  Step({{"wrong", 0}, {"right", 2}, {"right", 2}});
+  EXPECT_EQ(durable_->open_steps().front().groups[0].parent->failure, std::string(700, 'x'));
+  Begin("{repairs: 1, archive: 2}");
+  detail_.clear();
+  for (int i = 0; i < 300; ++i) detail_ += "\u00e9\u2026";  // two bytes and three
+  Step({{"wrong", 0}, {"right", 2}, {"right", 2}});
+  const std::string& cut = durable_->open_steps().front().groups[0].parent->failure;
+  EXPECT_LE(cut.size(), 803u);
+  EXPECT_GE(cut.size(), 795u);
+  EXPECT_TRUE(BuildGenerate(plan_, durable_->open_steps().front()).IsInitialized());
+}
+
 TEST_F(SearchArchiveTest, ASnapshotKeepsArchiveAndParents) {
+  Begin("{parents: 0.5, repairs: 0.5, archive: 2}");
   Step({{"a", 4}, {"b", 2}, {"wrong", 0}});
   Step({{"c", 3}, {"b", 2}, {"wrong", 0}});
   const v1::StateSnapshot snapshot = durable_->Snapshot();
@@ -241,6 +283,7 @@ TEST_F(SearchArchiveTest, ASnapshotKeepsArchiveAndParents) {
   ASSERT_TRUE(back->FinishRestore(snapshot).ok());
   EXPECT_EQ(back->Fingerprint(), durable_->Fingerprint());
   EXPECT_THAT(back->Fingerprint(), HasSubstr("parent hash of "));
+  EXPECT_THAT(back->Fingerprint(), HasSubstr("failed a hash of wrong"));
 }
 
 }  // namespace

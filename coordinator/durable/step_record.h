@@ -36,12 +36,13 @@ struct CandidateRecord {
   std::optional<VerdictEntry> verdict;
 };
 
-// A SearchParent is a program that a group is shown in the place of the reference
-// (search_archive.h).
+// A SearchParent is a program that a group is shown (search_archive.h): a right one in the place of
+// the reference, a wrong one as an answer that is to be mended.
 struct SearchParent {
   std::string hash;
   std::string source;
-  double speedup = 0;
+  double speedup = 0;   // of a right one
+  std::string failure;  // what is wrong with it; empty: it is right
 };
 
 struct GroupRecord {

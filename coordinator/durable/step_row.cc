@@ -164,25 +164,31 @@ void AddOutcomes(const CampaignPlan& plan, const StepRecord& step,
 // Adds what groups with a parent made of it.
 void AddSearch(const CampaignPlan& plan, const StepRecord& step, const DurableState& durable,
                std::map<std::string, double>* row) {
-  int with = 0, better = 0;
+  int with = 0, better = 0, wrong = 0, repaired = 0;
   std::set<std::string> ids;
   for (size_t g = 0; g < step.groups.size(); ++g) {
     const GroupRecord& group = step.groups[g];
     ids.insert(plan.ProblemOf(step.step, static_cast<int>(g)).problem.id());
     if (!group.parent) continue;
-    ++with;
-    better +=
+    // A program that failed has no speedup.
+    const bool gained =
         std::any_of(group.samples.begin(), group.samples.end(), [&](const CandidateRecord& record) {
           const v1::Verdict& verdict = record.verdict->verdict;
           return verdict.outcome() == v1::CORRECT && verdict.speedup_low() > group.parent->speedup;
         });
+    const bool failed = !group.parent->failure.empty();
+    (failed ? wrong : with) += 1;
+    (failed ? repaired : better) += gained ? 1 : 0;
   }
-  (*row)["search/parents"] = static_cast<double>(with) / static_cast<double>(step.groups.size());
+  const auto groups = static_cast<double>(step.groups.size());
+  (*row)["search/parents"] = with / groups;
   if (with > 0) (*row)["search/better"] = static_cast<double>(better) / with;
+  (*row)["search/repairs"] = wrong / groups;
+  if (wrong > 0) (*row)["search/repaired"] = static_cast<double>(repaired) / wrong;
   for (const std::string& id : ids) {
     const auto found = durable.archive().find(id);
     (*row)[absl::StrCat("search/archived/", id)] =
-        found == durable.archive().end() ? 0 : static_cast<double>(found->second.size());
+        found == durable.archive().end() ? 0 : static_cast<double>(found->second.programs.size());
   }
 }
 
@@ -280,7 +286,7 @@ std::map<std::string, double> BuildRow(const CampaignPlan& plan, const DurableSt
   AddRewards(plan, step, &row);
   AddOutcomes(plan, step, &row);
   if (plan.campaign.train().dynamic_sampling().max_refills() > 0) AddRefills(step, request, &row);
-  if (plan.campaign.search().parents() > 0) AddSearch(plan, step, durable, &row);
+  if (Searches(plan.campaign)) AddSearch(plan, step, durable, &row);
   for (const auto& [id, incumbent] : durable.incumbents()) {
     row[absl::StrCat("speedup/best/", id)] = incumbent.verdict.speedup();
   }

@@ -46,7 +46,8 @@ struct StepTimes {
 // (reward_learned aside) are over the groups sampled first, completions/* and outcome/* over all of
 // the step; with train.dynamic_sampling there are also refills, discarded_groups (of all, those not
 // learned from) and reward_learned, over those that are. With `search` search/parents, the share of
-// groups that had one, search/better, of those the share with a program clearly faster than it, and
+// groups that had one, search/better, of those the share with a program clearly faster than it,
+// search/repairs and search/repaired, the same of parents that failed and of right programs, and
 // search/archived/ID. With a profile of the trainer's there are also profile/wait_rewards_s, and
 // profile/communication_s: calls to the trainer in which it did not compute.
 std::map<std::string, double> BuildRow(const CampaignPlan& plan, const DurableState& durable,

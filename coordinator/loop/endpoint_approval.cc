@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/loopback.h"
+#include "coordinator/durable/search_archive.h"
 #include "coordinator/terminal/ask.h"
 
 namespace whetstone {
@@ -28,10 +29,9 @@ int64_t BytesOf(const std::vector<v1::Message>& messages) {
   return bytes;
 }
 
-// Returns the most tokens of a prompt. A parent in the reference's place is an answer that came, or
-// a program known before.
+// Returns the most tokens of a prompt. A parent is an answer that came, or a program known before.
 int64_t MostPromptTokens(const CampaignPlan& plan) {
-  const bool parents = plan.campaign.search().parents() > 0;
+  const bool parents = Searches(plan.campaign);
   int64_t longest = 0;
   for (const PlannedProblem& planned : plan.problems) {
     int64_t bytes = BytesOf(planned.messages);
