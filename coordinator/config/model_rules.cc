@@ -4,18 +4,28 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/second_turn.h"
 #include "coordinator/config/problem_rules.h"
 
 namespace whetstone {
 namespace {
 
+constexpr char kAssistant[] = "assistant";
+
+bool HasAnswer(const v1::NamedPrompt& prompt) {
+  return std::any_of(prompt.messages().begin(), prompt.messages().end(),
+                     [](const v1::Message& message) { return message.role() == kAssistant; });
+}
+
 // Checks that prompt and answer fit into the model's context.
 void CheckLengths(const v1::Campaign& campaign, const LongestPrompt& prompt, int64_t context,
                   std::vector<BrokenRule>* broken) {
   const int64_t answer = campaign.generate().max_new_tokens();
-  // A parent is an answer that came before.
-  const bool parents = campaign.search().parents() > 0 || campaign.search().repairs() > 0;
-  const int64_t room = (context - prompt.tokens) / (parents ? 2 : 1);
+  // A parent is an answer that came before; one that failed comes with what was wrong with it.
+  const bool repairs = campaign.search().repairs() > 0;
+  const bool parents = campaign.search().parents() > 0 || repairs;
+  const int64_t room =
+      (context - prompt.tokens - (repairs ? kSecondTurnTokens : 0)) / (parents ? 2 : 1);
   const bool generates = campaign.train().steps() > 0 || campaign.has_eval();
   if (answer <= room || !generates) return;
   if (room < 1) {
@@ -27,12 +37,14 @@ void CheckLengths(const v1::Campaign& campaign, const LongestPrompt& prompt, int
   }
   broken->push_back(
       {"generate.max_new_tokens",
-       absl::StrCat(answer, " is beyond the model: its context is ", context, " tokens",
-                    prompt.name.empty() ? ""
-                                        : absl::StrCat(", and the longest prompt (problem ",
-                                                       prompt.name, ") has ", prompt.tokens),
-                    parents ? ", before a parent (search) as long as an answer" : "",
-                    "; give at most ", room)});
+       absl::StrCat(
+           answer, " is beyond the model: its context is ", context, " tokens",
+           prompt.name.empty() ? ""
+                               : absl::StrCat(", and the longest prompt (problem ", prompt.name,
+                                              ") has ", prompt.tokens),
+           parents ? ", before a parent (search) as long as an answer" : "",
+           repairs ? absl::StrCat(" and ", kSecondTurnTokens, " for what was wrong with it") : "",
+           "; give at most ", room)});
 }
 
 // Returns how an answer goes on that repeats the reference, or the end of it from some line on.
@@ -69,6 +81,16 @@ void AddPrompts(const v1::Problem& problem, const std::vector<std::vector<v1::Me
     prompt->set_response_prefix(response_prefix);
     prompt->set_continuation(Continuation(problem, response_prefix));
   }
+}
+
+std::vector<v1::Message> SecondTurn(const v1::Problem& problem, std::vector<v1::Message> prompt) {
+  v1::Message& answer = prompt.emplace_back();
+  answer.set_role(kAssistant);
+  answer.set_content(AnswerText(problem.reference()));
+  v1::Message& failure = prompt.emplace_back();
+  failure.set_role("user");
+  failure.set_content(MendText(std::string(kFailureBytes, 'x')));
+  return prompt;
 }
 
 std::vector<BrokenRule> CheckModelRules(const v1::Campaign& campaign,
@@ -109,8 +131,9 @@ LongestPrompt FindLongestPrompt(const v1::InspectModelRequest& request,
   LongestPrompt longest;
   const int prompts = std::min(request.prompts_size(), response.prompt_tokens_size());
   for (int i = 0; i < prompts; ++i) {
-    if (response.prompt_tokens(i) <= longest.tokens) continue;
-    longest = {request.prompts(i).name(), response.prompt_tokens(i)};
+    const v1::NamedPrompt& prompt = request.prompts(i);
+    if (response.prompt_tokens(i) <= longest.tokens || HasAnswer(prompt)) continue;
+    longest = {prompt.name(), response.prompt_tokens(i)};
   }
   return longest;
 }

@@ -30,6 +30,11 @@ v1::InspectModelRequest InspectRequestOf(const v1::Campaign& campaign);
 void AddPrompts(const v1::Problem& problem, const std::vector<std::vector<v1::Message>>& prompts,
                 const std::string& response_prefix, v1::InspectModelRequest* request);
 
+// Returns `prompt` with a second turn (common/second_turn.h), the longest that is known beforehand:
+// the problem's reference has failed. With search.repairs it is one of the prompts: a chat template
+// may refuse answers that came before.
+std::vector<v1::Message> SecondTurn(const v1::Problem& problem, std::vector<v1::Message> prompt);
+
 // Returns what is wrong: a model that can't serve, prompts and answers beyond its context, tokens
 // it does not have.
 std::vector<BrokenRule> CheckModelRules(const v1::Campaign& campaign,
@@ -43,6 +48,7 @@ struct LongestPrompt {
   std::string name;  // empty: the request has no prompts
   int64_t tokens = 0;
 };
+// Of prompts without an answer in them: what a second turn takes is known by its bounds.
 LongestPrompt FindLongestPrompt(const v1::InspectModelRequest& request,
                                 const v1::InspectModelResponse& response);
 

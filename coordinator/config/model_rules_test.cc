@@ -52,6 +52,12 @@ TEST_F(ModelRulesTest, PromptAndAnswerFitIntoTheContext) {
               ElementsAre("generate.max_new_tokens: 351 is beyond the model: its context is 1000 "
                           "tokens, and the longest prompt (problem long) has 300, before a parent "
                           "(search) as long as an answer; give at most 350"));
+  EXPECT_THAT(Broken({"generate.max_new_tokens=118", "search.repairs=0.5"}), IsEmpty());
+  EXPECT_THAT(Broken({"generate.max_new_tokens=119", "search.repairs=0.5"}),
+              ElementsAre("generate.max_new_tokens: 119 is beyond the model: its context is 1000 "
+                          "tokens, and the longest prompt (problem long) has 300, before a parent "
+                          "(search) as long as an answer and 464 for what was wrong with it; give "
+                          "at most 118"));
   EXPECT_THAT(
       Broken({"generate.max_new_tokens=701", "train.steps=0", "warmup={examples: w.jsonl}"}),
       IsEmpty())
@@ -71,6 +77,22 @@ TEST_F(ModelRulesTest, APromptThatFillsTheContextIsNamed) {
   EXPECT_THAT(Broken({"generate.max_new_tokens=1"}),
               ElementsAre("problems: the prompt of long has 300 tokens, and the model's context is "
                           "300: no room is left for an answer; leave this problem out"));
+}
+
+TEST_F(ModelRulesTest, ASecondTurnIsKnownByItsBounds) {
+  v1::Problem problem;
+  problem.set_id("again");
+  problem.set_reference("\nvoid f();\n");
+  v1::Message asked;
+  asked.set_role("user");
+  const std::vector<v1::Message> turn = SecondTurn(problem, {asked});
+  ASSERT_EQ(turn.size(), 3u);
+  EXPECT_EQ(turn[1].role(), "assistant");
+  EXPECT_EQ(turn[1].content(), "```cpp\n\nvoid f();\n```") << "lines keep their numbers";
+  EXPECT_EQ(turn[2].role(), "user");
+  AddPrompts(problem, {turn}, "", &request_);
+  response_.add_prompt_tokens(900);
+  EXPECT_EQ(FindLongestPrompt(request_, response_).tokens, 300);
 }
 
 TEST_F(ModelRulesTest, AWarmUpAloneGeneratesNothing) {

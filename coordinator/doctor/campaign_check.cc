@@ -50,6 +50,9 @@ void CheckProblems(const v1::Campaign& campaign, const FindingSink& found,
       std::vector<std::vector<v1::Message>> prompts =
           RenderHinted(RenderMessages(*problem), {hints.begin(), hints.end()});
       if (prompts.empty()) prompts = {RenderMessages(*problem)};
+      if (campaign.search().repairs() > 0) {
+        prompts.push_back(SecondTurn(*problem, prompts.front()));
+      }
       AddPrompts(*problem, prompts,
                  RenderResponsePrefix(campaign.generate().response_prefix(), *problem), request);
     }

@@ -3,6 +3,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/second_turn.h"
 #include "common/status_macros.h"
 #include "coordinator/durable/lr_schedule.h"
 #include "coordinator/durable/step_record.h"
@@ -73,12 +74,8 @@ std::vector<v1::Message> CampaignPlan::MessagesFrom(int64_t step, int group_inde
                                                     const SearchParent& parent) const {
   std::vector<v1::Message> messages = MessagesOf(step, group_index);
   if (!parent.failure.empty()) {
-    Add("assistant", absl::StrCat("```cpp\n", absl::StripAsciiWhitespace(parent.source), "\n```"),
-        &messages);
-    Add("user",
-        absl::StrCat("That does not work: ", parent.failure,
-                     "\nCorrect it. Write the whole function."),
-        &messages);
+    Add("assistant", AnswerText(parent.source), &messages);
+    Add("user", MendText(parent.failure), &messages);
     return messages;
   }
   // Blanks before the function are not always shown (coordinator/prompt/render.cc).

@@ -21,10 +21,10 @@
 
 namespace whetstone {
 
-// A program that is known before the campaign begins, and how many times as fast as the reference
-// it is.
 struct SearchParent;  // step_record.h
 
+// A program that is known before the campaign begins, and how many times as fast as the reference
+// it is.
 struct KnownProgram {
   std::string source;
   std::string hash;  // of its canonical source, as verdicts have it; empty: not known

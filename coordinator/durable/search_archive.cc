@@ -6,7 +6,9 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "common/philox.h"
+#include "common/second_turn.h"
 #include "common/sha256.h"
 #include "common/utf8.h"
 #include "coordinator/durable/remembered_programs.h"
@@ -48,22 +50,35 @@ const ArchivedProgram& ByPuct(const std::vector<ArchivedProgram>& programs,
   return *chosen;
 }
 
-// What a failure says is an error message or two, and some lines of the program.
-constexpr size_t kFailureBytes = 800;
+// So many failed programs of one group are noted at most: they are much alike.
+constexpr int kFailedOfAGroup = 2;
+// A token of a program is longer than this only where nobody would write it.
+constexpr size_t kTokenBytesMax = 8;
 
-// Returns the beginning of a verdict's detail, whole lines or words of it where there are any.
+// Returns the beginning of a verdict's detail; whole lines of it, or whole words, unless that is
+// less than half of what there is room for. Empty: it says nothing.
 std::string FailureText(const v1::Verdict& verdict) {
-  const std::string& detail = verdict.detail();
-  if (detail.size() <= kFailureBytes) return detail;
-  const size_t line = detail.rfind('\n', kFailureBytes);
-  const size_t end = line == std::string::npos ? detail.rfind(' ', kFailureBytes) : line;
-  return ToValidUtf8(detail.substr(0, end == std::string::npos ? kFailureBytes : end));
+  const absl::string_view detail = absl::StripAsciiWhitespace(verdict.detail());
+  constexpr auto kRoom = static_cast<size_t>(kFailureBytes);
+  if (detail.size() <= kRoom) return ToValidUtf8(detail);
+  std::string text;
+  Utf8Stream().Take(detail.substr(0, kRoom), &text);  // leaves half a character out
+  for (const char end : {'\n', ' '}) {
+    const size_t at = detail.rfind(end, kRoom);
+    if (at == absl::string_view::npos || at < kRoom / 2) continue;
+    text = ToValidUtf8(detail.substr(0, at));
+    break;
+  }
+  absl::StripTrailingAsciiWhitespace(&text);
+  return text;
 }
 
-// Says whether a program that ended so can be mended by who is told why.
-bool CanBeMended(v1::Outcome outcome) {
-  return outcome == v1::FORBIDDEN || outcome == v1::COMPILE_ERROR || outcome == v1::CRASH ||
-         outcome == v1::TIMEOUT || outcome == v1::MEMORY_LIMIT || outcome == v1::WRONG_ANSWER;
+// Says whether a program that ended so can be mended by who is told why. A policy that learns is
+// not shown what is forbidden: it would be told where the screen looks.
+bool CanBeMended(const CampaignPlan& plan, v1::Outcome outcome) {
+  if (outcome == v1::FORBIDDEN) return plan.campaign.train().frozen();
+  return outcome == v1::COMPILE_ERROR || outcome == v1::CRASH || outcome == v1::TIMEOUT ||
+         outcome == v1::MEMORY_LIMIT || outcome == v1::WRONG_ANSWER;
 }
 
 // Returns the one that was tried least, of equally tried ones the latest.
@@ -150,22 +165,30 @@ void AddPrograms(const CampaignPlan& plan, const StepRecord& step, int group_ind
   }
 }
 
-// What was cut off fails for that alone.
+// Adds what may be shown as an answer to mend: it was not cut off, which would be its only fault,
+// and leaves room for the next answer; its verdict says something; and it is another than those
+// there and than the group's parent, which had its turn.
 void AddFailed(const CampaignPlan& plan, const GroupRecord& group,
                std::vector<FailedProgram>* failed) {
   if (plan.campaign.search().repairs() == 0) return;
+  const auto bytes_max =
+      kTokenBytesMax * static_cast<size_t>(plan.campaign.generate().max_new_tokens());
+  int added = 0;
   for (const CandidateRecord& record : group.samples) {
+    if (added == kFailedOfAGroup) return;
     const v1::Verdict& verdict = record.verdict->verdict;
-    if (!record.source || !CanBeMended(verdict.outcome()) || verdict.detail().empty() ||
-        record.completion->finish() != v1::Completion::STOP) {
+    if (!record.source || !CanBeMended(plan, verdict.outcome()) ||
+        record.source->size() > bytes_max || record.completion->finish() != v1::Completion::STOP) {
       continue;
     }
-    const std::string hash = ProgramHash(record);
-    if (std::any_of(failed->begin(), failed->end(),
-                    [&](const FailedProgram& known) { return known.hash == hash; })) {
+    FailedProgram program{ProgramHash(record), *record.source, FailureText(verdict)};
+    if (program.failure.empty() || (group.parent && group.parent->hash == program.hash) ||
+        std::any_of(failed->begin(), failed->end(),
+                    [&](const FailedProgram& known) { return known.hash == program.hash; })) {
       continue;
     }
-    failed->push_back({hash, *record.source, FailureText(verdict)});
+    failed->push_back(std::move(program));
+    ++added;
     if (failed->size() > RoomOf(plan)) failed->erase(failed->begin());
   }
 }

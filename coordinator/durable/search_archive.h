@@ -34,7 +34,7 @@ struct ArchivedProgram {
   // What makes it another program than the others: its canonical source, and what became of that.
   std::string hash;
   std::string object_hash;
-  std::string parent;  // hash of the program that its group was shown; empty: the reference
+  std::string parent;  // hash of the program that its group was shown, right or failed; else empty
   std::string source;  // without the problem's structs
   double speedup = 0;  // over the reference
   int groups = 0;      // that it was the parent of
@@ -45,7 +45,7 @@ struct ArchivedProgram {
 struct FailedProgram {
   std::string hash;
   std::string source;
-  std::string failure;  // what its verdict says, at most some lines
+  std::string failure;  // what its verdict says, at most kFailureBytes; never blank
   int groups = 0;       // that it was the parent of
 };
 

@@ -49,7 +49,7 @@ class SearchArchiveTest : public testing::Test {
       RolloutEntry rollout;
       rollout.step = step;
       rollout.completion.set_sample(s);
-      rollout.completion.set_finish(v1::Completion::STOP);
+      rollout.completion.set_finish(finish_);
       rollout.completion.set_text(
           absl::StrCat("```cpp\n", samples[static_cast<size_t>(s)].program, "\n```"));
       durable_->Apply(rollout);
@@ -60,11 +60,13 @@ class SearchArchiveTest : public testing::Test {
     for (const int s : order) {
       const Found& sampled = samples[static_cast<size_t>(s)];
       VerdictEntry entry{step, 0, s, v1::Verdict(), sampled.speedup, false};
-      entry.verdict.set_outcome(sampled.speedup > 0 ? v1::CORRECT : v1::WRONG_ANSWER);
+      entry.verdict.set_outcome(sampled.speedup > 0 ? v1::CORRECT : failed_);
       entry.verdict.set_speedup(sampled.speedup);
       entry.verdict.set_speedup_low(sampled.clear ? 0.99 * sampled.speedup : 0.5);
       entry.verdict.set_canonical_hash("hash of " + sampled.program);
-      if (sampled.speedup == 0) entry.verdict.set_detail(detail_ + sampled.program);
+      if (sampled.speedup == 0) {
+        entry.verdict.set_detail(detail_ == " " ? detail_ : detail_ + sampled.program);
+      }
       const size_t colon = sampled.program.find(": ");
       if (colon != std::string::npos) entry.verdict.set_object_hash(sampled.program.substr(colon));
       durable_->Apply(entry);
@@ -81,6 +83,20 @@ class SearchArchiveTest : public testing::Test {
     const std::optional<SearchParent>& parent = durable_->open_steps().front().groups[0].parent;
     return parent ? parent->hash.substr(std::string("hash of ").size()) : "";
   }
+  // Returns what the next step's group is told of its failed parent.
+  const std::string& Failure() const {
+    return durable_->open_steps().front().groups[0].parent->failure;
+  }
+  // Returns the failed programs that are noted.
+  std::vector<std::string> Failed() const {
+    std::vector<std::string> programs;
+    const auto found = durable_->archive().find("a");
+    if (found == durable_->archive().end()) return programs;
+    for (const FailedProgram& p : found->second.failed) {
+      programs.push_back(p.hash.substr(std::string("hash of ").size()));
+    }
+    return programs;
+  }
   std::vector<std::string> Archived() const {
     std::vector<std::string> programs;
     const auto found = durable_->archive().find("a");
@@ -94,7 +110,9 @@ class SearchArchiveTest : public testing::Test {
 
   CampaignPlan plan_;
   std::optional<DurableState> durable_;
-  std::string detail_ = "it is ";
+  std::string detail_ = "it is ";  // of what failed, before its program; " " alone: nothing else
+  v1::Outcome failed_ = v1::WRONG_ANSWER;
+  v1::Completion::Finish finish_ = v1::Completion::STOP;
 };
 
 TEST_F(SearchArchiveTest, WhatIsKnownBeforehandIsThereFromTheBeginning) {
@@ -254,36 +272,103 @@ TEST_F(SearchArchiveTest, WhatFailedIsShownAsAnAnswerWithWhyUntilItIsMended) {
   Step({{"right", 2}, {"wrong 2", 0}, {"wrong 2", 0}});
   EXPECT_EQ(Parent(), "wrong 2") << "the other one is mended";
   Step({{"wrong 3", 0}, {"wrong 4", 0}, {"wrong 5", 0}});
-  EXPECT_EQ(Parent(), "wrong 5");
-  EXPECT_EQ(durable_->archive().at("a").failed.size(), 2u) << "there is room for two";
+  EXPECT_EQ(Parent(), "wrong 4") << "two of a group are noted";
+  EXPECT_THAT(Failed(), ElementsAre("wrong 3", "wrong 4")) << "there is room for two";
+}
+
+TEST_F(SearchArchiveTest, WhatWasMendedIsNotShownAgain) {
+  Begin("{repairs: 1, archive: 2}");
+  Step({{"wrong 1", 0}, {"right", 2}, {"right", 2}});
+  ASSERT_EQ(Parent(), "wrong 1");
+  Step({{"right", 2}, {"wrong 1", 0}, {"wrong 1", 0}});
+  EXPECT_THAT(Failed(), IsEmpty()) << "not by those of its own group that repeat it";
+  EXPECT_EQ(Parent(), "");
+}
+
+TEST_F(SearchArchiveTest, WhatNobodyCouldMendIsNotShown) {
+  const std::vector<Found> found = {{"wrong", 0}, {"right", 2}, {"right", 2}};
+  Begin("{repairs: 1, archive: 2}");
+  finish_ = v1::Completion::LENGTH;
+  Step(found);
+  EXPECT_THAT(Failed(), IsEmpty()) << "it was cut off";
+  finish_ = v1::Completion::STOP;
+  detail_ = " ";
+  Step(found);
+  EXPECT_THAT(Failed(), IsEmpty()) << "nothing is known of it";
+  detail_ = "it is ";
+  Step({{"wrong" + std::string(8000, ' ') + "1", 0}, {"right", 2}, {"right", 2}});
+  EXPECT_THAT(Failed(), IsEmpty()) << "it leaves no room for an answer";
+  failed_ = v1::SUSPECT;
+  Step(found);
+  EXPECT_THAT(Failed(), IsEmpty()) << "it is too fast";
+  failed_ = v1::CRASH;
+  Step(found);
+  EXPECT_THAT(Failed(), ElementsAre("wrong"));
+}
+
+TEST_F(SearchArchiveTest, WhatIsForbiddenIsToldOnlyToWhoeverLearnsNothing) {
+  failed_ = v1::FORBIDDEN;
+  Begin("{repairs: 1, archive: 2}");
+  Step({{"wrong", 0}, {"right", 2}, {"right", 2}});
+  EXPECT_THAT(Failed(), IsEmpty());
+  plan_.campaign.mutable_train()->set_frozen(true);
+  Step({{"wrong", 0}, {"right", 2}, {"right", 2}});
+  EXPECT_THAT(Failed(), ElementsAre("wrong"));
+}
+
+TEST_F(SearchArchiveTest, AnEvaluationHasNoParent) {
+  Begin("{repairs: 1, archive: 2}");
+  Step({{"wrong", 0}, {"right", 2}, {"right", 2}});
+  ASSERT_EQ(Parent(), "wrong");
+  plan_.problems.push_back(plan_.problems[0]);
+  plan_.campaign.mutable_eval()->add_problems("/a.md");
+  EXPECT_TRUE(ChooseParent(plan_, durable_->archive(), {}, 5, 0).has_value());
+  EXPECT_FALSE(ChooseParent(plan_, durable_->archive(), {}, -5, 0).has_value());
 }
 
 TEST_F(SearchArchiveTest, WhatIsSaidOfAFailureHasABound) {
   Begin("{repairs: 1, archive: 2}");
   detail_ = std::string(700, 'x') + "\n" + std::string(700, 'y');
   Step({{"wrong", 0}, {"right", 2}, {"right", 2}});
-  EXPECT_EQ(durable_->open_steps().front().groups[0].parent->failure, std::string(700, 'x'));
+  EXPECT_EQ(Failure(), std::string(700, 'x'));
   Begin("{repairs: 1, archive: 2}");
-  detail_.clear();
-  for (int i = 0; i < 300; ++i) detail_ += "\u00e9\u2026";  // two bytes and three
+  detail_ = "\n  one two\n" + std::string(900, 'x');
   Step({{"wrong", 0}, {"right", 2}, {"right", 2}});
-  const std::string& cut = durable_->open_steps().front().groups[0].parent->failure;
-  EXPECT_LE(cut.size(), 803u);
-  EXPECT_GE(cut.size(), 795u);
-  EXPECT_TRUE(BuildGenerate(plan_, durable_->open_steps().front()).IsInitialized());
+  EXPECT_EQ(Failure(), "one two\n" + std::string(792, 'x')) << "a break at its beginning is none";
+  Begin("{repairs: 1, archive: 2}");
+  detail_ = "x";
+  std::string whole = "x";
+  for (int i = 0; i < 300; ++i) detail_ += "\u00e9\u2026";  // two bytes and three
+  for (int i = 0; i < 159; ++i) whole += "\u00e9\u2026";
+  Step({{"wrong", 0}, {"right", 2}, {"right", 2}});
+  EXPECT_EQ(Failure(), whole + "\u00e9") << "the last two of 800 bytes are two thirds of one";
 }
 
 TEST_F(SearchArchiveTest, ASnapshotKeepsArchiveAndParents) {
   Begin("{parents: 0.5, repairs: 0.5, archive: 2}");
   Step({{"a", 4}, {"b", 2}, {"wrong", 0}});
-  Step({{"c", 3}, {"b", 2}, {"wrong", 0}});
+  Step({{"c", 3}, {"b", 2}, {"wrong 2", 0}});
   const v1::StateSnapshot snapshot = durable_->Snapshot();
   absl::StatusOr<DurableState> back = DurableState::BeginRestore(&plan_, snapshot);
   ASSERT_TRUE(back.ok()) << back.status();
   ASSERT_TRUE(back->FinishRestore(snapshot).ok());
   EXPECT_EQ(back->Fingerprint(), durable_->Fingerprint());
   EXPECT_THAT(back->Fingerprint(), HasSubstr("parent hash of "));
-  EXPECT_THAT(back->Fingerprint(), HasSubstr("failed a hash of wrong"));
+  EXPECT_THAT(back->Fingerprint(), HasSubstr("failed a hash of wrong 2"));
+}
+
+TEST_F(SearchArchiveTest, ASnapshotKeepsWhyAParentFailed) {
+  Begin("{repairs: 1, archive: 2}");
+  Step({{"wrong", 0}, {"right", 2}, {"right", 2}});
+  const v1::StateSnapshot snapshot = durable_->Snapshot();
+  absl::StatusOr<DurableState> back = DurableState::BeginRestore(&plan_, snapshot);
+  ASSERT_TRUE(back.ok()) << back.status();
+  ASSERT_TRUE(back->FinishRestore(snapshot).ok());
+  const std::optional<SearchParent>& parent = back->open_steps().front().groups[0].parent;
+  ASSERT_TRUE(parent.has_value());
+  EXPECT_EQ(parent->failure, "it is wrong");
+  EXPECT_EQ(parent->source, durable_->open_steps().front().groups[0].parent->source);
+  EXPECT_EQ(BuildGenerate(plan_, back->open_steps().front()).groups(0).messages_size(), 3);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "coordinator/durable/campaign_plan_testing.h"
 #include "coordinator/durable/request_builders.h"
 
@@ -109,6 +110,48 @@ TEST(StepRowTest, AnUpdateKnowsTheErrorsOfRewards) {
   const auto row = BuildRow(plan, durable, request, v1::UpdateResponse(), StepTimes());
   EXPECT_EQ(row.at("frac_reward_zero_std"), 0.5);
   EXPECT_DOUBLE_EQ(row.at("reward_noise_share"), 0.01 / 0.5);
+}
+
+// Both groups of the second step are shown what failed in the first; one mends it.
+TEST(StepRowTest, GroupsThatMendAreCountedApart) {
+  const CampaignPlan plan = MakeTestPlan(
+      {.steps = 2, .warmup = 0, .group_size = 2, .sets = {"search={repairs: 1, archive: 2}"}});
+  DurableState durable(&plan);
+  const auto take = [&](int64_t step, const std::vector<std::vector<bool>>& right) {
+    for (const int group : {0, 1}) {
+      for (const int sample : {0, 1}) {
+        RolloutEntry rollout;
+        rollout.step = step;
+        rollout.completion.set_group_index(group);
+        rollout.completion.set_sample(sample);
+        rollout.completion.set_finish(v1::Completion::STOP);
+        rollout.completion.set_text(absl::StrCat("```cpp\n", step, sample, "\n```"));
+        durable.Apply(rollout);
+        const bool is_right = right[static_cast<size_t>(group)][static_cast<size_t>(sample)];
+        VerdictEntry entry{step, group, sample, v1::Verdict(), is_right ? 0.5 : 0.0, false};
+        entry.verdict.set_outcome(is_right ? v1::CORRECT : v1::CRASH);
+        entry.verdict.set_speedup(is_right ? 2 : 0);
+        entry.verdict.set_speedup_low(is_right ? 1.9 : 0);
+        entry.verdict.set_detail("it says why");
+        durable.Apply(entry);
+      }
+      PromptEntry prompt{step, v1::PromptTokens()};
+      prompt.prompt.set_group_index(group);
+      durable.Apply(prompt);
+    }
+  };
+  take(1, {{false, true}, {false, true}});
+  const v1::UpdateRequest first = BuildUpdate(plan, durable);
+  auto row = BuildRow(plan, durable, first, v1::UpdateResponse(), StepTimes());
+  EXPECT_EQ(row.at("search/repairs"), 0);
+  EXPECT_EQ(row.count("search/repaired"), 0u);
+  durable.Apply(UpdateEntry{first.name()});
+  take(2, {{false, false}, {false, true}});
+  row = BuildRow(plan, durable, BuildUpdate(plan, durable), v1::UpdateResponse(), StepTimes());
+  EXPECT_EQ(row.at("search/repairs"), 1);
+  EXPECT_EQ(row.at("search/repaired"), 0.5);
+  EXPECT_EQ(row.at("search/parents"), 0);
+  EXPECT_EQ(row.count("search/better"), 0u);
 }
 
 TEST(StepRowTest, ASpeedupIsNeverNothing) {

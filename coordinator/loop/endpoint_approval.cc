@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/loopback.h"
+#include "common/second_turn.h"
 #include "coordinator/durable/search_archive.h"
 #include "coordinator/terminal/ask.h"
 
@@ -29,7 +30,8 @@ int64_t BytesOf(const std::vector<v1::Message>& messages) {
   return bytes;
 }
 
-// Returns the most tokens of a prompt. A parent is an answer that came, or a program known before.
+// Returns the most tokens of a prompt. A parent is an answer that came, or a program known before;
+// one that failed comes with what was wrong with it.
 int64_t MostPromptTokens(const CampaignPlan& plan) {
   const bool parents = Searches(plan.campaign);
   int64_t longest = 0;
@@ -42,6 +44,7 @@ int64_t MostPromptTokens(const CampaignPlan& plan) {
     }
     longest = std::max(longest, bytes + parent);
   }
+  if (plan.campaign.search().repairs() > 0) longest += kSecondTurnBytes;
   return longest / kBytesAToken;
 }
 

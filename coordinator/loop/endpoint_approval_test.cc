@@ -37,6 +37,16 @@ TEST(EndpointApprovalTest, SaysHowMuchItCanCome) {
   EXPECT_THAT(EndpointCostText(plan), HasSubstr("policy.tokens_max ends it after 5000 tokens"));
 }
 
+TEST(EndpointApprovalTest, WhatASecondTurnAddsCounts) {
+  CampaignPlan plan =
+      PlanOf("https://far/v1", {"generate.max_new_tokens=1000", "search={repairs: 0.25}"});
+  for (PlannedProblem& planned : plan.problems) {
+    planned.messages[0].set_content(std::string(4000, 'x'));
+  }
+  // A request of 4000 bytes, an answer as long as any, and 920 bytes about it.
+  EXPECT_THAT(EndpointCostText(plan), HasSubstr("up to 2230 + 1000 tokens"));
+}
+
 TEST(EndpointApprovalTest, EvaluationsCountToo) {
   const CampaignPlan plan =
       PlanOf("https://far/v1", {"eval.problems=[/v.md]", "eval.every=0", "eval.samples=3"});

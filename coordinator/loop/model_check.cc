@@ -22,6 +22,9 @@ v1::InspectModelRequest RequestOf(const CampaignPlan& plan) {
   for (const PlannedProblem& planned : plan.problems) {
     std::vector<std::vector<v1::Message>> prompts = planned.hinted;
     if (prompts.empty()) prompts = {planned.messages};
+    if (plan.campaign.search().repairs() > 0) {
+      prompts.push_back(SecondTurn(planned.problem, prompts.front()));
+    }
     AddPrompts(planned.problem, prompts, planned.response_prefix, &request);
   }
   return request;

@@ -5,7 +5,9 @@
 
 #include <deque>
 
+#include "common/second_turn.h"
 #include "coordinator/durable/campaign_plan_testing.h"
+#include "coordinator/durable/step_record.h"
 #include "coordinator/rpc/echo_services.h"
 
 namespace whetstone {
@@ -30,10 +32,12 @@ class AnsweringTrainer : public EchoTrainer {
     v1::InspectModelResponse response;
     response.mutable_model()->set_family("llama");
     response.mutable_model()->set_context_length(2048);
+    asked = request;
     for (int i = 0; i < request.prompts_size(); ++i) response.add_prompt_tokens(100);
     return response;
   }
   int calls = 0;
+  v1::InspectModelRequest asked;
 
  private:
   std::deque<absl::Status> answers_;
@@ -45,7 +49,7 @@ class ModelCheckTest : public testing::Test {
     return CheckRemoteModel(plan_, trainer, &signals_);
   }
   StopSignals signals_;
-  const CampaignPlan plan_ = MakeTestPlan({});
+  CampaignPlan plan_ = MakeTestPlan({});
 };
 
 TEST_F(ModelCheckTest, ATrainerThatIsAwayForAMomentIsAskedAgain) {
@@ -67,6 +71,25 @@ TEST_F(ModelCheckTest, WhatWillNotPassIsNotAskedAgain) {
   AnsweringTrainer trainer({absl::PermissionDeniedError("no")});
   EXPECT_EQ(Check(&trainer).code(), absl::StatusCode::kPermissionDenied);
   EXPECT_EQ(trainer.calls, 1);
+}
+
+TEST_F(ModelCheckTest, ASecondTurnIsCheckedAsItWillBeAsked) {
+  AnsweringTrainer plain({});
+  EXPECT_TRUE(Check(&plain).ok());
+  EXPECT_EQ(plain.asked.prompts_size(), 2);
+  plan_ = MakeTestPlan({.sets = {"search={repairs: 0.5}"}});
+  plan_.problems[0].problem.set_reference("void f();");
+  AnsweringTrainer trainer({});
+  const absl::Status status = Check(&trainer);
+  EXPECT_TRUE(status.ok()) << status;
+  ASSERT_EQ(trainer.asked.prompts_size(), 4) << "one more for each problem";
+  const SearchParent parent{"hash", "void f();", /*speedup=*/0, std::string(kFailureBytes, 'x')};
+  const std::vector<v1::Message> later = plan_.MessagesFrom(1, 0, parent);
+  const v1::NamedPrompt& prompt = trainer.asked.prompts(1);
+  ASSERT_EQ(prompt.messages_size(), static_cast<int>(later.size()));
+  for (size_t i = 0; i < later.size(); ++i) {
+    EXPECT_EQ(prompt.messages(static_cast<int>(i)).ShortDebugString(), later[i].ShortDebugString());
+  }
 }
 
 }  // namespace
