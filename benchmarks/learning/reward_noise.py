@@ -5,12 +5,14 @@
 
 For each run: groups whose rewards differ; how many of them differ by no more than their errors; and the share of
 noise in the variance of normalised advantages, as if nothing were shrunk and as it is learned (docs/losses.md).
-Errors are computed from the intervals in the journal, so runs of any version can be asked.
+Errors are those of the verdicts; where a verdict of an old version has none, its interval says it: it was that of the
+measurement alone then. So runs of any version can be asked.
 """
 import argparse
 import math
 import sqlite3
 import statistics
+import struct
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -21,13 +23,44 @@ ALL_PAIRS = 16  # With fewer the timing was stopped early, and its interval is o
 CORRECT_BASE, CLIP_HIGH = 0.3, 1.2
 
 
-def reward_error(reward, speedup, low, high, pairs, band):
-    """Standard error of a CORRECT verdict's reward."""
+SPEEDUP_ERROR = 27  # its field of Verdict (proto/whetstone/v1/verdict.proto)
+
+
+def varint(data, at):
+    """(the number that begins at `at`, where it ends)."""
+    value = shift = 0
+    while True:
+        value |= (data[at] & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if data[at - 1] < 0x80:
+            return value, at
+
+
+def double_of(message, field):
+    """A double of a serialized message; 0 where it is not set."""
+    at = 0
+    while at < len(message):
+        tag, at = varint(message, at)
+        kind = tag & 7
+        if tag == field << 3 | 1:
+            return struct.unpack_from("<d", message, at)[0]
+        if kind == 0:
+            _, at = varint(message, at)
+        elif kind == 2:
+            size, at = varint(message, at)
+            at += size
+        else:
+            at += {1: 8, 5: 4}[kind]
+    return 0.0
+
+
+def reward_error(reward, speedup, low, high, pairs, band, within=0.0):
+    """Standard error of a CORRECT verdict's reward. `within`: that of ln speedup within the measurement; 0: not known."""
     gain, paid = math.log(speedup), reward - CORRECT_BASE
     if abs(gain) < 1e-12 or abs(paid) < 1e-12 or paid >= CLIP_HIGH - 1e-12:
         return 0.0  # Inside the noise band, or clipped.
     table = T995 if pairs < ALL_PAIRS else T95
-    within = math.log(high / low) / 2 / table[min(max(pairs - 1, 1), len(table)) - 1]
+    within = within or math.log(high / low) / 2 / table[min(max(pairs - 1, 1), len(table)) - 1]
     return math.hypot(within, band / 1.96) * abs(paid / gain)
 
 
@@ -45,11 +78,12 @@ def groups_of(run):
         bands = [band for band, in journal.execute("SELECT noise_band FROM calibrations")]
         band = statistics.median(bands) if bands else 0
         groups = defaultdict(list)
-        for step, group, reward, outcome, *timed in journal.execute(
-                "SELECT step, grp, reward, outcome, speedup, speedup_low, speedup_high, process_pairs FROM verdicts "
+        for step, group, reward, outcome, verdict, *timed in journal.execute(
+                "SELECT step, grp, reward, outcome, proto, speedup, speedup_low, speedup_high, process_pairs FROM verdicts "
                 "WHERE step > 0 AND dropped = 0"):
             measured = outcome == "CORRECT" and all(timed)
-            groups[step, group].append((reward, reward_error(reward, *timed, band) if measured else 0.0))
+            error = reward_error(reward, *timed, band, double_of(verdict, SPEEDUP_ERROR)) if measured else 0.0
+            groups[step, group].append((reward, error))
     return [g for g in groups.values() if len({reward for reward, _ in g}) > 1]
 
 

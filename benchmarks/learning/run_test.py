@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -381,17 +382,33 @@ class RewardNoiseTest(unittest.TestCase):
             journal.execute("CREATE TABLE calibrations (noise_band REAL)")
             journal.execute("INSERT INTO calibrations VALUES (0.00392)")
             journal.execute("CREATE TABLE verdicts (step, grp, reward, outcome, speedup, speedup_low, speedup_high, "
-                            "process_pairs, dropped)")
+                            "process_pairs, dropped, proto)")
             rows = [(1, 0, 0.3 + math.log(2) / math.log(8), "CORRECT", 2, 1.98, 2.02, 16, 0),
                     (1, 0, 0.3 + math.log(2.001) / math.log(8), "CORRECT", 2.001, 1.98, 2.02, 16, 0),
                     (1, 1, -1.0, "NO_CODE", None, None, None, 0, 0), (1, 1, 0.3, "CORRECT", 1.0, 0.99, 1.01, 16, 0),
                     (1, 2, -1.0, "NO_CODE", None, None, None, 0, 0), (1, 2, -1.0, "NO_CODE", None, None, None, 0, 0),
                     (-5, 0, 0.9, "CORRECT", 3, 2.9, 3.1, 16, 0), (-5, 0, 0.3, "CORRECT", 1, 0.9, 1.1, 16, 0)]
-            journal.executemany("INSERT INTO verdicts VALUES (?,?,?,?,?,?,?,?,?)", rows)
+            journal.executemany("INSERT INTO verdicts VALUES (?,?,?,?,?,?,?,?,?,x'')", rows)
             journal.commit()
             text = reward_noise.line(Path(folder))
+            # Verdicts with their own error, behind a text and a number, and intervals that are wider by far.
+            verdict = b"\x12\x02ab" + b"\x30\x01" + b"\xd9\x01" + struct.pack("<d", 0.1)
+            journal.execute("UPDATE verdicts SET proto = ?, speedup_low = speedup / 9.0, speedup_high = speedup * 9.0 "
+                            "WHERE step = 1 AND grp = 0", (verdict,))
+            journal.commit()
+            groups = reward_noise.groups_of(Path(folder))
         self.assertIn("2 groups with different rewards, 1 of them within their errors", text)
         self.assertIn("noise 50.00 % of the variance, 0.00 % of what is learned", text)
+        for reward, error in groups[0]:
+            self.assertAlmostEqual(error, math.hypot(0.1, 0.00392 / 1.96) / math.log(8), msg="the interval says nothing")
+
+    def test_an_error_is_found_among_other_fields(self):
+        message = (b"\x0a\x03abc" + b"\x39" + struct.pack("<d", 2.0) + b"\x15" + struct.pack("<f", 1.0) + b"\xd8\x02\x01" +
+                   b"\xd9\x01" + struct.pack("<d", 0.25))
+        self.assertEqual(reward_noise.double_of(message, 27), 0.25)
+        self.assertEqual(reward_noise.double_of(message, 7), 2.0)
+        self.assertEqual(reward_noise.double_of(message, 9), 0.0)
+        self.assertEqual(reward_noise.double_of(b"", 27), 0.0)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,10 @@
 //     ├ ScreenClient    clang reads the source in a sandboxed, forked child   screen/
 //     ├ Compiler        meanwhile g++, in its sandbox, precompiled headers    build/
 //     ├ CheckCandidate  check sizes: plain, unaligned, edge values            check_stage.cc
-//     ├ TimeCandidate   16 fresh process pairs × 8 samples unless clear       time_stage.cc
-//     │                 before (stopping.h); more beside a neighbour on the
-//     │                 same physical core, or for precision (plan.h)
+//     ├ TimeCandidate   16 fresh process pairs × 8 samples unless clear, or   time_stage.cc
+//     │                 below what is asked for, before (stopping.h); more
+//     │                 beside a neighbour on the same physical core, or for
+//     │                 precision (plan.h)
 //     │ └ Session       fills inputs, takes samples, compares outputs         session.cc
 //     │   └ PairedRun   one invocation: who may run when, what is timed       paired_run.cc
 //     │     └ KernelProcess   one sandboxed child behind a mailbox            kernel/

@@ -29,9 +29,6 @@ constexpr double kPastExpert = 2.0;
 constexpr double kOutlierSpeedupMin = 1.5;
 // Equal code is never quieter than this, whatever one calibration saw.
 constexpr double kAaThresholdMin = 0.003;
-// Beside a neighbour on the same physical core equal code scored up to 2 % off; thresholds are
-// measured without.
-constexpr double kSharedAaThreshold = 0.02;
 // A threshold no wider than this needs no further try.
 constexpr double kAaThresholdGood = 0.015;
 
@@ -209,6 +206,7 @@ void Pipeline::Time(const PreparedProblem& problem, SlotPool::Lease* lease, uint
                                          {.budget_s = budget_s,
                                           .criterion = criterion,
                                           .least_speedup = least_speedup,
+                                          .aa_threshold = artefact->verdict.noise_band(),
                                           .smt_detector = SmtDetectorOf(*lease)},
                                          &report))
     return End(*failure, artefact);

@@ -39,6 +39,8 @@ void VerdictCache::Add(const v1::Verdict& verdict) {
   if (outcome != v1::CORRECT && outcome != v1::WRONG_ANSWER && outcome != v1::CRASH) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   const std::string key = Key(verdict);
+  const std::shared_ptr<const v1::Verdict> known = verdicts_.Find(key);
+  if (known != nullptr && !known->below_least() && verdict.below_least()) return;
   verdicts_.Erase(key);
   verdicts_.Add(key, std::make_shared<const v1::Verdict>(verdict));
 }

@@ -26,7 +26,7 @@ class VerdictCache {
   // if there is none, or if it was not timed to its end and may be `least_speedup` times as fast.
   bool Find(double least_speedup, v1::Verdict* verdict);
   // Keeps a final verdict if the machine code alone decided it; one that a disturbed machine may
-  // have caused is left out.
+  // have caused is left out. One that was not timed to its end takes no other's place that was.
   void Add(const v1::Verdict& verdict);
 
  private:

@@ -3,7 +3,7 @@
 //
 //   for (int pair = 1; pair <= kProcessPairs; ++pair) {
 //     …
-//     if (ClearAlready(ratios, seed)) break;
+//     if (ClearAlready(ratios, seed) || BelowAlready(ratios, least, aa_threshold, seed)) break;
 //   }
 //   const Score score = FinalScore(ratios, stopped_early, seed);
 #ifndef WHETSTONE_CPU_BENCH_WORKER_STATS_STOPPING_H_
@@ -32,8 +32,8 @@ enum class StoppingCriterion {
 };
 
 // The half width, as a logarithm, of the interval of 95 % of a precise result. (Having been looked
-// at after every pair, it is a little too narrow; and what lasts longer than a measurement it does
-// not know.)
+// at after every pair, it is a little too narrow; and what lasts longer than a measurement is no
+// part of it, as no further pair would tell that: WithLongRun adds it to the verdict's.)
 inline constexpr double kPreciseHalfWidth = 0.0075;
 
 // True once more pairs would not change what is learned: the speedup is far from 1, and its
@@ -43,9 +43,10 @@ inline constexpr double kPreciseHalfWidth = 0.0075;
 // else.
 bool ClearAlready(const std::vector<PairedRatios>& sizes, uint64_t seed);
 
-// True once more pairs would not make the speedup `least`: its interval of 99.5 % ends below that.
-// Asked as ClearAlready is.
-bool BelowAlready(const std::vector<PairedRatios>& sizes, double least, uint64_t seed);
+// True once more pairs would not make the speedup `least`: its interval of 99.5 %, widened by
+// WithLongRun as a verdict's is, ends below that. Asked as ClearAlready is.
+bool BelowAlready(const std::vector<PairedRatios>& sizes, double least, double aa_threshold,
+                  uint64_t seed);
 
 // Whether the interval of 95 % is as narrow as kPreciseHalfWidth asks.
 bool PreciseEnough(const std::vector<PairedRatios>& sizes, uint64_t seed);
@@ -55,7 +56,8 @@ bool PreciseEnough(const std::vector<PairedRatios>& sizes, uint64_t seed);
 bool PairsMissing(StoppingCriterion criterion, int pairs, const std::vector<PairedRatios>& sizes,
                   uint64_t seed);
 
-// The score to report: of 99.5 % where the timing was stopped early, else of 95 %.
+// The score within the measurement: of 99.5 % where the timing was stopped early, else of 95 %. A
+// verdict's interval is that WithLongRun.
 Score FinalScore(const std::vector<PairedRatios>& sizes, bool stopped_early, uint64_t seed);
 
 }  // namespace whetstone

@@ -42,6 +42,7 @@ class Stage {
         budget_ns_(std::min(options.budget_s, kTimeBudgetSeconds) * 1e9),
         criterion_(options.criterion),
         least_speedup_(options.least_speedup),
+        aa_threshold_(options.aa_threshold),
         far_(options.criterion == StoppingCriterion::kClear && FarApart(estimates)),
         report_(report),
         rng_(session->seed(), {0x71ED, 0, 0, 0}),
@@ -322,7 +323,10 @@ class Stage {
     if (samples_.AlonePairs() < kAlonePairsMin && core_.MayBeAlone()) return false;
     const std::vector<PairedRatios> ratios = samples_.Ratios();
     const bool clear = ClearAlready(ratios, session_->seed());
-    report_->below_least = !clear && BelowAlready(ratios, least_speedup_, session_->seed());
+    const double aa_threshold =
+        samples_.CountsShared() ? std::max(aa_threshold_, kSharedAaThreshold) : aa_threshold_;
+    report_->below_least =
+        !clear && BelowAlready(ratios, least_speedup_, aa_threshold, session_->seed());
     report_->stopped_early = clear || report_->below_least;
     return report_->stopped_early;
   }
@@ -345,6 +349,7 @@ class Stage {
   double budget_ns_;
   StoppingCriterion criterion_;
   double least_speedup_;
+  double aa_threshold_;
   // Both programs are so far apart that short samples tell enough.
   bool far_;
   // `far_`, the calls that share a request and `samples_per_pair_` are settled.

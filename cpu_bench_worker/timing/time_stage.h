@@ -39,6 +39,8 @@ struct TimeOptions {
   StoppingCriterion criterion = StoppingCriterion::kClear;
   // With kClear: it also ends once the speedup is clearly below this. 0: never for that.
   double least_speedup = 0;
+  // How far equal code may be apart on this slot, which widens the verdict's interval. 0: unknown.
+  double aa_threshold = 0;
   // Probes the kernel core. Null: one of its own, where the timer has a core apart and the problem
   // one thread; elsewhere nothing does.
   CoreProbe* core_probe = nullptr;

@@ -46,6 +46,14 @@ std::vector<PairedRatios> TimedSamples::Ratios() const {
   return ratios;
 }
 
+bool TimedSamples::CountsShared() const {
+  for (const auto& pairs : Counting())
+    for (const std::vector<TimedSample>& samples : pairs)
+      for (const TimedSample& sample : samples)
+        if (sample.shared) return true;
+  return false;
+}
+
 TimedSize TimedSamples::Summary(size_t size) const {
   TimedSize summary;
   std::vector<double> ratios, reference_ns, candidate_ns;

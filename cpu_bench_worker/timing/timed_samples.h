@@ -18,6 +18,10 @@
 
 namespace whetstone {
 
+// Beside a neighbour on the same physical core equal code scored up to 2 % off; thresholds are
+// measured without.
+inline constexpr double kSharedAaThreshold = 0.02;
+
 struct TimedSample {
   size_t size = 0;
   int pair = 0;             // of processes; grows with time
@@ -54,6 +58,8 @@ class TimedSamples {
   // of time. From kAlonePairsMin such pairs on only samples that were not shared count, else all
   // do.
   std::vector<std::vector<std::vector<TimedSample>>> Counting() const;
+  // Whether a sample that counts was shared.
+  bool CountsShared() const;
   // The ratios of Counting().
   std::vector<PairedRatios> Ratios() const;
   // All of `size` but how its samples came about: calls per request and what was redone.

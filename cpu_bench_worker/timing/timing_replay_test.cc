@@ -102,14 +102,17 @@ TEST(ClearAlreadyTest, NeedsDistancePrecisionAndThreePairs) {
 
 TEST(BelowAlreadyTest, NeedsThreePairsAndAnIntervalThatEndsBelow) {
   const PairedRatios steady(8, std::vector<double>(8, 2.0));
-  EXPECT_TRUE(BelowAlready({steady}, 2.1, 1));
-  EXPECT_FALSE(BelowAlready({steady}, 2.0, 1));
-  EXPECT_FALSE(BelowAlready({steady}, 0, 1)) << "nothing is asked for";
-  EXPECT_FALSE(BelowAlready({{steady[0], steady[1]}}, 9, 1));
+  EXPECT_TRUE(BelowAlready({steady}, 2.1, 0, 1));
+  EXPECT_FALSE(BelowAlready({steady}, 2.0, 0, 1));
+  EXPECT_FALSE(BelowAlready({steady}, 0, 0, 1)) << "nothing is asked for";
+  EXPECT_FALSE(BelowAlready({{steady[0], steady[1]}}, 9, 0, 1));
   PairedRatios torn = steady;
   for (size_t p = 0; p < 4; ++p) torn[p].assign(8, 1.2);
-  EXPECT_FALSE(BelowAlready({torn}, 2.1, 1)) << "the pairs disagree";
-  EXPECT_FALSE(BelowAlready({}, 2, 1));
+  EXPECT_FALSE(BelowAlready({torn}, 2.1, 0, 1)) << "the pairs disagree";
+  EXPECT_FALSE(BelowAlready({}, 2, 0, 1));
+  // A threshold of 5 % adds 2.807 × 0.5 × 5 % × ln 2, which is 4.9 %: up to 2.0997.
+  EXPECT_FALSE(BelowAlready({steady}, 2.09, 0.05, 1)) << "the verdict's interval is wider";
+  EXPECT_TRUE(BelowAlready({steady}, 2.11, 0.05, 1));
 }
 
 TEST(PreciseEnoughTest, NeedsPairsThatAgree) {

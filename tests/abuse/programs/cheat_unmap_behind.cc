@@ -3,8 +3,8 @@
 // with: honest
 // expect: CORRECT FORBIDDEN
 // twin: 0
-// variant: small: 1 << 18
-// variant: large: 1 << 24
+// variant: small: (1 << 18)
+// variant: large: (1 << 24)
 #include <sys/mman.h>
 static unsigned calls = 0;
 static void Unmap(unsigned long bytes) {
