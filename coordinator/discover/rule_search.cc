@@ -45,7 +45,9 @@ absl::StatusOr<RewriteSearch> SearchByRules(const v1::Problem& problem,
     return rewriter.Propose(sources, tools.stopped);
   };
   search.measure = [&](const std::string& source, double least) -> absl::StatusOr<v1::Verdict> {
-    if (const v1::Verdict* known = tools.log ? tools.log->Find(source) : nullptr) return *known;
+    if (const v1::Verdict* known = tools.log ? tools.log->Find(source, least) : nullptr) {
+      return *known;
+    }
     absl::StatusOr<v1::Verdict> verdict =
         tools.worker->Measure(problem, source, /*time=*/true, /*fresh=*/false, least);
     if (verdict.ok() && tools.log) RETURN_IF_ERROR(tools.log->Add(source, *verdict));

@@ -49,9 +49,11 @@ absl::StatusOr<VerdictLog> VerdictLog::Open(const std::string& path, std::string
   return log;
 }
 
-const v1::Verdict* VerdictLog::Find(const std::string& source) const {
+const v1::Verdict* VerdictLog::Find(const std::string& source, double least_speedup) const {
   const auto it = verdicts_.find(Sha256Hex(source));
-  return it == verdicts_.end() ? nullptr : &it->second;
+  if (it == verdicts_.end()) return nullptr;
+  const v1::Verdict& known = it->second;
+  return known.below_least() && !(known.speedup_high() < least_speedup) ? nullptr : &known;
 }
 
 absl::Status VerdictLog::Add(const std::string& source, const v1::Verdict& verdict) {

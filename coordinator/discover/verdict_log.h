@@ -2,7 +2,7 @@
 // on where it was: it asks for the same programs again, and is answered from here.
 //
 //   ASSIGN_OR_RETURN(VerdictLog log, VerdictLog::Open(folder + "/rules.log", key));
-//   if (const v1::Verdict* known = log.Find(source)) …
+//   if (const v1::Verdict* known = log.Find(source, least_speedup)) …
 //   RETURN_IF_ERROR(log.Add(source, verdict));
 //
 // A line is the SHA-256 of the key and of the source, the verdict in base64, and the CRC-32C of all
@@ -28,8 +28,10 @@ class VerdictLog {
   // such as problem and host: those of another key are not found.
   static absl::StatusOr<VerdictLog> Open(const std::string& path, std::string key);
 
-  // Returns null where there is none. The pointer holds as long as the log.
-  const v1::Verdict* Find(const std::string& source) const;
+  // Returns null where there is none, or where it was not timed to its end and may be
+  // `least_speedup` times as fast. The pointer holds as long as the log.
+  const v1::Verdict* Find(const std::string& source, double least_speedup = 0) const;
+  // Takes the place of an earlier one of that source.
   absl::Status Add(const std::string& source, const v1::Verdict& verdict);
   // Returns how many programs of this key there are.
   size_t size() const { return verdicts_.size(); }

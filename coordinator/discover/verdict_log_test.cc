@@ -40,6 +40,24 @@ TEST_F(VerdictLogTest, TheNextProcessKnowsWhatThisOneMeasured) {
   EXPECT_EQ(Open("problem other-host").Find("a"), nullptr);
 }
 
+TEST_F(VerdictLogTest, WhatWasNotTimedToItsEndAnswersWhoeverAsksForMore) {
+  {
+    VerdictLog log = Open("k");
+    v1::Verdict below = Faster(2);
+    below.set_below_least(true);
+    below.set_speedup_high(2.1);
+    ASSERT_TRUE(log.Add("a", below).ok());
+    EXPECT_NE(log.Find("a", 2.2), nullptr);
+    EXPECT_EQ(log.Find("a", 2.1), nullptr);
+    EXPECT_EQ(log.Find("a"), nullptr);
+    ASSERT_TRUE(log.Add("a", Faster(2.05)).ok());
+  }
+  const VerdictLog log = Open("k");
+  ASSERT_NE(log.Find("a"), nullptr);
+  EXPECT_EQ(log.Find("a")->speedup(), 2.05);
+  EXPECT_EQ(log.size(), 1u);
+}
+
 TEST_F(VerdictLogTest, HalfALineIsForgottenAndTheNextOneIsWhole) {
   ASSERT_TRUE(Open("k").Add("a", Faster(2)).ok());
   const std::string whole = *ReadFile(Path());

@@ -66,31 +66,24 @@ class Search {
   RewriteSearch Run(const v1::Problem& problem) {
     right_.push_back({.found = {.rules = {}, .source = problem.reference(), .speedup = 1}});
     seen_.insert(problem.reference());
-    const size_t kept = options_.chars_kept + problem.signature().size();
-    const size_t easy = std::min(kept, options_.chars_easy + problem.signature().size());
-    longest_ever_ = std::max(kept, options_.chars_max + problem.signature().size());
-    longest_ = easy;
+    longest_kept_ = options_.chars_kept + problem.signature().size();
+    longest_easy_ = std::min(longest_kept_, options_.chars_easy + problem.signature().size());
+    longest_ever_ = std::max(longest_kept_, options_.chars_max + problem.signature().size());
+    longest_ = longest_easy_;
+    const double reference_worth = Worth(right_.front().found);  // however long it is
+    most_worth_ = reference_worth;
     result_.ended = Rounds();
     if (!long_.empty() && result_.ended.ok()) {
       longest_ = longest_ever_;
-      result_.long_ended = MeasureLong(kept);
+      result_.long_ended = MeasureLong();
       if (result_.long_ended.ok()) result_.long_ended = Rounds();
     }
     const auto clear = [&](const Program& program) {
       return program.speedup_low >= options_.least_gain;
     };
-    // What a program's speed is worth to a policy that has to write it.
-    const auto worth = [&](const FoundRewrite& found) {
-      const auto longer = static_cast<double>(found.source.size()) / static_cast<double>(easy);
-      return found.speedup / std::max(1.0, longer);
-    };
-    const double reference_worth = worth(right_.front().found);  // however long it is
-    double most_worth = reference_worth;
     double fastest_clear = 1;
     for (const Program& program : right_) {
-      const FoundRewrite& found = program.found;
-      if (found.source.size() <= kept) most_worth = std::max(most_worth, worth(found));
-      if (clear(program)) fastest_clear = std::max(fastest_clear, found.speedup);
+      if (clear(program)) fastest_clear = std::max(fastest_clear, program.found.speedup);
     }
     for (const Program& program : right_) {
       const FoundRewrite& found = program.found;
@@ -101,7 +94,7 @@ class Search {
     }
     // Of programs that are about as fast the shorter is the easier to write.
     const auto place = [&](const Program& program) {
-      const double behind = std::log(most_worth / worth(program.found)) / std::log(kAboutAsFast);
+      const double behind = std::log(most_worth_ / Worth(program.found)) / std::log(kAboutAsFast);
       return std::tuple(std::floor(behind), program.found.source.size(), -program.found.speedup);
     };
     std::stable_sort(right_.begin(), right_.end(), [&](const Program& left, const Program& right) {
@@ -109,9 +102,9 @@ class Search {
     });
     for (Program& program : right_) {
       if (result_.kept.size() == options_.kept) break;
-      if (!clear(program) || program.found.source.size() > kept ||
-          worth(program.found) <= reference_worth ||
-          worth(program.found) < options_.least_share * most_worth) {
+      if (!clear(program) || !MayBeKept(program.found.source) ||
+          Worth(program.found) <= reference_worth ||
+          Worth(program.found) < options_.least_share * most_worth_) {
         continue;
       }
       result_.kept.push_back(std::move(program.found));
@@ -121,6 +114,25 @@ class Search {
   }
 
  private:
+  bool MayBeKept(const std::string& source) const { return source.size() <= longest_kept_; }
+
+  // Returns how many times as much faster it has to be as an easy program.
+  double LengthFactor(const std::string& source) const {
+    return std::max(1.0, static_cast<double>(source.size()) / static_cast<double>(longest_easy_));
+  }
+
+  // What a program's speed is worth to a policy that has to write it.
+  double Worth(const FoundRewrite& found) const {
+    return found.speedup / LengthFactor(found.source);
+  }
+
+  // Returns the speedup below which a program is of no use, however much below: it is not kept
+  // beside the best that is, nor is it the fastest.
+  double LeastOf(const std::string& source) const {
+    const double kept = MayBeKept(source) ? most_worth_ * LengthFactor(source) : fastest_;
+    return std::max(options_.least_gain, options_.least_share * std::min(kept, fastest_));
+  }
+
   absl::Status Rounds() {
     for (int round = 0; round < options_.rounds && !tools_.enough();) {
       RETURN_IF_ERROR(Round());
@@ -131,12 +143,12 @@ class Search {
 
   // Measures what was too long so far: first what can be kept, and of that what was made of the
   // fastest.
-  absl::Status MeasureLong(size_t kept) {
+  absl::Status MeasureLong() {
     std::vector<LaidAside> waiting = std::exchange(long_, {});
     std::stable_sort(waiting.begin(), waiting.end(),
                      [&](const LaidAside& left, const LaidAside& right) {
-                       return std::tuple(left.source.size() > kept, -left.parent_speedup) <
-                              std::tuple(right.source.size() > kept, -right.parent_speedup);
+                       return std::tuple(!MayBeKept(left.source), -left.parent_speedup) <
+                              std::tuple(!MayBeKept(right.source), -right.parent_speedup);
                      });
     for (LaidAside& each : waiting) {
       if (tools_.enough()) {
@@ -191,8 +203,7 @@ class Search {
       return absl::OkStatus();
     }
     const std::string& source = made.source;
-    ASSIGN_OR_RETURN(const v1::Verdict verdict,
-                     tools_.measure(source, std::max(options_.least_gain, fastest_)));
+    ASSIGN_OR_RETURN(const v1::Verdict verdict, tools_.measure(source, LeastOf(source)));
     ++result_.measured;
     const bool fresh =
         verdict.canonical_hash().empty() || seen_.insert(verdict.canonical_hash()).second;
@@ -204,6 +215,8 @@ class Search {
                                   .speedup = verdict.speedup(),
                                   .canonical_hash = verdict.canonical_hash()},
                         .speedup_low = verdict.speedup_low()});
+      const FoundRewrite& found = right_.back().found;
+      if (MayBeKept(found.source)) most_worth_ = std::max(most_worth_, Worth(found));
     }
     if (tools_.progress) tools_.progress(result_.measured, fastest_);
     return absl::OkStatus();
@@ -217,7 +230,10 @@ class Search {
   std::vector<LaidAside> long_;     // programs that were longer than `longest_`
   size_t longest_ = 0;              // of most programs that are measured; rises for the long ones
   size_t longest_ever_ = 0;         // of any
+  size_t longest_kept_ = 0;         // of one that may be kept
+  size_t longest_easy_ = 0;         // of one that counts as fast as it is
   double fastest_ = 1;
+  double most_worth_ = 1;  // of the reference and of all that may be kept
   RewriteSearch result_;
 };
 

@@ -38,7 +38,8 @@ struct RewriteTools {
   std::function<absl::StatusOr<std::vector<std::vector<ProposedRewrite>>>(
       const std::vector<std::string>& sources)>
       propose;
-  // Timing may end once the speedup is clearly below `least`: the search has that already.
+  // Timing may end once the speedup is clearly below `least`: such a program is neither kept nor
+  // the fastest.
   std::function<absl::StatusOr<v1::Verdict>(const std::string& source, double least)> measure;
   // Asked before each program: the search ends with what it has. The budget is the caller's clock.
   std::function<bool()> enough;

@@ -11,6 +11,7 @@
 namespace whetstone {
 namespace {
 
+using testing::DoubleEq;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -167,11 +168,32 @@ TEST_F(RewriteSearchTest, ALongOneCountsAsSoMuchSlowerAsItIsLonger) {
   EXPECT_THAT(Kept(), ElementsAre("ra 2 a")) << "too long, however fast";
 }
 
-TEST_F(RewriteSearchTest, AsksForAClearGainAndThenForMoreThanItHas) {
+TEST_F(RewriteSearchTest, AsksForAClearGainAndThenForWhatIsKeptBesideTheBest) {
   budget_ = 4;
   speeds_ = {{"ra", 1.05}, {"rb", 3.0}};
   Kept();
-  EXPECT_THAT(least_, ElementsAre(1.1, 1.1, 3.0, 3.0));
+  EXPECT_THAT(least_, ElementsAre(1.1, 1.1, DoubleEq(2.4), DoubleEq(2.4)));
+}
+
+TEST_F(RewriteSearchTest, AProgramCompetesWithThoseOfItsLength) {
+  problem_.set_signature("r");
+  options_.chars_easy = 1;
+  options_.chars_kept = 2;
+  options_.rounds = 1;
+  tools_.propose = [&](const std::vector<std::string>&) {
+    std::vector<std::vector<ProposedRewrite>> proposed(1);
+    for (const char* source : {"ra", "rbbbb", "rb", "raa", "raaaa"}) {
+      proposed[0].push_back({"n", source});
+    }
+    return proposed;
+  };
+  speeds_ = {{"ra", 2.0}, {"rbbbb", 9.0}, {"rb", 1.9}, {"raa", 2.5}};
+  EXPECT_THAT(Kept(), ElementsAre("ra 2 n", "rb 1.9 n", "raa 2.5 n"));
+  EXPECT_THAT(least_, ElementsAre(1.1,            // nothing is known
+                                  DoubleEq(1.6),  // too long to be kept: it has to be the fastest
+                                  DoubleEq(1.6),  // the long one that is is none of its rivals
+                                  DoubleEq(2.4),  // half as long again as an easy one
+                                  DoubleEq(7.2)));
 }
 
 TEST_F(RewriteSearchTest, AFailureAmongLongProgramsLosesNothing) {
