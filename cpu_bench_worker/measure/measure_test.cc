@@ -17,61 +17,12 @@
 #include "common/file.h"
 #include "common/problem/problem_hash.h"
 #include "common/tree_testing.h"
+#include "cpu_bench_worker/measure/measure_testing.h"
 #include "cpu_bench_worker/measure/worker_bench.h"
 #include "cpu_bench_worker/problem/test_problems.h"
-#include "cpu_bench_worker/stats/plan.h"
 
 namespace whetstone {
 namespace {
-
-// All tests share one measurer: setting up and calibrating costs a second or two.
-class MeasureTest : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    MeasurerOptions options;
-    options.bin_dir = BinDir();
-    auto measurer = Measurer::Create(options);
-    ASSERT_TRUE(measurer.ok()) << measurer.status();
-    measurer_ = std::move(*measurer).release();
-    problem_ = new v1::Problem(MatmulProblem());
-    auto calibration = measurer_->PutProblem(*problem_, nullptr);
-    ASSERT_TRUE(calibration.ok()) << calibration.status();
-    calibration_ = new v1::Calibration(*calibration);
-  }
-  static void TearDownTestSuite() {
-    delete calibration_;
-    delete problem_;
-    delete measurer_;
-  }
-  void SetUp() override { ASSERT_NE(calibration_, nullptr); }
-
-  static v1::MeasureRequest Request(const std::string& id, const std::string& source, bool time) {
-    v1::MeasureRequest request;
-    request.set_problem_hash(ProblemHash(*problem_));
-    request.set_candidate_id(id);
-    request.set_source(source);
-    request.set_time(time);
-    request.set_seed(11);
-    return request;
-  }
-  static v1::Verdict Measure(const std::string& id, const std::string& source, bool time = false) {
-    auto verdict = measurer_->Measure(Request(id, source, time));
-    EXPECT_TRUE(verdict.ok()) << verdict.status();
-    return verdict.ok() ? *verdict : v1::Verdict();
-  }
-  // Returns a matmul with `body`.
-  static std::string Matmul(const std::string& body) {
-    return absl::StrCat("void matmul(const float* a, const float* b, float* c, int n) {", body,
-                        "}\n");
-  }
-
-  static Measurer* measurer_;
-  static v1::Problem* problem_;
-  static v1::Calibration* calibration_;
-};
-Measurer* MeasureTest::measurer_ = nullptr;
-v1::Problem* MeasureTest::problem_ = nullptr;
-v1::Calibration* MeasureTest::calibration_ = nullptr;
 
 TEST_F(MeasureTest, CalibrationKnowsTheExpertAndTheAaThreshold) {
   EXPECT_EQ(calibration_->expert().outcome(), v1::CORRECT);
@@ -143,16 +94,6 @@ TEST_F(MeasureTest, OldAaThresholdsAreMeasuredAgain) {
   }
 }
 
-TEST_F(MeasureTest, TheSameTextIsBuiltOnce) {
-  const std::string source = Matmul("c[0] = 5;");
-  const v1::Verdict first = Measure("text/1", source), second = Measure("text/2", source);
-  EXPECT_GT(first.compile_s(), 0);
-  EXPECT_EQ(second.compile_s(), 0);
-  EXPECT_EQ(second.screen_s(), 0);
-  EXPECT_EQ(second.outcome(), first.outcome());
-  EXPECT_EQ(second.canonical_hash(), first.canonical_hash());
-}
-
 TEST_F(MeasureTest, TheReferenceScoresOne) {
   const v1::Verdict verdict = Measure("equal", kMatmulIjk, true);
   EXPECT_EQ(verdict.outcome(), v1::CORRECT) << verdict.detail();
@@ -165,73 +106,6 @@ TEST_F(MeasureTest, TheReferenceScoresOne) {
   EXPECT_NE(verdict.worker(), "");
   EXPECT_EQ(verdict.canonical_hash().size(), 64u);
   EXPECT_EQ(verdict.object_hash().size(), 64u);
-}
-
-TEST_F(MeasureTest, AFasterProgramIsFasterAndEqualMachineCodeIsCached) {
-  const v1::Verdict verdict = Measure("fast", kMatmulIkj, true);
-  EXPECT_EQ(verdict.outcome(), v1::CORRECT) << verdict.detail();
-  EXPECT_GT(verdict.speedup(), 2.0);
-  EXPECT_FALSE(verdict.cached());
-  EXPECT_THAT(verdict.techniques(), testing::ElementsAre("restrict"));
-  // With other names and a comment it is the same machine code.
-  std::string renamed = kMatmulIkj;
-  for (size_t at; (at = renamed.find("float x")) != std::string::npos;)
-    renamed.replace(at, 7, "float weight");
-  for (size_t at; (at = renamed.find("+= x")) != std::string::npos;)
-    renamed.replace(at, 4, "+= weight");
-  renamed = "// another program\n" + renamed;
-  const v1::Verdict again = Measure("renamed", renamed, true);
-  EXPECT_TRUE(again.cached());
-  EXPECT_EQ(again.candidate_id(), "renamed");
-  EXPECT_EQ(again.speedup(), verdict.speedup());
-  EXPECT_EQ(again.canonical_hash(), verdict.canonical_hash());
-  // Challengers are measured again all the same.
-  v1::MeasureRequest fresh = Request("challenger", renamed, true);
-  fresh.set_fresh(true);
-  const auto challenger = measurer_->Measure(fresh);
-  ASSERT_TRUE(challenger.ok()) << challenger.status();
-  EXPECT_FALSE(challenger->cached());
-}
-
-TEST_F(MeasureTest, WhatIsBelowTheLeastIsTimedToItsEndForWhoeverAsksForLess) {
-  const std::string as_fast = Matmul(
-      "for (int i = 0; i < n; ++i) for (int j = 0; j < n; ++j) { float s = 0;"
-      " for (int k = 0; k < n; ++k) s += a[i * n + k] * b[k * n + j]; c[i * n + j] = s * 2 * 0.5f; "
-      "}");
-  const auto at_least = [&](double least, const std::string& id) {
-    v1::MeasureRequest request = Request(id, as_fast, true);
-    request.set_least_speedup(least);
-    const auto verdict = measurer_->Measure(request);
-    EXPECT_TRUE(verdict.ok()) << verdict.status();
-    EXPECT_EQ(verdict->outcome(), v1::CORRECT) << verdict->detail();
-    return *verdict;
-  };
-  const v1::Verdict far = at_least(10, "far");
-  EXPECT_TRUE(far.below_least());
-  EXPECT_TRUE(far.stopped_early());
-  EXPECT_LT(far.speedup_high(), 10);
-  EXPECT_TRUE(at_least(20, "farther").cached());
-  const v1::Verdict whole = at_least(0, "whole");
-  EXPECT_FALSE(whole.cached());
-  EXPECT_FALSE(whole.below_least());
-  EXPECT_GE(whole.process_pairs(), kProcessPairs);
-  EXPECT_TRUE(at_least(10, "again").cached());
-  EXPECT_FALSE(at_least(10, "and again").below_least()) << "the better of both is kept";
-}
-
-TEST_F(MeasureTest, CheckingFirstAndTimingLaterIsOneCandidate) {
-  const std::string source = Matmul(
-      "for (int i = 0; i < n; ++i) for (int j = 0; j < n; ++j) { float s = 0;"
-      " for (int k = 0; k < n; ++k) s += a[i * n + k] * b[k * n + j]; c[i * n + j] = s + 0.0f; }");
-  const v1::Verdict checked = Measure("two_steps", source, false);
-  EXPECT_EQ(checked.outcome(), v1::CORRECT) << checked.detail();
-  EXPECT_FALSE(checked.timed());
-  const v1::Verdict timed = Measure("two_steps", source, true);
-  EXPECT_EQ(timed.outcome(), v1::CORRECT) << timed.detail();
-  EXPECT_TRUE(timed.timed());
-  EXPECT_EQ(timed.compile_s(), checked.compile_s()) << "compiled once";
-  // A third call returns the verdict already reached, to the last bit.
-  EXPECT_EQ(Measure("two_steps", source, true).SerializeAsString(), timed.SerializeAsString());
 }
 
 TEST_F(MeasureTest, AnIdNamesOneProgram) {
