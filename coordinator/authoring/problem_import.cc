@@ -166,18 +166,24 @@ class Importer {
                         most, ")");
   }
 
+  std::string UsualFill(const std::string& what, v1::ElementType type) const {
+    const auto hint = hints_.fills.find(what);
+    if (hint != hints_.fills.end() && ParseFill(hint->second, type).ok()) return hint->second;
+    return IsFloating(type) ? "uniform(-1, 1)" : WholeRange(type);
+  }
+
   // Asks for what stands behind "fill: ".
   absl::StatusOr<std::string> AskFill(const std::string& name, const ElementLayout& element) const {
     std::vector<std::string> fills;
     for (const FieldLayout& field : element.fields) {
       const v1::ElementType type = field.type;
       const std::string what = element.is_struct() ? absl::StrCat(name, ".", field.name) : name;
-      ASSIGN_OR_RETURN(
-          std::string fill,
-          Ask(what + ".fill",
-              absl::StrCat("How '", what, "' (", ElementTypeName(type), ") is filled"),
-              IsFloating(type) ? "uniform(-1, 1)" : WholeRange(type),
-              [type](const std::string& answer) { return ParseFill(answer, type).status(); }));
+      ASSIGN_OR_RETURN(std::string fill,
+                       Ask(what + ".fill",
+                           absl::StrCat("How '", what, "' (", ElementTypeName(type), ") is filled"),
+                           UsualFill(what, type), [type](const std::string& answer) {
+                             return ParseFill(answer, type).status();
+                           }));
       if (!element.is_struct()) return fill;
       fills.push_back(absl::StrCat(field.name, ": ", fill));
     }

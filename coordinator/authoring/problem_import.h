@@ -35,6 +35,8 @@ struct ImportQuestion {
 struct ImportHints {
   std::map<std::string, std::string> extents;  // of arrays: "n*m"
   std::string why_no_extents;                  // of the others, where one knows
+  // How inputs are filled, "uniform(1, 8)", where that is not the usual way: by "a", or "a.field".
+  std::map<std::string, std::string> fills;
   // The whole numbers that are sizes: all others are values.
   std::optional<std::set<std::string>> sizes;
 };

@@ -26,6 +26,14 @@ uint64_t HighestOf(const std::string& fill) {
   return whole ? highest : 0;
 }
 
+uint64_t HighestOfType(const std::string& fill) {
+  const uint64_t highest = HighestOf(fill);
+  const bool all_ones = highest >= 127 && (highest & (highest + 1)) == 0;
+  const bool from_lowest = absl::StartsWith(fill, "uniform(0, ") ||
+                           absl::StartsWith(fill, absl::StrCat("uniform(-", highest + 1, ", "));
+  return all_ones && from_lowest ? highest : 0;
+}
+
 std::vector<std::string> SizesIn(const Answers& answers) {
   std::vector<std::string> sizes;
   for (const auto& [key, answer] : answers) {

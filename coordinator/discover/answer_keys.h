@@ -20,6 +20,10 @@ inline constexpr char kTimedKey[] = "timed";
 // How a whole number is filled that says how often, or how many.
 inline constexpr char kFewTimes[] = "uniform(1, 8)";
 
+// How floating-point numbers are filled, and those of which some are to be positive.
+inline constexpr char kUsualFloats[] = "uniform(-1, 1)";
+inline constexpr char kPositiveFloat[] = "uniform(0.5, 1.5)";
+
 // Returns the parameter that a key is about: "a" of "a.shape".
 std::string ParameterOf(const std::string& key);
 
@@ -28,6 +32,9 @@ bool FillsAnArray(const Answers& answers, const std::string& key);
 
 // Returns b of "uniform(a, b)", of whole numbers; 0 of anything else.
 uint64_t HighestOf(const std::string& fill);
+
+// Returns the same where these are all whole numbers of a type, the usual fill; 0 of anything else.
+uint64_t HighestOfType(const std::string& fill);
 
 // Returns the parameters that are sizes, the largest of the last check the last.
 std::vector<std::string> SizesIn(const Answers& answers);

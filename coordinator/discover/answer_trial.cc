@@ -1,12 +1,10 @@
 #include "coordinator/discover/answer_trial.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/status_macros.h"
-#include "coordinator/authoring/negative_controls.h"
 #include "coordinator/prompt/prompt_file.h"
 
 namespace whetstone {
@@ -30,20 +28,23 @@ absl::StatusOr<bool> AnswerTrial::IsRight(const Answers& answered, bool time) {
   return Agrees(*problem, clearing, /*time=*/false);
 }
 
-absl::StatusOr<int> AnswerTrial::PassingControls(const Answers& answered, int enough) {
+absl::StatusOr<std::vector<NegativeControl>> AnswerTrial::PassingControls(const Answers& answered,
+                                                                          size_t enough) {
   ASSIGN_OR_RETURN(const v1::Problem problem, ProblemOf(answered));
   ASSIGN_OR_RETURN(std::vector<NegativeControl> controls, MakeNegativeControls(problem));
   RETURN_IF_ERROR(worker_->PutUncalibrated(problem).status());
   // The last ones, which ignore an input, pass most easily.
   std::reverse(controls.begin(), controls.end());
-  int passing = 0;
+  std::vector<NegativeControl> passing;
   for (const NegativeControl& control : controls) {
     if (control.needs_timing) continue;
     console_->Status(absl::StrCat("whether the inputs tell right from wrong: ", control.name));
     ASSIGN_OR_RETURN(const v1::Verdict verdict, worker_->Measure(problem, control.source,
                                                                  /*time=*/false, /*fresh=*/false));
-    if (verdict.outcome() == v1::CORRECT || verdict.outcome() == v1::SUSPECT) ++passing;
-    if (passing == enough) break;
+    if (verdict.outcome() == v1::CORRECT || verdict.outcome() == v1::SUSPECT) {
+      passing.push_back(control);
+    }
+    if (passing.size() == enough) break;
   }
   return passing;
 }

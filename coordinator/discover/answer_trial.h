@@ -2,10 +2,13 @@
 #ifndef WHETSTONE_COORDINATOR_DISCOVER_ANSWER_TRIAL_H_
 #define WHETSTONE_COORDINATOR_DISCOVER_ANSWER_TRIAL_H_
 
+#include <cstddef>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "coordinator/authoring/negative_controls.h"
 #include "coordinator/discover/answer_keys.h"
 #include "coordinator/discover/import_answers.h"
 #include "coordinator/loop/local_worker.h"
@@ -26,10 +29,11 @@ class AnswerTrial {
   absl::StatusOr<bool> Holds(const Answers& answered) { return IsRight(answered, /*time=*/true); }
   // The same; without timing in half the time, which is not the last word.
   absl::StatusOr<bool> IsRight(const Answers& answered, bool time = false);
-  // Returns how many programs that do not do the work pass for right, untimed
-  // (authoring/negative_controls.h), or `enough` as soon as so many do. INVALID_ARGUMENT: these
-  // answers make no problem, or the reference does not come to its end.
-  absl::StatusOr<int> PassingControls(const Answers& answered, int enough);
+  // Returns the programs that do not do the work and pass for right, untimed
+  // (authoring/negative_controls.h), or the first `enough` of them. INVALID_ARGUMENT: these answers
+  // make no problem, or the reference does not come to its end.
+  absl::StatusOr<std::vector<NegativeControl>> PassingControls(const Answers& answered,
+                                                               size_t enough);
 
   const std::string& why() const { return why_; }
   // Says whether other inputs may help where why() tells.

@@ -10,6 +10,8 @@
 #include "common/nearest.h"
 #include "common/problem/expression.h"
 #include "common/status_macros.h"
+#include "coordinator/discover/answer_keys.h"
+#include "coordinator/discover/code_clues.h"
 #include "coordinator/discover/length_probe.h"
 #include "coordinator/prompt/prompt_sections.h"
 #include "coordinator/rewrites/array_extents.h"
@@ -105,8 +107,10 @@ absl::Status AddProbedLengths(const ImportFiles& files, const ImportAnswers& ans
   ASSIGN_OR_RETURN(LocalWorker* const worker, files.worker->Get());
   files.console->Status(absl::StrCat("running the function, to see how long arrays are: ",
                                      absl::StrJoin(unknown, ", ")));
-  ASSIGN_OR_RETURN(ProbedLengths probed, ProbeLengths(code, headers, function, unknown, worker));
+  ASSIGN_OR_RETURN(ProbedLengths probed,
+                   ProbeLengths(code, headers, function, unknown, hints->extents, worker));
   hints->why_no_extents = std::move(probed.why);
+  hints->fills.merge(probed.fills);
   for (auto& [array, length] : probed.lengths) {
     ASSIGN_OR_RETURN(const Expression formula, Expression::Parse(length));
     if (hints->sizes) hints->sizes->insert(formula.names().begin(), formula.names().end());
@@ -122,6 +126,12 @@ ImportHints Look(const ImportFiles& files, const ImportAnswers& answers, const s
   if (found.ok()) {
     hints.extents = std::move(found->arrays);
     if (!found->sizes.empty()) hints.sizes = std::move(found->sizes);
+  }
+  const CodeClues clues = CluesIn(code);
+  for (const Parameter& parameter : function.signature.parameters) {
+    const bool whole = parameter.pointer || CppIntegerMax(parameter.type) != 0;
+    if (!whole && clues.divisors.count(parameter.name))
+      hints.fills[parameter.name] = kPositiveFloat;
   }
   // What is not found is asked, and whoever needs the worker next has its errors.
   if (const absl::Status probed = AddProbedLengths(files, answers, code, headers, function, &hints);

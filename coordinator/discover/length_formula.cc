@@ -1,5 +1,7 @@
 #include "coordinator/discover/length_formula.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <iterator>
 #include <utility>
@@ -15,6 +17,8 @@ namespace {
 constexpr size_t kSeenMin = 3;
 // With fewer lengths than these, products of more than one size prove nothing.
 constexpr size_t kSeenForProducts = 4;
+// Of at most so many lengths some are left out in turn.
+constexpr size_t kLeftOutOf = 8;
 // Sizes for one parameter; for two or three, of which two take the first, or in rows of rising
 // sizes the last; and for up to six.
 constexpr int kOneSize[] = {12, 29, 37, 64, 72, 120, 100};
@@ -24,7 +28,7 @@ constexpr int kManySizes[][6] = {{8, 9, 10, 11, 2, 3}, {17, 9, 7, 5, 3, 2}, {19,
                                  {32, 16, 8, 3, 2, 2}, {5, 7, 9, 17, 2, 3}, {4, 8, 16, 24, 3, 2},
                                  {3, 8, 12, 20, 2, 2}};
 constexpr size_t kRising = 4;  // from this row on sizes rise
-constexpr int64_t kConstantFactors[] = {1, 2, 3, 4, 6, 8, 16, 256};
+constexpr int64_t kConstantFactors[] = {1, 2, 3, 4, 6, 8, 16, 32, 256};
 constexpr int64_t kBlocks[] = {2, 3, 4, 8, 16, 32, 64};
 
 using Values = std::vector<int64_t>;  // one for each length seen
@@ -176,6 +180,15 @@ class FormulaSearch {
   std::string best_;
 };
 
+// Says whether `formula` gives what was seen, or a little more.
+bool NowhereLess(const std::string& formula, const std::vector<SeenLength>& seen) {
+  const absl::StatusOr<Expression> expression = Expression::Parse(formula);
+  return expression.ok() && std::all_of(seen.begin(), seen.end(), [&](const SeenLength& each) {
+           const int64_t more = expression->Evaluate(each.sizes).value_or(-1) - each.length;
+           return more >= 0 && more <= std::max<int64_t>(4, each.length / 10);
+         });
+}
+
 }  // namespace
 
 SizesToSee SizesOf(const std::vector<std::string>& names) {
@@ -227,6 +240,25 @@ std::string LengthBound(const std::vector<SeenLength>& seen) {
     if (enough && sum < best_sum) {
       best = text;
       best_sum = sum;
+    }
+  }
+  return best;
+}
+
+std::string LengthFormulaOfRead(const std::vector<SeenLength>& seen) {
+  const std::string all = LengthFormula(seen);
+  if (!all.empty() || seen.size() > kLeftOutOf) return all;
+  std::string best;
+  for (size_t count = 1; best.empty() && seen.size() >= kSeenForProducts + count; ++count) {
+    for (unsigned set = 1; set < 1u << seen.size(); ++set) {
+      if (static_cast<size_t>(std::popcount(set)) != count) continue;
+      std::vector<SeenLength> some;
+      for (size_t i = 0; i < seen.size(); ++i) {
+        if ((set >> i & 1) == 0) some.push_back(seen[i]);
+      }
+      const std::string formula = LengthFormula(some);
+      if (formula.empty() || !NowhereLess(formula, seen)) continue;
+      if (best.empty() || formula.size() < best.size()) best = formula;
     }
   }
   return best;

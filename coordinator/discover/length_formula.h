@@ -37,6 +37,10 @@ struct SeenLength {
 // product.)
 std::string LengthFormula(const std::vector<SeenLength>& seen);
 
+// The same for an array that is only read: at some sizes it may be longer than was seen by little,
+// where the last elements made no difference. It gives most lengths.
+std::string LengthFormulaOfRead(const std::vector<SeenLength>& seen);
+
 // Returns the least number, name, or product of names, one of them or a small constant, that is
 // nowhere less than what was seen; empty where it is more than half as much again in all, or
 // lengths were seen at fewer than three sizes. For arrays that are only read: no one sees that they

@@ -77,5 +77,21 @@ TEST(LengthFormulaTest, OneThatWasSeenTooSeldomOrFitsNothingIsNone) {
   EXPECT_TRUE(SizesOf({"a", "b", "c", "d", "e", "f", "g"}).all.empty());
 }
 
+TEST(LengthFormulaTest, OfWhatIsOnlyReadSomeLengthsMayBeSeenShort) {
+  std::vector<SeenLength> seen;
+  for (const Sizes& sizes : SizesOf({"n", "m"}).all) {
+    seen.push_back({sizes, sizes.at("m") * ((sizes.at("n") + 3) / 4)});
+  }
+  EXPECT_EQ(LengthFormulaOfRead(seen), LengthFormula(seen));
+  const std::string right = LengthFormula(seen);
+  EXPECT_NE(right, "");
+  seen[0].length -= 1;
+  seen[5].length -= 2;
+  EXPECT_EQ(LengthFormula(seen), "");
+  EXPECT_EQ(LengthFormulaOfRead(seen), right);
+  seen[0].length += 2;
+  EXPECT_EQ(LengthFormulaOfRead(seen), "") << "one is longer";
+}
+
 }  // namespace
 }  // namespace whetstone

@@ -6,12 +6,15 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "absl/strings/substitute.h"
 #include "common/problem/element_type.h"
 #include "common/status_macros.h"
+#include "coordinator/discover/code_clues.h"
 #include "coordinator/discover/length_formula.h"
 #include "coordinator/discover/length_program.h"
 #include "coordinator/prompt/prompt_file.h"
@@ -24,7 +27,7 @@ constexpr int64_t kLongestAtFirst = 1 << 12;
 constexpr int64_t kLongest = 1 << 14;
 constexpr int64_t kLongestOfTables = 1 << 17;  // by 16-bit numbers
 constexpr double kRunS = 1;
-constexpr double kRunOfTablesS = 4;
+constexpr double kRunOfTablesS = 4;  // and of rows, of which there is much to read
 constexpr size_t kTriesOfWhatFails = 2;  // it may take all its time
 // Of a table that is asked at small numbers only, how long it looks.
 constexpr int64_t kLooksLong = 2 * kFewNumbers;
@@ -32,10 +35,13 @@ constexpr int64_t kLooksLong = 2 * kFewNumbers;
 class Probe {
  public:
   Probe(const std::string& code, const std::vector<std::string>& headers,
-        const ImportedFunction& function, const std::set<std::string>& arrays, LocalWorker* worker)
+        const ImportedFunction& function, const std::set<std::string>& arrays,
+        const CodeClues& clues, LocalWorker* worker)
       : program_{.code = code,
                  .signature = function.signature,
                  .structs = function.structs,
+                 .begins = clues.begins,
+                 .ranges = clues.ranges,
                  .longest = kLongestAtFirst,
                  .room = kLongest},
         headers_(headers),
@@ -44,7 +50,7 @@ class Probe {
       if (arrays.count(parameter.name)) program_.asked.push_back(parameter.name);
       const bool whole = !parameter.pointer && CppIntegerMax(parameter.type) != 0;
       if (whole) program_.sizes.push_back(parameter.name);
-      if (parameter.pointer && CppIntegerMax(parameter.type) != 0) {
+      if (parameter.pointer && HasWholeNumbers(parameter.type)) {
         numbers_.insert(parameter.name);
         if (ElementBytes(ElementTypeOfCpp(parameter.type)) == 2) program_.room = kLongestOfTables;
       }
@@ -67,6 +73,9 @@ class Probe {
       std::string formula;
       for (const std::vector<size_t>& points : to_see.together) {
         if (formula.empty()) formula = FormulaOf(a, points);
+      }
+      if (formula.empty() && IsOnlyRead(program_.asked[a])) {
+        formula = LengthFormulaOfRead(SeenAt(a, to_see.together[0]));
       }
       // (n-k)/step*step+k, or data that decide, are none of the usual formulas.
       if (formula.empty() && IsOnlyRead(program_.asked[a]))
@@ -95,10 +104,37 @@ class Probe {
   }
 
   std::string FormulaOf(size_t array, const std::vector<size_t>& points) const {
-    const std::string formula = LengthFormula(SeenAt(array, points));
+    const std::vector<SeenLength> seen = SeenAt(array, points);
+    std::string formula = LengthFormula(seen);
+    if (formula.empty() || !MayBeATable(program_.asked[array])) return formula;
     int64_t constant = 0;
-    const bool looks = absl::SimpleAtoi(formula, &constant) && constant <= kLooksLong;
-    return looks && MayBeATable(program_.asked[array]) ? LongestSize() : formula;
+    if (absl::SimpleAtoi(formula, &constant)) {
+      return constant <= kLooksLong ? LongestSize() : formula;
+    }
+    for (const std::string& size : program_.sizes) {
+      if (AreFewRows(seen, size)) return absl::StrCat("(", LongestSize(), ")*", size);
+    }
+    // Of the last row the first few were read: what is read need not be exact.
+    const std::string bound = absl::StrContains(formula, "*") ? LengthBound(seen) : "";
+    return bound.empty() ? formula : bound;
+  }
+
+  // Says whether the last of few rows of that size was read, and no more.
+  static bool AreFewRows(const std::vector<SeenLength>& seen, const std::string& size) {
+    return absl::c_all_of(seen, [&](const SeenLength& each) {
+      const int64_t row = each.sizes.at(size);
+      return each.length > (kFewNumbers - 1) * row && each.length <= kFewNumbers * row;
+    });
+  }
+
+  bool HasWholeNumbers(const std::string& type) const {
+    if (CppIntegerMax(type) != 0) return true;
+    return absl::c_any_of(program_.structs.structs(), [&](const v1::StructType& each) {
+      return each.name() == type &&
+             absl::c_any_of(each.fields(), [](const v1::StructType::Field& field) {
+               return !IsFloating(field.type());
+             });
+    });
   }
 
   // Returns "12 at n=12, 29 at n=29".
@@ -205,7 +241,7 @@ class Probe {
         "sizes: {check: [{$3}], timed: [{$3}]}\nlimits: {run_s: $4}\n$5---\n"
         "Lengths of arrays.\n\n## reference\n\n```cpp\n$6\n```\n",
         program_.Declaration(), program_.PackedCount(), args, point,
-        program_.longest <= kLongest ? kRunS : kRunOfTablesS,
+        program_.longest <= kLongest && program_.begins.empty() ? kRunS : kRunOfTablesS,
         // With none named it would be compiled with all.
         absl::StrCat("compile: {headers: [",
                      headers_.empty() ? "cstddef" : absl::StrJoin(headers_, ", "), "]}\n"),
@@ -225,14 +261,56 @@ class Probe {
   bool ran_ = false;
 };
 
+// Returns how inputs are filled that clues are about, where the lengths of arrays are known.
+std::map<std::string, std::string> FillsBy(const CodeClues& clues, const ImportedFunction& function,
+                                           const std::map<std::string, std::string>& lengths) {
+  std::map<std::string, std::string> fills;
+  const auto between = [&](const std::string& name, const std::string& what) {
+    for (const auto& [first, last] : clues.ranges) {
+      if (name == first) fills[what] = absl::StrCat("uniform(0, ", kRangeBegins - 1, ")");
+      if (name == last)
+        fills[what] = absl::Substitute("uniform($0, $1)", kRangeBegins, kRangeEnds - 1);
+    }
+  };
+  for (const Parameter& parameter : function.signature.parameters) {
+    if (!parameter.pointer) continue;
+    const std::string& name = parameter.name;
+    const auto length = lengths.find(name);
+    if (CppIntegerMax(parameter.type) != 0) {
+      between(name, name);
+      if (clues.begins.count(name) && length != lengths.end()) {
+        const std::string rows(absl::StripSuffix(length->second, "+1"));
+        fills[name] = absl::Substitute("sorted(0, $0*($1))", kRowMost, rows);
+      }
+    }
+    for (const v1::StructType& type : function.structs.structs()) {
+      if (type.name() != parameter.type) continue;
+      for (const v1::StructType::Field& field : type.fields()) {
+        if (!IsFloating(field.type())) between(field.name(), absl::StrCat(name, ".", field.name()));
+      }
+    }
+  }
+  return fills;
+}
+
 }  // namespace
 
 absl::StatusOr<ProbedLengths> ProbeLengths(const std::string& code,
                                            const std::vector<std::string>& headers,
                                            const ImportedFunction& function,
                                            const std::set<std::string>& arrays,
+                                           const std::map<std::string, std::string>& known,
                                            LocalWorker* worker) {
-  return Probe(code, headers, function, arrays, worker).Run();
+  const CodeClues clues = CluesIn(code);
+  ASSIGN_OR_RETURN(ProbedLengths probed,
+                   Probe(code, headers, function, arrays, clues, worker).Run());
+  std::map<std::string, std::string> lengths = known;
+  lengths.insert(probed.lengths.begin(), probed.lengths.end());
+  probed.fills = FillsBy(clues, function, lengths);
+  if (probed.lengths.size() == arrays.size() || probed.fills.empty()) return probed;
+  ASSIGN_OR_RETURN(ProbedLengths plain,
+                   Probe(code, headers, function, arrays, CodeClues(), worker).Run());
+  return plain.lengths.size() > probed.lengths.size() ? std::move(plain) : std::move(probed);
 }
 
 }  // namespace whetstone

@@ -1,10 +1,12 @@
 #include "coordinator/discover/length_program.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/problem/element_type.h"
 
 namespace whetstone {
 namespace {
@@ -79,6 +81,18 @@ constexpr char kArrays[] = R"cpp(
       const int style = static_cast<int>(Bits() % 6);
       for (long i = from; i < kLongest; ++i) Draw(filled[i], style);
     }
+    // Where rows begin: none is longer than kRow, half of them are as long.
+    void FillBegins(long from) {
+      for (long i = from; i < kLongest; ++i) {
+        const Word bits = Bits();
+        const long less = i > 0 && bits & 1 ? static_cast<long>((bits >> 1) % kRow) : 0;
+        filled[i] = static_cast<T>(i * kRow - less);
+      }
+    }
+    void FillBetween(long from, unsigned least, unsigned most) {
+      for (long i = from; i < kLongest; ++i)
+        filled[i] = static_cast<T>(least + Bits() % (most - least));
+    }
     void Load() {
       for (long i = -kBefore; i < kLongest; ++i) used[i] = filled[i];
     }
@@ -134,6 +148,9 @@ constexpr char kSearch[] = R"cpp(
 
 constexpr int kTrials = 64;
 constexpr int kRuns = 256;
+// Where clues say how arrays are filled, each trial reads most of them, and rows take long.
+constexpr int kTrialsOfRows = 24;
+constexpr int kRunsOfRows = 64;
 // Lengths in one number: a verdict tells one number that is not what was expected.
 constexpr size_t kPacked = 3;
 constexpr int kPackedBits = 20;
@@ -144,11 +161,13 @@ class Writer {
   explicit Writer(const LengthProgram& program) : program_(program) {}
 
   std::string Constants() const {
+    const bool rows = !program_.begins.empty() || !program_.ranges.empty();
     return absl::StrFormat(
         "namespace whet_probe {\nconstexpr bool kTame = %s;\nconstexpr unsigned kFew = %d;\n"
-        "constexpr long kLongest = %d, kRoom = %d;\nconstexpr int kTrials = %d, kRuns = %d;\n}\n",
-        program_.tame ? "true" : "false", kFewNumbers, program_.longest, program_.room, kTrials,
-        kRuns);
+        "constexpr long kLongest = %d, kRoom = %d, kRow = %d;\n"
+        "constexpr int kTrials = %d, kRuns = %d;\n}\n",
+        program_.tame ? "true" : "false", kFewNumbers, program_.longest, program_.room, kRowMost,
+        rows ? kTrialsOfRows : kTrials, rows ? kRunsOfRows : kRuns);
   }
 
   // A struct is drawn and compared field by field: what lies between them is not looked at.
@@ -157,7 +176,13 @@ class Writer {
     for (const v1::StructType& type : program_.structs.structs()) {
       std::string draw, same;
       for (const v1::StructType::Field& field : type.fields()) {
-        absl::StrAppend(&draw, " Draw(x.", field.name(), ", style);");
+        const std::optional<Between> between = RangeOf(field.name());
+        if (between && !IsFloating(field.type())) {
+          absl::StrAppend(&draw, " x.", field.name(), " = ", between->least, " + Bits() % ",
+                          between->most - between->least, ";");
+        } else {
+          absl::StrAppend(&draw, " Draw(x.", field.name(), ", style);");
+        }
         absl::StrAppend(&same, " && Same(a.", field.name(), ", b.", field.name(), ")");
       }
       absl::StrAppend(&text, "void Draw(::", type.name(), "& x, int style) {", draw, " }\n",
@@ -182,12 +207,13 @@ class Writer {
         continue;
       }
       absl::StrAppend(&held, "static whet_probe::Array<", parameter.type, "> ", own, ";\n");
-      absl::StrAppend(&fill, "  ", own, ".Fill(0);\n");
+      absl::StrAppend(&fill, "  ", own, FillOf(parameter, "0"), "\n");
       absl::StrAppend(&load, "  ", own, ".Load();\n");
       arguments.push_back(absl::StrCat(own, ".used"));
       const size_t number = NumberOf(parameter.name);
       if (number < program_.asked.size()) {
-        absl::StrAppend(&change, "  if (which == ", number, ") ", own, ".Fill(from);\n");
+        absl::StrAppend(&change, "  if (which == ", number, ") ", own, FillOf(parameter, "from"),
+                        "\n");
       }
       if (parameter.is_const) continue;
       absl::StrAppend(&keep, "  ", own, ".Keep();\n");
@@ -236,6 +262,28 @@ class Writer {
                         program_.PackedCount(),
                         "];\n  static bool whet_done;\n  if (!whet_done) {\n", body,
                         "    whet_done = true;\n  }\n", copy, "}");
+  }
+
+  struct Between {
+    int least, most;  // the last one is not among them
+  };
+  std::optional<Between> RangeOf(const std::string& name) const {
+    for (const auto& [first, last] : program_.ranges) {
+      if (name == first) return Between{0, kRangeBegins};
+      if (name == last) return Between{kRangeBegins, kRangeEnds};
+    }
+    return std::nullopt;
+  }
+
+  std::string FillOf(const Parameter& parameter, const std::string& from) const {
+    const bool whole = CppIntegerMax(parameter.type) != 0;
+    if (whole && program_.begins.count(parameter.name)) {
+      return absl::StrCat(".FillBegins(", from, ");");
+    }
+    if (const auto between = RangeOf(parameter.name); whole && between) {
+      return absl::StrCat(".FillBetween(", from, ", ", between->least, ", ", between->most, ");");
+    }
+    return absl::StrCat(".Fill(", from, ");");
   }
 
   bool IsSize(const std::string& name) const {

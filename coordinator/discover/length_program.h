@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "coordinator/prompt/signature.h"
@@ -14,6 +16,9 @@
 namespace whetstone {
 
 inline constexpr int kFewNumbers = 4;  // below this whole numbers are small
+inline constexpr int kRowMost = 32;    // elements of a row, of arrays that tell where rows begin
+// Below the one a range begins, from there on and below the other it ends.
+inline constexpr int kRangeBegins = 8, kRangeEnds = 24;
 
 struct LengthProgram {
   std::string code;  // holds the function
@@ -21,9 +26,12 @@ struct LengthProgram {
   v1::Problem structs = {};             // those that the signature names
   std::vector<std::string> asked = {};  // arrays, in the signature's order
   std::vector<std::string> sizes = {};  // the parameters that are whole numbers, in that order
-  bool tame = false;                    // small and positive numbers only
-  int64_t longest = 0;                  // elements of an array that are looked at
-  int64_t room = 0;                     // and those there are, before and behind them
+  std::set<std::string> begins = {};    // arrays that tell where rows begin
+  // Fields, or arrays, that loops begin and end with: the first of a pair is less.
+  std::set<std::pair<std::string, std::string>> ranges = {};
+  bool tame = false;    // small and positive numbers only
+  int64_t longest = 0;  // elements of an array that are looked at
+  int64_t room = 0;     // and those there are, before and behind them
 
   // "void whet_lengths(long long* whet_found, int n)": writes PackedCount() numbers, which hold the
   // lengths of all arrays asked for at these sizes.

@@ -17,9 +17,7 @@ namespace whetstone {
 namespace {
 
 constexpr size_t kSoundChecksMin = 2;
-constexpr char kUsualFloats[] = "uniform(-1, 1)";
 constexpr char kPositiveFloats[] = "uniform(0.1, 1)";
-constexpr char kPositiveFloat[] = "uniform(0.5, 1.5)";
 constexpr uint64_t kFewMax = 1000;
 constexpr uint64_t kSizesMax = uint64_t{1} << 30;
 
@@ -31,14 +29,14 @@ Answers InPlace(Answers answers, const std::set<std::string>& said) {
   return answers;
 }
 
-// A time, a radius, a logarithm's argument is positive, and who is told how often is told a small
-// number. Whole numbers in arrays stay as they are.
-Answers Tame(Answers answers, const std::set<std::string>& said) {
+// A time, a radius, a logarithm's argument is positive, a share (`of_one`) no more than one, and
+// who is told how often is told a small number. Whole numbers in arrays stay as they are.
+Answers Tame(Answers answers, const std::set<std::string>& said, const char* of_one) {
   for (auto& [key, answer] : answers) {
     if (!absl::EndsWith(key, ".fill") || said.count(key)) continue;
     const bool array = FillsAnArray(answers, key);
-    if (answer == kUsualFloats) {
-      answer = array ? kPositiveFloats : kPositiveFloat;
+    if (answer == kUsualFloats || answer == kPositiveFloat) {
+      answer = array ? kPositiveFloats : of_one;
     } else if (!array && HighestOf(answer) > kFewMax) {
       answer = kFewTimes;
     }
@@ -85,8 +83,7 @@ std::vector<std::string> WiderPlaces(const Answers& answers, const std::string& 
 Answers WithPlaces(const Answers& answers, const std::set<std::string>& said) {
   Answers places = answers;
   for (const auto& [key, answer] : answers) {
-    // The usual range of whole numbers is all that their type has.
-    if (FillsAnArray(answers, key) && HighestOf(answer) > 1 && !said.count(key)) {
+    if (FillsAnArray(answers, key) && HighestOfType(answer) > 0 && !said.count(key)) {
       places[key] = PlacesInAll(answers, answer);
     }
   }
@@ -109,13 +106,16 @@ class SoundSearch {
     // Answers to what is asked only of arrays that are changed in place are there as well then.
     RETURN_IF_ERROR(
         ImportAnswered(files_, InPlace(answered, said_), console_, &in_place_).status());
-    const Answers tame = Tame(answered, said_), tame_in_place = Tame(in_place_, said_);
+    const Answers tame = Tame(answered, said_, kPositiveFloat);
+    const Answers tame_in_place = Tame(in_place_, said_, kPositiveFloat);
     const Answers variants[] = {answered,
                                 in_place_,
                                 tame,
                                 tame_in_place,
                                 WithPlaces(tame, said_),
-                                WithPlaces(tame_in_place, said_)};
+                                WithPlaces(tame_in_place, said_),
+                                WithPlaces(Tame(answered, said_, kPositiveFloats), said_),
+                                WithPlaces(Tame(in_place_, said_, kPositiveFloats), said_)};
     for (const bool fewer_sizes : {false, true}) {
       std::set<Answers> seen;
       if (!fewer_sizes) seen.insert(answered);

@@ -20,7 +20,10 @@ namespace {
 constexpr char kFewLetters[] = "uniform(95, 98)";  // of which two belong to words
 constexpr char kFewWholeNumbers[] = "uniform(0, 3)";
 constexpr int64_t kSmaller = 8;
-constexpr int kControlsMax = 1000;
+constexpr size_t kControlsMax = 1000;
+// Of a rate, a length in millimetres or a number of hertz one is next to nothing.
+constexpr char kSomeNumbers[] = "uniform(1, 8)";
+constexpr const char* kLargerNumbers[] = {"uniform(10, 100)", "uniform(1000, 10000)"};
 
 // What is to be otherwise.
 struct Choice {
@@ -28,15 +31,6 @@ struct Choice {
   std::set<std::string> values;              // these are no sizes
   std::set<std::string> small;               // these sizes stay small
 };
-
-// Returns b of "uniform(a, b)", of all whole numbers that a type has; 0 of anything else.
-uint64_t HighestOfType(const std::string& fill) {
-  const uint64_t highest = HighestOf(fill);
-  const bool all_ones = highest >= 127 && (highest & (highest + 1)) == 0;
-  const bool from_lowest = absl::StartsWith(fill, "uniform(0, ") ||
-                           absl::StartsWith(fill, absl::StrCat("uniform(-", highest + 1, ", "));
-  return all_ones && from_lowest ? highest : 0;
-}
 
 using Fills = std::map<std::string, std::string>;  // by key
 
@@ -50,6 +44,33 @@ Fills FewValues(const Answers& answered, const std::set<std::string>& said,
     const bool bytes = HighestOfType(answer) <= 255 && FillsAnArray(answered, key);
     const std::string& fill = bytes ? of_bytes : of_others;
     if (!fill.empty()) fills[key] = fill;
+  }
+  return fills;
+}
+
+// Returns `fill` for all floating-point arguments that are no arrays, or for all fields.
+Fills FloatsFilled(const Answers& answered, const std::set<std::string>& said, bool fields,
+                   const std::string& fill) {
+  Fills fills;
+  for (const auto& [key, answer] : answered) {
+    const bool is_field = std::count(key.begin(), key.end(), '.') == 2;
+    const bool is_one = !is_field && !FillsAnArray(answered, key);
+    if (answer == kUsualFloats && !said.count(key) && (fields ? is_field : is_one)) {
+      fills[key] = fill;
+    }
+  }
+  return fills;
+}
+
+// Returns `fill` for the floating-point inputs that these programs ignore.
+Fills LargerNumbers(const Answers& answered, const std::set<std::string>& said,
+                    const std::vector<NegativeControl>& passing, const std::string& fill) {
+  Fills fills;
+  for (const NegativeControl& control : passing) {
+    const std::string key = absl::StrCat(control.input, ".fill");
+    const auto answer = answered.find(key);
+    if (control.input.empty() || answer == answered.end() || said.count(key)) continue;
+    if (answer->second == kUsualFloats || answer->second == kPositiveFloat) fills[key] = fill;
   }
   return fills;
 }
@@ -149,24 +170,37 @@ absl::StatusOr<Answers> TellingAnswers(const ImportFiles& files, const Answers& 
                                        const std::set<std::string>& said, LocalWorker* worker,
                                        Console* console) {
   AnswerTrial trial(files, said, worker, console);
-  const absl::StatusOr<int> usual = trial.PassingControls(answered, kControlsMax);
+  const absl::StatusOr<std::vector<NegativeControl>> usual =
+      trial.PassingControls(answered, kControlsMax);
   if (absl::IsInvalidArgument(usual.status())) return answered;
   RETURN_IF_ERROR(usual.status());
-  int passing = *usual;
+  size_t passing = usual->size();
   if (passing == 0) return answered;
   ASSIGN_OR_RETURN(const std::string code, ReadFile(files.file));
   Answers best = answered;
   std::set<Answers> seen = {answered};
-  for (const Choice& choice : Choices(answered, said, QuotedLetters(code))) {
+  std::vector<Choice> choices;
+  choices.push_back({FloatsFilled(answered, said, /*fields=*/false, kPositiveFloat), {}, {}});
+  for (const char* fill : kLargerNumbers) {
+    choices.push_back({LargerNumbers(answered, said, *usual, fill), {}, {}});
+  }
+  Fills of_fields = FloatsFilled(answered, said, /*fields=*/true, kSomeNumbers);
+  choices.push_back({of_fields, {}, {}});
+  of_fields.merge(FloatsFilled(answered, said, /*fields=*/false, kPositiveFloat));
+  choices.push_back({std::move(of_fields), {}, {}});
+  for (Choice& choice : Choices(answered, said, QuotedLetters(code))) {
+    choices.push_back(std::move(choice));
+  }
+  for (const Choice& choice : choices) {
     const Answers tried = ChangedBy(choice, answered);
     if (!seen.insert(tried).second) continue;
-    const absl::StatusOr<int> still = trial.PassingControls(tried, passing);
+    const auto still = trial.PassingControls(tried, passing);
     if (!still.ok() && !absl::IsInvalidArgument(still.status())) return still.status();
-    if (!still.ok() || *still >= passing) continue;
+    if (!still.ok() || still->size() >= passing) continue;
     ASSIGN_OR_RETURN(const bool holds, trial.Holds(tried));
     if (!holds) continue;
     best = tried;
-    passing = *still;
+    passing = still->size();
     if (passing == 0) break;
   }
   if (best != answered) {

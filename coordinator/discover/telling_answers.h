@@ -4,8 +4,9 @@
 // miss a hundred letters of ten misses none: then a function has one answer, whatever it is given,
 // and a program that does not do the work passes for right. The same programs that `whet problem
 // check` tries (authoring/negative_controls.h) tell; as long as some pass, arrays are filled with
-// few different values, of bytes with the letters that the program names; what is as long as no
-// array becomes a small value; and all sizes but one stay small.
+// few different values, of bytes with the letters that the program names; floating-point inputs
+// that change nothing are drawn larger; what is as long as no array becomes a small value; and all
+// sizes but one stay small.
 //
 //   ASSIGN_OR_RETURN(answered,
 //                    TellingAnswers(files, answered, answers.said(), worker, &console));

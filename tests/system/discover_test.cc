@@ -291,6 +291,31 @@ int find(const char* bases, int n, const char* motif, int length, int most) {
   EXPECT_THAT(problem, HasSubstr("{n: 64, length: 9}"));
 }
 
+// A thousandth of a time of one, at a rate of one, forgets everything at once.
+TEST_F(DiscoverTest, NumbersThatChangeNothingAreDrawnLarger) {
+  constexpr char kFollow[] = R"(
+#include <cmath>
+// Follows the peaks of a signal and lets go of them slowly.
+void follow(const float* x, float* y, int n, float release_ms, float rate) {
+  const float keep = std::exp(-1.0f / (0.001f * release_ms * rate));
+  float level = 0;
+  for (int i = 0; i < n; ++i) {
+    const float a = std::fabs(x[i]);
+    level = a > level ? a : a + (level - a) * keep;
+    y[i] = level;
+  }
+}
+)";
+  const WhetResult unseen =
+      Whet({"discover", Write("follow.cc", kFollow), "--out", Found(), "--json"}, seconds(240));
+  EXPECT_EQ(unseen.exit_code, 2) << unseen.out << unseen.err;
+  EXPECT_THAT(unseen.err, HasSubstr("--yes"));
+  const std::string problem = ReadFile(Found() + "/problem.md").value_or("");
+  EXPECT_THAT(problem, HasSubstr("release_ms: {type: f32, fill: uniform(10, 100)}"));
+  EXPECT_THAT(problem, HasSubstr("rate: {type: f32, fill: uniform(10, 100)}"));
+  EXPECT_THAT(problem, HasSubstr("x: {type: f32, shape: [n], fill: uniform(-1, 1)}"));
+}
+
 TEST_F(DiscoverTest, WhatItCannotTakeIsSaidBeforeAnythingIsMeasured) {
   struct Case {
     std::string code;
