@@ -167,9 +167,16 @@ class Importer {
   }
 
   std::string UsualFill(const std::string& what, v1::ElementType type) const {
-    const auto hint = hints_.fills.find(what);
-    if (hint != hints_.fills.end() && ParseFill(hint->second, type).ok()) return hint->second;
-    return IsFloating(type) ? "uniform(-1, 1)" : WholeRange(type);
+    if (const auto hint = hints_.fills.find(what); hint != hints_.fills.end()) {
+      const absl::StatusOr<v1::Fill> fill = ParseFill(hint->second, type);
+      // Its bounds are made of sizes.
+      const bool known = fill.ok() && absl::c_all_of(fill->bounds(), [this](const auto& bound) {
+                           const absl::StatusOr<Expression> parsed = Expression::Parse(bound);
+                           return parsed.ok() && AreSizes(parsed->names());
+                         });
+      if (known) return hint->second;
+    }
+    return IsFloating(type) ? kUsualFloats : WholeRange(type);
   }
 
   // Asks for what stands behind "fill: ".
@@ -253,14 +260,17 @@ class Importer {
     return absl::OkStatus();
   }
 
+  template <typename Names>
+  bool AreSizes(const Names& names) const {
+    return absl::c_all_of(
+        names, [this](const auto& name) { return absl::c_linear_search(variables_, name); });
+  }
+
   // Returns what the function's loops say; else its only size; else nothing.
   std::string UsualExtents(const std::string& name) const {
     if (const auto it = hints_.extents.find(name); it != hints_.extents.end()) {
       const absl::StatusOr<Expression> extent = Expression::Parse(it->second);
-      const auto is_size = [this](const std::string& each) {
-        return std::find(variables_.begin(), variables_.end(), each) != variables_.end();
-      };
-      if (extent.ok() && absl::c_all_of(extent->names(), is_size)) return it->second;
+      if (extent.ok() && AreSizes(extent->names())) return it->second;
     }
     return variables_.size() == 1 ? variables_[0] : "";
   }

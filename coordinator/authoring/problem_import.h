@@ -31,6 +31,9 @@ struct ImportQuestion {
   std::function<absl::Status(const std::string&)> check;
 };
 
+// How floating-point numbers are filled where nobody says otherwise.
+inline constexpr char kUsualFloats[] = "uniform(-1, 1)";
+
 // What a look at the function suggests. All may be wrong, and is asked.
 struct ImportHints {
   std::map<std::string, std::string> extents;  // of arrays: "n*m"

@@ -144,6 +144,45 @@ TEST(ProblemImportTest, StructsBecomeTypes) {
   EXPECT_EQ(problem->returns().struct_type(), "Shift");
 }
 
+TEST(ProblemImportTest, FillsAreSuggestedThatCanBe) {
+  const auto imported = [](std::map<std::string, std::string> given) {
+    Answers answers;
+    answers.given = std::move(given);
+    answers.given.insert({{"prose", "Sums."},
+                          {"timed", "n=64 m=8"},
+                          {"begins.shape", "n+1"},
+                          {"x.shape", "32*n"},
+                          {"sums.shape", "n"}});
+    const auto look = [](const std::vector<std::string>&, const ImportedFunction&) {
+      ImportHints hints;
+      hints.fills = {
+          {"begins", "sorted(0, 32*(n))"}, {"k", "uniform(0.5, 1.5)"}, {"x", "whatever"}};
+      return hints;
+    };
+    return answers.Import(
+        {.code =
+             "void sums(const int* begins, const float* x, float* sums, int n, int m, float k) {\n"
+             "  for (int r = 0; r < n; r++) sums[r] = x[begins[r]] + x[begins[r + 1] - 1] / k;\n}",
+         .name = "sums.cc",
+         .look = look});
+  };
+  const auto all = imported({});
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_THAT(all->text, HasSubstr("begins: {type: i32, shape: [n+1], fill: sorted(0, 32*(n))}"));
+  EXPECT_THAT(all->text, HasSubstr("k: {type: f32, fill: uniform(0.5, 1.5)}"));
+  EXPECT_THAT(all->text, HasSubstr("x: {type: f32, shape: [32*n], fill: uniform(-1, 1)}"));
+  const auto said = imported({{"begins.fill", "uniform(0, n-1)"}});
+  ASSERT_TRUE(said.ok()) << said.status();
+  EXPECT_THAT(said->text, HasSubstr("begins: {type: i32, shape: [n+1], fill: uniform(0, n-1)}"));
+  // What the hint is made of is no size.
+  const auto no_size = imported({{"n.kind", "value"},
+                                 {"n.fill", "uniform(1, 8)"},
+                                 {"begins.shape", "m"},
+                                 {"x.shape", "m"},
+                                 {"sums.shape", "m"}});
+  EXPECT_FALSE(no_size.ok() && absl::StrContains(no_size->text, "sorted")) << no_size->text;
+}
+
 TEST(ProblemImportTest, SaysWhyAFileIsNoProblem) {
   const struct {
     const char* code;

@@ -20,8 +20,7 @@ inline constexpr char kTimedKey[] = "timed";
 // How a whole number is filled that says how often, or how many.
 inline constexpr char kFewTimes[] = "uniform(1, 8)";
 
-// How floating-point numbers are filled, and those of which some are to be positive.
-inline constexpr char kUsualFloats[] = "uniform(-1, 1)";
+// How a floating-point number is filled that is to be positive.
 inline constexpr char kPositiveFloat[] = "uniform(0.5, 1.5)";
 
 // Returns the parameter that a key is about: "a" of "a.shape".
@@ -33,7 +32,8 @@ bool FillsAnArray(const Answers& answers, const std::string& key);
 // Returns b of "uniform(a, b)", of whole numbers; 0 of anything else.
 uint64_t HighestOf(const std::string& fill);
 
-// Returns the same where these are all whole numbers of a type, the usual fill; 0 of anything else.
+// Returns b of "uniform(a, b)" where these are all whole numbers of a type, the usual fill; 0 of
+// anything else.
 uint64_t HighestOfType(const std::string& fill);
 
 // Returns the parameters that are sizes, the largest of the last check the last.

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "coordinator/prompt/identifiers.h"
 
@@ -29,16 +31,22 @@ Words WordsOf(absl::string_view code) {
     if (absl::ascii_isspace(static_cast<unsigned char>(c))) {
       ++i;
     } else if (at("//") || c == '#') {
-      skip_behind("\n", i);
+      do skip_behind("\n", i);
+      while (i < code.size() && i >= 2 && code[i - 2] == '\\');
     } else if (at("/*")) {
       skip_behind("*/", i + 2);
+    } else if (at("R\"")) {
+      const std::string delimiter(
+          code.substr(i + 2, std::min(code.find('(', i), code.size()) - i - 2));
+      skip_behind(absl::StrCat(")", delimiter, "\""), i);
     } else if (c == '"' || c == '\'') {
       size_t end = i + 1;
       while (end < code.size() && code[end] != c) end += code[end] == '\\' ? 2 : 1;
       i = std::min(code.size(), end + 1);
     } else if (IsWordChar(c)) {
       size_t end = i;
-      while (end < code.size() && IsWordChar(code[end])) ++end;
+      const bool number = absl::ascii_isdigit(static_cast<unsigned char>(c));  // 1'000
+      while (end < code.size() && (IsWordChar(code[end]) || (number && code[end] == '\''))) ++end;
       words.emplace_back(code.substr(i, end - i));
       i = end;
     } else {
@@ -69,6 +77,8 @@ size_t EndOfOperand(const Words& words, size_t from) {
   while (i < words.size()) {
     if (words[i] == "(" || words[i] == "[") {
       i = BehindClosing(words, i);
+    } else if (words[i] == "<" && absl::EndsWith(words[i - 1], "_cast")) {
+      while (i < words.size() && words[i] != "(") ++i;
     } else if (IsWord(words[i]) || words[i] == "." || words[i] == "->" || words[i] == "::") {
       ++i;
     } else {

@@ -19,6 +19,11 @@ TEST(CodeCluesTest, DivisorsAreNamesBelowAFractionLine) {
   EXPECT_THAT(CluesIn("// a / b\n/* c / d */ x = \"e / f\" + '/';\n#define G g / h\n").divisors,
               IsEmpty());
   EXPECT_THAT(CluesIn("x /").divisors, IsEmpty());
+  EXPECT_THAT(CluesIn("x / <").divisors, IsEmpty());
+  EXPECT_THAT(CluesIn("x / static_cast<float>(rate) * k").divisors,
+              UnorderedElementsAre("static_cast", "float", "rate"));
+  EXPECT_THAT(CluesIn("n = 1'000; a = R\"(b / \"c)\"; #define Q(x) \\\n x / y\n z / w").divisors,
+              ElementsAre("w"));
 }
 
 TEST(CodeCluesTest, NeighboursTellWhereRowsBegin) {

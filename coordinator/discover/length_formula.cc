@@ -19,6 +19,8 @@ constexpr size_t kSeenMin = 3;
 constexpr size_t kSeenForProducts = 4;
 // Of at most so many lengths some are left out in turn.
 constexpr size_t kLeftOutOf = 8;
+// With more names than these a chance fit is near.
+constexpr size_t kNamesOfFew = 3;
 // Sizes for one parameter; for two or three, of which two take the first, or in rows of rising
 // sizes the last; and for up to six.
 constexpr int kOneSize[] = {12, 29, 37, 64, 72, 120, 100};
@@ -247,9 +249,11 @@ std::string LengthBound(const std::vector<SeenLength>& seen) {
 
 std::string LengthFormulaOfRead(const std::vector<SeenLength>& seen) {
   const std::string all = LengthFormula(seen);
-  if (!all.empty() || seen.size() > kLeftOutOf) return all;
+  if (!all.empty() || seen.empty() || seen.size() > kLeftOutOf) return all;
   std::string best;
-  for (size_t count = 1; best.empty() && seen.size() >= kSeenForProducts + count; ++count) {
+  const size_t most = seen[0].sizes.size() > kNamesOfFew ? 1 : 2;
+  for (size_t count = 1; best.empty() && count <= most && seen.size() > kSeenForProducts + count;
+       ++count) {
     for (unsigned set = 1; set < 1u << seen.size(); ++set) {
       if (static_cast<size_t>(std::popcount(set)) != count) continue;
       std::vector<SeenLength> some;

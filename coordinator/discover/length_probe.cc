@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -27,7 +29,7 @@ constexpr int64_t kLongestAtFirst = 1 << 12;
 constexpr int64_t kLongest = 1 << 14;
 constexpr int64_t kLongestOfTables = 1 << 17;  // by 16-bit numbers
 constexpr double kRunS = 1;
-constexpr double kRunOfTablesS = 4;  // and of rows, of which there is much to read
+constexpr double kRunOfTablesS = 4;      // and of rows, of which there is much to read
 constexpr size_t kTriesOfWhatFails = 2;  // it may take all its time
 // Of a table that is asked at small numbers only, how long it looks.
 constexpr int64_t kLooksLong = 2 * kFewNumbers;
@@ -46,6 +48,7 @@ class Probe {
                  .room = kLongest},
         headers_(headers),
         worker_(worker) {
+    if (!clues.begins.empty()) program_.room = kLongestOfTables;
     for (const Parameter& parameter : program_.signature.parameters) {
       if (arrays.count(parameter.name)) program_.asked.push_back(parameter.name);
       const bool whole = !parameter.pointer && CppIntegerMax(parameter.type) != 0;
@@ -116,7 +119,8 @@ class Probe {
     }
     // Of the last row the first few were read: what is read need not be exact.
     const std::string bound = absl::StrContains(formula, "*") ? LengthBound(seen) : "";
-    return bound.empty() ? formula : bound;
+    const bool of_names = !bound.empty() && absl::c_none_of(bound, absl::ascii_isdigit);
+    return of_names ? bound : formula;
   }
 
   // Says whether the last of few rows of that size was read, and no more.
@@ -153,6 +157,8 @@ class Probe {
     const bool by_others = numbers_.size() > numbers_.count(array);
     return program_.tame && by_others && IsOnlyRead(array);
   }
+
+  bool clued() const { return !program_.begins.empty() || !program_.ranges.empty(); }
 
   bool IsOnlyRead(const std::string& array) const {
     return absl::c_any_of(program_.signature.parameters, [&](const Parameter& parameter) {
@@ -241,7 +247,7 @@ class Probe {
         "sizes: {check: [{$3}], timed: [{$3}]}\nlimits: {run_s: $4}\n$5---\n"
         "Lengths of arrays.\n\n## reference\n\n```cpp\n$6\n```\n",
         program_.Declaration(), program_.PackedCount(), args, point,
-        program_.longest <= kLongest && program_.begins.empty() ? kRunS : kRunOfTablesS,
+        program_.longest > kLongest || clued() ? kRunOfTablesS : kRunS,
         // With none named it would be compiled with all.
         absl::StrCat("compile: {headers: [",
                      headers_.empty() ? "cstddef" : absl::StrJoin(headers_, ", "), "]}\n"),
@@ -261,6 +267,41 @@ class Probe {
   bool ran_ = false;
 };
 
+bool IsInt(const Parameter& parameter) {
+  return CppIntegerMax(parameter.type) >= std::numeric_limits<int32_t>::max();
+}
+
+// Returns the clues that are about what the function only reads: arrays of whole numbers that can
+// count elements, and fields of one struct.
+CodeClues Relevant(const CodeClues& all, const ImportedFunction& function) {
+  std::vector<std::set<std::string>> together(1);  // names that a range may be made of
+  for (const Parameter& parameter : function.signature.parameters) {
+    if (parameter.pointer && !parameter.is_const) continue;
+    if (parameter.pointer && IsInt(parameter)) together[0].insert(parameter.name);
+    for (const v1::StructType& type : function.structs.structs()) {
+      if (type.name() != parameter.type) continue;
+      std::set<std::string>& fields = together.emplace_back();
+      for (const v1::StructType::Field& field : type.fields()) {
+        if (!IsFloating(field.type())) fields.insert(field.name());
+      }
+    }
+  }
+  CodeClues clues;
+  for (const std::string& array : all.begins) {
+    if (together[0].count(array)) clues.begins.insert(array);
+  }
+  std::set<std::string> taken = clues.begins;
+  for (const auto& range : all.ranges) {
+    const bool one = absl::c_any_of(together, [&](const std::set<std::string>& names) {
+      return names.count(range.first) && names.count(range.second);
+    });
+    if (!one || taken.count(range.first) || taken.count(range.second)) continue;
+    clues.ranges.insert(range);
+    taken.insert({range.first, range.second});
+  }
+  return clues;
+}
+
 // Returns how inputs are filled that clues are about, where the lengths of arrays are known.
 std::map<std::string, std::string> FillsBy(const CodeClues& clues, const ImportedFunction& function,
                                            const std::map<std::string, std::string>& lengths) {
@@ -273,15 +314,14 @@ std::map<std::string, std::string> FillsBy(const CodeClues& clues, const Importe
     }
   };
   for (const Parameter& parameter : function.signature.parameters) {
-    if (!parameter.pointer) continue;
     const std::string& name = parameter.name;
     const auto length = lengths.find(name);
-    if (CppIntegerMax(parameter.type) != 0) {
-      between(name, name);
-      if (clues.begins.count(name) && length != lengths.end()) {
-        const std::string rows(absl::StripSuffix(length->second, "+1"));
-        fills[name] = absl::Substitute("sorted(0, $0*($1))", kRowMost, rows);
-      }
+    if (parameter.pointer) between(name, name);
+    if (clues.begins.count(name) && length != lengths.end()) {
+      // One more than there are rows tells where each begins and the last one ends.
+      absl::string_view rows = length->second;
+      const bool shorter = absl::ConsumeSuffix(&rows, "+1");
+      fills[name] = absl::Substitute("sorted(0, $0*($1$2))", kRow, rows, shorter ? "" : "-1");
     }
     for (const v1::StructType& type : function.structs.structs()) {
       if (type.name() != parameter.type) continue;
@@ -301,16 +341,18 @@ absl::StatusOr<ProbedLengths> ProbeLengths(const std::string& code,
                                            const std::set<std::string>& arrays,
                                            const std::map<std::string, std::string>& known,
                                            LocalWorker* worker) {
-  const CodeClues clues = CluesIn(code);
+  ASSIGN_OR_RETURN(ProbedLengths plain,
+                   Probe(code, headers, function, arrays, CodeClues(), worker).Run());
+  const CodeClues clues = Relevant(CluesIn(code), function);
+  const bool clueless = clues.begins.empty() && clues.ranges.empty();
+  if (plain.lengths.size() == arrays.size() || clueless) return plain;
   ASSIGN_OR_RETURN(ProbedLengths probed,
                    Probe(code, headers, function, arrays, clues, worker).Run());
+  if (plain.lengths.size() >= probed.lengths.size()) return plain;
   std::map<std::string, std::string> lengths = known;
   lengths.insert(probed.lengths.begin(), probed.lengths.end());
   probed.fills = FillsBy(clues, function, lengths);
-  if (probed.lengths.size() == arrays.size() || probed.fills.empty()) return probed;
-  ASSIGN_OR_RETURN(ProbedLengths plain,
-                   Probe(code, headers, function, arrays, CodeClues(), worker).Run());
-  return plain.lengths.size() > probed.lengths.size() ? std::move(plain) : std::move(probed);
+  return probed;
 }
 
 }  // namespace whetstone

@@ -4,8 +4,8 @@
 // random: how far it writes is seen; how far it reads shows where other numbers from some place on
 // change nothing any more. The formula that gives these lengths (length_formula.h) is a guess:
 // whether the function is right with arrays of just that length is for SoundAnswers to see. Where
-// the text says that an array tells where rows begin, or what loops count between
-// (code_clues.h), it is filled so, and that is part of the guess.
+// that does not find all, and the text says that an array tells where rows begin, or what loops
+// count between (code_clues.h), it is filled so, and that is part of the guess.
 //
 //   ASSIGN_OR_RETURN(ProbedLengths probed,
 //                    ProbeLengths(code, headers, function, {"out"}, {{"x", "n"}}, worker));
@@ -34,8 +34,8 @@ struct ProbedLengths {
 
 // `code` holds the function and includes `headers`; `arrays` are parameters of it, and the lengths
 // of `known` others are known. Errors are the worker's, which is borrowed. Takes about a second for
-// each of seven sizes, and half a minute for a function that does not end; twice that where what
-// the text says does not do.
+// each of seven sizes, and half a minute for a function that does not end; more where
+// the text says something.
 absl::StatusOr<ProbedLengths> ProbeLengths(const std::string& code,
                                            const std::vector<std::string>& headers,
                                            const ImportedFunction& function,

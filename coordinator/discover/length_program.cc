@@ -81,7 +81,8 @@ constexpr char kArrays[] = R"cpp(
       const int style = static_cast<int>(Bits() % 6);
       for (long i = from; i < kLongest; ++i) Draw(filled[i], style);
     }
-    // Where rows begin: none is longer than kRow, half of them are as long.
+    // Where rows begin: of 1 to 2 * kRow - 1 elements; every second one ends where it would if all
+    // had kRow.
     void FillBegins(long from) {
       for (long i = from; i < kLongest; ++i) {
         const Word bits = Bits();
@@ -166,7 +167,7 @@ class Writer {
         "namespace whet_probe {\nconstexpr bool kTame = %s;\nconstexpr unsigned kFew = %d;\n"
         "constexpr long kLongest = %d, kRoom = %d, kRow = %d;\n"
         "constexpr int kTrials = %d, kRuns = %d;\n}\n",
-        program_.tame ? "true" : "false", kFewNumbers, program_.longest, program_.room, kRowMost,
+        program_.tame ? "true" : "false", kFewNumbers, program_.longest, program_.room, kRow,
         rows ? kTrialsOfRows : kTrials, rows ? kRunsOfRows : kRuns);
   }
 
@@ -276,11 +277,11 @@ class Writer {
   }
 
   std::string FillOf(const Parameter& parameter, const std::string& from) const {
-    const bool whole = CppIntegerMax(parameter.type) != 0;
-    if (whole && program_.begins.count(parameter.name)) {
+    if (program_.begins.count(parameter.name)) {
       return absl::StrCat(".FillBegins(", from, ");");
     }
-    if (const auto between = RangeOf(parameter.name); whole && between) {
+    if (const auto between = RangeOf(parameter.name);
+        between && CppIntegerMax(parameter.type) != 0) {
       return absl::StrCat(".FillBetween(", from, ", ", between->least, ", ", between->most, ");");
     }
     return absl::StrCat(".Fill(", from, ");");

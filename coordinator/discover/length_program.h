@@ -15,8 +15,9 @@
 
 namespace whetstone {
 
-inline constexpr int kFewNumbers = 4;  // below this whole numbers are small
-inline constexpr int kRowMost = 32;    // elements of a row, of arrays that tell where rows begin
+// Below this whole numbers are small. (Of many arrays an element has four numbers, of few five.)
+inline constexpr int kFewNumbers = 5;
+inline constexpr int kRow = 32;  // elements of a row on average, where arrays tell where rows begin
 // Below the one a range begins, from there on and below the other it ends.
 inline constexpr int kRangeBegins = 8, kRangeEnds = 24;
 
@@ -26,8 +27,9 @@ struct LengthProgram {
   v1::Problem structs = {};             // those that the signature names
   std::vector<std::string> asked = {};  // arrays, in the signature's order
   std::vector<std::string> sizes = {};  // the parameters that are whole numbers, in that order
-  std::set<std::string> begins = {};    // arrays that tell where rows begin
-  // Fields, or arrays, that loops begin and end with: the first of a pair is less.
+  std::set<std::string> begins = {};    // arrays of whole numbers that tell where rows begin
+  // Fields of one struct, or arrays, that loops begin and end with: the first of a pair is less. No
+  // name is in two pairs.
   std::set<std::pair<std::string, std::string>> ranges = {};
   bool tame = false;    // small and positive numbers only
   int64_t longest = 0;  // elements of an array that are looked at

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/status_macros.h"
+#include "coordinator/authoring/problem_import.h"
 #include "coordinator/discover/answer_trial.h"
 
 namespace whetstone {

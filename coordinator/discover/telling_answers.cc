@@ -12,6 +12,7 @@
 #include "common/file.h"
 #include "common/problem/expression.h"
 #include "common/status_macros.h"
+#include "coordinator/authoring/problem_import.h"
 #include "coordinator/discover/answer_trial.h"
 
 namespace whetstone {
