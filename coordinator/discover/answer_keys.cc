@@ -47,6 +47,14 @@ std::vector<std::string> SizesIn(const Answers& answers) {
   return sizes;
 }
 
+std::string LeastSize(const Answers& answers) {
+  std::string least;
+  for (const std::string& size : SizesIn(answers)) {
+    least = least.empty() ? size : absl::StrCat("min(", least, ", ", size, ")");
+  }
+  return least;
+}
+
 PointSizes SizesOfPoint(absl::string_view point) {
   PointSizes sizes;
   for (const absl::string_view word : absl::StrSplit(point, ' ', absl::SkipWhitespace())) {

@@ -39,6 +39,9 @@ uint64_t HighestOfType(const std::string& fill);
 // Returns the parameters that are sizes, the largest of the last check the last.
 std::vector<std::string> SizesIn(const Answers& answers);
 
+// Returns the least of them: "min(n, m)".
+std::string LeastSize(const Answers& answers);
+
 // Sizes by name, in their order; the only one may have no name.
 using PointSizes = std::vector<std::pair<std::string, int64_t>>;
 

@@ -18,18 +18,18 @@ constexpr size_t kSeenMin = 3;
 // With fewer lengths than these, products of more than one size prove nothing.
 constexpr size_t kSeenForProducts = 4;
 // Of at most so many lengths some are left out in turn.
-constexpr size_t kLeftOutOf = 8;
+constexpr size_t kLeftOutOf = 9;
 // With more names than these a chance fit is near.
 constexpr size_t kNamesOfFew = 3;
 // Sizes for one parameter; for two or three, of which two take the first, or in rows of rising
 // sizes the last; and for up to six.
-constexpr int kOneSize[] = {12, 29, 37, 64, 72, 120, 100};
-constexpr int kSizes[][3] = {{12, 13, 14}, {29, 17, 9},  {37, 23, 10}, {64, 16, 8},
-                             {8, 16, 64},  {10, 32, 48}, {9, 24, 56}};
-constexpr int kManySizes[][6] = {{8, 9, 10, 11, 2, 3}, {17, 9, 7, 5, 3, 2}, {19, 11, 6, 4, 2, 3},
-                                 {32, 16, 8, 3, 2, 2}, {5, 7, 9, 17, 2, 3}, {4, 8, 16, 24, 3, 2},
-                                 {3, 8, 12, 20, 2, 2}};
-constexpr size_t kRising = 4;  // from this row on sizes rise
+constexpr int kOneSize[] = {12, 29, 37, 64, 90, 45, 72, 120, 100};
+constexpr int kSizes[][3] = {{12, 13, 14}, {29, 17, 9}, {37, 23, 10}, {64, 16, 8}, {40, 30, 7},
+                             {50, 25, 6},  {8, 16, 64}, {10, 32, 48}, {9, 24, 56}};
+constexpr int kManySizes[][6] = {{8, 9, 10, 11, 2, 3}, {17, 9, 7, 5, 3, 2},  {19, 11, 6, 4, 2, 3},
+                                 {32, 16, 8, 3, 2, 2}, {24, 12, 7, 4, 2, 2}, {40, 20, 10, 5, 3, 2},
+                                 {5, 7, 9, 17, 2, 3},  {4, 8, 16, 24, 3, 2}, {3, 8, 12, 20, 2, 2}};
+constexpr size_t kRising = 6;  // from this row on sizes rise
 constexpr int64_t kConstantFactors[] = {1, 2, 3, 4, 6, 8, 16, 32, 256};
 constexpr int64_t kBlocks[] = {2, 3, 4, 8, 16, 32, 64};
 
@@ -130,6 +130,11 @@ class FormulaSearch {
 
   // Tries c * the product of `factors`, whose values are `values`, and something added.
   void TryProduct(const std::vector<const Factor*>& factors, const Values& values) {
+    // A row of 59 counts has no usual number of them: the first length tells.
+    if (const int64_t c = values[0] > 0 ? lengths_[0] / values[0] : 0;
+        c > 1 && !factors.empty() && Rests(c, values, [](size_t) { return 0; })) {
+      Offer(c, factors, 0, "");
+    }
     for (const int64_t c : kConstantFactors) {
       // What is added follows from the first length: a small number, or one of the sizes.
       const int64_t rest = lengths_[0] - c * values[0];

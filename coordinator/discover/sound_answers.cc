@@ -54,11 +54,7 @@ std::string CountedTo(const std::string& size, const std::string& usual) {
 // Returns a range in place of `usual`: whole numbers that are places in every array that is as long
 // as one of the sizes.
 std::string PlacesInAll(const Answers& answers, const std::string& usual) {
-  std::string least;
-  for (const std::string& size : SizesIn(answers)) {
-    least = least.empty() ? size : absl::StrCat("min(", least, ", ", size, ")");
-  }
-  return absl::StrCat("uniform(0, ", CountedTo(least, usual), "-1)");
+  return absl::StrCat("uniform(0, ", CountedTo(LeastSize(answers), usual), "-1)");
 }
 
 // Returns ranges that show more than PlacesInAll, the widest first.

@@ -76,6 +76,19 @@ Fills LargerNumbers(const Answers& answered, const std::set<std::string>& said,
   return fills;
 }
 
+// Places below a size become places below the least of all sizes.
+Answers WithNearPlaces(Answers answers, const std::set<std::string>& said) {
+  const std::string near = absl::StrCat("uniform(0, ", LeastSize(answers), "-1)");
+  std::set<std::string> below_a_size;
+  for (const std::string& size : SizesIn(answers)) {
+    below_a_size.insert(absl::StrCat("uniform(0, ", size, "-1)"));
+  }
+  for (auto& [key, answer] : answers) {
+    if (below_a_size.count(answer) && !said.count(key)) answer = near;
+  }
+  return answers;
+}
+
 void AddNames(absl::string_view expressions, std::set<std::string>* names) {
   for (const std::string& each : SplitExpressions(expressions)) {
     const absl::StatusOr<Expression> parsed = Expression::Parse(each);
@@ -193,15 +206,19 @@ absl::StatusOr<Answers> TellingAnswers(const ImportFiles& files, const Answers& 
     choices.push_back(std::move(choice));
   }
   for (const Choice& choice : choices) {
-    const Answers tried = ChangedBy(choice, answered);
-    if (!seen.insert(tried).second) continue;
-    const auto still = trial.PassingControls(tried, passing);
-    if (!still.ok() && !absl::IsInvalidArgument(still.status())) return still.status();
-    if (!still.ok() || still->size() >= passing) continue;
-    ASSIGN_OR_RETURN(const bool holds, trial.Holds(tried));
-    if (!holds) continue;
-    best = tried;
-    passing = still->size();
+    const Answers wide = ChangedBy(choice, answered);
+    // Other numbers may lead to places that no program came to before.
+    for (const Answers& tried : {wide, WithNearPlaces(wide, said)}) {
+      if (!seen.insert(tried).second) continue;
+      const auto still = trial.PassingControls(tried, passing);
+      if (!still.ok() && !absl::IsInvalidArgument(still.status())) return still.status();
+      if (!still.ok() || still->size() >= passing) continue;
+      ASSIGN_OR_RETURN(const bool holds, trial.Holds(tried));
+      if (!holds) continue;
+      best = tried;
+      passing = still->size();
+      break;
+    }
     if (passing == 0) break;
   }
   if (best != answered) {
