@@ -95,7 +95,8 @@ namespace {
 // Adds the lengths that are found by running the function to those that its loops say.
 absl::Status AddProbedLengths(const ImportFiles& files, const ImportAnswers& answers,
                               const std::string& code, const std::vector<std::string>& headers,
-                              const ImportedFunction& function, ImportHints* hints) {
+                              const ImportedFunction& function, const CodeClues& clues,
+                              ImportHints* hints) {
   std::set<std::string> unknown;
   for (const Parameter& parameter : function.signature.parameters) {
     const std::string& name = parameter.name;
@@ -108,7 +109,7 @@ absl::Status AddProbedLengths(const ImportFiles& files, const ImportAnswers& ans
   files.console->Status(absl::StrCat("running the function, to see how long arrays are: ",
                                      absl::StrJoin(unknown, ", ")));
   ASSIGN_OR_RETURN(ProbedLengths probed,
-                   ProbeLengths(code, headers, function, unknown, hints->extents, worker));
+                   ProbeLengths(code, headers, function, unknown, hints->extents, clues, worker));
   hints->why_no_extents = std::move(probed.why);
   hints->fills.merge(probed.fills);
   for (auto& [array, length] : probed.lengths) {
@@ -134,7 +135,8 @@ ImportHints Look(const ImportFiles& files, const ImportAnswers& answers, const s
       hints.fills[parameter.name] = kPositiveFloat;
   }
   // What is not found is asked, and whoever needs the worker next has its errors.
-  if (const absl::Status probed = AddProbedLengths(files, answers, code, headers, function, &hints);
+  if (const absl::Status probed =
+          AddProbedLengths(files, answers, code, headers, function, clues, &hints);
       !probed.ok()) {
     hints.why_no_extents = std::string(probed.message());
   }

@@ -16,7 +16,6 @@
 #include "absl/strings/substitute.h"
 #include "common/problem/element_type.h"
 #include "common/status_macros.h"
-#include "coordinator/discover/code_clues.h"
 #include "coordinator/discover/length_formula.h"
 #include "coordinator/discover/length_program.h"
 #include "coordinator/prompt/prompt_file.h"
@@ -340,18 +339,18 @@ absl::StatusOr<ProbedLengths> ProbeLengths(const std::string& code,
                                            const ImportedFunction& function,
                                            const std::set<std::string>& arrays,
                                            const std::map<std::string, std::string>& known,
-                                           LocalWorker* worker) {
+                                           const CodeClues& clues, LocalWorker* worker) {
   ASSIGN_OR_RETURN(ProbedLengths plain,
                    Probe(code, headers, function, arrays, CodeClues(), worker).Run());
-  const CodeClues clues = Relevant(CluesIn(code), function);
-  const bool clueless = clues.begins.empty() && clues.ranges.empty();
+  const CodeClues relevant = Relevant(clues, function);
+  const bool clueless = relevant.begins.empty() && relevant.ranges.empty();
   if (plain.lengths.size() == arrays.size() || clueless) return plain;
   ASSIGN_OR_RETURN(ProbedLengths probed,
-                   Probe(code, headers, function, arrays, clues, worker).Run());
+                   Probe(code, headers, function, arrays, relevant, worker).Run());
   if (plain.lengths.size() >= probed.lengths.size()) return plain;
   std::map<std::string, std::string> lengths = known;
   lengths.insert(probed.lengths.begin(), probed.lengths.end());
-  probed.fills = FillsBy(clues, function, lengths);
+  probed.fills = FillsBy(relevant, function, lengths);
   return probed;
 }
 

@@ -8,7 +8,8 @@
 // count between (code_clues.h), it is filled so, and that is part of the guess.
 //
 //   ASSIGN_OR_RETURN(ProbedLengths probed,
-//                    ProbeLengths(code, headers, function, {"out"}, {{"x", "n"}}, worker));
+//                    ProbeLengths(code, headers, function, {"out"}, {{"x", "n"}}, CluesIn(code),
+//                                 worker));
 //   probed.lengths;   // {{"out", "h*((w+7)/8)"}}
 #ifndef WHETSTONE_COORDINATOR_DISCOVER_LENGTH_PROBE_H_
 #define WHETSTONE_COORDINATOR_DISCOVER_LENGTH_PROBE_H_
@@ -20,6 +21,7 @@
 
 #include "absl/status/statusor.h"
 #include "coordinator/authoring/imported_function.h"
+#include "coordinator/discover/code_clues.h"
 #include "coordinator/loop/local_worker.h"
 
 namespace whetstone {
@@ -41,7 +43,7 @@ absl::StatusOr<ProbedLengths> ProbeLengths(const std::string& code,
                                            const ImportedFunction& function,
                                            const std::set<std::string>& arrays,
                                            const std::map<std::string, std::string>& known,
-                                           LocalWorker* worker);
+                                           const CodeClues& clues, LocalWorker* worker);
 
 }  // namespace whetstone
 
