@@ -1,6 +1,9 @@
 #include "common/problem/struct_type.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -9,11 +12,14 @@
 #include "absl/strings/strip.h"
 #include "common/problem/cpp_text.h"
 #include "common/problem/element_type.h"
+#include "common/problem/expression.h"
 
 namespace whetstone {
 namespace {
 
 bool IsWordByte(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+using Constants = std::map<std::string, int64_t>;
 
 // Returns the identifiers of a declaration, "std::" left out; none if there is anything else in it.
 std::optional<std::vector<std::string>> Words(absl::string_view text) {
@@ -35,32 +41,112 @@ std::optional<std::vector<std::string>> Words(absl::string_view text) {
   return words;
 }
 
-// Reads the members of the struct `name` ("float x, y; int id;"); none if one is no number.
-std::optional<v1::StructType> ParseFields(const std::string& name, absl::string_view body) {
+// Returns the value of "4*N"; none where C++ may give another one, or none.
+std::optional<int64_t> ConstantValue(absl::string_view text, const Constants& constants) {
+  for (size_t i = 0; i + 1 < text.size(); ++i) {
+    // "010" is octal.
+    const bool begins = i == 0 || !IsWordByte(text[i - 1]);
+    if (begins && text[i] == '0' && IsWordByte(text[i + 1])) return std::nullopt;
+  }
+  const absl::StatusOr<Expression> parsed = Expression::Parse(text);
+  if (!parsed.ok()) return std::nullopt;
+  const absl::StatusOr<int64_t> value = parsed->Evaluate(constants);
+  return value.ok() ? std::optional<int64_t>(*value) : std::nullopt;
+}
+
+// Reads "constexpr int N = 4;", of which `text` is what stands behind "constexpr".
+void ReadConstant(absl::string_view text, Constants* constants) {
+  text = text.substr(0, text.find(';'));
+  const size_t equals = text.find('=');
+  if (equals == absl::string_view::npos) return;
+  const std::optional<std::vector<std::string>> words = Words(text.substr(0, equals));
+  if (!words.has_value() || words->size() < 2) return;
+  const std::optional<int64_t> value = ConstantValue(text.substr(equals + 1), *constants);
+  if (value.has_value()) (*constants)[words->back()] = *value;
+}
+
+// Takes the extents off a declarator, "m[3][N]"; false if one is no number from 1 on.
+bool TakeExtents(const Constants& constants, absl::string_view* declarator,
+                 v1::StructType::Field* field) {
+  const size_t open = declarator->find('[');
+  if (open == absl::string_view::npos) return true;
+  absl::string_view rest = absl::StripAsciiWhitespace(declarator->substr(open));
+  *declarator = declarator->substr(0, open);
+  while (!rest.empty()) {
+    const size_t close = rest.find(']');
+    if (rest[0] != '[' || close == absl::string_view::npos) return false;
+    const std::optional<int64_t> extent = ConstantValue(rest.substr(1, close - 1), constants);
+    if (!extent.has_value() || *extent < 1 || *extent > std::numeric_limits<uint32_t>::max()) {
+      return false;
+    }
+    field->add_extents(static_cast<uint32_t>(*extent));
+    rest = absl::StripLeadingAsciiWhitespace(rest.substr(close + 1));
+  }
+  return true;
+}
+
+// Reads the members of the struct `name` ("float x, y; int id[4];"); none if one is neither a
+// number nor an array of numbers.
+std::optional<v1::StructType> ParseFields(const std::string& name, absl::string_view body,
+                                          const Constants& constants) {
   v1::StructType type;
   type.set_name(name);
   const std::vector<absl::string_view> declarations = absl::StrSplit(body, ';');
   if (!absl::StripAsciiWhitespace(declarations.back()).empty()) return std::nullopt;
   for (size_t i = 0; i + 1 < declarations.size(); ++i) {
     v1::ElementType element = v1::ELEMENT_TYPE_UNSPECIFIED;
-    for (const absl::string_view declarator : absl::StrSplit(declarations[i], ',')) {
+    bool is_char = false;
+    for (absl::string_view declarator : absl::StrSplit(declarations[i], ',')) {
+      v1::StructType::Field* made = type.add_fields();
+      if (!TakeExtents(constants, &declarator, made)) return std::nullopt;
       std::optional<std::vector<std::string>> words = Words(declarator);
       if (!words.has_value() || words->empty()) return std::nullopt;
       const std::string field = words->back();
       words->pop_back();
       if (element == v1::ELEMENT_TYPE_UNSPECIFIED) {
-        element = ElementTypeOfCpp(absl::StrJoin(*words, " "));
+        const std::string cpp_type = absl::StrJoin(*words, " ");
+        element = ElementTypeOfCpp(cpp_type);
+        is_char = cpp_type == "char";
         if (element == v1::ELEMENT_TYPE_UNSPECIFIED) return std::nullopt;
       } else if (!words->empty()) {
         return std::nullopt;
       }
-      v1::StructType::Field* made = type.add_fields();
       made->set_name(field);
       made->set_type(element);
+      if (is_char) made->set_is_char(true);
     }
   }
   if (type.fields().empty()) return std::nullopt;
   return type;
+}
+
+// Returns how many numbers `field` is; of more than a struct may have, one more than that.
+size_t NumbersOf(const v1::StructType::Field& field) {
+  size_t numbers = 1;
+  for (const size_t extent : field.extents()) {
+    numbers = std::min(numbers * std::min(extent, kStructBytesMax + 1), kStructBytesMax + 1);
+  }
+  return numbers;
+}
+
+// Returns "[0][2]" of the number `index` of `field`; nothing of a plain number.
+std::string IndicesOf(const v1::StructType::Field& field, size_t index) {
+  std::string text;
+  for (auto extent = field.extents().rbegin(); extent != field.extents().rend(); ++extent) {
+    text = absl::StrCat("[", index % *extent, "]", text);
+    index /= *extent;
+  }
+  return text;
+}
+
+std::string ExtentsText(const v1::StructType::Field& field) {
+  std::string text;
+  for (const uint32_t extent : field.extents()) absl::StrAppend(&text, "[", extent, "]");
+  return text;
+}
+
+std::string CppTypeOf(const v1::StructType::Field& field) {
+  return field.is_char() ? "char" : CppType(field.type());
 }
 
 // A Cursor is a position in masked text.
@@ -101,6 +187,15 @@ class Cursor {
 
 }  // namespace
 
+absl::string_view FieldNameOf(const FieldLayout& layout) {
+  const absl::string_view name = layout.name;
+  return name.substr(0, name.find('['));
+}
+
+std::string FieldTypeName(const v1::StructType::Field& field) {
+  return absl::StrCat(field.is_char() ? "char" : ElementTypeName(field.type()), ExtentsText(field));
+}
+
 ElementLayout LayoutOf(v1::ElementType type) {
   ElementLayout layout;
   layout.bytes = ElementBytes(type);
@@ -116,8 +211,12 @@ ElementLayout LayoutOf(const v1::StructType& type) {
   for (const v1::StructType::Field& field : type.fields()) {
     const size_t bytes = std::max<size_t>(1, ElementBytes(field.type()));
     const size_t offset = round_up(layout.bytes, bytes);
-    layout.fields.push_back({field.name(), field.type(), offset});
-    layout.bytes = offset + bytes;
+    const size_t numbers = NumbersOf(field);
+    for (size_t i = 0; i < numbers; ++i) {
+      layout.fields.push_back(
+          {absl::StrCat(field.name(), IndicesOf(field, i)), field.type(), offset + i * bytes});
+    }
+    layout.bytes = offset + numbers * bytes;
     layout.alignment = std::max(layout.alignment, bytes);
   }
   layout.bytes = round_up(layout.bytes, layout.alignment);
@@ -135,13 +234,19 @@ absl::StatusOr<ElementLayout> LayoutIn(const v1::Problem& problem, v1::ElementTy
     return absl::InvalidArgumentError(
         absl::StrCat("is a ", struct_type, ", but the problem has no such struct"));
   }
-  const bool typed = std::all_of(known->fields().begin(), known->fields().end(),
-                                 [](const auto& f) { return ElementBytes(f.type()) > 0; });
+  const bool typed = std::all_of(known->fields().begin(), known->fields().end(), [](const auto& f) {
+    return ElementBytes(f.type()) > 0 && NumbersOf(f) > 0;
+  });
   if (known->fields().empty() || !typed) {
     return absl::InvalidArgumentError(
         absl::StrCat("struct ", struct_type, " has no fields, or one without a type"));
   }
-  return LayoutOf(*known);
+  ElementLayout layout = LayoutOf(*known);
+  if (layout.bytes > kStructBytesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("struct ", struct_type, " has more than ", kStructBytesMax, " bytes"));
+  }
+  return layout;
 }
 
 const v1::StructType* FindStruct(const v1::Problem& problem, absl::string_view name) {
@@ -158,12 +263,12 @@ std::string StructText(const v1::Problem& problem) {
     // `before` is the type of the line so far.
     std::string before;
     for (const v1::StructType::Field& field : type.fields()) {
-      const std::string cpp = CppType(field.type());
-      if (cpp == before) {
-        absl::StrAppend(&text, ", ", field.name());
-      } else {
-        absl::StrAppend(&text, before.empty() ? "" : ";", "\n    ", cpp, " ", field.name());
-      }
+      const std::string cpp = CppTypeOf(field);
+      absl::StrAppend(&text,
+                      cpp == before    ? ", "
+                      : before.empty() ? "\n    "
+                                       : ";\n    ",
+                      cpp == before ? "" : cpp + " ", field.name(), ExtentsText(field));
       before = cpp;
     }
     absl::StrAppend(&text, ";\n};\n");
@@ -173,6 +278,7 @@ std::string StructText(const v1::Problem& problem) {
 
 std::vector<StructDefinition> FindStructs(absl::string_view code) {
   std::vector<StructDefinition> found;
+  Constants constants;
   const std::string masked = MaskedCpp(code);
   Cursor cursor(masked, 0);
   while (cursor.at() < masked.size()) {
@@ -186,6 +292,9 @@ std::vector<StructDefinition> FindStructs(absl::string_view code) {
       cursor = Cursor(masked, begin + 1);
       continue;
     }
+    if (word == "const" || word == "constexpr") {
+      ReadConstant(absl::string_view(masked).substr(cursor.at()), &constants);
+    }
     if (word != "struct") continue;
     cursor.SkipSpace();
     const std::string name(cursor.Word());
@@ -196,7 +305,8 @@ std::vector<StructDefinition> FindStructs(absl::string_view code) {
     const absl::string_view fields = absl::string_view(masked).substr(body, cursor.at() - 1 - body);
     cursor.SkipSpace();
     if (!cursor.Take(';')) continue;
-    found.push_back({name, begin, cursor.at(), LineAt(code, begin), ParseFields(name, fields)});
+    found.push_back(
+        {name, begin, cursor.at(), LineAt(code, begin), ParseFields(name, fields, constants)});
   }
   return found;
 }
@@ -205,7 +315,8 @@ bool SameStruct(const v1::StructType& a, const v1::StructType& b) {
   return a.name() == b.name() &&
          std::equal(a.fields().begin(), a.fields().end(), b.fields().begin(), b.fields().end(),
                     [](const auto& x, const auto& y) {
-                      return x.name() == y.name() && CppType(x.type()) == CppType(y.type());
+                      return x.name() == y.name() && CppType(x.type()) == CppType(y.type()) &&
+                             ExtentsText(x) == ExtentsText(y);
                     });
 }
 

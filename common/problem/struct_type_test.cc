@@ -5,6 +5,9 @@
 #include <initializer_list>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
 namespace whetstone {
 namespace {
 
@@ -50,6 +53,54 @@ TEST(StructTypeTest, TheLayoutIsTheCompilers) {
   EXPECT_EQ(plain.bytes, 8u);
 }
 
+v1::Problem SymOps() {
+  v1::Problem problem =
+      WithStruct("SymOp", {{"tag", v1::U8}, {"m", v1::F64}, {"n", v1::I16}, {"name", v1::I8}});
+  v1::StructType* type = problem.mutable_structs(0);
+  type->mutable_fields(1)->mutable_extents()->Add(2);
+  type->mutable_fields(1)->mutable_extents()->Add(3);
+  type->mutable_fields(2)->add_extents(3);
+  type->mutable_fields(3)->add_extents(5);
+  type->mutable_fields(3)->set_is_char(true);
+  return problem;
+}
+
+TEST(StructTypeTest, AnArraysNumbersAreLaidOutAsTheCompilerDoes) {
+  struct SymOp {
+    unsigned char tag;
+    double m[2][3];
+    short n[3];
+    char name[5];
+  };
+  const ElementLayout layout = LayoutOf(SymOps().structs(0));
+  EXPECT_EQ(layout.bytes, sizeof(SymOp));
+  EXPECT_EQ(layout.alignment, alignof(SymOp));
+  ASSERT_EQ(layout.fields.size(), 15u);
+  EXPECT_EQ(layout.fields[0].name, "tag");
+  EXPECT_EQ(layout.fields[1].name, "m[0][0]");
+  EXPECT_EQ(layout.fields[6].name, "m[1][2]");
+  EXPECT_EQ(layout.fields[6].offset, offsetof(SymOp, m[1][2]));
+  EXPECT_EQ(layout.fields[9].name, "n[2]");
+  EXPECT_EQ(layout.fields[9].offset, offsetof(SymOp, n[2]));
+  EXPECT_EQ(layout.fields[14].offset, offsetof(SymOp, name[4]));
+  EXPECT_EQ(FieldNameOf(layout.fields[6]), "m");
+  EXPECT_EQ(FieldNameOf(layout.fields[0]), "tag");
+  EXPECT_EQ(FieldTypeName(SymOps().structs(0).fields(1)), "f64[2][3]");
+  EXPECT_EQ(FieldTypeName(SymOps().structs(0).fields(3)), "char[5]");
+}
+
+TEST(StructTypeTest, WhatIsTooLargeIsRefused) {
+  v1::Problem problem = WithStruct("Page", {{"bytes", v1::U8}});
+  v1::StructType::Field* field = problem.mutable_structs(0)->mutable_fields(0);
+  const auto layout = [&] { return LayoutIn(problem, v1::ELEMENT_TYPE_UNSPECIFIED, "Page"); };
+  field->add_extents(4096);
+  EXPECT_TRUE(layout().ok());
+  field->add_extents(0xFFFFFFFF);
+  EXPECT_EQ(layout().status().message(), "struct Page has more than 4096 bytes");
+  field->set_extents(1, 0);
+  EXPECT_FALSE(layout().ok());
+}
+
 TEST(StructTypeTest, WhatIsNoElementIsRefused) {
   const v1::Problem problem = Bodies();
   EXPECT_TRUE(LayoutIn(problem, v1::ELEMENT_TYPE_UNSPECIFIED, "Body").ok());
@@ -67,11 +118,51 @@ TEST(StructTypeTest, TheTextDefinesIt) {
   EXPECT_TRUE(SameStruct(*found[0].type, Bodies().structs(0)));
 }
 
+TEST(StructTypeTest, TheTextDefinesItsArrays) {
+  const std::string text = StructText(SymOps());
+  EXPECT_EQ(text,
+            "struct SymOp {\n    unsigned char tag;\n    double m[2][3];\n    short n[3];\n"
+            "    char name[5];\n};\n");
+  const auto found = FindStructs(text);
+  ASSERT_EQ(found.size(), 1u);
+  ASSERT_TRUE(found[0].type.has_value());
+  EXPECT_TRUE(SameStruct(*found[0].type, SymOps().structs(0)));
+  EXPECT_EQ(StructText(SymOps()), StructText([&] {
+              v1::Problem read;
+              *read.add_structs() = *found[0].type;
+              return read;
+            }()));
+  for (const char* other : {"m[3][2]", "m[6]", "m"}) {
+    const auto changed = FindStructs(absl::StrReplaceAll(text, {{"m[2][3]", other}}));
+    EXPECT_FALSE(SameStruct(*changed.at(0).type, SymOps().structs(0))) << other;
+  }
+}
+
+TEST(StructTypeTest, FindsArraysOfConstantExtents) {
+  const auto field = [](const std::string& before, const std::string& members) {
+    const auto found = FindStructs(absl::StrCat(before, "struct S { ", members, " };\n"));
+    const bool is_one = found.size() == 1 && found[0].type && found[0].type->fields_size() > 0;
+    return is_one ? FieldTypeName(*found[0].type->fields().rbegin()) : "none";
+  };
+  EXPECT_EQ(field("", "float a[4], b[ 5 ] [6];"), "f32[5][6]");
+  EXPECT_EQ(field("", "float a[4], c;"), "f32");
+  EXPECT_EQ(field("constexpr int N = 4;\n", "char a[2*N+1];"), "char[9]");
+  EXPECT_EQ(field("static constexpr std::size_t kA = 3, b;\nconst int kB = 3;  // B\n",
+                  "unsigned char a[kB];"),
+            "u8[3]");
+  EXPECT_EQ(field("const int kA = 3;\nconst int kB = kA * kA;\n", "double r[kB];"), "f64[9]");
+  for (const char* members :
+       {"int a[0];", "int a[-1];", "int a[];", "int a[x];", "int a[010];", "int a[4", "int a[4]b;",
+        "int a[4] = {};", "int* a[4];", "int a[0x10];", "int a[3] : 4;", "int a[99999999999];"}) {
+    EXPECT_EQ(field("void f(const int x = 4);\n", members), "none") << members;
+  }
+}
+
 TEST(StructTypeTest, FindsStructsAtGlobalScope) {
   const auto found = FindStructs(
       "// struct Comment { int a; };\n"
       "struct A;\nstruct A { std::int32_t a; unsigned long b , c ; };\n"
-      "namespace n { struct Inner { int a; }; }\nstruct Array { int a[3]; };\n"
+      "namespace n { struct Inner { int a; }; }\nstruct Array { int a[]; };\n"
       "struct Method { int a; int f() { return a; } };\nstruct Nested { struct { int a; } b; };\n"
       "struct B { int a; } variable;\nstruct Empty { };\nconst char* s = \"struct S { int a; "
       "};\";\n"

@@ -385,6 +385,30 @@ TEST(PromptFileTest, ReadsStructs) {
       << shown;
 }
 
+TEST(PromptFileTest, ReadsStructsWithArrays) {
+  const std::string text = absl::StrReplaceAll(
+      kStructs, {{"id: i32}\n", "id: i32, m: f64[2][3], name: char[4]}\n"},
+                 {"id: iota}}", "id: iota, m: \"normal(0, 2)\", name: uniform(97, 99)}}"},
+                 {"{dx: f32, dy: f32}", "{dx: f32, dy: f32[1]}"},
+                 {"step.dy, ", "step.dy[0], "},
+                 {"    float dx, dy;\n", "    float dx, dy[1];\n"},
+                 {"std::int32_t id;", "std::int32_t id; double m[2][3]; char name[4];"}});
+  const auto problem = ParsePrompt(text, "p.md");
+  ASSERT_TRUE(problem.ok()) << problem.status();
+  EXPECT_EQ(problem->structs(0).fields(3).extents_size(), 2);
+  EXPECT_TRUE(problem->structs(0).fields(4).is_char());
+  const auto& fills = problem->args(0).array().field_fills();
+  ASSERT_EQ(fills.size(), 3 + 6 + 4) << "one for each number";
+  EXPECT_EQ(fills[2].kind(), v1::Fill::IOTA);
+  for (int i = 3; i < 9; ++i) EXPECT_EQ(fills[i].kind(), v1::Fill::NORMAL) << i;
+  EXPECT_EQ(fills[9].parameters(0), 97);
+  EXPECT_EQ(fills[12].parameters(0), 97);
+  EXPECT_TRUE(absl::StrContains(RenderMessages(*problem)[0].content(),
+                                "    double m[2][3];\n    char name[4];\n};\n"));
+  EXPECT_EQ(Message(absl::StrReplaceAll(text, {{", m: \"normal(0, 2)\"", ""}})),
+            "p.md:8: key 'args.from.fill.m' is missing");
+}
+
 TEST(PromptFileTest, SaysWhatIsWrongWithStructs) {
   const struct {
     const char* from;
@@ -400,8 +424,26 @@ TEST(PromptFileTest, SaysWhatIsWrongWithStructs) {
        "p.md:4: field 'id' of Body is a Step: a struct in a struct is not supported, so list the "
        "fields of Step in Body"},
       {"id: i32}\n", "id: [i32, 4]}\n",
-       "p.md:4: 'types.Body.id' must be the type of a number, such as f32 (a struct holds numbers "
-       "only: list each as a field of its own), not a list"},
+       "p.md:4: 'types.Body.id' must be the type of a number, such as f32, or of an array of "
+       "numbers, such as f32[4], not a list"},
+      {"id: i32}\n", "id: f64[0]}\n",
+       "p.md:4: field 'id' of Body: '[0]' is no extent: write a whole number from 1 on, as in "
+       "f64[9] or f64[3][3]"},
+      {"id: i32}\n", "id: f64[3][-1]}\n",
+       "p.md:4: field 'id' of Body: '[-1]' is no extent: write a whole number from 1 on, as in "
+       "f64[9] or f64[3][3]"},
+      {"id: i32}\n", "id: f64[x]}\n",
+       "p.md:4: field 'id' of Body: '[x]' is no extent: write a whole number from 1 on, as in "
+       "f64[9] or f64[3][3]"},
+      {"id: i32}\n", "id: f64[3}\n", "p.md:4: a '{' or '[' opened here is never closed"},
+      {"id: i32}\n", "id: f64[3]x}\n",
+       "p.md:4: field 'id' of Body: 'x' is no extent: write a whole number from 1 on, as in "
+       "f64[9] or f64[3][3]"},
+      {"id: i32}\n", "id: int[3]}\n",
+       "p.md:4: field 'id' of Body: unknown type 'int'; did you mean 'i32'? Valid: f32, f64, bf16, "
+       "i8, i16, i32, i64, u8, u16, u32, u64"},
+      {"id: i32}\n", "id: f64[64][64]}\n",
+       "p.md:4: struct Body has more than 4096 bytes: pass its larger arrays as arguments"},
       {"id: i32}\n", "int: i32}\n", "p.md:4: 'int' cannot name a field of Body"},
       {"{dx: f32, dy: f32}", "{}",
        "p.md:5: struct Step has 0 fields: give it 1 to 32, as in {x: f32, y: f32}"},

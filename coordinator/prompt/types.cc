@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <map>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/nearest.h"
@@ -33,6 +36,24 @@ bool IsStruct(const FrontMatter& front, const std::string& name) {
                      [&](const v1::FrontMatter::Struct& type) { return type.key() == name; });
 }
 
+// Takes the extents off `text`, "f64[3][3]". Returns the first that is none; nothing if all are.
+std::string TakeFieldExtents(std::string* text, v1::StructType::Field* field) {
+  const size_t open = std::min(text->find('['), text->size());
+  absl::string_view rest = absl::string_view(*text).substr(open);
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find(']'), rest.size());
+    uint32_t extent = 0;
+    const bool fits = rest[0] == '[' && end < rest.size() && end > 1 &&
+                      absl::c_all_of(rest.substr(1, end - 1), absl::ascii_isdigit) &&
+                      absl::SimpleAtoi(rest.substr(1, end - 1), &extent) && extent > 0;
+    if (!fits) return std::string(rest.substr(0, end + 1));
+    field->add_extents(extent);
+    rest.remove_prefix(end + 1);
+  }
+  text->resize(open);
+  return "";
+}
+
 absl::Status ReadFields(const FrontMatter& front, const v1::FrontMatter::Struct& given,
                         v1::StructType* type) {
   const std::string& name = given.key();
@@ -44,10 +65,18 @@ absl::Status ReadFields(const FrontMatter& front, const v1::FrontMatter::Struct&
   }
   for (const v1::FrontMatter::Field& field : given.value()) {
     const std::string key = absl::StrCat(path, ".", field.key());
-    const std::string& text = field.value();
+    std::string text = field.value();
     if (!IsIdentifier(field.key()) ||
         ElementTypeOfCpp(field.key()) != v1::ELEMENT_TYPE_UNSPECIFIED) {
       return front.Error(key, absl::StrCat("'", field.key(), "' cannot name a field of ", name));
+    }
+    v1::StructType::Field* read = type->add_fields();
+    read->set_name(field.key());
+    const std::string wrong = TakeFieldExtents(&text, read);
+    if (!wrong.empty()) {
+      return front.Error(key, absl::StrCat("field '", field.key(), "' of ", name, ": '", wrong,
+                                           "' is no extent: write a whole number from 1 on, as in "
+                                           "f64[9] or f64[3][3]"));
     }
     if (IsStruct(front, text)) {
       return front.Error(key, absl::StrCat("field '", field.key(), "' of ", name, " is a ", text,
@@ -55,7 +84,8 @@ absl::Status ReadFields(const FrontMatter& front, const v1::FrontMatter::Struct&
                                            "fields of ",
                                            text, " in ", name));
     }
-    const v1::ElementType element = ParseElementType(text);
+    const bool is_char = text == "char";
+    const v1::ElementType element = is_char ? v1::I8 : ParseElementType(text);
     if (element == v1::ELEMENT_TYPE_UNSPECIFIED) {
       const v1::ElementType meant = ElementTypeOfCpp(text);
       return front.Error(key, absl::StrCat("field '", field.key(), "' of ", name,
@@ -65,11 +95,12 @@ absl::Status ReadFields(const FrontMatter& front, const v1::FrontMatter::Struct&
                                                : ElementTypeName(meant),
                                            "'? Valid: ", absl::StrJoin(ElementTypeNames(), ", ")));
     }
-    v1::StructType::Field* read = type->add_fields();
-    read->set_name(field.key());
     read->set_type(element);
+    if (is_char) read->set_is_char(true);
   }
-  return absl::OkStatus();
+  if (LayoutOf(*type).bytes <= kStructBytesMax) return absl::OkStatus();
+  return front.Error(path, absl::StrCat("struct ", name, " has more than ", kStructBytesMax,
+                                        " bytes: pass its larger arrays as arguments"));
 }
 
 }  // namespace
@@ -132,7 +163,8 @@ absl::StatusOr<std::vector<v1::Fill>> ReadFills(const FrontMatter& front, const 
                                          "not a map: only a struct has fields"));
   }
   std::vector<std::string> names;
-  for (const FieldLayout& field : element.fields) names.push_back(field.name);
+  for (const FieldLayout& field : element.fields) names.emplace_back(FieldNameOf(field));
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   std::map<std::string, std::string> texts;
   for (const v1::FrontMatter::FieldFill& given : fill.by_field()) {
     RETURN_IF_ERROR(front.RequireKey(key, given.key(), names));
@@ -140,16 +172,17 @@ absl::StatusOr<std::vector<v1::Fill>> ReadFills(const FrontMatter& front, const 
   }
   std::vector<v1::Fill> fills;
   for (const FieldLayout& field : element.fields) {
-    const std::string field_key = by_field ? absl::StrCat(key, ".", field.name) : key;
+    const std::string field_name(FieldNameOf(field));
+    const std::string field_key = by_field ? absl::StrCat(key, ".", field_name) : key;
     RETURN_IF_ERROR(front.Require(field_key));
     absl::StatusOr<v1::Fill> parsed =
-        ParseFill(by_field ? texts[field.name] : fill.plain(), field.type);
+        ParseFill(by_field ? texts[field_name] : fill.plain(), field.type);
     if (!parsed.ok()) {
       const bool one_for_all = element.is_struct() && !by_field;
       return front.Error(
           field_key,
           absl::StrCat(
-              "'", field_key, "'", one_for_all ? absl::StrCat(" for field '", field.name, "'") : "",
+              "'", field_key, "'", one_for_all ? absl::StrCat(" for field '", field_name, "'") : "",
               ": ", parsed.status().message(),
               one_for_all ? "; or give each field its own, as in {x: uniform(-1, 1), id: iota}"
                           : ""));

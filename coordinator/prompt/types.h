@@ -2,7 +2,7 @@
 // filled.
 //
 //   types:
-//     Body: {x: f32, y: f32, id: i32}
+//     Body: {x: f32, y: f32, id: i32}      # or m: f32[3][3], name: char[16]
 //   args:
 //     bodies: {type: Body, shape: [n], fill: {x: uniform(-1, 1), y: uniform(-1, 1), id: iota}}
 #ifndef WHETSTONE_COORDINATOR_PROMPT_TYPES_H_
@@ -32,8 +32,8 @@ absl::Status CheckTypesUsed(const FrontMatter& front, const v1::Problem& problem
 absl::StatusOr<ElementLayout> ReadType(const FrontMatter& front, const std::string& key,
                                        const std::string& name, const v1::Problem& problem,
                                        const std::string& what, const std::string& cpp_type);
-// Returns `fill`, which stands at `key`, as one fill for each field of `element`. A plain value
-// stands for every field.
+// Returns `fill`, which stands at `key`, as one fill for each FieldLayout of `element`. What a
+// field has stands for all its numbers, a plain value for every field.
 absl::StatusOr<std::vector<v1::Fill>> ReadFills(const FrontMatter& front, const std::string& key,
                                                 const v1::FrontMatter::Fill& fill,
                                                 const ElementLayout& element);

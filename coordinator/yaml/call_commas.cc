@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -12,8 +13,10 @@
 namespace whetstone {
 namespace {
 
-// The private-use character U+E000 stands for a hidden comma.
+// The private-use characters U+E000, U+E001 and U+E002 stand for what is hidden.
 constexpr char kHiddenComma[] = "\xee\x80\x80";
+constexpr char kHiddenOpen[] = "\xee\x80\x81";
+constexpr char kHiddenClose[] = "\xee\x80\x82";
 constexpr int kDepthMax = 8;
 
 class CommaHider {
@@ -67,6 +70,19 @@ class CommaHider {
     return absl::OkStatus();
   }
 
+  // Hides the brackets of "[3]" right behind a word or other such brackets. Returns false if this
+  // is something else.
+  bool HideBrackets() {
+    const bool behind_word =
+        !out_.empty() && (absl::ascii_isalnum(static_cast<unsigned char>(out_.back())) ||
+                          absl::EndsWith(out_, kHiddenClose));
+    const size_t end = text_.find_first_of("[]{},#\n", at_ + 1);
+    if (!behind_word || end == absl::string_view::npos || text_[end] != ']') return false;
+    absl::StrAppend(&out_, kHiddenOpen, text_.substr(at_ + 1, end - at_ - 1), kHiddenClose);
+    at_ = end + 1;
+    return true;
+  }
+
   // Copies one line outside of flow collections: only a value's first character can open one.
   absl::Status Block() {
     bool value_start = true;
@@ -109,6 +125,8 @@ class CommaHider {
       CopyQuoted();
     } else if (token_start && c == '#') {
       CopyLine();
+    } else if (c == '[' && HideBrackets()) {
+      return absl::OkStatus();
     } else if (c == '{' || c == '[') {
       return Open();
     } else if (c == '}' || c == ']') {
@@ -140,15 +158,18 @@ class CommaHider {
 
 absl::StatusOr<std::string> HideCallCommas(absl::string_view text, absl::string_view name,
                                            int first_line) {
-  if (absl::StrContains(text, kHiddenComma)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, ":", first_line, ": the character U+E000 may not stand in this YAML"));
+  const char* const kHidden[] = {kHiddenComma, kHiddenOpen, kHiddenClose};
+  for (int i = 0; i < 3; ++i) {
+    if (!absl::StrContains(text, kHidden[i])) continue;
+    return absl::InvalidArgumentError(absl::StrCat(name, ":", first_line, ": the character U+E00",
+                                                   i, " may not stand in this YAML"));
   }
   return CommaHider(text, name, first_line).Run();
 }
 
 std::string ShowCallCommas(const std::string& scalar) {
-  return absl::StrReplaceAll(scalar, {{kHiddenComma, ","}});
+  return absl::StrReplaceAll(scalar,
+                             {{kHiddenComma, ","}, {kHiddenOpen, "["}, {kHiddenClose, "]"}});
 }
 
 }  // namespace whetstone

@@ -74,6 +74,11 @@ TEST(YamlMessageTest, DialectsDiffer) {
   EXPECT_EQ(Error("cost: {flops: 1, max(n, 2): 1}", {.calls = true}),
             "f.md:2: unknown key 'cost.max(n, 2)'; did you mean 'cost.flops'? Keys here: flops, "
             "bytes");
+  EXPECT_EQ(Error("cost: {f64[3][n]: 1, flops[2: 1}", {.calls = true}),
+            "f.md:2: a '{' or '[' opened here is never closed");
+  EXPECT_EQ(Error("cost: {f64[3][n]: 1}", {.calls = true}),
+            "f.md:2: unknown key 'cost.f64[3][n]'; did you mean 'cost.flops'? Keys here: flops, "
+            "bytes");
   EXPECT_EQ(Error("cost:"), "");
   EXPECT_EQ(Error("cost:\nid: x", {.null_clears = false}),
             "f.md:2: 'cost' must be a map of keys, not empty");
