@@ -46,5 +46,16 @@ TEST(ShimTest, HoldsTheCompilerToTheLayoutOfStructs) {
     EXPECT_TRUE(absl::StrContains(source, part)) << part;
 }
 
+TEST(ShimTest, HoldsTheCompilerToTheLayoutOfArraysInStructs) {
+  v1::Problem problem = DriftProblem();
+  problem.mutable_structs(0)->mutable_fields(2)->add_extents(2);
+  problem.mutable_structs(0)->mutable_fields(2)->add_extents(3);
+  const auto arguments = Arguments::Parse(problem);
+  ASSERT_TRUE(arguments.ok()) << arguments.status();
+  const std::string source = *ShimSource(problem.signature(), *arguments, CallRole::kKernel);
+  EXPECT_TRUE(absl::StrContains(source, "__builtin_offsetof(::Body, mass[1][2]) == 48"));
+  EXPECT_TRUE(absl::StrContains(source, "__builtin_offsetof(::Body, id) == 56"));
+}
+
 }  // namespace
 }  // namespace whetstone

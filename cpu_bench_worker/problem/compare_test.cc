@@ -133,5 +133,33 @@ TEST(CompareTest, StructsAreComparedFieldByField) {
   EXPECT_FALSE(compare({want[0], want[1], sample(kNan, 2, 3, 0)}).right);
 }
 
+TEST(CompareTest, NumbersOfAFieldsArrayAreNamed) {
+  v1::StructType type;
+  type.set_name("Name");
+  for (const auto& [name, element] : {std::pair("r", v1::F64), std::pair("prefix", v1::I8)}) {
+    type.add_fields()->set_name(name);
+    type.mutable_fields()->rbegin()->set_type(element);
+  }
+  type.mutable_fields(0)->add_extents(3);
+  type.mutable_fields(0)->add_extents(3);
+  type.mutable_fields(1)->add_extents(16);
+  struct Name {
+    double r[3][3];
+    char prefix[16];
+  };
+  const ElementLayout layout = LayoutOf(type);
+  ASSERT_EQ(layout.bytes, sizeof(Name));
+  const Name want[2] = {};
+  Name got[2] = {};
+  const v1::Compare rule = Rule(v1::Compare::SCALED, 1e-3);
+  EXPECT_TRUE(CompareElements(layout, rule, 1, 2, got, want).right);
+  got[1].prefix[15] = 'x';
+  EXPECT_EQ(DescribeElement("s", layout, CompareElements(layout, rule, 1, 2, got, want), got, want),
+            "s[1].prefix[15] is 120, expected 0");
+  got[0].r[2][1] = 4;
+  EXPECT_EQ(DescribeElement("s", layout, CompareElements(layout, rule, 1, 2, got, want), got, want),
+            "s[0].r[2][1] is 4, expected 0");
+}
+
 }  // namespace
 }  // namespace whetstone

@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -191,6 +192,42 @@ TEST(FillTest, FieldsOfOneTypeAreNotAlike) {
   int equal = 0;
   for (size_t i = 0; i < points.size(); i += 2) equal += points[i] == points[i + 1];
   EXPECT_LT(equal, 5);
+}
+
+TEST(FillTest, EachNumberOfAFieldsArrayIsFilledByItself) {
+  struct SymOp {
+    double r[9];
+    double t[3];
+    char prefix[16];
+  };
+  v1::StructType type;
+  type.set_name("SymOp");
+  for (const auto& [name, element, extent] :
+       {std::tuple("r", v1::F64, 9), std::tuple("t", v1::F64, 3), std::tuple("p", v1::I8, 16)}) {
+    v1::StructType::Field* field = type.add_fields();
+    field->set_name(name);
+    field->set_type(element);
+    field->add_extents(static_cast<uint32_t>(extent));
+  }
+  const ElementLayout layout = LayoutOf(type);
+  ASSERT_EQ(layout.bytes, sizeof(SymOp));
+  std::vector<v1::Fill> fills(9, MakeFill(v1::Fill::UNIFORM, {2, 3}));
+  fills.resize(12, MakeFill(v1::Fill::IOTA));
+  fills.resize(28, MakeFill(v1::Fill::UNIFORM, {97, 99}));
+  std::vector<SymOp> ops(40);
+  FillElements(layout, fills, FillStyle::kPlain, 40, 7, ops.data());
+  std::set<double> numbers;
+  std::set<int> letters;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    for (const double number : ops[i].r) {
+      numbers.insert(number);
+      EXPECT_TRUE(number >= 2 && number < 3) << number;
+    }
+    for (const double number : ops[i].t) EXPECT_EQ(number, static_cast<double>(i));
+    letters.insert(std::begin(ops[i].prefix), std::end(ops[i].prefix));
+  }
+  EXPECT_EQ(numbers.size(), 360u) << "no number of the array is another's";
+  EXPECT_EQ(letters, (std::set<int>{97, 98, 99}));
 }
 
 TEST(FillTest, EachFieldOfAStructIsPoisoned) {
