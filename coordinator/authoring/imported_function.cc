@@ -65,8 +65,16 @@ absl::StatusOr<ImportedFunction> FindImportedFunction(const CppSource& source,
       return PromptError(
           name, definition.line,
           absl::StrCat("struct ", definition.name,
-                       " has a member that is not a number: a problem's structs hold "
-                       "numbers only, so pass the rest as arguments of its own"));
+                       " has a member that is neither a number nor an array of numbers of constant "
+                       "extents, the only ones that a problem's structs hold: pass the rest as "
+                       "arguments of its own"));
+    }
+    if (LayoutOf(*definition.type).bytes > kStructBytesMax) {
+      return PromptError(
+          name, definition.line,
+          absl::StrCat("struct ", definition.name, " has more than ", kStructBytesMax,
+                       " bytes: pass its larger arrays as "
+                       "arguments"));
     }
     *chosen.structs.add_structs() = *definition.type;
   }

@@ -51,8 +51,15 @@ class ControlWriter {
   std::string Value(const std::string& cpp_type, absl::string_view number) const {
     const v1::StructType* type = FindStruct(problem_, cpp_type);
     if (type == nullptr) return std::string(number);
-    const std::vector<absl::string_view> numbers(static_cast<size_t>(type->fields_size()), number);
-    return absl::StrCat(cpp_type, "{", absl::StrJoin(numbers, ", "), "}");
+    std::vector<std::string> values;
+    for (const v1::StructType::Field& field : type->fields()) {
+      values.emplace_back(number);
+      for (auto extent = field.extents().rbegin(); extent != field.extents().rend(); ++extent) {
+        const std::vector<std::string> all(*extent, values.back());
+        values.back() = absl::StrCat("{", absl::StrJoin(all, ", "), "}");
+      }
+    }
+    return absl::StrCat(cpp_type, "{", absl::StrJoin(values, ", "), "}");
   }
 
   // Sets every element of `arg` to `number`.

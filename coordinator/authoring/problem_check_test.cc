@@ -356,6 +356,30 @@ TEST(NegativeControlsTest, NoEmptyBodyWhereOnlyAValueIsReturned) {
             "int word_count(const unsigned char* text, int n) {\n    return 0;\n}\n");
 }
 
+constexpr char kArraysInStructs[] = R"(---
+id: apply
+types: {Op: {r: f64[3][3], name: char[16], w: f32}}
+signature: Op apply(const Op* ops, Op* to, Op by, int n)
+args:
+  ops: {type: Op, shape: [n], fill: iota}
+  to: {type: Op, shape: [n], out: true}
+  by: {type: Op, fill: zero}
+  n: {size: n}
+returns: {type: Op}
+sizes: {check: [1], timed: [9]}
+---
+Copies.
+
+## reference
+
+```cpp
+Op apply(const Op* ops, Op* to, Op by, int n) {
+    for (int i = 0; i < n; i++) to[i] = ops[i];
+    return by;
+}
+```
+)";
+
 // Every control of every kind of problem is a program.
 TEST(NegativeControlsTest, AllCompile) {
   auto dir = TempDir::Make("controls");
@@ -364,8 +388,9 @@ TEST(NegativeControlsTest, AllCompile) {
   int number = 0;
   for (const char* name :
        {"matmul_f32", "word_count_u8", "partition_i32", "sort_u32", "spmm_csr_f32", "box_blur_f32",
-        "softmax_rows_f32", "nbody_aos_f32", "box_overlap_i32"}) {
-    const v1::Problem problem = Load(name);
+        "softmax_rows_f32", "nbody_aos_f32", "box_overlap_i32", "arrays in structs"}) {
+    const bool here = absl::StrContains(name, " ");
+    const v1::Problem problem = here ? ParsePrompt(kArraysInStructs, name).value() : Load(name);
     const auto controls = MakeNegativeControls(problem);
     ASSERT_TRUE(controls.ok()) << name;
     for (const NegativeControl& control : *controls) {

@@ -150,7 +150,7 @@ class Importer {
     for (const v1::StructType& type : function_.structs.structs()) {
       std::vector<std::string> fields;
       for (const v1::StructType::Field& field : type.fields()) {
-        fields.push_back(absl::StrCat(field.name(), ": ", ElementTypeName(field.type())));
+        fields.push_back(absl::StrCat(field.name(), ": ", FieldTypeName(field)));
       }
       absl::StrAppend(&text, "  ", type.name(), ": {", absl::StrJoin(fields, ", "), "}\n");
     }
@@ -179,12 +179,16 @@ class Importer {
     return IsFloating(type) ? kUsualFloats : WholeRange(type);
   }
 
-  // Asks for what stands behind "fill: ".
+  // Asks for what stands behind "fill: ", of a field that is an array once.
   absl::StatusOr<std::string> AskFill(const std::string& name, const ElementLayout& element) const {
     std::vector<std::string> fills;
+    std::string before;
     for (const FieldLayout& field : element.fields) {
       const v1::ElementType type = field.type;
-      const std::string what = element.is_struct() ? absl::StrCat(name, ".", field.name) : name;
+      const std::string field_name(FieldNameOf(field));
+      if (!fills.empty() && field_name == before) continue;
+      before = field_name;
+      const std::string what = element.is_struct() ? absl::StrCat(name, ".", field_name) : name;
       ASSIGN_OR_RETURN(std::string fill,
                        Ask(what + ".fill",
                            absl::StrCat("How '", what, "' (", ElementTypeName(type), ") is filled"),
@@ -192,7 +196,7 @@ class Importer {
                              return ParseFill(answer, type).status();
                            }));
       if (!element.is_struct()) return fill;
-      fills.push_back(absl::StrCat(field.name, ": ", fill));
+      fills.push_back(absl::StrCat(field_name, ": ", fill));
     }
     return absl::StrCat("{", absl::StrJoin(fills, ", "), "}");
   }

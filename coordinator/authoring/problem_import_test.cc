@@ -144,6 +144,36 @@ TEST(ProblemImportTest, StructsBecomeTypes) {
   EXPECT_EQ(problem->returns().struct_type(), "Shift");
 }
 
+TEST(ProblemImportTest, ArraysInStructsAreAskedForOnce) {
+  Answers answers;
+  answers.given = {{"prose", "Applies."},  {"timed", "1000"}, {"ops.shape", "n"},
+                   {"ops.t.fill", "iota"}, {"to.shape", "n"}, {"names.shape", "n"},
+                   {"names.kind", "in"},   {"to.kind", "out"}};
+  const auto made = answers.Import(
+      {.code = "constexpr int kPrefix = 16;\n"
+               "struct SymOp { double r[9]; double t[3]; };\n"
+               "struct Name { char prefix[kPrefix]; float m[3][3], w; };\n"
+               "void apply(const SymOp* ops, const Name* names, double* to, int n) {\n"
+               "    for (int i = 0; i < n; i++) {\n"
+               "        const char* p = names[i].prefix;\n"
+               "        to[i] = ops[i].r[8] + ops[i].t[2] + p[kPrefix - 1];\n    }\n}\n",
+       .name = "f.cc"});
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_THAT(answers.asked,
+              ElementsAre("id", "prose", "n.kind", "ops.shape", "ops.r.fill", "ops.t.fill",
+                          "names.shape", "names.prefix.fill", "names.m.fill", "names.w.fill",
+                          "to.kind", "to.shape", "check", "timed", "hidden", "rtol"));
+  EXPECT_THAT(made->text, HasSubstr("types:\n  SymOp: {r: f64[9], t: f64[3]}\n"
+                                    "  Name: {prefix: char[16], m: f32[3][3], w: f32}\n"));
+  EXPECT_THAT(made->text, HasSubstr("fill: {r: uniform(-1, 1), t: iota}"));
+  EXPECT_THAT(made->text, HasSubstr("{prefix: uniform(-128, 127), m: uniform(-1, 1), w: "));
+  const auto problem = ParsePrompt(made->text, "apply.md");
+  ASSERT_TRUE(problem.ok()) << problem.status();
+  EXPECT_EQ(problem->args(0).array().field_fills_size(), 12);
+  EXPECT_EQ(problem->args(0).array().field_fills(9).kind(), v1::Fill::IOTA);
+  EXPECT_EQ(problem->args(1).array().field_fills_size(), 16 + 9 + 1);
+}
+
 TEST(ProblemImportTest, FillsAreSuggestedThatCanBe) {
   const auto imported = [](std::map<std::string, std::string> given) {
     Answers answers;
@@ -200,10 +230,14 @@ TEST(ProblemImportTest, SaysWhyAFileIsNoProblem) {
        "structs or single pointers to them. A problem is one function of numbers, structs of "
        "numbers "
        "and pointers to them; wrap yours in one"},
-      {"struct M {\n  float a[4];\n};\nvoid f(const M* m, float* out, int n) { out[n - 1] = "
+      {"struct M {\n  float* a;\n};\nvoid f(const M* m, float* out, int n) { out[n - 1] = "
        "m->a[0]; }\n",
-       "f.cc:1: struct M has a member that is not a number: a problem's structs hold numbers only, "
-       "so pass the rest as arguments of its own"},
+       "f.cc:1: struct M has a member that is neither a number nor an array of numbers of constant "
+       "extents, the only ones that a problem's structs hold: pass the rest as arguments of its "
+       "own"},
+      {"struct M {\n  float a[1025];\n};\nvoid f(const M* m, float* out, int n) { out[n - 1] = "
+       "m->a[0]; }\n",
+       "f.cc:1: struct M has more than 4096 bytes: pass its larger arrays as arguments"},
       {"#include \"mine.h\"\nint f(int n) { return n; }\n",
        "f.cc:1: a candidate has no \"mine.h\": put what the function needs into this file"},
       {"int f(int n) { return n; }\nint main() { return f(1); }\n",

@@ -270,6 +270,11 @@ bool IsInt(const Parameter& parameter) {
   return CppIntegerMax(parameter.type) >= std::numeric_limits<int32_t>::max();
 }
 
+// Says whether a struct's field may be the first or the last of a range.
+bool MayCount(const v1::StructType::Field& field) {
+  return !IsFloating(field.type()) && field.extents().empty();
+}
+
 // Returns the clues that are about what the function only reads: arrays of whole numbers that can
 // count elements, and fields of one struct.
 CodeClues Relevant(const CodeClues& all, const ImportedFunction& function) {
@@ -281,7 +286,7 @@ CodeClues Relevant(const CodeClues& all, const ImportedFunction& function) {
       if (type.name() != parameter.type) continue;
       std::set<std::string>& fields = together.emplace_back();
       for (const v1::StructType::Field& field : type.fields()) {
-        if (!IsFloating(field.type())) fields.insert(field.name());
+        if (MayCount(field)) fields.insert(field.name());
       }
     }
   }
@@ -325,7 +330,7 @@ std::map<std::string, std::string> FillsBy(const CodeClues& clues, const Importe
     for (const v1::StructType& type : function.structs.structs()) {
       if (type.name() != parameter.type) continue;
       for (const v1::StructType::Field& field : type.fields()) {
-        if (!IsFloating(field.type())) between(field.name(), absl::StrCat(name, ".", field.name()));
+        if (MayCount(field)) between(field.name(), absl::StrCat(name, ".", field.name()));
       }
     }
   }

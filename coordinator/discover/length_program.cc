@@ -59,6 +59,10 @@ constexpr char kNumbers[] = R"cpp(
       x = static_cast<T>(kTame || style == 1 ? few : any);
     }
   }
+  template <class T, unsigned long kCount>
+  void Draw(T (&x)[kCount], int style) {
+    for (T& each : x) Draw(each, style);
+  }
   template <class T>
   bool Same(const T& a, const T& b) {
     return __builtin_memcmp(&a, &b, sizeof(T)) == 0;
@@ -178,7 +182,7 @@ class Writer {
       std::string draw, same;
       for (const v1::StructType::Field& field : type.fields()) {
         const std::optional<Between> between = RangeOf(field.name());
-        if (between && !IsFloating(field.type())) {
+        if (between && field.extents().empty() && !IsFloating(field.type())) {
           absl::StrAppend(&draw, " x.", field.name(), " = ", between->least, " + Bits() % ",
                           between->most - between->least, ";");
         } else {
