@@ -18,19 +18,20 @@ std::string RuleText(const BenchmarkProblem& b) {
 }
 
 // Returns the text "  if (!Right<…>(…)) return false;\n" for each field of `count` elements at
-// `got` and `want`.
+// `got` and `want`, in a loop where the field is an array.
 template <typename Typed>
 std::string RightCalls(const BenchmarkProblem& b, const Typed& typed, const std::string& got,
                        const std::string& want, const std::string& count) {
   std::string text;
   const ElementLayout element = LayoutIn(b.problem, typed).value_or(ElementLayout());
-  for (const FieldLayout& field : element.fields) {
+  for (const BenchmarkField& field : BenchmarkFields(element)) {
     const auto values = [&](const std::string& data) {
       if (!element.is_struct()) return data;
       return absl::StrCat("Field(", data, ", ", count, ", &::", element.struct_name,
-                          "::", field.name, ").data()");
+                          "::", field.name, field.at, ").data()");
     };
-    absl::StrAppend(&text, "  if (!Right<", BenchmarkElement(field.type), ">(", RuleText(b), ", ",
+    absl::StrAppend(&text, field.loop, "if (!Right<",
+                    BenchmarkElement(element.fields[field.first].type), ">(", RuleText(b), ", ",
                     values(got), ", ", values(want), ", ", count, ")) return false;\n");
   }
   return text;

@@ -44,13 +44,17 @@ template <typename Filled>
 std::string StructFill(const BenchmarkProblem& b, const Filled& filled, const std::string& data,
                        const std::string& count) {
   std::string text;
-  for (const auto& [field, fill] : FilledFields(b.problem, filled)) {
+  const auto numbers = FilledFields(b.problem, filled);
+  const ElementLayout element = LayoutIn(b.problem, filled).value_or(ElementLayout());
+  for (const BenchmarkField& field : BenchmarkFields(element)) {
+    const auto& [number, fill] = numbers[field.first];
     if (fill == nullptr) continue;
-    absl::StrAppend(&text, "  {\n    std::vector<", CppType(field.type),
-                    "> whet_values(static_cast<std::size_t>(", count, "));\n    Buffer<",
-                    CppType(field.type), "> whet_field(", count, ", whet_values.data());\n    ",
-                    FillCall(*fill, field.type, "whet_field"), "    SetField(", data,
-                    ", &::", filled.struct_type(), "::", field.name, ", whet_field);\n  }\n");
+    const std::string type = CppType(number.type);
+    absl::StrAppend(
+        &text, field.loop, "{\n    std::vector<", type, "> whet_values(static_cast<std::size_t>(",
+        count, "));\n    Buffer<", type, "> whet_field(", count, ", whet_values.data());\n    ",
+        FillCall(*fill, number.type, "whet_field"), "    SetField(", data,
+        ", &::", filled.struct_type(), "::", field.name, ", whet_field", field.at, ");\n  }\n");
   }
   return text;
 }

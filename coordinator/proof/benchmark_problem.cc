@@ -1,12 +1,10 @@
 #include "coordinator/proof/benchmark_problem.h"
 
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "common/problem/struct_type.h"
 
 namespace whetstone {
 
@@ -27,6 +25,20 @@ std::string BenchmarkProblem::Arguments(const std::string& data) const {
     arguments.push_back(absl::StrCat(data, ".", p.name, p.pointer ? ".data()" : ""));
   }
   return absl::StrJoin(arguments, ", ");
+}
+
+std::vector<BenchmarkField> BenchmarkFields(const ElementLayout& element) {
+  std::vector<BenchmarkField> fields;
+  for (size_t f = 0; f < element.fields.size();) {
+    const std::string name(FieldNameOf(element.fields[f]));
+    BenchmarkField& field = fields.emplace_back(BenchmarkField{f, name, "  ", ""});
+    while (f < element.fields.size() && FieldNameOf(element.fields[f]) == name) ++f;
+    if (element.fields[field.first].name == name) continue;
+    field.loop = absl::StrCat("  for (std::size_t whet_at = 0; whet_at < ", f - field.first,
+                              "; ++whet_at) ");
+    field.at = ", whet_at";
+  }
+  return fields;
 }
 
 std::string BenchmarkElement(v1::ElementType type) {

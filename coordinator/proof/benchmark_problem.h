@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "common/problem/struct_type.h"
 #include "coordinator/prompt/signature.h"
 #include "whetstone/v1/problem.pb.h"
 
@@ -28,6 +30,15 @@ struct BenchmarkProblem {
   const Signature signature;
   std::set<std::string> variables;  // those of the timed sizes
 };
+
+// A BenchmarkField is one field of an element, and what the text says of all its numbers.
+struct BenchmarkField {
+  size_t first = 0;  // of the element's fields, of which each is one number
+  std::string name;
+  std::string loop;  // "  for (…) " over the numbers of an array; of a plain number "  "
+  std::string at;    // ", whet_at" within that loop; of a plain number nothing
+};
+std::vector<BenchmarkField> BenchmarkFields(const ElementLayout& element);
 
 // Returns the name that benchmark_support.h has for elements of `type`.
 std::string BenchmarkElement(v1::ElementType type);
