@@ -121,6 +121,35 @@ TEST(StandaloneUnitTest, WhatIsSaidOfHeadersFunctionsStandsOutsideOfTheNamespace
   EXPECT_THAT(unit, HasSubstr(">\n" + again + "\nnamespace candidate {\n\n#include <cmath>\n"));
 }
 
+TEST(StandaloneStructsTest, ArraysInStructsAreFilledAndComparedInLoops) {
+  const absl::StatusOr<v1::Problem> problem = ParsePrompt(
+      "---\nid: apply\ntypes: {Op: {m: f64[3][3], name: char[16], w: f32}}\n"
+      "signature: Op apply(const Op* ops, Op* to, Op by, int n)\nargs:\n"
+      "  ops: {type: Op, shape: [n], fill: {m: uniform(-1, 1), name: uniform(97, 99), w: zero}}\n"
+      "  to: {type: Op, shape: [n], out: true}\n  by: {type: Op, fill: zero}\n  n: {size: n}\n"
+      "returns: {type: Op}\nsizes: {check: [1], timed: [9]}\n---\nCopies.\n\n## reference\n\n"
+      "```cpp\nOp apply(const Op* ops, Op* to, Op by, int n) {\n"
+      "    for (int i = 0; i < n; i++) to[i] = ops[i];\n    return by;\n}\n```\n",
+      "apply.md");
+  ASSERT_TRUE(problem.ok()) << problem.status();
+  v1::Verdict verdict;
+  verdict.set_speedup(2);
+  const auto files = StandaloneBenchmark(*problem, problem->reference(), verdict);
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_THAT(files->at("benchmark.cc"),
+              HasSubstr("  for (std::size_t whet_at = 0; whet_at < 9; ++whet_at) {\n"));
+  EXPECT_THAT(files->at("benchmark.cc"), HasSubstr("&::Op::name, whet_at).data()"));
+  EXPECT_THAT(files->at("benchmark.cc"), HasSubstr("&::Op::w).data()"));
+  const TempDir folder = *TempDir::Make("best");
+  for (const auto& [name, text] : *files) {
+    ASSERT_TRUE(WriteFileAtomically(absl::StrCat(folder.path(), "/", name), text).ok());
+  }
+  EXPECT_EQ(std::system(absl::StrCat("g++ -std=c++20 -fsyntax-only -Wall -Wextra -Werror ",
+                                     folder.path(), "/benchmark.cc")
+                            .c_str()),
+            0);
+}
+
 TEST(ProvenanceTest, NamesRunMachineAndSeeds) {
   const absl::StatusOr<v1::Problem> problem =
       ParsePromptFile(absl::StrCat(SourceDir(), "/prompts/matmul_f32.md"));
