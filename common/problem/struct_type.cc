@@ -19,6 +19,9 @@ namespace {
 
 bool IsWordByte(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
+// Longer definitions of constants are not read: whoever writes "const" often shall not cost much.
+constexpr size_t kConstantBytesMax = 200;
+
 using Constants = std::map<std::string, int64_t>;
 
 // Returns the identifiers of a declaration, "std::" left out; none if there is anything else in it.
@@ -56,12 +59,13 @@ std::optional<int64_t> ConstantValue(absl::string_view text, const Constants& co
 
 // Reads "constexpr int N = 4;", of which `text` is what stands behind "constexpr".
 void ReadConstant(absl::string_view text, Constants* constants) {
-  text = text.substr(0, text.find(';'));
-  const size_t equals = text.find('=');
-  if (equals == absl::string_view::npos) return;
+  const size_t end = text.substr(0, kConstantBytesMax).find(';');
+  const size_t equals = text.substr(0, end).find('=');
+  if (end == absl::string_view::npos || equals == absl::string_view::npos) return;
   const std::optional<std::vector<std::string>> words = Words(text.substr(0, equals));
   if (!words.has_value() || words->size() < 2) return;
-  const std::optional<int64_t> value = ConstantValue(text.substr(equals + 1), *constants);
+  const std::optional<int64_t> value =
+      ConstantValue(text.substr(equals + 1, end - equals - 1), *constants);
   if (value.has_value()) (*constants)[words->back()] = *value;
 }
 
