@@ -106,6 +106,7 @@ void RewriteFunction(const FunctionCode& code, const clang::FunctionDecl& defini
                           &GatherFirst,
                           &CountWithoutBranches,
                           &ChooseThePlace,
+                          &DeclareWhereSet,
                           &PlainLoops,
                           &CountUp,
                           &CountFromZero,
@@ -153,13 +154,20 @@ std::string ForEachFunction(
 }
 
 // Rules that gain little themselves: what only they make possible is proposed along with them.
-const std::set<std::string> kForms = {"a call in a variable", "a function in its place",
-                                      "a lambda by itself",   "counted from 0",
-                                      "every bit's turn",     "factored out of a sum",
-                                      "fields in variables",  "groups by the divisor",
-                                      "guards by counters",   "guards joined",
-                                      "plain loops",          "counted up",
-                                      "run through by places"};
+const std::set<std::string> kForms = {"a call in a variable",
+                                      "a function in its place",
+                                      "a lambda by itself",
+                                      "counted from 0",
+                                      "every bit's turn",
+                                      "factored out of a sum",
+                                      "fields in variables",
+                                      "groups by the divisor",
+                                      "guards by counters",
+                                      "guards joined",
+                                      "plain loops",
+                                      "counted up",
+                                      "run through by places",
+                                      "declared where set"};
 constexpr int kFormsMax = 8;  // of a program, that are looked at
 // Lambdas by themselves, helpers of helpers in their place, plain loops, and one loop at a time
 // counted up.

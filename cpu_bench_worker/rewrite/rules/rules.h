@@ -45,7 +45,10 @@ void ClipBounds(const FunctionCode& code, Rewrites* rewrites);
 // Where a guard holds for all turns of its loops, they run without it.
 void SplitInterior(const FunctionCode& code, Rewrites* rewrites);
 
-// Forms that other rules look for (plain_rules.cc, form_rules.cc).
+// Forms that other rules look for (scope_rules.cc, plain_rules.cc, form_rules.cc).
+// Numbers that are declared for all of a function, and set anew wherever they are needed, are
+// declared at each of these places, as variables of their own (live range splitting).
+void DeclareWhereSet(const FunctionCode& code, Rewrites* rewrites);
 // All loops that count up, whatever declares the counter, counts it and says where it ends, become
 // loops as other rules know them.
 void PlainLoops(const FunctionCode& code, Rewrites* rewrites);
