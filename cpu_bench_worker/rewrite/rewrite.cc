@@ -111,6 +111,7 @@ void RewriteFunction(const FunctionCode& code, const clang::FunctionDecl& defini
                           &CountUp,
                           &CountFromZero,
                           &NameCalls,
+                          &ConditionsInVariables,
                           &TakeEveryBit,
                           &JoinGuards,
                           &GuardByCounters,
@@ -167,7 +168,8 @@ const std::set<std::string> kForms = {"a call in a variable",
                                       "plain loops",
                                       "counted up",
                                       "run through by places",
-                                      "declared where set"};
+                                      "declared where set",
+                                      "a condition in a variable"};
 constexpr int kFormsMax = 8;  // of a program, that are looked at
 // Lambdas by themselves, helpers of helpers in their place, plain loops, and one loop at a time
 // counted up.

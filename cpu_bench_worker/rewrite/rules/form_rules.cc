@@ -4,9 +4,12 @@
 #include <set>
 #include <string>
 
+#include "clang/AST/DeclCXX.h"
+#include "clang/AST/ExprCXX.h"
 #include "cpu_bench_worker/rewrite/analysis/before_loop.h"
 #include "cpu_bench_worker/rewrite/analysis/conditions.h"
 #include "cpu_bench_worker/rewrite/analysis/counter_sums.h"
+#include "cpu_bench_worker/rewrite/analysis/helper_functions.h"
 #include "cpu_bench_worker/rewrite/analysis/math_calls.h"
 #include "cpu_bench_worker/rewrite/analysis/value_parts.h"
 #include "cpu_bench_worker/rewrite/rules/rules.h"
@@ -158,6 +161,38 @@ bool NeedsGuard(const FunctionCode& code, const clang::Stmt* stmt, const clang::
   });
 }
 
+// Whether a function of the program is called there that may write to what it is given.
+bool CallsWriter(const FunctionCode& code, const clang::Expr* condition) {
+  const std::vector<const clang::Stmt*> parts = Below(condition);
+  return std::any_of(parts.begin(), parts.end(), [&](const clang::Stmt* each) {
+    const auto* call = dyn_cast<clang::CallExpr>(each);
+    const clang::FunctionDecl* called = call == nullptr ? nullptr : WrittenHere(code, call);
+    return called != nullptr && std::any_of(called->param_begin(), called->param_end(),
+                                            [](const clang::ParmVarDecl* parameter) {
+                                              const clang::QualType target =
+                                                  parameter->getType()->getPointeeType();
+                                              return !target.isNull() && !target.isConstQualified();
+                                            });
+  });
+}
+
+// Whether a bool can be declared with the condition as it is written.
+bool IsDeclaredAsBool(const clang::Expr* condition) {
+  const clang::Expr* bare = condition->IgnoreImplicit();
+  const auto* joined = dyn_cast<clang::BinaryOperator>(bare);
+  const auto* converted = dyn_cast<clang::CXXMemberCallExpr>(bare->IgnoreParenImpCasts());
+  return (joined == nullptr || joined->getOpcode() != clang::BO_Comma) &&
+         (converted == nullptr ||
+          !llvm::isa_and_nonnull<clang::CXXConversionDecl>(converted->getMethodDecl()));
+}
+
+// Whether a statement is one of those that a loop does in every turn.
+bool IsOfBody(const FunctionCode& code, const clang::Stmt* stmt) {
+  const clang::Stmt* around = code.Parent(stmt);
+  if (llvm::isa_and_nonnull<clang::CompoundStmt>(around)) around = code.Parent(around);
+  return around != nullptr && IsLoop(around);
+}
+
 }  // namespace
 
 void CountFromZero(const FunctionCode& code, Rewrites* rewrites) {
@@ -207,6 +242,23 @@ void NameCalls(const FunctionCode& code, Rewrites* rewrites) {
                            code.Source({code.Instead(stmt, before + code.Text(stmt, edits))})});
     }
   }
+}
+
+void ConditionsInVariables(const FunctionCode& code, Rewrites* rewrites) {
+  Edits edits;
+  for (const clang::Stmt* stmt : Below(code.body())) {
+    const clang::IfStmt* branch = AsPlainIf(stmt);
+    if (branch == nullptr || !IsOfBody(code, branch) || !IsDeclaredAsBool(branch->getCond()) ||
+        !CallsWriter(code, branch->getCond()) ||
+        (!edits.empty() && code.Begin(branch) < edits.back().end))
+      continue;
+    const std::string suffix = edits.empty() ? "" : std::to_string(edits.size() + 1);
+    const std::string name = code.Fresh({"holds" + suffix, "condition" + suffix});
+    edits.push_back(
+        code.WithOwn(branch, "const bool " + name + " = " + code.Text(branch->getCond()) + ";\n" +
+                                 code.Text(branch, {code.Instead(branch->getCond(), name)})));
+  }
+  if (!edits.empty()) rewrites->push_back({"a condition in a variable", code.Source(edits)});
 }
 
 void JoinGuards(const FunctionCode& code, Rewrites* rewrites) {

@@ -97,5 +97,39 @@ TEST_F(RewriteTest, AGuardBelowAGuardIsOneWithIt) {
     EXPECT_EQ(By(rule, guarded(turn)), "") << turn;
 }
 
+TEST_F(RewriteTest, AConditionThatWritesHasAVariableOfItsOwn) {
+  const std::string rule = "a condition in a variable";
+  const auto put = [](const std::string& turn) {
+    return "bool put(const int* a, int k, int* sum) { int s = 0; for (int q = 0; q < k; q++) s += "
+           "a[q]; *sum = s; return s > 0; } bool next(int& x) { x++; return x > 9; } bool above("
+           "const int* a, const int& i) { return a[i] > 0; } int f(const int* a, int n, int k) { "
+           "int c = 0; for (int i = 0; i < n; i++) " +
+           turn + " return c; }";
+  };
+  EXPECT_THAT(By(rule, put("{ int s; if (!put(a + i, k, &s)) continue; c += s; }")),
+              HasSubstr("{ int s; const bool holds = !put(a + i, k, &s); if (holds) continue; c += "
+                        "s; }"));
+  // Several, of which one does what the other one has not done.
+  EXPECT_THAT(
+      By(rule, put("{ int s; if (i > 3 && next(c)) c = 1; if (put(a, k, &s)) { c += s; } else { "
+                   "c--; } }")),
+      HasSubstr("{ int s; const bool holds = i > 3 && next(c); if (holds) c = 1; const bool holds2 "
+                "= put(a, k, &s); if (holds2) { c += s; } else { c--; } }"));
+  // Alone in a loop of any kind, and one in another one's loop, which waits.
+  EXPECT_THAT(By(rule, put("if (put(a + i, k, &c)) c++;")),
+              HasSubstr("{ const bool holds = put(a + i, k, &c); if (holds) c++; }"));
+  EXPECT_THAT(By(rule, put("{ while (n > 0) { n--; if (next(c)) break; } }")),
+              HasSubstr("{ n--; const bool holds = next(c); if (holds) break; }"));
+  EXPECT_THAT(By(rule, put("{ if (next(c)) { while (n-- > 0) { if (next(n)) break; } } }")),
+              HasSubstr("const bool holds = next(c); if (holds) { while (n-- > 0) { if (next(n)) "
+                        "break; } }"));
+  for (const char* turn :
+       {"{ if (above(a, i)) c++; }", "{ if (i > 3) { if (next(c)) c++; } }",
+        "{ if (const bool b = next(c)) c++; }", "{ const bool b = next(c); if (b) c++; }",
+        "{ if (c++, next(c)) c++; }", "{ c++; } if (next(c)) c++;", "{ while (next(c)) c++; }",
+        "{ if (i > 3) c++; else if (next(c)) c--; }"})
+    EXPECT_EQ(By(rule, put(turn)), "") << turn;
+}
+
 }  // namespace
 }  // namespace whetstone

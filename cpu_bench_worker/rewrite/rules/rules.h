@@ -59,6 +59,9 @@ void CountUp(const FunctionCode& code, Rewrites* rewrites);
 void CountFromZero(const FunctionCode& code, Rewrites* rewrites);
 // What a loop computes by an expensive function, within an assignment, has a variable of its own.
 void NameCalls(const FunctionCode& code, Rewrites* rewrites);
+// A turn's condition that calls a function of the program, which may write to what it is given, has
+// a variable of its own, so that the call is a statement by itself.
+void ConditionsInVariables(const FunctionCode& code, Rewrites* rewrites);
 // A loop that shifts a word until it is 0 has a turn for each of its bits, as another loop can
 // stand around it.
 void TakeEveryBit(const FunctionCode& code, Rewrites* rewrites);
