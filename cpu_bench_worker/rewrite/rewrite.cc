@@ -116,6 +116,7 @@ void RewriteFunction(const FunctionCode& code, const clang::FunctionDecl& defini
                           &JoinGuards,
                           &GuardByCounters,
                           &LeaveOutOneTurn,
+                          &CheapGuardsFirst,
                           &RowsInOneArray,
                           &KeepTwoRows,
                           &UnrollByPragma,

@@ -76,6 +76,9 @@ void GuardByCounters(const FunctionCode& code, Rewrites* rewrites);
 // A loop that leaves out one value of its counter (`if (j == i) continue;`) becomes one up to it
 // and one from behind it.
 void LeaveOutOneTurn(const FunctionCode& code, Rewrites* rewrites);
+// Of guards that leave in the same way, and of what && or || joins, what costs little is asked
+// before what takes long or calls a function of the program (order_rules.cc).
+void CheapGuardsFirst(const FunctionCode& code, Rewrites* rewrites);
 
 // Sums and the like (reduction_rules.cc).
 // A sum, minimum or maximum over a loop is kept in several accumulators.
