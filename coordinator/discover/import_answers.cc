@@ -10,6 +10,7 @@
 #include "common/nearest.h"
 #include "common/problem/expression.h"
 #include "common/status_macros.h"
+#include "coordinator/authoring/plain_source.h"
 #include "coordinator/discover/answer_keys.h"
 #include "coordinator/discover/code_clues.h"
 #include "coordinator/discover/length_probe.h"
@@ -151,9 +152,17 @@ absl::StatusOr<ImportedProblem> ImportFile(const ImportFiles& files, ImportAnswe
   request.function = files.function;
   ASSIGN_OR_RETURN(request.code, ReadFile(files.file));
   RETURN_IF_ERROR(CheckUtf8(request.code, files.file));
+  ASSIGN_OR_RETURN(const PlainSource plain, MakePlain(request.code, files.file, files.function));
+  request.code = plain.code;
+  if (files.look && files.console != nullptr && !plain.changes.empty()) {
+    files.console->Line(absl::StrCat("parameters in a form that a problem has:\n  ",
+                                     absl::StrJoin(plain.changes, "\n  ")));
+  }
   if (!files.expert.empty()) {
     ASSIGN_OR_RETURN(request.expert, ReadFile(files.expert));
     RETURN_IF_ERROR(CheckUtf8(request.expert, files.expert));
+    ASSIGN_OR_RETURN(PlainSource expert, MakePlain(request.expert, files.expert, files.function));
+    request.expert = std::move(expert.code);
   }
   if (files.look) {
     request.look = [&](const std::vector<std::string>& headers, const ImportedFunction& function) {

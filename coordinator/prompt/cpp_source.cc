@@ -91,9 +91,12 @@ absl::StatusOr<CppSource> ReadCppSource(absl::string_view code, absl::string_vie
       if (absl::StrContains(signature, " main(")) {
         return PromptError(name, line, "leave the main function out: a problem is one function");
       }
-      source.functions.push_back({signature, line});
+      source.functions.push_back({signature, line, begin, at, at});
     } else if (c == '}' && --depth < 0) {
       return PromptError(name, LineAt(code, at), "this '}' closes nothing");
+    } else if (c == '}' && depth == 0 && !source.functions.empty()) {
+      CppFunction& last = source.functions.back();
+      if (last.open == last.close) last.close = at;
     }
     if (depth == 0 && (c == '}' || c == ';')) head = at + 1;
   }

@@ -14,6 +14,9 @@ namespace whetstone {
 struct CppFunction {
   std::string signature;  // on one line, without __restrict: "void scale(const float* a, int n)"
   int line = 0;           // where its name stands
+  size_t head = 0;        // of the source's bytes, the first of the signature,
+  size_t open = 0;        // the '{' of the body
+  size_t close = 0;       // and its '}'
 };
 
 struct CppSource {
