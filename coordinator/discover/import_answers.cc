@@ -109,8 +109,8 @@ absl::Status AddProbedLengths(const ImportFiles& files, const ImportAnswers& ans
   ASSIGN_OR_RETURN(LocalWorker* const worker, files.worker->Get());
   files.console->Status(absl::StrCat("running the function, to see how long arrays are: ",
                                      absl::StrJoin(unknown, ", ")));
-  ASSIGN_OR_RETURN(ProbedLengths probed,
-                   ProbeLengths(code, headers, function, unknown, hints->extents, clues, worker));
+  ASSIGN_OR_RETURN(ProbedLengths probed, ProbeLengths(code, headers, function, unknown,
+                                                      hints->extents, hints->sizes, clues, worker));
   hints->why_no_extents = std::move(probed.why);
   hints->fills.merge(probed.fills);
   for (auto& [array, length] : probed.lengths) {

@@ -31,6 +31,7 @@ constexpr int kManySizes[][6] = {{8, 9, 10, 11, 2, 3}, {17, 9, 7, 5, 3, 2},  {19
                                  {5, 7, 9, 17, 2, 3},  {4, 8, 16, 24, 3, 2}, {3, 8, 12, 20, 2, 2}};
 constexpr size_t kRising = 6;  // from this row on sizes rise
 constexpr int64_t kConstantFactors[] = {1, 2, 3, 4, 6, 8, 16, 32, 256};
+constexpr int64_t kRoomLeast = 64;
 constexpr int64_t kBlocks[] = {2, 3, 4, 8, 16, 32, 64};
 
 using Values = std::vector<int64_t>;  // one for each length seen
@@ -228,7 +229,17 @@ std::string LengthBound(const std::vector<SeenLength>& seen) {
     }
     for (const auto& [b, other] : seen[0].sizes) {
       texts.push_back(absl::StrCat(a, "*", b));
-      for (const auto& [c, last] : seen[0].sizes) texts.push_back(absl::StrCat(a, "*", b, "*", c));
+      for (const int64_t block : kBlocks) {
+        texts.push_back(absl::Substitute("(($0+$2)/$3)*(($1+$2)/$3)", a, b, block - 1, block));
+      }
+      for (const auto& [c, last] : seen[0].sizes) {
+        texts.push_back(absl::StrCat(a, "*", b, "*", c));
+        if (c == b) continue;
+        // Rows of whole blocks, and what is beyond the last one.
+        for (const int64_t block : kBlocks) {
+          texts.push_back(absl::Substitute("($0+$3)/$4*$4*$1+$2", a, b, c, block - 1, block));
+        }
+      }
     }
   }
   int64_t least = 0;
@@ -250,6 +261,18 @@ std::string LengthBound(const std::vector<SeenLength>& seen) {
     }
   }
   return best;
+}
+
+std::string LengthRoom(const std::vector<SeenLength>& seen) {
+  if (seen.size() < kSeenMin) return "";
+  int64_t longest = 0, room = kRoomLeast;
+  for (const SeenLength& each : seen) longest = std::max(longest, each.length);
+  while (room < longest + longest / 2) room *= 2;
+  std::string most;
+  for (const auto& [name, size] : seen[0].sizes) {
+    most = most.empty() ? name : absl::StrCat("max(", most, ",", name, ")");
+  }
+  return absl::StrCat(most, "+", room);
 }
 
 std::string LengthFormulaOfRead(const std::vector<SeenLength>& seen) {

@@ -41,11 +41,14 @@ std::string LengthFormula(const std::vector<SeenLength>& seen);
 // where the last elements made no difference. It gives most lengths.
 std::string LengthFormulaOfRead(const std::vector<SeenLength>& seen);
 
-// Returns the least number, name, or product of names, one of them or a small constant, that is
-// nowhere less than what was seen; empty where it is more than half as much again in all, or
-// lengths were seen at fewer than three sizes. For arrays that are only read: no one sees that they
-// are longer.
+// Returns the least number, name, product of names, one of them or a small constant, or rows of
+// whole blocks, that is nowhere less than what was seen; empty where it is more than half as much
+// again in all, or lengths were seen at fewer than three sizes. Where an array may be longer.
 std::string LengthBound(const std::vector<SeenLength>& seen);
+
+// Returns the largest size and a constant, which together are more than what was seen by half at
+// least, for where data alone tell how far an array is read. Empty at fewer than three sizes.
+std::string LengthRoom(const std::vector<SeenLength>& seen);
 
 }  // namespace whetstone
 

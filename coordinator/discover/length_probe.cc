@@ -18,6 +18,7 @@
 #include "common/status_macros.h"
 #include "coordinator/discover/length_formula.h"
 #include "coordinator/discover/length_program.h"
+#include "coordinator/discover/telling_answers.h"
 #include "coordinator/prompt/prompt_file.h"
 #include "coordinator/prompt/signature.h"
 
@@ -37,12 +38,14 @@ class Probe {
  public:
   Probe(const std::string& code, const std::vector<std::string>& headers,
         const ImportedFunction& function, const std::set<std::string>& arrays,
-        const CodeClues& clues, LocalWorker* worker)
+        const std::optional<std::set<std::string>>& sizes, const CodeClues& clues,
+        LocalWorker* worker)
       : program_{.code = code,
                  .signature = function.signature,
                  .structs = function.structs,
                  .begins = clues.begins,
                  .ranges = clues.ranges,
+                 .letters = QuotedLetters(code),
                  .longest = kLongestAtFirst,
                  .room = kLongest},
         headers_(headers),
@@ -51,7 +54,8 @@ class Probe {
     for (const Parameter& parameter : program_.signature.parameters) {
       if (arrays.count(parameter.name)) program_.asked.push_back(parameter.name);
       const bool whole = !parameter.pointer && CppIntegerMax(parameter.type) != 0;
-      if (whole) program_.sizes.push_back(parameter.name);
+      if (whole && (!sizes || sizes->count(parameter.name)))
+        program_.sizes.push_back(parameter.name);
       if (parameter.pointer && HasWholeNumbers(parameter.type)) {
         numbers_.insert(parameter.name);
         if (ElementBytes(ElementTypeOfCpp(parameter.type)) == 2) program_.room = kLongestOfTables;
@@ -76,12 +80,11 @@ class Probe {
       for (const std::vector<size_t>& points : to_see.together) {
         if (formula.empty()) formula = FormulaOf(a, points);
       }
-      if (formula.empty() && IsOnlyRead(program_.asked[a])) {
-        formula = LengthFormulaOfRead(SeenAt(a, to_see.together[0]));
-      }
+      const std::vector<SeenLength> all = SeenAt(a, to_see.together[0]);
+      if (formula.empty()) formula = LengthFormulaOfRead(all);
       // (n-k)/step*step+k, or data that decide, are none of the usual formulas.
-      if (formula.empty() && IsOnlyRead(program_.asked[a]))
-        formula = LengthBound(SeenAt(a, to_see.together[0]));
+      if (formula.empty()) formula = LengthBound(all);
+      if (formula.empty() && IsOnlyRead(program_.asked[a])) formula = LengthRoom(all);
       if (!formula.empty()) {
         probed.lengths[program_.asked[a]] = formula;
       } else if (probed.why.empty()) {
@@ -90,6 +93,9 @@ class Probe {
     }
     return probed;
   }
+
+  // Says whether a length is no more than a guess: that places in it are below a size.
+  bool guessed() const { return guessed_; }
 
  private:
   // Returns how long an array was at these sizes; nothing, where that is not known at one of them.
@@ -105,15 +111,17 @@ class Probe {
     return lengths;
   }
 
-  std::string FormulaOf(size_t array, const std::vector<size_t>& points) const {
+  std::string FormulaOf(size_t array, const std::vector<size_t>& points) {
     const std::vector<SeenLength> seen = SeenAt(array, points);
     std::string formula = LengthFormula(seen);
     if (formula.empty() || !MayBeATable(program_.asked[array])) return formula;
     int64_t constant = 0;
     if (absl::SimpleAtoi(formula, &constant)) {
+      guessed_ = guessed_ || constant <= kLooksLong;
       return constant <= kLooksLong ? LongestSize() : formula;
     }
     for (const std::string& size : program_.sizes) {
+      guessed_ = guessed_ || AreFewRows(seen, size);
       if (AreFewRows(seen, size)) return absl::StrCat("(", LongestSize(), ")*", size);
     }
     // Of the last row the first few were read: what is read need not be exact.
@@ -264,7 +272,18 @@ class Probe {
   };
   std::vector<Seen> seen_;
   bool ran_ = false;
+  bool guessed_ = false;
 };
+
+// Says whether `sizes` leaves out one of the function's whole numbers, and has one.
+bool SaysLess(const std::optional<std::set<std::string>>& sizes, const ImportedFunction& function) {
+  bool has = false, lacks = false;
+  for (const Parameter& parameter : function.signature.parameters) {
+    if (parameter.pointer || CppIntegerMax(parameter.type) == 0 || !sizes) continue;
+    (sizes->count(parameter.name) ? has : lacks) = true;
+  }
+  return has && lacks;
+}
 
 bool IsInt(const Parameter& parameter) {
   return CppIntegerMax(parameter.type) >= std::numeric_limits<int32_t>::max();
@@ -344,19 +363,35 @@ absl::StatusOr<ProbedLengths> ProbeLengths(const std::string& code,
                                            const ImportedFunction& function,
                                            const std::set<std::string>& arrays,
                                            const std::map<std::string, std::string>& known,
+                                           const std::optional<std::set<std::string>>& sizes,
                                            const CodeClues& clues, LocalWorker* worker) {
-  ASSIGN_OR_RETURN(ProbedLengths plain,
-                   Probe(code, headers, function, arrays, CodeClues(), worker).Run());
   const CodeClues relevant = Relevant(clues, function);
   const bool clueless = relevant.begins.empty() && relevant.ranges.empty();
-  if (plain.lengths.size() == arrays.size() || clueless) return plain;
-  ASSIGN_OR_RETURN(ProbedLengths probed,
-                   Probe(code, headers, function, arrays, relevant, worker).Run());
-  if (plain.lengths.size() >= probed.lengths.size()) return plain;
-  std::map<std::string, std::string> lengths = known;
-  lengths.insert(probed.lengths.begin(), probed.lengths.end());
-  probed.fills = FillsBy(relevant, function, lengths);
-  return probed;
+  ProbedLengths best;
+  bool best_guessed = false;
+  // First with all whole numbers as sizes, as loops may not say which are.
+  for (const bool with_clues : {false, true}) {
+    for (const bool all_sizes : {true, false}) {
+      if ((with_clues && clueless) || (!all_sizes && !SaysLess(sizes, function))) continue;
+      Probe probe(code, headers, function, arrays, all_sizes ? std::nullopt : sizes,
+                  with_clues ? relevant : CodeClues(), worker);
+      ASSIGN_OR_RETURN(ProbedLengths probed, probe.Run());
+      const bool first = !with_clues && all_sizes;
+      const bool more = probed.lengths.size() > best.lengths.size();
+      const bool surer =
+          probed.lengths.size() == best.lengths.size() && best_guessed && !probe.guessed();
+      if (!first && !more && !surer) continue;
+      if (with_clues) {
+        std::map<std::string, std::string> lengths = known;
+        lengths.insert(probed.lengths.begin(), probed.lengths.end());
+        probed.fills = FillsBy(relevant, function, lengths);
+      }
+      best = std::move(probed);
+      best_guessed = probe.guessed();
+      if (best.lengths.size() == arrays.size() && !best_guessed) return best;
+    }
+  }
+  return best;
 }
 
 }  // namespace whetstone

@@ -35,7 +35,8 @@ struct ProbedLengths {
 };
 
 // `code` holds the function and includes `headers`; `arrays` are parameters of it, and the lengths
-// of `known` others are known. Errors are the worker's, which is borrowed. Takes about a second for
+// of `known` others are known; `sizes` are the whole numbers that its loops make sizes, where they
+// say it. Errors are the worker's, which is borrowed. Takes about a second for
 // each of seven sizes, and half a minute for a function that does not end; more where
 // the text says something.
 absl::StatusOr<ProbedLengths> ProbeLengths(const std::string& code,
@@ -43,6 +44,7 @@ absl::StatusOr<ProbedLengths> ProbeLengths(const std::string& code,
                                            const ImportedFunction& function,
                                            const std::set<std::string>& arrays,
                                            const std::map<std::string, std::string>& known,
+                                           const std::optional<std::set<std::string>>& sizes,
                                            const CodeClues& clues, LocalWorker* worker);
 
 }  // namespace whetstone

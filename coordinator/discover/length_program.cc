@@ -56,7 +56,11 @@ constexpr char kNumbers[] = R"cpp(
       const Word edge = bits & 8 ? static_cast<Word>(kMost) : static_cast<Word>(-kMost - 1);
       const Word any = bits & 7 ? bits >> 4 | bits << 60 : edge;
       const Word few = bits % (kTame && style == 2 ? 2 : kFew);
-      x = static_cast<T>(kTame || style == 1 ? few : any);
+      // Those that are named, or all from the first to the last of them.
+      const Word letter = style == 1 ? static_cast<Word>(kLetters[bits % kLetterCount])
+                                     : kLeastLetter + bits % kLetterRange;
+      const bool is_letter = kLetterCount > 1 && sizeof(T) == 1 && style > 0;
+      x = static_cast<T>(is_letter ? letter : kTame || style == 1 ? few : any);
     }
   }
   template <class T, unsigned long kCount>
@@ -167,12 +171,17 @@ class Writer {
 
   std::string Constants() const {
     const bool rows = !program_.begins.empty() || !program_.ranges.empty();
+    std::vector<int> letters(program_.letters.begin(), program_.letters.end());
+    if (letters.empty()) letters.push_back(0);
     return absl::StrFormat(
         "namespace whet_probe {\nconstexpr bool kTame = %s;\nconstexpr unsigned kFew = %d;\n"
         "constexpr long kLongest = %d, kRoom = %d, kRow = %d;\n"
-        "constexpr int kTrials = %d, kRuns = %d;\n}\n",
+        "constexpr int kTrials = %d, kRuns = %d;\n"
+        "constexpr unsigned char kLetters[] = {%s};\n"
+        "constexpr unsigned kLetterCount = %d, kLeastLetter = %d, kLetterRange = %d;\n}\n",
         program_.tame ? "true" : "false", kFewNumbers, program_.longest, program_.room, kRow,
-        rows ? kTrialsOfRows : kTrials, rows ? kRunsOfRows : kRuns);
+        rows ? kTrialsOfRows : kTrials, rows ? kRunsOfRows : kRuns, absl::StrJoin(letters, ", "),
+        letters.size(), letters.front(), letters.back() - letters.front() + 1);
   }
 
   // A struct is drawn and compared field by field: what lies between them is not looked at.

@@ -31,9 +31,10 @@ struct LengthProgram {
   // Fields of one struct, or arrays, that loops begin and end with: the first of a pair is less. No
   // name is in two pairs.
   std::set<std::pair<std::string, std::string>> ranges = {};
-  bool tame = false;    // small and positive numbers only
-  int64_t longest = 0;  // elements of an array that are looked at
-  int64_t room = 0;     // and those there are, before and behind them
+  std::string letters = {};  // that the function names: bytes are filled with them at times
+  bool tame = false;         // small and positive numbers only
+  int64_t longest = 0;       // elements of an array that are looked at
+  int64_t room = 0;          // and those there are, before and behind them
 
   // "void whet_lengths(long long* whet_found, int n)": writes PackedCount() numbers, which hold the
   // lengths of all arrays asked for at these sizes.

@@ -87,6 +87,15 @@ Answers WithPlaces(const Answers& answers, const std::set<std::string>& said) {
   return places;
 }
 
+// Whole numbers in arrays say how often, or how many, too.
+Answers WithFewTimes(Answers answers, const std::set<std::string>& said) {
+  for (auto& [key, answer] : answers) {
+    if (FillsAnArray(answers, key) && HighestOfType(answer) > 0 && !said.count(key))
+      answer = kFewTimes;
+  }
+  return answers;
+}
+
 class SoundSearch {
  public:
   SoundSearch(const ImportFiles& files, const std::set<std::string>& said, LocalWorker* worker,
@@ -112,7 +121,9 @@ class SoundSearch {
                                 WithPlaces(tame, said_),
                                 WithPlaces(tame_in_place, said_),
                                 WithPlaces(Tame(answered, said_, kPositiveFloats), said_),
-                                WithPlaces(Tame(in_place_, said_, kPositiveFloats), said_)};
+                                WithPlaces(Tame(in_place_, said_, kPositiveFloats), said_),
+                                WithFewTimes(tame, said_),
+                                WithFewTimes(tame_in_place, said_)};
     for (const bool fewer_sizes : {false, true}) {
       std::set<Answers> seen;
       if (!fewer_sizes) seen.insert(answered);

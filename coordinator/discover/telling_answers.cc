@@ -112,13 +112,17 @@ std::set<std::string> SizesNeeded(const Answers& answered) {
 // Returns what may help. Letters say more than other bytes do, other numbers of all values more
 // than few.
 std::vector<Choice> Choices(const Answers& answered, const std::set<std::string>& said,
-                            const std::optional<std::pair<char, char>>& letters) {
+                            const std::string& letters) {
   std::vector<Fills> fills;
   std::string of_bytes = kFewLetters;
-  if (letters) {
-    of_bytes = absl::StrCat("uniform(", static_cast<int>(letters->first), ", ",
-                            static_cast<int>(letters->second), ")");
+  if (!letters.empty()) {
+    // From the least to the greatest, as of digits; or these, as of bases, and one that is none.
+    std::string named = "one_of(0";
+    for (const char letter : letters) absl::StrAppend(&named, ", ", static_cast<int>(letter));
+    of_bytes = absl::StrCat("uniform(", static_cast<int>(letters.front()), ", ",
+                            static_cast<int>(letters.back()), ")");
     fills.push_back(FewValues(answered, said, of_bytes, ""));
+    fills.push_back(FewValues(answered, said, named + ")", ""));
   }
   fills.push_back({});
   fills.push_back(FewValues(answered, said, of_bytes, kFewWholeNumbers));
@@ -227,8 +231,8 @@ absl::StatusOr<Answers> TellingAnswers(const ImportFiles& files, const Answers& 
   return best;
 }
 
-std::optional<std::pair<char, char>> QuotedLetters(absl::string_view code) {
-  std::optional<std::pair<char, char>> letters;
+std::string QuotedLetters(absl::string_view code) {
+  std::set<char> letters;
   for (size_t i = 0; i < code.size(); ++i) {
     const char quote = code[i];
     const size_t line = std::min(code.find('\n', i), code.size());
@@ -249,14 +253,11 @@ std::optional<std::pair<char, char>> QuotedLetters(absl::string_view code) {
     // An apostrophe in a comment is no quote, nor what separates digits.
     if (end >= line || (quote == '\'' && quoted.size() > 1)) continue;
     for (const char letter : quoted) {
-      if (letter < ' ' || letter > '~') continue;
-      letters = letters
-                    ? std::pair(std::min(letters->first, letter), std::max(letters->second, letter))
-                    : std::pair(letter, letter);
+      if (letter >= ' ' && letter <= '~') letters.insert(letter);
     }
     i = end;
   }
-  return letters;
+  return std::string(letters.begin(), letters.end());
 }
 
 }  // namespace whetstone

@@ -34,9 +34,8 @@ absl::StatusOr<Answers> TellingAnswers(const ImportFiles& files, const Answers& 
                                        const std::set<std::string>& said, LocalWorker* worker,
                                        Console* console);
 
-// Returns the least and the greatest of the letters that stand in quotes in C++ code; nothing where
-// there are none. Escaped ones do not count.
-std::optional<std::pair<char, char>> QuotedLetters(absl::string_view code);
+// Returns the letters that stand in quotes in C++ code, each once, the least first.
+std::string QuotedLetters(absl::string_view code);
 
 }  // namespace whetstone
 

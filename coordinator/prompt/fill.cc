@@ -17,6 +17,8 @@
 namespace whetstone {
 namespace {
 
+constexpr int kAnyNumber = -1;  // of parameters, but one at least
+
 struct FillRule {
   const char* name;
   v1::Fill::Kind kind;
@@ -31,6 +33,7 @@ constexpr FillRule kRules[] = {
     {"iota", v1::Fill::IOTA, 0, "iota"},
     {"permutation", v1::Fill::PERMUTATION, 0, "permutation"},
     {"sorted", v1::Fill::SORTED, 2, "sorted(lo, hi)"},
+    {"one_of", v1::Fill::ONE_OF, kAnyNumber, "one_of(a, b, …)"},
 };
 
 absl::Status Error(absl::string_view what) { return absl::InvalidArgumentError(what); }
@@ -42,6 +45,10 @@ absl::Status ParseParameters(absl::string_view text, v1::Fill* fill) {
   bool sized = false;
   for (const std::string& word : words) {
     double value = 0;
+    if (word.size() == 3 && word.front() == '\'' && word.back() == '\'') {
+      fill->add_parameters(static_cast<unsigned char>(word[1]));
+      continue;
+    }
     if (absl::SimpleAtod(word, &value) && std::isfinite(value)) {
       fill->add_parameters(value);
       continue;
@@ -73,8 +80,9 @@ absl::Status CheckFill(const v1::Fill& fill, v1::ElementType type) {
   if (fill.kind() == v1::Fill::PERMUTATION && IsFloating(type)) {
     return Error(absl::StrCat("permutation needs an integer type, not ", ElementTypeName(type)));
   }
-  if (fill.kind() != v1::Fill::UNIFORM && fill.kind() != v1::Fill::SORTED) return absl::OkStatus();
-  if (fill.parameters(0) > fill.parameters(1)) {
+  const bool range = fill.kind() == v1::Fill::UNIFORM || fill.kind() == v1::Fill::SORTED;
+  if (!range && fill.kind() != v1::Fill::ONE_OF) return absl::OkStatus();
+  if (range && fill.parameters(0) > fill.parameters(1)) {
     return Error(
         absl::StrCat("the range is empty: ", fill.parameters(0), " > ", fill.parameters(1)));
   }
@@ -101,7 +109,7 @@ absl::StatusOr<v1::Fill> ParseFill(absl::string_view text, v1::ElementType type)
     known.push_back(rule.usage);
     if (name != rule.name) continue;
     const int given = fill.parameters_size() + fill.bounds_size();
-    if (given != rule.parameters) {
+    if (rule.parameters == kAnyNumber ? given == 0 : given != rule.parameters) {
       return Error(absl::StrCat("'", text, "' has ", given, " parameters: write ", rule.usage));
     }
     if (rule.kind == v1::Fill::NORMAL && !fill.bounds().empty()) {

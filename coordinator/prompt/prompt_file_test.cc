@@ -205,7 +205,7 @@ TEST(PromptFileTest, SaysWhatIsWrongAndWhere) {
        "not 'f16'; did you mean 'bf16'?"},
       {"uniform(1, 2)", "unifrom(1, 2)",
        "p.md:5: 'args.s.fill': unknown fill 'unifrom'; did you mean 'zero'? Fills are uniform(lo, "
-       "hi), normal(mean, sd), zero, iota, permutation, sorted(lo, hi)"},
+       "hi), normal(mean, sd), zero, iota, permutation, sorted(lo, hi), one_of(a, b, …)"},
       {"uniform(1, 2)", "uniform(2, 1)", "p.md:5: 'args.s.fill': the range is empty: 2 > 1"},
       {"uniform(1, 2)", "uniform(1)",
        "p.md:5: 'args.s.fill': 'uniform(1)' has 1 parameters: write uniform(lo, hi)"},

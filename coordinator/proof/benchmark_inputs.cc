@@ -34,6 +34,14 @@ std::string FillCall(const v1::Fill& fill, v1::ElementType type, const std::stri
       return call("Permutation", ", whet_random");
     case v1::Fill::SORTED:
       return call("Sorted", two);
+    case v1::Fill::ONE_OF:
+      return call("OneOf", absl::StrCat(", whet_random, {",
+                                        absl::StrJoin(fill.parameters(), ", ",
+                                                      [](std::string* text, double number) {
+                                                        absl::StrAppend(text,
+                                                                        BenchmarkNumber(number));
+                                                      }),
+                                        "}"));
     default:
       return call("Zero", "");
   }

@@ -21,10 +21,12 @@ absl::Status CheckFill(const std::string& name, const v1::Fill& fill) {
                        : 0;
   if (fill.kind() == v1::Fill::KIND_UNSPECIFIED) return Bad(name, "the fill has no kind");
   const int given = fill.parameters_size() + fill.bounds_size();
-  if (given != want)
+  const bool any = fill.kind() == v1::Fill::ONE_OF;
+  if (any && given == 0) return Bad(name, "fill ONE_OF takes at least one parameter");
+  if (!any && given != want)
     return Bad(name, absl::StrCat("fill ", v1::Fill::Kind_Name(fill.kind()), " takes ", want,
                                   " parameters, not ", given));
-  if (fill.parameters_size() == 2 && fill.kind() != v1::Fill::NORMAL &&
+  if (fill.parameters_size() == 2 && fill.kind() != v1::Fill::NORMAL && !any &&
       fill.parameters(0) > fill.parameters(1))
     return Bad(name, "the fill's lower bound is above its upper bound");
   return absl::OkStatus();

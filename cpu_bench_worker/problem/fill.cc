@@ -129,6 +129,17 @@ void FillNormal(double mean, double sd, int64_t count, uint64_t key, char* out) 
 }
 
 template <typename T>
+void FillOneOf(const v1::Fill& fill, int64_t count, uint64_t key, char* out) {
+  const auto values = static_cast<uint64_t>(fill.parameters_size());
+  ForChunks(key, count, 1, [&](const uint32_t* words, int64_t n, int64_t first) {
+    for (int64_t i = 0; i < n; ++i) {
+      const T element = FromDouble<T>(fill.parameters(static_cast<int>((words[i] * values) >> 32)));
+      std::memcpy(out + (first + i) * static_cast<int64_t>(sizeof(T)), &element, sizeof element);
+    }
+  });
+}
+
+template <typename T>
 void FillSorted(double lo, double hi, int64_t count, uint64_t key, char* out) {
   std::vector<double> sums(static_cast<size_t>(count) + 1);
   double sum = 0;
@@ -205,6 +216,9 @@ void Fill(const v1::Fill& fill, FillStyle style, int64_t count, uint64_t key, ch
       break;
     case v1::Fill::PERMUTATION:
       FillPermutation<T>(style, count, key, out);
+      break;
+    case v1::Fill::ONE_OF:
+      FillOneOf<T>(fill, count, key, out);
       break;
     case v1::Fill::SORTED:
       if (style == FillStyle::kEdges) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -111,6 +112,15 @@ TEST(FillTest, PermutationsSortedAndIota) {
   EXPECT_EQ(sorted.back(), 20);
   EXPECT_EQ(Filled<int>(v1::I32, MakeFill(v1::Fill::IOTA), 4), (std::vector<int>{0, 1, 2, 3}));
   EXPECT_EQ(Filled<int>(v1::I32, MakeFill(v1::Fill::ZERO), 2), (std::vector<int>{0, 0}));
+}
+
+TEST(FillTest, OneOfGivesEachValueAsOften) {
+  std::map<int, int> count;
+  for (const uint8_t each :
+       Filled<uint8_t>(v1::U8, MakeFill(v1::Fill::ONE_OF, {65, 67, 84}), 30'000))
+    ++count[each];
+  ASSERT_EQ(count.size(), 3u);
+  for (const int value : {65, 67, 84}) EXPECT_NEAR(count[value], 10'000, 500) << value;
 }
 
 TEST(FillTest, KeysMakeStreamsAndEqualKeysAreEqual) {
