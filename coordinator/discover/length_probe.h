@@ -15,6 +15,7 @@
 #define WHETSTONE_COORDINATOR_DISCOVER_LENGTH_PROBE_H_
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
