@@ -246,6 +246,7 @@ class Plain {
     bool whole = false;
     for (const v1::StructType::Field& field : found->type->fields()) {
       if (std::find(used.begin(), used.end(), field.name()) == used.end()) continue;
+      if (!field.extents().empty()) return "";
       whole = whole || !IsFloating(field.type());
       parameters.push_back(absl::StrCat(CppType(field.type()), " ", given.name, "_", field.name()));
     }

@@ -1,16 +1,46 @@
 #include "coordinator/rewrites/rewriter.h"
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/problem/compile_flags.h"
 #include "common/problem/struct_type.h"
 #include "common/status_macros.h"
+#include "coordinator/prompt/identifiers.h"
 #include "coordinator/prompt/signature.h"
 #include "coordinator/rewrites/rewriter_call.h"
 
 namespace whetstone {
+namespace {
+
+// Returns how many elements each array has, as C++ makes it of the function's parameters; those are
+// left out of which the sizes are no parameters, or not so simple.
+std::map<std::string, std::string> LengthsOf(const v1::Problem& problem) {
+  std::map<std::string, std::string> parameter_of;  // by size
+  for (const v1::Argument& argument : problem.args()) {
+    if (argument.has_size()) parameter_of.emplace(argument.size(), argument.name());
+  }
+  std::map<std::string, std::string> lengths;
+  for (const v1::Argument& argument : problem.args()) {
+    std::string length;
+    bool known = argument.has_array();
+    for (const std::string& extent : argument.array().shape()) {
+      const std::string text = MapIdentifiers(extent, [&](const std::string& name) {
+        const auto found = parameter_of.find(name);
+        known = known && found != parameter_of.end();
+        return known ? found->second : name;
+      });
+      absl::StrAppend(&length, length.empty() ? "(long)(" : " * (", text, ")");
+    }
+    if (known && !length.empty()) lengths[argument.name()] = length;
+  }
+  return lengths;
+}
+
+}  // namespace
 
 Rewriter::Rewriter(v1::Problem problem, std::string function, TempDir dir)
     : problem_(std::move(problem)), function_(std::move(function)), dir_(std::move(dir)) {}
@@ -29,6 +59,7 @@ absl::StatusOr<std::vector<std::vector<ProposedRewrite>>> Rewriter::Propose(
       {"headers", std::vector<std::string>(rules.headers().begin(), rules.headers().end())},
       {"structs", StructText(problem_)},
       {"function", function_},
+      {"lengths", LengthsOf(problem_)},
       {"sources", sources}};
   ASSIGN_OR_RETURN(const std::string text,
                    CallRewriter(request.dump(), dir_.path(), problem_.id(), cancelled));

@@ -74,6 +74,7 @@ void RewriteFunction(const FunctionCode& code, const clang::FunctionDecl& defini
                           &LookBack,
                           &HoistCalls,
                           &TabulateTurns,
+                          &TabulateElements,
                           &TabulateValues,
                           &CarryAlong,
                           &CompareSquares,
@@ -134,24 +135,25 @@ void RewriteFunction(const FunctionCode& code, const clang::FunctionDecl& defini
 // one cannot be looked at, or "".
 std::string ForEachFunction(
     const std::vector<std::string>& flags, const std::string& pch, const std::string& function,
-    const std::string& source,
+    const std::string& source, const std::map<std::string, std::string>& lengths,
     const std::function<void(const FunctionCode&, const clang::FunctionDecl&, bool)>& look) {
   std::string refused = "no function '" + function + "' is defined at the program's top level";
-  const std::string errors =
-      WithProgram(flags, pch, source,
-                  [&](clang::ASTContext* context, const std::vector<clang::Decl*>& declarations) {
-                    for (const clang::Decl* decl : declarations) {
-                      const auto* definition = clang::dyn_cast<clang::FunctionDecl>(decl);
-                      if (definition == nullptr || !definition->doesThisDeclarationHaveABody() ||
-                          definition->isDependentContext() || definition->isInvalidDecl())
-                        continue;
-                      const FunctionCode code(context, definition);
-                      const bool asked = definition->getNameAsString() == function;
-                      const bool macros = NamesInMacros(code);
-                      if (asked) refused = macros ? "a macro names the function's variables" : "";
-                      if (!macros) look(code, *definition, asked);
-                    }
-                  });
+  const std::string errors = WithProgram(
+      flags, pch, source,
+      [&](clang::ASTContext* context, const std::vector<clang::Decl*>& declarations) {
+        for (const clang::Decl* decl : declarations) {
+          const auto* definition = clang::dyn_cast<clang::FunctionDecl>(decl);
+          if (definition == nullptr || !definition->doesThisDeclarationHaveABody() ||
+              definition->isDependentContext() || definition->isInvalidDecl())
+            continue;
+          const bool asked = definition->getNameAsString() == function;
+          const FunctionCode code(context, definition,
+                                  asked ? lengths : std::map<std::string, std::string>());
+          const bool macros = NamesInMacros(code);
+          if (asked) refused = macros ? "a macro names the function's variables" : "";
+          if (!macros) look(code, *definition, asked);
+        }
+      });
   return errors.empty() ? refused : errors;
 }
 
@@ -192,7 +194,8 @@ bool IsHintOrNumber(const std::string& rule) {
 
 // What the rules make of the program, one change each.
 Rewrites RewriteOnce(const std::vector<std::string>& flags, const std::string& pch,
-                     const std::string& function, const std::string& source, std::string* refused) {
+                     const std::string& function, const std::string& source,
+                     const std::map<std::string, std::string>& lengths, std::string* refused) {
   Rewrites found;
   NumberCalls number_calls;
   const auto rewrite = [&](const FunctionCode& code, const clang::FunctionDecl& definition,
@@ -205,7 +208,7 @@ Rewrites RewriteOnce(const std::vector<std::string>& flags, const std::string& p
     ArraysApart(code, &found);
     OptimizeByPragma(code, number_calls, &found);
   };
-  *refused = ForEachFunction(flags, pch, function, source, rewrite);
+  *refused = ForEachFunction(flags, pch, function, source, lengths, rewrite);
   return refused->empty() ? found : Rewrites();
 }
 
@@ -213,8 +216,8 @@ Rewrites RewriteOnce(const std::vector<std::string>& flags, const std::string& p
 
 Rewrites RewriteProgram(const std::vector<std::string>& flags, const std::string& pch,
                         const std::string& function, const std::string& source,
-                        std::string* refused) {
-  Rewrites found = RewriteOnce(flags, pch, function, source, refused);
+                        std::string* refused, const std::map<std::string, std::string>& lengths) {
+  Rewrites found = RewriteOnce(flags, pch, function, source, lengths, refused);
   std::set<std::string> rules;
   for (const Rewrite& each : found) rules.insert(each.rule);
   Rewrites further;
@@ -222,7 +225,7 @@ Rewrites RewriteProgram(const std::vector<std::string>& flags, const std::string
   for (const Rewrite& form : found) {
     if (kForms.count(form.rule) == 0 || ++forms > kFormsMax) continue;
     std::string form_refused;
-    for (Rewrite& each : RewriteOnce(flags, pch, function, form.source, &form_refused))
+    for (Rewrite& each : RewriteOnce(flags, pch, function, form.source, lengths, &form_refused))
       if (rules.count(each.rule) == 0)
         further.push_back({form.rule + ", then " + each.rule, std::move(each.source)});
   }
@@ -254,7 +257,7 @@ Extents ExtentsOfProgram(const std::vector<std::string>& flags, const std::strin
       if (rewrites.empty()) CountUp(code, &rewrites);
       if (!rewrites.empty()) next = rewrites[0].source;
     };
-    const std::string why = ForEachFunction(flags, pch, function, form, look);
+    const std::string why = ForEachFunction(flags, pch, function, form, {}, look);
     if (round == 0) *refused = why;
     if (!why.empty() && round > 0 && lambdas_apart) {
       lambdas_apart = false;  // What they became does not compile.

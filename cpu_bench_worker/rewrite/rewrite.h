@@ -8,6 +8,7 @@
 #ifndef WHETSTONE_CPU_BENCH_WORKER_REWRITE_REWRITE_H_
 #define WHETSTONE_CPU_BENCH_WORKER_REWRITE_REWRITE_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,12 @@ namespace whetstone {
 
 // Returns the rewrites of `function` and of the other functions in `source`, each once, with the
 // body formatted. `*refused` says why `function` cannot be rewritten at all (it does not parse …);
-// empty: it can, if any rule fits. `flags` and `pch` are as in screen/parse.h.
+// empty: it can, if any rule fits. `flags` and `pch` are as in screen/parse.h; `lengths` says how
+// many elements arrays of `function`'s parameters have, made of its other parameters.
 Rewrites RewriteProgram(const std::vector<std::string>& flags, const std::string& pch,
                         const std::string& function, const std::string& source,
-                        std::string* refused);
+                        std::string* refused,
+                        const std::map<std::string, std::string>& lengths = {});
 
 // How long the arrays of `function` are, as far as its loops say it; the rest as above.
 Extents ExtentsOfProgram(const std::vector<std::string>& flags, const std::string& pch,

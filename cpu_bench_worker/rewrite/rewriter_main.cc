@@ -20,9 +20,10 @@ namespace {
 using nlohmann::json;
 
 json RewritesJson(const std::vector<std::string>& flags, const std::string& pch,
-                  const std::string& function, const std::string& source, std::string* refused) {
+                  const std::string& function, const std::string& source,
+                  const std::map<std::string, std::string>& lengths, std::string* refused) {
   json list = json::array();
-  for (const Rewrite& rewrite : RewriteProgram(flags, pch, function, source, refused))
+  for (const Rewrite& rewrite : RewriteProgram(flags, pch, function, source, refused, lengths))
     list.push_back({{"rule", rewrite.rule}, {"source", rewrite.source}});
   return list;
 }
@@ -44,11 +45,13 @@ std::string Answer(const json& request, const std::string& answer_path) {
                         request.at("structs").get<std::string>());
   if (!error.empty()) return error;
   const bool extents = request.value("extents", false);
+  const auto lengths = request.value("lengths", std::map<std::string, std::string>());
   json list = json::array(), refusals = json::array();
   for (const auto& source : request.at("sources").get<std::vector<std::string>>()) {
     std::string refused;
-    list.push_back(extents ? ExtentsJson(flags, header + ".pch", function, source, &refused)
-                           : RewritesJson(flags, header + ".pch", function, source, &refused));
+    list.push_back(extents
+                       ? ExtentsJson(flags, header + ".pch", function, source, &refused)
+                       : RewritesJson(flags, header + ".pch", function, source, lengths, &refused));
     refusals.push_back(refused);
   }
   const json answer = {{extents ? "extents" : "rewrites", std::move(list)},

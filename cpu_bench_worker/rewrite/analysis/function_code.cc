@@ -157,8 +157,9 @@ void Override(Edits* edits, const Edit& edit) {
   edits->push_back(edit);
 }
 
-FunctionCode::FunctionCode(clang::ASTContext* context, const clang::FunctionDecl* function)
-    : context_(context), function_(function) {
+FunctionCode::FunctionCode(clang::ASTContext* context, const clang::FunctionDecl* function,
+                           std::map<std::string, std::string> lengths)
+    : context_(context), function_(function), lengths_(std::move(lengths)) {
   const clang::SourceManager& sources = context->getSourceManager();
   source_ = sources.getBufferData(sources.getMainFileID()).str();
   Visit(function->getBody());

@@ -43,8 +43,11 @@ struct Loop {
 
 class FunctionCode {
  public:
-  FunctionCode(clang::ASTContext* context, const clang::FunctionDecl* function);
+  FunctionCode(clang::ASTContext* context, const clang::FunctionDecl* function,
+               std::map<std::string, std::string> lengths = {});
 
+  // How many elements the arrays of parameters have, as far as somebody said it: "(long)(n) * (m)".
+  const std::map<std::string, std::string>& lengths() const { return lengths_; }
   const clang::Stmt* body() const { return function_->getBody(); }
   llvm::ArrayRef<clang::ParmVarDecl*> parameters() const { return function_->parameters(); }
   clang::ASTContext& context() const { return *context_; }
@@ -116,6 +119,7 @@ class FunctionCode {
 
   clang::ASTContext* context_;
   const clang::FunctionDecl* function_;
+  std::map<std::string, std::string> lengths_;
   std::string source_;
   std::vector<Loop> loops_;
   std::map<const clang::Stmt*, const clang::Stmt*> parents_;

@@ -138,6 +138,9 @@ void EndComputedOnce(const FunctionCode& code, Rewrites* rewrites);
 // What an inner loop computes expensively of its own counter alone is computed once for each of its
 // values, into a table, before the outer loop.
 void TabulateTurns(const FunctionCode& code, Rewrites* rewrites);
+// What is computed at length of an array's element, wherever that is read, is computed once for each
+// element, into a table before all loops, where it is known how many there are (element_rules.cc).
+void TabulateElements(const FunctionCode& code, Rewrites* rewrites);
 // What a turn computes at length of one whole number that it is given is computed once for each
 // number between the smallest and the largest, into a table, before the loop
 // (value_table_rules.cc).
