@@ -248,7 +248,8 @@ class Plain {
       if (std::find(used.begin(), used.end(), field.name()) == used.end()) continue;
       if (!field.extents().empty()) return "";
       whole = whole || !IsFloating(field.type());
-      parameters.push_back(absl::StrCat(CppType(field.type()), " ", given.name, "_", field.name()));
+      parameters.push_back(absl::StrCat(field.is_char() ? "char" : CppType(field.type()), " ",
+                                        given.name, "_", field.name()));
     }
     if ((!whole && !pointer) || parameters.size() != used.size()) return "";
     edits_.insert(edits_.end(), edits.begin(), edits.end());
