@@ -66,7 +66,10 @@ void ReadConstant(absl::string_view text, Constants* constants) {
   if (!words.has_value() || words->size() < 2) return;
   const std::optional<int64_t> value =
       ConstantValue(text.substr(equals + 1, end - equals - 1), *constants);
-  if (value.has_value()) (*constants)[words->back()] = *value;
+  if (!value.has_value()) return;
+  // Which of two holds, as below #if and #else, is not known: it is no extent.
+  const auto [at, is_new] = constants->emplace(words->back(), *value);
+  if (!is_new && at->second != *value) at->second = 0;
 }
 
 // Takes the extents off a declarator, "m[3][N]"; false if one is no number from 1 on.

@@ -20,13 +20,17 @@ std::string Trimmed(absl::string_view text) {
 std::vector<std::string> SplitParameters(const std::string& text) {
   std::vector<std::string> parts(1);
   int depth = 0;
+  bool is_default = false;  // where < and > compare
   for (const char c : text) {
-    if (c == '<' || c == '(' || c == '[' || c == '{') ++depth;
-    if (c == '>' || c == ')' || c == ']' || c == '}') --depth;
-    if (c == ',' && depth == 0)
+    if (c == '(' || c == '[' || c == '{' || (c == '<' && !is_default)) ++depth;
+    if (c == ')' || c == ']' || c == '}' || (c == '>' && !is_default)) --depth;
+    if (c == '=' && depth == 0) is_default = true;
+    if (c == ',' && depth == 0) {
+      is_default = false;
       parts.emplace_back();
-    else
+    } else {
       parts.back() += c;
+    }
   }
   return parts;
 }
@@ -78,10 +82,10 @@ GivenType ReadGivenType(const std::string& text) {
     type.element = Trimmed(parts[0]);
     type.extent = is_array ? Trimmed(parts[1]) : "";
     absl::string_view element = type.element;
-    if (absl::ConsumePrefix(&element, "const ")) {
-      type.is_const = true;
-      type.element = Trimmed(element);
-    }
+    const bool of_const = absl::ConsumePrefix(&element, "const ");
+    type.element = Trimmed(element);
+    // A span that stays the same may be written through.
+    type.is_const = name == absl::string_view("span") ? of_const : type.is_const;
     if (absl::StrContains(type.element, "<") || type.element == "bool") type.core = "other";
   }
   if (type.core == "string" || type.core == "string_view") {

@@ -25,11 +25,13 @@ absl::StatusOr<ImportedFunction> Choose(const CppSource& source,
   for (const CppFunction& candidate : source.functions) {
     absl::StatusOr<Signature> signature = ParseSignature(candidate.signature, struct_names);
     if (!signature.ok()) {
-      first_error.Update(
-          PromptError(name, candidate.line,
-                      absl::StrCat("'", candidate.signature, "', ", signature.status().message(),
-                                   ". A problem is one function of numbers, structs of numbers and "
-                                   "pointers to them; wrap yours in one")));
+      first_error.Update(PromptError(
+          name, candidate.line,
+          absl::StrCat("'", candidate.signature, "', ", signature.status().message(),
+                       ". A problem is one function of numbers, structs of numbers, "
+                       "containers of these and pointers to them, which nothing else in "
+                       "the file calls; wrap yours in one, or choose one with "
+                       "--function")));
       continue;
     }
     if (!function.empty() && signature->name != function) continue;

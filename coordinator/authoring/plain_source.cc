@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -10,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/strip.h"
+#include "absl/strings/str_split.h"
 #include "common/problem/cpp_text.h"
 #include "common/problem/element_type.h"
 #include "common/problem/struct_type.h"
@@ -36,15 +37,45 @@ std::string Trimmed(const std::string& text) {
   return std::string(absl::StripAsciiWhitespace(text));
 }
 
+std::set<std::string> WordsOf(const std::string& text) {
+  std::set<std::string> words;
+  MapIdentifiers(text, [&](const std::string& word) {
+    words.insert(word);
+    return word;
+  });
+  return words;
+}
+
+// Words of lines for the preprocessor, in which nothing is rewritten.
+std::set<std::string> WordsOfDirectives(const std::string& code) {
+  std::set<std::string> words;
+  bool continues = false;
+  for (const absl::string_view line : absl::StrSplit(code, '\n')) {
+    if (continues || absl::StartsWith(absl::StripLeadingAsciiWhitespace(line), "#"))
+      words.merge(WordsOf(std::string(line)));
+    else
+      continue;
+    continues = absl::EndsWith(line, "\\");
+  }
+  return words;
+}
+
+// Says whether a name behind this word is not declared by it.
+bool MayPrecedeAUse(const std::string& word) {
+  static const auto* const known = new std::set<std::string>{
+      "return", "case", "else", "do", "and", "or", "not", "throw", "co_return", "co_yield"};
+  return known->count(word) > 0;
+}
+
 class Plain {
  public:
   Plain(const std::string& code, const std::string& name, const CppFunction& function)
-      : code_(code), name_(name), function_(function), masked_(MaskedCpp(code)) {
-    MapIdentifiers(masked_, [this](const std::string& word) {
-      words_.insert(word);
-      return word;
-    });
-  }
+      : code_(code),
+        name_(name),
+        function_(function),
+        masked_(MaskedCpp(code)),
+        words_(WordsOf(masked_)),
+        unseen_(WordsOfDirectives(code)) {}
 
   absl::StatusOr<PlainSource> Make() {
     const size_t open = masked_.find('(', function_.head);
@@ -54,106 +85,132 @@ class Plain {
     for (const std::string& part : SplitParameters(masked_.substr(open + 1, close - open - 1))) {
       const GivenParameter given = ReadParameter(part);
       if (given.name.empty()) return PlainSource{code_, {}};
+      if (absl::StrContains(part, "="))
+        changes_.push_back(absl::StrCat("'", given.name, "' has no default value"));
       ASSIGN_OR_RETURN(std::string plain, Parameter(given));
       parameters.push_back(std::move(plain));
     }
     if (changes_.empty()) return PlainSource{code_, {}};
-    edits_.push_back({open + 1, close, absl::StrJoin(parameters, ", ")});
-    if (!begin_.empty()) edits_.push_back({function_.open + 1, function_.open + 1, begin_});
-    if (views_) HelpersTakeViews();
-    return PlainSource{Edited(), std::move(changes_)};
+    // What is made at the beginning stands before anything that is rewritten there.
+    edits_.insert(edits_.begin(), {open + 1, close, absl::StrJoin(parameters, ", ")});
+    if (!begin_.empty())
+      edits_.insert(edits_.begin(), {function_.open + 1, function_.open + 1, begin_});
+    std::stable_sort(edits_.begin(), edits_.end(),
+                     [](const TextEdit& a, const TextEdit& b) { return a.begin < b.begin; });
+    std::string text;
+    size_t done = 0;
+    for (const TextEdit& edit : edits_) {
+      if (edit.begin < done) return PlainSource{code_, {}};  // two of one text
+      absl::StrAppend(&text, code_.substr(done, edit.begin - done), edit.text);
+      done = edit.end;
+    }
+    return PlainSource{text + code_.substr(done), std::move(changes_)};
   }
 
  private:
-  // The parameters in its place.
+  // Returns the parameters in its place.
   absl::StatusOr<std::string> Parameter(const GivenParameter& given) {
     const GivenType type = ReadGivenType(given.type);
-    const bool sequence = !type.element.empty() && type.core != "other";
-    if (sequence && !type.reference && type.core != "span" && given.type != "std::string_view")
-      return Copied(given, type);
-    if (sequence) return Sequence(given, type);
+    if (!type.element.empty() && type.core != "other") return Container(given, type);
     const std::string fields = Fields(given);
     if (!fields.empty()) return fields;
     if (!type.reference || absl::StrContains(type.core, "<") || absl::StrContains(type.core, "&"))
-      return absl::StrCat(given.type, absl::EndsWith(given.type, "*") ? " " : " ", given.name);
+      return absl::StrCat(given.type, " ", given.name);
     if (type.is_const) {
-      Note(given, absl::StrCat("a value ('", type.core, "')"));
+      Note(given, "a value");
       return absl::StrCat(type.core, " ", given.name);
     }
-    for (const size_t at : UsesOf(given.name))
-      edits_.push_back({at, at + given.name.size(), absl::StrCat("(*", given.name, ")")});
-    Note(given, absl::StrCat("a pointer ('", type.core, "*')"));
-    return absl::StrCat(type.core, "* ", given.name);
+    const std::string from = Fresh(given.name + "_given");
+    absl::StrAppend(&begin_, "\n  ", type.core, "& ", given.name, " = *", from, ";");
+    Note(given, absl::StrCat("the pointer '", from, "'"));
+    return absl::StrCat(type.core, "* ", from);
   }
 
   void Note(const GivenParameter& given, const std::string& became) {
     changes_.push_back(absl::StrCat("'", given.name, "' (", given.type, ") is ", became));
   }
 
-  std::string SizeOf(const GivenParameter& given, const GivenType& type) {
-    if (!type.extent.empty()) return type.extent;
-    std::string size = given.name + "_size";
-    while (words_.count(size) > 0) size += "_";
-    words_.insert(size);
-    return size;
+  std::string Fresh(std::string name) {
+    while (words_.count(name) > 0) name += "_";
+    words_.insert(name);
+    return name;
   }
 
-  // A container of the function's own: it gets a copy, as it did.
-  std::string Copied(const GivenParameter& given, const GivenType& type) {
-    const std::string size = SizeOf(given, type);
-    const std::string from = given.name + "_given";
-    absl::StrAppend(&begin_, "\n  ", given.type, " ", given.name);
-    if (type.core == "array")
-      absl::StrAppend(&begin_, ";\n  for (int i = 0; i < ", size, "; ++i) ", given.name,
-                      "[i] = ", from, "[i];");
-    else
-      absl::StrAppend(&begin_, "(", from, ", ", from, " + ", size, ");");
-    Note(given, absl::StrCat("copied from '", from, "'",
-                             type.extent.empty() ? absl::StrCat(", '", size, "'") : ""));
-    return absl::StrCat("const ", type.element, "* ", from,
-                        type.extent.empty() ? absl::StrCat(", size_t ", size) : "");
-  }
-
-  absl::StatusOr<std::string> Sequence(const GivenParameter& given, const GivenType& type) {
-    const std::string size = SizeOf(given, type);
-    for (const size_t at : UsesOf(given.name)) RETURN_IF_ERROR(Use(given, type, size, at));
-    Note(given, absl::StrCat("'", given.name, "'",
-                             type.extent.empty() ? absl::StrCat(" and '", size, "'") : ""));
-    return absl::StrCat(type.is_const ? "const " : "", type.element, "* ", given.name,
-                        type.extent.empty() ? absl::StrCat(", size_t ", size) : "");
-  }
-
-  // One use of a sequence.
-  absl::Status Use(const GivenParameter& given, const GivenType& type, const std::string& size,
-                   size_t at) {
-    const size_t end = at + given.name.size();
-    const size_t next = Next(end);
-    if (masked_[next] == '[') return absl::OkStatus();
-    if (masked_[next] == '.') return Member(given, size, at, next);
-    const size_t before = Before(at);
-    if (masked_[before] == ':' && masked_[before - 1] != ':' && masked_[next] == ')' &&
-        RangeFor(given, size, before, next))
-      return absl::OkStatus();
-    const std::string element = absl::StrCat(type.is_const ? "const " : "", type.element);
-    const std::string pair = absl::StrCat("(", given.name, ", ", given.name, " + ", size, ")");
-    if (MakesVector(before)) {
-      edits_.push_back({at, end, absl::StrCat("std::vector<", type.element, ">", pair)});
-      return absl::OkStatus();
+  absl::StatusOr<std::string> Container(const GivenParameter& given, const GivenType& type) {
+    const bool array = !type.extent.empty();
+    const std::string size =
+        array ? absl::StrCat("size_t{", type.extent, "}") : Fresh(given.name + "_size");
+    const std::string more = array ? "" : absl::StrCat(", size_t ", size);
+    const std::string element = absl::StrCat(type.is_const ? "const " : "", type.element, "* ");
+    // A string ends with a 0 that is none of its letters.
+    const bool ends_with_0 =
+        absl::StrContains(given.type, "string") && !absl::StrContains(given.type, "string_view");
+    const bool view = type.core == "span" || absl::StrContains(given.type, "string_view");
+    std::string strange;
+    std::optional<std::vector<TextEdit>> edits;
+    if ((type.reference || view) && !ends_with_0) edits = UsesByPointer(given, size, &strange);
+    if (edits) {
+      edits_.insert(edits_.end(), edits->begin(), edits->end());
+      Note(given,
+           absl::StrCat("'", given.name, "'", array ? "" : absl::StrCat(" and '", size, "'")));
+      return absl::StrCat(element, given.name, more);
     }
-    const std::string view =
-        type.core == "string" ? "std::string_view" : absl::StrCat("std::span<", element, ">");
-    edits_.push_back({at, end, absl::StrCat(view, "(", given.name, ", ", size, ")")});
-    views_ = views_ || type.core != "string";
-    return absl::OkStatus();
+    if (type.reference && !type.is_const) {
+      return PromptError(
+          name_, function_.line,
+          absl::StrCat("'", given.name, "' (", given.type, ") is more than elements here (",
+                       strange.empty() ? "it ends with a 0" : strange,
+                       "): a problem's arrays are as long as their sizes say. Give the function an "
+                       "array that is long enough, and let it return how much of it is used"));
+    }
+    const std::string from = Fresh(given.name + "_given");
+    std::string own = given.type;  // as it was, but a reference
+    if (type.reference) own = Trimmed(own.substr(0, own.rfind('&')));
+    if (array) {
+      own = absl::StrCat("std::array<", type.element, ", ", type.extent, ">");
+      absl::StrAppend(&begin_, "\n  ", own, " ", given.name, ";\n  for (size_t i = 0; i < ", size,
+                      "; ++i) ", given.name, "[i] = ", from, "[i];");
+    } else if (view) {
+      absl::StrAppend(&begin_, "\n  ", own, " ", given.name, "(", from, ", ", size, ");");
+    } else {
+      absl::StrAppend(&begin_, "\n  ", own, " ", given.name, "(", from, ", ", from, " + ", size,
+                      ");");
+    }
+    Note(given,
+         absl::StrCat("made of '", from, "'", array ? "" : absl::StrCat(" and '", size, "'")));
+    return absl::StrCat(view ? element : absl::StrCat("const ", type.element, "* "), from, more);
   }
 
-  absl::Status Member(const GivenParameter& given, const std::string& size, size_t at, size_t dot) {
+  // The edits by which a container's uses become those of a pointer and a size; nothing where it is
+  // more than that, and *strange, where that is known.
+  std::optional<std::vector<TextEdit>> UsesByPointer(const GivenParameter& given,
+                                                     const std::string& size,
+                                                     std::string* strange) {
+    std::vector<TextEdit> edits;
+    const std::optional<std::vector<size_t>> uses = UsesOf(given.name);
+    if (!uses) {
+      *strange = "its name is another one's too";
+      return std::nullopt;
+    }
+    for (const size_t at : *uses) {
+      const size_t end = at + given.name.size();
+      const size_t next = Next(end);
+      const size_t before = Before(at);
+      if (masked_[next] == '[') continue;
+      const bool member = masked_[next] == '.' && AddMember(given, size, at, next, &edits);
+      const bool range = masked_[before] == ':' && masked_[next] == ')' &&
+                         AddRangeFor(given, size, before, next, &edits);
+      if (member || range) continue;
+      *strange = absl::StrCat("as in line ", LineAt(code_, at));
+      return std::nullopt;
+    }
+    return edits;
+  }
+
+  bool AddMember(const GivenParameter& given, const std::string& size, size_t at, size_t dot,
+                 std::vector<TextEdit>* edits) {
     const size_t begin = Next(dot + 1);
-    size_t end = begin;
-    while (end < masked_.size() && IsWordChar(masked_[end])) ++end;
-    const std::string member = masked_.substr(begin, end - begin);
-    const size_t open = Next(end);
-    const size_t close = masked_[open] == '(' ? Closing(open) : kNowhere;
+    const size_t end = WordEnd(begin);
     const std::string& name = given.name;
     const std::map<std::string, std::string> known = {
         {"size", size},
@@ -166,24 +223,17 @@ class Plain {
         {"cend", absl::StrCat("(", name, " + ", size, ")")},
         {"front", absl::StrCat(name, "[0]")},
         {"back", absl::StrCat(name, "[", size, " - 1]")}};
-    const auto it = known.find(member);
-    if (close != kNowhere && it != known.end() && Next(open + 1) == close) {
-      edits_.push_back({at, close + 1, it->second});
-    } else if (close != kNowhere && member == "at") {
-      edits_.push_back({dot, open + 1, "["});
-      edits_.push_back({close, close + 1, "]"});
-    } else {
-      return PromptError(
-          name_, LineAt(code_, at),
-          absl::StrCat("'", name, ".", member, "' is more than a problem's arrays can: they are ",
-                       "as long as their sizes say. Give the function an array that is long enough "
-                       "and let it return how much of it is used"));
-    }
-    return absl::OkStatus();
+    const auto it = known.find(masked_.substr(begin, end - begin));
+    const size_t open = Next(end);
+    const size_t close = masked_[open] == '(' ? Closing(open) : kNowhere;
+    if (it == known.end() || close == kNowhere || Next(open + 1) != close) return false;
+    edits->push_back({at, close + 1, it->second});
+    return true;
   }
 
   // for (const T& each : given) { becomes a loop over places.
-  bool RangeFor(const GivenParameter& given, const std::string& size, size_t colon, size_t close) {
+  bool AddRangeFor(const GivenParameter& given, const std::string& size, size_t colon, size_t close,
+                   std::vector<TextEdit>* edits) {
     size_t open = colon;
     for (int depth = 0; open > 0; --open) {
       if (masked_[open] == ')') ++depth;
@@ -191,111 +241,88 @@ class Plain {
     }
     const size_t body = Next(close + 1);
     const std::string each = Trimmed(code_.substr(open + 1, colon - open - 1));
-    if (masked_[body] != '{' || absl::StrContains(each, ";")) return false;
-    std::string place = given.name + "_at";
-    for (int number = 2; words_.count(place) > 0; ++number)
-      place = absl::StrCat(given.name, "_at", number);
-    words_.insert(place);
-    edits_.push_back({open, body + 1,
+    const size_t keyword = Before(open);
+    const bool is_for = keyword >= 2 && masked_.compare(keyword - 2, 3, "for") == 0;
+    if (!is_for || masked_[body] != '{' || absl::StrContains(each, ";")) return false;
+    const std::string place = Fresh(given.name + "_at");
+    edits->push_back({open, body + 1,
                       absl::StrCat("(size_t ", place, " = 0; ", place, " < ", size, "; ++", place,
                                    ") {\n", each, " = ", given.name, "[", place, "];")});
     return true;
   }
 
-  // Whether what is named behind `before` begins a vector: std::vector<T> copy(given).
-  bool MakesVector(size_t before) const {
-    if (masked_[before] != '=' && masked_[before] != '(' && masked_[before] != '{') return false;
-    size_t at = Before(before);
-    while (at > 0 && IsWordChar(masked_[at])) --at;
-    at = Before(at + 1);
-    return masked_[at] == '>';
-  }
-
-  // A single struct with whole numbers of which the function only reads fields.
+  // Of a single struct of which only fields are read: a parameter for each of them.
   std::string Fields(const GivenParameter& given) {
-    std::string type = given.type;
-    for (const char* other : {"&", "*"}) type = absl::StrReplaceAll(type, {{other, ""}});
-    type = Trimmed(absl::StrReplaceAll(type, {{"const ", ""}, {" const", ""}}));
     const bool pointer = absl::EndsWith(given.type, "*");
-    const bool may_change =
-        !absl::StrContains(given.type, "const") && (pointer || absl::EndsWith(given.type, "&"));
+    const bool by_value = !pointer && !absl::EndsWith(given.type, "&");
+    if (!by_value && !absl::StrContains(given.type, "const")) return "";
+    const std::string type = Trimmed(
+        absl::StrReplaceAll(given.type, {{"&", ""}, {"*", ""}, {"const ", ""}, {" const", ""}}));
     const std::vector<StructDefinition> structs = FindStructs(code_);
     const auto found = std::find_if(structs.begin(), structs.end(),
                                     [&](const auto& each) { return each.name == type; });
-    if (found == structs.end() || !found->type.has_value() || may_change) return "";
+    const std::optional<std::vector<size_t>> uses = UsesOf(given.name);
+    if (found == structs.end() || !found->type.has_value() || !uses || uses->empty()) return "";
+    std::map<std::string, std::string> name_of;  // of fields that are read
     std::vector<TextEdit> edits;
-    std::vector<std::string> used;
-    for (const size_t at : UsesOf(given.name)) {
+    const std::string by = pointer ? "->" : ".";
+    for (const size_t at : *uses) {
       const size_t access = Next(at + given.name.size());
-      const std::string by = pointer ? "->" : ".";
       if (masked_.compare(access, by.size(), by) != 0) return "";
       const size_t begin = Next(access + by.size());
-      size_t end = begin;
-      while (end < masked_.size() && IsWordChar(masked_[end])) ++end;
-      const std::string field = masked_.substr(begin, end - begin);
+      const size_t end = WordEnd(begin);
       const size_t next = Next(end);
-      const bool assigned = masked_[next] == '=' && masked_[next + 1] != '=';
-      const bool changed = assigned || (masked_[next + 1] == '=' &&
-                                        absl::StrContains("+-*/%|&^", masked_.substr(next, 1)));
-      const std::string name = absl::StrCat(given.name, "_", field);
-      if (changed || masked_[Before(at)] == '&' || words_.count(name) > 0) return "";
-      if (std::find(used.begin(), used.end(), field) == used.end()) used.push_back(field);
-      edits.push_back({at, end, name});
+      const char after = masked_[next + 1];
+      const bool assigned =
+          (masked_[next] == '=' && after != '=') ||
+          (after == '=' && absl::StrContains("+-*/%|&^", masked_.substr(next, 1)));
+      const bool counted = (masked_[next] == after && (after == '+' || after == '-'));
+      const size_t before = Before(at);
+      if (assigned || counted || absl::StrContains("&+-", masked_.substr(before, 1))) {
+        // +x.a and a - x.a are no change, &x.a, ++x.a and --x.a may be one.
+        const bool twice = masked_[before - 1] == masked_[before];
+        if (assigned || counted || twice || masked_[before] == '&') return "";
+      }
+      const std::string field = masked_.substr(begin, end - begin);
+      auto [name, is_new] = name_of.emplace(field, "");
+      if (is_new) name->second = Fresh(absl::StrCat(given.name, "_", field));
+      edits.push_back({at, end, name->second});
     }
     std::vector<std::string> parameters;
-    bool whole = false;
+    bool whole = pointer;
     for (const v1::StructType::Field& field : found->type->fields()) {
-      if (std::find(used.begin(), used.end(), field.name()) == used.end()) continue;
+      const auto name = name_of.find(field.name());
+      if (name == name_of.end()) continue;
       if (!field.extents().empty()) return "";
       whole = whole || !IsFloating(field.type());
-      parameters.push_back(absl::StrCat(field.is_char() ? "char" : CppType(field.type()), " ",
-                                        given.name, "_", field.name()));
+      parameters.push_back(
+          absl::StrCat(field.is_char() ? "char" : CppType(field.type()), " ", name->second));
     }
-    if ((!whole && !pointer) || parameters.size() != used.size()) return "";
+    if (!whole || parameters.size() != name_of.size()) return "";
     edits_.insert(edits_.end(), edits.begin(), edits.end());
     Note(given, absl::StrCat("a number for each field (", absl::StrJoin(parameters, ", "), ")"));
     return absl::StrJoin(parameters, ", ");
   }
 
-  // const std::vector<T>& of other functions takes spans.
-  void HelpersTakeViews() {
-    const std::string written = "const std::vector<";
-    for (size_t at = masked_.find(written); at != kNowhere; at = masked_.find(written, at + 1)) {
-      if (at >= function_.head && at < function_.close) continue;
-      const size_t begin = at + written.size();
-      const size_t end = masked_.find('>', begin);
-      const std::string element = masked_.substr(begin, end - begin);
-      if (end == kNowhere || masked_[Next(end + 1)] != '&' || absl::StrContains(element, "<"))
-        continue;
-      edits_.push_back({at, Next(end + 1) + 1, absl::StrCat("std::span<const ", element, ">")});
-    }
-    edits_.push_back({0, 0, "#include <span>\n"});
-  }
-
-  std::string Edited() {
-    std::stable_sort(edits_.begin(), edits_.end(),
-                     [](const TextEdit& a, const TextEdit& b) { return a.begin < b.begin; });
-    std::string text;
-    size_t done = 0;
-    for (const TextEdit& edit : edits_) {
-      if (edit.begin < done) continue;  // within another one
-      absl::StrAppend(&text, code_.substr(done, edit.begin - done), edit.text);
-      done = edit.end;
-    }
-    return text + code_.substr(done);
-  }
-
-  // Where the function's body names a variable of its own.
-  std::vector<size_t> UsesOf(const std::string& name) const {
+  // Where the function's body names a parameter; nothing where a name may be another one's, or is
+  // where nothing can be rewritten.
+  std::optional<std::vector<size_t>> UsesOf(const std::string& name) const {
+    if (unseen_.count(name) > 0 || absl::StrContains(code_, "R\"")) return std::nullopt;
     std::vector<size_t> uses;
     for (size_t at = masked_.find(name, function_.open); at < function_.close;
          at = masked_.find(name, at + 1)) {
-      const bool word = !IsWordChar(masked_[at - 1]) && !IsWordChar(masked_[at + name.size()]);
+      if (IsWordChar(masked_[at - 1]) || IsWordChar(masked_[at + name.size()])) continue;
       const size_t before = Before(at);
       const bool field = masked_[before] == '.' ||
                          (masked_[before] == '>' && masked_[before - 1] == '-') ||
                          (masked_[before] == ':' && masked_[before - 1] == ':');
-      if (word && !field) uses.push_back(at);
+      if (field) continue;
+      if (IsWordChar(masked_[before])) {
+        size_t begin = before;
+        while (begin > 0 && IsWordChar(masked_[begin - 1])) --begin;
+        if (!MayPrecedeAUse(masked_.substr(begin, before + 1 - begin))) return std::nullopt;
+      }
+      uses.push_back(at);
     }
     return uses;
   }
@@ -309,6 +336,10 @@ class Plain {
   size_t Before(size_t at) const {
     while (at > 1 && absl::ascii_isspace(static_cast<unsigned char>(masked_[at - 1]))) --at;
     return at - 1;
+  }
+  size_t WordEnd(size_t at) const {
+    while (at < masked_.size() && IsWordChar(masked_[at])) ++at;
+    return at;
   }
   // The ')' of a '('.
   size_t Closing(size_t open) const {
@@ -325,11 +356,19 @@ class Plain {
   const CppFunction& function_;
   const std::string masked_;
   std::set<std::string> words_;
+  const std::set<std::string> unseen_;
   std::vector<TextEdit> edits_;
   std::vector<std::string> changes_;
   std::string begin_;  // of the body
-  bool views_ = false;
 };
+
+// Returns the name of a function, of its signature.
+std::string NameOfFunction(const std::string& signature) {
+  const size_t open = std::min(signature.find('('), signature.size());
+  size_t begin = open;
+  while (begin > 0 && IsWordChar(signature[begin - 1])) --begin;
+  return signature.substr(begin, open - begin);
+}
 
 }  // namespace
 
@@ -338,20 +377,24 @@ absl::StatusOr<PlainSource> MakePlain(const std::string& code, const std::string
   ASSIGN_OR_RETURN(const CppSource source, ReadCppSource(code, name));
   std::vector<std::string> structs;
   for (const StructDefinition& each : FindStructs(code)) structs.push_back(each.name);
-  const CppFunction* chosen = source.functions.size() == 1 ? source.functions.data() : nullptr;
-  int callable = 0;
+  const CppFunction* chosen = nullptr;
+  int candidates = 0;
   for (const CppFunction& each : source.functions) {
-    const size_t open = each.signature.find('(');
-    size_t begin = std::min(open, each.signature.size());
-    while (begin > 0 && IsWordChar(each.signature[begin - 1])) --begin;
-    const std::string own = each.signature.substr(begin, open - begin);
-    const bool plain = ParseSignature(each.signature, structs).ok();
-    callable += plain ? 1 : 0;
-    if (function.empty() ? source.functions.size() > 1 && plain : own == function) chosen = &each;
+    const bool wanted = function.empty() ? source.functions.size() == 1 ||
+                                               ParseSignature(each.signature, structs).ok()
+                                         : NameOfFunction(each.signature) == function;
+    if (!wanted) continue;
+    chosen = &each;
+    ++candidates;
   }
-  if (chosen == nullptr || (function.empty() && source.functions.size() > 1 && callable != 1))
-    return PlainSource{code, {}};
-  return Plain(code, name, *chosen).Make();
+  if (candidates != 1) return PlainSource{code, {}};
+  // Whoever calls it calls it as it is.
+  int named = 0;
+  MapIdentifiers(MaskedCpp(code), [&](const std::string& word) {
+    named += word == NameOfFunction(chosen->signature) ? 1 : 0;
+    return word;
+  });
+  return named == 1 ? Plain(code, name, *chosen).Make() : PlainSource{code, {}};
 }
 
 }  // namespace whetstone

@@ -1,9 +1,9 @@
 // A problem's function takes numbers, structs of numbers and pointers. What people write takes
 // vectors, spans, strings and references too, and keeps sizes in a struct: an import rewrites such
-// parameters, and what the function does with them.
+// parameters.
 //
 //   double mean(const std::vector<double>& x, const Options& options)
-//   double mean(const double* x, std::size_t x_size, int options_first)
+//   double mean(const double* x, size_t x_size, int options_first)
 #ifndef WHETSTONE_COORDINATOR_AUTHORING_PLAIN_SOURCE_H_
 #define WHETSTONE_COORDINATOR_AUTHORING_PLAIN_SOURCE_H_
 
@@ -21,11 +21,15 @@ struct PlainSource {
 };
 
 // Returns `code` with such parameters of the function `function` (or the only one at global scope,
-// if that is empty) in their plain form: vectors, spans and strings that it does not make longer or
-// shorter as a pointer and a size, references as values or pointers, and as one number for each
-// field what is a single struct with whole numbers, as sizes are. The code as it is, where there is
-// nothing to change, or no such function. `name` is the file's. INVALID_ARGUMENT "NAME:LINE: WHAT":
-// a vector whose length the function changes.
+// if that is empty) in their plain form, which computes the same:
+// - a container is a pointer and a size. Where the function only looks at its elements, its size
+//   and its ends, it does so by these; else the container that it had is made at its beginning;
+// - a reference is a value or a pointer, and is made again at its beginning;
+// - a single struct of which only fields are read is a number for each of these, if it is given by
+//   a pointer, or has whole numbers among them: sizes may be.
+// It is the code as it is where there is nothing to change, no such function, several of its name,
+// or it is called in the file. `name` is the file's. INVALID_ARGUMENT "NAME:LINE: WHAT": a
+// container that it may change in another way than by its elements.
 absl::StatusOr<PlainSource> MakePlain(const std::string& code, const std::string& name,
                                       const std::string& function);
 

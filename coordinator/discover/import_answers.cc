@@ -162,6 +162,12 @@ absl::StatusOr<ImportedProblem> ImportFile(const ImportFiles& files, ImportAnswe
     ASSIGN_OR_RETURN(request.expert, ReadFile(files.expert));
     RETURN_IF_ERROR(CheckUtf8(request.expert, files.expert));
     ASSIGN_OR_RETURN(PlainSource expert, MakePlain(request.expert, files.expert, files.function));
+    if (expert.changes != plain.changes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          files.expert, ": its parameters would not become those of ", files.file, " (",
+          absl::StrJoin(expert.changes, "; "), ", not ", absl::StrJoin(plain.changes, "; "),
+          "): give both functions numbers, structs of numbers and pointers"));
+    }
     request.expert = std::move(expert.code);
   }
   if (files.look) {

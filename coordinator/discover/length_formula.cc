@@ -263,6 +263,13 @@ std::string LengthBound(const std::vector<SeenLength>& seen) {
   return best;
 }
 
+bool IsEnough(const std::string& formula, const std::vector<SeenLength>& seen) {
+  const absl::StatusOr<Expression> expression = Expression::Parse(formula);
+  return expression.ok() && std::all_of(seen.begin(), seen.end(), [&](const SeenLength& each) {
+           return expression->Evaluate(each.sizes).value_or(-1) >= each.length;
+         });
+}
+
 std::string LengthRoom(const std::vector<SeenLength>& seen) {
   if (seen.size() < kSeenMin) return "";
   int64_t longest = 0, room = kRoomLeast;

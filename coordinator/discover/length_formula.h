@@ -37,14 +37,17 @@ struct SeenLength {
 // product.)
 std::string LengthFormula(const std::vector<SeenLength>& seen);
 
-// The same for an array that is only read: at some sizes it may be longer than was seen by little,
-// where the last elements made no difference. It gives most lengths.
+// The same where at some sizes an array may be longer than was seen by little, as the last elements
+// made no difference or data decide. It gives most lengths.
 std::string LengthFormulaOfRead(const std::vector<SeenLength>& seen);
 
 // Returns the least number, name, product of names, one of them or a small constant, or rows of
 // whole blocks, that is nowhere less than what was seen; empty where it is more than half as much
 // again in all, or lengths were seen at fewer than three sizes. Where an array may be longer.
 std::string LengthBound(const std::vector<SeenLength>& seen);
+
+// Says whether a formula gives at least what was seen.
+bool IsEnough(const std::string& formula, const std::vector<SeenLength>& seen);
 
 // Returns the largest size and a constant, which together are more than what was seen by half at
 // least, for where data alone tell how far an array is read. Empty at fewer than three sizes.

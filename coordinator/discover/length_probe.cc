@@ -76,15 +76,21 @@ class Probe {
       ASSIGN_OR_RETURN(seen_.back().lengths, LengthsAt(sizes, &probed.why));
     }
     for (size_t a = 0; a < program_.asked.size(); ++a) {
-      std::string formula;
-      for (const std::vector<size_t>& points : to_see.together) {
-        if (formula.empty()) formula = FormulaOf(a, points);
-      }
+      std::string formula, of_some;
       const std::vector<SeenLength> all = SeenAt(a, to_see.together[0]);
+      for (const std::vector<size_t>& points : to_see.together) {
+        if (!formula.empty()) break;
+        formula = FormulaOf(a, points);
+        // Fewer points are met by chance, or others want it longer.
+        if (formula.empty() || &points == &to_see.together[0] || IsEnough(formula, all)) continue;
+        if (of_some.empty()) of_some = formula;
+        formula.clear();
+      }
       if (formula.empty()) formula = LengthFormulaOfRead(all);
       // (n-k)/step*step+k, or data that decide, are none of the usual formulas.
       if (formula.empty()) formula = LengthBound(all);
-      if (formula.empty() && IsOnlyRead(program_.asked[a])) formula = LengthRoom(all);
+      if (formula.empty()) formula = of_some;
+      if (formula.empty()) formula = LengthRoom(all);
       if (!formula.empty()) {
         probed.lengths[program_.asked[a]] = formula;
       } else if (probed.why.empty()) {
@@ -195,7 +201,8 @@ class Probe {
         continue;
       }
       // Numbers that are places in an array want to be small, and many a loop a positive number.
-      if (lengths.has_value() || program_.tame || ran_) return lengths;
+      if (lengths.has_value() || program_.positive || ran_) return lengths;
+      program_.positive = program_.tame;  // who divides by them wants no 0
       program_.tame = true;
     }
   }

@@ -47,7 +47,7 @@ constexpr char kNumbers[] = R"cpp(
                          : kTame    ? (style == 0 ? 0.5 + u : 1 + 7 * u)
                                     : (style == 0 ? 2 * u - 1 : 2000 * u - 1000));
     } else if (style > 2) {
-      const Word tame = style == 3 ? kFew - 1 : style == 4 ? 0 : 1;
+      const Word tame = style == 3 ? kFew - 1 : style == 4 ? kLeast : 1;
       const Word least = kSigned ? static_cast<Word>(-kMost - 1) : 0;
       const Word wild = style == 3 ? static_cast<Word>(kMost) : style == 4 ? least : 0;
       x = static_cast<T>(kTame ? tame : wild);
@@ -55,7 +55,7 @@ constexpr char kNumbers[] = R"cpp(
       const Word bits = Bits();
       const Word edge = bits & 8 ? static_cast<Word>(kMost) : static_cast<Word>(-kMost - 1);
       const Word any = bits & 7 ? bits >> 4 | bits << 60 : edge;
-      const Word few = bits % (kTame && style == 2 ? 2 : kFew);
+      const Word few = kLeast + bits % (kTame && style == 2 ? 2 : kFew - kLeast);
       // Those that are named, or all from the first to the last of them.
       const Word letter = style == 1 ? static_cast<Word>(kLetters[bits % kLetterCount])
                                      : kLeastLetter + bits % kLetterRange;
@@ -174,14 +174,16 @@ class Writer {
     std::vector<int> letters(program_.letters.begin(), program_.letters.end());
     if (letters.empty()) letters.push_back(0);
     return absl::StrFormat(
-        "namespace whet_probe {\nconstexpr bool kTame = %s;\nconstexpr unsigned kFew = %d;\n"
+        "namespace whet_probe {\nconstexpr bool kTame = %s;\n"
+        "constexpr unsigned kFew = %d, kLeast = %d;\n"
         "constexpr long kLongest = %d, kRoom = %d, kRow = %d;\n"
         "constexpr int kTrials = %d, kRuns = %d;\n"
         "constexpr unsigned char kLetters[] = {%s};\n"
         "constexpr unsigned kLetterCount = %d, kLeastLetter = %d, kLetterRange = %d;\n}\n",
-        program_.tame ? "true" : "false", kFewNumbers, program_.longest, program_.room, kRow,
-        rows ? kTrialsOfRows : kTrials, rows ? kRunsOfRows : kRuns, absl::StrJoin(letters, ", "),
-        letters.size(), letters.front(), letters.back() - letters.front() + 1);
+        program_.tame ? "true" : "false", kFewNumbers, program_.positive ? 1 : 0, program_.longest,
+        program_.room, kRow, rows ? kTrialsOfRows : kTrials, rows ? kRunsOfRows : kRuns,
+        absl::StrJoin(letters, ", "), letters.size(), letters.front(),
+        letters.back() - letters.front() + 1);
   }
 
   // A struct is drawn and compared field by field: what lies between them is not looked at.

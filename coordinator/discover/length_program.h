@@ -32,7 +32,8 @@ struct LengthProgram {
   // name is in two pairs.
   std::set<std::pair<std::string, std::string>> ranges = {};
   std::string letters = {};  // that the function names: bytes are filled with them at times
-  bool tame = false;         // small and positive numbers only
+  bool tame = false;         // small numbers only, and no negative ones
+  bool positive = false;     // nor 0
   int64_t longest = 0;       // elements of an array that are looked at
   int64_t room = 0;          // and those there are, before and behind them
 

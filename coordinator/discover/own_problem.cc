@@ -8,6 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "coordinator/discover/answer_keys.h"
@@ -28,6 +31,9 @@ constexpr int64_t kStalledAt = 64 * kSizeMin;  // where a call that takes no lon
 constexpr double kStalledNs = 100;             // than this does not grow with its sizes
 constexpr double kCallNs = 1e5;                // that a call should take at least,
 constexpr double kCallNsMax = 5e6;             // and at most: a verdict has hundreds
+
+constexpr double kCheckS = 1;     // that a check of all sizes should take at most,
+constexpr int64_t kCheckMin = 8;  // at sizes that are no smaller than this
 
 // Returns the first size of the question's example: "rows=96 cols=96".
 std::string ExampleSize(const ImportQuestion& question) {
@@ -56,6 +62,43 @@ absl::StatusOr<double> ReferenceNs(const std::string& text, const std::string& n
   }
   return absl::InvalidArgumentError(
       absl::StrCat(v1::Outcome_Name(verdict.outcome()), ": ", verdict.detail()));
+}
+
+// Returns how long it takes to check the reference against itself, s.
+absl::StatusOr<double> CheckSeconds(const ImportFiles& files, const Answers& answered,
+                                    LocalWorker* worker, Console* console) {
+  ASSIGN_OR_RETURN(const ImportedProblem made, ImportAnswered(files, answered, console));
+  ASSIGN_OR_RETURN(const v1::Problem problem, ParsePrompt(made.text, files.file));
+  RETURN_IF_ERROR(worker->PutUncalibrated(problem).status());
+  const absl::Time start = absl::Now();
+  RETURN_IF_ERROR(
+      worker->Measure(problem, problem.reference(), /*time=*/false, /*fresh=*/true).status());
+  return absl::ToDoubleSeconds(absl::Now() - start);
+}
+
+// Halves the larger sizes at which it is checked while a check takes long: every program that is
+// tried takes one, of hundreds.
+absl::StatusOr<Answers> WithShortChecks(const ImportFiles& files, Answers answered,
+                                        LocalWorker* worker, Console* console) {
+  for (;;) {
+    ASSIGN_OR_RETURN(const double seconds, CheckSeconds(files, answered, worker, console));
+    if (seconds <= kCheckS) return answered;
+    std::vector<std::string> points;
+    for (const absl::string_view point : absl::StrSplit(answered.at(kChecksKey), ',')) {
+      PointSizes sizes = SizesOfPoint(point);
+      for (auto& [name, size] : sizes) {
+        if (size > kCheckMin) size = std::max(kCheckMin, size / 2);
+      }
+      const std::string smaller = PointOf(sizes);
+      if (std::find(points.begin(), points.end(), smaller) == points.end())
+        points.push_back(smaller);
+    }
+    const std::string halved = absl::StrJoin(points, ", ");
+    if (halved == answered.at(kChecksKey)) return answered;
+    answered[kChecksKey] = halved;
+    console->Line(absl::StrFormat("checked at %s, as a check took %.1f s (%s %s=… says otherwise)",
+                                  halved, seconds, kAnswerOption, kChecksKey));
+  }
 }
 
 // A size and what a call takes there, ns.
@@ -175,6 +218,9 @@ absl::StatusOr<std::string> OwnProblem(const OwnProblemOptions& options, Console
   Answers answered = answers.answered();
   if (measured) answered[kTimedKey] = AtSize(example, kSizeMin);
   ASSIGN_OR_RETURN(answered, SoundAnswers(files, answered, answers.said(), worker, console));
+  if (answers.said().count(kChecksKey) == 0) {
+    ASSIGN_OR_RETURN(answered, WithShortChecks(files, std::move(answered), worker, console));
+  }
   ASSIGN_OR_RETURN(answered, TellingAnswers(files, answered, answers.said(), worker, console));
   ASSIGN_OR_RETURN(made, measured ? WithMeasuredSizes(files, answered, worker, console)
                                   : ImportAnswered(files, answered, console));

@@ -13,6 +13,7 @@
 #include "common/status_macros.h"
 #include "coordinator/authoring/problem_import.h"
 #include "coordinator/discover/answer_trial.h"
+#include "coordinator/discover/length_program.h"
 
 namespace whetstone {
 namespace {
@@ -87,11 +88,12 @@ Answers WithPlaces(const Answers& answers, const std::set<std::string>& said) {
   return places;
 }
 
-// Whole numbers in arrays say how often, or how many, too.
+// Whole numbers in arrays say how often, or how many, too; where they are places, in an array that
+// the probe saw them in.
 Answers WithFewTimes(Answers answers, const std::set<std::string>& said) {
   for (auto& [key, answer] : answers) {
     if (FillsAnArray(answers, key) && HighestOfType(answer) > 0 && !said.count(key))
-      answer = kFewTimes;
+      answer = absl::StrCat("uniform(1, ", kFewNumbers - 1, ")");
   }
   return answers;
 }

@@ -44,7 +44,8 @@ absl::Status ReadIncludes(absl::string_view code, absl::string_view name, CppSou
 // Returns whether `head`, the text before a '{' at global scope, can be of a function that others
 // call.
 bool IsFunctionHead(const std::string& head) {
-  if (!absl::StrContains(head, "(") || absl::StrContains(head, "=")) return false;
+  // What is set to something is no function, unless it is a parameter.
+  if (!absl::StrContains(head, "(") || head.find('=') < head.find('(')) return false;
   bool callable = true;
   MapIdentifiers(head, [&](const std::string& word) {
     for (const char* other : {"static", "inline", "template", "struct", "class", "enum", "union",

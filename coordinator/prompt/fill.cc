@@ -45,10 +45,6 @@ absl::Status ParseParameters(absl::string_view text, v1::Fill* fill) {
   bool sized = false;
   for (const std::string& word : words) {
     double value = 0;
-    if (word.size() == 3 && word.front() == '\'' && word.back() == '\'') {
-      fill->add_parameters(static_cast<unsigned char>(word[1]));
-      continue;
-    }
     if (absl::SimpleAtod(word, &value) && std::isfinite(value)) {
       fill->add_parameters(value);
       continue;
@@ -114,6 +110,9 @@ absl::StatusOr<v1::Fill> ParseFill(absl::string_view text, v1::ElementType type)
     }
     if (rule.kind == v1::Fill::NORMAL && !fill.bounds().empty()) {
       return Error("mean and sd of normal(mean, sd) are numbers");
+    }
+    if (rule.kind == v1::Fill::ONE_OF && !fill.bounds().empty()) {
+      return Error("one_of takes numbers, which no size is made of");
     }
     fill.set_kind(rule.kind);
     if (fill.bounds().empty()) RETURN_IF_ERROR(CheckFill(fill, type));

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cpu_bench_worker/rewrite/analysis/before_loop.h"
+#include "cpu_bench_worker/rewrite/analysis/helper_functions.h"
 #include "cpu_bench_worker/rewrite/analysis/turn_tables.h"
 #include "cpu_bench_worker/rewrite/rules/rules.h"
 
@@ -49,6 +50,14 @@ std::string AtPlace(const FunctionCode& code, const OfElement& found, const std:
   return code.Text(found.expression, edits);
 }
 
+// Whether it calls a function of the program that has a loop which only data end.
+bool CallsWhile(const FunctionCode& code, const clang::Stmt* stmt) {
+  const auto* call = dyn_cast<clang::CallExpr>(stmt);
+  const clang::FunctionDecl* called = call == nullptr ? nullptr : WrittenHere(code, call);
+  return called != nullptr &&
+         Has<clang::WhileStmt, clang::DoStmt, clang::CallExpr>(called->getBody());
+}
+
 std::optional<OfElement> AsOfElement(const FunctionCode& code, const clang::Stmt* stmt) {
   const auto* expression = dyn_cast<clang::Expr>(stmt);
   if (expression == nullptr || expression != expression->IgnoreParenImpCasts() ||
@@ -73,6 +82,10 @@ std::optional<OfElement> AsOfElement(const FunctionCode& code, const clang::Stmt
   found.array = NamedVariable(found.element->getBase());
   const auto* parameter =
       found.array == nullptr ? nullptr : dyn_cast<clang::ParmVarDecl>(found.array);
+  // Of an element that no turn asked for it must come to an end, and do no harm.
+  for (const clang::Stmt* each : Below(expression))
+    if (inside.count(each) == 0 && (MayFault(code, each) || CallsWhile(code, each)))
+      return std::nullopt;
   const LoopsOver loops = LoopsOverOf(code, expression);
   // Alone a loop asks each element once, unless it goes from place to place.
   if (parameter == nullptr || loops.outermost == nullptr ||
@@ -89,10 +102,21 @@ std::optional<OfElement> AsOfElement(const FunctionCode& code, const clang::Stmt
   return found;
 }
 
-// How many elements the array has, as the function can say it; empty where nobody knows.
+// How many elements the array has, as the function can say it; empty where nobody knows, or a
+// parameter is not what it was.
 std::string LengthOf(const FunctionCode& code, const clang::VarDecl* array) {
   const auto known = code.lengths().find(array->getNameAsString());
-  return known == code.lengths().end() ? "" : known->second;
+  if (known == code.lengths().end()) return "";
+  const Variables changed = Changed(code.body());
+  const Variables declared = Declared(code.body());
+  for (const clang::ParmVarDecl* parameter : code.parameters()) {
+    const auto hides = [&](const clang::VarDecl* each) {
+      return each->getName() == parameter->getName();
+    };
+    if (changed.count(parameter) > 0 || std::any_of(declared.begin(), declared.end(), hides))
+      return "";
+  }
+  return known->second;
 }
 
 }  // namespace
