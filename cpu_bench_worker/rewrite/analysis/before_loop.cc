@@ -139,9 +139,26 @@ bool OnlyLooks(const clang::CXXOperatorCallExpr* element) {
           (name == "vector" || name == "array" || name == "span" || name == "basic_string"));
 }
 
+// Whether this is an element of an array or a container.
+bool IsElement(const clang::Stmt* stmt) {
+  const auto* call = dyn_cast<clang::CXXOperatorCallExpr>(stmt);
+  return isa<clang::ArraySubscriptExpr>(stmt) ||
+         (call != nullptr && call->getOperator() == clang::OO_Subscript);
+}
+
+// Whether this is v.size(), or asks a container of the standard library something like it.
+bool AsksForSize(const clang::CallExpr* call) {
+  const auto* member = dyn_cast<clang::CXXMemberCallExpr>(call);
+  const clang::CXXMethodDecl* method = member == nullptr ? nullptr : member->getMethodDecl();
+  return method != nullptr && method->getParent()->isInStdNamespace() && method->isConst() &&
+         method->getIdentifier() != nullptr &&
+         (method->getName() == "size" || method->getName() == "empty");
+}
+
 bool IsQuiet(const FunctionCode& code, const clang::CallExpr* call, Known* known) {
   const clang::FunctionDecl* callee = call->getDirectCallee();
   if (callee == nullptr) return false;
+  if (AsksForSize(call)) return true;
   if (const auto* element = dyn_cast<clang::CXXOperatorCallExpr>(call)) return OnlyLooks(element);
   // A program may have a cbrt of its own.
   const clang::FunctionDecl* definition = WrittenHere(code, call);
@@ -210,8 +227,7 @@ bool OnlyComputes(const FunctionCode& code, const clang::Expr* expression) {
     return false;
   for (const clang::Stmt* each : Below(expression))
     if (const auto* call = dyn_cast<clang::CallExpr>(each);
-        AsAssignment(each) ||
-        (call != nullptr && (isa<clang::CXXOperatorCallExpr>(call) || !IsQuiet(code, call))))
+        AsAssignment(each) || (call != nullptr && !IsQuiet(code, call)))
       return false;
   return true;
 }
@@ -256,6 +272,7 @@ bool MayFault(const FunctionCode& code, const clang::Stmt* stmt) {
   if (const auto* field = dyn_cast<clang::MemberExpr>(stmt)) return field->isArrow();
   if (const auto* unary = dyn_cast<clang::UnaryOperator>(stmt))
     return unary->getOpcode() == clang::UO_Deref;
+  if (IsElement(stmt)) return true;
   if (const auto* call = dyn_cast<clang::CallExpr>(stmt)) {
     const clang::FunctionDecl* definition = WrittenHere(code, call);
     if (definition == nullptr) return false;
@@ -266,7 +283,7 @@ bool MayFault(const FunctionCode& code, const clang::Stmt* stmt) {
     });
   }
   const auto* binary = dyn_cast<clang::BinaryOperator>(stmt);
-  if (binary == nullptr) return isa<clang::ArraySubscriptExpr>(stmt);
+  if (binary == nullptr) return false;
   const clang::BinaryOperatorKind kind = binary->getOpcode();
   if ((kind != clang::BO_Div && kind != clang::BO_Rem) || !binary->getType()->isIntegerType())
     return false;
@@ -296,8 +313,7 @@ bool MaySkip(const FunctionCode& code, const std::vector<const Loop*>& loops,
 bool IsReadAnyway(const FunctionCode& code, const std::vector<const Loop*>& loops,
                   const clang::Stmt* part) {
   const clang::Stmt* body = loops[0]->stmt->getBody();
-  if (!isa<clang::ArraySubscriptExpr>(part) ||
-      Has<clang::BreakStmt, clang::ReturnStmt, clang::GotoStmt>(body))
+  if (!IsElement(part) || Has<clang::BreakStmt, clang::ReturnStmt, clang::GotoStmt>(body))
     return false;
   const std::string text = code.Text(part);
   const Variables used = Used(part);
@@ -305,8 +321,8 @@ bool IsReadAnyway(const FunctionCode& code, const std::vector<const Loop*>& loop
   return std::any_of(all.begin(), all.end(), [&](const clang::Stmt* each) {
     const auto* around = dyn_cast_or_null<clang::UnaryOperator>(code.Parent(each));
     const bool only_place = around != nullptr && around->getOpcode() == clang::UO_AddrOf;
-    return isa<clang::ArraySubscriptExpr>(each) && !only_place && code.Text(each) == text &&
-           Used(each) == used && !MaySkip(code, loops, each);
+    return IsElement(each) && !only_place && code.Text(each) == text && Used(each) == used &&
+           !MaySkip(code, loops, each);
   });
 }
 

@@ -17,6 +17,7 @@ bool IsOfStd(clang::QualType type, const char* name) {
 
 bool IsVector(clang::QualType type) { return IsOfStd(type, "vector"); }
 bool IsString(clang::QualType type) { return IsOfStd(type, "basic_string"); }
+bool IsSpan(clang::QualType type) { return IsOfStd(type, "span"); }
 
 std::vector<const clang::Expr*> MadeWith(const clang::Expr* expression) {
   for (const clang::Stmt* each : Below(expression)) {

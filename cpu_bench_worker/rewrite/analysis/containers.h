@@ -10,9 +10,10 @@
 
 namespace whetstone {
 
-// Whether it is std::vector, or a reference to one; the same of std::string.
+// Whether it is std::vector, or a reference to one; the same of std::string and std::span.
 bool IsVector(clang::QualType type);
 bool IsString(clang::QualType type);
+bool IsSpan(clang::QualType type);
 
 // A vector or string that a statement of its own declares, with what it is made of: nothing, a
 // size, a size and a value, a range, or another one.

@@ -122,7 +122,9 @@ const clang::VarDecl* RunThrough(const FunctionCode& code, const clang::CXXForRa
       isa<clang::DecompositionDecl>(loop->getLoopVariable()))
     return nullptr;
   const bool bits = code.Type(range->getType().getNonReferenceType()) == "std::vector<bool>";
-  if (bits || (!IsVector(range->getType()) && !IsString(range->getType()))) return nullptr;
+  if (bits ||
+      (!IsVector(range->getType()) && !IsString(range->getType()) && !IsSpan(range->getType())))
+    return nullptr;
   for (const clang::Stmt* each : Below(loop->getBody())) {
     const auto* call = dyn_cast<clang::CXXMemberCallExpr>(each);
     if (call != nullptr && call->getMethodDecl() != nullptr && !call->getMethodDecl()->isConst() &&

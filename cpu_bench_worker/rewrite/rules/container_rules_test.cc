@@ -85,10 +85,33 @@ TEST_F(RewriteTest, ALoopThroughAVectorCountsItsPlaces) {
               HasSubstr("for (size_t k = 0; k < x.size(); k++) { const float& v = x[k]; all += v; "
                         "for (size_t k2 = 0; k2 < x.size(); k2++) { float w = x[k2]; all += w / "
                         "x.size(); } } return"));
+  EXPECT_THAT(By("run through by places",
+                 "namespace std { template <class T> struct span { T& operator[](size_t) const; "
+                 "size_t size() const; T* begin() const; T* end() const; }; } float "
+                 "f(std::span<const float> x) { float all = 0; for (float v : x) all += v; return "
+                 "all; }"),
+              HasSubstr("for (size_t k = 0; k < x.size(); k++) { float v = x[k]; all += v; }"));
   EXPECT_FALSE(Fits("run through by places",
                     With("float f(std::vector<float> x) { float all = 0; for (float v : x) { if (v "
                          "> 9) x.clear(); all += v; } return all; }")))
       << "it changes its size";
+}
+
+TEST_F(RewriteTest, WhatIsComputedOfAVectorsElementsIsComputedOnceForEach) {
+  const auto made = [](const std::string& turn) {
+    return By("computed once for each",
+              With("void f(const std::vector<double>& x, std::vector<double>& y) { for (size_t i = "
+                   "0; i < y.size(); i++) { for (size_t j = 0; j < x.size(); j++) { " +
+                   turn + " } } }"));
+  };
+  EXPECT_THAT(made("y[i] += i * std::exp(x[j]);"),
+              HasSubstr("double* const table = new double[x.size() > 0 ? x.size() : 0]; for "
+                        "(size_t j = 0; j < x.size(); j++) { table[j] = std::exp(x[j]); } for "
+                        "(size_t i = 0; i < y.size(); i++) { for (size_t j = 0; j < x.size(); j++) "
+                        "{ y[i] += i * table[j]; } }"));
+  EXPECT_EQ(made("y[i] += i * std::exp(y[j]);"), "") << "the nest writes to it";
+  EXPECT_EQ(made("if (i < j) y[i] += i * std::exp(x[j]);"), "") << "it may not be there";
+  EXPECT_NE(made("if (x[j] > i) y[i] += i * std::exp(x[j]);"), "") << "it is read anyway";
 }
 
 TEST_F(RewriteTest, TheMedianOfAnEvenNumberTakesTwoOfThem) {
