@@ -188,7 +188,7 @@ TEST_F(RewriteTest, WhatDiffersFromTurnToTurnOfTheOuterLoopIsComputedThere) {
             "")
       << "the nest writes to it";
   EXPECT_EQ(By(kOnce,
-               "void f(float* b, int n) { for (int i = 0; i < n; i++) { for (int j = 0; j < i; "
+               "void f(float* b, int n) { for (int i = 0; i < n; i++) { for (int j = 0; j < i * i; "
                "j++) { b[i] += sqrtf(j); } } }"),
             "")
       << "it has another end in every turn";
@@ -197,6 +197,27 @@ TEST_F(RewriteTest, WhatDiffersFromTurnToTurnOfTheOuterLoopIsComputedThere) {
                  "float* row = b + i * m; for (int j = 0; j < m; j++) { row[j] += sqrtf(a[j * m]); "
                  "} } }"),
               HasSubstr("table[j] = sqrtf(a[j * m]);"));
+}
+
+TEST_F(RewriteTest, ALoopOverPairsHasAnEntryForEachThatIsEverASecondOne) {
+  const auto pairs = [](const std::string& outer, const std::string& inner,
+                        const std::string& value = "sqrtf(a[j])") {
+    return By(kOnce, "void f(const float* a, float* b, int n, int r) { for (" + outer +
+                         "; i++) { for (" + inner + "; j++) { b[i] += " + value + "; } } }");
+  };
+  EXPECT_THAT(pairs("int i = 0; i < n", "int j = i + 1; j < n"),
+              HasSubstr("float* const table = new float[0 < n && n > 0 ? n : 0]; if (0 < n) for "
+                        "(int j = 1; j < n; j++) { table[j] = sqrtf(a[j]); } for (int i = 0; i < "
+                        "n; i++) { for (int j = i + 1; j < n; j++) { b[i] += table[j]; } }"));
+  EXPECT_THAT(pairs("int i = r; i <= n", "int j = 0; j < i"),
+              HasSubstr("new float[r <= n && n > 0 ? n : 0]; if (r <= n) for (int j = 0; j < n;"));
+  EXPECT_THAT(pairs("int i = 0; i < 9", "int j = 0; j < i"),
+              HasSubstr("float table[8]; if (0 < 9) for (int j = 0; j < 8; j++)"));
+  EXPECT_THAT(pairs("int i = r; i < n - r", "int j = i - r; j <= i + r"),
+              HasSubstr("for (int j = (r - r); j < (((n - r) - 1 + r) + 1); j++) { table[j - (r - "
+                        "r)] = sqrtf(a[j]); }"));
+  EXPECT_EQ(pairs("int i = 0; i < n", "int j = r - i; j < n"), "");
+  EXPECT_EQ(pairs("int i = 0; i < n", "int j = i + 1; j < n", "sqrtf(a[j] - a[i])"), "");
 }
 
 TEST_F(RewriteTest, TablesOfOneLoopAreFilledTogether) {

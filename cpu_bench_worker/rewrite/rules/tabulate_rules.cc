@@ -64,7 +64,7 @@ Edits TakenFromTable(const FunctionCode& code, const BeforeLoop& before, const O
 // A table of such an expression.
 struct Table {
   OfCounters values;
-  Entries entries;
+  std::vector<Axis> axes;
 };
 
 // Makes these tables before the loop.
@@ -76,7 +76,8 @@ void AddTables(const FunctionCode& code, const BeforeLoop& before, const std::ve
   std::string lines;
   Edits edits;
   for (size_t i = 0; i < tables.size(); ++i) {
-    const auto& [values, entries] = tables[i];
+    const auto& [values, axes] = tables[i];
+    const Entries entries = EntriesOf(axes);
     const std::string name = NameOf(code, "table", i == 0 ? "" : std::to_string(i + 1));
     const std::string entry = name + "[" + entries.index + "]";
     const std::string floating = FloatingType(values.expression->getType());
@@ -86,8 +87,8 @@ void AddTables(const FunctionCode& code, const BeforeLoop& before, const std::ve
     for (const Edit& edit : TakenFromTable(code, before, values, entry)) edits.push_back(edit);
     // Tables for the turns of the same loops are filled together.
     if (i + 1 < tables.size() && tables[i + 1].values.loops == values.loops) continue;
-    for (auto loop = values.loops.rbegin(); loop != values.loops.rend(); ++loop)
-      lines = before.Head(**loop) + " {\n" + lines + "}\n";
+    for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis)
+      lines = axis->head + " {\n" + lines + "}\n";
     filled += std::exchange(lines, "");
   }
   // What is a part of something else in a table is not looked up itself.
@@ -116,15 +117,15 @@ void TabulateTurns(const FunctionCode& code, Rewrites* rewrites) {
     for (const clang::Stmt* stmt : Below(loop)) {
       if (done.count(stmt) > 0) continue;
       const std::optional<OfCounters> values = AsOfCounters(code, before, stmt);
-      const std::optional<Entries> entries =
-          values ? EntriesOf(code, before, values->loops) : std::nullopt;
-      if (!entries || (!entries->known && LeavesFunction(loop)) ||
+      const std::optional<std::vector<Axis>> axes =
+          values ? AxesOf(code, before, values->loops) : std::nullopt;
+      if (!axes || (!EntriesOf(*axes).known && LeavesFunction(loop)) ||
           before.MayHarm(values->expression, values->loops))
         continue;
       const std::vector<const clang::Stmt*> parts = Below(stmt);
       done.insert(parts.begin(), parts.end());
       if (seen.insert({values->loops, before.Text(values->expression, {})}).second)
-        tables.push_back({*values, *entries});
+        tables.push_back({*values, *axes});
     }
     // All of them come first: a program that takes long is measured a few times only.
     if (tables.size() > 1) AddTables(code, before, tables, rewrites);
