@@ -74,6 +74,7 @@ void RewriteFunction(const FunctionCode& code, const clang::FunctionDecl& defini
                           &LookBack,
                           &HoistCalls,
                           &TabulateTurns,
+                          &TabulateParts,
                           &TabulateElements,
                           &TabulateValues,
                           &CarryAlong,

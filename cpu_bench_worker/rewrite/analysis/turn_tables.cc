@@ -36,7 +36,7 @@ std::optional<Entries> KnownEntries(const std::vector<Axis>& axes) {
 }
 
 // What a loop begins or ends at before the loop that it is in.
-struct Limit {
+struct EndOfTurns {
   std::string text;  // an operand
   std::optional<int64_t> known = std::nullopt;
   const Loop* around = nullptr;  // to whose counter it adds something
@@ -66,9 +66,10 @@ std::string AsOperand(const std::string& text) {
 }
 
 // Its value where the counter that it adds to has the least one (`first`) or the greatest one.
-std::optional<Limit> LimitOf(const FunctionCode& code, const BeforeLoop& before,
-                             const clang::Expr* bound, bool first) {
-  if (before.NeedsNothing(bound)) return Limit{before.Operand(bound, {}), code.Constant(bound)};
+std::optional<EndOfTurns> EndOfTurnsOf(const FunctionCode& code, const BeforeLoop& before,
+                                       const clang::Expr* bound, bool first) {
+  if (before.NeedsNothing(bound))
+    return EndOfTurns{before.Operand(bound, {}), code.Constant(bound)};
   const Loop* around = AddedTo(code, before, bound);
   if (around == nullptr) return std::nullopt;
   const clang::Expr* extreme = first ? around->first : around->last;
@@ -83,7 +84,7 @@ std::optional<Limit> LimitOf(const FunctionCode& code, const BeforeLoop& before,
   const std::string value = before.Operand(extreme, {}) + (less > 0 ? " - 1" : "");
   const std::string text =
       known ? std::to_string(*known) : before.Text(bound, {{around->var, value}});
-  return Limit{AsOperand(text), known, around};
+  return EndOfTurns{AsOperand(text), known, around};
 }
 
 // The condition that a loop whose bounds are known before another one has turns.
@@ -107,8 +108,8 @@ std::string From(const std::string& name, int64_t first) {
 
 std::optional<Axis> AxisOf(const FunctionCode& code, const BeforeLoop& before, const Loop& loop,
                            const std::vector<const Loop*>& loops) {
-  const std::optional<Limit> first = LimitOf(code, before, loop.first, true);
-  const std::optional<Limit> last = LimitOf(code, before, loop.last, false);
+  const std::optional<EndOfTurns> first = EndOfTurnsOf(code, before, loop.first, true);
+  const std::optional<EndOfTurns> last = EndOfTurnsOf(code, before, loop.last, false);
   if (!first || !last) return std::nullopt;
   Axis axis{.place = loop.var->getNameAsString(),
             .first = first->text,

@@ -6,8 +6,8 @@
 
 #include "cpu_bench_worker/rewrite/analysis/before_loop.h"
 #include "cpu_bench_worker/rewrite/analysis/conditions.h"
-#include "cpu_bench_worker/rewrite/analysis/helper_functions.h"
 #include "cpu_bench_worker/rewrite/analysis/takings.h"
+#include "cpu_bench_worker/rewrite/analysis/turn_parts.h"
 #include "cpu_bench_worker/rewrite/analysis/turn_tables.h"
 #include "cpu_bench_worker/rewrite/rules/rules.h"
 
@@ -113,56 +113,6 @@ void DoBefore(const FunctionCode& code, const Loop& loop, const Block& block, co
   rewrites->push_back({"a loop done once for each",
                        code.Source({code.Instead(
                            loop.stmt, tables + turn + code.Text(loop.stmt, edits) + deleted)})});
-}
-
-bool AllKeepToThemselves(const FunctionCode& code, const clang::Stmt* stmt, int depth);
-
-// Whether all that a call does is to return a value and to write to what it is given for that: a
-// function of the program that knows nothing but its parameters, or one of the standard library.
-bool KeepsToItself(const FunctionCode& code, const clang::CallExpr* call, int depth) {
-  if (IsQuiet(code, call)) return true;
-  const clang::FunctionDecl* callee = call->getDirectCallee();
-  if (callee == nullptr || depth == 0) return false;
-  if (const auto* operation = dyn_cast<clang::CXXOperatorCallExpr>(call)) {
-    // What a function calls operators of is its own, or what it was given to write to.
-    const clang::VarDecl* object = NamedVariable(operation->getArg(0));
-    return depth < kDepthMax || operation->isAssignmentOp() ||
-           operation->getOperator() == clang::OO_Subscript ||
-           (object != nullptr && object->isImplicit());  // of a loop over a range
-  }
-  if (isa<clang::CXXMemberCallExpr>(call)) return true;
-  if (const clang::FunctionDecl* definition = WrittenHere(code, call)) {
-    // A view that is given by value may be written through.
-    for (const clang::ParmVarDecl* parameter : definition->parameters())
-      if (parameter->getType()->isRecordType()) return false;
-    return !NamesState(definition->getBody()) && !Has<clang::LambdaExpr>(definition->getBody()) &&
-           AllKeepToThemselves(code, definition->getBody(), depth - 1);
-  }
-  static const auto* const known = new std::set<std::string>{
-      "accumulate",  "count",       "count_if",    "fill",        "inner_product", "iota",
-      "max_element", "min_element", "nth_element", "partial_sum", "reduce",        "sort"};
-  return callee->isInStdNamespace() && callee->getDeclName().isIdentifier() &&
-         known->count(callee->getNameAsString()) > 0;
-}
-
-bool AllKeepToThemselves(const FunctionCode& code, const clang::Stmt* stmt, int depth) {
-  const std::vector<const clang::Stmt*> parts = Below(stmt);
-  return std::all_of(parts.begin(), parts.end(), [&](const clang::Stmt* each) {
-    const auto* call = dyn_cast<clang::CallExpr>(each);
-    return call == nullptr || KeepsToItself(code, call, depth);
-  });
-}
-
-// Whether a statement of a loop's turn may stand elsewhere, as far as jumps and calls go.
-bool IsMovable(const FunctionCode& code, const clang::Stmt* stmt) {
-  if (HasOwn<clang::BreakStmt>(stmt) || HasOwn<clang::ContinueStmt>(stmt) || NamesState(stmt) ||
-      NamesBinding(stmt) ||
-      Has<clang::NullStmt, clang::ReturnStmt, clang::LabelStmt, clang::GotoStmt, clang::LambdaExpr,
-          clang::CXXNewExpr, clang::CXXDeleteExpr, clang::CXXThrowExpr, clang::AsmStmt>(stmt))
-    return false;
-  for (const clang::VarDecl* own : Declared(stmt))
-    if (own->isStaticLocal() || isa<clang::DecompositionDecl>(own)) return false;
-  return AllKeepToThemselves(code, stmt, kDepthMax);
 }
 
 // Whether it is worth moving: compilers move what is simpler themselves.

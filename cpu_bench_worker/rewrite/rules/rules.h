@@ -138,6 +138,9 @@ void EndComputedOnce(const FunctionCode& code, Rewrites* rewrites);
 // What an inner loop computes expensively of its own counter alone is computed once for each of its
 // values, into a table, before the outer loop.
 void TabulateTurns(const FunctionCode& code, Rewrites* rewrites);
+// The same of statements of a turn, which may write to several variables and arrays of the turn's
+// own (part_rules.cc).
+void TabulateParts(const FunctionCode& code, Rewrites* rewrites);
 // What is computed at length of an array's element, wherever that is read, is computed once for each
 // element, into a table before all loops, where it is known how many there are (element_rules.cc).
 void TabulateElements(const FunctionCode& code, Rewrites* rewrites);
