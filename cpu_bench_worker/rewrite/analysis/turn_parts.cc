@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "clang/AST/DeclTemplate.h"
 #include "clang/AST/ExprCXX.h"
 #include "cpu_bench_worker/rewrite/analysis/before_loop.h"
 #include "cpu_bench_worker/rewrite/analysis/conditions.h"
+#include "cpu_bench_worker/rewrite/analysis/containers.h"
 #include "cpu_bench_worker/rewrite/analysis/helper_functions.h"
 
 namespace whetstone {
@@ -12,6 +14,19 @@ namespace {
 
 using clang::dyn_cast;
 using clang::isa;
+
+// Whether what is given by value as this may be a view that is written through.
+bool IsWrittenThrough(clang::QualType type) {
+  const clang::CXXRecordDecl* record = type->getAsCXXRecordDecl();
+  if (record == nullptr) return false;
+  if (const auto* made = dyn_cast<clang::ClassTemplateSpecializationDecl>(record);
+      made != nullptr && IsSpan(type))
+    return !made->getTemplateArgs()[0].getAsType().isConstQualified();
+  return !record->hasDefinition() || record->getNumBases() > 0 ||
+         std::any_of(record->field_begin(), record->field_end(), [](const clang::FieldDecl* each) {
+           return !each->getType()->isArithmeticType();
+         });
+}
 
 bool AllKeepToThemselves(const FunctionCode& code, const clang::Stmt* stmt, int depth);
 
@@ -30,9 +45,8 @@ bool KeepsToItself(const FunctionCode& code, const clang::CallExpr* call, int de
   }
   if (isa<clang::CXXMemberCallExpr>(call)) return true;
   if (const clang::FunctionDecl* definition = WrittenHere(code, call)) {
-    // A view that is given by value may be written through.
     for (const clang::ParmVarDecl* parameter : definition->parameters())
-      if (parameter->getType()->isRecordType()) return false;
+      if (IsWrittenThrough(parameter->getType())) return false;
     return !NamesState(definition->getBody()) && !Has<clang::LambdaExpr>(definition->getBody()) &&
            AllKeepToThemselves(code, definition->getBody(), depth - 1);
   }

@@ -74,6 +74,26 @@ TEST_F(RewriteTest, AWholeLoopMayBeDoneOnceForEach) {
                     HasSubstr("const double best = table[j];")));
 }
 
+TEST_F(RewriteTest, WhatIsGivenByValueIsNotWrittenTo) {
+  const auto fits = [](const std::string& view) {
+    return Fits(
+        kPart,
+        "namespace std { template <class T> struct span { T* p; T& operator[](size_t) "
+        "const; }; } struct Row { const float* v; }; struct Pair { int a, b; }; static void "
+        "mean(" +
+            view +
+            " x, int j, int n, float* m) { *m = 0; for (int k = 0; k < n; k++) { *m += j / "
+            "(k + 1.0f); } } void f(" +
+            view +
+            " x, float* out, int n) { for (int i = 0; i < n; i++) { for (int j = 0; j < i; "
+            "j++) { float m; mean(x, j, n, &m); out[i] += m * i; } } }");
+  };
+  EXPECT_TRUE(fits("Pair"));
+  EXPECT_TRUE(fits("std::span<const float>"));
+  EXPECT_FALSE(fits("std::span<float>"));
+  EXPECT_FALSE(fits("Row"));
+}
+
 // Windows over a text around `turn`.
 std::string Windows(const std::string& turn) {
   return "static bool hash(const char* s, int k, unsigned long* h, int* rev) { *h = 0; for (int i "
