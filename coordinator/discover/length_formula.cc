@@ -270,11 +270,11 @@ bool IsEnough(const std::string& formula, const std::vector<SeenLength>& seen) {
          });
 }
 
-std::string LengthRoom(const std::vector<SeenLength>& seen) {
+std::string LengthRoom(const std::vector<SeenLength>& seen, int64_t factor) {
   if (seen.size() < kSeenMin) return "";
   int64_t longest = 0, room = kRoomLeast;
   for (const SeenLength& each : seen) longest = std::max(longest, each.length);
-  while (room < longest + longest / 2) room *= 2;
+  while (room < factor * longest) room *= 2;
   std::string most;
   for (const auto& [name, size] : seen[0].sizes) {
     most = most.empty() ? name : absl::StrCat("max(", most, ",", name, ")");

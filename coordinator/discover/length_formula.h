@@ -49,9 +49,9 @@ std::string LengthBound(const std::vector<SeenLength>& seen);
 // Says whether a formula gives at least what was seen.
 bool IsEnough(const std::string& formula, const std::vector<SeenLength>& seen);
 
-// Returns the largest size and a constant, which together are more than what was seen by half at
-// least, for where data alone tell how far an array is read. Empty at fewer than three sizes.
-std::string LengthRoom(const std::vector<SeenLength>& seen);
+// Returns the largest size and a constant of at least `factor` times what was seen, for where data
+// alone tell how far an array is read. Empty at fewer than three sizes.
+std::string LengthRoom(const std::vector<SeenLength>& seen, int64_t factor);
 
 }  // namespace whetstone
 

@@ -14,10 +14,13 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "absl/strings/substitute.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/problem/element_type.h"
 #include "common/status_macros.h"
 #include "coordinator/discover/length_formula.h"
 #include "coordinator/discover/length_program.h"
+#include "coordinator/discover/relevant_clues.h"
 #include "coordinator/discover/telling_answers.h"
 #include "coordinator/prompt/prompt_file.h"
 #include "coordinator/prompt/signature.h"
@@ -31,6 +34,10 @@ constexpr int64_t kLongestOfTables = 1 << 17;  // by 16-bit numbers
 constexpr double kRunS = 1;
 constexpr double kRunOfTablesS = 4;      // and of rows, of which there is much to read
 constexpr size_t kTriesOfWhatFails = 2;  // it may take all its time
+// How much longer an array may be than was seen where data tell; rows are longer at times.
+constexpr int64_t kRoom = 2, kRoomOfRows = 8;
+// After this a probe looks no further, and no other one is begun.
+constexpr absl::Duration kProbeTime = absl::Seconds(40);
 // Of a table that is asked at small numbers only, how long it looks.
 constexpr int64_t kLooksLong = 2 * kFewNumbers;
 
@@ -72,6 +79,7 @@ class Probe {
     }
     for (const Sizes& sizes : to_see.all) {
       if (!ran_ && seen_.size() == kTriesOfWhatFails) return probed;
+      if (absl::Now() > deadline_) break;
       seen_.push_back({sizes, {}});
       ASSIGN_OR_RETURN(seen_.back().lengths, LengthsAt(sizes, &probed.why));
     }
@@ -90,7 +98,7 @@ class Probe {
       // (n-k)/step*step+k, or data that decide, are none of the usual formulas.
       if (formula.empty()) formula = LengthBound(all);
       if (formula.empty()) formula = of_some;
-      if (formula.empty()) formula = LengthRoom(all);
+      if (formula.empty()) formula = LengthRoom(all, clued() ? kRoomOfRows : kRoom);
       if (!formula.empty()) {
         probed.lengths[program_.asked[a]] = formula;
       } else if (probed.why.empty()) {
@@ -108,6 +116,7 @@ class Probe {
   std::vector<SeenLength> SeenAt(size_t array, const std::vector<size_t>& points) const {
     std::vector<SeenLength> lengths;
     for (const size_t point : points) {
+      if (point >= seen_.size()) continue;  // for want of time
       const auto& [sizes, seen] = seen_[point];
       // Where it does nothing, its sizes do not fit together.
       if (!seen.has_value() || (*seen)[array] == 0) continue;
@@ -278,6 +287,7 @@ class Probe {
     std::optional<std::vector<int64_t>> lengths;
   };
   std::vector<Seen> seen_;
+  const absl::Time deadline_ = absl::Now() + kProbeTime;
   bool ran_ = false;
   bool guessed_ = false;
 };
@@ -292,77 +302,6 @@ bool SaysLess(const std::optional<std::set<std::string>>& sizes, const ImportedF
   return has && lacks;
 }
 
-bool IsInt(const Parameter& parameter) {
-  return CppIntegerMax(parameter.type) >= std::numeric_limits<int32_t>::max();
-}
-
-// Says whether a struct's field may be the first or the last of a range.
-bool MayCount(const v1::StructType::Field& field) {
-  return !IsFloating(field.type()) && field.extents().empty();
-}
-
-// Returns the clues that are about what the function only reads: arrays of whole numbers that can
-// count elements, and fields of one struct.
-CodeClues Relevant(const CodeClues& all, const ImportedFunction& function) {
-  std::vector<std::set<std::string>> together(1);  // names that a range may be made of
-  for (const Parameter& parameter : function.signature.parameters) {
-    if (parameter.pointer && !parameter.is_const) continue;
-    if (parameter.pointer && IsInt(parameter)) together[0].insert(parameter.name);
-    for (const v1::StructType& type : function.structs.structs()) {
-      if (type.name() != parameter.type) continue;
-      std::set<std::string>& fields = together.emplace_back();
-      for (const v1::StructType::Field& field : type.fields()) {
-        if (MayCount(field)) fields.insert(field.name());
-      }
-    }
-  }
-  CodeClues clues;
-  for (const std::string& array : all.begins) {
-    if (together[0].count(array)) clues.begins.insert(array);
-  }
-  std::set<std::string> taken = clues.begins;
-  for (const auto& range : all.ranges) {
-    const bool one = absl::c_any_of(together, [&](const std::set<std::string>& names) {
-      return names.count(range.first) && names.count(range.second);
-    });
-    if (!one || taken.count(range.first) || taken.count(range.second)) continue;
-    clues.ranges.insert(range);
-    taken.insert({range.first, range.second});
-  }
-  return clues;
-}
-
-// Returns how inputs are filled that clues are about, where the lengths of arrays are known.
-std::map<std::string, std::string> FillsBy(const CodeClues& clues, const ImportedFunction& function,
-                                           const std::map<std::string, std::string>& lengths) {
-  std::map<std::string, std::string> fills;
-  const auto between = [&](const std::string& name, const std::string& what) {
-    for (const auto& [first, last] : clues.ranges) {
-      if (name == first) fills[what] = absl::StrCat("uniform(0, ", kRangeBegins - 1, ")");
-      if (name == last)
-        fills[what] = absl::Substitute("uniform($0, $1)", kRangeBegins, kRangeEnds - 1);
-    }
-  };
-  for (const Parameter& parameter : function.signature.parameters) {
-    const std::string& name = parameter.name;
-    const auto length = lengths.find(name);
-    if (parameter.pointer) between(name, name);
-    if (clues.begins.count(name) && length != lengths.end()) {
-      // One more than there are rows tells where each begins and the last one ends.
-      absl::string_view rows = length->second;
-      const bool shorter = absl::ConsumeSuffix(&rows, "+1");
-      fills[name] = absl::Substitute("sorted(0, $0*($1$2))", kRow, rows, shorter ? "" : "-1");
-    }
-    for (const v1::StructType& type : function.structs.structs()) {
-      if (type.name() != parameter.type) continue;
-      for (const v1::StructType::Field& field : type.fields()) {
-        if (MayCount(field)) between(field.name(), absl::StrCat(name, ".", field.name()));
-      }
-    }
-  }
-  return fills;
-}
-
 }  // namespace
 
 absl::StatusOr<ProbedLengths> ProbeLengths(const std::string& code,
@@ -372,13 +311,15 @@ absl::StatusOr<ProbedLengths> ProbeLengths(const std::string& code,
                                            const std::map<std::string, std::string>& known,
                                            const std::optional<std::set<std::string>>& sizes,
                                            const CodeClues& clues, LocalWorker* worker) {
-  const CodeClues relevant = Relevant(clues, function);
+  const CodeClues relevant = RelevantClues(clues, function);
   const bool clueless = relevant.begins.empty() && relevant.ranges.empty();
   ProbedLengths best;
   bool best_guessed = false;
+  const absl::Time deadline = absl::Now() + kProbeTime;
   // First with all whole numbers as sizes, as loops may not say which are.
   for (const bool with_clues : {false, true}) {
     for (const bool all_sizes : {true, false}) {
+      if (absl::Now() > deadline) return best;
       if ((with_clues && clueless) || (!all_sizes && !SaysLess(sizes, function))) continue;
       Probe probe(code, headers, function, arrays, all_sizes ? std::nullopt : sizes,
                   with_clues ? relevant : CodeClues(), worker);
@@ -391,7 +332,7 @@ absl::StatusOr<ProbedLengths> ProbeLengths(const std::string& code,
       if (with_clues) {
         std::map<std::string, std::string> lengths = known;
         lengths.insert(probed.lengths.begin(), probed.lengths.end());
-        probed.fills = FillsBy(relevant, function, lengths);
+        probed.fills = FillsByClues(relevant, function, lengths);
       }
       best = std::move(probed);
       best_guessed = probe.guessed();

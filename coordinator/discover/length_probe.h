@@ -38,8 +38,8 @@ struct ProbedLengths {
 // `code` holds the function and includes `headers`; `arrays` are parameters of it, and the lengths
 // of `known` others are known; `sizes` are the whole numbers that its loops make sizes, where they
 // say it. Errors are the worker's, which is borrowed. Takes about a second for
-// each of nine sizes, and half a minute for a function that does not end; twice that where loops say
-// that some whole numbers are no sizes, and four times where the text says something too.
+// each of nine sizes, and half a minute for a function that does not end; twice that where loops
+// say that some whole numbers are no sizes, and four times where the text says something too.
 absl::StatusOr<ProbedLengths> ProbeLengths(const std::string& code,
                                            const std::vector<std::string>& headers,
                                            const ImportedFunction& function,
