@@ -11,11 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
 #include "common/problem/cpp_text.h"
 #include "common/problem/element_type.h"
 #include "common/problem/struct_type.h"
 #include "common/status_macros.h"
+#include "coordinator/authoring/code_text.h"
 #include "coordinator/authoring/given_parameter.h"
 #include "coordinator/prompt/cpp_source.h"
 #include "coordinator/prompt/identifiers.h"
@@ -37,49 +37,14 @@ std::string Trimmed(const std::string& text) {
   return std::string(absl::StripAsciiWhitespace(text));
 }
 
-std::set<std::string> WordsOf(const std::string& text) {
-  std::set<std::string> words;
-  MapIdentifiers(text, [&](const std::string& word) {
-    words.insert(word);
-    return word;
-  });
-  return words;
-}
-
-// Words of lines for the preprocessor, in which nothing is rewritten.
-std::set<std::string> WordsOfDirectives(const std::string& code) {
-  std::set<std::string> words;
-  bool continues = false;
-  for (const absl::string_view line : absl::StrSplit(code, '\n')) {
-    if (continues || absl::StartsWith(absl::StripLeadingAsciiWhitespace(line), "#"))
-      words.merge(WordsOf(std::string(line)));
-    else
-      continue;
-    continues = absl::EndsWith(line, "\\");
-  }
-  return words;
-}
-
-// Says whether a name behind this word is not declared by it.
-bool MayPrecedeAUse(const std::string& word) {
-  static const auto* const known = new std::set<std::string>{
-      "return", "case", "else", "do", "and", "or", "not", "throw", "co_return", "co_yield"};
-  return known->count(word) > 0;
-}
-
 class Plain {
  public:
   Plain(const std::string& code, const std::string& name, const CppFunction& function)
-      : code_(code),
-        name_(name),
-        function_(function),
-        masked_(MaskedCpp(code)),
-        words_(WordsOf(masked_)),
-        unseen_(WordsOfDirectives(code)) {}
+      : code_(code), name_(name), function_(function), text_(code), masked_(text_.masked()) {}
 
   absl::StatusOr<PlainSource> Make() {
     const size_t open = masked_.find('(', function_.head);
-    const size_t close = open < function_.open ? Closing(open) : kNowhere;
+    const size_t close = open < function_.open ? text_.Closing(open) : kNowhere;
     if (close == kNowhere || close > function_.open) return PlainSource{code_, {}};
     std::vector<std::string> parameters;
     for (const std::string& part : SplitParameters(masked_.substr(open + 1, close - open - 1))) {
@@ -120,7 +85,7 @@ class Plain {
       Note(given, "a value");
       return absl::StrCat(type.core, " ", given.name);
     }
-    const std::string from = Fresh(given.name + "_given");
+    const std::string from = text_.Fresh(given.name + "_given");
     absl::StrAppend(&begin_, "\n  ", type.core, "& ", given.name, " = *", from, ";");
     Note(given, absl::StrCat("the pointer '", from, "'"));
     return absl::StrCat(type.core, "* ", from);
@@ -130,16 +95,10 @@ class Plain {
     changes_.push_back(absl::StrCat("'", given.name, "' (", given.type, ") is ", became));
   }
 
-  std::string Fresh(std::string name) {
-    while (words_.count(name) > 0) name += "_";
-    words_.insert(name);
-    return name;
-  }
-
   absl::StatusOr<std::string> Container(const GivenParameter& given, const GivenType& type) {
     const bool array = !type.extent.empty();
     const std::string size =
-        array ? absl::StrCat("size_t{", type.extent, "}") : Fresh(given.name + "_size");
+        array ? absl::StrCat("size_t{", type.extent, "}") : text_.Fresh(given.name + "_size");
     const std::string more = array ? "" : absl::StrCat(", size_t ", size);
     const std::string element = absl::StrCat(type.is_const ? "const " : "", type.element, "* ");
     // A string ends with a 0 that is none of its letters.
@@ -151,9 +110,13 @@ class Plain {
     if ((type.reference || view) && !ends_with_0) edits = UsesByPointer(given, size, &strange);
     if (edits) {
       edits_.insert(edits_.end(), edits->begin(), edits->end());
+      // What nobody asks for is no input.
+      const bool sized = !array && std::any_of(edits->begin(), edits->end(), [&](const auto& each) {
+        return absl::StrContains(each.text, size);
+      });
       Note(given,
-           absl::StrCat("'", given.name, "'", array ? "" : absl::StrCat(" and '", size, "'")));
-      return absl::StrCat(element, given.name, more);
+           absl::StrCat("'", given.name, "'", sized ? absl::StrCat(" and '", size, "'") : ""));
+      return absl::StrCat(element, given.name, sized ? more : "");
     }
     if (type.reference && !type.is_const) {
       return PromptError(
@@ -163,7 +126,7 @@ class Plain {
                        "): a problem's arrays are as long as their sizes say. Give the function an "
                        "array that is long enough, and let it return how much of it is used"));
     }
-    const std::string from = Fresh(given.name + "_given");
+    const std::string from = text_.Fresh(given.name + "_given");
     std::string own = given.type;  // as it was, but a reference
     if (type.reference) own = Trimmed(own.substr(0, own.rfind('&')));
     if (array) {
@@ -187,15 +150,16 @@ class Plain {
                                                      const std::string& size,
                                                      std::string* strange) {
     std::vector<TextEdit> edits;
-    const std::optional<std::vector<size_t>> uses = UsesOf(given.name);
+    const std::optional<std::vector<size_t>> uses =
+        text_.UsesOf(given.name, function_.open, function_.close);
     if (!uses) {
       *strange = "its name is another one's too";
       return std::nullopt;
     }
     for (const size_t at : *uses) {
       const size_t end = at + given.name.size();
-      const size_t next = Next(end);
-      const size_t before = Before(at);
+      const size_t next = text_.Next(end);
+      const size_t before = text_.Before(at);
       if (masked_[next] == '[') continue;
       const bool member = masked_[next] == '.' && AddMember(given, size, at, next, &edits);
       const bool range = masked_[before] == ':' && masked_[next] == ')' &&
@@ -209,8 +173,8 @@ class Plain {
 
   bool AddMember(const GivenParameter& given, const std::string& size, size_t at, size_t dot,
                  std::vector<TextEdit>* edits) {
-    const size_t begin = Next(dot + 1);
-    const size_t end = WordEnd(begin);
+    const size_t begin = text_.Next(dot + 1);
+    const size_t end = text_.WordEnd(begin);
     const std::string& name = given.name;
     const std::map<std::string, std::string> known = {
         {"size", size},
@@ -224,9 +188,9 @@ class Plain {
         {"front", absl::StrCat(name, "[0]")},
         {"back", absl::StrCat(name, "[", size, " - 1]")}};
     const auto it = known.find(masked_.substr(begin, end - begin));
-    const size_t open = Next(end);
-    const size_t close = masked_[open] == '(' ? Closing(open) : kNowhere;
-    if (it == known.end() || close == kNowhere || Next(open + 1) != close) return false;
+    const size_t open = text_.Next(end);
+    const size_t close = masked_[open] == '(' ? text_.Closing(open) : kNowhere;
+    if (it == known.end() || close == kNowhere || text_.Next(open + 1) != close) return false;
     edits->push_back({at, close + 1, it->second});
     return true;
   }
@@ -239,19 +203,20 @@ class Plain {
       if (masked_[open] == ')') ++depth;
       if (masked_[open] == '(' && depth-- == 0) break;
     }
-    const size_t body = Next(close + 1);
+    const size_t body = text_.Next(close + 1);
     const std::string each = Trimmed(code_.substr(open + 1, colon - open - 1));
-    const size_t keyword = Before(open);
+    const size_t keyword = text_.Before(open);
     const bool is_for = keyword >= 2 && masked_.compare(keyword - 2, 3, "for") == 0;
     if (!is_for || masked_[body] != '{' || absl::StrContains(each, ";")) return false;
-    const std::string place = Fresh(given.name + "_at");
+    const std::string place = text_.Fresh(given.name + "_at");
     edits->push_back({open, body + 1,
                       absl::StrCat("(size_t ", place, " = 0; ", place, " < ", size, "; ++", place,
                                    ") {\n", each, " = ", given.name, "[", place, "];")});
     return true;
   }
 
-  // Of a single struct of which only fields are read: a parameter for each of them.
+  // Of a single struct that only gives numbers, some of them whole: a parameter for each of its
+  // fields, or for those that are read.
   std::string Fields(const GivenParameter& given) {
     const bool pointer = absl::EndsWith(given.type, "*");
     const bool by_value = !pointer && !absl::EndsWith(given.type, "&");
@@ -261,102 +226,72 @@ class Plain {
     const std::vector<StructDefinition> structs = FindStructs(code_);
     const auto found = std::find_if(structs.begin(), structs.end(),
                                     [&](const auto& each) { return each.name == type; });
-    const std::optional<std::vector<size_t>> uses = UsesOf(given.name);
-    if (found == structs.end() || !found->type.has_value() || !uses || uses->empty()) return "";
-    std::map<std::string, std::string> name_of;  // of fields that are read
-    std::vector<TextEdit> edits;
-    const std::string by = pointer ? "->" : ".";
-    for (const size_t at : *uses) {
-      const size_t access = Next(at + given.name.size());
-      if (masked_.compare(access, by.size(), by) != 0) return "";
-      const size_t begin = Next(access + by.size());
-      const size_t end = WordEnd(begin);
-      const size_t next = Next(end);
-      const char after = masked_[next + 1];
-      const bool assigned =
-          (masked_[next] == '=' && after != '=') ||
-          (after == '=' && absl::StrContains("+-*/%|&^", masked_.substr(next, 1)));
-      const bool counted = (masked_[next] == after && (after == '+' || after == '-'));
-      const size_t before = Before(at);
-      if (assigned || counted || absl::StrContains("&+-", masked_.substr(before, 1))) {
-        // +x.a and a - x.a are no change, &x.a, ++x.a and --x.a may be one.
-        const bool twice = masked_[before - 1] == masked_[before];
-        if (assigned || counted || twice || masked_[before] == '&') return "";
-      }
-      const std::string field = masked_.substr(begin, end - begin);
-      auto [name, is_new] = name_of.emplace(field, "");
-      if (is_new) name->second = Fresh(absl::StrCat(given.name, "_", field));
-      edits.push_back({at, end, name->second});
-    }
-    std::vector<std::string> parameters;
+    if (found == structs.end() || !found->type.has_value()) return "";
+    std::map<std::string, std::string> name_of;  // of fields
+    const std::optional<std::vector<TextEdit>> edits = ReadsOfFields(given, pointer, &name_of);
+    // Who has a pointer may look at the next struct.
+    if (!edits && pointer) return "";
+    std::vector<std::string> parameters, names;
     bool whole = pointer;
     for (const v1::StructType::Field& field : found->type->fields()) {
       const auto name = name_of.find(field.name());
-      if (name == name_of.end()) continue;
+      if (edits && name == name_of.end()) continue;
       if (!field.extents().empty()) return "";
       whole = whole || !IsFloating(field.type());
+      names.push_back(edits ? name->second
+                            : text_.Fresh(absl::StrCat(given.name, "_", field.name())));
       parameters.push_back(
-          absl::StrCat(field.is_char() ? "char" : CppType(field.type()), " ", name->second));
+          absl::StrCat(field.is_char() ? "char" : CppType(field.type()), " ", names.back()));
     }
-    if (!whole || parameters.size() != name_of.size()) return "";
-    edits_.insert(edits_.end(), edits.begin(), edits.end());
+    if (!whole || (edits && (names.empty() || names.size() != name_of.size()))) return "";
+    if (edits) {
+      edits_.insert(edits_.end(), edits->begin(), edits->end());
+    } else {
+      absl::StrAppend(&begin_, "\n  ", by_value ? "" : "const ", type, " ", given.name, " = {",
+                      absl::StrJoin(names, ", "), "};");
+    }
     Note(given, absl::StrCat("a number for each field (", absl::StrJoin(parameters, ", "), ")"));
     return absl::StrJoin(parameters, ", ");
   }
 
-  // Where the function's body names a parameter; nothing where a name may be another one's, or is
-  // where nothing can be rewritten.
-  std::optional<std::vector<size_t>> UsesOf(const std::string& name) const {
-    if (unseen_.count(name) > 0 || absl::StrContains(code_, "R\"")) return std::nullopt;
-    std::vector<size_t> uses;
-    for (size_t at = masked_.find(name, function_.open); at < function_.close;
-         at = masked_.find(name, at + 1)) {
-      if (IsWordChar(masked_[at - 1]) || IsWordChar(masked_[at + name.size()])) continue;
-      const size_t before = Before(at);
-      const bool field = masked_[before] == '.' ||
-                         (masked_[before] == '>' && masked_[before - 1] == '-') ||
-                         (masked_[before] == ':' && masked_[before - 1] == ':');
-      if (field) continue;
-      if (IsWordChar(masked_[before])) {
-        size_t begin = before;
-        while (begin > 0 && IsWordChar(masked_[begin - 1])) --begin;
-        if (!MayPrecedeAUse(masked_.substr(begin, before + 1 - begin))) return std::nullopt;
-      }
-      uses.push_back(at);
+  // The edits by which reads of fields become those of numbers, and their names; nothing where
+  // there is anything but reads of fields.
+  std::optional<std::vector<TextEdit>> ReadsOfFields(const GivenParameter& given, bool pointer,
+                                                     std::map<std::string, std::string>* name_of) {
+    const std::optional<std::vector<size_t>> uses =
+        text_.UsesOf(given.name, function_.open, function_.close);
+    if (!uses) return std::nullopt;
+    std::vector<TextEdit> edits;
+    const std::string by = pointer ? "->" : ".";
+    for (const size_t at : *uses) {
+      const size_t access = text_.Next(at + given.name.size());
+      if (masked_.compare(access, by.size(), by) != 0) return std::nullopt;
+      const size_t begin = text_.Next(access + by.size());
+      const size_t end = text_.WordEnd(begin);
+      const size_t next = text_.Next(end);
+      const char after = masked_[next + 1];
+      const bool assigned =
+          (masked_[next] == '=' && after != '=') ||
+          (after == '=' && absl::StrContains("+-*/%|&^", masked_.substr(next, 1)));
+      const bool counted = masked_[next] == after && (after == '+' || after == '-');
+      // +x.a and a - x.a are no change; &x.a, ++x.a and --x.a may be one.
+      const size_t before = text_.Before(at);
+      const bool twice = absl::StrContains("+-", masked_.substr(before, 1)) &&
+                         masked_[before - 1] == masked_[before];
+      if (assigned || counted || twice || masked_[before] == '&') return std::nullopt;
+      const std::string field = masked_.substr(begin, end - begin);
+      const auto [name, is_new] = name_of->emplace(field, "");
+      if (is_new) name->second = text_.Fresh(absl::StrCat(given.name, "_", field));
+      edits.push_back({at, end, name->second});
     }
-    return uses;
-  }
-
-  // The first byte from `at` on, and the last one before it, that is no space.
-  size_t Next(size_t at) const {
-    while (at + 1 < masked_.size() && absl::ascii_isspace(static_cast<unsigned char>(masked_[at])))
-      ++at;
-    return at;
-  }
-  size_t Before(size_t at) const {
-    while (at > 1 && absl::ascii_isspace(static_cast<unsigned char>(masked_[at - 1]))) --at;
-    return at - 1;
-  }
-  size_t WordEnd(size_t at) const {
-    while (at < masked_.size() && IsWordChar(masked_[at])) ++at;
-    return at;
-  }
-  // The ')' of a '('.
-  size_t Closing(size_t open) const {
-    int depth = 0;
-    for (size_t at = open; at < masked_.size(); ++at) {
-      if (masked_[at] == '(') ++depth;
-      if (masked_[at] == ')' && --depth == 0) return at;
-    }
-    return kNowhere;
+    return edits;
   }
 
   const std::string& code_;
   const std::string& name_;
   const CppFunction& function_;
-  const std::string masked_;
-  std::set<std::string> words_;
-  const std::set<std::string> unseen_;
+  CodeText text_;
+  const std::string& masked_;
   std::vector<TextEdit> edits_;
   std::vector<std::string> changes_;
   std::string begin_;  // of the body

@@ -23,6 +23,9 @@ inline constexpr char kFewTimes[] = "uniform(1, 8)";
 // How a floating-point number is filled that is to be positive.
 inline constexpr char kPositiveFloat[] = "uniform(0.5, 1.5)";
 
+// How one is filled of which a whole number is made.
+inline constexpr char kManyTimes[] = "uniform(10, 100)";
+
 // Returns the parameter that a key is about: "a" of "a.shape".
 std::string ParameterOf(const std::string& key);
 

@@ -103,6 +103,22 @@ void AddDivisors(const Words& words, CodeClues* clues) {
   }
 }
 
+// (int)(LENGTH / step), static_cast<size_t>(LENGTH).
+void AddCounts(const Words& words, CodeClues* clues) {
+  for (size_t i = 0; i + 1 < words.size(); ++i) {
+    if (words[i] != "int" && words[i] != "long" && words[i] != "size_t") continue;
+    const bool closed = words[i + 1] == ")" && i > 0 && words[i - 1] == "(";
+    const bool cast = words[i + 1] == ">" || closed;
+    const size_t from = cast ? i + 2 : i + 1;
+    // A declaration, int (x), is none.
+    if (from >= words.size() || (!closed && words[from] != "(")) continue;
+    const size_t end = EndOfOperand(words, from);
+    for (const std::string& word : Part(words, from, std::min(end, words.size())))
+      if (IsWord(word) && !absl::ascii_isdigit(static_cast<unsigned char>(word[0])))
+        clues->counts.insert(word);
+  }
+}
+
 void AddBegins(const Words& words, CodeClues* clues) {
   std::map<std::string, std::set<std::string>> indices;  // by array
   for (size_t i = 0; i + 1 < words.size(); ++i) {
@@ -165,6 +181,7 @@ CodeClues CluesIn(absl::string_view code) {
   CodeClues clues;
   const Words words = WordsOf(code);
   AddDivisors(words, &clues);
+  AddCounts(words, &clues);
   AddBegins(words, &clues);
   AddRanges(words, &clues);
   return clues;

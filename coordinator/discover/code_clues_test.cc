@@ -26,6 +26,13 @@ TEST(CodeCluesTest, DivisorsAreNamesBelowAFractionLine) {
               ElementsAre("w"));
 }
 
+TEST(CodeCluesTest, WholeNumbersAreMadeOfWhatCounts) {
+  EXPECT_THAT(CluesIn("int n = (int)(end / step) + 1; m = static_cast<size_t>(rate * s.t);").counts,
+              UnorderedElementsAre("end", "step", "rate", "s", "t"));
+  EXPECT_THAT(CluesIn("k = int(x); long n = y; f(int a); (int)").counts, ElementsAre("x"));
+  EXPECT_THAT(CluesIn("(int)").counts, IsEmpty());
+}
+
 TEST(CodeCluesTest, NeighboursTellWhereRowsBegin) {
   EXPECT_THAT(CluesIn("for (int e = begins[t]; e < begins[t + 1]; ++e) s += x[e];").begins,
               ElementsAre("begins"));

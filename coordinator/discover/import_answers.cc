@@ -134,6 +134,8 @@ ImportHints Look(const ImportFiles& files, const ImportAnswers& answers, const s
     const bool whole = parameter.pointer || CppIntegerMax(parameter.type) != 0;
     if (!whole && clues.divisors.count(parameter.name))
       hints.fills[parameter.name] = kPositiveFloat;
+    else if (!whole && clues.counts.count(parameter.name))
+      hints.fills[parameter.name] = kManyTimes;
   }
   // What is not found is asked, and whoever needs the worker next has its errors.
   if (const absl::Status probed =
