@@ -39,6 +39,15 @@ bool MayPrecedeAUse(const std::string& word) {
   return known->count(word) > 0;
 }
 
+size_t ClosingOf(const std::string& masked, size_t open, char opening, char closing) {
+  int depth = 0;
+  for (size_t at = open; at < masked.size(); ++at) {
+    if (masked[at] == opening) ++depth;
+    if (masked[at] == closing && --depth == 0) return at;
+  }
+  return std::string::npos;
+}
+
 }  // namespace
 
 CodeText::CodeText(const std::string& code)
@@ -90,13 +99,8 @@ size_t CodeText::WordEnd(size_t at) const {
   return at;
 }
 
-size_t CodeText::Closing(size_t open) const {
-  int depth = 0;
-  for (size_t at = open; at < masked_.size(); ++at) {
-    if (masked_[at] == '(') ++depth;
-    if (masked_[at] == ')' && --depth == 0) return at;
-  }
-  return std::string::npos;
-}
+size_t CodeText::Closing(size_t open) const { return ClosingOf(masked_, open, '(', ')'); }
+
+size_t CodeText::ClosingBrace(size_t open) const { return ClosingOf(masked_, open, '{', '}'); }
 
 }  // namespace whetstone

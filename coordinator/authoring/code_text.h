@@ -26,8 +26,9 @@ class CodeText {
   size_t Before(size_t at) const;
   // Returns where the word at `at` ends.
   size_t WordEnd(size_t at) const;
-  // Returns the ')' of a '('; npos if it has none.
+  // Returns the ')' of a '(', or the '}' of a '{'; npos if it has none.
   size_t Closing(size_t open) const;
+  size_t ClosingBrace(size_t open) const;
 
  private:
   const std::string masked_;

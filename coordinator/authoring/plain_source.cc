@@ -17,6 +17,7 @@
 #include "common/status_macros.h"
 #include "coordinator/authoring/code_text.h"
 #include "coordinator/authoring/given_parameter.h"
+#include "coordinator/authoring/helper_pointers.h"
 #include "coordinator/prompt/cpp_source.h"
 #include "coordinator/prompt/identifiers.h"
 #include "coordinator/prompt/prompt_sections.h"
@@ -26,12 +27,6 @@ namespace whetstone {
 namespace {
 
 constexpr size_t kNowhere = std::string::npos;
-
-struct TextEdit {
-  size_t begin = 0;
-  size_t end = 0;
-  std::string text;
-};
 
 std::string Trimmed(const std::string& text) {
   return std::string(absl::StripAsciiWhitespace(text));
@@ -150,6 +145,7 @@ class Plain {
                                                      const std::string& size,
                                                      std::string* strange) {
     std::vector<TextEdit> edits;
+    HelperPointers helpers(text_, ReadGivenType(given.type).element);
     const std::optional<std::vector<size_t>> uses =
         text_.UsesOf(given.name, function_.open, function_.close);
     if (!uses) {
@@ -164,10 +160,12 @@ class Plain {
       const bool member = masked_[next] == '.' && AddMember(given, size, at, next, &edits);
       const bool range = masked_[before] == ':' && masked_[next] == ')' &&
                          AddRangeFor(given, size, before, next, &edits);
-      if (member || range) continue;
+      if (member || range || helpers.TakePointer(at)) continue;
       *strange = absl::StrCat("as in line ", LineAt(code_, at));
       return std::nullopt;
     }
+    if (!helpers.AreAllCallsKnown()) return std::nullopt;
+    edits.insert(edits.end(), helpers.edits().begin(), helpers.edits().end());
     return edits;
   }
 

@@ -40,6 +40,24 @@ TEST(PlainSourceTest, ALoopThroughAVectorCountsPlaces) {
             "    s += p.a;\n  }\n  return s;\n}");
 }
 
+TEST(PlainSourceTest, AHelperThatLooksAtElementsOnlyTakesThePointer) {
+  const std::string g = "static int g(int i, const std::vector<int>& w) { return w[i]; }\n";
+  const std::string h = "static int h(const std::vector<int>& u) { return g(1, u) + u[0]; }\n";
+  const std::string f = "int f(const std::vector<int>& v) { return v[0] + h(v) + g(2, v); }";
+  EXPECT_EQ(Plainly(g + h + f),
+            "static int g(int i, const int* w) { return w[i]; }\n"
+            "static int h(const int* u) { return g(1, u) + u[0]; }\n"
+            "int f(const int* v) { return v[0] + h(v) + g(2, v); }");
+  // Others call it too, or it is more than elements there.
+  const std::string made = "int f(const int* v_given, size_t v_size) {";
+  EXPECT_THAT(Plainly(g + "int k() { std::vector<int> t(3); return g(0, t); }\n" + f, "f"),
+              HasSubstr(made));
+  EXPECT_THAT(Plainly("static int h(const std::vector<int>& u) { return u.size(); }\n" + g + f),
+              HasSubstr(made));
+  EXPECT_THAT(Plainly(g + "static int h(const std::vector<long>& u) { return u[0]; }\n" + f),
+              HasSubstr(made));
+}
+
 // Each of these computes something else by a pointer, or does not compile.
 TEST(PlainSourceTest, WhatNeedsTheContainerHasIt) {
   for (const char* body :

@@ -70,6 +70,26 @@ TEST(LengthFormulaTest, WhatIsReadHasABound) {
       "h*w");
 }
 
+TEST(LengthFormulaTest, BlocksOfRowsHaveABound) {
+  std::vector<SeenLength> whole, rows;
+  for (const Sizes& sizes : SizesOf({"h", "stride", "w"}).all) {
+    const int64_t high = (sizes.at("h") + 7) / 8, wide = (sizes.at("w") + 7) / 8;
+    whole.push_back({sizes, high * wide - (sizes.at("h") % 2)});
+    rows.push_back({sizes, (8 * high - 1) * sizes.at("stride") + 8 * wide});
+  }
+  EXPECT_EQ(LengthBound(whole), "((h+7)/8)*((w+7)/8)");
+  EXPECT_EQ(LengthBound(rows), "(h+7)/8*8*stride+w");
+}
+
+TEST(LengthFormulaTest, WhereDataTellThereIsRoom) {
+  const std::vector<SeenLength> seen = {
+      {{{"n", 9}, {"k", 7}}, 60}, {{{"n", 20}, {"k", 5}}, 90}, {{{"n", 3}, {"k", 5}}, 0}};
+  EXPECT_EQ(LengthRoom(seen, 2), "max(k,n)+256");
+  EXPECT_EQ(LengthRoom({seen[0], seen[1]}, 2), "");
+  EXPECT_TRUE(IsEnough("n*k", seen));
+  EXPECT_FALSE(IsEnough("2*k+n", seen));
+}
+
 TEST(LengthFormulaTest, OneThatWasSeenTooSeldomOrFitsNothingIsNone) {
   EXPECT_EQ(LengthFormula({}), "");
   EXPECT_EQ(LengthFormula({{{{"n", 3}}, 3}, {{{"n", 5}}, 5}, {{{"n", 5}}, 5}}), "");

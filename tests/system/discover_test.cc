@@ -266,6 +266,39 @@ void gather(const double* table, const int* at, const int* begins, int rows, int
   EXPECT_THAT(problem, HasSubstr("begins: {type: i32, shape: [rows+1], fill: sorted(0, n)}"));
 }
 
+// Parameters that a problem does not have take a form that it has.
+TEST_F(DiscoverTest, ContainersReferencesAndStructsOfSizesAreTaken) {
+  constexpr char kWeigh[] = R"(
+#include <vector>
+struct Shape { int rows, cols; };
+struct Kernel { float weights[3]; float bias; };
+static float neighbour(const std::vector<float>& image, const Shape& shape, int r, int c) {
+  return c < 0 || c >= shape.cols ? 0 : image[r * shape.cols + c];
+}
+// Weighs every pixel and its two neighbours in the row.
+void weigh(const std::vector<float>& image, const Shape& shape, const Kernel& kernel,
+           std::vector<float>& out) {
+  for (int r = 0; r < shape.rows; ++r)
+    for (int c = 0; c < shape.cols; ++c) {
+      float sum = kernel.bias;
+      for (int k = 0; k < 3; ++k) {
+        sum += kernel.weights[k] * neighbour(image, shape, r, c + k - 1);
+      }
+      out[r * shape.cols + c] = sum;
+    }
+}
+)";
+  const WhetResult unseen =
+      Whet({"discover", Write("weigh.cc", kWeigh), "--out", Found(), "--answer",
+            "timed=image_size=960 shape_rows=24 shape_cols=40", "--json"},
+           seconds(240));
+  EXPECT_EQ(unseen.exit_code, 2) << unseen.out << unseen.err;
+  EXPECT_THAT(unseen.err, HasSubstr("--yes"));
+  EXPECT_THAT(unseen.err, HasSubstr("'shape' (const Shape&) is a number for each field"));
+  const std::string problem = ReadFile(Found() + "/problem.md").value_or("");
+  EXPECT_THAT(problem, HasSubstr("Kernel: {weights: f32[3], bias: f32}"));
+}
+
 // Of letters drawn from all bytes none is in a motif as long as the text, of which any may be
 // wrong.
 TEST_F(DiscoverTest, InputsAreDrawnSoThatWrongProgramsAreWrong) {
