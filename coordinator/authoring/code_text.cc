@@ -23,7 +23,9 @@ std::set<std::string> WordsOfDirectives(const std::string& code) {
   std::set<std::string> words;
   bool continues = false;
   for (const absl::string_view line : absl::StrSplit(code, '\n')) {
-    if (continues || absl::StartsWith(absl::StripLeadingAsciiWhitespace(line), "#"))
+    const absl::string_view directive = absl::StripLeadingAsciiWhitespace(line);
+    if (absl::StartsWith(directive, "#include")) continue;
+    if (continues || absl::StartsWith(directive, "#"))
       words.merge(WordsOf(std::string(line)));
     else
       continue;
@@ -77,6 +79,14 @@ std::optional<std::vector<size_t>> CodeText::UsesOf(const std::string& name, siz
       size_t begin = before;
       while (begin > 0 && IsWordChar(masked_[begin - 1])) --begin;
       if (!MayPrecedeAUse(masked_.substr(begin, before + 1 - begin))) return std::nullopt;
+    }
+    // double a = 1, x[2] = {…};
+    const size_t next = Next(at + name.size());
+    if ((masked_[before] == ',' || masked_[before] == '>') && masked_[next] == '[') {
+      const size_t behind = Next(ClosingOf(masked_, next, '[', ']') + 1);
+      const char sign = masked_[behind];
+      if (sign == ';' || sign == '{' || (sign == '=' && masked_[behind + 1] != '='))
+        return std::nullopt;
     }
     uses.push_back(at);
   }

@@ -86,11 +86,13 @@ GivenType ReadGivenType(const std::string& text) {
     type.element = Trimmed(element);
     // A span that stays the same may be written through.
     type.is_const = name == absl::string_view("span") ? of_const : type.is_const;
-    if (absl::StrContains(type.element, "<") || type.element == "bool") type.core = "other";
+    // Bits, and containers of containers, are no elements of a problem.
+    if (!absl::StrContains(type.element, "<") && type.element != "bool") continue;
+    type.core = std::string(view);
+    type.element.clear();
   }
   if (type.core == "string" || type.core == "string_view") {
     type.is_const = type.is_const || type.core == "string_view";
-    type.core = "string";
     type.element = "char";
   }
   return type;

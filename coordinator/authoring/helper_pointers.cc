@@ -86,6 +86,8 @@ bool HelperPointers::Convert(const std::string& helper, size_t argument) {
                     absl::StrCat(argument > 0 ? " " : "", "const ", element_, "* ", given.name)});
   const size_t body = text_.Next(close + 1);
   const auto uses = text_.UsesOf(given.name, body, text_.ClosingBrace(body));
+  const size_t copying = masked.find("[=", body);
+  if (copying < text_.ClosingBrace(body)) return false;
   return uses && std::all_of(uses->begin(), uses->end(), [&](size_t use) {
            return masked[text_.Next(use + given.name.size())] == '[' || TakePointer(use);
          });

@@ -71,19 +71,27 @@ class Plain {
   // Returns the parameters in its place.
   absl::StatusOr<std::string> Parameter(const GivenParameter& given) {
     const GivenType type = ReadGivenType(given.type);
-    if (!type.element.empty() && type.core != "other") return Container(given, type);
+    if (!type.element.empty()) return Container(given, type);
     const std::string fields = Fields(given);
     if (!fields.empty()) return fields;
-    if (!type.reference || absl::StrContains(type.core, "<") || absl::StrContains(type.core, "&"))
+    if (!type.reference || type.core.find_first_of("<&*") != kNowhere)
       return absl::StrCat(given.type, " ", given.name);
-    if (type.is_const) {
+    if (type.is_const && !HasAddress(given)) {
       Note(given, "a value");
       return absl::StrCat(type.core, " ", given.name);
     }
+    const std::string referred = absl::StrCat(type.is_const ? "const " : "", type.core);
     const std::string from = text_.Fresh(given.name + "_given");
-    absl::StrAppend(&begin_, "\n  ", type.core, "& ", given.name, " = *", from, ";");
+    absl::StrAppend(&begin_, "\n  ", referred, "& ", given.name, " = *", from, ";");
     Note(given, absl::StrCat("the pointer '", from, "'"));
-    return absl::StrCat(type.core, "* ", from);
+    return absl::StrCat(referred, "* ", from);
+  }
+
+  // Whether somebody may ask where it is, and look beside it.
+  bool HasAddress(const GivenParameter& given) const {
+    const auto uses = text_.UsesOf(given.name, function_.open, function_.close);
+    return !uses || std::any_of(uses->begin(), uses->end(),
+                                [&](size_t at) { return masked_[text_.Before(at)] == '&'; });
   }
 
   void Note(const GivenParameter& given, const std::string& became) {
@@ -97,9 +105,8 @@ class Plain {
     const std::string more = array ? "" : absl::StrCat(", size_t ", size);
     const std::string element = absl::StrCat(type.is_const ? "const " : "", type.element, "* ");
     // A string ends with a 0 that is none of its letters.
-    const bool ends_with_0 =
-        absl::StrContains(given.type, "string") && !absl::StrContains(given.type, "string_view");
-    const bool view = type.core == "span" || absl::StrContains(given.type, "string_view");
+    const bool ends_with_0 = type.core == "string";
+    const bool view = type.core == "span" || type.core == "string_view";
     std::string strange;
     std::optional<std::vector<TextEdit>> edits;
     if ((type.reference || view) && !ends_with_0) edits = UsesByPointer(given, size, &strange);
@@ -113,11 +120,11 @@ class Plain {
            absl::StrCat("'", given.name, "'", sized ? absl::StrCat(" and '", size, "'") : ""));
       return absl::StrCat(element, given.name, sized ? more : "");
     }
-    if (type.reference && !type.is_const) {
+    if (type.reference && !type.is_const && !view) {
       return PromptError(
           name_, function_.line,
           absl::StrCat("'", given.name, "' (", given.type, ") is more than elements here (",
-                       strange.empty() ? "it ends with a 0" : strange,
+                       ends_with_0 ? "it ends with a 0" : strange,
                        "): a problem's arrays are as long as their sizes say. Give the function an "
                        "array that is long enough, and let it return how much of it is used"));
     }
@@ -126,8 +133,10 @@ class Plain {
     if (type.reference) own = Trimmed(own.substr(0, own.rfind('&')));
     if (array) {
       own = absl::StrCat("std::array<", type.element, ", ", type.extent, ">");
-      absl::StrAppend(&begin_, "\n  ", own, " ", given.name, ";\n  for (size_t i = 0; i < ", size,
-                      "; ++i) ", given.name, "[i] = ", from, "[i];");
+      const std::string at = text_.Fresh(given.name + "_at");
+      absl::StrAppend(&begin_, "\n  ", own, " ", given.name, ";\n  for (size_t ", at, " = 0; ", at,
+                      " < ", size, "; ++", at, ") ", given.name, "[", at, "] = ", from, "[", at,
+                      "];");
     } else if (view) {
       absl::StrAppend(&begin_, "\n  ", own, " ", given.name, "(", from, ", ", size, ");");
     } else {
@@ -148,6 +157,11 @@ class Plain {
     HelperPointers helpers(text_, ReadGivenType(given.type).element);
     const std::optional<std::vector<size_t>> uses =
         text_.UsesOf(given.name, function_.open, function_.close);
+    const size_t copying = masked_.find("[=", function_.open);
+    if (ReadGivenType(given.type).core != "span" && copying < function_.close) {
+      *strange = absl::StrCat("a lambda copies it in line ", LineAt(code_, copying));
+      return std::nullopt;
+    }
     if (!uses) {
       *strange = "its name is another one's too";
       return std::nullopt;
@@ -164,7 +178,10 @@ class Plain {
       *strange = absl::StrCat("as in line ", LineAt(code_, at));
       return std::nullopt;
     }
-    if (!helpers.AreAllCallsKnown()) return std::nullopt;
+    if (!helpers.AreAllCallsKnown()) {
+      *strange = "helpers that it is given to get others too";
+      return std::nullopt;
+    }
     edits.insert(edits.end(), helpers.edits().begin(), helpers.edits().end());
     return edits;
   }
@@ -202,7 +219,7 @@ class Plain {
       if (masked_[open] == '(' && depth-- == 0) break;
     }
     const size_t body = text_.Next(close + 1);
-    const std::string each = Trimmed(code_.substr(open + 1, colon - open - 1));
+    const std::string each = Trimmed(masked_.substr(open + 1, colon - open - 1));
     const size_t keyword = text_.Before(open);
     const bool is_for = keyword >= 2 && masked_.compare(keyword - 2, 3, "for") == 0;
     if (!is_for || masked_[body] != '{' || absl::StrContains(each, ";")) return false;
@@ -228,7 +245,7 @@ class Plain {
     std::map<std::string, std::string> name_of;  // of fields
     const std::optional<std::vector<TextEdit>> edits = ReadsOfFields(given, pointer, &name_of);
     // Who has a pointer may look at the next struct.
-    if (!edits && pointer) return "";
+    if (!edits && (pointer || HasAddress(given))) return "";
     std::vector<std::string> parameters, names;
     bool whole = pointer;
     for (const v1::StructType::Field& field : found->type->fields()) {
@@ -236,8 +253,9 @@ class Plain {
       if (edits && name == name_of.end()) continue;
       if (!field.extents().empty()) return "";
       whole = whole || !IsFloating(field.type());
-      names.push_back(edits ? name->second
-                            : text_.Fresh(absl::StrCat(given.name, "_", field.name())));
+      names.push_back(name != name_of.end()
+                          ? name->second
+                          : text_.Fresh(absl::StrCat(given.name, "_", field.name())));
       parameters.push_back(
           absl::StrCat(field.is_char() ? "char" : CppType(field.type()), " ", names.back()));
     }
@@ -266,17 +284,7 @@ class Plain {
       if (masked_.compare(access, by.size(), by) != 0) return std::nullopt;
       const size_t begin = text_.Next(access + by.size());
       const size_t end = text_.WordEnd(begin);
-      const size_t next = text_.Next(end);
-      const char after = masked_[next + 1];
-      const bool assigned =
-          (masked_[next] == '=' && after != '=') ||
-          (after == '=' && absl::StrContains("+-*/%|&^", masked_.substr(next, 1)));
-      const bool counted = masked_[next] == after && (after == '+' || after == '-');
-      // +x.a and a - x.a are no change; &x.a, ++x.a and --x.a may be one.
-      const size_t before = text_.Before(at);
-      const bool twice = absl::StrContains("+-", masked_.substr(before, 1)) &&
-                         masked_[before - 1] == masked_[before];
-      if (assigned || counted || twice || masked_[before] == '&') return std::nullopt;
+      if (masked_[text_.Before(at)] == '&') return std::nullopt;
       const std::string field = masked_.substr(begin, end - begin);
       const auto [name, is_new] = name_of->emplace(field, "");
       if (is_new) name->second = text_.Fresh(absl::StrCat(given.name, "_", field));

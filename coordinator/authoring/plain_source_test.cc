@@ -58,13 +58,30 @@ TEST(PlainSourceTest, AHelperThatLooksAtElementsOnlyTakesThePointer) {
               HasSubstr(made));
 }
 
+TEST(PlainSourceTest, WhatIsNoContainerOfNumbersStays) {
+  for (const char* code : {"int f(const std::vector<std::vector<int>>& v) { return v[0][0]; }",
+                           "int f(std::vector<bool>& v) { return v[0]; }",
+                           "void f(const double*& p, double* out) { out[0] = *p++; }"})
+    EXPECT_EQ(Plainly(code), code);
+  EXPECT_EQ(Plainly("#include <math.h>\nvoid f(std::vector<float>& h, int n) { h[n] = 1; }"),
+            "#include <math.h>\nvoid f(float* h, int n) { h[n] = 1; }");
+  EXPECT_EQ(Plainly("double f(const std::span<double>& x) { return g(x.subspan(1)); }"),
+            "double f(double* x_given, size_t x_size) {\n  const std::span<double> x(x_given, "
+            "x_size); return g(x.subspan(1)); }");
+  EXPECT_EQ(Plainly("double f(const double& a) { const double* p = &a; return p[1]; }"),
+            "double f(const double* a_given) {\n  const double& a = *a_given; const double* p = "
+            "&a; return p[1]; }");
+}
+
 // Each of these computes something else by a pointer, or does not compile.
 TEST(PlainSourceTest, WhatNeedsTheContainerHasIt) {
   for (const char* body :
        {"return g(v);", "auto old = v; return old[0];", "std::vector<int> t(v); return t[0];",
         "for (int x : v) return x; return 0;", "int v[3] = {1, 2, 3}; return v[0];",
         "return v.at(1);", "return *v.rbegin();", "auto h = [w = v] { return w[0]; }; return h();",
-        "std::span<const int> r = v; return r[0];", "return R\"(v.size())\"[0] + v[0];"})
+        "std::span<const int> r = v; return r[0];", "auto h = [=] { return v[0]; }; return h();",
+        "{ int a = 1, v[2] = {1, 2}; for (int x : v) { a += x; } return a; }",
+        "return R\"(v.size())\"[0] + v[0];"})
     EXPECT_EQ(Plainly(std::string("int f(const std::vector<int>& v) { ") + body + " }"),
               std::string("int f(const int* v_given, size_t v_size) {\n  const std::vector<int> "
                           "v(v_given, v_given + v_size); ") +
@@ -117,8 +134,12 @@ TEST(PlainSourceTest, AStructOfSizesBecomesItsFields) {
         << body;
   EXPECT_THAT(Plainly("struct S { int n; };\nvoid f(S* s, double* b) { s->n = 1; }"),
               HasSubstr("void f(S* s, double* b)"));
+  EXPECT_EQ(Plainly("struct S { int n; };\nint f(S s) { s.n += 1; return ++s.n; }"),
+            "struct S { int n; };\nint f(int s_n) { s_n += 1; return ++s_n; }");
+  EXPECT_THAT(Plainly("struct S { int n; };\nint f(const S& s) { return (&s)[1].n; }"),
+              HasSubstr("int f(const S* s_given) {\n  const S& s = *s_given; return"));
   // Where more is done with it, it is made again.
-  for (const char* body : {"s.n += 1; ++s.n;", "g(s);", "S s;"}) {
+  for (const char* body : {"b[0] = s.n; g(s);", "g(s);"}) {
     EXPECT_EQ(
         Plainly(std::string("struct S { int n; float w; };\nvoid f(S s, double* b) { ") + body +
                 " }"),

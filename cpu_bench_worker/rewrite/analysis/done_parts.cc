@@ -248,7 +248,8 @@ class PartFinder {
     const std::vector<const Loop*> loops(std::find(all.begin(), all.end(), done.loops[0]),
                                          all.end());
     Variables own;
-    for (const Piece& each : All(done)) own.insert(each.variable);
+    for (const Piece& each : All(done))
+      if (each.variable != nullptr) own.insert(each.variable);
     for (const Piece& piece : All(done)) {
       const clang::Stmt* stmt = piece.variable == nullptr ? piece.stmt : piece.variable->getInit();
       if (stmt == nullptr || !MaySkip(code_, loops, stmt)) continue;
