@@ -235,9 +235,10 @@ std::string LengthBound(const std::vector<SeenLength>& seen) {
       for (const auto& [c, last] : seen[0].sizes) {
         texts.push_back(absl::StrCat(a, "*", b, "*", c));
         if (c == b) continue;
-        // Rows of whole blocks, and what is beyond the last one.
+        // Rows of whole blocks, and the last one's.
         for (const int64_t block : kBlocks) {
-          texts.push_back(absl::Substitute("($0+$3)/$4*$4*$1+$2", a, b, c, block - 1, block));
+          texts.push_back(
+              absl::Substitute("($0+$3)/$4*$4*$1+($2+$3)/$4*$4", a, b, c, block - 1, block));
         }
       }
     }

@@ -78,7 +78,7 @@ TEST(LengthFormulaTest, BlocksOfRowsHaveABound) {
     rows.push_back({sizes, (8 * high - 1) * sizes.at("stride") + 8 * wide});
   }
   EXPECT_EQ(LengthBound(whole), "((h+7)/8)*((w+7)/8)");
-  EXPECT_EQ(LengthBound(rows), "(h+7)/8*8*stride+w");
+  EXPECT_EQ(LengthBound(rows), "(h+7)/8*8*stride+(w+7)/8*8");
 }
 
 TEST(LengthFormulaTest, WhereDataTellThereIsRoom) {
