@@ -226,6 +226,10 @@ class Probe {
     RETURN_IF_ERROR(put);
     std::vector<int64_t> packed;
     while (packed.size() < program_.PackedCount()) {
+      if (absl::Now() > deadline_) {
+        *why = "looking at it takes too long";
+        return std::nullopt;
+      }
       const absl::StatusOr<v1::Verdict> verdict =
           worker_->Measure(problem, program_.Asking(packed), /*time=*/false, /*fresh=*/true);
       if (absl::IsInvalidArgument(verdict.status())) {

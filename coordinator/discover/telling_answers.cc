@@ -20,6 +20,7 @@ namespace {
 
 constexpr char kFewLetters[] = "uniform(95, 98)";  // of which two belong to words
 constexpr char kFewWholeNumbers[] = "uniform(0, 3)";
+constexpr size_t kAlphabet = 4;  // letters that are one
 constexpr int64_t kSmaller = 8;
 constexpr size_t kControlsMax = 1000;
 // Of a rate, a length in millimetres or a number of hertz one is next to nothing.
@@ -121,8 +122,11 @@ std::vector<Choice> Choices(const Answers& answered, const std::set<std::string>
     for (const char letter : letters) absl::StrAppend(&named, ", ", static_cast<int>(letter));
     of_bytes = absl::StrCat("uniform(", static_cast<int>(letters.front()), ", ",
                             static_cast<int>(letters.back()), ")");
+    const std::string all = of_bytes;
+    // Of an alphabet others are hardly ever named.
+    if (letters.size() >= kAlphabet && !absl::StrContains(letters, "9")) of_bytes = named + ")";
     fills.push_back(FewValues(answered, said, of_bytes, ""));
-    fills.push_back(FewValues(answered, said, named + ")", ""));
+    fills.push_back(FewValues(answered, said, of_bytes == all ? named + ")" : all, ""));
   }
   fills.push_back({});
   fills.push_back(FewValues(answered, said, of_bytes, kFewWholeNumbers));

@@ -174,16 +174,38 @@ const std::set<std::string> kForms = {"a call in a variable",
                                       "run through by places",
                                       "declared where set",
                                       "a condition in a variable"};
-constexpr int kFormsMax = 8;  // of a program, that are looked at
+constexpr size_t kFormsMax = 8;  // of a program, that are looked at
+// Of these one more may come behind another: `while` in a C function with its variables at the top
+// becomes a plain loop only then.
+const std::set<std::string> kFormsInRow = {"a condition in a variable", "counted up",
+                                           "declared where set", "plain loops",
+                                           "run through by places"};
+constexpr int kFormsInRowMax = 3;
 // Lambdas by themselves, helpers of helpers in their place, plain loops, and one loop at a time
 // counted up.
 constexpr int kFormRounds = 8;
 
+// The last of several rules.
+std::string LastRule(const std::string& rule) {
+  const size_t last = rule.rfind(", then ");
+  return last == std::string::npos ? rule : rule.substr(last + 7);
+}
+
+// Whether a rule saves work instead of doing it otherwise: what comes first, as it may gain most,
+// and of a program that takes long few others are measured at all.
+bool SavesWork(const std::string& rule) {
+  static const auto* const known = new std::set<std::string>{
+      "a loop done once for each", "a part done once for each", "a table over values",
+      "a window by columns",       "computed once for each",    "computed once for each element",
+      "counted in order",          "moved before the loop",     "only what matches",
+      "sums from the beginning",   "sums moved along"};
+  return known->count(LastRule(rule)) > 0;
+}
+
 // Whether a rule, the last one of several, only hints something to the compiler, or does what
 // another one does with another number: what comes last, as it is the least likely to gain much.
 bool IsHintOrNumber(const std::string& rule) {
-  const size_t last = rule.rfind(", then ");
-  const std::string name = last == std::string::npos ? rule : rule.substr(last + 7);
+  const std::string name = LastRule(rule);
   for (const char* each :
        {"16 accumulators", "32 accumulators", "64 accumulators", "16 turns side by side",
         "4 turns in a group", "16 turns in a group", "8 turns by a pragma",
@@ -222,13 +244,26 @@ Rewrites RewriteProgram(const std::vector<std::string>& flags, const std::string
   std::set<std::string> rules;
   for (const Rewrite& each : found) rules.insert(each.rule);
   Rewrites further;
-  int forms = 0;
-  for (const Rewrite& form : found) {
-    if (kForms.count(form.rule) == 0 || ++forms > kFormsMax) continue;
+  struct Form {
+    Rewrite rewrite;
+    int in_row = 1;
+  };
+  std::vector<Form> forms;
+  for (const Rewrite& each : found)
+    if (kForms.count(each.rule) > 0 && forms.size() < kFormsMax) forms.push_back({each});
+  std::set<std::string> made = {source};
+  for (size_t i = 0; i < forms.size(); ++i) {
+    const Form form = forms[i];  // the list grows
+    if (!made.insert(form.rewrite.source).second) continue;
     std::string form_refused;
-    for (Rewrite& each : RewriteOnce(flags, pch, function, form.source, lengths, &form_refused))
-      if (rules.count(each.rule) == 0)
-        further.push_back({form.rule + ", then " + each.rule, std::move(each.source)});
+    for (Rewrite& each :
+         RewriteOnce(flags, pch, function, form.rewrite.source, lengths, &form_refused)) {
+      const std::string rule = form.rewrite.rule + ", then " + each.rule;
+      if (kFormsInRow.count(each.rule) > 0 && kFormsInRow.count(LastRule(form.rewrite.rule)) > 0 &&
+          form.in_row < kFormsInRowMax && forms.size() < 2 * kFormsMax)
+        forms.push_back({{rule, each.source}, form.in_row + 1});
+      if (rules.count(each.rule) == 0) further.push_back({rule, std::move(each.source)});
+    }
   }
   found.insert(found.end(), std::make_move_iterator(further.begin()),
                std::make_move_iterator(further.end()));
@@ -236,6 +271,8 @@ Rewrites RewriteProgram(const std::vector<std::string>& flags, const std::string
   std::erase_if(found, [&](const Rewrite& each) { return !seen.insert(each.source).second; });
   std::stable_partition(found.begin(), found.end(),
                         [](const Rewrite& each) { return !IsHintOrNumber(each.rule); });
+  std::stable_partition(found.begin(), found.end(),
+                        [](const Rewrite& each) { return SavesWork(each.rule); });
   return found;
 }
 
