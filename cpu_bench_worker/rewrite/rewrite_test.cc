@@ -399,5 +399,22 @@ TEST_F(RewriteTest, TurnsSideBySideHaveIntsForBools) {
       << "what is no bool becomes one";
 }
 
+TEST_F(RewriteTest, FormsThatMakeEachOtherPossibleComeInARow) {
+  const std::vector<std::string> rules = Rules(
+      "#include <math.h>\nvoid f(const double* a, double* b, int n, int m) { int i, j; double "
+      "v; i = 0; while (i < n) { j = 0; while (j < m) { v = cos(a[j]); b[i * m + j] = v * i; "
+      "j++; } i++; } }");
+  EXPECT_THAT(rules, testing::Contains(
+                         "declared where set, then plain loops, then computed once for each"));
+}
+
+TEST_F(RewriteTest, WhatSavesWorkComesFirst) {
+  const std::vector<std::string> rules = Rules(
+      "#include <math.h>\nvoid f(const double* a, double* b, int n, int m) { for (int i = 0; "
+      "i < n; i++) for (int j = 0; j < m; j++) b[i * m + j] = cos(a[j]) * i; }");
+  ASSERT_FALSE(rules.empty());
+  EXPECT_EQ(rules[0], "computed once for each");
+}
+
 }  // namespace
 }  // namespace whetstone
