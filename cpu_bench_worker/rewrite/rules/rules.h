@@ -141,8 +141,9 @@ void TabulateTurns(const FunctionCode& code, Rewrites* rewrites);
 // The same of statements of a turn, which may write to several variables and arrays of the turn's
 // own (part_rules.cc).
 void TabulateParts(const FunctionCode& code, Rewrites* rewrites);
-// What is computed at length of an array's element, wherever that is read, is computed once for each
-// element, into a table before all loops, where it is known how many there are (element_rules.cc).
+// What is computed at length of an array's element, wherever that is read, is computed once for
+// each element, into a table before all loops, where it is known how many there are
+// (element_rules.cc).
 void TabulateElements(const FunctionCode& code, Rewrites* rewrites);
 // What a turn computes at length of one whole number that it is given is computed once for each
 // number between the smallest and the largest, into a table, before the loop
