@@ -290,13 +290,14 @@ void weigh(const std::vector<float>& image, const Shape& shape, const Kernel& ke
 )";
   const WhetResult unseen =
       Whet({"discover", Write("weigh.cc", kWeigh), "--out", Found(), "--answer",
-            "timed=image_size=960 shape_rows=24 shape_cols=40", "--json"},
+            "timed=shape_rows=96 shape_cols=160, shape_rows=120 shape_cols=96", "--json"},
            seconds(240));
   EXPECT_EQ(unseen.exit_code, 2) << unseen.out << unseen.err;
   EXPECT_THAT(unseen.err, HasSubstr("--yes"));
   EXPECT_THAT(unseen.err, HasSubstr("'shape' (const Shape&) is a number for each field"));
   const std::string problem = ReadFile(Found() + "/problem.md").value_or("");
   EXPECT_THAT(problem, HasSubstr("Kernel: {weights: f32[3], bias: f32}"));
+  EXPECT_THAT(problem, HasSubstr("image: {type: f32, shape: [shape_cols*shape_rows], fill: "));
 }
 
 // Of letters drawn from all bytes none is in a motif as long as the text, of which any may be
