@@ -1,9 +1,12 @@
 #include "coordinator/authoring/code_text.h"
 
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "common/problem/cpp_text.h"
+#include "coordinator/authoring/given_parameter.h"
 #include "coordinator/prompt/identifiers.h"
 
 namespace whetstone {
@@ -56,7 +59,7 @@ CodeText::CodeText(const std::string& code)
     : masked_(MaskedCpp(code)),
       words_(WordsOf(masked_)),
       unseen_(WordsOfDirectives(code)),
-      raw_strings_(absl::StrContains(code, "R\"")) {}
+      raw_strings_(absl::StrContains(masked_, "R\"")) {}
 
 std::string CodeText::Fresh(std::string name) {
   while (words_.count(name) > 0) name += "_";
@@ -75,22 +78,71 @@ std::optional<std::vector<size_t>> CodeText::UsesOf(const std::string& name, siz
                        (masked_[before] == '>' && masked_[before - 1] == '-') ||
                        (masked_[before] == ':' && masked_[before - 1] == ':');
     if (field) continue;
-    if (IsWordChar(masked_[before])) {
-      size_t begin = before;
-      while (begin > 0 && IsWordChar(masked_[begin - 1])) --begin;
-      if (!MayPrecedeAUse(masked_.substr(begin, before + 1 - begin))) return std::nullopt;
-    }
-    // double a = 1, x[2] = {…};
-    const size_t next = Next(at + name.size());
-    if ((masked_[before] == ',' || masked_[before] == '>') && masked_[next] == '[') {
-      const size_t behind = Next(ClosingOf(masked_, next, '[', ']') + 1);
-      const char sign = masked_[behind];
-      if (sign == ';' || sign == '{' || (sign == '=' && masked_[behind + 1] != '='))
-        return std::nullopt;
-    }
+    if (MayDeclare(at)) return std::nullopt;
     uses.push_back(at);
   }
   return uses;
+}
+
+std::string CodeText::WordBefore(size_t last) const {
+  size_t begin = last + 1;
+  while (begin > 0 && IsWordChar(masked_[begin - 1])) --begin;
+  return masked_.substr(begin, last + 1 - begin);
+}
+
+bool CodeText::MayDeclare(size_t at) const {
+  const std::string word = WordBefore(Before(at));
+  if (!word.empty()) return !MayPrecedeAUse(word);
+  // The statement up to here: "const int* ", "double a = 1, ".
+  size_t begin = at;
+  int depth = 0;
+  for (; begin > 0; --begin) {
+    const char c = masked_[begin - 1];
+    if (c == ')' || c == ']') ++depth;
+    const bool opens = c == '(' || c == '[';
+    if (c == ';' || c == '{' || c == '}' || (opens && depth == 0)) break;
+    if (opens) --depth;
+  }
+  const bool within = begin > 0 && (masked_[begin - 1] == '(' || masked_[begin - 1] == '[');
+  if (within && WordBefore(Before(begin - 1)) != "for") return false;
+  const std::string text = masked_.substr(begin, at - begin);
+  const std::vector<std::string> parts = SplitParameters(text);
+  const std::string last = std::string(absl::StripAsciiWhitespace(parts.back()));
+  const std::string first = std::string(absl::StripAsciiWhitespace(parts[0]));
+  if (MayPrecedeAUse(first.substr(0, first.find_first_of(" *&<(")))) return false;
+  if (parts.size() > 1) {
+    // Another declarator, where the first one is a type and a name.
+    const std::string declared(
+        absl::StripAsciiWhitespace(first.substr(0, first.find_first_of("=[({"))));
+    const size_t space = declared.find_last_of(" *&>");
+    return last.find_first_not_of("*&") == std::string::npos && space != std::string::npos &&
+           space > 0 && first.find_first_of("+-/%!?") == std::string::npos;
+  }
+  // A type alone, of which all angles close: "a &&" is a condition.
+  if (last.empty() || !IsWordChar(last[0]) ||
+      !absl::StrContains("*&>", last.substr(last.size() - 1)))
+    return false;
+  if (absl::EndsWith(last, "&&")) return absl::StartsWith(last, "auto");
+  return std::count(last.begin(), last.end(), '<') == std::count(last.begin(), last.end(), '>') &&
+         std::all_of(last.begin(), last.end(), [](char c) {
+           return IsWordChar(c) || absl::StrContains(" :<>,*&", std::string(1, c));
+         });
+}
+
+bool CodeText::IsAddressTaken(size_t at) const {
+  size_t before = Before(at);
+  while (masked_[before] == '(') before = Before(before);
+  if (masked_[before] != '&' || masked_[before - 1] == '&') return false;
+  const size_t operand = Before(before);
+  const std::string word = WordBefore(operand);
+  if (!word.empty()) return MayPrecedeAUse(word);
+  return masked_[operand] != ')' && masked_[operand] != ']';
+}
+
+size_t CodeText::CopyingLambda(size_t begin, size_t end) const {
+  for (size_t at = masked_.find('[', begin); at < end; at = masked_.find('[', at + 1))
+    if (masked_[Next(at + 1)] == '=') return at;
+  return std::string::npos;
 }
 
 size_t CodeText::Next(size_t at) const {

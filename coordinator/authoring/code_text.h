@@ -17,11 +17,17 @@ class CodeText {
   const std::string& masked() const { return masked_; }
   // Returns `name`, with underscores behind it if the code has that name, or it was returned.
   std::string Fresh(std::string name);
-  // Returns where the bytes [begin, end) name a variable; nothing where the name may be another
-  // one's, or is where it cannot be told (a directive, a raw string).
+  // Returns where the bytes [begin, end) name a variable; nothing where it may be declared there
+  // once more, or is named where it cannot be told (a directive, a raw string).
   std::optional<std::vector<size_t>> UsesOf(const std::string& name, size_t begin,
                                             size_t end) const;
-  // Returns the first byte from `at` on, and the last one before it, that is no space.
+  // Says whether the address is taken of what stands at `at`.
+  bool IsAddressTaken(size_t at) const;
+  // Returns where a lambda that copies what it names, [=], stands in [begin, end); npos if none
+  // does.
+  size_t CopyingLambda(size_t begin, size_t end) const;
+  // Returns the place of the first byte from `at` on, and of the last one before it, that is no
+  // space.
   size_t Next(size_t at) const;
   size_t Before(size_t at) const;
   // Returns where the word at `at` ends.
@@ -31,6 +37,11 @@ class CodeText {
   size_t ClosingBrace(size_t open) const;
 
  private:
+  // Says whether what is named at `at` may be a declaration's.
+  bool MayDeclare(size_t at) const;
+  // Returns the word that ends at `last`; empty if none does.
+  std::string WordBefore(size_t last) const;
+
   const std::string masked_;
   std::set<std::string> words_;
   std::set<std::string> unseen_;  // of directives

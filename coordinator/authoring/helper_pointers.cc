@@ -86,8 +86,7 @@ bool HelperPointers::Convert(const std::string& helper, size_t argument) {
                     absl::StrCat(argument > 0 ? " " : "", "const ", element_, "* ", given.name)});
   const size_t body = text_.Next(close + 1);
   const auto uses = text_.UsesOf(given.name, body, text_.ClosingBrace(body));
-  const size_t copying = masked.find("[=", body);
-  if (copying < text_.ClosingBrace(body)) return false;
+  if (text_.CopyingLambda(body, text_.ClosingBrace(body)) != kNoText) return false;
   return uses && std::all_of(uses->begin(), uses->end(), [&](size_t use) {
            return masked[text_.Next(use + given.name.size())] == '[' || TakePointer(use);
          });
@@ -98,7 +97,8 @@ bool HelperPointers::AreAllCallsKnown() const {
     const auto calls = calls_.find(each.first);
     const std::vector<size_t> places = PlacesOf(text_.masked(), each.first);
     return std::all_of(places.begin(), places.end(), [&](size_t place) {
-      return place == definition_of_.at(each.first) ||
+      const auto definition = definition_of_.find(each.first);
+      return (definition != definition_of_.end() && place == definition->second) ||
              std::count(calls->second.begin(), calls->second.end(), place) > 0;
     });
   });

@@ -28,6 +28,16 @@ namespace {
 
 constexpr size_t kNowhere = std::string::npos;
 
+// Whether a type's text has that word.
+bool SaysConst(const std::string& type) {
+  bool says = false;
+  MapIdentifiers(type, [&](const std::string& word) {
+    says = says || word == "const";
+    return word;
+  });
+  return says;
+}
+
 std::string Trimmed(const std::string& text) {
   return std::string(absl::StripAsciiWhitespace(text));
 }
@@ -47,7 +57,10 @@ class Plain {
       if (given.name.empty()) return PlainSource{code_, {}};
       if (absl::StrContains(part, "="))
         changes_.push_back(absl::StrCat("'", given.name, "' has no default value"));
+      const size_t changed = changes_.size();
       ASSIGN_OR_RETURN(std::string plain, Parameter(given));
+      // One that stays keeps its __restrict.
+      if (changes_.size() == changed) plain = Trimmed(part.substr(0, part.find('=')));
       parameters.push_back(std::move(plain));
     }
     if (changes_.empty()) return PlainSource{code_, {}};
@@ -91,7 +104,7 @@ class Plain {
   bool HasAddress(const GivenParameter& given) const {
     const auto uses = text_.UsesOf(given.name, function_.open, function_.close);
     return !uses || std::any_of(uses->begin(), uses->end(),
-                                [&](size_t at) { return masked_[text_.Before(at)] == '&'; });
+                                [&](size_t at) { return text_.IsAddressTaken(at); });
   }
 
   void Note(const GivenParameter& given, const std::string& became) {
@@ -109,7 +122,8 @@ class Plain {
     const bool view = type.core == "span" || type.core == "string_view";
     std::string strange;
     std::optional<std::vector<TextEdit>> edits;
-    if ((type.reference || view) && !ends_with_0) edits = UsesByPointer(given, size, &strange);
+    if ((type.reference || view) && !ends_with_0)
+      edits = UsesByPointer(given, type, size, &strange);
     if (edits) {
       edits_.insert(edits_.end(), edits->begin(), edits->end());
       // What nobody asks for is no input.
@@ -120,7 +134,9 @@ class Plain {
            absl::StrCat("'", given.name, "'", sized ? absl::StrCat(" and '", size, "'") : ""));
       return absl::StrCat(element, given.name, sized ? more : "");
     }
-    if (type.reference && !type.is_const && !view) {
+    // A view of others' elements is const or not itself.
+    const bool same = view ? absl::StartsWith(given.type, "const ") : type.is_const;
+    if (type.reference && !same) {
       return PromptError(
           name_, function_.line,
           absl::StrCat("'", given.name, "' (", given.type, ") is more than elements here (",
@@ -151,14 +167,14 @@ class Plain {
   // The edits by which a container's uses become those of a pointer and a size; nothing where it is
   // more than that, and *strange, where that is known.
   std::optional<std::vector<TextEdit>> UsesByPointer(const GivenParameter& given,
-                                                     const std::string& size,
+                                                     const GivenType& type, const std::string& size,
                                                      std::string* strange) {
     std::vector<TextEdit> edits;
-    HelperPointers helpers(text_, ReadGivenType(given.type).element);
+    HelperPointers helpers(text_, type.element);
     const std::optional<std::vector<size_t>> uses =
         text_.UsesOf(given.name, function_.open, function_.close);
-    const size_t copying = masked_.find("[=", function_.open);
-    if (ReadGivenType(given.type).core != "span" && copying < function_.close) {
+    const size_t copying = text_.CopyingLambda(function_.open, function_.close);
+    if (type.core != "span" && type.core != "string_view" && copying != kNowhere) {
       *strange = absl::StrCat("a lambda copies it in line ", LineAt(code_, copying));
       return std::nullopt;
     }
@@ -206,6 +222,12 @@ class Plain {
     const size_t open = text_.Next(end);
     const size_t close = masked_[open] == '(' ? text_.Closing(open) : kNowhere;
     if (it == known.end() || close == kNowhere || text_.Next(open + 1) != close) return false;
+    // What a call returns is a value; these would become the parameters themselves.
+    const std::string before = masked_.substr(text_.Before(at) - 1, 2);
+    const std::string behind = masked_.substr(text_.Next(close + 1), 2);
+    const bool counts = before == "++" || before == "--" || behind == "++" || behind == "--";
+    if (counts || absl::StrContains(masked_, "auto&&") || absl::StrContains(masked_, "auto &&"))
+      return false;
     edits->push_back({at, close + 1, it->second});
     return true;
   }
@@ -235,7 +257,7 @@ class Plain {
   std::string Fields(const GivenParameter& given) {
     const bool pointer = absl::EndsWith(given.type, "*");
     const bool by_value = !pointer && !absl::EndsWith(given.type, "&");
-    if (!by_value && !absl::StrContains(given.type, "const")) return "";
+    if (!by_value && !SaysConst(given.type)) return "";
     const std::string type = Trimmed(
         absl::StrReplaceAll(given.type, {{"&", ""}, {"*", ""}, {"const ", ""}, {" const", ""}}));
     const std::vector<StructDefinition> structs = FindStructs(code_);
@@ -284,7 +306,7 @@ class Plain {
       if (masked_.compare(access, by.size(), by) != 0) return std::nullopt;
       const size_t begin = text_.Next(access + by.size());
       const size_t end = text_.WordEnd(begin);
-      if (masked_[text_.Before(at)] == '&') return std::nullopt;
+      if (text_.IsAddressTaken(at)) return std::nullopt;
       const std::string field = masked_.substr(begin, end - begin);
       const auto [name, is_new] = name_of->emplace(field, "");
       if (is_new) name->second = text_.Fresh(absl::StrCat(given.name, "_", field));
@@ -331,8 +353,9 @@ absl::StatusOr<PlainSource> MakePlain(const std::string& code, const std::string
   if (candidates != 1) return PlainSource{code, {}};
   // Whoever calls it calls it as it is.
   int named = 0;
+  const std::string own = NameOfFunction(chosen->signature);
   MapIdentifiers(MaskedCpp(code), [&](const std::string& word) {
-    named += word == NameOfFunction(chosen->signature) ? 1 : 0;
+    named += word == own ? 1 : 0;
     return word;
   });
   return named == 1 ? Plain(code, name, *chosen).Make() : PlainSource{code, {}};

@@ -25,11 +25,12 @@ struct PlainSource {
 // - a container is a pointer and a size. Where the function only looks at its elements, its size
 //   and its ends, it does so by these; else the container that it had is made at its beginning;
 // - a reference is a value or a pointer, and is made again at its beginning;
-// - a single struct of which only fields are read is a number for each of these, if it is given by
-//   a pointer, or has whole numbers among them: sizes may be.
+// - a single struct with whole numbers, as sizes are, is a number for each field: of those that are
+//   read, where nothing else is done with it, or it is made again of all; by a pointer only the
+//   former, of floating-point numbers too.
 // It is the code as it is where there is nothing to change, no such function, several of its name,
-// or it is called in the file. `name` is the file's. INVALID_ARGUMENT "NAME:LINE: WHAT": a
-// container that it may change in another way than by its elements.
+// it is called in the file, or a parameter has no name. `name` is the file's. INVALID_ARGUMENT
+// "NAME:LINE: WHAT": a container that it may change in another way than by its elements.
 absl::StatusOr<PlainSource> MakePlain(const std::string& code, const std::string& name,
                                       const std::string& function);
 

@@ -32,6 +32,23 @@ TEST(PlainSourceTest, AVectorBecomesAPointerAndASize) {
             "  return a[0] + (int)a_size + b[1] + (int)size_t{N + 1};\n}");
 }
 
+TEST(PlainSourceTest, WhatLooksLikeADeclarationButIsNoneIsAUse) {
+  for (const char* body : {"const bool up = v[0] > v[1];", "h ^= h >> v[1];", "i++, v[i] = 0;",
+                           "s = 2 * v[0];", "return a < b && a > v[0];", "g(a * v[0], v[1]);",
+                           "if (n & v[0]) return;", "for (; n && v[0]; n--) {}", "assert(n > 0 && \"ERROR\"); v[0] = 1;"})
+    EXPECT_EQ(Plainly(std::string("void f(std::vector<int>& v) { ") + body + " }"),
+              std::string("void f(int* v) { ") + body + " }");
+  EXPECT_EQ(
+      Plainly("struct S { int n, m; };\nvoid f(const S* s, const int& k, float* __restrict y) "
+              "{ for (int i = 0; i < s->n && k && i < s->m; i++) y[i] = 1; }"),
+      "struct S { int n, m; };\nvoid f(int s_n, int s_m, int k, float* __restrict y) { for "
+      "(int i = 0; i < s_n && k && i < s_m; i++) y[i] = 1; }");
+  EXPECT_THAT(Plainly("struct constants { int n; };\nvoid f(constants* k) { k->n = 3; }"),
+              HasSubstr("void f(constants* k)"));
+  EXPECT_THAT(Plainly("double f(const double& a) { const double* p = &(a); return p[1]; }"),
+              HasSubstr("const double& a = *a_given;"));
+}
+
 TEST(PlainSourceTest, ALoopThroughAVectorCountsPlaces) {
   EXPECT_EQ(Plainly("struct P { int a; };\nint f(const std::vector<P>& ps) {\n  int s = 0;\n"
                     "  for (const P& p : ps) {\n    s += p.a;\n  }\n  return s;\n}"),
@@ -81,7 +98,9 @@ TEST(PlainSourceTest, WhatNeedsTheContainerHasIt) {
         "return v.at(1);", "return *v.rbegin();", "auto h = [w = v] { return w[0]; }; return h();",
         "std::span<const int> r = v; return r[0];", "auto h = [=] { return v[0]; }; return h();",
         "{ int a = 1, v[2] = {1, 2}; for (int x : v) { a += x; } return a; }",
-        "return R\"(v.size())\"[0] + v[0];"})
+        "{ const int* v[2] = {}; return v[0] == nullptr; }", "{ int a, v[2][3]; return v.size(); }",
+        "return sum(++v.begin(), v.end());", "auto&& n = v.size(); return --n;",
+        "auto h = [ = ] { return v[0]; }; return h();", "return R\"(v.size())\"[0] + v[0];"})
     EXPECT_EQ(Plainly(std::string("int f(const std::vector<int>& v) { ") + body + " }"),
               std::string("int f(const int* v_given, size_t v_size) {\n  const std::vector<int> "
                           "v(v_given, v_given + v_size); ") +
@@ -109,6 +128,11 @@ TEST(PlainSourceTest, AContainerThatChangesIsRefused) {
         Plainly(std::string("void f(std::vector<int>& out, int n) {\n") + body + "\n}"),
         HasSubstr("f.cc:1: 'out' (std::vector<int>&) is more than elements here (as in line "))
         << body;
+}
+
+TEST(PlainSourceTest, AViewThatMovesIsRefused) {
+  EXPECT_THAT(Plainly("void f(std::span<float>& y) { y = y.subspan(1); }"),
+              HasSubstr("'y' (std::span<float>&) is more than elements here"));
 }
 
 TEST(PlainSourceTest, ReferencesBecomeValuesOrPointers) {

@@ -41,12 +41,12 @@ std::string LengthFormula(const std::vector<SeenLength>& seen);
 // made no difference or data decide. It gives most lengths.
 std::string LengthFormulaOfRead(const std::vector<SeenLength>& seen);
 
-// Returns the least number, name, product of names, one of them or a small constant, or rows of
+// Returns the least name, product of names, one of them or a small constant, or rows of
 // whole blocks, that is nowhere less than what was seen; empty where it is more than half as much
 // again in all, or lengths were seen at fewer than three sizes. Where an array may be longer.
 std::string LengthBound(const std::vector<SeenLength>& seen);
 
-// Says whether a formula gives at least what was seen.
+// Says whether a formula gives at least what was seen; any does where nothing was.
 bool IsEnough(const std::string& formula, const std::vector<SeenLength>& seen);
 
 // Returns the largest size and a constant of at least `factor` times what was seen, for where data

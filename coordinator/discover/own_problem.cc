@@ -1,6 +1,8 @@
 #include "coordinator/discover/own_problem.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -34,7 +36,9 @@ constexpr double kCallNsMax = 5e6;             // and at most: a verdict has hun
 
 constexpr size_t kSizesOfMany = 4;
 constexpr int64_t kModestSize = 24;
-constexpr double kCheckS = 1;     // that a check of all sizes should take at most,
+constexpr double kCheckS = 1;  // that a check of all sizes should take at most,
+constexpr double kCheckGain =
+    0.8;                          // what a check at smaller sizes takes at most of the time before
 constexpr int64_t kCheckMin = 8;  // at sizes that are no smaller than this
 
 // Returns the first size of the question's example: "rows=96 cols=96".
@@ -66,56 +70,70 @@ absl::StatusOr<double> ReferenceNs(const std::string& text, const std::string& n
       absl::StrCat(v1::Outcome_Name(verdict.outcome()), ": ", verdict.detail()));
 }
 
+// Makes the sizes of a point smaller: all by as much, so that they stay different, or where the
+// least is small those that are not.
+std::string Smaller(const std::string& point, int64_t least_wanted) {
+  PointSizes sizes = SizesOfPoint(point);
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (const auto& [name, size] : sizes) least = std::min(least, size);
+  for (auto& [name, size] : sizes) {
+    if (least > least_wanted)
+      size -= std::min(least - least_wanted, least / 2);
+    else if (size > least_wanted)
+      size = std::max(least_wanted, size / 2);
+  }
+  return PointOf(sizes);
+}
+
+std::string AllSmaller(const std::string& points, int64_t least_wanted) {
+  std::vector<std::string> smaller;
+  for (const absl::string_view point : absl::StrSplit(points, ',')) {
+    const std::string made = Smaller(std::string(point), least_wanted);
+    if (std::find(smaller.begin(), smaller.end(), made) == smaller.end()) smaller.push_back(made);
+  }
+  return absl::StrJoin(smaller, ", ");
+}
+
 // Four sizes alike are four loops in each other as a rule: 64 of each take long, a trial at a time.
 Answers WithModestChecks(Answers answered) {
-  std::vector<std::string> points;
-  for (const absl::string_view point : absl::StrSplit(answered.at(kChecksKey), ',')) {
-    PointSizes sizes = SizesOfPoint(point);
-    if (sizes.size() < kSizesOfMany) return answered;
-    for (auto& [name, size] : sizes) {
-      if (size > kModestSize) size = kModestSize + (size - kModestSize) / 4;
-    }
-    points.push_back(PointOf(sizes));
-  }
-  answered[kChecksKey] = absl::StrJoin(points, ", ");
+  std::string& points = answered.at(kChecksKey);
+  const std::string last = points.substr(points.rfind(',') + 1);
+  if (SizesOfPoint(last).size() >= kSizesOfMany) points = AllSmaller(points, kModestSize);
   return answered;
 }
 
-// Returns how long it takes to check the reference against itself, s.
+// Returns how long it takes to check the reference against itself, s. INVALID_ARGUMENT: it is not
+// right then.
 absl::StatusOr<double> CheckSeconds(const ImportFiles& files, const Answers& answered,
                                     LocalWorker* worker, Console* console) {
   ASSIGN_OR_RETURN(const ImportedProblem made, ImportAnswered(files, answered, console));
   ASSIGN_OR_RETURN(const v1::Problem problem, ParsePrompt(made.text, files.file));
   RETURN_IF_ERROR(worker->PutUncalibrated(problem).status());
   const absl::Time start = absl::Now();
-  RETURN_IF_ERROR(
-      worker->Measure(problem, problem.reference(), /*time=*/false, /*fresh=*/true).status());
+  ASSIGN_OR_RETURN(const v1::Verdict verdict, worker->Measure(problem, problem.reference(),
+                                                              /*time=*/false, /*fresh=*/true));
+  if (verdict.outcome() != v1::CORRECT) return absl::InvalidArgumentError(verdict.detail());
   return absl::ToDoubleSeconds(absl::Now() - start);
 }
 
-// Halves the larger sizes at which it is checked while a check takes long: every program that is
-// tried takes one, of hundreds.
+// Makes the sizes at which it is checked smaller while a check takes long, and it helps: every
+// program that is tried takes one, of hundreds.
 absl::StatusOr<Answers> WithShortChecks(const ImportFiles& files, Answers answered,
                                         LocalWorker* worker, Console* console) {
-  for (;;) {
-    ASSIGN_OR_RETURN(const double seconds, CheckSeconds(files, answered, worker, console));
-    if (seconds <= kCheckS) return answered;
-    std::vector<std::string> points;
-    for (const absl::string_view point : absl::StrSplit(answered.at(kChecksKey), ',')) {
-      PointSizes sizes = SizesOfPoint(point);
-      for (auto& [name, size] : sizes) {
-        if (size > kCheckMin) size = std::max(kCheckMin, size / 2);
-      }
-      const std::string smaller = PointOf(sizes);
-      if (std::find(points.begin(), points.end(), smaller) == points.end())
-        points.push_back(smaller);
-    }
-    const std::string halved = absl::StrJoin(points, ", ");
-    if (halved == answered.at(kChecksKey)) return answered;
-    answered[kChecksKey] = halved;
+  absl::StatusOr<double> seconds = CheckSeconds(files, answered, worker, console);
+  while (seconds.ok() && *seconds > kCheckS) {
+    Answers smaller = answered;
+    smaller[kChecksKey] = AllSmaller(answered.at(kChecksKey), kCheckMin);
+    const absl::StatusOr<double> then = CheckSeconds(files, smaller, worker, console);
+    if (!then.ok() && !absl::IsInvalidArgument(then.status())) return then.status();
+    if (!then.ok() || *then > kCheckGain * *seconds) break;
     console->Line(absl::StrFormat("checked at %s, as a check took %.1f s (%s %s=… says otherwise)",
-                                  halved, seconds, kAnswerOption, kChecksKey));
+                                  smaller[kChecksKey], *seconds, kAnswerOption, kChecksKey));
+    answered = std::move(smaller);
+    seconds = then;
   }
+  if (!seconds.ok() && !absl::IsInvalidArgument(seconds.status())) return seconds.status();
+  return answered;
 }
 
 // A size and what a call takes there, ns.

@@ -19,10 +19,12 @@ struct OwnProblemOptions {
 
 // Returns the text of the problem. Where nobody says at which sizes it is timed, the reference is
 // measured: twice as large, until a call takes a tenth of a millisecond (half as large, where one
-// takes more than five); all sizes, or one of them where all together do not make it longer. What
-// nobody answered is answered so that the function is right by its own measure (sound_answers.h),
-// and wrong programs are wrong (telling_answers.h). Errors are those of ParsePromptFile,
-// ImportFile, SoundAnswers, TellingAnswers and LocalWorker. The console is borrowed.
+// takes more than five); all sizes, or one of them where all together do not make it longer. Where
+// nobody says at which sizes it is checked, these are smaller where a check takes more than a
+// second. What nobody answered is answered so that the function is right by its own measure
+// (sound_answers.h), and wrong programs are wrong (telling_answers.h). Errors are those of
+// ParsePromptFile, ImportFile, SoundAnswers, TellingAnswers and LocalWorker. The console is
+// borrowed.
 absl::StatusOr<std::string> OwnProblem(const OwnProblemOptions& options, Console* console);
 
 // Returns "n=96 m=96 k=12" with every value replaced: "n=200 m=200 k=8", where those below the

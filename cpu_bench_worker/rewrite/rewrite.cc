@@ -174,8 +174,8 @@ const std::set<std::string> kForms = {"a call in a variable",
                                       "run through by places",
                                       "declared where set",
                                       "a condition in a variable"};
-constexpr size_t kFormsMax = 8;  // of a program, that are looked at
-// Of these one more may come behind another: `while` in a C function with its variables at the top
+constexpr size_t kFormsMax = 8;  // of a program, that are looked at, and as many in a row
+// Of these up to three come in a row: `while` in a C function with its variables at the top
 // becomes a plain loop only then.
 const std::set<std::string> kFormsInRow = {"a condition in a variable", "counted up",
                                            "declared where set", "plain loops",
