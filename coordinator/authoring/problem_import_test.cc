@@ -228,8 +228,8 @@ TEST(ProblemImportTest, SaysWhyAFileIsNoProblem) {
       {"\nint f(std::vector<int> v) { return v[0]; }\n",
        "f.cc:2: 'int f(std::vector<int> v)', column 18: unexpected '<': parameters are numbers, "
        "structs or single pointers to them. A problem is one function of numbers, structs of "
-       "numbers "
-       "and pointers to them; wrap yours in one"},
+       "numbers, containers of these and pointers to them, which nothing else in the file calls; "
+       "wrap yours in one, or choose one with --function"},
       {"struct M {\n  float* a;\n};\nvoid f(const M* m, float* out, int n) { out[n - 1] = "
        "m->a[0]; }\n",
        "f.cc:1: struct M has a member that is neither a number nor an array of numbers of constant "
