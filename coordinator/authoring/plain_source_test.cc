@@ -33,9 +33,10 @@ TEST(PlainSourceTest, AVectorBecomesAPointerAndASize) {
 }
 
 TEST(PlainSourceTest, WhatLooksLikeADeclarationButIsNoneIsAUse) {
-  for (const char* body : {"const bool up = v[0] > v[1];", "h ^= h >> v[1];", "i++, v[i] = 0;",
-                           "s = 2 * v[0];", "return a < b && a > v[0];", "g(a * v[0], v[1]);",
-                           "if (n & v[0]) return;", "for (; n && v[0]; n--) {}", "assert(n > 0 && \"ERROR\"); v[0] = 1;"})
+  for (const char* body :
+       {"const bool up = v[0] > v[1];", "h ^= h >> v[1];", "i++, v[i] = 0;", "s = 2 * v[0];",
+        "return a < b && a > v[0];", "g(a * v[0], v[1]);", "if (n & v[0]) return;",
+        "for (; n && v[0]; n--) {}", "assert(n > 0 && \"ERROR\"); v[0] = 1;"})
     EXPECT_EQ(Plainly(std::string("void f(std::vector<int>& v) { ") + body + " }"),
               std::string("void f(int* v) { ") + body + " }");
   EXPECT_EQ(
