@@ -1,7 +1,8 @@
 // RewriteProgram applies every rule wherever it fits to one function and to those it is written
 // with: a program with one change each. Behind a rule that only gives code the form that others
 // look for come those that fit then and did not before: "counted from 0, then 64 turns side by
-// side". Those that save work come first; hints to the compiler, and the same with other numbers, come last.
+// side". Those that save work come first; hints to the compiler, and the same with other numbers,
+// come last.
 //
 // What comes back is text, sometimes not even C++, that somebody else has to check and measure. Not
 // thread-safe.
