@@ -85,8 +85,9 @@ bool HelperPointers::Convert(const std::string& helper, size_t argument) {
   edits_.push_back({begin, begin + parameters[argument].size(),
                     absl::StrCat(argument > 0 ? " " : "", "const ", element_, "* ", given.name)});
   const size_t body = text_.Next(close + 1);
-  const auto uses = text_.UsesOf(given.name, body, text_.ClosingBrace(body));
-  if (text_.CopyingLambda(body, text_.ClosingBrace(body)) != kNoText) return false;
+  const size_t end = text_.ClosingBrace(body);
+  if (text_.CopyingLambda(body, end) != kNoText) return false;
+  const auto uses = text_.UsesOf(given.name, body, end);
   return uses && std::all_of(uses->begin(), uses->end(), [&](size_t use) {
            return masked[text_.Next(use + given.name.size())] == '[' || TakePointer(use);
          });

@@ -188,13 +188,20 @@ class FormulaSearch {
   std::string best_;
 };
 
-// Says whether `formula` gives what was seen, or a little more.
-bool NowhereLess(const std::string& formula, const std::vector<SeenLength>& seen) {
+// Says whether what `formula` gives is everywhere more than the length seen by what `fits` it.
+template <typename Fits>
+bool IsMoreBy(const std::string& formula, const std::vector<SeenLength>& seen, const Fits& fits) {
   const absl::StatusOr<Expression> expression = Expression::Parse(formula);
   return expression.ok() && std::all_of(seen.begin(), seen.end(), [&](const SeenLength& each) {
-           const int64_t more = expression->Evaluate(each.sizes).value_or(-1) - each.length;
-           return more >= 0 && more <= std::max<int64_t>(4, each.length / 10);
+           return fits(expression->Evaluate(each.sizes).value_or(-1) - each.length, each.length);
          });
+}
+
+// Says whether `formula` gives what was seen, or a little more.
+bool NowhereLess(const std::string& formula, const std::vector<SeenLength>& seen) {
+  return IsMoreBy(formula, seen, [](int64_t more, int64_t length) {
+    return more >= 0 && more <= std::max<int64_t>(4, length / 10);
+  });
 }
 
 }  // namespace
@@ -265,10 +272,7 @@ std::string LengthBound(const std::vector<SeenLength>& seen) {
 }
 
 bool IsEnough(const std::string& formula, const std::vector<SeenLength>& seen) {
-  const absl::StatusOr<Expression> expression = Expression::Parse(formula);
-  return expression.ok() && std::all_of(seen.begin(), seen.end(), [&](const SeenLength& each) {
-           return expression->Evaluate(each.sizes).value_or(-1) >= each.length;
-         });
+  return IsMoreBy(formula, seen, [](int64_t more, int64_t) { return more >= 0; });
 }
 
 std::string LengthRoom(const std::vector<SeenLength>& seen, int64_t factor) {

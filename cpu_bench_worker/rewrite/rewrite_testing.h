@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -34,8 +35,10 @@ class RewriteTest : public testing::Test {
   }
 
   // All rewrites of f, each of which has to compile; or those by one rule.
-  static Rewrites Of(const std::string& source, const std::string& rule = "") {
-    Rewrites rewrites = RewriteProgram(kFlags, *pch_, "f", source, &refused_);
+  // `lengths` are those of arrays, where a rule asks for them.
+  static Rewrites Of(const std::string& source, const std::string& rule = "",
+                     const std::map<std::string, std::string>& lengths = {}) {
+    Rewrites rewrites = RewriteProgram(kFlags, *pch_, "f", source, &refused_, lengths);
     if (!rule.empty()) std::erase_if(rewrites, [&](const Rewrite& r) { return r.rule != rule; });
     for (const Rewrite& rewrite : rewrites) {
       const ScreenFindings findings = ParseProgram(kFlags, *pch_, ScreenRules{}, rewrite.source);
@@ -57,8 +60,9 @@ class RewriteTest : public testing::Test {
     return fits;
   }
   // What one rule makes of it, in one line; empty if it does not fit.
-  static std::string By(const std::string& rule, const std::string& source) {
-    for (const Rewrite& rewrite : Of(source, rule)) {
+  static std::string By(const std::string& rule, const std::string& source,
+                        const std::map<std::string, std::string>& lengths = {}) {
+    for (const Rewrite& rewrite : Of(source, rule, lengths)) {
       std::string line;
       for (const char c : rewrite.source) {
         if (c != '\n' && c != ' ') line += c;
