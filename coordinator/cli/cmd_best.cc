@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "common/status_macros.h"
 #include "coordinator/cli/commands.h"
 #include "coordinator/proof/verify_best.h"
@@ -34,16 +33,9 @@ absl::StatusOr<nlohmann::ordered_json> ListBest(const BestOptions& options, Cons
   ASSIGN_OR_RETURN(const RunPaths paths, RunDir::Find(options.root));
   CampaignPlan plan;
   ASSIGN_OR_RETURN(const RunSummary summary, SummarizeRun(paths, &plan));
-  if (!options.problem.empty() && summary.incumbents.count(options.problem) == 0) {
-    std::vector<std::string> known;
-    for (const auto& [id, incumbent] : summary.incumbents) known.push_back(id);
-    return absl::NotFoundError(
-        absl::StrCat("no program of '", options.problem, "' in ", options.root,
-                     "; there are: ", known.empty() ? "none" : absl::StrJoin(known, ", ")));
-  }
+  ASSIGN_OR_RETURN(const auto incumbents, IncumbentsOf(summary, options.problem));
   nlohmann::ordered_json best = nlohmann::ordered_json::array();
-  for (const auto& [id, incumbent] : summary.incumbents) {
-    if (!options.problem.empty() && id != options.problem) continue;
+  for (const auto& [id, incumbent] : incumbents) {
     const v1::Verdict& v = incumbent.verdict;
     console->Line(absl::StrFormat("%s: %.2fx (%.2f to %.2f), step %d\n%s\n%s", id, v.speedup(),
                                   v.speedup_low(), v.speedup_high(), incumbent.step, paths.best(id),
@@ -66,7 +58,7 @@ absl::StatusOr<nlohmann::ordered_json> ListBest(const BestOptions& options, Cons
     best.back()["verification"] = VerificationJson(verification);
     *confirmed = *confirmed && verification.confirmed;
   }
-  if (summary.incumbents.empty()) console->Line("no program was faster than its reference yet");
+  if (incumbents.empty()) console->Line("no program was faster than its reference yet");
   return nlohmann::ordered_json{{"run_dir", summary.run_dir}, {"best", best}};
 }
 

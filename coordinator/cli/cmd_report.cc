@@ -1,5 +1,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
@@ -19,6 +21,16 @@ struct ReportOptions {
   bool json = false;
 };
 
+// Returns what whet portable kept, if it did.
+std::optional<Portability> KeptPortability(const RunPaths& paths, Console* console) {
+  const absl::StatusOr<std::string> text = ReadFile(paths.portable());
+  if (!text.ok()) return std::nullopt;
+  absl::StatusOr<Portability> kept = ParsePortability(*text);
+  if (kept.ok()) return *std::move(kept);
+  console->Notice(absl::StrCat(paths.portable(), " ", kept.status().message()));
+  return std::nullopt;
+}
+
 int RunReport(const ReportOptions& options) {
   Console console(options.json);
   const absl::StatusOr<RunPaths> paths = RunDir::Find(options.root);
@@ -30,7 +42,8 @@ int RunReport(const ReportOptions& options) {
   const auto samples = PickSamples(run->plan, *run->journal);
   if (!samples.ok()) return console.Fail(samples.status());
   const std::string file = options.output.empty() ? paths->report() : options.output;
-  const absl::Status written = WriteFileAtomically(file, ReportHtml(run->plan, *summary, *samples));
+  const absl::Status written = WriteFileAtomically(
+      file, ReportHtml(run->plan, *summary, *samples, KeptPortability(*paths, &console)));
   if (!written.ok()) return console.Fail(written);
   if (!summary->rows.empty()) console.Line(RewardCurve(*summary));
   console.Line(SummaryText(*summary));

@@ -104,6 +104,7 @@ int RunCommandLine(int argc, char** argv) {
   AddRescore(&app, &selected);
   AddEval(&app, &selected);
   AddBest(&app, &selected);
+  AddPortable(&app, &selected);
   AddMeasure(&app, &selected);
   AddDiscover(&app, &selected);
   AddRewrite(&app, &selected);

@@ -25,6 +25,7 @@ void AddReport(CLI::App* app, SelectedCommand* selected);
 void AddRescore(CLI::App* app, SelectedCommand* selected);
 void AddEval(CLI::App* app, SelectedCommand* selected);
 void AddBest(CLI::App* app, SelectedCommand* selected);
+void AddPortable(CLI::App* app, SelectedCommand* selected);
 void AddMeasure(CLI::App* app, SelectedCommand* selected);
 void AddDiscover(CLI::App* app, SelectedCommand* selected);
 void AddRewrite(CLI::App* app, SelectedCommand* selected);

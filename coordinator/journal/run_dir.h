@@ -9,6 +9,7 @@
 //   RUN/best/<problem>/        the fastest verified programs
 //   RUN/suspects/              programs that were faster than physics allows (proof/suspects.h)
 //   RUN/report.html            `whet report`
+//   RUN/portable.json         `whet portable`
 //   RUN/logs/                  whet.log, trainer.log, worker.log
 //   RUN/workers.yaml           who measures, once `whet workers` has changed it (worker_list.h)
 //   RUN/control.sock           where the owning process can be asked (worker_control.h)
@@ -41,6 +42,7 @@ class RunPaths {
   // What was faster than physics allows, for people to read.
   std::string suspects() const { return root_ + "/suspects"; }
   std::string report() const { return root_ + "/report.html"; }
+  std::string portable() const { return root_ + "/portable.json"; }
   std::string logs() const { return root_ + "/logs"; }
   // What an endpoint was asked, over all starts (coordinator/endpoint/usage_ledger.h).
   std::string endpoint_usage() const { return logs() + "/endpoint_usage.jsonl"; }

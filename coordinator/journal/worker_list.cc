@@ -1,10 +1,14 @@
 #include "coordinator/journal/worker_list.h"
 
+#include <vector>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/status_macros.h"
+#include "coordinator/config/campaign_parser.h"
 #include "coordinator/config/default_sockets.h"
+#include "coordinator/config/host_range.h"
 #include "coordinator/yaml/yaml_message.h"
 #include "coordinator/yaml/yaml_writer.h"
 
@@ -27,6 +31,37 @@ absl::Status WriteWorkerList(const RunPaths& paths, const v1::WorkerList& worker
           "# read by whet resume. Without ssh: on this machine; without socket, too: the\n"
           "# worker that whet starts itself.\n",
           MessageToYaml(worker_list)));
+}
+
+absl::StatusOr<v1::ClusterConfig> ReadClusterFile(const std::string& path,
+                                                  const v1::ClusterConfig& cluster) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  if (!absl::StrContains(absl::StrCat("\n", text), "\nworkers:")) {  // no key of a campaign
+    ASSIGN_OR_RETURN(const v1::Campaign campaign, LoadCampaign(path, {}));
+    if (campaign.has_cluster()) return campaign.cluster();
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " names no workers: it has neither 'cluster' nor 'workers'"));
+  }
+  v1::WorkerList worker_list;
+  RETURN_IF_ERROR(YamlMessage(&worker_list).Merge(text, path));
+  v1::ClusterConfig read = cluster;
+  read.clear_workers();
+  int hosts = 0;
+  for (const v1::WorkerHost& worker : worker_list.workers()) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> names, ExpandHostRange(worker.ssh()));
+    for (const std::string& name : names) {
+      v1::WorkerHost* const added = read.add_workers();
+      *added = worker;
+      added->set_ssh(name);
+      hosts += name.empty() ? 0 : 1;
+    }
+  }
+  if (read.workers().empty() || (hosts > 0 && hosts < read.workers_size())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " must name hosts (ssh) or sockets of this machine, not ",
+                     hosts > 0 ? "both" : "none"));
+  }
+  return read;
 }
 
 v1::WorkerHost ParseWorkerAddress(absl::string_view text) {

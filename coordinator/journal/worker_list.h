@@ -24,6 +24,13 @@ absl::StatusOr<v1::WorkerList> ReadWorkerList(const RunPaths& paths,
 // Replaces the file atomically; it is on disk when this returns.
 absl::Status WriteWorkerList(const RunPaths& paths, const v1::WorkerList& worker_list);
 
+// Returns the workers that a file names, and how their hosts are reached: those of a campaign's
+// `cluster`, or a list like RUN/workers.yaml (with host ranges, if need be), whose hosts are
+// reached as `cluster` says. There is at least one, and none of this machine beside hosts:
+// INVALID_ARGUMENT.
+absl::StatusOr<v1::ClusterConfig> ReadClusterFile(const std::string& path,
+                                                  const v1::ClusterConfig& cluster);
+
 // Reads an address: "cpu03", "user@cpu03:22:/run/other.sock", or "/run/w.sock" on this machine.
 v1::WorkerHost ParseWorkerAddress(absl::string_view text);
 // Returns the same text again. The default socket is left out, and the worker that `whet` starts is

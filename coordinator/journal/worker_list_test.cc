@@ -1,5 +1,6 @@
 #include "coordinator/journal/worker_list.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -33,6 +34,45 @@ TEST(WorkerListTest, IsTheCampaignsUntilWritten) {
   std::ofstream(paths.workers()) << "workers:\n- sssh: cpu01\n";
   EXPECT_NE(ReadWorkerList(paths, campaign).status().message().find("workers.yaml:2: "),
             std::string::npos);
+}
+
+TEST(WorkerListTest, AFileNamesWorkersAndHowTheyAreReached) {
+  const TempDir folder = *TempDir::Make("worker_list");
+  const std::string file = folder.path() + "/w.yaml";
+  v1::ClusterConfig ours;
+  ours.set_ssh_config("/ours");
+  ours.add_workers()->set_ssh("cpu01");
+  const auto read = [&](const std::string& text) {
+    std::ofstream(file) << text;
+    return ReadClusterFile(file, ours);
+  };
+  // A campaign's cluster is reached by its own keys, a list as ours is.
+  std::ofstream(folder.path() + "/p.md");
+  const std::string campaign = "name: other\nmodel: /m\nproblems: [p.md]\n";
+  const auto theirs =
+      read(campaign +
+           "checkpoint: {dir: /c}\n"
+           "cluster: {trainer: {ssh: gpu}, workers: [{ssh: \"cpu[07-08]\"}], ssh_config: /t}\n");
+  ASSERT_TRUE(theirs.ok()) << theirs.status();
+  EXPECT_EQ(theirs->ssh_config(), "/t");
+  ASSERT_EQ(theirs->workers_size(), 2);
+  EXPECT_EQ(theirs->workers(1).ssh(), "cpu08");
+  const auto list = read("# written by hand\nworkers:\n- {ssh: \"cpu[07-08]\", socket: /w}\n");
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(list->ssh_config(), "/ours");
+  ASSERT_EQ(list->workers_size(), 2);
+  EXPECT_EQ(list->workers(0).ssh(), "cpu07");
+  EXPECT_EQ(list->workers(1).socket(), "/w");
+  EXPECT_EQ(read("workers: [{socket: /a}, {socket: /b}]\n")->workers_size(), 2);
+
+  const auto says = [](const char* what) { return testing::HasSubstr(what); };
+  EXPECT_THAT(std::string(read(campaign).status().message()), says("names no workers"));
+  EXPECT_THAT(std::string(read("workers: []\n").status().message()), says("not none"));
+  EXPECT_THAT(std::string(read("workers: [{ssh: a}, {socket: /b}]\n").status().message()),
+              says("not both"));
+  EXPECT_THAT(std::string(read("workers: [{sssh: a}]\n").status().message()), says("w.yaml:1: "));
+  EXPECT_EQ(ReadClusterFile(folder.path() + "/none", ours).status().code(),
+            absl::StatusCode::kNotFound);
 }
 
 }  // namespace

@@ -27,6 +27,14 @@ inline constexpr OutcomeName kOutcomeNames[] = {
     {v1::INFRASTRUCTURE_ERROR, "our failure", "outcome/infrastructure_error", "#1f3a5f"},
 };
 
+inline const OutcomeName& OutcomeNameOf(v1::Outcome outcome) {
+  for (const OutcomeName& name : kOutcomeNames) {
+    if (name.outcome == outcome) return name;
+  }
+  static constexpr OutcomeName kUnknown = {v1::OUTCOME_UNSPECIFIED, "unknown", "", "#7f7f7f"};
+  return kUnknown;
+}
+
 }  // namespace whetstone
 
 #endif  // WHETSTONE_COORDINATOR_REPORT_OUTCOME_NAMES_H_

@@ -102,7 +102,8 @@ std::string Health(const RunSummary& s) {
 }  // namespace
 
 std::string ReportHtml(const CampaignPlan& plan, const RunSummary& s,
-                       const std::map<std::string, ProblemSamples>& samples) {
+                       const std::map<std::string, ProblemSamples>& samples,
+                       const std::optional<Portability>& portability) {
   std::string html = absl::StrCat(PageHead(s.name, ChartStyle()), "<p>");
   absl::StrAppend(&html,
                   s.done()           ? "Done"
@@ -114,6 +115,7 @@ std::string ReportHtml(const CampaignPlan& plan, const RunSummary& s,
   }
   absl::StrAppend(&html, ".</p>", Headline(s), Health(s), Charts(s));
   if (plan.learned().size() > 1) html += ProblemTable(plan, s, samples);
+  if (portability) html += PortabilityPart(*portability, s.incumbents);
   for (const PlannedProblem& planned : plan.learned()) {
     const auto found = samples.find(planned.problem.id());
     html += ProblemPart(plan, s, planned, found == samples.end() ? nullptr : &found->second);

@@ -4,16 +4,19 @@
 #define WHETSTONE_COORDINATOR_REPORT_REPORT_H_
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "coordinator/durable/campaign_plan.h"
+#include "coordinator/report/portability.h"
 #include "coordinator/report/report_samples.h"
 #include "coordinator/report/run_summary.h"
 
 namespace whetstone {
 
 std::string ReportHtml(const CampaignPlan& plan, const RunSummary& summary,
-                       const std::map<std::string, ProblemSamples>& samples);
+                       const std::map<std::string, ProblemSamples>& samples,
+                       const std::optional<Portability>& portability);
 
 }  // namespace whetstone
 

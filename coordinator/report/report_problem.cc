@@ -15,14 +15,6 @@
 namespace whetstone {
 namespace {
 
-const OutcomeName& NameOf(v1::Outcome outcome) {
-  for (const OutcomeName& name : kOutcomeNames) {
-    if (name.outcome == outcome) return name;
-  }
-  static constexpr OutcomeName kUnknown = {v1::OUTCOME_UNSPECIFIED, "unknown", "", "#7f7f7f"};
-  return kUnknown;
-}
-
 std::string RewardKey(const std::string& id) { return absl::StrCat("problem/", id, "/reward"); }
 
 std::vector<double> Finite(const std::vector<double>& values) {
@@ -42,7 +34,7 @@ std::string Pre(const std::string& text) {
 }
 
 std::string Chip(v1::Outcome outcome) {
-  const OutcomeName& name = NameOf(outcome);
+  const OutcomeName& name = OutcomeNameOf(outcome);
   return absl::StrCat("<span class=\"chip\" style=\"background:", name.color, "\"></span>",
                       name.name);
 }

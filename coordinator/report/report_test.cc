@@ -54,11 +54,12 @@ struct ReportedRun {
     }
     samples["a"].best = samples["a"].outcomes[0].typical;
   }
-  std::string Html() const { return ReportHtml(plan, summary, samples); }
+  std::string Html() const { return ReportHtml(plan, summary, samples, portability); }
 
   CampaignPlan plan = MakeTestPlan({});
   RunSummary summary;
   std::map<std::string, ProblemSamples> samples;
+  std::optional<Portability> portability;
 };
 
 TEST(ReportTest, IsOnePageAndHarmless) {
@@ -149,6 +150,17 @@ TEST(ReportTest, WhatKeepsItFromLearningIsSaid) {
   run.summary.health = {{"cut_off", "100 % were <cut> off", "raise it"}};
   EXPECT_THAT(run.Html(),
               HasSubstr("<b>100 % were &lt;cut&gt; off.</b> For the next run: raise it."));
+}
+
+TEST(ReportTest, WhatOtherMachinesSaidIsShown) {
+  ReportedRun run(6);
+  EXPECT_THAT(run.Html(), Not(HasSubstr("<h2>Portable</h2>")));
+  run.portability.emplace();
+  run.portability->programs.push_back({.problem = "a",
+                                       .source = run.summary.incumbents["a"].source,
+                                       .results = {{.cpu_model = "EPYC"}}});
+  EXPECT_THAT(run.Html(), HasSubstr("<h2>Portable</h2>"));
+  EXPECT_THAT(run.Html(), HasSubstr("<td>a</td><td>EPYC</td>"));
 }
 
 TEST(ReportTest, EvaluationsHaveCurvesOfTheirOwn) {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/status_macros.h"
 #include "coordinator/durable/durable_state.h"
 #include "coordinator/durable/eval_row.h"
@@ -121,6 +122,18 @@ absl::StatusOr<RunSummary> SummarizeRun(const RunPaths& paths, CampaignPlan* pla
   ASSIGN_OR_RETURN(OpenedRun run, OpenRun(paths, /*read_only=*/true));
   *plan = std::move(run.plan);
   return SummarizeRun(*plan, paths, *run.journal);
+}
+
+absl::StatusOr<std::map<std::string, IncumbentEntry>> IncumbentsOf(const RunSummary& summary,
+                                                                   const std::string& problem) {
+  if (problem.empty()) return summary.incumbents;
+  const auto found = summary.incumbents.find(problem);
+  if (found != summary.incumbents.end()) return std::map<std::string, IncumbentEntry>{*found};
+  std::vector<std::string> known;
+  for (const auto& [id, incumbent] : summary.incumbents) known.push_back(id);
+  return absl::NotFoundError(
+      absl::StrCat("no program of '", problem, "' in ", summary.run_dir,
+                   "; there are: ", known.empty() ? "none" : absl::StrJoin(known, ", ")));
 }
 
 std::string RewardText(const RunSummary& s) {

@@ -65,6 +65,11 @@ absl::StatusOr<RunSummary> SummarizeRun(const RunPaths& paths, CampaignPlan* pla
 
 // Returns "0.100 (first 3 steps) → 0.900 (last 3)", or "0.100 (one step)".
 std::string RewardText(const RunSummary& summary);
+// Returns the best programs by problem id: all, or only this problem's, which must have one
+// (NOT_FOUND names those that do).
+absl::StatusOr<std::map<std::string, IncumbentEntry>> IncumbentsOf(const RunSummary& summary,
+                                                                   const std::string& problem);
+
 std::string SummaryText(const RunSummary& summary);
 nlohmann::ordered_json SummaryJson(const RunSummary& summary);
 

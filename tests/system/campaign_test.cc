@@ -51,11 +51,21 @@ TEST_F(CampaignTest, LocalCampaignReachesItsEnd) {
   const WhetResult fetch = Whet({"fetch", RunDirectory()});
   EXPECT_EQ(fetch.exit_code, 0) << fetch.err;
   EXPECT_THAT(fetch.out, HasSubstr("step-2 is here: " + RunDirectory() + "/checkpoints/step-2"));
+  // Measured again, on the only machine that there is, it wins again.
+  const WhetResult portable = Whet({"portable", RunDirectory(), "--json"});
+  EXPECT_EQ(portable.exit_code, 0) << portable.out << portable.err;
+  ASSERT_TRUE(portable.json().is_object()) << portable.out;
+  EXPECT_EQ(portable.json()["cpu_models"].size(), 1u) << portable.out;
+  EXPECT_GT(portable.json()["programs"][0]["on"][0]["speedup_low"].get<double>(), 1);
+  EXPECT_THAT(portable.err, HasSubstr("multiply is portable"));
+  EXPECT_THAT(portable.err, HasSubstr("--workers FILE names hosts of others"));
+  EXPECT_TRUE(ServicesOf("whet-worker").empty());
   const WhetResult report = Whet({"report", RunDirectory()});
   EXPECT_EQ(report.exit_code, 0) << report.err;
   const auto page = ReadFile(RunDirectory() + "/report.html");
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_THAT(*page, HasSubstr("What the policy wrote"));
+  EXPECT_THAT(*page, HasSubstr("<h2>Portable</h2>"));
   const WhetResult workers = Whet({"workers", RunDirectory()});
   EXPECT_EQ(workers.exit_code, 2);
   EXPECT_THAT(workers.err, HasSubstr("is done, so it has no workers any more"));
