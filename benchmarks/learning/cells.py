@@ -10,6 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 FUNCTIONS = Path(__file__).resolve().parent / "functions"
 GENERAL = Path(__file__).resolve().parent / "general.yaml"
+CANDIDATES = 256  # Of each arm of `discovery`.
 PIECE_MINUTES = 20  # Nothing runs longer without a row.
 
 
@@ -21,6 +22,7 @@ class Stage:
     resume: list  # What is run where `made` exists.
     made: str  # Relative to the cell's directory.
     limit_minutes: float = float("inf")  # All pieces together; the stage ends there, finished or not.
+    finished: tuple = (0,)  # Exit codes.
 
 
 @dataclass
@@ -59,7 +61,8 @@ class Cell:
     def end(self, directory):
         """Frees some gigabytes of a policy that nobody uses further."""
         if self.own:
-            shutil.rmtree(directory / "run" / "checkpoints", ignore_errors=True)
+            for run in (directory / "run", directory / "found" / "run"):
+                shutil.rmtree(run / "checkpoints", ignore_errors=True)
 
 
 def digest(path):
@@ -136,6 +139,32 @@ def rules(minutes):
         stage = rewrite_stage(problem, round(60 * minutes))
         made.append(Cell("rules", f"{problem.stem}/{variant}/17", problem.stem, variant, 17, [], [stage], problem,
                          settings_hash(problem, [], [], [stage])))
+    return made
+
+
+def discover_stage(problem, sets):
+    """2: its proof does not confirm the program; what it is worth is measured again anyway."""
+    command = ["discover", f"{{cell}}/{problem.name}", "--out", "{cell}/found", "--budget",
+               f"{CANDIDATES} candidates", "--yes", "--json", *options_of(sets)]
+    return Stage("discover", command, command, "found", finished=(0, 2))
+
+
+def discovery_arms(variants, seeds):
+    """On each valid problem alone, with as many candidates: the warm-up's policy asked for all of them at once, GRPO after that
+    warm-up, and whet discover; with the settings of `variants` whet discover alone."""
+    campaign, steps = ROOT / "deploy" / "discover.yaml", CANDIDATES // 16
+    drawn = [("best-of-n", ["train.steps=1", f"train.prompts_per_step={steps}"]), ("grpo", [f"train.steps={steps}"])]
+    made = []
+    for problem in problem_files("valid"):
+        for seed in seeds:
+            for arm, sets in variants or [*drawn, ("discover", [])]:
+                every = [f"seed={seed}", *sets]
+                trained = [f'problems=["{{cell}}/{problem.name}"]', "train.group_size=16"]
+                stage = train_stage(campaign, [*every, *trained], float("inf")) if (arm, sets) in drawn else \
+                    discover_stage(problem, every)
+                cell = Cell("discovery", f"{problem.stem}/{arm}/{seed}", problem.stem, arm, seed, list(sets), [stage], problem)
+                cell.settings = settings_hash(campaign, [problem], every, [stage])
+                made.append(cell)
     return made
 
 

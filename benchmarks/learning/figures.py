@@ -86,7 +86,7 @@ def of_training(whet, cell, directory, ended):
            "right_last3": right_share(run / "metrics.jsonl")}
     if cell.experiment == "exploration":
         row["spread"] = spread(run / "metrics.jsonl")
-    elif ended:
+    elif ended and cell.experiment != "discovery":
         # 2: a program was not confirmed.
         best = last_json([whet, "best", run, "--verify", "--json"], accepted=(0, 2))["best"]
         row["best"] = {b["problem"]: {"recorded": b["speedup"], **b["verification"]} for b in best}
@@ -119,7 +119,7 @@ def of_rewrites(output):
 def of_stage(whet, cell, stage, directory, ended, log):
     if stage.name == "train":
         return of_training(whet, cell, directory, ended)
-    if ended != "finished":
+    if ended != "finished" or stage.name == "discover":
         return {}
     lines = Path(log).read_text().strip().splitlines()
     try:

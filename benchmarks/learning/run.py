@@ -4,6 +4,7 @@
     benchmarks/learning/run.py own-problem                       # quickstart on each valid problem
     benchmarks/learning/run.py own-problem --variant default --variant warm train.lr=1e-5
     benchmarks/learning/run.py rules                             # what rules alone find, no learning
+    benchmarks/learning/run.py discovery                         # 256 candidates: best of N, GRPO, whet discover
     benchmarks/learning/run.py general                           # all training problems, then test
     benchmarks/learning/run.py exploration --variant hot generate.temperature=2
     benchmarks/learning/run.py ablation --variant raw warmup.examples=FILE
@@ -32,13 +33,14 @@ import time
 from pathlib import Path
 
 import cells
+import discovery
 import figures
 import tables
 from cells import ROOT
 
 RESULTS = Path(__file__).resolve().parent / "results"
 SEEDS = {"own-problem": [17, 18], "rules": [17], "general": [17, 18, 19], "exploration": [18],
-         "ablation": [17]}
+         "ablation": [17], "discovery": [17]}
 MINUTES = {"own-problem": 10, "rules": 0.5, "general": 90, "exploration": 20, "ablation": 20}
 BUSY = {"cc1", "cc1plus", "collect2", "ld", "lld", "nvcc", "cicc", "ninja", "make", "whet", "whet-trainer",
         "whet-worker"}
@@ -142,12 +144,12 @@ class Runner:
         limit = min(self.piece_s, 60 * stage.limit_minutes - seconds_before)
         code = self.run_until(command, log, clock, limit, lambda: cell.keep_warmup(directory))
         # -SIGINT: stopped before whet listened.
-        if code not in (0, EXIT_STOPPED, -signal.SIGINT):
+        if code not in (*stage.finished, EXIT_STOPPED, -signal.SIGINT):
             said = log.with_suffix(".err").read_text().strip().splitlines()
             raise figures.Failed(f"{cell.name}: whet {command[1]} ended with {code}: "
                                  f"{said[-1] if said else 'it said nothing'}; its output is {log} and .err")
         seconds = clock.seconds
-        ended = "finished" if code == 0 else None
+        ended = "finished" if code in stage.finished else None
         if ended is None and seconds_before + seconds >= 60 * stage.limit_minutes:
             ended = "time is up"
         row = {"experiment": cell.experiment, "cell": cell.name, "problem": cell.problem,
@@ -157,6 +159,8 @@ class Runner:
                "stage": stage.name, "piece": number + 1, "seconds": round(seconds, 1), "ended": ended}
         row.update(figures.of_stage(self.whet, cell, stage, directory, ended, log))
         before = [r for r in self.results.of(cell, self.commit) if r["stage"] == stage.name][-1:]
+        if ended and cell.experiment == "discovery":
+            row.update(discovery.of_cell(self.whet, cell, directory))
         self.results.append(row)
         if ended:
             cell.end(directory)
@@ -243,10 +247,12 @@ def variants_of(options):
 
 
 def chosen_cells(options):
-    minutes = options.minutes or MINUTES[options.experiment]
+    minutes = getattr(options, "minutes", None) or MINUTES.get(options.experiment)
     if options.experiment != "rules":
         seeds, variants = options.seeds or SEEDS[options.experiment], variants_of(options)
-    if options.experiment == "own-problem":
+    if options.experiment == "discovery":
+        made = cells.discovery_arms(variants if options.variant else [], seeds)
+    elif options.experiment == "own-problem":
         made = cells.own_problem(variants, seeds, minutes)
     elif options.experiment == "rules":
         made = cells.rules(minutes)
@@ -284,8 +290,9 @@ def parse(argv):
                                  help="settings to compare, as of whet run --set; paths are relative to the "
                                  "repository; may be repeated")
             command.add_argument("--seeds", nargs="+", type=int)
-        command.add_argument("--minutes", type=float, help=f"of {'search' if name == 'rules' else 'training'}; "
-                             f"default {MINUTES[name]}")
+        if name in MINUTES:
+            command.add_argument("--minutes", type=float, help=f"of {'search' if name == 'rules' else 'training'}; "
+                                 f"default {MINUTES[name]}")
         if name == "general":
             command.add_argument("--model", type=Path, help="the raw model; default the quickstart's",
                                  default=Path("~/.cache/whetstone/models/SmolLM2-135M-Instruct").expanduser())
@@ -304,7 +311,8 @@ def main(argv=None, proc=Path("/proc")):
     options = parse(argv)
     try:
         if options.experiment == "table":
-            print(tables.of(options.name, Results(options.results / f"{options.name}.jsonl").rows()))
+            rows = Results(options.results / f"{options.name}.jsonl").rows()
+            print(discovery.table(rows) if options.name == "discovery" else tables.of(options.name, rows))
             return 0
         results = Results(options.results / f"{options.experiment}.jsonl")
         runner = Runner(options.whet.absolute(), results, options.runs.absolute(), proc)

@@ -22,6 +22,7 @@ from unittest import mock
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import cells  # noqa: E402
+import discovery  # noqa: E402
 import figures  # noqa: E402
 import reward_noise  # noqa: E402
 import run  # noqa: E402
@@ -63,6 +64,16 @@ case "$1" in
       tr -d '\n' ;;
   best) echo '{"run_dir": "r", "best": '"$(<"$here/best")"'}'; exit 2 ;;
   eval) cat "$here/eval" ;;
+  discover)
+    [[ $3 == --out ]] || exit 2
+    mkdir -p "$4/best" "$4/run"
+    # Two verdicts whose field 7 is the speedup: 2, and none.
+    printf 'k a %s c\nk b %s c\n' "$(printf '\x39\0\0\0\0\0\0\0\x40' | base64)" "$(printf '\x18\x02' | base64)" >"$4/rules.log"
+    echo "void f();" >"$4/best/candidate.cc"
+    exit 2 ;;
+  measure)
+    [[ -f $2 && -f $3 ]] || exit 2
+    echo '{"outcome": "CORRECT", "speedup": 4.0, "speedup_low": 3.9, "speedup_high": 4.1, "expert_speedup": 5.0}' ;;
   rewrite)
     [[ $3 == --out ]] || exit 2
     touch "$4"
@@ -320,6 +331,24 @@ class RunTest(unittest.TestCase):
         self.assertIn("| –", tables.of("exploration", [row | {"spread": None}]))
         self.assertIsNone(figures.spread(self.root / "nowhere"))
 
+    def test_arms_of_a_search_have_as_many_candidates_each(self):
+        code, _, err = self.main("discovery", "--cells", "alpha/*")
+        self.assertEqual((code, err), (0, ""))
+        best_of_n, grpo = self.calls("run")
+        self.assertIn("train.steps=1 --set train.prompts_per_step=16", best_of_n)
+        self.assertIn("train.steps=16", grpo)
+        [search] = self.calls("discover")
+        self.assertIn("--budget 256 candidates --yes", search)
+        self.assertEqual(self.calls("best"), [])
+        found = {row["variant"]: row for row in self.rows("discovery")}
+        # Its proof was not confirmed, and it is measured again.
+        self.assertEqual([found["discover"][k] for k in ("final", "candidates", "right", "curve", "ended")],
+                         [4.0, 2, 1, [[1, 2.0]], "finished"])
+        self.assertEqual((found["grpo"]["final"], found["grpo"]["candidates"]), (1.0, 0))
+        self.main("discovery", "--cells", "alpha/*", "--variant", "parents", "search.parents=0.5")
+        self.assertEqual(len(self.calls("run")), 2, "a variant is one of whet discover")
+        self.assertIn("--set search.parents=0.5", self.calls("discover")[1])
+
     def test_ablation_is_warm_up_only(self):
         self.assertEqual(self.main("ablation", "--variant", "plain", "warmup.epochs=1")[0], 0)
         self.assertIn("train.steps=0", self.calls("run")[0])
@@ -367,6 +396,35 @@ class TablesTest(unittest.TestCase):
     def test_seconds_are_those_of_all_pieces(self):
         first = {**self.row("a", 17, None, 1.0, 4.0), "ended": "", "seconds": 1200}
         self.assertIn("1800", tables.of("own-problem", [first, self.row("a", 17, 0.7, 1.0, 4.0)]))
+
+
+class DiscoveryTest(unittest.TestCase):
+    def row(self, arm, problem, final, curve, **more):
+        return {"variant": arm, "problem": problem, "seed": 17, "final": final, "curve": curve, "candidates": 256,
+                "expert_speedup": 4.0, "commit": "c", "ended": "finished"} | more
+
+    def test_the_curve_has_what_was_faster_than_all_before(self):
+        self.assertEqual(discovery.curve([0.0, 0.9, 1.5, 1.2, 0.0, 3.0]), [[3, 1.5], [6, 3.0]])
+
+    def test_log_rank_is_that_of_the_textbook(self):
+        # Remission under 6-MP and placebo (Freireich 1963): chi-squared 16.79.
+        drug = [(6, True)] * 3 + [(t, True) for t in (7, 10, 13, 16, 22, 23)] + [
+            (t, False) for t in (6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35)]
+        placebo = [(t, True) for t in (1, 1, 2, 2, 3, 4, 4, 5, 5, 8, 8, 8, 8, 11, 11, 12, 12, 15, 17, 22, 23)]
+        self.assertAlmostEqual(discovery.log_rank(drug, placebo), 4.17e-5, places=7)
+        self.assertEqual(discovery.log_rank([(5, False)], [(5, False)]), 1.0)
+
+    def test_arms_are_compared_by_problem(self):
+        rows = [self.row("best-of-n", "a", 1.0, []), self.row("best-of-n", "b", 2.0, [[40, 2.0]]),
+                self.row("discover", "a", 4.2, [[3, 2.0], [9, 4.0]]), self.row("discover", "b", 2.0, [[8, 2.0]]),
+                self.row("discover", "a", 9.0, [], ended=None)]
+        text = discovery.table(rows)
+        self.assertIn("| a       | 17   | 4.0×   | 1.00× (256) | 4.20× (9) |", text)
+        self.assertIn("discover ÷ best-of-n: 2.05× [", text)
+        lines = {line.split("|")[1].strip(): [c.strip() for c in line.split("|")[3:-1]] for line in text.splitlines()
+                 if line.startswith("|")}
+        self.assertEqual((lines["discover"], lines["best-of-n"]), (["1 of 2", "2 of 2"], ["0 of 2", "1 of 2"]))
+        self.assertEqual(discovery.table([]), "no cell has ended")
 
 
 class RewardNoiseTest(unittest.TestCase):

@@ -22,6 +22,8 @@ def line(row):
         text += f", {row['steps']} steps, right {percent(row['right_last3'])}"
     if "proved_speedup" in row:
         text += f", proved {row['proved_speedup']:.2f}×"
+    if "final" in row:
+        text += f", {row['final']:.2f}× of {row['candidates']} candidates"
     return text
 
 
