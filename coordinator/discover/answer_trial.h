@@ -29,9 +29,9 @@ class AnswerTrial {
   absl::StatusOr<bool> Holds(const Answers& answered) { return IsRight(answered, /*time=*/true); }
   // The same; without timing in half the time, which is not the last word.
   absl::StatusOr<bool> IsRight(const Answers& answered, bool time = false);
-  // Returns the programs that do not do the work and pass for right, untimed
-  // (authoring/negative_controls.h), or the first `enough` of them. INVALID_ARGUMENT: these answers
-  // make no problem, or the reference does not come to its end.
+  // Returns the programs that do not do the work and pass for right, untimed, with one of a few
+  // draws of inputs (authoring/negative_controls.h), or the first `enough` of them.
+  // INVALID_ARGUMENT: these answers make no problem, or the reference does not come to its end.
   absl::StatusOr<std::vector<NegativeControl>> PassingControls(const Answers& answered,
                                                                size_t enough);
 
