@@ -2,10 +2,13 @@
 // and times what reads it from the command line.
 //
 //   build/release/bin/journal_bench --rollouts 1000000
+//   build/release/bin/journal_bench --set search.parents=0.5 --set search.archive=1000
 //
 // The run is finished, so that `whet resume` ends where it would start its services. Prints JSON:
-// seconds of each command, the median of three (the file is in the page cache), and bytes of
-// journal.db a rollout.
+// seconds of each command, the median of three (the file is in the page cache), the most resident
+// memory that one of them had, and bytes of journal.db a rollout; of a campaign that searches also
+// the programs of its archive and the milliseconds that the choice of a parent takes.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -27,6 +30,7 @@
 #include "coordinator/config/campaign_parser.h"
 #include "coordinator/durable/durable_state.h"
 #include "coordinator/durable/request_builders.h"
+#include "coordinator/durable/search_archive.h"
 #include "coordinator/durable/step_row.h"
 #include "coordinator/journal/campaign_setup.h"
 #include "coordinator/journal/open_run.h"
@@ -41,6 +45,7 @@ struct Flags {
   int64_t rollouts = 1'000'000;
   int tokens = 200;  // of a completion
   std::string run_dir;
+  std::vector<std::string> sets;
 };
 
 double Now() {
@@ -50,13 +55,14 @@ double Now() {
 // A run as its first seconds would have made it, and its plan.
 absl::StatusOr<OpenedRun> MakeRun(const Flags& flags, const RunPaths& paths) {
   const int64_t steps = std::max<int64_t>(1, flags.rollouts / (kGroups * kGroupSize));
+  std::vector<std::string> sets = {absl::StrCat("train.steps=", steps),
+                                   absl::StrCat("train.prompts_per_step=", kGroups),
+                                   absl::StrCat("train.group_size=", kGroupSize)};
+  sets.insert(sets.end(), flags.sets.begin(), flags.sets.end());
   ASSIGN_OR_RETURN(const v1::Campaign campaign,
                    ParseCampaign(absl::StrCat("name: bench\nmodel: /model\nproblems: [",
                                               SourceDir(), "/prompts/matmul_f32.md]\n"),
-                                 "bench", "/",
-                                 {absl::StrCat("train.steps=", steps),
-                                  absl::StrCat("train.prompts_per_step=", kGroups),
-                                  absl::StrCat("train.group_size=", kGroupSize)}));
+                                 "bench", "/", sets));
   RETURN_IF_ERROR(MakeDirectories(paths.root()));
   RETURN_IF_ERROR(Journal::Create(paths.journal(), NewCampaignId("bench")).status());
   RETURN_IF_ERROR(FreezeCampaign(campaign, paths));
@@ -139,8 +145,9 @@ class Answers {
   std::mt19937 random_{1};
 };
 
-// The whole campaign, step by step.
-absl::Status Write(const Flags& flags, const CampaignPlan& plan, Journal* journal) {
+// The whole campaign, step by step. Returns the archive that it ends with.
+absl::StatusOr<SearchArchive> Write(const Flags& flags, const CampaignPlan& plan,
+                                    Journal* journal) {
   Answers answers(flags);
   DurableState durable(&plan);
   while (!durable.done()) {
@@ -173,7 +180,15 @@ absl::Status Write(const Flags& flags, const CampaignPlan& plan, Journal* journa
     if (journal->SnapshotDue()) snapshot = durable.Snapshot();
     RETURN_IF_ERROR(journal->Append(batch, UnixMicros(), snapshot));
   }
-  return absl::OkStatus();
+  return durable.archive();
+}
+
+// Milliseconds that the choice of a group's parent takes, the mean of a thousand.
+double PickMs(const CampaignPlan& plan, const SearchArchive& archive) {
+  constexpr int kPicks = 1000;
+  const double start = Now();
+  for (int i = 0; i < kPicks; ++i) ChooseParent(plan, archive, {}, /*step=*/1 + i, 0);
+  return 1000 * (Now() - start) / kPicks;
 }
 
 // The median of three; negative: it failed.
@@ -193,11 +208,16 @@ absl::Status Main(const Flags& flags) {
   const RunPaths paths(flags.run_dir.empty() ? temp.path() + "/run"
                                              : std::filesystem::absolute(flags.run_dir).string());
   const double start = Now();
+  nlohmann::ordered_json result = {{"rollouts", flags.rollouts}};
   {
     ASSIGN_OR_RETURN(const OpenedRun run, MakeRun(flags, paths));
-    RETURN_IF_ERROR(Write(flags, run.plan, run.journal.get()));
+    ASSIGN_OR_RETURN(const SearchArchive archive, Write(flags, run.plan, run.journal.get()));
+    result["write_s"] = Now() - start;
+    if (!archive.empty()) {
+      result["archived"] = archive.begin()->second.programs.size();
+      result["pick_ms"] = PickMs(run.plan, archive);
+    }
   }
-  nlohmann::ordered_json result = {{"rollouts", flags.rollouts}, {"write_s", Now() - start}};
   result["bytes_per_rollout"] = static_cast<double>(std::filesystem::file_size(paths.journal())) /
                                 static_cast<double>(flags.rollouts);
   const std::string whet = BinDir() + "/whet ";
@@ -205,6 +225,9 @@ absl::Status Main(const Flags& flags) {
     result[absl::StrCat(std::string(command).substr(0, std::string(command).find(' ')), "_s")] =
         SecondsOf(absl::StrCat(whet, command, " ", paths.root()));
   }
+  rusage children{};
+  getrusage(RUSAGE_CHILDREN, &children);
+  result["peak_mib"] = static_cast<double>(children.ru_maxrss) / 1024;
   std::printf("%s\n", result.dump().c_str());
   return absl::OkStatus();
 }
@@ -219,6 +242,7 @@ int main(int argc, char** argv) {
   app.add_option("--tokens", flags.tokens, "Tokens of a completion")->check(CLI::PositiveNumber);
   app.add_option("--run-dir", flags.run_dir,
                  "Where to make the run, and leave it (default: a temporary directory)");
+  app.add_option("--set", flags.sets, "KEY=VALUE of the campaign; may be repeated");
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = whetstone::Main(flags);
   if (!status.ok()) std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
