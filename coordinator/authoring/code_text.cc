@@ -55,6 +55,19 @@ size_t ClosingOf(const std::string& masked, size_t open, char opening, char clos
 
 }  // namespace
 
+std::optional<std::string> Edited(const std::string& code, std::vector<TextEdit> edits) {
+  std::stable_sort(edits.begin(), edits.end(),
+                   [](const TextEdit& a, const TextEdit& b) { return a.begin < b.begin; });
+  std::string text;
+  size_t done = 0;
+  for (const TextEdit& edit : edits) {
+    if (edit.begin < done) return std::nullopt;
+    text += code.substr(done, edit.begin - done) + edit.text;
+    done = edit.end;
+  }
+  return text + code.substr(done);
+}
+
 CodeText::CodeText(const std::string& code)
     : masked_(MaskedCpp(code)),
       words_(WordsOf(masked_)),
@@ -145,6 +158,20 @@ size_t CodeText::CopyingLambda(size_t begin, size_t end) const {
   return std::string::npos;
 }
 
+bool CodeText::IsInLambda(size_t at, size_t begin) const {
+  for (size_t open = masked_.find('[', begin); open < at; open = masked_.find('[', open + 1)) {
+    // What is indexed stands before its bracket.
+    const size_t before = Before(open);
+    const bool index = masked_[before] == ')' || masked_[before] == ']' ||
+                       (IsWordChar(masked_[before]) && !MayPrecedeAUse(WordBefore(before)));
+    if (index) continue;
+    const size_t close = ClosingBracket(open);
+    const size_t body = close < at ? masked_.find_first_of("{;", close) : at;
+    if (body < at && masked_[body] == '{' && at < ClosingBrace(body)) return true;
+  }
+  return false;
+}
+
 size_t CodeText::Next(size_t at) const {
   while (at + 1 < masked_.size() && absl::ascii_isspace(static_cast<unsigned char>(masked_[at])))
     ++at;
@@ -162,6 +189,8 @@ size_t CodeText::WordEnd(size_t at) const {
 }
 
 size_t CodeText::Closing(size_t open) const { return ClosingOf(masked_, open, '(', ')'); }
+
+size_t CodeText::ClosingBracket(size_t open) const { return ClosingOf(masked_, open, '[', ']'); }
 
 size_t CodeText::ClosingBrace(size_t open) const { return ClosingOf(masked_, open, '{', '}'); }
 

@@ -2,12 +2,24 @@
 #ifndef WHETSTONE_COORDINATOR_AUTHORING_CODE_TEXT_H_
 #define WHETSTONE_COORDINATOR_AUTHORING_CODE_TEXT_H_
 
+#include <cstddef>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 namespace whetstone {
+
+// Text in the place of bytes [begin, end).
+struct TextEdit {
+  size_t begin = 0;
+  size_t end = 0;
+  std::string text;
+};
+
+// Returns `code` with all edits; of those of one place the first is first. Nothing: two are of the
+// same text.
+std::optional<std::string> Edited(const std::string& code, std::vector<TextEdit> edits);
 
 class CodeText {
  public:
@@ -26,14 +38,17 @@ class CodeText {
   // Returns where a lambda that copies what it names, [=], stands in [begin, end); npos if none
   // does.
   size_t CopyingLambda(size_t begin, size_t end) const;
+  // Says whether `at` is in the body of a lambda that begins behind `begin`.
+  bool IsInLambda(size_t at, size_t begin) const;
   // Returns the place of the first byte from `at` on, and of the last one before it, that is no
   // space.
   size_t Next(size_t at) const;
   size_t Before(size_t at) const;
   // Returns where the word at `at` ends.
   size_t WordEnd(size_t at) const;
-  // Returns the ')' of a '(', or the '}' of a '{'; npos if it has none.
+  // Returns the ')' of a '(', the ']' of a '[', or the '}' of a '{'; npos if it has none.
   size_t Closing(size_t open) const;
+  size_t ClosingBracket(size_t open) const;
   size_t ClosingBrace(size_t open) const;
 
  private:

@@ -12,13 +12,6 @@
 
 namespace whetstone {
 
-// Text in the place of bytes [begin, end).
-struct TextEdit {
-  size_t begin = 0;
-  size_t end = 0;
-  std::string text;
-};
-
 // Whether all helpers of a file that a container of `element` gets to can be handed a pointer:
 //
 //   HelperPointers helpers(text, "float");

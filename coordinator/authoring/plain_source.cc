@@ -15,9 +15,13 @@
 #include "common/problem/element_type.h"
 #include "common/problem/struct_type.h"
 #include "common/status_macros.h"
+#include "coordinator/authoring/array_result.h"
 #include "coordinator/authoring/code_text.h"
+#include "coordinator/authoring/container_uses.h"
 #include "coordinator/authoring/given_parameter.h"
 #include "coordinator/authoring/helper_pointers.h"
+#include "coordinator/authoring/rows_parameter.h"
+#include "coordinator/authoring/unwrapped_source.h"
 #include "coordinator/prompt/cpp_source.h"
 #include "coordinator/prompt/identifiers.h"
 #include "coordinator/prompt/prompt_sections.h"
@@ -68,16 +72,9 @@ class Plain {
     edits_.insert(edits_.begin(), {open + 1, close, absl::StrJoin(parameters, ", ")});
     if (!begin_.empty())
       edits_.insert(edits_.begin(), {function_.open + 1, function_.open + 1, begin_});
-    std::stable_sort(edits_.begin(), edits_.end(),
-                     [](const TextEdit& a, const TextEdit& b) { return a.begin < b.begin; });
-    std::string text;
-    size_t done = 0;
-    for (const TextEdit& edit : edits_) {
-      if (edit.begin < done) return PlainSource{code_, {}};  // two of one text
-      absl::StrAppend(&text, code_.substr(done, edit.begin - done), edit.text);
-      done = edit.end;
-    }
-    return PlainSource{text + code_.substr(done), std::move(changes_)};
+    std::optional<std::string> text = Edited(code_, std::move(edits_));
+    if (!text) return PlainSource{code_, {}};
+    return PlainSource{*std::move(text), std::move(changes_)};
   }
 
  private:
@@ -85,6 +82,12 @@ class Plain {
   absl::StatusOr<std::string> Parameter(const GivenParameter& given) {
     const GivenType type = ReadGivenType(given.type);
     if (!type.element.empty()) return Container(given, type);
+    if (const auto rows = AsRows(&text_, function_, given)) {
+      edits_.insert(edits_.end(), rows->edits.begin(), rows->edits.end());
+      begin_ += rows->begin;
+      Note(given, rows->became);
+      return rows->parameters;
+    }
     const std::string fields = Fields(given);
     if (!fields.empty()) return fields;
     if (!type.reference || type.core.find_first_of("<&*") != kNowhere)
@@ -169,7 +172,7 @@ class Plain {
   std::optional<std::vector<TextEdit>> UsesByPointer(const GivenParameter& given,
                                                      const GivenType& type, const std::string& size,
                                                      std::string* strange) {
-    std::vector<TextEdit> edits;
+    ContainerUses looks(&text_, given.name, size);
     HelperPointers helpers(text_, type.element);
     const std::optional<std::vector<size_t>> uses =
         text_.UsesOf(given.name, function_.open, function_.close);
@@ -183,14 +186,7 @@ class Plain {
       return std::nullopt;
     }
     for (const size_t at : *uses) {
-      const size_t end = at + given.name.size();
-      const size_t next = text_.Next(end);
-      const size_t before = text_.Before(at);
-      if (masked_[next] == '[') continue;
-      const bool member = masked_[next] == '.' && AddMember(given, size, at, next, &edits);
-      const bool range = masked_[before] == ':' && masked_[next] == ')' &&
-                         AddRangeFor(given, size, before, next, &edits);
-      if (member || range || helpers.TakePointer(at)) continue;
+      if (looks.Look(at) || helpers.TakePointer(at)) continue;
       *strange = absl::StrCat("as in line ", LineAt(code_, at));
       return std::nullopt;
     }
@@ -198,58 +194,9 @@ class Plain {
       *strange = "helpers that it is given to get others too";
       return std::nullopt;
     }
+    std::vector<TextEdit> edits = looks.edits();
     edits.insert(edits.end(), helpers.edits().begin(), helpers.edits().end());
     return edits;
-  }
-
-  bool AddMember(const GivenParameter& given, const std::string& size, size_t at, size_t dot,
-                 std::vector<TextEdit>* edits) {
-    const size_t begin = text_.Next(dot + 1);
-    const size_t end = text_.WordEnd(begin);
-    const std::string& name = given.name;
-    const std::map<std::string, std::string> known = {
-        {"size", size},
-        {"length", size},
-        {"empty", absl::StrCat("(", size, " == 0)")},
-        {"data", name},
-        {"begin", name},
-        {"cbegin", name},
-        {"end", absl::StrCat("(", name, " + ", size, ")")},
-        {"cend", absl::StrCat("(", name, " + ", size, ")")},
-        {"front", absl::StrCat(name, "[0]")},
-        {"back", absl::StrCat(name, "[", size, " - 1]")}};
-    const auto it = known.find(masked_.substr(begin, end - begin));
-    const size_t open = text_.Next(end);
-    const size_t close = masked_[open] == '(' ? text_.Closing(open) : kNowhere;
-    if (it == known.end() || close == kNowhere || text_.Next(open + 1) != close) return false;
-    // What a call returns is a value; these would become the parameters themselves.
-    const std::string before = masked_.substr(text_.Before(at) - 1, 2);
-    const std::string behind = masked_.substr(text_.Next(close + 1), 2);
-    const bool counts = before == "++" || before == "--" || behind == "++" || behind == "--";
-    if (counts || absl::StrContains(masked_, "auto&&") || absl::StrContains(masked_, "auto &&"))
-      return false;
-    edits->push_back({at, close + 1, it->second});
-    return true;
-  }
-
-  // for (const T& each : given) { becomes a loop over places.
-  bool AddRangeFor(const GivenParameter& given, const std::string& size, size_t colon, size_t close,
-                   std::vector<TextEdit>* edits) {
-    size_t open = colon;
-    for (int depth = 0; open > 0; --open) {
-      if (masked_[open] == ')') ++depth;
-      if (masked_[open] == '(' && depth-- == 0) break;
-    }
-    const size_t body = text_.Next(close + 1);
-    const std::string each = Trimmed(masked_.substr(open + 1, colon - open - 1));
-    const size_t keyword = text_.Before(open);
-    const bool is_for = keyword >= 2 && masked_.compare(keyword - 2, 3, "for") == 0;
-    if (!is_for || masked_[body] != '{' || absl::StrContains(each, ";")) return false;
-    const std::string place = text_.Fresh(given.name + "_at");
-    edits->push_back({open, body + 1,
-                      absl::StrCat("(size_t ", place, " = 0; ", place, " < ", size, "; ++", place,
-                                   ") {\n", each, " = ", given.name, "[", place, "];")});
-    return true;
   }
 
   // Of a single struct that only gives numbers, some of them whole: a parameter for each of its
@@ -325,32 +272,23 @@ class Plain {
   std::string begin_;  // of the body
 };
 
-// Returns the name of a function, of its signature.
-std::string NameOfFunction(const std::string& signature) {
-  const size_t open = std::min(signature.find('('), signature.size());
-  size_t begin = open;
-  while (begin > 0 && IsWordChar(signature[begin - 1])) --begin;
-  return signature.substr(begin, open - begin);
-}
-
-}  // namespace
-
-absl::StatusOr<PlainSource> MakePlain(const std::string& code, const std::string& name,
-                                      const std::string& function) {
+// Returns the function that is meant; nothing: none or several are, or it is called in the file.
+absl::StatusOr<std::optional<CppFunction>> Chosen(const std::string& code, const std::string& name,
+                                                  const std::string& function) {
   ASSIGN_OR_RETURN(const CppSource source, ReadCppSource(code, name));
   std::vector<std::string> structs;
   for (const StructDefinition& each : FindStructs(code)) structs.push_back(each.name);
-  const CppFunction* chosen = nullptr;
+  std::optional<CppFunction> chosen;
   int candidates = 0;
   for (const CppFunction& each : source.functions) {
     const bool wanted = function.empty() ? source.functions.size() == 1 ||
                                                ParseSignature(each.signature, structs).ok()
                                          : NameOfFunction(each.signature) == function;
     if (!wanted) continue;
-    chosen = &each;
+    chosen = each;
     ++candidates;
   }
-  if (candidates != 1) return PlainSource{code, {}};
+  if (candidates != 1) return std::nullopt;
   // Whoever calls it calls it as it is.
   int named = 0;
   const std::string own = NameOfFunction(chosen->signature);
@@ -358,7 +296,31 @@ absl::StatusOr<PlainSource> MakePlain(const std::string& code, const std::string
     named += word == own ? 1 : 0;
     return word;
   });
-  return named == 1 ? Plain(code, name, *chosen).Make() : PlainSource{code, {}};
+  if (named != 1) return std::nullopt;
+  return chosen;
+}
+
+absl::StatusOr<PlainSource> WithPlainParameters(const std::string& code, const std::string& name,
+                                                const std::string& function) {
+  ASSIGN_OR_RETURN(std::optional<CppFunction> chosen, Chosen(code, name, function));
+  if (!chosen) return PlainSource{code, {}};
+  const std::optional<ArrayResult> result = WithArrayResult(code, *chosen);
+  if (!result) return Plain(code, name, *chosen).Make();
+  ASSIGN_OR_RETURN(chosen, Chosen(result->code, name, NameOfFunction(chosen->signature)));
+  CHECK(chosen.has_value());
+  ASSIGN_OR_RETURN(PlainSource plain, Plain(result->code, name, *chosen).Make());
+  plain.changes.insert(plain.changes.begin(), result->change);
+  return plain;
+}
+
+}  // namespace
+
+absl::StatusOr<PlainSource> MakePlain(const std::string& given, const std::string& name,
+                                      const std::string& function) {
+  const UnwrappedSource unwrapped = Unwrapped(given, function);
+  ASSIGN_OR_RETURN(PlainSource plain, WithPlainParameters(unwrapped.code, name, function));
+  plain.changes.insert(plain.changes.begin(), unwrapped.changes.begin(), unwrapped.changes.end());
+  return plain;
 }
 
 }  // namespace whetstone

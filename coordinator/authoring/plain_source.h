@@ -20,10 +20,12 @@ struct PlainSource {
   std::vector<std::string> changes;
 };
 
-// Returns `code` with such parameters of the function `function` (or the only one at global scope,
-// if that is empty) in their plain form, which computes the same:
+// Returns `code` unwrapped (unwrapped_source.h), with what the function `function` returns (or the
+// only one at global scope, if that is empty; array_result.h) and takes in its plain form, which
+// computes the same:
 // - a container is a pointer and a size. Where the function only looks at its elements, its size
 //   and its ends, it does so by these; else the container that it had is made at its beginning;
+// - a vector of vectors is a pointer and two sizes (rows_parameter.h);
 // - a reference is a value or a pointer, and is made again at its beginning;
 // - a single struct with whole numbers, as sizes are, is a number for each field: of those that are
 //   read, where nothing else is done with it, or it is made again of all; by a pointer only the

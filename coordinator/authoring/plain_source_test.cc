@@ -77,7 +77,7 @@ TEST(PlainSourceTest, AHelperThatLooksAtElementsOnlyTakesThePointer) {
 }
 
 TEST(PlainSourceTest, WhatIsNoContainerOfNumbersStays) {
-  for (const char* code : {"int f(const std::vector<std::vector<int>>& v) { return v[0][0]; }",
+  for (const char* code : {"int f(const std::vector<std::map<int, int>>& v) { return v[0][0]; }",
                            "int f(std::vector<bool>& v) { return v[0]; }",
                            "void f(const double*& p, double* out) { out[0] = *p++; }"})
     EXPECT_EQ(Plainly(code), code);
@@ -123,8 +123,7 @@ TEST(PlainSourceTest, WhatNeedsTheContainerHasIt) {
 }
 
 TEST(PlainSourceTest, AContainerThatChangesIsRefused) {
-  for (const char* body :
-       {"out.push_back(1);", "std::vector<int> t(3);\n out = t;", "g(out);", "out.resize(n);"})
+  for (const char* body : {"out.push_back(1);", "std::vector<int> t(3);\n out = t;", "g(out);"})
     EXPECT_THAT(
         Plainly(std::string("void f(std::vector<int>& out, int n) {\n") + body + "\n}"),
         HasSubstr("f.cc:1: 'out' (std::vector<int>&) is more than elements here (as in line "))

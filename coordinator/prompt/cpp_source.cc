@@ -107,4 +107,11 @@ absl::StatusOr<CppSource> ReadCppSource(absl::string_view code, absl::string_vie
   return source;
 }
 
+std::string NameOfFunction(absl::string_view signature) {
+  const size_t end = std::min(signature.find('('), signature.size());
+  size_t begin = end;
+  while (begin > 0 && IsWordChar(signature[begin - 1])) --begin;
+  return std::string(signature.substr(begin, end - begin));
+}
+
 }  // namespace whetstone

@@ -30,6 +30,9 @@ struct CppSource {
 // do not match.
 absl::StatusOr<CppSource> ReadCppSource(absl::string_view code, absl::string_view name);
 
+// Returns the name of a function, of its signature.
+std::string NameOfFunction(absl::string_view signature);
+
 }  // namespace whetstone
 
 #endif  // WHETSTONE_COORDINATOR_PROMPT_CPP_SOURCE_H_
