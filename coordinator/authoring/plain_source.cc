@@ -21,6 +21,7 @@
 #include "coordinator/authoring/given_parameter.h"
 #include "coordinator/authoring/helper_pointers.h"
 #include "coordinator/authoring/rows_parameter.h"
+#include "coordinator/authoring/struct_of_arrays.h"
 #include "coordinator/authoring/unwrapped_source.h"
 #include "coordinator/prompt/cpp_source.h"
 #include "coordinator/prompt/identifiers.h"
@@ -304,6 +305,12 @@ absl::StatusOr<PlainSource> WithPlainParameters(const std::string& code, const s
                                                 const std::string& function) {
   ASSIGN_OR_RETURN(std::optional<CppFunction> chosen, Chosen(code, name, function));
   if (!chosen) return PlainSource{code, {}};
+  if (const std::optional<FieldsApart> apart = WithFieldsApart(code, *chosen)) {
+    ASSIGN_OR_RETURN(PlainSource plain,
+                     WithPlainParameters(apart->code, name, NameOfFunction(chosen->signature)));
+    plain.changes.insert(plain.changes.begin(), apart->changes.begin(), apart->changes.end());
+    return plain;
+  }
   const std::optional<ArrayResult> result = WithArrayResult(code, *chosen);
   if (!result) return Plain(code, name, *chosen).Make();
   ASSIGN_OR_RETURN(chosen, Chosen(result->code, name, NameOfFunction(chosen->signature)));

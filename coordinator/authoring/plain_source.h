@@ -25,6 +25,7 @@ struct PlainSource {
 // computes the same:
 // - a container is a pointer and a size. Where the function only looks at its elements, its size
 //   and its ends, it does so by these; else the container that it had is made at its beginning;
+// - a struct with containers is its fields (struct_of_arrays.h);
 // - a vector of vectors is a pointer and two sizes (rows_parameter.h);
 // - a reference is a value or a pointer, and is made again at its beginning;
 // - a single struct with whole numbers, as sizes are, is a number for each field: of those that are

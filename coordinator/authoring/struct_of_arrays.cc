@@ -1,0 +1,157 @@
+#include "coordinator/authoring/struct_of_arrays.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "coordinator/authoring/code_text.h"
+#include "coordinator/authoring/given_parameter.h"
+#include "coordinator/prompt/identifiers.h"
+
+namespace whetstone {
+namespace {
+
+using FieldTypes = std::map<std::string, std::string>;  // by name
+
+// Reads "std::vector<double> x, y", "int n = 3", "double r[3]" into *fields; false: it is none.
+bool ReadFields(const std::string& declaration, FieldTypes* fields) {
+  std::string type;
+  for (const std::string& part : SplitParameters(declaration)) {
+    const std::string text =
+        type.empty() ? part : absl::StrCat(type, " ", absl::StripAsciiWhitespace(part));
+    if (absl::StrContains(text.substr(0, text.find('=')), "[")) return false;
+    const GivenParameter given = ReadParameter(text.substr(0, text.find('{')));
+    if (given.name.empty() || given.type.empty() || absl::EndsWith(given.type, "*") ||
+        absl::EndsWith(given.type, "&") || absl::StrContains(given.type, "(") ||
+        absl::StartsWith(given.type, "static") || absl::StartsWith(given.type, "using")) {
+      return false;
+    }
+    type = given.type;
+    (*fields)[given.name] = given.type;
+  }
+  return true;
+}
+
+// Returns the fields of `struct name {…};`; empty: there is none, or one that is no field.
+FieldTypes FieldsOf(const CodeText& text, const std::string& name) {
+  const std::string& masked = text.masked();
+  FieldTypes fields;
+  for (size_t at = masked.find("struct"); at != std::string::npos;
+       at = masked.find("struct", at + 1)) {
+    const size_t begin = text.Next(at + 6);
+    const size_t end = text.WordEnd(begin);
+    const size_t open = text.Next(end);
+    if (masked.substr(begin, end - begin) != name || masked[open] != '{') continue;
+    const size_t close = text.ClosingBrace(open);
+    if (close == std::string::npos) return {};
+    const std::string inside = masked.substr(open + 1, close - open - 1);
+    for (const absl::string_view each : absl::StrSplit(inside, ';')) {
+      const std::string declaration(absl::StripAsciiWhitespace(each));
+      if (!declaration.empty() && !ReadFields(declaration, &fields)) return {};
+    }
+    return fields;
+  }
+  return fields;
+}
+
+bool IsContainer(const std::string& type) {
+  return absl::StrContains(type, "vector") || !ReadGivenType(type).element.empty();
+}
+
+// What a function does with one of its parameters, by fields.
+class Apart {
+ public:
+  Apart(CodeText* text, const CppFunction& function, const GivenParameter& given)
+      : text_(*text), function_(function), given_(given) {
+    std::string type = given.type;
+    absl::string_view view = type;
+    reference_ = absl::ConsumeSuffix(&view, "&");
+    view = absl::StripAsciiWhitespace(view);
+    is_const_ = absl::ConsumePrefix(&view, "const ") || absl::ConsumeSuffix(&view, " const");
+    const std::string name(absl::StripAsciiWhitespace(view));
+    if (std::all_of(name.begin(), name.end(), IsWordChar)) types_ = FieldsOf(text_, name);
+    const bool holds = std::any_of(types_.begin(), types_.end(),
+                                   [](const auto& field) { return IsContainer(field.second); });
+    if (holds && reference_) Look(text);
+  }
+
+  // The parameters for the fields that are used; empty: it stays as it is.
+  const std::vector<std::string>& parameters() const { return parameters_; }
+  const std::vector<TextEdit>& edits() const { return edits_; }
+
+ private:
+  void Look(CodeText* text) {
+    const auto uses = text_.UsesOf(given_.name, function_.open, function_.close);
+    if (!uses) return;
+    std::map<std::string, std::string> names;
+    std::vector<std::string> parameters;
+    for (const size_t at : *uses) {
+      const size_t dot = text_.Next(at + given_.name.size());
+      const size_t begin = text_.Next(dot + 1);
+      const size_t end = text_.WordEnd(begin);
+      const std::string field = text_.masked().substr(begin, end - begin);
+      const auto type = types_.find(field);
+      if (text_.masked()[dot] != '.' || type == types_.end()) return;
+      if (names.count(field) == 0) {
+        names[field] = text->Fresh(absl::StrCat(given_.name, "_", field));
+        // A number that is only read is handed over as one.
+        const bool value = is_const_ && !IsContainer(type->second);
+        parameters.push_back(absl::StrCat(is_const_ && !value ? "const " : "", type->second,
+                                          value ? " " : "& ", names[field]));
+      }
+      edits_.push_back({at, end, names[field]});
+    }
+    parameters_ = std::move(parameters);
+  }
+
+  const CodeText& text_;
+  const CppFunction& function_;
+  const GivenParameter& given_;
+  bool reference_ = false;
+  bool is_const_ = false;
+  FieldTypes types_;
+  std::vector<std::string> parameters_;
+  std::vector<TextEdit> edits_;
+};
+
+}  // namespace
+
+std::optional<FieldsApart> WithFieldsApart(const std::string& code, const CppFunction& function) {
+  CodeText text(code);
+  const std::string& masked = text.masked();
+  const size_t open = masked.find('(', function.head);
+  const size_t close = open < function.open ? text.Closing(open) : std::string::npos;
+  if (close == std::string::npos || close > function.open) return std::nullopt;
+  FieldsApart made;
+  std::vector<TextEdit> edits;
+  size_t begin = open + 1;
+  for (const std::string& part : SplitParameters(masked.substr(open + 1, close - open - 1))) {
+    const GivenParameter given = ReadParameter(part);
+    const size_t end = begin + part.size();
+    if (!given.name.empty() && absl::EndsWith(given.type, "&")) {
+      const Apart apart(&text, function, given);
+      if (!apart.parameters().empty()) {
+        edits.push_back(
+            {begin, end,
+             absl::StrCat(begin > open + 1 ? " " : "", absl::StrJoin(apart.parameters(), ", "))});
+        edits.insert(edits.end(), apart.edits().begin(), apart.edits().end());
+        made.changes.push_back(absl::StrCat("'", given.name, "' (", given.type,
+                                            ") is a parameter for each field that is used"));
+      }
+    }
+    begin = end + 1;
+  }
+  if (made.changes.empty()) return std::nullopt;
+  std::optional<std::string> edited = Edited(code, std::move(edits));
+  if (!edited) return std::nullopt;
+  made.code = *std::move(edited);
+  return made;
+}
+
+}  // namespace whetstone
