@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "common/problem/cpp_text.h"
 #include "common/problem/element_type.h"
 #include "common/problem/struct_type.h"
@@ -20,9 +21,12 @@
 #include "coordinator/authoring/container_uses.h"
 #include "coordinator/authoring/given_parameter.h"
 #include "coordinator/authoring/helper_pointers.h"
+#include "coordinator/authoring/made_again.h"
 #include "coordinator/authoring/rows_parameter.h"
+#include "coordinator/authoring/source_types.h"
 #include "coordinator/authoring/struct_of_arrays.h"
 #include "coordinator/authoring/unwrapped_source.h"
+#include "coordinator/authoring/written_result.h"
 #include "coordinator/prompt/cpp_source.h"
 #include "coordinator/prompt/identifiers.h"
 #include "coordinator/prompt/prompt_sections.h"
@@ -82,7 +86,8 @@ class Plain {
   // Returns the parameters in its place.
   absl::StatusOr<std::string> Parameter(const GivenParameter& given) {
     const GivenType type = ReadGivenType(given.type);
-    if (!type.element.empty()) return Container(given, type);
+    if (type.core == "array" ? !type.element.empty() : types_.IsPlain(type.element))
+      return Container(given, type);
     if (const auto rows = AsRows(&text_, function_, given)) {
       edits_.insert(edits_.end(), rows->edits.begin(), rows->edits.end());
       begin_ += rows->begin;
@@ -91,7 +96,8 @@ class Plain {
     }
     const std::string fields = Fields(given);
     if (!fields.empty()) return fields;
-    if (!type.reference || type.core.find_first_of("<&*") != kNowhere)
+    if (const auto again = Again(given, type)) return *again;
+    if (!type.element.empty() || !type.reference || type.core.find_first_of("<&*") != kNowhere)
       return absl::StrCat(given.type, " ", given.name);
     if (type.is_const && !HasAddress(given)) {
       Note(given, "a value");
@@ -102,6 +108,23 @@ class Plain {
     absl::StrAppend(&begin_, "\n  ", referred, "& ", given.name, " = *", from, ";");
     Note(given, absl::StrCat("the pointer '", from, "'"));
     return absl::StrCat(referred, "* ", from);
+  }
+
+  // What no problem holds is made again of what it is made of; nothing: it stays as it is.
+  std::optional<std::string> Again(const GivenParameter& given, const GivenType& type) {
+    std::string own = given.type;
+    if (type.reference) own = Trimmed(own.substr(0, own.rfind('&')));
+    absl::string_view plain = own;
+    if (!absl::ConsumePrefix(&plain, "const ")) absl::ConsumeSuffix(&plain, " const");
+    own = Trimmed(std::string(plain));
+    const bool may_change = type.reference && !type.is_const;
+    if (may_change || absl::EndsWith(own, "*") || types_.IsPlain(own)) return std::nullopt;
+    const std::optional<MadeAgain> made = MakeAgain(own, given.name, types_, &text_);
+    if (!made) return std::nullopt;
+    begin_ += made->code;
+    const std::string parameters = absl::StrJoin(made->parameters, ", ");
+    Note(given, absl::StrCat("made of what it holds (", parameters, ")"));
+    return parameters;
   }
 
   // Whether somebody may ask where it is, and look beside it.
@@ -268,6 +291,7 @@ class Plain {
   const CppFunction& function_;
   CodeText text_;
   const std::string& masked_;
+  const SourceTypes types_{code_};
   std::vector<TextEdit> edits_;
   std::vector<std::string> changes_;
   std::string begin_;  // of the body
@@ -311,7 +335,8 @@ absl::StatusOr<PlainSource> WithPlainParameters(const std::string& code, const s
     plain.changes.insert(plain.changes.begin(), apart->changes.begin(), apart->changes.end());
     return plain;
   }
-  const std::optional<ArrayResult> result = WithArrayResult(code, *chosen);
+  std::optional<ArrayResult> result = WithArrayResult(code, *chosen);
+  if (!result) result = WithWrittenResult(code, *chosen);
   if (!result) return Plain(code, name, *chosen).Make();
   ASSIGN_OR_RETURN(chosen, Chosen(result->code, name, NameOfFunction(chosen->signature)));
   CHECK(chosen.has_value());

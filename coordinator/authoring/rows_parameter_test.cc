@@ -43,12 +43,16 @@ TEST(RowsParameterTest, WhereMoreIsDoneWithItTheVectorsAreMadeAgain) {
         << body;
 }
 
-TEST(RowsParameterTest, WhatIsNoneOfNumbersOrMayChangeStays) {
-  for (const char* code :
-       {"int f(const std::vector<std::vector<bool>>& v) { return v[0][0]; }",
-        "int f(const std::vector<std::vector<std::pair<int, int>>>& v) { return 0; }",
-        "void f(std::vector<std::vector<int>>& v) { v[0].push_back(1); }",
-        "void f(std::vector<std::vector<int>>& v) { v.resize(3); }"})
+TEST(RowsParameterTest, OfFlagsItIsMadeAgainAndOneThatMayChangeStays) {
+  EXPECT_EQ(WithRows("int f(const std::vector<std::vector<bool>>& v) { return v[0][0]; }"),
+            "int f(size_t v_size, size_t v_length, const unsigned char* v_given) {\n"
+            "  std::vector<std::vector<bool>> v{};\n  v.resize(v_size);\n"
+            "  for (size_t v_at = 0; v_at < v_size; ++v_at) {\n    v[v_at].resize(v_length);\n"
+            "    for (size_t v_at_ = 0; v_at_ < v_length; ++v_at_) {\n"
+            "      v[v_at][v_at_] = (v_given[v_at * v_length + v_at_] & 1) != 0;\n    }\n  } "
+            "return v[0][0]; }");
+  for (const char* code : {"void f(std::vector<std::vector<int>>& v) { v[0].push_back(1); }",
+                           "void f(std::vector<std::vector<int>>& v) { v.resize(3); }"})
     EXPECT_EQ(WithRows(code), code);
 }
 

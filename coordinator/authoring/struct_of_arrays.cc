@@ -8,66 +8,25 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "coordinator/authoring/code_text.h"
 #include "coordinator/authoring/given_parameter.h"
-#include "coordinator/prompt/identifiers.h"
+#include "coordinator/authoring/source_types.h"
 
 namespace whetstone {
 namespace {
 
-using FieldTypes = std::map<std::string, std::string>;  // by name
-
-// Reads "std::vector<double> x, y", "int n = 3", "double r[3]" into *fields; false: it is none.
-bool ReadFields(const std::string& declaration, FieldTypes* fields) {
-  std::string type;
-  for (const std::string& part : SplitParameters(declaration)) {
-    const std::string text =
-        type.empty() ? part : absl::StrCat(type, " ", absl::StripAsciiWhitespace(part));
-    if (absl::StrContains(text.substr(0, text.find('=')), "[")) return false;
-    const GivenParameter given = ReadParameter(text.substr(0, text.find('{')));
-    if (given.name.empty() || given.type.empty() || absl::EndsWith(given.type, "*") ||
-        absl::EndsWith(given.type, "&") || absl::StrContains(given.type, "(") ||
-        absl::StartsWith(given.type, "static") || absl::StartsWith(given.type, "using")) {
-      return false;
-    }
-    type = given.type;
-    (*fields)[given.name] = given.type;
-  }
-  return true;
-}
-
-// Returns the fields of `struct name {…};`; empty: there is none, or one that is no field.
-FieldTypes FieldsOf(const CodeText& text, const std::string& name) {
-  const std::string& masked = text.masked();
-  FieldTypes fields;
-  for (size_t at = masked.find("struct"); at != std::string::npos;
-       at = masked.find("struct", at + 1)) {
-    const size_t begin = text.Next(at + 6);
-    const size_t end = text.WordEnd(begin);
-    const size_t open = text.Next(end);
-    if (masked.substr(begin, end - begin) != name || masked[open] != '{') continue;
-    const size_t close = text.ClosingBrace(open);
-    if (close == std::string::npos) return {};
-    const std::string inside = masked.substr(open + 1, close - open - 1);
-    for (const absl::string_view each : absl::StrSplit(inside, ';')) {
-      const std::string declaration(absl::StripAsciiWhitespace(each));
-      if (!declaration.empty() && !ReadFields(declaration, &fields)) return {};
-    }
-    return fields;
-  }
-  return fields;
-}
-
-bool IsContainer(const std::string& type) {
-  return absl::StrContains(type, "vector") || !ReadGivenType(type).element.empty();
+// Whether a field's type is no number, but what a problem hands over as an array.
+bool IsArray(const std::string& type) {
+  return absl::EndsWith(type, "*") || absl::StrContains(type, "vector") ||
+         !ReadGivenType(type).element.empty();
 }
 
 // What a function does with one of its parameters, by fields.
 class Apart {
  public:
-  Apart(CodeText* text, const CppFunction& function, const GivenParameter& given)
+  Apart(CodeText* text, const SourceTypes& types, const CppFunction& function,
+        const GivenParameter& given)
       : text_(*text), function_(function), given_(given) {
     std::string type = given.type;
     absl::string_view view = type;
@@ -75,10 +34,14 @@ class Apart {
     view = absl::StripAsciiWhitespace(view);
     is_const_ = absl::ConsumePrefix(&view, "const ") || absl::ConsumeSuffix(&view, " const");
     const std::string name(absl::StripAsciiWhitespace(view));
-    if (std::all_of(name.begin(), name.end(), IsWordChar)) types_ = FieldsOf(text_, name);
+    const std::vector<SourceField>& fields = types.FieldsOf(name);
+    for (const SourceField& field : fields) {
+      if (field.extents.empty()) types_[field.name] = field.type;
+    }
     const bool holds = std::any_of(types_.begin(), types_.end(),
-                                   [](const auto& field) { return IsContainer(field.second); });
-    if (holds && reference_) Look(text);
+                                   [](const auto& field) { return IsArray(field.second); });
+    // What is written to a copy is seen by nobody.
+    if (holds && (reference_ || is_const_)) Look(text);
   }
 
   // The parameters for the fields that are used; empty: it stays as it is.
@@ -101,7 +64,8 @@ class Apart {
       if (names.count(field) == 0) {
         names[field] = text->Fresh(absl::StrCat(given_.name, "_", field));
         // A number that is only read is handed over as one.
-        const bool value = is_const_ && !IsContainer(type->second);
+        const bool value =
+            absl::EndsWith(type->second, "*") || (is_const_ && !IsArray(type->second));
         parameters.push_back(absl::StrCat(is_const_ && !value ? "const " : "", type->second,
                                           value ? " " : "& ", names[field]));
       }
@@ -115,7 +79,7 @@ class Apart {
   const GivenParameter& given_;
   bool reference_ = false;
   bool is_const_ = false;
-  FieldTypes types_;
+  std::map<std::string, std::string> types_;  // of fields, by name
   std::vector<std::string> parameters_;
   std::vector<TextEdit> edits_;
 };
@@ -128,14 +92,15 @@ std::optional<FieldsApart> WithFieldsApart(const std::string& code, const CppFun
   const size_t open = masked.find('(', function.head);
   const size_t close = open < function.open ? text.Closing(open) : std::string::npos;
   if (close == std::string::npos || close > function.open) return std::nullopt;
+  const SourceTypes types(code);
   FieldsApart made;
   std::vector<TextEdit> edits;
   size_t begin = open + 1;
   for (const std::string& part : SplitParameters(masked.substr(open + 1, close - open - 1))) {
     const GivenParameter given = ReadParameter(part);
     const size_t end = begin + part.size();
-    if (!given.name.empty() && absl::EndsWith(given.type, "&")) {
-      const Apart apart(&text, function, given);
+    if (!given.name.empty()) {
+      const Apart apart(&text, types, function, given);
       if (!apart.parameters().empty()) {
         edits.push_back(
             {begin, end,

@@ -49,6 +49,16 @@ TEST(StructOfArraysTest, OneThatChangesIsWrittenTo) {
                         "  b_count += 1;\n}"));
 }
 
+TEST(StructOfArraysTest, PointersAreHandedOverAsTheyAre) {
+  const std::string view =
+      "struct View {\n  const uint8_t* data; int w, h;\n  int area() const { return w * h; }\n};\n";
+  const auto plain =
+      MakePlain(view + "int f(const View& v) { return v.data[v.w - 1]; }", "f.cc", "");
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  EXPECT_EQ(plain->code,
+            view + "int f(const uint8_t* v_data, int v_w) { return v_data[v_w - 1]; }");
+}
+
 TEST(StructOfArraysTest, WhatIsUsedAsAWholeStays) {
   for (const char* function :
        {"double f(const Bodies& b) { return g(b); }",
@@ -60,8 +70,8 @@ TEST(StructOfArraysTest, WhatIsUsedAsAWholeStays) {
     EXPECT_FALSE(WithFieldsApart(code, source->functions[0]).has_value()) << function;
   }
   for (const char* text :
-       {"struct S { std::vector<int> a; int n() const { return 1; } };",
-        "struct S { std::vector<int> a; int* p; };", "struct S { int a; double b; };"}) {
+       {"class S { std::vector<int> a; };", "struct S { std::vector<int>& a; };",
+        "struct S : T { std::vector<int> a; };", "struct S { int a; double b; };"}) {
     const std::string code = absl::StrCat(text, "int f(const S& s) { return s.a[0]; }");
     const auto source = ReadCppSource(code, "f.cc");
     ASSERT_TRUE(source.ok()) << source.status();

@@ -75,6 +75,36 @@ std::string WithoutQualifier(const std::string& code, const std::string& name) {
   return *Edited(code, std::move(edits));
 }
 
+// Writes out the first alias of a type, `using Row = std::vector<int>;`; false: there is none.
+bool TakeAlias(std::string* code) {
+  const CodeText text(*code);
+  const std::string& masked = text.masked();
+  for (size_t at = FindWord(masked, "using", 0); at != kNoWord;
+       at = FindWord(masked, "using", at + 1)) {
+    const size_t begin = text.Next(at + 5);
+    const size_t name_end = text.WordEnd(begin);
+    const size_t equals = text.Next(name_end);
+    const size_t end = masked.find(';', equals);
+    const std::string name = masked.substr(begin, name_end - begin);
+    if (masked[equals] != '=' || end == kNoWord || name.empty()) continue;
+    const std::string type(absl::StripAsciiWhitespace(masked.substr(equals + 1, end - equals - 1)));
+    // One within a struct or function, or of a template, means something there only.
+    const std::string before = masked.substr(0, at);
+    const bool inside = std::count(before.begin(), before.end(), '{') !=
+                        std::count(before.begin(), before.end(), '}');
+    if (inside || FindWord(type, name, 0) != kNoWord || absl::StrContains(type, "(") ||
+        masked[text.Before(at)] == '>')
+      continue;
+    std::vector<TextEdit> edits = {{at, end + 1, ""}};
+    for (size_t use = FindWord(masked, name, end); use != kNoWord;
+         use = FindWord(masked, name, use + 1))
+      edits.push_back({use, use + name.size(), type});
+    *code = *Edited(*code, std::move(edits));
+    return true;
+  }
+  return false;
+}
+
 // Returns how often a word stands in code.
 int CountOf(const std::string& masked, const std::string& word) {
   int count = 0;
@@ -252,6 +282,8 @@ UnwrappedSource Unwrapped(const std::string& code, const std::string& function) 
   if (std::optional<UnwrappedSource> taken = Templates(made.code).Take()) {
     made.code = std::move(taken->code);
     made.changes.insert(made.changes.end(), taken->changes.begin(), taken->changes.end());
+  }
+  while (TakeAlias(&made.code)) {
   }
   made.code = WithVisibleRoot(made.code, function);
   return made;

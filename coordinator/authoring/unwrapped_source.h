@@ -16,6 +16,7 @@ struct UnwrappedSource {
 
 // Returns `code` without
 // - named namespaces and their names before `::`; those without a name stay;
+// - aliases of types at global scope, which stand in their places;
 // - `static`, `inline` and `constexpr` before `function`, or if that is empty the only one that no
 //   other one calls; the others are static;
 // - templates of one type, T: functions and structs, which get the one type that the file
