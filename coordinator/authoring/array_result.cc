@@ -33,7 +33,7 @@ bool IsOwn(const GivenType& type) {
 bool IsValue(const std::string& argument) {
   const char first = argument.empty() ? ' ' : argument[0];
   return absl::ascii_isdigit(static_cast<unsigned char>(first)) || first == '-' || first == '.' ||
-         first == '\'' || absl::StrContains(argument, "numeric_limits") ||
+         first == '{' || first == '\'' || absl::StrContains(argument, "numeric_limits") ||
          std::set<std::string>{"INFINITY", "HUGE_VAL", "NAN"}.count(argument) > 0;
 }
 

@@ -86,8 +86,10 @@ GivenType ReadGivenType(const std::string& text) {
     type.element = Trimmed(element);
     // A span that stays the same may be written through.
     type.is_const = name == absl::string_view("span") ? of_const : type.is_const;
-    // Bits, and containers of containers, are no elements of a problem.
-    if (!absl::StrContains(type.element, "<") && type.element != "bool") continue;
+    // Bits, and containers of containers but arrays, are no elements that stand side by side.
+    absl::string_view within = type.element;
+    absl::ConsumePrefix(&within, "std::array<");
+    if (!absl::StrContains(within, "<") && type.element != "bool") continue;
     type.core = std::string(view);
     type.element.clear();
   }

@@ -51,6 +51,12 @@ std::string Trimmed(const std::string& text) {
   return std::string(absl::StripAsciiWhitespace(text));
 }
 
+// Whether any of these edits asks for the size.
+bool SaysSize(const std::vector<TextEdit>& edits, const std::string& size) {
+  return std::any_of(edits.begin(), edits.end(),
+                     [&](const auto& each) { return absl::StrContains(each.text, size); });
+}
+
 class Plain {
  public:
   Plain(const std::string& code, const std::string& name, const CppFunction& function)
@@ -86,8 +92,20 @@ class Plain {
   // Returns the parameters in its place.
   absl::StatusOr<std::string> Parameter(const GivenParameter& given) {
     const GivenType type = ReadGivenType(given.type);
-    if (type.core == "array" ? !type.element.empty() : types_.IsPlain(type.element))
+    const bool of_arrays = absl::StartsWith(type.element, "std::array<");
+    if (type.core == "array" ? !type.element.empty() && !of_arrays : types_.IsPlain(type.element))
       return Container(given, type);
+    if (of_arrays && type.core == "vector") {
+      std::string strange;
+      const std::string size = text_.Fresh(given.name + "_size");
+      if (const auto edits = UsesByPointer(given, type, size, &strange); edits && type.reference) {
+        edits_.insert(edits_.end(), edits->begin(), edits->end());
+        return OfArrays(given, type.element, type.is_const) +
+               (SaysSize(*edits, size) ? ", size_t " + size : "");
+      }
+    }
+    if (absl::EndsWith(given.type, "*") && absl::StartsWith(given.type, "std::array<"))
+      return OfArrays(given, Trimmed(given.type.substr(0, given.type.size() - 1)), false);
     if (const auto rows = AsRows(&text_, function_, given)) {
       edits_.insert(edits_.end(), rows->edits.begin(), rows->edits.end());
       begin_ += rows->begin;
@@ -108,6 +126,16 @@ class Plain {
     absl::StrAppend(&begin_, "\n  ", referred, "& ", given.name, " = *", from, ";");
     Note(given, absl::StrCat("the pointer '", from, "'"));
     return absl::StrCat(referred, "* ", from);
+  }
+
+  // A pointer to arrays is one to their elements.
+  std::string OfArrays(const GivenParameter& given, const std::string& array, bool is_const) {
+    const std::string from = text_.Fresh(given.name + "_given");
+    const std::string constant = is_const ? "const " : "";
+    absl::StrAppend(&begin_, "\n  auto* ", given.name, " = reinterpret_cast<", constant, array,
+                    "*>(", from, ");");
+    Note(given, absl::StrCat("the elements of its arrays, '", from, "'"));
+    return absl::StrCat(constant, ReadGivenType(array).element, "* ", from);
   }
 
   // What no problem holds is made again of what it is made of; nothing: it stays as it is.
@@ -154,9 +182,7 @@ class Plain {
     if (edits) {
       edits_.insert(edits_.end(), edits->begin(), edits->end());
       // What nobody asks for is no input.
-      const bool sized = !array && std::any_of(edits->begin(), edits->end(), [&](const auto& each) {
-        return absl::StrContains(each.text, size);
-      });
+      const bool sized = !array && SaysSize(*edits, size);
       Note(given,
            absl::StrCat("'", given.name, "'", sized ? absl::StrCat(" and '", size, "'") : ""));
       return absl::StrCat(element, given.name, sized ? more : "");

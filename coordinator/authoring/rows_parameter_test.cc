@@ -43,6 +43,18 @@ TEST(RowsParameterTest, WhereMoreIsDoneWithItTheVectorsAreMadeAgain) {
         << body;
 }
 
+TEST(RowsParameterTest, OfArraysTheElementsAreHandedOver) {
+  EXPECT_EQ(
+      WithRows("void f(const std::vector<std::array<int, 3>>& a, std::vector<std::array<double, "
+               "2>>& out) {\n  out.assign(a.size(), {});\n  out[0][1] = a[1][2];\n}"),
+      "void f(const int* a_given, size_t a_size, double* out_given) {\n"
+      "  auto* a = reinterpret_cast<const std::array<int, 3>*>(a_given);\n"
+      "  auto* out = reinterpret_cast<std::array<double, 2>*>(out_given);\n"
+      "  const size_t out_size = a_size;\n"
+      "  for (size_t out_at = 0; out_at < out_size; ++out_at) out[out_at] = {};\n"
+      "  out[0][1] = a[1][2];\n}");
+}
+
 TEST(RowsParameterTest, OfFlagsItIsMadeAgainAndOneThatMayChangeStays) {
   EXPECT_EQ(WithRows("int f(const std::vector<std::vector<bool>>& v) { return v[0][0]; }"),
             "int f(size_t v_size, size_t v_length, const unsigned char* v_given) {\n"
