@@ -17,7 +17,7 @@
 namespace whetstone {
 namespace {
 
-constexpr size_t kNone = std::string::npos;
+constexpr size_t kMissing = std::string::npos;
 
 std::string Stripped(absl::string_view text) {
   return std::string(absl::StripAsciiWhitespace(text));
@@ -44,8 +44,8 @@ class Result {
 
   std::optional<ArrayResult> Make() {
     open_ = masked_.find('(', function_.head);
-    close_ = open_ < function_.open ? text_.Closing(open_) : kNone;
-    if (close_ == kNone || close_ > function_.open) return std::nullopt;
+    close_ = open_ < function_.open ? text_.Closing(open_) : kMissing;
+    if (close_ == kMissing || close_ > function_.open) return std::nullopt;
     name_begin_ = text_.Before(open_) + 1;
     while (name_begin_ > function_.head && IsWordChar(masked_[name_begin_ - 1])) --name_begin_;
     std::string type = Stripped(masked_.substr(function_.head, name_begin_ - function_.head));
@@ -69,8 +69,8 @@ class Result {
     const size_t begin = text_.Next(dot + 1);
     const size_t end = text_.WordEnd(begin);
     Call call{masked_.substr(begin, end - begin), text_.Next(end), 0};
-    call.close = masked_[call.open] == '(' ? text_.Closing(call.open) : kNone;
-    return call.close == kNone ? std::nullopt : std::optional(call);
+    call.close = masked_[call.open] == '(' ? text_.Closing(call.open) : kMissing;
+    return call.close == kMissing ? std::nullopt : std::optional(call);
   }
 
   // Returns the text between two brackets, and its parts.
@@ -163,7 +163,7 @@ class Result {
   // Rewrites what is done with the container between these places.
   bool RewriteUses(size_t begin, size_t end) {
     const std::optional<std::vector<size_t>> uses = text_.UsesOf(name_, begin, end);
-    if (!uses || text_.CopyingLambda(function_.open, function_.close) != kNone) return false;
+    if (!uses || text_.CopyingLambda(function_.open, function_.close) != kMissing) return false;
     ContainerUses looks(&text_, name_, size_);
     for (const size_t at : *uses) {
       const bool returned = std::count(returns_.begin(), returns_.end(), at) > 0;
@@ -278,8 +278,8 @@ class Result {
     const bool own_statement =
         absl::StrContains(";{}", masked_.substr(text_.Before(at), 1)) &&
         std::count(block.begin(), block.end(), '{') == std::count(block.begin(), block.end(), '}');
-    const size_t end = call ? text_.Next(call->close + 1) : kNone;
-    if (!own_statement || end == kNone || masked_[end] != ';') return false;
+    const size_t end = call ? text_.Next(call->close + 1) : kMissing;
+    if (!own_statement || end == kMissing || masked_[end] != ';') return false;
     size_ = text_.Fresh(name_ + "_size");
     std::optional<std::string> beginning;
     if (call->member == "clear") beginning = size_ + " = 0;";
