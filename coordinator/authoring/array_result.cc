@@ -12,6 +12,7 @@
 #include "coordinator/authoring/code_text.h"
 #include "coordinator/authoring/container_uses.h"
 #include "coordinator/authoring/given_parameter.h"
+#include "coordinator/authoring/source_types.h"
 #include "coordinator/prompt/identifiers.h"
 
 namespace whetstone {
@@ -51,11 +52,16 @@ class Result {
     std::string type = Stripped(masked_.substr(function_.head, name_begin_ - function_.head));
     type = Stripped(absl::StripPrefix(type, "[[nodiscard]]"));
     type_ = ReadGivenType(type);
-    if (IsOwn(type_)) return Returned(type);
+    if (IsOwn(type_)) return IsElement(type_) ? Returned(type) : std::nullopt;
     return type == "void" ? Given() : std::nullopt;
   }
 
  private:
+  // Whether an array of a problem may hold such elements.
+  bool IsElement(const GivenType& type) const {
+    return types_.IsPlain(type.element) || absl::StartsWith(type.element, "std::array<");
+  }
+
   // A call of one of the container's members: NAME.member(arguments).
   struct Call {
     std::string member;
@@ -255,7 +261,7 @@ class Result {
         name_ = given.name;
         edits_.clear();
         grows_ = false;
-        if (IsOwn(type_) && !name_.empty() && Begins()) {
+        if (IsOwn(type_) && IsElement(type_) && !name_.empty() && Begins()) {
           edits_.push_back(
               {begin, end, absl::StrCat(begin > open_ + 1 ? " " : "", type_.element, "* ", name_)});
           if (grows_) ReturnsSize();
@@ -314,6 +320,7 @@ class Result {
   const CppFunction& function_;
   CodeText text_;
   const std::string& masked_;
+  const SourceTypes types_{code_};
   size_t open_ = 0, close_ = 0;  // of the parameters
   size_t name_begin_ = 0;        // of the function
   GivenType type_;               // of the container

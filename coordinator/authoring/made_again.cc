@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "coordinator/authoring/given_parameter.h"
 
@@ -134,17 +135,23 @@ class Maker {
     const std::string of(absl::StripAsciiWhitespace(type));
     made.parameters.push_back(turns.empty() ? absl::StrCat(of, " ", own)
                                             : absl::StrCat("const ", of, "* ", own));
-    return turns.empty() ? own : absl::StrCat(own, "[", IndexOf(turns), "]");
+    if (turns.empty()) return own;
+    std::vector<std::string> counts;
+    for (const Turn& turn : turns) counts.push_back(turn.count);
+    const std::string extent = absl::StrJoin(counts, "*");
+    // What a constant says is for who reads the loops.
+    if (!absl::StrContains(extent, "(")) made.extents[own] = extent;
+    return absl::StrCat(own, "[", IndexOf(turns), "]");
   }
 
   // Makes all elements, of which there are `count`.
   bool Elements(const std::string& element, const std::string& count, const std::string& access,
-                const std::string& name, std::vector<Turn> turns, const std::string& size) {
+                const std::string& name, std::vector<Turn> turns) {
     const std::string at = text_->Fresh(name + "_at");
     turns.push_back({at, count});
     Say(absl::StrCat("for (size_t ", at, " = 0; ", at, " < ", count, "; ++", at, ") {"));
     ++depth_;
-    const bool known = Make(element, absl::StrCat(access, "[", at, "]"), name, turns, size);
+    const bool known = Make(element, absl::StrCat(access, "[", at, "]"), name, turns, "");
     --depth_;
     Say("}");
     return known;
@@ -152,18 +159,8 @@ class Maker {
 
   bool Vector(const std::string& element, const std::string& access, const std::string& name,
               const std::vector<Turn>& turns, const std::string& size) {
-    if (KindOf(element, types_).of != Kind::Of::kNumber) {
-      Say(absl::StrCat(access, ".resize(", size, ");"));
-      return Elements(element, size, access, name, turns, "");
-    }
-    std::vector<Turn> all = turns;
-    all.push_back({"0", size});
-    const std::string first = Number(element, name, all);
-    const std::string array = first.substr(0, first.find('['));
-    const std::string begin =
-        turns.empty() ? array : absl::StrCat(array, " + (", IndexOf(turns), ") * ", size);
-    Say(absl::StrCat(access, ".assign(", begin, ", ", begin, " + ", size, ");"));
-    return true;
+    Say(absl::StrCat(access, ".resize(", size, ");"));
+    return Elements(element, size, access, name, turns);
   }
 
   // An array of arrays where there are several extents.

@@ -11,6 +11,7 @@
 #ifndef WHETSTONE_COORDINATOR_AUTHORING_MADE_AGAIN_H_
 #define WHETSTONE_COORDINATOR_AUTHORING_MADE_AGAIN_H_
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,7 +23,8 @@ namespace whetstone {
 
 struct MadeAgain {
   std::vector<std::string> parameters;
-  std::string code;  // statements, each behind a line's break
+  std::map<std::string, std::string> extents;  // of arrays, by name: "orders_size*orders_length"
+  std::string code;                            // statements, each behind a line's break
 };
 
 // Returns how the variable `name` of `type` (no reference, and not const) is made again. Nothing:

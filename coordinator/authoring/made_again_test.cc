@@ -21,24 +21,36 @@ std::string MadePlain(const std::string& code) {
 }
 
 TEST(MadeAgainTest, WhatAProblemCannotHandOverIsMadeOfWhatItCan) {
-  EXPECT_EQ(MadePlain(absl::StrCat(
-                kTypes, "int f(const std::vector<Order>& orders) { return g(orders); }")),
-            absl::StrCat(
-                kTypes,
-                "int f(size_t orders_size, const unsigned char* orders_open, const unsigned char* "
-                "orders_side, size_t orders_length, const int* orders_lots, const double* "
-                "orders_prices) {\n"
-                "  std::vector<Order> orders{};\n"
-                "  orders.resize(orders_size);\n"
-                "  for (size_t orders_at = 0; orders_at < orders_size; ++orders_at) {\n"
-                "    orders[orders_at].open = (orders_open[orders_at] & 1) != 0;\n"
-                "    orders[orders_at].side = static_cast<Side>(orders_side[orders_at] % 2);\n"
-                "    orders[orders_at].lots.assign(orders_lots + (orders_at) * orders_length, "
-                "orders_lots + "
-                "(orders_at) * orders_length + orders_length);\n"
-                "    orders[orders_at].prices.assign(orders_prices + (orders_at) * orders_length, "
-                "orders_prices + (orders_at) * orders_length + orders_length);\n  } return "
-                "g(orders); }"));
+  const std::string code =
+      absl::StrCat(kTypes, "int f(const std::vector<Order>& orders) { return g(orders); }");
+  EXPECT_EQ(
+      MadePlain(code),
+      absl::StrCat(
+          kTypes,
+          "int f(size_t orders_size, const unsigned char* orders_open, const unsigned char* "
+          "orders_side, size_t orders_length, const int* orders_lots, const double* orders_prices) "
+          "{\n"
+          "  std::vector<Order> orders{};\n"
+          "  orders.resize(orders_size);\n"
+          "  for (size_t orders_at = 0; orders_at < orders_size; ++orders_at) {\n"
+          "    orders[orders_at].open = (orders_open[orders_at] & 1) != 0;\n"
+          "    orders[orders_at].side = static_cast<Side>(orders_side[orders_at] % 2);\n"
+          "    orders[orders_at].lots.resize(orders_length);\n"
+          "    for (size_t orders_lots_at = 0; orders_lots_at < orders_length; ++orders_lots_at) "
+          "{\n"
+          "      orders[orders_at].lots[orders_lots_at] = orders_lots[orders_at * orders_length + "
+          "orders_lots_at];\n    }\n"
+          "    orders[orders_at].prices.resize(orders_length);\n"
+          "    for (size_t orders_prices_at = 0; orders_prices_at < orders_length; "
+          "++orders_prices_at) {\n"
+          "      orders[orders_at].prices[orders_prices_at] = orders_prices[orders_at * "
+          "orders_length + orders_prices_at];\n    }\n  } return g(orders); }"));
+  EXPECT_THAT(
+      MakePlain(code, "f.cc", "")->extents,
+      testing::UnorderedElementsAre(testing::Pair("orders_open", "orders_size"),
+                                    testing::Pair("orders_side", "orders_size"),
+                                    testing::Pair("orders_lots", "orders_size*orders_length"),
+                                    testing::Pair("orders_prices", "orders_size*orders_length")));
 }
 
 TEST(MadeAgainTest, AResultIsWrittenOut) {

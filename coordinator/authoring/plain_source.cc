@@ -65,11 +65,12 @@ class Plain {
   absl::StatusOr<PlainSource> Make() {
     const size_t open = masked_.find('(', function_.head);
     const size_t close = open < function_.open ? text_.Closing(open) : kNowhere;
-    if (close == kNowhere || close > function_.open) return PlainSource{code_, {}};
+    if (close == kNowhere || close > function_.open)
+      return PlainSource{.code = code_, .changes = {}};
     std::vector<std::string> parameters;
     for (const std::string& part : SplitParameters(masked_.substr(open + 1, close - open - 1))) {
       const GivenParameter given = ReadParameter(part);
-      if (given.name.empty()) return PlainSource{code_, {}};
+      if (given.name.empty()) return PlainSource{.code = code_, .changes = {}};
       if (absl::StrContains(part, "="))
         changes_.push_back(absl::StrCat("'", given.name, "' has no default value"));
       const size_t changed = changes_.size();
@@ -78,14 +79,14 @@ class Plain {
       if (changes_.size() == changed) plain = Trimmed(part.substr(0, part.find('=')));
       parameters.push_back(std::move(plain));
     }
-    if (changes_.empty()) return PlainSource{code_, {}};
+    if (changes_.empty()) return PlainSource{.code = code_, .changes = {}};
     // What is made at the beginning stands before anything that is rewritten there.
     edits_.insert(edits_.begin(), {open + 1, close, absl::StrJoin(parameters, ", ")});
     if (!begin_.empty())
       edits_.insert(edits_.begin(), {function_.open + 1, function_.open + 1, begin_});
     std::optional<std::string> text = Edited(code_, std::move(edits_));
-    if (!text) return PlainSource{code_, {}};
-    return PlainSource{*std::move(text), std::move(changes_)};
+    if (!text) return PlainSource{.code = code_, .changes = {}};
+    return PlainSource{*std::move(text), std::move(changes_), std::move(extents_)};
   }
 
  private:
@@ -150,6 +151,7 @@ class Plain {
     const std::optional<MadeAgain> made = MakeAgain(own, given.name, types_, &text_);
     if (!made) return std::nullopt;
     begin_ += made->code;
+    extents_.insert(made->extents.begin(), made->extents.end());
     const std::string parameters = absl::StrJoin(made->parameters, ", ");
     Note(given, absl::StrCat("made of what it holds (", parameters, ")"));
     return parameters;
@@ -320,6 +322,7 @@ class Plain {
   const SourceTypes types_{code_};
   std::vector<TextEdit> edits_;
   std::vector<std::string> changes_;
+  std::map<std::string, std::string> extents_;
   std::string begin_;  // of the body
 };
 
@@ -354,7 +357,7 @@ absl::StatusOr<std::optional<CppFunction>> Chosen(const std::string& code, const
 absl::StatusOr<PlainSource> WithPlainParameters(const std::string& code, const std::string& name,
                                                 const std::string& function) {
   ASSIGN_OR_RETURN(std::optional<CppFunction> chosen, Chosen(code, name, function));
-  if (!chosen) return PlainSource{code, {}};
+  if (!chosen) return PlainSource{.code = code, .changes = {}};
   if (const std::optional<FieldsApart> apart = WithFieldsApart(code, *chosen)) {
     ASSIGN_OR_RETURN(PlainSource plain,
                      WithPlainParameters(apart->code, name, NameOfFunction(chosen->signature)));

@@ -7,6 +7,7 @@
 #ifndef WHETSTONE_COORDINATOR_AUTHORING_PLAIN_SOURCE_H_
 #define WHETSTONE_COORDINATOR_AUTHORING_PLAIN_SOURCE_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct PlainSource {
   std::string code;
   // What became of parameters: "'x' (const std::vector<double>&) is 'x' and 'x_size'".
   std::vector<std::string> changes;
+  // How long arrays are that something is made of, by name: "x_size", "rows*cols".
+  std::map<std::string, std::string> extents = {};
 };
 
 // Returns `code` unwrapped (unwrapped_source.h), with what the function `function` returns (or the

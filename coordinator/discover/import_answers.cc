@@ -121,13 +121,20 @@ absl::Status AddProbedLengths(const ImportFiles& files, const ImportAnswers& ans
   return absl::OkStatus();
 }
 
-ImportHints Look(const ImportFiles& files, const ImportAnswers& answers, const std::string& code,
+ImportHints Look(const ImportFiles& files, const ImportAnswers& answers, const PlainSource& plain,
                  const std::vector<std::string>& headers, const ImportedFunction& function) {
+  const std::string& code = plain.code;
   ImportHints hints;
   absl::StatusOr<ArrayExtents> found = ArrayExtentsOf(code, headers, function.signature.name);
   if (found.ok()) {
     hints.extents = std::move(found->arrays);
     if (!found->sizes.empty()) hints.sizes = std::move(found->sizes);
+  }
+  for (const auto& [array, extent] : plain.extents) {
+    hints.extents[array] = extent;
+    const absl::StatusOr<Expression> sizes = Expression::Parse(extent);
+    if (hints.sizes && sizes.ok())
+      hints.sizes->insert(sizes->names().begin(), sizes->names().end());
   }
   const CodeClues clues = CluesIn(code);
   for (const Parameter& parameter : function.signature.parameters) {
@@ -174,7 +181,7 @@ absl::StatusOr<ImportedProblem> ImportFile(const ImportFiles& files, ImportAnswe
   }
   if (files.look) {
     request.look = [&](const std::vector<std::string>& headers, const ImportedFunction& function) {
-      return Look(files, *answers, request.code, headers, function);
+      return Look(files, *answers, plain, headers, function);
     };
   }
   request.answer = [answers](const ImportQuestion& question) { return answers->Answer(question); };

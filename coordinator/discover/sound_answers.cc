@@ -1,5 +1,6 @@
 #include "coordinator/discover/sound_answers.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@ namespace {
 
 constexpr size_t kSoundChecksMin = 2;
 constexpr char kPositiveFloats[] = "uniform(0.1, 1)";
+constexpr char kOverOne[] = "uniform(1, 8)";  // a capacity, a strength: more than arrays hold
 constexpr uint64_t kFewMax = 1000;
 constexpr uint64_t kSizesMax = uint64_t{1} << 30;
 
@@ -88,6 +90,20 @@ Answers WithPlaces(const Answers& answers, const std::set<std::string>& said) {
   return places;
 }
 
+// Where several containers have sizes of their own, they may have to be one.
+Answers WithSizesAlike(Answers answers) {
+  std::vector<std::string> points;
+  for (const absl::string_view point : absl::StrSplit(answers[kChecksKey], ',')) {
+    PointSizes sizes = SizesOfPoint(point);
+    int64_t least = sizes.empty() ? 0 : sizes.front().second;
+    for (const auto& [name, size] : sizes) least = std::min(least, size);
+    for (auto& [name, size] : sizes) size = least;
+    points.push_back(PointOf(sizes));
+  }
+  answers[kChecksKey] = absl::StrJoin(points, ", ");
+  return answers;
+}
+
 // Whole numbers in arrays say how often, or how many, too; where they are places, in an array that
 // the probe saw them in.
 Answers WithFewTimes(Answers answers, const std::set<std::string>& said) {
@@ -125,11 +141,19 @@ class SoundSearch {
                                 WithPlaces(Tame(answered, said_, kPositiveFloats), said_),
                                 WithPlaces(Tame(in_place_, said_, kPositiveFloats), said_),
                                 WithFewTimes(tame, said_),
-                                WithFewTimes(tame_in_place, said_)};
-    for (const bool fewer_sizes : {false, true}) {
+                                WithFewTimes(tame_in_place, said_),
+                                Tame(answered, said_, kOverOne),
+                                Tame(in_place_, said_, kOverOne)};
+    // What reads beyond an array may want all to be equally long.
+    const bool alike = !said_.count(kChecksKey) && absl::StrContains(why, "crashed") &&
+                       WithSizesAlike(answered) != answered;
+    for (const auto& [fewer_sizes, sizes_alike] : {std::pair(false, false), std::pair(false, true),
+                                                   std::pair(true, false), std::pair(true, true)}) {
+      if (sizes_alike && !alike) continue;
       std::set<Answers> seen;
       if (!fewer_sizes) seen.insert(answered);
       for (Answers tried : variants) {
+        if (sizes_alike) tried = WithSizesAlike(std::move(tried));
         if (!seen.insert(tried).second) continue;
         left_out_.clear();
         ASSIGN_OR_RETURN(const bool sound,
