@@ -154,8 +154,8 @@ absl::StatusOr<std::vector<EvalPart>> Prepare(const EvalOptions& options, const 
     const RunPaths paths(folder.RunOf(model));
     EvalPart part;
     part.model = model;
-    ASSIGN_OR_RETURN(part.plan, BuildPlan(campaign, NewCampaignId(campaign.name()),
-                                          CheckpointDir(campaign, paths)));
+    const std::string id = NewCampaignId(campaign.name());
+    ASSIGN_OR_RETURN(part.plan, BuildPlan(campaign, id, CheckpointDir(campaign, paths, id)));
     ASSIGN_OR_RETURN(part.state, folder.StateOf(model, part.plan));
     parts.push_back(std::move(part));
   }

@@ -95,7 +95,7 @@ absl::Status DryRun(const v1::Campaign& campaign, const RunOptions& given,
                     const std::string& run_dir, const StopSignals* signals, Console* console) {
   const RunPaths paths(std::filesystem::absolute(run_dir).string());
   ASSIGN_OR_RETURN(const CampaignPlan plan,
-                   BuildPlan(campaign, "dry-run", CheckpointDir(campaign, paths)));
+                   BuildPlan(campaign, "dry-run", CheckpointDir(campaign, paths, "dry-run")));
   ASSIGN_OR_RETURN(const std::optional<CheckedModel> model, CheckModel(plan, given, signals));
   console->Line(MessageToYaml(campaign) + PlanText(plan, run_dir, model));
   google::protobuf::util::JsonPrintOptions options;
@@ -165,8 +165,8 @@ int RunCampaignFile(const RunOptions& options) {
   }
   // Everything that can be wrong with the input is found before anything is made.
   const RunPaths paths(std::filesystem::absolute(root).lexically_normal().string());
-  absl::StatusOr<CampaignPlan> plan =
-      BuildPlan(*campaign, NewCampaignId(campaign->name()), CheckpointDir(*campaign, paths));
+  const std::string id = NewCampaignId(campaign->name());
+  absl::StatusOr<CampaignPlan> plan = BuildPlan(*campaign, id, CheckpointDir(*campaign, paths, id));
   if (!plan.ok()) return console.Fail(plan.status());
   const absl::Status model = CheckModel(*plan, options, signals).status();
   if (!model.ok()) return console.Fail(model);

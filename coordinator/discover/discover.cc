@@ -238,8 +238,9 @@ class Search {
           absl::StrCat(WhereInCampaign(options_.campaign, sets, "cluster"),
                        ": 'cluster': whet discover works on this machine alone; leave it out"));
     }
-    ASSIGN_OR_RETURN(CampaignPlan plan, BuildPlan(campaign, NewCampaignId(campaign.name()),
-                                                  CheckpointDir(campaign, RunPaths(RunRoot()))));
+    const std::string id = NewCampaignId(campaign.name());
+    ASSIGN_OR_RETURN(CampaignPlan plan,
+                     BuildPlan(campaign, id, CheckpointDir(campaign, RunPaths(RunRoot()), id)));
     const auto where = [&](const std::string& key) {
       return WhereInCampaign(options_.campaign, sets, key);
     };

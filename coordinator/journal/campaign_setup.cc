@@ -187,8 +187,10 @@ absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::
   return plan;
 }
 
-std::string CheckpointDir(const v1::Campaign& campaign, const RunPaths& paths) {
-  return campaign.checkpoint().dir().empty() ? paths.checkpoints() : campaign.checkpoint().dir();
+std::string CheckpointDir(const v1::Campaign& campaign, const RunPaths& paths,
+                          const std::string& campaign_id) {
+  const std::string& shared = campaign.checkpoint().dir();
+  return shared.empty() ? paths.checkpoints() : absl::StrCat(shared, "/", campaign_id);
 }
 
 std::string NewCampaignId(const std::string& name) {

@@ -17,8 +17,10 @@ namespace whetstone {
 absl::StatusOr<CampaignPlan> BuildPlan(const v1::Campaign& campaign, const std::string& campaign_id,
                                        const std::string& checkpoint_dir);
 
-// Returns the folder that the policy is saved in: checkpoint.dir, or one of the run directory.
-std::string CheckpointDir(const v1::Campaign& campaign, const RunPaths& paths);
+// Returns the folder that the policy is saved in: the campaign's own below checkpoint.dir, or that
+// of the run directory.
+std::string CheckpointDir(const v1::Campaign& campaign, const RunPaths& paths,
+                          const std::string& campaign_id);
 
 // Returns a new id: NAME-xxxxxxxx with eight random hexadecimal digits.
 std::string NewCampaignId(const std::string& name);

@@ -228,6 +228,12 @@ absl::StatusOr<v1::Completion> Journal::FindCompletion(int64_t step, int group_i
   return std::move(std::get<RolloutEntry>(*entry).completion);
 }
 
+absl::StatusOr<std::string> Journal::FirstCheckpoint() const {
+  Statement read(db_, "SELECT path FROM checkpoints ORDER BY seq LIMIT 1");
+  ASSIGN_OR_RETURN(const bool row, read.Step());
+  return row ? file().Absolute(read.Bytes(0)) : "";
+}
+
 absl::StatusOr<bool> Journal::HasProgress() const {
   Statement read(db_, "SELECT EXISTS(SELECT 1 FROM rollouts) OR EXISTS(SELECT 1 FROM updates)");
   ASSIGN_OR_RETURN(const bool row, read.Step());

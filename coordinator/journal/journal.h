@@ -99,6 +99,9 @@ class Journal {
   // Returns a rollout's completion. NOT_FOUND: no such rollout.
   absl::StatusOr<v1::Completion> FindCompletion(int64_t step, int group_index, int sample) const;
 
+  // Returns the path of the first checkpoint that was saved; empty if none was.
+  absl::StatusOr<std::string> FirstCheckpoint() const;
+
   // Returns whether any rollout or update is in it: something that would be lost with it.
   absl::StatusOr<bool> HasProgress() const;
 

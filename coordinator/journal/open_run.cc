@@ -1,5 +1,6 @@
 #include "coordinator/journal/open_run.h"
 
+#include <filesystem>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -13,15 +14,20 @@ namespace whetstone {
 absl::StatusOr<OpenedRun> OpenRun(const RunPaths& paths, bool read_only) {
   OpenedRun run;
   ASSIGN_OR_RETURN(const v1::Campaign campaign, LoadCampaign(paths.campaign(), {}));
-  const bool own_checkpoints = CheckpointDir(campaign, paths) == paths.checkpoints();
-  ASSIGN_OR_RETURN(run.journal, Journal::Open(paths.journal(), read_only, own_checkpoints));
+  const std::string& shared = campaign.checkpoint().dir();
+  ASSIGN_OR_RETURN(run.journal, Journal::Open(paths.journal(), read_only,
+                                              shared.empty() || shared == paths.checkpoints()));
   const std::string& id = run.journal->campaign_id();
   if (!absl::StartsWith(id, campaign.name() + "-")) {
     return absl::DataLossError(absl::StrCat(paths.journal(), " is the journal of ", id,
                                             ", but campaign.yaml beside it is of ", campaign.name(),
                                             ": one of them was copied here"));
   }
-  ASSIGN_OR_RETURN(run.plan, BuildPlan(campaign, id, CheckpointDir(campaign, paths)));
+  std::string checkpoints = CheckpointDir(campaign, paths, id);
+  // Earlier versions saved all campaigns' beside each other. One that has begun so goes on so.
+  ASSIGN_OR_RETURN(const std::string first, run.journal->FirstCheckpoint());
+  if (!shared.empty() && std::filesystem::path(first).parent_path() == shared) checkpoints = shared;
+  ASSIGN_OR_RETURN(run.plan, BuildPlan(campaign, id, checkpoints));
   return run;
 }
 

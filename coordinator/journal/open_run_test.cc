@@ -40,6 +40,31 @@ TEST(OpenRunTest, JournalAndCampaignBelongTogether) {
   EXPECT_EQ(OpenRun(paths, /*read_only=*/true).status().code(), absl::StatusCode::kDataLoss);
 }
 
+TEST(OpenRunTest, CampaignsThatShareAFolderHaveOneOfTheirOwnInIt) {
+  const TempDir folder = *TempDir::Make("run");
+  const RunPaths paths(folder.path());
+  const v1::Campaign campaign =
+      *ParseCampaign(absl::StrCat("name: mine\nmodel: /none\nproblems: [", SourceDir(),
+                                  "/prompts/matmul_f32.md]\ncheckpoint: {dir: /shared}\n"),
+                     "test", "/", {});
+  ASSERT_TRUE(FreezeCampaign(campaign, paths).ok());
+  const auto step = [&] { return OpenRun(paths, /*read_only=*/true)->plan.CheckpointPath(1); };
+  const auto saved_at = [&](const std::string& path) {
+    std::filesystem::remove(paths.journal());
+    const auto journal = *Journal::Create(paths.journal(), "mine-01234567");
+    const CampaignPlan plan = *BuildPlan(campaign, "mine-01234567", "/shared");
+    std::vector<JournalEntry> entries;
+    if (!path.empty()) entries.push_back(CheckpointEntry{plan.NameOf(1), path, "c0ffee", 1});
+    EXPECT_TRUE(journal->Append(entries, 1).ok());
+  };
+  saved_at("");
+  EXPECT_EQ(step(), "/shared/mine-01234567/step-1");
+  saved_at("/shared/mine-01234567/step-1");
+  EXPECT_EQ(step(), "/shared/mine-01234567/step-1");
+  saved_at("/shared/step-1");
+  EXPECT_EQ(step(), "/shared/step-1") << "an earlier version began it";
+}
+
 // The plan of a campaign that evaluates `file` and says `more`.
 absl::StatusOr<CampaignPlan> PlanOf(const std::string& file, const std::string& more,
                                     const RunPaths* frozen = nullptr) {
