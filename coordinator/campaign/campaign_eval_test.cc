@@ -99,7 +99,11 @@ TEST(CampaignEvalTest, ACampaignThatLearnsNothingEvaluatesOnce) {
     for (const Action& action : actions) {
       const auto* probe = std::get_if<action::Probe>(&action);
       if (probe == nullptr || probe->service != kTrainer) continue;
-      for (const Action& next : state.Handle({event::TrainerProbed{probe->call, info}}, 2)) {
+      const auto keep = std::get<action::LoadPolicy>(
+          state.Handle({event::TrainerProbed{probe->call, info}}, 2).at(0));
+      event::PolicyLoaded kept{keep.call};
+      *kept.response.mutable_info() = info;
+      for (const Action& next : state.Handle({kept}, 2)) {
         const auto* generate = std::get_if<action::Generate>(&next);
         if (generate == nullptr) continue;
         EXPECT_EQ(generate->request.step(), 0);

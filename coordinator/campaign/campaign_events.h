@@ -128,14 +128,17 @@ namespace action {
 struct Record {
   JournalEntry entry;
 };
-// The service is asked what it is (GetInfo).
+// The service is asked what it is (GetInfo). `holder` is what the trainer is told, once it is held.
 struct Probe {
   uint64_t call = 0;
   ServiceIndex service = 0;
+  v1::Holder holder = {};
 };
 struct LoadPolicy {
   uint64_t call = 0;
-  std::string path;
+  std::string path;           // empty: the policy that is there
+  std::string checksum = {};  // as the journal has it; empty: any
+  bool steal = false;         // from another campaign that holds the trainer
 };
 struct Generate {
   uint64_t call = 0;
@@ -149,14 +152,21 @@ struct Update {
 struct ReplayUpdate {
   uint64_t call = 0;
   v1::UpdateName name;
+  v1::Holder holder;
 };
 struct SaveCheckpoint {
   uint64_t call = 0;
   std::string path;
+  v1::Holder holder;
 };
 struct RemoveCheckpoints {
   uint64_t call = 0;
   std::vector<std::string> paths;
+  v1::Holder holder;
+};
+// The trainer is needed no longer. Nobody waits for an answer.
+struct ReleaseTrainer {
+  v1::Holder holder;
 };
 struct PutProblem {
   uint64_t call = 0;
@@ -207,11 +217,12 @@ struct Finish {
 
 }  // namespace action
 
-using Action = std::variant<action::Record, action::Probe, action::LoadPolicy, action::Generate,
-                            action::Update, action::ReplayUpdate, action::SaveCheckpoint,
-                            action::RemoveCheckpoints, action::PutProblem, action::Measure,
-                            action::CancelCall, action::WorkerLeft, action::StepDone,
-                            action::NewIncumbent, action::Suspect, action::Notice, action::Finish>;
+using Action =
+    std::variant<action::Record, action::Probe, action::LoadPolicy, action::Generate,
+                 action::Update, action::ReplayUpdate, action::SaveCheckpoint,
+                 action::RemoveCheckpoints, action::ReleaseTrainer, action::PutProblem,
+                 action::Measure, action::CancelCall, action::WorkerLeft, action::StepDone,
+                 action::NewIncumbent, action::Suspect, action::Notice, action::Finish>;
 
 }  // namespace whetstone
 

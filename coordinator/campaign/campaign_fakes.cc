@@ -29,10 +29,16 @@ World::World(const WorldOptions& options)
                           .group_size = options.group_size,
                           .prompts_per_step = options.prompts_per_step,
                           .sets = options.sets})),
+      now_(kBegin + options.begins),
       faults_left_(options.faults),
       moves_left_(options.moves),
+      trainer_(options.trainer != nullptr ? *options.trainer : own_trainer_),
+      policy_(trainer_.policy),
+      checkpoints_(trainer_.checkpoints),
       workers_(static_cast<size_t>(options.workers)) {
   for (size_t w = 0; w < workers_.size(); ++w) worker_list_.push_back(w);
+  plan_.campaign_id = options.campaign_id;
+  if (options.trainer != nullptr) absl::StrAppend(&plan_.checkpoint_dir, "/", options.campaign_id);
 }
 
 bool World::Fault(double probability) {
@@ -65,7 +71,9 @@ void World::Start() {
   DurableState durable(&plan_);
   for (const JournalEntry& entry : journal_) durable.Apply(entry);
   state_->Restore(std::move(durable));
-  if (Draw() < 0.5) policy_ = {};  // services of its own die with it, remote ones live on
+  if (options_.steal && ends_.empty()) state_->StealTrainer();
+  // Services of its own die with it, remote ones live on.
+  if (options_.trainer == nullptr && Draw() < 0.5) EndTrainer();
   if (trainer_up_) After(0.1 * Draw(), event::ServiceReady{kTrainer});
   for (int w = 0; w < static_cast<int>(members_.size()); ++w) {
     if (WorkerAt(w).up) After(0.1 * Draw(), event::ServiceReady{w});
@@ -73,40 +81,46 @@ void World::Start() {
   After(1, event::Tick{});
 }
 
-std::string World::Live() {
-  Start();
-  while (!done_ && broken_.empty()) {
-    if (queue_.empty()) return "nothing happens any more";
+std::string World::Live() { return LiveTogether({this}); }
+
+bool World::Advance() {
+  if (queue_.empty()) {
+    Break("nothing happens any more");
+    return false;
+  }
+  std::pop_heap(queue_.begin(), queue_.end(), std::greater<>());
+  std::vector<CampaignEvent> events = {std::move(queue_.back().event)};
+  now_ = queue_.back().at;
+  queue_.pop_back();
+  // What comes while the shell writes to its journal is seen together.
+  const Seconds busy_until = now_ + (Draw() < 0.3 ? Draw() : 0);
+  while (!queue_.empty() && queue_.front().at <= busy_until) {
     std::pop_heap(queue_.begin(), queue_.end(), std::greater<>());
-    std::vector<CampaignEvent> events = {std::move(queue_.back().event)};
+    events.push_back(std::move(queue_.back().event));
     now_ = queue_.back().at;
     queue_.pop_back();
-    // What comes while the shell writes to its journal is seen together.
-    const Seconds busy_until = now_ + (Draw() < 0.3 ? Draw() : 0);
-    while (!queue_.empty() && queue_.front().at <= busy_until) {
-      std::pop_heap(queue_.begin(), queue_.end(), std::greater<>());
-      events.push_back(std::move(queue_.back().event));
-      now_ = queue_.back().at;
-      queue_.pop_back();
-    }
-    if (lived() > kPatience) return "the campaign hangs: " + state_->StatusLine(now_);
-    for (const CampaignEvent& event : events) {
-      if (!std::holds_alternative<event::Tick>(event)) continue;
-      After(1, event::Tick{});
-      if (Fault(0.01)) LoseTrainer();
-      if (!members_.empty() && Fault(0.02)) {
-        LoseWorker(static_cast<int>(random_() % members_.size()));
-      }
-      MoveWorkers();
-    }
-    Step(events);
-    if (!broken_.empty()) break;
-    if (crash_ || Fault(0.004)) {
-      crash_ = false;
-      ++crashes_;
-      Start();
-    }
   }
+  if (lived() > kPatience) Break("the campaign hangs: " + state_->StatusLine(now_));
+  for (const CampaignEvent& event : events) {
+    if (!std::holds_alternative<event::Tick>(event)) continue;
+    After(1, event::Tick{});
+    if (Fault(0.01)) LoseTrainer();
+    if (!members_.empty() && Fault(0.02)) {
+      LoseWorker(static_cast<int>(random_() % members_.size()));
+    }
+    MoveWorkers();
+  }
+  Step(events);
+  if (!broken_.empty()) return false;
+  if (crash_ || Fault(0.004)) {
+    crash_ = false;
+    ++crashes_;
+    Start();
+  }
+  return !done_;
+}
+
+std::string World::Judge() {
   if (!broken_.empty()) return broken_;
   // The policy saw every update exactly once and in order.
   std::vector<std::string> want;
@@ -204,6 +218,7 @@ void World::Step(const std::vector<CampaignEvent>& events) {
 void World::CheckPromises() {
   if (!state_->finished()) {
     const std::vector<Wait> waits = state_->Waits();
+    for (const Wait& wait : waits) waited_.insert(wait.name);
     if (waits.empty()) Break("waiting for nothing: " + state_->StatusLine(now_));
     for (const Wait& wait : waits) {
       if (wait.name.empty() || !std::isfinite(wait.deadline) || wait.deadline <= now_ - 1.5) {
@@ -252,9 +267,8 @@ void World::Do(const action::Probe& a) {
     info.set_host_id("trainer-host");
     info.set_device("cpu");
     info.set_threads(2);
-    info.set_campaign_id(policy_.campaign_id);
-    info.set_model(policy_.model);
-    if (policy_.last) *info.mutable_last_update() = *policy_.last;
+    trainer_.lease.Hear(HolderOf(a.holder), /*release=*/false, now_);
+    TellPolicy(&info);
     return After(0.1 * Draw(), event::TrainerProbed{a.call, info});
   }
   if (!WorkerAt(a.service).up) {
@@ -275,22 +289,26 @@ void World::Do(const action::LoadPolicy& a) {
   if (Fault(0.05)) {
     return After(1, event::CallFailed{a.call, absl::UnavailableError("connection reset")});
   }
-  Policy loaded;
-  if (a.path != plan_.campaign.model()) {
-    const auto found = checkpoints_.find(a.path);
-    if (found == checkpoints_.end()) {
-      return After(1, event::CallFailed{a.call, absl::NotFoundError(a.path)});
-    }
-    loaded = found->second;
+  const TrainerHolder by{plan_.campaign_id, ++trainer_.epochs};
+  absl::Status loaded = trainer_.lease.Claim(by, a.steal, now_);
+  if (loaded.ok()) {
+    loaded = Load(a);
+    trainer_.lease.Settle(by, loaded.ok(), now_);
   }
-  loaded.campaign_id = plan_.campaign_id;
-  loaded.model = a.path;
-  policy_ = std::move(loaded);
-  After(2 * Draw(), event::PolicyLoaded{a.call});
+  if (!loaded.ok()) return After(1, event::CallFailed{a.call, loaded});
+  if (Fault(0.05)) {  // the answer is lost
+    return After(1, event::CallFailed{a.call, absl::UnavailableError("connection reset")});
+  }
+  event::PolicyLoaded answer{a.call};
+  answer.response.mutable_holder()->set_campaign_id(by.campaign_id);
+  answer.response.mutable_holder()->set_epoch(by.epoch);
+  TellPolicy(answer.response.mutable_info());
+  After(2 * Draw(), std::move(answer));
 }
 
 void World::Do(const action::Generate& a) {
   computing_.insert(a.call);
+  if (!LetThrough(a.call, a.request.holder())) return;
   Seconds at = 0;
   for (const v1::PromptGroup& group : a.request.groups()) {
     if (a.request.step() > 0) {
@@ -342,6 +360,9 @@ void World::Do(const action::Generate& a) {
 
 void World::Apply(uint64_t call, const v1::UpdateRequest& request) {
   computing_.insert(call);
+  if (policy_.campaign_id != plan_.campaign_id && !policy_.campaign_id.empty()) {
+    Break("it updates the policy of " + policy_.campaign_id);
+  }
   const int64_t position = plan_.PositionOf(request.name());
   const auto done = static_cast<int64_t>(policy_.updates.size());
   if (policy_.model.empty() || (position != done + 1 && position != done)) {
@@ -375,10 +396,14 @@ void World::Apply(uint64_t call, const v1::UpdateRequest& request) {
 void World::Do(const action::Update& a) {
   const int64_t position = plan_.PositionOf(a.request.name());
   if (plan_.LearnedAt(position) < position) Break("a frozen policy learns");
-  Apply(a.call, a.request);
+  if (!LetThrough(a.call, a.request.holder())) return;
+  v1::UpdateRequest request = a.request;
+  request.clear_holder();
+  Apply(a.call, request);
 }
 
 void World::Do(const action::ReplayUpdate& a) {
+  if (!LetThrough(a.call, a.holder)) return;
   const absl::StatusOr<std::vector<v1::UpdateRequest>> requests = Requests();
   if (!requests.ok()) return Break(std::string(requests.status().message()));
   for (const v1::UpdateRequest& request : *requests) {
@@ -391,6 +416,7 @@ void World::Do(const action::ReplayUpdate& a) {
 
 void World::Do(const action::SaveCheckpoint& a) {
   computing_.insert(a.call);
+  if (!LetThrough(a.call, a.holder)) return;
   if (Fault(0.05)) {
     return After(1, event::CallFailed{a.call, absl::UnavailableError("connection reset")});
   }
@@ -403,6 +429,7 @@ void World::Do(const action::SaveCheckpoint& a) {
 
 void World::Do(const action::RemoveCheckpoints& a) {
   computing_.insert(a.call);
+  if (!LetThrough(a.call, a.holder)) return;
   v1::RemoveCheckpointsResponse response;
   for (const std::string& path : a.paths) {
     if (Fault(0.05)) {
@@ -495,6 +522,7 @@ void World::Do(const action::CancelCall& a) {
 }
 
 void World::Do(const action::Finish& a) {
+  ends_.push_back(a.status);
   if (a.status.ok()) {
     done_ = true;
   } else {
@@ -504,8 +532,9 @@ void World::Do(const action::Finish& a) {
 
 void World::LoseTrainer() {
   ++losses_;
-  if (Draw() < 0.7) policy_ = {};  // the process is lost, or only the connection
-  trainer_up_ = true;              // it is back by the time anybody is told
+  // The process is lost, or only the connection.
+  if (options_.trainer == nullptr && Draw() < 0.7) EndTrainer();
+  trainer_up_ = true;  // it is back by the time anybody is told
   After(0, event::ServiceLost{kTrainer, "killed by the simulation"});
   After(5 * Draw() + 0.01, event::ServiceReady{kTrainer});
 }

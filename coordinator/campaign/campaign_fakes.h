@@ -14,9 +14,25 @@
 #include <tuple>
 #include <vector>
 
+#include "common/trainer_lease.h"
 #include "coordinator/campaign/campaign_state.h"
 
 namespace whetstone {
+
+// A trainer, which several worlds may talk to: each holds one of its campaigns.
+struct FakeTrainer {
+  struct Policy {
+    std::string campaign_id;
+    std::string model;
+    // These are the serialized requests of the updates applied, in order.
+    std::vector<std::string> updates;
+    std::optional<v1::UpdateName> last;
+  };
+  Policy policy;
+  std::map<std::string, Policy> checkpoints;  // by path
+  TrainerLease lease;
+  uint64_t epochs = 0;
+};
 
 struct WorldOptions {
   uint64_t seed = 1;
@@ -41,6 +57,11 @@ struct WorldOptions {
   Seconds measure = 2;
   // A worker joins, drains or is removed so often.
   int moves = 0;
+  // Another campaign's world has the same; borrowed. Null: it has one of its own.
+  FakeTrainer* trainer = nullptr;
+  std::string campaign_id = "sim-1";
+  Seconds begins = 0;  // so much later than others
+  bool steal = false;  // the trainer, with the first start
 };
 
 class World {
@@ -49,6 +70,8 @@ class World {
   // Lives through the whole campaign, resuming after every crash. Returns the first broken promise,
   // or nothing.
   std::string Live();
+  // The same for worlds that share a trainer, side by side.
+  static std::string LiveTogether(const std::vector<World*>& worlds);
 
   // These say what happened.
   const std::vector<JournalEntry>& journal() const { return journal_; }
@@ -68,7 +91,11 @@ class World {
   int repairs() const { return repairs_; }    // groups asked to mend what failed
   int joined() const { return joined_; }
   int left() const { return left_; }  // drained ones and removed ones
-  Seconds lived() const { return now_ - kBegin; }
+  Seconds lived() const { return now_ - kBegin - options_.begins; }
+  // Each end of the campaign's process: of all but the last it was resumed.
+  const std::vector<absl::Status>& ends() const { return ends_; }
+  // What it waited for, each name once.
+  const std::set<std::string>& waited() const { return waited_; }
   const CampaignPlan& plan() const { return plan_; }
   // The requests of the journal's updates, in order, as the journal gives them back.
   absl::StatusOr<std::vector<v1::UpdateRequest>> Requests() const;
@@ -85,13 +112,7 @@ class World {
       return std::tie(at, order) > std::tie(other.at, other.order);
     }
   };
-  struct Policy {
-    std::string campaign_id;
-    std::string model;
-    // These are the serialized requests of the updates applied, in order.
-    std::vector<std::string> updates;
-    std::optional<v1::UpdateName> last;
-  };
+  using Policy = FakeTrainer::Policy;
   struct Worker {
     bool up = true;
     std::set<std::string> known;
@@ -105,6 +126,10 @@ class World {
   };
 
   void Start();
+  // Lives on to the next event, and tells whether there is more to come.
+  bool Advance();
+  // Returns the first broken promise at the end.
+  std::string Judge();
   void Step(const std::vector<CampaignEvent>& events);
   void Do(const action::Record& a);
   void Do(const action::Probe& a);
@@ -114,6 +139,7 @@ class World {
   void Do(const action::ReplayUpdate& a);
   void Do(const action::SaveCheckpoint& a);
   void Do(const action::RemoveCheckpoints& a);
+  void Do(const action::ReleaseTrainer& a);
   void Do(const action::PutProblem& a);
   void Do(const action::Measure& a);
   void Do(const action::CancelCall& a);
@@ -123,6 +149,17 @@ class World {
   void Do(const action::Suspect&) {}
   void Do(const action::Notice& a);
   void Do(const action::Finish& a);
+  // Returns when the next event is due.
+  Seconds NextAt() const { return queue_.empty() ? now_ : queue_.front().at; }
+  // The trainer's process ends: another one, which holds nothing, has its place.
+  void EndTrainer();
+  absl::Status Load(const action::LoadPolicy& a);
+  void TellPolicy(v1::TrainerInfo* info) const;
+  static TrainerHolder HolderOf(const v1::Holder& holder) {
+    return {holder.campaign_id(), holder.epoch()};
+  }
+  // Returns whether the trainer lets a call of `holder` through; if not, the call has failed.
+  bool LetThrough(uint64_t call, const v1::Holder& holder);
   void Apply(uint64_t call, const v1::UpdateRequest& request);
   void CheckBatch(const v1::UpdateRequest& request);
   void CheckEvaluations();
@@ -147,7 +184,7 @@ class World {
   std::mt19937_64 random_;
   CampaignPlan plan_;
   std::unique_ptr<CampaignState> state_;
-  Seconds now_ = kBegin;
+  Seconds now_;
   uint64_t order_ = 0;
   std::vector<Later> queue_;  // a heap
   std::vector<JournalEntry> journal_;
@@ -171,11 +208,16 @@ class World {
   bool crash_ = false;
   std::string broken_;
 
+  std::vector<absl::Status> ends_;
+  std::set<std::string> waited_;
+
+  FakeTrainer own_trainer_;
+  FakeTrainer& trainer_;
   bool trainer_up_ = true;
-  Policy policy_;
-  std::map<std::string, Policy> checkpoints_;  // by path
-  std::vector<Worker> workers_;                // all that ever were
-  std::vector<size_t> worker_list_;            // those that get work, also after a crash
+  Policy& policy_;                              // of trainer_
+  std::map<std::string, Policy>& checkpoints_;  // of trainer_, by path
+  std::vector<Worker> workers_;                 // all that ever were
+  std::vector<size_t> worker_list_;             // those that get work, also after a crash
   std::vector<Member> members_;
   // The promise about the stopwatch is about these calls in flight: the trainer's computing ones,
   // timed measures.

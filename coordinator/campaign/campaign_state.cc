@@ -83,6 +83,7 @@ void CampaignState::End() {
   trainer_.Cancel();
   members_.Cancel();
   measuring_.Cancel();
+  trainer_.Release();
   context_.Emit(action::Finish{*context_.end()});
 }
 
@@ -100,6 +101,7 @@ void CampaignState::AccountTime(Seconds now) {
     case TrainerOp::kUpdate:
       times_.update += spent;
       break;
+    case TrainerOp::kKeep:
     case TrainerOp::kLoad:
     case TrainerOp::kReplay:
       times_.prepare += spent;

@@ -54,6 +54,9 @@ class CampaignState {
   // Restores what the journal holds, before the first Handle.
   void Restore(DurableState durable) { context_.Restore(std::move(durable)); }
 
+  // Takes the trainer from another campaign that holds it, before the first Handle.
+  void StealTrainer() { trainer_.Steal(); }
+
   // `now` never goes backwards.
   std::vector<Action> Handle(const std::vector<CampaignEvent>& events, Seconds now);
 

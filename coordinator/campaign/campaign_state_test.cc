@@ -419,8 +419,11 @@ TEST_F(Driven, AFullDiskAtACheckpointIsNotTriedAgain) {
   info.set_campaign_id(world.plan().campaign_id);
   info.set_model("/model");
   *info.mutable_last_update() = request.name();
-  const auto save =
-      *Find<action::SaveCheckpoint>(state.Handle({event::TrainerProbed{probe.call, info}}, 0));
+  const auto keep =
+      *Find<action::LoadPolicy>(state.Handle({event::TrainerProbed{probe.call, info}}, 0));
+  event::PolicyLoaded kept{keep.call};
+  *kept.response.mutable_info() = info;
+  const auto save = *Find<action::SaveCheckpoint>(state.Handle({kept}, 0));
   const std::vector<Action> actions = state.Handle(
       {event::CallFailed{save.call, absl::ResourceExhaustedError("the disk is full")}}, 1);
   const auto* finish = Find<action::Finish>(actions);

@@ -14,6 +14,11 @@ inline constexpr Seconds kProbeDeadline = 20;
 // A lost service answers again within this (a local one is restarted, a tunnel reconnects).
 inline constexpr Seconds kReturnDeadline = 180;
 inline constexpr Seconds kLoadDeadline = 900;
+// A trainer that serves another campaign is free within this.
+inline constexpr Seconds kHeldDeadline = 180;
+// Whoever holds the trainer and asks it nothing tells it so often that it lives: several times in
+// TrainerLease::kSeconds.
+inline constexpr Seconds kSignOfLife = 15;
 // A service that failed is asked again after this.
 inline constexpr Seconds kRetryDelay = 1;
 // Two signs of life while generating come within this (the trainer promises one every two seconds).

@@ -25,6 +25,7 @@ void TrainerDriver::On(const event::ServiceLost& e) {
   context_->Notice(absl::StrCat("lost the trainer: ", e.detail));
   Cancel();
   up_ = probed_ = false;
+  held_since_ = -1;
   position_.reset();
   last_error_ = e.detail;
   if (down_since_ < 0) down_since_ = context_->now();
@@ -49,10 +50,23 @@ void TrainerDriver::CheckDeadlines() {
         "the trainer has not answered for %.0f s: %s", context_->now() - down_since_,
         last_error_.empty() ? "no answer" : last_error_)));
   }
+  if (held_since_ >= 0 && context_->now() >= held_since_ + kHeldDeadline) {
+    context_->Finish(absl::FailedPreconditionError(absl::StrFormat(
+        "the trainer serves %s, and has not become free in %.0f s: stop that campaign or wait for "
+        "its end, or take the trainer from it with --steal",
+        OtherHolder(), context_->now() - held_since_)));
+  }
+}
+
+std::string TrainerDriver::OtherHolder() const {
+  return absl::StrFormat("campaign %s, heard of %.0f s ago", info_.held_by(), info_.heard_s());
 }
 
 void TrainerDriver::AddWaits(std::vector<Wait>* waits) const {
-  if (op_ != TrainerOp::kNone) {
+  if (held_since_ >= 0) {
+    waits->push_back({absl::StrCat("the trainer, which serves ", OtherHolder()), held_since_,
+                      held_since_ + kHeldDeadline});
+  } else if (op_ != TrainerOp::kNone) {
     waits->push_back({op_name_, since_, deadline_});
   } else if (down_since_ >= 0) {
     waits->push_back({lost() ? "the trainer to come back" : "the trainer to start", down_since_,
@@ -79,12 +93,17 @@ void TrainerDriver::End() {
 void TrainerDriver::Succeed() {
   End();
   failures_ = 0;
+  told_at_ = context_->now();
 }
 
 void TrainerDriver::Cancel() {
   if (op_ == TrainerOp::kNone) return;
   context_->Emit(action::CancelCall{call_});
   End();
+}
+
+void TrainerDriver::Release() {
+  if (held_ && up_) context_->Emit(action::ReleaseTrainer{holder_});
 }
 
 // The running call failed. Whether the trainer is still there, and with which policy, is unknown
@@ -107,6 +126,11 @@ void TrainerDriver::Fail(const absl::Status& status) {
         absl::Status(status.code(), absl::StrCat("can't load the model: ", status.message())));
     return;
   }
+  if (absl::IsAborted(status)) {
+    context_->Finish(
+        absl::AbortedError(absl::StrCat(name, ": ", status.message(), "; --steal takes it back")));
+    return;
+  }
   // A removal that is hopeless does not make the campaign so: the next save asks for it again.
   const bool removing = op == TrainerOp::kRemove;
   if (removing) obsolete_.clear();
@@ -117,7 +141,8 @@ void TrainerDriver::Fail(const absl::Status& status) {
   if (op != TrainerOp::kProbe) {
     context_->Notice(absl::StrCat(name, " failed, asking again: ", status.message()));
   }
-  if (status.code() == absl::StatusCode::kFailedPrecondition) {
+  const bool loading = op == TrainerOp::kLoad || op == TrainerOp::kKeep;
+  if (status.code() == absl::StatusCode::kFailedPrecondition && !loading) {
     position_.reset();  // it holds another policy than we think
   } else {
     probed_ = false;
@@ -130,14 +155,22 @@ void TrainerDriver::Schedule(const Allowed& allowed) {
   CHECK(Idle());
   if (!probed_) {
     const uint64_t call = Start(TrainerOp::kProbe, "Trainer.GetInfo", kProbeDeadline);
-    context_->Emit(action::Probe{call, kTrainer});
+    context_->Emit(action::Probe{call, kTrainer, holder_});
     return;
   }
+  StartNext(allowed);
+  const bool silent = op_ == TrainerOp::kNone && !context_->end();
+  if (!silent || !current_ || context_->now() < told_at_ + kSignOfLife) return;
+  // Nothing waits for its answer.
+  told_at_ = context_->now();
+  sign_call_ = context_->NewCall();
+  context_->Emit(action::Probe{sign_call_, kTrainer, holder_});
+}
+
+void TrainerDriver::StartNext(const Allowed& allowed) {
   if (!allowed.compute) return;
-  if (!position_) {
-    StartLoad();
-    return;
-  }
+  if (!position_) return StartLoad();
+  if (!current_) return StartKeep();
   const int64_t learned = context_->plan().LearnedAt(context_->durable().position());
   if (*position_ < learned) {
     const v1::UpdateName name = context_->plan().NameOf(*position_ + 1);
@@ -145,7 +178,7 @@ void TrainerDriver::Schedule(const Allowed& allowed) {
     const uint64_t call =
         Start(TrainerOp::kReplay, absl::StrCat("Trainer.Update ", PhaseStep(name), " (again)"),
               kUpdateDeadline);
-    context_->Emit(action::ReplayUpdate{call, name});
+    context_->Emit(action::ReplayUpdate{call, name, holder_});
     return;
   }
   if (*position_ > learned) {  // all there is to do is hear its answer
@@ -158,12 +191,13 @@ void TrainerDriver::Schedule(const Allowed& allowed) {
         Start(TrainerOp::kSave,
               absl::StrCat("Trainer.SaveCheckpoint ", PhaseStep(context_->plan().NameOf(position))),
               kSaveDeadline);
-    context_->Emit(action::SaveCheckpoint{call, context_->plan().CheckpointPath(position)});
+    context_->Emit(
+        action::SaveCheckpoint{call, context_->plan().CheckpointPath(position), holder_});
     return;
   }
   if (!obsolete_.empty()) {
     const uint64_t call = Start(TrainerOp::kRemove, "Trainer.RemoveCheckpoints", kRemoveDeadline);
-    context_->Emit(action::RemoveCheckpoints{call, obsolete_});
+    context_->Emit(action::RemoveCheckpoints{call, obsolete_, holder_});
     return;
   }
   if (context_->durable().done()) {
@@ -182,23 +216,36 @@ void TrainerDriver::Schedule(const Allowed& allowed) {
   }
 }
 
+void TrainerDriver::StartKeep() {
+  const uint64_t call =
+      Start(TrainerOp::kKeep, "Trainer.LoadCheckpoint (the policy that is there)", kLoadDeadline);
+  current_ = false;
+  context_->Emit(action::LoadPolicy{.call = call, .path = "", .steal = steal_ && !held_});
+}
+
 void TrainerDriver::StartLoad() {
   // This is the newest checkpoint that loads or, before the first one, the campaign's model.
   const std::vector<CheckpointEntry>& saved = context_->durable().checkpoints();
-  const bool base = load_choice_ >= saved.size();
-  const std::string path =
-      base ? context_->plan().campaign.model() : saved[saved.size() - 1 - load_choice_].path;
-  target_ = base ? 0 : context_->plan().PositionOf(saved[saved.size() - 1 - load_choice_].name);
-  const uint64_t call =
-      Start(TrainerOp::kLoad, absl::StrCat("Trainer.LoadCheckpoint ", path), kLoadDeadline);
-  load_path_ = path;
-  context_->Emit(action::LoadPolicy{call, path});
+  action::LoadPolicy load{.path = context_->plan().campaign.model(), .steal = steal_ && !held_};
+  target_ = 0;
+  if (load_choice_ < saved.size()) {
+    const CheckpointEntry& checkpoint = saved[saved.size() - 1 - load_choice_];
+    load.path = checkpoint.path;
+    load.checksum = checkpoint.checksum;
+    target_ = context_->plan().PositionOf(checkpoint.name);
+  }
+  load.call =
+      Start(TrainerOp::kLoad, absl::StrCat("Trainer.LoadCheckpoint ", load.path), kLoadDeadline);
+  load_path_ = load.path;
+  current_ = false;
+  context_->Emit(std::move(load));
 }
 
 void TrainerDriver::StartGenerate(const StepRecord& step) {
   step_ = step.step;
   groups_ = step.groups.size();
   v1::GenerateRequest request = BuildGenerate(context_->plan(), step);
+  *request.mutable_holder() = holder_;
   const uint64_t call =
       Start(TrainerOp::kGenerate, absl::StrCat("Trainer.Generate ", PhaseStep(StepName(step.step))),
             kGenerateSilenceDeadline);
@@ -211,15 +258,32 @@ void TrainerDriver::StartUpdate() {
   const uint64_t call =
       Start(TrainerOp::kUpdate, absl::StrCat("Trainer.Update ", PhaseStep(update_.name())),
             kUpdateDeadline);
-  context_->Emit(action::Update{call, update_});
+  action::Update update{call, update_};
+  *update.request.mutable_holder() = holder_;
+  context_->Emit(std::move(update));
 }
 
 void TrainerDriver::On(const event::TrainerProbed& e) {
-  if (!Answers(e.call, TrainerOp::kProbe)) return;
-  End();
+  const bool asked = Answers(e.call, TrainerOp::kProbe);
+  if (!asked && e.call != sign_call_) return;
+  if (asked) End();
   info_ = e.info;
-  probed_ = true;
+  const bool by_another =
+      !info_.held_by().empty() && info_.held_by() != context_->plan().campaign_id;
+  if (by_another && held_) {
+    return context_->Finish(absl::AbortedError(absl::StrCat(
+        "the trainer serves ", OtherHolder(), ", no longer this one; --steal takes it back")));
+  }
+  if (!asked) return;
   down_since_ = -1;
+  if (by_another && !steal_) {
+    if (held_since_ < 0) held_since_ = context_->now();
+    retry_at_ = context_->now() + kRetryDelay;
+    return;
+  }
+  held_since_ = -1;
+  told_at_ = context_->now();
+  probed_ = true;
   load_choice_ = 0;
   if (context_->plan().campaign.deterministic()) {
     const absl::Status ranks = CheckRanks(context_->durable().ranks(), e.info);
@@ -251,8 +315,16 @@ void TrainerDriver::SetPosition() {
 }
 
 void TrainerDriver::On(const event::PolicyLoaded& e) {
-  if (!Answers(e.call, TrainerOp::kLoad)) return;
+  const bool kept = Answers(e.call, TrainerOp::kKeep);
+  if (!kept && !Answers(e.call, TrainerOp::kLoad)) return;
   Succeed();
+  held_ = current_ = true;
+  holder_ = e.response.holder();
+  if (kept) {
+    info_ = e.response.info();
+    SetPosition();
+    return;
+  }
   position_ = target_;
   load_choice_ = 0;
   context_->Record(LoadEntry{load_path_, e.response.info().version(), e.response.info().host_id(),

@@ -13,6 +13,11 @@
 // pointless, after kFailuresMax failures in a row, when the trainer has been away for
 // kReturnDeadline, and with OK once every update is done and saved, and every evaluation complete.
 //
+// The trainer serves one campaign (trainer.proto): every call says that this is the one which holds
+// it, and a sign of life goes out when there is nothing to ask. A trainer that serves another is
+// waited for, kHeldDeadline long. Once it was held and another has taken it, the campaign ends,
+// with ABORTED: it never takes it back by itself.
+//
 // An event that answers another call than the running one is ignored. It is not thread-safe.
 #ifndef WHETSTONE_COORDINATOR_CAMPAIGN_TRAINER_DRIVER_H_
 #define WHETSTONE_COORDINATOR_CAMPAIGN_TRAINER_DRIVER_H_
@@ -32,8 +37,9 @@
 
 namespace whetstone {
 
-// The trainer is asked to do one of these; kReplay is an update the journal holds, once more.
-enum class TrainerOp { kNone, kProbe, kLoad, kGenerate, kUpdate, kReplay, kSave, kRemove };
+// The trainer is asked to do one of these; kKeep is to keep the policy of an earlier process of
+// this campaign, kReplay an update the journal holds, once more.
+enum class TrainerOp { kNone, kProbe, kKeep, kLoad, kGenerate, kUpdate, kReplay, kSave, kRemove };
 
 class TrainerDriver {
  public:
@@ -44,6 +50,9 @@ class TrainerDriver {
 
   // The campaign begins: from now on the trainer is waited for.
   void Begin() { down_since_ = context_->now(); }
+
+  // Takes the trainer from another campaign that holds it; before the first event.
+  void Steal() { steal_ = true; }
 
   // Service events are the trainer's (kTrainer), not a worker's.
   void On(const event::ServiceReady& e);
@@ -78,10 +87,13 @@ class TrainerDriver {
 
   // Cancels the running call, if there is one.
   void Cancel();
+  // Gives the trainer back to whoever wants it. No call follows.
+  void Release();
 
   TrainerOp op() const { return op_; }
-  // Returns whether the trainer was there, or a call to it failed, and it has not answered since.
-  bool lost() const { return down_since_ >= 0 && !last_error_.empty(); }
+  // Returns whether the trainer was there, or a call to it failed, and it has not answered since;
+  // or it serves another campaign.
+  bool lost() const { return held_since_ >= 0 || (down_since_ >= 0 && !last_error_.empty()); }
   // Returns whether it generates rollouts of `step`.
   bool Generates(int64_t step) const { return op_ == TrainerOp::kGenerate && step_ == step; }
   // Returns whether the trainer uses its cores.
@@ -99,10 +111,15 @@ class TrainerDriver {
   // The running call is done, and failures before it are forgiven.
   void Succeed();
   void Fail(const absl::Status& status);
+  // Starts what is next, if there is anything.
+  void StartNext(const Allowed& allowed);
+  void StartKeep();
   void StartLoad();
   void StartGenerate(const StepRecord& step);
   void StartUpdate();
   void SetPosition();
+  // Returns "campaign b-2, heard of 3 s ago".
+  std::string OtherHolder() const;
 
   CampaignContext* const context_;
   bool up_ = false;
@@ -110,6 +127,12 @@ class TrainerDriver {
   v1::TrainerInfo info_;
   // The policy it holds has seen so many updates; unknown: load one.
   std::optional<int64_t> position_;
+  v1::Holder holder_;       // as whom this process holds it …
+  bool current_ = false;    // … unless a load since has been without an answer
+  bool held_ = false;       // it did once
+  Seconds told_at_ = 0;     // that it lives
+  uint64_t sign_call_ = 0;  // by which it was told last without another reason
+  bool steal_ = false;
   // These are of the running call.
   TrainerOp op_ = TrainerOp::kNone;
   uint64_t call_ = 0;
@@ -122,9 +145,10 @@ class TrainerDriver {
   v1::UpdateRequest update_;
   v1::GenerateProgress progress_;
   // These tell of trouble.
-  Seconds down_since_ = 0;  // negative: it is there
-  Seconds retry_at_ = 0;    // probe again not before this
-  int failures_ = 0;        // in a row
+  Seconds down_since_ = 0;   // negative: it is there
+  Seconds held_since_ = -1;  // another campaign holds it since; negative: none does
+  Seconds retry_at_ = 0;     // probe again not before this
+  int failures_ = 0;         // in a row
   std::string last_error_;
   std::string load_path_;              // what the running load loads
   size_t load_choice_ = 0;             // 0: the newest checkpoint; 1: the one before it …

@@ -43,6 +43,35 @@ class TrainerDriverTest : public testing::Test {
     trainer_.On(event::ServiceReady{kTrainer});
     trainer_.On(event::TrainerProbed{Scheduled<action::Probe>().call, info});
   }
+  // The trainer holds the policy that another process of this campaign left there.
+  void ProbedOwn(v1::TrainerInfo info) {
+    info.set_campaign_id(plan_.campaign_id);
+    info.set_model("/model");
+    Probed(info);
+    const auto keep = Scheduled<action::LoadPolicy>();
+    EXPECT_EQ(keep.path, "");
+    v1::LoadCheckpointResponse kept = Held(77);
+    *kept.mutable_info() = info;
+    trainer_.On(event::PolicyLoaded{keep.call, kept});
+  }
+  v1::LoadCheckpointResponse Held(uint64_t epoch) const {
+    v1::LoadCheckpointResponse response;
+    response.mutable_holder()->set_campaign_id(plan_.campaign_id);
+    response.mutable_holder()->set_epoch(epoch);
+    return response;
+  }
+  void Loaded(uint64_t epoch) {
+    trainer_.On(event::PolicyLoaded{Scheduled<action::LoadPolicy>().call, Held(epoch)});
+    Only<action::Record>();
+  }
+  static v1::TrainerInfo HeldBy(const std::string& campaign) {
+    v1::TrainerInfo info;
+    info.set_campaign_id(campaign);
+    info.set_model("/model");
+    info.set_held_by(campaign);
+    info.set_heard_s(3);
+    return info;
+  }
   v1::UpdateRequest Updated() {
     const auto update = Scheduled<action::Update>();
     std::optional<v1::UpdateRequest> done = trainer_.On(event::UpdateDone{update.call, {}});
@@ -66,7 +95,7 @@ TEST_F(TrainerDriverTest, LoadsUpdatesSavesAndGenerates) {
   const auto load = Scheduled<action::LoadPolicy>();
   EXPECT_EQ(load.path, "/model");
   EXPECT_TRUE(trainer_.computes());
-  v1::LoadCheckpointResponse loaded;
+  v1::LoadCheckpointResponse loaded = Held(5);
   loaded.mutable_info()->set_model_sha256("ab12");
   trainer_.On(event::PolicyLoaded{load.call, loaded});
   const JournalEntry entry = Only<action::Record>().entry;
@@ -76,10 +105,12 @@ TEST_F(TrainerDriverTest, LoadsUpdatesSavesAndGenerates) {
   Only<action::Record>();
   const auto save = Scheduled<action::SaveCheckpoint>();
   EXPECT_EQ(save.path, "/ckpt/warmup");
+  EXPECT_EQ(save.holder.epoch(), 5u);
   trainer_.On(event::CheckpointSaved{save.call, {}});
   EXPECT_TRUE(std::holds_alternative<CheckpointEntry>(Only<action::Record>().entry));
   const auto generate = Scheduled<action::Generate>({.compute = true});
   EXPECT_EQ(generate.request.step(), 1);
+  EXPECT_EQ(generate.request.holder().epoch(), 5u);
   v1::Completion completion;
   completion.set_sample(1);
   EXPECT_EQ(trainer_.On(event::Completion{generate.call, completion}), 1);
@@ -112,21 +143,139 @@ TEST_F(TrainerDriverTest, ATrainerThatForgotGetsTheJournalsUpdatesAgain) {
 
 TEST_F(TrainerDriverTest, AnUpdateWhoseAnswerWasLostIsAskedForAgain) {
   v1::TrainerInfo info;
-  info.set_campaign_id(plan_.campaign_id);
-  info.set_model("/model");
   *info.mutable_last_update() = plan_.NameOf(1);
-  Probed(info);
+  ProbedOwn(info);
   EXPECT_EQ(Updated().name().step(), 1);
 }
 
-TEST_F(TrainerDriverTest, APolicyThatIsNotOursIsReplacedWithoutAskingTwice) {
+TEST_F(TrainerDriverTest, APolicyThatIsNotWhatWeThinkIsReplacedWithoutAskingTwice) {
   Probed();
-  trainer_.On(event::CallFailed{Scheduled<action::LoadPolicy>().call,
-                                absl::FailedPreconditionError("another campaign's")});
+  Loaded(5);
+  const auto update = Scheduled<action::Update>();
+  EXPECT_EQ(update.request.holder().epoch(), 5u);
+  trainer_.On(event::CallFailed{update.call, absl::FailedPreconditionError("nothing is loaded")});
   Only<action::Notice>();
   EXPECT_FALSE(trainer_.Idle());
   context_.set_now(kRetryDelay);
-  Scheduled<action::LoadPolicy>();
+  Loaded(6);
+  EXPECT_EQ(Scheduled<action::Update>().request.holder().epoch(), 6u);
+}
+
+TEST_F(TrainerDriverTest, ATrainerThatServesAnotherIsWaitedForByName) {
+  Probed(HeldBy("b-2"));
+  EXPECT_FALSE(trainer_.Idle());
+  std::vector<Wait> waits;
+  trainer_.AddWaits(&waits);
+  ASSERT_EQ(waits.size(), 1u);
+  EXPECT_EQ(waits[0].name, "the trainer, which serves campaign b-2, heard of 3 s ago");
+  EXPECT_EQ(waits[0].deadline, kHeldDeadline);
+  EXPECT_TRUE(trainer_.lost());
+  context_.set_now(kHeldDeadline - 1);
+  ASSERT_TRUE(trainer_.Idle());
+  trainer_.On(event::TrainerProbed{Scheduled<action::Probe>().call, HeldBy("b-2")});
+  trainer_.CheckDeadlines();
+  EXPECT_FALSE(context_.end().has_value());
+  context_.set_now(kHeldDeadline);
+  trainer_.CheckDeadlines();
+  ASSERT_TRUE(context_.end().has_value());
+  EXPECT_EQ(context_.end()->code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(context_.end()->message(),
+            "the trainer serves campaign b-2, heard of 3 s ago, and has not become free in 180 s: "
+            "stop that campaign or wait for its end, or take the trainer from it with --steal");
+}
+
+TEST_F(TrainerDriverTest, ATrainerThatBecomesFreeIsTaken) {
+  Probed(HeldBy("b-2"));
+  context_.set_now(kRetryDelay);
+  v1::TrainerInfo free = HeldBy("b-2");
+  free.clear_held_by();
+  trainer_.On(event::TrainerProbed{Scheduled<action::Probe>().call, free});
+  const auto load = Scheduled<action::LoadPolicy>();
+  EXPECT_EQ(load.path, "/model");
+  EXPECT_FALSE(load.steal);
+  // Another one was faster.
+  trainer_.On(event::CallFailed{load.call, absl::FailedPreconditionError("it serves c-3")});
+  Only<action::Notice>();
+  context_.set_now(2 * kRetryDelay);
+  trainer_.On(event::TrainerProbed{Scheduled<action::Probe>().call, HeldBy("c-3")});
+  EXPECT_TRUE(trainer_.lost());
+}
+
+TEST_F(TrainerDriverTest, ATrainerThatWasTakenFromUsIsNeverTakenBack) {
+  trainer_.Steal();
+  Probed(HeldBy("b-2"));
+  const auto load = Scheduled<action::LoadPolicy>();
+  EXPECT_TRUE(load.steal);
+  trainer_.On(event::PolicyLoaded{load.call, Held(5)});
+  Only<action::Record>();
+  trainer_.On(event::CallFailed{Scheduled<action::Update>().call,
+                                absl::AbortedError("campaign b-2 has taken the trainer")});
+  ASSERT_TRUE(context_.end().has_value());
+  EXPECT_EQ(context_.end()->code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(context_.end()->message(),
+            "Trainer.Update warm-up 1: campaign b-2 has taken the trainer; --steal takes it back");
+  EXPECT_TRUE(context_.TakeActions().empty());
+}
+
+TEST_F(TrainerDriverTest, ATrainerThatServesAnotherWhenItIsBackIsLost) {
+  trainer_.Steal();
+  Probed();
+  Loaded(5);
+  trainer_.On(event::ServiceLost{kTrainer, "the tunnel broke"});
+  Only<action::Notice>();
+  Probed(HeldBy("b-2"));
+  ASSERT_TRUE(context_.end().has_value());
+  EXPECT_EQ(context_.end()->message(),
+            "the trainer serves campaign b-2, heard of 3 s ago, no longer this one; --steal takes "
+            "it back");
+}
+
+TEST_F(TrainerDriverTest, SignsOfLifeGoOutWhileThereIsNothingToAsk) {
+  Probed();
+  Loaded(5);
+  constexpr TrainerDriver::Allowed kBusy = {};
+  trainer_.Schedule(kBusy);
+  EXPECT_TRUE(context_.TakeActions().empty());
+  for (const Seconds now : {kSignOfLife, 2 * kSignOfLife}) {
+    context_.set_now(now - 1);
+    trainer_.Schedule(kBusy);
+    EXPECT_TRUE(context_.TakeActions().empty());
+    context_.set_now(now);
+    const auto probe = Scheduled<action::Probe>(kBusy);
+    EXPECT_EQ(probe.holder.epoch(), 5u);
+    v1::TrainerInfo info = HeldBy(plan_.campaign_id);
+    *info.mutable_last_update() = plan_.NameOf(2);  // it is not looked at
+    if (now == kSignOfLife) trainer_.On(event::TrainerProbed{probe.call, info});
+  }
+  EXPECT_EQ(Updated().name().step(), 1) << "nothing waits for the answer";
+  trainer_.Release();
+  EXPECT_EQ(Only<action::ReleaseTrainer>().holder.epoch(), 5u);
+}
+
+TEST_F(TrainerDriverTest, ASignOfLifeMayFindTheTrainerTaken) {
+  Probed();
+  Loaded(5);
+  context_.set_now(kSignOfLife);
+  const auto probe = Scheduled<action::Probe>({});
+  trainer_.On(event::TrainerProbed{probe.call, HeldBy("b-2")});
+  ASSERT_TRUE(context_.end().has_value());
+  EXPECT_EQ(context_.end()->code(), absl::StatusCode::kAborted);
+}
+
+// The epoch of a load whose answer was lost is nobody's.
+TEST_F(TrainerDriverTest, ALoadWithoutAnswerIsNoLossOfTheTrainer) {
+  Probed();
+  Loaded(5);
+  trainer_.On(event::CallFailed{Scheduled<action::Update>().call,
+                                absl::FailedPreconditionError("nothing is loaded")});
+  Only<action::Notice>();
+  context_.set_now(kRetryDelay);
+  trainer_.On(event::CallFailed{Scheduled<action::LoadPolicy>().call,
+                                absl::UnavailableError("connection reset")});
+  Only<action::Notice>();
+  context_.set_now(2 * kRetryDelay);
+  trainer_.On(event::TrainerProbed{Scheduled<action::Probe>().call, HeldBy(plan_.campaign_id)});
+  EXPECT_EQ(Scheduled<action::LoadPolicy>().path, "") << "it keeps what it loaded";
 }
 
 TEST_F(TrainerDriverTest, FailuresInARowEndTheCampaign) {
@@ -174,17 +323,18 @@ TEST_F(TrainerDriverTest, AnOlderCheckpointIsTriedBeforeTheCampaignEnds) {
   UpdateEntry update;
   update.name = plan_.NameOf(1);
   durable.Apply(update);
-  durable.Apply(CheckpointEntry{plan_.NameOf(1), "/ckpt/warmup", "", 0});
+  durable.Apply(CheckpointEntry{plan_.NameOf(1), "/ckpt/warmup", "c0ffee", 0});
   context_.Restore(std::move(durable));
   Probed();
   for (const char* path : {"/ckpt/warmup", "/model"}) {
     const auto load = Scheduled<action::LoadPolicy>();
     EXPECT_EQ(load.path, path);
-    trainer_.On(event::CallFailed{load.call, absl::NotFoundError("gone")});
+    EXPECT_EQ(load.checksum, load.path == "/model" ? "" : "c0ffee");
+    trainer_.On(event::CallFailed{load.call, absl::DataLossError("another one")});
     context_.TakeActions();
   }
   ASSERT_TRUE(context_.end().has_value());
-  EXPECT_EQ(context_.end()->message(), "can't load the model: gone");
+  EXPECT_EQ(context_.end()->message(), "can't load the model: another one");
 }
 
 }  // namespace

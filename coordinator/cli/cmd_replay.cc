@@ -11,6 +11,7 @@
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "coordinator/cli/commands.h"
+#include "coordinator/journal/campaign_setup.h"
 #include "coordinator/journal/open_run.h"
 #include "coordinator/journal/run_dir.h"
 #include "coordinator/loop/trainer_connection.h"
@@ -25,6 +26,7 @@ struct ReplayOptions {
   std::string root;
   int64_t to = 0;  // 0: all
   std::string keep;
+  bool steal = false;
   bool json = false;
 };
 
@@ -107,6 +109,8 @@ absl::StatusOr<ReplayCounts> ReplayRun(const ReplayOptions& options, StopSignals
         trainer, TrainerConnection::Open(plan.campaign, temp.path() + "/logs", signals, console));
     hooks.trainer = trainer->client();
     hooks.control = trainer->control();
+    hooks.campaign_id = NewCampaignId(absl::StrCat("replay-of-", plan.campaign_id));
+    hooks.steal = options.steal;
   }
   hooks.keep_checkpoints = !options.keep.empty();
   hooks.checkpoint_dir = temp.path();
@@ -124,6 +128,7 @@ absl::StatusOr<ReplayCounts> ReplayRun(const ReplayOptions& options, StopSignals
     status = run.journal->ForEach([&](const JournalEntry& entry) { return replay.Take(entry); });
   }
   if (status.ok()) status = replay.End();
+  replay.Release();
   if (signals->stopped()) {
     return absl::CancelledError(
         absl::StrCat("stopped; ", replay.counts().updates, " updates were equal so far"));
@@ -177,6 +182,8 @@ void AddReplay(CLI::App* app, SelectedCommand* selected) {
   command->add_option("--keep", options->keep,
                       "Keep the checkpoints made again in this directory of the trainer's machine "
                       "(default: a temporary one, removed)");
+  command->add_flag("--steal", options->steal,
+                    "Take the trainer from the campaign that it serves, which then ends");
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
   command->callback([=] { selected->run = [options] { return RunReplay(*options); }; });
 }

@@ -28,12 +28,16 @@
 namespace whetstone {
 namespace {
 
+constexpr char kStealHelp[] =
+    "Take the trainer from the campaign that it serves, which then ends and can be resumed";
+
 struct RunOptions {
   std::string campaign;
   std::string run_dir;
   std::vector<std::string> sets;
   bool dry_run = false;
   bool yes = false;
+  bool steal = false;
   bool json = false;
 };
 
@@ -135,8 +139,9 @@ absl::Status DryRun(const v1::Campaign& campaign, const RunOptions& given,
 
 // Runs to the end and tells how it ended.
 int ConcludeRun(const CampaignPlan& plan, const RunPaths& paths, Journal* journal,
-                StopSignals* signals, Console* console) {
-  const absl::Status status = RunCampaign(plan, paths, journal, signals, console);
+                StopSignals* signals, Console* console, bool steal) {
+  const absl::Status status =
+      RunCampaign(plan, paths, journal, signals, console, /*enough=*/{}, steal);
   if (!status.ok()) {
     const absl::StatusOr<bool> progress = journal->HasProgress();
     if (progress.ok() && *progress) {
@@ -175,7 +180,8 @@ int RunCampaignFile(const RunOptions& options) {
   absl::StatusOr<CreatedRun> run = CreateRun(*plan, root);
   if (!run.ok()) return console.Fail(run.status());
   console.Line(absl::StrCat("run directory ", paths.root()));
-  const int exit_code = ConcludeRun(*plan, paths, run->journal.get(), signals, &console);
+  const int exit_code =
+      ConcludeRun(*plan, paths, run->journal.get(), signals, &console, options.steal);
   const absl::StatusOr<bool> progress = run->journal->HasProgress();
   if (exit_code == kExitWrongInput && progress.ok() && !*progress) {
     // The input was wrong after all (a corrupt model, an unsound problem): nothing half-written
@@ -186,7 +192,7 @@ int RunCampaignFile(const RunOptions& options) {
   return exit_code;
 }
 
-int Resume(const std::string& root, const std::vector<std::string>& sets, bool json) {
+int Resume(const std::string& root, const std::vector<std::string>& sets, bool steal, bool json) {
   static StopSignals* const signals = new StopSignals;
   Console console(json);
   absl::StatusOr<RunDir> run_dir =
@@ -197,7 +203,7 @@ int Resume(const std::string& root, const std::vector<std::string>& sets, bool j
   if (!run.ok()) return console.Fail(run.status());
   const absl::Status changed = ChangePolicy(sets, &run->plan.campaign);
   if (!changed.ok()) return console.Fail(changed);
-  return ConcludeRun(run->plan, paths, run->journal.get(), signals, &console);
+  return ConcludeRun(run->plan, paths, run->journal.get(), signals, &console, steal);
 }
 
 }  // namespace
@@ -219,6 +225,7 @@ void AddRun(CLI::App* app, SelectedCommand* selected) {
       ->allow_extra_args(false);
   command->add_flag("--yes", options->yes,
                     "Approve what a model behind an endpoint (policy.endpoint) may be asked");
+  command->add_flag("--steal", options->steal, kStealHelp);
   command->add_flag("--dry-run", options->dry_run,
                     "Print the resolved campaign and the plan, start nothing");
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
@@ -228,6 +235,7 @@ void AddRun(CLI::App* app, SelectedCommand* selected) {
 void AddResume(CLI::App* app, SelectedCommand* selected) {
   const auto root = std::make_shared<std::string>();
   const auto sets = std::make_shared<std::vector<std::string>>();
+  const auto steal = std::make_shared<bool>(false);
   const auto json = std::make_shared<bool>(false);
   CLI::App* command = app->add_subcommand(
       "resume",
@@ -239,8 +247,9 @@ void AddResume(CLI::App* app, SelectedCommand* selected) {
                    absl::StrCat("KEY=VALUE changes, for this start, how an endpoint is asked: ",
                                 kHowAnEndpointIsAsked, "; may be repeated"))
       ->allow_extra_args(false);
+  command->add_flag("--steal", *steal, kStealHelp);
   command->add_flag("--json", *json, "End with one JSON object on stdout");
-  command->callback([=] { selected->run = [=] { return Resume(*root, *sets, *json); }; });
+  command->callback([=] { selected->run = [=] { return Resume(*root, *sets, *steal, *json); }; });
 }
 
 }  // namespace whetstone

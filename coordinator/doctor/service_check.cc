@@ -156,7 +156,7 @@ void CheckWorker(const std::string& name, const std::string& target, const v1::C
 // Returns whether it answers.
 bool CheckTrainer(const std::string& name, const std::string& target, const FindingSink& found) {
   const double asked = UnixSeconds();
-  const auto info = MakeGrpcTrainerClient(target)->GetInfo({kInfoDeadline});
+  const auto info = MakeGrpcTrainerClient(target)->GetInfo({}, {kInfoDeadline});
   if (!info.ok()) {
     found({Level::kFail, name, Text(info.status()), "look at the trainer's log on that host"});
     return false;
@@ -164,9 +164,16 @@ bool CheckTrainer(const std::string& name, const std::string& target, const Find
   CheckClock(name, info->unix_time(), asked, UnixSeconds(), found);
   CheckVersion(name, info->version(), WHETSTONE_VERSION, found);
   CheckGpu(name, info->unused_gpu(), found);
+  if (!info->held_by().empty()) {
+    found({Level::kWarn, name + ": in use",
+           absl::StrFormat("it serves campaign %s, heard of %.0f s ago", info->held_by(),
+                           info->heard_s()),
+           "wait for that campaign's end or stop it; whet run --steal takes the trainer from it"});
+  }
   found({Level::kOk, name,
          absl::StrCat("whet-trainer ", info->version(), " on ", info->hostname(), ", ",
-                      info->device(), ", ", info->dtype(), ", ", info->threads(), " threads"),
+                      info->device(), ", ", info->dtype(), ", ", info->threads(), " threads",
+                      info->held_by().empty() ? ", free" : ""),
          ""});
   return true;
 }

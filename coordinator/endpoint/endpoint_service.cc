@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/grpc_status.h"
 #include "common/host.h"
+#include "common/status_macros.h"
 #include "coordinator/endpoint/http.h"
 
 namespace whetstone {
@@ -18,6 +19,10 @@ using std::chrono::milliseconds;
 constexpr milliseconds kCallPoll{100};
 // With the poll, that is at least once a second.
 constexpr milliseconds kProgressEvery{800};
+
+TrainerHolder HolderOf(const v1::Holder& holder) {
+  return {.campaign_id = holder.campaign_id(), .epoch = holder.epoch()};
+}
 
 absl::Status CheckRequest(const v1::GenerateRequest& request) {
   for (const v1::PromptGroup& group : request.groups()) {
@@ -48,11 +53,15 @@ v1::TrainerInfo EndpointService::Info() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   v1::TrainerInfo info = info_;
   info.set_unix_time(UnixSeconds());
+  const TrainerGate::Holding holding = gate_.holding();
+  info.set_held_by(holding.campaign_id);
+  info.set_heard_s(holding.heard_s);
   return info;
 }
 
-grpc::Status EndpointService::GetInfo(grpc::ServerContext*, const v1::TrainerInfoRequest*,
+grpc::Status EndpointService::GetInfo(grpc::ServerContext*, const v1::TrainerInfoRequest* request,
                                       v1::TrainerInfo* response) {
+  gate_.Hear(HolderOf(request->holder()), request->release());
   *response = Info();
   return grpc::Status::OK;
 }
@@ -60,33 +69,46 @@ grpc::Status EndpointService::GetInfo(grpc::ServerContext*, const v1::TrainerInf
 grpc::Status EndpointService::LoadCheckpoint(grpc::ServerContext*,
                                              const v1::LoadCheckpointRequest* request,
                                              v1::LoadCheckpointResponse* response) {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    info_.set_campaign_id(request->campaign_id());
-  }
+  const absl::StatusOr<TrainerHolder> holder =
+      gate_.Load(request->campaign_id(), request->steal(), [&](const TrainerHolder& by) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        info_.set_campaign_id(by.campaign_id);
+        return absl::OkStatus();
+      });
+  if (!holder.ok()) return ToGrpcStatus(holder.status());
   *response->mutable_info() = Info();
+  response->mutable_holder()->set_campaign_id(holder->campaign_id);
+  response->mutable_holder()->set_epoch(holder->epoch);
   return grpc::Status::OK;
 }
 
 grpc::Status EndpointService::Generate(grpc::ServerContext* context,
                                        const v1::GenerateRequest* request,
                                        grpc::ServerWriter<v1::GenerateEvent>* writer) {
-  if (const absl::Status wrong = CheckRequest(*request); !wrong.ok()) return ToGrpcStatus(wrong);
+  const TrainerHolder caller = HolderOf(request->holder());
+  return ToGrpcStatus(
+      gate_.Call(caller, [&] { return Stream(context, caller, *request, writer); }));
+}
+
+absl::Status EndpointService::Stream(grpc::ServerContext* context, const TrainerHolder& caller,
+                                     const v1::GenerateRequest& request,
+                                     grpc::ServerWriter<v1::GenerateEvent>* writer) {
+  RETURN_IF_ERROR(CheckRequest(request));
   bool reader_lives = true;
   const auto write = [&](const v1::GenerateEvent& event) {
     reader_lives = reader_lives && writer->Write(event);
   };
-  for (const v1::PromptGroup& group : request->groups()) {
+  for (const v1::PromptGroup& group : request.groups()) {
     v1::GenerateEvent event;
     event.mutable_prompt()->set_group_index(group.group_index());
     write(event);
   }
-  Generation generation(*request, options_, client_);
+  Generation generation(request, options_, client_);
   auto last_progress = std::chrono::steady_clock::now();
   while (true) {
     // `done` is asked before the queue, so that what came before the end is seen after it.
     const bool done = generation.Done();
-    if (!reader_lives || context->IsCancelled()) generation.Cancel();
+    if (!gate_.Check(caller).ok() || !reader_lives || context->IsCancelled()) generation.Cancel();
     std::optional<v1::Completion> completion = generation.Next(done ? milliseconds(0) : kCallPoll);
     if (completion.has_value()) {
       v1::GenerateEvent event;
@@ -103,7 +125,8 @@ grpc::Status EndpointService::Generate(grpc::ServerContext* context,
       last_progress = now;
     }
   }
-  return ToGrpcStatus(generation.status());
+  RETURN_IF_ERROR(gate_.Check(caller));  // or it was cancelled for another
+  return generation.status();
 }
 
 }  // namespace whetstone

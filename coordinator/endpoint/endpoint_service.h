@@ -2,6 +2,8 @@
 // somebody else serves. It generates; it can't learn, save or score, whose calls stay
 // UNIMPLEMENTED.
 //
+// Who holds it is as with the trainer (TrainerGate): one campaign generates at a time.
+//
 // Generate differs from the trainer's in what an endpoint does not tell: prompts and completions
 // have no token ids and no log-probabilities, and asking again gives other completions. A group's
 // response_prefix is refused, as an endpoint's answer begins by itself. `deadline_s` counts from
@@ -19,6 +21,8 @@
 #include <mutex>
 #include <string>
 
+#include "common/clock.h"
+#include "common/trainer_gate.h"
 #include "coordinator/endpoint/chat_client.h"
 #include "coordinator/endpoint/generation.h"
 #include "whetstone/v1/trainer.grpc.pb.h"
@@ -45,8 +49,14 @@ class EndpointService final : public v1::Trainer::Service {
   v1::TrainerInfo Info() const;
 
  private:
+  absl::Status Stream(grpc::ServerContext* context, const TrainerHolder& caller,
+                      const v1::GenerateRequest& request,
+                      grpc::ServerWriter<v1::GenerateEvent>* writer);
+
   ChatClient* const client_;
   const GenerationOptions options_;
+  const SteadyClock clock_;
+  TrainerGate gate_{&clock_};
   mutable std::mutex mutex_;
   v1::TrainerInfo info_;  // mutex_ protects it
 };

@@ -149,6 +149,42 @@ TEST_F(EndpointServiceTest, SaysWhatItIs) {
             grpc::StatusCode::UNIMPLEMENTED);
 }
 
+TEST_F(EndpointServiceTest, ServesOneCampaignAtATime) {
+  Serve([](const ScriptedRequest&) { return ScriptedAnswer{.silent = true}; });
+  v1::LoadCheckpointResponse mine, yours;
+  v1::LoadCheckpointRequest load;
+  load.set_campaign_id("mine");
+  ASSERT_TRUE(stub_->LoadCheckpoint(Context().get(), load, &mine).ok());
+  v1::GenerateRequest request = TwoGroups();
+  EXPECT_EQ(Generate(request).status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  *request.mutable_holder() = mine.holder();
+  const auto context = Context();
+  const auto reader = stub_->Generate(context.get(), request);
+  ASSERT_TRUE(Eventually([&] { return http_->hanging() == 3; }));
+
+  load.set_campaign_id("yours");
+  const grpc::Status refused = stub_->LoadCheckpoint(Context().get(), load, &yours);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(refused.error_message(), HasSubstr("serves campaign mine"));
+  load.set_steal(true);
+  ASSERT_TRUE(stub_->LoadCheckpoint(Context().get(), load, &yours).ok());
+  v1::GenerateEvent event;
+  while (reader->Read(&event)) {
+  }
+  const grpc::Status ended = reader->Finish();
+  EXPECT_EQ(ended.error_code(), grpc::StatusCode::ABORTED);
+  EXPECT_THAT(ended.error_message(), HasSubstr("yours has taken the trainer from campaign mine"));
+
+  v1::TrainerInfoRequest release;
+  *release.mutable_holder() = yours.holder();
+  release.set_release(true);
+  v1::TrainerInfo info;
+  ASSERT_TRUE(stub_->GetInfo(Context().get(), {}, &info).ok());
+  EXPECT_EQ(info.held_by(), "yours");
+  ASSERT_TRUE(stub_->GetInfo(Context().get(), release, &info).ok());
+  EXPECT_EQ(info.held_by(), "");
+}
+
 TEST_F(EndpointServiceTest, GeneratesTwoGroups) {
   Serve(&Echo);
   const Generated generated = Generate(TwoGroups());

@@ -21,6 +21,9 @@ CallOptions Net(Seconds deadline, CallControl* control) {
   return {std::chrono::milliseconds(static_cast<int64_t>((deadline + 30) * 1000)), control};
 }
 
+// The campaign's end waits so long for the trainer to hear of it.
+constexpr auto kReleaseDeadline = std::chrono::seconds(2);
+
 // A generation may take as long as it shows signs of life.
 constexpr Seconds kGenerateNet = 24 * 3600;
 
@@ -141,7 +144,9 @@ absl::Status CampaignLoop::Do(const action::Record&) {
 absl::Status CampaignLoop::Do(const action::Probe& a) {
   if (a.service == kTrainer) {
     Start(a.call, [this, a](CallControl* control) -> CampaignEvent {
-      const auto info = hooks_.trainer->GetInfo(Net(kProbeDeadline, control));
+      v1::TrainerInfoRequest request;
+      *request.mutable_holder() = a.holder;
+      const auto info = hooks_.trainer->GetInfo(request, Net(kProbeDeadline, control));
       if (!info.ok()) return event::CallFailed{a.call, info.status()};
       return event::TrainerProbed{a.call, *info};
     });
@@ -157,7 +162,9 @@ absl::Status CampaignLoop::Do(const action::Probe& a) {
 }
 
 absl::Status CampaignLoop::Do(const action::LoadPolicy& a) {
-  const v1::LoadCheckpointRequest request = BuildLoad(*plan_, a.path);
+  v1::LoadCheckpointRequest request = BuildLoad(*plan_, a.path);
+  request.set_expected_checksum(a.checksum);
+  request.set_steal(a.steal);
   Start(a.call, [this, call = a.call, request](CallControl* control) -> CampaignEvent {
     auto reply = hooks_.trainer->LoadCheckpoint(request, Net(kLoadDeadline, control));
     if (!reply.ok()) return event::CallFailed{call, reply.status()};
@@ -204,6 +211,7 @@ absl::Status CampaignLoop::Do(action::Update& a) {
 
 absl::Status CampaignLoop::Do(const action::ReplayUpdate& a) {
   ASSIGN_OR_RETURN(v1::UpdateRequest request, hooks_.journal->FindUpdateRequest(*plan_, a.name));
+  *request.mutable_holder() = a.holder;
   SendUpdate(a.call, std::move(request));
   return absl::OkStatus();
 }
@@ -211,6 +219,7 @@ absl::Status CampaignLoop::Do(const action::ReplayUpdate& a) {
 absl::Status CampaignLoop::Do(const action::SaveCheckpoint& a) {
   v1::SaveCheckpointRequest request;
   request.set_path(a.path);
+  *request.mutable_holder() = a.holder;
   Start(a.call, [this, call = a.call, request](CallControl* control) -> CampaignEvent {
     auto reply = hooks_.trainer->SaveCheckpoint(request, Net(kSaveDeadline, control));
     if (!reply.ok()) return event::CallFailed{call, reply.status()};
@@ -222,11 +231,21 @@ absl::Status CampaignLoop::Do(const action::SaveCheckpoint& a) {
 absl::Status CampaignLoop::Do(const action::RemoveCheckpoints& a) {
   v1::RemoveCheckpointsRequest request;
   request.mutable_paths()->Assign(a.paths.begin(), a.paths.end());
+  *request.mutable_holder() = a.holder;
   Start(a.call, [this, call = a.call, request](CallControl* control) -> CampaignEvent {
     auto reply = hooks_.trainer->RemoveCheckpoints(request, Net(kRemoveDeadline, control));
     if (!reply.ok()) return event::CallFailed{call, reply.status()};
     return event::CheckpointsRemoved{call, *std::move(reply)};
   });
+  return absl::OkStatus();
+}
+
+absl::Status CampaignLoop::Do(const action::ReleaseTrainer& a) {
+  v1::TrainerInfoRequest request;
+  *request.mutable_holder() = a.holder;
+  request.set_release(true);
+  // A trainer that does not hear it is free when its lease has run out.
+  hooks_.trainer->GetInfo(request, {kReleaseDeadline, nullptr}).IgnoreError();
   return absl::OkStatus();
 }
 

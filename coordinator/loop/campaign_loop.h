@@ -99,6 +99,7 @@ class CampaignLoop {
   absl::Status Do(const action::ReplayUpdate& a);
   absl::Status Do(const action::SaveCheckpoint& a);
   absl::Status Do(const action::RemoveCheckpoints& a);
+  absl::Status Do(const action::ReleaseTrainer& a);
   absl::Status Do(const action::PutProblem& a);
   absl::Status Do(action::Measure& a);
   absl::Status Do(const action::CancelCall& a);

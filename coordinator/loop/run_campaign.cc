@@ -36,7 +36,8 @@ const PlannedProblem& FindProblem(const CampaignPlan& plan, const std::string& i
 
 absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journal* journal,
                          StopSignals* signals, Console* console,
-                         const std::function<bool(const v1::UpdateName& done)>& enough) {
+                         const std::function<bool(const v1::UpdateName& done)>& enough,
+                         bool steal) {
   ASSIGN_OR_RETURN(DurableState before, journal->Restore(plan));
   RETURN_IF_ERROR(MakeDirectories(paths.logs()));
   RETURN_IF_ERROR(console->LogTo(paths.logs() + "/whet.log"));
@@ -93,6 +94,7 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
   hooks.clock = &clock;
   CampaignState state(&plan, names);
   state.Restore(std::move(before));
+  if (steal) state.StealTrainer();
 
   CollapseWatch collapse(&plan);
   RETURN_IF_ERROR(journal->ForEachRow([&](const MetricsRow& row) {

@@ -16,10 +16,12 @@ namespace whetstone {
 
 // Runs a campaign to its end, be it new or resumed: the journal says how far it is. OK: it is done.
 // CANCELLED: the operator stopped it, or `enough` (asked after each update, of warm-up and GRPO;
-// may be empty) said so. Everything is borrowed for the call.
+// may be empty) said so. `steal` takes the trainer from another campaign that it serves. Everything
+// is borrowed for the call.
 absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journal* journal,
                          StopSignals* signals, Console* console,
-                         const std::function<bool(const v1::UpdateName& done)>& enough = {});
+                         const std::function<bool(const v1::UpdateName& done)>& enough = {},
+                         bool steal = false);
 
 }  // namespace whetstone
 

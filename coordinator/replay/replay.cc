@@ -146,9 +146,23 @@ CallOptions Replay::Within(double deadline_s) const {
 
 absl::Status Replay::Begin() {
   if (hooks_.trainer == nullptr) return absl::OkStatus();
-  return hooks_.trainer
-      ->LoadCheckpoint(BuildLoad(*plan_, plan_->campaign.model()), Within(kLoadDeadline))
-      .status();
+  v1::LoadCheckpointRequest request = BuildLoad(*plan_, plan_->campaign.model());
+  request.set_campaign_id(hooks_.campaign_id);
+  request.set_steal(hooks_.steal);
+  ASSIGN_OR_RETURN(const v1::LoadCheckpointResponse loaded,
+                   hooks_.trainer->LoadCheckpoint(request, Within(kLoadDeadline)));
+  holder_ = loaded.holder();
+  return absl::OkStatus();
+}
+
+void Replay::Release() {
+  if (hooks_.trainer == nullptr) return;
+  v1::TrainerInfoRequest request;
+  *request.mutable_holder() = holder_;
+  request.set_release(true);
+  // A trainer that does not hear it is free when its lease has run out. The control may have been
+  // thrown.
+  hooks_.trainer->GetInfo(request, {std::chrono::seconds(2), nullptr}).IgnoreError();
 }
 
 absl::Status Replay::Take(const JournalEntry& entry) {
@@ -190,6 +204,7 @@ absl::Status Replay::Generate(int64_t step) {
   const std::string where = PhaseStep(StepName(step));
   const StepRecord& recorded_step = *recorded_.FindStep(step);
   v1::GenerateRequest request = BuildGenerate(*plan_, *replayed_.FindStep(step));
+  *request.mutable_holder() = holder_;
   // A step that was cut off has not all of them.
   int64_t wanted = 0;
   for (v1::PromptGroup& group : *request.mutable_groups()) {
@@ -281,20 +296,21 @@ absl::Status Replay::Update(const UpdateEntry& entry) {
   const ReplayCounts before = counts_;
   if (const int ranks = RanksOf(entry.response); ranks > 0) {
     ASSIGN_OR_RETURN(const v1::TrainerInfo trainer,
-                     hooks_.trainer->GetInfo(Within(kProbeDeadline)));
+                     hooks_.trainer->GetInfo({}, Within(kProbeDeadline)));
     RETURN_IF_ERROR(CheckRanks(ranks, trainer));
   }
   // A rollout that differs is named before the update that it is part of.
   if (recorded_.step() > 0) RETURN_IF_ERROR(CatchUp());
   ASSIGN_OR_RETURN(const v1::UpdateRequest recorded,
                    RecordedRequest(*plan_, recorded_, entry, /*exact=*/true));
-  const v1::UpdateRequest request = BuildUpdate(*plan_, replayed_);
+  v1::UpdateRequest request = BuildUpdate(*plan_, replayed_);
   RETURN_IF_ERROR(
       Compare(absl::StrCat(where, ": the update that follows from its rollouts and verdicts"),
               recorded, request));
   const int64_t position = plan_->PositionOf(entry.name);
   absl::StatusOr<v1::UpdateResponse> response = entry.response;
   if (plan_->LearnedAt(position) == position) {
+    *request.mutable_holder() = holder_;
     response = hooks_.trainer->Update(request, Within(kUpdateDeadline));
   }
   RETURN_IF_ERROR(Named(response.status(), where));
@@ -333,6 +349,7 @@ absl::Status Replay::SaveCheckpoint(const CheckpointEntry& entry) {
   const std::string where = absl::StrCat(PhaseStep(entry.name), ": checkpoint");
   const std::filesystem::path original = plan_->CheckpointPath(replayed_.position());
   v1::SaveCheckpointRequest save;
+  *save.mutable_holder() = holder_;
   save.set_path(absl::StrCat(hooks_.checkpoint_dir, "/", original.filename().string()));
   absl::StatusOr<v1::SaveCheckpointResponse> saved =
       hooks_.trainer->SaveCheckpoint(save, Within(kSaveDeadline));
@@ -345,6 +362,7 @@ absl::Status Replay::SaveCheckpoint(const CheckpointEntry& entry) {
   ++counts_.checkpoints;
   if (hooks_.keep_checkpoints) return absl::OkStatus();
   v1::RemoveCheckpointsRequest remove;
+  *remove.mutable_holder() = holder_;
   remove.add_paths(save.path());
   return Named(hooks_.trainer->RemoveCheckpoints(remove, Within(kRemoveDeadline)).status(), where);
 }

@@ -39,6 +39,11 @@ struct ReplayHooks {
   // was generated is taken as it is, and only what follows from it is computed again: parents,
   // prompts, requests. The policy must be frozen.
   TrainerClient* trainer = nullptr;
+  // Whom the trainer hears of: not the run, which must not find this policy and take it for its
+  // own.
+  std::string campaign_id = {};
+  // Takes the trainer from a campaign that holds it.
+  bool steal = false;
   // The control cancels the call in flight and all later ones. It may be null.
   CallControl* control = nullptr;
   // Checkpoints are saved again here, on the trainer's filesystem; it is not the run's own folder.
@@ -65,12 +70,15 @@ class Replay {
   // the evaluation after the last one is not.
   Replay(const CampaignPlan* plan, int64_t updates_max, ReplayHooks hooks);
 
-  // Loads the policy that the campaign began with.
+  // Loads the policy that the campaign began with. FAILED_PRECONDITION: the trainer serves another
+  // campaign, which is named.
   absl::Status Begin();
   // Takes the journal's entries, one by one and in order.
   absl::Status Take(const JournalEntry& entry);
   // Repeats the rollouts after the last update.
   absl::Status End();
+  // Gives the trainer back, however the replay ended. No call follows.
+  void Release();
 
   const ReplayCounts& counts() const { return counts_; }
 
@@ -98,6 +106,7 @@ class Replay {
   const ReplayHooks hooks_;
   DurableState recorded_;  // what the journal says
   DurableState replayed_;  // what came out again, and the recorded verdicts
+  v1::Holder holder_;      // for every call
   ReplayCounts counts_;
 };
 

@@ -26,8 +26,9 @@ using testing::HasSubstr;
 // The trainer has a host of its own: workers measure while it computes.
 class FarEchoTrainer final : public EchoTrainer {
  public:
-  absl::StatusOr<v1::TrainerInfo> GetInfo(const CallOptions& options) override {
-    absl::StatusOr<v1::TrainerInfo> info = EchoTrainer::GetInfo(options);
+  absl::StatusOr<v1::TrainerInfo> GetInfo(const v1::TrainerInfoRequest& request,
+                                          const CallOptions& options) override {
+    absl::StatusOr<v1::TrainerInfo> info = EchoTrainer::GetInfo(request, options);
     info->set_host_id("far away");
     return info;
   }
@@ -83,6 +84,7 @@ class JournalReplayTest : public testing::Test {
     loop.Post(event::ServiceReady{0});
     CampaignState state(&world_.plan(), {"worker"});
     EXPECT_TRUE(loop.Run(&state).ok());
+    EXPECT_EQ(trainer.released_, 1);
     EXPECT_TRUE(journal
                     ->ForEach([&](const JournalEntry& entry) {
                       entries_.push_back(entry);
@@ -97,13 +99,18 @@ class JournalReplayTest : public testing::Test {
     EchoTrainer trainer;
     trainer.ranks_ = ranks;
     Replay replay(&world_.plan(), updates_max,
-                  {.trainer = with_trainer_ ? &trainer : nullptr, .checkpoint_dir = "/again"});
+                  {.trainer = with_trainer_ ? &trainer : nullptr,
+                   .campaign_id = "replay-1",
+                   .checkpoint_dir = "/again"});
     absl::Status status = replay.Begin();
     for (const JournalEntry& entry : entries) {
       if (status.ok()) status = replay.Take(entry);
     }
     if (status.ok()) status = replay.End();
     counts_ = replay.counts();
+    EXPECT_EQ(trainer.GetInfo({}, {})->held_by(), with_trainer_ ? "replay-1" : "");
+    replay.Release();
+    EXPECT_EQ(trainer.released_, with_trainer_ ? 1 : 0);
     return status;
   }
   // Replays them with the `n`th entry of kind T (from 0) changed.

@@ -18,8 +18,10 @@ namespace whetstone {
 // rewards. Only how fast it was differs from call to call.
 class EchoTrainer : public TrainerClient {
  public:
-  absl::StatusOr<v1::TrainerInfo> GetInfo(const CallOptions&) override {
+  absl::StatusOr<v1::TrainerInfo> GetInfo(const v1::TrainerInfoRequest& request,
+                                          const CallOptions&) override {
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (request.release()) ++released_;
     v1::TrainerInfo info = info_;
     info.set_world_size(ranks_);
     return info;
@@ -28,12 +30,17 @@ class EchoTrainer : public TrainerClient {
       const v1::LoadCheckpointRequest& request, const CallOptions&) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     info_.set_campaign_id(request.campaign_id());
+    info_.set_held_by(request.campaign_id());
     info_.set_model(request.path());
-    return v1::LoadCheckpointResponse();
+    v1::LoadCheckpointResponse response;
+    response.mutable_holder()->set_campaign_id(request.campaign_id());
+    response.mutable_holder()->set_epoch(++epoch_);
+    return response;
   }
   absl::Status Generate(const v1::GenerateRequest& request,
                         const std::function<void(const v1::GenerateEvent&)>& on_event,
                         const CallOptions& options) override {
+    if (absl::Status refused = Check(request.holder()); !refused.ok()) return refused;
     if (hang_) {
       std::mutex mutex;
       std::condition_variable cancelled;
@@ -71,6 +78,7 @@ class EchoTrainer : public TrainerClient {
   }
   absl::StatusOr<v1::UpdateResponse> Update(const v1::UpdateRequest& request,
                                             const CallOptions&) override {
+    if (absl::Status refused = Check(request.holder()); !refused.ok()) return refused;
     const std::lock_guard<std::mutex> lock(mutex_);
     *info_.mutable_last_update() = request.name();
     v1::UpdateResponse response;
@@ -87,6 +95,7 @@ class EchoTrainer : public TrainerClient {
   }
   absl::StatusOr<v1::SaveCheckpointResponse> SaveCheckpoint(
       const v1::SaveCheckpointRequest& request, const CallOptions&) override {
+    if (absl::Status refused = Check(request.holder()); !refused.ok()) return refused;
     v1::SaveCheckpointResponse response;
     response.set_path(request.path());
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -95,7 +104,8 @@ class EchoTrainer : public TrainerClient {
   }
 
   absl::StatusOr<v1::RemoveCheckpointsResponse> RemoveCheckpoints(
-      const v1::RemoveCheckpointsRequest&, const CallOptions&) override {
+      const v1::RemoveCheckpointsRequest& request, const CallOptions&) override {
+    if (absl::Status refused = Check(request.holder()); !refused.ok()) return refused;
     return v1::RemoveCheckpointsResponse();
   }
   absl::StatusOr<v1::ReadCheckpointResponse> ReadCheckpoint(const v1::ReadCheckpointRequest&,
@@ -109,9 +119,17 @@ class EchoTrainer : public TrainerClient {
 
   bool hang_ = false;
   int ranks_ = 1;
+  std::atomic<int> released_{0};
   std::atomic<bool> hanging_{false};
 
  private:
+  absl::Status Check(const v1::Holder& holder) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (holder.epoch() == epoch_ && holder.campaign_id() == info_.held_by()) {
+      return absl::OkStatus();
+    }
+    return absl::AbortedError("another holds the trainer");
+  }
   int Policy() {
     const std::lock_guard<std::mutex> lock(mutex_);
     const v1::UpdateName& last = info_.last_update();
@@ -119,8 +137,9 @@ class EchoTrainer : public TrainerClient {
   }
 
   std::mutex mutex_;
-  v1::TrainerInfo info_;  // these two protected by mutex_
+  v1::TrainerInfo info_;  // these three protected by mutex_
   double updates_ = 0;
+  uint64_t epoch_ = 0;
 };
 
 class EchoWorker : public WorkerClient {

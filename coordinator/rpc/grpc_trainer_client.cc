@@ -10,9 +10,10 @@ class GrpcTrainerClient final : public TrainerClient {
   explicit GrpcTrainerClient(const std::string& target)
       : target_(target), stub_(v1::Trainer::NewStub(MakeChannel(target))) {}
 
-  absl::StatusOr<v1::TrainerInfo> GetInfo(const CallOptions& options) override {
+  absl::StatusOr<v1::TrainerInfo> GetInfo(const v1::TrainerInfoRequest& request,
+                                          const CallOptions& options) override {
     return Unary<v1::TrainerInfo>("Trainer.GetInfo", options, [&](auto* context, auto* reply) {
-      return stub_->GetInfo(context, v1::TrainerInfoRequest(), reply);
+      return stub_->GetInfo(context, request, reply);
     });
   }
   absl::StatusOr<v1::LoadCheckpointResponse> LoadCheckpoint(

@@ -2,7 +2,7 @@
 // blocking calls.
 //
 //   const auto trainer = MakeGrpcTrainerClient("unix:/tmp/whet.Xy12ab/trainer.sock");
-//   ASSIGN_OR_RETURN(v1::TrainerInfo info, trainer->GetInfo({std::chrono::seconds(5)}));
+//   ASSIGN_OR_RETURN(v1::TrainerInfo info, trainer->GetInfo({}, {std::chrono::seconds(5)}));
 //
 // It is thread-safe. An error is the server's own status, or UNAVAILABLE (no connection, or it
 // broke), DEADLINE_EXCEEDED or CANCELLED. Calls do not wait for a connection beyond their deadline.
@@ -23,7 +23,8 @@ namespace whetstone {
 class TrainerClient {
  public:
   virtual ~TrainerClient() = default;
-  virtual absl::StatusOr<v1::TrainerInfo> GetInfo(const CallOptions& options) = 0;
+  virtual absl::StatusOr<v1::TrainerInfo> GetInfo(const v1::TrainerInfoRequest& request,
+                                                  const CallOptions& options) = 0;
   virtual absl::StatusOr<v1::LoadCheckpointResponse> LoadCheckpoint(
       const v1::LoadCheckpointRequest& request, const CallOptions& options) = 0;
   // Calls `on_event` for every event, in order, on the calling thread; returns when the stream

@@ -143,6 +143,22 @@ absl::StatusOr<SavedCheckpoint> SaveCheckpoint(const Policy& policy, const std::
   return SavedCheckpoint{.checksum = ChecksumOf(manifest), .bytes = BytesOf(manifest)};
 }
 
+absl::Status CheckChecksum(const std::string& directory, const std::string& checksum) {
+  std::error_code error;
+  if (!fs::is_directory(directory, error)) return absl::OkStatus();
+  const std::string path = absl::StrCat(directory, "/", kManifestFile);
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  if (!text.ok()) {
+    return absl::DataLossError(absl::StrCat(directory, " is not the checkpoint of checksum ",
+                                            checksum, ": ", text.status().message()));
+  }
+  ASSIGN_OR_RETURN(const Manifest manifest, ParseManifest(*text, path));
+  if (ChecksumOf(manifest) == checksum) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(directory, " is another checkpoint than was saved there: its checksum is ",
+                   ChecksumOf(manifest), ", where ", checksum, " is recorded"));
+}
+
 absl::Status RemoveCheckpoint(const std::string& directory) {
   std::error_code error;
   // The rename comes first: half a checkpoint must not look like one. A directory that is there

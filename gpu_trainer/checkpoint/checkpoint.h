@@ -54,6 +54,11 @@ using CheckpointFault = std::function<absl::Status(absl::string_view stage)>;
 absl::StatusOr<SavedCheckpoint> SaveCheckpoint(const Policy& policy, const std::string& directory,
                                                const CheckpointFault& fault = nullptr);
 
+// Checks that the checkpoint in `directory` is the one whose SavedCheckpoint had that checksum. It
+// looks at the manifest alone, by which loading verifies the files. DATA_LOSS: it is another one,
+// or none. A directory that is not there is loading's to tell.
+absl::Status CheckChecksum(const std::string& directory, const std::string& checksum);
+
 // Removes a checkpoint that SaveCheckpoint wrote; one that is not there is no error.
 // FAILED_PRECONDITION: the directory holds no checkpoint; nothing was removed.
 absl::Status RemoveCheckpoint(const std::string& directory);

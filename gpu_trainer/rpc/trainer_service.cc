@@ -19,6 +19,10 @@ using std::chrono::milliseconds;
 constexpr milliseconds kPoll{200};
 constexpr milliseconds kProgressEvery{1000};
 
+TrainerHolder HolderOf(const v1::Holder& holder) {
+  return {.campaign_id = holder.campaign_id(), .epoch = holder.epoch()};
+}
+
 }  // namespace
 
 TrainerService::TrainerService(const TrainerOptions& options)
@@ -38,6 +42,17 @@ absl::Status TrainerService::Run(grpc::ServerContext* context, std::string name,
   return ticket.status();
 }
 
+absl::Status TrainerService::RunFor(const v1::Holder& holder, grpc::ServerContext* context,
+                                    std::string name, std::function<absl::Status()> work) {
+  const TrainerHolder caller = HolderOf(holder);
+  return gate_.Call(caller, [&] {
+    return Run(context, std::move(name), [this, caller, work = std::move(work)]() -> absl::Status {
+      RETURN_IF_ERROR(gate_.Check(caller));
+      return work();
+    });
+  });
+}
+
 void TrainerService::Stop() {
   Run(/*context=*/nullptr, "Stop", [this] {
     trainer_.Stop();
@@ -49,11 +64,15 @@ v1::TrainerInfo TrainerService::Info() const {
   v1::TrainerInfo info = trainer_.state().Info();
   info.set_threads(compute_.threads());
   info.set_unused_gpu(unused_gpu_);
+  const TrainerGate::Holding holding = gate_.holding();
+  info.set_held_by(holding.campaign_id);
+  info.set_heard_s(holding.heard_s);
   return info;
 }
 
-grpc::Status TrainerService::GetInfo(grpc::ServerContext*, const v1::TrainerInfoRequest*,
+grpc::Status TrainerService::GetInfo(grpc::ServerContext*, const v1::TrainerInfoRequest* request,
                                      v1::TrainerInfo* response) {
+  gate_.Hear(HolderOf(request->holder()), request->release());
   *response = Info();
   return grpc::Status::OK;
 }
@@ -66,18 +85,48 @@ absl::Status TrainerService::Load(const v1::LoadCheckpointRequest& request) {
 grpc::Status TrainerService::LoadCheckpoint(grpc::ServerContext*,
                                             const v1::LoadCheckpointRequest* request,
                                             v1::LoadCheckpointResponse* response) {
-  const absl::Status status = Load(*request);
-  if (status.ok()) *response->mutable_info() = Info();
-  return ToGrpcStatus(status);
+  const auto load = [&](const TrainerHolder& by) {
+    return Run(/*context=*/nullptr, "LoadCheckpoint", [&]() -> absl::Status {
+      RETURN_IF_ERROR(gate_.Check(by));
+      RETURN_IF_ERROR(request->path().empty() ? CheckPolicyIsOf(request->campaign_id())
+                                              : trainer_.Load(*request));
+      *response->mutable_info() = Info();
+      return absl::OkStatus();
+    });
+  };
+  const absl::StatusOr<TrainerHolder> holder =
+      gate_.Load(request->campaign_id(), request->steal(), load);
+  if (holder.ok()) {
+    response->mutable_holder()->set_campaign_id(holder->campaign_id);
+    response->mutable_holder()->set_epoch(holder->epoch);
+  }
+  return ToGrpcStatus(holder.status());
+}
+
+absl::Status TrainerService::CheckPolicyIsOf(const std::string& campaign_id) const {
+  const v1::TrainerInfo info = trainer_.state().Info();
+  if (!info.model().empty() && info.campaign_id() == campaign_id) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("this trainer holds no policy of campaign ",
+                                                    campaign_id, "; load a checkpoint"));
 }
 
 grpc::Status TrainerService::Generate(grpc::ServerContext* context,
                                       const v1::GenerateRequest* request,
                                       grpc::ServerWriter<v1::GenerateEvent>* writer) {
+  const TrainerHolder caller = HolderOf(request->holder());
+  return ToGrpcStatus(
+      gate_.Call(caller, [&] { return StreamCompletions(context, caller, *request, writer); }));
+}
+
+absl::Status TrainerService::StreamCompletions(grpc::ServerContext* context,
+                                               const TrainerHolder& caller,
+                                               const v1::GenerateRequest& request,
+                                               grpc::ServerWriter<v1::GenerateEvent>* writer) {
   GenerateStream stream;
-  const ComputeThread::Ticket ticket = compute_.Submit("Generate", [this, request, &stream] {
+  const ComputeThread::Ticket ticket = compute_.Submit("Generate", [&]() -> absl::Status {
     if (stream.cancelled()) return absl::CancelledError("cancelled before it began");
-    return trainer_.Generate(*request, &stream);
+    RETURN_IF_ERROR(gate_.Check(caller));
+    return trainer_.Generate(request, &stream);
   });
 
   // The work borrows `stream` and `request`, so this returns only when it is done.
@@ -90,7 +139,7 @@ grpc::Status TrainerService::Generate(grpc::ServerContext* context,
   while (true) {
     // `done` is asked before the stream, so that what was pushed before the end is seen after it.
     done = ticket.WaitFor(milliseconds(0));
-    if (context->IsCancelled()) stream.Cancel();
+    if (context->IsCancelled() || !gate_.Check(caller).ok()) stream.Cancel();
     const std::optional<v1::GenerateEvent> event = stream.Next(done ? milliseconds(0) : kPoll);
     if (event.has_value()) {
       write(*event);
@@ -100,16 +149,19 @@ grpc::Status TrainerService::Generate(grpc::ServerContext* context,
       write(stream.Progress());
     }
   }
-  return ToGrpcStatus(ticket.status());
+  RETURN_IF_ERROR(gate_.Check(caller));  // Or it was cancelled for another.
+  return ticket.status();
 }
 
 grpc::Status TrainerService::Update(grpc::ServerContext* context, const v1::UpdateRequest* request,
                                     v1::UpdateResponse* response) {
   // The copies are shared: the work goes on when the server stops waiting for it.
   auto copy = std::make_shared<v1::UpdateRequest>(*request);
+  copy->clear_holder();
   auto result = std::make_shared<v1::UpdateResponse>();
-  const absl::Status status =
-      Run(context, "Update", [this, copy, result] { return trainer_.Update(*copy, result.get()); });
+  const absl::Status status = RunFor(request->holder(), context, "Update", [this, copy, result] {
+    return trainer_.Update(*copy, result.get());
+  });
   if (status.ok()) *response = *result;
   return ToGrpcStatus(status);
 }
@@ -117,27 +169,26 @@ grpc::Status TrainerService::Update(grpc::ServerContext* context, const v1::Upda
 grpc::Status TrainerService::SaveCheckpoint(grpc::ServerContext*,
                                             const v1::SaveCheckpointRequest* request,
                                             v1::SaveCheckpointResponse* response) {
-  const v1::SaveCheckpointRequest copy = *request;
-  auto saved = std::make_shared<SavedCheckpoint>();
-  const ComputeThread::Ticket ticket = compute_.Submit(
-      "SaveCheckpoint", [this, copy, saved] { return trainer_.Save(copy, saved.get()); });
-  while (!ticket.WaitFor(kPoll)) {
-  }
-  if (!ticket.status().ok()) return ToGrpcStatus(ticket.status());
+  SavedCheckpoint saved;
+  const absl::Status status = RunFor(request->holder(), /*context=*/nullptr, "SaveCheckpoint",
+                                     [&] { return trainer_.Save(*request, &saved); });
+  if (!status.ok()) return ToGrpcStatus(status);
   response->set_path(request->path());
-  response->set_checksum(saved->checksum);
-  response->set_bytes(saved->bytes);
+  response->set_checksum(saved.checksum);
+  response->set_bytes(saved.bytes);
   return grpc::Status::OK;
 }
 
 grpc::Status TrainerService::RemoveCheckpoints(grpc::ServerContext*,
                                                const v1::RemoveCheckpointsRequest* request,
                                                v1::RemoveCheckpointsResponse* response) {
-  for (const std::string& path : request->paths()) {
-    const absl::Status status = RemoveCheckpoint(path);
-    if (!status.ok()) response->add_failures(std::string(status.message()));
-  }
-  return grpc::Status::OK;
+  return ToGrpcStatus(gate_.Call(HolderOf(request->holder()), [&] {
+    for (const std::string& path : request->paths()) {
+      const absl::Status status = RemoveCheckpoint(path);
+      if (!status.ok()) response->add_failures(std::string(status.message()));
+    }
+    return absl::OkStatus();
+  }));
 }
 
 grpc::Status TrainerService::ReadCheckpoint(grpc::ServerContext*,

@@ -53,7 +53,6 @@ class TrainerServiceTest : public testing::Test {
                     v1::LoadCheckpointRequest request = {}) {
     grpc::ClientContext context;
     request.set_path(path);
-    request.set_campaign_id("campaign-1");
     v1::LoadCheckpointResponse response;
     const grpc::Status status = stub_->LoadCheckpoint(&context, request, &response);
     if (info != nullptr) *info = response.info();
@@ -204,7 +203,8 @@ TEST_F(TrainerServiceTest, SaysWhyAGpuIsNotUsed) {
   EXPECT_EQ(Info().unused_gpu(), "");
   TrainerService service({.threads = 1, .unused_gpu = "the driver is too old"});
   v1::TrainerInfo info;
-  ASSERT_TRUE(service.GetInfo(nullptr, nullptr, &info).ok());
+  const v1::TrainerInfoRequest request;
+  ASSERT_TRUE(service.GetInfo(nullptr, &request, &info).ok());
   EXPECT_EQ(info.unused_gpu(), "the driver is too old");
 }
 
@@ -237,7 +237,6 @@ TEST_F(TrainerServiceTest, SaysWhichBaseModelItLoaded) {
 TEST_F(TrainerServiceTest, GeneratesAsScored) {
   v1::TrainerInfo info;
   ASSERT_TRUE(Load(Model(), &info).ok());
-  EXPECT_EQ(info.campaign_id(), "campaign-1");
   EXPECT_GT(info.parameters(), 49152 * 32);
   EXPECT_EQ(info.context_length(), 2048);
   EXPECT_EQ(info.dtype(), "fp32");
@@ -459,8 +458,8 @@ TEST_F(TrainerServiceTest, ASavedPolicyGoesOnInAnotherProcess) {
   v1::TrainerInfo info;
   ASSERT_TRUE(Load(Path("step-1"), &info).ok());
   EXPECT_EQ(info.last_update().step(), 1);
-  ASSERT_TRUE(Update(Warmup(1), &repeated).ok());
-  EXPECT_EQ(repeated.metrics().at("loss"), first.metrics().at("loss"));
+  EXPECT_EQ(Update(Warmup(1), &repeated).error_code(), StatusCode::FAILED_PRECONDITION)
+      << "nobody knows any more what it learned from";
   ASSERT_TRUE(Update(Warmup(2), &resumed).ok());
   EXPECT_EQ(resumed.metrics().at("loss"), second.metrics().at("loss"));
   EXPECT_EQ(resumed.metrics().at("grad_norm"), second.metrics().at("grad_norm"));

@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/host.h"
 #include "common/manifest.h"
+#include "common/sha256.h"
 #include "common/status_macros.h"
 #include "gpu_trainer/checkpoint/kl_reference.h"
 #include "gpu_trainer/model/compute_type.h"
@@ -66,6 +67,9 @@ absl::StatusOr<TrainerState::Model*> TrainerState::Loaded() const {
 
 absl::Status TrainerState::Read(const v1::LoadCheckpointRequest& request, Model* model) const {
   const std::string& directory = request.path();
+  if (!request.expected_checksum().empty()) {
+    RETURN_IF_ERROR(CheckChecksum(directory, request.expected_checksum()));
+  }
   ASSIGN_OR_RETURN(LearnerOptions learner_options,
                    ParseLearnerSettings(request.learner(), device_));
   learner_options.ranks = &ranks_;
@@ -170,7 +174,14 @@ absl::Status TrainerState::Generate(const v1::GenerateRequest& request,
 absl::Status TrainerState::Update(const v1::UpdateRequest& request, v1::UpdateResponse* response) {
   ASSIGN_OR_RETURN(Model* const model, Loaded());
   Policy& policy = *model->policy;
+  const std::string content = Sha256Hex(request.SerializeAsString());
   if (policy.last_update.has_value() && SameUpdate(policy.last_update->name(), request.name())) {
+    if (content != model->last_request) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          UpdateText(request.name()), " was applied to this policy already, ",
+          model->last_request.empty() ? "before it was saved and loaded" : "with another content",
+          "; load the checkpoint this step follows"));
+    }
     *response = *policy.last_update;
     return absl::OkStatus();
   }
@@ -189,6 +200,7 @@ absl::Status TrainerState::Update(const v1::UpdateRequest& request, v1::UpdateRe
   if (request.profile()) AddProfile(response);
   profile_ = {};
   policy.last_update = *response;
+  model->last_request = content;
   if (!result.skip_reason.empty()) {
     spdlog::warn("{}: {}{}", UpdateText(request.name()),
                  result.applied ? "applied in part: " : "skipped: ", result.skip_reason);

@@ -35,6 +35,7 @@ class TrainerState {
   // The ranks' models must be alike: INVALID_ARGUMENT on all, if they are not. RESOURCE_EXHAUSTED:
   // learning with it would take more memory than there is (memory_need.h); nothing was read.
   absl::Status Load(const v1::LoadCheckpointRequest& request);
+  // All of `request` is the update's content: it names no holder.
   absl::Status Update(const v1::UpdateRequest& request, v1::UpdateResponse* response);
   // All ranks call it; rank 0 writes.
   absl::StatusOr<SavedCheckpoint> Save(const std::string& path) const;
@@ -52,6 +53,8 @@ class TrainerState {
     std::unique_ptr<Policy> policy;
     ModelText text;
     std::unique_ptr<Engine> engine;
+    // SHA-256 of the request of policy's last update; empty: that was before it was saved.
+    std::string last_request;
   };
 
   absl::Status Read(const v1::LoadCheckpointRequest& request, Model* model) const;
