@@ -277,7 +277,10 @@ void TrainerDriver::On(const event::TrainerProbed& e) {
   if (!asked) return;
   down_since_ = -1;
   if (by_another && !steal_) {
-    if (held_since_ < 0) held_since_ = context_->now();
+    if (held_since_ < 0) {
+      held_since_ = context_->now();
+      context_->Notice(absl::StrCat("waiting for the trainer, which serves ", OtherHolder()));
+    }
     retry_at_ = context_->now() + kRetryDelay;
     return;
   }

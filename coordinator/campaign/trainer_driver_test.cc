@@ -163,6 +163,8 @@ TEST_F(TrainerDriverTest, APolicyThatIsNotWhatWeThinkIsReplacedWithoutAskingTwic
 
 TEST_F(TrainerDriverTest, ATrainerThatServesAnotherIsWaitedForByName) {
   Probed(HeldBy("b-2"));
+  EXPECT_EQ(Only<action::Notice>().text,
+            "waiting for the trainer, which serves campaign b-2, heard of 3 s ago");
   EXPECT_FALSE(trainer_.Idle());
   std::vector<Wait> waits;
   trainer_.AddWaits(&waits);
@@ -186,6 +188,7 @@ TEST_F(TrainerDriverTest, ATrainerThatServesAnotherIsWaitedForByName) {
 
 TEST_F(TrainerDriverTest, ATrainerThatBecomesFreeIsTaken) {
   Probed(HeldBy("b-2"));
+  Only<action::Notice>();
   context_.set_now(kRetryDelay);
   v1::TrainerInfo free = HeldBy("b-2");
   free.clear_held_by();
