@@ -48,6 +48,9 @@ bool IsPermanent(Operation operation, const absl::Status& status);
 // Two attempts to open a connection that was never there have this pause between them.
 inline constexpr std::chrono::milliseconds kConnectPause{1000};
 
+// A process that has worked for so long may again die as often as at first before it is given up.
+inline constexpr std::chrono::minutes kSettled{10};
+
 // A Backoff gives the pauses between attempts to restore a connection that was lost: kMin at first,
 // as it may be back at once, then twice as long each time, up to kMax.
 class Backoff {

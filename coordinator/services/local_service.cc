@@ -64,30 +64,33 @@ absl::Status LocalService::status() const {
 }
 
 void LocalService::Run() {
-  for (int restarts = 0;; ++restarts) {
+  int restarts = 0;
+  for (bool first = true;; first = false) {
     Report(ServiceEvent::State::kConnecting,
            absl::StrCat("starting ", options_.argv[0], " (log: ", options_.log_path, ")"));
     absl::Status status = StartOnce();
     if (status.ok()) {
-      Report(ServiceEvent::State::kReady, "", restarts > 0);
+      const auto healthy_since = std::chrono::steady_clock::now();
+      Report(ServiceEvent::State::kReady, "", !first);
       std::optional<std::string> how;
       while (!(how = child_->Ended()).has_value()) {
         if (SleepUnlessStopping(kDeathPoll)) break;
       }
       if (how.has_value()) status = Ended(*how);
+      if (std::chrono::steady_clock::now() - healthy_since >= options_.settled) restarts = 0;
     }
     if (Stopping()) break;
     // What can't even start would not start the next time either.
-    const bool never_started = restarts == 0 && !ready_;
+    const bool never_started = first && !ready_;
     if (never_started || restarts >= options_.restarts_max) {
       const std::string times =
           never_started ? "" : absl::StrCat(" It was restarted ", restarts, " times already.");
       Report(ServiceEvent::State::kFailed, absl::StrCat(status.message(), times));
       break;
     }
-    Report(ServiceEvent::State::kLost,
-           absl::StrCat(status.message(), " Restarting it (", restarts + 1, " of ",
-                        options_.restarts_max, ")."));
+    ++restarts;
+    Report(ServiceEvent::State::kLost, absl::StrCat(status.message(), " Restarting it (", restarts,
+                                                    " of ", options_.restarts_max, ")."));
   }
   child_.reset();
 }

@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/retry_policy.h"
 #include "coordinator/process/child_process.h"
 #include "coordinator/services/cluster.h"
 
@@ -32,7 +33,10 @@ struct LocalServiceOptions {
   ServiceListener on_event;
   // The service may take this long from the start until it is healthy.
   std::chrono::milliseconds start_deadline{120000};
+  // It is started again so often when it dies, and afresh so often once it has been healthy for
+  // `settled`.
   int restarts_max = 3;
+  std::chrono::milliseconds settled = kSettled;
 };
 
 // The class is thread-safe.

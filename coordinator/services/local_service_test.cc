@@ -105,6 +105,19 @@ TEST_F(LocalServiceTest, IsRestartedThreeTimesAndThenGivenUp) {
   }
 }
 
+TEST_F(LocalServiceTest, OneThatWorkedForLongMayDieAsOftenAgain) {
+  const std::string die_file = dir_->path() + "/die";
+  LocalServiceOptions options = Options({"--die-file", die_file});
+  options.settled = milliseconds(0);  // however short its life
+  LocalService service(options);
+  for (int life = 1; life <= 6; ++life) {
+    ASSERT_TRUE(Eventually([&] { return Count(State::kReady) == life; })) << life;
+    ASSERT_TRUE(WriteFileAtomically(die_file, "now").ok());
+  }
+  ASSERT_TRUE(Eventually([&] { return Count(State::kReady) == 7; }));
+  EXPECT_EQ(Count(State::kFailed), 0);
+}
+
 TEST_F(LocalServiceTest, WaitingCanBeCancelled) {
   LocalServiceOptions options = Options();
   options.argv = {"sh", "-c", "exec sleep 60"};

@@ -17,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "common/retry_policy.h"
 #include "common/status_macros.h"
 #include "gpu_trainer/distributed/free_port.h"
 
@@ -32,8 +33,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kGrace{30};
 // The ranks are started anew after so long: what they used may still be on its way out.
 constexpr std::chrono::seconds kPause{1};
-// Ranks that have worked for so long may again fail as often as at first.
-constexpr std::chrono::minutes kSettled{10};
 // A rank that was used wrongly has this exit code: it would end the same way again.
 constexpr int kWrongUse = 2;
 
