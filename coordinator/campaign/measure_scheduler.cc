@@ -12,6 +12,7 @@
 #include "coordinator/campaign/deadlines.h"
 #include "coordinator/campaign/dispatcher.h"
 #include "coordinator/durable/challengers.h"
+#include "coordinator/durable/reward.h"
 
 namespace whetstone {
 
@@ -206,24 +207,23 @@ void MeasureScheduler::On(const event::VerdictArrived& e) {
   MeasureJob* const job = queue_.Find(e.call);
   if (job == nullptr) return;
   const auto attempt = FindAttempt(job, e.call);
-  const bool usable = e.verdict.outcome() != v1::INFRASTRUCTURE_ERROR &&
-                      e.verdict.outcome() != v1::OUTCOME_UNSPECIFIED;
+  const absl::Status usable = CheckVerdict(e.verdict);
   const bool provisional = e.verdict.outcome() == v1::CORRECT && !e.verdict.timed();
   if (attempt == job->running.end()) {
     // This answers an attempt that was given up. A full verdict is still a verdict.
     queue_.Forget(e.call);
-    if (job->done || !usable || provisional) return;
+    if (job->done || !usable.ok() || provisional) return;
     CancelAttempts(job, 0);
     return recorder_.Settle(job, e.verdict);
   }
   const MeasureAttempt answered = *attempt;
   members_->CountVerdict(answered.worker);
-  if (!usable || (provisional && answered.timed)) {
+  if (!usable.ok() || (provisional && answered.timed)) {
     ++job->retry_suffix;
-    AttemptFailed(job, answered,
-                  absl::InternalError(usable ? "the worker answered without the timing asked for"
-                                             : e.verdict.detail()));
-    return;
+    return AttemptFailed(
+        job, answered,
+        usable.ok() ? absl::InternalError("the worker answered without the timing asked for")
+                    : usable);
   }
   members_->dispatcher().Ended(answered.worker, true, context_->now());
   job->running.erase(attempt);

@@ -152,6 +152,21 @@ TEST_F(MeasureSchedulerTest, AProgramThatEndsItsWorkersIsGivenUp) {
             "2 workers were lost while they measured it, the last: connection reset");
 }
 
+TEST_F(MeasureSchedulerTest, AVerdictWithoutASpeedupThatCanBeIsAskedForAgain) {
+  Arrive(0);
+  Rollout(0, "int f();");
+  Seconds now = 0;
+  for (int attempt = 0; attempt < MeasureScheduler::kAttemptsMax; ++attempt) {
+    EXPECT_FALSE(VerdictOf(0).has_value());
+    const std::vector<action::Measure> asked = Asked();
+    ASSERT_EQ(asked.size(), 1u) << attempt;
+    measuring_.On(event::VerdictArrived{asked[0].call, Correct(attempt % 2 == 0 ? 0 : NAN)});
+    context_.set_now(now += Dispatcher::kBreakerRestMax);
+  }
+  ASSERT_TRUE(VerdictOf(0).has_value());
+  EXPECT_EQ(VerdictOf(0)->verdict.outcome(), v1::INFRASTRUCTURE_ERROR);
+}
+
 TEST_F(MeasureSchedulerTest, AVerdictFromAnAttemptThatWasGivenUpStillCounts) {
   Arrive(0);
   Rollout(0, "int f();");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 
 namespace whetstone {
@@ -12,6 +13,25 @@ namespace {
 constexpr double kEndOf95 = 1.96;
 
 }  // namespace
+
+absl::Status CheckVerdict(const v1::Verdict& verdict) {
+  if (verdict.outcome() == v1::INFRASTRUCTURE_ERROR ||
+      verdict.outcome() == v1::OUTCOME_UNSPECIFIED) {
+    return absl::InternalError(verdict.detail());
+  }
+  for (const double number :
+       {verdict.pass_fraction(), verdict.speedup(), verdict.speedup_low(), verdict.speedup_high(),
+        verdict.speedup_error(), verdict.noise_band()}) {
+    if (std::isnan(number)) return absl::InternalError("a number of the verdict is none (NaN)");
+  }
+  const bool positive = verdict.speedup() > 0 && std::isfinite(verdict.speedup());
+  if (verdict.outcome() == v1::CORRECT && verdict.timed() &&
+      (!positive || !std::isfinite(verdict.speedup_error()))) {
+    return absl::InternalError(absl::StrCat("the verdict has a speedup of ", verdict.speedup(),
+                                            ", give or take ", verdict.speedup_error()));
+  }
+  return absl::OkStatus();
+}
 
 Reward RewardOf(const v1::Verdict& verdict, const v1::RewardConfig& config, double expert_speedup,
                 double noise_band) {
@@ -39,7 +59,7 @@ Reward RewardOf(const v1::Verdict& verdict, const v1::RewardConfig& config, doub
       const bool in_band = std::abs(gain) <= band;
       if (in_band) gain = 0;
       // An expert of 1 or less (or none measured) must not divide by zero or turn the sign.
-      const double scale = std::max(std::log(std::max(expert_speedup, 1.0)), std::log(2.0));
+      const double scale = std::max(std::log(std::max(1.0, expert_speedup)), std::log(2.0));
       const double paid = std::clamp(gain / scale, config.clip_low(), config.clip_high());
       const double log_error = std::hypot(verdict.speedup_error(), band / kEndOf95);
       const bool exact = in_band || paid != gain / scale;

@@ -20,6 +20,7 @@
 #ifndef WHETSTONE_COORDINATOR_DURABLE_REWARD_H_
 #define WHETSTONE_COORDINATOR_DURABLE_REWARD_H_
 
+#include "absl/status/status.h"
 #include "whetstone/v1/campaign.pb.h"
 #include "whetstone/v1/verdict.pb.h"
 
@@ -31,8 +32,13 @@ struct Reward {
   double error = 0;      // standard error of `value`
 };
 
+// Returns OK for a verdict that says something of the candidate. INTERNAL tells why it does not:
+// the worker failed, or its numbers are none that a measurement can have (a speedup of 0, a NaN).
+absl::Status CheckVerdict(const v1::Verdict& verdict);
+
 // `expert_speedup` and `noise_band` come from the calibration of the worker that measured; a
-// verdict that carries its own noise band uses that one. A CORRECT verdict must be timed.
+// verdict that carries its own noise band uses that one. CheckVerdict must hold, or the
+// outcome be INFRASTRUCTURE_ERROR, and a CORRECT verdict be timed.
 Reward RewardOf(const v1::Verdict& verdict, const v1::RewardConfig& config, double expert_speedup,
                 double noise_band);
 

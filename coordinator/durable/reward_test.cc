@@ -79,6 +79,25 @@ TEST(RewardTest, LengthCostsOnlyInTheBuffer) {
   EXPECT_DOUBLE_EQ(OverlongPenalty(config, 206, 256), 0.15);
 }
 
+TEST(RewardTest, NumbersThatNoMeasurementHasAreTheWorkersFailure) {
+  EXPECT_TRUE(CheckVerdict(Correct(0.5)).ok());
+  EXPECT_TRUE(CheckVerdict(Of(v1::WRONG_ANSWER)).ok()) << "it has no speedup";
+  const double nan = std::nan("");
+  for (const double speedup : {0.0, -1.0, nan, HUGE_VAL}) {
+    EXPECT_EQ(CheckVerdict(Correct(speedup)).code(), absl::StatusCode::kInternal) << speedup;
+  }
+  v1::Verdict wrong = Of(v1::WRONG_ANSWER);
+  wrong.set_pass_fraction(nan);
+  EXPECT_FALSE(CheckVerdict(wrong).ok());
+  v1::Verdict suspect = Correct(HUGE_VAL);
+  suspect.set_outcome(v1::SUSPECT);
+  EXPECT_TRUE(CheckVerdict(suspect).ok()) << "faster than anything, and known to be";
+  v1::Verdict ours = Of(v1::INFRASTRUCTURE_ERROR);
+  ours.set_detail("no memory");
+  EXPECT_EQ(CheckVerdict(ours).message(), "no memory");
+  EXPECT_DOUBLE_EQ(RewardOf(Correct(2), Defaults(), nan, 0).value, 1.3) << "no expert's speedup";
+}
+
 TEST(RewardTest, OurOwnFailuresAreDropped) {
   const Reward reward = RewardOf(Of(v1::INFRASTRUCTURE_ERROR), Defaults(), 8, 0);
   EXPECT_TRUE(reward.dropped);
