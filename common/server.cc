@@ -216,10 +216,9 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const ListenOptions&
 
 RpcServer::~RpcServer() {
   if (server_) server_->Shutdown(std::chrono::system_clock::now());
-  if (!socket_path_.empty()) {
-    unlink(socket_path_.c_str());
-    unlink((socket_path_ + ".lock").c_str());
-  }
+  // The lock's file stays: whoever opened it before it was removed would own a lock that nobody
+  // else sees.
+  if (!socket_path_.empty()) unlink(socket_path_.c_str());
 }
 
 void RpcServer::ServeUntilSignal(double grace_s) {

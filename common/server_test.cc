@@ -1,8 +1,10 @@
 #include "common/server.h"
 
+#include <fcntl.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -50,6 +52,19 @@ TEST_F(ServerTest, UnixSocketIsPrivateAndExclusive) {
   EXPECT_NE(second.status().message().find(path), std::string::npos);
   server->reset();
   EXPECT_NE(stat(path.c_str(), &info), 0);
+}
+
+// It has opened the lock's file while the first server was there, and gets it when that one ends.
+TEST_F(ServerTest, ASecondOneThatWaitedForTheLockIsSeenByAThird) {
+  const std::string path = dir_.path() + "/s";
+  auto first = RpcServer::Start({"unix:" + path, "", ""}, &service_);
+  ASSERT_TRUE(first.ok()) << first.status();
+  const UniqueFd second(open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_TRUE(second);
+  first->reset();
+  ASSERT_EQ(flock(second.get(), LOCK_EX | LOCK_NB), 0);
+  EXPECT_EQ(RpcServer::Start({"unix:" + path, "", ""}, &service_).status().code(),
+            absl::StatusCode::kAlreadyExists);
 }
 
 TEST_F(ServerTest, ReplacesTheSocketOfADeadServer) {
