@@ -1,7 +1,6 @@
 #include "coordinator/tunnel/sockets.h"
 
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -13,8 +12,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <condition_variable>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
@@ -32,6 +34,55 @@ absl::StatusOr<sockaddr_un> UnixAddress(const std::string& path) {
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   return address;
+}
+
+constexpr std::chrono::milliseconds kStopPoll{50};
+
+// A Lookup is a name being resolved; the thread that does it and the one that waits share it.
+struct Lookup {
+  ~Lookup() {
+    if (found != nullptr) freeaddrinfo(found);
+  }
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool done = false;  // mutex protects these three
+  int rc = 0;
+  addrinfo* found = nullptr;
+};
+
+absl::StatusOr<std::shared_ptr<const Lookup>> Resolve(
+    const std::string& host, int port, std::chrono::steady_clock::time_point deadline,
+    const std::function<bool()>& stop, const Resolver& resolver) {
+  const auto lookup = std::make_shared<Lookup>();
+  std::thread([lookup, host, service = absl::StrCat(port), resolver] {
+    addrinfo hints = {};
+    hints.ai_socktype = SOCK_STREAM;
+    addrinfo* found = nullptr;
+    const int rc = resolver(host.c_str(), service.c_str(), &hints, &found);
+    const std::lock_guard<std::mutex> lock(lookup->mutex);
+    lookup->rc = rc;
+    lookup->found = rc == 0 ? found : nullptr;
+    lookup->done = true;
+    lookup->changed.notify_one();
+  }).detach();
+  std::unique_lock<std::mutex> lock(lookup->mutex);
+  while (!lookup->done) {
+    if (stop && stop()) return absl::CancelledError(absl::StrCat("stopped resolving ", host));
+    if (std::chrono::steady_clock::now() >= deadline) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("no name server says what address '", host,
+                       "' has: this machine's network is down, or its /etc/resolv.conf is wrong; "
+                       "try: getent hosts ",
+                       host));
+    }
+    lookup->changed.wait_for(lock, kStopPoll);
+  }
+  if (lookup->rc != 0) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot resolve host '", host, "' (", gai_strerror(lookup->rc),
+                     "): check its spelling in the campaign and HostName in ssh_config"));
+  }
+  return std::shared_ptr<const Lookup>(lookup);
 }
 
 // Connects to one address; errno says why when the result is empty (0: stopped).
@@ -53,7 +104,7 @@ UniqueFd TryConnect(const addrinfo& address, std::chrono::steady_clock::time_poi
       return UniqueFd();
     }
     pollfd p = {fd.get(), POLLOUT, 0};
-    if (poll(&p, 1, static_cast<int>(std::min<int64_t>(left.count(), 50))) <= 0) continue;
+    if (poll(&p, 1, static_cast<int>(std::min(left, kStopPoll).count())) <= 0) continue;
     int error = 0;
     socklen_t length = sizeof(error);
     getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &length);
@@ -97,20 +148,12 @@ absl::StatusOr<UniqueFd> ConnectUnix(const std::string& path) {
 absl::StatusOr<UniqueFd> ConnectTcp(const std::string& host, int port,
                                     std::chrono::steady_clock::time_point deadline,
                                     std::chrono::milliseconds dead_after,
-                                    const std::function<bool()>& stop) {
+                                    const std::function<bool()>& stop, const Resolver& resolver) {
   const std::string where = absl::StrCat(host, " port ", port);
-  addrinfo hints = {};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int rc = getaddrinfo(host.c_str(), absl::StrCat(port).c_str(), &hints, &found);
-  if (rc != 0) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot resolve host '", host, "' (", gai_strerror(rc),
-                     "): check its spelling in the campaign and HostName in ssh_config"));
-  }
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(found, freeaddrinfo);
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Lookup> lookup,
+                   Resolve(host, port, deadline, stop, resolver));
   int error = 0;
-  for (const addrinfo* a = addresses.get(); a != nullptr; a = a->ai_next) {
+  for (const addrinfo* a = lookup->found; a != nullptr; a = a->ai_next) {
     UniqueFd fd = TryConnect(*a, deadline, stop);
     if (fd) {
       const int one = 1;
