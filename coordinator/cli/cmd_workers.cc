@@ -142,17 +142,14 @@ int ListWorkers(const WorkersOptions& options) {
   return kExitOk;
 }
 
-// Prints a worker that something was done to; returns the exit code.
-int ConcludeWorkers(const absl::StatusOr<v1::WorkerStatus>& worker, Console* console) {
-  if (!worker.ok()) return console->Fail(worker.status());
-  std::string text = absl::StrCat(worker->name(), ": ", StateName(*worker));
-  if (!worker->why().empty()) absl::StrAppend(&text, ", ", worker->why());
-  if (worker->state() == v1::WorkerStatus::DRAINING) {
-    absl::StrAppend(&text, ", leaves when ", worker->in_flight(), " measurement(s) have ended");
+// Returns what to say of a worker that something was done to.
+std::string WorkerText(const v1::WorkerStatus& worker) {
+  std::string text = absl::StrCat(worker.name(), ": ", StateName(worker));
+  if (!worker.why().empty()) absl::StrAppend(&text, ", ", worker.why());
+  if (worker.state() == v1::WorkerStatus::DRAINING) {
+    absl::StrAppend(&text, ", leaves when ", worker.in_flight(), " measurement(s) have ended");
   }
-  console->Line(text);
-  console->Result({{"worker", WorkerJson(*worker)}});
-  return kExitOk;
+  return text;
 }
 
 int Leave(const WorkersOptions& options, bool drain) {
@@ -162,17 +159,43 @@ int Leave(const WorkersOptions& options, bool drain) {
   v1::LeaveRequest request;
   request.set_name(options.name);
   request.set_force(options.force);
-  return ConcludeWorkers((*run)->Call(drain ? &Stub::DrainWorker : &Stub::RemoveWorker, request),
-                         &console);
+  const auto worker = (*run)->Call(drain ? &Stub::DrainWorker : &Stub::RemoveWorker, request);
+  if (!worker.ok()) return console.Fail(worker.status());
+  console.Line(WorkerText(*worker));
+  console.Result({{"worker", WorkerJson(*worker)}});
+  return kExitOk;
 }
 
+// One host that cannot be added does not keep the others out.
 int AddWorkers(const WorkersOptions& options) {
   Console console(options.json);
   const auto run = LiveRun::Find(options.root);
   if (!run.ok()) return console.Fail(run.status());
-  v1::AddWorkerRequest request;
-  *request.mutable_worker() = ParseWorkerAddress(options.address);
-  return ConcludeWorkers((*run)->Call(&Stub::AddWorker, request), &console);
+  const auto addresses = ParseWorkerAddresses(options.address);
+  if (!addresses.ok()) return console.Fail(addresses.status());
+  nlohmann::ordered_json added = nlohmann::ordered_json::array();
+  std::vector<absl::Status> failures;
+  for (const v1::WorkerHost& address : *addresses) {
+    v1::AddWorkerRequest request;
+    *request.mutable_worker() = address;
+    const auto worker = (*run)->Call(&Stub::AddWorker, request);
+    if (worker.ok()) {
+      console.Line(WorkerText(*worker));
+      added.push_back(WorkerJson(*worker));
+    } else {
+      failures.push_back(worker.status());
+      if (addresses->size() > 1) console.Notice(std::string(worker.status().message()));
+    }
+  }
+  if (!failures.empty()) {
+    if (addresses->size() == 1) return console.Fail(failures[0]);
+    return console.Fail(
+        absl::Status(failures[0].code(), absl::StrFormat("%d of %d workers could not be added",
+                                                         failures.size(), addresses->size())));
+  }
+  console.Result(addresses->size() == 1 ? nlohmann::ordered_json{{"worker", added[0]}}
+                                        : nlohmann::ordered_json{{"workers", added}});
+  return kExitOk;
 }
 
 }  // namespace
@@ -199,8 +222,9 @@ void AddWorkers(CLI::App* app, SelectedCommand* selected) {
   leave("remove", "It leaves now: what it measures is asked of other workers", false);
   CLI::App* add = command->add_subcommand(
       "add",
-      "Take in one more worker\n\nOf a campaign with 'cluster': HOST or HOST:/SOCKET, reached as "
-      "its hosts are.\nOf one on this machine: the /SOCKET of another whet-worker here.");
+      "Take in more workers\n\nOf a campaign with 'cluster': HOST or HOST:/SOCKET, reached as "
+      "its hosts are; cpu[01-16] stands\nfor many. Of one on this machine: the /SOCKET of another "
+      "whet-worker here.");
   add->fallthrough();
   add->add_option("WORKER", options->address,
                   "Host alias of ssh_config or user@host[:port], or the path of a socket")

@@ -77,6 +77,14 @@ v1::WorkerHost ParseWorkerAddress(absl::string_view text) {
   return address;
 }
 
+absl::StatusOr<std::vector<v1::WorkerHost>> ParseWorkerAddresses(absl::string_view text) {
+  const v1::WorkerHost address = ParseWorkerAddress(text);
+  ASSIGN_OR_RETURN(const std::vector<std::string> hosts, ExpandHostRange(address.ssh()));
+  std::vector<v1::WorkerHost> addresses(hosts.size(), address);
+  for (size_t i = 0; i < hosts.size(); ++i) addresses[i].set_ssh(hosts[i]);
+  return addresses;
+}
+
 std::string WorkerAddressText(const v1::WorkerHost& address) {
   if (address.ssh().empty()) return address.socket().empty() ? "this machine" : address.socket();
   if (address.socket() == kDefaultWorkerSocket || address.socket().empty()) return address.ssh();

@@ -8,6 +8,7 @@
 #define WHETSTONE_COORDINATOR_JOURNAL_WORKER_LIST_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -33,6 +34,9 @@ absl::StatusOr<v1::ClusterConfig> ReadClusterFile(const std::string& path,
 
 // Reads an address: "cpu03", "user@cpu03:22:/run/other.sock", or "/run/w.sock" on this machine.
 v1::WorkerHost ParseWorkerAddress(absl::string_view text);
+// Reads addresses whose host may be a range: "cpu[03-05]:/run/w.sock" gives three. INVALID_ARGUMENT
+// as host_range.h says.
+absl::StatusOr<std::vector<v1::WorkerHost>> ParseWorkerAddresses(absl::string_view text);
 // Returns the same text again. The default socket is left out, and the worker that `whet` starts is
 // "this machine".
 std::string WorkerAddressText(const v1::WorkerHost& address);

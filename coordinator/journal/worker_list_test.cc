@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "common/file.h"
 
@@ -73,6 +74,20 @@ TEST(WorkerListTest, AFileNamesWorkersAndHowTheyAreReached) {
   EXPECT_THAT(std::string(read("workers: [{sssh: a}]\n").status().message()), says("w.yaml:1: "));
   EXPECT_EQ(ReadClusterFile(folder.path() + "/none", ours).status().code(),
             absl::StatusCode::kNotFound);
+}
+
+TEST(WorkerListTest, AHostRangeStandsForManyAddresses) {
+  const auto texts = [](const char* text) {
+    const absl::StatusOr<std::vector<v1::WorkerHost>> addresses = ParseWorkerAddresses(text);
+    std::vector<std::string> all;
+    for (const v1::WorkerHost& address : *addresses) all.push_back(WorkerAddressText(address));
+    return all;
+  };
+  EXPECT_EQ(texts("me@cpu[01-02,7]:/w.sock"),
+            (std::vector<std::string>{"me@cpu01:/w.sock", "me@cpu02:/w.sock", "me@cpu7:/w.sock"}));
+  EXPECT_EQ(texts("cpu03"), (std::vector<std::string>{"cpu03"}));
+  EXPECT_EQ(texts("/w[1-2].sock"), (std::vector<std::string>{"/w[1-2].sock"})) << "no host";
+  EXPECT_EQ(ParseWorkerAddresses("cpu[3-1]").status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace
