@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <thread>
 #include <utility>
 
@@ -12,6 +13,7 @@ namespace whetstone {
 
 StopSignals::StopSignals() {
   BlockStopSignals();
+  for (const int s : {SIGHUP, SIGPIPE}) std::signal(s, SIG_IGN);
   // The thread is detached: it lives as long as the process, and so must this object.
   std::thread([this] { Wait(); }).detach();
 }

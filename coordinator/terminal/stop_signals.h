@@ -1,5 +1,6 @@
 // Ctrl-C asks the program to finish cleanly the first time (as a first SIGTERM does), and ends it
-// now the second time.
+// now the second time. The end of the terminal, or of whoever reads the output, stops nothing: what
+// is printed then is lost, and the run's log has it all.
 //
 //   StopSignals signals;                       // before any other thread is started
 //   signals.OnStop([&] { loop.Post(event::Stop{}); });
@@ -13,7 +14,8 @@
 namespace whetstone {
 
 // There is one per process, made on the main thread while it is alone: the signals stay blocked in
-// this and all later threads. The second signal ends the process with exit code 130.
+// this and all later threads; SIGHUP and SIGPIPE are ignored from then on. The second signal ends
+// the process with exit code 130.
 class StopSignals {
  public:
   StopSignals();
