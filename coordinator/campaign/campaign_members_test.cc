@@ -194,6 +194,14 @@ TEST_F(CampaignMembersTest, TheStatusSaysWhyAWorkerGetsNothing) {
   EXPECT_EQ(StatusOf(1).why(), "failed several times in a row, is tried again in 2 s: no memory");
 }
 
+TEST_F(CampaignMembersTest, AWorkerThatIsGoneDoesNotHideWhyTheCampaignEnds) {
+  Send(event::ServiceReady{kTrainer});
+  Send(event::TrainerProbed{probe_.call, {}});
+  Send(event::ServiceFailed{0, "its host key has changed"});
+  Send(event::ServiceFailed{kTrainer, "no memory for the model"});
+  EXPECT_EQ(finish_.message(), "the trainer is gone: no memory for the model");
+}
+
 TEST_F(CampaignMembersTest, WithoutAnyTheCampaignWaitsForOneAndSaysSo) {
   Send(event::RemoveWorker{0});
   Send(event::RemoveWorker{1});

@@ -144,8 +144,6 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
     relay.Detach();
     control.Close();
   }
-  // The cluster tells why a service is gone for good.
-  if (absl::IsUnavailable(result) && !cluster->status().ok()) return cluster->status();
   return result;
 }
 
