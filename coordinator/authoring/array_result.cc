@@ -98,9 +98,18 @@ class Result {
   std::string Filled(const std::string& length, const std::string& value,
                      const std::string& others = "") {
     const std::string at = text_.Fresh(name_ + "_at");
-    return absl::StrCat(size_, " = ", length, ";\n  for (size_t ", at, " = 0; ", at, " < ", size_,
-                        "; ++", at, ") ", name_, "[", at,
-                        "] = ", others.empty() ? value : absl::StrCat(others, "[", at, "]"), ";");
+    // What takes work, or does some, is asked for once.
+    std::string hoisted, each = value;
+    if (!others.empty()) {
+      each = absl::StrCat(others, "[", at, "]");
+    } else if (!std::all_of(value.begin(), value.end(), [](char c) {
+                 return IsWordChar(c) || absl::StrContains("{}-.' ", std::string(1, c));
+               })) {
+      each = text_.Fresh(name_ + "_value");
+      hoisted = absl::StrCat("\n  const ", type_.element, " ", each, " = ", value, ";");
+    }
+    return absl::StrCat(size_, " = ", length, ";", hoisted, "\n  for (size_t ", at, " = 0; ", at,
+                        " < ", size_, "; ++", at, ") ", name_, "[", at, "] = ", each, ";");
   }
 
   // The container's beginning, of (length) or (length, value); nothing: it is something else.
@@ -114,14 +123,15 @@ class Result {
     // A container's name would be a copy of that one.
     if (containers_.count(arguments[0]) > 0)
       return Filled(arguments[0] + ".size()", "", arguments[0]);
-    return Filled(arguments[0], absl::StrCat(type_.element, "()"));
+    return Filled(arguments[0], "{}");
   }
 
   // Rewrites what changes its length at its end.
   bool Grow(size_t at) {
     const size_t next = text_.Next(at + name_.size());
     // Another string, too, may be put behind one; a letter is told by its quotes.
-    if (masked_.compare(next, 2, "+=") == 0 && code_[text_.Next(next + 2)] == '\'') {
+    if (masked_.compare(next, 2, "+=") == 0 && code_[text_.Next(next + 2)] == '\'' &&
+        absl::StrContains(";{})", masked_.substr(text_.Before(at), 1))) {
       edits_.push_back({at, next + 2, absl::StrCat(name_, "[", size_, "++] =")});
       return grows_ = true;
     }
@@ -143,7 +153,11 @@ class Result {
       return true;
     }
     if (call->member == "emplace_back") {
-      edits_.push_back({at, call->open, place + type_.element});
+      const bool one = Arguments(call->open, call->close).size() == 1;
+      if (!one && absl::StrContains(type_.element, " ")) return false;
+      edits_.push_back(
+          {at, call->open,
+           place + (one ? absl::StrCat("static_cast<", type_.element, ">") : type_.element)});
       return true;
     }
     const size_t end = text_.Next(call->close + 1);
@@ -152,8 +166,8 @@ class Result {
     if (call->member == "resize") {
       const std::string length = text_.Fresh(name_ + "_length");
       block = absl::StrCat("{ const size_t ", length, " = ", Inside(call->open, call->close),
-                           "; while (", size_, " < ", length, ") ", place, type_.element, "(); ",
-                           size_, " = ", length, "; }");
+                           "; while (", size_, " < ", length, ") ", place, "{}; ", size_, " = ",
+                           length, "; }");
       if (Arguments(call->open, call->close).size() != 1) return false;
     } else if (call->member == "assign") {
       const std::optional<std::string> filled = Beginning(call->open, call->close);
@@ -265,7 +279,7 @@ class Result {
           edits_.push_back(
               {begin, end, absl::StrCat(begin > open_ + 1 ? " " : "", type_.element, "* ", name_)});
           if (grows_) ReturnsSize();
-          return Done(absl::StrCat("'", name_, "' (", given.type, ") begins empty, and is"));
+          return Done(absl::StrCat("'", name_, "' (", given.type, ") is"));
         }
       }
       begin = end + 1;
@@ -288,9 +302,13 @@ class Result {
     if (!own_statement || end == kMissing || masked_[end] != ';') return false;
     size_ = text_.Fresh(name_ + "_size");
     std::optional<std::string> beginning;
+    const std::vector<std::string> arguments = Arguments(call->open, call->close);
     if (call->member == "clear") beginning = size_ + " = 0;";
-    if (call->member == "resize" || call->member == "assign")
-      beginning = Beginning(call->open, call->close);
+    // What was in it stays.
+    if (call->member == "resize" && arguments.size() == 1 && !arguments[0].empty())
+      beginning = absl::StrCat(size_, " = ", arguments[0], ";");
+    if (call->member == "assign") beginning = Beginning(call->open, call->close);
+    if (absl::StrContains(block, "return")) return false;
     if (!beginning || !RewriteUses(end, function_.close)) return false;
     edits_.push_back({at, end + 1, absl::StrCat(grows_ ? "" : "const ", "size_t ", *beginning)});
     return true;

@@ -72,7 +72,7 @@ TEST(ArrayResultTest, AVectorThatIsGivenAndFilledIsOneToo) {
             "  size_t out_size = 0;\n  if ((a_size == 0)) return out_size;\n"
             "  for (size_t i = 0; i < a_size; ++i) if (a[i]) out[out_size++] = (a[i]);\n"
             "  { const size_t out_length = 4; while (out_size < out_length) out[out_size++] = "
-            "int(); out_size = out_length; }\n  return out_size;\n}");
+            "{}; out_size = out_length; }\n  return out_size;\n}");
   EXPECT_EQ(WithArray("void f(std::vector<float>& y, int n) { y.assign(n, -1); y[0] = 2; }"),
             "void f(float* y, int n) { const size_t y_size = n;\n"
             "  for (size_t y_at = 0; y_at < y_size; ++y_at) y[y_at] = -1; y[0] = 2; }");
@@ -92,14 +92,31 @@ TEST(ArrayResultTest, WhatIsMoreStaysAsItIs) {
         "std::vector<int> f(int n) { if (n) { std::vector<int> a; return a; } return {}; }",
         "std::vector<int> f(int n) { return std::vector<int>(n); }",
         "std::vector<std::vector<int>> f(int n) { std::vector<std::vector<int>> a(n); return a; }",
+        "std::vector<int> f(int n) { std::vector<int> a; const auto& m = a.size(); return a; }",
+        "std::string f(int n) { std::string s; (s += 'x') += 'y'; return s; }",
         "std::string f(int n) { std::string s; s += std::to_string(n); return s; }"})
     EXPECT_FALSE(WithArrayResult(code, ReadCppSource(code, "f.cc")->functions[0]).has_value())
         << code;
-  for (const char* body : {"out.push_back(1);", "if (n) out.clear();", "out.clear(); g(out);",
-                           "out[0] = 1; out.clear();"})
+  for (const char* body :
+       {"out.push_back(1);", "if (!n) return; out.clear(); out.push_back(1);",
+        "if (n) out.clear();", "out.clear(); g(out);", "out[0] = 1; out.clear();"})
     EXPECT_THAT(WithArray(std::string("void f(std::vector<int>& out, int n) {\n") + body + "\n}"),
                 HasSubstr("f.cc:1: 'out' (std::vector<int>&) is more than elements here"))
         << body;
+}
+
+TEST(ArrayResultTest, WhatIsDoneOnceIsDoneOnce) {
+  EXPECT_THAT(
+      WithArray("std::vector<double> f(const double* x, int n) {\n"
+                "  std::vector<double> out(n, 1.0 / norm(x, n));\n  return out;\n}"),
+      HasSubstr("const size_t out_size = n;\n  const double out_value = 1.0 / norm(x, n);\n"
+                "  for (size_t out_at = 0; out_at < out_size; ++out_at) out[out_at] = out_value;"));
+  // What was there before it got its length stays, and so does what a reference to it says.
+  EXPECT_EQ(WithArray("void f(std::vector<double>& y, int n) { y.resize(n); y[0] += 1; }"),
+            "void f(double* y, int n) { const size_t y_size = n; y[0] += 1; }");
+  EXPECT_THAT(WithArray("std::vector<unsigned char> f(int n) { std::vector<unsigned char> a(n); "
+                        "if (n < 0) [[unlikely]] { return {}; } return a; }"),
+              HasSubstr("a[a_at] = {}; if (n < 0) [[unlikely]] { return; } return; }"));
 }
 
 TEST(ArrayResultTest, WhatBecameOfItIsTold) {

@@ -68,6 +68,16 @@ std::optional<std::string> Edited(const std::string& code, std::vector<TextEdit>
   return text + code.substr(done);
 }
 
+size_t FindWord(const std::string& masked, const std::string& word, size_t from) {
+  for (size_t at = masked.find(word, from); at != std::string::npos;
+       at = masked.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    const bool begins = at == 0 || !IsWordChar(masked[at - 1]);
+    if (begins && (end == masked.size() || !IsWordChar(masked[end]))) return at;
+  }
+  return std::string::npos;
+}
+
 CodeText::CodeText(const std::string& code)
     : masked_(MaskedCpp(code)),
       words_(WordsOf(masked_)),
@@ -75,7 +85,7 @@ CodeText::CodeText(const std::string& code)
       raw_strings_(absl::StrContains(masked_, "R\"")) {}
 
 std::string CodeText::Fresh(std::string name) {
-  while (words_.count(name) > 0) name += "_";
+  while (words_.count(name) > 0 || unseen_.count(name) > 0) name += "_";
   words_.insert(name);
   return name;
 }
@@ -160,9 +170,12 @@ size_t CodeText::CopyingLambda(size_t begin, size_t end) const {
 
 bool CodeText::IsInLambda(size_t at, size_t begin) const {
   for (size_t open = masked_.find('[', begin); open < at; open = masked_.find('[', open + 1)) {
-    // What is indexed stands before its bracket.
+    // What is indexed stands before its bracket; an attribute has two; auto& [a, b] declares.
     const size_t before = Before(open);
-    const bool index = masked_[before] == ')' || masked_[before] == ']' ||
+    size_t word = before;
+    while (masked_[word] == '&') word = Before(word);
+    const bool index = masked_[before] == ')' || masked_[before] == ']' || masked_[before] == '[' ||
+                       masked_[open + 1] == '[' || WordBefore(word) == "auto" ||
                        (IsWordChar(masked_[before]) && !MayPrecedeAUse(WordBefore(before)));
     if (index) continue;
     const size_t close = ClosingBracket(open);

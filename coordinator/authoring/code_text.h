@@ -21,6 +21,9 @@ struct TextEdit {
 // same text.
 std::optional<std::string> Edited(const std::string& code, std::vector<TextEdit> edits);
 
+// Returns the first place from `from` on where `word` stands by itself; npos: there is none.
+size_t FindWord(const std::string& masked, const std::string& word, size_t from);
+
 class CodeText {
  public:
   explicit CodeText(const std::string& code);

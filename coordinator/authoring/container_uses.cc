@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "coordinator/prompt/identifiers.h"
 
 namespace whetstone {
 
@@ -41,7 +42,16 @@ bool ContainerUses::AddMember(size_t at, size_t dot) {
   const std::string before = masked.substr(text_->Before(at) - 1, 2);
   const std::string behind = masked.substr(text_->Next(close + 1), 2);
   const bool counts = before == "++" || before == "--" || behind == "++" || behind == "--";
-  if (counts || absl::StrContains(masked, "auto&&") || absl::StrContains(masked, "auto &&"))
+  // A reference would go on to say what it was.
+  size_t bound = text_->Before(at);
+  bool refers = masked[bound] == '=';
+  if (refers) {
+    bound = text_->Before(bound);
+    while (bound > 0 && IsWordChar(masked[bound])) --bound;
+    refers = masked[masked[bound] == ' ' ? text_->Before(bound + 1) : bound] == '&';
+  }
+  if (counts || refers || absl::StrContains(masked, "auto&&") ||
+      absl::StrContains(masked, "auto &&"))
     return false;
   edits_.push_back({at, close + 1, it->second});
   return true;

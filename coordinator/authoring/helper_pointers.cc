@@ -14,12 +14,8 @@ constexpr size_t kNoText = std::string::npos;
 // Returns where a word stands in code.
 std::vector<size_t> PlacesOf(const std::string& masked, const std::string& word) {
   std::vector<size_t> places;
-  for (size_t at = masked.find(word); at != kNoText; at = masked.find(word, at + 1)) {
-    const size_t end = at + word.size();
-    if (at > 0 && IsWordChar(masked[at - 1])) continue;
-    if (end < masked.size() && IsWordChar(masked[end])) continue;
+  for (size_t at = FindWord(masked, word, 0); at != kNoText; at = FindWord(masked, word, at + 1))
     places.push_back(at);
-  }
   return places;
 }
 

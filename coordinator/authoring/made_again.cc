@@ -58,6 +58,9 @@ Kind KindOf(const std::string& given, const SourceTypes& types) {
   return {};
 }
 
+// Structs that hold vectors of themselves have no end.
+constexpr size_t kDeepest = 6;
+
 // A loop around what is made: its counter, and how often it turns.
 struct Turn {
   std::string counter;
@@ -83,6 +86,7 @@ class Maker {
   // Makes what `access` names; `size` is how long its vectors are, or empty: each has its own.
   bool Make(const std::string& type, const std::string& access, const std::string& name,
             const std::vector<Turn>& turns, const std::string& size) {
+    if (turns.size() > kDeepest) return false;
     const Kind kind = KindOf(type, types_);
     switch (kind.of) {
       case Kind::Of::kNumber:
@@ -258,15 +262,18 @@ class Writer {
   }
 
   bool Elements(const std::string& element, const std::string& value, const std::string& name) {
+    if (++depth_ > kDeepest) return false;
     const std::string each = text_->Fresh(name + "_each");
     absl::StrAppend(&out.code, " for (const auto& ", each, " : ", value, ") {");
     const bool known = Write(element, each, name, false);
     absl::StrAppend(&out.code, " }");
+    --depth_;
     return known;
   }
 
   const SourceTypes& types_;
   CodeText* const text_;
+  size_t depth_ = 0;
 };
 
 }  // namespace

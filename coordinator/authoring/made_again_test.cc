@@ -67,10 +67,18 @@ TEST(MadeAgainTest, AResultIsWrittenOut) {
             "  return write_result(rows(x, [&](int k) { return k; }));\n}");
   EXPECT_EQ(MadePlain("bool f(const int* x, bool up) { return x[0] > 0 == up; }"),
             "int f(const int* x, unsigned char up_given) {\n  bool up{};\n"
-            "  up = (up_given & 1) != 0; return x[0] > 0 == up; }");
+            "  up = (up_given & 1) != 0; return static_cast<bool>(x[0] > 0 == up); }");
   EXPECT_THAT(
       MadePlain("std::pair<double, bool> f(const int* x) { return {1.0, x[0] > 2}; }"),
       HasSubstr("void f(const int* x, double* result_first, unsigned char* result_second)"));
+}
+
+TEST(MadeAgainTest, AStructOfItselfHasNoEnd) {
+  const std::string node = "struct Node { int v; std::vector<Node> kids; };\n";
+  EXPECT_EQ(MadePlain(node + "int f(const Node& n) { return g(n); }"),
+            node + "int f(Node n) { return g(n); }");
+  EXPECT_EQ(MadePlain(node + "std::vector<Node> f(int n) { return g(n); }"),
+            node + "std::vector<Node> f(int n) { return g(n); }");
 }
 
 TEST(MadeAgainTest, WhatIsNotKnownStays) {

@@ -107,7 +107,7 @@ class Plain {
     }
     if (absl::EndsWith(given.type, "*") && absl::StartsWith(given.type, "std::array<"))
       return OfArrays(given, Trimmed(given.type.substr(0, given.type.size() - 1)), false);
-    if (const auto rows = AsRows(&text_, function_, given)) {
+    if (const auto rows = AsRows(&text_, types_, function_, given)) {
       edits_.insert(edits_.end(), rows->edits.begin(), rows->edits.end());
       begin_ += rows->begin;
       Note(given, rows->became);

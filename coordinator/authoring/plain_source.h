@@ -24,8 +24,8 @@ struct PlainSource {
 };
 
 // Returns `code` unwrapped (unwrapped_source.h), with what the function `function` returns (or the
-// only one at global scope, if that is empty; array_result.h) and takes in its plain form, which
-// computes the same:
+// only one that no other calls, if that is empty; array_result.h) and takes in its plain form,
+// which computes the same:
 // - a container is a pointer and a size. Where the function only looks at its elements, its size
 //   and its ends, it does so by these; else the container that it had is made at its beginning;
 // - a struct with containers is its fields (struct_of_arrays.h);

@@ -96,11 +96,11 @@ class Rows {
 
 }  // namespace
 
-std::optional<RowsParameter> AsRows(CodeText* text, const CppFunction& function,
-                                    const GivenParameter& given) {
+std::optional<RowsParameter> AsRows(CodeText* text, const SourceTypes& types,
+                                    const CppFunction& function, const GivenParameter& given) {
   const GivenType type = ReadGivenType(given.type);
   const std::string element = ElementOfRows(type.core);
-  if (element.empty()) return std::nullopt;
+  if (element.empty() || !types.IsPlain(element)) return std::nullopt;
   Rows rows(text, given);
   const auto uses = text->UsesOf(given.name, function.open, function.close);
   const bool by_pointer = type.reference && uses && rows.LookAt(*uses) &&

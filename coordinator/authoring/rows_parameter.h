@@ -9,6 +9,7 @@
 
 #include "coordinator/authoring/code_text.h"
 #include "coordinator/authoring/given_parameter.h"
+#include "coordinator/authoring/source_types.h"
 #include "coordinator/prompt/cpp_source.h"
 
 namespace whetstone {
@@ -24,8 +25,8 @@ struct RowsParameter {
 // asks how many there are, it does so by the pointer; else the vectors are made at its beginning.
 // Nothing: it is no vector of vectors of numbers or structs, or one that the function may change in
 // another way than by its elements.
-std::optional<RowsParameter> AsRows(CodeText* text, const CppFunction& function,
-                                    const GivenParameter& given);
+std::optional<RowsParameter> AsRows(CodeText* text, const SourceTypes& types,
+                                    const CppFunction& function, const GivenParameter& given);
 
 }  // namespace whetstone
 

@@ -16,6 +16,17 @@
 namespace whetstone {
 namespace {
 
+// Whether a member's text is a function's: its name stands before the first bracket.
+bool IsFunction(const std::string& text) {
+  const size_t open = text.find('(');
+  if (open == std::string::npos || open == 0 || text.find_first_of("={[") < open) return false;
+  const std::string head(absl::StripAsciiWhitespace(text.substr(0, open)));
+  const bool in_template =
+      std::count(head.begin(), head.end(), '<') != std::count(head.begin(), head.end(), '>');
+  return !head.empty() && IsWordChar(head.back()) && !in_template &&
+         !absl::EndsWith(head, "alignas") && !absl::EndsWith(head, "decltype");
+}
+
 // Returns the declarations in a struct's braces, without functions and labels; what a brace opens
 // belongs to what stands before it.
 std::vector<std::string> DeclarationsIn(const std::string& inside) {
@@ -24,17 +35,17 @@ std::vector<std::string> DeclarationsIn(const std::string& inside) {
   int depth = 0;
   for (size_t at = 0; at < inside.size(); ++at) {
     const char c = inside[at];
-    if (c == '}' && --depth == 0 && absl::StrContains(text, "(")) {
-      text.clear();  // a function's body
+    if (c == '}' && --depth == 0 && IsFunction(text)) {
+      text.clear();  // its body
       continue;
     }
     if (c == '{') ++depth;
-    const bool scope = at > 0 && (inside[at - 1] == ':' || inside[at + 1] == ':');
+    const bool scope =
+        (at > 0 && inside[at - 1] == ':') || (at + 1 < inside.size() && inside[at + 1] == ':');
     if (c == ':' && depth == 0 && !scope && !absl::StrContains(text, "(")) {
       text.clear();
     } else if (c == ';' && depth == 0) {
-      if (!absl::StrContains(text.substr(0, text.find_first_of("={")), "("))
-        declarations.emplace_back(absl::StripAsciiWhitespace(text));
+      if (!IsFunction(text)) declarations.emplace_back(absl::StripAsciiWhitespace(text));
       text.clear();
     } else {
       text += c;
@@ -53,7 +64,9 @@ bool ReadFields(const std::string& declaration, std::vector<SourceField>* fields
     for (size_t open = text.find('['); open != std::string::npos; open = text.find('[', open + 1))
       field.extents.push_back(text.substr(open + 1, text.find(']', open) - open - 1));
     const GivenParameter given = ReadParameter(text.substr(0, text.find('[')));
-    if (given.name.empty() || given.type.empty() || absl::EndsWith(given.type, "&")) return false;
+    if (given.name.empty() || given.type.empty() || absl::EndsWith(given.type, "&") ||
+        absl::StrContains(given.type, "("))
+      return false;
     field.type = type = given.type;
     field.name = given.name;
     fields->push_back(std::move(field));
@@ -108,7 +121,8 @@ void SourceTypes::ReadStruct(const std::string& name, const std::string& inside)
   std::vector<SourceField> fields;
   for (const std::string& declaration : DeclarationsIn(inside)) {
     if (Begins(declaration, "static") || Begins(declaration, "using") ||
-        Begins(declaration, "enum") || Begins(declaration, "friend") || declaration.empty())
+        Begins(declaration, "enum") || Begins(declaration, "friend") ||
+        absl::StrContains(declaration, "operator") || declaration.empty())
       continue;
     if (!ReadFields(declaration, &fields)) return;
   }

@@ -20,16 +20,6 @@ namespace {
 
 constexpr size_t kNoWord = std::string::npos;
 
-// Returns the first place from `from` on where `word` stands by itself.
-size_t FindWord(const std::string& masked, const std::string& word, size_t from) {
-  for (size_t at = masked.find(word, from); at != kNoWord; at = masked.find(word, at + 1)) {
-    const size_t end = at + word.size();
-    const bool begins = at == 0 || !IsWordChar(masked[at - 1]);
-    if (begins && (end == masked.size() || !IsWordChar(masked[end]))) return at;
-  }
-  return kNoWord;
-}
-
 // Takes the first named namespace away; returns its name, empty where there is none.
 std::string TakeNamespace(std::string* code) {
   const CodeText text(*code);
@@ -46,18 +36,34 @@ std::string TakeNamespace(std::string* code) {
     if (!named || name == "std" || close == kNoWord) continue;
     // An `inline` before it goes too.
     size_t head = at;
-    const size_t before = text.Before(at);
-    if (at > 5 && masked.compare(before - 5, 6, "inline") == 0) head = before - 5;
+    const std::string before(absl::StripTrailingAsciiWhitespace(masked.substr(0, at)));
+    if (absl::EndsWith(before, "inline")) head = before.size() - 6;
     *code = *Edited(*code, {{head, open + 1, ""}, {close, close + 1, ""}});
     return name;
   }
   return "";
 }
 
-// Returns `code` without `name::` and `using namespace name;`.
+// Returns the names of all structs, enums and aliases.
+std::set<std::string> TypesIn(const std::string& code) {
+  const CodeText text(code);
+  std::set<std::string> types;
+  for (const char* kind : {"struct", "class", "enum", "using"}) {
+    for (size_t at = FindWord(text.masked(), kind, 0); at != kNoWord;
+         at = FindWord(text.masked(), kind, at + 1)) {
+      const size_t begin = text.Next(at + std::string(kind).size());
+      types.insert(text.masked().substr(begin, text.WordEnd(begin) - begin));
+    }
+  }
+  return types;
+}
+
+// Returns `code` without `using namespace name;`, and with `::x` for `name::x`, or x where that is
+// a type: what is called may have another one's name nearby.
 std::string WithoutQualifier(const std::string& code, const std::string& name) {
   const CodeText text(code);
   const std::string& masked = text.masked();
+  const std::set<std::string> types = TypesIn(code);
   std::vector<TextEdit> edits;
   for (size_t at = FindWord(masked, name, 0); at != kNoWord; at = FindWord(masked, name, at + 1)) {
     const size_t end = at + name.size();
@@ -70,9 +76,39 @@ std::string WithoutQualifier(const std::string& code, const std::string& name) {
     if (masked.compare(end, 2, "::") != 0) continue;
     const size_t begin = at >= 2 && masked.compare(at - 2, 2, "::") == 0 ? at - 2 : at;
     if (begin < at && begin > 0 && IsWordChar(masked[begin - 1])) continue;  // another's
-    edits.push_back({begin, end + 2, ""});
+    const std::string qualified = masked.substr(end + 2, text.WordEnd(end + 2) - end - 2);
+    edits.push_back({begin, end + 2, types.count(qualified) > 0 ? "" : "::"});
   }
   return *Edited(code, std::move(edits));
+}
+
+std::string WithoutHiding(const std::string& text) {
+  return MapIdentifiers(text, [](const std::string& word) {
+    const bool hides = word == "static" || word == "inline" || word == "constexpr";
+    return hides ? std::string(word.size(), ' ') : word;
+  });
+}
+
+// Says whether two functions, or one and one of the library's, have one name: outside of their
+// namespaces another one may be called.
+bool HasNamesTwice(const std::string& code) {
+  static const auto* const kLibrary = new std::set<std::string>{
+      "abs",        "acos",      "arg",       "asin",    "atan",   "atan2", "begin",    "cbrt",
+      "ceil",       "clamp",     "copy",      "cos",     "cosh",   "count", "data",     "div",
+      "end",        "erf",       "exp",       "exp2",    "fabs",   "fill",  "find",     "floor",
+      "fma",        "fmax",      "fmin",      "fmod",    "gamma",  "gcd",   "hypot",    "imag",
+      "index",      "j0",        "j1",        "lcm",     "lerp",   "log",   "log10",    "log2",
+      "max",        "merge",     "min",       "move",    "norm",   "pow",   "real",     "round",
+      "rotate",     "sign",      "sin",       "sinh",    "size",   "sort",  "sqrt",     "swap",
+      "tan",        "tanh",      "time",      "trunc",   "y0",     "y1",    "distance", "midpoint",
+      "accumulate", "partition", "transform", "reverse", "search", "unique"};
+  const absl::StatusOr<CppSource> source = ReadCppSource(WithoutHiding(code), "");
+  if (!source.ok()) return true;
+  std::set<std::string> names;
+  return std::any_of(source->functions.begin(), source->functions.end(), [&](const auto& function) {
+    const std::string name = NameOfFunction(function.signature);
+    return kLibrary->count(name) > 0 || !names.insert(name).second;
+  });
 }
 
 // Writes out the first alias of a type, `using Row = std::vector<int>;`; false: there is none.
@@ -93,12 +129,18 @@ bool TakeAlias(std::string* code) {
     const bool inside = std::count(before.begin(), before.end(), '{') !=
                         std::count(before.begin(), before.end(), '}');
     if (inside || FindWord(type, name, 0) != kNoWord || absl::StrContains(type, "(") ||
-        masked[text.Before(at)] == '>')
+        absl::StrContains(type, "[") || (at > 0 && masked[text.Before(at)] == '>'))
       continue;
     std::vector<TextEdit> edits = {{at, end + 1, ""}};
+    bool makes_values = false;
     for (size_t use = FindWord(masked, name, end); use != kNoWord;
-         use = FindWord(masked, name, use + 1))
+         use = FindWord(masked, name, use + 1)) {
       edits.push_back({use, use + name.size(), type});
+      makes_values =
+          makes_values || absl::StrContains("({", masked.substr(text.Next(use + name.size()), 1));
+    }
+    // A type of several words makes none so.
+    if (makes_values && !absl::StrContains(type, "<") && absl::StrContains(type, " ")) continue;
     *code = *Edited(*code, std::move(edits));
     return true;
   }
@@ -113,17 +155,23 @@ int CountOf(const std::string& masked, const std::string& word) {
   return count;
 }
 
+// Returns how often a word stands in braces, where functions are called.
+int CallsOf(const std::string& masked, const std::string& word) {
+  int depth = 0, calls = 0;
+  size_t at = 0;
+  for (size_t use = FindWord(masked, word, 0); use != kNoWord;
+       use = FindWord(masked, word, use + 1)) {
+    for (; at < use; ++at) depth += masked[at] == '{' ? 1 : masked[at] == '}' ? -1 : 0;
+    if (depth > 0) ++calls;
+  }
+  return calls;
+}
+
 // Returns `code` with `wanted`, or the only function that no other one calls if that is empty,
-// visible to other files, and no other one.
+// visible to other files, and no other one. One that is declared first stays as it is.
 std::string WithVisibleRoot(const std::string& code, const std::string& wanted) {
-  static const auto* const kHiding = new std::set<std::string>{"static", "inline", "constexpr"};
-  const auto visible = [](const std::string& text) {
-    return MapIdentifiers(text, [](const std::string& word) {
-      return kHiding->count(word) > 0 ? std::string(word.size(), ' ') : word;
-    });
-  };
   const std::string masked = MaskedCpp(code);
-  const absl::StatusOr<CppSource> source = ReadCppSource(visible(code), "");
+  const absl::StatusOr<CppSource> source = ReadCppSource(WithoutHiding(code), "");
   if (!source.ok()) return code;
   std::vector<TextEdit> edits;
   int roots = 0;
@@ -134,23 +182,24 @@ std::string WithVisibleRoot(const std::string& code, const std::string& wanted) 
         function.head == 0 ? kNoWord : masked.find_last_of(";}", function.head - 1);
     const size_t begin = masked.find_first_not_of(" \t\n", before == kNoWord ? 0 : before + 1);
     const std::string head = masked.substr(begin, function.open - begin);
-    const std::string shown = visible(head);
-    if (wanted.empty() ? CountOf(masked, name) == 1 : name == wanted) {
+    if (absl::StrContains(head, name + "::") || absl::StrContains(head, "::" + name)) continue;
+    const std::string shown = WithoutHiding(head);
+    if (wanted.empty() ? CallsOf(masked, name) == 0 : name == wanted) {
       ++roots;
       if (shown != head) edits.push_back({begin, function.open, shown});
-    } else if (shown == head) {
+    } else if (shown == head && CountOf(masked, name) == CallsOf(masked, name) + 1) {
       edits.push_back({begin, begin, "static "});
     }
   }
   return roots == 1 ? *Edited(code, std::move(edits)) : code;
 }
 
-// The templates of a file, all of one type each.
+// A function that is a template of one type, and the structs that it takes.
 class Templates {
  public:
   explicit Templates(const std::string& code) : code_(code), text_(code), masked_(text_.masked()) {}
 
-  std::optional<UnwrappedSource> Take() {
+  std::optional<UnwrappedSource> Take(const std::string& function) {
     for (size_t at = FindWord(masked_, "template", 0); at != kNoWord;
          at = FindWord(masked_, "template", at + 1)) {
       const size_t next = text_.Next(at + 8);
@@ -158,24 +207,27 @@ class Templates {
         return std::nullopt;
       }
     }
-    if (templates_.empty() || types_.size() > 1) return std::nullopt;
-    UnwrappedSource made{code_, {}};
+    if (types_.size() > 1 || !ChooseRoot(function)) return std::nullopt;
+    const auto root = std::find_if(templates_.begin(), templates_.end(),
+                                   [](const Template& each) { return each.taken; });
+    const std::string type = !types_.empty() ? *types_.begin() : root->integral ? "int" : "double";
+    TakeStructs();
     for (const Template& each : templates_) {
-      const std::string type = !types_.empty() ? *types_.begin() : each.integral ? "int" : "double";
+      if (!each.taken) continue;
       edits_.push_back({each.begin, each.head, ""});
       for (size_t at = FindWord(masked_, each.parameter, each.head); at < each.end;
            at = FindWord(masked_, each.parameter, at + 1)) {
         edits_.push_back({at, at + each.parameter.size(), type});
       }
-      const std::string change = absl::StrCat("'", each.parameter, "' is ", type);
-      if (std::count(made.changes.begin(), made.changes.end(), change) == 0)
-        made.changes.push_back(change);
     }
     std::optional<std::string> code = Edited(code_, std::move(edits_));
     if (!code) return std::nullopt;
-    for (const Template& each : templates_) *code = WithoutArguments(*code, each.name);
-    made.code = *std::move(code);
-    return made;
+    for (const Template& each : templates_) {
+      if (each.taken && !WithoutArguments(each.name, type, &*code)) return std::nullopt;
+    }
+    return UnwrappedSource{
+        *std::move(code),
+        {absl::StrCat("'", root->parameter, "' of '", root->name, "' is ", type)}};
   }
 
  private:
@@ -183,10 +235,55 @@ class Templates {
     std::string parameter;
     std::string name;  // of what it is a template of
     bool integral = false;
+    bool is_struct = false;
+    bool taken = false;
     size_t begin = 0;  // of the word,
-    size_t head = 0;   // of what it is a template of, and the end of that
+    size_t head = 0;   // of what it is a template of, where its braces open, and the end
+    size_t open = 0;
     size_t end = 0;
   };
+
+  // The function that is meant is a template that no other one calls.
+  bool ChooseRoot(const std::string& wanted) {
+    const absl::StatusOr<CppSource> source = ReadCppSource(WithoutHiding(code_), "");
+    if (!source.ok()) return false;
+    const auto is_root = [&](const std::string& name) {
+      return wanted.empty() ? CallsOf(masked_, name) == 0 : name == wanted;
+    };
+    if (std::any_of(source->functions.begin(), source->functions.end(), [&](const auto& function) {
+          return is_root(NameOfFunction(function.signature));
+        }))
+      return false;
+    int roots = 0;
+    for (Template& each : templates_) {
+      each.taken = !each.is_struct && is_root(each.name);
+      roots += each.taken ? 1 : 0;
+    }
+    return roots == 1;
+  }
+
+  // With it goes what it takes, what that holds, and which functions take these.
+  void TakeStructs() {
+    for (bool more = true; more;) {
+      more = false;
+      for (Template& each : templates_) {
+        if (each.taken) continue;
+        const auto names = [&](const Template& other, const std::string& name) {
+          const std::string head =
+              masked_.substr(other.head, (other.is_struct ? other.end : other.open) - other.head);
+          return FindWord(head, name, 0) != kNoWord;
+        };
+        const bool takes =
+            std::any_of(templates_.begin(), templates_.end(), [&](const auto& other) {
+              if (!other.taken) return false;
+              return each.is_struct ? names(other, each.name)
+                                    : other.is_struct && names(each, other.name);
+            });
+        each.taken = takes;
+        more = more || takes;
+      }
+    }
+  }
 
   // template <typename T> double f(…) {…}
   bool ReadTemplate(size_t at, size_t open) {
@@ -202,7 +299,11 @@ class Templates {
         absl::StrContains(words[0], ".")) {
       return false;
     }
-    Template made{words[1], "", absl::StrContains(words[0], "integral"), at, close + 1, 0};
+    Template made{.parameter = words[1],
+                  .name = "",
+                  .integral = absl::StrContains(words[0], "integral"),
+                  .begin = at,
+                  .head = close + 1};
     const size_t body = masked_.find_first_of("{;", close);
     if (body == kNoWord) return false;
     made.end = masked_[body] == ';' ? body : text_.ClosingBrace(body);
@@ -214,6 +315,8 @@ class Templates {
     size_t name = name_end;
     while (name > 0 && IsWordChar(head[name - 1])) --name;
     made.name = head.substr(name, name_end - name);
+    made.open = body;
+    made.is_struct = !absl::StrContains(head, "(");
     if (made.end == kNoWord || made.name.empty() || absl::StrContains(head, "requires"))
       return false;
     templates_.push_back(std::move(made));
@@ -236,9 +339,10 @@ class Templates {
     return true;
   }
 
-  // What was name<type> is name.
-  static std::string WithoutArguments(const std::string& code, const std::string& name) {
-    const CodeText text(code);
+  // What was name<type> is name; false: there are others.
+  static bool WithoutArguments(const std::string& name, const std::string& type,
+                               std::string* code) {
+    const CodeText text(*code);
     const std::string& masked = text.masked();
     std::vector<TextEdit> edits;
     for (size_t at = FindWord(masked, name, 0); at != kNoWord;
@@ -246,14 +350,11 @@ class Templates {
       const size_t end = at + name.size();
       const size_t close = masked.find('>', end);
       if (end >= masked.size() || masked[end] != '<' || close == kNoWord) continue;
-      const std::string inside = masked.substr(end + 1, close - end - 1);
-      // A comparison of a variable is none.
-      if (std::all_of(inside.begin(), inside.end(),
-                      [](char c) { return IsWordChar(c) || c == ':' || c == ' '; })) {
-        edits.push_back({end, close + 1, ""});
-      }
+      if (absl::StripAsciiWhitespace(masked.substr(end + 1, close - end - 1)) != type) return false;
+      edits.push_back({end, close + 1, ""});
     }
-    return *Edited(code, std::move(edits));
+    *code = *Edited(*code, std::move(edits));
+    return true;
   }
 
   const std::string& code_;
@@ -268,18 +369,21 @@ class Templates {
 
 UnwrappedSource Unwrapped(const std::string& code, const std::string& function) {
   UnwrappedSource made{code, {}};
+  std::string outside = code;
   std::vector<std::string> names;
-  for (std::string name = TakeNamespace(&made.code); !name.empty();
-       name = TakeNamespace(&made.code)) {
+  for (std::string name = TakeNamespace(&outside); !name.empty(); name = TakeNamespace(&outside)) {
     if (std::count(names.begin(), names.end(), name) == 0) names.push_back(name);
   }
-  for (const std::string& name : names) {
-    made.code = WithoutQualifier(made.code, name);
-    for (const absl::string_view part : absl::StrSplit(name, "::"))
-      made.code = WithoutQualifier(made.code, std::string(part));
-    made.changes.push_back(absl::StrCat("what was in namespace '", name, "' is outside of it"));
+  if (!names.empty() && !HasNamesTwice(outside)) {
+    for (const std::string& name : names) {
+      outside = WithoutQualifier(outside, name);
+      for (const absl::string_view part : absl::StrSplit(name, "::"))
+        outside = WithoutQualifier(outside, std::string(part));
+      made.changes.push_back(absl::StrCat("what was in namespace '", name, "' is outside of it"));
+    }
+    made.code = std::move(outside);
   }
-  if (std::optional<UnwrappedSource> taken = Templates(made.code).Take()) {
+  if (std::optional<UnwrappedSource> taken = Templates(made.code).Take(function)) {
     made.code = std::move(taken->code);
     made.changes.insert(made.changes.end(), taken->changes.begin(), taken->changes.end());
   }

@@ -15,13 +15,14 @@ struct UnwrappedSource {
 };
 
 // Returns `code` without
-// - named namespaces and their names before `::`; those without a name stay;
+// - named namespaces, unless two functions, or one and one of the library's, have one name then;
+//   what stands behind `name::` is of global scope, and those without a name stay;
+// - the template of one type that `function` is (or if that is empty the only one that nothing else
+//   calls), and those of structs that it takes: they get the type that the file instantiates
+//   explicitly (`template float f<float>(…);`), double, or int of an integral T;
 // - aliases of types at global scope, which stand in their places;
-// - `static`, `inline` and `constexpr` before `function`, or if that is empty the only one that no
-//   other one calls; the others are static;
-// - templates of one type, T: functions and structs, which get the one type that the file
-//   instantiates explicitly (`template float f<float>(…);`), double, or int of an integral T.
-// It is the code as it is where there is nothing of that, or a template of another kind.
+// - `static`, `inline` and `constexpr` before that function; the others are static.
+// What is of another kind stays as it is.
 UnwrappedSource Unwrapped(const std::string& code, const std::string& function);
 
 }  // namespace whetstone

@@ -27,6 +27,22 @@ size_t EndOfStatement(const std::string& masked, size_t at) {
   return std::string::npos;
 }
 
+// Gives what the function itself returns to `call`; false: it cannot be told.
+bool PassReturns(const CodeText& text, const CppFunction& function, const std::string& call,
+                 std::vector<TextEdit>* edits) {
+  const std::string& masked = text.masked();
+  for (size_t at = masked.find("return", function.open); at < function.close;
+       at = masked.find("return", at + 1)) {
+    if (IsWordChar(masked[at - 1]) || IsWordChar(masked[at + 6])) continue;
+    if (text.IsInLambda(at, function.open)) continue;
+    const size_t end = EndOfStatement(masked, at);
+    if (end > function.close) return false;
+    edits->push_back({at + 6, text.Next(at + 6), absl::StrCat(" ", call, "(")});
+    edits->push_back({end, end, ")"});
+  }
+  return true;
+}
+
 }  // namespace
 
 std::optional<ArrayResult> WithWrittenResult(const std::string& code, const CppFunction& function) {
@@ -46,6 +62,7 @@ std::optional<ArrayResult> WithWrittenResult(const std::string& code, const CppF
   std::vector<TextEdit> edits;
   if (type == "bool") {
     edits.push_back({function.head, name, "int "});
+    if (!PassReturns(text, function, "static_cast<bool>", &edits)) return std::nullopt;
     return ArrayResult{*Edited(code, std::move(edits)), "what it returns (bool) is an int"};
   }
   const std::string given = text.Fresh("result_given");
@@ -60,15 +77,7 @@ std::optional<ArrayResult> WithWrittenResult(const std::string& code, const CppF
       {function.open + 1, function.open + 1,
        absl::StrCat("\n  const auto ", write, " = [&](const ", type, "& ", given, ") {", out->code,
                     out->length.empty() ? "" : absl::StrCat(" return ", out->length, ";"), " };")});
-  for (size_t at = masked.find("return", function.open); at < function.close;
-       at = masked.find("return", at + 1)) {
-    if (IsWordChar(masked[at - 1]) || IsWordChar(masked[at + 6])) continue;
-    if (text.IsInLambda(at, function.open)) continue;
-    const size_t end = EndOfStatement(masked, at);
-    if (end > function.close) return std::nullopt;
-    edits.push_back({at + 6, text.Next(at + 6), absl::StrCat(" ", write, "(")});
-    edits.push_back({end, end, ")"});
-  }
+  if (!PassReturns(text, function, write, &edits)) return std::nullopt;
   std::optional<std::string> edited = Edited(code, std::move(edits));
   if (!edited) return std::nullopt;
   return ArrayResult{*std::move(edited),
