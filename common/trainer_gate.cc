@@ -25,22 +25,24 @@ absl::StatusOr<TrainerHolder> TrainerGate::Load(
     RETURN_IF_ERROR(lease_.Claim(by, steal, Now()));
   }
   const absl::Status loaded = load(by);
+  if (loaded.ok()) return by;
   const std::lock_guard<std::mutex> lock(mutex_);
-  lease_.Settle(by, loaded.ok(), Now());
-  RETURN_IF_ERROR(loaded);
-  return by;
+  lease_.Settle(by, /*loaded=*/false, Now());
+  return loaded;
 }
 
-absl::Status TrainerGate::Call(const TrainerHolder& caller,
-                               const std::function<absl::Status()>& call) {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    RETURN_IF_ERROR(lease_.Begin(caller, Now()));
-  }
-  const absl::Status done = call();
+void TrainerGate::Loaded(const TrainerHolder& by) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  lease_.End(caller, Now());
-  return done;
+  lease_.Settle(by, /*loaded=*/true, Now());
+}
+
+absl::StatusOr<std::shared_ptr<void>> TrainerGate::Begin(const TrainerHolder& caller) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  RETURN_IF_ERROR(lease_.Begin(caller, Now()));
+  return std::shared_ptr<void>(nullptr, [this, caller](void*) {
+    const std::lock_guard<std::mutex> end_lock(mutex_);
+    lease_.End(caller, Now());
+  });
 }
 
 absl::Status TrainerGate::Check(const TrainerHolder& caller) const {

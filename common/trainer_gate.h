@@ -3,13 +3,14 @@
 //
 //   TrainerGate gate(&clock);
 //   absl::StatusOr<TrainerHolder> holder = gate.Load("a-1", /*steal=*/false, [&](const auto& by) {
-//     return compute.Run([&] { RETURN_IF_ERROR(gate.Check(by)); … });
+//     return compute.Run([&] { RETURN_IF_ERROR(gate.Check(by)); …; gate.Loaded(by); … });
 //   });
-//   absl::Status done = gate.Call(*holder, [&] { … });
+//   ASSIGN_OR_RETURN(const std::shared_ptr<void> running, gate.Begin(*holder));
 #ifndef WHETSTONE_COMMON_TRAINER_GATE_H_
 #define WHETSTONE_COMMON_TRAINER_GATE_H_
 
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -26,11 +27,14 @@ class TrainerGate {
   explicit TrainerGate(const Clock* clock) : clock_(clock) {}
 
   // Runs `load` for the campaign, which holds the trainer from the beginning of that, and returns
-  // it with its epoch. Errors are the load's and TrainerLease::Claim's.
+  // it with its epoch. A `load` that succeeds has said Loaded as its last act, while no other one
+  // loads: whose policy came last is the holder. Errors are the load's and TrainerLease::Claim's.
   absl::StatusOr<TrainerHolder> Load(const std::string& campaign_id, bool steal,
                                      const std::function<absl::Status(const TrainerHolder&)>& load);
-  // Runs `call` if `caller` holds the trainer. Errors are the call's and TrainerLease::Check's.
-  absl::Status Call(const TrainerHolder& caller, const std::function<absl::Status()>& call);
+  void Loaded(const TrainerHolder& by);
+  // A call of `caller` runs until the last copy of what is returned is gone, whoever waits for it.
+  // Errors are TrainerLease::Check's.
+  absl::StatusOr<std::shared_ptr<void>> Begin(const TrainerHolder& caller);
   // As TrainerLease has it: for what waited for its turn, or takes long.
   absl::Status Check(const TrainerHolder& caller) const;
   void Hear(const TrainerHolder& caller, bool release);

@@ -33,9 +33,10 @@ absl::Status TrainerLease::Check(const TrainerHolder& caller) const {
   const TrainerHolder& holder = state_.holder;
   if (caller == holder) return absl::OkStatus();
   if (caller.campaign_id.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat("this trainer's policy is of campaign ",
-                                                      holder.campaign_id,
-                                                      ", and the call names none; load a policy"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("this trainer's policy is of campaign ", holder.campaign_id,
+                     ", and the call names none: load a policy; or "
+                     "whet is older than this trainer"));
   }
   if (holder.epoch == 0) {
     return absl::FailedPreconditionError(
@@ -43,12 +44,14 @@ absl::Status TrainerLease::Check(const TrainerHolder& caller) const {
                      " does not hold the trainer (any more), and nobody does; load a checkpoint"));
   }
   if (holder.campaign_id == caller.campaign_id) {
-    return absl::AbortedError(absl::StrCat("another process of campaign ", holder.campaign_id,
-                                           " has taken the trainer since"));
+    return absl::AbortedError(
+        absl::StrCat("another process of campaign ", holder.campaign_id,
+                     " has taken the trainer since: this run goes on in another "
+                     "process, perhaps of a copy; end one of them"));
   }
   return absl::AbortedError(absl::StrCat("campaign ", holder.campaign_id,
                                          " has taken the trainer from campaign ",
-                                         caller.campaign_id));
+                                         caller.campaign_id, "; --steal takes it back"));
 }
 
 absl::Status TrainerLease::Begin(const TrainerHolder& caller, double now) {
@@ -66,9 +69,10 @@ void TrainerLease::End(const TrainerHolder& caller, double now) {
 }
 
 void TrainerLease::Hear(const TrainerHolder& caller, bool release, double now) {
-  if (caller != state_.holder) return;
-  state_.heard = now;
-  if (release) state_ = {.holder = {.campaign_id = caller.campaign_id}};
+  State& state = loading_ && caller == before_.holder ? before_ : state_;
+  if (caller != state.holder) return;
+  state.heard = now;
+  if (release) state = {.holder = {.campaign_id = caller.campaign_id}};
 }
 
 std::string TrainerLease::HeldBy(double now) const {

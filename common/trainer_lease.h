@@ -24,6 +24,11 @@ struct TrainerHolder {
   uint64_t epoch = 0;
   bool operator==(const TrainerHolder&) const = default;
 };
+// Returns whom `holder`, a v1::Holder, names.
+template <typename Message>
+TrainerHolder HolderOf(const Message& holder) {
+  return {.campaign_id = holder.campaign_id(), .epoch = holder.epoch()};
+}
 
 // It is not thread-safe.
 class TrainerLease {
@@ -47,7 +52,7 @@ class TrainerLease {
   absl::Status Begin(const TrainerHolder& caller, double now);
   void End(const TrainerHolder& caller, double now);
   // `caller` lives or, with `release`, needs the trainer no longer. Nothing if it is not the
-  // holder.
+  // holder, nor is it again should the load that runs fail.
   void Hear(const TrainerHolder& caller, bool release, double now);
 
   // Returns the campaign that holds the trainer, and how long ago it was heard of; empty if nobody

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <memory>
 #include <string>
 
 #include "common/clock.h"
@@ -12,6 +13,7 @@
 namespace whetstone {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 const TrainerHolder kA{"a-1", 11}, kLaterA{"a-1", 12}, kB{"b-2", 21}, kNobody{};
@@ -50,10 +52,10 @@ TEST(TrainerLeaseTest, WhoeverLostItIsToldWhoHasIt) {
   TrainerLease lease = HeldBy(kA);
   EXPECT_TRUE(lease.Claim(kLaterA, /*steal=*/false, 1).ok()) << "it is the same campaign's";
   EXPECT_THAT(Refused(lease.Check(kA), absl::StatusCode::kAborted),
-              HasSubstr("another process of campaign a-1"));
+              AllOf(HasSubstr("another process of campaign a-1"), HasSubstr("end one of them")));
   EXPECT_TRUE(lease.Claim(kB, /*steal=*/true, 2).ok());
   EXPECT_EQ(Refused(lease.Begin(kLaterA, 2), absl::StatusCode::kAborted),
-            "campaign b-2 has taken the trainer from campaign a-1");
+            "campaign b-2 has taken the trainer from campaign a-1; --steal takes it back");
   lease.Hear(kLaterA, /*release=*/true, 2);
   lease.End(kLaterA, 2);
   EXPECT_EQ(lease.HeldBy(1000), "b-2") << "its load still runs";
@@ -68,6 +70,15 @@ TEST(TrainerLeaseTest, AFailedLoadLeavesTheHolder) {
   lease.End(kA, 8);
   EXPECT_EQ(lease.HeldBy(67), "a-1");
   EXPECT_EQ(lease.HeldBy(69), "");
+}
+
+TEST(TrainerLeaseTest, AFailedLoadDoesNotBringBackWhoGaveTheTrainerUpMeanwhile) {
+  TrainerLease lease = HeldBy(kA);
+  ASSERT_TRUE(lease.Claim(kB, /*steal=*/true, 1).ok());
+  lease.Hear(kA, /*release=*/true, 2);
+  EXPECT_EQ(lease.HeldBy(2), "b-2");
+  lease.Settle(kB, /*loaded=*/false, 3);
+  EXPECT_EQ(lease.HeldBy(3), "");
 }
 
 TEST(TrainerLeaseTest, WhatIsLoadedTellsWhoCanBeLeftWithTheTrainer) {
@@ -104,7 +115,8 @@ TEST(TrainerLeaseTest, NobodyIsNotAnybody) {
 
 class StillClock final : public Clock {
  public:
-  std::chrono::nanoseconds Now() const override { return std::chrono::seconds(7); }
+  std::chrono::nanoseconds Now() const override { return std::chrono::seconds(now_s_); }
+  int now_s_ = 7;
 };
 
 TEST(TrainerGateTest, EveryLoadHasAnEpochOfItsOwn) {
@@ -112,21 +124,62 @@ TEST(TrainerGateTest, EveryLoadHasAnEpochOfItsOwn) {
   TrainerGate gate(&clock);
   const auto load = [&](const TrainerHolder& by) {
     EXPECT_TRUE(gate.Check(by).ok());
+    gate.Loaded(by);
     return absl::OkStatus();
   };
   const absl::StatusOr<TrainerHolder> first = gate.Load("a-1", false, load);
   const absl::StatusOr<TrainerHolder> second = gate.Load("a-1", false, load);
   ASSERT_TRUE(first.ok() && second.ok());
   EXPECT_NE(first->epoch, second->epoch);
-  const auto call = [] { return absl::InternalError("its own"); };
-  EXPECT_EQ(gate.Call(*first, call).code(), absl::StatusCode::kAborted);
-  EXPECT_EQ(gate.Call(*second, call).message(), "its own");
+  EXPECT_EQ(gate.Begin(*first).status().code(), absl::StatusCode::kAborted);
+  EXPECT_TRUE(gate.Begin(*second).ok());
   EXPECT_EQ(gate.holding().campaign_id, "a-1");
   gate.Hear(*second, /*release=*/true);
   EXPECT_EQ(gate.holding().campaign_id, "");
   const absl::StatusOr<TrainerHolder> nobody = gate.Load("", false, load);
   ASSERT_TRUE(nobody.ok());
   EXPECT_EQ(*nobody, kNobody);
+}
+
+TEST(TrainerGateTest, WhosePolicyIsThereHoldsItHoweverLateItsLoadReturns) {
+  const StillClock clock;
+  TrainerGate gate(&clock);
+  const auto load = [&](const TrainerHolder& by) {
+    gate.Loaded(by);
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(gate.Load("o-0", false, load).ok());
+  const absl::StatusOr<TrainerHolder> a = gate.Load("a-1", true, [&](const TrainerHolder& by) {
+    gate.Loaded(by);
+    const auto missing = [](const TrainerHolder&) { return absl::NotFoundError("no such"); };
+    EXPECT_FALSE(gate.Load("b-2", true, missing).ok());
+    return absl::OkStatus();
+  });
+  ASSERT_TRUE(a.ok());
+  EXPECT_TRUE(gate.Check(*a).ok());
+  EXPECT_EQ(gate.holding().campaign_id, "a-1");
+}
+
+TEST(TrainerGateTest, ACallRunsAsLongAsItComputes) {
+  StillClock clock;
+  TrainerGate gate(&clock);
+  const absl::StatusOr<TrainerHolder> a = gate.Load("a-1", false, [&](const TrainerHolder& by) {
+    gate.Loaded(by);
+    return absl::OkStatus();
+  });
+  ASSERT_TRUE(a.ok());
+  std::shared_ptr<void> computing;
+  {
+    const absl::StatusOr<std::shared_ptr<void>> waiting = gate.Begin(*a);
+    ASSERT_TRUE(waiting.ok());
+    computing = *waiting;
+  }
+  clock.now_s_ += 1000;
+  EXPECT_EQ(gate.holding().campaign_id, "a-1");
+  EXPECT_EQ(gate.holding().heard_s, 0);
+  computing.reset();
+  clock.now_s_ += 61;
+  EXPECT_EQ(gate.holding().campaign_id, "");
 }
 
 }  // namespace

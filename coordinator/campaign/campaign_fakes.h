@@ -155,9 +155,6 @@ class World {
   void EndTrainer();
   absl::Status Load(const action::LoadPolicy& a);
   void TellPolicy(v1::TrainerInfo* info) const;
-  static TrainerHolder HolderOf(const v1::Holder& holder) {
-    return {holder.campaign_id(), holder.epoch()};
-  }
   // Returns whether the trainer lets a call of `holder` through; if not, the call has failed.
   bool LetThrough(uint64_t call, const v1::Holder& holder);
   void Apply(uint64_t call, const v1::UpdateRequest& request);

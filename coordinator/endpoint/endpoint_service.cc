@@ -20,10 +20,6 @@ constexpr milliseconds kCallPoll{100};
 // With the poll, that is at least once a second.
 constexpr milliseconds kProgressEvery{800};
 
-TrainerHolder HolderOf(const v1::Holder& holder) {
-  return {.campaign_id = holder.campaign_id(), .epoch = holder.epoch()};
-}
-
 absl::Status CheckRequest(const v1::GenerateRequest& request) {
   for (const v1::PromptGroup& group : request.groups()) {
     if (!group.response_prefix().empty()) {
@@ -73,6 +69,7 @@ grpc::Status EndpointService::LoadCheckpoint(grpc::ServerContext*,
       gate_.Load(request->campaign_id(), request->steal(), [&](const TrainerHolder& by) {
         const std::lock_guard<std::mutex> lock(mutex_);
         info_.set_campaign_id(by.campaign_id);
+        gate_.Loaded(by);
         return absl::OkStatus();
       });
   if (!holder.ok()) return ToGrpcStatus(holder.status());
@@ -85,14 +82,13 @@ grpc::Status EndpointService::LoadCheckpoint(grpc::ServerContext*,
 grpc::Status EndpointService::Generate(grpc::ServerContext* context,
                                        const v1::GenerateRequest* request,
                                        grpc::ServerWriter<v1::GenerateEvent>* writer) {
-  const TrainerHolder caller = HolderOf(request->holder());
-  return ToGrpcStatus(
-      gate_.Call(caller, [&] { return Stream(context, caller, *request, writer); }));
+  return ToGrpcStatus(Stream(context, HolderOf(request->holder()), *request, writer));
 }
 
 absl::Status EndpointService::Stream(grpc::ServerContext* context, const TrainerHolder& caller,
                                      const v1::GenerateRequest& request,
                                      grpc::ServerWriter<v1::GenerateEvent>* writer) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<void> running, gate_.Begin(caller));
   RETURN_IF_ERROR(CheckRequest(request));
   bool reader_lives = true;
   const auto write = [&](const v1::GenerateEvent& event) {

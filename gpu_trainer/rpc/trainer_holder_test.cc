@@ -1,13 +1,20 @@
 // Who may do what with a trainer's policy: two campaigns, and two processes of one.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "common/eventually_testing.h"
 #include "common/file.h"
+#include "common/unique_fd.h"
 #include "gpu_trainer/rpc/tiny_model_testing.h"
 #include "gpu_trainer/rpc/trainer_service.h"
 
@@ -193,6 +200,39 @@ TEST_F(TrainerHolderTest, AStolenGenerationEndsAndSaysWhy) {
   }
   const grpc::Status ended = reader->Finish();
   EXPECT_EQ(ended.error_code(), StatusCode::ABORTED) << ended.error_message();
+}
+
+// Whoever is gone before its load has ended does not keep the trainer.
+TEST_F(TrainerHolderTest, ACancelledLoadGivesTheTrainerBack) {
+  const std::string config = Path("model/config.json"), aside = Path("config.json");
+  std::filesystem::rename(config, aside);
+  ASSERT_EQ(mkfifo(config.c_str(), 0600), 0);
+  grpc::ClientContext loading, waiting;
+  const auto cancelled = [this](grpc::ClientContext* context, const std::string& campaign) {
+    v1::LoadCheckpointRequest request = Of(campaign, Path("model"));
+    request.set_steal(true);
+    v1::LoadCheckpointResponse response;
+    EXPECT_EQ(stub_->LoadCheckpoint(context, request, &response).error_code(),
+              StatusCode::CANCELLED);
+  };
+  std::thread first(cancelled, &loading, "b-2");
+  EXPECT_TRUE(Eventually([&] { return service_->Busy() == "LoadCheckpoint"; }));
+  std::thread second(cancelled, &waiting, "c-3");
+  EXPECT_TRUE(Eventually([&] { return Info().held_by() == "c-3"; }));
+  loading.TryCancel();
+  waiting.TryCancel();
+  first.join();
+  second.join();
+  // The first one goes on.
+  const std::string text = *ReadFile(aside);
+  {
+    const UniqueFd fifo(open(config.c_str(), O_WRONLY));
+    std::filesystem::rename(aside, config);
+    EXPECT_EQ(write(fifo.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+  EXPECT_TRUE(Eventually([&] { return service_->Busy().empty() && Info().held_by().empty(); }));
+  EXPECT_EQ(Info().campaign_id(), "b-2") << "the second one did not even begin";
+  Loaded(Of("d-4", Path("model")));
 }
 
 TEST_F(TrainerHolderTest, AFailedLoadLeavesTheTrainerToItsHolder) {

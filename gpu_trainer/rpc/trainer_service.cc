@@ -19,10 +19,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds kPoll{200};
 constexpr milliseconds kProgressEvery{1000};
 
-TrainerHolder HolderOf(const v1::Holder& holder) {
-  return {.campaign_id = holder.campaign_id(), .epoch = holder.epoch()};
-}
-
 }  // namespace
 
 TrainerService::TrainerService(const TrainerOptions& options)
@@ -45,12 +41,14 @@ absl::Status TrainerService::Run(grpc::ServerContext* context, std::string name,
 absl::Status TrainerService::RunFor(const v1::Holder& holder, grpc::ServerContext* context,
                                     std::string name, std::function<absl::Status()> work) {
   const TrainerHolder caller = HolderOf(holder);
-  return gate_.Call(caller, [&] {
-    return Run(context, std::move(name), [this, caller, work = std::move(work)]() -> absl::Status {
-      RETURN_IF_ERROR(gate_.Check(caller));
-      return work();
-    });
-  });
+  ASSIGN_OR_RETURN(std::shared_ptr<void> running, gate_.Begin(caller));
+  // The work owns it: it computes on when nobody waits any more.
+  return Run(
+      context, std::move(name),
+      [this, caller, running = std::move(running), work = std::move(work)]() -> absl::Status {
+        RETURN_IF_ERROR(gate_.Check(caller));
+        return work();
+      });
 }
 
 void TrainerService::Stop() {
@@ -82,15 +80,17 @@ absl::Status TrainerService::Load(const v1::LoadCheckpointRequest& request) {
              [this, request] { return trainer_.Load(request); });
 }
 
-grpc::Status TrainerService::LoadCheckpoint(grpc::ServerContext*,
+grpc::Status TrainerService::LoadCheckpoint(grpc::ServerContext* context,
                                             const v1::LoadCheckpointRequest* request,
                                             v1::LoadCheckpointResponse* response) {
   const auto load = [&](const TrainerHolder& by) {
     return Run(/*context=*/nullptr, "LoadCheckpoint", [&]() -> absl::Status {
       RETURN_IF_ERROR(gate_.Check(by));
+      if (context->IsCancelled()) return absl::CancelledError("cancelled before it began");
       RETURN_IF_ERROR(request->path().empty() ? CheckPolicyIsOf(request->campaign_id())
                                               : trainer_.Load(*request));
       *response->mutable_info() = Info();
+      gate_.Loaded(by);
       return absl::OkStatus();
     });
   };
@@ -99,6 +99,8 @@ grpc::Status TrainerService::LoadCheckpoint(grpc::ServerContext*,
   if (holder.ok()) {
     response->mutable_holder()->set_campaign_id(holder->campaign_id);
     response->mutable_holder()->set_epoch(holder->epoch);
+    // Nobody learns that it holds the trainer.
+    if (context->IsCancelled()) gate_.Hear(*holder, /*release=*/true);
   }
   return ToGrpcStatus(holder.status());
 }
@@ -113,15 +115,14 @@ absl::Status TrainerService::CheckPolicyIsOf(const std::string& campaign_id) con
 grpc::Status TrainerService::Generate(grpc::ServerContext* context,
                                       const v1::GenerateRequest* request,
                                       grpc::ServerWriter<v1::GenerateEvent>* writer) {
-  const TrainerHolder caller = HolderOf(request->holder());
-  return ToGrpcStatus(
-      gate_.Call(caller, [&] { return StreamCompletions(context, caller, *request, writer); }));
+  return ToGrpcStatus(StreamCompletions(context, HolderOf(request->holder()), *request, writer));
 }
 
 absl::Status TrainerService::StreamCompletions(grpc::ServerContext* context,
                                                const TrainerHolder& caller,
                                                const v1::GenerateRequest& request,
                                                grpc::ServerWriter<v1::GenerateEvent>* writer) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<void> running, gate_.Begin(caller));
   GenerateStream stream;
   const ComputeThread::Ticket ticket = compute_.Submit("Generate", [&]() -> absl::Status {
     if (stream.cancelled()) return absl::CancelledError("cancelled before it began");
@@ -182,13 +183,13 @@ grpc::Status TrainerService::SaveCheckpoint(grpc::ServerContext*,
 grpc::Status TrainerService::RemoveCheckpoints(grpc::ServerContext*,
                                                const v1::RemoveCheckpointsRequest* request,
                                                v1::RemoveCheckpointsResponse* response) {
-  return ToGrpcStatus(gate_.Call(HolderOf(request->holder()), [&] {
-    for (const std::string& path : request->paths()) {
-      const absl::Status status = RemoveCheckpoint(path);
-      if (!status.ok()) response->add_failures(std::string(status.message()));
-    }
-    return absl::OkStatus();
-  }));
+  const absl::StatusOr<std::shared_ptr<void>> running = gate_.Begin(HolderOf(request->holder()));
+  if (!running.ok()) return ToGrpcStatus(running.status());
+  for (const std::string& path : request->paths()) {
+    const absl::Status status = RemoveCheckpoint(path);
+    if (!status.ok()) response->add_failures(std::string(status.message()));
+  }
+  return grpc::Status::OK;
 }
 
 grpc::Status TrainerService::ReadCheckpoint(grpc::ServerContext*,
