@@ -103,6 +103,7 @@ TEST(CampaignEvalTest, ACampaignThatLearnsNothingEvaluatesOnce) {
           state.Handle({event::TrainerProbed{probe->call, info}}, 2).at(0));
       event::PolicyLoaded kept{keep.call};
       *kept.response.mutable_info() = info;
+      kept.response.mutable_holder()->set_epoch(1);
       for (const Action& next : state.Handle({kept}, 2)) {
         const auto* generate = std::get_if<action::Generate>(&next);
         if (generate == nullptr) continue;

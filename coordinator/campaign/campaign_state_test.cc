@@ -296,7 +296,9 @@ class Driven : public testing::Test {
     worker.set_cores(2);
     worker.set_slots(1);
     const uint64_t worker_probe = probe_.call;
-    Send(event::PolicyLoaded{load.call}, 0);
+    event::PolicyLoaded loaded{load.call};
+    loaded.response.mutable_holder()->set_epoch(1);
+    Send(loaded, 0);
     std::vector<Action> actions = Send(event::WorkerProbed{worker_probe, worker}, 0);
     // A shared worker calibrates once the trainer is quiet; here it still generates.
     v1::Calibration calibration;
@@ -423,6 +425,7 @@ TEST_F(Driven, AFullDiskAtACheckpointIsNotTriedAgain) {
       *Find<action::LoadPolicy>(state.Handle({event::TrainerProbed{probe.call, info}}, 0));
   event::PolicyLoaded kept{keep.call};
   *kept.response.mutable_info() = info;
+  kept.response.mutable_holder()->set_epoch(1);
   const auto save = *Find<action::SaveCheckpoint>(state.Handle({kept}, 0));
   const std::vector<Action> actions = state.Handle(
       {event::CallFailed{save.call, absl::ResourceExhaustedError("the disk is full")}}, 1);

@@ -86,7 +86,9 @@ TEST_F(CampaignTimesTest, PreparationIsNoServiceThatWasDown) {
   trainer.set_host_id("gpu");
   Send(6, event::TrainerProbed{probes_[kTrainer], trainer});
   ProbeWorker(6);
-  Send(16, event::PolicyLoaded{load_});
+  event::PolicyLoaded loaded{load_};
+  loaded.response.mutable_holder()->set_epoch(1);
+  Send(16, loaded);
   Generate(18);
   Send(48, event::ProblemKnown{put_, {}});  // thirty seconds in which all wait for the calibration
   Answer(50);

@@ -23,20 +23,21 @@ void TrainerDriver::On(const event::ServiceReady&) {
 
 void TrainerDriver::On(const event::ServiceLost& e) {
   context_->Notice(absl::StrCat("lost the trainer: ", e.detail));
+  if (computes()) broken_off_ = op_name_;
   Cancel();
   up_ = probed_ = false;
   held_since_ = -1;
   position_.reset();
   last_error_ = e.detail;
   if (down_since_ < 0) down_since_ = context_->now();
+  if (broken_off_.empty() || ++losses_ < kLossesMax) return;
+  context_->Finish(absl::UnavailableError(
+      absl::StrCat("the trainer was lost ", losses_, " times, the last time in ", broken_off_,
+                   ", and got no further between; its log says why: ", e.detail)));
 }
 
 void TrainerDriver::On(const event::ServiceFailed& e) {
   context_->Finish(absl::UnavailableError(absl::StrCat("the trainer is gone: ", e.detail)));
-}
-
-void TrainerDriver::On(const event::CallFailed& e) {
-  if (op_ != TrainerOp::kNone && e.call == call_) Fail(e.status);
 }
 
 void TrainerDriver::CheckDeadlines() {
@@ -56,10 +57,6 @@ void TrainerDriver::CheckDeadlines() {
         "its end, or take the trainer from it with --steal",
         OtherHolder(), context_->now() - held_since_)));
   }
-}
-
-std::string TrainerDriver::OtherHolder() const {
-  return absl::StrFormat("campaign %s, heard of %.0f s ago", info_.held_by(), info_.heard_s());
 }
 
 void TrainerDriver::AddWaits(std::vector<Wait>* waits) const {
@@ -93,6 +90,7 @@ void TrainerDriver::End() {
 void TrainerDriver::Succeed() {
   End();
   failures_ = 0;
+  broken_off_.clear();
   told_at_ = context_->now();
 }
 
@@ -100,10 +98,6 @@ void TrainerDriver::Cancel() {
   if (op_ == TrainerOp::kNone) return;
   context_->Emit(action::CancelCall{call_});
   End();
-}
-
-void TrainerDriver::Release() {
-  if (held_ && up_) context_->Emit(action::ReleaseTrainer{holder_});
 }
 
 // The running call failed. Whether the trainer is still there, and with which policy, is unknown
@@ -126,19 +120,16 @@ void TrainerDriver::Fail(const absl::Status& status) {
         absl::Status(status.code(), absl::StrCat("can't load the model: ", status.message())));
     return;
   }
-  if (absl::IsAborted(status)) {
-    context_->Finish(
-        absl::AbortedError(absl::StrCat(name, ": ", status.message(), "; --steal takes it back")));
-    return;
-  }
   // A removal that is hopeless does not make the campaign so: the next save asks for it again.
   const bool removing = op == TrainerOp::kRemove;
   if (removing) obsolete_.clear();
-  if ((!removing && IsPermanent(Operation::kCall, status)) || ++failures_ >= kFailuresMax) {
+  if (absl::IsAborted(status) || (!removing && IsPermanent(Operation::kCall, status)) ||
+      ++failures_ >= kFailuresMax) {
     context_->Finish(absl::Status(status.code(), absl::StrCat(name, ": ", status.message())));
     return;
   }
   if (op != TrainerOp::kProbe) {
+    broken_off_ = name;
     context_->Notice(absl::StrCat(name, " failed, asking again: ", status.message()));
   }
   const bool loading = op == TrainerOp::kLoad || op == TrainerOp::kKeep;
@@ -267,6 +258,7 @@ void TrainerDriver::On(const event::TrainerProbed& e) {
   const bool asked = Answers(e.call, TrainerOp::kProbe);
   if (!asked && e.call != sign_call_) return;
   if (asked) End();
+  const bool by_same = e.info.held_by() == info_.held_by();
   info_ = e.info;
   const bool by_another =
       !info_.held_by().empty() && info_.held_by() != context_->plan().campaign_id;
@@ -277,7 +269,8 @@ void TrainerDriver::On(const event::TrainerProbed& e) {
   if (!asked) return;
   down_since_ = -1;
   if (by_another && !steal_) {
-    if (held_since_ < 0) {
+    failures_ = 0;  // whoever was faster than we is no failure
+    if (held_since_ < 0 || !by_same) {
       held_since_ = context_->now();
       context_->Notice(absl::StrCat("waiting for the trainer, which serves ", OtherHolder()));
     }
@@ -321,6 +314,8 @@ void TrainerDriver::On(const event::PolicyLoaded& e) {
   const bool kept = Answers(e.call, TrainerOp::kKeep);
   if (!kept && !Answers(e.call, TrainerOp::kLoad)) return;
   Succeed();
+  const absl::Status held = CheckHeld(e.response);
+  if (!held.ok()) return context_->Finish(held);
   held_ = current_ = true;
   holder_ = e.response.holder();
   if (kept) {
@@ -353,6 +348,7 @@ std::optional<int64_t> TrainerDriver::On(const event::Completion& e) {
     return std::nullopt;
   if (groups[group_index].samples[sample].completion) return std::nullopt;  // it came twice
   context_->Record(RolloutEntry{step_, e.completion});
+  losses_ = 0;
   return step_;
 }
 
@@ -377,12 +373,14 @@ std::optional<v1::UpdateRequest> TrainerDriver::On(const event::UpdateDone& e) {
   Succeed();
   position_ = target_;
   if (repeated) return std::nullopt;
+  losses_ = 0;
   return std::exchange(update_, {});
 }
 
 void TrainerDriver::On(const event::CheckpointSaved& e) {
   if (!Answers(e.call, TrainerOp::kSave)) return;
   Succeed();
+  losses_ = 0;
   context_->Record(CheckpointEntry{context_->plan().NameOf(context_->durable().position()),
                                    e.response.path(), e.response.checksum(), e.response.bytes()});
   obsolete_ = ObsoleteCheckpoints(context_->plan(), context_->durable());

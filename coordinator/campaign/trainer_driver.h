@@ -11,7 +11,8 @@
 // with which policy: it is probed, given back what it forgot (a checkpoint, then the journal's
 // updates), and asked again. It ends the campaign (CampaignContext::Finish) when asking again is
 // pointless, after kFailuresMax failures in a row, when the trainer has been away for
-// kReturnDeadline, and with OK once every update is done and saved, and every evaluation complete.
+// kReturnDeadline or was lost kLossesMax times without anything new, and with OK once every update
+// is done and saved, and every evaluation complete.
 //
 // The trainer serves one campaign (trainer.proto): every call says that this is the one which holds
 // it, and a sign of life goes out when there is nothing to ask. A trainer that serves another is
@@ -29,6 +30,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_format.h"
 #include "coordinator/campaign/campaign_context.h"
 #include "coordinator/campaign/campaign_events.h"
 #include "coordinator/campaign/wait.h"
@@ -44,6 +46,7 @@ enum class TrainerOp { kNone, kProbe, kKeep, kLoad, kGenerate, kUpdate, kReplay,
 class TrainerDriver {
  public:
   static constexpr int kFailuresMax = 6;
+  static constexpr int kLossesMax = 4;
 
   // `context` is borrowed. The trainer counts as down until ServiceReady.
   explicit TrainerDriver(CampaignContext* context) : context_(context) {}
@@ -58,7 +61,9 @@ class TrainerDriver {
   void On(const event::ServiceReady& e);
   void On(const event::ServiceLost& e);
   void On(const event::ServiceFailed& e);
-  void On(const event::CallFailed& e);
+  void On(const event::CallFailed& e) {
+    if (op_ != TrainerOp::kNone && e.call == call_) Fail(e.status);
+  }
   void On(const event::TrainerProbed& e);
   void On(const event::PolicyLoaded& e);
   void On(const event::Prompt& e);
@@ -88,7 +93,9 @@ class TrainerDriver {
   // Cancels the running call, if there is one.
   void Cancel();
   // Gives the trainer back to whoever wants it. No call follows.
-  void Release();
+  void Release() {
+    if (held_ && up_) context_->Emit(action::ReleaseTrainer{holder_});
+  }
 
   TrainerOp op() const { return op_; }
   // Returns whether the trainer was there, or a call to it failed, and it has not answered since;
@@ -119,7 +126,9 @@ class TrainerDriver {
   void StartUpdate();
   void SetPosition();
   // Returns "campaign b-2, heard of 3 s ago".
-  std::string OtherHolder() const;
+  std::string OtherHolder() const {
+    return absl::StrFormat("campaign %s, heard of %.0f s ago", info_.held_by(), info_.heard_s());
+  }
 
   CampaignContext* const context_;
   bool up_ = false;
@@ -149,6 +158,8 @@ class TrainerDriver {
   Seconds held_since_ = -1;  // another campaign holds it since; negative: none does
   Seconds retry_at_ = 0;     // probe again not before this
   int failures_ = 0;         // in a row
+  int losses_ = 0;           // of the trainer, since anything new came of it
+  std::string broken_off_;   // what it computed when it last failed, until something succeeds
   std::string last_error_;
   std::string load_path_;              // what the running load loads
   size_t load_choice_ = 0;             // 0: the newest checkpoint; 1: the one before it …

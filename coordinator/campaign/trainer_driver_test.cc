@@ -132,7 +132,7 @@ TEST_F(TrainerDriverTest, ATrainerThatForgotGetsTheJournalsUpdatesAgain) {
   context_.Restore(std::move(durable));
   Probed();
   const auto load = Scheduled<action::LoadPolicy>();
-  trainer_.On(event::PolicyLoaded{load.call});
+  trainer_.On(event::PolicyLoaded{load.call, Held(5)});
   Only<action::Record>();
   const auto replay = Scheduled<action::ReplayUpdate>();
   EXPECT_EQ(replay.name.phase(), v1::UpdateName::WARMUP);
@@ -204,6 +204,92 @@ TEST_F(TrainerDriverTest, ATrainerThatBecomesFreeIsTaken) {
   EXPECT_TRUE(trainer_.lost());
 }
 
+TEST_F(TrainerDriverTest, OthersThatAreFasterAgainAndAgainAreNoFailure) {
+  Probed(HeldBy("b-0"));
+  Only<action::Notice>();
+  for (int race = 1; race <= 2 * TrainerDriver::kFailuresMax; ++race) {
+    const Seconds now = race * (kHeldDeadline - 1);
+    context_.set_now(now);
+    trainer_.CheckDeadlines();
+    trainer_.On(event::TrainerProbed{Scheduled<action::Probe>().call, {}});
+    trainer_.On(event::CallFailed{Scheduled<action::LoadPolicy>().call,
+                                  absl::FailedPreconditionError("it serves another")});
+    Only<action::Notice>();
+    context_.set_now(now + kRetryDelay);
+    const std::string other = "b-" + std::to_string(race);
+    trainer_.On(event::TrainerProbed{Scheduled<action::Probe>().call, HeldBy(other)});
+    EXPECT_NE(Only<action::Notice>().text.find(other), std::string::npos);
+  }
+  EXPECT_FALSE(context_.end().has_value());
+  // One that follows another unseen is waited for anew, too.
+  context_.set_now(context_.now() + kHeldDeadline - 1);
+  trainer_.On(event::TrainerProbed{Scheduled<action::Probe>().call, HeldBy("c-3")});
+  Only<action::Notice>();
+  context_.set_now(context_.now() + 2);
+  trainer_.CheckDeadlines();
+  EXPECT_FALSE(context_.end().has_value());
+}
+
+TEST_F(TrainerDriverTest, ATrainerThatDoesNotKnowItsHolderIsOfAnEarlierVersion) {
+  Probed();
+  v1::LoadCheckpointResponse loaded;
+  loaded.mutable_info()->set_version("0.0.9");
+  trainer_.On(event::PolicyLoaded{Scheduled<action::LoadPolicy>().call, loaded});
+  ASSERT_TRUE(context_.end().has_value());
+  EXPECT_EQ(context_.end()->code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(context_.end()->message(),
+            "the trainer is of version 0.0.9, which does not know who holds it; install this "
+            "program's version there");
+}
+
+TEST_F(TrainerDriverTest, ATrainerThatIsAlwaysLostInTheSameUpdateEndsTheCampaign) {
+  for (int loss = 1; loss <= TrainerDriver::kLossesMax; ++loss) {
+    EXPECT_FALSE(context_.end().has_value());
+    Probed();
+    Loaded(5);
+    const auto update = Scheduled<action::Update>();
+    // Its call may fail before.
+    if (loss % 2 == 0) trainer_.On(event::CallFailed{update.call, absl::UnavailableError("reset")});
+    trainer_.On(event::ServiceLost{kTrainer, "it was killed"});
+    context_.TakeActions();
+  }
+  ASSERT_TRUE(context_.end().has_value());
+  EXPECT_EQ(context_.end()->code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(context_.end()->message(),
+            "the trainer was lost 4 times, the last time in Trainer.Update warm-up 1, and got no "
+            "further between; its log says why: it was killed");
+}
+
+TEST_F(TrainerDriverTest, LossesBetweenWhichItGetsFurtherOrDoesNothingDoNotCount) {
+  const auto lost = [this] {
+    trainer_.On(event::ServiceLost{kTrainer, "the tunnel broke"});
+    context_.TakeActions();
+    EXPECT_FALSE(context_.end().has_value());
+  };
+  for (int loss = 1; loss < TrainerDriver::kLossesMax; ++loss) {
+    Probed();
+    Loaded(5);
+    Scheduled<action::Update>();
+    lost();
+  }
+  for (int loss = 1; loss <= TrainerDriver::kLossesMax; ++loss) {
+    Probed();
+    Loaded(5);
+    lost();
+  }
+  Probed();
+  Loaded(5);
+  context_.Record(UpdateEntry{Updated().name()});
+  Only<action::Record>();
+  for (int loss = 1; loss < TrainerDriver::kLossesMax; ++loss) {
+    Scheduled<action::SaveCheckpoint>();
+    lost();
+    Probed();
+    Loaded(5);
+    trainer_.On(event::UpdateDone{Scheduled<action::ReplayUpdate>().call, {}});
+  }
+}
+
 TEST_F(TrainerDriverTest, ATrainerThatWasTakenFromUsIsNeverTakenBack) {
   trainer_.Steal();
   Probed(HeldBy("b-2"));
@@ -216,7 +302,7 @@ TEST_F(TrainerDriverTest, ATrainerThatWasTakenFromUsIsNeverTakenBack) {
   ASSERT_TRUE(context_.end().has_value());
   EXPECT_EQ(context_.end()->code(), absl::StatusCode::kAborted);
   EXPECT_EQ(context_.end()->message(),
-            "Trainer.Update warm-up 1: campaign b-2 has taken the trainer; --steal takes it back");
+            "Trainer.Update warm-up 1: campaign b-2 has taken the trainer");
   EXPECT_TRUE(context_.TakeActions().empty());
 }
 

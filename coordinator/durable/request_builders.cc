@@ -71,6 +71,20 @@ v1::LoadCheckpointRequest BuildLoad(const CampaignPlan& plan, const std::string&
   return request;
 }
 
+absl::Status CheckHeld(const v1::LoadCheckpointResponse& loaded) {
+  if (loaded.holder().epoch() != 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the trainer is of version ", loaded.info().version(),
+                   ", which does not know who holds it; install this program's version there"));
+}
+
+v1::TrainerInfoRequest BuildRelease(const v1::Holder& holder) {
+  v1::TrainerInfoRequest request;
+  *request.mutable_holder() = holder;
+  request.set_release(true);
+  return request;
+}
+
 v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const DurableState& durable) {
   const int64_t position = durable.position() + 1;
   const v1::TrainConfig& train = plan.campaign.train();

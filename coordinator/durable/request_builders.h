@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "coordinator/durable/campaign_plan.h"
 #include "coordinator/durable/durable_state.h"
@@ -18,6 +19,13 @@ namespace whetstone {
 
 // Asks for the load of `path` as the policy of this campaign, to learn as it says.
 v1::LoadCheckpointRequest BuildLoad(const CampaignPlan& plan, const std::string& path);
+
+// Returns whether the trainer knows who holds it. FAILED_PRECONDITION: it is of an earlier version.
+absl::Status CheckHeld(const v1::LoadCheckpointResponse& loaded);
+
+// Says that `holder` needs the trainer no longer. One that does not hear it is free when its lease
+// has run out.
+v1::TrainerInfoRequest BuildRelease(const v1::Holder& holder);
 
 // Asks for the next update. For GRPO every rollout of its step must have its verdict.
 v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const DurableState& durable);

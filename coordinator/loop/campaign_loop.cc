@@ -241,11 +241,7 @@ absl::Status CampaignLoop::Do(const action::RemoveCheckpoints& a) {
 }
 
 absl::Status CampaignLoop::Do(const action::ReleaseTrainer& a) {
-  v1::TrainerInfoRequest request;
-  *request.mutable_holder() = a.holder;
-  request.set_release(true);
-  // A trainer that does not hear it is free when its lease has run out.
-  hooks_.trainer->GetInfo(request, {kReleaseDeadline, nullptr}).IgnoreError();
+  hooks_.trainer->GetInfo(BuildRelease(a.holder), {kReleaseDeadline, nullptr}).IgnoreError();
   return absl::OkStatus();
 }
 

@@ -152,17 +152,21 @@ absl::Status Replay::Begin() {
   ASSIGN_OR_RETURN(const v1::LoadCheckpointResponse loaded,
                    hooks_.trainer->LoadCheckpoint(request, Within(kLoadDeadline)));
   holder_ = loaded.holder();
-  return absl::OkStatus();
+  told_at_ = std::chrono::steady_clock::now();
+  return CheckHeld(loaded);
 }
 
 void Replay::Release() {
   if (hooks_.trainer == nullptr) return;
+  // The control may have been thrown.
+  hooks_.trainer->GetInfo(BuildRelease(holder_), {std::chrono::seconds(2), nullptr}).IgnoreError();
+}
+
+absl::StatusOr<v1::TrainerInfo> Replay::Tell() {
+  told_at_ = std::chrono::steady_clock::now();
   v1::TrainerInfoRequest request;
   *request.mutable_holder() = holder_;
-  request.set_release(true);
-  // A trainer that does not hear it is free when its lease has run out. The control may have been
-  // thrown.
-  hooks_.trainer->GetInfo(request, {std::chrono::seconds(2), nullptr}).IgnoreError();
+  return hooks_.trainer->GetInfo(request, Within(kProbeDeadline));
 }
 
 absl::Status Replay::Take(const JournalEntry& entry) {
@@ -171,6 +175,10 @@ absl::Status Replay::Take(const JournalEntry& entry) {
   if (past_the_end() &&
       (checkpoint == nullptr || plan_->PositionOf(checkpoint->name) > updates_max_)) {
     return absl::OkStatus();
+  }
+  constexpr std::chrono::duration<double> kSilence(kSignOfLife);
+  if (hooks_.trainer != nullptr && std::chrono::steady_clock::now() - told_at_ >= kSilence) {
+    Tell().IgnoreError();  // the next call tells of what is wrong
   }
   RETURN_IF_ERROR(recorded_.Check(entry));
   if (const auto* update = std::get_if<UpdateEntry>(&entry)) RETURN_IF_ERROR(Update(*update));
@@ -295,8 +303,7 @@ absl::Status Replay::Update(const UpdateEntry& entry) {
   const std::string where = PhaseStep(entry.name);
   const ReplayCounts before = counts_;
   if (const int ranks = RanksOf(entry.response); ranks > 0) {
-    ASSIGN_OR_RETURN(const v1::TrainerInfo trainer,
-                     hooks_.trainer->GetInfo({}, Within(kProbeDeadline)));
+    ASSIGN_OR_RETURN(const v1::TrainerInfo trainer, Tell());
     RETURN_IF_ERROR(CheckRanks(ranks, trainer));
   }
   // A rollout that differs is named before the update that it is part of.

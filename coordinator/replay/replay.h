@@ -20,11 +20,13 @@
 #ifndef WHETSTONE_COORDINATOR_REPLAY_REPLAY_H_
 #define WHETSTONE_COORDINATOR_REPLAY_REPLAY_H_
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "coordinator/durable/campaign_plan.h"
 #include "coordinator/durable/durable_state.h"
 #include "coordinator/durable/journal_entry.h"
@@ -100,13 +102,16 @@ class Replay {
   std::string DifferentFiles(const std::string& recorded, const std::string& replayed) const;
   std::string RolloutName(int64_t step, int group_index, int sample) const;
   CallOptions Within(double deadline_s) const;
+  // Asks the trainer what it is, which is a sign of life of its holder.
+  absl::StatusOr<v1::TrainerInfo> Tell();
 
   const CampaignPlan* const plan_;
   const int64_t updates_max_;
   const ReplayHooks hooks_;
-  DurableState recorded_;  // what the journal says
-  DurableState replayed_;  // what came out again, and the recorded verdicts
-  v1::Holder holder_;      // for every call
+  DurableState recorded_;                          // what the journal says
+  DurableState replayed_;                          // what came out again, and the recorded verdicts
+  v1::Holder holder_;                              // for every call
+  std::chrono::steady_clock::time_point told_at_;  // that it lives
   ReplayCounts counts_;
 };
 

@@ -109,6 +109,7 @@ class JournalReplayTest : public testing::Test {
     if (status.ok()) status = replay.End();
     counts_ = replay.counts();
     EXPECT_EQ(trainer.GetInfo({}, {})->held_by(), with_trainer_ ? "replay-1" : "");
+    heard_ = trainer.heard_;
     replay.Release();
     EXPECT_EQ(trainer.released_, with_trainer_ ? 1 : 0);
     return status;
@@ -137,6 +138,7 @@ class JournalReplayTest : public testing::Test {
   bool with_trainer_ = true;
   std::vector<JournalEntry> entries_;
   ReplayCounts counts_;
+  int heard_ = 0;  // how often the trainer was told that the replay lives
 };
 
 class FrozenReplayTest : public JournalReplayTest {
@@ -176,12 +178,33 @@ TEST_F(JournalReplayTest, ARunAsItWasIsEqual) {
   EXPECT_EQ(counts_.updates, 7);
   EXPECT_EQ(counts_.rollouts, 5 * train.prompts_per_step() * train.group_size());
   EXPECT_GE(counts_.checkpoints, 2);
+  EXPECT_EQ(heard_, 7) << "with every update";
   EXPECT_EQ(Altered<UpdateEntry>(3,
                                  [](UpdateEntry* entry) {
                                    (*entry->response.mutable_metrics())["perf/tokens_per_s"] = 1e9;
                                  }),
             "equal")
       << "how fast it was";
+}
+
+class UnfencedTrainer final : public EchoTrainer {
+ public:
+  absl::StatusOr<v1::LoadCheckpointResponse> LoadCheckpoint(
+      const v1::LoadCheckpointRequest& request, const CallOptions& options) override {
+    absl::StatusOr<v1::LoadCheckpointResponse> response =
+        EchoTrainer::LoadCheckpoint(request, options);
+    response->clear_holder();
+    return response;
+  }
+};
+
+TEST_F(JournalReplayTest, ATrainerThatDoesNotKnowItsHolderIsRefused) {
+  UnfencedTrainer trainer;
+  Replay replay(&world_.plan(), 7,
+                {.trainer = &trainer, .campaign_id = "replay-1", .checkpoint_dir = "/again"});
+  const absl::Status status = replay.Begin();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("does not know who holds it"));
 }
 
 TEST_F(JournalReplayTest, AnotherNumberOfRanksIsRefusedBeforeAnythingIsComputed) {

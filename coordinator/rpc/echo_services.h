@@ -22,6 +22,7 @@ class EchoTrainer : public TrainerClient {
                                           const CallOptions&) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (request.release()) ++released_;
+    if (request.holder().epoch() == epoch_ && epoch_ > 0) ++heard_;
     v1::TrainerInfo info = info_;
     info.set_world_size(ranks_);
     return info;
@@ -120,6 +121,7 @@ class EchoTrainer : public TrainerClient {
   bool hang_ = false;
   int ranks_ = 1;
   std::atomic<int> released_{0};
+  std::atomic<int> heard_{0};  // its holder, which asked what it is
   std::atomic<bool> hanging_{false};
 
  private:
