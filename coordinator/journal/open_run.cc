@@ -26,7 +26,9 @@ absl::StatusOr<OpenedRun> OpenRun(const RunPaths& paths, bool read_only) {
   std::string checkpoints = CheckpointDir(campaign, paths, id);
   // Earlier versions saved all campaigns' beside each other. One that has begun so goes on so.
   ASSIGN_OR_RETURN(const std::string first, run.journal->FirstCheckpoint());
-  if (!shared.empty() && std::filesystem::path(first).parent_path() == shared) checkpoints = shared;
+  const std::filesystem::path saved = first;
+  if (!shared.empty() && saved == std::filesystem::path(shared) / saved.filename())
+    checkpoints = shared;
   ASSIGN_OR_RETURN(run.plan, BuildPlan(campaign, id, checkpoints));
   return run;
 }

@@ -43,7 +43,7 @@ TEST(OpenRunTest, JournalAndCampaignBelongTogether) {
 TEST(OpenRunTest, CampaignsThatShareAFolderHaveOneOfTheirOwnInIt) {
   const TempDir folder = *TempDir::Make("run");
   const RunPaths paths(folder.path());
-  const v1::Campaign campaign =
+  v1::Campaign campaign =
       *ParseCampaign(absl::StrCat("name: mine\nmodel: /none\nproblems: [", SourceDir(),
                                   "/prompts/matmul_f32.md]\ncheckpoint: {dir: /shared}\n"),
                      "test", "/", {});
@@ -63,6 +63,11 @@ TEST(OpenRunTest, CampaignsThatShareAFolderHaveOneOfTheirOwnInIt) {
   EXPECT_EQ(step(), "/shared/mine-01234567/step-1");
   saved_at("/shared/step-1");
   EXPECT_EQ(step(), "/shared/step-1") << "an earlier version began it";
+  campaign.mutable_checkpoint()->set_dir("/shared/");
+  std::filesystem::remove(paths.campaign());
+  ASSERT_TRUE(FreezeCampaign(campaign, paths).ok());
+  saved_at("/shared//step-1");
+  EXPECT_EQ(step(), "/shared//step-1") << "as it said";
 }
 
 // The plan of a campaign that evaluates `file` and says `more`.
