@@ -133,7 +133,13 @@ absl::StatusOr<UniqueFd> ClaimSocket(const std::string& path) {
   }
   const std::string lock = path + ".lock";
   UniqueFd fd(open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (fd.get() < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot create ", lock));
+  if (fd.get() < 0) {
+    const absl::Status status = absl::ErrnoToStatus(errno, absl::StrCat("cannot create ", lock));
+    if (!absl::IsPermissionDenied(status) || access(lock.c_str(), F_OK) != 0) return status;
+    return absl::PermissionDeniedError(
+        absl::StrCat(status.message(),
+                     ": it is of another account; if no server of that account runs, remove it"));
+  }
   if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     return absl::AlreadyExistsError(
         absl::StrCat("another server listens on ", path, "; stop it or choose another socket"));

@@ -46,6 +46,7 @@ struct EvalOptions {
   std::string campaign;
   std::vector<std::string> sets;
   bool yes = false;
+  bool steal = false;
   bool json = false;
 };
 
@@ -118,22 +119,24 @@ absl::StatusOr<std::optional<v1::Campaign>> FindBase(const EvalOptions& options,
   return first->run;
 }
 
-absl::Status RunPart(const EvalPart& part, const EvalFolder& folder, StopSignals* signals,
-                     bool json) {
+absl::Status RunPart(const EvalPart& part, const EvalFolder& folder, const EvalOptions& options,
+                     StopSignals* signals) {
   // Each has a log of its own.
-  Console console(json);
+  Console console(options.json);
   const std::string root = folder.RunOf(part.model);
   if (part.state == EvalState::kNew) {
     RETURN_IF_ERROR(folder.Remember(part.model));
     ASSIGN_OR_RETURN(const CreatedRun run, CreateRun(part.plan, root));
-    return RunCampaign(part.plan, run.dir.paths(), run.journal.get(), signals, &console);
+    return RunCampaign(part.plan, run.dir.paths(), run.journal.get(), signals, &console,
+                       /*enough=*/{}, options.steal);
   }
   ASSIGN_OR_RETURN(const RunDir dir,
                    RunDir::Open(root, kEvalOrphanPatience,
                                 [&](const std::string& what) { console.Line(what); }));
   ASSIGN_OR_RETURN(OpenedRun run, OpenRun(dir.paths(), /*read_only=*/false));
   *run.plan.campaign.mutable_policy() = part.plan.campaign.policy();
-  return RunCampaign(run.plan, dir.paths(), run.journal.get(), signals, &console);
+  return RunCampaign(run.plan, dir.paths(), run.journal.get(), signals, &console, /*enough=*/{},
+                     options.steal);
 }
 
 // Finds everything that can be wrong with the input before anything is made.
@@ -202,7 +205,7 @@ absl::Status Evaluate(EvalOptions options, StopSignals* signals, Console* consol
                                part.model.endpoint.empty() ? "" : " at " + part.model.endpoint,
                                part.state == EvalState::kDone ? " (already evaluated)" : ""));
     if (part.state == EvalState::kDone) continue;
-    const absl::Status status = RunPart(part, folder, signals, options.json);
+    const absl::Status status = RunPart(part, folder, options, signals);
     if (status.ok()) continue;
     console->Line("what was measured is kept; the same command goes on");
     return absl::Status(status.code(), absl::StrCat(part.model.word, ": ", status.message()));
@@ -261,6 +264,7 @@ void AddEval(CLI::App* app, SelectedCommand* selected) {
                    "generate.temperature=0.6; may be repeated")
       ->allow_extra_args(false);
   command->add_flag("--yes", options->yes, "Approve what models behind endpoints may be asked");
+  command->add_flag("--steal", options->steal, kStealHelp);
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
   command->callback([=] { selected->run = [=] { return RunEval(*options); }; });
 }

@@ -64,11 +64,13 @@ absl::Status CheckRun(const CampaignPlan& plan, const RunPaths& paths,
         absl::StrCat("the trainer of this run is on ", plan.campaign.cluster().trainer().ssh(),
                      ": name a directory there for the checkpoints with --keep DIR"));
   }
-  if (LiesIn(options.keep, paths.root()) || LiesIn(options.keep, plan.checkpoint_dir)) {
+  const std::string& shared = plan.campaign.checkpoint().dir();
+  if (LiesIn(options.keep, paths.root()) || LiesIn(options.keep, plan.checkpoint_dir) ||
+      (!shared.empty() && LiesIn(options.keep, shared))) {
     return absl::InvalidArgumentError(
         absl::StrCat("--keep ", options.keep,
-                     " lies in the run itself, which a replay must not touch; name "
-                     "another directory"));
+                     " lies in the run itself or where runs save, which a replay must not touch; "
+                     "name another directory"));
   }
   return absl::OkStatus();
 }
@@ -182,8 +184,7 @@ void AddReplay(CLI::App* app, SelectedCommand* selected) {
   command->add_option("--keep", options->keep,
                       "Keep the checkpoints made again in this directory of the trainer's machine "
                       "(default: a temporary one, removed)");
-  command->add_flag("--steal", options->steal,
-                    "Take the trainer from the campaign that it serves, which then ends");
+  command->add_flag("--steal", options->steal, kStealHelp);
   command->add_flag("--json", options->json, "End with one JSON object on stdout");
   command->callback([=] { selected->run = [options] { return RunReplay(*options); }; });
 }

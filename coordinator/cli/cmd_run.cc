@@ -28,9 +28,6 @@
 namespace whetstone {
 namespace {
 
-constexpr char kStealHelp[] =
-    "Take the trainer from the campaign that it serves, which then ends and can be resumed";
-
 struct RunOptions {
   std::string campaign;
   std::string run_dir;

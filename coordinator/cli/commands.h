@@ -9,6 +9,9 @@
 
 namespace whetstone {
 
+inline constexpr char kStealHelp[] =
+    "Take the trainer from the campaign that it serves, which then ends and can be resumed";
+
 // The command line names this command; the parser's callbacks fill it in.
 struct SelectedCommand {
   std::function<int()> run;  // returns the exit code
