@@ -8,7 +8,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "coordinator/authoring/code_text.h"
 #include "coordinator/authoring/container_uses.h"
 #include "coordinator/authoring/given_parameter.h"
@@ -44,16 +43,14 @@ class Result {
       : code_(code), function_(function), text_(code), masked_(text_.masked()) {}
 
   std::optional<ArrayResult> Make() {
-    open_ = masked_.find('(', function_.head);
-    close_ = open_ < function_.open ? text_.Closing(open_) : kMissing;
-    if (close_ == kMissing || close_ > function_.open) return std::nullopt;
-    name_begin_ = text_.Before(open_) + 1;
-    while (name_begin_ > function_.head && IsWordChar(masked_[name_begin_ - 1])) --name_begin_;
-    std::string type = Stripped(masked_.substr(function_.head, name_begin_ - function_.head));
-    type = Stripped(absl::StripPrefix(type, "[[nodiscard]]"));
-    type_ = ReadGivenType(type);
-    if (IsOwn(type_)) return IsElement(type_) ? Returned(type) : std::nullopt;
-    return type == "void" ? Given() : std::nullopt;
+    const std::optional<FunctionHead> head = HeadOf(text_, function_);
+    if (!head) return std::nullopt;
+    open_ = head->open;
+    close_ = head->close;
+    name_begin_ = head->name;
+    type_ = ReadGivenType(head->result);
+    if (IsOwn(type_)) return IsElement(type_) ? Returned(head->result) : std::nullopt;
+    return head->result == "void" ? Given() : std::nullopt;
   }
 
  private:
@@ -195,10 +192,7 @@ class Result {
 
   // Finds what the function returns: the places of its name, and of what is empty.
   bool FindReturns(const std::string& type) {
-    for (size_t at = masked_.find("return", function_.open); at < function_.close;
-         at = masked_.find("return", at + 1)) {
-      if (IsWordChar(masked_[at - 1]) || IsWordChar(masked_[at + 6])) continue;
-      if (text_.IsInLambda(at, function_.open)) continue;
+    for (const size_t at : text_.OwnReturns(function_.open, function_.close)) {
       const size_t begin = text_.Next(at + 6);
       const size_t end = masked_.find(';', begin);
       const std::string value = Stripped(code_.substr(begin, end - begin));
@@ -223,10 +217,7 @@ class Result {
     if (!FindReturns(type)) return std::nullopt;
     FindContainers(SplitParameters(masked_.substr(open_ + 1, close_ - open_ - 1)));
     // The first one to name it declares it, in the function's own block.
-    size_t at = masked_.find(name_, close_);
-    while (at < function_.close &&
-           (IsWordChar(masked_[at - 1]) || IsWordChar(masked_[at + name_.size()])))
-      at = masked_.find(name_, at + 1);
+    const size_t at = FindWord(masked_, name_, close_);
     size_t begin = at;
     while (begin > function_.open && !absl::StrContains(";{}", masked_.substr(begin - 1, 1)))
       --begin;
@@ -317,11 +308,8 @@ class Result {
   // A function that returned nothing returns how long it is.
   void ReturnsSize() {
     edits_.push_back({function_.head, name_begin_, "size_t "});
-    for (size_t at = masked_.find("return", function_.open); at < function_.close;
-         at = masked_.find("return", at + 1)) {
-      if (masked_[text_.Next(at + 6)] == ';' && !IsWordChar(masked_[at - 1]) &&
-          !text_.IsInLambda(at, function_.open))
-        edits_.push_back({at + 6, at + 6, " " + size_});
+    for (const size_t at : text_.OwnReturns(function_.open, function_.close)) {
+      if (masked_[text_.Next(at + 6)] == ';') edits_.push_back({at + 6, at + 6, " " + size_});
     }
     edits_.push_back({function_.close, function_.close, absl::StrCat("  return ", size_, ";\n")});
   }

@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/problem/cpp_text.h"
 #include "coordinator/authoring/given_parameter.h"
 #include "coordinator/prompt/identifiers.h"
@@ -168,6 +169,15 @@ size_t CodeText::CopyingLambda(size_t begin, size_t end) const {
   return std::string::npos;
 }
 
+std::vector<size_t> CodeText::OwnReturns(size_t begin, size_t end) const {
+  std::vector<size_t> places;
+  for (size_t at = FindWord(masked_, "return", begin); at < end;
+       at = FindWord(masked_, "return", at + 1)) {
+    if (!IsInLambda(at, begin)) places.push_back(at);
+  }
+  return places;
+}
+
 bool CodeText::IsInLambda(size_t at, size_t begin) const {
   for (size_t open = masked_.find('[', begin); open < at; open = masked_.find('[', open + 1)) {
     // What is indexed stands before its bracket; an attribute has two; auto& [a, b] declares.
@@ -206,5 +216,19 @@ size_t CodeText::Closing(size_t open) const { return ClosingOf(masked_, open, '(
 size_t CodeText::ClosingBracket(size_t open) const { return ClosingOf(masked_, open, '[', ']'); }
 
 size_t CodeText::ClosingBrace(size_t open) const { return ClosingOf(masked_, open, '{', '}'); }
+
+std::optional<FunctionHead> HeadOf(const CodeText& text, const CppFunction& function) {
+  const std::string& masked = text.masked();
+  FunctionHead head;
+  head.open = masked.find('(', function.head);
+  head.close = head.open < function.open ? text.Closing(head.open) : std::string::npos;
+  if (head.close == std::string::npos || head.close > function.open) return std::nullopt;
+  head.name = text.Before(head.open) + 1;
+  while (head.name > function.head && IsWordChar(masked[head.name - 1])) --head.name;
+  const std::string type = masked.substr(function.head, head.name - function.head);
+  const absl::string_view result = absl::StripAsciiWhitespace(type);
+  head.result = std::string(absl::StripAsciiWhitespace(absl::StripPrefix(result, "[[nodiscard]]")));
+  return head;
+}
 
 }  // namespace whetstone

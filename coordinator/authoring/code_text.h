@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/prompt/cpp_source.h"
+
 namespace whetstone {
 
 // Text in the place of bytes [begin, end).
@@ -41,8 +43,9 @@ class CodeText {
   // Returns where a lambda that copies what it names, [=], stands in [begin, end); npos if none
   // does.
   size_t CopyingLambda(size_t begin, size_t end) const;
-  // Says whether `at` is in the body of a lambda that begins behind `begin`.
-  bool IsInLambda(size_t at, size_t begin) const;
+  // Returns the places of the word `return` in [begin, end), a function's body, but for those of
+  // lambdas.
+  std::vector<size_t> OwnReturns(size_t begin, size_t end) const;
   // Returns the place of the first byte from `at` on, and of the last one before it, that is no
   // space.
   size_t Next(size_t at) const;
@@ -57,6 +60,8 @@ class CodeText {
  private:
   // Says whether what is named at `at` may be a declaration's.
   bool MayDeclare(size_t at) const;
+  // Says whether `at` is in the body of a lambda that begins behind `begin`.
+  bool IsInLambda(size_t at, size_t begin) const;
   // Returns the word that ends at `last`; empty if none does.
   std::string WordBefore(size_t last) const;
 
@@ -65,6 +70,17 @@ class CodeText {
   std::set<std::string> unseen_;  // of directives
   bool raw_strings_ = false;
 };
+
+// Where a function's result, name and parameters stand.
+struct FunctionHead {
+  std::string result;  // its type, without [[nodiscard]]
+  size_t name = 0;
+  size_t open = 0;  // the parameters' brackets
+  size_t close = 0;
+};
+
+// Nothing: there are no parameters before the function's body.
+std::optional<FunctionHead> HeadOf(const CodeText& text, const CppFunction& function);
 
 }  // namespace whetstone
 

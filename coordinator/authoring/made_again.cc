@@ -1,5 +1,6 @@
 #include "coordinator/authoring/made_again.h"
 
+#include <functional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -148,14 +149,15 @@ class Maker {
     return absl::StrCat(own, "[", IndexOf(turns), "]");
   }
 
-  // Makes all elements, of which there are `count`.
-  bool Elements(const std::string& element, const std::string& count, const std::string& access,
-                const std::string& name, std::vector<Turn> turns) {
+  // Makes what `make` does of each of `count` turns, by its counter.
+  bool Loop(
+      const std::string& count, const std::string& name, std::vector<Turn> turns,
+      const std::function<bool(const std::string& at, const std::vector<Turn>& turns)>& make) {
     const std::string at = text_->Fresh(name + "_at");
     turns.push_back({at, count});
     Say(absl::StrCat("for (size_t ", at, " = 0; ", at, " < ", count, "; ++", at, ") {"));
     ++depth_;
-    const bool known = Make(element, absl::StrCat(access, "[", at, "]"), name, turns, "");
+    const bool known = make(at, turns);
     --depth_;
     Say("}");
     return known;
@@ -164,25 +166,21 @@ class Maker {
   bool Vector(const std::string& element, const std::string& access, const std::string& name,
               const std::vector<Turn>& turns, const std::string& size) {
     Say(absl::StrCat(access, ".resize(", size, ");"));
-    return Elements(element, size, access, name, turns);
+    return Loop(size, name, turns, [&](const std::string& at, const std::vector<Turn>& inner) {
+      return Make(element, absl::StrCat(access, "[", at, "]"), name, inner, "");
+    });
   }
 
   // An array of arrays where there are several extents.
   bool Array(const std::string& element, std::vector<std::string> extents,
-             const std::string& access, const std::string& name, std::vector<Turn> turns,
+             const std::string& access, const std::string& name, const std::vector<Turn>& turns,
              const std::string& size) {
     if (extents.empty()) return Make(element, access, name, turns, size);
     const std::string count = absl::StrCat("(", absl::StripAsciiWhitespace(extents[0]), ")");
     extents.erase(extents.begin());
-    const std::string at = text_->Fresh(name + "_at");
-    turns.push_back({at, count});
-    Say(absl::StrCat("for (size_t ", at, " = 0; ", at, " < ", count, "; ++", at, ") {"));
-    ++depth_;
-    const bool known =
-        Array(element, extents, absl::StrCat(access, "[", at, "]"), name, turns, size);
-    --depth_;
-    Say("}");
-    return known;
+    return Loop(count, name, turns, [&](const std::string& at, const std::vector<Turn>& inner) {
+      return Array(element, extents, absl::StrCat(access, "[", at, "]"), name, inner, size);
+    });
   }
 
   // Vectors of one struct are equally long.

@@ -63,10 +63,10 @@ class Plain {
       : code_(code), name_(name), function_(function), text_(code), masked_(text_.masked()) {}
 
   absl::StatusOr<PlainSource> Make() {
-    const size_t open = masked_.find('(', function_.head);
-    const size_t close = open < function_.open ? text_.Closing(open) : kNowhere;
-    if (close == kNowhere || close > function_.open)
-      return PlainSource{.code = code_, .changes = {}};
+    const std::optional<FunctionHead> head = HeadOf(text_, function_);
+    if (!head) return PlainSource{.code = code_, .changes = {}};
+    const size_t open = head->open;
+    const size_t close = head->close;
     std::vector<std::string> parameters;
     for (const std::string& part : SplitParameters(masked_.substr(open + 1, close - open - 1))) {
       const GivenParameter given = ReadParameter(part);

@@ -89,9 +89,10 @@ class Apart {
 std::optional<FieldsApart> WithFieldsApart(const std::string& code, const CppFunction& function) {
   CodeText text(code);
   const std::string& masked = text.masked();
-  const size_t open = masked.find('(', function.head);
-  const size_t close = open < function.open ? text.Closing(open) : std::string::npos;
-  if (close == std::string::npos || close > function.open) return std::nullopt;
+  const std::optional<FunctionHead> head = HeadOf(text, function);
+  if (!head) return std::nullopt;
+  const size_t open = head->open;
+  const size_t close = head->close;
   const SourceTypes types(code);
   FieldsApart made;
   std::vector<TextEdit> edits;

@@ -7,11 +7,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "coordinator/authoring/code_text.h"
 #include "coordinator/authoring/made_again.h"
 #include "coordinator/authoring/source_types.h"
-#include "coordinator/prompt/identifiers.h"
 
 namespace whetstone {
 namespace {
@@ -31,10 +29,7 @@ size_t EndOfStatement(const std::string& masked, size_t at) {
 bool PassReturns(const CodeText& text, const CppFunction& function, const std::string& call,
                  std::vector<TextEdit>* edits) {
   const std::string& masked = text.masked();
-  for (size_t at = masked.find("return", function.open); at < function.close;
-       at = masked.find("return", at + 1)) {
-    if (IsWordChar(masked[at - 1]) || IsWordChar(masked[at + 6])) continue;
-    if (text.IsInLambda(at, function.open)) continue;
+  for (const size_t at : text.OwnReturns(function.open, function.close)) {
     const size_t end = EndOfStatement(masked, at);
     if (end > function.close) return false;
     edits->push_back({at + 6, text.Next(at + 6), absl::StrCat(" ", call, "(")});
@@ -48,13 +43,9 @@ bool PassReturns(const CodeText& text, const CppFunction& function, const std::s
 std::optional<ArrayResult> WithWrittenResult(const std::string& code, const CppFunction& function) {
   CodeText text(code);
   const std::string& masked = text.masked();
-  const size_t open = masked.find('(', function.head);
-  const size_t close = open < function.open ? text.Closing(open) : std::string::npos;
-  if (close == std::string::npos || close > function.open) return std::nullopt;
-  size_t name = text.Before(open) + 1;
-  while (name > function.head && IsWordChar(masked[name - 1])) --name;
-  std::string type(absl::StripAsciiWhitespace(masked.substr(function.head, name - function.head)));
-  type = std::string(absl::StripAsciiWhitespace(absl::StripPrefix(type, "[[nodiscard]]")));
+  const std::optional<FunctionHead> head = HeadOf(text, function);
+  if (!head) return std::nullopt;
+  const auto& [type, name, open, close] = *head;
   const SourceTypes types(code);
   if (type == "void" || absl::EndsWith(type, "*") || absl::EndsWith(type, "&") ||
       types.IsPlain(type))
