@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "coordinator/authoring/imported_function.h"
+#include "coordinator/authoring/input_generator.h"
 
 namespace whetstone {
 
@@ -45,13 +46,16 @@ struct ImportHints {
 };
 
 struct ImportRequest {
-  std::string code;           // a C++ source that holds the function and what it needs
-  std::string name;           // the file's, for messages
-  std::string function = {};  // empty: the only one
-  std::string expert = {};    // a source that defines the same function faster; empty: none yet
-  // Looks at `function` of the source, which includes these headers; may be null.
+  std::string code;            // a C++ source that holds the function and what it needs
+  std::string name;            // the file's, for messages
+  std::string function = {};   // empty: the only one
+  std::string expert = {};     // a source that defines the same function faster; empty: none yet
+  std::string generator = {};  // a source that makes inputs (input_generator.h); empty: fills do
+  std::string generator_name = {};  // the file's, for messages
+  // Looks at `function` of the source, which includes these headers, and has perhaps a generator;
+  // may be null.
   std::function<ImportHints(const std::vector<std::string>& headers,
-                            const ImportedFunction& function)>
+                            const ImportedFunction& function, const InputGenerator* generator)>
       look = {};
   // Gives an answer that `check` accepts, or the error that ends the import.
   std::function<absl::StatusOr<std::string>(const ImportQuestion&)> answer = {};

@@ -183,7 +183,8 @@ TEST(ProblemImportTest, FillsAreSuggestedThatCanBe) {
                           {"begins.shape", "n+1"},
                           {"x.shape", "32*n"},
                           {"sums.shape", "n"}});
-    const auto look = [](const std::vector<std::string>&, const ImportedFunction&) {
+    const auto look = [](const std::vector<std::string>&, const ImportedFunction&,
+                         const InputGenerator*) {
       ImportHints hints;
       hints.fills = {
           {"begins", "sorted(0, 32*(n))"}, {"k", "uniform(0.5, 1.5)"}, {"x", "whatever"}};

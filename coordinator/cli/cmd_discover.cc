@@ -55,6 +55,9 @@ void AddDiscover(CLI::App* app, SelectedCommand* selected) {
       ->required();
   discover->add_option("--function", command->options.function,
                        "Which one, if the file has several");
+  discover->add_option("--generator", command->options.generator,
+                       "C++ source with a function that makes inputs which must fit together "
+                       "(docs/discovery.md)");
   discover
       ->add_option(
           "--answer", command->options.answers,

@@ -20,6 +20,7 @@ struct ProblemImportOptions {
   std::string file;
   std::string function;
   std::string expert;
+  std::string generator;
   std::string out;
   std::vector<std::string> set;  // KEY=VALUE
   bool json = false;
@@ -37,6 +38,7 @@ absl::StatusOr<Imported> Import(const ProblemImportOptions& options, Console* co
   ASSIGN_OR_RETURN(const ImportedProblem made, ImportFile({.file = options.file,
                                                            .function = options.function,
                                                            .expert = options.expert,
+                                                           .generator = options.generator,
                                                            .worker = &worker,
                                                            .console = console},
                                                           &answers));
@@ -86,6 +88,9 @@ void AddProblemImport(CLI::App* problem, SelectedCommand* selected) {
   command->add_option("--function", options->function, "Which one, if the file has several");
   command->add_option("--expert", options->expert,
                       "C++ source that defines the same function, at least 1.2 times as fast");
+  command->add_option("--generator", options->generator,
+                      "C++ source with a function that makes inputs which must fit together "
+                      "(docs/discovery.md)");
   command->add_option("--out", options->out, "File to write (default: ID.md)");
   command->add_option("--set", options->set, "KEY=VALUE: the answer to one question")
       ->expected(1)

@@ -343,15 +343,6 @@ class Search {
   Clock::time_point begun_ = Clock::now();  // from here on the budget's time counts
 };
 
-// Returns the answers that the problem is made of, a line each.
-std::string AskedOf(const DiscoverOptions& options) {
-  std::string asked;
-  if (!options.function.empty()) absl::StrAppend(&asked, "--function ", options.function, "\n");
-  const std::set<std::string> answers(options.answers.begin(), options.answers.end());
-  for (const std::string& answer : answers) absl::StrAppend(&asked, "--answer ", answer, "\n");
-  return asked;
-}
-
 // The search's own keys are not the operator's to set.
 absl::Status CheckSets(const DiscoverOptions& options) {
   for (const std::string& set : options.sets) {
@@ -374,12 +365,12 @@ absl::StatusOr<DiscoverFolder> OpenFolder(const DiscoverOptions& options, Consol
   const std::string root =
       options.out.empty() ? absl::StrCat("runs/discover-", fs::path(options.file).stem().string())
                           : options.out;
-  if (DiscoverFolder::Holds(root)) return DiscoverFolder::Open(root, given, AskedOf(options));
-  ASSIGN_OR_RETURN(const std::string problem,
-                   OwnProblem({options.file, options.function, options.answers,
-                               /*ask=*/!options.yes && console->CanAsk()},
-                              console));
-  return DiscoverFolder::Create(root, given, AskedOf(options), problem);
+  const OwnProblemOptions own{options.file, options.function, options.generator, options.answers,
+                              /*ask=*/!options.yes && console->CanAsk()};
+  ASSIGN_OR_RETURN(const std::string asked, AskedOf(own));
+  if (DiscoverFolder::Holds(root)) return DiscoverFolder::Open(root, given, asked);
+  ASSIGN_OR_RETURN(const std::string problem, OwnProblem(own, console));
+  return DiscoverFolder::Create(root, given, asked, problem);
 }
 
 }  // namespace

@@ -122,7 +122,8 @@ absl::Status AddProbedLengths(const ImportFiles& files, const ImportAnswers& ans
 }
 
 ImportHints Look(const ImportFiles& files, const ImportAnswers& answers, const PlainSource& plain,
-                 const std::vector<std::string>& headers, const ImportedFunction& function) {
+                 const std::vector<std::string>& headers, const ImportedFunction& function,
+                 const InputGenerator* generator) {
   const std::string& code = plain.code;
   ImportHints hints;
   absl::StatusOr<ArrayExtents> found = ArrayExtentsOf(code, headers, function.signature.name);
@@ -144,9 +145,13 @@ ImportHints Look(const ImportFiles& files, const ImportAnswers& answers, const P
     else if (!whole && clues.counts.count(parameter.name))
       hints.fills[parameter.name] = kManyTimes;
   }
+  const SelfSufficient with_inputs = generator != nullptr
+                                         ? WithItsInputs(code, function, *generator)
+                                         : SelfSufficient{code, function};
   // What is not found is asked, and whoever needs the worker next has its errors.
   if (const absl::Status probed =
-          AddProbedLengths(files, answers, code, headers, function, clues, &hints);
+          AddProbedLengths(files, answers, with_inputs.code, headers, with_inputs.function,
+                           generator != nullptr ? CodeClues() : clues, &hints);
       !probed.ok()) {
     hints.why_no_extents = std::string(probed.message());
   }
@@ -179,9 +184,15 @@ absl::StatusOr<ImportedProblem> ImportFile(const ImportFiles& files, ImportAnswe
     }
     request.expert = std::move(expert.code);
   }
+  if (!files.generator.empty()) {
+    request.generator_name = files.generator;
+    ASSIGN_OR_RETURN(request.generator, ReadFile(files.generator));
+    RETURN_IF_ERROR(CheckUtf8(request.generator, files.generator));
+  }
   if (files.look) {
-    request.look = [&](const std::vector<std::string>& headers, const ImportedFunction& function) {
-      return Look(files, *answers, plain, headers, function);
+    request.look = [&](const std::vector<std::string>& headers, const ImportedFunction& function,
+                       const InputGenerator* generator) {
+      return Look(files, *answers, plain, headers, function, generator);
     };
   }
   request.answer = [answers](const ImportQuestion& question) { return answers->Answer(question); };

@@ -64,9 +64,10 @@ class ImportAnswers {
 
 struct ImportFiles {
   std::string file;
-  std::string function = {};  // empty: the only one
-  std::string expert = {};    // a file; empty: none
-  bool look = true;           // at the function's loops, for suggestions; it takes a second
+  std::string function = {};   // empty: the only one
+  std::string expert = {};     // a file; empty: none
+  std::string generator = {};  // a file (authoring/input_generator.h); empty: none
+  bool look = true;            // at the function's loops, for suggestions; it takes a second
   // Where the function is run if its loops do not say how long arrays are, and where that is said;
   // both borrowed. Null: they are asked.
   WorkerOnDemand* worker = nullptr;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -14,13 +15,16 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/file.h"
+#include "common/sha256.h"
 #include "common/status_macros.h"
+#include "coordinator/authoring/input_generator.h"
 #include "coordinator/discover/answer_keys.h"
 #include "coordinator/discover/import_answers.h"
 #include "coordinator/discover/sound_answers.h"
 #include "coordinator/discover/telling_answers.h"
 #include "coordinator/loop/local_worker.h"
 #include "coordinator/prompt/prompt_file.h"
+#include "coordinator/prompt/signature.h"
 
 namespace whetstone {
 namespace {
@@ -220,18 +224,34 @@ std::string AtSize(const std::string& point, int64_t size, const std::string& on
   return PointOf(sizes);
 }
 
+absl::StatusOr<std::string> AskedOf(const OwnProblemOptions& options) {
+  std::string asked;
+  if (!options.function.empty()) absl::StrAppend(&asked, "--function ", options.function, "\n");
+  if (!options.generator.empty()) {
+    ASSIGN_OR_RETURN(const std::string checksum, Sha256HexOfFile(options.generator));
+    absl::StrAppend(&asked, "--generator ", options.generator, " (SHA-256 ", checksum, ")\n");
+  }
+  const std::set<std::string> answers(options.answers.begin(), options.answers.end());
+  for (const std::string& answer : answers) absl::StrAppend(&asked, "--answer ", answer, "\n");
+  return asked;
+}
+
 absl::StatusOr<std::string> OwnProblem(const OwnProblemOptions& options, Console* console) {
   if (absl::EndsWith(options.file, ".md")) {
-    if (!options.function.empty() || !options.answers.empty()) {
+    if (!options.function.empty() || !options.answers.empty() || !options.generator.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          options.file, " is a prompt file; --function and --answer are for a C++ source"));
+          options.file,
+          " is a prompt file; --function, --generator and --answer are for a C++ source"));
     }
     RETURN_IF_ERROR(ParsePromptFile(options.file).status());
     return ReadFile(options.file);
   }
   WorkerOnDemand on_demand(console);
-  const ImportFiles files{
-      .file = options.file, .function = options.function, .worker = &on_demand, .console = console};
+  const ImportFiles files{.file = options.file,
+                          .function = options.function,
+                          .generator = options.generator,
+                          .worker = &on_demand,
+                          .console = console};
   ImportAnswers answers(kAnswerOption, console, options.ask);
   for (const std::string& answer : options.answers) RETURN_IF_ERROR(answers.Add(answer));
   answers.Suggest("prose", [](const ImportQuestion&) {
@@ -254,7 +274,14 @@ absl::StatusOr<std::string> OwnProblem(const OwnProblemOptions& options, Console
   if (measured) answered[kTimedKey] = AtSize(example, kSizeMin);
   const bool own_checks = answers.said().count(kChecksKey) > 0;
   if (!own_checks) answered = WithModestChecks(std::move(answered));
-  ASSIGN_OR_RETURN(answered, SoundAnswers(files, answered, answers.said(), worker, console));
+  absl::StatusOr<Answers> sound = SoundAnswers(files, answered, answers.said(), worker, console);
+  if (absl::IsInvalidArgument(sound.status()) && options.generator.empty()) {
+    ASSIGN_OR_RETURN(const v1::Problem problem, ParsePrompt(made.text, files.file));
+    ASSIGN_OR_RETURN(const Signature signature, ParseSignature(problem));
+    return absl::InvalidArgumentError(
+        absl::StrCat(sound.status().message(), GeneratorAdvice(signature)));
+  }
+  ASSIGN_OR_RETURN(answered, std::move(sound));
   if (!own_checks) {
     ASSIGN_OR_RETURN(answered, WithShortChecks(files, std::move(answered), worker, console));
   }

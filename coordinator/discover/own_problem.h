@@ -13,6 +13,7 @@ namespace whetstone {
 struct OwnProblemOptions {
   std::string file;                  // a C++ source, or a prompt file (*.md)
   std::string function;              // of a C++ source; empty: the only one
+  std::string generator;             // a C++ source that makes its inputs; empty: fills do
   std::vector<std::string> answers;  // KEY=VALUE, to the import's questions
   bool ask = false;                  // what was not answered, at the terminal
 };
@@ -26,6 +27,9 @@ struct OwnProblemOptions {
 // ParsePromptFile, ImportFile, SoundAnswers, TellingAnswers and LocalWorker. The console is
 // borrowed.
 absl::StatusOr<std::string> OwnProblem(const OwnProblemOptions& options, Console* console);
+
+// Returns what the problem is made of beside the file, a line each. Errors are those of ReadFile.
+absl::StatusOr<std::string> AskedOf(const OwnProblemOptions& options);
 
 // Returns "n=96 m=96 k=12" with every value replaced: "n=200 m=200 k=8", where those below the
 // largest stay small; "96" becomes "200". With `only` "n" all others are small: "n=200 m=8 k=8".

@@ -350,6 +350,50 @@ void follow(const float* x, float* y, int n, float release_ms, float rate) {
   EXPECT_THAT(problem, HasSubstr("x: {type: f32, shape: [n], fill: uniform(-1, 1)}"));
 }
 
+TEST_F(DiscoverTest, InputsThatMustFitTogetherAreMadeByAFunction) {
+  constexpr char kRoutes[] = R"(
+// What is met on the way round from each of some places.
+void routes(const int* next, const float* toll, const int* starts, float* sums, int n, int k) {
+  for (int i = 0; i < k; ++i) {
+    float sum = 0;
+    int at = starts[i];
+    do {
+      sum += toll[at];
+      at = next[at];
+    } while (at != starts[i]);
+    sums[i] = sum / n;
+  }
+}
+)";
+  constexpr char kCircle[] = R"(
+// One circle through all places, whose step has no divisor in common with n.
+void generate(int* next, float* toll, int* starts, float* sums, int n, int k, unsigned long long seed) {
+  int step = 1 + seed % n;
+  const auto divides = [&](int d) { return step % d == 0 && n % d == 0; };
+  for (int d = 2; d <= step; ++d)
+    if (divides(d)) step = 1, d = 1;
+  for (int i = 0; i < n; ++i) next[i] = (i + step) % n;
+  for (int i = 0; i < k; ++i) starts[i] = (seed + 7 * i) % n;
+}
+)";
+  const std::vector<std::string> command = {"discover",    Write("routes.cc", kRoutes),
+                                            "--generator", Write("circle.cc", kCircle),
+                                            "--out",       Found(),
+                                            "--json"};
+  const WhetResult unseen = Whet(command, seconds(240));
+  EXPECT_EQ(unseen.exit_code, 2) << unseen.out << unseen.err;
+  EXPECT_THAT(unseen.err, HasSubstr("--yes"));
+  const std::string problem = ReadFile(Found() + "/problem.md").value_or("");
+  EXPECT_THAT(problem, HasSubstr("## generator\n\n```cpp\n// One circle"));
+  EXPECT_THAT(problem, HasSubstr("next: {type: i32, shape: [n]}"));
+  EXPECT_THAT(problem, HasSubstr("starts: {type: i32, shape: [k]}"));
+  EXPECT_THAT(problem, HasSubstr("toll: {type: f32, shape: [n], fill: uniform(-1, 1)}"));
+  Write("circle.cc", "// edited\n");
+  const WhetResult other = Whet(command);
+  EXPECT_EQ(other.exit_code, 2) << other.out << other.err;
+  EXPECT_THAT(other.err, HasSubstr("other answers"));
+}
+
 TEST_F(DiscoverTest, WhatItCannotTakeIsSaidBeforeAnythingIsMeasured) {
   struct Case {
     std::string code;
