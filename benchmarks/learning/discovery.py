@@ -1,5 +1,6 @@
 """What the arms of `discovery` found: figures of a cell's directory, and their table."""
 import base64
+import json
 import math
 import sqlite3
 
@@ -39,6 +40,21 @@ def curve(values):
     return steps
 
 
+def halves(metrics):
+    """Means of what is told of the first half of the steps and of the second: programs that differ, groups with a parent and
+    those that came out better, failed programs that were shown and those that were mended."""
+    rows = [json.loads(line) for line in metrics.read_text().splitlines()] if metrics.exists() else []
+    rows = [row for row in rows if "completions/distinct" in row]
+    told = {}
+    for key, weight in (("completions/distinct", None), ("search/parents", None), ("search/better", "search/parents"),
+                        ("search/repairs", None), ("search/repaired", "search/repairs")):
+        for half in (rows[:len(rows) // 2], rows[len(rows) // 2:]):
+            known = [(row[key], row[weight] if weight else 1) for row in half if key in row]
+            total = sum(w for _, w in known)
+            told.setdefault(key, []).append(round(sum(v * w for v, w in known) / total, 4) if total else None)
+    return told
+
+
 def candidate_file(cell, directory):
     """The fastest program's source; it is not there where nothing is faster than the reference."""
     best = directory / "found" / "best" if cell.variant not in ("best-of-n", "grpo") else \
@@ -49,7 +65,9 @@ def candidate_file(cell, directory):
 def of_cell(whet, cell, directory):
     """The fastest program is measured again, on the idle machine: what a search says itself is the luckiest of many."""
     values, program = speedups(directory), candidate_file(cell, directory)
-    row = {"candidates": len(values), "right": sum(v > 0 for v in values), "curve": curve(values), "final": 1.0}
+    run = (directory / "found" if (directory / "found").exists() else directory) / "run"
+    row = {"candidates": len(values), "right": sum(v > 0 for v in values), "curve": curve(values), "final": 1.0,
+           "halves": halves(run / "metrics.jsonl")}
     if program.exists():
         again = figures.last_json([whet, "measure", directory / cell.own.name, program, "--json"])
         row.update(final=max(1.0, again["speedup"] or 1.0), final_low=again["speedup_low"], final_high=again["speedup_high"],

@@ -406,6 +406,18 @@ class DiscoveryTest(unittest.TestCase):
     def test_the_curve_has_what_was_faster_than_all_before(self):
         self.assertEqual(discovery.curve([0.0, 0.9, 1.5, 1.2, 0.0, 3.0]), [[3, 1.5], [6, 3.0]])
 
+    def test_halves_of_a_campaign_are_told_apart(self):
+        with tempfile.TemporaryDirectory() as folder:
+            metrics = Path(folder) / "metrics.jsonl"
+            rows = [{"phase": "warmup", "loss": 1}, {"completions/distinct": 0.5, "search/repairs": 0.5, "search/repaired": 0.2},
+                    {"completions/distinct": 0.3, "search/repairs": 1, "search/repaired": 0.8}, {"completions/distinct": 0.1}]
+            metrics.write_text("".join(json.dumps(row) + "\n" for row in rows))
+            told = discovery.halves(metrics)
+        self.assertEqual(told["completions/distinct"], [0.5, 0.2])
+        self.assertEqual(told["search/repaired"], [0.2, 0.8])
+        self.assertEqual(told["search/better"], [None, None])
+        self.assertEqual(discovery.halves(Path("nowhere"))["search/repairs"], [None, None])
+
     def test_log_rank_is_that_of_the_textbook(self):
         # Remission under 6-MP and placebo (Freireich 1963): chi-squared 16.79.
         drug = [(6, True)] * 3 + [(t, True) for t in (7, 10, 13, 16, 22, 23)] + [
