@@ -5,8 +5,8 @@
 #   deploy/quickstart.sh --ssh            the same through a private SSH server on loopback
 #   deploy/quickstart.sh --seed 5         another seed
 #   deploy/quickstart.sh --problem FILE   a C++ source or prompt file of your own: whet discover, a quarter
-#                                         of an hour from its check on; --answer, --function, --budget and
-#                                         --yes are those of whet discover (a prompt file needs no --yes)
+#                                         of an hour from its check on; --answer, --function, --generator,
+#                                         --budget and --yes are those of whet discover (a prompt file needs no --yes)
 #   deploy/quickstart.sh --set KEY=VALUE  any other key of the campaign; may be repeated
 #   deploy/quickstart.sh --fresh          train again even if this campaign is finished
 #
@@ -39,6 +39,9 @@ parse_options() {
       --seed) SETS+=(--set "seed=${2:?--seed needs a number}"); shift ;;
       --problem)
         PROBLEM="$(realpath -e "${2:?--problem needs a file}")" || die "no such file: $2"
+        shift ;;
+      --generator)
+        ASKED+=(--generator "$(realpath -e "${2:?--generator needs a file}")") || die "no such file: $2"
         shift ;;
       --answer | --function | --budget) ASKED+=("$1" "${2:?$1 needs a value}"); shift ;;
       --yes) ASKED+=(--yes) ;;

@@ -6,8 +6,8 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/problem/struct_type.h"
 #include "common/status_macros.h"
-#include "coordinator/authoring/code_text.h"
 #include "coordinator/prompt/cpp_source.h"
 #include "coordinator/prompt/prompt_sections.h"
 
@@ -16,9 +16,8 @@ namespace {
 
 constexpr char kGenerate[] = "generate";
 constexpr char kSeedType[] = "unsigned long long";
-constexpr char kWithInputs[] = "whet_with_inputs";
 
-// Returns "int* order, int n": what a generator, and a function that has one, is given.
+// Returns "int* order, int n": what a generator is given before the seed.
 std::string Writable(const Signature& signature) {
   return absl::StrJoin(
       signature.parameters, ", ", [](std::string* text, const Parameter& parameter) {
@@ -26,9 +25,11 @@ std::string Writable(const Signature& signature) {
       });
 }
 
-bool AreAlike(const Parameter& parameter, const Parameter& generated) {
-  return parameter.type == generated.type && parameter.pointer == generated.pointer &&
-         !(generated.pointer && generated.is_const);
+// Returns `name` with as many underscores as make it none of the parameters'.
+std::string FreshName(std::string name, const Signature& signature) {
+  while (absl::c_any_of(signature.parameters, [&](const Parameter& p) { return p.name == name; }))
+    name += '_';
+  return name;
 }
 
 // Says whether these are the function's parameters, writable, and a seed.
@@ -36,14 +37,18 @@ bool IsGeneratorOf(const Signature& signature, const Signature& generator) {
   const auto& wanted = signature.parameters;
   const auto& given = generator.parameters;
   if (generator.return_type != "void" || given.size() != wanted.size() + 1) return false;
-  return std::equal(wanted.begin(), wanted.end(), given.begin(), AreAlike) &&
+  const auto alike = [](const Parameter& a, const Parameter& b) {
+    return a.type == b.type && a.pointer == b.pointer && !(b.pointer && b.is_const);
+  };
+  return std::equal(wanted.begin(), wanted.end(), given.begin(), alike) &&
          given.back().type == kSeedType && !given.back().pointer;
 }
 
 }  // namespace
 
 std::string GeneratorHead(const Signature& signature) {
-  return absl::StrCat("void ", kGenerate, "(", Writable(signature), ", ", kSeedType, " seed)");
+  return absl::StrCat("void ", kGenerate, "(", Writable(signature), ", ", kSeedType, " ",
+                      FreshName("seed", signature), ")");
 }
 
 std::string GeneratorAdvice(const Signature& signature) {
@@ -52,58 +57,64 @@ std::string GeneratorAdvice(const Signature& signature) {
       GeneratorHead(signature), "'");
 }
 
-absl::StatusOr<InputGenerator> ReadInputGenerator(const std::string& code, const std::string& name,
+absl::StatusOr<InputGenerator> ReadInputGenerator(const GivenGenerator& given,
                                                   std::vector<std::string> headers,
                                                   const ImportedFunction& function) {
   const std::string wanted = GeneratorHead(function.signature);
-  ASSIGN_OR_RETURN(const CppSource source, ReadCppSource(code, name));
-  const auto found = std::find_if(
-      source.functions.begin(), source.functions.end(),
-      [](const CppFunction& each) { return NameOfFunction(each.signature) == kGenerate; });
-  if (found == source.functions.end()) {
-    return PromptError(
-        name, 1, absl::StrCat("there is no function '", kGenerate, "' at global scope: ", wanted));
-  }
+  ASSIGN_OR_RETURN(const CppSource source, ReadCppSource(given.code, given.name));
   std::vector<std::string> structs;
-  for (const v1::StructType& type : function.structs.structs()) structs.push_back(type.name());
-  const absl::StatusOr<Signature> signature = ParseSignature(found->signature, structs);
-  if (!signature.ok() || !IsGeneratorOf(function.signature, *signature)) {
-    return PromptError(name, found->line,
-                       absl::StrCat("'", found->signature, "' must be '", wanted, "'",
-                                    signature.ok() ? "" : ": ", signature.status().message()));
-  }
-  for (const std::string& header : source.headers) {
-    if (!absl::c_linear_search(headers, header)) headers.push_back(header);
-  }
-  InputGenerator generator{WithoutStructsOf(function, code), std::move(headers), {}};
-  const std::string masked = CodeText(code).masked().substr(0, found->close);
-  for (size_t i = 0; i < function.signature.parameters.size(); ++i) {
-    const Parameter& parameter = function.signature.parameters[i];
-    const std::string& named = signature->parameters[i].name;
-    if (parameter.pointer && FindWord(masked, named, found->open) != std::string::npos) {
-      generator.writes.insert(parameter.name);
+  for (const StructDefinition& definition : FindStructs(given.code)) {
+    const bool known = FindStruct(function.structs, definition.name) != nullptr;
+    if (known && !IsStructOf(function.structs, definition)) {
+      return PromptError(given.name, definition.line,
+                         absl::StrCat("struct ", definition.name,
+                                      " is another than the function's: leave its definition out, "
+                                      "or make both alike"));
     }
   }
-  return generator;
+  for (const v1::StructType& type : function.structs.structs()) structs.push_back(type.name());
+  const CppFunction* other = nullptr;
+  for (const CppFunction& each : source.functions) {
+    if (NameOfFunction(each.signature) != kGenerate) continue;
+    other = &each;
+    const absl::StatusOr<Signature> signature = ParseSignature(each.signature, structs);
+    if (!signature.ok() || !IsGeneratorOf(function.signature, *signature)) continue;
+    for (const std::string& header : source.headers) {
+      if (!absl::c_linear_search(headers, header)) headers.push_back(header);
+    }
+    return InputGenerator{WithoutStructsOf(function, given.code), std::move(headers)};
+  }
+  if (other != nullptr) {
+    return PromptError(given.name, other->line,
+                       absl::StrCat("'", other->signature, "' must be '", wanted, "'"));
+  }
+  return PromptError(given.name, 1,
+                     absl::StrCat("there is no function '", kGenerate,
+                                  "' at global scope that is not static: define '", wanted, "'"));
 }
 
 SelfSufficient WithItsInputs(const std::string& code, const ImportedFunction& function,
                              const InputGenerator& generator) {
   SelfSufficient made{code, function};
+  Signature& signature = made.function.signature;
+  for (Parameter& parameter : signature.parameters) parameter.is_const = false;
   const std::string arguments = absl::StrJoin(
-      function.signature.parameters, ", ",
+      signature.parameters, ", ",
       [](std::string* text, const Parameter& parameter) { text->append(parameter.name); });
-  made.function.text = absl::StrCat("void ", kWithInputs, "(", Writable(function.signature), ")");
-  made.function.signature.name = kWithInputs;
-  made.function.signature.return_type = "void";
-  for (Parameter& parameter : made.function.signature.parameters) parameter.is_const = false;
+  const std::string seed = FreshName("whet_seed", signature);
+  const std::string result = FreshName("whet_result", signature);
+  const bool returns = signature.return_type != "void";
+  signature.name = FreshName("whet_with_inputs", signature);
+  made.function.text =
+      absl::StrCat(signature.return_type, " ", signature.name, "(", Writable(signature), ")");
   // Its helpers may be called as the function's are. Headers were included before.
   absl::StrAppend(&made.code, "\nnamespace whet_inputs {\n", generator.code, "\n}\n",
-                  made.function.text,
-                  " {\n  for (unsigned long long whet_seed = 1; whet_seed <= 3; ++whet_seed) {\n"
-                  "    whet_inputs::",
-                  kGenerate, "(", arguments, ", whet_seed);\n    ", function.signature.name, "(",
-                  arguments, ");\n  }\n}\n");
+                  made.function.text, " {\n");
+  if (returns) absl::StrAppend(&made.code, "  ", signature.return_type, " ", result, "{};\n");
+  absl::StrAppend(&made.code, "  for (", kSeedType, " ", seed, " = 1; ", seed, " <= 3; ++", seed,
+                  ") {\n    ::whet_inputs::", kGenerate, "(", arguments, ", ", seed, ");\n    ",
+                  returns ? result + " = " : "", "::", function.signature.name, "(", arguments,
+                  ");\n  }\n", returns ? absl::StrCat("  return ", result, ";\n") : "", "}\n");
   return made;
 }
 

@@ -4,36 +4,42 @@
 #ifndef WHETSTONE_COORDINATOR_AUTHORING_INPUT_GENERATOR_H_
 #define WHETSTONE_COORDINATOR_AUTHORING_INPUT_GENERATOR_H_
 
-#include <set>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "coordinator/authoring/imported_function.h"
+#include "coordinator/prompt/signature.h"
 
 namespace whetstone {
+
+// A generator as the operator gave it.
+struct GivenGenerator {
+  std::string name;  // the file's, for messages
+  std::string code;
+};
 
 struct InputGenerator {
   std::string code;                  // without definitions of the function's structs
   std::vector<std::string> headers;  // that the function or it includes
-  std::set<std::string> writes;      // the function's arrays that it names: it fills these
 };
 
 // Returns how the generator of a function is declared: "void generate(int* order, int n, unsigned
 // long long seed)".
 std::string GeneratorHead(const Signature& signature);
-
-// Returns "; inputs that must fit together a function of yours makes: --generator FILE with HEAD".
+// Returns "; inputs that must fit together a function of yours makes: --generator FILE with
+// 'void generate(…)'".
 std::string GeneratorAdvice(const Signature& signature);
 
-// Reads the generator of `function`, which includes `headers`, from a source; `name` is the file's,
-// for messages. INVALID_ARGUMENT "NAME:LINE: WHAT": it defines no such function.
-absl::StatusOr<InputGenerator> ReadInputGenerator(const std::string& code, const std::string& name,
+// Returns the generator of `function`, which includes `headers`. INVALID_ARGUMENT "NAME:LINE:
+// WHAT": the file defines no such function, or a struct otherwise than the function's file does.
+absl::StatusOr<InputGenerator> ReadInputGenerator(const GivenGenerator& given,
                                                   std::vector<std::string> headers,
                                                   const ImportedFunction& function);
 
-// A function that makes its arrays itself, with three seeds, and calls `function` with them: as it
-// writes all of them, how long they are is how far it writes.
+// A function that has its generator fill its arrays, for three seeds, and calls `function` with
+// them: how long those are that the generator fills is how far this one writes.
 struct SelfSufficient {
   std::string code;
   ImportedFunction function;

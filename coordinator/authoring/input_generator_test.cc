@@ -38,15 +38,15 @@ void generate(Edge* to, float* bias, int n, unsigned long long seed) {
 }
 )code";
 
-ImportedFunction Follow() {
-  const absl::StatusOr<CppSource> source = ReadCppSource(kFollow, "follow.cc");
-  return *FindImportedFunction(*source, kFollow, "follow.cc", "");
+ImportedFunction FunctionOf(const std::string& code) {
+  const absl::StatusOr<CppSource> source = ReadCppSource(code, "follow.cc");
+  return *FindImportedFunction(*source, code, "follow.cc", "");
 }
 
-TEST(InputGeneratorTest, FillsTheArraysThatItNames) {
-  const auto generator = ReadInputGenerator(kCircle, "circle.cc", {"vector"}, Follow());
+TEST(InputGeneratorTest, IsReadWithWhatItIncludes) {
+  const auto generator =
+      ReadInputGenerator({"circle.cc", kCircle}, {"vector"}, FunctionOf(kFollow));
   ASSERT_TRUE(generator.ok()) << generator.status();
-  EXPECT_THAT(generator->writes, ElementsAre("edges"));
   EXPECT_THAT(generator->headers, ElementsAre("vector", "cstdlib"));
   EXPECT_THAT(generator->code, Not(HasSubstr("struct Edge")));
 }
@@ -55,7 +55,9 @@ TEST(InputGeneratorTest, SaysHowItMustBeDeclared) {
   const std::string wanted =
       "void generate(Edge* edges, float* bias, int n, unsigned long long seed)";
   for (const std::string code : {
+           "",
            "void make(int n) {}",
+           "static void generate(Edge* e, float* bias, int n, unsigned long long seed) {}",
            "void generate(Edge* edges, float* bias, int n) {}",
            "int generate(Edge* edges, float* bias, int n, unsigned long long seed) {}",
            "void generate(const Edge* edges, float* bias, int n, unsigned long long seed) {}",
@@ -63,51 +65,47 @@ TEST(InputGeneratorTest, SaysHowItMustBeDeclared) {
            "void generate(Edge* edges, float* bias, int n, unsigned seed) {}",
            "void generate(Node* edges, float* bias, int n, unsigned long long seed) {}",
        }) {
-    const auto generator = ReadInputGenerator(code, "circle.cc", {}, Follow());
+    const auto generator = ReadInputGenerator({"circle.cc", code}, {}, FunctionOf(kFollow));
     ASSERT_TRUE(absl::IsInvalidArgument(generator.status())) << code;
     EXPECT_THAT(std::string(generator.status().message()), HasSubstr("circle.cc:1"));
     EXPECT_THAT(std::string(generator.status().message()), HasSubstr(wanted));
   }
+  const auto other = ReadInputGenerator({"circle.cc", "\nstruct Edge { float weight; int to; };"},
+                                        {}, FunctionOf(kFollow));
+  EXPECT_THAT(std::string(other.status().message()), HasSubstr("circle.cc:2: struct Edge"));
 }
 
-TEST(InputGeneratorTest, AnImportHasItAndNoFillsForWhatItFills) {
-  ImportRequest request{.code = kFollow,
-                        .name = "follow.cc",
-                        .generator = kCircle,
-                        .generator_name = "circle.cc",
-                        .answer = [](const ImportQuestion& question) {
-                          if (question.key == "timed") return std::string("200");
-                          return question.suggestion.empty() ? "A walk." : question.suggestion;
-                        }};
+TEST(InputGeneratorTest, TheSeedHasANameOfItsOwn) {
+  const ImportedFunction function = FunctionOf("int f(const char* s, int n, unsigned seed) {}");
+  const std::string head = GeneratorHead(function.signature);
+  EXPECT_THAT(head, HasSubstr("unsigned int seed, unsigned long long seed_)"));
+  EXPECT_TRUE(ReadInputGenerator({"g.cc", head + " {}"}, {}, function).ok());
+}
+
+TEST(InputGeneratorTest, AFunctionWithItsInputsReturnsWhatItReturns) {
+  const ImportedFunction function = FunctionOf("int f(const char* f, int n) { return f[n]; }");
+  const SelfSufficient made = WithItsInputs("CODE", function, {.code = "GENERATOR", .headers = {}});
+  EXPECT_EQ(made.function.text, "int whet_with_inputs(char* f, int n)");
+  EXPECT_FALSE(made.function.signature.parameters[0].is_const);
+  EXPECT_THAT(made.code, HasSubstr("whet_result = ::f(f, n);"));
+  EXPECT_THAT(made.code, HasSubstr("return whet_result;"));
+}
+
+TEST(InputGeneratorTest, AnImportHasIt) {
+  const ImportRequest request{.code = kFollow,
+                              .name = "follow.cc",
+                              .generator = GivenGenerator{"circle.cc", kCircle},
+                              .answer = [](const ImportQuestion& question) {
+                                if (question.key == "timed") return std::string("200");
+                                return question.suggestion.empty() ? "A walk."
+                                                                   : question.suggestion;
+                              }};
   const auto made = ImportProblem(request);
   ASSERT_TRUE(made.ok()) << made.status();
   const auto problem = ParsePrompt(made->text, "follow.md");
   ASSERT_TRUE(problem.ok()) << problem.status();
   EXPECT_THAT(problem->generator(), HasSubstr("void generate(Edge* to"));
-  EXPECT_THAT(made->text, HasSubstr("  edges: {type: Edge, shape: [n]}\n"));
-  EXPECT_THAT(made->text, HasSubstr("  bias: {type: f32, shape: [n], fill: uniform(-1, 1)}\n"));
   EXPECT_THAT(made->text, HasSubstr("headers: [vector, cstdlib]"));
-}
-
-TEST(InputGeneratorTest, IsProposedWhereLengthsAreNotFound) {
-  std::string asked;
-  ImportRequest request{.code = "void f(const int* next, float* out, int n, int m) {}",
-                        .name = "f.cc",
-                        .look =
-                            [](const auto&, const auto&, const InputGenerator*) {
-                              ImportHints hints;
-                              hints.why_no_extents = "it crashed";
-                              return hints;
-                            },
-                        .answer =
-                            [&](const ImportQuestion& question) {
-                              if (question.key == "next.shape") asked = question.text;
-                              return question.suggestion.empty() ? "n" : question.suggestion;
-                            }};
-  EXPECT_FALSE(ImportProblem(request).ok());  // "n" is no size to time it at
-  EXPECT_THAT(asked, HasSubstr("it crashed; inputs that must fit together a function of yours "
-                               "makes: --generator FILE with 'void generate(int* next, float* out, "
-                               "int n, int m, unsigned long long seed)'"));
 }
 
 }  // namespace

@@ -37,16 +37,15 @@ absl::Status Refuse(const std::string& why) { return absl::InvalidArgumentError(
 // Asks, and puts the front matter together.
 class Importer {
  public:
-  Importer(const ImportRequest& request, const ImportedFunction& function,
-           const std::optional<InputGenerator>& generator, ImportHints hints)
+  Importer(const ImportRequest& request, const ImportedFunction& function, ImportHints hints)
       : request_(request),
         function_(function),
-        generator_(generator),
         signature_(function.signature),
         hints_(std::move(hints)) {}
 
   // `headers` are those that the function and its generator include.
-  absl::StatusOr<ImportedProblem> Run(const std::vector<std::string>& headers) {
+  absl::StatusOr<ImportedProblem> Run(const std::vector<std::string>& headers,
+                                      const std::optional<InputGenerator>& generator) {
     ASSIGN_OR_RETURN(const std::string id,
                      Ask("id", "Name of the problem", absl::AsciiStrToLower(signature_.name),
                          [](const std::string& answer) { return NewPromptFile(answer).status(); }));
@@ -84,7 +83,7 @@ class Importer {
       absl::StrAppend(&made.text, "\n## expert\n\n",
                       Fenced(WithoutStructsOf(function_, request_.expert)));
     }
-    if (generator_) absl::StrAppend(&made.text, "\n## generator\n\n", Fenced(generator_->code));
+    if (generator) absl::StrAppend(&made.text, "\n## generator\n\n", Fenced(generator->code));
     const absl::StatusOr<v1::Problem> problem = ParsePrompt(made.text, made.id + ".md");
     if (!problem.ok()) {
       return Refuse(absl::StrCat("these answers make no problem: ", problem.status().message()));
@@ -249,28 +248,24 @@ class Importer {
     }
     const std::string usual = UsualExtents(name);
     const std::string size = variables_.empty() ? "n" : variables_[0];
-    ASSIGN_OR_RETURN(
-        const std::string shape,
-        Ask(name + ".shape",
-            absl::StrCat("Extents of '", name, "', made of ", absl::StrJoin(variables_, ", "),
-                         ", as in ", size, ", 2*", size, usual.empty() ? WhyNoExtents() : ""),
-            usual, Extents));
+    const bool why = usual.empty() && !hints_.why_no_extents.empty();
+    ASSIGN_OR_RETURN(const std::string shape,
+                     Ask(name + ".shape",
+                         absl::StrCat("Extents of '", name, "', made of ",
+                                      absl::StrJoin(variables_, ", "), ", as in ", size, ", 2*",
+                                      size, why ? " (not found by running the function: " : "",
+                                      why ? hints_.why_no_extents + ")" : ""),
+                         usual, Extents));
     ASSIGN_OR_RETURN(const std::vector<Expression> extents, ParseExtents(shape));
     extents_.insert(extents_.end(), extents.begin(), extents.end());
     std::string entry = absl::StrCat("type: ", NameOf(element), ", shape: [", shape, "]");
-    if (kind != "out" && !(generator_ && generator_->writes.count(name))) {
+    if (kind != "out") {
       ASSIGN_OR_RETURN(const std::string fill, AskFill(name, element));
       absl::StrAppend(&entry, ", fill: ", fill);
     }
     if (kind != "in") absl::StrAppend(&entry, ", ", kind, ": true");
     entries_[name] = entry;
     return absl::OkStatus();
-  }
-
-  std::string WhyNoExtents() const {
-    if (hints_.why_no_extents.empty()) return "";
-    return absl::StrCat(" (not found by running the function: ", hints_.why_no_extents,
-                        generator_ ? "" : GeneratorAdvice(signature_), ")");
   }
 
   template <typename Names>
@@ -368,7 +363,6 @@ class Importer {
 
   const ImportRequest& request_;
   const ImportedFunction& function_;
-  const std::optional<InputGenerator>& generator_;
   const Signature& signature_;
   const ImportHints hints_;
   std::vector<std::string> variables_;
@@ -386,14 +380,13 @@ absl::StatusOr<ImportedProblem> ImportProblem(const ImportRequest& request) {
   ASSIGN_OR_RETURN(const ImportedFunction function,
                    FindImportedFunction(source, request.code, request.name, request.function));
   std::optional<InputGenerator> generator;
-  if (!request.generator.empty()) {
-    ASSIGN_OR_RETURN(generator, ReadInputGenerator(request.generator, request.generator_name,
-                                                   source.headers, function));
+  if (request.generator) {
+    ASSIGN_OR_RETURN(generator, ReadInputGenerator(*request.generator, source.headers, function));
   }
   const auto& headers = generator ? generator->headers : source.headers;
   ImportHints hints;
   if (request.look) hints = request.look(headers, function, generator ? &*generator : nullptr);
-  return Importer(request, function, generator, std::move(hints)).Run(headers);
+  return Importer(request, function, std::move(hints)).Run(headers, generator);
 }
 
 }  // namespace whetstone

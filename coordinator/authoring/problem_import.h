@@ -46,14 +46,13 @@ struct ImportHints {
 };
 
 struct ImportRequest {
-  std::string code;            // a C++ source that holds the function and what it needs
-  std::string name;            // the file's, for messages
-  std::string function = {};   // empty: the only one
-  std::string expert = {};     // a source that defines the same function faster; empty: none yet
-  std::string generator = {};  // a source that makes inputs (input_generator.h); empty: fills do
-  std::string generator_name = {};  // the file's, for messages
-  // Looks at `function` of the source, which includes these headers, and has perhaps a generator;
-  // may be null.
+  std::string code;           // a C++ source that holds the function and what it needs
+  std::string name;           // the file's, for messages
+  std::string function = {};  // empty: the only one
+  std::string expert = {};    // a source that defines the same function faster; empty: none yet
+  std::optional<GivenGenerator> generator = {};  // nothing: fills make all inputs
+  // Looks at `function` of the source, which with its generator (may be null) includes these
+  // headers; may be null.
   std::function<ImportHints(const std::vector<std::string>& headers,
                             const ImportedFunction& function, const InputGenerator* generator)>
       look = {};

@@ -2,6 +2,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -35,10 +36,11 @@ absl::StatusOr<Imported> Import(const ProblemImportOptions& options, Console* co
   ImportAnswers answers("--set", console, console->CanAsk());
   for (const std::string& option : options.set) RETURN_IF_ERROR(answers.Add(option));
   WorkerOnDemand worker(console);
+  ASSIGN_OR_RETURN(auto generator, ReadGeneratorFile(options.generator));
   ASSIGN_OR_RETURN(const ImportedProblem made, ImportFile({.file = options.file,
                                                            .function = options.function,
                                                            .expert = options.expert,
-                                                           .generator = options.generator,
+                                                           .generator = std::move(generator),
                                                            .worker = &worker,
                                                            .console = console},
                                                           &answers));

@@ -16,6 +16,7 @@
 #include "common/problem/problem_hash.h"
 #include "common/status_macros.h"
 #include "coordinator/config/campaign_parser.h"
+#include "coordinator/discover/import_answers.h"
 #include "coordinator/discover/local_check.h"
 #include "coordinator/discover/own_problem.h"
 #include "coordinator/discover/rule_search.h"
@@ -365,12 +366,15 @@ absl::StatusOr<DiscoverFolder> OpenFolder(const DiscoverOptions& options, Consol
   const std::string root =
       options.out.empty() ? absl::StrCat("runs/discover-", fs::path(options.file).stem().string())
                           : options.out;
-  const OwnProblemOptions own{options.file, options.function, options.generator, options.answers,
-                              /*ask=*/!options.yes && console->CanAsk()};
-  ASSIGN_OR_RETURN(const std::string asked, AskedOf(own));
-  if (DiscoverFolder::Holds(root)) return DiscoverFolder::Open(root, given, asked);
+  OwnProblemOptions own{options.file,
+                        options.function,
+                        {},
+                        options.answers,
+                        /*ask=*/!options.yes && console->CanAsk()};
+  ASSIGN_OR_RETURN(own.generator, ReadGeneratorFile(options.generator));
+  if (DiscoverFolder::Holds(root)) return DiscoverFolder::Open(root, given, AskedOf(own));
   ASSIGN_OR_RETURN(const std::string problem, OwnProblem(own, console));
-  return DiscoverFolder::Create(root, given, asked, problem);
+  return DiscoverFolder::Create(root, given, AskedOf(own), problem);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ namespace whetstone {
 struct DiscoverOptions {
   std::string file;                  // a C++ source, or a prompt file (*.md)
   std::string function;              // of a C++ source; empty: the only one
-  std::string generator;             // a C++ source that makes its inputs; empty: fills do
+  std::string generator;             // a C++ source (authoring/input_generator.h); empty: none
   std::vector<std::string> answers;  // KEY=VALUE, to the import's questions
   std::string out;                   // empty: runs/discover-NAME, of the file's name
   // A model behind an endpoint that writes programs, in the place of a policy that learns (its URL,

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/file.h"
@@ -112,6 +113,11 @@ absl::Status AddProbedLengths(const ImportFiles& files, const ImportAnswers& ans
   ASSIGN_OR_RETURN(ProbedLengths probed, ProbeLengths(code, headers, function, unknown,
                                                       hints->extents, hints->sizes, clues, worker));
   hints->why_no_extents = std::move(probed.why);
+  const bool inputs_matter = absl::StrContains(hints->why_no_extents, "crashed") ||
+                             absl::StrContains(hints->why_no_extents, "TIMEOUT");
+  if (inputs_matter && !files.generator) {
+    absl::StrAppend(&hints->why_no_extents, GeneratorAdvice(function.signature));
+  }
   hints->fills.merge(probed.fills);
   for (auto& [array, length] : probed.lengths) {
     ASSIGN_OR_RETURN(const Expression formula, Expression::Parse(length));
@@ -145,12 +151,11 @@ ImportHints Look(const ImportFiles& files, const ImportAnswers& answers, const P
     else if (!whole && clues.counts.count(parameter.name))
       hints.fills[parameter.name] = kManyTimes;
   }
-  const SelfSufficient with_inputs = generator != nullptr
-                                         ? WithItsInputs(code, function, *generator)
-                                         : SelfSufficient{code, function};
+  const SelfSufficient runs = generator != nullptr ? WithItsInputs(code, function, *generator)
+                                                   : SelfSufficient{code, function};
   // What is not found is asked, and whoever needs the worker next has its errors.
   if (const absl::Status probed =
-          AddProbedLengths(files, answers, with_inputs.code, headers, with_inputs.function,
+          AddProbedLengths(files, answers, runs.code, headers, runs.function,
                            generator != nullptr ? CodeClues() : clues, &hints);
       !probed.ok()) {
     hints.why_no_extents = std::string(probed.message());
@@ -159,6 +164,14 @@ ImportHints Look(const ImportFiles& files, const ImportAnswers& answers, const P
 }
 
 }  // namespace
+
+absl::StatusOr<std::optional<GivenGenerator>> ReadGeneratorFile(const std::string& path) {
+  if (path.empty()) return std::nullopt;
+  GivenGenerator given{path, ""};
+  ASSIGN_OR_RETURN(given.code, ReadFile(path));
+  RETURN_IF_ERROR(CheckUtf8(given.code, path));
+  return given;
+}
 
 absl::StatusOr<ImportedProblem> ImportFile(const ImportFiles& files, ImportAnswers* answers) {
   ImportRequest request;
@@ -184,11 +197,7 @@ absl::StatusOr<ImportedProblem> ImportFile(const ImportFiles& files, ImportAnswe
     }
     request.expert = std::move(expert.code);
   }
-  if (!files.generator.empty()) {
-    request.generator_name = files.generator;
-    ASSIGN_OR_RETURN(request.generator, ReadFile(files.generator));
-    RETURN_IF_ERROR(CheckUtf8(request.generator, files.generator));
-  }
+  request.generator = files.generator;
   if (files.look) {
     request.look = [&](const std::vector<std::string>& headers, const ImportedFunction& function,
                        const InputGenerator* generator) {

@@ -8,12 +8,14 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "coordinator/authoring/input_generator.h"
 #include "coordinator/authoring/problem_import.h"
 #include "coordinator/loop/local_worker.h"
 #include "coordinator/terminal/console.h"
@@ -64,10 +66,10 @@ class ImportAnswers {
 
 struct ImportFiles {
   std::string file;
-  std::string function = {};   // empty: the only one
-  std::string expert = {};     // a file; empty: none
-  std::string generator = {};  // a file (authoring/input_generator.h); empty: none
-  bool look = true;            // at the function's loops, for suggestions; it takes a second
+  std::string function = {};  // empty: the only one
+  std::string expert = {};    // a file; empty: none
+  std::optional<GivenGenerator> generator = {};
+  bool look = true;  // at the function's loops, for suggestions; it takes a second
   // Where the function is run if its loops do not say how long arrays are, and where that is said;
   // both borrowed. Null: they are asked.
   WorkerOnDemand* worker = nullptr;
@@ -76,6 +78,10 @@ struct ImportFiles {
 
 // The option of `whet discover` that gives an answer.
 inline constexpr char kAnswerOption[] = "--answer";
+
+// Returns what the file holds; nothing of an empty path. Errors are those of ReadFile, and of a
+// file that is no UTF-8.
+absl::StatusOr<std::optional<GivenGenerator>> ReadGeneratorFile(const std::string& path);
 
 // Errors are those of ImportProblem, of the answers, and of files that cannot be read or are no
 // UTF-8.

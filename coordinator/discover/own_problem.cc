@@ -17,14 +17,12 @@
 #include "common/file.h"
 #include "common/sha256.h"
 #include "common/status_macros.h"
-#include "coordinator/authoring/input_generator.h"
 #include "coordinator/discover/answer_keys.h"
 #include "coordinator/discover/import_answers.h"
 #include "coordinator/discover/sound_answers.h"
 #include "coordinator/discover/telling_answers.h"
 #include "coordinator/loop/local_worker.h"
 #include "coordinator/prompt/prompt_file.h"
-#include "coordinator/prompt/signature.h"
 
 namespace whetstone {
 namespace {
@@ -224,12 +222,11 @@ std::string AtSize(const std::string& point, int64_t size, const std::string& on
   return PointOf(sizes);
 }
 
-absl::StatusOr<std::string> AskedOf(const OwnProblemOptions& options) {
+std::string AskedOf(const OwnProblemOptions& options) {
   std::string asked;
   if (!options.function.empty()) absl::StrAppend(&asked, "--function ", options.function, "\n");
-  if (!options.generator.empty()) {
-    ASSIGN_OR_RETURN(const std::string checksum, Sha256HexOfFile(options.generator));
-    absl::StrAppend(&asked, "--generator ", options.generator, " (SHA-256 ", checksum, ")\n");
+  if (options.generator) {
+    absl::StrAppend(&asked, "--generator, SHA-256 ", Sha256Hex(options.generator->code), "\n");
   }
   const std::set<std::string> answers(options.answers.begin(), options.answers.end());
   for (const std::string& answer : answers) absl::StrAppend(&asked, "--answer ", answer, "\n");
@@ -238,7 +235,7 @@ absl::StatusOr<std::string> AskedOf(const OwnProblemOptions& options) {
 
 absl::StatusOr<std::string> OwnProblem(const OwnProblemOptions& options, Console* console) {
   if (absl::EndsWith(options.file, ".md")) {
-    if (!options.function.empty() || !options.answers.empty() || !options.generator.empty()) {
+    if (!options.function.empty() || !options.answers.empty() || options.generator) {
       return absl::InvalidArgumentError(absl::StrCat(
           options.file,
           " is a prompt file; --function, --generator and --answer are for a C++ source"));
@@ -274,14 +271,7 @@ absl::StatusOr<std::string> OwnProblem(const OwnProblemOptions& options, Console
   if (measured) answered[kTimedKey] = AtSize(example, kSizeMin);
   const bool own_checks = answers.said().count(kChecksKey) > 0;
   if (!own_checks) answered = WithModestChecks(std::move(answered));
-  absl::StatusOr<Answers> sound = SoundAnswers(files, answered, answers.said(), worker, console);
-  if (absl::IsInvalidArgument(sound.status()) && options.generator.empty()) {
-    ASSIGN_OR_RETURN(const v1::Problem problem, ParsePrompt(made.text, files.file));
-    ASSIGN_OR_RETURN(const Signature signature, ParseSignature(problem));
-    return absl::InvalidArgumentError(
-        absl::StrCat(sound.status().message(), GeneratorAdvice(signature)));
-  }
-  ASSIGN_OR_RETURN(answered, std::move(sound));
+  ASSIGN_OR_RETURN(answered, SoundAnswers(files, answered, answers.said(), worker, console));
   if (!own_checks) {
     ASSIGN_OR_RETURN(answered, WithShortChecks(files, std::move(answered), worker, console));
   }

@@ -2,20 +2,22 @@
 #ifndef WHETSTONE_COORDINATOR_DISCOVER_OWN_PROBLEM_H_
 #define WHETSTONE_COORDINATOR_DISCOVER_OWN_PROBLEM_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "coordinator/authoring/input_generator.h"
 #include "coordinator/terminal/console.h"
 
 namespace whetstone {
 
 struct OwnProblemOptions {
-  std::string file;                  // a C++ source, or a prompt file (*.md)
-  std::string function;              // of a C++ source; empty: the only one
-  std::string generator;             // a C++ source that makes its inputs; empty: fills do
-  std::vector<std::string> answers;  // KEY=VALUE, to the import's questions
-  bool ask = false;                  // what was not answered, at the terminal
+  std::string file;                         // a C++ source, or a prompt file (*.md)
+  std::string function;                     // of a C++ source; empty: the only one
+  std::optional<GivenGenerator> generator;  // of a C++ source; nothing: fills make its inputs
+  std::vector<std::string> answers;         // KEY=VALUE, to the import's questions
+  bool ask = false;                         // what was not answered, at the terminal
 };
 
 // Returns the text of the problem. Where nobody says at which sizes it is timed, the reference is
@@ -28,8 +30,8 @@ struct OwnProblemOptions {
 // borrowed.
 absl::StatusOr<std::string> OwnProblem(const OwnProblemOptions& options, Console* console);
 
-// Returns what the problem is made of beside the file, a line each. Errors are those of ReadFile.
-absl::StatusOr<std::string> AskedOf(const OwnProblemOptions& options);
+// Returns what the problem is made of beside the file, a line each.
+std::string AskedOf(const OwnProblemOptions& options);
 
 // Returns "n=96 m=96 k=12" with every value replaced: "n=200 m=200 k=8", where those below the
 // largest stay small; "96" becomes "200". With `only` "n" all others are small: "n=200 m=8 k=8".

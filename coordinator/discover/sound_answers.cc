@@ -12,9 +12,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/status_macros.h"
+#include "coordinator/authoring/input_generator.h"
 #include "coordinator/authoring/problem_import.h"
 #include "coordinator/discover/answer_trial.h"
 #include "coordinator/discover/length_program.h"
+#include "coordinator/prompt/prompt_file.h"
+#include "coordinator/prompt/signature.h"
 
 namespace whetstone {
 namespace {
@@ -167,15 +170,25 @@ class SoundSearch {
         return tried;
       }
     }
+    ASSIGN_OR_RETURN(const std::string advice, Advice(answered));
     return absl::InvalidArgumentError(absl::StrCat(
         files_.file, ": the function, run against itself, is not right: ", why,
         ". With what it is called matters: say with ", kAnswerOption,
         " how arguments are filled (NAME.fill=uniform(1, 9)), how long they are (NAME.shape=n+1), "
         "whether they are sizes or values (NAME.kind=value), at which sizes it is checked and "
-        "timed (check=, timed=)"));
+        "timed (check=, timed=)",
+        advice));
   }
 
  private:
+  absl::StatusOr<std::string> Advice(const Answers& answered) const {
+    if (files_.generator) return std::string();
+    ASSIGN_OR_RETURN(const ImportedProblem made, ImportAnswered(files_, answered, console_));
+    ASSIGN_OR_RETURN(const v1::Problem problem, ParsePrompt(made.text, files_.file));
+    ASSIGN_OR_RETURN(const Signature signature, ParseSignature(problem));
+    return GeneratorAdvice(signature);
+  }
+
   // Leaves out the smallest sizes, up to the largest at which it fails. Returns false where none or
   // too few are left, or they are not ours to choose.
   absl::StatusOr<bool> LeaveOutSizes(Answers* answered) {

@@ -10,8 +10,9 @@ namespace whetstone {
 namespace {
 
 constexpr int kAttempts = 2;  // to measure a program that the worker fails on
-// So begins what a worker says of a reference that does not come to its end (paired_run.cc).
-constexpr char kReferenceFailed[] = "the problem's reference ";
+// So begins what a worker says of a reference, a generator and the like that do not come to their
+// end (paired_run.cc, operator_program.cc).
+constexpr char kProblemFailed[] = "the problem's ";
 
 CallOptions Within(Seconds seconds, CallControl* control) {
   return {std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000)), control};
@@ -61,7 +62,7 @@ absl::StatusOr<v1::Verdict> AskedWorker::Measure(const v1::Problem& problem,
     }
     detail = reply.verdict().detail();
   }
-  if (absl::StartsWith(detail, kReferenceFailed)) return absl::InvalidArgumentError(detail);
+  if (absl::StartsWith(detail, kProblemFailed)) return absl::InvalidArgumentError(detail);
   return absl::InternalError(absl::StrCat("the worker could not measure: ", detail));
 }
 

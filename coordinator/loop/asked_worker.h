@@ -28,8 +28,9 @@ class AskedWorker {
       v1::IsolationLevel isolation_min = v1::ISOLATION_LEVEL_UNSPECIFIED);
   // Measures a candidate of a problem that was Put. With `fresh` it never answers from the verdict
   // cache. Where the worker itself fails it is asked once more, and then that is an INTERNAL error:
-  // a verdict is never INFRASTRUCTURE_ERROR. INVALID_ARGUMENT: the problem's reference
-  // did not come to its end, twice. `least_speedup` is as in MeasureRequest.
+  // a verdict is never INFRASTRUCTURE_ERROR. INVALID_ARGUMENT: the problem's
+  // reference, generator or the like did not come to its end, twice. `least_speedup` is as in
+  // MeasureRequest.
   absl::StatusOr<v1::Verdict> Measure(const v1::Problem& problem, const std::string& source,
                                       bool time, bool fresh, double least_speedup = 0);
   // Ends the call that is under way, and every later one, with CANCELLED.

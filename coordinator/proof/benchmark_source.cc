@@ -40,7 +40,7 @@ std::string Declarations(const BenchmarkProblem& b) {
     for (const Parameter& p : b.signature.parameters) {
       parameters.push_back(absl::StrCat(b.Cpp(p.type), p.pointer ? "* " : " ", p.name));
     }
-    parameters.push_back("unsigned long long seed");
+    parameters.push_back("unsigned long long");
     absl::StrAppend(&text, "namespace generator { void generate(", absl::StrJoin(parameters, ", "),
                     "); }\n");
   }

@@ -353,22 +353,23 @@ void follow(const float* x, float* y, int n, float release_ms, float rate) {
 TEST_F(DiscoverTest, InputsThatMustFitTogetherAreMadeByAFunction) {
   constexpr char kRoutes[] = R"(
 // What is met on the way round from each of some places.
-void routes(const int* next, const float* toll, const int* starts, float* sums, int n, int k) {
+float routes(const int* next, const float* toll, const int* starts, int n, int k) {
+  float sum = 0;
   for (int i = 0; i < k; ++i) {
-    float sum = 0;
     int at = starts[i];
     do {
       sum += toll[at];
       at = next[at];
     } while (at != starts[i]);
-    sums[i] = sum / n;
   }
+  return sum / n;
 }
 )";
+  // It knows no circle of one.
   constexpr char kCircle[] = R"(
 // One circle through all places, whose step has no divisor in common with n.
-void generate(int* next, float* toll, int* starts, float* sums, int n, int k, unsigned long long seed) {
-  int step = 1 + seed % n;
+void generate(int* next, float* toll, int* starts, int n, int k, unsigned long long seed) {
+  int step = 1 + seed % (n - 1);
   const auto divides = [&](int d) { return step % d == 0 && n % d == 0; };
   for (int d = 2; d <= step; ++d)
     if (divides(d)) step = 1, d = 1;
@@ -376,22 +377,28 @@ void generate(int* next, float* toll, int* starts, float* sums, int n, int k, un
   for (int i = 0; i < k; ++i) starts[i] = (seed + 7 * i) % n;
 }
 )";
-  const std::vector<std::string> command = {"discover",    Write("routes.cc", kRoutes),
-                                            "--generator", Write("circle.cc", kCircle),
-                                            "--out",       Found(),
-                                            "--json"};
-  const WhetResult unseen = Whet(command, seconds(240));
+  const std::vector<std::string> command = {"discover", Write("routes.cc", kRoutes), "--out",
+                                            Found(), "--json"};
+  const std::vector<std::string> with =
+      And(And(command, "--generator"), Write("circle.cc", kCircle));
+  const WhetResult unseen = Whet(with, seconds(240));
   EXPECT_EQ(unseen.exit_code, 2) << unseen.out << unseen.err;
   EXPECT_THAT(unseen.err, HasSubstr("--yes"));
   const std::string problem = ReadFile(Found() + "/problem.md").value_or("");
   EXPECT_THAT(problem, HasSubstr("## generator\n\n```cpp\n// One circle"));
-  EXPECT_THAT(problem, HasSubstr("next: {type: i32, shape: [n]}"));
-  EXPECT_THAT(problem, HasSubstr("starts: {type: i32, shape: [k]}"));
+  EXPECT_THAT(problem, HasSubstr("next: {type: i32, shape: [n], fill:"));
+  EXPECT_THAT(problem, HasSubstr("starts: {type: i32, shape: [k], fill:"));
   EXPECT_THAT(problem, HasSubstr("toll: {type: f32, shape: [n], fill: uniform(-1, 1)}"));
+  EXPECT_THAT(problem, HasSubstr("check: [{n: 2, k: 3}"));
+  // Without it the same folder goes on, with another one it does not.
+  EXPECT_THAT(Whet(command).err, HasSubstr("--yes"));
   Write("circle.cc", "// edited\n");
-  const WhetResult other = Whet(command);
+  const WhetResult other = Whet(with);
   EXPECT_EQ(other.exit_code, 2) << other.out << other.err;
   EXPECT_THAT(other.err, HasSubstr("other answers"));
+  const WhetResult none = Whet(And(And(command, "--generator"), Path("none.cc")));
+  EXPECT_EQ(none.exit_code, 2) << none.out << none.err;
+  EXPECT_THAT(none.err, HasSubstr("none.cc"));
 }
 
 TEST_F(DiscoverTest, WhatItCannotTakeIsSaidBeforeAnythingIsMeasured) {
