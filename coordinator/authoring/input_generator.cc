@@ -101,20 +101,19 @@ SelfSufficient WithItsInputs(const std::string& code, const ImportedFunction& fu
   const std::string arguments = absl::StrJoin(
       signature.parameters, ", ",
       [](std::string* text, const Parameter& parameter) { text->append(parameter.name); });
+  // A fraction, as whole numbers may be sizes.
+  const std::string drawn = FreshName("whet_drawn", signature);
   const std::string seed = FreshName("whet_seed", signature);
-  const std::string result = FreshName("whet_result", signature);
-  const bool returns = signature.return_type != "void";
   signature.name = FreshName("whet_with_inputs", signature);
+  signature.parameters.push_back({"double", /*is_const=*/false, /*pointer=*/false, drawn});
   made.function.text =
       absl::StrCat(signature.return_type, " ", signature.name, "(", Writable(signature), ")");
-  // Its helpers may be called as the function's are. Headers were included before.
+  // Its helpers may be called as the function's are. Headers were included before. The top bit of a
+  // seed asks for what is unlikely.
   absl::StrAppend(&made.code, "\nnamespace whet_inputs {\n", generator.code, "\n}\n",
-                  made.function.text, " {\n");
-  if (returns) absl::StrAppend(&made.code, "  ", signature.return_type, " ", result, "{};\n");
-  absl::StrAppend(&made.code, "  for (", kSeedType, " ", seed, " = 1; ", seed, " <= 3; ++", seed,
-                  ") {\n    ::whet_inputs::", kGenerate, "(", arguments, ", ", seed, ");\n    ",
-                  returns ? result + " = " : "", "::", function.signature.name, "(", arguments,
-                  ");\n  }\n", returns ? absl::StrCat("  return ", result, ";\n") : "", "}\n");
+                  made.function.text, " {\n  ", kSeedType, " ", seed, ";\n  __builtin_memcpy(&",
+                  seed, ", &", drawn, ", 8);\n  ::whet_inputs::", kGenerate, "(", arguments, ", ",
+                  seed, " >> 1);\n  return ::", function.signature.name, "(", arguments, ");\n}\n");
   return made;
 }
 

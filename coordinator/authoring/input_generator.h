@@ -38,8 +38,9 @@ absl::StatusOr<InputGenerator> ReadInputGenerator(const GivenGenerator& given,
                                                   std::vector<std::string> headers,
                                                   const ImportedFunction& function);
 
-// A function that has its generator fill its arrays, for three seeds, and calls `function` with
-// them: how long those are that the generator fills is how far this one writes.
+// A function that has the generator fill its arrays and calls `function` with them: how long those
+// are that the generator fills is how far this one writes. What it has one parameter more for, a
+// number that is drawn, is the seed.
 struct SelfSufficient {
   std::string code;
   ImportedFunction function;

@@ -85,10 +85,10 @@ TEST(InputGeneratorTest, TheSeedHasANameOfItsOwn) {
 TEST(InputGeneratorTest, AFunctionWithItsInputsReturnsWhatItReturns) {
   const ImportedFunction function = FunctionOf("int f(const char* f, int n) { return f[n]; }");
   const SelfSufficient made = WithItsInputs("CODE", function, {.code = "GENERATOR", .headers = {}});
-  EXPECT_EQ(made.function.text, "int whet_with_inputs(char* f, int n)");
+  EXPECT_EQ(made.function.text, "int whet_with_inputs(char* f, int n, double whet_drawn)");
   EXPECT_FALSE(made.function.signature.parameters[0].is_const);
-  EXPECT_THAT(made.code, HasSubstr("whet_result = ::f(f, n);"));
-  EXPECT_THAT(made.code, HasSubstr("return whet_result;"));
+  EXPECT_THAT(made.code, HasSubstr("::whet_inputs::generate(f, n, whet_seed >> 1);"));
+  EXPECT_THAT(made.code, HasSubstr("return ::f(f, n);"));
 }
 
 TEST(InputGeneratorTest, AnImportHasIt) {
