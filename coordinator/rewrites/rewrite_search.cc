@@ -69,6 +69,9 @@ class Search {
     longest_kept_ = options_.chars_kept + problem.signature().size();
     longest_easy_ = std::min(longest_kept_, options_.chars_easy + problem.signature().size());
     longest_ever_ = std::max(longest_kept_, options_.chars_max + problem.signature().size());
+    if (options_.chars_max > options_.chars_kept) {
+      longest_ever_ = std::max(longest_ever_, 2 * problem.reference().size());
+    }
     longest_ = longest_easy_;
     const double reference_worth = Worth(right_.front().found);  // however long it is
     most_worth_ = reference_worth;

@@ -52,7 +52,9 @@ struct RewriteOptions {
   // much slower as it is longer: a policy writes it right less often.
   size_t chars_easy = 960;
   size_t chars_kept = 1400;
-  size_t chars_max = 4000;  // of a program that is measured
+  // Of a program that is measured; where that is more than what is kept, and the reference is long,
+  // twice its length.
+  size_t chars_max = 4000;
   size_t parents = 6;       // programs that are rewritten in a round
   int rounds = 5;           // changes that add up; as many again among long programs
   double least_gain = 1.1;  // the interval of a found program's speedup begins above this

@@ -233,6 +233,19 @@ TEST_F(RewriteSearchTest, WhereNothingShortIsFasterALongOneMayBe) {
   EXPECT_FALSE(search_.fastest.has_value());
 }
 
+TEST_F(RewriteSearchTest, ALongReferenceMayBecomeTwiceAsLong) {
+  problem_.set_reference("rrrr");
+  options_.chars_kept = 1;
+  options_.chars_max = 2;
+  speeds_ = {{"rrrra", 9.0}};
+  EXPECT_THAT(Kept(), IsEmpty());
+  ASSERT_TRUE(search_.fastest.has_value());
+  EXPECT_EQ(search_.fastest->source, "rrrra");
+  options_.chars_max = 1;
+  Kept();
+  EXPECT_FALSE(search_.fastest.has_value()) << "only what can be kept is looked at";
+}
+
 TEST_F(RewriteSearchTest, EndsWithWhatItHasWhenTimeIsUp) {
   budget_ = 2;
   speeds_ = {{"ra", 2.0}, {"rc", 9.0}};
