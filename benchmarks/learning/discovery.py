@@ -1,6 +1,5 @@
 """What the arms of `discovery` found: figures of a cell's directory, and their table."""
 import base64
-import json
 import math
 import sqlite3
 
@@ -15,11 +14,16 @@ SPEEDUP = 7  # its field of Verdict (proto/whetstone/v1/verdict.proto)
 NEARLY = 0.9  # of the best that any arm found, in logarithm
 
 
+def run_of(directory):
+    """The campaign's, in that of whet discover where the cell is one."""
+    found = directory / "found"
+    return (found if found.exists() else directory) / "run"
+
+
 def speedups(directory):
     """Those of all candidates in the order in which they were measured, 0 of what is not right: of rules, then of the
     campaign."""
-    found = directory / "found"
-    log, journal = found / "rules.log", (found if found.exists() else directory) / "run" / "journal.db"
+    log, journal = directory / "found" / "rules.log", run_of(directory) / "journal.db"
     values = []
     if log.exists():
         values += [double_of(base64.b64decode(line.split()[2]), SPEEDUP) for line in log.read_text().splitlines()]
@@ -43,8 +47,7 @@ def curve(values):
 def halves(metrics):
     """Means of what is told of the first half of the steps and of the second: programs that differ, groups with a parent and
     those that came out better, failed programs that were shown and those that were mended."""
-    rows = [json.loads(line) for line in metrics.read_text().splitlines()] if metrics.exists() else []
-    rows = [row for row in rows if "completions/distinct" in row]
+    rows = figures.grpo_rows(metrics)
     told = {}
     for key, weight in (("completions/distinct", None), ("search/parents", None), ("search/better", "search/parents"),
                         ("search/repairs", None), ("search/repaired", "search/repairs")):
@@ -65,9 +68,8 @@ def candidate_file(cell, directory):
 def of_cell(whet, cell, directory):
     """The fastest program is measured again, on the idle machine: what a search says itself is the luckiest of many."""
     values, program = speedups(directory), candidate_file(cell, directory)
-    run = (directory / "found" if (directory / "found").exists() else directory) / "run"
     row = {"candidates": len(values), "right": sum(v > 0 for v in values), "curve": curve(values), "final": 1.0,
-           "halves": halves(run / "metrics.jsonl")}
+           "halves": halves(run_of(directory) / "metrics.jsonl")}
     if program.exists():
         again = figures.last_json([whet, "measure", directory / cell.own.name, program, "--json"])
         row.update(final=max(1.0, again["speedup"] or 1.0), final_low=again["speedup_low"], final_high=again["speedup_high"],

@@ -411,7 +411,7 @@ class DiscoveryTest(unittest.TestCase):
             metrics = Path(folder) / "metrics.jsonl"
             rows = [{"phase": "warmup", "loss": 1}, {"completions/distinct": 0.5, "search/repairs": 0.5, "search/repaired": 0.2},
                     {"completions/distinct": 0.3, "search/repairs": 1, "search/repaired": 0.8}, {"completions/distinct": 0.1}]
-            metrics.write_text("".join(json.dumps(row) + "\n" for row in rows))
+            metrics.write_text("".join(json.dumps({"phase": "grpo"} | row) + "\n" for row in rows))
             told = discovery.halves(metrics)
         self.assertEqual(told["completions/distinct"], [0.5, 0.2])
         self.assertEqual(told["search/repaired"], [0.2, 0.8])

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -94,6 +95,13 @@ absl::StatusOr<std::string> ImportAnswers::Ask(const ImportQuestion& question,
 
 namespace {
 
+// INVALID_ARGUMENT: the file is no UTF-8; the rest are errors of ReadFile.
+absl::StatusOr<std::string> ReadText(const std::string& path) {
+  ASSIGN_OR_RETURN(std::string text, ReadFile(path));
+  RETURN_IF_ERROR(CheckUtf8(text, path));
+  return text;
+}
+
 // Adds the lengths that are found by running the function to those that its loops say.
 absl::Status AddProbedLengths(const ImportFiles& files, const ImportAnswers& answers,
                               const std::string& code, const std::vector<std::string>& headers,
@@ -167,18 +175,15 @@ ImportHints Look(const ImportFiles& files, const ImportAnswers& answers, const P
 
 absl::StatusOr<std::optional<GivenGenerator>> ReadGeneratorFile(const std::string& path) {
   if (path.empty()) return std::nullopt;
-  GivenGenerator given{path, ""};
-  ASSIGN_OR_RETURN(given.code, ReadFile(path));
-  RETURN_IF_ERROR(CheckUtf8(given.code, path));
-  return given;
+  ASSIGN_OR_RETURN(std::string code, ReadText(path));
+  return GivenGenerator{path, std::move(code)};
 }
 
 absl::StatusOr<ImportedProblem> ImportFile(const ImportFiles& files, ImportAnswers* answers) {
   ImportRequest request;
   request.name = files.file;
   request.function = files.function;
-  ASSIGN_OR_RETURN(request.code, ReadFile(files.file));
-  RETURN_IF_ERROR(CheckUtf8(request.code, files.file));
+  ASSIGN_OR_RETURN(request.code, ReadText(files.file));
   ASSIGN_OR_RETURN(const PlainSource plain, MakePlain(request.code, files.file, files.function));
   request.code = plain.code;
   if (files.look && files.console != nullptr && !plain.changes.empty()) {
@@ -186,8 +191,7 @@ absl::StatusOr<ImportedProblem> ImportFile(const ImportFiles& files, ImportAnswe
                                      absl::StrJoin(plain.changes, "\n  ")));
   }
   if (!files.expert.empty()) {
-    ASSIGN_OR_RETURN(request.expert, ReadFile(files.expert));
-    RETURN_IF_ERROR(CheckUtf8(request.expert, files.expert));
+    ASSIGN_OR_RETURN(request.expert, ReadText(files.expert));
     ASSIGN_OR_RETURN(PlainSource expert, MakePlain(request.expert, files.expert, files.function));
     if (expert.changes != plain.changes) {
       return absl::InvalidArgumentError(absl::StrCat(
