@@ -267,17 +267,6 @@ absl::StatusOr<int64_t> ElementCount(const v1::Array& array, const v1::SizePoint
   return count;
 }
 
-int64_t MaxElementCount(const v1::Problem& problem, const v1::Array& array) {
-  int64_t max = 0;
-  const v1::Sizes& sizes = problem.sizes();
-  for (const auto* list : {&sizes.check(), &sizes.timed(), &sizes.hidden()}) {
-    for (const v1::SizePoint& point : *list) {
-      max = std::max(max, ElementCount(array, point).value_or(0));
-    }
-  }
-  return max;
-}
-
 absl::Status ReadSizes(const FrontMatter& front, v1::Problem* problem) {
   RETURN_IF_ERROR(front.Require("sizes"));
   const v1::FrontMatter::Sizes& given = front.keys().sizes();

@@ -19,9 +19,6 @@ absl::Status ReadSizes(const FrontMatter& front, v1::Problem* problem);
 // than 64 bits.
 absl::StatusOr<int64_t> ElementCount(const v1::Array& array, const v1::SizePoint& size);
 
-// Returns the largest ElementCount over all size points; 0 if there is none.
-int64_t MaxElementCount(const v1::Problem& problem, const v1::Array& array);
-
 }  // namespace whetstone
 
 #endif  // WHETSTONE_COORDINATOR_PROMPT_SIZES_H_

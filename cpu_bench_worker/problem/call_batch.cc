@@ -15,20 +15,8 @@ constexpr size_t kPageBytes = 4096;
 
 // The gap between two calls is less than this.
 constexpr size_t kGapLines = 4;
-// Alignment, guards and the random shift add at most this per array.
-constexpr size_t kSlackBytes = kPageBytes + 4 * kLineBytes;
 
 size_t RoundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
-
-size_t RegionBytesMax(const Arguments& arguments, const CallShape& shape, int calls,
-                      WordPlace place) {
-  size_t bytes = 0;
-  for (const CallWord& word : WordsOf(arguments, shape, CallRole::kKernel))
-    if (word.place == place)
-      bytes +=
-          static_cast<size_t>(calls) * (word.bytes + (4 + kGapLines) * kLineBytes) + kSlackBytes;
-  return RoundUp(bytes, kPageBytes);
-}
 
 }  // namespace
 
@@ -212,14 +200,6 @@ bool CallBatch::GuardsIntact(const char* got) const {
   }
   if (last_[1] == SIZE_MAX) return intact_until(outputs_.size());
   return intact_until(offset(order_[0], last_[1]));
-}
-
-size_t InputBytesMax(const Arguments& arguments, const CallShape& shape, int calls) {
-  return RegionBytesMax(arguments, shape, calls, WordPlace::kInput);
-}
-
-size_t OutputBytesMax(const Arguments& arguments, const CallShape& shape, int calls) {
-  return RegionBytesMax(arguments, shape, calls, WordPlace::kOutput);
 }
 
 }  // namespace whetstone

@@ -153,10 +153,6 @@ class CallBatch {
   std::string outputs_;
 };
 
-// Bytes of the regions that `calls` calls need at most, whatever the placement.
-size_t InputBytesMax(const Arguments& arguments, const CallShape& shape, int calls);
-size_t OutputBytesMax(const Arguments& arguments, const CallShape& shape, int calls);
-
 }  // namespace whetstone
 
 #endif  // WHETSTONE_CPU_BENCH_WORKER_PROBLEM_CALL_BATCH_H_
