@@ -55,8 +55,9 @@ KbdInteractiveAuthentication no
 AllowStreamLocalForwarding yes
 AllowTcpForwarding local
 X11Forwarding no
-MaxStartups 100
 END
+  # Of most keywords the first counts; of this one the last would.
+  grep -qs '^MaxStartups' "$dir/sshd_config.first" || echo "MaxStartups 100" >> "$dir/sshd_config"
   echo "[127.0.0.1]:$port $(cut -d' ' -f1,2 "$dir/host_key.pub")" > "$dir/known_hosts"
   cat > "$dir/ssh_config" <<END
 Host *

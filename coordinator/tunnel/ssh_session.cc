@@ -272,8 +272,7 @@ absl::Status SshSession::Authenticate(const TunnelOptions& options, Clock::time_
                           SSH_AUTH_AGAIN, deadline, stop, "the answer to our keys"));
   if (rc == SSH_AUTH_SUCCESS) return absl::OkStatus();
   // A host that has refused one key too many says so before it hangs up.
-  if (ssh_is_connected(session_) == 0 &&
-      !absl::StrContains(ssh_get_error(session_), "Too many authentication failures")) {
+  if (Broken() && !absl::StrContains(ssh_get_error(session_), "Too many authentication failures")) {
     return StatusFromSsh(
         session_, absl::StatusCode::kUnavailable,
         absl::StrCat("the SSH connection to ", where_, " broke while our key was looked at"));
@@ -293,6 +292,7 @@ absl::StatusOr<int> SshSession::Repeat(const std::function<int()>& call, int aga
   while (true) {
     const int rc = call();
     if (rc != again) return rc;
+    if (Broken()) return SSH_ERROR;
     if (stop && stop()) return absl::CancelledError(absl::StrCat("stopped waiting for ", what));
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
@@ -311,7 +311,7 @@ absl::Status SshSession::HandlePackets() {
   for (int i = 0; i < kReadsMax; ++i) {
     const uint64_t before = received_bytes();
     const int rc = ssh_event_dopoll(event_, 0);
-    if (rc == SSH_ERROR || (ssh_get_status(session_) & (SSH_CLOSED | SSH_CLOSED_ERROR)) != 0) {
+    if (rc == SSH_ERROR || Broken()) {
       const absl::Status broke =
           StatusFromSsh(session_, absl::StatusCode::kUnavailable,
                         absl::StrCat("the SSH connection to ", where_, " broke"));

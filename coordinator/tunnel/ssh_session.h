@@ -61,9 +61,11 @@ class SshSession {
   absl::Status Handshake(const TunnelOptions& options, Clock::time_point deadline,
                          const std::function<bool()>& stop);
   absl::Status VerifyHostKey() const;
+  bool Broken() const { return (ssh_get_status(session_) & (SSH_CLOSED | SSH_CLOSED_ERROR)) != 0; }
   absl::Status Authenticate(const TunnelOptions& options, Clock::time_point deadline,
                             const std::function<bool()>& stop);
-  // Repeats a non-blocking libssh call until it is no longer `again`.
+  // Repeats a non-blocking libssh call until it is no longer `again`, and returns that; SSH_ERROR
+  // if the connection broke, of which some calls say nothing.
   absl::StatusOr<int> Repeat(const std::function<int()>& call, int again,
                              Clock::time_point deadline, const std::function<bool()>& stop,
                              const std::string& what);

@@ -47,7 +47,9 @@ class JumpHostTest : public TunnelTest {
     service_ = std::make_unique<Service>(options_.remote_socket, Echo);
   }
   void TearDown() override {
-    for (PrivateSshd* sshd : {jump_.get(), sshd_}) sshd->Signal(SIGCONT);
+    for (PrivateSshd* sshd : {jump_.get(), sshd_}) {
+      if (ReadFile(sshd->dir() + "/sshd.pid").ok()) sshd->Signal(SIGCONT);
+    }
     EXPECT_TRUE(Eventually([&] { return !AnyProgram(); }, seconds(10))) << "an ssh was left";
     if (HasFailure()) {
       std::printf("the jump host's sshd said:\n%s\n",
@@ -278,13 +280,13 @@ TEST_P(JumpHostTest, TwentyLostTunnelsLeaveNoDescriptor) {
     service_ = std::make_unique<Service>(options_.remote_socket, Echo);
     return count;
   };
-  for (const std::string& config : {options_.ssh_config, jump_->ssh_config()}) {
-    options_.ssh_config = config;
+  for (const bool straight : {false, true}) {
+    if (straight) options_.ssh_config = jump_->ssh_config();
     auto tunnel = Open();
     ASSERT_TRUE(tunnel.ok()) << tunnel.status();
     ASSERT_TRUE(RoundTrip());
     const auto before = descriptors();
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < (straight ? 5 : 20); ++i) {
       const UniqueFd open = Connect();
       jump_->SignalConnections(SIGKILL);
       char c;
