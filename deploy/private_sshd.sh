@@ -7,7 +7,7 @@
 # `start` makes DIR if needed and keeps keys that are there. Afterwards DIR/ssh_config sends every
 # host name to this sshd (cluster.ssh_config in a campaign, `ssh -F` by hand), DIR/port holds the
 # port. It accepts one user (the caller), one key, forwarding to unix sockets, from this machine
-# only. `stop` ends the server and its connections.
+# only; lines in DIR/sshd_config.first go before its own. `stop` ends the server and its connections.
 set -euo pipefail
 
 fail() { echo "private_sshd: $*" >&2; exit 1; }
@@ -40,7 +40,8 @@ stop() {
 # "AllowTcpForwarding no" would make sshd refuse unix sockets as well.
 write_config() {
   local port=$1
-  cat > "$dir/sshd_config" <<END
+  cat "$dir/sshd_config.first" 2>/dev/null > "$dir/sshd_config" || true
+  cat >> "$dir/sshd_config" <<END
 ListenAddress 127.0.0.1
 Port $port
 HostKey $dir/host_key
@@ -54,8 +55,9 @@ KbdInteractiveAuthentication no
 AllowStreamLocalForwarding yes
 AllowTcpForwarding local
 X11Forwarding no
-MaxStartups 100
 END
+  # Of most keywords the first counts; of this one the last would.
+  grep -qs '^MaxStartups' "$dir/sshd_config.first" || echo "MaxStartups 100" >> "$dir/sshd_config"
   echo "[127.0.0.1]:$port $(cut -d' ' -f1,2 "$dir/host_key.pub")" > "$dir/known_hosts"
   cat > "$dir/ssh_config" <<END
 Host *

@@ -52,10 +52,9 @@ absl::Status CheckRun(const CampaignPlan& plan, const RunPaths& paths,
         " was made without 'deterministic: true', so its numbers can not be computed again bit for "
         "bit; set that in the campaign file and run it anew to have a run that can be replayed"));
   }
-  int pid = 0;
-  if (RunDir::InUse(paths, &pid)) {
+  if (const std::optional<RunOwner> owner = RunDir::Owner(paths)) {
     return absl::FailedPreconditionError(
-        absl::StrCat(paths.root(), " is in use by process ", pid,
+        absl::StrCat(paths.root(), " is in use by ", owner->text(),
                      "; replay it when that has ended (Ctrl-C there stops it cleanly)"));
   }
   if (options.keep.empty()) {

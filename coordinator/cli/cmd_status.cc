@@ -27,7 +27,7 @@ int Status(const StatusOptions& options) {
   if (!summary.ok()) return console.Fail(summary.status());
   console.Line(SummaryText(*summary));
   if (!summary->rows.empty()) console.Line(RewardCurve(*summary));
-  if (!summary->done() && summary->in_use_by == 0) {
+  if (!summary->done() && !summary->owner) {
     console.Line(absl::StrCat("go on with: whet resume ", options.root));
   }
   console.Result(SummaryJson(*summary));

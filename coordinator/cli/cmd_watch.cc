@@ -91,7 +91,7 @@ int RunWatch(const WatchOptions& options) {
     CampaignPlan plan;
     const absl::StatusOr<RunSummary> summary = SummarizeRun(*paths, &plan);
     if (!summary.ok()) return console.Fail(summary.status());
-    const bool ended = summary->in_use_by == 0;
+    const bool ended = !summary->owner;
     console.Line((live ? kClearScreen : "") + Page(*summary, ScreenSize()));
     if (ended && !summary->done()) {
       console.Line(absl::StrCat("go on with: whet resume ", options.root));

@@ -86,8 +86,12 @@ class LiveRun {
  public:
   static absl::StatusOr<std::unique_ptr<LiveRun>> Find(const std::string& root) {
     ASSIGN_OR_RETURN(const RunPaths paths, RunDir::Find(root));
-    int pid = 0;
-    if (!RunDir::InUse(paths, &pid)) {
+    const std::optional<RunOwner> owner = RunDir::Owner(paths);
+    if (owner && !owner->here()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(root, " belongs to ", owner->text(), ", which can be asked there alone"));
+    }
+    if (!owner) {
       CampaignPlan plan;
       ASSIGN_OR_RETURN(const RunSummary summary, SummarizeRun(paths, &plan));
       if (summary.done()) {
@@ -96,7 +100,7 @@ class LiveRun {
       }
       return absl::FailedPreconditionError(
           absl::StrCat(root,
-                       " is not running on this machine, so it has no workers; go on with: "
+                       " is not running, so it has no workers; go on with: "
                        "whet resume ",
                        root));
     }

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "common/network_file_system.h"
 #include "common/status_macros.h"
 #include "coordinator/journal/journal_rows.h"
 #include "coordinator/journal/journal_tables.h"
@@ -20,6 +21,9 @@ namespace whetstone {
 namespace {
 
 // A new file, without a transaction around it.
+// So long the writer waits for readers where there is no write-ahead log, and they for it.
+constexpr int kBusyMs = 60000;
+
 constexpr char kMetaTable[] = "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);";
 
 }  // namespace
@@ -33,11 +37,11 @@ absl::Status Journal::Execute(const char* sql) const {
   return code == SQLITE_OK ? absl::OkStatus() : Error(code, "journal");
 }
 
-absl::Status Journal::OpenDatabase(int flags) {
-  const int code = sqlite3_open_v2(path_.c_str(), &db_, flags, nullptr);
+absl::Status Journal::OpenDatabase(const std::string& name, int flags) {
+  const int code = sqlite3_open_v2(name.c_str(), &db_, flags, nullptr);
   if (code != SQLITE_OK) return Error(code, "cannot open the journal");
   sqlite3_extended_result_codes(db_, 1);
-  sqlite3_busy_timeout(db_, 5000);
+  sqlite3_busy_timeout(db_, kBusyMs);
   return AddRowCrc(db_);
 }
 
@@ -48,8 +52,8 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Create(const std::string& path
     return absl::AlreadyExistsError(absl::StrCat(path, " is already there"));
   }
   std::unique_ptr<Journal> journal(new Journal(path));
-  RETURN_IF_ERROR(journal->OpenDatabase(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
-  RETURN_IF_ERROR(journal->Execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"));
+  RETURN_IF_ERROR(journal->OpenDatabase(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
+  RETURN_IF_ERROR(journal->SetMode());
   RETURN_IF_ERROR(journal->Execute("BEGIN"));
   RETURN_IF_ERROR(journal->Execute(kMetaTable));
   RETURN_IF_ERROR(journal->Execute(kJournalSchema));
@@ -69,20 +73,17 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& path, 
     return absl::NotFoundError(absl::StrCat("no journal at ", path));
   }
   std::unique_ptr<Journal> journal(new Journal(path));
-  RETURN_IF_ERROR(journal->OpenDatabase(read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE));
-  ASSIGN_OR_RETURN(const int64_t version, journal->Identify());
-  if (!read_only) {
-    RETURN_IF_ERROR(journal->Execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"));
+  RETURN_IF_ERROR(read_only ? journal->OpenToRead()
+                            : journal->OpenDatabase(path, SQLITE_OPEN_READWRITE));
+  ASSIGN_OR_RETURN(int64_t version, journal->Identify());
+  if (!read_only) RETURN_IF_ERROR(journal->SetMode());
+  // Who reads for long would hold up the writer where there is no write-ahead log.
+  if (read_only && (version < kSchemaVersion || !NetworkFileSystem(path).empty())) {
+    RETURN_IF_ERROR(journal->CopyToTemporary());
+    // Its writer may have brought it up to date in between.
+    ASSIGN_OR_RETURN(version, journal->Identify());
   }
-  if (version < kSchemaVersion) {
-    int64_t found = version;
-    if (read_only) {
-      RETURN_IF_ERROR(journal->CopyToTemporary());
-      // Its writer may have brought it up to date in between.
-      ASSIGN_OR_RETURN(found, journal->Identify());
-    }
-    if (found < kSchemaVersion) RETURN_IF_ERROR(journal->Migrate(found, own_checkpoints));
-  }
+  if (version < kSchemaVersion) RETURN_IF_ERROR(journal->Migrate(version, own_checkpoints));
   RETURN_IF_ERROR(journal->Damaged(journal->ReadPosition()));
   return journal;
 }
@@ -91,7 +92,7 @@ bool Journal::IsEmpty(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return !error;
   Journal journal(path);
-  if (!journal.OpenDatabase(SQLITE_OPEN_READWRITE).ok()) return false;
+  if (!journal.OpenDatabase(path, SQLITE_OPEN_READWRITE).ok()) return false;
   Statement tables(journal.db_, "SELECT EXISTS(SELECT 1 FROM sqlite_master)");
   const absl::StatusOr<bool> row = tables.Step();
   return row.ok() && *row && tables.Int(0) == 0;

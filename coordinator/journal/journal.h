@@ -12,13 +12,14 @@
 // It is a write-ahead log with synchronous=FULL: a commit costs an fsync (milliseconds, a few dozen
 // times a step), and what the trainer is asked to do is never built on an entry that a power cut
 // could take back. A full disk fails the Append as RESOURCE_EXHAUSTED and leaves the journal as it
-// was before.
+// was before. On a network file system it is a rollback journal instead, and who reads has a copy.
 //
 // Every row has a checksum, and each that is read is checked: a damaged one is DATA_LOSS and named.
 // What is not read is not looked at, so that opening a long campaign takes no longer than a short
 // one: Restore begins with the newest good snapshot of the durable state.
 //
-// It is not thread-safe. One process writes; readers (`whet status`) open it read-only beside it.
+// It is not thread-safe. One process writes; readers (`whet status`) open it read-only beside it,
+// and need no permission to write there, nor space.
 #ifndef WHETSTONE_COORDINATOR_JOURNAL_JOURNAL_H_
 #define WHETSTONE_COORDINATOR_JOURNAL_JOURNAL_H_
 
@@ -32,6 +33,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/file.h"
 #include "coordinator/durable/campaign_plan.h"
 #include "coordinator/durable/durable_state.h"
 #include "coordinator/durable/journal_entry.h"
@@ -113,7 +115,12 @@ class Journal {
 
  private:
   explicit Journal(std::string path);
-  absl::Status OpenDatabase(int flags);
+  absl::Status OpenDatabase(const std::string& name, int flags);
+  // Opens the file, which somebody may be writing; where this process can not write beside it, as
+  // it is or, with what is not merged into it yet, as a copy.
+  absl::Status OpenToRead();
+  // Chooses how SQLite keeps transactions whole, by where the file lies.
+  absl::Status SetMode();
   // Checks that it is a journal and reads whose it is; returns its schema's version.
   absl::StatusOr<int64_t> Identify();
   absl::Status CheckPages();
@@ -135,6 +142,7 @@ class Journal {
 
   const std::string path_;
   std::string campaign_id_;
+  std::optional<TempDir> copy_;  // what is read instead
   sqlite3* db_ = nullptr;
   std::unique_ptr<RowWriter> writer_;  // while there is nothing wrong; made when it is needed
   int64_t next_seq_ = 1;

@@ -36,7 +36,7 @@ absl::Status Journal::CopyToTemporary() {
   }
   if (code != SQLITE_OK) {
     const absl::Status status =
-        SqliteError(copy, code, absl::StrCat("cannot copy ", path_, " to bring it up to date"));
+        SqliteError(copy, code, absl::StrCat("cannot copy ", path_, " to read it"));
     sqlite3_close(copy);
     return status;
   }

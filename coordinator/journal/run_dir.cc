@@ -1,14 +1,8 @@
 #include "coordinator/journal/run_dir.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -29,28 +23,6 @@ namespace {
 constexpr auto kLockPoll = std::chrono::milliseconds(50);
 // A process that was killed lets go of its lock once the kernel has torn it down.
 constexpr auto kDyingPatience = std::chrono::seconds(3);
-
-absl::StatusOr<int> OpenLock(const RunPaths& paths) {
-  const int fd = open(paths.lock().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", paths.lock()));
-  return fd;
-}
-
-// Returns the pid the owner wrote; 0 if there is none.
-int ReadOwner(const RunPaths& paths) {
-  const absl::StatusOr<std::string> text = ReadFile(paths.lock());
-  int pid = 0;
-  if (!text.ok() || !absl::SimpleAtoi(*text, &pid)) return 0;
-  return pid;
-}
-
-// A pid may have been given to another program since.
-bool IsLivingWhet(int pid) {
-  if (pid <= 0 || (kill(pid, 0) != 0 && errno == ESRCH)) return false;
-  const absl::StatusOr<std::string> name = ReadFile(absl::StrCat("/proc/", pid, "/comm"));
-  return name.ok() && name->rfind("whet", 0) == 0 && *name != "whet-trainer\n" &&
-         *name != "whet-worker\n";
-}
 
 // Returns the services (not this process, nor somebody's `tail -f`) that have a file below `folder`
 // open.
@@ -74,19 +46,6 @@ std::vector<int> HoldersOf(const std::string& folder) {
   return holders;
 }
 
-absl::Status WriteOwner(int fd, const RunPaths& paths) {
-  const std::string text = absl::StrCat(getpid(), "\n");
-  if (ftruncate(fd, 0) != 0 ||
-      pwrite(fd, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", paths.lock()));
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
-namespace {
-
 // Whether nothing but what comes before a run's journal is there: its maker was killed at once. A
 // journal is made in one transaction, before campaign.yaml and inputs/.
 bool HoldsARunThatNeverBegan(const RunPaths& paths) {
@@ -94,13 +53,18 @@ bool HoldsARunThatNeverBegan(const RunPaths& paths) {
   if (!std::filesystem::exists(paths.lock(), error)) return false;
   for (const auto& entry : std::filesystem::directory_iterator(paths.root(), error)) {
     const std::string path = entry.path().string();
-    if (path != paths.lock() && path != paths.logs() && path != paths.journal() &&
+    if (!absl::StartsWith(path, paths.lock()) && path != paths.logs() && path != paths.journal() &&
         path != paths.journal() + "-wal" && path != paths.journal() + "-shm" &&
         path != paths.journal() + "-journal") {
       return false;
     }
   }
   return !error && Journal::IsEmpty(paths.journal());
+}
+
+// Names the owner, whose lock was found taken a moment ago.
+std::string OwnerText(const RunPaths& paths) {
+  return RunDir::Owner(paths).value_or(RunOwner()).text();
 }
 
 bool HoldsARunWithoutProgress(const RunPaths& paths) {
@@ -125,33 +89,31 @@ absl::StatusOr<RunDir> RunDir::Create(const std::string& root) {
     return taken;  // and is left without a lock
   }
   RETURN_IF_ERROR(MakeDirectories(root));
-  ASSIGN_OR_RETURN(const int fd, OpenLock(paths));
-  RunDir dir(paths, fd);
-  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(root, " is in use by process ", ReadOwner(paths)));
+  ASSIGN_OR_RETURN(RunLock lock, RunLock::Open(paths.lock()));
+  ASSIGN_OR_RETURN(const bool locked, lock.TryTake());
+  if (!locked) {
+    return absl::FailedPreconditionError(absl::StrCat(root, " is in use by ", OwnerText(paths)));
   }
   if (used) {
     if (!HoldsARunWithoutProgress(paths)) return taken;
     // What an endpoint was asked was asked, though nothing came of it.
-    const std::set<std::string> kept = {paths.lock(), paths.logs(), paths.endpoint_usage()};
+    const std::set<std::string> kept = {paths.logs(), paths.endpoint_usage()};
     std::vector<std::filesystem::path> old;
     for (const std::string& folder : {paths.root(), paths.logs()}) {
       for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-        if (kept.count(entry.path().string()) == 0) old.push_back(entry.path());
+        const std::string path = entry.path().string();
+        if (kept.count(path) == 0 && !absl::StartsWith(path, paths.lock())) old.push_back(path);
       }
     }
     for (const std::filesystem::path& path : old) std::filesystem::remove_all(path, error);
   }
-  RETURN_IF_ERROR(WriteOwner(fd, paths));
-  return dir;
+  return RunDir(paths, std::move(lock));
 }
 
 absl::StatusOr<RunDir> RunDir::Open(const std::string& root, std::chrono::seconds patience,
                                     const std::function<void(const std::string&)>& waiting) {
   ASSIGN_OR_RETURN(const RunPaths paths, Find(root));
-  ASSIGN_OR_RETURN(const int fd, OpenLock(paths));
-  RunDir dir(paths, fd);
+  ASSIGN_OR_RETURN(RunLock lock, RunLock::Open(paths.lock()));
   const auto start = std::chrono::steady_clock::now();
   const auto waited = [&] { return std::chrono::steady_clock::now() - start; };
   bool told = false;
@@ -160,17 +122,15 @@ absl::StatusOr<RunDir> RunDir::Open(const std::string& root, std::chrono::second
     told = true;
     std::this_thread::sleep_for(kLockPoll);
   };
-  while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK && errno != EINTR) {
-      return absl::ErrnoToStatus(errno, absl::StrCat("cannot lock ", paths.lock()));
-    }
-    const int owner = ReadOwner(paths);
+  while (true) {
+    ASSIGN_OR_RETURN(const bool locked, lock.TryTake());
+    if (locked) break;
+    const std::string owner = OwnerText(paths);
     if (waited() >= std::min<std::chrono::nanoseconds>(patience, kDyingPatience)) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(root, " belongs to process ", owner,
-                       ", which is still running; see: whet status ", root));
+      return absl::FailedPreconditionError(absl::StrCat(
+          root, " belongs to ", owner, ", which is still running; see: whet status ", root));
     }
-    tell(absl::StrCat("waiting for process ", owner, " to end"));
+    tell(absl::StrCat("waiting for ", owner, " to end"));
   }
   for (std::vector<int> left = HoldersOf(paths.logs()); !left.empty();
        left = HoldersOf(paths.logs())) {
@@ -182,8 +142,7 @@ absl::StatusOr<RunDir> RunDir::Open(const std::string& root, std::chrono::second
     tell(absl::StrCat("waiting for the predecessor's services to end (process ",
                       absl::StrJoin(left, ", "), ")"));
   }
-  RETURN_IF_ERROR(WriteOwner(fd, paths));
-  return dir;
+  return RunDir(paths, std::move(lock));
 }
 
 absl::StatusOr<RunPaths> RunDir::Find(const std::string& root) {
@@ -203,13 +162,8 @@ absl::StatusOr<RunPaths> RunDir::Find(const std::string& root) {
   return paths;
 }
 
-bool RunDir::InUse(const RunPaths& paths, int* pid) {
-  *pid = ReadOwner(paths);
-  return IsLivingWhet(*pid);
-}
-
-RunDir::~RunDir() {
-  if (lock_fd_ >= 0) close(lock_fd_);
+std::optional<RunOwner> RunDir::Owner(const RunPaths& paths) {
+  return RunLock::Holder(paths.lock());
 }
 
 }  // namespace whetstone

@@ -13,17 +13,19 @@
 //   RUN/logs/                  whet.log, trainer.log, worker.log
 //   RUN/workers.yaml           who measures, once `whet workers` has changed it (worker_list.h)
 //   RUN/control.sock           where the owning process can be asked (worker_control.h)
-//   RUN/lock                   held by the owning process (flock), holds its pid
+//   RUN/lock                   held by the owning process, says which that is (run_lock.h)
 #ifndef WHETSTONE_COORDINATOR_JOURNAL_RUN_DIR_H_
 #define WHETSTONE_COORDINATOR_JOURNAL_RUN_DIR_H_
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "coordinator/journal/run_lock.h"
 
 namespace whetstone {
 
@@ -66,25 +68,22 @@ class RunDir {
   // Locks an existing one. A predecessor that was killed a moment ago may still be dying, and its
   // services with it: waits up to `patience` for them (they are recognised by the log files they
   // hold open); `waiting` is called once if there is something to wait for. NOT_FOUND: no run
-  // there. FAILED_PRECONDITION: a living process owns it (its pid is named).
+  // there. FAILED_PRECONDITION: a living process owns it, or one of another host may, which is
+  // named.
   static absl::StatusOr<RunDir> Open(const std::string& root, std::chrono::seconds patience,
                                      const std::function<void(const std::string&)>& waiting);
   // Checks that a run is there and takes no lock: the read-only use of status, report and best.
   static absl::StatusOr<RunPaths> Find(const std::string& root);
 
-  RunDir(RunDir&& other) noexcept
-      : paths_(std::move(other.paths_)), lock_fd_(std::exchange(other.lock_fd_, -1)) {}
-  RunDir& operator=(RunDir&&) = delete;
-  ~RunDir();
   const RunPaths& paths() const { return paths_; }
 
-  // Returns whether a living process owns the run, and sets its pid (0 if unknown).
-  static bool InUse(const RunPaths& paths, int* pid);
+  // Returns the living process that owns the run, if there is one: of any host.
+  static std::optional<RunOwner> Owner(const RunPaths& paths);
 
  private:
-  RunDir(RunPaths paths, int lock_fd) : paths_(std::move(paths)), lock_fd_(lock_fd) {}
+  RunDir(RunPaths paths, RunLock lock) : paths_(std::move(paths)), lock_(std::move(lock)) {}
   RunPaths paths_;
-  int lock_fd_ = -1;
+  RunLock lock_;
 };
 
 }  // namespace whetstone

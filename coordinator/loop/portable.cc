@@ -69,13 +69,13 @@ absl::StatusOr<ClusterOptions> WorkersToAsk(const CampaignPlan& plan, const RunP
     return absl::FailedPreconditionError(
         absl::StrCat("every worker of ", paths.root(), " has left; name others: --workers FILE"));
   }
-  int pid = 0;
   const bool own = std::any_of(workers.begin(), workers.end(), [](const v1::WorkerHost& worker) {
     return worker.ssh().empty() && worker.socket().empty();
   });
-  if (own && RunDir::InUse(paths, &pid)) {
+  const std::optional<RunOwner> owner = RunDir::Owner(paths);
+  if (own && owner && owner->here()) {
     return absl::FailedPreconditionError(
-        absl::StrCat(paths.root(), " is in use by process ", pid,
+        absl::StrCat(paths.root(), " is in use by ", owner->text(),
                      " on this machine, and timing beside it would spoil both; wait for its end, "
                      "or name other workers: --workers FILE"));
   }

@@ -81,7 +81,7 @@ absl::StatusOr<Pipe> MakePipe() {
 
 // BecomeChild is what the child does between fork and exec. It makes only async-signal-safe calls,
 // and never returns.
-[[noreturn]] void BecomeChild(char* const* argv, int log, int life_line, int error_pipe,
+[[noreturn]] void BecomeChild(char* const* argv, int log, int stdio, int life_line, int error_pipe,
                               pid_t parent) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -91,8 +91,8 @@ absl::StatusOr<Pipe> MakePipe() {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-  dup2(null, 0);
-  dup2(log >= 0 ? log : null, 1);
+  dup2(stdio >= 0 ? stdio : null, 0);
+  dup2(stdio >= 0 ? stdio : log >= 0 ? log : null, 1);
   dup2(log >= 0 ? log : null, 2);
   close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
   if (life_line >= 0) fcntl(life_line, F_SETFD, 0);
@@ -138,7 +138,7 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const ChildOpt
     pid = Forker::Get().Run([&] {
       const pid_t child = fork();
       if (child == 0) {
-        BecomeChild(argv.data(), log, life_line.read, error_pipe->write, parent);
+        BecomeChild(argv.data(), log, options.stdio, life_line.read, error_pipe->write, parent);
       }
       return child;
     });
@@ -170,6 +170,12 @@ ChildProcess::~ChildProcess() {
 std::optional<std::string> ChildProcess::Ended() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!ended_.has_value()) {
+    // Until it is waited for below, its number is nobody else's.
+    siginfo_t gone = {};
+    if (waitid(P_PID, static_cast<id_t>(pid_), &gone, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        gone.si_pid == pid_) {
+      kill(-pid_, SIGKILL);
+    }
     int status = 0;
     const pid_t rc = waitpid(pid_, &status, WNOHANG);
     if (rc == pid_) ended_ = Describe(status);

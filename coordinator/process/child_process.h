@@ -35,14 +35,18 @@ struct ChildOptions {
   std::string log_path;
   // True passes a pipe's read end as `--life-line-fd N`; see common/life_line.h.
   bool life_line = false;
+  // This descriptor (borrowed; -1: none) becomes stdin and stdout; only stderr then goes to the
+  // log.
+  int stdio = -1;
 };
 
 // The class is thread-safe.
 class ChildProcess {
  public:
   // Starts the program in a process group of its own (Ctrl-C on the terminal reaches this process,
-  // which decides what happens to its children), with default signals, no inherited descriptors and
-  // stdin from /dev/null. NOT_FOUND: no such program. Other errors: why it could not be started.
+  // which decides what happens to its children), with default signals, none of them blocked, no
+  // inherited descriptors and stdin from /dev/null. What it leaves behind in its group when it ends
+  // is killed. NOT_FOUND: no such program. Other errors: why it could not be started.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const ChildOptions& options);
   // Stops it: SIGTERM, and SIGKILL 5 s later.
   ~ChildProcess();

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -79,6 +80,43 @@ TEST(ChildProcessTest, HasOwnProcessGroupAndNoForeignDescriptors) {
   EXPECT_THAT(log, testing::Not(testing::HasSubstr("/dev/zero")));
   EXPECT_THAT(log, testing::HasSubstr(std::to_string((*child)->pid())));
   close(leaked);
+}
+
+TEST(ChildProcessTest, SpeaksOverADescriptorAndMayBeTerminated) {
+  sigset_t stop, before;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGTERM);
+  ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &stop, &before), 0);
+  int pair[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+  const UniqueFd ours(pair[0]);
+  UniqueFd theirs(pair[1]);
+  ChildOptions options;
+  options.argv = {"cat"};
+  options.stdio = theirs.get();
+  const auto child = ChildProcess::Start(options);
+  EXPECT_EQ(pthread_sigmask(SIG_SETMASK, &before, nullptr), 0);
+  ASSERT_TRUE(child.ok()) << child.status();
+  theirs.reset();
+  char answer[3] = {};
+  ASSERT_EQ(write(ours.get(), "hey", 3), 3);
+  EXPECT_EQ(recv(ours.get(), answer, 3, MSG_WAITALL), 3);
+  EXPECT_EQ(std::string(answer, 3), "hey");
+  (*child)->Stop(std::chrono::seconds(60));
+  EXPECT_THAT(*(*child)->Ended(), testing::HasSubstr("signal 15"));
+}
+
+TEST(ChildProcessTest, LeavesNothingOfItsGroupBehind) {
+  auto dir = TempDir::Make("child");
+  ASSERT_TRUE(dir.ok());
+  ChildOptions options;
+  options.argv = {"sh", "-c", "sleep 600 & echo $!"};
+  options.log_path = dir->path() + "/log";
+  const auto child = ChildProcess::Start(options);
+  ASSERT_TRUE(child.ok()) << child.status();
+  ASSERT_TRUE(Eventually([&] { return (*child)->Ended().has_value(); }));
+  const pid_t left = std::stoi(*ReadFile(options.log_path));
+  EXPECT_TRUE(Eventually([&] { return !Alive(left); }));
 }
 
 TEST(ChildProcessTest, SurvivesTheThreadThatStartedIt) {

@@ -110,9 +110,9 @@ absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths
       }
     }
   }
-  if (!RunDir::InUse(paths, &summary.in_use_by)) summary.in_use_by = 0;
+  summary.owner = RunDir::Owner(paths);
   // A run that goes on may still find something.
-  if (summary.steps_done > 0 && (summary.done() || summary.in_use_by == 0)) {
+  if (summary.steps_done > 0 && (summary.done() || !summary.owner)) {
     RETURN_IF_ERROR(AddWhatFoundNothing(plan, journal, &summary));
   }
   return summary;
@@ -156,8 +156,8 @@ std::string SummaryText(const RunSummary& s) {
   std::string text = absl::StrCat(s.name, ": ");
   if (s.done()) {
     text += "done";
-  } else if (s.in_use_by != 0) {
-    absl::StrAppend(&text, "running (process ", s.in_use_by, ")");
+  } else if (s.owner) {
+    absl::StrAppend(&text, "running (", s.owner->text(), ")");
   } else {
     text += "stopped";
   }
@@ -194,10 +194,11 @@ nlohmann::ordered_json SummaryJson(const RunSummary& s) {
   nlohmann::ordered_json json = {
       {"run_dir", s.run_dir},
       {"name", s.name},
-      {"state", s.done()           ? "done"
-                : s.in_use_by != 0 ? "running"
-                                   : "stopped"},
-      {"pid", s.in_use_by},
+      {"state", s.done()  ? "done"
+                : s.owner ? "running"
+                          : "stopped"},
+      {"pid", s.owner ? s.owner->pid : 0},
+      {"host", s.owner ? s.owner->host : ""},
       {"warmup_done", s.warmup_done},
       {"warmup_total", s.warmup_total},
       {"steps_done", s.steps_done},

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,7 @@ struct RunSummary {
   // The note is " before refills" with train.dynamic_sampling: the mean rewards are of the groups
   // sampled first.
   std::string reward_note;
-  int in_use_by = 0;  // pid of the process that runs it now; 0: none
+  std::optional<RunOwner> owner;  // the process that runs it now
   std::vector<std::map<std::string, double>> warmup_rows;
   std::vector<std::map<std::string, double>> rows;  // GRPO, in order
   // Evaluations, in order, by the number of GRPO steps before them.

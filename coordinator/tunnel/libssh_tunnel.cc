@@ -88,9 +88,9 @@ class LibsshTunnel final : public Tunnel {
         backoff.Reset();
         const absl::Status lost = Serve();
         streams_.clear();  // channels belong to the session, so they go first
-        session_.reset();
+        if (!stop_) Report(TunnelEvent::State::kLost, lost);
+        session_.reset();  // which may have to wait for a jump program's end
         if (stop_) return;
-        Report(TunnelEvent::State::kLost, lost);
       }
       Refuse(backoff.Next());
       if (stop_) return;

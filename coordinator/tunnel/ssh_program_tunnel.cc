@@ -15,12 +15,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "common/file.h"
 #include "common/retry_policy.h"
 #include "common/status_macros.h"
 #include "coordinator/process/child_process.h"
 #include "coordinator/tunnel/sockets.h"
+#include "coordinator/tunnel/ssh_program_status.h"
 #include "coordinator/tunnel/ssh_target.h"
 #include "coordinator/tunnel/tunnel.h"
 
@@ -71,38 +71,8 @@ std::vector<std::string> Command(const TunnelOptions& options, const SshTarget& 
   return argv;
 }
 
-// Returns the error that ssh's last words mean.
-absl::Status StatusFromProgram(const std::string& said, const TunnelOptions& options) {
-  const std::string config =
-      options.ssh_config.empty() ? "" : absl::StrCat("-F ", options.ssh_config, " ");
-  const std::string check =
-      absl::StrCat("; check with: ssh ", config, options.host, " true. ssh said: ", said);
-  if (absl::StrContains(said, "Host key verification failed") ||
-      absl::StrContains(said, "HOST IDENTIFICATION HAS CHANGED")) {
-    return absl::PermissionDeniedError(absl::StrCat(
-        "the host key of ", options.host,
-        " is unknown or not the one in the known_hosts file (UserKnownHostsFile of ",
-        options.ssh_config.empty() ? "~/.ssh/config" : options.ssh_config,
-        "). Compare its fingerprint with the host's own; a key that rightly changed is removed "
-        "with ssh-keygen -R",
-        check));
-  }
-  if (absl::StrContains(said, "Permission denied (") ||
-      absl::StrContains(said, "Too many authentication failures")) {
-    return absl::UnauthenticatedError(
-        absl::StrCat(options.host,
-                     " refused every key. Add the public key to ~/.ssh/authorized_keys there, set "
-                     "IdentityFile in ssh_config, or load the key into ssh-agent if it has a "
-                     "passphrase",
-                     check));
-  }
-  if (absl::StrContains(said, "timed out")) {
-    return absl::DeadlineExceededError(absl::StrCat("no answer from ", options.host, check));
-  }
-  if (absl::StrContains(said, "Bad configuration option")) {
-    return absl::InvalidArgumentError(absl::StrCat("ssh does not understand its config", check));
-  }
-  return absl::UnavailableError(absl::StrCat("no SSH connection to ", options.host, check));
+absl::Status StatusFromWords(const std::string& said, const TunnelOptions& options) {
+  return StatusFromSshProgram(said, options.host, options);
 }
 
 class SshProgramTunnel final : public Tunnel {
@@ -144,7 +114,7 @@ class SshProgramTunnel final : public Tunnel {
       if (child_ != nullptr) {
         backoff.Reset();
         while (!stop_ && !child_->Ended().has_value()) std::this_thread::sleep_for(kPoll);
-        const absl::Status lost = StatusFromProgram(LastLines(Log(), 3), options_);
+        const absl::Status lost = StatusFromWords(LastLines(Log(), 3), options_);
         End();
         if (stop_) return;
         Report(TunnelEvent::State::kLost, absl::UnavailableError(lost.message()));
@@ -186,7 +156,7 @@ class SshProgramTunnel final : public Tunnel {
     while (true) {
       absl::StatusOr<UniqueFd> stream = ConnectUnix(options_.local_socket);
       if (!absl::IsUnavailable(stream.status())) return stream;
-      if (child_->Ended().has_value()) return StatusFromProgram(LastLines(Log(), 20), options_);
+      if (child_->Ended().has_value()) return StatusFromWords(LastLines(Log(), 20), options_);
       if (stop_) return absl::CancelledError("stopped");
       if (Clock::now() > deadline) {
         return absl::DeadlineExceededError(

@@ -15,6 +15,7 @@
 #include "absl/strings/strip.h"
 #include "common/status_macros.h"
 #include "coordinator/tunnel/sockets.h"
+#include "coordinator/tunnel/ssh_program_status.h"
 #include "coordinator/tunnel/ssh_target.h"
 
 namespace whetstone {
@@ -31,6 +32,8 @@ constexpr char kCiphers[] =
     "aes128-gcm@openssh.com,aes256-gcm@openssh.com,chacha20-poly1305@openssh.com,aes256-ctr,"
     "aes192-ctr,aes128-ctr";
 
+constexpr char kJumpWords[] = "-W '[%h]:%p'";
+
 std::string Option(ssh_session session, ssh_options_e option) {
   char* value = nullptr;
   if (ssh_options_get(session, option, &value) != SSH_OK || value == nullptr) return "";
@@ -39,17 +42,27 @@ std::string Option(ssh_session session, ssh_options_e option) {
   return text;
 }
 
-// libssh makes "ssh … -W '[%h]:%p' JUMP" of a ProxyJump. The ssh it starts must read the same
-// configuration, verify the jump host's key strictly and never ask a question.
-void TightenProxyJump(ssh_session session, const std::string& config) {
-  const std::string command = Option(session, SSH_OPTIONS_PROXYCOMMAND);
+// Returns the program that the ssh_config asks for, ready for a shell, or nothing. libssh makes
+// "ssh … -W '[%h]:%p' JUMP" of a ProxyJump. The ssh it starts must read the same configuration,
+// verify the jump host's key strictly and never ask a question. `*where` becomes what it passes.
+std::string JumpCommand(ssh_session session, const std::string& config, const SshTarget& target,
+                        const std::string& host, int port, std::string* where) {
+  std::string command = Option(session, SSH_OPTIONS_PROXYCOMMAND);
+  if (command.empty()) return command;
   absl::string_view rest = command;
-  if (!absl::ConsumePrefix(&rest, "ssh ") || !absl::StrContains(rest, "-W '[%h]:%p'")) return;
-  std::string quoted = absl::StrReplaceAll(config, {{"'", "'\\''"}, {"%", "%%"}});
-  ssh_options_set(session, SSH_OPTIONS_PROXYCOMMAND,
-                  absl::StrCat("ssh -o BatchMode=yes -o StrictHostKeyChecking=yes ",
-                               config.empty() ? "" : absl::StrCat("-F '", quoted, "' "), rest)
-                      .c_str());
+  if (absl::ConsumePrefix(&rest, "ssh ") && absl::StrContains(rest, kJumpWords)) {
+    *where = absl::StrCat("jump host ", rest.substr(rest.rfind(' ') + 1));
+    const std::string quoted = absl::StrReplaceAll(config, {{"'", "'\\''"}, {"%", "%%"}});
+    command = absl::StrCat("ssh -o BatchMode=yes -o StrictHostKeyChecking=yes -o LogLevel=INFO ",
+                           config.empty() ? "" : absl::StrCat("-F '", quoted, "' "), rest);
+  } else {
+    *where = "the ProxyCommand of its ssh_config";
+  }
+  return absl::StrReplaceAll(command, {{"%%", "%"},
+                                       {"%h", host},
+                                       {"%n", target.host},
+                                       {"%p", absl::StrCat(port)},
+                                       {"%r", Option(session, SSH_OPTIONS_USER)}});
 }
 
 struct KeyDeleter {
@@ -96,9 +109,13 @@ absl::StatusOr<std::unique_ptr<SshSession>> SshSession::Connect(const TunnelOpti
   const Clock::time_point deadline = Clock::now() + options.connect_deadline;
   std::unique_ptr<SshSession> session(new SshSession);
   RETURN_IF_ERROR(session->Configure(options));
-  RETURN_IF_ERROR(session->Handshake(options, deadline, stop));
-  RETURN_IF_ERROR(session->VerifyHostKey());
-  RETURN_IF_ERROR(session->Authenticate(options, deadline, stop));
+  const absl::Status status = session->LogIn(options, deadline, stop);
+  JumpProcess* const jump = session->jump_.get();
+  if (absl::IsUnavailable(status) && jump != nullptr && jump->Ended()) {
+    const std::string said = jump->LastWords();
+    if (!said.empty()) return StatusFromSshProgram(said, session->where_, options);
+  }
+  RETURN_IF_ERROR(status);
   session->event_ = ssh_event_new();
   CHECK(session->event_ != nullptr);
   CHECK(ssh_event_add_session(session->event_, session->session_) == SSH_OK);
@@ -111,7 +128,9 @@ SshSession::~SshSession() {
     ssh_event_free(event_);
   }
   if (session_ != nullptr) {
-    ssh_disconnect(session_);
+    // It closes the connection. ssh_disconnect says good-bye first, but leaves open a descriptor
+    // that was given to it (libssh 0.10).
+    ssh_silent_disconnect(session_);
     ssh_free(session_);
   }
 }
@@ -136,7 +155,6 @@ absl::Status SshSession::Configure(const TunnelOptions& options) {
     return StatusFromSsh(session_, absl::StatusCode::kInvalidArgument,
                          absl::StrCat("cannot understand the ssh_config ", config));
   }
-  TightenProxyJump(session_, config);
   // The campaign's port is set after the file is read, so that it wins.
   if (target.port != 0) {
     const unsigned int port = static_cast<unsigned int>(target.port);
@@ -151,18 +169,41 @@ absl::Status SshSession::Configure(const TunnelOptions& options) {
   ssh_options_get_port(session_, &port);
   port_ = port == 0 ? 22 : static_cast<int>(port);
   where_ = absl::StrCat(host_, " port ", port_);
+  // The user is libssh's own choice where nobody has named one.
+  if (Option(session_, SSH_OPTIONS_USER).empty()) {
+    ssh_options_set(session_, SSH_OPTIONS_USER, nullptr);
+  }
+  std::string jump;
+  jump_command_ = JumpCommand(session_, config, target, host_, port_, &jump);
+  if (!jump.empty()) absl::StrAppend(&where_, " by way of ", jump);
   return absl::OkStatus();
+}
+
+// The connection is ours in either case: every address of a host has its turn, an error says what
+// happened, and a jump program ends when we say so.
+absl::StatusOr<UniqueFd> SshSession::Reach(const TunnelOptions& options, Clock::time_point deadline,
+                                           const std::function<bool()>& stop) {
+  if (jump_command_.empty()) {
+    return ConnectTcp(host_, port_, deadline, options.dead_after, stop);
+  }
+  UniqueFd fd;
+  ASSIGN_OR_RETURN(jump_,
+                   JumpProcess::Start(jump_command_, options.local_socket + ".jump.log", &fd));
+  return fd;
+}
+
+absl::Status SshSession::LogIn(const TunnelOptions& options, Clock::time_point deadline,
+                               const std::function<bool()>& stop) {
+  RETURN_IF_ERROR(Handshake(options, deadline, stop));
+  RETURN_IF_ERROR(VerifyHostKey());
+  return Authenticate(options, deadline, stop);
 }
 
 absl::Status SshSession::Handshake(const TunnelOptions& options, Clock::time_point deadline,
                                    const std::function<bool()>& stop) {
-  // With a ProxyCommand or ProxyJump libssh starts the program; otherwise the connection is ours,
-  // which gives every address of a host its turn and an error that says what happened.
-  if (Option(session_, SSH_OPTIONS_PROXYCOMMAND).empty()) {
-    ASSIGN_OR_RETURN(UniqueFd fd, ConnectTcp(host_, port_, deadline, options.dead_after, stop));
-    const socket_t raw = fd.release();  // libssh closes it
-    ssh_options_set(session_, SSH_OPTIONS_FD, &raw);
-  }
+  ASSIGN_OR_RETURN(UniqueFd fd, Reach(options, deadline, stop));
+  const socket_t raw = fd.release();  // libssh closes it
+  ssh_options_set(session_, SSH_OPTIONS_FD, &raw);
   ASSIGN_OR_RETURN(const int rc, Repeat([this] { return ssh_connect(session_); }, SSH_AGAIN,
                                         deadline, stop, "the SSH handshake"));
   if (rc != SSH_OK) {
@@ -230,6 +271,12 @@ absl::Status SshSession::Authenticate(const TunnelOptions& options, Clock::time_
                    Repeat([&] { return ssh_userauth_publickey_auto(session_, nullptr, nullptr); },
                           SSH_AUTH_AGAIN, deadline, stop, "the answer to our keys"));
   if (rc == SSH_AUTH_SUCCESS) return absl::OkStatus();
+  // A host that has refused one key too many says so before it hangs up.
+  if (Broken() && !absl::StrContains(ssh_get_error(session_), "Too many authentication failures")) {
+    return StatusFromSsh(
+        session_, absl::StatusCode::kUnavailable,
+        absl::StrCat("the SSH connection to ", where_, " broke while our key was looked at"));
+  }
   const std::string config = options.ssh_config.empty() ? "" : "-F " + options.ssh_config + " ";
   return absl::UnauthenticatedError(absl::StrCat(
       where_, " refused every key (first offered: ", identity.empty() ? "none" : identity,
@@ -245,6 +292,7 @@ absl::StatusOr<int> SshSession::Repeat(const std::function<int()>& call, int aga
   while (true) {
     const int rc = call();
     if (rc != again) return rc;
+    if (Broken()) return SSH_ERROR;
     if (stop && stop()) return absl::CancelledError(absl::StrCat("stopped waiting for ", what));
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
@@ -263,9 +311,13 @@ absl::Status SshSession::HandlePackets() {
   for (int i = 0; i < kReadsMax; ++i) {
     const uint64_t before = received_bytes();
     const int rc = ssh_event_dopoll(event_, 0);
-    if (rc == SSH_ERROR || (ssh_get_status(session_) & (SSH_CLOSED | SSH_CLOSED_ERROR)) != 0) {
-      return StatusFromSsh(session_, absl::StatusCode::kUnavailable,
-                           absl::StrCat("the SSH connection to ", where_, " broke"));
+    if (rc == SSH_ERROR || Broken()) {
+      const absl::Status broke =
+          StatusFromSsh(session_, absl::StatusCode::kUnavailable,
+                        absl::StrCat("the SSH connection to ", where_, " broke"));
+      const std::string said = jump_ == nullptr ? "" : jump_->LastWords();
+      if (said.empty()) return broke;
+      return absl::UnavailableError(absl::StrCat(broke.message(), "; ssh said: ", said));
     }
     if (rc == SSH_AGAIN) break;
     // That was all that had come; the next poll sees what comes from here on.

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "coordinator/tunnel/jump_process.h"
 #include "coordinator/tunnel/tunnel.h"
 
 namespace whetstone {
@@ -24,7 +25,8 @@ absl::Status StatusFromSsh(void* session, absl::StatusCode code, const std::stri
 class SshSession {
  public:
   // Connects within options.connect_deadline. `stop` is polled at least every 50 ms. Errors are
-  // those of OpenLibsshTunnel.
+  // those of OpenLibsshTunnel. What a jump program says is kept in a file beside
+  // options.local_socket while the session lives.
   static absl::StatusOr<std::unique_ptr<SshSession>> Connect(const TunnelOptions& options,
                                                              const std::function<bool()>& stop);
   ~SshSession();
@@ -46,28 +48,38 @@ class SshSession {
   // Returns the events that the connection's descriptor must be polled for; forgets earlier
   // congestion.
   short TakePollEvents();
-  // Returns "me@127.0.0.1 port 2222", for messages.
+  // Returns "me@127.0.0.1 port 2222", and by way of what, for messages.
   const std::string& where() const { return where_; }
 
  private:
   using Clock = std::chrono::steady_clock;
   SshSession() = default;
   absl::Status Configure(const TunnelOptions& options);
+  // Returns the connection that SSH is spoken over: TCP, or a jump program's.
+  absl::StatusOr<UniqueFd> Reach(const TunnelOptions& options, Clock::time_point deadline,
+                                 const std::function<bool()>& stop);
   absl::Status Handshake(const TunnelOptions& options, Clock::time_point deadline,
                          const std::function<bool()>& stop);
   absl::Status VerifyHostKey() const;
+  bool Broken() const { return (ssh_get_status(session_) & (SSH_CLOSED | SSH_CLOSED_ERROR)) != 0; }
   absl::Status Authenticate(const TunnelOptions& options, Clock::time_point deadline,
                             const std::function<bool()>& stop);
-  // Repeats a non-blocking libssh call until it is no longer `again`.
+  // Repeats a non-blocking libssh call until it is no longer `again`, and returns that; SSH_ERROR
+  // if the connection broke, of which some calls say nothing.
   absl::StatusOr<int> Repeat(const std::function<int()>& call, int again,
                              Clock::time_point deadline, const std::function<bool()>& stop,
                              const std::string& what);
 
+  absl::Status LogIn(const TunnelOptions& options, Clock::time_point deadline,
+                     const std::function<bool()>& stop);
+
+  std::unique_ptr<JumpProcess> jump_;  // where the ssh_config asks for one; outlives the session
   ssh_session session_ = nullptr;
   ssh_event event_ = nullptr;
   ssh_counter_struct received_ = {};
   bool congested_ = false;
   std::string where_;
+  std::string jump_command_;  // empty: none
   std::string user_;
   std::string host_;
   int port_ = 22;

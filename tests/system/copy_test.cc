@@ -2,12 +2,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/eventually_testing.h"
@@ -57,6 +60,39 @@ class CopyTest : public WhetTest {
     EXPECT_EQ(std::distance(fs::directory_iterator(root + "/checkpoints"), {}), 1) << "is kept";
   }
 };
+
+TEST_F(CopyTest, WhoMayOnlyReadARunCanLookAtIt) {
+  const bool root = geteuid() == 0;  // whom only a mount keeps from writing
+  if (root && std::system("unshare -m true") != 0) {
+    GTEST_SKIP() << "root can make nothing read-only here: it may not mount (CAP_SYS_ADMIN)";
+  }
+  ASSERT_NO_FATAL_FAILURE(MakeRun());
+  const std::string& run = RunDirectory();
+  const auto look = [&](const std::string& words) {
+    const std::string whet = absl::StrCat(Binary("whet"), " ", words);
+    const std::string sealed =
+        root ? absl::StrCat("mount --bind ", run, " ", run, " && mount -o remount,ro,bind ", run,
+                            " && exec ", whet)
+             : absl::StrCat("chmod a-w ", run, "; ", whet, "; code=$?; chmod u+w ", run,
+                            "; exit $code");
+    std::vector<std::string> command = {"sh", "-c", sealed};
+    if (root) command.insert(command.begin(), {"unshare", "-m"});
+    return BackgroundProgram(command, dir_->path()).Wait(seconds(60));
+  };
+  const auto before = Contents(run);
+  for (const bool with_index : {true, false}) {  // of the log that the killed process has left
+    if (!with_index) fs::remove(run + "/journal.db-shm");
+    for (const std::string& words : std::vector<std::string>{
+             "status", "best", "watch --once", "report --output " + Path("page.html")}) {
+      const WhetResult seen = look(absl::StrCat(words, " ", run));
+      EXPECT_EQ(seen.exit_code, 0) << words << seen.out << seen.err;
+    }
+  }
+  EXPECT_THAT(look("report " + run).err, HasSubstr("--output FILE"));
+  auto expected = before;
+  expected.erase(run + "/journal.db-shm");
+  EXPECT_TRUE(Contents(run) == expected) << "a file of the run was touched";
+}
 
 TEST_F(CopyTest, ACopyLeavesTheOriginalAlone) {
   ASSERT_NO_FATAL_FAILURE(MakeRun());

@@ -30,6 +30,10 @@ absl::StatusOr<std::unique_ptr<PrivateSshd>> PrivateSshd::Start() {
 
 PrivateSshd::~PrivateSshd() { Stop().IgnoreError(); }
 
+absl::Status PrivateSshd::Configure(const std::string& lines) const {
+  return WriteFileAtomically(dir() + "/sshd_config.first", lines);
+}
+
 absl::Status PrivateSshd::Stop() { return Run("stop " + dir()); }
 
 absl::Status PrivateSshd::Restart() { return Run(absl::StrCat("start ", dir(), " ", port_)); }

@@ -16,6 +16,8 @@ class PrivateSshd {
   static absl::StatusOr<std::unique_ptr<PrivateSshd>> Start();
   ~PrivateSshd();
 
+  // Puts these lines before all others of the server's configuration when it starts again.
+  absl::Status Configure(const std::string& lines) const;
   // Ends the server and all its connections / starts it again with the same keys and port.
   absl::Status Stop();
   absl::Status Restart();

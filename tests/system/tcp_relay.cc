@@ -49,7 +49,8 @@ void TcpRelay::Run() {
     if (cut_.exchange(false)) links_.clear();
     Accept();
     links_.remove_if([this](Link& link) {
-      return !Take(link.there) || !Take(link.back) || !Give(link.there) || !Give(link.back);
+      return !Take(link.there) || !Take(link.back) || !Give(link.there) || !Give(link.back) ||
+             link.back.passed >= cut_after_;
     });
   }
 }
@@ -101,7 +102,9 @@ bool TcpRelay::Give(Way& way) const {
       return way.full;
     }
     bytes.erase(0, static_cast<size_t>(n));
-    if (bytes.empty()) way.pieces.pop_front();
+    if (!bytes.empty()) continue;
+    way.pieces.pop_front();
+    ++way.passed;
   }
   return true;
 }

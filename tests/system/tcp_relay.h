@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <limits>
 #include <list>
 #include <string>
 #include <thread>
@@ -28,6 +29,8 @@ class TcpRelay {
   // Ends every connection at once / those to come as soon as they are made.
   void Cut() { cut_ = true; }
   void Refuse(bool refuse) { refuse_ = refuse; }
+  // Ends each connection once the server has said so many pieces on it: what came together.
+  void CutAfter(int pieces) { cut_after_ = pieces; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -42,6 +45,7 @@ class TcpRelay {
     std::deque<Piece> pieces;
     bool ended = false;  // `from` says no more
     bool full = false;   // `to` takes nothing now
+    int passed = 0;      // pieces that `to` has
   };
   struct Link {
     UniqueFd near;
@@ -63,6 +67,7 @@ class TcpRelay {
   std::atomic<int> connections_{0};
   std::atomic<bool> cut_{false};
   std::atomic<bool> refuse_{false};
+  std::atomic<int> cut_after_{std::numeric_limits<int>::max()};
   std::atomic<bool> stop_{false};
   std::list<Link> links_;  // only the thread's
   std::thread thread_;

@@ -14,7 +14,6 @@
 #include "common/eventually_testing.h"
 #include "common/file.h"
 #include "coordinator/process/child_process.h"
-#include "tests/system/tcp_relay.h"
 #include "tests/system/tunnel_fixture.h"
 
 namespace whetstone {
@@ -196,24 +195,6 @@ TEST_P(TunnelLoginTest, AnAliasOfTheConfigLeadsToItsHost) {
   }
   options_.host = "trainer-10";
   EXPECT_EQ(Open().status().code(), absl::StatusCode::kUnavailable);
-}
-
-TEST_P(TunnelLoginTest, AJumpHostIsPassedThrough) {
-  const Service service(options_.remote_socket, Echo);
-  TcpRelay jump("127.0.0.1", sshd_->port());
-  const std::string by_jump = sshd_->SshConfigBy("127.0.0.1", jump.port());
-  options_.ssh_config = dir_->path() + "/config";
-  ASSERT_TRUE(
-      WriteFileAtomically(options_.ssh_config,
-                          absl::StrCat("Host jump\n  Port ", jump.port(), "\n  UserKnownHostsFile ",
-                                       by_jump, "_known_hosts\nHost inner\n  ProxyJump jump\n",
-                                       *ReadFile(sshd_->ssh_config())))
-          .ok());
-  options_.host = "inner";
-  const auto tunnel = Open();
-  ASSERT_TRUE(tunnel.ok()) << tunnel.status();
-  EXPECT_EQ(jump.connections(), 1);
-  EXPECT_TRUE(RoundTrip());
 }
 
 INSTANTIATE_TUNNEL_TESTS(TunnelLoginTest);
