@@ -198,6 +198,10 @@ int Resume(const std::string& root, const std::vector<std::string>& sets, bool s
   const RunPaths& paths = run_dir->paths();
   absl::StatusOr<OpenedRun> run = OpenRun(paths, /*read_only=*/false);
   if (!run.ok()) return console.Fail(run.status());
+  if (!run->was_copy_of.empty()) {
+    console.Line(absl::StrCat("this is a copy of ", run->was_copy_of, ": it goes on as ",
+                              run->plan.campaign_id, ", and leaves the original alone"));
+  }
   const absl::Status changed = ChangePolicy(sets, &run->plan.campaign);
   if (!changed.ok()) return console.Fail(changed);
   return ConcludeRun(run->plan, paths, run->journal.get(), signals, &console, steal);

@@ -118,7 +118,8 @@ std::string CampaignPlan::ReferencePath() const {
   const v1::TrainConfig& train = campaign.train();
   if (train.kl_beta() == 0) return "";
   if (!train.kl_reference().empty()) return train.kl_reference();
-  return warmup_updates() > 0 ? CheckpointPath(warmup_updates()) : campaign.model();
+  if (warmup_updates() == 0) return campaign.model();
+  return warmup_checkpoint.empty() ? CheckpointPath(warmup_updates()) : warmup_checkpoint;
 }
 
 std::string CampaignPlan::CandidateId(int64_t step, int group_index, int sample) const {

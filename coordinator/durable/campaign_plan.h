@@ -50,6 +50,9 @@ struct CampaignPlan {
   std::vector<PlannedProblem> problems;
   std::vector<std::vector<v1::SftExample>> warmup;  // one batch per warm-up update
   std::string checkpoint_dir;                       // on the trainer's filesystem
+  // Where the warm-up's checkpoint is, once there is one: of a copied run, where the original saved
+  // it. Empty: where checkpoint_dir says.
+  std::string warmup_checkpoint = {};
 
   int64_t warmup_updates() const { return static_cast<int64_t>(warmup.size()); }
   int64_t updates() const { return warmup_updates() + campaign.train().steps(); }

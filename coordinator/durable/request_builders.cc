@@ -136,8 +136,10 @@ v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const DurableState& dura
 std::string RequestHash(const CampaignPlan& plan, v1::UpdateRequest request) {
   const std::string& reference = request.grpo().settings().kl_reference();
   const std::string inside = plan.checkpoint_dir + "/";
-  if (absl::StartsWith(reference, inside)) {
-    const std::string relative = reference.substr(inside.size());
+  const bool elsewhere = !reference.empty() && reference == plan.warmup_checkpoint;
+  if (elsewhere || absl::StartsWith(reference, inside)) {
+    const std::string relative =
+        reference.substr(elsewhere ? reference.rfind('/') + 1 : inside.size());
     request.mutable_grpo()->mutable_settings()->set_kl_reference(relative);
   }
   return Sha256Hex(request.SerializeAsString());

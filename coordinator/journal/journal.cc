@@ -58,7 +58,7 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Create(const std::string& path
                       .Run());
   RETURN_IF_ERROR(journal->Execute(JournalMark().c_str()));
   RETURN_IF_ERROR(journal->Execute("COMMIT"));
-  journal->campaign_id_ = campaign_id;
+  journal->facts_["campaign_id"] = campaign_id;
   return journal;
 }
 
@@ -112,7 +112,7 @@ absl::StatusOr<int64_t> Journal::Identify() {
   if (*id != kApplicationId && *id != 0) {
     return foreign(absl::StrCat("it is the database of another program, application_id ", *id));
   }
-  std::map<std::string, std::string> meta;
+  std::map<std::string, std::string> meta = {{"campaign_id", ""}};
   Statement read(db_, "SELECT key, value FROM meta");
   while (true) {
     const absl::StatusOr<bool> more = read.Step();
@@ -129,8 +129,29 @@ absl::StatusOr<int64_t> Journal::Identify() {
         path_, " has schema version ", version, "; this program reads versions 1 to ",
         kSchemaVersion, ": use the version of Whetstone that wrote it, or a newer one"));
   }
-  campaign_id_ = meta["campaign_id"];
+  facts_ = std::move(meta);
   return version;
+}
+
+std::string Journal::Fact(const std::string& key) const {
+  const auto fact = facts_.find(key);
+  return fact == facts_.end() ? "" : fact->second;
+}
+
+absl::Status Journal::SetFacts(const std::map<std::string, std::string>& facts) {
+  absl::Status status = Execute("BEGIN IMMEDIATE");
+  for (const auto& [key, value] : facts) {
+    if (!status.ok()) break;
+    status =
+        Statement(db_, "INSERT OR REPLACE INTO meta VALUES (?, ?)").Text(key).Text(value).Run();
+  }
+  if (status.ok()) status = Execute("COMMIT");
+  if (!status.ok()) {
+    sqlite3_exec(db_, "ROLLBACK", nullptr, nullptr, nullptr);
+    return status;
+  }
+  for (const auto& [key, value] : facts) facts_[key] = value;
+  return absl::OkStatus();
 }
 
 absl::Status Journal::ReadPosition() {

@@ -71,7 +71,11 @@ class Journal {
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  const std::string& campaign_id() const { return campaign_id_; }
+  const std::string& campaign_id() const { return facts_.at("campaign_id"); }
+  // Returns a fact about the file that no entry says (docs/formats/journal.md); empty: none.
+  std::string Fact(const std::string& key) const;
+  // Writes such facts, all or none.
+  absl::Status SetFacts(const std::map<std::string, std::string>& facts);
 
   // Appends all of them or, on an error, none. `time_us`: when they became true, microseconds since
   // 1970. `snapshot`: of the durable state with them, if one is due.
@@ -134,7 +138,7 @@ class Journal {
   JournalFile file() const;
 
   const std::string path_;
-  std::string campaign_id_;
+  std::map<std::string, std::string> facts_;
   sqlite3* db_ = nullptr;
   std::unique_ptr<RowWriter> writer_;  // while there is nothing wrong; made when it is needed
   int64_t next_seq_ = 1;

@@ -80,6 +80,7 @@ absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths
   }));
   summary.run_dir = paths.root();
   summary.name = plan.campaign.name();
+  summary.copy_of = journal.Fact("copy_of");
   summary.warmup_total = plan.warmup_updates();
   summary.steps_total = plan.campaign.train().steps();
   summary.warmup_done = std::min(durable.position(), summary.warmup_total);
@@ -169,6 +170,7 @@ std::string SummaryText(const RunSummary& s) {
     absl::StrAppend(&text, s.evaluating ? " (evaluation: " : " (next: ", s.step_rollouts, "/",
                     s.rollouts_per_step, " completions, ", s.step_verdicts, " verdicts)");
   }
+  if (!s.copy_of.empty()) absl::StrAppend(&text, "\na copy of ", s.copy_of);
   if (!s.rows.empty()) {
     absl::StrAppend(&text, "\nreward", s.reward_note, " ", RewardText(s));
   }
@@ -194,6 +196,8 @@ nlohmann::ordered_json SummaryJson(const RunSummary& s) {
   nlohmann::ordered_json json = {
       {"run_dir", s.run_dir},
       {"name", s.name},
+      {"copy_of",
+       s.copy_of.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(s.copy_of)},
       {"state", s.done()           ? "done"
                 : s.in_use_by != 0 ? "running"
                                    : "stopped"},
