@@ -15,6 +15,7 @@ absl::StatusOr<CreatedRun> CreateRun(const CampaignPlan& plan, const std::string
       Journal::Create(dir.paths().journal(), plan.campaign_id);
   absl::Status status = journal.status();
   if (status.ok()) status = FreezeCampaign(plan.campaign, dir.paths());
+  if (status.ok()) status = RecordCampaign(dir.paths(), journal->get());
   if (status.ok()) {
     status = SettleIdentity(dir.paths(), plan.campaign.name(), journal->get()).status();
   }

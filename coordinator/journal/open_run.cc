@@ -14,8 +14,8 @@ namespace whetstone {
 
 absl::StatusOr<OpenedRun> OpenRun(const RunPaths& paths, bool read_only) {
   OpenedRun run;
-  ASSIGN_OR_RETURN(const v1::Campaign campaign, LoadCampaign(paths.campaign(), {}));
-  const std::string& shared = campaign.checkpoint().dir();
+  ASSIGN_OR_RETURN(v1::Campaign campaign, LoadCampaign(paths.campaign(), {}));
+  std::string shared = campaign.checkpoint().dir();
   ASSIGN_OR_RETURN(run.journal, Journal::Open(paths.journal(), read_only,
                                               shared.empty() || shared == paths.checkpoints()));
   std::string id = run.journal->campaign_id();
@@ -24,6 +24,8 @@ absl::StatusOr<OpenedRun> OpenRun(const RunPaths& paths, bool read_only) {
                                             ", but campaign.yaml beside it is of ", campaign.name(),
                                             ": one of them was copied here"));
   }
+  ASSIGN_OR_RETURN(campaign, FrozenCampaign(campaign, paths, read_only, run.journal.get()));
+  shared = campaign.checkpoint().dir();
   if (!read_only) {
     ASSIGN_OR_RETURN(const bool copied, SettleIdentity(paths, campaign.name(), run.journal.get()));
     if (copied) run.was_copy_of = id;
