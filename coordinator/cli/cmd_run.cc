@@ -12,6 +12,7 @@
 #include "coordinator/config/campaign_parser.h"
 #include "coordinator/config/model_rules.h"
 #include "coordinator/journal/campaign_setup.h"
+#include "coordinator/journal/change_settings.h"
 #include "coordinator/journal/create_run.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/open_run.h"
@@ -202,8 +203,18 @@ int Resume(const std::string& root, const std::vector<std::string>& sets, bool s
     console.Line(absl::StrCat("this is a copy of ", run->was_copy_of, ": it goes on as ",
                               run->plan.campaign_id, ", and leaves the original alone"));
   }
-  const absl::Status changed = ChangePolicy(sets, &run->plan.campaign);
-  if (!changed.ok()) return console.Fail(changed);
+  const auto check = [&](const CampaignPlan& plan) -> absl::Status {
+    if (plan.campaign.has_cluster() || !plan.campaign.policy().endpoint().empty()) {
+      return absl::OkStatus();
+    }
+    const auto where = [&](const std::string& key) {
+      return WhereInCampaign(paths.campaign(), sets, key);
+    };
+    return CheckLocalModel(plan, where, signals).status();
+  };
+  const absl::StatusOr<std::string> changed = ChangeSettings(sets, &*run, check);
+  if (!changed.ok()) return console.Fail(changed.status());
+  if (!changed->empty()) console.Line(*changed);
   return ConcludeRun(run->plan, paths, run->journal.get(), signals, &console, steal);
 }
 
@@ -245,8 +256,8 @@ void AddResume(CLI::App* app, SelectedCommand* selected) {
   command->add_option("RUN", *root, "Run directory")->required();
   command
       ->add_option("--set", *sets,
-                   absl::StrCat("KEY=VALUE changes, for this start, how an endpoint is asked: ",
-                                kHowAnEndpointIsAsked, "; may be repeated"))
+                   "KEY=VALUE goes on with another setting, from the next step on, e.g. --set "
+                   "train.steps=200; may be repeated; docs/operating.md says what may change")
       ->allow_extra_args(false);
   command->add_flag("--steal", *steal, kStealHelp);
   command->add_flag("--json", *json, "End with one JSON object on stdout");

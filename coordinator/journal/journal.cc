@@ -53,6 +53,7 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Create(const std::string& path
   RETURN_IF_ERROR(journal->Execute("BEGIN"));
   RETURN_IF_ERROR(journal->Execute(kMetaTable));
   RETURN_IF_ERROR(journal->Execute(kJournalSchema));
+  RETURN_IF_ERROR(journal->Execute(absl::StrCat("CREATE ", kChangesTable).c_str()));
   RETURN_IF_ERROR(Statement(journal->db_, "INSERT INTO meta VALUES ('campaign_id', ?)")
                       .Text(campaign_id)
                       .Run());
@@ -76,7 +77,11 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& path, 
   }
   if (version < kSchemaVersion) {
     int64_t found = version;
-    if (read_only) {
+    if (read_only && version == 3) {
+      // It has all tables but this one, which was empty.
+      RETURN_IF_ERROR(journal->Execute(absl::StrCat("CREATE TEMP ", kChangesTable).c_str()));
+      found = kSchemaVersion;
+    } else if (read_only) {
       RETURN_IF_ERROR(journal->CopyToTemporary());
       // Its writer may have brought it up to date in between.
       ASSIGN_OR_RETURN(found, journal->Identify());
@@ -221,6 +226,18 @@ absl::Status Journal::ForEachRow(const std::function<void(const MetricsRow&)>& v
     RETURN_IF_ERROR(Damaged(values.status()));
     row.values = *std::move(values);
     visit(row);
+  }
+}
+
+absl::StatusOr<std::vector<RecordedChange>> Journal::Changes() const {
+  std::vector<RecordedChange> changes;
+  Statement read(db_, SelectRows(kChanges, "ORDER BY seq").c_str());
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, read.Step());
+    if (!more) return changes;
+    if (read.Int(6) != 1) return Damaged(DamagedRow(file(), kChanges.name, read.Int(0)));
+    changes.push_back(
+        {{read.Int(2), read.Bytes(3), read.Bytes(4), read.Bytes(5)}, /*time_us=*/read.Int(1)});
   }
 }
 

@@ -52,6 +52,12 @@ struct MetricsRow {
   std::map<std::string, double> values;
 };
 
+// A setting that was changed in the course of the run.
+struct RecordedChange {
+  ChangeEntry change;
+  int64_t time_us = 0;  // since 1970
+};
+
 class Journal {
  public:
   // Makes a new journal. ALREADY_EXISTS: there is one.
@@ -96,6 +102,8 @@ class Journal {
                                                       const v1::UpdateName& name) const;
   // Visits the updates' rows only, in order: enough for metrics and reports.
   absl::Status ForEachRow(const std::function<void(const MetricsRow&)>& visit) const;
+  // Returns the changes of settings, in order.
+  absl::StatusOr<std::vector<RecordedChange>> Changes() const;
 
   // Visits the newest `count` verdicts, the newest first. DATA_LOSS: one is damaged.
   absl::Status ForEachNewestVerdict(int64_t count,

@@ -2,12 +2,14 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "coordinator/config/campaign_parser.h"
 #include "coordinator/journal/campaign_setup.h"
+#include "coordinator/journal/change_settings.h"
 #include "coordinator/journal/run_identity.h"
 
 namespace whetstone {
@@ -40,6 +42,8 @@ absl::StatusOr<OpenedRun> OpenRun(const RunPaths& paths, bool read_only) {
     checkpoints = shared;
   }
   ASSIGN_OR_RETURN(run.plan, BuildPlan(campaign, id, checkpoints));
+  ASSIGN_OR_RETURN(const std::vector<RecordedChange> changes, run.journal->Changes());
+  RETURN_IF_ERROR(ApplyChanges(changes, &run.plan));
   if (saved.filename() == "warmup") run.plan.warmup_checkpoint = first;
   return run;
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "common/status_macros.h"
 #include "coordinator/durable/durable_state.h"
 #include "coordinator/durable/eval_row.h"
@@ -103,6 +104,7 @@ absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths
   }
   summary.incumbents = durable.incumbents();
   summary.checkpoints = durable.checkpoints();
+  ASSIGN_OR_RETURN(summary.changes, journal.Changes());
   summary.health = LearningHealth(plan, summary.rows);
   for (const PlannedProblem& problem : plan.problems) {
     for (const auto& [key, calibration] : durable.calibrations()) {
@@ -153,6 +155,13 @@ std::string EvaluationText(const RunSummary& s) {
   return s.eval_rows.size() == 1 ? last : absl::StrCat(text(*s.eval_rows.begin()), " → ", last);
 }
 
+std::string ChangeLine(const RecordedChange& change) {
+  return absl::StrCat(ChangeText(change.change), " (",
+                      absl::FormatTime("%Y-%m-%d %H:%M UTC", absl::FromUnixMicros(change.time_us),
+                                       absl::UTCTimeZone()),
+                      ")");
+}
+
 std::string SummaryText(const RunSummary& s) {
   std::string text = absl::StrCat(s.name, ": ");
   if (s.done()) {
@@ -169,6 +178,9 @@ std::string SummaryText(const RunSummary& s) {
   if (!s.done() && s.step_rollouts > 0) {
     absl::StrAppend(&text, s.evaluating ? " (evaluation: " : " (next: ", s.step_rollouts, "/",
                     s.rollouts_per_step, " completions, ", s.step_verdicts, " verdicts)");
+  }
+  for (const RecordedChange& change : s.changes) {
+    absl::StrAppend(&text, "\n", ChangeLine(change));
   }
   if (!s.copy_of.empty()) absl::StrAppend(&text, "\na copy of ", s.copy_of);
   if (!s.rows.empty()) {
@@ -226,6 +238,14 @@ nlohmann::ordered_json SummaryJson(const RunSummary& s) {
   }
   json["checkpoint"] = s.checkpoints.empty() ? nlohmann::ordered_json(nullptr)
                                              : nlohmann::ordered_json(s.checkpoints.back().path);
+  json["changes"] = nlohmann::ordered_json::array();
+  for (const auto& [change, time_us] : s.changes) {
+    json["changes"].push_back({{"step", change.step},
+                               {"key", change.key},
+                               {"before", change.before},
+                               {"after", change.after},
+                               {"time_us", time_us}});
+  }
   json["health"] = nlohmann::ordered_json::array();
   for (const HealthFinding& finding : s.health) {
     json["health"].push_back(
