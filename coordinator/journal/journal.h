@@ -114,6 +114,11 @@ class Journal {
   // Returns the path of the first checkpoint that was saved; empty if none was.
   absl::StatusOr<std::string> FirstCheckpoint() const;
 
+  // Makes a journal at `path`, where there is none, of what this one held when it had saved that
+  // checkpoint. NOT_FOUND: it never did.
+  absl::StatusOr<std::unique_ptr<Journal>> ForkTo(const std::string& path,
+                                                  const v1::UpdateName& checkpoint) const;
+
   // Returns whether any rollout or update is in it: something that would be lost with it.
   absl::StatusOr<bool> HasProgress() const;
 

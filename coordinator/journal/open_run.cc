@@ -37,7 +37,7 @@ absl::StatusOr<OpenedRun> OpenRun(const RunPaths& paths, bool read_only) {
   // Earlier versions saved all campaigns' beside each other. One that has begun so goes on so.
   ASSIGN_OR_RETURN(const std::string first, run.journal->FirstCheckpoint());
   const std::filesystem::path saved = first;
-  if (!shared.empty() && run.journal->Fact("copy_of").empty() &&
+  if (!shared.empty() && run.journal->Fact("origin").empty() &&
       saved == std::filesystem::path(shared) / saved.filename()) {
     checkpoints = shared;
   }

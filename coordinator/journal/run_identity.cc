@@ -32,7 +32,7 @@ absl::StatusOr<bool> SettleIdentity(const RunPaths& paths, const std::string& na
   std::map<std::string, std::string> facts = {{"directory", here}};
   if (!there.empty()) {
     facts["campaign_id"] = NewCampaignId(name);
-    facts["copy_of"] = journal->campaign_id();
+    facts["origin"] = absl::StrCat("a copy of ", journal->campaign_id());
   }
   RETURN_IF_ERROR(journal->SetFacts(facts));
   return !there.empty();

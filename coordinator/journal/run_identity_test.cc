@@ -89,7 +89,7 @@ TEST_F(RunIdentityTest, ACopyIsACampaignOfItsOwnAndLeavesTheOriginalsCheckpoints
   const OpenedRun again = Open(Path("copy"));
   EXPECT_EQ(again.was_copy_of, "");
   EXPECT_EQ(again.plan.campaign_id, id);
-  EXPECT_EQ(again.journal->Fact("copy_of"), "mine-01234567");
+  EXPECT_EQ(again.journal->Fact("origin"), "a copy of mine-01234567");
   EXPECT_EQ(original.plan.campaign_id, "mine-01234567");
 }
 

@@ -81,7 +81,7 @@ absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths
   }));
   summary.run_dir = paths.root();
   summary.name = plan.campaign.name();
-  summary.copy_of = journal.Fact("copy_of");
+  summary.origin = journal.Fact("origin");
   summary.warmup_total = plan.warmup_updates();
   summary.steps_total = plan.campaign.train().steps();
   summary.warmup_done = std::min(durable.position(), summary.warmup_total);
@@ -182,7 +182,7 @@ std::string SummaryText(const RunSummary& s) {
   for (const RecordedChange& change : s.changes) {
     absl::StrAppend(&text, "\n", ChangeLine(change));
   }
-  if (!s.copy_of.empty()) absl::StrAppend(&text, "\na copy of ", s.copy_of);
+  if (!s.origin.empty()) absl::StrAppend(&text, "\n", s.origin);
   if (!s.rows.empty()) {
     absl::StrAppend(&text, "\nreward", s.reward_note, " ", RewardText(s));
   }
@@ -208,8 +208,8 @@ nlohmann::ordered_json SummaryJson(const RunSummary& s) {
   nlohmann::ordered_json json = {
       {"run_dir", s.run_dir},
       {"name", s.name},
-      {"copy_of",
-       s.copy_of.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(s.copy_of)},
+      {"origin",
+       s.origin.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(s.origin)},
       {"state", s.done()           ? "done"
                 : s.in_use_by != 0 ? "running"
                                    : "stopped"},

@@ -36,8 +36,8 @@ struct RunSummary {
   // The note is " before refills" with train.dynamic_sampling: the mean rewards are of the groups
   // sampled first.
   std::string reward_note;
-  std::string copy_of;  // the campaign whose run directory was copied here; empty: none
-  int in_use_by = 0;    // pid of the process that runs it now; 0: none
+  std::string origin;  // "a copy of ID" or "a fork of ID at step 20"; empty: it began here
+  int in_use_by = 0;   // pid of the process that runs it now; 0: none
   std::vector<std::map<std::string, double>> warmup_rows;
   std::vector<std::map<std::string, double>> rows;  // GRPO, in order
   // Evaluations, in order, by the number of GRPO steps before them.
