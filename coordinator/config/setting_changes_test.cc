@@ -29,8 +29,8 @@ TEST(SettingChangesTest, NameEveryKeyThatDiffers) {
   EXPECT_TRUE(SettingChanges(before, before).empty());
   EXPECT_EQ(SettingChangesText(
                 SettingChanges(before, Parsed({"train.lr=2e-6", "generate.stop=[\"a\", \"b\"]",
-                                               "eval.problems=[v.md]", "eval.every=7"}))),
-            "eval.every (none) -> 7, eval.problems (none) -> [\"/camp/v.md\"], "
+                                               "eval.problems=[/v.md]", "eval.every=7"}))),
+            "eval.every (none) -> 7, eval.problems (none) -> [\"/v.md\"], "
             "eval.samples (none) -> 8, generate.stop [] -> [\"a\", \"b\"], "
             "train.lr 1e-05 -> 2e-06");
 }

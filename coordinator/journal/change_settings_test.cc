@@ -71,7 +71,8 @@ TEST_F(ChangeSettingsTest, ARunThatHasEndedGoesOnWithOthers) {
   EXPECT_EQ(state->step(), 5);
   EXPECT_EQ(state->open_steps().front().groups[0].samples.size(), 2u);
   // What was done is what it was, the evaluation at the end that the run had included.
-  for (const v1::UpdateRequest& want : *world_.Requests()) {
+  const std::vector<v1::UpdateRequest> requests = *world_.Requests();
+  for (const v1::UpdateRequest& want : requests) {
     const auto got = run.journal->FindUpdateRequest(run.plan, want.name());
     ASSERT_TRUE(got.ok()) << got.status();
     EXPECT_EQ(got->SerializeAsString(), want.SerializeAsString());
