@@ -58,6 +58,7 @@ void World::Break(const std::string& promise) {
 
 // The coordinator starts, fresh or from what the journal holds.
 void World::Start() {
+  if (crashes_ == 1 && !changed() && !options_.changes.empty()) ChangeSettings();
   queue_.clear();  // answers to the one before reach nobody
   computing_.clear();
   timing_.clear();
@@ -155,8 +156,10 @@ void World::CheckEvaluations() {
   for (int64_t position = 0; position <= plan_.updates(); ++position) {
     if (!plan_.EvaluationDue(position)) continue;
     ++due;
-    const int wanted = static_cast<int>(plan_.evaluated().size()) * plan_.campaign.eval().samples();
-    if (samples[plan_.EvaluationAt(position)] != wanted) Break("an evaluation is not whole");
+    const int64_t evaluation = plan_.EvaluationAt(position);
+    const int wanted =
+        static_cast<int>(plan_.evaluated().size()) * plan_.CampaignAt(evaluation).eval().samples();
+    if (samples[evaluation] != wanted) Break("an evaluation is not whole");
   }
   if (evaluated_ != due || samples.size() != static_cast<size_t>(due)) {
     Break(absl::StrCat(evaluated_, " evaluations, where ", due, " were due"));

@@ -62,6 +62,8 @@ struct WorldOptions {
   std::string campaign_id = "sim-1";
   Seconds begins = 0;  // so much later than others
   bool steal = false;  // the trainer, with the first start
+  // It goes on with these after its first crash, as by `whet resume --set`.
+  std::vector<std::string> changes = {};
 };
 
 class World {
@@ -86,6 +88,7 @@ class World {
   int64_t stalest() const { return stalest_; }
   int refilled() const { return refilled_; }  // steps with further groups
   int evaluated() const { return evaluated_; }
+  bool changed() const { return !plan_.former.empty(); }
   int imitated() const { return imitated_; }  // rollouts learned again
   int parents() const { return parents_; }    // groups asked with a parent
   int repairs() const { return repairs_; }    // groups asked to mend what failed
@@ -126,6 +129,7 @@ class World {
   };
 
   void Start();
+  void ChangeSettings();
   // Lives on to the next event, and tells whether there is more to come.
   bool Advance();
   // Returns the first broken promise at the end.

@@ -1,13 +1,15 @@
-// What the world asks of every batch that is to be learned from.
+// What the world asks of every batch that is to be learned from, and what its operator changes.
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/reward_noise.h"
 #include "coordinator/campaign/campaign_fakes.h"
+#include "coordinator/config/setting_changes.h"
 
 namespace whetstone {
 
@@ -16,6 +18,7 @@ namespace whetstone {
 // too old.
 void World::CheckBatch(const v1::UpdateRequest& request) {
   if (!request.has_grpo()) return;
+  const v1::TrainConfig& train = plan_.CampaignAt(request.name().step()).train();
   std::set<int> learned;
   std::map<int, std::vector<MeasuredReward>> imitating;
   for (const v1::RolloutGroup& group : request.grpo().groups()) {
@@ -32,18 +35,17 @@ void World::CheckBatch(const v1::UpdateRequest& request) {
       ++imitated;
     }
     imitated_ += imitated;
-    if (group.rollouts_size() - imitated != options_.group_size) Break("a group is not whole");
-    if (imitated > plan_.campaign.train().imitation().size()) Break("too much is imitated");
+    if (group.rollouts_size() - imitated != train.group_size()) Break("a group is not whole");
+    if (imitated > train.imitation().size()) Break("too much is imitated");
     if (policies.size() != 1) return Break("a group's rollouts are of several policies");
     const int64_t staleness = static_cast<int64_t>(policy_.updates.size()) - *policies.begin();
     stalest_ = std::max(stalest_, staleness);
-    if (staleness < 0 || staleness > plan_.campaign.train().max_staleness()) {
+    if (staleness < 0 || staleness > train.max_staleness()) {
       Break(absl::StrCat("rollouts that are ", staleness, " updates old"));
     }
   }
   const size_t wanted = static_cast<size_t>(options_.prompts_per_step);
-  const size_t refills_max =
-      static_cast<size_t>(plan_.campaign.train().dynamic_sampling().max_refills());
+  const size_t refills_max = static_cast<size_t>(train.dynamic_sampling().max_refills());
   if (refills_max == 0) {
     if (learned.size() != wanted) Break("a step is not whole");
     return;
@@ -68,6 +70,18 @@ void World::CheckBatch(const v1::UpdateRequest& request) {
   if (learned != teaching) Break("not the groups with spread are learned from");
   if (informative > wanted || sampled > wanted * (1 + refills_max)) Break("too many groups");
   if (informative < wanted && sampled < wanted + refills_max) Break("too few refills");
+}
+
+void World::ChangeSettings() {
+  DurableState durable(&plan_);
+  for (const JournalEntry& entry : journal_) durable.Apply(entry);
+  const v1::Campaign changed = *ChangedCampaign(plan_.campaign, options_.changes);
+  const int64_t step = durable.FirstUntouchedStep();
+  if (changed.train().steps() < step) return;
+  for (const SettingChange& change : SettingChanges(plan_.campaign, changed)) {
+    journal_.push_back(ChangeEntry{step, change.key, change.before, change.after});
+  }
+  plan_.former.push_back({step, std::exchange(plan_.campaign, changed)});
 }
 
 }  // namespace whetstone

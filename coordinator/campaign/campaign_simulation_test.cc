@@ -39,6 +39,15 @@ WorldOptions OptionsOf(uint64_t seed) {
     options.sets.push_back("eval.samples=3");
     options.sets.push_back(absl::StrCat("checkpoint.best_by=", seed % 2 == 0 ? "eval" : "reward"));
   }
+  if (seed % 4 == 1) {
+    options.changes = {absl::StrCat("train.steps=", 4 + seed / 4 % 6), "train.lr=2e-6",
+                       "train.group_size=3", "generate.temperature=0.5",
+                       "train.dynamic_sampling.max_refills=1"};
+    if (seed % 3 != 1) {
+      options.changes.push_back("eval.every=1");
+      options.changes.push_back("eval.samples=2");
+    }
+  }
   options.flat = 0.3;
   options.moves = seed % 7 < 3 ? 12 : 0;
   return options;
@@ -61,6 +70,7 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
   int repairs = 0;
   int joined = 0;
   int left = 0;
+  int changed = 0;
   std::map<int64_t, int> stalest;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     World world(OptionsOf(seed));
@@ -76,6 +86,7 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
     hedges += world.hedges();
     joined += world.joined();
     left += world.left();
+    changed += world.changed() ? 1 : 0;
   }
   if (count < 100) {
     GTEST_SKIP() << "they kept their promises, but it takes 100 seeds to say that every fault came";
@@ -93,6 +104,7 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
   }
   EXPECT_GT(joined, static_cast<int>(count) / 2);
   EXPECT_GT(left, static_cast<int>(count) / 2);
+  EXPECT_GT(changed, static_cast<int>(count) / 10);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// The commands are whet run and whet resume.
+// The commands are whet run, whet resume and whet fork.
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,7 +13,9 @@
 #include "coordinator/config/campaign_parser.h"
 #include "coordinator/config/model_rules.h"
 #include "coordinator/journal/campaign_setup.h"
+#include "coordinator/journal/change_settings.h"
 #include "coordinator/journal/create_run.h"
+#include "coordinator/journal/fork_run.h"
 #include "coordinator/journal/journal.h"
 #include "coordinator/journal/open_run.h"
 #include "coordinator/journal/run_dir.h"
@@ -37,6 +40,12 @@ struct RunOptions {
   bool steal = false;
   bool json = false;
 };
+
+// The signals' thread outlives everything that it may wake.
+StopSignals* Signals() {
+  static StopSignals* const signals = new StopSignals;
+  return signals;
+}
 
 // `model` is absent where it is on another machine.
 std::string PlanText(const CampaignPlan& plan, const std::string& run_dir,
@@ -154,8 +163,7 @@ int ConcludeRun(const CampaignPlan& plan, const RunPaths& paths, Journal* journa
 }
 
 int RunCampaignFile(const RunOptions& options) {
-  // The signals' thread outlives everything that it may wake.
-  static StopSignals* const signals = new StopSignals;
+  StopSignals* const signals = Signals();
   Console console(options.json);
   absl::StatusOr<v1::Campaign> campaign = LoadCampaign(options.campaign, options.sets);
   if (!campaign.ok()) return console.Fail(campaign.status());
@@ -189,8 +197,22 @@ int RunCampaignFile(const RunOptions& options) {
   return exit_code;
 }
 
+// Says whether the model can serve a run with other settings, where it can be asked at once.
+std::function<absl::Status(const CampaignPlan& changed)> CheckOfChanges(
+    const RunPaths& paths, const std::vector<std::string>& sets, const StopSignals* signals) {
+  return [=](const CampaignPlan& plan) -> absl::Status {
+    if (plan.campaign.has_cluster() || !plan.campaign.policy().endpoint().empty()) {
+      return absl::OkStatus();
+    }
+    const auto where = [&](const std::string& key) {
+      return WhereInCampaign(paths.campaign(), sets, key);
+    };
+    return CheckLocalModel(plan, where, signals).status();
+  };
+}
+
 int Resume(const std::string& root, const std::vector<std::string>& sets, bool steal, bool json) {
-  static StopSignals* const signals = new StopSignals;
+  StopSignals* const signals = Signals();
   Console console(json);
   absl::StatusOr<RunDir> run_dir =
       RunDir::Open(root, RunDir::kPatience, [&](const std::string& what) { console.Line(what); });
@@ -198,9 +220,28 @@ int Resume(const std::string& root, const std::vector<std::string>& sets, bool s
   const RunPaths& paths = run_dir->paths();
   absl::StatusOr<OpenedRun> run = OpenRun(paths, /*read_only=*/false);
   if (!run.ok()) return console.Fail(run.status());
-  const absl::Status changed = ChangePolicy(sets, &run->plan.campaign);
-  if (!changed.ok()) return console.Fail(changed);
+  if (!run->was_copy_of.empty()) {
+    console.Line(absl::StrCat("this is a copy of ", run->was_copy_of, ": it goes on as ",
+                              run->plan.campaign_id, ", and leaves the original alone"));
+  }
+  const absl::StatusOr<std::string> changed =
+      ChangeSettings(sets, &*run, CheckOfChanges(paths, sets, signals));
+  if (!changed.ok()) return console.Fail(changed.status());
+  if (!changed->empty()) console.Line(*changed);
   return ConcludeRun(run->plan, paths, run->journal.get(), signals, &console, steal);
+}
+
+int Fork(const std::string& source, std::optional<int64_t> step, const RunOptions& options) {
+  Console console(options.json);
+  const absl::StatusOr<RunPaths> paths = RunDir::Find(source);
+  if (!paths.ok()) return console.Fail(paths.status());
+  const std::string root =
+      options.run_dir.empty() ? absl::StrCat(paths->root(), "-fork") : options.run_dir;
+  const absl::StatusOr<std::string> origin =
+      ForkRun(*paths, {step, options.sets, CheckOfChanges(*paths, options.sets, Signals())}, root);
+  if (!origin.ok()) return console.Fail(origin.status());
+  console.Line(absl::StrCat("run directory ", root, ", ", *origin));
+  return Resume(root, {}, options.steal, options.json);
 }
 
 }  // namespace
@@ -241,12 +282,32 @@ void AddResume(CLI::App* app, SelectedCommand* selected) {
   command->add_option("RUN", *root, "Run directory")->required();
   command
       ->add_option("--set", *sets,
-                   absl::StrCat("KEY=VALUE changes, for this start, how an endpoint is asked: ",
-                                kHowAnEndpointIsAsked, "; may be repeated"))
+                   "KEY=VALUE goes on with another setting, from the next step on, e.g. --set "
+                   "train.steps=200; may be repeated; docs/operating.md says what may change")
       ->allow_extra_args(false);
   command->add_flag("--steal", *steal, kStealHelp);
   command->add_flag("--json", *json, "End with one JSON object on stdout");
   command->callback([=] { selected->run = [=] { return Resume(*root, *sets, *steal, *json); }; });
+}
+
+void AddFork(CLI::App* app, SelectedCommand* selected) {
+  const auto source = std::make_shared<std::string>();
+  const auto step = std::make_shared<std::optional<int64_t>>();
+  const auto options = std::make_shared<RunOptions>();
+  CLI::App* command = app->add_subcommand(
+      "fork",
+      "Begin another run from a checkpoint of this one\n\nIt has the optimizer's state, and what "
+      "came before in its journal. The run itself may go on.");
+  command->add_option("RUN", *source, "Run directory")->required();
+  command->add_option("STEP", *step, "Step of a saved checkpoint, 0: the warm-up (default newest)");
+  command->add_option("--run-dir", options->run_dir, "Its run directory (default RUN-fork)");
+  command
+      ->add_option("--set", options->sets,
+                   "KEY=VALUE goes on with another setting, as of whet resume; may be repeated")
+      ->allow_extra_args(false);
+  command->add_flag("--steal", options->steal, kStealHelp);
+  command->add_flag("--json", options->json, "End with one JSON object on stdout");
+  command->callback([=] { selected->run = [=] { return Fork(*source, *step, *options); }; });
 }
 
 }  // namespace whetstone

@@ -95,6 +95,7 @@ int RunCommandLine(int argc, char** argv) {
   SelectedCommand selected;
   AddRun(&app, &selected);
   AddResume(&app, &selected);
+  AddFork(&app, &selected);
   AddStatus(&app, &selected);
   AddWatch(&app, &selected);
   AddWorkers(&app, &selected);

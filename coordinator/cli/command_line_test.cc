@@ -58,13 +58,28 @@ TEST_F(CommandLineTest, HelpIsNoError) {
   EXPECT_EQ(Whet("--help").exit_code, 0);
   EXPECT_NE(Whet("--help").out.find("whet resume"), std::string::npos);
   EXPECT_THAT(Whet("--help").out, HasSubstr("3 our own failure, 130 stopped by Ctrl-C"));
-  for (const char* command :
-       {"run",           "resume",          "status",           "watch",
-        "workers",       "workers x drain", "workers x remove", "workers x add",
-        "replay",        "fetch",           "report",           "eval",
-        "best",          "measure",         "rewrite",          "discover",
-        "doctor",        "problem",         "problem check",    "problem new",
-        "problem import"}) {
+  for (const char* command : {"run",
+                              "resume",
+                              "fork",
+                              "status",
+                              "watch",
+                              "workers",
+                              "workers x drain",
+                              "workers x remove",
+                              "workers x add",
+                              "replay",
+                              "fetch",
+                              "report",
+                              "eval",
+                              "best",
+                              "measure",
+                              "rewrite",
+                              "discover",
+                              "doctor",
+                              "problem",
+                              "problem check",
+                              "problem new",
+                              "problem import"}) {
     const Outcome help = Whet(absl::StrCat(command, " --help"));
     EXPECT_EQ(help.exit_code, 0) << command;
     EXPECT_GT(help.out.size(), 100u) << command;

@@ -19,6 +19,7 @@ struct SelectedCommand {
 
 void AddRun(CLI::App* app, SelectedCommand* selected);
 void AddResume(CLI::App* app, SelectedCommand* selected);
+void AddFork(CLI::App* app, SelectedCommand* selected);
 void AddStatus(CLI::App* app, SelectedCommand* selected);
 void AddWatch(CLI::App* app, SelectedCommand* selected);
 void AddWorkers(CLI::App* app, SelectedCommand* selected);

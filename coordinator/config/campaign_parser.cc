@@ -1,12 +1,10 @@
 #include "coordinator/config/campaign_parser.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "common/file.h"
 #include "common/status_macros.h"
 #include "coordinator/config/campaign_rules.h"
@@ -15,7 +13,6 @@
 #include "coordinator/config/policy_rules.h"
 #include "coordinator/config/prompt_files.h"
 #include "coordinator/yaml/yaml_message.h"
-#include "coordinator/yaml/yaml_writer.h"
 
 namespace whetstone {
 namespace {
@@ -194,27 +191,6 @@ absl::StatusOr<v1::Campaign> LoadCampaign(const std::string& path,
   if (campaign.has_eval()) RETURN_IF_ERROR(ExpandFolders(source, campaign.mutable_eval()));
   RETURN_IF_ERROR(CheckFiles(campaign, source));
   return campaign;
-}
-
-bool SaysHowAnEndpointIsAsked(absl::string_view set) {
-  const std::vector<std::string> keys = absl::StrSplit(kHowAnEndpointIsAsked, ", ");
-  return std::find(keys.begin(), keys.end(), set.substr(0, set.find('='))) != keys.end();
-}
-
-absl::Status ChangePolicy(const std::vector<std::string>& sets, v1::Campaign* campaign) {
-  if (sets.empty()) return absl::OkStatus();
-  for (const std::string& set : sets) {
-    if (SaysHowAnEndpointIsAsked(set)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("--set ", set,
-                     ": a campaign that has begun goes on as it is; only how an "
-                     "endpoint is asked can be changed: ",
-                     kHowAnEndpointIsAsked));
-  }
-  ASSIGN_OR_RETURN(const v1::Campaign changed,
-                   ParseCampaign(MessageToYaml(*campaign), "the run's campaign", "/", sets));
-  *campaign->mutable_policy() = changed.policy();
-  return absl::OkStatus();
 }
 
 std::string WhereInCampaign(const std::string& path, const std::vector<std::string>& sets,

@@ -40,17 +40,6 @@ absl::StatusOr<v1::Campaign> ParseCampaign(absl::string_view yaml, const std::st
                                            const std::string& folder,
                                            const std::vector<std::string>& sets);
 
-// These keys say how an endpoint is asked, and decide nothing of what comes out.
-inline constexpr char kHowAnEndpointIsAsked[] =
-    "policy.key_env, policy.key_file, policy.concurrency, policy.timeout_s, policy.requests_max, "
-    "policy.tokens_max";
-// Says whether a --set is of one of them.
-bool SaysHowAnEndpointIsAsked(absl::string_view set);
-
-// Changes such keys of a campaign that has begun. INVALID_ARGUMENT: a set of another key, or a
-// broken rule.
-absl::Status ChangePolicy(const std::vector<std::string>& sets, v1::Campaign* campaign);
-
 }  // namespace whetstone
 
 #endif  // WHETSTONE_COORDINATOR_CONFIG_CAMPAIGN_PARSER_H_

@@ -69,22 +69,6 @@ TEST(PolicyRulesTest, AFrozenPolicyHasNothingThatIsForLearning) {
   EXPECT_THAT(Complaint(frozen, {"train.kl_beta=0.1"}), HasSubstr("the policy is frozen"));
 }
 
-TEST(PolicyRulesTest, OfACampaignThatHasBegunOnlyHowItAsksCanBeChanged) {
-  v1::Campaign c = *ParseCampaign(kWithEndpoint, "c.yaml", "/camp", {});
-  const absl::Status changed =
-      ChangePolicy({"policy.requests_max=7", "policy.key_env=KEY", "policy.timeout_s=5"}, &c);
-  EXPECT_TRUE(changed.ok()) << changed;
-  EXPECT_EQ(c.policy().requests_max(), 7);
-  EXPECT_EQ(c.policy().key_env(), "KEY");
-  EXPECT_EQ(c.problems(0), "/camp/a.md");
-  for (const char* set : {"policy.model=other", "train.steps=3", "policy={}"}) {
-    EXPECT_THAT(std::string(ChangePolicy({set}, &c).message()), HasSubstr("goes on as it is"));
-  }
-  EXPECT_THAT(std::string(ChangePolicy({"policy.concurrency=0"}, &c).message()),
-              HasSubstr("'policy.concurrency'"));
-  EXPECT_EQ(c.policy().concurrency(), 8);
-}
-
 TEST(PolicyRulesTest, KnownProgramsAreForASearch) {
   EXPECT_THAT(Complaint(kWithEndpoint, {"search.rewrites=r.jsonl"}), HasSubstr("is never shown"));
   const v1::Campaign c =

@@ -16,12 +16,14 @@
 #include "common/problem/problem_hash.h"
 #include "common/status_macros.h"
 #include "coordinator/config/campaign_parser.h"
+#include "coordinator/config/setting_changes.h"
 #include "coordinator/discover/import_answers.h"
 #include "coordinator/discover/local_check.h"
 #include "coordinator/discover/own_problem.h"
 #include "coordinator/discover/rule_search.h"
 #include "coordinator/discover/verdict_log.h"
 #include "coordinator/journal/campaign_setup.h"
+#include "coordinator/journal/change_settings.h"
 #include "coordinator/journal/create_run.h"
 #include "coordinator/journal/open_run.h"
 #include "coordinator/loop/endpoint_approval.h"
@@ -302,7 +304,7 @@ class Search {
       ASSIGN_OR_RETURN(OpenedRun run, OpenRun(run_dir.paths(), /*read_only=*/false));
       std::vector<std::string> sets = options_.sets;
       std::erase_if(sets, [](const std::string& set) { return !SaysHowAnEndpointIsAsked(set); });
-      RETURN_IF_ERROR(ChangePolicy(sets, &run.plan.campaign));
+      RETURN_IF_ERROR(ChangeSettings(sets, &run).status());
       return RunToBudget(run.plan, run_dir.paths(), run.journal.get());
     }
     std::vector<std::string> sets;

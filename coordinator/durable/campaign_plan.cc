@@ -1,5 +1,7 @@
 #include "coordinator/durable/campaign_plan.h"
 
+#include <cstdlib>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -18,6 +20,13 @@ void Add(const char* role, std::string content, std::vector<v1::Message>* messag
 }
 
 }  // namespace
+
+const v1::Campaign& CampaignPlan::CampaignAt(int64_t step) const {
+  for (const FormerCampaign& before : former) {
+    if (std::abs(step) < before.until_step) return before.campaign;
+  }
+  return campaign;
+}
 
 std::span<const PlannedProblem> CampaignPlan::learned() const {
   return std::span(problems).first(problems.size() - evaluated().size());
@@ -96,8 +105,11 @@ bool CampaignPlan::EvaluationDue(int64_t position) const {
   if (!campaign.has_eval() || position < warmup_updates()) return false;
   // It stays the same.
   if (campaign.train().frozen()) return position == warmup_updates();
-  const int64_t step = position - warmup_updates(), every = campaign.eval().every();
-  return step == campaign.train().steps() || (every > 0 && step % every == 0);
+  // The end that a campaign had before it was extended is evaluated too, if it was reached.
+  const int64_t step = position - warmup_updates();
+  const v1::Campaign& at = CampaignAt(step);
+  const int64_t every = at.eval().every();
+  return step == at.train().steps() || (every > 0 && step % every == 0);
 }
 
 bool CampaignPlan::CheckpointDue(int64_t position) const {
@@ -118,7 +130,8 @@ std::string CampaignPlan::ReferencePath() const {
   const v1::TrainConfig& train = campaign.train();
   if (train.kl_beta() == 0) return "";
   if (!train.kl_reference().empty()) return train.kl_reference();
-  return warmup_updates() > 0 ? CheckpointPath(warmup_updates()) : campaign.model();
+  if (warmup_updates() == 0) return campaign.model();
+  return warmup_checkpoint.empty() ? CheckpointPath(warmup_updates()) : warmup_checkpoint;
 }
 
 std::string CampaignPlan::CandidateId(int64_t step, int group_index, int sample) const {
@@ -130,7 +143,7 @@ double CampaignPlan::LearningRateAt(int64_t position) const {
   if (name.phase() == v1::UpdateName::WARMUP) {
     return LearningRate(WarmupSchedule(campaign.warmup(), warmup_updates()), name.step());
   }
-  return LearningRate(TrainSchedule(campaign.train()), name.step());
+  return LearningRate(TrainSchedule(CampaignAt(name.step()).train()), name.step());
 }
 
 v1::UpdateName StepName(int64_t step) {

@@ -42,15 +42,30 @@ struct PlannedProblem {
   std::vector<KnownProgram> known = {};  // of search.rewrites
 };
 
-struct CampaignPlan {
+// The campaign as it was before the operator changed it.
+struct FormerCampaign {
+  int64_t until_step = 0;  // the first GRPO step that is no longer its
   v1::Campaign campaign;
+};
+
+struct CampaignPlan {
+  // As it is now. What a step does follows from CampaignAt; what is read here is the same all
+  // along, or decides nothing of what came before (coordinator/config/setting_changes.h).
+  v1::Campaign campaign;
+  std::vector<FormerCampaign> former = {};  // the first one first
   // The id names this run to the trainer and in candidate ids; it is unique.
   std::string campaign_id;
   // Those of `problems`, then those of `eval.problems`; at least one.
   std::vector<PlannedProblem> problems;
   std::vector<std::vector<v1::SftExample>> warmup;  // one batch per warm-up update
   std::string checkpoint_dir;                       // on the trainer's filesystem
+  // Where the warm-up's checkpoint is, once there is one: of a copied run, where the original saved
+  // it. Empty: where checkpoint_dir says.
+  std::string warmup_checkpoint = {};
 
+  // Returns the campaign whose settings that step has: of an evaluation, those of the step before
+  // it; 0: of the warm-up.
+  const v1::Campaign& CampaignAt(int64_t step) const;
   int64_t warmup_updates() const { return static_cast<int64_t>(warmup.size()); }
   int64_t updates() const { return warmup_updates() + campaign.train().steps(); }
   // Returns how many of the first `position` updates the trainer does: of a frozen policy only the

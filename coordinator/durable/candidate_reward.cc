@@ -36,7 +36,7 @@ VerdictEntry RewardVerdict(const CampaignPlan& plan, const DurableState& durable
     const GroupRecord& record = durable.FindStep(step)->groups[static_cast<size_t>(group_index)];
     reward.value -=
         OverlongPenalty(config, TokenCount(*record.samples[static_cast<size_t>(sample)].completion),
-                        plan.campaign.generate().max_new_tokens());
+                        plan.CampaignAt(step).generate().max_new_tokens());
   }
   verdict.set_reward_error(reward.error);
   // The journal's database has no -0.0, and what is learned from is what it gives back.

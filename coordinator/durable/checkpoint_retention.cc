@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <optional>
 
+#include "absl/strings/match.h"
+
 namespace whetstone {
 
 std::vector<std::string> ObsoleteCheckpoints(const CampaignPlan& plan,
@@ -20,6 +22,8 @@ std::vector<std::string> ObsoleteCheckpoints(const CampaignPlan& plan,
   }
   std::vector<std::string> obsolete;
   for (size_t i = 0; i + keep < saved.size(); ++i) {
+    // A copy of a run leaves the original's alone.
+    if (!absl::StartsWith(saved[i].path, plan.checkpoint_dir + "/")) continue;
     // The reference of a KL penalty is read again after a restart.
     if (i != best && saved[i].path != plan.ReferencePath()) obsolete.push_back(saved[i].path);
   }

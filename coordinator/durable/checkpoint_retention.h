@@ -11,7 +11,8 @@
 namespace whetstone {
 
 // Returns the directories of the others: of all but the newest checkpoint.keep, with
-// checkpoint.keep_best the best, and the reference of the KL penalty.
+// checkpoint.keep_best the best, the reference of the KL penalty, and those that lie elsewhere than
+// in plan.checkpoint_dir, which another campaign saved.
 std::vector<std::string> ObsoleteCheckpoints(const CampaignPlan& plan, const DurableState& durable);
 
 }  // namespace whetstone

@@ -106,6 +106,21 @@ absl::Status DurableState::CheckOne(const CheckpointEntry& entry) const {
                                           plan_->updates(), " updates"));
 }
 
+absl::Status DurableState::CheckOne(const ChangeEntry& entry) const {
+  if (entry.step == FirstUntouchedStep()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("the journal holds a change of ", entry.key,
+                                          " from step ", entry.step, " on, where step ",
+                                          FirstUntouchedStep(), " is the next to begin"));
+}
+
+int64_t DurableState::FirstUntouchedStep() const {
+  int64_t first = std::max<int64_t>(position_ - plan_->warmup_updates() + 1, 1);
+  for (const StepRecord& open : open_) {
+    if (open.prompts > 0 || open.rollouts > 0) first = std::max(first, open.step + 1);
+  }
+  return first;
+}
+
 const StepRecord* DurableState::FindStep(int64_t step) const {
   const auto found = std::find_if(open_.begin(), open_.end(),
                                   [step](const StepRecord& open) { return open.step == step; });
@@ -116,14 +131,15 @@ void DurableState::OpenSteps() {
   if (position_ < plan_->warmup_updates()) return;
   if (plan_->EvaluationDue(position_) && !evaluated_) {
     open_.emplace_front(plan_->EvaluationAt(position_), static_cast<int>(plan_->evaluated().size()),
-                        plan_->campaign.eval().samples());
+                        plan_->CampaignAt(plan_->EvaluationAt(position_)).eval().samples());
     return;
   }
   const v1::TrainConfig& train = plan_->campaign.train();
   const int64_t first = position_ - plan_->warmup_updates() + 1;
   const int64_t last = std::min<int64_t>(first + train.max_staleness(), train.steps());
   for (int64_t step = open_.empty() ? first : open_.back().step + 1; step <= last; ++step) {
-    open_.emplace_back(step, train.prompts_per_step(), train.group_size());
+    open_.emplace_back(step, train.prompts_per_step(),
+                       plan_->CampaignAt(step).train().group_size());
     ChooseParents(&open_.back());
   }
 }
@@ -188,7 +204,7 @@ void DurableState::Set(const VerdictEntry& entry) {
     int64_t& first = first_right_.emplace(id, entry.step).first->second;
     first = std::min(first, entry.step);
   }
-  const v1::TrainConfig& train = plan_->campaign.train();
+  const v1::TrainConfig& train = plan_->CampaignAt(entry.step).train();
   if (IsEvaluation(entry.step) || !step.HasAllVerdicts() ||
       step.refills == train.dynamic_sampling().max_refills()) {
     return;

@@ -83,6 +83,8 @@ class DurableState {
   const std::deque<StepRecord>& open_steps() const { return open_; }
   // Returns the open step of that number; null if there is none.
   const StepRecord* FindStep(int64_t step) const;
+  // Returns the first GRPO step, maybe one beyond the campaign, of which nothing is journaled.
+  int64_t FirstUntouchedStep() const;
   // Returns the checkpoints that were saved, oldest first.
   const std::vector<CheckpointEntry>& checkpoints() const { return checkpoints_; }
   bool CheckpointSaved(int64_t position) const;
@@ -132,6 +134,7 @@ class DurableState {
   absl::Status CheckOne(const CalibrationEntry&) const { return absl::OkStatus(); }
   absl::Status CheckOne(const StartEntry&) const { return absl::OkStatus(); }
   absl::Status CheckOne(const LoadEntry&) const { return absl::OkStatus(); }
+  absl::Status CheckOne(const ChangeEntry& entry) const;
   absl::Status CheckPlace(const char* what, int64_t step, int group_index, int sample) const;
   void Set(const PromptEntry& entry);
   void Set(const RolloutEntry& entry);
@@ -143,6 +146,7 @@ class DurableState {
   void Set(const CalibrationEntry& entry);
   void Set(const StartEntry&) {}
   void Set(const LoadEntry&) {}
+  void Set(const ChangeEntry&) {}
   void OpenSteps();
   // Gives the groups of a step that was just opened their parents. Those of refills have none: when
   // one begins depends on the order in which verdicts of several steps come.

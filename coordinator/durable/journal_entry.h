@@ -10,6 +10,7 @@
 #include <string>
 #include <variant>
 
+#include "absl/strings/str_cat.h"
 #include "whetstone/v1/trainer.pb.h"
 #include "whetstone/v1/verdict.pb.h"
 #include "whetstone/v1/worker.pb.h"
@@ -100,9 +101,25 @@ struct LoadEntry {
   std::string model_sha256;
 };
 
-using JournalEntry =
-    std::variant<PromptEntry, RolloutEntry, VerdictEntry, IncumbentEntry, UpdateEntry,
-                 EvaluationEntry, CheckpointEntry, CalibrationEntry, StartEntry, LoadEntry>;
+// The operator changed a setting of the campaign: from `step` on, the first of which nothing was
+// journaled, a key has another value. Changes no state: the plan has it already
+// (CampaignPlan::former). Values are as --set takes them.
+struct ChangeEntry {
+  int64_t step = 0;
+  std::string key;
+  std::string before;
+  std::string after;
+};
+
+using JournalEntry = std::variant<PromptEntry, RolloutEntry, VerdictEntry, IncumbentEntry,
+                                  UpdateEntry, EvaluationEntry, CheckpointEntry, CalibrationEntry,
+                                  StartEntry, LoadEntry, ChangeEntry>;
+
+// Returns "from step 21: train.lr 1e-05 -> 2e-06".
+inline std::string ChangeText(const ChangeEntry& entry) {
+  return absl::StrCat("from step ", entry.step, ": ", entry.key, " ", entry.before, " -> ",
+                      entry.after);
+}
 
 // Returns whether the entry is the last of a step or of an evaluation.
 inline bool ClosesStep(const JournalEntry& entry) {

@@ -20,9 +20,10 @@ Enum Named(const std::string& word, bool (*parse)(google::protobuf::ConstStringP
   return value;
 }
 
-v1::GrpoSettings SettingsOf(const CampaignPlan& plan) {
+v1::GrpoSettings SettingsOf(const CampaignPlan& plan, int64_t step) {
   using S = v1::GrpoSettings;
-  const v1::TrainConfig& train = plan.campaign.train();
+  const v1::Campaign& campaign = plan.CampaignAt(step);
+  const v1::TrainConfig& train = campaign.train();
   v1::GrpoSettings settings;
   settings.set_loss(Named(train.loss(), &S::Loss_Parse));
   settings.set_clip_low(train.clip_low());
@@ -30,8 +31,8 @@ v1::GrpoSettings SettingsOf(const CampaignPlan& plan) {
   settings.set_dual_clip(train.dual_clip());
   settings.set_advantage_scale(Named(train.advantage_scale(), &S::AdvantageScale_Parse));
   settings.set_minibatches(train.minibatches());
-  settings.set_max_new_tokens(plan.campaign.generate().max_new_tokens());
-  settings.set_temperature(plan.campaign.generate().temperature());
+  settings.set_max_new_tokens(campaign.generate().max_new_tokens());
+  settings.set_temperature(campaign.generate().temperature());
   if (train.kl_beta() > 0) {
     settings.set_kl_beta(train.kl_beta());
     settings.set_kl_estimator(Named(train.kl_estimator(), &S::KlEstimator_Parse));
@@ -87,9 +88,11 @@ v1::TrainerInfoRequest BuildRelease(const v1::Holder& holder) {
 
 v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const DurableState& durable) {
   const int64_t position = durable.position() + 1;
-  const v1::TrainConfig& train = plan.campaign.train();
   v1::UpdateRequest request;
   *request.mutable_name() = plan.NameOf(position);
+  const bool warm = request.name().phase() == v1::UpdateName::WARMUP;
+  const v1::Campaign& campaign = plan.CampaignAt(warm ? 0 : request.name().step());
+  const v1::TrainConfig& train = campaign.train();
   v1::OptimizerSettings* optimizer = request.mutable_optimizer();
   optimizer->set_lr(plan.LearningRateAt(position));
   optimizer->set_beta1(train.beta1());
@@ -99,8 +102,8 @@ v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const DurableState& dura
   optimizer->set_max_grad_norm(train.max_grad_norm());
   optimizer->set_spike_factor(train.spike_factor());
   optimizer->set_grad_norm_per_layer(train.grad_norm_per_layer());
-  request.set_profile(plan.campaign.profile());
-  if (request.name().phase() == v1::UpdateName::WARMUP) {
+  request.set_profile(campaign.profile());
+  if (warm) {
     for (const v1::SftExample& example : plan.warmup[static_cast<size_t>(position - 1)]) {
       *request.mutable_sft()->add_examples() = example;
     }
@@ -109,7 +112,7 @@ v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const DurableState& dura
   const StepRecord& step = durable.open_steps().front();
   CHECK(step.HasAllVerdicts());
   v1::GrpoBatch* batch = request.mutable_grpo();
-  *batch->mutable_settings() = SettingsOf(plan);
+  *batch->mutable_settings() = SettingsOf(plan, step.step);
   for (size_t g = 0; g < step.groups.size(); ++g) {
     const GroupRecord& record = step.groups[g];
     const std::vector<v1::Rollout> imitated =
@@ -136,8 +139,10 @@ v1::UpdateRequest BuildUpdate(const CampaignPlan& plan, const DurableState& dura
 std::string RequestHash(const CampaignPlan& plan, v1::UpdateRequest request) {
   const std::string& reference = request.grpo().settings().kl_reference();
   const std::string inside = plan.checkpoint_dir + "/";
-  if (absl::StartsWith(reference, inside)) {
-    const std::string relative = reference.substr(inside.size());
+  const bool elsewhere = !reference.empty() && reference == plan.warmup_checkpoint;
+  if (elsewhere || absl::StartsWith(reference, inside)) {
+    const std::string relative =
+        reference.substr(elsewhere ? reference.rfind('/') + 1 : inside.size());
     request.mutable_grpo()->mutable_settings()->set_kl_reference(relative);
   }
   return Sha256Hex(request.SerializeAsString());
@@ -170,14 +175,15 @@ absl::StatusOr<v1::UpdateRequest> RecordedRequest(const CampaignPlan& plan,
 }
 
 v1::GenerateRequest BuildGenerate(const CampaignPlan& plan, const StepRecord& step) {
-  const v1::GenerateConfig& generate = plan.campaign.generate();
+  const v1::Campaign& campaign = plan.CampaignAt(step.step);
+  const v1::GenerateConfig& generate = campaign.generate();
   v1::GenerateRequest request;
   request.set_seed(plan.campaign.seed());
   // Steps count from 1, so that the random numbers of evaluations are their own. They are always
   // the same, so that policies compare in pairs.
   request.set_step(IsEvaluation(step.step) ? 0 : step.step);
   request.set_deterministic(plan.campaign.deterministic());
-  request.set_profile(plan.campaign.profile());
+  request.set_profile(campaign.profile());
   v1::SamplingParams* sampling = request.mutable_sampling();
   sampling->set_max_new_tokens(generate.max_new_tokens());
   sampling->set_temperature(generate.temperature());

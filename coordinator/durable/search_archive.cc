@@ -168,11 +168,11 @@ void AddPrograms(const CampaignPlan& plan, const StepRecord& step, int group_ind
 // Adds what may be shown as an answer to mend: it was not cut off, which would be its only fault,
 // and leaves room for the next answer; its verdict says something; and it is another than those
 // there and than the group's parent, which had its turn.
-void AddFailed(const CampaignPlan& plan, const GroupRecord& group,
+void AddFailed(const CampaignPlan& plan, int64_t step, const GroupRecord& group,
                std::vector<FailedProgram>* failed) {
   if (plan.campaign.search().repairs() == 0) return;
   const auto bytes_max =
-      kTokenBytesMax * static_cast<size_t>(plan.campaign.generate().max_new_tokens());
+      kTokenBytesMax * static_cast<size_t>(plan.CampaignAt(step).generate().max_new_tokens());
   int added = 0;
   for (const CandidateRecord& record : group.samples) {
     if (added == kFailedOfAGroup) return;
@@ -220,7 +220,7 @@ void Archive(const CampaignPlan& plan, const StepRecord& step, SearchArchive* ar
     ProblemArchive& of_problem = (*archive)[plan.ProblemOf(step.step, group_index).problem.id()];
     if (step.groups[g].parent) TellParent(step.groups[g], &of_problem);
     AddPrograms(plan, step, group_index, &of_problem.programs);
-    AddFailed(plan, step.groups[g], &of_problem.failed);
+    AddFailed(plan, step.step, step.groups[g], &of_problem.failed);
   }
 }
 

@@ -285,7 +285,8 @@ std::map<std::string, double> BuildRow(const CampaignPlan& plan, const DurableSt
   const StepRecord& step = durable.open_steps().front();
   AddRewards(plan, step, &row);
   AddOutcomes(plan, step, &row);
-  if (plan.campaign.train().dynamic_sampling().max_refills() > 0) AddRefills(step, request, &row);
+  if (plan.CampaignAt(step.step).train().dynamic_sampling().max_refills() > 0)
+    AddRefills(step, request, &row);
   if (Searches(plan.campaign)) AddSearch(plan, step, durable, &row);
   for (const auto& [id, incumbent] : durable.incumbents()) {
     row[absl::StrCat("speedup/best/", id)] = incumbent.verdict.speedup();

@@ -13,7 +13,9 @@
 #include "common/problem/problem_hash.h"
 #include "common/problem/struct_type.h"
 #include "common/status_macros.h"
+#include "coordinator/config/campaign_parser.h"
 #include "coordinator/config/problem_rules.h"
+#include "coordinator/config/setting_changes.h"
 #include "coordinator/prompt/prompt_file.h"
 #include "coordinator/prompt/render.h"
 #include "coordinator/prompt/worked_examples.h"
@@ -225,11 +227,38 @@ absl::Status FreezeCampaign(const v1::Campaign& campaign, const RunPaths& paths)
     // The run may be moved.
     frozen.mutable_checkpoint()->set_dir(checkpoints.substr(paths.root().size() + 1));
   }
-  return WriteFileAtomically(
-      paths.campaign(),
-      absl::StrCat(
-          "# The campaign of this run, with every key. Read by whet resume: do not edit.\n",
-          MessageToYaml(frozen)));
+  return WriteFileAtomically(paths.campaign(),
+                             absl::StrCat("# The campaign that this run began with, with every "
+                                          "key. What may be changed is changed by\n"
+                                          "# whet resume RUN --set KEY=VALUE, not here.\n",
+                                          MessageToYaml(frozen)));
+}
+
+absl::Status RecordCampaign(const RunPaths& paths, Journal* journal) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(paths.campaign()));
+  return journal->SetFacts({{"campaign", text}});
+}
+
+absl::StatusOr<v1::Campaign> FrozenCampaign(const v1::Campaign& file, const RunPaths& paths,
+                                            bool read_only, Journal* journal) {
+  const std::string text = journal->Fact("campaign");
+  if (text.empty()) {
+    if (!read_only) RETURN_IF_ERROR(RecordCampaign(paths, journal));
+    return file;
+  }
+  ASSIGN_OR_RETURN(const v1::Campaign frozen,
+                   ParseCampaign(text, paths.campaign(), paths.root(), {}));
+  const std::vector<SettingChange> changes = SettingChanges(frozen, file);
+  if (changes.empty() || read_only) return frozen;
+  std::string sets;
+  for (const SettingChange& change : changes) {
+    absl::StrAppend(&sets, " --set '", change.key, "=", change.after, "'");
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      paths.campaign(), " was edited: ", SettingChangesText(changes),
+      "; the run goes on as it began. Put that back, and change what may be changed by: whet "
+      "resume ",
+      paths.root(), sets));
 }
 
 }  // namespace whetstone

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "coordinator/durable/campaign_plan.h"
+#include "coordinator/journal/journal.h"
 #include "coordinator/journal/run_dir.h"
 
 namespace whetstone {
@@ -29,6 +30,13 @@ std::string NewCampaignId(const std::string& name);
 // and writes campaign.yaml, whose paths then name the copies: editing or moving the originals
 // changes nothing any more.
 absl::Status FreezeCampaign(const v1::Campaign& campaign, const RunPaths& paths);
+// Journals what campaign.yaml says, once for all.
+absl::Status RecordCampaign(const RunPaths& paths, Journal* journal);
+// Returns the campaign that was journaled; `file` is what campaign.yaml says now. A journal of
+// which it is not known takes `file` and, open to write, records it. INVALID_ARGUMENT, only of one
+// that is open to write: campaign.yaml was changed, and how.
+absl::StatusOr<v1::Campaign> FrozenCampaign(const v1::Campaign& file, const RunPaths& paths,
+                                            bool read_only, Journal* journal);
 
 }  // namespace whetstone
 

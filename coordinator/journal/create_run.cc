@@ -5,6 +5,7 @@
 
 #include "common/status_macros.h"
 #include "coordinator/journal/campaign_setup.h"
+#include "coordinator/journal/run_identity.h"
 
 namespace whetstone {
 
@@ -14,6 +15,10 @@ absl::StatusOr<CreatedRun> CreateRun(const CampaignPlan& plan, const std::string
       Journal::Create(dir.paths().journal(), plan.campaign_id);
   absl::Status status = journal.status();
   if (status.ok()) status = FreezeCampaign(plan.campaign, dir.paths());
+  if (status.ok()) status = RecordCampaign(dir.paths(), journal->get());
+  if (status.ok()) {
+    status = SettleIdentity(dir.paths(), plan.campaign.name(), journal->get()).status();
+  }
   if (!status.ok()) {
     std::error_code ignored;
     std::filesystem::remove_all(dir.paths().root(), ignored);

@@ -24,6 +24,9 @@ namespace {
 // So long the writer waits for readers where there is no write-ahead log, and they for it.
 constexpr int kBusyMs = 60000;
 
+// The schema before the table of changes.
+constexpr int64_t kSchemaWithoutChanges = 3;
+
 constexpr char kMetaTable[] = "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);";
 
 }  // namespace
@@ -57,12 +60,13 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Create(const std::string& path
   RETURN_IF_ERROR(journal->Execute("BEGIN"));
   RETURN_IF_ERROR(journal->Execute(kMetaTable));
   RETURN_IF_ERROR(journal->Execute(kJournalSchema));
+  RETURN_IF_ERROR(journal->Execute(absl::StrCat("CREATE ", kChangesTable).c_str()));
   RETURN_IF_ERROR(Statement(journal->db_, "INSERT INTO meta VALUES ('campaign_id', ?)")
                       .Text(campaign_id)
                       .Run());
   RETURN_IF_ERROR(journal->Execute(JournalMark().c_str()));
   RETURN_IF_ERROR(journal->Execute("COMMIT"));
-  journal->campaign_id_ = campaign_id;
+  journal->facts_["campaign_id"] = campaign_id;
   return journal;
 }
 
@@ -78,10 +82,15 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& path, 
   ASSIGN_OR_RETURN(int64_t version, journal->Identify());
   if (!read_only) RETURN_IF_ERROR(journal->SetMode());
   // Who reads for long would hold up the writer where there is no write-ahead log.
-  if (read_only && (version < kSchemaVersion || !NetworkFileSystem(path).empty())) {
+  if (read_only && (version < kSchemaWithoutChanges || !NetworkFileSystem(path).empty())) {
     RETURN_IF_ERROR(journal->CopyToTemporary());
     // Its writer may have brought it up to date in between.
     ASSIGN_OR_RETURN(version, journal->Identify());
+  }
+  if (read_only && version == kSchemaWithoutChanges) {
+    // It has all tables but this one, which was empty.
+    RETURN_IF_ERROR(journal->Execute(absl::StrCat("CREATE TEMP ", kChangesTable).c_str()));
+    version = kSchemaVersion;
   }
   if (version < kSchemaVersion) RETURN_IF_ERROR(journal->Migrate(version, own_checkpoints));
   RETURN_IF_ERROR(journal->Damaged(journal->ReadPosition()));
@@ -113,7 +122,7 @@ absl::StatusOr<int64_t> Journal::Identify() {
   if (*id != kApplicationId && *id != 0) {
     return foreign(absl::StrCat("it is the database of another program, application_id ", *id));
   }
-  std::map<std::string, std::string> meta;
+  std::map<std::string, std::string> meta = {{"campaign_id", ""}};
   Statement read(db_, "SELECT key, value FROM meta");
   while (true) {
     const absl::StatusOr<bool> more = read.Step();
@@ -130,8 +139,29 @@ absl::StatusOr<int64_t> Journal::Identify() {
         path_, " has schema version ", version, "; this program reads versions 1 to ",
         kSchemaVersion, ": use the version of Whetstone that wrote it, or a newer one"));
   }
-  campaign_id_ = meta["campaign_id"];
+  facts_ = std::move(meta);
   return version;
+}
+
+std::string Journal::Fact(const std::string& key) const {
+  const auto fact = facts_.find(key);
+  return fact == facts_.end() ? "" : fact->second;
+}
+
+absl::Status Journal::SetFacts(const std::map<std::string, std::string>& facts) {
+  absl::Status status = Execute("BEGIN IMMEDIATE");
+  for (const auto& [key, value] : facts) {
+    if (!status.ok()) break;
+    status =
+        Statement(db_, "INSERT OR REPLACE INTO meta VALUES (?, ?)").Text(key).Text(value).Run();
+  }
+  if (status.ok()) status = Execute("COMMIT");
+  if (!status.ok()) {
+    sqlite3_exec(db_, "ROLLBACK", nullptr, nullptr, nullptr);
+    return status;
+  }
+  for (const auto& [key, value] : facts) facts_[key] = value;
+  return absl::OkStatus();
 }
 
 absl::Status Journal::ReadPosition() {
@@ -201,6 +231,18 @@ absl::Status Journal::ForEachRow(const std::function<void(const MetricsRow&)>& v
     RETURN_IF_ERROR(Damaged(values.status()));
     row.values = *std::move(values);
     visit(row);
+  }
+}
+
+absl::StatusOr<std::vector<RecordedChange>> Journal::Changes() const {
+  std::vector<RecordedChange> changes;
+  Statement read(db_, SelectRows(kChanges, "ORDER BY seq").c_str());
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, read.Step());
+    if (!more) return changes;
+    if (read.Int(6) != 1) return Damaged(DamagedRow(file(), kChanges.name, read.Int(0)));
+    changes.push_back(
+        {{read.Int(2), read.Bytes(3), read.Bytes(4), read.Bytes(5)}, /*time_us=*/read.Int(1)});
   }
 }
 

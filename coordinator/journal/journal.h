@@ -54,6 +54,12 @@ struct MetricsRow {
   std::map<std::string, double> values;
 };
 
+// A setting that was changed in the course of the run.
+struct RecordedChange {
+  ChangeEntry change;
+  int64_t time_us = 0;  // since 1970
+};
+
 class Journal {
  public:
   // Makes a new journal. ALREADY_EXISTS: there is one.
@@ -73,7 +79,11 @@ class Journal {
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  const std::string& campaign_id() const { return campaign_id_; }
+  const std::string& campaign_id() const { return facts_.at("campaign_id"); }
+  // Returns a fact about the file that no entry says (docs/formats/journal.md); empty: none.
+  std::string Fact(const std::string& key) const;
+  // Writes such facts, all or none.
+  absl::Status SetFacts(const std::map<std::string, std::string>& facts);
 
   // Appends all of them or, on an error, none. `time_us`: when they became true, microseconds since
   // 1970. `snapshot`: of the durable state with them, if one is due.
@@ -94,6 +104,8 @@ class Journal {
                                                       const v1::UpdateName& name) const;
   // Visits the updates' rows only, in order: enough for metrics and reports.
   absl::Status ForEachRow(const std::function<void(const MetricsRow&)>& visit) const;
+  // Returns the changes of settings, in order.
+  absl::StatusOr<std::vector<RecordedChange>> Changes() const;
 
   // Visits the newest `count` verdicts, the newest first. DATA_LOSS: one is damaged.
   absl::Status ForEachNewestVerdict(int64_t count,
@@ -103,6 +115,11 @@ class Journal {
 
   // Returns the path of the first checkpoint that was saved; empty if none was.
   absl::StatusOr<std::string> FirstCheckpoint() const;
+
+  // Makes a journal at `path`, where there is none, of what this one held when it had saved that
+  // checkpoint. NOT_FOUND: it never did.
+  absl::StatusOr<std::unique_ptr<Journal>> ForkTo(const std::string& path,
+                                                  const v1::UpdateName& checkpoint) const;
 
   // Returns whether any rollout or update is in it: something that would be lost with it.
   absl::StatusOr<bool> HasProgress() const;
@@ -141,8 +158,8 @@ class Journal {
   JournalFile file() const;
 
   const std::string path_;
-  std::string campaign_id_;
   std::optional<TempDir> copy_;  // what is read instead
+  std::map<std::string, std::string> facts_;
   sqlite3* db_ = nullptr;
   std::unique_ptr<RowWriter> writer_;  // while there is nothing wrong; made when it is needed
   int64_t next_seq_ = 1;

@@ -47,14 +47,16 @@ absl::Status Journal::CopyToTemporary() {
 }
 
 // Version 1 differs from 2 in its mark alone: it had its number in `meta` and none in the header.
-// From 2 to 3 every entry is read and written anew.
+// From 2 to 3 every entry is read and written anew. 4 has other columns in a table that was empty.
 absl::Status Journal::Migrate(int64_t version, bool own_checkpoints) {
-  RETURN_IF_ERROR(CheckPages());
+  if (version < 3) RETURN_IF_ERROR(CheckPages());
   absl::Status status = Execute("BEGIN IMMEDIATE");
   if (status.ok() && version == 1) {
     status = Execute("DELETE FROM meta WHERE key = 'schema_version'");
   }
-  if (status.ok()) status = MigrateRows(own_checkpoints);
+  if (status.ok() && version == 3) status = Execute("DROP TABLE changes");
+  if (status.ok()) status = Execute(absl::StrCat("CREATE ", kChangesTable).c_str());
+  if (status.ok() && version < 3) status = MigrateRows(own_checkpoints);
   if (status.ok()) status = Execute(JournalMark().c_str());
   if (status.ok()) status = Execute("COMMIT");
   if (!status.ok()) sqlite3_exec(db_, "ROLLBACK", nullptr, nullptr, nullptr);

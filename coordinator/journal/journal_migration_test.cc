@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -134,6 +135,7 @@ class Version2Writer {
   }
   absl::Status Insert(const StartEntry&) { return absl::OkStatus(); }  // there were none
   absl::Status Insert(const LoadEntry&) { return absl::OkStatus(); }
+  absl::Status Insert(const ChangeEntry&) { return absl::OkStatus(); }
   absl::Status Insert(const EvaluationEntry&) { return absl::OkStatus(); }
 
   Statement& Row(const std::string& table, int columns) {
@@ -213,6 +215,32 @@ TEST_F(JournalMigrationTest, WritingMakesItThisVersion) {
   Sql("UPDATE rollouts SET text = text || 'x' WHERE step = 2 AND grp = 0 AND sample = 1");
   EXPECT_THAT(std::string((*journal)->Restore(world_.plan()).status().message()),
               testing::HasSubstr("in table rollouts is damaged"));
+}
+
+// It had all of this version but a place for the step of a change.
+TEST_F(JournalMigrationTest, Version3GoesOnToo) {
+  std::filesystem::remove(path_);
+  ASSERT_TRUE((*Journal::Create(path_, "old-1"))->Append(world_.journal(), 1).ok());
+  Sql("DROP TABLE changes; CREATE TABLE changes(seq INTEGER PRIMARY KEY, time_us INTEGER, "
+      "key TEXT, old TEXT, new TEXT, crc INTEGER); PRAGMA user_version = 3");
+  const std::string before = *ReadFile(path_);
+  {
+    const auto journal = Journal::Open(path_, /*read_only=*/true);
+    ASSERT_TRUE(journal.ok()) << journal.status();
+    ExpectWhole(**journal);
+    EXPECT_TRUE((*journal)->Changes()->empty());
+  }
+  EXPECT_TRUE(*ReadFile(path_) == before);
+  {
+    const auto journal = Journal::Open(path_);
+    ASSERT_TRUE(journal.ok()) << journal.status();
+    ExpectWhole(**journal);
+    EXPECT_TRUE((*journal)->Append({ChangeEntry{5, "train.lr", "1", "2"}}, 1).ok());
+  }
+  const auto journal = Journal::Open(path_, /*read_only=*/true);
+  ASSERT_TRUE(journal.ok()) << journal.status();
+  ExpectWhole(**journal);
+  EXPECT_EQ((*journal)->Changes()->size(), 1u);
 }
 
 TEST_F(JournalMigrationTest, ATextThatIsNotItsCopyIsDamage) {

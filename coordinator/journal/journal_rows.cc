@@ -171,6 +171,14 @@ class LoadReader final : public RowReader {
   }
 };
 
+class ChangeReader final : public RowReader {
+ public:
+  using RowReader::RowReader;
+  absl::StatusOr<JournalEntry> Get() const override {
+    return ChangeEntry{row_.Int(2), row_.Bytes(3), row_.Bytes(4), row_.Bytes(5)};
+  }
+};
+
 std::unique_ptr<RowReader> ReaderOf(const JournalTable& table, const JournalFile& file,
                                     const std::string& sql, const std::vector<int64_t>& values) {
   const auto make = [&]<typename Reader>(Reader*) -> std::unique_ptr<RowReader> {
@@ -184,6 +192,7 @@ std::unique_ptr<RowReader> ReaderOf(const JournalTable& table, const JournalFile
   if (&table == &kCheckpoints) return make(static_cast<CheckpointReader*>(nullptr));
   if (&table == &kCalibrations) return make(static_cast<CalibrationReader*>(nullptr));
   if (&table == &kStarts) return make(static_cast<StartReader*>(nullptr));
+  if (&table == &kChanges) return make(static_cast<ChangeReader*>(nullptr));
   return make(static_cast<LoadReader*>(nullptr));
 }
 

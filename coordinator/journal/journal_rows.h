@@ -104,6 +104,7 @@ class RowWriter {
   absl::Status Insert(const CalibrationEntry& e);
   absl::Status Insert(const StartEntry& e);
   absl::Status Insert(const LoadEntry& e);
+  absl::Status Insert(const ChangeEntry& e);
   // The insertion into `table` with the first two columns filled.
   Statement& Into(Statement& table);
 
@@ -119,6 +120,7 @@ class RowWriter {
   Statement calibrations_;
   Statement starts_;
   Statement loads_;
+  Statement changes_;
 };
 
 // Parses the column updates.row.

@@ -98,6 +98,32 @@ absl::StatusOr<DurableState> Journal::StateAfter(const CampaignPlan& plan, int64
   return state;
 }
 
+absl::StatusOr<std::unique_ptr<Journal>> Journal::ForkTo(const std::string& path,
+                                                         const v1::UpdateName& checkpoint) const {
+  int64_t seq = 0;
+  {
+    Statement saved(db_, "SELECT max(seq) FROM checkpoints WHERE phase = ? AND step = ?");
+    ASSIGN_OR_RETURN(const bool row,
+                     saved.Bind(int64_t{checkpoint.phase()}).Bind(checkpoint.step()).Step());
+    if (row) seq = saved.Int(0);
+  }
+  if (seq == 0) {
+    return absl::NotFoundError(
+        absl::StrCat(path_, " holds no checkpoint of ", PhaseStep(checkpoint)));
+  }
+  RETURN_IF_ERROR(Statement(db_, "VACUUM INTO ?").Text(path).Run());
+  ASSIGN_OR_RETURN(std::unique_ptr<Journal> fork, Journal::Open(path));
+  std::string sql = "BEGIN;";
+  const auto cut = [&](const JournalTable& table) {
+    absl::StrAppend(&sql, "DELETE FROM ", table.name, " WHERE seq > ", seq, ";");
+  };
+  for (const JournalTable* table : kJournalTables) cut(*table);
+  cut(kSnapshots);
+  RETURN_IF_ERROR(fork->Execute((sql + "COMMIT").c_str()));
+  RETURN_IF_ERROR(fork->ReadPosition());
+  return fork;
+}
+
 absl::StatusOr<v1::UpdateRequest> Journal::FindUpdateRequest(const CampaignPlan& plan,
                                                              const v1::UpdateName& name) const {
   const std::unique_ptr<RowReader> update = ReaderOfUpdate(file(), name);

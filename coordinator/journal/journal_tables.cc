@@ -9,8 +9,7 @@
 
 namespace whetstone {
 
-// `parent`, `turn`, `load_epoch`, loads.campaign_id and the table `changes` are room: nothing is
-// written there yet.
+// `parent`, `turn`, `load_epoch` and loads.campaign_id are room: nothing is written there yet.
 const char kJournalSchema[] = R"sql(
 CREATE TABLE prompts(seq INTEGER PRIMARY KEY, time_us INTEGER, step INTEGER, grp INTEGER,
                      proto BLOB, crc INTEGER);
@@ -41,10 +40,12 @@ CREATE TABLE starts(seq INTEGER PRIMARY KEY, time_us INTEGER, host TEXT, boot_id
 CREATE TABLE loads(seq INTEGER PRIMARY KEY, time_us INTEGER, path TEXT, trainer_version TEXT,
                    trainer_host_id TEXT, model_sha256 TEXT, campaign_id TEXT, load_epoch INTEGER,
                    crc INTEGER);
-CREATE TABLE changes(seq INTEGER PRIMARY KEY, time_us INTEGER, key TEXT, old TEXT, new TEXT,
-                     crc INTEGER);
 CREATE TABLE snapshots(seq INTEGER PRIMARY KEY, time_us INTEGER, proto BLOB, crc INTEGER);
 )sql";
+
+const char kChangesTable[] =
+    "TABLE changes(seq INTEGER PRIMARY KEY, time_us INTEGER, step INTEGER, key TEXT, old TEXT, "
+    "new TEXT, crc INTEGER);";
 
 std::string JournalMark() {
   return absl::StrCat("PRAGMA application_id=", kApplicationId,

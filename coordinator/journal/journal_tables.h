@@ -9,12 +9,15 @@ namespace whetstone {
 
 // Two numbers in the file's header tell `file` and us what it is: "Whet", and the schema's version.
 inline constexpr int64_t kApplicationId = 0x57686574;
-inline constexpr int64_t kSchemaVersion = 3;
+inline constexpr int64_t kSchemaVersion = 4;
 // Returns SQL that writes them.
 std::string JournalMark();
 
-// Makes the tables of entries and snapshots; docs/formats/journal.md explains every column.
+// Makes the tables of entries and snapshots but that of changes; docs/formats/journal.md explains
+// every column.
 extern const char kJournalSchema[];
+// "TABLE changes(…)", which version 3 had with other columns, and empty.
+extern const char kChangesTable[];
 
 struct JournalTable {
   const char* name;
@@ -56,12 +59,13 @@ inline constexpr JournalTable kLoads = {
     "loads",
     "seq, time_us, path, trainer_version, trainer_host_id, model_sha256, campaign_id, load_epoch",
     nullptr};
+inline constexpr JournalTable kChanges = {"changes", "seq, time_us, step, key, old, new", nullptr};
 inline constexpr JournalTable kSnapshots = {"snapshots", "seq, time_us, proto", nullptr};
 
 // Of kJournalTables each row is an entry.
-inline constexpr const JournalTable* kJournalTables[] = {&kPrompts,      &kRollouts, &kVerdicts,
-                                                         &kLeaders,      &kUpdates,  &kCheckpoints,
-                                                         &kCalibrations, &kStarts,   &kLoads};
+inline constexpr const JournalTable* kJournalTables[] = {
+    &kPrompts,     &kRollouts,     &kVerdicts, &kLeaders, &kUpdates,
+    &kCheckpoints, &kCalibrations, &kStarts,   &kLoads,   &kChanges};
 
 // "SELECT columns, whether the checksum is theirs FROM table where".
 std::string SelectRows(const JournalTable& table, const std::string& where);

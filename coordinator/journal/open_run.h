@@ -6,6 +6,7 @@
 #define WHETSTONE_COORDINATOR_JOURNAL_OPEN_RUN_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "coordinator/durable/campaign_plan.h"
@@ -17,10 +18,13 @@ namespace whetstone {
 struct OpenedRun {
   CampaignPlan plan;
   std::unique_ptr<Journal> journal;
+  // The id of the campaign that this one was a copy of until now (run_identity.h); else empty.
+  std::string was_copy_of = {};
 };
 
-// Errors are those of campaign_parser.h, campaign_setup.h and Journal::Open. DATA_LOSS: another
-// campaign's journal.
+// Opens the run; to write, its lock must be held, and a copy becomes a campaign of its own. Errors
+// are those of campaign_parser.h, campaign_setup.h and Journal::Open. DATA_LOSS: another campaign's
+// journal.
 absl::StatusOr<OpenedRun> OpenRun(const RunPaths& paths, bool read_only);
 
 }  // namespace whetstone

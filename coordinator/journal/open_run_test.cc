@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,7 @@
 #include "common/tree_testing.h"
 #include "coordinator/config/campaign_parser.h"
 #include "coordinator/journal/campaign_setup.h"
+#include "coordinator/journal/create_run.h"
 #include "coordinator/prompt/prompt_file.h"
 #include "coordinator/prompt/worked_examples.h"
 
@@ -68,6 +70,35 @@ TEST(OpenRunTest, CampaignsThatShareAFolderHaveOneOfTheirOwnInIt) {
   ASSERT_TRUE(FreezeCampaign(campaign, paths).ok());
   saved_at("/shared//step-1");
   EXPECT_EQ(step(), "/shared//step-1") << "as it said";
+}
+
+TEST(OpenRunTest, ACampaignIsFrozen) {
+  const TempDir folder = *TempDir::Make("run");
+  const std::string root = folder.path() + "/run";
+  const v1::Campaign campaign =
+      *ParseCampaign(absl::StrCat("name: mine\nmodel: /none\nproblems: [", SourceDir(),
+                                  "/prompts/matmul_f32.md]\ntrain: {lr: 1e-5}\n"),
+                     "test", "/", {});
+  ASSERT_TRUE(CreateRun(*BuildPlan(campaign, "mine-01234567", "/c"), root).ok());
+  const RunPaths paths(root);
+  const std::string text = *ReadFile(paths.campaign());
+  const auto edited = [&](const std::vector<std::pair<std::string, std::string>>& edits) {
+    EXPECT_TRUE(WriteFileAtomically(paths.campaign(), absl::StrReplaceAll(text, edits)).ok());
+    return OpenRun(paths, /*read_only=*/false).status();
+  };
+  EXPECT_TRUE(edited({{"# The", "# Our"}}).ok()) << "it says the same";
+  const absl::Status refused = edited({{"lr: 1e-05", "lr: 3e-05"}, {"steps: 40", "steps: 50"}});
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(
+      std::string(refused.message()),
+      HasSubstr(paths.campaign() + " was edited: train.lr 1e-05 -> 3e-05, train.steps 40 -> 50;"));
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr(absl::StrCat("whet resume ", root,
+                                     " --set 'train.lr=3e-05' --set 'train.steps=50'")));
+  const auto seen = OpenRun(paths, /*read_only=*/true);
+  ASSERT_TRUE(seen.ok()) << seen.status();
+  EXPECT_EQ(seen->plan.campaign.train().steps(), 40) << "what it did is shown as it was";
+  EXPECT_TRUE(edited({}).ok());
 }
 
 // The plan of a campaign that evaluates `file` and says `more`.

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "coordinator/durable/step_record.h"
 #include "coordinator/journal/journal_rows.h"
 #include "coordinator/journal/journal_tables.h"
 
@@ -24,7 +25,8 @@ RowWriter::RowWriter(const JournalFile& file)
       checkpoints_(file.db, InsertRow(kCheckpoints).c_str()),
       calibrations_(file.db, InsertRow(kCalibrations).c_str()),
       starts_(file.db, InsertRow(kStarts).c_str()),
-      loads_(file.db, InsertRow(kLoads).c_str()) {}
+      loads_(file.db, InsertRow(kLoads).c_str()),
+      changes_(file.db, InsertRow(kChanges).c_str()) {}
 
 absl::Status RowWriter::Write(int64_t seq, std::optional<int64_t> time_us,
                               const JournalEntry& entry) {
@@ -155,6 +157,10 @@ absl::Status RowWriter::Insert(const LoadEntry& e) {
       .Null()
       .Null()
       .Run();
+}
+
+absl::Status RowWriter::Insert(const ChangeEntry& e) {
+  return Into(changes_).Bind(e.step).Text(e.key).Text(e.before).Text(e.after).Run();
 }
 
 }  // namespace whetstone

@@ -184,6 +184,9 @@ absl::Status Replay::Take(const JournalEntry& entry) {
   if (const auto* update = std::get_if<UpdateEntry>(&entry)) RETURN_IF_ERROR(Update(*update));
   if (const auto* e = std::get_if<EvaluationEntry>(&entry)) RETURN_IF_ERROR(Evaluation(*e));
   if (checkpoint != nullptr) RETURN_IF_ERROR(SaveCheckpoint(*checkpoint));
+  if (const auto* e = std::get_if<ChangeEntry>(&entry); e != nullptr && hooks_.on_step) {
+    hooks_.on_step(ChangeText(*e));
+  }
   recorded_.Apply(entry);
   return absl::OkStatus();
 }

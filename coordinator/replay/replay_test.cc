@@ -303,6 +303,29 @@ TEST_F(RefillReplayTest, ARunWithRefillsIsEqualToo) {
   EXPECT_TRUE(Run(entries_, 4).ok());
 }
 
+TEST_F(JournalReplayTest, ARunThatWentOnWithOtherSettingsIsEqualToo) {
+  CampaignPlan plan = world_.plan();
+  plan.former.push_back({6, plan.campaign});
+  plan.campaign.mutable_train()->set_steps(9);
+  plan.campaign.mutable_train()->set_lr(2e-6);
+  EchoTrainer trainer;
+  std::vector<std::string> lines;
+  Replay replay(&plan, plan.updates(),
+                {.trainer = &trainer,
+                 .campaign_id = "replay-1",
+                 .checkpoint_dir = "/again",
+                 .on_step = [&](const std::string& line) { lines.push_back(line); }});
+  ASSERT_TRUE(replay.Begin().ok());
+  entries_.push_back(ChangeEntry{6, "train.steps", "5", "9"});
+  for (const JournalEntry& entry : entries_) {
+    const absl::Status status = replay.Take(entry);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  EXPECT_TRUE(replay.End().ok());
+  EXPECT_EQ(replay.counts().updates, 7);
+  EXPECT_EQ(lines.back(), "from step 6: train.steps 5 -> 9");
+}
+
 TEST_F(JournalReplayTest, EachAlterationIsNamed) {
   EXPECT_THAT(Altered<PromptEntry>(1, [](PromptEntry* entry) { entry->prompt.add_ids(7); }),
               HasSubstr("prompt of group"));

@@ -125,7 +125,15 @@ std::string ReportHtml(const CampaignPlan& plan, const RunSummary& s,
                     "</code>, a Hugging Face directory; checksum <code>",
                     EscapeHtml(s.checkpoints.back().checksum), "</code></p>");
   }
-  absl::StrAppend(&html, "<h2>Campaign</h2><pre>", EscapeHtml(MessageToYaml(plan.campaign)),
+  absl::StrAppend(&html, "<h2>Campaign</h2>");
+  if (!s.changes.empty()) {
+    html += "<p>As it is now. In the course of the run was changed:</p><ul>";
+    for (const RecordedChange& change : s.changes) {
+      absl::StrAppend(&html, "<li>", EscapeHtml(ChangeLine(change)), "</li>");
+    }
+    html += "</ul>";
+  }
+  absl::StrAppend(&html, "<pre>", EscapeHtml(MessageToYaml(plan.campaign)),
                   "</pre></body></html>\n");
   return html;
 }

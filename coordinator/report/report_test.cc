@@ -152,6 +152,14 @@ TEST(ReportTest, WhatKeepsItFromLearningIsSaid) {
               HasSubstr("<b>100 % were &lt;cut&gt; off.</b> For the next run: raise it."));
 }
 
+TEST(ReportTest, WhatWasChangedInItsCourseIsSaid) {
+  ReportedRun run(6);
+  EXPECT_THAT(run.Html(), Not(HasSubstr("was changed")));
+  run.summary.changes = {{{5, "generate.stop", "[]", "[\"<\"]"}, 0}};
+  EXPECT_THAT(run.Html(), HasSubstr("<li>from step 5: generate.stop [] -&gt; [&quot;&lt;&quot;] "
+                                    "(1970-01-01 00:00 UTC)</li>"));
+}
+
 TEST(ReportTest, WhatOtherMachinesSaidIsShown) {
   ReportedRun run(6);
   EXPECT_THAT(run.Html(), Not(HasSubstr("<h2>Portable</h2>")));

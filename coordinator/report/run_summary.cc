@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "common/status_macros.h"
 #include "coordinator/durable/durable_state.h"
 #include "coordinator/durable/eval_row.h"
@@ -80,6 +81,7 @@ absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths
   }));
   summary.run_dir = paths.root();
   summary.name = plan.campaign.name();
+  summary.origin = journal.Fact("origin");
   summary.warmup_total = plan.warmup_updates();
   summary.steps_total = plan.campaign.train().steps();
   summary.warmup_done = std::min(durable.position(), summary.warmup_total);
@@ -102,6 +104,7 @@ absl::StatusOr<RunSummary> SummarizeRun(const CampaignPlan& plan, const RunPaths
   }
   summary.incumbents = durable.incumbents();
   summary.checkpoints = durable.checkpoints();
+  ASSIGN_OR_RETURN(summary.changes, journal.Changes());
   summary.health = LearningHealth(plan, summary.rows);
   for (const PlannedProblem& problem : plan.problems) {
     for (const auto& [key, calibration] : durable.calibrations()) {
@@ -152,6 +155,13 @@ std::string EvaluationText(const RunSummary& s) {
   return s.eval_rows.size() == 1 ? last : absl::StrCat(text(*s.eval_rows.begin()), " → ", last);
 }
 
+std::string ChangeLine(const RecordedChange& change) {
+  return absl::StrCat(ChangeText(change.change), " (",
+                      absl::FormatTime("%Y-%m-%d %H:%M UTC", absl::FromUnixMicros(change.time_us),
+                                       absl::UTCTimeZone()),
+                      ")");
+}
+
 std::string SummaryText(const RunSummary& s) {
   std::string text = absl::StrCat(s.name, ": ");
   if (s.done()) {
@@ -169,6 +179,10 @@ std::string SummaryText(const RunSummary& s) {
     absl::StrAppend(&text, s.evaluating ? " (evaluation: " : " (next: ", s.step_rollouts, "/",
                     s.rollouts_per_step, " completions, ", s.step_verdicts, " verdicts)");
   }
+  for (const RecordedChange& change : s.changes) {
+    absl::StrAppend(&text, "\n", ChangeLine(change));
+  }
+  if (!s.origin.empty()) absl::StrAppend(&text, "\n", s.origin);
   if (!s.rows.empty()) {
     absl::StrAppend(&text, "\nreward", s.reward_note, " ", RewardText(s));
   }
@@ -194,6 +208,8 @@ nlohmann::ordered_json SummaryJson(const RunSummary& s) {
   nlohmann::ordered_json json = {
       {"run_dir", s.run_dir},
       {"name", s.name},
+      {"origin",
+       s.origin.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(s.origin)},
       {"state", s.done()  ? "done"
                 : s.owner ? "running"
                           : "stopped"},
@@ -223,6 +239,14 @@ nlohmann::ordered_json SummaryJson(const RunSummary& s) {
   }
   json["checkpoint"] = s.checkpoints.empty() ? nlohmann::ordered_json(nullptr)
                                              : nlohmann::ordered_json(s.checkpoints.back().path);
+  json["changes"] = nlohmann::ordered_json::array();
+  for (const auto& [change, time_us] : s.changes) {
+    json["changes"].push_back({{"step", change.step},
+                               {"key", change.key},
+                               {"before", change.before},
+                               {"after", change.after},
+                               {"time_us", time_us}});
+  }
   json["health"] = nlohmann::ordered_json::array();
   for (const HealthFinding& finding : s.health) {
     json["health"].push_back(

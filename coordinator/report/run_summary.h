@@ -37,6 +37,7 @@ struct RunSummary {
   // The note is " before refills" with train.dynamic_sampling: the mean rewards are of the groups
   // sampled first.
   std::string reward_note;
+  std::string origin;  // "a copy of ID" or "a fork of ID at step 20"; empty: it began here
   std::optional<RunOwner> owner;  // the process that runs it now
   std::vector<std::map<std::string, double>> warmup_rows;
   std::vector<std::map<std::string, double>> rows;  // GRPO, in order
@@ -45,6 +46,7 @@ struct RunSummary {
   std::map<std::string, IncumbentEntry> incumbents;  // by problem id
   std::map<std::string, double> expert_speedup;      // by problem id; of any host
   std::vector<CheckpointEntry> checkpoints;
+  std::vector<RecordedChange> changes;  // of settings, in order
   std::vector<HealthFinding> health;  // of the GRPO steps; and, at the end, where nothing was found
 
   bool done() const {
@@ -70,6 +72,9 @@ std::string RewardText(const RunSummary& summary);
 // (NOT_FOUND names those that do).
 absl::StatusOr<std::map<std::string, IncumbentEntry>> IncumbentsOf(const RunSummary& summary,
                                                                    const std::string& problem);
+
+// Returns "from step 21: train.lr 1e-05 -> 2e-06 (2026-07-26 14:03 UTC)".
+std::string ChangeLine(const RecordedChange& change);
 
 std::string SummaryText(const RunSummary& summary);
 nlohmann::ordered_json SummaryJson(const RunSummary& summary);

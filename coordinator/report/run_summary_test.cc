@@ -62,5 +62,20 @@ TEST(RunSummaryTest, EvaluationsAreToldFirstAndLast) {
   EXPECT_FALSE(summary.done());
 }
 
+TEST(RunSummaryTest, WhereItCameFromAndWhatWasChangedIsTold) {
+  RunSummary summary = WithRewards({0.1});
+  EXPECT_TRUE(SummaryJson(summary)["origin"].is_null());
+  EXPECT_TRUE(SummaryJson(summary)["changes"].empty());
+  summary.origin = "a fork of r-01234567 at step 20";
+  summary.changes = {{{21, "train.lr", "1e-05", "2e-06"}, 1'785'074'580'000'000}};
+  EXPECT_THAT(SummaryText(summary),
+              HasSubstr("\nfrom step 21: train.lr 1e-05 -> 2e-06 (2026-07-26 14:03 UTC)"
+                        "\na fork of r-01234567 at step 20"));
+  EXPECT_EQ(SummaryJson(summary)["origin"], summary.origin);
+  EXPECT_EQ(SummaryJson(summary)["changes"].dump(),
+            R"([{"step":21,"key":"train.lr","before":"1e-05","after":"2e-06",)"
+            R"("time_us":1785074580000000}])");
+}
+
 }  // namespace
 }  // namespace whetstone

@@ -82,7 +82,39 @@ void Emit(const Message& message, const std::string& indent, bool first_inline, 
   }
 }
 
+void Flatten(const Message& message, const std::string& section,
+             std::map<std::string, std::string>* flat) {
+  const Reflection* r = message.GetReflection();
+  for (int f = 0; f < message.GetDescriptor()->field_count(); ++f) {
+    const FieldDescriptor* field = message.GetDescriptor()->field(f);
+    const bool sub = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+    const std::string key = absl::StrCat(section, field->name());
+    if (!field->is_repeated() && !sub) {
+      (*flat)[key] = ScalarText(message, field, 0);
+    } else if (!field->is_repeated()) {
+      if (r->HasField(message, field)) Flatten(r->GetMessage(message, field), key + ".", flat);
+    } else {
+      std::vector<std::string> items;
+      for (int i = 0; i < r->FieldSize(message, field); ++i) {
+        items.push_back(
+            sub ? absl::StrCat("{",
+                               absl::StrJoin(FlatYaml(r->GetRepeatedMessage(message, field, i)),
+                                             ", ", absl::PairFormatter(": ")),
+                               "}")
+                : ScalarText(message, field, i));
+      }
+      (*flat)[key] = absl::StrCat("[", absl::StrJoin(items, ", "), "]");
+    }
+  }
+}
+
 }  // namespace
+
+std::map<std::string, std::string> FlatYaml(const Message& message) {
+  std::map<std::string, std::string> flat;
+  Flatten(message, "", &flat);
+  return flat;
+}
 
 // C's octal escapes would read as something else in YAML.
 std::string QuotedText(const std::string& text) {

@@ -1,4 +1,5 @@
-// A run is its directory: moved or copied, it goes on from there and from nowhere else.
+// A run is its directory: moved or copied, it goes on from there and from nowhere else. It may also
+// go on with other settings, or as another run from one of its checkpoints.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -13,7 +14,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/eventually_testing.h"
+#include "common/file.h"
 #include "tests/system/whet_fixture.h"
 
 namespace whetstone {
@@ -26,10 +29,11 @@ using testing::Not;
 
 class CopyTest : public WhetTest {
  protected:
-  // A run that was killed after its first checkpoint.
-  void MakeRun() {
+  // A run that was killed after its first checkpoint, saved in `dir` if that is given.
+  void MakeRun(const std::string& dir = "") {
     auto run = StartWhet({"run", WriteCampaign(12), "--run-dir", RunDirectory(), "--set",
-                          "checkpoint.keep=1", "--set", "checkpoint.keep_best=false"});
+                          "checkpoint.keep=1", "--set", "checkpoint.keep_best=false", "--set",
+                          absl::StrCat("checkpoint.dir=", dir)});
     ASSERT_TRUE(Eventually([&] { return Metrics().size() >= 3 || run->Ended(); }));
     ASSERT_FALSE(run->Ended()) << run->out() << run->err();
     run->Signal(SIGKILL);
@@ -37,7 +41,7 @@ class CopyTest : public WhetTest {
     ASSERT_TRUE(Eventually(
         [&] { return ServicesOf("whet-trainer").empty() && ServicesOf("whet-worker").empty(); }));
     fs::remove(RunDirectory() + "/control.sock");  // the only thing that can't be copied
-    ASSERT_FALSE(fs::is_empty(RunDirectory() + "/checkpoints"));
+    ASSERT_FALSE(fs::is_empty(dir.empty() ? RunDirectory() + "/checkpoints" : dir));
   }
   // Every file below `directory` and its content.
   static std::map<std::string, std::string> Contents(const std::string& directory) {
@@ -100,6 +104,76 @@ TEST_F(CopyTest, ACopyLeavesTheOriginalAlone) {
   const auto before = Contents(RunDirectory());
   ASSERT_NO_FATAL_FAILURE(ExpectGoesOnFromItsOwn(Path("copy")));
   EXPECT_TRUE(Contents(RunDirectory()) == before) << "a file of the original was touched";
+}
+
+TEST_F(CopyTest, ACopyLeavesAloneWhatTheOriginalSavedElsewhere) {
+  const std::string elsewhere = Path("elsewhere");
+  ASSERT_NO_FATAL_FAILURE(MakeRun(elsewhere));
+  fs::copy(RunDirectory(), Path("copy"), fs::copy_options::recursive);
+  const auto before = Contents(elsewhere);
+  const WhetResult end = Whet({"resume", Path("copy")});
+  ASSERT_EQ(end.exit_code, 0) << end.out << end.err;
+  EXPECT_THAT(end.out, HasSubstr("this is a copy of system-test-"));
+  EXPECT_THAT(end.out + end.err, Not(HasSubstr("can't load a checkpoint")));
+  const auto after = Contents(elsewhere);
+  for (const auto& [path, content] : before) {
+    const auto found = after.find(path);
+    EXPECT_TRUE(found != after.end() && found->second == content) << path;
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(elsewhere), {}), 2) << "each has its folder";
+  EXPECT_THAT(Whet({"status", Path("copy")}).out, HasSubstr("a copy of system-test-"));
+  EXPECT_EQ(Whet({"resume", RunDirectory()}).exit_code, 0);
+}
+
+// An edited campaign.yaml would be believed by nobody, and a deterministic run proves the rest:
+// from the same checkpoint and with the same settings the fork's weights are those of the run
+// itself.
+TEST_F(CopyTest, ARunIsExtendedAndForked) {
+  const std::string campaign = WriteCampaign(2,
+                                             "deterministic: true\n"
+                                             "local: {threads: 2, dtype: fp32, device: cpu}\n"
+                                             "reward: {overlong_buffer: 24}\n");
+  const WhetResult run = Whet({"run", campaign, "--run-dir", RunDirectory(), "--set",
+                               "train.token_budget=300", "--set", "generate.stop=[e, t]"});
+  ASSERT_EQ(run.exit_code, 0) << run.out << run.err;
+  const std::string frozen = RunDirectory() + "/campaign.yaml", text = *ReadFile(frozen);
+  ASSERT_TRUE(
+      WriteFileAtomically(frozen, absl::StrReplaceAll(text, {{"steps: 2", "steps: 4"}})).ok());
+  const WhetResult edited = Whet({"resume", RunDirectory()});
+  EXPECT_EQ(edited.exit_code, 2);
+  EXPECT_THAT(edited.err, HasSubstr("was edited: train.steps 2 -> 4"));
+  ASSERT_TRUE(WriteFileAtomically(frozen, text).ok());
+  EXPECT_THAT(Whet({"resume", RunDirectory(), "--set", "seed=3"}).err, HasSubstr("'seed'"));
+
+  const auto with_settings = [](std::vector<std::string> words) {
+    for (const char* set : {"train.steps=4", "train.lr=3e-4", "generate.temperature=0.9"}) {
+      words.insert(words.end(), {"--set", set});
+    }
+    return words;
+  };
+  const WhetResult longer = Whet(with_settings({"resume", RunDirectory()}));
+  ASSERT_EQ(longer.exit_code, 0) << longer.out << longer.err;
+  EXPECT_THAT(longer.out, HasSubstr("from step 3: generate.temperature 1 -> 0.9"));
+  EXPECT_EQ(Metrics().size(), 4u);
+  EXPECT_EQ(Metrics()[1]["lr"], 1e-4);
+  EXPECT_EQ(Metrics()[2]["lr"], 3e-4);
+  EXPECT_THAT(Whet({"status", RunDirectory()}).out,
+              HasSubstr("from step 3: train.lr 0.0001 -> 0.0003 (20"));
+
+  const std::string fork = Path("fork");
+  const WhetResult forked = Whet(with_settings({"fork", RunDirectory(), "2", "--run-dir", fork}));
+  ASSERT_EQ(forked.exit_code, 0) << forked.out << forked.err;
+  EXPECT_THAT(*ReadFile(fork + "/logs/trainer.log"),
+              HasSubstr(absl::StrCat("loaded ", fork, "/checkpoints/step-2")));
+  EXPECT_THAT(Whet({"status", fork}).out, HasSubstr("a fork of system-test-"));
+  const char* const weights = "/checkpoints/step-4/model.safetensors";
+  EXPECT_TRUE(*ReadFile(fork + weights) == *ReadFile(RunDirectory() + weights));
+  for (const std::string& root : {RunDirectory(), fork}) {
+    const WhetResult replay = Whet({"replay", root});
+    EXPECT_EQ(replay.exit_code, 0) << replay.out << replay.err;
+    EXPECT_THAT(replay.out, HasSubstr("from step 3: train.steps 2 -> 4"));
+    EXPECT_THAT(replay.out, HasSubstr("bit for bit equal"));
+  }
 }
 
 TEST_F(CopyTest, AMovedRunUsesTheCheckpointsBesideIt) {

@@ -1,0 +1,33 @@
+// A run is itself wherever it lies: a run directory that was moved is the same campaign, a copy of
+// one becomes a campaign of its own when it is first opened to go on.
+//
+//   ASSIGN_OR_RETURN(const bool copied, SettleIdentity(paths, campaign.name(), journal));
+//
+// A directory is told from its copies by its number in the file system and its time of birth, which
+// renaming keeps; the journal has those of the directory that it was last written in. One that came
+// from another file system, or out of a back-up, counts as a copy. That costs a load of its newest
+// checkpoint, and leaves what it saved outside of its directory to the original.
+#ifndef WHETSTONE_COORDINATOR_JOURNAL_RUN_IDENTITY_H_
+#define WHETSTONE_COORDINATOR_JOURNAL_RUN_IDENTITY_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "coordinator/journal/journal.h"
+#include "coordinator/journal/run_dir.h"
+
+namespace whetstone {
+
+// Returns what tells this directory from its copies.
+absl::StatusOr<std::string> DirectoryMark(const std::string& directory);
+
+// Gives the run of `journal`, which is open to write, a new campaign id if it lies in a copy of the
+// directory that it was written in, and says whether it did. An earlier version's journal does not
+// say where it was: it is taken for the original.
+absl::StatusOr<bool> SettleIdentity(const RunPaths& paths, const std::string& name,
+                                    Journal* journal);
+
+}  // namespace whetstone
+
+#endif  // WHETSTONE_COORDINATOR_JOURNAL_RUN_IDENTITY_H_
