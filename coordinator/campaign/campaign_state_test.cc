@@ -320,9 +320,9 @@ TEST_F(Driven, ATrainerThatNeverComesEndsTheCampaignByName) {
   Send(event::Tick{}, 0);
   ASSERT_EQ(state_.Waits().size(), 1u);
   EXPECT_EQ(state_.Waits()[0].name, "the trainer to start");
-  Send(event::Tick{}, kReturnDeadline - 1);
+  Send(event::Tick{}, 179);
   EXPECT_FALSE(state_.finished());
-  Send(event::Tick{}, kReturnDeadline);
+  Send(event::Tick{}, 180);
   EXPECT_TRUE(state_.finished());
   EXPECT_EQ(finish_.message(), "the trainer has not answered for 180 s: no answer");
 }

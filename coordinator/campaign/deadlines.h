@@ -1,6 +1,6 @@
-// These deadlines say, in one place, how long the campaign waits for anything. Each is several
-// times what the thing takes on the slowest machine it was tried on: a deadline is there to end a
-// hang, not to hurry.
+// These deadlines say, in one place, how long the campaign waits for an answer; how long a service
+// may be away, the campaign says itself (`patience`). Each is several times what the thing takes on
+// the slowest machine it was tried on: a deadline is there to end a hang, not to hurry.
 #ifndef WHETSTONE_COORDINATOR_CAMPAIGN_DEADLINES_H_
 #define WHETSTONE_COORDINATOR_CAMPAIGN_DEADLINES_H_
 
@@ -11,11 +11,7 @@ namespace whetstone {
 
 // A service answers GetInfo within this.
 inline constexpr Seconds kProbeDeadline = 20;
-// A lost service answers again within this (a local one is restarted, a tunnel reconnects).
-inline constexpr Seconds kReturnDeadline = 180;
 inline constexpr Seconds kLoadDeadline = 900;
-// A trainer that serves another campaign is free within this.
-inline constexpr Seconds kHeldDeadline = 180;
 // Whoever holds the trainer and asks it nothing tells it so often that it lives: several times in
 // TrainerLease::kSeconds.
 inline constexpr Seconds kSignOfLife = 15;

@@ -348,7 +348,7 @@ void MeasureScheduler::CheckAttempts() {
 }
 
 void MeasureScheduler::CheckWorkers() {
-  if (no_worker_since_ < 0 || context_->now() < no_worker_since_ + kReturnDeadline) return;
+  if (no_worker_since_ < 0 || context_->now() < no_worker_since_ + patience()) return;
   std::string why = "there is none; add one with: whet workers RUN add";
   for (int w = 0; w < members_->dispatcher().size(); ++w) {
     if (members_->gone(w)) continue;
@@ -391,7 +391,7 @@ void MeasureScheduler::AddWaits(std::vector<Wait>* waits) const {
     }
   }
   if (no_worker_since_ >= 0) {
-    waits->push_back({"a worker", no_worker_since_, no_worker_since_ + kReturnDeadline});
+    waits->push_back({"a worker", no_worker_since_, no_worker_since_ + patience()});
   }
 }
 
