@@ -73,8 +73,8 @@ void CampaignState::Schedule() {
 void CampaignState::CheckDeadlines() {
   trainer_.CheckDeadlines();
   if (finished()) return;
-  while (const std::optional<LostWorker> lost = members_.LoseOverdue())
-    measuring_.WorkerLost(*lost);
+  while (const std::optional<LostWorker> lost = members_.LoseOverdue()) WorkerLost(lost);
+  if (finished()) return;
   measuring_.CheckAttempts();
   measuring_.CheckWorkers();
 }

@@ -327,6 +327,19 @@ TEST_F(Driven, ATrainerThatNeverComesEndsTheCampaignByName) {
   EXPECT_EQ(finish_.message(), "the trainer has not answered for 180 s: no answer");
 }
 
+TEST_F(Driven, AnOnlyWorkerThatHangsWhileItPreparesEndsTheCampaign) {
+  Send(event::ServiceReady{kTrainer}, 0);
+  v1::TrainerInfo trainer;
+  trainer.set_host_id("t");
+  Send(event::TrainerProbed{probe_.call, trainer}, 0);
+  Send(event::ServiceReady{0}, 0);
+  ASSERT_NE(Find<action::PutProblem>(Send(event::WorkerProbed{probe_.call, {}}, 0)), nullptr);
+  Send(event::Tick{}, 419);
+  ASSERT_FALSE(state_.finished());
+  Send(event::Tick{}, 420);
+  EXPECT_EQ(finish_.message(), "no worker is left: it can't take problem a: no answer in 420 s");
+}
+
 TEST_F(Driven, AnUnsoundProblemEndsTheCampaign) {
   RefuseProblem(absl::InvalidArgumentError("the expert is wrong"));
   EXPECT_EQ(finish_.message(),

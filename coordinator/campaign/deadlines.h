@@ -4,7 +4,10 @@
 #ifndef WHETSTONE_COORDINATOR_CAMPAIGN_DEADLINES_H_
 #define WHETSTONE_COORDINATOR_CAMPAIGN_DEADLINES_H_
 
+#include <algorithm>
+
 #include "coordinator/durable/seconds.h"
+#include "whetstone/v1/campaign.pb.h"
 #include "whetstone/v1/problem.pb.h"
 
 namespace whetstone {
@@ -39,6 +42,10 @@ inline constexpr Seconds kChallengerStragglerMin = 30;
 // The worker compiles the operator's programs and measures expert and noise.
 inline Seconds PutProblemDeadline(const v1::Problem& problem) {
   return 120 + 10 * (problem.limits().total_s() > 0 ? problem.limits().total_s() : 30);
+}
+// A campaign gives up the worker that says nothing until then.
+inline Seconds PutProblemDeadline(const v1::Campaign& campaign, const v1::Problem& problem) {
+  return std::max(PutProblemDeadline(problem), campaign.patience().worker_s());
 }
 
 }  // namespace whetstone

@@ -368,7 +368,8 @@ void MeasureScheduler::WatchWorkers() {
       open = true;
       const std::string model = CpuModelOf(step, step.jobs[j].group_index);
       for (int w = 0; w < dispatcher.size() && !cared_for; ++w) {
-        cared_for = dispatcher.up(w) && !dispatcher.draining(w) && members_->KnowsAny(w) &&
+        // One that knows no problem yet, and is not taught one, waits for the trainer to be quiet.
+        cared_for = dispatcher.up(w) && !dispatcher.draining(w) &&
                     !dispatcher.resting(w, context_->now()) && dispatcher.HasModel(w, model);
       }
     }
