@@ -357,8 +357,10 @@ void Membership::AddWaits(std::vector<Wait>* waits) const {
                         worker.probe_deadline - kProbeDeadline, worker.probe_deadline});
     }
     if (worker.put != 0) {
-      waits->push_back({absl::StrCat(worker.name, " to prepare problem ", PutProblemId(worker)),
-                        worker.put_since, worker.put_deadline});
+      waits->push_back(
+          {absl::StrCat(worker.name, worker.put_timed ? " to calibrate" : " to prepare",
+                        " problem ", PutProblemId(worker)),
+           worker.put_since, worker.put_deadline});
     }
   }
 }

@@ -118,7 +118,7 @@ TEST_F(MembershipTest, AWorkerThatSaysNothingWhileItPreparesIsGivenUp) {
   std::vector<Wait> waits;
   members_.AddWaits(&waits);
   ASSERT_EQ(waits.size(), 1u);
-  EXPECT_EQ(waits[0].name, "worker 0 to prepare problem a");
+  EXPECT_EQ(waits[0].name, "worker 0 to calibrate problem a");
   EXPECT_EQ(waits[0].deadline, deadline);
   context_.set_now(deadline - 1);
   EXPECT_FALSE(members_.LoseOverdue().has_value());
@@ -165,7 +165,7 @@ TEST_F(MembershipTest, ALostWorkerIsNamedOnceAndItsAbsenceIsCounted) {
   NextPut();
   std::vector<Wait> waits;
   members_.AddWaits(&waits);
-  EXPECT_EQ(waits[0].name, "worker 0 to prepare problem a");
+  EXPECT_EQ(waits[0].name, "worker 0 to calibrate problem a");
 }
 
 TEST_F(MembershipTest, AnUnsoundProblemEndsTheCampaign) {
