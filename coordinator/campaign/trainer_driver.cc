@@ -348,7 +348,7 @@ std::optional<int64_t> TrainerDriver::On(const event::Completion& e) {
     return std::nullopt;
   if (groups[group_index].samples[sample].completion) return std::nullopt;  // it came twice
   context_->Record(RolloutEntry{step_, e.completion});
-  losses_ = 0;
+  failures_ = losses_ = 0;
   return step_;
 }
 

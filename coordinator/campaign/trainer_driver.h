@@ -159,7 +159,7 @@ class TrainerDriver {
   Seconds down_since_ = 0;   // negative: it is there
   Seconds held_since_ = -1;  // another campaign holds it since; negative: none does
   Seconds retry_at_ = 0;     // probe again not before this
-  int failures_ = 0;         // of calls but probes, in a row
+  int failures_ = 0;         // of calls but probes, since anything came of one
   int losses_ = 0;           // of the trainer, since anything new came of it
   std::string broken_off_;   // what it computed when it last failed, until something succeeds
   std::string last_error_;

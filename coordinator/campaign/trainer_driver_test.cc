@@ -420,6 +420,32 @@ TEST_F(TrainerDriverTest, CallsThatFailWhileTheTrainerIsThereEndTheCampaign) {
   EXPECT_EQ(context_.end()->message(), "Trainer.Update warm-up 1: no memory");
 }
 
+TEST_F(TrainerDriverTest, AStreamThatBreaksAgainAndAgainButGetsFurtherIsNoFailure) {
+  v1::TrainerInfo info;
+  info.set_campaign_id(plan_.campaign_id);
+  info.set_model("/model");
+  *info.mutable_last_update() = plan_.NameOf(1);
+  DurableState durable(&plan_);
+  UpdateEntry update;
+  update.name = plan_.NameOf(1);
+  durable.Apply(update);
+  durable.Apply(CheckpointEntry{plan_.NameOf(1), "/ckpt/warmup", "c0ffee", 0});
+  context_.Restore(std::move(durable));
+  ProbedOwn(info);
+  for (int failure = 1; failure < 2 * (TrainerDriver::kFailuresMax - 1); ++failure) {
+    const auto generate = Scheduled<action::Generate>();
+    if (failure == TrainerDriver::kFailuresMax - 1) {
+      EXPECT_EQ(trainer_.On(event::Completion{generate.call, {}}), 1);
+      Only<action::Record>();
+    }
+    trainer_.On(event::CallFailed{generate.call, absl::UnavailableError("stream broke")});
+    Only<action::Notice>();
+    ASSERT_FALSE(context_.end().has_value()) << failure;
+    context_.set_now(failure * kRetryDelay);
+    trainer_.On(event::TrainerProbed{Scheduled<action::Probe>().call, info});
+  }
+}
+
 TEST_F(TrainerDriverTest, AFrozenTrainerIsCancelledByNameAndGivenUpLater) {
   Probed();
   const uint64_t load = Scheduled<action::LoadPolicy>().call;
