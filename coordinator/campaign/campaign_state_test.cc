@@ -336,10 +336,10 @@ TEST_F(Driven, AnOnlyWorkerThatHangsWhileItPreparesEndsTheCampaign) {
   ASSERT_NE(Find<action::PutProblem>(Send(event::WorkerProbed{probe_.call, {}}, 0)), nullptr);
   Send(event::Tick{}, 419);
   ASSERT_FALSE(state_.finished());
-  EXPECT_EQ(
-      state_.StatusLine(419),
-      "step 1; 419 s waiting for Trainer.LoadCheckpoint /model, 419 s for worker to calibrate "
-      "problem a");
+  EXPECT_EQ(state_.StatusLine(419),
+            "step 1: 0/4 completions, 0 verdicts; 419 s waiting for Trainer.LoadCheckpoint /model, "
+            "419 s for worker to calibrate "
+            "problem a");
   Send(event::Tick{}, 420);
   EXPECT_EQ(finish_.message(), "no worker is left: it can't take problem a: no answer in 420 s");
 }
@@ -394,7 +394,7 @@ TEST_F(Driven, AGroupStaysOnItsCpuModelThroughAResume) {
 
 TEST_F(Driven, AWorkerThatRefusesIsNotAskedAgain) {
   RefuseProblem(absl::FailedPreconditionError("no control groups"));
-  EXPECT_EQ(finish_.message(), "no worker is left: no control groups");
+  EXPECT_EQ(finish_.message(), "no worker is left: it can't take problem a: no control groups");
 }
 
 TEST_F(Driven, StopEndsEverythingAndSaysWhere) {

@@ -433,7 +433,7 @@ TEST_F(TrainerDriverTest, AStreamThatBreaksAgainAndAgainButGetsFurtherIsNoFailur
   context_.Restore(std::move(durable));
   ProbedOwn(info);
   for (int failure = 1; failure < 2 * (TrainerDriver::kFailuresMax - 1); ++failure) {
-    const auto generate = Scheduled<action::Generate>();
+    const auto generate = Scheduled<action::Generate>({.compute = true});
     if (failure == TrainerDriver::kFailuresMax - 1) {
       EXPECT_EQ(trainer_.On(event::Completion{generate.call, {}}), 1);
       Only<action::Record>();
