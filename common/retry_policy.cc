@@ -14,6 +14,7 @@ bool IsPermanent(Operation operation, const absl::Status& status) {
       return true;
     case absl::StatusCode::kNotFound:
       return operation == Operation::kConnect;
+    case absl::StatusCode::kAborted:
     case absl::StatusCode::kResourceExhausted:
       return operation == Operation::kCall;
     default:

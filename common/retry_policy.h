@@ -38,6 +38,8 @@ enum class Operation {
 //   NOT_FOUND            kConnect only: a program that makes the connection is not installed. In a
 //                        service's answer it is about a file that may have been removed just now
 //                        and is made again by the next attempt.
+//   ABORTED              kCall only: another campaign has taken the trainer (trainer.proto), and
+//                        nobody takes it back unasked.
 //   RESOURCE_EXHAUSTED   kCall only: the service has no memory or no disk for a request that
 //                        is as large the next time. While connecting it is about this machine's
 //                        descriptors or processes, of which others come free.

@@ -21,7 +21,7 @@ TEST(RetryPolicyTest, PermanentDependsOnWhatHasFailed) {
       {absl::StatusCode::kUnauthenticated, true, true},
       {absl::StatusCode::kResourceExhausted, false, true},
       {absl::StatusCode::kFailedPrecondition, false, false},
-      {absl::StatusCode::kAborted, false, false},
+      {absl::StatusCode::kAborted, false, true},
       {absl::StatusCode::kOutOfRange, false, false},
       {absl::StatusCode::kUnimplemented, true, true},
       {absl::StatusCode::kInternal, false, false},

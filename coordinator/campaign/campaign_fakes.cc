@@ -16,6 +16,26 @@ namespace {
 
 // The second id of completions that were sampled to be evaluated.
 constexpr int kHeldOut = 77;
+// Returns the call that the event is of.
+std::optional<uint64_t> CallOf(const CampaignEvent& event) {
+  return std::visit(
+      [](const auto& e) -> std::optional<uint64_t> {
+        if constexpr (requires { e.call; }) {
+          return e.call;
+        } else {
+          return std::nullopt;
+        }
+      },
+      event);
+}
+
+// Returns whether the call goes on after it.
+bool IsOfStream(const CampaignEvent& event) {
+  return std::holds_alternative<event::Prompt>(event) ||
+         std::holds_alternative<event::Completion>(event) ||
+         std::holds_alternative<event::Progress>(event);
+}
+
 // A campaign that takes longer hangs.
 constexpr Seconds kPatience = 7 * 24 * 3600;
 
@@ -31,6 +51,7 @@ World::World(const WorldOptions& options)
                           .sets = options.sets})),
       now_(kBegin + options.begins),
       faults_left_(options.faults),
+      absences_left_(options.absences),
       moves_left_(options.moves),
       trainer_(options.trainer != nullptr ? *options.trainer : own_trainer_),
       policy_(trainer_.policy),
@@ -52,6 +73,17 @@ void World::After(Seconds delay, CampaignEvent event) {
   std::push_heap(queue_.begin(), queue_.end(), std::greater<>());
 }
 
+void World::Take(std::vector<CampaignEvent>* events) {
+  std::pop_heap(queue_.begin(), queue_.end(), std::greater<>());
+  CampaignEvent event = std::move(queue_.back().event);
+  now_ = queue_.back().at;
+  queue_.pop_back();
+  const std::optional<uint64_t> call = CallOf(event);
+  const bool silenced = call && silenced_.count(*call) > 0;
+  if (silenced && !std::holds_alternative<event::CallFailed>(event)) return;
+  events->push_back(std::move(event));
+}
+
 void World::Break(const std::string& promise) {
   if (broken_.empty()) broken_ = absl::StrCat("at ", now_ - kBegin, " s: ", promise);
 }
@@ -62,6 +94,8 @@ void World::Start() {
   queue_.clear();  // answers to the one before reach nobody
   computing_.clear();
   timing_.clear();
+  asked_.clear();
+  silenced_.clear();
   members_.clear();
   std::vector<std::string> names;
   for (const size_t worker : worker_list_) {
@@ -75,9 +109,11 @@ void World::Start() {
   if (options_.steal && ends_.empty()) state_->StealTrainer();
   // Services of its own die with it, remote ones live on.
   if (options_.trainer == nullptr && Draw() < 0.5) EndTrainer();
-  if (trainer_up_) After(0.1 * Draw(), event::ServiceReady{kTrainer});
+  if (Absence(0.2)) SendTrainerAway();  // it starts late
+  After(HeardAt(trainer_back_), event::ServiceReady{kTrainer});
   for (int w = 0; w < static_cast<int>(members_.size()); ++w) {
-    if (WorkerAt(w).up) After(0.1 * Draw(), event::ServiceReady{w});
+    if (Absence(0.1)) SendWorkerAway(w);
+    After(HeardAt(WorkerAt(w).back), event::ServiceReady{w});
   }
   After(1, event::Tick{});
 }
@@ -89,18 +125,11 @@ bool World::Advance() {
     Break("nothing happens any more");
     return false;
   }
-  std::pop_heap(queue_.begin(), queue_.end(), std::greater<>());
-  std::vector<CampaignEvent> events = {std::move(queue_.back().event)};
-  now_ = queue_.back().at;
-  queue_.pop_back();
+  std::vector<CampaignEvent> events;
+  Take(&events);
   // What comes while the shell writes to its journal is seen together.
   const Seconds busy_until = now_ + (Draw() < 0.3 ? Draw() : 0);
-  while (!queue_.empty() && queue_.front().at <= busy_until) {
-    std::pop_heap(queue_.begin(), queue_.end(), std::greater<>());
-    events.push_back(std::move(queue_.back().event));
-    now_ = queue_.back().at;
-    queue_.pop_back();
-  }
+  while (!queue_.empty() && queue_.front().at <= busy_until) Take(&events);
   if (lived() > kPatience) Break("the campaign hangs: " + state_->StatusLine(now_));
   for (const CampaignEvent& event : events) {
     if (!std::holds_alternative<event::Tick>(event)) continue;
@@ -108,6 +137,10 @@ bool World::Advance() {
     if (Fault(0.01)) LoseTrainer();
     if (!members_.empty() && Fault(0.02)) {
       LoseWorker(static_cast<int>(random_() % members_.size()));
+    }
+    if (Absence(0.01)) SendTrainerAway();
+    if (!members_.empty() && Absence(0.02)) {
+      SendWorkerAway(static_cast<int>(random_() % members_.size()));
     }
     MoveWorkers();
   }
@@ -181,20 +214,13 @@ absl::StatusOr<std::vector<v1::UpdateRequest>> World::Requests() const {
 }
 
 void World::Step(const std::vector<CampaignEvent>& events) {
-  // An event that ends a call strikes it from the books below before the core can react.
-  const auto over = [&](uint64_t call) {
-    computing_.erase(call);
-    timing_.erase(call);
-  };
   for (const CampaignEvent& event : events) {
-    if (const auto* e = std::get_if<event::CallFailed>(&event)) over(e->call);
-    if (const auto* e = std::get_if<event::PolicyLoaded>(&event)) over(e->call);
-    if (const auto* e = std::get_if<event::GenerateEnded>(&event)) over(e->call);
-    if (const auto* e = std::get_if<event::UpdateDone>(&event)) over(e->call);
-    if (const auto* e = std::get_if<event::CheckpointSaved>(&event)) over(e->call);
-    if (const auto* e = std::get_if<event::CheckpointsRemoved>(&event)) over(e->call);
-    if (const auto* e = std::get_if<event::VerdictArrived>(&event)) over(e->call);
-    if (const auto* e = std::get_if<event::ProblemKnown>(&event)) over(e->call);
+    // An event that ends a call strikes it from the books before the core can react.
+    if (const std::optional<uint64_t> call = CallOf(event); call && !IsOfStream(event)) {
+      computing_.erase(*call);
+      timing_.erase(*call);
+      asked_.erase(*call);
+    }
     const auto told = [this](int worker) {
       Member& member = members_[static_cast<size_t>(worker)];
       if (!member.told_at) member.told_at = now_;
@@ -239,11 +265,13 @@ void World::CheckPromises() {
   for (const Member& member : members_) {
     // The last verdict comes within this, its deadline included.
     constexpr Seconds kLastVerdict = 200;
-    if (!member.left && member.told_at && now_ > *member.told_at + kLastVerdict) {
+    if (!member.left && member.told_at && now_ > *member.told_at + kLastVerdict &&
+        !Gone(static_cast<size_t>(&member - members_.data()))) {
       Break(absl::StrCat("worker w", member.worker, " was sent away and stays"));
     }
   }
-  if (order_ % 7 != 0) return;  // what follows is costly
+  if (order_ % 7 != 0 || journal_.size() == replayed_) return;  // what follows is costly
+  replayed_ = journal_.size();
   DurableState replayed(&plan_);
   for (const JournalEntry& entry : journal_) replayed.Apply(entry);
   if (replayed.Fingerprint() != state_->durable().Fingerprint()) {
@@ -263,9 +291,7 @@ void World::Do(const action::Record& a) {
 void World::Do(const action::Probe& a) {
   if (Fault(0.05)) return;  // it gets no answer, and its deadline must end it
   if (a.service == kTrainer) {
-    if (!trainer_up_) {
-      return After(0.1, event::CallFailed{a.call, absl::UnavailableError("no trainer")});
-    }
+    if (!HearsTrainer(a.call)) return;
     v1::TrainerInfo info;
     info.set_host_id("trainer-host");
     info.set_device("cpu");
@@ -274,9 +300,7 @@ void World::Do(const action::Probe& a) {
     TellPolicy(&info);
     return After(0.1 * Draw(), event::TrainerProbed{a.call, info});
   }
-  if (!WorkerAt(a.service).up) {
-    return After(0.1, event::CallFailed{a.call, absl::UnavailableError("no worker")});
-  }
+  if (!HearsWorker(a.call, a.service)) return;
   const size_t worker = members_[static_cast<size_t>(a.service)].worker;
   v1::WorkerInfo info;
   info.set_host_id(options_.shared ? "trainer-host" : absl::StrCat("host-", worker));
@@ -289,6 +313,7 @@ void World::Do(const action::Probe& a) {
 
 void World::Do(const action::LoadPolicy& a) {
   computing_.insert(a.call);
+  if (!HearsTrainer(a.call)) return;
   if (Fault(0.05)) {
     return After(1, event::CallFailed{a.call, absl::UnavailableError("connection reset")});
   }
@@ -311,7 +336,7 @@ void World::Do(const action::LoadPolicy& a) {
 
 void World::Do(const action::Generate& a) {
   computing_.insert(a.call);
-  if (!LetThrough(a.call, a.request.holder())) return;
+  if (!HearsTrainer(a.call) || !LetThrough(a.call, a.request.holder())) return;
   Seconds at = 0;
   for (const v1::PromptGroup& group : a.request.groups()) {
     if (a.request.step() > 0) {
@@ -399,14 +424,14 @@ void World::Apply(uint64_t call, const v1::UpdateRequest& request) {
 void World::Do(const action::Update& a) {
   const int64_t position = plan_.PositionOf(a.request.name());
   if (plan_.LearnedAt(position) < position) Break("a frozen policy learns");
-  if (!LetThrough(a.call, a.request.holder())) return;
+  if (!HearsTrainer(a.call) || !LetThrough(a.call, a.request.holder())) return;
   v1::UpdateRequest request = a.request;
   request.clear_holder();
   Apply(a.call, request);
 }
 
 void World::Do(const action::ReplayUpdate& a) {
-  if (!LetThrough(a.call, a.holder)) return;
+  if (!HearsTrainer(a.call) || !LetThrough(a.call, a.holder)) return;
   const absl::StatusOr<std::vector<v1::UpdateRequest>> requests = Requests();
   if (!requests.ok()) return Break(std::string(requests.status().message()));
   for (const v1::UpdateRequest& request : *requests) {
@@ -419,7 +444,7 @@ void World::Do(const action::ReplayUpdate& a) {
 
 void World::Do(const action::SaveCheckpoint& a) {
   computing_.insert(a.call);
-  if (!LetThrough(a.call, a.holder)) return;
+  if (!HearsTrainer(a.call) || !LetThrough(a.call, a.holder)) return;
   if (Fault(0.05)) {
     return After(1, event::CallFailed{a.call, absl::UnavailableError("connection reset")});
   }
@@ -432,7 +457,7 @@ void World::Do(const action::SaveCheckpoint& a) {
 
 void World::Do(const action::RemoveCheckpoints& a) {
   computing_.insert(a.call);
-  if (!LetThrough(a.call, a.holder)) return;
+  if (!HearsTrainer(a.call) || !LetThrough(a.call, a.holder)) return;
   v1::RemoveCheckpointsResponse response;
   for (const std::string& path : a.paths) {
     if (Fault(0.05)) {
@@ -450,8 +475,9 @@ void World::Do(const action::RemoveCheckpoints& a) {
 void World::Do(const action::PutProblem& a) {
   if (!a.has_calibration) timing_.insert(a.call);
   if (members_[static_cast<size_t>(a.worker)].told_at) Break("a problem for one that leaves");
+  if (!HearsWorker(a.call, a.worker)) return;
   Worker& worker = WorkerAt(a.worker);
-  if (!worker.up || Fault(0.03)) {
+  if (Fault(0.03)) {
     return After(0.1, event::CallFailed{a.call, absl::UnavailableError("connection reset")});
   }
   worker.known.insert(plan_.problems[a.problem].hash);
@@ -490,10 +516,8 @@ void World::Do(const action::Measure& a) {
     Break("measured again: " + a.request.candidate_id());
   }
   if (members_[static_cast<size_t>(a.worker)].told_at) Break("work for one that leaves");
+  if (!HearsWorker(a.call, a.worker)) return;
   Worker& worker = WorkerAt(a.worker);
-  if (!worker.up) {
-    return After(0.1, event::CallFailed{a.call, absl::UnavailableError("no worker")});
-  }
   if (worker.known.count(a.request.problem_hash()) == 0) {
     return After(0.1, event::CallFailed{a.call, absl::FailedPreconditionError("unknown problem")});
   }
@@ -526,70 +550,12 @@ void World::Do(const action::CancelCall& a) {
 
 void World::Do(const action::Finish& a) {
   ends_.push_back(a.status);
+  if (!a.status.ok() && a.status.message().empty()) Break("it ends without a reason");
   if (a.status.ok()) {
     done_ = true;
   } else {
     crash_ = true;  // the operator resumes
   }
-}
-
-void World::LoseTrainer() {
-  ++losses_;
-  // The process is lost, or only the connection.
-  if (options_.trainer == nullptr && Draw() < 0.7) EndTrainer();
-  trainer_up_ = true;  // it is back by the time anybody is told
-  After(0, event::ServiceLost{kTrainer, "killed by the simulation"});
-  After(5 * Draw() + 0.01, event::ServiceReady{kTrainer});
-}
-
-void World::LoseWorker(int w) {
-  WorkerAt(w).known.clear();
-  After(0, event::ServiceLost{w, "killed by the simulation"});
-  After(20 * Draw() + 0.01, event::ServiceReady{w});
-}
-
-// An operator at `whet workers` never leaves the campaign without any worker for long.
-void World::MoveWorkers() {
-  if (options_.moves == 0) return;
-  if (worker_list_.empty() && Draw() < 0.05) return Join();
-  if (moves_left_ == 0 || Draw() >= 0.05) return;
-  --moves_left_;
-  std::vector<int> staying;
-  for (int w = 0; w < static_cast<int>(members_.size()); ++w) {
-    if (!members_[static_cast<size_t>(w)].sent_away) staying.push_back(w);
-  }
-  if (staying.empty() || Draw() < 0.5) return Join();
-  SendAway(staying[random_() % staying.size()]);
-}
-
-void World::Join() {
-  ++joined_;
-  const int index = static_cast<int>(members_.size());
-  members_.push_back({workers_.size(), false, {}, false});
-  worker_list_.push_back(workers_.size());
-  workers_.emplace_back();
-  // This happens together with whatever else is due now.
-  After(0, event::WorkerJoined{index, absl::StrCat("worker w", worker_list_.back())});
-  After(Draw(), event::ServiceReady{index});
-}
-
-void World::SendAway(int w) {
-  Member& member = members_[static_cast<size_t>(w)];
-  worker_list_.erase(std::find(worker_list_.begin(), worker_list_.end(), member.worker));
-  member.sent_away = true;
-  if (Draw() < 0.6) {
-    After(0, event::DrainWorker{w});
-    if (Draw() < 0.2) After(Draw(), event::RemoveWorker{w});  // the drain is too slow for somebody
-  } else {
-    After(0, event::RemoveWorker{w});
-  }
-}
-
-void World::Do(const action::WorkerLeft& a) {
-  Member& member = members_[static_cast<size_t>(a.worker)];
-  if (member.left) Break("it left twice");
-  member.left = true;
-  ++left_;
 }
 
 }  // namespace whetstone

@@ -1,6 +1,7 @@
 // A World is a trainer, workers and a journal that live in one thread and one seed: a CampaignState
 // talks to it in tests. Time is virtual; replies come after random delays, and, with faults left to
-// spend, also twice, late, wrong or not at all.
+// spend, also twice, late, wrong or not at all. With absences left to spend, services are away for
+// minutes, start late, and calls of every kind get no answer.
 #ifndef WHETSTONE_COORDINATOR_CAMPAIGN_CAMPAIGN_FAKES_H_
 #define WHETSTONE_COORDINATOR_CAMPAIGN_CAMPAIGN_FAKES_H_
 
@@ -42,6 +43,8 @@ struct WorldOptions {
   int slots = 2;  // of each worker that does not
   // So many faults may be spent; 0: everything works.
   int faults = 0;
+  // So many absences may be spent besides; 0: who is lost is back soon, and answers.
+  int absences = 0;
   int64_t steps = 6;
   int64_t warmup = 3;
   int group_size = 4;
@@ -82,6 +85,8 @@ class World {
   int crashes() const { return crashes_; }
   int measured() const { return measured_; }
   int trainer_losses() const { return losses_; }
+  int away() const { return away_; }          // absences of a service
+  int silent() const { return silent_; }      // calls without an answer
   int poisoned() const { return poisoned_; }  // workers ended by `poison`
   int hedges() const { return hedges_; }
   // Returns how many updates at most came between the policy that sampled and the one that learned.
@@ -117,7 +122,7 @@ class World {
   };
   using Policy = FakeTrainer::Policy;
   struct Worker {
-    bool up = true;
+    Seconds back = 0;  // it is away until then
     std::set<std::string> known;
   };
   // A Member is a worker as the living coordinator knows it, by its index there.
@@ -164,6 +169,18 @@ class World {
   void Apply(uint64_t call, const v1::UpdateRequest& request);
   void CheckBatch(const v1::UpdateRequest& request);
   void CheckEvaluations();
+  // A call comes to the service. Returns whether it is heard; if not, it fails or gets no answer.
+  bool HearsTrainer(uint64_t call);
+  bool HearsWorker(uint64_t call, int w);
+  // The service is away for a while. Whoever calls is refused, and may have been told before.
+  void SendTrainerAway();
+  void SendWorkerAway(int w);
+  // The calls get no answers; of some their caller hears that.
+  void Interrupt(const std::set<uint64_t>& calls);
+  // Returns when the coordinator that starts now hears that the service is there.
+  Seconds HeardAt(Seconds back);
+  // Returns whether the core has given the worker up.
+  bool Gone(size_t w) const;
   void LoseTrainer();
   void LoseWorker(int w);
   void MoveWorkers();
@@ -176,6 +193,10 @@ class World {
   double Draw() { return std::uniform_real_distribution<double>(0, 1)(random_); }
   // Spends a fault with this probability, and returns whether it did.
   bool Fault(double probability);
+  // The same with an absence.
+  bool Absence(double probability);
+  // Takes the next event from the queue. It is dropped if nobody hears it.
+  void Take(std::vector<CampaignEvent>* events);
   void After(Seconds delay, CampaignEvent event);
   v1::Verdict VerdictOf(const v1::MeasureRequest& request);
 
@@ -190,7 +211,11 @@ class World {
   std::vector<Later> queue_;  // a heap
   std::vector<JournalEntry> journal_;
   std::vector<std::string> lines_;
+  size_t replayed_ = 0;  // entries of the journal when its replay was last looked at
   int faults_left_ = 0;
+  int absences_left_ = 0;
+  int away_ = 0;
+  int silent_ = 0;
   int crashes_ = 0;
   int losses_ = 0;
   int measured_ = 0;
@@ -214,7 +239,7 @@ class World {
 
   FakeTrainer own_trainer_;
   FakeTrainer& trainer_;
-  bool trainer_up_ = true;
+  Seconds trainer_back_ = 0;                    // it is away until then
   Policy& policy_;                              // of trainer_
   std::map<std::string, Policy>& checkpoints_;  // of trainer_, by path
   std::vector<Worker> workers_;                 // all that ever were
@@ -224,7 +249,9 @@ class World {
   // timed measures.
   std::set<uint64_t> computing_;
   std::set<uint64_t> timing_;
-  std::set<std::string> judged_;  // candidate ids with a recorded verdict
+  std::map<uint64_t, size_t> asked_;  // calls in flight to workers, with the worker's index
+  std::set<uint64_t> silenced_;       // calls whose answers are lost
+  std::set<std::string> judged_;      // candidate ids with a recorded verdict
 };
 
 }  // namespace whetstone

@@ -211,7 +211,7 @@ TEST_F(CampaignMembersTest, WithoutAnyTheCampaignWaitsForOneAndSaysSo) {
                           [](const Wait& wait) { return wait.name == "a worker"; }));
   Send(event::ServiceReady{kTrainer});  // its absence would end the campaign as well
   Send(event::TrainerProbed{probe_.call, {}});
-  now_ = kReturnDeadline;
+  now_ = 180;
   Send(event::Tick{});
   EXPECT_TRUE(state_.finished());
   EXPECT_THAT(std::string(finish_.message()), HasSubstr("whet workers RUN add"));

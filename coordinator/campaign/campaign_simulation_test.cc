@@ -23,6 +23,7 @@ WorldOptions OptionsOf(uint64_t seed) {
   options.workers = 1 + static_cast<int>(seed % 4);
   options.shared = seed % 2 == 0;
   options.faults = 40;
+  options.absences = 12;
   options.measure = seed % 5 == 0 ? 15 : 2;
   const bool frozen = seed % 8 == 3;
   options.sets = {
@@ -54,7 +55,9 @@ WorldOptions OptionsOf(uint64_t seed) {
 }
 
 // The campaigns go through lost connections, lost processes, duplicate and late answers,
-// infrastructure errors and crashes of the coordinator at any event, while workers join and leave.
+// infrastructure errors and crashes of the coordinator at any event, while workers join and leave,
+// services are away for up to five minutes, and calls of every kind get no answer. A campaign that
+// ends for that is resumed.
 // There are 300 of them, or WHETSTONE_SIM_SEEDS. One that fails is repeated alone by
 // WHETSTONE_SIM_FIRST=SEED WHETSTONE_SIM_SEEDS=1.
 TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
@@ -62,6 +65,9 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
   const uint64_t count = Setting("WHETSTONE_SIM_SEEDS", 300);
   int crashes = 0;
   int losses = 0;
+  int away = 0;
+  int silent = 0;
+  int gave_up = 0;
   int hedges = 0;
   int refilled = 0;
   int evaluated = 0;
@@ -83,6 +89,9 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
     repairs += world.repairs();
     crashes += world.crashes();
     losses += world.trainer_losses();
+    away += world.away();
+    silent += world.silent();
+    gave_up += static_cast<int>(world.ends().size()) - 1;
     hedges += world.hedges();
     joined += world.joined();
     left += world.left();
@@ -93,6 +102,9 @@ TEST(CampaignSimulationTest, KeepsItsPromisesUnderFaults) {
   }
   EXPECT_GT(crashes, static_cast<int>(count)) << "the simulation must do what it says";
   EXPECT_GT(losses, static_cast<int>(count));
+  EXPECT_GT(away, static_cast<int>(count));
+  EXPECT_GT(silent, static_cast<int>(count));
+  EXPECT_GT(gave_up, static_cast<int>(count) / 4);
   EXPECT_GT(hedges, static_cast<int>(count) / 10);
   EXPECT_GT(refilled, static_cast<int>(count));
   EXPECT_GT(evaluated, static_cast<int>(count));

@@ -15,6 +15,10 @@ namespace {
 
 constexpr Seconds kLookEvery = 0.2;
 
+// These are of the status line.
+constexpr size_t kNamedWaits = 3;
+constexpr Seconds kLongWait = 10;
+
 }  // namespace
 
 CampaignState::CampaignState(const CampaignPlan* plan, const std::vector<std::string>& workers)
@@ -73,8 +77,8 @@ void CampaignState::Schedule() {
 void CampaignState::CheckDeadlines() {
   trainer_.CheckDeadlines();
   if (finished()) return;
-  while (const std::optional<LostWorker> lost = members_.LoseOverdue())
-    measuring_.WorkerLost(*lost);
+  while (const std::optional<LostWorker> lost = members_.LoseOverdue()) WorkerLost(lost);
+  if (finished()) return;
   measuring_.CheckAttempts();
   measuring_.CheckWorkers();
 }
@@ -286,12 +290,19 @@ std::string CampaignState::StatusLine(Seconds now) const {
   if (trainer_.op() == TrainerOp::kGenerate && trainer_.progress().tokens() > 0) {
     absl::StrAppend(&line, ", ", trainer_.progress().tokens(), " tokens");
   }
-  const std::vector<Wait> waits = Waits();
-  if (!waits.empty()) {
-    absl::StrAppend(
-        &line, absl::StrFormat("; %.0f s waiting for %s", now - waits[0].since, waits[0].name));
-    if (waits.size() > 1) absl::StrAppend(&line, " and ", waits.size() - 1, " more");
+  std::vector<Wait> waits = Waits();
+  if (waits.empty()) return line;
+  absl::StrAppendFormat(&line, "; %.0f s waiting for %s", now - waits[0].since, waits[0].name);
+  // Of the others those are named that take long, the longest first, as far as a line goes.
+  std::sort(waits.begin() + 1, waits.end(),
+            [](const Wait& a, const Wait& b) { return a.since < b.since; });
+  size_t named = 1;
+  for (; named < std::min(waits.size(), kNamedWaits); ++named) {
+    const Seconds waited = now - waits[named].since;
+    if (waited <= kLongWait) break;
+    absl::StrAppendFormat(&line, ", %.0f s for %s", waited, waits[named].name);
   }
+  if (waits.size() > named) absl::StrAppend(&line, " and ", waits.size() - named, " more");
   return line;
 }
 

@@ -320,11 +320,28 @@ TEST_F(Driven, ATrainerThatNeverComesEndsTheCampaignByName) {
   Send(event::Tick{}, 0);
   ASSERT_EQ(state_.Waits().size(), 1u);
   EXPECT_EQ(state_.Waits()[0].name, "the trainer to start");
-  Send(event::Tick{}, kReturnDeadline - 1);
+  Send(event::Tick{}, 179);
   EXPECT_FALSE(state_.finished());
-  Send(event::Tick{}, kReturnDeadline);
+  Send(event::Tick{}, 180);
   EXPECT_TRUE(state_.finished());
   EXPECT_EQ(finish_.message(), "the trainer has not answered for 180 s: no answer");
+}
+
+TEST_F(Driven, AnOnlyWorkerThatHangsWhileItPreparesEndsTheCampaign) {
+  Send(event::ServiceReady{kTrainer}, 0);
+  v1::TrainerInfo trainer;
+  trainer.set_host_id("t");
+  Send(event::TrainerProbed{probe_.call, trainer}, 0);
+  Send(event::ServiceReady{0}, 0);
+  ASSERT_NE(Find<action::PutProblem>(Send(event::WorkerProbed{probe_.call, {}}, 0)), nullptr);
+  Send(event::Tick{}, 419);
+  ASSERT_FALSE(state_.finished());
+  EXPECT_EQ(state_.StatusLine(419),
+            "step 1: 0/4 completions, 0 verdicts; 419 s waiting for Trainer.LoadCheckpoint /model, "
+            "419 s for worker to calibrate "
+            "problem a");
+  Send(event::Tick{}, 420);
+  EXPECT_EQ(finish_.message(), "no worker is left: it can't take problem a: no answer in 420 s");
 }
 
 TEST_F(Driven, AnUnsoundProblemEndsTheCampaign) {
@@ -377,7 +394,7 @@ TEST_F(Driven, AGroupStaysOnItsCpuModelThroughAResume) {
 
 TEST_F(Driven, AWorkerThatRefusesIsNotAskedAgain) {
   RefuseProblem(absl::FailedPreconditionError("no control groups"));
-  EXPECT_EQ(finish_.message(), "no worker is left: no control groups");
+  EXPECT_EQ(finish_.message(), "no worker is left: it can't take problem a: no control groups");
 }
 
 TEST_F(Driven, StopEndsEverythingAndSaysWhere) {

@@ -1,21 +1,20 @@
-// These deadlines say, in one place, how long the campaign waits for anything. Each is several
-// times what the thing takes on the slowest machine it was tried on: a deadline is there to end a
-// hang, not to hurry.
+// These deadlines say, in one place, how long the campaign waits for an answer; how long a service
+// may be away, the campaign says itself (`patience`). Each is several times what the thing takes on
+// the slowest machine it was tried on: a deadline is there to end a hang, not to hurry.
 #ifndef WHETSTONE_COORDINATOR_CAMPAIGN_DEADLINES_H_
 #define WHETSTONE_COORDINATOR_CAMPAIGN_DEADLINES_H_
 
+#include <algorithm>
+
 #include "coordinator/durable/seconds.h"
+#include "whetstone/v1/campaign.pb.h"
 #include "whetstone/v1/problem.pb.h"
 
 namespace whetstone {
 
 // A service answers GetInfo within this.
 inline constexpr Seconds kProbeDeadline = 20;
-// A lost service answers again within this (a local one is restarted, a tunnel reconnects).
-inline constexpr Seconds kReturnDeadline = 180;
 inline constexpr Seconds kLoadDeadline = 900;
-// A trainer that serves another campaign is free within this.
-inline constexpr Seconds kHeldDeadline = 180;
 // Whoever holds the trainer and asks it nothing tells it so often that it lives: several times in
 // TrainerLease::kSeconds.
 inline constexpr Seconds kSignOfLife = 15;
@@ -43,6 +42,10 @@ inline constexpr Seconds kChallengerStragglerMin = 30;
 // The worker compiles the operator's programs and measures expert and noise.
 inline Seconds PutProblemDeadline(const v1::Problem& problem) {
   return 120 + 10 * (problem.limits().total_s() > 0 ? problem.limits().total_s() : 30);
+}
+// A campaign gives up the worker that says nothing until then.
+inline Seconds PutProblemDeadline(const v1::Campaign& campaign, const v1::Problem& problem) {
+  return std::max(PutProblemDeadline(problem), campaign.patience().worker_s());
 }
 
 }  // namespace whetstone

@@ -348,7 +348,7 @@ void MeasureScheduler::CheckAttempts() {
 }
 
 void MeasureScheduler::CheckWorkers() {
-  if (no_worker_since_ < 0 || context_->now() < no_worker_since_ + kReturnDeadline) return;
+  if (no_worker_since_ < 0 || context_->now() < no_worker_since_ + patience()) return;
   std::string why = "there is none; add one with: whet workers RUN add";
   for (int w = 0; w < members_->dispatcher().size(); ++w) {
     if (members_->gone(w)) continue;
@@ -368,7 +368,8 @@ void MeasureScheduler::WatchWorkers() {
       open = true;
       const std::string model = CpuModelOf(step, step.jobs[j].group_index);
       for (int w = 0; w < dispatcher.size() && !cared_for; ++w) {
-        cared_for = dispatcher.up(w) && !dispatcher.draining(w) && members_->KnowsAny(w) &&
+        // One that knows no problem yet, and is not taught one, waits for the trainer to be quiet.
+        cared_for = dispatcher.up(w) && !dispatcher.draining(w) &&
                     !dispatcher.resting(w, context_->now()) && dispatcher.HasModel(w, model);
       }
     }
@@ -391,7 +392,7 @@ void MeasureScheduler::AddWaits(std::vector<Wait>* waits) const {
     }
   }
   if (no_worker_since_ >= 0) {
-    waits->push_back({"a worker", no_worker_since_, no_worker_since_ + kReturnDeadline});
+    waits->push_back({"a worker", no_worker_since_, no_worker_since_ + patience()});
   }
 }
 

@@ -19,7 +19,7 @@
 // first, and has none.
 //
 // It ends the campaign (CampaignContext::Finish) when there have been candidates for
-// kReturnDeadline, but nobody to measure them. Events that answer no call of its own are ignored.
+// patience.worker_s, but nobody to measure them. Events that answer no call of its own are ignored.
 // It is not thread-safe.
 #ifndef WHETSTONE_COORDINATOR_CAMPAIGN_MEASURE_SCHEDULER_H_
 #define WHETSTONE_COORDINATOR_CAMPAIGN_MEASURE_SCHEDULER_H_
@@ -86,6 +86,7 @@ class MeasureScheduler {
   void AddWaits(std::vector<Wait>* waits) const;
 
  private:
+  Seconds patience() const { return context_->plan().campaign.patience().worker_s(); }
   void AddChallengers();
   void Dispatch(bool trainer_computes);
   void TryDispatch(MeasureJob* job, bool trainer_computes);

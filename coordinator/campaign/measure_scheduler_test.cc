@@ -230,7 +230,7 @@ TEST_F(MeasureSchedulerTest, NobodyToMeasureForTooLongEndsTheCampaign) {
   measuring_.AddWaits(&waits);
   ASSERT_EQ(waits.size(), 1u);
   EXPECT_EQ(waits[0].name, "a worker");
-  context_.set_now(kReturnDeadline);
+  context_.set_now(plan_.campaign.patience().worker_s());
   measuring_.CheckWorkers();
   ASSERT_TRUE(context_.end().has_value());
   EXPECT_EQ(context_.end()->message(), "no worker has been reachable for 180 s: no answer");

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/retry_policy.h"
 #include "common/status_macros.h"
 #include "coordinator/campaign/deadlines.h"
 
@@ -19,7 +20,7 @@ Membership::Membership(CampaignContext* context, const std::vector<std::string>&
 std::optional<LostWorker> Membership::On(const event::ServiceReady& e) {
   if (gone(e.service)) return std::nullopt;
   const absl::Status why = absl::UnavailableError("the worker was started again");
-  Lose(e.service, why);
+  SetDown(e.service, why);
   Worker& worker = At(e.service);
   worker.up = true;
   worker.last_error.clear();
@@ -31,8 +32,10 @@ std::optional<LostWorker> Membership::On(const event::ServiceLost& e) {
   if (gone(e.service)) return std::nullopt;
   context_->Notice(absl::StrCat("lost ", name(e.service), ": ", e.detail));
   const absl::Status why = absl::UnavailableError(e.detail);
-  Lose(e.service, why);
-  At(e.service).up = false;
+  SetDown(e.service, why);
+  Worker& worker = At(e.service);
+  worker.up = false;
+  if (worker.away_since < 0) worker.away_since = context_->now();
   return LostWorker{e.service, why};
 }
 
@@ -40,7 +43,7 @@ std::optional<LostWorker> Membership::On(const event::ServiceFailed& e) {
   if (gone(e.service)) return std::nullopt;
   context_->Notice(absl::StrCat(name(e.service), " is gone: ", e.detail));
   const absl::Status why = absl::UnavailableError(e.detail);
-  Lose(e.service, why);
+  SetDown(e.service, why);
   At(e.service).up = false;
   dispatcher_.SetGone(e.service);
   return LostWorker{e.service, why};
@@ -51,25 +54,29 @@ std::optional<LostWorker> Membership::On(const event::CallFailed& e) {
     Worker& worker = At(w);
     if (e.call != worker.probe && e.call != worker.put) continue;
     if (e.call == worker.put) {
-      const std::string message(e.status.message());
-      if (e.status.code() == absl::StatusCode::kInvalidArgument) {
-        context_->Finish(absl::InvalidArgumentError(absl::StrCat(
-            "problem ", PutProblemId(worker), " is not sound: ", message,
-            "; try: whet problem check ", context_->plan().FileOf(worker.put_problem))));
-        return std::nullopt;
-      }
-      if (e.status.code() == absl::StatusCode::kFailedPrecondition) {
-        return On(event::ServiceFailed{w, message});
-      }
-      if (++worker.put_failures >= kPutFailuresMax) {
-        return On(event::ServiceFailed{
-            w, absl::StrCat("it can't take problem ", PutProblemId(worker), ": ", message)});
-      }
+      if (!absl::IsInvalidArgument(e.status)) return FailPut(w, e.status);
+      context_->Finish(absl::InvalidArgumentError(
+          absl::StrCat("problem ", PutProblemId(worker), " is not sound: ", e.status.message(),
+                       "; try: whet problem check ", context_->plan().FileOf(worker.put_problem))));
+      return std::nullopt;
     }
     Lose(w, e.status);
     return LostWorker{w, e.status};
   }
   return std::nullopt;
+}
+
+// Nobody who fails at this can measure: it is asked again only if that may help.
+LostWorker Membership::FailPut(int w, const absl::Status& status) {
+  Worker& worker = At(w);
+  const absl::Status why(status.code(), absl::StrCat("it can't take problem ", PutProblemId(worker),
+                                                     ": ", status.message()));
+  if (++worker.put_failures >= kPutFailuresMax || absl::IsFailedPrecondition(status) ||
+      IsPermanent(Operation::kCall, status) || context_->now() >= worker.put_deadline) {
+    return *On(event::ServiceFailed{w, std::string(why.message())});
+  }
+  Lose(w, why);
+  return {w, why};
 }
 
 void Membership::On(const event::WorkerProbed& e) {
@@ -80,6 +87,7 @@ void Membership::On(const event::WorkerProbed& e) {
     if (worker.info.hostname() != e.info.hostname()) by_hostname_.emplace(e.info.hostname(), w);
     worker.info = e.info;
     worker.heard = context_->now();
+    worker.away_since = -1;
     worker.known.clear();
     dispatcher_.SetUp(w, {.slots = e.info.slots(),
                           .cpu_model = e.info.cpu_model(),
@@ -148,6 +156,15 @@ bool Membership::SharesCores(const v1::WorkerInfo& worker) const {
 
 void Membership::Lose(int w, const absl::Status& why) {
   Worker& worker = At(w);
+  if (worker.away_since < 0) {
+    worker.away_since = context_->now();
+    context_->Notice(absl::StrCat("lost ", worker.name, ": ", why.message()));
+  }
+  SetDown(w, why);
+}
+
+void Membership::SetDown(int w, const absl::Status& why) {
+  Worker& worker = At(w);
   set_last_error(w, why);
   CancelCalls(&worker);
   worker.known.clear();
@@ -158,12 +175,13 @@ void Membership::Lose(int w, const absl::Status& why) {
 std::optional<LostWorker> Membership::LoseOverdue() {
   for (int w = 0; w < dispatcher_.size(); ++w) {
     const Worker& worker = At(w);
-    const bool probe_late = worker.probe != 0 && context_->now() >= worker.probe_deadline;
-    const bool put_late = worker.put != 0 && context_->now() >= worker.put_deadline;
-    if (!probe_late && !put_late) continue;
-    const absl::Status why = absl::DeadlineExceededError(
-        absl::StrCat(worker.name, " did not answer ",
-                     put_late ? "Worker.PutProblem" : "Worker.GetInfo", " in time"));
+    if (worker.put != 0 && context_->now() >= worker.put_deadline) {
+      return FailPut(w, absl::DeadlineExceededError(absl::StrFormat(
+                            "no answer in %.0f s", context_->now() - worker.put_since)));
+    }
+    if (worker.probe == 0 || context_->now() < worker.probe_deadline) continue;
+    const absl::Status why =
+        absl::DeadlineExceededError("it did not answer Worker.GetInfo in time");
     Lose(w, why);
     return LostWorker{w, why};
   }
@@ -199,7 +217,7 @@ void Membership::ScheduleOne(int w, bool trainer_computes) {
     worker.put = context_->NewCall();
     worker.put_problem = p;
     worker.put_since = now;
-    worker.put_deadline = now + PutProblemDeadline(problems[p].problem);
+    worker.put_deadline = now + PutProblemDeadline(context_->plan().campaign, problems[p].problem);
     action::PutProblem put{worker.put, w, p, calibration != nullptr, {}};
     if (calibration != nullptr) put.calibration = *calibration;
     context_->Emit(std::move(put));
@@ -330,13 +348,19 @@ std::vector<v1::WorkerStatus> Membership::Status(Seconds now) const {
 
 void Membership::AddWaits(std::vector<Wait>* waits) const {
   for (const Worker& worker : workers_) {
-    if (worker.probe != 0) {
+    if (worker.up && worker.away_since >= 0) {  // it is probed, or will be soon
+      waits->push_back(
+          {absl::StrCat(worker.name, " to come back"), worker.away_since,
+           worker.probe != 0 ? worker.probe_deadline : worker.retry_at + kProbeDeadline});
+    } else if (worker.probe != 0) {
       waits->push_back({absl::StrCat(worker.name, " to say what it is"),
                         worker.probe_deadline - kProbeDeadline, worker.probe_deadline});
     }
     if (worker.put != 0) {
-      waits->push_back({absl::StrCat(worker.name, " to prepare problem ", PutProblemId(worker)),
-                        worker.put_since, worker.put_deadline});
+      waits->push_back(
+          {absl::StrCat(worker.name, worker.put_timed ? " to calibrate" : " to prepare",
+                        " problem ", PutProblemId(worker)),
+           worker.put_since, worker.put_deadline});
     }
   }
 }

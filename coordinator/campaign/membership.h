@@ -9,8 +9,12 @@
 // A worker is known by its index for good; the one that joins next gets the next index. It can be
 // given candidates once its probe is answered (Dispatcher::up) and it knows their problem. A worker
 // that may have died is lost: its calls in flight are cancelled, it knows no problem any more, and
-// it is probed again after kRetryDelay. What it was measuring is MeasureScheduler's business:
-// whatever loses a worker says so to the caller.
+// it is probed again after kRetryDelay, for as long as the campaign lasts. What it was measuring is
+// MeasureScheduler's business: whatever loses a worker says so to the caller.
+//
+// A worker is gone, and not asked again, when its connection is given up, and when it is there but
+// can't take a problem: it says that asking again is pointless, or fails kPutFailuresMax times in a
+// row, or says nothing until PutProblemDeadline.
 //
 // It ends the campaign (CampaignContext::Finish) when a worker finds a problem unsound. Events that
 // answer no call of its own are ignored. It is not thread-safe.
@@ -44,7 +48,6 @@ struct LostWorker {
 
 class Membership {
  public:
-  // A worker that so often in a row failed to take a problem is given up.
   static constexpr int kPutFailuresMax = 4;
 
   // `context` is borrowed; `workers` are names for people, by index. They count as down until
@@ -65,7 +68,7 @@ class Membership {
   // The trainer said what it is: which workers share cores with it follows.
   void SetTrainer(const v1::TrainerInfo& trainer);
 
-  // A measurement there failed as if the worker had died.
+  // A call to the worker failed as if it had died.
   void Lose(int worker, const absl::Status& why);
   // Returns the first worker that has not answered in time, which is lost by that; it is called
   // until there is none.
@@ -86,7 +89,6 @@ class Membership {
   // Notes that it gave a verdict.
   void CountVerdict(int worker);
   bool Knows(int worker, const std::string& problem_hash) const;
-  bool KnowsAny(int worker) const { return !At(worker).known.empty(); }
   // Notes that it does not know the problem any more.
   void Forget(int worker, const std::string& problem_hash);
   // Returns whether any worker is being taught a problem.
@@ -121,6 +123,7 @@ class Membership {
     // These tell of trouble.
     int put_failures = 0;  // in a row
     Seconds retry_at = 0;
+    Seconds away_since = -1;  // it was lost then; negative: it has answered since
     std::string last_error;
     // These are for people.
     int64_t verdicts = 0;
@@ -132,6 +135,8 @@ class Membership {
   const std::string& PutProblemId(const Worker& worker) const;
   bool SharesCores(const v1::WorkerInfo& worker) const;
   void ScheduleOne(int worker, bool trainer_computes);
+  LostWorker FailPut(int worker, const absl::Status& status);
+  void SetDown(int worker, const absl::Status& why);
   void CancelCalls(Worker* worker);
   void Leave(int worker, const std::string& why);
 

@@ -111,6 +111,63 @@ TEST_F(MembershipTest, AWorkerThatCannotTakeAProblemIsGivenUp) {
   EXPECT_FALSE(context_.end().has_value()) << "the other may still come";
 }
 
+TEST_F(MembershipTest, AWorkerThatSaysNothingWhileItPreparesIsGivenUp) {
+  Probed(0, "h");
+  const action::PutProblem put = NextPut();
+  const Seconds deadline = PutProblemDeadline(plan_.campaign, plan_.problems[0].problem);
+  std::vector<Wait> waits;
+  members_.AddWaits(&waits);
+  ASSERT_EQ(waits.size(), 1u);
+  EXPECT_EQ(waits[0].name, "worker 0 to calibrate problem a");
+  EXPECT_EQ(waits[0].deadline, deadline);
+  context_.set_now(deadline - 1);
+  EXPECT_FALSE(members_.LoseOverdue().has_value());
+  context_.set_now(deadline);
+  const auto lost = members_.LoseOverdue();
+  ASSERT_TRUE(lost.has_value());
+  EXPECT_EQ(lost->worker, 0);
+  EXPECT_TRUE(members_.gone(0));
+  std::vector<Action> actions = context_.TakeActions();
+  ASSERT_EQ(actions.size(), 2u);
+  EXPECT_EQ(std::get<action::Notice>(actions[0]).text,
+            "worker 0 is gone: it can't take problem a: no answer in 420 s");
+  EXPECT_EQ(std::get<action::CancelCall>(actions[1]).call, put.call);
+  EXPECT_FALSE(members_.LoseOverdue().has_value());
+}
+
+TEST(PutProblemDeadlineTest, MorePatienceWaitsLonger) {
+  const CampaignPlan plan = MakeTestPlan({.sets = {"patience.worker_s=1000"}});
+  EXPECT_EQ(PutProblemDeadline(plan.campaign, plan.problems[0].problem), 1000);
+}
+
+// Frozen while it prepares, it is noticed by its connection, and then answers no probe.
+TEST_F(MembershipTest, ALostWorkerIsNamedOnceAndItsAbsenceIsCounted) {
+  Probed(0, "h");
+  context_.set_now(30);
+  members_.On(event::CallFailed{NextPut().call, absl::UnavailableError("ping timeout")});
+  const auto notices = Taken<action::Notice>();
+  ASSERT_EQ(notices.size(), 1u);
+  EXPECT_EQ(notices[0].text, "lost worker 0: it can't take problem a: ping timeout");
+  for (Seconds now = 31; now < 600; ++now) {
+    context_.set_now(now);
+    members_.LoseOverdue();
+    members_.Schedule(false);
+    std::vector<Wait> waits;
+    members_.AddWaits(&waits);
+    ASSERT_EQ(waits.size(), 1u);
+    EXPECT_EQ(waits[0].name, "worker 0 to come back");
+    EXPECT_EQ(waits[0].since, 30);
+    EXPECT_GT(waits[0].deadline, now);
+  }
+  EXPECT_TRUE(Taken<action::Notice>().empty());
+  EXPECT_FALSE(members_.gone(0)) << "others may go on meanwhile";
+  Probed(0, "h");
+  NextPut();
+  std::vector<Wait> waits;
+  members_.AddWaits(&waits);
+  EXPECT_EQ(waits[0].name, "worker 0 to calibrate problem a");
+}
+
 TEST_F(MembershipTest, AnUnsoundProblemEndsTheCampaign) {
   Probed(0, "h");
   EXPECT_FALSE(members_.On(event::CallFailed{NextPut().call, absl::InvalidArgumentError("wrong")})
@@ -130,8 +187,7 @@ TEST_F(MembershipTest, WorkersThatDoNotAnswerInTimeAreLostOneByOne) {
     const auto lost = members_.LoseOverdue();
     ASSERT_TRUE(lost.has_value());
     EXPECT_EQ(lost->worker, worker);
-    EXPECT_EQ(lost->why.message(),
-              absl::StrCat("worker ", worker, " did not answer Worker.GetInfo in time"));
+    EXPECT_EQ(lost->why.message(), "it did not answer Worker.GetInfo in time");
     EXPECT_EQ(Taken<action::CancelCall>().size(), 1u);
   }
   EXPECT_FALSE(members_.LoseOverdue().has_value());
@@ -160,10 +216,10 @@ TEST_F(MembershipTest, ALostWorkerKnowsNothingAnyMore) {
   Probed(0, "h");
   const action::PutProblem put = NextPut();
   members_.On(event::ProblemKnown{put.call, {}});
-  EXPECT_TRUE(members_.KnowsAny(0));
+  EXPECT_TRUE(members_.Knows(0, "hash-a"));
   const auto lost = members_.On(event::ServiceLost{0, "connection reset"});
   ASSERT_TRUE(lost.has_value());
-  EXPECT_FALSE(members_.KnowsAny(0));
+  EXPECT_FALSE(members_.Knows(0, "hash-a"));
   EXPECT_FALSE(members_.dispatcher().up(0));
   EXPECT_EQ(members_.Status(0)[0].why(), "connection reset");
 }

@@ -46,12 +46,12 @@ void TrainerDriver::CheckDeadlines() {
     Fail(absl::DeadlineExceededError(
         absl::StrFormat("%s: no answer in %.0f s", op_name_, context_->now() - since_)));
   }
-  if (down_since_ >= 0 && context_->now() >= down_since_ + kReturnDeadline) {
+  if (down_since_ >= 0 && context_->now() >= down_since_ + patience()) {
     context_->Finish(absl::UnavailableError(absl::StrFormat(
         "the trainer has not answered for %.0f s: %s", context_->now() - down_since_,
         last_error_.empty() ? "no answer" : last_error_)));
   }
-  if (held_since_ >= 0 && context_->now() >= held_since_ + kHeldDeadline) {
+  if (held_since_ >= 0 && context_->now() >= held_since_ + patience()) {
     context_->Finish(absl::FailedPreconditionError(absl::StrFormat(
         "the trainer serves %s, and has not become free in %.0f s: stop that campaign or wait for "
         "its end, or take the trainer from it with --steal",
@@ -62,12 +62,12 @@ void TrainerDriver::CheckDeadlines() {
 void TrainerDriver::AddWaits(std::vector<Wait>* waits) const {
   if (held_since_ >= 0) {
     waits->push_back({absl::StrCat("the trainer, which serves ", OtherHolder()), held_since_,
-                      held_since_ + kHeldDeadline});
+                      held_since_ + patience()});
+  } else if (down_since_ >= 0 && !computes()) {
+    waits->push_back({lost() ? "the trainer to come back" : "the trainer to start", down_since_,
+                      down_since_ + patience()});
   } else if (op_ != TrainerOp::kNone) {
     waits->push_back({op_name_, since_, deadline_});
-  } else if (down_since_ >= 0) {
-    waits->push_back({lost() ? "the trainer to come back" : "the trainer to start", down_since_,
-                      down_since_ + kReturnDeadline});
   }
 }
 
@@ -123,8 +123,8 @@ void TrainerDriver::Fail(const absl::Status& status) {
   // A removal that is hopeless does not make the campaign so: the next save asks for it again.
   const bool removing = op == TrainerOp::kRemove;
   if (removing) obsolete_.clear();
-  if (absl::IsAborted(status) || (!removing && IsPermanent(Operation::kCall, status)) ||
-      ++failures_ >= kFailuresMax) {
+  if ((!removing && IsPermanent(Operation::kCall, status)) ||
+      (op != TrainerOp::kProbe && ++failures_ >= kFailuresMax)) {
     context_->Finish(absl::Status(status.code(), absl::StrCat(name, ": ", status.message())));
     return;
   }
@@ -348,7 +348,7 @@ std::optional<int64_t> TrainerDriver::On(const event::Completion& e) {
     return std::nullopt;
   if (groups[group_index].samples[sample].completion) return std::nullopt;  // it came twice
   context_->Record(RolloutEntry{step_, e.completion});
-  losses_ = 0;
+  failures_ = losses_ = 0;
   return step_;
 }
 

@@ -10,13 +10,14 @@
 // fails, or does not answer by its deadline, leaves unknown whether the trainer is still there and
 // with which policy: it is probed, given back what it forgot (a checkpoint, then the journal's
 // updates), and asked again. It ends the campaign (CampaignContext::Finish) when asking again is
-// pointless, after kFailuresMax failures in a row, when the trainer has been away for
-// kReturnDeadline or was lost kLossesMax times without anything new, and with OK once every update
-// is done and saved, and every evaluation complete.
+// pointless (common/retry_policy.h), after kFailuresMax failed calls in a row, when the trainer has
+// been away for patience.trainer_s or was lost kLossesMax times without anything new, and with OK
+// once every update is done and saved, and every evaluation complete. How often a trainer that is
+// away was probed counts for nothing: it may refuse connections until it has started.
 //
 // The trainer serves one campaign (trainer.proto): every call says that this is the one which holds
 // it, and a sign of life goes out when there is nothing to ask. A trainer that serves another is
-// waited for, kHeldDeadline long. Once it was held and another has taken it, the campaign ends,
+// waited for as long. Once it was held and another has taken it, the campaign ends,
 // with ABORTED: it never takes it back by itself.
 //
 // An event that answers another call than the running one is ignored. It is not thread-safe.
@@ -113,6 +114,7 @@ class TrainerDriver {
 
  private:
   bool Answers(uint64_t call, TrainerOp op) const { return op_ == op && call_ == call; }
+  Seconds patience() const { return context_->plan().campaign.patience().trainer_s(); }
   uint64_t Start(TrainerOp op, std::string name, Seconds allowed);
   void End();
   // The running call is done, and failures before it are forgiven.
@@ -157,7 +159,7 @@ class TrainerDriver {
   Seconds down_since_ = 0;   // negative: it is there
   Seconds held_since_ = -1;  // another campaign holds it since; negative: none does
   Seconds retry_at_ = 0;     // probe again not before this
-  int failures_ = 0;         // in a row
+  int failures_ = 0;         // of calls but probes, since anything came of one
   int losses_ = 0;           // of the trainer, since anything new came of it
   std::string broken_off_;   // what it computed when it last failed, until something succeeds
   std::string last_error_;

@@ -13,6 +13,7 @@ namespace whetstone {
 namespace {
 
 constexpr TrainerDriver::Allowed kAll = {.compute = true, .update = true};
+constexpr Seconds kPatience = 180;  // the default of patience.trainer_s
 
 // The plan is one warm-up update, then one step of one group of two rollouts.
 class TrainerDriverTest : public testing::Test {
@@ -170,14 +171,14 @@ TEST_F(TrainerDriverTest, ATrainerThatServesAnotherIsWaitedForByName) {
   trainer_.AddWaits(&waits);
   ASSERT_EQ(waits.size(), 1u);
   EXPECT_EQ(waits[0].name, "the trainer, which serves campaign b-2, heard of 3 s ago");
-  EXPECT_EQ(waits[0].deadline, kHeldDeadline);
+  EXPECT_EQ(waits[0].deadline, kPatience);
   EXPECT_TRUE(trainer_.lost());
-  context_.set_now(kHeldDeadline - 1);
+  context_.set_now(kPatience - 1);
   ASSERT_TRUE(trainer_.Idle());
   trainer_.On(event::TrainerProbed{Scheduled<action::Probe>().call, HeldBy("b-2")});
   trainer_.CheckDeadlines();
   EXPECT_FALSE(context_.end().has_value());
-  context_.set_now(kHeldDeadline);
+  context_.set_now(kPatience);
   trainer_.CheckDeadlines();
   ASSERT_TRUE(context_.end().has_value());
   EXPECT_EQ(context_.end()->code(), absl::StatusCode::kFailedPrecondition);
@@ -208,7 +209,7 @@ TEST_F(TrainerDriverTest, OthersThatAreFasterAgainAndAgainAreNoFailure) {
   Probed(HeldBy("b-0"));
   Only<action::Notice>();
   for (int race = 1; race <= 2 * TrainerDriver::kFailuresMax; ++race) {
-    const Seconds now = race * (kHeldDeadline - 1);
+    const Seconds now = race * (kPatience - 1);
     context_.set_now(now);
     trainer_.CheckDeadlines();
     trainer_.On(event::TrainerProbed{Scheduled<action::Probe>().call, {}});
@@ -222,7 +223,7 @@ TEST_F(TrainerDriverTest, OthersThatAreFasterAgainAndAgainAreNoFailure) {
   }
   EXPECT_FALSE(context_.end().has_value());
   // One that follows another unseen is waited for anew, too.
-  context_.set_now(context_.now() + kHeldDeadline - 1);
+  context_.set_now(context_.now() + kPatience - 1);
   trainer_.On(event::TrainerProbed{Scheduled<action::Probe>().call, HeldBy("c-3")});
   Only<action::Notice>();
   context_.set_now(context_.now() + 2);
@@ -367,17 +368,82 @@ TEST_F(TrainerDriverTest, ALoadWithoutAnswerIsNoLossOfTheTrainer) {
   EXPECT_EQ(Scheduled<action::LoadPolicy>().path, "") << "it keeps what it loaded";
 }
 
-TEST_F(TrainerDriverTest, FailuresInARowEndTheCampaign) {
+// The process is started again behind a tunnel that stays up, and listens only when CUDA is there.
+TEST_F(TrainerDriverTest, ATrainerThatRefusesIsWaitedForUntilItsPatienceEnds) {
+  const auto refused_until = [this](Seconds end) {
+    for (Seconds now = context_.now(); now < end; now += kRetryDelay) {
+      context_.set_now(now);
+      trainer_.CheckDeadlines();
+      ASSERT_TRUE(trainer_.Idle());
+      const auto probe = Scheduled<action::Probe>();
+      std::vector<Wait> waits;
+      trainer_.AddWaits(&waits);
+      ASSERT_EQ(waits.size(), 1u);
+      EXPECT_EQ(waits[0].since, end - kPatience) << "it counts from when the trainer went";
+      trainer_.On(event::CallFailed{probe.call, absl::UnavailableError("refused")});
+      ASSERT_FALSE(context_.end().has_value()) << context_.end()->message();
+      EXPECT_FALSE(trainer_.Idle()) << "it is not asked again at once";
+    }
+    context_.set_now(end - 0.5);
+  };
   trainer_.On(event::ServiceReady{kTrainer});
+  refused_until(kPatience);
+  trainer_.On(event::ServiceReady{kTrainer});
+  trainer_.On(event::TrainerProbed{Scheduled<action::Probe>().call, {}});
+  Loaded(5);
+  trainer_.On(event::CallFailed{Scheduled<action::Update>().call, absl::UnavailableError("reset")});
+  Only<action::Notice>();
+  const Seconds gone = context_.now();
+  context_.set_now(gone + kRetryDelay);
+  refused_until(gone + kPatience);
+  context_.set_now(gone + kPatience);
+  trainer_.CheckDeadlines();
+  ASSERT_TRUE(context_.end().has_value());
+  EXPECT_EQ(context_.end()->message(), "the trainer has not answered for 180 s: refused");
+}
+
+TEST_F(TrainerDriverTest, CallsThatFailWhileTheTrainerIsThereEndTheCampaign) {
+  v1::TrainerInfo info;
+  info.set_campaign_id(plan_.campaign_id);
+  info.set_model("/model");
+  ProbedOwn(info);
   for (int failure = 1; failure <= TrainerDriver::kFailuresMax; ++failure) {
     EXPECT_FALSE(context_.end().has_value());
     trainer_.On(
-        event::CallFailed{Scheduled<action::Probe>().call, absl::UnavailableError("refused")});
-    EXPECT_TRUE(context_.end() || !trainer_.Idle()) << "it is not asked again at once";
+        event::CallFailed{Scheduled<action::Update>().call, absl::InternalError("no memory")});
+    if (context_.end()) break;
+    Only<action::Notice>();
     context_.set_now(failure * kRetryDelay);
+    trainer_.On(event::TrainerProbed{Scheduled<action::Probe>().call, info});
   }
   ASSERT_TRUE(context_.end().has_value());
-  EXPECT_EQ(context_.end()->message(), "Trainer.GetInfo: refused");
+  EXPECT_EQ(context_.end()->message(), "Trainer.Update warm-up 1: no memory");
+}
+
+TEST_F(TrainerDriverTest, AStreamThatBreaksAgainAndAgainButGetsFurtherIsNoFailure) {
+  v1::TrainerInfo info;
+  info.set_campaign_id(plan_.campaign_id);
+  info.set_model("/model");
+  *info.mutable_last_update() = plan_.NameOf(1);
+  DurableState durable(&plan_);
+  UpdateEntry update;
+  update.name = plan_.NameOf(1);
+  durable.Apply(update);
+  durable.Apply(CheckpointEntry{plan_.NameOf(1), "/ckpt/warmup", "c0ffee", 0});
+  context_.Restore(std::move(durable));
+  ProbedOwn(info);
+  for (int failure = 1; failure < 2 * (TrainerDriver::kFailuresMax - 1); ++failure) {
+    const auto generate = Scheduled<action::Generate>({.compute = true});
+    if (failure == TrainerDriver::kFailuresMax - 1) {
+      EXPECT_EQ(trainer_.On(event::Completion{generate.call, {}}), 1);
+      Only<action::Record>();
+    }
+    trainer_.On(event::CallFailed{generate.call, absl::UnavailableError("stream broke")});
+    Only<action::Notice>();
+    ASSERT_FALSE(context_.end().has_value()) << failure;
+    context_.set_now(failure * kRetryDelay);
+    trainer_.On(event::TrainerProbed{Scheduled<action::Probe>().call, info});
+  }
 }
 
 TEST_F(TrainerDriverTest, AFrozenTrainerIsCancelledByNameAndGivenUpLater) {
@@ -399,7 +465,7 @@ TEST_F(TrainerDriverTest, AFrozenTrainerIsCancelledByNameAndGivenUpLater) {
   EXPECT_FALSE(context_.end().has_value());
   trainer_.On(event::PolicyLoaded{load});  // too late
   EXPECT_FALSE(trainer_.computes());
-  context_.set_now(kLoadDeadline + kReturnDeadline);
+  context_.set_now(kLoadDeadline + kPatience);
   trainer_.CheckDeadlines();
   ASSERT_TRUE(context_.end().has_value());
   EXPECT_EQ(context_.end()->message(),

@@ -115,7 +115,8 @@ absl::StatusOr<std::optional<v1::Campaign>> FindBase(const EvalOptions& options,
   }
   if (first == nullptr) return std::nullopt;
   console->Line(absl::StrCat(
-      "settings (generate, chat, local, measure, cluster, policy) are those of ", first->word));
+      "settings (generate, chat, local, measure, cluster, patience, policy) are those of ",
+      first->word));
   return first->run;
 }
 
@@ -256,7 +257,7 @@ void AddEval(CLI::App* app, SelectedCommand* selected) {
   command->add_option("--out", options->out, "The evaluation's folder (default evals/SPLIT)");
   command->add_option(
       "--campaign", options->campaign,
-      "Campaign file whose generate, chat, local, measure, cluster and policy are used "
+      "Campaign file whose generate, chat, local, measure, cluster, patience and policy are used "
       "(default those of the first MODEL that is a run)");
   command
       ->add_option("--set", options->sets,

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -42,9 +43,9 @@ void Publish(const RunPaths& paths, const Portability& found, Console* console) 
   console->Result(json);
 }
 
-// Returns whether every program is.
-absl::StatusOr<bool> ArePortable(const PortableOptions& options, StopSignals* signals,
-                                 Console* console) {
+// Returns the exit code.
+absl::StatusOr<int> AskIfPortable(const PortableOptions& options, StopSignals* signals,
+                                  Console* console) {
   ASSIGN_OR_RETURN(const RunPaths paths, RunDir::Find(options.root));
   CampaignPlan plan;
   ASSIGN_OR_RETURN(const RunSummary summary, SummarizeRun(paths, &plan));
@@ -52,21 +53,23 @@ absl::StatusOr<bool> ArePortable(const PortableOptions& options, StopSignals* si
   if (incumbents.empty()) {
     console->Line("no program was faster than its reference yet");
     console->Result(PortabilityJson({}));
-    return true;
+    return kExitOk;
   }
   ASSIGN_OR_RETURN(const Portability found,
                    MeasurePortability(plan, paths, incumbents, options.workers, signals, console));
   Publish(paths, found, console);
-  return found.portable();
+  if (found.portable()) return kExitOk;
+  const bool refuted = std::any_of(found.programs.begin(), found.programs.end(),
+                                   [](const PortableProgram& p) { return p.refuted(); });
+  return refuted ? kExitWrongInput : kExitOurFailure;
 }
 
 int RunPortable(const PortableOptions& options) {
   // The signals' thread outlives everything that it may wake.
   static StopSignals* const signals = new StopSignals;
   Console console(options.json);
-  const absl::StatusOr<bool> portable = ArePortable(options, signals, &console);
-  if (!portable.ok()) return console.Fail(portable.status());
-  return *portable ? kExitOk : kExitWrongInput;
+  const absl::StatusOr<int> exit_code = AskIfPortable(options, signals, &console);
+  return exit_code.ok() ? *exit_code : console.Fail(exit_code.status());
 }
 
 }  // namespace
@@ -77,7 +80,9 @@ void AddPortable(CLI::App* app, SelectedCommand* selected) {
       "portable",
       "Measure the best programs of a run again on other machines\n\nAsks one worker of each CPU "
       "model, after the run or while it goes on. A program is portable where the lower end\nof its "
-      "interval is above 1 on every model that was asked. The exit code is 2 if one is not.\n"
+      "interval is above 1 on every model that was asked. The exit code is 2 if one is not,\nelse "
+      "3 "
+      "if one could not be measured everywhere.\n"
       "RUN/portable.json keeps what was found, for whet report; the run is only read else.");
   command->add_option("RUN", options->root, "Run directory")->required();
   command->add_option("PROBLEM", options->problem, "Only this problem's program");

@@ -179,6 +179,7 @@ int AddWorkers(const WorkersOptions& options) {
   if (!addresses.ok()) return console.Fail(addresses.status());
   nlohmann::ordered_json added = nlohmann::ordered_json::array();
   std::vector<absl::Status> failures;
+  std::string failed;  // their addresses
   for (const v1::WorkerHost& address : *addresses) {
     v1::AddWorkerRequest request;
     *request.mutable_worker() = address;
@@ -188,14 +189,15 @@ int AddWorkers(const WorkersOptions& options) {
       added.push_back(WorkerJson(*worker));
     } else {
       failures.push_back(worker.status());
+      absl::StrAppend(&failed, failed.empty() ? "" : ", ", WorkerAddressText(address));
       if (addresses->size() > 1) console.Notice(std::string(worker.status().message()));
     }
   }
   if (!failures.empty()) {
     if (addresses->size() == 1) return console.Fail(failures[0]);
-    return console.Fail(
-        absl::Status(failures[0].code(), absl::StrFormat("%d of %d workers could not be added",
-                                                         failures.size(), addresses->size())));
+    return console.Fail(absl::Status(failures[0].code(),
+                                     absl::StrFormat("%d of %d workers could not be added: %s",
+                                                     failures.size(), addresses->size(), failed)));
   }
   console.Result(addresses->size() == 1 ? nlohmann::ordered_json{{"worker", added[0]}}
                                         : nlohmann::ordered_json{{"workers", added}});
@@ -219,7 +221,8 @@ void AddWorkers(CLI::App* app, SelectedCommand* selected) {
     CLI::App* sub = command->add_subcommand(name, help)->fallthrough();
     sub->add_option("NAME", options->name, "As in the list")->required();
     sub->add_flag("--force", options->force,
-                  "Even the last one: the campaign then waits three minutes for another one");
+                  "Even the last one: the campaign then waits for another one, for "
+                  "patience.worker_s");
     sub->callback([=] { selected->run = [=] { return Leave(*options, drain); }; });
   };
   leave("drain", "No new work for it; when what it measures has ended, it leaves", true);

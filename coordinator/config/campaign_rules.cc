@@ -327,6 +327,8 @@ class Rules : public RuleChecks {
                    absl::StrCat("is ", c_.local().ranks(), ", more than the ", c_.local().threads(),
                                 " threads they share (local.threads)"));
     }
+    RETURN_IF_ERROR(Positive("patience.trainer_s", c_.patience().trainer_s()));
+    RETURN_IF_ERROR(Positive("patience.worker_s", c_.patience().worker_s()));
     RETURN_IF_ERROR(OneOf("chat.thinking", c_.chat().thinking(), {"auto", "on", "off"}));
     RETURN_IF_ERROR(OneOf("measure.isolation_min", c_.measure().isolation_min(),
                           {"namespaces", "landlock", "cgroups"}));

@@ -16,7 +16,8 @@
 namespace whetstone {
 namespace {
 
-constexpr const char* kSections[] = {"generate", "chat", "local", "cluster", "measure", "policy"};
+constexpr const char* kSections[] = {"generate", "chat",   "local",   "cluster",
+                                     "measure",  "policy", "patience"};
 
 // A campaign that learns nothing, of which only the keys that matter are replaced.
 constexpr char kNothingLearned[] =
@@ -111,6 +112,7 @@ absl::StatusOr<v1::Campaign> EvalCampaign(const NamedModel& model, const v1::Cam
     *campaign.mutable_local() = base->local();
     *campaign.mutable_measure() = base->measure();
     *campaign.mutable_policy() = base->policy();
+    *campaign.mutable_patience() = base->patience();
     if (base->has_cluster()) {
       *campaign.mutable_cluster() = base->cluster();
       campaign.mutable_checkpoint()->set_dir(base->checkpoint().dir());
@@ -139,6 +141,7 @@ std::vector<std::string> EvalDifferences(const CampaignPlan& there, const Campai
   for (v1::Campaign* campaign : {&was, &is}) {
     campaign->mutable_eval()->clear_problems();  // their files are copies
     campaign->clear_checkpoint();
+    campaign->clear_patience();
     // How it is asked decides nothing of what comes out.
     v1::PolicyConfig which;
     which.set_endpoint(campaign->policy().endpoint());

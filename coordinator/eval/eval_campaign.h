@@ -17,15 +17,14 @@ struct EvalSettings {
   std::vector<std::string> problems;  // absolute
   int samples = 16;
   uint64_t seed = 17;
-  // Of generate, chat, local, cluster, measure and, but for endpoint and model, policy.
+  // Of generate, chat, local, cluster, measure, patience and, but for endpoint and model, policy.
   std::vector<std::string> sets;
 };
 
-// Returns the model's campaign: generate, chat, local, cluster, measure and how an endpoint is
-// asked are those of `base` (borrowed; null: the defaults). A model behind an endpoint begins its
-// answers, and thinks, by itself, whatever generate.response_prefix and chat.thinking say of the
-// others. INVALID_ARGUMENT: a set
-// of another key, or a broken rule.
+// Returns the model's campaign: generate, chat, local, cluster, measure, patience and how an
+// endpoint is asked are those of `base` (borrowed; null: the defaults). A model behind an endpoint
+// begins its answers, and thinks, by itself, whatever generate.response_prefix and chat.thinking
+// say of the others. INVALID_ARGUMENT: a set of another key, or a broken rule.
 absl::StatusOr<v1::Campaign> EvalCampaign(const NamedModel& model, const v1::Campaign* base,
                                           const EvalSettings& settings);
 

@@ -56,8 +56,10 @@ TEST(EvalCampaignTest, HowItIsAskedMakesNoOtherEvaluation) {
   there.problems.resize(1);
   here.problems.resize(1);
   there.campaign = *EvalCampaign(*FindModel("http://h/v1#m"), nullptr, {{"/p.md"}, 4, 17, {}});
-  here.campaign = *EvalCampaign(*FindModel("http://h/v1#m"), nullptr,
-                                {{"/p.md"}, 4, 17, {"policy.requests_max=9", "policy.key_env=K"}});
+  here.campaign = *EvalCampaign(
+      *FindModel("http://h/v1#m"), nullptr,
+      {{"/p.md"}, 4, 17, {"policy.requests_max=9", "policy.key_env=K", "patience.trainer_s=900"}});
+  EXPECT_EQ(here.campaign.patience().trainer_s(), 900);
   EXPECT_THAT(EvalDifferences(there, here), testing::IsEmpty());
   here.campaign = *EvalCampaign(*FindModel("http://g/v1#m"), nullptr, {{"/p.md"}, 4, 17, {}});
   EXPECT_THAT(EvalDifferences(there, here), testing::ElementsAre(HasSubstr("policy.endpoint is")));

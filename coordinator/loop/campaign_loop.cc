@@ -252,7 +252,7 @@ absl::Status CampaignLoop::Do(const action::PutProblem& a) {
   request.set_problem_hash(problem.hash);
   request.set_isolation_min(IsolationMin(plan_->campaign));
   if (a.has_calibration) *request.mutable_calibration() = a.calibration;
-  const Seconds deadline = PutProblemDeadline(problem.problem);
+  const Seconds deadline = PutProblemDeadline(plan_->campaign, problem.problem);
   WorkerClient* const worker = workers_[static_cast<size_t>(a.worker)];
   Start(a.call, [call = a.call, request, deadline, worker](CallControl* control) -> CampaignEvent {
     auto reply = worker->PutProblem(request, Net(deadline, control));

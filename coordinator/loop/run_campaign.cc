@@ -1,6 +1,9 @@
 #include "coordinator/loop/run_campaign.h"
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -38,6 +41,7 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
                          StopSignals* signals, Console* console,
                          const std::function<bool(const v1::UpdateName& done)>& enough,
                          bool steal) {
+  console->Status("reading the journal");
   ASSIGN_OR_RETURN(DurableState before, journal->Restore(plan));
   RETURN_IF_ERROR(MakeDirectories(paths.logs()));
   RETURN_IF_ERROR(console->LogTo(paths.logs() + "/whet.log"));
@@ -64,7 +68,18 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
   options.campaign = plan.campaign;
   options.log_dir = paths.logs();
   options.on_event = [&relay](const ServiceEvent& event) { relay.Hear(event); };
-  options.cancelled = [signals] { return signals->stopped(); };
+  // Logins and starts may take minutes: whom they wait for is told every second.
+  const SteadyClock clock;
+  const auto opening_since = clock.Now();
+  int64_t told_s = 0;
+  options.cancelled = [&] {
+    const int64_t waited_s =
+        std::chrono::duration_cast<std::chrono::seconds>(clock.Now() - opening_since).count();
+    if (std::exchange(told_s, waited_s) != waited_s) {
+      console->Status(absl::StrCat(waited_s, " s waiting for ", relay.Missing()));
+    }
+    return signals->stopped();
+  };
   // A run that has begun is not held up by one host.
   ASSIGN_OR_RETURN(const bool has_progress, journal->HasProgress());
   options.workers_may_be_missing = has_progress;
@@ -78,6 +93,7 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
   const std::unique_ptr<TrainerClient> trainer = MakeGrpcTrainerClient(cluster->trainer().target);
   // A run that has begun goes on from its checkpoints.
   if (!has_progress && !cluster->is_local()) {
+    console->Status("asking the trainer whether the model will serve");
     RETURN_IF_ERROR(CheckRemoteModel(plan, trainer.get(), signals));
   }
   std::vector<std::unique_ptr<WorkerClient>> workers;
@@ -89,7 +105,6 @@ absl::Status RunCampaign(const CampaignPlan& plan, const RunPaths& paths, Journa
     workers.push_back(MakeGrpcWorkerClient(endpoint.target));
     hooks.workers.push_back(workers.back().get());
   }
-  const SteadyClock clock;
   hooks.journal = journal;
   hooks.clock = &clock;
   CampaignState state(&plan, names);

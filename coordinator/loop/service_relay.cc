@@ -58,6 +58,19 @@ void ServiceRelay::AddWorker(const std::string& name, ServiceIndex index) {
   if (post_) PassPresent(name);
 }
 
+std::string ServiceRelay::Missing() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::string missing;
+  for (const auto& [name, event] : latest_) {
+    if (event.state != ServiceEvent::State::kConnecting &&
+        event.state != ServiceEvent::State::kLost) {
+      continue;
+    }
+    absl::StrAppend(&missing, missing.empty() ? "" : ", ", name);
+  }
+  return missing;
+}
+
 void ServiceRelay::Detach() {
   const std::lock_guard<std::mutex> lock(mutex_);
   post_ = nullptr;

@@ -29,6 +29,9 @@ class ServiceRelay {
   // is called while attached.
   void AddWorker(const std::string& name, ServiceIndex index);
   void Detach();
+  // Returns the services that are being connected or have been lost, "trainer gpu01, worker cpu03";
+  // empty: none is.
+  std::string Missing();
 
  private:
   void Pass(const ServiceEvent& event);

@@ -55,6 +55,16 @@ TEST_F(ServiceRelayTest, TellsThePresentStateOnce) {
       << "a service nothing was heard of is healthy: the cluster is open";
 }
 
+TEST_F(ServiceRelayTest, NamesWhomTheClusterStillWaitsFor) {
+  relay_.Hear({"worker a", State::kConnecting, "connecting", false});
+  relay_.Hear({"trainer", State::kConnecting, "starting", false});
+  EXPECT_EQ(relay_.Missing(), "trainer, worker a");
+  relay_.Hear({"trainer", State::kReady, "", true});
+  relay_.Hear({"worker a", State::kLost, "no route to host", false});
+  relay_.Hear({"worker b", State::kFailed, "its host key has changed", false});
+  EXPECT_EQ(relay_.Missing(), "worker a");
+}
+
 TEST_F(ServiceRelayTest, PassesOnChangesOnly) {
   Attach();
   Heard();

@@ -9,7 +9,6 @@
 #include "absl/strings/strip.h"
 #include "common/grpc_status.h"
 #include "common/status_macros.h"
-#include "coordinator/campaign/deadlines.h"
 #include "coordinator/journal/worker_list.h"
 
 namespace whetstone {
@@ -197,8 +196,9 @@ absl::StatusOr<int> WorkerControl::LeaveNow(const Workers& workers, const v1::Le
   if (works(worker) && std::count_if(workers.begin(), workers.end(), works) == 1 &&
       !request.force()) {
     return absl::FailedPreconditionError(absl::StrCat(
-        worker.name(), " is the last worker: without one the campaign waits ", kReturnDeadline,
-        " s and then stops; add another one first, or insist with --force"));
+        worker.name(),
+        " is the last worker: without one the campaign stops after its patience.worker_s; add "
+        "another one first, or insist with --force"));
   }
   if (!member.left) {
     member.left = true;

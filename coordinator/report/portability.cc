@@ -82,6 +82,12 @@ bool PortableProgram::portable() const {
                      [](const PortableResult& result) { return result.wins(); });
 }
 
+bool PortableProgram::refuted() const {
+  return std::any_of(results.begin(), results.end(), [](const PortableResult& result) {
+    return result.error.empty() && !result.wins();
+  });
+}
+
 bool Portability::portable() const {
   return std::all_of(programs.begin(), programs.end(),
                      [](const PortableProgram& program) { return program.portable(); });
@@ -146,7 +152,9 @@ std::vector<std::vector<std::string>> PortabilityRows(const Portability& portabi
   for (const PortableProgram& program : portability.programs) {
     for (const PortableResult& result : program.results) {
       rows.push_back({program.problem, result.cpu_model, result.worker, ResultText(result),
-                      result.wins() ? "yes" : "no"});
+                      result.wins()          ? "yes"
+                      : result.error.empty() ? "no"
+                                             : "not known"});
     }
   }
   return rows;
@@ -159,7 +167,10 @@ std::string PortableText(const PortableProgram& program) {
                         models == 1 ? "the CPU model that was asked"
                                     : absl::StrCat("each of ", models, " CPU models"));
   }
-  std::string text = absl::StrCat(program.problem, " is NOT portable:");
+  std::string text = absl::StrCat(
+      program.problem, program.refuted()
+                           ? " is NOT portable:"
+                           : " could not be measured everywhere, so this is not known of it:");
   for (const PortableResult& result : program.results) {
     if (result.wins()) continue;
     const std::string& why = result.error.empty() ? result.verdict.detail() : result.error;

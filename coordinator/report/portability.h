@@ -35,6 +35,8 @@ struct PortableProgram {
 
   // Says whether it wins on all of them, and there is one.
   bool portable() const;
+  // Says whether it was measured on one of them and does not win there. A program may be neither.
+  bool refuted() const;
 };
 
 struct UnreachedWorker {
@@ -59,7 +61,8 @@ absl::StatusOr<Portability> ParsePortability(absl::string_view text);
 std::vector<std::string> PortabilityHeader();
 std::vector<std::vector<std::string>> PortabilityRows(const Portability& portability);
 
-// Says of one program "ID is portable: …", or on which CPU models it is not, and why.
+// Says of one program "ID is portable: …", or on which CPU models it is not, or was not measured,
+// and why.
 std::string PortableText(const PortableProgram& program);
 
 // Returns the part of the page. Programs that are not the incumbents any more are marked.

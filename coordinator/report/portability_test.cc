@@ -66,7 +66,7 @@ TEST(PortabilityTest, TheTableHasARowForEachProgramAndModel) {
       ElementsAre(
           ElementsAre("everywhere", "EPYC", "host of EPYC", "1.25x (1.12 to 1.50)", "yes"),
           ElementsAre("everywhere", "<Atom>", "host of <Atom>", "1.25x (1.06 to 1.50)", "yes"),
-          ElementsAre("here", "EPYC", "host of EPYC", "not measured", "no"),
+          ElementsAre("here", "EPYC", "host of EPYC", "not measured", "not known"),
           ElementsAre("here", "<Atom>", "host of <Atom>", "crash", "no")));
   EXPECT_THAT(PortabilityHeader(), SizeIs(5));
   EXPECT_EQ(PortableText(found.programs[0]),
@@ -75,6 +75,11 @@ TEST(PortabilityTest, TheTableHasARowForEachProgramAndModel) {
             "here is NOT portable:\n"
             "  EPYC (host of EPYC): not measured: too late\n"
             "  <Atom> (host of <Atom>): crash: SIGILL");
+  found.programs[0].results[1].error = "no compiler";
+  EXPECT_FALSE(found.programs[0].portable() || found.programs[0].refuted());
+  EXPECT_EQ(PortableText(found.programs[0]),
+            "everywhere could not be measured everywhere, so this is not known of it:\n"
+            "  <Atom> (host of <Atom>): not measured: no compiler");
 }
 
 TEST(PortabilityTest, WhatIsKeptIsReadAgain) {

@@ -7,9 +7,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "gpu_trainer/engine/engine.h"
 #include "whetstone/v1/trainer.pb.h"
@@ -19,11 +21,16 @@ namespace whetstone {
 // It is thread-safe for producers and one consumer.
 class GenerateStream {
  public:
+  // `unwanted` says, on the producers' threads, that nobody may have the rest: the consumer may be
+  // held up by a client that reads nothing. It may be empty.
+  explicit GenerateStream(std::function<bool()> unwanted = nullptr)
+      : unwanted_(std::move(unwanted)) {}
+
   // These are for producers.
   void Push(v1::GenerateEvent event);
   // Takes how far a rank is; Progress adds the ranks up.
   void SetProgress(int rank, const v1::GenerateProgress& progress);
-  bool cancelled() const { return cancelled_; }
+  bool cancelled() const { return cancelled_ || (unwanted_ && unwanted_()); }
 
   // The consumer's Next returns the next event, or nothing after `timeout`.
   std::optional<v1::GenerateEvent> Next(std::chrono::milliseconds timeout);
@@ -34,6 +41,7 @@ class GenerateStream {
   static v1::GenerateProgress ProgressOf(const GenerateStatus& status);
 
  private:
+  const std::function<bool()> unwanted_;
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<v1::GenerateEvent> events_;          // Guarded by mutex_.

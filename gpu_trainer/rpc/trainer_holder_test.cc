@@ -202,6 +202,19 @@ TEST_F(TrainerHolderTest, AStolenGenerationEndsAndSaysWhy) {
   EXPECT_EQ(ended.error_code(), StatusCode::ABORTED) << ended.error_message();
 }
 
+TEST_F(TrainerHolderTest, AStolenGenerationThatNobodyReadsEndsToo) {
+  const v1::Holder a = Loaded(Of("a-1", Path("model")));
+  grpc::ClientContext context;
+  const auto reader = stub_->Generate(&context, Prompt(a, 64, 1900));
+  EXPECT_TRUE(Eventually([&] { return service_->Busy() == "Generate"; }));
+  v1::LoadCheckpointRequest want = Of("b-2", Path("model"));
+  want.set_steal(true);
+  Loaded(want);
+  EXPECT_TRUE(Eventually([&] { return service_->Busy().empty(); }));
+  context.TryCancel();
+  reader->Finish();
+}
+
 // Whoever is gone before its load has ended does not keep the trainer.
 TEST_F(TrainerHolderTest, ACancelledLoadGivesTheTrainerBack) {
   const std::string config = Path("model/config.json"), aside = Path("config.json");

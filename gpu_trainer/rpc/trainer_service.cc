@@ -123,7 +123,7 @@ absl::Status TrainerService::StreamCompletions(grpc::ServerContext* context,
                                                const v1::GenerateRequest& request,
                                                grpc::ServerWriter<v1::GenerateEvent>* writer) {
   ASSIGN_OR_RETURN(const std::shared_ptr<void> running, gate_.Begin(caller));
-  GenerateStream stream;
+  GenerateStream stream([&] { return !gate_.Check(caller).ok(); });
   const ComputeThread::Ticket ticket = compute_.Submit("Generate", [&]() -> absl::Status {
     if (stream.cancelled()) return absl::CancelledError("cancelled before it began");
     RETURN_IF_ERROR(gate_.Check(caller));
@@ -140,7 +140,7 @@ absl::Status TrainerService::StreamCompletions(grpc::ServerContext* context,
   while (true) {
     // `done` is asked before the stream, so that what was pushed before the end is seen after it.
     done = ticket.WaitFor(milliseconds(0));
-    if (context->IsCancelled() || !gate_.Check(caller).ok()) stream.Cancel();
+    if (context->IsCancelled()) stream.Cancel();
     const std::optional<v1::GenerateEvent> event = stream.Next(done ? milliseconds(0) : kPoll);
     if (event.has_value()) {
       write(*event);
