@@ -95,6 +95,7 @@ constexpr SettingRule kRules[] = {
     {"profile", kNextStep},
     {"chat", kNever, "the run's prompts were rendered by it"},
     {"measure.isolation_min", kFromStart},
+    {"measure.patience_s", kFromStart},
     {"eval.problems", kNever, "the run's evaluations are of them"},
     {"eval.every", kNextStep},
     {"eval.samples", kNextStep},
@@ -107,6 +108,7 @@ constexpr SettingRule kRules[] = {
     {"policy.requests_max", kFromStart},
     {"policy.tokens_max", kFromStart},
     {"policy.timeout_s", kFromStart},
+    {"patience", kFromStart},
 };
 
 absl::Status CheckMayChange(const SettingChange& change, bool deterministic) {
